@@ -1,0 +1,120 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"os"
+)
+
+// File reads the rows of one input, in order. It serves one goroutine.
+type File struct {
+	path   string
+	format Format
+	delim  rune
+	header *Header
+	rows   rowReader
+	window *window
+	meter  *meter
+	count  int
+
+	disk    *os.File    // nil for standard input
+	stat    os.FileInfo // as it was when opened
+	changed bool
+	sum     string
+}
+
+// rowReader reads one row a call, and says whether there was one with io.EOF
+// or what ended the reading.
+type rowReader interface {
+	next(r *Row) error
+}
+
+// Header names the columns of a CSV file. For JSONL it is empty and open: each
+// row brings its own.
+func (f *File) Header() *Header { return f.header }
+
+// Delimiter is the character between the cells of a CSV file; 0 for JSONL.
+func (f *File) Delimiter() rune { return f.delim }
+
+// Next reads the next row into r. It returns io.EOF after the last one, and a
+// *LostError when the file cannot be read any further.
+func (f *File) Next(r *Row) error {
+	*r = Row{Header: f.header}
+	err := f.rows.next(r)
+	if err == nil {
+		f.count++
+		r.Number = f.count
+		return nil
+	}
+	if !errors.Is(err, io.EOF) {
+		return &LostError{File: f.path, Line: f.window.number, Text: "the file cannot be read any further: " + reason(err), Err: err}
+	}
+	f.sum = hex.EncodeToString(f.meter.hash.Sum(nil))
+	f.compare()
+	return io.EOF
+}
+
+// Info tells what is known of the file and its reading so far.
+func (f *File) Info() Info {
+	info := Info{
+		Path: f.path, Format: string(f.format), Bytes: f.meter.bytes,
+		Rows: f.count, SHA256: f.sum, Changed: f.changed,
+	}
+	if f.stat != nil {
+		info.Size = f.stat.Size()
+	}
+	return info
+}
+
+// Close ends the reading; standard input stays open.
+func (f *File) Close() error {
+	if f.disk == nil {
+		return nil
+	}
+	if f.sum == "" {
+		f.compare()
+	}
+	disk := f.disk
+	f.disk = nil
+	return disk.Close()
+}
+
+// compare looks, when the reading ends, whether the path still leads to
+// the file that was opened, of the same size and time.
+func (f *File) compare() {
+	if f.disk == nil {
+		return
+	}
+	now, err := os.Stat(f.path)
+	if err != nil || !os.SameFile(f.stat, now) || now.Size() != f.stat.Size() || !now.ModTime().Equal(f.stat.ModTime()) {
+		f.changed = true
+	}
+}
+
+// meter counts and hashes what is read through it.
+type meter struct {
+	in    io.Reader
+	bytes int64
+	hash  hash.Hash
+}
+
+func newMeter(in io.Reader) *meter { return &meter{in: in, hash: sha256.New()} }
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.in.Read(p)
+	m.bytes += int64(n)
+	m.hash.Write(p[:n])
+	return n, err
+}
+
+// reason is an error's cause without the path that goes before it.
+func reason(err error) string {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err.Error()
+	}
+	return err.Error()
+}

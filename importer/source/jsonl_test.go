@@ -1,0 +1,128 @@
+package source_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/importer/source"
+)
+
+// faults 96, 100, m27, m28
+func TestJSONLRows(t *testing.T) {
+	keys := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"%d":null`, i)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
+	for _, test := range []struct{ name, data, want string }{
+		{"texts", `{"a":"1","b":"x y"}`, "1:1|x y\n"},
+		{"numbers digit for digit", `{"a":12345678901234567890,"b":1.50e+1,"c":-0}`, "1:12345678901234567890|1.50e+1|-0\n"},
+		{"literals", `{"a":true,"b":false,"c":null}`, "1:true|false|\n"},
+		{"objects and lists as written", `{"a":{"x": [1, 2]},"b":[ ]}`, "1:{\"x\": [1, 2]}|[ ]\n"},
+		{"escapes", `{"a":"\"\\\/\n\u00e9\ud83d\ude00"}`, "1:\"\\/\né😀\n"},
+		{"escaped NUL", `{"a":"\u0000"}`, "1:\x00\n"},
+		{"white space", " { \"a\" : 1 } \r\n", "1:1\n"},
+		{"no members", `{}`, "1:\n"},
+		{"empty key", `{"":1}`, "1:1\n"},
+		{"blank lines count as lines", "\n{\"a\":1}\n \r\n\n{\"a\":2}", "2:1\n5:2\n"},
+		{"byte order mark", "\xEF\xBB\xBF{\"a\":1}", "1:1\n"},
+		{"byte order mark later", "{\"a\":1}\n\xEF\xBB\xBF{\"a\":1}\n", "1:1\n2!json\n"},
+		{"no rows", "", ""},
+
+		{"not JSON", "x\n{\"a\":1}\n", "1!json\n2:1\n"},
+		{"list", "[\n{\"a\":1},\n{\"a\":1}\n]\n", "1!json\n2!json\n3:1\n4!json\n"},
+		{"number", "1\n", "1!json\n"},
+		{"object over several lines", "{\n\"a\":1\n}\n{\"a\":1}\n", "1!json\n2!json\n3!json\n4:1\n"},
+		{"text after the object", "{\"a\":1} x\n{\"a\":1}{\"a\":2}\n{\"a\":1}\n", "1!json\n2!json\n3:1\n"},
+		{"trailing comma", "{\"a\":1,}\n", "1!json\n"},
+		{"same key twice", "{\"a\":1,\"a\":1}\n{\"a\":1,\"A\":2}\n", "1!duplicate_key\n2:1|2\n"},
+		{"same key twice, escaped", `{"a":1,"\u0061":1}`, "1!duplicate_key\n"},
+		{"same key twice, deep", `{"a":[{"b":1,"b":2}]}`, "1!duplicate_key\n"},
+		{"lone surrogate", "{\"a\":\"\\ud800\"}\n{\"\\udc00\":1}\n", "1!json\n2!json\n"},
+		{"bad UTF-8", "{\"a\":\"\xE9\"}\n{\"a\":1}\n", "1!encoding\n2:1\n"},
+		{"NUL", "{\"a\":\"\x00\"}\n{\"a\":1}\n", "1!nul\n2:1\n"},
+		{"64 levels", nested(64), "1:" + nested(63) + "\n"},
+		{"65 levels", nested(65), "1!json\n"},
+		{"20,000 levels", strings.Repeat("[", 20_000) + "\n" + strings.Repeat(`{"a":`, 20_000), "1!json\n2!json\n"},
+		{"brackets in texts are no levels", `{"a":["` + strings.Repeat(`[\"`, 200) + `"]}`, "1:[\"" + strings.Repeat(`[\"`, 200) + "\"]\n"},
+		{"as many keys as columns may be", keys(16384), "1:" + strings.Repeat("|", 16383) + "\n"},
+		{"more keys", keys(16385), "1!columns\n"},
+		{"too long", `{"a":"` + strings.Repeat("x", 1<<20) + "\"}\n{\"a\":1}\n", "1!too_long\n2:1\n"},
+
+		{"keys of a rejects file are left out", `{"leadferry":{"line":1},"a":1,"leadferry_x":2,"leadferryx":3}`, "1:1|3\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rows := readAll(t, test.data, source.Options{Format: source.JSONL})
+			if diff := cmp.Diff(test.want, show(rows)); diff != "" {
+				t.Error(diff)
+			}
+			for _, r := range rows {
+				line := strings.TrimRight(strings.Split(strings.TrimPrefix(test.data, "\xEF\xBB\xBF"), "\n")[r.Line-1], "\r")
+				if r.Raw != line[:min(len(line), 1<<20)] {
+					t.Errorf("line %d: raw text is %q", r.Line, r.Raw)
+				}
+			}
+		})
+	}
+}
+
+func TestNestedPaths(t *testing.T) {
+	paths := []string{"a.b", "a.1", "a.01", "a.-1", "a.b.0.c", "x.y", "leadferry.line"}
+	for _, test := range []struct {
+		line string
+		want map[string]string
+	}{
+		{`{"a":{"b":"\u0031"}}`, map[string]string{"a.b": "1"}},
+		{`{"a":{"z":{"b":0},"b":null}}`, map[string]string{}},
+		{`{"a":{"\u0062":[{"c":7}]}}`, map[string]string{"a.b": `[{"c":7}]`, "a.b.0.c": "7"}},
+		{`{"a":[0,{"b":1}]}`, map[string]string{"a.1": `{"b":1}`}},
+		{`{"a":{"1":"key"}}`, map[string]string{"a.1": "key"}},
+		{`{"a":[0]}`, map[string]string{}},
+		{`{"a":"{\"b\":1}"}`, map[string]string{}},
+		{`{"x":1}`, map[string]string{}},
+		{`{"x.y":"literal","x":{"y":"nested"}}`, map[string]string{"x.y": "literal"}},
+		{`{"leadferry":{"line":1}}`, map[string]string{}},
+	} {
+		t.Run(test.line, func(t *testing.T) {
+			row := readAll(t, test.line, source.Options{Format: source.JSONL, Paths: paths})[0]
+			got, seen := map[string]string{}, map[string]int{}
+			for i, name := range row.Header.Names {
+				seen[name]++
+				if strings.Contains(name, ".") && row.Cells[i] != "" {
+					got[name] = row.Cells[i]
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			for _, p := range paths {
+				if seen[p] != 1 {
+					t.Errorf("%s is named %d times", p, seen[p])
+				}
+			}
+		})
+	}
+}
+
+func TestRowsOfOneShapeShareAHeader(t *testing.T) {
+	rows := readAll(t, "{\"a\":1,\"b\":2}\n{\"b\":1,\"a\":2}\n{\"a\":3,\"b\":null}\n{\"a\":1}\nx\n", source.Options{Format: source.JSONL, Paths: []string{"c.d"}})
+	want := source.Header{Names: []string{"a", "b", "c.d"}, Own: 2, Open: true}
+	if diff := cmp.Diff(want, *rows[0].Header); diff != "" {
+		t.Error(diff)
+	}
+	if rows[0].Header != rows[2].Header {
+		t.Error("the same keys have another header")
+	}
+	if rows[0].Header == rows[1].Header || rows[0].Header == rows[3].Header {
+		t.Error("other keys have the same header")
+	}
+	if h := rows[4].Header; len(h.Names) != 0 || !h.Open {
+		t.Errorf("the header of an unreadable row: %+v", h)
+	}
+}

@@ -1,0 +1,273 @@
+package source_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/importer/source"
+)
+
+// faults 91, 92, 93, 95
+func TestOpenRefusesContent(t *testing.T) {
+	for _, test := range []struct {
+		name, data, want string
+		line             int
+	}{
+		{"empty", "", "empty", 0},
+		{"blank lines only", "\n \n\r\n", "empty", 0},
+		{"byte order mark only", "\xEF\xBB\xBF", "empty", 0},
+		{"gzip", "\x1F\x8B\x08\x00", "gzip", 0},
+		{"zstd", "\x28\xB5\x2F\xFD\x00", "zstd", 0},
+		{"bzip2", "BZh91AY&SY", "bzip2", 0},
+		{"xz", "\xFD7zXZ\x00", "xz", 0},
+		{"xlsx or zip", "PK\x03\x04\x14", "Excel workbook", 0},
+		{"xls", "\xD0\xCF\x11\xE0\xA1", "old Excel workbook", 0},
+		{"UTF-16 LE", "\xFF\xFEa\x00,\x00b\x00\n\x00", "UTF-16", 0},
+		{"UTF-16 BE", "\xFE\xFF\x00a\x00,\x00b\x00\n", "UTF-16", 0},
+		{"UTF-16 without mark", "a\x00,\x00b\x00\n\x00", "NUL", 1},
+		{"Latin-1 header", "pr\xE9nom,b\n1,2\n", "not UTF-8", 1},
+		{"CR only", "a,b\r1,2\r3,4\r", "CR alone", 1},
+		{"CR only, long", "a,b\r" + strings.Repeat("1,2\r", 1<<19), "CR alone", 1},
+		{"CR in the header", "\na,b\rc\n1,2\n", "carriage return", 2},
+		{"long header", strings.Repeat("a,", 1<<20), "more than", 1},
+		{"broken header", "a,\"b\n1,2\n", "quote", 1},
+		{"same name twice", "id,b,id\n1,2,3\n", "columns 1 and 3", 1},
+		{"same name but for white space", "id, id \n1,2\n", "columns 1 and 2", 1},
+		{"blank name", "\n\nid, ,c\n1,2,3\n", "column 2 has no name", 3},
+		{"blank name at the end", "id,\n1,\n", "column 2 has no name", 1},
+		{"too many columns", strings.Repeat("a,", 1<<14) + "a\n", "16385 columns", 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			refusal := openError(t, write(t, "leads.csv", test.data), source.Options{})
+			if !strings.Contains(refusal.Error(), test.want) || refusal.Line != test.line {
+				t.Errorf("want %q on line %d: %v", test.want, test.line, refusal)
+			}
+		})
+	}
+}
+
+func TestOpenTellsNoValues(t *testing.T) {
+	refusal := openError(t, write(t, "leads.csv", "secret,b,secret\n"), source.Options{})
+	if strings.Contains(refusal.Error(), "secret") {
+		t.Errorf("a file without header would show its first row: %v", refusal)
+	}
+}
+
+// faults 27, 97
+func TestOpenRefusesWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for path, want := range map[string]string{
+		filepath.Join(dir, "missing.csv"): "no such file",
+		dir:                               "a directory",
+		pipe:                              "a named pipe",
+		socket:                            "a socket",
+		os.DevNull:                        "a device",
+		"-":                               "no standard input",
+	} {
+		if refusal := openError(t, path, source.Options{}); !strings.Contains(refusal.Text, want) {
+			t.Errorf("%s: want %q: %v", path, want, refusal)
+		}
+	}
+	if !errors.Is(openError(t, filepath.Join(dir, "missing.csv"), source.Options{}), fs.ErrNotExist) {
+		t.Error("the cause of a missing file is not kept")
+	}
+}
+
+func TestOpenRefusesOptions(t *testing.T) {
+	for name, o := range map[string]source.Options{
+		"format":    {Format: "ods"},
+		"workbooks": {Format: "xlsx"},
+		"delimiter": {Format: source.CSV, Delimiter: '"'},
+		"columns":   {Format: source.CSV, NoHeader: true},
+		"input":     {},
+	} {
+		o.Stdin = strings.NewReader("a,b\n")
+		if refusal := openError(t, "-", o); !strings.Contains(refusal.Text, name) {
+			t.Errorf("%s: %v", name, refusal)
+		}
+	}
+}
+
+func TestFormatIsDetected(t *testing.T) {
+	object, table := `{"a":1}`+"\n", "a,b\n1,2\n"
+	for _, test := range []struct {
+		file, data string
+		want       source.Format
+	}{
+		{"leads.csv", table, source.CSV},
+		{"LEADS.CSV", table, source.CSV},
+		{"leads.tsv", table, source.TSV},
+		{"leads.tab", table, source.TSV},
+		{"leads.jsonl", object, source.JSONL},
+		{"leads.ndjson", object, source.JSONL},
+		{"leads.txt", table, source.CSV},
+		{"leads.txt", "\n\xEF\xBB\xBF"[1:] + "\n " + object, source.JSONL},
+		{"leads", object, source.JSONL},
+		{"leads.csv", object, source.CSV},
+	} {
+		f, err := source.Open(write(t, test.file, test.data), source.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Info().Format; got != string(test.want) {
+			t.Errorf("%s: %s, want %s", test.file, got, test.want)
+		}
+		f.Close()
+	}
+}
+
+func TestHeaderNamesTheOwnColumns(t *testing.T) {
+	path := write(t, "leads.csv", " id ,leadferry_line,E-mail\n1,2,3\n")
+	for _, test := range []struct {
+		o    source.Options
+		want source.Header
+		rows string
+	}{
+		{source.Options{}, source.Header{Names: []string{"id", "E-mail"}, Own: 2}, "2:1|3\n"},
+		{source.Options{NoHeader: true, Columns: []string{"x", "y ", "z"}}, source.Header{Names: []string{"x", "y", "z"}, Own: 3}, "1: id |leadferry_line|E-mail\n2:1|2|3\n"},
+		{source.Options{Columns: []string{"x"}}, source.Header{Names: []string{"id", "E-mail"}, Own: 2}, "2:1|3\n"},
+	} {
+		f, err := source.Open(path, test.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, *f.Header()); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(test.rows, show(rowsOf(t, f))); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestInfoSumsUpTheFile(t *testing.T) {
+	data := "\xEF\xBB\xBFa,b\n1,2\n3\n\x1A"
+	path := write(t, "leads.csv", data)
+	f, err := source.Open(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := f.Info(); info.SHA256 != "" || info.Rows != 0 {
+		t.Errorf("before the end: %+v", info)
+	}
+	rowsOf(t, f)
+	sum := sha256.Sum256([]byte(data))
+	want := source.Info{
+		Path: path, Format: "csv", Bytes: int64(len(data)), Size: int64(len(data)),
+		Rows: 2, SHA256: hex.EncodeToString(sum[:]),
+	}
+	if diff := cmp.Diff(want, f.Info()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// faults 28
+func TestChangesOfTheFileAreNoticed(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"append":   func(path string) error { return os.WriteFile(path, []byte("a,b\n1,2\n3,4\n"), 0o600) },
+		"truncate": func(path string) error { return os.Truncate(path, 1) },
+		"touch":    func(path string) error { return os.Chtimes(path, time.Time{}, time.Unix(1, 0)) },
+		"append at the same time": func(path string) error {
+			stat, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			return errors.Join(os.WriteFile(path, []byte("a,b\n1,2\n3,4\n"), 0o600), os.Chtimes(path, time.Time{}, stat.ModTime()))
+		},
+		"remove": os.Remove,
+		"replace": func(path string) error {
+			stat, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(path+".new", []byte("a,b\n9,9\n"), 0o600); err != nil {
+				return err
+			}
+			if err := os.Chtimes(path+".new", time.Time{}, stat.ModTime()); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, "leads.csv", "a,b\n1,2\n")
+			f, err := source.Open(path, source.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := change(path); err != nil {
+				t.Fatal(err)
+			}
+			if f.Info().Changed {
+				t.Error("noticed too early")
+			}
+			if rowsOf(t, f); !f.Info().Changed {
+				t.Error("not noticed")
+			}
+		})
+	}
+}
+
+func TestChangesAreNoticedWhenTheReadingStopsEarly(t *testing.T) {
+	path := write(t, "leads.csv", "a,b\n1,2\n")
+	f, err := source.Open(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(path), f.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if !f.Info().Changed {
+		t.Error("not noticed")
+	}
+}
+
+func TestAReadErrorLosesTheFile(t *testing.T) {
+	broken := errors.New("broken")
+	for format, data := range map[source.Format]string{
+		source.CSV:   "a,b\n1,2\n3,\"4",
+		source.TSV:   "a\tb\n1\t2\n3\t",
+		source.JSONL: "\n{\"a\":1}\n{\"a\":",
+	} {
+		in := io.MultiReader(strings.NewReader(data), iotest.ErrReader(broken))
+		f, err := source.Open("-", source.Options{Format: format, Stdin: iotest.OneByteReader(in)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var row source.Row
+		if err := f.Next(&row); err != nil || row.Line != 2 || row.Problem != nil {
+			t.Errorf("%s: the whole row before the error: %v, line %d", format, err, row.Line)
+		}
+		var lost *source.LostError
+		for range 2 {
+			if err := f.Next(&row); !errors.As(err, &lost) || lost.Line != 3 || !errors.Is(err, broken) {
+				t.Errorf("%s: not lost on line 3: %v", format, err)
+			}
+		}
+		if f.Info().SHA256 != "" {
+			t.Errorf("%s: a sum of half a file", format)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package source_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"leadferry/importer/source"
+)
+
+// table is a written file and the rows that must be read from it.
+type table struct {
+	text  strings.Builder
+	cells [][]string
+	lines []int
+}
+
+// faults 90, 92, m25, m26
+func TestRandomCSVIsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var file table
+		delim := rapid.SampledFrom([]string{",", ";", "\t", "¦"}).Draw(t, "delimiter")
+		file.drawCSV(t, delim)
+		o := source.Options{Format: source.CSV, Delimiter: []rune(delim)[0]}
+		file.check(t, o)
+	})
+}
+
+// faults 96
+func TestRandomJSONLIsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var file table
+		file.drawJSONL(t)
+		file.check(t, source.Options{Format: source.JSONL})
+	})
+}
+
+func (f *table) drawCSV(t *rapid.T, delim string) {
+	if rapid.Bool().Draw(t, "mark") {
+		f.text.WriteString("\xEF\xBB\xBF")
+	}
+	width := rapid.IntRange(1, 4).Draw(t, "width")
+	f.writeRow(t, delim, []string{"a", "b", "c", "d"}[:width])
+	f.cells, f.lines = nil, nil
+	cell := rapid.StringOf(rapid.SampledFrom([]rune("ab \"\"\n\r,;\t¦é中😀")))
+	for range rapid.IntRange(0, 8).Draw(t, "rows") {
+		cells := rapid.SliceOfN(cell, width, width).Draw(t, "cells")
+		if rapid.IntRange(0, 9).Draw(t, "long") == 0 { // longer than one block of the reader
+			cells[0] += strings.Repeat("x", rapid.IntRange(131_000, 131_100).Draw(t, "length"))
+		}
+		f.writeRow(t, delim, cells)
+	}
+}
+
+// writeRow writes a row as RFC 4180 says, now and then after a blank line.
+func (f *table) writeRow(t *rapid.T, delim string, cells []string) {
+	end := rapid.SampledFrom([]string{"\n", "\r\n"})
+	if rapid.IntRange(0, 4).Draw(t, "blank") == 0 {
+		f.text.WriteString(end.Draw(t, "end"))
+	}
+	f.start(cells)
+	for i, cell := range cells {
+		if i > 0 {
+			f.text.WriteString(delim)
+		}
+		if mustQuote(cell, delim) || rapid.Bool().Draw(t, "quoted") {
+			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		}
+		f.text.WriteString(cell)
+	}
+	f.text.WriteString(end.Draw(t, "end"))
+}
+
+// mustQuote leaves quotes in the middle of a cell bare, which this package allows.
+func mustQuote(cell, delim string) bool {
+	return strings.Trim(cell, " ") == "" || cell[0] == '"' ||
+		strings.ContainsAny(cell, "\r\n") || strings.Contains(cell, delim)
+}
+
+func (f *table) drawJSONL(t *rapid.T) {
+	for range rapid.IntRange(0, 8).Draw(t, "rows") {
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`k["\\é]{0,3}`), 0, 4, rapid.ID).Draw(t, "names")
+		line, cells := []byte("{"), make([]string, len(names))
+		for i, name := range names {
+			if i > 0 {
+				line = append(line, ", "...)
+			}
+			cells[i] = rapid.String().Draw(t, "cell")
+			line = append(must(jsontext.AppendQuote(line, name)), ':')
+			line = must(jsontext.AppendQuote(line, cells[i]))
+		}
+		f.text.WriteString(rapid.SampledFrom([]string{"", "\n"}).Draw(t, "blank"))
+		f.start(cells)
+		f.text.Write(append(line, '}'))
+		f.text.WriteString(rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end"))
+	}
+}
+
+// start notes that a row with these cells begins on the present line.
+func (f *table) start(cells []string) {
+	f.cells = append(f.cells, cells)
+	f.lines = append(f.lines, strings.Count(f.text.String(), "\n")+1)
+}
+
+// check reads the file in pieces of several sizes and compares.
+func (f *table) check(t *rapid.T, o source.Options) {
+	var in io.Reader = strings.NewReader(f.text.String())
+	switch rapid.IntRange(0, 3).Draw(t, "pieces") {
+	case 0:
+		in = iotest.HalfReader(in)
+	case 1:
+		in = iotest.DataErrReader(in)
+	}
+	o.Stdin = in
+	file, err := source.Open("-", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cells [][]string
+	var lines []int
+	for row := new(source.Row); file.Next(row) == nil; {
+		if row.Problem != nil {
+			t.Fatalf("line %d: %s", row.Line, row.Problem.Text)
+		}
+		cells, lines = append(cells, row.Cells), append(lines, row.Line)
+	}
+	if diff := cmp.Diff(f.cells, cells, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatal(diff)
+	}
+	if diff := cmp.Diff(f.lines, lines); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,169 @@
+package source
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// shapes knows the headers of the objects seen so far, so that rows with the
+// same keys in the same order share one.
+type shapes struct {
+	paths []string
+	known map[string]*shape // by the names as they are written
+	bytes int               // in the keys of known
+
+	in   strings.Reader
+	json *jsontext.Decoder
+}
+
+// shape says how the members of an object become the cells of a row.
+type shape struct {
+	header *Header
+	keep   []int  // members that are the row's own columns
+	nested []path // where Names[Own:] are
+}
+
+// path leads into a member: through keys of objects and indexes of lists.
+type path struct {
+	member int // -1: the object lacks it
+	steps  []string
+}
+
+// maxShapeBytes bounds what is remembered; beyond it the shapes are learned anew.
+const maxShapeBytes = 1 << 20
+
+func newShapes(paths []string) *shapes {
+	s := &shapes{paths: paths, known: map[string]*shape{}}
+	s.json = jsontext.NewDecoder(&s.in)
+	return s
+}
+
+// of gives the shape of an object with these names, which are JSON strings.
+func (s *shapes) of(names []byte) *shape {
+	if known, ok := s.known[string(names)]; ok {
+		return known
+	}
+	if s.bytes += len(names); s.bytes > maxShapeBytes {
+		clear(s.known)
+		s.bytes = len(names)
+	}
+	learned := s.learn(names)
+	s.known[string(names)] = learned
+	return learned
+}
+
+func (s *shapes) learn(names []byte) *shape {
+	header := &Header{Open: true}
+	learned := &shape{header: header}
+	members := map[string]int{}
+	json := jsontext.NewDecoder(bytes.NewReader(names))
+	for i := 0; ; i++ {
+		name, err := json.ReadToken()
+		if err != nil { // the end: all names were read once before
+			break
+		}
+		if n := name.String(); n != "leadferry" && !strings.HasPrefix(n, reserved) {
+			members[n] = i
+			header.Names = append(header.Names, n)
+			learned.keep = append(learned.keep, i)
+		}
+	}
+	header.Own = len(header.Names)
+	for _, p := range s.paths {
+		if _, literal := members[p]; literal {
+			continue
+		}
+		steps := strings.Split(p, ".")
+		member, ok := members[steps[0]]
+		if !ok {
+			member = -1
+		}
+		header.Names = append(header.Names, p)
+		learned.nested = append(learned.nested, path{member, steps[1:]})
+	}
+	return learned
+}
+
+// fill makes cells of the values of an object of this shape.
+func (s *shapes) fill(of *shape, cells, values []string) {
+	for i, member := range of.keep {
+		cells[i] = cell(values[member])
+	}
+	for i, p := range of.nested {
+		if p.member >= 0 {
+			cells[of.header.Own+i] = s.find(values[p.member], p.steps)
+		}
+	}
+}
+
+// find follows steps into a JSON value; "" where they lead nowhere.
+func (s *shapes) find(value string, steps []string) string {
+	s.in.Reset(value)
+	s.json.Reset(&s.in)
+	for _, step := range steps {
+		found := false
+		switch s.json.PeekKind() {
+		case '{':
+			found = s.enterObject(step)
+		case '[':
+			found = s.enterList(step)
+		}
+		if !found {
+			return ""
+		}
+	}
+	inner, err := s.json.ReadValue()
+	if err != nil {
+		return ""
+	}
+	end := int(s.json.InputOffset())
+	return cell(value[end-len(inner) : end])
+}
+
+// enterObject goes on to the value of a key.
+func (s *shapes) enterObject(key string) bool {
+	_, err := s.json.ReadToken()
+	for err == nil && s.json.PeekKind() != '}' {
+		var name jsontext.Value
+		if name, err = s.json.ReadValue(); err != nil || isName(name, key) {
+			return err == nil
+		}
+		err = s.json.SkipValue()
+	}
+	return false
+}
+
+// enterList goes on to an element of a list, counted from 0.
+func (s *shapes) enterList(index string) bool {
+	n, err := strconv.Atoi(index)
+	if err != nil || strconv.Itoa(n) != index {
+		return false
+	}
+	_, err = s.json.ReadToken()
+	for ; err == nil && s.json.PeekKind() != ']'; n-- {
+		if n == 0 {
+			return true
+		}
+		err = s.json.SkipValue()
+	}
+	return false
+}
+
+func isName(quoted []byte, name string) bool {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1:len(quoted)-1]) == name
+	}
+	return unquote(string(quoted)) == name
+}
+
+// unquote decodes a valid JSON string.
+func unquote(quoted string) string {
+	if strings.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	text, _ := jsontext.AppendUnquote(nil, quoted)
+	return string(text)
+}

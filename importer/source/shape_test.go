@@ -1,0 +1,26 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// faults 94
+func TestShapesAreRightAndBounded(t *testing.T) {
+	s := newShapes(nil)
+	pad := strings.Repeat("k", 1000)
+	for i := range 5000 {
+		name := fmt.Sprint(pad, i)
+		if h := s.of([]byte(`"` + name + `" `)).header; h.Names[0] != name {
+			t.Fatalf("shape %d is that of another", i)
+		}
+		size := 0
+		for key := range s.known {
+			size += len(key)
+		}
+		if size > maxShapeBytes {
+			t.Fatalf("%d bytes of names are remembered after %d shapes", size, i+1)
+		}
+	}
+}

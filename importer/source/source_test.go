@@ -1,0 +1,95 @@
+package source_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"leadferry/importer/source"
+)
+
+// readAll reads every row of data, which Open must accept.
+func readAll(t testing.TB, data string, o source.Options) []source.Row {
+	t.Helper()
+	o.Stdin = strings.NewReader(data)
+	f, err := source.Open("-", o)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return rowsOf(t, f)
+}
+
+func rowsOf(t testing.TB, f *source.File) []source.Row {
+	t.Helper()
+	defer f.Close()
+	var rows []source.Row
+	for {
+		var row source.Row
+		err := f.Next(&row)
+		if errors.Is(err, io.EOF) {
+			return rows
+		}
+		if err != nil {
+			t.Fatalf("Next: %v", err)
+		}
+		rows = append(rows, row)
+		if row.Number != len(rows) {
+			t.Fatalf("row %d has number %d", len(rows), row.Number)
+		}
+		if len(row.Cells) != len(row.Header.Names) {
+			t.Fatalf("row %d has %d cells for %d names", row.Number, len(row.Cells), len(row.Header.Names))
+		}
+	}
+}
+
+// show writes rows as "line:cell|cell", a problem as "line!code".
+func show(rows []source.Row) string {
+	var b strings.Builder
+	for _, r := range rows {
+		if r.Problem != nil {
+			fmt.Fprintf(&b, "%d!%s\n", r.Line, r.Problem.Code)
+			continue
+		}
+		fmt.Fprintf(&b, "%d:%s\n", r.Line, strings.Join(r.Cells, "|"))
+	}
+	return b.String()
+}
+
+// write makes a file with this name and content in a folder of its own.
+func write(t testing.TB, name, data string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// openError opens a file that must be refused.
+func openError(t testing.TB, path string, o source.Options) *source.OpenError {
+	t.Helper()
+	f, err := source.Open(path, o)
+	if err == nil {
+		f.Close()
+		t.Fatal("the file was opened")
+	}
+	var refusal *source.OpenError
+	if !errors.As(err, &refusal) || refusal.File != path {
+		t.Fatalf("not an OpenError of %s: %v", path, err)
+	}
+	return refusal
+}
+
+// cases gives the folder of conformance cases, or skips the test.
+func cases(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join("..", "..", "..", "shared", "cases", name)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("the conformance cases are not here: %v", err)
+	}
+	return dir
+}

@@ -1,0 +1,131 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// errTooLong says that a record is longer than the window may show.
+var errTooLong = errors.New("record too long")
+
+// window shows the bytes of a file from the start of the present record on.
+// It grows to twice the limit of a record, or a block, and no further.
+type window struct {
+	in         io.Reader
+	buf        []byte
+	start, end int   // buf[start:end] is read and not yet passed
+	max        int   // bytes a record
+	offset     int64 // place of buf[start] in the file
+	number     int   // physical line of buf[start], from 1
+	err        error // what ended the reading; io.EOF at the end
+}
+
+const block = 128 << 10
+
+func newWindow(in io.Reader, limit int) *window {
+	return &window{in: in, buf: make([]byte, block), max: limit, number: 1}
+}
+
+// line gives the physical line, with its end, that begins from bytes after the
+// record's start. It may move what earlier calls gave. The error is io.EOF,
+// errTooLong or what ended the reading.
+func (w *window) line(from int) ([]byte, error) {
+	for seen := from; ; {
+		i := bytes.IndexByte(w.buf[w.start+seen:w.end], '\n')
+		stop := w.end - w.start
+		if i >= 0 {
+			stop = seen + i + 1
+		}
+		switch {
+		case stop > w.max:
+			return nil, errTooLong
+		case i >= 0, errors.Is(w.err, io.EOF) && stop > from:
+			return w.buf[w.start+from : w.start+stop], nil
+		case w.err != nil:
+			return nil, w.err
+		}
+		w.fill()
+		seen = min(stop, w.end-w.start) // a Ctrl-Z at the end may have gone
+	}
+}
+
+// first gives the first line that is not blank, which then begins the window.
+func (w *window) first() ([]byte, error) {
+	for {
+		line, err := w.line(0)
+		if err != nil || !blank(line) {
+			return line, err
+		}
+		w.pass(len(line))
+	}
+}
+
+// pass moves the window's start over n bytes.
+func (w *window) pass(n int) {
+	w.number += bytes.Count(w.buf[w.start:w.start+n], []byte{'\n'})
+	w.offset += int64(n)
+	w.start += n
+}
+
+// passLine moves the window's start over the rest of a line, however long.
+func (w *window) passLine() {
+	for {
+		i := bytes.IndexByte(w.buf[w.start:w.end], '\n')
+		if i >= 0 {
+			w.pass(i + 1)
+			return
+		}
+		w.pass(w.end - w.start)
+		if w.err != nil {
+			return
+		}
+		w.fill()
+	}
+}
+
+// bytes gives the first n bytes of the window, or as many as there are.
+func (w *window) bytes(n int) []byte {
+	return w.buf[w.start:min(w.start+n, w.end)]
+}
+
+// fill reads one block more.
+func (w *window) fill() {
+	if w.start > 0 {
+		w.end = copy(w.buf, w.buf[w.start:w.end])
+		w.start = 0
+	}
+	if w.end == len(w.buf) {
+		w.buf = append(w.buf, make([]byte, len(w.buf))...)
+	}
+	n, err := io.ReadAtLeast(w.in, w.buf[w.end:], 1)
+	w.end += n
+	if err == nil {
+		return
+	}
+	w.err = err
+	const ctrlZ = 0x1A
+	if errors.Is(err, io.EOF) && w.end > 0 && w.buf[w.end-1] == ctrlZ {
+		w.end--
+	}
+}
+
+// body is a line without its end.
+func body(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	for n := len(line); n > 0 && line[n-1] == '\r'; n-- {
+		line = line[:n-1]
+	}
+	return line
+}
+
+func blank(line []byte) bool {
+	for _, b := range body(line) {
+		if b != ' ' {
+			return false
+		}
+	}
+	return true
+}
