@@ -1,0 +1,265 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+)
+
+// contents reads everything that a checkpoint holds.
+func contents(d *DB) (all []Entry, err error) {
+	err = d.Each(Unknown, func(e Entry) error { all = append(all, e); return nil })
+	return all, err
+}
+
+// crashed returns the bytes of a checkpoint that was killed, its PATH.seq, and
+// what it held.
+func crashed(t *testing.T) (file, mark []byte, held []Entry) {
+	t.Helper()
+	path := newPath(t)
+	d := seeded(t, path, 400)
+	if err := d.AddRun(RunInfo{ID: "one more", Command: "import"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Resolve([]Decision{{Key: "doubt-0"}}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := contents(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := crash(t, path)
+	if file, err = os.ReadFile(copied); err != nil {
+		t.Fatal(err)
+	}
+	if mark, err = os.ReadFile(copied + ".seq"); err != nil {
+		t.Fatal(err)
+	}
+	return file, mark, held
+}
+
+// reopen writes a checkpoint as given and opens it.
+func reopen(t *testing.T, path string, file, mark []byte) (*DB, error) {
+	t.Helper()
+	for end, b := range map[string][]byte{"": file, ".seq": mark} {
+		if err := os.WriteFile(path+end, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Open(path, target(), Options{ReadOnly: true})
+}
+
+// A flipped byte is noticed when the file is opened, or it stood where nothing
+// is kept and everything reads as before. faults 21, 22, m18, m19, m20
+func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
+	file, mark, held := crashed(t)
+	path, random := newPath(t), rand.New(rand.NewPCG(3, 4))
+	noticed := 0
+	for range 600 {
+		at, flip := random.IntN(len(file)), byte(1+random.IntN(255))
+		file[at] ^= flip
+		d, err := reopen(t, path, file, mark)
+		if err != nil {
+			noticed++
+			checkRefusal(t, err, ErrDamaged, ErrRolledBack, ErrVersion)
+		} else {
+			got, err := contents(d)
+			if err != nil {
+				t.Errorf("byte %d: opened, then %v", at, err)
+			}
+			if !reflect.DeepEqual(held, got) {
+				t.Errorf("byte %d: wrong read:\n%s", at, cmp.Diff(held, got))
+			}
+			d.Close()
+		}
+		file[at] ^= flip
+	}
+	if noticed < 100 {
+		t.Errorf("only %d of 600 flips noticed", noticed)
+	}
+}
+
+// Every byte of the first pages and every header of a page is worth a look of
+// its own. faults 21, 22
+func TestFlippedPageHeaderIsNoticedOrHarmless(t *testing.T) {
+	file, mark, held := crashed(t)
+	path, page := newPath(t), os.Getpagesize()
+	for start := 0; start < len(file) && start < 30*page; start += page {
+		for at := start; at < start+pageHeader; at++ {
+			flip := byte(1) << (at % 8)
+			file[at] ^= flip
+			if d, err := reopen(t, path, file, mark); err == nil {
+				if got, err := contents(d); err != nil || !reflect.DeepEqual(held, got) {
+					t.Errorf("byte %d: wrong read, %v", at, err)
+				}
+				d.Close()
+			} else {
+				checkRefusal(t, err, ErrDamaged, ErrRolledBack)
+			}
+			file[at] ^= flip
+		}
+	}
+}
+
+// A file cut to any length is refused with a sentence. faults 17, 19, m17, m19
+func TestCutFileIsRefused(t *testing.T) {
+	file, mark, _ := crashed(t)
+	path, random := newPath(t), rand.New(rand.NewPCG(5, 6))
+	img, err := inspectBytes(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lengths := []int{0, 1, 79, 80, 4095, 4096, 8192, int(img.bytes()) - 1}
+	for range 200 {
+		lengths = append(lengths, random.IntN(int(img.bytes())))
+	}
+	for _, n := range lengths {
+		_, err := reopen(t, path, file[:n], mark)
+		if err == nil {
+			t.Fatalf("opened after a cut to %d bytes", n)
+		}
+		checkRefusal(t, err, ErrDamaged)
+	}
+}
+
+func inspectBytes(t *testing.T, file []byte) (*image, error) {
+	t.Helper()
+	path := newPath(t)
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return inspect(f)
+}
+
+// checkRefusal wants an OpenError with a sentence around one of the kinds.
+func checkRefusal(t *testing.T, err error, kinds ...error) {
+	t.Helper()
+	var refused *OpenError
+	if !errors.As(err, &refused) || refused.Text == "" || refused.Path == "" {
+		t.Fatalf("%T: %v", err, err)
+	}
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return
+		}
+	}
+	t.Fatalf("unexpected kind: %v", err)
+}
+
+// The check finds records that are whole but do not belong together.
+func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
+	faults := map[string]func(*bolt.Tx) error{
+		"entry gone":  func(tx *bolt.Tx) error { return tx.Bucket(inEntries).Delete([]byte("key-00007")) },
+		"intent gone": func(tx *bolt.Tx) error { return tx.Bucket(inIntents).Delete([]byte("doubt-1")) },
+		"lead moved": func(tx *bolt.Tx) error {
+			k, _ := tx.Bucket(inLeads).Cursor().First()
+			return tx.Bucket(inLeads).Put(k, []byte("key-00399"))
+		},
+		"lead gone": func(tx *bolt.Tx) error {
+			k, _ := tx.Bucket(inLeads).Cursor().First()
+			return tx.Bucket(inLeads).Delete(k)
+		},
+		"lead too many": func(tx *bolt.Tx) error { return tx.Bucket(inLeads).Put([]byte("\x03ab"), []byte("key-00001")) },
+		"link gone": func(tx *bolt.Tx) error {
+			k, _ := tx.Bucket(inLinks).Cursor().First()
+			return tx.Bucket(inLinks).Delete(k)
+		},
+		"run gone":    func(tx *bolt.Tx) error { return tx.Bucket(inRuns).Delete(runKey(1)) },
+		"bucket gone": func(tx *bolt.Tx) error { return tx.DeleteBucket(inAudit) },
+		"tally gone":  func(tx *bolt.Tx) error { return tx.Bucket(inMeta).Delete(tallyKey) },
+		"record swapped": func(tx *bolt.Tx) error {
+			b := tx.Bucket(inEntries)
+			return b.Put([]byte("key-00001"), b.Get([]byte("key-00002")))
+		},
+		"bucket in place": func(tx *bolt.Tx) error { _, err := tx.Bucket(inIntents).CreateBucket([]byte("b")); return err },
+	}
+	source := newPath(t)
+	seeded(t, source, 400)
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			path := crash(t, source)
+			db, err := bolt.Open(path, 0o600, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(db.Update(fault), db.Close()); err != nil {
+				t.Fatal(err)
+			}
+			_, err = Open(path, target(), Options{})
+			checkRefusal(t, err, ErrDamaged)
+		})
+	}
+}
+
+// Damage that shows only later, because a large file was closed in order, is an
+// error from then on and never a wrong answer. faults 22, m20
+func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
+	path := newPath(t)
+	d := seeded(t, path, 400)
+	copied := crash(t, path)
+	d, err := Open(copied, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at+4 < len(file); at++ { // everywhere where an entry's location stands
+		if string(file[at:at+4]) == "Exam" {
+			file[at] ^= 1
+		}
+	}
+	f, err := os.OpenFile(copied, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	first := d.Lookup([]string{"key-00003"}, make([]Entry, 1))
+	if !errors.Is(first, ErrDamaged) {
+		t.Fatalf("look-up: %v", first)
+	}
+	if err := claim(d, intentOf("new", 1)); err != first {
+		t.Errorf("claim after damage: %v", err)
+	}
+	if err := d.Close(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("close: %v", err)
+	}
+	_, err = Open(copied, target(), Options{})
+	checkRefusal(t, err, ErrDamaged)
+}
+
+// The guard against pages that lead in a circle works before anything follows
+// them. fault m19
+func TestPagesInCircleAreRefused(t *testing.T) {
+	file, mark, _ := crashed(t)
+	page := os.Getpagesize()
+	for start := 2 * page; start < len(file); start += page {
+		if native.Uint16(file[start+8:]) != branchPage {
+			continue
+		}
+		turned := append([]byte(nil), file...)
+		native.PutUint64(turned[start+pageHeader+8:], uint64(start/page)) // to itself
+		if d, err := reopen(t, newPath(t), turned, mark); err == nil {
+			d.Close() // a page that is free by now
+		} else {
+			checkRefusal(t, err, ErrDamaged)
+			return
+		}
+	}
+	t.Error(fmt.Sprint("no branch page in use was found in ", len(file), " bytes"))
+}

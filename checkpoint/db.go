@@ -1,0 +1,163 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// DB is an open checkpoint. All its methods are safe for concurrent use.
+type DB struct {
+	path     string
+	fresh    bool
+	readOnly bool
+	warnings []string
+	now      func() time.Time
+
+	file    *os.File // bbolt's own handle, which it closes
+	bolt    *bolt.DB
+	mark    *os.File // PATH.seq; nil when read only
+	header  header
+	digests *digester
+	runs    runs
+	tally   atomic.Pointer[tally] // as of the last commit
+	broken  atomic.Pointer[error] // the first error; every later call returns it
+
+	mu     sync.Mutex
+	queue  []op // what the writer has not taken yet
+	hurry  bool
+	closed bool
+	wake   chan struct{} // holds one token while there is something to look at
+	idle   chan struct{} // closed when the writer has ended
+}
+
+// Path returns the file's path, with symbolic links resolved.
+func (d *DB) Path() string { return d.path }
+
+// Target returns what the leads of the checkpoint belong to.
+func (d *DB) Target() Target { return d.header.target }
+
+// New reports whether opening made the file.
+func (d *DB) New() bool { return d.fresh }
+
+// Warnings returns sentences about what opening found that a person should
+// know, such as a missing PATH.seq.
+func (d *DB) Warnings() []string { return d.warnings }
+
+// Leads returns how many keys have a lead.
+func (d *DB) Leads() int {
+	t := d.tally.Load()
+	return int(t.keys[Created] + t.keys[Partial])
+}
+
+// InDoubt returns how many keys have an intent without an outcome: those of
+// earlier runs, and those in flight.
+func (d *DB) InDoubt() int { return int(d.tally.Load().keys[InDoubt]) }
+
+// Counts returns the number of keys by state, as look-ups show them.
+func (d *DB) Counts() (map[State]int, error) {
+	if err := d.failed(); err != nil {
+		return nil, err
+	}
+	t := d.tally.Load()
+	counts := make(map[State]int)
+	for s := Created; s <= InDoubt; s++ {
+		counts[s] = int(t.keys[s])
+	}
+	return counts, nil
+}
+
+// Close waits for queued writes, marks PATH.seq as ended in order and gives the
+// lock back. After an error of the file the mark stays as it is, so that the
+// next opening checks everything. Only the first call does something.
+func (d *DB) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	d.mu.Unlock()
+	if d.readOnly {
+		return d.release()
+	}
+	d.signal()
+	<-d.idle
+	err := d.failed()
+	if err == nil {
+		err = d.stamp(true)
+	}
+	return errors.Join(err, d.mark.Close(), d.release())
+}
+
+// release closes the file. When bbolt met damage it may still hold a lock of its
+// own and would never return; then only the file, with the lock on it, is closed.
+func (d *DB) release() error {
+	if d.bolt == nil || errors.Is(d.failed(), ErrDamaged) {
+		return errors.Join(unlock(d.file), d.file.Close())
+	}
+	return d.bolt.Close()
+}
+
+// stamp writes the number of the last commit to PATH.seq. It is synced only when
+// the mark changes, for a mark that is behind is right, only less sharp.
+func (d *DB) stamp(clean bool) error {
+	m := mark{file: d.header.file, seq: d.tally.Load().seq, clean: clean, pid: os.Getpid()}
+	if _, err := d.mark.WriteAt(m.line(), 0); err != nil {
+		return fmt.Errorf("write sequence file: %w", err)
+	}
+	if !clean {
+		return nil
+	}
+	if err := d.mark.Sync(); err != nil {
+		return fmt.Errorf("sync sequence file: %w", err)
+	}
+	return nil
+}
+
+func (d *DB) failed() error {
+	if err := d.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// fail makes err the answer to every later call, unless there is one already.
+func (d *DB) fail(err error) error {
+	d.broken.CompareAndSwap(nil, &err)
+	return d.failed()
+}
+
+// view reads inside one transaction. Values must not leave f.
+func (d *DB) view(what string, f func(*bolt.Tx) error) error {
+	if err := d.failed(); err != nil {
+		return err
+	}
+	err := guard(func() error { return d.bolt.View(f) })
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bolterrors.ErrDatabaseNotOpen):
+		return ErrClosed
+	}
+	return d.fail(fmt.Errorf("%s in checkpoint %s: %w", what, d.path, err))
+}
+
+// guard runs f, which works on bbolt's mapped file. Pages that make no sense and
+// parts of the map that the file does not reach become ErrDamaged.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,117 @@
+package checkpoint
+
+import (
+	"bytes"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// chunk is how many entries Each reads in one transaction.
+const chunk = 512
+
+// Lookup fills out[i] with what is known of keys[i], in one read transaction;
+// out must be as long as keys. An intent hides an entry of the same key. The
+// slices of out's Content are used again.
+func (d *DB) Lookup(keys []string, out []Entry) error {
+	return d.view("look up keys", func(tx *bolt.Tx) error {
+		intents, entries := tx.Bucket(inIntents).Cursor(), tx.Bucket(inEntries).Cursor()
+		empty, _ := intents.First()
+		for i, key := range keys {
+			var record []byte
+			if empty != nil {
+				record = find(intents, key)
+			}
+			if record == nil {
+				record = find(entries, key)
+			}
+			if record == nil {
+				out[i] = Entry{Key: key, Content: out[i].Content[:0]}
+				continue
+			}
+			if _, err := d.runs.decode(key, record, &out[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// find returns the record under exactly this key. A bucket's own Get would make
+// a new cursor each time.
+func find(c *bolt.Cursor, key string) []byte {
+	if k, v := c.Seek([]byte(key)); string(k) == key {
+		return v
+	}
+	return nil
+}
+
+// Each calls f with every key in state s, or with all for Unknown, ordered by
+// key. It reads some hundred at a time and holds no transaction while f runs, so
+// f may call other methods; changes made meanwhile may be seen. An error of f
+// ends it and is returned as it is.
+func (d *DB) Each(s State, f func(Entry) error) error {
+	for after, more := []byte(nil), true; more; {
+		var found []Entry
+		err := d.view("read entries", func(tx *bolt.Tx) (err error) {
+			found, after, err = d.collect(tx, after, s)
+			more = after != nil
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range found {
+			if err := f(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// collect reads up to chunk keys from key from on and returns the key to go on
+// with, nil at the end.
+func (d *DB) collect(tx *bolt.Tx, from []byte, s State) (found []Entry, next []byte, err error) {
+	intents := tx.Bucket(inIntents).Cursor()
+	ik, iv := intents.Seek(from)
+	entries := tx.Bucket(inEntries).Cursor()
+	ek, ev := entries.Seek(from)
+	if s == InDoubt {
+		ek = nil
+	}
+	for n := 0; ik != nil || ek != nil; n++ {
+		k, v := ik, iv
+		order := compare(ik, ek)
+		if order > 0 {
+			k, v = ek, ev
+		}
+		if n == chunk {
+			return found, bytes.Clone(k), nil
+		}
+		var e Entry
+		if _, err := d.runs.decode(string(k), v, &e); err != nil {
+			return nil, nil, err
+		}
+		if s == Unknown || s == e.State {
+			found = append(found, e)
+		}
+		if order <= 0 {
+			ik, iv = intents.Next()
+		}
+		if order >= 0 && ek != nil {
+			ek, ev = entries.Next()
+		}
+	}
+	return found, nil, nil
+}
+
+// compare orders keys; nil, the end, comes last.
+func compare(a, b []byte) int {
+	switch {
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return bytes.Compare(a, b)
+}

@@ -1,0 +1,126 @@
+package checkpoint
+
+import "encoding/binary"
+
+// Parts of an entry that are seldom there have a flag instead of empty fields.
+const (
+	hasOwnLink = 1 << iota // external ID equals the key
+	hasLink                // external ID
+	hasAnswer              // code and reason
+	hasOrigin              // file and line
+	hasWish                // locator and wanted link
+	hasPrior               // the intent that this one replaced, as it was
+)
+
+// appendEntry appends the record of e, written by run number run. A prior
+// intent comes back when this one is withdrawn.
+func appendEntry(b []byte, e *Entry, run uint64, prior []byte) []byte {
+	from := len(b)
+	flags := entryFlags(e, prior)
+	b = append(b, byte(e.State), flags)
+	b = appendStatus(b, e.Status)
+	b = appendText(b, e.LeadID)
+	b = appendText(b, e.Organization)
+	b = appendText(b, e.Location)
+	if flags&hasLink != 0 {
+		b = appendText(b, e.ExternalID)
+	}
+	b = append(b, e.Digest[:]...)
+	b = binary.AppendUvarint(b, uint64(len(e.Content)))
+	for i := range e.Content {
+		b = append(append(b, e.Content[i].Name[:]...), e.Content[i].Value[:]...)
+	}
+	if flags&hasAnswer != 0 {
+		b = appendText(binary.AppendUvarint(b, uint64(e.Code)), e.Reason)
+	}
+	if flags&hasOrigin != 0 {
+		b = appendText(binary.AppendUvarint(b, uint64(e.Line)), e.File)
+	}
+	if flags&hasWish != 0 {
+		b = appendText(appendText(b, e.Locator), e.WantLink)
+	}
+	b = appendTime(binary.AppendUvarint(b, run), e.Updated)
+	b = binary.AppendUvarint(b, e.Seq)
+	if flags&hasPrior != 0 {
+		b = append(binary.AppendUvarint(b, uint64(len(prior))), prior...)
+	}
+	return seal(b, from, []byte(e.Key))
+}
+
+func entryFlags(e *Entry, prior []byte) (flags byte) {
+	set := func(flag byte, on bool) {
+		if on {
+			flags |= flag
+		}
+	}
+	own := e.ExternalID != "" && e.ExternalID == e.Key
+	set(hasOwnLink, own)
+	set(hasLink, e.ExternalID != "" && !own)
+	set(hasAnswer, e.Code != 0 || e.Reason != "")
+	set(hasOrigin, e.Line != 0 || e.File != "")
+	set(hasWish, e.Locator != "" || e.WantLink != "")
+	set(hasPrior, len(prior) > 0)
+	return flags
+}
+
+// decode fills e from the record under key and returns the prior intent, which
+// lives as long as the record. It reuses e.Content and names runs by r.
+func (r *runs) decode(key string, record []byte, e *Entry) (prior []byte, err error) {
+	f, err := unseal([]byte(key), record)
+	if err != nil {
+		return nil, err
+	}
+	*e = Entry{Key: key, State: State(f.byte()), Content: e.Content[:0]}
+	flags := f.byte()
+	e.Status, e.LeadID = f.status(), f.text()
+	e.Organization, e.Location = f.text(), f.text()
+	switch {
+	case flags&hasOwnLink != 0:
+		e.ExternalID = key
+	case flags&hasLink != 0:
+		e.ExternalID = f.text()
+	}
+	copy(e.Digest[:], f.take(uint64(len(e.Digest))))
+	f.content(e)
+	if flags&hasAnswer != 0 {
+		e.Code, e.Reason = int(f.uint()), f.text()
+	}
+	if flags&hasOrigin != 0 {
+		e.Line, e.File = int(f.uint()), f.text()
+	}
+	if flags&hasWish != 0 {
+		e.Locator, e.WantLink = f.text(), f.text()
+	}
+	run, known := r.name(f.uint())
+	e.Run, e.Updated, e.Seq = run, f.time(), f.uint()
+	if flags&hasPrior != 0 {
+		prior = f.take(f.uint())
+	}
+	if !known || e.State == Unknown || int(e.State) >= states {
+		return nil, errRecord
+	}
+	return prior, f.done()
+}
+
+func (r *reader) content(e *Entry) {
+	for n := r.uint(); n > 0 && !r.bad; n-- {
+		var c ContentDigest
+		if b := r.take(8); b != nil {
+			copy(c.Name[:], b)
+			copy(c.Value[:], b[4:])
+		}
+		e.Content = append(e.Content, c)
+	}
+	if len(e.Content) == 0 {
+		e.Content = nil
+	}
+}
+
+// stateOf returns the state in a record without decoding the rest; nil is Unknown.
+func stateOf(key string, record []byte) (State, error) {
+	if record == nil {
+		return Unknown, nil
+	}
+	f, err := unseal([]byte(key), record)
+	return State(f.byte()), err
+}

@@ -1,0 +1,165 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// patience is how long the writer lets changes gather when nobody hurries it.
+const patience = 4 * time.Millisecond
+
+// writer is the one goroutine that changes the file.
+type writer struct {
+	d      *DB
+	ledger ledger
+	order  order
+	sorted []*op
+	spare  []op // room of the last batch, for the next but one
+}
+
+// run ends when the checkpoint is closed and the queue is empty; Close waits
+// for it.
+func (w *writer) run() {
+	defer close(w.d.idle)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for gathering := false; ; {
+		some, now, closed := w.d.look()
+		switch {
+		case some && !now && !gathering:
+			timer.Reset(patience)
+			gathering = true
+		case some && !now:
+			select {
+			case <-w.d.wake:
+				continue
+			case <-timer.C:
+			}
+			fallthrough
+		case some:
+			w.drain()
+			gathering = false
+		case closed:
+			return
+		default:
+			<-w.d.wake
+		}
+	}
+}
+
+// look says whether changes wait and whether they are wanted now.
+func (d *DB) look() (some, now, closed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.queue) > 0, d.hurry || d.closed, d.closed
+}
+
+// drain commits what has gathered and tells everybody.
+func (w *writer) drain() {
+	w.d.mu.Lock()
+	batch := w.d.queue
+	w.d.queue, w.d.hurry = w.spare, false
+	w.d.mu.Unlock()
+	for rest := batch; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(o op) bool { return o.alone != nil })
+		switch n {
+		case -1:
+			n = len(rest)
+		case 0:
+			n = 1
+		}
+		err := w.commit(rest[:n])
+		for i := range rest[:n] {
+			rest[i].finish(err)
+		}
+		rest = rest[n:]
+	}
+	clear(batch)
+	w.spare = batch[:0]
+}
+
+// commit makes all changes of a group durable, or fails the checkpoint: a commit
+// that failed may still be there, and the next one may succeed by chance.
+func (w *writer) commit(group []op) error {
+	if err := w.d.failed(); err != nil {
+		return err
+	}
+	err := guard(func() error {
+		return w.d.bolt.Update(func(tx *bolt.Tx) error {
+			w.ledger.begin(tx, *w.d.tally.Load(), w.d.now())
+			if err := w.apply(group); err != nil {
+				return err
+			}
+			return w.ledger.end()
+		})
+	})
+	if refused := (*DecisionError)(nil); errors.As(err, &refused) {
+		return err
+	}
+	if err != nil {
+		return w.d.fail(fmt.Errorf("write checkpoint %s: %w", w.d.path, err))
+	}
+	t := w.ledger.tally
+	w.d.tally.Store(&t)
+	if err := w.d.stamp(false); err != nil {
+		// These changes are durable, so they may be reported; nothing may follow.
+		_ = w.d.fail(err)
+	}
+	return nil
+}
+
+// apply makes the changes sorted by key, which bbolt likes best. Changes of one
+// key keep their order.
+func (w *writer) apply(group []op) error {
+	if group[0].alone != nil {
+		return group[0].alone(&w.ledger)
+	}
+	w.sorted = w.sorted[:0]
+	for i := range group {
+		w.sorted = append(w.sorted, &group[i])
+	}
+	slices.SortStableFunc(w.sorted, func(a, b *op) int { return cmp.Compare(a.key, b.key) })
+	if w.order.ascending(w.sorted) {
+		w.ledger.entries.FillPercent = 0.95
+	}
+	for _, o := range w.sorted {
+		if err := o.apply(&w.ledger); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// order notices that keys come in ascending order. Pages are then filled nearly
+// to the brim, which halves the file; for keys in random order that would split
+// pages all the time.
+type order struct {
+	fronts [4]string // the greatest key as of the last commits: rows overtake one another
+	turn   int
+}
+
+// ascending reports whether most entries settled by sorted are greater than
+// all keys that were there a few commits ago.
+func (o *order) ascending(sorted []*op) bool {
+	front := o.fronts[(o.turn+1)%len(o.fronts)]
+	greatest := o.fronts[o.turn]
+	settled, ahead := 0, 0
+	for _, op := range sorted {
+		if op.settle == nil {
+			continue
+		}
+		settled++
+		if op.key > front {
+			ahead++
+		}
+		greatest = max(greatest, op.key)
+	}
+	o.turn = (o.turn + 1) % len(o.fronts)
+	o.fronts[o.turn] = greatest
+	return settled > 0 && 2*ahead > settled
+}

@@ -1,0 +1,194 @@
+package importer
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+)
+
+// Ledger is what the engine needs of the checkpoint. Claims, withdrawals and
+// settlements are answered by done once they are durable, or not.
+type Ledger interface {
+	Lookup(keys []string, out []checkpoint.Entry) error
+	Sum(b []byte) checkpoint.Digest
+	SumField(name, value string) checkpoint.ContentDigest
+	Claim(in checkpoint.Intent, done func(error))
+	Withdraw(key string, done func(error))
+	Settle(e checkpoint.Entry, done func(stored checkpoint.Entry, err error))
+	Hurry()
+}
+
+// sink takes what became of each row, after it is durable.
+type sink interface {
+	add(it *item, r *result) error
+}
+
+// slotsPerWorker bounds the rows in doubt after a death: so many rows a worker may
+// be claimed and not yet settled.
+const slotsPerWorker = 2
+
+// maxParked is how many rows may wait behind rows of the same key.
+const maxParked = 1000
+
+// engine moves rows from the reader to their outcome. Its loop is one goroutine
+// that alone plans, counts and remembers; workers only send, the ledger's writer
+// only commits.
+type engine struct {
+	Options
+	ledger  Ledger         // nil for validate, and for a dry run without checkpoint
+	db      *checkpoint.DB // the same, for what is no business of a row's; or nil
+	sender  Sender         // nil: nothing is ever sent
+	client  *leadapi.Client
+	meter   *meter
+	planner Planner
+	rows    *reader
+	tally   *tally
+	courier *courier
+
+	batches  <-chan *batch
+	batch    *batch
+	at       int                 // next row of batch
+	known    []checkpoint.Entry  // by row of batch
+	touched  map[string]struct{} // keys acted on since known was read
+	lanes    map[string]*lane    // keys with a row in flight
+	turn     []*item             // rows whose lane has just become free
+	parked   int                 // rows waiting in lanes
+	free     int                 // slots
+	flying   int                 // jobs that have no event yet
+	ready    chan *job           // claimed and durable, or a link
+	events   chan event          // ends of jobs
+	idle     atomic.Int32        // workers that wait
+	quit     context.CancelFunc  // send nothing more
+	ended    bool                // no more rows come
+	stopped  *Stop               // why the run ends before its input
+	keys     []string            // scratch of load
+	scratch  []checkpoint.Entry  // scratch of fresh
+	repeats  *repeats            // nil: not looked for
+	recorder sink                // nil: no files wanted
+	shown    int
+	lastTick time.Time
+}
+
+// lane keeps the rows of one key in file order, one at a time.
+type lane struct{ waiting []*item }
+
+// run takes every row to its outcome. It returns once nothing is in flight.
+func (e *engine) run(ctx context.Context) {
+	slots := slotsPerWorker * e.Concurrency
+	e.free = slots
+	e.ready = make(chan *job, slots)
+	e.events = make(chan event, 2*slots)
+	e.lanes, e.touched = map[string]*lane{}, map[string]struct{}{}
+
+	stopping, quit := context.WithCancel(ctx)
+	defer quit()
+	e.quit, e.courier.stopping = quit, stopping
+	batches := make(chan *batch, 4)
+	e.batches = batches
+
+	var group sync.WaitGroup
+	group.Go(func() { e.rows.run(stopping, batches) })
+	if e.sender != nil {
+		for range e.Concurrency {
+			group.Go(func() { e.work(ctx) })
+		}
+	}
+	e.loop(ctx)
+	close(e.ready)
+	quit()
+	group.Wait()
+}
+
+func (e *engine) loop(ctx context.Context) {
+	var deadline <-chan time.Time
+	if e.MaxDuration > 0 {
+		timer := time.NewTimer(e.MaxDuration)
+		defer timer.Stop()
+		deadline = timer.C
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if e.advance() {
+			select {
+			case <-e.Interrupt:
+				e.stop(interrupted())
+			case ev := <-e.events:
+				e.end(ev)
+			default:
+			}
+			continue
+		}
+		if e.flying == 0 && (e.stopped != nil || e.ended && len(e.turn) == 0) {
+			break
+		}
+		e.wait(ctx, deadline, tick.C)
+	}
+	e.abandon()
+}
+
+// wait blocks until something happens that may let the loop go on.
+func (e *engine) wait(ctx context.Context, deadline, tick <-chan time.Time) {
+	batches, interrupt, done := e.batches, e.Interrupt, ctx.Done()
+	if e.batch != nil || e.ended {
+		batches = nil
+	}
+	if e.stopped != nil {
+		batches, interrupt, done, deadline = nil, nil, nil, nil
+	}
+	select {
+	case ev := <-e.events:
+		e.end(ev)
+	case b, ok := <-batches:
+		if !ok {
+			e.ended = true
+			return
+		}
+		e.load(b)
+	case <-interrupt:
+		e.stop(interrupted())
+	case <-done:
+		e.stop(interrupted())
+	case <-deadline:
+		e.stop(&Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention})
+	case <-tick:
+		e.tick()
+	}
+}
+
+// stop makes the run end in order: nothing more is read or sent, what is in flight
+// is waited for. The first reason stands, but for an interruption.
+func (e *engine) stop(s *Stop) {
+	if e.stopped == nil || s.Code == CodeInterrupted {
+		e.stopped = s
+	}
+	e.quit()
+}
+
+// abandon ends the rows that were read and never had their turn.
+func (e *engine) abandon() {
+	for _, it := range e.turn {
+		e.finish(it, &result{outcome: Pending, text: "the run stopped before its turn"})
+	}
+	for _, l := range e.lanes {
+		for _, it := range l.waiting {
+			e.finish(it, &result{outcome: Pending, text: "the run stopped before its turn"})
+		}
+	}
+}
+
+// tick tells the progress to whoever listens.
+func (e *engine) tick() {
+	if e.Progress == nil {
+		return
+	}
+	t := e.tally
+	e.Progress(Progress{
+		Read: t.total, Sent: t.sent, Known: t.known, Attention: t.attention(true),
+		InDoubt: t.outcomes[InDoubt], InFlight: e.flying, Paused: e.courier.gate.paused(),
+	})
+}

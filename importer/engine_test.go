@@ -1,0 +1,221 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+)
+
+// Invariant 1: no create leaves before its intent is durable.
+func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(100), Options{Concurrency: 8})
+		tr.service.arrive = func(key string) {
+			if !tr.ledger.claimed(key) {
+				t.Errorf("row %s arrived at the service before its intent was durable", key)
+			}
+		}
+		tr.run(t.Context())
+		if got := tr.outcomes(); got != "created 100" {
+			t.Error(got)
+		}
+	})
+}
+
+// Invariant 1: no result is shown before its outcome is durable.
+func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(20), Options{Concurrency: 4})
+		tr.ledger.hold = make(chan struct{})
+		tr.records.see = func(it *item, r *result) {
+			if got := tr.ledger.state(it.rec.Key); got != checkpoint.Created {
+				t.Errorf("row %s shown as %s while the ledger holds %v", it.rec.Key, r.outcome, got)
+			}
+		}
+		go func() {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if n := len(tr.records.lines); n != 0 {
+				t.Errorf("%d results shown before any outcome was durable", n)
+			}
+			close(tr.ledger.hold)
+		}()
+		tr.run(t.Context())
+		if n := len(tr.records.lines); n != 20 {
+			t.Errorf("%d results, want 20", n)
+		}
+	})
+}
+
+// Invariant 2: never more claimed rows than two a worker; a clean stop leaves no
+// claim of a row that was not sent.
+func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		interrupt := make(chan struct{})
+		tr := newTrial(t, numbered(300), Options{Concurrency: 8, Interrupt: interrupt})
+		go func() {
+			time.Sleep(150 * time.Millisecond)
+			close(interrupt)
+		}()
+		tr.run(t.Context())
+		if tr.ledger.most > 16 || tr.ledger.most < 9 {
+			t.Errorf("%d intents at once, want more than 8 workers hold and at most 16", tr.ledger.most)
+		}
+		if n := len(tr.ledger.intents); n != 0 {
+			t.Errorf("%d intents stand after a clean stop", n)
+		}
+		made := tr.tally.outcomes[Created]
+		if made == 0 || made == 300 || made != len(tr.service.order) || tr.tally.outcomes[Pending] == 0 {
+			t.Errorf("%s; the service made %d", tr.outcomes(), len(tr.service.order))
+		}
+		if tr.stopped == nil || tr.stopped.Code != CodeInterrupted {
+			t.Errorf("stopped for %v", tr.stopped)
+		}
+	})
+}
+
+// Invariant 4: rows of one key are judged in file order, never two in flight, and
+// other keys go on meanwhile. faults 80, 84, 87
+func TestRowsOfOneKeyGoOneAfterAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rows []string
+		for i := range 200 {
+			rows = append(rows, fmt.Sprintf("k%d,n%03d", i%5, i))
+		}
+		tr := newTrial(t, rows, Options{Concurrency: 16})
+		// The first four of each key fail for good with other data each time, so the
+		// fifth is made; the rest are changed.
+		tr.service.answer = func(name string, _ int) error {
+			if name < "n020" {
+				return refusal(422)
+			}
+			return nil
+		}
+		tr.run(t.Context())
+		if tr.service.clash {
+			t.Error("two requests of one key were in flight at once")
+		}
+		slices.Sort(tr.service.order)
+		if want := []string{"n020", "n021", "n022", "n023", "n024"}; !slices.Equal(tr.service.order, want) {
+			t.Errorf("made %v, want %v", tr.service.order, want)
+		}
+		if got := tr.outcomes(); got != "created 5 changed 175 rejected 20" {
+			t.Error(got)
+		}
+		last := map[string]int{}
+		for _, l := range tr.records.lines {
+			if key := l.it.rec.Key; l.it.row.Number < last[key] {
+				t.Errorf("row %d of %s ended after row %d", l.it.row.Number, key, last[key])
+			} else {
+				last[key] = l.it.row.Number
+			}
+		}
+	})
+}
+
+// Invariants 3 and 5: whatever the service answers, the outcomes add up, agree
+// with the ledger, and no row is sent twice unless it is known not to have been
+// applied.
+func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
+	answer := map[string]func() error{
+		"ok":      func() error { return nil },
+		"refused": func() error { return refusal(422) },
+		"busy":    func() error { return after(429, time.Second) },
+		"unsent":  func() error { return unsent },
+		"broken":  func() error { return broken },
+		"error":   func() error { return status(500) },
+		"no id": func() error {
+			return &leadapi.Error{Op: "create", Status: 201, Applied: leadapi.Yes, Reason: "no_lead_id"}
+		},
+	}
+	ends := map[string]checkpoint.State{
+		"ok": checkpoint.Created, "refused": checkpoint.Rejected, "broken": checkpoint.InDoubt,
+		"error": checkpoint.InDoubt, "no id": checkpoint.InDoubt,
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		kinds := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "ok", "refused", "busy", "unsent", "broken", "error", "no id"}), 1, 60).Draw(rt, "answers")
+		workers := rapid.IntRange(1, 8).Draw(rt, "workers")
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTrial(t, numbered(len(kinds)), Options{Concurrency: workers, Retries: 3})
+			kind := func(name string) string { return kinds[atoi(name[1:])] }
+			tr.service.answer = func(name string, n int) error {
+				if k := kind(name); n == 1 || k != "busy" && k != "unsent" {
+					return answer[k]()
+				}
+				return nil
+			}
+			tr.run(t.Context())
+			sum := 0
+			for _, n := range tr.tally.outcomes {
+				sum += n
+			}
+			if sum != len(kinds) || tr.tally.total != len(kinds) || len(tr.records.lines) != len(kinds) {
+				t.Errorf("%d outcomes, %d read, %d lines; want %d", sum, tr.tally.total, len(tr.records.lines), len(kinds))
+			}
+			for _, l := range tr.records.lines {
+				name, k := l.it.rec.Content[0].Value, kind(l.it.rec.Content[0].Value)
+				want, sends := ends[k], 1
+				if k == "busy" || k == "unsent" {
+					want, sends = checkpoint.Created, 2
+				}
+				if got := tr.ledger.state(l.it.rec.Key); got != want || got.String() != l.r.outcome.String() {
+					t.Errorf("answer %q: ledger %v, outcome %v, want %v", k, got, l.r.outcome, want)
+				}
+				if tr.service.sends[name] != sends {
+					t.Errorf("answer %q: sent %d times, want %d", k, tr.service.sends[name], sends)
+				}
+			}
+		})
+	})
+}
+
+func atoi(digits string) (n int) {
+	for _, d := range digits {
+		n = 10*n + int(d-'0')
+	}
+	return n
+}
+
+// Invariant 8: any error of the ledger stops sending at once, and a lead that was
+// answered for but not recorded is shown as in doubt with its ID. faults 13
+func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
+	for failAt := 1; failAt <= 60; failAt += 7 {
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTrial(t, numbered(200), Options{Concurrency: 4})
+			tr.ledger.failAt = failAt
+			var late atomic.Int32
+			tr.service.arrive = func(string) {
+				if failed := tr.ledger.failedAt(); !failed.IsZero() && time.Now().After(failed) {
+					late.Add(1)
+				}
+			}
+			tr.run(t.Context())
+			if tr.stopped == nil || tr.stopped.Code != CodeStopped || !errors.Is(tr.stopped, errDisk) {
+				t.Fatalf("stopped for %v", tr.stopped)
+			}
+			if n := late.Load(); n > 0 {
+				t.Errorf("%d creates left after the error", n)
+			}
+			for _, l := range tr.records.lines {
+				if l.r.outcome == Created && tr.ledger.state(l.it.rec.Key) != checkpoint.Created {
+					t.Errorf("row %s is shown as created and was not recorded", l.it.rec.Key)
+				}
+				if l.r.outcome == InDoubt && l.r.entry.LeadID == "" {
+					t.Errorf("row %s was answered for and its lead ID is not shown", l.it.rec.Key)
+				}
+			}
+			if sent := len(tr.service.order); sent != tr.tally.outcomes[Created]+tr.tally.outcomes[InDoubt] {
+				t.Errorf("the service made %d leads, the run shows %s", sent, tr.outcomes())
+			}
+		})
+	}
+}

@@ -1,0 +1,274 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+)
+
+// job is a row that is being sent. It holds one slot from before its claim until
+// its outcome is durable.
+type job struct {
+	it       *item
+	step     Step
+	entry    checkpoint.Entry // what is known, and in the end what was settled
+	attempts int
+	text     string // for people: why it ended so
+	claimed  bool   // an intent stands
+}
+
+// event ends a job: what it settled is durable, or err says why it could not be.
+type event struct {
+	job     *job
+	outcome Outcome
+	stop    *Stop // set when the run has to end
+	err     error // the ledger's
+}
+
+// work is one worker: it takes what is ready and sends it.
+func (e *engine) work(ctx context.Context) {
+	for {
+		j, ok := e.take()
+		if !ok {
+			return
+		}
+		e.handle(ctx, j)
+	}
+}
+
+// take waits for a job. A worker that has to wait makes the ledger commit at once
+// what has gathered: its next job may be among it.
+func (e *engine) take() (*job, bool) {
+	select {
+	case j, ok := <-e.ready:
+		return j, ok
+	default:
+	}
+	e.idle.Add(1)
+	defer e.idle.Add(-1)
+	e.ledger.Hurry()
+	j, ok := <-e.ready
+	return j, ok
+}
+
+// handle sends one job. A panic becomes a doubt and ends the run in order; its
+// message is dropped, for it could quote a row.
+func (e *engine) handle(ctx context.Context, j *job) {
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		stop := &Stop{Reason: fmt.Sprintf("internal error (%T) while a row was sent", r), Code: CodeStopped}
+		if j.step.Action == Create {
+			e.doubt(j, 0, reasonPanic, stop)
+		} else {
+			e.unlinked(j, stop)
+		}
+	}()
+	if j.step.Action == Create {
+		e.create(ctx, j)
+	} else {
+		e.link(ctx, j)
+	}
+}
+
+// create sends the create request and settles what the answer shows.
+func (e *engine) create(ctx context.Context, j *job) {
+	req := createRequest(&j.it.rec)
+	var made *leadapi.Created
+	tries, err := e.courier.deliver(ctx, false, func(ctx context.Context) (err error) {
+		made, err = e.sender.Create(ctx, req)
+		return err
+	})
+	j.attempts += tries
+	if err == nil {
+		e.made(j, made)
+		return
+	}
+	var stop *Stop
+	var ae *leadapi.Error
+	switch {
+	case errors.Is(err, errStopping):
+		e.withdraw(j, Pending, nil)
+	case errors.As(err, &stop):
+		e.withdraw(j, Pending, stop)
+	case !errors.As(err, &ae):
+		j.text = err.Error()
+		e.withdraw(j, Failed, nil)
+	case e.courier.unapplied(ae), ae.Status == http.StatusUnauthorized:
+		j.text = refusalText(ae)
+		j.entry.Code = ae.Status
+		e.withdraw(j, Failed, nil)
+	case ae.Applied == leadapi.No && !throttled(ae):
+		e.refused(j, ae)
+	default:
+		e.doubt(j, ae.Status, ae.Reason, nil)
+	}
+}
+
+// made settles a lead that the service says it created; one that asks for a link
+// goes back to the workers once its ID is durable and its own.
+func (e *engine) made(j *job, made *leadapi.Created) {
+	rec := &j.it.rec
+	j.entry = e.entryOf(j, checkpoint.Created)
+	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
+	j.entry.Status = rec.Status
+	if j.entry.Status == "" {
+		j.entry.Status = "open"
+	}
+	if rec.Organization != "" && made.OrganizationID != rec.Organization {
+		j.text = "the service assigned another organization than the row asked for"
+	}
+	if rec.ExternalID == "" {
+		j.entry.Code = made.Status
+		e.settle(j, Created)
+		return
+	}
+	j.entry.State = checkpoint.Partial
+	e.ledger.Settle(j.entry, func(stored checkpoint.Entry, err error) {
+		if err != nil || stored.State == checkpoint.InDoubt {
+			e.settled(j, Partial, nil, stored, err)
+			return
+		}
+		j.entry = stored
+		j.step = Step{Action: Link, Outcome: Created}
+		e.ready <- j
+	})
+	e.ledger.Hurry()
+}
+
+// link sends the ExternalID of a lead that exists. The link holds only when the
+// lead that comes back is the one that was meant and carries it.
+func (e *engine) link(ctx context.Context, j *job) {
+	external := j.it.rec.ExternalID
+	var lead *leadapi.Lead
+	tries, err := e.courier.deliver(ctx, true, func(ctx context.Context) (err error) {
+		lead, err = e.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external})
+		return err
+	})
+	j.attempts += tries
+	var stop *Stop
+	var ae *leadapi.Error
+	switch {
+	case err == nil && lead.ID == j.entry.LeadID && lead.ExternalID == external:
+		e.linked(j, lead)
+		return
+	case err == nil:
+		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another ExternalID"
+	case errors.Is(err, errStopping) || errors.As(err, &stop):
+		e.unlinked(j, stop)
+		return
+	case errors.As(err, &ae):
+		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
+		j.text = "created but not linked: " + refusalText(ae)
+	default:
+		j.text = "created but not linked: " + err.Error()
+	}
+	j.entry.State = checkpoint.Partial
+	e.settle(j, Partial)
+}
+
+func (e *engine) linked(j *job, lead *leadapi.Lead) {
+	j.entry.State, j.entry.ExternalID = checkpoint.Created, lead.ExternalID
+	j.entry.Code, j.entry.Reason = 200, ""
+	j.entry.Run, j.entry.Updated = e.RunID, time.Now()
+	if lead.Status != "" {
+		j.entry.Status = lead.Status
+	}
+	if j.entry.Organization == "" {
+		j.entry.Organization = lead.OwnerID
+	}
+	if j.entry.Location == "" {
+		j.entry.Location = lead.Location.Name
+	}
+	j.text = j.step.Reason
+	e.settle(j, j.step.Outcome)
+}
+
+// unlinked ends a link that was not sent because the run stops: a lead made in
+// this run stays partial, one of an earlier run waits for its turn.
+func (e *engine) unlinked(j *job, stop *Stop) {
+	outcome := Pending
+	if j.claimed {
+		outcome = Partial
+		j.text = "created; the run stopped before it was linked"
+	}
+	e.post(event{job: j, outcome: outcome, stop: stop})
+}
+
+// refused settles a request that the service will not take.
+func (e *engine) refused(j *job, ae *leadapi.Error) {
+	j.text = refusalText(ae)
+	j.entry = e.entryOf(j, checkpoint.Rejected)
+	j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
+	e.settle(j, Rejected)
+}
+
+// doubt settles a create of which nobody can tell whether it was applied.
+func (e *engine) doubt(j *job, code int, reason string, stop *Stop) {
+	rec := &j.it.rec
+	j.entry = e.entryOf(j, checkpoint.InDoubt)
+	j.entry.Code, j.entry.Reason = code, reason
+	j.entry.Organization, j.entry.Locator = rec.Organization, rec.Locator
+	j.entry.Status, j.entry.WantLink = rec.Status, rec.ExternalID
+	e.ledger.Settle(j.entry, func(stored checkpoint.Entry, err error) {
+		e.settled(j, InDoubt, stop, stored, err)
+	})
+}
+
+func (e *engine) withdraw(j *job, outcome Outcome, stop *Stop) {
+	e.ledger.Withdraw(j.it.rec.Key, func(err error) {
+		e.post(event{job: j, outcome: outcome, stop: stop, err: err})
+	})
+}
+
+func (e *engine) settle(j *job, outcome Outcome) {
+	e.ledger.Settle(j.entry, func(stored checkpoint.Entry, err error) {
+		e.settled(j, outcome, nil, stored, err)
+	})
+}
+
+// settled runs in the ledger's writer: what was stored decides, not what was asked.
+func (e *engine) settled(j *job, outcome Outcome, stop *Stop, stored checkpoint.Entry, err error) {
+	if err == nil {
+		j.entry = stored
+		if stored.State == checkpoint.InDoubt {
+			outcome = InDoubt
+			j.text = doubtReason(stored.Reason, stored.Code)
+		}
+	}
+	e.post(event{job: j, outcome: outcome, stop: stop, err: err})
+}
+
+// post hands an event to the loop. Where the ledger failed or the run must end,
+// sending stops at once, before the loop comes to it.
+func (e *engine) post(ev event) {
+	if ev.err != nil || ev.stop != nil {
+		e.quit()
+	}
+	e.events <- ev
+}
+
+// entryOf starts an entry from the job's row.
+func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
+	return checkpoint.Entry{
+		Key: j.it.rec.Key, State: s, Digest: j.it.digest, Content: contentDigests(e.ledger, &j.it.rec),
+		File: e.rows.names[j.it.input], Line: j.it.row.Line, Run: e.RunID, Updated: time.Now(),
+	}
+}
+
+// intent is the durable note that a create is about to be sent.
+func (e *engine) intent(j *job) checkpoint.Intent {
+	rec := &j.it.rec
+	return checkpoint.Intent{
+		Key: rec.Key, File: e.rows.names[j.it.input], Line: j.it.row.Line,
+		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, ExternalID: rec.ExternalID,
+		Run: e.RunID, Sent: time.Now(), Digest: j.it.digest, Content: contentDigests(e.ledger, rec),
+	}
+}

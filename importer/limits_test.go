@@ -1,0 +1,172 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+)
+
+func TestMaxCreatesIsNeverExceeded(t *testing.T) {
+	for _, most := range []int{1, 7, 50} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTrial(t, numbered(100), Options{Concurrency: 8, Limits: Limits{MaxCreates: most}})
+			tr.service.answer = func(name string, _ int) error {
+				if name < "n010" {
+					return refusal(422) // refused rows make no lead
+				}
+				return nil
+			}
+			tr.run(t.Context())
+			if made := len(tr.service.order); made != most {
+				t.Errorf("%d leads made, want %d", made, most)
+			}
+			if tr.stopped == nil || tr.stopped.Code != CodeStopped {
+				t.Errorf("stopped for %v", tr.stopped)
+			}
+		})
+	}
+}
+
+func TestLimitsEndARun(t *testing.T) {
+	doubt := func(string, int) error { return broken }
+	refuseSome := func(name string, _ int) error {
+		if atoi(name[1:])%3 == 0 {
+			return refusal(422)
+		}
+		return nil
+	}
+	tests := []struct {
+		name   string
+		limits Limits
+		answer func(string, int) error
+		stops  bool
+	}{
+		{name: "in doubt", limits: Limits{MaxInDoubt: 5}, answer: doubt, stops: true},
+		{name: "in doubt without limit", answer: doubt},
+		{name: "rejects", limits: Limits{MaxRejects: 5}, answer: refuseSome, stops: true},
+		{name: "rejects within the limit", limits: Limits{MaxRejects: 100}, answer: refuseSome},
+		{name: "share of rejects", limits: Limits{MaxRejectsPercent: 20}, answer: refuseSome, stops: true},
+		{name: "share of rejects within the limit", limits: Limits{MaxRejectsPercent: 50}, answer: refuseSome},
+		{name: "all refused alike", limits: Limits{MaxRejects: 1000}, answer: func(string, int) error { return refusal(403) }, stops: true},
+		{name: "all refused alike, never stop", answer: func(string, int) error { return refusal(403) }},
+		{name: "all refused, not alike", limits: Limits{MaxRejects: 1000}, answer: func(name string, _ int) error { return refusal(400 + atoi(name[1:])%2*4) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTrial(t, numbered(300), Options{Concurrency: 4, Limits: test.limits})
+				tr.service.answer = test.answer
+				tr.run(t.Context())
+				if stops := tr.stopped != nil; stops != test.stops {
+					t.Errorf("stopped: %v (%v), want %v; %s", stops, tr.stopped, test.stops, tr.outcomes())
+				}
+			})
+		})
+	}
+}
+
+func TestMaxDurationEndsLikeAFinishedRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(300), Options{Concurrency: 2, MaxDuration: time.Second})
+		tr.run(t.Context())
+		outcome, _, code := tr.verdict()
+		if outcome != "stopped" || code != CodeAttention || tr.tally.outcomes[InDoubt] != 0 {
+			t.Errorf("%s with %d: %s", outcome, code, tr.outcomes())
+		}
+	})
+}
+
+func TestTheServiceGoesAwayAndComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(200), Options{Concurrency: 8})
+		began := time.Now()
+		tr.service.answer = func(string, int) error {
+			if d := time.Since(began); d > 100*time.Millisecond && d < 5*time.Minute {
+				return unsent
+			}
+			return nil
+		}
+		tr.run(t.Context())
+		if got := tr.outcomes(); got != "created 200" {
+			t.Error(got)
+		}
+		if took := time.Since(began); took > 5*time.Minute+maxBackoff+10*time.Second {
+			t.Errorf("went on only after %v", took)
+		}
+	})
+}
+
+// faults 66: the second row whose answer names a known lead ID is in doubt.
+func TestALeadIDThatBelongsToAnotherRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, []string{"k1,same", "k2,same", "k3,other"}, Options{Concurrency: 3})
+		tr.run(t.Context())
+		if got := tr.outcomes(); got != "created 2 in_doubt 1" {
+			t.Error(got)
+		}
+	})
+}
+
+// A panic in a worker ends the run in order; its message, which may quote a row,
+// is not shown. faults 9
+func TestAPanicInAWorkerEndsTheRunInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(50), Options{Concurrency: 4})
+		tr.service.answer = func(name string, _ int) error {
+			if name == "n010" {
+				panic(fmt.Sprintf("row %s", name))
+			}
+			return nil
+		}
+		tr.run(t.Context())
+		if tr.stopped == nil || tr.stopped.Code != CodeStopped {
+			t.Fatalf("stopped for %v", tr.stopped)
+		}
+		if got := tr.ledger.state("k010"); got != checkpoint.InDoubt {
+			t.Errorf("the row is %v, want in doubt", got)
+		}
+		if n := len(tr.service.order); n != tr.tally.outcomes[Created] {
+			t.Errorf("the service made %d, the run shows %s", n, tr.outcomes())
+		}
+	})
+}
+
+// A link that is not confirmed leaves the row partial. faults 68, 69
+func TestALinkMustBeConfirmed(t *testing.T) {
+	lead := checkpoint.Entry{Key: "k", State: checkpoint.Partial, LeadID: "l"}
+	tests := []struct {
+		name string
+		lead leadapi.Lead
+		err  error
+		want Outcome
+	}{
+		{name: "confirmed", lead: leadapi.Lead{ID: "l", ExternalID: "x"}, want: Created},
+		{name: "another lead", lead: leadapi.Lead{ID: "m", ExternalID: "x"}, want: Partial},
+		{name: "another link", lead: leadapi.Lead{ID: "l", ExternalID: "y"}, want: Partial},
+		{name: "refused", err: refusal(404), want: Partial},
+		{name: "failing", err: errors.New("unreadable"), want: Partial},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTrial(t, nil, Options{})
+				tr.sender = linker{test.lead, test.err}
+				tr.events = make(chan event, 1)
+				tr.courier.stopping, tr.quit = t.Context(), func() {}
+				j := &job{it: &item{}, entry: lead, step: Step{Action: Link, Outcome: Created}}
+				j.it.rec.Key, j.it.rec.ExternalID = "k", "x"
+				tr.link(t.Context(), j)
+				ev := <-tr.events
+				tr.ledger.close()
+				if ev.outcome != test.want || tr.ledger.state("k").String() != test.want.String() {
+					t.Errorf("outcome %v, ledger %v, want %v", ev.outcome, tr.ledger.state("k"), test.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package importer
+
+import (
+	"log/slog"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/source"
+	"leadferry/leadapi"
+	"leadferry/mapping"
+)
+
+// Options of a run. Mapping and Inputs are always needed; what concerns the
+// service and the checkpoint is needed by Import alone.
+type Options struct {
+	Command     string // as the summary names it
+	Version     string
+	RunID       string
+	Mapping     *mapping.Mapping
+	MappingFile Named
+	Inputs      []*source.File
+	Log         *slog.Logger
+
+	Limit       int           // rows of all inputs together; 0 = all
+	Concurrency int           // requests in flight at most
+	Rate        float64       // requests a second at most; 0 = no limit
+	Retries     int           // further tries of a request that was answered and may be sent again
+	MaxWait     time.Duration // how long the service may stay silent
+	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit
+	Limits
+	ResendOn      ResendOn
+	ResendInDoubt bool // --in-doubt resend
+	RetryRejected bool
+	IgnoreChanged bool // --changed ignore
+	DryRun        bool
+	NoRepeats     bool // validate, dry run: do not look for repeated keys
+	Show          int  // validate, dry run: requests to show
+
+	Client     leadapi.Config
+	Target     checkpoint.Target
+	Checkpoint string // path
+	Opening    checkpoint.Options
+	Files      Outputs
+
+	Interrupt <-chan struct{}     // closed by the first signal; the context ends with the second
+	Begin     func(*Start) error  // told once before anything is sent; its error ends the run
+	Progress  func(Progress)      // told a few times a second, or nil
+	Request   func(Request) error // told of each request that --show asks for
+}
+
+// Named is a file by its path and the SHA-256 of its bytes in hexadecimal.
+type Named struct{ Path, SHA256 string }
+
+// Outputs are where a run leaves its files, as the flags of INTERFACE name them.
+// All empty writes nothing.
+type Outputs struct{ Dir, Results, Rejects, Summary string }
+
+func (o Outputs) wanted() bool { return o != Outputs{} }
+
+// Start is what is known before the first request.
+type Start struct {
+	Checkpoint string // path; "" without one
+	New        bool   // the checkpoint was made just now
+	Leads      int    // leads that it knows
+	InDoubt    int    // rows that it holds in doubt
+	Warnings   []string
+	Target     checkpoint.Target
+	KeyFrom    string   // what makes rows the same: "key", "external_id" or "row"
+	Unused     []string // columns that nothing in the mapping uses
+}
+
+// Progress is how far a run has come.
+type Progress struct {
+	Read, Sent, Known, Attention, InDoubt, InFlight int
+	Paused                                          string // why requests wait, or ""
+}
+
+// Request is one request as it would be sent.
+type Request struct {
+	File   string
+	Line   int
+	Key    string
+	Method string
+	Path   string // below the leads or base URL
+	Body   []byte
+}

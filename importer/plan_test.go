@@ -1,0 +1,45 @@
+package importer
+
+import (
+	"testing"
+
+	"leadferry/checkpoint"
+	"leadferry/mapping"
+)
+
+// TestImportPlanner is the import planner's whole table: what is known of a key,
+// and whether the row still carries the same data. Invariant 3; faults 83, 102
+func TestImportPlanner(t *testing.T) {
+	same, other := checkpoint.Digest{1}, checkpoint.Digest{2}
+	linked := mapping.Record{Key: "k", ExternalID: "x"}
+	tests := []struct {
+		name    string
+		planner importPlanner
+		rec     mapping.Record
+		known   checkpoint.Entry
+		action  Action
+		outcome Outcome
+	}{
+		{name: "unknown", action: Create},
+		{name: "created, same data", known: checkpoint.Entry{State: checkpoint.Created, Digest: same}, outcome: Unchanged},
+		{name: "created, other data", known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, outcome: Changed},
+		{name: "created, other data ignored", planner: importPlanner{ignoreChanged: true}, known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, outcome: Unchanged},
+		{name: "partial", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, action: Link, outcome: Created},
+		{name: "partial, other data", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: other, LeadID: "l"}, action: Link, outcome: Changed},
+		{name: "partial, no link asked for any more", known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, outcome: Unchanged},
+		{name: "rejected, same data", known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same, Code: 422}, outcome: Rejected},
+		{name: "rejected, other data", known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, action: Create},
+		{name: "rejected, tried again", planner: importPlanner{retryRejected: true}, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, action: Create},
+		{name: "in doubt", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, outcome: InDoubt},
+		{name: "in doubt, other data", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: other}, outcome: InDoubt},
+		{name: "in doubt, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, action: Create},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			step := test.planner.Plan(&test.rec, same, &test.known)
+			if step.Action != test.action || test.action != Create && step.Outcome != test.outcome {
+				t.Errorf("step %d %v, want %d %v", step.Action, step.Outcome, test.action, test.outcome)
+			}
+		})
+	}
+}

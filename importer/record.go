@@ -1,0 +1,123 @@
+package importer
+
+import (
+	"fmt"
+
+	"leadferry/importer/report"
+	"leadferry/importer/source"
+)
+
+// recorder writes the lines of rows in a goroutine of its own, so that a slow disk
+// for results holds up neither planning nor sending.
+type recorder struct {
+	files  *report.Run
+	inputs []report.Input
+	lines  chan []line
+	batch  []line
+	failed chan error // holds the first error
+	done   chan struct{}
+}
+
+// line is a row with how it ended.
+type line struct {
+	it *item
+	r  *result
+}
+
+const recordBatch = 128
+
+func newRecorder(files *report.Run, inputs []*source.File) *recorder {
+	rec := &recorder{
+		files: files,
+		lines: make(chan []line, 8), failed: make(chan error, 1), done: make(chan struct{}),
+	}
+	for _, f := range inputs {
+		info := f.Info()
+		rec.inputs = append(rec.inputs, report.Input{Path: info.Path, Format: info.Format, Delimiter: f.Delimiter()})
+	}
+	go rec.run()
+	return rec
+}
+
+// add takes a row; an error says that an earlier one could not be written.
+func (w *recorder) add(it *item, r *result) error {
+	w.batch = append(w.batch, line{it, r})
+	if len(w.batch) < recordBatch {
+		return nil
+	}
+	return w.flush()
+}
+
+// flush hands over what has gathered.
+func (w *recorder) flush() error {
+	if len(w.batch) > 0 {
+		w.lines <- w.batch
+		w.batch = nil
+	}
+	select {
+	case err := <-w.failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+// close waits until every row is written, as far as it can be.
+func (w *recorder) close() error {
+	if len(w.batch) > 0 {
+		w.lines <- w.batch
+	}
+	close(w.lines)
+	<-w.done
+	select {
+	case err := <-w.failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+func (w *recorder) run() {
+	defer close(w.done)
+	broken := false
+	for batch := range w.lines {
+		for _, l := range batch {
+			if broken {
+				break
+			}
+			if err := w.write(l); err != nil {
+				w.failed <- err
+				broken = true
+			}
+		}
+	}
+}
+
+func (w *recorder) write(l line) error {
+	it, r := l.it, l.r
+	e := &r.entry
+	res := report.Result{
+		File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
+		Key: it.rec.Key, Outcome: r.outcome.String(),
+		LeadID: e.LeadID, OrganizationID: e.Organization, Location: e.Location, Status: e.Status,
+		HTTPStatus: e.Code, Attempts: r.attempts, Error: r.text,
+	}
+	if err := w.files.Result(res); err != nil {
+		return fmt.Errorf("write results: %w", err)
+	}
+	if !r.outcome.Attention() || r.outcome == Pending {
+		return nil
+	}
+	h := it.row.Header
+	rej := report.Reject{Line: it.row.Line, Outcome: res.Outcome, Error: r.text, Raw: it.row.Raw}
+	if h != nil {
+		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells
+	}
+	if len(rej.Cells) > len(rej.Names) {
+		rej.Cells = rej.Cells[:len(rej.Names)]
+	}
+	if err := w.files.Reject(w.inputs[it.input], rej); err != nil {
+		return fmt.Errorf("write rejects: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+// Package report writes what became of the rows of a run: results, rejects, the
+// summary for scripts, the text for people, and the progress while it goes on.
+//
+// It stands at the end of a row's way. The checkpoint holds the truth and these
+// files repeat it: when they are lost, running again writes them anew.
+//
+// Promises: a file bears its name only once it is complete and synced, until then
+// NAME.partial stands beside it; no symbolic link is followed to write one; all are
+// 0600, the run's folder is 0700. Texts from outside are cut, shown without control
+// characters and, in CSV, without a leading formula character; keys, IDs and the
+// row's own cells stay as they are. What cannot be written is an error.
+package report

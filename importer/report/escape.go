@@ -1,0 +1,74 @@
+package report
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxText is how many characters of a text from outside are kept.
+const maxText = 500
+
+// Escape makes a text from outside safe to show: control characters, marks of
+// direction, line ends and broken UTF-8 are written as in Go (\x1b, \u202e), and
+// what goes beyond 500 characters is cut. Escaping twice changes nothing more.
+func Escape(text string) string { return escape(text, maxText) }
+
+func escape(text string, most int) string {
+	if plain(text, most) {
+		return text
+	}
+	var b strings.Builder
+	shown, fits := 0, 0 // fits: bytes that leave room for the mark of a cut
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		piece := text[i : i+size]
+		if r == utf8.RuneError && size == 1 || !unicode.IsGraphic(r) {
+			piece = strconv.QuoteToASCII(piece)
+			piece = piece[1 : len(piece)-1]
+		}
+		i += size
+		if shown += utf8.RuneCountInString(piece); shown > most {
+			return b.String()[:fits] + "…"
+		}
+		b.WriteString(piece)
+		if shown < most {
+			fits = b.Len()
+		}
+	}
+	return b.String()
+}
+
+// plain reports whether a text is short and holds nothing but visible ASCII.
+func plain(text string, most int) bool {
+	if len(text) > most {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// Defuse puts ' before a text that a spreadsheet would take for a formula: one that
+// begins with = + - @ or their full-width forms, a tab, a line end or NUL.
+func Defuse(text string) string {
+	if r, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\t\r\n\x00＝＋－＠", r) {
+		return "'" + text
+	}
+	return text
+}
+
+// cell is a text from outside as it stands in a CSV file for people.
+func cell(text string) string { return Escape(Defuse(text)) }
+
+var personal = regexp.MustCompile(`"[^"]*(?:"|$)|“[^”]*(?:”|$)|\B'[^']*'\B|\S*@\S*|(?:\S*\d){4}\S*`)
+
+// Mask replaces by … what may be a person's data in a message of the service: what
+// stands in quotes, words with an @ and words with four digits or more. Logs and
+// the text for people show messages so; the run's files have them whole.
+func Mask(message string) string { return personal.ReplaceAllString(message, "…") }

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+const cases = "../../../shared/cases/"
+
+// faults 118
+func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
+	long := strings.Repeat("é", 499)
+	tests := []struct{ name, in, want string }{
+		{"empty", "", ""},
+		{"plain", `C:\leads "a" <b>`, `C:\leads "a" <b>`},
+		{"letters of all kinds", "Zürich 東京 😀", "Zürich 東京 😀"},
+		{"escape sequence", "\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`},
+		{"bell and backspace", "a\ab\b", `a\ab\b`},
+		{"line ends", "a\r\nb\tc", `a\r\nb\tc`},
+		{"C1 control", "\u009b31m", `\u009b31m`},
+		{"NUL and DEL", "\x00\x7f", `\x00\x7f`},
+		{"bidi marks", "a\u202eb\u2066c\u200f", `a\u202eb\u2066c\u200f`},
+		{"line separator", "a\u2028b", `a\u2028b`},
+		{"broken UTF-8", "a\xffb\xed\xa0\x80", `a\xffb\xed\xa0\x80`},
+		{"replacement character", "\ufffd", "\ufffd"},
+		{"500 characters", long + "z", long + "z"},
+		{"501 characters", long + "zz", long + "…"},
+		{"no half escape at the cut", long[:2*497] + "\u202e", long[:2*497] + "…"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Escape(tt.in); got != tt.want {
+				t.Errorf("Escape(%q) = %q, want %q", tt.in, got, tt.want)
+			}
+		})
+	}
+}
+
+// faults m29, 117
+func TestDefuseStopsFormulas(t *testing.T) {
+	for _, lead := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "\x00", "＝", "＋", "－", "＠"} {
+		in := lead + "1+1"
+		if got := Defuse(in); got != "'"+in {
+			t.Errorf("Defuse(%q) = %q", in, got)
+		}
+		if got := cell(in); !strings.HasPrefix(got, "'") {
+			t.Errorf("cell(%q) = %q", in, got)
+		}
+	}
+	for _, in := range []string{"", "HTTP 422: =1", "'=1", "1+1", "é", " =1", "\xff="} {
+		if got := Defuse(in); got != in {
+			t.Errorf("Defuse(%q) = %q", in, got)
+		}
+	}
+}
+
+// faults 116
+func TestMaskHidesWhatMayBeAPersons(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"HTTP 422: email is not valid", "HTTP 422: email is not valid"},
+		{`HTTP 422: "Ann Lee" isn't valid, it's too short`, `HTTP 422: … isn't valid, it's too short`},
+		{`a cut message: "Ann L`, "a cut message: …"},
+		{"name 'Ann Lee' and “Bo”", "name … and …"},
+		{"<ann@example.com> is known", "… is known"},
+		{"phone +1-555-0100 is used", "phone … is used"},
+	}
+	for _, tt := range tests {
+		if got := Mask(tt.in); got != tt.want {
+			t.Errorf("Mask(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func checkSafe(t interface{ Errorf(string, ...any) }, in string) {
+	got := cell(in)
+	if n := utf8.RuneCountInString(got); n > maxText {
+		t.Errorf("cell(%q) has %d characters", in, n)
+	}
+	for _, r := range got {
+		if !unicode.IsGraphic(r) {
+			t.Errorf("cell(%q) shows %q", in, r)
+		}
+	}
+	if !utf8.ValidString(got) || Defuse(got) != got || Escape(got) != got {
+		t.Errorf("cell(%q) = %q is not safe", in, got)
+	}
+}
+
+func TestNoTextFromOutsideStaysDangerous(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		checkSafe(t, rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text"))
+	})
+}
+
+// faults 118
+func TestKnownHostileTextsAreShownEscaped(t *testing.T) {
+	var texts []string
+	if b, err := os.ReadFile(cases + "control-chars/fuzzdb/terminal-escape-codes.txt"); err == nil {
+		texts = append(texts, string(b))
+		texts = append(texts, strings.Split(string(b), "\n")...)
+	}
+	if b, err := os.ReadFile(cases + "blns/blns.json"); err == nil {
+		var list []string
+		if err := json.Unmarshal(b, &list); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, list...)
+	}
+	if texts == nil {
+		t.Skip("the shared cases are not here")
+	}
+	for _, text := range texts {
+		checkSafe(t, text)
+	}
+}

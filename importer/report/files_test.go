@@ -1,0 +1,307 @@
+package report
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, f Files) *Run {
+	t.Helper()
+	r, err := OpenRun(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Finish(sample()) })
+	return r
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	return string(b)
+}
+
+func names(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+var bad = Reject{Line: 2, Outcome: "invalid", Error: "no", Names: []string{"id"}, Cells: []string{"7"}}
+
+// faults 29, 119
+func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs", "one")
+	r := open(t, Files{Dir: dir})
+	must(t, r.Result(Result{Key: "7"}))
+	must(t, r.Reject(Input{}, bad))
+	want := []string{"rejects.csv.partial", "results.csv.partial", "summary.json.partial"}
+	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	s := sample()
+	must(t, r.Finish(s))
+	want = []string{"rejects.csv", "results.csv", "summary.json"}
+	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	for path, mode := range map[string]fs.FileMode{
+		dir: fs.ModeDir | 0o700, r.ResultsPath(): 0o600, r.RejectsPath(): 0o600, r.SummaryPath(): 0o600,
+	} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
+			t.Errorf("%s: %v, %v; want %v", path, info.Mode(), err, mode)
+		}
+	}
+	if s.ResultsPath != r.ResultsPath() || !slices.Equal(s.RejectsPaths, r.RejectsPaths()) || s.SummaryPath != r.SummaryPath() {
+		t.Errorf("the summary does not say where the files lie: %+v", s)
+	}
+	must(t, r.Finish(s))
+	if err := r.Result(Result{}); !errors.Is(err, errFinished) {
+		t.Errorf("a result after the end: %v", err)
+	}
+}
+
+func TestNoRejectsLeaveNoFile(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("of an earlier run"), 0o600))
+	r := open(t, Files{Dir: dir, Rejects: filepath.Join(dir, "bad.csv")})
+	must(t, r.Finish(sample()))
+	if diff := cmp.Diff([]string{"results.csv", "summary.json"}, names(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if r.RejectsPath() != "" {
+		t.Errorf("RejectsPath() = %q", r.RejectsPath())
+	}
+}
+
+func TestOnlyWantedFilesAreMade(t *testing.T) {
+	dir := t.TempDir()
+	tests := []struct {
+		name  string
+		files Files
+		want  []string
+	}{
+		{"no folder", Files{Dir: None}, nil},
+		{"a file without a folder", Files{Dir: None, Results: dir + "/a/r.csv"}, []string{"r.csv"}},
+		{"summary on standard output", Files{Dir: dir + "/a", Summary: "-"}, []string{"rejects.csv", "results.csv"}},
+		{"none of them", Files{Dir: dir + "/a", Summary: None, Results: None, Rejects: None}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			must(t, os.Mkdir(dir+"/a", 0o700))
+			defer os.RemoveAll(dir + "/a")
+			r := open(t, tt.files)
+			must(t, r.Result(Result{}))
+			must(t, r.Reject(Input{}, bad))
+			must(t, r.Finish(sample()))
+			if diff := cmp.Diff(tt.want, names(t, dir+"/a")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// faults 30
+func TestSymbolicLinksAreNotFollowed(t *testing.T) {
+	for _, name := range []string{"results.csv", "results.csv.partial", "rejects.csv", "rejects.csv.partial", "summary.json", "summary.json.partial"} {
+		t.Run(name, func(t *testing.T) {
+			dir, canary := t.TempDir(), filepath.Join(t.TempDir(), "canary")
+			must(t, os.WriteFile(canary, []byte("sings"), 0o600))
+			must(t, os.Symlink(canary, filepath.Join(dir, name)))
+			r := open(t, Files{Dir: dir})
+			must(t, r.Reject(Input{}, bad))
+			must(t, r.Finish(sample()))
+			if got := read(t, canary); got != "sings" {
+				t.Errorf("the file behind the link holds %q", got)
+			}
+			for _, path := range []string{r.ResultsPath(), r.RejectsPath(), r.SummaryPath()} {
+				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+					t.Errorf("%s: %v, %v", path, info.Mode(), err)
+				}
+			}
+		})
+	}
+}
+
+// faults 30
+func TestALinkPlantedInTheLastMomentIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Symlink(dir+"/canary", dir+"/link"))
+	if _, err := plant(dir + "/link"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("plant: %v", err)
+	}
+	if _, err := os.Lstat(dir + "/canary"); err == nil {
+		t.Error("the link was followed")
+	}
+}
+
+func TestPlacesThatCannotBeWrittenAreRefusedAtTheStart(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Symlink("/dev/null", dir+"/device"))
+	run := filepath.Join(dir, "run")
+	tests := []struct {
+		name  string
+		files Files
+	}{
+		{"a folder", Files{Dir: run, Results: dir}},
+		{"a link to a device", Files{Dir: run, Summary: dir + "/device"}},
+		{"a missing folder", Files{Dir: run, Rejects: dir + "/none/here.csv"}},
+		{"standard output", Files{Dir: run, Results: "-"}},
+		{"a file as folder", Files{Dir: "/dev/null/x"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := OpenRun(tt.files); err == nil {
+				t.Fatal("no error")
+			}
+			if list, _ := os.ReadDir(run); len(list) > 0 {
+				t.Errorf("left behind: %v", list)
+			}
+		})
+	}
+}
+
+// faults 16
+func TestLeftoversOfAKilledRunAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "r.csv")
+	killed, err := create(path)
+	must(t, err)
+	_, err = killed.Write([]byte("half a line"))
+	must(t, err)
+	must(t, killed.buffer.Flush())
+
+	r := open(t, Files{Results: path})
+	must(t, r.Result(Result{Key: "7"}))
+	must(t, r.Finish(sample()))
+	if got := read(t, path); strings.Contains(got, "half") || strings.Count(got, "\n") != 2 {
+		t.Errorf("results: %q", got)
+	}
+	if err := killed.commit(); err == nil {
+		t.Error("a run takes the place of files that it does not own")
+	}
+}
+
+func TestAFileIsNotTakenForThatOfAnotherRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	first := open(t, Files{Results: path})
+	second := open(t, Files{Results: path})
+	must(t, second.Result(Result{Key: "second"}))
+	s := sample()
+	if err := first.Finish(s); err == nil || s.Outcome != "stopped" {
+		t.Errorf("the first run ends %s: %v", s.Outcome, err)
+	}
+	must(t, second.Finish(sample()))
+	if got := read(t, path); !strings.Contains(got, "second") {
+		t.Errorf("results: %q", got)
+	}
+}
+
+// faults 15
+func TestAFullDiskIsTold(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full here")
+	}
+	tests := []struct {
+		name    string
+		files   Files
+		summary string // what summary.json says, "" for none
+	}{
+		{"results", Files{Results: "/dev/full"}, `"outcome": "stopped"`},
+		{"rejects", Files{Rejects: "/dev/full"}, `"exit_code": 3`},
+		{"summary", Files{Summary: "/dev/full"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.files.Dir = t.TempDir()
+			r := open(t, tt.files)
+			must(t, r.Result(Result{Key: "7"}))
+			must(t, r.Reject(Input{}, bad))
+			s := sample()
+			err := r.Finish(s)
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("Finish: %v", err)
+			}
+			if again := r.Finish(s); !errors.Is(again, err) {
+				t.Errorf("Finish again: %v", again)
+			}
+			if tt.summary == "" {
+				return
+			}
+			if got := read(t, r.SummaryPath()); !strings.Contains(got, tt.summary) {
+				t.Errorf("no %s in %s", tt.summary, got)
+			}
+			if _, err := os.Stat(filepath.Join(tt.files.Dir, "results.csv")); err == nil {
+				t.Error("incomplete results bear the name of complete ones")
+			}
+		})
+	}
+}
+
+// faults 15
+func TestAFullDiskStopsResultsEarly(t *testing.T) {
+	r := open(t, Files{Results: "/dev/full"})
+	var err error
+	for i := 0; err == nil && i < resultBatch; i++ {
+		err = r.Result(Result{Line: i})
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("after %d results: %v", resultBatch, err)
+	}
+	if err := r.Reject(Input{}, bad); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Reject: %v", err)
+	}
+}
+
+// faults 16
+func TestLinesReachTheDiskWithinASecond(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r := open(t, Files{Dir: dir})
+		must(t, r.Result(Result{Key: "slow"}))
+		must(t, r.Reject(Input{}, bad))
+		time.Sleep(flushEvery)
+		synctest.Wait()
+		for _, path := range []string{r.ResultsPath(), r.RejectsPath()} {
+			if got := read(t, path+".partial"); strings.Count(got, "\n") != 2 {
+				t.Errorf("%s holds %q after a second", path, got)
+			}
+		}
+		must(t, r.Finish(sample()))
+	})
+}
+
+func TestLinesReachTheDiskInBatches(t *testing.T) {
+	r := open(t, Files{Dir: t.TempDir()})
+	for i := range resultBatch {
+		must(t, r.Result(Result{Line: i}))
+	}
+	if got := strings.Count(read(t, r.ResultsPath()+".partial"), "\n"); got != resultBatch+1 {
+		t.Errorf("%d lines", got)
+	}
+}

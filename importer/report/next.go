@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// step is one thing to do after a run, with the commands that do it.
+type step struct {
+	text     string
+	commands []string
+}
+
+// next tells what to do now, in the order in which to do it.
+func (s *Summary) next(p *page) {
+	p.heading("Next")
+	steps := s.steps()
+	if len(steps) == 0 {
+		p.wrap("  ", "  ", "Nothing to do.")
+	}
+	for i, st := range steps {
+		p.wrap(fmt.Sprintf("  %d. ", i+1), "     ", st.text)
+		for _, c := range st.commands {
+			p.verbatim("     " + c)
+		}
+	}
+}
+
+func (s *Summary) steps() []step {
+	if s.DryRun {
+		return s.afterCheck()
+	}
+	var steps []step
+	add := func(wanted bool, text string, commands ...string) {
+		if wanted {
+			steps = append(steps, step{text, commands})
+		}
+	}
+	n := s.Rows
+	stopped := s.Outcome == "stopped" || s.Outcome == "interrupted"
+	add(s.Hint != "", sentence(s.Hint))
+	add(stopped, "Run the same command again: it goes on where this run stopped, and sends nothing twice.")
+	add(n.InDoubt > 0, s.doubt(), s.settle()...)
+	add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, "import what you corrected"), s.again(s.Command)...)
+	again := n.Failed + n.Partial + n.Pending
+	add(!stopped && again > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", plural(again, "row")))
+	add(n.Changed > 0, "Run again with --changed update to send what changed since, or with --changed ignore to leave it.")
+	add(n.Unmatched > 0, "Import the rows that have no lead yet, or run again with --missing create.")
+	add(n.Conflict > 0, "Look at the leads in conflict in the service's console and decide whose data stand.")
+	return steps
+}
+
+// afterCheck is what follows a run that was not to send anything.
+func (s *Summary) afterCheck() []step {
+	var steps []step
+	if s.Hint != "" {
+		steps = append(steps, step{text: sentence(s.Hint)})
+	}
+	bad := s.Rows.attention(true)
+	switch {
+	case bad > 0:
+		steps = append(steps, step{s.correct(bad, "check again"), s.again("validate")})
+	case s.Outcome != "complete" || s.Rows.Pending == 0:
+	case s.Command == "validate":
+		steps = append(steps, step{"Import the rows:", []string{s.command("import", s.paths()...)}})
+	default:
+		steps = append(steps, step{text: "Run the same command without --dry-run to send the rows."})
+	}
+	return steps
+}
+
+func (s *Summary) doubt() string {
+	return fmt.Sprintf("Settle the %s in doubt: list them, look each up in the service's console and write its "+
+		"lead ID into lead_id. An empty lead_id says that no lead was made and that the row may be sent, so take out "+
+		"the rows that you did not look up.", plural(s.Rows.InDoubt, "row"))
+}
+
+func (s *Summary) settle() []string {
+	at := ""
+	if s.Checkpoint.Path != "" {
+		at = " --checkpoint " + quote(s.Checkpoint.Path)
+	}
+	return []string{
+		"leadferry checkpoint export --state in_doubt" + at + " > in-doubt.csv",
+		"leadferry checkpoint resolve in-doubt.csv" + at,
+	}
+}
+
+// correct asks for corrections in the rejects files, or in the input without them.
+func (s *Summary) correct(rows int, then string) string {
+	if len(s.RejectsPaths) == 0 {
+		return fmt.Sprintf("Correct the %s in the input and run the same command again.", plural(rows, "row"))
+	}
+	return fmt.Sprintf("Correct the %s in the rejects file and %s, with the same flags as in this run:", plural(rows, "row"), then)
+}
+
+func (s *Summary) again(command string) []string {
+	var commands []string
+	for _, path := range s.RejectsPaths {
+		commands = append(commands, s.command(command, path))
+	}
+	return commands
+}
+
+// command is a command line over files with this run's mapping.
+func (s *Summary) command(name string, files ...string) string {
+	words := []string{"leadferry", name, "-m", quote(s.Mapping.Path)}
+	for _, f := range files {
+		words = append(words, quote(f))
+	}
+	return strings.Join(words, " ")
+}
+
+func (s *Summary) paths() []string {
+	var paths []string
+	for _, in := range s.Inputs {
+		paths = append(paths, in.Path)
+	}
+	return paths
+}
+
+// quote makes a path one word of a shell's command line.
+func quote(path string) string {
+	odd := func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-", r)
+	}
+	if path != "" && strings.IndexFunc(path, odd) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(text string) string {
+	text = strings.TrimRight(text, ".")
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):] + "."
+}

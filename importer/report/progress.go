@@ -1,0 +1,188 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// ProgressOptions say where and how progress is shown. Without a Terminal it goes to
+// Log, and Out gets nothing.
+type ProgressOptions struct {
+	Out      io.Writer // standard error
+	Terminal bool      // Out is one
+	Width    int       // of the terminal; 0 = 80
+	Log      *slog.Logger
+	Total    int           // rows that are to be read; 0 = not known
+	Every    time.Duration // between log lines; 0 = 10 s
+	DryRun   bool          // nothing is sent: what counts is rows read
+}
+
+// Tick is how far a run has come.
+type Tick struct {
+	Read      int // rows read
+	Sent      int // rows whose requests are done with
+	Known     int // rows that needed none: known from before, invalid or skipped
+	Attention int
+	InDoubt   int
+	InFlight  int
+	Paused    string // why requests wait, or ""
+}
+
+// Progress shows how far a run has come: a bar on a terminal, else a log line every
+// 10 seconds. The time left counts only rows that are left to send. Its methods may
+// be called by several goroutines.
+type Progress struct {
+	options ProgressOptions
+
+	mu     sync.Mutex
+	bar    *progressbar.ProgressBar // draws into its string only
+	line   string                   // on the terminal now
+	rate   pace
+	logged time.Time
+}
+
+const (
+	defaultEvery = 10 * time.Second
+	defaultWidth = 80
+	barWidth     = 20
+)
+
+// NewProgress begins to show progress.
+func NewProgress(o ProgressOptions) *Progress {
+	if o.Every <= 0 {
+		o.Every = defaultEvery
+	}
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	p := &Progress{options: o, logged: time.Now()}
+	rows := o.Total
+	if rows <= 0 {
+		rows = -1
+	}
+	// The bar would draw several times a change, ask standard output for its width
+	// and guess the time left from all rows, and a spinner would have a goroutine
+	// that nobody waits for.
+	p.bar = progressbar.NewOptions(rows,
+		progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetTheme(progressbar.ThemeASCII),
+		progressbar.OptionSetWidth(barWidth), progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionShowTotalBytes(o.Total > 0), progressbar.OptionSetSpinnerChangeInterval(0),
+	)
+	return p
+}
+
+// Update shows a new state.
+func (p *Progress) Update(t Tick) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	done, left := t.Sent, max(0, p.options.Total-t.Known-t.Sent)
+	if p.options.DryRun {
+		done, left = t.Read, max(0, p.options.Total-t.Read)
+	}
+	now := time.Now()
+	p.rate.add(now, done)
+	switch {
+	case p.options.Terminal:
+		p.draw(p.render(t, done, left))
+	case p.options.Log != nil && now.Sub(p.logged) >= p.options.Every:
+		p.logged = now
+		p.log(t, left)
+	}
+}
+
+// Write shows text, log lines for instance, above the bar.
+func (p *Progress) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	line := p.line
+	p.draw("")
+	n, err := p.options.Out.Write(text)
+	p.draw(line)
+	return n, err
+}
+
+// Stop takes the bar from the terminal.
+func (p *Progress) Stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.draw("")
+}
+
+// render is the line of the bar. The bar's end stays one row ahead while the run
+// goes on, as a full bar never moves again.
+func (p *Progress) render(t Tick, done, left int) string {
+	if p.options.Total > 0 {
+		p.bar.ChangeMax(done + max(1, left))
+	}
+	_ = p.bar.Set(done) // its writer cannot fail
+	line := strings.TrimSpace(p.bar.String())
+	for _, detail := range p.details(t, left) {
+		line += ", " + detail
+	}
+	// A line that fills the terminal wraps and cannot be drawn over.
+	return escape(line, p.options.Width-1)
+}
+
+// details come by weight, as the end is cut where the terminal is narrow.
+func (p *Progress) details(t Tick, left int) []string {
+	var list []string
+	if t.Paused != "" {
+		list = append(list, "paused: "+t.Paused)
+	}
+	if eta := p.eta(t, left); eta != "" {
+		list = append(list, eta+" left")
+	}
+	if t.Attention > 0 {
+		list = append(list, thousands(t.Attention)+" need attention")
+	}
+	if t.InDoubt > 0 {
+		list = append(list, thousands(t.InDoubt)+" in doubt")
+	}
+	return append(list, fmt.Sprintf("%.0f rows/s", p.rate.perSecond))
+}
+
+// eta is how long the rest takes, or "" where nobody can tell.
+func (p *Progress) eta(t Tick, left int) string {
+	eta, moving := p.rate.eta(left)
+	if !moving || p.options.Total <= 0 || t.Paused != "" {
+		return ""
+	}
+	return eta.String()
+}
+
+// draw puts a line in the place of the one that is there.
+func (p *Progress) draw(line string) {
+	if line == p.line {
+		return
+	}
+	blank := max(0, utf8.RuneCountInString(p.line)-utf8.RuneCountInString(line))
+	text := "\r" + line + strings.Repeat(" ", blank)
+	if line == "" {
+		text += "\r"
+	}
+	p.line = line
+	// A terminal that is gone is noticed where it matters.
+	_, _ = io.WriteString(p.options.Out, text)
+}
+
+func (p *Progress) log(t Tick, left int) {
+	fields := []any{
+		"read", t.Read, "sent", t.Sent, "known", t.Known, "attention", t.Attention,
+		"in_doubt", t.InDoubt, "in_flight", t.InFlight, "rows_per_s", int(p.rate.perSecond + 0.5),
+	}
+	if eta := p.eta(t, left); eta != "" {
+		fields = append(fields, "left", eta)
+	}
+	if t.Paused != "" {
+		fields = append(fields, "paused", Escape(t.Paused))
+	}
+	p.options.Log.Info("progress", fields...)
+}

@@ -1,0 +1,188 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gocarina/gocsv"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// faults m29, 117
+func TestResultsAreWrittenAsAgreed(t *testing.T) {
+	r := open(t, Files{Dir: t.TempDir()})
+	for _, res := range []Result{
+		{File: "a.csv", Line: 2, Row: 1, Key: "k1", Outcome: "created", LeadID: "L1", OrganizationID: "o-1", Location: "Oak Hill", Status: "open", HTTPStatus: 201, Attempts: 1},
+		{File: "a.csv", Line: 3, Row: 2, Key: "=k2", Outcome: "invalid", Error: `column "Email": not an e-mail address`},
+		{File: "b,c.csv", Line: 9, Row: 1, Key: "-k3", Outcome: "rejected", LeadID: "+L3", Location: "@here", Status: "-", HTTPStatus: 422, Attempts: 2, Error: "=cmd\n\x1b[2J"},
+	} {
+		must(t, r.Result(res))
+	}
+	must(t, r.Finish(sample()))
+	const want = `file,line,row,key,outcome,lead_id,organization_id,location,status,http_status,attempts,error
+a.csv,2,1,k1,created,L1,o-1,Oak Hill,open,201,1,
+a.csv,3,2,=k2,invalid,,,,,,0,"column ""Email"": not an e-mail address"
+"b,c.csv",9,1,-k3,rejected,+L3,,'@here,-,422,2,'=cmd\n\x1b[2J
+`
+	if diff := cmp.Diff(want, read(t, r.ResultsPath())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARunWithoutRowsHasAHeader(t *testing.T) {
+	r := open(t, Files{Dir: t.TempDir()})
+	must(t, r.Finish(sample()))
+	if got := read(t, r.ResultsPath()); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "file,line,row,key,") {
+		t.Errorf("results: %q", got)
+	}
+}
+
+func TestResultsCanBeReadBack(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		word := rapid.StringMatching(`[a-zA-Z0-9 ,";=\x{e9}]{0,12}`)
+		row := rapid.Custom(func(t *rapid.T) Result {
+			return Result{
+				File: word.Draw(t, "file"), Line: rapid.Int().Draw(t, "line"), Row: rapid.Int().Draw(t, "row"),
+				Key: word.Draw(t, "key"), Outcome: "created", LeadID: word.Draw(t, "lead"),
+				HTTPStatus: rapid.IntRange(0, 599).Draw(t, "status"), Attempts: rapid.IntRange(0, 9).Draw(t, "attempts"),
+			}
+		})
+		want := rapid.SliceOfN(row, 1, 5).Draw(rt, "rows")
+		r, err := OpenRun(Files{Dir: dir})
+		must(t, err)
+		for _, res := range want {
+			must(t, r.Result(res))
+		}
+		must(t, r.Finish(sample()))
+		var got []Result
+		must(t, gocsv.UnmarshalString(read(t, r.ResultsPath()), &got))
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Fatal(diff)
+		}
+	})
+}
+
+// faults m29, 117
+func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
+	csv := Input{Format: "csv", Names: []string{"id", "name"}}
+	tests := []struct {
+		name string
+		in   Input
+		rej  []Reject
+		want string
+	}{
+		{
+			"own cells stay as they are", csv,
+			[]Reject{{Line: 2, Outcome: "rejected", Error: "=no\x1b", Names: csv.Names, Cells: []string{"=1+1", "a\r\n\x1b\"b\", c "}}},
+			"id,name,leadferry_line,leadferry_outcome,leadferry_error\n=1+1,\"a\r\n\x1b\"\"b\"\", c \",2,rejected,'=no\\x1b\n",
+		},
+		{
+			"the delimiter stays",
+			Input{Format: "csv", Delimiter: ';'},
+			[]Reject{{Line: 2, Outcome: "failed", Error: "a;b", Names: csv.Names, Cells: []string{"1", "x,y"}}},
+			"id;name;leadferry_line;leadferry_outcome;leadferry_error\n1;x,y;2;failed;\"a;b\"\n",
+		},
+		{
+			"tabs",
+			Input{Format: "tsv", Delimiter: '\t'},
+			[]Reject{{Line: 2, Outcome: "failed", Names: csv.Names, Cells: []string{"1", "2"}}},
+			"id\tname\tleadferry_line\tleadferry_outcome\tleadferry_error\n1\t2\t2\tfailed\t\n",
+		},
+		{
+			"a record that has no columns is kept whole", csv,
+			[]Reject{{Line: 3, Outcome: "invalid", Error: "not closed", Cells: []string{"", ""}, Raw: `7,"Ann`}, {Line: 4, Outcome: "invalid", Cells: []string{"8"}}},
+			"id,name,leadferry_line,leadferry_outcome,leadferry_error\n\"7,\"\"Ann\",,3,invalid,not closed\n8,,4,invalid,\n",
+		},
+		{
+			"no columns at all",
+			Input{Format: "csv"},
+			[]Reject{{Line: 3, Outcome: "invalid", Raw: `x`}},
+			"leadferry_line,leadferry_outcome,leadferry_error\n3,invalid,\n",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := open(t, Files{Dir: t.TempDir()})
+			for _, rej := range tt.rej {
+				must(t, r.Reject(tt.in, rej))
+			}
+			must(t, r.Finish(sample()))
+			if diff := cmp.Diff("\uFEFF"+tt.want, read(t, r.RejectsPath())); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRejectedObjectsCarryANote(t *testing.T) {
+	const note = `"leadferry":{"line":7,"outcome":"invalid","error":"=no <b> \\n"}`
+	tests := []struct{ name, line, want string }{
+		{"as read", `{"b": 1.50, "a" :"é\u00e9", "n":12345678901234567890, "o":{"x":[ 1,2 ]}}`, `{"b":1.50,"a":"é\u00e9","n":12345678901234567890,"o":{"x":[ 1,2 ]},` + note + `}`},
+		{"empty", ` {} `, `{` + note + `}`},
+		{"an earlier note goes", `{"leadferry":{"line":1},"a":1,"leadferry_text":"x","l\u0065adferry_x":2,"b":2}`, `{"a":1,"b":2,` + note + `}`},
+		{"only an earlier note", `{"leadferry":1}`, `{` + note + `}`},
+		{"formulas stay", `{"=1":"=2"}`, `{"=1":"=2",` + note + `}`},
+		{"cut", `{"a":"b`, `{"leadferry_text":"{\"a\":\"b",` + note + `}`},
+		{"a key twice", `{"a":1,"a":2}`, `{"leadferry_text":"{\"a\":1,\"a\":2}",` + note + `}`},
+		{"no object", `[1]`, `{"leadferry_text":"[1]",` + note + `}`},
+		{"something follows", `{"a":1} x`, `{"leadferry_text":"{\"a\":1} x",` + note + `}`},
+		{"broken UTF-8", "{\"a\":\"\xff\"}", `{"leadferry_text":"{\"a\":\"` + "\ufffd" + `\"}",` + note + `}`},
+		{"nothing", "", `{"leadferry_text":"",` + note + `}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			rej := Reject{Line: 7, Outcome: "invalid", Error: "=no <b> \n", Raw: tt.line}
+			if diff := cmp.Diff(tt.want, string(rej.object())); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEachHeaderHasItsRejectsFile(t *testing.T) {
+	dir := t.TempDir()
+	in := []Input{
+		{Format: "csv", Names: []string{"id"}},
+		{Format: "csv", Names: []string{"id", "name"}},
+		{Format: "csv", Names: []string{"id"}, Delimiter: ';'},
+		{Format: "jsonl"},
+		{Format: "tsv", Names: []string{"id"}, Delimiter: '\t'},
+	}
+	tests := []struct{ name, rejects, want string }{
+		{"in the folder", "", "rejects.csv rejects-2.csv rejects-3.csv rejects-4.jsonl rejects-5.tsv"},
+		{"named", dir + "/bad.txt", "bad.txt bad-2.csv bad-3.csv bad-4.jsonl bad-5.tsv"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := open(t, Files{Dir: dir, Rejects: tt.rejects})
+			for range 2 {
+				for _, i := range in {
+					must(t, r.Reject(i, Reject{Raw: "{}"}))
+				}
+			}
+			must(t, r.Finish(sample()))
+			got := strings.ReplaceAll(strings.Join(r.RejectsPaths(), " "), dir+"/", "")
+			if got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			for i, path := range r.RejectsPaths() {
+				lines := 3
+				if in[i].Format == "jsonl" {
+					lines = 2
+				}
+				if n := strings.Count(read(t, path), "\n"); n != lines {
+					t.Errorf("%s has %d lines, want %d", path, n, lines)
+				}
+			}
+		})
+	}
+}
+
+func TestAnOddDelimiterIsAnError(t *testing.T) {
+	r := open(t, Files{Dir: t.TempDir()})
+	if err := r.Reject(Input{Delimiter: '"'}, bad); err == nil {
+		t.Error("no error")
+	}
+}

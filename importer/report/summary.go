@@ -1,0 +1,158 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Summary is a run in figures, as INTERFACE.md ("Files that a run writes") fixes
+// its JSON. Organizations come by leads and Errors by rows, most first.
+type Summary struct {
+	RunID              string         `json:"run_id"`
+	Command            string         `json:"command"`
+	Version            string         `json:"version"`
+	DryRun             bool           `json:"dry_run"`
+	Outcome            string         `json:"outcome"` // complete, attention, stopped or interrupted
+	StopReason         string         `json:"stop_reason"`
+	ExitCode           int            `json:"exit_code"`
+	StartedAt          time.Time      `json:"started_at"`
+	FinishedAt         time.Time      `json:"finished_at"`
+	DurationS          float64        `json:"duration_s"`
+	Inputs             []Input        `json:"inputs"`
+	Mapping            File           `json:"mapping"`
+	Checkpoint         Checkpoint     `json:"checkpoint"`
+	Target             Target         `json:"target"`
+	Rows               RowCounts      `json:"rows"`
+	Requests           Requests       `json:"requests"`
+	LatencyMs          Latency        `json:"latency_ms"`
+	Organizations      []Organization `json:"organizations"`
+	Transitions        []Transition   `json:"transitions"`
+	Errors             []Reason       `json:"errors"`
+	ThroughputRowsPerS float64        `json:"throughput_rows_per_s"`
+	PeakInFlight       int            `json:"peak_in_flight"`
+
+	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
+	ResultsPath  string   `json:"-"` // these three are set by Run.Finish
+	RejectsPaths []string `json:"-"`
+	SummaryPath  string   `json:"-"`
+}
+
+// Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is
+// empty when that was not all.
+type Input struct {
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	Bytes  int64  `json:"bytes"`
+	Rows   int    `json:"rows"`
+	SHA256 string `json:"sha256"`
+
+	Delimiter rune     `json:"-"` // 0 is a comma
+	Changed   bool     `json:"-"` // while it was read
+	Names     []string `json:"-"` // of the columns, for rejects that bring none
+}
+
+// File is a file by its path and the SHA-256 of its bytes in hexadecimal.
+type File struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
+
+// Checkpoint is the checkpoint that a run used and the leads it knew at the start.
+type Checkpoint struct {
+	Path  string `json:"path"`
+	New   bool   `json:"new"`
+	Leads int    `json:"leads"`
+}
+
+// Target is the service that a run talked to.
+type Target struct {
+	BaseURL  string `json:"base_url"`
+	LeadsURL string `json:"leads_url"`
+	TrunkID  string `json:"trunk_id"`
+}
+
+// Requests counts requests by kind and by HTTP status, further tries included.
+type Requests struct {
+	Create   int            `json:"create"`
+	Update   int            `json:"update"`
+	Token    int            `json:"token"`
+	Retries  int            `json:"retries"`
+	ByStatus map[string]int `json:"by_status"`
+}
+
+// Latency is how long lead requests took, in milliseconds.
+type Latency struct {
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// Organization is one to which leads were assigned, at one location.
+type Organization struct {
+	ID       string `json:"id"`
+	Location string `json:"location"`
+	Leads    int    `json:"leads"`
+}
+
+// Transition counts leads whose status was changed.
+type Transition struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Leads int    `json:"leads"`
+}
+
+// Reason is a text by which rows ended, with how many and where the first stands.
+type Reason struct {
+	Outcome     string `json:"outcome"`
+	Error       string `json:"error"`
+	Rows        int    `json:"rows"`
+	ExampleFile string `json:"example_file"`
+	ExampleLine int    `json:"example_line"`
+}
+
+// WriteJSON writes the summary as one indented JSON object with times in UTC, texts
+// from outside escaped, and a line end.
+func (s *Summary) WriteJSON(w io.Writer) error {
+	c := *s
+	c.StartedAt, c.FinishedAt = utc(s.StartedAt), utc(s.FinishedAt)
+	c.DurationS, c.ThroughputRowsPerS = round(s.DurationS), round(s.ThroughputRowsPerS)
+	c.StopReason = Escape(s.StopReason)
+	c.Organizations = slices.Clone(s.Organizations)
+	for i := range c.Organizations {
+		c.Organizations[i].Location = Escape(c.Organizations[i].Location)
+	}
+	c.Errors = slices.Clone(s.Errors)
+	for i := range c.Errors {
+		c.Errors[i].Error = Escape(c.Errors[i].Error)
+	}
+	// A file's name may be broken UTF-8; the summary must be valid all the same.
+	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+func round(f float64) float64 { return math.Round(f*1000) / 1000 }
+
+// fail makes the summary say that the run's files are not complete. An
+// interruption, and a damaged checkpoint, go before (INTERFACE.md, "Exit status").
+func (s *Summary) fail(err error) {
+	const interrupted, stopped, checkpoint = 130, 3, 4
+	if s.ExitCode == interrupted || s.ExitCode == checkpoint {
+		return
+	}
+	s.Outcome, s.ExitCode = "stopped", stopped
+	s.StopReason = fmt.Sprintf("the run's files could not be written: %v", err)
+	s.Hint = "Make room or name another place: the checkpoint has every outcome, so the results of the next run are complete."
+}

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How much of a long list the text for people shows.
+const (
+	topReasons       = 3
+	topOrganizations = 5
+)
+
+// WriteText writes what a person wants to know at the end of a run: what was done,
+// the rows by outcome, why rows need attention, to whom leads went, where the files
+// lie and what to do next. Lines are at most width characters (0: 80), but for paths
+// and commands that are longer. Messages of the service are masked.
+func (s *Summary) WriteText(w io.Writer, width int) error {
+	if width <= 0 {
+		width = 80
+	}
+	p := &page{width: width, figures: len(thousands(s.Rows.Read))}
+	s.headline(p)
+	s.rows(p)
+	s.reasons(p)
+	s.places(p)
+	s.files(p)
+	s.next(p)
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+func (s *Summary) headline(p *page) {
+	name := s.activity()
+	need := s.Rows.attention(s.DryRun)
+	why := strings.TrimRight(s.StopReason, ".")
+	switch {
+	case s.Outcome == "interrupted":
+		p.text(fmt.Sprintf("%s interrupted: %s.", name, s.progress()))
+	case s.Outcome == "stopped":
+		p.text(fmt.Sprintf("%s stopped early: %s.", name, why))
+		p.text(fmt.Sprintf("Until then, %s.", s.progress()))
+	case need > 0:
+		p.text(fmt.Sprintf("%s finished: %s of %s %s attention.", name,
+			thousands(need), plural(s.Rows.Read, "row"), verb(need, "needs", "need")))
+	case s.Rows.Read == 0:
+		p.text(name + " complete: there were no rows.")
+	default:
+		p.text(fmt.Sprintf("%s complete: %s, nothing needs attention.", name, plural(s.Rows.Read, "row")))
+	}
+	p.text(s.traffic())
+	for _, in := range s.Inputs {
+		if in.Changed {
+			p.text(fmt.Sprintf("Mind: %s changed while it was read; this run may lack some of it.", in.Path))
+		}
+	}
+}
+
+// activity names what was done, as the subject of a sentence.
+func (s *Summary) activity() string {
+	switch {
+	case s.Command == "validate":
+		return "Validation"
+	case s.DryRun:
+		return "Dry run of the " + s.Command
+	case s.Command == "":
+		return "Run"
+	}
+	return strings.ToUpper(s.Command[:1]) + s.Command[1:]
+}
+
+func (s *Summary) progress() string {
+	return fmt.Sprintf("%s of %s read %s done", thousands(s.Rows.Read-s.Rows.attention(false)),
+		plural(s.Rows.Read, "row"), verb(s.Rows.Read, "was", "were"))
+}
+
+// traffic says what left for the service.
+func (s *Summary) traffic() string {
+	took := time.Duration(s.DurationS * float64(time.Second)).Round(100 * time.Millisecond)
+	switch {
+	case s.DryRun && s.Command == "validate":
+		return fmt.Sprintf("Nothing was sent: this was a check. It took %s.", took)
+	case s.DryRun:
+		return fmt.Sprintf("Nothing was sent: this was a dry run. It took %s.", took)
+	case s.Requests.Create+s.Requests.Update == 0:
+		return fmt.Sprintf("Nothing was sent to the service. The run took %s.", took)
+	}
+	return fmt.Sprintf("Sent in %s: %s and %s.", took,
+		plural(s.Requests.Create, "create request"), plural(s.Requests.Update, "update"))
+}
+
+func (s *Summary) rows(p *page) {
+	p.heading("Rows")
+	p.figure(s.Rows.Read, "read")
+	for _, o := range s.Rows.outcomes() {
+		if o.name == "pending" && s.DryRun {
+			o.meaning = "good, would be sent"
+		}
+		if o.rows > 0 {
+			p.figure(o.rows, fmt.Sprintf("%-9s  %s", o.name, o.meaning))
+		}
+	}
+}
+
+func (s *Summary) reasons(p *page) {
+	if s.Rows.attention(s.DryRun) == 0 {
+		return
+	}
+	shown := 0
+	for _, r := range s.Errors {
+		switch r.Outcome {
+		case "created", "updated", "unchanged", "skipped", "pending":
+			continue
+		}
+		if shown++; shown > topReasons {
+			return
+		}
+		if shown == 1 {
+			p.heading("Most frequent reasons")
+		}
+		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Outcome, r.shown()))
+		if r.ExampleFile != "" {
+			p.hang("for example " + r.ExampleFile + ":" + strconv.Itoa(r.ExampleLine))
+		}
+	}
+}
+
+// shown is the reason without what a service's message may repeat of a person; the
+// texts of invalid rows are our own and hold no values.
+func (r *Reason) shown() string {
+	if r.Outcome == "invalid" {
+		return Escape(r.Error)
+	}
+	return Escape(Mask(r.Error))
+}
+
+func (s *Summary) places(p *page) {
+	for i, o := range s.Organizations {
+		if i == 0 {
+			p.heading("Assigned to")
+		}
+		if i == topOrganizations {
+			p.figure(rest(s.Organizations[i:]), "to "+plural(len(s.Organizations)-i, "other"))
+			return
+		}
+		p.figure(o.Leads, strings.TrimSpace(o.ID+"  "+Escape(o.Location)))
+	}
+}
+
+func rest(others []Organization) (leads int) {
+	for _, o := range others {
+		leads += o.Leads
+	}
+	return leads
+}
+
+func (s *Summary) files(p *page) {
+	paths := slices.Concat([]string{s.ResultsPath}, s.RejectsPaths, []string{s.SummaryPath})
+	names := slices.Concat([]string{"results"}, slices.Repeat([]string{"rejects"}, len(s.RejectsPaths)), []string{"summary"})
+	first := true
+	for i, path := range paths {
+		if path == "" {
+			continue
+		}
+		if first {
+			p.heading("Files")
+		}
+		first = false
+		p.verbatim(names[i] + "  " + path)
+	}
+}

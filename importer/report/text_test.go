@@ -1,0 +1,226 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func sample() *Summary {
+	return &Summary{
+		Command: "import", Outcome: "complete", DurationS: 12.44,
+		Inputs:   []Input{{Path: "leads.csv", Rows: 1000}},
+		Mapping:  File{Path: "leads.yaml"},
+		Rows:     RowCounts{Read: 1000, Created: 980, Unchanged: 20},
+		Requests: Requests{Create: 980, Update: 1},
+	}
+}
+
+func attention() *Summary {
+	s := sample()
+	s.Outcome, s.ExitCode = "attention", 5
+	s.Checkpoint.Path = "/var/lib/lead ferry/eu.db"
+	s.Rows = RowCounts{Read: 1234567, Created: 1234500, Invalid: 3, Rejected: 60, InDoubt: 4}
+	s.Requests = Requests{Create: 1234567}
+	s.Organizations = []Organization{
+		{"o-1", "Oak Hill", 1234000}, {"o-2", "", 300}, {"o-3", "", 100}, {"o-4", "", 50}, {"o-5", "", 40}, {"o-6", "", 9}, {"o-7", "", 1},
+	}
+	s.Errors = []Reason{
+		{"rejected", `HTTP 422: the value "Ann Lee" of the field name is too short for a name, and ann@example.com is known`, 60, "leads.csv", 17},
+		{"in_doubt", "no answer in time", 4, "leads.csv", 90},
+		{"invalid", `column "Email": not an e-mail address`, 2, "more.csv", 4},
+		{"invalid", "a fourth reason", 1, "more.csv", 5},
+	}
+	s.ResultsPath, s.SummaryPath = "out/results.csv", "out/summary.json"
+	s.RejectsPaths = []string{"out/rejects.csv", "out/rejects-2.csv"}
+	return s
+}
+
+func stopped() *Summary {
+	s := sample()
+	s.Outcome, s.ExitCode = "stopped", 3
+	s.StopReason, s.Hint = "the service could not be reached for 15m", "look at the network"
+	s.Rows, s.Requests = RowCounts{Read: 40, Pending: 40}, Requests{Token: 2}
+	s.Errors = []Reason{{"pending", "the run stopped before its turn", 40, "leads.csv", 2}}
+	return s
+}
+
+func checked() *Summary {
+	s := sample()
+	s.Command, s.DryRun, s.Requests, s.DurationS = "validate", true, Requests{}, 0.2
+	s.Rows = RowCounts{Read: 1, Pending: 1}
+	s.Inputs = []Input{{Path: "my leads.csv", Changed: true}}
+	return s
+}
+
+func TestTextTellsAPersonWhatHappenedAndWhatToDo(t *testing.T) {
+	tests := []struct {
+		name    string
+		summary *Summary
+		want    string
+	}{
+		{"complete", sample(), `
+Import complete: 1,000 rows, nothing needs attention.
+Sent in 12.4s: 980 create requests and 1 update.
+
+Rows
+  1,000  read
+    980  created    the lead exists, with all that was asked for
+     20  unchanged  the lead exists, there was nothing to send
+
+Next
+  Nothing to do.
+`},
+		{"attention", attention(), `
+Import finished: 67 of 1,234,567 rows need attention.
+Sent in 12.4s: 1,234,567 create requests and 0 updates.
+
+Rows
+  1,234,567  read
+  1,234,500  created    the lead exists, with all that was asked for
+          3  invalid    fails a check, was not sent
+         60  rejected   the service refused it for good
+          4  in_doubt   sent, but nobody can tell if a lead was made
+
+Most frequent reasons
+         60  rejected   HTTP 422: the value … of the field name is too short for
+                        a name, and … is known
+                        for example leads.csv:17
+          4  in_doubt   no answer in time
+                        for example leads.csv:90
+          2  invalid    column "Email": not an e-mail address
+                        for example more.csv:4
+
+Assigned to
+  1,234,000  o-1  Oak Hill
+        300  o-2
+        100  o-3
+         50  o-4
+         40  o-5
+         10  to 2 others
+
+Files
+  results  out/results.csv
+  rejects  out/rejects.csv
+  rejects  out/rejects-2.csv
+  summary  out/summary.json
+
+Next
+  1. Settle the 4 rows in doubt: list them, look each up in the service's
+     console and write its lead ID into lead_id. An empty lead_id says that no
+     lead was made and that the row may be sent, so take out the rows that you
+     did not look up.
+       leadferry checkpoint export --state in_doubt --checkpoint '/var/lib/lead ferry/eu.db' > in-doubt.csv
+       leadferry checkpoint resolve in-doubt.csv --checkpoint '/var/lib/lead ferry/eu.db'
+  2. Correct the 63 rows in the rejects file and import what you corrected, with
+     the same flags as in this run:
+       leadferry import -m leads.yaml out/rejects.csv
+       leadferry import -m leads.yaml out/rejects-2.csv
+`},
+		{"stopped before anything was sent", stopped(), `
+Import stopped early: the service could not be reached for 15m.
+Until then, 0 of 40 rows read were done.
+Nothing was sent to the service. The run took 12.4s.
+
+Rows
+  40  read
+  40  pending    was not sent before the run stopped
+
+Next
+  1. Look at the network.
+  2. Run the same command again: it goes on where this run stopped, and sends
+     nothing twice.
+`},
+		{"a good check", checked(), `
+Validation complete: 1 row, nothing needs attention.
+Nothing was sent: this was a check. It took 200ms.
+Mind: my leads.csv changed while it was read; this run may lack some of it.
+
+Rows
+  1  read
+  1  pending    good, would be sent
+
+Next
+  1. Import the rows:
+       leadferry import -m leads.yaml 'my leads.csv'
+`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), text(t, tt.summary, 0)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func text(t *testing.T, s *Summary, width int) string {
+	t.Helper()
+	var b strings.Builder
+	if err := s.WriteText(&b, width); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
+	change := func(s *Summary, f func(*Summary)) *Summary { f(s); return s }
+	tests := []struct {
+		name    string
+		summary *Summary
+		want    string
+	}{
+		{"no rows", change(sample(), func(s *Summary) { s.Rows = RowCounts{} }), "Import complete: there were no rows.\n"},
+		{"nothing new", change(sample(), func(s *Summary) { s.Requests = Requests{Token: 1} }), "Nothing was sent to the service."},
+		{"interrupted", change(stopped(), func(s *Summary) { s.Outcome = "interrupted" }), "Import interrupted: 0 of 40 rows read were done.\n"},
+		{"dry run", change(sample(), func(s *Summary) { s.DryRun = true }), "Nothing was sent: this was a dry run."},
+		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
+		{"bad check", change(checked(), func(s *Summary) { s.Rows.Invalid = 1 }), "1. Correct the 1 row in the input and run the same command again.\n"},
+		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.RejectsPaths = []string{"r.csv"} }), "leadferry validate -m leads.yaml r.csv\n"},
+		{"unsent rows", change(sample(), func(s *Summary) { s.Rows.Failed, s.Rows.Partial = 1, 2 }), "1. Run the same command again for the 3 rows that did not get through.\n"},
+		{"changed", change(sample(), func(s *Summary) { s.Rows.Changed = 1 }), "--changed update"},
+		{"unmatched", change(sample(), func(s *Summary) { s.Rows.Unmatched = 1 }), "--missing create"},
+		{"conflict", change(sample(), func(s *Summary) { s.Rows.Conflict = 1 }), "leads in conflict"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := text(t, tt.summary, 80); !strings.Contains(got, tt.want) {
+				t.Errorf("no %q in:\n%s", tt.want, got)
+			}
+		})
+	}
+}
+
+func TestTextKeepsToTheWidth(t *testing.T) {
+	for _, width := range []int{60, 80, 120} {
+		for line := range strings.Lines(text(t, attention(), width)) {
+			n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
+			if n > width && !strings.Contains(line, "leadferry checkpoint") {
+				t.Errorf("%d characters at width %d: %s", n, width, line)
+			}
+		}
+	}
+}
+
+// faults 116, 118
+func TestTextShowsNothingRaw(t *testing.T) {
+	const evil = "\x1b[2Jred\u202e\nforged: line"
+	s := attention()
+	s.Command, s.Outcome, s.StopReason, s.Hint = evil, "stopped", evil, evil
+	s.Inputs = []Input{{Path: evil, Changed: true}}
+	s.Mapping.Path, s.Checkpoint.Path, s.ResultsPath = evil, evil, evil
+	s.RejectsPaths, s.SummaryPath = []string{evil}, evil
+	s.Organizations = []Organization{{evil, evil, 1}}
+	s.Errors = []Reason{{"rejected", evil + " Ann ann@example.com 0123456", 1, evil, 1}, {evil, evil, 1, evil, 1}}
+	for _, dry := range []bool{false, true} {
+		s.DryRun = dry
+		got := text(t, s, 80)
+		for _, bad := range []string{"\x1b", "\u202e", "\nforged", "ann@", "0123456"} {
+			if strings.Contains(got, bad) {
+				t.Errorf("%q is shown in:\n%s", bad, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package importer
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+	"leadferry/mapping"
+)
+
+// createRequest is the Record as the service wants it.
+func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
+	content := make([]leadapi.ContentField, len(rec.Content))
+	for i, f := range rec.Content {
+		content[i] = leadapi.ContentField{Key: f.Name, Value: f.Value}
+	}
+	return &leadapi.CreateRequest{
+		OrganizationID: rec.Organization,
+		LocatorID:      rec.Locator,
+		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
+		Content:        content,
+		TypeKey:        rec.TypeKey,
+		TypeLabel:      rec.TypeLabel,
+		Status:         rec.Status,
+	}
+}
+
+// requestOf is the request that a step would send, as --show prints it.
+func requestOf(trunk, file string, it *item, step Step, known *checkpoint.Entry) Request {
+	r := Request{File: file, Line: it.row.Line, Key: it.rec.Key}
+	if step.Action == Link {
+		r.Method, r.Path = "PATCH", "/v3/lead/"+known.LeadID
+		r.Body = (&leadapi.UpdateRequest{ExternalID: &it.rec.ExternalID}).AppendJSON(nil)
+		return r
+	}
+	r.Method, r.Path = "POST", "/v1/"+trunk
+	r.Body = createRequest(&it.rec).AppendJSON(nil)
+	return r
+}
+
+// fingerprint is what makes two Records carry the same data: everything that is
+// sent but volatile fields, content keys in the order of their names, so that
+// neither another run nor a rearranged mapping counts as a change.
+func fingerprint(b []byte, rec *mapping.Record) []byte {
+	for _, s := range [...]string{
+		rec.Organization, rec.Locator, rec.SearchText, rec.PostalCode,
+		rec.TypeKey, rec.TypeLabel, rec.Status, rec.ExternalID,
+	} {
+		b = appendText(b, s)
+	}
+	var order [16]*mapping.Field
+	fields := order[:0]
+	for i := range rec.Content {
+		if !rec.Content[i].Volatile {
+			fields = append(fields, &rec.Content[i])
+		}
+	}
+	slices.SortFunc(fields, func(x, y *mapping.Field) int { return cmp.Compare(x.Name, y.Name) })
+	for _, f := range fields {
+		b = appendText(appendText(b, f.Name), f.Value)
+	}
+	return b
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// contentDigests are the short digests by which a later sync tells which content
+// keys changed.
+func contentDigests(l Ledger, rec *mapping.Record) []checkpoint.ContentDigest {
+	digests := make([]checkpoint.ContentDigest, 0, len(rec.Content))
+	for _, f := range rec.Content {
+		if !f.Volatile {
+			digests = append(digests, l.SumField(f.Name, f.Value))
+		}
+	}
+	return digests
+}
+
+// digestOf is the keyed digest of what the Record sends.
+func digestOf(l Ledger) func(*mapping.Record) checkpoint.Digest {
+	var b []byte
+	return func(rec *mapping.Record) checkpoint.Digest {
+		b = fingerprint(b[:0], rec)
+		return l.Sum(b)
+	}
+}

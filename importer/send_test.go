@@ -1,0 +1,128 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"leadferry/leadapi"
+)
+
+// answers is a scripted service: each call takes the next answer.
+type answers []error
+
+func (a *answers) call(context.Context) error {
+	err := (*a)[0]
+	*a = (*a)[1:]
+	return err
+}
+
+func status(code int) *leadapi.Error {
+	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.Maybe}
+}
+
+func refusal(code int) *leadapi.Error {
+	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, Reason: "refused"}
+}
+
+func after(code int, d time.Duration) *leadapi.Error {
+	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: d}
+}
+
+var (
+	unsent = &leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "connect"}
+	broken = &leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "no_answer"}
+)
+
+func unauthorized(refusals int) *leadapi.Error {
+	return &leadapi.Error{Op: "create", Status: 401, Applied: leadapi.No, Reason: "unauthorized", Refusals: refusals}
+}
+
+// TestDeliver is INTERFACE's table "When a create is sent again" and its rule for
+// PATCH, by how often a request is sent. faults 42, 53, 57, 61-65
+func TestDeliver(t *testing.T) {
+	noDefault := ResendOn{NoDefault: true}
+	tests := []struct {
+		name       string
+		script     answers
+		repeatable bool
+		resend     ResendOn
+		tries      int
+		stops      bool
+		fails      bool
+	}{
+		{name: "accepted at once", script: answers{nil}, tries: 1},
+		{name: "not sent, then accepted", script: answers{unsent, unsent, nil}, tries: 3},
+		{name: "401, then accepted", script: answers{unauthorized(1), nil}, tries: 2},
+		{name: "new tokens refused three times running", script: answers{unauthorized(1), unauthorized(2), unauthorized(3)}, tries: 3, stops: true},
+		{name: "401 for this row alone", script: answers{unauthorized(0), unauthorized(0), unauthorized(0), unauthorized(0)}, tries: 4, fails: true},
+		{name: "407", script: answers{refusal(407)}, tries: 1, stops: true},
+		{name: "sign-in refused", script: answers{&leadapi.Error{Op: "token", Status: 401, Applied: leadapi.No}}, tries: 1, stops: true},
+		{name: "sign-in unavailable", script: answers{&leadapi.Error{Op: "token", Status: 503, Applied: leadapi.No}, nil}, tries: 2},
+		{name: "untrusted certificate", script: answers{&leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "tls"}}, tries: 1, stops: true},
+		{name: "429 with Retry-After", script: answers{after(429, time.Minute), nil}, tries: 2},
+		{name: "429 without", script: answers{refusal(429), nil}, tries: 2},
+		{name: "429 for ever", script: answers{after(429, 1), after(429, 1), after(429, 1)}, tries: 3, fails: true},
+		{name: "429 when not trusted", script: answers{after(429, 1)}, resend: noDefault, tries: 1, fails: true},
+		{name: "503 with Retry-After", script: answers{after(503, time.Minute), nil}, tries: 2},
+		{name: "503 without", script: answers{status(503)}, tries: 1, fails: true},
+		{name: "500", script: answers{status(500)}, tries: 1, fails: true},
+		{name: "500 named by --resend-on", script: answers{status(500), nil}, resend: ResendOn{Codes: map[int]bool{500: true}}, tries: 2},
+		{name: "408", script: answers{status(408)}, tries: 1, fails: true},
+		{name: "broken connection", script: answers{broken}, tries: 1, fails: true},
+		{name: "redirect", script: answers{status(302)}, tries: 1, fails: true},
+		{name: "422", script: answers{refusal(422)}, tries: 1, fails: true},
+		{name: "PATCH 500", script: answers{status(500), nil}, repeatable: true, tries: 2},
+		{name: "PATCH 408", script: answers{status(408), nil}, repeatable: true, tries: 2},
+		{name: "PATCH 425", script: answers{status(425), nil}, repeatable: true, tries: 2},
+		{name: "PATCH 429 when not trusted", script: answers{after(429, 1), nil}, repeatable: true, resend: noDefault, tries: 2},
+		{name: "PATCH broken connection", script: answers{broken, broken, nil}, repeatable: true, tries: 3},
+		{name: "PATCH 500 for ever", script: answers{status(500), status(500), status(500)}, repeatable: true, tries: 3, fails: true},
+		{name: "PATCH 404", script: answers{refusal(404)}, repeatable: true, tries: 1, fails: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &courier{gate: newGate(time.Hour), retries: 2, resend: test.resend, stopping: t.Context(), retried: func() {}}
+				tries, err := c.deliver(t.Context(), test.repeatable, test.script.call)
+				var stop *Stop
+				if stops := errors.As(err, &stop); stops != test.stops {
+					t.Errorf("stops the run: %v (%v), want %v", stops, err, test.stops)
+				}
+				if !test.stops && (err != nil) != test.fails {
+					t.Errorf("error %v, want one: %v", err, test.fails)
+				}
+				if tries != test.tries || len(test.script) != 0 {
+					t.Errorf("sent %d times, want %d; %d answers left", tries, test.tries, len(test.script))
+				}
+			})
+		})
+	}
+}
+
+func TestDeliverWaitsAsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &courier{gate: newGate(time.Hour), retries: 2, stopping: t.Context(), retried: func() {}}
+		began := time.Now()
+		script := answers{after(503, 90*time.Second), nil}
+		if _, err := c.deliver(t.Context(), false, script.call); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited != 90*time.Second {
+			t.Errorf("waited %v, want 90s", waited)
+		}
+	})
+}
+
+func TestDeliverGivesUpOnAnUnreachableService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &courier{gate: newGate(15 * time.Minute), stopping: t.Context(), retried: func() {}}
+		_, err := c.deliver(t.Context(), false, func(context.Context) error { return unsent })
+		var stop *Stop
+		if !errors.As(err, &stop) || stop.Code != CodeStopped {
+			t.Errorf("error %v, want a stop with code 3", err)
+		}
+	})
+}

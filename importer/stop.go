@@ -1,0 +1,121 @@
+package importer
+
+import (
+	"fmt"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+)
+
+// Exit codes of a run (INTERFACE, "Exit status").
+const (
+	CodeComplete    = 0
+	CodeAttention   = 1
+	CodeStopped     = 3
+	CodeInDoubt     = 5
+	CodeInterrupted = 130
+)
+
+// Stop is why a run ended before its input did. It is no failure of the program:
+// what is known is durable and the run can be resumed.
+type Stop struct {
+	Reason string // a sentence for people
+	Hint   string // what to do, or ""
+	Code   int    // the exit code that it asks for, at least
+	Err    error  // the cause, or nil
+}
+
+// Error is the reason.
+func (s *Stop) Error() string { return s.Reason }
+
+// Unwrap is the cause.
+func (s *Stop) Unwrap() error { return s.Err }
+
+func interrupted() *Stop {
+	return &Stop{Reason: "interrupted", Code: CodeInterrupted}
+}
+
+func ledgerFailed(err error) *Stop {
+	return &Stop{
+		Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err,
+		Hint: "make room or repair the disk, then run the same command again",
+	}
+}
+
+func filesFailed(err error) *Stop {
+	return &Stop{
+		Reason: fmt.Sprintf("the run's files could not be written: %v", err), Code: CodeStopped, Err: err,
+		Hint: "the checkpoint has every outcome: make room and run the same command again for complete results",
+	}
+}
+
+func outputClosed(err error) *Stop {
+	return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped, Err: err}
+}
+
+func inputLost(err error) *Stop {
+	return &Stop{
+		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Err: err,
+		Hint: "mend the file and run the same command again: what is done stays done",
+	}
+}
+
+// refusalText is a refusal for people: the status and the service's own message.
+func refusalText(e *leadapi.Error) string {
+	switch {
+	case e.Status == 0:
+		return e.Message
+	case e.Message == "":
+		return fmt.Sprintf("HTTP %d", e.Status)
+	}
+	return fmt.Sprintf("HTTP %d: %s", e.Status, e.Message)
+}
+
+// reasonPanic is the class of a doubt that the program itself caused.
+const reasonPanic = "panic"
+
+// doubtReason is a doubt's short class, as the checkpoint keeps it, for people.
+func doubtReason(class string, code int) string {
+	text := class
+	switch class {
+	case "":
+		text = "the run ended before an answer came"
+	case leadapi.ReasonTimeout:
+		text = "no answer in time"
+	case leadapi.ReasonNoAnswer:
+		text = "the connection broke after the request had left"
+	case leadapi.ReasonCanceled:
+		text = "the run was stopped before an answer came"
+	case leadapi.ReasonBadAnswer:
+		text = "the answer could not be read"
+	case leadapi.ReasonNoLeadID:
+		text = "the answer carries no usable lead ID"
+	case leadapi.ReasonServerError:
+		text = "the service answered with an error of its own"
+	case leadapi.ReasonRedirect:
+		text = "the answer was a redirect"
+	case leadapi.ReasonThrottled:
+		text = "the service asked to wait, which --resend-on none does not trust"
+	case checkpoint.ReasonLeadTaken:
+		text = "the answer names a lead ID that belongs to another row"
+	case reasonPanic:
+		text = "the program failed while the request was under way"
+	}
+	if code != 0 {
+		return fmt.Sprintf("%s, HTTP %d", text, code)
+	}
+	return text
+}
+
+// Explain says in words why an entry stands as it does, or nothing.
+func Explain(e *checkpoint.Entry) string {
+	switch e.State {
+	case checkpoint.InDoubt:
+		return doubtReason(e.Reason, e.Code)
+	case checkpoint.Rejected:
+		return refusedBefore(e)
+	case checkpoint.Partial:
+		return "created but not linked yet"
+	}
+	return ""
+}

@@ -1,0 +1,102 @@
+package importer
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"leadferry/importer/report"
+)
+
+// summary is the run's figures as INTERFACE fixes them.
+func (e *engine) summary(started time.Time) *report.Summary {
+	now := time.Now()
+	took := now.Sub(started)
+	s := &report.Summary{
+		RunID: e.RunID, Command: e.Command, Version: e.Version, DryRun: e.DryRun || e.ledger == nil,
+		StartedAt: started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
+		Mapping: report.File{Path: e.MappingFile.Path, SHA256: e.MappingFile.SHA256},
+	}
+	s.Outcome, s.StopReason, s.ExitCode = e.verdict()
+	for i, f := range e.Inputs {
+		in := f.Info()
+		s.Inputs = append(s.Inputs, report.Input{
+			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: e.tally.rows[i], SHA256: in.SHA256, Changed: in.Changed,
+		})
+	}
+	s.Rows = e.counts()
+	if took > 0 {
+		s.ThroughputRowsPerS = float64(e.tally.total) / took.Seconds()
+	}
+	e.requests(s)
+	e.places(s)
+	e.errors(s)
+	return s
+}
+
+// verdict is how the run as a whole ended, with its exit code: the first that
+// applies of interrupted, stopped, in doubt, attention.
+func (e *engine) verdict() (outcome, reason string, code int) {
+	outcome, code = "complete", CodeComplete
+	if e.tally.attention(e.sender == nil) > 0 {
+		outcome, code = "attention", CodeAttention
+	}
+	if e.tally.outcomes[InDoubt] > 0 {
+		code = CodeInDoubt
+	}
+	s := e.stopped
+	switch {
+	case s == nil:
+		return outcome, "", code
+	case s.Code == CodeInterrupted:
+		return "interrupted", s.Reason, s.Code
+	case s.Code == CodeStopped:
+		code = CodeStopped
+	default:
+		code = max(code, s.Code)
+	}
+	return "stopped", s.Reason, code
+}
+
+func (e *engine) counts() report.RowCounts {
+	n := e.tally.outcomes
+	return report.RowCounts{
+		Read: e.tally.total, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
+		Skipped: n[Skipped], Invalid: n[Invalid], Rejected: n[Rejected], Failed: n[Failed], Partial: n[Partial],
+		InDoubt: n[InDoubt], Unmatched: n[Unmatched], Conflict: n[Conflict], Pending: n[Pending],
+	}
+}
+
+func (e *engine) requests(s *report.Summary) {
+	m := e.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.Requests = report.Requests{
+		Create: m.kinds["create"], Update: m.kinds["update"], Token: m.kinds["token"], Retries: m.retries,
+		ByStatus: map[string]int{},
+	}
+	for status, n := range m.statuses {
+		s.Requests.ByStatus[strconv.Itoa(status)] = n
+	}
+	s.LatencyMs = report.Latency{P50: m.percentile(0.5), P90: m.percentile(0.9), P99: m.percentile(0.99), Max: millis(m.longest)}
+	s.PeakInFlight = m.peak
+}
+
+func (e *engine) places(s *report.Summary) {
+	for p, n := range e.tally.places {
+		s.Organizations = append(s.Organizations, report.Organization{ID: p.organization, Location: p.location, Leads: n})
+	}
+	slices.SortFunc(s.Organizations, func(a, b report.Organization) int {
+		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Location, b.Location))
+	})
+}
+
+func (e *engine) errors(s *report.Summary) {
+	for _, r := range e.tally.frequent() {
+		s.Errors = append(s.Errors, report.Reason{
+			Outcome: r.outcome.String(), Error: r.text, Rows: r.rows,
+			ExampleFile: e.rows.names[r.file], ExampleLine: r.line,
+		})
+	}
+}

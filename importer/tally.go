@@ -1,0 +1,203 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"leadferry/checkpoint"
+)
+
+// result is how one row ended, on its way to the files and the counts.
+type result struct {
+	outcome  Outcome
+	entry    checkpoint.Entry // what the checkpoint knows of the row now
+	text     string           // for people
+	attempts int
+	sent     bool // a request left for it in this run
+}
+
+// Limits end a run early (INTERFACE, "Run flags").
+type Limits struct {
+	MaxRejects        int // rows invalid, rejected or failed; 0 = no limit
+	MaxRejectsPercent int // the same as a share of at least 200 rows; 0 = not used
+	MaxInDoubt        int // rows that fell in doubt in this run; 0 = no limit
+	MaxCreates        int // leads made; 0 = no limit
+}
+
+// percentFrom is how many rows must have been read before a share says anything.
+const percentFrom = 200
+
+// Bounds of what the tally keeps apart, so that memory does not grow with the input.
+const (
+	maxReasons = 1000
+	maxPlaces  = 10000
+)
+
+// reason is one text by which rows ended, with how many and where first.
+type reason struct {
+	outcome Outcome
+	text    string
+	rows    int
+	file    int // input of the first
+	line    int
+}
+
+// place is an organization, with its location, to which leads were assigned.
+type place struct{ organization, location string }
+
+// tally counts a run. The engine's loop alone writes it.
+type tally struct {
+	limits Limits
+	slots  int
+
+	rows     []int // read, by input
+	total    int
+	outcomes [outcomeCount]int
+	planned  [Link + 1]int // dry run: what would be sent
+	reasons  map[reasonKey]*reason
+	places   map[place]int
+
+	creating int // leads made or perhaps being made
+	made     int // leads made or perhaps made
+	fell     int // rows that fell in doubt in this run
+	sent     int // rows of which a request left
+	known    int // rows for which nothing was sent
+	refusal  int // status by which all rows sent so far were refused; -1: not all
+}
+
+type reasonKey struct {
+	outcome Outcome
+	text    string
+}
+
+func newTally(inputs int, l Limits, slots int) *tally {
+	return &tally{
+		limits: l, slots: slots, rows: make([]int, inputs),
+		reasons: map[reasonKey]*reason{}, places: map[place]int{},
+	}
+}
+
+func (t *tally) read(input int) {
+	t.rows[input]++
+	t.total++
+}
+
+func (t *tally) plan(a Action) { t.planned[a]++ }
+
+// created gives back a create's share of --max-creates where no lead can have come of it.
+func (t *tally) created(r *result) {
+	switch r.outcome {
+	case Created, Partial, InDoubt:
+		t.made++
+	default:
+		t.creating--
+	}
+}
+
+// count adds a row and says whether a limit ends the run.
+func (t *tally) count(it *item, r *result) *Stop {
+	t.outcomes[r.outcome]++
+	if r.text != "" {
+		t.because(it, r)
+	}
+	if r.sent && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
+		t.assigned(place{r.entry.Organization, r.entry.Location})
+	}
+	if !r.sent {
+		t.known++
+	}
+	if r.sent {
+		t.sent++
+		t.refused(r)
+		if r.outcome == InDoubt {
+			t.fell++
+		}
+	}
+	return t.limit()
+}
+
+func (t *tally) because(it *item, r *result) {
+	key := reasonKey{r.outcome, r.text}
+	known := t.reasons[key]
+	if known == nil {
+		if len(t.reasons) >= maxReasons {
+			key.text = "other reasons"
+		}
+		if known = t.reasons[key]; known == nil {
+			known = &reason{outcome: r.outcome, text: key.text, file: it.input, line: it.row.Line}
+			t.reasons[key] = known
+		}
+	}
+	known.rows++
+}
+
+func (t *tally) assigned(p place) {
+	if _, ok := t.places[p]; !ok && len(t.places) >= maxPlaces {
+		p = place{organization: "others"}
+	}
+	t.places[p]++
+}
+
+func (t *tally) refused(r *result) {
+	switch {
+	case r.outcome != Rejected:
+		t.refusal = -1
+	case t.refusal == 0:
+		t.refusal = r.entry.Code
+	case t.refusal != r.entry.Code:
+		t.refusal = -1
+	}
+}
+
+// limit returns why the run must end, or nil.
+func (t *tally) limit() *Stop {
+	bad := t.outcomes[Invalid] + t.outcomes[Rejected] + t.outcomes[Failed]
+	l := t.limits
+	switch {
+	case l.MaxInDoubt > 0 && t.fell > l.MaxInDoubt:
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows fell in doubt (--max-in-doubt)", l.MaxInDoubt),
+			Hint: "find out why the service gives no usable answers before going on",
+		}
+	case l.MaxRejects > 0 && bad > l.MaxRejects:
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows are invalid, rejected or failed (--max-rejects)", l.MaxRejects),
+			Hint: "look at the most frequent reasons; --max-rejects 0 never stops",
+		}
+	case l.MaxRejectsPercent > 0 && t.total >= percentFrom && bad*100 > l.MaxRejectsPercent*t.total:
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %d%% of the rows are invalid, rejected or failed (--max-rejects)", l.MaxRejectsPercent),
+			Hint: "look at the most frequent reasons; --max-rejects 0 never stops",
+		}
+	case (l.MaxRejects > 0 || l.MaxRejectsPercent > 0) && t.refusal > 0 && t.sent >= t.slots:
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.sent, t.refusal),
+			Hint: "check the trunk ID, the leads URL and the account's rights; --max-rejects 0 goes on regardless",
+		}
+	}
+	return nil
+}
+
+// attention is how many rows want a person's eye.
+func (t *tally) attention(dry bool) int {
+	n := 0
+	for o, rows := range t.outcomes {
+		if Outcome(o).Attention() && !(dry && Outcome(o) == Pending) {
+			n += rows
+		}
+	}
+	return n
+}
+
+// frequent lists the reasons, most frequent first, then in file order.
+func (t *tally) frequent() []*reason {
+	all := make([]*reason, 0, len(t.reasons))
+	for _, r := range t.reasons {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *reason) int {
+		return cmp.Or(cmp.Compare(b.rows, a.rows), cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line), cmp.Compare(a.text, b.text))
+	})
+	return all
+}

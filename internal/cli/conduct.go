@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer"
+	"leadferry/importer/report"
+)
+
+// conduct makes the one call of a run, shows its way to a person and turns its
+// summary into the exit code.
+func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) error {
+	rows := 0
+	watched := terminal(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
+	asks := p.asks(c, o)
+	if watched || asks {
+		rows = in.count(o.Limit)
+	}
+	var progress *report.Progress
+	o.Begin = func(s *importer.Start) error {
+		p.announce(c, s)
+		if asks {
+			if err := p.ask(s, rows); err != nil {
+				return err
+			}
+		}
+		if !c.Bool("quiet") && !c.Bool("no-progress") {
+			progress = report.NewProgress(report.ProgressOptions{
+				Out: p.Err, Terminal: watched, Width: width(p.Err), Log: o.Log, Total: rows, Every: 10 * time.Second,
+			})
+		}
+		return nil
+	}
+	o.Progress = func(t importer.Progress) {
+		if progress != nil {
+			progress.Update(report.Tick(t))
+		}
+	}
+	requests := bufio.NewWriter(p.Out)
+	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
+	s, err := run(c.Context, o)
+	if progress != nil {
+		progress.Stop()
+	}
+	if err != nil {
+		return err
+	}
+	if err := requests.Flush(); err != nil {
+		return p.closedOutput(s)
+	}
+	return p.conclude(c, s, o)
+}
+
+// announce says which checkpoint the run meets: the same one means that nothing is
+// made twice, a new one that nothing is known yet.
+func (p *program) announce(c *cli.Context, s *importer.Start) {
+	w := p.say(c)
+	switch {
+	case s.Checkpoint == "":
+	case s.New:
+		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", s.Checkpoint)
+	default:
+		fmt.Fprintf(w, "checkpoint: %s (knows %s, %d in doubt)\n", s.Checkpoint, plural(s.Leads, "lead"), s.InDoubt)
+	}
+	for _, text := range s.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", report.Escape(text))
+	}
+	if s.Target != sandboxTarget && s.Checkpoint != "" {
+		if text := mixedRegions(s.Target); text != "" {
+			fmt.Fprintf(w, "warning: %s\n", text)
+		}
+	}
+	if s.KeyFrom == "row" {
+		fmt.Fprintln(w, "note: the mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead")
+	}
+	if len(s.Unused) > 0 {
+		fmt.Fprintf(w, "note: no part of the mapping uses %s: %s\n", pluralOf(len(s.Unused), "column", "columns"), report.Escape(strings.Join(s.Unused, ", ")))
+	}
+}
+
+// asks reports whether a person is asked before leads are made for good.
+func (p *program) asks(c *cli.Context, o importer.Options) bool {
+	return c.Command.Name == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") &&
+		terminal(p.In) && terminal(p.Err)
+}
+
+func (p *program) ask(s *importer.Start, rows int) error {
+	state := fmt.Sprintf("the checkpoint knows %s", plural(s.Leads, "lead"))
+	if s.New {
+		state = "the checkpoint is new: rows imported earlier from another checkpoint would be made again"
+	}
+	many := "an unknown number of leads"
+	if rows > 0 {
+		many = "up to " + plural(rows, "lead")
+	}
+	fmt.Fprintf(p.Err, "About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on? [y/N] ",
+		many, report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state)
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(p.In).ReadString('\n') // no answer is a no
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case a := <-answer:
+		if a == "y" || a == "yes" {
+			return nil
+		}
+	case <-p.interrupt:
+		fmt.Fprintln(p.Err)
+	}
+	return usage("nothing was sent", "answer y, or add --yes")
+}
+
+// printRequest shows one request exactly as it would be sent.
+func printRequest(w io.Writer, r importer.Request) error {
+	_, err := fmt.Fprintf(w, "# %s:%d\n%s %s\n%s\n\n", report.Escape(r.File), r.Line, r.Method, r.Path, shown(r.Body))
+	return err
+}
+
+// shown escapes what a terminal would act upon: JSON lets DEL, the C1 controls and
+// marks of direction stand as they are.
+func shown(body []byte) []byte {
+	acts := func(r rune) bool { return r > '~' && !unicode.IsGraphic(r) }
+	if bytes.IndexFunc(body, acts) < 0 {
+		return body
+	}
+	var b []byte
+	for _, r := range string(body) {
+		if !acts(r) {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			b = fmt.Appendf(b, `\u%04x`, unit)
+		}
+	}
+	return b
+}
+
+// conclude prints the summary for people and takes over the run's exit code.
+func (p *program) conclude(c *cli.Context, s *report.Summary, o importer.Options) error {
+	p.code = s.ExitCode
+	out := p.Out
+	if o.Files.Summary == "-" {
+		out = p.Err
+	}
+	if c.Bool("quiet") && s.ExitCode == importer.CodeComplete {
+		return nil
+	}
+	if err := s.WriteText(out, width(out)); err != nil && out == p.Out {
+		return p.closedOutput(s)
+	}
+	return nil
+}
+
+// closedOutput is what a run ends with whose reader has gone: all is recorded, but
+// nobody saw it.
+func (p *program) closedOutput(s *report.Summary) error {
+	fmt.Fprintln(p.Err, "leadferry: standard output was closed; the run's files and the checkpoint are complete")
+	if p.code = s.ExitCode; p.code != importer.CodeInterrupted {
+		p.code = importer.CodeStopped
+	}
+	return nil
+}
+
+func plural(n int, word string) string { return fmt.Sprintf("%d %s", n, pluralOf(n, word, word+"s")) }
+
+func pluralOf(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gocarina/gocsv"
+	"github.com/urfave/cli/v2"
+
+	"leadferry/checkpoint"
+	"leadferry/importer"
+)
+
+// exported is a line of a checkpoint export (INTERFACE, "Files that a run writes").
+type exported struct {
+	Key            string `csv:"key" json:"key"`
+	State          string `csv:"state" json:"state"`
+	LeadID         string `csv:"lead_id" json:"lead_id"`
+	OrganizationID string `csv:"organization_id" json:"organization_id"`
+	Location       string `csv:"location" json:"location"`
+	Status         string `csv:"status" json:"status"`
+	ExternalID     string `csv:"external_id" json:"external_id"`
+	RunID          string `csv:"run_id" json:"run_id"`
+	UpdatedAt      string `csv:"updated_at" json:"updated_at"`
+	File           string `csv:"file" json:"file"`
+	Line           int    `csv:"line,omitempty" json:"line,omitempty"`
+	Error          string `csv:"error" json:"error"`
+}
+
+func (p *program) exportCommand(shared []cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "export", Usage: "list what the checkpoint knows, as CSV or JSONL on standard output", OnUsageError: usageError,
+		Description: "Example:\n\n   leadferry checkpoint export --state in_doubt --sandbox > doubt.csv\n\nExit codes: 0 done; 2 no checkpoint; 3 standard output closed; 4 locked or damaged.",
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv or jsonl"},
+			&cli.StringFlag{Name: "state", Usage: "only this `STATE`: created, partial, rejected or in_doubt"},
+		}, shared...),
+		Action: func(c *cli.Context) (err error) {
+			state, err := stateNamed(c.String("state"))
+			if err != nil {
+				return err
+			}
+			if err := oneOf(c, "format", "csv", "jsonl"); err != nil {
+				return err
+			}
+			db, err := openCheckpoint(c, true)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, db.Close()) }()
+			return p.export(db, state, c.String("format"))
+		},
+	}
+}
+
+func stateNamed(name string) (checkpoint.State, error) {
+	if name == "" {
+		return checkpoint.Unknown, nil
+	}
+	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	return 0, usage("--state knows no such state", "use created, partial, rejected or in_doubt")
+}
+
+// exportBatch is how many lines are encoded at a time.
+const exportBatch = 512
+
+func (p *program) export(db *checkpoint.DB, state checkpoint.State, format string) error {
+	out := bufio.NewWriter(p.Out)
+	write := jsonLines(out)
+	if format == "csv" {
+		write = csvLines(out)
+	}
+	lines := make([]exported, 0, exportBatch)
+	flush := func() error {
+		err := write(lines)
+		lines = lines[:0]
+		return err
+	}
+	var broken error
+	err := db.Each(state, func(e checkpoint.Entry) error {
+		if lines = append(lines, exportedOf(&e)); len(lines) < exportBatch {
+			return nil
+		}
+		broken = flush()
+		return broken
+	})
+	if err == nil {
+		broken = errors.Join(flush(), out.Flush())
+	}
+	if broken != nil {
+		fmt.Fprintf(p.Err, "leadferry: standard output could not be written: %v\n", broken)
+		p.code = importer.CodeStopped
+		return nil
+	}
+	return err
+}
+
+// csvLines writes the header with the first lines, also where there are none.
+func csvLines(out *bufio.Writer) func([]exported) error {
+	w, begun := gocsv.DefaultCSVWriter(out), false
+	return func(lines []exported) error {
+		if begun {
+			return gocsv.MarshalCSVWithoutHeaders(lines, w)
+		}
+		begun = true
+		return gocsv.MarshalCSV(lines, w)
+	}
+}
+
+func jsonLines(out *bufio.Writer) func([]exported) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return func(lines []exported) error {
+		for i := range lines {
+			if err := enc.Encode(&lines[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func exportedOf(e *checkpoint.Entry) exported {
+	x := exported{
+		Key: e.Key, State: e.State.String(), LeadID: e.LeadID, OrganizationID: e.Organization, Location: e.Location,
+		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
+		File: e.File, Line: e.Line, Error: importer.Explain(e),
+	}
+	if e.State == checkpoint.InDoubt || e.State == checkpoint.Partial {
+		x.ExternalID = e.WantLink
+	}
+	if x.OrganizationID == "" && e.Locator != "" {
+		x.OrganizationID = "locator " + e.Locator
+	}
+	return x
+}

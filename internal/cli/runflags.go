@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer"
+)
+
+const (
+	running = "Run"
+	files   = "Files"
+	reading = "Input"
+)
+
+// inputFlags say how files are read; import, sync and validate share them.
+func inputFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "mapping", Aliases: []string{"m"}, EnvVars: []string{"LEADFERRY_MAPPING"}, Usage: "the mapping `FILE`", Category: reading},
+		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the input: csv, tsv or jsonl (default: by name or content)", Category: reading},
+		&cli.StringFlag{Name: "delimiter", Usage: "one `CHARACTER`, or tab", Category: reading},
+		&cli.IntFlag{Name: "limit", Usage: "stop after the first `N` rows of the input, all files together (0: all)", Category: reading},
+	}
+}
+
+// outputFlags say where a run's files go.
+func outputFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "out", EnvVars: []string{"LEADFERRY_OUT"}, Usage: "the run's folder `DIR`; none writes none (default: leadferry-runs/TIME-COMMAND-RUN)", Category: files},
+		&cli.StringFlag{Name: "results", EnvVars: []string{"LEADFERRY_RESULTS"}, Usage: "write the results to `FILE`", Category: files},
+		&cli.StringFlag{Name: "rejects", EnvVars: []string{"LEADFERRY_REJECTS"}, Usage: "write the rejects to `FILE`", Category: files},
+		&cli.StringFlag{Name: "summary", EnvVars: []string{"LEADFERRY_SUMMARY"}, Usage: "write the summary to `FILE`; - is standard output", Category: files},
+	}
+}
+
+func checkpointFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "checkpoint", EnvVars: []string{"LEADFERRY_CHECKPOINT"}, Usage: "the checkpoint `FILE` (default: one per target in the user's state directory)", Category: running},
+		&cli.DurationFlag{Name: "wait", Usage: "wait so long for the checkpoint's lock", Category: running},
+	}
+}
+
+// sendFlags are those of a run that sends.
+func sendFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "require-checkpoint", Usage: "exit 4 instead of starting a new checkpoint", Category: running},
+		&cli.IntFlag{Name: "concurrency", Aliases: []string{"c"}, Value: 8, Usage: "requests in flight at most: `N`", Category: running},
+		&cli.Float64Flag{Name: "rate", Usage: "requests per second at most, over all workers: `N` (0: no limit)", Category: running},
+		&cli.DurationFlag{Name: "timeout", Value: 30 * time.Second, Usage: "for one request", Category: running},
+		&cli.IntFlag{Name: "retries", Value: 5, Usage: "further tries of a request that was answered and is safe to try again: `N`", Category: running},
+		&cli.DurationFlag{Name: "max-wait", Value: 15 * time.Minute, Usage: "how long the run pauses while the service cannot be reached", Category: running},
+		&cli.BoolFlag{Name: "dry-run", Usage: "plan against the checkpoint and print what would be sent; send and write nothing", Category: running},
+		&cli.IntFlag{Name: "show", Value: 10, Usage: "with --dry-run: print the first `N` requests", Category: running},
+		&cli.BoolFlag{Name: "no-repeats", Usage: "with --dry-run: do not look for repeated keys", Category: running},
+		&cli.StringFlag{Name: "in-doubt", Value: "hold", Usage: "rows whose earlier send has an unknown outcome: `hold|resend`", Category: running},
+		&cli.StringFlag{Name: "resend-on", Usage: "further `CODES` after which a create may be sent again; none withdraws 429 and 503 with Retry-After", Category: running},
+		&cli.IntFlag{Name: "max-in-doubt", Value: -1, DefaultText: "the larger of 20 and 4 × concurrency", Usage: "stop when more than `N` rows fell in doubt in this run (0: never)", Category: running},
+		&cli.StringFlag{Name: "max-rejects", Value: "100", Usage: "stop when more than `N|P%` rows are invalid, rejected or failed (0: never)", Category: running},
+		&cli.IntFlag{Name: "max-creates", Usage: "stop before more than `N` leads are made (0: no limit)", Category: running},
+		&cli.DurationFlag{Name: "max-duration", Usage: "stop taking rows after this time, finish what is in flight", Category: running},
+		&cli.BoolFlag{Name: "retry-rejected", Usage: "send rows again that the service refused before", Category: running},
+		&cli.StringFlag{Name: "changed", Value: "report", Usage: "rows whose lead exists and that now carry other data: `report|ignore`", Category: running},
+		&cli.BoolFlag{Name: "yes", Usage: "do not ask before leads are made", Category: running},
+	}
+}
+
+// limits reads the flags that end a run early.
+func limits(c *cli.Context) (importer.Limits, error) {
+	l := importer.Limits{MaxCreates: c.Int("max-creates"), MaxInDoubt: c.Int("max-in-doubt")}
+	if !c.IsSet("max-in-doubt") {
+		l.MaxInDoubt = max(20, 4*c.Int("concurrency"))
+	}
+	text := c.String("max-rejects")
+	number, percent := strings.CutSuffix(text, "%")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || percent && n > 100 {
+		return l, usage("--max-rejects is neither a number nor a percentage", "for example 100, 5% or 0")
+	}
+	if percent {
+		l.MaxRejectsPercent = n
+	} else {
+		l.MaxRejects = n
+	}
+	return l, nil
+}
+
+// resendOn reads --resend-on: HTTP statuses, or none.
+func resendOn(text string) (importer.ResendOn, error) {
+	r := importer.ResendOn{Codes: map[int]bool{}}
+	if text == "" {
+		return r, nil
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		if word == "none" {
+			r.NoDefault = true
+			continue
+		}
+		code, err := strconv.Atoi(word)
+		if err != nil || code < 400 || code > 599 {
+			return r, usage("--resend-on takes HTTP statuses from 400 to 599, or none", "for example 500,502")
+		}
+		r.Codes[code] = true
+	}
+	return r, nil
+}
+
+// positive checks the flags that are counts or times.
+func positive(c *cli.Context) error {
+	for _, name := range []string{"limit", "retries", "max-creates", "show"} {
+		if c.Int(name) < 0 {
+			return usage("--"+name+" must not be negative", "0 means no limit, or none")
+		}
+	}
+	for _, name := range []string{"wait", "timeout", "max-wait", "max-duration"} {
+		if c.Duration(name) < 0 {
+			return usage("--"+name+" must not be negative", "for example 30s or 15m")
+		}
+	}
+	if c.IsSet("max-in-doubt") && c.Int("max-in-doubt") < 0 {
+		return usage("--max-in-doubt must not be negative", "0 never stops")
+	}
+	if c.Float64("rate") < 0 {
+		return usage("--rate must not be negative", "0 means no limit")
+	}
+	return nil
+}
+
+// maxConcurrency is beyond what any service of this kind wants from one client.
+const maxConcurrency = 1024
+
+func concurrency(c *cli.Context) (int, error) {
+	n := c.Int("concurrency")
+	if n < 1 || n > maxConcurrency {
+		return 0, usage(fmt.Sprintf("--concurrency must be from 1 to %d", maxConcurrency), "8 suits most services")
+	}
+	return n, nil
+}
+
+// oneOf checks a flag that takes one of a few words.
+func oneOf(c *cli.Context, name string, words ...string) error {
+	for _, w := range words {
+		if c.String(name) == w {
+			return nil
+		}
+	}
+	return usage("--"+name+" takes "+strings.Join(words, " or "), "see leadferry "+c.Command.Name+" --help")
+}
+
+// outputs is where the run's files go. A rehearsal writes only what is asked for.
+func outputs(c *cli.Context, runID string, now time.Time, rehearsal bool) importer.Outputs {
+	o := importer.Outputs{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary")}
+	switch {
+	case o.Dir == "none":
+		o.Dir = ""
+	case o.Dir == "" && !rehearsal:
+		o.Dir = filepath.Join("leadferry-runs", now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
+	}
+	return o
+}
+
+// newRunID is eight random hexadecimal digits.
+func newRunID() string {
+	var b [4]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// makeStateDir makes the checkpoint's folder, for its owner alone.
+func makeStateDir(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), "name another file with --checkpoint")
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+	"leadferry/leadapi/sandbox"
+)
+
+func (p *program) sandboxCommand() *cli.Command {
+	return &cli.Command{
+		Name: "sandbox", Usage: "a local imitation of the service, for trying out and for tests",
+		Description: `Serves the whole interface on a loopback address until interrupted and prints
+the settings to export for it:
+
+   leadferry sandbox --addr 127.0.0.1:8080 --latency 20ms --faults '429:5%,drop-stored:1%'
+
+A fault is NAME:P% (so many of the requests), NAME/N (every Nth) or NAME#N (the Nth
+alone), for example 429, 503-retry, 500, drop, hang (not applied) and 500-stored,
+drop-stored, slow, cut-body, no-id (applied); seed=N repeats the same chances.
+
+Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8080", EnvVars: []string{"LEADFERRY_ADDR"}, Usage: "loopback `ADDRESS` to listen on; port 0 takes a free one"},
+			&cli.DurationFlag{Name: "latency", Usage: "added to every answer"},
+			&cli.StringFlag{Name: "faults", Usage: "what goes wrong how often: `SPEC`"},
+			&cli.StringFlag{Name: "data", EnvVars: []string{"LEADFERRY_DATA"}, Usage: "`FILE` that keeps the leads; without one they are gone at the end"},
+			&cli.DurationFlag{Name: "access-life", Usage: "lifetime of access tokens (default: 3h)"},
+		},
+		Action: p.sandbox,
+	}
+}
+
+func (p *program) sandbox(c *cli.Context) error {
+	if c.Args().Present() {
+		return usage("sandbox takes no file names", "see leadferry sandbox --help")
+	}
+	server, err := sandbox.New(sandbox.Options{
+		Path: c.String("data"), Latency: c.Duration("latency"), Faults: c.String("faults"), AccessLife: c.Duration("access-life"),
+	})
+	if err != nil {
+		return usage(err.Error(), "see leadferry sandbox --help")
+	}
+	listener, err := sandbox.Listen(c.String("addr"), server)
+	if err != nil {
+		return errors.Join(usage(err.Error(), "choose another --addr on 127.0.0.1"), server.Close())
+	}
+	fmt.Fprintf(p.Out, `export LEADFERRY_BASE_URL=%[1]s
+export LEADFERRY_LEADS_URL=%[1]s
+export LEADFERRY_TRUNK_ID=%[2]s
+export LEADFERRY_CLIENT_ID=%[3]s
+export LEADFERRY_CLIENT_SECRET=%[4]s
+`, listener.URL(), sandbox.TrunkID, sandbox.ClientID, sandbox.ClientSecret)
+	fmt.Fprintln(p.say(c), "the sandbox is listening; export the lines above in another shell, end it with Ctrl-C")
+	select {
+	case <-p.interrupt:
+	case <-c.Context.Done():
+	}
+	err = errors.Join(listener.Close(), server.Close())
+	return err
+}
+
+// sandboxData is where --sandbox keeps its leads: beside its checkpoint.
+func sandboxData(checkpointPath string) string {
+	return strings.TrimSuffix(checkpointPath, ".db") + "-service.db"
+}
+
+// connectSandbox starts the imitation inside the process.
+func connectSandbox(c *cli.Context, checkpointPath string, sends bool) (*service, error) {
+	s := &service{target: sandboxTarget, close: func() error { return nil }}
+	if !sends {
+		return s, nil
+	}
+	if c.Bool("sandbox-reset") {
+		if err := resetSandbox(checkpointPath); err != nil {
+			return nil, err
+		}
+	}
+	if err := makeStateDir(checkpointPath); err != nil {
+		return nil, err
+	}
+	server, err := sandbox.New(sandbox.Options{Path: sandboxData(checkpointPath)})
+	if err != nil {
+		return nil, usage(err.Error(), "is another run with --sandbox going on? --sandbox-reset begins anew")
+	}
+	listener, err := sandbox.Listen("127.0.0.1:0", server)
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	s.close = func() error { return errors.Join(listener.Close(), server.Close()) }
+	s.client = leadapi.Config{
+		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: sandbox.TrunkID,
+		ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret,
+	}
+	return s, nil
+}
+
+// resetSandbox removes the imitation's leads and checkpoint, and nothing that
+// belongs to a real target.
+func resetSandbox(path string) error {
+	db, err := checkpoint.Open(path, sandboxTarget, checkpoint.Options{Wait: time.Second})
+	if errors.Is(err, checkpoint.ErrMissing) {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if db != nil {
+		if err := db.Close(); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{path, path + ".seq", sandboxData(path)} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

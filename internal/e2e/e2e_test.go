@@ -1,0 +1,59 @@
+// Package e2e tries the built program as a user would: scripts over its command
+// line, and kills at random moments. The judge is the sandbox's own ledger, never
+// the program's word for itself.
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// kills is how often TestKill kills; the long suite is `go test ./internal/e2e -kills 1000`.
+var kills = flag.Int("kills", 50, "how many times TestKill kills an import at a random moment")
+
+// binary is the program under test, built once.
+func binary() string { return filepath.Join(os.Getenv("LEADFERRY_TEST_BIN"), "leadferry") }
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(build(m.Run))
+}
+
+func build(run func() int) int {
+	dir, err := os.MkdirTemp("", "leadferry-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("LEADFERRY_TEST_BIN", dir)
+	if out, err := exec.Command("go", "build", "-o", binary(), "leadferry").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+		return 1
+	}
+	return run()
+}
+
+// root is the project's folder.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// cases is the folder of files that others wrote; the test is skipped without it.
+func cases(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(root(t), "..", "shared", "cases")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no files to try it with: %v", err)
+	}
+	return dir
+}

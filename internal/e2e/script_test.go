@@ -1,0 +1,54 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs the scripts of testdata over the built program: each begins in an
+// empty folder with the samples beside it and a state directory of its own.
+func TestScripts(t *testing.T) {
+	samples, caseFiles := filepath.Join(root(t), "samples"), filepath.Join(root(t), "..", "shared", "cases")
+	_, noCases := os.Stat(caseFiles)
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", filepath.Dir(binary())+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			e.Setenv("CASES", caseFiles)
+			return os.CopyFS(filepath.Join(e.WorkDir, "samples"), os.DirFS(samples))
+		},
+		Condition: func(name string) (bool, error) {
+			return name == "cases" && noCases == nil, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"plain": plain},
+	})
+}
+
+// changing are the parts of an output that differ from run to run.
+var changing = []struct {
+	what *regexp.Regexp
+	by   string
+}{
+	{regexp.MustCompile(`leadferry-runs/[0-9TZ]+-(\w+)-[0-9a-f]{8}`), "leadferry-runs/RUN-$1"},
+	{regexp.MustCompile(`\d+(\.\d+)? (ms|s|seconds?)\b`), "TIME"},
+	{regexp.MustCompile(`[\d,.]+ rows/s`), "RATE rows/s"},
+}
+
+// plain FILE prints what FILE or stdout holds, without what differs from run to run.
+func plain(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: plain file")
+	}
+	text := ts.ReadFile(args[0])
+	for _, c := range changing {
+		text = c.what.ReplaceAllString(text, c.by)
+	}
+	if _, err := ts.Stdout().Write([]byte(text)); err != nil {
+		ts.Fatalf("%v", err)
+	}
+}

@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"leadferry/importer/report"
+	"leadferry/leadapi/sandbox"
+)
+
+// world is an imitation service in this process and a folder for the program's
+// files, so that what the program did is seen from the other side.
+type world struct {
+	t       *testing.T
+	dir     string
+	service *sandbox.Server
+	env     []string
+}
+
+func newWorld(t *testing.T, o sandbox.Options) *world {
+	t.Helper()
+	dir := t.TempDir()
+	server, err := sandbox.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := sandbox.Listen("127.0.0.1:0", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(l.Close(), server.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{t: t, dir: dir, service: server}
+	w.env = append(os.Environ(),
+		"XDG_STATE_HOME="+filepath.Join(dir, "state"),
+		"LEADFERRY_BASE_URL="+l.URL(), "LEADFERRY_LEADS_URL="+l.URL(), "LEADFERRY_TRUNK_ID="+sandbox.TrunkID,
+		"LEADFERRY_CLIENT_ID="+sandbox.ClientID, "LEADFERRY_CLIENT_SECRET="+sandbox.ClientSecret,
+	)
+	return w
+}
+
+// command is the program with arguments, not yet started.
+func (w *world) command(args ...string) *exec.Cmd {
+	c := exec.Command(binary(), args...)
+	c.Dir, c.Env = w.dir, w.env
+	return c
+}
+
+// run runs the program to its end and returns its exit code and output.
+func (w *world) run(args ...string) (code int, out string) {
+	w.t.Helper()
+	c := w.command(args...)
+	b, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), string(b)
+}
+
+// must runs the program and fails the test unless it ends with code.
+func (w *world) must(code int, args ...string) string {
+	w.t.Helper()
+	got, out := w.run(args...)
+	if got != code {
+		w.t.Fatalf("leadferry %s: exit %d, want %d\n%s", strings.Join(args, " "), got, code, out)
+	}
+	return out
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// summary is the summary of the run that wrote it to the file.
+func (w *world) summary(name string) report.Summary {
+	w.t.Helper()
+	var s report.Summary
+	b, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// table reads a CSV file of the run as one map a line.
+func (w *world) table(text string) []map[string]string {
+	w.t.Helper()
+	records, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))).ReadAll()
+	if err != nil || len(records) == 0 {
+		w.t.Fatalf("not a CSV table: %v", err)
+	}
+	var lines []map[string]string
+	for _, r := range records[1:] {
+		line := map[string]string{}
+		for i, name := range records[0] {
+			line[name] = r[i]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (w *world) results(name string) []map[string]string {
+	w.t.Helper()
+	b, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.table(string(b))
+}
+
+// exported is the checkpoint's own account, one map a key.
+func (w *world) exported(state string) []map[string]string {
+	w.t.Helper()
+	args := []string{"checkpoint", "export"}
+	if state != "" {
+		args = append(args, "--state", state)
+	}
+	c := w.command(args...)
+	b, err := c.Output()
+	if err != nil {
+		w.t.Fatalf("export: %v", err)
+	}
+	return w.table(string(b))
+}
+
+// byRef is the service's ledger by the importRef that the mapping stamps on each
+// lead. A lead that stands twice fails the test.
+func (w *world) byRef() map[string]string {
+	w.t.Helper()
+	leads, err := w.service.Leads()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, l := range leads {
+		ref := fmt.Sprint(l.Content["importRef"])
+		if ids[ref] != "" {
+			w.t.Errorf("the service holds the lead of row %s twice", ref)
+		}
+		ids[ref] = l.ID
+	}
+	return ids
+}
+
+// mappingText stamps every lead with its key, so that the ledger can be judged.
+const mappingText = `version: 1
+key: "{id}"
+assign:
+  - organization: "{org}"
+lead:
+  type_key: contact-form
+  type_label: Contact form
+  content:
+    name: "{name}"
+    importRef: "{@key}"
+`
+
+// leads writes n good rows as leads.csv, with the mapping beside it.
+func (w *world) leads(n int) {
+	w.t.Helper()
+	var b strings.Builder
+	b.WriteString("id,org,name\n")
+	for i := range n {
+		fmt.Fprintf(&b, "L%05d,%s,Person %d\n", i, sandbox.Directory().Organizations[i%3].ID, i)
+	}
+	w.write("leads.csv", b.String())
+	w.write("leads.yaml", mappingText)
+}
+
+// eventually waits until ok, or fails the test when the program seems stuck.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"leadferry/leadapi/sandbox"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// TestCleanStop sends one signal in mid-run: what is in flight is waited for,
+// claims that were not sent are withdrawn, and nothing is in doubt. Invariant 2;
+// faults 4, 6.
+func TestCleanStop(t *testing.T) {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			w := newWorld(t, sandbox.Options{Latency: 30 * time.Millisecond})
+			w.leads(400)
+			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv")
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 20 })
+			if err := c.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			c.Wait()
+			if code := c.ProcessState.ExitCode(); code != 130 {
+				t.Errorf("exit %d, want 130", code)
+			}
+			s := w.summary("s.json")
+			if s.Outcome != "interrupted" || s.Rows.InDoubt != 0 || s.Rows.Created != len(w.byRef()) {
+				t.Errorf("summary says %s, %d in doubt, %d created; the service holds %d", s.Outcome, s.Rows.InDoubt, s.Rows.Created, len(w.byRef()))
+			}
+			if n := len(w.exported("in_doubt")); n != 0 {
+				t.Errorf("%d rows in doubt after a clean stop", n)
+			}
+			w.complete(400)
+		})
+	}
+}
+
+// TestSecondSignal stops at once: requests without an answer are in doubt, and
+// only those. Faults 5.
+func TestSecondSignal(t *testing.T) {
+	w := newWorld(t, sandbox.Options{Latency: 10 * time.Second})
+	w.leads(100)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "4", "--summary", "s.json")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "requests are in flight", func() bool { return len(w.byRef()) == 4 })
+	for range 2 {
+		c.Process.Signal(os.Interrupt)
+		time.Sleep(50 * time.Millisecond) // two signals, not one
+	}
+	c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit %d, want 130", code)
+	}
+	if n := len(w.exported("in_doubt")); n != 4 {
+		t.Errorf("%d rows in doubt, want the 4 in flight", n)
+	}
+}

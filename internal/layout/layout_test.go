@@ -1,0 +1,49 @@
+package layout
+
+import (
+	"os"
+	"testing"
+)
+
+// design is the table of rooms: a package that is not in it is a fault, so that a new room is a decision.
+func design() plan {
+	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
+	below := append([]string{"importer", "leadapi/sandbox"}, leaves...)
+	return plan{
+		module: "leadferry",
+		rooms: map[string]room{
+			".":               {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
+			"internal/cli":    {imports: below},
+			"internal/e2e":    {tests: append([]string{"internal/cli"}, below...)},
+			"internal/layout": {},
+			"importer":        {imports: leaves, tests: []string{"leadapi/sandbox"}},
+			"importer/source": {},
+			"importer/report": {},
+			"mapping":         {},
+			"checkpoint":      {},
+			"leadapi":         {tests: []string{"leadapi/sandbox"}},
+			"leadapi/sandbox": {tests: []string{"leadapi"}},
+		},
+		reserved: []reserved{
+			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint", "leadapi/sandbox"}, tests: true},
+			// The engine knows statuses by name; what makes calls is reserved below.
+			{path: "net/http", rooms: []string{"importer", "leadapi", "leadapi/sandbox"}},
+		},
+		calls: reserved{path: "net/http", rooms: []string{"leadapi"}},
+		names: []string{
+			"Get", "Head", "Post", "PostForm", "NewRequest", "NewRequestWithContext",
+			"Client", "DefaultClient", "Transport", "DefaultTransport", "RoundTripper",
+		},
+		limits: map[string]int{"main.go": 39},
+	}
+}
+
+func TestModuleKeepsItsLayout(t *testing.T) {
+	faults, err := design().check(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+}

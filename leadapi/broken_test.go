@@ -1,0 +1,269 @@
+package leadapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// faults 35, 36
+func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) {
+	var size atomic.Int64
+	p := listen(t, func(p *peer, c net.Conn) { // measures a request
+		n, _ := c.Read(make([]byte, 4096))
+		size.Store(int64(n))
+	})
+	fault(t, signedIn(t, config(p.address())))
+
+	var stop, reached atomic.Int64
+	p = listen(t, func(p *peer, c net.Conn) {
+		n, _ := io.CopyN(io.Discard, c, stop.Load())
+		if n > 0 {
+			reached.Add(1)
+		}
+	})
+	client := signedIn(t, config(p.address()))
+	for n := range size.Load() + 1 {
+		stop.Store(n)
+		reached.Store(0)
+		e := fault(t, client)
+		// A peer that takes no byte may close before the client writes one.
+		if e == nil || e.Applied == Yes || e.Status != 0 || n > 0 && (e.Applied != Maybe || e.Reason != ReasonNoAnswer) {
+			t.Fatalf("closed after %d bytes: %v, applied %v", n, e, e.Applied)
+		}
+		if reached.Load() > 1 {
+			t.Fatalf("closed after %d bytes: sent %d times", n, reached.Load())
+		}
+	}
+}
+
+// faults 37, 38, m8, m9
+func TestPeerClosesAtEveryByteOfTheAnswer(t *testing.T) {
+	for name, head := range map[string]string{
+		"length":  fmt.Sprintf("HTTP/1.1 201 Created\r\nContent-Length: %d\r\n\r\n", len(createdBody)),
+		"chunked": fmt.Sprintf("HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", len(createdBody)),
+		"close":   "HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole, headers := head+createdBody, strings.Index(head, "\r\n\r\n")+4
+			if name == "chunked" {
+				whole += "\r\n0\r\n\r\n"
+			}
+			var stop atomic.Int64
+			p := listen(t, func(p *peer, c net.Conn) {
+				if _, err := p.next(bufio.NewReader(c)); err == nil {
+					io.WriteString(c, whole[:stop.Load()])
+				}
+			})
+			client := signedIn(t, config(p.address()))
+			for n := range len(whole) + 1 {
+				stop.Store(int64(n))
+				e := fault(t, client)
+				switch {
+				case n == len(whole) && e != nil:
+					t.Fatalf("whole answer: %v", e)
+				case n < len(whole) && e == nil:
+					t.Fatalf("cut at %d: taken for whole", n)
+				case n < headers && (e.Applied != Maybe || e.Reason != ReasonNoAnswer || e.Status != 0),
+					n >= headers && e != nil && (e.Applied != Yes || e.Reason != ReasonNoLeadID || e.Status != 201):
+					t.Fatalf("cut at %d: %v, applied %v, reason %s", n, e, e.Applied, e.Reason)
+				}
+				if p.seen() != n+1 {
+					t.Fatalf("cut at %d: %d requests, want 1", n, p.seen()-n)
+				}
+			}
+		})
+	}
+}
+
+// faults 39, 44, 45, m7
+func TestTimeLimitHolds(t *testing.T) {
+	drip := func(head string) func(p *peer, c net.Conn) {
+		return func(p *peer, c net.Conn) {
+			_, err := p.next(bufio.NewReader(c))
+			for text := head; err == nil; text = " " {
+				_, err = io.WriteString(c, text)
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		serve   func(p *peer, c net.Conn)
+		applied Applied
+		reason  string
+	}{
+		"silence":         {func(p *peer, c net.Conn) { io.Copy(io.Discard, c) }, Maybe, ReasonTimeout},
+		"endless headers": {drip("HTTP/1.1 201 x\r\nX: "), Maybe, ReasonTimeout},
+		"endless body":    {drip("HTTP/1.1 201 x\r\n\r\n"), Yes, ReasonNoLeadID},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config(listen(t, test.serve).address())
+			c.Timeout = 250 * time.Millisecond
+			e := fault(t, signedIn(t, c))
+			if e == nil || e.Applied != test.applied || e.Reason != test.reason {
+				t.Fatalf("%v, want applied %v, %s", e, test.applied, test.reason)
+			}
+			if test.reason == ReasonTimeout && !errors.Is(e, context.DeadlineExceeded) {
+				t.Error("is not a deadline exceeded")
+			}
+		})
+	}
+}
+
+func TestCallersEndIsTold(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := listen(t, func(p *peer, c net.Conn) {
+		p.next(bufio.NewReader(c))
+		cancel()
+		io.Copy(io.Discard, c)
+	})
+	client := signedIn(t, config(p.address()))
+	_, err := client.Create(ctx, someLead())
+	if e := err.(*Error); e.Applied != Maybe || e.Reason != ReasonCanceled || !errors.Is(err, context.Canceled) {
+		t.Errorf("in flight: %v, applied %v", e, e.Applied)
+	}
+	_, err = client.Create(ctx, someLead())
+	if e := err.(*Error); e.Applied != No || e.Reason != ReasonCanceled {
+		t.Errorf("before: %v, applied %v", e, e.Applied)
+	}
+}
+
+// fault 40: a create is applied at most once, and what is called not applied never arrived.
+func TestIdleConnectionClosedByThePeer(t *testing.T) {
+	var mu sync.Mutex
+	arrived := map[string]int{}
+	p := listen(t, func(p *peer, c net.Conn) {
+		body, err := p.next(bufio.NewReader(c))
+		if err != nil {
+			return
+		}
+		mu.Lock()
+		arrived[body]++
+		mu.Unlock()
+		io.WriteString(c, answer(201, createdBody)) // promises to keep the connection, and closes it
+	})
+	client := signedIn(t, config(p.address()))
+	for n := range 300 {
+		r := someLead()
+		r.Content[0].Value = fmt.Sprint(n)
+		_, err := client.Create(t.Context(), r)
+		mu.Lock()
+		count := arrived[string(r.AppendJSON(nil))]
+		mu.Unlock()
+		if err == nil && count != 1 || err != nil && err.(*Error).Applied == No && count != 0 || count > 1 {
+			t.Fatalf("round %d arrived %d times: %v", n, count, err)
+		}
+	}
+}
+
+// fault 47: every answer is followed by one that nobody asked for.
+func TestAnswersAreNeverCrossed(t *testing.T) {
+	p := listen(t, func(p *peer, c net.Conn) {
+		r := bufio.NewReader(c)
+		for {
+			body, err := p.next(r)
+			if err != nil {
+				return
+			}
+			_, name, _ := strings.Cut(body, `{"name":"`)
+			name, _, _ = strings.Cut(name, `"`)
+			io.WriteString(c, answer(201, `{"leadID":"`+name+`"}`)+answer(201, `{"leadID":"stray"}`))
+		}
+	})
+	c := config(p.address())
+	c.Concurrency = 2
+	client := signedIn(t, c)
+	var wait sync.WaitGroup
+	var good atomic.Int64
+	for worker := range 8 {
+		wait.Go(func() {
+			for n := range 50 {
+				r := someLead()
+				r.Content[0].Value = fmt.Sprintf("%d-%d", worker, n)
+				got, err := client.Create(context.Background(), r)
+				if err == nil && got.LeadID != r.Content[0].Value {
+					t.Errorf("%s was answered with %s", r.Content[0].Value, got.LeadID)
+				}
+				if err == nil {
+					good.Add(1)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if good.Load() == 0 {
+		t.Error("not one create succeeded")
+	}
+}
+
+// fault 47: the next request takes the connection before net/http has noticed that there are bytes left over.
+func TestStrayAnswerIsNotTakenForTheNext(t *testing.T) {
+	p := listen(t, func(p *peer, c net.Conn) {
+		r := bufio.NewReader(c)
+		for _, text := range []string{answer(201, createdBody) + answer(201, `{"leadID":"stray"}`), answer(201, createdBody)} {
+			if _, err := p.next(r); err != nil {
+				return
+			}
+			io.WriteString(c, text)
+		}
+	})
+	client := signedIn(t, config(p.address()))
+	second, written := make(chan error, 1), make(chan bool)
+	late := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(written) }})
+	first := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{PutIdleConn: func(error) {
+		go func() {
+			_, err := client.Create(late, someLead())
+			second <- err
+		}()
+		<-written
+	}})
+	if _, err := client.Create(first, someLead()); err != nil {
+		t.Fatal(err)
+	}
+	e, _ := (<-second).(*Error)
+	if e == nil || e.Applied != Maybe || e.Reason != ReasonBadAnswer {
+		t.Errorf("%v", e)
+	}
+	if e := fault(t, client); e != nil && e.Applied != No {
+		t.Errorf("after it: %v", e)
+	}
+}
+
+// fault 40: a connection, new or used before, that turns out closed before a byte is written.
+func TestConnectionFoundClosedIsNotApplied(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		var arrived atomic.Int64
+		s := serve(t, secure, func(w http.ResponseWriter, r *http.Request) {
+			arrived.Add(1)
+			w.WriteHeader(201)
+			io.WriteString(w, createdBody)
+		})
+		client := signedIn(t, config(s.URL))
+		if secure {
+			trust(client, s)
+		}
+		closing := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { info.Conn.Close() }})
+		for range 2 {
+			_, err := client.Create(closing, someLead())
+			if e, _ := err.(*Error); e == nil || e.Applied != No || e.Reason != ReasonConnect {
+				t.Errorf("secure %v: %v", secure, err)
+			}
+			if e := fault(t, client); e != nil {
+				t.Error(e)
+			}
+		}
+		if arrived.Load() != 2 {
+			t.Errorf("secure %v: %d requests arrived, want 2", secure, arrived.Load())
+		}
+	}
+}

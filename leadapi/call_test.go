@@ -1,0 +1,130 @@
+package leadapi
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// judgement is what the engine reads of an error.
+type judgement struct {
+	Status        int
+	Applied       Applied
+	Reason        string
+	HasRetryAfter bool
+	RetryAfter    time.Duration
+}
+
+func judge(e *Error) judgement {
+	return judgement{e.Status, e.Applied, e.Reason, e.HasRetryAfter, e.RetryAfter}
+}
+
+// faults 38, 42, 45, 51, 52, 53, 57-60, 63-65, 70, m9, m14, m15
+func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
+	is := func(status int, applied Applied, reason string) judgement {
+		return judgement{Status: status, Applied: applied, Reason: reason}
+	}
+	long := strings.Repeat("x", maxBody+1)
+	tests := map[string]struct {
+		answer string
+		want   judgement
+	}{
+		"201 without ID":             {answer(201, `{"assignedOrganizationID":"o"}`), is(201, Yes, ReasonNoLeadID)},
+		"201 empty":                  {answer(201, ""), is(201, Yes, ReasonNoLeadID)},
+		"201 HTML":                   {answer(201, "<html>", "Content-Type: text/html"), is(201, Yes, ReasonNoLeadID)},
+		"201 UTF-16":                 {answer(201, "\xff\xfe{\x00}\x00"), is(201, Yes, ReasonNoLeadID)},
+		"201 null":                   {answer(201, "null"), is(201, Yes, ReasonNoLeadID)},
+		"201 ID is a number":         {answer(201, `{"leadID":12345678901234567890}`), is(201, Yes, ReasonNoLeadID)},
+		"201 ID is a path":           {answer(201, `{"leadID":"../x"}`), is(201, Yes, ReasonNoLeadID)},
+		"201 ID is dots":             {answer(201, `{"leadID":".."}`), is(201, Yes, ReasonNoLeadID)},
+		"201 ID twice":               {answer(201, `{"leadID":"a","leadID":"b"}`), is(201, Yes, ReasonNoLeadID)},
+		"201 ID in other case":       {answer(201, `{"LEADID":"a"}`), is(201, Yes, ReasonNoLeadID)},
+		"201 trailing text":          {answer(201, createdBody+"x"), is(201, Yes, ReasonNoLeadID)},
+		"201 invalid UTF-8":          {answer(201, "{\"leadID\":\"a\",\"x\":\"\xff\"}"), is(201, Yes, ReasonNoLeadID)},
+		"201 gzip":                   {answer(201, "\x1f\x8b\x08", "Content-Encoding: gzip"), is(201, Yes, ReasonNoLeadID)},
+		"201 too long":               {answer(201, createdBody+strings.Repeat(" ", maxBody)), is(201, Yes, ReasonNoLeadID)},
+		"200 without ID":             {answer(200, `{}`), is(200, Maybe, ReasonNoLeadID)},
+		"202 without ID":             {answer(202, `{}`), is(202, Maybe, ReasonNoLeadID)},
+		"204":                        {"HTTP/1.1 204 x\r\n\r\n", is(204, Maybe, ReasonNoLeadID)},
+		"299 with ID":                {answer(299, createdBody), is(299, Maybe, ReasonNoLeadID)},
+		"101":                        {"HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", is(101, Maybe, ReasonBadAnswer)},
+		"301":                        {answer(301, "", "Location: http://127.0.0.1:1/"), is(301, Maybe, ReasonRedirect)},
+		"304":                        {"HTTP/1.1 304 x\r\n\r\n", is(304, Maybe, ReasonRedirect)},
+		"307 with a bad Location":    {answer(307, "", "Location: http://%zz/"), is(307, Maybe, ReasonRedirect)},
+		"400":                        {answer(400, `{"message":"no"}`), is(400, No, ReasonRefused)},
+		"400 of 1 MiB and more":      {answer(400, long), is(400, No, ReasonRefused)},
+		"401":                        {answer(401, ""), is(401, No, ReasonUnauthorized)},
+		"403":                        {answer(403, ""), is(403, No, ReasonRefused)},
+		"404":                        {answer(404, ""), is(404, No, ReasonRefused)},
+		"407":                        {answer(407, ""), is(407, No, ReasonProxyAuth)},
+		"408":                        {answer(408, ""), is(408, Maybe, ReasonTimeout)},
+		"409":                        {answer(409, ""), is(409, No, ReasonRefused)},
+		"413":                        {answer(413, ""), is(413, No, ReasonRefused)},
+		"415":                        {answer(415, ""), is(415, No, ReasonRefused)},
+		"422":                        {answer(422, ""), is(422, No, ReasonRefused)},
+		"425":                        {answer(425, ""), is(425, Maybe, ReasonTimeout)},
+		"429":                        {answer(429, ""), is(429, No, ReasonThrottled)},
+		"429 with Retry-After":       {answer(429, "", "Retry-After: 7"), judgement{429, No, ReasonThrottled, true, 7 * time.Second}},
+		"431":                        {answer(431, ""), is(431, No, ReasonRefused)},
+		"499":                        {answer(499, ""), is(499, Maybe, ReasonTimeout)},
+		"500":                        {answer(500, ""), is(500, Maybe, ReasonServerError)},
+		"500 with Retry-After":       {answer(500, "", "Retry-After: 7"), judgement{500, Maybe, ReasonServerError, true, 7 * time.Second}},
+		"502":                        {answer(502, ""), is(502, Maybe, ReasonServerError)},
+		"503":                        {answer(503, ""), is(503, Maybe, ReasonServerError)},
+		"503 with Retry-After":       {answer(503, "", "Retry-After: 0"), judgement{503, No, ReasonThrottled, true, 0}},
+		"503 with bad Retry-After":   {answer(503, "", "Retry-After: soon"), is(503, Maybe, ReasonServerError)},
+		"599":                        {answer(599, ""), is(599, Maybe, ReasonServerError)},
+		"600":                        {answer(600, ""), is(600, Maybe, ReasonBadAnswer)},
+		"000":                        {answer(0, ""), is(0, Maybe, ReasonBadAnswer)},
+		"not HTTP":                   {"SSH-2.0-x\r\n\r\n", is(0, Maybe, ReasonNoAnswer)},
+		"headers of 70 kB":           {answer(201, createdBody, "X: "+strings.Repeat("x", 70<<10)), is(0, Maybe, ReasonNoAnswer)},
+		"informational answers":      {strings.Repeat("HTTP/1.1 103 x\r\nX: "+strings.Repeat("x", 900)+"\r\n\r\n", 100), is(0, Maybe, ReasonNoAnswer)},
+		"two lengths":                {answer(201, createdBody, "Content-Length: 3"), is(0, Maybe, ReasonNoAnswer)},
+		"a negative length":          {"HTTP/1.1 201 x\r\nContent-Length: -1\r\n\r\n", is(0, Maybe, ReasonNoAnswer)},
+		"an unknown transfer coding": {answer(201, createdBody, "Transfer-Encoding: br"), is(0, Maybe, ReasonNoAnswer)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := answers(t, test.answer)
+			e := fault(t, signedIn(t, config(p.address())))
+			if e == nil {
+				t.Fatal("the create succeeded")
+			}
+			if diff := cmp.Diff(test.want, judge(e)); diff != "" {
+				t.Errorf("%v\n%s", e, diff)
+			}
+			if p.seen() != 1 {
+				t.Errorf("%d requests arrived, want 1", p.seen())
+			}
+			if len([]rune(e.Message)) > 500 || e.Message == "" {
+				t.Errorf("the message has %d characters", len([]rune(e.Message)))
+			}
+		})
+	}
+}
+
+// fault 51
+func TestCreateTakesAnID(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer string
+		want   Created
+	}{
+		"201":                  {answer(201, createdBody), Created{"lead-1", "org-1", "Main St", 201}},
+		"200":                  {answer(200, createdBody), Created{"lead-1", "org-1", "Main St", 200}},
+		"202":                  {answer(202, `{"leadID":"a","more":[1,{}]}`), Created{"a", "", "", 202}},
+		"others of wrong type": {answer(201, `{"leadID":"a","assignedOrganizationID":7,"assignedLocationName":null}`), Created{"a", "", "", 201}},
+		"after 1xx":            {"HTTP/1.1 103 x\r\n\r\n" + answer(201, createdBody), Created{"lead-1", "org-1", "Main St", 201}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

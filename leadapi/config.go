@@ -1,0 +1,112 @@
+package leadapi
+
+import (
+	"net"
+	"net/url"
+	"path"
+	"strings"
+	"unicode"
+)
+
+// ConfigError says which setting of a Config cannot be used. It never repeats the setting's value.
+type ConfigError struct {
+	Field string // name of the field of Config
+	Text  string // a sentence
+	Hint  string // what the user can do; may be ""
+}
+
+// Error returns the sentence and, on a line of its own, the hint.
+func (e *ConfigError) Error() string {
+	if e.Hint == "" {
+		return e.Text
+	}
+	return e.Text + "\nhint: " + e.Hint
+}
+
+// check returns the two addresses that requests start from.
+func (c Config) check() (base, create *url.URL, err error) {
+	account := c.ClientID != "" || c.ClientSecret != ""
+	if base, err = address("BaseURL", "base URL", c.BaseURL, "/v3"); err != nil {
+		return nil, nil, err
+	}
+	if !account && c.LeadsURL == "" && c.TrunkID == "" {
+		return base, &url.URL{}, nil
+	}
+	if create, err = address("LeadsURL", "leads URL", c.LeadsURL, "/v1"); err != nil {
+		return nil, nil, err
+	}
+	if err := plainID("TrunkID", "trunk ID", c.TrunkID); err != nil {
+		return nil, nil, err
+	}
+	create.Path += "/v1/" + c.TrunkID
+	if !account {
+		return base, create, nil
+	}
+	if err := plainID("ClientID", "client ID", c.ClientID); err != nil {
+		return nil, nil, err
+	}
+	if c.ClientSecret == "" || strings.ContainsFunc(c.ClientSecret, blank) {
+		return nil, nil, &ConfigError{
+			"ClientSecret", "the client secret is missing, or has a blank or control character in it",
+			"a line break at the end of the secret's file is not part of the secret",
+		}
+	}
+	return base, create, nil
+}
+
+func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+// address parses the address of an application: https, or http on a loopback host, and nothing behind the path.
+func address(field, name, text, version string) (*url.URL, error) {
+	fail := func(sentence, hint string) (*url.URL, error) {
+		return nil, &ConfigError{field, "the " + name + " " + sentence, hint}
+	}
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return fail("is missing", "")
+	case err != nil || u.Opaque != "" || u.Hostname() == "" || strings.ContainsFunc(text, blank):
+		return fail("is not an address", "it looks like https://api.example.com")
+	case u.User != nil:
+		return fail("has a user or password in it", "the account is set by client ID and secret")
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
+		return fail("has a query or a fragment", "leave out everything from ? or # on")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return fail("must begin with https://", "")
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return fail("is plain http, which is for loopback addresses only", "use https://")
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	if strings.Contains(u.EscapedPath(), "%") || u.Path != "" && path.Clean(u.Path) != u.Path {
+		return fail("has a path with escapes, dots or empty parts", "")
+	}
+	if strings.HasSuffix(u.Path, version) {
+		return fail("ends in the version", "leave out "+version)
+	}
+	u.Host = strings.ToLower(u.Host)
+	return u, nil
+}
+
+func loopback(host string) bool {
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
+}
+
+func plainID(field, name, id string) error {
+	switch {
+	case id == "":
+		return &ConfigError{field, "the " + name + " is missing", ""}
+	case !validID(id):
+		return &ConfigError{field, "the " + name + " has characters that an ID cannot have", "letters, digits, and . _ - only, at most 128"}
+	}
+	return nil
+}
+
+// validID tells whether an ID may stand in a path: [A-Za-z0-9._-]{1,128}, and not dots only.
+func validID(id string) bool {
+	if len(id) > 128 || strings.Trim(id, ".") == "" {
+		return false
+	}
+	return !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	})
+}

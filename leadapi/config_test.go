@@ -1,0 +1,84 @@
+package leadapi
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// faults 43, 49, 50, 98
+func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
+	const planted = "planted"
+	for _, test := range []struct {
+		field, value string
+		good         bool
+	}{
+		{"BaseURL", "https://api.example.com", true},
+		{"BaseURL", "https://api.example.com/", true},
+		{"BaseURL", "https://api.example.com:8443/gate/way/", true},
+		{"BaseURL", "HTTPS://API.example.com", true},
+		{"BaseURL", "https://bücher.example", true},
+		{"BaseURL", "http://localhost:8080", true},
+		{"BaseURL", "http://127.0.0.9", true},
+		{"BaseURL", "http://[::1]:80", true},
+		{"BaseURL", "https://[2001:db8::1]", true},
+		{"BaseURL", "", false},
+		{"BaseURL", "api.example.com", false},
+		{"BaseURL", "https://", false},
+		{"BaseURL", "https:api.example.com", false},
+		{"BaseURL", "https://api.example.com:x", false},
+		{"BaseURL", "http://api.example.com", false},
+		{"BaseURL", "http://localhost.example.com", false},
+		{"BaseURL", "http://0.0.0.0", false},
+		{"BaseURL", "http://169.254.169.254", false},
+		{"BaseURL", "file:///etc/passwd", false},
+		{"BaseURL", "ftp://api.example.com", false},
+		{"BaseURL", "https://user:" + planted + "@api.example.com", false},
+		{"BaseURL", "https://api.example.com?a=" + planted, false},
+		{"BaseURL", "https://api.example.com?", false},
+		{"BaseURL", "https://api.example.com#" + planted, false},
+		{"BaseURL", "https://api.example.com#", false},
+		{"BaseURL", "https://api.example.com/v3", false},
+		{"BaseURL", "https://api.example.com/v3/", false},
+		{"BaseURL", "https://api.example.com/a/../b", false},
+		{"BaseURL", "https://api.example.com/a//b", false},
+		{"BaseURL", "https://api.example.com/%2e%2e", false},
+		{"BaseURL", "https://api.example.com/a b", false},
+		{"BaseURL", "https://api.example.com\n", false},
+		{"LeadsURL", "https://leads.example.com/v1", false},
+		{"LeadsURL", "", false},
+		{"LeadsURL", "http://leads.example.com", false},
+		{"TrunkID", "", false},
+		{"TrunkID", planted + "/x", false},
+		{"ClientID", "", false},
+		{"ClientID", planted + "&x", false},
+		{"ClientSecret", "", false},
+		{"ClientSecret", planted + "\n", false},
+		{"ClientSecret", planted + " x", false},
+	} {
+		c := config("https://api.example.com")
+		*map[string]*string{"BaseURL": &c.BaseURL, "LeadsURL": &c.LeadsURL, "TrunkID": &c.TrunkID, "ClientID": &c.ClientID, "ClientSecret": &c.ClientSecret}[test.field] = test.value
+		_, err := New(c)
+		if test.good {
+			if err != nil {
+				t.Errorf("%s %q: %v", test.field, test.value, err)
+			}
+			continue
+		}
+		var fault *ConfigError
+		if !errors.As(err, &fault) || fault.Field != test.field || fault.Text == "" {
+			t.Errorf("%s %q: %v", test.field, test.value, err)
+		} else if strings.Contains(err.Error(), planted) {
+			t.Errorf("%s: the error repeats the value: %v", test.field, err)
+		}
+	}
+}
+
+func TestLoginNeedsTheBaseURLOnly(t *testing.T) {
+	if _, err := New(Config{BaseURL: "https://api.example.com"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := New(Config{BaseURL: "https://api.example.com", LeadsURL: "https://l.example.com"}); err == nil {
+		t.Error("a leads URL without trunk ID is taken")
+	}
+}

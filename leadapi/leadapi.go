@@ -1,0 +1,100 @@
+// Package leadapi is the client of the lead service: it signs in, creates leads and updates them.
+//
+// The engine calls it once a request and asks every error what became of that request; waiting, repeating and
+// giving up are decided there, never here. The package knows nothing of rows, files or checkpoints.
+//
+// It promises:
+//
+//   - A request leaves at most once a call. HTTP/1.1 only, no redirects, no proxy, no body that net/http could rewind,
+//     no idempotency header: nothing below repeats a request of which a byte has left.
+//   - Every failed call returns an *[Error], which says whether the request was applied. "Not applied" rests on the bytes
+//     that left the socket or on the status of the answer, never on the text of an error.
+//   - Answers are bounded (headers 64 KiB, body 1 MiB) and believed only when whole: strict JSON, exact names, no name twice,
+//     IDs of a fixed pattern. An answer that came before its request is never taken for its answer.
+//   - No error text holds a secret, a token or the query of an address.
+package leadapi
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Config says which service a Client speaks to, and how. BaseURL is needed always; without ClientID and ClientSecret
+// the Client is good for Login and CreateOAuthClient only, and LeadsURL and TrunkID may be missing too.
+type Config struct {
+	BaseURL      string // general API, without /v3
+	LeadsURL     string // lead creation application, without /v1
+	TrunkID      string // the brand's trunk organization
+	ClientID     string
+	ClientSecret string
+	Concurrency  int              // connections a host at most; below 1 counts as 1
+	Timeout      time.Duration    // for one request, from dialling to the answer's last byte; 0 = 30 s
+	UserAgent    string           // "" = leadferry
+	Observe      func(Call)       // called after each request of which a byte left, by its caller; may be nil
+	Now          func() time.Time // nil = time.Now
+}
+
+// Call is one request as Observe sees it; calls come from several goroutines at once.
+type Call struct {
+	Kind     string        // "create", "update", "token", "login" or "client"
+	Status   int           // HTTP status; 0: no answer
+	Duration time.Duration // up to the answer's last byte
+}
+
+// Client speaks to one service with one account. It is safe for concurrent use.
+type Client struct {
+	base      *url.URL
+	createURL *url.URL
+	id        string
+	secret    string
+	timeout   time.Duration
+	userAgent string
+	observe   func(Call)
+	now       func() time.Time
+	transport *http.Transport
+	hangUp    context.CancelFunc // ends dials that nobody waits for any more
+	keeper    *keeper
+}
+
+// New returns a Client, or a *[ConfigError] for the first setting that cannot be used. Nothing is sent.
+func New(c Config) (*Client, error) {
+	base, createURL, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	life, hangUp := context.WithCancel(context.Background())
+	client := &Client{
+		base: base, createURL: createURL, id: c.ClientID, secret: c.ClientSecret,
+		timeout: c.Timeout, userAgent: c.UserAgent, observe: c.Observe, now: c.Now,
+		transport: newTransport(life, max(c.Concurrency, 1), nil), hangUp: hangUp,
+	}
+	if client.timeout <= 0 {
+		client.timeout = 30 * time.Second
+	}
+	if client.userAgent == "" {
+		client.userAgent = "leadferry"
+	}
+	if client.observe == nil {
+		client.observe = func(Call) {}
+	}
+	if client.now == nil {
+		client.now = time.Now
+	}
+	client.keeper = &keeper{fetch: client.fetch, now: client.now}
+	return client, nil
+}
+
+// Close closes idle connections and ends dials under way. The calls in flight must have returned.
+func (c *Client) Close() {
+	c.hangUp()
+	c.transport.CloseIdleConnections()
+}
+
+// at returns the address of a path of the general API.
+func (c *Client) at(path string) *url.URL {
+	u := *c.base
+	u.Path += path
+	return &u
+}

@@ -1,0 +1,105 @@
+package leadapi
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Created is the answer to a create (section "Lead creation response body").
+type Created struct {
+	LeadID         string // always of the pattern [A-Za-z0-9._-]{1,128}, not dots only
+	OrganizationID string // "" when the answer lacks it
+	LocationName   string // "" when creation named the organization
+	Status         int    // HTTP status: 200, 201 or 202
+}
+
+// Lead is the answer to an update (section "Lead"). A field that is missing, or of another type than specified, is zero.
+type Lead struct {
+	ID          string                    `json:"ID"`
+	ReadOnly    bool                      `json:"ReadOnly"`
+	CreatedAt   string                    `json:"CreatedAt"`
+	UpdatedAt   string                    `json:"UpdatedAt"`
+	OwnerID     string                    `json:"OwnerID"`
+	Content     map[string]jsontext.Value `json:"Content"`
+	Impressions int64                     `json:"Impressions"`
+	IsTestLead  bool                      `json:"IsTestLead"`
+	Location    Location                  `json:"Location"`
+	RequestMeta RequestMeta               `json:"RequestMeta"`
+	Source      string                    `json:"Source"`
+	Status      string                    `json:"Status"`
+	Stage       string                    `json:"Stage"`
+	TypeKey     string                    `json:"TypeKey"`
+	TypeLabel   string                    `json:"TypeLabel"`
+	Views       int64                     `json:"Views"`
+	ExternalID  string                    `json:"ExternalID"`
+	DisplayName string                    `json:"DisplayName"`
+}
+
+// Location is the location that a lead is assigned to.
+type Location struct {
+	Name    string `json:"Name"`
+	Address string `json:"Address"`
+}
+
+// RequestMeta describes the request that created a lead.
+type RequestMeta struct {
+	ContentType string `json:"ContentType"`
+	Host        string `json:"Host"`
+	IP          string `json:"IP"`
+	Locale      string `json:"Locale"`
+	URL         string `json:"URL"`
+	UserAgent   string `json:"UserAgent"`
+}
+
+// Create sends one create (section "5. Create a lead"), signing in first where needed. Any error is an *[Error].
+func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error) {
+	var a struct {
+		LeadID       string `json:"leadID"`
+		Organization string `json:"assignedOrganizationID"`
+		Location     string `json:"assignedLocationName"`
+	}
+	status, err := c.signed(ctx, call{
+		op: "create", method: "POST", url: c.createURL, body: r.AppendJSON(nil), success: 201,
+	}, func(body []byte) bool { return decode(body, &a) && validID(a.LeadID) })
+	if err != nil {
+		return nil, err
+	}
+	return &Created{LeadID: a.LeadID, OrganizationID: a.Organization, LocationName: a.Location, Status: status}, nil
+}
+
+// Update sends one update (section "6. Update a lead"). Any error is an *[Error]; an ID that cannot stand in a path is
+// refused before anything is sent. The Lead is as the service answered: whether it is the one asked for is the caller's to check.
+func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*Lead, error) {
+	if !validID(leadID) {
+		return nil, &Error{Op: "update", Reason: ReasonRefused, Message: "the lead ID has characters that an ID cannot have; nothing was sent"}
+	}
+	lead := new(Lead)
+	_, err := c.signed(ctx, call{
+		op: "update", method: "PATCH", url: c.at("/v3/lead/" + leadID), body: r.AppendJSON(nil), success: 200,
+	}, func(body []byte) bool { return decode(body, lead) && validID(lead.ID) })
+	if err != nil {
+		return nil, err
+	}
+	return lead, nil
+}
+
+// signed makes a call with the run's token and tells the keeper what the service thought of it.
+func (c *Client) signed(ctx context.Context, r call, read func([]byte) bool) (int, error) {
+	token, err := source{ctx, c.keeper}.Token()
+	if err != nil {
+		return 0, err
+	}
+	r.bearer = token.AccessToken
+	status, fault := c.do(ctx, r, read)
+	if status >= 200 && status < 300 {
+		c.keeper.accept(token)
+	}
+	if fault == nil {
+		return status, nil
+	}
+	if status == 401 {
+		fault.Refusals = c.keeper.refuse(token)
+	}
+	return status, fault
+}

@@ -1,0 +1,92 @@
+package leadapi
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+)
+
+const leadBody = `{"ID":"l-1","ReadOnly":true,"CreatedAt":"c","UpdatedAt":"u","OwnerID":"o","Content":{"a":"b","n":12345678901234567890},
+"Impressions":3,"IsTestLead":true,"Location":{"Name":"Main St","Address":"1 Main St"},"RequestMeta":{"ContentType":"t","Host":"h","IP":"i","Locale":"e","URL":"w","UserAgent":"g"},
+"Source":"lead-collector","Status":"open","Stage":"lead","TypeKey":"k","TypeLabel":"L","Views":4,"ExternalID":"x","DisplayName":"d","New":[{}]}`
+
+func TestUpdateReadsTheLead(t *testing.T) {
+	full := Lead{
+		ID: "l-1", ReadOnly: true, CreatedAt: "c", UpdatedAt: "u", OwnerID: "o",
+		Content:     map[string]jsontext.Value{"a": jsontext.Value(`"b"`), "n": jsontext.Value("12345678901234567890")},
+		Impressions: 3, IsTestLead: true, Location: Location{"Main St", "1 Main St"},
+		RequestMeta: RequestMeta{"t", "h", "i", "e", "w", "g"},
+		Source:      "lead-collector", Status: "open", Stage: "lead", TypeKey: "k", TypeLabel: "L", Views: 4, ExternalID: "x", DisplayName: "d",
+	}
+	for name, test := range map[string]struct {
+		body string
+		want Lead
+	}{
+		"whole":         {leadBody, full},
+		"other types":   {`{"ID":"l-1","Status":7,"Content":[],"Location":"x","Views":"many","IsTestLead":0,"RequestMeta":null}`, Lead{ID: "l-1"}},
+		"another case":  {`{"ID":"l-1","status":"open"}`, Lead{ID: "l-1"}},
+		"null contents": {`{"ID":"l-1","Content":null,"ExternalID":null}`, Lead{ID: "l-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := signedIn(t, config(answers(t, answer(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// faults 38, 57, 69
+func TestUpdateThatCannotBeRead(t *testing.T) {
+	for body, want := range map[string]judgement{
+		answer(200, `{}`):                         {200, Yes, ReasonBadAnswer, false, 0},
+		answer(200, `{"ID":"a","ID":"b"}`):        {200, Yes, ReasonBadAnswer, false, 0},
+		answer(200, leadBody[:60]):                {200, Yes, ReasonBadAnswer, false, 0},
+		"HTTP/1.1 204 x\r\n\r\n":                  {204, Maybe, ReasonBadAnswer, false, 0},
+		answer(404, `{"message":"no such lead"}`): {404, No, ReasonRefused, false, 0},
+		answer(408, ``):                           {408, Maybe, ReasonTimeout, false, 0},
+	} {
+		_, err := signedIn(t, config(answers(t, body).address())).Update(t.Context(), "l-1", &UpdateRequest{})
+		if diff := cmp.Diff(want, judge(err.(*Error))); diff != "" {
+			t.Errorf("%v\n%s", err, diff)
+		}
+	}
+}
+
+// fault 98, m31
+func TestIDsMustBePlain(t *testing.T) {
+	p := answers(t, answer(200, leadBody))
+	client := signedIn(t, config(p.address()))
+	for id, good := range map[string]bool{
+		"a": true, "A-9._z": true, strings.Repeat("x", 128): true, "0b1c2d3e-0000-4000-8000-000000000000": true, ".a": true,
+		"": false, ".": false, "..": false, "...": false, "a/b": false, "../../v3/oauth2/client": false, "a%2fb": false, "a?b": false,
+		"a b": false, "a\nb": false, "a\x00": false, "ä": false, "a#b": false, strings.Repeat("x", 129): false, "a\\b": false, "a;b": false,
+	} {
+		before := p.seen()
+		_, err := client.Update(t.Context(), id, &UpdateRequest{})
+		if (err == nil) != good || (p.seen() > before) != good {
+			t.Errorf("ID %q: sent %d, %v", id, p.seen()-before, err)
+		}
+		if e, ok := err.(*Error); ok && (e.Applied != No || e.Reason != ReasonRefused || e.Status != 0) {
+			t.Errorf("ID %q: %v", id, e)
+		}
+		c := config(p.address())
+		c.TrunkID = id
+		if _, err := New(c); (err == nil) != good {
+			t.Errorf("trunk ID %q: %v", id, err)
+		}
+	}
+}
+
+func TestOAuthClientIsRead(t *testing.T) {
+	p := answers(t, answer(201, `{"ID":"c-1","ReadOnly":false,"CreatedAt":"c","UpdatedAt":"u","Secret":"s","Domain":"","UserID":"u-1"}`))
+	got, err := connect(t, Config{BaseURL: p.address()}).CreateOAuthClient(t.Context(), "jwt")
+	if diff := cmp.Diff(&OAuthClient{"c-1", false, "c", "u", "s", "", "u-1"}, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}

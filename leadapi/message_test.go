@@ -1,0 +1,170 @@
+package leadapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// faults 52, 118
+func TestMessageIsWhatTheServiceSays(t *testing.T) {
+	long := strings.Repeat("ä", 600)
+	for body, want := range map[string]string{
+		`{"message":"no such trunk"}`:                     "no such trunk",
+		`{"Message":"no such trunk"}`:                     "no such trunk",
+		`{"error":"invalid_client"}`:                      "invalid_client",
+		`{"error":"e","error_description":"bad client"}`:  "bad client",
+		`{"error":{"code":7,"message":"inner"}}`:          "inner",
+		`{"title":"Bad Request","detail":"name missing"}`: "name missing",
+		`{"errors":["a"]}`:                                `{"errors":["a"]}`,
+		`{"message":["a"]}`:                               `{"message":["a"]}`,
+		"  plain text \n":                                 "plain text",
+		"two\nlines\t\x1b[31mred\u202e\u200b\x00":         `two\nlines\t\x1b[31mred\u202e\u200b\x00`,
+		"bad \xff byte":                                   `bad \xff byte`,
+		`{"message":"a\u001b[2Jb"}`:                       `a\x1b[2Jb`,
+		"":                                                "no message was given",
+		" ":                                               "no message was given",
+		long:                                              long[:1000],
+		strings.Repeat("\x00", 600):                       strings.Repeat(`\x00`, 125),
+	} {
+		if got := clean(words([]byte(body))); got != want {
+			t.Errorf("%.80q: %q, want %q", body, got, want)
+		}
+	}
+}
+
+func TestTextThatRepeatsASecretIsWithheld(t *testing.T) {
+	quoted, _ := json.Marshal(password)
+	for form, text := range map[string]string{
+		"plain": password, "query": url.QueryEscape(password), "path": url.PathEscape(password),
+		"base64": base64.StdEncoding.EncodeToString([]byte(password)), "JSON": strings.Trim(string(quoted), `"`),
+	} {
+		for n := 0; n+12 <= len(text); n++ {
+			if got := clean("so "+text[n:n+12]+" it", password); !strings.Contains(got, "withheld") {
+				t.Errorf("%s: shows %q", form, got)
+			}
+		}
+	}
+	if got := clean("so "+password[:11]+" it", password); strings.Contains(got, "withheld") {
+		t.Error("11 characters are withheld")
+	}
+	if got := clean("is short", "short"); !strings.Contains(got, "withheld") {
+		t.Error("a short secret is shown")
+	}
+}
+
+const password = `pass"word äö/+ 0123456789`
+
+// leaks returns what a text holds of a secret, in any form, from 12 characters on.
+func leaks(text string) string {
+	for _, s := range []string{secret, access, refresh, password} {
+		quoted, _ := json.Marshal(s)
+		for _, form := range []string{s, url.QueryEscape(s), url.PathEscape(s), base64.StdEncoding.EncodeToString([]byte(s)), strings.Trim(string(quoted), `"`)} {
+			for n := 0; n+12 <= len(form); n++ {
+				if strings.Contains(text, form[n:n+12]) {
+					return form[n : n+12]
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// faults 111, m10, m11: services that repeat all they were told, in every place where an error may pick it up.
+func TestNoErrorHoldsASecret(t *testing.T) {
+	echo := func(w http.ResponseWriter, r *http.Request) string {
+		dump, _ := httputil.DumpRequest(r, true)
+		return r.RequestURI + " " + r.URL.Query().Encode() + " " + strings.Join(r.URL.Query()["client_secret"], "") + string(dump)
+	}
+	services := map[string]http.HandlerFunc{
+		"text": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(400)
+			io.WriteString(w, echo(w, r))
+		},
+		"secret only": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(401)
+			io.WriteString(w, "bad secret "+r.URL.Query().Get("client_secret")+r.URL.Query().Get("refresh_token")+r.Header.Get("Authorization"))
+		},
+		"cut in the middle": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(422)
+			io.WriteString(w, strings.Repeat("x", 480)+secret+access+refresh+password)
+		},
+		"base64": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(403)
+			io.WriteString(w, base64.StdEncoding.EncodeToString([]byte(secret+r.URL.Query().Get("refresh_token")+r.Header.Get("Authorization"))))
+		},
+		"JSON": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(429)
+			body, _ := json.Marshal(map[string]string{"message": echo(w, r)})
+			w.Write(body)
+		},
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://%zz/"+r.RequestURI)
+			w.WriteHeader(302)
+		},
+		"success": func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, echo(w, r)) },
+		"not HTTP": func(w http.ResponseWriter, r *http.Request) {
+			c, _, _ := w.(http.Hijacker).Hijack()
+			defer c.Close()
+			io.WriteString(c, "HTTP/1.1 "+r.RequestURI+r.Header.Get("Authorization")+"\r\n\r\n")
+		},
+		"bad header": func(w http.ResponseWriter, r *http.Request) {
+			c, _, _ := w.(http.Hijacker).Hijack()
+			defer c.Close()
+			io.WriteString(c, "HTTP/1.1 200 OK\r\n"+r.RequestURI+r.Header.Get("Authorization")+"\r\n\r\n")
+		},
+	}
+	for name, h := range services {
+		t.Run(name, func(t *testing.T) { scan(t, serve(t, false, h).URL) })
+	}
+	t.Run("nobody", func(t *testing.T) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		scan(t, "http://"+l.Addr().String())
+	})
+}
+
+// scan makes every call and looks through what its error shows.
+func scan(t *testing.T, address string) {
+	ctx := context.Background()
+	soon := time.Now().Add(time.Hour)
+	calls := map[string]func(c *Client) error{
+		"create": func(c *Client) error { _, err := c.Create(ctx, someLead()); return err },
+		"update": func(c *Client) error { _, err := c.Update(ctx, "l-1", &UpdateRequest{}); return err },
+		"login":  func(c *Client) error { _, err := c.Login(ctx, "a@example.com", password); return err },
+		"client": func(c *Client) error { _, err := c.CreateOAuthClient(ctx, access); return err },
+		"token": func(c *Client) error {
+			c.keeper.token, c.keeper.refresh = nil, refresh
+			return c.SignIn(ctx)
+		},
+		"refresh": func(c *Client) error { _, fault := c.fetch(ctx, "refresh_token", refresh); return fault },
+	}
+	for name, call := range calls {
+		c := signedIn(t, config(address))
+		c.keeper.token = &oauth2.Token{AccessToken: access, Expiry: soon}
+		err := call(c)
+		if err == nil {
+			t.Errorf("%s succeeded", name)
+			continue
+		}
+		for _, text := range []string{err.Error(), fmt.Sprintf("%+v %#v %q", err, err, err), fmt.Sprint(*err.(*Error))} {
+			if piece := leaks(text); piece != "" {
+				t.Errorf("%s: %q shows %q", name, text, piece)
+			}
+		}
+	}
+}

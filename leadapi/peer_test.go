@@ -1,0 +1,169 @@
+package leadapi
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/oauth2"
+)
+
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // net/http logs answers that nobody asked for
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	secret  = "s3cr+t/of&the=client%0123456789"
+	access  = "access.token-0123456789abcdef"
+	refresh = "refresh+token/0123456789abcdef"
+)
+
+// config is a good Config for a service at the address.
+func config(address string) Config {
+	return Config{
+		BaseURL: address, LeadsURL: address, TrunkID: "trunk-1", ClientID: "client-1",
+		ClientSecret: secret, Concurrency: 4, Timeout: 5 * time.Second,
+	}
+}
+
+// connect returns a Client of the address that is closed with the test.
+func connect(t testing.TB, c Config) *Client {
+	t.Helper()
+	client, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
+// signedIn returns a Client that holds a token already.
+func signedIn(t testing.TB, c Config) *Client {
+	t.Helper()
+	client := connect(t, c)
+	soon := time.Now().Add(time.Hour)
+	client.keeper.token = &oauth2.Token{AccessToken: access, Expiry: soon}
+	client.keeper.renewAt = soon
+	return client
+}
+
+// peer is a service at the level of bytes. Each connection that is made to it is given to serve.
+type peer struct {
+	net.Listener
+	wait  sync.WaitGroup
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+	posts int // requests of which the first line came whole
+}
+
+func listen(t testing.TB, serve func(p *peer, c net.Conn)) *peer {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return play(t, l, serve)
+}
+
+func play(t testing.TB, l net.Listener, serve func(p *peer, c net.Conn)) *peer {
+	p := &peer{Listener: l, conns: map[net.Conn]bool{}}
+	p.wait.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.mu.Lock()
+			p.conns[c] = true
+			p.mu.Unlock()
+			p.wait.Go(func() { defer c.Close(); serve(p, c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		p.mu.Lock()
+		for c := range p.conns {
+			c.Close()
+		}
+		p.mu.Unlock()
+		p.wait.Wait()
+	})
+	return p
+}
+
+func (p *peer) address() string { return "http://" + p.Addr().String() }
+
+func (p *peer) seen() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.posts
+}
+
+// next reads one request whole and returns its body.
+func (p *peer) next(r *bufio.Reader) (string, error) {
+	if _, err := r.Peek(1); err != nil {
+		return "", err
+	}
+	req, err := http.ReadRequest(r)
+	p.mu.Lock()
+	p.posts++
+	p.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(req.Body)
+	return string(body), err
+}
+
+// answers is a peer that gives every request the same answer, on connections that it keeps.
+func answers(t testing.TB, answer string) *peer {
+	return listen(t, func(p *peer, c net.Conn) {
+		r := bufio.NewReader(c)
+		for {
+			if _, err := p.next(r); err != nil {
+				return
+			}
+			if _, err := io.WriteString(c, answer); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// answer writes an answer with its length.
+func answer(status int, body string, headers ...string) string {
+	text := fmt.Sprintf("HTTP/1.1 %03d x\r\nContent-Length: %d\r\n", status, len(body))
+	for _, h := range headers {
+		text += h + "\r\n"
+	}
+	return text + "\r\n" + body
+}
+
+const createdBody = `{"leadID":"lead-1","assignedOrganizationID":"org-1","assignedLocationName":"Main St"}`
+
+func someLead() *CreateRequest {
+	return &CreateRequest{OrganizationID: "org-1", Content: []ContentField{{"name", "Ann"}}, TypeKey: "form", TypeLabel: "Form"}
+}
+
+// fault makes one create and returns its error, nil for a success.
+func fault(t testing.TB, c *Client) *Error {
+	t.Helper()
+	_, err := c.Create(context.Background(), someLead())
+	if err == nil {
+		return nil
+	}
+	e, ok := err.(*Error)
+	if !ok {
+		t.Fatalf("the error is a %T, not an *Error: %v", err, err)
+	}
+	return e
+}

@@ -1,0 +1,124 @@
+package leadapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// fault 100
+func TestRequestsAreWrittenByteForByte(t *testing.T) {
+	text := func(s string) *string { return &s }
+	content := []ContentField{{"zip", "01234"}, {"phone", "+49 30"}, {"a", `<b> & "q" \ ` + "\t\r\n\x00\u2028é😀"}, {"", ""}}
+	const contentJSON = `{"zip":"01234","phone":"+49 30","a":"<b> & \"q\" \\ \t\r\n\u0000` + "\u2028é😀" + `","":""}`
+	for name, test := range map[string]struct {
+		request interface{ AppendJSON([]byte) []byte }
+		want    string
+	}{
+		"organization": {
+			&CreateRequest{OrganizationID: "o-1", LocatorID: "unused", Content: content, TypeKey: "k", TypeLabel: "L", Status: "open"},
+			`{"organizationID":"o-1","content":` + contentJSON + `,"typeKey":"k","typeLabel":"L","status":"open"}`,
+		},
+		"radius": {
+			&CreateRequest{LocatorID: "l", LocationSearch: LocationSearch{SearchText: "1 St, X"}, TypeKey: "k", TypeLabel: "L"},
+			`{"locatorID":"l","locationSearch":{"searchText":"1 St, X"},"content":{},"typeKey":"k","typeLabel":"L"}`,
+		},
+		"regions": {
+			&CreateRequest{LocatorID: "l", LocationSearch: LocationSearch{PostalCode: "01234"}, TypeKey: "k", TypeLabel: "L"},
+			`{"locatorID":"l","locationSearch":{"postalCode":"01234"},"content":{},"typeKey":"k","typeLabel":"L"}`,
+		},
+		"update of nothing": {&UpdateRequest{}, `{}`},
+		"update":            {&UpdateRequest{Status: text("open"), ExternalID: text(""), Content: content}, `{"Status":"open","ExternalID":"","Content":` + contentJSON + `}`},
+		"content only":      {&UpdateRequest{Content: content[:1]}, `{"Content":{"zip":"01234"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff("before"+test.want, string(test.request.AppendJSON([]byte("before")))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAnyTextSurvivesTheRequest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "content")
+		var r UpdateRequest
+		for k, v := range want {
+			r.Content = append(r.Content, ContentField{k, v})
+		}
+		var got struct{ Content map[string]string }
+		if err := json.Unmarshal(r.AppendJSON(nil), &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(want) > 0 && !cmp.Equal(want, got.Content) {
+			t.Fatal(cmp.Diff(want, got.Content))
+		}
+	})
+}
+
+// wire is a request as the service got it.
+type wire struct{ Line, Type, Authorization, Agent, Body string }
+
+// fault 99
+func TestRequestsArriveAsSpecified(t *testing.T) {
+	const lead, client = `{"ID":"lead-1"}`, `{"ID":"c-1","Secret":"s"}`
+	var got wire
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = wire{r.Method + " " + r.RequestURI + " " + r.Proto, r.Header.Get("Content-Type"), r.Header.Get("Authorization"), r.UserAgent(), string(body)}
+		if r.Header.Get("Accept-Encoding") != "" || r.ContentLength != int64(len(body)) || r.Referer() != "" {
+			t.Errorf("%s has headers %v", got.Line, r.Header)
+		}
+		w.WriteHeader(200)
+		io.WriteString(w, map[string]string{
+			"/base/v3/oauth2/login": `{"Token":"jwt"}`, "/base/v3/oauth2/client": client, "/base/v3/lead/lead-1": lead, "/v1/trunk-1": createdBody,
+		}[r.URL.Path])
+	})
+	c := config(s.URL)
+	c.BaseURL, c.UserAgent = s.URL+"/base/", "leadferry/1"
+	a := signedIn(t, c)
+	create := someLead()
+	create.Content[0].Value = "Ann\r\nX-Injected: 1"
+	status := "open"
+	update := &UpdateRequest{Status: &status}
+	for _, test := range []struct {
+		call func() error
+		want wire
+	}{
+		{
+			func() error { _, err := a.Create(t.Context(), create); return err },
+			wire{"POST /v1/trunk-1 HTTP/1.1", "application/json", "Bearer " + access, "leadferry/1", string(create.AppendJSON(nil))},
+		},
+		{
+			func() error { _, err := a.Update(t.Context(), "lead-1", update); return err },
+			wire{"PATCH /base/v3/lead/lead-1 HTTP/1.1", "application/json", "Bearer " + access, "leadferry/1", `{"Status":"open"}`},
+		},
+		{
+			func() error { _, err := a.Login(t.Context(), "a@example.com", `p"w`); return err },
+			wire{"POST /base/v3/oauth2/login HTTP/1.1", "application/json", "", "leadferry/1", `{"email":"a@example.com","password":"p\"w"}`},
+		},
+		{
+			func() error { _, err := a.CreateOAuthClient(t.Context(), "jwt"); return err },
+			wire{"POST /base/v3/oauth2/client HTTP/1.1", "", "Bearer jwt", "leadferry/1", ""},
+		},
+	} {
+		if err := test.call(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestAppendJSONLeavesTheRequestAlone(t *testing.T) {
+	r := someLead()
+	if first := r.AppendJSON(nil); !bytes.Equal(first, r.AppendJSON(nil)) {
+		t.Error("the second time differs")
+	}
+}

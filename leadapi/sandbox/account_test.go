@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func tokens(s *Server, pairs ...string) *httptest.ResponseRecorder {
+	q := url.Values{"client_id": {ClientID}, "client_secret": {ClientSecret}}
+	for i := 0; i < len(pairs); i += 2 {
+		if q.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
+			q.Del(pairs[i])
+		}
+	}
+	return ask(s, "POST", "/v3/oauth2/token?"+q.Encode(), "")
+}
+
+// try sends a create with an access token and returns its status.
+func try(s *Server, access any) int {
+	return ask(s, "POST", "/v1/"+TrunkID, direct(`{}`), "Authorization", "Bearer "+access.(string)).Code
+}
+
+func TestLoginMakesAClientThatGetsTokens(t *testing.T) {
+	at := newClock()
+	s := open(t, Options{Now: at.now})
+	w := ask(s, "POST", "/v3/oauth2/login", `{"email":"`+Email+`","password":"`+Password+`"}`)
+	got := decode(t, w)
+	if w.Code != 200 || len(got) != 1 {
+		t.Fatalf("status %d: %v", w.Code, got)
+	}
+	temporary := "Bearer " + got["Token"].(string)
+	w = ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary)
+	client := decode(t, w)
+	want := map[string]any{
+		"ID": client["ID"], "ReadOnly": false, "CreatedAt": "2026-05-04T09:30:00.120000Z", "UpdatedAt": "2026-05-04T09:30:00.120000Z",
+		"Secret": client["Secret"], "Domain": "", "UserID": accountID,
+	}
+	if d := cmp.Diff(want, client); d != "" || w.Code != 200 {
+		t.Fatalf("status %d %s", w.Code, d)
+	}
+	if _, ok := parseID(client["ID"].(string)); !ok || len(client["Secret"].(string)) < 20 {
+		t.Errorf("client %v", client)
+	}
+	refuses(t, s, ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary), 401)
+	w = tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string))
+	if got := try(s, decode(t, w)["access_token"]); got != 201 {
+		t.Errorf("status %d", got)
+	}
+}
+
+func TestTemporaryTokensExpire(t *testing.T) {
+	at := newClock()
+	s := open(t, Options{Now: at.now})
+	temporary := "Bearer " + s.authority.issue(loginUse, accountID, loginLife)
+	at.move(loginLife)
+	refuses(t, s, ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary), 401)
+}
+
+func TestLoginAndClientRefuseWhatTheSpecificationDoesNotAllow(t *testing.T) {
+	s := open(t, Options{})
+	good := `{"email":"` + Email + `","password":"` + Password + `"}`
+	temporary := "Bearer " + s.authority.issue(loginUse, accountID, loginLife)
+	for name, tt := range map[string]struct {
+		target, body, authorization string
+		status                      int
+	}{
+		"a wrong password":         {"login", `{"email":"` + Email + `","password":"x"}`, "", 401},
+		"a wrong address":          {"login", `{"email":"x","password":"` + Password + `"}`, "", 401},
+		"no password":              {"login", `{"email":"` + Email + `"}`, "", 400},
+		"a password of wrong type": {"login", `{"email":"` + Email + `","password":1}`, "", 400},
+		"an unknown field":         {"login", `{"user":"x",` + good[1:], "", 400},
+		"no login body":            {"login", "", "", 415},
+		"a login query":            {"login?x=1", good, "", 400},
+		"login with authorization": {"login", good, temporary, 400},
+		"no temporary token":       {"client", "", "", 401},
+		"an access token":          {"client", "", signIn(s), 401},
+		"a client body":            {"client", "{}", temporary, 400},
+		"a client query":           {"client?x=1", "", temporary, 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refuses(t, s, ask(s, "POST", "/v3/oauth2/"+tt.target, tt.body, "Authorization", tt.authorization), tt.status)
+		})
+	}
+}
+
+func TestTokensLiveAndAreRenewed(t *testing.T) {
+	at := newClock()
+	s := open(t, Options{Now: at.now})
+	w := tokens(s, "grant_type", "client_credentials")
+	first := decode(t, w)
+	want := map[string]any{"access_token": first["access_token"], "expires_in": 10800.0, "refresh_token": first["refresh_token"], "token_type": "Bearer"}
+	if d := cmp.Diff(want, first); d != "" || w.Code != 200 {
+		t.Fatalf("status %d %s", w.Code, d)
+	}
+	at.move(accessLife - time.Millisecond)
+	if got := try(s, first["access_token"]); got != 201 {
+		t.Errorf("a living token: status %d", got)
+	}
+	at.move(time.Millisecond)
+	if got := try(s, first["access_token"]); got != 401 {
+		t.Errorf("an expired token: status %d", got)
+	}
+	second := decode(t, tokens(s, "grant_type", "refresh_token", "refresh_token", first["refresh_token"].(string)))
+	if second["refresh_token"] == first["refresh_token"] || try(s, second["access_token"]) != 201 {
+		t.Error("the refresh token is the same, or the access token is not good")
+	}
+	// faults 73, 74
+	refuses(t, s, tokens(s, "grant_type", "refresh_token", "refresh_token", first["refresh_token"].(string)), 400)
+	at.move(refreshLife)
+	refuses(t, s, tokens(s, "grant_type", "refresh_token", "refresh_token", second["refresh_token"].(string)), 400)
+	if n := len(s.authority.refresh); n != 0 {
+		t.Errorf("%d dead refresh tokens remembered", n)
+	}
+}
+
+func TestLifetimesCanBeShort(t *testing.T) {
+	at := newClock()
+	s := open(t, Options{Now: at.now, AccessLife: 1500 * time.Millisecond, RefreshLife: time.Minute})
+	got := decode(t, tokens(s, "grant_type", "client_credentials"))
+	if got["expires_in"] != 2.0 {
+		t.Errorf("expires_in is %v", got["expires_in"])
+	}
+	at.move(1500 * time.Millisecond)
+	if status := try(s, got["access_token"]); status != 401 {
+		t.Errorf("status %d", status)
+	}
+	at.move(time.Minute)
+	refuses(t, s, tokens(s, "grant_type", "refresh_token", "refresh_token", got["refresh_token"].(string)), 400)
+}
+
+func TestTokenRequestsAreStrict(t *testing.T) {
+	s := open(t, Options{})
+	refresh := decode(t, tokens(s, "grant_type", "client_credentials"))["refresh_token"].(string)
+	const good = "/v3/oauth2/token?client_id=" + ClientID + "&client_secret=" + ClientSecret
+	for name, tt := range map[string]struct {
+		target, body string
+		status       int
+		code         string
+	}{
+		"no grant":              {good, "", 400, "unsupported_grant_type"},
+		"an unknown grant":      {good + "&grant_type=password", "", 400, "unsupported_grant_type"},
+		"a parameter too many":  {good + "&grant_type=client_credentials&scope=x", "", 400, "invalid_request"},
+		"a refresh too many":    {good + "&grant_type=client_credentials&refresh_token=" + refresh, "", 400, "invalid_request"},
+		"a parameter twice":     {good + "&grant_type=client_credentials&client_id=" + ClientID, "", 400, "invalid_request"},
+		"a broken query":        {good + "&grant_type=client_credentials&%zz", "", 400, "invalid_request"},
+		"no refresh token":      {good + "&grant_type=refresh_token", "", 400, "invalid_request"},
+		"an unknown refresh":    {good + "&grant_type=refresh_token&refresh_token=x", "", 400, "invalid_grant"},
+		"no secret":             {"/v3/oauth2/token?grant_type=client_credentials&client_id=" + ClientID, "", 400, "invalid_request"},
+		"a wrong secret":        {good + "x&grant_type=client_credentials", "", 401, "invalid_client"}, // faults 78
+		"an unknown client":     {"/v3/oauth2/token?grant_type=client_credentials&client_secret=" + ClientSecret + "&client_id=x", "", 401, "invalid_client"},
+		"parameters in a body":  {"/v3/oauth2/token", `grant_type=client_credentials`, 400, "invalid_request"},
+		"the key's own name":    {"/v3/oauth2/token?grant_type=client_credentials&client_secret=x&client_id=key", "", 401, "invalid_client"},
+		"refresh, wrong secret": {good + "x&grant_type=refresh_token&refresh_token=" + refresh, "", 401, "invalid_client"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := ask(s, "POST", tt.target, tt.body)
+			code := decode(t, w)["error"]
+			refuses(t, s, w, tt.status)
+			if code != tt.code {
+				t.Errorf("error is %v", code)
+			}
+		})
+	}
+	if w := tokens(s, "grant_type", "refresh_token", "refresh_token", refresh); w.Code != 200 {
+		t.Errorf("a refused request used up the refresh token: status %d", w.Code)
+	}
+}
+
+func TestARefreshTokenIsItsClientsOwn(t *testing.T) {
+	s := open(t, Options{})
+	refresh := s.authority.issueRefresh("another client")
+	refuses(t, s, tokens(s, "grant_type", "refresh_token", "refresh_token", refresh), 400)
+	if !s.authority.redeem(refresh, "another client") {
+		t.Error("it was used up by a stranger")
+	}
+}

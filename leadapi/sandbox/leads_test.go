@@ -1,0 +1,278 @@
+package sandbox
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCreateAnswersWithTheAssignment(t *testing.T) {
+	s := open(t, Options{})
+	rest := `,"content":{},"typeKey":"k","typeLabel":"l"}`
+	for name, tt := range map[string]struct{ body, organization, location string }{
+		"an organization":  {`{"organizationID":"` + denver + `"` + rest, denver, ""},
+		"the trunk":        {`{"organizationID":"` + TrunkID + `"` + rest, TrunkID, ""},
+		"a radius":         {`{"locatorID":"` + RadiusLocatorID + `","locationSearch":{"searchText":"1 Elm Street, Houston"}` + rest, dallas, "Larkfield of Houston"},
+		"a territory":      {`{"locatorID":"` + RegionsLocatorID + `","locationSearch":{"postalCode":"02134"}` + rest, boston, "Larkfield of Boston"},
+		"both":             {`{"locatorID":"` + MixedLocatorID + `","locationSearch":{"searchText":"Elm, 07030"}` + rest, newYork, "Larkfield of Newark"},
+		"escapes in names": {`{"organization\u0049D":"` + denver + `"` + rest, denver, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s))
+			if w.Code != http.StatusCreated {
+				t.Fatalf("status %d: %s", w.Code, w.Body)
+			}
+			got := decode(t, w)
+			if _, ok := parseID(got["leadID"].(string)); !ok {
+				t.Errorf("leadID is %v", got["leadID"])
+			}
+			delete(got, "leadID")
+			want := map[string]any{"assignedOrganizationID": tt.organization, "assignedLocationName": tt.location}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestCreateKeepsWhatWasSent(t *testing.T) {
+	at := newClock()
+	s := open(t, Options{Now: at.now})
+	content := `{"name":"Ann <Lee> & Söhne","score":12345678901234567890,"opt":true,"none":null,"tags":["a",1.50]}`
+	body := `{"locatorID":"` + RegionsLocatorID + `","locationSearch":{"postalCode":"60614"},"status":"inProgress",` + direct(content)[len(`{"organizationID":"`+boston+`",`):]
+	w := ask(s, "POST", "/v1/"+TrunkID, body, "Authorization", signIn(s), "User-Agent", "leadferry/1", "Accept-Language", "en")
+	l := ledger(t, s)[0]
+	want := Lead{
+		ID: decode(t, w)["leadID"].(string), OrganizationID: chicago, LocatorID: RegionsLocatorID, PostalCode: "60614",
+		LocationName: "Larkfield of Chicago", LocationAddress: "2200 Clark Street, Chicago, IL 60614",
+		TypeKey: "contact-form", TypeLabel: "Contact form", Status: "inProgress",
+		CreatedAt: at.now(), UpdatedAt: at.now(), Content: l.Content,
+		ContentType: "application/json", Host: "example.com", IP: "192.0.2.1", Locale: "en", Path: "/v1/" + TrunkID, UserAgent: "leadferry/1",
+	}
+	if d := cmp.Diff(want, l); d != "" {
+		t.Error(d)
+	}
+	a, err := respond(200, l.Content)
+	if got := string(a.body); err != nil || got != `{"name":"Ann <Lee> & Söhne","none":null,"opt":true,"score":12345678901234567890,"tags":["a",1.50]}` {
+		t.Errorf("content is %s, %v", got, err)
+	}
+}
+
+func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
+	s := open(t, Options{})
+	const org, types = `"organizationID":"` + boston + `",`, `"typeKey":"k","typeLabel":"l"`
+	const content = `"content":{},`
+	located := func(id, search string) string {
+		return `{"locatorID":"` + id + `","locationSearch":` + search + `,` + content + types + `}`
+	}
+	for name, tt := range map[string]struct {
+		body   string
+		status int
+	}{
+		"no body":                        {``, 415},
+		"not JSON":                       {`{`, 400},
+		"text behind":                    {`{` + org + content + types + `} {}`, 400},
+		"a list":                         {`[]`, 400},
+		"null":                           {`null`, 400},
+		"a byte order mark":              {"\ufeff" + direct(`{}`), 400},
+		"a duplicate name":               {`{` + org + org + content + types + `}`, 400},
+		"a duplicate name in content":    {direct(`{"a":1,"a":2}`), 400},
+		"invalid UTF-8":                  {direct("{\"a\":\"\xff\"}"), 400},
+		"a lone surrogate":               {direct(`{"a":"\ud800"}`), 400},
+		"deep nesting":                   {direct(`{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`), 400},
+		"too large":                      {direct(`{"a":"` + strings.Repeat("x", maxBody) + `"}`), 413},
+		"an unknown field":               {`{"leads":[],` + org + content + types + `}`, 400},
+		"a name in another case":         {`{` + org + content + `"TypeKey":"k","typeLabel":"l"}`, 400},
+		"no assignment":                  {`{` + content + types + `}`, 400},
+		"an empty organization":          {`{"organizationID":"",` + content + types + `}`, 400},
+		"an organization of wrong type":  {`{"organizationID":7,` + content + types + `}`, 400},
+		"an unknown organization":        {`{"organizationID":"o-1",` + content + types + `}`, 422},
+		"organization and locator":       {`{` + org + located(RadiusLocatorID, `{"searchText":"x"}`)[1:], 400},
+		"organization and search":        {`{` + org + `"locationSearch":{},` + content + types + `}`, 400},
+		"a locator without search":       {`{"locatorID":"` + RadiusLocatorID + `",` + content + types + `}`, 400},
+		"a search without locator":       {`{"locationSearch":{"searchText":"x"},` + content + types + `}`, 400},
+		"an unknown locator":             {located("l-1", `{"searchText":"x"}`), 422},
+		"a search of wrong type":         {located(RadiusLocatorID, `"x"`), 400},
+		"an empty search":                {located(RadiusLocatorID, `{}`), 400},
+		"an empty text":                  {located(RadiusLocatorID, `{"searchText":" "}`), 400},
+		"a text of wrong type":           {located(RadiusLocatorID, `{"searchText":null}`), 400},
+		"an unknown search property":     {located(RadiusLocatorID, `{"searchText":"x","latitude":"1"}`), 400},
+		"postalCode, radius":             {located(RadiusLocatorID, `{"postalCode":"02134"}`), 400},
+		"postalCode, regions and radius": {located(MixedLocatorID, `{"postalCode":"02134"}`), 400},
+		"searchText, regions":            {located(RegionsLocatorID, `{"searchText":"Boston"}`), 400},
+		"both properties, regions":       {located(RegionsLocatorID, `{"postalCode":"02134","searchText":"Boston"}`), 400},
+		"both properties, radius":        {located(RadiusLocatorID, `{"postalCode":"02134","searchText":"Boston"}`), 400},
+		"a code that nobody serves":      {located(RegionsLocatorID, `{"postalCode":"K1A 0B1"}`), 422},
+		"a code that lost its zero":      {located(RegionsLocatorID, `{"postalCode":"2134"}`), 422},
+		"no content":                     {`{` + org + types + `}`, 400},
+		"content of wrong type":          {`{` + org + `"content":[],` + types + `}`, 400},
+		"null content":                   {`{` + org + `"content":null,` + types + `}`, 400},
+		"no typeKey":                     {`{` + org + content + `"typeLabel":"l"}`, 400},
+		"an empty typeKey":               {`{` + org + content + `"typeKey":"","typeLabel":"l"}`, 400},
+		"no typeLabel":                   {`{` + org + content + `"typeKey":"k"}`, 400},
+		"typeLabel of wrong type":        {`{` + org + content + `"typeKey":"k","typeLabel":true}`, 400},
+		"an unknown status":              {`{"status":"Open",` + org + content + types + `}`, 422},
+		"a label as status":              {`{"status":"Closed | Won",` + org + content + types + `}`, 422},
+		"an empty status":                {`{"status":"",` + org + content + types + `}`, 422},
+		"a null status":                  {`{"status":null,` + org + content + types + `}`, 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s)), tt.status)
+		})
+	}
+	if n := len(ledger(t, s)); n != 0 {
+		t.Errorf("%d leads stored", n)
+	}
+}
+
+func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
+	s := open(t, Options{})
+	id, good := createLead(t, s, `{}`), signIn(s)
+	temporary := "Bearer " + s.authority.issue(loginUse, accountID, time.Hour)
+	for name, tt := range map[string]struct {
+		path, header, value string
+		status              int
+	}{
+		"no token":              {"", "Authorization", "", 401},
+		"another scheme":        {"", "Authorization", "Basic " + good[7:], 401},
+		"no scheme":             {"", "Authorization", good[7:], 401},
+		"a forged token":        {"", "Authorization", good[:len(good)-2] + "xx", 401},
+		"a token cut short":     {"", "Authorization", "Bearer " + header, 401},
+		"a temporary token":     {"", "Authorization", temporary, 401},
+		"no content type":       {"", "Content-Type", "", 415},
+		"form data":             {"", "Content-Type", "application/x-www-form-urlencoded", 415},
+		"another character set": {"", "Content-Type", "application/json; charset=utf-16", 415},
+		"a packed body":         {"", "Content-Encoding", "gzip", 415},
+		"a query":               {"?a=1", "Accept", "*/*", 400},
+		"an empty query":        {"?", "Accept", "*/*", 400},
+		"an unknown ID":         {"x", "Accept", "*/*", 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			headers := []string{"Authorization", good, tt.header, tt.value}
+			refuses(t, s, ask(s, "POST", "/v1/"+TrunkID+tt.path, direct(`{}`), headers...), tt.status)
+			refuses(t, s, ask(s, "PATCH", "/v3/lead/"+id+tt.path, `{"Status":"onHold"}`, headers...), tt.status)
+		})
+	}
+	if w := ask(s, "POST", "/v1/"+TrunkID, direct(`{}`), "Authorization", "bearer "+good[7:], "Content-Type", "application/json; charset=UTF-8"); w.Code != 201 {
+		t.Errorf("status %d", w.Code)
+	}
+	if l := ledger(t, s)[0]; l.Status != "open" {
+		t.Errorf("a refused update set the status %s", l.Status)
+	}
+}
+
+func TestUpdateAnswersWithTheLead(t *testing.T) {
+	at := newClock()
+	s := open(t, Options{Now: at.now})
+	id := createLead(t, s, `{"name":"Ann","phone":"1"}`)
+	at.move(90 * time.Second)
+	w := ask(s, "PATCH", "/v3/lead/"+id, `{"Status":"closedWon","ExternalID":"crm-7","Content":{"phone":"2"}}`, "Authorization", signIn(s))
+	if w.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	want := map[string]any{
+		"ID": id, "ReadOnly": false, "CreatedAt": "2026-05-04T09:30:00.120000Z", "UpdatedAt": "2026-05-04T09:31:30.120000Z",
+		"OwnerID": boston, "Content": map[string]any{"name": "Ann", "phone": "2"},
+		"Impressions": 0.0, "IsTestLead": false, "Location": map[string]any{"Name": "", "Address": ""},
+		"RequestMeta": map[string]any{"ContentType": "application/json", "Host": "example.com", "IP": "192.0.2.1", "Locale": "", "URL": "/v1/" + TrunkID, "UserAgent": ""},
+		"Source":      "lead-collector", "Status": "closedWon", "Stage": "lead", "TypeKey": "contact-form", "TypeLabel": "Contact form",
+		"Views": 0.0, "ExternalID": "crm-7", "DisplayName": "Ann",
+	}
+	if d := cmp.Diff(want, decode(t, w)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
+	s := open(t, Options{Now: newClock().now})
+	id := createLead(t, s, `{"a":"1","b":"2"}`)
+	for _, step := range []struct{ body, want string }{
+		{`{"Content":{"c":"3"}}`, `open "" {"a":"1","b":"2","c":"3"}`},
+		{`{"Content":{"b":7.10}}`, `open "" {"a":"1","b":7.10,"c":"3"}`},
+		{`{"Content":{"a":"","c":null}}`, `open "" {"a":"","b":7.10,"c":null}`},
+		{`{"Content":{}}`, `open "" {"a":"","b":7.10,"c":null}`},
+		{`{"ExternalID":"x"}`, `open "x" {"a":"","b":7.10,"c":null}`},
+		{`{"Status":"closedWon"}`, `closedWon "x" {"a":"","b":7.10,"c":null}`},
+		{`{"Status":"open","ExternalID":""}`, `open "" {"a":"","b":7.10,"c":null}`},
+	} {
+		before := ledger(t, s)[0].UpdatedAt
+		if w := ask(s, "PATCH", "/v3/lead/"+id, step.body, "Authorization", signIn(s)); w.Code != http.StatusOK {
+			t.Fatalf("%s: status %d", step.body, w.Code)
+		}
+		l := ledger(t, s)[0]
+		content, _ := respond(200, l.Content)
+		if got := l.Status + ` "` + l.ExternalID + `" ` + string(content.body); got != step.want {
+			t.Errorf("after %s: %s, want %s", step.body, got, step.want)
+		}
+		if !l.UpdatedAt.After(before) {
+			t.Errorf("after %s: UpdatedAt did not move", step.body)
+		}
+	}
+}
+
+func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
+	s := open(t, Options{})
+	id := createLead(t, s, `{"a":"1"}`)
+	before := ledger(t, s)
+	for name, tt := range map[string]struct {
+		id, body string
+		status   int
+	}{
+		"nothing":                {id, `{}`, 400},
+		"an unknown field":       {id, `{"Status":"open","DisplayName":"x"}`, 400},
+		"a field in lower case":  {id, `{"status":"open"}`, 400},
+		"a type":                 {id, `{"TypeKey":"x"}`, 400},
+		"status of wrong type":   {id, `{"Status":1}`, 400},
+		"an unknown status":      {id, `{"Status":"won","ExternalID":"x"}`, 422},
+		"an ID of wrong type":    {id, `{"ExternalID":7}`, 400},
+		"a null ID":              {id, `{"ExternalID":null}`, 400},
+		"content of wrong type":  {id, `{"Content":"x"}`, 400},
+		"duplicate content":      {id, `{"Content":{"a":"2","a":"3"}}`, 400},
+		"an unknown lead":        {randomID().String(), `{"Status":"open"}`, 404},
+		"a lead in capitals":     {strings.ToUpper(id), `{"Status":"open"}`, 404},
+		"an ID that is no UUID":  {"lead-1", `{"Status":"open"}`, 404},
+		"an escaped path":        {"..%2F..%2Fv3%2Foauth2%2Fclient", `{"Status":"open"}`, 404},
+		"a UUID without hyphens": {strings.ReplaceAll(id, "-", "0"), `{"Status":"open"}`, 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refuses(t, s, ask(s, "PATCH", "/v3/lead/"+tt.id, tt.body, "Authorization", signIn(s)), tt.status)
+		})
+	}
+	if d := cmp.Diff(before, ledger(t, s)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestEveryStatusIsAccepted(t *testing.T) {
+	s := open(t, Options{})
+	keys := strings.Fields("open contacted inProgress onHold closedWon closedNotInterested closedBoughtUsed closedBoughtOtherBrand")
+	for _, key := range keys {
+		body := `{"status":"` + key + `",` + direct(`{}`)[1:]
+		if w := ask(s, "POST", "/v1/"+TrunkID, body, "Authorization", signIn(s)); w.Code != 201 {
+			t.Errorf("%s: status %d", key, w.Code)
+		}
+	}
+	for i, l := range ledger(t, s) {
+		if l.Status != keys[i] {
+			t.Errorf("%s instead of %s", l.Status, keys[i])
+		}
+	}
+}
+
+func TestAPersonSetsAStatus(t *testing.T) {
+	s := open(t, Options{})
+	id := createLead(t, s, `{}`)
+	if err := s.SetStatus(id, "contacted"); err != nil || ledger(t, s)[0].Status != "contacted" {
+		t.Errorf("%v, status %s", err, ledger(t, s)[0].Status)
+	}
+	for _, tt := range [][2]string{{id, "won"}, {randomID().String(), "open"}, {"x", "open"}} {
+		var r *refusal
+		if err := s.SetStatus(tt[0], tt[1]); !errors.As(err, &r) {
+			t.Errorf("SetStatus(%s, %s) gave %v", tt[0], tt[1], err)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+// Package sandbox imitates the lead service: for trying leadferry out without an account, and for
+// tests. It stands at the far end of the way of a row, behind leadapi, and knows nothing of rows.
+//
+// It serves all six endpoints of the specification to one built-in service account and one made-up
+// brand (see [Directory]), and refuses whatever the specification does not allow. What the
+// specification leaves open it decides once: what cannot be read is 400, what names something
+// unknown is 422 (404 in a path), and the body of a refusal is {"error": …, "message": …}.
+//
+// A lead is stored before its create is answered, and outlives a kill of the process; nothing is
+// synced, so it need not outlive the machine. Access tokens and OAuth clients outlive it too,
+// refresh tokens do not.
+//
+// # Faults
+//
+// Options.Faults is a list, separated by commas, of faults and settings:
+//
+//	[KIND.]NAME:P%[:DURATION]   hits P percent of the requests
+//	[KIND.]NAME/N[:DURATION]    hits every Nth request
+//	[KIND.]NAME#N[:DURATION]    hits the Nth request only
+//	seed=N                      what chance starts from (0): the same seed hits the same requests
+//	retry-after=TEXT            how long to wait, in answers that say so (1); date:S, rfc850:S and
+//	                            asctime:S are a date S seconds ahead, none leaves it out
+//	expires=JSON                the expires_in of token answers; none leaves it out
+//
+// KIND is create, update, token, login or client; without it a fault hits creates and updates. A
+// request suffers the first fault of the list that hits it. These are not applied:
+//
+//	STATUS, STATUS-retry   answered so (200 to 599), 429 and -retry with a Retry-After: 503-retry
+//	drop                   the connection is closed without an answer
+//	hang                   no answer at all, until the client goes
+//	revoke                 401, and every token issued until now is refused from now on
+//
+// These are applied and stored, unless the request is refused, which is then answered as ever:
+//
+//	STATUS-stored          answered so; 200 to 299 keep the body: 500-stored, 202-stored
+//	drop-stored, hang-stored
+//	slow, drip             answered after DURATION (3s); one byte each DURATION (1s)
+//	cut-body, not-json     half a body; a page of HTML
+//	no-id, bad-id          without the lead's ID; with one that cannot be one
+//	other-id               with the ID of another lead, answered before
+//	other-org              of the trunk organization
+//	other-status           closedBoughtOtherBrand, whatever was asked for
+//	info                   100 informational answers first
+//	extra                  another answer follows unasked on the connection
+//	huge-header, gzip      1 MiB of header; 64 MiB of body, packed
+//	endless                blanks until the client goes
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// maxBody is the largest request body that is read, in bytes.
+const maxBody = 1 << 20
+
+// Options says how a Server behaves. The zero value is a well-behaved service with a temporary file.
+type Options struct {
+	Path        string           // the file of its leads; "" is a temporary one, removed by Close
+	Latency     time.Duration    // added to every answer
+	Faults      string           // see the package comment
+	AccessLife  time.Duration    // of access tokens; 0 is 3 hours ("Limits")
+	RefreshLife time.Duration    // of refresh tokens; 0 is 3 days ("Limits")
+	Now         func() time.Time // nil is time.Now
+}
+
+// Counts says how many requests of each kind were given each HTTP status, 0 for no answer at all.
+// Kinds are create, update, token, login, client and other.
+type Counts map[string]map[int]int
+
+// Server is the service. It is an [http.Handler]; the general API and lead creation share its address.
+type Server struct {
+	store     *store
+	authority *authority
+	faults    *faults
+	places    []place
+	latency   time.Duration
+	now       func() time.Time
+	quit      chan struct{}
+	shut      func() error
+
+	mu     sync.Mutex
+	counts Counts
+	newest [2]string // the lead answered last, and the other one before
+}
+
+// New returns a Server on the leads of o.Path, which it locks. It fails when the faults are no list
+// of faults, or when the file is in use, damaged or not one of a sandbox.
+func New(o Options) (*Server, error) {
+	fs, err := parseFaults(o.Faults)
+	if err != nil {
+		return nil, err
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	st, err := openStore(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		store: st, faults: fs, places: newPlaces(), latency: o.Latency, now: o.Now,
+		quit: make(chan struct{}), counts: Counts{},
+	}
+	s.shut = sync.OnceValue(func() error { close(s.quit); return s.store.close() })
+	if s.authority, err = newAuthority(st, o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close ends hanging and slow answers, and closes the file. Requests that come later get a 500.
+func (s *Server) Close() error { return s.shut() }
+
+// Counts returns the requests answered so far.
+func (s *Server) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(Counts, len(s.counts))
+	for kind, m := range s.counts {
+		c[kind] = maps.Clone(m)
+	}
+	return c
+}
+
+// ServeHTTP answers one request as the specification says, or as a fault wants it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e, tail, err := s.route(r)
+	f := s.faults.pick(e.kind)
+	var body []byte
+	if err == nil {
+		body, err = readBody(r)
+	}
+	var a answer
+	if err == nil && (f == nil || f.stored) {
+		a, err = s.handle(e, r, tail, body)
+	}
+	if err != nil {
+		a, f = refused(err), nil
+	}
+	s.pause(r.Context(), s.latency)
+	if f == nil {
+		s.count(e.kind, a)
+		a.write(w)
+		return
+	}
+	s.spoil(w, r, e.kind, f, a)
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "the body did not arrive whole")
+	case len(body) > maxBody:
+		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
+	}
+	return body, nil
+}
+
+// count notes one answer of a kind. It returns the last lead answered that is not that of this answer, or "".
+func (s *Server) count(kind string, a answer) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counts[kind] == nil {
+		s.counts[kind] = map[int]int{}
+	}
+	s.counts[kind][a.status]++
+	if a.leadID != "" && a.leadID != s.newest[0] {
+		s.newest = [2]string{a.leadID, s.newest[0]}
+	}
+	return s.newest[1]
+}
+
+// pause waits for d, or until the client or the sandbox goes. It reports whether d passed.
+func (s *Server) pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+	case <-s.quit:
+	}
+	return false
+}

@@ -1,0 +1,172 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+	"pgregory.net/rapid"
+)
+
+func TestReopeningFindsLeadsClientsAndTokens(t *testing.T) {
+	path := t.TempDir() + "/leads.db"
+	at := newClock()
+	s := open(t, Options{Path: path, Now: at.now})
+	id := createLead(t, s, `{"name":"Ann","n":1.0}`)
+	createLead(t, s, `{}`)
+	ask(s, "PATCH", "/v3/lead/"+id, `{"ExternalID":"x"}`, "Authorization", signIn(s))
+	temporary := "Bearer " + s.authority.issue(loginUse, accountID, loginLife)
+	client := decode(t, ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary))
+	before, access := ledger(t, s), signIn(s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	at.move(-time.Hour) // the clock of the second start is behind
+	s = open(t, Options{Path: path, Now: at.now})
+	if d := cmp.Diff(before, ledger(t, s)); d != "" {
+		t.Error(d)
+	}
+	if got := try(s, access[len("Bearer "):]); got != 201 {
+		t.Errorf("an access token of before: status %d", got)
+	}
+	if w := tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string)); w.Code != 200 {
+		t.Errorf("a client of before: status %d", w.Code)
+	}
+	if after := ledger(t, s); len(after) != 3 || after[2].ID <= after[1].ID {
+		t.Error("the new lead is not the last")
+	}
+}
+
+func TestOpeningRefusesWhatIsNotItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	foreign, err := bbolt.Open(dir+"/foreign.db", 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("meta")); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/text.db", bytes.Repeat([]byte("text "), 10_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open(t, Options{Path: dir + "/mine.db"})
+	for name, want := range map[string]string{
+		"foreign.db": "not a file of the sandbox", "text.db": "open", "none/leads.db": "no such file", "mine.db": "in use",
+	} {
+		if _, err := New(Options{Path: dir + "/" + name}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// serveUntilKilled is the process that the next test kills.
+func serveUntilKilled(path string) {
+	s, err := New(Options{Path: path})
+	if err != nil {
+		panic(err)
+	}
+	l, err := Listen("127.0.0.1:0", s)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(l.URL(), signIn(s))
+	select {}
+}
+
+func TestEveryAnsweredLeadOutlivesAKill(t *testing.T) {
+	path := t.TempDir() + "/leads.db"
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), "SANDBOX_TEST_SERVE="+path)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var url, scheme, token string
+	if _, err := fmt.Fscan(out, &url, &scheme, &token); err != nil {
+		t.Fatal(err)
+	}
+	answered := createUntilGone(t, child, url, scheme+" "+token)
+	_ = child.Wait()
+	stored := map[string]bool{}
+	for _, l := range ledger(t, open(t, Options{Path: path})) {
+		stored[l.ID] = true
+	}
+	for _, id := range answered {
+		if !stored[id] {
+			t.Errorf("lead %s was answered and is lost", id)
+		}
+	}
+	if len(answered) < 200 || len(stored) > len(answered)+8 {
+		t.Errorf("%d answered, %d stored", len(answered), len(stored))
+	}
+}
+
+// createUntilGone creates from 8 goroutines, kills the server after the 200th answer, and returns the answered IDs.
+func createUntilGone(t *testing.T, child *exec.Cmd, url, authorization string) (ids []string) {
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	defer client.CloseIdleConnections()
+	for range 8 {
+		group.Go(func() {
+			for {
+				r, _ := http.NewRequest("POST", url+"/v1/"+TrunkID, strings.NewReader(direct(`{"name":"Ann"}`)))
+				r.GetBody = nil
+				r.Header.Set("Authorization", authorization)
+				r.Header.Set("Content-Type", "application/json")
+				res, err := client.Do(r)
+				if err != nil {
+					return
+				}
+				body, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if err != nil || res.StatusCode != 201 {
+					return
+				}
+				mu.Lock()
+				ids = append(ids, strings.Split(string(body), `"`)[3])
+				if len(ids) == 200 {
+					_ = child.Process.Kill()
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return ids
+}
+
+func TestLeadIDsGrowWhateverTheClockDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var u uuid
+		at := time.UnixMilli(1_780_000_000_000)
+		for range rapid.IntRange(1, 50).Draw(t, "n") {
+			at = at.Add(time.Duration(rapid.Int64Range(-2000, 2000).Draw(t, "ms")) * time.Millisecond)
+			v := u.after(at)
+			if bytes.Compare(v[:], u[:]) <= 0 || v.tick() <= u.tick() || v.tick()>>12 < uint64(at.UnixMilli()) {
+				t.Fatalf("%s after %s at %s", v, u, at)
+			}
+			s := v.String()
+			back, ok := parseID(s)
+			if !ok || back != v || s[14] != '7' || !strings.ContainsRune("89ab", rune(s[19])) {
+				t.Fatalf("%s is read as %s", s, back)
+			}
+			u = v
+		}
+	})
+}

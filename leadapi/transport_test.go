@@ -1,0 +1,200 @@
+package leadapi
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// serve starts a service whose every request goes to h, over TLS that also speaks HTTP/2 when secure is set.
+func serve(t testing.TB, secure bool, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if secure {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// trust makes a client accept the test service's certificate, and no other.
+func trust(c *Client, s *httptest.Server) *Client {
+	roots := x509.NewCertPool()
+	if s != nil {
+		roots.AddCert(s.Certificate())
+	}
+	c.transport = newTransport(context.Background(), 4, roots)
+	return c
+}
+
+// faults 41, m1, m2, m3
+func TestHTTP2PeerIsSpokenToWithHTTP1(t *testing.T) {
+	var protocols sync.Map
+	s := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
+		protocols.Store(r.Proto, true)
+		w.WriteHeader(201)
+		io.WriteString(w, createdBody)
+	})
+	if e := fault(t, trust(signedIn(t, config(s.URL)), s)); e != nil {
+		t.Fatal(e)
+	}
+	protocols.Range(func(p, _ any) bool {
+		if p != "HTTP/1.1" {
+			t.Errorf("spoke %v", p)
+		}
+		return true
+	})
+}
+
+// faults m3, m4, m5: what net/http would repeat a request for is on none.
+func TestNoRequestCanBeRepeatedBelow(t *testing.T) {
+	c := signedIn(t, config("https://service.example"))
+	for _, method := range []string{"POST", "PATCH"} {
+		for _, body := range [][]byte{nil, []byte("{}")} {
+			r := c.request(t.Context(), call{method: method, url: c.createURL, body: body, bearer: access})
+			if r.GetBody != nil || r.Body == nil || r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil {
+				t.Errorf("%s with %d bytes can be repeated", method, len(body))
+			}
+		}
+	}
+}
+
+// faults 33, 34
+func TestNothingLeavesWithoutAConnection(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	stranger := serve(t, true, func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") })
+	plain := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answer(400, "this port speaks http")) })
+	hangUp := listen(t, func(p *peer, c net.Conn) {})
+	old := stranger.TLS.Clone()
+	old.MinVersion, old.MaxVersion, old.NextProtos = tls.VersionTLS10, tls.VersionTLS11, nil
+	l, err := tls.Listen("tcp", "127.0.0.1:0", old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outdated := play(t, l, func(p *peer, c net.Conn) { p.next(bufio.NewReader(c)) })
+	for name, test := range map[string]struct {
+		address, reason string
+		trusted         *httptest.Server
+	}{
+		"connection refused":    {"http://" + closed.Addr().String(), ReasonConnect, stranger},
+		"unknown name":          {"https://service.invalid", ReasonConnect, stranger},
+		"unknown certificate":   {stranger.URL, ReasonTLS, nil},
+		"other name":            {strings.Replace(stranger.URL, "127.0.0.1", "localhost", 1), ReasonTLS, stranger},
+		"no TLS":                {"https://" + plain.Addr().String(), ReasonTLS, stranger},
+		"TLS 1.1":               {"https://" + outdated.Addr().String(), ReasonTLS, stranger},
+		"closed in a handshake": {"https://" + hangUp.Addr().String(), ReasonConnect, stranger},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := fault(t, trust(signedIn(t, config(test.address)), test.trusted))
+			if e == nil || e.Applied != No || e.Reason != test.reason || e.Status != 0 {
+				t.Fatalf("%v, want not applied, %s", e, test.reason)
+			}
+		})
+	}
+	if outdated.seen() > 0 {
+		t.Error("a request left over TLS 1.1")
+	}
+}
+
+// faults 50, 65, m10-m13
+func TestRedirectsAreNeverFollowed(t *testing.T) {
+	var hits atomic.Int64
+	target := serve(t, false, func(http.ResponseWriter, *http.Request) { hits.Add(1) })
+	for _, location := range []string{target.URL + "/x", "/v1/other", "http://%zz/", ""} {
+		for _, status := range []int{300, 301, 302, 303, 307, 308} {
+			var posts atomic.Int64
+			s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+				posts.Add(1)
+				w.Header().Set("Location", location)
+				w.WriteHeader(status)
+			})
+			c := signedIn(t, config(s.URL))
+			if e := fault(t, c); e == nil || e.Status != status || e.Reason != ReasonRedirect || e.Applied != Maybe {
+				t.Errorf("create, %d to %q: %v", status, location, e)
+			}
+			if _, err := c.Login(t.Context(), "a@example.com", "pass word"); err == nil || err.(*Error).Reason != ReasonRedirect {
+				t.Errorf("login, %d to %q: %v", status, location, err)
+			}
+			if posts.Load() != 2 {
+				t.Errorf("%d to %q: %d requests, want 2", status, location, posts.Load())
+			}
+		}
+	}
+	if hits.Load() > 0 {
+		t.Errorf("%d requests reached another address", hits.Load())
+	}
+}
+
+// fault 43, m16
+func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
+	proxy := serve(t, false, func(http.ResponseWriter, *http.Request) { t.Error("a request reached the proxy") })
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	t.Setenv("HTTPS_PROXY", proxy.URL)
+	if e := fault(t, signedIn(t, config("http://127.0.0.1:1"))); e == nil || e.Applied != No {
+		t.Errorf("%v", e)
+	}
+	if signedIn(t, config("https://service.example")).transport.Proxy != nil {
+		t.Error("a proxy is set")
+	}
+}
+
+// fault 88
+func TestConnectionsAreBoundedAndKept(t *testing.T) {
+	var opened atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(201)
+		io.WriteString(w, createdBody)
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	c := signedIn(t, config(s.URL))
+	for range 10 {
+		var wait sync.WaitGroup
+		for range 32 {
+			wait.Go(func() {
+				if e := fault(t, c); e != nil {
+					t.Error(e)
+				}
+			})
+		}
+		wait.Wait() // all connections are idle now
+	}
+	if n := opened.Load(); n > 4 {
+		t.Errorf("%d connections for 320 requests, want at most 4", n)
+	}
+}
+
+func TestObserveSeesEachRequestThatLeft(t *testing.T) {
+	var seen []Call
+	c := config(answers(t, answer(201, createdBody)).address())
+	c.Observe = func(call Call) { seen = append(seen, call) }
+	fault(t, signedIn(t, c))
+	c.LeadsURL = "http://127.0.0.1:1"
+	fault(t, signedIn(t, c))
+	if len(seen) != 1 || seen[0].Kind != "create" || seen[0].Status != 201 || seen[0].Duration <= 0 {
+		t.Errorf("saw %v", seen)
+	}
+}

@@ -1,0 +1,30 @@
+// Command leadferry carries leads from spreadsheets into a lead-management service,
+// once each, and keeps their status in step with a CRM afterwards.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"leadferry/internal/cli"
+)
+
+func main() {
+	ctx, stop := context.WithCancel(context.Background())
+	interrupt := make(chan struct{})
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup stays nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is a write error, never a death between answer and record
+	go func() {
+		<-signals
+		close(interrupt)
+		<-signals
+		stop()
+	}()
+	os.Exit(cli.Run(ctx, interrupt, os.Args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}

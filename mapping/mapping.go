@@ -1,0 +1,142 @@
+// Package mapping reads a mapping file and turns the rows of an input into
+// records for the lead service.
+//
+// It stands between source, whose rows it takes, and the engine, which plans
+// from its Records:
+//
+//	Parse a file ─▶ Mapping ─▶ Bind to a header ─▶ Binding ─▶ Map each row ─▶ Record
+//
+// The file is YAML, or JSON, of at most 1 MiB, 64 levels and one document, in
+// UTF-8. Aliases, anchors, tags, merge keys and repeated keys are refused, and a
+// constant is the text as written: 01234 keeps its zero, no is not false. What
+// the language knows and this version does not carry out is the table later.
+//
+// A value goes through these steps, each on the result of the one before: the
+// text with its placeholders filled in and trimmed, apply, map with else,
+// default, required, format.
+//
+// Promises: errors of a mapping file come all at once, each with its place;
+// neither they nor the problems of a row hold a row's values; the same row gives
+// the same Record, since nothing here looks at a clock, the network or a file.
+package mapping
+
+import "strings"
+
+// Mapping is a checked mapping file. It does not change and may be shared.
+type Mapping struct {
+	// Source says how the file wants its inputs read.
+	Source Source
+
+	name string
+	plan plan
+	root position // where the file's first key stands
+	lead position // where the lead section stands, or root
+}
+
+// Source is the section source of a mapping file. Fields that it leaves out are
+// empty: the reader detects them.
+type Source struct {
+	Format    string   // csv, tsv or jsonl
+	Delimiter rune     // 0: the format's own
+	Encoding  string   // utf-8
+	NoHeader  bool     // the first line is a row
+	Columns   []string // the columns' names, given if and only if NoHeader
+	Null      []string // cells that count as empty, compared after trimming
+	Sheet     string   // of a workbook; not supported yet, so always empty
+}
+
+// Paths lists the placeholders that hold a dot, each once: a JSONL row may keep
+// them inside objects ("a.b") and lists ("a.0").
+func (m *Mapping) Paths() []string {
+	var paths []string
+	seen := map[string]bool{}
+	m.plan.each(func(v *value) {
+		for _, p := range v.text {
+			if p.kind == column && strings.Contains(p.text, ".") && !seen[p.text] {
+				seen[p.text] = true
+				paths = append(paths, p.text)
+			}
+		}
+	})
+	return paths
+}
+
+// ForCreate says whether the mapping can make leads: nil, or Errors that name
+// what creation needs and the file lacks (specification, endpoint 5).
+func (m *Mapping) ForCreate() error {
+	var errs Errors
+	lacks := func(missing bool, at position, key, hint string) {
+		if missing {
+			errs = append(errs, Error{m.name, at.line, at.column, key + " is missing, and leads cannot be created without it", hint})
+		}
+	}
+	lacks(m.plan.assign == nil, m.root, "assign", `assign: [{organization: "{column}"}]`)
+	lacks(m.plan.typeKey == nil, m.lead, "lead.type_key", "type_key: contact-form")
+	lacks(m.plan.typeLabel == nil, m.lead, "lead.type_label", "type_label: Contact form")
+	return errs.orNil()
+}
+
+// KeyFrom says what makes a row the same row on the next run: "key",
+// "external_id", or "row" for the default, a hash of the whole row.
+func (m *Mapping) KeyFrom() string {
+	switch {
+	case m.plan.key != nil:
+		return "key"
+	case m.plan.externalID != nil:
+		return "external_id"
+	}
+	return "row"
+}
+
+// plan is everything that makes a Record, compiled. A nil value is not given.
+type plan struct {
+	key, externalID            *value
+	typeKey, typeLabel, status *value
+	assign                     []target
+	content                    []field
+}
+
+// target is one entry of assign: an organization, or a locator and what its type
+// searches by.
+type target struct {
+	organization, locator, searchText, postalCode *value
+}
+
+func (t *target) values() [4]*value {
+	return [...]*value{t.organization, t.locator, t.searchText, t.postalCode}
+}
+
+type field struct {
+	name     string
+	value    *value
+	volatile bool
+}
+
+// with is the plan with f in place of every value.
+func (p plan) with(f func(*value) *value) plan {
+	swap := func(v *value) *value {
+		if v == nil {
+			return nil
+		}
+		return f(v)
+	}
+	q := plan{
+		key: swap(p.key), externalID: swap(p.externalID),
+		typeKey: swap(p.typeKey), typeLabel: swap(p.typeLabel), status: swap(p.status),
+	}
+	for _, t := range p.assign {
+		q.assign = append(q.assign, target{swap(t.organization), swap(t.locator), swap(t.searchText), swap(t.postalCode)})
+	}
+	for _, c := range p.content {
+		q.content = append(q.content, field{c.name, swap(c.value), c.volatile})
+	}
+	return q
+}
+
+// each calls f with every value of the plan.
+func (p plan) each(f func(*value)) {
+	p.with(func(v *value) *value {
+		f(v)
+		return v
+	})
+}

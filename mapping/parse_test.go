@@ -1,0 +1,168 @@
+package mapping
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// faults 105, 106, 108, 109, m30
+func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
+	tests := []struct{ name, file, want string }{
+		{"nothing", "", "m:1:1: the mapping file is empty\nhint: begin with version: 1"},
+		{"only a comment", "# hello\n", "m:1:1: the mapping file is empty\nhint: begin with version: 1"},
+		{"a list", "- a\n", "m:1:1: a mapping file holds keys and values\nhint: begin with version: 1"},
+		{"no version", "key: \"{id}\"\n", "m:1:1: version is missing\nhint: begin with version: 1"},
+		{"another version", "version: 2\n", `m:1:10: version "2" of the mapping language is not known` + "\nhint: write version: 1"},
+		{
+			"misspelt keys", "version: 1\nsorce: {}\nlead:\n  content:\n    email: {from: a, requird: true}\n  wheels: 4\n",
+			`m:2:1: unknown key "sorce"` + "\nhint: did you mean \"source\"?\n" +
+				`m:5:22: unknown key "requird" in lead.content.email` + "\nhint: did you mean \"required\"?\n" +
+				`m:6:3: unknown key "wheels" in lead` + "\nhint: known here: type_key, type_label, status, external_id, content",
+		},
+		{
+			"words of a later version", "version: 1\nnamespace: x\nlead:\n  content:\n    a: {from: x, as: number, apply: [lower, 'e164:US'], format: /x+/}\n    '*': rest\n",
+			`m:2:1: key "namespace" is not supported yet` + "\n" +
+				`m:5:18: key "as" in lead.content.a is not supported yet` + "\n" +
+				`m:5:45: step "e164:US" is not supported yet` + "\n" +
+				`m:5:65: format "/x+/" is not supported yet` + "\n" +
+				`m:6:5: key "*" in lead.content is not supported yet`,
+		},
+		{
+			"unknown words", "version: 1\nlead:\n  content:\n    a: {from: x, apply: [lwer], format: emial, required: yes}\n",
+			`m:4:26: unknown step "lwer"` + "\nhint: did you mean \"lower\"?\n" +
+				`m:4:41: unknown format "emial"` + "\nhint: did you mean \"email\"?\n" +
+				"m:4:58: lead.content.a.required must be true or false",
+		},
+		{
+			"placeholders", "version: 1\nlead:\n  content:\n    a: \"{x\"\n    b: \"{}\"\n    c: \"{@fil}\"\n    d: {Email}\n    e: \"\"\n    f:\n",
+			"m:4:8: lead.content.a: a placeholder is not closed\nhint: close it with }, or write {{ for a brace\n" +
+				"m:5:8: lead.content.b has a placeholder without a name\nhint: name a column: {column}\n" +
+				"m:6:8: lead.content.c: unknown placeholder \"@fil\"\nhint: did you mean \"@file\"?\n" +
+				"m:7:8: lead.content.d is read as an object, not as a text\nhint: a text that begins with a placeholder needs quotes: \"{column}\"\n" +
+				"m:8:8: lead.content.e is empty\n" +
+				"m:9:7: lead.content.f has no value\nhint: leave the key out, or write \"\" for an empty text",
+		},
+		{
+			"an unquoted text", "version: 1\nlead:\n  content:\n    name: {first} {last}\n",
+			"m:4:19: the mapping file is not YAML: did not find expected key while parsing a block mapping\nhint: a text that begins with a placeholder needs quotes: \"{column}\"",
+		},
+		{
+			"tables", "version: 1\nlead:\n  status:\n    from: '{s}'\n    map: {W: inProgres, '': open, x: '{y}'}\n    else: '{z}'\n  content:\n    a: {from: x, else: y}\n    b: {map: {a: b}}\n",
+			"m:5:14: lead.status.map.W: \"inProgres\" is not a status of the service\nhint: did you mean \"inProgress\"?\n" +
+				"m:5:25: lead.status.map is not asked for empty texts\nhint: use default\n" +
+				"m:5:38: lead.status.map.x takes no placeholders\nhint: write {{ for a brace\n" +
+				"m:6:11: lead.status.else takes no placeholder but {}\nhint: write {} for the text itself, {{ for a brace\n" +
+				"m:8:8: lead.content.a has else without map\n" +
+				"m:9:8: lead.content.b lacks from\nhint: add from: \"{column}\"",
+		},
+		{
+			"a constant status", "version: 1\nlead: {status: Lost}\n",
+			"m:2:16: lead.status: \"Lost\" is not a status of the service\nhint: the statuses are open, contacted, inProgress, onHold, closedWon, closedNotInterested, closedBoughtUsed, closedBoughtOtherBrand",
+		},
+		{
+			"assign", "version: 1\nassign:\n- {locator: x, organization: y}\n- {locator: x, type: radius, postal_code: z}\n- {}\n- {locator: a}\n- {locator: a, type: rigions}\n- {locator: a, type: regions, postal_code: b, search_text: c}\n",
+			"m:3:4: assign[1] has locator, which does not go with its organization\n" +
+				"m:4:3: assign[2] needs search_text for a locator of its type\nhint: search_text: \"{column}\"\n" +
+				"m:4:30: assign[2] has postal_code, which does not go with its search_text\n" +
+				"m:5:3: assign[3] needs an organization or a locator\n" +
+				"m:6:3: assign[4] needs the type of its locator\nhint: radius, regions or regions-radius\n" +
+				"m:7:22: unknown locator type \"rigions\"\nhint: did you mean \"regions\"?\n" +
+				"m:8:47: assign[6] has search_text, which does not go with its postal_code",
+		},
+		{"an empty assign", "version: 1\nassign: []\n", "m:2:9: assign must be a list\nhint: begin each line with a dash, or write [a, b]"},
+		{
+			"keys that move", "version: 1\nkey: '{@key}'\nlead: {external_id: 'x{@line}'}\n",
+			"m:2:6: key is the row's key, which cannot be made of {@key}\n" +
+				"m:3:21: lead.external_id cannot hold {@file}, {@line} or {@run}: they differ from run to run and stand in lead.content only",
+		},
+		{
+			"an external ID of itself", "version: 1\nlead: {external_id: '{@key}'}\n",
+			"m:2:21: lead.external_id is the row's key, which cannot be made of {@key}\nhint: give a key of its own",
+		},
+		{
+			"source", "version: 1\nsource: {format: xlsx, delimiter: ab, encoding: latin1, header: false, sheet: x}\n",
+			"m:2:9: source.header is false, so the columns need names\nhint: add columns: [first, second]\n" +
+				"m:2:18: source format \"xlsx\" is not supported yet\n" +
+				"m:2:35: source.delimiter must be one character, and no quote or line break\nhint: for example \";\" or tab\n" +
+				"m:2:49: source.encoding \"latin1\" is not supported yet\nhint: save the input as UTF-8\n" +
+				"m:2:72: key \"sheet\" in source is not supported yet",
+		},
+		{
+			"columns", "version: 1\nsource: {columns: [a, ' ', a]}\n",
+			"m:2:9: source.columns names the columns of a file without header line\nhint: add header: false\n" +
+				"m:2:23: source.columns[2] is a blank name\n" +
+				"m:2:28: the column \"a\" stands twice",
+		},
+		{"a delimiter in JSONL", "version: 1\nsource: {format: jsonl, delimiter: ;}\n", "m:2:9: jsonl has neither delimiter nor header line"},
+		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nm:3:7: lead must hold keys and values\nm:4:6: key must be a text"},
+		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := Parse("m", []byte(tt.file))
+			if m != nil || err == nil {
+				t.Fatal("the file was taken")
+			}
+			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseTellsAtMostAHundredMistakes(t *testing.T) {
+	_, err := Parse("m", []byte("version: 1\n"+strings.Repeat("? [a]\n: b\n", 500)))
+	var es Errors
+	if !errors.As(err, &es) || len(es) != maxErrors {
+		t.Errorf("%d errors, want %d", len(es), maxErrors)
+	}
+}
+
+func TestForCreateTellsWhatALeadNeeds(t *testing.T) {
+	m := parse(t, "version: 1\nkey: '{id}'\nlead:\n  type_key: a\n")
+	want := "m:1:1: assign is missing, and leads cannot be created without it\nhint: assign: [{organization: \"{column}\"}]\n" +
+		"m:4:3: lead.type_label is missing, and leads cannot be created without it\nhint: type_label: Contact form"
+	err := m.ForCreate()
+	if err == nil {
+		t.Fatal("nothing was missed")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	if err := parse(t, "version: 1\nassign: [{organization: o}]\nlead: {type_key: a, type_label: b}\n").ForCreate(); err != nil {
+		t.Errorf("a whole mapping: %v", err)
+	}
+}
+
+func TestSourceIsReadAsWritten(t *testing.T) {
+	m := parse(t, "version: 1\nsource:\n  format: tsv\n  delimiter: tab\n  encoding: UTF-8\n  header: false\n  columns: [' a', 007, no]\n  'null': ['', ' n/a ', NULL]\n")
+	want := Source{Format: "tsv", Delimiter: '\t', Encoding: "utf-8", NoHeader: true, Columns: []string{"a", "007", "no"}, Null: []string{"", "n/a", "NULL"}}
+	if diff := cmp.Diff(want, m.Source); diff != "" {
+		t.Errorf("source (-want +got):\n%s", diff)
+	}
+}
+
+func TestKeyFrom(t *testing.T) {
+	for file, want := range map[string]string{
+		"version: 1\n":                                       "row",
+		"version: 1\nlead: {external_id: '{id}'}\n":           "external_id",
+		"version: 1\nkey: a\nlead: {external_id: '{@key}'}\n": "key",
+	} {
+		if got := parse(t, file).KeyFrom(); got != want {
+			t.Errorf("%q: %s, want %s", file, got, want)
+		}
+	}
+}
+
+// parse reads a mapping file named m that must be good.
+func parse(t testing.TB, file string) *Mapping {
+	t.Helper()
+	m, err := Parse("m", []byte(file))
+	if err != nil {
+		t.Fatalf("%s\n%v", file, err)
+	}
+	return m
+}

@@ -1,0 +1,165 @@
+package mapping
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// row is a row on its way through a Binding.
+type row struct {
+	cells    []string
+	null     []string
+	env      Env
+	key      string
+	itself   string // what else is asked for
+	problems []Problem
+}
+
+// Map fills rec, whose slices it uses again, from a row's cells, of which there
+// must be as many as Bind was given names. It gives all problems of the row, or
+// nil when rec is good. Any number of goroutines may call it at once.
+func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
+	p := &b.plan
+	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content))}
+	r := row{cells: cells, null: b.null, env: env}
+	switch {
+	case p.key != nil:
+		r.key = r.take(p.key)
+		rec.ExternalID = r.take(p.externalID)
+	case p.externalID != nil:
+		rec.ExternalID = r.take(p.externalID)
+		r.key = rec.ExternalID
+	default:
+		r.key = b.rowKey(cells)
+	}
+	rec.Key = r.key
+	r.assign(p.assign, rec)
+	rec.TypeKey, rec.TypeLabel = r.take(p.typeKey), r.take(p.typeLabel)
+	rec.Status = r.take(p.status)
+	for i := range p.content {
+		f := &p.content[i]
+		if s := r.take(f.value); s != "" {
+			rec.Content = append(rec.Content, Field{f.name, s, f.volatile})
+		}
+	}
+	return r.problems
+}
+
+// rowKey is the default key. White space at a cell's ends and columns that hold
+// nothing do not count, so that the same data keep their key in another export.
+func (b *Binding) rowKey(cells []string) string {
+	var room [1024]byte
+	buf := room[:0]
+	for _, c := range b.own {
+		if cell := strings.TrimSpace(cells[c.index]); cell != "" {
+			buf = appendSized(appendSized(buf, c.name), cell)
+		}
+	}
+	sum := sha256.Sum256(buf)
+	return string(hex.AppendEncode(append(room[:0], "row-"...), sum[:16]))
+}
+
+func appendSized(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// assign takes the first entry of which no column is empty and that says whom.
+func (r *row) assign(targets []target, rec *Record) {
+	before := len(r.problems)
+	for i := range targets {
+		t := &targets[i]
+		if !r.fits(t) {
+			continue
+		}
+		rec.Organization, rec.Locator = r.take(t.organization), r.take(t.locator)
+		rec.SearchText, rec.PostalCode = r.take(t.searchText), r.take(t.postalCode)
+		found := rec.Organization != "" || rec.Locator != "" && rec.SearchText+rec.PostalCode != ""
+		if found || len(r.problems) > before {
+			return
+		}
+	}
+	if len(targets) > 0 {
+		r.problems = append(r.problems, Problem{"", ruleAssign, "no entry of assign has all its columns filled"})
+	}
+}
+
+// fits reports whether all columns of t hold something, but for values that have a
+// default to fall back on.
+func (r *row) fits(t *target) bool {
+	for _, v := range t.values() {
+		if v == nil || v.preset != "" {
+			continue
+		}
+		for _, p := range v.text {
+			if p.kind == column && blank(r.cell(p.index)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// take is what v comes to in this row; a rule that it breaks becomes a problem.
+func (r *row) take(v *value) string {
+	if v == nil {
+		return ""
+	}
+	s, broken := v.eval(r)
+	if broken != "" {
+		r.problems = append(r.problems, v.problem(broken))
+	}
+	return s
+}
+
+// cell is the cell of a column, empty when the row lacks it or null names it.
+func (r *row) cell(index int) string {
+	if index < 0 || len(r.null) > 0 && slices.Contains(r.null, strings.TrimSpace(r.cells[index])) {
+		return ""
+	}
+	return r.cells[index]
+}
+
+// fill is the text for a row: empty when it has columns and none holds anything.
+func (t text) fill(r *row) string {
+	if len(t) == 1 { // most texts are one column or a constant: nothing to copy
+		switch p := t[0]; p.kind {
+		case literal:
+			return strings.TrimSpace(p.text)
+		case column:
+			return strings.TrimSpace(r.cell(p.index))
+		}
+	}
+	var room [256]byte
+	b, columns, filled := room[:0], false, false
+	for _, p := range t {
+		switch p.kind {
+		case literal:
+			b = append(b, p.text...)
+		case column:
+			cell := r.cell(p.index)
+			columns = true
+			filled = filled || !blank(cell)
+			b = append(b, cell...)
+		case itself:
+			b = append(b, r.itself...)
+		case rowKey:
+			b = append(b, r.key...)
+		case file:
+			b = append(b, r.env.File...)
+		case line:
+			b = strconv.AppendInt(b, int64(r.env.Line), 10)
+		case run:
+			b = append(b, r.env.Run...)
+		}
+	}
+	if columns && !filled {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

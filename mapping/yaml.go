@@ -1,0 +1,150 @@
+package mapping
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+)
+
+const (
+	maxBytes = 1 << 20 // of a mapping file
+	maxDepth = 64      // of objects and lists in one another
+)
+
+// position is a place in the mapping file.
+type position struct{ line, column int }
+
+func at(n *yaml.Node) position { return position{n.Line, n.Column} }
+
+// document reads the one document of data as nodes: decoding would turn 01234
+// into a number. It gives nil after an error.
+func (p *parser) document(data []byte) *yaml.Node {
+	if len(data) > maxBytes {
+		p.failAt(position{1, 1}, "", "the mapping file is longer than 1 MiB")
+		return nil
+	}
+	if i := firstUnreadable(data); i >= 0 {
+		p.failAt(positionOf(data, i), "save the file as UTF-8", "the mapping file is not text in UTF-8")
+		return nil
+	}
+	docs, err := load(data)
+	switch {
+	case err != nil:
+		p.syntax(data, err)
+	case len(docs) == 0:
+		p.failAt(position{1, 1}, "begin with version: 1", "the mapping file is empty")
+	case len(docs) > 1:
+		p.fail(docs[1], "keep one document a file", "a second document begins here")
+	default:
+		p.plain(docs[0])
+		return docs[0]
+	}
+	return nil
+}
+
+// load reads the first two documents of data: the second is read to be refused.
+func load(data []byte) ([]*yaml.Node, error) {
+	limit := yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth)))
+	loader, err := yaml.NewLoader(bytes.NewReader(data), limit)
+	if err != nil {
+		return nil, err
+	}
+	var docs []*yaml.Node
+	for len(docs) < 2 {
+		var doc yaml.Node
+		err := loader.Load(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc.Content[0])
+	}
+	return docs, nil
+}
+
+// firstUnreadable is the index of the first byte that is not text, or -1.
+func firstUnreadable(data []byte) int {
+	for i, r := range string(data) {
+		bad := unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != 0x85
+		if bad || r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\uFFFD")) {
+			return i
+		}
+	}
+	return -1
+}
+
+func positionOf(data []byte, i int) position {
+	before := data[:i]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return position{1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])}
+}
+
+// syntax takes down the error of the YAML reader.
+func (p *parser) syntax(data []byte, err error) {
+	var le *yaml.LoadError
+	if !errors.As(err, &le) {
+		p.failAt(position{1, 1}, "", "the mapping file is not YAML: %v", err)
+		return
+	}
+	text := "the mapping file is not YAML: " + le.Message
+	if le.ContextMsg != "" {
+		text += " " + le.ContextMsg
+		if le.ContextMark.Line > 0 && le.ContextMark.Line != le.Mark.Line {
+			text += fmt.Sprintf(" that begins on line %d", le.ContextMark.Line)
+		}
+	}
+	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
+	hint := ""
+	if lines := bytes.Split(data, []byte("\n")); where.line <= len(lines) && bytes.Contains(lines[where.line-1], []byte(": {")) {
+		hint = quoteHint
+	}
+	p.failAt(where, hint, "%s", text)
+}
+
+// plain takes down what YAML offers and a mapping file must not use, in n and
+// below: a reader would have to know YAML well to see what is meant.
+func (p *parser) plain(n *yaml.Node) {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		p.fail(n, "write the value out", "aliases are not allowed")
+	case n.Anchor != "":
+		p.fail(n, "write the value out where it is used", "anchors are not allowed")
+	case n.Style&yaml.TaggedStyle != 0:
+		p.fail(n, "leave the tag out: every constant is text", "tags are not allowed")
+	}
+	if n.Kind == yaml.MappingNode {
+		p.plainKeys(n)
+	}
+	for _, child := range n.Content {
+		p.plain(child)
+	}
+}
+
+func (p *parser) plainKeys(n *yaml.Node) {
+	first := map[string]int{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		line, again := first[key.Value]
+		switch {
+		case key.Kind == yaml.AliasNode: // plain says it
+		case key.Kind != yaml.ScalarNode:
+			p.fail(key, "", "a key must be a text")
+		case merge(key):
+			p.fail(key, "write the keys out", "merge keys are not allowed")
+		case again:
+			p.fail(key, "", "key %s stands twice, first on line %d", quote(key.Value), line)
+		default:
+			first[key.Value] = key.Line
+		}
+	}
+}
+
+func merge(key *yaml.Node) bool { return key.ShortTag() == "!!merge" }
