@@ -166,16 +166,12 @@ func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
 			k, _ := tx.Bucket(inLeads).Cursor().First()
 			return tx.Bucket(inLeads).Put(k, []byte("key-00399"))
 		},
-		"lead gone": func(tx *bolt.Tx) error {
-			k, _ := tx.Bucket(inLeads).Cursor().First()
-			return tx.Bucket(inLeads).Delete(k)
-		},
 		"lead too many": func(tx *bolt.Tx) error { return tx.Bucket(inLeads).Put([]byte("\x03ab"), []byte("key-00001")) },
 		"link gone": func(tx *bolt.Tx) error {
 			k, _ := tx.Bucket(inLinks).Cursor().First()
 			return tx.Bucket(inLinks).Delete(k)
 		},
-		"run gone":    func(tx *bolt.Tx) error { return tx.Bucket(inRuns).Delete(runKey(1)) },
+		"word gone":   func(tx *bolt.Tx) error { return tx.Bucket(inWords).Delete(wordKey(1)) },
 		"bucket gone": func(tx *bolt.Tx) error { return tx.DeleteBucket(inAudit) },
 		"tally gone":  func(tx *bolt.Tx) error { return tx.Bucket(inMeta).Delete(tallyKey) },
 		"record swapped": func(tx *bolt.Tx) error {
@@ -185,7 +181,7 @@ func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
 		"bucket in place": func(tx *bolt.Tx) error { _, err := tx.Bucket(inIntents).CreateBucket([]byte("b")); return err },
 	}
 	source := newPath(t)
-	seeded(t, source, 400)
+	seeded(t, source, 400).Close() // writes the indexes
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			path := crash(t, source)
@@ -206,7 +202,7 @@ func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
 // error from then on and never a wrong answer. faults 22, m20
 func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	path := newPath(t)
-	d := seeded(t, path, 400)
+	seeded(t, path, 400)
 	copied := crash(t, path)
 	d, err := Open(copied, target(), Options{})
 	if err != nil {
@@ -216,9 +212,9 @@ func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at := 0; at+4 < len(file); at++ { // everywhere where an entry's location stands
-		if string(file[at:at+4]) == "Exam" {
-			file[at] ^= 1
+	for at := 0; at+12 < len(file); at++ { // behind the key stands its record
+		if string(file[at:at+9]) == "key-00003" {
+			file[at+11] ^= 1
 		}
 	}
 	f, err := os.OpenFile(copied, os.O_WRONLY, 0)

@@ -26,7 +26,8 @@ type DB struct {
 	mark    *os.File // PATH.seq; nil when read only
 	header  header
 	digests *digester
-	runs    runs
+	words   *words
+	young   *young
 	tally   atomic.Pointer[tally] // as of the last commit
 	broken  atomic.Pointer[error] // the first error; every later call returns it
 

@@ -122,5 +122,5 @@ func fill(path string, h header) error {
 }
 
 func buckets() [][]byte {
-	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inRuns, inAudit}
+	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWords, inRuns, inAudit}
 }

@@ -15,17 +15,19 @@ var (
 	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
 	inLeads   = []byte("leads")   // lead ID → key, unless they are equal
 	inLinks   = []byte("links")   // external ID, key → nothing, unless they are equal
+	inWords   = []byte("words")   // number → word
 	inRuns    = []byte("runs")    // number → run
 	inAudit   = []byte("audit")   // number → decision
 )
 
 var tallyKey = []byte("tally")
 
-// tally counts commits, keys by the state that a look-up shows, runs and
-// decisions. It shows when a damaged page has lost some.
+// tally counts commits, keys by the state that a look-up shows, words, runs
+// and decisions. It shows when a damaged page has lost some.
 type tally struct {
 	seq       uint64
 	keys      [states]uint64
+	words     uint64
 	runs      uint64
 	decisions uint64
 }
@@ -35,7 +37,9 @@ func (t tally) encode() []byte {
 	for _, n := range t.keys {
 		b = binary.AppendUvarint(b, n)
 	}
-	b = binary.AppendUvarint(binary.AppendUvarint(b, t.runs), t.decisions)
+	for _, n := range []uint64{t.words, t.runs, t.decisions} {
+		b = binary.AppendUvarint(b, n)
+	}
 	return seal(b, 0, tallyKey)
 }
 
@@ -48,7 +52,7 @@ func decodeTally(record []byte) (t tally, err error) {
 	for i := range t.keys {
 		t.keys[i] = f.uint()
 	}
-	t.runs, t.decisions = f.uint(), f.uint()
+	t.words, t.runs, t.decisions = f.uint(), f.uint(), f.uint()
 	return t, f.done()
 }
 
@@ -66,7 +70,8 @@ func (t *tally) move(from, to State) {
 type ledger struct {
 	tally
 	now   time.Time
-	known *runs
+	words *words
+	young *young
 	arena []byte // records live here until the commit: bbolt does not copy values
 
 	meta, entries, intents, leads, links, runs, audit *bolt.Bucket
@@ -79,9 +84,20 @@ func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) {
 	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
 	l.leads, l.links = tx.Bucket(inLeads), tx.Bucket(inLinks)
 	l.runs, l.audit = tx.Bucket(inRuns), tx.Bucket(inAudit)
+	l.leads.FillPercent = 0.7 // index records come many at a time; measured
 }
 
-func (l *ledger) end() error { return l.meta.Put(tallyKey, l.tally.encode()) }
+// end writes what belongs to every commit.
+func (l *ledger) end(tx *bolt.Tx) error {
+	if err := l.words.store(tx.Bucket(inWords)); err != nil {
+		return err
+	}
+	if err := l.young.settle(l.leads); err != nil {
+		return err
+	}
+	l.tally.words = uint64(l.words.stored)
+	return l.meta.Put(tallyKey, l.tally.encode())
+}
 
 // state returns what a look-up of key would show.
 func (l *ledger) state(key string) (State, error) {
@@ -91,29 +107,15 @@ func (l *ledger) state(key string) (State, error) {
 	return stateOf(key, l.entries.Get([]byte(key)))
 }
 
-// run returns the number of a run, which it keeps when it is new.
-func (l *ledger) run(id string) (uint64, error) {
-	number, added := l.known.number(id)
-	if !added {
-		return number, nil
-	}
-	l.tally.runs++
-	return number, l.runs.Put(runKey(number), encodeRun(runKey(number), RunInfo{ID: id}))
-}
-
 // put writes e under its key into b.
 func (l *ledger) put(b *bolt.Bucket, e *Entry, prior []byte) error {
-	run, err := l.run(e.Run)
-	if err != nil {
-		return err
-	}
 	e.Seq = l.seq
 	if e.Updated.IsZero() {
 		e.Updated = l.now
 	}
 	e.Updated = time.UnixMilli(e.Updated.UnixMilli()).UTC()
 	from := len(l.arena)
-	l.arena = appendEntry(l.arena, e, run, prior)
+	l.arena = l.words.appendEntry(l.arena, e, prior)
 	return b.Put([]byte(e.Key), l.arena[from:len(l.arena):len(l.arena)])
 }
 
@@ -137,8 +139,7 @@ func (l *ledger) claim(in *Intent) error {
 		if err != nil {
 			return err
 		}
-		run, _ := l.known.number(old.Run)
-		prior = appendEntry(nil, &old, run, nil)
+		prior = l.words.appendEntry(nil, &old, nil)
 	}
 	e := in.entry()
 	l.move(from, InDoubt)
@@ -151,7 +152,7 @@ func (l *ledger) intent(key string) (e Entry, prior []byte, err error) {
 	if record == nil {
 		return e, nil, nil
 	}
-	prior, err = l.known.decode(key, record, &e)
+	prior, err = l.words.decode(key, record, &e)
 	return e, prior, err
 }
 
@@ -226,7 +227,11 @@ func (l *ledger) owner(id string) (string, error) {
 	if !indexed(id) {
 		return "", nil
 	}
-	if key := l.leads.Get(appendText(nil, id)); key != nil {
+	lead := appendText(nil, id)
+	if key, ok := l.young.owner(lead); ok {
+		return key, nil
+	}
+	if key := l.leads.Get(lead); key != nil {
 		return string(key), nil
 	}
 	record := l.entries.Get([]byte(id))
@@ -234,7 +239,7 @@ func (l *ledger) owner(id string) (string, error) {
 		return "", nil
 	}
 	var e Entry
-	if _, err := l.known.decode(id, record, &e); err != nil || e.LeadID != id {
+	if _, err := l.words.decode(id, record, &e); err != nil || e.LeadID != id {
 		return "", err
 	}
 	return id, nil
@@ -247,9 +252,7 @@ func (l *ledger) replace(e *Entry) error {
 	}
 	lead, link := indexKeys(e)
 	if lead != nil {
-		if err := l.leads.Put(lead, []byte(e.Key)); err != nil {
-			return err
-		}
+		l.young.add(lead, e.Key)
 	}
 	if link != nil {
 		if err := l.links.Put(link, nil); err != nil {
@@ -266,12 +269,13 @@ func (l *ledger) unindex(key string) error {
 		return nil
 	}
 	var old Entry
-	if _, err := l.known.decode(key, record, &old); err != nil {
+	if _, err := l.words.decode(key, record, &old); err != nil {
 		return err
 	}
 	lead, link := indexKeys(&old)
 	var errs []error
 	if lead != nil {
+		l.young.remove(lead)
 		errs = append(errs, l.leads.Delete(lead))
 	}
 	if link != nil {

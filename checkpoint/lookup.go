@@ -28,7 +28,7 @@ func (d *DB) Lookup(keys []string, out []Entry) error {
 				out[i] = Entry{Key: key, Content: out[i].Content[:0]}
 				continue
 			}
-			if _, err := d.runs.decode(key, record, &out[i]); err != nil {
+			if _, err := d.words.decode(key, record, &out[i]); err != nil {
 				return err
 			}
 		}
@@ -89,7 +89,7 @@ func (d *DB) collect(tx *bolt.Tx, from []byte, s State) (found []Entry, next []b
 			return found, bytes.Clone(k), nil
 		}
 		var e Entry
-		if _, err := d.runs.decode(string(k), v, &e); err != nil {
+		if _, err := d.words.decode(string(k), v, &e); err != nil {
 			return nil, nil, err
 		}
 		if s == Unknown || s == e.State {

@@ -47,7 +47,7 @@ func Open(path string, t Target, o Options) (*DB, error) {
 		return nil, d.openError(err)
 	}
 	if !d.readOnly {
-		go (&writer{d: d, ledger: ledger{known: &d.runs}}).run()
+		go (&writer{d: d, ledger: ledger{words: d.words, young: d.young}}).run()
 	}
 	return d, nil
 }
@@ -185,7 +185,8 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 	c, err := decodeTally(meta.Get(tallyKey))
 	d.tally.Store(&c)
 	d.digests = newDigester(d.header.secret)
-	return errors.Join(err, d.runs.load(tx.Bucket(inRuns)))
+	d.words, d.young = newWords(), newYoung()
+	return errors.Join(err, d.words.load(tx.Bucket(inWords)))
 }
 
 // begin compares the file with PATH.seq, checks its records if it has to, and

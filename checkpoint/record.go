@@ -12,34 +12,35 @@ const (
 	hasPrior               // the intent that this one replaced, as it was
 )
 
-// appendEntry appends the record of e, written by run number run. A prior
-// intent comes back when this one is withdrawn.
-func appendEntry(b []byte, e *Entry, run uint64, prior []byte) []byte {
+// appendEntry appends the record of e. A prior intent comes back when this one
+// is withdrawn.
+func (w *words) appendEntry(b []byte, e *Entry, prior []byte) []byte {
 	from := len(b)
 	flags := entryFlags(e, prior)
 	b = append(b, byte(e.State), flags)
 	b = appendStatus(b, e.Status)
 	b = appendText(b, e.LeadID)
-	b = appendText(b, e.Organization)
-	b = appendText(b, e.Location)
+	b = w.appendWord(b, e.Organization)
+	b = w.appendWord(b, e.Location)
 	if flags&hasLink != 0 {
 		b = appendText(b, e.ExternalID)
 	}
 	b = append(b, e.Digest[:]...)
 	b = binary.AppendUvarint(b, uint64(len(e.Content)))
 	for i := range e.Content {
-		b = append(append(b, e.Content[i].Name[:]...), e.Content[i].Value[:]...)
+		b = w.appendWord(b, string(e.Content[i].Name[:]))
+		b = append(b, e.Content[i].Value[:]...)
 	}
 	if flags&hasAnswer != 0 {
-		b = appendText(binary.AppendUvarint(b, uint64(e.Code)), e.Reason)
+		b = w.appendWord(binary.AppendUvarint(b, uint64(e.Code)), e.Reason)
 	}
 	if flags&hasOrigin != 0 {
-		b = appendText(binary.AppendUvarint(b, uint64(e.Line)), e.File)
+		b = w.appendWord(binary.AppendUvarint(b, uint64(e.Line)), e.File)
 	}
 	if flags&hasWish != 0 {
-		b = appendText(appendText(b, e.Locator), e.WantLink)
+		b = appendText(w.appendWord(b, e.Locator), e.WantLink)
 	}
-	b = appendTime(binary.AppendUvarint(b, run), e.Updated)
+	b = appendTime(w.appendWord(b, e.Run), e.Updated)
 	b = binary.AppendUvarint(b, e.Seq)
 	if flags&hasPrior != 0 {
 		b = append(binary.AppendUvarint(b, uint64(len(prior))), prior...)
@@ -64,16 +65,17 @@ func entryFlags(e *Entry, prior []byte) (flags byte) {
 }
 
 // decode fills e from the record under key and returns the prior intent, which
-// lives as long as the record. It reuses e.Content and names runs by r.
-func (r *runs) decode(key string, record []byte, e *Entry) (prior []byte, err error) {
+// lives as long as the record. It reuses e.Content.
+func (w *words) decode(key string, record []byte, e *Entry) (prior []byte, err error) {
 	f, err := unseal([]byte(key), record)
 	if err != nil {
 		return nil, err
 	}
+	texts := *w.texts.Load()
 	*e = Entry{Key: key, State: State(f.byte()), Content: e.Content[:0]}
 	flags := f.byte()
 	e.Status, e.LeadID = f.status(), f.text()
-	e.Organization, e.Location = f.text(), f.text()
+	e.Organization, e.Location = f.word(texts), f.word(texts)
 	switch {
 	case flags&hasOwnLink != 0:
 		e.ExternalID = key
@@ -81,34 +83,31 @@ func (r *runs) decode(key string, record []byte, e *Entry) (prior []byte, err er
 		e.ExternalID = f.text()
 	}
 	copy(e.Digest[:], f.take(uint64(len(e.Digest))))
-	f.content(e)
+	f.content(e, texts)
 	if flags&hasAnswer != 0 {
-		e.Code, e.Reason = int(f.uint()), f.text()
+		e.Code, e.Reason = int(f.uint()), f.word(texts)
 	}
 	if flags&hasOrigin != 0 {
-		e.Line, e.File = int(f.uint()), f.text()
+		e.Line, e.File = int(f.uint()), f.word(texts)
 	}
 	if flags&hasWish != 0 {
-		e.Locator, e.WantLink = f.text(), f.text()
+		e.Locator, e.WantLink = f.word(texts), f.text()
 	}
-	run, known := r.name(f.uint())
-	e.Run, e.Updated, e.Seq = run, f.time(), f.uint()
+	e.Run, e.Updated, e.Seq = f.word(texts), f.time(), f.uint()
 	if flags&hasPrior != 0 {
 		prior = f.take(f.uint())
 	}
-	if !known || e.State == Unknown || int(e.State) >= states {
+	if e.State == Unknown || int(e.State) >= states {
 		return nil, errRecord
 	}
 	return prior, f.done()
 }
 
-func (r *reader) content(e *Entry) {
+func (r *reader) content(e *Entry, texts []string) {
 	for n := r.uint(); n > 0 && !r.bad; n-- {
 		var c ContentDigest
-		if b := r.take(8); b != nil {
-			copy(c.Name[:], b)
-			copy(c.Value[:], b[4:])
-		}
+		copy(c.Name[:], r.word(texts))
+		copy(c.Value[:], r.take(4))
 		e.Content = append(e.Content, c)
 	}
 	if len(e.Content) == 0 {

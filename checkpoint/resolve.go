@@ -32,13 +32,11 @@ func (e *DecisionError) Error() string { return fmt.Sprintf("decision %d: %s", e
 // time. A refusal is a *[DecisionError].
 func (d *DB) Resolve(ds []Decision) error {
 	err := d.alone(func(l *ledger) error {
-		ids := make(map[string]bool, len(ds))
-		for i, decision := range ds {
-			if id := decision.LeadID; id != "" && ids[id] {
-				return &DecisionError{i, decision.Key, "its lead ID stands twice in the list"}
-			}
-			ids[decision.LeadID] = true
-			if err := l.decide(i, decision); err != nil {
+		if err := l.review(ds); err != nil {
+			return err
+		}
+		for _, decision := range ds {
+			if err := l.decide(decision); err != nil {
 				return err
 			}
 		}
@@ -50,21 +48,34 @@ func (d *DB) Resolve(ds []Decision) error {
 	return nil
 }
 
+// review refuses a list before anything is changed.
+func (l *ledger) review(ds []Decision) error {
+	keys, ids := make(map[string]bool, len(ds)), make(map[string]bool, len(ds))
+	for i, one := range ds {
+		owner, err := l.owner(one.LeadID)
+		if err != nil {
+			return err
+		}
+		switch {
+		case keys[one.Key]:
+			return &DecisionError{i, one.Key, "its key stands twice in the list"}
+		case one.LeadID != "" && ids[one.LeadID]:
+			return &DecisionError{i, one.Key, "its lead ID stands twice in the list"}
+		case owner != "":
+			return &DecisionError{i, one.Key, "its lead ID is known already, under this or another key"}
+		case l.intents.Get([]byte(one.Key)) == nil:
+			return &DecisionError{i, one.Key, "its key is not in doubt"}
+		}
+		keys[one.Key], ids[one.LeadID] = true, true
+	}
+	return nil
+}
+
 // decide carries out one decision.
-func (l *ledger) decide(i int, decision Decision) error {
+func (l *ledger) decide(decision Decision) error {
 	e, _, err := l.intent(decision.Key)
 	if err != nil {
 		return err
-	}
-	if e.State == Unknown {
-		return &DecisionError{i, decision.Key, "its key is not in doubt"}
-	}
-	owner, err := l.owner(decision.LeadID)
-	if err != nil {
-		return err
-	}
-	if owner != "" {
-		return &DecisionError{i, decision.Key, "its lead ID is known already, under this or another key"}
 	}
 	if err := l.keep(decision); err != nil {
 		return err
@@ -115,18 +126,14 @@ func (l *ledger) keep(decision Decision) error {
 	return l.audit.Put(key, seal(appendTime(append(b, exists), l.now), 0, key))
 }
 
-func eachDecision(b *bolt.Bucket, f func(decided) error) error {
-	return b.ForEach(func(k, v []byte) error {
-		r, err := unseal(k, v)
-		if err != nil || len(k) != 8 {
-			return errRecord
-		}
-		d := decided{Decision: Decision{Key: r.text(), LeadID: r.text(), Exists: r.byte() == 1}}
-		if d.at = r.time(); r.done() != nil {
-			return errRecord
-		}
-		return f(d)
-	})
+func decodeDecision(key, record []byte) (d decided, err error) {
+	f, err := unseal(key, record)
+	if err != nil {
+		return d, err
+	}
+	d.Decision = Decision{Key: f.text(), LeadID: f.text(), Exists: f.byte() == 1}
+	d.at = f.time()
+	return d, f.done()
 }
 
 // Decisions calls f with every decision that was ever made, in order, and the
@@ -134,9 +141,10 @@ func eachDecision(b *bolt.Bucket, f func(decided) error) error {
 func (d *DB) Decisions(f func(Decision, time.Time) error) error {
 	var all []decided
 	err := d.view("read decisions", func(tx *bolt.Tx) error {
-		return eachDecision(tx.Bucket(inAudit), func(one decided) error {
+		return tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
+			one, err := decodeDecision(k, v)
 			all = append(all, one)
-			return nil
+			return err
 		})
 	})
 	if err != nil {

@@ -2,22 +2,24 @@ package checkpoint
 
 import (
 	"fmt"
-	"hash/maphash"
 
 	bolt "go.etcd.io/bbolt"
 )
 
-// audit counts what is in the file, to compare it with what should be. The
-// indexes are compared as sums over all pairs, which needs no look-ups.
+// audit goes through all records and counts them, to compare them with the tally.
 type audit struct {
-	runs       *runs
-	seed       maphash.Seed
-	tally      tally
-	want, have uint64
+	words *words
+	young *young
+	tally tally
+
+	intents, leads, links *bolt.Cursor
+	leadsFound, leadsSeen int // index records that entries ask for, and all that there are
+	linksFound, linksSeen int
 }
 
 // verify checks every page and record, that the tally is right and that the
-// indexes hold what the entries ask for. image.walk must have passed before.
+// indexes hold what the entries ask for. Leads that the index lacks become young.
+// The pages must have passed image.walk.
 func (d *DB) verify() error {
 	return guard(func() error {
 		return d.bolt.View(func(tx *bolt.Tx) error {
@@ -43,66 +45,82 @@ func checkPages(tx *bolt.Tx) error {
 }
 
 func (d *DB) checkRecords(tx *bolt.Tx) error {
-	a := audit{runs: &d.runs, seed: maphash.MakeSeed()}
-	a.tally.seq = d.tally.Load().seq
-	intents := tx.Bucket(inIntents)
-	checks := []func() error{
-		func() error { return tx.Bucket(inEntries).ForEach(a.entry(intents)) },
-		func() error { return intents.ForEach(a.intent) },
-		func() error { return tx.Bucket(inLeads).ForEach(a.lead) },
-		func() error { return tx.Bucket(inLinks).ForEach(a.link) },
-		func() error {
-			return eachRun(tx.Bucket(inRuns), func(uint64, RunInfo) error { a.tally.runs++; return nil })
-		},
-		func() error {
-			return eachDecision(tx.Bucket(inAudit), func(decided) error { a.tally.decisions++; return nil })
-		},
+	a := audit{
+		words: d.words, young: d.young, intents: tx.Bucket(inIntents).Cursor(),
+		leads: tx.Bucket(inLeads).Cursor(), links: tx.Bucket(inLinks).Cursor(),
 	}
-	for _, check := range checks {
-		if err := check(); err != nil {
+	a.tally.seq, a.tally.words = d.tally.Load().seq, uint64(d.words.stored)
+	for _, check := range []struct {
+		bucket []byte
+		record func(k, v []byte) error
+	}{
+		{inEntries, a.entry()},
+		{inIntents, a.intent},
+		{inLeads, func(_, _ []byte) error { a.leadsSeen++; return nil }},
+		{inLinks, func(_, _ []byte) error { a.linksSeen++; return nil }},
+		{inRuns, a.run},
+		{inAudit, a.decision},
+	} {
+		if err := tx.Bucket(check.bucket).ForEach(check.record); err != nil {
 			return err
 		}
 	}
+	a.young.added = 0
 	switch {
 	case a.tally != *d.tally.Load():
 		return damage("it holds more or fewer records than it counted")
-	case a.want != a.have:
+	case a.leadsFound != a.leadsSeen || a.linksFound != a.linksSeen:
 		return damage("an index does not fit the records")
 	}
 	return nil
 }
 
-func (a *audit) entry(intents *bolt.Bucket) func(k, v []byte) error {
+// entry returns a function that checks entries and uses one for all.
+func (a *audit) entry() func(k, v []byte) error {
 	var e Entry
 	return func(k, v []byte) error {
-		if _, err := a.runs.decode(string(k), v, &e); err != nil {
+		if _, err := a.words.decode(string(k), v, &e); err != nil {
 			return err
 		}
 		if e.State == InDoubt || e.Seq > a.tally.seq {
 			return errRecord
 		}
-		if intents.Get(k) == nil {
+		if find(a.intents, e.Key) == nil {
 			a.tally.move(Unknown, e.State)
 		}
-		lead, link := indexKeys(&e)
-		if lead != nil {
-			a.want += a.pair('l', lead, k)
-		}
-		if link != nil {
-			a.want += a.pair('x', link, nil)
-		}
-		return nil
+		return a.index(&e)
 	}
+}
+
+// index looks for the index records of an entry.
+func (a *audit) index(e *Entry) error {
+	lead, link := indexKeys(e)
+	if lead != nil {
+		switch key := find(a.leads, string(lead)); {
+		case key == nil && a.young.size() < mostYoung:
+			a.young.add(lead, e.Key)
+		case string(key) != e.Key:
+			return damage("an index does not fit the records")
+		default:
+			a.leadsFound++
+		}
+	}
+	if link != nil && find(a.links, string(link)) != nil {
+		a.linksFound++
+	} else if link != nil {
+		return damage("an index lacks a record")
+	}
+	return nil
 }
 
 func (a *audit) intent(k, v []byte) error {
 	var e, old Entry
-	prior, err := a.runs.decode(string(k), v, &e)
+	prior, err := a.words.decode(string(k), v, &e)
 	if err != nil || e.State != InDoubt {
 		return errRecord
 	}
 	if len(prior) > 0 {
-		if _, err := a.runs.decode(string(k), prior, &old); err != nil {
+		if _, err := a.words.decode(string(k), prior, &old); err != nil {
 			return err
 		}
 	}
@@ -110,24 +128,14 @@ func (a *audit) intent(k, v []byte) error {
 	return nil
 }
 
-func (a *audit) lead(k, v []byte) error {
-	a.have += a.pair('l', k, v)
-	return nil
+func (a *audit) run(k, v []byte) error {
+	a.tally.runs++
+	_, err := decodeRun(k, v)
+	return err
 }
 
-func (a *audit) link(k, _ []byte) error {
-	a.have += a.pair('x', k, nil)
-	return nil
-}
-
-// pair is a hash of an index record, the same whether asked for or found.
-func (a *audit) pair(kind byte, k, v []byte) uint64 {
-	var h maphash.Hash
-	h.SetSeed(a.seed)
-	h.WriteByte(kind)
-	h.WriteByte(byte(len(k)))
-	h.WriteByte(byte(len(k) >> 8))
-	h.Write(k)
-	h.Write(v)
-	return h.Sum64()
+func (a *audit) decision(k, v []byte) error {
+	a.tally.decisions++
+	_, err := decodeDecision(k, v)
+	return err
 }

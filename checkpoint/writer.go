@@ -45,9 +45,20 @@ func (w *writer) run() {
 			w.drain()
 			gathering = false
 		case closed:
+			w.finish()
 			return
 		default:
 			<-w.d.wake
+		}
+	}
+}
+
+// finish writes what still waits to be written. If that fails, so does Close.
+func (w *writer) finish() {
+	for w.ledger.young.size() > 0 {
+		last := op{alone: func(l *ledger) error { return l.young.write(l.leads, lastStep) }}
+		if w.commit([]op{last}) != nil {
+			return
 		}
 	}
 }
@@ -95,7 +106,7 @@ func (w *writer) commit(group []op) error {
 			if err := w.apply(group); err != nil {
 				return err
 			}
-			return w.ledger.end()
+			return w.ledger.end(tx)
 		})
 	})
 	if refused := (*DecisionError)(nil); errors.As(err, &refused) {

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -169,44 +168,3 @@ func TestConcurrentUse(t *testing.T) {
 		t.Errorf("%d leads, %d in doubt", d.Leads(), d.InDoubt())
 	}
 }
-
-// N10, fault 32: at most 512 bytes a row with 12 content keys.
-func TestRowTakesAtMost512Bytes(t *testing.T) {
-	const rows = 40_000
-	for name, key := range map[string]func(int) string{
-		"64 bytes in order": func(i int) string { return fmt.Sprintf("key-%060d", i) },
-		"64 bytes without order": func(i int) string { return fmt.Sprintf("%016x%048d", (uint64(i)+1)*0x9E3779B97F4A7C15, i) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := newPath(t)
-			d := opened(t, path, Options{})
-			for i := range rows {
-				k := key(i)
-				d.Claim(intentOf(k, i), func(error) {})
-				e := createdEntry(k, unpackUUID(append(d.digest16(k), 0)[:16]), i)
-				d.Settle(e, func(_ Entry, err error) {
-					if err != nil {
-						t.Error(err)
-					}
-				})
-				if i%64 == 63 {
-					claim(d, Intent{Key: k}) // waits for the commit
-				}
-			}
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
-			info, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if size := info.Size() / rows; size > 512 {
-				t.Errorf("%d bytes a row", size)
-			} else {
-				t.Logf("%d bytes a row", size)
-			}
-		})
-	}
-}
-
-func (d *DB) digest16(s string) []byte { x := d.Sum([]byte(s)); return x[:] }

@@ -43,6 +43,7 @@ type engine struct {
 	db      *checkpoint.DB // the same, for what is no business of a row's; or nil
 	sender  Sender         // nil: nothing is ever sent
 	client  *leadapi.Client
+	opened  *Start // what was known before the first row
 	meter   *meter
 	planner Planner
 	rows    *reader

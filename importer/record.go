@@ -100,7 +100,10 @@ func (w *recorder) write(l line) error {
 		File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
 		Key: it.rec.Key, Outcome: r.outcome.String(),
 		LeadID: e.LeadID, OrganizationID: e.Organization, Location: e.Location, Status: e.Status,
-		HTTPStatus: e.Code, Attempts: r.attempts, Error: r.text,
+		Attempts: r.attempts, Error: r.text,
+	}
+	if r.sent || r.outcome.Attention() {
+		res.HTTPStatus = e.Code
 	}
 	if err := w.files.Result(res); err != nil {
 		return fmt.Errorf("write results: %w", err)

@@ -35,6 +35,9 @@ func requestOf(trunk, file string, it *item, step Step, known *checkpoint.Entry)
 		r.Body = (&leadapi.UpdateRequest{ExternalID: &it.rec.ExternalID}).AppendJSON(nil)
 		return r
 	}
+	if trunk == "" {
+		trunk = "{trunkID}" // validate knows no target
+	}
 	r.Method, r.Path = "POST", "/v1/"+trunk
 	r.Body = createRequest(&it.rec).AppendJSON(nil)
 	return r

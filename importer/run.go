@@ -3,6 +3,9 @@ package importer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -85,6 +88,11 @@ func newCourier(o *Options, maxWait time.Duration, m *meter) *courier {
 func openLedger(o *Options) (*checkpoint.DB, error) {
 	opening := o.Opening
 	opening.ReadOnly = o.DryRun
+	if !o.DryRun && !opening.Require {
+		if err := os.MkdirAll(filepath.Dir(o.Checkpoint), 0o700); err != nil {
+			return nil, fmt.Errorf("make the checkpoint's folder: %w", err)
+		}
+	}
 	db, err := checkpoint.Open(o.Checkpoint, o.Target, opening)
 	if o.DryRun && !opening.Require && errors.Is(err, checkpoint.ErrMissing) {
 		return nil, nil
@@ -124,13 +132,14 @@ func (e *engine) perform(ctx context.Context) (*report.Summary, error) {
 
 // begin announces the run; the caller may still refuse it.
 func (e *engine) begin() error {
-	if e.Begin == nil {
-		return nil
-	}
 	s := &Start{Target: e.Target, KeyFrom: e.Mapping.KeyFrom(), Unused: e.rows.unused()}
 	if e.db != nil {
 		s.Checkpoint, s.New, s.Leads, s.InDoubt = e.db.Path(), e.db.New(), e.db.Leads(), e.db.InDoubt()
 		s.Warnings = e.db.Warnings()
+	}
+	e.opened = s
+	if e.Begin == nil {
+		return nil
 	}
 	return e.Begin(s)
 }

@@ -38,14 +38,14 @@ func interrupted() *Stop {
 func ledgerFailed(err error) *Stop {
 	return &Stop{
 		Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err,
-		Hint: "make room or repair the disk, then run the same command again",
+		Hint: "make room or repair the disk",
 	}
 }
 
 func filesFailed(err error) *Stop {
 	return &Stop{
 		Reason: fmt.Sprintf("the run's files could not be written: %v", err), Code: CodeStopped, Err: err,
-		Hint: "the checkpoint has every outcome: make room and run the same command again for complete results",
+		Hint: "make room or name another place: the checkpoint has every outcome, so the results of the next run are complete",
 	}
 }
 
@@ -56,7 +56,7 @@ func outputClosed(err error) *Stop {
 func inputLost(err error) *Stop {
 	return &Stop{
 		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Err: err,
-		Hint: "mend the file and run the same command again: what is done stays done",
+		Hint: "mend the file: what is done stays done",
 	}
 }
 

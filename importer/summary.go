@@ -2,6 +2,7 @@ package importer
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -19,6 +20,13 @@ func (e *engine) summary(started time.Time) *report.Summary {
 		Mapping: report.File{Path: e.MappingFile.Path, SHA256: e.MappingFile.SHA256},
 	}
 	s.Outcome, s.StopReason, s.ExitCode = e.verdict()
+	if e.stopped != nil {
+		s.Hint = e.stopped.Hint
+	}
+	if o := e.opened; o != nil && o.Checkpoint != "" {
+		s.Checkpoint = report.Checkpoint{Path: o.Checkpoint, New: o.New, Leads: o.Leads}
+	}
+	s.Target = report.Target{BaseURL: e.Target.BaseURL, LeadsURL: e.Target.LeadsURL, TrunkID: e.Target.TrunkID}
 	for i, f := range e.Inputs {
 		in := f.Info()
 		s.Inputs = append(s.Inputs, report.Input{
@@ -29,6 +37,7 @@ func (e *engine) summary(started time.Time) *report.Summary {
 	if took > 0 {
 		s.ThroughputRowsPerS = float64(e.tally.total) / took.Seconds()
 	}
+	s.Notes = e.notes()
 	e.requests(s)
 	e.places(s)
 	e.errors(s)
@@ -81,6 +90,34 @@ func (e *engine) requests(s *report.Summary) {
 	}
 	s.LatencyMs = report.Latency{P50: m.percentile(0.5), P90: m.percentile(0.9), P99: m.percentile(0.99), Max: millis(m.longest)}
 	s.PeakInFlight = m.peak
+}
+
+// mostRepeats is how many repeated rows are named.
+const mostRepeats = 3
+
+// notes say what a rehearsal found beside the rows' own faults.
+func (e *engine) notes() []string {
+	var notes []string
+	for action, verb := range [...]string{Create: "created", Link: "linked"} {
+		if n := e.tally.planned[action]; n > 0 && e.ledger != nil {
+			notes = append(notes, fmt.Sprintf("Leads to be %s: %d.", verb, n))
+		}
+	}
+	if e.repeats == nil {
+		return notes
+	}
+	rows, first := e.repeats.found(mostRepeats)
+	if rows == 0 {
+		return notes
+	}
+	text := fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. For example", rows)
+	for i, r := range first {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf(" %s:%d (first at %s:%d)", e.rows.names[r.Input], r.Line, e.rows.names[r.FirstInput], r.FirstLine)
+	}
+	return append(notes, text+".")
 }
 
 func (e *engine) places(s *report.Summary) {

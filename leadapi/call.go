@@ -38,7 +38,8 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 		status = resp.StatusCode
 		body, whole = drain(resp)
 	}
-	if trip.sent() {
+	// An answered call was sent; by now its connection may be another call's.
+	if err == nil || trip.sent() {
 		c.observe(Call{Kind: r.op, Status: status, Duration: c.now().Sub(began)})
 	}
 	switch {

@@ -12,10 +12,11 @@ type conn struct {
 	net.Conn         // the socket, or TLS upon it
 	socket   *socket // what leaves the machine
 
-	mu    sync.Mutex
-	asked bool // a write of the request has begun
-	sent  bool // a byte of it has left
-	heard bool // something was read after it had begun
+	mu      sync.Mutex
+	asked   bool // a write of the request has begun
+	writing int  // writes under way: whether a byte of them has left is not known yet
+	sent    bool // a byte of it has left
+	heard   bool // something was read after it had begun
 }
 
 // socket counts the bytes that left. net/http and TLS only know of writes that succeeded.
@@ -39,14 +40,14 @@ func (c *conn) begin() {
 func (c *conn) Write(b []byte) (int, error) {
 	before := c.socket.out.Load()
 	c.mu.Lock()
-	c.asked = true // before the write: the answer may be there before it returns
+	c.asked = true // before the write: the answer, or the end, may be there before it returns
+	c.writing++
 	c.mu.Unlock()
 	n, err := c.Conn.Write(b)
-	if c.socket.out.Load() > before {
-		c.mu.Lock()
-		c.sent = true
-		c.mu.Unlock()
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writing--
+	c.sent = c.sent || c.socket.out.Load() > before
 	return n, err
 }
 
@@ -88,7 +89,7 @@ func (t *trip) hooks() *httptrace.ClientTrace {
 	}
 }
 
-// sent tells whether a byte of the request left.
+// sent tells whether a byte of the request left, or may be leaving now.
 func (t *trip) sent() bool {
 	c := t.conn.Load()
 	if c == nil {
@@ -96,5 +97,5 @@ func (t *trip) sent() bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sent
+	return c.sent || c.writing > 0
 }

@@ -34,7 +34,7 @@ type ownColumn struct {
 // file. The error is Errors: all columns that the input lacks, unless it is Open.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := &search{mapping: m.name, file: file, columns: c, index: make(map[string]int, len(c.Names)), used: map[string]bool{}}
-	for i, name := range slices.Backward(c.Names) {
+	for i, name := range c.Names {
 		s.index[name] = i
 	}
 	b := &Binding{plan: m.plan.with(s.bind), null: m.Source.Null}

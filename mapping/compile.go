@@ -42,7 +42,7 @@ func (p *parser) into(place **value, traits ...trait) func(string, *yaml.Node) {
 }
 
 func (p *parser) valueObject(v *value, n *yaml.Node) {
-	from := false
+	from, before := false, len(p.errs)
 	p.object(v.path, "value", n,
 		member{"from", func(path string, n *yaml.Node) {
 			from = true
@@ -60,7 +60,7 @@ func (p *parser) valueObject(v *value, n *yaml.Node) {
 		member{"format", func(path string, n *yaml.Node) { v.format = p.oneOf(path, "format", n, "email") }},
 	)
 	switch {
-	case !from && !p.full():
+	case !from && len(p.errs) == before: // else it was misspelt, or is a word of later
 		p.fail(n, `add from: "{column}"`, "%s lacks from", v.path)
 	case v.other != nil && v.table == nil:
 		p.fail(n, "", "%s has else without map", v.path)

@@ -26,7 +26,7 @@ func (p *parser) known(n *yaml.Node, place, word, what string, words []string) b
 	switch {
 	case slices.Contains(words, word):
 		return true
-	case slices.ContainsFunc(later[place], func(w string) bool { return word == w || open(w) && strings.HasPrefix(word, w) }):
+	case slices.ContainsFunc(later[place], func(w string) bool { return word == w || goesOn(w) && strings.HasPrefix(word, w) }):
 		p.fail(n, "", "%s is not supported yet", what)
 	default:
 		hint := didYouMean(word, words)
@@ -38,4 +38,4 @@ func (p *parser) known(n *yaml.Node, place, word, what string, words []string) b
 	return false
 }
 
-func open(word string) bool { return strings.HasSuffix(word, ":") || strings.HasSuffix(word, "/") }
+func goesOn(word string) bool { return strings.HasSuffix(word, ":") || strings.HasSuffix(word, "/") }

@@ -138,7 +138,7 @@ func TestForCreateTellsWhatALeadNeeds(t *testing.T) {
 }
 
 func TestSourceIsReadAsWritten(t *testing.T) {
-	m := parse(t, "version: 1\nsource:\n  format: tsv\n  delimiter: tab\n  encoding: UTF-8\n  header: false\n  columns: [' a', 007, no]\n  'null': ['', ' n/a ', NULL]\n")
+	m := parse(t, "version: 1\nsource:\n  format: tsv\n  delimiter: tab\n  encoding: UTF-8\n  header: false\n  columns: [' a', 007, no]\n  null: ['', ' n/a ', NULL]\n")
 	want := Source{Format: "tsv", Delimiter: '\t', Encoding: "utf-8", NoHeader: true, Columns: []string{"a", "007", "no"}, Null: []string{"", "n/a", "NULL"}}
 	if diff := cmp.Diff(want, m.Source); diff != "" {
 		t.Errorf("source (-want +got):\n%s", diff)
@@ -147,7 +147,7 @@ func TestSourceIsReadAsWritten(t *testing.T) {
 
 func TestKeyFrom(t *testing.T) {
 	for file, want := range map[string]string{
-		"version: 1\n":                                       "row",
+		"version: 1\n": "row",
 		"version: 1\nlead: {external_id: '{id}'}\n":           "external_id",
 		"version: 1\nkey: a\nlead: {external_id: '{@key}'}\n": "key",
 	} {

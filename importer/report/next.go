@@ -44,8 +44,8 @@ func (s *Summary) steps() []step {
 	add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, "import what you corrected"), s.again(s.Command)...)
 	again := n.Failed + n.Partial + n.Pending
 	add(!stopped && again > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", plural(again, "row")))
-	add(n.Changed > 0, "Run again with --changed update to send what changed since, or with --changed ignore to leave it.")
-	add(n.Unmatched > 0, "Import the rows that have no lead yet, or run again with --missing create.")
+	add(n.Changed > 0, "Look at the rows that changed since: their leads stand as they were sent. --changed ignore counts such rows as unchanged.")
+	add(n.Unmatched > 0, "Import the rows that have no lead yet.")
 	add(n.Conflict > 0, "Look at the leads in conflict in the service's console and decide whose data stand.")
 	return steps
 }

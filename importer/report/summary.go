@@ -37,6 +37,7 @@ type Summary struct {
 	ThroughputRowsPerS float64        `json:"throughput_rows_per_s"`
 	PeakInFlight       int            `json:"peak_in_flight"`
 
+	Notes        []string `json:"-"` // remarks for people
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
 	ResultsPath  string   `json:"-"` // these three are set by Run.Finish
 	RejectsPaths []string `json:"-"`

@@ -27,6 +27,7 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 	s.headline(p)
 	s.rows(p)
 	s.reasons(p)
+	s.notes(p)
 	s.places(p)
 	s.files(p)
 	s.next(p)
@@ -80,7 +81,10 @@ func (s *Summary) progress() string {
 
 // traffic says what left for the service.
 func (s *Summary) traffic() string {
-	took := time.Duration(s.DurationS * float64(time.Second)).Round(100 * time.Millisecond)
+	took := time.Duration(s.DurationS * float64(time.Second)).Round(time.Millisecond)
+	if took >= 10*time.Second {
+		took = took.Round(100 * time.Millisecond)
+	}
 	switch {
 	case s.DryRun && s.Command == "validate":
 		return fmt.Sprintf("Nothing was sent: this was a check. It took %s.", took)
@@ -136,6 +140,16 @@ func (r *Reason) shown() string {
 		return Escape(r.Error)
 	}
 	return Escape(Mask(r.Error))
+}
+
+// notes are remarks that concern no single outcome.
+func (s *Summary) notes(p *page) {
+	for i, text := range s.Notes {
+		if i == 0 {
+			p.heading("Notes")
+		}
+		p.wrap("  ", "  ", text)
+	}
 }
 
 func (s *Summary) places(p *page) {

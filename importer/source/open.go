@@ -61,7 +61,7 @@ func (f *File) find(o Options) *OpenError {
 func unreadable(err error) *OpenError {
 	e := &OpenError{Text: "cannot be opened: " + reason(err), Err: err}
 	if errors.Is(err, fs.ErrNotExist) {
-		e.Text = "there is no such file"
+		e.Text, e.Hint = "there is no such file", "check the name, and the folder that the command is run in"
 	}
 	return e
 }

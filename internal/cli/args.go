@@ -18,18 +18,15 @@ func reorder(app *cli.App, args []string) ([]string, error) {
 	flags, commands := app.Flags, app.Commands
 	rest := args[1:]
 	for {
-		var names []string
-		var err error
-		if rest, names, err = splitUntilCommand(rest, flags, commands); err != nil {
-			return nil, err
-		}
-		out = append(out, names...)
+		var before []string
+		rest, before = splitUntilCommand(rest, flags, commands)
+		out = append(out, before...)
 		if len(rest) == 0 {
 			return out, nil
 		}
 		command := find(commands, rest[0])
 		if command == nil {
-			break
+			return nil, unknownCommand(commands, rest[0])
 		}
 		out, rest = append(out, rest[0]), rest[1:]
 		flags, commands = slices.Concat(command.Flags, app.Flags), command.Subcommands
@@ -41,7 +38,7 @@ func reorder(app *cli.App, args []string) ([]string, error) {
 }
 
 // splitUntilCommand takes the flags that stand before a command's name.
-func splitUntilCommand(args []string, flags []cli.Flag, commands []*cli.Command) (rest, taken []string, err error) {
+func splitUntilCommand(args []string, flags []cli.Flag, commands []*cli.Command) (rest, taken []string) {
 	for len(args) > 0 && isFlag(args[0]) && len(commands) > 0 {
 		n := 1
 		if takesValue(args[0], flags) && len(args) > 1 {
@@ -49,7 +46,7 @@ func splitUntilCommand(args []string, flags []cli.Flag, commands []*cli.Command)
 		}
 		taken, args = append(taken, args[:n]...), args[n:]
 	}
-	return args, taken, nil
+	return args, taken
 }
 
 // arrange puts global flags where the parser expects them, then the command's

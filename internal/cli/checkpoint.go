@@ -29,13 +29,7 @@ is locked, damaged or of another target.`,
 		Subcommands: []*cli.Command{
 			p.statusCommand(shared), p.exportCommand(shared), p.resolveCommand(shared),
 		},
-		Action: func(c *cli.Context) error {
-			if name := c.Args().First(); name != "" {
-				return unknownCommand(c.Command.Subcommands, name)
-			}
-			return cli.ShowSubcommandHelp(c)
-		},
-		OnUsageError: usageError,
+		Action: func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) },
 	}
 }
 
@@ -59,7 +53,7 @@ func openCheckpoint(c *cli.Context, readOnly bool) (*checkpoint.DB, error) {
 
 func (p *program) statusCommand(shared []cli.Flag) *cli.Command {
 	return &cli.Command{
-		Name: "status", Usage: "what the checkpoint knows, and its last runs", Flags: shared, OnUsageError: usageError,
+		Name: "status", Usage: "what the checkpoint knows, and its last runs", Flags: shared,
 		Description: "Example:\n\n   leadferry checkpoint status --sandbox\n\nExit codes: 0 done; 2 no checkpoint; 4 locked or damaged.",
 		Action: func(c *cli.Context) (err error) {
 			db, err := openCheckpoint(c, true)

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -27,7 +28,26 @@ type Streams struct{ In, Out, Err *os.File }
 type program struct {
 	Streams
 	interrupt <-chan struct{}
-	code      int // what the command that ran asks for
+	code      int    // what the command that ran asks for
+	log       logOut // where log lines go
+}
+
+// logOut is standard error, or a progress bar that keeps log lines above itself.
+type logOut struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (l *logOut) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(b)
+}
+
+func (l *logOut) redirect(to io.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to = to
 }
 
 // Run runs one command line and returns its exit code. interrupt is closed by the
@@ -35,6 +55,7 @@ type program struct {
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
 	p := &program{Streams: s, interrupt: interrupt}
+	p.log.redirect(s.Err)
 	app := p.app()
 	ordered, err := reorder(app, args)
 	if err == nil {
@@ -47,6 +68,10 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 }
 
 func (p *program) app() *cli.App {
+	commands := []*cli.Command{
+		p.importCommand(), p.validateCommand(), p.sandboxCommand(), p.checkpointCommand(),
+	}
+	ownErrors(commands)
 	return &cli.App{
 		Name:    "leadferry",
 		Usage:   "carry leads from spreadsheets into a lead-management service, once each",
@@ -66,22 +91,13 @@ or damaged; 5 rows in doubt, a person has to look; 130 interrupted, resumable.`,
 			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
 			&cli.StringFlag{Name: "log-format", Value: "text", Usage: "`FORMAT`: text or json"},
 		},
-		Commands: []*cli.Command{
-			p.importCommand(), p.validateCommand(), p.sandboxCommand(), p.checkpointCommand(),
-		},
-		Action:                    func(c *cli.Context) error { return p.noCommand(c) },
+		Commands:                  commands,
+		Action:                    func(c *cli.Context) error { return cli.ShowAppHelp(c) },
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table in errors.go decides
 		OnUsageError:              usageError,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
 	}
-}
-
-func (p *program) noCommand(c *cli.Context) error {
-	if name := c.Args().First(); name != "" {
-		return unknownCommand(c.App.Commands, name)
-	}
-	return cli.ShowAppHelp(c)
 }
 
 // terminal reports whether f is one that a person looks at.
@@ -104,9 +120,9 @@ func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
 	o := &slog.HandlerOptions{Level: level}
 	switch c.String("log-format") {
 	case "text":
-		return slog.New(slog.NewTextHandler(p.Err, o)), nil
+		return slog.New(slog.NewTextHandler(&p.log, o)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(p.Err, o)), nil
+		return slog.New(slog.NewJSONHandler(&p.log, o)), nil
 	}
 	return nil, usage("--log-format: no such format", "use text or json")
 }

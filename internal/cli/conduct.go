@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -37,8 +36,12 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		}
 		if !c.Bool("quiet") && !c.Bool("no-progress") {
 			progress = report.NewProgress(report.ProgressOptions{
-				Out: p.Err, Terminal: watched, Width: width(p.Err), Log: o.Log, Total: rows, Every: 10 * time.Second,
+				Out: p.Err, Terminal: watched, Width: width(p.Err), Log: o.Log, Total: rows,
+				DryRun: o.DryRun || c.Command.Name == "validate",
 			})
+			if watched {
+				p.log.redirect(progress)
+			}
 		}
 		return nil
 	}
@@ -52,6 +55,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	s, err := run(c.Context, o)
 	if progress != nil {
 		progress.Stop()
+		p.log.redirect(p.Err)
 	}
 	if err != nil {
 		return err
@@ -153,6 +157,9 @@ func (p *program) conclude(c *cli.Context, s *report.Summary, o importer.Options
 	p.code = s.ExitCode
 	out := p.Out
 	if o.Files.Summary == "-" {
+		if err := s.WriteJSON(p.Out); err != nil {
+			return p.closedOutput(s)
+		}
 		out = p.Err
 	}
 	if c.Bool("quiet") && s.ExitCode == importer.CodeComplete {

@@ -45,17 +45,29 @@ func (p *program) fail(err error) int {
 	case errors.As(err, &ledger):
 		code, text, hint = codeCheckpoint, ledger.Path+": "+ledger.Text, ledger.Hint
 	case errors.As(err, &config):
-		text, hint = config.Field+": "+config.Text, config.Hint
+		text, hint = config.Text, config.Hint
 	case errors.As(err, &fields): // carries its own hints
 	case errors.As(err, &opening): // likewise
 	}
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(p.Err, "leadferry: %s\n", report.Escape(strings.TrimSuffix(line, "\n")))
+		line = report.Escape(strings.TrimSuffix(line, "\n"))
+		if !strings.HasPrefix(line, "hint: ") {
+			line = "leadferry: " + line
+		}
+		fmt.Fprintln(p.Err, line)
 	}
 	if hint != "" {
 		fmt.Fprintf(p.Err, "hint: %s\n", report.Escape(hint))
 	}
 	return code
+}
+
+// ownErrors makes every command report flag errors by usageError.
+func ownErrors(commands []*cli.Command) {
+	for _, c := range commands {
+		c.OnUsageError = usageError
+		ownErrors(c.Subcommands)
+	}
 }
 
 // usageError turns the flag parser's errors into ours.

@@ -32,7 +32,7 @@ type exported struct {
 
 func (p *program) exportCommand(shared []cli.Flag) *cli.Command {
 	return &cli.Command{
-		Name: "export", Usage: "list what the checkpoint knows, as CSV or JSONL on standard output", OnUsageError: usageError,
+		Name: "export", Usage: "list what the checkpoint knows, as CSV or JSONL on standard output",
 		Description: "Example:\n\n   leadferry checkpoint export --state in_doubt --sandbox > doubt.csv\n\nExit codes: 0 done; 2 no checkpoint; 3 standard output closed; 4 locked or damaged.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv or jsonl"},

@@ -92,11 +92,6 @@ func (p *program) connection(c *cli.Context, o *importer.Options) (*service, err
 	if err != nil {
 		return nil, err
 	}
-	if !o.DryRun {
-		if err := makeStateDir(path); err != nil {
-			return nil, errors.Join(err, s.close())
-		}
-	}
 	o.Checkpoint, o.Target, o.Client = path, s.target, s.client
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	o.Client.UserAgent = "leadferry/" + Version

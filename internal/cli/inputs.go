@@ -62,6 +62,10 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		in.close()
 		return nil, errors.Join(errs...)
 	}
+	if err := keepInputs(o); err != nil {
+		in.close()
+		return nil, err
+	}
 	return in, nil
 }
 

@@ -24,7 +24,7 @@ type decided struct {
 
 func (p *program) resolveCommand(shared []cli.Flag) *cli.Command {
 	return &cli.Command{
-		Name: "resolve", Usage: "settle rows in doubt by what a person found in the console", ArgsUsage: "FILE.csv", OnUsageError: usageError,
+		Name: "resolve", Usage: "settle rows in doubt by what a person found in the console", ArgsUsage: "FILE.csv",
 		Description: `FILE.csv has the columns key and lead_id. A lead ID settles the row; the word
 exists says that the lead was made but its ID is not known, so that it is never
 sent again; an empty lead_id says that it was not made and may be sent.

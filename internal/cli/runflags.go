@@ -44,7 +44,7 @@ func outputFlags() []cli.Flag {
 func checkpointFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "checkpoint", EnvVars: []string{"LEADFERRY_CHECKPOINT"}, Usage: "the checkpoint `FILE` (default: one per target in the user's state directory)", Category: running},
-		&cli.DurationFlag{Name: "wait", Usage: "wait so long for the checkpoint's lock", Category: running},
+		&cli.DurationFlag{Name: "wait", Usage: "wait so long for the checkpoint's lock: `DURATION`", Category: running},
 	}
 }
 
@@ -54,9 +54,9 @@ func sendFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "require-checkpoint", Usage: "exit 4 instead of starting a new checkpoint", Category: running},
 		&cli.IntFlag{Name: "concurrency", Aliases: []string{"c"}, Value: 8, Usage: "requests in flight at most: `N`", Category: running},
 		&cli.Float64Flag{Name: "rate", Usage: "requests per second at most, over all workers: `N` (0: no limit)", Category: running},
-		&cli.DurationFlag{Name: "timeout", Value: 30 * time.Second, Usage: "for one request", Category: running},
+		&cli.DurationFlag{Name: "timeout", Value: 30 * time.Second, Usage: "for one request: `DURATION`", Category: running},
 		&cli.IntFlag{Name: "retries", Value: 5, Usage: "further tries of a request that was answered and is safe to try again: `N`", Category: running},
-		&cli.DurationFlag{Name: "max-wait", Value: 15 * time.Minute, Usage: "how long the run pauses while the service cannot be reached", Category: running},
+		&cli.DurationFlag{Name: "max-wait", Value: 15 * time.Minute, Usage: "how long the run pauses while the service cannot be reached: `DURATION`", Category: running},
 		&cli.BoolFlag{Name: "dry-run", Usage: "plan against the checkpoint and print what would be sent; send and write nothing", Category: running},
 		&cli.IntFlag{Name: "show", Value: 10, Usage: "with --dry-run: print the first `N` requests", Category: running},
 		&cli.BoolFlag{Name: "no-repeats", Usage: "with --dry-run: do not look for repeated keys", Category: running},
@@ -65,7 +65,7 @@ func sendFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-in-doubt", Value: -1, DefaultText: "the larger of 20 and 4 × concurrency", Usage: "stop when more than `N` rows fell in doubt in this run (0: never)", Category: running},
 		&cli.StringFlag{Name: "max-rejects", Value: "100", Usage: "stop when more than `N|P%` rows are invalid, rejected or failed (0: never)", Category: running},
 		&cli.IntFlag{Name: "max-creates", Usage: "stop before more than `N` leads are made (0: no limit)", Category: running},
-		&cli.DurationFlag{Name: "max-duration", Usage: "stop taking rows after this time, finish what is in flight", Category: running},
+		&cli.DurationFlag{Name: "max-duration", Usage: "stop taking rows after this `DURATION`, finish what is in flight", Category: running},
 		&cli.BoolFlag{Name: "retry-rejected", Usage: "send rows again that the service refused before", Category: running},
 		&cli.StringFlag{Name: "changed", Value: "report", Usage: "rows whose lead exists and that now carry other data: `report|ignore`", Category: running},
 		&cli.BoolFlag{Name: "yes", Usage: "do not ask before leads are made", Category: running},
@@ -165,6 +165,26 @@ func outputs(c *cli.Context, runID string, now time.Time, rehearsal bool) import
 		o.Dir = filepath.Join("leadferry-runs", now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
 	}
 	return o
+}
+
+// keepInputs refuses an output that would replace an input or the mapping.
+func keepInputs(o *importer.Options) error {
+	kept := []string{o.MappingFile.Path}
+	for _, f := range o.Inputs {
+		kept = append(kept, f.Info().Path)
+	}
+	for _, out := range []string{o.Files.Results, o.Files.Rejects, o.Files.Summary} {
+		info, err := os.Stat(out)
+		if err != nil {
+			continue
+		}
+		for _, name := range kept {
+			if other, err := os.Stat(name); err == nil && os.SameFile(info, other) {
+				return usage(out+" is read by this run and cannot be written by it", "name another file")
+			}
+		}
+	}
+	return nil
 }
 
 // newRunID is eight random hexadecimal digits.

@@ -30,10 +30,10 @@ drop-stored, slow, cut-body, no-id (applied); seed=N repeats the same chances.
 Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8080", EnvVars: []string{"LEADFERRY_ADDR"}, Usage: "loopback `ADDRESS` to listen on; port 0 takes a free one"},
-			&cli.DurationFlag{Name: "latency", Usage: "added to every answer"},
+			&cli.DurationFlag{Name: "latency", Usage: "added to every answer: `DURATION`"},
 			&cli.StringFlag{Name: "faults", Usage: "what goes wrong how often: `SPEC`"},
 			&cli.StringFlag{Name: "data", EnvVars: []string{"LEADFERRY_DATA"}, Usage: "`FILE` that keeps the leads; without one they are gone at the end"},
-			&cli.DurationFlag{Name: "access-life", Usage: "lifetime of access tokens (default: 3h)"},
+			&cli.DurationFlag{Name: "access-life", Usage: "lifetime of access tokens: `DURATION` (default: 3h)"},
 		},
 		Action: p.sandbox,
 	}

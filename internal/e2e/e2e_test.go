@@ -15,6 +15,9 @@ import (
 // kills is how often TestKill kills; the long suite is `go test ./internal/e2e -kills 1000`.
 var kills = flag.Int("kills", 50, "how many times TestKill kills an import at a random moment")
 
+// update writes what the program prints now into the scripts: read the difference.
+var update = flag.Bool("update", false, "rewrite the expected outputs of the scripts")
+
 // binary is the program under test, built once.
 func binary() string { return filepath.Join(os.Getenv("LEADFERRY_TEST_BIN"), "leadferry") }
 

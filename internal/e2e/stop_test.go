@@ -47,7 +47,7 @@ func TestCleanStop(t *testing.T) {
 // TestSecondSignal stops at once: requests without an answer are in doubt, and
 // only those. Faults 5.
 func TestSecondSignal(t *testing.T) {
-	w := newWorld(t, sandbox.Options{Latency: 10 * time.Second})
+	w := newWorld(t, sandbox.Options{Faults: "create.slow:100%:10s"})
 	w.leads(100)
 	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "4", "--summary", "s.json")
 	if err := c.Start(); err != nil {

@@ -112,8 +112,11 @@ func TestTokensLiveAndAreRenewed(t *testing.T) {
 	refuses(t, s, tokens(s, "grant_type", "refresh_token", "refresh_token", first["refresh_token"].(string)), 400)
 	at.move(refreshLife)
 	refuses(t, s, tokens(s, "grant_type", "refresh_token", "refresh_token", second["refresh_token"].(string)), 400)
-	if n := len(s.authority.refresh); n != 0 {
-		t.Errorf("%d dead refresh tokens remembered", n)
+	tokens(s, "grant_type", "client_credentials")
+	at.move(refreshLife)
+	tokens(s, "grant_type", "client_credentials")
+	if n := len(s.authority.refresh); n != 1 {
+		t.Errorf("%d refresh tokens remembered, one is alive", n)
 	}
 }
 

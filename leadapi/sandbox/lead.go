@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -48,13 +47,6 @@ func (l *Lead) requested(r *http.Request) {
 	l.ContentType, l.Host, l.Path = r.Header.Get("Content-Type"), r.Host, r.URL.Path
 	l.Locale, l.UserAgent = r.Header.Get("Accept-Language"), r.UserAgent()
 	l.IP, _, _ = net.SplitHostPort(r.RemoteAddr)
-}
-
-func (l *Lead) merge(content map[string]any) {
-	if l.Content == nil {
-		l.Content = map[string]any{}
-	}
-	maps.Copy(l.Content, content)
 }
 
 // leadBody is the lead as an update answers it, in the order of the specification's table.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 )
@@ -154,7 +155,7 @@ func (s *Server) update(c call) (answer, error) {
 		if f["ExternalID"] != nil {
 			l.ExternalID = f.text("ExternalID")
 		}
-		l.merge(content)
+		maps.Copy(l.Content, content)
 		l.touch(s.now())
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -50,18 +51,12 @@ func search(places []place, t LocatorType, text string) place {
 
 // byTerritory picks the location of the territory that holds a postal code, or else the nearest one.
 func byTerritory(places []place, code string) place {
-	best, length := -1, 0
-	for i, p := range places {
-		for _, t := range p.Territories {
-			if len(t) > length && strings.HasPrefix(code, t) {
-				best, length = i, len(t)
-			}
+	for _, p := range places {
+		if slices.ContainsFunc(p.Territories, func(t string) bool { return strings.HasPrefix(code, t) }) {
+			return p
 		}
 	}
-	if best < 0 {
-		return nearest(places, code)
-	}
-	return places[best]
+	return nearest(places, code)
 }
 
 // nearest takes the distance between postal codes for that between places.

@@ -23,7 +23,8 @@ func TestSearchesFindThePlace(t *testing.T) {
 		{RadiusOnly, "Newark", "Newark"},
 		{RadiusOnly, "12345 Long Road, Boston 98101", "Seattle"},
 		{RadiusOnly, "Denver 02134-1000", "Boston"},
-		{RadiusOnly, "29401", "Charlotte"},
+		{RadiusOnly, "29401", "Atlanta"},
+		{RegionsTerritoriesRadius, "29401", "Charlotte"},
 		{RadiusOnly, "07860", "Newark"},
 		{RegionsTerritoriesRadius, "Denver 02134", "Boston"},
 		{RegionsTerritoriesRadius, "12999", "New York"},
@@ -52,8 +53,8 @@ func TestEverySearchFindsTheSamePlaceAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		kind := rapid.SampledFrom([]LocatorType{RadiusOnly, RegionsTerritoriesRadius}).Draw(t, "type")
-		first, again := search(newPlaces(), kind, text), search(newPlaces(), kind, strings.ToUpper(text))
-		if first.Name == "" || strings.ToLower(strings.ToUpper(text)) == strings.ToLower(text) && first.Name != again.Name {
+		first, again := search(newPlaces(), kind, text), search(newPlaces(), kind, " -"+text+".")
+		if first.Name == "" || first.Name != again.Name {
 			t.Errorf("%q, then %q", first.Name, again.Name)
 		}
 	})
@@ -68,7 +69,7 @@ func TestTheDirectoryIsWhole(t *testing.T) {
 		}
 		seen[o.ID] = true
 	}
-	served := map[string]bool{}
+	var served []string
 	for _, l := range d.Locations {
 		if !seen[l.OrganizationID] || l.Name == "" || !strings.HasSuffix(l.Address, l.PostalCode) {
 			t.Errorf("location %+v", l)
@@ -77,10 +78,10 @@ func TestTheDirectoryIsWhole(t *testing.T) {
 			t.Errorf("%s is served by %s", l.Name, got.Name)
 		}
 		for _, code := range l.Territories {
-			if served[code] {
+			if slices.ContainsFunc(served, func(c string) bool { return strings.HasPrefix(c, code) || strings.HasPrefix(code, c) }) {
 				t.Errorf("%s has two dealers", code)
 			}
-			served[code] = true
+			served = append(served, code)
 		}
 	}
 	types := []LocatorType{"Radius Only", "Regions and Territories", "Regions, Territories and Radius"}

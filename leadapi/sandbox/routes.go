@@ -35,7 +35,7 @@ func (s *Server) route(r *http.Request) (endpoint, string, error) {
 	for _, e := range endpoints {
 		tail, found := strings.CutPrefix(path, e.path)
 		switch {
-		case !found || strings.Contains(tail, "/") || (tail != "") != strings.HasSuffix(e.path, "/"):
+		case !found || (tail != "") != strings.HasSuffix(e.path, "/"):
 		case r.Method != e.method:
 			return endpoint{kind: "other"}, "", &refusal{
 				status: http.StatusMethodNotAllowed, code: http.StatusText(http.StatusMethodNotAllowed),

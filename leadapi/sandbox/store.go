@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	lockWait = 2 * time.Second
+	lockWait = 500 * time.Millisecond
 	maxBatch = 512 // writes in one commit
 )
 

@@ -1,0 +1,69 @@
+package checkpoint
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// N10, fault 32: at most 512 bytes a row with 12 content keys. So many rows also
+// take the index by lead ID through more than one generation, so every lead is
+// still known: before and after a crash, and after an end in order. fault 66
+func TestManyRowsStaySmallAndKnown(t *testing.T) {
+	const rows = generation + 8000
+	for name, key := range map[string]func(int) string{
+		"64 bytes in order":      func(i int) string { return fmt.Sprintf("key-%060d", i) },
+		"64 bytes without order": func(i int) string { return fmt.Sprintf("%016x%048d", uint64(i+1)*0x9E3779B97F4A7C15, i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			d := opened(t, path, Options{})
+			leads := make([]string, rows)
+			for i := range rows {
+				id := d.Sum([]byte(key(i)))
+				leads[i] = unpackUUID(id[:])
+				d.Claim(intentOf(key(i), i), func(error) {})
+				d.Settle(createdEntry(key(i), leads[i], i), func(_ Entry, err error) {
+					if err != nil {
+						t.Error(err)
+					}
+				})
+				if i%64 == 63 {
+					d.Hurry()
+				}
+				if i%512 == 511 {
+					withdraw(d, "none") // waits for the writer
+				}
+			}
+			knows(t, d, leads)
+			copied := opened(t, crash(t, path), Options{})
+			knows(t, copied, leads)
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d bytes a row", info.Size()/rows)
+			if info.Size() > 512*rows {
+				t.Errorf("%d bytes a row", info.Size()/rows)
+			}
+			knows(t, opened(t, path, Options{}), leads)
+		})
+	}
+}
+
+// knows claims some leads for another key, which must not get them.
+func knows(t *testing.T, d *DB, leads []string) {
+	t.Helper()
+	for i := 0; i < len(leads); i += 4999 {
+		stored, err := settle(d, Entry{Key: "another", State: Created, LeadID: leads[i]})
+		if err != nil || stored.Reason != ReasonLeadTaken {
+			t.Errorf("lead of row %d: %v, %v", i, stored.State, err)
+		}
+	}
+	if d.Leads() != len(leads) {
+		t.Errorf("%d leads, want %d", d.Leads(), len(leads))
+	}
+}

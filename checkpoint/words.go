@@ -1,0 +1,101 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+const (
+	maxWords = 1 << 16 // more stand in the entries themselves
+	maxWord  = 128     // bytes
+)
+
+// words gives texts that recur in many entries (runs, organizations, locations,
+// input files, digests of content keys) numbers from 1, in the order in which
+// they come first. They make entries small and cheap to read. Only the writer
+// adds; everybody reads.
+type words struct {
+	texts   atomic.Pointer[[]string] // grows at its end only
+	numbers map[string]uint64
+	stored  int // how many of texts are in the file
+}
+
+func newWords() *words {
+	w := &words{numbers: make(map[string]uint64)}
+	w.texts.Store(new([]string))
+	return w
+}
+
+// number returns the number of s, or 0 when s has to stand where it is used.
+func (w *words) number(s string) uint64 {
+	if n, ok := w.numbers[s]; ok || len(s) > maxWord || len(w.numbers) >= maxWords {
+		return n
+	}
+	return w.add(s)
+}
+
+func (w *words) add(s string) uint64 {
+	texts := append(*w.texts.Load(), s)
+	w.texts.Store(&texts)
+	w.numbers[s] = uint64(len(texts))
+	return uint64(len(texts))
+}
+
+// store writes what was added since the last commit into its bucket.
+func (w *words) store(b *bolt.Bucket) error {
+	texts := *w.texts.Load()
+	for ; w.stored < len(texts); w.stored++ {
+		key := wordKey(uint64(w.stored) + 1)
+		if err := b.Put(key, seal(appendText(nil, texts[w.stored]), 0, key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load reads the bucket and refuses gaps and repeated words.
+func (w *words) load(b *bolt.Bucket) error {
+	err := b.ForEach(func(k, v []byte) error {
+		f, err := unseal(k, v)
+		if err != nil {
+			return err
+		}
+		s := f.text()
+		if f.done() != nil || w.numbers[s] != 0 || string(wordKey(w.add(s))) != string(k) {
+			return errRecord
+		}
+		return nil
+	})
+	w.stored = len(w.numbers)
+	return err
+}
+
+func wordKey(number uint64) []byte { return binary.BigEndian.AppendUint32(nil, uint32(number)) }
+
+// appendWord appends 0 for no text, 1 and the text, or its number plus one.
+func (w *words) appendWord(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, 0)
+	}
+	if n := w.number(s); n > 0 {
+		return binary.AppendUvarint(b, n+1)
+	}
+	return appendText(append(b, 1), s)
+}
+
+// word reads what appendWord wrote; texts is what was loaded from words.
+func (r *reader) word(texts []string) string {
+	n := r.uint()
+	switch {
+	case n == 0:
+		return ""
+	case n == 1:
+		return r.text()
+	case n-2 < uint64(len(texts)):
+		return texts[n-2]
+	}
+	r.bad = true
+	return ""
+}

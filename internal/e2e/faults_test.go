@@ -1,0 +1,199 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// TestAgainstAFaultyService runs an import against every kind of trouble at once and
+// compares both sides. faults 37-39, 42, 53, 61, 63, 64
+func TestAgainstAFaultyService(t *testing.T) {
+	const rows = 400
+	for _, faults := range []string{
+		"429:10%,503-retry:5%,retry-after=0",
+		"drop-stored:2%,drop:2%",
+		"500-stored:2%,500:2%,cut-body:2%,no-id:2%,202-stored:3%",
+		"revoke/150,429:5%,drop-stored:1%,retry-after=0",
+	} {
+		t.Run(faults, func(t *testing.T) {
+			w := newWorld(t, sandbox.Options{Faults: faults + ",seed=7"})
+			w.leads(rows)
+			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv",
+				"-c", "16", "--retries", "20", "--max-in-doubt", "0")
+			s := w.summary("s.json")
+			if s.Rows.Read != rows || s.Rows.Created+s.Rows.InDoubt != rows {
+				t.Fatalf("exit %d: %+v\n%s", code, s.Rows, out)
+			}
+			if doubt := s.Rows.InDoubt > 0; code != 0 && !doubt || doubt && code != 5 {
+				t.Errorf("exit %d with %d in doubt", code, s.Rows.InDoubt)
+			}
+			ledger := w.byRef()
+			for _, r := range w.results("r.csv") {
+				if r["outcome"] == "created" && r["lead_id"] != ledger[r["key"]] {
+					t.Errorf("row %s: results say %s, the service %s", r["key"], r["lead_id"], ledger[r["key"]])
+				}
+			}
+			if n := len(w.exported("in_doubt")); n != s.Rows.InDoubt {
+				t.Errorf("%d in doubt in the checkpoint, %d in the summary", n, s.Rows.InDoubt)
+			}
+			w.settle()
+			w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--in-doubt", "hold", "--retries", "50", "--summary", "t.json", "-c", "1")
+			if n := len(w.byRef()); n != rows {
+				t.Errorf("the service holds %d leads in the end, want %d", n, rows)
+			}
+		})
+	}
+}
+
+// TestSettingsThatCannotWork: sign-in refused and a service that is not there end
+// with 3 and a sentence, before the first row. faults 33, 78
+func TestSettingsThatCannotWork(t *testing.T) {
+	w := newWorld(t, sandbox.Options{})
+	w.leads(10)
+	base := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--max-wait", "300ms"}
+	right := w.env
+
+	w.env = append(right, "LEADFERRY_CLIENT_SECRET=wrong-secret-value")
+	if out := w.must(3, base...); !strings.Contains(out, "sign-in was refused") || strings.Contains(out, "wrong-secret-value") {
+		t.Errorf("wrong secret: %s", out)
+	}
+	w.env = append(right, "LEADFERRY_BASE_URL=http://127.0.0.1:1", "LEADFERRY_LEADS_URL=http://127.0.0.1:1")
+	if out := w.must(3, base...); !strings.Contains(out, "cannot be reached") {
+		t.Errorf("unreachable: %s", out)
+	}
+	if n := len(w.byRef()); n != 0 {
+		t.Errorf("%d leads were made", n)
+	}
+	if s := w.summary("s.json"); s.Outcome != "stopped" || s.ExitCode != 3 || s.Requests.Create != 0 {
+		t.Errorf("summary: %s, exit code %d, %d creates", s.Outcome, s.ExitCode, s.Requests.Create)
+	}
+}
+
+// TestOneRunAtATime: a second run on the same checkpoint ends at once with 4 and
+// sends nothing, or waits. faults 81
+func TestOneRunAtATime(t *testing.T) {
+	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
+	w.leads(200)
+	first := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "2")
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first run has begun", func() bool { return len(w.byRef()) > 0 })
+	if out := w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--out", "none"); !strings.Contains(out, "hint: ") {
+		t.Errorf("no hint: %s", out)
+	}
+	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--wait", "1m", "--summary", "s.json")
+	if err := first.Wait(); err != nil {
+		t.Error(err)
+	}
+	if s := w.summary("s.json"); s.Rows.Unchanged != 200 || s.Requests.Create != 0 {
+		t.Errorf("the run that waited: %+v", s.Rows)
+	}
+}
+
+// TestAClosedPipe: standard output without a reader loses nothing but the text.
+// faults 11
+func TestAClosedPipe(t *testing.T) {
+	w := newWorld(t, sandbox.Options{})
+	w.leads(50)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--results", "r.csv", "--summary", "s.json")
+	r, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	c.Stdout = pipe
+	err = c.Run()
+	pipe.Close()
+	if code := c.ProcessState.ExitCode(); code != 3 {
+		t.Errorf("exit %d (%v), want 3", code, err)
+	}
+	if len(w.results("r.csv")) != 50 || w.summary("s.json").Rows.Created != 50 || len(w.byRef()) != 50 {
+		t.Error("the run is not complete")
+	}
+}
+
+// TestNothingLeaks plants values in every column and setting and looks for them in
+// all that the program leaves behind. Invariant 7; faults 111, 114, 115, 120
+func TestNothingLeaks(t *testing.T) {
+	w := newWorld(t, sandbox.Options{Faults: "422/7,drop-stored/9"})
+	w.write("leads.yaml", mappingText+"    email: {from: \"{mail}\", format: email}\n    note: \"{note}\"\n")
+	var b strings.Builder
+	b.WriteString("id,org,name,mail,note\n")
+	var planted []string
+	for i := range 60 {
+		name, mail, note := fmt.Sprintf("Canaryname%03d", i), fmt.Sprintf("canarymail%03d@example.com", i), fmt.Sprintf("canarynote%03d", i)
+		if i%10 == 0 {
+			mail = fmt.Sprintf("canarymail%03d at example.com", i)
+		}
+		planted = append(planted, name, fmt.Sprintf("canarymail%03d", i), note)
+		fmt.Fprintf(&b, "K%03d,%s,%s,%s,%s\n", i, sandbox.Directory().Organizations[1].ID, name, mail, note)
+	}
+	w.write("leads.csv", b.String())
+	_, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--log-level", "debug", "--max-rejects", "0", "--max-in-doubt", "0")
+	_, again := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--log-level", "debug", "--summary", "-", "--max-rejects", "0")
+	_, listed := w.run("checkpoint", "export")
+	clean := map[string]string{"output": out, "second output": again, "export": listed}
+	for _, name := range []string{"run/results.csv", "run/summary.json"} {
+		clean[name] = w.read(name)
+	}
+	databases, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "*"))
+	if err != nil || len(databases) != 2 {
+		t.Fatalf("checkpoint files: %v, %v", databases, err)
+	}
+	for _, path := range databases {
+		rel, err := filepath.Rel(w.dir, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean[rel] = w.read(rel)
+	}
+	secrets := []string{sandbox.ClientSecret}
+	for name, text := range clean {
+		for _, value := range append(secrets, planted...) {
+			if strings.Contains(text, value) {
+				t.Errorf("%s holds the planted value %s", name, value)
+			}
+		}
+	}
+	rejects := w.read("run/rejects.csv")
+	if !strings.Contains(rejects, "Canaryname000") || strings.Contains(rejects, sandbox.ClientSecret) {
+		t.Error("the rejects file must hold the rows that need attention, and no secret")
+	}
+	w.modes("run", "state/leadferry")
+}
+
+func (w *world) read(name string) string {
+	w.t.Helper()
+	b, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// modes checks that what is in the folders is for their owner alone. faults 119
+func (w *world) modes(folders ...string) {
+	w.t.Helper()
+	for _, folder := range folders {
+		err := filepath.WalkDir(filepath.Join(w.dir, folder), func(path string, d os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				w.t.Errorf("%s has mode %v", path, info.Mode())
+			}
+			return err
+		})
+		if err != nil {
+			w.t.Error(err)
+		}
+	}
+}

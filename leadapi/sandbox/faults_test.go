@@ -1,0 +1,263 @@
+package sandbox
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// hits says which of n requests of a kind suffer a fault.
+func hits(t *testing.T, spec, kind string, n int) (at []int) {
+	t.Helper()
+	fs, err := parseFaults(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if fs.pick(kind) != nil {
+			at = append(at, i+1)
+		}
+	}
+	return at
+}
+
+func TestFaultsHitAsOftenAsTheyAreAskedTo(t *testing.T) {
+	for _, tt := range []struct {
+		spec, kind string
+		want       []int
+	}{
+		{"", "create", nil},
+		{" , ", "create", nil},
+		{"500/3", "create", []int{3, 6, 9}},
+		{"500/3", "update", []int{3, 6, 9}},
+		{"500/3", "token", nil},
+		{"token.500/3", "token", []int{3, 6, 9}},
+		{"update.500/3", "create", nil},
+		{"drop#4", "create", []int{4}},
+		{"drop#4, 429/5", "create", []int{4, 5, 10}},
+		{"500:100%", "create", []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+		{"500:0%", "create", nil},
+	} {
+		if got := hits(t, tt.spec, tt.kind, 10); !slices.Equal(got, tt.want) {
+			t.Errorf("%q hits %s %v, want %v", tt.spec, tt.kind, got, tt.want)
+		}
+	}
+}
+
+func TestChanceFollowsTheSeed(t *testing.T) {
+	const n = 10_000
+	one := hits(t, "500:5%,seed=1", "create", n)
+	if len(one) < n*4/100 || len(one) > n*6/100 {
+		t.Errorf("%d of %d hit by 5%%", len(one), n)
+	}
+	if !slices.Equal(one, hits(t, "seed=1,500:5%", "create", n)) {
+		t.Error("the same seed hits other requests")
+	}
+	if slices.Equal(one, hits(t, "500:5%,seed=2", "create", n)) {
+		t.Error("another seed hits the same requests")
+	}
+}
+
+func TestTheFirstFaultOfTheListWins(t *testing.T) {
+	fs, err := parseFaults("500/2,503/3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for range 6 {
+		if f := fs.pick("create"); f != nil {
+			got = append(got, f.status)
+		}
+	}
+	if !slices.Equal(got, []int{500, 503, 500, 500}) {
+		t.Errorf("statuses %v", got)
+	}
+}
+
+func TestFaultsThatMeanNothingAreRefused(t *testing.T) {
+	for spec, want := range map[string]string{
+		"500":                "lacks its rate",
+		"crash:1%":           "no fault of this name",
+		"099:1%":             "no fault of this name",
+		"600:1%":             "no fault of this name",
+		"slow-stored:1%":     "no fault of this name",
+		"lead.500:1%":        "kinds are",
+		".500:1%":            "kinds are",
+		"drop-retry:1%":      "-retry goes with",
+		"500:5":              "not a percentage",
+		"500:x%":             "not a percentage",
+		"500:NaN%":           "not a percentage",
+		"500:101%":           "not a percentage",
+		"500/0":              "not a whole number",
+		"500#-1":             "not a whole number",
+		"slow:1%:3":          "duration",
+		"slow:1%:-3s":        "duration",
+		"seed=x":             "whole number",
+		"speed=1":            "settings are",
+		"expires={":          "JSON value",
+		"retry-after=date:x": "whole seconds",
+	} {
+		_, err := parseFaults("429:5%," + spec)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), spec) {
+			t.Errorf("%q: %v", spec, err)
+		}
+	}
+}
+
+func TestNoListOfFaultsBreaksTheParser(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"500", "slow", "drop", "-stored", "-retry", "token.", ":", "/", "#", "5", "%", "=", ",", "3s", "seed", "expires", "date:"})
+	rapid.Check(t, func(t *rapid.T) {
+		spec := strings.Join(rapid.SliceOf(piece).Draw(t, "pieces"), "")
+		if fs, err := parseFaults(spec); err == nil {
+			fs.pick("create")
+		} else if !strings.HasPrefix(err.Error(), "sandbox: the fault ") {
+			t.Errorf("%q: %v", spec, err)
+		}
+	})
+}
+
+func TestEveryTrickOfTheTableIsAFault(t *testing.T) {
+	for name := range tricks {
+		if _, err := parseFaults(name + ":1%"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// answered sends a create and returns its answer, nil when the connection was closed without one.
+func answered(s *Server) (w *httptest.ResponseRecorder) {
+	defer func() {
+		if recover() == http.ErrAbortHandler {
+			w = nil
+		}
+	}()
+	return ask(s, "POST", "/v1/"+TrunkID, direct(`{"name":"Ann"}`), "Authorization", signIn(s))
+}
+
+// faults 37, 42, 51–60, 63–65
+func TestStatusesAndDropsStoreOrDoNot(t *testing.T) {
+	for _, tt := range []struct {
+		fault         string
+		status, leads int
+		leadID        bool
+	}{
+		{"500", 500, 0, false},
+		{"500-stored", 500, 1, false},
+		{"502-stored", 502, 1, false},
+		{"400", 400, 0, false},
+		{"401", 401, 0, false},
+		{"409", 409, 0, false},
+		{"499", 499, 0, false},
+		{"200", 200, 0, false},
+		{"200-stored", 200, 1, true},
+		{"202-stored", 202, 1, true},
+		{"204-stored", 204, 1, false},
+		{"307", 307, 0, false},
+		{"304", 304, 0, false},
+		{"503-stored-retry", 503, 1, false},
+		{"drop", 0, 0, false},
+		{"drop-stored", 0, 1, false},
+	} {
+		t.Run(tt.fault, func(t *testing.T) {
+			s := open(t, Options{Faults: tt.fault + "#1"})
+			w := answered(s)
+			status, body := 0, ""
+			if w != nil {
+				status, body = w.Code, w.Body.String()
+			}
+			if n := len(ledger(t, s)); status != tt.status || n != tt.leads {
+				t.Errorf("status %d, %d leads", status, n)
+			}
+			if tt.status != 204 && strings.Contains(body, "leadID") != tt.leadID {
+				t.Errorf("the body is %s", body)
+			}
+			if s.Counts()["create"][tt.status] != 1 {
+				t.Errorf("counted %v", s.Counts())
+			}
+			if w := answered(s); w == nil || w.Code != 201 {
+				t.Error("the next request suffers too")
+			}
+		})
+	}
+}
+
+func TestWhatIsRefusedIsRefusedWhateverTheFault(t *testing.T) {
+	s := open(t, Options{Faults: "500-stored:100%"})
+	refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, `{}`, "Authorization", signIn(s)), 400)
+	refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, direct(`{}`)), 401)
+}
+
+// faults 61, 64
+func TestRetryAfterIsGivenInEveryForm(t *testing.T) {
+	for _, tt := range []struct{ faults, want, layout string }{
+		{"429#1", "1", ""},
+		{"503-retry#1,retry-after=7", "7", ""},
+		{"429#1,retry-after=1e9", "1e9", ""},
+		{"429#1,retry-after=-1", "-1", ""},
+		{"429#1,retry-after=none", "", ""},
+		{"503#1", "", ""},
+		{"429#1,retry-after=date:60", "", time.RFC1123},
+		{"429#1,retry-after=rfc850:60", "", time.RFC850},
+		{"429#1,retry-after=asctime:60", "", time.ANSIC},
+	} {
+		got := answered(open(t, Options{Faults: tt.faults})).Header().Get("Retry-After")
+		if tt.layout == "" {
+			if got != tt.want {
+				t.Errorf("%s: %q", tt.faults, got)
+			}
+			continue
+		}
+		at, err := time.Parse(tt.layout, got)
+		if ahead := time.Until(at); err != nil || ahead < 30*time.Second || ahead > 61*time.Second {
+			t.Errorf("%s: %q, %v ahead, %v", tt.faults, got, ahead, err)
+		}
+	}
+}
+
+// faults 76
+func TestTheLifetimeOfTokensMayBeToldWrong(t *testing.T) {
+	for setting, want := range map[string]string{
+		"none": `"access_token":"X","refresh_token"`, "0": `"expires_in":0,`, "-5": `"expires_in":-5,`,
+		`"3600"`: `"expires_in":"3600",`, "1e12": `"expires_in":1e12,`,
+	} {
+		s := open(t, Options{Faults: "expires=" + setting})
+		w := tokens(s, "grant_type", "client_credentials")
+		body := strings.Replace(w.Body.String(), decode(t, w)["access_token"].(string), "X", 1)
+		if !strings.Contains(body, want) {
+			t.Errorf("%s: %s", setting, body)
+		}
+	}
+}
+
+// faults 53, 71
+func TestRevokedTokensAreRefusedAndNewOnesAreNot(t *testing.T) {
+	s := open(t, Options{Faults: "revoke#2"})
+	old := signIn(s)[len("Bearer "):]
+	for i, want := range []int{201, 401, 401} {
+		if got := try(s, old); got != want {
+			t.Errorf("request %d: status %d", i+1, got)
+		}
+	}
+	if got := try(s, signIn(s)[len("Bearer "):]); got != 201 {
+		t.Errorf("a new token: status %d", got)
+	}
+}
+
+// faults 73, 75
+func TestTokenRequestsSuffer(t *testing.T) {
+	s := open(t, Options{Faults: "token.500#2,token.cut-body#3"})
+	first := decode(t, tokens(s, "grant_type", "client_credentials"))
+	if w := tokens(s, "grant_type", "client_credentials"); w.Code != 500 {
+		t.Errorf("status %d", w.Code)
+	}
+	func() {
+		defer func() { _ = recover() }()
+		tokens(s, "grant_type", "refresh_token", "refresh_token", first["refresh_token"].(string))
+	}()
+	refuses(t, s, tokens(s, "grant_type", "refresh_token", "refresh_token", first["refresh_token"].(string)), 400)
+}

@@ -1,0 +1,209 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// serve opens a sandbox with faults behind a port, and returns a client of one connection.
+func serve(t *testing.T, faults string) (*Server, *Listener, *http.Client) {
+	t.Helper()
+	s := open(t, Options{Faults: faults})
+	l, err := Listen("127.0.0.1:0", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: 4 << 20}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, l, &http.Client{Transport: transport}
+}
+
+func post(ctx context.Context, s *Server, l *Listener, c *http.Client) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, "POST", l.URL()+"/v1/"+TrunkID, strings.NewReader(direct(`{"name":"Ann"}`)))
+	if err != nil {
+		return nil, err
+	}
+	r.GetBody = nil
+	r.Header.Set("Authorization", signIn(s))
+	r.Header.Set("Content-Type", "application/json")
+	return c.Do(r)
+}
+
+// read returns an answer and what came of its body.
+func read(t *testing.T, s *Server, l *Listener, c *http.Client) (*http.Response, string, error) {
+	t.Helper()
+	res, err := post(t.Context(), s, l, c)
+	if err != nil {
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res, string(body), err
+}
+
+// faults 38, 66–70
+func TestAnswersAreSpoiledAfterStoring(t *testing.T) {
+	for fault, is := range map[string]func(res *http.Response, body string, err error) bool{
+		"cut-body": func(res *http.Response, body string, err error) bool {
+			return errors.Is(err, io.ErrUnexpectedEOF) && len(body) > 0 && int64(len(body)) == res.ContentLength/2
+		},
+		"not-json": func(res *http.Response, body string, err error) bool {
+			return err == nil && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") && body[0] == '<'
+		},
+		"no-id": func(_ *http.Response, body string, err error) bool {
+			return err == nil && body == `{"assignedLocationName":"","assignedOrganizationID":"`+boston+`"}`
+		},
+		"bad-id": func(_ *http.Response, body string, err error) bool {
+			return err == nil && strings.Contains(body, `"leadID":"../../v3/oauth2/client"`)
+		},
+		"other-org": func(_ *http.Response, body string, err error) bool {
+			return err == nil && strings.Contains(body, `"assignedOrganizationID":"`+TrunkID+`"`)
+		},
+		"huge-header": func(res *http.Response, _ string, err error) bool {
+			return err == nil && len(res.Header.Get("X-Padding")) == 1<<20
+		},
+		"gzip": func(res *http.Response, body string, err error) bool {
+			return err == nil && res.Header.Get("Content-Encoding") == "gzip" && strings.HasPrefix(body, "\x1f\x8b") && len(body) < 1<<18
+		},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			s, l, c := serve(t, fault+"#1")
+			res, body, err := read(t, s, l, c)
+			if res == nil || res.StatusCode != 201 || !is(res, body, err) {
+				t.Fatalf("%v %.200q %v", res, body, err)
+			}
+			if n := len(ledger(t, s)); n != 1 {
+				t.Errorf("%d leads stored", n)
+			}
+		})
+	}
+}
+
+// faults 66, 69
+func TestAnAnswerNamesAnotherLead(t *testing.T) {
+	s := open(t, Options{Faults: "create.other-id#2,update.other-id#1,update.other-status#2"})
+	first := createLead(t, s, `{}`)
+	if again := createLead(t, s, `{}`); again != first {
+		t.Errorf("lead %s, want %s", again, first)
+	}
+	second := ledger(t, s)[1].ID
+	w := ask(s, "PATCH", "/v3/lead/"+second, `{"ExternalID":"x"}`, "Authorization", signIn(s))
+	if got := decode(t, w)["ID"]; got != first || ledger(t, s)[1].ExternalID != "x" {
+		t.Errorf("ID is %v, want %s", got, first)
+	}
+	// faults 68
+	w = ask(s, "PATCH", "/v3/lead/"+second, `{"Status":"onHold"}`, "Authorization", signIn(s))
+	if got := decode(t, w)["Status"]; got != "closedBoughtOtherBrand" || ledger(t, s)[1].Status != "onHold" {
+		t.Errorf("Status is %v", got)
+	}
+}
+
+// faults 45, 65
+func TestInformationalAnswersComeFirst(t *testing.T) {
+	s, l, c := serve(t, "info#1")
+	c.Timeout = 0
+	got := 0
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		Got1xxResponse: func(int, textproto.MIMEHeader) error { got++; return nil },
+	})
+	res, err := post(ctx, s, l, c)
+	if err != nil || res.StatusCode != 201 || got != 100 {
+		t.Fatalf("%v after %d informational answers", err, got)
+	}
+	_ = res.Body.Close()
+}
+
+// faults 47
+func TestAnUnaskedAnswerFollows(t *testing.T) {
+	s, l, c := serve(t, "extra#1")
+	_, body, err := read(t, s, l, c)
+	if id := ledger(t, s)[0].ID; err != nil || !strings.Contains(body, id) {
+		t.Fatalf("%v: %s", err, body)
+	}
+	res, body, err := read(t, s, l, c)
+	if err != nil || res.StatusCode != 201 || !strings.Contains(body, ledger(t, s)[1].ID) {
+		t.Errorf("the next request got %s, %v", body, err)
+	}
+}
+
+// faults 39, 46
+func TestAHangingRequestEndsWithItsClient(t *testing.T) {
+	for fault, leads := range map[string]int{"hang": 0, "hang-stored": 1, "slow": 1} {
+		s, l, c := serve(t, fault+"#1:1h")
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() {
+			awaitCount(ctx, s)
+			cancel()
+		})
+		if _, err := post(ctx, s, l, c); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", fault, err)
+		}
+		cancel()
+		group.Wait()
+		if n := len(ledger(t, s)); n != leads {
+			t.Errorf("%s: %d leads stored", fault, n)
+		}
+	}
+}
+
+// awaitCount returns once a create is about to be answered, or not answered.
+func awaitCount(ctx context.Context, s *Server) {
+	for s.Counts()["create"] == nil && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// faults 45
+func TestAnEndlessAnswerEndsWithItsClient(t *testing.T) {
+	s, l, c := serve(t, "endless#1")
+	res, err := post(t.Context(), s, l, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.CopyN(io.Discard, res.Body, 1<<20)
+	if n != 1<<20 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	_ = res.Body.Close()
+}
+
+// faults 39, 44
+func TestAnswersComeLate(t *testing.T) {
+	for _, tt := range []struct {
+		options Options
+		want    time.Duration
+	}{
+		{Options{Faults: "slow#1"}, 3 * time.Second},
+		{Options{Faults: "slow#1:90s"}, 90 * time.Second},
+		{Options{Latency: 20 * time.Millisecond}, 20 * time.Millisecond},
+		{Options{Latency: time.Second, Faults: "slow#1"}, 4 * time.Second},
+		{Options{Faults: "drip#1"}, 0}, // a second for each byte
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, tt.options)
+			start := time.Now()
+			w := answered(s)
+			if tt.options.Faults == "drip#1" {
+				tt.want = time.Duration(w.Body.Len()) * time.Second
+			}
+			if got := time.Since(start); got != tt.want || w.Code != 201 {
+				t.Errorf("%+v: status %d after %v, want %v", tt.options, w.Code, got, tt.want)
+			}
+		})
+	}
+}

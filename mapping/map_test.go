@@ -1,0 +1,268 @@
+package mapping
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// columns and their cells, as name and cell in turn.
+type cells []string
+
+func (c cells) bind(t testing.TB, m *Mapping, open bool) (*Binding, []string) {
+	t.Helper()
+	var names, values []string
+	for i := 0; i < len(c); i += 2 {
+		names, values = append(names, c[i]), append(values, c[i+1])
+	}
+	b, err := m.Bind("in.csv", Columns{Names: names, Own: len(names), Open: open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, values
+}
+
+func (c cells) in(t testing.TB, file string) (Record, []Problem) {
+	t.Helper()
+	b, values := c.bind(t, parse(t, file), false)
+	var rec Record
+	problems := b.Map(values, Env{File: "in.csv", Line: 7, Run: "r1"}, &rec)
+	return rec, problems
+}
+
+// faults 100, 101, 106
+func TestValuesComeOutAsTheFileSays(t *testing.T) {
+	row := cells{"first", " Ann ", "last", "Lee", "none", " ", "E-mail", "ANN@Example.COM", "zip", "01234", "n", " N/A ", "brace", "{x}", "stage", "won"}
+	tests := []struct{ name, value, want string }{
+		{"a column, trimmed", `"{first}"`, "Ann"},
+		{"a column with other characters", `"{E-mail}"`, "ANN@Example.COM"},
+		{"white space about the name", `"{ zip }"`, "01234"},
+		{"several columns, white space between kept", `"{last} {first}."`, "Lee  Ann ."},
+		{"white space at the ends goes", `"{none} {first}"`, "Ann"},
+		{"no column holds anything", `"no {none}"`, ""},
+		{"a cell that counts as empty", `"no {n}"`, ""},
+		{"a cell that counts as empty among others", `"{zip} {n}"`, "01234"},
+		{"a brace", `"{{{zip}}"`, "{01234}"},
+		{"cells are not filled in again", `"{brace}"`, "{x}"},
+		{"a constant that looks like a number", "01234", "01234"},
+		{"a constant that looks like a boolean", "no", "no"},
+		{"a constant that looks like a float", "1e3", "1e3"},
+		{"a constant that looks like a date", "2024-01-01", "2024-01-01"},
+		{"a constant that looks like nothing", "null", "null"},
+		{"a constant that looks like nothing, short", "~", "~"},
+		{"the key", `"{@key}"`, "Lee"},
+		{"file, line and run", `"{@file}:{@line} {@run}"`, "in.csv:7 r1"},
+		{"a column that is empty beside the line", `"{none}{@line}"`, ""},
+		{"lower", `{from: "{E-mail}", apply: [lower], format: email}`, "ann@example.com"},
+		{"upper, trim", `{from: "{first}", apply: [upper, trim]}`, "ANN"},
+		{"map", `{from: "{stage}", map: {won: closed, 1: x}}`, "closed"},
+		{"map after apply", `{from: "{stage}", apply: [upper], map: {" WON ": closed}}`, "closed"},
+		{"map to nothing", `{from: "{stage}", map: {won: ""}}`, ""},
+		{"map to nothing, then default", `{from: "{stage}", map: {won: ""}, default: d}`, "d"},
+		{"map is not asked for empty texts", `{from: "{none}", map: {x: y}}`, ""},
+		{"else", `{from: "{last}", map: {x: y}, else: other}`, "other"},
+		{"else with the text itself", `{from: "{last}", map: {x: y}, else: "<{}> {{"}`, "<Lee> {"},
+		{"else with nothing", `{from: "{last}", map: {x: y}, else: ""}`, ""},
+		{"default", `{from: "{none}", default: 007}`, "007"},
+		{"default not needed", `{from: "{last}", default: x}`, "Lee"},
+		{"required and there", `{from: "{last}", required: true}`, "Lee"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			rec, problems := row.in(t, "version: 1\nsource: {null: [N/A]}\nkey: '{last}'\nlead:\n  content:\n    x: "+tt.value+"\n")
+			if problems != nil {
+				t.Fatalf("problems: %v", problems)
+			}
+			got := ""
+			for _, f := range rec.Content {
+				got = f.Value
+			}
+			if got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// faults 101, 102, 103
+func TestARowTellsAllItsProblemsWithoutItsValues(t *testing.T) {
+	file := `
+version: 1
+key: "{id}"
+assign:
+  - organization: "{org}"
+  - {locator: L, type: regions, postal_code: "{zip}"}
+lead:
+  status: {from: "{stage}", map: {Working: inProgress}, else: "{}"}
+  external_id: "{crm}"
+  content:
+    name: {from: "{first} {last}", required: true}
+    email: {from: "{email}", format: email}
+    kind: {from: "{kind}", map: {a: b}}
+`
+	row := cells{"id", " ", "org", "", "zip", " ", "stage", "Secret", "crm", "", "first", "", "last", "", "email", "Secret", "kind", "Secret"}
+	_, got := row.in(t, file)
+	want := []Problem{
+		{"id", "key", "key is empty, but every row needs one"},
+		{"crm", "required", "lead.external_id is empty, but required"},
+		{"", "assign", "no entry of assign has all its columns filled"},
+		{"stage", "status", "lead.status is neither a status of the service nor mapped to one"},
+		{"first, last", "required", "lead.content.name is empty, but required"},
+		{"email", "format", "lead.content.email is not an e-mail address"},
+		{"kind", "map", "lead.content.kind has a text that its map lacks, and there is no else"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestAssignTakesTheFirstEntryThatFits(t *testing.T) {
+	file := `
+version: 1
+key: k
+assign:
+  - organization: {from: "{org}", map: {none: ""}, else: "{}"}
+  - locator: L1
+    type: radius
+    search_text: "{street}, {city}"
+  - locator: L2
+    type: regions
+    postal_code: "{zip}"
+  - locator: "L-{country}"
+    type: regions-radius
+    search_text: {from: "{city}", default: Berlin}
+`
+	tests := []struct {
+		name string
+		row  cells
+		want Record
+	}{
+		{"an organization", cells{"org", "o-1", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Organization: "o-1"}},
+		{"an organization mapped to nothing", cells{"org", "none", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Locator: "L1", SearchText: "S, C"}},
+		{"a column of the second is empty", cells{"org", "", "street", " ", "city", "C", "zip", "01234", "country", ""}, Record{Locator: "L2", PostalCode: "01234"}},
+		{"a default stands in", cells{"org", "", "street", "", "city", "", "zip", "", "country", "DE"}, Record{Locator: "L-DE", SearchText: "Berlin"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, problems := tt.row.in(t, file)
+			if problems != nil {
+				t.Fatalf("problems: %v", problems)
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Record{}, "Key"), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
+	file := "version: 1\nkey: k\nassign:\n- organization: {from: '{org}', map: {a: b}}\n- organization: other\n"
+	_, got := cells{"org", "x"}.in(t, file)
+	want := []Problem{{"org", "map", "assign[1].organization has a text that its map lacks, and there is no else"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+// faults 102
+func TestStatusTakesKeysAndLabelsInAnyCase(t *testing.T) {
+	want := map[string]string{
+		"New": "open", "Contact Attempted": "contacted", "In Progress": "inProgress", "On Hold": "onHold",
+		"Closed | Won": "closedWon", "Closed | Not Interested": "closedNotInterested",
+		"Closed | Bought Used": "closedBoughtUsed", "Closed | Bought Other Brand": "closedBoughtOtherBrand",
+	}
+	for label, key := range want {
+		for _, text := range []string{label, key, strings.ToUpper(label), strings.ToLower(key), " " + key + " "} {
+			rec, problems := cells{"s", text}.in(t, "version: 1\nlead: {status: '{s}'}\n")
+			if problems != nil || rec.Status != key {
+				t.Errorf("%q: %q %v, want %s", text, rec.Status, problems, key)
+			}
+		}
+		if rec, _ := (cells{"s", ""}).in(t, "version: 1\nlead: {status: '"+label+"'}\n"); rec.Status != key {
+			t.Errorf("the constant %q: %q, want %s", label, rec.Status, key)
+		}
+		rec, _ := cells{"s", "x"}.in(t, "version: 1\nlead: {status: {from: '{s}', map: {x: '"+label+"'}}}\n")
+		if rec.Status != key {
+			t.Errorf("%q by map: %q, want %s", label, rec.Status, key)
+		}
+	}
+	if rec, problems := (cells{"s", " "}).in(t, "version: 1\nlead: {status: '{s}'}\n"); problems != nil || rec.Status != "" {
+		t.Errorf("an empty status: %q %v, want none", rec.Status, problems)
+	}
+}
+
+func TestARecordIsWhole(t *testing.T) {
+	file := `
+version: 1
+assign: [{organization: "{org}"}]
+lead:
+  type_key: contact-form
+  type_label: Contact form
+  external_id: " {id} "
+  content:
+    name: "{name}"
+    nothing: "{none}"
+    ref: "{@key}"
+    row: "{@line}"
+`
+	rec, problems := cells{"org", "o", "id", " 7 ", "name", "Ann", "none", ""}.in(t, file)
+	if problems != nil {
+		t.Fatalf("problems: %v", problems)
+	}
+	want := Record{
+		Key: "7", Organization: "o", TypeKey: "contact-form", TypeLabel: "Contact form", ExternalID: "7",
+		Content: []Field{{"name", "Ann", false}, {"ref", "7", false}, {"row", "7", true}},
+	}
+	if diff := cmp.Diff(want, rec); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+}
+
+func TestARecordIsUsedAgainWithoutTraces(t *testing.T) {
+	file := "version: 1\nkey: '{id}'\nassign: [{organization: '{a}'}]\nlead: {status: '{a}', content: {a: '{a}'}}\n"
+	b, _ := cells{"id", "", "a", ""}.bind(t, parse(t, file), false)
+	var rec Record
+	b.Map([]string{"1", "open"}, Env{}, &rec)
+	if problems := b.Map([]string{"2", ""}, Env{}, &rec); len(problems) != 1 {
+		t.Errorf("problems: %v, want one of assign", problems)
+	}
+	if diff := cmp.Diff(Record{Key: "2", Content: []Field{}}, rec); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+}
+
+// The form of the default key is a promise: with another one, every row of a file
+// that was imported before would make a second lead.
+func TestTheDefaultKeyStaysWhatItIs(t *testing.T) {
+	const want = "row-a042b1a67532a4fa802fe9fb19396ae9"
+	for _, row := range []cells{
+		{"id", "7", "name", "Ann"},
+		{"name", " Ann ", "id", "7\t"},
+		{"id", "7", "name", "Ann", "added", " "},
+	} {
+		if rec, _ := row.in(t, "version: 1\n"); rec.Key != want {
+			t.Errorf("%q: %s, want %s", row, rec.Key, want)
+		}
+	}
+	one, _ := cells{"a", "aa", "aa", ""}.in(t, "version: 1\n")
+	two, _ := cells{"a", "", "aa", "a"}.in(t, "version: 1\n")
+	if one.Key == two.Key {
+		t.Error("name and value run into one another")
+	}
+}
+
+func TestEmailAddresses(t *testing.T) {
+	for s, want := range map[string]bool{
+		"a@b.co": true, "a.b+c@x-y.example.org": true, "jörg@müller.de": true, "o'neil@example.com": true, "a@b.c1": true,
+		"": false, "a": false, "@b.co": false, "a@": false, "a@b": false, "a@b@c.de": false, "a b@c.de": false, "a@b..c": false,
+		".a@b.co": false, "a.@b.co": false, "a@-b.co": false, "a@b-.co": false, "a@1.2.3.4": false, "Ann <a@b.co>": false,
+		"a@b.co,c@d.ef": false, "a@b.co\n": false, "mailto:a@b.co": false, "a@b.co.": false, "a\x00@b.co": false, "a@b_c.de": false,
+		strings.Repeat("a", 65) + "@b.co": false, "a@" + strings.Repeat("b", 64) + ".co": false, "a@" + strings.Repeat("bbb.", 64) + "co": false,
+	} {
+		if got := isEmail(s); got != want {
+			t.Errorf("%q: %v, want %v", s, got, want)
+		}
+	}
+}
