@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// rows is how many rows the benchmarks have under way at once: the slots of 64
+// slots is how many rows the benchmarks have under way at once: the slots of 64
 // workers.
 const slots = 128
 
@@ -83,7 +83,7 @@ func BenchmarkSum(b *testing.B) {
 func settleRows(b *testing.B, d *DB, n int, key func(int) string) {
 	b.Helper()
 	free := make(chan struct{}, slots)
-	random := rand.New(rand.NewPCG(7, 7))
+	random := rand.New(rand.NewPCG(rand.Uint64(), 7))
 	for i := range n {
 		select {
 		case free <- struct{}{}:

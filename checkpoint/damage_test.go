@@ -239,6 +239,18 @@ func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	checkRefusal(t, err, ErrDamaged)
 }
 
+// A page in use that also counts as free would be overwritten by the next commit.
+func TestFreePageInUseIsRefused(t *testing.T) {
+	file, mark, _ := crashed(t)
+	img, err := inspectBytes(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	native.PutUint64(file[int64(img.free)*img.page+pageHeader:], img.root)
+	_, err = reopen(t, newPath(t), file, mark)
+	checkRefusal(t, err, ErrDamaged)
+}
+
 // The guard against pages that lead in a circle works before anything follows
 // them. fault m19
 func TestPagesInCircleAreRefused(t *testing.T) {

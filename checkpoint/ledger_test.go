@@ -134,6 +134,23 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// A refusal from before does not hold back a row that a person has set free.
+func TestDecisionThatNothingWasCreatedFreesTheRow(t *testing.T) {
+	d := opened(t, newPath(t), Options{})
+	if _, err := settle(d, Entry{Key: "k", State: Rejected, Code: 422, Reason: "refused"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(d, intentOf("k", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Resolve([]Decision{{Key: "k"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := lookup(t, d, "k"); got.State != Unknown {
+		t.Errorf("still %v", got.State)
+	}
+}
+
 func TestRunsAreKeptInOrderOfTheirBeginning(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})

@@ -16,7 +16,7 @@ const (
 	leastWait = 50 * time.Millisecond // bbolt waits for ever when told 0
 	pollEvery = 50 * time.Millisecond
 	growBy    = 1 << 20  // bytes; bbolt's own 16 MiB would be most of a small file
-	smallFile = 64 << 20 // bytes; smaller files are checked whole each time
+	smallFile = 32 << 20 // bytes; smaller files are checked whole each time
 )
 
 // Options say how a checkpoint is opened.

@@ -119,6 +119,9 @@ func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if m, ok, err := readMark(path + ".seq"); !ok || err != nil || !m.clean {
+		t.Errorf("mark after an end in order: %+v, %v", m, err)
+	}
 	if d = opened(t, path, Options{}); d.New() || len(d.Warnings()) != 0 {
 		t.Error("announced as new again:", d.Warnings())
 	}
@@ -131,6 +134,20 @@ func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 			t.Errorf("%s has mode %v", f.Name(), info.Mode())
 		}
 	}
+}
+
+// Two that start at once: the second one's file does not replace the first's.
+func TestFirstNewCheckpointStays(t *testing.T) {
+	path := newPath(t)
+	created(t, path)
+	before, _ := os.ReadFile(path)
+	if made, err := create(path, newHeader(target(), time.Now())); made || err != nil {
+		t.Errorf("made %v, %v", made, err)
+	}
+	if after, _ := os.ReadFile(path); string(after) != string(before) {
+		t.Error("the first file was replaced")
+	}
+	intact(t, path)
 }
 
 // fault m24

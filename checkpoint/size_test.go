@@ -36,6 +36,10 @@ func TestManyRowsStaySmallAndKnown(t *testing.T) {
 				}
 			}
 			knows(t, d, leads)
+			waiting := 0
+			if err := d.alone(func(l *ledger) error { waiting = l.young.size(); return nil }); err != nil || waiting >= generation {
+				t.Errorf("%d index records wait, %v", waiting, err)
+			}
 			copied := opened(t, crash(t, path), Options{})
 			knows(t, copied, leads)
 			if err := d.Close(); err != nil {

@@ -67,7 +67,7 @@ func (w *writer) finish() {
 func (d *DB) look() (some, now, closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.queue) > 0, d.hurry || d.closed, d.closed
+	return len(d.queue) > 0, d.hurry || d.closed || d.failed() != nil, d.closed
 }
 
 // drain commits what has gathered and tells everybody.

@@ -71,7 +71,6 @@ type engine struct {
 	repeats  *repeats            // nil: not looked for
 	recorder sink                // nil: no files wanted
 	shown    int
-	lastTick time.Time
 }
 
 // lane keeps the rows of one key in file order, one at a time.

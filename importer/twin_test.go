@@ -167,7 +167,8 @@ type serviceTwin struct {
 	sends  map[string]int
 	flying map[string]int
 	order  []string // names in the order in which they were accepted
-	arrive func(name string)
+	arrive func(key string)
+	update func(id string)
 	clash  bool // two requests of one key at once
 }
 
@@ -200,6 +201,9 @@ func (s *serviceTwin) Create(ctx context.Context, r *leadapi.CreateRequest) (*le
 }
 
 func (s *serviceTwin) Update(_ context.Context, id string, r *leadapi.UpdateRequest) (*leadapi.Lead, error) {
+	if s.update != nil {
+		s.update(id)
+	}
 	time.Sleep(s.delay)
 	return &leadapi.Lead{ID: id, ExternalID: *r.ExternalID, Status: "open"}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -50,9 +51,14 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 			progress.Update(report.Tick(t))
 		}
 	}
+	ended := make(chan struct{})
+	var notice sync.WaitGroup
+	notice.Go(func() { p.noticeStop(ended) })
 	requests := bufio.NewWriter(p.Out)
 	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
 	s, err := run(c.Context, o)
+	close(ended)
+	notice.Wait()
 	if progress != nil {
 		progress.Stop()
 		p.log.redirect(p.Err)
@@ -64,6 +70,15 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		return p.closedOutput(s)
 	}
 	return p.conclude(c, s, o)
+}
+
+// noticeStop tells whoever interrupts the run what it is waiting for.
+func (p *program) noticeStop(ended <-chan struct{}) {
+	select {
+	case <-p.interrupt:
+		fmt.Fprintln(&p.log, "stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
+	case <-ended:
+	}
 }
 
 // announce says which checkpoint the run meets: the same one means that nothing is
