@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// kills is how often TestKill kills; the long suite is `go test ./internal/e2e -kills 1000`.
+// kills is how often TestKill kills; the long suite is `go test ./internal/e2e -run TestKill -kills 1000 -timeout 30m`.
 var kills = flag.Int("kills", 50, "how many times TestKill kills an import at a random moment")
 
 // update writes what the program prints now into the scripts: read the difference.

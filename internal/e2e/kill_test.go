@@ -13,10 +13,19 @@ import (
 // enough, and settles what is in doubt as a person would, by the service's own
 // ledger. Invariants 1, 2 and 3; faults 1, 3.
 func TestKill(t *testing.T) {
+	t.Run("create", func(t *testing.T) { killOften(t, mappingText) })
+	t.Run("create and link", func(t *testing.T) { killOften(t, mappingText+linkText) })
+}
+
+// linkText makes the mapping ask for an ExternalID too.
+const linkText = "  external_id: \"{id}\"\n"
+
+func killOften(t *testing.T, mapping string) {
 	const rows, concurrency = 2000, 8
 	for killed := 0; killed < *kills; {
 		w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
 		w.leads(rows)
+		w.write("leads.yaml", mapping)
 		doubts := 0
 		for killed < *kills && !w.killOnce(concurrency) {
 			killed++
@@ -26,9 +35,26 @@ func TestKill(t *testing.T) {
 			}
 			doubts = now
 		}
-		t.Logf("%d kills so far, %d rows in doubt", killed, doubts)
+		t.Logf("%d kills so far, %d rows in doubt in this import", killed, doubts)
 		w.settle()
 		w.complete(rows)
+		if strings.HasSuffix(mapping, linkText) {
+			w.linked()
+		}
+	}
+}
+
+// linked checks on the service's side that every lead carries its row's ExternalID.
+func (w *world) linked() {
+	w.t.Helper()
+	leads, err := w.service.Leads()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, l := range leads {
+		if l.ExternalID == "" || l.ExternalID != l.Content["importRef"] {
+			w.t.Errorf("the lead of row %v is linked to %q", l.Content["importRef"], l.ExternalID)
+		}
 	}
 }
 
