@@ -189,6 +189,6 @@ func (e *engine) tick() {
 	t := e.tally
 	e.Progress(Progress{
 		Read: t.total, Sent: t.sent, Known: t.known, Attention: t.attention(true),
-		InDoubt: t.outcomes[InDoubt], InFlight: e.flying, Paused: e.courier.gate.paused(),
+		InDoubt: t.outcomes[InDoubt], InFlight: e.meter.inFlight(), Paused: e.courier.gate.paused(),
 	})
 }

@@ -69,6 +69,13 @@ func (m *meter) enter() (leave func()) {
 	}
 }
 
+// inFlight is how many lead requests are under way.
+func (m *meter) inFlight() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.flying
+}
+
 func bucketOf(d time.Duration) int {
 	if d <= bucketUnit {
 		return 0

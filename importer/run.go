@@ -90,7 +90,7 @@ func openLedger(o *Options) (*checkpoint.DB, error) {
 	opening.ReadOnly = o.DryRun
 	if !o.DryRun && !opening.Require {
 		if err := os.MkdirAll(filepath.Dir(o.Checkpoint), 0o700); err != nil {
-			return nil, fmt.Errorf("make the checkpoint's folder: %w", err)
+			return nil, fmt.Errorf("make the checkpoint's folder: %w\nhint: name another file with --checkpoint", err)
 		}
 	}
 	db, err := checkpoint.Open(o.Checkpoint, o.Target, opening)
@@ -117,12 +117,12 @@ func (e *engine) perform(ctx context.Context) (*report.Summary, error) {
 			Now: started, RunID: e.RunID, Command: e.Command,
 		})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w\nhint: name another place with --out, --results, --rejects or --summary", err)
 		}
 		rec = newRecorder(files, e.Inputs)
 		e.recorder = rec
 	}
-	if e.client == nil || e.signIn(ctx) {
+	if e.client == nil || e.noteStart(started) && e.signIn(ctx) {
 		e.run(ctx)
 	}
 	s := e.summary(started)
@@ -142,6 +142,19 @@ func (e *engine) begin() error {
 		return nil
 	}
 	return e.Begin(s)
+}
+
+// unfinished is the outcome of a run that has not ended, or was killed.
+const unfinished = "unfinished"
+
+// noteStart makes the checkpoint list the run from its beginning, so that one that
+// is killed is seen too.
+func (e *engine) noteStart(started time.Time) bool {
+	err := e.db.AddRun(checkpoint.RunInfo{ID: e.RunID, Command: e.Command, Started: started, Outcome: unfinished})
+	if err != nil {
+		e.stopped = ledgerFailed(err)
+	}
+	return err == nil
 }
 
 // signIn gets the first token, so that a wrong secret is known before the first row.

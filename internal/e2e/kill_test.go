@@ -35,6 +35,9 @@ func killOften(t *testing.T, mapping string) {
 			}
 			doubts = now
 		}
+		if status := w.must(0, "checkpoint", "status"); doubts > 0 && !strings.Contains(status, "unfinished") {
+			t.Errorf("killed runs are not listed:\n%s", status)
+		}
 		t.Logf("%d kills so far, %d rows in doubt in this import", killed, doubts)
 		w.settle()
 		w.complete(rows)
