@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -40,7 +41,7 @@ type Options struct {
 	Target     checkpoint.Target
 	Checkpoint string // path
 	Opening    checkpoint.Options
-	Files      Outputs
+	Files      report.Files // all empty: none are written
 
 	Interrupt <-chan struct{}     // closed by the first signal; the context ends with the second
 	Begin     func(*Start) error  // told once before anything is sent; its error ends the run
@@ -50,12 +51,6 @@ type Options struct {
 
 // Named is a file by its path and the SHA-256 of its bytes in hexadecimal.
 type Named struct{ Path, SHA256 string }
-
-// Outputs are where a run leaves its files, as the flags of INTERFACE name them.
-// All empty writes nothing.
-type Outputs struct{ Dir, Results, Rejects, Summary string }
-
-func (o Outputs) wanted() bool { return o != Outputs{} }
 
 // Start is what is known before the first request.
 type Start struct {

@@ -111,11 +111,8 @@ func (e *engine) perform(ctx context.Context) (*report.Summary, error) {
 		return nil, err
 	}
 	var rec *recorder
-	if e.Files.wanted() {
-		files, err := report.OpenRun(report.Files{
-			Dir: e.Files.Dir, Results: e.Files.Results, Rejects: e.Files.Rejects, Summary: e.Files.Summary,
-			Now: started, RunID: e.RunID, Command: e.Command,
-		})
+	if e.Files != (report.Files{}) {
+		files, err := report.OpenRun(e.Files)
 		if err != nil {
 			return nil, fmt.Errorf("%w\nhint: name another place with --out, --results, --rejects or --summary", err)
 		}

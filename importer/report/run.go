@@ -16,12 +16,7 @@ const None = "none"
 
 // Files says where a run leaves its files. Dir "" or "none" makes no folder. A file
 // whose path is "" lies in the folder, and is not written without one.
-type Files struct {
-	Dir, Results, Rejects, Summary string
-
-	Now            time.Time // the start of the run; it and the next two say whose files these are
-	RunID, Command string
-}
+type Files struct{ Dir, Results, Rejects, Summary string }
 
 // Run is the files of one run. Its methods may be called by several goroutines.
 type Run struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
+	"leadferry/importer/report"
 )
 
 const (
@@ -156,8 +157,8 @@ func oneOf(c *cli.Context, name string, words ...string) error {
 }
 
 // outputs is where the run's files go. A rehearsal writes only what is asked for.
-func outputs(c *cli.Context, runID string, now time.Time, rehearsal bool) importer.Outputs {
-	o := importer.Outputs{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary")}
+func outputs(c *cli.Context, runID string, now time.Time, rehearsal bool) report.Files {
+	o := report.Files{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary")}
 	switch {
 	case o.Dir == "none":
 		o.Dir = ""

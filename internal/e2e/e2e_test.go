@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	_ "leadferry/internal/cli" // so that a change of the program is a change of these tests to go test's cache
 )
 
 // kills is how often TestKill kills; the long suite is `go test ./internal/e2e -run TestKill -kills 1000 -timeout 30m`.
