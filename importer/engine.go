@@ -114,13 +114,7 @@ func (e *engine) loop(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if e.advance() {
-			select {
-			case <-e.Interrupt:
-				e.stop(interrupted())
-			case ev := <-e.events:
-				e.end(ev)
-			default:
-			}
+			e.glance(ctx, deadline, tick.C)
 			continue
 		}
 		if e.flying == 0 && (e.stopped != nil || e.ended && len(e.turn) == 0) {
@@ -129,6 +123,30 @@ func (e *engine) loop(ctx context.Context) {
 		e.wait(ctx, deadline, tick.C)
 	}
 	e.abandon()
+}
+
+// glance sees to what has happened while rows go on without waiting: events after
+// each row, everything else once a batch.
+func (e *engine) glance(ctx context.Context, deadline, tick <-chan time.Time) {
+	select {
+	case ev := <-e.events:
+		e.end(ev)
+	default:
+	}
+	if e.batch != nil {
+		return
+	}
+	select {
+	case <-e.Interrupt:
+		e.stop(interrupted())
+	case <-ctx.Done():
+		e.stop(interrupted())
+	case <-deadline:
+		e.stop(outOfTime())
+	case <-tick:
+		e.tick()
+	default:
+	}
 }
 
 // wait blocks until something happens that may let the loop go on.
@@ -154,7 +172,7 @@ func (e *engine) wait(ctx context.Context, deadline, tick <-chan time.Time) {
 	case <-done:
 		e.stop(interrupted())
 	case <-deadline:
-		e.stop(&Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention})
+		e.stop(outOfTime())
 	case <-tick:
 		e.tick()
 	}

@@ -176,7 +176,7 @@ func (e *engine) link(ctx context.Context, j *job) {
 
 func (e *engine) linked(j *job, lead *leadapi.Lead) {
 	j.entry.State, j.entry.ExternalID = checkpoint.Created, lead.ExternalID
-	j.entry.Code, j.entry.Reason = 200, ""
+	j.entry.Code, j.entry.Reason = http.StatusOK, ""
 	j.entry.Run, j.entry.Updated = e.RunID, time.Now()
 	if lead.Status != "" {
 		j.entry.Status = lead.Status

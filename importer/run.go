@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -157,14 +158,16 @@ func (e *engine) noteStart(started time.Time) bool {
 // signIn gets the first token, so that a wrong secret is known before the first row.
 func (e *engine) signIn(ctx context.Context) bool {
 	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
+	var watch sync.WaitGroup
+	watch.Go(func() {
 		select {
 		case <-e.Interrupt:
 			cancel()
 		case <-waiting.Done():
 		}
-	}()
+	})
+	defer watch.Wait()
+	defer cancel()
 	c := newCourier(&e.Options, min(signInWait, e.MaxWait), e.meter)
 	c.stopping = waiting
 	_, err := c.deliver(ctx, true, e.client.SignIn)

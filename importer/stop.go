@@ -35,6 +35,10 @@ func interrupted() *Stop {
 	return &Stop{Reason: "interrupted", Code: CodeInterrupted}
 }
 
+func outOfTime() *Stop {
+	return &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
+}
+
 func ledgerFailed(err error) *Stop {
 	return &Stop{
 		Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err,

@@ -95,10 +95,8 @@ func (p *program) announce(c *cli.Context, s *importer.Start) {
 	for _, text := range s.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Escape(text))
 	}
-	if s.Target != sandboxTarget && s.Checkpoint != "" {
-		if text := mixedRegions(s.Target); text != "" {
-			fmt.Fprintf(w, "warning: %s\n", text)
-		}
+	if text := mixedRegions(s.Target); text != "" {
+		fmt.Fprintf(w, "warning: %s\n", text)
 	}
 	if s.KeyFrom == "row" {
 		fmt.Fprintln(w, "note: the mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead")
@@ -116,8 +114,8 @@ func (p *program) asks(c *cli.Context, o importer.Options) bool {
 
 func (p *program) ask(s *importer.Start, rows int) error {
 	state := fmt.Sprintf("the checkpoint knows %s", plural(s.Leads, "lead"))
-	if s.New {
-		state = "the checkpoint is new: rows imported earlier from another checkpoint would be made again"
+	if s.Leads == 0 && s.InDoubt == 0 {
+		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
 	many := "an unknown number of leads"
 	if rows > 0 {

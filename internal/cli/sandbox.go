@@ -64,8 +64,7 @@ export LEADFERRY_CLIENT_SECRET=%[4]s
 	case <-p.interrupt:
 	case <-c.Context.Done():
 	}
-	err = errors.Join(listener.Close(), server.Close())
-	return err
+	return errors.Join(listener.Close(), server.Close())
 }
 
 // sandboxData is where --sandbox keeps its leads: beside its checkpoint.
@@ -79,13 +78,13 @@ func connectSandbox(c *cli.Context, checkpointPath string, sends bool) (*service
 	if !sends {
 		return s, nil
 	}
+	if err := makeStateDir(checkpointPath); err != nil {
+		return nil, err
+	}
 	if c.Bool("sandbox-reset") {
 		if err := resetSandbox(checkpointPath); err != nil {
 			return nil, err
 		}
-	}
-	if err := makeStateDir(checkpointPath); err != nil {
-		return nil, err
 	}
 	server, err := sandbox.New(sandbox.Options{Path: sandboxData(checkpointPath)})
 	if err != nil {
@@ -106,7 +105,7 @@ func connectSandbox(c *cli.Context, checkpointPath string, sends bool) (*service
 // resetSandbox removes the imitation's leads and checkpoint, and nothing that
 // belongs to a real target.
 func resetSandbox(path string) error {
-	db, err := checkpoint.Open(path, sandboxTarget, checkpoint.Options{Wait: time.Second})
+	db, err := checkpoint.Open(path, sandboxTarget, checkpoint.Options{Wait: time.Second, Require: true})
 	if errors.Is(err, checkpoint.ErrMissing) {
 		err = nil
 	}
