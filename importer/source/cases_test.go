@@ -2,6 +2,8 @@ package source_test
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +69,48 @@ func TestJSONTestSuiteHarmsNoNeighbours(t *testing.T) {
 	}
 }
 
+// faults 96
+func TestJSONTestSuiteAsFilesOfTheirOwn(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(cases(t, "jsontestsuite"), "test_*", "*.json"))
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d files of at least 100: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			valid := !strings.HasPrefix(filepath.Base(file), "n_") && !strings.HasPrefix(filepath.Base(file), "i_")
+			list := strings.HasPrefix(strings.TrimLeft(content(t, file), " \n\t"), "[")
+			problems, err := readLoosely(file)
+			switch {
+			case valid && err != nil:
+				t.Errorf("valid JSON: %v", err)
+			case valid && !list && problems > 0 && strings.HasPrefix(filepath.Base(file), "y_object") && !strings.HasPrefix(filepath.Base(file), "y_object_duplicated_key"):
+				t.Errorf("an object was not read")
+			case strings.HasPrefix(filepath.Base(file), "n_") && err == nil && problems == 0:
+				t.Error("accepted")
+			}
+		})
+	}
+}
+
+// readLoosely reads a file that may be no good, and counts the rows that are not.
+func readLoosely(path string) (problems int, err error) {
+	f, err := source.Open(path, source.Options{Format: source.JSONL})
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	for row := new(source.Row); ; {
+		if err := f.Next(row); errors.Is(err, io.EOF) {
+			return problems, nil
+		} else if err != nil {
+			return problems, err
+		}
+		if row.Problem != nil {
+			problems++
+		}
+	}
+}
+
 // checkSuite reads one case between two rows that must come through.
 func checkSuite(t *testing.T, name string, object bool, data string) {
 	rows := readAll(t, "{\"before\":1}\n"+data+"\n{\"after\":2}\n", source.Options{Format: source.JSONL})
@@ -90,21 +134,33 @@ func checkSuite(t *testing.T, name string, object bool, data string) {
 func TestFrictionlessFiles(t *testing.T) {
 	dir := cases(t, "frictionless")
 	for file, want := range map[string]string{
-		"bom.csv":                      "2:1|english\n3:2|中国人\n",
-		"[table].csv":                  "2:1|english\n3:2|中国人\n",
-		"blank-rows.csv":               "2:1101|John|30\n3:1102|Julie|26\n4:||\n",
-		"defective-rows.csv":           "2!columns\n3!columns\n",
-		"delimiter.csv":                "2:1|english\n3:2|中国人\n",
-		"latin1.csv":                   "2:1|english\n3!encoding\n",
-		"leading-zeros.csv":            "2:01\n3:002\n4:00003\n",
-		"table.jsonl":                  "1:1|english\n2:2|中国人\n",
-		"blank-headers.csv":            "refused",
-		"duplicate-headers.csv":        "refused",
-		"empty.csv":                    "refused",
-		"table.csv.gz":                 "refused",
-		"table.xlsx":                   "refused",
-		"merged-cells.xlsx":            "refused",
-		"../encodings/stain/utf16.txt": "refused",
+		"bom.csv":                                     "2:1|english\n3:2|中国人\n",
+		"[table].csv":                                 "2:1|english\n3:2|中国人\n",
+		"blank-rows.csv":                              "2:1101|John|30\n3:1102|Julie|26\n4:||\n",
+		"defective-rows.csv":                          "2!columns\n3!columns\n",
+		"delimiter.csv":                               "2:1|english\n3:2|中国人\n",
+		"latin1.csv":                                  "2:1|english\n3!encoding\n",
+		"leading-zeros.csv":                           "2:01\n3:002\n4:00003\n",
+		"table.jsonl":                                 "1:1|english\n2:2|中国人\n",
+		"table.csv.gz":                                "2:1|english\n3:2|中国人\n",
+		"issue-1009-semicolon.csv":                    "2:0123|c\n",
+		"escaping.csv":                                "2:1| \"Test line 1\"\n3:2| \"Test \"\" line 2\"\n4:3| \"Test \\\" line 3\"\n",
+		"issue-825.csv":                               "2:Galleria d'Arte moderna e mostre temporanee|23.824|17.518\n3:Museo Pitrè|in restauro|in restauro\n",
+		"table-infer-iso-8859-7.csv":                  "2!encoding\n3!encoding\n4!encoding\n5!encoding\n",
+		"timezone.csv":                                "2:2020-01-01T15:00:00|15:00:00\n3:2020-01-01T15:00:00Z|15:00:00Z\n4:2020-01-01T15:00:00+03:00|15:00:00+03:00\n5:2020-01-01T15:00:00-03:00|15:00:00-03:00\n",
+		"skip-blank-at-the-end.csv":                   "2!columns\n3:1|2\n",
+		"skip-rows-before-headers.csv":                "2!columns\n3!columns\n4!columns\n",
+		"skip-rows.csv":                               "2!columns\n3!columns\n4:# it's a comment!\n5!columns\n",
+		"without-headers.csv":                         "2:2|中国人\n3:3|german\n",
+		"without-headers-extra.csv":                   "2:2|中国人\n3!columns\n",
+		"blank-headers.csv":                           "refused",
+		"duplicate-headers.csv":                       "refused",
+		"empty.csv":                                   "refused",
+		"../encodings/stain/utf8.txt":                 "2:premie\u0300re is slightly different\n3:Кириллица is Cyrillic\n4:𐐀 am Deseret\n",
+		"../encodings/stain/utf16.txt":                "2:premie\u0300re is slightly different\n3:Кириллица is Cyrillic\n4:𐐀 am Deseret\n",
+		"../encodings/stain/latin1.txt":               "refused",
+		"../encodings/papaparse/utf-8-bom-sample.csv": "2:X|Y|Z\n",
+		"../papaparse/malformed.tsv":                  "2:1V4|-72.02|44.42|13|-5|0.01|-99|-99\n3!columns\n4:MVL|-72.62|44.54|11|-7|0.00|-99|-99\n5:MPV|-72.56|44.20|12|-4|0.00|-99|-99\n6!columns\n7:PBG|-73.47|44.65|15|-12|0.00|-99|-99\n8:RUT|-72.95|43.53|18|-2|-99|-99|-99\n9!quote\n10:VSF|-72.50|43.34|20|-1|0.04|-99|-99\n",
 	} {
 		t.Run(file, func(t *testing.T) {
 			path := filepath.Join(dir, filepath.FromSlash(file))
@@ -130,4 +186,32 @@ func content(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// faults 96, 100
+func TestNaughtyStringsComeThrough(t *testing.T) {
+	var naughty []string
+	if err := json.Unmarshal([]byte(content(t, filepath.Join(cases(t, "blns"), "blns.json"))), &naughty); err != nil {
+		t.Fatal(err)
+	}
+	table, list := "a,b\n", "["
+	for i, s := range naughty {
+		quoted, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table += `"` + strings.ReplaceAll(s, `"`, `""`) + "\",1\n"
+		list += strings.Repeat(",", min(i, 1)) + `{"a":` + string(quoted) + `,"b":1}`
+	}
+	for format, data := range map[source.Format]string{source.CSV: table, source.JSONL: list + "]"} {
+		rows := readAll(t, data, source.Options{Format: format})
+		if len(rows) != len(naughty) {
+			t.Fatalf("%s: %d rows of %d", format, len(rows), len(naughty))
+		}
+		for i, r := range rows {
+			if r.Problem != nil || r.Cells[0] != naughty[i] {
+				t.Errorf("%s: %q came as %q: %v", format, naughty[i], r.Cells, r.Problem)
+			}
+		}
+	}
 }

@@ -16,10 +16,8 @@ import (
 // goes on with the line after that one. The lines that the broken record had
 // covered are read strictly: a quote in the middle of a cell is a problem there.
 type csvRows struct {
-	in     *window
-	header *Header
-	width  int   // columns of the file
-	keep   []int // columns that are the row's own
+	in *window
+	layout
 
 	delim  string
 	fields []string // of the present record, as many as it has
@@ -45,14 +43,19 @@ func (c *csvRows) next(r *Row) error {
 		problem = c.fit(r.Cells)
 	}
 	if problem != nil {
-		r.Problem = problem
+		r.Problem = c.in.hinted(problem, size)
 		r.Raw = string(body(c.in.bytes(size)))
 	}
+	c.pass(size, problem)
+	return nil
+}
+
+// pass goes on to what follows a record of this size and problem.
+func (c *csvRows) pass(size int, p *Problem) {
 	c.in.pass(size)
-	if problem != nil && problem.Code == "too_long" {
+	if p != nil && p.Code == "too_long" {
 		c.in.passLine()
 	}
-	return nil
 }
 
 // record splits the next record into c.fields and gives its size in bytes, of
@@ -72,7 +75,7 @@ func (c *csvRows) record() (size int, p *Problem, err error) {
 		return 0, nil, err
 	}
 	if p == nil {
-		p = badText(c.in.bytes(size), c.in.offset)
+		p = c.in.badText(size)
 	}
 	return size, p, nil
 }
@@ -81,7 +84,7 @@ func (c *csvRows) record() (size int, p *Problem, err error) {
 func (c *csvRows) split(record []byte) *Problem {
 	c.fields = c.fields[:0]
 	if bytes.IndexByte(record, '\r') >= 0 {
-		return &Problem{"line_end", loneCR}
+		return &Problem{Code: "line_end", Text: loneCR}
 	}
 	rest, more := string(record), true
 	for more {
@@ -101,7 +104,7 @@ func (c *csvRows) splitQuoted(first int) (size int, p *Problem, err error) {
 		unclosed := errors.Is(err, io.EOF) || errors.Is(err, errTooLong) || lines > maxLines
 		switch {
 		case unclosed:
-			p = &Problem{"quote", fmt.Sprintf("a quote is not closed before the end of the file or the limit of a row (%d lines, %d bytes)", maxLines, c.in.max)}
+			p = &Problem{Code: "quote", Text: fmt.Sprintf("a quote is not closed before the end of the file or the limit of a row (%d lines, %d bytes)", maxLines, c.in.max)}
 		case err != nil:
 			return 0, nil, err
 		default:
@@ -127,17 +130,33 @@ func (c *csvRows) fit(cells []string) *Problem {
 			cells[i] = c.fields[column]
 		}
 	}
-	if len(c.fields) < c.width {
+	if !c.fits() {
 		return c.wrongWidth()
-	}
-	for _, extra := range c.fields[c.width:] {
-		if extra != "" {
-			return c.wrongWidth()
-		}
 	}
 	return nil
 }
 
+// fits says that the record has a cell for each column, and nothing beyond.
+func (c *csvRows) fits() bool {
+	return len(c.fields) >= c.width && used(c.fields) <= c.width
+}
+
 func (c *csvRows) wrongWidth() *Problem {
-	return &Problem{"columns", fmt.Sprintf("the row has %s instead of %d", count(len(c.fields), "cell"), c.width)}
+	text := fmt.Sprintf("the row has %s instead of %d", count(len(c.fields), "cell"), c.width)
+	switch last := used(c.fields); {
+	case last > c.width && last <= c.width+c.nameless:
+		text = fmt.Sprintf("the row holds something in column %d, which has no name in the header", last)
+	case c.width == 1 && c.line > 0:
+		text += fmt.Sprintf(" (hint: line %d was taken for the header; take out what stands before the header, or set the delimiter)", c.line)
+	}
+	return &Problem{Code: "columns", Text: text}
+}
+
+// used counts the cells up to the last that holds something.
+func used(cells []string) int {
+	n := len(cells)
+	for n > 0 && cells[n-1] == "" {
+		n--
+	}
+	return n
 }

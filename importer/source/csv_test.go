@@ -53,6 +53,8 @@ func TestCSVRows(t *testing.T) {
 		{"NUL in quotes", "a,b\n1,\"\x00\"\n3,4\n", "2!nul\n3:3|4\n"},
 		{"bad UTF-8", "a,b\n1,caf\xE9\n3,4\n", "2!encoding\n3:3|4\n"},
 		{"bad UTF-8 in quotes", "a,b\n1,\"caf\xE9\"\n3,4\n", "2!encoding\n3:3|4\n"},
+		{"NUL before bad UTF-8", "a,b\n\x00,\xE9\n", "2!nul\n"},
+		{"NUL behind bad UTF-8", "a,b\n\xE9,\x00\n", "2!encoding\n"},
 		{"cut UTF-8 at the end", "a,b\n1,caf\xC3", "2!encoding\n"},
 		{"the replacement character is text", "a,b\n1,\uFFFD\n", "2:1|\uFFFD\n"},
 
@@ -140,37 +142,5 @@ func TestRecordsLongerThanABlockAreRead(t *testing.T) {
 	want := "2:" + cell + "|1\n3:" + cell + "\n|2\n5:3|4\n"
 	if show(rows) != want {
 		t.Error("a long cell was not read as it is")
-	}
-}
-
-func TestDelimiters(t *testing.T) {
-	for _, test := range []struct {
-		name, data string
-		o          source.Options
-		delim      rune
-		want       string
-	}{
-		{"comma", "a,b;c\n1,2\n", source.Options{}, ',', "2:1|2\n"},
-		{"semicolon", "a;b\n1;2,5\n", source.Options{}, ';', "2:1|2,5\n"},
-		{"tab", "a\tb\n1\t2\n", source.Options{}, '\t', "2:1|2\n"},
-		{"bar", "a|b\n1|2\n", source.Options{}, '|', "2:1|2\n"},
-		{"not in quotes", "\"a;;;\",b\n1,2\n", source.Options{}, ',', "2:1|2\n"},
-		{"one column", "a\n1\n", source.Options{}, ',', "2:1\n"},
-		{"tsv", "a,b\tc\n1\t2\n", source.Options{Format: source.TSV}, '\t', "2:1|2\n"},
-		{"named", "a,b;c\n1;2\n", source.Options{Delimiter: ';'}, ';', "2:1|2\n"},
-		{"of several bytes", "a¦b\n\"1\"¦2\n3¦4\n", source.Options{Delimiter: '¦'}, '¦', "2:1|2\n3:3|4\n"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			f, err := source.Open(write(t, "leads.txt", test.data), test.o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if f.Delimiter() != test.delim {
-				t.Errorf("delimiter %q, want %q", f.Delimiter(), test.delim)
-			}
-			if diff := cmp.Diff(test.want, show(rowsOf(t, f))); diff != "" {
-				t.Error(diff)
-			}
-		})
 	}
 }

@@ -20,6 +20,10 @@ type File struct {
 	meter  *meter
 	count  int
 
+	encoding string
+	warnings []string
+	closers  []io.Closer // what else was opened for a packed file or a workbook
+
 	disk    *os.File    // nil for standard input
 	stat    os.FileInfo // as it was when opened
 	changed bool
@@ -50,18 +54,39 @@ func (f *File) Next(r *Row) error {
 		return nil
 	}
 	if !errors.Is(err, io.EOF) {
-		return &LostError{File: f.path, Line: f.window.number, Text: "the file cannot be read any further: " + reason(err), Err: err}
+		return f.lost(err)
 	}
 	f.sum = hex.EncodeToString(f.meter.hash.Sum(nil))
 	f.compare()
 	return io.EOF
 }
 
+// lost makes a *LostError of what ended the reading, or completes it.
+func (f *File) lost(err error) error {
+	var lost *LostError
+	if errors.As(err, &lost) {
+		lost.File = f.path
+		return lost
+	}
+	line := 0
+	if f.window != nil {
+		line = f.window.number
+	}
+	return &LostError{File: f.path, Line: line, Text: "the file cannot be read any further: " + reason(err), Err: err}
+}
+
+// warn adds to what people should know about the file.
+func (f *File) warn(texts ...string) { f.warnings = append(f.warnings, texts...) }
+
+// Warnings are remarks about the file for people, without values. The list is
+// complete once the file is read to its end.
+func (f *File) Warnings() []string { return f.warnings }
+
 // Info tells what is known of the file and its reading so far.
 func (f *File) Info() Info {
 	info := Info{
 		Path: f.path, Format: string(f.format), Bytes: f.meter.bytes,
-		Rows: f.count, SHA256: f.sum, Changed: f.changed,
+		Encoding: f.encoding, Rows: f.count, SHA256: f.sum, Changed: f.changed,
 	}
 	if f.stat != nil {
 		info.Size = f.stat.Size()
@@ -71,6 +96,10 @@ func (f *File) Info() Info {
 
 // Close ends the reading; standard input stays open.
 func (f *File) Close() error {
+	for _, c := range f.closers {
+		c.Close()
+	}
+	f.closers = nil
 	if f.disk == nil {
 		return nil
 	}
@@ -99,6 +128,7 @@ type meter struct {
 	in    io.Reader
 	bytes int64
 	hash  hash.Hash
+	fault error // what went wrong with the reading
 }
 
 func newMeter(in io.Reader) *meter { return &meter{in: in, hash: sha256.New()} }
@@ -107,6 +137,9 @@ func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.in.Read(p)
 	m.bytes += int64(n)
 	m.hash.Write(p[:n])
+	if err != nil && !errors.Is(err, io.EOF) {
+		m.fault = err
+	}
 	return n, err
 }
 

@@ -29,16 +29,33 @@ func TestOpenRefusesContent(t *testing.T) {
 		{"empty", "", "empty", 0},
 		{"blank lines only", "\n \n\r\n", "empty", 0},
 		{"byte order mark only", "\xEF\xBB\xBF", "empty", 0},
-		{"gzip", "\x1F\x8B\x08\x00", "gzip", 0},
-		{"zstd", "\x28\xB5\x2F\xFD\x00", "zstd", 0},
+		{"cut gzip", "\x1F\x8B\x08\x00", "gzip data end too early", 0},
+		{"strange gzip", "\x1F\x8B\x07\x00", "gzip in a way", 0},
+		{"cut zstd", "\x28\xB5\x2F\xFD\x00", "zstd data end too early", 0},
 		{"bzip2", "BZh91AY&SY", "bzip2", 0},
 		{"xz", "\xFD7zXZ\x00", "xz", 0},
-		{"xlsx or zip", "PK\x03\x04\x14", "Excel workbook", 0},
-		{"xls", "\xD0\xCF\x11\xE0\xA1", "old Excel workbook", 0},
-		{"UTF-16 LE", "\xFF\xFEa\x00,\x00b\x00\n\x00", "UTF-16", 0},
-		{"UTF-16 BE", "\xFE\xFF\x00a\x00,\x00b\x00\n", "UTF-16", 0},
-		{"UTF-16 without mark", "a\x00,\x00b\x00\n\x00", "NUL", 1},
-		{"Latin-1 header", "pr\xE9nom,b\n1,2\n", "not UTF-8", 1},
+		{"lz4", "\x04\x22\x4D\x18", "lz4", 0},
+		{"compress", "\x1F\x9D\x90", "compress", 0},
+		{"7-Zip", "7z\xBC\xAF\x27\x1C", "7-Zip", 0},
+		{"RAR", "Rar!\x1A\x07\x01", "RAR", 0},
+		{"tar", "leads.csv" + strings.Repeat("\x00", 248) + "ustar\x00", "tar", 0},
+		{"zip", "PK\x03\x04\x14" + strings.Repeat("\x00", 21) + "\x09\x00\x00\x00leads.csv", "archive", 0},
+		{"PDF", "%PDF-1.7\n", "PDF", 0},
+		{"RTF", "{\\rtf1\\ansi", "RTF", 0},
+		{"PNG", "\x89PNG\r\n\x1A\n", "image", 0},
+		{"JPEG", "\xFF\xD8\xFF\xE0", "image", 0},
+		{"SQLite", "SQLite format 3\x00", "SQLite", 0},
+		{"Parquet", "PAR1\x15\x04", "Parquet", 0},
+		{"HTML", "\xEF\xBB\xBF\r\n <!DOCTYPE HTML>\n<title>Sign in</title>", "HTML page", 0},
+		{"HTML table", "<TABLE><tr><td>id</td></tr></TABLE>", "HTML table", 0},
+		{"XML", "<?xml version=\"1.0\"?><Workbook/>", "XML", 0},
+		{"xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1" + strings.Repeat("W\x00o\x00r\x00k\x00b\x00o\x00o\x00k\x00", 99), "old Excel workbook", 0},
+		{"UTF-32 LE", "\xFF\xFE\x00\x00a\x00\x00\x00", "UTF-32", 0},
+		{"UTF-32 BE", "\x00\x00\xFE\xFF\x00\x00\x00a", "UTF-32", 0},
+		{"UTF-16 LE without mark", "a\x00,\x00b\x00\n\x00", "--encoding utf-16le", 0},
+		{"UTF-16 BE without mark", "\x00a\x00,\x00b\x00\n", "--encoding utf-16be", 0},
+		{"NUL in the header", "a,b\x00\n1,2\n", "NUL byte, at byte offset 3 of the file, line 1, character 4", 1},
+		{"Latin-1 header", "pr\xE9nom,b\n1,2\n", "not UTF-8 at byte offset 2 of the file, line 1, character 3", 1},
 		{"CR only", "a,b\r1,2\r3,4\r", "CR alone", 1},
 		{"CR only, long", "a,b\r" + strings.Repeat("1,2\r", 1<<19), "CR alone", 1},
 		{"CR in the header", "\na,b\rc\n1,2\n", "carriage return", 2},
@@ -47,7 +64,7 @@ func TestOpenRefusesContent(t *testing.T) {
 		{"same name twice", "id,b,id\n1,2,3\n", "columns 1 and 3", 1},
 		{"same name but for white space", "id, id \n1,2\n", "columns 1 and 2", 1},
 		{"blank name", "\n\nid, ,c\n1,2,3\n", "column 2 has no name", 3},
-		{"blank name at the end", "id,\n1,\n", "column 2 has no name", 1},
+		{"blank names only", " ,,\n1,2,\n", "column 1 has no name", 1},
 		{"too many columns", strings.Repeat("a,", 1<<14) + "a\n", "16385 columns", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -97,11 +114,15 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 
 func TestOpenRefusesOptions(t *testing.T) {
 	for name, o := range map[string]source.Options{
-		"format":    {Format: "ods"},
-		"workbooks": {Format: "xlsx"},
-		"delimiter": {Format: source.CSV, Delimiter: '"'},
-		"columns":   {Format: source.CSV, NoHeader: true},
-		"input":     {},
+		"format":               {Format: "ods"},
+		"encoding":             {Format: source.CSV, Encoding: "latin-nine"},
+		"ISO-2022-JP":          {Format: source.CSV, Encoding: "iso-2022-jp"},
+		"x-user-defined":       {Format: source.CSV, Encoding: "x-user-defined"},
+		"hz-gb-2312":           {Format: source.CSV, Encoding: "hz-gb-2312"},
+		"not text in utf-16le": {Format: source.CSV, Encoding: "utf-16"},
+		"delimiter":            {Format: source.CSV, Delimiter: '"'},
+		"columns":              {Format: source.CSV, NoHeader: true},
+		"input":                {},
 	} {
 		o.Stdin = strings.NewReader("a,b\n")
 		if refusal := openError(t, "-", o); !strings.Contains(refusal.Text, name) {
@@ -122,6 +143,11 @@ func TestFormatIsDetected(t *testing.T) {
 		{"leads.tab", table, source.TSV},
 		{"leads.jsonl", object, source.JSONL},
 		{"leads.ndjson", object, source.JSONL},
+		{"leads.json", object, source.JSONL},
+		{"leads.csv.gz", table, source.CSV},
+		{"Leads.JSONL.ZST", object, source.JSONL},
+		{"leads.txt", "[\n " + object + "]", source.JSONL},
+		{"leads.txt", "[a],b\n", source.CSV},
 		{"leads.txt", table, source.CSV},
 		{"leads.txt", "\n\xEF\xBB\xBF"[1:] + "\n " + object, source.JSONL},
 		{"leads", object, source.JSONL},
@@ -175,7 +201,7 @@ func TestInfoSumsUpTheFile(t *testing.T) {
 	rowsOf(t, f)
 	sum := sha256.Sum256([]byte(data))
 	want := source.Info{
-		Path: path, Format: "csv", Bytes: int64(len(data)), Size: int64(len(data)),
+		Path: path, Format: "csv", Encoding: "utf-8", Bytes: int64(len(data)), Size: int64(len(data)),
 		Rows: 2, SHA256: hex.EncodeToString(sum[:]),
 	}
 	if diff := cmp.Diff(want, f.Info()); diff != "" {
@@ -268,6 +294,28 @@ func TestAReadErrorLosesTheFile(t *testing.T) {
 		}
 		if f.Info().SHA256 != "" {
 			t.Errorf("%s: a sum of half a file", format)
+		}
+	}
+}
+
+// faults 95
+func TestContentBeatsTheNameForWorkbooks(t *testing.T) {
+	table := content(t, filepath.Join(cases(t, "frictionless"), "table.xlsx"))
+	f, err := source.Open(write(t, "leads.csv", table), source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Info().Format != "xlsx" || f.Info().Encoding != "" {
+		t.Errorf("%+v", f.Info())
+	}
+	for _, refusal := range []*source.OpenError{
+		openError(t, write(t, "leads.xlsx", table), source.Options{Format: source.CSV}),
+		openError(t, "-", source.Options{Format: source.CSV, Stdin: strings.NewReader(table)}),
+		openError(t, write(t, "leads.xlsx", "a,b\n"), source.Options{}),
+	} {
+		if !strings.Contains(refusal.Text, "Excel workbook") || !strings.Contains(refusal.Hint, "--format") {
+			t.Error(refusal)
 		}
 	}
 }

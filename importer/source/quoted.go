@@ -48,9 +48,9 @@ func (q *quoted) addBare(line []byte) (rest []byte, more bool, p *Problem) {
 	}
 	switch {
 	case bytes.IndexByte(cell, '\r') >= 0:
-		return nil, false, &Problem{"line_end", loneCR}
+		return nil, false, &Problem{Code: "line_end", Text: loneCR}
 	case q.strict && bytes.IndexByte(cell, '"') >= 0:
-		return nil, false, &Problem{"quote", bareQuote}
+		return nil, false, &Problem{Code: "quote", Text: bareQuote}
 	}
 	q.text = append(q.text, cell...)
 	q.ends = append(q.ends, len(q.text))
@@ -79,7 +79,7 @@ func (q *quoted) addQuoted(line []byte) (rest []byte, more bool, p *Problem) {
 	q.open = false
 	q.ends = append(q.ends, len(q.text))
 	if rest, more = bytes.CutPrefix(line, q.delim); !more && len(body(rest)) > 0 {
-		return nil, false, &Problem{"quote", afterEnd}
+		return nil, false, &Problem{Code: "quote", Text: afterEnd}
 	}
 	return rest, more, nil
 }

@@ -5,30 +5,82 @@ import "bytes"
 const (
 	byteOrderMark = "\xEF\xBB\xBF"
 
-	packedHint   = "unpack it first, or send the unpacked text through standard input"
-	workbookHint = "save the sheet as CSV in UTF-8"
-	encodingHint = "save the file as UTF-8"
+	packedHint = "unpack it first, or send the unpacked text through standard input"
+	exportHint = "export the rows as CSV in UTF-8, or as an Excel workbook (.xlsx)"
+	readable   = "CSV, TSV, JSON and Excel workbooks (.xlsx) can be read, also packed with gzip or zstd"
 )
 
-// refuseContent knows by their first bytes the files that are no plain text in
-// UTF-8, and those whose lines end with a lone CR.
-func refuseContent(line []byte) *OpenError {
-	for _, magic := range []struct{ bytes, text, hint string }{
-		{"\x1F\x8B", "is packed with gzip, which cannot be read yet", packedHint},
-		{"\x28\xB5\x2F\xFD", "is packed with zstd, which cannot be read yet", packedHint},
+// magic is what files of a kind begin with.
+type magic struct{ bytes, text, hint string }
+
+// refuseContent knows by their first bytes the files that hold no rows.
+func refuseContent(head []byte) *OpenError {
+	for _, m := range []magic{
 		{"BZh91AY&SY", "is packed with bzip2, which cannot be read", packedHint},
 		{"\xFD7zXZ\x00", "is packed with xz, which cannot be read", packedHint},
-		{"PK\x03\x04", "is an Excel workbook or a ZIP archive, which cannot be read yet", workbookHint},
-		{"\xD0\xCF\x11\xE0", "is an old Excel workbook, which cannot be read", workbookHint},
-		{"\xFF\xFE", "is text in UTF-16 or UTF-32, which cannot be read yet", encodingHint},
-		{"\xFE\xFF", "is text in UTF-16, which cannot be read yet", encodingHint},
+		{"\x04\x22\x4D\x18", "is packed with lz4, which cannot be read", packedHint},
+		{"\x1F\x9D", "is packed with compress, which cannot be read", packedHint},
+		{"\x1F\x8B", "is packed with gzip in a way that is not known", packedHint},
+		{"7z\xBC\xAF\x27\x1C", "is a 7-Zip archive, which cannot be read", packedHint},
+		{"Rar!\x1A\x07", "is a RAR archive, which cannot be read", packedHint},
+		{"PK\x03\x04", "is an Excel workbook or another ZIP archive", "if it is a workbook, name its format: --format xlsx; else unpack it first"},
+		{"PK\x05\x06", "is an empty ZIP archive", readable},
+		{"PK\x07\x08", "is a part of a ZIP archive", packedHint},
+		{compoundMagic, "is an old Excel workbook (.xls), or one with a password, which cannot be read", xlsxHint},
+		{"%PDF-", "is a PDF document", exportHint},
+		{`{\rtf`, "is a text document (RTF)", exportHint},
+		{"\x89PNG\r\n", "is an image", readable},
+		{"\xFF\xD8\xFF", "is an image", readable},
+		{"GIF87a", "is an image", readable},
+		{"GIF89a", "is an image", readable},
+		{"II*\x00", "is an image", readable},
+		{"SQLite format 3\x00", "is an SQLite database", exportHint},
+		{"PAR1\x15", "is a Parquet file", exportHint},
+		{"Obj\x01", "is an Avro file", exportHint},
+		{"\xFF\xFE\x00\x00", "is text in UTF-32, which cannot be read", "save it as UTF-8"},
+		{"\x00\x00\xFE\xFF", "is text in UTF-32, which cannot be read", "save it as UTF-8"},
 	} {
-		if bytes.HasPrefix(line, []byte(magic.bytes)) {
-			return &OpenError{Text: magic.text, Hint: magic.hint}
+		if bytes.HasPrefix(head, []byte(m.bytes)) {
+			return &OpenError{Text: m.text, Hint: m.hint}
 		}
 	}
+	const tar, tarAt = "ustar", 257
+	if len(head) > tarAt && bytes.HasPrefix(head[tarAt:], []byte(tar)) {
+		return &OpenError{Text: "is a tar archive", Hint: packedHint}
+	}
+	return nil
+}
+
+// refuseMarkup knows pages and other markup by their text, which begins so.
+func refuseMarkup(text []byte) *OpenError {
+	text = bytes.ToLower(bytes.TrimLeft(text[:min(len(text), sniffBytes)], " \t\r\n"))
+	for _, m := range []magic{
+		{"<!doctype html", "is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew"},
+		{"<html", "is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew"},
+		{"<table", "is an HTML table, as some programs write under the name .xls", "open it in Excel and save it as .xlsx or as CSV in UTF-8"},
+		{"<?xml", "is an XML document", exportHint},
+		{"<?mso", "is an XML document", exportHint},
+	} {
+		if bytes.HasPrefix(text, []byte(m.bytes)) {
+			return &OpenError{Text: m.text, Hint: m.hint}
+		}
+	}
+	return nil
+}
+
+// refuseCR knows the files whose lines end with a lone CR by the first line,
+// which then is the whole file or longer than a record may be.
+func refuseCR(line []byte) *OpenError {
 	if bytes.IndexByte(line, '\r') >= 0 && bytes.IndexByte(line, '\n') < 0 {
 		return &OpenError{Line: 1, Text: "the lines end with CR alone, as on old Macintosh systems", Hint: "save the file with line ends LF or CR LF"}
 	}
 	return nil
+}
+
+// isArchive says that a file begins as ZIP archives do, workbooks among them.
+func isArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+
+// isContainer says that a file begins as workbooks of any age do.
+func isContainer(head []byte) bool {
+	return isArchive(head) || bytes.HasPrefix(head, []byte(compoundMagic))
 }

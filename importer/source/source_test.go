@@ -81,6 +81,9 @@ func openError(t testing.TB, path string, o source.Options) *source.OpenError {
 	if !errors.As(err, &refusal) || refusal.File != path {
 		t.Fatalf("not an OpenError of %s: %v", path, err)
 	}
+	if refusal.Hint == "" && !strings.HasSuffix(path, ".xlsx") {
+		t.Errorf("no hint: %v", refusal)
+	}
 	return refusal
 }
 

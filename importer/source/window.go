@@ -9,22 +9,25 @@ import (
 // errTooLong says that a record is longer than the window may show.
 var errTooLong = errors.New("record too long")
 
-// window shows the bytes of a file from the start of the present record on.
+// window shows the text of a file from the start of the present record on.
 // It grows to twice the limit of a record, or a block, and no further.
 type window struct {
 	in         io.Reader
 	buf        []byte
 	start, end int   // buf[start:end] is read and not yet passed
 	max        int   // bytes a record
-	offset     int64 // place of buf[start] in the file
+	offset     int64 // place of buf[start] in the text
 	number     int   // physical line of buf[start], from 1
 	err        error // what ended the reading; io.EOF at the end
+
+	encoding string   // label of the text's encoding
+	decoder  *decoder // nil: the text is UTF-8 and shown as it is
 }
 
 const block = 128 << 10
 
 func newWindow(in io.Reader, limit int) *window {
-	return &window{in: in, buf: make([]byte, block), max: limit, number: 1}
+	return &window{in: in, buf: make([]byte, block), max: limit, number: 1, encoding: utf8Label}
 }
 
 // line gives the physical line, with its end, that begins from bytes after the
@@ -77,16 +80,33 @@ func (w *window) passLine() {
 			return
 		}
 		w.pass(w.end - w.start)
-		if w.err != nil {
+		if w.more() != nil {
 			return
 		}
-		w.fill()
 	}
 }
 
 // bytes gives the first n bytes of the window, or as many as there are.
 func (w *window) bytes(n int) []byte {
 	return w.buf[w.start:min(w.start+n, w.end)]
+}
+
+// peek gives the first n bytes of the window, or what there is before the
+// reading ends; whole says that nothing follows them.
+func (w *window) peek(n int) (text []byte, whole bool) {
+	for w.end-w.start <= n && w.err == nil {
+		w.fill()
+	}
+	return w.bytes(n), w.end-w.start <= n && errors.Is(w.err, io.EOF)
+}
+
+// more reads one block more, or gives what ended the reading.
+func (w *window) more() error {
+	if w.err == nil {
+		w.fill()
+		return nil
+	}
+	return w.err
 }
 
 // fill reads one block more.
@@ -98,6 +118,9 @@ func (w *window) fill() {
 	if w.end == len(w.buf) {
 		w.buf = append(w.buf, make([]byte, len(w.buf))...)
 	}
+	if w.decoder != nil {
+		w.decoder.forget(w.offset)
+	}
 	n, err := io.ReadAtLeast(w.in, w.buf[w.end:], 1)
 	w.end += n
 	if err == nil {
@@ -108,6 +131,14 @@ func (w *window) fill() {
 	if errors.Is(err, io.EOF) && w.end > 0 && w.buf[w.end-1] == ctrlZ {
 		w.end--
 	}
+}
+
+// place tells where in the file the window's byte i is.
+func (w *window) place(i int) (offset int64, known bool) {
+	if w.decoder == nil {
+		return w.offset + int64(i), true
+	}
+	return w.decoder.place(w.offset + int64(i))
 }
 
 // body is a line without its end.

@@ -1,0 +1,144 @@
+package source_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/importer/source"
+)
+
+// lines writes a row for each line, as show does.
+func lines(from, to int, row string) (list []string) {
+	for line := from; line <= to; line++ {
+		list = append(list, strconv.Itoa(line)+row)
+	}
+	return list
+}
+
+func TestDelimiters(t *testing.T) {
+	long := strings.Repeat("x", 70_000)
+	for _, test := range []struct {
+		name, data string
+		o          source.Options
+		delim      rune
+		want       string
+	}{
+		{"comma", "a,b;c\n1,2\n", source.Options{}, ',', "2:1|2\n"},
+		{"semicolon", "a;b\n1;2,5\n", source.Options{}, ';', "2:1|2,5\n"},
+		{"tab", "a\tb\n1\t2\n", source.Options{}, '\t', "2:1|2\n"},
+		{"bar", "a|b\n1|2\n", source.Options{}, '|', "2:1|2\n"},
+		{"not in quotes", "\"a;;;\",b\n1,2\n", source.Options{}, ',', "2:1|2\n"},
+		{"quoted header with commas", "\"Name, first\";\"Name, last\";\"City, state, country\"\nAnn;Lee;Rome\n", source.Options{}, ';', "2:Ann|Lee|Rome\n"},
+		{"quoted header with commas, one column each", "\"a,b\";\"c,d\"\n\"1,5\";\"2,5\"\n", source.Options{}, ';', "2:1,5|2,5\n"},
+		{"decimal commas", "a;b;c\n1,5;2,5;3,5\n1,0;2,0;3,0\n", source.Options{}, ';', "2:1,5|2,5|3,5\n3:1,0|2,0|3,0\n"},
+		{"commas in header and cells", "a;price, EUR;note, text\n1;2,5;x, y\n", source.Options{}, ';', "2:1|2,5|x, y\n"},
+		{"more commas in the header than bars", "a, b and, perhaps, c|d\n1|2\n3|4\n", source.Options{}, '|', "2:1|2\n3:3|4\n"},
+		{"ragged rows", "a,b,c|d\n1,2,3|4\n1,2\n1,2,3\n1,2,3\n1,2,3|\n1,2,3\n1,2,3\n1,2,3\n", source.Options{}, ',', "2:1|2|3|4\n3!columns\n4:1|2|3\n5:1|2|3\n6:1|2|3|\n7:1|2|3\n8:1|2|3\n9:1|2|3\n"},
+		{"a ragged row among many", "a,b,c|d\n" + strings.Repeat("1,2,3|4\n", 20) + "1,2|4\n", source.Options{}, ',', strings.Join(lines(2, 21, ":1|2|3|4\n"), "") + "22!columns\n"},
+		{"a row longer than is looked at", "a,b;c\nx;" + long + ",2\n", source.Options{}, ',', "2:x;" + long + "|2\n"},
+		{"line breaks in quotes", "a;b\n\"1,\n,2\";3\n", source.Options{}, ';', "2:1,\n,2|3\n"},
+		{"empty cells at the ends", "a;b;;\n1;2,5;;\n;;;\n", source.Options{}, ';', "2:1|2,5\n3:|\n"},
+		{"header alone", "a;b,c;d\n", source.Options{}, ';', ""},
+		{"header alone, quoted", "\"a,b,c\";d\n", source.Options{}, ';', ""},
+		{"one column", "a\n1\n", source.Options{}, ',', "2:1\n"},
+		{"one column with commas below", "a\n1;2\n", source.Options{}, ',', "2:1;2\n"},
+		{"tsv", "a,b\tc\n1\t2\n", source.Options{Format: source.TSV}, '\t', "2:1|2\n"},
+		{"named", "a,b;c\n1;2\n", source.Options{Delimiter: ';'}, ';', "2:1|2\n"},
+		{"of several bytes", "a¦b\n\"1\"¦2\n3¦4\n", source.Options{Delimiter: '¦'}, '¦', "2:1|2\n3:3|4\n"},
+		{"without header", "1,5;2,5\n3,5;4,5\n", source.Options{NoHeader: true, Columns: []string{"a", "b"}}, ';', "1:1,5|2,5\n2:3,5|4,5\n"},
+		{"without header, by the number of columns", "1,5;2;3\n3,5;4;5\n", source.Options{NoHeader: true, Columns: []string{"a", "b", "c"}}, ';', "1:1,5|2|3\n2:3,5|4|5\n"},
+		{"without header, none fits", "1;2\n", source.Options{NoHeader: true, Columns: []string{"a", "b", "c"}}, ',', "1!columns\n"},
+		{"more than is looked at", "a;b,c\n" + strings.Repeat("1;\"2\n2\"\n", 20_000), source.Options{}, ';', ""},
+
+		{"Excel's line", "sep=;\na;b,c\n1;2\n", source.Options{}, ';', "3:1|2\n"},
+		{"Excel's line in quotes", "\"SEP=|\"\r\na|b\r\n1|2\r\n", source.Options{}, '|', "3:1|2\n"},
+		{"Excel's line with a tab", "\xEF\xBB\xBFsep=\t\na\tb\n1\t2\n", source.Options{}, '\t', "3:1|2\n"},
+		{"Excel's line and TSV", "sep=;\na;b\n1;2\n", source.Options{Format: source.TSV}, ';', "3:1|2\n"},
+		{"Excel's line and an option", "sep=;\na,b\n1,2\n", source.Options{Delimiter: ','}, ',', "3:1|2\n"},
+		{"Excel's line without header", "sep=;\n1;2\n", source.Options{NoHeader: true, Columns: []string{"a", "b"}}, ';', "2:1|2\n"},
+		{"no Excel's line", "sep=,b\n1,2\n", source.Options{}, ',', "2:1|2\n"},
+		{"no Excel's line, further down", "\nsep=;\n1\n", source.Options{}, ',', "3:1\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f, err := source.Open(write(t, "leads.txt", test.data), test.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Delimiter() != test.delim {
+				t.Errorf("delimiter %q, want %q", f.Delimiter(), test.delim)
+			}
+			rows := rowsOf(t, f)
+			if len(rows) == 20_000 {
+				rows = nil
+			}
+			if diff := cmp.Diff(test.want, show(rows)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// faults 90
+func TestUnivocityFiles(t *testing.T) {
+	dir := cases(t, "univocity")
+	european := "2:1997|Ford|E350|ac; abs; moon|3000,00\n3!quote\n4:1996|Jeep|Grand Cherokee|MUST SELL!\nair; moon roof; loaded|4799,00\n6!quote\n7!quote\n"
+	f, err := source.Open(dir+"/european.csv", source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(european, show(rowsOf(t, f))); diff != "" || f.Delimiter() != ';' {
+		t.Error(f.Delimiter(), diff)
+	}
+	if f, err = source.Open(dir+"/essential.csv", source.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	rows := rowsOf(t, f)
+	for _, r := range rows { // a line before the header stands in its place
+		if r.Problem == nil && r.Cells[0] != "" && !strings.HasPrefix(r.Cells[0], "#") && !strings.HasPrefix(r.Cells[0], "-->") {
+			t.Errorf("line %d was read: %q", r.Line, r.Cells)
+		}
+	}
+	if text := rows[0].Problem.Text; !strings.Contains(text, "line 1 was taken for the header") {
+		t.Error(text)
+	}
+}
+
+// faults 93
+func TestHeadersThatAreUnusual(t *testing.T) {
+	for _, test := range []struct {
+		name, data, names, rows, warning string
+	}{
+		{"blank cells at the end", "id,b, ,\n1,2,,\n3,4\n5,6,\n7,8,x\n9,10,, \n11,12,,,x\n", "id|b", "2:1|2\n3:3|4\n4:5|6\n5!columns\n6!columns\n7!columns\n", "ends with 2 blank cells"},
+		{"names that differ in case", "Email,b,EMAIL\n1,2,3\n", "Email|b|EMAIL", "2:1|2|3\n", "columns 1 and 3 differ in case or white space"},
+		{"names that differ in white space", "Last name,Last  name\n1,2\n", "Last name|Last  name", "2:1|2\n", "columns 1 and 2 differ"},
+		{"white space at the ends", " id\t, \u00A0b \n1,2\n", "id|b", "2:1|2\n", ""},
+		{"like others", "id,b\n1,2\n", "id|b", "2:1|2\n", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f, err := source.Open(write(t, "leads.csv", test.data), source.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(f.Header().Names, "|"); got != test.names {
+				t.Errorf("columns %s, want %s", got, test.names)
+			}
+			if diff := cmp.Diff(test.rows, show(rowsOf(t, f))); diff != "" {
+				t.Error(diff)
+			}
+			if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
+				t.Errorf("warnings %q, want %q", text, test.warning)
+			}
+		})
+	}
+	rows := readAll(t, "id,b,,\n7,8,,x\n", source.Options{Format: source.CSV})
+	if text := rows[0].Problem.Text; !strings.Contains(text, "column 4, which has no name") {
+		t.Error(text)
+	}
+	refusal := openError(t, write(t, "leads.csv", "a,b\n"), source.Options{NoHeader: true, Columns: []string{"a", ""}})
+	if !strings.Contains(refusal.Text, "column 2 has no name") {
+		t.Error(refusal)
+	}
+}

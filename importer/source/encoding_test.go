@@ -1,0 +1,349 @@
+package source_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/encoding/htmlindex"
+	"pgregory.net/rapid"
+
+	"leadferry/importer/source"
+)
+
+// alphabets are encodings with characters that they can write.
+var alphabets = map[string]string{
+	"utf-8":          "aé中😀\uFFFD\u0085",
+	"utf-16le":       "aé中😀\u0A0A\u010A\u2C0D\uFFFD",
+	"utf-16be":       "aé中😀\u0A0A\u010A\u2C0D\uFFFD",
+	"windows-1250":   "aąŽ€ř",
+	"windows-1251":   "aЖыЯё",
+	"windows-1252":   "aéŸ€Žœ",
+	"windows-1253":   "aΩέςώ",
+	"windows-1254":   "ağİşı",
+	"windows-1255":   "aאבתש",
+	"windows-1256":   "aبپگ\u200C",
+	"windows-1257":   "aāčżų",
+	"windows-1258":   "ađơưâ",
+	"windows-874":    "aกขฃ€",
+	"iso-8859-2":     "aąŽřű",
+	"iso-8859-5":     "aЖыЯё",
+	"iso-8859-7":     "aΩέςώ",
+	"iso-8859-8-i":   "aאבתש",
+	"iso-8859-9":     "ağİşı",
+	"iso-8859-15":    "aéŸ€Žœ",
+	"iso-8859-16":    "aăĂșȚ",
+	"koi8-r":         "aЖыЯё",
+	"koi8-u":         "aЖієґ",
+	"ibm866":         "aЖыЯё",
+	"macintosh":      "aéŸ€œ",
+	"x-mac-cyrillic": "aЖыЯё",
+	"shift_jis":      "a表ソ能ｱあー",
+	"euc-jp":         "a表ソ能ｱあ丂",
+	"gb18030":        "a中文€😀ßḿ\uFFFD",
+	"gbk":            "a中文伟",
+	"big5":           "a功許蓋中",
+	"euc-kr":         "a한글똠",
+}
+
+// faults 91
+func TestEveryEncodingIsReadBack(t *testing.T) {
+	for label, alphabet := range alphabets {
+		enc, err := htmlindex.Get(label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := enc.NewEncoder().String("a,b\n" + alphabet + ",1\n")
+		if err != nil {
+			t.Fatalf("%s cannot write its alphabet: %v", label, err)
+		}
+		if got := show(readAll(t, data, source.Options{Format: source.CSV, Encoding: label})); got != "2:"+alphabet+"|1\n" {
+			t.Errorf("%s: %q", label, got)
+		}
+	}
+}
+
+// faults 91
+func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) {
+	labels := slices.Sorted(maps.Keys(alphabets))
+	rapid.Check(t, func(t *rapid.T) {
+		label := rapid.SampledFrom(labels).Draw(t, "label")
+		enc, err := htmlindex.Get(label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := table{runes: append([]rune(alphabets[label]), []rune("b \"\n\r,;")...)}
+		file.drawCSV(t, ",")
+		data, err := enc.NewEncoder().Bytes([]byte(file.text.String()))
+		if err != nil {
+			t.Fatalf("%s cannot write its alphabet: %v", label, err)
+		}
+		file.checkBytes(t, maybePacked(t, data), source.Options{Format: source.CSV, Encoding: label})
+	})
+}
+
+// maybePacked packs data or leaves it.
+func maybePacked(t *rapid.T, data []byte) []byte {
+	return packers[rapid.SampledFrom([]string{"", "gzip", "zstd"}).Draw(t, "packing")](data)
+}
+
+// faults 91
+func TestByteOrderMarks(t *testing.T) {
+	for _, test := range []struct {
+		name, data, label, want, warning string
+	}{
+		{"UTF-8", "\xEF\xBB\xBFa,b\n\xC3\xA9,2\n", "", "utf-8", ""},
+		{"UTF-16 LE", "\xFF\xFEa\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00", "", "utf-16le", ""},
+		{"UTF-16 BE", "\xFE\xFF\x00a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00\n", "", "utf-16be", ""},
+		{"UTF-16 LE without mark", "a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00", "UTF-16", "utf-16le", ""},
+		{"mark beats the option", "\xEF\xBB\xBFa,b\n\xC3\xA9,2\n", "latin1", "utf-8", "byte order mark of utf-8"},
+		{"mark of the other order", "\xFE\xFF\x00a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00\n", "utf-16le", "utf-16be", "byte order mark of utf-16be"},
+		{"label in capitals", "a,b\n\xE9,2\n", " Latin1 ", "windows-1252", ""},
+		{"none", "a,b\n\xC3\xA9,2\n", "", "utf-8", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f, err := source.Open(write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff("2:é|2\n", show(rowsOf(t, f))); diff != "" {
+				t.Error(diff)
+			}
+			if got := f.Info().Encoding; got != test.want {
+				t.Errorf("encoding %s, want %s", got, test.want)
+			}
+			if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
+				t.Errorf("warnings %q, want %q", text, test.warning)
+			}
+		})
+	}
+}
+
+// faults 91
+func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
+	for _, test := range []struct {
+		label, bad string // bytes inside a cell
+		at         int    // of them, that cannot be decoded
+	}{
+		{"utf-8", "x\xE9", 1},
+		{"windows-1252", "x\x81", 1},
+		{"windows-1252", "\xE9\x9D", 1},
+		{"windows-1253", "\xD2", 0},
+		{"iso-8859-2", "\xE1\x85", 1},
+		{"iso-8859-7", "\xAE", 0},
+		{"shift_jis", "\x82\xA0\xFF", 2},
+		{"shift_jis", "\x82\xA0\x81", 2}, // half a character before the comma
+		{"shift_jis", "\xA0", 0},
+		{"euc-jp", "\xA4\xA2\xA4", 2},
+		{"euc-jp", "\x8F\xA4", 0},
+		{"euc-kr", "\xB0\xA1\xC9\xA1", 2},
+		{"big5", "\xA4\xA4\x81\x40", 2},
+		{"gbk", "\xD6\xD0\xFF", 2},
+		{"gb18030", "\xD6\xD0\x81\x30\x81", 2},
+		{"gb18030", "\x81\x3F\x81\x30", 0}, // the second byte is no digit
+		{"utf-16le", "\x61\x00\x00\xD8", 2},
+		{"utf-16le", "\x00\xDC\x61\x00", 0},
+		{"utf-16be", "\xD8\x00\x00\x61", 0},
+	} {
+		t.Run(fmt.Sprintf("%s %q", test.label, test.bad), func(t *testing.T) {
+			enc, err := htmlindex.Get(test.label)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, _ := enc.NewEncoder().String("a,b\n1,2\n")
+			after, _ := enc.NewEncoder().String(",y\n3,4\n")
+			data := before + test.bad + after
+			for _, in := range []io.Reader{strings.NewReader(data), iotest.OneByteReader(strings.NewReader(data))} {
+				f, err := source.Open("-", source.Options{Format: source.CSV, Encoding: test.label, Stdin: in})
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows := rowsOf(t, f)
+				if got := show(rows); got != "2:1|2\n3!encoding\n4:3|4\n" {
+					t.Fatal(got)
+				}
+				want := fmt.Sprintf("byte offset %d of the file, line 3", len(before)+test.at)
+				if text := rows[1].Problem.Text; !strings.Contains(text, want) || !strings.Contains(text, "--encoding") {
+					t.Errorf("want %q and the flag: %s", want, text)
+				}
+			}
+		})
+	}
+}
+
+// faults 91
+func TestACharacterCutByTheEndOfTheFile(t *testing.T) {
+	for label, cut := range map[string]string{
+		"shift_jis": "\x82", "euc-jp": "\x8F\xA4", "big5": "\xA4", "euc-kr": "\xB0", "gb18030": "\x81\x30\x81",
+		"utf-16le": "x", "utf-16be": "\xD8\x00",
+	} {
+		enc, err := htmlindex.Get(label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _ := enc.NewEncoder().String("a,b\n1,2\n3,4")
+		if got := show(readAll(t, data+cut, source.Options{Format: source.CSV, Encoding: label})); got != "2:1|2\n3!encoding\n" {
+			t.Errorf("%s: %s", label, got)
+		}
+	}
+}
+
+// faults 91
+func TestPlacesInTheFileAreExactFarBehindItsBeginning(t *testing.T) {
+	for label, bad := range map[string]string{"utf-16le": "\x00\xDC", "shift_jis": "\xFF", "gb18030": "\xFF"} {
+		enc, err := htmlindex.Get(label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, _ := enc.NewEncoder().String("a,中\n")
+		data := strings.Repeat(row, 50_000) + bad + strings.Repeat(row, 20_000)
+		nul, _ := enc.NewEncoder().String("\x00")
+		data += nul + row
+		want := []int{50_000 * len(row), 70_000*len(row) + len(bad)}
+		for _, r := range readAll(t, data, source.Options{Format: source.CSV, Encoding: label}) {
+			if r.Problem == nil {
+				continue
+			}
+			if len(want) == 0 || !strings.Contains(r.Problem.Text, fmt.Sprintf("byte offset %d of", want[0])) {
+				t.Fatalf("%s: want %d: %s", label, want, r.Problem.Text)
+			}
+			want = want[1:]
+		}
+		if len(want) > 0 {
+			t.Errorf("%s: no problems at %d", label, want)
+		}
+	}
+}
+
+// faults 91
+func TestPlacesInTheFileCountTheByteOrderMark(t *testing.T) {
+	rows := readAll(t, "\xFF\xFEa\x00\n\x00\x00\xDC", source.Options{Format: source.CSV})
+	if text := rows[0].Problem.Text; !strings.Contains(text, "byte offset 6 of the file, line 2, character 1 ") {
+		t.Error(text)
+	}
+}
+
+// faults 91
+func TestATrueReplacementCharacterIsText(t *testing.T) {
+	for label, data := range map[string]string{
+		"utf-8":    "a\n\xEF\xBF\xBD\n",
+		"utf-16le": "a\x00\n\x00\xFD\xFF\n\x00",
+		"utf-16be": "\x00a\x00\n\xFF\xFD\x00\n",
+		"gb18030":  "a\n\x84\x31\xA4\x37\n",
+	} {
+		if got := show(readAll(t, data, source.Options{Format: source.CSV, Encoding: label})); got != "2:\uFFFD\n" {
+			t.Errorf("%s: %q", label, got)
+		}
+	}
+}
+
+// faults 91
+func TestADamagedCharacterSwallowsNoStructure(t *testing.T) {
+	for _, label := range []string{"shift_jis", "euc-jp", "euc-kr", "big5", "gbk", "gb18030", "windows-1252", "koi8-r"} {
+		for lead := 0x80; lead < 0x100; lead++ {
+			for _, tail := range []string{"", "\xA1", "\x81", "0", "1\x81"} {
+				data := "a,b\nx" + string([]byte{byte(lead)}) + tail + ",1\n\"" + string([]byte{byte(lead)}) + tail + "\",2\n" + string([]byte{byte(lead)}) + tail + "\n3,4\n"
+				rows := readAll(t, data, source.Options{Format: source.CSV, Encoding: label})
+				if len(rows) != 4 || show(rows[3:]) != "5:3|4\n" {
+					t.Fatalf("%s %02X %q: %s", label, lead, tail, show(rows))
+				}
+				for i, r := range rows[:2] {
+					if r.Problem == nil && r.Cells[1] != fmt.Sprint(i+1) {
+						t.Fatalf("%s %02X %q: %q", label, lead, tail, r.Cells)
+					}
+				}
+			}
+		}
+	}
+}
+
+// faults 91
+func TestCharactersOnTheBordersOfBlocks(t *testing.T) {
+	for _, label := range []string{"utf-16le", "utf-16be", "gb18030"} {
+		enc, err := htmlindex.Get(label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pad := range 9 {
+			cell := strings.Repeat("x", pad) + strings.Repeat("😀", 20_000)
+			text, err := enc.NewEncoder().String("a,b\n" + cell + ",1\n\uFFFD" + cell + ",2\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := show(readAll(t, text, source.Options{Format: source.CSV, Encoding: label})); got != "2:"+cell+"|1\n3:\uFFFD"+cell+"|2\n" {
+				t.Errorf("%s behind %d: not read as it was", label, pad)
+			}
+		}
+	}
+}
+
+// faults 91
+func TestHintsNameALikelyEncoding(t *testing.T) {
+	for data, want := range map[string]string{
+		"name\nJos\xE9 M\xFCller\n":              "--encoding windows-1252,",
+		"name\n\xCA\xEB\xE5\xEF\n":               "windows-1253",
+		"name\n\x83\x5C\x82\xA0\x82\xA2\x81\x41": "shift_jis",
+		"name\nx\x81\x8D\xFF\n":                  "windows-1251 (Cyrillic)",
+	} {
+		rows := readAll(t, data, source.Options{Format: source.CSV})
+		if text := rows[0].Problem.Text; !strings.Contains(text, want) {
+			t.Errorf("%q: no %q: %s", data, want, text)
+		}
+	}
+	refusal := openError(t, write(t, "leads.csv", "Stra\xDFe,b\n"), source.Options{})
+	if !strings.Contains(refusal.Hint, "--encoding windows-1252") || !strings.Contains(refusal.Text, "offset 4 of the file, line 1, character 5") {
+		t.Error(refusal)
+	}
+	refusal = openError(t, write(t, "leads.csv", "\x81\xFF,b\n"), source.Options{Encoding: "shift_jis"})
+	if !strings.Contains(refusal.Text, "not text in shift_jis at byte offset 0") {
+		t.Error(refusal)
+	}
+}
+
+// faults 91, 94
+func TestATextOfUndecodableBytesIsReadInBoundedMemory(t *testing.T) {
+	const rows = 200_000
+	data := "a,b\n" + strings.Repeat("\xFF,\x81\n", rows)
+	f, err := source.Open("-", source.Options{Format: source.CSV, Encoding: "shift_jis", Stdin: strings.NewReader(data)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, row := range rowsOf(t, f) {
+		n++
+		if row.Problem == nil || row.Line != n+1 {
+			t.Fatalf("row %d on line %d: %v", n, row.Line, row.Problem)
+		}
+	}
+	if n != rows {
+		t.Fatalf("%d rows", n)
+	}
+}
+
+// faults 91, 96
+func TestJSONInOtherEncodings(t *testing.T) {
+	text := "[\n {\"a\": \"é😀\"},\n {\"a\": 2}\n]\n"
+	for _, label := range []string{"utf-16le", "utf-16be", "gb18030"} {
+		enc, err := htmlindex.Get(label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := enc.NewEncoder().Bytes([]byte("\uFEFF" + text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := source.Options{Format: source.JSONL}
+		if label == "gb18030" {
+			o.Encoding, data = label, bytes.TrimPrefix(data, []byte("\x84\x31\x95\x33"))
+		}
+		if diff := cmp.Diff("2:é😀\n3:2\n", show(readAll(t, string(data), o))); diff != "" {
+			t.Errorf("%s: %s", label, diff)
+		}
+	}
+}

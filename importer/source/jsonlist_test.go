@@ -1,0 +1,268 @@
+package source_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"leadferry/importer/source"
+)
+
+// readLost reads rows up to the end or to where the file is lost, and adds
+// that to them as show would write it.
+func readLost(t testing.TB, in io.Reader, o source.Options) (string, *source.File) {
+	t.Helper()
+	o.Stdin = in
+	f, err := source.Open("-", o)
+	if err != nil {
+		return "refused: " + err.Error(), nil
+	}
+	var rows []source.Row
+	var row source.Row
+	for err == nil {
+		if err = f.Next(&row); err == nil {
+			rows = append(rows, row)
+		}
+	}
+	var lost *source.LostError
+	switch {
+	case errors.Is(err, io.EOF):
+		return show(rows), f
+	case !errors.As(err, &lost):
+		t.Fatal(err)
+	}
+	if again := f.Next(&row); !errors.As(again, &lost) {
+		t.Errorf("lost, and then %v", again)
+	}
+	return show(rows) + strconv.Itoa(lost.Line) + "!lost", f
+}
+
+// faults 96
+func TestJSONLists(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for _, test := range []struct{ name, data, want string }{
+		{"empty", "[]", ""},
+		{"empty over lines", " [\n\n] \n", ""},
+		{"one line", `[{"a":1},{"a":"x"}]`, "1:1\n1:x\n"},
+		{"pretty", "[\n  {\n    \"a\": 1\n  },\n  {\n    \"a\": 2\n  }\n]\n", "2:1\n5:2\n"},
+		{"CR LF", "[\r\n{\"a\":1},\r\n{\"a\":2}\r\n]\r\n", "2:1\n3:2\n"},
+		{"blank lines and a byte order mark", "\xEF\xBB\xBF\n\n[\n\n{\"a\":1}]", "5:1\n"},
+		{"brackets and quotes in texts", `[{"a":"}]{[\"\\"},{"a":"\\\\"}]`, "1:}]{[\"\\\n1:\\\\\n"},
+		{"nested values come compact", "[{\"a\": [ 1,\n {\"b\" : \"x y\"} ]}]", "1:[1,{\"b\":\"x y\"}]\n"},
+		{"numbers digit for digit", `[{"a":12345678901234567890 , "b":1.50E+1}]`, "1:12345678901234567890|1.50E+1\n"},
+
+		{"no objects", "[1, \"x\",\ntrue, [2], null,{}]", "1!json\n1!json\n2!json\n2!json\n2!json\n2:\n"},
+		{"bad elements", "[{\"a\":1},\n{\"a\" 1},\n{\"a\":01},\n{\"a\":1,},\nnope,\n{\"a\":2}]", "1:1\n2!json\n3!json\n4!json\n5!json\n6:2\n"},
+		{"same key twice", `[{"a":1,"a":2},{"a":1}]`, "1!duplicate_key\n1:1\n"},
+		{"lone surrogate", `[{"a":"\ud800"},{"a":1}]`, "1!json\n1:1\n"},
+		{"bad UTF-8", "[\n{\"a\":\n\"\xE9\"},{\"a\":1}]", "2!encoding\n3:1\n"},
+		{"NUL", "[{\"a\":\"\x00\"},{\"a\":1}]", "1!nul\n1:1\n"},
+		{"missing elements", "[,{\"a\":1},,{\"a\":2},]", "1!json\n1:1\n1!json\n1:2\n1!json\n"},
+		{"64 levels", "[" + strings.Repeat(`{"a":`, 64) + "1" + strings.Repeat("}", 64) + "]", "1:" + strings.Repeat(`{"a":`, 63) + "1" + strings.Repeat("}", 63) + "\n"},
+		{"65 levels", "[" + strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65) + `,{"a":1}]`, "1!json\n1:1\n"},
+		{"too long", `[{"a":"` + long + `"},` + "\n" + `{"a":1}]`, "1!too_long\n2:1\n"},
+		{"much too long", `[{"a":["` + strings.Repeat(long[:1000]+"\",\n\"", 5000) + `"]},{"a":1}]`, "1!too_long\n5001:1\n"},
+		{"much too long word", `[` + long + long + `,{"a":1}]`, "1!too_long\n1:1\n"},
+		{"white space without end", "[" + strings.Repeat(" \n", 1<<20) + `{"a":1}]`, strconv.Itoa(1<<20+1) + ":1\n"},
+
+		{"no comma", "[{\"a\":1}\n{\"a\":2}]", "1:1\n2!lost"},
+		{"no comma after a word", "[1 2]", "1!json\n1!lost"},
+		{"cut between", "[\n{\"a\":1},\n", "2:1\n3!lost"},
+		{"cut inside", "[\n{\"a\":1},\n{\"a\":\n2", "2:1\n3!lost"},
+		{"cut at once", "[", "1!lost"},
+		{"cut too long", "[{\"a\":\"" + long, "1!lost"},
+		{"wrong bracket", "[{\"a\":1},\n{\"a\":[1}},{\"a\":2}]", "1:1\n2!lost"},
+		{"a bracket too many", "[{\"a\":1}},{\"a\":2}]", "1:1\n1!lost"},
+		{"no quote", "[{\"a\":1},\n{\"a\":\"x},\n{\"a\":2}]", "1:1\n2!lost"},
+		{"a line break in a text", "[{\"a\":1},\n{\"a\":\"x\ny\"},{\"a\":2}]", "1:1\n2!lost"},
+		{"a quote in a word", "[x\"y\",{\"a\":1}]", "1!json\n1!lost"},
+		{"a colon for an element", "[{\"a\":1},:]", "1:1\n1!lost"},
+		{"too many levels to follow", "[" + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + ",{\"a\":1}]", "1!lost"},
+		{"brackets without end", strings.Repeat("[", 20_000), "1!lost"},
+		{"text behind", "[{\"a\":1}]\n x", "1:1\n2!lost"},
+		{"two lists", "[{\"a\":1}]\n[{\"a\":1}]", "1:1\n2!lost"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, in := range []io.Reader{strings.NewReader(test.data), iotest.HalfReader(strings.NewReader(test.data))} {
+				got, _ := readLost(t, in, source.Options{Format: source.JSONL})
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+// faults 96
+func TestJSONListsInsideAnObject(t *testing.T) {
+	pad := strings.Repeat("p", 1<<21)
+	for _, test := range []struct{ name, data, want string }{
+		{"Salesforce", "{\n \"totalSize\": 1,\n \"records\": [\n  {\"a\": 1},\n  {\"a\": 2}\n ],\n \"done\": true\n}\n", "4:1\n5:2\n"},
+		{"on one line", `{"results":[{"a":1},{"a":2}]}` + "\n\n", "1:1\n1:2\n"},
+		{"empty list", `{"value":[]}`, ""},
+		{"behind other lists", `{"tags":["x"],"data":[1],"items":[{"a":1}]}`, "1:1\n"},
+		{"the first of several", "{\n\"data\":[{\"a\":1}],\n\"leads\":[{\"a\":2}]}", "2:1\n"},
+		{"a broken element", "{\"leads\":[\n{\"a\":1},\n{\"a\":},\n{\"a\":3}]}", "2:1\n3!json\n4:3\n"},
+		{"behind a long member on one line", `{"pad":"` + pad + `","records":[{"a":1}]}`, "1!too_long\n"},
+		{"behind a long member over lines", "{\n\"pad\":\"" + pad + "\",\n\"records\":[{\"a\":1}]}", "3:1\n"},
+		{"a long list on one line", `{"records":[` + strings.Repeat(`{"a":1},`, 1<<17) + `{"a":1}]}`, strings.Repeat("1:1\n", 1<<17+1)},
+		{"cut", "{\"records\":[\n{\"a\":1},\n{\"a\"", "2:1\n3!lost"},
+		{"cut behind the list", "{\"records\":[\n{\"a\":1}]", "2:1\n2!lost"},
+		{"no comma behind the list", "{\"records\":[\n{\"a\":1}] \"x\":1}", "2:1\n2!lost"},
+		{"no comma but something else", "{\"records\":[\n{\"a\":1}];\"x\":1}", "2:1\n2!lost"},
+		{"no colon behind the list", "{\"records\":[\n{\"a\":1}],\"x\";1}", "2:1\n2!lost"},
+		{"text behind", "{\"records\":[\n{\"a\":1}]}\n{}", "2:1\n3!lost"},
+
+		{"one line of many is a row", "{\"items\":[{\"a\":1}]}\n{\"items\":[]}\n", "1:[{\"a\":1}]\n2:[]\n"},
+		{"one line, and another far behind", "{\"items\":[{\"a\":1}]}" + strings.Repeat("\n", 70_000) + "{\"items\":[]}", "1:[{\"a\":1}]\n70001:[]\n"},
+		{"another name is a row", `{"phones":[{"a":1}]}`, "1:[{\"a\":1}]\n"},
+		{"words in the list are a row", `{"items":["x"]}`, "1:[\"x\"]\n"},
+		{"a list deeper down is a row", `{"x":{"items":[{"a":1}]}}`, "1:{\"items\":[{\"a\":1}]}\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, _ := readLost(t, strings.NewReader(test.data), source.Options{Format: source.JSONL})
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// faults 96
+func TestJSONDocumentsWithoutAListOfRows(t *testing.T) {
+	pad := strings.Repeat("p", 1<<21)
+	for name, data := range map[string]string{
+		"one object":            "{\n\"a\": 1\n}\n",
+		"several objects":       "{\n\"a\": 1\n}\n{\n\"a\": 1\n}\n",
+		"behind a long member":  "{\n\"pad\":\"" + pad + "\"\n}",
+		"cut in a long member":  "{\n\"pad\":\"" + pad,
+		"broken in a long list": "{\n\"pad\":[\"" + pad + "\"},\n\"records\":[{}]}",
+	} {
+		refusal := openError(t, write(t, "leads.json", data), source.Options{})
+		if !strings.Contains(refusal.Hint, "records, results, value") {
+			t.Errorf("%s: %v", name, refusal)
+		}
+	}
+}
+
+func TestElementsComeOnOneLine(t *testing.T) {
+	data := "[{\n \"b\" : \"x  y\",\n\"a\": { \"c\": [ 1 ] } },\n { \"a\" : 1\r\n 2 } , x ]"
+	var raw []string
+	for _, r := range readAll(t, data, source.Options{Format: source.JSONL, Paths: []string{"a.c"}}) {
+		raw = append(raw, r.Raw)
+	}
+	if diff := cmp.Diff([]string{`{"b":"x  y","a":{"c":[1]}}`, `{ "a" : 1 2 }`, `x`}, raw); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestJSONDocumentsWarnOfWhatIsNotRead(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"nextRecordsUrl":"/x","records":[{"a":1}]}`:             "nextRecordsUrl",
+		`{"value":[{"a":1}],"@odata.nextLink":"x"}`:               "@odata.nextLink",
+		`{"results":[{"a":1}],"paging":{"next":{}}}`:              "paging",
+		`{"data":[{"a":1}],"leads":[{"a":2}]}`:                    `second list, "leads"`,
+		`{"data":[{"a":1}],"tags":[{"a":2}],"paging":null,"x":1}`: "",
+	} {
+		got, f := readLost(t, strings.NewReader(data), source.Options{Format: source.JSONL})
+		if got != "1:1\n" {
+			t.Errorf("%s: %s", data, got)
+		}
+		if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, want) || want == "" && text != "" {
+			t.Errorf("%s: warnings %q", data, text)
+		}
+	}
+}
+
+// faults 96, 102
+func TestCRMExportsAreRead(t *testing.T) {
+	for file, want := range map[string]int{
+		"salesforce-ecars/Leads.json":                  1,
+		"salesforce-easy-spaces/Leads.json":            0,
+		"salesforce-easy-spaces/Lead_Data.csv":         0,
+		"krayin/leads.csv":                             2,
+		"../blns/blns.json":                            0,
+		"../csv-spectrum/json/simple.json":             0,
+		"../frictionless/table.jsonl":                  2,
+		"../frictionless/numeric-labels.csv":           3,
+		"../frictionless/accent.csv":                   2,
+		"../frictionless/issue-1066-smallcellsize.csv": 0,
+	} {
+		t.Run(file, func(t *testing.T) {
+			f, err := source.Open(filepath.Join(cases(t, "leads"), filepath.FromSlash(file)), source.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := rowsOf(t, f)
+			if want > 0 && len(rows) != want || len(rows) == 0 {
+				t.Errorf("%d rows of %d", len(rows), want)
+			}
+			for _, r := range rows {
+				if r.Problem != nil && !strings.Contains(file, "blns") {
+					t.Errorf("line %d: %s", r.Line, r.Problem.Text)
+				}
+			}
+		})
+	}
+}
+
+// faults 96
+func TestANestedExportIsReadAsAnotherProgramReadsIt(t *testing.T) {
+	path := filepath.Join(cases(t, "leads"), "salesforce-easy-spaces", "Leads.json")
+	var want struct{ Records []map[string]any }
+	if err := json.Unmarshal([]byte(content(t, path)), &want); err != nil {
+		t.Fatal(err)
+	}
+	f, err := source.Open(path, source.Options{Paths: []string{"attributes.referenceId"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := rowsOf(t, f)
+	if len(rows) != len(want.Records) {
+		t.Fatalf("%d rows of %d", len(rows), len(want.Records))
+	}
+	for i, r := range rows {
+		for column, name := range r.Header.Names {
+			value, isText := want.Records[i][name].(string)
+			if name == "attributes.referenceId" {
+				value, isText = want.Records[i]["attributes"].(map[string]any)["referenceId"].(string)
+			}
+			if isText && r.Cells[column] != value {
+				t.Errorf("line %d: %s is %q, want %q", r.Line, name, r.Cells[column], value)
+			}
+		}
+	}
+}
+
+// faults 96
+func TestAListIsReadAsItsLinesAre(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var lines table
+		lines.drawJSONL(t)
+		objects := strings.FieldsFunc(lines.text.String(), func(r rune) bool { return r == '\n' })
+		var list table
+		list.text.WriteString(rapid.SampledFrom([]string{"[", "{\n\"x\": 1, \"records\" : [", "\n [ \n"}).Draw(t, "head"))
+		wrapped := strings.Contains(list.text.String(), "{")
+		between := rapid.SampledFrom([]string{"", " ", "\n", "\r\n\t", "\n\n"})
+		for i, object := range objects {
+			if i > 0 {
+				list.text.WriteString(between.Draw(t, "white") + "," + between.Draw(t, "white"))
+			}
+			list.start(lines.cells[i])
+			list.text.WriteString(strings.TrimRight(object, "\r"))
+		}
+		list.text.WriteString(between.Draw(t, "white") + "]")
+		if wrapped {
+			list.text.WriteString(",\"y\":[{}]}")
+		}
+		list.check(t, source.Options{Format: source.JSONL})
+	})
+}

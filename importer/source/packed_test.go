@@ -1,0 +1,195 @@
+package source_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"leadferry/importer/source"
+)
+
+// packers pack data by the name of the packing; "" leaves it.
+var packers = map[string]func([]byte) []byte{
+	"": bytes.Clone,
+	"gzip": func(data []byte) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, err := z.Write(data)
+		if err := errors.Join(err, z.Close()); err != nil {
+			panic(err)
+		}
+		return b.Bytes()
+	},
+	"zstd": func(data []byte) []byte { return zstdWindow(data, 1<<20) },
+}
+
+func zstdWindow(data []byte, window int) []byte {
+	var b bytes.Buffer
+	z, err := zstd.NewWriter(&b, zstd.WithWindowSize(window), zstd.WithSingleSegment(false), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic(err)
+	}
+	_, err = z.Write(data)
+	if err := errors.Join(err, z.Close()); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// leads is a table of n rows that packs badly, and the rows as show writes them.
+func leads(n int) (data, rows string) {
+	var a, b strings.Builder
+	a.WriteString("id,hash\n")
+	for i := range n {
+		sum := sha256.Sum256(fmt.Append(nil, i))
+		fmt.Fprintf(&a, "%d,%x\n", i, sum)
+		fmt.Fprintf(&b, "%d:%d|%x\n", i+2, i, sum)
+	}
+	return a.String(), b.String()
+}
+
+// faults 95
+func TestPackedFilesAreUnpacked(t *testing.T) {
+	data, want := leads(5000)
+	half := strings.Index(data, "2500,") + 1 // in the middle of a row
+	gz, zst := packers["gzip"], packers["zstd"]
+	skipped := []byte("\x50\x2A\x4D\x18\x03\x00\x00\x00abc")
+	for _, test := range []struct {
+		name string
+		data []byte
+	}{
+		{"leads.csv.gz", gz([]byte(data))},
+		{"leads.csv.zst", zst([]byte(data))},
+		{"leads.csv", gz([]byte(data))},
+		{"leads", zst([]byte(data))},
+		{"several members.csv.gz", bytes.Join([][]byte{gz([]byte(data[:half])), gz(nil), gz([]byte(data[half:]))}, nil)},
+		{"several frames.csv.zst", bytes.Join([][]byte{skipped, zst([]byte(data[:half])), skipped, zst([]byte(data[half:]))}, nil)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f, err := source.Open(write(t, test.name, string(test.data)), source.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if show(rowsOf(t, f)) != want {
+				t.Error("the rows are others")
+			}
+			sum := sha256.Sum256(test.data)
+			info := f.Info()
+			if info.Bytes != int64(len(test.data)) || info.SHA256 != hex.EncodeToString(sum[:]) || info.Size != info.Bytes || info.Format != "csv" {
+				t.Errorf("not those of the file on disk: %+v", info)
+			}
+			if got := show(readAll(t, string(test.data), source.Options{Format: source.CSV})); got != want {
+				t.Error("the rows of standard input are others")
+			}
+		})
+	}
+}
+
+// faults 95
+func TestPackedFilesThatAreDamaged(t *testing.T) {
+	data, want := leads(20_000)
+	for kind, pack := range packers {
+		if kind == "" {
+			continue
+		}
+		whole := pack([]byte(data))
+		damaged := bytes.Clone(whole)
+		damaged[len(damaged)-3] ^= 0x20 // the checksum of both kinds
+		for name, packed := range map[string][]byte{
+			"cut in the middle":   whole[:len(whole)/2],
+			"cut before the end":  whole[:len(whole)-1],
+			"wrong checksum":      damaged,
+			"text behind the end": append(bytes.Clone(whole), "more text"...),
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				f, err := source.Open("-", source.Options{Format: source.CSV, Stdin: bytes.NewReader(packed)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var rows []source.Row
+				var row source.Row
+				for err == nil {
+					if err = f.Next(&row); err == nil {
+						rows = append(rows, row)
+					}
+				}
+				var lost *source.LostError
+				if !errors.As(err, &lost) || lost.Line != len(rows)+2 || !strings.Contains(lost.Text, kind+" data") {
+					t.Errorf("not lost behind row %d: %v", len(rows), err)
+				}
+				if len(rows) == 0 || !strings.HasPrefix(want, show(rows)) {
+					t.Error("the rows before are others")
+				}
+				if f.Info().SHA256 != "" {
+					t.Error("a sum of half a file")
+				}
+			})
+		}
+	}
+}
+
+// faults 95
+func TestPackedFilesThatAreRefused(t *testing.T) {
+	table := []byte("a,b\n1,2\n")
+	gz, zst := packers["gzip"], packers["zstd"]
+	random, _ := leads(10)
+	for _, test := range []struct {
+		name, want string
+		data       []byte
+	}{
+		{"gzip in gzip", "packed twice", gz(gz(table))},
+		{"gzip in zstd", "packed twice", zst(gz(table))},
+		{"zstd in gzip", "packed twice", gz(zst(table))},
+		{"archive in gzip", "workbook or ZIP archive", gz([]byte("PK\x03\x04"))},
+		{"PDF in zstd", "PDF", zst([]byte("%PDF-1.4"))},
+		{"nothing in gzip", "empty", gz(nil)},
+		{"a cut header", "gzip data end too early", gz([]byte(random))[:12]},
+		{"a large window of one segment", "zstd window of more than 8 MiB", []byte("\x28\xB5\x2F\xFD\xA0\x00\x00\x00\x01\x01\x00\x00")},
+		{"a large window", "zstd window of more than 8 MiB", zstdWindow([]byte(strings.Repeat(random, 30_000)), 16<<20)},
+		{"blanks without end", "unpacks to more than 100 times", bytes.Repeat(zst(bytes.Repeat([]byte(strings.Repeat(" ", 1023)+"\n"), 1<<10)), 66)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if refusal := openError(t, write(t, "leads.csv.gz", string(test.data)), source.Options{}); !strings.Contains(refusal.Text, test.want) {
+				t.Errorf("want %q: %v", test.want, refusal)
+			}
+		})
+	}
+}
+
+// faults 94, 95
+func TestPackedFilesThatGrowTooMuch(t *testing.T) {
+	row := "1," + strings.Repeat("x", 1022-3) + "\n"
+	for _, test := range []struct {
+		name, line string
+		mib        int
+		lost       bool
+	}{
+		{"one row many times", row, 62, false},
+		{"one row without end", row, 200, true},
+		{"a cell without end", "x", 100, true},
+	} {
+		for _, kind := range []string{"gzip", "zstd"} {
+			t.Run(test.name+" "+kind, func(t *testing.T) {
+				mib := packers[kind](bytes.Repeat([]byte(test.line), 1<<20/len(test.line)))
+				data := append(packers[kind]([]byte("a,b\n")), bytes.Repeat(mib, test.mib)...)
+				f, err := source.Open("-", source.Options{Format: source.CSV, Stdin: bytes.NewReader(data)})
+				var row source.Row
+				for err == nil {
+					err = f.Next(&row)
+				}
+				var lost *source.LostError
+				if errors.As(err, &lost) != test.lost || !test.lost && !errors.Is(err, io.EOF) {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}

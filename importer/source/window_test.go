@@ -1,0 +1,40 @@
+package source
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// faults 94, 96
+func TestTheWindowStaysSmall(t *testing.T) {
+	const mib = 1 << 20
+	huge := strings.Repeat("x", 16*mib)
+	for name, test := range map[string]struct {
+		format Format
+		data   string
+	}{
+		"a line":              {CSV, "a,b\n" + huge + ",1\n2,3\n"},
+		"an open quote":       {CSV, "a,b\n\"" + huge + "\n2,3\n"},
+		"a line of JSON":      {JSONL, "{\"a\":1}\n{\"a\":\"" + huge + "\"}\n"},
+		"an element":          {JSONL, "[{\"a\":\"" + huge + "\"},{\"a\":1}]"},
+		"an element of lines": {JSONL, "[[" + strings.Repeat("\"x\",\n", 4*mib) + "1],{\"a\":1}]"},
+		"a member":            {JSONL, "{\n\"a\":\"" + huge + "\",\n\"records\":[{\"a\":1}]}"},
+		"white space":         {JSONL, "[" + strings.Repeat(" ", 16*mib) + "{\"a\":1}]"},
+	} {
+		f, err := Open("-", Options{Format: test.format, Stdin: strings.NewReader(test.data)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := new(Row); err == nil; {
+			err = f.Next(row)
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if size := len(f.window.buf); size > 2*mib {
+			t.Errorf("%s: the window has grown to %d bytes", name, size)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package source_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+
+	"leadferry/importer/source"
+)
+
+// workbook is a workbook made by hand: what Excel would not write, or excelize not.
+type workbook struct {
+	rows    string            // inside sheetData
+	after   string            // behind sheetData
+	before  string            // before sheetData
+	texts   []string          // shared, as XML inside of si
+	formats []string          // codes of the styles 1, 2, …; a number is one that is built in
+	from    string            // attributes of workbookPr
+	parts   map[string]string // replaced or added; "-" leaves one out
+}
+
+const (
+	xmlHead  = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`
+	mainNS   = ` xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"`
+	relsNS   = ` xmlns="http://schemas.openxmlformats.org/package/2006/relationships"`
+	relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+)
+
+func relations(list ...string) string {
+	var b strings.Builder
+	for i, r := range list {
+		kind, target, _ := strings.Cut(r, " ")
+		fmt.Fprintf(&b, `<Relationship Id="rId%d" Type="%s/%s" Target="%s"/>`, i+1, relation, kind, target)
+	}
+	return xmlHead + "<Relationships" + relsNS + ">" + b.String() + "</Relationships>"
+}
+
+// bytes packs the workbook.
+func (w workbook) bytes(t testing.TB) []byte {
+	t.Helper()
+	all := map[string]string{
+		"[Content_Types].xml":        xmlHead + `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>`,
+		"_rels/.rels":                relations("officeDocument xl/workbook.xml"),
+		"xl/_rels/workbook.xml.rels": relations("worksheet worksheets/sheet1.xml", "sharedStrings sharedStrings.xml", "styles styles.xml"),
+		"xl/workbook.xml":            xmlHead + "<workbook" + mainNS + ` xmlns:r="` + relation + `"><workbookPr` + w.from + `/><sheets><sheet name="Leads" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+		"xl/worksheets/sheet1.xml":   xmlHead + "<worksheet" + mainNS + ">" + w.before + "<sheetData>" + w.rows + "</sheetData>" + w.after + "</worksheet>",
+		"xl/sharedStrings.xml":       xmlHead + "<sst" + mainNS + "><si>" + strings.Join(w.texts, "</si><si>") + "</si></sst>",
+		"xl/styles.xml":              w.styles(),
+	}
+	maps.Copy(all, w.parts)
+	maps.DeleteFunc(all, func(_, part string) bool { return part == "-" })
+	return packed(t, all)
+}
+
+func (w workbook) styles() string {
+	var codes, cells strings.Builder
+	for i, code := range w.formats {
+		id := fmt.Sprint(i + 164)
+		if strings.Trim(code, "0123456789") == "" && code[0] != '0' {
+			id = code
+		} else {
+			fmt.Fprintf(&codes, `<numFmt numFmtId="%s" formatCode="%s"/>`, id, escape(code))
+		}
+		fmt.Fprintf(&cells, `<xf numFmtId="%s"/>`, id)
+	}
+	return xmlHead + "<styleSheet" + mainNS + "><numFmts>" + codes.String() + `</numFmts><cellXfs><xf numFmtId="0"/>` + cells.String() + "</cellXfs></styleSheet>"
+}
+
+func escape(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(text)
+}
+
+// packed makes an archive, its parts in the order of their names.
+func packed(t testing.TB, all map[string]string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = io.WriteString(w, all[name])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func (w workbook) file(t testing.TB) string {
+	t.Helper()
+	return write(t, "leads.xlsx", string(w.bytes(t)))
+}
+
+// inline is a row of cells with text, one after another.
+func inline(cells ...string) string {
+	var b strings.Builder
+	for _, text := range cells {
+		b.WriteString(`<c t="inlineStr"><is><t>` + escape(text) + "</t></is></c>")
+	}
+	return "<row>" + b.String() + "</row>"
+}
+
+// readSheet reads all rows of a workbook and the warnings.
+func readSheet(t testing.TB, path string, o source.Options) ([]source.Row, []string) {
+	t.Helper()
+	f, err := source.Open(path, o)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	rows := rowsOf(t, f)
+	return rows, f.Warnings()
+}
+
+// saved has excelize make a workbook.
+func saved(t testing.TB, fill func(f *excelize.File)) string {
+	t.Helper()
+	f := excelize.NewFile()
+	defer f.Close()
+	fill(f)
+	path := filepath.Join(t.TempDir(), "leads.xlsx")
+	if err := f.SaveAs(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func put(t testing.TB, f *excelize.File, sheet string, rows ...[]any) {
+	t.Helper()
+	for i, row := range rows {
+		if err := f.SetSheetRow(sheet, fmt.Sprintf("A%d", i+1), &row); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// faults 95, 100
+func TestWorkbookIsRead(t *testing.T) {
+	path := saved(t, func(f *excelize.File) {
+		put(t, f, "Sheet1",
+			[]any{"id", "name", "leadferry_error", "phone", "vip"},
+			[]any{"00017", "Ada Brook", "x", "+49 151 2345", true},
+			nil,
+			[]any{"1e5", " Zoë ", nil, "0049151", false},
+			[]any{"=1+1", "a\r\nb\tc", "", "2026-03-04"})
+	})
+	data := []byte(content(t, path))
+	sum := sha256.Sum256(data)
+	for _, name := range []string{path, "-"} {
+		f, err := source.Open(name, source.Options{Format: source.XLSX, Stdin: bytes.NewReader(data)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"id", "name", "phone", "vip"}, f.Header().Names); diff != "" {
+			t.Error(diff)
+		}
+		want := "2:00017|Ada Brook|+49 151 2345|TRUE\n4:1e5| Zoë |0049151|FALSE\n5:=1+1|a\r\nb\tc|2026-03-04|\n"
+		if diff := cmp.Diff(want, show(rowsOf(t, f))); diff != "" {
+			t.Error(diff)
+		}
+		info := f.Info()
+		if info.SHA256 != hex.EncodeToString(sum[:]) || info.Bytes != int64(len(data)) || info.Format != "xlsx" || info.Encoding != "" || f.Delimiter() != 0 {
+			t.Errorf("%+v", info)
+		}
+		if name == path && info.Size != int64(len(data)) || info.Changed || info.Rows != 3 {
+			t.Errorf("%+v", info)
+		}
+	}
+}
+
+func TestWorkbookIsKnownByItsContent(t *testing.T) {
+	data := workbook{rows: inline("a") + inline("1")}.bytes(t)
+	for _, name := range []string{"leads.xlsx", "LEADS.XLSM", "leads", "leads.csv"} {
+		rows, _ := readSheet(t, write(t, name, string(data)), source.Options{})
+		if got := show(rows); got != "2:1\n" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// faults 95
+func TestFrictionlessWorkbooks(t *testing.T) {
+	dir := cases(t, "frictionless")
+	rows, warnings := readSheet(t, filepath.Join(dir, "table.xlsx"), source.Options{})
+	if got := show(rows); got != "2:1|english\n3:2|中国人\n" {
+		t.Errorf("%q", got)
+	}
+	if len(warnings) == 0 || !strings.Contains(warnings[0], `"Sheet 2"`) {
+		t.Errorf("%q", warnings)
+	}
+	f, err := source.Open(filepath.Join(dir, "merged-cells.xlsx"), source.Options{NoHeader: true, Columns: []string{"a", "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := show(rowsOf(t, f)); got != "1:data|\n" {
+		t.Errorf("%q", got)
+	}
+	if got := fmt.Sprint(f.Warnings()); !strings.Contains(got, "1 area of merged cells") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestChangedWorkbookIsTold(t *testing.T) {
+	path := workbook{rows: inline("a") + inline("1")}.file(t)
+	f, err := source.Open(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("something else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var row source.Row
+	for err == nil {
+		err = f.Next(&row)
+	}
+	var lost *source.LostError
+	if !errors.Is(err, io.EOF) && !errors.As(err, &lost) {
+		t.Error(err)
+	}
+	if f.Close(); !f.Info().Changed {
+		t.Error("the change was not seen")
+	}
+}

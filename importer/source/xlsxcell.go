@@ -1,0 +1,171 @@
+package source
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// cellFault says why a cell cannot be taken as it is shown, and what to do.
+type cellFault struct{ text, hint string }
+
+var (
+	faultError   = &cellFault{"holds an error", "mend its formula, or empty the cell"}
+	faultFormula = &cellFault{"holds a formula without its result", "open the workbook in Excel, which computes it, and save it anew"}
+	faultDigits  = &cellFault{"holds a number of more than 15 digits, of which Excel keeps only 15", "format the column as text and enter the number again"}
+	faultDate    = &cellFault{"holds a number that is no date but has the format of one", "enter the date again, or change the format of the cell"}
+	faultNumber  = &cellFault{"holds something else where a number has to be", "open the workbook in Excel, which may repair it, and save it anew"}
+	faultNUL     = &cellFault{"holds a NUL character", "remove it"}
+)
+
+// cellText is a cell as it is shown.
+type cellText struct {
+	text    string
+	fault   *cellFault // or nil
+	number  bool       // a number as it is, that may have lost zeros before it
+	written bool       // the format shows an exponent, the text does not
+	blanked bool       // the format shows nothing of it
+}
+
+// shower makes text of cells.
+type shower struct {
+	shared  *sharedTexts
+	styles  *styles
+	writer  *writer
+	present *sheetReader
+}
+
+// show gives the text of a cell of the present row. The error says that the
+// workbook is damaged.
+func (s *shower) show(c *rawCell) (cellText, error) {
+	value := s.present.text[c.start:c.end]
+	switch c.kind {
+	case "":
+		return cellText{}, nil
+	case "e":
+		return cellText{text: string(value), fault: faultError}, nil
+	}
+	if c.formula && !c.value {
+		return cellText{fault: faultFormula}, nil
+	}
+	switch c.kind {
+	case "n":
+		return s.number(strings.TrimSpace(string(value)), c.style)
+	case "s":
+		return s.sharedText(strings.TrimSpace(string(value)))
+	case "b":
+		return boolean(strings.TrimSpace(string(value)))
+	case "str", "inlineStr":
+		return plainText(string(unescape(value))), nil
+	case "d": // a date in ISO 8601, which some programs write
+		return plainText(string(value)), nil
+	}
+	return cellText{}, errKind
+}
+
+var errKind = &damage{"the workbook is damaged: a cell is of an unknown kind"}
+
+func (s *shower) sharedText(value string) (cellText, error) {
+	if value == "" {
+		return cellText{}, nil
+	}
+	index, err := strconv.Atoi(value)
+	if err != nil {
+		return cellText{}, errShared
+	}
+	text, err := s.shared.get(index)
+	return plainText(text), err
+}
+
+func plainText(text string) cellText {
+	if strings.IndexByte(text, 0) >= 0 {
+		return cellText{fault: faultNUL}
+	}
+	return cellText{text: text}
+}
+
+func boolean(value string) (cellText, error) {
+	switch value {
+	case "":
+		return cellText{}, nil
+	case "0", "false":
+		return cellText{text: "FALSE"}, nil
+	case "1", "true":
+		return cellText{text: "TRUE"}, nil
+	}
+	return cellText{}, errKind
+}
+
+// number writes a number as its format says. All digits are kept where Excel
+// would round them away for want of room: the general and scientific formats
+// turn an identifier into 1.23E+13.
+func (s *shower) number(value string, style int) (cellText, error) {
+	if value == "" {
+		return cellText{}, nil
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil || strings.Trim(value, "0123456789+-.eE") != "" || math.IsInf(v, 0) {
+		return cellText{fault: faultNumber}, nil
+	}
+	format, err := s.styles.of(style)
+	if err != nil {
+		return cellText{}, err
+	}
+	section, shown := format.choose(v)
+	if section == nil {
+		return s.plainNumber(v), nil
+	}
+	if section.date {
+		return s.date(v, section), nil
+	}
+	switch section.kind {
+	case digits:
+		return s.filled(v, shown, section), nil
+	case written:
+		if text, ok := s.writer.write(shown, section.code); ok {
+			return cellText{text: text}, nil
+		}
+	case scientific:
+		c := s.plainNumber(v)
+		c.written = true
+		return c, nil
+	}
+	return s.plainNumber(v), nil
+}
+
+func (s *shower) plainNumber(v float64) cellText {
+	if loses(v) {
+		return cellText{fault: faultDigits}
+	}
+	return cellText{text: exact(v), number: true}
+}
+
+// filled writes a number into places for digits.
+func (s *shower) filled(v, shown float64, of *section) cellText {
+	if loses(v) {
+		return cellText{fault: faultDigits}
+	}
+	text := of.fill(shown)
+	return cellText{text: text, number: !of.places.padded(), blanked: text == ""}
+}
+
+func (s *shower) date(v float64, of *section) cellText {
+	calendar := s.writer.calendar
+	if !calendar.shows(v) {
+		return cellText{fault: faultDate}
+	}
+	if of.kind != written {
+		return cellText{text: calendar.write(v, of.kind)}
+	}
+	if text, ok := s.writer.write(milliseconds(v), of.code); ok {
+		return cellText{text: text}
+	}
+	return cellText{text: calendar.write(v, isoAny)}
+}
+
+// milliseconds rounds a date to the millisecond, and puts it so little behind
+// that excelize, which cuts what is below, does not come to the one before.
+func milliseconds(v float64) float64 {
+	const day, little = 86_400_000, 2e-9
+	return math.Round(v*day)/day + little
+}

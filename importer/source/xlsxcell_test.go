@@ -1,0 +1,261 @@
+package source_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/importer/source"
+)
+
+// one reads a single cell below a header; a problem as "!text".
+func one(t *testing.T, w workbook, cell string) string {
+	t.Helper()
+	w.rows = inline("a") + "<row>" + cell + "</row>"
+	rows, _ := readSheet(t, w.file(t), source.Options{NoHeader: true, Columns: []string{"a"}})
+	if len(rows) < 2 {
+		return ""
+	}
+	if p := rows[1].Problem; p != nil {
+		if p.Code != "cell" {
+			t.Errorf("code %q", p.Code)
+		}
+		return "!" + p.Text
+	}
+	return rows[1].Cells[0]
+}
+
+// faults 100
+func TestCellsOfAllKinds(t *testing.T) {
+	w := workbook{texts: []string{
+		"<t>plain</t>",
+		`<r><t>rich </t></r><r><rPr><b/></rPr><t xml:space="preserve">te</t></r><r><t>xt</t></r>`,
+		`<t>東京</t><rPh sb="0" eb="2"><t>トウキョウ</t></rPh><phoneticPr fontId="1"/>`,
+		"<t>a_x000D_\nb_x0009_c_x005F_x000D__xD83D__xDE00__xD83D_ _xZZZZ_ _x00e9__x</t>",
+		"",
+		"<t>a&amp;b &lt;c&gt; &#233;</t>",
+		"<t>_x0000_</t>",
+	}}
+	for _, test := range []struct{ cell, want string }{
+		{`<c t="s"><v>0</v></c>`, "plain"},
+		{`<c t="s"><v> 1 </v></c>`, "rich text"},
+		{`<c t="s"><v>2</v></c>`, "東京"},
+		{`<c t="s"><v>3</v></c>`, "a\r\nb\tc_x000D_😀_xD83D_ _xZZZZ_ é_x"},
+		{`<c t="s"><v>4</v></c>`, ""},
+		{`<c t="s"><v>5</v></c>`, "a&b <c> é"},
+		{`<c t="s"><v>6</v></c>`, "!cell A2 of column \"a\" holds a NUL character (hint: remove it)"},
+		{`<c t="s"/>`, ""},
+		{`<c t="inlineStr"><is><r><t>in</t></r><r><t>line</t></r></is></c>`, "inline"},
+		{`<c t="inlineStr"><is><t> kept </t></is></c>`, " kept "},
+		{`<c t="str"><f>A1&amp;"x"</f><v>ax_x0041_</v></c>`, "axA"},
+		{`<c t="str"><f>""</f><v></v></c>`, ""},
+		{`<c><f>1+1</f><v>2</v></c>`, "2"},
+		{`<c t="b"><v>1</v></c>`, "TRUE"},
+		{`<c t="b"><v>0</v></c>`, "FALSE"},
+		{`<c t="d"><v>2026-03-04T10:11:12</v></c>`, "2026-03-04T10:11:12"},
+		{`<c><v></v></c>`, ""},
+		{`<c t="n"/>`, ""},
+		{`<x:c xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><x:v>7</x:v></x:c>`, "7"},
+		{`<c><v><!-- no --><![CDATA[7]]>0</v><extLst><v>9</v></extLst></c>`, "70"},
+		{`<c t="e"><v>#N/A</v></c>`, `!cell A2 of column "a" holds the error #N/A (hint: mend its formula, or empty the cell)`},
+		{`<c t="e"><f>X</f><v>#REF!</v></c>`, `!cell A2 of column "a" holds the error #REF! (hint: mend its formula, or empty the cell)`},
+		{`<c t="e"><v>secret</v></c>`, `!cell A2 of column "a" holds an error (hint: mend its formula, or empty the cell)`},
+		{`<c><f>NOW()</f></c>`, `!cell A2 of column "a" holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it anew)`},
+		{`<c t="s"><v>0</v></c><c r="B2" t="e"><v>#N/A</v></c>`, `!cell B2 holds the error #N/A (hint: mend its formula, or empty the cell)`},
+		{`<c><v>secret</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
+		{`<c><v>0x10</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
+		{`<c><v>1e999</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
+	} {
+		if got := one(t, w, test.cell); got != test.want {
+			t.Errorf("%s\ngot  %q\nwant %q", test.cell, got, test.want)
+		}
+	}
+}
+
+const lost = `!cell A2 of column "a" holds a number of more than 15 digits, of which Excel keeps only 15 (hint: format the column as text and enter the number again)`
+
+// What Excel shows of a number, in the words of its number format.
+//
+// faults 100
+func TestNumbersAsShown(t *testing.T) {
+	for _, test := range []struct{ format, number, want string }{
+		// The general format shortens long numbers where the column is narrow; the text does not.
+		{"General", "12345678901234", "12345678901234"},
+		{"General", "4.9151234567E+11", "491512345670"},
+		{"General", "999999999999999", "999999999999999"},
+		{"General", "1000000000000000", lost},
+		{"General", "-1.23456789012345E+16", lost},
+		{"General", "0.1", "0.1"},
+		{"General", "0.30000000000000004", "0.3"},
+		{"General", "1.1000000000000001", "1.1"},
+		{"General", "52.520008000000001", "52.520008"},
+		{"General", "1E-7", "0.0000001"},
+		{"General", "-0", "0"},
+		{"General", "+5", "5"},
+		{"GENERAL", "12345678901234", "12345678901234"},
+		{"General;-General", "12345678901234", "12345678901234"},
+		{"@", "12345678901234", "12345678901234"},
+		{"49", "1234567890123456", lost},
+		{"9999", "5", "5"},
+		// With an exponent digits would be lost.
+		{"11", "12345678901234", "12345678901234"},
+		{"0.00E+00", "4915123456", "4915123456"},
+		{"##0.0E+0", "4915123456", "4915123456"},
+		// Zeros of the format.
+		{"00000", "1234", "01234"},
+		{"00000", "123456", "123456"},
+		{`00000\-0000`, "12345678", "01234-5678"},
+		{`000\-00\-0000`, "12345678", "012-34-5678"},
+		{`0#" "##" "##" "##" "##`, "612345678", "06 12 34 56 78"},
+		{`0#" "##" "##" "##" "##`, "2345678", "00 02 34 56 78"},
+		{"0000000000", "1234567890123456", lost},
+		// Phone numbers, as Excel offers them for the United States.
+		{`[<=9999999]###\-####;\(###\)\ ###\-####`, "5551234567", "(555) 123-4567"},
+		{`[<=9999999]###\-####;\(###\)\ ###\-####`, "5551234", "555-1234"},
+		{`[>999999999](000) 000-0000;[>9999999]000 000 0000;000-0000`, "12345678", "001 234 5678"},
+		{`[>999999999](000) 000-0000;[>9999999]000 000 0000;000-0000`, "1234567", "123-4567"},
+		{`(###) ###-####`, "5551234", "() 555-1234"},
+		{`\+00\ 000\ 0000000`, "491511234567", "+49 151 1234567"},
+		{`"+"0`, "491511234567", "+491511234567"},
+		{`+49 #`, "1511234567", "+49 1511234567"},
+		{`[=1]"yes";[=0]"no";General`, "0", "no"},
+		{`[=1]"yes";[=0]"no";General`, "1", "yes"},
+		{`[=1]"yes";[=0]"no";General`, "7", "7"},
+		// Amounts.
+		{"0", "1234.5", "1235"},
+		{"0", "2.5", "3"},
+		{"0", "-2.5", "-3"},
+		{"0.00", "1.005", "1.01"},
+		{"0.00", "2", "2.00"},
+		{"0.0#", "2.5", "2.5"},
+		{"0.##", "2", "2."},
+		{".00", "0.5", ".50"},
+		{".00", "12.5", "12.50"},
+		{"#", "0", ""},
+		{"#,##0", "1234567", "1,234,567"},
+		{"#,##0", "12", "12"},
+		{"#,##0", "0", "0"},
+		{"#,###", "1234", "1,234"},
+		{"0,000", "5", "0,005"},
+		{"#,##0.00", "1234.5", "1,234.50"},
+		{"4", "-1234567.891", "-1,234,567.89"},
+		{"0,", "1234567", "1235"},
+		{"0.0,,", "1234567", "1.2"},
+		{"9", "0.125", "13%"},
+		{"0.00%", "0.12345", "12.35%"},
+		{`#,##0.00\ "€"`, "1234.5", "1,234.50 €"},
+		{`[$€-407]\ #,##0.00`, "1234.5", "€ 1,234.50"},
+		{`[$$-409]#,##0.00;[Red]\-[$$-409]#,##0.00`, "-1234.5", "-$1,234.50"},
+		{`_-* #,##0.00\ "€"_-;\-* #,##0.00\ "€"_-;_-* "-"??\ "€"_-;_-@_-`, "1234.5", "1,234.50 €"},
+		{`_-* #,##0.00\ "€"_-;\-* #,##0.00\ "€"_-;_-* "-"??\ "€"_-;_-@_-`, "-7", "-7.00 €"},
+		{`_-* #,##0.00\ "€"_-;\-* #,##0.00\ "€"_-;_-* "-"??\ "€"_-;_-@_-`, "0", "-   €"},
+		{"44", "1234.5", "1,234.50"},
+		{"7", "-1234.5", "(1,234.50)"},
+		{"0;-0;;@", "0", ""},
+		{";;;", "5", ""},
+		{"0 EUR", "5", "5 EUR"},
+		{"0.00;@", "-5", "-5.00"},
+		{`"+"0;\-0;;"x"@`, "-5", "-5"},
+		{`0"; "0`, "12", "1; 2"},
+		{"# ?/?", "1.5", "1 1/2"},
+	} {
+		w := workbook{formats: []string{test.format}}
+		if got := one(t, w, `<c s="1"><v>`+test.number+`</v></c>`); got != test.want {
+			t.Errorf("%s in %q\ngot  %q\nwant %q", test.number, test.format, got, test.want)
+		}
+	}
+}
+
+const noDate = `!cell A2 of column "a" holds a number that is no date but has the format of one (hint: enter the date again, or change the format of the cell)`
+
+// faults 100
+func TestDatesAsShown(t *testing.T) {
+	for _, test := range []struct{ format, number, want string }{
+		// Formats that look different by the language of the system: ISO 8601.
+		{"14", "46085", "2026-03-04"},
+		{"14", "46085.9", "2026-03-04"},
+		{"15", "46085", "2026-03-04"},
+		{"17", "46085", "2026-03-04"},
+		{"18", "46085.424444444441", "10:11:12"},
+		{"21", "0.99999999", "00:00:00"},
+		{"22", "46085.424444444441", "2026-03-04 10:11:12"},
+		{"22", "46085.99999999", "2026-03-05 00:00:00"},
+		{"27", "46085", "2026-03-04"},
+		{"33", "0.5", "12:00:00"},
+		{"57", "46085.5", "2026-03-04 12:00:00"},
+		{`[$-F800]dddd\,\ mmmm\ dd\,\ yyyy`, "46085", "2026-03-04"},
+		{`[$-F400]h:mm:ss\ AM/PM`, "0.75", "18:00:00"},
+		{`[$-x-sysdate]dddd, mmmm dd, yyyy`, "46085", "2026-03-04"},
+		// The calendar's ends, and the leap day that 1900 did not have.
+		{"14", "0", "1900-01-00"},
+		{"14", "1", "1900-01-01"},
+		{"14", "59", "1900-02-28"},
+		{"14", "60", "1900-02-29"},
+		{"14", "61", "1900-03-01"},
+		{"14", "2958465", "9999-12-31"},
+		{"14", "2958466", noDate},
+		{"14", "-1", noDate},
+		{"yyyy-mm-dd", "-1", noDate},
+		{"yyyy-mm-dd;@", "-1", noDate},
+		{"yyyy-mm-dd", "20260304", noDate},
+		// Formats of the workbook's own.
+		{`yyyy\-mm\-dd\ hh:mm:ss`, "46085.424444444441", "2026-03-04 10:11:12"},
+		{`yyyy-mm-dd"T"hh:mm:ss.000`, "46085.424444444441", "2026-03-04T10:11:12.000"},
+		{"dd/mm/yyyy", "46085", "04/03/2026"},
+		{"dd.mm.yyyy;@", "46085", "04.03.2026"},
+		{`[$-409]m/d/yy\ h:mm\ AM/PM;@`, "46085.424444444441", "3/4/26 10:11 AM"},
+		{"d. mmmm yyyy", "46085", "4. March 2026"},
+		{"[$-407]d. mmmm yyyy", "46085", "4. März 2026"},
+		{`yyyy"年"m"月"d"日"`, "46085", "2026年3月4日"},
+		{"hh:mm", "0.4244", "10:11"},
+		// Durations go beyond the day.
+		{"46", "1.5", "36:00:00"},
+		{"[h]:mm:ss", "0.0006944444444", "0:01:00"},
+		{"[mm]:ss", "0.5", "720:00"},
+		{"45", "0.5", "00:00"},
+		{"47", "0.000011574", "00:01.0"},
+	} {
+		w := workbook{formats: []string{test.format}}
+		if got := one(t, w, `<c s="1"><v>`+test.number+`</v></c>`); got != test.want {
+			t.Errorf("%s in %q\ngot  %q\nwant %q", test.number, test.format, got, test.want)
+		}
+	}
+}
+
+// faults 100
+func TestDatesCountedFrom1904(t *testing.T) {
+	w := workbook{formats: []string{"14", "yyyy-mm-dd"}, from: ` date1904="1"`}
+	for cell, want := range map[string]string{
+		`<c s="1"><v>44623</v></c>`:   "2026-03-04",
+		`<c s="2"><v>44623</v></c>`:   "2026-03-04",
+		`<c s="1"><v>0</v></c>`:       "1904-01-01",
+		`<c s="1"><v>2957003</v></c>`: "9999-12-31",
+		`<c s="1"><v>2957004</v></c>`: noDate,
+	} {
+		if got := one(t, w, cell); got != want {
+			t.Errorf("%s: %q instead of %q", cell, got, want)
+		}
+	}
+}
+
+func TestRowsKeepTheirOtherCellsWithAProblem(t *testing.T) {
+	w := workbook{rows: inline("a", "b") + `<row><c t="inlineStr"><is><t>x</t></is></c><c t="e"><v>#N/A</v></c></row>` + inline("y", "z", "more")}
+	rows, _ := readSheet(t, w.file(t), source.Options{})
+	if diff := cmp.Diff("2!cell\n3!columns\n", show(rows)); diff != "" {
+		t.Fatal(diff)
+	}
+	if diff := cmp.Diff([][]string{{"x", "#N/A"}, {"y", "z"}}, [][]string{rows[0].Cells, rows[1].Cells}); diff != "" {
+		t.Error(diff)
+	}
+	if want := `cell C3 holds something, but the header has only 2 columns`; rows[1].Problem.Text != want {
+		t.Error(rows[1].Problem.Text)
+	}
+}
+
+func TestErrorsInColumnsOfARejectsFileDoNotCount(t *testing.T) {
+	w := workbook{rows: inline("a", "leadferry_error", "b") + `<row><c t="str"><v>x</v></c><c t="e"><v>#NAME?</v></c><c t="str"><v>y</v></c></row>`}
+	rows, _ := readSheet(t, w.file(t), source.Options{})
+	if got := show(rows); got != "2:x|y\n" {
+		t.Errorf("%q", got)
+	}
+}

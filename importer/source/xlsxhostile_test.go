@@ -1,0 +1,340 @@
+package source_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"leadferry/importer/source"
+)
+
+// faults 95
+func TestOtherContainersAreRefused(t *testing.T) {
+	// The second name lies across the end of a block of 128 KiB, when the first has 14 characters.
+	wide := func(names ...string) string {
+		var b strings.Builder
+		b.WriteString("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1" + strings.Repeat("\x00", 128<<10-8-28-10))
+		for _, unit := range utf16.Encode([]rune(strings.Join(names, ""))) {
+			b.Write([]byte{byte(unit), byte(unit >> 8)})
+		}
+		return b.String()
+	}
+	parts := func(names ...string) string {
+		all := map[string]string{}
+		for _, name := range names {
+			all[name] = "x"
+		}
+		return string(packed(t, all))
+	}
+	for _, test := range []struct{ name, data, want string }{
+		{"encrypted", wide("EncryptionInfo", "EncryptedPackage"), "encrypted with a password"},
+		{"old workbook", wide("Root Entry....", "Workbook"), "old Excel workbook"},
+		{"old document", wide("WordDocument"), "old Office document"},
+		{"Word", parts("[Content_Types].xml", "_rels/.rels", "word/document.xml"), "Word document"},
+		{"PowerPoint", parts("[Content_Types].xml", "_rels/.rels", "ppt/presentation.xml"), "PowerPoint"},
+		{"OpenDocument", parts("mimetype", "content.xml", "META-INF/manifest.xml"), "OpenDocument"},
+		{"binary workbook", parts("[Content_Types].xml", "_rels/.rels", "xl/workbook.bin"), ".xlsb"},
+		{"Numbers", parts("Index/Document.iwa", "Metadata/Properties.plist"), "Numbers"},
+		{"archive", parts("a.txt", "b.txt"), "ZIP archive"},
+		{"archive of a CSV file", parts("leads.csv"), "it holds a CSV file"},
+		{"empty archive", parts(), ""},
+		{"text", "a,b\n1,2\n", "not an Excel workbook"},
+		{"nothing", "", ""},
+	} {
+		for _, path := range []string{write(t, "leads.xlsx", test.data), "-"} {
+			refusal := openError(t, path, source.Options{Format: source.XLSX, Stdin: strings.NewReader(test.data)})
+			if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
+				t.Errorf("%s: %v", test.name, refusal)
+			}
+		}
+	}
+}
+
+// damages are workbooks that do not hold together, and what is said of them.
+// Those with a line lose the file there, the others are refused.
+func damages() map[string]struct {
+	book workbook
+	line int
+	want string
+} {
+	type damage = struct {
+		book workbook
+		line int
+		want string
+	}
+	const doctype = `<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>`
+	part := func(name, text string) damage {
+		return damage{book: workbook{rows: inline("a"), parts: map[string]string{name: text}}, want: "cannot be read"}
+	}
+	row := func(text, want string) damage {
+		return damage{workbook{rows: inline("a") + inline("1") + text}, 2, want}
+	}
+	const order, place = "rows of the sheet are not in order", "does not stand where it says"
+	return map[string]damage{
+		"no workbook":              part("xl/workbook.xml", "-"),
+		"no relations":             part("_rels/.rels", "<Relationships/>"),
+		"no relations of the book": part("xl/_rels/workbook.xml.rels", "-"),
+		"no sheet":                 part("xl/worksheets/sheet1.xml", "-"),
+		"no texts":                 part("xl/sharedStrings.xml", "-"),
+		"no styles":                part("xl/styles.xml", "-"),
+		"sheet is no sheet":        part("xl/worksheets/sheet1.xml", "<chartsheet/>"),
+		"sheet is empty":           part("xl/worksheets/sheet1.xml", ""),
+		"book is no XML":           part("xl/workbook.xml", "<workbook"),
+		"texts are cut":            part("xl/sharedStrings.xml", "<sst><si><t>x"),
+		"entities in the book":     part("xl/workbook.xml", doctype+"<workbook/>"),
+		"entities in the texts":    part("xl/sharedStrings.xml", doctype+"<sst><si><t>&b;</t></si></sst>"),
+		"entities in the styles":   part("xl/styles.xml", doctype+"<styleSheet/>"),
+		"entities in the sheet":    part("xl/worksheets/sheet1.xml", doctype+"<worksheet><sheetData/></worksheet>"),
+		"UTF-16":                   part("xl/worksheets/sheet1.xml", `<?xml version="1.0" encoding="UTF-16"?><worksheet/>`),
+		"deep":                     part("xl/styles.xml", strings.Repeat("<a>", 100_000)),
+		"long text in pieces":      part("xl/sharedStrings.xml", "<sst><si>"+strings.Repeat("<r><t>"+strings.Repeat("x", 1<<20)+"</t></r>", 14)+"</si></sst>"),
+
+		"unknown entity":    row("<row><c t=\"str\"><v>&secret;</v></c></row>", "its XML is broken"),
+		"cut":               row("<row><c><v>1</v>", "its XML is broken"),
+		"text never there":  row(`<row><c t="s"><v>1</v></c></row>`, "shared text"),
+		"negative text":     row(`<row><c t="s"><v>-1</v></c></row>`, "shared text"),
+		"text without end":  row(`<row><c t="s"><v>99999999999999999999</v></c></row>`, "shared text"),
+		"text is no index":  row(`<row><c t="s"><v>secret</v></c></row>`, "shared text"),
+		"style not there":   row(`<row><c s="1"><v>1</v></c></row>`, "number format"),
+		"negative style":    row(`<row><c s="-1"><v>1</v></c></row>`, "number format"),
+		"style is no index": row(`<row><c s="x"><v>1</v></c></row>`, "number format"),
+		"unknown kind":      row(`<row><c t="q"><v>1</v></c></row>`, "unknown kind"),
+		"no boolean":        row(`<row><c t="b"><v>7</v></c></row>`, "unknown kind"),
+		"row again":         row(`<row r="2"/>`, order),
+		"row 0":             row(`<row r="0"/>`, order),
+		"negative row":      row(`<row r="-3"/>`, order),
+		"row beyond":        row(`<row r="1048577"/>`, order),
+		"row of 20 digits":  row(`<row r="99999999999999999999"/>`, order),
+		"row is a word":     row(`<row r="x"/>`, order),
+		"other row":         row(`<row><c r="A7"><v>1</v></c></row>`, place),
+		"column beyond":     row(`<row><c r="XFE3"><v>1</v></c></row>`, place),
+		"four letters":      row(`<row><c r="AAAA3"><v>1</v></c></row>`, place),
+		"no column":         row(`<row><c r="3"><v>1</v></c></row>`, place),
+		"no row":            row(`<row><c r="A"><v>1</v></c></row>`, place),
+		"not a place":       row(`<row><c r="A-3"><v>1</v></c></row>`, place),
+		"one place twice":   row(`<row><c r="A3"><v>1</v></c><c r="A3"><v>2</v></c></row>`, place),
+		"last column":       row(`<row><c r="XFD3"/><c><v>2</v></c></row>`, place),
+		"long cell":         row("<row><c t=\"str\"><v>"+strings.Repeat("x", 13<<20)+"</v></c></row>", "a text of more than"),
+		"deep cell":         row("<row><c>"+strings.Repeat("<a>", 1000), "nested too deep"),
+	}
+}
+
+// faults 95
+func TestDamagedWorkbooks(t *testing.T) {
+	for name, test := range damages() {
+		t.Run(name, func(t *testing.T) {
+			path := test.book.file(t)
+			if test.line == 0 {
+				refusal := openError(t, path, source.Options{})
+				if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
+					t.Error(refusal)
+				}
+				return
+			}
+			f, err := source.Open(path, source.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			var row source.Row
+			rows := 0
+			for err = f.Next(&row); err == nil; err = f.Next(&row) {
+				rows++
+			}
+			var lost *source.LostError
+			if !errors.As(err, &lost) || !strings.Contains(lost.Text, test.want) || lost.Line < test.line || lost.Line > 3 || rows != 1 {
+				t.Errorf("%d rows, then %v", rows, err)
+			}
+			if strings.Contains(err.Error(), "secret") || lost.File != path {
+				t.Error(err)
+			}
+			if again := f.Next(&row); errors.Is(again, io.EOF) {
+				t.Error("the end came after the file was lost")
+			}
+		})
+	}
+}
+
+// faults 95
+func TestArchivesAreBounded(t *testing.T) {
+	book := unpacked(t, workbook{rows: inline("a")}.bytes(t))
+	for _, test := range []struct {
+		name  string
+		add   func(z *zip.Writer)
+		want  string
+		sheet bool // the part that is added is the sheet
+	}{
+		{"bomb", func(z *zip.Writer) {
+			raw(t, z, &zip.FileHeader{Name: "xl/media/a", UncompressedSize64: 80 << 20, CompressedSize64: 1})
+		}, "grows more than 100 times", false},
+		{"many small bombs", func(z *zip.Writer) {
+			for i := range 100 {
+				raw(t, z, &zip.FileHeader{Name: fmt.Sprint("xl/media/", i), UncompressedSize64: 1 << 20, CompressedSize64: 1})
+			}
+		}, "grows more than 100 times", false},
+		{"bomb in a large file", func(z *zip.Writer) {
+			raw(t, z, &zip.FileHeader{Name: "xl/media/a", UncompressedSize64: 80 << 20, CompressedSize64: 1})
+			for i := range 10 {
+				raw(t, z, &zip.FileHeader{Name: fmt.Sprint(strings.Repeat("x", 60_000), i)})
+			}
+		}, "grows more than 100 times", false},
+		{"many parts", func(z *zip.Writer) {
+			for i := range 10_000 {
+				raw(t, z, &zip.FileHeader{Name: fmt.Sprint("xl/media/", i)})
+			}
+		}, "more than 10000 parts", false},
+		{"long directory", func(z *zip.Writer) {
+			for i := range 150 {
+				raw(t, z, &zip.FileHeader{Name: fmt.Sprint(strings.Repeat("x", 60_000), i)})
+			}
+		}, "more than 10000 parts", false},
+		{"part twice", func(z *zip.Writer) { create(t, z, `XL\Workbook.xml`, "<workbook/>") }, "two parts of one name", false},
+		{"says it is large", func(z *zip.Writer) {
+			raw(t, z, &zip.FileHeader{Name: "xl/media/a", UncompressedSize64: 2 << 30, CompressedSize64: 1})
+		}, "more than 1073741824 bytes", false},
+		{"larger than it says", func(z *zip.Writer) {
+			raw(t, z, &zip.FileHeader{Name: "xl/worksheets/sheet2.xml", UncompressedSize64: 0, CompressedSize64: 1})
+		}, "archive is broken or cut", true},
+		{"encrypted", func(z *zip.Writer) {
+			raw(t, z, &zip.FileHeader{Name: "xl/worksheets/sheet2.xml", UncompressedSize64: 1, CompressedSize64: 1, Flags: 1})
+		}, "encrypted", true},
+		{"unknown method", func(z *zip.Writer) {
+			raw(t, z, &zip.FileHeader{Name: "xl/worksheets/sheet2.xml", UncompressedSize64: 1, CompressedSize64: 1, Method: 99})
+		}, "packed in an unknown way", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			z := zip.NewWriter(&out)
+			for name, part := range book {
+				if test.sheet && strings.HasSuffix(name, "workbook.xml.rels") {
+					part = strings.Replace(part, "sheet1.xml", "sheet2.xml", 1)
+				}
+				create(t, z, name, part)
+			}
+			test.add(z)
+			if err := z.Close(); err != nil {
+				t.Fatal(err)
+			}
+			refusal := openError(t, write(t, "leads.xlsx", out.String()), source.Options{})
+			if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
+				t.Error(refusal)
+			}
+		})
+	}
+}
+
+// unpacked gives the parts of an archive.
+func unpacked(t *testing.T, data []byte) map[string]string {
+	t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, f := range archive.File {
+		part, err := fs.ReadFile(archive, f.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[f.Name] = string(part)
+	}
+	return all
+}
+
+func create(t *testing.T, z *zip.Writer, name, data string) {
+	t.Helper()
+	w, err := z.Create(name)
+	if err == nil {
+		_, err = io.WriteString(w, data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// raw adds a part of one byte whose header may lie.
+func raw(t *testing.T, z *zip.Writer, h *zip.FileHeader) {
+	t.Helper()
+	w, err := z.CreateRaw(h)
+	if err == nil {
+		_, err = w.Write([]byte("x"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A workbook that was damaged on its way is refused before a row of it can be sent.
+//
+// faults 95
+func TestDamagedSheetIsRefusedBeforeItsFirstRow(t *testing.T) {
+	var rows strings.Builder
+	for i := range 20_000 {
+		rows.WriteString(inline(fmt.Sprint("value ", i*i)))
+	}
+	data := workbook{rows: rows.String()}.bytes(t)
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sheet := archive.File[slices.IndexFunc(archive.File, func(f *zip.File) bool { return f.Name == "xl/worksheets/sheet1.xml" })]
+	start, err := sheet.DataOffset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[start+int64(sheet.CompressedSize64)*9/10] ^= 0xFF
+	refusal := openError(t, write(t, "leads.xlsx", string(data)), source.Options{})
+	if !strings.Contains(refusal.Text, "damaged") {
+		t.Error(refusal)
+	}
+}
+
+// What is cut or altered is refused or lost, or it changes nothing; it never
+// makes other rows.
+//
+// faults 95
+func TestBrokenWorkbooksMakeNoOtherRows(t *testing.T) {
+	whole := workbook{texts: []string{"<t>text</t>"}, formats: []string{"00000"}, rows: inline("name", "zip", "c") +
+		`<row><c t="s"><v>0</v></c><c s="1"><v>1234</v></c></row>` + inline("x", "y", "z")}.bytes(t)
+	want := "2:text|01234|\n3:x|y|z\n"
+	got := func(data []byte) (string, error) {
+		f, err := source.Open("-", source.Options{Format: source.XLSX, Stdin: bytes.NewReader(data)})
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		var rows []source.Row
+		for {
+			var row source.Row
+			if err := f.Next(&row); err != nil {
+				if errors.Is(err, io.EOF) {
+					err = nil
+				}
+				return show(rows), err
+			}
+			rows = append(rows, row)
+		}
+	}
+	if rows, err := got(whole); rows != want || err != nil {
+		t.Fatalf("%q, %v", rows, err)
+	}
+	for size := 0; size < len(whole); size += 7 {
+		if rows, err := got(whole[:size]); err == nil {
+			t.Errorf("cut at %d: %q", size, rows)
+		}
+	}
+	for at := range whole {
+		data := bytes.Clone(whole)
+		data[at] ^= 0xFF
+		if rows, err := got(data); err == nil && rows != want {
+			t.Errorf("byte %d altered: %q", at, rows)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package source_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+
+	"leadferry/importer/source"
+)
+
+// faults 100
+func TestLostZerosAreToldOf(t *testing.T) {
+	const sentence = `column %q looks like phone numbers, postal codes or other identifiers, but %s, first in row %d: zeros at the beginning may be lost (hint: format the column as text before data are entered)`
+	text := func(s string) string { return `<c t="str"><v>` + s + "</v></c>" }
+	number := func(s string) string { return "<c><v>" + s + "</v></c>" }
+	for _, test := range []struct {
+		name, header string
+		cells        []string
+		format       string
+		cellCount    string
+		row          int
+	}{
+		{"phone", "Phone", []string{text("x"), number("151"), number("152")}, "", "2 cells hold numbers", 3},
+		{"fax, one cell", "Fax-Nr.", []string{number("151")}, "", "1 cell holds a number", 2},
+		{"German", "Postleitzahl", []string{number("1067")}, "", "1 cell holds a number", 2},
+		{"French", "Téléphone mobile", []string{number("6")}, "", "1 cell holds a number", 2},
+		{"Spanish", "Código Postal", []string{number("1001")}, "", "1 cell holds a number", 2},
+		{"Italian", "CAP", []string{number("100")}, "", "1 cell holds a number", 2},
+		{"Russian", "Телефон", []string{number("7")}, "", "1 cell holds a number", 2},
+		{"Japanese", "電話番号", []string{number("90")}, "", "1 cell holds a number", 2},
+		{"identifier", "leadID", []string{number("1")}, "", "1 cell holds a number", 2},
+		{"plain zip", "zip_code", []string{number("1")}, "1", "1 cell holds a number", 2},
+		{"long numbers under another name", "Kontakt", []string{number("4915112345678"), number("4915112345679")}, "", "2 cells hold numbers", 2},
+		{"texts with zeros beside numbers", "Kontakt", []string{text("0151"), number("152")}, "", "1 cell holds a number", 3},
+		{"texts only", "Phone", []string{text("0151"), text("152")}, "", "", 0},
+		{"format with zeros", "PLZ", []string{number("1067")}, "00000", "", 0},
+		{"amounts", "Revenue", []string{number("1500000"), number("1.5")}, "", "", 0},
+		{"words with id inside", "Paid video", []string{number("15")}, "", "", 0},
+		{"dates", "Number of phone", []string{number("46085")}, "14", "", 0},
+		{"fractions", "id", []string{number("0.5")}, "", "", 0},
+		{"error cells", "id", []string{`<c t="e"><v>#N/A</v></c>`}, "", "", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := workbook{rows: inline(test.header)}
+			for _, cell := range test.cells {
+				if test.format != "" {
+					w.formats, cell = []string{test.format}, strings.Replace(cell, "<c", `<c s="1"`, 1)
+				}
+				w.rows += "<row>" + cell + "</row>"
+			}
+			_, warnings := readSheet(t, w.file(t), source.Options{})
+			var want []string
+			if test.cellCount != "" {
+				want = []string{fmt.Sprintf(sentence, test.header, test.cellCount, test.row)}
+			}
+			if diff := cmp.Diff(want, warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotSeenInExcelIsToldOf(t *testing.T) {
+	path := saved(t, func(f *excelize.File) {
+		put(t, f, "Sheet1", []any{"name", "note", "score"}, []any{"a", "x", 1}, []any{"b", "x", 2}, []any{"c", "x", 3}, nil)
+		for _, row := range []int{2, 4, 5} {
+			if err := f.SetRowVisible("Sheet1", row, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.SetColVisible("Sheet1", "B", false); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.MergeCell("Sheet1", "A2", "A3"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	rows, warnings := readSheet(t, path, source.Options{})
+	if got := show(rows); got != "2:a|x|1\n3:|x|2\n4:c|x|3\n" {
+		t.Errorf("%q", got)
+	}
+	want := []string{
+		"2 rows of the sheet are hidden or filtered away in Excel, and read like all others",
+		`the sheet hides column "note", which is read like all others`,
+		"the sheet has 1 area of merged cells: only the first cell of each holds the value, the others are empty",
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatAFormatHidesIsToldOf(t *testing.T) {
+	w := workbook{formats: []string{"0.00E+00", ";;;"}, rows: inline("sum", "secret") +
+		inline("x", "x") + `<row><c s="1"><v>5</v></c><c s="2"><v>5</v></c></row><row><c s="1"><v>5</v></c></row>`}
+	rows, warnings := readSheet(t, w.file(t), source.Options{})
+	if got := show(rows); got != "2:x|x\n3:5|\n4:5|\n" {
+		t.Errorf("%q", got)
+	}
+	want := []string{
+		`column "sum": 2 cells are shown with an exponent in Excel, first in row 3; all digits were taken instead`,
+		`column "secret": 1 cell holds a number, first in row 3, hidden by the format of the cell; such a cell counts as empty`,
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWarningsTellNoValues(t *testing.T) {
+	w := workbook{rows: inline("phone") + `<row hidden="1"><c><v>4915155512</v></c></row>`}
+	_, warnings := readSheet(t, w.file(t), source.Options{})
+	if text := strings.Join(warnings, "\n"); len(warnings) != 2 || strings.Contains(text, "4915155512") {
+		t.Errorf("%q", text)
+	}
+}

@@ -1,0 +1,155 @@
+package source_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+
+	"leadferry/importer/source"
+)
+
+// sheets makes a workbook of six sheets: hidden, very hidden, chart, Übersicht, Leads, empty.
+func sheets(t *testing.T) string {
+	return saved(t, func(f *excelize.File) {
+		put(t, f, "Sheet1", []any{"hidden"}, []any{"h1"})
+		for i, name := range []string{"Deep", "Übersicht", "Leads 2026", "Empty"} {
+			if _, err := f.NewSheet(name); err != nil {
+				t.Fatal(err)
+			}
+			if name != "Empty" {
+				put(t, f, name, []any{fmt.Sprint("a", i)}, []any{fmt.Sprint("v", i)})
+			}
+		}
+		f.SetActiveSheet(2)
+		if err := f.SetSheetVisible("Sheet1", false); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.SetSheetVisible("Deep", false, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.AddChartSheet("Chart", &excelize.Chart{Type: excelize.Col, Series: []excelize.ChartSeries{{Values: "Sheet1!$A$1:$A$2"}}}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestSheetIsChosen(t *testing.T) {
+	path := sheets(t)
+	for _, test := range []struct{ sheet, want string }{
+		{"", "2:v1\n"},
+		{"Leads 2026", "2:v2\n"},
+		{"leads 2026 ", "2:v2\n"},
+		{"übersicht", "2:v1\n"},
+		{"Sheet1", "2:h1\n"},
+		{"Deep", "2:v0\n"},
+	} {
+		rows, warnings := readSheet(t, path, source.Options{Sheet: test.sheet})
+		if got := show(rows); got != test.want {
+			t.Errorf("%q: %q", test.sheet, got)
+		}
+		want := []string(nil)
+		if test.sheet == "" {
+			want = []string{`sheet "Übersicht" was read; the workbook also holds "Sheet1" (hidden), "Deep" (hidden), "Leads 2026" (hint: choose one with --sheet NAME, or with source.sheet of the mapping)`}
+		}
+		if diff := cmp.Diff(want, warnings); diff != "" {
+			t.Errorf("%q: %s", test.sheet, diff)
+		}
+	}
+}
+
+func TestSheetIsNotFound(t *testing.T) {
+	path := sheets(t)
+	for sheet, want := range map[string]string{
+		"Lead":  `has no sheet of the name that was asked for; it has "Sheet1" (hidden), "Deep" (hidden), "Übersicht", "Leads 2026", "Empty"`,
+		"Chart": `has no cells in sheet "Chart"`,
+		"Empty": `is empty in sheet "Empty": it has no header`,
+	} {
+		refusal := openError(t, path, source.Options{Sheet: sheet})
+		if !strings.Contains(refusal.Text, want) || refusal.Hint == "" {
+			t.Errorf("%s: %v", sheet, refusal)
+		}
+	}
+	none := workbook{parts: map[string]string{"xl/workbook.xml": `<workbook xmlns:r="r"><sheets><sheet name="A" state="hidden" r:id="rId1"/></sheets></workbook>`}}
+	if refusal := openError(t, none.file(t), source.Options{}); !strings.Contains(refusal.Text, `no sheet that is visible and holds cells; it has "A" (hidden)`) {
+		t.Error(refusal)
+	}
+}
+
+// faults 93
+func TestHeaderOfASheet(t *testing.T) {
+	const good, empty = "2:1|2\n", ""
+	for _, test := range []struct {
+		name, rows, want string
+		line             int
+	}{
+		{"plain", inline("a", "b") + inline("1", "2"), good, 0},
+		{"numbers and dates are names", `<row><c><v>2025</v></c><c s="1"><v>46085</v></c></row>` + inline("1", "2"), good, 0},
+		{"blank rows before", "<row/>" + inline("", " ") + inline("a", "b") + inline("1", "2"), "4:1|2\n", 0},
+		{"blank cells behind", inline("a", "b", " ", "") + inline("1", "2"), good, 0},
+		{"no rows", "", "is empty", 0},
+		{"blank rows only", "<row/><row/>" + inline("", " "), "is empty", 0},
+		{"blank name", "<row/>" + inline("a", "", "c"), "column 2 has no name", 2},
+		{"first column is blank", `<row><c r="B1" t="str"><v>a</v></c></row>`, "column 1 has no name", 1},
+		{"one name twice", inline("a", " a"), "columns 1 and 2 have the same name", 1},
+		{"error", `<row><c t="e"><v>#REF!</v></c></row>`, "the header cannot be read: cell A1 holds the error #REF!", 1},
+		{"too long", inline(strings.Repeat("x", 30), strings.Repeat("y", 30)), "more than 50 bytes", 1},
+		{"header alone", inline("a"), empty, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := workbook{rows: test.rows, formats: []string{"14"}}
+			o := source.Options{MaxRecord: 50}
+			f, err := source.Open(w.file(t), o)
+			if err == nil {
+				if got := show(rowsOf(t, f)); got != test.want {
+					t.Errorf("%q", got)
+				}
+				return
+			}
+			if refusal := openError(t, w.file(t), o); !strings.Contains(refusal.Text, test.want) || refusal.Line != test.line {
+				t.Error(refusal)
+			}
+		})
+	}
+}
+
+func TestSheetWithoutHeader(t *testing.T) {
+	path := workbook{rows: "<row/>" + inline("1") + inline("2", "x", "y")}.file(t)
+	rows, _ := readSheet(t, path, source.Options{NoHeader: true, Columns: []string{"a", "leadferry_line", "b"}})
+	if got := show(rows); got != "2:1|\n3:2|y\n" {
+		t.Errorf("%q", got)
+	}
+	if refusal := openError(t, path, source.Options{NoHeader: true}); !strings.Contains(refusal.Text, "no names") {
+		t.Error(refusal)
+	}
+}
+
+func TestRowsAndCellsStandWhereTheySay(t *testing.T) {
+	text := func(at, value string) string { return `<c r="` + at + `" t="str"><v>` + value + `</v></c>` }
+	for _, test := range []struct{ name, rows, want string }{
+		{"gaps", `<row r="2">` + text("A2", "a") + text("b2", "b") + `</row><row r="9">` + text("B9", "x") + "</row>", "9:|x\n"},
+		{"no places", inline("a", "b") + "<row/>" + inline("1") + `<row r="7"/>` + inline("", "2"), "3:1|\n8:|2\n"},
+		{"cells out of order", inline("a", "b", "c") + "<row>" + text("C2", "3") + text("A2", "1") + `<c t="str"><v>2</v></c>` + "</row>", "2:1|2|3\n"},
+		{"other elements", inline("a") + `<row><extLst><c r="A1"><v>9</v></c></extLst><c t="str"><v>1</v></c></row><other/>` + inline("2"), "2:1\n3:2\n"},
+		{"last row and column", inline("a") + `<row r="1048576">` + text("XFD1048576", "") + text("A1048576", "1") + "</row>", "1048576:1\n"},
+	} {
+		rows, _ := readSheet(t, workbook{rows: test.rows}.file(t), source.Options{})
+		if got := show(rows); got != test.want {
+			t.Errorf("%s: %q", test.name, got)
+		}
+	}
+}
+
+// faults 94
+func TestLongRowsHarmNoNeighbours(t *testing.T) {
+	w := workbook{texts: []string{"<t>" + strings.Repeat("x", 60) + "</t>"}, rows: inline("a", "b")}
+	w.rows += inline(strings.Repeat("y", 101)) + inline("1") + inline(strings.Repeat("y", 60), strings.Repeat("y", 60)) +
+		`<row><c t="s"><v>0</v></c><c t="s"><v>0</v></c></row>` + inline("2", strings.Repeat("z", 99))
+	rows, _ := readSheet(t, w.file(t), source.Options{MaxRecord: 100})
+	want := "2!too_long\n3:1|\n4!too_long\n5!too_long\n6:2|" + strings.Repeat("z", 99) + "\n"
+	if got := show(rows); got != want {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,134 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// Shared texts stay whole when they do not fit into memory, and the file that
+// holds them then is not to be seen.
+//
+// faults 8, 94
+func TestManySharedTexts(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	const texts = 40_000
+	shared, pad := &sharedTexts{}, strings.Repeat("x", 500)
+	text := func(i int) string {
+		if i%10_000 == 9_999 { // longer than any block that is held
+			return strings.Repeat(strconv.Itoa(i), longBlock)
+		}
+		return strconv.Itoa(i) + pad[:i%500]
+	}
+	for i := range texts {
+		if err := shared.add([]byte(text(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := shared.close(); err != nil || shared.store.file == nil || shared.store.held != nil {
+		t.Fatalf("%d bytes are in memory: %v", len(shared.store.held), err)
+	}
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d files can be seen in the folder for temporary files: %v", len(left), err)
+	}
+	stat, err := shared.store.file.Stat()
+	if err != nil || stat.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", stat.Mode(), err)
+	}
+	for i := range texts {
+		for _, n := range []int{i, i * 7919 % texts} { // one after another, and to and fro
+			if got, err := shared.get(n); err != nil || got != text(n) {
+				t.Fatalf("%d: %.20q instead of %.20q, %v", n, got, text(n), err)
+			}
+		}
+	}
+	for _, block := range shared.held {
+		if cap(block.data) > 2*longBlock {
+			t.Errorf("a block of %d bytes is held", cap(block.data))
+		}
+	}
+	for _, n := range []int{-1, texts} {
+		if _, err := shared.get(n); !errors.Is(err, errShared) {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	if err := shared.store.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := shared.get(texts / 2); err == nil {
+		t.Error("a text could be read from what was removed")
+	}
+}
+
+// faults 94
+func TestALongRowTakesNoMemory(t *testing.T) {
+	const limit = 1000
+	cell := `<c t="str"><v>` + strings.Repeat("x", limit-1) + "</v></c>"
+	rows, err := newSheetReader(strings.NewReader("<worksheet><sheetData><row>"+strings.Repeat(cell, 200)+"</row></sheetData></worksheet>"), limit)
+	if err == nil {
+		err = rows.next()
+	}
+	if err != nil || !rows.long || cap(rows.text) > 2*limit {
+		t.Errorf("%d bytes are held: %v", cap(rows.text), err)
+	}
+}
+
+// A scratch that fails tells so, and leaves nothing behind.
+//
+// faults 15
+func TestScratchWithoutRoom(t *testing.T) {
+	t.Setenv("TMPDIR", "/nowhere/at/all")
+	var s scratch
+	if _, err := s.Write(make([]byte, maxHeld)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Write([]byte("x"))
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if shown := damaged(err); !errors.Is(shown, os.ErrNotExist) {
+		t.Errorf("%v does not tell what happened", shown)
+	}
+	got := make([]byte, 10)
+	if n, err := s.ReadAt(got, maxHeld-4); n != 4 || err == nil || !bytes.Equal(got[:4], make([]byte, 4)) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+func TestCloseRemovesWhatAWorkbookLeft(t *testing.T) {
+	book := excelize.NewFile()
+	defer book.Close()
+	for cell, value := range map[string]any{"A1": "name", "A2": "Ada", "A3": "Zoë"} {
+		if err := book.SetCellValue("Sheet1", cell, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := book.WriteToBuffer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sheet := range []string{"", "Sheet1", "sheet 9"} {
+		f := &File{path: "-", meter: newMeter(bytes.NewReader(data.Bytes()))}
+		refusal := f.beginXLSX(Options{Sheet: sheet, MaxRecord: defaultRecord})
+		if (refusal != nil) != (sheet == "sheet 9") || len(f.closers) == 0 {
+			t.Fatal(refusal)
+		}
+		stdin := f.closers[0].(*scratch)
+		if len(stdin.held) == 0 {
+			t.Error("standard input is not kept")
+		}
+		f.Close()
+		if stdin.held != nil {
+			t.Errorf("%q: standard input is still there", sheet)
+		}
+		if x, ok := f.rows.(*xlsxRows); ok && x.shared.store.held != nil {
+			t.Errorf("%q: texts are still there", sheet)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package source
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	slashed "path"
+	"strings"
+)
+
+// The limits of a workbook's archive, beside those of other packed files. A
+// workbook that Excel writes is far below them: what is beyond is made to fill
+// memory or disk.
+const (
+	maxUnpacked  = 1 << 30 // bytes of all parts
+	maxParts     = 10_000
+	maxDirectory = 8 << 20  // bytes of the archive's own directory
+	maxSmallPart = 16 << 20 // bytes of a part that is kept in memory
+)
+
+var (
+	errManyParts = &damage{fmt.Sprintf("the workbook holds more than %d parts", maxParts)}
+	errUnpacked  = &damage{fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", maxUnpacked)}
+	errGrowth    = &damage{fmt.Sprintf("a part of the workbook grows more than %d times when it is unpacked", maxRatio)}
+	errTwice     = &damage{"the workbook is damaged: it holds two parts of one name"}
+	errSmallPart = &damage{fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart)}
+	errSecret    = &damage{"the parts of the workbook are encrypted"}
+)
+
+// parts are what an archive holds, by names in lower case without leading slash.
+type parts map[string]*zip.File
+
+// openParts reads the directory of an archive and holds it to the limits.
+func openParts(in io.ReaderAt, size int64) (parts, error) {
+	if size > maxUnpacked {
+		return nil, errUnpacked
+	}
+	within := &bounded{in: in, left: maxDirectory}
+	archive, err := zip.NewReader(within, size)
+	if within.spent {
+		return nil, errManyParts
+	}
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		return nil, err
+	}
+	within.left = -1
+	if len(archive.File) > maxParts {
+		return nil, errManyParts
+	}
+	return index(archive.File, size)
+}
+
+func index(files []*zip.File, size int64) (parts, error) {
+	p := make(parts, len(files))
+	var total uint64
+	for _, file := range files {
+		unpacked := file.UncompressedSize64
+		if unpacked > maxUnpacked || total+unpacked > maxUnpacked {
+			return nil, errUnpacked
+		}
+		total += unpacked
+		if unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64 {
+			return nil, errGrowth
+		}
+		name := partName(file.Name)
+		if p[name] != nil {
+			return nil, errTwice
+		}
+		p[name] = file
+	}
+	// Parts may overlap in the archive, and say each that they are small.
+	if total > maxBlank && total/maxRatio > uint64(size) {
+		return nil, errGrowth
+	}
+	return p, nil
+}
+
+// partName makes the names that an archive and the references inside it use
+// comparable: Excel takes them in any case, and some writers use backslashes.
+func partName(name string) string {
+	return strings.ToLower(strings.TrimPrefix(slashed.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
+}
+
+// open opens a part. Its reader checks length and checksum when the end is reached.
+func (p parts) open(name string) (io.ReadCloser, error) {
+	file := p[name]
+	switch {
+	case file == nil:
+		return nil, errMissing
+	case file.Flags&1 != 0:
+		return nil, errSecret
+	}
+	return file.Open()
+}
+
+// decode reads a part that describes the workbook into v.
+func (p parts) decode(name string, v any) error {
+	in, err := p.open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if p[name].UncompressedSize64 > maxSmallPart {
+		return errSmallPart
+	}
+	if err := newXMLDecoder(in).Decode(v); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, in) // the checksum comes at the end
+	return err
+}
+
+// bounded gives up after so many bytes; -1 is no limit. An archive's directory
+// is read as a whole before its entries can be counted.
+type bounded struct {
+	in    io.ReaderAt
+	left  int64
+	spent bool
+}
+
+func (b *bounded) ReadAt(p []byte, offset int64) (int, error) {
+	if b.left < 0 {
+		return b.in.ReadAt(p, offset)
+	}
+	if int64(len(p)) > b.left {
+		b.spent = true
+		return 0, errManyParts
+	}
+	b.left -= int64(len(p))
+	return b.in.ReadAt(p, offset)
+}
