@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Columns are the names of an input's cells: the row's own columns up to Own,
@@ -22,6 +21,7 @@ type Binding struct {
 	plan   plan
 	null   []string
 	own    []ownColumn // in the order of their names, for the default key
+	rest   []ownColumn // that go into the content under their own names
 	unused []string
 }
 
@@ -41,9 +41,14 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	if err := s.errs.orNil(); err != nil {
 		return nil, err
 	}
+	taken, hasRest := b.contentKeys()
 	for i, name := range c.Names[:c.Own] {
 		b.own = append(b.own, ownColumn{name, i})
-		if !isUsed(name, s.used) {
+		switch {
+		case s.used[name]:
+		case hasRest && !taken[name] && !blank(name):
+			b.rest = append(b.rest, ownColumn{name, i})
+		default:
 			b.unused = append(b.unused, name)
 		}
 	}
@@ -60,42 +65,62 @@ type search struct {
 	errs          Errors
 }
 
+// contentKeys are the keys of the content, and whether the rest of the columns
+// goes there, too.
+func (b *Binding) contentKeys() (keys map[string]bool, hasRest bool) {
+	keys = map[string]bool{}
+	for i := range b.plan.content {
+		f := &b.plan.content[i]
+		if f.isRest() {
+			hasRest = true
+		} else {
+			keys[f.name] = true
+		}
+	}
+	return keys, hasRest
+}
+
 // bind is v with its columns found.
 func (s *search) bind(v *value) *value {
 	bound := *v
 	bound.text = slices.Clone(v.text)
 	for i, p := range bound.text {
-		if p.kind != column {
-			continue
+		if p.kind == column {
+			bound.text[i].index = s.find(v, p.text, v.at)
 		}
-		index, found := s.index[p.text]
-		switch {
-		case found:
-		case s.columns.Open:
-			index = -1
-		case len(s.errs) < maxErrors:
-			text := fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(p.text))
-			s.errs = append(s.errs, Error{s.mapping, v.at.line, v.at.column, text, didYouMean(p.text, s.columns.Names)})
+	}
+	if v.expr != nil {
+		for _, c := range v.expr.columns {
+			bound.cells = append(bound.cells, s.find(v, c.name, c.at))
 		}
-		bound.text[i].index = index
-		s.used[p.text] = true
 	}
 	return &bound
 }
 
-// isUsed reports whether a text names the column or a path into it.
-func isUsed(name string, used map[string]bool) bool {
-	if used[name] {
-		return true
+// find is the index of the cell of a column that v names, or -1.
+func (s *search) find(v *value, name string, at position) int {
+	s.use(name)
+	if index, found := s.index[name]; found {
+		return index
 	}
-	for path := range used {
-		if strings.HasPrefix(path, name+".") {
-			return true
-		}
+	if !s.columns.Open && len(s.errs) < maxErrors {
+		text := fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name))
+		s.errs = append(s.errs, Error{s.mapping, at.line, at.column, text, didYouMean(name, s.columns.Names)})
 	}
-	return false
+	return -1
 }
 
-// Unused lists the row's own columns that no text of the mapping names, in the
-// input's order. The default key is made of them all the same.
+// use notes a column, and those in which it is a path.
+func (s *search) use(name string) {
+	for i := range len(name) {
+		if name[i] == '.' {
+			s.used[name[:i]] = true
+		}
+	}
+	s.used[name] = true
+}
+
+// Unused lists the row's own columns that go nowhere, in the input's order: no value
+// of the mapping names them, and no "*": rest takes them. The default key is made of
+// them all the same.
 func (b *Binding) Unused() []string { return b.unused }

@@ -11,9 +11,13 @@ type trait func(*value)
 
 func needs(rule string) trait { return func(v *value) { v.needed = rule } }
 
-func isStatus(v *value) { v.status = true }
+func isStatus(v *value) { v.check = statusWord }
 
-func mayDiffer(v *value) { v.differs = true }
+func namesLead(v *value) { v.check = leadIDWord }
+
+func ofContent(v *value) { v.inContent = true }
+
+func ofSearch(v *value) { v.searches = true }
 
 // value reads the text or the object at n. It gives nil after an error.
 func (p *parser) value(path string, n *yaml.Node, traits ...trait) *value {
@@ -29,11 +33,27 @@ func (p *parser) value(path string, n *yaml.Node, traits ...trait) *value {
 	if len(p.errs) > before || n.Kind == yaml.AliasNode {
 		return nil
 	}
-	if c, ok := v.text.constant(); ok && v.table == nil {
-		c = p.constant(v, path, n, c)
-		v.text = text{{kind: literal, text: c}}
+	if c, ok := v.text.constant(); ok && (v.expr == nil || len(v.expr.columns) == 0) {
+		p.settled(v, n, c)
 	}
 	return v
+}
+
+// settled checks a value that names no column and whose text, if any, is the constant
+// c: it comes to the same in every row, so what it breaks it always breaks.
+func (p *parser) settled(v *value, n *yaml.Node, c string) {
+	if v.table == nil && v.expr == nil {
+		before := len(p.errs)
+		c = p.constant(v, v.path, n, c)
+		v.text = text{{kind: literal, text: c}}
+		if len(p.errs) > before {
+			return
+		}
+	}
+	var r row
+	if _, broken := v.eval(&r); broken != "" {
+		p.fail(n, "", "%s %s", v.path, v.complaint(broken, r.why))
+	}
 }
 
 // into is a member's read that puts a value into its place.
@@ -42,12 +62,13 @@ func (p *parser) into(place **value, traits ...trait) func(string, *yaml.Node) {
 }
 
 func (p *parser) valueObject(v *value, n *yaml.Node) {
-	from, before := false, len(p.errs)
-	p.object(v.path, "value", n,
-		member{"from", func(path string, n *yaml.Node) {
-			from = true
-			v.text = p.text(v, path, n)
-		}},
+	before := len(p.errs)
+	if as := child(n, "as"); as != nil { // first: constants are checked by it
+		p.as(v, v.path+".as", as)
+	}
+	p.object(v.path, n,
+		member{"from", func(path string, n *yaml.Node) { v.text = p.text(v, path, n) }},
+		member{"expr", func(path string, n *yaml.Node) { v.expr = p.expression(path, n) }},
 		member{"map", func(path string, n *yaml.Node) { v.table = p.table(v, path, n) }},
 		member{"else", func(path string, n *yaml.Node) { v.other = p.otherwise(v, path, n) }},
 		member{"default", func(path string, n *yaml.Node) { v.preset = p.fixed(v, path, n) }},
@@ -57,99 +78,68 @@ func (p *parser) valueObject(v *value, n *yaml.Node) {
 			}
 		}},
 		member{"apply", func(path string, n *yaml.Node) { v.apply = p.steps(path, n) }},
-		member{"format", func(path string, n *yaml.Node) { v.format = p.oneOf(path, "format", n, "email") }},
+		member{"format", func(path string, n *yaml.Node) { p.format(v, path, n) }},
+		member{"as", func(string, *yaml.Node) {}},
+		member{"empty", func(path string, n *yaml.Node) { p.empty(v, path, n) }},
 	)
+	from, expr := has(n, "from"), has(n, "expr")
 	switch {
-	case !from && len(p.errs) == before: // else it was misspelt, or is a word of later
+	case from && expr:
+		p.fail(n, "keep one of them", "%s has both from and expr", v.path)
+	case !from && !expr && len(p.errs) == before: // else it was misspelt
 		p.fail(n, `add from: "{column}"`, "%s lacks from", v.path)
 	case v.other != nil && v.table == nil:
 		p.fail(n, "", "%s has else without map", v.path)
 	}
 }
 
-// text reads a text with placeholders at n.
-func (p *parser) text(v *value, path string, n *yaml.Node) text {
-	t := p.placeholders(path, n)
-	switch c, constant := t.constant(); {
-	case t.has(itself):
-		p.fail(n, "name a column: {column}", "%s has a placeholder without a name", path)
-	case t.has(file, line, run) && !v.differs:
-		p.fail(n, "", "%s cannot hold {@file}, {@line} or {@run}: they differ from run to run and stand in lead.content only", path)
-	case t != nil && constant && c == "":
-		p.fail(n, "", "%s is empty", path)
-	}
-	return t
-}
-
-func (p *parser) placeholders(path string, n *yaml.Node) text {
-	s, ok := p.scalar(path, n)
-	if !ok {
-		return nil
-	}
-	t, fault, hint := split(s)
-	if fault != "" {
-		p.fail(n, hint, "%s: %s", path, fault)
-		return nil
-	}
-	if t == nil {
-		t = text{}
-	}
-	return t
-}
-
-// fixed reads a text without placeholders at n.
-func (p *parser) fixed(v *value, path string, n *yaml.Node) string {
-	t := p.placeholders(path, n)
-	c, ok := t.constant()
-	if !ok {
-		p.fail(n, "write {{ for a brace", "%s takes no placeholders", path)
-		return ""
-	}
-	return p.constant(v, path, n, c)
-}
-
-// constant checks a text that v can come to whatever a row holds.
-func (p *parser) constant(v *value, path string, n *yaml.Node, s string) string {
-	if !v.status || s == "" {
-		return s
-	}
-	key, ok := statusKey(s)
-	if !ok {
-		p.fail(n, statusHint(s), "%s: %s is not a status of the service", path, quote(s))
-	}
-	return key
-}
-
-func (p *parser) table(v *value, path string, n *yaml.Node) map[string]string {
-	table := map[string]string{}
-	p.each(path, n, func(key, child *yaml.Node) {
-		from := strings.TrimSpace(key.Value)
-		if from == "" {
-			p.fail(key, "use default", "%s is not asked for empty texts", path)
+func (p *parser) steps(path string, n *yaml.Node) []namedStep {
+	var steps []namedStep
+	p.list(path, n, func(path string, n *yaml.Node) {
+		word, ok := p.scalar(path, n)
+		if !ok {
 			return
 		}
-		table[from] = p.fixed(v, path+"."+key.Value, child)
-	})
-	return table
-}
-
-func (p *parser) otherwise(v *value, path string, n *yaml.Node) text {
-	t := p.placeholders(path, n)
-	if c, ok := t.constant(); ok && t != nil {
-		return text{{kind: literal, text: p.constant(v, path, n, c)}}
-	}
-	if t.has(column, rowKey, file, line, run) {
-		p.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", path)
-	}
-	return t
-}
-
-func (p *parser) steps(path string, n *yaml.Node) []func(string) string {
-	var fs []func(string) string
-	p.list(path, n, func(path string, n *yaml.Node) {
-		if f := steps[p.oneOf(path, "step", n, "trim", "lower", "upper")]; f != nil {
-			fs = append(fs, f)
+		f, fault, hint := parseStep(word)
+		if fault != "" {
+			p.fail(n, hint, "%s", fault)
+			return
 		}
+		steps = append(steps, namedStep{word, f})
 	})
-	return fs
+	return steps
+}
+
+func (p *parser) format(v *value, path string, n *yaml.Node) {
+	word, ok := p.scalar(path, n)
+	if !ok {
+		return
+	}
+	if strings.HasPrefix(word, "/") {
+		if fault := p.patterned(1); fault != nil {
+			p.fail(n, "", "%s: %s", path, fault.text)
+			return
+		}
+	}
+	check, name, fault, hint := parseFormat(word)
+	if fault != "" {
+		p.fail(n, hint, "%s", fault)
+		return
+	}
+	v.format, v.formatName = check, name
+}
+
+func (p *parser) as(v *value, path string, n *yaml.Node) {
+	word := p.oneOf(path, "kind of value", n, "string", "number", "boolean", "json")
+	v.kind = kinds[word]
+	if v.kind != String && !v.inContent {
+		p.fail(n, "", "%s: only values in lead.content can be other than texts", path)
+	}
+}
+
+func (p *parser) empty(v *value, path string, n *yaml.Node) {
+	v.clears = p.oneOf(path, "way with empty values", n, "keep", "clear") == "clear"
+	if v.clears && !v.inContent {
+		p.fail(n, "", "%s: only values in lead.content can be cleared", path)
+	}
 }

@@ -105,13 +105,13 @@ lead:
 	row := cells{"id", " ", "org", "", "zip", " ", "stage", "Secret", "crm", "", "first", "", "last", "", "email", "Secret", "kind", "Secret"}
 	_, got := row.in(t, file)
 	want := []Problem{
-		{"id", "key", "key is empty, but every row needs one"},
-		{"crm", "required", "lead.external_id is empty, but required"},
-		{"", "assign", "no entry of assign has all its columns filled"},
-		{"stage", "status", "lead.status is neither a status of the service nor mapped to one"},
-		{"first, last", "required", "lead.content.name is empty, but required"},
-		{"email", "format", "lead.content.email is not an e-mail address"},
-		{"kind", "map", "lead.content.kind has a text that its map lacks, and there is no else"},
+		{Column: "id", Rule: "key", Text: "key is empty, but every row needs one"},
+		{Column: "crm", Rule: "required", Text: "lead.external_id is empty, but required"},
+		{Column: "", Rule: "assign", Text: "no entry of assign has all its columns filled"},
+		{Column: "stage", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Status: "Secret"},
+		{Column: "first, last", Rule: "required", Text: "lead.content.name is empty, but required"},
+		{Column: "email", Rule: "format", Text: "lead.content.email is not an e-mail address"},
+		{Column: "kind", Rule: "map", Text: "lead.content.kind has a text that its map lacks, and there is no else"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -139,10 +139,10 @@ assign:
 		row  cells
 		want Record
 	}{
-		{"an organization", cells{"org", "o-1", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Organization: "o-1"}},
-		{"an organization mapped to nothing", cells{"org", "none", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Locator: "L1", SearchText: "S, C"}},
-		{"a column of the second is empty", cells{"org", "", "street", " ", "city", "C", "zip", "01234", "country", ""}, Record{Locator: "L2", PostalCode: "01234"}},
-		{"a default stands in", cells{"org", "", "street", "", "city", "", "zip", "", "country", "DE"}, Record{Locator: "L-DE", SearchText: "Berlin"}},
+		{"an organization", cells{"org", "o-1", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Entry: 1, Organization: "o-1"}},
+		{"an organization mapped to nothing", cells{"org", "none", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Entry: 2, Locator: "L1", SearchText: "S, C"}},
+		{"a column of the second is empty", cells{"org", "", "street", " ", "city", "C", "zip", "01234", "country", ""}, Record{Entry: 3, Locator: "L2", PostalCode: "01234"}},
+		{"a default stands in", cells{"org", "", "street", "", "city", "", "zip", "", "country", "DE"}, Record{Entry: 4, Locator: "L-DE", SearchText: "Berlin"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -160,7 +160,7 @@ assign:
 func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
 	file := "version: 1\nkey: k\nassign:\n- organization: {from: '{org}', map: {a: b}}\n- organization: other\n"
 	_, got := cells{"org", "x"}.in(t, file)
-	want := []Problem{{"org", "map", "assign[1].organization has a text that its map lacks, and there is no else"}}
+	want := []Problem{{Column: "org", Rule: "map", Text: "assign[1].organization has a text that its map lacks, and there is no else"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
@@ -212,8 +212,8 @@ lead:
 		t.Fatalf("problems: %v", problems)
 	}
 	want := Record{
-		Key: "7", Organization: "o", TypeKey: "contact-form", TypeLabel: "Contact form", ExternalID: "7",
-		Content: []Field{{"name", "Ann", false}, {"ref", "7", false}, {"row", "7", true}},
+		Key: "7", Entry: 1, Organization: "o", TypeKey: "contact-form", TypeLabel: "Contact form", ExternalID: "7",
+		Content: []Field{{Name: "name", Value: "Ann"}, {Name: "ref", Value: "7"}, {Name: "row", Value: "7", Volatile: true}},
 	}
 	if diff := cmp.Diff(want, rec); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)

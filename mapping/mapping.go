@@ -7,17 +7,28 @@
 //	Parse a file ─▶ Mapping ─▶ Bind to a header ─▶ Binding ─▶ Map each row ─▶ Record
 //
 // The file is YAML, or JSON, of at most 1 MiB, 64 levels and one document, in
-// UTF-8. Aliases, anchors, tags, merge keys and repeated keys are refused, and a
-// constant is the text as written: 01234 keeps its zero, no is not false. What
-// the language knows and this version does not carry out is the table later.
+// UTF-8, with as many entries as the YAML reader can take in 64 MiB. Aliases,
+// anchors, tags, merge keys and repeated keys are refused, and a constant is the text
+// as written: 01234 keeps its zero, no is not false.
 //
-// A value goes through these steps, each on the result of the one before: the
-// text with its placeholders filled in and trimmed, apply, map with else,
-// default, required, format.
+// A value goes through these steps, each on the result of the one before: the text
+// with its placeholders filled in, or the expression; trimmed; apply; map with else;
+// default; required; format; as. An empty text skips all but default and required.
+//
+// Expressions are those of expr-lang/expr over the cells of the row, each a trimmed
+// text, "" when empty: name, $env["any name"], and for JSONL a.b and list[0]. The
+// language has the library's operators and a choice of its functions (see builtins
+// and own): none that asks the clock or the machine. Texts are counted in
+// characters; a number that does not fit is a fault and not another number. An
+// expression has at most 4096 bytes, sees at most 1 MiB of cells and puts texts of
+// at most 1 MiB together. It comes to a text, a number, true, false or nil, which is
+// empty. One that fails makes the row invalid, or is empty when none of the columns
+// that it names holds anything; as skip_if it then is false.
 //
 // Promises: errors of a mapping file come all at once, each with its place;
-// neither they nor the problems of a row hold a row's values; the same row gives
-// the same Record, since nothing here looks at a clock, the network or a file.
+// neither they nor the problems of a row hold a row's values, but for the word of an
+// unknown status; the same row gives the same Record, since nothing here looks at a
+// clock, the network or a file.
 package mapping
 
 import "strings"
@@ -27,38 +38,65 @@ type Mapping struct {
 	// Source says how the file wants its inputs read.
 	Source Source
 
-	name string
-	plan plan
-	root position // where the file's first key stands
-	lead position // where the lead section stands, or root
+	name     string
+	plan     plan
+	tests    []Test
+	warnings []Error
+	root     position // where the file's first key stands
+	lead     position // where the lead section stands, or root
 }
+
+// Tests are the entries of the section tests, in the order of the file.
+func (m *Mapping) Tests() []Test { return m.tests }
 
 // Source is the section source of a mapping file. Fields that it leaves out are
 // empty: the reader detects them.
 type Source struct {
-	Format    string   // csv, tsv or jsonl
+	Format    string   // csv, tsv, jsonl or xlsx
 	Delimiter rune     // 0: the format's own
-	Encoding  string   // utf-8
+	Encoding  string   // the WHATWG encoding's name: utf-8, windows-1252, …
 	NoHeader  bool     // the first line is a row
 	Columns   []string // the columns' names, given if and only if NoHeader
 	Null      []string // cells that count as empty, compared after trimming
-	Sheet     string   // of a workbook; not supported yet, so always empty
+	Sheet     string   // of an xlsx workbook
 }
 
-// Paths lists the placeholders that hold a dot, each once: a JSONL row may keep
-// them inside objects ("a.b") and lists ("a.0").
+// Paths lists the columns that hold a dot, each once: a JSONL row may keep them
+// inside objects ("a.b") and lists ("a.0").
 func (m *Mapping) Paths() []string {
-	var paths []string
+	return m.columnsOf(func(name string, _ *value) bool { return strings.Contains(name, ".") })
+}
+
+// columnsOf lists the columns, each once, that keep says of a value that names them.
+func (m *Mapping) columnsOf(keep func(name string, v *value) bool) []string {
+	var names []string
 	seen := map[string]bool{}
 	m.plan.each(func(v *value) {
-		for _, p := range v.text {
-			if p.kind == column && strings.Contains(p.text, ".") && !seen[p.text] {
-				seen[p.text] = true
-				paths = append(paths, p.text)
+		v.columns(func(name string) {
+			if !seen[name] && keep(name, v) {
+				seen[name] = true
+				names = append(names, name)
 			}
+		})
+	})
+	return names
+}
+
+// HasLeadID says whether the file may know the service's own IDs of its leads, so
+// that a sync finds them without a checkpoint.
+func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
+
+// SearchedOnly lists the columns that a locator's search uses and no value of the
+// content names. The service wants address fields in the content, too (specification,
+// "Location search").
+func (m *Mapping) SearchedOnly() []string {
+	sent := map[string]bool{}
+	m.plan.each(func(v *value) {
+		if v.inContent {
+			v.columns(func(name string) { sent[name] = true })
 		}
 	})
-	return paths
+	return m.columnsOf(func(name string, v *value) bool { return v.searches && !sent[name] })
 }
 
 // ForCreate says whether the mapping can make leads: nil, or Errors that name
@@ -90,7 +128,9 @@ func (m *Mapping) KeyFrom() string {
 
 // plan is everything that makes a Record, compiled. A nil value is not given.
 type plan struct {
-	key, externalID            *value
+	namespace                  string
+	skip                       *value // a condition
+	key, leadID, externalID    *value
 	typeKey, typeLabel, status *value
 	assign                     []target
 	content                    []field
@@ -106,11 +146,15 @@ func (t *target) values() [4]*value {
 	return [...]*value{t.organization, t.locator, t.searchText, t.postalCode}
 }
 
+// field is a key of the content, or without value the place of all columns that
+// nothing else uses.
 type field struct {
 	name     string
 	value    *value
 	volatile bool
 }
+
+func (f *field) isRest() bool { return f.value == nil }
 
 // with is the plan with f in place of every value.
 func (p plan) with(f func(*value) *value) plan {
@@ -121,7 +165,8 @@ func (p plan) with(f func(*value) *value) plan {
 		return f(v)
 	}
 	q := plan{
-		key: swap(p.key), externalID: swap(p.externalID),
+		namespace: p.namespace, skip: swap(p.skip),
+		key: swap(p.key), leadID: swap(p.leadID), externalID: swap(p.externalID),
 		typeKey: swap(p.typeKey), typeLabel: swap(p.typeLabel), status: swap(p.status),
 	}
 	for _, t := range p.assign {

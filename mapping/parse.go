@@ -2,8 +2,11 @@ package mapping
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
+	"github.com/expr-lang/expr/conf"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -23,6 +26,7 @@ func Parse(name string, data []byte) (*Mapping, error) {
 	p := &parser{file: name, m: &Mapping{name: name}}
 	if doc := p.document(data); doc != nil {
 		p.mappingFile(doc)
+		p.secrets("", doc)
 	}
 	if err := p.errs.orNil(); err != nil {
 		return nil, err
@@ -31,9 +35,14 @@ func Parse(name string, data []byte) (*Mapping, error) {
 }
 
 type parser struct {
-	file string
-	m    *Mapping
-	errs Errors
+	file  string
+	lines [][]byte // of the file
+	m     *Mapping
+	errs  Errors
+
+	exprs       *conf.Config // of the expressions, once there is one
+	expressions int
+	patterns    int
 }
 
 func (p *parser) full() bool { return len(p.errs) >= maxErrors }
@@ -62,9 +71,9 @@ type member struct {
 	read func(path string, n *yaml.Node)
 }
 
-// object reads the object at n, of which members are all that is known; place is
-// its name in the table later. An empty path is that of the file itself.
-func (p *parser) object(path, place string, n *yaml.Node, members ...member) {
+// object reads the object at n, of which members are all that is known. An empty
+// path is that of the file itself.
+func (p *parser) object(path string, n *yaml.Node, members ...member) {
 	names := make([]string, len(members))
 	read := map[string]func(string, *yaml.Node){}
 	for i, m := range members {
@@ -75,7 +84,7 @@ func (p *parser) object(path, place string, n *yaml.Node, members ...member) {
 		if path != "" {
 			what, below = what+" in "+path, path+"."+below
 		}
-		if p.known(key, place, key.Value, what, names) {
+		if p.known(key, key.Value, what, names) {
 			read[key.Value](below, child)
 		}
 	})
@@ -143,11 +152,25 @@ func (p *parser) boolean(path string, n *yaml.Node) (yes, ok bool) {
 	return s == "true", ok
 }
 
-// oneOf is the text at n if it is one of words, else "".
-func (p *parser) oneOf(path, place string, n *yaml.Node, words ...string) string {
+// oneOf is the text at n if it is one of words, which noun calls them, else "".
+func (p *parser) oneOf(path, noun string, n *yaml.Node, words ...string) string {
 	word, ok := p.scalar(path, n)
-	if !ok || !p.known(n, place, word, place+" "+quote(word), words) {
+	if !ok || !p.known(n, word, noun+" "+quote(word), words) {
 		return ""
 	}
 	return word
+}
+
+// known reports whether word, standing at n, is one of words, and takes down an
+// error about what, a phrase with the word in it, if it is not.
+func (p *parser) known(n *yaml.Node, word, what string, words []string) bool {
+	if slices.Contains(words, word) {
+		return true
+	}
+	hint := didYouMean(word, words)
+	if hint == "" {
+		hint = "known here: " + strings.Join(words, ", ")
+	}
+	p.fail(n, hint, "unknown %s", what)
+	return false
 }

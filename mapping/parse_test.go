@@ -23,14 +23,6 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				`m:6:3: unknown key "wheels" in lead` + "\nhint: known here: type_key, type_label, status, external_id, content",
 		},
 		{
-			"words of a later version", "version: 1\nnamespace: x\nlead:\n  content:\n    a: {from: x, as: number, apply: [lower, 'e164:US'], format: /x+/}\n    '*': rest\n",
-			`m:2:1: key "namespace" is not supported yet` + "\n" +
-				`m:5:18: key "as" in lead.content.a is not supported yet` + "\n" +
-				`m:5:45: step "e164:US" is not supported yet` + "\n" +
-				`m:5:65: format "/x+/" is not supported yet` + "\n" +
-				`m:6:5: key "*" in lead.content is not supported yet`,
-		},
-		{
 			"unknown words", "version: 1\nlead:\n  content:\n    a: {from: x, apply: [lwer], format: emial, required: yes}\n",
 			`m:4:26: unknown step "lwer"` + "\nhint: did you mean \"lower\"?\n" +
 				`m:4:41: unknown format "emial"` + "\nhint: did you mean \"email\"?\n" +
@@ -83,13 +75,41 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 			"m:2:21: lead.external_id is the row's key, which cannot be made of {@key}\nhint: give a key of its own",
 		},
 		{
-			"source", "version: 1\nsource: {format: xlsx, delimiter: ab, encoding: latin1, header: false, sheet: x}\n",
+			"source", "version: 1\nsource: {format: xslx, delimiter: ab, encoding: windows1253, header: false, sheet: ' '}\n",
 			"m:2:9: source.header is false, so the columns need names\nhint: add columns: [first, second]\n" +
-				"m:2:18: source format \"xlsx\" is not supported yet\n" +
+				"m:2:18: unknown source format \"xslx\"\nhint: did you mean \"xlsx\"?\n" +
 				"m:2:35: source.delimiter must be one character, and no quote or line break\nhint: for example \";\" or tab\n" +
-				"m:2:49: source.encoding \"latin1\" is not supported yet\nhint: save the input as UTF-8\n" +
-				"m:2:72: key \"sheet\" in source is not supported yet",
+				"m:2:49: source.encoding \"windows1253\" is not an encoding\nhint: did you mean \"windows-1253\"?\n" +
+				"m:2:84: source.sheet is a blank name\nhint: leave the key out for the first sheet",
 		},
+		{"an encoding that is none", "version: 1\nsource: {encoding: hz-gb-2312}\n", "m:2:20: source.encoding \"hz-gb-2312\" is not an encoding\nhint: for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis"},
+		{"a workbook's delimiter", "version: 1\nsource: {format: xlsx, delimiter: ;}\n", "m:2:9: xlsx has neither delimiter nor encoding"},
+		{"a workbook's encoding", "version: 1\nsource: {format: xlsx, encoding: utf-8}\n", "m:2:9: xlsx has neither delimiter nor encoding"},
+		{"a namespace", "version: 1\nnamespace: a b\n", "m:2:12: namespace takes 1 to 64 letters, digits, dots, underscores and hyphens\nhint: for example namespace: dealers"},
+		{"a long namespace", "version: 1\nnamespace: " + strings.Repeat("a", 65) + "\n", "m:2:12: namespace takes 1 to 64 letters, digits, dots, underscores and hyphens\nhint: for example namespace: dealers"},
+		{"the rest", "version: 1\nlead: {content: {'*': all}}\n", "m:2:23: lead.content.* takes the word rest only: every column that nothing else uses\nhint: \"*\": rest"},
+		{
+			"kinds", "version: 1\nkey: {from: '{a}', as: number, empty: clear}\nlead: {content: {a: {from: x, as: numbr, empty: no}}}\n",
+			"m:2:24: key.as: only values in lead.content can be other than texts\n" +
+				"m:2:39: key.empty: only values in lead.content can be cleared\n" +
+				"m:3:35: unknown kind of value \"numbr\"\nhint: did you mean \"number\"?\n" +
+				"m:3:49: unknown way with empty values \"no\"\nhint: known here: keep, clear",
+		},
+		{
+			"constants", "version: 1\nlead_id: a b\nlead:\n  content:\n    a: {from: '01', as: number}\n    b: {from: '{x}', map: {a: '1', b: maybe}, else: perhaps, default: ja, as: boolean}\n" +
+				"    c: {from: x, format: email}\n    d: {from: x, map: {y: z}}\n    e: {from: x, map: {x: ''}, required: true}\n    f: {from: '{{\"a\":1,\"a\":2}', as: json}\n    g: {from: '[1, 2', as: json}\n",
+			"m:2:10: lead_id cannot be the ID of a lead: that takes 1 to 128 letters, digits, dots, underscores and hyphens\n" +
+				"m:5:8: lead.content.a is not a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros\n" +
+				"m:6:39: lead.content.b.map.b: \"maybe\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
+				"m:6:53: lead.content.b.else: \"perhaps\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
+				"m:6:71: lead.content.b.default: \"ja\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
+				"m:7:8: lead.content.c is not an e-mail address\n" +
+				"m:8:8: lead.content.d has a text that its map lacks, and there is no else\n" +
+				"m:9:8: lead.content.e is empty, but required\n" +
+				"m:10:8: lead.content.f is not one JSON value without repeated names, at most 64 levels deep\n" +
+				"m:11:8: lead.content.g is not one JSON value without repeated names, at most 64 levels deep",
+		},
+		{"from and expr", "version: 1\nlead: {content: {a: {from: x, expr: y}}}\n", "m:2:21: lead.content.a has both from and expr\nhint: keep one of them"},
 		{
 			"columns", "version: 1\nsource: {columns: [a, ' ', a]}\n",
 			"m:2:9: source.columns names the columns of a file without header line\nhint: add header: false\n" +

@@ -16,6 +16,7 @@ type row struct {
 	env      Env
 	key      string
 	itself   string // what else is asked for
+	why      string // what a broken rule was about
 	problems []Problem
 }
 
@@ -24,29 +25,57 @@ type row struct {
 // nil when rec is good. Any number of goroutines may call it at once.
 func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	p := &b.plan
-	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content))}
+	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content)+len(b.rest))}
 	r := row{cells: cells, null: b.null, env: env}
+	if p.skip != nil && r.skips(p.skip) {
+		rec.Skip = true
+		return nil
+	}
 	switch {
 	case p.key != nil:
 		r.key = r.take(p.key)
-		rec.ExternalID = r.take(p.externalID)
 	case p.externalID != nil:
 		rec.ExternalID = r.take(p.externalID)
 		r.key = rec.ExternalID
 	default:
 		r.key = b.rowKey(cells)
 	}
+	if p.namespace != "" && r.key != "" {
+		r.key = p.namespace + "/" + r.key
+	}
 	rec.Key = r.key
+	if p.key != nil {
+		rec.ExternalID = r.take(p.externalID)
+	}
+	rec.LeadID = r.take(p.leadID)
 	r.assign(p.assign, rec)
 	rec.TypeKey, rec.TypeLabel = r.take(p.typeKey), r.take(p.typeLabel)
 	rec.Status = r.take(p.status)
 	for i := range p.content {
-		f := &p.content[i]
-		if s := r.take(f.value); s != "" {
-			rec.Content = append(rec.Content, Field{f.name, s, f.volatile})
-		}
+		b.fill(&r, &p.content[i], rec)
 	}
 	return r.problems
+}
+
+// fill adds f to the content, or the rest in its place.
+func (b *Binding) fill(r *row, f *field, rec *Record) {
+	if f.isRest() {
+		for _, c := range b.rest {
+			if s := strings.TrimSpace(r.cell(c.index)); s != "" {
+				rec.Content = append(rec.Content, Field{Name: c.name, Value: s})
+			}
+		}
+		return
+	}
+	s, broken := f.value.eval(r)
+	switch {
+	case broken != "":
+		r.breaks(f.value, broken)
+	case s != "":
+		rec.Content = append(rec.Content, Field{f.name, s, f.volatile, f.value.kind})
+	case f.value.clears:
+		rec.Content = append(rec.Content, Field{Name: f.name, Volatile: f.volatile})
+	}
 }
 
 // rowKey is the default key. White space at a cell's ends and columns that hold
@@ -77,13 +106,15 @@ func (r *row) assign(targets []target, rec *Record) {
 		}
 		rec.Organization, rec.Locator = r.take(t.organization), r.take(t.locator)
 		rec.SearchText, rec.PostalCode = r.take(t.searchText), r.take(t.postalCode)
+		rec.Entry = i + 1
 		found := rec.Organization != "" || rec.Locator != "" && rec.SearchText+rec.PostalCode != ""
 		if found || len(r.problems) > before {
 			return
 		}
 	}
 	if len(targets) > 0 {
-		r.problems = append(r.problems, Problem{"", ruleAssign, "no entry of assign has all its columns filled"})
+		rec.Entry = 0
+		r.problems = append(r.problems, Problem{Rule: ruleAssign, Text: "no entry of assign has all its columns filled"})
 	}
 }
 
@@ -99,6 +130,11 @@ func (r *row) fits(t *target) bool {
 				return false
 			}
 		}
+		for _, index := range v.cells {
+			if blank(r.cell(index)) {
+				return false
+			}
+		}
 	}
 	return true
 }
@@ -110,9 +146,21 @@ func (r *row) take(v *value) string {
 	}
 	s, broken := v.eval(r)
 	if broken != "" {
-		r.problems = append(r.problems, v.problem(broken))
+		r.breaks(v, broken)
 	}
 	return s
+}
+
+func (r *row) skips(v *value) bool {
+	yes, broken := v.holds(r)
+	if broken != "" {
+		r.breaks(v, broken)
+	}
+	return yes
+}
+
+func (r *row) breaks(v *value, rule string) {
+	r.problems = append(r.problems, v.problem(rule, r.why))
 }
 
 // cell is the cell of a column, empty when the row lacks it or null names it.

@@ -2,16 +2,23 @@ package mapping
 
 import "go.yaml.in/yaml/v4"
 
+// maxNamespace is the longest namespace, in bytes.
+const maxNamespace = 64
+
 // mappingFile reads the whole mapping file.
 func (p *parser) mappingFile(doc *yaml.Node) {
 	m := p.m
 	m.root, m.lead = at(doc), at(doc)
-	p.object("", "mapping file", doc,
+	p.object("", doc,
 		member{"version", p.version},
 		member{"source", p.source},
+		member{"namespace", p.namespace},
 		member{"key", p.into(&m.plan.key, needs(ruleKey))},
+		member{"lead_id", p.into(&m.plan.leadID, namesLead)},
+		member{"skip_if", func(path string, n *yaml.Node) { m.plan.skip = p.condition(path, n) }},
 		member{"assign", p.assign},
 		member{"lead", p.lead},
+		member{"tests", p.tests},
 	)
 	if doc.Kind == yaml.MappingNode && !has(doc, "version") {
 		p.fail(doc, "begin with version: 1", "version is missing")
@@ -31,10 +38,21 @@ func (p *parser) version(path string, n *yaml.Node) {
 	}
 }
 
+func (p *parser) namespace(path string, n *yaml.Node) {
+	s, ok := p.scalar(path, n)
+	switch {
+	case !ok:
+	case len(s) > maxNamespace || !isName(s):
+		p.fail(n, "for example "+path+": dealers", "%s takes 1 to %d letters, digits, dots, underscores and hyphens", path, maxNamespace)
+	default:
+		p.m.plan.namespace = s
+	}
+}
+
 func (p *parser) lead(path string, n *yaml.Node) {
 	plan := &p.m.plan
 	p.m.lead = at(n)
-	p.object(path, "lead", n,
+	p.object(path, n,
 		member{"type_key", p.into(&plan.typeKey, needs(ruleRequired))},
 		member{"type_label", p.into(&plan.typeLabel, needs(ruleRequired))},
 		member{"status", p.into(&plan.status, isStatus)},
@@ -49,15 +67,24 @@ func (p *parser) content(path string, n *yaml.Node) {
 		name := key.Value
 		switch {
 		case name == "*":
-			p.known(key, "content", name, `key "*" in `+path, nil)
+			p.rest(path+".*", child)
 		case blank(name):
 			p.fail(key, "", "%s has a key without a name", path)
 		default:
-			if v := p.value(path+"."+name, child, mayDiffer); v != nil {
+			if v := p.value(path+"."+name, child, ofContent); v != nil {
 				p.m.plan.content = append(p.m.plan.content, field{name, v, v.text.has(file, line, run)})
 			}
 		}
 	})
+}
+
+// rest takes the columns into the content that nothing else uses.
+func (p *parser) rest(path string, n *yaml.Node) {
+	if s, ok := p.scalar(path, n); ok && s != "rest" {
+		p.fail(n, `"*": rest`, "%s takes the word rest only: every column that nothing else uses", path)
+		return
+	}
+	p.m.plan.content = append(p.m.plan.content, field{name: "*"})
 }
 
 func (p *parser) assign(path string, n *yaml.Node) {
@@ -77,14 +104,14 @@ var searches = map[string]string{
 func (p *parser) target(path string, n *yaml.Node) target {
 	var t target
 	kind, before := "", len(p.errs)
-	p.object(path, "assign", n,
+	p.object(path, n,
 		member{"organization", p.into(&t.organization)},
 		member{"locator", p.into(&t.locator)},
 		member{"type", func(path string, n *yaml.Node) {
 			kind = p.oneOf(path, "locator type", n, "radius", "regions", "regions-radius")
 		}},
-		member{"search_text", p.into(&t.searchText)},
-		member{"postal_code", p.into(&t.postalCode)},
+		member{"search_text", p.into(&t.searchText, ofSearch)},
+		member{"postal_code", p.into(&t.postalCode, ofSearch)},
 	)
 	if len(p.errs) > before || n.Kind != yaml.MappingNode {
 		return t

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,6 +29,7 @@ func TestParseRefusesWhatYAMLOffersBeyondPlainData(t *testing.T) {
 		{"UTF-16", "\xff\xfev\x00", "m:1:1: the mapping file is not text in UTF-8\nhint: save the file as UTF-8"},
 		{"a control character", "# ä\x00", "m:1:4: the mapping file is not text in UTF-8\nhint: save the file as UTF-8"},
 		{"a long file", "version: 1\n#" + strings.Repeat(" ", maxBytes), "m:1:1: the mapping file is longer than 1 MiB"},
+		{"a long list", "[" + strings.Repeat("a,", 100_000), "m:1:1: the mapping file has too many entries\nhint: leave out what is not needed, or write one entry a line without brackets"},
 		{"deep lists", strings.Repeat("[", 20000), "m:1:65: the mapping file is not YAML: exceeded max depth of 64 while increasing flow level"},
 		{"deep lines", strings.Repeat("- ", 20000), "m:1:129: the mapping file is not YAML: exceeded max depth of 64 while increasing indent level"},
 	}
@@ -62,6 +65,55 @@ func TestJSONIsAMappingFileToo(t *testing.T) {
 	}
 }
 
+// A file that is just short enough to be read costs no more than 64 MiB in all.
+//
+// faults 104
+func TestAHostileFileCostsLittleMemory(t *testing.T) {
+	for _, hostile := range []struct{ begin, motif string }{
+		{"[", "a,"},
+		{"[", "[],"},
+		{"", "{a: x}"},
+		{"", "\"\" "},
+		{"[", "a: "},
+		{"{", "..: "},
+		{"{", "\"a\":1,\n"},
+		{"", "- \n"},
+		{"", "a:\n"},
+		{"", "# a\n"},
+		{"a: ", "\u2028#"},
+		{"", "! "},
+		{"[", "\n{a: x}- "},
+		{"[", "\u0085\u2028?"},
+	} {
+		data := []byte(hostile.begin + strings.Repeat(hostile.motif, maxBytes/len(hostile.motif)))
+		data = data[:maxBytes]
+		for readerCost(data) > maxCost {
+			data = data[:len(data)*7/8]
+		}
+		if made := allocated(func() { isClean(t, data) }); made > 64<<20 {
+			t.Errorf("%q and then %q, %d bytes: %d MiB", hostile.begin, hostile.motif, len(data), made>>20)
+		}
+	}
+}
+
+// allocated is how many bytes f takes in all, which is more than it holds at a time.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// A table for each of the 41,000 post codes of a large country is an honest mapping.
+func TestALargeTableIsTaken(t *testing.T) {
+	file := "version: 1\nassign:\n- organization:\n    from: '{zip}'\n    map:\n"
+	m := parse(t, file+numbered(41_000, "      N: org-N\n"))
+	if n := len(m.plan.assign[0].organization.table); n != 41_000 {
+		t.Errorf("%d entries", n)
+	}
+}
+
 // faults 104
 func TestConformanceFilesGiveCleanErrorsOrLoad(t *testing.T) {
 	files, err := filepath.Glob("../../shared/cases/yaml-test-suite/*/*.yaml")
@@ -76,7 +128,11 @@ func TestConformanceFilesGiveCleanErrorsOrLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if refused := isClean(t, data); !refused && filepath.Base(filepath.Dir(name)) == "invalid" {
+		refused := false
+		if made := allocated(func() { refused = isClean(t, data) }); made > 64<<20 {
+			t.Errorf("%s: %d MiB", name, made>>20)
+		}
+		if !refused && filepath.Base(filepath.Dir(name)) == "invalid" {
 			t.Errorf("%s was taken", name)
 		}
 	}
@@ -100,28 +156,11 @@ func isClean(t *testing.T, data []byte) (refused bool) {
 	return err != nil
 }
 
-func FuzzParse(f *testing.F) {
-	for _, seed := range []string{
-		"", people, tenFields, "version: 1\nkey: *a\n", "a: &a [*a]\n", "{\"version\": 1, \"lead\": {\"content\": {\"x\": {\"from\": \"{{{a}\"}}}}",
-		"version: 1\nsource: {null: [x], delimiter: tab}\nassign: [{locator: x, type: regions, postal_code: '{@run}'}]\n",
-	} {
-		f.Add([]byte(seed))
+// numbered is text n times, with the numbers from 0 for N.
+func numbered(n int, text string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(text, "N", strconv.Itoa(i)))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if isClean(t, data) {
-			return
-		}
-		m, err := Parse("m", data)
-		if err != nil {
-			t.Fatalf("taken, then refused: %v", err)
-		}
-		b, err := m.Bind("in", Columns{Names: []string{"a"}, Own: 1, Open: true})
-		if err != nil {
-			t.Fatalf("an open input was refused: %v", err)
-		}
-		var rec Record
-		if problems := b.Map([]string{"cell"}, Env{}, &rec); problems == nil && rec.Key == "" {
-			t.Error("a record without key")
-		}
-	})
+	return b.String()
 }

@@ -9,19 +9,23 @@ import (
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox"}, leaves...)
+	point := "internal/failpoint"
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
 			".":               {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":    {imports: below},
+			"internal/cli":    {imports: append([]string{"internal/config", "mapping/propose"}, below...)},
+			"internal/config": {imports: []string{"leadapi"}},
 			"internal/e2e":    {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout": {},
-			"importer":        {imports: leaves, tests: []string{"leadapi/sandbox"}},
+			point:             {},
+			"importer":        {imports: append([]string{point}, leaves...), tests: []string{"leadapi/sandbox"}},
 			"importer/source": {},
 			"importer/report": {},
 			"mapping":         {},
-			"checkpoint":      {},
-			"leadapi":         {tests: []string{"leadapi/sandbox"}},
+			"mapping/propose": {imports: []string{"mapping"}},
+			"checkpoint":      {imports: []string{point}},
+			"leadapi":         {imports: []string{point}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox": {tests: []string{"leadapi"}},
 		},
 		reserved: []reserved{

@@ -1,0 +1,366 @@
+package mapping
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ofExpr maps a row with the one content value x, which is the expression.
+func (c cells) ofExpr(t testing.TB, expr string) (string, []Problem) {
+	t.Helper()
+	rec, problems := c.in(t, "version: 1\nsource: {null: [N/A]}\nkey: k\nlead:\n  content:\n    x:\n      expr: |\n        "+expr+"\n")
+	if len(rec.Content) == 0 {
+		return "", problems
+	}
+	return rec.Content[0].Value, problems
+}
+
+var exprRow = cells{
+	"score", " 70 ", "price", "0.1", "name", "Ömer Lee", "none", " ", "n", "N/A", "E-mail", "a@b.co", "tags", "x, y;z",
+	"a.b", "path", "list.0", "first", "list.1.c", "deep", "if", "word", "count", "3", "straße", "Hauptstr. 1", "\x00", "", "big", "99999999999999999999", "hex", "0x1p4",
+}
+
+func TestExpressionsComeOutAsTheirLanguageSays(t *testing.T) {
+	tests := []struct{ expr, want string }{
+		{`name`, "Ömer Lee"},
+		{`$env["E-mail"]`, "a@b.co"},
+		{`$env[" E-mail "]`, "a@b.co"},
+		{`$env.name`, "Ömer Lee"},
+		{`$env["\x00"] + name[1:2]`, "m"},
+		{`$env["if"] + straße`, "wordHauptstr. 1"},
+		{`a.b`, "path"},
+		{`a?.b`, "path"},
+		{`$env["a.b"]`, "path"},
+		{`$env.a.b`, "path"},
+		{`list[0] + list[1].c`, "firstdeep"},
+		{`count`, "3"},
+		{`int(count) + count([1, 2], # > 1)`, "4"},
+		{`score`, "70"},
+		{`score + "!"`, "70!"},
+		{`"  " + score + " "`, "70"},
+		{`n == "" ? "none" : "some"`, "none"},
+		{`none == "" and not (name == "")`, "true"},
+		{`int(score) * 10`, "700"},
+		{`int(score) * 1000000000000000`, "70000000000000000"},
+		{`int(score) / 2`, "35"},
+		{`int(score) / 3`, "23.3333333333333"},
+		{`int(score) % 8`, "6"},
+		{`-int(score)`, "-70"},
+		{`float(price) + 0.2`, "0.3"},
+		{`float(price) * 3`, "0.3"},
+		{`float(price) - float(price)`, "0"},
+		{`-0.0`, "0"},
+		{`float(price) ** 10`, "1e-10"},
+		{`2 ** 60`, "1152921504606846976"},
+		{`10.0 ** 20 * 100`, "1e+22"},
+		{`float("1234567890123456")`, "1234567890123456"},
+		{`round(float(price) * 77)`, "8"},
+		{`int(float(score))`, "70"},
+		{`string(int(score)) + string(0.1 + 0.2) + string(true) + string(nil)`, "700.3true"},
+		{`max(int(score), 71)`, "71"},
+		{`sum(map(split("1,2,3", ","), int(#)))`, "6"},
+		{`true`, "true"},
+		{`nil`, ""},
+		{`int(score) in 18..75 ? "in" : "out"`, "in"},
+		{`name in ["Ömer Lee", "x"]`, "true"},
+		{`{"70": "seventy"}[score]`, "seventy"},
+		{`name matches "^[[:upper:]]" ? "capital" : "small"`, "small"}, // POSIX classes are ASCII
+		{`name matches "^\\p{Lu}"`, "true"},
+		{`name contains "Lee" && name startsWith "Ö" && name endsWith "ee"`, "true"},
+		{`len(name)`, "8"},
+		{`name[0:1] + "."`, "Ö."},
+		{`name[1:]`, "mer Lee"},
+		{`name[:-4]`, "Ömer"},
+		{`name[-3:]`, "Lee"},
+		{`name[5:99]`, "Lee"},
+		{`name[6:2]`, ""},
+		{`name[indexOf(name, "L"):]`, "Lee"},
+		{`lastIndexOf(name, "e")`, "7"},
+		{`indexOf(name, "z")`, "-1"},
+		{`[1, 2, 3][1:] | sum()`, "5"},
+		{`split(tags, ";") | first()`, "x, y"},
+		{`split(tags, ",", 2) | last() | trim()`, "y;z"},
+		{`filter(split(name, ""), # != "e") | join()`, "Ömr L"},
+		{`join(split(tags, ", "), "-")`, "x-y;z"},
+		{`replace(name, "e", "é")`, "Ömér Léé"},
+		{`repeat("0", 5 - len(score)) + score`, "00070"},
+		{`::replace(name, "e", "é")`, "Ömér Léé"},
+		{`repeat("0", -1)`, ""},
+		{`let parts = split(name, " "); upper(parts[1]) + ", " + parts[0]`, "LEE, Ömer"},
+		{`if score == "70" {"a"} else {"b"}`, "a"},
+		{`name ?? "x"`, "Ömer Lee"},
+		{`int(score) > 50 ? "hot" : nil`, "hot"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.expr, func(t *testing.T) {
+			got, problems := exprRow.ofExpr(t, tt.expr)
+			if problems != nil || got != tt.want {
+				t.Errorf("%q %v, want %q", got, problems, tt.want)
+			}
+		})
+	}
+}
+
+// faults 105, 107
+func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
+	const functions = "known here: abs, all, any, ceil, count, filter, find, findIndex, findLast, findLastIndex, first, float, floor, get, " +
+		"hasPrefix, hasSuffix, indexOf, int, join, last, lastIndexOf, len, lower, map, max, mean, median, min, none, one, repeat, replace, " +
+		"reverse, round, sort, split, string, sum, take, trim, trimPrefix, trimSuffix, upper"
+	const types = "\nhint: a cell is a text: int(column) or float(column) makes a number of it"
+	tests := []struct{ expr, want string }{
+		{`name +`, "13: x.expr: the expression ends where more must follow"},
+		{`name name`, `13: x.expr: unexpected "name"`},
+		{`name & 1`, "13: x.expr: unexpected \"&\""},
+		{`name + 1`, "13: x.expr: invalid operation: + (mismatched types string and int)" + types},
+		{`äé + 1`, "11: x.expr: invalid operation: + (mismatched types string and int)" + types},
+		{`score > 5`, "14: x.expr: invalid operation: > (mismatched types string and int)" + types},
+		{`x + foo(1)`, "12: x.expr: unknown function \"foo\"\nhint: " + functions},
+		{`uper(x)`, "8: x.expr: unknown function \"uper\"\nhint: did you mean \"upper\"?"},
+		{`now()`, "8: x.expr: unknown function \"now\"\nhint: " + functions},
+		{`::now()`, "10: x.expr: unknown function \"now\"\nhint: " + functions},
+		{`reduce([1], # + #acc)`, "8: x.expr: unknown function \"reduce\"\nhint: " + functions},
+		{`groupBy([1], #)`, "8: x.expr: unknown function \"groupBy\"\nhint: " + functions},
+		{`len($env)`, "12: x.expr: $env stands before a column's name only\nhint: $env[\"column\"]"},
+		{`$env[name]`, "13: x.expr: a column's name must be written out\nhint: $env[\"column\"]"},
+		{`name.upper()`, "13: x.expr: there are no methods, only functions\nhint: upper(column)"},
+		{`split(name, ",")`, "8: x.expr: the expression comes to a list or an object, not to a text\nhint: join(list, \", \") makes a text of a list"},
+		{`{"a": 1}`, "8: x.expr: the expression comes to a list or an object, not to a text\nhint: join(list, \", \") makes a text of a list"},
+		{`let a = 1; let a = 2; a`, "23: x.expr: cannot redeclare variable a"},
+		{`any([1], any([2], # > 1))`, "26: x.expr: a function over a list stands in another one\nhint: give the inner list a name before: let names = split(column, \",\"); …"},
+		{`a matches b`, "18: x.expr: the regular expression must be written out\nhint: column matches \"^[0-9]+$\""},
+		{`a matches "("`, "18: x.expr: the regular expression cannot be read: missing closing ) in \"(\"\nhint: the syntax is that of RE2: no look-ahead, no back-references"},
+		{`a matches "(?:[a-z]{10}abcdefgh){100}(?:[a-z]{10}abcdefgh){100}(?:[a-z]{10}abcdefgh){100}"`, "18: x.expr: the regular expression is too large once its repetitions are written out\nhint: use * or + in place of large numbers"},
+		{`a matches "` + strings.Repeat("a", 1025) + `"`, "18: x.expr: the regular expression is longer than 1 KiB"},
+		{strings.Repeat("(", 4097), "8: x.expr: the expression is longer than 4096 bytes"},
+		{`1` + strings.Repeat("+1", 600), "1009: x.expr: compilation failed: expression exceeds maximum allowed nodes"},
+		{`1 / 0`, "7: x cannot be computed: a number is too large"},
+		{`9223372036854775807 + 1`, "7: x cannot be computed: a number is too large"},
+		{`repeat("a", 1048577)`, "7: x cannot be computed: it makes texts of more than 1 MiB together"},
+		{`""[`, "10: x.expr: the expression ends where more must follow"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.expr, func(t *testing.T) {
+			_, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    x:\n      expr: |-\n       "+tt.expr+"\n"))
+			if err == nil {
+				t.Fatal("the file was taken")
+			}
+			got := strings.ReplaceAll(err.Error(), "lead.content.x", "x")
+			got = got[strings.Index(got, ":")+1:]
+			got = got[strings.Index(got, ":")+1:]
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnExpressionsPlaceIsThatInTheFile(t *testing.T) {
+	for file, want := range map[string]string{
+		"version: 1\nskip_if: a + \n":                                       "m:2:12: ",
+		"version: 1\nskip_if: 'äö(a)'\n":                                    "m:2:11: ",
+		"version: 1\nlead: {content: {ä: {expr: \"b + foo(a)\"}}}\n":        "m:2:33: ",
+		"version: 1\nlead: {content: {a: {expr: \"b + \\\"foo\\\" 3\"}}}\n": "m:2:28: ", // not shown as it is
+		"version: 1\nskip_if: >-\n  a == b\n\n  and foo(c)\n":               "m:2:10: ",
+		"version: 1\nskip_if: |\n\n    a == b and\n      foo(c)\n":          "m:5:7: ",
+	} {
+		_, err := Parse("m", []byte(file))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want it at %s", file, err, want)
+		}
+	}
+}
+
+// faults 105
+func TestBindTellsTheColumnsThatAnExpressionMisses(t *testing.T) {
+	m := parse(t, "version: 1\nskip_if: 'nme == \"\"'\nlead:\n  content:\n    x: {expr: 'upper($env[\"E-Mail\"]) + zip + nme'}\n")
+	_, err := m.Bind("leads.csv", Columns{Names: []string{"name", "e-mail"}, Own: 2})
+	want := "m:2:11: skip_if: leads.csv has no column \"nme\"\nhint: did you mean \"name\"?\n" +
+		"m:5:22: lead.content.x: leads.csv has no column \"E-Mail\"\nhint: did you mean \"e-mail\"?\n" +
+		"m:5:40: lead.content.x: leads.csv has no column \"zip\"\n" +
+		"m:5:46: lead.content.x: leads.csv has no column \"nme\"\nhint: did you mean \"name\"?"
+	if err == nil {
+		t.Fatal("the columns were not missed")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	if _, err := m.Bind("leads.jsonl", Columns{Names: []string{"name"}, Own: 1, Open: true}); err != nil {
+		t.Errorf("an open input: %v", err)
+	}
+}
+
+// faults 115
+func TestAnExpressionThatFailsMakesTheRowInvalidWithoutItsValues(t *testing.T) {
+	for expr, want := range map[string]string{
+		`int(name)`:                             "lead.content.x cannot be computed: int takes a whole number of at most 18 digits",
+		`int(big)`:                              "lead.content.x cannot be computed: int takes a whole number of at most 18 digits",
+		`float(hex)`:                            "lead.content.x cannot be computed: float takes a number with a point and no comma",
+		`float(name)`:                           "lead.content.x cannot be computed: float takes a number with a point and no comma",
+		`int(float(big))`:                       "lead.content.x cannot be computed: int takes a whole number of at most 18 digits",
+		`int(score) * 1000000000000000000`:      "lead.content.x cannot be computed: a number is too large",
+		`-9223372036854775807 - int(score)`:     "lead.content.x cannot be computed: a number is too large",
+		`9223372036854775800 + int(score)`:      "lead.content.x cannot be computed: a number is too large",
+		`1 / (int(score) - 70)`:                 "lead.content.x cannot be computed: a number is too large",
+		`1 % (int(score) - 70)`:                 "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
+		`split(name, " ")[7]`:                   "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
+		`{"70": [1]}[score]`:                    "lead.content.x cannot be computed: it comes to a list or an object, not to a text",
+		`repeat(name, 200000)`:                  "lead.content.x cannot be computed: it makes texts of more than 1 MiB together",
+		`let a = repeat(name, 60000); a + a`:    "lead.content.x cannot be computed: it makes texts of more than 1 MiB together",
+		`replace(repeat(name, 1000), "", name)`: "", // 9 KiB, doubled often below
+		`len(1..(int(score) * 10000))`:          "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
+	} {
+		_, got := exprRow.ofExpr(t, expr)
+		if want == "" {
+			if got != nil {
+				t.Errorf("%s: %v", expr, got)
+			}
+			continue
+		}
+		if len(got) != 1 || got[0].Text != want || got[0].Rule != "expr" || got[0].Column == "" {
+			t.Errorf("%s: %v, want %s", expr, got, want)
+		}
+	}
+}
+
+// An expression that doubles its text again and again ends before the memory does.
+func TestAnExpressionCannotFillTheMemory(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`let a0 = name; `)
+	for i := range 100 {
+		b.WriteString(strings.NewReplacer("N", "a"+strings.Repeat("b", i+1), "P", "a"+strings.Repeat("b", i)).Replace(`let N = P + P; `))
+	}
+	for _, expr := range []string{
+		strings.Replace(`let a = name; `+b.String()[len(`let a0 = name; `):]+`len(a)`, "a0", "a", -1)[:4000],
+	} {
+		expr = expr[:strings.LastIndex(expr, ";")+1] + " len(a)"
+		_, problems := exprRow.ofExpr(t, expr)
+		if len(problems) != 1 || problems[0].Text != "lead.content.x cannot be computed: it makes texts of more than 1 MiB together" {
+			t.Errorf("problems: %v", problems)
+		}
+	}
+	large := cells{"a", strings.Repeat("x", maxMade+1)}
+	if _, problems := large.ofExpr(t, "len(a)"); len(problems) != 1 {
+		t.Error("a cell of more than 1 MiB was computed with")
+	}
+}
+
+func TestAnExpressionOfEmptyCellsIsEmptyWhereItFails(t *testing.T) {
+	for expr, want := range map[string]string{
+		`int(none) * 10`:                  "",
+		`int(none) + int(n)`:              "",
+		`none == "" ? "new" : none`:       "new",
+		`none + "-" + n`:                  "-",
+		`float(n) > 3 ? "high" : "low"`:   "",
+		`none == "" ? 0 : int(none) * 10`: "0",
+	} {
+		if got, problems := exprRow.ofExpr(t, expr); problems != nil || got != want {
+			t.Errorf("%s: %q %v, want %q", expr, got, problems, want)
+		}
+	}
+	if _, problems := exprRow.ofExpr(t, "int(none) + int(score)"); len(problems) != 1 {
+		t.Errorf("problems of a half-filled row: %v, want one", problems)
+	}
+}
+
+func TestAnExpressionGoesThroughTheOtherSteps(t *testing.T) {
+	for value, want := range map[string]string{
+		`{expr: 'name', apply: [upper]}`:                               "ÖMER LEE",
+		`{expr: 'int(score) > 50', map: {"true": hot, "false": cold}}`: "hot",
+		`{expr: 'int(none)', default: 0}`:                              "0",
+		`{expr: 'int(score) * 10', as: number}`:                        "700",
+		`{expr: 'score == "70"', as: boolean}`:                         "true",
+		`{expr: "'[' + score + ', 1 ]'", as: json}`:                    "[70,1]",
+		`{expr: 'name', map: {x: y}, else: "<{}>"}`:                    "<Ömer Lee>",
+	} {
+		rec, problems := exprRow.in(t, "version: 1\nsource: {null: [N/A]}\nkey: k\nlead: {content: {x: "+value+"}}\n")
+		if problems != nil || len(rec.Content) != 1 || rec.Content[0].Value != want {
+			t.Errorf("%s: %v %v, want %q", value, rec.Content, problems, want)
+		}
+	}
+}
+
+func TestSkipIf(t *testing.T) {
+	file := "version: 1\nkey: '{id}'\nskip_if: 'is_test == \"yes\" or int(age) < 18'\nlead: {content: {a: '{is_test}'}}\n"
+	b, _ := cells{"id", "", "is_test", "", "age", ""}.bind(t, parse(t, file), false)
+	var rec Record
+	if problems := b.Map([]string{"", "yes", ""}, Env{}, &rec); problems != nil || !cmp.Equal(rec, Record{Skip: true, Content: []Field{}}) {
+		t.Errorf("a test: %+v %v, want it skipped without problems", rec, problems)
+	}
+	if problems := b.Map([]string{"1", "", "17"}, Env{}, &rec); problems != nil || !rec.Skip {
+		t.Errorf("a child: %+v %v, want it skipped", rec, problems)
+	}
+	if problems := b.Map([]string{"1", "no", "18"}, Env{}, &rec); problems != nil || rec.Skip || rec.Key != "1" || len(rec.Content) != 1 {
+		t.Errorf("another: %+v %v, want it whole", rec, problems)
+	}
+	if problems := b.Map([]string{"1", "", ""}, Env{}, &rec); problems != nil || rec.Skip {
+		t.Errorf("nothing known: %+v %v, want it whole", rec, problems)
+	}
+	want := []Problem{
+		{Column: "is_test, age", Rule: "expr", Text: "skip_if cannot be computed: int takes a whole number of at most 18 digits"},
+		{Column: "id", Rule: "key", Text: "key is empty, but every row needs one"},
+	}
+	if diff := cmp.Diff(want, b.Map([]string{"", "", "old"}, Env{}, &rec)); diff != "" || rec.Skip {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	rec = Record{}
+	if _, problems := (cells{"a", "x"}).in(t, "version: 1\nskip_if: '{\"x\": 1}[a]'\n"); len(problems) != 1 || problems[0].Text != "skip_if cannot be computed: it is neither true nor false" {
+		t.Errorf("a number: %v, want a problem", problems)
+	}
+}
+
+func TestSkipIfMustBeACondition(t *testing.T) {
+	for expr, what := range map[string]string{`is_test`: "a text", `int(a)`: "a number", `1.5`: "a number"} {
+		_, err := Parse("m", []byte("version: 1\nskip_if: "+expr+"\n"))
+		want := "m:2:10: skip_if must be true or false, and this is " + what + "\nhint: for example: column == \"yes\""
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", expr, err, want)
+		}
+	}
+}
+
+// faults 104
+func TestTheExpressionsOfAMappingHaveABound(t *testing.T) {
+	const begin = "version: 1\nlead:\n  content:\n"
+	_, err := Parse("m", []byte(begin+numbered(1001, "    aN: {expr: x}\n")))
+	if want := "m:996:18: lead.content.a992.expr: the expressions of the mapping file are too many or too long"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	long := begin + numbered(60, "    aN: {expr: 'x"+strings.Repeat(" + c", 490)+"'}\n")
+	if made := allocated(func() { parse(t, long) }); made > 64<<20 {
+		t.Errorf("%d MiB", made>>20)
+	}
+}
+
+// faults 107
+func TestAMappingHasAtMostAHundredRegularExpressions(t *testing.T) {
+	const fifty = "    aN: {from: '{x}', format: /N/}\n"
+	_, err := Parse("m", []byte("version: 1\nlead:\n  content:\n"+numbered(50, fifty)+numbered(51, "    bN: {expr: 'x matches \"N\"'}\n")))
+	if want := "m:104:18: lead.content.b50.expr: a mapping file has at most 100 regular expressions"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	_, err = Parse("m", []byte("version: 1\nlead:\n  content:\n"+numbered(101, fifty)))
+	if want := "m:104:33: lead.content.a100.format: a mapping file has at most 100 regular expressions"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestOneExpressionServesManyGoroutines(t *testing.T) {
+	b, _ := cells{"n", ""}.bind(t, parse(t, "version: 1\nkey: '{n}'\nlead: {content: {x: {expr: 'string(int(n) * 2) + n'}}}\n"), false)
+	var wg sync.WaitGroup
+	for _, n := range []string{"1", "22", "333", "4444"} {
+		wg.Go(func() {
+			var rec Record
+			for range 200 {
+				b.Map([]string{n}, Env{}, &rec)
+				want := strings.NewReplacer("1", "2", "2", "4", "3", "6", "4", "8").Replace(n) + n
+				if len(rec.Content) != 1 || rec.Content[0].Value != want {
+					t.Errorf("%s: %v, want %s", n, rec.Content, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,185 @@
+package mapping
+
+import (
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// cellMark begins the names of cells among the variables of a program, so that no
+// column is taken for something else; meterName is the one variable that is no cell,
+// and cannot be named.
+const (
+	cellMark  = "\x00"
+	meterName = "#meter"
+)
+
+func cellName(column string) string { return cellMark + column }
+
+// resolve puts cells in place of the columns under n: name, $env["any name"], and
+// for the paths a.b and a[0]. The same walk refuses what the language leaves out.
+func (t *exprTree) resolve(n *ast.Node) {
+	ast.Walk(n, declared{t})
+	ast.Walk(n, t)
+	ast.Walk(n, bare{t})
+	ast.Walk(n, loops{t, false})
+	slices.SortStableFunc(t.columns, func(a, b treeColumn) int { return a.from - b.from })
+	seen := map[string]bool{}
+	t.columns = slices.DeleteFunc(t.columns, func(c treeColumn) bool {
+		again := seen[c.name]
+		seen[c.name] = true
+		return again
+	})
+}
+
+func (t *exprTree) fail(n ast.Node, hint, text string) {
+	if t.fault == nil {
+		t.fault = &exprFault{n.Location().From, text, hint}
+	}
+}
+
+// declared gathers the names that let declares.
+type declared struct{ *exprTree }
+
+func (t declared) Visit(n *ast.Node) {
+	if d, ok := (*n).(*ast.VariableDeclaratorNode); ok {
+		t.locals[d.Name] = true
+	}
+}
+
+// Visit sees the parts of a node before the node itself.
+func (t *exprTree) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		if n.Value != "$env" && !t.locals[n.Value] {
+			t.cell(node, n.Value, n.Location().From)
+		}
+	case *ast.MemberNode:
+		t.member(node, n)
+	case *ast.ChainNode: // made for a?.b, which is a.b here
+		if _, isCell := nameOfCell(n.Node); isCell {
+			*node = n.Node
+		}
+	case *ast.CallNode:
+		t.call(n)
+	case *ast.BuiltinNode: // some of these the library's settings cannot switch off
+		if !builtins[n.Name] {
+			t.unknown(n, n.Name)
+		}
+	case *ast.BinaryNode:
+		if n.Operator == "matches" {
+			t.pattern(n)
+		}
+	}
+}
+
+func (t *exprTree) cell(node *ast.Node, column string, from int) {
+	t.columns = append(t.columns, treeColumn{column, from})
+	ast.Patch(node, &ast.IdentifierNode{Value: cellName(column)})
+}
+
+// member makes one column of $env["name"] and of the paths a.b and a[0].
+func (t *exprTree) member(node *ast.Node, n *ast.MemberNode) {
+	property, constant := n.Property.(*ast.StringNode)
+	if index, ok := n.Property.(*ast.IntegerNode); ok {
+		property, constant = &ast.StringNode{Value: strconv.Itoa(index.Value)}, true
+	}
+	base, isCell := nameOfCell(n.Node)
+	ident, _ := n.Node.(*ast.IdentifierNode)
+	isEnv := ident != nil && ident.Value == "$env"
+	switch {
+	case isEnv && constant:
+		name := strings.TrimSpace(property.Value)
+		t.cell(node, name, n.Node.Location().From)
+	case isEnv:
+		t.fail(n.Property, `$env["column"]`, "a column's name must be written out")
+	case isCell && constant && n.Method:
+		t.fail(n, property.Value+"(column)", "there are no methods, only functions")
+	case isCell && constant:
+		from := t.columns[len(t.columns)-1].from
+		t.columns = t.columns[:len(t.columns)-1] // the path stands for it
+		t.cell(node, base+"."+property.Value, from)
+	}
+}
+
+func nameOfCell(n ast.Node) (column string, ok bool) {
+	if id, isIdent := n.(*ast.IdentifierNode); isIdent {
+		return strings.CutPrefix(id.Value, cellMark)
+	}
+	return "", false
+}
+
+// call refuses functions that are not known. Those of the library stand in another
+// kind of node.
+func (t *exprTree) call(n *ast.CallNode) {
+	name, isCell := nameOfCell(n.Callee)
+	if !isCell {
+		t.fail(n, "", "only functions can be called")
+		return
+	}
+	t.columns = slices.DeleteFunc(t.columns, func(c treeColumn) bool { return c.name == name && c.from == n.Callee.Location().From })
+	if t.known.Functions[name] == nil {
+		t.unknown(n, name)
+		return
+	}
+	n.Callee = &ast.IdentifierNode{Value: name}
+}
+
+func (t *exprTree) unknown(n ast.Node, name string) {
+	known := functionNames()
+	hint := didYouMean(name, known)
+	if hint == "" {
+		hint = "known here: " + strings.Join(known, ", ")
+	}
+	t.fail(n, hint, "unknown function "+quote(name))
+}
+
+// pattern checks what matches is to look for, which cannot come from a cell.
+func (t *exprTree) pattern(n *ast.BinaryNode) {
+	s, constant := n.Right.(*ast.StringNode)
+	if !constant {
+		t.fail(n.Right, `column matches "^[0-9]+$"`, "the regular expression must be written out")
+		return
+	}
+	if len(s.Value) > maxPattern {
+		t.fail(s, "", "the regular expression is longer than 1 KiB")
+		return
+	}
+	t.patterns++
+	re, err := syntax.Parse(s.Value, syntax.Perl)
+	switch {
+	case err != nil:
+		t.fail(s, "the syntax is that of RE2: no look-ahead, no back-references", patternFault(err))
+	case instructions(re) > maxProgram:
+		t.fail(s, "use * or + in place of large numbers", "the regular expression is too large once its repetitions are written out")
+	}
+}
+
+// bare refuses what is left of $env: which columns the expression uses must show.
+type bare struct{ *exprTree }
+
+func (t bare) Visit(n *ast.Node) {
+	if id, ok := (*n).(*ast.IdentifierNode); ok && id.Value == "$env" {
+		t.fail(id, `$env["column"]`, "$env stands before a column's name only")
+	}
+}
+
+// loops refuses a loop in a loop, whose time would grow with the square of a cell.
+type loops struct {
+	*exprTree
+	inside bool
+}
+
+func (t loops) Visit(n *ast.Node) {
+	loop, ok := (*n).(*ast.PredicateNode)
+	switch {
+	case !ok:
+	case t.inside:
+		t.fail(loop, "give the inner list a name before: let names = split(column, \",\"); …", "a function over a list stands in another one")
+	default:
+		ast.Walk(&loop.Node, loops{t.exprTree, true})
+	}
+}

@@ -1,0 +1,164 @@
+package mapping
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// formatOf is the check of a word that must be good.
+func formatOf(t testing.TB, word string) func(string) bool {
+	t.Helper()
+	check, name, fault, hint := parseFormat(word)
+	if check == nil || name == "" || fault != "" {
+		t.Fatalf("%s: %q, %s (%s)", word, name, fault, hint)
+	}
+	return check
+}
+
+func TestFormats(t *testing.T) {
+	for word, tests := range map[string]struct{ good, bad []string }{
+		"email": {
+			good: []string{"a@b.co", "jörg@müller.de", "o'neil@example.com"},
+			bad:  []string{"", "a", "a@b", "Ann <a@b.co>", "a@b.co, c@d.co"},
+		},
+		"phone": {
+			good: []string{"+49 30 123456", "+1 (202) 555-0143", "030/123456", "0049 30 123456", "00 123456789012345", "12345", "555-1234", "030 123456 x12", "202-555-0143 ext. 7", "202 555 0143 #7", "tel:+49-30-123456", "٠٣٠١٢٣٤٥٦"},
+			bad:  []string{"", "1234", "00 1234", "+1 555", "+999 123456", "n/a", "call me", "030 123456 Max", "1234567890123456", "030 123456; 030 654321", "12345.0", "+", "x12", "1-800-FLOWERS", strings.Repeat("1 ", 100)},
+		},
+		"uuid": {
+			good: []string{"0b1c2d3e-0000-4000-8000-00000000000f", "0B1C2D3E-0000-4000-8000-00000000000F", "00000000-0000-0000-0000-000000000000"},
+			bad:  []string{"", "0b1c2d3e000040008000000000000001", "{0b1c2d3e-0000-4000-8000-000000000001}", "0b1c2d3e-0000-4000-8000-00000000000g", "0b1c2d3e-0000-4000-80000-0000000000001", "0b1c2d3e-0000-4000-8000-0000000000010", "0b1c2d3e_0000-4000-8000-000000000001"},
+		},
+		"url": {
+			good: []string{"https://example.com", "http://localhost:8080/a?b=c#d", "HTTPS://EXAMPLE.COM/", "https://müller.de/ä", "http://127.0.0.1/", "http://[::1]:80/", "https://my_shop.example.com", "https://example.com./"},
+			bad:  []string{"", "example.com", "www.example.com/a", "ftp://example.com", "https://", "https:///a", "https:example.com", "https://example", "https://exa mple.com", "https://example.com/a b", "https://example..com", "https://.com", "javascript:alert(1)", "https://example.com:x", "mailto:a@b.co", "https://" + strings.Repeat("a.", 2000) + "com", "https://example.com/\n"},
+		},
+		"date": {
+			good: []string{"2024-12-31", "2024-02-29", "2024-12-31T09:05", "2024-12-31T09:05:07", "2024-12-31T09:05:07.5", "2024-12-31T09:05Z", "2024-12-31T09:05:07+05:30", "2024-12-31T23:59:59.999999999-08:00"},
+			bad:  []string{"", "2023-02-29", "2024-13-01", "2024-00-01", "24-12-31", "2024-1-1", "20241231", "31.12.2024", "2024-12-31 09:05", "2024-12-31T", "2024-12-31T9:05:07", "2024-12-31T24:00", "2024-12-31T09", "2024-12-31T09:05:60", "2024-12-31Z", "2024-12-31t09:05", "2024-12-31T09:05:07+0530"},
+		},
+		"integer": {
+			good: []string{"0", "7", "-7", "+7", "007", strings.Repeat("9", 100)},
+			bad:  []string{"", "+", "-", "1.0", "1,000", "1e3", "٣", "0x1", "1 000", "--1"},
+		},
+		"number": {
+			good: []string{"0", "-7", "+7", "007", "1.50", "-0.5", "1e3", "1.5E-10"},
+			bad:  []string{"", "-", ".5", "5.", "1,5", "1.2.3", "1e", "1e+", "e3", "1e1.5", "NaN", "Infinity", "0x1", "1_000", "٣"},
+		},
+		`/^[0-9]{5}$/`:   {good: []string{"01234"}, bad: []string{"1234", "012345", "x01234", "01234\n"}},
+		`/[0-9]{5}/`:     {good: []string{"01234", "x012345"}, bad: []string{"1234"}},
+		`/(?i)^a\/b$/`:   {good: []string{"A/b"}, bad: []string{"a", "a/b/"}},
+		`/^(?:ä|\pL+)$/`: {good: []string{"ä", "Ann"}, bad: []string{"1"}},
+	} {
+		check := formatOf(t, word)
+		for _, s := range tests.good {
+			if !check(s) {
+				t.Errorf("%s does not take %q", word, s)
+			}
+		}
+		for _, s := range tests.bad {
+			if check(s) {
+				t.Errorf("%s takes %q", word, s)
+			}
+		}
+	}
+}
+
+// faults 107
+func TestFormatsThatCannotBeRead(t *testing.T) {
+	known := "; known here: email, phone, uuid, url, date, integer, number, /regular expression/"
+	syntax := "; the syntax is that of RE2: no look-ahead, no back-references"
+	tooLarge := "the regular expression is too large once its repetitions are written out; use * or + in place of large numbers"
+	for word, want := range map[string]string{
+		"":                                    `unknown format ""` + known,
+		"postcode":                            `unknown format "postcode"` + known,
+		"e-mail":                              `unknown format "e-mail"; did you mean "email"?`,
+		"Integer":                             `unknown format "Integer"; did you mean "integer"?`,
+		"/":                                   "the regular expression has no slash at its end; for example /^[0-9]{5}$/",
+		"/abc":                                "the regular expression has no slash at its end; for example /^[0-9]{5}$/",
+		"/a/1":                                "the regular expression has no slash at its end; for example /^[0-9]{5}$/",
+		"//":                                  "the regular expression is empty; for example /^[0-9]{5}$/",
+		"/abc/i":                              "a regular expression takes no letters after its last slash; write (?i) at its beginning to take capitals and small letters alike",
+		"/a(b/":                               `the regular expression cannot be read: missing closing ) in "a(b"` + syntax,
+		`/(a)\1/`:                             `the regular expression cannot be read: invalid escape sequence in "\\1"` + syntax,
+		"/(?=a)/":                             `the regular expression cannot be read: invalid or unsupported Perl syntax in "(?="` + syntax,
+		"/a{1001}/":                           `the regular expression cannot be read: invalid repeat count in "{1001}"` + syntax,
+		"/(abcdefghij){1000}/":                tooLarge,
+		"/(([ab]c|d[ef]|gh){20}){50}/":        tooLarge,
+		"/" + strings.Repeat("a", 1025) + "/": "the regular expression is longer than 1 KiB; leave out what need not be checked",
+	} {
+		check, name, fault, hint := parseFormat(word)
+		if got := fault + "; " + hint; check != nil || name != "" || got != want {
+			t.Errorf("%.40q: %s\nwant %s", word, got, want)
+		}
+	}
+	formatOf(t, "/"+strings.Repeat("a", 1024)+"/")
+	formatOf(t, "/^.{1,1000}$/")
+}
+
+func TestFormatNamesAreForPeople(t *testing.T) {
+	for word, want := range map[string]string{
+		"email": "an e-mail address", "url": "a web address", "integer": "a whole number", `/^\d{5}$/`: `a text that matches /^\d{5}$/`,
+		"/" + strings.Repeat("a", 100) + "/": "a text that matches /" + strings.Repeat("a", 99) + "…",
+	} {
+		if _, got, _, _ := parseFormat(word); got != want {
+			t.Errorf("%s: %s, want %s", word, got, want)
+		}
+	}
+}
+
+// What one format or step promises, another takes.
+func TestFormatsHoldTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[+-]?[0-9]{0,3}[.e]?[+-]?[0-9]{0,3}`).Draw(t, "text")
+		if isInteger(s) && !isNumber(s) {
+			t.Fatalf("%q is an integer and no number", s)
+		}
+		phone := rapid.StringMatching(`[+0]?[0-9 ()/-]{5,14}`).Draw(t, "phone")
+		f, _, _ := parseStep("e164:US")
+		if got, ok := f(phone); ok && !isPhone(got) {
+			t.Fatalf("%q became %q, which is no phone number", phone, got)
+		}
+	})
+}
+
+// The count stands in for the size of the program: it must not fall far behind.
+func TestCountOfInstructionsBoundsTheProgram(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := rapid.StringMatching(`(\(?[ab.]{1,3}[|*+?]?\)?(\{[0-9]{1,2},?[0-9]?\})?){1,6}`).Draw(t, "pattern")
+		checkProgram(t, pattern)
+	})
+	for _, pattern := range []string{`((a?){10}){10}`, `(a|b|c){100}`, `(?i)abc{20}`, `[ab]{0,50}`, `(x{5,}){20}`, `\pL{100}`} {
+		checkProgram(t, pattern)
+	}
+}
+
+func FuzzFormat(f *testing.F) {
+	for _, word := range []string{"email", "phone", "uuid", "url", "date", "integer", "number", "/^a{3}/", "/(", "/a/i"} {
+		for _, text := range []string{"", "+49 30 123456", "2024-12-31T09:05:07Z", "https://[::1]/", "-1.5e3", "a@b.co"} {
+			f.Add(word, text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, word, text string) {
+		check, name, fault, _ := parseFormat(word)
+		if (check == nil) != (fault != "") || (check == nil) != (name == "") {
+			t.Fatalf("%q: check and fault %q, name %q", word, fault, name)
+		}
+		if check != nil {
+			check(text)
+		}
+	})
+}
+
+func BenchmarkPhone(b *testing.B) {
+	for _, text := range []string{"030 123456", "+4930123456"} {
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				isPhone(text)
+			}
+		})
+	}
+}

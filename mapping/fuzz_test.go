@@ -1,0 +1,137 @@
+package mapping
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// whole is a mapping file with every word of the language.
+const whole = `
+version: 1
+source: {format: csv, delimiter: ";", encoding: windows-1252, header: true, null: ["", "NULL"]}
+namespace: dealers
+key: "{id}"
+lead_id: "{lead_id}"
+skip_if: 'is_test == "yes" or a.b in ["x", "y"]'
+assign:
+  - organization: "{org}"
+  - {locator: "L", type: radius, search_text: "{street}, {zip}"}
+  - {locator: "L", type: regions, postal_code: {expr: 'zip[:5]'}}
+lead:
+  type_key: contact-form
+  type_label: "Contact form"
+  status: {from: "{stage}", map: {Won: closedWon}, else: "{}"}
+  external_id: "{id}"
+  content:
+    name: {expr: 'let n = split(name, " "); trim(last(n) + ", " + join(n[:-1], " "))', empty: clear}
+    email: {from: "{E-mail}", apply: [lower], format: email, required: true}
+    score: {expr: 'int(score) * 10', as: number, default: "0"}
+    ok: {from: "{ok}", as: boolean}
+    data: {from: "{data}", as: json}
+    ref: "{@key} {@file}:{@line} {@run}"
+    "*": rest
+tests:
+  - row: {id: "7"}
+    request: {organizationID: o}
+`
+
+// faults 104, 105, 107
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"", people, tenFields, whole, withRest, "version: 1\nkey: *a\n", "a: &a [*a]\n", "{\"version\": 1, \"lead\": {\"content\": {\"x\": {\"from\": \"{{{a}\"}}}}",
+		"version: 1\nsource: {null: [x], delimiter: tab}\nassign: [{locator: x, type: regions, postal_code: '{@run}'}]\n",
+		"version: 1\nskip_if: |\n  a matches \"^x\" and\n  foo(b)\n", "version: 1\nlead: {content: {a: {from: '1', as: number, map: {1: x}}}}\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if isClean(t, data) {
+			return
+		}
+		m, err := Parse("m", data)
+		if err != nil {
+			t.Fatalf("taken, then refused: %v", err)
+		}
+		b, err := m.Bind("in", Columns{Names: []string{"a"}, Own: 1, Open: true})
+		if err != nil {
+			t.Fatalf("an open input was refused: %v", err)
+		}
+		isWhole(t, b, []string{"cell"})
+	})
+}
+
+// isWhole checks that a row becomes a Record as it may be sent, or is skipped, or
+// has problems that tell where they come from.
+func isWhole(t *testing.T, b *Binding, row []string) {
+	t.Helper()
+	var rec Record
+	problems := b.Map(row, Env{File: "f", Line: 1, Run: "r"}, &rec)
+	for _, p := range problems {
+		if p.Rule == "" || p.Text == "" {
+			t.Fatalf("the problem %#v says nothing", p)
+		}
+	}
+	if problems != nil || rec.Skip {
+		return
+	}
+	if rec.Key == "" || rec.Key != strings.TrimSpace(rec.Key) {
+		t.Fatalf("the key %q", rec.Key)
+	}
+	for _, f := range rec.Content {
+		if _, ok := literalOf(f.Kind, f.Value); !ok || !utf8.ValidString(f.Value) && utf8.ValidString(strings.Join(row, "")) {
+			t.Fatalf("the field %#v", f)
+		}
+	}
+}
+
+// FuzzMap maps any row by the whole language.
+func FuzzMap(f *testing.F) {
+	f.Add("7", "Ann Lee", "70", "yes", `{"a": [1]}`, "Won")
+	f.Add("", "", "", "", "", "")
+	f.Add("a/b", "Ö", "1e5", "2", "[[[[", "Closed | Won")
+	m := parse(f, whole)
+	names := []string{"id", "name", "score", "ok", "data", "stage", "org", "E-mail", "zip", "other"}
+	b, err := m.Bind("in", Columns{Names: names, Own: len(names), Open: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, id, name, score, ok, data, stage string) {
+		isWhole(t, b, []string{id, name, score, ok, data, stage, "o", "a@b.co", "1", name + score})
+	})
+}
+
+// FuzzExpression computes any expression over any cells.
+func FuzzExpression(f *testing.F) {
+	for _, seed := range []string{
+		`int(a) * 10`, `let x = split(a, ","); map(x, # + b) | join("-")`, `a.b[0]?.c ?? "x"`, `$env["a b"] matches "^x{2}$"`, `a[1:-1] + repeat(b, 3)`,
+		`if a == "" {1} else {2.5}`, `{"x": a}[b]`, `sort(split(a, "")) | filter(# not in ["x"]) | reverse() | first()`, `1..9 | sum()`, `"\u00e9" + 'x'`, `#`, `::len(a)`,
+	} {
+		f.Add(seed, "7", "x,y")
+	}
+	f.Fuzz(func(t *testing.T, expr, a, b string) {
+		var p parser
+		tree, fault := p.compile(expr)
+		if fault != nil {
+			if fault.text == "" || fault.at < 0 || strings.ContainsRune(fault.text, 0) && !strings.ContainsRune(expr, 0) {
+				t.Fatalf("the fault %#v", fault)
+			}
+			return
+		}
+		e := &expression{program: tree.program}
+		e.runs.New = newExprRun
+		v := &value{path: "x", expr: e}
+		r := row{cells: []string{a, b}}
+		for i, c := range tree.columns {
+			e.columns = append(e.columns, exprColumn{name: c.name, cell: cellName(c.name)})
+			v.cells = append(v.cells, i%2)
+		}
+		first, broken := v.compute(&r)
+		if again, brokenAgain := v.compute(&r); first != again || broken != brokenAgain {
+			t.Fatalf("%q %s, then %q %s", first, broken, again, brokenAgain)
+		}
+		if broken == "" && !utf8.ValidString(first) && utf8.ValidString(a+b) {
+			t.Fatalf("%q is no text", first)
+		}
+	})
+}

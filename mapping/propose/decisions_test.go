@@ -1,0 +1,222 @@
+package propose
+
+import (
+	"strings"
+	"testing"
+)
+
+// sample is an Input of CSV text without quotes: the first line is the header.
+func sample(text string) Input {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	in := Input{File: "f.csv", Format: "csv", Columns: strings.Split(lines[0], ","), Complete: true}
+	for _, line := range lines[1:] {
+		in.Rows = append(in.Rows, strings.Split(line, ","))
+	}
+	return in
+}
+
+func TestDecisions(t *testing.T) {
+	for _, test := range []struct {
+		name, csv string
+		want      []string // in the proposal
+		not       string   // not in it
+	}{
+		{
+			"an identifier", "Lead ID,Email\n7,a@x.example\n9,b@x.example\n4,c@x.example",
+			[]string{"# {Lead ID} is unique and filled in all 3 rows.", `key: "{Lead ID}"`, `external_id: "{Lead ID}"`},
+			"importRef",
+		},
+		{
+			"an identifier with gaps", "id,Email\n7,a@x.example\n,a@x.example",
+			[]string{"# {id} is empty in 1 of 2 rows, so it can be neither key nor external_id.", "a row's own data are its key", "importRef"},
+			"\nkey:",
+		},
+		{
+			"an identifier that repeats", "id,Email\n7,a@x.example\n7,a@x.example\n8,a@x.example",
+			[]string{"# {id} repeats in 1 row, so it can be neither"},
+			"\nkey:",
+		},
+		{
+			"a damaged identifier", "id,Email\n4.9E+11,a@x.example\n5.1E+11,b@x.example",
+			[]string{"{id} was damaged by a spreadsheet (4.9E+11) in 2 rows", `key: {from: "{Email}", apply: [lower]}`},
+			`key: "{id}"`,
+		},
+		{
+			"a mere counter", "Nr.,Name,Phone\n1,Ann Lee,201-555-0100\n2,Bob Ray,201-555-0101",
+			[]string{"{Nr.} only counts the rows"},
+			"\nkey:",
+		},
+		{
+			"an identifier that counts", "ID,Name\n1,Ann Lee\n2,Bob Ray",
+			[]string{"It counts 1, 2, 3", `key: "{ID}"`},
+			"",
+		},
+		{
+			"addresses that differ in case only", "Email\na@x.example\nA@x.example", []string{"a row's own data are its key"}, "\nkey:",
+		},
+		{
+			"neither names nor numbers", "Full Name,Phone\nAnn Lee,201-555-0100\nBob Ray,201-555-0101", []string{"a row's own data"}, "\nkey:",
+		},
+		{
+			"columns together", "campaign_id,created_at\n5,2026-01-01\n5,2026-01-02\n6,2026-01-01",
+			[]string{`# key: "{campaign_id} / {created_at}"`},
+			"",
+		},
+		{
+			"a person's number beside the lead's", "id,customer_id\n7,1\n,2\n8,3\n9,4\n10,5\n11,6",
+			[]string{"{id} is empty in 1 of 6 rows"},
+			"\nkey:",
+		},
+		{
+			"an organization", "dealer_id,Email\n8a1e6f91-0951-4549-a823-213cb38eb51c,a@x.example\n,b@x.example",
+			[]string{"assign:\n  - organization: \"{dealer_id}\"", "1 dealer; empty in 1 of 2 rows", "1 row without one"},
+			"# assign",
+		},
+		{
+			"numbers of another system", "organization_id,Email\n1,a@x.example\n1,b@x.example",
+			[]string{`# assign: [{organization: {from: "{organization_id}", map: {"THEIR WORD": "THE ID"}}}]`},
+			"\nassign",
+		},
+		{
+			"a name of a dealer", "Dealer,Email\nShelby Cars,a@x.example\nShelby Cars,b@x.example", []string{"says where, but not by an ID"}, "\nassign",
+		},
+		{
+			"an organization that is a company", "Organization,Email\nShelby & Sons,a@x.example\n,b@x.example", []string{`company: "{Organization}"`}, "THEIR WORD",
+		},
+		{
+			"a status to decide", "Status,Email\nNew,a@x.example\nNew,b@x.example\nZebra,c@x.example",
+			[]string{"      New: open        # 2 rows\n      # Zebra: DECIDE  # 1 row ? decide", "place 1 word of {Status}", "2 good, 1 with a status that is not mapped yet"},
+			"",
+		},
+		{
+			"numbers of stages", "Status,Stage ID,Email\n0,11,a@x.example\n1,12,b@x.example",
+			[]string{`# status: {from: "{Stage ID}", map: {"11": DECIDE, "12": DECIDE}}`, "it holds numbers"},
+			"\n  status:",
+		},
+		{
+			"a status of people", "Status,Email\nAnna Lee,a@x.example\nMark Ray,b@x.example", nil, "Anna Lee",
+		},
+		{
+			"a status of addresses", "Status,Email\nopen,a@x.example\nopen,b@x.example\nann@x.example,c@x.example", nil, "ann@",
+		},
+		{
+			"a status of sentences", "Status,Email\nopen,a@x.example\nopen,b@x.example\nopen since she has moved to another town far away,c@x.example", nil, "town",
+		},
+		{
+			"products with given names", "Full Name,Produkt\nGu Rey,Emma\nGo Ray,Max", []string{`name: "{Full Name}"`, "{Produkt}"}, "{Produkt} ",
+		},
+		{
+			"somebody else's status", "Marital Status,Payment Status,Email\nopen,lost,a@x.example\nopen,won,b@x.example", nil, "status:",
+		},
+		{
+			"a status by its words alone", "Spalte,Email\nnew,a@x.example\nlost,b@x.example\nnew,c@x.example\nwon,d@x.example", []string{`from: "{Spalte}"`}, "",
+		},
+		{
+			"last name in the column Name", "Vorname,Name\nAnna,Kranz\nUwe,Falke", []string{`name: "{Vorname} {Name}"`}, "",
+		},
+		{
+			"whole name beside the first", "Vorname,Name\nAnna,Anna Kranz\nUwe,Uwe Falke", []string{`name: "{Name}"`}, "{Vorname} {Name}",
+		},
+		{
+			"whole name filled more often", "First Name,Last Name,Full Name\n,,Ann Lee\nBob,Ray,Bob Ray", []string{`name: "{Full Name}"`}, "",
+		},
+		{
+			"a middle name", "first,middle name,last\nAnn,B.,Lee\nBob,,Ray", []string{`name: {from: "{first} {middle name} {last}", apply: [squeeze]}`}, "",
+		},
+		{
+			"a column that is not what it is called", "Email,Phone\nyes,no\nno,no", []string{`"*": rest`}, "{Email}\", apply",
+		},
+		{
+			"an address that the format refuses", "Email\nann..lee@x.example\nbob@x.example", []string{"no format: 1 row would be refused", "nothing is asked of it", "all good"}, "format: email",
+		},
+		{
+			"damaged phone numbers", "Phone\n4.91761E+11\n030 1234567", []string{"a spreadsheet damaged 1 number"}, "",
+		},
+		{
+			"lost zeros", "ZIP\n2134\n90210\n60601\n60602", []string{"1 row with 4 digits: a zero lost?"}, "",
+		},
+		{
+			"dates of two readings", "Created\n03/01/2026\n15/01/2026", []string{"day and month could change places"}, "",
+		},
+		{
+			"people called Null", "Last Name,City\nNULL,Bonn\nLee,n/a", []string{`null: ["n/a"]`}, "\"NULL\"",
+		},
+		{
+			"secrets by name", "Email,Password,Color\na@x.example,hunter2,red", []string{"looks like a secret", "{Password}", `Color: "{Color}"`}, `"*": rest`,
+		},
+		{
+			"secrets by check digits", "Email,Zahlung\na@x.example,4111111111111111\nb@x.example,5500005555555559\nc@x.example,340000000000009",
+			[]string{"looks like a secret"},
+			`"*": rest`,
+		},
+		{
+			"names that are taken", "first,last,name,name_2\nAnn,Lee,Ann Lee,x\nBob,Ray,Bob Ray,y", []string{`name: "{first} {last}"`, `name_2: "{name}"`}, "name: \"{name}\"",
+		},
+		{
+			"a header that cannot be named", "Email,a}b,@x\na@x.example,1,2", []string{`cannot name these columns`, `"a}b"`}, "",
+		},
+		{
+			"best filled", "Email,Other Email\na@x.example,a@x.example\n,b@x.example\n,c@x.example\n,d@x.example\n,e@x.example", []string{`email: {from: "{Other Email}"`}, "",
+		},
+		{
+			"an address in one column", "Email,Address\na@x.example,1 High Street Leeds", []string{`address: "{Address}"`, `search_text: "{Address}"`}, "",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in := sample(test.csv)
+			checkProposal(t, in)
+			p := Propose(in)
+			got := string(p.YAML) + strings.Join(p.Notes, "\n")
+			for _, want := range test.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("lacks %q:\n%s", want, got)
+				}
+			}
+			if test.not != "" && strings.Contains(got, test.not) {
+				t.Errorf("has %q:\n%s", test.not, got)
+			}
+		})
+	}
+}
+
+func TestSourceSaysWhatAReaderCannotKnow(t *testing.T) {
+	in := sample("Email,Color\na@x.example,red")
+	in.File, in.Delimiter, in.Encoding, in.NoHeader = "-", ';', "windows-1252", true
+	got := string(Propose(in).YAML)
+	want := "source:\n  format: csv  # standard input does not tell\n  delimiter: \";\"\n  encoding: windows-1252\n" +
+		"  header: false  # so the columns need names: give them better ones here and below\n  columns: [Email, Color]\n"
+	if !strings.Contains(got, want) {
+		t.Error(got)
+	}
+	in = Input{File: "/some/where/Berlin Webinar (3).xlsx", Format: "xlsx", Sheet: "Leads: all", Columns: []string{"Email"}, Rows: [][]string{{"a@x.example"}}, Bad: 2}
+	if got := string(Propose(in).YAML); !strings.Contains(got, "source:\n  sheet: \"Leads: all\"\n") || !strings.Contains(got, "2 more could not be read") ||
+		!strings.Contains(got, "type_key: berlin-webinar-lead\n") || strings.Contains(got, "where") {
+		t.Error(got)
+	}
+}
+
+func TestObjectsOfJSON(t *testing.T) {
+	in := Input{
+		File: "f.jsonl", Format: "jsonl", Complete: true, Columns: []string{"attributes", "address", "emails", "tags", "color"},
+		Rows: [][]string{
+			{`{"type":"Lead","referenceId":"ref00Q0S000002QgjUUAS"}`, `{"city":"Bonn","zip":"53111","floor":"n/a","door":"7"}`, `[{"value":"a@x.example"},{"value":"b@x.example"}]`, `["a","b"]`, "n/a"},
+			{`{"type":"Lead","referenceId":"ref00Q0S000002QgjVUAS"}`, `{"city":"Köln","zip":"50667","floor":"n/a"}`, `[{"value":"c@x.example"}]`, `["c"]`, "red"},
+		},
+	}
+	checkProposal(t, in)
+	got := string(Propose(in).YAML)
+	for _, want := range []string{
+		`key: "{attributes.referenceId}"`, `email: {from: "{emails.0.value}"`, `emails.1.value: "{emails.1.value}"`,
+		`city: "{address.city}"`, `postalCode: "{address.zip}"`, `address.door: "{address.door}"`, `tags: "{tags}"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %s:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "address.floor:") {
+		t.Errorf("nothing is on any floor:\n%s", got)
+	}
+	if strings.Contains(got, "external_id:") {
+		t.Errorf("a reference is no number of the CRM:\n%s", got)
+	}
+}

@@ -1,0 +1,72 @@
+package propose
+
+import (
+	"encoding/csv"
+	"flag"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// readTable reads a file of testdata as the command would sample it.
+func readTable(t *testing.T, path string) Input {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := Input{File: filepath.Base(path), Format: strings.TrimPrefix(filepath.Ext(path), "."), Complete: true}
+	r := csv.NewReader(strings.NewReader(string(data)))
+	switch first, _, _ := strings.Cut(string(data), "\n"); {
+	case in.Format == "tsv":
+		r.Comma = '\t'
+	case strings.Count(first, ";") > strings.Count(first, ","):
+		r.Comma = ';'
+	}
+	records, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(in.File, "headerless") {
+		in.NoHeader = true
+		for i := range records[0] {
+			in.Columns = append(in.Columns, "col"+strconv.Itoa(i+1))
+		}
+	} else {
+		in.Columns, records = records[0], records[1:]
+	}
+	in.Rows = records
+	return in
+}
+
+func TestExportsOfManySystems(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.[ct]sv")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			p := Propose(readTable(t, file))
+			got := string(p.YAML) + "--- notes\n" + strings.Join(p.Notes, "\n") + "\n"
+			golden := strings.TrimSuffix(file, filepath.Ext(file)) + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

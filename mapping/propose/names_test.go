@@ -1,0 +1,153 @@
+package propose
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// partsOf is what a file with these headers and no rows comes to: "part=header".
+func partsOf(headers ...string) []string {
+	t := newTable(Input{File: "f.csv", Format: "csv", Columns: headers, Complete: true})
+	var list []string
+	d := newDraft(t)
+	for p, c := range d.parts {
+		list = append(list, string(p)+"="+c.header)
+	}
+	if d.organization.column != nil {
+		list = append(list, "organization="+d.organization.column.header)
+	}
+	if d.key.column != nil {
+		list = append(list, "key="+d.key.column.header)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestHeadersOfManyLanguages(t *testing.T) {
+	for _, test := range []struct{ name, headers, want string }{
+		{
+			"snake", "lead_id|first_name|last_name|email|phone|zip_code|dealer_id|created_at",
+			"created=created_at|email=email|first=first_name|key=lead_id|last=last_name|organization=dealer_id|phone=phone|postal=zip_code",
+		},
+		{
+			"camel", "id|firstName|lastName|eMail|phoneNumber|postalCode|streetAddress|companyName",
+			"company=companyName|email=eMail|first=firstName|key=id|last=lastName|phone=phoneNumber|postal=postalCode|street=streetAddress",
+		},
+		{
+			"prefixes", "Lead: ID|Lead: First Name|contact_last_name|Contact E-Mail|billing_city|Lead Owner Email|Owner Phone",
+			"city=billing_city|email=Contact E-Mail|first=Lead: First Name|key=Lead: ID|last=contact_last_name",
+		},
+		{
+			"dynamics names", "leadid|emailaddress1|telephone1|mobilephone|address1_city|address1_postalcode|address1_line1|companyname",
+			"city=address1_city|company=companyname|email=emailaddress1|key=leadid|mobile=mobilephone|phone=telephone1|postal=address1_postalcode|street=address1_line1",
+		},
+		{
+			"questions", "What is your full name?|Please enter your e-mail address|Your phone number|Which city do you live in?",
+			"city=Which city do you live in?|email=Please enter your e-mail address|full=What is your full name?|phone=Your phone number",
+		},
+		{
+			"German", "Anrede|Vorname|Nachname|E-Mail-Adresse|Telefonnummer|Handy|Straße|Haus-Nr.|PLZ|Ort|Land|Firma|Nachricht|Händlernummer|Eingang am|Kunden-Nr.",
+			"city=Ort|company=Firma|country=Land|email=E-Mail-Adresse|first=Vorname|house=Haus-Nr.|key=Kunden-Nr.|last=Nachname|message=Nachricht|mobile=Handy|organization=Händlernummer|phone=Telefonnummer|postal=PLZ|salutation=Anrede|street=Straße",
+		},
+		{"German spelled out", "HAENDLER-ID|STRASSE|GESCHAEFTLICHE TELEFONNR|GROESSE", "organization=HAENDLER-ID|phone=GESCHAEFTLICHE TELEFONNR|street=STRASSE"},
+		{
+			"French", "Prénom|Nom de famille|Adresse e-mail|Téléphone|Code postal|Ville|Pays|Société|Message|Date de création|Identifiant",
+			"city=Ville|company=Société|country=Pays|created=Date de création|email=Adresse e-mail|first=Prénom|key=Identifiant|last=Nom de famille|message=Message|phone=Téléphone|postal=Code postal",
+		},
+		{
+			"Spanish", "Nombre|Apellidos|Correo electrónico|Móvil|Código postal|Ciudad|País|Empresa|Mensaje|Fecha de creación",
+			"city=Ciudad|company=Empresa|country=País|created=Fecha de creación|email=Correo electrónico|first=Nombre|last=Apellidos|message=Mensaje|phone=Móvil|postal=Código postal",
+		},
+		{
+			"Italian", "Nome|Cognome|Indirizzo e-mail|Cellulare|CAP|Città|Provincia|Nazione|Azienda|Messaggio",
+			"city=Città|company=Azienda|country=Nazione|email=Indirizzo e-mail|first=Nome|last=Cognome|message=Messaggio|phone=Cellulare|postal=CAP|state=Provincia",
+		},
+		{
+			"Portuguese", "Nome completo|E-mail|Telemóvel|CEP|Cidade|País|Empresa|Mensagem",
+			"city=Cidade|company=Empresa|country=País|email=E-mail|full=Nome completo|message=Mensagem|phone=Telemóvel|postal=CEP",
+		},
+		{
+			"Dutch", "Voornaam|Tussenvoegsel|Achternaam|E-mailadres|Telefoonnummer|Postcode|Woonplaats|Land|Bedrijf|Opmerkingen",
+			"city=Woonplaats|company=Bedrijf|country=Land|email=E-mailadres|first=Voornaam|last=Achternaam|message=Opmerkingen|middle=Tussenvoegsel|phone=Telefoonnummer|postal=Postcode",
+		},
+		{
+			"Polish", "Imię|Nazwisko|Adres e-mail|Nr telefonu|Kod pocztowy|Miejscowość|Kraj|Nazwa firmy|Wiadomość|ID dealera",
+			"city=Miejscowość|company=Nazwa firmy|country=Kraj|email=Adres e-mail|first=Imię|last=Nazwisko|message=Wiadomość|organization=ID dealera|phone=Nr telefonu|postal=Kod pocztowy",
+		},
+		{
+			"Swedish", "Förnamn|Efternamn|E-post|Mobilnummer|Gatuadress|Postnummer|Postort|Företag|Meddelande",
+			"city=Postort|company=Företag|email=E-post|first=Förnamn|last=Efternamn|message=Meddelande|phone=Mobilnummer|postal=Postnummer|street=Gatuadress",
+		},
+		{
+			"Danish", "Fornavn|Efternavn|E-mail|Telefonnummer|Postnr.|By|Land|Virksomhed|Besked|Forhandlernummer",
+			"city=By|company=Virksomhed|country=Land|email=E-mail|first=Fornavn|last=Efternavn|message=Besked|organization=Forhandlernummer|phone=Telefonnummer|postal=Postnr.",
+		},
+		{"Norwegian", "Fornavn|Etternavn|E-postadresse|Telefonnummer|Poststed|Melding", "city=Poststed|email=E-postadresse|first=Fornavn|last=Etternavn|message=Melding|phone=Telefonnummer"},
+		{
+			"HubSpot API", "properties.hs_object_id|properties.firstname|properties.lastname|properties.email|properties.hubspot_owner_id",
+			"email=properties.email|first=properties.firstname|key=properties.hs_object_id|last=properties.lastname",
+		},
+		{"nobody's", "Owner Email|Contact Date|Customer Ref|Account Owner|Dealer Phone|Campaign Name|Email Opt Out|Last Modified Date|Marital Status|Company Address|Form ID|user_id|Sales Rep", ""},
+		{"second ones", "Work Phone 2|Other Email|Phone|Email", "email=Email|phone=Phone"},
+	} {
+		var want []string
+		if test.want != "" {
+			want = strings.Split(test.want, "|")
+		}
+		if diff := cmp.Diff(want, partsOf(strings.Split(test.headers, "|")...)); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for header, want := range map[string]string{
+		"E-Mail": "e mail", "eMail": "e mail", "LEADID": "leadid", "CRMId": "crm id", "Straße / Hausnr.": "strasse hausnr", "emailaddress1": "emailaddress 1",
+		"hs_lead_status": "hs lead status", "Téléphone (privé)": "telephone prive", "İmię": "imie", "Adres e‑mail": "adres e mail", "  ": "", "ŁÓDŹ": "lodz", "Ærø": "aero",
+	} {
+		if got := strings.Join(words(header), " "); got != want {
+			t.Errorf("%q: %q, want %q", header, got, want)
+		}
+	}
+}
+
+func TestStatusWords(t *testing.T) {
+	for word, want := range map[string]string{
+		"New": "open", "closedWon": "closedWon", "Closed | Won": "closedWon", "onHold": "onHold", "Contact Attempted": "contacted",
+		"Closed | Bought Used": "closedBoughtUsed", "closedBoughtOtherBrand": "closedBoughtOtherBrand", "Closed | Not Interested": "closedNotInterested",
+		"Open - Not Contacted": "open", "Working - Contacted": "inProgress", "Closed - Converted": "closedWon", "Closed - Not Converted": "closedNotInterested",
+		"OPEN_DEAL": "inProgress", "ATTEMPTED_TO_CONTACT": "contacted", "BAD_TIMING": "onHold", "Nicht erreicht": "contacted", "Kein Interesse": "closedNotInterested",
+		"Gewonnen": "closedWon", "Angebot versendet": "inProgress", "Wiedervorlage": "onHold", "Perdu - concurrence": "closedBoughtOtherBrand",
+		"No contesta": "contacted", "Da contattare": "open", "Em andamento": "inProgress", "Niet geïnteresseerd": "closedNotInterested", "Sprzedane": "closedWon",
+		"Ej intresserad": "closedNotInterested", "Tabt": "closedNotInterested", "Not sold": "", "Closed": "", "5": "", "Phase B": "", "": "",
+		"Lost to competitor": "closedBoughtOtherBrand", "Qualified - lost": "closedNotInterested", "Nicht verkauft": "",
+	} {
+		got := ""
+		if i, _ := placeStatus(word); i >= 0 {
+			got = statuses[i]
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
+
+// No phrase may stand for two statuses, or the order of the table would decide.
+func TestStatusTableIsOfOneMind(t *testing.T) {
+	first := map[string]string{}
+	for _, l := range parseWords(statusWords) {
+		if statusIndex(l.section) < 0 {
+			t.Errorf("%q is no status", l.section)
+		}
+		for _, phrase := range l.phrases {
+			text := strings.Join(words(strings.Trim(phrase, "=?")), " ")
+			if other := first[text]; other != "" && other != l.section {
+				t.Errorf("%q stands for %s and %s", phrase, other, l.section)
+			}
+			first[text] = l.section
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package mapping
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+const withRest = `
+version: 1
+key: "{id}"
+skip_if: 'test == "yes"'
+assign: [{organization: "{org}"}]
+lead:
+  content:
+    name: "{first}"
+    "*": rest
+    last: "{surname}"
+`
+
+func TestRestIsEveryColumnThatNothingElseUses(t *testing.T) {
+	row := cells{"notes", " x ", "id", "7", "test", "no", "org", "o", "first", "Ann", "surname", "Lee", "last", "dropped", "empty", " ", "zip", "01234", " ", "blank"}
+	b, values := row.bind(t, parse(t, withRest), false)
+	var rec Record
+	if problems := b.Map(values, Env{}, &rec); problems != nil {
+		t.Fatalf("problems: %v", problems)
+	}
+	want := []Field{{Name: "name", Value: "Ann"}, {Name: "notes", Value: "x"}, {Name: "zip", Value: "01234"}, {Name: "last", Value: "Lee"}}
+	if diff := cmp.Diff(want, rec.Content); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"last", " "}, b.Unused()); diff != "" {
+		t.Errorf("unused (-want +got):\n%s", diff)
+	}
+}
+
+func TestRestCountsCellsAsEmptyThatNullNames(t *testing.T) {
+	rec, _ := cells{"a", "N/A", "b", "x"}.in(t, "version: 1\nsource: {null: [N/A]}\nkey: k\nlead: {content: {'*': rest}}\n")
+	if diff := cmp.Diff([]Field{{Name: "b", Value: "x"}}, rec.Content); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
+	}
+}
+
+// A column of which a path is used does not go in whole, and paths never do.
+func TestRestOfRowsOfSeveralShapes(t *testing.T) {
+	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {street: '{addr.street}', phone: {expr: 'tel[0].number'}, '*': rest}}\n")
+	if diff := cmp.Diff([]string{"addr.street", "tel.0.number"}, m.Paths()); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+	for _, shape := range []struct {
+		columns Columns
+		row     []string
+		want    []Field
+	}{
+		{
+			Columns{Names: []string{"addr", "id", "x", "addr.street"}, Own: 3, Open: true},
+			[]string{`{"street":"S"}`, "1", "y", "S"},
+			[]Field{{Name: "street", Value: "S"}, {Name: "x", Value: "y"}},
+		},
+		{
+			Columns{Names: []string{"tel", "z", "tel.0.number"}, Own: 2, Open: true},
+			[]string{`[{"number":1}]`, "z", "1"},
+			[]Field{{Name: "phone", Value: "1"}, {Name: "z", Value: "z"}},
+		},
+	} {
+		b, err := m.Bind("in", shape.columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rec Record
+		b.Map(shape.row, Env{}, &rec)
+		if diff := cmp.Diff(shape.want, rec.Content); diff != "" {
+			t.Errorf("content (-want +got):\n%s", diff)
+		}
+		if b.Unused() != nil {
+			t.Errorf("unused: %q", b.Unused())
+		}
+	}
+}
+
+// faults 100, 101
+func TestExplicitColumnsAndTheRestAreEveryColumnOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,4}( [a-z])?`), 1, 12, rapid.ID[string]).Draw(t, "names")
+		values := rapid.SliceOfN(rapid.StringMatching(` ?[0-9a-zäö]{0,3} ?`), len(names), len(names)).Draw(t, "values")
+		var b strings.Builder
+		b.WriteString("version: 1\nkey: k\nlead:\n  content:\n")
+		for i, name := range names {
+			switch rapid.IntRange(0, 3).Draw(t, "use") {
+			case 0:
+				b.WriteString("    explicit-" + name + ": '{" + name + "}'\n")
+			case 1:
+				b.WriteString("    explicit-" + name + ": {expr: '$env[\"" + name + "\"]'}\n")
+			}
+			if i == len(names)/2 {
+				b.WriteString("    '*': rest\n")
+			}
+		}
+		rec := recordOf(t, b.String(), names, values, len(names))
+		want, got := map[string]string{}, map[string]string{}
+		for i, name := range names {
+			if cell := strings.TrimSpace(values[i]); cell != "" {
+				want[name] = cell
+			}
+		}
+		for _, f := range rec.Content {
+			name := strings.TrimPrefix(f.Name, "explicit-")
+			if _, again := got[name]; again {
+				t.Fatalf("%s goes in twice", name)
+			}
+			got[name] = f.Value
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("content (-want +got):\n%s", diff)
+		}
+		inRest := slices.DeleteFunc(slices.Clone(rec.Content), func(f Field) bool { return strings.HasPrefix(f.Name, "explicit-") })
+		if !slices.IsSortedFunc(inRest, func(x, y Field) int { return slices.Index(names, x.Name) - slices.Index(names, y.Name) }) {
+			t.Fatalf("the rest %v is not in the order of the columns %q", inRest, names)
+		}
+	})
+}

@@ -1,0 +1,226 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// places are the objects of the schema that list their keys, and a mapping file
+// that has such an object, with a verb for what is in it.
+var places = map[string]string{
+	"#":                      "version: 1\n%s\n",
+	"#/$defs/source":         "version: 1\nsource: {%s}\n",
+	"#/$defs/lead":           "version: 1\nlead: {%s}\n",
+	"#/$defs/valueObject":    "version: 1\nkey: {%s}\n",
+	"#/$defs/contentObject":  "version: 1\nlead: {content: {a: {%s}}}\n",
+	"#/$defs/statusObject":   "version: 1\nlead: {status: {%s}}\n",
+	"#/$defs/assignment":     "version: 1\nassign: [{%s}]\n",
+	"#/$defs/test":           "version: 1\ntests: [{%s}]\n",
+	"#/$defs/test/…/request": "version: 1\ntests: [{row: {}, request: {%s}}]\n",
+	"#/$defs/test/…/request/…/locationSearch": "version: 1\ntests: [{row: {}, request: {locationSearch: {%s}}}]\n",
+}
+
+// keysOf collects the keys of the schema by place; those of the branches of a
+// oneOf belong to one place.
+func keysOf(keys map[string][]string, place string, s any) {
+	schema, _ := s.(map[string]any)
+	if branches, ok := schema["oneOf"].([]any); ok {
+		for _, branch := range branches {
+			keysOf(keys, place, branch)
+		}
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, member := range properties {
+		if schema["additionalProperties"] == false {
+			keys[place] = append(keys[place], name)
+		}
+		keysOf(keys, place+"/…/"+name, member)
+	}
+	defs, _ := schema["$defs"].(map[string]any)
+	for name, def := range defs {
+		keysOf(keys, place+"/$defs/"+name, def)
+	}
+}
+
+// knownHere is what the parser says it knows at a place.
+func knownHere(t *testing.T, file string) []string {
+	t.Helper()
+	_, err := Parse("m", []byte(file))
+	var es Errors
+	if !errors.As(err, &es) {
+		t.Fatalf("%s was taken", file)
+	}
+	for _, e := range es {
+		if list, found := strings.CutPrefix(e.Hint, "known here: "); found {
+			return slices.Sorted(slices.Values(strings.Split(list, ", ")))
+		}
+	}
+	t.Fatalf("%s: %v", file, err)
+	return nil
+}
+
+// nothingNear is no word of the language, nor near to one.
+const nothingNear = "qqqqqqqqqqqqqqqq"
+
+// faults 105
+func TestTheSchemaKnowsTheKeysThatTheParserKnows(t *testing.T) {
+	inSchema := map[string][]string{}
+	keysOf(inSchema, "#", newSchemaChecker(t).root)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(places)), slices.Sorted(maps.Keys(inSchema))); diff != "" {
+		t.Fatalf("places (-test +schema):\n%s", diff)
+	}
+	for place, file := range places {
+		keys := slices.Sorted(slices.Values(inSchema[place]))
+		if diff := cmp.Diff(knownHere(t, fmt.Sprintf(file, nothingNear+": x")), slices.Compact(keys)); diff != "" {
+			t.Errorf("keys of %s (-parser +schema):\n%s", place, diff)
+		}
+	}
+}
+
+func TestTheSchemaKnowsTheWordsThatTheParserKnows(t *testing.T) {
+	c := newSchemaChecker(t)
+	words := func(pointer string) []string {
+		var words []string
+		for _, w := range c.at(pointer)["enum"].([]any) {
+			words = append(words, w.(string))
+		}
+		return words
+	}
+	sorted := func(words []string) []string { return slices.Sorted(slices.Values(words)) }
+	for pointer, file := range map[string]string{
+		"#/$defs/source/properties/format": "version: 1\nsource: {format: %s}\n",
+		"#/$defs/as":                       "version: 1\nlead: {content: {a: {from: b, as: %s}}}\n",
+		"#/$defs/empty":                    "version: 1\nlead: {content: {a: {from: b, empty: %s}}}\n",
+	} {
+		if diff := cmp.Diff(knownHere(t, fmt.Sprintf(file, nothingNear)), sorted(words(pointer))); diff != "" {
+			t.Errorf("words of %s (-parser +schema):\n%s", pointer, diff)
+		}
+	}
+
+	steps := words("#/$defs/step/anyOf/0")
+	for i := 1; i < len(c.at("#/$defs/step")["anyOf"].([]any)); i++ {
+		pattern := c.at(fmt.Sprintf("#/$defs/step/anyOf/%d", i))["pattern"].(string)
+		steps = append(steps, regexp.MustCompile(`^\^([a-z0-9]+):`).FindStringSubmatch(pattern)[1])
+	}
+	var known []string
+	for _, w := range stepWords() {
+		known = append(known, w.name)
+	}
+	if diff := cmp.Diff(known, steps); diff != "" {
+		t.Errorf("steps (-parser +schema):\n%s", diff)
+	}
+
+	known = nil
+	for _, w := range formatWords() {
+		known = append(known, w.name)
+	}
+	if diff := cmp.Diff(known, words("#/$defs/format/anyOf/0")); diff != "" {
+		t.Errorf("formats (-parser +schema):\n%s", diff)
+	}
+
+	known = nil
+	for _, s := range statuses {
+		known = append(known, s.key, s.label)
+	}
+	if diff := cmp.Diff(sorted(known), sorted(words("#/$defs/statusName/anyOf/0"))); diff != "" {
+		t.Errorf("statuses (-parser +schema):\n%s", diff)
+	}
+	pattern := regexp.MustCompile(c.at("#/$defs/statusName/anyOf/1")["pattern"].(string))
+	for _, s := range known {
+		if !pattern.MatchString(strings.ToUpper(s)) || pattern.MatchString(s+"x") {
+			t.Errorf("the pattern of statuses misjudges %q", s)
+		}
+	}
+}
+
+// goodFiles are mapping files that use the whole language.
+func goodFiles(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{
+		"nothing": "version: 1\n", "version as a text": "version: '1'\n",
+		"JSON":      `{"version": 1, "key": "{id}", "lead": {"content": {"a": {"from": "{b}", "required": true}}}}`,
+		"tenFields": tenFields, "people": people,
+		"source":   "version: 1\nsource: {format: csv, delimiter: ';', encoding: windows-1252, header: false, columns: [id, first, 3], 'null': ['', NULL, n/a, 0]}\n",
+		"tab":      "version: 1\nsource: {format: tsv, delimiter: tab, header: true}\n",
+		"sheet":    "version: 1\nsource: {format: xlsx, sheet: Leads}\n",
+		"keys":     "version: 1\nnamespace: dealers.2024\nkey: '{id}'\nlead_id: '{lead}'\nskip_if: 'test == \"yes\"'\n",
+		"statuses": "version: 1\nlead: {status: CLOSED | won}\n",
+		"status":   "version: 1\nlead: {status: {from: '{s}', map: {a: Open, b: Closed | Won, c: ''}, else: '{}', default: New}}\n",
+		"assign": "version: 1\nassign:\n- organization: {from: '{o}', map: {a: b}, else: '{}'}\n- {locator: l, type: radius, search_text: '{a}'}\n" +
+			"- {locator: '{l}', type: regions-radius, search_text: {from: '{a}', default: Berlin}}\n- {locator: l, type: regions, postal_code: 01234}\n",
+		"values": "version: 1\nlead:\n  content:\n    a: {from: '{a}', apply: [trim, lower, upper, title, squeeze, digits, 'e164:US', 'date:DD.MM.YYYY', 'truncate:80', 'split:,:-1', 'split:::1'], empty: clear}\n" +
+			"    b: {from: '{b}', format: '/^[0-9]{5}$/'}\n    c: {from: '{c}', format: email, required: true}\n    d: {expr: 'int(score) * 10', as: number}\n    e: true\n    f: 1.5\n    '*': rest\n",
+		"tests": "version: 1\ntests:\n- {row: {a: 7, b: null, c.d: x}, request: {organizationID: o, typeKey: k, typeLabel: l, status: open, content: {a: 1, b: [x, {}]}}}\n" +
+			"- row: {}\n  request: {locatorID: l, locationSearch: {searchText: a, postalCode: 01234}}\n",
+	}
+	samples, err := filepath.Glob("../samples/*.yaml")
+	if err != nil || len(samples) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, name := range samples {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(data), "\nversion:") || strings.HasPrefix(string(data), "version:") {
+			files[name] = string(data)
+		}
+	}
+	return files
+}
+
+func TestTheSchemaTakesWhatTheParserTakes(t *testing.T) {
+	c := newSchemaChecker(t)
+	for name, file := range goodFiles(t) {
+		if _, err := Parse("m", []byte(file)); err != nil {
+			t.Errorf("%s: the parser says %v", name, err)
+		}
+		if !c.takes(c.root, asEditor(t, file)) {
+			t.Errorf("%s: the schema refuses it", name)
+		}
+	}
+}
+
+func TestTheSchemaRefusesWhatTheParserRefuses(t *testing.T) {
+	c := newSchemaChecker(t)
+	for _, file := range []string{
+		"key: a\n", "version: 2\n", "version: 1\nkeys: a\n", "version: 1\nkey: ''\n", "version: 1\nkey: [a]\n", "version: 1\nkey: {}\n",
+		"version: 1\nsource: {}\nassign: []\n", "version: 1\nsource: {format: json}\n", "version: 1\nsource: {delimiter: ab}\n", "version: 1\nsource: {delimiter: '\"'}\n",
+		"version: 1\nsource: {format: jsonl, delimiter: ;}\n", "version: 1\nsource: {format: jsonl, header: false, columns: [a]}\n",
+		"version: 1\nsource: {format: xlsx, delimiter: ;}\n", "version: 1\nsource: {format: xlsx, encoding: utf-8}\n",
+		"version: 1\nkey: {from: a, as: number}\n", "version: 1\nkey: {from: a, empty: clear}\n", "version: 1\nlead: {status: {from: '{a}', as: json}}\n",
+		"version: 1\nsource: {header: no}\n", "version: 1\nsource: {header: false}\n", "version: 1\nsource: {columns: [a]}\n", "version: 1\nsource: {header: false, columns: [a, a]}\n",
+		"version: 1\nsource: {header: false, columns: [' ']}\n", "version: 1\nsource: {'null': x}\n",
+		"version: 1\nnamespace: a b\n", "version: 1\nnamespace: ''\n", "version: 1\nskip_if: [a]\n",
+		"version: 1\nkey: {from: a, expr: b}\n", "version: 1\nkey: {from: a, else: b}\n", "version: 1\nkey: {map: {a: b}}\n", "version: 1\nkey: {from: a, map: [a]}\n",
+		"version: 1\nkey: {from: a, required: yes please}\n", "version: 1\nkey: {from: a, apply: lower}\n", "version: 1\nkey: {from: a, apply: []}\n",
+		"version: 1\nkey: {from: a, apply: [lowercase]}\n", "version: 1\nkey: {from: a, apply: ['e164:us']}\n", "version: 1\nkey: {from: a, apply: ['e164: US']}\n", "version: 1\nkey: {from: a, apply: [e164: US]}\n",
+		"version: 1\nkey: {from: a, apply: ['date:']}\n", "version: 1\nkey: {from: a, apply: ['date: DD.MM.YYYY']}\n", "version: 1\nkey: {from: a, apply: ['truncate:0']}\n",
+		"version: 1\nkey: {from: a, apply: ['split::1']}\n", "version: 1\nkey: {from: a, apply: ['split:,:0']}\n", "version: 1\nkey: {from: a, apply: [trim:]}\n",
+		"version: 1\nkey: {from: a, format: mail}\n", "version: 1\nkey: {from: a, format: '/a'}\n", "version: 1\nkey: {from: a, format: //}\n", "version: 1\nkey: {from: a, format: /a/i}\n",
+		"version: 1\nkey: {from: a, format: /" + strings.Repeat("a", 1025) + "/}\n",
+		"version: 1\nlead: {status: won}\n", "version: 1\nlead: {status: {from: '{a}', map: {b: won}}}\n", "version: 1\nlead: {status: {from: '{a}', default: won}}\n",
+		"version: 1\nlead: {name: a}\n", "version: 1\nlead: {content: [a]}\n", "version: 1\nlead: {content: {' ': a}}\n", "version: 1\nlead: {content: {a: }}\n", "version: 1\nlead: {content: {'*': all}}\n",
+		"version: 1\nlead: {content: {a: {from: b, as: int}}}\n", "version: 1\nlead: {content: {a: {from: b, empty: drop}}}\n",
+		"version: 1\nassign: [{}]\n", "version: 1\nassign: [{organization: a, locator: b}]\n", "version: 1\nassign: [{locator: a, type: radius}]\n", "version: 1\nassign: [{locator: a, search_text: b}]\n",
+		"version: 1\nassign: [{locator: a, type: regions, search_text: b}]\n", "version: 1\nassign: [{locator: a, type: radius, postal_code: b}]\n", "version: 1\nassign: [{locator: a, type: region, postal_code: b}]\n",
+		"version: 1\ntests: []\n", "version: 1\ntests: [{row: {}}]\n", "version: 1\ntests: [{row: {a: [b]}, request: {}}]\n", "version: 1\ntests: [{row: {}, request: {typekey: a}}]\n",
+		"version: 1\ntests: [{row: {}, request: {status: [a]}}]\n", "version: 1\ntests: [{row: {}, request: {content: a}}]\n", "[a]\n",
+	} {
+		if _, err := Parse("m", []byte(file)); err == nil {
+			t.Errorf("the parser takes\n%s", file)
+		}
+		if c.takes(c.root, asEditor(t, file)) {
+			t.Errorf("the schema takes\n%s", file)
+		}
+	}
+}

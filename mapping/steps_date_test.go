@@ -1,0 +1,141 @@
+package mapping
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestDatesBecomeISO8601(t *testing.T) {
+	for _, tt := range []struct{ layout, text, want string }{
+		{"DD.MM.YYYY", "31.12.2024", "2024-12-31"},
+		{"dd.mm.yyyy", "31.12.2024", "2024-12-31"},
+		{"dd.MM.yyyy", "31.12.2024", "2024-12-31"},
+		{"D.M.YYYY", "1.2.2024", "2024-02-01"},
+		{"D.M.YYYY", "01.12.2024", "2024-12-01"},
+		{"DD.MM.YYYY", "1.2.2024", unfit},
+		{"DD.MM.YY", "31.12.68", "2068-12-31"},
+		{"DD.MM.YY", "31.12.69", "1969-12-31"},
+		{"M/D/YYYY", "2/29/2024", "2024-02-29"},
+		{"M/D/YYYY", "2/29/2023", unfit},
+		{"DD.MM.YYYY", "31.02.2024", unfit},
+		{"DD.MM.YYYY", "00.01.2024", unfit},
+		{"DD.MM.YYYY", "31.12.24", unfit},
+		{"DD.MM.YYYY", "31.12.2024 10:00", unfit},
+		{"DD.MM.YYYY", "soon", unfit},
+		{"YYYYMMDD", "20241231", "2024-12-31"},
+		{"D MMM YYYY", "3 jan 2024", "2024-01-03"},
+		{"MMMM D, YYYY", "January 3, 2024", "2024-01-03"},
+		{"dddd, D MMMM YYYY", "Wednesday, 3 January 2024", "2024-01-03"},
+		{"YYYY年M月D日", "2024年1月3日", "2024-01-03"},
+		{"DD.MM.YYYY HH:mm", "31.12.2024 09:05", "2024-12-31T09:05:00"},
+		{"dd.mm.yyyy hh:mm A", "31.12.2024 09:05 PM", "2024-12-31T21:05:00"},
+		{"DD.MM.YYYY HH:MM:SS", "31.12.2024 09:05:07", "2024-12-31T09:05:07"},
+		{"yyyy-MM-dd'T'HH:mm:ss", "2024-12-31T09:05:07", "2024-12-31T09:05:07"},
+		{"YYYY-MM-DDTHH:mm:ss.SSSZ", "2024-12-31T09:05:07.120+0530", "2024-12-31T09:05:07.12+05:30"},
+		{"YYYY-MM-DDTHH:mm:ssZ", "2024-12-31T09:05:07Z", "2024-12-31T09:05:07Z"},
+		{"YYYY-MM-DDTHH:mm:ssXXX", "2024-12-31T09:05:07+00:00", "2024-12-31T09:05:07Z"},
+		{"YYYY-MM-DD HH:mm:ss", "2024-12-31 09:05:07.5", "2024-12-31T09:05:07.5"},
+		{"M/D/YYYY h:mm A", "1/2/2024 12:00 am", "2024-01-02T00:00:00"},
+		{"M/D/YYYY h:mm tt", "1/2/2024 12:00 PM", "2024-01-02T12:00:00"},
+		{"YYYY-MM-DD HH:mm", "2024-12-31 24:00", unfit},
+		{"02.01.2006", "31.12.2024", "2024-12-31"},
+		{"2.1.2006", "1.2.2024", "2024-02-01"},
+		{"1/2/06", "2/1/24", "2024-02-01"},
+		{"01_02_2006", "02_01_2024", "2024-02-01"},
+		{"02_2006_01", "01_2024_02", "2024-02-01"},
+		{"Jan _2 2006", "Feb  1 2024", "2024-02-01"},
+		{"2006-01-02T15:04:05Z07:00", "2024-12-31T09:05:07-08:00", "2024-12-31T09:05:07-08:00"},
+		{"2006-01-02 15:04:05.000 -0700", "2024-12-31 09:05:07.000 +0100", "2024-12-31T09:05:07+01:00"},
+		{"02.01.2006 15:04 Uhr", "31.12.2024 09:05 Uhr", "2024-12-31T09:05:00"},
+		{"02.01.2006 15h", "31.12.2024 09h", "2024-12-31T09:00:00"},
+		{"3:04pm 1/2/2006", "9:05pm 12/31/2024", "2024-12-31T21:05:00"},
+	} {
+		got, ok := stepOf(t, "date:"+tt.layout)(tt.text)
+		if want := tt.want; ok != (want != unfit) || ok && got != want {
+			t.Errorf("%s of %q: %q %t, want %q", tt.layout, tt.text, got, ok, want)
+		}
+	}
+}
+
+func TestLayoutsThatCannotBeUsed(t *testing.T) {
+	for layout, want := range map[string]string{
+		"DD.MM":                     "the layout has no year",
+		"MM.YYYY":                   "the layout has no day",
+		"YYYY":                      "the layout has no month",
+		"DD.DD.MM.YYYY":             "the layout has the day twice",
+		"DD.MM.YYYY MM":             "the layout has the month twice",
+		"DD.MM.YYYY mm:ss":          "the layout has the month twice",
+		"DD.MM.YYYY hh:mm":          "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm",
+		"DD.MM.YYYY HH:mm A":        "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm",
+		"DD.MM.YYYY HH hh A":        "the layout has the hour twice",
+		"DD.MM.YYYY ss":             "the layout has a time of day without its larger part",
+		"DD.MM.YYYY HH ss":          "the layout has a time of day without its larger part",
+		"DD.MM.YYYY Z":              "the layout has an offset from UTC without a time of day",
+		"DMYYYY":                    "the layout has numbers of one or two digits without anything between",
+		"YYYYMMD":                   "the layout has numbers of one or two digits without anything between",
+		"YYYY-DDD":                  `"DDD" stands for no part of a date`,
+		"DD.MM.YYY":                 `"YYY" stands for no part of a date`,
+		"DD.MMMMM.YYYY":             `"MMMMM" stands for no part of a date`,
+		"DD_MM_YYYY":                `"_" stands for no part of a date`,
+		"ISO":                       `"I" stands for no part of a date`,
+		"DD. MM. YYYY um HH":        `"u" stands for no part of a date`,
+		" DD.MM.YYYY":               "the layout begins or ends with white space",
+		"31.12.2024":                "the layout has no year",
+		"2024-12-31":                "the layout has no year",
+		"12/25/2024":                "the layout has no year",
+		"02.01.2006 15:04 MST":      `"MST" is no part of Go's reference date that can be used here`,
+		"2006-01-__2":               `"__2" is no part of Go's reference date that can be used here`,
+		"Janx 2 2006":               "the layout does not tell dates apart",
+		"2006-002":                  `"002" is no part of Go's reference date that can be used here`,
+		"02.01.2007":                `"0" is no part of Go's reference date that can be used here`,
+		"2006-01-02 7":              `"7" is no part of Go's reference date that can be used here`,
+		"2.1.2006 3:04":             "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm",
+		strings.Repeat("D.M.Y", 30): "the layout is too long",
+	} {
+		f, fault, hint := parseStep("date:" + layout)
+		if f != nil || fault != "step date: "+want || hint == "" {
+			t.Errorf("%s: %q, want %q (hint %q)", layout, fault, want, hint)
+		}
+	}
+}
+
+// What is written by a layout is read by it as the same moment, whatever the
+// layout; the result is what the format date takes.
+func TestDatesSurviveTheirLayouts(t *testing.T) {
+	layouts := map[string]string{ // in letters, in Go's form
+		"DD.MM.YYYY":           "02.01.2006",
+		"D/M/YYYY":             "2/1/2006",
+		"YYYYMMDD":             "20060102",
+		"MMMM D, YYYY":         "January 2, 2006",
+		"DD MMM YYYY HH:mm":    "02 Jan 2006 15:04",
+		"M/D/YYYY h:mm:ss A":   "1/2/2006 3:04:05 PM",
+		"YYYY-MM-DDTHH:mm:ssZ": "2006-01-02T15:04:05Z07:00",
+		"YYYYMMDDHHmmss":       "20060102150405",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		seconds := rapid.Int64Range(-60_000_000_000, 250_000_000_000).Draw(t, "seconds")
+		minutes := rapid.IntRange(-14*60, 14*60).Draw(t, "minutes from UTC")
+		moment := time.Unix(seconds, 0).In(time.FixedZone("", minutes*60))
+		for letters, form := range layouts {
+			want := moment.Format(time.DateOnly)
+			switch {
+			case strings.Contains(form, "Z07"):
+				want = moment.Format(time.RFC3339)
+			case strings.Contains(form, "05"):
+				want = moment.Format("2006-01-02T15:04:05")
+			case strings.Contains(form, "04"):
+				want = moment.Format("2006-01-02T15:04:00")
+			}
+			for _, layout := range []string{letters, form} {
+				f, _, _ := parseStep("date:" + layout)
+				got, ok := f(moment.Format(form))
+				if !ok || got != want || !isDate(got) {
+					t.Fatalf("%s of %s: %q %t, want %s", layout, moment.Format(form), got, ok, want)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,337 @@
+package mapping
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+
+	"github.com/nyaruka/phonenumbers"
+	"golang.org/x/text/unicode/norm"
+	"pgregory.net/rapid"
+)
+
+// stepOf is the step of a word that must be good.
+func stepOf(t testing.TB, word string) step {
+	t.Helper()
+	f, fault, hint := parseStep(word)
+	if f == nil || fault != "" {
+		t.Fatalf("%s: %s (%s)", word, fault, hint)
+	}
+	return f
+}
+
+// unfit is what a table expects of a text that does not fit a step.
+const unfit = "does not fit"
+
+func TestStepsOfTexts(t *testing.T) {
+	for _, tt := range []struct{ word, text, want string }{
+		{"trim", "Ann", "Ann"},
+		{"lower", "ANN Ärger ΣΊΣΥΦΟΣ", "ann ärger σίσυφοσ"},
+		{"upper", "ann ärger", "ANN ÄRGER"},
+		{"upper", "kısa i", "KISA I"},
+		{"title", "ann lee", "Ann Lee"},
+		{"title", "O'BRIEN", "O'brien"},
+		{"title", "MCDONALD", "Mcdonald"},
+		{"title", "jean-luc ÉCOLE", "Jean-Luc École"},
+		{"title", "ǆ", "ǅ"},
+		{"squeeze", "a b", "a b"},
+		{"squeeze", "a  b\t\r\nc\u00a0d\u2003\u3000e", "a b c d e"},
+		{"squeeze", "a\u00a0b", "a b"},
+		{"squeeze", "a b ", "a b"},
+		{"squeeze", "a\u200bb", "a\u200bb"},
+		{"digits", "01234", "01234"},
+		{"digits", "+49 (0)30/12-34", "490301234"},
+		{"digits", "no", ""},
+		{"digits", "٠١٢ ३४ ５６", "0123456"},
+		{"digits", "x²Ⅳ½", ""},
+		{"truncate:3", "abc", "abc"},
+		{"truncate:3", "abcd", "abc"},
+		{"truncate:3", "ab cd", "ab"},
+		{"truncate:3", "äöüß", "äöü"},
+		{"truncate:4", "äöüß", "äöüß"},
+		{"truncate:1", "e\u0301e", "e\u0301"},
+		{"truncate:2", "👩‍👩‍👧🇩🇪🇫🇷", "👩‍👩‍👧🇩🇪"},
+		{"truncate:1000000000", "abc", "abc"},
+		{"split:,:1", "a, b,c", "a"},
+		{"split:,:2", "a, b,c", "b"},
+		{"split:,:-1", "a, b,c", "c"},
+		{"split:,:-3", "a, b,c", "a"},
+		{"split:,:4", "a, b,c", ""},
+		{"split:,:-4", "a, b,c", ""},
+		{"split:,:2", "a", ""},
+		{"split:,:-1", "a", "a"},
+		{"split:, :1", "a,b, c", "a,b"},
+		{"split: :2", "Ann Lee", "Lee"},
+		{"split:::2", "12:30", "30"},
+		{"split::::1", "a::b", "a"},
+		{"split:1:2", "a1b", "b"},
+		{"split: - :-1", "Berlin - Mitte", "Mitte"},
+		{"split:aa:1", "aaa", ""},
+		{"split:aa:-1", "aaa", "a"},
+		{"split:|:-9223372036854775808", "a|b", ""},
+		{"split:€:2", "5€ 6", "6"},
+	} {
+		if got, ok := stepOf(t, tt.word)(tt.text); !ok || got != tt.want {
+			t.Errorf("%s of %q: %q %t, want %q", tt.word, tt.text, got, ok, tt.want)
+		}
+	}
+}
+
+func TestPhoneNumbersBecomeE164(t *testing.T) {
+	for _, tt := range []struct{ country, text, want string }{
+		{"DE", "030 123456", "+4930123456"},
+		{"DE", "(030) 12 34-56", "+4930123456"},
+		{"DE", "030/123456", "+4930123456"},
+		{"DE", "+49 (0)30 123456", "+4930123456"},
+		{"DE", "0049 30 123456", "+4930123456"},
+		{"DE", "49 30 123456", "+4930123456"},
+		{"DE", "+1 202-555-0143", "+12025550143"},
+		{"DE", "(+49) 30 123456", "+4930123456"},
+		{"DE", "+4930123456", "+4930123456"},
+		{"DE", "\u202a+49\u00a030\u2011123456\u202c", "+4930123456"},
+		{"DE", "٠٣٠ ١٢٣٤٥٦", "+4930123456"},
+		{"DE", "＋４９３０１２３４５６", "+4930123456"},
+		{"DE", "tel:+49-30-123456", "+4930123456"},
+		{"US", "(202) 555-0143", "+12025550143"},
+		{"US", "1.202.555.0143", "+12025550143"},
+		{"US", "011 49 30 123456", "+4930123456"},
+		{"GB", "07911 123456", "+447911123456"},
+		{"IT", "02 1234 5678", "+390212345678"},
+		{"FR", "06 12 34 56 78", "+33612345678"},
+		{"US", "555-1234", unfit},            // no area code
+		{"US", "(555) 555-5555", unfit},      // no such area
+		{"US", "0000000000", unfit},          //
+		{"DE", "110", unfit},                 // cannot be called from elsewhere
+		{"US", "12/31/2024", unfit},          //
+		{"US", "202-555-0143 ext. 5", unfit}, // E.164 has no extensions
+		{"US", "202-555-0143 x5", unfit},
+		{"US", "202-555-0143#5", unfit},
+		{"US", "202-555-0143~5", unfit},
+		{"US", "1-800-FLOWERS", unfit},
+		{"DE", "030 123456 Max", unfit}, // letters would be dialled
+		{"DE", "n/a", unfit},
+		{"DE", "+", unfit},
+		{"DE", "-", unfit},
+		{"DE", "030 123456; 030 654321", unfit},
+		{"DE", "030 123456, 030 654321", unfit},
+		{"DE", "+49 30 123456 +49 30 654321", unfit},
+		{"DE", "4.930123456E+11", unfit},
+		{"DE", "4930123456.0", unfit}, // a column of decimals
+		{"DE", "++4930123456", unfit},
+		{"DE", "*49 30 123456", unfit},
+		{"DE", strings.Repeat("0", 1000), unfit},
+	} {
+		got, ok := stepOf(t, "e164:"+tt.country)(tt.text)
+		if want := tt.want; ok != (want != unfit) || ok && got != want {
+			t.Errorf("%s of %q: %q %t, want %q", tt.country, tt.text, got, ok, want)
+		}
+	}
+}
+
+// Every fifth country: the patterns of all of them take seconds to compile under
+// the race detector.
+func TestE164OfManyCountriesGoesThroughItself(t *testing.T) {
+	regions := slices.Sorted(maps.Keys(phonenumbers.GetSupportedRegions()))
+	for i := 0; i < len(regions); i += 5 {
+		region := regions[i]
+		f := stepOf(t, "e164:"+region)
+		for _, kind := range []phonenumbers.PhoneNumberType{phonenumbers.FIXED_LINE, phonenumbers.MOBILE, phonenumbers.TOLL_FREE} {
+			example := phonenumbers.GetExampleNumberForType(region, kind)
+			if example == nil {
+				continue
+			}
+			want := phonenumbers.Format(example, phonenumbers.E164)
+			for _, form := range []phonenumbers.PhoneNumberFormat{phonenumbers.E164, phonenumbers.INTERNATIONAL, phonenumbers.NATIONAL} {
+				text := phonenumbers.Format(example, form)
+				if n, err := phonenumbers.Parse(text, region); err != nil || !phonenumbers.IsValidNumber(n) {
+					continue // the library does not read what it wrote (a mobile number of Argentina)
+				}
+				got, ok := f(text)
+				if !ok || got != want {
+					t.Errorf("%s: %s became %q %t, want %s", region, text, got, ok, want)
+				}
+			}
+			if !isPhone(want) {
+				t.Errorf("%s is not taken for a phone number", want)
+			}
+		}
+	}
+}
+
+func TestStepsThatCannotBeRead(t *testing.T) {
+	for word, want := range map[string]string{
+		"":              `unknown step ""` + "; known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYOUT, truncate:N, split:SEP:N",
+		"lowercase":     `unknown step "lowercase"; known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYOUT, truncate:N, split:SEP:N`,
+		"Lower":         `unknown step "Lower"; did you mean "lower"?`,
+		"lowr:x":        `unknown step "lowr:x"; did you mean "lower"?`,
+		"e146:US":       `unknown step "e146:US"; did you mean "e164:US"?`,
+		"e146":          `unknown step "e146"; did you mean "e164:US"?`,
+		"lower:x":       "step lower takes nothing after its name; write lower",
+		"trim:":         "step trim takes nothing after its name; write trim",
+		"e164":          `step e164 is not complete: it is written e164:CC; for example "e164:US", with the quotes`,
+		"date:":         `step date is not complete: it is written date:LAYOUT; for example "date:DD.MM.YYYY", with the quotes`,
+		"e164:us":       `step e164 needs a country, and "us" is none; did you mean "e164:US"?`,
+		"e164: US":      `step e164 needs a country, and " US" is none; did you mean "e164:US"?`,
+		"e164:UK":       `step e164 needs a country, and "UK" is none; did you mean "e164:GB"?`,
+		"e164:DEU":      `step e164 needs a country, and "DEU" is none; did you mean "e164:DE"?`,
+		"e164:49":       `step e164 needs a country, and "49" is none; did you mean "e164:DE"?`,
+		"e164:+1":       `step e164 needs a country, and "+1" is none; did you mean "e164:US"?`,
+		"e164:Germnay":  `step e164 needs a country, and "Germnay" is none; did you mean "e164:DE"?`,
+		"e164:ZZ":       `step e164 needs a country, and "ZZ" is none; write the two letters of the country, for example "e164:US"`,
+		"e164:800":      `step e164 needs a country, and "800" is none; write the two letters of the country, for example "e164:US"`,
+		"truncate":      `step truncate is not complete: it is written truncate:N; for example "truncate:80", with the quotes`,
+		"truncate:0":    `step truncate needs a number of characters, at least 1; for example "truncate:80"`,
+		"truncate:x":    `step truncate needs a number of characters, at least 1; for example "truncate:80"`,
+		"truncate:1e30": `step truncate needs a number of characters, at least 1; for example "truncate:80"`,
+		"split::1":      "step split needs a separator and a number",
+		"split:,":       "step split needs a separator and a number",
+		"split:1":       "step split needs a separator and a number",
+		"split:,:":      "step split needs the number of a part: 1 is the first, -1 the last",
+		"split:,:0":     "step split needs the number of a part: 1 is the first, -1 the last",
+		"split:,:x":     "step split needs the number of a part: 1 is the first, -1 the last",
+	} {
+		f, fault, hint := parseStep(word)
+		got := fault + "; " + hint
+		if f != nil || got != want && !(strings.HasPrefix(word, "split") && fault == want && hint != "") {
+			t.Errorf("%q: %s, want %s", word, got, want)
+		}
+	}
+}
+
+// someSteps are words of every kind of step.
+var someSteps = []string{
+	"trim", "lower", "upper", "title", "squeeze", "digits", "e164:US", "e164:DE",
+	"date:DD.MM.YYYY", "date:01/02/2006 3:04 PM", "truncate:1", "truncate:5", "split: :1", "split:a:-2",
+}
+
+func TestEmptyTextsFitEveryStep(t *testing.T) {
+	for _, word := range someSteps {
+		if got, ok := stepOf(t, word)(""); got != "" || !ok {
+			t.Errorf("%s of nothing: %q %t", word, got, ok)
+		}
+	}
+}
+
+func TestStepsLeaveTextsTrimmed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := strings.TrimSpace(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a ,.\t\x{A0}1-3]{0,20}`)).Draw(t, "text"))
+		for _, word := range someSteps {
+			f, _, _ := parseStep(word)
+			got, ok := f(s)
+			if got != strings.TrimSpace(got) || !ok && got != "" {
+				t.Fatalf("%s of %q: %q %t", word, s, got, ok)
+			}
+		}
+	})
+}
+
+func TestStepsThatChangeNothingTheSecondTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.OneOf(rapid.String(), rapid.StringMatching(`[aB ,\t\x{A0}1-3äÉ٣]{0,20}`), rapid.StringMatching(`[+0]?[0-9 ()/-]{5,14}`)).Draw(t, "text")
+		for _, word := range []string{"trim", "lower", "upper", "squeeze", "digits", "e164:US", "e164:DE", "truncate:3"} {
+			f, _, _ := parseStep(word)
+			once, ok := f(s)
+			if twice, _ := f(once); ok && twice != once {
+				t.Fatalf("%s of %q: %q, then %q", word, s, once, twice)
+			}
+		}
+	})
+}
+
+func TestTitleOfLettersChangesNothingTheSecondTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[\p{Lu}\p{Ll} '.-]{0,20}`).Draw(t, "text")
+		once := title(s)
+		if twice := title(once); twice != once {
+			t.Fatalf("%q: %q, then %q", s, once, twice)
+		}
+	})
+}
+
+// Digits that Unicode has in another form of an ASCII digit tell whether the way
+// of counting holds; for the others, the blocks of ten do.
+func TestDigitsOfAllScripts(t *testing.T) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		d := asciiDigit(r)
+		if (d >= 0) != unicode.IsDigit(r) || d >= 0 && (d < '0' || d > '9') {
+			t.Fatalf("%U became %q", r, d)
+		}
+		if d < 0 {
+			continue
+		}
+		if plain := norm.NFKC.String(string(r)); plain[0] < 0x80 && plain != string(d) {
+			t.Errorf("%U became %c, want %s", r, d, plain)
+		}
+		if next := asciiDigit(r + 1); d < '9' && next != d+1 || d == '9' && next > '0' {
+			t.Errorf("after %U, %c, comes %c", r, d, next)
+		}
+	}
+}
+
+func TestStepsWithoutEffectDoNotAllocate(t *testing.T) {
+	for word, text := range map[string]string{
+		"trim": "Ann Lee", "lower": "ann lee ärger", "upper": "ANN LEE ÄRGER", "squeeze": "ann lee ä",
+		"digits": "01234", "truncate:9": "Ann Lee", "split:,:1": "Ann Lee",
+	} {
+		f := stepOf(t, word)
+		if n := testing.AllocsPerRun(100, func() { f(text) }); n != 0 {
+			t.Errorf("%s: %v allocations", word, n)
+		}
+	}
+}
+
+func TestOneStepServesManyGoroutines(t *testing.T) {
+	for _, word := range someSteps {
+		f, text := stepOf(t, word), "Ann  lee: é12"
+		if strings.HasPrefix(word, "e164") {
+			text = "+49 (0)30 123456"
+		}
+		want, fits := f(text)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 20 {
+					if got, ok := f(text); got != want || ok != fits {
+						t.Errorf("%s: %q %t, want %q %t", word, got, ok, want, fits)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func FuzzSteps(f *testing.F) {
+	for _, word := range someSteps {
+		f.Add(word, "31.12.2024 1:30 PM")
+		f.Add(word, "+49 (0)30 123456")
+	}
+	f.Fuzz(func(t *testing.T, word, text string) {
+		f, fault, _ := parseStep(word)
+		if (f == nil) != (fault != "") {
+			t.Fatalf("%q: step and fault %q", word, fault)
+		}
+		if f == nil {
+			return
+		}
+		// A letter may grow by upper (ŉ becomes ʼN), a byte that is no UTF-8 by three.
+		if got, _ := f(text); len(got) > 3*len(text)+40 {
+			t.Fatalf("%q made %d bytes of %d", word, len(got), len(text))
+		}
+	})
+}
+
+func BenchmarkE164(b *testing.B) {
+	f := stepOf(b, "e164:DE")
+	for _, text := range []string{"030 123456", "+4930123456", "none"} {
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f(text)
+			}
+		})
+	}
+}
