@@ -8,15 +8,18 @@
 //   - A callback that reports success reports a durable change: the commit has
 //     been synced to disk.
 //   - An intent without an outcome stays in doubt until [DB.Settle],
-//     [DB.Withdraw] or [DB.Resolve] frees it, whatever kills the process.
+//     [DB.Withdraw], [DB.Resolve] or [DB.Forget] frees it, whatever kills the
+//     process.
 //   - One lead ID stands under one key. A second key that claims it falls in doubt.
 //   - After the first error of the file every later call fails with that error.
 //   - A damaged, foreign, cut or rolled-back file is an error with a sentence,
-//     never a panic and never an empty ledger. Every record carries a checksum.
-//     After an unclean end, and always while the file is small, opening checks
-//     every page and record first.
+//     never a panic and never an empty ledger. Every record carries a checksum,
+//     and before the first change every page, record and index is checked: when
+//     the file is opened, or, where it is large and was closed in order, right
+//     after that.
 //   - No cell value is kept but key, external ID, status, organization and
-//     locator. Everything else is kept as keyed digests.
+//     locator. Everything else is kept as keyed digests. [DB.Forget] leaves of a
+//     key nothing but a keyed hash, also in the file's unused parts.
 //
 // Beside the file PATH stands PATH.seq with the number of the last commit. A
 // checkpoint that is behind it was rolled back or restored from an older copy.
@@ -35,17 +38,18 @@ type State uint8
 
 // The states of a key. Unknown means that the ledger does not hold it.
 const (
-	Unknown  State = iota
-	Created        // the lead exists and everything asked for is linked
-	Partial        // the lead exists, its external ID is not linked yet
-	Rejected       // the service refused it for good
-	InDoubt        // a create may have been applied; nobody can tell
+	Unknown   State = iota
+	Created         // the lead exists and everything asked for is linked
+	Partial         // the lead exists, its external ID is not linked yet
+	Rejected        // the service refused it for good
+	InDoubt         // a create may have been applied; nobody can tell
+	Forgotten       // erased on request; only a keyed hash of the key is left, and it is not sent again
 
-	states = int(InDoubt) + 1
+	states = int(Forgotten) + 1
 )
 
 // String returns the state's name as exports show it: created, partial,
-// rejected, in_doubt, or unknown.
+// rejected, in_doubt, forgotten (which no export holds), or unknown.
 func (s State) String() string {
 	switch s {
 	case Created:
@@ -56,15 +60,19 @@ func (s State) String() string {
 		return "rejected"
 	case InDoubt:
 		return "in_doubt"
+	case Forgotten:
+		return "forgotten"
 	}
 	return "unknown"
 }
 
-// Digest is a keyed digest of a request, made by [DB.Sum].
+// Digest is a keyed digest of a request, made by [DB.Sum]. The zero Digest of a
+// lead that exists says that nobody here knows what data it holds: it was adopted.
+// Such a lead counts neither as changed nor as in step; a sync sends it everything.
 type Digest [16]byte
 
 // ContentDigest is the keyed digest of one content key and of its value, made
-// by [DB.SumField].
+// by [DB.SumName] and [DB.SumValue].
 type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key.
@@ -87,6 +95,13 @@ type Entry struct {
 	Run          string    // the run that wrote it
 	Updated      time.Time // UTC, to the millisecond; for InDoubt when it was sent
 	Seq          uint64    // number of the commit that wrote it; orders entries, times do not
+
+	// Of a lead that updates have been sent for.
+	Unsettled string    // run whose update is under way or got no usable answer; "" when there is none
+	Sought    string    // Unsettled: the status that this update asks for, or ""
+	Refused   Digest    // of the row whose update the service refused; zero once one is confirmed
+	Synced    bool      // updates have changed what the lead holds since Digest
+	Confirmed time.Time // when the service last showed what the lead holds; zero: Updated
 }
 
 // Intent is the note that a create is about to be sent, with what a person
@@ -135,6 +150,8 @@ var (
 	ErrReadOnly = errors.New("checkpoint is open for reading only")
 	ErrKey      = errors.New("key is empty or longer than 1,024 bytes")
 	ErrKnown    = errors.New("key has a lead already, so it cannot be claimed")
+	ErrBlocked  = errors.New("key was forgotten, so nothing may be kept under it")
+	ErrTaken    = errors.New("lead belongs to another key")
 	ErrState    = errors.New("entry has no state that can be settled")
 )
 
@@ -155,3 +172,16 @@ func (e *OpenError) Error() string {
 
 // Unwrap returns the sentinel, or the system's error.
 func (e *OpenError) Unwrap() error { return e.kind }
+
+// FileError is an error of the file that is no damage, such as a full disk. After
+// it nothing is written any more: what was reported is durable, what was not may be.
+type FileError struct {
+	Path string
+	err  error
+}
+
+// Error says what could not be done.
+func (e *FileError) Error() string { return e.err.Error() }
+
+// Unwrap returns the system's error.
+func (e *FileError) Unwrap() error { return e.err }

@@ -167,6 +167,19 @@ func (r *reader) text() string {
 	}
 }
 
+// rawText returns a text as appendText wrote it.
+func (r *reader) rawText() []byte {
+	whole := r.b
+	switch n := r.uint(); n {
+	case 0:
+	case 1:
+		r.take(16)
+	default:
+		r.take(n - 1)
+	}
+	return whole[:len(whole)-len(r.b)]
+}
+
 func (r *reader) time() time.Time {
 	if r.byte() == 0 {
 		return time.Time{}

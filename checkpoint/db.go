@@ -30,6 +30,9 @@ type DB struct {
 	young   *young
 	tally   atomic.Pointer[tally] // as of the last commit
 	broken  atomic.Pointer[error] // the first error; every later call returns it
+	checked chan struct{}         // closed when the whole file has been checked
+	leaving atomic.Bool           // nothing will be changed any more: the check may stop
+	erase   atomic.Bool           // unused parts hold what was forgotten: compact at the end
 
 	mu     sync.Mutex
 	queue  []op // what the writer has not taken yet
@@ -69,15 +72,16 @@ func (d *DB) Counts() (map[State]int, error) {
 	}
 	t := d.tally.Load()
 	counts := make(map[State]int)
-	for s := Created; s <= InDoubt; s++ {
+	for s := Created; s <= Forgotten; s++ {
 		counts[s] = int(t.keys[s])
 	}
 	return counts, nil
 }
 
-// Close waits for queued writes, marks PATH.seq as ended in order and gives the
-// lock back. After an error of the file the mark stays as it is, so that the
-// next opening checks everything. Only the first call does something.
+// Close waits for queued writes, marks PATH.seq as ended in order, compacts the
+// file if keys were forgotten, and gives the lock back. After an error of the file
+// the mark stays as it is, so that the next opening checks everything. Only the
+// first call does something.
 func (d *DB) Close() error {
 	d.mu.Lock()
 	if d.closed {
@@ -91,9 +95,13 @@ func (d *DB) Close() error {
 	}
 	d.signal()
 	<-d.idle
+	<-d.checked
 	err := d.failed()
 	if err == nil {
 		err = d.stamp(true)
+	}
+	if err == nil && d.erase.Load() {
+		err = d.compact()
 	}
 	return errors.Join(err, d.mark.Close(), d.release())
 }
@@ -130,8 +138,14 @@ func (d *DB) failed() error {
 	return nil
 }
 
-// fail makes err the answer to every later call, unless there is one already.
+// fail makes err the answer to every later call, unless there is one already:
+// damage as an *OpenError, what else befalls the file as a *FileError.
 func (d *DB) fail(err error) error {
+	if errors.Is(err, ErrDamaged) {
+		err = d.openError(err)
+	} else {
+		err = &FileError{d.path, err}
+	}
 	d.broken.CompareAndSwap(nil, &err)
 	return d.failed()
 }

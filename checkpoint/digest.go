@@ -24,6 +24,7 @@ const (
 	ofRequest = iota
 	ofName
 	ofValue
+	ofBlocked
 )
 
 func newDigester(key []byte) *digester {
@@ -36,6 +37,14 @@ func (h *hasher) sum() []byte {
 	return h.mac.Sum(h.out[:0])
 }
 
+// block returns the keyed digest that stands for a forgotten key.
+func (d *digester) block(key string) []byte {
+	h := d.pool.Get().(*hasher)
+	defer d.pool.Put(h)
+	h.in = append(append(h.in[:0], ofBlocked), key...)
+	return append([]byte(nil), h.sum()[:len(Digest{})]...)
+}
+
 // Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b. It is safe
 // for concurrent use.
 func (d *DB) Sum(b []byte) (out Digest) {
@@ -46,15 +55,22 @@ func (d *DB) Sum(b []byte) (out Digest) {
 	return out
 }
 
-// SumField returns the keyed digests of a content key and of its value under
-// that key. It is safe for concurrent use.
-func (d *DB) SumField(name, value string) (out ContentDigest) {
+// SumName returns the keyed digest of a content key. It is safe for concurrent use.
+func (d *DB) SumName(name string) (out [4]byte) {
 	h := d.digests.pool.Get().(*hasher)
 	h.in = append(append(h.in[:0], ofName), name...)
-	copy(out.Name[:], h.sum())
+	copy(out[:], h.sum())
+	d.digests.pool.Put(h)
+	return out
+}
+
+// SumValue returns the keyed digest of the value of a content key. It is safe for
+// concurrent use.
+func (d *DB) SumValue(name, value string) (out [4]byte) {
+	h := d.digests.pool.Get().(*hasher)
 	h.in = binary.AppendUvarint(append(h.in[:0], ofValue), uint64(len(name)))
 	h.in = append(append(h.in, name...), value...)
-	copy(out.Value[:], h.sum())
+	copy(out[:], h.sum())
 	d.digests.pool.Put(h)
 	return out
 }

@@ -155,3 +155,7 @@ func seeded(t *testing.T, path string, n int) *DB {
 	}
 	return d
 }
+
+func sumField(d *DB, name, value string) ContentDigest {
+	return ContentDigest{Name: d.SumName(name), Value: d.SumValue(name, value)}
+}

@@ -15,7 +15,7 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages.
-const format = 1
+const format = 2
 
 var headerKey = []byte("header")
 
@@ -122,5 +122,5 @@ func fill(path string, h header) error {
 }
 
 func buckets() [][]byte {
-	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWords, inRuns, inAudit}
+	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWords, inRuns, inAudit, inBlocked}
 }

@@ -13,7 +13,7 @@ import (
 // process, one that leads in a circle overflows the stack, and its own check
 // runs where neither can be caught. So the shape of the file is checked here
 // first, through plain reads: a page is its header (number, flags, elements,
-// further pages), its elements, and their keys and values.
+// further pages), its elements, and their keys and values. See tree.go.
 const (
 	pageHeader  = 16
 	element     = 16 // size of a branch or leaf element
@@ -32,7 +32,6 @@ type image struct {
 	f                       io.ReaderAt
 	page                    int64 // bytes
 	root, free, txid, pages uint64
-	seen                    []bool
 }
 
 // inspect reads the meta pages and refuses a file that is cut or foreign.
@@ -83,12 +82,12 @@ func damage(text string) error { return fmt.Errorf("%w: %s", ErrDamaged, text) }
 
 func (m *image) bytes() int64 { return int64(m.pages) * m.page }
 
-// read returns page id with the pages that continue it.
-func (m *image) read(id uint64) ([]byte, error) {
+// read returns page id with the pages that continue it, in buf where it fits.
+func (m *image) read(id uint64, buf []byte) ([]byte, error) {
 	if id < 2 || id >= m.pages {
 		return nil, damage("a page number leads out of it")
 	}
-	b := make([]byte, m.page)
+	b := room(buf, m.page)
 	if _, err := m.f.ReadAt(b, int64(id)*m.page); err != nil {
 		return nil, fmt.Errorf("read page %d: %w", id, err)
 	}
@@ -97,7 +96,7 @@ func (m *image) read(id uint64) ([]byte, error) {
 		return nil, damage(fmt.Sprintf("page %d is none", id))
 	}
 	if more > 0 {
-		b = make([]byte, int64(more+1)*m.page)
+		b = room(b, int64(more+1)*m.page)
 		if _, err := m.f.ReadAt(b, int64(id)*m.page); err != nil {
 			return nil, fmt.Errorf("read page %d: %w", id, err)
 		}
@@ -105,90 +104,39 @@ func (m *image) read(id uint64) ([]byte, error) {
 	return b, nil
 }
 
+// room returns n bytes, those of buf where it is large enough.
+func room(buf []byte, n int64) []byte {
+	if int64(cap(buf)) < n {
+		return make([]byte, n)
+	}
+	return buf[:n]
+}
+
 // checkFree makes sure that bbolt can read its list of free pages.
 func (m *image) checkFree() error {
-	b, err := m.read(m.free)
+	_, _, err := m.freeList()
+	return err
+}
+
+// freeList returns the numbers of the free pages, eight bytes each, and how many
+// pages the list itself takes.
+func (m *image) freeList() (ids []byte, size uint64, err error) {
+	b, err := m.read(m.free, nil)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	count, at := uint64(native.Uint16(b[10:])), uint64(pageHeader)
 	if count == 0xFFFF {
 		count, at = native.Uint64(b[pageHeader:]), at+8
 	}
 	if native.Uint16(b[8:]) != freePage || count > (uint64(len(b))-at)/8 {
-		return damage("its list of free pages is none")
+		return nil, 0, damage("its list of free pages is none")
 	}
-	for ids := b[at : at+8*count]; len(ids) > 0; ids = ids[8:] {
-		if id := native.Uint64(ids); id < 2 || id >= m.pages {
-			return damage("its list of free pages leads out of it")
-		}
-	}
-	return nil
-}
-
-// walk visits every page in use once. Afterwards bbolt can go everywhere.
-func (m *image) walk() error {
-	m.seen = make([]bool, m.pages)
-	type visit struct {
-		id   uint64
-		root bool // of the tree of buckets
-	}
-	for todo := []visit{{m.root, true}}; len(todo) > 0; {
-		v := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		b, err := m.read(v.id)
-		if err != nil {
-			return err
-		}
-		for id := v.id; id <= v.id+uint64(native.Uint32(b[12:])); id++ {
-			if m.seen[id] {
-				return damage(fmt.Sprintf("page %d is used twice", id))
-			}
-			m.seen[id] = true
-		}
-		err = elements(b, v.root, func(child uint64, bucket bool) {
-			todo = append(todo, visit{child, v.root && !bucket})
-		})
-		if err != nil {
-			return err
+	ids = b[at : at+8*count]
+	for rest := ids; len(rest) > 0; rest = rest[8:] {
+		if id := native.Uint64(rest); id < 2 || id >= m.pages {
+			return nil, 0, damage("its list of free pages leads out of it")
 		}
 	}
-	return nil
-}
-
-// elements checks the elements of a page and calls follow with the pages that
-// they lead to. Only the topmost tree holds buckets; small ones stand in a value.
-func elements(b []byte, root bool, follow func(child uint64, bucket bool)) error {
-	flags, count := native.Uint16(b[8:]), int(native.Uint16(b[10:]))
-	if flags != branchPage && flags != leafPage || pageHeader+count*element > len(b) || flags == branchPage && count == 0 {
-		return damage("a page has no sense")
-	}
-	for at := pageHeader; count > 0; at, count = at+element, count-1 {
-		e := b[at : at+element]
-		if flags == branchPage {
-			if at+int(native.Uint32(e))+int(native.Uint32(e[4:])) > len(b) {
-				return damage("a key leads out of its page")
-			}
-			follow(native.Uint64(e[8:]), false)
-			continue
-		}
-		from := at + int(native.Uint32(e[4:])) + int(native.Uint32(e[8:]))
-		to := from + int(native.Uint32(e[12:]))
-		if to > len(b) {
-			return damage("a record leads out of its page")
-		}
-		if kind := native.Uint32(e); kind == 0 {
-			continue
-		} else if kind != bucketValue || !root || to-from < pageHeader {
-			return damage("a bucket is none")
-		}
-		if child := native.Uint64(b[from:]); child != 0 {
-			follow(child, true)
-		} else if inner := b[from+pageHeader : to]; len(inner) < pageHeader || native.Uint16(inner[8:]) != leafPage {
-			return damage("a bucket is none")
-		} else if err := elements(inner, false, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	return ids, uint64(len(b)) / uint64(m.page), nil
 }

@@ -103,9 +103,10 @@ func TestDecisions(t *testing.T) {
 		"never heard of":    {0, []Decision{{Key: "none"}}},
 		"key twice":         {1, []Decision{{Key: "k0"}, {Key: "k0"}}},
 		"ID twice":          {2, []Decision{{Key: "k0", LeadID: "x"}, {Key: "k2"}, {Key: "k1", LeadID: "x"}}},
+		"no ID":             {1, []Decision{{Key: "k0"}, {Key: "k1", LeadID: "not found"}}},
 		"ID of a known key": {1, []Decision{{Key: "k0", LeadID: "x"}, {Key: "k1", LeadID: "lead-known"}}},
 	} {
-		var why *DecisionError
+		var why *ListError
 		if err := d.Resolve(refused.list); !errors.As(err, &why) || why.Index != refused.index || why.Key != refused.list[why.Index].Key {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -214,7 +215,7 @@ func TestNoCellValueReachesTheFile(t *testing.T) {
 			value := fmt.Sprintf("planted-%d-%d@example.com", i, j)
 			planted = append(planted, value)
 			body = append(body, value...)
-			e.Content = append(e.Content, d.SumField(fmt.Sprint("name", j), value))
+			e.Content = append(e.Content, sumField(d, fmt.Sprint("name", j), value))
 		}
 		e.Digest = d.Sum(body)
 		if err := claim(d, Intent{Key: e.Key, Digest: e.Digest, Content: e.Content}); err != nil {
@@ -243,14 +244,14 @@ func TestDigestsAreKeyedAndSeparate(t *testing.T) {
 	if again := a.Sum([]byte("x")); a.Sum([]byte("x")) != again || a.Sum([]byte("y")) == again {
 		t.Error("a digest is not a digest")
 	}
-	if a.Sum([]byte("x")) == b.Sum([]byte("x")) || a.SumField("n", "v") == b.SumField("n", "v") {
+	if a.Sum([]byte("x")) == b.Sum([]byte("x")) || sumField(a, "n", "v") == sumField(b, "n", "v") {
 		t.Error("digests of two files are equal: they are not keyed")
 	}
-	one, two := a.SumField("ab", "c"), a.SumField("a", "bc")
+	one, two := sumField(a, "ab", "c"), sumField(a, "a", "bc")
 	if one.Name == two.Name || one.Value == two.Value {
 		t.Error("name and value run into one another")
 	}
-	if one.Name != a.SumField("ab", "d").Name {
+	if one.Name != sumField(a, "ab", "d").Name {
 		t.Error("a name's digest depends on its value")
 	}
 }

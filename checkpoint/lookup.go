@@ -10,12 +10,15 @@ import (
 const chunk = 512
 
 // Lookup fills out[i] with what is known of keys[i], in one read transaction;
-// out must be as long as keys. An intent hides an entry of the same key. The
-// slices of out's Content are used again.
+// out must be as long as keys. An intent hides an entry of the same key; a
+// forgotten key has state Forgotten and nothing else. The slices of out's Content
+// are used again.
 func (d *DB) Lookup(keys []string, out []Entry) error {
 	return d.view("look up keys", func(tx *bolt.Tx) error {
 		intents, entries := tx.Bucket(inIntents).Cursor(), tx.Bucket(inEntries).Cursor()
+		blocked := tx.Bucket(inBlocked).Cursor()
 		empty, _ := intents.First()
+		none, _ := blocked.First()
 		for i, key := range keys {
 			var record []byte
 			if empty != nil {
@@ -26,6 +29,9 @@ func (d *DB) Lookup(keys []string, out []Entry) error {
 			}
 			if record == nil {
 				out[i] = Entry{Key: key, Content: out[i].Content[:0]}
+				if none != nil && find(blocked, string(d.digests.block(key))) != nil {
+					out[i].State = Forgotten
+				}
 				continue
 			}
 			if _, err := d.words.decode(key, record, &out[i]); err != nil {
@@ -46,7 +52,7 @@ func find(c *bolt.Cursor, key string) []byte {
 }
 
 // Each calls f with every key in state s, or with all for Unknown, ordered by
-// key. It reads some hundred at a time and holds no transaction while f runs, so
+// key; forgotten keys are not known any more. It reads some hundred at a time and holds no transaction while f runs, so
 // f may call other methods; changes made meanwhile may be seen. An error of f
 // ends it and is returned as it is.
 func (d *DB) Each(s State, f func(Entry) error) error {
@@ -67,6 +73,25 @@ func (d *DB) Each(s State, f func(Entry) error) error {
 		}
 	}
 	return nil
+}
+
+// Statuses counts the leads that exist by the status last confirmed; one that is
+// not known counts under "". It reads every entry: a second per two million.
+func (d *DB) Statuses() (counts map[string]int, err error) {
+	counts = make(map[string]int)
+	err = d.view("count statuses", func(tx *bolt.Tx) error {
+		intents := tx.Bucket(inIntents)
+		return tx.Bucket(inEntries).ForEach(func(k, v []byte) error {
+			f, err := unseal(k, v)
+			if s := State(f.byte()); err != nil || s != Created && s != Partial || intents.Get(k) != nil {
+				return err
+			}
+			f.take(2)
+			counts[f.status()]++
+			return nil
+		})
+	})
+	return counts, err
 }
 
 // collect reads up to chunk keys from key from on and returns the key to go on

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -19,10 +20,11 @@ type model struct {
 	entries map[string]Entry
 	intents map[string]Entry
 	priors  map[string]Entry
+	blocked map[string]bool
 }
 
 func newModel() *model {
-	return &model{map[string]Entry{}, map[string]Entry{}, map[string]Entry{}}
+	return &model{map[string]Entry{}, map[string]Entry{}, map[string]Entry{}, map[string]bool{}}
 }
 
 func (m *model) visible(key string) Entry {
@@ -32,6 +34,9 @@ func (m *model) visible(key string) Entry {
 	if e, ok := m.entries[key]; ok {
 		return e
 	}
+	if m.blocked[key] {
+		return Entry{Key: key, State: Forgotten}
+	}
 	return Entry{Key: key}
 }
 
@@ -39,6 +44,8 @@ func (m *model) claim(in Intent) error {
 	switch s := m.visible(in.Key).State; s {
 	case Created, Partial:
 		return ErrKnown
+	case Forgotten:
+		return ErrBlocked
 	case InDoubt:
 		m.priors[in.Key] = m.intents[in.Key]
 	}
@@ -85,6 +92,54 @@ func (m *model) settle(e Entry) Entry {
 func (m *model) refused(d Decision) bool {
 	_, ok := m.intents[d.Key]
 	return !ok || m.owner(d.LeadID) != ""
+}
+
+func (m *model) forget(key string, unblock bool) {
+	lead := m.entries[key].LeadID
+	for _, in := range []map[string]Entry{m.intents, m.priors} {
+		delete(in, key)
+		for k, e := range in {
+			if lead != "" && e.LeadID == lead {
+				e.LeadID = ""
+				in[k] = e
+			}
+		}
+	}
+	delete(m.entries, key)
+	delete(m.blocked, key)
+	if !unblock {
+		m.blocked[key] = true
+	}
+}
+
+// adopt returns whether an entry is refused, and takes it if not.
+func (m *model) adopt(e Entry, now time.Time) (refused bool) {
+	old := m.visible(e.Key)
+	switch o := m.owner(e.LeadID); {
+	case old.State == Forgotten:
+		return false
+	case e.State == InDoubt && (old.State == Unknown || old.State == Rejected):
+		e.Reason = ReasonAdopted
+		m.intents[e.Key] = e
+		return false
+	case e.State == InDoubt:
+		return false
+	case o != "" && o != e.Key || old.State == InDoubt:
+		return true
+	case old.State == Unknown || old.State == Rejected:
+		e.Updated = now
+		m.entries[e.Key] = e
+		return false
+	case old.LeadID == "":
+		old.LeadID, old.Updated = e.LeadID, now
+		old.ExternalID, old.Status = cmp.Or(old.ExternalID, e.ExternalID), cmp.Or(old.Status, e.Status)
+		if old.State = Created; old.WantLink != "" && old.WantLink != old.ExternalID {
+			old.State = Partial
+		}
+		m.entries[e.Key] = old
+		return false
+	}
+	return old.LeadID != e.LeadID
 }
 
 func (m *model) resolve(d Decision, now time.Time) {
@@ -163,16 +218,46 @@ func (x *machine) actions() map[string]func(*rapid.T) {
 			}
 			e.ExternalID = rapid.SampledFrom([]string{"", e.Key, "crm-1", "crm-2"}).Draw(t, "link")
 			stored, err := settle(x.d, e)
+			if x.m.blocked[e.Key] {
+				if !errors.Is(err, ErrBlocked) {
+					t.Fatalf("settled a forgotten key: %v", err)
+				}
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			same(t, x.m.settle(e), stored)
 		},
+		"forget": func(t *rapid.T) {
+			k, unblock := key.Draw(t, "key"), rapid.Bool().Draw(t, "unblock")
+			r, err := x.d.Forget([]string{k, k}, unblock)
+			if err != nil || r.Leads+r.InDoubt+r.Rejected+r.Unknown+r.Already != 1 {
+				t.Fatalf("forget: %+v, %v", r, err)
+			}
+			x.m.forget(k, unblock)
+		},
+		"adopt": func(t *rapid.T) {
+			e := Entry{Key: key.Draw(t, "key"), LeadID: lead.Draw(t, "lead"), Status: "open", Updated: x.now, State: Created}
+			if e.State = rapid.SampledFrom([]State{Created, Created, InDoubt}).Draw(t, "state"); e.State == InDoubt {
+				e.LeadID, e.WantLink = "", e.Key
+			} else if e.LeadID == "" {
+				e.LeadID = "given.1"
+			} else {
+				e.ExternalID = rapid.SampledFrom([]string{e.Key, "crm-1"}).Draw(t, "link")
+			}
+			before := x.m.visible(e.Key)
+			_, err := x.d.Adopt([]Entry{e})
+			var why *ListError
+			if refused := x.m.adopt(e, x.now); errors.As(err, &why) != refused || (err != nil) != refused {
+				t.Fatalf("adopt %+v over %+v: %v", e, before, err)
+			}
+		},
 		"resolve": func(t *rapid.T) {
 			one := Decision{Key: key.Draw(t, "key"), LeadID: lead.Draw(t, "lead")}
 			one.Exists = one.LeadID == "" && rapid.Bool().Draw(t, "exists")
 			err, refused := x.d.Resolve([]Decision{one}), x.m.refused(one)
-			var why *DecisionError
+			var why *ListError
 			if errors.As(err, &why) != refused || (err != nil) != refused {
 				t.Fatalf("resolve: %v", err)
 			}
@@ -218,7 +303,7 @@ func (x *machine) compare(t *rapid.T) {
 	if len(all) != len(want) {
 		t.Fatalf("%d keys, want %d", len(all), len(want))
 	}
-	counts := map[State]int{Created: 0, Partial: 0, Rejected: 0, InDoubt: 0}
+	counts := map[State]int{Created: 0, Partial: 0, Rejected: 0, InDoubt: 0, Forgotten: len(x.m.blocked)}
 	keys := []string{"not there"}
 	for i := range want {
 		same(t, want[i], all[i])
@@ -245,7 +330,7 @@ func same(t *rapid.T, want, got Entry) {
 	if len(got.Content) == 0 {
 		got.Content = nil
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Fatalf("entry (-want +got):\n%s", diff)
 	}
 }

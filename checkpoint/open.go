@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,8 +14,8 @@ import (
 const (
 	leastWait = 50 * time.Millisecond // bbolt waits for ever when told 0
 	pollEvery = 50 * time.Millisecond
-	growBy    = 1 << 20  // bytes; bbolt's own 16 MiB would be most of a small file
-	smallFile = 32 << 20 // bytes; smaller files are checked whole each time
+	growBy    = 1 << 20   // bytes; bbolt's own 16 MiB would be most of a small file
+	atOnce    = 256 << 20 // bytes; larger files that ended in order are checked after opening
 )
 
 // Options say how a checkpoint is opened.
@@ -27,36 +26,53 @@ type Options struct {
 	Check    bool          // check every page and record, whatever PATH.seq says
 	Accept   bool          // check, and go on with a file that was rolled back
 	Now      func() time.Time
+
+	atOnce int64 // instead of the constant, for tests
+	later  bool  // leave unused parts as they are
 }
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
-// opens one of whatever target and makes none. Its directory must exist. Errors are *[OpenError] around a sentinel or the system's error.
+// opens one of whatever target and makes none. Its directory must exist. A file
+// that was closed in order and is larger than 256 MiB is checked while the caller
+// goes on; no change is made before that has ended. Errors are *[OpenError] around
+// a sentinel or the system's error.
 func Open(path string, t Target, o Options) (*DB, error) {
+	d, err := openIdle(path, t, o)
+	if err != nil || o.ReadOnly {
+		return d, err
+	}
+	go newWriter(d).run()
+	if d.erase.Load() && !o.later {
+		return d.finishErasing(t, o)
+	}
+	d.erase.Store(false)
+	return d, nil
+}
+
+// openIdle opens without starting the writer.
+func openIdle(path string, t Target, o Options) (*DB, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.atOnce == 0 {
+		o.atOnce = atOnce
+	}
 	d := &DB{
 		path: path, readOnly: o.ReadOnly, now: o.Now,
-		wake: make(chan struct{}, 1), idle: make(chan struct{}),
+		wake: make(chan struct{}, 1), idle: make(chan struct{}), checked: make(chan struct{}),
 	}
 	if err := d.open(t, o); err != nil {
 		d.abandon(err)
 		return nil, d.openError(err)
 	}
-	if !d.readOnly {
-		go (&writer{d: d, ledger: ledger{words: d.words, young: d.young}}).run()
-	}
 	return d, nil
 }
 
 func (d *DB) open(t Target, o Options) error {
-	if err := d.openFile(t, o); err != nil {
-		return err
-	}
-	if err := d.lock(o.Wait); err != nil {
+	if err := d.take(t, o); err != nil {
 		return err
 	}
 	m, found, err := readMark(d.markPath())
@@ -67,80 +83,39 @@ func (d *DB) open(t Target, o Options) error {
 	if err != nil {
 		return err
 	}
-	whole := o.Check || o.Accept || !found || !m.clean || img.bytes() <= smallFile
-	if whole {
-		if err := img.walk(); err != nil {
-			return err
-		}
-	}
-	if err := d.openBolt(t); err != nil {
-		return err
-	}
-	return d.begin(m, found, whole, o.Accept)
-}
-
-// openFile opens the file, after making it if it may be made.
-func (d *DB) openFile(t Target, o Options) error {
-	flag := os.O_RDWR
-	if o.ReadOnly {
-		flag = os.O_RDONLY
-	}
-	f, err := os.OpenFile(d.path, flag, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		if o.ReadOnly || o.Require {
-			return d.refuse(ErrMissing, "does not exist", "")
-		}
-		if d.fresh, err = create(d.path, newHeader(t, o.Now())); err != nil {
-			return err
-		}
-		f, err = os.OpenFile(d.path, flag, 0)
+	how := howToCheck(m, found, img, o)
+	if how == checkLater {
+		err = img.peek(inMeta, inWords)
+	} else {
+		err = img.walk(nil, nil)
 	}
 	if err != nil {
 		return err
 	}
-	d.file = f
-	return d.checkFile()
-}
-
-// checkFile refuses what is no file and takes it from the sight of others.
-func (d *DB) checkFile() error {
-	info, err := d.file.Stat()
-	switch {
-	case err != nil:
+	if err := d.openBolt(t); err != nil {
 		return err
-	case !info.Mode().IsRegular():
-		return d.refuse(ErrDamaged, "is not a regular file", "")
-	case info.Mode().Perm()&0o077 == 0:
-		return nil
 	}
-	if err := d.file.Chmod(0o600); err != nil {
-		return fmt.Errorf("others may read the file, and that cannot be changed: %w", err)
-	}
-	d.warn("others were able to read the checkpoint; its mode is 0600 now")
-	return nil
+	return d.begin(m, found, img, how, o)
 }
 
-func (d *DB) lock(wait time.Duration) error {
-	for end := time.Now().Add(wait); ; time.Sleep(pollEvery) {
-		held, err := tryLock(d.file, d.readOnly)
-		if err != nil {
-			return fmt.Errorf("lock: %w", err)
-		}
-		if held {
-			return nil
-		}
-		if !time.Now().Before(end) {
-			return d.inUse()
-		}
-	}
-}
+// The ways to check a file before it is changed.
+const (
+	checkLater = iota // while its owner goes on
+	checkNow
+	checkTwice  // by bbolt's own check too
+	checkSlowly // after an unclean end: what the indexes lack is made up for
+)
 
-func (d *DB) inUse() error {
-	holder := "another run"
-	if m, found, _ := readMark(d.markPath()); found && !m.clean {
-		holder = fmt.Sprintf("another run (process %d)", m.pid)
+func howToCheck(m mark, found bool, img *image, o Options) int {
+	switch {
+	case !found || !m.clean || o.Accept:
+		return checkSlowly
+	case o.Check:
+		return checkTwice
+	case o.ReadOnly || img.bytes() <= o.atOnce:
+		return checkNow
 	}
-	return d.refuse(ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
+	return checkLater
 }
 
 // openBolt hands the file to bbolt and reads header, tally and runs.
@@ -172,7 +147,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 	}
 	if v := d.header.version; v != format {
 		return d.refuse(ErrVersion, fmt.Sprintf("has format version %d; this program reads version %d", v, format),
-			"use the program that wrote it, or a checkpoint of its own")
+			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
 	if differ := d.header.differences(t); differ != "" && t != (Target{}) {
 		return d.refuse(ErrTarget, "belongs to another target: its "+differ, "")
@@ -182,6 +157,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 			return fmt.Errorf("%w: a part of it is missing", ErrDamaged)
 		}
 	}
+	d.erase.Store(meta.Get(eraseKey) != nil)
 	c, err := decodeTally(meta.Get(tallyKey))
 	d.tally.Store(&c)
 	d.digests = newDigester(d.header.secret)
@@ -189,9 +165,8 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 	return errors.Join(err, d.words.load(tx.Bucket(inWords)))
 }
 
-// begin compares the file with PATH.seq, checks its records if it has to, and
-// marks it as open.
-func (d *DB) begin(m mark, found, whole, accept bool) error {
+// begin compares the file with PATH.seq, checks its records and marks it as open.
+func (d *DB) begin(m mark, found bool, img *image, how int, o Options) error {
 	seq := d.tally.Load().seq
 	switch {
 	case d.fresh && found:
@@ -200,15 +175,16 @@ func (d *DB) begin(m mark, found, whole, accept bool) error {
 	case d.fresh:
 	case !found:
 		d.warn(d.markPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
-	case !accept && (m.file != d.header.file || m.seq > seq):
+	case !o.Accept && (m.file != d.header.file || m.seq > seq):
 		return d.refuse(ErrRolledBack, fmt.Sprintf("is at commit %d, but commit %d was made already: "+
 			"it was restored from an older copy, replaced or damaged, and would make leads twice", seq, m.seq),
 			"put the newest copy back; `leadferry checkpoint check --accept` goes on with this one")
 	}
-	if whole || m.seq != seq {
-		if err := d.verify(); err != nil {
-			return err
-		}
+	if m.seq != seq {
+		how = checkSlowly
+	}
+	if err := d.check(img, how); err != nil {
+		return err
 	}
 	if d.readOnly {
 		return nil
@@ -220,10 +196,37 @@ func (d *DB) begin(m mark, found, whole, accept bool) error {
 	if err := d.stamp(false); err != nil {
 		return err
 	}
-	return errors.Join(d.mark.Sync(), syncDir(filepath.Dir(d.path)))
+	if err := errors.Join(d.mark.Sync(), syncDir(filepath.Dir(d.path))); err != nil {
+		return err
+	}
+	if how == checkLater {
+		d.surveyLater(img)
+	}
+	return nil
+}
+
+// check checks pages and records now, unless that is for later.
+func (d *DB) check(img *image, how int) (err error) {
+	switch how {
+	case checkLater:
+		return nil
+	case checkSlowly:
+		err = d.verify()
+	case checkTwice:
+		err = guard(func() error { return d.bolt.View(checkPages) })
+		if err == nil {
+			err = d.survey(img, nil)
+		}
+	default:
+		err = d.survey(img, nil)
+	}
+	close(d.checked)
+	return err
 }
 
 func (d *DB) markPath() string { return d.path + ".seq" }
+
+func (d *DB) compactPath() string { return d.path + ".compact" }
 
 func (d *DB) warn(text string) { d.warnings = append(d.warnings, text) }
 
@@ -231,13 +234,17 @@ func (d *DB) refuse(kind error, text, hint string) error {
 	return &OpenError{Path: d.path, Text: text, Hint: hint, kind: kind}
 }
 
+// wayOut is what to do about a damaged file.
+const wayOut = "put a copy of it back; if there is none, save what can be read with `leadferry checkpoint export`, " +
+	"move the file away and `leadferry checkpoint adopt` the export into a new one: without it leads would be made twice"
+
 // openError gives every error of opening its path and a sentence.
 func (d *DB) openError(err error) error {
 	if refused := (*OpenError)(nil); errors.As(err, &refused) {
 		return err
 	}
 	if errors.Is(err, ErrDamaged) {
-		return d.refuse(err, "is "+err.Error(), "put a copy of it back, or export what can be read from one; without it leads would be made twice")
+		return d.refuse(err, "is "+err.Error(), wayOut)
 	}
 	return d.refuse(err, "cannot be opened: "+err.Error(), "")
 }

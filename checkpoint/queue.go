@@ -8,6 +8,7 @@ type op struct {
 	claim    *Intent
 	withdraw bool
 	settle   *Entry
+	mark     *Entry
 	alone    func(*ledger) error // in a commit of its own, undone when it returns an error
 
 	done    func(error)
@@ -24,10 +25,12 @@ func (o *op) apply(l *ledger) error {
 		err = l.claim(o.claim)
 	case o.settle != nil:
 		*o.settle, err = l.settle(o.settle)
+	case o.mark != nil:
+		*o.mark, err = l.mark(o.mark)
 	default:
 		err = l.withdraw(o.key)
 	}
-	if errors.Is(err, ErrKey) || errors.Is(err, ErrKnown) || errors.Is(err, ErrState) {
+	if errors.Is(err, ErrKey) || errors.Is(err, ErrKnown) || errors.Is(err, ErrBlocked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrState) {
 		o.err, err = err, nil
 	}
 	return err
@@ -38,6 +41,8 @@ func (o *op) finish(err error) {
 		err = o.err
 	}
 	switch {
+	case o.mark != nil:
+		o.settled(*o.mark, err)
 	case o.settled != nil:
 		o.settled(*o.settle, err)
 	case o.done != nil:
@@ -47,7 +52,7 @@ func (o *op) finish(err error) {
 
 // Claim writes an intent: the create may leave once done reports success. The
 // writer calls done after the commit, in the order of the calls; done must not
-// block. Errors: ErrKey, ErrKnown, or an error of the file.
+// block. Errors: ErrKey, ErrKnown, ErrBlocked, or an error of the file.
 func (d *DB) Claim(in Intent, done func(error)) {
 	d.submit(op{key: in.Key, claim: &in, done: done})
 }
@@ -61,7 +66,8 @@ func (d *DB) Withdraw(key string, done func(error)) {
 // Settle writes an outcome and removes the intent. With state InDoubt the intent
 // stays and takes over LeadID, Code and Reason. A lead ID that stands under
 // another key leaves this one in doubt with ReasonLeadTaken. done is as in Claim
-// and gets what now stands. Errors: ErrKey, ErrState, or an error of the file.
+// and gets what now stands. Errors: ErrKey, ErrState, ErrBlocked, or an error of the
+// file.
 func (d *DB) Settle(e Entry, done func(stored Entry, err error)) {
 	d.submit(op{key: e.Key, settle: &e, settled: done})
 }

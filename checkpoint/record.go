@@ -10,14 +10,22 @@ const (
 	hasOrigin              // file and line
 	hasWish                // locator and wanted link
 	hasPrior               // the intent that this one replaced, as it was
+	hasPast                // events before the one that the entry shows
+	hasUpdate              // what updates left, see appendUpdate
 )
 
-// appendEntry appends the record of e. A prior intent comes back when this one
-// is withdrawn.
-func (w *words) appendEntry(b []byte, e *Entry, prior []byte) []byte {
+// tail is what a record holds beside the entry.
+type tail struct {
+	act   Act
+	past  []byte // events, see appendEvent
+	prior []byte // a record: it comes back when this intent is withdrawn
+}
+
+// appendEntry appends the record of e.
+func (w *words) appendEntry(b []byte, e *Entry, t tail) []byte {
 	from := len(b)
-	flags := entryFlags(e, prior)
-	b = append(b, byte(e.State), flags)
+	flags := entryFlags(e, t)
+	b = append(b, byte(e.State), flags, byte(t.act))
 	b = appendStatus(b, e.Status)
 	b = appendText(b, e.LeadID)
 	b = w.appendWord(b, e.Organization)
@@ -42,13 +50,18 @@ func (w *words) appendEntry(b []byte, e *Entry, prior []byte) []byte {
 	}
 	b = appendTime(w.appendWord(b, e.Run), e.Updated)
 	b = binary.AppendUvarint(b, e.Seq)
-	if flags&hasPrior != 0 {
-		b = append(binary.AppendUvarint(b, uint64(len(prior))), prior...)
+	if flags&hasUpdate != 0 {
+		b = w.appendUpdate(b, e)
+	}
+	for _, part := range [][]byte{t.past, t.prior} {
+		if len(part) > 0 {
+			b = append(binary.AppendUvarint(b, uint64(len(part))), part...)
+		}
 	}
 	return seal(b, from, []byte(e.Key))
 }
 
-func entryFlags(e *Entry, prior []byte) (flags byte) {
+func entryFlags(e *Entry, t tail) (flags byte) {
 	set := func(flag byte, on bool) {
 		if on {
 			flags |= flag
@@ -60,20 +73,23 @@ func entryFlags(e *Entry, prior []byte) (flags byte) {
 	set(hasAnswer, e.Code != 0 || e.Reason != "")
 	set(hasOrigin, e.Line != 0 || e.File != "")
 	set(hasWish, e.Locator != "" || e.WantLink != "")
-	set(hasPrior, len(prior) > 0)
+	set(hasPast, len(t.past) > 0)
+	set(hasPrior, len(t.prior) > 0)
+	set(hasUpdate, updateFlags(e) != 0)
 	return flags
 }
 
-// decode fills e from the record under key and returns the prior intent, which
+// decode fills e from the record under key and returns what else it holds, which
 // lives as long as the record. It reuses e.Content.
-func (w *words) decode(key string, record []byte, e *Entry) (prior []byte, err error) {
+func (w *words) decode(key string, record []byte, e *Entry) (t tail, err error) {
 	f, err := unseal([]byte(key), record)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	texts := *w.texts.Load()
 	*e = Entry{Key: key, State: State(f.byte()), Content: e.Content[:0]}
 	flags := f.byte()
+	t.act = Act(f.byte())
 	e.Status, e.LeadID = f.status(), f.text()
 	e.Organization, e.Location = f.word(texts), f.word(texts)
 	switch {
@@ -94,13 +110,19 @@ func (w *words) decode(key string, record []byte, e *Entry) (prior []byte, err e
 		e.Locator, e.WantLink = f.word(texts), f.text()
 	}
 	e.Run, e.Updated, e.Seq = f.word(texts), f.time(), f.uint()
+	if flags&hasUpdate != 0 {
+		f.update(e, texts)
+	}
+	if flags&hasPast != 0 {
+		t.past = f.take(f.uint())
+	}
 	if flags&hasPrior != 0 {
-		prior = f.take(f.uint())
+		t.prior = f.take(f.uint())
 	}
-	if e.State == Unknown || int(e.State) >= states {
-		return nil, errRecord
+	if e.State == Unknown || e.State > InDoubt {
+		return t, errRecord
 	}
-	return prior, f.done()
+	return t, f.done()
 }
 
 func (r *reader) content(e *Entry, texts []string) {

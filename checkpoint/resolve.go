@@ -1,12 +1,9 @@
 package checkpoint
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
-
-	bolt "go.etcd.io/bbolt"
+	"strings"
 )
 
 // Decision is what a person found out about a key in doubt: the lead has LeadID;
@@ -16,20 +13,20 @@ type Decision struct {
 	Exists      bool
 }
 
-// DecisionError says why a decision, and with it the whole list, is refused.
-type DecisionError struct {
-	Index int // in the list, from 0
-	Key   string
-	Text  string
+// ListError says why one entry of a list, and with it the whole list, is refused.
+type ListError struct {
+	Index      int // in the list, from 0
+	Key        string
+	Text, Hint string
 }
 
-// Error names the decision by its place in the list, from 1.
-func (e *DecisionError) Error() string { return fmt.Sprintf("decision %d: %s", e.Index+1, e.Text) }
+// Error names the entry by its place in the list, from 1.
+func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+1, e.Text) }
 
 // Resolve settles keys in doubt, all or none. A lead ID makes the key Partial
 // when a link was asked for, else Created; Exists makes it Created without an
 // ID; neither makes it Unknown, free to be sent. Each decision is kept with its
-// time. A refusal is a *[DecisionError].
+// time. A refusal is a *[ListError].
 func (d *DB) Resolve(ds []Decision) error {
 	err := d.alone(func(l *ledger) error {
 		if err := l.review(ds); err != nil {
@@ -50,6 +47,7 @@ func (d *DB) Resolve(ds []Decision) error {
 
 // review refuses a list before anything is changed.
 func (l *ledger) review(ds []Decision) error {
+	const hint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
 	keys, ids := make(map[string]bool, len(ds)), make(map[string]bool, len(ds))
 	for i, one := range ds {
 		owner, err := l.owner(one.LeadID)
@@ -58,17 +56,28 @@ func (l *ledger) review(ds []Decision) error {
 		}
 		switch {
 		case keys[one.Key]:
-			return &DecisionError{i, one.Key, "its key stands twice in the list"}
+			return &ListError{i, one.Key, "its key stands twice in the list", ""}
+		case one.LeadID != "" && !validID(one.LeadID):
+			return &ListError{i, one.Key, "its lead ID is none", idHint}
 		case one.LeadID != "" && ids[one.LeadID]:
-			return &DecisionError{i, one.Key, "its lead ID stands twice in the list"}
+			return &ListError{i, one.Key, "its lead ID stands twice in the list", ""}
 		case owner != "":
-			return &DecisionError{i, one.Key, "its lead ID is known already, under this or another key"}
+			return &ListError{i, one.Key, "its lead ID is known already, under this or another key", hint}
 		case l.intents.Get([]byte(one.Key)) == nil:
-			return &DecisionError{i, one.Key, "its key is not in doubt"}
+			return &ListError{i, one.Key, "its key is not in doubt", hint}
 		}
 		keys[one.Key], ids[one.LeadID] = true, true
 	}
 	return nil
+}
+
+const idHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
+
+// validID says whether an ID can be one of a lead: it becomes part of a path.
+func validID(id string) bool {
+	return len(id) <= 128 && strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '.' && r != '_' && r != '-'
+	})
 }
 
 // decide carries out one decision.
@@ -77,7 +86,7 @@ func (l *ledger) decide(decision Decision) error {
 	if err != nil {
 		return err
 	}
-	if err := l.keep(decision); err != nil {
+	if err := l.note(record{Decision: decision}); err != nil {
 		return err
 	}
 	if decision.LeadID == "" && !decision.Exists {
@@ -87,8 +96,7 @@ func (l *ledger) decide(decision Decision) error {
 	if e.LeadID != "" && e.WantLink != "" {
 		e.State = Partial
 	}
-	_, err = l.settle(&e)
-	return err
+	return l.conclude(&e, InDoubt, Decided)
 }
 
 // free removes the intent of key and a refusal under it, so that it can be sent.
@@ -105,55 +113,6 @@ func (l *ledger) free(key string) error {
 		return nil
 	}
 	l.move(InDoubt, Unknown)
-	return errors.Join(l.unindex(key), l.entries.Delete([]byte(key)))
-}
-
-// decided is a decision with its time.
-type decided struct {
-	Decision
-	at time.Time
-}
-
-// keep writes a decision to the audit.
-func (l *ledger) keep(decision Decision) error {
-	l.decisions++
-	key := binary.BigEndian.AppendUint64(nil, l.decisions)
-	b := appendText(appendText(nil, decision.Key), decision.LeadID)
-	exists := byte(0)
-	if decision.Exists {
-		exists = 1
-	}
-	return l.audit.Put(key, seal(appendTime(append(b, exists), l.now), 0, key))
-}
-
-func decodeDecision(key, record []byte) (d decided, err error) {
-	f, err := unseal(key, record)
-	if err != nil {
-		return d, err
-	}
-	d.Decision = Decision{Key: f.text(), LeadID: f.text(), Exists: f.byte() == 1}
-	d.at = f.time()
-	return d, f.done()
-}
-
-// Decisions calls f with every decision that was ever made, in order, and the
-// time when it was made. An error of f ends it and is returned.
-func (d *DB) Decisions(f func(Decision, time.Time) error) error {
-	var all []decided
-	err := d.view("read decisions", func(tx *bolt.Tx) error {
-		return tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
-			one, err := decodeDecision(k, v)
-			all = append(all, one)
-			return err
-		})
-	})
-	if err != nil {
-		return err
-	}
-	for _, one := range all {
-		if err := f(one.Decision, one.at); err != nil {
-			return err
-		}
-	}
-	return nil
+	old, _, err := l.known(key)
+	return errors.Join(err, l.unindex(&old), l.entries.Delete([]byte(key)))
 }

@@ -49,7 +49,7 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 		words: d.words, young: d.young, intents: tx.Bucket(inIntents).Cursor(),
 		leads: tx.Bucket(inLeads).Cursor(), links: tx.Bucket(inLinks).Cursor(),
 	}
-	a.tally.seq, a.tally.words = d.tally.Load().seq, uint64(d.words.stored)
+	a.tally = tally{seq: d.tally.Load().seq, words: uint64(d.words.stored)}
 	for _, check := range []struct {
 		bucket []byte
 		record func(k, v []byte) error
@@ -58,8 +58,9 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 		{inIntents, a.intent},
 		{inLeads, func(_, _ []byte) error { a.leadsSeen++; return nil }},
 		{inLinks, func(_, _ []byte) error { a.linksSeen++; return nil }},
-		{inRuns, a.run},
-		{inAudit, a.decision},
+		{inRuns, a.tally.run},
+		{inAudit, a.tally.decision},
+		{inBlocked, a.tally.block},
 	} {
 		if err := tx.Bucket(check.bucket).ForEach(check.record); err != nil {
 			return err
@@ -115,12 +116,12 @@ func (a *audit) index(e *Entry) error {
 
 func (a *audit) intent(k, v []byte) error {
 	var e, old Entry
-	prior, err := a.words.decode(string(k), v, &e)
+	t, err := a.words.decode(string(k), v, &e)
 	if err != nil || e.State != InDoubt {
 		return errRecord
 	}
-	if len(prior) > 0 {
-		if _, err := a.words.decode(string(k), prior, &old); err != nil {
+	if len(t.prior) > 0 {
+		if _, err := a.words.decode(string(k), t.prior, &old); err != nil {
 			return err
 		}
 	}
@@ -128,14 +129,28 @@ func (a *audit) intent(k, v []byte) error {
 	return nil
 }
 
-func (a *audit) run(k, v []byte) error {
-	a.tally.runs++
+func (t *tally) run(k, v []byte) error {
+	t.runs++
 	_, err := decodeRun(k, v)
 	return err
 }
 
-func (a *audit) decision(k, v []byte) error {
-	a.tally.decisions++
-	_, err := decodeDecision(k, v)
+func (t *tally) decision(k, v []byte) error {
+	r, err := decodeAudit(k, v)
+	if r.kind > exists {
+		t.contradictions++
+	} else {
+		t.decisions++
+	}
 	return err
+}
+
+func (t *tally) block(k, v []byte) error {
+	f, err := unseal(k, v)
+	if err != nil || len(k) != len(Digest{}) {
+		return errRecord
+	}
+	f.time()
+	t.keys[Forgotten]++
+	return f.done()
 }

@@ -99,3 +99,5 @@ func (r *reader) word(texts []string) string {
 	r.bad = true
 	return ""
 }
+
+func wordNumber(key []byte) uint32 { return binary.BigEndian.Uint32(key) }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"leadferry/internal/failpoint"
 )
 
 // patience is how long the writer lets changes gather when nobody hurries it.
@@ -20,6 +22,10 @@ type writer struct {
 	order  order
 	sorted []*op
 	spare  []op // room of the last batch, for the next but one
+}
+
+func newWriter(d *DB) *writer {
+	return &writer{d: d, ledger: ledger{digests: d.digests, words: d.words, young: d.young}}
 }
 
 // run ends when the checkpoint is closed and the queue is empty; Close waits
@@ -55,6 +61,7 @@ func (w *writer) run() {
 
 // finish writes what still waits to be written. If that fails, so does Close.
 func (w *writer) finish() {
+	w.d.leaving.Store(true)
 	for w.ledger.young.size() > 0 {
 		last := op{alone: func(l *ledger) error { return l.young.write(l.leads, lastStep) }}
 		if w.commit([]op{last}) != nil {
@@ -94,12 +101,14 @@ func (w *writer) drain() {
 	w.spare = batch[:0]
 }
 
-// commit makes all changes of a group durable, or fails the checkpoint: a commit
+// commit makes all changes of a group durable once the file is checked, or fails the checkpoint: a commit
 // that failed may still be there, and the next one may succeed by chance.
 func (w *writer) commit(group []op) error {
+	<-w.d.checked
 	if err := w.d.failed(); err != nil {
 		return err
 	}
+	failpoint.At("commit " + kind(group))
 	err := guard(func() error {
 		return w.d.bolt.Update(func(tx *bolt.Tx) error {
 			w.ledger.begin(tx, *w.d.tally.Load(), w.d.now())
@@ -109,12 +118,14 @@ func (w *writer) commit(group []op) error {
 			return w.ledger.end(tx)
 		})
 	})
-	if refused := (*DecisionError)(nil); errors.As(err, &refused) {
+	if refused := (*ListError)(nil); errors.As(err, &refused) {
 		return err
 	}
 	if err != nil {
 		return w.d.fail(fmt.Errorf("write checkpoint %s: %w", w.d.path, err))
 	}
+	w.ledger.young.landed()
+	failpoint.At("durable " + kind(group))
 	t := w.ledger.tally
 	w.d.tally.Store(&t)
 	if err := w.d.stamp(false); err != nil {
@@ -122,6 +133,19 @@ func (w *writer) commit(group []op) error {
 		_ = w.d.fail(err)
 	}
 	return nil
+}
+
+// kind names what a group holds, for the points at which a test kills.
+func kind(group []op) string {
+	switch {
+	case slices.ContainsFunc(group, func(o op) bool { return o.claim != nil }):
+		return "intent"
+	case slices.ContainsFunc(group, func(o op) bool { return o.settle != nil }):
+		return "outcome"
+	case slices.ContainsFunc(group, func(o op) bool { return o.mark != nil }):
+		return "mark"
+	}
+	return "other"
 }
 
 // apply makes the changes sorted by key, which bbolt likes best. Changes of one

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -19,10 +20,14 @@ const (
 // loses none: opening after an unclean end goes through all entries and finds
 // those that the index lacks. Closing writes the rest.
 //
-// It belongs to the writer; look-ups by key need no index.
+// It belongs to the writer. Others may ask for owners meanwhile: a record stays until
+// the commit that writes it is durable, so that who does not find it here and then
+// begins to read finds it in the index.
 type young struct {
+	mu       sync.Mutex        // for what owner reads
 	filling  map[string]string // lead index key → key
 	draining map[string]string // the generation before
+	written  []string          // of draining, by the commit under way
 	queue    []string          // what of draining is not written yet, sorted
 	added    int               // since the last commit
 }
@@ -32,16 +37,22 @@ func newYoung() *young {
 }
 
 func (y *young) add(lead []byte, key string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
 	y.filling[string(lead)] = key
 	y.added++
 }
 
 func (y *young) remove(lead []byte) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
 	delete(y.filling, string(lead))
 	delete(y.draining, string(lead))
 }
 
 func (y *young) owner(lead []byte) (key string, ok bool) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
 	if key, ok = y.filling[string(lead)]; !ok {
 		key, ok = y.draining[string(lead)]
 	}
@@ -64,8 +75,7 @@ func (y *young) settle(index *bolt.Bucket) error {
 // write puts up to n records into the index, those of a full generation first.
 func (y *young) write(index *bolt.Bucket, n int) error {
 	if len(y.queue) == 0 {
-		y.filling, y.draining = y.draining, y.filling
-		y.queue = slices.Sorted(maps.Keys(y.draining))
+		y.turn()
 	}
 	for ; n > 0 && len(y.queue) > 0; n-- {
 		lead := y.queue[0]
@@ -74,10 +84,28 @@ func (y *young) write(index *bolt.Bucket, n int) error {
 		if !ok {
 			continue // taken back meanwhile
 		}
-		delete(y.draining, lead)
+		y.written = append(y.written, lead)
 		if err := index.Put([]byte(lead), []byte(key)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// turn makes the generation that has filled the one that is written.
+func (y *young) turn() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.filling, y.draining = y.draining, y.filling
+	y.queue = slices.Sorted(maps.Keys(y.draining))
+}
+
+// landed lets go of what is durable in the index now.
+func (y *young) landed() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for _, lead := range y.written {
+		delete(y.draining, lead)
+	}
+	y.written = y.written[:0]
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,10 +12,19 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/importer"
+	"leadferry/importer/report"
 )
 
 func (p *program) checkpointCommand() *cli.Command {
 	shared := slices.Concat(checkpointFlags(), connectionFlags())
+	commands := []*cli.Command{
+		p.statusCommand(shared), p.exportCommand(shared), p.historyCommand(shared), p.resolveCommand(shared),
+		p.adoptCommand(shared), p.forgetCommand(shared), p.checkCommand(shared),
+	}
+	for _, c := range commands {
+		c.Action = p.saysDiskErrors(c.Action)
+	}
 	return &cli.Command{
 		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt",
 		Description: `The checkpoint is leadferry's only memory of the leads that it made: the service
@@ -24,37 +34,61 @@ Example:
 
    leadferry checkpoint export --state in_doubt --sandbox
 
-Exit codes: 0 done; 2 usage error or no checkpoint at the path; 4 the checkpoint
-is locked, damaged or of another target.`,
-		Subcommands: []*cli.Command{
-			p.statusCommand(shared), p.exportCommand(shared), p.resolveCommand(shared),
-		},
-		Action: func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) },
+Exit codes: 0 done; 2 usage error or no checkpoint at the path; 3 it could not be
+written, or standard output is closed; 4 it is locked, damaged or of another target.`,
+		Subcommands: commands,
+		Action:      func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) },
 	}
+}
+
+// saysDiskErrors gives errors of the disk the exit code of a run that they stop.
+func (p *program) saysDiskErrors(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		err := action(c)
+		if broken := (*checkpoint.FileError)(nil); errors.As(err, &broken) {
+			p.fail(err)
+			p.code = importer.CodeStopped
+			return nil
+		}
+		return err
+	}
+}
+
+// existing is the checkpoint that the flags name, which must be there.
+func existing(c *cli.Context) (path string, o checkpoint.Options, t checkpoint.Target, err error) {
+	if path, err = checkpointPath(c); err != nil {
+		return path, o, t, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return path, o, t, usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
+	}
+	if t = targetOf(c); t.LeadsURL == "" || t.TrunkID == "" {
+		t = checkpoint.Target{} // named by its path alone: whatever target it has
+	}
+	return path, checkpoint.Options{Wait: c.Duration("wait"), Require: true}, t, nil
 }
 
 // openCheckpoint opens one that must be there.
 func openCheckpoint(c *cli.Context, readOnly bool) (*checkpoint.DB, error) {
-	path, err := checkpointPath(c)
+	path, o, target, err := existing(c)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return nil, usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
-	}
-	target := targetOf(c)
-	if target.LeadsURL == "" || target.TrunkID == "" {
-		target = checkpoint.Target{} // named by its path alone: whatever target it has
-	}
-	return checkpoint.Open(path, target, checkpoint.Options{
-		Wait: c.Duration("wait"), Require: true, ReadOnly: readOnly,
-	})
+	o.ReadOnly = readOnly
+	return checkpoint.Open(path, target, o)
 }
 
 func (p *program) statusCommand(shared []cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "what the checkpoint knows, and its last runs", Flags: shared,
-		Description: "Example:\n\n   leadferry checkpoint status --sandbox\n\nExit codes: 0 done; 2 no checkpoint; 4 locked or damaged.",
+		Description: `Shows how many rows are in each state, how many leads stand in each status, the
+last runs with their counts, and decisions that something found since contradicts.
+
+Example:
+
+   leadferry checkpoint status --sandbox
+
+Exit codes: 0 done; 2 no checkpoint; 4 locked or damaged.`,
 		Action: func(c *cli.Context) (err error) {
 			db, err := openCheckpoint(c, true)
 			if err != nil {
@@ -74,17 +108,23 @@ func (p *program) status(db *checkpoint.DB) error {
 	if err != nil {
 		return err
 	}
-	t := db.Target()
-	fmt.Fprintf(p.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", db.Path(), t.LeadsURL, t.TrunkID)
-	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
-		fmt.Fprintf(p.Out, "%-10s  %d\n", s, counts[s])
-	}
-	for _, text := range db.Warnings() {
-		fmt.Fprintf(p.Err, "warning: %s\n", text)
+	statuses, err := db.Statuses()
+	if err != nil {
+		return err
 	}
 	runs, err := db.Runs()
 	if err != nil {
 		return err
+	}
+	t := db.Target()
+	fmt.Fprintf(p.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", db.Path(), t.LeadsURL, t.TrunkID)
+	p.printCounts(counts)
+	p.warn(db)
+	if len(statuses) > 0 {
+		fmt.Fprintln(p.Out, "\nleads by status last confirmed")
+	}
+	for _, s := range slices.Sorted(maps.Keys(statuses)) {
+		fmt.Fprintf(p.Out, "%-22s  %d\n", cmp.Or(s, "not known"), statuses[s])
 	}
 	if len(runs) > 0 {
 		fmt.Fprintln(p.Out, "\nlast runs")
@@ -92,11 +132,40 @@ func (p *program) status(db *checkpoint.DB) error {
 	for _, r := range runs[max(0, len(runs)-recentRuns):] {
 		fmt.Fprintf(p.Out, "%s  %s  %-8s  %-11s  %s\n", r.Started.UTC().Format(time.RFC3339), r.ID, r.Command, r.Outcome, countsText(r.Counts))
 	}
+	return p.followUp(db, counts)
+}
+
+func (p *program) printCounts(counts map[checkpoint.State]int) {
+	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
+		fmt.Fprintf(p.Out, "%-10s  %d\n", s, counts[s])
+	}
+	if n := counts[checkpoint.Forgotten]; n > 0 {
+		fmt.Fprintf(p.Out, "%-10s  %d\n", checkpoint.Forgotten, n)
+	}
+}
+
+func (p *program) warn(db *checkpoint.DB) {
+	for _, text := range db.Warnings() {
+		fmt.Fprintf(p.Err, "warning: %s\n", report.Escape(text))
+	}
+}
+
+// followUp says what a person has to look at.
+func (p *program) followUp(db *checkpoint.DB, counts map[checkpoint.State]int) error {
 	if counts[checkpoint.InDoubt] > 0 {
 		fmt.Fprintf(p.Out, "\n%d in doubt: leadferry checkpoint export --state in_doubt lists them; find them in the console, then leadferry checkpoint resolve FILE.csv\n", counts[checkpoint.InDoubt])
 	}
-	return nil
+	return db.Contradictions(func(x checkpoint.Contradiction) error {
+		text := fmt.Sprintf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s", day(x.Decided), report.Escape(x.Key), decisionText(x.Decision), day(x.Found), x.Text)
+		if x.Other != "" {
+			text += " (" + report.Escape(x.Other) + ")"
+		}
+		fmt.Fprintln(p.Out, text+": look both up in the console")
+		return nil
+	})
 }
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
 func countsText(counts map[string]int) string {
 	text := ""

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/gocarina/gocsv"
@@ -26,14 +27,34 @@ type exported struct {
 	RunID          string `csv:"run_id" json:"run_id"`
 	UpdatedAt      string `csv:"updated_at" json:"updated_at"`
 	File           string `csv:"file" json:"file"`
-	Line           int    `csv:"line,omitempty" json:"line,omitempty"`
+	Line           line   `csv:"line" json:"line,omitempty"`
 	Error          string `csv:"error" json:"error"`
+}
+
+// line is the number of a line; an entry that no file brought has none.
+type line int
+
+// MarshalCSV leaves the cell empty where there is no line.
+func (l line) MarshalCSV() (string, error) {
+	if l == 0 {
+		return "", nil
+	}
+	return strconv.Itoa(int(l)), nil
 }
 
 func (p *program) exportCommand(shared []cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "list what the checkpoint knows, as CSV or JSONL on standard output",
-		Description: "Example:\n\n   leadferry checkpoint export --state in_doubt --sandbox > doubt.csv\n\nExit codes: 0 done; 2 no checkpoint; 3 standard output closed; 4 locked or damaged.",
+		Description: `An export is what a person needs to find rows in doubt in the console: input file
+and line, the time sent, organization or locator, and the reason. resolve takes it
+back with lead IDs filled in, adopt takes it into another checkpoint. Of a damaged
+checkpoint it holds what can still be read; the exit code is 4 all the same.
+
+Example:
+
+   leadferry checkpoint export --state in_doubt --sandbox > doubt.csv
+
+Exit codes: 0 done; 2 no checkpoint; 3 standard output closed; 4 locked or damaged.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv or jsonl"},
 			&cli.StringFlag{Name: "state", Usage: "only this `STATE`: created, partial, rejected or in_doubt"},
@@ -46,12 +67,7 @@ func (p *program) exportCommand(shared []cli.Flag) *cli.Command {
 			if err := oneOf(c, "format", "csv", "jsonl"); err != nil {
 				return err
 			}
-			db, err := openCheckpoint(c, true)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, db.Close()) }()
-			return p.export(db, state, c.String("format"))
+			return p.runExport(c, state)
 		},
 	}
 }
@@ -71,7 +87,43 @@ func stateNamed(name string) (checkpoint.State, error) {
 // exportBatch is how many lines are encoded at a time.
 const exportBatch = 512
 
-func (p *program) export(db *checkpoint.DB, state checkpoint.State, format string) error {
+// runExport exports a checkpoint, or what can be read of a damaged one.
+func (p *program) runExport(c *cli.Context, state checkpoint.State) (err error) {
+	format := c.String("format")
+	path, o, target, err := existing(c)
+	if err != nil {
+		return err
+	}
+	o.ReadOnly = true
+	db, err := checkpoint.Open(path, target, o)
+	if errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrRolledBack) {
+		return errors.Join(p.exportDamaged(path, state, format), err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return p.export(format, func(f func(checkpoint.Entry) error) error { return db.Each(state, f) })
+}
+
+func (p *program) exportDamaged(path string, state checkpoint.State, format string) error {
+	return p.export(format, func(f func(checkpoint.Entry) error) error {
+		r, err := checkpoint.Salvage(path, func(e checkpoint.Entry) error {
+			if state != checkpoint.Unknown && state != e.State {
+				return nil
+			}
+			return f(e)
+		})
+		if err == nil {
+			fmt.Fprintln(p.Err, "warning: the checkpoint is damaged; the export holds what can be read of it")
+			p.lostBlocks(r.Forgotten)
+		}
+		return err
+	})
+}
+
+// export writes every entry that each calls its function with.
+func (p *program) export(format string, each func(func(checkpoint.Entry) error) error) error {
 	out := bufio.NewWriter(p.Out)
 	write := jsonLines(out)
 	if format == "csv" {
@@ -84,7 +136,7 @@ func (p *program) export(db *checkpoint.DB, state checkpoint.State, format strin
 		return err
 	}
 	var broken error
-	err := db.Each(state, func(e checkpoint.Entry) error {
+	err := each(func(e checkpoint.Entry) error {
 		if lines = append(lines, exportedOf(&e)); len(lines) < exportBatch {
 			return nil
 		}
@@ -131,13 +183,13 @@ func exportedOf(e *checkpoint.Entry) exported {
 	x := exported{
 		Key: e.Key, State: e.State.String(), LeadID: e.LeadID, OrganizationID: e.Organization, Location: e.Location,
 		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
-		File: e.File, Line: e.Line, Error: importer.Explain(e),
+		File: e.File, Line: line(e.Line), Error: importer.Explain(e),
 	}
 	if e.State == checkpoint.InDoubt || e.State == checkpoint.Partial {
 		x.ExternalID = e.WantLink
 	}
 	if x.OrganizationID == "" && e.Locator != "" {
-		x.OrganizationID = "locator " + e.Locator
+		x.OrganizationID = forLocator + e.Locator
 	}
 	return x
 }

@@ -1,0 +1,174 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Contradiction is evidence that came after a decision and does not fit it.
+type Contradiction struct {
+	Decision
+	Decided, Found time.Time
+	Other          string // the other key that the lead ID was given to, or nothing
+	Text           string // what was found, without values
+}
+
+// The kinds of lines in the audit.
+const (
+	found         = iota // a decision
+	exists               // a decision, without lead ID
+	leadOfAnother        // the service gave the same lead ID to another key
+	alreadyThere         // sent again as not made, and the service has it already
+	noSuchLead           // the service does not know the lead
+)
+
+// evidence is what a contradiction says.
+func evidence(kind byte) string {
+	switch kind {
+	case leadOfAnother:
+		return "the service answered another row with the same lead ID"
+	case alreadyThere:
+		return "when the row was sent again, the service refused it as a conflict: it may have been made after all"
+	case noSuchLead:
+		return "the service knows no lead with this ID"
+	}
+	return ""
+}
+
+// record is a line of the audit.
+type record struct {
+	Decision
+	at time.Time
+	contradiction
+}
+
+// contradiction is what a line of the audit holds beside the decision that it is
+// about.
+type contradiction struct {
+	kind    byte
+	other   string
+	decided time.Time
+}
+
+// note writes a line at the end of the audit and counts it.
+func (l *ledger) note(r record) error {
+	if r.kind == found && r.Exists {
+		r.kind = exists
+	}
+	last, _ := l.audit.Cursor().Last()
+	number := uint64(1)
+	if last != nil {
+		number += binary.BigEndian.Uint64(last)
+	}
+	key := binary.BigEndian.AppendUint64(nil, number)
+	b := append(appendText(appendText(nil, r.Key), r.LeadID), r.kind)
+	b = appendTime(b, l.now)
+	if r.kind > exists {
+		l.contradictions++
+		b = appendTime(appendText(b, r.other), r.decided)
+	} else {
+		l.decisions++
+	}
+	return l.audit.Put(key, seal(b, 0, key))
+}
+
+func decodeAudit(key, line []byte) (r record, err error) {
+	f, err := unseal(key, line)
+	if err != nil || len(key) != 8 {
+		return r, errRecord
+	}
+	r.Key, r.LeadID, r.kind, r.at = f.text(), f.text(), f.byte(), f.time()
+	r.Exists = r.kind == exists
+	if r.kind > exists {
+		r.other, r.decided = f.text(), f.time()
+	}
+	if r.kind > noSuchLead {
+		return r, errRecord
+	}
+	return r, f.done()
+}
+
+// The HTTP statuses that speak against a decision.
+const (
+	statusConflict = 409 // the lead is there already
+	statusNotFound = 404
+	statusGone     = 410
+)
+
+// weigh looks whether an outcome contradicts what a person decided.
+func (l *ledger) weigh(e *Entry) error {
+	switch {
+	case e.State == Rejected && e.Code == statusConflict:
+		return l.contradict(contradiction{kind: alreadyThere}, e.Key, "")
+	case e.LeadID != "" && (e.Code == statusNotFound || e.Code == statusGone):
+		return l.contradict(contradiction{kind: noSuchLead}, e.Key, e.LeadID)
+	}
+	return nil
+}
+
+// contradict notes evidence against the last decision about key, if there is one
+// that gave it this lead ID, and once only.
+func (l *ledger) contradict(c contradiction, key, lead string) error {
+	if l.decisions == 0 {
+		return nil
+	}
+	cursor := l.audit.Cursor()
+	for k, v := cursor.Last(); k != nil; k, v = cursor.Prev() {
+		r, err := decodeAudit(k, v)
+		switch {
+		case err != nil:
+			return err
+		case r.Key != key:
+			continue
+		case r.kind == c.kind && r.LeadID == lead && r.other == c.other:
+			return nil
+		case r.kind > exists:
+			continue
+		case r.LeadID != lead || r.Exists:
+			return nil
+		}
+		c.decided = r.at
+		return l.note(record{Decision: r.Decision, contradiction: c})
+	}
+	return nil
+}
+
+// audit calls f with every line, in order.
+func (d *DB) audit(f func(record) error) error {
+	var all []record
+	err := d.view("read decisions", func(tx *bolt.Tx) error {
+		return tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
+			r, err := decodeAudit(k, v)
+			all = append(all, r)
+			return err
+		})
+	})
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f(all[i])
+	}
+	return err
+}
+
+// Decisions calls f with every decision that was ever made, in order, and the
+// time when it was made. An error of f ends it and is returned.
+func (d *DB) Decisions(f func(Decision, time.Time) error) error {
+	return d.audit(func(r record) error {
+		if r.kind > exists {
+			return nil
+		}
+		return f(r.Decision, r.at)
+	})
+}
+
+// Contradictions calls f with everything that contradicts a decision, in the order
+// in which it was found. An error of f ends it and is returned.
+func (d *DB) Contradictions(f func(Contradiction) error) error {
+	return d.audit(func(r record) error {
+		if r.kind <= exists {
+			return nil
+		}
+		return f(Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: evidence(r.kind)})
+	})
+}

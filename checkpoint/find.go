@@ -1,0 +1,189 @@
+package checkpoint
+
+import (
+	"bytes"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Query asks for a lead by its key, else by its own ID, else by its ExternalID; what is
+// empty is not asked for.
+type Query struct{ Key, LeadID, ExternalID string }
+
+// Match says by what a lead was found.
+type Match uint8
+
+// The matches. NoMatch: no lead is known, though something may stand under the key.
+// Ambiguous: the Query fits two leads.
+const (
+	NoMatch Match = iota
+	ByKey
+	ByLeadID
+	ByExternalID
+	Ambiguous
+)
+
+// Find looks for the lead of each Query in one read transaction; out and how must be as
+// long as qs. A key that is known decides, also when it is in doubt or forgotten; one
+// that the service refused has no lead, and stays in out where nothing else is found.
+// The slices of out's Content are used again.
+func (d *DB) Find(qs []Query, out []Entry, how []Match) error {
+	young := d.youngOwners(qs)
+	return d.view("look up leads", func(tx *bolt.Tx) error {
+		f := d.finder(tx)
+		for i := range qs {
+			var err error
+			if how[i], err = f.find(&qs[i], young, &out[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// youngOwners are the owners of leads that the index may lack. They are taken before
+// the transaction begins: what leaves the young ones later is in the index by then.
+func (d *DB) youngOwners(qs []Query) (owners map[string]string) {
+	for i := range qs {
+		if !indexed(qs[i].LeadID) {
+			continue
+		}
+		if key, ok := d.young.owner(appendText(nil, qs[i].LeadID)); ok {
+			if owners == nil {
+				owners = map[string]string{}
+			}
+			owners[qs[i].LeadID] = key
+		}
+	}
+	return owners
+}
+
+// finder reads inside one transaction.
+type finder struct {
+	d                                       *DB
+	intents, entries, leads, links, blocked *bolt.Cursor
+	doubts, forgotten                       bool // there are any
+}
+
+func (d *DB) finder(tx *bolt.Tx) *finder {
+	cursor := func(name []byte) *bolt.Cursor { return tx.Bucket(name).Cursor() }
+	f := &finder{
+		d: d, intents: cursor(inIntents), entries: cursor(inEntries),
+		leads: cursor(inLeads), links: cursor(inLinks), blocked: cursor(inBlocked),
+	}
+	doubt, _ := f.intents.First()
+	block, _ := f.blocked.First()
+	f.doubts, f.forgotten = doubt != nil, block != nil
+	return f
+}
+
+func (f *finder) find(q *Query, young map[string]string, out *Entry) (Match, error) {
+	if err := f.byKey(q.Key, out); err != nil {
+		return NoMatch, err
+	}
+	owner, err := f.owner(q.LeadID, young)
+	if err != nil {
+		return NoMatch, err
+	}
+	switch out.State {
+	case Created, Partial:
+		if owner != "" && owner != q.Key {
+			return Ambiguous, nil
+		}
+		return ByKey, nil
+	case InDoubt, Forgotten:
+		return ByKey, nil
+	}
+	if owner != "" {
+		return ByLeadID, f.byKey(owner, out)
+	}
+	if !indexed(q.ExternalID) {
+		return NoMatch, nil
+	}
+	return f.byExternalID(q, out)
+}
+
+// byKey fills out with what stands under key.
+func (f *finder) byKey(key string, out *Entry) error {
+	var record []byte
+	if f.doubts {
+		record = find(f.intents, key)
+	}
+	if record == nil {
+		record = find(f.entries, key)
+	}
+	if record != nil {
+		_, err := f.d.words.decode(key, record, out)
+		return err
+	}
+	*out = Entry{Key: key, Content: out.Content[:0]}
+	if f.forgotten && find(f.blocked, string(f.d.digests.block(key))) != nil {
+		out.State = Forgotten
+	}
+	return nil
+}
+
+// owner is the key whose entry has this lead ID, or nothing.
+func (f *finder) owner(id string, young map[string]string) (string, error) {
+	if !indexed(id) {
+		return "", nil
+	}
+	key := id // where it equals the lead ID, the index has no record
+	if owner, ok := young[id]; ok {
+		key = owner
+	} else if owner := find(f.leads, string(appendText(nil, id))); owner != nil {
+		key = string(owner)
+	}
+	record := find(f.entries, key)
+	if record == nil {
+		return "", nil
+	}
+	var e Entry
+	if _, err := f.d.words.decode(key, record, &e); err != nil || e.LeadID != id {
+		return "", err
+	}
+	return key, nil
+}
+
+// byExternalID fills out with the one lead that is linked so, unless the Query names
+// another one. Where there is none, out stays as it is.
+func (f *finder) byExternalID(q *Query, out *Entry) (Match, error) {
+	key, several, err := f.linked(q.ExternalID)
+	switch {
+	case err != nil || key == "" && !several:
+		return NoMatch, err
+	case several:
+		return Ambiguous, nil
+	}
+	if err := f.byKey(key, out); err != nil {
+		return NoMatch, err
+	}
+	if out.State == Rejected {
+		return NoMatch, f.byKey(q.Key, out)
+	}
+	if q.LeadID != "" && out.LeadID != "" {
+		return Ambiguous, nil
+	}
+	return ByExternalID, nil
+}
+
+// linked is the key whose lead has the ExternalID, or says that several have it.
+func (f *finder) linked(external string) (key string, several bool, err error) {
+	if record := find(f.entries, external); record != nil {
+		var e Entry
+		if _, err := f.d.words.decode(external, record, &e); err != nil {
+			return "", false, err
+		}
+		if e.ExternalID == external {
+			key = external
+		}
+	}
+	prefix := appendText(nil, external)
+	for k, _ := f.links.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = f.links.Next() {
+		if key != "" {
+			return "", true, nil
+		}
+		key = string(k[len(prefix):])
+	}
+	return key, false, nil
+}

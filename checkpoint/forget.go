@@ -1,0 +1,170 @@
+package checkpoint
+
+import (
+	"bytes"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// ForgetResult counts forgotten keys by what was known of them.
+type ForgetResult struct {
+	Leads    int // had a lead
+	InDoubt  int // nobody will be reminded of them any more
+	Rejected int
+	Unknown  int
+	Already  int // were forgotten before
+}
+
+// Forget removes every trace of keys, all or none: entries, intents, index records,
+// decisions about them, and their lead IDs wherever they stand. A keyed hash of
+// each key stays, so that no later file makes the lead again: such a key is in
+// state Forgotten. That holds for keys that are not known too, since the next file
+// may bring them. With unblock the hash goes as well, and the key is as new. Close
+// then compacts the file, so that the bytes are gone from its unused parts; if that
+// fails, the next writer does it. A refusal is a *[ListError].
+func (d *DB) Forget(keys []string, unblock bool) (r ForgetResult, err error) {
+	err = d.alone(func(l *ledger) error {
+		r = ForgetResult{}
+		for i, key := range keys {
+			if !validKey(key) {
+				return &ListError{i, key, "its " + ErrKey.Error(), ""}
+			}
+		}
+		return l.forget(keys, unblock, &r)
+	})
+	if err != nil {
+		return r, fmt.Errorf("forget: %w", err)
+	}
+	d.erase.Store(true)
+	return r, nil
+}
+
+func (l *ledger) forget(keys []string, unblock bool, r *ForgetResult) error {
+	gone, leads := make(map[string]bool, len(keys)), make(map[string]bool, len(keys))
+	for _, key := range keys {
+		if gone[key] {
+			continue
+		}
+		gone[key] = true
+		lead, err := l.erase(key, unblock, r)
+		if err != nil {
+			return err
+		}
+		if lead != "" {
+			leads[lead] = true
+		}
+	}
+	if err := l.scrubIntents(leads); err != nil {
+		return err
+	}
+	if err := l.scrubAudit(gone, leads); err != nil {
+		return err
+	}
+	return l.meta.Put(eraseKey, seal(nil, 0, eraseKey))
+}
+
+// erase removes what stands under key, leaves its hash or not, and returns its lead
+// ID.
+func (l *ledger) erase(key string, unblock bool, r *ForgetResult) (lead string, err error) {
+	from, err := l.state(key)
+	if err != nil {
+		return "", err
+	}
+	r.count(from)
+	old, _, err := l.known(key)
+	if err != nil {
+		return "", err
+	}
+	if err := l.unindex(&old); err != nil {
+		return "", err
+	}
+	for _, b := range []*bolt.Bucket{l.entries, l.intents} {
+		if err := b.Delete([]byte(key)); err != nil {
+			return "", err
+		}
+	}
+	hash := l.digests.block(key)
+	if unblock {
+		l.move(from, Unknown)
+		return old.LeadID, l.blocked.Delete(hash)
+	}
+	l.move(from, Forgotten)
+	return old.LeadID, l.blocked.Put(hash, seal(appendTime(nil, l.now), 0, hash))
+}
+
+func (r *ForgetResult) count(s State) {
+	switch s {
+	case Created, Partial:
+		r.Leads++
+	case InDoubt:
+		r.InDoubt++
+	case Rejected:
+		r.Rejected++
+	case Forgotten:
+		r.Already++
+	default:
+		r.Unknown++
+	}
+}
+
+// scrubIntents takes forgotten lead IDs out of the doubts of other keys, which were
+// answered with the same ID.
+func (l *ledger) scrubIntents(leads map[string]bool) error {
+	type change struct {
+		e Entry
+		t tail
+	}
+	var changes []change
+	err := l.intents.ForEach(func(k, v []byte) error {
+		var e, before Entry
+		t, err := l.words.decode(string(k), v, &e)
+		if err != nil {
+			return err
+		}
+		hit := leads[e.LeadID]
+		if hit {
+			e.LeadID = ""
+		}
+		if len(t.prior) > 0 {
+			earlier, err := l.words.decode(string(k), t.prior, &before)
+			if err != nil {
+				return err
+			}
+			if leads[before.LeadID] {
+				hit, before.LeadID = true, ""
+				t.prior = l.words.appendEntry(nil, &before, earlier)
+			}
+		}
+		if hit {
+			changes = append(changes, change{e, t})
+		}
+		return nil
+	})
+	for i := 0; i < len(changes) && err == nil; i++ {
+		err = l.put(l.intents, &changes[i].e, changes[i].t)
+	}
+	return err
+}
+
+// scrubAudit removes the lines that name a forgotten key or lead.
+func (l *ledger) scrubAudit(gone, leads map[string]bool) error {
+	var lines [][]byte
+	err := l.audit.ForEach(func(k, v []byte) error {
+		r, err := decodeAudit(k, v)
+		if !gone[r.Key] && !gone[r.other] && !leads[r.LeadID] {
+			return err
+		}
+		lines = append(lines, bytes.Clone(k))
+		if r.kind > exists {
+			l.contradictions--
+		} else {
+			l.decisions--
+		}
+		return err
+	})
+	for i := 0; i < len(lines) && err == nil; i++ {
+		err = l.audit.Delete(lines[i])
+	}
+	return err
+}

@@ -1,0 +1,127 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// acts is a history without times and runs.
+func acts(t *testing.T, d *DB, key string) (all []string) {
+	t.Helper()
+	events, err := d.History(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range events {
+		all = append(all, fmt.Sprintf("%v %s %s %d", ev.State, actNames(ev.Act), ev.Status, ev.Code))
+	}
+	return all
+}
+
+func actNames(a Act) (s string) {
+	for i, name := range []string{"made", "linked", "status", "data", "refused", "doubted", "adopted", "decided"} {
+		if a&(1<<i) != 0 {
+			s += "+" + name
+		}
+	}
+	return s
+}
+
+func TestHistoryTellsWhatWasDone(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{})
+	run := 0
+	step := func(e Entry) {
+		t.Helper()
+		e.Key, e.Run, e.Updated = "k", fmt.Sprint("run-", run), time.UnixMilli(int64(1000*run)).UTC()
+		run++
+		if _, err := settle(d, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent := func() {
+		t.Helper()
+		in := Intent{Key: "k", Run: fmt.Sprint("run-", run), ExternalID: "crm"}
+		if err := claim(d, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent()
+	step(Entry{State: Rejected, Code: 422})
+	sent()
+	step(Entry{State: InDoubt, Code: 504})
+	sent() // again, although in doubt
+	if err := d.Resolve([]Decision{{Key: "k", LeadID: "lead-1"}}); err != nil {
+		t.Fatal(err)
+	}
+	step(Entry{State: Partial, LeadID: "lead-1", Code: 500})
+	step(Entry{State: Created, LeadID: "lead-1", ExternalID: "crm", Status: "open", Code: 200})
+	step(Entry{State: Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon", Digest: Digest{1}})
+	want := []string{
+		"rejected +refused  422",
+		"in_doubt +doubted  504",
+		"in_doubt +doubted  0",
+		"partial +made+decided  0",
+		"partial   500",
+		"created +linked+status open 200",
+		"created +status+data closedWon 0",
+	}
+	if diff := cmp.Diff(want, acts(t, d, "k")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for range 5 {
+		step(Entry{State: Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon", Digest: Digest{2}})
+	}
+	d.Close()
+	d = opened(t, path, Options{})
+	events, err := d.History("k")
+	if err != nil || len(events) != mostPast+1 || events[0].Act != Refused || events[0].Run != "run-0" || events[mostPast].Run != fmt.Sprint("run-", run-1) {
+		t.Errorf("of a long history: %+v, %v", events, err)
+	}
+	if events, err := d.History("none"); len(events) != 0 || err != nil {
+		t.Errorf("of nothing: %+v, %v", events, err)
+	}
+}
+
+// The first and the last events are kept, in order, and a row stays small.
+func TestHistoryIsBounded(t *testing.T) {
+	w := newWords()
+	var past []byte
+	for i := range 100 {
+		past = w.appendEvent(past, Event{Act: StatusSent, State: Created, Status: "closedWon", Code: 200, Run: "run", At: time.UnixMilli(1_770_000_000_000 + int64(i)).UTC()})
+	}
+	events, err := w.events(past)
+	if err != nil || len(events) != mostPast {
+		t.Fatalf("%d events, %v", len(events), err)
+	}
+	for i, ev := range events {
+		want := int64(100 - mostPast + i)
+		if i == 0 {
+			want = 0
+		}
+		if got := ev.At.UnixMilli() - 1_770_000_000_000; got != want {
+			t.Errorf("event %d is number %d, want %d", i, got, want)
+		}
+	}
+	if len(past) > 120 {
+		t.Errorf("%d bytes", len(past))
+	}
+}
+
+// A row whose create was withdrawn has no event; one in doubt shows its send.
+func TestHistoryOfADoubt(t *testing.T) {
+	d := opened(t, newPath(t), Options{})
+	if err := errors.Join(claim(d, intentOf("a", 1)), claim(d, intentOf("b", 1)), withdraw(d, "b")); err != nil {
+		t.Fatal(err)
+	}
+	if got := acts(t, d, "a"); len(got) != 1 || got[0] != "in_doubt +doubted open 0" {
+		t.Errorf("%q", got)
+	}
+	if got := acts(t, d, "b"); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,83 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// A page in use that also counts as free would be overwritten by the next commit; one
+// that is neither is a sign of the same fault.
+func TestListOfFreePagesFits(t *testing.T) {
+	file, mark, _ := crashed(t)
+	img, err := inspectBytes(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int64(img.free) * img.page
+	count := native.Uint16(file[at+10:])
+	if count == 0 || count > 400 {
+		t.Fatalf("%d free pages: not what this test needs", count)
+	}
+	last := at + pageHeader + 8*int64(count)
+	for name, change := range map[string]func(b []byte){
+		"in use": func(b []byte) { native.PutUint64(b[last:], img.root); native.PutUint16(b[at+10:], count+1) },
+		"twice": func(b []byte) {
+			native.PutUint64(b[last:], native.Uint64(b[last-8:]))
+			native.PutUint16(b[at+10:], count+1)
+		},
+		"itself": func(b []byte) { native.PutUint64(b[last:], img.free); native.PutUint16(b[at+10:], count+1) },
+		"lost":   func(b []byte) { native.PutUint16(b[at+10:], count-1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := append([]byte(nil), file...)
+			change(broken)
+			if err := inspectWalk(t, broken); !errors.Is(err, ErrDamaged) {
+				t.Errorf("the walk says %v", err)
+			}
+			_, err = reopen(t, newPath(t), broken, mark)
+			checkRefusal(t, err, ErrDamaged)
+		})
+	}
+	if err := inspectWalk(t, file); err != nil {
+		t.Errorf("the good file: %v", err)
+	}
+}
+
+func inspectWalk(t *testing.T, file []byte) error {
+	t.Helper()
+	path := newPath(t)
+	writeFiles(t, path, file, nil)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	img, err := inspect(f)
+	if err != nil {
+		return err
+	}
+	return img.walk(nil, nil)
+}
+
+// The guard against pages that lead in a circle works before anything follows
+// them. fault m19
+func TestPagesInCircleAreRefused(t *testing.T) {
+	file, mark, _ := crashed(t)
+	page := os.Getpagesize()
+	for start := 2 * page; start < len(file); start += page {
+		if native.Uint16(file[start+8:]) != branchPage {
+			continue
+		}
+		turned := append([]byte(nil), file...)
+		native.PutUint64(turned[start+pageHeader+8:], uint64(start/page)) // to itself
+		if d, err := reopen(t, newPath(t), turned, mark); err == nil {
+			d.Close() // a page that is free by now
+		} else {
+			checkRefusal(t, err, ErrDamaged)
+			return
+		}
+	}
+	t.Error(fmt.Sprint("no branch page in use was found in ", len(file), " bytes"))
+}

@@ -1,0 +1,111 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// take opens and locks the file, and removes what a killed compaction left.
+func (d *DB) take(t Target, o Options) error {
+	for held := false; !held; {
+		if err := d.openFile(t, o); err != nil {
+			return err
+		}
+		var err error
+		if held, err = d.hold(o.Wait); err != nil {
+			return err
+		}
+	}
+	if d.readOnly {
+		return nil
+	}
+	if err := os.Remove(d.compactPath()); !errors.Is(err, fs.ErrNotExist) {
+		return err // nil too: a compaction was killed, and its half copy is gone
+	}
+	return nil
+}
+
+// hold locks the open file. It lets go of it and reports false when who held the lock
+// has put a compacted file in its place: what is written to this one would be lost.
+func (d *DB) hold(wait time.Duration) (bool, error) {
+	if err := d.lock(wait); err != nil {
+		return false, err
+	}
+	ours, err := d.file.Stat()
+	if err != nil {
+		return false, err
+	}
+	if named, err := os.Stat(d.path); err == nil && os.SameFile(ours, named) {
+		return true, nil
+	}
+	err = errors.Join(unlock(d.file), d.file.Close())
+	d.file = nil
+	return false, err
+}
+
+// openFile opens the file, after making it if it may be made.
+func (d *DB) openFile(t Target, o Options) error {
+	flag := os.O_RDWR
+	if o.ReadOnly {
+		flag = os.O_RDONLY
+	}
+	f, err := os.OpenFile(d.path, flag, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		if o.ReadOnly || o.Require {
+			return d.refuse(ErrMissing, "does not exist", "")
+		}
+		if d.fresh, err = create(d.path, newHeader(t, o.Now())); err != nil {
+			return err
+		}
+		f, err = os.OpenFile(d.path, flag, 0)
+	}
+	if err != nil {
+		return err
+	}
+	d.file = f
+	return d.checkFile()
+}
+
+// checkFile refuses what is no file and takes it from the sight of others.
+func (d *DB) checkFile() error {
+	info, err := d.file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return d.refuse(ErrDamaged, "is not a regular file", "")
+	case info.Mode().Perm()&0o077 == 0:
+		return nil
+	}
+	if err := d.file.Chmod(0o600); err != nil {
+		return fmt.Errorf("others may read the file, and that cannot be changed: %w", err)
+	}
+	d.warn("others were able to read the checkpoint; its mode is 0600 now")
+	return nil
+}
+
+func (d *DB) lock(wait time.Duration) error {
+	for end := time.Now().Add(wait); ; time.Sleep(pollEvery) {
+		held, err := tryLock(d.file, d.readOnly)
+		if err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		if held {
+			return nil
+		}
+		if !time.Now().Before(end) {
+			return d.inUse()
+		}
+	}
+}
+
+func (d *DB) inUse() error {
+	holder := "another run"
+	if m, found, _ := readMark(d.markPath()); found && !m.clean {
+		holder = fmt.Sprintf("another run (process %d)", m.pid)
+	}
+	return d.refuse(ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
+}

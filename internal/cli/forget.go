@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+)
+
+func (p *program) forgetCommand(shared []cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "forget", Usage: "remove every trace of a person from the checkpoint", ArgsUsage: "KEY...",
+		Description: `Removes what the checkpoint holds under each KEY, also from the unused parts of its
+file, and keeps only a keyed hash, so that the next file does not make the lead
+again: such rows are skipped. KEY - reads keys from standard input, one a line, so
+that they show in no process list. --unblock removes the hash too: the row counts
+as new. The lead on the service stays: delete it in the console.
+
+Example:
+
+   leadferry checkpoint forget L-104204 --sandbox
+
+Run folders, exports and copies of the checkpoint that hold the person are yours to
+remove.
+
+Exit codes: 0 done; 2 usage error or no checkpoint; 3 the disk refused it, or has no
+room for the compacted copy; 4 locked or damaged.`,
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "unblock", Usage: "remove the keyed hash too, so that the row may be sent again"},
+		}, shared...),
+		Action: p.forget,
+	}
+}
+
+func (p *program) forget(c *cli.Context) error {
+	keys, err := p.keys(c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	db, err := openCheckpoint(c, false)
+	if err != nil {
+		return err
+	}
+	r, err := db.Forget(keys, c.Bool("unblock"))
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	then := "not sent again"
+	if c.Bool("unblock") {
+		then = "may be sent again"
+	}
+	fmt.Fprintf(p.Out, "%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
+		plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key"), then, r.Leads, r.Rejected, r.InDoubt, r.Unknown, r.Already)
+	if r.InDoubt > 0 {
+		fmt.Fprintln(p.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
+	}
+	if r.Unknown > 0 && !c.Bool("unblock") {
+		fmt.Fprintln(p.Out, "keys that are not known are blocked all the same: check that they are spelt as in the file")
+	}
+	return nil
+}
+
+// keys are the arguments; - is standard input, one a line.
+func (p *program) keys(args []string) (keys []string, err error) {
+	if len(args) == 0 {
+		return nil, usage("no key given", "see leadferry checkpoint forget --help")
+	}
+	for _, a := range args {
+		if a != "-" {
+			keys = append(keys, a)
+			continue
+		}
+		lines := bufio.NewScanner(p.In)
+		for lines.Scan() {
+			if lines.Text() != "" {
+				keys = append(keys, lines.Text())
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, usage(fmt.Sprintf("standard input cannot be read: %v", err), "one key a line")
+		}
+	}
+	return keys, nil
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/checkpoint"
+	"leadferry/importer"
+	"leadferry/importer/report"
+)
+
+func (p *program) historyCommand(shared []cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: "history", Usage: "what was sent and confirmed for one lead, with times and runs", ArgsUsage: "KEY",
+		Description: `Lists what was done with the row of this KEY, what a person decided about it, and
+what was found since that does not fit the decision. Of long histories the first
+event and the last ones are kept.
+
+Example:
+
+   leadferry checkpoint history L-104204 --sandbox
+
+Exit codes: 0 done; 2 no checkpoint, or it does not know the key; 4 locked or
+damaged.`,
+		Flags: shared, Action: p.history,
+	}
+}
+
+func (p *program) history(c *cli.Context) (err error) {
+	if c.NArg() != 1 {
+		return usage("history takes one key", "see leadferry checkpoint history --help")
+	}
+	key := c.Args().First()
+	db, err := openCheckpoint(c, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	found := make([]checkpoint.Entry, 1)
+	if err := db.Lookup([]string{key}, found); err != nil {
+		return err
+	}
+	lines, err := historyLines(db, key)
+	if err != nil {
+		return err
+	}
+	e := &found[0]
+	if e.State == checkpoint.Unknown && len(lines) == 0 {
+		return usage("the checkpoint does not know this key", "leadferry checkpoint export lists all keys")
+	}
+	p.standing(e)
+	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })
+	for _, l := range lines {
+		fmt.Fprintf(p.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), l.run, l.text)
+	}
+	return nil
+}
+
+// standing says how the key stands now.
+func (p *program) standing(e *checkpoint.Entry) {
+	text := map[checkpoint.State]string{
+		checkpoint.Unknown:   "not made: the next import sends it",
+		checkpoint.Forgotten: "forgotten on request: nothing else is kept, and it is not sent again",
+	}[e.State]
+	if text == "" {
+		text = strings.ReplaceAll(e.State.String(), "_", " ")
+	}
+	fmt.Fprintf(p.Out, "now         %s\n", text)
+	for _, part := range []struct{ name, value string }{
+		{"lead", e.LeadID},
+		{"status", e.Status},
+		{"ExternalID", e.ExternalID},
+		{"to link", e.WantLink},
+		{"assigned", e.Organization},
+		{"locator", e.Locator},
+		{"location", e.Location},
+		{"reason", importer.Explain(e)},
+	} {
+		if part.value != "" {
+			fmt.Fprintf(p.Out, "%-10s  %s\n", part.name, report.Escape(part.value))
+		}
+	}
+	if e.File != "" {
+		fmt.Fprintf(p.Out, "row         %s:%d\n", report.Escape(e.File), e.Line)
+	}
+	fmt.Fprintln(p.Out)
+}
+
+type historyLine struct {
+	at   time.Time
+	run  string
+	text string
+}
+
+// historyLines gathers the events of a key and what the audit holds about it.
+func historyLines(db *checkpoint.DB, key string) (lines []historyLine, err error) {
+	events, err := db.History(key)
+	if err != nil {
+		return nil, err
+	}
+	for _, ev := range events {
+		lines = append(lines, historyLine{ev.At, ev.Run, eventText(ev)})
+	}
+	err = db.Decisions(func(d checkpoint.Decision, at time.Time) error {
+		if d.Key == key {
+			lines = append(lines, historyLine{at, "-", "decided by a person: " + decisionText(d)})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = db.Contradictions(func(x checkpoint.Contradiction) error {
+		if x.Key == key || x.Other == key {
+			lines = append(lines, historyLine{x.Found, "-", "contradicts the decision about " + report.Escape(x.Key) + ": " + x.Text})
+		}
+		return nil
+	})
+	return lines, err
+}
+
+func decisionText(d checkpoint.Decision) string {
+	switch {
+	case d.LeadID != "":
+		return "it is lead " + d.LeadID
+	case d.Exists:
+		return "it exists, its lead ID is not known"
+	}
+	return "it was not made and may be sent"
+}
+
+// eventText says in words what an event was.
+func eventText(ev checkpoint.Event) string {
+	var parts []string
+	add := func(act checkpoint.Act, text string) {
+		if ev.Act&act != 0 {
+			parts = append(parts, text)
+		}
+	}
+	add(checkpoint.Adopted, "taken over from a list")
+	add(checkpoint.Decided, "settled")
+	if ev.Act&(checkpoint.Adopted|checkpoint.Decided) == 0 {
+		add(checkpoint.Made, "created")
+	}
+	add(checkpoint.Linked, "ExternalID linked")
+	add(checkpoint.StatusSent, "status "+ev.Status)
+	add(checkpoint.DataSent, "other data sent")
+	add(checkpoint.Refused, "refused")
+	add(checkpoint.Doubted, "sent, in doubt")
+	if len(parts) == 0 {
+		parts = append(parts, "not confirmed")
+	}
+	if ev.Status != "" && ev.Act&checkpoint.StatusSent == 0 {
+		parts = append(parts, "status "+ev.Status)
+	}
+	if ev.Code != 0 {
+		parts = append(parts, fmt.Sprintf("HTTP %d", ev.Code))
+	}
+	return strings.Join(parts, ", ")
+}

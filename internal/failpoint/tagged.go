@@ -1,0 +1,33 @@
+//go:build failpoints
+
+// Package failpoint holds the named points at which a test makes the program die.
+package failpoint
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+// Variable names the point to die at and, after a colon, at which arrival there,
+// counted from 1.
+const Variable = "LEADFERRY_FAILPOINT"
+
+var arrivals atomic.Int64
+
+// At kills the process without any farewell when it is the point and the arrival
+// that Variable names.
+func At(point string) {
+	name, nth, _ := strings.Cut(os.Getenv(Variable), ":")
+	if name != point {
+		return
+	}
+	n, err := strconv.ParseInt(nth, 10, 64)
+	if err != nil || arrivals.Add(1) != n {
+		return
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {} // the signal is on its way
+}
