@@ -80,11 +80,13 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	return &oauth2.Token{AccessToken: a.Access, RefreshToken: a.Refresh, Expiry: began.Add(lifetime(a.Seconds))}, nil
 }
 
+// longestLife is the longest life of a token that is believed.
+const longestLife = 30 * 24 * time.Hour
+
 // lifetime is how long a token is used. The service's word is a hint: nonsense counts as the specified default (section "Limits"),
 // and a life too short to work with is stretched, since a 401 renews the token in any case.
 func lifetime(seconds float64) time.Duration {
-	const longest = 30 * 24 * time.Hour
-	if !(seconds > 0 && seconds <= longest.Seconds()) {
+	if !(seconds > 0 && seconds <= longestLife.Seconds()) {
 		return 3 * time.Hour
 	}
 	return max(time.Duration(seconds*float64(time.Second)), renewPause)

@@ -1,9 +1,11 @@
 package leadapi
 
 import (
+	"math"
 	"net"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -23,23 +25,21 @@ func (e *ConfigError) Error() string {
 	return e.Text + "\nhint: " + e.Hint
 }
 
-// check returns the two addresses that requests start from.
+// check returns the two addresses that requests start from; create is nil where no leads can be created.
 func (c Config) check() (base, create *url.URL, err error) {
-	account := c.ClientID != "" || c.ClientSecret != ""
 	if base, err = address("BaseURL", "base URL", c.BaseURL, "/v3"); err != nil {
 		return nil, nil, err
 	}
-	if !account && c.LeadsURL == "" && c.TrunkID == "" {
-		return base, &url.URL{}, nil
+	if c.LeadsURL != "" || c.TrunkID != "" {
+		if create, err = address("LeadsURL", "leads URL", c.LeadsURL, "/v1"); err != nil {
+			return nil, nil, err
+		}
+		if err := plainID("TrunkID", "trunk ID", c.TrunkID); err != nil {
+			return nil, nil, err
+		}
+		create.Path += "/v1/" + c.TrunkID
 	}
-	if create, err = address("LeadsURL", "leads URL", c.LeadsURL, "/v1"); err != nil {
-		return nil, nil, err
-	}
-	if err := plainID("TrunkID", "trunk ID", c.TrunkID); err != nil {
-		return nil, nil, err
-	}
-	create.Path += "/v1/" + c.TrunkID
-	if !account {
+	if c.ClientID == "" && c.ClientSecret == "" {
 		return base, create, nil
 	}
 	if err := plainID("ClientID", "client ID", c.ClientID); err != nil {
@@ -65,7 +65,7 @@ func address(field, name, text, version string) (*url.URL, error) {
 	switch {
 	case text == "":
 		return fail("is missing", "")
-	case err != nil || u.Opaque != "" || u.Hostname() == "" || strings.ContainsFunc(text, blank):
+	case err != nil || u.Opaque != "" || u.Hostname() == "" || !port(u) || strings.ContainsFunc(text, blank):
 		return fail("is not an address", "it looks like https://api.example.com")
 	case u.User != nil:
 		return fail("has a user or password in it", "the account is set by client ID and secret")
@@ -85,6 +85,15 @@ func address(field, name, text, version string) (*url.URL, error) {
 	}
 	u.Host = strings.ToLower(u.Host)
 	return u, nil
+}
+
+// port tells whether an address has no port, or one that there can be.
+func port(u *url.URL) bool {
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.Atoi(u.Port())
+	return err == nil && n > 0 && n <= math.MaxUint16
 }
 
 func loopback(host string) bool {

@@ -22,6 +22,19 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 		{"BaseURL", "http://127.0.0.9", true},
 		{"BaseURL", "http://[::1]:80", true},
 		{"BaseURL", "https://[2001:db8::1]", true},
+		{"BaseURL", "https://[2001:db8::1]:8443/", true},
+		{"BaseURL", "https://xn--bcher-kva.example", true},
+		{"BaseURL", "https://2001:db8::1", false},
+		{"BaseURL", "https://[2001:db8::1", false},
+		{"BaseURL", "http://[2001:db8::1]", false},
+		{"BaseURL", "http://[::ffff:127.0.0.1]", true},
+		{"BaseURL", "https://api.example.com:", false},
+		{"BaseURL", "https://api.example.com:0", false},
+		{"BaseURL", "https://api.example.com:65535", true},
+		{"BaseURL", "https://api.example.com:65536", false},
+		{"BaseURL", "https://" + planted + "@api.example.com", false},
+		{"BaseURL", "https://@api.example.com", false},
+		{"BaseURL", "//api.example.com", false},
 		{"BaseURL", "", false},
 		{"BaseURL", "api.example.com", false},
 		{"BaseURL", "https://", false},
@@ -80,5 +93,8 @@ func TestLoginNeedsTheBaseURLOnly(t *testing.T) {
 	}
 	if _, err := New(Config{BaseURL: "https://api.example.com", LeadsURL: "https://l.example.com"}); err == nil {
 		t.Error("a leads URL without trunk ID is taken")
+	}
+	if _, err := New(Config{BaseURL: "https://api.example.com", ClientID: "c"}); err == nil {
+		t.Error("a client without secret is taken")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
+
+	"leadferry/internal/failpoint"
 )
 
 // conn is a connection that HTTP speaks over. It knows what has passed since the present request took it.
@@ -43,7 +45,9 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.asked = true // before the write: the answer, or the end, may be there before it returns
 	c.writing++
 	c.mu.Unlock()
+	failpoint.At("write")
 	n, err := c.Conn.Write(b)
+	failpoint.At("written")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.writing--
@@ -54,6 +58,7 @@ func (c *conn) Write(b []byte) (int, error) {
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
+		failpoint.At("read")
 		c.mu.Lock()
 		c.heard = c.heard || c.asked
 		c.mu.Unlock()

@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// Config says which service a Client speaks to, and how. BaseURL is needed always; without ClientID and ClientSecret
-// the Client is good for Login and CreateOAuthClient only, and LeadsURL and TrunkID may be missing too.
+// Config says which service a Client speaks to, and how. BaseURL is needed always. Without ClientID and ClientSecret the
+// Client is good for Login and CreateOAuthClient only; without LeadsURL and TrunkID it creates no leads.
 type Config struct {
 	BaseURL      string // general API, without /v3
 	LeadsURL     string // lead creation application, without /v1
@@ -34,6 +34,7 @@ type Config struct {
 	UserAgent    string           // "" = leadferry
 	Observe      func(Call)       // called after each request of which a byte left, by its caller; may be nil
 	Now          func() time.Time // nil = time.Now
+	Tokens       TokenStore       // keeps the token for later runs and other processes; nil: nobody does
 }
 
 // Call is one request as Observe sees it; calls come from several goroutines at once.
@@ -82,7 +83,7 @@ func New(c Config) (*Client, error) {
 	if client.now == nil {
 		client.now = time.Now
 	}
-	client.keeper = &keeper{fetch: client.fetch, now: client.now}
+	client.keeper = &keeper{fetch: client.fetch, now: client.now, store: c.Tokens, patience: client.timeout}
 	return client, nil
 }
 

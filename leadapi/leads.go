@@ -54,6 +54,9 @@ type RequestMeta struct {
 
 // Create sends one create (section "5. Create a lead"), signing in first where needed. Any error is an *[Error].
 func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error) {
+	if c.createURL == nil {
+		return nil, &Error{Op: "create", Reason: ReasonRefused, Message: "no leads URL and trunk ID are set; nothing was sent"}
+	}
 	var a struct {
 		LeadID       string `json:"leadID"`
 		Organization string `json:"assignedOrganizationID"`

@@ -151,7 +151,7 @@ func answer(status int, body string, headers ...string) string {
 const createdBody = `{"leadID":"lead-1","assignedOrganizationID":"org-1","assignedLocationName":"Main St"}`
 
 func someLead() *CreateRequest {
-	return &CreateRequest{OrganizationID: "org-1", Content: []ContentField{{"name", "Ann"}}, TypeKey: "form", TypeLabel: "Form"}
+	return &CreateRequest{OrganizationID: "org-1", Content: []ContentField{{Key: "name", Value: "Ann"}}, TypeKey: "form", TypeLabel: "Form"}
 }
 
 // fault makes one create and returns its error, nil for a success.

@@ -5,7 +5,7 @@ import "github.com/go-json-experiment/json/jsontext"
 // CreateRequest is the body of a create (section "Lead creation request body"): OrganizationID, or LocatorID with a LocationSearch.
 type CreateRequest struct {
 	OrganizationID string
-	LocatorID      string // used when OrganizationID is ""
+	LocatorID      string // used when OrganizationID is ""; one of the two is needed
 	LocationSearch LocationSearch
 	Content        []ContentField // sent in this order; each key once
 	TypeKey        string
@@ -16,8 +16,12 @@ type CreateRequest struct {
 // LocationSearch is what a locator picks a location by (section "locationSearch object"); "" is not sent.
 type LocationSearch struct{ SearchText, PostalCode string }
 
-// ContentField is one key and value of a lead's content.
-type ContentField struct{ Key, Value string }
+// ContentField is one key and value of a lead's content. Value is a text, which may be empty, unless Literal says
+// that it is a JSON value (number, true, false, object or array; section "Lead", Content), sent as it stands.
+type ContentField struct {
+	Key, Value string
+	Literal    bool // Value must be valid JSON on one line
+}
 
 // UpdateRequest is the body of an update (section "6. Update a lead"); what is nil or empty is not sent.
 type UpdateRequest struct {
@@ -29,9 +33,10 @@ type UpdateRequest struct {
 // AppendJSON appends the request to b, byte for byte as Create sends it. Texts must be UTF-8.
 func (r *CreateRequest) AppendJSON(b []byte) []byte {
 	b = append(b, '{')
-	if r.OrganizationID != "" {
+	switch {
+	case r.OrganizationID != "":
 		b = appendText(b, "organizationID", r.OrganizationID)
-	} else {
+	case r.LocatorID != "":
 		b = appendText(b, "locatorID", r.LocatorID)
 		b = append(appendName(b, "locationSearch"), '{')
 		if r.LocationSearch.SearchText != "" {
@@ -69,6 +74,10 @@ func (r *UpdateRequest) AppendJSON(b []byte) []byte {
 func appendContent(b []byte, name string, fields []ContentField) []byte {
 	b = append(appendName(b, name), '{')
 	for _, f := range fields {
+		if f.Literal {
+			b = append(appendName(b, f.Key), f.Value...)
+			continue
+		}
 		b = appendText(b, f.Key, f.Value)
 	}
 	return append(b, '}')

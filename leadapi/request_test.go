@@ -14,8 +14,19 @@ import (
 // fault 100
 func TestRequestsAreWrittenByteForByte(t *testing.T) {
 	text := func(s string) *string { return &s }
-	content := []ContentField{{"zip", "01234"}, {"phone", "+49 30"}, {"a", `<b> & "q" \ ` + "\t\r\n\x00\u2028é😀"}, {"", ""}}
-	const contentJSON = `{"zip":"01234","phone":"+49 30","a":"<b> & \"q\" \\ \t\r\n\u0000` + "\u2028é😀" + `","":""}`
+	content := []ContentField{
+		{Key: "zip", Value: "01234"},
+		{Key: "phone", Value: "+49 30"},
+		{Key: "a", Value: `<b> & "q" \ ` + "\t\r\n\x00\u2028é😀"},
+		{},
+		{Key: "score", Value: "-1.50e+3", Literal: true},
+		{Key: "big", Value: "12345678901234567890.10", Literal: true},
+		{Key: "ok", Value: "true", Literal: true},
+		{Key: "tags", Value: `["a",{"b":null}]`, Literal: true},
+		{Key: "seven", Value: "7"},
+	}
+	const contentJSON = `{"zip":"01234","phone":"+49 30","a":"<b> & \"q\" \\ \t\r\n\u0000` + "\u2028é😀" + `","":"",` +
+		`"score":-1.50e+3,"big":12345678901234567890.10,"ok":true,"tags":["a",{"b":null}],"seven":"7"}`
 	for name, test := range map[string]struct {
 		request interface{ AppendJSON([]byte) []byte }
 		want    string
@@ -32,6 +43,7 @@ func TestRequestsAreWrittenByteForByte(t *testing.T) {
 			&CreateRequest{LocatorID: "l", LocationSearch: LocationSearch{PostalCode: "01234"}, TypeKey: "k", TypeLabel: "L"},
 			`{"locatorID":"l","locationSearch":{"postalCode":"01234"},"content":{},"typeKey":"k","typeLabel":"L"}`,
 		},
+		"nobody":            {&CreateRequest{TypeKey: "k"}, `{"content":{},"typeKey":"k","typeLabel":""}`},
 		"update of nothing": {&UpdateRequest{}, `{}`},
 		"update":            {&UpdateRequest{Status: text("open"), ExternalID: text(""), Content: content}, `{"Status":"open","ExternalID":"","Content":` + contentJSON + `}`},
 		"content only":      {&UpdateRequest{Content: content[:1]}, `{"Content":{"zip":"01234"}}`},
@@ -49,7 +61,7 @@ func TestAnyTextSurvivesTheRequest(t *testing.T) {
 		want := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "content")
 		var r UpdateRequest
 		for k, v := range want {
-			r.Content = append(r.Content, ContentField{k, v})
+			r.Content = append(r.Content, ContentField{Key: k, Value: v})
 		}
 		var got struct{ Content map[string]string }
 		if err := json.Unmarshal(r.AppendJSON(nil), &got); err != nil {

@@ -13,8 +13,10 @@ const renewPause = 30 * time.Second
 
 // keeper holds the token that all calls share, and renews it once for all of them.
 type keeper struct {
-	fetch func(ctx context.Context, grant, refresh string) (*oauth2.Token, *Error)
-	now   func() time.Time
+	fetch    func(ctx context.Context, grant, refresh string) (*oauth2.Token, *Error)
+	now      func() time.Time
+	store    TokenStore    // nil: the token is this process's alone
+	patience time.Duration // how long the store may wait for other processes
 
 	mu       sync.Mutex
 	token    *oauth2.Token // nil: none yet
@@ -22,6 +24,7 @@ type keeper struct {
 	refresh  string        // "": none, or used up
 	accepted bool          // a request with this token succeeded
 	refused  bool          // a request with this token was answered 401
+	seen     string        // the access token that the store held last
 	refusals int           // tokens running that were refused and never accepted
 	flight   *flight       // the renewal under way
 }
@@ -87,41 +90,53 @@ func (k *keeper) usable() bool {
 	return k.token != nil && !k.refused && k.now().Before(k.token.Expiry)
 }
 
-// renew leads a flight. When an early renewal fails, the token at hand serves on.
+// renew leads a flight. When an early renewal fails, the token at hand serves on. A token that another process had issued
+// counts as accepted: where it is refused, it has expired.
 func (k *keeper) renew(ctx context.Context, f *flight) {
-	token, fault := k.request(ctx)
+	r := k.request(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
-	case fault == nil:
-		now := k.now()
-		k.token, k.refresh, k.accepted, k.refused = token, token.RefreshToken, false, false
-		k.renewAt = now.Add(max(token.Expiry.Sub(now)*8/10, renewPause))
+	case r.fault == nil:
+		k.token, k.refresh, k.renewAt = r.token, r.token.RefreshToken, r.renewAt
+		k.accepted, k.refused = r.shared, false
 	case k.usable():
-		token, fault = k.token, nil
+		r.token, r.fault = k.token, nil
 		k.renewAt = k.now().Add(renewPause)
 	}
-	f.token, f.fault = token, fault
+	f.token, f.fault = r.token, r.fault
 	k.flight = nil
 	close(f.landed)
 }
 
-// request asks for a token: by refresh token first, by client credentials when that fails. A refresh token is tried once,
-// since the service may have used it up without our hearing of it; not at all once two new tokens running were refused.
-func (k *keeper) request(ctx context.Context) (*oauth2.Token, *Error) {
+// ask asks for a token: by refresh token first, by client credentials when that fails. A refresh token is tried once, since
+// the service may have used it up without our hearing of it (spent); not at all once two new tokens running were refused.
+func (k *keeper) ask(ctx context.Context) (r renewal, spent bool) {
 	k.mu.Lock()
 	refresh, broken := k.refresh, k.refusals > 1
 	k.mu.Unlock()
 	if refresh != "" && !broken {
-		token, fault := k.fetch(ctx, "refresh_token", refresh)
-		if fault == nil || fault.later() {
-			return token, fault
+		r = k.get(ctx, "refresh_token", refresh)
+		if r.fault == nil || r.fault.later() {
+			return r, false
 		}
 		k.mu.Lock()
 		k.refresh = ""
 		k.mu.Unlock()
+		spent = true
 	}
-	return k.fetch(ctx, "client_credentials", "")
+	return k.get(ctx, "client_credentials", ""), spent
+}
+
+// get makes one token request.
+func (k *keeper) get(ctx context.Context, grant, refresh string) (r renewal) {
+	r.issued = k.now()
+	r.token, r.fault = k.fetch(ctx, grant, refresh)
+	if r.fault == nil {
+		now := k.now()
+		r.renewAt = now.Add(max(r.token.Expiry.Sub(now)*8/10, renewPause))
+	}
+	return r
 }
 
 // accept notes that a request with the token succeeded.

@@ -69,9 +69,11 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 
 func (p *program) app() *cli.App {
 	commands := []*cli.Command{
-		p.importCommand(), p.validateCommand(), p.sandboxCommand(), p.checkpointCommand(),
+		p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.loginCommand(), p.configCommand(),
+		p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(),
 	}
 	ownErrors(commands)
+	settleFirst(commands)
 	return &cli.App{
 		Name:    "leadferry",
 		Usage:   "carry leads from spreadsheets into a lead-management service, once each",

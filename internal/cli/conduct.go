@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"unicode"
@@ -21,6 +22,10 @@ import (
 // conduct makes the one call of a run, shows its way to a person and turns its
 // summary into the exit code.
 func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) error {
+	figures, err := newMetrics(c, &o)
+	if err != nil {
+		return err
+	}
 	rows := 0
 	watched := terminal(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
 	asks := p.asks(c, o)
@@ -29,12 +34,13 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	}
 	var progress *report.Progress
 	o.Begin = func(s *importer.Start) error {
-		p.announce(c, s)
+		p.announce(c, s, o.Log)
 		if asks {
 			if err := p.ask(s, rows); err != nil {
 				return err
 			}
 		}
+		figures.begin(s)
 		if !c.Bool("quiet") && !c.Bool("no-progress") {
 			progress = report.NewProgress(report.ProgressOptions{
 				Out: p.Err, Terminal: watched, Width: width(p.Err), Log: o.Log, Total: rows,
@@ -53,7 +59,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	}
 	ended := make(chan struct{})
 	var notice sync.WaitGroup
-	notice.Go(func() { p.noticeStop(ended) })
+	notice.Go(func() { p.noticeStop(c, ended, o.Log) })
 	requests := bufio.NewWriter(p.Out)
 	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
 	s, err := run(c.Context, o)
@@ -64,26 +70,38 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		p.log.redirect(p.Err)
 	}
 	if err != nil {
+		figures.end(nil, codeUsage)
 		return err
 	}
+	defer func() { figures.end(s, p.code) }()
 	if err := requests.Flush(); err != nil {
-		return p.closedOutput(s)
+		return p.closedOutput(c, s, o.Log)
 	}
 	return p.conclude(c, s, o)
 }
 
 // noticeStop tells whoever interrupts the run what it is waiting for.
-func (p *program) noticeStop(ended <-chan struct{}) {
+func (p *program) noticeStop(c *cli.Context, ended <-chan struct{}, log *slog.Logger) {
 	select {
 	case <-p.interrupt:
-		fmt.Fprintln(&p.log, "stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
 	case <-ended:
+		return
 	}
+	const notice = "stopping: nothing more is sent, answers under way are waited for"
+	if jsonLog(c) {
+		log.Warn(notice)
+		return
+	}
+	fmt.Fprintln(&p.log, notice+" (Ctrl-C again stops at once)")
 }
 
 // announce says which checkpoint the run meets: the same one means that nothing is
 // made twice, a new one that nothing is known yet.
-func (p *program) announce(c *cli.Context, s *importer.Start) {
+func (p *program) announce(c *cli.Context, s *importer.Start, log *slog.Logger) {
+	if jsonLog(c) {
+		logStart(log, s, c.Bool("quiet"))
+		return
+	}
 	w := p.say(c)
 	switch {
 	case s.Checkpoint == "":
@@ -98,11 +116,8 @@ func (p *program) announce(c *cli.Context, s *importer.Start) {
 	if text := mixedRegions(s.Target); text != "" {
 		fmt.Fprintf(w, "warning: %s\n", text)
 	}
-	if s.KeyFrom == "row" {
-		fmt.Fprintln(w, "note: the mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead")
-	}
-	if len(s.Unused) > 0 {
-		fmt.Fprintf(w, "note: no part of the mapping uses %s: %s\n", pluralOf(len(s.Unused), "column", "columns"), report.Escape(strings.Join(s.Unused, ", ")))
+	for _, text := range s.Notes {
+		fmt.Fprintf(w, "note: %s\n", report.Escape(text))
 	}
 }
 
@@ -171,23 +186,35 @@ func (p *program) conclude(c *cli.Context, s *report.Summary, o importer.Options
 	out := p.Out
 	if o.Files.Summary == "-" {
 		if err := s.WriteJSON(p.Out); err != nil {
-			return p.closedOutput(s)
+			return p.closedOutput(c, s, o.Log)
 		}
 		out = p.Err
 	}
-	if c.Bool("quiet") && s.ExitCode == importer.CodeComplete {
+	quiet := c.Bool("quiet")
+	if quiet && s.ExitCode == importer.CodeComplete {
 		return nil
 	}
+	if jsonLog(c) {
+		logEnd(o.Log, s)
+		if quiet || out == p.Err {
+			return nil // who collects JSON lines from both streams gets nothing else
+		}
+	}
 	if err := s.WriteText(out, width(out)); err != nil && out == p.Out {
-		return p.closedOutput(s)
+		return p.closedOutput(c, s, o.Log)
 	}
 	return nil
 }
 
 // closedOutput is what a run ends with whose reader has gone: all is recorded, but
 // nobody saw it.
-func (p *program) closedOutput(s *report.Summary) error {
-	fmt.Fprintln(p.Err, "leadferry: standard output was closed; the run's files and the checkpoint are complete")
+func (p *program) closedOutput(c *cli.Context, s *report.Summary, log *slog.Logger) error {
+	const closed = "standard output was closed; the run's files and the checkpoint are complete"
+	if jsonLog(c) {
+		log.Error(closed)
+	} else {
+		fmt.Fprintln(p.Err, "leadferry: "+closed)
+	}
 	if p.code = s.ExitCode; p.code != importer.CodeInterrupted {
 		p.code = importer.CodeStopped
 	}

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +10,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/config"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
@@ -25,6 +24,8 @@ func connectionFlags() []cli.Flag {
 		&cli.StringFlag{Name: "trunk-id", EnvVars: []string{"LEADFERRY_TRUNK_ID"}, Usage: "the brand's trunk organization: `ID`", Category: connecting},
 		&cli.StringFlag{Name: "client-id", EnvVars: []string{"LEADFERRY_CLIENT_ID"}, Usage: "OAuth client `ID`; its secret comes from LEADFERRY_CLIENT_SECRET or --client-secret-file", Category: connecting},
 		&cli.StringFlag{Name: "client-secret-file", EnvVars: []string{"LEADFERRY_CLIENT_SECRET_FILE"}, Usage: "`FILE` with the OAuth secret, readable by its owner alone", Category: connecting},
+		&cli.StringFlag{Name: "profile", EnvVars: []string{"LEADFERRY_PROFILE"}, Usage: "`NAME` of a set of the above in the configuration file (default: the one named default, if any)", Category: connecting},
+		&cli.StringFlag{Name: "config", EnvVars: []string{"LEADFERRY_CONFIG"}, Usage: "configuration `FILE` (default: leadferry/config.yaml in the user's configuration directory)", Category: connecting},
 		&cli.BoolFlag{Name: "sandbox", Usage: "use the built-in imitation service: no account, no network", Category: connecting},
 		&cli.BoolFlag{Name: "sandbox-reset", Usage: "with --sandbox: forget its leads and its checkpoint first", Category: connecting},
 	}
@@ -51,71 +52,63 @@ func connect(c *cli.Context, checkpointPath string, sends bool) (*service, error
 	if c.Bool("sandbox-reset") {
 		return nil, usage("--sandbox-reset works with --sandbox only", "a real service's leads cannot be deleted")
 	}
-	s := &service{close: func() error { return nil }}
-	s.client = leadapi.Config{
-		BaseURL: c.String("base-url"), LeadsURL: c.String("leads-url"), TrunkID: c.String("trunk-id"), ClientID: c.String("client-id"),
+	s := &service{close: func() error { return nil }, target: targetOf(c)}
+	set := settingsOf(c)
+	if missing := set.missing("base-url", "leads-url", "trunk-id"); missing != "" {
+		return nil, usage(missing, set.configHint())
 	}
-	s.target = targetOf(c)
-	if missing := missingSettings(c, sends); len(missing) > 0 {
-		return nil, usage("no "+strings.Join(missing, ", no ")+" given",
-			"set the flags or their LEADFERRY_ variables, or add --sandbox to try it out without an account")
-	}
+	s.client = leadapi.Config{BaseURL: set.get("base-url"), LeadsURL: set.get("leads-url"), TrunkID: set.get("trunk-id")}
 	if !sends {
 		return s, nil
 	}
-	secret, err := clientSecret(c)
-	s.client.ClientSecret = secret
+	a, err := set.account()
+	switch {
+	case err != nil:
+		return nil, err
+	case a.id.value == "":
+		return nil, usage("no --client-id given", "leadferry login makes a client and stores it, or set LEADFERRY_CLIENT_ID and its secret")
+	case a.secret.value == "":
+		return nil, usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, or --client-secret-file with a file that only you may read")
+	}
+	s.client.ClientID, s.client.ClientSecret = a.id.value, a.secret.value
+	s.client.Tokens, err = tokenStore(s.target.BaseURL, a.id.value, a.secret.value)
 	return s, err
+}
+
+// tokenStore keeps the client's token in the state directory. Without a place for it
+// each run signs in anew.
+func tokenStore(baseURL, clientID, secret string) (leadapi.TokenStore, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return nil, nil
+	}
+	f, err := config.OpenTokens(filepath.Join(dir, "tokens"), baseURL, clientID, secret)
+	if err != nil {
+		return nil, err // not a nil *TokenFile, which would be a store
+	}
+	return f, nil
 }
 
 func targetOf(c *cli.Context) checkpoint.Target {
 	if c.Bool("sandbox") {
 		return sandboxTarget
 	}
-	trim := func(s string) string { return strings.TrimRight(s, "/") }
-	return checkpoint.Target{BaseURL: trim(c.String("base-url")), LeadsURL: trim(c.String("leads-url")), TrunkID: c.String("trunk-id")}
+	s := settingsOf(c)
+	return checkpoint.Target{BaseURL: trimSlash(s.get("base-url")), LeadsURL: trimSlash(s.get("leads-url")), TrunkID: s.get("trunk-id")}
 }
 
-func missingSettings(c *cli.Context, sends bool) []string {
-	names := []string{"base-url", "leads-url", "trunk-id"}
-	if sends {
-		names = append(names, "client-id")
-	}
+// missing says which of the settings are not set, or nothing.
+func (s *settings) missing(names ...string) string {
 	var missing []string
 	for _, name := range names {
-		if c.String(name) == "" {
-			missing = append(missing, "--"+name)
+		if s.get(name) == "" {
+			missing = append(missing, "no --"+name)
 		}
 	}
-	return missing
-}
-
-// maxSecret bounds the secret's file, in bytes.
-const maxSecret = 4096
-
-// clientSecret is the OAuth secret from the environment or its file.
-func clientSecret(c *cli.Context) (string, error) {
-	path := c.String("client-secret-file")
-	if path == "" {
-		if s := os.Getenv("LEADFERRY_CLIENT_SECRET"); s != "" {
-			return s, nil
-		}
-		return "", usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, or --client-secret-file with a file that only you may read")
+	if len(missing) == 0 {
+		return ""
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", usage(fmt.Sprintf("the client secret's file cannot be read: %v", err), "check --client-secret-file")
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
-		return "", usage(path+": group or others may read the client secret, or it is no regular file", "chmod 600 "+path)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	secret := strings.TrimSpace(string(b))
-	if err != nil || secret == "" || len(b) > maxSecret {
-		return "", usage(path+": no client secret in it", "the file holds the secret and nothing else")
-	}
-	return secret, nil
+	return strings.Join(missing, ", ") + " given"
 }
 
 // defaultCheckpoint is the one place where a target's checkpoint lies, whatever

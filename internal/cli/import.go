@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer"
+	"leadferry/importer/report"
 )
 
 func (p *program) importCommand() *cli.Command {
@@ -30,12 +32,15 @@ Try it without an account: leadferry import --sandbox -m leads.yaml leads.csv
 Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
-		Flags:  slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), sendFlags(), outputFlags()),
+		Flags:  slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), sendFlags(), importFlags(), outputFlags()),
 		Action: p.runImport,
 	}
 }
 
-func (p *program) runImport(c *cli.Context) (err error) {
+func (p *program) runImport(c *cli.Context) error { return p.send(c, importer.Import) }
+
+// send carries out a run that sends.
+func (p *program) send(c *cli.Context, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
 	o, err := p.importOptions(c)
 	if err != nil {
 		return err
@@ -50,7 +55,7 @@ func (p *program) runImport(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	return p.conduct(c, in, o, importer.Import)
+	return p.conduct(c, in, o, run)
 }
 
 // importOptions turns the flags into options, before any file is touched.
@@ -61,8 +66,7 @@ func (p *program) importOptions(c *cli.Context) (importer.Options, error) {
 		Limit: c.Int("limit"), Rate: c.Float64("rate"), Retries: c.Int("retries"),
 		MaxWait: c.Duration("max-wait"), MaxDuration: c.Duration("max-duration"),
 		ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
-		IgnoreChanged: c.String("changed") == "ignore",
-		DryRun:        c.Bool("dry-run"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"),
+		DryRun: c.Bool("dry-run"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"),
 		Opening: checkpoint.Options{Wait: c.Duration("wait"), Require: c.Bool("require-checkpoint")},
 	}
 	var errs [7]error
@@ -71,7 +75,7 @@ func (p *program) importOptions(c *cli.Context) (importer.Options, error) {
 	o.Limits, errs[2] = limits(c)
 	o.ResendOn, errs[3] = resendOn(c.String("resend-on"))
 	errs[4] = oneOf(c, "in-doubt", "hold", "resend")
-	errs[5] = oneOf(c, "changed", "report", "ignore")
+	errs[5] = choices(c, &o)
 	o.Log, errs[6] = p.logger(c)
 	for _, err := range errs {
 		if err != nil {

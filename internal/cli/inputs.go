@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -36,21 +35,17 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 	if o.Mapping, o.MappingFile, err = readMapping(c.String("mapping")); err != nil {
 		return nil, err
 	}
-	in := &inputs{names: c.Args().Slice()}
-	if len(in.names) == 0 {
-		return nil, usage("no input file given", "leadferry "+c.Command.Name+" -m MAPPING FILE...; - reads standard input")
-	}
-	if in.options, err = sourceOptions(c, o.Mapping); err != nil {
+	in := &inputs{}
+	if in.names, err = inputNames(c); err != nil {
 		return nil, err
 	}
-	in.options.Stdin = p.In
+	if in.options, err = p.sourceOptions(c, o.Mapping.Source); err != nil {
+		return nil, err
+	}
+	in.options.Paths = o.Mapping.Paths()
 	var errs []error
 	for _, name := range in.names {
-		if name == "-" && in.options.Format == "" {
-			errs = append(errs, usage("standard input has no name to tell its format by", "add --format csv, tsv or jsonl, or source.format in the mapping"))
-			continue
-		}
-		f, err := source.Open(name, in.options)
+		f, err := openInput(name, in.options)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -90,31 +85,12 @@ func readMapping(path string) (*mapping.Mapping, importer.Named, error) {
 	return m, importer.Named{Path: path, SHA256: hex.EncodeToString(sum[:])}, err
 }
 
-// sourceOptions puts the flags above what the mapping says of the source.
-func sourceOptions(c *cli.Context, m *mapping.Mapping) (source.Options, error) {
-	s := m.Source
-	o := source.Options{
-		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoHeader: s.NoHeader, Columns: s.Columns,
-		Paths: m.Paths(),
+// openInput opens one file; standard input has no name to tell its format by.
+func openInput(name string, o source.Options) (*source.File, error) {
+	if name == "-" && o.Format == "" {
+		return nil, usage("standard input has no name to tell its format by", "add --format csv, tsv, jsonl or xlsx, or source.format in the mapping")
 	}
-	if format := c.String("format"); format != "" {
-		switch f := source.Format(format); f {
-		case source.CSV, source.TSV, source.JSONL:
-			o.Format = f
-		default:
-			return o, usage("--format takes csv, tsv or jsonl", "without it the file's name and content decide")
-		}
-	}
-	switch d := c.String("delimiter"); {
-	case d == "":
-	case d == "tab" || d == `\t`:
-		o.Delimiter = '\t'
-	case utf8.RuneCountInString(d) == 1:
-		o.Delimiter, _ = utf8.DecodeRuneInString(d)
-	default:
-		return o, usage("--delimiter takes one character, or tab", `for example --delimiter ";"`)
-	}
-	return o, nil
+	return source.Open(name, o)
 }
 
 // count reads the files once more, quickly, to say how many rows there are; 0 when

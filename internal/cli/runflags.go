@@ -24,11 +24,19 @@ const (
 
 // inputFlags say how files are read; import, sync and validate share them.
 func inputFlags() []cli.Flag {
-	return []cli.Flag{
+	return append(sourceFlags(),
 		&cli.StringFlag{Name: "mapping", Aliases: []string{"m"}, EnvVars: []string{"LEADFERRY_MAPPING"}, Usage: "the mapping `FILE`", Category: reading},
-		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the input: csv, tsv or jsonl (default: by name or content)", Category: reading},
-		&cli.StringFlag{Name: "delimiter", Usage: "one `CHARACTER`, or tab", Category: reading},
 		&cli.IntFlag{Name: "limit", Usage: "stop after the first `N` rows of the input, all files together (0: all)", Category: reading},
+	)
+}
+
+// sourceFlags override what is detected, or what the mapping says, of a file.
+func sourceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the input: csv, tsv, jsonl or xlsx (default: by name or content)", Category: reading},
+		&cli.StringFlag{Name: "delimiter", Usage: "one `CHARACTER`, or tab", Category: reading},
+		&cli.StringFlag{Name: "encoding", Usage: "`LABEL` of the text's encoding, such as windows-1252; a byte order mark wins (default: utf-8)", Category: reading},
+		&cli.StringFlag{Name: "sheet", Usage: "`NAME` of the workbook's sheet (default: the first visible one)", Category: reading},
 	}
 }
 
@@ -68,8 +76,8 @@ func sendFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-creates", Usage: "stop before more than `N` leads are made (0: no limit)", Category: running},
 		&cli.DurationFlag{Name: "max-duration", Usage: "stop taking rows after this `DURATION`, finish what is in flight", Category: running},
 		&cli.BoolFlag{Name: "retry-rejected", Usage: "send rows again that the service refused before", Category: running},
-		&cli.StringFlag{Name: "changed", Value: "report", Usage: "rows whose lead exists and that now carry other data: `report|ignore`", Category: running},
 		&cli.BoolFlag{Name: "yes", Usage: "do not ask before leads are made", Category: running},
+		metricsFlag(),
 	}
 }
 

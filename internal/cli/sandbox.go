@@ -3,8 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +30,9 @@ the settings to export for it:
 A fault is NAME:P% (so many of the requests), NAME/N (every Nth) or NAME#N (the Nth
 alone), for example 429, 503-retry, 500, drop, hang (not applied) and 500-stored,
 drop-stored, slow, cut-body, no-id (applied); seed=N repeats the same chances.
+
+To try out login: the account is sandbox@example.com, its password sandbox-password.
+How many requests were answered how is printed at the end.
 
 Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 		Flags: []cli.Flag{
@@ -64,7 +71,24 @@ export LEADFERRY_CLIENT_SECRET=%[4]s
 	case <-p.interrupt:
 	case <-c.Context.Done():
 	}
-	return errors.Join(listener.Close(), server.Close())
+	err = errors.Join(listener.Close(), server.Close())
+	printCounts(p.say(c), server.Counts())
+	return err
+}
+
+// printCounts says how many requests of each kind were given each status.
+func printCounts(w io.Writer, counts sandbox.Counts) {
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(w, "%s:", kind)
+		for _, status := range slices.Sorted(maps.Keys(counts[kind])) {
+			word := strconv.Itoa(status)
+			if status == 0 {
+				word = "no answer"
+			}
+			fmt.Fprintf(w, " %d × %s", counts[kind][status], word)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 // sandboxData is where --sandbox keeps its leads: beside its checkpoint.

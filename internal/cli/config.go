@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/report"
+)
+
+func (p *program) configCommand() *cli.Command {
+	return &cli.Command{
+		Name: "config", Usage: "show every effective setting and where it comes from",
+		Description: `The configuration file names the connection settings of one or more profiles, so
+that US and EU stand side by side:
+
+   profiles:
+     us:
+       base_url: https://api.us.example.com
+       leads_url: https://leads.us.example.com
+       trunk_id: 3f2a...
+     eu:
+       base_url: https://api.eu.example.com
+       leads_url: https://leads.eu.example.com
+       trunk_id: 77c0...
+
+Further keys: client_id and client_secret_file, for a client that login did not
+store. A flag beats the environment, which beats the profile. Without --profile the
+one called default is used, if there is one.
+
+Example:
+
+   leadferry config show --profile eu
+
+Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
+		Subcommands: []*cli.Command{p.configShowCommand()},
+		Action:      func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) },
+	}
+}
+
+func (p *program) configShowCommand() *cli.Command {
+	return &cli.Command{
+		Name: "show", Usage: "each setting, its value and its origin; secrets masked",
+		Description: `Takes the flags of a run that name connections and paths, so that a command line
+can be tried out.
+
+Example:
+
+   leadferry config show --profile eu
+   leadferry config show --json | jq -r '.[] | select(.name == "checkpoint").value'
+
+Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
+		Flags: append(slices.Concat(connectionFlags(), pathFlags()),
+			&cli.BoolFlag{Name: "json", Usage: "a JSON array of objects with name, value and from"}),
+		Action: p.configShow,
+	}
+}
+
+// pathFlags are the flags of a run that the environment may set as well.
+func pathFlags() []cli.Flag {
+	return slices.DeleteFunc(slices.Concat(checkpointFlags(), inputFlags(), outputFlags()), func(f cli.Flag) bool {
+		d, ok := f.(cli.DocGenerationFlag)
+		return !ok || len(d.GetEnvVars()) == 0
+	})
+}
+
+func (p *program) configShow(c *cli.Context) error {
+	if c.Args().Present() {
+		return usage("config show takes no file names", "see leadferry config show --help")
+	}
+	rows := settingsOf(c).shown()
+	for _, f := range pathFlags() {
+		rows = append(rows, given(c, f.Names()[0]))
+	}
+	rows = slices.DeleteFunc(rows, func(s setting) bool { return s.name == "checkpoint" && s.value == "" })
+	if !slices.ContainsFunc(rows, func(s setting) bool { return s.name == "checkpoint" }) {
+		rows = append(rows, checkpointSetting(targetOf(c)))
+	}
+	if text := mixedRegions(targetOf(c)); text != "" && targetOf(c).LeadsURL != "" && targetOf(c).BaseURL != "" {
+		fmt.Fprintf(p.say(c), "warning: %s\n", text)
+	}
+	if c.Bool("json") {
+		return p.settingsJSON(rows)
+	}
+	return p.settingsTable(rows)
+}
+
+// checkpointSetting is the checkpoint that a run would use by itself.
+func checkpointSetting(t checkpoint.Target) setting {
+	s := setting{name: "checkpoint"}
+	if t.LeadsURL == "" || t.TrunkID == "" {
+		return s
+	}
+	if path, err := defaultCheckpoint(t); err == nil {
+		s.value, s.from = path, "default of the target"
+	}
+	return s
+}
+
+// shown are the connection settings as people may see them.
+func (s *settings) shown() []setting {
+	if s.sandbox {
+		return []setting{{name: "sandbox", value: "true", from: "flag --sandbox"}}
+	}
+	rows := []setting{s.config, s.profile}
+	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
+		row := s.connection[name]
+		row.value = masked(row.value)
+		rows = append(rows, row)
+	}
+	a, err := s.account()
+	secret := a.secret
+	switch {
+	case err != nil:
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		secret = setting{name: "client-secret", value: "not usable: " + first, from: secret.from}
+	case secret.value != "":
+		secret.value = "set, not shown"
+	}
+	secret.name = "client-secret"
+	return append(rows, a.id, secret, s.tokens(a), proxySetting())
+}
+
+// tokens is the folder of the tokens that later runs sign in with.
+func (s *settings) tokens(a account) setting {
+	dir, err := stateDir()
+	if err != nil || a.secret.value == "" {
+		return setting{name: "token-cache"}
+	}
+	return setting{name: "token-cache", value: filepath.Join(dir, "tokens"), from: "default"}
+}
+
+// proxySetting says that proxies of the environment are not used, where there are any.
+func proxySetting() setting {
+	s := setting{name: "proxy", value: "none", from: "default"}
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
+		if os.Getenv(name) != "" {
+			s.from = name + " is set but never used"
+		}
+	}
+	return s
+}
+
+// masked is an address without what may be a secret in it. Such an address is
+// refused when it is used.
+func masked(address string) string {
+	if address == "" {
+		return ""
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "not an address, not shown"
+	}
+	if u.User == nil && u.RawQuery == "" && u.Fragment == "" {
+		return address
+	}
+	return "not usable: " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String() + " with a user, a query or a fragment, not shown"
+}
+
+func (p *program) settingsTable(rows []setting) error {
+	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+	for _, s := range rows {
+		if s.value == "" {
+			s.value = "not set"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.name, report.Escape(s.value), report.Escape(s.from))
+	}
+	return w.Flush()
+}
+
+func (p *program) settingsJSON(rows []setting) error {
+	type row struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+		From  string `json:"from"`
+	}
+	all := make([]row, len(rows))
+	for i, s := range rows {
+		all[i] = row{s.name, s.value, s.from}
+	}
+	enc := json.NewEncoder(p.Out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(all)
+}

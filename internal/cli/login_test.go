@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// desk is a user with folders of their own, before a service.
+type desk struct {
+	t         *testing.T
+	dir       string
+	interrupt chan struct{}
+}
+
+func newDesk(t *testing.T, baseURL string) *desk {
+	t.Helper()
+	for _, pair := range os.Environ() {
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "LEADFERRY_") {
+			t.Setenv(name, value) // so that it is put back
+			os.Unsetenv(name)
+		}
+	}
+	d := &desk{t: t, dir: t.TempDir(), interrupt: make(chan struct{})}
+	t.Setenv("HOME", d.dir)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(d.dir, "config"))
+	t.Setenv("XDG_STATE_HOME", filepath.Join(d.dir, "state"))
+	if baseURL != "" {
+		t.Setenv("LEADFERRY_BASE_URL", baseURL)
+	}
+	return d
+}
+
+// run runs one command line with a text on its standard input and returns the exit
+// code and all that it printed.
+func (d *desk) run(in string, args ...string) (code int, printed string) {
+	d.t.Helper()
+	input, output := d.file("in"), d.file("out")
+	if _, err := input.WriteString(in); err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := input.Seek(0, io.SeekStart); err != nil {
+		d.t.Fatal(err)
+	}
+	code = Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: input, Out: output, Err: output})
+	b, err := os.ReadFile(output.Name())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return code, string(b)
+}
+
+// must is run that fails the test unless the exit code and all texts are there.
+func (d *desk) must(code int, in string, args []string, texts ...string) string {
+	d.t.Helper()
+	got, out := d.run(in, args...)
+	if got != code {
+		d.t.Fatalf("%v: exit %d, want %d\n%s", args, got, code, out)
+	}
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			d.t.Errorf("%v: no %q in\n%s", args, text, out)
+		}
+	}
+	return out
+}
+
+func (d *desk) file(name string) *os.File {
+	d.t.Helper()
+	f, err := os.Create(filepath.Join(d.t.TempDir(), name))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func (d *desk) write(name, text string) string {
+	d.t.Helper()
+	path := filepath.Join(d.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		d.t.Fatal(err)
+	}
+	return path
+}
+
+func startSandbox(t *testing.T, faults string) (*sandbox.Server, string) {
+	t.Helper()
+	server, err := sandbox.New(sandbox.Options{Faults: faults})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := sandbox.Listen("127.0.0.1:0", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(l.Close(), server.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return server, l.URL()
+}
+
+var logIn = []string{"login", "--email", sandbox.Email}
+
+func with(args []string, more ...string) []string { return append(args[:len(args):len(args)], more...) }
+
+func TestLoginMakesOneClient(t *testing.T) {
+	server, address := startSandbox(t, "")
+	d := newDesk(t, address)
+	d.must(0, sandbox.Password+"\n", logIn, "client ID  ", "profile    default", filepath.Join(d.dir, "config", "leadferry", "credentials", "default.json"), "signed in")
+	d.must(2, sandbox.Password, logIn, "profile default has a client already", "--new-client")
+	d.must(2, sandbox.Password, with(logIn, "--profile", "eu"), "there is no such file")
+	d.write("config/leadferry/config.yaml", "profiles: {eu: {base_url: "+address+"}}\n")
+	t.Setenv("LEADFERRY_PASSWORD", sandbox.Password)
+	d.must(0, "", with(logIn, "--profile", "eu"), "profile    eu")
+	d.must(0, "", with(logIn, "--new-client"), "signed in")
+	t.Setenv("LEADFERRY_CLIENT_ID", "c-1")
+	t.Setenv(secretVariable, "planted")
+	d.must(2, "", logIn, "profile default has a client already: c-1, environment LEADFERRY_CLIENT_ID")
+	out := d.must(0, "", with(logIn, "--new-client"), "warning: environment LEADFERRY_CLIENT_ID counts before the client", "warning: environment "+secretVariable+" counts")
+	if strings.Contains(out, "planted") {
+		t.Error("the secret is shown")
+	}
+	if n := server.Counts()["client"][200]; n != 4 {
+		t.Errorf("%d clients were made, want 4", n)
+	}
+	if n := server.Counts()["token"][200]; n != 4 {
+		t.Errorf("%d token requests, want one a client", n)
+	}
+}
+
+// What is wrong is known before the password is asked for, and nothing is sent.
+func TestLoginThatCannotBegin(t *testing.T) {
+	server, address := startSandbox(t, "")
+	d := newDesk(t, address)
+	for text, args := range map[string][]string{
+		"no --email given":          {"login"},
+		"takes no file names":       with(logIn, "secret-password"),
+		"the sandbox needs no":      with(logIn, "--sandbox"),
+		"is plain http":             with(logIn, "--base-url", "http://api.example.com"),
+		"has a client already: c-1": with(logIn, "--client-id", "c-1"),
+		"no password given":         logIn,
+		"no --base-url given":       with(logIn, "--base-url", ""),
+	} {
+		d.must(2, "", args, text, "hint: ")
+	}
+	t.Setenv("LEADFERRY_PASSWORD", "invalid \xff")
+	d.must(2, "", logIn, "no text in UTF-8")
+	t.Setenv("LEADFERRY_PASSWORD", sandbox.Password)
+	d.write("other/credentials", "a file in the way")
+	d.must(2, "", with(logIn, "--config", d.write("other/config.yaml", "profiles: {}")), "credentials")
+	if len(server.Counts()) > 0 {
+		t.Errorf("requests were sent: %v", server.Counts())
+	}
+}
+
+// What the service answers decides what is said and whether it may be tried again.
+func TestLoginFailures(t *testing.T) {
+	for faults, test := range map[string]struct {
+		text    string
+		clients int // requests for one
+		stored  bool
+	}{
+		"login.401/1":         {"the service refused the login", 0, false},
+		"login.500/1":         {"the login failed", 0, false},
+		"login.301/1":         {"the login failed", 0, false},
+		"client.403/1":        {"no client was made", 1, false},
+		"client.429/1":        {"no client was made", 1, false},
+		"client.500/1":        {"a client may have been made", 1, false},
+		"client.500-stored/1": {"a client may have been made", 1, false},
+		"client.drop/1":       {"a client may have been made", 1, false},
+		"client.cut-body/1":   {"a client may have been made", 1, false},
+		"token.401/1":         {"the client is stored, but signing in with it failed", 1, true},
+	} {
+		t.Run(faults, func(t *testing.T) {
+			server, address := startSandbox(t, faults)
+			d := newDesk(t, address)
+			t.Setenv("LEADFERRY_PASSWORD", sandbox.Password)
+			d.must(3, "", logIn, test.text)
+			n := 0
+			for _, times := range server.Counts()["client"] {
+				n += times
+			}
+			if n != test.clients {
+				t.Errorf("%d requests for a client, want %d", n, test.clients)
+			}
+			entries, err := os.ReadDir(filepath.Join(d.dir, "config", "leadferry", "credentials"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var left []string
+			for _, e := range entries {
+				if !strings.HasSuffix(e.Name(), ".lock") {
+					left = append(left, e.Name())
+				}
+			}
+			if (len(left) == 1) != test.stored || len(left) > 1 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// A first Ctrl-C waits for the answer to the request for a client: its secret is in it.
+func TestLoginInterrupted(t *testing.T) {
+	for endpoint, text := range map[string]string{
+		"login": "interrupted: no client was made", "client": "interrupted: the client is stored", "token": "interrupted: the client is stored",
+	} {
+		t.Run(endpoint, func(t *testing.T) {
+			server, _ := startSandbox(t, "")
+			var d *desk
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if path.Base(r.URL.Path) == endpoint {
+					close(d.interrupt)
+					if endpoint != "client" {
+						io.Copy(io.Discard, r.Body)
+						<-r.Context().Done() // hangs until it is given up
+						return
+					}
+				}
+				server.ServeHTTP(w, r)
+			}))
+			defer front.Close()
+			d = newDesk(t, front.URL)
+			d.must(130, sandbox.Password, logIn, text)
+			_, err := os.Stat(filepath.Join(d.dir, "config", "leadferry", "credentials", "default.json"))
+			if stored := err == nil; stored != (endpoint != "login") {
+				t.Errorf("stored: %v", err)
+			}
+		})
+	}
+}

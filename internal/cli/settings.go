@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/internal/config"
+	"leadferry/mapping"
+)
+
+// setting is one effective value and where it comes from.
+type setting struct {
+	name  string // of the flag
+	value string // "": not set
+	from  string // in words; "" where it is not set
+	given bool   // by a flag or the environment
+}
+
+// settings are what the connection flags, the environment and the profile say
+// together. They are resolved before a command begins (settleFirst).
+type settings struct {
+	sandbox    bool
+	config     setting // the configuration file; "" where there is no place for one
+	profile    setting
+	profiles   []string // that the configuration file has
+	connection map[string]setting
+}
+
+// profileKeys are the keys of a profile by the names of their flags.
+var profileKeys = map[string]string{
+	"base-url": config.BaseURL, "leads-url": config.LeadsURL, "trunk-id": config.TrunkID,
+	"client-id": config.ClientID, "client-secret-file": config.ClientSecretFile,
+}
+
+// defaultProfile is used when none is named; it need not stand in the file.
+const defaultProfile = "default"
+
+// settled is the place of the settings in App.Metadata.
+const settled = "settings"
+
+// settleFirst makes every command with connection flags resolve them before its
+// action, so that a mistake in the configuration is told before anything is read.
+func settleFirst(commands []*cli.Command) {
+	for _, c := range commands {
+		settleFirst(c.Subcommands)
+		for _, f := range c.Flags {
+			if f.Names()[0] == "profile" {
+				c.Before = settle
+			}
+		}
+	}
+}
+
+func settle(c *cli.Context) error {
+	s, err := resolve(c)
+	if err == nil {
+		c.App.Metadata[settled] = s
+	}
+	return err
+}
+
+// settingsOf are the settings of a command with connection flags.
+func settingsOf(c *cli.Context) *settings {
+	s, _ := c.App.Metadata[settled].(*settings)
+	return s
+}
+
+func (s *settings) get(name string) string { return s.connection[name].value }
+
+// resolve looks each setting up: flag, environment, profile, in this order. The
+// sandbox needs none of them.
+func resolve(c *cli.Context) (*settings, error) {
+	s := &settings{sandbox: c.Bool("sandbox"), connection: map[string]setting{}}
+	if s.sandbox {
+		return s, nil
+	}
+	profile, err := s.readProfile(c)
+	if err != nil {
+		return nil, err
+	}
+	for name, key := range profileKeys {
+		v := given(c, name)
+		if value, ok := profile.Values[key]; ok && !v.given {
+			v = setting{name: name, value: value.Text, from: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.config.value, value.Line)}
+		}
+		s.connection[name] = v
+	}
+	return s, nil
+}
+
+// given is a setting as flag and environment have it. An empty variable is as none,
+// an empty flag is a flag. The parser does not tell a flag that repeats its variable.
+func given(c *cli.Context, name string) setting {
+	variable := "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	value, found := os.LookupEnv(variable)
+	switch {
+	case !c.IsSet(name):
+		return setting{name: name}
+	case !found || value != c.String(name):
+		return setting{name, c.String(name), "flag --" + name, true}
+	case value == "":
+		return setting{name: name}
+	}
+	return setting{name, value, "environment " + variable, true}
+}
+
+// readProfile finds the configuration file and the profile in it; the profile is
+// empty where none is named and there is none called default.
+func (s *settings) readProfile(c *cli.Context) (*config.Profile, error) {
+	s.config, s.profile = given(c, "config"), given(c, "profile")
+	if !s.config.given {
+		dir, err := os.UserConfigDir()
+		if err == nil {
+			s.config = setting{name: "config", value: filepath.Join(dir, "leadferry", "config.yaml"), from: "default"}
+		}
+	}
+	if !s.profile.given {
+		s.profile = setting{name: "profile", value: defaultProfile, from: "default"}
+	}
+	none := &config.Profile{Name: s.profile.value}
+	var file *config.File
+	err := fs.ErrNotExist
+	if s.config.value != "" {
+		file, err = config.Load(s.config.value, mapping.Nearest)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !s.config.given && none.Name == defaultProfile:
+		s.config.from += "; there is no such file"
+		return none, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usage(cmp.Or(s.config.value, "the configuration file")+": there is no such file", "write one, or name another with --config; see leadferry config --help")
+	case err != nil:
+		return nil, err
+	}
+	s.profiles = file.Names()
+	if p := file.Profile(none.Name); p != nil {
+		return p, nil
+	}
+	if none.Name == defaultProfile {
+		return none, nil
+	}
+	return nil, usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.config.value), profileHint(none.Name, s.profiles))
+}
+
+func profileHint(name string, names []string) string {
+	if near := mapping.Nearest(name, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	if len(names) == 0 {
+		return "the file has no profiles"
+	}
+	return "its profiles are " + strings.Join(names, ", ")
+}
+
+// configHint helps where a setting is missing.
+func (s *settings) configHint() string {
+	hint := "set the flags or their LEADFERRY_ variables, "
+	if len(s.profiles) > 0 && !s.profile.given {
+		hint += "name a --profile (" + strings.Join(s.profiles, ", ") + "), "
+	}
+	return hint + "or add --sandbox to try it out without an account"
+}
+
+// account is an OAuth client with its secret, which is never shown.
+type account struct{ id, secret setting }
+
+// secretVariable is the one source of the secret that has no flag.
+const secretVariable = "LEADFERRY_CLIENT_SECRET"
+
+// account finds client ID and secret. What login stored serves where nothing else
+// does, for the address alone that the client was made at. Parts that are not there
+// stay empty.
+func (s *settings) account() (account, error) {
+	secret, err := s.givenSecret()
+	a := account{s.connection["client-id"], secret}
+	if err != nil || a.id.value != "" && a.secret.value != "" {
+		return a, err
+	}
+	stored, err := s.stored()
+	if stored == nil || err != nil || a.id.value != "" && a.id.value != stored.ClientID {
+		return a, err
+	}
+	if base := s.get("base-url"); base != "" && !strings.EqualFold(trimSlash(base), stored.BaseURL) {
+		return a, usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL is another", s.profile.value, stored.BaseURL),
+			"name the --profile that it is for, or run leadferry login for this one")
+	}
+	from := "stored by login (" + s.credentialsPath() + ")"
+	if a.id.value == "" {
+		a.id = setting{name: "client-id", value: stored.ClientID, from: from}
+	}
+	if a.secret.value == "" {
+		a.secret = setting{name: "client-secret", value: stored.ClientSecret, from: from}
+	}
+	return a, nil
+}
+
+// givenSecret is the secret of the environment, or of the file that a flag, the
+// environment or the profile names.
+func (s *settings) givenSecret() (setting, error) {
+	file := s.connection["client-secret-file"]
+	if value := os.Getenv(secretVariable); value != "" && !file.given {
+		return setting{"client-secret", value, "environment " + secretVariable, true}, nil
+	}
+	if file.value == "" {
+		return setting{name: "client-secret"}, nil
+	}
+	value, err := config.ReadSecret(file.value)
+	return setting{"client-secret", value, file.value + ", " + file.from, file.given}, err
+}
+
+func (s *settings) credentialsPath() string {
+	return config.CredentialsPath(s.config.value, s.profile.value)
+}
+
+// stored is the client that login made for the profile, or nil.
+func (s *settings) stored() (*config.Credentials, error) {
+	if s.config.value == "" {
+		return nil, nil
+	}
+	return config.LoadCredentials(s.credentialsPath())
+}
+
+func trimSlash(address string) string { return strings.TrimRight(address, "/") }

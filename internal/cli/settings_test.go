@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// shows is one setting as config show has it: value and origin.
+func (d *desk) shows(name string, args ...string) (value, from string) {
+	d.t.Helper()
+	out := d.must(0, "", append([]string{"--quiet", "config", "show", "--json"}, args...))
+	var rows []struct{ Name, Value, From string }
+	if err := json.Unmarshal([]byte(out), &rows); err != nil {
+		d.t.Fatalf("%v\n%s", err, out)
+	}
+	for _, r := range rows {
+		if r.Name == name {
+			return r.Value, r.From
+		}
+	}
+	d.t.Fatalf("no setting %s", name)
+	return "", ""
+}
+
+const profiles = `profiles:
+  us: {base_url: "https://api.us.example.com", client_secret_file: us.secret}
+  eu:
+    base_url: https://api.eu.example.com
+    leads_url: https://leads.eu.example.com
+    trunk_id: t-eu
+    client_id: c-eu
+`
+
+func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
+	d := newDesk(t, "")
+	path := d.write("config/leadferry/config.yaml", profiles)
+	profile := func(line string) string { return "profile eu (" + path + ":" + line + ")" }
+	eu := []string{"--profile", "eu"}
+	for _, test := range []struct {
+		name, env   string // the environment's value; "": not set
+		args        []string
+		value, from string
+	}{
+		{"profile", "", nil, "default", "default"},
+		{"profile", "eu", nil, "eu", "environment LEADFERRY_PROFILE"},
+		{"profile", "us", eu, "eu", "flag --profile"},
+		{"config", "", nil, path, "default"},
+		{"base-url", "", nil, "", ""},
+		{"base-url", "", eu, "https://api.eu.example.com", profile("4")},
+		{"base-url", "https://env.example.com", eu, "https://env.example.com", "environment LEADFERRY_BASE_URL"},
+		{"base-url", "https://env.example.com", with(eu, "--base-url", "https://f.example.com"), "https://f.example.com", "flag --base-url"},
+		{"base-url", "https://env.example.com", with(eu, "--base-url", ""), "", "flag --base-url"},
+		{"base-url", "", with(eu, "--base-url", ""), "", "flag --base-url"},
+		{"mapping", "e.yaml", []string{"-m", "f.yaml"}, "f.yaml", "flag --mapping"},
+		{"mapping", "e.yaml", nil, "e.yaml", "environment LEADFERRY_MAPPING"},
+		{"base-url", " ", eu, " ", "environment LEADFERRY_BASE_URL"},
+		{"base-url", "https://u:planted@env.example.com/x", nil, "not usable: https://env.example.com/x with a user, a query or a fragment, not shown", "environment LEADFERRY_BASE_URL"},
+		{"base-url", "https://env.example.com?planted", nil, "not usable: https://env.example.com with a user, a query or a fragment, not shown", "environment LEADFERRY_BASE_URL"},
+		{"leads-url", "", eu, "https://leads.eu.example.com", profile("5")},
+		{"trunk-id", "", eu, "t-eu", profile("6")},
+		{"client-id", "", eu, "c-eu", profile("7")},
+		{"client-secret", "planted", eu, "set, not shown", "environment LEADFERRY_CLIENT_SECRET"},
+		{"client-secret", "", eu, "", ""},
+		{"checkpoint", "", eu, filepath.Join(d.dir, "state", "leadferry", "leads.eu.example.com-t-eu.db"), "default of the target"},
+		{"checkpoint", "c.db", eu, "c.db", "environment LEADFERRY_CHECKPOINT"},
+		{"mapping", "", []string{"-m", "x.yaml"}, "x.yaml", "flag --mapping"},
+		{"sandbox", "", []string{"--sandbox"}, "true", "flag --sandbox"},
+	} {
+		variable := "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(test.name, "-", "_"))
+		if test.env != "" {
+			t.Setenv(variable, test.env)
+		}
+		value, from := d.shows(test.name, test.args...)
+		if value != test.value || from != test.from {
+			t.Errorf("%s with %q and %v: %q from %q, want %q from %q", test.name, test.env, test.args, value, from, test.value, test.from)
+		}
+		os.Unsetenv(variable)
+	}
+	t.Setenv("LEADFERRY_BASE_URL", "") // an empty variable is as none
+	if value, _ := d.shows("base-url", eu...); value != "https://api.eu.example.com" {
+		t.Errorf("with an empty variable: %q", value)
+	}
+	table := d.must(0, "", []string{"config", "show", "--profile", "eu"}, "base-url ", profile("4"), "client-secret  not set")
+	if !strings.Contains(table, "trunk-id") {
+		t.Error("no trunk ID in the table")
+	}
+}
+
+// fault 112: the sources of the secret, the nearest first.
+func TestSecretComesFromOnePlace(t *testing.T) {
+	d := newDesk(t, "")
+	d.write("config/leadferry/config.yaml", profiles)
+	inProfile, named := d.write("config/leadferry/us.secret", "planted"), d.write("named.secret", "planted")
+	from := func(args ...string) string {
+		value, from := d.shows("client-secret", append([]string{"--profile", "us"}, args...)...)
+		if value != "set, not shown" {
+			t.Errorf("%v: %s", args, value)
+		}
+		return from
+	}
+	if got := from(); !strings.HasPrefix(got, inProfile+", profile us ") {
+		t.Error(got)
+	}
+	t.Setenv(secretVariable, "planted")
+	if got := from(); got != "environment "+secretVariable {
+		t.Error(got)
+	}
+	if got := from("--client-secret-file", named); got != named+", flag --client-secret-file" {
+		t.Error(got)
+	}
+	if err := os.Chmod(named, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	value, _ := d.shows("client-secret", "--client-secret-file", named)
+	if !strings.Contains(value, "not usable: ") || !strings.Contains(value, "group or others") {
+		t.Error(value)
+	}
+}
+
+func TestMistakesInTheConfiguration(t *testing.T) {
+	d := newDesk(t, "")
+	show := []string{"config", "show"}
+	d.must(2, "", with(show, "--config", "nowhere.yaml"), "nowhere.yaml: there is no such file", "hint: ")
+	d.must(2, "", with(show, "--profile", "eu"), "there is no such file")
+	path := d.write("config/leadferry/config.yaml", profiles)
+	d.must(2, "", with(show, "--profile", "euu"), `there is no profile "euu" in `+path, "hint: did you mean eu?")
+	d.must(2, "", with(show, "--profile", "production"), "hint: its profiles are us, eu")
+	d.must(2, "", with(show, "file"), "takes no file names")
+	d.write("config/leadferry/config.yaml", "profiles: {us: {base_ulr: x}}\n")
+	importing := []string{"import", "-m", "m.yaml", "l.csv"}
+	for _, args := range [][]string{show, importing, logIn, {"checkpoint", "status"}} {
+		d.must(2, "", args, path+`:1:17: unknown key "base_ulr" in profile us`, `hint: did you mean "base_url"?`)
+	}
+	d.must(0, "", with(show, "--sandbox")) // needs no configuration
+}
+
+const oneLead = "id,org,name\nL1,%ORG%,Ann\n"
+
+// leads writes a file of one good row with its mapping and returns an import of it.
+func (d *desk) leads() []string {
+	d.t.Helper()
+	m := d.write("m.yaml", `version: 1
+key: "{id}"
+assign: [{organization: "{org}"}]
+lead: {type_key: form, type_label: Form, content: {name: "{name}"}}
+`)
+	f := d.write("l.csv", strings.ReplaceAll(oneLead, "%ORG%", sandbox.Directory().Organizations[0].ID))
+	return []string{"import", "-m", m, f, "--out", "none"}
+}
+
+// N11: login and the imports after it sign in once, each run of a profile at its own
+// service, with the client that was made there.
+func TestImportUsesTheStoredClient(t *testing.T) {
+	eu, euURL := startSandbox(t, "")
+	us, usURL := startSandbox(t, "")
+	d := newDesk(t, "")
+	region := func(name, url string) string {
+		return "  " + name + ": {base_url: " + url + "/, leads_url: " + url + ", trunk_id: " + sandbox.TrunkID + "}\n"
+	}
+	d.write("config/leadferry/config.yaml", "profiles:\n"+region("eu", euURL)+region("us", usURL))
+	t.Setenv("LEADFERRY_PASSWORD", sandbox.Password)
+	importing := d.leads()
+	d.must(2, "", with(importing, "--checkpoint", "c.db"), "name a --profile (eu, us)")
+	d.must(2, "", with(importing, "--profile", "eu"), "no --client-id given", "leadferry login")
+	for _, name := range []string{"eu", "us"} {
+		d.must(0, "", with(logIn, "--profile", name))
+		d.must(0, "", with(importing, "--profile", name), "1  created")
+		d.must(0, "", with(importing, "--profile", name), "1  unchanged")
+	}
+	for _, server := range []*sandbox.Server{eu, us} {
+		if c := server.Counts(); c["token"][200] != 1 || c["create"][201] != 1 || len(c["create"]) != 1 {
+			t.Errorf("requests: %v", c)
+		}
+	}
+	// The secret of one service never goes to another, nor to another client.
+	d.must(2, "", with(importing, "--profile", "eu", "--base-url", usURL), "was made at "+euURL)
+	d.must(2, "", with(importing, "--profile", "eu", "--client-id", "c-2"), "no client secret given")
+	if c := us.Counts(); c["token"][200] != 1 || len(c["token"]) != 1 {
+		t.Errorf("requests: %v", c)
+	}
+}
+
+// faults 78, 113
+func TestTokenCacheIsNoWayAroundTheSecret(t *testing.T) {
+	server, address := startSandbox(t, "")
+	d := newDesk(t, address)
+	t.Setenv("LEADFERRY_LEADS_URL", address)
+	t.Setenv("LEADFERRY_TRUNK_ID", sandbox.TrunkID)
+	t.Setenv("LEADFERRY_CLIENT_ID", sandbox.ClientID)
+	importing := d.leads()
+	t.Setenv(secretVariable, sandbox.ClientSecret)
+	d.must(0, "", importing, "1  created")
+	t.Setenv(secretVariable, "another-secret")
+	d.must(3, "", importing, "sign-in was refused")
+	t.Setenv(secretVariable, sandbox.ClientSecret)
+	tokens := filepath.Join(d.dir, "state", "leadferry", "tokens")
+	if err := os.Chmod(tokens, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.must(2, "", importing, "group or others", "hint: chmod 700 "+tokens)
+	if c := server.Counts(); c["token"][200] != 1 || c["token"][401] != 1 || c["create"][201] != 1 {
+		t.Errorf("requests: %v", c)
+	}
+	d.must(0, "", []string{"checkpoint", "status"}, "created     1") // needs no token
+}
+
+// The sandbox inside the process leaves no token behind.
+func TestSandboxKeepsNoToken(t *testing.T) {
+	d := newDesk(t, "")
+	d.must(0, "", with(d.leads(), "--sandbox"), "1  created")
+	if _, err := os.Stat(filepath.Join(d.dir, "state", "leadferry", "tokens")); !os.IsNotExist(err) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,162 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// near knows one misspelling, as the caller's Nearest would.
+func near(name string, _ []string) string {
+	if name == "base_ulr" {
+		return BaseURL
+	}
+	return ""
+}
+
+func write(t *testing.T, path, text string, mode fs.FileMode) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil { // whatever the umask took
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestProfilesStandSideBySide(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "config.yaml"), `# two regions
+profiles:
+  us: {base_url: https://api.us.example.com, trunk_id: 0123}
+  eu:
+    base_url: " https://api.eu.example.com "
+    leads_url: https://leads.eu.example.com
+    client_id: on
+    client_secret_file: eu.secret
+  bare: {}
+`, 0o644)
+	f, err := Load(path, near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &File{Path: path, Profiles: []*Profile{
+		{"us", 3, map[string]Value{BaseURL: {"https://api.us.example.com", 3}, TrunkID: {"0123", 3}}},
+		{"eu", 4, map[string]Value{
+			BaseURL: {"https://api.eu.example.com", 5}, LeadsURL: {"https://leads.eu.example.com", 6}, ClientID: {"on", 7},
+			ClientSecretFile: {filepath.Join(filepath.Dir(path), "eu.secret"), 8},
+		}},
+		{"bare", 9, map[string]Value{}},
+	}}
+	if diff := cmp.Diff(want, f); diff != "" {
+		t.Error(diff)
+	}
+	if f.Profile("eu") != f.Profiles[1] || f.Profile("EU") != nil || strings.Join(f.Names(), " ") != "us eu bare" {
+		t.Error("the profiles are not found by their names")
+	}
+}
+
+func TestFileWithoutProfiles(t *testing.T) {
+	for _, text := range []string{"", "# nothing yet\n", "profiles: {}\n", "---\n"} {
+		f, err := Load(write(t, filepath.Join(t.TempDir(), "c"), text, 0o600), near)
+		if err != nil || len(f.Profiles) > 0 {
+			t.Errorf("%q: %v, %v", text, f, err)
+		}
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none"), near); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// faults 104, 105, 106, 110: every mistake is told with its place, none with a value.
+func TestMistakesHaveTheirPlace(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"unknown key":     {"profiles:\n  us:\n    base_ulr: https://planted\n", `3:5: unknown key "base_ulr" in profile us` + "\nhint: did you mean \"base_url\"?"},
+		"top level":       {"default: planted\n", `1:1: unknown key "default"` + "\nhint: the keys are profiles"},
+		"secret":          {"profiles:\n  us:\n    client_secret: planted\n", "3:5: a secret has no place in the configuration file\nhint: put the secret into a file of mode 0600 and name it with client_secret_file, or let leadferry login store it"},
+		"twice":           {"profiles:\n  us:\n    trunk_id: a\n    trunk_id: planted\n", `4:5: key "trunk_id" stands twice, first on line 3`},
+		"profile twice":   {"profiles:\n  us: {}\n  us: {}\n", `3:3: key "us" stands twice, first on line 2`},
+		"differs in case": {"profiles:\n  us: {}\n  US: {}\n", "3:3: the name of this profile is that of line 2 but for case"},
+		"name is a path":  {"profiles:\n  ../us: {}\n", "2:3: this cannot be the name of a profile\nhint: letters, digits and . _ - only, at most 64"},
+		"name is hidden":  {"profiles:\n  .us: {}\n", "2:3: this cannot be the name of a profile\nhint: letters, digits and . _ - only, at most 64"},
+		"no value":        {"profiles:\n  us:\n    trunk_id:\n", "3:14: trunk_id has no value\nhint: leave the key out"},
+		"a list":          {"profiles:\n  us:\n    trunk_id: [planted]\n", "3:15: trunk_id must be a text"},
+		"a text":          {"profiles: planted\n", "1:11: keys and values are wanted here\nhint: it begins with profiles:, and below it the name of each profile"},
+		"a list of":       {"- profiles\n", "1:1: keys and values are wanted here\nhint: it begins with profiles:, and below it the name of each profile"},
+		"alias":           {"profiles:\n  us: &a {}\n", "2:7: anchors, aliases and tags are not allowed\nhint: write the value out"},
+		"tag":             {"profiles:\n  us:\n    trunk_id: !!int planted\n", "3:15: anchors, aliases and tags are not allowed\nhint: write the value out"},
+		"merge":           {"profiles:\n  us: {}\n  <<: {}\n", "3:3: a key must be a text\nhint: write the keys out"},
+		"second":          {"profiles: {}\n---\nprofiles: {}\n", "2:1: a second document follows\nhint: keep one document a file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, filepath.Join(t.TempDir(), "c.yaml"), test.text, 0o600)
+			_, err := Load(path, near)
+			if err == nil {
+				t.Fatal("it is taken")
+			}
+			if diff := cmp.Diff(path+":"+test.want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+			if strings.Contains(err.Error(), "planted") {
+				t.Error("the error repeats a value")
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreToldAtOnce(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "c"), "profils: {}\nprofiles:\n  us: {client_secret: a, trunk: b}\n", 0o600)
+	_, err := Load(path, near)
+	var all Errors
+	if !errors.As(err, &all) || len(all) != 3 {
+		t.Errorf("%v", err)
+	}
+}
+
+// fault 104: what is no configuration file is refused, without a word of it.
+func TestHostileFilesAreRefused(t *testing.T) {
+	deep := strings.Repeat("[", 20000)
+	for _, text := range []string{"profiles: {us: {trunk_id: \"planted}}\n", "\xff\xfe", "a: b: planted\n", "\tplanted: x\n", deep, strings.Repeat("#planted\n", maxFile/8), "profiles: {us: *planted}", "%planted\n---\n", "planted\n: x\x00"} {
+		_, err := Load(write(t, filepath.Join(t.TempDir(), "c"), text, 0o600), near)
+		if err == nil || strings.Contains(err.Error(), "planted") {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("profiles:\n  us: {base_url: https://a, client_secret_file: s}\n"))
+	f.Add([]byte("profiles: {a: {client_secret: x}, A: *x}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := parse("/c/config.yaml", data, near)
+		if (file == nil) == (err == nil) {
+			t.Fatalf("%v, %v", file, err)
+		}
+		if err != nil {
+			for _, e := range err.(Errors) {
+				if e.Line < 1 || e.Column < 1 || e.Text == "" {
+					t.Errorf("%+v", e)
+				}
+			}
+			return
+		}
+		for _, p := range file.Profiles {
+			if !profileName.MatchString(p.Name) {
+				t.Errorf("profile %q", p.Name)
+			}
+			for key, v := range p.Values {
+				if v.Text == "" || v.Line < p.Line {
+					t.Errorf("%s: %+v", key, v)
+				}
+			}
+		}
+	})
+}

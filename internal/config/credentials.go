@@ -1,0 +1,134 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Credentials are an OAuth client that login made, and the address that it belongs
+// to: its secret must go nowhere else.
+type Credentials struct {
+	BaseURL      string    `json:"base_url"`
+	ClientID     string    `json:"client_id"`
+	ClientSecret string    `json:"client_secret"`
+	CreatedAt    time.Time `json:"created_at"`
+}
+
+// CredentialsPath is where the client of a profile is stored: in a folder beside the
+// configuration file.
+func CredentialsPath(configPath, profile string) string {
+	return filepath.Join(filepath.Dir(configPath), "credentials", profile+".json")
+}
+
+// LoadCredentials reads a stored client; nil where there is none. A file that group
+// or others may read, or that is damaged, is an [*Error].
+func LoadCredentials(path string) (*Credentials, error) {
+	data, err := readFile(path, ownFiles)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := new(Credentials)
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if d.Decode(c) != nil || d.More() || c.BaseURL == "" || c.ClientID == "" || c.ClientSecret == "" {
+		return nil, &Error{File: path, Text: "the stored client cannot be read", Hint: "restore the file from a copy, or make another client with leadferry login --new-client"}
+	}
+	return c, nil
+}
+
+// reserve is how many bytes a place has ready for a client.
+const reserve = 8 << 10
+
+// Place is room on the disk for one client, found before the client is made: the
+// service shows its secret once and never again. One process has a place at a time.
+type Place struct {
+	path string
+	file *os.File
+	lock *os.File
+}
+
+// Reserve makes room for the client that will be stored at path, and keeps other
+// logins away from it. It fails with an [*Error] when the place cannot be written or
+// another login has it. The caller ends with Close, after Keep or without.
+func Reserve(path string) (*Place, error) {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	lock, err := openLock(path)
+	if err != nil {
+		return nil, &Error{File: path, Text: "no client could be stored here: " + cause(err)}
+	}
+	locked, err := tryLock(lock)
+	if err != nil || !locked {
+		lock.Close()
+		if err != nil {
+			return nil, &Error{File: path, Text: "no client could be stored here: " + cause(err)}
+		}
+		return nil, &Error{File: path, Text: "another login for this profile is going on", Hint: "wait for its end"}
+	}
+	p := &Place{path: path, lock: lock}
+	if p.file, err = draft(path); err == nil {
+		err = fill(p.file, bytes.Repeat([]byte{' '}, reserve))
+	}
+	if err != nil {
+		return nil, errors.Join(&Error{File: path, Text: "no client could be stored here: " + cause(err), Hint: "make room or name another --config"}, p.Close())
+	}
+	return p, nil
+}
+
+// KeepError is a client that could not be stored as it should.
+type KeepError struct {
+	Left string // the file that holds it all the same, or "": its secret is lost
+	Err  error
+}
+
+// Error says where the client stands now.
+func (e *KeepError) Error() string {
+	if e.Left == "" {
+		return fmt.Sprintf("the client could not be stored and its secret is lost: %s", cause(e.Err))
+	}
+	return fmt.Sprintf("the client stands in %s but could not be put in its place: %s", e.Left, cause(e.Err))
+}
+
+// Unwrap returns what failed.
+func (e *KeepError) Unwrap() error { return e.Err }
+
+// Keep stores a client durably; one that was stored before is replaced. Any error is
+// a [*KeepError].
+func (p *Place) Keep(c Credentials) error {
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err == nil {
+		err = fill(p.file, append(data, '\n'))
+	}
+	if err != nil {
+		return &KeepError{Err: err}
+	}
+	left := p.file.Name()
+	p.file.Close() // it is synced
+	p.file = nil   // from here on it is the only copy
+	if err := os.Rename(left, p.path); err != nil {
+		return &KeepError{Left: left, Err: err}
+	}
+	if err := syncDir(filepath.Dir(p.path)); err != nil {
+		return &KeepError{Left: p.path, Err: err}
+	}
+	return nil
+}
+
+// Close gives the place free; what was not kept leaves nothing behind.
+func (p *Place) Close() error {
+	var err error
+	if p.file != nil {
+		err = discard(p.file)
+	}
+	return errors.Join(err, p.lock.Close())
+}

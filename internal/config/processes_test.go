@@ -1,0 +1,149 @@
+//go:build unix
+
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"leadferry/leadapi"
+)
+
+// issuer is a service whose access tokens are good for a few requests and whose
+// refresh tokens are good once, as the specification says ("Refresh access token").
+type issuer struct {
+	mu       sync.Mutex
+	issued   int            // tokens so far
+	left     int            // requests that the newest one is good for
+	accounts int            // grants of client credentials
+	reused   int            // refresh tokens that came twice
+	updates  map[string]int // accepted ones, by process
+}
+
+func (s *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.URL.Path != "/v3/oauth2/token" {
+		if r.Header.Get("Authorization") != fmt.Sprintf("Bearer access-%d", s.issued) || s.left == 0 {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		s.left--
+		id := strings.TrimPrefix(r.URL.Path, "/v3/lead/")
+		s.updates[id]++
+		json.NewEncoder(w).Encode(map[string]string{"ID": id})
+		return
+	}
+	q := r.URL.Query()
+	switch {
+	case q.Get("grant_type") == "client_credentials":
+		s.accounts++
+	case q.Get("refresh_token") != fmt.Sprintf("refresh-%d", s.issued):
+		s.reused++
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	s.issued++
+	s.left = 3
+	fmt.Fprintf(w, `{"access_token":"access-%[1]d","refresh_token":"refresh-%[1]d","expires_in":10800,"token_type":"Bearer"}`, s.issued)
+}
+
+const childUpdates = 100
+
+// fault 72: two processes live on one token that is revoked again and again. Each
+// revocation costs one refresh, whoever makes it, and no refresh token is spent twice.
+func TestProcessesShareOneToken(t *testing.T) {
+	s := &issuer{updates: map[string]int{}}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	dir := secretFolder(t)
+	var children sync.WaitGroup
+	for _, name := range []string{"one", "two"} {
+		children.Go(func() {
+			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.v")
+			c.Env = append(os.Environ(), "LEADFERRY_TEST_SERVICE="+server.URL, "LEADFERRY_TEST_TOKENS="+dir, "LEADFERRY_TEST_NAME="+name)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	children.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	want := (2*childUpdates + 2) / 3
+	if s.accounts != 1 || s.reused != 0 || s.issued != want || s.updates["one"] != childUpdates || s.updates["two"] != childUpdates {
+		t.Errorf("%d sign-ins by the account, %d spent refresh tokens, %d tokens (want %d), updates %v", s.accounts, s.reused, s.issued, want, s.updates)
+	}
+}
+
+// TestChild is one process of TestProcessesShareOneToken.
+func TestChild(t *testing.T) {
+	service, name := os.Getenv("LEADFERRY_TEST_SERVICE"), os.Getenv("LEADFERRY_TEST_NAME")
+	if service == "" {
+		t.Skip("a part of TestProcessesShareOneToken")
+	}
+	f, err := OpenTokens(os.Getenv("LEADFERRY_TEST_TOKENS"), service, "c-1", "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := leadapi.New(leadapi.Config{BaseURL: service, ClientID: "c-1", ClientSecret: "secret", Tokens: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for done := 0; done < childUpdates; {
+		_, err := client.Update(t.Context(), name, &leadapi.UpdateRequest{})
+		var e *leadapi.Error
+		switch {
+		case err == nil:
+			done++
+		case !errors.As(err, &e) || e.Status != http.StatusUnauthorized:
+			t.Fatal(err)
+		}
+	}
+}
+
+// N11: one token request in a token's life, over as many runs as there are.
+func TestRunsSignInOnce(t *testing.T) {
+	s := &issuer{updates: map[string]int{}}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	dir := secretFolder(t)
+	run := func(now time.Time) {
+		f, err := OpenTokens(dir, server.URL, "c-1", "secret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := leadapi.New(leadapi.Config{
+			BaseURL: server.URL, ClientID: "c-1", ClientSecret: "secret", Tokens: f, Now: func() time.Time { return now },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		if err := client.SignIn(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	for minute := range 144 { // four fifths of three hours
+		run(start.Add(time.Duration(minute) * time.Minute))
+	}
+	if s.issued != 1 {
+		t.Errorf("%d tokens in one life, want 1", s.issued)
+	}
+	run(start.Add(144 * time.Minute))
+	if s.issued != 2 || s.accounts != 1 {
+		t.Errorf("%d tokens, %d of them by the account; want 2 and 1", s.issued, s.accounts)
+	}
+}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"leadferry/leadapi"
+)
+
+// lockPoll is how often a lock that another process has is asked for.
+const lockPoll = 20 * time.Millisecond
+
+// TokenFile keeps one client's token between runs and processes. It is a
+// [leadapi.TokenStore].
+//
+// The file is named after base URL and client. What is in it counts only under its
+// key, which is made of the secret too: whoever has another secret finds nothing.
+type TokenFile struct {
+	path string
+	key  string
+}
+
+var _ leadapi.TokenStore = (*TokenFile)(nil)
+
+// OpenTokens returns the TokenFile in the folder dir of a client. It makes nothing
+// yet; a folder or file that group or others may read is an [*Error].
+func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error) {
+	account := baseURL + "\x00" + clientID
+	name := sha256.Sum256([]byte(account))
+	mac := hmac.New(sha256.New, []byte(clientSecret))
+	mac.Write([]byte("leadferry token 1\x00" + account))
+	f := &TokenFile{filepath.Join(dir, hex.EncodeToString(name[:12])+".json"), hex.EncodeToString(mac.Sum(nil))}
+	if err := checkFolder(dir); err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(f.path)
+	if err == nil && info.Mode().IsRegular() && open(info.Mode()) {
+		return nil, &Error{File: f.path, Text: "group or others may read the token in this file", Hint: "rm " + f.path}
+	}
+	return f, nil
+}
+
+// kept is the file's content.
+type kept struct {
+	Key     string    `json:"key"`
+	Access  string    `json:"access_token"`
+	Refresh string    `json:"refresh_token"`
+	Issued  time.Time `json:"issued_at"`
+	Expires time.Time `json:"expires_at"`
+}
+
+// Renew calls renew with the token kept, or a zero one, while no other process can,
+// and keeps what it returns. It waits for others until ctx ends. Where renew has not
+// run, the error says why; where it has, that the new token is not kept.
+func (f *TokenFile) Renew(ctx context.Context, renew func(leadapi.KeptToken) leadapi.KeptToken) error {
+	if err := makeFolder(filepath.Dir(f.path)); err != nil {
+		return err
+	}
+	lock, err := openLock(f.path)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := waitLock(ctx, lock); err != nil {
+		return err
+	}
+	before := f.read()
+	after := renew(before)
+	if after.Access == before.Access && after.Refresh == before.Refresh {
+		return nil
+	}
+	return f.write(after)
+}
+
+func waitLock(ctx context.Context, lock *os.File) error {
+	for {
+		if locked, err := tryLock(lock); locked || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(lockPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// read returns the token kept. A file that is damaged, of another secret or open to
+// others is as none.
+func (f *TokenFile) read() leadapi.KeptToken {
+	var k kept
+	data, err := readFile(f.path, ownFiles)
+	if err != nil || json.Unmarshal(data, &k) != nil || !hmac.Equal([]byte(k.Key), []byte(f.key)) {
+		return leadapi.KeptToken{}
+	}
+	return leadapi.KeptToken{Access: k.Access, Refresh: k.Refresh, Issued: k.Issued, Expires: k.Expires}
+}
+
+func (f *TokenFile) write(t leadapi.KeptToken) error {
+	data, err := json.Marshal(kept{f.key, t.Access, t.Refresh, t.Issued, t.Expires})
+	if err != nil {
+		return err
+	}
+	temp, err := draft(f.path)
+	if err != nil {
+		return err
+	}
+	if err := fill(temp, data); err != nil {
+		return errors.Join(err, discard(temp))
+	}
+	temp.Close() // it is synced
+	if err := os.Rename(temp.Name(), f.path); err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return syncDir(filepath.Dir(f.path))
+}

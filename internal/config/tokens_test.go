@@ -1,0 +1,205 @@
+//go:build unix
+
+package config
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"leadferry/leadapi"
+)
+
+const base = "https://api.example.com"
+
+func tokens(t *testing.T, dir, secret string) *TokenFile {
+	t.Helper()
+	f, err := OpenTokens(dir, base, "c-1", secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// swap puts a token into the file and returns the one that was there.
+func swap(t *testing.T, f *TokenFile, next leadapi.KeptToken) (before leadapi.KeptToken) {
+	t.Helper()
+	err := f.Renew(t.Context(), func(kept leadapi.KeptToken) leadapi.KeptToken {
+		before = kept
+		return next
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return before
+}
+
+func token(name string) leadapi.KeptToken {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	return leadapi.KeptToken{Access: name, Refresh: "r-" + name, Issued: now, Expires: now.Add(time.Hour)}
+}
+
+// fault 113
+func TestTokenIsKeptForItsOwnerAlone(t *testing.T) {
+	everyMode(t)
+	dir := filepath.Join(t.TempDir(), "state", "tokens")
+	f := tokens(t, dir, "secret")
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the folder is made before there is a token")
+	}
+	if got := swap(t, f, token("a")); got != (leadapi.KeptToken{}) {
+		t.Errorf("a token out of nothing: %v", got)
+	}
+	private(t, filepath.Dir(dir))
+	if got := swap(t, tokens(t, dir, "secret"), token("b")); got != token("a") {
+		t.Errorf("%v", got)
+	}
+	private(t, filepath.Dir(dir))
+	left(t, dir, filepath.Base(f.path))
+}
+
+// fault 78: a wrong secret finds no token, nor does another client or address.
+func TestTokenBelongsToAddressClientAndSecret(t *testing.T) {
+	dir := secretFolder(t)
+	swap(t, tokens(t, dir, "secret"), token("a"))
+	for _, other := range [][3]string{{base, "c-1", "secret2"}, {base, "c-2", "secret"}, {base + "/x", "c-1", "secret"}, {base + "\x00c-1", "", "secret"}} {
+		f, err := OpenTokens(dir, other[0], other[1], other[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.read(); got != (leadapi.KeptToken{}) {
+			t.Errorf("%q finds %v", other, got)
+		}
+	}
+	b, err := os.ReadFile(tokens(t, dir, "secret").path)
+	if err != nil || strings.Contains(string(b), "secret\"") || strings.Contains(string(b), base) {
+		t.Errorf("the file holds more than its token: %s, %v", b, err)
+	}
+}
+
+func TestDamagedTokenIsNone(t *testing.T) {
+	f := tokens(t, secretFolder(t), "secret")
+	swap(t, f, token("a"))
+	good, err := os.ReadFile(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range good {
+		write(t, f.path, string(good[:n]), 0o600)
+		if got := f.read(); got != (leadapi.KeptToken{}) {
+			t.Fatalf("%d bytes of the file are %v", n, got)
+		}
+	}
+	swap(t, f, token("b"))
+	if f.read() != token("b") {
+		t.Error("a damaged file is not replaced")
+	}
+}
+
+// fault 113: what others may read is refused.
+func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tokens")
+	f := tokens(t, dir, "secret")
+	swap(t, f, token("a"))
+	if err := os.Chmod(f.path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenTokens(dir, base, "c-1", "secret"); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "hint: rm ") {
+		t.Errorf("a file for the group: %v", err)
+	}
+	if f.read() != (leadapi.KeptToken{}) {
+		t.Error("it is read all the same")
+	}
+	if err := errors.Join(os.Chmod(f.path, 0o600), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenTokens(dir, base, "c-1", "secret"); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("a folder for all: %v", err)
+	}
+	if err := f.Renew(t.Context(), func(k leadapi.KeptToken) leadapi.KeptToken { t.Error("renewed"); return k }); err == nil {
+		t.Error("a folder for all is written to")
+	}
+}
+
+// fault 30
+func TestLinksAreNotFollowed(t *testing.T) {
+	dir := t.TempDir()
+	f := tokens(t, filepath.Join(dir, "tokens"), "secret")
+	swap(t, f, token("a"))
+	canary := write(t, filepath.Join(dir, "canary"), "", 0o600)
+	if err := os.Rename(f.path, canary); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(canary)
+	if err := os.Symlink(canary, f.path); err != nil {
+		t.Skip(err)
+	}
+	if got := swap(t, f, token("b")); got != (leadapi.KeptToken{}) {
+		t.Errorf("a link was read: %v", got)
+	}
+	if after, _ := os.ReadFile(canary); string(after) != string(before) {
+		t.Error("a link was written through")
+	}
+	if f.read() != token("b") {
+		t.Error("the link is not replaced")
+	}
+}
+
+// fault 72: one process at a time, and the next one reads what the former wrote.
+func TestRenewalsFollowOneAnother(t *testing.T) {
+	dir := secretFolder(t)
+	first, second := tokens(t, dir, "secret"), tokens(t, dir, "secret")
+	entered, leave, done := make(chan bool), make(chan bool), make(chan error)
+	go func() {
+		done <- first.Renew(t.Context(), func(leadapi.KeptToken) leadapi.KeptToken {
+			entered <- true
+			<-leave
+			return token("a")
+		})
+	}()
+	<-entered
+	ctx, giveUp := context.WithTimeout(t.Context(), 5*lockPoll)
+	defer giveUp()
+	err := second.Renew(ctx, func(k leadapi.KeptToken) leadapi.KeptToken { t.Error("both renew at once"); return k })
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	go func() {
+		done <- second.Renew(t.Context(), func(kept leadapi.KeptToken) leadapi.KeptToken {
+			if kept != token("a") {
+				t.Errorf("the second reads %v", kept)
+			}
+			return token("b")
+		})
+	}()
+	close(leave)
+	if err := errors.Join(<-done, <-done); err != nil {
+		t.Error(err)
+	}
+}
+
+// Waiting for a lock ends with the context, whoever has it.
+func TestWaitForTheLockEnds(t *testing.T) {
+	dir := secretFolder(t)
+	f := tokens(t, dir, "secret")
+	lock, err := openLock(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if locked, err := tryLock(lock); !locked || err != nil {
+		t.Skip("no locks here")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		if err := f.Renew(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+	})
+}
