@@ -14,10 +14,13 @@ import (
 // settlements are answered by done once they are durable, or not.
 type Ledger interface {
 	Lookup(keys []string, out []checkpoint.Entry) error
+	Find(qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error
 	Sum(b []byte) checkpoint.Digest
-	SumField(name, value string) checkpoint.ContentDigest
+	SumName(name string) [4]byte
+	SumValue(name, value string) [4]byte
 	Claim(in checkpoint.Intent, done func(error))
 	Withdraw(key string, done func(error))
+	Mark(e checkpoint.Entry, done func(stored checkpoint.Entry, err error))
 	Settle(e checkpoint.Entry, done func(stored checkpoint.Entry, err error))
 	Hurry()
 }
@@ -46,35 +49,45 @@ type engine struct {
 	opened  *Start // what was known before the first row
 	meter   *meter
 	planner Planner
+	digests *digester // of the loop
+	matches bool      // rows find their lead by its IDs, too
 	rows    *reader
 	tally   *tally
 	courier *courier
 
-	batches  <-chan *batch
-	batch    *batch
-	at       int                 // next row of batch
-	known    []checkpoint.Entry  // by row of batch
-	touched  map[string]struct{} // keys acted on since known was read
-	lanes    map[string]*lane    // keys with a row in flight
-	turn     []*item             // rows whose lane has just become free
-	parked   int                 // rows waiting in lanes
-	free     int                 // slots
-	flying   int                 // jobs that have no event yet
-	ready    chan *job           // claimed and durable, or a link
-	events   chan event          // ends of jobs
-	idle     atomic.Int32        // workers that wait
-	quit     context.CancelFunc  // send nothing more
-	ended    bool                // no more rows come
-	stopped  *Stop               // why the run ends before its input
-	keys     []string            // scratch of load
-	scratch  []checkpoint.Entry  // scratch of fresh
-	repeats  *repeats            // nil: not looked for
-	recorder sink                // nil: no files wanted
-	shown    int
+	batches   <-chan *batch
+	batch     *batch
+	at        int                // next row of batch
+	known     []checkpoint.Entry // by row of batch
+	found     []checkpoint.Match // the same
+	touched   map[name]struct{}  // leads acted on since known was read
+	lanes     map[name]*lane     // leads with a row in flight
+	turn      []*item            // rows whose lane has just become free
+	parked    int                // rows waiting in lanes
+	free      int                // slots
+	flying    int                // jobs that have no event yet
+	ready     chan *job          // claimed and durable, or a link
+	events    chan event         // ends of jobs
+	idle      atomic.Int32       // workers that wait
+	unchecked atomic.Int32       // leads that --check-remote could not read
+	quit      context.CancelFunc // send nothing more
+	ended     bool               // no more rows come
+	stopped   *Stop              // why the run ends before its input
+	keys      []string           // scratch of load
+	queries   []checkpoint.Query // the same
+	scratch   scratch            // of fresh
+	rehearsal *rehearsal         // of a run that sends nothing; else nil
+	recorder  sink               // nil: no files wanted
+	warned    bool               // of a key that looks like an address
 }
 
-// lane keeps the rows of one key in file order, one at a time.
-type lane struct{ waiting []*item }
+// scratch is where a single look-up leaves what it found.
+type scratch struct {
+	key   [1]string
+	query [1]checkpoint.Query
+	entry [1]checkpoint.Entry
+	found [1]checkpoint.Match
+}
 
 // run takes every row to its outcome. It returns once nothing is in flight.
 func (e *engine) run(ctx context.Context) {
@@ -82,7 +95,7 @@ func (e *engine) run(ctx context.Context) {
 	e.free = slots
 	e.ready = make(chan *job, slots)
 	e.events = make(chan event, 2*slots)
-	e.lanes, e.touched = map[string]*lane{}, map[string]struct{}{}
+	e.lanes, e.touched = map[name]*lane{}, map[name]struct{}{}
 
 	stopping, quit := context.WithCancel(ctx)
 	defer quit()
@@ -196,6 +209,7 @@ func (e *engine) abandon() {
 		for _, it := range l.waiting {
 			e.finish(it, &result{outcome: Pending, text: "the run stopped before its turn"})
 		}
+		l.waiting = nil // a lane may stand under several names
 	}
 }
 

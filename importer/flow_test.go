@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"leadferry/checkpoint"
 	"leadferry/mapping"
 )
@@ -88,6 +90,10 @@ func TestFingerprint(t *testing.T) {
 		{"a locator instead", func(r *mapping.Record) { r.Organization, r.Locator = "", "o" }, false},
 		{"another link", func(r *mapping.Record) { r.ExternalID = "y" }, false},
 		{"a boundary moved", func(r *mapping.Record) { r.TypeKey, r.TypeLabel = "tT", "" }, false},
+		{"a number instead of its digits", func(r *mapping.Record) { r.Content[0].Kind = mapping.Number }, false},
+		{"an empty value", func(r *mapping.Record) { r.Content[0].Value = "" }, false},
+		{"cleared instead of left out", func(r *mapping.Record) { r.Content = append(r.Content, mapping.Field{Name: "z"}) }, false},
+		{"what is not sent on a create", func(r *mapping.Record) { r.LeadID, r.Entry = "l", 3 }, true},
 	}
 	for _, test := range tests {
 		r := base()
@@ -96,4 +102,82 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("%s: same data %v, want %v", test.name, same, test.same)
 		}
 	}
+}
+
+// A request of texts alone has the fingerprint that checkpoints of earlier versions
+// hold, or every lead would count as changed.
+func TestFingerprintOfTextsNeverChanges(t *testing.T) {
+	rec := mapping.Record{
+		Key: "k", Organization: "o", TypeKey: "t", TypeLabel: "T", Status: "open", ExternalID: "x",
+		Content: []mapping.Field{{Name: "b", Value: "é"}, {Name: "a", Value: "7"}, {Name: "v", Value: "r", Volatile: true}},
+	}
+	want := "\x01o\x00\x00\x00\x01t\x01T\x04open\x01x" + "\x01a\x017" + "\x01b\x02é"
+	if got := string(fingerprint(nil, &rec)); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// fieldLedger keeps what content digests are made of.
+type fieldLedger struct {
+	Ledger
+	fields []string
+}
+
+func (l *fieldLedger) SumName(string) (d [4]byte) { return d }
+
+func (l *fieldLedger) SumValue(name, value string) (d [4]byte) {
+	l.fields = append(l.fields, name+"="+value)
+	return d
+}
+
+func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
+	rec := mapping.Record{Organization: "o", TypeKey: "t", TypeLabel: "T", Content: []mapping.Field{
+		{Name: "text", Value: "7"},
+		{Name: "number", Value: "7", Kind: mapping.Number},
+		{Name: "yes", Value: "true", Kind: mapping.Boolean},
+		{Name: "tags", Value: `["7"]`, Kind: mapping.JSON},
+		{Name: "cleared"},
+		{Name: "line", Value: "4", Volatile: true},
+	}}
+	const request = `{"organizationID":"o","content":{"text":"7","number":7,"yes":true,"tags":["7"],"cleared":"","line":"4"},"typeKey":"t","typeLabel":"T"}`
+	if diff := cmp.Diff(request, string(createRequest(&rec).AppendJSON(nil))); diff != "" {
+		t.Error(diff)
+	}
+	var l fieldLedger
+	newDigester(&l).fields(&item{rec: rec})
+	want := []string{"text=7", "number=\xff7", "yes=\xfftrue", "tags=\xff[\"7\"]", "cleared="}
+	if diff := cmp.Diff(want, l.fields); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A row that skip_if leaves out is counted and wants no attention; nothing is claimed
+// or sent for it, also behind a row of its key.
+func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Concurrency: 2, Limits: Limits{MaxRejects: 1}})
+		m, err := mapping.Parse("twin.yaml", []byte(twinMapping+"skip_if: 'name == \"out\"'\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.rows.mapping, tr.rows.names = m, nil
+		if err := tr.rows.bind(); err != nil {
+			t.Fatal(err)
+		}
+		tr.run(t.Context())
+		if got := tr.outcomes(); got != "created 2 skipped 2" {
+			t.Error(got)
+		}
+		if outcome, _, code := tr.verdict(); outcome != "complete" || code != CodeComplete {
+			t.Errorf("%s with %d", outcome, code)
+		}
+		if n := tr.service.sends["out"]; n != 0 || tr.ledger.state("k2") != checkpoint.Unknown {
+			t.Errorf("sent %d times, the ledger says %v", n, tr.ledger.state("k2"))
+		}
+		for _, l := range tr.records.lines {
+			if l.r.outcome == Skipped && l.r.text != "left out by skip_if" {
+				t.Errorf("the result says %q", l.r.text)
+			}
+		}
+	})
 }

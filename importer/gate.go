@@ -19,12 +19,17 @@ const (
 var errStopping = errors.New("the run is stopping")
 
 // gate is where every worker waits before each request. It is closed for a time
-// when the service says that it has too much to do, and it lets one request
-// through at a time while the service gives no answers.
+// when the service says that it has too much to do, it lets fewer requests through
+// at once after that, and one at a time while the service gives no answers.
 type gate struct {
 	maxWait time.Duration
+	limit   int // requests in flight at most
 
 	mu      sync.Mutex
+	window  float64       // as many of limit as the service has borne of late, at least 1
+	cut     time.Time     // when window was made smaller
+	flying  int           // requests that have passed and not come back
+	waiting int           // workers that wait for their turn
 	opens   time.Time     // nobody passes before: the service asked to wait
 	probeAt time.Time     // while silent, no probe leaves before
 	silent  bool          // no answers: one request at a time finds out
@@ -35,10 +40,14 @@ type gate struct {
 }
 
 // pass is what a worker holds while its request is under way.
-type pass struct{ probe bool }
+type pass struct {
+	probe bool
+	since time.Time
+}
 
-func newGate(maxWait time.Duration) *gate {
-	return &gate{maxWait: maxWait, changed: make(chan struct{})}
+func newGate(maxWait time.Duration, limit int) *gate {
+	limit = max(limit, 1)
+	return &gate{maxWait: maxWait, limit: limit, window: float64(limit), changed: make(chan struct{})}
 }
 
 // enter waits until a request may leave. It fails with errStopping once stopping
@@ -59,6 +68,9 @@ func (g *gate) enter(stopping context.Context) (pass, error) {
 		case <-stopping.Done():
 		}
 		timer.Stop()
+		g.mu.Lock()
+		g.waiting--
+		g.mu.Unlock()
 	}
 }
 
@@ -66,33 +78,78 @@ func (g *gate) enter(stopping context.Context) (pass, error) {
 func (g *gate) try(now time.Time) (p pass, wait time.Duration, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if d := g.opens.Sub(now); d > 0 {
-		return pass{}, d, g.changed
+	if wait = g.shut(now); wait > 0 {
+		g.waiting++
+		return pass{}, wait, g.changed
 	}
-	if !g.silent {
-		return pass{}, 0, nil
-	}
-	if d := g.probeAt.Sub(now); d > 0 {
-		return pass{}, d, g.changed
-	}
-	if g.probing {
-		return pass{}, maxBackoff, g.changed
-	}
-	g.probing = true
-	return pass{probe: true}, 0, nil
+	g.probing = g.silent
+	g.flying++
+	return pass{probe: g.silent, since: now}, 0, nil
 }
 
-// answered opens the gate for all: the service speaks.
+// shut is how long nobody passes, at most; 0 means that the gate is open.
+func (g *gate) shut(now time.Time) time.Duration {
+	if d := g.opens.Sub(now); d > 0 {
+		return d
+	}
+	if !g.silent {
+		if g.flying >= int(g.window) {
+			return maxBackoff
+		}
+		return 0
+	}
+	if d := g.probeAt.Sub(now); d > 0 {
+		return d
+	}
+	if g.probing {
+		return maxBackoff
+	}
+	return 0
+}
+
+// answered opens the gate for all: the service speaks. It bore one request more,
+// so the window grows by one for as many as it lets through at once.
 func (g *gate) answered(p pass) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.silent {
-		g.silent, g.backoff, g.probeAt = false, 0, time.Time{}
-		g.wake()
+	g.window = min(g.window+1/g.window, float64(g.limit))
+	g.back(p)
+}
+
+// overloaded is answered by a service that has too much to do: half as many
+// requests go on from now. Those that were under way by then tell nothing new.
+func (g *gate) overloaded(p pass) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p.since.After(g.cut) {
+		g.window, g.cut = max(g.window/2, 1), time.Now()
 	}
+	g.back(p)
+}
+
+// back takes a pass back after an answer.
+func (g *gate) back(p pass) {
+	g.flying--
 	if p.probe {
 		g.probing = false
 	}
+	if g.silent {
+		g.silent, g.backoff, g.probeAt = false, 0, time.Time{}
+		g.wake()
+	} else if g.waiting > 0 {
+		g.wake()
+	}
+}
+
+// unused takes back a pass with which nothing was sent.
+func (g *gate) unused(p pass) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.flying--
+	if p.probe {
+		g.probing = false
+	}
+	g.wake()
 }
 
 // unanswered notes that a request met silence and narrows the gate to one probe
@@ -103,6 +160,7 @@ func (g *gate) unanswered(p pass, pause bool) bool {
 	now := time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.flying--
 	if !g.silent {
 		g.silent, g.since = true, now
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestGateHoldsEverybodyWhileThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(time.Hour)
+		g := newGate(time.Hour, 64)
 		g.throttle(7 * time.Second)
 		began := time.Now()
 		var group sync.WaitGroup
@@ -32,7 +32,7 @@ func TestGateHoldsEverybodyWhileThrottled(t *testing.T) {
 
 func TestGateCapsWhatAServiceMayAskFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(time.Hour)
+		g := newGate(time.Hour, 64)
 		g.throttle(1e9 * time.Second)
 		began := time.Now()
 		g.enter(t.Context())
@@ -46,7 +46,7 @@ func TestGateCapsWhatAServiceMayAskFor(t *testing.T) {
 // everybody through. faults 33, 46
 func TestGateLetsOneProbeThroughWhileSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(time.Hour)
+		g := newGate(time.Hour, 64)
 		var passing, most, passed atomic.Int32
 		var down atomic.Bool
 		down.Store(true)
@@ -88,7 +88,7 @@ func TestGateLetsOneProbeThroughWhileSilent(t *testing.T) {
 
 func TestGateGivesUpAfterMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(5 * time.Minute)
+		g := newGate(5*time.Minute, 64)
 		began := time.Now()
 		for {
 			p, err := g.enter(t.Context())
@@ -107,7 +107,7 @@ func TestGateGivesUpAfterMaxWait(t *testing.T) {
 
 func TestGateEndsWaitingWhenTheRunStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(time.Hour)
+		g := newGate(time.Hour, 64)
 		g.throttle(10 * time.Minute)
 		ctx, stop := context.WithCancel(t.Context())
 		go func() {

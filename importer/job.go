@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
 
@@ -16,10 +17,15 @@ import (
 type job struct {
 	it       *item
 	step     Step
+	names    names
 	entry    checkpoint.Entry // what is known, and in the end what was settled
 	attempts int
 	text     string // for people: why it ended so
 	claimed  bool   // an intent stands
+
+	before standing // Update: what was known of the lead
+	loose  bool     // Update: a try may have been applied, and nobody can tell
+	moved  moved    // Update: what the answer shows
 }
 
 // event ends a job: what it settled is durable, or err says why it could not be.
@@ -65,15 +71,21 @@ func (e *engine) handle(ctx context.Context, j *job) {
 			return
 		}
 		stop := &Stop{Reason: fmt.Sprintf("internal error (%T) while a row was sent", r), Code: CodeStopped}
-		if j.step.Action == Create {
+		switch j.step.Action {
+		case Create:
 			e.doubt(j, 0, reasonPanic, stop)
-		} else {
+		case Update:
+			e.unanswered(j, doubtReason(reasonPanic, 0), stop)
+		default:
 			e.unlinked(j, stop)
 		}
 	}()
-	if j.step.Action == Create {
+	switch j.step.Action {
+	case Create:
 		e.create(ctx, j)
-	} else {
+	case Update:
+		e.update(ctx, j)
+	default:
 		e.link(ctx, j)
 	}
 }
@@ -87,6 +99,7 @@ func (e *engine) create(ctx context.Context, j *job) {
 		return err
 	})
 	j.attempts += tries
+	failpoint.At("answered")
 	if err == nil {
 		e.made(j, made)
 		return
@@ -148,11 +161,13 @@ func (e *engine) made(j *job, made *leadapi.Created) {
 func (e *engine) link(ctx context.Context, j *job) {
 	external := j.it.rec.ExternalID
 	var lead *leadapi.Lead
+	failpoint.At("before link")
 	tries, err := e.courier.deliver(ctx, true, func(ctx context.Context) (err error) {
 		lead, err = e.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external})
 		return err
 	})
 	j.attempts += tries
+	failpoint.At("link answered")
 	var stop *Stop
 	var ae *leadapi.Error
 	switch {
@@ -258,7 +273,7 @@ func (e *engine) post(ev event) {
 // entryOf starts an entry from the job's row.
 func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 	return checkpoint.Entry{
-		Key: j.it.rec.Key, State: s, Digest: j.it.digest, Content: contentDigests(e.ledger, &j.it.rec),
+		Key: j.it.rec.Key, State: s, Digest: j.it.digest, Content: j.it.sums,
 		File: e.rows.names[j.it.input], Line: j.it.row.Line, Run: e.RunID, Updated: time.Now(),
 	}
 }
@@ -269,6 +284,6 @@ func (e *engine) intent(j *job) checkpoint.Intent {
 	return checkpoint.Intent{
 		Key: rec.Key, File: e.rows.names[j.it.input], Line: j.it.row.Line,
 		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, ExternalID: rec.ExternalID,
-		Run: e.RunID, Sent: time.Now(), Digest: j.it.digest, Content: contentDigests(e.ledger, rec),
+		Run: e.RunID, Sent: time.Now(), Digest: j.it.digest, Content: j.it.sums,
 	}
 }

@@ -1,26 +1,30 @@
 package importer
 
-import "leadferry/checkpoint"
+import (
+	"slices"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/failpoint"
+)
 
 // plan asks the planner and acts on its step; false means that the row cannot go
-// on now, and has not been taken. in is the row's lane when it waited in one.
-func (e *engine) plan(it *item, known *checkpoint.Entry, in *lane) bool {
-	step := e.planner.Plan(&it.rec, it.digest, known)
-	if step.Action != Nothing && e.sender == nil {
-		if in == nil {
-			e.accept()
-		}
-		e.tally.plan(step.Action)
-		e.show(it, step, known)
-		e.finish(it, &result{outcome: Pending})
+// on now, and has not been taken. waited says that it had to wait in its lane.
+func (e *engine) plan(it *item, known *checkpoint.Entry, how checkpoint.Match, ns *names, waited bool) bool {
+	c := Case{Record: &it.rec, Known: known, Found: how, Run: e.RunID, it: it, digests: e.digests}
+	step := e.planner.Plan(&c)
+	if e.rehearsal != nil {
+		e.accept()
+		e.rehearse(it, step, known)
 		return true
 	}
 	if step.Action == Nothing {
-		if in == nil {
+		if !waited {
 			e.accept()
 		}
 		e.finish(it, &result{outcome: step.Outcome, entry: *known, text: step.Reason})
-		e.next(it.rec.Key, in)
+		if waited {
+			e.leave(it)
+		}
 		return true
 	}
 	if e.free == 0 || !e.mayCreate(step) {
@@ -29,11 +33,13 @@ func (e *engine) plan(it *item, known *checkpoint.Entry, in *lane) bool {
 		}
 		return false
 	}
-	if in == nil {
+	if !waited {
 		e.accept()
-		e.lanes[it.rec.Key] = &lane{}
+		e.enter(it, ns)
 	}
-	e.start(&job{it: it, step: step, entry: *known})
+	j := &job{it: it, step: step, entry: *known, names: *ns}
+	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
+	e.start(j)
 	return true
 }
 
@@ -49,17 +55,32 @@ func (e *engine) mayCreate(step Step) bool {
 	return false
 }
 
-// start gives the job a slot; a create first becomes a durable claim.
+// start gives the job a slot; a create first becomes a durable claim, and an update a
+// durable mark.
 func (e *engine) start(j *job) {
 	e.free--
 	e.flying++
-	e.touched[j.it.rec.Key] = struct{}{}
-	if j.step.Action != Create {
+	e.touch(&j.names)
+	e.digests.whole(j.it)
+	e.digests.fields(j.it)
+	switch j.step.Action {
+	case Create:
+		e.claim(j)
+	case Update:
+		e.mark(j)
+	default:
 		e.ready <- j
 		return
 	}
+	if e.idle.Load() > 0 || e.free == 0 {
+		e.ledger.Hurry()
+	}
+}
+
+func (e *engine) claim(j *job) {
 	e.tally.creating++
 	j.claimed = true
+	failpoint.At("before intent")
 	e.ledger.Claim(e.intent(j), func(err error) {
 		if err != nil {
 			e.post(event{job: j, outcome: Pending, err: err})
@@ -67,9 +88,7 @@ func (e *engine) start(j *job) {
 		}
 		e.ready <- j
 	})
-	if e.idle.Load() > 0 || e.free == 0 {
-		e.ledger.Hurry()
-	}
+	failpoint.At("intent queued")
 }
 
 // end takes back the slot of a job and records its row.
@@ -77,14 +96,13 @@ func (e *engine) end(ev event) {
 	j := ev.job
 	e.free++
 	e.flying--
-	e.touched[j.it.rec.Key] = struct{}{}
-	r := &result{outcome: ev.outcome, entry: j.entry, text: j.text, attempts: j.attempts, sent: j.attempts > 0}
+	e.touch(&j.names)
+	r := &result{
+		outcome: ev.outcome, entry: j.entry, text: j.text, attempts: j.attempts, sent: j.attempts > 0,
+		moved: j.moved,
+	}
 	if ev.err != nil {
-		r.text = "the checkpoint could not be written"
-		e.stop(ledgerFailed(ev.err))
-		if r.sent && ev.outcome != Pending {
-			r.outcome = InDoubt
-		}
+		e.unwritten(r, j, ev)
 	}
 	if j.claimed {
 		e.tally.created(r)
@@ -93,21 +111,20 @@ func (e *engine) end(ev event) {
 	if ev.stop != nil {
 		e.stop(ev.stop)
 	}
-	e.next(j.it.rec.Key, e.lanes[j.it.rec.Key])
+	e.leave(j.it)
 }
 
-// next lets the next row of a lane have its turn.
-func (e *engine) next(key string, l *lane) {
-	if l == nil {
-		return
+// unwritten makes a row say that the checkpoint does not know what became of it.
+func (e *engine) unwritten(r *result, j *job, ev event) {
+	r.text = "the checkpoint could not be written"
+	e.stop(ledgerFailed(ev.err))
+	switch {
+	case !r.sent || ev.outcome == Pending:
+	case j.step.Action == Update:
+		r.outcome = Failed
+	default:
+		r.outcome = InDoubt
 	}
-	if len(l.waiting) == 0 {
-		delete(e.lanes, key)
-		return
-	}
-	e.turn = append(e.turn, l.waiting[0])
-	l.waiting = l.waiting[1:]
-	e.parked--
 }
 
 // finish records a row's outcome and ends the run where a limit says so.
@@ -119,16 +136,5 @@ func (e *engine) finish(it *item, r *result) {
 	}
 	if stop := e.tally.count(it, r); stop != nil && e.sender != nil {
 		e.stop(stop)
-	}
-}
-
-// show hands the request of a row to whoever asked for the first few.
-func (e *engine) show(it *item, step Step, known *checkpoint.Entry) {
-	if e.shown >= e.Show || e.Request == nil {
-		return
-	}
-	e.shown++
-	if err := e.Request(requestOf(e.Target.TrunkID, e.rows.names[it.input], it, step, known)); err != nil {
-		e.stop(outputClosed(err))
 	}
 }

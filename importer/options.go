@@ -24,7 +24,7 @@ type Options struct {
 
 	Limit       int           // rows of all inputs together; 0 = all
 	Concurrency int           // requests in flight at most
-	Rate        float64       // requests a second at most; 0 = no limit
+	Rate        float64       // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
 	Retries     int           // further tries of a request that was answered and may be sent again
 	MaxWait     time.Duration // how long the service may stay silent
 	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit
@@ -33,6 +33,10 @@ type Options struct {
 	ResendInDoubt bool // --in-doubt resend
 	RetryRejected bool
 	IgnoreChanged bool // --changed ignore
+	UpdateChanged bool // --changed update
+	Missing       Missing
+	CheckRemote   bool // a sync reads a lead before it changes it
+	HoldReopen    bool // --reopen hold
 	DryRun        bool
 	NoRepeats     bool // validate, dry run: do not look for repeated keys
 	Show          int  // validate, dry run: requests to show
@@ -59,9 +63,8 @@ type Start struct {
 	Leads      int    // leads that it knows
 	InDoubt    int    // rows that it holds in doubt
 	Warnings   []string
+	Notes      []string // remarks on the mapping; those of a rehearsal stand in its summary
 	Target     checkpoint.Target
-	KeyFrom    string   // what makes rows the same: "key", "external_id" or "row"
-	Unused     []string // columns that nothing in the mapping uses
 }
 
 // Progress is how far a run has come.

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/mapping"
@@ -15,74 +16,123 @@ const (
 	Nothing Action = iota
 	Create
 	Link
+	Update
+	actionCount
 )
 
 // Step is a planner's answer for one Record.
 type Step struct {
 	Action  Action
-	Outcome Outcome // for Nothing: how the row ends; for Link: how it ends once linked
+	Outcome Outcome // for Nothing: how the row ends; for Link and Update: how it ends once confirmed
 	Reason  string  // for people: why the row ends so
+	Send    Changes // for Update: what is sent
 }
 
-// Planner decides what becomes of a Record from what the checkpoint knows of its
-// key. It is pure: the engine alone acts.
+// Case is what a planner decides on: a row, and what the checkpoint knows of its lead.
+type Case struct {
+	Record *mapping.Record
+	Known  *checkpoint.Entry
+	Found  checkpoint.Match // by what Known was found
+	Run    string
+
+	it      *item
+	digests *digester // nil without a checkpoint
+}
+
+// digest is the keyed digest of what the Record sends.
+func (c *Case) digest() checkpoint.Digest { return c.digests.whole(c.it) }
+
+// Planner decides what becomes of a row. It is pure: the engine alone acts.
 type Planner interface {
-	Plan(rec *mapping.Record, digest checkpoint.Digest, known *checkpoint.Entry) Step
+	Plan(c *Case) Step
 }
 
 // importPlanner creates leads that are not known and links those that lack their
-// ExternalID. It never changes a lead that stands.
+// ExternalID. A lead that stands changes only when updateChanged says so.
 type importPlanner struct {
 	retryRejected bool
 	resendDoubt   bool
 	ignoreChanged bool
+	updateChanged bool
 }
 
-func (p importPlanner) Plan(rec *mapping.Record, digest checkpoint.Digest, known *checkpoint.Entry) Step {
-	switch known.State {
+func (p importPlanner) Plan(c *Case) Step {
+	switch known := c.Known; known.State {
+	case checkpoint.Forgotten:
+		return forgotten()
 	case checkpoint.InDoubt:
 		if p.resendDoubt {
 			return Step{Action: Create}
 		}
 		return Step{Outcome: InDoubt, Reason: heldBack(known)}
 	case checkpoint.Rejected:
-		if known.Digest == digest && !p.retryRejected {
+		if known.Digest == c.digest() && !p.retryRejected {
 			return Step{Outcome: Rejected, Reason: refusedBefore(known)}
 		}
 		return Step{Action: Create}
 	case checkpoint.Partial:
-		return p.planLink(rec, digest, known)
+		return p.planLink(c)
 	case checkpoint.Created:
-		return p.planKnown(digest, known)
+		return p.planKnown(c)
 	}
 	return Step{Action: Create}
 }
 
-func (p importPlanner) planKnown(digest checkpoint.Digest, known *checkpoint.Entry) Step {
-	if known.Digest == digest || p.ignoreChanged {
+// planKnown compares the row with the data that were sent. Nobody knows those of a
+// lead that was adopted. Where a sync has sent others since, what it confirmed counts.
+func (p importPlanner) planKnown(c *Case) Step {
+	known := c.Known
+	if p.updateChanged {
+		return p.planUpdate(c)
+	}
+	if p.ignoreChanged || known.Digest == (checkpoint.Digest{}) || known.Digest == c.digest() ||
+		known.Synced && known.Unsettled == "" && c.changes().none() {
 		return Step{Outcome: Unchanged}
 	}
 	return Step{Outcome: Changed, Reason: "the lead exists and this row carries other data than was sent; nothing was sent"}
 }
 
+// planUpdate sends the differences of a row that carries other data than when it was
+// sent last.
+func (p importPlanner) planUpdate(c *Case) Step {
+	known := c.Known
+	switch {
+	case known.Digest == c.digest() && known.Unsettled == "":
+		return Step{Outcome: Unchanged}
+	case known.LeadID == "":
+		return Step{Outcome: Changed, Reason: "the lead exists and this row carries other data than was sent, but the lead's ID is not known"}
+	}
+	return planUpdate(c, p.retryRejected)
+}
+
 // planLink finishes a lead that was created but not linked. A row that no longer
 // asks for a link has nothing to send.
-func (p importPlanner) planLink(rec *mapping.Record, digest checkpoint.Digest, known *checkpoint.Entry) Step {
-	step := p.planKnown(digest, known)
-	if rec.ExternalID == "" || known.LeadID == "" {
+func (p importPlanner) planLink(c *Case) Step {
+	step := p.planKnown(c)
+	if c.Record.ExternalID == "" || c.Known.LeadID == "" || step.Action == Update {
 		return step
 	}
-	if step.Outcome == Unchanged {
+	switch step.Outcome {
+	case Unchanged:
 		step.Outcome = Created
+	case Changed:
+	default:
+		return step
 	}
 	step.Action = Link
 	return step
 }
 
+func forgotten() Step {
+	return Step{Outcome: Skipped, Reason: "left out by an earlier `checkpoint forget`"}
+}
+
 func heldBack(known *checkpoint.Entry) string {
 	return fmt.Sprintf("a send of %s got no usable answer (%s): held back until a person settles it",
-		known.Updated.UTC().Format("2006-01-02 15:04:05Z"), doubtReason(known.Reason, known.Code))
+		clock(known.Updated), doubtReason(known.Reason, known.Code))
 }
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func refusedBefore(known *checkpoint.Entry) string {
 	if known.Code == 0 {
@@ -95,6 +145,4 @@ func refusedBefore(known *checkpoint.Entry) string {
 // ends there.
 type validatePlanner struct{}
 
-func (validatePlanner) Plan(*mapping.Record, checkpoint.Digest, *checkpoint.Entry) Step {
-	return Step{Action: Create}
-}
+func (validatePlanner) Plan(*Case) Step { return Step{Action: Create} }

@@ -36,7 +36,8 @@ func TestImportPlanner(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			step := test.planner.Plan(&test.rec, same, &test.known)
+			it := &item{rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
+			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, it: it, digests: newDigester(nil)})
 			if step.Action != test.action || test.action != Create && step.Outcome != test.outcome {
 				t.Errorf("step %d %v, want %d %v", step.Action, step.Outcome, test.action, test.outcome)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/failpoint"
 )
 
 // recorder writes the lines of rows in a goroutine of its own, so that a slow disk
@@ -102,12 +103,14 @@ func (w *recorder) write(l line) error {
 		LeadID: e.LeadID, OrganizationID: e.Organization, Location: e.Location, Status: e.Status,
 		Attempts: r.attempts, Error: r.text,
 	}
-	if r.sent || r.outcome.Attention() {
+	if r.sent || r.outcome == Rejected || r.outcome == InDoubt || r.outcome == Partial {
 		res.HTTPStatus = e.Code
 	}
+	failpoint.At("before results line")
 	if err := w.files.Result(res); err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
+	failpoint.At("after results line")
 	if !r.outcome.Attention() || r.outcome == Pending {
 		return nil
 	}

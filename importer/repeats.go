@@ -12,32 +12,41 @@ type repeats struct {
 	chunks [][]sighting
 }
 
-// sighting is a key's hash and where its row starts: 16 bits of input, 48 of line.
+// sighting is a key's hash and where its row starts, with the action planned for it:
+// 16 bits of input, 46 of line, 2 of action.
 type sighting struct{ hash, where uint64 }
 
 const (
-	chunkRows = 1 << 16
-	lineBits  = 48
+	chunkRows  = 1 << 16
+	lineBits   = 46
+	actionBits = 2
 )
 
 func newRepeats() *repeats { return &repeats{seed: maphash.MakeSeed()} }
 
-func (r *repeats) add(key string, input, line int) {
+func (r *repeats) add(key string, planned Action, input, line int) {
 	last := len(r.chunks) - 1
 	if last < 0 || len(r.chunks[last]) == chunkRows {
 		r.chunks = append(r.chunks, make([]sighting, 0, chunkRows))
 		last++
 	}
-	s := sighting{maphash.String(r.seed, key), uint64(input)<<lineBits | uint64(line)}
+	s := sighting{maphash.String(r.seed, key), (uint64(input)<<lineBits|uint64(line))<<actionBits | uint64(planned)}
 	r.chunks[last] = append(r.chunks[last], s)
 }
 
 // Repeat is a row whose key stood in an earlier row.
 type Repeat struct{ Input, Line, FirstInput, FirstLine int }
 
-// found counts the rows that repeat an earlier key and returns the first few of
-// them in file order. It sorts chunk by chunk and merges, so it needs no second copy.
-func (r *repeats) found(most int) (rows int, first []Repeat) {
+// found is what repeats come to.
+type found struct {
+	rows  int              // that repeat an earlier key
+	first []Repeat         // a few of them, in file order
+	moot  [actionCount]int // planned actions that an earlier one for the same key makes needless
+}
+
+// found counts the rows that repeat an earlier key and names at most most of them. It
+// sorts chunk by chunk and merges, so it needs no second copy.
+func (r *repeats) found(most int) (f found) {
 	for _, c := range r.chunks {
 		slices.SortFunc(c, func(a, b sighting) int {
 			return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.where, b.where))
@@ -45,17 +54,26 @@ func (r *repeats) found(most int) (rows int, first []Repeat) {
 	}
 	heads := slices.Clone(r.chunks)
 	var origin sighting
-	seen := false
+	seen, acted := false, false
 	for s, ok := pop(heads); ok; s, ok = pop(heads) {
-		if !seen || s.hash != origin.hash {
-			origin, seen = s, true
-			continue
+		again := seen && s.hash == origin.hash
+		if again {
+			f.rows++
+			f.first = keepFirst(f.first, repeatOf(s, origin), most)
+		} else {
+			origin, seen, acted = s, true, false
 		}
-		rows++
-		first = keepFirst(first, repeatOf(s, origin), most)
+		if planned := s.planned(); planned != Nothing {
+			if acted {
+				f.moot[planned]++
+			}
+			acted = true
+		}
 	}
-	return rows, first
+	return f
 }
+
+func (s sighting) planned() Action { return Action(s.where & (1<<actionBits - 1)) }
 
 // pop takes the smallest sighting of all sorted chunks. Few chunks (one for 65,536
 // rows) make a scan over their heads as good as a heap.
@@ -81,9 +99,16 @@ func less(a, b sighting) bool {
 	return a.hash < b.hash || a.hash == b.hash && a.where < b.where
 }
 
-func repeatOf(s, origin sighting) Repeat {
-	const lines = 1<<lineBits - 1
-	return Repeat{int(s.where >> lineBits), int(s.where & lines), int(origin.where >> lineBits), int(origin.where & lines)}
+// place is the input and the line.
+func (s sighting) place() (input, line int) {
+	at := s.where >> actionBits
+	return int(at >> lineBits), int(at & (1<<lineBits - 1))
+}
+
+func repeatOf(s, origin sighting) (r Repeat) {
+	r.Input, r.Line = s.place()
+	r.FirstInput, r.FirstLine = origin.place()
+	return r
 }
 
 func keepFirst(first []Repeat, r Repeat, most int) []Repeat {

@@ -16,7 +16,7 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 		var want []Repeat
 		rows := 0
 		for i, key := range keys {
-			r.add(key, 0, i+2)
+			r.add(key, Create, 0, i+2)
 			if first, ok := firsts[key]; ok {
 				rows++
 				if len(want) < 3 {
@@ -26,11 +26,11 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 			}
 			firsts[key] = i + 2
 		}
-		got, places := r.found(3)
-		if got != rows {
-			t.Fatalf("%d repeated rows, want %d", got, rows)
+		got := r.found(3)
+		if got.rows != rows || got.moot[Create] != rows {
+			t.Fatalf("%d repeated rows, %d creates less, want %d", got.rows, got.moot[Create], rows)
 		}
-		if diff := cmp.Diff(want, places); diff != "" {
+		if diff := cmp.Diff(want, got.first); diff != "" {
 			t.Fatal(diff)
 		}
 	})
@@ -39,9 +39,9 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 func TestRepeatsAcrossChunks(t *testing.T) {
 	r := newRepeats()
 	for i := range 2 * chunkRows {
-		r.add(string(rune(i%0xd000)), i%3, i)
+		r.add(string(rune(i%0xd000)), Nothing, i%3, i)
 	}
-	if got, _ := r.found(1); got != 2*chunkRows-0xd000 {
-		t.Errorf("%d repeated rows, want %d", got, 2*chunkRows-0xd000)
+	if got := r.found(1); got.rows != 2*chunkRows-0xd000 || got.moot != [actionCount]int{} {
+		t.Errorf("%v repeated rows, want %d", got, 2*chunkRows-0xd000)
 	}
 }

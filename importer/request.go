@@ -14,7 +14,7 @@ import (
 func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 	content := make([]leadapi.ContentField, len(rec.Content))
 	for i, f := range rec.Content {
-		content[i] = leadapi.ContentField{Key: f.Name, Value: f.Value}
+		content[i] = leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String}
 	}
 	return &leadapi.CreateRequest{
 		OrganizationID: rec.Organization,
@@ -30,9 +30,13 @@ func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 // requestOf is the request that a step would send, as --show prints it.
 func requestOf(trunk, file string, it *item, step Step, known *checkpoint.Entry) Request {
 	r := Request{File: file, Line: it.row.Line, Key: it.rec.Key}
-	if step.Action == Link {
-		r.Method, r.Path = "PATCH", "/v3/lead/"+known.LeadID
-		r.Body = (&leadapi.UpdateRequest{ExternalID: &it.rec.ExternalID}).AppendJSON(nil)
+	if step.Action != Create {
+		send := step.Send
+		if step.Action == Link {
+			send.ExternalID = true
+		}
+		r.Method, r.Path = "PATCH", "/v3/lead/"+cmp.Or(known.LeadID, it.rec.LeadID)
+		r.Body = updateRequest(&it.rec, &send).AppendJSON(nil)
 		return r
 	}
 	if trunk == "" {
@@ -62,32 +66,21 @@ func fingerprint(b []byte, rec *mapping.Record) []byte {
 	}
 	slices.SortFunc(fields, func(x, y *mapping.Field) int { return cmp.Compare(x.Name, y.Name) })
 	for _, f := range fields {
-		b = appendText(appendText(b, f.Name), f.Value)
+		b = appendText(appendText(b, f.Name), compared(f))
 	}
 	return b
 }
 
+// compared is what tells a field's value from others. A text stands for itself; what
+// is no text gets a byte before it that no text holds, being no UTF-8, so that 7 is
+// not "7". What is the same in the request is the same here, whatever its Kind.
+func compared(f *mapping.Field) string {
+	if f.Kind == mapping.String {
+		return f.Value
+	}
+	return "\xff" + f.Value
+}
+
 func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// contentDigests are the short digests by which a later sync tells which content
-// keys changed.
-func contentDigests(l Ledger, rec *mapping.Record) []checkpoint.ContentDigest {
-	digests := make([]checkpoint.ContentDigest, 0, len(rec.Content))
-	for _, f := range rec.Content {
-		if !f.Volatile {
-			digests = append(digests, l.SumField(f.Name, f.Value))
-		}
-	}
-	return digests
-}
-
-// digestOf is the keyed digest of what the Record sends.
-func digestOf(l Ledger) func(*mapping.Record) checkpoint.Digest {
-	var b []byte
-	return func(rec *mapping.Record) checkpoint.Digest {
-		b = fingerprint(b[:0], rec)
-		return l.Sum(b)
-	}
 }

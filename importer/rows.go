@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"leadferry/checkpoint"
@@ -21,8 +20,29 @@ type item struct {
 	input  int // which of the run's files
 	row    source.Row
 	rec    mapping.Record
-	fault  string // why the row is invalid, or ""
-	digest checkpoint.Digest
+	fault  *fault                     // why the row is invalid, or nil
+	digest checkpoint.Digest          // see digester
+	sums   []checkpoint.ContentDigest // see digester
+	name   name                       // of the lane that it is in
+}
+
+// fault is why a row is invalid: check by check, and as one sentence.
+type fault struct {
+	problems []mapping.Problem
+	text     string
+}
+
+func faulty(ps ...mapping.Problem) *fault { return &fault{ps, sentence(ps)} }
+
+// left is how a row ends that has nothing to plan, or nil.
+func (it *item) left() *result {
+	switch {
+	case it.fault != nil:
+		return &result{outcome: Invalid, text: it.fault.text}
+	case it.rec.Skip:
+		return &result{outcome: Skipped, text: "left out by skip_if"}
+	}
+	return nil
 }
 
 // batch is a run of rows in file order; err, if set, says why no more follow.
@@ -36,64 +56,23 @@ type batch struct {
 type reader struct {
 	inputs  []*source.File
 	mapping *mapping.Mapping
-	digest  func(*mapping.Record) checkpoint.Digest // nil: none wanted
+	digests *digester // nil: none wanted
+	fields  bool      // digests by field are wanted
 	runID   string
-	limit   int // rows of all inputs together; 0 = all
+	limit   int  // rows of all inputs together; 0 = all
+	tough   bool // an input that is lost in its middle does not end the run
 
 	names    []string
 	bindings map[*source.Header]*mapping.Binding
+	unused   []string        // columns that nothing uses, in their order, as far as they were seen
+	idle     map[string]bool // the same
+	lost     []lost          // inputs that ended before their end
 }
 
-// maxBindings bounds the bindings kept for JSONL, whose rows may all differ in shape.
-const maxBindings = 1024
-
-// bind checks the mapping against the header of every input, before anything is sent.
-func (r *reader) bind() error {
-	r.bindings = map[*source.Header]*mapping.Binding{}
-	var all mapping.Errors
-	for _, f := range r.inputs {
-		path := f.Info().Path
-		r.names = append(r.names, path)
-		_, err := r.binding(path, f.Header())
-		var es mapping.Errors
-		if errors.As(err, &es) {
-			all = append(all, es...)
-		} else if err != nil {
-			return err
-		}
-	}
-	if len(all) > 0 {
-		return all
-	}
-	return nil
-}
-
-func (r *reader) binding(path string, h *source.Header) (*mapping.Binding, error) {
-	if b := r.bindings[h]; b != nil {
-		return b, nil
-	}
-	b, err := r.mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
-	if err != nil {
-		return nil, err
-	}
-	if len(r.bindings) >= maxBindings {
-		clear(r.bindings)
-	}
-	r.bindings[h] = b
-	return b, nil
-}
-
-// unused lists the columns of all inputs that nothing in the mapping uses.
-func (r *reader) unused() []string {
-	var names []string
-	for _, f := range r.inputs {
-		for _, name := range r.bindings[f.Header()].Unused() {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
+// lost is an input that could not be read to its end.
+type lost struct {
+	input int
+	err   error
 }
 
 // run reads until the inputs or the limit end, or ctx does, and closes out.
@@ -114,6 +93,10 @@ func (r *reader) run(ctx context.Context, out chan<- *batch) {
 		for r.limit == 0 || read < r.limit {
 			it, err := r.next(i, f)
 			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil && r.tough {
+				r.lost = append(r.lost, lost{i, err})
 				break
 			}
 			if err != nil {
@@ -139,7 +122,7 @@ func (r *reader) next(input int, f *source.File) (*item, error) {
 		return nil, err
 	}
 	if p := it.row.Problem; p != nil {
-		it.fault = p.Text
+		it.fault = faulty(mapping.Problem{Rule: p.Code, Text: p.Text})
 		return it, nil
 	}
 	b, err := r.binding(r.names[input], it.row.Header)
@@ -148,15 +131,22 @@ func (r *reader) next(input int, f *source.File) (*item, error) {
 	}
 	env := mapping.Env{File: r.names[input], Line: it.row.Line, Run: r.runID}
 	if ps := b.Map(it.row.Cells, env, &it.rec); ps != nil {
-		it.fault = sentence(ps)
+		it.fault = faulty(ps...)
+		return it, nil
+	}
+	if it.rec.Skip {
 		return it, nil
 	}
 	if len(it.rec.Key) > checkpoint.MaxKey {
-		it.fault = fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)
+		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
 		return it, nil
 	}
-	if r.digest != nil {
-		it.digest = r.digest(&it.rec)
+	switch {
+	case r.digests == nil:
+	case r.fields:
+		r.digests.fields(it)
+	default:
+		r.digests.whole(it)
 	}
 	return it, nil
 }

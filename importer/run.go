@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
 
@@ -27,9 +29,46 @@ func Import(ctx context.Context, o Options) (*report.Summary, error) {
 	if err := o.Mapping.ForCreate(); err != nil {
 		return nil, err
 	}
-	e := newEngine(o, importPlanner{
-		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, ignoreChanged: o.IgnoreChanged,
-	})
+	return newImport(o).carryOut(ctx)
+}
+
+func newImport(o Options) *engine { return newEngine(o, creating(&o)) }
+
+func creating(o *Options) importPlanner {
+	return importPlanner{
+		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt,
+		ignoreChanged: o.IgnoreChanged, updateChanged: o.UpdateChanged,
+	}
+}
+
+// Sync brings Status, ExternalID and Content of leads that are known in step with the
+// inputs' rows, by updates of what differs from what was last confirmed. Rows find
+// their lead by key, by the lead's ID, or by ExternalID. It returns as Import does.
+func Sync(ctx context.Context, o Options) (*report.Summary, error) {
+	if o.Missing == MissingCreate {
+		if err := o.Mapping.ForCreate(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Mapping.KeyFrom() == "row" && !o.Mapping.HasLeadID() {
+		return nil, errNoIdentity
+	}
+	o.Opening.Require = o.Opening.Require || !o.Mapping.HasLeadID()
+	return newSync(o).carryOut(ctx)
+}
+
+func newSync(o Options) *engine {
+	e := newEngine(o, syncPlanner{importPlanner: creating(&o), missing: o.Missing, holdReopen: o.HoldReopen})
+	e.matches, e.rows.fields = true, true
+	return e
+}
+
+var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds no lead\n" +
+	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
+
+// carryOut connects the engine to service and checkpoint and performs the run.
+func (e *engine) carryOut(ctx context.Context) (*report.Summary, error) {
+	o := &e.Options
 	if err := e.rows.bind(); err != nil {
 		return nil, err
 	}
@@ -42,12 +81,16 @@ func Import(ctx context.Context, o Options) (*report.Summary, error) {
 		defer client.Close()
 		e.client, e.sender = client, &metered{client, e.meter}
 	}
-	db, err := openLedger(&o)
+	db, err := openLedger(o)
 	if err != nil {
 		return nil, err
 	}
+	if o.DryRun {
+		e.rehearsal = newRehearsal(o)
+	}
 	if db != nil {
-		e.ledger, e.db, e.rows.digest = db, db, digestOf(db)
+		e.db = db
+		e.keepIn(db)
 	}
 	s, err := e.perform(ctx)
 	if db == nil {
@@ -59,13 +102,17 @@ func Import(ctx context.Context, o Options) (*report.Summary, error) {
 	return s, err
 }
 
-// Validate reads, maps and checks every row and sends nothing. It needs neither
-// service nor checkpoint.
+// Validate reads, maps and checks every row of every input, runs the mapping's tests
+// and sends nothing. It needs neither service nor checkpoint, and ends before the
+// inputs do for an interruption only.
 func Validate(ctx context.Context, o Options) (*report.Summary, error) {
 	e := newEngine(o, validatePlanner{})
+	e.rows.tough = true
 	if err := e.rows.bind(); err != nil {
 		return nil, err
 	}
+	e.rehearsal = newRehearsal(&o)
+	e.rehearsal.examine(o.Mapping)
 	return e.perform(ctx)
 }
 
@@ -77,8 +124,13 @@ func newEngine(o Options, p Planner) *engine {
 	return e
 }
 
+// keepIn gives the engine its ledger.
+func (e *engine) keepIn(l Ledger) {
+	e.ledger, e.digests, e.rows.digests = l, newDigester(l), newDigester(l)
+}
+
 func newCourier(o *Options, maxWait time.Duration, m *meter) *courier {
-	c := &courier{gate: newGate(maxWait), retries: o.Retries, resend: o.ResendOn, retried: m.retried}
+	c := &courier{gate: newGate(maxWait, o.Concurrency), retries: o.Retries, resend: o.ResendOn, retried: m.retried}
 	if o.Rate > 0 {
 		c.limiter = rate.NewLimiter(rate.Limit(o.Rate), 1)
 	}
@@ -105,9 +157,6 @@ func openLedger(o *Options) (*checkpoint.DB, error) {
 // engine and closes the files with the summary.
 func (e *engine) perform(ctx context.Context) (*report.Summary, error) {
 	started := time.Now()
-	if e.sender == nil && !e.NoRepeats {
-		e.repeats = newRepeats()
-	}
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
@@ -130,10 +179,14 @@ func (e *engine) perform(ctx context.Context) (*report.Summary, error) {
 
 // begin announces the run; the caller may still refuse it.
 func (e *engine) begin() error {
-	s := &Start{Target: e.Target, KeyFrom: e.Mapping.KeyFrom(), Unused: e.rows.unused()}
+	s := &Start{Target: e.Target}
 	if e.db != nil {
 		s.Checkpoint, s.New, s.Leads, s.InDoubt = e.db.Path(), e.db.New(), e.db.Leads(), e.db.InDoubt()
 		s.Warnings = e.db.Warnings()
+	}
+	if e.rehearsal == nil {
+		s.Warnings = slices.Concat(s.Warnings, e.warnings())
+		s.Notes = e.remarks()
 	}
 	e.opened = s
 	if e.Begin == nil {
@@ -193,6 +246,7 @@ func (e *engine) finishFiles(s *report.Summary, rec *recorder) {
 			e.Log.Warn("the input changed while it was read", "file", in.Path)
 		}
 	}
+	failpoint.At("before run is noted")
 	if e.db != nil && e.sender != nil {
 		if err := e.db.AddRun(runInfo(s)); err != nil && e.stopped == nil {
 			halt(s, ledgerFailed(err))
@@ -204,6 +258,7 @@ func (e *engine) finishFiles(s *report.Summary, rec *recorder) {
 	if err := rec.close(); err != nil && e.stopped == nil {
 		halt(s, filesFailed(err))
 	}
+	failpoint.At("before files are finished")
 	rec.files.Finish(s) // says in the summary itself what it could not write
 }
 

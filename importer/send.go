@@ -50,6 +50,7 @@ func (c *courier) deliver(ctx context.Context, repeatable bool, call func(contex
 			return tries, err
 		}
 		if c.limiter != nil && c.limiter.Wait(c.stopping) != nil {
+			c.gate.unused(pass)
 			return tries, errStopping
 		}
 		if tries++; tries > 1 {
@@ -111,7 +112,11 @@ func (c *courier) judge(p pass, repeatable bool, err error) (again bool, pause t
 		}
 		return repeatable, rowPause, err
 	}
-	c.gate.answered(p)
+	if overload(e) {
+		c.gate.overloaded(p)
+	} else {
+		c.gate.answered(p)
+	}
 	return c.unapplied(e) || repeatable && transient(e.Status), rowPause, err
 }
 
@@ -169,6 +174,11 @@ func (c *courier) unapplied(e *leadapi.Error) bool {
 
 func throttled(e *leadapi.Error) bool {
 	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable && e.HasRetryAfter
+}
+
+// overload reports whether the service says that it is asked too much.
+func overload(e *leadapi.Error) bool {
+	return throttled(e) || e.Status == http.StatusServiceUnavailable
 }
 
 // transient reports whether another try of a repeatable request may fare better.

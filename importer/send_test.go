@@ -85,7 +85,7 @@ func TestDeliver(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &courier{gate: newGate(time.Hour), retries: 2, resend: test.resend, stopping: t.Context(), retried: func() {}}
+				c := &courier{gate: newGate(time.Hour, 64), retries: 2, resend: test.resend, stopping: t.Context(), retried: func() {}}
 				tries, err := c.deliver(t.Context(), test.repeatable, test.script.call)
 				var stop *Stop
 				if stops := errors.As(err, &stop); stops != test.stops {
@@ -104,7 +104,7 @@ func TestDeliver(t *testing.T) {
 
 func TestDeliverWaitsAsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &courier{gate: newGate(time.Hour), retries: 2, stopping: t.Context(), retried: func() {}}
+		c := &courier{gate: newGate(time.Hour, 64), retries: 2, stopping: t.Context(), retried: func() {}}
 		began := time.Now()
 		script := answers{after(503, 90*time.Second), nil}
 		if _, err := c.deliver(t.Context(), false, script.call); err != nil {
@@ -118,7 +118,7 @@ func TestDeliverWaitsAsTold(t *testing.T) {
 
 func TestDeliverGivesUpOnAnUnreachableService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &courier{gate: newGate(15 * time.Minute), stopping: t.Context(), retried: func() {}}
+		c := &courier{gate: newGate(15*time.Minute, 64), stopping: t.Context(), retried: func() {}}
 		_, err := c.deliver(t.Context(), false, func(context.Context) error { return unsent })
 		var stop *Stop
 		if !errors.As(err, &stop) || stop.Code != CodeStopped {

@@ -118,8 +118,15 @@ func Explain(e *checkpoint.Entry) string {
 		return doubtReason(e.Reason, e.Code)
 	case checkpoint.Rejected:
 		return refusedBefore(e)
-	case checkpoint.Partial:
+	}
+	if e.Unsettled != "" {
+		return fmt.Sprintf("an update of run %s was not confirmed: the next one sends all of its row", e.Unsettled)
+	}
+	switch {
+	case e.State == checkpoint.Partial:
 		return "created but not linked yet"
+	case e.State == checkpoint.Created && e.Refused != (checkpoint.Digest{}):
+		return fmt.Sprintf("its last update was refused with HTTP %d", e.Code)
 	}
 	return ""
 }

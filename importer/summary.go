@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -37,9 +36,16 @@ func (e *engine) summary(started time.Time) *report.Summary {
 	if took > 0 {
 		s.ThroughputRowsPerS = float64(e.tally.total) / took.Seconds()
 	}
+	if h := e.rehearsal; h != nil && h.repeats != nil {
+		h.repeated = h.repeats.found(mostRepeats)
+	}
 	s.Notes = e.notes()
+	if e.rehearsal != nil {
+		s.Checks = e.preview(s.Notes)
+	}
 	e.requests(s)
 	e.places(s)
+	e.transitions(s)
 	e.errors(s)
 	return s
 }
@@ -48,7 +54,7 @@ func (e *engine) summary(started time.Time) *report.Summary {
 // applies of interrupted, stopped, in doubt, attention.
 func (e *engine) verdict() (outcome, reason string, code int) {
 	outcome, code = "complete", CodeComplete
-	if e.tally.attention(e.sender == nil) > 0 {
+	if e.tally.attention(e.sender == nil) > 0 || e.rehearsal != nil && e.rehearsal.fails(e.rows) {
 		outcome, code = "attention", CodeAttention
 	}
 	if e.tally.outcomes[InDoubt] > 0 {
@@ -92,40 +98,21 @@ func (e *engine) requests(s *report.Summary) {
 	s.PeakInFlight = m.peak
 }
 
-// mostRepeats is how many repeated rows are named.
-const mostRepeats = 3
-
-// notes say what a rehearsal found beside the rows' own faults.
-func (e *engine) notes() []string {
-	var notes []string
-	for action, verb := range [...]string{Create: "created", Link: "linked"} {
-		if n := e.tally.planned[action]; n > 0 && e.ledger != nil {
-			notes = append(notes, fmt.Sprintf("Leads to be %s: %d.", verb, n))
-		}
-	}
-	if e.repeats == nil {
-		return notes
-	}
-	rows, first := e.repeats.found(mostRepeats)
-	if rows == 0 {
-		return notes
-	}
-	text := fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. For example", rows)
-	for i, r := range first {
-		if i > 0 {
-			text += ","
-		}
-		text += fmt.Sprintf(" %s:%d (first at %s:%d)", e.rows.names[r.Input], r.Line, e.rows.names[r.FirstInput], r.FirstLine)
-	}
-	return append(notes, text+".")
-}
-
 func (e *engine) places(s *report.Summary) {
 	for p, n := range e.tally.places {
 		s.Organizations = append(s.Organizations, report.Organization{ID: p.organization, Location: p.location, Leads: n})
 	}
 	slices.SortFunc(s.Organizations, func(a, b report.Organization) int {
 		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Location, b.Location))
+	})
+}
+
+func (e *engine) transitions(s *report.Summary) {
+	for m, n := range e.tally.moves {
+		s.Transitions = append(s.Transitions, report.Transition{From: m.from, To: m.to, Leads: n})
+	}
+	slices.SortFunc(s.Transitions, func(a, b report.Transition) int {
+		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
 }
 

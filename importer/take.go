@@ -9,19 +9,35 @@ func (e *engine) load(b *batch) {
 	if e.ledger == nil {
 		return
 	}
-	e.keys = e.keys[:0]
-	for _, it := range b.items {
-		e.keys = append(e.keys, it.rec.Key)
-	}
-	e.known = grow(e.known, len(e.keys))
-	if err := e.ledger.Lookup(e.keys, e.known); err != nil {
+	e.known, e.found = grow(e.known, len(b.items)), grow(e.found, len(b.items))
+	if err := e.lookUp(b.items); err != nil {
 		e.stop(ledgerFailed(err))
 	}
 }
 
-func grow(s []checkpoint.Entry, n int) []checkpoint.Entry {
+func (e *engine) lookUp(items []*item) error {
+	if e.matches {
+		e.queries = e.queries[:0]
+		for _, it := range items {
+			e.queries = append(e.queries, queryOf(it))
+		}
+		return e.ledger.Find(e.queries, e.known, e.found)
+	}
+	e.keys = e.keys[:0]
+	for i, it := range items {
+		e.keys = append(e.keys, it.rec.Key)
+		e.found[i] = checkpoint.ByKey
+	}
+	return e.ledger.Lookup(e.keys, e.known)
+}
+
+func queryOf(it *item) checkpoint.Query {
+	return checkpoint.Query{Key: it.rec.Key, LeadID: it.rec.LeadID, ExternalID: it.rec.ExternalID}
+}
+
+func grow[T any](s []T, n int) []T {
 	if cap(s) < n {
-		return make([]checkpoint.Entry, n)
+		return make([]T, n)
 	}
 	return s[:n]
 }
@@ -45,24 +61,36 @@ func (e *engine) advance() bool {
 		return true
 	}
 	it := e.batch.items[e.at]
-	if it.fault != "" {
+	if r := it.left(); r != nil {
 		e.accept()
-		e.finish(it, &result{outcome: Invalid, text: it.fault})
+		e.finish(it, r)
 		return true
 	}
-	if l := e.lanes[it.rec.Key]; l != nil {
-		if e.parked >= maxParked {
+	return e.approach(it)
+}
+
+// approach takes a row to its lead: behind the rows that came before it, or into its
+// plan.
+func (e *engine) approach(it *item) bool {
+	known, how := e.remembered(it, e.at)
+	ns := e.namesOf(it, known, how)
+	l := e.lane(&ns)
+	if l == nil && e.isTouched(&ns) {
+		var ok bool
+		if known, how, ok = e.fresh(it); !ok {
 			return false
 		}
-		e.accept()
-		l.waiting = append(l.waiting, it)
-		e.parked++
-		return true
+		ns = e.namesOf(it, known, how)
+		l = e.lane(&ns)
 	}
-	known, ok := e.lookup(it, e.at)
-	if !ok || !e.plan(it, known, nil) {
+	if l == nil {
+		return e.plan(it, known, how, &ns, false)
+	}
+	if e.parked >= maxParked {
 		return false
 	}
+	e.accept()
+	e.park(it, l, &ns)
 	return true
 }
 
@@ -87,39 +115,50 @@ func (e *engine) accept() {
 	it := e.batch.items[e.at]
 	e.at++
 	e.tally.read(it.input)
-	if e.repeats != nil && it.fault == "" {
-		e.repeats.add(it.rec.Key, it.input, it.row.Line)
+	switch {
+	case e.rehearsal != nil:
+		e.rehearsal.read(it)
+	case !e.warned && it.fault == nil && isAddress(it.rec.Key):
+		e.warned = true
+		e.Log.Warn(addressWarning, "file", e.rows.names[it.input], "line", it.row.Line)
 	}
 }
 
 // advanceTurn goes on with a row that waited for its lane.
 func (e *engine) advanceTurn() bool {
 	it := e.turn[0]
-	known, ok := e.fresh(it.rec.Key)
-	if !ok || !e.plan(it, known, e.lanes[it.rec.Key]) {
+	known, how, ok := e.fresh(it)
+	if !ok {
+		return false
+	}
+	ns := e.namesOf(it, known, how)
+	if !e.rejoin(it, &ns) && !e.plan(it, known, how, &ns, true) {
 		return false
 	}
 	e.turn = e.turn[1:]
 	return true
 }
 
-// lookup is what the checkpoint knew when the batch came, or knows now where the
-// run itself has acted on the key since.
-func (e *engine) lookup(it *item, i int) (*checkpoint.Entry, bool) {
+// remembered is what the checkpoint knew when the batch came.
+func (e *engine) remembered(it *item, i int) (*checkpoint.Entry, checkpoint.Match) {
 	if e.ledger == nil {
-		return &checkpoint.Entry{}, true
+		return &checkpoint.Entry{Key: it.rec.Key}, checkpoint.NoMatch
 	}
-	if _, ok := e.touched[it.rec.Key]; ok {
-		return e.fresh(it.rec.Key)
-	}
-	return &e.known[i], true
+	return &e.known[i], e.found[i]
 }
 
-func (e *engine) fresh(key string) (*checkpoint.Entry, bool) {
-	e.scratch = grow(e.scratch, 1)
-	if err := e.ledger.Lookup([]string{key}, e.scratch); err != nil {
-		e.stop(ledgerFailed(err))
-		return nil, false
+// fresh is what the checkpoint knows now, for the run itself has acted on the lead.
+func (e *engine) fresh(it *item) (*checkpoint.Entry, checkpoint.Match, bool) {
+	s := &e.scratch
+	s.key[0], s.query[0], s.found[0] = it.rec.Key, queryOf(it), checkpoint.ByKey
+	var err error
+	if e.matches {
+		err = e.ledger.Find(s.query[:], s.entry[:], s.found[:])
+	} else {
+		err = e.ledger.Lookup(s.key[:], s.entry[:])
 	}
-	return &e.scratch[0], true
+	if err != nil {
+		e.stop(ledgerFailed(err))
+	}
+	return &s.entry[0], s.found[0], err == nil
 }

@@ -15,6 +15,7 @@ type result struct {
 	text     string           // for people
 	attempts int
 	sent     bool // a request left for it in this run
+	moved    moved
 }
 
 // Limits end a run early (INTERFACE, "Run flags").
@@ -46,6 +47,9 @@ type reason struct {
 // place is an organization, with its location, to which leads were assigned.
 type place struct{ organization, location string }
 
+// move is a change of a lead's status; from is "" where it was not known.
+type move struct{ from, to string }
+
 // tally counts a run. The engine's loop alone writes it.
 type tally struct {
 	limits Limits
@@ -54,9 +58,12 @@ type tally struct {
 	rows     []int // read, by input
 	total    int
 	outcomes [outcomeCount]int
-	planned  [Link + 1]int // dry run: what would be sent
 	reasons  map[reasonKey]*reason
 	places   map[place]int
+	moves    map[move]int // leads by the change of status that a run confirmed
+
+	statusElsewhere int // leads whose status somebody else changed
+	ownerElsewhere  int // leads that belong to another organization now
 
 	creating int // leads made or perhaps being made
 	made     int // leads made or perhaps made
@@ -74,7 +81,7 @@ type reasonKey struct {
 func newTally(inputs int, l Limits, slots int) *tally {
 	return &tally{
 		limits: l, slots: slots, rows: make([]int, inputs),
-		reasons: map[reasonKey]*reason{}, places: map[place]int{},
+		reasons: map[reasonKey]*reason{}, places: map[place]int{}, moves: map[move]int{},
 	}
 }
 
@@ -82,8 +89,6 @@ func (t *tally) read(input int) {
 	t.rows[input]++
 	t.total++
 }
-
-func (t *tally) plan(a Action) { t.planned[a]++ }
 
 // created gives back a create's share of --max-creates where no lead can have come of it.
 func (t *tally) created(r *result) {
@@ -101,6 +106,7 @@ func (t *tally) count(it *item, r *result) *Stop {
 	if r.text != "" {
 		t.because(it, r)
 	}
+	t.moved(&r.moved)
 	if r.sent && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
 		t.assigned(place{r.entry.Organization, r.entry.Location})
 	}
@@ -115,6 +121,18 @@ func (t *tally) count(it *item, r *result) *Stop {
 		}
 	}
 	return t.limit()
+}
+
+func (t *tally) moved(m *moved) {
+	if m.from != m.to {
+		t.moves[move{m.from, m.to}]++
+	}
+	if m.elsewhere {
+		t.statusElsewhere++
+	}
+	if m.owner {
+		t.ownerElsewhere++
+	}
 }
 
 func (t *tally) because(it *item, r *result) {

@@ -2,12 +2,15 @@ package importer
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -67,8 +70,13 @@ func (l *ledgerTwin) Sum(b []byte) (d checkpoint.Digest) {
 	return d
 }
 
-func (l *ledgerTwin) SumField(string, string) checkpoint.ContentDigest {
-	return checkpoint.ContentDigest{}
+func (l *ledgerTwin) SumName(name string) (d [4]byte) {
+	binary.BigEndian.PutUint32(d[:], crc32.ChecksumIEEE([]byte(name)))
+	return d
+}
+
+func (l *ledgerTwin) SumValue(name, value string) (d [4]byte) {
+	return l.SumName(name + "=" + value)
 }
 
 func (l *ledgerTwin) Hurry() {}
@@ -81,9 +89,67 @@ func (l *ledgerTwin) Lookup(keys []string, out []checkpoint.Entry) error {
 			out[i] = in
 		} else {
 			out[i] = l.entries[k]
+			out[i].Key = k
 		}
 	}
 	return nil
+}
+
+func (l *ledgerTwin) Find(qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, q := range qs {
+		out[i], how[i] = l.find(q)
+		out[i].Content = slices.Clone(out[i].Content)
+	}
+	return nil
+}
+
+func (l *ledgerTwin) find(q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
+	if in, ok := l.intents[q.Key]; ok {
+		return in, checkpoint.ByKey
+	}
+	own, owner := l.entries[q.Key], l.ids[q.LeadID]
+	own.Key = q.Key
+	switch {
+	case own.State == checkpoint.Created || own.State == checkpoint.Partial:
+		if owner != "" && owner != q.Key {
+			return own, checkpoint.Ambiguous
+		}
+		return own, checkpoint.ByKey
+	case own.State == checkpoint.Forgotten:
+		return own, checkpoint.ByKey
+	case owner != "":
+		return l.entries[owner], checkpoint.ByLeadID
+	}
+	var linked []checkpoint.Entry
+	for _, e := range l.entries {
+		if q.ExternalID != "" && e.ExternalID == q.ExternalID {
+			linked = append(linked, e)
+		}
+	}
+	switch {
+	case len(linked) == 0:
+		return own, checkpoint.NoMatch
+	case len(linked) > 1 || q.LeadID != "":
+		return own, checkpoint.Ambiguous
+	}
+	return linked[0], checkpoint.ByExternalID
+}
+
+func (l *ledgerTwin) Mark(e checkpoint.Entry, done func(checkpoint.Entry, error)) {
+	l.queue <- func() {
+		err := l.commit(func() {
+			known, ok := l.entries[e.Key]
+			if !ok {
+				known, l.ids[e.LeadID] = e, e.Key
+			}
+			known.Unsettled, known.Sought = e.Unsettled, e.Sought
+			known.Content = slices.Clone(known.Content)
+			l.entries[e.Key], e = known, known
+		})
+		done(e, err)
+	}
 }
 
 // commit makes a change durable, or fails.
@@ -265,8 +331,8 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	if err := e.rows.bind(); err != nil {
 		t.Fatal(err)
 	}
-	e.ledger, e.sender, e.recorder = tr.ledger, tr.service, tr.records
-	e.rows.digest = digestOf(tr.ledger)
+	e.sender, e.recorder = tr.service, tr.records
+	e.keepIn(tr.ledger)
 	tr.engine = e
 	return tr
 }

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -56,11 +58,12 @@ func (s *Summary) afterCheck() []step {
 	if s.Hint != "" {
 		steps = append(steps, step{text: sentence(s.Hint)})
 	}
+	steps = append(steps, s.Checks.steps(s.Mapping.Path)...)
 	bad := s.Rows.attention(true)
 	switch {
 	case bad > 0:
 		steps = append(steps, step{s.correct(bad, "check again"), s.again("validate")})
-	case s.Outcome != "complete" || s.Rows.Pending == 0:
+	case s.Outcome != "complete" || s.Rows.Pending == 0 || s.Checks.fate() == "good":
 	case s.Command == "validate":
 		steps = append(steps, step{"Import the rows:", []string{s.command("import", s.paths()...)}})
 	default:
@@ -78,7 +81,7 @@ func (s *Summary) doubt() string {
 func (s *Summary) settle() []string {
 	at := ""
 	if s.Checkpoint.Path != "" {
-		at = " --checkpoint " + quote(s.Checkpoint.Path)
+		at = " --checkpoint " + Quote(s.Checkpoint.Path)
 	}
 	return []string{
 		"leadferry checkpoint export --state in_doubt" + at + " > in-doubt.csv",
@@ -97,16 +100,26 @@ func (s *Summary) correct(rows int, then string) string {
 func (s *Summary) again(command string) []string {
 	var commands []string
 	for _, path := range s.RejectsPaths {
-		commands = append(commands, s.command(command, path))
+		line := s.command(command, path)
+		if s.fromWorkbook() && filepath.Ext(path) != ".jsonl" && filepath.Ext(path) != ".tsv" {
+			line += " --format csv"
+		}
+		commands = append(commands, line)
 	}
 	return commands
 }
 
+// fromWorkbook reports whether a mapping or a flag may say that the inputs are
+// workbooks, which the rejects are not.
+func (s *Summary) fromWorkbook() bool {
+	return slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Format == "xlsx" })
+}
+
 // command is a command line over files with this run's mapping.
 func (s *Summary) command(name string, files ...string) string {
-	words := []string{"leadferry", name, "-m", quote(s.Mapping.Path)}
+	words := []string{"leadferry", name, "-m", Quote(s.Mapping.Path)}
 	for _, f := range files {
-		words = append(words, quote(f))
+		words = append(words, Quote(f))
 	}
 	return strings.Join(words, " ")
 }
@@ -119,8 +132,8 @@ func (s *Summary) paths() []string {
 	return paths
 }
 
-// quote makes a path one word of a shell's command line.
-func quote(path string) string {
+// Quote makes a path one word of a shell's command line.
+func Quote(path string) string {
 	odd := func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-", r)
 	}

@@ -91,6 +91,12 @@ func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
 			"id\tname\tleadferry_line\tleadferry_outcome\tleadferry_error\n1\t2\t2\tfailed\t\n",
 		},
 		{
+			"a workbook's rows become CSV",
+			Input{Format: "xlsx"},
+			[]Reject{{Line: 2, Outcome: "invalid", Names: csv.Names, Cells: []string{"007", "a,\nb"}}, {Line: 9, Outcome: "invalid", Names: csv.Names, Cells: []string{"", "x"}}},
+			"id,name,leadferry_line,leadferry_outcome,leadferry_error\n007,\"a,\nb\",2,invalid,\n,x,9,invalid,\n",
+		},
+		{
 			"a record that has no columns is kept whole", csv,
 			[]Reject{{Line: 3, Outcome: "invalid", Error: "not closed", Cells: []string{"", ""}, Raw: `7,"Ann`}, {Line: 4, Outcome: "invalid", Cells: []string{"8"}}},
 			"id,name,leadferry_line,leadferry_outcome,leadferry_error\n\"7,\"\"Ann\",,3,invalid,not closed\n8,,4,invalid,\n",
@@ -149,10 +155,11 @@ func TestEachHeaderHasItsRejectsFile(t *testing.T) {
 		{Format: "csv", Names: []string{"id"}, Delimiter: ';'},
 		{Format: "jsonl"},
 		{Format: "tsv", Names: []string{"id"}, Delimiter: '\t'},
+		{Format: "xlsx", Names: []string{"code"}},
 	}
 	tests := []struct{ name, rejects, want string }{
-		{"in the folder", "", "rejects.csv rejects-2.csv rejects-3.csv rejects-4.jsonl rejects-5.tsv"},
-		{"named", dir + "/bad.txt", "bad.txt bad-2.csv bad-3.csv bad-4.jsonl bad-5.tsv"},
+		{"in the folder", "", "rejects.csv rejects-2.csv rejects-3.csv rejects-4.jsonl rejects-5.tsv rejects-6.csv"},
+		{"named", dir + "/bad.txt", "bad.txt bad-2.csv bad-3.csv bad-4.jsonl bad-5.tsv bad-6.csv"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

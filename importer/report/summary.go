@@ -36,6 +36,7 @@ type Summary struct {
 	Errors             []Reason       `json:"errors"`
 	ThroughputRowsPerS float64        `json:"throughput_rows_per_s"`
 	PeakInFlight       int            `json:"peak_in_flight"`
+	Checks             *Checks        `json:"checks,omitzero"` // of a rehearsal
 
 	Notes        []string `json:"-"` // remarks for people
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
@@ -133,6 +134,7 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	for i := range c.Errors {
 		c.Errors[i].Error = Escape(c.Errors[i].Error)
 	}
+	c.Checks = s.Checks.escaped()
 	// A file's name may be broken UTF-8; the summary must be valid all the same.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {

@@ -27,6 +27,8 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 	s.headline(p)
 	s.rows(p)
 	s.reasons(p)
+	s.Checks.checks(p)
+	s.Checks.checkMapping(p)
 	s.notes(p)
 	s.places(p)
 	s.files(p)
@@ -37,7 +39,7 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 
 func (s *Summary) headline(p *page) {
 	name := s.activity()
-	need := s.Rows.attention(s.DryRun)
+	need, faults := s.Rows.attention(s.DryRun), s.Checks.faults()
 	why := strings.TrimRight(s.StopReason, ".")
 	switch {
 	case s.Outcome == "interrupted":
@@ -46,8 +48,10 @@ func (s *Summary) headline(p *page) {
 		p.text(fmt.Sprintf("%s stopped early: %s.", name, why))
 		p.text(fmt.Sprintf("Until then, %s.", s.progress()))
 	case need > 0:
-		p.text(fmt.Sprintf("%s finished: %s of %s %s attention.", name,
-			thousands(need), plural(s.Rows.Read, "row"), verb(need, "needs", "need")))
+		p.text(fmt.Sprintf("%s finished: %s of %s %s attention%s.", name,
+			thousands(need), plural(s.Rows.Read, "row"), verb(need, "needs", "need"), joined(", and ", faults)))
+	case len(faults) > 0:
+		p.text(fmt.Sprintf("%s finished: no row needs attention%s.", name, joined(", but ", faults)))
 	case s.Rows.Read == 0:
 		p.text(name + " complete: there were no rows.")
 	default:
@@ -59,6 +63,14 @@ func (s *Summary) headline(p *page) {
 			p.text(fmt.Sprintf("Mind: %s changed while it was read; this run may lack some of it.", in.Path))
 		}
 	}
+}
+
+// joined is the faults behind a word that leads to them, or nothing.
+func joined(by string, faults []string) string {
+	if len(faults) == 0 {
+		return ""
+	}
+	return by + strings.Join(faults, ", and ")
 }
 
 // activity names what was done, as the subject of a sentence.
@@ -102,7 +114,7 @@ func (s *Summary) rows(p *page) {
 	p.figure(s.Rows.Read, "read")
 	for _, o := range s.Rows.outcomes() {
 		if o.name == "pending" && s.DryRun {
-			o.meaning = "good, would be sent"
+			o.meaning = s.Checks.fate()
 		}
 		if o.rows > 0 {
 			p.figure(o.rows, fmt.Sprintf("%-9s  %s", o.name, o.meaning))
@@ -119,6 +131,10 @@ func (s *Summary) reasons(p *page) {
 		switch r.Outcome {
 		case "created", "updated", "unchanged", "skipped", "pending":
 			continue
+		case "invalid": // a rehearsal lists them check by check
+			if s.Checks != nil {
+				continue
+			}
 		}
 		if shown++; shown > topReasons {
 			return

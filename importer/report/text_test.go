@@ -179,6 +179,9 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
 		{"bad check", change(checked(), func(s *Summary) { s.Rows.Invalid = 1 }), "1. Correct the 1 row in the input and run the same command again.\n"},
 		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.RejectsPaths = []string{"r.csv"} }), "leadferry validate -m leads.yaml r.csv\n"},
+		{"bad check of a workbook", change(checked(), func(s *Summary) {
+			s.Rows.Invalid, s.Inputs[0].Format, s.RejectsPaths = 1, "xlsx", []string{"r.csv"}
+		}), "leadferry validate -m leads.yaml r.csv --format csv\n"},
 		{"unsent rows", change(sample(), func(s *Summary) { s.Rows.Failed, s.Rows.Partial = 1, 2 }), "1. Run the same command again for the 3 rows that did not get through.\n"},
 		{"changed", change(sample(), func(s *Summary) { s.Rows.Changed = 1 }), "--changed ignore"},
 		{"unmatched", change(sample(), func(s *Summary) { s.Rows.Unmatched = 1 }), "no lead yet"},

@@ -143,7 +143,7 @@ func TestNothingLeaks(t *testing.T) {
 	for _, name := range []string{"run/results.csv", "run/summary.json"} {
 		clean[name] = w.read(name)
 	}
-	databases, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "*"))
+	databases, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "*.db*"))
 	if err != nil || len(databases) != 2 {
 		t.Fatalf("checkpoint files: %v, %v", databases, err)
 	}

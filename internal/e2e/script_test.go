@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/text/encoding/htmlindex"
 )
 
 // TestScripts runs the scripts of testdata over the built program: each begins in an
@@ -28,7 +29,7 @@ func TestScripts(t *testing.T) {
 		Condition: func(name string) (bool, error) {
 			return name == "cases" && noCases == nil, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"plain": plain, "exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"plain": plain, "exits": exits, "encode": encode},
 	})
 }
 
@@ -53,6 +54,18 @@ func plain(ts *testscript.TestScript, _ bool, args []string) {
 	if _, err := ts.Stdout().Write([]byte(text)); err != nil {
 		ts.Fatalf("%v", err)
 	}
+}
+
+// encode LABEL FROM TO writes a file's text in another encoding.
+func encode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: encode label from to")
+	}
+	e, err := htmlindex.Get(args[0])
+	ts.Check(err)
+	text, err := e.NewEncoder().String(ts.ReadFile(args[1]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(text), 0o600))
 }
 
 // exits CODE COMMAND... runs a command that must end with that exit code.

@@ -1,0 +1,332 @@
+package importer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+)
+
+// world is both sides, and what is drawn for them.
+type world struct {
+	*pair
+	rt *rapid.T
+}
+
+var statuses = []string{"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
+
+// step is one thing that happens; it is drawn before the world begins, for nothing may
+// be drawn inside it.
+type happening struct {
+	kind    string // import, sync, kill, console, resolve
+	rows    []string
+	options Options
+	fates   []string
+	dies    int // at which arrival the process is killed; 0: never
+	copies  []bool
+	lead    int
+	status  string
+}
+
+func drawRow(rt *rapid.T) string {
+	n := rapid.IntRange(0, 5).Draw(rt, "lead")
+	key := fmt.Sprintf("k%d", n)
+	if rapid.IntRange(0, 5).Draw(rt, "alias") == 0 {
+		key = fmt.Sprintf("alias%d", rapid.IntRange(0, 2).Draw(rt, "which"))
+	}
+	return fmt.Sprintf("%s,,x-%d,%s,%s,%s", key, n, rapid.SampledFrom(append([]string{""}, statuses[:4]...)).Draw(rt, "status"),
+		rapid.SampledFrom([]string{"Ann", "Bob", ""}).Draw(rt, "name"), rapid.SampledFrom([]string{"", "1", "2"}).Draw(rt, "phone"))
+}
+
+func drawHappening(rt *rapid.T) (h happening) {
+	h.kind = rapid.SampledFrom([]string{"import", "sync", "sync", "sync", "console", "resolve"}).Draw(rt, "kind")
+	switch h.kind {
+	case "console":
+		h.lead, h.status = rapid.IntRange(0, 9).Draw(rt, "lead"), rapid.SampledFrom(statuses).Draw(rt, "status")
+		return h
+	case "resolve":
+		return h
+	}
+	h.rows = rapid.SliceOfN(rapid.Custom(drawRow), 1, 12).Draw(rt, "rows")
+	h.options = Options{
+		Concurrency: rapid.IntRange(1, 4).Draw(rt, "workers"), Retries: rapid.IntRange(0, 1).Draw(rt, "retries"),
+		CheckRemote: rapid.Bool().Draw(rt, "check"), UpdateChanged: rapid.Bool().Draw(rt, "update"),
+		HoldReopen: rapid.Bool().Draw(rt, "hold"), Missing: Missing(rapid.IntRange(0, 2).Draw(rt, "missing")),
+		MaxWait: time.Minute,
+	}
+	fate := rapid.SampledFrom([]string{"", "", "", "", "lost", "silent", "422", "429", "500-stored", "other-id", "other-status", "other-content", "no-content"})
+	h.fates = rapid.SliceOfN(fate, 0, 20).Draw(rt, "fates")
+	if rapid.IntRange(0, 2).Draw(rt, "killed") == 0 {
+		h.dies = rapid.IntRange(1, 12).Draw(rt, "at")
+	}
+	return h
+}
+
+// happen carries out one step and gives the run, if it was one that lived.
+func (p *pair) happen(h *happening) *ended {
+	s := p.service
+	switch h.kind {
+	case "console":
+		if id := fmt.Sprintf("lead-%04d", h.lead+1); s.leads[id] != nil {
+			s.console(id, h.status)
+		}
+		return nil
+	case "resolve":
+		p.resolve()
+		return nil
+	}
+	asked, image := 0, ""
+	s.fate = func(op, _ string) string {
+		asked++
+		if asked > len(h.fates) {
+			return ""
+		}
+		if fate := h.fates[asked-1]; op == "update" || fate == "" || fate == "lost" || fate == "422" || fate == "429" {
+			return fate
+		}
+		return ""
+	}
+	arrived := 0
+	s.arrive = func(string, string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if arrived++; arrived == h.dies {
+			image = p.copy()
+			s.dead = true
+		}
+	}
+	o := h.options
+	if h.kind == "import" {
+		o.CheckRemote = false
+	}
+	r := p.run(h.kind, o, h.rows...)
+	s.fate, s.arrive, s.dead = nil, nil, false
+	if image == "" {
+		return r
+	}
+	p.db.Close()
+	p.path = image
+	p.open()
+	return nil
+}
+
+// copy is the checkpoint as a process that is killed now leaves it. A commit that is
+// under way may tear the copy, as it never does a file; then it is made again.
+func (p *pair) copy() string {
+	path := filepath.Join(p.dir, fmt.Sprintf("copy-%d.db", p.runs))
+	for range 100 {
+		for _, end := range []string{"", ".seq"} {
+			b, err := os.ReadFile(p.path + end)
+			if err == nil {
+				err = os.WriteFile(path+end, b, 0o600)
+			}
+			if err != nil {
+				p.t.Fatal(err)
+			}
+		}
+		db, err := checkpoint.Open(path, checkpoint.Target{TrunkID: "trunk"}, checkpoint.Options{ReadOnly: true, Check: true})
+		if err == nil {
+			db.Close()
+			return path
+		}
+	}
+	p.t.Fatal("no whole copy of the checkpoint")
+	return ""
+}
+
+// resolve settles every doubt by what the service holds, as a person does.
+func (p *pair) resolve() {
+	var list []checkpoint.Decision
+	used := map[string]bool{}
+	each := func(e checkpoint.Entry) error { used[e.LeadID] = true; return nil }
+	if err := p.db.Each(checkpoint.Created, each); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.db.Each(checkpoint.Partial, each); err != nil {
+		p.t.Fatal(err)
+	}
+	err := p.db.Each(checkpoint.InDoubt, func(e checkpoint.Entry) error {
+		d := checkpoint.Decision{Key: e.Key}
+		for id, key := range p.service.madeFor {
+			if key == e.Key && !used[id] {
+				d.LeadID = id
+			}
+		}
+		list = append(list, d)
+		return nil
+	})
+	if err == nil && len(list) > 0 {
+		err = p.db.Resolve(list)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func text(v jsontext.Value) string {
+	b, _ := jsontext.AppendUnquote(nil, v)
+	return string(b)
+}
+
+// agree compares the checkpoint with the service wherever it claims to know.
+func (p *pair) agree(when string) {
+	err := p.db.Each(checkpoint.Unknown, func(e checkpoint.Entry) error {
+		if e.State != checkpoint.Created && e.State != checkpoint.Partial || e.LeadID == "" {
+			return nil
+		}
+		l, ok := p.service.leads[e.LeadID]
+		if !ok {
+			p.errorf("%s: %s has a lead that the service does not", when, e.Key)
+			return nil
+		}
+		if e.Unsettled == "" {
+			p.agreeOn(when, &e, l)
+		}
+		return nil
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// agreeOn compares a lead that is settled. The service's last answer about it says
+// what status it had then, whatever a person made of it since.
+func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
+	if seen, ok := p.service.answered[e.LeadID]; ok && e.Status != "" && e.Status != seen.Status && e.Status != "closedBoughtOtherBrand" {
+		p.errorf("%s: %s is %s, the service last said %s", when, e.Key, e.Status, seen.Status)
+	}
+	if e.ExternalID != "" && e.ExternalID != l.ExternalID {
+		p.errorf("%s: %s is linked to %s, on the service to %s", when, e.Key, e.ExternalID, l.ExternalID)
+	}
+	for _, d := range e.Content {
+		held := false
+		for name, value := range l.Content {
+			held = held || p.db.SumName(name) == d.Name && p.db.SumValue(name, text(value)) == d.Value
+		}
+		if !held {
+			p.errorf("%s: %s is said to hold content that the service does not", when, e.Key)
+		}
+	}
+}
+
+// shown compares the rows that a run says are in step with the service, where no later
+// row of the run has to do with the same lead.
+func (p *pair) shown(when string, r *ended) {
+	last := map[string]*line{}
+	for i := range r.lines {
+		l := &r.lines[i]
+		if id := l.r.entry.LeadID; id != "" && (last[id] == nil || last[id].it.row.Number < l.it.row.Number) {
+			last[id] = l
+		}
+	}
+	for id, l := range last {
+		if l.r.outcome != Updated && (l.r.outcome != Unchanged || !r.matches) {
+			continue
+		}
+		rec, lead := &l.it.rec, p.service.leads[id]
+		if lead.ExternalID != rec.ExternalID {
+			p.errorf("%s: %s is %v, but linked to %s", when, rec.Key, l.r.outcome, lead.ExternalID)
+		}
+		for i := range rec.Content {
+			if f := &rec.Content[i]; !f.Volatile && text(lead.Content[f.Name]) != f.Value {
+				p.errorf("%s: %s is %v, but %s is not what the row says", when, rec.Key, l.r.outcome, f.Name)
+			}
+		}
+		if rec.Status != "" && p.service.answered[id].Status != rec.Status {
+			p.errorf("%s: %s is %v as %s, but the service last said %s", when, rec.Key, l.r.outcome, rec.Status, p.service.answered[id].Status)
+		}
+	}
+}
+
+// TestBothSidesAgree: whatever runs, dies and is changed by others, the checkpoint and
+// the service agree wherever the program says so, no lead stands twice, and in the end
+// a sync brings everything in step and the next one sends nothing. Invariants 2, 4, 5;
+// faults 1, 3, 68, 69, 79, 80
+func TestBothSidesAgree(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		happenings := rapid.SliceOfN(rapid.Custom(drawHappening), 1, 10).Draw(rt, "happenings")
+		final := rapid.SliceOfN(rapid.Custom(drawRow), 1, 10).Draw(rt, "final")
+		dir, err := os.MkdirTemp("", "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		var faults []string
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, dir)
+			p.errorf = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+			defer func() { p.db.Close() }()
+			for i := range happenings {
+				h := &happenings[i]
+				when := fmt.Sprintf("step %d, %s", i, h.kind)
+				r := p.happen(h)
+				p.agree(when)
+				if r != nil {
+					p.shown(when, r)
+				}
+			}
+			p.finally(final)
+			if p.service.clash {
+				p.errorf("two requests of one lead were in flight at once")
+			}
+		})
+		if faults != nil {
+			rt.Fatalf("%s\n%+v", strings.Join(faults, "\n"), happenings)
+		}
+	})
+}
+
+// finally brings both sides in step.
+func (p *pair) finally(rows []string) {
+	p.resolve()
+	o := Options{Missing: MissingCreate, RetryRejected: true}
+	p.shown("final", p.run("sync", o, rows...))
+	p.agree("final")
+	// A row that took another's ExternalID away may leave that one without a lead, so
+	// it may take a few runs.
+	for n := 0; ; n++ {
+		p.service.sent()
+		made := p.service.creates
+		r := p.run("sync", o, lastOfEach(rows)...)
+		p.shown("in the end", r)
+		sent := p.service.sent()
+		if sent == "" && p.service.creates == made {
+			break
+		}
+		if n == 5 {
+			p.errorf("the same sync still sent %q, and made %d leads: %s", sent, p.service.creates-made, r.outcomes())
+			break
+		}
+	}
+	of := map[string]string{}
+	for id, key := range p.service.madeFor {
+		if of[key] != "" {
+			p.errorf("%s has two leads, %s and %s", key, of[key], id)
+		}
+		of[key] = id
+	}
+}
+
+// lastOfEach are the rows that stand: the last one of each key and ExternalID.
+func lastOfEach(rows []string) (last []string) {
+	seen := map[string]bool{}
+	for _, row := range slices.Backward(rows) {
+		cells := strings.Split(row, ",")
+		if !seen[cells[0]] && !seen[cells[2]] {
+			last = append(last, row)
+		}
+		seen[cells[0]], seen[cells[2]] = true, true
+	}
+	slices.Reverse(last)
+	return last
+}

@@ -1,0 +1,120 @@
+package importer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/importer/report"
+	"leadferry/importer/source"
+	"leadferry/mapping"
+)
+
+func itemAt(number int) *item {
+	return &item{row: source.Row{Line: number + 1, Number: number}}
+}
+
+func at(s spot) report.Place { return report.Place{File: "f", Line: s.line} }
+
+func TestChecksAreBounded(t *testing.T) {
+	s := newChecks()
+	for i := range 3 * maxChecks {
+		it := itemAt(i + 1)
+		for j := range 3 {
+			s.add(it, mapping.Problem{Rule: "format", Text: fmt.Sprint(i, j)})
+			s.add(it, mapping.Problem{Rule: "format", Text: fmt.Sprint(i, j)})
+		}
+	}
+	list := s.list()
+	if len(list) != maxChecks+1 || list[0].problem.Rule != "other" || len(list[0].places) != firstPlaces {
+		t.Fatalf("%d checks, first %+v", len(list), list[0])
+	}
+	// The first 1,000 kinds come from 334 rows, the last of which has two kinds more.
+	if want := 3*maxChecks - maxChecks/3; list[0].rows != want {
+		t.Errorf("%d rows beyond, want %d", list[0].rows, want)
+	}
+	if list[1].rows != 1 || list[1].places[0].line != 2 {
+		t.Errorf("second check %+v", list[1])
+	}
+}
+
+// Statuses that are not mapped are shown; what looks like a person's data is not, and
+// where nearly every row has a word of its own, none is.
+func TestStatusesThatAreNotMapped(t *testing.T) {
+	various := func(n int) (list []string) {
+		for i := range n {
+			list = append(list, "name "+string(rune('A'+i/26))+string(rune('a'+i%26)))
+		}
+		return list
+	}
+	twice := func(list []string) []string { return append(list, list...) }
+	long := strings.Repeat("Ö", 50)
+	tests := []struct {
+		name  string
+		words []string
+		want  []report.Word
+	}{
+		{"none", nil, nil},
+		{"most rows first", []string{"a", "b", "b"}, []report.Word{
+			{Status: "b", Rows: 2, Place: report.Place{File: "f", Line: 3}}, {Status: "a", Rows: 1, Place: report.Place{File: "f", Line: 2}},
+		}},
+		{"cut and escaped", []string{"\x1b[2J\u202e", long}, []report.Word{
+			{Status: `\x1b[2J\u202e`, Rows: 1, Place: report.Place{File: "f", Line: 2}},
+			{Status: long[:78] + "…", Rows: 1, Place: report.Place{File: "f", Line: 3}},
+		}},
+		{"personal", []string{"a", "ann@example.com", "617.555.0196", "(617) 5", "12345", "Stage 1234"}, []report.Word{
+			{Hidden: likePersons, Rows: 3, Place: report.Place{File: "f", Line: 3}},
+			{Status: "(617) 5", Rows: 1, Place: report.Place{File: "f", Line: 5}},
+			{Status: "Stage 1234", Rows: 1, Place: report.Place{File: "f", Line: 7}},
+			{Status: "a", Rows: 1, Place: report.Place{File: "f", Line: 2}},
+		}},
+		{"a column of names", various(11), []report.Word{{Hidden: likeNothing, Rows: 11, Place: report.Place{File: "f", Line: 2}}}},
+		{"more words than statuses", twice(various(51)), []report.Word{{Hidden: likeNothing, Rows: 102, Place: report.Place{File: "f", Line: 2}}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newWords()
+			for i, w := range test.words {
+				s.add(itemAt(i+1), w)
+			}
+			if diff := cmp.Diff(test.want, s.list(at)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	s := newWords()
+	for i, w := range twice(various(50)) {
+		s.add(itemAt(i+1), w)
+	}
+	if n := len(s.list(at)); n != 50 {
+		t.Errorf("%d words shown, want 50", n)
+	}
+}
+
+func TestAssignedIsBounded(t *testing.T) {
+	s := newAssigned()
+	for i := range maxAssigned + 50 {
+		s.add(&mapping.Record{Organization: fmt.Sprint("o-", i)})
+		s.add(&mapping.Record{Organization: "o-7"})
+		s.add(&mapping.Record{Locator: "l-1", Entry: 2})
+	}
+	s.add(&mapping.Record{Locator: "l-1", Entry: 1})
+	s.add(&mapping.Record{})
+	list := s.list()
+	total := 0
+	for _, a := range list {
+		total += a.Rows
+	}
+	if total != 3*(maxAssigned+50)+2 {
+		t.Errorf("%d rows in all", total)
+	}
+	first, others := list[0], list[mostAssigned]
+	if first.OrganizationID != "o-7" || first.Rows != maxAssigned+51 || others.Others != "organizations" || list[mostAssigned+1].LocatorID != "l-1" {
+		t.Errorf("first %+v, then %+v and %+v", first, others, list[mostAssigned+1])
+	}
+	if len(s.rows) > maxAssigned {
+		t.Errorf("%d kept", len(s.rows))
+	}
+}

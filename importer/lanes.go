@@ -1,0 +1,154 @@
+package importer
+
+import "leadferry/checkpoint"
+
+// lane keeps the rows of one lead in file order, one at a time. It stands under every
+// name by which a row of the lead may come.
+type lane struct {
+	active  int // rows in flight, or about to be
+	waiting []*item
+	names   []name
+}
+
+// name is an identity of a lead: the key that it has in the checkpoint or, where it
+// may get another row's lead ID or ExternalID, these.
+type name struct {
+	kind nameKind
+	text string
+}
+
+type nameKind uint8
+
+const (
+	noName nameKind = iota
+	byKey
+	byLeadID
+	byExternalID
+)
+
+// names are those by which a row's lead goes; the first is always there.
+type names [3]name
+
+// namesOf are the names of a row for which known was found. Nearly all rows have one.
+func (e *engine) namesOf(it *item, known *checkpoint.Entry, how checkpoint.Match) names {
+	ns := names{{byKey, known.Key}}
+	if !e.matches {
+		return ns
+	}
+	rec := &it.rec
+	if rec.LeadID != "" && rec.LeadID != known.LeadID {
+		ns[1] = name{byLeadID, rec.LeadID}
+	}
+	if rec.ExternalID != "" && (rec.ExternalID != known.ExternalID || how != checkpoint.ByKey) {
+		ns[2] = name{byExternalID, rec.ExternalID}
+	}
+	return ns
+}
+
+// lane is the one in which rows of any of these names wait, or nil. Where they had
+// several, those become one.
+func (e *engine) lane(ns *names) *lane {
+	var l *lane
+	for _, n := range ns {
+		if n.kind == noName {
+			continue
+		}
+		switch other := e.lanes[n]; {
+		case other == nil || other == l:
+		case l == nil:
+			l = other
+		default:
+			e.merge(l, other)
+		}
+	}
+	return l
+}
+
+func (e *engine) merge(l, other *lane) {
+	l.active += other.active
+	l.waiting = append(l.waiting, other.waiting...)
+	e.call(l, other.names...)
+}
+
+// call puts a lane under further names.
+func (e *engine) call(l *lane, ns ...name) {
+	for _, n := range ns {
+		if n.kind != noName && e.lanes[n] != l {
+			e.lanes[n] = l
+			l.names = append(l.names, n)
+		}
+	}
+}
+
+// enter begins a lane with a row that goes on at once.
+func (e *engine) enter(it *item, ns *names) {
+	it.name = ns[0]
+	l := &lane{active: 1}
+	e.call(l, ns[:]...)
+}
+
+// park lets a row wait for its lane.
+func (e *engine) park(it *item, l *lane, ns *names) {
+	it.name = ns[0]
+	e.call(l, ns[:]...)
+	l.waiting = append(l.waiting, it)
+	e.parked++
+}
+
+// leave lets the next row of the lane have its turn, once no other is in flight.
+func (e *engine) leave(it *item) {
+	l := e.lanes[it.name]
+	if l.active--; l.active > 0 {
+		return
+	}
+	if len(l.waiting) == 0 {
+		for _, n := range l.names {
+			delete(e.lanes, n)
+		}
+		return
+	}
+	l.active = 1
+	e.turn = append(e.turn, l.waiting[0])
+	l.waiting = l.waiting[1:]
+	e.parked--
+}
+
+// rejoin takes back the turn of a row whose lane has become one with another that
+// has a row in flight; false: it may go on.
+func (e *engine) rejoin(it *item, ns *names) bool {
+	l := e.lanes[it.name]
+	for _, n := range ns {
+		if other := e.lanes[n]; n.kind != noName && other != nil && other != l {
+			e.merge(l, other)
+		}
+	}
+	e.call(l, ns[:]...)
+	if l.active == 1 {
+		return false
+	}
+	l.active--
+	l.waiting = append([]*item{it}, l.waiting...)
+	e.parked++
+	return true
+}
+
+// touch notes that the run acts on a lead, so that what a batch knows of it is old.
+func (e *engine) touch(ns *names) {
+	for _, n := range ns {
+		if n.kind != noName {
+			e.touched[n] = struct{}{}
+		}
+	}
+}
+
+func (e *engine) isTouched(ns *names) bool {
+	if len(e.touched) == 0 {
+		return false
+	}
+	for _, n := range ns {
+		if _, ok := e.touched[n]; ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,82 @@
+package importer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/importer/source"
+	"leadferry/mapping"
+)
+
+// A file that does not fit is told by name, in a few lines. fault 105
+func TestMisfits(t *testing.T) {
+	const few = "version: 1\nkey: '{id}'\nlead: {content: {name: '{name}'}}\n"
+	tests := []struct {
+		name, mapping, header string
+		want                  []string
+	}{
+		{"one column", checkedMapping, "id,org,zip,Stage,name,email", []string{
+			`m.yaml:11:11: lead.status: a.csv has no column "stage"`, `hint: did you mean "Stage"?`,
+		}},
+		{"many columns", checkedMapping, "id,b,c", []string{
+			`m.yaml:4:19: assign[1].organization: a.csv has no column "org"`,
+			`m.yaml:7:18: assign[2].postal_code: a.csv has no column "zip"`,
+			`m.yaml:11:11: lead.status: a.csv has no column "stage"`,
+			`m.yaml:14:11: lead.content.name: a.csv has no column "name"`,
+			`m.yaml:15:12: lead.content.email: a.csv has no column "email"`,
+			`a.csv: lacks columns that m.yaml names in 1 more places`,
+			`hint: its columns are "id", "b", "c": is it the right file, and are these the names of its columns?`,
+		}},
+		{"another file", checkedMapping, "A,B\x1b,this is a rather long name of a column,D,E,F,G,H,I,J", []string{
+			`a.csv: has none of the columns that m.yaml names`,
+			`hint: its columns are "A", "B\x1b", "this is a rather long name of…", "D", "E", "F", "G", "H" and 2 more: is it the right file, and are these the names of its columns?`,
+		}},
+		{"another delimiter", few, "id|name", []string{
+			`a.csv: has none of the columns that m.yaml names`,
+			`hint: its only column is "id|name": if another character parts the cells, name it with --delimiter`,
+		}},
+		{"few names", few, "identity,naem", []string{
+			`m.yaml:2:6: key: a.csv has no column "id"`,
+			`m.yaml:3:24: lead.content.name: a.csv has no column "name"`, `hint: did you mean "naem"?`,
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := prepared(t, test.mapping, Options{}, test.header+"\n")
+			if test.name == "another delimiter" {
+				o.Inputs[0] = opened(t, "a.csv", source.Options{Delimiter: ','})
+			}
+			_, err := Validate(t.Context(), o)
+			if err == nil {
+				t.Fatal("the file fits")
+			}
+			if diff := cmp.Diff(test.want, strings.Split(err.Error(), "\n")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			var places mapping.Errors
+			if !errors.As(err, &places) || len(places) == 0 {
+				t.Error("the places are not told to callers")
+			}
+		})
+	}
+}
+
+// Each file is checked by itself against the mapping, and all are told.
+func TestEveryFileIsHeldAgainstTheMapping(t *testing.T) {
+	o := prepared(t, checkedMapping, Options{}, checkedHeader, "x,y,z\n", "id,org,zip,stage,name\n")
+	_, err := Validate(t.Context(), o)
+	want := []string{
+		`b.csv: has none of the columns that m.yaml names`,
+		`hint: its columns are "x", "y", "z": is it the right file, and are these the names of its columns?`,
+		`m.yaml:15:12: lead.content.email: c.csv has no column "email"`,
+	}
+	if err == nil {
+		t.Fatal("the files fit")
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,331 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/report"
+	"leadferry/importer/source"
+	"leadferry/mapping"
+)
+
+const checkedMapping = `version: 1
+key: "{id}"
+assign:
+  - organization: "{org}"
+  - locator: loc-1
+    type: regions
+    postal_code: "{zip}"
+lead:
+  type_key: t
+  type_label: T
+  status: {from: "{stage}", map: {Known: contacted}, else: "{}"}
+  external_id: "{id}"
+  content:
+    name: {from: "{name}", required: true}
+    email: {from: "{email}", format: email}
+    zip: "{zip}"
+`
+
+const checkedHeader = "id,org,zip,stage,name,email\n"
+
+// rehearsed validates inputs by their text; a name that ends in .broken breaks off.
+func rehearsed(t *testing.T, text string, o Options, inputs ...string) *report.Summary {
+	t.Helper()
+	s, err := Validate(t.Context(), prepared(t, text, o, inputs...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// prepared opens inputs under the names a.csv, b.csv and so on, in a folder that is
+// taken out of what is compared by changing into it.
+func prepared(t *testing.T, text string, o Options, inputs ...string) Options {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	var err error
+	if o.Mapping, err = mapping.Parse("m.yaml", []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	o.MappingFile.Path, o.Command = "m.yaml", "validate"
+	o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	for i, input := range inputs {
+		name := string(rune('a'+i)) + ".csv"
+		if err := os.WriteFile(name, []byte(input), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o.Inputs = append(o.Inputs, opened(t, name, source.Options{}))
+	}
+	return o
+}
+
+func opened(t *testing.T, name string, o source.Options) *source.File {
+	t.Helper()
+	f, err := source.Open(name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func places(lines ...int) (list []report.Place) {
+	for _, line := range lines {
+		list = append(list, report.Place{File: "a.csv", Line: line})
+	}
+	return list
+}
+
+// What is wrong is told check by check with its first three places, over the whole of
+// all files. faults 84, 90, 102, 103
+func TestValidateTellsWhatIsWrong(t *testing.T) {
+	rows := checkedHeader +
+		"1,o-1,10115,Known,Ann,ann@example.com\n" +
+		"2,o-1,,Hot,Bob,bob\n" + // status and format
+		"3,,10115,,Cem,\n" +
+		"4,,,,,\n" + // assign and required
+		"5,o-2,,hot,Dee,d\n" +
+		"6,o-2,\"10115\"x,,Eve,\n" + // cannot be read
+		"7,o-2,,Hot,Fay,f\n" +
+		"8,o-2,,Hot,Gil,g\n" +
+		"1,o-1,10115,Known,Ann,ann@example.com\n" // repeats the first key
+	more := "email,name,stage,zip,org,id,extra\n,Hal,,,o-2,9,x\n"
+	s := rehearsed(t, checkedMapping, Options{Rate: 2}, rows, more)
+	want := &report.Checks{
+		Rules: []report.Rule{
+			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Places: places(3, 6, 8)},
+			{Rule: "status", Column: "stage", Error: "lead.status is neither a status of the service nor mapped to one", Rows: 4, Places: places(3, 6, 8)},
+			{Rule: "assign", Error: "no entry of assign has all its columns filled", Rows: 1, Places: places(5)},
+			{Rule: "required", Column: "name", Error: "lead.content.name is empty, but required", Rows: 1, Places: places(5)},
+			{Rule: "quote", Error: "text follows the quote that closes a cell", Rows: 1, Places: places(7)},
+		},
+		Statuses: []report.Word{
+			{Status: "Hot", Rows: 3, Place: places(3)[0]},
+			{Status: "hot", Rows: 1, Place: places(6)[0]},
+		},
+		Repeats:       report.Repeats{Rows: 1, Places: []report.Repeat{{Place: places(10)[0], First: places(2)[0]}}},
+		UnusedColumns: []string{"extra"},
+		Assignments: []report.Assignment{
+			{OrganizationID: "o-1", Rows: 2}, {OrganizationID: "o-2", Rows: 1}, {LocatorID: "loc-1", Entry: 2, Rows: 1},
+		},
+		Projected: report.Projected{Create: 3, Update: 3, Rate: 2, DurationS: 3},
+		Notes: []string{
+			"No part of the mapping uses the column extra.",
+			"Rows whose key stands in an earlier row: 1. They are judged in file order: the same data count as unchanged, other data as changed. For example a.csv:10 (first at a.csv:2).",
+		},
+	}
+	if diff := cmp.Diff(want, s.Checks); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if s.ExitCode != CodeAttention || s.Rows.Invalid != 6 || s.Rows.Pending != 4 || s.Rows.Read != 10 {
+		t.Errorf("exit code %d, rows %+v", s.ExitCode, s.Rows)
+	}
+	if diff := cmp.Diff(s.Notes, s.Checks.Notes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Rows that cannot be read are one check however their numbers differ.
+func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
+	s := rehearsed(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
+	want := []report.Rule{{Rule: "columns", Error: "the row has … cells instead of 6", Rows: 3, Places: places(2, 3, 4)}}
+	if diff := cmp.Diff(want, s.Checks.Rules); diff != "" {
+		t.Error(diff)
+	}
+	s = rehearsed(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2\n")
+	if got := s.Checks.Rules[0].Error; got != "the row has 2 cells instead of 6" {
+		t.Error("rows alike:", got)
+	}
+}
+
+func TestRowsAreAllChecked(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(checkedHeader)
+	for i := range 1000 {
+		fmt.Fprintf(&b, "%d,o-%d,,,,\n", i, i)
+	}
+	s := rehearsed(t, checkedMapping, Options{Limits: Limits{MaxRejects: 1, MaxRejectsPercent: 1}}, b.String())
+	if s.Rows.Invalid != 1000 || s.Checks.Rules[0].Rows != 1000 || s.Outcome != "attention" {
+		t.Errorf("%s with %d invalid rows, %+v", s.Outcome, s.Rows.Invalid, s.Checks.Rules)
+	}
+}
+
+// A file that breaks off is told; the others are checked all the same.
+func TestAFileThatBreaksOffDoesNotEndValidate(t *testing.T) {
+	o := prepared(t, checkedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\n", checkedHeader+"2,o-1,,,Bob,\n")
+	broken := io.MultiReader(strings.NewReader(checkedHeader+"3,o-1,,,Cem,\n"), iotest.ErrReader(errors.New("unexpected end")))
+	lost := opened(t, "-", source.Options{Format: source.CSV, Stdin: broken})
+	o.Inputs = []*source.File{o.Inputs[0], lost, o.Inputs[1]}
+	s, err := Validate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ExitCode != CodeAttention || s.Outcome != "attention" || s.Rows.Pending != 3 || s.Inputs[2].Rows != 1 {
+		t.Errorf("%s with %d, rows %+v", s.Outcome, s.ExitCode, s.Rows)
+	}
+	if len(s.Checks.LostFiles) != 1 || s.Checks.LostFiles[0].File != "-" || !strings.Contains(s.Checks.LostFiles[0].Error, "unexpected end") {
+		t.Errorf("lost files %+v", s.Checks.LostFiles)
+	}
+}
+
+func TestWhetherAMappingCanMakeLeads(t *testing.T) {
+	const sync = "version: 1\nkey: '{id}'\nlead: {status: '{stage}'}\n"
+	const half = sync + "assign: [{organization: '{org}'}]\n"
+	const known = half + "lead_id: '{id}'\n"
+	tests := []struct {
+		name, mapping string
+		code, lacking int
+		note          string
+	}{
+		{"all there", checkedMapping, 0, 0, ""},
+		{"for sync alone", sync, 0, 0, "serves sync alone"},
+		{"half", half, 1, 2, ""},
+		{"with the service's IDs", known, 0, 0, "serves sync alone"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			shown := 0
+			o := Options{Show: 9, Request: func(Request) error { shown++; return nil }}
+			s := rehearsed(t, test.mapping, o, checkedHeader+"1,o-1,,open,Ann,\n")
+			c := s.Checks
+			if s.ExitCode != test.code || len(c.CannotCreate) != test.lacking || s.Rows.Pending != 1 {
+				t.Errorf("exit code %d, lacks %+v, rows %+v", s.ExitCode, c.CannotCreate, s.Rows)
+			}
+			if test.note != "" && !strings.Contains(strings.Join(c.Notes, "\n"), test.note) {
+				t.Errorf("no %q in %q", test.note, c.Notes)
+			}
+			whole := test.mapping == checkedMapping
+			if sent := c.Projected.Create > 0; sent != whole || (shown > 0) != whole || (len(c.Assignments) > 0) != whole {
+				t.Errorf("projected %+v, %d shown, assigned %+v", c.Projected, shown, c.Assignments)
+			}
+		})
+	}
+}
+
+func TestKeysThatLookLikeAddresses(t *testing.T) {
+	for key, want := range map[string]bool{
+		"ann@example.com": true, "dealers/ann@example.com": true, "@example.com": false, "7": false, "": false,
+		"a@b": false, "meet @ 7 p.m.": false, "a@.": false, "a.b@c": false,
+	} {
+		if isAddress(key) != want {
+			t.Errorf("%q: %v, want %v", key, !want, want)
+		}
+	}
+	s := rehearsed(t, checkedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\nann@example.com,o-1,,,Ann,\nbob@example.com,o-1,,,,\n")
+	want := "Rows whose key looks like an e-mail address: 1, first at a.csv:3."
+	if len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], want) {
+		t.Errorf("notes %q, want %q", s.Notes, want)
+	}
+}
+
+// What a run that sends is told at its beginning, a rehearsal tells at its end.
+func TestRemarksOnTheMapping(t *testing.T) {
+	text := strings.Replace(checkedMapping, "key: \"{id}\"\n", "", 1)
+	text = strings.Replace(text, "  external_id: \"{id}\"\n", "", 1)
+	text = strings.Replace(text, "    zip: \"{zip}\"\n", "    password: hunter2secret\n", 1)
+	want := []string{
+		"m.yaml:14:15: the mapping file holds what looks like a secret: take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file",
+		"The mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead.",
+		"No part of the mapping uses the columns id, extra.",
+		"A locator searches by the column zip, but no content key holds it: the service asks for the parts of an address in the content too.",
+	}
+	o := prepared(t, text, Options{}, strings.TrimSpace(checkedHeader)+",extra\n")
+	o.Begin = func(s *Start) error {
+		if len(s.Notes)+len(s.Warnings) > 0 {
+			t.Errorf("a rehearsal is told at its beginning: %q %q", s.Notes, s.Warnings)
+		}
+		return nil
+	}
+	s, err := Validate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, s.Notes); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	e := newEngine(o, importPlanner{})
+	if err := e.rows.bind(); err != nil {
+		t.Fatal(err)
+	}
+	e.Begin = func(s *Start) error {
+		if diff := cmp.Diff(want, append(s.Warnings, s.Notes...)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		return nil
+	}
+	if err := e.begin(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A run that sends warns at the first such key, without showing it. Invariant 7
+func TestARunWarnsOfKeysThatLookLikeAddresses(t *testing.T) {
+	var log strings.Builder
+	tr := newTrial(t, []string{"k1,a", "ann@example.com,b", "bob@example.com,c"}, Options{})
+	tr.Log = slog.New(slog.NewTextHandler(&log, nil))
+	tr.run(t.Context())
+	if n := strings.Count(log.String(), "looks like an e-mail address"); n != 1 || strings.Contains(log.String(), "example") || !strings.Contains(log.String(), "line=3") {
+		t.Errorf("warned %d times: %s", n, log.String())
+	}
+}
+
+// A dry run says what the checkpoint leaves to be sent; repeated keys count once.
+func TestADryRunProjectsWhatIsLeft(t *testing.T) {
+	rows := []string{"known,a", "new,a", "new,a", "new,b", "half,a", "half,a", "other,c"}
+	tr := newTrial(t, rows, Options{DryRun: true, Rate: 0.5})
+	m, err := mapping.Parse("twin.yaml", []byte(twinMapping+"  external_id: \"{id}\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.rows.mapping, tr.rows.names = m, nil
+	if err := tr.rows.bind(); err != nil {
+		t.Fatal(err)
+	}
+	tr.ledger.entries["known"] = checkpoint.Entry{Key: "known", State: checkpoint.Created}
+	tr.ledger.entries["half"] = checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"}
+	tr.sender, tr.rehearsal, tr.planner = nil, newRehearsal(&Options{}), importPlanner{ignoreChanged: true}
+	tr.run(t.Context())
+	tr.rehearsal.repeated = tr.rehearsal.repeats.found(mostRepeats)
+	want := report.Projected{Create: 2, Update: 3, Rate: 0.5, DurationS: 10}
+	if diff := cmp.Diff(want, tr.projected()); diff != "" {
+		t.Errorf("-want +got:\n%s; %s", diff, tr.outcomes())
+	}
+	if n := len(tr.service.order) + len(tr.ledger.intents); n != 0 {
+		t.Errorf("%d requests or intents in a dry run", n)
+	}
+}
+
+func TestWithoutRepeatsTheProjectionIsABound(t *testing.T) {
+	s := rehearsed(t, checkedMapping, Options{NoRepeats: true}, checkedHeader+"1,o-1,,,Ann,\n1,o-1,,,Ann,\n")
+	if diff := cmp.Diff(report.Projected{Create: 2, Update: 2, AtMost: true}, s.Checks.Projected); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
+	o := prepared(t, checkedMapping, Options{})
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	text := `{"id":"1","org":"o","name":"A","x":1}` + "\n" + `{"id":"2","org":"o","name":"B","y":1,"x":2}` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Inputs = []*source.File{opened(t, path, source.Options{})}
+	s, err := Validate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"x", "y"}, s.Checks.UnusedColumns); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,118 @@
+package importer
+
+import (
+	"fmt"
+	"strings"
+
+	"leadferry/importer/report"
+)
+
+// mostRepeats is how many repeated rows are named.
+const mostRepeats = 3
+
+// warnings are those of the mapping file, each in one line.
+func (e *engine) warnings() []string {
+	var list []string
+	for _, w := range e.Mapping.Warnings() {
+		list = append(list, fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint))
+	}
+	return list
+}
+
+// remarks are what the mapping and the headers show before any row is read.
+func (e *engine) remarks() []string {
+	var notes []string
+	if e.Mapping.KeyFrom() == "row" && !e.matches {
+		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead.")
+	}
+	if names := e.rows.unused; len(names) > 0 {
+		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), listed(names)))
+	}
+	if names := e.Mapping.SearchedOnly(); len(names) > 0 && (!e.matches || e.Missing == MissingCreate) {
+		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service asks for the parts of an address in the content too.",
+			columns(names), listed(names), plainly(len(names), "it", "them")))
+	}
+	return notes
+}
+
+func columns(names []string) string { return "the " + plainly(len(names), "column", "columns") }
+
+func plainly(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// mostListed is how many names a remark lists.
+const mostListed = 20
+
+func listed(names []string) string {
+	if len(names) <= mostListed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostListed], ", "), len(names)-mostListed)
+}
+
+// notes are remarks for people that concern no single outcome.
+func (e *engine) notes() []string {
+	var notes []string
+	if e.rehearsal != nil {
+		notes = e.rehearsed()
+	}
+	notes = append(notes, e.elsewhere()...)
+	for i, f := range e.Inputs {
+		for _, text := range f.Warnings() {
+			notes = append(notes, e.rows.names[i]+": "+text)
+		}
+	}
+	return notes
+}
+
+// rehearsed are the remarks of a rehearsal, which tells at its end also what a run
+// that sends says at its beginning.
+func (e *engine) rehearsed() []string {
+	h := e.rehearsal
+	notes := append(e.warnings(), e.remarks()...)
+	if h.lacking != nil && h.updates {
+		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is assign, lead.type_key and lead.type_label.")
+	}
+	if n := h.addresses.rows; n > 0 {
+		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are kept in the checkpoint: take something that is nobody's name or address.",
+			n, e.place(h.addresses.places[0])))
+	}
+	if h.repeated.rows > 0 {
+		notes = append(notes, e.repeatNote(&h.repeated))
+	}
+	return notes
+}
+
+func (e *engine) repeatNote(f *found) string {
+	text := fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. For example", f.rows)
+	for i, r := range f.first {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf(" %s:%d (first at %s:%d)", e.rows.names[r.Input], r.Line, e.rows.names[r.FirstInput], r.FirstLine)
+	}
+	return text + "."
+}
+
+func (e *engine) place(at spot) report.Place {
+	return report.Place{File: e.rows.names[at.input], Line: at.line}
+}
+
+// elsewhere are remarks on what others did to the leads that the run changed.
+func (e *engine) elsewhere() []string {
+	var notes []string
+	if n := e.tally.statusElsewhere; n > 0 {
+		notes = append(notes, fmt.Sprintf("Leads whose status was changed on the service since it was confirmed: %d. The checkpoint and the results say what it is now.", n))
+	}
+	if n := e.tally.ownerElsewhere; n > 0 {
+		notes = append(notes, fmt.Sprintf("Leads that belong to another organization than before: %d. The checkpoint and the results say to which.", n))
+	}
+	if n := e.unchecked.Load(); n > 0 {
+		notes = append(notes, fmt.Sprintf("Leads that --check-remote could not read before they were changed, for want of a known ExternalID: %d.", n))
+	}
+	return notes
+}

@@ -1,0 +1,47 @@
+package report
+
+import "fmt"
+
+// faults are what needs attention beside rows.
+func (c *Checks) faults() []string {
+	if c == nil {
+		return nil
+	}
+	var faults []string
+	if t := &c.Tests; t.Failed > 0 {
+		faults = append(faults, fmt.Sprintf("%s of %s of the mapping %s", thousands(t.Failed), plural(t.Run, "test"), verb(t.Failed, "fails", "fail")))
+	}
+	if len(c.CannotCreate) > 0 {
+		faults = append(faults, "the mapping cannot make leads yet")
+	}
+	for _, f := range c.LostFiles {
+		faults = append(faults, f.File+" could not be read to its end")
+	}
+	return faults
+}
+
+// fate is what would become of the good rows.
+func (c *Checks) fate() string {
+	if c != nil && c.Projected.Create+c.Projected.Update == 0 {
+		return "good"
+	}
+	return "good, would be sent"
+}
+
+// steps are what to do about the mapping and the files themselves.
+func (c *Checks) steps(mapping string) []step {
+	if c == nil {
+		return nil
+	}
+	var steps []step
+	add := func(wanted bool, format string, args ...any) {
+		if wanted {
+			steps = append(steps, step{text: fmt.Sprintf(format, args...)})
+		}
+	}
+	add(len(c.CannotCreate) > 0, "Complete %s: what it lacks, only a person can decide.", mapping)
+	add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
+	add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in %s, or say with else what becomes of the others.", mapping)
+	add(len(c.LostFiles) > 0, "Get a whole copy of the files that could not be read to their end.")
+	return steps
+}

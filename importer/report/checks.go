@@ -1,0 +1,134 @@
+package report
+
+// Checks are what a rehearsal (validate, a dry run) says of the input and the mapping
+// beside how each row ended. Lists come by rows, most first; no cell's value stands
+// in them but statuses that are not mapped, and IDs of organizations and locators.
+type Checks struct {
+	Rules         []Rule       `json:"rules"`
+	Statuses      []Word       `json:"statuses"`
+	Repeats       Repeats      `json:"repeats"`
+	UnusedColumns []string     `json:"unused_columns"`
+	Assignments   []Assignment `json:"assignments"` // organizations, then locators
+	Projected     Projected    `json:"projected"`
+	Tests         Tests        `json:"tests"`
+	CannotCreate  []Fault      `json:"cannot_create"` // what the mapping lacks to make leads
+	LostFiles     []Fault      `json:"lost_files"`    // that could not be read to their end
+	Notes         []string     `json:"notes"`         // the remarks of the text for people
+}
+
+// Place is where a row starts.
+type Place struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+// Rule is a check that rows fail, with how many and the first three of them. Column
+// names the column or columns that the value comes from, if any.
+type Rule struct {
+	Rule   string  `json:"rule"`
+	Column string  `json:"column"`
+	Error  string  `json:"error"`
+	Rows   int     `json:"rows"`
+	Places []Place `json:"places"`
+}
+
+// Word is a status that is neither the service's nor mapped, and where it stands
+// first. Where Hidden says why, Status is empty and many words may be counted.
+type Word struct {
+	Status string `json:"status"`
+	Hidden string `json:"hidden,omitempty"`
+	Rows   int    `json:"rows"`
+	Place
+}
+
+// Repeats counts rows whose key stands in an earlier row, and names the first few.
+type Repeats struct {
+	Rows   int      `json:"rows"`
+	Places []Repeat `json:"places"`
+}
+
+// Repeat is one such row and the first of its key.
+type Repeat struct {
+	Place
+	First Place `json:"first"`
+}
+
+// Assignment counts rows by whom they name: an organization, or a locator by an entry
+// of assign, counted from 1. Others are organizations or entries beyond those listed.
+// With no ID at all the rows name nobody: the mapping has no assign.
+type Assignment struct {
+	OrganizationID string `json:"organization_id,omitempty"`
+	LocatorID      string `json:"locator_id,omitempty"`
+	Entry          int    `json:"entry,omitzero"`
+	Others         string `json:"others,omitempty"` // "organizations" or "locators"
+	Rows           int    `json:"rows"`
+}
+
+// Projected are the lead requests that the run would send when all goes well. Rate
+// and DurationS, requests a second and seconds, are given together or not at all.
+type Projected struct {
+	Create    int     `json:"create"`
+	Update    int     `json:"update"`
+	AtMost    bool    `json:"at_most,omitzero"` // repeated keys were not looked for
+	Rate      float64 `json:"rate,omitzero"`
+	DurationS float64 `json:"duration_s,omitzero"`
+}
+
+// Tests are those of the mapping file.
+type Tests struct {
+	Run      int       `json:"run"`
+	Failed   int       `json:"failed"`
+	Failures []Failure `json:"failures"`
+}
+
+// Failure is a test, by its place in the mapping file, with what differs.
+type Failure struct {
+	File        string   `json:"file"`
+	Line        int      `json:"line"`
+	Column      int      `json:"column"`
+	Differences []string `json:"differences"`
+}
+
+// Fault is what is wrong with a file. Line and Column are left out where the fault
+// has none.
+type Fault struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitzero"`
+	Column int    `json:"column,omitzero"`
+	Error  string `json:"error"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// escaped is a copy fit to be shown: names of columns and texts may come from outside.
+func (c *Checks) escaped() *Checks {
+	if c == nil {
+		return nil
+	}
+	e := *c
+	e.Rules = mapped(c.Rules, func(r Rule) Rule {
+		r.Column, r.Error = Escape(r.Column), Escape(r.Error)
+		return r
+	})
+	e.Tests.Failures = mapped(c.Tests.Failures, func(f Failure) Failure {
+		f.Differences = mapped(f.Differences, Escape)
+		return f
+	})
+	e.LostFiles = mapped(c.LostFiles, escapeFault)
+	e.CannotCreate = mapped(c.CannotCreate, escapeFault)
+	e.UnusedColumns, e.Notes = mapped(c.UnusedColumns, Escape), mapped(c.Notes, Escape)
+	e.Projected.DurationS = round(c.Projected.DurationS)
+	return &e
+}
+
+func escapeFault(f Fault) Fault {
+	f.Error, f.Hint = Escape(f.Error), Escape(f.Hint)
+	return f
+}
+
+func mapped[T any](list []T, f func(T) T) []T {
+	out := make([]T, len(list))
+	for i, v := range list {
+		out[i] = f(v)
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// rehearsed is a validation that found something of every kind.
+func rehearsed() *Summary {
+	s := checked()
+	s.Outcome, s.ExitCode = "attention", 1
+	s.Inputs = []Input{{Path: "leads.csv"}}
+	s.Rows = RowCounts{Read: 1200, Invalid: 40, Skipped: 10, Pending: 1150}
+	s.Errors = []Reason{{"invalid", "column Stage: not a status", 30, "leads.csv", 7}}
+	at := func(line int) Place { return Place{"leads.csv", line} }
+	s.Checks = &Checks{
+		Rules: []Rule{
+			{"status", "Stage", "lead.status is neither a status of the service nor mapped to one", 30, []Place{at(7), at(9), at(12)}},
+			{"duplicate_key", "", "a key stands twice", 2, []Place{at(17), at(18)}},
+		},
+		Statuses: []Word{{"Working", "", 25, at(7)}, {"", "texts that look like personal data, not shown", 5, at(9)}},
+		Repeats:  Repeats{Rows: 3},
+		Assignments: []Assignment{
+			{OrganizationID: "o-1", Rows: 500},
+			{OrganizationID: "o-2", Rows: 300},
+			{OrganizationID: "o-3", Rows: 50},
+			{OrganizationID: "o-4", Rows: 40},
+			{OrganizationID: "o-5", Rows: 30},
+			{OrganizationID: "o-6", Rows: 20},
+			{Others: "organizations", Rows: 100},
+			{LocatorID: "l-1", Entry: 2, Rows: 90},
+			{Others: "locators", Rows: 10},
+			{Rows: 10},
+		},
+		Projected: Projected{Create: 1147, Update: 1147, Rate: 2.5, DurationS: 917.6},
+		Tests: Tests{Run: 3, Failed: 1, Failures: []Failure{{"leads.yaml", 50, 5, []string{
+			`content.name is "Ann", not "Ann Lee"`, `content.email is missing: it should be "ann@example.com"`,
+		}}}},
+		CannotCreate: []Fault{{File: "leads.yaml", Line: 1, Column: 1, Error: "assign is missing, and leads cannot be created without it", Hint: `assign: [{organization: "{column}"}]`}},
+		LostFiles:    []Fault{{File: "more.csv.gz", Line: 120, Error: "the file cannot be read any further: unexpected EOF", Hint: "the rows after that place were not checked"}},
+	}
+	return s
+}
+
+func TestTextShowsWhatARehearsalFound(t *testing.T) {
+	want := `Validation finished: 40 of 1,200 rows need attention, and 1 of 3 tests of the
+mapping fails, and the mapping cannot make leads yet, and more.csv.gz could not
+be read to its end.
+Nothing was sent: this was a check. It took 200ms.
+
+Rows
+  1,200  read
+     10  skipped    left out on purpose
+     40  invalid    fails a check, was not sent
+  1,150  pending    good, would be sent
+
+Checks that rows fail
+     30  status     column Stage: lead.status is neither a status of the service
+                    nor mapped to one
+                    leads.csv:7, leads.csv:9, leads.csv:12, …
+      2  duplicate_key  a key stands twice
+                    leads.csv:17, leads.csv:18
+
+Statuses that are not mapped
+     25  "Working", first at leads.csv:7
+      5  texts that look like personal data, not shown, first at leads.csv:9
+
+Files that could not be read to their end
+  more.csv.gz:120: the file cannot be read any further: unexpected EOF
+    hint: the rows after that place were not checked
+
+Would be assigned
+    500  to o-1
+    300  to o-2
+     50  to o-3
+     40  to o-4
+     30  to o-5
+    120  to other organizations
+     90  by the locator l-1 (entry 2 of assign)
+     10  by other locators
+     10  to nobody: the mapping has no assign
+  Which organization a locator picks cannot be predicted: its settings on the
+  service decide when the lead is made.
+
+Would be sent
+  1,147 create requests and 1,147 updates: at --rate 2.5 that takes 15m18s or
+  longer.
+
+Tests of the mapping
+  1 of 3 tests fails.
+  leads.yaml:50:5
+    content.name is "Ann", not "Ann Lee"
+    content.email is missing: it should be "ann@example.com"
+
+What the mapping lacks to make leads
+  leads.yaml:1:1: assign is missing, and leads cannot be created without it
+    hint: assign: [{organization: "{column}"}]
+
+Next
+  1. Complete leads.yaml: what it lacks, only a person can decide.
+  2. Correct the mapping, or what its tests expect.
+  3. Name the statuses under lead.status.map in leads.yaml, or say with else
+     what becomes of the others.
+  4. Get a whole copy of the files that could not be read to their end.
+  5. Correct the 40 rows in the input and run the same command again.
+`
+	if diff := cmp.Diff(want, text(t, rehearsed(), 0)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestTextOfRehearsalsOneByOne(t *testing.T) {
+	change := func(f func(*Summary, *Checks)) *Summary {
+		s := checked()
+		s.Checks = &Checks{Projected: Projected{Create: 1}}
+		f(s, s.Checks)
+		return s
+	}
+	tests := []struct {
+		name         string
+		summary      *Summary
+		want, absent string
+	}{
+		{"good", change(func(*Summary, *Checks) {}), "Validation complete: 1 row, nothing needs attention.\n", "Checks"},
+		{"sent", change(func(*Summary, *Checks) {}), "Would be sent\n  1 create request and 0 updates.\n", "--rate"},
+		{"at most", change(func(_ *Summary, c *Checks) { c.Projected.AtMost = true }), "1 create request and 0 updates at most.\n", "--rate"},
+		{"fast", change(func(_ *Summary, c *Checks) { c.Projected.Rate, c.Projected.DurationS = 100, 0.01 }), "at --rate 100 that takes 1s or longer.", "map"},
+		{"one test", change(func(_ *Summary, c *Checks) { c.Tests.Run = 1 }), "Tests of the mapping\n  1 test passes.\n", "fail"},
+		{"tests", change(func(_ *Summary, c *Checks) { c.Tests.Run = 3 }), "  3 tests: all pass.\n", "fail"},
+		{"a test fails", change(func(s *Summary, c *Checks) {
+			c.Tests = Tests{Run: 1, Failed: 1}
+			s.Outcome = "attention"
+		}), "Validation finished: no row needs attention, but 1 of 1 test of the mapping fails.\n", "import -m"},
+		{"only for sync", change(func(_ *Summary, c *Checks) { c.Projected = Projected{} }), "1  pending    good\n", "import -m"},
+		{"organizations", change(func(_ *Summary, c *Checks) { c.Assignments = []Assignment{{OrganizationID: "o-1", Rows: 1}} }), "  1  to o-1\n", "predicted"},
+		{"dry run", change(func(s *Summary, c *Checks) {
+			s.Command, s.Rows.Rejected, s.Rows.Invalid = "import", 1, 1
+			s.Errors = []Reason{{"invalid", "x", 1, "a", 1}, {"rejected", "HTTP 422", 1, "a", 1}}
+		}), "Most frequent reasons\n  1  rejected   HTTP 422\n", "invalid    x"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := text(t, tt.summary, 100)
+			if !strings.Contains(got, tt.want) || strings.Contains(got, tt.absent) {
+				t.Errorf("no %q, or %q, in:\n%s", tt.want, tt.absent, got)
+			}
+		})
+	}
+}
+
+func TestTextOfLongListsIsCut(t *testing.T) {
+	s := checked()
+	s.Checks = &Checks{Tests: Tests{Run: 12, Failed: 12}}
+	for i := range 12 {
+		s.Checks.Rules = append(s.Checks.Rules, Rule{"format", "", fmt.Sprint("check ", i), 1, []Place{{"a", i}}})
+		s.Checks.Statuses = append(s.Checks.Statuses, Word{Status: fmt.Sprint("word ", i), Rows: 1})
+		s.Checks.Tests.Failures = append(s.Checks.Tests.Failures, Failure{File: fmt.Sprint("m.yaml ", i)})
+	}
+	got := text(t, s, 0)
+	for _, want := range []string{"check 9\n", "and 2 more checks: see", `"word 9"`, "and 2 more texts: see", "m.yaml 9:0:0\n", "and 2 more tests: see"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+	for _, bad := range []string{"check 10", "word 10", "m.yaml 10"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("%q in:\n%s", bad, got)
+		}
+	}
+}
+
+func TestTextOfARehearsalKeepsToTheWidth(t *testing.T) {
+	for _, width := range []int{60, 80, 120} {
+		for line := range strings.Lines(text(t, rehearsed(), width)) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("%d characters at width %d: %s", n, width, line)
+			}
+		}
+	}
+}
+
+// fault 118
+func TestChecksAreShownEscaped(t *testing.T) {
+	const evil = "\x1b[2Jred\u202e\nforged"
+	at := Place{evil, 1}
+	f := Fault{File: evil, Error: evil, Hint: evil}
+	s := rehearsed()
+	s.Mapping.Path = evil
+	s.Checks = &Checks{
+		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Statuses: []Word{{evil, evil, 1, at}, {evil, "", 1, at}},
+		Repeats: Repeats{1, []Repeat{{at, at}}}, UnusedColumns: []string{evil}, Notes: []string{evil},
+		Assignments:  []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: evil, Rows: 1}},
+		Tests:        Tests{Run: 1, Failed: 1, Failures: []Failure{{evil, 1, 1, []string{evil}}}},
+		CannotCreate: []Fault{f}, LostFiles: []Fault{f},
+	}
+	got := text(t, s, 80)
+	for _, bad := range []string{"\x1b", "\u202e", "\nforged"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("%q is shown in:\n%s", bad, got)
+		}
+	}
+}
+
+func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
+	s := &Summary{Checks: &Checks{
+		Rules:       []Rule{{"format", "A\u202eB", strings.Repeat("x", 600), 4, []Place{{"a.csv", 2}}}},
+		Statuses:    []Word{{"Hot", "", 2, Place{"a.csv", 3}}, {"", "not shown", 1, Place{"a.csv", 4}}},
+		Repeats:     Repeats{1, []Repeat{{Place{"b.csv", 5}, Place{"a.csv", 2}}}},
+		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: "locators", Rows: 3}},
+		Projected:   Projected{Create: 3, Update: 3, Rate: 7, DurationS: 6.0 / 7},
+		Tests:       Tests{2, 1, []Failure{{"m.yaml", 4, 5, []string{"no"}}}},
+		LostFiles:   []Fault{{File: "c.csv", Error: "lost"}},
+		Notes:       []string{"note"},
+	}}
+	var b bytes.Buffer
+	must(t, s.WriteJSON(&b))
+	_, got, _ := strings.Cut(b.String(), `"checks": `)
+	got = strings.Join(strings.Fields(got), "")
+	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"places":[{"file":"a.csv","line":2}]}],` +
+		`"statuses":[{"status":"Hot","rows":2,"file":"a.csv","line":3},{"status":"","hidden":"notshown","rows":1,"file":"a.csv","line":4}],` +
+		`"repeats":{"rows":1,"places":[{"file":"b.csv","line":5,"first":{"file":"a.csv","line":2}}]},"unused_columns":[],` +
+		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":"locators","rows":3}],` +
+		`"projected":{"create":3,"update":3,"rate":7,"duration_s":0.857},` +
+		`"tests":{"run":2,"failed":1,"failures":[{"file":"m.yaml","line":4,"column":5,"differences":["no"]}]},` +
+		`"cannot_create":[],"lost_files":[{"file":"c.csv","error":"lost"}],"notes":["note"]}}`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if strings.HasSuffix(s.Checks.Rules[0].Error, "…") {
+		t.Error("writing changed the summary")
+	}
+}

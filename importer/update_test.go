@@ -1,0 +1,410 @@
+package importer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/checkpoint"
+)
+
+// paired runs a test with both sides.
+func paired(t *testing.T, f func(t *testing.T, p *pair)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, dir)
+		defer func() { p.db.Close() }()
+		f(t, p)
+		if p.service.clash {
+			t.Error("two requests of one lead were in flight at once")
+		}
+	})
+}
+
+func (p *pair) must(want string, r *ended) *ended {
+	p.t.Helper()
+	if got := r.outcomes(); got != want {
+		p.t.Errorf("%s, want %s", got, want)
+	}
+	return r
+}
+
+// sends compares what arrived since last asked.
+func (p *pair) sends(lines ...string) {
+	p.t.Helper()
+	want := ""
+	if len(lines) > 0 {
+		want = strings.Join(lines, "\n") + "\n"
+	}
+	if diff := cmp.Diff(want, p.service.sent()); diff != "" {
+		p.t.Errorf("updates (-want +got):\n%s", diff)
+	}
+}
+
+func TestSyncSendsOnlyWhatChanged(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,contacted,Bob,2", "c,,x-c,closedWon,Cy,3"}
+		p.must("created 3", p.run("import", Options{}, rows...))
+		p.service.sent()
+		p.must("unchanged 3", p.run("sync", Options{}, rows...))
+		p.sends()
+		a, b, c := p.known("a").LeadID, p.known("b").LeadID, p.known("c").LeadID
+		changed := []string{"a,,x-a,inProgress,Ann,1", "b,,y-b,contacted,Bob,", "c,,x-c,,Cyril,"}
+		r := p.must("updated 3", p.run("sync", Options{Concurrency: 1}, changed...))
+		p.sends(a+` {"Status":"inProgress"}`, b+` {"ExternalID":"y-b"}`, c+` {"Content":{"name":"Cyril"}}`)
+		if diff := cmp.Diff(map[move]int{{"open", "inProgress"}: 1}, r.tally.moves, cmp.AllowUnexported(move{})); diff != "" {
+			t.Error(diff)
+		}
+		p.must("unchanged 3", p.run("sync", Options{}, changed...))
+		p.must("updated 2 unchanged 1", p.run("sync", Options{}, rows[2], rows[1], "a,,x-a,inProgress,Ann,1"))
+		p.service.sent()
+		if got := p.known("c"); got.Status != "closedWon" || got.Unsettled != "" || len(got.Content) != 3 || !got.Synced {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestLeadsAreFoundByTheirIDsAndShareALane(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,2"))
+		a := p.known("a").LeadID
+		p.service.sent()
+		// Four rows of one lead under four names, then one that is in step again.
+		r := p.must("updated 4", p.run("sync", Options{Concurrency: 8},
+			"a,,x-a,contacted,Ann,1", "other,"+a+",x-a,inProgress,Ann,1", "third,,x-a,onHold,Ann,1", "a,"+a+",x-a,closedWon,Ann,1"))
+		var order []string
+		for _, l := range r.lines {
+			order = append(order, l.it.rec.Status)
+		}
+		if got := strings.Join(order, " "); got != "contacted inProgress onHold closedWon" {
+			t.Errorf("judged in the order %s", got)
+		}
+		if got := p.service.lead(a).Status; got != "closedWon" {
+			t.Errorf("the last row does not stand: %s", got)
+		}
+		if p.known("other").State != checkpoint.Unknown || p.known("third").State != checkpoint.Unknown {
+			t.Error("a lead stands under two keys")
+		}
+	})
+}
+
+// A lead that only the file knows is taken over; rows that come to it by another name
+// while that goes on wait for it.
+func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		lead := p.known("a").LeadID
+		p.db.Close()
+		p.path += ".new"
+		p.open()
+		p.service.sent()
+		r := p.run("sync", Options{Concurrency: 8, Missing: MissingCreate},
+			"k1,"+lead+",x-a,contacted,Ann,1", "k2,"+lead+",x-a,inProgress,Ann,1", "k3,,x-a,onHold,Ann,1", "k1,,x-a,closedWon,Ann,1")
+		p.must("updated 4", r)
+		if len(p.service.leads) != 1 || p.service.lead(lead).Status != "closedWon" || p.known("k1").LeadID != lead {
+			t.Errorf("%d leads, %+v, %+v", len(p.service.leads), p.service.lead(lead), p.known("k1"))
+		}
+		if events, _ := p.db.History("k1"); len(events) != 5 || events[0].Act&checkpoint.Adopted == 0 {
+			t.Errorf("history %v", events)
+		}
+	})
+}
+
+// --missing create makes one lead of rows that name it differently.
+func TestMissingLeadsAreMadeOnce(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("unmatched 2", p.run("sync", Options{}, "a,,x-a,open,Ann,1", "b,,x-a,contacted,Ann,1"))
+		p.must("skipped 1", p.run("sync", Options{Missing: MissingIgnore}, "a,,x-a,open,Ann,1"))
+		p.must("created 1 updated 1", p.run("sync", Options{Missing: MissingCreate, Concurrency: 8}, "a,,x-a,open,Ann,1", "b,,x-a,contacted,Ann,1"))
+		if p.service.creates != 1 {
+			t.Errorf("%d leads made", p.service.creates)
+		}
+	})
+}
+
+// faults 68, 69
+func TestAnUpdateHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
+	for _, test := range []struct {
+		fate, text string
+		outcome    string
+		unsettled  bool
+		again      string // what the next run sends
+	}{
+		{"other-status", "another Status", "failed 1", false, `{"Status":"inProgress"}`},
+		{"other-content", `another Content key "name"`, "failed 1", false, `{"Status":"inProgress","Content":{"name":"Anna"}}`},
+		{"no-content", `Content key "name"`, "failed 1", false, `{"Content":{"name":"Anna"}}`},
+		{"other-id", "is another one", "failed 1", true, `{"Status":"inProgress","ExternalID":"x-a","Content":{"name":"Anna","phone":"1","ref":"a"}}`},
+		{"lost", "not confirmed", "failed 1", true, `{"Status":"inProgress","ExternalID":"x-a","Content":{"name":"Anna","phone":"1","ref":"a"}}`},
+		{"silent", "not confirmed", "failed 1", true, `{"Status":"inProgress","ExternalID":"x-a","Content":{"name":"Anna","phone":"1","ref":"a"}}`},
+		{"500-stored", "HTTP 500", "failed 1", true, `{"Status":"inProgress","ExternalID":"x-a","Content":{"name":"Anna","phone":"1","ref":"a"}}`},
+		{"429", "HTTP 429", "failed 1", false, `{"Status":"inProgress","Content":{"name":"Anna"}}`},
+	} {
+		t.Run(test.fate, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+				p.service.sent()
+				p.service.fate = func(string, string) string { return test.fate }
+				row := "a,,x-a,inProgress,Anna,1"
+				r := p.must(test.outcome, p.run("sync", Options{}, row))
+				if !strings.Contains(r.text("a"), test.text) {
+					t.Errorf("%q does not say %q", r.text("a"), test.text)
+				}
+				if got := p.known("a").Unsettled != ""; got != test.unsettled {
+					t.Errorf("unsettled %v, want %v", got, test.unsettled)
+				}
+				p.service.fate = nil
+				p.service.sent()
+				if test.fate == "other-status" { // it was answered so, and is what it should be now
+					p.service.console(p.known("a").LeadID, "closedBoughtOtherBrand")
+				}
+				p.must("updated 1", p.run("sync", Options{}, row))
+				want := test.again
+				if test.fate == "other-content" {
+					want = `{"Content":{"name":"Anna"}}`
+				}
+				p.sends(p.known("a").LeadID + " " + want)
+				p.must("unchanged 1", p.run("sync", Options{}, row))
+				if l := p.service.lead(p.known("a").LeadID); l.Status != "inProgress" || string(l.Content["name"]) != `"Anna"` {
+					t.Errorf("%+v", l)
+				}
+			})
+		})
+	}
+}
+
+// A refused update leaves what was confirmed and is not sent again with the same data.
+func TestARefusedUpdateIsRemembered(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		before := p.known("a")
+		p.service.fate = func(string, string) string { return "422" }
+		p.service.sent()
+		r := p.must("rejected 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
+		if r.text("a") != "rejected: HTTP 422: no" {
+			t.Error(r.text("a"))
+		}
+		p.service.fate = nil
+		p.service.sent()
+		r = p.must("rejected 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
+		p.sends()
+		if !strings.Contains(r.text("a"), "refused with HTTP 422 in an earlier run") {
+			t.Error(r.text("a"))
+		}
+		got := p.known("a")
+		if got.Status != "open" || got.Unsettled != "" || !got.Confirmed.Equal(before.Updated) || got.LeadID != before.LeadID {
+			t.Errorf("%+v", got)
+		}
+		p.must("unchanged 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
+		p.must("updated 1", p.run("sync", Options{RetryRejected: true}, "a,,x-a,onHold,Ann,1"))
+		if got := p.known("a"); got.Refused != (checkpoint.Digest{}) || !got.Confirmed.IsZero() {
+			t.Errorf("%+v", got)
+		}
+		p.must("unchanged 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
+	})
+}
+
+// An update without an answer holds back the rows of its lead alone. faults 79, 80
+func TestAnUnsettledUpdateBlocksItsLeadAlone(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,2"))
+		a := p.known("a").LeadID
+		p.service.fate = func(_, id string) string {
+			if id == a {
+				return "silent"
+			}
+			return ""
+		}
+		rows := []string{"a,,x-a,contacted,Ann,1", "a,,x-a,inProgress,Ann,1", "z," + a + ",x-a,onHold,Ann,1"}
+		for i := range 20 {
+			rows = append(rows, fmt.Sprintf("b,,x-b,%s,Bob,%d", []string{"open", "onHold"}[i%2], i))
+		}
+		rows = append(rows, "a,,x-a,closedWon,Ann,1")
+		r := p.must("updated 20 failed 1 pending 3", p.run("sync", Options{Retries: 2, MaxWait: time.Minute}, rows...))
+		if _, _, code := r.verdict(); code != CodeAttention {
+			t.Errorf("exit code %d", code)
+		}
+		p.service.fate = nil
+		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,closedWon,Ann,1"))
+		if got := p.service.lead(a).Status; got != "closedWon" {
+			t.Error(got)
+		}
+	})
+}
+
+// A slow lead holds up nobody: ten thousand rows of a hundred leads. fault 80
+func TestManyRowsOfFewLeads(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		const leads, rounds = 20, 20
+		var first, rows []string
+		for i := range leads {
+			first = append(first, fmt.Sprintf("k%d,,x-%d,open,P%d,0", i, i, i))
+		}
+		p.must(fmt.Sprintf("created %d", leads), p.run("import", Options{Concurrency: 8}, first...))
+		for n := range rounds {
+			for i := range leads {
+				key := []string{fmt.Sprintf("k%d", i), fmt.Sprintf("alias%d", n)}[(n+i)%2]
+				rows = append(rows, fmt.Sprintf("%s,,x-%d,open,P%d,%d", key, i, i, n+1))
+			}
+		}
+		p.must(fmt.Sprintf("updated %d", leads*rounds), p.run("sync", Options{Concurrency: 16}, rows...))
+		for i := range leads {
+			l := p.service.lead(p.known(fmt.Sprintf("k%d", i)).LeadID)
+			if string(l.Content["phone"]) != fmt.Sprintf("%q", fmt.Sprint(rounds)) {
+				t.Errorf("lead %d: the last row does not stand: %s", i, l.Content["phone"])
+			}
+		}
+	})
+}
+
+// No update leaves before it is durable that one is under way.
+func TestNoUpdateLeavesBeforeItsMark(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		var rows, changed []string
+		for i := range 30 {
+			rows = append(rows, fmt.Sprintf("k%d,,x-%d,open,P,%d", i, i, i))
+			changed = append(changed, fmt.Sprintf("k%d,,x-%d,onHold,P,%d", i, i, i))
+		}
+		p.must("created 30", p.run("import", Options{Concurrency: 8}, rows...))
+		byLead := map[string]string{}
+		for i := range 30 {
+			byLead[p.known(fmt.Sprintf("k%d", i)).LeadID] = fmt.Sprintf("k%d", i)
+		}
+		p.service.arrive = func(_, id string) {
+			if e := p.known(byLead[id]); e.Unsettled != "run-2" || e.Sought != "onHold" {
+				t.Errorf("%s arrived at the service while the checkpoint says %q %q", byLead[id], e.Unsettled, e.Sought)
+			}
+		}
+		p.must("updated 30", p.run("sync", Options{Concurrency: 8}, changed...))
+	})
+}
+
+// A stop takes back the marks of updates that were not sent.
+func TestAStopLeavesNoMarkOfWhatWasNotSent(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		var rows, changed []string
+		for i := range 60 {
+			rows = append(rows, fmt.Sprintf("k%d,,x-%d,open,P,%d", i, i, i))
+			changed = append(changed, fmt.Sprintf("k%d,,x-%d,onHold,P,%d", i, i, i))
+		}
+		p.must("created 60", p.run("import", Options{Concurrency: 8}, rows...))
+		interrupt := make(chan struct{})
+		p.service.delay = time.Second
+		go func() {
+			time.Sleep(2500 * time.Millisecond)
+			close(interrupt)
+		}()
+		r := p.run("sync", Options{Concurrency: 8, Interrupt: interrupt}, changed...)
+		if n := r.tally.outcomes; n[Updated] == 0 || n[Pending] == 0 || n[Failed] != 0 {
+			t.Error(r.outcomes())
+		}
+		for i := range 60 {
+			if e := p.known(fmt.Sprintf("k%d", i)); e.Unsettled != "" {
+				t.Errorf("%s is unsettled after a clean stop", e.Key)
+			}
+		}
+	})
+}
+
+func TestCheckRemote(t *testing.T) {
+	checked := Options{CheckRemote: true}
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		a := p.known("a").LeadID
+		p.service.sent()
+		p.must("updated 1", p.run("sync", checked, "a,,x-a,contacted,Ann,1"))
+		p.sends(a+` {"ExternalID":"x-a"}`, a+` {"Status":"contacted"}`)
+		p.must("unchanged 1", p.run("sync", checked, "a,,x-a,contacted,Ann,1"))
+		p.sends()
+
+		p.service.console(a, "closedWon")
+		for range 2 { // it stays a conflict until somebody gives way
+			r := p.must("conflict 1", p.run("sync", checked, "a,,x-a,inProgress,Ann,1"))
+			p.sends(a + ` {"ExternalID":"x-a"}`)
+			if text := r.text("a"); !strings.Contains(text, "is closedWon; contacted was confirmed on 2000-01-01") {
+				t.Error(text)
+			}
+			if e := p.known("a"); e.Unsettled != "" || e.Status != "contacted" {
+				t.Errorf("%+v", e)
+			}
+		}
+		p.must("unchanged 1", p.run("sync", checked, "a,,x-a,closedWon,Ann,1"))
+		p.sends(a + ` {"ExternalID":"x-a"}`)
+		p.must("unchanged 1", p.run("sync", checked, "a,,x-a,closedWon,Ann,1"))
+		p.sends()
+		p.service.console(a, "onHold")
+		r := p.must("updated 1", p.run("sync", checked, "a,,x-a,onHold,Anna,1"))
+		p.sends(a+` {"ExternalID":"x-a"}`, a+` {"Content":{"name":"Anna"}}`)
+		if !strings.Contains(r.text("a"), "closedWon was confirmed on") || r.tally.statusElsewhere != 1 {
+			t.Errorf("%s, %d changed elsewhere", r.text("a"), r.tally.statusElsewhere)
+		}
+	})
+}
+
+// What an update that was not settled asked for is no conflict when it is found there.
+func TestCheckRemoteKnowsItsOwnUnsettledUpdate(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.fate = func(string, string) string { return "lost" }
+		p.must("failed 1", p.run("sync", Options{}, "a,,x-a,contacted,Ann,1"))
+		p.service.fate = nil
+		p.must("updated 1", p.run("sync", Options{CheckRemote: true}, "a,,x-a,inProgress,Ann,1"))
+	})
+}
+
+func TestALeadThatCannotBeReadIsSentUncheckedAndCounted(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.service.fate = func(op, _ string) string {
+			if op == "update" {
+				return "422"
+			}
+			return ""
+		}
+		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.fate = nil
+		r := p.must("updated 1", p.run("sync", Options{CheckRemote: true}, "a,,x-a,onHold,Ann,1"))
+		if n := r.unchecked.Load(); n != 1 || p.known("a").State != checkpoint.Created || p.known("a").ExternalID != "x-a" {
+			t.Errorf("%d unchecked, %+v", n, p.known("a"))
+		}
+	})
+}
+
+// What others changed is taken over from the answer, told, and counted.
+func TestChangesByOthersAreSeen(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		a := p.known("a").LeadID
+		p.service.console(a, "onHold")
+		p.service.leads[a].OwnerID = "org-2"
+		r := p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Anna,1"))
+		if e := p.known("a"); e.Status != "onHold" || e.Organization != "org-2" {
+			t.Errorf("%+v", e)
+		}
+		if text := r.text("a"); !strings.Contains(text, "open was confirmed on") || !strings.Contains(text, "another organization") {
+			t.Error(text)
+		}
+		if n := len(r.elsewhere()); n != 2 || len(r.tally.moves) != 0 {
+			t.Errorf("%d notes, %v", n, r.tally.moves)
+		}
+	})
+}
+
+// import --changed update sends the differences, and the row is in step afterwards.
+func TestImportUpdatesChangedRows(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
+		p.service.sent()
+		p.must("changed 1", p.run("import", Options{}, "a,,x-a,open,Anna,1"))
+		p.must("updated 1 unchanged 1", p.run("import", Options{UpdateChanged: true}, "a,,x-a,open,Anna,1", "b,,x-b,open,Bob,1"))
+		p.sends(p.known("a").LeadID + ` {"Content":{"name":"Anna"}}`)
+		p.must("unchanged 1", p.run("import", Options{}, "a,,x-a,open,Anna,1"))
+		// What a sync sent since counts as sent, whatever import sent.
+		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Annie,1"))
+		p.must("unchanged 1", p.run("import", Options{}, "a,,x-a,open,Annie,1"))
+		p.must("changed 1", p.run("import", Options{}, "a,,x-a,open,Nan,1"))
+	})
+}

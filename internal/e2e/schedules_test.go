@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func sampleText(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root(t), "samples", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// flagTime is the value of a flag that takes a duration, from arguments of a sample.
+func flagTime(t *testing.T, args []string, name string) time.Duration {
+	t.Helper()
+	for i, a := range args {
+		value, ok := strings.CutPrefix(a, name+"=")
+		if a == name {
+			value, ok = args[i+1], true
+		}
+		if ok {
+			return duration(t, value)
+		}
+	}
+	t.Fatalf("no %s among %q", name, args)
+	return 0
+}
+
+func duration(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Defaults of --timeout and --max-wait, which the samples keep.
+const (
+	oneRequest = 30 * time.Second
+	maxWait    = 15 * time.Minute
+)
+
+// orderly fails the test unless a schedule leaves a run the time that its flags allow,
+// and a stopped one that of an answer.
+func orderly(t *testing.T, args []string, whole, grace time.Duration) {
+	t.Helper()
+	if most := flagTime(t, args, "--wait") + flagTime(t, args, "--max-duration") + maxWait; whole <= most {
+		t.Errorf("the schedule ends a run after %v, its flags allow %v", whole, most)
+	}
+	if grace <= oneRequest {
+		t.Errorf("a stopped run is killed after %v, a request may take %v", grace, oneRequest)
+	}
+	for _, flag := range []string{"--require-checkpoint", "--quiet"} {
+		if !slices.Contains(args, flag) {
+			t.Errorf("no %s", flag)
+		}
+	}
+}
+
+// TestTheCrontab runs its first command by the shell, with its variables.
+func TestTheCrontab(t *testing.T) {
+	m := newMachine(t)
+	entry := regexp.MustCompile(`^(?:[0-9*/,-]+ ){5}leadferry (.*)$`)
+	variable := regexp.MustCompile(`^([A-Z_]+)=(\S*)$`)
+	var commands []string
+	for line := range strings.Lines(sampleText(t, "nightly.cron")) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if v := variable.FindStringSubmatch(line); v != nil {
+			if v[1] != "PATH" {
+				m.setting(v[1], v[2])
+			}
+			continue
+		}
+		e := entry.FindStringSubmatch(line)
+		if e == nil || strings.Contains(line, "%") { // cron would take it for a line end
+			t.Fatalf("cron does not read: %s", line)
+		}
+		commands = append(commands, e[1])
+	}
+	if len(commands) != 2 {
+		t.Fatalf("commands: %q", commands)
+	}
+	m.imports("/var/lib/leadferry/leads.db")
+	m.secretFromFile()
+	m.env = append(m.env, "PATH="+filepath.Dir(binary())+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, told := m.night(exec.Command("sh", "-c", m.here(commands[0])))
+	if !strings.HasPrefix(out, "Sync finished: 2 of 200 rows need attention.\n") || told != "" {
+		t.Errorf("cron mails %q and %q", out, told)
+	}
+	if b, err := os.ReadFile(m.here("/var/lib/prometheus/node-exporter/leadferry-sync.prom")); err != nil || !strings.Contains(string(b), `outcome="updated"`) {
+		t.Errorf("metrics: %v\n%s", err, b)
+	}
+	tidy := exec.Command("sh", "-c", m.here(commands[1]))
+	if b, err := tidy.CombinedOutput(); err != nil || len(b) > 0 {
+		t.Errorf("tidying up: %v\n%s", err, b)
+	}
+}
+
+// unit reads a unit file: the values of each name, with lines that go on joined.
+func unit(t *testing.T, name string) map[string][]string {
+	t.Helper()
+	text := strings.ReplaceAll(sampleText(t, name), "\\\n", " ")
+	values := map[string][]string{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == '[' {
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok {
+			t.Fatalf("%s: %s", name, line)
+		}
+		values[key] = append(values[key], strings.ReplaceAll(value, "%S", "/var/lib"))
+	}
+	return values
+}
+
+// systemdTime reads what the samples use of systemd's times: one number with a unit.
+func systemdTime(t *testing.T, u map[string][]string, name string) time.Duration {
+	t.Helper()
+	if len(u[name]) != 1 {
+		t.Fatalf("%s=%q", name, u[name])
+	}
+	return duration(t, u[name][0])
+}
+
+func TestTheSystemdService(t *testing.T) {
+	m, u := newMachine(t), unit(t, "leadferry-sync.service")
+	args := strings.Fields(u["ExecStart"][0])[1:]
+	orderly(t, args, systemdTime(t, u, "TimeoutStartSec"), systemdTime(t, u, "TimeoutStopSec"))
+	for _, pair := range u["Environment"] {
+		name, value, _ := strings.Cut(pair, "=")
+		m.setting(name, value)
+	}
+	m.imports("/var/lib/leadferry/leads.db")
+	m.secretFromFile()
+	c := exec.Command(binary(), strings.Fields(m.here(strings.Join(args, " ")))...)
+	c.Dir = m.here(u["WorkingDirectory"][0])
+	out, told := m.night(c)
+	if lines := objects(t, told); len(lines) != 1 || lines[0]["exit_code"] != 1.0 || out != "" {
+		t.Errorf("the journal has %q and %q", out, told)
+	}
+	if _, err := os.Stat(m.here(strings.TrimPrefix(u["ReadWritePaths"][0], "-") + "/leadferry-sync.prom")); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(c.Dir, "leadferry-runs")); err != nil || len(entries) != 1 {
+		t.Errorf("runs in the state directory: %v, %v", entries, err)
+	}
+}
+
+// TestSystemdTakesTheUnits asks systemd itself, with the program where it is.
+func TestSystemdTakesTheUnits(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not there (Debian: apt-get install systemd)")
+	}
+	dir := t.TempDir()
+	names := []string{"leadferry-sync.service", "leadferry-sync.timer"}
+	args := []string{"verify", "--man=no"}
+	for _, name := range names {
+		text := strings.ReplaceAll(sampleText(t, name), "/usr/local/bin/leadferry", binary())
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, path)
+	}
+	if b, err := exec.Command(analyze, args...).CombinedOutput(); err != nil || strings.Contains(string(b), dir) || strings.Contains(string(b), "leadferry-sync") {
+		t.Errorf("%v\n%s", err, b)
+	}
+	calendar := unit(t, "leadferry-sync.timer")["OnCalendar"]
+	if b, err := exec.Command(analyze, append([]string{"calendar"}, calendar...)...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, b)
+	}
+}
