@@ -58,7 +58,7 @@ func newDecoder(in io.Reader, c charset, offset int64) *decoder {
 // Read gives decoded text.
 func (d *decoder) Read(p []byte) (int, error) {
 	for len(d.out) == 0 {
-		if d.err != nil && (d.start == d.end || !errors.Is(d.err, io.EOF)) {
+		if d.err != nil {
 			return 0, d.err
 		}
 		d.fill()
@@ -73,11 +73,9 @@ func (d *decoder) Read(p []byte) (int, error) {
 func (d *decoder) fill() {
 	d.end = copy(d.src, d.src[d.start:d.end])
 	d.start = 0
-	if d.err == nil {
-		n, err := io.ReadAtLeast(d.in, d.src[d.end:], 1)
-		d.end += n
-		d.err = err
-	}
+	n, err := io.ReadAtLeast(d.in, d.src[d.end:], 1)
+	d.end += n
+	d.err = err
 }
 
 // decode decodes what was read, but for a character that is cut.

@@ -235,6 +235,7 @@ func TestATrueReplacementCharacterIsText(t *testing.T) {
 		"utf-8":    "a\n\xEF\xBF\xBD\n",
 		"utf-16le": "a\x00\n\x00\xFD\xFF\n\x00",
 		"utf-16be": "\x00a\x00\n\xFF\xFD\x00\n",
+		"gbk":      "a\n\x84\x31\xA4\x37\n", // which the standard decodes as gb18030
 		"gb18030":  "a\n\x84\x31\xA4\x37\n",
 	} {
 		if got := show(readAll(t, data, source.Options{Format: source.CSV, Encoding: label})); got != "2:\uFFFD\n" {

@@ -122,6 +122,7 @@ func (l *jsonList) measure() (size int, state scanState, err error) {
 		if err := l.in.more(); err != nil {
 			return size, state, err
 		}
+		size = min(size, l.in.end-l.in.start) // a Ctrl-Z at the end of the file may have gone
 	}
 }
 

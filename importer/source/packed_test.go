@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -190,6 +191,26 @@ func TestPackedFilesThatGrowTooMuch(t *testing.T) {
 					t.Error(err)
 				}
 			})
+		}
+	}
+}
+
+func TestAReadErrorIsToldFromDamage(t *testing.T) {
+	broken := errors.New("broken")
+	data, _ := leads(5000)
+	for kind, pack := range packers {
+		for _, label := range []string{"utf-8", "windows-1252"} {
+			whole := pack([]byte(data))
+			in := io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), iotest.ErrReader(broken))
+			f, err := source.Open("-", source.Options{Format: source.CSV, Encoding: label, Stdin: in})
+			var row source.Row
+			for err == nil {
+				err = f.Next(&row)
+			}
+			var lost *source.LostError
+			if !errors.As(err, &lost) || !errors.Is(err, broken) || strings.Contains(lost.Text, "data") || row.Line < 2 && lost.Line < 1000 {
+				t.Errorf("%q %s: %v", kind, label, err)
+			}
 		}
 	}
 }

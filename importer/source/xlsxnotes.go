@@ -129,18 +129,18 @@ func isAre(n int) string {
 }
 
 // Words that begin, or are, a part of the names of columns with phone numbers,
-// postal codes and other identifiers.
+// postal codes and other identifiers that may begin with a zero. A plain "id" is none:
+// nearly every workbook numbers its rows.
 var (
 	identifierStems = []string{
 		"phone", "telephon", "telefon", "telefoon", "teléfon", "téléphon", "puhelin", "telefax", "mobil", "móvil", "movil", "mobiel", "handy", "celular", "cellul",
-		"whatsapp", "fax", "zip", "postal", "postcode", "postleit", "postnum", "postnr", "kodpoczt", "identifi", "kundennummer", "vertragsnummer",
+		"whatsapp", "fax", "zip", "postal", "postcode", "postleit", "postnum", "postnr", "kodpoczt", "kundennummer", "vertragsnummer",
 		"телефон", "мобил", "индекс", "τηλέφων", "κινητό", "ταχυδρομ",
 		"電話", "电话", "携帯", "手机", "邮编", "郵便", "郵遞", "邮政", "전화", "휴대", "우편", "هاتف", "جوال", "بريد", "טלפון", "מיקוד", "โทร", "फ़ोन", "फोन", "मोबाइल",
 	}
 	identifierWords = []string{
 		"tel", "tél", "tlf", "gsm", "cell", "msisdn", "sms", "plz", "zip", "cap", "cep", "cp", "pin", "psč", "psc", "irsz", "npa", "pincode",
-		"id", "ids", "uid", "guid", "key", "ref", "sku", "ssn", "ein", "vat", "iban", "siren", "siret", "nif", "cpf", "cnpj",
-		"code", "código", "codigo", "codice", "kod", "kód", "nr", "no", "num", "nummer", "number", "numero", "número", "numéro", "nº", "№", "konto", "account",
+		"ssn", "ein", "vat", "iban", "siren", "siret", "nif", "cpf", "cnpj",
 	}
 )
 
