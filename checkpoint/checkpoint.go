@@ -10,6 +10,8 @@
 //   - An intent without an outcome stays in doubt until [DB.Settle],
 //     [DB.Withdraw], [DB.Resolve] or [DB.Forget] frees it, whatever kills the
 //     process.
+//   - An update without an answer leaves its lead unsettled until a later one is
+//     settled ([DB.Mark]).
 //   - One lead ID stands under one key. A second key that claims it falls in doubt.
 //   - After the first error of the file every later call fails with that error.
 //   - A damaged, foreign, cut or rolled-back file is an error with a sentence,

@@ -17,15 +17,9 @@ import (
 	"leadferry/leadapi"
 )
 
-// world is both sides, and what is drawn for them.
-type world struct {
-	*pair
-	rt *rapid.T
-}
-
 var statuses = []string{"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
 
-// step is one thing that happens; it is drawn before the world begins, for nothing may
+// happening is one thing that happens; it is drawn before the world begins, for nothing may
 // be drawn inside it.
 type happening struct {
 	kind    string // import, sync, kill, console, resolve
@@ -33,7 +27,6 @@ type happening struct {
 	options Options
 	fates   []string
 	dies    int // at which arrival the process is killed; 0: never
-	copies  []bool
 	lead    int
 	status  string
 }
@@ -57,7 +50,7 @@ func drawHappening(rt *rapid.T) (h happening) {
 	case "resolve":
 		return h
 	}
-	h.rows = rapid.SliceOfN(rapid.Custom(drawRow), 1, 12).Draw(rt, "rows")
+	h.rows = rapid.SliceOfN(rapid.Custom(drawRow), 1, 8).Draw(rt, "rows")
 	h.options = Options{
 		Concurrency: rapid.IntRange(1, 4).Draw(rt, "workers"), Retries: rapid.IntRange(0, 1).Draw(rt, "retries"),
 		CheckRemote: rapid.Bool().Draw(rt, "check"), UpdateChanged: rapid.Bool().Draw(rt, "update"),
@@ -70,6 +63,17 @@ func drawHappening(rt *rapid.T) (h happening) {
 		h.dies = rapid.IntRange(1, 12).Draw(rt, "at")
 	}
 	return h
+}
+
+// told shows what happened.
+func told(list []happening) string {
+	var b strings.Builder
+	for i := range list {
+		h := &list[i]
+		fmt.Fprintf(&b, "%d %s %q fates %q dies %d lead %d %s, check %v update %v hold %v missing %d retries %d workers %d\n", i, h.kind, h.rows, h.fates, h.dies,
+			h.lead+1, h.status, h.options.CheckRemote, h.options.UpdateChanged, h.options.HoldReopen, h.options.Missing, h.options.Retries, h.options.Concurrency)
+	}
+	return b.String()
 }
 
 // happen carries out one step and gives the run, if it was one that lived.
@@ -202,8 +206,8 @@ func (p *pair) agree(when string) {
 // agreeOn compares a lead that is settled. The service's last answer about it says
 // what status it had then, whatever a person made of it since.
 func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
-	if seen, ok := p.service.answered[e.LeadID]; ok && e.Status != "" && e.Status != seen.Status && e.Status != "closedBoughtOtherBrand" {
-		p.errorf("%s: %s is %s, the service last said %s", when, e.Key, e.Status, seen.Status)
+	if seen := p.service.answered[e.LeadID].Status; e.Status != seen && e.Status != p.service.checked[e.LeadID] && e.Status != "closedBoughtOtherBrand" {
+		p.errorf("%s: %s is %q, the service last said %q", when, e.Key, e.Status, seen)
 	}
 	if e.ExternalID != "" && e.ExternalID != l.ExternalID {
 		p.errorf("%s: %s is linked to %s, on the service to %s", when, e.Key, e.ExternalID, l.ExternalID)
@@ -242,7 +246,7 @@ func (p *pair) shown(when string, r *ended) {
 				p.errorf("%s: %s is %v, but %s is not what the row says", when, rec.Key, l.r.outcome, f.Name)
 			}
 		}
-		if rec.Status != "" && p.service.answered[id].Status != rec.Status {
+		if rec.Status != "" && !l.r.moved.elsewhere && p.service.answered[id].Status != rec.Status && p.service.checked[id] != rec.Status {
 			p.errorf("%s: %s is %v as %s, but the service last said %s", when, rec.Key, l.r.outcome, rec.Status, p.service.answered[id].Status)
 		}
 	}
@@ -254,7 +258,7 @@ func (p *pair) shown(when string, r *ended) {
 // faults 1, 3, 68, 69, 79, 80
 func TestBothSidesAgree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		happenings := rapid.SliceOfN(rapid.Custom(drawHappening), 1, 10).Draw(rt, "happenings")
+		happenings := rapid.SliceOfN(rapid.Custom(drawHappening), 1, 6).Draw(rt, "happenings")
 		final := rapid.SliceOfN(rapid.Custom(drawRow), 1, 10).Draw(rt, "final")
 		dir, err := os.MkdirTemp("", "")
 		if err != nil {
@@ -281,7 +285,7 @@ func TestBothSidesAgree(t *testing.T) {
 			}
 		})
 		if faults != nil {
-			rt.Fatalf("%s\n%+v", strings.Join(faults, "\n"), happenings)
+			rt.Fatalf("%s\n%s", strings.Join(faults, "\n"), told(happenings))
 		}
 	})
 }

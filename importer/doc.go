@@ -3,10 +3,11 @@
 // It is the middle of leadferry and the only package that knows the order of
 // steps: source reads Rows, mapping makes Records, a planner looks at what the
 // checkpoint knows and answers with one Step, the engine claims, sends, settles
-// and records. Import and Validate are this one engine with different planners.
+// and records. Import, Sync and Validate are this one engine with different planners.
 //
-// It promises that no create leaves before its intent is durable, that no outcome
-// is shown before it is durable, that a create which may have been applied is
-// never sent again by itself, that rows of one key are judged one after another
-// in file order, and that the outcomes add up to the rows read.
+// It promises that no create leaves before its intent is durable and no update before
+// its mark, that no outcome is shown before it is durable, that a create which may
+// have been applied is never sent again by itself, that an update counts only when the
+// lead that comes back shows it, that rows of one lead are judged one after another in
+// file order, and that the outcomes add up to the rows read.
 package importer

@@ -27,7 +27,7 @@ const (
 )
 
 // names are those by which a row's lead goes; the first is always there.
-type names [3]name
+type names [4]name
 
 // namesOf are the names of a row for which known was found. Nearly all rows have one.
 func (e *engine) namesOf(it *item, known *checkpoint.Entry, how checkpoint.Match) names {
@@ -36,6 +36,9 @@ func (e *engine) namesOf(it *item, known *checkpoint.Entry, how checkpoint.Match
 		return ns
 	}
 	rec := &it.rec
+	if rec.Key != known.Key {
+		ns[3] = name{byKey, rec.Key} // a row before this one may get a lead for it
+	}
 	if rec.LeadID != "" && rec.LeadID != known.LeadID {
 		ns[1] = name{byLeadID, rec.LeadID}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Options of a run. Mapping and Inputs are always needed; what concerns the
-// service and the checkpoint is needed by Import alone.
+// service and the checkpoint is needed by Import and Sync.
 type Options struct {
 	Command     string // as the summary names it
 	Version     string

@@ -27,6 +27,7 @@ type remote struct {
 	delay    time.Duration
 	leads    map[string]*leadapi.Lead
 	answered map[string]leadapi.Lead // as the last answer that arrived showed it
+	checked  map[string]string       // status that an answer without news showed since
 	madeFor  map[string]string       // lead → key of the row that it was made of
 	patches  []patch
 	creates  int
@@ -42,14 +43,14 @@ type patch struct{ id, body string }
 
 func newRemote() *remote {
 	return &remote{
-		delay: 10 * time.Millisecond, leads: map[string]*leadapi.Lead{}, answered: map[string]leadapi.Lead{}, madeFor: map[string]string{}, flying: map[string]int{},
+		delay: 10 * time.Millisecond, leads: map[string]*leadapi.Lead{}, answered: map[string]leadapi.Lead{}, checked: map[string]string{}, madeFor: map[string]string{}, flying: map[string]int{},
 	}
 }
 
 // The fates of a request: "" is answered well; "lost" is applied without an answer,
 // "silent" is neither; a number is a status, not applied; "500-stored" is applied;
 // "other-id", "other-status", "other-content" and "no-content" answer so.
-func (s *remote) serve(op, id string, apply func() *leadapi.Lead) (leadapi.Lead, error) {
+func (s *remote) serve(op, id string, news func() bool, apply func() *leadapi.Lead) (leadapi.Lead, error) {
 	s.mu.Lock()
 	s.flying[id]++
 	s.clash = s.clash || s.flying[id] > 1
@@ -75,6 +76,7 @@ func (s *remote) serve(op, id string, apply func() *leadapi.Lead) (leadapi.Lead,
 	if fate == "silent" {
 		return leadapi.Lead{}, silence(op)
 	}
+	told := news()
 	lead := *apply()
 	lead.Content = maps.Clone(lead.Content)
 	if s.dead || fate == "lost" {
@@ -83,7 +85,14 @@ func (s *remote) serve(op, id string, apply func() *leadapi.Lead) (leadapi.Lead,
 	if status != 0 {
 		return leadapi.Lead{}, refusedWith(op, status)
 	}
-	s.answered[lead.ID] = lead
+	switch {
+	case fate == "other-id":
+	case told:
+		s.answered[lead.ID] = lead
+		delete(s.checked, lead.ID)
+	default:
+		s.checked[lead.ID] = lead.Status
+	}
 	switch fate {
 	case "other-id":
 		lead.ID = "lead-of-another"
@@ -119,7 +128,7 @@ func (s *remote) Create(_ context.Context, r *leadapi.CreateRequest) (*leadapi.C
 			ref = f.Value
 		}
 	}
-	lead, err := s.serve("create", "new "+ref, func() *leadapi.Lead {
+	lead, err := s.serve("create", "new "+ref, func() bool { return true }, func() *leadapi.Lead {
 		s.creates++
 		l := &leadapi.Lead{ID: fmt.Sprintf("lead-%04d", s.creates), Status: r.Status, OwnerID: r.OrganizationID, Content: map[string]jsontext.Value{}}
 		if l.Status == "" {
@@ -143,7 +152,10 @@ func (s *remote) Update(_ context.Context, id string, r *leadapi.UpdateRequest) 
 	if !known {
 		return nil, refusedWith("update", 404)
 	}
-	lead, err := s.serve("update", id, func() *leadapi.Lead {
+	news := func() bool {
+		return r.Status != nil || r.Content != nil || *r.ExternalID != s.leads[id].ExternalID
+	}
+	lead, err := s.serve("update", id, news, func() *leadapi.Lead {
 		l := s.leads[id]
 		if r.Status != nil {
 			l.Status = *r.Status

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 
 	"leadferry/checkpoint"
@@ -12,6 +13,7 @@ const (
 	CodeComplete    = 0
 	CodeAttention   = 1
 	CodeStopped     = 3
+	CodeCheckpoint  = 4
 	CodeInDoubt     = 5
 	CodeInterrupted = 130
 )
@@ -40,6 +42,12 @@ func outOfTime() *Stop {
 }
 
 func ledgerFailed(err error) *Stop {
+	if errors.Is(err, checkpoint.ErrDamaged) {
+		return &Stop{
+			Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Err: err,
+			Hint: "leadferry checkpoint check says what to do",
+		}
+	}
 	return &Stop{
 		Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err,
 		Hint: "make room or repair the disk",
@@ -102,6 +110,8 @@ func doubtReason(class string, code int) string {
 		text = "the service asked to wait, which --resend-on none does not trust"
 	case checkpoint.ReasonLeadTaken:
 		text = "the answer names a lead ID that belongs to another row"
+	case checkpoint.ReasonAdopted:
+		text = "it was in doubt in the checkpoint that it was taken over from"
 	case reasonPanic:
 		text = "the program failed while the request was under way"
 	}

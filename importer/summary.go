@@ -66,8 +66,8 @@ func (e *engine) verdict() (outcome, reason string, code int) {
 		return outcome, "", code
 	case s.Code == CodeInterrupted:
 		return "interrupted", s.Reason, s.Code
-	case s.Code == CodeStopped:
-		code = CodeStopped
+	case s.Code == CodeStopped, s.Code == CodeCheckpoint: // both go before a row in doubt
+		code = s.Code
 	default:
 		code = max(code, s.Code)
 	}

@@ -48,7 +48,7 @@ func (c RowCounts) outcomes() []outcome {
 		{"partial", c.Partial, "created, its ExternalID is not linked yet"},
 		{"in_doubt", c.InDoubt, "sent, but nobody can tell if a lead was made"},
 		{"unmatched", c.Unmatched, "no lead is known for the row"},
-		{"conflict", c.Conflict, "the lead was changed elsewhere, was left alone"},
+		{"conflict", c.Conflict, "held for a person to decide, nothing was sent"},
 		{"pending", c.Pending, "was not sent before the run stopped"},
 	}
 }

@@ -43,12 +43,24 @@ func (s *Summary) steps() []step {
 	add(s.Hint != "", sentence(s.Hint))
 	add(stopped, "Run the same command again: it goes on where this run stopped, and sends nothing twice.")
 	add(n.InDoubt > 0, s.doubt(), s.settle()...)
-	add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, "import what you corrected"), s.again(s.Command)...)
+	add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	again := n.Failed + n.Partial + n.Pending
 	add(!stopped && again > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", plural(again, "row")))
-	add(n.Changed > 0, "Look at the rows that changed since: their leads stand as they were sent. --changed ignore counts such rows as unchanged.")
-	add(n.Unmatched > 0, "Import the rows that have no lead yet.")
-	add(n.Conflict > 0, "Look at the leads in conflict in the service's console and decide whose data stand.")
+	return append(steps, s.decisions()...)
+}
+
+// decisions are what only a person can decide.
+func (s *Summary) decisions() []step {
+	var steps []step
+	add := func(wanted bool, text string) {
+		if wanted {
+			steps = append(steps, step{text: text})
+		}
+	}
+	n := s.Rows
+	add(n.Changed > 0, "Look at the rows that changed since: their leads stand as they were sent. --changed update sends what differs, --changed ignore counts such rows as unchanged.")
+	add(n.Unmatched > 0, "Import the rows that have no lead yet, or take leads over that exist with `leadferry checkpoint adopt`. --missing ignore leaves such rows out.")
+	add(n.Conflict > 0, "Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
 	return steps
 }
 
@@ -59,13 +71,15 @@ func (s *Summary) afterCheck() []step {
 		steps = append(steps, step{text: sentence(s.Hint)})
 	}
 	steps = append(steps, s.Checks.steps(s.Mapping.Path)...)
-	bad := s.Rows.attention(true)
+	steps = append(steps, s.decisions()...)
+	bad := s.Rows.attention(true) - s.Rows.Changed - s.Rows.Unmatched - s.Rows.Conflict
 	switch {
 	case bad > 0:
 		steps = append(steps, step{s.correct(bad, "check again"), s.again("validate")})
-	case s.Outcome != "complete" || s.Rows.Pending == 0 || s.Checks.fate() == "good":
+	case s.Outcome != "complete" && s.Outcome != "attention" || len(s.Checks.faults()) > 0:
+	case s.Rows.Pending == 0 || s.Checks.fate() == "good":
 	case s.Command == "validate":
-		steps = append(steps, step{"Import the rows:", []string{s.command("import", s.paths()...)}})
+		steps = append(steps, step{"Import the rows, with the same flags as in this check:", []string{s.command("import", s.paths()...)}})
 	default:
 		steps = append(steps, step{text: "Run the same command without --dry-run to send the rows."})
 	}

@@ -16,8 +16,8 @@ const (
 )
 
 // WriteText writes what a person wants to know at the end of a run: what was done,
-// the rows by outcome, why rows need attention, to whom leads went, where the files
-// lie and what to do next. Lines are at most width characters (0: 80), but for paths
+// the rows by outcome, which statuses changed, why rows need attention, to whom leads
+// went, where the files lie and what to do next. Lines are at most width characters (0: 80), but for paths
 // and commands that are longer. Messages of the service are masked.
 func (s *Summary) WriteText(w io.Writer, width int) error {
 	if width <= 0 {
@@ -26,6 +26,7 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 	p := &page{width: width, figures: len(thousands(s.Rows.Read))}
 	s.headline(p)
 	s.rows(p)
+	s.transitions(p)
 	s.reasons(p)
 	s.Checks.checks(p)
 	s.Checks.checkMapping(p)
@@ -149,10 +150,11 @@ func (s *Summary) reasons(p *page) {
 	}
 }
 
-// shown is the reason without what a service's message may repeat of a person; the
-// texts of invalid rows are our own and hold no values.
+// shown is the reason without what a service's message may repeat of a person. Rows
+// that were not sent have texts of our own, which hold no values.
 func (r *Reason) shown() string {
-	if r.Outcome == "invalid" {
+	switch r.Outcome {
+	case "invalid", "conflict", "unmatched", "changed", "in_doubt":
 		return Escape(r.Error)
 	}
 	return Escape(Mask(r.Error))

@@ -143,7 +143,7 @@ Rows
   1  pending    good, would be sent
 
 Next
-  1. Import the rows:
+  1. Import the rows, with the same flags as in this check:
        leadferry import -m leads.yaml 'my leads.csv'
 `},
 	}
@@ -185,7 +185,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"unsent rows", change(sample(), func(s *Summary) { s.Rows.Failed, s.Rows.Partial = 1, 2 }), "1. Run the same command again for the 3 rows that did not get through.\n"},
 		{"changed", change(sample(), func(s *Summary) { s.Rows.Changed = 1 }), "--changed ignore"},
 		{"unmatched", change(sample(), func(s *Summary) { s.Rows.Unmatched = 1 }), "no lead yet"},
-		{"conflict", change(sample(), func(s *Summary) { s.Rows.Conflict = 1 }), "leads in conflict"},
+		{"conflict", change(sample(), func(s *Summary) { s.Rows.Conflict = 1 }), "rows in conflict"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -225,5 +225,31 @@ func TestTextShowsNothingRaw(t *testing.T) {
 				t.Errorf("%q is shown in:\n%s", bad, got)
 			}
 		}
+	}
+}
+
+func TestTextShowsChangesOfStatus(t *testing.T) {
+	s := sample()
+	s.Command, s.Requests = "sync", Requests{Update: 5}
+	s.Transitions = []Transition{{"contacted", "closedWon", 1200}, {"", "open", 3}, {"open", "in\x1bProgress", 1}}
+	var b strings.Builder
+	if err := s.WriteText(&b, 80); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+Changes of status, confirmed
+  1,200  contacted  to closedWon
+      3  not known  to open
+      1  open       to in\x1bProgress
+`
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("%s\nlacks\n%s", b.String(), want)
+	}
+	for range 20 {
+		s.Transitions = append(s.Transitions, Transition{"open", "onHold", 2})
+	}
+	b.Reset()
+	if err := s.WriteText(&b, 80); err != nil || !strings.Contains(b.String(), "     22  otherwise\n") {
+		t.Errorf("%v %s", err, b.String())
 	}
 }

@@ -27,9 +27,10 @@ type Streams struct{ In, Out, Err *os.File }
 // program is one start of leadferry.
 type program struct {
 	Streams
-	interrupt <-chan struct{}
-	code      int    // what the command that ran asks for
-	log       logOut // where log lines go
+	interrupt  <-chan struct{}
+	jsonErrors bool   // --log-format json
+	code       int    // what the command that ran asks for
+	log        logOut // where log lines go
 }
 
 // logOut is standard error, or a progress bar that keeps log lines above itself.
@@ -54,7 +55,7 @@ func (l *logOut) redirect(to io.Writer) {
 // first signal; ctx ends with the second.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
-	p := &program{Streams: s, interrupt: interrupt}
+	p := &program{Streams: s, interrupt: interrupt, jsonErrors: wantsJSON(args)}
 	p.log.redirect(s.Err)
 	app := p.app()
 	ordered, err := reorder(app, args)

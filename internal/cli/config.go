@@ -66,7 +66,7 @@ Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
 
 // pathFlags are the flags of a run that the environment may set as well.
 func pathFlags() []cli.Flag {
-	return slices.DeleteFunc(slices.Concat(checkpointFlags(), inputFlags(), outputFlags()), func(f cli.Flag) bool {
+	return slices.DeleteFunc(slices.Concat(checkpointFlags(), inputFlags(), outputFlags(), []cli.Flag{metricsFlag()}), func(f cli.Flag) bool {
 		d, ok := f.(cli.DocGenerationFlag)
 		return !ok || len(d.GetEnvVars()) == 0
 	})

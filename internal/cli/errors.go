@@ -49,6 +49,10 @@ func (p *program) fail(err error) int {
 	case errors.As(err, &fields): // carries its own hints
 	case errors.As(err, &opening): // likewise
 	}
+	if p.jsonErrors {
+		p.failJSON(text, hint, code)
+		return code
+	}
 	for line := range strings.Lines(text) {
 		line = report.Escape(strings.TrimSuffix(line, "\n"))
 		if !strings.HasPrefix(line, "hint: ") {

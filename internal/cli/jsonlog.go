@@ -2,6 +2,7 @@ package cli
 
 import (
 	"log/slog"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,6 +13,51 @@ import (
 // jsonLog reports whether standard error is read by a program, so that whatever goes
 // there has to be one JSON object a line.
 func jsonLog(c *cli.Context) bool { return c.String("log-format") == "json" }
+
+// wantsJSON finds --log-format json on a command line that may not be readable: its
+// errors go where the log goes.
+func wantsJSON(args []string) bool {
+	for i, a := range args {
+		name, value, joined := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if a == "--" {
+			return false
+		}
+		if !strings.HasPrefix(a, "-") || name != "log-format" {
+			continue
+		}
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		return value == "json"
+	}
+	return false
+}
+
+// failJSON is fail's sentences for a program, one object an error.
+func (p *program) failJSON(text, hint string, code int) {
+	log := slog.New(slog.NewJSONHandler(p.Err, nil))
+	var told []string
+	end := func(hint string) {
+		if len(told) == 0 {
+			return
+		}
+		fields := []any{"exit_code", code}
+		if hint != "" {
+			fields = append(fields, "hint", report.Escape(hint))
+		}
+		log.Error(report.Escape(strings.Join(told, "; ")), fields...)
+		told = nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if own, ok := strings.CutPrefix(line, "hint: "); ok {
+			end(own)
+		} else {
+			told = append(told, line)
+		}
+	}
+	end(hint)
+}
 
 // logStart is announce for a program. Warnings are no sign that all goes well, so
 // --quiet leaves them.

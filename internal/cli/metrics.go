@@ -71,10 +71,14 @@ func keepOthers(c *cli.Context, o *importer.Options, path string) error {
 // secretFiles are those that the connection settings were read from.
 func secretFiles(c *cli.Context) []string {
 	s := settingsOf(c)
-	if s == nil || s.config.value == "" {
+	if s == nil {
 		return nil
 	}
-	return []string{s.config.value, s.connection["client-secret-file"].value, s.credentialsPath()}
+	secrets := []string{s.connection["client-secret-file"].value}
+	if s.config.value != "" {
+		secrets = append(secrets, s.config.value, s.credentialsPath())
+	}
+	return secrets
 }
 
 // sameFile tells it of files that are not there yet by their names.

@@ -111,9 +111,12 @@ func TestMetricsOfAKilledRun(t *testing.T) {
 func TestMetricsReplaceNoOtherFile(t *testing.T) {
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
+	w.write("secret", sandbox.ClientSecret)
+	w.write("config.yaml", "profiles: {default: {client_secret_file: "+filepath.Join(w.dir, "secret")+"}}\n")
+	w.env = append(w.env, "LEADFERRY_CLIENT_SECRET=", "LEADFERRY_CONFIG="+filepath.Join(w.dir, "config.yaml"))
 	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--limit", "1", "--checkpoint", "l.db")
 	for _, path := range []string{
-		"leads.csv", "leads.yaml", "./leads.csv", "l.db", "l.db.seq", "r.csv", "s.json", filepath.Join(w.dir, "r.csv"), "run/results.csv", "-", os.DevNull, ".",
+		"leads.csv", "leads.yaml", "./leads.csv", "l.db", "l.db.seq", "r.csv", "s.json", filepath.Join(w.dir, "r.csv"), "run/results.csv", "secret", "config.yaml", "-", os.DevNull, ".",
 	} {
 		out := w.must(2, "import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--results", "r.csv", "--summary", "s.json", "--checkpoint", "l.db", "--metrics", path)
 		if !strings.Contains(out, "--metrics") || !strings.Contains(out, "hint: ") {
