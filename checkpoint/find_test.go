@@ -238,7 +238,35 @@ func TestYoungLeadsAreFoundByTheirID(t *testing.T) {
 	<-ended
 }
 
-// findInModel is what Find has to say, from the maps.
+// A record on its way into the index is young until the commit that brings it there is
+// durable: who looks meanwhile may read the file as it was before.
+func TestYoungLeadsStayUntilTheyAreDurable(t *testing.T) {
+	d := opened(t, newPath(t), Options{})
+	if _, err := settle(d, createdEntry("k", "lead.k", 1)); err != nil {
+		t.Fatal(err)
+	}
+	lead := appendText(nil, "lead.k")
+	err := d.alone(func(l *ledger) error {
+		if err := l.young.write(l.leads, lastStep); err != nil {
+			return err
+		}
+		if key, ok := l.young.owner(lead); !ok || key != "k" {
+			t.Error("it is gone before the commit")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := d.young.owner(lead); ok {
+		t.Error("it stays after the commit")
+	}
+	if e, how := sought(t, d, Query{Key: "other", LeadID: "lead.k"}); how != ByLeadID || e.Key != "k" {
+		t.Errorf("found %d %+v", how, e)
+	}
+}
+
+// find is what Find has to say, from the maps.
 func (m *model) find(q Query) (string, Match) {
 	own := m.visible(q.Key)
 	owner := m.owner(q.LeadID)

@@ -98,6 +98,8 @@ func (s *remote) serve(op, id string, news func() bool, apply func() *leadapi.Le
 		lead.ID = "lead-of-another"
 	case "other-status":
 		lead.Status = "closedBoughtOtherBrand"
+	case "other-external":
+		lead.ExternalID = "nobody"
 	case "other-content":
 		lead.Content["name"] = jsontext.Value(`"Nobody"`)
 	case "no-content":

@@ -20,7 +20,7 @@ func TestCleanStop(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			w := newWorld(t, sandbox.Options{Latency: 30 * time.Millisecond})
 			w.leads(400)
-			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv")
+			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv", "--rate", "100")
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,114 @@
+package importer
+
+import (
+	"fmt"
+	"testing"
+
+	"leadferry/checkpoint"
+)
+
+// A row waits for rows before it that come to its lead by other names: alias has left
+// x-0 again before k0 asks whose it is.
+func TestRowsWaitForTheNamesOfRowsBefore(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "k2,,x-2,open,Ann,1"))
+		p.must("created 2 updated 1", p.run("sync", Options{Missing: MissingCreate, Concurrency: 8},
+			"alias,,x-0,open,Bob,1", "alias,,x-2,open,Bob,1", "k0,,x-0,open,Cy,1"))
+		alias, k0 := p.known("alias"), p.known("k0")
+		if k0.LeadID == "" || k0.LeadID == alias.LeadID || alias.ExternalID != "x-2" || k0.ExternalID != "x-0" {
+			t.Errorf("%+v %+v", alias, k0)
+		}
+	})
+}
+
+// A row whose turn has come goes back where it turns out to belong to a lead that has
+// a row in flight.
+func TestLanesBecomeOne(t *testing.T) {
+	e := &engine{lanes: map[name]*lane{}}
+	one, two, three, four := &item{}, &item{}, &item{}, &item{}
+	k1, k2 := names{{byKey, "k1"}}, names{{byKey, "k2"}}
+	both := names{{byKey, "k1"}, {}, {byExternalID, "x"}, {byKey, "k2"}}
+	e.enter(one, &k1)
+	e.enter(two, &k2)
+	e.park(three, e.lane(&k1), &k1)
+	e.leave(one)
+	if len(e.turn) != 1 || e.turn[0] != three || e.parked != 0 {
+		t.Fatalf("turn %v, %d parked", e.turn, e.parked)
+	}
+	e.turn = nil
+	if !e.rejoin(three, &both) || e.parked != 1 || e.lane(&k1) != e.lane(&k2) {
+		t.Fatal("the row goes on beside another of its lead")
+	}
+	e.park(four, e.lane(&k2), &k2)
+	e.leave(two)
+	if len(e.turn) != 1 || e.turn[0] != three || e.rejoin(three, &both) {
+		t.Fatalf("turn %v", e.turn)
+	}
+	e.turn = nil
+	e.leave(three)
+	if len(e.turn) != 1 || e.turn[0] != four {
+		t.Fatalf("turn %v", e.turn)
+	}
+	if e.leave(four); len(e.lanes) != 0 || e.parked != 0 {
+		t.Errorf("%d lanes are left, %d parked", len(e.lanes), e.parked)
+	}
+}
+
+// A refusal says nothing of a try before it that got no answer: the lead stays
+// unsettled, and its next update sends the whole row.
+func TestARefusalAfterSilenceSettlesNothing(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		asked := 0
+		p.service.fate = func(string, string) string {
+			asked++
+			return []string{"lost", "422"}[min(asked, 2)-1]
+		}
+		p.must("rejected 1", p.run("sync", Options{Retries: 1}, "a,,x-a,contacted,Ann,1"))
+		if e := p.known("a"); e.Unsettled == "" || e.Refused == (checkpoint.Digest{}) || e.Status != "open" {
+			t.Errorf("%+v", e)
+		}
+		p.service.fate = nil
+		p.service.sent()
+		p.must("rejected 1", p.run("sync", Options{}, "a,,x-a,contacted,Ann,1"))
+		p.sends()
+		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
+		p.sends(p.known("a").LeadID + ` {"Status":"open","ExternalID":"x-a","Content":{"name":"Ann","phone":"1","ref":"a"}}`)
+	})
+}
+
+// An answer that shows another ExternalID than was sent is no link.
+func TestAnExternalIDHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.fate = func(string, string) string { return "other-external" }
+		r := p.must("failed 1", p.run("sync", Options{}, "a,,y-a,open,Ann,1"))
+		if got := r.text("a"); got != "failed: the update was answered but not confirmed: the lead came back with another ExternalID" {
+			t.Error(got)
+		}
+		p.service.fate = nil
+		p.service.sent()
+		p.must("updated 1", p.run("sync", Options{}, "a,,y-a,open,Ann,1"))
+		p.sends(p.known("a").LeadID + ` {"ExternalID":"y-a"}`)
+	})
+}
+
+// Links of an earlier run's leads that are under way while further batches are looked
+// up keep what is known of their own content.
+func TestLinksKeepWhatIsKnownOfTheContent(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		const rows = 3 * batchRows
+		var list []string
+		for i := range rows {
+			list = append(list, fmt.Sprintf("k%d,,x-%d,open,Person %d,%d", i, i, i, i))
+		}
+		p.service.fate = func(op, _ string) string { return map[string]string{"update": "422"}[op] }
+		o := Options{Concurrency: 64}
+		p.must(fmt.Sprintf("partial %d", rows), p.run("import", o, list...))
+		p.service.fate = nil
+		p.must(fmt.Sprintf("created %d", rows), p.run("import", o, list...))
+		p.service.sent()
+		p.must(fmt.Sprintf("unchanged %d", rows), p.run("sync", o, list...))
+		p.sends()
+	})
+}
