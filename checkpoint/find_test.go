@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -328,14 +327,7 @@ func (m *model) mark(e Entry, now time.Time) error {
 // Whatever was done before, Find and Mark agree with the maps.
 func TestFindKnowsWhatAMapWouldKnow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		x := &machine{dir: dir, m: newModel(), now: time.UnixMilli(1_770_000_000_000).UTC()}
-		x.open(t)
-		defer func() { x.d.Close() }()
+		x := newMachine(t)
 		lead := func(t *rapid.T) string {
 			n := rapid.IntRange(0, 14).Draw(t, "lead")
 			return []string{fmt.Sprintf("k%d", n), fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", n), fmt.Sprintf("lead.%d", n), ""}[n%4]

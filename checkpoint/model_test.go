@@ -335,18 +335,24 @@ func same(t *rapid.T, want, got Entry) {
 	}
 }
 
+// newMachine is a machine with an empty file, closed and removed when the sequence ends.
+func newMachine(t *rapid.T) *machine {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	x := &machine{dir: dir, m: newModel(), now: time.UnixMilli(1_770_000_000_000).UTC()}
+	x.open(t)
+	t.Cleanup(func() { x.d.Close() })
+	return x
+}
+
 // Whatever is done, in whatever order, with the process killed anywhere between
 // two commits: the file knows what a map would know. faults 1, 3, 10
 func TestLedgerKnowsWhatAMapWouldKnow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		x := &machine{dir: dir, m: newModel(), now: time.UnixMilli(1_770_000_000_000).UTC()}
-		x.open(t)
-		defer func() { x.d.Close() }()
+		x := newMachine(t)
 		t.Repeat(x.actions())
 		if err := x.d.Close(); err != nil {
 			t.Fatal(err)

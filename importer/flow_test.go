@@ -33,14 +33,7 @@ func TestARepeatedKeyInOneBatchIsNotMadeAgain(t *testing.T) {
 func TestALeadIsPartialUntilItIsLinked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, numbered(20), Options{Concurrency: 4})
-		m, err := mapping.Parse("twin.yaml", []byte(twinMapping+"  external_id: \"{id}\"\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr.rows.mapping, tr.rows.names = m, nil
-		if err := tr.rows.bind(); err != nil {
-			t.Fatal(err)
-		}
+		tr.remap(t, "  external_id: \"{id}\"\n")
 		tr.service.update = func(id string) {
 			key := "k" + id[len(id)-3:]
 			if got := tr.ledger.state(key); got != checkpoint.Partial {
@@ -156,14 +149,7 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Concurrency: 2, Limits: Limits{MaxRejects: 1}})
-		m, err := mapping.Parse("twin.yaml", []byte(twinMapping+"skip_if: 'name == \"out\"'\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr.rows.mapping, tr.rows.names = m, nil
-		if err := tr.rows.bind(); err != nil {
-			t.Fatal(err)
-		}
+		tr.remap(t, "skip_if: 'name == \"out\"'\n")
 		tr.run(t.Context())
 		if got := tr.outcomes(); got != "created 2 skipped 2" {
 			t.Error(got)

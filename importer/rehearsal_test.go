@@ -284,14 +284,7 @@ func TestARunWarnsOfKeysThatLookLikeAddresses(t *testing.T) {
 func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	rows := []string{"known,a", "new,a", "new,a", "new,b", "half,a", "half,a", "other,c"}
 	tr := newTrial(t, rows, Options{DryRun: true, Rate: 0.5})
-	m, err := mapping.Parse("twin.yaml", []byte(twinMapping+"  external_id: \"{id}\"\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.rows.mapping, tr.rows.names = m, nil
-	if err := tr.rows.bind(); err != nil {
-		t.Fatal(err)
-	}
+	tr.remap(t, "  external_id: \"{id}\"\n")
 	tr.ledger.entries["known"] = checkpoint.Entry{Key: "known", State: checkpoint.Created}
 	tr.ledger.entries["half"] = checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"}
 	tr.sender, tr.rehearsal, tr.planner = nil, newRehearsal(&Options{}), importPlanner{ignoreChanged: true}

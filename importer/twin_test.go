@@ -337,6 +337,19 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	return tr
 }
 
+// remap adds lines to the mapping.
+func (tr *trial) remap(t testing.TB, lines string) {
+	t.Helper()
+	m, err := mapping.Parse("twin.yaml", []byte(twinMapping+lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.rows.mapping, tr.rows.names = m, nil
+	if err := tr.rows.bind(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // run runs the engine and the ledger to their end.
 func (tr *trial) run(ctx context.Context) {
 	tr.engine.run(ctx)

@@ -9,23 +9,24 @@ import (
 func TestASecretInTheMappingIsWarnedOfAndNotRepeated(t *testing.T) {
 	const secret = "Zm9vYmFyYmF6cXV4Q29ycmVjdEhvcnNlQmF0dGVyeTE5Mjg" // invented
 	const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
-	for line, what := range map[string]string{
-		"client_secret: hunter2": "a secret",
-		"API-Key: x":             "a secret",
-		"password: {from: '{p}', default: geheim}": "a secret",
-		"a: " + secret:                                                "a secret",
-		"a: {expr: '\"" + jwt + "\"'}":                                "a token",
-		"a: 'Bearer " + strings.ToLower(secret) + "'":                 "a token",
-		"a: {from: '{x}', map: {x: " + jwt + "}}":                     "a token",
-		"a: ['" + secret + "']":                                       "",
-		"password: '{Password}'":                                      "",
-		"secret: 'to be told in person'":                              "",
-		"a: 0b1c2d3e-0000-4000-8000-000000000001":                     "",
-		"a: 0b1c2d3e00004000800000000000000100001111":                 "",
-		"a: https://example.com/AbCdEfGh0123456789AbCdEfGh0123456789": "",
-		"a: Donaudampfschifffahrtsgesellschaftskapitaen123":           "",
-		"bearer: of good news":                                        "",
+	for _, test := range []struct{ line, what string }{
+		{"client_secret: hunter2", "a secret"},
+		{"API-Key: x", "a secret"},
+		{"password: {from: '{p}', default: geheim}", "a secret"},
+		{"a: " + secret, "a secret"},
+		{"a: {expr: '\"" + jwt + "\"'}", "a token"},
+		{"a: 'Bearer " + strings.ToLower(secret) + "'", "a token"},
+		{"a: {from: '{x}', map: {x: " + jwt + "}}", "a token"},
+		{"a: ['" + secret + "']", ""},
+		{"password: '{Password}'", ""},
+		{"secret: 'to be told in person'", ""},
+		{"a: 0b1c2d3e-0000-4000-8000-000000000001", ""},
+		{"a: 0b1c2d3e00004000800000000000000100001111", ""},
+		{"a: https://example.com/AbCdEfGh0123456789AbCdEfGh0123456789", ""},
+		{"a: Donaudampfschifffahrtsgesellschaftskapitaen123", ""},
+		{"bearer: of good news", ""},
 	} {
+		line, what := test.line, test.what
 		m, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    "+line+"\n"))
 		if what == "" {
 			if err == nil && len(m.Warnings()) > 0 {

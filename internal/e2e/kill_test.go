@@ -64,7 +64,14 @@ func (w *world) linked() {
 // killOnce starts the import and kills it; true means that it ended by itself.
 func (w *world) killOnce(concurrency int) bool {
 	w.t.Helper()
-	c := w.command("import", "-m", "leads.yaml", "leads.csv", "-c", itoa(concurrency), "--out", "none", "--max-in-doubt", "0")
+	return w.killWithin(100*time.Millisecond, "import", "-m", "leads.yaml", "leads.csv", "-c", itoa(concurrency), "--out", "none", "--max-in-doubt", "0")
+}
+
+// killWithin starts a command and kills it at a random moment of the time that follows
+// its start; true means that it ended by itself.
+func (w *world) killWithin(most time.Duration, args ...string) bool {
+	w.t.Helper()
+	c := w.command(args...)
 	if err := c.Start(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -73,7 +80,7 @@ func (w *world) killOnce(concurrency int) bool {
 	select {
 	case <-ended:
 		return true
-	case <-time.After(20*time.Millisecond + rand.N(100*time.Millisecond)):
+	case <-time.After(20*time.Millisecond + rand.N(most)):
 		if err := c.Process.Kill(); err != nil {
 			w.t.Fatal(err)
 		}

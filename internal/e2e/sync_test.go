@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -80,7 +79,7 @@ func TestKillSync(t *testing.T) {
 		}
 		w.export(rows, version)
 		for killed < *kills {
-			if w.killSync(concurrency) {
+			if w.killWithin(200*time.Millisecond, "sync", "-m", "crm.yaml", "crm.csv", "-c", itoa(concurrency), "--out", "none") {
 				break
 			}
 			killed++
@@ -97,27 +96,6 @@ func TestKillSync(t *testing.T) {
 		t.Errorf("a sync of what is in step: %+v, %+v", s.Rows, s.Requests)
 	}
 	t.Logf("%d kills in %d versions of the file", killed, version)
-}
-
-// killSync starts a sync and kills it; true means that it ended by itself.
-func (w *world) killSync(concurrency int) bool {
-	w.t.Helper()
-	c := w.command("sync", "-m", "crm.yaml", "crm.csv", "-c", itoa(concurrency), "--out", "none")
-	if err := c.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	select {
-	case <-ended:
-		return true
-	case <-time.After(20*time.Millisecond + rand.N(200*time.Millisecond)):
-		if err := c.Process.Kill(); err != nil {
-			w.t.Fatal(err)
-		}
-		<-ended
-		return false
-	}
 }
 
 // TestCrashStepsOfSync dies at each step of one row's update. The next sync brings the
