@@ -27,7 +27,7 @@ func (c *Client) Login(ctx context.Context, email, password string) (string, err
 		Token string `json:"Token"`
 	}
 	_, fault := c.do(ctx, call{
-		op: "login", method: "POST", url: c.at("/v3/oauth2/login"), body: body, success: 200, secrets: []string{password},
+		op: "login", method: "POST", host: c.general, target: c.base + "/v3/oauth2/login", body: body, success: 200, secrets: []string{password},
 	}, func(body []byte) bool { return decode(body, &a) && validToken(a.Token) })
 	if fault != nil {
 		return "", fault
@@ -42,7 +42,7 @@ func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClien
 	}
 	client := new(OAuthClient)
 	_, fault := c.do(ctx, call{
-		op: "client", method: "POST", url: c.at("/v3/oauth2/client"), bearer: jwt, success: 201,
+		op: "client", method: "POST", host: c.general, target: c.base + "/v3/oauth2/client", bearer: jwt, success: 201,
 	}, func(body []byte) bool { return decode(body, client) && validID(client.ID) && client.Secret != "" })
 	if fault != nil {
 		return nil, fault
@@ -62,8 +62,6 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	if refresh != "" {
 		query.Set("refresh_token", refresh)
 	}
-	u := c.at("/v3/oauth2/token")
-	u.RawQuery = query.Encode()
 	var a struct {
 		Access  string  `json:"access_token"`
 		Refresh string  `json:"refresh_token"`
@@ -71,7 +69,7 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	}
 	began := c.now()
 	_, fault := c.do(ctx, call{
-		op: "token", method: "POST", url: u, success: 200, secrets: []string{refresh},
+		op: "token", method: "POST", host: c.general, target: c.base + "/v3/oauth2/token?" + query.Encode(), success: 200, secrets: []string{refresh},
 	}, func(body []byte) bool { return decode(body, &a) && validToken(a.Access) })
 	if fault != nil {
 		fault.Applied = No // of the lead request that asked for a token, nothing has left

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -203,67 +201,5 @@ func TestAnswersAreNeverCrossed(t *testing.T) {
 	wait.Wait()
 	if good.Load() == 0 {
 		t.Error("not one create succeeded")
-	}
-}
-
-// fault 47: the next request takes the connection before net/http has noticed that there are bytes left over.
-func TestStrayAnswerIsNotTakenForTheNext(t *testing.T) {
-	p := listen(t, func(p *peer, c net.Conn) {
-		r := bufio.NewReader(c)
-		for _, text := range []string{answer(201, createdBody) + answer(201, `{"leadID":"stray"}`), answer(201, createdBody)} {
-			if _, err := p.next(r); err != nil {
-				return
-			}
-			io.WriteString(c, text)
-		}
-	})
-	client := signedIn(t, config(p.address()))
-	second, written := make(chan error, 1), make(chan bool)
-	late := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(written) }})
-	first := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{PutIdleConn: func(error) {
-		go func() {
-			_, err := client.Create(late, someLead())
-			second <- err
-		}()
-		<-written
-	}})
-	if _, err := client.Create(first, someLead()); err != nil {
-		t.Fatal(err)
-	}
-	e, _ := (<-second).(*Error)
-	if e == nil || e.Applied != Maybe || e.Reason != ReasonBadAnswer {
-		t.Errorf("%v", e)
-	}
-	if e := fault(t, client); e != nil && e.Applied != No {
-		t.Errorf("after it: %v", e)
-	}
-}
-
-// fault 40: a connection, new or used before, that turns out closed before a byte is written.
-func TestConnectionFoundClosedIsNotApplied(t *testing.T) {
-	for _, secure := range []bool{false, true} {
-		var arrived atomic.Int64
-		s := serve(t, secure, func(w http.ResponseWriter, r *http.Request) {
-			arrived.Add(1)
-			w.WriteHeader(201)
-			io.WriteString(w, createdBody)
-		})
-		client := signedIn(t, config(s.URL))
-		if secure {
-			trust(client, s)
-		}
-		closing := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { info.Conn.Close() }})
-		for range 2 {
-			_, err := client.Create(closing, someLead())
-			if e, _ := err.(*Error); e == nil || e.Applied != No || e.Reason != ReasonConnect {
-				t.Errorf("secure %v: %v", secure, err)
-			}
-			if e := fault(t, client); e != nil {
-				t.Error(e)
-			}
-		}
-		if arrived.Load() != 2 {
-			t.Errorf("secure %v: %d requests arrived, want 2", secure, arrived.Load())
-		}
 	}
 }

@@ -1,89 +1,104 @@
 package leadapi
 
 import (
-	"bytes"
 	"context"
-	"io"
+	"errors"
 	"net/http"
-	"net/http/httptrace"
-	"net/url"
+	"strconv"
+	"time"
 )
-
-// maxBody is the longest answer that is read, in bytes.
-const maxBody = 1 << 20
 
 // call is one request.
 type call struct {
 	op      string
 	method  string
-	url     *url.URL
+	host    *host
+	target  string   // path, and query where there is one
 	body    []byte   // nil: a request without body
 	bearer  string   // "": no Authorization header
 	success int      // the status that the specification names
 	secrets []string // what no text may repeat, beside the client secret and bearer
 }
 
-// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 200, 201 or 202
-// and says whether it could be read.
+// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 200, 201 or 202,
+// which it must not keep, and says whether it could be read.
 func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (int, *Error) {
-	r.secrets = append(r.secrets, c.secret, r.bearer)
-	began, trip := c.now(), new(trip)
-	limited, stop := context.WithTimeout(httptrace.WithClientTrace(ctx, trip.hooks()), c.timeout)
-	defer stop()
-	resp, err := c.transport.RoundTrip(c.request(limited, r))
+	if ctx.Err() != nil {
+		return 0, interrupted(ctx.Err(), r.op, No)
+	}
+	began, limit := c.now(), time.Now().Add(c.timeout)
+	w, err := r.host.take(ctx, limit)
+	if err != nil {
+		return 0, c.unanswered(ctx, limit, r, false, err)
+	}
+	_ = w.SetDeadline(limit) // fails for a closed connection only, as the first write then does
+	unhook := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) })
+
+	w.out = append(c.appendHead(w.out[:0], r), r.body...)
+	answer, sent, err := w.exchange(w.out)
 	var status int
 	var body []byte
 	var whole bool
 	if err == nil {
-		status = resp.StatusCode
-		body, whole = drain(resp)
+		status = answer.StatusCode
+		body, whole = w.drain(answer)
 	}
-	// An answered call was sent; by now its connection may be another call's.
-	if err == nil || trip.sent() {
+	if sent {
 		c.observe(Call{Kind: r.op, Status: status, Duration: c.now().Sub(began)})
 	}
+	// The wire is left last: the body is in its room.
+	keep := unhook() && whole && !answer.Close
+	defer func() { r.host.leave(w, keep) }()
 	switch {
 	case err != nil:
-		return 0, c.unanswered(ctx, limited, r, trip, err)
-	case trip.crossed.Load():
-		return 0, &Error{Op: r.op, Applied: Maybe, Reason: ReasonBadAnswer, Message: "an answer came before the request; the connection was dropped"}
+		return 0, c.unanswered(ctx, limit, r, sent, err)
 	case status >= 200 && status <= 202 && whole && read(body):
 		return status, nil
 	}
-	return status, c.answered(r, resp, body)
+	return status, c.answered(r, answer, body)
 }
 
-// request builds the request by hand: http.NewRequest would set GetBody, with which net/http repeats requests by itself.
-func (c *Client) request(ctx context.Context, r call) *http.Request {
-	header := http.Header{"User-Agent": {c.userAgent}, "Accept": {"application/json"}}
-	if r.bearer != "" {
-		header["Authorization"] = []string{"Bearer " + r.bearer}
-	}
-	// A body of unknown length would go chunked; without one, "Content-Length: 0" goes. Over HTTP/1.1 net/http sends
-	// such a request again only when not one byte of it has left.
-	req := &http.Request{Method: r.method, URL: r.url, Host: r.url.Host, Header: header, Body: http.NoBody}
+// appendHead appends a request's head. Its parts are checked where they come from: addresses and IDs hold no blanks, tokens
+// visible ASCII only. There is never an Idempotency-Key: what lies between us and the service might repeat the request for it.
+func (c *Client) appendHead(b []byte, r call) []byte {
+	b = append(append(append(append(b, r.method...), ' '), r.target...), " HTTP/1.1\r\nHost: "...)
+	b = append(append(append(b, r.host.name...), "\r\nUser-Agent: "...), c.userAgent...)
+	b = strconv.AppendInt(append(b, "\r\nAccept: application/json\r\nContent-Length: "...), int64(len(r.body)), 10)
 	if r.body != nil {
-		header["Content-Type"] = []string{"application/json"}
-		req.Body = io.NopCloser(bytes.NewReader(r.body))
-		req.ContentLength = int64(len(r.body))
+		b = append(b, "\r\nContent-Type: application/json"...)
 	}
-	return req.WithContext(ctx)
+	if r.bearer != "" {
+		b = append(append(b, "\r\nAuthorization: Bearer "...), r.bearer...)
+	}
+	return append(b, "\r\n\r\n"...)
 }
 
-// drain reads an answer to its end, so that its connection can be used again, and tells whether all of it was got.
-func drain(resp *http.Response) (body []byte, whole bool) {
-	defer resp.Body.Close()
-	if resp.StatusCode < 200 {
-		return nil, false // 101: its body is the bare connection, which no time limit ends
+// unanswered is the error of a call that got no answer. Its text is made here: what lies below may quote the peer or the address.
+func (c *Client) unanswered(ctx context.Context, limit time.Time, r call, sent bool, err error) *Error {
+	applied := No
+	if sent {
+		applied = Maybe
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
-	return body, err == nil && len(body) <= maxBody
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(ctx.Err(), r.op, applied)
+	case !time.Now().Before(limit):
+		return interrupted(context.DeadlineExceeded, r.op, applied)
+	case errors.Is(err, errCrossed):
+		return &Error{Op: r.op, Applied: applied, Reason: ReasonBadAnswer, Message: errCrossed.Error() + "; the connection was dropped"}
+	}
+	e := &Error{Op: r.op, Applied: applied, Reason: ReasonNoAnswer, Message: "the connection broke before a readable answer came"}
+	if applied == No {
+		e.Reason, e.Message = unsent(err)
+		e.Message = clean("nothing could be sent to "+r.host.domain+": "+e.Message, c.secretsOf(r)...)
+	}
+	return e
 }
 
 // answered is the error of a call that got an answer other than a readable success.
-func (c *Client) answered(r call, resp *http.Response, body []byte) *Error {
-	e := &Error{Op: r.op, Status: resp.StatusCode}
-	e.RetryAfter, e.HasRetryAfter = retryAfter(resp.Header, c.now())
+func (c *Client) answered(r call, answer *http.Response, body []byte) *Error {
+	e := &Error{Op: r.op, Status: answer.StatusCode}
+	e.RetryAfter, e.HasRetryAfter = retryAfter(answer.Header, c.now())
 	e.Applied, e.Reason = verdict(e.Status, e.HasRetryAfter)
 	if e.Status == r.success {
 		e.Applied = Yes
@@ -99,7 +114,10 @@ func (c *Client) answered(r call, resp *http.Response, body []byte) *Error {
 	case ReasonRedirect:
 		e.Message = "the service redirects, which is never followed"
 	default:
-		e.Message = clean(words(body), r.secrets...)
+		e.Message = clean(words(body), c.secretsOf(r)...)
 	}
 	return e
 }
+
+// secretsOf are what no text of a call may repeat.
+func (c *Client) secretsOf(r call) []string { return append(r.secrets, c.secret, r.bearer) }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"golang.org/x/net/idna"
 )
 
 // ConfigError says which setting of a Config cannot be used. It never repeats the setting's value.
@@ -83,8 +85,23 @@ func address(field, name, text, version string) (*url.URL, error) {
 	if strings.HasSuffix(u.Path, version) {
 		return fail("ends in the version", "leave out "+version)
 	}
-	u.Host = strings.ToLower(u.Host)
+	if u.Host, err = ascii(strings.ToLower(u.Host)); err != nil {
+		return fail("has a host name that cannot be", "")
+	}
 	return u, nil
+}
+
+// ascii returns a host, with its port, as DNS and HTTP know it.
+func ascii(host string) (string, error) {
+	if !strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return host, nil
+	}
+	name, port, ok := strings.Cut(host, ":")
+	name, err := idna.Lookup.ToASCII(name)
+	if ok {
+		name += ":" + port
+	}
+	return name, err
 }
 
 // port tells whether an address has no port, or one that there can be.

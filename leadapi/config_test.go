@@ -98,3 +98,19 @@ func TestLoginNeedsTheBaseURLOnly(t *testing.T) {
 		t.Error("a client without secret is taken")
 	}
 }
+
+// fault 49
+func TestHostNamesGoOutInASCII(t *testing.T) {
+	c := config("https://api.example.com")
+	c.BaseURL, c.LeadsURL = "https://Bücher.example:8443", "https://[::1]/x"
+	client, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := client.general; h.name != "xn--bcher-kva.example:8443" || h.address != h.name || h.domain != "xn--bcher-kva.example" {
+		t.Errorf("name %s, address %s, domain %s", h.name, h.address, h.domain)
+	}
+	if h := client.leads; h.name != "[::1]" || h.address != "[::1]:443" || h.tls.ServerName != "::1" {
+		t.Errorf("name %s, address %s, server name %s", h.name, h.address, h.tls.ServerName)
+	}
+}

@@ -68,10 +68,10 @@ func (e *Error) later() bool {
 	return e.Reason == ReasonThrottled || e.Reason == ReasonConnect || e.Reason == ReasonCanceled
 }
 
-// interrupted is the error of a call whose caller's context ended.
-func interrupted(ctx context.Context, op string, applied Applied) *Error {
-	e := &Error{Op: op, Applied: applied, Reason: ReasonCanceled, Message: "stopped before the answer came", cause: ctx.Err()}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+// interrupted is the error of a call whose caller's context ended, or whose time is over: cause says which.
+func interrupted(cause error, op string, applied Applied) *Error {
+	e := &Error{Op: op, Applied: applied, Reason: ReasonCanceled, Message: "stopped before the answer came", cause: cause}
+	if errors.Is(cause, context.DeadlineExceeded) {
 		e.Reason, e.Message = ReasonTimeout, "no answer in time"
 	}
 	return e

@@ -5,8 +5,8 @@
 //
 // It promises:
 //
-//   - A request leaves at most once a call. HTTP/1.1 only, no redirects, no proxy, no body that net/http could rewind,
-//     no idempotency header: nothing below repeats a request of which a byte has left.
+//   - A request leaves at most once a call. HTTP/1.1 only, over connections of our own, no redirects, no proxy, no
+//     idempotency header: nothing repeats a request of which a byte has left.
 //   - Every failed call returns an *[Error], which says whether the request was applied. "Not applied" rests on the bytes
 //     that left the socket or on the status of the answer, never on the text of an error.
 //   - Answers are bounded (headers 64 KiB, body 1 MiB) and believed only when whole: strict JSON, exact names, no name twice,
@@ -15,9 +15,6 @@
 package leadapi
 
 import (
-	"context"
-	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -46,30 +43,34 @@ type Call struct {
 
 // Client speaks to one service with one account. It is safe for concurrent use.
 type Client struct {
-	base      *url.URL
-	createURL *url.URL
+	general   *host  // base URL
+	base      string // its path
+	leads     *host  // leads URL; nil: no leads can be created
+	create    string // its path
 	id        string
 	secret    string
 	timeout   time.Duration
 	userAgent string
 	observe   func(Call)
 	now       func() time.Time
-	transport *http.Transport
-	hangUp    context.CancelFunc // ends dials that nobody waits for any more
 	keeper    *keeper
 }
 
 // New returns a Client, or a *[ConfigError] for the first setting that cannot be used. Nothing is sent.
 func New(c Config) (*Client, error) {
-	base, createURL, err := c.check()
+	base, create, err := c.check()
 	if err != nil {
 		return nil, err
 	}
-	life, hangUp := context.WithCancel(context.Background())
 	client := &Client{
-		base: base, createURL: createURL, id: c.ClientID, secret: c.ClientSecret,
+		general: newHost(base, max(c.Concurrency, 1)), base: base.EscapedPath(), id: c.ClientID, secret: c.ClientSecret,
 		timeout: c.Timeout, userAgent: c.UserAgent, observe: c.Observe, now: c.Now,
-		transport: newTransport(life, max(c.Concurrency, 1), nil), hangUp: hangUp,
+	}
+	if create != nil {
+		client.leads, client.create = client.general, create.EscapedPath()
+		if create.Scheme != base.Scheme || create.Host != base.Host {
+			client.leads = newHost(create, max(c.Concurrency, 1))
+		}
 	}
 	if client.timeout <= 0 {
 		client.timeout = 30 * time.Second
@@ -87,15 +88,10 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
-// Close closes idle connections and ends dials under way. The calls in flight must have returned.
+// Close closes the connections. The calls in flight must have returned.
 func (c *Client) Close() {
-	c.hangUp()
-	c.transport.CloseIdleConnections()
-}
-
-// at returns the address of a path of the general API.
-func (c *Client) at(path string) *url.URL {
-	u := *c.base
-	u.Path += path
-	return &u
+	c.general.close()
+	if c.leads != nil {
+		c.leads.close()
+	}
 }

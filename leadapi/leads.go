@@ -54,7 +54,7 @@ type RequestMeta struct {
 
 // Create sends one create (section "5. Create a lead"), signing in first where needed. Any error is an *[Error].
 func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error) {
-	if c.createURL == nil {
+	if c.leads == nil {
 		return nil, &Error{Op: "create", Reason: ReasonRefused, Message: "no leads URL and trunk ID are set; nothing was sent"}
 	}
 	var a struct {
@@ -63,7 +63,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 		Location     string `json:"assignedLocationName"`
 	}
 	status, err := c.signed(ctx, call{
-		op: "create", method: "POST", url: c.createURL, body: r.AppendJSON(nil), success: 201,
+		op: "create", method: "POST", host: c.leads, target: c.create, body: r.AppendJSON(nil), success: 201,
 	}, func(body []byte) bool { return decode(body, &a) && validID(a.LeadID) })
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	}
 	lead := new(Lead)
 	_, err := c.signed(ctx, call{
-		op: "update", method: "PATCH", url: c.at("/v3/lead/" + leadID), body: r.AppendJSON(nil), success: 200,
+		op: "update", method: "PATCH", host: c.general, target: c.base + "/v3/lead/" + leadID, body: r.AppendJSON(nil), success: 200,
 	}, func(body []byte) bool { return decode(body, lead) && validID(lead.ID) })
 	if err != nil {
 		return nil, err

@@ -73,16 +73,16 @@ func TestAnyTextSurvivesTheRequest(t *testing.T) {
 	})
 }
 
-// wire is a request as the service got it.
-type wire struct{ Line, Type, Authorization, Agent, Body string }
+// arrival is a request as the service got it.
+type arrival struct{ Line, Type, Authorization, Agent, Body string }
 
 // fault 99
 func TestRequestsArriveAsSpecified(t *testing.T) {
 	const lead, client = `{"ID":"lead-1"}`, `{"ID":"c-1","Secret":"s"}`
-	var got wire
+	var got arrival
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got = wire{r.Method + " " + r.RequestURI + " " + r.Proto, r.Header.Get("Content-Type"), r.Header.Get("Authorization"), r.UserAgent(), string(body)}
+		got = arrival{r.Method + " " + r.RequestURI + " " + r.Proto, r.Header.Get("Content-Type"), r.Header.Get("Authorization"), r.UserAgent(), string(body)}
 		if r.Header.Get("Accept-Encoding") != "" || r.ContentLength != int64(len(body)) || r.Referer() != "" {
 			t.Errorf("%s has headers %v", got.Line, r.Header)
 		}
@@ -100,23 +100,23 @@ func TestRequestsArriveAsSpecified(t *testing.T) {
 	update := &UpdateRequest{Status: &status}
 	for _, test := range []struct {
 		call func() error
-		want wire
+		want arrival
 	}{
 		{
 			func() error { _, err := a.Create(t.Context(), create); return err },
-			wire{"POST /v1/trunk-1 HTTP/1.1", "application/json", "Bearer " + access, "leadferry/1", string(create.AppendJSON(nil))},
+			arrival{"POST /v1/trunk-1 HTTP/1.1", "application/json", "Bearer " + access, "leadferry/1", string(create.AppendJSON(nil))},
 		},
 		{
 			func() error { _, err := a.Update(t.Context(), "lead-1", update); return err },
-			wire{"PATCH /base/v3/lead/lead-1 HTTP/1.1", "application/json", "Bearer " + access, "leadferry/1", `{"Status":"open"}`},
+			arrival{"PATCH /base/v3/lead/lead-1 HTTP/1.1", "application/json", "Bearer " + access, "leadferry/1", `{"Status":"open"}`},
 		},
 		{
 			func() error { _, err := a.Login(t.Context(), "a@example.com", `p"w`); return err },
-			wire{"POST /base/v3/oauth2/login HTTP/1.1", "application/json", "", "leadferry/1", `{"email":"a@example.com","password":"p\"w"}`},
+			arrival{"POST /base/v3/oauth2/login HTTP/1.1", "application/json", "", "leadferry/1", `{"email":"a@example.com","password":"p\"w"}`},
 		},
 		{
 			func() error { _, err := a.CreateOAuthClient(t.Context(), "jwt"); return err },
-			wire{"POST /base/v3/oauth2/client HTTP/1.1", "", "Bearer jwt", "leadferry/1", ""},
+			arrival{"POST /base/v3/oauth2/client HTTP/1.1", "", "Bearer jwt", "leadferry/1", ""},
 		},
 	} {
 		if err := test.call(); err != nil {

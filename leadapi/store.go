@@ -72,7 +72,7 @@ func (k *keeper) request(ctx context.Context) (r renewal) {
 	case asked:
 		k.see(before)
 	case ctx.Err() != nil:
-		r.fault = interrupted(ctx, "token", No)
+		r.fault = interrupted(ctx.Err(), "token", No)
 	default:
 		r, _ = k.ask(ctx)
 	}

@@ -40,7 +40,7 @@ func issueOn(t *testing.T, s *issuer, stores ...TokenStore) ([]*Client, *atomic.
 	first, elapsed := issue(t, s)
 	clients := make([]*Client, len(stores))
 	for i, store := range stores {
-		c := config(first.base.String())
+		c := config("http://" + first.general.address)
 		c.Now, c.Tokens = first.now, store
 		clients[i] = connect(t, c)
 	}
@@ -240,7 +240,7 @@ func TestWaitForTheStoreEnds(t *testing.T) {
 func TestClientWithoutLeadsURLSignsIn(t *testing.T) {
 	s := &issuer{}
 	first, _ := issue(t, s)
-	c := config(first.base.String())
+	c := config("http://" + first.general.address)
 	c.LeadsURL, c.TrunkID = "", ""
 	client := connect(t, c)
 	if err := client.SignIn(t.Context()); err != nil {

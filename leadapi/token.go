@@ -57,7 +57,7 @@ func (s source) Token() (*oauth2.Token, error) {
 			select {
 			case <-f.landed:
 			case <-s.ctx.Done():
-				return nil, interrupted(s.ctx, "token", No)
+				return nil, interrupted(s.ctx.Err(), "token", No)
 			}
 			if f.fault != nil && f.fault.Reason == ReasonCanceled {
 				continue // that was the leader's context, not ours

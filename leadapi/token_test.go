@@ -180,7 +180,7 @@ func TestWaiterOutlivesTheLeader(t *testing.T) {
 		k := &keeper{now: time.Now, fetch: func(own context.Context, _, _ string) (*oauth2.Token, *Error) {
 			if fetched++; fetched == 1 {
 				<-own.Done()
-				return nil, interrupted(own, "token", No)
+				return nil, interrupted(own.Err(), "token", No)
 			}
 			return &oauth2.Token{AccessToken: access, Expiry: time.Now().Add(time.Hour)}, nil
 		}}

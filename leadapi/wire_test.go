@@ -1,0 +1,250 @@
+package leadapi
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// held is the connection that rests after a call.
+func held(t *testing.T, h *host) *wire {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.resting) != 1 {
+		t.Fatalf("%d connections rest, want 1", len(h.resting))
+	}
+	return h.resting[0]
+}
+
+// Connections go from call to call: what one call sees of its connection must not be
+// what the next one has done with it.
+func TestEveryAnsweredCallIsObserved(t *testing.T) {
+	var observed atomic.Int64
+	c := config(answers(t, answer(201, `{"leadID":"l-1"}`)).address())
+	c.Concurrency = 4
+	c.Observe = func(call Call) {
+		if call.Kind == "create" {
+			observed.Add(1)
+		}
+	}
+	client := signedIn(t, c)
+	const workers, calls = 32, 300
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for range calls {
+				if _, err := client.Create(t.Context(), someLead()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if n := observed.Load(); n != workers*calls {
+		t.Errorf("%d of %d calls observed", n, workers*calls)
+	}
+}
+
+// fault 47: what came behind an answer is never the next call's: its connection is not used again.
+func TestStrayAnswerIsNotTakenForTheNext(t *testing.T) {
+	stray := answer(201, `{"leadID":"stray"}`)
+	for name, send := range map[string]func(c net.Conn){
+		"in one piece": func(c net.Conn) { io.WriteString(c, answer(201, createdBody)+stray) },
+		"behind it":    func(c net.Conn) { io.WriteString(c, answer(201, createdBody)); io.WriteString(c, stray) },
+	} {
+		for _, secure := range []bool{false, true} {
+			var conns atomic.Int64
+			gone := make(chan bool, 1)
+			serve := func(p *peer, c net.Conn) {
+				conns.Add(1)
+				r := bufio.NewReader(c)
+				for {
+					if _, err := p.next(r); err != nil {
+						return
+					}
+					send(c)
+					gone <- true
+				}
+			}
+			p, client := either(t, secure, serve)
+			for range 20 {
+				if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != "lead-1" {
+					if e, ok := err.(*Error); !ok || e.Applied != Maybe || e.Reason != ReasonBadAnswer {
+						t.Errorf("%s, secure %v: %v, %v", name, secure, got, err)
+					}
+				}
+				<-gone // what is written later than the next request is beyond telling
+			}
+			if name == "in one piece" && !secure && conns.Load() != 20 {
+				t.Errorf("%s: %d connections for 20 answers too many", name, conns.Load())
+			}
+			if p.seen() > 20 {
+				t.Errorf("%s, secure %v: %d requests, want 20", name, secure, p.seen())
+			}
+		}
+	}
+}
+
+// either plays a service with or without TLS, and a client of it.
+func either(t *testing.T, secure bool, play func(p *peer, c net.Conn)) (*peer, *Client) {
+	t.Helper()
+	if !secure {
+		p := listen(t, play)
+		return p, signedIn(t, config(p.address()))
+	}
+	known := serve(t, true, func(http.ResponseWriter, *http.Request) {})
+	settings := &tls.Config{Certificates: known.TLS.Certificates}
+	p := listen(t, func(p *peer, c net.Conn) {
+		upon := tls.Server(c, settings)
+		defer upon.Close()
+		play(p, upon)
+	})
+	return p, trust(signedIn(t, config("https://"+p.Addr().String())), known)
+}
+
+// fault 47: an answer that TLS holds back already when the call begins.
+func TestAnswerFromBeforeTheRequest(t *testing.T) {
+	p, client := either(t, true, func(p *peer, c net.Conn) {
+		r := bufio.NewReader(c)
+		for {
+			if _, err := p.next(r); err != nil {
+				return
+			}
+			io.WriteString(c, answer(201, createdBody))
+		}
+	})
+	if e := fault(t, client); e != nil {
+		t.Fatal(e)
+	}
+	w := held(t, client.leads)
+	w.in.Reset(io.MultiReader(strings.NewReader(answer(201, `{"leadID":"stray"}`)), headReader{w}))
+	e := fault(t, client)
+	if e == nil || e.Applied != Maybe || e.Reason != ReasonBadAnswer {
+		t.Errorf("%v", e)
+	}
+	if e := fault(t, client); e != nil || p.seen() != 3 {
+		t.Errorf("after it: %v; %d requests", e, p.seen())
+	}
+}
+
+// fault 40: a connection that the peer has closed while it rested is not used.
+func TestConnectionFoundClosed(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		p, client := either(t, secure, func(p *peer, c net.Conn) {
+			if _, err := p.next(bufio.NewReader(c)); err == nil {
+				io.WriteString(c, answer(201, createdBody)) // and closes, although it did not say so
+			}
+		})
+		for range 3 {
+			if e := fault(t, client); e != nil {
+				t.Fatalf("secure %v: %v", secure, e)
+			}
+			for w := held(t, client.leads); w.socket.quiet(); {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		if p.seen() != 3 {
+			t.Errorf("secure %v: %d requests arrived, want 3", secure, p.seen())
+		}
+	}
+}
+
+// fault 40: of a request whose connection is closed before the first byte, nothing was sent.
+func TestNothingIsSentOverAClosedConnection(t *testing.T) {
+	p := answers(t, answer(201, createdBody))
+	client := signedIn(t, config(p.address()))
+	w, err := client.leads.take(t.Context(), time.Now().Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if _, sent, err := w.exchange([]byte("POST / HTTP/1.1\r\n\r\n")); sent || err == nil {
+		t.Errorf("sent %v, error %v", sent, err)
+	}
+	client.leads.leave(w, false)
+}
+
+// A connection that has rested for long is about to be closed by the peer. fault 40
+func TestLongRestedConnectionIsNotUsed(t *testing.T) {
+	client := signedIn(t, config(answers(t, answer(201, createdBody)).address()))
+	fault(t, client)
+	old := held(t, client.leads)
+	old.rested = old.rested.Add(-idleLimit)
+	fault(t, client)
+	if held(t, client.leads) == old {
+		t.Error("the same connection was used again")
+	}
+}
+
+// fault 7: the process was stopped beyond the time limit, and the answer is there when it wakes.
+func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		written := make(chan bool)
+		_, client := either(t, secure, func(p *peer, c net.Conn) {
+			if _, err := p.next(bufio.NewReader(c)); err == nil {
+				io.WriteString(c, answer(201, createdBody))
+				written <- true
+				io.Copy(io.Discard, c)
+			}
+		})
+		w, err := client.leads.take(t.Context(), time.Now().Add(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := client.appendHead(nil, call{method: "POST", host: client.leads, target: client.create})
+		if err := w.send(head); err != nil {
+			t.Fatal(err)
+		}
+		<-written
+		w.SetDeadline(time.Unix(1, 0))
+		w.head = maxHead
+		got, err := http.ReadResponse(w.in, nil)
+		if err != nil {
+			t.Fatalf("secure %v: %v", secure, err)
+		}
+		if body, whole := w.drain(got); !whole || string(body) != createdBody {
+			t.Errorf("secure %v: whole %v: %s", secure, whole, body)
+		}
+		if _, err := w.in.ReadByte(); err == nil {
+			t.Errorf("secure %v: read on without an end", secure)
+		}
+		client.leads.leave(w, false)
+	}
+}
+
+// A call that is given up leaves no connection behind that another one could take, and does not disturb others.
+func TestCallsThatAreGivenUp(t *testing.T) {
+	p := answers(t, answer(201, createdBody))
+	c := config(p.address())
+	c.Concurrency = 4
+	client := signedIn(t, c)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for n := range 200 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if n%2 == 0 {
+					go cancel()
+				}
+				_, err := client.Create(ctx, someLead())
+				if e, ok := err.(*Error); err != nil && (!ok || n%2 != 0 || e.Reason != ReasonCanceled) {
+					t.Errorf("call %d: %v", n, err)
+				}
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	if n := len(client.leads.room); n != 0 {
+		t.Errorf("%d connections are still in use", n)
+	}
+}
