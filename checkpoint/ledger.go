@@ -78,7 +78,11 @@ type ledger struct {
 	bulk    [][]byte // unless nil, links gather here to be written in order
 
 	meta, entries, intents, leads, links, runs, audit, blocked *bolt.Bucket
+	at                                                         cursors
 }
+
+// cursors are for looking up: a bucket's own Get would make a new one each time.
+type cursors struct{ entries, intents, leads *bolt.Cursor }
 
 // begin binds the ledger to the buckets of tx as the next commit.
 func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) {
@@ -87,6 +91,7 @@ func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) {
 	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
 	l.leads, l.links = tx.Bucket(inLeads), tx.Bucket(inLinks)
 	l.runs, l.audit, l.blocked = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked)
+	l.at = cursors{l.entries.Cursor(), l.intents.Cursor(), l.leads.Cursor()}
 	l.leads.FillPercent = 0.7 // index records come many at a time; measured
 }
 
@@ -104,10 +109,10 @@ func (l *ledger) end(tx *bolt.Tx) error {
 
 // state returns what a look-up of key would show.
 func (l *ledger) state(key string) (State, error) {
-	if l.intents.Get([]byte(key)) != nil {
+	if find(l.at.intents, key) != nil {
 		return InDoubt, nil
 	}
-	s, err := stateOf(key, l.entries.Get([]byte(key)))
+	s, err := stateOf(key, find(l.at.entries, key))
 	if s == Unknown && err == nil && l.keys[Forgotten] > 0 && l.blocked.Get(l.digests.block(key)) != nil {
 		return Forgotten, nil
 	}
@@ -130,7 +135,7 @@ func validKey(key string) bool { return len(key) > 0 && len(key) <= MaxKey }
 
 // intent returns the intent of key; its State is Unknown when there is none.
 func (l *ledger) intent(key string) (e Entry, t tail, err error) {
-	record := l.intents.Get([]byte(key))
+	record := find(l.at.intents, key)
 	if record == nil {
 		return e, t, nil
 	}
@@ -141,7 +146,7 @@ func (l *ledger) intent(key string) (e Entry, t tail, err error) {
 // known returns the entry of key, below an intent too; its State is Unknown when
 // there is none.
 func (l *ledger) known(key string) (e Entry, t tail, err error) {
-	record := l.entries.Get([]byte(key))
+	record := find(l.at.entries, key)
 	if record == nil {
 		return e, t, nil
 	}

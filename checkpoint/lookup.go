@@ -42,8 +42,7 @@ func (d *DB) Lookup(keys []string, out []Entry) error {
 	})
 }
 
-// find returns the record under exactly this key. A bucket's own Get would make
-// a new cursor each time.
+// find returns the record under exactly this key, and leaves the cursor at it.
 func find(c *bolt.Cursor, key string) []byte {
 	if k, v := c.Seek([]byte(key)); string(k) == key {
 		return v

@@ -2,33 +2,40 @@ package checkpoint
 
 import "errors"
 
-// op is one queued change. Exactly one of the kinds below is set.
+// op is one queued change.
 type op struct {
-	key      string
-	claim    *Intent
-	withdraw bool
-	settle   *Entry
-	mark     *Entry
-	alone    func(*ledger) error // in a commit of its own, undone when it returns an error
+	kind  opKind
+	entry Entry               // what is claimed, settled or marked; of a withdrawal only the key
+	alone func(*ledger) error // aloneOp: undone when it returns an error
 
 	done    func(error)
 	settled func(Entry, error)
 	err     error
 }
 
+type opKind uint8
+
+const (
+	claimOp opKind = iota
+	withdrawOp
+	settleOp
+	markOp
+	aloneOp // in a commit of its own
+)
+
 // apply makes the change inside a transaction. Its own refusal stays with it;
 // what it returns is an error of the file.
 func (o *op) apply(l *ledger) error {
 	var err error
-	switch {
-	case o.claim != nil:
-		err = l.claim(o.claim)
-	case o.settle != nil:
-		*o.settle, err = l.settle(o.settle)
-	case o.mark != nil:
-		*o.mark, err = l.mark(o.mark)
+	switch o.kind {
+	case claimOp:
+		err = l.claim(&o.entry)
+	case settleOp:
+		o.entry, err = l.settle(&o.entry)
+	case markOp:
+		o.entry, err = l.mark(&o.entry)
 	default:
-		err = l.withdraw(o.key)
+		err = l.withdraw(o.entry.Key)
 	}
 	if errors.Is(err, ErrKey) || errors.Is(err, ErrKnown) || errors.Is(err, ErrBlocked) || errors.Is(err, ErrTaken) || errors.Is(err, ErrState) {
 		o.err, err = err, nil
@@ -41,10 +48,8 @@ func (o *op) finish(err error) {
 		err = o.err
 	}
 	switch {
-	case o.mark != nil:
-		o.settled(*o.mark, err)
 	case o.settled != nil:
-		o.settled(*o.settle, err)
+		o.settled(o.entry, err)
 	case o.done != nil:
 		o.done(err)
 	}
@@ -54,13 +59,13 @@ func (o *op) finish(err error) {
 // writer calls done after the commit, in the order of the calls; done must not
 // block. Errors: ErrKey, ErrKnown, ErrBlocked, or an error of the file.
 func (d *DB) Claim(in Intent, done func(error)) {
-	d.submit(op{key: in.Key, claim: &in, done: done})
+	d.submit(op{kind: claimOp, entry: in.entry(), done: done})
 }
 
 // Withdraw removes the intent of a create that is known not to have been
 // applied. An intent that the claim replaced comes back. done is as in Claim.
 func (d *DB) Withdraw(key string, done func(error)) {
-	d.submit(op{key: key, withdraw: true, done: done})
+	d.submit(op{kind: withdrawOp, entry: Entry{Key: key}, done: done})
 }
 
 // Settle writes an outcome and removes the intent. With state InDoubt the intent
@@ -69,7 +74,7 @@ func (d *DB) Withdraw(key string, done func(error)) {
 // and gets what now stands. Errors: ErrKey, ErrState, ErrBlocked, or an error of the
 // file.
 func (d *DB) Settle(e Entry, done func(stored Entry, err error)) {
-	d.submit(op{key: e.Key, settle: &e, settled: done})
+	d.submit(op{kind: settleOp, entry: e, settled: done})
 }
 
 // Hurry says that a worker is idle or the slots are used up: what has gathered
@@ -85,7 +90,7 @@ func (d *DB) Hurry() {
 // alone runs f in a commit of its own and waits for it.
 func (d *DB) alone(f func(*ledger) error) error {
 	result := make(chan error, 1)
-	d.submit(op{alone: f, done: func(err error) { result <- err }})
+	d.submit(op{kind: aloneOp, alone: f, done: func(err error) { result <- err }})
 	d.Hurry()
 	return <-result
 }

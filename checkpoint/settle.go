@@ -5,11 +5,11 @@ import "errors"
 // claim writes an intent. A row that is sent again although in doubt keeps the
 // intent of its earlier send inside the new one: when this claim is withdrawn,
 // the earlier doubt is as it was.
-func (l *ledger) claim(in *Intent) error {
-	if !validKey(in.Key) {
+func (l *ledger) claim(e *Entry) error {
+	if !validKey(e.Key) {
 		return ErrKey
 	}
-	from, err := l.state(in.Key)
+	from, err := l.state(e.Key)
 	if err != nil {
 		return err
 	}
@@ -20,7 +20,7 @@ func (l *ledger) claim(in *Intent) error {
 	case Forgotten:
 		return ErrBlocked
 	case InDoubt:
-		old, earlier, err := l.intent(in.Key)
+		old, earlier, err := l.intent(e.Key)
 		if err != nil {
 			return err
 		}
@@ -28,9 +28,8 @@ func (l *ledger) claim(in *Intent) error {
 		earlier.prior = nil
 		t.prior = l.words.appendEntry(nil, &old, earlier)
 	}
-	e := in.entry()
 	l.move(from, InDoubt)
-	return l.put(l.intents, &e, t)
+	return l.put(l.intents, e, t)
 }
 
 // withdraw removes the intent of key, or puts its prior intent back.
@@ -93,8 +92,10 @@ func (l *ledger) conclude(e *Entry, from State, act Act) error {
 	if err != nil {
 		return err
 	}
-	if err := l.intents.Delete([]byte(e.Key)); err != nil {
-		return err
+	if in.State != Unknown {
+		if err := l.at.intents.Delete(); err != nil {
+			return err
+		}
 	}
 	old, t, err := l.known(e.Key)
 	if err != nil {
@@ -152,10 +153,10 @@ func (l *ledger) owner(id string) (string, error) {
 	if key, ok := l.young.owner(lead); ok {
 		return key, nil
 	}
-	if key := l.leads.Get(lead); key != nil {
+	if key := find(l.at.leads, string(lead)); key != nil {
 		return string(key), nil
 	}
-	record := l.entries.Get([]byte(id))
+	record := find(l.at.entries, id)
 	if record == nil {
 		return "", nil
 	}

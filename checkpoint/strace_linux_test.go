@@ -70,13 +70,13 @@ func TestWorkUnderStrace(t *testing.T) {
 	for i := range 5 {
 		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
 		in, next := intentOf(a, i), intentOf(b, i)
-		commit("claimed "+a+" "+b, op{key: a, claim: &in}, op{key: b, claim: &next})
+		commit("claimed "+a+" "+b, op{kind: claimOp, entry: in.entry()}, op{kind: claimOp, entry: next.entry()})
 		e := createdEntry(a, "lead-"+a, i)
-		commit("settled "+a, op{key: a, settle: &e})
+		commit("settled "+a, op{kind: settleOp, entry: e})
 	}
-	commit("settled b0", op{alone: func(l *ledger) error { return l.decide(Decision{Key: "b0", LeadID: "lead-b0"}) }})
+	commit("settled b0", op{kind: aloneOp, alone: func(l *ledger) error { return l.decide(Decision{Key: "b0", LeadID: "lead-b0"}) }})
 	if strings.HasSuffix(path, "forget.db") {
-		commit("forgotten a1", op{alone: func(l *ledger) error { return l.forget([]string{"a1"}, false, new(ForgetResult)) }})
+		commit("forgotten a1", op{kind: aloneOp, alone: func(l *ledger) error { return l.forget([]string{"a1"}, false, new(ForgetResult)) }})
 		d.erase.Store(true)
 	}
 	w.finish()

@@ -59,7 +59,7 @@ func (r *reader) update(e *Entry, texts []string) {
 // ErrBlocked, ErrKnown for a key with another lead or in doubt, ErrTaken for a lead of
 // another key, or an error of the file.
 func (d *DB) Mark(e Entry, done func(stored Entry, err error)) {
-	d.submit(op{key: e.Key, mark: &e, settled: done})
+	d.submit(op{kind: markOp, entry: e, settled: done})
 }
 
 func (l *ledger) mark(e *Entry) (Entry, error) {

@@ -63,7 +63,7 @@ func (w *writer) run() {
 func (w *writer) finish() {
 	w.d.leaving.Store(true)
 	for w.ledger.young.size() > 0 {
-		last := op{alone: func(l *ledger) error { return l.young.write(l.leads, lastStep) }}
+		last := op{kind: aloneOp, alone: func(l *ledger) error { return l.young.write(l.leads, lastStep) }}
 		if w.commit([]op{last}) != nil {
 			return
 		}
@@ -84,12 +84,9 @@ func (w *writer) drain() {
 	w.d.queue, w.d.hurry = w.spare, false
 	w.d.mu.Unlock()
 	for rest := batch; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(o op) bool { return o.alone != nil })
-		switch n {
-		case -1:
-			n = len(rest)
-		case 0:
-			n = 1
+		n := 1
+		for rest[0].kind != aloneOp && n < len(rest) && rest[n].kind != aloneOp {
+			n++
 		}
 		err := w.commit(rest[:n])
 		for i := range rest[:n] {
@@ -108,7 +105,7 @@ func (w *writer) commit(group []op) error {
 	if err := w.d.failed(); err != nil {
 		return err
 	}
-	failpoint.At("commit " + kind(group))
+	failpoint.At("commit " + kindOf(group))
 	err := guard(func() error {
 		return w.d.bolt.Update(func(tx *bolt.Tx) error {
 			w.ledger.begin(tx, *w.d.tally.Load(), w.d.now())
@@ -125,7 +122,7 @@ func (w *writer) commit(group []op) error {
 		return w.d.fail(fmt.Errorf("write checkpoint %s: %w", w.d.path, err))
 	}
 	w.ledger.young.landed()
-	failpoint.At("durable " + kind(group))
+	failpoint.At("durable " + kindOf(group))
 	t := w.ledger.tally
 	w.d.tally.Store(&t)
 	if err := w.d.stamp(false); err != nil {
@@ -135,14 +132,18 @@ func (w *writer) commit(group []op) error {
 	return nil
 }
 
-// kind names what a group holds, for the points at which a test kills.
-func kind(group []op) string {
+// kindOf names what a group holds, for the points at which a test kills.
+func kindOf(group []op) string {
+	var holds [aloneOp + 1]bool
+	for i := range group {
+		holds[group[i].kind] = true
+	}
 	switch {
-	case slices.ContainsFunc(group, func(o op) bool { return o.claim != nil }):
+	case holds[claimOp]:
 		return "intent"
-	case slices.ContainsFunc(group, func(o op) bool { return o.settle != nil }):
+	case holds[settleOp]:
 		return "outcome"
-	case slices.ContainsFunc(group, func(o op) bool { return o.mark != nil }):
+	case holds[markOp]:
 		return "mark"
 	}
 	return "other"
@@ -151,14 +152,14 @@ func kind(group []op) string {
 // apply makes the changes sorted by key, which bbolt likes best. Changes of one
 // key keep their order.
 func (w *writer) apply(group []op) error {
-	if group[0].alone != nil {
+	if group[0].kind == aloneOp {
 		return group[0].alone(&w.ledger)
 	}
 	w.sorted = w.sorted[:0]
 	for i := range group {
 		w.sorted = append(w.sorted, &group[i])
 	}
-	slices.SortStableFunc(w.sorted, func(a, b *op) int { return cmp.Compare(a.key, b.key) })
+	slices.SortStableFunc(w.sorted, func(a, b *op) int { return cmp.Compare(a.entry.Key, b.entry.Key) })
 	if w.order.ascending(w.sorted) {
 		w.ledger.entries.FillPercent = 0.95
 	}
@@ -185,14 +186,14 @@ func (o *order) ascending(sorted []*op) bool {
 	greatest := o.fronts[o.turn]
 	settled, ahead := 0, 0
 	for _, op := range sorted {
-		if op.settle == nil {
+		if op.kind != settleOp {
 			continue
 		}
 		settled++
-		if op.key > front {
+		if op.entry.Key > front {
 			ahead++
 		}
-		greatest = max(greatest, op.key)
+		greatest = max(greatest, op.entry.Key)
 	}
 	o.turn = (o.turn + 1) % len(o.fronts)
 	o.fronts[o.turn] = greatest

@@ -14,7 +14,7 @@ type call struct {
 	method  string
 	host    *host
 	target  string   // path, and query where there is one
-	body    []byte   // nil: a request without body
+	body    []byte   // nil: a request without body; may be used again once do has returned
 	bearer  string   // "": no Authorization header
 	success int      // the status that the specification names
 	secrets []string // what no text may repeat, beside the client secret and bearer

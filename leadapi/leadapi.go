@@ -15,6 +15,7 @@
 package leadapi
 
 import (
+	"sync"
 	"time"
 )
 
@@ -54,6 +55,7 @@ type Client struct {
 	observe   func(Call)
 	now       func() time.Time
 	keeper    *keeper
+	bodies    sync.Pool // *[]byte, for requests
 }
 
 // New returns a Client, or a *[ConfigError] for the first setting that cannot be used. Nothing is sent.
@@ -84,6 +86,7 @@ func New(c Config) (*Client, error) {
 	if client.now == nil {
 		client.now = time.Now
 	}
+	client.bodies.New = func() any { return new([]byte) }
 	client.keeper = &keeper{fetch: client.fetch, now: client.now, store: c.Tokens, patience: client.timeout}
 	return client, nil
 }

@@ -62,8 +62,11 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 		Organization string `json:"assignedOrganizationID"`
 		Location     string `json:"assignedLocationName"`
 	}
+	room := c.bodies.Get().(*[]byte)
+	defer c.bodies.Put(room)
+	*room = r.AppendJSON((*room)[:0])
 	status, err := c.signed(ctx, call{
-		op: "create", method: "POST", host: c.leads, target: c.create, body: r.AppendJSON(nil), success: 201,
+		op: "create", method: "POST", host: c.leads, target: c.create, body: *room, success: 201,
 	}, func(body []byte) bool { return decode(body, &a) && validID(a.LeadID) })
 	if err != nil {
 		return nil, err
