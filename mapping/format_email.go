@@ -30,14 +30,27 @@ func isDotted(s string, isPart func(string) bool) bool {
 }
 
 func isLocal(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !isLetterOrDigit(r) && !strings.ContainsRune("!#$%&'*+-/=?^_`{|}~", r)
-	})
+	for _, r := range s {
+		if !isLetterOrDigit(r) && (r >= utf8.RuneSelf || strings.IndexByte("!#$%&'*+-/=?^_`{|}~", byte(r)) < 0) {
+			return false
+		}
+	}
+	return s != ""
 }
 
 func isLabel(s string) bool {
-	return s != "" && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-' &&
-		!strings.ContainsFunc(s, func(r rune) bool { return !isLetterOrDigit(r) && r != '-' })
+	for _, r := range s {
+		if !isLetterOrDigit(r) && r != '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
 }
 
-func isLetterOrDigit(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.N) }
+// isLetterOrDigit asks for ASCII first: the tables of Unicode take ten times as long.
+func isLetterOrDigit(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
+	}
+	return unicode.In(r, unicode.L, unicode.M, unicode.N)
+}

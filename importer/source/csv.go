@@ -38,7 +38,7 @@ func (c *csvRows) next(r *Row) error {
 		return err
 	}
 	r.Line = c.in.number
-	r.Cells = c.chunk.take(len(c.keep))
+	r.Cells = c.chunk.take(r.Cells, len(c.keep))
 	if problem == nil {
 		problem = c.fit(r.Cells)
 	}

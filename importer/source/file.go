@@ -43,10 +43,11 @@ func (f *File) Header() *Header { return f.header }
 // Delimiter is the character between the cells of a CSV file; 0 for JSONL.
 func (f *File) Delimiter() rune { return f.delim }
 
-// Next reads the next row into r. It returns io.EOF after the last one, and a
+// Next reads the next row into r, whose Cells it uses again: who keeps them gives
+// it another Row. It returns io.EOF after the last one, and a
 // *LostError when the file cannot be read any further.
 func (f *File) Next(r *Row) error {
-	*r = Row{Header: f.header}
+	*r = Row{Header: f.header, Cells: r.Cells[:0]}
 	err := f.rows.next(r)
 	if err == nil {
 		f.count++

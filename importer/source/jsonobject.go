@@ -38,7 +38,7 @@ func (j *jsonObjects) row(object []byte, r *Row) error {
 	}
 	s := j.shapes.of(j.names)
 	r.Header = s.header
-	r.Cells = j.chunk.take(len(s.header.Names))
+	r.Cells = j.chunk.take(r.Cells, len(s.header.Names))
 	j.shapes.fill(s, r.Cells, j.values)
 	return nil
 }

@@ -116,8 +116,8 @@ func TestPackedFilesThatAreDamaged(t *testing.T) {
 					t.Fatal(err)
 				}
 				var rows []source.Row
-				var row source.Row
 				for err == nil {
+					var row source.Row
 					if err = f.Next(&row); err == nil {
 						rows = append(rows, row)
 					}

@@ -92,7 +92,7 @@ type Header struct {
 // Row is one data record of a file.
 type Row struct {
 	Header  *Header
-	Cells   []string // one for each name of the header; the caller may keep them
+	Cells   []string // one for each name of the header; see [File.Next]
 	Line    int      // physical line on which the row starts, from 1; XLSX: the sheet's row
 	Number  int      // number among the data rows of its file, from 1
 	Raw     string   // JSON: the line as read, or the element without line breaks; CSV: only with a Problem; at most MaxRecord bytes

@@ -88,8 +88,13 @@ type chunk struct{ free []string }
 
 const chunkCells = 256
 
-// take gives n empty cells.
-func (c *chunk) take(n int) []string {
+// take gives n empty cells, in the room that is handed back where it is large enough.
+func (c *chunk) take(room []string, n int) []string {
+	if cap(room) >= n {
+		room = room[:n]
+		clear(room)
+		return room
+	}
 	if n > len(c.free) {
 		if n >= chunkCells {
 			return make([]string, n)

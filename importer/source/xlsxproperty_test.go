@@ -3,6 +3,7 @@ package source_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,7 +128,7 @@ func checkSheet(t *rapid.T, data []byte, wantCells [][]string, wantLines []int) 
 		if row.Problem != nil {
 			t.Fatalf("row %d: %s", row.Line, row.Problem.Text)
 		}
-		cells, lines = append(cells, row.Cells), append(lines, row.Line)
+		cells, lines = append(cells, slices.Clone(row.Cells)), append(lines, row.Line)
 	}
 	if diff := cmp.Diff(wantCells, cells, cmpopts.EquateEmpty()); diff != "" {
 		t.Fatal(diff)

@@ -38,7 +38,7 @@ func (x *xlsxRows) next(r *Row) error {
 		x.lost = &LostError{Line: x.present.number, Text: "the workbook cannot be read any further: " + reason(err), Err: err}
 		return x.lost
 	}
-	r.Line, r.Cells = x.present.number, x.chunk.take(len(x.keep))
+	r.Line, r.Cells = x.present.number, x.chunk.take(r.Cells, len(x.keep))
 	if x.present.hidden {
 		x.notes.hidden++
 	}

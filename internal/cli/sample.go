@@ -62,8 +62,8 @@ func (s *sampler) read(f *source.File) (complete bool, err error) {
 	s.index = map[string]int{}
 	s.learn(f.Header())
 	defer s.square()
-	var row source.Row
 	for !s.full() {
+		var row source.Row // keeps its cells
 		switch err := f.Next(&row); {
 		case errors.Is(err, io.EOF):
 			return true, nil
