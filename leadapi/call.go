@@ -55,7 +55,9 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 	case status >= 200 && status <= 202 && whole && read(body):
 		return status, nil
 	}
-	return status, c.answered(r, answer, body)
+	fault := c.answered(r, answer, body)
+	keep = keep && fault.Applied != Maybe // the answer may be another request's, and this one's still to come
+	return status, fault
 }
 
 // appendHead appends a request's head. Its parts are checked where they come from: addresses and IDs hold no blanks, tokens

@@ -136,6 +136,34 @@ func TestAnswerFromBeforeTheRequest(t *testing.T) {
 	}
 }
 
+// fault 47: the peer answers 500 before it has looked at the request, and later answers that: the next call, which
+// would take this for its own, goes another way.
+func TestLateAnswerIsNotTakenForTheNext(t *testing.T) {
+	late := make(chan bool)
+	p := listen(t, func(p *peer, c net.Conn) {
+		r := bufio.NewReader(c)
+		if _, err := p.next(r); err != nil {
+			return
+		}
+		if p.seen() > 1 {
+			io.WriteString(c, answer(201, createdBody))
+			return
+		}
+		io.WriteString(c, answer(500, ""))
+		<-late
+		p.next(r)
+		io.WriteString(c, answer(201, `{"leadID":"late"}`))
+	})
+	client := signedIn(t, config(p.address()))
+	if e := fault(t, client); e == nil || e.Applied != Maybe {
+		t.Fatal(e)
+	}
+	close(late)
+	if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != "lead-1" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // fault 40: a connection that the peer has closed while it rested is not used.
 func TestConnectionFoundClosed(t *testing.T) {
 	for _, secure := range []bool{false, true} {
