@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// bare is a client as somebody would write it by hand who wants it fast and nothing
+// else: a CSV reader, the mapping in code, net/http with a transport that keeps its
+// connections. It remembers nothing: when it dies, nobody knows what was sent.
+type bare struct {
+	client *http.Client
+	url    string
+	token  string
+	bodies sync.Pool
+	made   atomic.Int64
+}
+
+func runBare(ctx context.Context, args []string, s streams) error {
+	set := flags("bare", s)
+	url := set.String("url", "", "the service")
+	workers := set.Int("c", 64, "requests in flight")
+	path, err := oneFile(set, args)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	transport := &http.Transport{
+		MaxIdleConns: *workers, MaxIdleConnsPerHost: *workers, MaxConnsPerHost: *workers, DisableCompression: true,
+	}
+	b := &bare{client: &http.Client{Transport: transport}, url: *url}
+	b.bodies.New = func() any { return new([]byte) }
+	defer transport.CloseIdleConnections()
+	if err := b.signIn(ctx); err != nil {
+		return err
+	}
+	if err := b.send(ctx, f, *workers); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, b.made.Load())
+	return err
+}
+
+func (b *bare) signIn(ctx context.Context) error {
+	var answer struct {
+		AccessToken string `json:"access_token"`
+	}
+	err := b.post(ctx, b.url+"/v3/oauth2/token?grant_type=client_credentials&client_id=bare&client_secret=bare", nil, http.StatusOK, &answer)
+	b.token = "Bearer " + answer.AccessToken
+	return err
+}
+
+// send makes one request a row. The first error ends it.
+func (b *bare) send(ctx context.Context, in io.Reader, workers int) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ready := make(chan *[]byte, workers)
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for body := range ready {
+				if err := b.create(ctx, *body); err != nil {
+					stop(err)
+				}
+				b.bodies.Put(body)
+			}
+		})
+	}
+	err := b.read(ctx, in, ready)
+	close(ready)
+	group.Wait()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+func (b *bare) read(ctx context.Context, in io.Reader, ready chan<- *[]byte) error {
+	r := csv.NewReader(in)
+	r.ReuseRecord = true
+	if _, err := r.Read(); err != nil {
+		return err
+	}
+	stages := stageKeys()
+	for {
+		cells, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		body := b.bodies.Get().(*[]byte)
+		if *body, err = appendBody((*body)[:0], cells, stages); err != nil {
+			return err
+		}
+		select {
+		case ready <- body:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// appendBody is the mapping of mappingFile in code.
+func appendBody(b []byte, cells []string, stages map[string]string) ([]byte, error) {
+	stage, known := stages[cells[colStage]]
+	if !known || !strings.Contains(cells[colEmail], "@") {
+		return nil, errors.New("a row does not fit")
+	}
+	b = appendMember(append(b, '{'), "organizationID", cells[colDealer])
+	b = append(b, `,"content":{`...)
+	b = appendMember(b, "name", cells[colFirst]+" "+cells[colLast])
+	for _, m := range [...]struct {
+		name  string
+		value string
+	}{
+		{"email", cells[colEmail]},
+		{"phone", cells[colPhone]},
+		{"postalCode", cells[colZip]},
+		{"city", cells[colCity]},
+		{"country", "DE"},
+		{"model", cells[colModel]},
+		{"message", cells[colMessage]},
+		{"requestedAt", cells[colRequested]},
+		{"source", "website"},
+	} {
+		b = appendMember(append(b, ','), m.name, m.value)
+	}
+	b = append(b, `},"typeKey":"contact-form","typeLabel":"Contact form",`...)
+	return append(appendMember(b, "status", stage), '}'), nil
+}
+
+func appendMember(b []byte, name, value string) []byte {
+	b = append(append(append(b, '"'), name...), `":`...)
+	b, _ = jsontext.AppendQuote(b, value) // fails for invalid UTF-8 only, which the generator does not write
+	return b
+}
+
+func (b *bare) create(ctx context.Context, body []byte) error {
+	var answer struct {
+		LeadID string `json:"leadID"`
+	}
+	err := b.post(ctx, b.url+"/v1/trunk", body, http.StatusCreated, &answer)
+	if err == nil && answer.LeadID == "" {
+		err = errors.New("an answer without a lead ID")
+	}
+	if err == nil {
+		b.made.Add(1)
+	}
+	return err
+}
+
+// post sends one request and reads its answer to the end, so that the connection stays.
+func (b *bare) post(ctx context.Context, url string, body []byte, want int, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if b.token != "" {
+		req.Header.Set("Authorization", b.token)
+	}
+	res, err := b.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != want {
+		return fmt.Errorf("answered with %s", res.Status)
+	}
+	return json.Unmarshal(text, answer)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// lab is what all numbers share: the program under test, the inputs and a folder that
+// goes when the lab closes.
+type lab struct {
+	options
+	root    string // of the program's module
+	dir     string
+	program string // leadferry
+	self    string // this command
+	note    io.Writer
+	fills   map[string]*filled
+	flat    []pair // see flatOut
+	sinks   []*service
+}
+
+// newLab builds the program. The caller closes the lab, also after an error.
+func newLab(ctx context.Context, o options, note io.Writer) (*lab, error) {
+	l := &lab{options: o, note: note, fills: map[string]*filled{}}
+	var err error
+	if l.root, err = moduleRoot(); err != nil {
+		return l, err
+	}
+	if l.self, err = os.Executable(); err != nil {
+		return l, err
+	}
+	if l.dir, err = os.MkdirTemp(o.dir, "leadferry-measure-"); err != nil {
+		return l, err
+	}
+	if l.dir, err = filepath.Abs(l.dir); err != nil {
+		return l, err
+	}
+	l.say("building leadferry")
+	l.program = filepath.Join(l.dir, "leadferry")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.program, ".")
+	build.Dir = l.root
+	if out, err := build.CombinedOutput(); err != nil {
+		return l, fmt.Errorf("build leadferry: %w\n%s", err, out)
+	}
+	for name, text := range map[string]string{"plain.yaml": mappingFile, "linked.yaml": mappingFile + linkLine} {
+		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o600); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+// close ends the sinks and removes everything that was written.
+func (l *lab) close() error {
+	var all []error
+	for _, s := range l.sinks {
+		all = append(all, s.stop())
+	}
+	if l.dir != "" {
+		all = append(all, os.RemoveAll(l.dir))
+	}
+	return errors.Join(all...)
+}
+
+func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.note, format+"\n", args...) }
+
+func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
+
+// input is the path of a file of leads, which is written when it is asked for first.
+func (l *lab) input(f leadFile) (string, error) {
+	f.seed = 1
+	kind, order := "csv", "ordered"
+	if f.jsonl {
+		kind = "jsonl"
+	}
+	if f.random {
+		order = "random"
+	}
+	path := l.path(fmt.Sprintf("leads-%d-%d-%s.%s", f.from, f.to, order, kind))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	return path, f.write(path)
+}
+
+// moduleRoot is the folder of the program's module, above the one of the tools.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		text, rerr := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if rerr == nil && strings.HasPrefix(string(text), "module leadferry\n") {
+			return dir, nil
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			err = errors.New("the sources of leadferry are not here\nhint: start it in a clone, as go -C tools run ./measure")
+		}
+		dir = above
+	}
+	return "", err
+}

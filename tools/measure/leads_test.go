@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// written is the text of a file of leads.
+func written(t *testing.T, f leadFile) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "leads")
+	if err := f.write(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func records(t *testing.T, text []byte) [][]string {
+	t.Helper()
+	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestFilesOfLeads(t *testing.T) {
+	const rows = 5000
+	text := written(t, leadFile{to: rows, seed: 1})
+	if !bytes.Equal(text, written(t, leadFile{to: rows, seed: 1})) {
+		t.Error("the same seed makes another file")
+	}
+	if bytes.Equal(text, written(t, leadFile{to: rows, seed: 2})) {
+		t.Error("another seed makes the same file")
+	}
+	if per := len(text) / rows; per < 180 || per > 200 {
+		t.Errorf("%d bytes a row, want about 190", per)
+	}
+	all := records(t, text)
+	keys := map[string]bool{}
+	for _, r := range all[1:] {
+		keys[r[colKey]] = true
+	}
+	names := columnNames()
+	if len(all) != rows+1 || len(keys) != rows || !slices.Equal(all[0], names[:]) {
+		t.Errorf("%d records, %d keys, header %v", len(all), len(keys), all[0])
+	}
+	if !slices.IsSortedFunc(all[1:], func(a, b []string) int { return bytes.Compare([]byte(a[0]), []byte(b[0])) }) {
+		t.Error("the keys are not in order")
+	}
+	if cut := records(t, written(t, leadFile{from: 40, to: 60, seed: 1})); !slices.EqualFunc(cut[1:], all[41:61], slices.Equal) {
+		t.Error("a cut is no part of the file")
+	}
+	if random := records(t, written(t, leadFile{to: 100, seed: 1, random: true})); slices.IsSortedFunc(random[1:], func(a, b []string) int {
+		return bytes.Compare([]byte(a[0]), []byte(b[0]))
+	}) {
+		t.Error("random keys are in order")
+	}
+}
+
+func TestJSONLHoldsTheRowsOfTheCSV(t *testing.T) {
+	const rows = 2000
+	all := records(t, written(t, leadFile{to: rows, seed: 1}))
+	d := json.NewDecoder(bytes.NewReader(written(t, leadFile{to: rows, seed: 1, jsonl: true})))
+	for i, r := range all[1:] {
+		var object map[string]string
+		if err := d.Decode(&object); err != nil {
+			t.Fatal(err)
+		}
+		for k, name := range columnNames() {
+			if object[name] != r[k] {
+				t.Fatalf("row %d, %s: %q, want %q", i, name, object[name], r[k])
+			}
+		}
+	}
+	if d.More() {
+		t.Error("there are more objects than rows")
+	}
+}
+
+func TestReadersCountRows(t *testing.T) {
+	for _, f := range []leadFile{{to: 321, seed: 1}, {to: 321, seed: 1, jsonl: true}} {
+		count := countCSV
+		if f.jsonl {
+			count = countJSONL
+		}
+		if n, err := count(bytes.NewReader(written(t, f))); n != 321 || err != nil {
+			t.Errorf("%d rows, %v", n, err)
+		}
+	}
+}

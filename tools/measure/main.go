@@ -1,0 +1,91 @@
+// Command measure takes the numbers that leadferry has to hold and prints them as a
+// table: what is wanted, what this machine did, and whether that holds.
+//
+//	go -C tools run ./measure                      # all numbers at their full sizes, about a quarter of an hour
+//	go -C tools run ./measure -quick               # small sizes, to see that everything works
+//	go -C tools run ./measure -only N1,N5 -runs 5
+//	go -C tools run ./measure -full                # memory and checkpoint at ten million rows, too: hours, 30 GB of disk
+//
+// It builds leadferry, writes its inputs (the same bytes everywhere), starts an
+// imitation of the lead service in a process of its own and runs the program as a
+// person would, with a state folder of its own. Absolute figures differ from machine
+// to machine and from hour to hour, so most numbers are ratios of two things that are
+// run in turn, and each figure is the median of several turns. The parts can be had by
+// themselves, too:
+//
+//	go -C tools run ./measure sink -addr 127.0.0.1:8099 -latency 20ms
+//	go -C tools run ./measure leads -rows 1000000 -format jsonl leads.jsonl
+//	go -C tools run ./measure readcsv leads.csv
+//	go -C tools run ./measure readjsonl leads.jsonl
+//	go -C tools run ./measure bare -url http://127.0.0.1:8099 -c 64 leads.csv
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// asMeasure in the environment makes the binary of the tests act as this command.
+const asMeasure = "LEADFERRY_MEASURE=command"
+
+// streams are the three standard streams.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "measure:", err)
+	os.Exit(1)
+}
+
+// run performs one command; without a name it is the table of numbers.
+func run(ctx context.Context, args []string, s streams) error {
+	name := ""
+	if len(args) > 0 {
+		name = args[0]
+	}
+	switch name {
+	case "sink":
+		return runSink(ctx, args[1:], s)
+	case "leads":
+		return runLeads(args[1:], s)
+	case "readcsv":
+		return runReader(args[1:], s, countCSV)
+	case "readjsonl":
+		return runReader(args[1:], s, countJSONL)
+	case "bare":
+		return runBare(ctx, args[1:], s)
+	}
+	return runTable(ctx, args, s)
+}
+
+// flags is a flag set that complains on standard error.
+func flags(name string, s streams) *flag.FlagSet {
+	set := flag.NewFlagSet("measure "+name, flag.ContinueOnError)
+	set.SetOutput(s.err)
+	return set
+}
+
+// oneFile parses flags that are followed by the name of one file.
+func oneFile(set *flag.FlagSet, args []string) (string, error) {
+	if err := set.Parse(args); err != nil {
+		return "", err
+	}
+	if set.NArg() != 1 {
+		return "", fmt.Errorf("%s wants one file name", set.Name())
+	}
+	return set.Arg(0), nil
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestMain lets the test binary be the sink and the peers, which the table starts as
+// processes of their own.
+func TestMain(m *testing.M) {
+	if os.Getenv("LEADFERRY_MEASURE") == "command" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		err := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+		stop()
+		if err != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestTable takes all numbers at a small size through the whole chain: build, inputs, sink,
+// peers, program. A run whose rows do not all end as they should is an error, so that a
+// table without one says that the chain works.
+func TestTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the program")
+	}
+	dir := t.TempDir()
+	var out, note bytes.Buffer
+	args := []string{"-rows", "1000", "-runs", "1", "-wrk", "1s", "-dir", dir}
+	if err := run(t.Context(), args, streams{strings.NewReader(""), &out, &note}); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, &out, &note)
+	}
+	for _, want := range []string{
+		"| N1 | import, 64 in flight, 20ms, 100 rows |",
+		"| N2 | import, 256 in flight, 20ms, 300 rows |",
+		"| N3 | import, 64 in flight, no latency, 300 rows |",
+		"| N5 | validate, CSV, ten fields, 1,000 rows |",
+		"| N6 | validate, JSONL, ten fields, 1,000 rows |",
+		"| N7 | resume, 1,000 finished rows |",
+		"| N11 | creates a created lead | 1.00 | 1.00 | yes |",
+		"| N11 | updates a linked lead | ≤ 1.00 | 1.00 | yes |",
+		"| N11 | token requests a token life | 1 | 1 | yes |",
+		"| N10 | checkpoint, bytes a row |",
+		"| N10 | import into a checkpoint of 1,000 rows, keys in order |",
+		"| N10 | import into a checkpoint of 1,000 rows, keys random |",
+		"| N13 | import of 1 row against the sandbox |",
+		"| N14 |",
+		"N1 to N10 are not judged",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table lacks %q", want)
+		}
+	}
+	if lines := strings.Count(out.String(), ", 0 requests | –"); lines != 2 {
+		t.Errorf("resume or sync sent something")
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+}
+
+// TestInterruptedTableLeavesNothing ends the table while an import runs.
+func TestInterruptedTableLeavesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the program")
+	}
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	note := &trigger{on: "importing ", do: stop}
+	err := run(ctx, []string{"-rows", "100000", "-dir", dir, "-only", "N8"}, streams{strings.NewReader(""), io.Discard, note})
+	if err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("it ended with %v", err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestARunWhoseRowsEndOtherwiseIsAnError: figures of a run that fails say nothing.
+func TestARunWhoseRowsEndOtherwiseIsAnError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the program")
+	}
+	l, err := newLab(t.Context(), options{rows: 100, runs: 1, dir: t.TempDir()}, io.Discard)
+	defer func() {
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.sink(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := l.world(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := l.input(leadFile{to: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trial, err := w.send(t.Context(), outcomes{"created": 10}, "import", 4, path); err != nil || trial.opened == 0 || trial.cpu == 0 {
+		t.Errorf("%+v, %v", trial, err)
+	}
+	if _, err := w.send(t.Context(), outcomes{"created": 10}, "import", 4, path); err == nil || !strings.Contains(err.Error(), "unchanged:10") {
+		t.Errorf("an import that makes nothing: %v", err)
+	}
+	if _, err := w.send(t.Context(), outcomes{"created": 10}, "import", 4, path+".lost"); err == nil {
+		t.Error("an import without a file is no error")
+	}
+	if _, err := l.peer(t.Context(), "readcsv", path+".lost"); err == nil {
+		t.Error("a peer that fails is no error")
+	}
+	if seen, err := s.stats(t.Context()); err != nil || seen.Creates != 10 || seen.Most > 4 {
+		t.Errorf("%+v, %v", seen, err)
+	}
+}
+
+// trigger does something once a text is written.
+type trigger struct {
+	on string
+	do func()
+}
+
+func (w *trigger) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), w.on) {
+		w.do()
+	}
+	return len(b), nil
+}
+
+func TestOptions(t *testing.T) {
+	parse := func(args ...string) (options, error) {
+		return parseOptions(args, streams{nil, io.Discard, io.Discard})
+	}
+	o, err := parse("-quick", "-runs", "2", "-only", "n5, N1")
+	if err != nil || o.rows != 20_000 || o.runs != 2 || o.wants("N2") || !o.wants("N1") || !o.wants("N5") {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if o, err := parse(); err != nil || o.rows != fullRows || o.runs != 3 || !o.wants("N14") || o.most() != fullRows {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, args := range [][]string{{"-only", "N15"}, {"-rows", "5"}, {"-runs", "0"}, {"sync"}, {"-nothing"}} {
+		if _, err := parse(args...); err == nil {
+			t.Errorf("%v is taken", args)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	if got := median([]float64{9, 1, 5}); got != 5 {
+		t.Errorf("median %v", got)
+	}
+	if got := median([]float64{4, 2}); got != 2 {
+		t.Errorf("median of two %v", got)
+	}
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		if got := grouped(n); got != want {
+			t.Errorf("%d is written %s", n, got)
+		}
+	}
+}
