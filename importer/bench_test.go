@@ -1,0 +1,110 @@
+package importer
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"leadferry/checkpoint"
+	"leadferry/mapping"
+)
+
+// benchRows is how many leads the checkpoint of the benchmark knows.
+const benchRows = 400 * batchRows
+
+// BenchmarkPlan measures what becomes of a mapped row up to its step: a batch, its keys
+// in order, is looked up in a checkpoint on disk, its rows' digests are made and the
+// planner answers. Known rows have nothing to send; new ones are not found.
+func BenchmarkPlan(b *testing.B) {
+	known := benchItems(0, benchRows)
+	db := knownLeads(b, known)
+	tests := []struct {
+		name    string
+		planner Planner
+		matches bool // rows are looked up as a sync does
+		items   []*item
+		want    Step
+	}{
+		{"import of known rows", importPlanner{}, false, known, Step{Outcome: Unchanged}},
+		{"import of new rows", importPlanner{}, false, benchItems(benchRows, benchRows), Step{Action: Create}},
+		{"sync of known rows", syncPlanner{}, true, known, Step{Outcome: Unchanged}},
+	}
+	for _, test := range tests {
+		b.Run(test.name, func(b *testing.B) {
+			e := newEngine(Options{Concurrency: 1}, test.planner)
+			e.matches = test.matches
+			e.keepIn(db)
+			at := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				planBatch(b, e, test.items[at:at+batchRows], test.want)
+				at = (at + batchRows) % len(test.items)
+			}
+			b.ReportMetric(float64(b.N)*batchRows/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}
+
+// planBatch plans a batch as the engine's loop does.
+func planBatch(b *testing.B, e *engine, items []*item, want Step) {
+	e.load(&batch{items: items})
+	if e.stopped != nil {
+		b.Fatal(e.stopped)
+	}
+	for i, it := range items {
+		it.digest, it.sums = checkpoint.Digest{}, nil // of the pass before
+		known, how := e.remembered(it, i)
+		step := e.planner.Plan(&Case{Record: &it.rec, Known: known, Found: how, it: it, digests: e.digests})
+		if step.Action != want.Action || step.Outcome != want.Outcome {
+			b.Fatalf("row %s: step %d %v, want %d %v", it.rec.Key, step.Action, step.Outcome, want.Action, want.Outcome)
+		}
+	}
+}
+
+// benchItems are rows of ten content keys.
+func benchItems(first, n int) []*item {
+	items := make([]*item, n)
+	for i := range items {
+		content := make([]mapping.Field, 10)
+		for k := range content {
+			content[k] = mapping.Field{Name: fmt.Sprint("field", k), Value: fmt.Sprint("a value of some bytes ", first+i)}
+		}
+		items[i] = &item{rec: mapping.Record{
+			Key: fmt.Sprintf("C-%09d", first+i), Organization: "org-1", TypeKey: "form", TypeLabel: "Form",
+			Status: "open", Content: content,
+		}}
+	}
+	return items
+}
+
+// knownLeads is a checkpoint that knows the leads of the rows as an import leaves them.
+func knownLeads(b *testing.B, items []*item) *checkpoint.DB {
+	b.Helper()
+	db, err := checkpoint.Open(filepath.Join(b.TempDir(), "c.db"), checkpoint.Target{TrunkID: "trunk"}, checkpoint.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	d := newDigester(db)
+	for part := range slices.Chunk(items, benchRows/4) {
+		failed := make(chan error, len(part))
+		for _, it := range part {
+			db.Settle(checkpoint.Entry{
+				Key: it.rec.Key, State: checkpoint.Created, LeadID: "lead-" + it.rec.Key, Organization: "org-1", Status: "open",
+				Digest: d.whole(it), Content: d.fields(it), Run: "run-1",
+			}, func(_ checkpoint.Entry, err error) { failed <- err })
+		}
+		db.Hurry()
+		for range part {
+			if err := <-failed; err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	return db
+}
