@@ -144,6 +144,7 @@ var (
 	ErrRolledBack = errors.New("rolled back")
 	ErrTarget     = errors.New("another target")
 	ErrVersion    = errors.New("another format version")
+	ErrPlace      = errors.New("on a file system that cannot be relied on")
 )
 
 // What a single call can be refused for; the ledger goes on.

@@ -25,10 +25,12 @@ type Options struct {
 	Require  bool          // ErrMissing instead of a new file; ReadOnly implies it
 	Check    bool          // check every page and record, whatever PATH.seq says
 	Accept   bool          // check, and go on with a file that was rolled back
+	AnyPlace bool          // take any file system for good
 	Now      func() time.Time
 
-	atOnce int64 // instead of the constant, for tests
-	later  bool  // leave unused parts as they are
+	atOnce int64                       // instead of the constant, for tests
+	magic  func(string) (int64, error) // instead of statfs(2), for tests
+	later  bool                        // leave unused parts as they are
 }
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
@@ -60,6 +62,9 @@ func openIdle(path string, t Target, o Options) (*DB, error) {
 	if o.atOnce == 0 {
 		o.atOnce = atOnce
 	}
+	if o.magic == nil {
+		o.magic = magic
+	}
 	d := &DB{
 		path: path, readOnly: o.ReadOnly, now: o.Now,
 		wake: make(chan struct{}, 1), idle: make(chan struct{}), checked: make(chan struct{}),
@@ -72,6 +77,9 @@ func openIdle(path string, t Target, o Options) (*DB, error) {
 }
 
 func (d *DB) open(t Target, o Options) error {
+	if err := d.ground(o); err != nil {
+		return err
+	}
 	if err := d.take(t, o); err != nil {
 		return err
 	}

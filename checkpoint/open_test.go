@@ -112,7 +112,7 @@ func TestMissingOrClosedDirectoryIsAnError(t *testing.T) {
 // left behind.
 func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	path := newPath(t)
-	d := opened(t, path, Options{})
+	d := opened(t, path, Options{AnyPlace: true})
 	if !d.New() || len(d.Warnings()) != 0 || d.Path() == "" {
 		t.Error("not announced as new:", d.Warnings())
 	}
@@ -122,7 +122,7 @@ func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	if m, ok, err := readMark(path + ".seq"); !ok || err != nil || !m.clean {
 		t.Errorf("mark after an end in order: %+v, %v", m, err)
 	}
-	if d = opened(t, path, Options{}); d.New() || len(d.Warnings()) != 0 {
+	if d = opened(t, path, Options{AnyPlace: true}); d.New() || len(d.Warnings()) != 0 {
 		t.Error("announced as new again:", d.Warnings())
 	}
 	files, err := os.ReadDir(filepath.Dir(path))
@@ -157,7 +157,7 @@ func TestWideModeIsTightened(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	d := opened(t, path, Options{})
+	d := opened(t, path, Options{AnyPlace: true})
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
@@ -169,7 +169,7 @@ func TestWideModeIsTightened(t *testing.T) {
 // faults 81, m23: a second opener is told at once, in this process and in others.
 func TestSecondOpenerIsRefused(t *testing.T) {
 	path := newPath(t)
-	d := opened(t, path, Options{})
+	d := opened(t, path, Options{AnyPlace: true})
 	for _, o := range []Options{{}, {ReadOnly: true}, {Wait: 120 * time.Millisecond}} {
 		_, err := Open(path, target(), o)
 		checkRefusal(t, err, ErrLocked)

@@ -32,7 +32,7 @@ func TestOlderCopyIsRefusedUntilAccepted(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if d = opened(t, path, Options{}); len(d.Warnings()) != 0 || lookup(t, d, "later").State != Unknown {
+	if d = opened(t, path, Options{AnyPlace: true}); len(d.Warnings()) != 0 || lookup(t, d, "later").State != Unknown {
 		t.Error("the accepted copy is not what stands")
 	}
 }
@@ -93,12 +93,12 @@ func TestMissingSequenceFileIsWarnedOf(t *testing.T) {
 			if err := lose(path + ".seq"); err != nil {
 				t.Fatal(err)
 			}
-			d := opened(t, path, Options{})
+			d := opened(t, path, Options{AnyPlace: true})
 			if len(d.Warnings()) != 1 || d.Leads() != 5 {
 				t.Errorf("warnings %q, %d leads", d.Warnings(), d.Leads())
 			}
 			d.Close()
-			if d = opened(t, path, Options{}); len(d.Warnings()) != 0 {
+			if d = opened(t, path, Options{AnyPlace: true}); len(d.Warnings()) != 0 {
 				t.Errorf("warnings again: %q", d.Warnings())
 			}
 		})
@@ -112,7 +112,7 @@ func TestRemovedCheckpointIsWarnedOf(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	d := opened(t, path, Options{})
+	d := opened(t, path, Options{AnyPlace: true})
 	if !d.New() || len(d.Warnings()) != 1 {
 		t.Errorf("new %v, warnings %q", d.New(), d.Warnings())
 	}

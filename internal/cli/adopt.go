@@ -86,7 +86,7 @@ func openOrMakeCheckpoint(c *cli.Context) (*checkpoint.DB, error) {
 	if err := makeStateDir(path); err != nil {
 		return nil, err
 	}
-	return checkpoint.Open(path, target, checkpoint.Options{Wait: c.Duration("wait")})
+	return checkpoint.Open(path, target, checkpoint.Options{Wait: c.Duration("wait"), AnyPlace: anyPlace()})
 }
 
 func (p *program) reportAdopted(r checkpoint.AdoptResult) {

@@ -67,7 +67,7 @@ func (p *program) importOptions(c *cli.Context) (importer.Options, error) {
 		MaxWait: c.Duration("max-wait"), MaxDuration: c.Duration("max-duration"),
 		ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
 		DryRun: c.Bool("dry-run"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"),
-		Opening: checkpoint.Options{Wait: c.Duration("wait"), Require: c.Bool("require-checkpoint")},
+		Opening: checkpoint.Options{Wait: c.Duration("wait"), Require: c.Bool("require-checkpoint"), AnyPlace: anyPlace()},
 	}
 	var errs [7]error
 	errs[0] = positive(c)
