@@ -27,7 +27,7 @@ type Ledger interface {
 
 // sink takes what became of each row, after it is durable.
 type sink interface {
-	add(it *item, r *result) error
+	add(it *item, r *result) error // the row is the sink's now, r is not
 }
 
 // slotsPerWorker bounds the rows in doubt after a death: so many rows a worker may
@@ -66,6 +66,7 @@ type engine struct {
 	parked    int                // rows waiting in lanes
 	free      int                // slots
 	flying    int                // jobs that have no event yet
+	jobs      []*job             // that are over, to be used again
 	ready     chan *job          // claimed and durable, or a link
 	events    chan event         // ends of jobs
 	idle      atomic.Int32       // workers that wait
@@ -81,12 +82,13 @@ type engine struct {
 	warned    bool               // of a key that looks like an address
 }
 
-// scratch is where a single look-up leaves what it found.
+// scratch is where a single look-up leaves what it found, and a row its result.
 type scratch struct {
-	key   [1]string
-	query [1]checkpoint.Query
-	entry [1]checkpoint.Entry
-	found [1]checkpoint.Match
+	result result
+	key    [1]string
+	query  [1]checkpoint.Query
+	entry  [1]checkpoint.Entry
+	found  [1]checkpoint.Match
 }
 
 // run takes every row to its outcome. It returns once nothing is in flight.
@@ -203,11 +205,11 @@ func (e *engine) stop(s *Stop) {
 // abandon ends the rows that were read and never had their turn.
 func (e *engine) abandon() {
 	for _, it := range e.turn {
-		e.finish(it, &result{outcome: Pending, text: "the run stopped before its turn"})
+		e.close(it, result{outcome: Pending, text: "the run stopped before its turn"})
 	}
 	for _, l := range e.lanes {
 		for _, it := range l.waiting {
-			e.finish(it, &result{outcome: Pending, text: "the run stopped before its turn"})
+			e.close(it, result{outcome: Pending, text: "the run stopped before its turn"})
 		}
 		l.waiting = nil // a lane may stand under several names
 	}

@@ -34,6 +34,8 @@ type gate struct {
 	probeAt time.Time     // while silent, no probe leaves before
 	silent  bool          // no answers: one request at a time finds out
 	probing bool          // that one is under way
+	deaf    bool          // a probe of this silence met it, too
+	lost    bool          // the silence has lasted for maxWait: nobody passes any more
 	since   time.Time     // when the silence began
 	backoff time.Duration // between probes
 	changed chan struct{} // closed and replaced whenever the above changes
@@ -42,6 +44,7 @@ type gate struct {
 // pass is what a worker holds while its request is under way.
 type pass struct {
 	probe bool
+	knock bool // ask first whether there are answers, by a request that can make nothing
 	since time.Time
 }
 
@@ -51,10 +54,10 @@ func newGate(maxWait time.Duration, limit int) *gate {
 }
 
 // enter waits until a request may leave. It fails with errStopping once stopping
-// has ended.
+// has ended or the silence has lasted too long.
 func (g *gate) enter(stopping context.Context) (pass, error) {
 	for {
-		if stopping.Err() != nil {
+		if stopping.Err() != nil || g.gaveUp() {
 			return pass{}, errStopping
 		}
 		p, wait, changed := g.try(time.Now())
@@ -84,7 +87,7 @@ func (g *gate) try(now time.Time) (p pass, wait time.Duration, changed <-chan st
 	}
 	g.probing = g.silent
 	g.flying++
-	return pass{probe: g.silent, since: now}, 0, nil
+	return pass{probe: g.silent, knock: g.silent && g.deaf, since: now}, 0, nil
 }
 
 // shut is how long nobody passes, at most; 0 means that the gate is open.
@@ -134,7 +137,7 @@ func (g *gate) back(p pass) {
 		g.probing = false
 	}
 	if g.silent {
-		g.silent, g.backoff, g.probeAt = false, 0, time.Time{}
+		g.silent, g.deaf, g.backoff, g.probeAt = false, false, 0, time.Time{}
 		g.wake()
 	} else if g.waiting > 0 {
 		g.wake()
@@ -161,17 +164,19 @@ func (g *gate) unanswered(p pass, pause bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.flying--
+	news := !g.silent || p.probe // the others that were under way tell nothing new
 	if !g.silent {
 		g.silent, g.since = true, now
 	}
 	if p.probe {
-		g.probing = false
+		g.probing, g.deaf = false, true
 	}
 	if now.Sub(g.since) >= g.maxWait {
+		g.lost = true
 		g.wake()
 		return false
 	}
-	if pause || g.backoff > 0 {
+	if news && (pause || g.backoff > 0) {
 		g.backoff = min(max(2*g.backoff, firstBackoff), maxBackoff)
 		g.probeAt = now.Add(min(jitter(g.backoff), g.since.Add(g.maxWait).Sub(now)))
 	}
@@ -180,6 +185,13 @@ func (g *gate) unanswered(p pass, pause bool) bool {
 	}
 	g.wake()
 	return true
+}
+
+// gaveUp reports whether the service has been silent for too long.
+func (g *gate) gaveUp() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.lost
 }
 
 // throttle closes the gate for everybody for d.

@@ -21,7 +21,9 @@ type job struct {
 	entry    checkpoint.Entry // what is known, and in the end what was settled
 	attempts int
 	text     string // for people: why it ended so
+	whole    string // the same for the rejects file, where the service's own words are in it
 	claimed  bool   // an intent stands
+	request  leadapi.CreateRequest
 
 	before standing // Update: what was known of the lead
 	loose  bool     // Update: a try may have been applied, and nobody can tell
@@ -92,7 +94,7 @@ func (e *engine) handle(ctx context.Context, j *job) {
 
 // create sends the create request and settles what the answer shows.
 func (e *engine) create(ctx context.Context, j *job) {
-	req := createRequest(&j.it.rec)
+	req := createRequest(&j.request, &j.it.rec)
 	var made *leadapi.Created
 	tries, err := e.courier.deliver(ctx, false, func(ctx context.Context) (err error) {
 		made, err = e.sender.Create(ctx, req)
@@ -115,7 +117,7 @@ func (e *engine) create(ctx context.Context, j *job) {
 		j.text = err.Error()
 		e.withdraw(j, Failed, nil)
 	case e.courier.unapplied(ae), ae.Status == http.StatusUnauthorized:
-		j.text = refusalText(ae)
+		j.refuse("%s", ae)
 		j.entry.Code = ae.Status
 		e.withdraw(j, Failed, nil)
 	case ae.Applied == leadapi.No && !throttled(ae):
@@ -181,7 +183,7 @@ func (e *engine) link(ctx context.Context, j *job) {
 		return
 	case errors.As(err, &ae):
 		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
-		j.text = "created but not linked: " + refusalText(ae)
+		j.refuse("created but not linked: %s", ae)
 	default:
 		j.text = "created but not linked: " + err.Error()
 	}
@@ -219,7 +221,7 @@ func (e *engine) unlinked(j *job, stop *Stop) {
 
 // refused settles a request that the service will not take.
 func (e *engine) refused(j *job, ae *leadapi.Error) {
-	j.text = refusalText(ae)
+	j.refuse("%s", ae)
 	j.entry = e.entryOf(j, checkpoint.Rejected)
 	j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
 	e.settle(j, Rejected)
@@ -237,7 +239,13 @@ func (e *engine) doubt(j *job, code int, reason string, stop *Stop) {
 	})
 }
 
+// withdraw takes the claim of a create back that was not applied. Where the run has to
+// end, nothing more leaves from here on: the next row would meet the same answer while
+// the ledger still writes.
 func (e *engine) withdraw(j *job, outcome Outcome, stop *Stop) {
+	if stop != nil {
+		e.quit()
+	}
 	e.ledger.Withdraw(j.it.rec.Key, func(err error) {
 		e.post(event{job: j, outcome: outcome, stop: stop, err: err})
 	})
@@ -255,7 +263,7 @@ func (e *engine) settled(j *job, outcome Outcome, stop *Stop, stored checkpoint.
 		j.entry = stored
 		if stored.State == checkpoint.InDoubt {
 			outcome = InDoubt
-			j.text = doubtReason(stored.Reason, stored.Code)
+			j.text, j.whole = doubtReason(stored.Reason, stored.Code), ""
 		}
 	}
 	e.post(event{job: j, outcome: outcome, stop: stop, err: err})

@@ -5,6 +5,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/failpoint"
+	"leadferry/leadapi"
 )
 
 // plan asks the planner and acts on its step; false means that the row cannot go
@@ -18,16 +19,15 @@ func (e *engine) plan(it *item, known *checkpoint.Entry, how checkpoint.Match, n
 		return true
 	}
 	if step.Action == Nothing {
-		if !waited {
-			e.accept()
-		}
-		e.finish(it, &result{outcome: step.Outcome, entry: *known, text: step.Reason})
 		if waited {
 			e.leave(it)
+		} else {
+			e.accept()
 		}
+		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason})
 		return true
 	}
-	if e.free == 0 || !e.mayCreate(step) {
+	if e.free == 0 || e.onTrial() || !e.mayCreate(step) {
 		if e.free == 0 {
 			e.ledger.Hurry()
 		}
@@ -37,10 +37,17 @@ func (e *engine) plan(it *item, known *checkpoint.Entry, how checkpoint.Match, n
 		e.accept()
 		e.enter(it, ns)
 	}
-	j := &job{it: it, step: step, entry: *known, names: *ns}
+	j := e.job()
+	j.it, j.step, j.entry, j.names = it, step, *known, *ns
 	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
 	e.start(j)
 	return true
+}
+
+// onTrial holds rows back while all that came before were refused alike: no more are
+// sent than show that something is wrong with every row.
+func (e *engine) onTrial() bool {
+	return e.tally.doomed() && e.flying > 0 && e.tally.sent+e.flying >= e.tally.slots
 }
 
 // mayCreate holds creates back while those under way could use up --max-creates,
@@ -97,8 +104,10 @@ func (e *engine) end(ev event) {
 	e.free++
 	e.flying--
 	e.touch(&j.names)
-	r := &result{
-		outcome: ev.outcome, entry: j.entry, text: j.text, attempts: j.attempts, sent: j.attempts > 0,
+	e.leave(j.it)
+	r := &e.scratch.result
+	*r = result{
+		outcome: ev.outcome, entry: j.entry, text: j.text, whole: j.whole, attempts: j.attempts, sent: j.attempts > 0,
 		moved: j.moved,
 	}
 	if ev.err != nil {
@@ -111,12 +120,27 @@ func (e *engine) end(ev event) {
 	if ev.stop != nil {
 		e.stop(ev.stop)
 	}
-	e.leave(j.it)
+	if e.courier.gate.gaveUp() {
+		e.stop(silent())
+	}
+	e.jobs = append(e.jobs, j)
+}
+
+// job is an empty one, which an earlier row may have used.
+func (e *engine) job() *job {
+	n := len(e.jobs) - 1
+	if n < 0 {
+		return new(job)
+	}
+	j := e.jobs[n]
+	e.jobs = e.jobs[:n]
+	*j = job{request: leadapi.CreateRequest{Content: j.request.Content}} // room for the next
+	return j
 }
 
 // unwritten makes a row say that the checkpoint does not know what became of it.
 func (e *engine) unwritten(r *result, j *job, ev event) {
-	r.text = "the checkpoint could not be written"
+	r.text, r.whole = "the checkpoint could not be written", ""
 	e.stop(ledgerFailed(ev.err))
 	switch {
 	case !r.sent || ev.outcome == Pending:
@@ -127,14 +151,23 @@ func (e *engine) unwritten(r *result, j *job, ev event) {
 	}
 }
 
-// finish records a row's outcome and ends the run where a limit says so.
+// close ends a row that was not sent.
+func (e *engine) close(it *item, r result) {
+	e.scratch.result = r
+	e.finish(it, &e.scratch.result)
+}
+
+// finish records a row's outcome and ends the run where a limit says so. The row is
+// gone then: what else the engine wants of it comes before.
 func (e *engine) finish(it *item, r *result) {
-	if e.recorder != nil {
-		if err := e.recorder.add(it, r); err != nil {
-			e.stop(filesFailed(err))
-		}
-	}
 	if stop := e.tally.count(it, r); stop != nil && e.sender != nil {
 		e.stop(stop)
+	}
+	if e.recorder == nil {
+		e.rows.items.put(it)
+		return
+	}
+	if err := e.recorder.add(it, r); err != nil {
+		e.stop(filesFailed(err))
 	}
 }

@@ -60,6 +60,7 @@ func TestLimitsEndARun(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tr := newTrial(t, numbered(300), Options{Concurrency: 4, Limits: test.limits})
+				tr.courier.gate.maxWait = 24 * time.Hour // silence alone ends none of these
 				tr.service.answer = test.answer
 				tr.run(t.Context())
 				if stops := tr.stopped != nil; stops != test.stops {

@@ -38,6 +38,9 @@ func newMeter() *meter {
 func (m *meter) Observe(c leadapi.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if c.Kind == "reach" {
+		return // no request of a row
+	}
 	m.kinds[c.Kind]++
 	if c.Status != 0 {
 		m.statuses[c.Status]++

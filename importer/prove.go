@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 
+	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
@@ -45,7 +46,7 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 	if rec.Skip {
 		return []string{"the row is left out by skip_if"}
 	}
-	return t.Compare(createRequest(steady(&rec)).AppendJSON(nil))
+	return t.Compare(createRequest(new(leadapi.CreateRequest), steady(&rec)).AppendJSON(nil))
 }
 
 // steady is the Record without its volatile fields.

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 
 	"leadferry/importer/report"
@@ -13,7 +14,9 @@ import (
 type recorder struct {
 	files  *report.Run
 	inputs []report.Input
+	items  *items // takes the rows back
 	lines  chan []line
+	spare  chan []line // written ones, to be filled again
 	batch  []line
 	failed chan error // holds the first error
 	done   chan struct{}
@@ -22,15 +25,15 @@ type recorder struct {
 // line is a row with how it ended.
 type line struct {
 	it *item
-	r  *result
+	r  result
 }
 
 const recordBatch = 128
 
-func newRecorder(files *report.Run, inputs []*source.File) *recorder {
+func newRecorder(files *report.Run, inputs []*source.File, rooms *items) *recorder {
 	rec := &recorder{
-		files: files,
-		lines: make(chan []line, 8), failed: make(chan error, 1), done: make(chan struct{}),
+		files: files, items: rooms,
+		lines: make(chan []line, 8), spare: make(chan []line, 8), failed: make(chan error, 1), done: make(chan struct{}),
 	}
 	for _, f := range inputs {
 		info := f.Info()
@@ -42,7 +45,7 @@ func newRecorder(files *report.Run, inputs []*source.File) *recorder {
 
 // add takes a row; an error says that an earlier one could not be written.
 func (w *recorder) add(it *item, r *result) error {
-	w.batch = append(w.batch, line{it, r})
+	w.batch = append(w.batch, line{it, *r})
 	if len(w.batch) < recordBatch {
 		return nil
 	}
@@ -53,7 +56,11 @@ func (w *recorder) add(it *item, r *result) error {
 func (w *recorder) flush() error {
 	if len(w.batch) > 0 {
 		w.lines <- w.batch
-		w.batch = nil
+		select {
+		case w.batch = <-w.spare:
+		default:
+			w.batch = nil
+		}
 	}
 	select {
 	case err := <-w.failed:
@@ -82,20 +89,26 @@ func (w *recorder) run() {
 	defer close(w.done)
 	broken := false
 	for batch := range w.lines {
-		for _, l := range batch {
+		for i := range batch {
 			if broken {
 				break
 			}
-			if err := w.write(l); err != nil {
+			if err := w.write(&batch[i]); err != nil {
 				w.failed <- err
 				broken = true
 			}
+			w.items.put(batch[i].it)
+		}
+		clear(batch)
+		select {
+		case w.spare <- batch[:0]:
+		default:
 		}
 	}
 }
 
-func (w *recorder) write(l line) error {
-	it, r := l.it, l.r
+func (w *recorder) write(l *line) error {
+	it, r := l.it, &l.r
 	e := &r.entry
 	res := report.Result{
 		File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
@@ -115,7 +128,7 @@ func (w *recorder) write(l line) error {
 		return nil
 	}
 	h := it.row.Header
-	rej := report.Reject{Line: it.row.Line, Outcome: res.Outcome, Error: r.text, Raw: it.row.Raw}
+	rej := report.Reject{Line: it.row.Line, Outcome: res.Outcome, Error: cmp.Or(r.whole, r.text), Raw: it.row.Raw}
 	if h != nil {
 		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells
 	}

@@ -58,14 +58,14 @@ func (e *engine) rehearse(it *item, step Step, known *checkpoint.Entry) {
 		h.repeats.add(it.rec.Key, step.Action, it.input, it.row.Line)
 	}
 	if step.Action == Nothing {
-		e.finish(it, &result{outcome: step.Outcome, entry: *known, text: step.Reason})
+		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason})
 		return
 	}
 	if step.Action != Create || h.lacking == nil {
 		h.plan(it, step)
 		e.show(it, step, known)
 	}
-	e.finish(it, &result{outcome: Pending})
+	e.close(it, result{outcome: Pending})
 }
 
 func (h *rehearsal) plan(it *item, step Step) {

@@ -10,13 +10,15 @@ import (
 	"leadferry/mapping"
 )
 
-// createRequest is the Record as the service wants it.
-func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
-	content := make([]leadapi.ContentField, len(rec.Content))
-	for i, f := range rec.Content {
-		content[i] = leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String}
+// createRequest fills r, whose content it uses again, with the Record as the service
+// wants it, and returns it.
+func createRequest(r *leadapi.CreateRequest, rec *mapping.Record) *leadapi.CreateRequest {
+	content := slices.Grow(r.Content[:0], len(rec.Content))
+	for i := range rec.Content {
+		f := &rec.Content[i]
+		content = append(content, leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String})
 	}
-	return &leadapi.CreateRequest{
+	*r = leadapi.CreateRequest{
 		OrganizationID: rec.Organization,
 		LocatorID:      rec.Locator,
 		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
@@ -25,6 +27,7 @@ func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 		TypeLabel:      rec.TypeLabel,
 		Status:         rec.Status,
 	}
+	return r
 }
 
 // requestOf is the request that a step would send, as --show prints it.
@@ -43,7 +46,7 @@ func requestOf(trunk, file string, it *item, step Step, known *checkpoint.Entry)
 		trunk = "{trunkID}" // validate knows no target
 	}
 	r.Method, r.Path = "POST", "/v1/"+trunk
-	r.Body = createRequest(&it.rec).AppendJSON(nil)
+	r.Body = createRequest(new(leadapi.CreateRequest), &it.rec).AppendJSON(nil)
 	return r
 }
 

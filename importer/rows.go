@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/source"
@@ -25,6 +26,22 @@ type item struct {
 	sums   []checkpoint.ContentDigest // see digester
 	name   name                       // of the lane that it is in
 }
+
+// items gives out rooms for rows, and takes them back when nobody looks at their row
+// any more: else most of a run's memory would be garbage.
+type items struct{ pool sync.Pool }
+
+func (s *items) get(input int) *item {
+	it, ok := s.pool.Get().(*item)
+	if !ok {
+		return &item{input: input}
+	}
+	// Cells and content are rooms that the next row fills again.
+	*it = item{input: input, row: source.Row{Cells: it.row.Cells}, rec: mapping.Record{Content: it.rec.Content}}
+	return it
+}
+
+func (s *items) put(it *item) { s.pool.Put(it) }
 
 // fault is why a row is invalid: check by check, and as one sentence.
 type fault struct {
@@ -61,6 +78,7 @@ type reader struct {
 	runID   string
 	limit   int  // rows of all inputs together; 0 = all
 	tough   bool // an input that is lost in its middle does not end the run
+	items   items
 
 	names    []string
 	bindings map[*source.Header]*mapping.Binding
@@ -117,7 +135,7 @@ func (r *reader) run(ctx context.Context, out chan<- *batch) {
 }
 
 func (r *reader) next(input int, f *source.File) (*item, error) {
-	it := &item{input: input}
+	it := r.items.get(input)
 	if err := f.Next(&it.row); err != nil {
 		return nil, err
 	}

@@ -80,6 +80,7 @@ func (e *engine) carryOut(ctx context.Context) (*report.Summary, error) {
 		}
 		defer client.Close()
 		e.client, e.sender = client, &metered{client, e.meter}
+		e.courier.reach = client.Reach
 	}
 	db, err := openLedger(o)
 	if err != nil {
@@ -166,7 +167,7 @@ func (e *engine) perform(ctx context.Context) (*report.Summary, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w\nhint: name another place with --out, --results, --rejects or --summary", err)
 		}
-		rec = newRecorder(files, e.Inputs)
+		rec = newRecorder(files, e.Inputs, &e.rows.items)
 		e.recorder = rec
 	}
 	if e.client == nil || e.noteStart(started) && e.signIn(ctx) {

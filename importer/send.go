@@ -35,8 +35,9 @@ type courier struct {
 	limiter  *rate.Limiter // nil: no limit
 	retries  int
 	resend   ResendOn
-	stopping context.Context // ended: nothing more leaves
-	retried  func()          // told of each further try
+	stopping context.Context             // ended: nothing more leaves
+	retried  func()                      // told of each further try
+	reach    func(context.Context) error // gets an answer, any at all, or an error; nil: creates find out
 }
 
 // deliver calls until the answer is final. repeatable requests (PATCH) may be sent
@@ -48,6 +49,10 @@ func (c *courier) deliver(ctx context.Context, repeatable bool, call func(contex
 		pass, err := c.gate.enter(c.stopping)
 		if err != nil {
 			return tries, err
+		}
+		if pass.knock && !repeatable && c.reach != nil && c.reach(ctx) != nil {
+			c.gate.unanswered(pass, true)
+			continue
 		}
 		if c.limiter != nil && c.limiter.Wait(c.stopping) != nil {
 			c.gate.unused(pass)

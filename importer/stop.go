@@ -41,6 +41,10 @@ func outOfTime() *Stop {
 	return &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
 }
 
+func silent() *Stop {
+	return &Stop{Reason: "the service has given no answer for as long as --max-wait allows", Code: CodeStopped}
+}
+
 func ledgerFailed(err error) *Stop {
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		return &Stop{

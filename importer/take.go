@@ -142,7 +142,8 @@ func (e *engine) advanceTurn() bool {
 // remembered is what the checkpoint knew when the batch came.
 func (e *engine) remembered(it *item, i int) (*checkpoint.Entry, checkpoint.Match) {
 	if e.ledger == nil {
-		return &checkpoint.Entry{Key: it.rec.Key}, checkpoint.NoMatch
+		e.scratch.entry[0] = checkpoint.Entry{Key: it.rec.Key}
+		return &e.scratch.entry[0], checkpoint.NoMatch
 	}
 	return &e.known[i], e.found[i]
 }

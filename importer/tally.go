@@ -13,6 +13,7 @@ type result struct {
 	outcome  Outcome
 	entry    checkpoint.Entry // what the checkpoint knows of the row now
 	text     string           // for people
+	whole    string           // for the rejects file, or "": with the service's own words
 	attempts int
 	sent     bool // a request left for it in this run
 	moved    moved
@@ -168,6 +169,12 @@ func (t *tally) refused(r *result) {
 	}
 }
 
+// doomed reports whether every row sent so far was refused with the same status, where
+// that ends a run.
+func (t *tally) doomed() bool {
+	return (t.limits.MaxRejects > 0 || t.limits.MaxRejectsPercent > 0) && t.refusal > 0
+}
+
 // limit returns why the run must end, or nil.
 func (t *tally) limit() *Stop {
 	bad := t.outcomes[Invalid] + t.outcomes[Rejected] + t.outcomes[Failed]
@@ -188,7 +195,7 @@ func (t *tally) limit() *Stop {
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %d%% of the rows are invalid, rejected or failed (--max-rejects)", l.MaxRejectsPercent),
 			Hint: "look at the most frequent reasons; --max-rejects 0 never stops",
 		}
-	case (l.MaxRejects > 0 || l.MaxRejectsPercent > 0) && t.refusal > 0 && t.sent >= t.slots:
+	case t.doomed() && t.sent >= t.slots:
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.sent, t.refusal),
 			Hint: "check the trunk ID, the leads URL and the account's rights; --max-rejects 0 goes on regardless",

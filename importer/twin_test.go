@@ -281,7 +281,7 @@ type records struct {
 }
 
 func (r *records) add(it *item, res *result) error {
-	r.lines = append(r.lines, line{it, res})
+	r.lines = append(r.lines, line{it, *res})
 	if r.see != nil {
 		r.see(it, res)
 	}

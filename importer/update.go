@@ -88,7 +88,8 @@ func (e *engine) notUpdated(j *job, err error) {
 	case j.loose && ae != nil && final(ae):
 		e.notTaken(j, ae)
 	case j.loose && ae != nil:
-		e.unanswered(j, refusalText(ae), nil)
+		j.refuse(unconfirmed, ae)
+		e.post(event{job: j, outcome: Failed})
 	case errors.As(err, &stop):
 		if j.loose {
 			e.unanswered(j, "the run stopped before an answer came", stop)
@@ -102,7 +103,7 @@ func (e *engine) notUpdated(j *job, err error) {
 	case ae != nil && final(ae):
 		e.notTaken(j, ae)
 	case ae != nil:
-		j.text = "not updated: " + refusalText(ae)
+		j.refuse("not updated: %s", ae)
 		e.release(j, Failed, nil)
 	default:
 		j.text = "not updated: " + err.Error()
@@ -115,9 +116,12 @@ func final(ae *leadapi.Error) bool {
 	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized && !throttled(ae) && !transient(ae.Status)
 }
 
+// unconfirmed is for people: why nobody knows what an update has done.
+const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole row again"
+
 // unanswered ends the row as failed and leaves the mark.
 func (e *engine) unanswered(j *job, why string, stop *Stop) {
-	j.text = fmt.Sprintf("sent, but not confirmed (%s); the next run sends the whole row again", why)
+	j.text = fmt.Sprintf(unconfirmed, why)
 	e.post(event{job: j, outcome: Failed, stop: stop})
 }
 
@@ -140,7 +144,7 @@ func (e *engine) release(j *job, outcome Outcome, stop *Stop) {
 // stands, and the same data are not sent again. What a try before the refusal, or an
 // update before this one, has left stays unknown.
 func (e *engine) notTaken(j *job, ae *leadapi.Error) {
-	j.text = refusalText(ae)
+	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.it.digest
 	entry.Confirmed = j.before.confirmed

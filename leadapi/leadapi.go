@@ -37,7 +37,7 @@ type Config struct {
 
 // Call is one request as Observe sees it; calls come from several goroutines at once.
 type Call struct {
-	Kind     string        // "create", "update", "token", "login" or "client"
+	Kind     string        // "create", "update", "token", "login", "client" or "reach"
 	Status   int           // HTTP status; 0: no answer
 	Duration time.Duration // up to the answer's last byte
 }

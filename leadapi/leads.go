@@ -2,6 +2,7 @@ package leadapi
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -50,6 +51,19 @@ type RequestMeta struct {
 	Locale      string `json:"Locale"`
 	URL         string `json:"URL"`
 	UserAgent   string `json:"UserAgent"`
+}
+
+// Reach finds out whether lead creation gives answers at all, by a request that can make nothing: a GET of the
+// address that takes creates, without a token. Any answer is one, a refusal too. Its error is an *[Error].
+func (c *Client) Reach(ctx context.Context) error {
+	if c.leads == nil {
+		return &Error{Op: "reach", Reason: ReasonRefused, Message: "no leads URL and trunk ID are set; nothing was sent"}
+	}
+	r := call{op: "reach", method: http.MethodGet, host: c.leads, target: c.create, success: http.StatusOK}
+	if status, err := c.do(ctx, r, func([]byte) bool { return true }); status == 0 {
+		return err
+	}
+	return nil
 }
 
 // Create sends one create (section "5. Create a lead"), signing in first where needed. Any error is an *[Error].

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"bytes"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -39,6 +42,27 @@ func escape(text string, most int) string {
 		}
 	}
 	return b.String()
+}
+
+// EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON
+// lets stand as it is: DEL, the C1 controls and marks of direction. The text means the
+// same as before.
+func EscapeJSON(text []byte) []byte {
+	acts := func(r rune) bool { return r > '~' && !unicode.IsGraphic(r) }
+	if bytes.IndexFunc(text, acts) < 0 {
+		return text
+	}
+	var b []byte
+	for _, r := range string(text) {
+		if !acts(r) {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			b = fmt.Appendf(b, `\u%04x`, unit)
+		}
+	}
+	return b
 }
 
 // plain reports whether a text is short and holds nothing but visible ASCII.

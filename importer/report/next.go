@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -146,13 +147,17 @@ func (s *Summary) paths() []string {
 	return paths
 }
 
-// Quote makes a path one word of a shell's command line.
+// Quote makes a path one word of a shell's command line. What a terminal would act
+// upon is escaped as bash, zsh and ksh read it.
 func Quote(path string) string {
 	odd := func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-", r)
 	}
 	if path != "" && strings.IndexFunc(path, odd) < 0 {
 		return path
+	}
+	if escape(path, math.MaxInt) != path {
+		return "$'" + escape(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(path), math.MaxInt) + "'"
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

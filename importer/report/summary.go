@@ -140,7 +140,7 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(b, '\n'))
+	_, err = w.Write(append(EscapeJSON(b), '\n'))
 	return err
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
+
+	"leadferry/importer/report"
 )
 
 // Version is the release that this program is.
@@ -28,6 +30,7 @@ type Streams struct{ In, Out, Err *os.File }
 type program struct {
 	Streams
 	interrupt  <-chan struct{}
+	args       []string
 	jsonErrors bool   // --log-format json
 	code       int    // what the command that ran asks for
 	log        logOut // where log lines go
@@ -51,11 +54,21 @@ func (l *logOut) redirect(to io.Writer) {
 	l.to = to
 }
 
+// escaping writes lines of JSON with nothing in them that a terminal obeys.
+type escaping struct{ to io.Writer }
+
+func (e escaping) Write(line []byte) (int, error) {
+	if _, err := e.to.Write(report.EscapeJSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
 // Run runs one command line and returns its exit code. interrupt is closed by the
 // first signal; ctx ends with the second.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
-	p := &program{Streams: s, interrupt: interrupt, jsonErrors: wantsJSON(args)}
+	p := &program{Streams: s, interrupt: interrupt, args: args, jsonErrors: wantsJSON(args)}
 	p.log.redirect(s.Err)
 	app := p.app()
 	ordered, err := reorder(app, args)
@@ -125,7 +138,7 @@ func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
 	case "text":
 		return slog.New(slog.NewTextHandler(&p.log, o)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(&p.log, o)), nil
+		return slog.New(slog.NewJSONHandler(escaping{&p.log}, o)), nil
 	}
 	return nil, usage("--log-format: no such format", "use text or json")
 }

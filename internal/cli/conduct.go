@@ -2,16 +2,12 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -106,9 +102,9 @@ func (p *program) announce(c *cli.Context, s *importer.Start, log *slog.Logger) 
 	switch {
 	case s.Checkpoint == "":
 	case s.New:
-		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", s.Checkpoint)
+		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", report.Escape(s.Checkpoint))
 	default:
-		fmt.Fprintf(w, "checkpoint: %s (knows %s, %d in doubt)\n", s.Checkpoint, plural(s.Leads, "lead"), s.InDoubt)
+		fmt.Fprintf(w, "checkpoint: %s (knows %s, %d in doubt)\n", report.Escape(s.Checkpoint), plural(s.Leads, "lead"), s.InDoubt)
 	}
 	for _, text := range s.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Escape(text))
@@ -156,28 +152,8 @@ func (p *program) ask(s *importer.Start, rows int) error {
 
 // printRequest shows one request exactly as it would be sent.
 func printRequest(w io.Writer, r importer.Request) error {
-	_, err := fmt.Fprintf(w, "# %s:%d\n%s %s\n%s\n\n", report.Escape(r.File), r.Line, r.Method, r.Path, shown(r.Body))
+	_, err := fmt.Fprintf(w, "# %s:%d\n%s %s\n%s\n\n", report.Escape(r.File), r.Line, r.Method, r.Path, report.EscapeJSON(r.Body))
 	return err
-}
-
-// shown escapes what a terminal would act upon: JSON lets DEL, the C1 controls and
-// marks of direction stand as they are.
-func shown(body []byte) []byte {
-	acts := func(r rune) bool { return r > '~' && !unicode.IsGraphic(r) }
-	if bytes.IndexFunc(body, acts) < 0 {
-		return body
-	}
-	var b []byte
-	for _, r := range string(body) {
-		if !acts(r) {
-			b = utf8.AppendRune(b, r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) {
-			b = fmt.Appendf(b, `\u%04x`, unit)
-		}
-	}
-	return b
 }
 
 // conclude prints the summary for people and takes over the run's exit code.

@@ -49,6 +49,7 @@ func (p *program) fail(err error) int {
 	case errors.As(err, &fields): // carries its own hints
 	case errors.As(err, &opening): // likewise
 	}
+	text = p.inOneLine(text)
 	if p.jsonErrors {
 		p.failJSON(text, hint, code)
 		return code
@@ -64,6 +65,20 @@ func (p *program) fail(err error) int {
 		fmt.Fprintf(p.Err, "hint: %s\n", report.Escape(hint))
 	}
 	return code
+}
+
+// inOneLine escapes the line breaks of names that the command line gave: lines of an
+// error are sentences of ours.
+func (p *program) inOneLine(text string) string {
+	for _, a := range p.args {
+		_, value, _ := strings.Cut(a, "=")
+		for _, name := range []string{a, value} {
+			if strings.ContainsAny(name, "\r\n") {
+				text = strings.ReplaceAll(text, name, report.Escape(name))
+			}
+		}
+	}
+	return text
 }
 
 // ownErrors makes every command report flag errors by usageError.

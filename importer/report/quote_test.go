@@ -1,0 +1,69 @@
+package report
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+)
+
+// faults 118: a command to be copied names the file it should, and a terminal obeys none
+// of it.
+func TestQuoteIsOneHarmlessWordOfAShell(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	const paths = 30
+	for _, path := range []string{"a b.csv", "it's.csv", "", "=1+2\x1b[2J\u202e\u009b\n'\\n\\'.csv", "\xff\x00"[:1] + "é東.csv", "a\u2028\tb"} {
+		checkQuote(t, bash, path)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		if rapid.IntRange(0, paths).Draw(t, "one of many") > 0 {
+			return // a shell for each would take long
+		}
+		checkQuote(t, bash, strings.ReplaceAll(rapid.String().Draw(t, "path"), "\x00", ""))
+	})
+}
+
+func checkQuote(t interface {
+	Errorf(string, ...any)
+	Fatal(...any)
+}, bash, path string,
+) {
+	word := Quote(path)
+	if strings.IndexFunc(word, func(r rune) bool { return !unicode.IsGraphic(r) }) >= 0 {
+		t.Errorf("%q holds what a terminal obeys", word)
+	}
+	c := exec.Command(bash, "-c", "printf %s "+word)
+	c.Env = []string{"LC_ALL=C.UTF-8"}
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(out) != path {
+		t.Errorf("%s is %q to a shell, want %q", word, out, path)
+	}
+}
+
+// faults 118
+func TestEscapeJSONChangesNoMeaning(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x{7f}\x{9b}\x{202e}\x{2066}\x{e0001}é"\\]*`)).Draw(t, "text")
+		b, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = EscapeJSON(b)
+		var back string
+		if err := json.Unmarshal(b, &back); err != nil || back != text {
+			t.Errorf("%q came back as %q (%v)", text, back, err)
+		}
+		if strings.IndexFunc(string(b), func(r rune) bool { return !unicode.IsGraphic(r) }) >= 0 {
+			t.Errorf("%q holds what a terminal obeys", b)
+		}
+	})
+}
