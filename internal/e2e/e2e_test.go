@@ -14,8 +14,9 @@ import (
 	_ "leadferry/internal/cli" // so that a change of the program is a change of these tests to go test's cache
 )
 
-// kills is how often TestKill kills; the long suite is `go test ./internal/e2e -run TestKill -kills 1000 -timeout 30m`.
-var kills = flag.Int("kills", 50, "how many times TestKill kills an import at a random moment")
+// kills is how often TestKill and TestKillSync kill at each concurrency; the long suite is
+// `go test ./internal/e2e -run '^TestKill' -kills 1000 -timeout 60m -v`, or one of the two.
+var kills = flag.Int("kills", 17, "how many times TestKill and TestKillSync kill at each concurrency (1, 8 and 64), at random moments")
 
 // update writes what the program prints now into the scripts: read the difference.
 var update = flag.Bool("update", false, "rewrite the expected outputs of the scripts")
@@ -40,7 +41,7 @@ func build(run func() int) int {
 		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
 		return 1
 	}
-	return run()
+	return everything.verdict(run())
 }
 
 // root is the project's folder.

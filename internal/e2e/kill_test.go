@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,41 +12,81 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// TestKill kills imports of 2,000 rows at random moments until it has killed often
-// enough, and settles what is in doubt as a person would, by the service's own
-// ledger. Invariants 1, 2 and 3; faults 1, 3.
+// TestKill kills imports at random moments, at one, eight and 64 requests in flight:
+// chains of up to ten kills in a row, each of the resumption before. Behind a chain
+// what is in doubt is settled as a person would, by the service's own ledger, and both
+// sides are compared. Every other chain links, too. Invariants 1, 2 and 3; faults 1, 3
 func TestKill(t *testing.T) {
-	t.Run("create", func(t *testing.T) { killOften(t, mappingText) })
-	t.Run("create and link", func(t *testing.T) { killOften(t, mappingText+linkText) })
+	for _, m := range matrix {
+		t.Run("-c "+itoa(m.concurrency), func(t *testing.T) {
+			t.Parallel()
+			f := figures{concurrency: m.concurrency, bound: 2 * m.concurrency}
+			mappings := []string{mappingText, mappingText + linkText}
+			f.often(t, func(t *testing.T) { f.chain(t, m.rows, mappings[f.chains%2]) })
+			if f.worst > f.bound {
+				t.Errorf("%d rows fell in doubt by one kill, more than %d", f.worst, f.bound)
+			}
+			t.Log(f)
+		})
+	}
+}
+
+// matrix says at how many requests in flight runs are killed, and with how many rows:
+// about as many as ten kills leave undone.
+var matrix = []struct{ concurrency, rows int }{{1, 120}, {8, 800}, {64, 4000}}
+
+// chained is how often one import or sync is killed in a row.
+const chained = 10
+
+// figures count the kills at one concurrency.
+type figures struct {
+	concurrency, kills, chains, longest int
+	doubts, worst, bound                int // rows that fell in doubt: by all kills, by one, and how many may
+}
+
+func (f figures) String() string {
+	return fmt.Sprintf("-c %d: %d kills in %d chains of up to %d in a row; rows in doubt per kill: mean %.2f, worst %d, bound %d",
+		f.concurrency, f.kills, f.chains, f.longest, float64(f.doubts)/float64(max(f.kills, 1)), f.worst, f.bound)
+}
+
+// often runs chains, each a test with a world of its own, until enough was killed.
+func (f *figures) often(t *testing.T, chain func(*testing.T)) {
+	for f.kills < *kills && t.Run("chain", chain) {
+		f.chains++
+	}
+}
+
+// killed notes one more kill in a row, and how many rows fell in doubt by it.
+func (f *figures) killed(inRow, doubts int) {
+	f.kills++
+	f.longest = max(f.longest, inRow)
+	f.doubts += doubts
+	f.worst = max(f.worst, doubts)
 }
 
 // linkText makes the mapping ask for an ExternalID too.
 const linkText = "  external_id: \"{id}\"\n"
 
-func killOften(t *testing.T, mapping string) {
-	const rows, concurrency = 2000, 8
-	for killed := 0; killed < *kills; {
-		w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
-		w.leads(rows)
-		w.write("leads.yaml", mapping)
-		doubts := 0
-		for killed < *kills && !w.killOnce(concurrency) {
-			killed++
-			now := len(w.exported("in_doubt"))
-			if now-doubts > 2*concurrency {
-				t.Errorf("kill %d: %d rows fell in doubt, more than 2 × %d", killed, now-doubts, concurrency)
-			}
-			doubts = now
-		}
-		if status := w.must(0, "checkpoint", "status"); doubts > 0 && !strings.Contains(status, "unfinished") {
+// chain kills one import again and again, and completes it.
+func (f *figures) chain(t *testing.T, rows int, mapping string) {
+	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
+	w.leads(rows)
+	w.write("leads.yaml", mapping)
+	doubts := 0
+	for n := 1; n <= chained && f.kills < *kills && !w.killOnce(f.concurrency); n++ {
+		now := len(w.exported("in_doubt"))
+		f.killed(n, now-doubts)
+		doubts = now
+	}
+	if doubts > 0 {
+		if status := w.must(0, "checkpoint", "status"); !strings.Contains(status, "unfinished") {
 			t.Errorf("killed runs are not listed:\n%s", status)
 		}
-		t.Logf("%d kills so far, %d rows in doubt in this import", killed, doubts)
-		w.settle()
-		w.complete(rows)
-		if strings.HasSuffix(mapping, linkText) {
-			w.linked()
-		}
+	}
+	w.settle()
+	w.complete(rows)
+	if strings.HasSuffix(mapping, linkText) {
+		w.linked()
 	}
 }
 
@@ -67,26 +110,53 @@ func (w *world) killOnce(concurrency int) bool {
 	return w.killWithin(100*time.Millisecond, "import", "-m", "leads.yaml", "leads.csv", "-c", itoa(concurrency), "--out", "none", "--max-in-doubt", "0")
 }
 
-// killWithin starts a command and kills it at a random moment of the time that follows
-// its start; true means that it ended by itself.
+// killWithin starts a command and kills it at a random moment; true means that it ended
+// by itself. Half of the moments are counted from its start, the others from its first
+// request, lest a machine that has much to do never lets it come so far.
 func (w *world) killWithin(most time.Duration, args ...string) bool {
 	w.t.Helper()
+	before := w.requests()
 	c := w.command(args...)
 	if err := c.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Wait() }()
+	delay := 20*time.Millisecond + rand.N(most)
+	if rand.N(2) == 0 {
+		delay = rand.N(most)
+		for w.requests() == before && !over(ended, time.Millisecond) {
+		}
+	}
+	if over(ended, delay) {
+		return true
+	}
+	err := c.Process.Kill()
+	<-ended
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		w.t.Fatal(err)
+	}
+	return err != nil
+}
+
+// over waits for the end of a command, or for d.
+func over(ended <-chan struct{}, d time.Duration) bool {
 	select {
 	case <-ended:
 		return true
-	case <-time.After(20*time.Millisecond + rand.N(most)):
-		if err := c.Process.Kill(); err != nil {
-			w.t.Fatal(err)
-		}
-		<-ended
+	case <-time.After(d):
 		return false
 	}
+}
+
+// requests is how many of any kind the service has answered.
+func (w *world) requests() (n int) {
+	for _, answers := range w.service.Counts() {
+		for _, m := range answers {
+			n += m
+		}
+	}
+	return n
 }
 
 // settle looks every row in doubt up in the service's ledger, as a person does in
@@ -113,7 +183,7 @@ func (w *world) settle() {
 // complete runs the import to its end and compares both sides.
 func (w *world) complete(rows int) {
 	w.t.Helper()
-	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "last.json", "--results", "last.csv")
+	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "last.json", "--results", "last.csv", "-c", "64")
 	ledger := w.byRef()
 	if len(ledger) != rows {
 		w.t.Errorf("the service holds %d leads, want %d", len(ledger), rows)

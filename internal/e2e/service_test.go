@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,10 @@ type world struct {
 	dir     string
 	service *sandbox.Server
 	env     []string
+
+	mu    sync.Mutex
+	given map[string]bool // files that the test wrote itself
+	said  []said
 }
 
 func newWorld(t *testing.T, o sandbox.Options) *world {
@@ -41,10 +46,16 @@ func newWorld(t *testing.T, o sandbox.Options) *world {
 			t.Error(err)
 		}
 	})
-	w := &world{t: t, dir: dir, service: server}
+	w := &world{t: t, dir: dir, service: server, given: map[string]bool{}}
+	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.watch()
 	w.env = append(os.Environ(),
-		"XDG_STATE_HOME="+filepath.Join(dir, "state"),
+		"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
+		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "TMPDIR="+filepath.Join(dir, "tmp"),
 		"LEADFERRY_BASE_URL="+l.URL(), "LEADFERRY_LEADS_URL="+l.URL(), "LEADFERRY_TRUNK_ID="+sandbox.TrunkID,
+		"LEADFERRY_ANY_FILESYSTEM=1", // wherever the tests' own folder lies
 		"LEADFERRY_CLIENT_ID="+sandbox.ClientID, "LEADFERRY_CLIENT_SECRET="+sandbox.ClientSecret,
 	)
 	return w
@@ -66,6 +77,7 @@ func (w *world) run(args ...string) (code int, out string) {
 	if err != nil && !errors.As(err, &exit) {
 		w.t.Fatal(err)
 	}
+	w.keep(args, string(b))
 	return c.ProcessState.ExitCode(), string(b)
 }
 
@@ -81,6 +93,7 @@ func (w *world) must(code int, args ...string) string {
 
 func (w *world) write(name, text string) {
 	w.t.Helper()
+	w.given[name] = true
 	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
@@ -139,6 +152,7 @@ func (w *world) exported(state string) []map[string]string {
 	var told strings.Builder
 	c.Stderr = &told
 	b, err := c.Output()
+	w.keep(args, string(b)+told.String())
 	if strings.Contains(told.String(), "no checkpoint at ") {
 		return nil
 	}

@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"bufio"
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +24,7 @@ func TestCleanStop(t *testing.T) {
 			if signal.Ignored(sig) {
 				t.Skip("the tests run under nohup, and so does the program")
 			}
+			t.Parallel()
 			w := newWorld(t, sandbox.Options{Latency: 30 * time.Millisecond})
 			w.leads(400)
 			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv", "--rate", "100")
@@ -49,18 +52,26 @@ func TestCleanStop(t *testing.T) {
 }
 
 // TestSecondSignal stops at once: requests without an answer are in doubt, and
-// only those. Faults 5.
+// only those. fault 5
 func TestSecondSignal(t *testing.T) {
-	w := newWorld(t, sandbox.Options{Faults: "create.slow:100%:10s"})
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	h := w.hold(4)
 	w.leads(100)
 	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "4", "--summary", "s.json")
+	said, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "requests are in flight", func() bool { return len(w.byRef()) == 4 })
-	for range 2 {
-		c.Process.Signal(os.Interrupt)
-		time.Sleep(50 * time.Millisecond) // two signals, not one
+	eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == 4 })
+	c.Process.Signal(os.Interrupt)
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		if strings.Contains(lines.Text(), "Ctrl-C again stops at once") {
+			c.Process.Signal(os.Interrupt)
+		}
 	}
 	c.Wait()
 	if code := c.ProcessState.ExitCode(); code != 130 {
@@ -69,4 +80,9 @@ func TestSecondSignal(t *testing.T) {
 	if n := len(w.exported("in_doubt")); n != 4 {
 		t.Errorf("%d rows in doubt, want the 4 in flight", n)
 	}
+	if s := w.summary("s.json"); s.Outcome != "interrupted" || s.Rows.InDoubt != 4 || s.Rows.Created+s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read {
+		t.Errorf("%s: %+v", s.Outcome, s.Rows)
+	}
+	w.settle()
+	w.complete(100)
 }

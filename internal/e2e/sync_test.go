@@ -63,39 +63,54 @@ func (w *world) equal(rows, version int) {
 	}
 }
 
-// TestKillSync kills syncs of 1,000 rows at random moments. The next one goes on where
-// it was, none falls in doubt, and in the end the service holds what the file says.
-// Invariants 2 and 4; faults 1, 3, 79
+// TestKillSync kills syncs at random moments, as TestKill does imports. The next one
+// goes on where it was, none falls in doubt, and in the end the service holds what the
+// file says. Invariants 2 and 4; faults 1, 3, 79
 func TestKillSync(t *testing.T) {
-	const rows, concurrency = 1000, 8
-	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
-	w.write("crm.yaml", crmText)
-	w.export(rows, 0)
-	w.must(0, "import", "-m", "crm.yaml", "crm.csv", "--out", "none", "-c", "32")
-	killed, version := 0, 0
-	for killed < *kills {
-		if version++; version > 1 && version%2 == 0 {
-			w.equal(rows, version-1)
-		}
-		w.export(rows, version)
-		for killed < *kills {
-			if w.killWithin(200*time.Millisecond, "sync", "-m", "crm.yaml", "crm.csv", "-c", itoa(concurrency), "--out", "none") {
-				break
+	for _, m := range matrix {
+		t.Run("-c "+itoa(m.concurrency), func(t *testing.T) {
+			t.Parallel()
+			f := figures{concurrency: m.concurrency}
+			w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
+			w.write("crm.yaml", crmText)
+			w.export(m.rows, 0)
+			w.must(0, "import", "-m", "crm.yaml", "crm.csv", "--out", "none", "-c", "64")
+			for f.kills < *kills {
+				f.chains++
+				w.export(m.rows, f.chains)
+				w.chainOfSyncs(&f)
+				w.equal(m.rows, f.chains)
 			}
-			killed++
-		}
-		if n := len(w.exported("in_doubt")); n > 0 {
-			t.Errorf("%d rows in doubt after %d kills", n, killed)
-		}
-		w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none")
+			if f.worst > f.bound {
+				t.Errorf("%d rows in doubt, but an update may always be repeated", f.worst)
+			}
+			w.inStep(m.rows)
+			t.Log(f)
+		})
 	}
-	w.equal(rows, version)
+}
+
+// chainOfSyncs kills one sync again and again, and completes it.
+func (w *world) chainOfSyncs(f *figures) {
+	w.t.Helper()
+	args := []string{"sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "-c"}
+	for n := 1; n <= chained && f.kills < *kills; n++ {
+		if w.killWithin(100*time.Millisecond, append(args, itoa(f.concurrency))...) {
+			break
+		}
+		f.killed(n, len(w.exported("in_doubt")))
+	}
+	w.must(0, append(args, "64")...)
+}
+
+// inStep checks that another sync sends nothing.
+func (w *world) inStep(rows int) {
+	w.t.Helper()
 	before := w.service.Counts()["update"][200]
 	w.must(0, "sync", "-m", "crm.yaml", "crm.csv", "--out", "none", "--summary", "last.json")
 	if s := w.summary("last.json"); s.Rows.Unchanged != rows || s.Requests.Create+s.Requests.Update != 0 || w.service.Counts()["update"][200] != before {
-		t.Errorf("a sync of what is in step: %+v, %+v", s.Rows, s.Requests)
+		w.t.Errorf("a sync of what is in step: %+v, %+v", s.Rows, s.Requests)
 	}
-	t.Logf("%d kills in %d versions of the file", killed, version)
 }
 
 // TestCrashStepsOfSync dies at each step of one row's update. The next sync brings the

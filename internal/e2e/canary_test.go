@@ -1,0 +1,343 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// canaryMapping sends all columns but the last.
+const canaryMapping = `version: 1
+key: "{id}"
+assign:
+  - organization: "{org}"
+  - locator: 1946f580-3cae-445c-9069-80ba1f71f6fa
+    type: radius
+    search_text: "{street}, {town}"
+lead:
+  type_key: contact-form
+  type_label: Contact form
+  status: "{stage}"
+  external_id: "{id}"
+  content:
+    name: "{full name}"
+    email: {from: "{mail}", format: email}
+    phone: "{phone}"
+    message: "{note}"
+    street: "{street}"
+    city: "{town}"
+    importRef: "{@key}"
+`
+
+// canaryRows are the planted people as a table with its header; a later export has other
+// names and notes, and a person whom nobody knows.
+func canaryRows(later bool) [][]string {
+	rows := [][]string{append([]string{"id", "org", "stage"}, plantedColumns...)}
+	for i, p := range plantedPersons() {
+		cells, stage := slices.Clone(p.cells), "closedWon"
+		if later {
+			cells[0], cells[3], stage = p.renamed, p.noted, "contacted"
+		}
+		org := sandbox.Directory().Organizations[i%3].ID
+		if i%10 == 8 {
+			org = ""
+		}
+		rows = append(rows, append([]string{fmt.Sprintf("K-%03d", i), org, stage}, cells...))
+	}
+	if later {
+		last := slices.Clone(rows[len(rows)-1])
+		last[0] = "K-900"
+		rows = append(rows, last)
+	}
+	return rows
+}
+
+func (w *world) canaryFiles() {
+	w.t.Helper()
+	for name, later := range map[string]bool{"people": false, "later": true} {
+		rows := canaryRows(later)
+		var table, lines strings.Builder
+		c := csv.NewWriter(&table)
+		book := excelize.NewFile()
+		for i, row := range rows {
+			object := map[string]string{}
+			for k, cell := range row {
+				object[rows[0][k]] = cell
+				row[k] = strings.ReplaceAll(cell, "\x1b", "\\x1b") // a workbook cannot hold it
+			}
+			if err := book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row); err != nil {
+				w.t.Fatal(err)
+			}
+			if b, err := json.Marshal(object); err != nil {
+				w.t.Fatal(err)
+			} else if i > 0 {
+				lines.Write(append(b, '\n'))
+			}
+		}
+		if err := c.WriteAll(canaryRows(later)); err != nil {
+			w.t.Fatal(err)
+		}
+		w.write(name+".csv", table.String())
+		w.write(name+".jsonl", lines.String())
+		var b bytes.Buffer
+		if err := book.Write(&b); err != nil {
+			w.t.Fatal(err)
+		}
+		w.write(name+".xlsx", b.String())
+	}
+	w.write("people.yaml", canaryMapping)
+	w.write("password", canaryPassword+"\n")
+	w.write("wrong", strings.ReplaceAll(canaryPassword, "Q", "q")+"\n")
+}
+
+// scribe runs commands one after another and keeps what each prints in files of the
+// world, so that the scan finds it with the rest.
+type scribe struct {
+	*world
+	runs int
+}
+
+// start is the program with its streams in files; under a umask that hides nothing.
+func (s *scribe) start(args ...string) *exec.Cmd {
+	s.t.Helper()
+	s.runs++
+	name := filepath.Join(s.dir, "said", fmt.Sprintf("%02d %s", s.runs, strings.ReplaceAll(strings.Join(args, " "), "/", "_")))
+	open := func(ending string) *os.File {
+		f, err := os.OpenFile(name+ending, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() { f.Close() })
+		return f
+	}
+	c := s.shell(`umask 0; exec "$0" "$@"`)
+	c.Args = append(c.Args, args...)
+	c.Stdout, c.Stderr = open(".out"), open(".err")
+	return c
+}
+
+// ends runs a command that must end with the code. Input is a file of the world.
+func (s *scribe) ends(code int, input string, args ...string) {
+	s.t.Helper()
+	c := s.start(args...)
+	if input != "" {
+		f, err := os.Open(filepath.Join(s.dir, input))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer f.Close()
+		c.Stdin = f
+	}
+	if err := c.Run(); c.ProcessState.ExitCode() != code {
+		b, _ := os.ReadFile(c.Stderr.(*os.File).Name())
+		s.t.Errorf("leadferry %s: exit %d (%v), want %d\n%s", strings.Join(args, " "), c.ProcessState.ExitCode(), err, code, b)
+	}
+}
+
+// TestNothingLeaks plants hundreds of values in every column and setting, takes them
+// through the program in every way that it has, against a service that repeats all
+// it hears, and looks for them in all that is left behind. Invariant 7;
+// faults 111, 113-116, 119, 120
+func TestNothingLeaks(t *testing.T) {
+	w, p := parroted(t)
+	w.canaryFiles()
+	if err := os.Mkdir(filepath.Join(w.dir, "said"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := &scribe{world: w}
+	s.signIn()
+	s.look()
+	s.carry()
+	s.keepInStep()
+	s.die(p)
+	s.settleAndForget()
+
+	f := newFinder(slices.Concat(plantedPeople(), plantedSecrets()))
+	if w.scan(f) == 0 {
+		t.Logf("%d values and secrets, %d encodings, %d forms, %d commands: no hit", len(f.canaries), len(encodings), len(f.needles), s.runs)
+	}
+	w.modes("state", "config", "run", "runs", "tmp", "named")
+	s.theScanIsNotBlind(f, p)
+}
+
+// signIn: the password from standard input and the environment, refused and taken.
+func (s *scribe) signIn() {
+	debug := []string{"--log-level", "debug", "login", "--email", "service@example.com"}
+	s.ends(3, "wrong", debug...)
+	s.ends(3, "wrong", append(debug, "--log-format", "json")...)
+	s.ends(0, "password", append(debug, "--trunk-id", sandbox.TrunkID)...)
+	right := s.env
+	s.env = append(slices.Clone(right), "LEADFERRY_PASSWORD="+canaryPassword)
+	s.ends(2, "", debug...)
+	s.env = append(slices.Clone(right), "LEADFERRY_CLIENT_ID=client-1", "LEADFERRY_CLIENT_SECRET="+strings.ReplaceAll(canarySecret, "K", "k"))
+	s.ends(3, "", "import", "-m", "people.yaml", "people.csv", "--out", "runs/wrong")
+	s.env = right
+	s.ends(0, "", "config", "show")
+	s.ends(0, "", "config", "show", "--json")
+}
+
+// look: all that reads rows and sends nothing.
+func (s *scribe) look() {
+	for _, name := range []string{"people.csv", "people.jsonl", "people.xlsx"} {
+		s.ends(0, "", "init", name, "-m", "guess-"+name+".yaml")
+		s.ends(1, "", "--log-level", "debug", "validate", "-m", "people.yaml", name, "--out", "runs/check-"+name, "--summary", "-")
+		s.ends(1, "", "--log-format", "json", "validate", "-m", "people.yaml", name)
+	}
+	s.ends(0, "", "init", "people.csv", "-m", "-")
+	s.ends(1, "", "validate", "-m", "people.yaml", "people.csv", "--show", "100")
+	s.ends(1, "", "import", "-m", "people.yaml", "people.csv", "--dry-run", "--show", "100")
+	// A mapping that fits badly: statuses and numbers from the wrong columns.
+	s.write("wrong.yaml", strings.NewReplacer(`status: "{stage}"`, `status: "{full name}"`, `"{phone}"`, `{from: "{phone}", as: number}`,
+		`message: "{note}"`, `message: {expr: 'int(note)'}`, `"{street}"`+"\n", `{from: "{street}", map: {a: b}}`+"\n", `"{town}"`+"\n    import", `{from: "{town}", format: date}`+"\n    import").Replace(canaryMapping))
+	s.ends(1, "", "--log-level", "debug", "validate", "-m", "wrong.yaml", "people.csv", "--summary", "-", "--out", "runs/wrong-mapping")
+	s.ends(1, "", "--log-level", "debug", "import", "-m", "wrong.yaml", "people.csv", "--max-rejects", "0", "--out", "runs/wrong-import")
+}
+
+// anyway are flags with which no amount of trouble ends a run.
+var anyway = []string{"--max-rejects", "0", "--max-in-doubt", "0", "--retries", "0"}
+
+// carry: imports of all outcomes, from all formats.
+func (s *scribe) carry() {
+	imports := func(code int, name string, more ...string) {
+		s.ends(code, "", slices.Concat([]string{"--log-level", "debug", "import", "-m", "people.yaml", name}, anyway, more)...)
+	}
+	imports(5, "people.csv", "--out", "run", "--metrics", "people.prom")
+	if err := os.Mkdir(filepath.Join(s.dir, "named"), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	imports(5, "people.csv", "--results", "named/r.csv", "--rejects", "named/rejects.csv", "--summary", "named/s.json", "--log-format", "json", "--retry-rejected")
+	imports(5, "people.jsonl", "--out", "runs/jsonl", "--summary", "-", "--checkpoint", "state/jsonl.db")
+	imports(5, "people.xlsx", "--out", "runs/xlsx", "--quiet", "--checkpoint", "state/xlsx.db", "--log-format", "json")
+	imports(5, "later.csv", "--out", "runs/changed", "--changed", "update")
+}
+
+// keepInStep: syncs with changes, conflicts, and people that nobody knows.
+func (s *scribe) keepInStep() {
+	sync := func(code int, name string, more ...string) {
+		s.ends(code, "", slices.Concat([]string{"--log-level", "debug", "sync", "-m", "people.yaml", name}, anyway, more)...)
+	}
+	sync(5, "people.csv", "--out", "runs/sync-1")
+	sync(5, "later.csv", "--out", "runs/sync-2", "--reopen", "hold", "--check-remote")
+	sync(5, "later.jsonl", "--out", "runs/sync-3", "--log-format", "json")
+	sync(5, "people.csv", "--dry-run", "--show", "100")
+	s.ends(5, "", slices.Concat([]string{"sync", "-m", "people.yaml", "later.csv", "--missing", "create", "--out", "runs/sync-4"}, anyway)...)
+}
+
+// die: killed in mid-run, and looked at from outside until then.
+func (s *scribe) die(p *parrot) {
+	p.mu.Lock()
+	p.hang, p.asked = make(chan struct{}), 0
+	p.mu.Unlock()
+	c := s.start("--log-level", "debug", "import", "-m", "people.yaml", "people.csv", "--checkpoint", "state/killed.db", "--out", "runs/killed")
+	if err := c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	eventually(s.t, "requests are in flight", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.asked >= 8
+	})
+	s.seenFromOutside(c.Process.Pid)
+	if err := c.Process.Signal(syscall.SIGQUIT); err != nil { // with a trace of all goroutines
+		s.t.Error(err)
+	}
+	_ = c.Wait()
+	close(p.hang)
+	p.mu.Lock()
+	p.hang = nil
+	p.mu.Unlock()
+}
+
+// seenFromOutside puts into the world's folder what others may read of a process.
+func (s *scribe) seenFromOutside(pid int) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	for _, name := range []string{"cmdline", "environ", "comm", "status", "maps"} {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(s.dir, "said", "process-"+name), b, 0o600)
+		}
+		if err != nil {
+			s.t.Error(err)
+		}
+	}
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)); err == nil && len(b) > 0 {
+		s.t.Errorf("the program has children: %s", b)
+	}
+}
+
+// settleAndForget: what people do by hand.
+func (s *scribe) settleAndForget() {
+	s.ends(0, "", "checkpoint", "export")
+	s.ends(0, "", "checkpoint", "export", "--format", "jsonl")
+	s.ends(0, "", "checkpoint", "history", "K-000")
+	s.ends(0, "", "checkpoint", "status")
+	s.ends(0, "", "checkpoint", "resolve", "--none-created")
+	s.write("known.csv", "key,lead_id,status\nK-950,lead-950,open\n")
+	s.ends(0, "", "checkpoint", "adopt", "known.csv")
+	s.ends(0, "", "checkpoint", "check")
+	s.ends(0, "", "checkpoint", "forget", "K-007")
+	s.ends(0, "", "checkpoint", "export")
+}
+
+// theScanIsNotBlind: the values did go where they may stand.
+func (s *scribe) theScanIsNotBlind(f *finder, p *parrot) {
+	s.t.Helper()
+	s.onTheWire(f, p)
+	for name, least := range map[string]int{"run/rejects.csv": 300, "said/*--show*.out": 300, "runs/jsonl/rejects.jsonl": 300} {
+		paths, err := filepath.Glob(filepath.Join(s.dir, name))
+		if err != nil || len(paths) == 0 {
+			s.t.Errorf("no %s", name)
+			continue
+		}
+		b, err := os.ReadFile(paths[0])
+		if n := len(f.find(string(b))); err != nil || n < least {
+			s.t.Errorf("%s holds %d planted values, want %d or more (%v)", name, n, least, err)
+		}
+	}
+	for _, name := range []string{"config/leadferry/credentials/*.json", "state/leadferry/tokens/*.json"} {
+		paths, err := filepath.Glob(filepath.Join(s.dir, name))
+		if err != nil || len(paths) == 0 {
+			s.t.Errorf("no %s", name)
+			continue
+		}
+		if b, err := os.ReadFile(paths[0]); err != nil || len(f.find(string(b))) == 0 {
+			s.t.Errorf("%s holds no secret (%v)", name, err)
+		}
+	}
+}
+
+// onTheWire: the service heard every value but those of rows that are never sent and of
+// the column that nothing uses.
+func (s *scribe) onTheWire(f *finder, p *parrot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	heard := map[string]bool{}
+	for _, h := range f.find(p.heard.String()) {
+		heard[h.canary.value] = true
+	}
+	for i, person := range plantedPersons() {
+		for k, value := range person.cells[:6] {
+			if i%10 != 4 && !heard[value] {
+				s.t.Errorf("the service never heard the %s of row %d", plantedColumns[k], i)
+			}
+		}
+		if heard[person.cells[6]] {
+			s.t.Errorf("the service heard the memo of row %d", i)
+		}
+	}
+}

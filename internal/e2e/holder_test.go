@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync"
+)
+
+// holder stands before the sandbox. Creates are applied at once; the answers of the
+// first few are held back until they are let go.
+type holder struct {
+	service http.Handler
+	first   int           // creates whose answers are held
+	let     chan struct{} // closed: they go
+
+	mu       sync.Mutex
+	posts    map[string]int // creates that came, by importRef
+	held     int
+	answered int // of those held
+}
+
+// hold sends the program's requests through a holder.
+func (w *world) hold(first int) *holder {
+	h := &holder{service: w.service, first: first, let: make(chan struct{}), posts: map[string]int{}}
+	server := httptest.NewServer(h)
+	w.t.Cleanup(server.Close)
+	w.env = append(w.env, "LEADFERRY_BASE_URL="+server.URL, "LEADFERRY_LEADS_URL="+server.URL)
+	return h
+}
+
+func (h *holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.URL.Path, "/v1/") {
+		h.service.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	answer := httptest.NewRecorder()
+	h.service.ServeHTTP(answer, r)
+	held := h.note(body)
+	if held {
+		select {
+		case <-h.let:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+	if held && http.NewResponseController(w).Flush() == nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.answered++
+	}
+}
+
+func (h *holder) note(body []byte) (held bool) {
+	var lead struct {
+		Content map[string]string `json:"content"`
+	}
+	_ = json.Unmarshal(body, &lead)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.posts[lead.Content["importRef"]]++
+	if held = h.held < h.first; held {
+		h.held++
+	}
+	return held
+}
+
+func (h *holder) counts() (held, answered int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.held, h.answered
+}
+
+// shell is a shell's script, not yet started, in which $0 is the program.
+func (w *world) shell(script string) *exec.Cmd {
+	c := exec.Command("sh", "-c", script, binary())
+	c.Dir, c.Env = w.dir, w.env
+	return c
+}

@@ -1,0 +1,237 @@
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// TestResultsSortAlike: results stand in the order in which rows ended, and sorted by
+// file and row they are the same in each of 20 imports of the same files. fault 85
+func TestResultsSortAlike(t *testing.T) {
+	t.Parallel()
+	const repeats, rows = 20, 60
+	var first []string
+	ended := map[string]bool{}
+	for n := range repeats {
+		w := newWorld(t, sandbox.Options{Faults: "create.slow:20%:5ms,seed=" + itoa(n)})
+		w.leads(rows)
+		w.write("leads.csv", strings.ReplaceAll(w.read("leads.csv"), sandbox.Directory().Organizations[2].ID, "o-unknown"))
+		w.write("more.csv", strings.ReplaceAll(w.read("leads.csv"), "\nL0", "\nM0"))
+		w.must(1, "import", "-m", "leads.yaml", "leads.csv", "more.csv", "--out", "none", "--results", "r.csv", "--max-rejects", "0", "-c", "16", "--log-level", "warn")
+		places, lines := w.sorted("r.csv")
+		ended[strings.Join(places, " ")] = true
+		if n == 0 {
+			first = lines
+		}
+		if !slices.Equal(first, lines) {
+			t.Errorf("repeat %d: the sorted results differ", n)
+		}
+	}
+	if len(ended) == 1 {
+		t.Error("the rows ended in one order twenty times: nothing is shown")
+	}
+}
+
+// sorted is a results file's places in their order, and its lines sorted by file and
+// row without what the service chose.
+func (w *world) sorted(name string) (places, lines []string) {
+	w.t.Helper()
+	results := w.results(name)
+	for _, r := range results {
+		places = append(places, r["file"]+" "+r["row"])
+	}
+	slices.SortFunc(results, func(a, b map[string]string) int {
+		i, _ := strconv.Atoi(a["row"])
+		j, _ := strconv.Atoi(b["row"])
+		return cmp.Or(cmp.Compare(a["file"], b["file"]), cmp.Compare(i, j))
+	})
+	for _, r := range results {
+		delete(r, "lead_id")
+		lines = append(lines, fmt.Sprint(r))
+	}
+	return places, lines
+}
+
+// TestResumeWithOtherSettings: a run that was killed goes on with other settings, and
+// the same file the day after sends nothing. faults 83, 89
+func TestResumeWithOtherSettings(t *testing.T) {
+	t.Parallel()
+	const rows = 600
+	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
+	w.leads(rows)
+	for _, settings := range [][]string{{"-c", "2"}, {"-c", "32", "--rate", "300"}, {"-c", "1"}, {"-c", "8", "--rate", "100", "--retries", "0"}} {
+		args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--max-in-doubt", "0"}
+		if w.killWithin(200*time.Millisecond, append(args, settings...)...) {
+			t.Fatalf("%v: the run ended before it was killed", settings)
+		}
+	}
+	w.settle()
+	w.complete(rows)
+	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "-c", "3", "--rate", "50")
+	if s := w.summary("s.json"); s.Rows.Unchanged != rows || s.Requests.Create+s.Requests.Update != 0 {
+		t.Errorf("the day after: %+v, %+v", s.Rows, s.Requests)
+	}
+}
+
+// TestTwoCheckpoints: runs of one input that keep different checkpoints at the same
+// time cannot know of each other and make every lead twice; each says that its
+// checkpoint knows nothing. fault 82
+func TestTwoCheckpoints(t *testing.T) {
+	t.Parallel()
+	const rows = 20
+	w := newWorld(t, sandbox.Options{})
+	w.leads(rows)
+	for _, name := range []string{"one.db", "two.db"} {
+		out := w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--checkpoint", name)
+		if !strings.Contains(out, name+" (new: no lead is known yet)") {
+			t.Errorf("the new checkpoint is not announced:\n%s", out)
+		}
+	}
+	leads, err := w.service.Leads()
+	if err != nil || len(leads) != 2*rows {
+		t.Errorf("%v: %d leads, want %d", err, len(leads), 2*rows)
+	}
+}
+
+// TestRepeatedKeys: rows of one key are judged one after another, whatever is in flight:
+// the first makes the lead, those alike are unchanged, others changed. fault 84
+func TestRepeatedKeys(t *testing.T) {
+	t.Parallel()
+	const keys, times = 20, 6
+	w := newWorld(t, sandbox.Options{Faults: "create.slow:30%:10ms"})
+	w.leads(1)
+	var b strings.Builder
+	b.WriteString("id,org,name\n")
+	for i := range keys * times {
+		fmt.Fprintf(&b, "K%d,%s,Person %d of %d\n", i%keys, sandbox.Directory().Organizations[0].ID, i%keys, i/keys/(times/2))
+	}
+	w.write("leads.csv", b.String())
+	w.must(1, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "16", "--results", "r.csv", "--summary", "s.json")
+	if n := len(w.byRef()); n != keys {
+		t.Errorf("%d leads, want %d", n, keys)
+	}
+	s := w.summary("s.json")
+	if s.Requests.Create != keys || s.Rows.Created != keys || s.Rows.Unchanged != keys*(times/2-1) || s.Rows.Changed != keys*times/2 {
+		t.Errorf("%+v, %+v", s.Rows, s.Requests)
+	}
+	for _, r := range w.results("r.csv") {
+		row, _ := strconv.Atoi(r["row"])
+		want := "changed"
+		switch {
+		case row <= keys:
+			want = "created"
+		case row <= keys*times/2:
+			want = "unchanged"
+		}
+		if r["outcome"] != want {
+			t.Errorf("row %d is %s, want %s", row, r["outcome"], want)
+		}
+	}
+}
+
+// TestNothingIsLeftOpen counts what a run holds open while connections break under it:
+// at most one connection a request in flight, and one for tokens; and no more files at
+// its end than at its beginning. fault 88
+func TestNothingIsLeftOpen(t *testing.T) {
+	t.Parallel()
+	const rows, concurrency = 1200, 8
+	w := newWorld(t, sandbox.Options{Latency: 2 * time.Millisecond, Faults: "create.drop:5%,create.cut-body:5%,create.500:5%,seed=3"})
+	d := w.door()
+	d.listen(t)
+	w.env = append(w.env, "LEADFERRY_BASE_URL=http://"+d.addr, "LEADFERRY_LEADS_URL=http://"+d.addr)
+	w.leads(rows)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(concurrency), "--max-in-doubt", "0")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Wait() }()
+	var files []int
+	for running := true; running; {
+		select {
+		case <-ended:
+			running = false
+		case <-time.After(5 * time.Millisecond):
+			if n := descriptors(t, c.Process); n > 0 && d.most.Load() > 1 {
+				files = append(files, n)
+			}
+		}
+	}
+	if most := d.most.Load(); most > concurrency+1 {
+		t.Errorf("%d connections at once for %d requests in flight", most, concurrency)
+	}
+	if n := len(files); n < 10 {
+		t.Fatalf("only %d looks at the process", n)
+	}
+	early, late := slices.Max(files[:len(files)/3]), slices.Max(files[len(files)/3*2:])
+	t.Logf("at most %d connections; files open: %d in the first third, %d in the last", d.most.Load(), early, late)
+	if late > early+2 || early > concurrency+24 {
+		t.Errorf("%d files were open in the first third of the run, %d in the last", early, late)
+	}
+	if n := len(w.byRef()) + len(w.exported("in_doubt")); n < rows {
+		t.Errorf("%d rows are made or in doubt, want %d", n, rows)
+	}
+}
+
+// descriptors is how many a process has open; 0 where it is gone.
+func descriptors(t *testing.T, p *os.Process) int {
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.Pid))
+	if _, gone := os.Stat("/proc/self/fd"); gone != nil {
+		t.Skipf("no way to see it here: %v", err)
+	}
+	return len(open)
+}
+
+// TestOneSlowRow: a row whose answer does not come holds up nobody but its own key, and
+// costs no memory; its line comes last. faults 85, 87
+func TestOneSlowRow(t *testing.T) {
+	t.Parallel()
+	const rows = 3000
+	w := newWorld(t, sandbox.Options{})
+	h := w.hold(1)
+	w.leads(rows)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "4", "--results", "r.csv")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all leads are made, that of the held answer too", func() bool { return w.creates() == rows })
+	if kb := anonymous(t, c.Process); kb > (64+2*4)<<10 {
+		t.Errorf("%d KiB in use while one row waits", kb)
+	}
+	if err := c.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the run has ended without its slow row: %v", err)
+	}
+	close(h.let)
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+	results := w.results("r.csv")
+	if last, _ := strconv.Atoi(results[len(results)-1]["row"]); len(results) != rows || last > 8 {
+		t.Errorf("%d results; row %d stands last, not the slow one", len(results), last)
+	}
+	w.complete(rows)
+}
+
+// anonymous is the memory of a process that is not a mapped file, in KiB.
+func anonymous(t *testing.T, p *os.Process) (kb int) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("/proc", itoa(p.Pid), "status"))
+	if err != nil {
+		t.Skipf("no way to see it here: %v", err)
+	}
+	_, text, _ := strings.Cut(string(b), "RssAnon:")
+	if _, err := fmt.Sscan(text, &kb); err != nil {
+		t.Fatal(err)
+	}
+	return kb
+}

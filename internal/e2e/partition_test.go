@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// network stands between the program and the sandbox. While it is cut, connections are
+// accepted and nothing passes in either direction; what was cut stays dead afterwards.
+type network struct {
+	target string
+	dead   sync.Map // connections that have lost something
+	lost   atomic.Int32
+	cut    atomic.Bool
+}
+
+// between lets the program reach the sandbox through a network only.
+func (w *world) between() *network {
+	n := &network{target: w.address()}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go n.carry(c)
+		}
+	}()
+	url := "http://" + l.Addr().String()
+	w.env = append(w.env, "LEADFERRY_BASE_URL="+url, "LEADFERRY_LEADS_URL="+url)
+	return n
+}
+
+// address is where the sandbox listens.
+func (w *world) address() string {
+	for _, v := range w.env {
+		if url, ok := strings.CutPrefix(v, "LEADFERRY_LEADS_URL=http://"); ok {
+			return url
+		}
+	}
+	w.t.Fatal("no sandbox")
+	return ""
+}
+
+// carry is one connection, until the program closes it.
+func (n *network) carry(program net.Conn) {
+	defer program.Close()
+	service, err := net.Dial("tcp", n.target)
+	if err != nil {
+		return
+	}
+	defer service.Close()
+	var answers sync.WaitGroup
+	answers.Go(func() { n.pass(program, service, program) })
+	n.pass(service, program, program)
+	service.Close()
+	answers.Wait()
+}
+
+// pass carries what comes from one side to the other; id is the connection that both
+// directions belong to.
+func (n *network) pass(to io.Writer, from io.Reader, id net.Conn) {
+	b := make([]byte, 32<<10)
+	for {
+		got, err := from.Read(b)
+		if got > 0 && n.cut.Load() {
+			if _, known := n.dead.LoadOrStore(id, true); !known {
+				n.lost.Add(1)
+			}
+		}
+		if _, dead := n.dead.Load(id); !dead && got > 0 {
+			_, err = to.Write(b[:got])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// TestPartition cuts the network in mid-run. What is in flight falls in doubt, and so
+// does each request that finds out whether answers come again, one at a time and more
+// and more seldom; when the network is back, the run goes on by itself. That it does so
+// within 30 s stands in the importer's tests, which have a clock of their own. fault 46
+func TestPartition(t *testing.T) {
+	t.Parallel()
+	const rows, concurrency = 400, 4
+	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
+	n := w.between()
+	w.leads(rows)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", "1s", "--summary", "s.json")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
+	n.cut.Store(true)
+	eventually(t, "two requests have found out that there is no answer", func() bool { return n.lost.Load() >= concurrency+2 })
+	before := len(w.byRef())
+	n.cut.Store(false)
+	eventually(t, "the run has gone on", func() bool { return len(w.byRef()) > before })
+	c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 5 {
+		t.Errorf("exit %d, want 5", code)
+	}
+	s := w.summary("s.json")
+	if s.Rows.InDoubt == 0 || s.Rows.InDoubt > 2*concurrency || s.Rows.Created+s.Rows.InDoubt != rows {
+		t.Errorf("%+v; want at most %d in doubt", s.Rows, 2*concurrency)
+	}
+	t.Logf("%d connections cut, %d rows in doubt", n.lost.Load(), s.Rows.InDoubt)
+	w.settle()
+	w.complete(rows)
+}
+
+// TestPartitionForTooLong: a network that does not come back within --max-wait ends the
+// run; the same command goes on later. fault 46
+func TestPartitionForTooLong(t *testing.T) {
+	t.Parallel()
+	const rows, concurrency = 400, 4
+	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
+	n := w.between()
+	w.leads(rows)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--timeout", "1s", "--max-wait", "1s", "--summary", "s.json")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
+	n.cut.Store(true)
+	c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 3 {
+		t.Errorf("exit %d, want 3", code)
+	}
+	s := w.summary("s.json")
+	if s.Rows.InDoubt == 0 || s.Rows.InDoubt > 2*concurrency || s.Rows.Created+s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read || s.StopReason == "" {
+		t.Errorf("%s: %+v", s.StopReason, s.Rows)
+	}
+	n.cut.Store(false)
+	w.settle()
+	w.complete(rows)
+}
+
+// door is an HTTP server that can be shut: connections are refused, and those that are
+// open end with their next answer.
+type door struct {
+	http http.Server
+	addr string
+	shut atomic.Bool
+	open atomic.Int32 // connections
+	most atomic.Int32 // of them at once
+}
+
+func (w *world) door() *door {
+	d := &door{}
+	d.http.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if d.shut.Load() {
+			rw.Header().Set("Connection", "close")
+		}
+		w.service.ServeHTTP(rw, r)
+	})
+	d.http.ConnState = func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			now := d.open.Add(1)
+			for most := d.most.Load(); now > most && !d.most.CompareAndSwap(most, now); most = d.most.Load() {
+			}
+		case http.StateClosed:
+			d.open.Add(-1)
+		}
+	}
+	w.t.Cleanup(func() { d.http.Close() })
+	return d
+}
+
+// listen opens the door, at the address where it was before.
+func (d *door) listen(t *testing.T) (shut func()) {
+	t.Helper()
+	addr := d.addr
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.addr = l.Addr().String()
+	d.shut.Store(false)
+	go d.http.Serve(l)
+	return func() { d.shut.Store(true); l.Close() }
+}
+
+// TestConnectionsRefused: of what is refused before a byte has left, nothing is in
+// doubt, and it is sent when the service is back. faults 33, 46
+func TestConnectionsRefused(t *testing.T) {
+	t.Parallel()
+	const rows, concurrency = 400, 4
+	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
+	d := w.door()
+	shut := d.listen(t)
+	w.env = append(w.env, "LEADFERRY_BASE_URL=http://"+d.addr, "LEADFERRY_LEADS_URL=http://"+d.addr)
+	w.leads(rows)
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", itoa(concurrency), "--summary", "s.json")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 60 })
+	shut()
+	eventually(t, "no connection is left", func() bool { return d.open.Load() == 0 })
+	time.Sleep(time.Second) // this is the fault
+	before := len(w.byRef())
+	d.listen(t)
+	c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit %d, want 0", code)
+	}
+	s := w.summary("s.json")
+	if s.Rows.Created != rows || s.Requests.Retries == 0 || before == rows {
+		t.Errorf("%+v, %d retries; %d leads were there before", s.Rows, s.Requests.Retries, before)
+	}
+	w.complete(rows)
+}

@@ -1,0 +1,348 @@
+package e2e
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// rawPeer is the service at the level of bytes. It signs in everybody, stores what it
+// is sent and answers rightly, but for the requests that its script names: there it
+// does what an act says. It keeps its own ledger, by which the program is judged.
+type rawPeer struct {
+	api, leads *rawDoor // the general API; the lead creation application
+	tokenSays  string   // the answer to every token request, "": the right one
+
+	mu      sync.Mutex
+	script  rawScript
+	posts   []rawPost
+	patches []rawPatch
+	held    map[string]*rawLead // by lead ID
+	tokens  int
+}
+
+// rawScript says which requests to create (POST) or to update (PATCH) are answered by
+// the act: those from the nth on, as many as times.
+type rawScript struct {
+	act         rawAct
+	store       bool // the request is carried out before
+	update      bool // PATCHes are meant
+	from, times int
+}
+
+// rawAct is what the peer does with one request. Zero values take the request whole and
+// answer it rightly.
+type rawAct struct {
+	take  int           // bytes of the request that are taken, 0: all
+	early string        // said as soon as a connection is there
+	slam  bool          // the connection is closed as soon as it is there
+	say   string        // the answer; "": the right one, unless mute
+	more  string        // said behind the answer, or behind the right one
+	mute  bool          // nothing is said
+	flood string        // said again and again behind the answer, until the program hangs up
+	pace  time.Duration // between the bytes of the answer
+	end   rawEnding
+}
+
+type rawEnding int
+
+// Ways in which a connection ends; keepOpen goes on with the next request.
+const (
+	keepOpen rawEnding = iota
+	hangUp             // closed in order: FIN, or RST where bytes were not taken
+	reset              // RST at once
+	hold               // nothing more is said until the program hangs up
+)
+
+// Lead IDs that a script may name; ownID becomes the ID of the lead asked for.
+const (
+	ownID   = "ID-OF-THE-ROW-KEY"
+	firstID = "lead-00000000-001"
+)
+
+type rawPost struct {
+	ref    string // importRef, "" where the request did not come whole
+	faulty bool   // answered by the script
+	stored bool
+}
+
+type rawPatch struct {
+	id, body string
+	faulty   bool
+}
+
+type rawLead struct {
+	ID, Status, ExternalID, OwnerID string
+	Content                         map[string]any
+}
+
+// Secrets that the peer hands out, beside the client secret of the tests.
+const (
+	rawSecret  = "Zq7-planted/client+secret&9f3b"
+	rawAccess  = "eyJ.planted-access-token-4c1d."
+	rawRefresh = "rf_planted+refresh/token-77aa."
+	rawOrg     = "org-of-the-row-1"
+)
+
+func newRawPeer(t *testing.T, s rawScript) *rawPeer {
+	p := &rawPeer{script: s, held: map[string]*rawLead{}}
+	p.api = openDoor(t, listenRaw(t), p.serveAPI)
+	p.leads = openDoor(t, listenRaw(t), p.serveLeads)
+	return p
+}
+
+// serveAPI speaks the token endpoint and updates.
+func (p *rawPeer) serveAPI(c net.Conn, r *bufio.Reader) {
+	for {
+		q, err := takeRequest(r, 0)
+		switch {
+		case err != nil:
+			return
+		case q.method == "POST" && strings.HasPrefix(q.path, "/v3/oauth2/token?"):
+			say(c, cmp.Or(p.tokenSays, p.token(q)), 0)
+			continue
+		case q.method != "PATCH":
+			say(c, answered(404, "{}"), 0)
+			continue
+		}
+		if !p.patch(c, q) {
+			return
+		}
+	}
+}
+
+// token is the answer to a token request with the right secret.
+func (p *rawPeer) token(q rawRequest) string {
+	_, query, _ := strings.Cut(q.path, "?")
+	v, err := url.ParseQuery(query)
+	if err != nil || v.Get("client_secret") != rawSecret {
+		return answered(400, `{"error":"invalid_client"}`)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tokens++
+	return answered(200, fmt.Sprintf(`{"access_token":"%s%d","expires_in":10800,"refresh_token":"%s%d","token_type":"Bearer"}`, rawAccess, p.tokens, rawRefresh, p.tokens))
+}
+
+// heal makes the peer answer rightly from now on.
+func (p *rawPeer) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script.times = 0
+}
+
+// scripted tells whether the nth request of its kind is answered by the script.
+func (p *rawPeer) scripted(update bool, nth int) bool {
+	s := &p.script
+	return s.update == update && nth >= s.from && nth < s.from+s.times
+}
+
+// patch carries out and answers one update; false: the connection is over.
+func (p *rawPeer) patch(c net.Conn, q rawRequest) bool {
+	id := strings.TrimPrefix(q.path, "/v3/lead/")
+	p.mu.Lock()
+	faulty, script := p.scripted(true, len(p.patches)+1), p.script
+	p.patches = append(p.patches, rawPatch{id, q.body, faulty})
+	right := p.change(id, q.body, !faulty || script.store)
+	p.mu.Unlock()
+	if !faulty {
+		return say(c, answered(200, right), 0)
+	}
+	script.act.say = strings.ReplaceAll(script.act.say, rightLead, right)
+	return perform(c, &script.act, id, answered(200, right))
+}
+
+// rightLead stands in a script for the Lead that a right answer to an update shows.
+const rightLead = "THE-LEAD"
+
+// change is the Lead as JSON as it is after an update; it stays so when store is set.
+func (p *rawPeer) change(id, body string, store bool) string {
+	now := rawLead{ID: id, Status: "open", OwnerID: rawOrg, Content: map[string]any{}}
+	if old := p.held[id]; old != nil {
+		now.Status, now.ExternalID = old.Status, old.ExternalID
+		for k, v := range old.Content {
+			now.Content[k] = v
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &now); err != nil { // merges Content, as the service does
+		panic(err)
+	}
+	if store {
+		p.held[id] = &now
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// serveLeads speaks the lead creation application.
+func (p *rawPeer) serveLeads(c net.Conn, r *bufio.Reader) {
+	early, slam := p.welcome()
+	if say(c, early, 0); slam {
+		return
+	}
+	for {
+		if _, err := r.Peek(1); err != nil {
+			return
+		}
+		nth, a := p.begin()
+		q, err := takeRequest(r, a.take)
+		if err != nil && a.take == 0 {
+			return
+		}
+		id := p.create(nth, q)
+		if !perform(c, &a, id, created(id)) {
+			return
+		}
+	}
+}
+
+// welcome is how a connection begins: with an answer to nothing, or with its end. The
+// script has it once.
+func (p *rawPeer) welcome() (early string, slam bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := &p.script
+	if early, slam = s.act.early, s.act.slam; early == "" && !slam || s.update || s.times == 0 {
+		return "", false
+	}
+	s.times = 0
+	return early, slam
+}
+
+// begin counts a create as soon as a byte of it is there.
+func (p *rawPeer) begin() (nth int, a rawAct) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	nth = len(p.posts) + 1
+	faulty := p.scripted(false, nth)
+	if p.posts = append(p.posts, rawPost{faulty: faulty}); faulty {
+		a = p.script.act
+	}
+	return nth, a
+}
+
+// create notes a create and stores it, unless the script says otherwise.
+func (p *rawPeer) create(nth int, q rawRequest) (id string) {
+	var body struct {
+		Content map[string]any `json:"content"`
+		Status  string         `json:"status"`
+	}
+	whole := json.Unmarshal([]byte(q.body), &body) == nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	post := &p.posts[nth-1]
+	post.ref, _ = body.Content["importRef"].(string)
+	post.stored = whole && (!post.faulty || p.script.store)
+	id = fmt.Sprintf("lead-00000000-%03d", nth)
+	if post.stored {
+		p.held[id] = &rawLead{ID: id, Status: body.Status, OwnerID: rawOrg, Content: body.Content}
+	}
+	return id
+}
+
+// perform says what the act has to say and reports whether the connection goes on.
+func perform(c net.Conn, a *rawAct, id, right string) bool {
+	text := a.say
+	if text == "" && !a.mute {
+		text = right
+	}
+	ok := say(c, strings.ReplaceAll(text+a.more, ownID, id), a.pace)
+	for a.flood != "" && ok {
+		ok = say(c, a.flood, a.pace)
+	}
+	switch a.end {
+	case hold:
+		io.Copy(io.Discard, c)
+		return false
+	case reset:
+		if tcp, is := c.(*net.TCPConn); is {
+			tcp.SetLinger(0)
+		}
+		return false
+	case hangUp:
+		return false
+	}
+	return ok
+}
+
+// say writes a text, byte by byte where it has a pace.
+func say(c net.Conn, text string, pace time.Duration) bool {
+	if pace == 0 {
+		_, err := io.WriteString(c, text)
+		return err == nil
+	}
+	for i := range len(text) {
+		if _, err := io.WriteString(c, text[i:i+1]); err != nil {
+			return false
+		}
+		time.Sleep(pace)
+	}
+	return true
+}
+
+// created is the right answer to a create.
+func created(id string) string {
+	return answered(201, createdBody(id))
+}
+
+func createdBody(id string) string {
+	return fmt.Sprintf(`{"leadID":"%s","assignedOrganizationID":"%s","assignedLocationName":""}`, id, rawOrg)
+}
+
+// answered is an answer with its length.
+func answered(status int, body string, headers ...string) string {
+	text := fmt.Sprintf("HTTP/1.1 %03d Said\r\nContent-Length: %d\r\n", status, len(body))
+	for _, h := range headers {
+		text += h + "\r\n"
+	}
+	return text + "\r\n" + body
+}
+
+// rawRequest is a request as it came.
+type rawRequest struct{ method, path, head, body string }
+
+// takeRequest takes a request whole, or its first bytes when most is not 0.
+func takeRequest(r *bufio.Reader, most int) (q rawRequest, err error) {
+	from := io.Reader(r)
+	if most > 0 {
+		from = io.LimitReader(r, int64(most))
+	}
+	one := make([]byte, 1)
+	var head strings.Builder
+	for !strings.HasSuffix(head.String(), "\r\n\r\n") {
+		if _, err := io.ReadFull(from, one); err != nil {
+			return q, err
+		}
+		head.Write(one)
+	}
+	q.head = head.String()
+	first := strings.Fields(q.head)
+	if len(first) < 3 {
+		return q, fmt.Errorf("no request: %q", q.head)
+	}
+	q.method, q.path = first[0], first[1]
+	length := 0
+	for line := range strings.Lines(q.head) {
+		if value, ok := strings.CutPrefix(line, "Content-Length: "); ok {
+			if length, err = strconv.Atoi(strings.TrimSpace(value)); err != nil {
+				return q, err
+			}
+		}
+	}
+	body := make([]byte, length)
+	_, err = io.ReadFull(from, body)
+	q.body = string(body)
+	return q, err
+}
