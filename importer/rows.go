@@ -93,8 +93,42 @@ type lost struct {
 	err   error
 }
 
-// run reads until the inputs or the limit end, or ctx does, and closes out.
+// run reads until the inputs or the limit end, or ctx does, and closes out. Digests
+// cost as much as reading and mapping together, so another goroutine makes them.
 func (r *reader) run(ctx context.Context, out chan<- *batch) {
+	if r.digests == nil {
+		r.read(ctx, out)
+		return
+	}
+	read := make(chan *batch, 2)
+	var group sync.WaitGroup
+	group.Go(func() { r.digest(ctx, read, out) })
+	r.read(ctx, read)
+	group.Wait()
+}
+
+// digest hands batches on with what the planner compares.
+func (r *reader) digest(ctx context.Context, in <-chan *batch, out chan<- *batch) {
+	defer close(out)
+	for b := range in {
+		for _, it := range b.items {
+			switch {
+			case it.fault != nil || it.rec.Skip:
+			case r.fields:
+				r.digests.fields(it)
+			default:
+				r.digests.whole(it)
+			}
+		}
+		select {
+		case out <- b:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *reader) read(ctx context.Context, out chan<- *batch) {
 	defer close(out)
 	b := &batch{}
 	send := func() bool {
@@ -157,14 +191,6 @@ func (r *reader) next(input int, f *source.File) (*item, error) {
 	}
 	if len(it.rec.Key) > checkpoint.MaxKey {
 		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
-		return it, nil
-	}
-	switch {
-	case r.digests == nil:
-	case r.fields:
-		r.digests.fields(it)
-	default:
-		r.digests.whole(it)
 	}
 	return it, nil
 }
