@@ -19,6 +19,18 @@ func (e *engine) warnings() []string {
 	return list
 }
 
+// shared names the inputs that another run reads at this moment. One with the same
+// checkpoint would have waited: its leads and ours are two each.
+func (e *engine) shared() []string {
+	var texts []string
+	for _, f := range e.Inputs {
+		if !f.Claim() {
+			texts = append(texts, f.Info().Path+": another run is reading this file, with another checkpoint: if it sends to the same service, every lead is made twice")
+		}
+	}
+	return texts
+}
+
 // remarks are what the mapping and the headers show before any row is read.
 func (e *engine) remarks() []string {
 	var notes []string

@@ -188,6 +188,7 @@ func (e *engine) begin() error {
 	if e.rehearsal == nil {
 		s.Warnings = slices.Concat(s.Warnings, e.warnings())
 		s.Notes = e.remarks()
+		s.Warnings = append(s.Warnings, e.shared()...)
 	}
 	e.opened = s
 	if e.Begin == nil {

@@ -1,6 +1,7 @@
 package leadapi
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -88,5 +89,21 @@ func TestOAuthClientIsRead(t *testing.T) {
 	got, err := connect(t, Config{BaseURL: p.address()}).CreateOAuthClient(t.Context(), "jwt")
 	if diff := cmp.Diff(&OAuthClient{"c-1", false, "c", "u", "s", "", "u-1"}, got); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+}
+
+// fault 46: what asks whether there are answers makes nothing, carries no token, and takes any answer for one.
+func TestReach(t *testing.T) {
+	var line, authorization string
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		line, authorization = r.Method+" "+r.URL.Path, r.Header.Get("Authorization")
+		w.WriteHeader(503)
+	})
+	if err := signedIn(t, config(s.URL)).Reach(t.Context()); err != nil || line != "GET /v1/trunk-1" || authorization != "" {
+		t.Errorf("%v: %s with %q", err, line, authorization)
+	}
+	e, ok := signedIn(t, config("http://127.0.0.1:1")).Reach(t.Context()).(*Error)
+	if !ok || e.Applied != No || e.Reason != ReasonConnect {
+		t.Errorf("%v", e)
 	}
 }

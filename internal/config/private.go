@@ -101,6 +101,14 @@ func draft(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
 }
 
+// removeDrafts removes what others left of path; nobody may be making one.
+func removeDrafts(path string) {
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp"))
+	for _, name := range left {
+		_ = os.Remove(name)
+	}
+}
+
 // fill makes data the whole durable content of a draft.
 func fill(f *os.File, data []byte) error {
 	if _, err := f.WriteAt(data, 0); err != nil {

@@ -108,6 +108,7 @@ func (f *TokenFile) write(t leadapi.KeptToken) error {
 	if err != nil {
 		return err
 	}
+	removeDrafts(f.path) // of processes that were killed: the lock is ours
 	temp, err := draft(f.path)
 	if err != nil {
 		return err

@@ -203,3 +203,25 @@ func TestWaitForTheLockEnds(t *testing.T) {
 		}
 	})
 }
+
+// What a process left that was killed while it wrote a token goes with the next renewal.
+func TestLeftDraftsAreRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tokens")
+	f := tokens(t, dir, "secret")
+	swap(t, f, token("a"))
+	left, err := draft(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(dir, ".another.json-1.tmp")
+	if err := errors.Join(fill(left, []byte("half a token")), left.Close(), os.WriteFile(other, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	swap(t, f, token("b"))
+	if _, err := os.Stat(left.Name()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the draft is still there: %v", err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("another file's draft is gone: %v", err)
+	}
+}

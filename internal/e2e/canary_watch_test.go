@@ -36,8 +36,8 @@ var allowances = []struct {
 		"README: names, e-mail addresses and texts stand in the rejects file and in your own input alone",
 	},
 	{
-		regexp.MustCompile(`^state/leadferry/tokens/[0-9a-f]+\.json$`), secrets,
-		"README: tokens are kept from run to run, in a file that concurrent runs share",
+		regexp.MustCompile(`^state/leadferry/tokens/(\.[0-9a-f]+\.json-\d+\.tmp|[0-9a-f]+\.json)$`), secrets,
+		"README: tokens are kept from run to run, in a file that concurrent runs share (until the next renewal, a killed one's draft stands there too)",
 	},
 	{
 		regexp.MustCompile(`^config/leadferry/credentials/\w+\.json$`), secrets,

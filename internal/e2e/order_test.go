@@ -103,6 +103,28 @@ func TestTwoCheckpoints(t *testing.T) {
 	}
 }
 
+// TestTwoRunsOfOneFile: a run warns of another one that reads the same file at this
+// moment. fault 82
+func TestTwoRunsOfOneFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(1000)
+	first := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--checkpoint", "one.db", "--rate", "5")
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first run has begun", func() bool { return len(w.byRef()) > 0 })
+	const warning = "leads.csv: another run is reading this file"
+	if out := w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--checkpoint", "two.db", "--limit", "1", "--max-creates", "1"); !strings.Contains(out, warning) {
+		t.Errorf("no warning:\n%s", out)
+	}
+	first.Process.Signal(os.Interrupt)
+	first.Wait()
+	if out := w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--checkpoint", "two.db", "--limit", "1"); strings.Contains(out, warning) {
+		t.Errorf("a warning of a run that has ended:\n%s", out)
+	}
+}
+
 // TestRepeatedKeys: rows of one key are judged one after another, whatever is in flight:
 // the first makes the lead, those alike are unchanged, others changed. fault 84
 func TestRepeatedKeys(t *testing.T) {
@@ -146,9 +168,6 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 1200, 8
 	w := newWorld(t, sandbox.Options{Latency: 2 * time.Millisecond, Faults: "create.drop:5%,create.cut-body:5%,create.500:5%,seed=3"})
-	d := w.door()
-	d.listen(t)
-	w.env = append(w.env, "LEADFERRY_BASE_URL=http://"+d.addr, "LEADFERRY_LEADS_URL=http://"+d.addr)
 	w.leads(rows)
 	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(concurrency), "--max-in-doubt", "0")
 	if err := c.Start(); err != nil {
@@ -157,24 +176,25 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.Wait() }()
 	var files []int
+	most := 0 // connections at once, as the process has them
 	for running := true; running; {
 		select {
 		case <-ended:
 			running = false
 		case <-time.After(5 * time.Millisecond):
-			if n := descriptors(t, c.Process); n > 0 && d.most.Load() > 1 {
-				files = append(files, n)
+			if n, sockets := descriptors(t, c.Process); sockets > 1 {
+				files, most = append(files, n), max(most, sockets)
 			}
 		}
 	}
-	if most := d.most.Load(); most > concurrency+1 {
+	if most > concurrency+1 {
 		t.Errorf("%d connections at once for %d requests in flight", most, concurrency)
 	}
 	if n := len(files); n < 10 {
 		t.Fatalf("only %d looks at the process", n)
 	}
 	early, late := slices.Max(files[:len(files)/3]), slices.Max(files[len(files)/3*2:])
-	t.Logf("at most %d connections; files open: %d in the first third, %d in the last", d.most.Load(), early, late)
+	t.Logf("at most %d connections; files open: %d in the first third, %d in the last", most, early, late)
 	if late > early+2 || early > concurrency+24 {
 		t.Errorf("%d files were open in the first third of the run, %d in the last", early, late)
 	}
@@ -183,13 +203,20 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	}
 }
 
-// descriptors is how many a process has open; 0 where it is gone.
-func descriptors(t *testing.T, p *os.Process) int {
-	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.Pid))
-	if _, gone := os.Stat("/proc/self/fd"); gone != nil {
+// descriptors is how many a process has open, and how many of them are connections;
+// none where it is gone.
+func descriptors(t *testing.T, p *os.Process) (all, sockets int) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skipf("no way to see it here: %v", err)
 	}
-	return len(open)
+	folder := fmt.Sprintf("/proc/%d/fd", p.Pid)
+	open, _ := os.ReadDir(folder)
+	for _, f := range open {
+		if what, _ := os.Readlink(filepath.Join(folder, f.Name())); strings.HasPrefix(what, "socket:") {
+			sockets++
+		}
+	}
+	return len(open), sockets
 }
 
 // TestOneSlowRow: a row whose answer does not come holds up nobody but its own key, and

@@ -157,7 +157,6 @@ type door struct {
 	addr string
 	shut atomic.Bool
 	open atomic.Int32 // connections
-	most atomic.Int32 // of them at once
 }
 
 func (w *world) door() *door {
@@ -171,9 +170,7 @@ func (w *world) door() *door {
 	d.http.ConnState = func(_ net.Conn, s http.ConnState) {
 		switch s {
 		case http.StateNew:
-			now := d.open.Add(1)
-			for most := d.most.Load(); now > most && !d.most.CompareAndSwap(most, now); most = d.most.Load() {
-			}
+			d.open.Add(1)
 		case http.StateClosed:
 			d.open.Add(-1)
 		}
