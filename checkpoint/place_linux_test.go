@@ -9,9 +9,9 @@ import (
 // fault 26
 func TestWhereTheFileLies(t *testing.T) {
 	for _, test := range []struct {
-		name            string
-		magic           int64
-		any             bool
+		name          string
+		magic         int64
+		any           bool
 		refused, told bool
 	}{
 		{"ext4", 0xef53, false, false, false},

@@ -134,7 +134,7 @@ func TestNothingLeavesForAStranger(t *testing.T) {
 				t.Errorf("%d rows were taken without a sign-in", len(rows))
 			}
 			w.peersLedger(rows)
-			w.nothingShows(out, 3, false)
+			w.nothingShows(out, 3)
 		})
 	})
 }
@@ -233,7 +233,7 @@ func TestRedirectOfSignIn(t *testing.T) {
 			if s := w.summary("run/summary.json"); code != 3 || s.Rows.Read != 0 || w.peer.posted() != 0 {
 				t.Errorf("%d to %q: exit %d, %d POSTs\n%s", status, location, code, w.peer.posted(), out)
 			}
-			w.nothingShows(out, 3, false)
+			w.nothingShows(out, 3)
 		}
 	}
 	if n := target.visits(); n > 0 {
