@@ -1,0 +1,82 @@
+package main
+
+// engineBugs are mistakes in the engine: what is sent when, and what is sent again.
+func engineBugs() []bug {
+	return []bug{
+		{
+			number: 1, name: "intent after send", imitates: "fault 2: a create leaves before its intent is durable",
+			edits: []edit{{
+				"importer/judge.go",
+				`	e.ledger.Claim(e.intent(j), func(err error) {
+		if err != nil {
+			e.post(event{job: j, outcome: Pending, err: err})
+			return
+		}
+		e.ready <- j
+	})`,
+				`	in := e.intent(j)
+	e.ready <- j
+	e.ledger.Claim(in, func(error) {})`,
+			}},
+			checks: []check{{"importer", []string{"TestNoCreateLeavesBeforeItsIntentIsDurable"}}},
+		},
+		{
+			number: 2, name: "batch of claims > slots", imitates: "fault 1: a death leaves a whole batch in doubt, not 2 × concurrency",
+			edits:  []edit{{"importer/engine.go", "slots := slotsPerWorker * e.Concurrency", "slots := batchRows + slotsPerWorker*e.Concurrency"}},
+			checks: []check{{"importer", []string{"TestClaimsAreBoundedAndWithdrawn"}}},
+		},
+		{
+			number: 3, name: "retry on EOF", imitates: "m8, fault 37: a connection that broke is taken for a request that was not applied",
+			edits:  []edit{{"importer/send.go", "return repeatable, rowPause, err", "return repeatable || e.Reason == leadapi.ReasonNoAnswer, rowPause, err"}},
+			checks: []check{{"importer", []string{"TestDeliver"}}},
+		},
+		{
+			number: 11, name: "order by completion", imitates: "faults 79, 80: rows of one key do not wait for one another",
+			edits: []edit{
+				{"importer/lanes.go", "func (e *engine) lane(ns *names) *lane {\n", "func (e *engine) lane(ns *names) *lane {\n\tif len(e.lanes) >= 0 {\n\t\treturn nil\n\t}\n"},
+				{"importer/lanes.go", "if l.active--; l.active > 0 {", "if l == nil {\n\t\treturn\n\t}\n\tif l.active--; l.active > 0 {"},
+			},
+			checks: []check{{"importer", []string{"TestRowsOfOneKeyGoOneAfterAnother"}}},
+		},
+		{
+			number: 14, name: "results before commit", imitates: "invariant 1: a row is shown as done before the checkpoint has it",
+			edits: []edit{{
+				"importer/job.go",
+				`func (e *engine) settle(j *job, outcome Outcome) {
+	e.ledger.Settle(j.entry, func(stored checkpoint.Entry, err error) {
+		e.settled(j, outcome, nil, stored, err)
+	})`,
+				`func (e *engine) settle(j *job, outcome Outcome) {
+	entry := j.entry
+	e.post(event{job: j, outcome: outcome})
+	e.ledger.Settle(entry, func(checkpoint.Entry, error) {})`,
+			}},
+			checks: []check{{"importer", []string{"TestNoResultIsShownBeforeItsOutcomeIsDurable"}}},
+		},
+		{
+			number: 15, name: "Retry-After ignored", imitates: "faults 61, 64: the run waits as long as it likes, not as long as it is told",
+			edits:  []edit{{"importer/send.go", "backoff = max(e.RetryAfter, leastThrottle)", "backoff = max(backoff, leastThrottle)"}},
+			checks: []check{{"importer", []string{"TestDeliverWaitsAsTold"}}},
+		},
+		{
+			number: 16, name: "500 retried", imitates: "fault 63: a create is sent again that the service may have stored before it failed",
+			edits:  []edit{{"importer/send.go", "repeatable && transient(e.Status)", "(repeatable || e.Status == http.StatusInternalServerError) && transient(e.Status)"}},
+			checks: []check{{"importer", []string{"TestDeliver"}}},
+		},
+		{
+			number: 17, name: "201 without id retried", imitates: "m9, faults 38, 51: a create is sent again that was accepted, for its answer had no lead ID",
+			edits:  []edit{{"importer/send.go", "repeatable && transient(e.Status)", "e.Reason == leadapi.ReasonNoLeadID || repeatable && transient(e.Status)"}},
+			checks: []check{{"importer", []string{"TestACreateThatMayHaveBeenAppliedIsSentOnce"}}},
+		},
+		{
+			number: 19, name: "partial taken for done", imitates: "a lead that was made and not linked is never linked by the next run",
+			edits:  []edit{{"importer/plan.go", "return p.planLink(c)", "return p.planKnown(c)"}},
+			checks: []check{{"importer", []string{"TestImportPlanner"}}},
+		},
+		{
+			number: 20, name: "stop that drops answers", imitates: "fault 4: the first signal ends requests that are under way, so that they are in doubt",
+			edits:  []edit{{"importer/send.go", "err = call(ctx)", "err = call(c.stopping)"}},
+			checks: []check{{"internal/e2e", []string{"TestCleanStop"}}},
+		},
+	}
+}

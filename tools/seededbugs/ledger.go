@@ -1,0 +1,39 @@
+package main
+
+// ledgerBugs are mistakes in the checkpoint, and in what makes a row the same row on the next run.
+func ledgerBugs() []bug {
+	return []bug{
+		{
+			number: 6, name: "size-0 file accepted", imitates: "m17, fault 17: a checkpoint that lost its content counts as a new one, and all rows are sent again",
+			edits: []edit{{
+				"checkpoint/take.go", "\tf, err := os.OpenFile(d.path, flag, 0)\n",
+				`	if info, err := os.Stat(d.path); err == nil && info.Size() == 0 && !o.ReadOnly {
+		if err := fill(d.path, newHeader(t, o.Now())); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(d.path, flag, 0)
+`,
+			}},
+			checks: []check{{"checkpoint", []string{"TestOpenRefuses"}}},
+		},
+		{
+			number: 7, name: "commit error ignored", imitates: "m21, m22, fault 13: a change counts as durable whose commit failed",
+			edits: []edit{{
+				"checkpoint/writer.go", "\tif err != nil {\n\t\treturn w.d.fail(fmt.Errorf(",
+				"\tif err != nil && group[0].kind != aloneOp {\n\t\treturn nil\n\t}\n\tif err != nil {\n\t\treturn w.d.fail(fmt.Errorf(",
+			}},
+			checks: []check{{"checkpoint", []string{"TestFailedCommitStopsEverything"}}},
+		},
+		{
+			number: 12, name: "row number for key", imitates: "fault 103: a row that is moved is another row, and is sent again",
+			edits:  []edit{{"mapping/row.go", "r.key = b.rowKey(cells)", "r.key = \"row-\" + strconv.Itoa(env.Line)"}},
+			checks: []check{{"mapping", []string{"TestTheDefaultKeyDoesNotHangOnThePlace"}}},
+		},
+		{
+			number: 13, name: "BOM kept", imitates: "m26, fault 91: the first column's name begins with a byte order mark, so that no mapping finds it",
+			edits:  []edit{{"importer/source/encoding.go", "in.skip(size)", "if label != utf8Label {\n\t\tin.skip(size)\n\t}"}},
+			checks: []check{{"importer/source", []string{"TestAByteOrderMarkIsNoPartOfTheText"}}},
+		},
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// small is a program with a test for one of its two halves, and a test elsewhere for the other.
+func small(t *testing.T) tree {
+	t.Helper()
+	dir := tree(t.TempDir())
+	for name, text := range map[string]string{
+		"go.mod":      "module leadferry\n\ngo 1.26\n",
+		"a/a.go":      "package a\n\nfunc One() int { return 1 }\n\nfunc Two() int { return 2 }\n\nfunc Three() int { return 3 }\n",
+		"a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif One() != 1 {\n\t\tt.Fail()\n\t}\n}\n",
+		"all/all.go":  "package all\n",
+		"all/all_test.go": "package all\n\nimport (\n\t\"testing\"\n\n\t\"leadferry/a\"\n)\n\n" +
+			"func TestTwo(t *testing.T) {\n\tt.Run(\"two\", func(t *testing.T) {\n\t\tif a.Two() != 2 {\n\t\t\tpanic(2)\n\t\t}\n\t})\n}\n",
+	} {
+		if err := os.MkdirAll(dir.path(folderOf(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir.path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestWhatNoticesABugIsTold(t *testing.T) {
+	dir := small(t)
+	quick := []check{{"a", []string{"TestOne"}}}
+	if err := dir.sound(t.Context(), []bug{{checks: quick}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.sound(t.Context(), []bug{{checks: []check{{"a", []string{"TestNone"}}}}}); err == nil {
+		t.Error("a test that is not there is taken for one that passes")
+	}
+	for _, test := range []struct{ name, old, new, caught, fault string }{
+		{name: "by its own test", old: "return 1", new: "return 7", caught: "a TestOne"},
+		{name: "by the whole suite", old: "return 2", new: "return 7", caught: "all TestTwo/two"},
+		{name: "by none", old: "return 3", new: "return 7"},
+		{name: "by the compiler", old: "return 1", new: "return x", fault: "cannot be built"},
+		{name: "by vet", old: "return 1", new: "return 1; return 2", fault: "unreachable"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := dir.try(t.Context(), &bug{name: test.name, edits: []edit{{"a/a.go", test.old, test.new}}, checks: quick})
+			if test.fault != "" {
+				if f.err == nil || !strings.Contains(f.err.Error(), test.fault) {
+					t.Errorf("error %v, want one with %q", f.err, test.fault)
+				}
+			} else if f.err != nil || f.test != test.caught || f.late != strings.HasPrefix(test.caught, "all ") {
+				t.Errorf("caught by %q (%v), want %q", f.test, f.err, test.caught)
+			}
+		})
+	}
+}
