@@ -131,7 +131,7 @@ func TestAnswerFromBeforeTheRequest(t *testing.T) {
 	if e == nil || e.Applied != Maybe || e.Reason != ReasonBadAnswer {
 		t.Errorf("%v", e)
 	}
-	if e := fault(t, client); e != nil || p.seen() != 3 {
+	if e := fault(t, client); e != nil || p.seen() > 3 {
 		t.Errorf("after it: %v; %d requests", e, p.seen())
 	}
 }
