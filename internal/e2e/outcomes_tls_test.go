@@ -226,9 +226,8 @@ func TestRedirectOfSignIn(t *testing.T) {
 	target := openDoor(t, listenRaw(t), func(net.Conn, *bufio.Reader) {})
 	for _, status := range []int{300, 301, 302, 303, 307, 308} {
 		for _, location := range []string{target.url() + "/v3/oauth2/token", "http://%zz/", "/other?client_secret=" + rawSecret} {
-			w := newRawTrial(t, rawScript{})
+			w := newRawTrial(t, rawScript{tokenSays: answered(status, rawSecret, "Location: "+location)})
 			w.rows(3)
-			w.peer.tokenSays = answered(status, rawSecret, "Location: "+location)
 			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1", "--log-level", "debug", "--max-wait", "100ms")
 			if s := w.summary("run/summary.json"); code != 3 || s.Rows.Read != 0 || w.peer.posted() != 0 {
 				t.Errorf("%d to %q: exit %d, %d POSTs\n%s", status, location, code, w.peer.posted(), out)

@@ -20,7 +20,6 @@ import (
 // does what an act says. It keeps its own ledger, by which the program is judged.
 type rawPeer struct {
 	api, leads *rawDoor // the general API; the lead creation application
-	tokenSays  string   // the answer to every token request, "": the right one
 
 	mu      sync.Mutex
 	script  rawScript
@@ -37,6 +36,7 @@ type rawScript struct {
 	store       bool // the request is carried out before
 	update      bool // PATCHes are meant
 	from, times int
+	tokenSays   string // the answer to every token request; "": the right one
 }
 
 // rawAct is what the peer does with one request. Zero values take the request whole and
@@ -108,7 +108,7 @@ func (p *rawPeer) serveAPI(c net.Conn, r *bufio.Reader) {
 		case err != nil:
 			return
 		case q.method == "POST" && strings.HasPrefix(q.path, "/v3/oauth2/token?"):
-			say(c, cmp.Or(p.tokenSays, p.token(q)), 0)
+			say(c, cmp.Or(p.script.tokenSays, p.token(q)), 0)
 			continue
 		case q.method != "PATCH":
 			say(c, answered(404, "{}"), 0)
