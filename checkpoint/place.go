@@ -26,6 +26,6 @@ func (d *DB) ground(o Options) error {
 		return d.refuse(ErrPlace, "lies on "+p.name+": "+p.why,
 			"name a file on a local disk with --checkpoint, or set LEADFERRY_ANY_FILESYSTEM=1 to use it all the same")
 	}
-	d.warn("the checkpoint lies on " + p.name + ": " + p.why)
+	d.warn("the checkpoint lies on " + p.name + ": " + p.why + " (--checkpoint names a file elsewhere)")
 	return nil
 }

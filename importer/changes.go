@@ -16,10 +16,11 @@ type Changes struct {
 func (s *Changes) none() bool { return !s.Status && !s.ExternalID && len(s.Fields) == 0 }
 
 // changes compares the row with its lead. Everything differs where nobody knows what
-// the lead holds, because an update of it is not settled.
+// the lead holds: an update of it is not settled, or the row was refused and somebody
+// else made the lead.
 func (c *Case) changes() *Changes {
 	rec, known := c.Record, c.Known
-	all := known.Unsettled != ""
+	all := known.Unsettled != "" || known.State == checkpoint.Rejected
 	s := &Changes{
 		Status:     rec.Status != "" && (all || rec.Status != known.Status),
 		ExternalID: rec.ExternalID != "" && (all || rec.ExternalID != known.ExternalID),

@@ -219,3 +219,38 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// The lead of a link that could not be recorded is recorded itself, and in no doubt.
+// Invariant 5
+func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
+	for failAt := 1; failAt <= 40; failAt++ {
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTrial(t, numbered(20), Options{Concurrency: 2})
+			tr.remap(t, "  external_id: \"{id}\"\n")
+			tr.ledger.failAt = failAt
+			tr.run(t.Context())
+			for _, l := range tr.records.lines {
+				key := l.it.rec.Key
+				if state := tr.ledger.state(key); l.r.outcome == InDoubt && state == checkpoint.Partial {
+					t.Errorf("failure %d: row %s is shown as in doubt, the checkpoint says %v", failAt, key, state)
+				}
+			}
+		})
+	}
+}
+
+// An answer that ends the run does so before the next row leaves, however long the
+// ledger takes to write. fault 65
+func TestARefusalOfAllStopsSendingAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(50), Options{Concurrency: 1})
+		tr.ledger.slowWithdraw = time.Minute
+		var left atomic.Int32
+		tr.service.arrive = func(string) { left.Add(1) }
+		tr.service.answer = func(string, int) error { return refusal(407) }
+		tr.run(t.Context())
+		if n := left.Load(); n != 1 {
+			t.Errorf("%d creates left, want 1", n)
+		}
+	})
+}

@@ -35,6 +35,7 @@ type gate struct {
 	silent  bool          // no answers: one request at a time finds out
 	probing bool          // that one is under way
 	deaf    bool          // a probe of this silence met it, too
+	silence int           // how many there have been
 	lost    bool          // the silence has lasted for maxWait: nobody passes any more
 	since   time.Time     // when the silence began
 	backoff time.Duration // between probes
@@ -46,7 +47,12 @@ type pass struct {
 	probe bool
 	knock bool // ask first whether there are answers, by a request that can make nothing
 	since time.Time
+
+	silence int // the probe's
 }
+
+// probes reports whether a pass is the probe of the silence that there is now.
+func (g *gate) probes(p pass) bool { return p.probe && g.silent && p.silence == g.silence }
 
 func newGate(maxWait time.Duration, limit int) *gate {
 	limit = max(limit, 1)
@@ -87,7 +93,7 @@ func (g *gate) try(now time.Time) (p pass, wait time.Duration, changed <-chan st
 	}
 	g.probing = g.silent
 	g.flying++
-	return pass{probe: g.silent, knock: g.silent && g.deaf, since: now}, 0, nil
+	return pass{probe: g.silent, knock: g.silent && g.deaf, since: now, silence: g.silence}, 0, nil
 }
 
 // shut is how long nobody passes, at most; 0 means that the gate is open.
@@ -133,11 +139,8 @@ func (g *gate) overloaded(p pass) {
 // back takes a pass back after an answer.
 func (g *gate) back(p pass) {
 	g.flying--
-	if p.probe {
-		g.probing = false
-	}
 	if g.silent {
-		g.silent, g.deaf, g.backoff, g.probeAt = false, false, 0, time.Time{}
+		g.silent, g.probing, g.deaf, g.backoff, g.probeAt = false, false, false, 0, time.Time{}
 		g.wake()
 	} else if g.waiting > 0 {
 		g.wake()
@@ -149,7 +152,7 @@ func (g *gate) unused(p pass) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.flying--
-	if p.probe {
+	if g.probes(p) {
 		g.probing = false
 	}
 	g.wake()
@@ -164,11 +167,13 @@ func (g *gate) unanswered(p pass, pause bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.flying--
-	news := !g.silent || p.probe // the others that were under way tell nothing new
+	probed := g.probes(p)
+	news := !g.silent || probed // the others that were under way tell nothing new
 	if !g.silent {
 		g.silent, g.since = true, now
+		g.silence++
 	}
-	if p.probe {
+	if probed {
 		g.probing, g.deaf = false, true
 	}
 	if now.Sub(g.since) >= g.maxWait {

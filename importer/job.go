@@ -223,6 +223,7 @@ func (e *engine) unlinked(j *job, stop *Stop) {
 func (e *engine) refused(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	j.entry = e.entryOf(j, checkpoint.Rejected)
+	j.entry.Content = nil // no lead holds it
 	j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
 	e.settle(j, Rejected)
 }

@@ -146,6 +146,8 @@ func (e *engine) unwritten(r *result, j *job, ev event) {
 	case !r.sent || ev.outcome == Pending:
 	case j.step.Action == Update:
 		r.outcome = Failed
+	case j.step.Action == Link: // the lead is durable, the link alone is not
+		r.outcome = Partial
 	default:
 		r.outcome = InDoubt
 	}

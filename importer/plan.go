@@ -85,7 +85,7 @@ func (p importPlanner) planKnown(c *Case) Step {
 	if p.updateChanged {
 		return p.planUpdate(c)
 	}
-	if p.ignoreChanged || known.Digest == (checkpoint.Digest{}) || known.Digest == c.digest() ||
+	if p.ignoreChanged || known.Digest == (checkpoint.Digest{}) || c.sentLast() ||
 		known.Synced && known.Unsettled == "" && c.changes().none() {
 		return Step{Outcome: Unchanged}
 	}
@@ -97,12 +97,18 @@ func (p importPlanner) planKnown(c *Case) Step {
 func (p importPlanner) planUpdate(c *Case) Step {
 	known := c.Known
 	switch {
-	case known.Digest == c.digest() && known.Unsettled == "":
+	case c.sentLast() && known.Unsettled == "":
 		return Step{Outcome: Unchanged}
 	case known.LeadID == "":
 		return Step{Outcome: Changed, Reason: "the lead exists and this row carries other data than was sent, but the lead's ID is not known"}
 	}
 	return planUpdate(c, p.retryRejected)
+}
+
+// sentLast reports whether the row carries the data that were sent last, and nothing
+// else came of them.
+func (c *Case) sentLast() bool {
+	return c.Known.Digest == c.digest() && c.Known.Reason != reasonNotConfirmed
 }
 
 // planLink finishes a lead that was created but not linked. A row that no longer

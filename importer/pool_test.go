@@ -38,3 +38,54 @@ func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 		})
 	}
 }
+
+// A row that is not sent again makes the others wait all the same. fault 61
+func TestRetryAfterOfARowThatIsGivenUp(t *testing.T) {
+	for name, c := range map[string]*courier{
+		"no retries": {},
+		"no resends": {retries: 2, resend: ResendOn{NoDefault: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c.gate, c.stopping, c.retried = newGate(time.Hour, 4), t.Context(), func() {}
+				began := time.Now()
+				if _, err := c.deliver(t.Context(), false, (&answers{after(429, time.Minute)}).call); err == nil {
+					t.Error("the refusal is gone")
+				}
+				c.deliver(t.Context(), false, func(context.Context) error {
+					if waited := time.Since(began); waited < time.Minute {
+						t.Errorf("the next row left after %v", waited)
+					}
+					return nil
+				})
+			})
+		})
+	}
+}
+
+// A probe of a silence that has ended tells nothing of the next one, and lets no second probe pass. fault 46
+func TestProbesOfAnEarlierSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(time.Hour, 4)
+		enter := func() pass {
+			p, err := g.enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		slow, first := enter(), enter()
+		g.unanswered(first, false)
+		early := enter() // the probe of the first silence
+		g.answered(slow)
+		g.unanswered(enter(), false)
+		second := enter() // the probe of the second one
+		if !early.probe || !second.probe {
+			t.Fatal("these are no probes")
+		}
+		g.unanswered(early, false)
+		if _, wait, _ := g.try(time.Now().Add(time.Minute)); wait == 0 {
+			t.Error("two probes are under way")
+		}
+	})
+}

@@ -25,7 +25,7 @@ func (e *engine) shared() []string {
 	var texts []string
 	for _, f := range e.Inputs {
 		if !f.Claim() {
-			texts = append(texts, f.Info().Path+": another run is reading this file, with another checkpoint: if it sends to the same service, every lead is made twice")
+			texts = append(texts, f.Info().Path+": another run is reading this file, with another checkpoint: if it sends to the same service, every lead is made twice (Ctrl-C stops this run in order)")
 		}
 	}
 	return texts

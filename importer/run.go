@@ -92,15 +92,9 @@ func (e *engine) carryOut(ctx context.Context) (*report.Summary, error) {
 	if db != nil {
 		e.db = db
 		e.keepIn(db)
+		defer db.Close() // of a run that was refused; else it is closed by then
 	}
-	s, err := e.perform(ctx)
-	if db == nil {
-		return s, err
-	}
-	if cerr := db.Close(); cerr != nil && s != nil {
-		halt(s, ledgerFailed(cerr))
-	}
-	return s, err
+	return e.perform(ctx)
 }
 
 // Validate reads, maps and checks every row of every input, runs the mapping's tests
@@ -174,7 +168,7 @@ func (e *engine) perform(ctx context.Context) (*report.Summary, error) {
 		e.run(ctx)
 	}
 	s := e.summary(started)
-	e.finishFiles(s, rec)
+	e.finishRun(s, rec)
 	return s, nil
 }
 
@@ -240,28 +234,41 @@ func (e *engine) signIn(ctx context.Context) bool {
 	return false
 }
 
-// finishFiles completes the run's files; where the disk refuses them, the summary
-// says so and the checkpoint keeps the truth.
-func (e *engine) finishFiles(s *report.Summary, rec *recorder) {
+// finishRun completes the run's files and closes the checkpoint. What the disk refuses is
+// said in the summary, which comes last, and in the run's history where it can be.
+func (e *engine) finishRun(s *report.Summary, rec *recorder) {
 	for _, in := range s.Inputs {
 		if in.Changed {
 			e.Log.Warn("the input changed while it was read", "file", in.Path)
 		}
 	}
+	if rec != nil {
+		if err := rec.close(); err != nil && e.stopped == nil {
+			halt(s, filesFailed(err))
+		}
+	}
 	failpoint.At("before run is noted")
-	if e.db != nil && e.sender != nil {
-		if err := e.db.AddRun(runInfo(s)); err != nil && e.stopped == nil {
+	if e.db != nil {
+		if err := e.closeLedger(s); err != nil && e.stopped == nil {
 			halt(s, ledgerFailed(err))
 		}
 	}
-	if rec == nil {
-		return
-	}
-	if err := rec.close(); err != nil && e.stopped == nil {
-		halt(s, filesFailed(err))
-	}
 	failpoint.At("before files are finished")
-	rec.files.Finish(s) // says in the summary itself what it could not write
+	if rec != nil {
+		rec.files.Finish(s) // says in the summary itself what it could not write
+	}
+}
+
+// closeLedger notes how the run ended and closes the checkpoint, which may still write.
+func (e *engine) closeLedger(s *report.Summary) error {
+	var err error
+	if e.sender != nil {
+		err = e.db.AddRun(runInfo(s))
+	}
+	if closed := e.db.Close(); err == nil {
+		err = closed
+	}
+	return err
 }
 
 // halt makes the summary of a run that ended well say that it did not after all.

@@ -50,9 +50,12 @@ func (c *courier) deliver(ctx context.Context, repeatable bool, call func(contex
 		if err != nil {
 			return tries, err
 		}
-		if pass.knock && !repeatable && c.reach != nil && c.reach(ctx) != nil {
-			c.gate.unanswered(pass, true)
-			continue
+		if pass.knock && !repeatable && c.reach != nil {
+			if heard, stop := c.knock(pass); stop != nil {
+				return tries, stop
+			} else if !heard {
+				continue
+			}
 		}
 		if c.limiter != nil && c.limiter.Wait(c.stopping) != nil {
 			c.gate.unused(pass)
@@ -82,6 +85,27 @@ func (c *courier) deliver(ctx context.Context, repeatable bool, call func(contex
 	}
 }
 
+// knock asks a silent service for any answer at all before a create goes out, which
+// would be in doubt without one.
+func (c *courier) knock(p pass) (heard bool, _ error) {
+	err := c.reach(c.stopping)
+	if err == nil {
+		return true, nil
+	}
+	if e := (*leadapi.Error)(nil); errors.As(err, &e) {
+		if stop := halts(e); stop != nil {
+			c.gate.unused(p)
+			return false, stop
+		}
+	}
+	if c.stopping.Err() != nil {
+		c.gate.unused(p)
+	} else {
+		c.gate.unanswered(p, true)
+	}
+	return false, nil
+}
+
 // rowPause marks a failure that counts against the row's retries.
 const rowPause = time.Duration(1)
 
@@ -99,7 +123,7 @@ func (c *courier) judge(p pass, repeatable bool, err error) (again bool, pause t
 	}
 	switch {
 	case e.Status == 0 && e.Reason == leadapi.ReasonRefused: // by the client itself
-		c.gate.answered(p)
+		c.gate.unused(p)
 		return false, 0, err
 	case e.Op == "token" || e.Status == 0 && e.Applied == leadapi.No:
 		if !c.gate.unanswered(p, true) {
@@ -119,6 +143,9 @@ func (c *courier) judge(p pass, repeatable bool, err error) (again bool, pause t
 	}
 	if overload(e) {
 		c.gate.overloaded(p)
+		if throttled(e) { // all rows wait, whether or not this one is sent again
+			c.gate.throttle(waitOf(e, backoffFor(1)))
+		}
 	} else {
 		c.gate.answered(p)
 	}
@@ -141,10 +168,7 @@ const leastThrottle = 250 * time.Millisecond
 func (c *courier) sleep(err error, backoff time.Duration) bool {
 	var e *leadapi.Error
 	if errors.As(err, &e) && (e.HasRetryAfter || e.Status == http.StatusTooManyRequests) {
-		if e.HasRetryAfter {
-			backoff = max(e.RetryAfter, leastThrottle)
-		}
-		c.gate.throttle(backoff)
+		c.gate.throttle(waitOf(e, backoff))
 		return true // the gate does the waiting
 	}
 	timer := time.NewTimer(backoff)
@@ -155,6 +179,14 @@ func (c *courier) sleep(err error, backoff time.Duration) bool {
 	case <-c.stopping.Done():
 		return false
 	}
+}
+
+// waitOf is how long an answer asks to wait; backoff where it does not say.
+func waitOf(e *leadapi.Error, backoff time.Duration) time.Duration {
+	if e.HasRetryAfter {
+		return max(e.RetryAfter, leastThrottle)
+	}
+	return backoff
 }
 
 // halts returns why no further request makes sense, or nil.

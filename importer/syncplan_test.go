@@ -63,7 +63,8 @@ func TestSyncPlanner(t *testing.T) {
 	status := func(s string) func(lead) { return func(e lead) { e.Status = s } }
 	doubt := func(e lead) { *e = checkpoint.Entry{Key: "k", State: checkpoint.InDoubt} }
 	rejected := func(e lead) {
-		*e = checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Digest: digest(planRow())}
+		// Checkpoints of earlier days hold the digests of what was refused.
+		*e = checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Digest: digest(planRow()), Status: "contacted", Content: planLead().Content}
 	}
 	noID := func(e lead) { e.LeadID = "" }
 	refused := func(e lead) { e.Status, e.Refused, e.Code = "open", digest(planRow()), 422 }
@@ -180,6 +181,12 @@ func TestImportOfChangedRows(t *testing.T) {
 		{"never synced, fields alike", importPlanner{}, func(e *checkpoint.Entry) { e.Digest = other }, "changed"},
 		{"ignored", ignore, func(e *checkpoint.Entry) { e.Digest, e.Status = other, "open" }, "unchanged"},
 		{"same data", update, func(e *checkpoint.Entry) { e.Digest, e.Status = same, "onHold" }, "unchanged"},
+		{"same data, but what was sent last was not taken", update, func(e *checkpoint.Entry) {
+			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
+		}, "send name"},
+		{"same data, but what was sent last was not taken, only told", importPlanner{}, func(e *checkpoint.Entry) {
+			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
+		}, "changed"},
 		{"same data, not settled", update, func(e *checkpoint.Entry) { e.Digest, e.Unsettled = same, "r" }, "send S X name phone"},
 		{"other data", update, func(e *checkpoint.Entry) { e.Digest, e.Status = other, "open" }, "send S"},
 		{"other data that cannot be updated", update, func(e *checkpoint.Entry) { e.Digest = other }, "unchanged"},

@@ -39,6 +39,8 @@ type ledgerTwin struct {
 	failAt  int           // this commit and all later ones fail; 0: none
 	failed  time.Time     // when the first did
 	hold    chan struct{} // settlements wait for it; nil: they do not
+
+	slowWithdraw time.Duration
 }
 
 var errDisk = errors.New("the disk is full")
@@ -177,7 +179,10 @@ func (l *ledgerTwin) Claim(in checkpoint.Intent, done func(error)) {
 }
 
 func (l *ledgerTwin) Withdraw(key string, done func(error)) {
-	l.queue <- func() { done(l.commit(func() { delete(l.intents, key) })) }
+	l.queue <- func() {
+		time.Sleep(l.slowWithdraw)
+		done(l.commit(func() { delete(l.intents, key) }))
+	}
 }
 
 func (l *ledgerTwin) Settle(e checkpoint.Entry, done func(checkpoint.Entry, error)) {

@@ -44,7 +44,8 @@ func veiled(message string, rec *mapping.Record) string {
 	for _, v := range values {
 		message = strike(message, v)
 	}
-	if grams := pieces(lower(message)); slices.ContainsFunc(values, func(v string) bool { return repeated(grams, v) }) {
+	folded := fold(message)
+	if grams := pieces(folded); slices.ContainsFunc(values, func(v string) bool { return repeated(folded, grams, v) }) {
 		return withheld
 	}
 	return message
@@ -55,7 +56,7 @@ func veiled(message string, rec *mapping.Record) string {
 func sensitive(rec *mapping.Record) []string {
 	values := []string{rec.SearchText, rec.PostalCode}
 	for _, f := range rec.Content {
-		if !f.Volatile && f.Value != rec.Key && f.Value != rec.ExternalID && f.Value != rec.Status {
+		if f.Value != rec.Key && f.Value != rec.ExternalID && f.Value != rec.Status {
 			values = append(values, f.Value)
 		}
 	}
@@ -64,12 +65,13 @@ func sensitive(rec *mapping.Record) []string {
 	return values
 }
 
-// strike takes a value out of a message, where it stands as a word of its own. Large and
-// small ASCII letters are the same.
+// strike takes a value out of a message, where it stands as a word of its own; an address
+// is one anywhere. Large and small letters are the same.
 func strike(message, value string) string {
-	value = lower(value)
+	value = fold(value)
+	address := strings.Contains(value, "@")
 	var b strings.Builder
-	rest, folded := message, lower(message)
+	rest, folded := message, fold(message)
 	for {
 		at := strings.Index(folded, value)
 		if at < 0 || value == "" {
@@ -81,7 +83,7 @@ func strike(message, value string) string {
 		last, _ := utf8.DecodeLastRuneInString(value)
 		after, _ := utf8.DecodeRuneInString(folded[end:])
 		b.WriteString(rest[:at])
-		if inWord(before) && inWord(first) || inWord(last) && inWord(after) {
+		if !address && (inWord(before) && inWord(first) || inWord(last) && inWord(after)) {
 			b.WriteString(rest[at:end])
 		} else {
 			b.WriteString(veil)
@@ -102,10 +104,15 @@ func pieces(text string) map[string]bool {
 }
 
 // repeated reports whether a message, by its pieces, holds a piece of a value in any form
-// that it may be written in.
-func repeated(grams map[string]bool, value string) bool {
+// that it may be written in, or all of a short value with escapes.
+func repeated(message string, grams map[string]bool, value string) bool {
+	for _, form := range escapedForms(value) {
+		if len(form) < telling && form != value && strings.Contains(message, fold(form)) {
+			return true
+		}
+	}
 	for _, form := range formsOf(value) {
-		form = lower(form)
+		form = fold(form)
 		for i := 0; i+telling <= len(form); i++ {
 			if grams[form[i:i+telling]] {
 				return true
@@ -115,13 +122,18 @@ func repeated(grams map[string]bool, value string) bool {
 	return false
 }
 
-// formsOf writes a value as a service might: with JSON's escapes or Go's, for an address,
-// in hexadecimal, and in base64 from any of three places on.
-func formsOf(value string) []string {
-	forms := []string{
-		value, escapedAs(value, false), escapedAs(value, true), strings.Trim(strconv.Quote(value), `"`), strings.Trim(strconv.QuoteToASCII(value), `"`),
-		url.QueryEscape(value), url.PathEscape(value), hex.EncodeToString([]byte(value)),
+// escapedForms writes a value with JSON's escapes or Go's, and as a part of an address.
+func escapedForms(value string) []string {
+	return []string{
+		escapedAs(value, false), escapedAs(value, true), strings.Trim(strconv.Quote(value), `"`), strings.Trim(strconv.QuoteToASCII(value), `"`),
+		url.QueryEscape(value), url.PathEscape(value),
 	}
+}
+
+// formsOf writes a value as a service might: as it is, with escapes, in hexadecimal, and
+// in base64 from any of three places on.
+func formsOf(value string) []string {
+	forms := append(escapedForms(value), value, hex.EncodeToString([]byte(value)))
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
 			text := e.EncodeToString([]byte("\x00\x00"[:before] + value))
@@ -155,13 +167,17 @@ func escapedAs(value string, html bool) string {
 	return b.String()
 }
 
-// lower makes ASCII letters small, and leaves every byte in its place.
-func lower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
+// fold makes letters small, and leaves every byte in its place.
+func fold(s string) string {
+	b := make([]byte, 0, len(s))
+	for i, r := range s {
+		small := unicode.ToLower(r)
+		if r == utf8.RuneError || utf8.RuneLen(small) != utf8.RuneLen(r) {
+			_, size := utf8.DecodeRuneInString(s[i:])
+			b = append(b, s[i:i+size]...)
+			continue
 		}
+		b = utf8.AppendRune(b, small)
 	}
 	return string(b)
 }

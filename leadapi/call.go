@@ -2,7 +2,6 @@ package leadapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -32,7 +31,7 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 		return 0, c.unanswered(ctx, limit, r, false, err)
 	}
 	_ = w.SetDeadline(limit) // fails for a closed connection only, as the first write then does
-	unhook := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) })
+	unhook := context.AfterFunc(ctx, func() { _ = w.SetDeadline(longAgo) })
 
 	w.out = append(c.appendHead(w.out[:0], r), r.body...)
 	answer, sent, err := w.exchange(w.out)
@@ -86,8 +85,6 @@ func (c *Client) unanswered(ctx context.Context, limit time.Time, r call, sent b
 		return interrupted(ctx.Err(), r.op, applied)
 	case !time.Now().Before(limit):
 		return interrupted(context.DeadlineExceeded, r.op, applied)
-	case errors.Is(err, errCrossed):
-		return &Error{Op: r.op, Applied: applied, Reason: ReasonBadAnswer, Message: errCrossed.Error() + "; the connection was dropped"}
 	}
 	e := &Error{Op: r.op, Applied: applied, Reason: ReasonNoAnswer, Message: "the connection broke before a readable answer came"}
 	if applied == No {

@@ -3,6 +3,7 @@ package leadapi
 import (
 	"math"
 	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"strconv"
@@ -67,7 +68,7 @@ func address(field, name, text, version string) (*url.URL, error) {
 	switch {
 	case text == "":
 		return fail("is missing", "")
-	case err != nil || u.Opaque != "" || u.Hostname() == "" || !port(u) || strings.ContainsFunc(text, blank):
+	case err != nil || u.Opaque != "" || u.Hostname() == "" || strings.Contains(u.Hostname(), "%") || !port(u) || strings.ContainsFunc(text, blank):
 		return fail("is not an address", "it looks like https://api.example.com")
 	case u.User != nil:
 		return fail("has a user or password in it", "the account is set by client ID and secret")
@@ -78,30 +79,49 @@ func address(field, name, text, version string) (*url.URL, error) {
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return fail("is plain http, which is for loopback addresses only", "use https://")
 	}
-	u.Path = strings.TrimRight(u.Path, "/")
+	if err := normalize(u); err != nil {
+		return fail("has a host name that cannot be", "")
+	}
 	if strings.Contains(u.EscapedPath(), "%") || u.Path != "" && path.Clean(u.Path) != u.Path {
 		return fail("has a path with escapes, dots or empty parts", "")
 	}
 	if strings.HasSuffix(u.Path, version) {
 		return fail("ends in the version", "leave out "+version)
 	}
-	if u.Host, err = ascii(strings.ToLower(u.Host)); err != nil {
-		return fail("has a host name that cannot be", "")
-	}
 	return u, nil
 }
 
-// ascii returns a host, with its port, as DNS and HTTP know it.
-func ascii(host string) (string, error) {
-	if !strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
-		return host, nil
+// Canonical writes an address as the client uses it, so that one service has one name however it is spelled: small
+// letters in scheme and host, a host name as DNS knows it, no default port, no slash at the end. What is no address
+// comes back as it is.
+func Canonical(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || normalize(u) != nil {
+		return address
 	}
-	name, port, ok := strings.Cut(host, ":")
-	name, err := idna.Lookup.ToASCII(name)
-	if ok {
+	return u.String()
+}
+
+func normalize(u *url.URL) error {
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
+		var err error
+		if name, err = idna.Lookup.ToASCII(name); err != nil {
+			return err
+		}
+	}
+	if ip, err := netip.ParseAddr(name); err == nil {
+		name = ip.String()
+	}
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	port := strings.TrimLeft(u.Port(), "0")
+	if port != "" && port != map[string]string{"https": "443", "http": "80"}[u.Scheme] {
 		name += ":" + port
 	}
-	return name, err
+	u.Host, u.Path = name, strings.TrimRight(u.Path, "/")
+	return nil
 }
 
 // port tells whether an address has no port, or one that there can be.

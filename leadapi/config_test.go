@@ -18,6 +18,7 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 		{"BaseURL", "https://api.example.com:8443/gate/way/", true},
 		{"BaseURL", "HTTPS://API.example.com", true},
 		{"BaseURL", "https://bücher.example", true},
+		{"BaseURL", "https://[fe80::1%25eth0]", false},
 		{"BaseURL", "http://localhost:8080", true},
 		{"BaseURL", "http://127.0.0.9", true},
 		{"BaseURL", "http://[::1]:80", true},
@@ -96,6 +97,29 @@ func TestLoginNeedsTheBaseURLOnly(t *testing.T) {
 	}
 	if _, err := New(Config{BaseURL: "https://api.example.com", ClientID: "c"}); err == nil {
 		t.Error("a client without secret is taken")
+	}
+}
+
+// fault 49: one service has one name, or it would get two checkpoints.
+func TestSpellingsOfAnAddressAreOne(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://Leads.Example.com":            "https://leads.example.com",
+		"HTTPS://leads.example.com.:0443///":   "https://leads.example.com",
+		"https://leads.example.com:8443/base/": "https://leads.example.com:8443/base",
+		"https://leads.example.com:443":        "https://leads.example.com",
+		"http://LocalHost:018472":              "http://localhost:18472",
+		"http://127.0.0.1:80":                  "http://127.0.0.1",
+		"https://[0:0:0:0:0:0:0:1]:443/x":      "https://[::1]/x",
+		"https://Bücher.example":               "https://xn--bcher-kva.example",
+		"no address":                           "no address",
+		"":                                     "",
+	} {
+		if got := Canonical(address); got != want {
+			t.Errorf("%q: %q, want %q", address, got, want)
+		}
+		if got := Canonical(want); got != want {
+			t.Errorf("%q changes to %q", want, got)
+		}
 	}
 }
 

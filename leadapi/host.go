@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -107,13 +108,27 @@ func (h *host) rested() *wire {
 func (h *host) leave(w *wire, keep bool) {
 	if keep {
 		w.rest()
-		h.mu.Lock()
-		h.resting = append(h.resting, w)
-		h.mu.Unlock()
+		h.shelve(w)
 	} else {
 		w.Close()
 	}
 	<-h.room
+}
+
+// shelve lets a connection rest, and closes those that have rested for too long.
+func (h *host) shelve(w *wire) {
+	h.mu.Lock()
+	h.resting = append(h.resting, w)
+	n := 0
+	for h.resting[n].stale(w.rested) {
+		n++
+	}
+	old := slices.Clone(h.resting[:n])
+	h.resting = slices.Delete(h.resting, 0, n)
+	h.mu.Unlock()
+	for _, w := range old {
+		w.Close()
+	}
 }
 
 // close closes the resting connections.
@@ -126,7 +141,7 @@ func (h *host) close() {
 	h.resting = nil
 }
 
-// handshakeError is a handshake that failed for what the peer presented, not for the network.
+// handshakeError is a handshake that failed for what the peer is, not for the network: it will be so the next time.
 type handshakeError struct{ error }
 
 func (h *host) dial(ctx context.Context) (*wire, error) {
@@ -153,7 +168,8 @@ func (h *host) dial(ctx context.Context) (*wire, error) {
 
 func handshakeFault(ctx context.Context, err error) error {
 	var errno syscall.Errno
-	if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.As(err, &errno) {
+	broken := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &errno)
+	if ctx.Err() != nil || broken {
 		return err
 	}
 	return handshakeError{err}

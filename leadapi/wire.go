@@ -20,13 +20,14 @@ const (
 )
 
 var (
-	errHead    = errors.New("the head of the answer is too long")
-	errCrossed = errors.New("an answer came before the request")
+	errHead = errors.New("the head of the answer is too long")
+	longAgo = time.Unix(1, 0)
 )
 
 // wire is a connection to the service. It carries one call at a time, by one goroutine that writes the whole request
 // before it reads: so "a byte has left" is a count, and an answer is never taken for another call's. net/http's
-// transport, which reads and writes in goroutines of its own, cannot promise as much, and costs twice as much.
+// transport, which reads and writes in goroutines of its own, cannot promise as much, and costs twice as much. The price: an
+// answer that comes before a large body has left is heard only after it, or after the time limit.
 type wire struct {
 	net.Conn         // the socket, or TLS upon it
 	socket   *socket // what passes the machine's border
@@ -61,9 +62,10 @@ func (h headReader) Read(b []byte) (int, error) {
 // exchange sends a request and returns the answer, informational ones left out. Its body must be read by drain, before
 // anything else is done with the wire. sent says whether a byte of the request has left.
 func (w *wire) exchange(request []byte) (answer *http.Response, sent bool, err error) {
-	out, in := w.socket.out, w.socket.in
+	wrote := w.socket.out
+	w.socket.late = false
 	err = w.send(request)
-	if sent = w.socket.out > out; !sent {
+	if sent = w.socket.out > wrote; !sent {
 		return nil, false, err
 	}
 	// Where the peer had enough before the end, it may have said why.
@@ -75,10 +77,9 @@ func (w *wire) exchange(request []byte) (answer *http.Response, sent bool, err e
 			return nil, true, fault
 		case fault != nil:
 			return nil, true, err
-		case w.socket.in == in:
-			return nil, true, errCrossed // TLS held it back from before
 		case answer.StatusCode >= 200 || answer.StatusCode == http.StatusSwitchingProtocols || answer.StatusCode < 100:
-			w.head = maxHead + maxBody + piece // drain counts
+			w.head = maxHead + maxBody + piece        // drain counts
+			answer.Close = answer.Close || err != nil // what is missing of the request would be the next one's beginning
 			return answer, true, nil
 		}
 	}
@@ -101,7 +102,7 @@ func (w *wire) send(request []byte) error {
 // got. The body stands until the next call.
 func (w *wire) drain(answer *http.Response) (body []byte, whole bool) {
 	if answer.StatusCode < 200 {
-		return nil, false // 101: what follows is no HTTP
+		return nil, false // 101: what follows is no HTTP, and may have no end
 	}
 	body = w.body[:0]
 	for {
@@ -120,7 +121,25 @@ func (w *wire) drain(answer *http.Response) (body []byte, whole bool) {
 // fit tells whether a wire that has rested can carry a call: not for so long that the peer may be about to close it,
 // not closed, and with nothing to read.
 func (w *wire) fit(now time.Time) bool {
-	return now.Sub(w.rested) < idleLimit && w.in.Buffered() == 0 && w.socket.quiet()
+	return !w.stale(now) && w.in.Buffered() == 0 && w.socket.quiet() && w.drained()
+}
+
+// stale goes by the wall clock too: the other one stands still while the machine sleeps.
+func (w *wire) stale(now time.Time) bool {
+	return max(now.Sub(w.rested), now.Round(0).Sub(w.rested.Round(0))) >= idleLimit
+}
+
+// drained tells whether TLS has nothing left that it read ahead. It looks at the socket no more.
+func (w *wire) drained() bool {
+	if w.Conn == w.socket {
+		return true
+	}
+	w.head, w.socket.late = maxHead, true
+	if w.SetReadDeadline(longAgo) != nil {
+		return false
+	}
+	_, err := w.in.Peek(1)
+	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // rest lets go of what one call needed.
@@ -137,8 +156,9 @@ func (w *wire) rest() {
 // socket counts the bytes that pass.
 type socket struct {
 	net.Conn
-	out, in int64
-	glance  glance
+	out    int64
+	late   bool // a call has had its look after the time was over
+	glance glance
 }
 
 func (s *socket) Write(b []byte) (int, error) {
@@ -147,15 +167,15 @@ func (s *socket) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Read takes what is there although the time is over: the process may have been stopped meanwhile.
+// Read takes what is there although the time is over, once a call: the process may have been stopped meanwhile.
 func (s *socket) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.Is(err, os.ErrDeadlineExceeded) && !s.late {
+		s.late = true
 		if late, _ := s.glance.read(b); late > 0 {
 			n, err = late, nil
 		}
 	}
-	s.in += int64(n)
 	return n, err
 }
 

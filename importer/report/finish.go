@@ -31,7 +31,9 @@ func (r *Run) Finish(s *Summary) error {
 		s.fail(r.err)
 	}
 	if err := r.commitSummary(s); err != nil {
-		r.err = errors.Join(r.err, fmt.Errorf("write the summary: %w", err))
+		err = fmt.Errorf("write the summary: %w", err)
+		s.fail(err)
+		r.err = errors.Join(r.err, err)
 	}
 	return r.err
 }

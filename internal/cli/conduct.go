@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,48 +23,27 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	if err != nil {
 		return err
 	}
-	rows := 0
-	watched := terminal(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
-	asks := p.asks(c, o)
-	if watched || asks {
-		rows = in.count(o.Limit)
+	shown := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{})}
+	shown.watched = terminal(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
+	shown.asks = p.asks(c, o)
+	if shown.watched || shown.asks {
+		shown.rows = in.count(o.Limit)
 	}
-	var progress *report.Progress
 	o.Begin = func(s *importer.Start) error {
-		p.announce(c, s, o.Log)
-		if asks {
-			if err := p.ask(s, rows); err != nil {
-				return err
-			}
+		if err := shown.begin(s, o.DryRun); err != nil {
+			return err
 		}
 		figures.begin(s)
-		if !c.Bool("quiet") && !c.Bool("no-progress") {
-			progress = report.NewProgress(report.ProgressOptions{
-				Out: p.Err, Terminal: watched, Width: width(p.Err), Log: o.Log, Total: rows,
-				DryRun: o.DryRun || c.Command.Name == "validate",
-			})
-			if watched {
-				p.log.redirect(progress)
-			}
-		}
 		return nil
 	}
-	o.Progress = func(t importer.Progress) {
-		if progress != nil {
-			progress.Update(report.Tick(t))
-		}
-	}
-	ended := make(chan struct{})
-	var notice sync.WaitGroup
-	notice.Go(func() { p.noticeStop(c, ended, o.Log) })
+	o.Progress = shown.update
 	requests := bufio.NewWriter(p.Out)
 	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
 	s, err := run(c.Context, o)
-	close(ended)
-	notice.Wait()
-	if progress != nil {
-		progress.Stop()
-		p.log.redirect(p.Err)
+	shown.end()
+	if errors.Is(err, errInterrupted) {
+		figures.end(nil, importer.CodeInterrupted)
+		return p.refuse(importer.CodeInterrupted, "interrupted before anything was sent", "")
 	}
 	if err != nil {
 		figures.end(nil, codeUsage)
@@ -74,6 +54,58 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		return p.closedOutput(c, s, o.Log)
 	}
 	return p.conclude(c, s, o)
+}
+
+// errInterrupted ends a run whose question was answered by an interruption.
+var errInterrupted = errors.New("interrupted")
+
+// screen is what a person sees of a run on its way.
+type screen struct {
+	*program
+	c             *cli.Context
+	log           *slog.Logger
+	watched, asks bool
+	rows          int // 0: not known
+	progress      *report.Progress
+	ended         chan struct{}
+	notice        sync.WaitGroup
+}
+
+// begin announces the run, asks where that is due, and shows the progress from then on.
+func (v *screen) begin(s *importer.Start, dryRun bool) error {
+	v.announce(v.c, s, v.log)
+	if v.asks {
+		if err := v.ask(s, v.rows); err != nil {
+			return err
+		}
+	}
+	v.notice.Go(func() { v.noticeStop(v.c, v.ended, v.log) })
+	if v.c.Bool("quiet") || v.c.Bool("no-progress") {
+		return nil
+	}
+	v.progress = report.NewProgress(report.ProgressOptions{
+		Out: v.Err, Terminal: v.watched, Width: width(v.Err), Log: v.log, Total: v.rows,
+		DryRun: dryRun || v.c.Command.Name == "validate",
+	})
+	if v.watched {
+		v.program.log.redirect(v.progress)
+	}
+	return nil
+}
+
+func (v *screen) update(t importer.Progress) {
+	if v.progress != nil {
+		v.progress.Update(report.Tick(t))
+	}
+}
+
+func (v *screen) end() {
+	close(v.ended)
+	v.notice.Wait()
+	if v.progress != nil {
+		v.progress.Stop()
+		v.program.log.redirect(v.Err)
+	}
 }
 
 // noticeStop tells whoever interrupts the run what it is waiting for.
@@ -146,6 +178,7 @@ func (p *program) ask(s *importer.Start, rows int) error {
 		}
 	case <-p.interrupt:
 		fmt.Fprintln(p.Err)
+		return errInterrupted
 	}
 	return usage("nothing was sent", "answer y, or add --yes")
 }

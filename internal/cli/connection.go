@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -95,7 +96,7 @@ func targetOf(c *cli.Context) checkpoint.Target {
 		return sandboxTarget
 	}
 	s := settingsOf(c)
-	return checkpoint.Target{BaseURL: trimSlash(s.get("base-url")), LeadsURL: trimSlash(s.get("leads-url")), TrunkID: s.get("trunk-id")}
+	return checkpoint.Target{BaseURL: leadapi.Canonical(s.get("base-url")), LeadsURL: leadapi.Canonical(s.get("leads-url")), TrunkID: s.get("trunk-id")}
 }
 
 // missing says which of the settings are not set, or nothing.
@@ -168,4 +169,7 @@ func registered(address string) string {
 }
 
 // anyPlace tells whether the user takes responsibility for where the checkpoint lies.
-func anyPlace() bool { return os.Getenv("LEADFERRY_ANY_FILESYSTEM") != "" }
+func anyPlace() bool {
+	yes, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
+	return yes
+}

@@ -50,7 +50,7 @@ func (p *program) login(c *cli.Context) error {
 	if err := p.mayLogIn(c, set); err != nil {
 		return err
 	}
-	base := trimSlash(set.get("base-url"))
+	base := leadapi.Canonical(set.get("base-url"))
 	api := leadapi.Config{BaseURL: base, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version}
 	client, err := leadapi.New(api)
 	if err != nil {
@@ -96,6 +96,10 @@ func (p *program) mayLogIn(c *cli.Context, set *settings) error {
 	}
 	if missing := set.missing("base-url"); missing != "" {
 		return usage(missing, "set it, LEADFERRY_BASE_URL or base_url in a profile")
+	}
+	// The folder of tokens is needed once the client is made, which cannot be taken back.
+	if _, err := tokenStore(set.get("base-url"), "client", "secret"); err != nil {
+		return err
 	}
 	return p.onlyClient(c, set)
 }
@@ -193,7 +197,7 @@ func (p *program) unstored(id string, err error) error {
 func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.Config) error {
 	var err error
 	if api.Tokens, err = tokenStore(api.BaseURL, api.ClientID, api.ClientSecret); err != nil {
-		return err
+		return p.refuse(importer.CodeStopped, "the client is stored, but was not tried: "+err.Error(), "")
 	}
 	client, err := leadapi.New(api)
 	if err == nil {

@@ -20,7 +20,7 @@ func inputNames(c *cli.Context) ([]string, error) {
 	var names []string
 	for _, arg := range c.Args().Slice() {
 		if _, err := os.Lstat(arg); err == nil || arg == "-" || !strings.ContainsAny(arg, "*?[") {
-			if slices.Contains(names, arg) {
+			if slices.ContainsFunc(names, func(name string) bool { return sameFile(name, arg) }) {
 				return nil, usage(arg+" is named twice", "name each file once")
 			}
 			names = append(names, arg)
@@ -34,7 +34,7 @@ func inputNames(c *cli.Context) ([]string, error) {
 			return nil, usage("no file matches "+arg, "check the pattern, and the folder that the command is run in")
 		}
 		for _, name := range found {
-			if !slices.Contains(names, name) {
+			if !slices.ContainsFunc(names, func(known string) bool { return sameFile(known, name) }) {
 				names = append(names, name)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/config"
+	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
@@ -187,7 +188,7 @@ func (s *settings) account() (account, error) {
 	if stored == nil || err != nil || a.id.value != "" && a.id.value != stored.ClientID {
 		return a, err
 	}
-	if base := s.get("base-url"); base != "" && !strings.EqualFold(trimSlash(base), stored.BaseURL) {
+	if base := s.get("base-url"); base != "" && leadapi.Canonical(base) != leadapi.Canonical(stored.BaseURL) {
 		return a, usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL is another", s.profile.value, stored.BaseURL),
 			"name the --profile that it is for, or run leadferry login for this one")
 	}
@@ -226,5 +227,3 @@ func (s *settings) stored() (*config.Credentials, error) {
 	}
 	return config.LoadCredentials(s.credentialsPath())
 }
-
-func trimSlash(address string) string { return strings.TrimRight(address, "/") }

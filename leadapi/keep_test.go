@@ -1,0 +1,144 @@
+package leadapi
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// resting is how many connections wait for another call.
+func resting(h *host) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.resting)
+}
+
+// A connection is used again only when the call before it has left nothing upon it. faults 36, 40, 47
+func TestWhichConnectionsAreKept(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer string
+		kept   int
+	}{
+		"created":             {answer(201, createdBody), 1},
+		"refused":             {answer(422, "{}"), 1},
+		"throttled":           {answer(429, "{}"), 1},
+		"says that it closes": {answer(201, createdBody, "Connection: close"), 0},
+		"of HTTP/1.0":         {strings.Replace(answer(201, createdBody), "HTTP/1.1", "HTTP/1.0", 1), 0},
+		"server error":        {answer(500, "{}"), 0},
+		"without an ID":       {answer(202, "{}"), 0},
+		"of unknown length":   {"HTTP/1.1 201 x\r\n\r\n" + createdBody, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := listen(t, func(p *peer, c net.Conn) { // which keeps its side open, but where only the end ends the answer
+				if _, err := p.next(bufio.NewReader(c)); err == nil {
+					io.WriteString(c, test.answer)
+				}
+				if name != "of unknown length" {
+					io.Copy(io.Discard, c)
+				}
+			})
+			client := signedIn(t, config(p.address()))
+			fault(t, client)
+			if n := resting(client.leads); n != test.kept {
+				t.Errorf("%d connections are kept, want %d", n, test.kept)
+			}
+		})
+	}
+}
+
+// A peer that answers before it has taken the whole body would take the next request for the rest of it. fault 47
+func TestConnectionWithHalfARequestIsNotKept(t *testing.T) {
+	p := listen(t, func(p *peer, c net.Conn) {
+		io.ReadFull(c, make([]byte, 1000))
+		io.WriteString(c, answer(413, "{}"))
+		<-t.Context().Done()
+	})
+	c := config(p.address())
+	c.Timeout = time.Second
+	client := signedIn(t, c)
+	r := someLead()
+	r.Content[0].Value = strings.Repeat("x", 12<<20) // more than the sockets hold
+	_, err := client.Create(t.Context(), r)
+	if e, ok := err.(*Error); !ok || e.Status != 413 {
+		t.Errorf("%v", err)
+	}
+	if n := resting(client.leads); n != 0 {
+		t.Errorf("%d connections are kept", n)
+	}
+}
+
+// The caller gives up while its call is being observed: what ends the call's time may come later than the next call.
+func TestConnectionOfAnEndedCallIsNotKept(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := config(answers(t, answer(201, createdBody)).address())
+	c.Observe = func(Call) { cancel() }
+	client := signedIn(t, c)
+	if _, err := client.Create(ctx, someLead()); err != nil {
+		t.Fatal(err)
+	}
+	if n := resting(client.leads); n != 0 {
+		t.Errorf("%d connections are kept", n)
+	}
+}
+
+// The machine slept: by the clock that stands still then, the connection is fresh. fault 77
+func TestConnectionFromBeforeASleepIsNotUsed(t *testing.T) {
+	client := signedIn(t, config(answers(t, answer(201, createdBody)).address()))
+	fault(t, client)
+	w := held(t, client.leads)
+	w.rested = w.rested.Round(0).Add(-time.Hour)
+	if w.fit(time.Now()) {
+		t.Error("it is used")
+	}
+}
+
+// What rests for too long is closed with the next call that ends. fault 88
+func TestOldConnectionsAreClosed(t *testing.T) {
+	client := signedIn(t, config(answers(t, answer(201, createdBody)).address()))
+	h := client.leads
+	var wires []*wire
+	for range 3 {
+		w, err := h.take(t.Context(), time.Now().Add(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wires = append(wires, w)
+	}
+	h.leave(wires[0], true)
+	h.leave(wires[1], true)
+	wires[0].rested = wires[0].rested.Add(-idleLimit)
+	h.leave(wires[2], true)
+	if n := resting(h); n != 2 {
+		t.Errorf("%d connections rest, want 2", n)
+	}
+	if err := wires[0].SetDeadline(time.Time{}); err == nil {
+		t.Error("the oldest is still open")
+	}
+}
+
+// A handshake that breaks off is the network's fault, wherever it breaks off: a later one may succeed. fault 33
+func TestHandshakeThatBreaksOff(t *testing.T) {
+	for _, n := range []int{0, 3, 7, 60} {
+		p := listen(t, func(p *peer, c net.Conn) {
+			hello := make([]byte, 4096)
+			c.Read(hello)
+			ours, theirs := net.Pipe()
+			go tls.Server(theirs, serve(t, true, nil).TLS).Handshake()
+			defer ours.Close()
+			go io.Copy(io.Discard, c)
+			ours.Write(hello[:5+int(hello[3])<<8+int(hello[4])])
+			reply := make([]byte, n)
+			io.ReadFull(ours, reply)
+			c.Write(reply)
+		})
+		e := fault(t, signedIn(t, config("https://"+p.Addr().String())))
+		if e == nil || e.Applied != No || e.Reason != ReasonConnect {
+			t.Errorf("after %d bytes: %v", n, e)
+		}
+	}
+}
