@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// listener keeps what a terminal shows.
+type listener struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *listener) listen(person io.Reader) {
+	b := make([]byte, 4096)
+	for {
+		n, err := person.Read(b)
+		l.mu.Lock()
+		l.text.Write(b[:n])
+		l.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *listener) heard() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// A person is asked before leads are made for good; nothing leaves before the answer is yes.
+func TestImportAsksFirst(t *testing.T) {
+	for typed, want := range map[string]int{"y\n": 0, "yes\n": 0, "n\n": 2, "\n": 2, "interrupt": 130} {
+		t.Run(fmt.Sprintf("%q", typed), func(t *testing.T) {
+			server, address := startSandbox(t, "")
+			d := newDesk(t, address)
+			for name, value := range map[string]string{
+				"LEADS_URL": address, "TRUNK_ID": sandbox.TrunkID, "CLIENT_ID": sandbox.ClientID, "CLIENT_SECRET": sandbox.ClientSecret,
+			} {
+				t.Setenv("LEADFERRY_"+name, value)
+			}
+			person, tty := terminalPair(t)
+			told := &listener{}
+			go told.listen(person)
+			samples := filepath.Join("..", "..", "samples")
+			out := d.file("out")
+			code := make(chan int)
+			go func() {
+				args := []string{"leadferry", "import", "--out", "none", "--limit", "3", "-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv")}
+				code <- Run(context.Background(), d.interrupt, args, Streams{In: tty, Out: out, Err: tty})
+			}()
+			for deadline := time.Now().Add(20 * time.Second); !strings.Contains(told.heard(), "Go on? [y/N] "); time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("no question:\n%s", told.heard())
+				}
+			}
+			if text := told.heard(); !strings.Contains(text, "up to 3 leads for trunk "+sandbox.TrunkID) || len(server.Counts()) > 0 {
+				t.Errorf("%v requests before the answer to:\n%s", server.Counts(), text)
+			}
+			if typed == "interrupt" {
+				close(d.interrupt)
+			} else {
+				io.WriteString(person, typed)
+			}
+			if got := <-code; got != want {
+				t.Errorf("exit %d, want %d\n%s", got, want, told.heard())
+			}
+			if sent := len(server.Counts()) > 0; sent != (want == 0) {
+				t.Errorf("requests: %v", server.Counts())
+			}
+			if typed == "interrupt" { // the reader of the terminal ends with the process: let it end here
+				io.WriteString(person, "\n")
+			}
+			if text := told.heard(); want == 130 && strings.Contains(text, "hint:") {
+				t.Errorf("an interruption is no mistake:\n%s", text)
+			}
+		})
+	}
+}
