@@ -93,36 +93,37 @@ type lost struct {
 	err   error
 }
 
-// run reads until the inputs or the limit end, or ctx does, and closes out. Digests
-// cost as much as reading and mapping together, so another goroutine makes them.
+// run reads until the inputs or the limit end, or ctx does, and closes out. What is
+// read becomes records in another goroutine, since that takes as long as reading.
 func (r *reader) run(ctx context.Context, out chan<- *batch) {
-	if r.digests == nil {
-		r.read(ctx, out)
-		return
-	}
+	ctx, cancel := context.WithCancel(ctx)
 	read := make(chan *batch, 2)
 	var group sync.WaitGroup
-	group.Go(func() { r.digest(ctx, read, out) })
+	group.Go(func() {
+		defer cancel() // nobody reads on for a mapping that does not fit
+		r.convert(ctx, read, out)
+	})
 	r.read(ctx, read)
 	group.Wait()
 }
 
-// digest hands batches on with what the planner compares.
-func (r *reader) digest(ctx context.Context, in <-chan *batch, out chan<- *batch) {
+// convert makes records of the rows, with the digests that the planner compares. A file
+// whose header does not fit the mapping ends the run.
+func (r *reader) convert(ctx context.Context, in <-chan *batch, out chan<- *batch) {
 	defer close(out)
 	for b := range in {
-		for _, it := range b.items {
-			switch {
-			case it.fault != nil || it.rec.Skip:
-			case r.fields:
-				r.digests.fields(it)
-			default:
-				r.digests.whole(it)
+		for i, it := range b.items {
+			if err := r.record(it); err != nil {
+				b.items, b.err = b.items[:i], err
+				break
 			}
 		}
 		select {
 		case out <- b:
 		case <-ctx.Done():
+			return
+		}
+		if b.err != nil {
 			return
 		}
 	}
@@ -170,29 +171,33 @@ func (r *reader) read(ctx context.Context, out chan<- *batch) {
 
 func (r *reader) next(input int, f *source.File) (*item, error) {
 	it := r.items.get(input)
-	if err := f.Next(&it.row); err != nil {
-		return nil, err
-	}
+	return it, f.Next(&it.row)
+}
+
+// record maps a row. What is wrong with the row is its fault; an error is one of its file.
+func (r *reader) record(it *item) error {
 	if p := it.row.Problem; p != nil {
 		it.fault = faulty(mapping.Problem{Rule: p.Code, Text: p.Text})
-		return it, nil
+		return nil
 	}
-	b, err := r.binding(r.names[input], it.row.Header)
+	b, err := r.binding(r.names[it.input], it.row.Header)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	env := mapping.Env{File: r.names[input], Line: it.row.Line, Run: r.runID}
-	if ps := b.Map(it.row.Cells, env, &it.rec); ps != nil {
+	env := mapping.Env{File: r.names[it.input], Line: it.row.Line, Run: r.runID}
+	switch ps := b.Map(it.row.Cells, env, &it.rec); {
+	case ps != nil:
 		it.fault = faulty(ps...)
-		return it, nil
-	}
-	if it.rec.Skip {
-		return it, nil
-	}
-	if len(it.rec.Key) > checkpoint.MaxKey {
+	case it.rec.Skip:
+	case len(it.rec.Key) > checkpoint.MaxKey:
 		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
+	case r.digests == nil:
+	case r.fields:
+		r.digests.fields(it)
+	default:
+		r.digests.whole(it)
 	}
-	return it, nil
+	return nil
 }
 
 // sentence joins the problems of a row.
