@@ -267,11 +267,11 @@ func TestAFullDiskIsTold(t *testing.T) {
 func TestAFullDiskStopsResultsEarly(t *testing.T) {
 	r := open(t, Files{Results: "/dev/full"})
 	var err error
-	for i := 0; err == nil && i < resultBatch; i++ {
+	for i := 0; err == nil && i < flushRows; i++ {
 		err = r.Result(Result{Line: i})
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("after %d results: %v", resultBatch, err)
+		t.Fatalf("after %d results: %v", flushRows, err)
 	}
 	if err := r.Reject(Input{}, bad); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("Reject: %v", err)
@@ -298,10 +298,10 @@ func TestLinesReachTheDiskWithinASecond(t *testing.T) {
 
 func TestLinesReachTheDiskInBatches(t *testing.T) {
 	r := open(t, Files{Dir: t.TempDir()})
-	for i := range resultBatch {
+	for i := range flushRows {
 		must(t, r.Result(Result{Line: i}))
 	}
-	if got := strings.Count(read(t, r.ResultsPath()+".partial"), "\n"); got != resultBatch+1 {
+	if got := strings.Count(read(t, r.ResultsPath()+".partial"), "\n"); got != flushRows+1 {
 		t.Errorf("%d lines", got)
 	}
 }

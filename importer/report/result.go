@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/csv"
+	"strconv"
 
 	"github.com/gocarina/gocsv"
 )
@@ -24,51 +25,54 @@ type Result struct {
 	Error          string `csv:"error"`
 }
 
-const (
-	httpStatusColumn = 9
-	resultBatch      = 1000
-)
+// flushRows is how many lines may wait before the operating system has them.
+const flushRows = 1000
 
-// results gathers results and writes them in batches: one call of gocsv costs more
-// than a line does, and its channel writer flushes only at the end.
+// results writes results. Its header is gocsv's; the lines are put together by hand,
+// since reflection would cost more than everything else that is done with a row whose
+// lead is known.
 type results struct {
-	out   *output
-	csv   statusWriter
-	batch []Result
+	out  *output
+	csv  *csv.Writer
+	row  []string
+	held int
 }
 
 // newResults writes the header line.
 func newResults(out *output) (*results, error) {
-	w := &results{out: out, csv: statusWriter{csv.NewWriter(out)}}
-	return w, gocsv.MarshalCSV(w.batch, w.csv)
+	w := &results{out: out, csv: csv.NewWriter(out)}
+	return w, gocsv.MarshalCSV([]Result{}, w.csv)
 }
 
-func (w *results) add(r Result) error {
-	r.Location, r.Error = cell(r.Location), cell(r.Error)
-	if w.batch = append(w.batch, r); len(w.batch) < resultBatch {
+func (w *results) add(r *Result) error {
+	w.row = r.appendCells(w.row[:0])
+	if err := w.csv.Write(w.row); err != nil {
+		return err
+	}
+	if w.held++; w.held < flushRows {
 		return nil
 	}
 	return w.flush()
 }
 
-// flush hands all lines to the operating system.
-func (w *results) flush() error {
-	if len(w.batch) > 0 {
-		if err := gocsv.MarshalCSVWithoutHeaders(w.batch, w.csv); err != nil {
-			return err
-		}
-		w.batch = w.batch[:0]
+// appendCells appends the cells of a line, in the order of the fields. Texts from
+// outside are defused.
+func (r *Result) appendCells(row []string) []string {
+	status := ""
+	if r.HTTPStatus != 0 {
+		status = strconv.Itoa(r.HTTPStatus)
 	}
-	return w.out.buffer.Flush()
+	return append(row,
+		r.File, strconv.Itoa(r.Line), strconv.Itoa(r.Row), r.Key, r.Outcome, r.LeadID, r.OrganizationID,
+		cell(r.Location), r.Status, status, strconv.Itoa(r.Attempts), cell(r.Error))
 }
 
-// statusWriter leaves the HTTP status empty where there is none; gocsv knows no
-// omitempty when it writes.
-type statusWriter struct{ *csv.Writer }
-
-func (w statusWriter) Write(row []string) error {
-	if row[httpStatusColumn] == "0" {
-		row[httpStatusColumn] = ""
+// flush hands all lines to the operating system.
+func (w *results) flush() error {
+	w.held = 0
+	w.csv.Flush()
+	if err := w.csv.Error(); err != nil {
+		return err
 	}
-	return w.Writer.Write(row)
+	return w.out.buffer.Flush()
 }

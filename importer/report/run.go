@@ -138,7 +138,7 @@ func (r *Run) Result(res Result) error {
 		if r.results == nil {
 			return nil
 		}
-		return r.results.add(res)
+		return r.results.add(&res)
 	})
 }
 
