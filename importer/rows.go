@@ -93,27 +93,29 @@ type lost struct {
 	err   error
 }
 
-// run reads until the inputs or the limit end, or ctx does, and closes out. What is
-// read becomes records in another goroutine, since that takes as long as reading.
+// run reads until the inputs or the limit end, or ctx does, and closes out. Reading,
+// making records and making their digests take about as long as one another, so each
+// has a goroutine.
 func (r *reader) run(ctx context.Context, out chan<- *batch) {
-	ctx, cancel := context.WithCancel(ctx)
-	read := make(chan *batch, 2)
+	reading, enough := context.WithCancel(ctx)
+	read, made := make(chan *batch, 2), make(chan *batch, 2)
 	var group sync.WaitGroup
 	group.Go(func() {
-		defer cancel() // nobody reads on for a mapping that does not fit
-		r.convert(ctx, read, out)
+		defer enough() // nobody reads on for a mapping that does not fit
+		r.pass(ctx, read, made, r.record)
 	})
-	r.read(ctx, read)
+	group.Go(func() { r.pass(ctx, made, out, r.digest) })
+	r.read(reading, read)
 	group.Wait()
 }
 
-// convert makes records of the rows, with the digests that the planner compares. A file
-// whose header does not fit the mapping ends the run.
-func (r *reader) convert(ctx context.Context, in <-chan *batch, out chan<- *batch) {
+// pass does something with the rows of each batch on its way. An error, which is one of
+// a row's file, ends the way.
+func (r *reader) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, do func(*item) error) {
 	defer close(out)
 	for b := range in {
 		for i, it := range b.items {
-			if err := r.record(it); err != nil {
+			if err := do(it); err != nil {
 				b.items, b.err = b.items[:i], err
 				break
 			}
@@ -191,7 +193,14 @@ func (r *reader) record(it *item) error {
 	case it.rec.Skip:
 	case len(it.rec.Key) > checkpoint.MaxKey:
 		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
-	case r.digests == nil:
+	}
+	return nil
+}
+
+// digest makes what the planner compares.
+func (r *reader) digest(it *item) error {
+	switch {
+	case r.digests == nil || it.fault != nil || it.rec.Skip:
 	case r.fields:
 		r.digests.fields(it)
 	default:
