@@ -55,7 +55,7 @@ func engineBugs() []bug {
 		},
 		{
 			number: 15, name: "Retry-After ignored", imitates: "faults 61, 64: the run waits as long as it likes, not as long as it is told",
-			edits:  []edit{{"importer/send.go", "backoff = max(e.RetryAfter, leastThrottle)", "backoff = max(backoff, leastThrottle)"}},
+			edits:  []edit{{"importer/send.go", "return max(e.RetryAfter, leastThrottle)", "return max(backoff, leastThrottle)"}},
 			checks: []check{{"importer", []string{"TestDeliverWaitsAsTold"}}},
 		},
 		{
