@@ -12,6 +12,8 @@ import (
 const (
 	firstBackoff = 500 * time.Millisecond
 	maxBackoff   = 30 * time.Second
+	maxProbing   = 15 * time.Second // between probes: with reachLimit, a run goes on within 30 s of a silence's end
+	reachLimit   = 10 * time.Second // for an answer, any at all
 	maxThrottle  = 15 * time.Minute
 )
 
@@ -182,7 +184,7 @@ func (g *gate) unanswered(p pass, pause bool) bool {
 		return false
 	}
 	if news && (pause || g.backoff > 0) {
-		g.backoff = min(max(2*g.backoff, firstBackoff), maxBackoff)
+		g.backoff = min(max(2*g.backoff, firstBackoff), maxProbing)
 		g.probeAt = now.Add(min(jitter(g.backoff), g.since.Add(g.maxWait).Sub(now)))
 	}
 	if !pause && g.backoff == 0 {

@@ -88,7 +88,9 @@ func (c *courier) deliver(ctx context.Context, repeatable bool, call func(contex
 // knock asks a silent service for any answer at all before a create goes out, which
 // would be in doubt without one.
 func (c *courier) knock(p pass) (heard bool, _ error) {
-	err := c.reach(c.stopping)
+	ctx, cancel := context.WithTimeout(c.stopping, reachLimit)
+	defer cancel()
+	err := c.reach(ctx)
 	if err == nil {
 		return true, nil
 	}
