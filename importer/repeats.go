@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"sync"
 )
 
 // repeats finds keys that occur more than once, at 16 bytes a row.
@@ -47,11 +48,11 @@ type found struct {
 // found counts the rows that repeat an earlier key and names at most most of them. It
 // sorts chunk by chunk and merges, so it needs no second copy.
 func (r *repeats) found(most int) (f found) {
+	var group sync.WaitGroup
 	for _, c := range r.chunks {
-		slices.SortFunc(c, func(a, b sighting) int {
-			return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.where, b.where))
-		})
+		group.Go(func() { slices.SortFunc(c, compare) })
 	}
+	group.Wait()
 	heads := slices.Clone(r.chunks)
 	var origin sighting
 	seen, acted := false, false
@@ -95,8 +96,14 @@ func pop(heads [][]sighting) (sighting, bool) {
 	return s, true
 }
 
-func less(a, b sighting) bool {
-	return a.hash < b.hash || a.hash == b.hash && a.where < b.where
+func less(a, b sighting) bool { return compare(a, b) < 0 }
+
+// compare orders by hash: nearly all differ there.
+func compare(a, b sighting) int {
+	if a.hash != b.hash {
+		return cmp.Compare(a.hash, b.hash)
+	}
+	return cmp.Compare(a.where, b.where)
 }
 
 // place is the input and the line.
