@@ -70,7 +70,7 @@ func (w *recorder) flush() error {
 	}
 }
 
-// close waits until every row is written, as far as it can be.
+// close waits until every row is on its way to the disk, as far as it can be.
 func (w *recorder) close() error {
 	if len(w.batch) > 0 {
 		w.lines <- w.batch
@@ -81,7 +81,7 @@ func (w *recorder) close() error {
 	case err := <-w.failed:
 		return err
 	default:
-		return nil
+		return w.files.Flush()
 	}
 }
 

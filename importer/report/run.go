@@ -180,10 +180,14 @@ func (r *Run) flushing() {
 			return
 		case <-tick.C:
 			// The next call or Finish tells the error.
-			_ = r.locked(r.flush)
+			_ = r.Flush()
 		}
 	}
 }
+
+// Flush hands all lines to the operating system. An error is the first that any of the
+// run's files met.
+func (r *Run) Flush() error { return r.locked(r.flush) }
 
 func (r *Run) flush() error {
 	if r.results != nil {

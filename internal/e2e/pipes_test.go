@@ -157,3 +157,30 @@ func TestParentDies(t *testing.T) {
 	}
 	w.whole(rows)
 }
+
+// TestFilesThatCannotBeWritten: a run whose results or summary the disk refuses ends with
+// 3 and says so, in the history of runs too, and nothing is lost. fault 15
+func TestFilesThatCannotBeWritten(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	for _, flag := range []string{"--summary", "--results"} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{})
+			w.leads(30)
+			out := w.must(3, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", flag, "/dev/full")
+			if told := strings.Join(strings.Fields(out), " "); !strings.Contains(told, "no space left on device") || !strings.Contains(told, "Make room") {
+				t.Errorf("not told:\n%s", out)
+			}
+			if n := len(w.byRef()); n != 30 {
+				t.Errorf("%d leads", n)
+			}
+			status := w.must(0, "checkpoint", "status")
+			if flag == "--results" && !strings.Contains(status, "stopped") {
+				t.Errorf("the history does not know:\n%s", status)
+			}
+			w.complete(30)
+		})
+	}
+}
