@@ -242,9 +242,14 @@ func TestOneSlowRow(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Error(err)
 	}
+	// Rows whose lead was made, but not recorded yet, may come behind it: as many as have slots.
 	results := w.results("r.csv")
-	if last, _ := strconv.Atoi(results[len(results)-1]["row"]); len(results) != rows || last > 8 {
-		t.Errorf("%d results; row %d stands last, not the slow one", len(results), last)
+	slow := slices.ContainsFunc(results[len(results)-2*4:], func(r map[string]string) bool {
+		row, _ := strconv.Atoi(r["row"])
+		return row <= 2*4
+	})
+	if len(results) != rows || !slow {
+		t.Errorf("%d results; none of the first rows stands among the last, as the slow one must", len(results))
 	}
 	w.complete(rows)
 }
