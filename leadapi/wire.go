@@ -156,9 +156,9 @@ func (w *wire) rest() {
 // socket counts the bytes that pass.
 type socket struct {
 	net.Conn
-	out    int64
-	late   bool // a call has had its look after the time was over
-	glance glance
+	out  int64
+	late bool // a call has had its look after the time was over
+	peek peek
 }
 
 func (s *socket) Write(b []byte) (int, error) {
@@ -172,7 +172,7 @@ func (s *socket) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) && !s.late {
 		s.late = true
-		if late, _ := s.glance.read(b); late > 0 {
+		if late, _ := s.peek.read(b); late > 0 {
 			n, err = late, nil
 		}
 	}
@@ -181,6 +181,6 @@ func (s *socket) Read(b []byte) (int, error) {
 
 // quiet tells whether the connection is open and nothing has come. What has come is lost.
 func (s *socket) quiet() bool {
-	_, err := s.glance.read(s.glance.one[:])
+	_, err := s.peek.read(s.peek.one[:])
 	return nothing(err)
 }

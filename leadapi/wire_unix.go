@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// glance reads what is there, and never waits.
-type glance struct {
+// peek reads what is there, and never waits.
+type peek struct {
 	raw  syscall.RawConn
 	look func(fd uintptr) // made once: it would be an allocation a call
 	into []byte
@@ -19,7 +19,7 @@ type glance struct {
 
 func newSocket(c net.Conn) (*socket, error) {
 	s := &socket{Conn: c}
-	g := &s.glance
+	g := &s.peek
 	g.look = func(fd uintptr) { g.n, g.err = syscall.Read(int(fd), g.into) }
 	var err error
 	g.raw, err = c.(syscall.Conn).SyscallConn()
@@ -27,7 +27,7 @@ func newSocket(c net.Conn) (*socket, error) {
 }
 
 // read takes no notice of the connection's time limits.
-func (g *glance) read(b []byte) (int, error) {
+func (g *peek) read(b []byte) (int, error) {
 	g.into = b
 	err := g.raw.Control(g.look)
 	g.into = nil
@@ -37,5 +37,5 @@ func (g *glance) read(b []byte) (int, error) {
 	return g.n, g.err
 }
 
-// nothing tells whether the error of a glance says that nothing was there.
+// nothing tells whether the error of a look says that nothing was there.
 func nothing(err error) bool { return err == syscall.EAGAIN }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // holder stands before the sandbox. Creates are applied at once; the answers of the
@@ -80,6 +81,13 @@ func (h *holder) counts() (held, answered int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.held, h.answered
+}
+
+// full waits until all the answers that are held back are there: so many requests are
+// in flight.
+func (h *holder) full(t *testing.T) {
+	t.Helper()
+	eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == h.first })
 }
 
 // shell is a shell's script, not yet started, in which $0 is the program.

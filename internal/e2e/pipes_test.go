@@ -144,7 +144,7 @@ func TestParentDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	held.Close()
-	eventually(t, "requests are in flight", func() bool { n, _ := h.counts(); return n == concurrency })
+	h.full(t)
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

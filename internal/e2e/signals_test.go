@@ -37,7 +37,7 @@ func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == concurrency })
+			h.full(t)
 			suspend(t, c.Process)
 			if test.answered {
 				close(h.let)
@@ -98,7 +98,7 @@ func TestQuit(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == concurrency })
+	h.full(t)
 	if err := c.Process.Signal(syscall.SIGQUIT); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestHangupUnderNohup(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == concurrency })
+	h.full(t)
 	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	writer.Close()
-	eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == concurrency })
+	h.full(t)
 	reader.Close()
 	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)

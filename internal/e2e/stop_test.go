@@ -66,7 +66,7 @@ func TestSecondSignal(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "requests are in flight", func() bool { held, _ := h.counts(); return held == 4 })
+	h.full(t)
 	c.Process.Signal(os.Interrupt)
 	for lines := bufio.NewScanner(said); lines.Scan(); {
 		if strings.Contains(lines.Text(), "Ctrl-C again stops at once") {
