@@ -3,36 +3,71 @@ package importer
 import (
 	"cmp"
 	"hash/maphash"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
-// repeats finds keys that occur more than once, at 16 bytes a row.
+// repeats finds keys that occur more than once, at 16 bytes a row. Sightings gather by
+// the first bits of their hash: no two parts hold the same key, so each is sorted by
+// itself.
 type repeats struct {
-	seed   maphash.Seed
-	chunks [][]sighting
+	seed  maphash.Seed
+	parts [1 << partBits]part
+	rows  int
+	usual int // the collector's percentage before it was lowered; 0: it was not
 }
+
+// part is a share of the sightings, in pieces, for a slice that grows would take twice
+// the memory.
+type part [][]sighting
 
 // sighting is a key's hash and where its row starts, with the action planned for it:
 // 16 bits of input, 46 of line, 2 of action.
 type sighting struct{ hash, where uint64 }
 
 const (
-	chunkRows  = 1 << 16
+	partBits   = 8
+	pieceRows  = 256
 	lineBits   = 46
 	actionBits = 2
+
+	sightingSize = 16
+	garbageRoom  = 24 << 20 // bytes of garbage that may gather beside many sightings
 )
 
 func newRepeats() *repeats { return &repeats{seed: maphash.MakeSeed()} }
 
 func (r *repeats) add(key string, planned Action, input, line int) {
-	last := len(r.chunks) - 1
-	if last < 0 || len(r.chunks[last]) == chunkRows {
-		r.chunks = append(r.chunks, make([]sighting, 0, chunkRows))
+	hash := maphash.String(r.seed, key)
+	r.parts[hash>>(64-partBits)].add(sighting{hash, (uint64(input)<<lineBits|uint64(line))<<actionBits | uint64(planned)})
+	if r.rows++; r.rows*sightingSize >= garbageRoom && r.rows&(r.rows-1) == 0 {
+		r.sweepOften()
+	}
+}
+
+// sweepOften keeps the collector from letting as much garbage gather as there are
+// sightings, which would take twice the memory. There are no pointers in them, so that
+// collecting more often costs next to nothing.
+func (r *repeats) sweepOften() {
+	percent := 100 * garbageRoom / (garbageRoom + r.rows*sightingSize)
+	before := debug.SetGCPercent(percent)
+	if before < percent {
+		debug.SetGCPercent(before)
+	} else if r.usual == 0 {
+		r.usual = before
+	}
+}
+
+func (p *part) add(s sighting) {
+	last := len(*p) - 1
+	if last < 0 || len((*p)[last]) == pieceRows {
+		*p = append(*p, make([]sighting, 0, pieceRows))
 		last++
 	}
-	s := sighting{maphash.String(r.seed, key), (uint64(input)<<lineBits|uint64(line))<<actionBits | uint64(planned)}
-	r.chunks[last] = append(r.chunks[last], s)
+	(*p)[last] = append((*p)[last], s)
 }
 
 // Repeat is a row whose key stood in an earlier row.
@@ -45,24 +80,49 @@ type found struct {
 	moot  [actionCount]int // planned actions that an earlier one for the same key makes needless
 }
 
-// found counts the rows that repeat an earlier key and names at most most of them. It
-// sorts chunk by chunk and merges, so it needs no second copy.
+// found counts the rows that repeat an earlier key and names at most most of them.
 func (r *repeats) found(most int) (f found) {
+	if r.usual != 0 {
+		defer debug.SetGCPercent(r.usual)
+	}
+	var next atomic.Int32
+	var mu sync.Mutex
 	var group sync.WaitGroup
-	for _, c := range r.chunks {
-		group.Go(func() { slices.SortFunc(c, compare) })
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			var mine found
+			var room []sighting
+			for i := next.Add(1) - 1; int(i) < len(r.parts); i = next.Add(1) - 1 {
+				room = r.parts[i].sorted(room[:0])
+				mine.look(room, most)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			f.join(&mine, most)
+		})
 	}
 	group.Wait()
-	heads := slices.Clone(r.chunks)
-	var origin sighting
-	seen, acted := false, false
-	for s, ok := pop(heads); ok; s, ok = pop(heads) {
-		again := seen && s.hash == origin.hash
-		if again {
+	return f
+}
+
+// sorted appends the sightings to room, those of a key one after another in file order.
+func (p *part) sorted(room []sighting) []sighting {
+	for _, piece := range *p {
+		room = append(room, piece...)
+	}
+	slices.SortFunc(room, compare)
+	return room
+}
+
+// look goes through a sorted part.
+func (f *found) look(all []sighting, most int) {
+	origin, acted := 0, false
+	for i, s := range all {
+		if i > 0 && s.hash == all[origin].hash {
 			f.rows++
-			f.first = keepFirst(f.first, repeatOf(s, origin), most)
+			f.first = keepFirst(f.first, repeatOf(s, all[origin]), most)
 		} else {
-			origin, seen, acted = s, true, false
+			origin, acted = i, false
 		}
 		if planned := s.planned(); planned != Nothing {
 			if acted {
@@ -71,32 +131,20 @@ func (r *repeats) found(most int) (f found) {
 			acted = true
 		}
 	}
-	return f
+}
+
+// join adds what another has found in other parts.
+func (f *found) join(other *found, most int) {
+	f.rows += other.rows
+	for _, r := range other.first {
+		f.first = keepFirst(f.first, r, most)
+	}
+	for i, n := range other.moot {
+		f.moot[i] += n
+	}
 }
 
 func (s sighting) planned() Action { return Action(s.where & (1<<actionBits - 1)) }
-
-// pop takes the smallest sighting of all sorted chunks. Few chunks (one for 65,536
-// rows) make a scan over their heads as good as a heap.
-func pop(heads [][]sighting) (sighting, bool) {
-	best := -1
-	for i, h := range heads {
-		if len(h) == 0 {
-			continue
-		}
-		if best < 0 || less(h[0], heads[best][0]) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return sighting{}, false
-	}
-	s := heads[best][0]
-	heads[best] = heads[best][1:]
-	return s, true
-}
-
-func less(a, b sighting) bool { return compare(a, b) < 0 }
 
 // compare orders by hash: nearly all differ there.
 func compare(a, b sighting) int {

@@ -1,6 +1,8 @@
 package importer
 
 import (
+	"runtime/debug"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,12 +38,45 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 	})
 }
 
-func TestRepeatsAcrossChunks(t *testing.T) {
+func TestRepeatsAcrossPieces(t *testing.T) {
+	const rows = 2 << 16
 	r := newRepeats()
-	for i := range 2 * chunkRows {
+	for i := range rows {
 		r.add(string(rune(i%0xd000)), Nothing, i%3, i)
 	}
-	if got := r.found(1); got.rows != 2*chunkRows-0xd000 || got.moot != [actionCount]int{} {
-		t.Errorf("%v repeated rows, want %d", got, 2*chunkRows-0xd000)
+	if got := r.found(1); got.rows != rows-0xd000 || got.moot != [actionCount]int{} {
+		t.Errorf("%v repeated rows, want %d", got, rows-0xd000)
+	}
+}
+
+// Many sightings have the collector run more often, and only until they were looked at.
+func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
+	usual := debug.SetGCPercent(90)
+	defer debug.SetGCPercent(usual)
+	current := func() int {
+		percent := debug.SetGCPercent(90)
+		debug.SetGCPercent(percent)
+		return percent
+	}
+	r := newRepeats()
+	for i := range 1 << 21 {
+		r.add(strconv.Itoa(i), Create, 0, i)
+	}
+	if got, want := current(), 100*garbageRoom/(garbageRoom+sightingSize<<21); got != want {
+		t.Errorf("%d %% with %d rows, want %d %%", got, r.rows, want)
+	}
+	if f := r.found(1); f.rows != 0 {
+		t.Errorf("%d rows repeat a key, want none", f.rows)
+	}
+	if got := current(); got != 90 {
+		t.Errorf("%d %% afterwards, want 90 %%", got)
+	}
+
+	debug.SetGCPercent(5) // somebody wants even less memory
+	few := newRepeats()
+	few.rows = 1<<21 - 1
+	few.add("key", Create, 0, 1)
+	if got := current(); got != 5 {
+		t.Errorf("%d %% instead of the 5 %% that were asked for", got)
 	}
 }
