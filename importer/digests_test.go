@@ -1,0 +1,45 @@
+package importer
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"leadferry/checkpoint"
+	"leadferry/mapping"
+)
+
+// A value's digest is the ledger's, however often the value came before, under whichever
+// name and as whichever kind, and whatever shared its place meanwhile.
+func TestDigestsOfRepeatedValues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := &ledgerTwin{}
+		d := newDigester(l)
+		if rapid.Bool().Draw(t, "many") {
+			for i := range 3 * maxValues { // every place is taken
+				d.value(&mapping.Field{Name: "a", Value: fmt.Sprint("x", i)}, l.SumName("a"))
+			}
+		}
+		fields := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) mapping.Field {
+			f := mapping.Field{
+				Name:  rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"),
+				Value: rapid.StringMatching(`|[0-9]|x[0-9]{1,3}`).Draw(t, "value"),
+			}
+			if rapid.Bool().Draw(t, "number") {
+				f.Kind = mapping.Number
+			}
+			return f
+		}), 0, 100).Draw(t, "fields")
+		for range 3 {
+			got := d.fields(&item{rec: mapping.Record{Content: fields}})
+			for i := range fields {
+				f := &fields[i]
+				want := checkpoint.ContentDigest{Name: l.SumName(f.Name), Value: l.SumValue(f.Name, compared(f))}
+				if got[i] != want {
+					t.Fatalf("field %d: %x, want %x", i, got[i], want)
+				}
+			}
+		}
+	})
+}
