@@ -1,6 +1,8 @@
 package leadapi
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,11 +21,7 @@ func decode(body []byte, to any, o ...json.Options) bool {
 var loosely = json.WithUnmarshalers(json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(loose[string]),
 	json.UnmarshalFromFunc(loose[bool]),
-	json.UnmarshalFromFunc(loose[int64]),
 	json.UnmarshalFromFunc(loose[float64]),
-	json.UnmarshalFromFunc(loose[Location]),
-	json.UnmarshalFromFunc(loose[RequestMeta]),
-	json.UnmarshalFromFunc(loose[map[string]jsontext.Value]),
 ))
 
 func loose[T any](from *jsontext.Decoder, to *T) error {
@@ -31,11 +29,65 @@ func loose[T any](from *jsontext.Decoder, to *T) error {
 	if err != nil {
 		return err
 	}
+	assign(to, v)
+	return nil
+}
+
+// assign sets to, unless v is of another type.
+func assign[T any](to *T, v jsontext.Value) {
 	var t T
 	if json.Unmarshal(v, &t) == nil {
 		*to = t
 	}
-	return nil
+}
+
+// scanner reads the members of answers. It does what decode does, for the answers that come with every row: without
+// reflection, in a third of the time.
+type scanner struct {
+	from bytes.Buffer
+	json *jsontext.Decoder
+}
+
+// members calls f with each member of the object that body is, and reports whether all of body could be read. What f
+// gets stands until it returns.
+func (c *Client) members(body []byte, f func(name []byte, v jsontext.Value)) bool {
+	s, ok := c.scanners.Get().(*scanner)
+	if !ok {
+		s = new(scanner)
+		s.json = jsontext.NewDecoder(&s.from)
+	}
+	defer c.scanners.Put(s)
+	s.from = *bytes.NewBuffer(body)
+	s.json.Reset(&s.from)
+	if t, err := s.json.ReadToken(); err != nil || t.Kind() != '{' {
+		return false
+	}
+	var room [64]byte
+	for s.json.PeekKind() == '"' {
+		quoted, err := s.json.ReadValue()
+		if err != nil {
+			return false
+		}
+		name, _ := jsontext.AppendUnquote(room[:0], quoted) // it has been read
+		v, err := s.json.ReadValue()
+		if err != nil {
+			return false
+		}
+		f(name, v)
+	}
+	if t, err := s.json.ReadToken(); err != nil || t.Kind() != '}' {
+		return false
+	}
+	_, err := s.json.ReadToken()
+	return err == io.EOF
+}
+
+// setText is assign for texts.
+func setText(to *string, v jsontext.Value) {
+	if v.Kind() == '"' {
+		text, _ := jsontext.AppendUnquote(nil, v) // it has been read
+		*to = string(text)
+	}
 }
 
 // retryAfter reads how long an answer asks to wait: seconds, or a date in any of HTTP's three forms, taken from the

@@ -6,6 +6,10 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 )
 
 // faults 61, 64, 123
@@ -53,16 +57,44 @@ func TestRetryAfterIsRead(t *testing.T) {
 	}
 }
 
+// byReflection is how an answer's members are read by decode.
+var byReflection = json.WithUnmarshalers(json.JoinUnmarshalers(
+	json.UnmarshalFromFunc(loose[string]),
+	json.UnmarshalFromFunc(loose[bool]),
+	json.UnmarshalFromFunc(loose[int64]),
+	json.UnmarshalFromFunc(loose[Location]),
+	json.UnmarshalFromFunc(loose[RequestMeta]),
+	json.UnmarshalFromFunc(loose[map[string]jsontext.Value]),
+))
+
+// scanned reads a body as the calls do, which must come to the same as reflection does.
+func scanned[T any](t *testing.T, body []byte, to *T, member func(name []byte, v jsontext.Value), want *T) bool {
+	ok := new(Client).members(body, member)
+	wanted := json.Unmarshal(body, want, byReflection) == nil && jsontext.Value(body).Kind() == '{'
+	if diff := cmp.Diff(want, to); ok != wanted || ok && diff != "" {
+		t.Errorf("%q: %v, want %v %s", body, ok, wanted, diff)
+	}
+	return ok
+}
+
 // faults 52, 70, 118, m27: whatever comes, reading it ends without panic, in bounds, and an ID is plain.
 func FuzzAnswers(f *testing.F) {
-	for _, body := range []string{createdBody, leadBody, `{"error":{"message":"x"}}`, `{"access_token":"a","expires_in":1e400}`, "\xff\xfe", "[", `{"leadID":"\ud800"}`} {
+	for _, body := range []string{createdBody, leadBody, `{"error":{"message":"x"}}`, `{"access_token":"a","expires_in":1e400}`, "\xff\xfe", "[", `{"leadID":"\ud800"}`, `{"lead\u0049D":"a","LEADID":"b","x":{"y":1}}`, `{"leadID":"a","leadID":"a"}`, `{"leadID":"a","x":{"y":1,"y":1}}`, `{"leadID":"a"} {}`, `null`, `{}`, `{"leadID":null,"assignedLocationName":7}`} {
 		f.Add([]byte(body), "Sun, 01 Mar 2026 12:00:30 GMT")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, header string) {
 		var lead Lead
-		if decode(body, &lead) && validID(lead.ID) && (len(lead.ID) > 128 || !utf8.ValidString(lead.ID)) {
+		if scanned(t, body, &lead, lead.member, new(Lead)) && validID(lead.ID) && (len(lead.ID) > 128 || !utf8.ValidString(lead.ID)) {
 			t.Errorf("ID %q", lead.ID)
 		}
+		type wire struct {
+			LeadID         string `json:"leadID"`
+			OrganizationID string `json:"assignedOrganizationID"`
+			LocationName   string `json:"assignedLocationName"`
+			Status         int    `json:"-"`
+		}
+		var made Created
+		scanned(t, body, (*wire)(&made), made.member, new(wire))
 		text := clean(words(body), secret)
 		if n := utf8.RuneCountInString(text); n == 0 || n > 500 || !utf8.ValidString(text) {
 			t.Errorf("message of %d characters", n)

@@ -56,6 +56,7 @@ type Client struct {
 	now       func() time.Time
 	keeper    *keeper
 	bodies    sync.Pool // *[]byte, for requests
+	scanners  sync.Pool // *scanner, for answers
 }
 
 // New returns a Client, or a *[ConfigError] for the first setting that cannot be used. Nothing is sent.

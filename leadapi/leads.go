@@ -17,24 +17,24 @@ type Created struct {
 
 // Lead is the answer to an update (section "Lead"). A field that is missing, or of another type than specified, is zero.
 type Lead struct {
-	ID          string                    `json:"ID"`
-	ReadOnly    bool                      `json:"ReadOnly"`
-	CreatedAt   string                    `json:"CreatedAt"`
-	UpdatedAt   string                    `json:"UpdatedAt"`
-	OwnerID     string                    `json:"OwnerID"`
-	Content     map[string]jsontext.Value `json:"Content"`
-	Impressions int64                     `json:"Impressions"`
-	IsTestLead  bool                      `json:"IsTestLead"`
-	Location    Location                  `json:"Location"`
-	RequestMeta RequestMeta               `json:"RequestMeta"`
-	Source      string                    `json:"Source"`
-	Status      string                    `json:"Status"`
-	Stage       string                    `json:"Stage"`
-	TypeKey     string                    `json:"TypeKey"`
-	TypeLabel   string                    `json:"TypeLabel"`
-	Views       int64                     `json:"Views"`
-	ExternalID  string                    `json:"ExternalID"`
-	DisplayName string                    `json:"DisplayName"`
+	ID          string
+	ReadOnly    bool
+	CreatedAt   string
+	UpdatedAt   string
+	OwnerID     string
+	Content     map[string]jsontext.Value
+	Impressions int64
+	IsTestLead  bool
+	Location    Location
+	RequestMeta RequestMeta
+	Source      string
+	Status      string
+	Stage       string
+	TypeKey     string
+	TypeLabel   string
+	Views       int64
+	ExternalID  string
+	DisplayName string
 }
 
 // Location is the location that a lead is assigned to.
@@ -71,21 +71,29 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	if c.leads == nil {
 		return nil, &Error{Op: "create", Reason: ReasonRefused, Message: "no leads URL and trunk ID are set; nothing was sent"}
 	}
-	var a struct {
-		LeadID       string `json:"leadID"`
-		Organization string `json:"assignedOrganizationID"`
-		Location     string `json:"assignedLocationName"`
-	}
+	made := new(Created)
 	room := c.bodies.Get().(*[]byte)
 	defer c.bodies.Put(room)
 	*room = r.AppendJSON((*room)[:0])
 	status, err := c.signed(ctx, call{
 		op: "create", method: "POST", host: c.leads, target: c.create, body: *room, success: 201,
-	}, func(body []byte) bool { return decode(body, &a) && validID(a.LeadID) })
+	}, func(body []byte) bool { return c.members(body, made.member) && validID(made.LeadID) })
 	if err != nil {
 		return nil, err
 	}
-	return &Created{LeadID: a.LeadID, OrganizationID: a.Organization, LocationName: a.Location, Status: status}, nil
+	made.Status = status
+	return made, nil
+}
+
+func (m *Created) member(name []byte, v jsontext.Value) {
+	switch string(name) {
+	case "leadID":
+		setText(&m.LeadID, v)
+	case "assignedOrganizationID":
+		setText(&m.OrganizationID, v)
+	case "assignedLocationName":
+		setText(&m.LocationName, v)
+	}
 }
 
 // Update sends one update (section "6. Update a lead"). Any error is an *[Error]; an ID that cannot stand in a path is
@@ -95,13 +103,57 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 		return nil, &Error{Op: "update", Reason: ReasonRefused, Message: "the lead ID has characters that an ID cannot have; nothing was sent"}
 	}
 	lead := new(Lead)
+	room := c.bodies.Get().(*[]byte)
+	defer c.bodies.Put(room)
+	*room = r.AppendJSON((*room)[:0])
 	_, err := c.signed(ctx, call{
-		op: "update", method: "PATCH", host: c.general, target: c.base + "/v3/lead/" + leadID, body: r.AppendJSON(nil), success: 200,
-	}, func(body []byte) bool { return decode(body, lead) && validID(lead.ID) })
+		op: "update", method: "PATCH", host: c.general, target: c.base + "/v3/lead/" + leadID, body: *room, success: 200,
+	}, func(body []byte) bool { return c.members(body, lead.member) && validID(lead.ID) })
 	if err != nil {
 		return nil, err
 	}
 	return lead, nil
+}
+
+func (l *Lead) member(name []byte, v jsontext.Value) {
+	switch string(name) {
+	case "ID":
+		setText(&l.ID, v)
+	case "ReadOnly":
+		assign(&l.ReadOnly, v)
+	case "CreatedAt":
+		setText(&l.CreatedAt, v)
+	case "UpdatedAt":
+		setText(&l.UpdatedAt, v)
+	case "OwnerID":
+		setText(&l.OwnerID, v)
+	case "Content":
+		assign(&l.Content, v)
+	case "Impressions":
+		assign(&l.Impressions, v)
+	case "IsTestLead":
+		assign(&l.IsTestLead, v)
+	case "Location":
+		assign(&l.Location, v)
+	case "RequestMeta":
+		assign(&l.RequestMeta, v)
+	case "Source":
+		setText(&l.Source, v)
+	case "Status":
+		setText(&l.Status, v)
+	case "Stage":
+		setText(&l.Stage, v)
+	case "TypeKey":
+		setText(&l.TypeKey, v)
+	case "TypeLabel":
+		setText(&l.TypeLabel, v)
+	case "Views":
+		assign(&l.Views, v)
+	case "ExternalID":
+		setText(&l.ExternalID, v)
+	case "DisplayName":
+		setText(&l.DisplayName, v)
+	}
 }
 
 // signed makes a call with the run's token and tells the keeper what the service thought of it.
