@@ -36,7 +36,7 @@ func (w *words) appendEntry(b []byte, e *Entry, t tail) []byte {
 	b = append(b, e.Digest[:]...)
 	b = binary.AppendUvarint(b, uint64(len(e.Content)))
 	for i := range e.Content {
-		b = w.appendWord(b, string(e.Content[i].Name[:]))
+		b = w.appendName(b, i, e.Content[i].Name)
 		b = append(b, e.Content[i].Value[:]...)
 	}
 	if flags&hasAnswer != 0 {

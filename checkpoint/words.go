@@ -10,6 +10,7 @@ import (
 const (
 	maxWords = 1 << 16 // more stand in the entries themselves
 	maxWord  = 128     // bytes
+	maxNames = 256     // of one content that are remembered
 )
 
 // words gives texts that recur in many entries (runs, organizations, locations,
@@ -20,6 +21,14 @@ type words struct {
 	texts   atomic.Pointer[[]string] // grows at its end only
 	numbers map[string]uint64
 	stored  int // how many of texts are in the file
+	names   []named
+}
+
+// named is the number of the name that stood at this place of the last content: rows of
+// a file have the same names in the same order.
+type named struct {
+	name   [4]byte
+	number uint64
 }
 
 func newWords() *words {
@@ -83,6 +92,18 @@ func (w *words) appendWord(b []byte, s string) []byte {
 		return binary.AppendUvarint(b, n+1)
 	}
 	return appendText(append(b, 1), s)
+}
+
+// appendName is appendWord for the name at this place of a content.
+func (w *words) appendName(b []byte, at int, name [4]byte) []byte {
+	if at < len(w.names) && w.names[at].name == name {
+		return binary.AppendUvarint(b, w.names[at].number+1)
+	}
+	text := string(name[:])
+	if n := w.number(text); n > 0 && at <= len(w.names) && at < maxNames {
+		w.names = append(w.names[:at], named{name, n})
+	}
+	return w.appendWord(b, text)
 }
 
 // word reads what appendWord wrote; texts is what was loaded from words.
