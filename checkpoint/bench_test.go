@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// slots is how many rows the benchmarks have under way at once: the slots of 64
+// inFlight is how many rows the benchmarks have under way at once: the inFlight of 64
 // workers.
-const slots = 128
+const inFlight = 128
 
 // BenchmarkClaimAndSettle measures whole rows, from the claim to the settled
 // outcome, with 128 under way, and reports the size of a row in the file.
@@ -78,11 +78,11 @@ func BenchmarkSum(b *testing.B) {
 	}
 }
 
-// settleRows claims and settles n rows and keeps the slots full, as a run does
+// settleRows claims and settles n rows and keeps the inFlight full, as a run does
 // whose service answers at once.
 func settleRows(b *testing.B, d *DB, n int, key func(int) string) {
 	b.Helper()
-	free := make(chan struct{}, slots)
+	free := make(chan struct{}, inFlight)
 	random := rand.New(rand.NewPCG(rand.Uint64(), 7))
 	for i := range n {
 		select {
@@ -105,7 +105,7 @@ func settleRows(b *testing.B, d *DB, n int, key func(int) string) {
 		})
 	}
 	d.Hurry()
-	for range slots {
+	for range inFlight {
 		free <- struct{}{}
 		d.Hurry()
 	}

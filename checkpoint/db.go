@@ -20,6 +20,7 @@ type DB struct {
 	readOnly bool
 	warnings []string
 	now      func() time.Time
+	slots    int // see Options
 
 	file    *os.File // bbolt's own handle, which it closes
 	bolt    *bolt.DB

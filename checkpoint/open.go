@@ -26,6 +26,7 @@ type Options struct {
 	Check    bool          // check every page and record, whatever PATH.seq says
 	Accept   bool          // check, and go on with a file that was rolled back
 	AnyPlace bool          // take any file system for good
+	Slots    int           // claims of this process that may stand without an outcome; others wait; 0: any number
 	Now      func() time.Time
 
 	atOnce int64                       // instead of the constant, for tests
@@ -66,7 +67,7 @@ func openIdle(path string, t Target, o Options) (*DB, error) {
 		o.magic = magic
 	}
 	d := &DB{
-		path: path, readOnly: o.ReadOnly, now: o.Now,
+		path: path, readOnly: o.ReadOnly, now: o.Now, slots: o.Slots,
 		wake: make(chan struct{}, 1), idle: make(chan struct{}), checked: make(chan struct{}),
 	}
 	if err := d.open(t, o); err != nil {

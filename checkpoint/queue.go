@@ -55,9 +55,10 @@ func (o *op) finish(err error) {
 	}
 }
 
-// Claim writes an intent: the create may leave once done reports success. The
-// writer calls done after the commit, in the order of the calls; done must not
-// block. Errors: ErrKey, ErrKnown, ErrBlocked, or an error of the file.
+// Claim writes an intent, once there is a slot for it (see [Options]): the create may
+// leave once done reports success. The writer calls done after the commit, in the order
+// of the claims; done must not block, and nothing else may be asked of the key before
+// it. Errors: ErrKey, ErrKnown, ErrBlocked, ErrClosed, or an error of the file.
 func (d *DB) Claim(in Intent, done func(error)) {
 	d.submit(op{kind: claimOp, entry: in.entry(), done: done})
 }

@@ -22,10 +22,11 @@ type writer struct {
 	order  order
 	sorted []*op
 	spare  []op // room of the last batch, for the next but one
+	slots  slots
 }
 
 func newWriter(d *DB) *writer {
-	return &writer{d: d, ledger: ledger{digests: d.digests, words: d.words, young: d.young}}
+	return &writer{d: d, slots: newSlots(d.slots), ledger: ledger{digests: d.digests, words: d.words, young: d.young}}
 }
 
 // run ends when the checkpoint is closed and the queue is empty; Close waits
@@ -36,6 +37,9 @@ func (w *writer) run() {
 	defer timer.Stop()
 	for gathering := false; ; {
 		some, now, closed := w.d.look()
+		if w.slots.next() {
+			some, now = true, true
+		}
 		switch {
 		case some && !now && !gathering:
 			timer.Reset(patience)
@@ -51,6 +55,7 @@ func (w *writer) run() {
 			w.drain()
 			gathering = false
 		case closed:
+			w.slots.refuse(ErrClosed)
 			w.finish()
 			return
 		default:
@@ -83,7 +88,8 @@ func (w *writer) drain() {
 	batch := w.d.queue
 	w.d.queue, w.d.hurry = w.spare, false
 	w.d.mu.Unlock()
-	for rest := batch; len(rest) > 0; {
+	group := w.slots.admit(batch)
+	for rest := group; len(rest) > 0; {
 		n := 1
 		for rest[0].kind != aloneOp && n < len(rest) && rest[n].kind != aloneOp {
 			n++
@@ -93,6 +99,10 @@ func (w *writer) drain() {
 			rest[i].finish(err)
 		}
 		rest = rest[n:]
+	}
+	w.slots.landed(group)
+	if err := w.d.failed(); err != nil {
+		w.slots.refuse(err)
 	}
 	clear(batch)
 	w.spare = batch[:0]

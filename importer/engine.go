@@ -30,8 +30,10 @@ type sink interface {
 	add(it *item, r *result) error // the row is the sink's now, r is not
 }
 
-// slotsPerWorker bounds the rows in doubt after a death: so many rows a worker may
-// be claimed and not yet settled.
+// slotsPerWorker bounds, by the ledger's slots, the rows in doubt after a death: so
+// many rows a worker may be claimed and not yet settled. It also bounds how many may
+// have been sent and not yet counted, and so how far a run goes beyond its limits. A
+// row is in one of these states for half of its time, hence twice as many jobs.
 const slotsPerWorker = 2
 
 // maxParked is how many rows may wait behind rows of the same key.
@@ -64,10 +66,11 @@ type engine struct {
 	lanes     map[name]*lane     // leads with a row in flight
 	turn      []*item            // rows whose lane has just become free
 	parked    int                // rows waiting in lanes
-	free      int                // slots
+	free      int                // jobs that may begin
 	flying    int                // jobs that have no event yet
 	jobs      []*job             // that are over, to be used again
 	ready     chan *job          // claimed and durable, or a link
+	begun     chan struct{}      // one for each job that was sent and not yet counted
 	events    chan event         // ends of jobs
 	idle      atomic.Int32       // workers that wait
 	unchecked atomic.Int32       // leads that --check-remote could not read
@@ -93,10 +96,10 @@ type scratch struct {
 
 // run takes every row to its outcome. It returns once nothing is in flight.
 func (e *engine) run(ctx context.Context) {
-	slots := slotsPerWorker * e.Concurrency
-	e.free = slots
-	e.ready = make(chan *job, slots)
-	e.events = make(chan event, 2*slots)
+	e.free = 2 * slotsPerWorker * e.Concurrency
+	e.ready = make(chan *job, e.free)
+	e.begun = make(chan struct{}, slotsPerWorker*e.Concurrency)
+	e.events = make(chan event, 2*e.free)
 	e.lanes, e.touched = map[name]*lane{}, map[name]struct{}{}
 
 	stopping, quit := context.WithCancel(ctx)

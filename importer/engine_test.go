@@ -3,7 +3,9 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -61,17 +63,35 @@ func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
 func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		interrupt := make(chan struct{})
-		tr := newTrial(t, numbered(300), Options{Concurrency: 8, Interrupt: interrupt})
+		tr := newTrial(t, numbered(300), Options{
+			Concurrency: 8, Interrupt: interrupt,
+			Checkpoint: filepath.Join(t.TempDir(), "c.db"), Target: checkpoint.Target{TrunkID: "trunk"},
+		})
+		db, err := openLedger(&tr.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.keepIn(db)
+		var mu sync.Mutex
+		most := 0
+		tr.service.arrive = func(string) {
+			mu.Lock()
+			defer mu.Unlock()
+			most = max(most, db.InDoubt())
+		}
 		go func() {
 			time.Sleep(150 * time.Millisecond)
 			close(interrupt)
 		}()
 		tr.run(t.Context())
-		if tr.ledger.most > 16 || tr.ledger.most < 9 {
-			t.Errorf("%d intents at once, want more than 8 workers hold and at most 16", tr.ledger.most)
+		if most > 16 || most < 9 {
+			t.Errorf("%d intents at once, want more than 8 workers hold and at most 16", most)
 		}
-		if n := len(tr.ledger.intents); n != 0 {
+		if n := db.InDoubt(); n != 0 {
 			t.Errorf("%d intents stand after a clean stop", n)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
 		}
 		made := tr.tally.outcomes[Created]
 		if made == 0 || made == 300 || made != len(tr.service.order) || tr.tally.outcomes[Pending] == 0 {

@@ -12,8 +12,7 @@ import (
 	"leadferry/leadapi"
 )
 
-// job is a row that is being sent. It holds one slot from before its claim until
-// its outcome is durable.
+// job is a row that is being sent: from before its claim until its outcome is durable.
 type job struct {
 	it       *item
 	step     Step
@@ -23,6 +22,7 @@ type job struct {
 	text     string // for people: why it ended so
 	whole    string // the same for the rejects file, where the service's own words are in it
 	claimed  bool   // an intent stands
+	begun    bool   // sent, or about to be, and not yet counted
 	request  leadapi.CreateRequest
 
 	before standing // Update: what was known of the lead
@@ -49,19 +49,42 @@ func (e *engine) work(ctx context.Context) {
 	}
 }
 
-// take waits for a job. A worker that has to wait makes the ledger commit at once
-// what has gathered: its next job may be among it.
-func (e *engine) take() (*job, bool) {
+// take waits for a job, and until few enough that were sent are still to be counted.
+func (e *engine) take() (j *job, ok bool) {
 	select {
-	case j, ok := <-e.ready:
-		return j, ok
+	case j, ok = <-e.ready:
 	default:
+		e.rest()
+		j, ok = <-e.ready
+		e.idle.Add(-1)
 	}
+	if !ok {
+		return nil, false
+	}
+	j.begun = true
+	select {
+	case e.begun <- struct{}{}:
+	default:
+		e.rest()
+		e.begun <- struct{}{}
+		e.idle.Add(-1)
+	}
+	return j, true
+}
+
+// uncount lets another job begin.
+func (e *engine) uncount(j *job) {
+	if j.begun {
+		j.begun = false
+		<-e.begun
+	}
+}
+
+// rest begins a worker's wait, which makes the ledger commit at once what has gathered:
+// what the worker waits for may be among it.
+func (e *engine) rest() {
 	e.idle.Add(1)
-	defer e.idle.Add(-1)
 	e.ledger.Hurry()
-	j, ok := <-e.ready
-	return j, ok
 }
 
 // handle sends one job. A panic becomes a doubt and ends the run in order; its
@@ -153,6 +176,7 @@ func (e *engine) made(j *job, made *leadapi.Created) {
 		}
 		j.entry = stored
 		j.step = Step{Action: Link, Outcome: Created}
+		e.uncount(j) // what waits for a worker must not keep one waiting
 		e.ready <- j
 	})
 	e.ledger.Hurry()

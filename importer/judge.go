@@ -44,10 +44,10 @@ func (e *engine) plan(it *item, known *checkpoint.Entry, how checkpoint.Match, n
 	return true
 }
 
-// onTrial holds rows back while all that came before were refused alike: no more are
+// onTrial holds rows back until one was not refused like all before it: no more are
 // sent than show that something is wrong with every row.
 func (e *engine) onTrial() bool {
-	return e.tally.doomed() && e.flying > 0 && e.tally.sent+e.flying >= e.tally.slots
+	return e.tally.trying() && e.flying > 0 && e.tally.sent+e.flying >= e.tally.slots
 }
 
 // mayCreate holds creates back while those under way could use up --max-creates,
@@ -62,9 +62,12 @@ func (e *engine) mayCreate(step Step) bool {
 	return false
 }
 
-// start gives the job a slot; a create first becomes a durable claim, and an update a
-// durable mark.
+// start begins a job: a create first becomes a durable claim, and an update a durable
+// mark.
 func (e *engine) start(j *job) {
+	if e.Sends != nil {
+		e.Sends()
+	}
 	e.free--
 	e.flying++
 	e.touch(&j.names)
@@ -98,11 +101,12 @@ func (e *engine) claim(j *job) {
 	failpoint.At("intent queued")
 }
 
-// end takes back the slot of a job and records its row.
+// end ends a job and records its row.
 func (e *engine) end(ev event) {
 	j := ev.job
 	e.free++
 	e.flying--
+	e.uncount(j)
 	e.touch(&j.names)
 	e.leave(j.it)
 	r := &e.scratch.result

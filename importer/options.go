@@ -51,6 +51,7 @@ type Options struct {
 	Begin     func(*Start) error  // told once before anything is sent; its error ends the run
 	Progress  func(Progress)      // told a few times a second, or nil
 	Request   func(Request) error // told of each request that --show asks for
+	Sends     func()              // told of each row that is about to be sent, or nil
 }
 
 // Named is a file by its path and the SHA-256 of its bytes in hexadecimal.

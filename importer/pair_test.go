@@ -240,7 +240,7 @@ func newPair(t testing.TB, dir string) *pair {
 
 func (p *pair) open() {
 	var err error
-	if p.db, err = checkpoint.Open(p.path, checkpoint.Target{TrunkID: "trunk"}, checkpoint.Options{}); err != nil {
+	if p.db, err = checkpoint.Open(p.path, checkpoint.Target{TrunkID: "trunk"}, checkpoint.Options{Slots: 6}); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -135,7 +135,7 @@ func newCourier(o *Options, maxWait time.Duration, m *meter) *courier {
 // openLedger opens the checkpoint; a dry run does without one that is not there.
 func openLedger(o *Options) (*checkpoint.DB, error) {
 	opening := o.Opening
-	opening.ReadOnly = o.DryRun
+	opening.ReadOnly, opening.Slots = o.DryRun, slotsPerWorker*o.Concurrency
 	if !o.DryRun && !opening.Require {
 		if err := os.MkdirAll(filepath.Dir(o.Checkpoint), 0o700); err != nil {
 			return nil, fmt.Errorf("make the checkpoint's folder: %w\nhint: name another file with --checkpoint", err)

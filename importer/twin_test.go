@@ -34,7 +34,6 @@ type ledgerTwin struct {
 	ids     map[string]string
 	queue   chan func()
 	done    sync.WaitGroup
-	most    int           // intents at once
 	writes  int           // commits so far
 	failAt  int           // this commit and all later ones fail; 0: none
 	failed  time.Time     // when the first did
@@ -166,7 +165,6 @@ func (l *ledgerTwin) commit(change func()) error {
 		return errDisk
 	}
 	change()
-	l.most = max(l.most, len(l.intents))
 	return nil
 }
 

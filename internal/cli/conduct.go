@@ -37,6 +37,9 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		return nil
 	}
 	o.Progress = shown.update
+	sends, ended := processors()
+	defer ended()
+	o.Sends = sends
 	requests := bufio.NewWriter(p.Out)
 	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
 	s, err := run(c.Context, o)

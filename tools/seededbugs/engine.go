@@ -22,7 +22,7 @@ func engineBugs() []bug {
 		},
 		{
 			number: 2, name: "batch of claims > slots", imitates: "fault 1: a death leaves a whole batch in doubt, not 2 × concurrency",
-			edits:  []edit{{"importer/engine.go", "slots := slotsPerWorker * e.Concurrency", "slots := batchRows + slotsPerWorker*e.Concurrency"}},
+			edits:  []edit{{"importer/run.go", "o.DryRun, slotsPerWorker*o.Concurrency", "o.DryRun, batchRows+slotsPerWorker*o.Concurrency"}},
 			checks: []check{{"importer", []string{"TestClaimsAreBoundedAndWithdrawn"}}},
 		},
 		{
