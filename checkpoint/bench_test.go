@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// inFlight is how many rows the benchmarks have under way at once: the inFlight of 64
+// inFlight is how many rows the benchmarks have under way at once: the slots of 64
 // workers.
 const inFlight = 128
 
