@@ -1,10 +1,10 @@
 // Command measure takes the numbers that leadferry has to hold and prints them as a
 // table: what is wanted, what this machine did, and whether that holds.
 //
-//	go -C tools run ./measure                      # all numbers at their full sizes, about a quarter of an hour
+//	go -C tools run ./measure                      # all numbers at their full sizes, about ten minutes
 //	go -C tools run ./measure -quick               # small sizes, to see that everything works
 //	go -C tools run ./measure -only N1,N5 -runs 5
-//	go -C tools run ./measure -full                # memory and checkpoint at ten million rows, too: hours, 30 GB of disk
+//	go -C tools run ./measure -full                # memory and checkpoint at ten million rows, too: half an hour more, 15 GB of disk
 //
 // It builds leadferry, writes its inputs (the same bytes everywhere), starts an
 // imitation of the lead service in a process of its own and runs the program as a
