@@ -29,8 +29,9 @@ const (
 // names are those by which a row's lead goes; the first is always there.
 type names [4]name
 
-// namesOf are the names of a row for which known was found. Nearly all rows have one.
-func (e *engine) namesOf(it *item, known *checkpoint.Entry, how checkpoint.Match) names {
+// namesOf are the names of a row for which known was found. Nearly all rows have one, or
+// an ExternalID besides.
+func (e *engine) namesOf(it *item, known *checkpoint.Entry) names {
 	ns := names{{byKey, known.Key}}
 	if !e.matches {
 		return ns
@@ -42,7 +43,7 @@ func (e *engine) namesOf(it *item, known *checkpoint.Entry, how checkpoint.Match
 	if rec.LeadID != "" && rec.LeadID != known.LeadID {
 		ns[1] = name{byLeadID, rec.LeadID}
 	}
-	if rec.ExternalID != "" && (rec.ExternalID != known.ExternalID || how != checkpoint.ByKey) {
+	if rec.ExternalID != "" { // also its lead's own: a row before this one may find the lead by it
 		ns[2] = name{byExternalID, rec.ExternalID}
 	}
 	return ns

@@ -21,6 +21,18 @@ func TestRowsWaitForTheNamesOfRowsBefore(t *testing.T) {
 	})
 }
 
+// A row that comes by an ExternalID goes before a later one that comes by its lead's key,
+// also where two leads had that ExternalID while both waited. Invariant 4; fault 80
+func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 2", p.run("import", Options{Concurrency: 2}, "one,,x-5,,Ann,2", "two,,x-5,open,Ann,1"))
+		r := p.run("sync", Options{Missing: MissingCreate, Concurrency: 2},
+			"one,,x-1,contacted,,", "alias,,x-1,,Bob,1", "alias,,x-5,onHold,Bob,1", "two,,x-5,onHold,Bob,2")
+		p.must("updated 4", r)
+		p.shown("after the sync", r)
+	})
+}
+
 // A row whose turn has come goes back where it turns out to belong to a lead that has
 // a row in flight.
 func TestLanesBecomeOne(t *testing.T) {

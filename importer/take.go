@@ -73,14 +73,14 @@ func (e *engine) advance() bool {
 // plan.
 func (e *engine) approach(it *item) bool {
 	known, how := e.remembered(it, e.at)
-	ns := e.namesOf(it, known, how)
+	ns := e.namesOf(it, known)
 	l := e.lane(&ns)
 	if l == nil && e.isTouched(&ns) {
 		var ok bool
 		if known, how, ok = e.fresh(it); !ok {
 			return false
 		}
-		ns = e.namesOf(it, known, how)
+		ns = e.namesOf(it, known)
 		l = e.lane(&ns)
 	}
 	if l == nil {
@@ -131,7 +131,7 @@ func (e *engine) advanceTurn() bool {
 	if !ok {
 		return false
 	}
-	ns := e.namesOf(it, known, how)
+	ns := e.namesOf(it, known)
 	if !e.rejoin(it, &ns) && !e.plan(it, known, how, &ns, true) {
 		return false
 	}
