@@ -85,10 +85,13 @@ func (d *DB) look() (some, now, closed bool) {
 // drain commits what has gathered and tells everybody.
 func (w *writer) drain() {
 	w.d.mu.Lock()
-	batch := w.d.queue
+	batch, hurried := w.d.queue, w.d.hurry
 	w.d.queue, w.d.hurry = w.spare, false
 	w.d.mu.Unlock()
 	group := w.slots.admit(batch)
+	if len(group) == 0 && hurried {
+		w.d.Hurry() // for the change that frees a slot
+	}
 	for rest := group; len(rest) > 0; {
 		n := 1
 		for rest[0].kind != aloneOp && n < len(rest) && rest[n].kind != aloneOp {

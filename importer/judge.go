@@ -106,7 +106,6 @@ func (e *engine) end(ev event) {
 	j := ev.job
 	e.free++
 	e.flying--
-	e.uncount(j)
 	e.touch(&j.names)
 	e.leave(j.it)
 	r := &e.scratch.result
@@ -127,6 +126,7 @@ func (e *engine) end(ev event) {
 	if e.courier.gate.gaveUp() {
 		e.stop(silent())
 	}
+	e.uncount(j) // last: what ends the run lets no other begin
 	e.jobs = append(e.jobs, j)
 }
 

@@ -45,15 +45,17 @@ func TestLimitsEndARun(t *testing.T) {
 		limits Limits
 		answer func(string, int) error
 		stops  bool
+		most   int // rows that may be sent: those counted and two a worker; 0: any number
 	}{
-		{name: "in doubt", limits: Limits{MaxInDoubt: 5}, answer: doubt, stops: true},
+		{name: "in doubt", limits: Limits{MaxInDoubt: 5}, answer: doubt, stops: true, most: 6 + 8},
 		{name: "in doubt without limit", answer: doubt},
 		{name: "rejects", limits: Limits{MaxRejects: 5}, answer: refuseSome, stops: true},
 		{name: "rejects within the limit", limits: Limits{MaxRejects: 100}, answer: refuseSome},
 		{name: "share of rejects", limits: Limits{MaxRejectsPercent: 20}, answer: refuseSome, stops: true},
 		{name: "share of rejects within the limit", limits: Limits{MaxRejectsPercent: 50}, answer: refuseSome},
-		{name: "all refused alike", limits: Limits{MaxRejects: 1000}, answer: func(string, int) error { return refusal(403) }, stops: true},
+		{name: "all refused alike", limits: Limits{MaxRejects: 1000}, answer: func(string, int) error { return refusal(403) }, stops: true, most: 8},
 		{name: "all refused alike, never stop", answer: func(string, int) error { return refusal(403) }},
+		{name: "all refused by the client itself", limits: Limits{MaxRejects: 1000}, answer: func(string, int) error { return refusal(0) }},
 		{name: "all refused, not alike", limits: Limits{MaxRejects: 1000}, answer: func(name string, _ int) error { return refusal(400 + atoi(name[1:])%2*4) }},
 	}
 	for _, test := range tests {
@@ -65,6 +67,9 @@ func TestLimitsEndARun(t *testing.T) {
 				tr.run(t.Context())
 				if stops := tr.stopped != nil; stops != test.stops {
 					t.Errorf("stopped: %v (%v), want %v; %s", stops, tr.stopped, test.stops, tr.outcomes())
+				}
+				if n := len(tr.service.sends); test.most > 0 && n > test.most {
+					t.Errorf("%d rows were sent, want %d at most; %s", n, test.most, tr.outcomes())
 				}
 			})
 		})

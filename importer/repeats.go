@@ -36,6 +36,7 @@ const (
 
 	sightingSize = 16
 	garbageRoom  = 24 << 20 // bytes of garbage that may gather beside many sightings
+	leastPercent = 5        // of the sightings, beyond which the collector would do little else
 )
 
 func newRepeats() *repeats { return &repeats{seed: maphash.MakeSeed()} }
@@ -52,7 +53,7 @@ func (r *repeats) add(key string, planned Action, input, line int) {
 // sightings, which would take twice the memory. There are no pointers in them, so that
 // collecting more often costs next to nothing.
 func (r *repeats) sweepOften() {
-	percent := 100 * garbageRoom / (garbageRoom + r.rows*sightingSize)
+	percent := max(leastPercent, 100*garbageRoom/(garbageRoom+r.rows*sightingSize))
 	before := debug.SetGCPercent(percent)
 	if before < percent {
 		debug.SetGCPercent(before)

@@ -175,7 +175,7 @@ func (t *tally) doomed() bool { return t.trying() && t.sent > 0 }
 
 // trying reports whether the rows sent so far, if any, give no hope for the next one.
 func (t *tally) trying() bool {
-	return (t.limits.MaxRejects > 0 || t.limits.MaxRejectsPercent > 0) && t.refusal >= 0
+	return (t.limits.MaxRejects > 0 || t.limits.MaxRejectsPercent > 0) && (t.refusal > 0 || t.sent == 0)
 }
 
 // limit returns why the run must end, or nil.
