@@ -116,7 +116,7 @@ type Intent struct {
 	Status       string
 	ExternalID   string // link wanted when not empty
 	Run          string
-	Sent         time.Time
+	Sent         time.Time // zero: when it is committed
 	Digest       Digest
 	Content      []ContentDigest
 }

@@ -78,7 +78,7 @@ func (d *DB) Settle(e Entry, done func(stored Entry, err error)) {
 	d.submit(op{kind: settleOp, entry: e, settled: done})
 }
 
-// Hurry says that a worker is idle or the slots are used up: what has gathered
+// Hurry says that a worker is idle or no job can begin: what has gathered
 // is committed at once, or else the next change. Otherwise changes gather for
 // up to 4 ms.
 func (d *DB) Hurry() {

@@ -85,6 +85,29 @@ func (s *slotted) is(t *testing.T, when string, claimed ...string) {
 	}
 }
 
+// An intent without a time has that of its commit: people look for the lead by it.
+func TestClaimIsSentWhenItHasItsSlot(t *testing.T) {
+	path := newPath(t)
+	synctest.Test(t, func(t *testing.T) {
+		d := newSlotted(t, path, 1)
+		began := time.Now()
+		for _, key := range []string{"a", "b"} {
+			d.Claim(Intent{Key: key}, func(error) {})
+		}
+		d.commit()
+		time.Sleep(time.Hour)
+		d.Withdraw("a", func(error) {})
+		d.commit()
+		if sent := lookup(t, d.DB, "b").Updated; sent.Sub(began) < time.Hour {
+			t.Errorf("sent after %v, as it says, want an hour", sent.Sub(began))
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	intact(t, path)
+}
+
 // A claim that the ledger refuses takes no slot, not even from those that wait.
 func TestRefusedClaimTakesNoSlot(t *testing.T) {
 	path := newPath(t)

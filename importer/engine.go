@@ -32,8 +32,9 @@ type sink interface {
 
 // slotsPerWorker bounds, by the ledger's slots, the rows in doubt after a death: so
 // many rows a worker may be claimed and not yet settled. It also bounds how many may
-// have been sent and not yet counted, and so how far a run goes beyond its limits. A
-// row is in one of these states for half of its time, hence twice as many jobs.
+// have been sent and not yet counted, leads that wait for their link aside, and so how
+// far a run goes beyond its limits. A row is in one of these states for half of its
+// time, hence twice as many jobs.
 const slotsPerWorker = 2
 
 // maxParked is how many rows may wait behind rows of the same key.

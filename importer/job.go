@@ -22,7 +22,7 @@ type job struct {
 	text     string // for people: why it ended so
 	whole    string // the same for the rejects file, where the service's own words are in it
 	claimed  bool   // an intent stands
-	begun    bool   // sent, or about to be, and not yet counted
+	begun    bool   // sent, or about to be, and not yet counted; not while it waits for its link
 	request  leadapi.CreateRequest
 
 	before standing // Update: what was known of the lead
@@ -311,12 +311,13 @@ func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 	}
 }
 
-// intent is the durable note that a create is about to be sent.
+// intent is the durable note that a create is about to be sent. Its time is that of the
+// commit, for which the claim may have to wait.
 func (e *engine) intent(j *job) checkpoint.Intent {
 	rec := &j.it.rec
 	return checkpoint.Intent{
 		Key: rec.Key, File: e.rows.names[j.it.input], Line: j.it.row.Line,
 		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, ExternalID: rec.ExternalID,
-		Run: e.RunID, Sent: time.Now(), Digest: j.it.digest, Content: j.it.sums,
+		Run: e.RunID, Digest: j.it.digest, Content: j.it.sums,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 )
@@ -31,6 +32,7 @@ type sighting struct{ hash, where uint64 }
 const (
 	partBits   = 8
 	pieceRows  = 256
+	mostPieces = 256 // of a part that is sorted in a copy, which takes 1 MiB then
 	lineBits   = 46
 	actionBits = 2
 
@@ -94,8 +96,8 @@ func (r *repeats) found(most int) (f found) {
 			var mine found
 			var room []sighting
 			for i := next.Add(1) - 1; int(i) < len(r.parts); i = next.Add(1) - 1 {
-				room = r.parts[i].sorted(room[:0])
-				mine.look(room, most)
+				room = r.parts[i].sort(room[:0])
+				mine.look(r.parts[i], most)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -106,30 +108,56 @@ func (r *repeats) found(most int) (f found) {
 	return f
 }
 
-// sorted appends the sightings to room, those of a key one after another in file order.
-func (p *part) sorted(room []sighting) []sighting {
-	for _, piece := range *p {
+// sort puts the sightings of a key one after another, in file order, and returns room,
+// by which a part of the usual size is sorted in half of the time. One that nearly all
+// rows are in, as with a column that is no key, is sorted where it is.
+func (p part) sort(room []sighting) []sighting {
+	if len(p) > mostPieces {
+		sort.Sort(p)
+		return room
+	}
+	for _, piece := range p {
 		room = append(room, piece...)
 	}
 	slices.SortFunc(room, compare)
+	rest := room
+	for _, piece := range p {
+		rest = rest[copy(piece, rest):]
+	}
 	return room
 }
 
+func (p part) Len() int {
+	if len(p) == 0 {
+		return 0
+	}
+	return (len(p)-1)*pieceRows + len(p[len(p)-1])
+}
+
+func (p part) at(i int) *sighting { return &p[i/pieceRows][i%pieceRows] }
+
+func (p part) Less(i, j int) bool { return compare(*p.at(i), *p.at(j)) < 0 }
+
+func (p part) Swap(i, j int) { *p.at(i), *p.at(j) = *p.at(j), *p.at(i) }
+
 // look goes through a sorted part.
-func (f *found) look(all []sighting, most int) {
-	origin, acted := 0, false
-	for i, s := range all {
-		if i > 0 && s.hash == all[origin].hash {
-			f.rows++
-			f.first = keepFirst(f.first, repeatOf(s, all[origin]), most)
-		} else {
-			origin, acted = i, false
-		}
-		if planned := s.planned(); planned != Nothing {
-			if acted {
-				f.moot[planned]++
+func (f *found) look(p part, most int) {
+	var origin sighting
+	seen, acted := false, false
+	for _, piece := range p {
+		for _, s := range piece {
+			if seen && s.hash == origin.hash {
+				f.rows++
+				f.first = keepFirst(f.first, repeatOf(s, origin), most)
+			} else {
+				origin, seen, acted = s, true, false
 			}
-			acted = true
+			if planned := s.planned(); planned != Nothing {
+				if acted {
+					f.moot[planned]++
+				}
+				acted = true
+			}
 		}
 	}
 }

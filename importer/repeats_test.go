@@ -1,7 +1,9 @@
 package importer
 
 import (
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -78,5 +80,26 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 	few.add("key", Create, 0, 1)
 	if got := current(); got != 5 {
 		t.Errorf("%d %% instead of the 5 %% that were asked for", got)
+	}
+}
+
+// A column that is no key puts nearly all rows into few parts: they are counted all the
+// same, and take no second room. Invariant 6
+func TestRepeatsOfFewKeys(t *testing.T) {
+	const rows = 1 << 20
+	r := newRepeats()
+	for i := range rows {
+		r.add(strconv.Itoa(i%3), Create, 0, i+2)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := r.found(2)
+	runtime.ReadMemStats(&after)
+	want := []Repeat{{Line: 5, FirstLine: 2}, {Line: 6, FirstLine: 3}}
+	if got.rows != rows-3 || got.moot[Create] != rows-3 || !slices.Equal(got.first, want) {
+		t.Errorf("%+v", got)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
+		t.Errorf("%d bytes beside %d of sightings", took, rows*sightingSize)
 	}
 }
