@@ -72,12 +72,9 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 		return nil, &Error{Op: "create", Reason: ReasonRefused, Message: "no leads URL and trunk ID are set; nothing was sent"}
 	}
 	made := new(Created)
-	room := c.bodies.Get().(*[]byte)
-	defer c.bodies.Put(room)
-	*room = r.AppendJSON((*room)[:0])
 	status, err := c.signed(ctx, call{
-		op: "create", method: "POST", host: c.leads, target: c.create, body: *room, success: 201,
-	}, func(body []byte) bool { return c.members(body, made.member) && validID(made.LeadID) })
+		op: "create", method: "POST", host: c.leads, target: c.create, success: 201,
+	}, r, func(body []byte) bool { return c.members(body, made.member) && validID(made.LeadID) })
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +100,9 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 		return nil, &Error{Op: "update", Reason: ReasonRefused, Message: "the lead ID has characters that an ID cannot have; nothing was sent"}
 	}
 	lead := new(Lead)
-	room := c.bodies.Get().(*[]byte)
-	defer c.bodies.Put(room)
-	*room = r.AppendJSON((*room)[:0])
 	_, err := c.signed(ctx, call{
-		op: "update", method: "PATCH", host: c.general, target: c.base + "/v3/lead/" + leadID, body: *room, success: 200,
-	}, func(body []byte) bool { return c.members(body, lead.member) && validID(lead.ID) })
+		op: "update", method: "PATCH", host: c.general, target: c.base + "/v3/lead/" + leadID, success: 200,
+	}, r, func(body []byte) bool { return c.members(body, lead.member) && validID(lead.ID) })
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +150,19 @@ func (l *Lead) member(name []byte, v jsontext.Value) {
 	}
 }
 
-// signed makes a call with the run's token and tells the keeper what the service thought of it.
-func (c *Client) signed(ctx context.Context, r call, read func([]byte) bool) (int, error) {
+// body is what a lead request carries.
+type body interface{ AppendJSON(b []byte) []byte }
+
+// signed makes a call with this body and the run's token, and tells the keeper what the service thought of it.
+func (c *Client) signed(ctx context.Context, r call, of body, read func([]byte) bool) (int, error) {
 	token, err := source{ctx, c.keeper}.Token()
 	if err != nil {
 		return 0, err
 	}
-	r.bearer = token.AccessToken
+	room := c.bodies.Get().(*[]byte)
+	defer c.bodies.Put(room)
+	*room = of.AppendJSON((*room)[:0])
+	r.body, r.bearer = *room, token.AccessToken
 	status, fault := c.do(ctx, r, read)
 	if status >= 200 && status < 300 {
 		c.keeper.accept(token)
