@@ -73,11 +73,16 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		}
 		tr.keepIn(db)
 		var mu sync.Mutex
-		most := 0
-		tr.service.arrive = func(string) {
+		most, oldest := 0, time.Duration(0)
+		tr.service.arrive = func(key string) {
 			mu.Lock()
 			defer mu.Unlock()
 			most = max(most, db.InDoubt())
+			intent := make([]checkpoint.Entry, 1)
+			if err := db.Lookup([]string{key}, intent); err != nil {
+				t.Error(err)
+			}
+			oldest = max(oldest, time.Since(intent[0].Updated))
 		}
 		go func() {
 			time.Sleep(150 * time.Millisecond)
@@ -86,6 +91,10 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		tr.run(t.Context())
 		if most > 16 || most < 9 {
 			t.Errorf("%d intents at once, want more than 8 workers hold and at most 16", most)
+		}
+		// A person looks for a lead by the time of its intent: it waits for a worker, not for a slot.
+		if oldest > tr.service.delay+time.Millisecond {
+			t.Errorf("a create arrived %v after its intent says, with answers in %v", oldest, tr.service.delay)
 		}
 		if n := db.InDoubt(); n != 0 {
 			t.Errorf("%d intents stand after a clean stop", n)
