@@ -92,19 +92,13 @@ func (d *DB) open(t Target, o Options) error {
 	if err != nil {
 		return err
 	}
-	how := howToCheck(m, found, img, o)
-	if how == checkLater {
-		err = img.peek(inMeta, inWords)
-	} else {
-		err = img.walk(nil, nil)
-	}
-	if err != nil {
+	if err := img.peek(inMeta, inWords); err != nil { // more is not read before the check
 		return err
 	}
 	if err := d.openBolt(t); err != nil {
 		return err
 	}
-	return d.begin(m, found, img, how, o)
+	return d.begin(m, found, img, o)
 }
 
 // The ways to check a file before it is changed.
@@ -175,7 +169,8 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 }
 
 // begin compares the file with PATH.seq, checks its records and marks it as open.
-func (d *DB) begin(m mark, found bool, img *image, how int, o Options) error {
+func (d *DB) begin(m mark, found bool, img *image, o Options) error {
+	how := howToCheck(m, found, img, o)
 	seq := d.tally.Load().seq
 	switch {
 	case d.fresh && found:
@@ -220,11 +215,12 @@ func (d *DB) check(img *image, how int) (err error) {
 	case checkLater:
 		return nil
 	case checkSlowly:
-		err = d.verify()
+		if err = img.walk(nil, nil); err == nil {
+			err = d.verify()
+		}
 	case checkTwice:
-		err = guard(func() error { return d.bolt.View(checkPages) })
-		if err == nil {
-			err = d.survey(img, nil)
+		if err = d.survey(img, nil); err == nil {
+			err = guard(func() error { return d.bolt.View(checkPages) })
 		}
 	default:
 		err = d.survey(img, nil)

@@ -1,9 +1,13 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -80,4 +84,33 @@ func TestPagesInCircleAreRefused(t *testing.T) {
 		}
 	}
 	t.Error(fmt.Sprint("no branch page in use was found in ", len(file), " bytes"))
+}
+
+// A page that two goroutines visit is as wrong as one that one of them visits twice.
+func TestPageOfTwoSubtreesIsNoticed(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	file, _, _ := crashed(t)
+	img, err := inspectBytes(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img.f = bytes.NewReader(file)
+	var asked atomic.Int32
+	var both sync.WaitGroup
+	both.Add(2)
+	meet := func() bool {
+		if asked.Add(1) <= 2 {
+			both.Done()
+			both.Wait() // each has taken one of the subtrees
+		}
+		return false
+	}
+	root := subtree{page: img.root}
+	none := func() recorder { return nil }
+	if err := newWalker(img, meet, nil).divide([]subtree{root, root}, none); !errors.Is(err, ErrDamaged) {
+		t.Errorf("the same subtree twice: %v", err)
+	}
+	if err := newWalker(img, nil, nil).divide([]subtree{root}, none); err != nil {
+		t.Errorf("once: %v", err)
+	}
 }

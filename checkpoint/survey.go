@@ -14,7 +14,6 @@ import (
 type survey struct {
 	words *words
 	tally tally
-	seed  maphash.Seed
 	hash  maphash.Hash
 
 	hidden map[string]bool // keys with an intent
@@ -25,20 +24,41 @@ type survey struct {
 
 // survey compares the image with what the checkpoint counted when it was opened.
 func (d *DB) survey(img *image, stop func() bool) error {
-	s := &survey{words: d.words, hidden: make(map[string]bool), seed: maphash.MakeSeed()}
-	s.hash.SetSeed(s.seed)
-	want := *d.tally.Load()
-	s.tally.seq = want.seq
-	if err := img.walk(stop, s.record, string(inIntents)); err != nil {
+	var parts []*survey // of the goroutines that read
+	hidden, seed := make(map[string]bool), maphash.MakeSeed()
+	part := func() recorder {
+		s := &survey{words: d.words, hidden: hidden}
+		s.hash.SetSeed(seed)
+		parts = append(parts, s)
+		return s.record
+	}
+	if err := img.walk(stop, part, string(inIntents)); err != nil {
 		return err
 	}
+	want := *d.tally.Load()
+	sum := survey{tally: tally{seq: want.seq}}
+	for _, s := range parts {
+		sum.tally.add(&s.tally)
+		sum.index, sum.leads, sum.links = sum.index+s.index, sum.leads+s.leads, sum.links+s.links
+	}
 	switch {
-	case s.tally != want:
+	case sum.tally != want:
 		return damage("it holds more or fewer records than it counted")
-	case s.index != 0 || s.leads != 0 || s.links != 0:
+	case sum.index != 0 || sum.leads != 0 || sum.links != 0:
 		return damage("an index does not fit the records")
 	}
 	return nil
+}
+
+// add adds what another one has counted, but commits.
+func (t *tally) add(other *tally) {
+	for i := range t.keys {
+		t.keys[i] += other.keys[i]
+	}
+	t.words += other.words
+	t.runs += other.runs
+	t.decisions += other.decisions
+	t.contradictions += other.contradictions
 }
 
 func (s *survey) record(bucket string, k, v []byte) error {
@@ -125,10 +145,16 @@ func (s *survey) entry(k, v []byte) error {
 // appendText writes it.
 const maxIndexKey = MaxKey + 2
 
-// isText says whether raw is text as appendText writes it.
+// isText says whether raw is text as appendText writes it. It nearly never is, which
+// is cheap to see by the lengths or by the last byte of a UUID.
 func isText(raw, text []byte) bool {
-	if n := len(raw) - len(text); n != 1 && n != 2 && len(text) != 36 {
-		return false // which is nearly always so, and cheap to see
+	const digits = "0123456789abcdef"
+	if len(text) == 36 && raw[0] == 1 {
+		if last := raw[16]; digits[last>>4] != text[34] || digits[last&15] != text[35] {
+			return false
+		}
+	} else if n := len(raw) - len(text); n != 1 && n != 2 {
+		return false
 	}
 	return bytes.Equal(raw, appendText(nil, string(text)))
 }

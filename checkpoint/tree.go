@@ -12,11 +12,24 @@ import (
 // gone: a look-up would miss it and its lead would be made twice.
 type walker struct {
 	img    *image
-	stop   func() bool                                  // asked at every page; nil: never
-	record func(bucket string, key, value []byte) error // nil: the shape alone
-	use    []byte                                       // by page: what it is used for
-	trees  map[string][]byte                            // bucket → its value in the tree of buckets
-	buffer [][]byte                                     // a page a level
+	stop   func() bool       // asked at every page; nil: never
+	record recorder          // nil: the shape alone
+	use    []byte            // by page: what it is used for
+	trees  map[string][]byte // bucket → its value in the tree of buckets
+	buffer [][]byte          // a page a level
+	later  *[]subtree        // takes what is below the first page of a bucket; nil: walk there at once
+}
+
+// recorder is given the records of buckets. Key and value live until it returns.
+type recorder func(bucket string, key, value []byte) error
+
+// subtree is a page of a bucket and those below it, whose keys lie from low up to
+// below high; nil is no bound.
+type subtree struct {
+	bucket    string
+	page      uint64
+	level     int
+	low, high []byte
 }
 
 const (
@@ -30,63 +43,18 @@ const deepest = 32
 
 var errStopped = errors.New("stopped")
 
-// walk checks the shape of the file and calls record, if it is not nil, with every
-// record: bucket by bucket, those in first before the others. What record is
-// given lives until it returns. Afterwards bbolt can go everywhere.
-func (m *image) walk(stop func() bool, record func(bucket string, key, value []byte) error, first ...string) error {
-	w := &walker{img: m, stop: stop, use: make([]byte, m.pages), trees: make(map[string][]byte)}
-	if err := w.markFree(); err != nil {
-		return err
-	}
-	if err := w.tree("", m.root, 0, nil, nil); err != nil {
-		return err
-	}
-	w.record = record
-	for _, name := range first {
-		if err := w.bucket(name, w.trees[name]); err != nil {
-			return err
-		}
-		delete(w.trees, name)
-	}
-	for name, value := range w.trees {
-		if err := w.bucket(name, value); err != nil {
-			return err
-		}
-	}
-	for id := uint64(2); id < m.pages; id++ {
-		if w.use[id] == unused {
-			return damage(fmt.Sprintf("page %d is neither used nor free", id))
-		}
-	}
-	return nil
+func newWalker(m *image, stop func() bool, record recorder) *walker {
+	return &walker{img: m, stop: stop, record: record, use: make([]byte, m.pages), trees: make(map[string][]byte)}
 }
 
 // peek checks the shape of the tree of buckets and of the named ones alone.
 func (m *image) peek(names ...[]byte) error {
-	w := &walker{img: m, use: make([]byte, m.pages), trees: make(map[string][]byte)}
-	err := w.tree("", m.root, 0, nil, nil)
+	w := newWalker(m, nil, nil)
+	err := w.tree(subtree{page: m.root})
 	for i := 0; i < len(names) && err == nil; i++ {
 		err = w.bucket(string(names[i]), w.trees[string(names[i])])
 	}
 	return err
-}
-
-func (w *walker) markFree() error {
-	ids, size, err := w.img.freeList()
-	if err != nil {
-		return err
-	}
-	for id := w.img.free; id < w.img.free+size; id++ {
-		w.use[id] = inUse
-	}
-	for ; len(ids) > 0; ids = ids[8:] {
-		id := native.Uint64(ids)
-		if w.use[id] != unused {
-			return damage(fmt.Sprintf("page %d is free twice, or free and in use", id))
-		}
-		w.use[id] = isFree
-	}
-	return nil
 }
 
 // bucket visits a bucket by its value in the tree of buckets: the number of its
@@ -96,7 +64,7 @@ func (w *walker) bucket(name string, value []byte) error {
 		return nil
 	}
 	if root := native.Uint64(value); root != 0 {
-		return w.tree(name, root, 0, nil, nil)
+		return w.tree(subtree{bucket: name, page: root})
 	}
 	inner := value[pageHeader:]
 	if len(inner) < pageHeader || native.Uint16(inner[8:]) != leafPage {
@@ -105,46 +73,48 @@ func (w *walker) bucket(name string, value []byte) error {
 	return w.leaf(name, inner, nil, nil)
 }
 
-// tree visits page id and those below it, whose keys lie from low up to below high;
-// nil is no bound.
-func (w *walker) tree(bucket string, id uint64, level int, low, high []byte) error {
+func (w *walker) tree(t subtree) error {
 	if w.stop != nil && w.stop() {
 		return errStopped
 	}
-	if level == deepest {
+	if t.level == deepest {
 		return damage("its pages lead too deep")
 	}
-	if level == len(w.buffer) {
+	for t.level >= len(w.buffer) {
 		w.buffer = append(w.buffer, nil)
 	}
-	b, err := w.img.read(id, w.buffer[level])
+	b, err := w.img.read(t.page, w.buffer[t.level])
 	if err != nil {
 		return err
 	}
-	w.buffer[level] = b
-	for page := id; page < id+uint64(len(b))/uint64(w.img.page); page++ {
+	w.buffer[t.level] = b
+	for page := t.page; page < t.page+uint64(len(b))/uint64(w.img.page); page++ {
 		if w.use[page] != unused {
-			return damage(fmt.Sprintf("page %d is used twice, or free and in use", page))
+			return usedTwice(page)
 		}
 		w.use[page] = inUse
 	}
 	switch native.Uint16(b[8:]) {
 	case leafPage:
-		return w.leaf(bucket, b, low, high)
+		return w.leaf(t.bucket, b, t.low, t.high)
 	case branchPage:
-		return w.branch(bucket, b, level, low, high)
+		return w.branch(t, b)
 	}
 	return damage("a page has no sense")
 }
 
-func (w *walker) branch(bucket string, b []byte, level int, low, high []byte) error {
+func usedTwice(page uint64) error {
+	return damage(fmt.Sprintf("page %d is used twice, or free and in use", page))
+}
+
+func (w *walker) branch(t subtree, b []byte) error {
 	count := elements(b)
 	if count <= 0 {
 		return damage("a page has no sense")
 	}
 	key, ok := branchKey(b, 0)
 	for i := range count {
-		next := high
+		next := t.high
 		more := true
 		if i+1 < count {
 			next, more = branchKey(b, i+1)
@@ -152,15 +122,24 @@ func (w *walker) branch(bucket string, b []byte, level int, low, high []byte) er
 		if !ok || !more {
 			return damage("a key leads out of its page")
 		}
-		if low != nil && bytes.Compare(key, low) < 0 || next != nil && bytes.Compare(key, next) >= 0 {
+		if t.low != nil && bytes.Compare(key, t.low) < 0 || next != nil && bytes.Compare(key, next) >= 0 {
 			return damage("keys are out of order")
 		}
-		child := native.Uint64(b[pageHeader+i*element+8:])
-		if err := w.tree(bucket, child, level+1, key, next); err != nil {
+		below := subtree{t.bucket, native.Uint64(b[pageHeader+i*element+8:]), t.level + 1, key, next}
+		if err := w.descend(below); err != nil {
 			return err
 		}
 		key = next
 	}
+	return nil
+}
+
+func (w *walker) descend(t subtree) error {
+	if w.later == nil || t.level > 1 {
+		return w.tree(t)
+	}
+	t.low, t.high = bytes.Clone(t.low), bytes.Clone(t.high)
+	*w.later = append(*w.later, t)
 	return nil
 }
 
