@@ -174,7 +174,7 @@ func (l *ledger) adopt(e Entry) error {
 			e.Reason = ReasonAdopted
 		}
 		l.move(from, InDoubt)
-		return l.put(l.intents, &e, tail{act: Adopted | Doubted})
+		return l.putIntent(&e, tail{act: Adopted | Doubted})
 	}
 	if from == Created || from == Partial { // its lead ID alone was not known
 		old, _, err := l.known(e.Key)

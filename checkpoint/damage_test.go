@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +62,12 @@ func ended(t *testing.T) (file, mark []byte, held []Entry) {
 	}
 	if _, err := d.Forget([]string{"key-00017"}, false); err != nil {
 		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	for i := range 30 {
+		if _, err := settle(d, createdEntry("late-"+strconv.Itoa(37*i%100), uuid(random), i)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	held, err := contents(d)
 	if err := errors.Join(err, d.Close()); err != nil {

@@ -29,6 +29,7 @@ type DB struct {
 	digests *digester
 	words   *words
 	young   *young
+	recent  *recent
 	tally   atomic.Pointer[tally] // as of the last commit
 	broken  atomic.Pointer[error] // the first error; every later call returns it
 	checked chan struct{}         // closed when the whole file has been checked

@@ -29,8 +29,8 @@ const (
 // The slices of out's Content are used again.
 func (d *DB) Find(qs []Query, out []Entry, how []Match) error {
 	young := d.youngOwners(qs)
-	return d.view("look up leads", func(tx *bolt.Tx) error {
-		f := d.finder(tx)
+	return d.read("look up leads", func(r *reading) error {
+		f := d.finder(r)
 		for i := range qs {
 			var err error
 			if how[i], err = f.find(&qs[i], young, &out[i]); err != nil {
@@ -60,15 +60,16 @@ func (d *DB) youngOwners(qs []Query) (owners map[string]string) {
 
 // finder reads inside one transaction.
 type finder struct {
-	d                                       *DB
-	intents, entries, leads, links, blocked *bolt.Cursor
-	doubts, forgotten                       bool // there are any
+	*reading
+	d                              *DB
+	intents, leads, links, blocked *bolt.Cursor
+	doubts, forgotten              bool // there are any
 }
 
-func (d *DB) finder(tx *bolt.Tx) *finder {
-	cursor := func(name []byte) *bolt.Cursor { return tx.Bucket(name).Cursor() }
+func (d *DB) finder(r *reading) *finder {
+	cursor := func(name []byte) *bolt.Cursor { return r.tx.Bucket(name).Cursor() }
 	f := &finder{
-		d: d, intents: cursor(inIntents), entries: cursor(inEntries),
+		reading: r, d: d, intents: cursor(inIntents),
 		leads: cursor(inLeads), links: cursor(inLinks), blocked: cursor(inBlocked),
 	}
 	doubt, _ := f.intents.First()
@@ -110,7 +111,7 @@ func (f *finder) byKey(key string, out *Entry) error {
 		record = find(f.intents, key)
 	}
 	if record == nil {
-		record = find(f.entries, key)
+		record = f.entry(key)
 	}
 	if record != nil {
 		_, err := f.d.words.decode(key, record, out)
@@ -134,7 +135,7 @@ func (f *finder) owner(id string, young map[string]string) (string, error) {
 	} else if owner := find(f.leads, string(appendText(nil, id))); owner != nil {
 		key = string(owner)
 	}
-	record := find(f.entries, key)
+	record := f.entry(key)
 	if record == nil {
 		return "", nil
 	}
@@ -169,7 +170,7 @@ func (f *finder) byExternalID(q *Query, out *Entry) (Match, error) {
 
 // linked is the key whose lead has the ExternalID, or says that several have it.
 func (f *finder) linked(external string) (key string, several bool, err error) {
-	if record := find(f.entries, external); record != nil {
+	if record := f.entry(external); record != nil {
 		var e Entry
 		if _, err := f.d.words.decode(external, record, &e); err != nil {
 			return "", false, err

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -127,13 +128,24 @@ func lookup(t *testing.T, d *DB, key string) Entry {
 	return out[0]
 }
 
+// early lets entries gather at once, a few at a time.
+var early = gathering{from: 1, least: 8, most: 8}
+
 // seeded makes a checkpoint with n created leads, three refusals and three rows
-// in doubt, and leaves it open.
+// in doubt, and leaves it open. Half of the leads come in no order.
 func seeded(t *testing.T, path string, n int) *DB {
 	t.Helper()
-	d := opened(t, path, Options{})
+	d := opened(t, path, Options{gather: early})
 	random := rand.New(rand.NewPCG(1, 2))
-	for i := range n {
+	order := append(random.Perm(n/2), random.Perm(n-n/2)...)
+	slices.Sort(order[:n/2])
+	for i, at := range order[n/2:] {
+		order[n/2+i] = n/2 + at
+	}
+	for _, i := range order {
+		if i >= n/2 && i%4 == 0 {
+			withdraw(d, "none") // so that the rest is not one commit, which has an order
+		}
 		key := fmt.Sprintf("key-%05d", i)
 		e := createdEntry(key, uuid(random), i)
 		if i%2 == 0 {

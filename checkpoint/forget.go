@@ -2,9 +2,8 @@ package checkpoint
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // ForgetResult counts forgotten keys by what was known of them.
@@ -24,15 +23,20 @@ type ForgetResult struct {
 // then compacts the file, so that the bytes are gone from its unused parts; if that
 // fails, the next writer does it. A refusal is a *[ListError].
 func (d *DB) Forget(keys []string, unblock bool) (r ForgetResult, err error) {
-	err = d.alone(func(l *ledger) error {
-		r = ForgetResult{}
-		for i, key := range keys {
-			if !validKey(key) {
-				return &ListError{i, key, "its " + ErrKey.Error(), ""}
-			}
+	for i, key := range keys {
+		if !validKey(key) {
+			return r, fmt.Errorf("forget: %w", &ListError{i, key, "its " + ErrKey.Error(), ""})
 		}
-		return l.forget(keys, unblock, &r)
-	})
+	}
+	for done := false; !done && err == nil; {
+		err = d.alone(func(l *ledger) error {
+			if done = l.recent.empty(); !done {
+				return l.settleDown() // void records may hold what is to be forgotten
+			}
+			r = ForgetResult{}
+			return l.forget(keys, unblock, &r)
+		})
+	}
 	if err != nil {
 		return r, fmt.Errorf("forget: %w", err)
 	}
@@ -79,10 +83,8 @@ func (l *ledger) erase(key string, unblock bool, r *ForgetResult) (lead string, 
 	if err := l.unindex(&old); err != nil {
 		return "", err
 	}
-	for _, b := range []*bolt.Bucket{l.entries, l.intents} {
-		if err := b.Delete([]byte(key)); err != nil {
-			return "", err
-		}
+	if err := errors.Join(l.deleteEntry(key), l.intents.Delete([]byte(key))); err != nil {
+		return "", err
 	}
 	hash := l.digests.block(key)
 	if unblock {
@@ -142,7 +144,7 @@ func (l *ledger) scrubIntents(leads map[string]bool) error {
 		return nil
 	})
 	for i := 0; i < len(changes) && err == nil; i++ {
-		err = l.put(l.intents, &changes[i].e, changes[i].t)
+		err = l.putIntent(&changes[i].e, changes[i].t)
 	}
 	return err
 }

@@ -15,7 +15,11 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages.
-const format = 2
+// Files of the version before lack the bucket of recent entries; the first commit adds it.
+const (
+	format       = 3
+	formatBefore = 2
+)
 
 var headerKey = []byte("header")
 
@@ -55,7 +59,7 @@ func decodeHeader(record []byte) (h header, err error) {
 	if err != nil {
 		return h, err
 	}
-	if h.version = f.uint(); h.version != format {
+	if h.version = f.uint(); h.version != format && h.version != formatBefore {
 		return h, nil
 	}
 	h.file = f.uint()
@@ -78,6 +82,22 @@ func (h header) differences(t Target) string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// upgrade brings a file of the version before to this one: who knows only that one must
+// not take a file that has recent entries.
+func upgrade(tx *bolt.Tx) error {
+	if tx.Bucket(inRecent) != nil {
+		return nil
+	}
+	meta := tx.Bucket(inMeta)
+	h, err := decodeHeader(meta.Get(headerKey))
+	if err != nil {
+		return err
+	}
+	h.version = format
+	_, err = tx.CreateBucket(inRecent)
+	return errors.Join(err, meta.Put(headerKey, h.encode()))
 }
 
 // create makes an empty checkpoint whole under a temporary name and links it to
@@ -122,5 +142,5 @@ func fill(path string, h header) error {
 }
 
 func buckets() [][]byte {
-	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWords, inRuns, inAudit, inBlocked}
+	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWords, inRuns, inAudit, inBlocked, inRecent}
 }

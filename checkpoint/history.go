@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // Act says what an event did to a key; several may come together.
@@ -106,9 +104,8 @@ func actOf(old, e *Entry) (act Act) {
 // ones, and what a person decided or a list brought. It is empty for a key that is
 // not known. Times of sends that got no answer are those of the send.
 func (d *DB) History(key string) (all []Event, err error) {
-	err = d.view("read history", func(tx *bolt.Tx) error {
-		for _, bucket := range [][]byte{inEntries, inIntents} {
-			record := tx.Bucket(bucket).Get([]byte(key))
+	err = d.read("read history", func(r *reading) error {
+		for _, record := range [][]byte{r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key))} {
 			if record == nil {
 				continue
 			}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"encoding/binary"
+	"errors"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -17,6 +18,7 @@ var (
 	inWords   = []byte("words")   // number → word
 	inRuns    = []byte("runs")    // number → run
 	inAudit   = []byte("audit")   // number → decision, or what contradicts one
+	inRecent  = []byte("recent")  // number → key, entry that is on its way to entries
 	inBlocked = []byte("blocked") // keyed hash of a forgotten key → when
 )
 
@@ -57,6 +59,14 @@ func decodeTally(record []byte) (t tally, err error) {
 	return t, f.done()
 }
 
+// total is the number of keys that are known.
+func (t *tally) total() (n uint64) {
+	for _, keys := range t.keys {
+		n += keys
+	}
+	return n
+}
+
 // move counts a key from one state to another; Unknown is not counted.
 func (t *tally) move(from, to State) {
 	if from != Unknown {
@@ -74,8 +84,11 @@ type ledger struct {
 	digests *digester
 	words   *words
 	young   *young
-	arena   []byte   // records live here until the commit: bbolt does not copy values
-	bulk    [][]byte // unless nil, links gather here to be written in order
+	recent  *recent
+	vacant  map[string]bool // keys claimed while they had no entry, which need not be looked for
+	arena   []byte          // records live here until the commit: bbolt does not copy values
+	bulk    [][]byte        // unless nil, links gather here to be written in order
+	loose   bool            // the keys of this commit are in no order
 
 	meta, entries, intents, leads, links, runs, audit, blocked *bolt.Bucket
 	at                                                         cursors
@@ -85,14 +98,19 @@ type ledger struct {
 type cursors struct{ entries, intents, leads *bolt.Cursor }
 
 // begin binds the ledger to the buckets of tx as the next commit.
-func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) {
-	l.tally, l.now, l.arena, l.bulk = t, now.UTC(), l.arena[:0], nil
+func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) error {
+	if err := upgrade(tx); err != nil {
+		return err
+	}
+	l.tally, l.now, l.arena, l.bulk, l.loose = t, now.UTC(), l.arena[:0], nil, false
 	l.seq++
 	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
 	l.leads, l.links = tx.Bucket(inLeads), tx.Bucket(inLinks)
 	l.runs, l.audit, l.blocked = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked)
 	l.at = cursors{l.entries.Cursor(), l.intents.Cursor(), l.leads.Cursor()}
 	l.leads.FillPercent = 0.7 // index records come many at a time; measured
+	l.recent.begin(tx, l.total())
+	return nil
 }
 
 // end writes what belongs to every commit.
@@ -101,6 +119,9 @@ func (l *ledger) end(tx *bolt.Tx) error {
 		return err
 	}
 	if err := l.young.settle(l.leads); err != nil {
+		return err
+	}
+	if err := l.recent.settle(l.entries, l.meta); err != nil {
 		return err
 	}
 	l.tally.words = uint64(l.words.stored)
@@ -112,15 +133,45 @@ func (l *ledger) state(key string) (State, error) {
 	if find(l.at.intents, key) != nil {
 		return InDoubt, nil
 	}
-	s, err := stateOf(key, find(l.at.entries, key))
+	s, err := stateOf(key, l.entry(key))
 	if s == Unknown && err == nil && l.keys[Forgotten] > 0 && l.blocked.Get(l.digests.block(key)) != nil {
 		return Forgotten, nil
 	}
 	return s, err
 }
 
-// put writes e under its key into b.
-func (l *ledger) put(b *bolt.Bucket, e *Entry, t tail) error {
+// entry returns the record of the entry of key, also below an intent, or nil.
+func (l *ledger) entry(key string) []byte {
+	if l.vacant[key] {
+		return nil
+	}
+	if record := l.recent.find(key); record != nil {
+		return record
+	}
+	return find(l.at.entries, key)
+}
+
+// putEntry writes an entry into its place, or among the recent ones: a new one, or one
+// that stands there.
+func (l *ledger) putEntry(e *Entry, t tail, isNew bool) error {
+	record := l.record(e, t)
+	delete(l.vacant, e.Key)
+	if _, ok := l.recent.number(e.Key); ok || l.loose && isNew {
+		return l.recent.put(e.Key, record)
+	}
+	return l.entries.Put([]byte(e.Key), record)
+}
+
+func (l *ledger) deleteEntry(key string) error {
+	return errors.Join(l.recent.drop(key), l.entries.Delete([]byte(key)))
+}
+
+func (l *ledger) putIntent(e *Entry, t tail) error {
+	return l.intents.Put([]byte(e.Key), l.record(e, t))
+}
+
+// record is what is written of e now. It stands until the commit.
+func (l *ledger) record(e *Entry, t tail) []byte {
 	e.Seq = l.seq
 	if e.Updated.IsZero() {
 		e.Updated = l.now
@@ -128,7 +179,7 @@ func (l *ledger) put(b *bolt.Bucket, e *Entry, t tail) error {
 	e.Updated = time.UnixMilli(e.Updated.UnixMilli()).UTC()
 	from := len(l.arena)
 	l.arena = l.words.appendEntry(l.arena, e, t)
-	return b.Put([]byte(e.Key), l.arena[from:len(l.arena):len(l.arena)])
+	return l.arena[from:len(l.arena):len(l.arena)]
 }
 
 func validKey(key string) bool { return len(key) > 0 && len(key) <= MaxKey }
@@ -146,7 +197,7 @@ func (l *ledger) intent(key string) (e Entry, t tail, err error) {
 // known returns the entry of key, below an intent too; its State is Unknown when
 // there is none.
 func (l *ledger) known(key string) (e Entry, t tail, err error) {
-	record := find(l.at.entries, key)
+	record := l.entry(key)
 	if record == nil {
 		return e, t, nil
 	}

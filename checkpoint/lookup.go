@@ -14,9 +14,8 @@ const chunk = 512
 // forgotten key has state Forgotten and nothing else. The slices of out's Content
 // are used again.
 func (d *DB) Lookup(keys []string, out []Entry) error {
-	return d.view("look up keys", func(tx *bolt.Tx) error {
-		intents, entries := tx.Bucket(inIntents).Cursor(), tx.Bucket(inEntries).Cursor()
-		blocked := tx.Bucket(inBlocked).Cursor()
+	return d.read("look up keys", func(r *reading) error {
+		intents, blocked := r.tx.Bucket(inIntents).Cursor(), r.tx.Bucket(inBlocked).Cursor()
 		empty, _ := intents.First()
 		none, _ := blocked.First()
 		for i, key := range keys {
@@ -25,7 +24,7 @@ func (d *DB) Lookup(keys []string, out []Entry) error {
 				record = find(intents, key)
 			}
 			if record == nil {
-				record = find(entries, key)
+				record = r.entry(key)
 			}
 			if record == nil {
 				out[i] = Entry{Key: key, Content: out[i].Content[:0]}
@@ -55,10 +54,11 @@ func find(c *bolt.Cursor, key string) []byte {
 // f may call other methods; changes made meanwhile may be seen. An error of f
 // ends it and is returned as it is.
 func (d *DB) Each(s State, f func(Entry) error) error {
+	recent := d.recent.keys()
 	for after, more := []byte(nil), true; more; {
 		var found []Entry
-		err := d.view("read entries", func(tx *bolt.Tx) (err error) {
-			found, after, err = d.collect(tx, after, s)
+		err := d.read("read entries", func(r *reading) (err error) {
+			found, after, err = d.collect(r, after, recent, s)
 			more = after != nil
 			return err
 		})
@@ -78,9 +78,9 @@ func (d *DB) Each(s State, f func(Entry) error) error {
 // not known counts under "". It reads every entry: a second per two million.
 func (d *DB) Statuses() (counts map[string]int, err error) {
 	counts = make(map[string]int)
-	err = d.view("count statuses", func(tx *bolt.Tx) error {
-		intents := tx.Bucket(inIntents)
-		return tx.Bucket(inEntries).ForEach(func(k, v []byte) error {
+	err = d.read("count statuses", func(r *reading) error {
+		intents := r.tx.Bucket(inIntents)
+		return r.each(func(k, v []byte) error {
 			f, err := unseal(k, v)
 			if s := State(f.byte()); err != nil || s != Created && s != Partial || intents.Get(k) != nil {
 				return err
@@ -95,19 +95,18 @@ func (d *DB) Statuses() (counts map[string]int, err error) {
 
 // collect reads up to chunk keys from key from on and returns the key to go on
 // with, nil at the end.
-func (d *DB) collect(tx *bolt.Tx, from []byte, s State) (found []Entry, next []byte, err error) {
-	intents := tx.Bucket(inIntents).Cursor()
+func (d *DB) collect(r *reading, from []byte, recent []string, s State) (found []Entry, next []byte, err error) {
+	intents := r.tx.Bucket(inIntents).Cursor()
 	ik, iv := intents.Seek(from)
-	entries := tx.Bucket(inEntries).Cursor()
-	ek, ev := entries.Seek(from)
-	if s == InDoubt {
-		ek = nil
+	entries := &ordered{}
+	if s != InDoubt {
+		entries = r.from(from, recent)
 	}
-	for n := 0; ik != nil || ek != nil; n++ {
+	for n := 0; ik != nil || entries.key != nil; n++ {
 		k, v := ik, iv
-		order := compare(ik, ek)
+		order := compare(ik, entries.key)
 		if order > 0 {
-			k, v = ek, ev
+			k, v = entries.key, entries.value
 		}
 		if n == chunk {
 			return found, bytes.Clone(k), nil
@@ -122,8 +121,8 @@ func (d *DB) collect(tx *bolt.Tx, from []byte, s State) (found []Entry, next []b
 		if order <= 0 {
 			ik, iv = intents.Next()
 		}
-		if order >= 0 && ek != nil {
-			ek, ev = entries.Next()
+		if order >= 0 && entries.key != nil {
+			entries.next()
 		}
 	}
 	return found, nil, nil

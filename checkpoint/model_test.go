@@ -180,7 +180,8 @@ type machine struct {
 func (x *machine) path() string { return filepath.Join(x.dir, fmt.Sprint(x.file)) }
 
 func (x *machine) open(t *rapid.T) {
-	d, err := Open(x.path(), target(), Options{Now: func() time.Time { return x.now }})
+	gather := rapid.SampledFrom([]gathering{{}, {least: 1, most: 1}, {least: 3, most: 3}, {least: 5, most: 50}}).Draw(t, "gather")
+	d, err := Open(x.path(), target(), Options{Now: func() time.Time { return x.now }, gather: gather})
 	if err != nil {
 		t.Fatal(err)
 	}

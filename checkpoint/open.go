@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +33,7 @@ type Options struct {
 	atOnce int64                       // instead of the constant, for tests
 	magic  func(string) (int64, error) // instead of statfs(2), for tests
 	later  bool                        // leave unused parts as they are
+	gather gathering                   // instead of the constants, for tests
 }
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
@@ -67,7 +69,7 @@ func openIdle(path string, t Target, o Options) (*DB, error) {
 		o.magic = magic
 	}
 	d := &DB{
-		path: path, readOnly: o.ReadOnly, now: o.Now, slots: o.Slots,
+		path: path, readOnly: o.ReadOnly, now: o.Now, slots: o.Slots, recent: &recent{gathering: o.gather.orDefault()},
 		wake: make(chan struct{}, 1), idle: make(chan struct{}), checked: make(chan struct{}),
 	}
 	if err := d.open(t, o); err != nil {
@@ -92,7 +94,7 @@ func (d *DB) open(t Target, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := img.peek(inMeta, inWords); err != nil { // more is not read before the check
+	if err := img.peek(inMeta, inWords, inRecent); err != nil { // more is not read before the check
 		return err
 	}
 	if err := d.openBolt(t); err != nil {
@@ -148,7 +150,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 	if d.header, err = decodeHeader(meta.Get(headerKey)); err != nil {
 		return err
 	}
-	if v := d.header.version; v != format {
+	if v := d.header.version; v != format && v != formatBefore {
 		return d.refuse(ErrVersion, fmt.Sprintf("has format version %d; this program reads version %d", v, format),
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
@@ -156,7 +158,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 		return d.refuse(ErrTarget, "belongs to another target: its "+differ, "")
 	}
 	for _, name := range buckets() {
-		if tx.Bucket(name) == nil {
+		if tx.Bucket(name) == nil && (d.header.version == format || !bytes.Equal(name, inRecent)) {
 			return fmt.Errorf("%w: a part of it is missing", ErrDamaged)
 		}
 	}
@@ -165,7 +167,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 	d.tally.Store(&c)
 	d.digests = newDigester(d.header.secret)
 	d.words, d.young = newWords(), newYoung()
-	return errors.Join(err, d.words.load(tx.Bucket(inWords)))
+	return errors.Join(err, d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
 }
 
 // begin compares the file with PATH.seq, checks its records and marks it as open.

@@ -114,5 +114,5 @@ func (l *ledger) free(key string) error {
 	}
 	l.move(InDoubt, Unknown)
 	old, _, err := l.known(key)
-	return errors.Join(err, l.unindex(&old), l.entries.Delete([]byte(key)))
+	return errors.Join(err, l.unindex(&old), l.deleteEntry(key))
 }

@@ -133,6 +133,12 @@ func (s *salvage) record(key, value []byte, f reader) {
 			return
 		}
 	}
+	if _, inner, record, err := openRecent(key, value); err == nil {
+		if f, err := unseal([]byte(inner), record); err == nil {
+			s.record([]byte(inner), record, f)
+			return
+		}
+	}
 	if len(key) == len(Digest{}) {
 		if mark := f; !mark.time().IsZero() && mark.done() == nil {
 			s.blocked[string(key)] = true

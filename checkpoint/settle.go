@@ -28,12 +28,16 @@ func (l *ledger) claim(e *Entry) error {
 		earlier.prior = nil
 		t.prior = l.words.appendEntry(nil, &old, earlier)
 	}
+	if from == Unknown {
+		l.vacant[e.Key] = true
+	}
 	l.move(from, InDoubt)
-	return l.put(l.intents, e, t)
+	return l.putIntent(e, t)
 }
 
 // withdraw removes the intent of key, or puts its prior intent back.
 func (l *ledger) withdraw(key string) error {
+	delete(l.vacant, key)
 	in, t, err := l.intent(key)
 	if err != nil || in.State == Unknown {
 		return err
@@ -131,6 +135,7 @@ func (l *ledger) addDoubts(past []byte, in *Entry, t tail, silent bool) ([]byte,
 
 // doubt keeps the intent of e.Key and adds what is known of the answer.
 func (l *ledger) doubt(e *Entry, from State) (Entry, error) {
+	delete(l.vacant, e.Key)
 	in, t, err := l.intent(e.Key)
 	if err != nil {
 		return *e, err
@@ -141,7 +146,7 @@ func (l *ledger) doubt(e *Entry, from State) (Entry, error) {
 	}
 	in.State, in.Code, in.Reason, in.LeadID = InDoubt, e.Code, e.Reason, e.LeadID
 	t.act |= Doubted
-	return in, l.put(l.intents, &in, t)
+	return in, l.putIntent(&in, t)
 }
 
 // owner returns the key under which a lead ID stands, or nothing.
@@ -156,7 +161,7 @@ func (l *ledger) owner(id string) (string, error) {
 	if key := find(l.at.leads, string(lead)); key != nil {
 		return string(key), nil
 	}
-	record := find(l.at.entries, id)
+	record := l.entry(id)
 	if record == nil {
 		return "", nil
 	}
@@ -183,7 +188,7 @@ func (l *ledger) replace(old, e *Entry, t tail) error {
 			return err
 		}
 	}
-	return l.put(l.entries, e, t)
+	return l.putEntry(e, t, old.State == Unknown)
 }
 
 // unindex takes an entry out of the indexes; the zero Entry is in none.

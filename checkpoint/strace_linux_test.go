@@ -49,7 +49,7 @@ func TestWorkUnderStrace(t *testing.T) {
 	runtime.LockOSThread()
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
 	say("begin")
-	d, err := openIdle(path, target(), Options{})
+	d, err := openIdle(path, target(), Options{gather: gathering{from: 1, least: 2, most: 2}})
 	if err != nil {
 		say("not opened: %v", strings.ReplaceAll(err.Error(), "\n", " "))
 		return
@@ -67,7 +67,7 @@ func TestWorkUnderStrace(t *testing.T) {
 			say("%s", done)
 		}
 	}
-	for i := range 5 {
+	for i := 4; i >= 0; i-- { // not in order, so that entries gather
 		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
 		in, next := intentOf(a, i), intentOf(b, i)
 		commit("claimed "+a+" "+b, op{kind: claimOp, entry: in.entry()}, op{kind: claimOp, entry: next.entry()})
@@ -76,6 +76,9 @@ func TestWorkUnderStrace(t *testing.T) {
 	}
 	commit("settled b0", op{kind: aloneOp, alone: func(l *ledger) error { return l.decide(Decision{Key: "b0", LeadID: "lead-b0"}) }})
 	if strings.HasSuffix(path, "forget.db") {
+		for more := true; more && !failed; {
+			commit("moved", op{kind: aloneOp, alone: func(l *ledger) error { more = !l.recent.empty(); return l.settleDown() }})
+		}
 		commit("forgotten a1", op{kind: aloneOp, alone: func(l *ledger) error { return l.forget([]string{"a1"}, false, new(ForgetResult)) }})
 		d.erase.Store(true)
 	}

@@ -79,7 +79,7 @@ func (l *ledger) mark(e *Entry) (Entry, error) {
 		return *e, ErrBlocked
 	case lead && old.LeadID == e.LeadID:
 		old.Unsettled, old.Sought = e.Unsettled, e.Sought
-		return old, l.put(l.entries, &old, t)
+		return old, l.putEntry(&old, t, false)
 	case from == InDoubt || lead && old.LeadID != "" || e.LeadID == "":
 		return *e, ErrKnown
 	}

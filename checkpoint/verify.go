@@ -50,11 +50,13 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 		leads: tx.Bucket(inLeads).Cursor(), links: tx.Bucket(inLinks).Cursor(),
 	}
 	a.tally = tally{seq: d.tally.Load().seq, words: uint64(d.words.stored)}
+	if err := newReading(tx, d.recent).each(a.entry()); err != nil {
+		return err
+	}
 	for _, check := range []struct {
 		bucket []byte
 		record func(k, v []byte) error
 	}{
-		{inEntries, a.entry()},
 		{inIntents, a.intent},
 		{inLeads, func(_, _ []byte) error { a.leadsSeen++; return nil }},
 		{inLinks, func(_, _ []byte) error { a.linksSeen++; return nil }},

@@ -88,7 +88,7 @@ func (w *walker) divide(all []subtree, newRecorder func() recorder) error {
 				if next >= len(all) {
 					return
 				}
-				errs[i] = one.tree(all[next])
+				errs[i] = guard(func() error { return one.tree(all[next]) })
 			}
 			failed.Store(true)
 		})

@@ -26,7 +26,7 @@ type writer struct {
 }
 
 func newWriter(d *DB) *writer {
-	return &writer{d: d, slots: newSlots(d.slots), ledger: ledger{digests: d.digests, words: d.words, young: d.young}}
+	return &writer{d: d, slots: newSlots(d.slots), ledger: ledger{digests: d.digests, words: d.words, young: d.young, recent: d.recent, vacant: make(map[string]bool)}}
 }
 
 // run ends when the checkpoint is closed and the queue is empty; Close waits
@@ -119,9 +119,13 @@ func (w *writer) commit(group []op) error {
 		return err
 	}
 	failpoint.At("commit " + kindOf(group))
+	txid := 0
 	err := guard(func() error {
 		return w.d.bolt.Update(func(tx *bolt.Tx) error {
-			w.ledger.begin(tx, *w.d.tally.Load(), w.d.now())
+			txid = tx.ID()
+			if err := w.ledger.begin(tx, *w.d.tally.Load(), w.d.now()); err != nil {
+				return err
+			}
 			if err := w.apply(group); err != nil {
 				return err
 			}
@@ -135,6 +139,7 @@ func (w *writer) commit(group []op) error {
 		return w.d.fail(fmt.Errorf("write checkpoint %s: %w", w.d.path, err))
 	}
 	w.ledger.young.landed()
+	w.ledger.recent.landed(txid)
 	failpoint.At("durable " + kindOf(group))
 	t := w.ledger.tally
 	w.d.tally.Store(&t)
@@ -175,6 +180,8 @@ func (w *writer) apply(group []op) error {
 	slices.SortStableFunc(w.sorted, func(a, b *op) int { return cmp.Compare(a.entry.Key, b.entry.Key) })
 	if w.order.ascending(w.sorted) {
 		w.ledger.entries.FillPercent = 0.95
+	} else {
+		w.ledger.loose = w.ledger.total() >= w.ledger.recent.from
 	}
 	for _, o := range w.sorted {
 		if err := o.apply(&w.ledger); err != nil {
@@ -192,14 +199,14 @@ type order struct {
 	turn   int
 }
 
-// ascending reports whether most entries settled by sorted are greater than
-// all keys that were there a few commits ago.
+// ascending reports whether most entries that sorted writes are greater than all keys
+// that were there a few commits ago. It is false when it writes none.
 func (o *order) ascending(sorted []*op) bool {
 	front := o.fronts[(o.turn+1)%len(o.fronts)]
 	greatest := o.fronts[o.turn]
 	settled, ahead := 0, 0
 	for _, op := range sorted {
-		if op.kind != settleOp {
+		if op.kind != settleOp && op.kind != markOp {
 			continue
 		}
 		settled++

@@ -1,0 +1,319 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// gathering says when entries gather in recent. The zero value stands for defaults.
+type gathering struct {
+	from  uint64 // keys that are known; before that, pages are few anyway
+	least uint64 // entries of a generation: a share of all, within these bounds
+	most  uint64
+}
+
+const gatherShare = 16
+
+func (g gathering) orDefault() gathering {
+	if g == (gathering{}) {
+		return gathering{from: 1 << 14, least: 1 << 10, most: 1 << 16}
+	}
+	return g
+}
+
+// recent holds entries whose keys come in no order, until many are there. Each in its
+// own place would rewrite pages of every level of the tree, all over the file, and a
+// commit waits for the disk to write them. Here they stand in the order in which they
+// came. A generation gathers; of the one before, every commit puts a few, by the order
+// of their keys, into their places, which often share pages then; the records of the
+// one before that are void and go.
+//
+// An entry is either recent or in its place. A key has one record here at most that is not
+// void; which are, stage tells.
+type recent struct {
+	gathering
+
+	txid atomic.Int64 // bbolt's number of the last commit, which at fits
+	mu   sync.RWMutex
+	at   map[string]uint64 // key → number of its record
+
+	// The writer's own.
+	stage
+	stored  stage
+	bucket  *bolt.Bucket
+	cursor  *bolt.Cursor
+	changed map[string]uint64 // by the commit under way; 0: gone
+	next    uint64            // number of the next record; the first is 1
+	filling uint64            // entries of the generation that gathers
+	queue   []string          // keys of the generation before that wait, in order
+	added   int               // since the last commit
+}
+
+// stage is how far entries have gone into their places.
+type stage struct {
+	cleared uint64 // records with lower numbers are void
+	turned  uint64 // those with lower numbers belong to the generation that goes …
+	mark    string // … and are void up to this key
+}
+
+var stageKey = []byte("recent")
+
+func (s stage) encode() []byte {
+	b := binary.AppendUvarint(binary.AppendUvarint(nil, s.cleared), s.turned)
+	return seal(appendText(b, s.mark), 0, stageKey)
+}
+
+func decodeStage(record []byte) (s stage, err error) {
+	if record == nil {
+		return stage{cleared: 1, turned: 1}, nil
+	}
+	f, err := unseal(stageKey, record)
+	if err != nil {
+		return s, err
+	}
+	s = stage{cleared: f.uint(), turned: f.uint(), mark: f.text()}
+	return s, f.done()
+}
+
+func (s stage) void(number uint64, key string) bool {
+	return number < s.cleared || number < s.turned && key <= s.mark
+}
+
+// load reads what the file holds; a file of an older version has no such bucket.
+func (r *recent) load(tx *bolt.Tx) (err error) {
+	r.at, r.changed = make(map[string]uint64), make(map[string]uint64)
+	r.txid.Store(int64(tx.ID()))
+	if r.stage, err = decodeStage(tx.Bucket(inMeta).Get(stageKey)); err != nil {
+		return err
+	}
+	r.stored, r.next = r.stage, r.turned
+	bucket := tx.Bucket(inRecent)
+	if bucket == nil {
+		return nil
+	}
+	err = bucket.ForEach(func(k, v []byte) error {
+		number, key, _, err := openRecent(k, v)
+		if err != nil {
+			return err
+		}
+		r.next = max(r.next, number+1)
+		if r.void(number, key) {
+			return nil
+		}
+		if _, twice := r.at[key]; twice {
+			return errRecord
+		}
+		r.at[key] = number
+		if number >= r.turned {
+			r.filling++
+		}
+		return nil
+	})
+	r.line()
+	return err
+}
+
+// line queues the generation that goes.
+func (r *recent) line() {
+	r.queue = r.queue[:0]
+	for key, number := range r.at {
+		if number < r.turned {
+			r.queue = append(r.queue, key)
+		}
+	}
+	slices.Sort(r.queue)
+}
+
+// begin binds it to the next commit, and lets a full generation go.
+func (r *recent) begin(tx *bolt.Tx, keys uint64) {
+	r.bucket = tx.Bucket(inRecent)
+	r.bucket.FillPercent = 0.95
+	r.cursor = r.bucket.Cursor()
+	clear(r.changed)
+	if r.filling >= min(max(keys/gatherShare, r.least), r.most) {
+		r.turn()
+	}
+}
+
+// turn lets the generation that gathers go, unless the one before is still going.
+func (r *recent) turn() {
+	if len(r.queue) > 0 || r.filling == 0 {
+		return
+	}
+	r.clear()
+	r.turned, r.filling = r.next, 0
+	r.line()
+}
+
+// clear makes the records of the generation that has gone void.
+func (r *recent) clear() { r.cleared, r.mark = r.turned, "" }
+
+// number is where the writer finds key, if it is recent.
+func (r *recent) number(key string) (number uint64, ok bool) {
+	if number, ok = r.changed[key]; ok {
+		return number, number > 0
+	}
+	number, ok = r.at[key]
+	return number, ok
+}
+
+// find is what the writer finds under key, or nil.
+func (r *recent) find(key string) []byte {
+	if number, ok := r.number(key); ok {
+		return entryIn(find(r.cursor, string(numberKey(number))))
+	}
+	return nil
+}
+
+// put adds the record of an entry.
+func (r *recent) put(key string, record []byte) error {
+	if err := r.drop(key); err != nil {
+		return err
+	}
+	number := numberKey(r.next)
+	value := append(appendText(make([]byte, 0, len(key)+len(record)+8), key), record...)
+	r.changed[key] = r.next
+	r.next++
+	r.filling++
+	r.added++
+	return r.bucket.Put(number, seal(value, 0, number))
+}
+
+// drop removes the record of key, if there is one.
+func (r *recent) drop(key string) error {
+	number, ok := r.number(key)
+	if !ok {
+		return nil
+	}
+	if number >= r.turned {
+		r.filling--
+	}
+	r.changed[key] = 0
+	return r.bucket.Delete(numberKey(number))
+}
+
+// settle puts twice as many entries into their places as came since the last commit,
+// so that a generation has gone before the next one is full.
+func (r *recent) settle(entries, meta *bolt.Bucket) error {
+	n := 2 * r.added
+	r.added = 0
+	return r.place(entries, meta, n)
+}
+
+// place puts up to n entries into their places and removes as many void records.
+func (r *recent) place(entries, meta *bolt.Bucket, n int) error {
+	if err := r.sweep(n); err != nil {
+		return err
+	}
+	for ; n > 0 && len(r.queue) > 0; n-- {
+		key := r.queue[0]
+		r.queue, r.mark = r.queue[1:], key
+		number, ok := r.number(key)
+		if !ok || number >= r.turned {
+			continue // gone, or come again, meanwhile
+		}
+		record := slices.Clone(r.find(key)) // it is about to move
+		if _, err := stateOf(key, record); err != nil {
+			return err
+		}
+		if err := entries.Put([]byte(key), record); err != nil {
+			return err
+		}
+		r.changed[key] = 0
+	}
+	if len(r.queue) == 0 {
+		r.clear()
+	}
+	if r.stage == r.stored {
+		return nil
+	}
+	r.stored = r.stage
+	return meta.Put(stageKey, r.encode())
+}
+
+// settleDown puts some entries into their places, also those that still gather.
+func (l *ledger) settleDown() error {
+	l.recent.turn()
+	return l.recent.place(l.entries, l.meta, lastStep)
+}
+
+// sweep removes up to n void records of the generation that has gone.
+func (r *recent) sweep(n int) error {
+	var gone [][]byte
+	for k, _ := r.cursor.First(); k != nil && len(gone) < n && binary.BigEndian.Uint64(k) < r.cleared; k, _ = r.cursor.Next() {
+		gone = append(gone, slices.Clone(k))
+	}
+	for _, k := range gone {
+		if err := r.bucket.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty says that no record is left, void ones included.
+func (r *recent) empty() bool {
+	k, _ := r.cursor.First()
+	return k == nil
+}
+
+// landed shows readers what the commit has changed.
+func (r *recent) landed(txid int) {
+	if len(r.changed) > 0 {
+		r.mu.Lock() // waits for those who read
+		defer r.mu.Unlock()
+	}
+	r.txid.Store(int64(txid))
+	for key, number := range r.changed {
+		if number == 0 {
+			delete(r.at, key)
+		} else {
+			r.at[key] = number
+		}
+	}
+	clear(r.changed)
+}
+
+// keys are those of recent entries, in order.
+func (r *recent) keys() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	keys := make([]string, 0, len(r.at))
+	for key := range r.at {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
+
+// entryIn is the record of the entry in a record of the bucket. Its own checksum tells
+// whether it is one: it is never nil, for what should be there and is not is no entry
+// that nobody knows.
+func entryIn(v []byte) []byte {
+	f := reader{b: v[:max(len(v)-4, 0)]}
+	f.rawText()
+	if f.b == nil {
+		return []byte{}
+	}
+	return f.b
+}
+
+// openRecent takes a record of the bucket apart: its number, and the key and the record
+// of the entry.
+func openRecent(k, v []byte) (number uint64, key string, record []byte, err error) {
+	f, err := unseal(k, v)
+	if err != nil || len(k) != 8 {
+		return 0, "", nil, errRecord
+	}
+	key = f.text()
+	if f.bad || !validKey(key) {
+		return 0, "", nil, errRecord
+	}
+	return binary.BigEndian.Uint64(k), key, f.b, nil
+}

@@ -1,0 +1,283 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// records counts what stands in the bucket of recent entries, void or not.
+func records(t *testing.T, d *DB) (all, void int) {
+	t.Helper()
+	err := d.view("count", func(tx *bolt.Tx) error {
+		s, err := decodeStage(tx.Bucket(inMeta).Get(stageKey))
+		if err != nil {
+			return err
+		}
+		return tx.Bucket(inRecent).ForEach(func(k, v []byte) error {
+			number, key, _, err := openRecent(k, v)
+			all++
+			if s.void(number, key) {
+				void++
+			}
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, void
+}
+
+// settleAll settles one entry a commit.
+func settleAll(t *testing.T, d *DB, keys []string) {
+	t.Helper()
+	for i, key := range keys {
+		if _, err := settle(d, createdEntry(key, "lead-"+key, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func shuffled(n int) (keys []string) {
+	for _, i := range rand.New(rand.NewPCG(1, 3)).Perm(n) {
+		keys = append(keys, fmt.Sprintf("key-%05d", i))
+	}
+	return keys
+}
+
+// Only keys that come in no order gather, what gathers is bounded, and all of it is
+// known as long as it is on its way.
+func TestKeysInNoOrderGather(t *testing.T) {
+	d := opened(t, newPath(t), Options{gather: gathering{from: 50, least: 20, most: 20}})
+	var inOrder []string
+	for i := range 50 {
+		inOrder = append(inOrder, fmt.Sprintf("a-%05d", i))
+	}
+	settleAll(t, d, inOrder)
+	if all, _ := records(t, d); all != 0 {
+		t.Errorf("%d records of keys in order", all)
+	}
+	keys := shuffled(300)
+	for i := range keys {
+		settleAll(t, d, keys[i:i+1])
+		all, void := records(t, d)
+		if all-void > 2*20+2 || all > 3*20+2 {
+			t.Fatalf("%d records, %d of them void, after %d entries", all, void, i+1)
+		}
+		if got := lookup(t, d, keys[i/2]); got.LeadID != "lead-"+keys[i/2] {
+			t.Fatalf("after %d entries, entry %d is %+v", i+1, i/2, got)
+		}
+	}
+	if all, _ := records(t, d); all < 20 {
+		t.Errorf("%d records of keys in no order", all)
+	}
+	if d.Leads() != 350 {
+		t.Errorf("%d leads", d.Leads())
+	}
+}
+
+// What was reported is seen by everybody from then on, wherever it is at that moment.
+func TestReadersSeeWhatIsOnItsWay(t *testing.T) {
+	d := opened(t, newPath(t), Options{gather: early})
+	d.bolt.NoSync = true // more commits a second, more that can go wrong
+	keys := shuffled(3000)
+	reported := make(chan int, len(keys))
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			out := make([]Entry, 2)
+			how := make([]Match, 2)
+			for last := range reported {
+				asked := []string{keys[last], keys[last/2]}
+				if err := d.Lookup(asked, out); err != nil || out[0].State != Created || out[1].State != Created {
+					t.Errorf("row %d: %v, %v, %v", last, out[0].State, out[1].State, err)
+				}
+				qs := []Query{{LeadID: "lead-" + asked[0]}, {ExternalID: asked[1]}}
+				if err := d.Find(qs, out, how); err != nil || how[0] != ByLeadID || how[1] != ByExternalID {
+					t.Errorf("row %d: %v, %v", last, how, err)
+				}
+			}
+		})
+	}
+	for i, key := range keys {
+		if err := claim(d, intentOf(key, i)); err != nil {
+			t.Fatal(err)
+		}
+		settleAll(t, d, keys[i:i+1])
+		reported <- i
+		if i%1000 == 0 {
+			n := 0
+			if err := d.Each(Created, func(Entry) error { n++; return nil }); err != nil || n != i+1 {
+				t.Errorf("%d of %d entries, %v", n, i+1, err)
+			}
+		}
+	}
+	close(reported)
+	readers.Wait()
+}
+
+// A record that is void already still holds a person.
+func TestForgettingReachesVoidRecords(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{gather: early})
+	keys := shuffled(20)
+	for i := 0; ; i++ {
+		settleAll(t, d, keys[i:i+1])
+		if _, void := records(t, d); void > 3 && void < 8 {
+			break
+		}
+	}
+	var gone []string // those whose records are void
+	err := d.view("look", func(tx *bolt.Tx) error {
+		s, _ := decodeStage(tx.Bucket(inMeta).Get(stageKey))
+		return tx.Bucket(inRecent).ForEach(func(k, v []byte) error {
+			number, key, _, err := openRecent(k, v)
+			if s.void(number, key) {
+				gone = append(gone, key)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Forget(gone, false)
+	if err := errors.Join(err, d.Close()); err != nil || r.Leads != len(gone) {
+		t.Fatal(r, err)
+	}
+	file := read(t, path)
+	for _, key := range gone {
+		if bytes.Contains(file, []byte(key)) {
+			t.Errorf("%s stands in the file", key)
+		}
+	}
+	if d = opened(t, path, Options{}); d.Leads() == 0 {
+		t.Error("nobody is left")
+	}
+}
+
+// A file of the version before is read as it is, and brought to this one by the first
+// change: a program that knows that version only must not miss what is recent.
+func TestFileOfTheVersionBefore(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{})
+	settleAll(t, d, []string{"a", "b"})
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	version := func() (v uint64) {
+		db, err := bolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		err = db.View(func(tx *bolt.Tx) error {
+			h, err := decodeHeader(tx.Bucket(inMeta).Get(headerKey))
+			v = h.version
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		meta := tx.Bucket(inMeta)
+		h, err := decodeHeader(meta.Get(headerKey))
+		h.version = formatBefore
+		return errors.Join(err, tx.DeleteBucket(inRecent), meta.Put(headerKey, h.encode()))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	reader := opened(t, path, Options{ReadOnly: true})
+	if got := lookup(t, reader, "a"); got.State != Created {
+		t.Errorf("%+v", got)
+	}
+	reader.Close()
+	if v := version(); v != formatBefore {
+		t.Errorf("version %d after reading", v)
+	}
+	d = opened(t, path, Options{gather: early})
+	settleAll(t, d, []string{"d", "c"})
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v := version(); v != format {
+		t.Errorf("version %d after a change", v)
+	}
+	if d = opened(t, path, Options{}); d.Leads() != 4 {
+		t.Errorf("%d leads", d.Leads())
+	}
+}
+
+// A record that should be there and is not is damage, not a key that nobody knows.
+func TestLostRecentRecordIsDamage(t *testing.T) {
+	d, err := Open(newPath(t), target(), Options{gather: early})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := shuffled(8)
+	settleAll(t, d, keys)
+	err = d.alone(func(l *ledger) error {
+		k, _ := l.recent.cursor.First()
+		return l.recent.bucket.Delete(binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(k)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]Entry, len(keys))
+	if err := d.Lookup(keys, out); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if err := d.Close(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// How far a generation had gone says nothing of the next one, though the rest of it was
+// given free and the process was killed before it had ended.
+func TestGenerationWhoseRestIsGivenFree(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{gather: early})
+	refuse := func(d *DB, key string) {
+		t.Helper()
+		if _, err := settle(d, Entry{Key: key, State: Rejected, Code: 422}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var rest []string
+	keys := shuffled(100)
+	for i := 0; len(rest) == 0 || len(rest) > 4; i++ {
+		refuse(d, keys[i])
+		if err := d.alone(func(l *ledger) error { rest = append(rest[:0], l.recent.queue...); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range rest {
+		if err := errors.Join(claim(d, intentOf(key, 1)), d.Resolve([]Decision{{Key: key}})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path = crash(t, path)
+	d = opened(t, path, Options{gather: gathering{from: 1, least: 1, most: 1}})
+	late := []string{"9", "8", "7", "6", "5", "4", "3", "2", "1"} // before all others
+	for _, key := range late {
+		refuse(d, key)
+		reader := opened(t, crash(t, path), Options{ReadOnly: true})
+		if got := lookup(t, reader, key); got.State != Rejected {
+			t.Errorf("%s is lost", key)
+		}
+	}
+}
