@@ -152,8 +152,9 @@ func (d *DB) fail(err error) error {
 	return d.failed()
 }
 
-// view reads inside one transaction. Values must not leave f.
+// view reads inside one transaction, once the file is checked. Values must not leave f.
 func (d *DB) view(what string, f func(*bolt.Tx) error) error {
+	<-d.checked
 	if err := d.failed(); err != nil {
 		return err
 	}

@@ -30,8 +30,11 @@ func (d *DB) Forget(keys []string, unblock bool) (r ForgetResult, err error) {
 	}
 	for done := false; !done && err == nil; {
 		err = d.alone(func(l *ledger) error {
+			if err := l.settleDown(); err != nil { // void records may hold what is to be forgotten
+				return err
+			}
 			if done = l.recent.empty(); !done {
-				return l.settleDown() // void records may hold what is to be forgotten
+				return nil
 			}
 			r = ForgetResult{}
 			return l.forget(keys, unblock, &r)
@@ -83,7 +86,7 @@ func (l *ledger) erase(key string, unblock bool, r *ForgetResult) (lead string, 
 	if err := l.unindex(&old); err != nil {
 		return "", err
 	}
-	if err := errors.Join(l.deleteEntry(key), l.intents.Delete([]byte(key))); err != nil {
+	if err := errors.Join(l.deleteEntry(key), l.deleteIntent(key)); err != nil {
 		return "", err
 	}
 	hash := l.digests.block(key)

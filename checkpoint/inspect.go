@@ -13,8 +13,9 @@ import (
 // bbolt trusts its file. A page number that leads past the end kills the
 // process, one that leads in a circle overflows the stack, and its own check
 // runs where neither can be caught. So the shape of the file is checked here
-// first, through plain reads: a page is its header (number, flags, elements,
-// further pages), its elements, and their keys and values. See tree.go.
+// first: of what opening reads when it is opened, and of the rest before anything
+// else is asked. A page is its header (number, flags, elements, further pages), its
+// elements, and their keys and values. See tree.go.
 const (
 	pageHeader  = 16
 	element     = 16 // size of a branch or leaf element
@@ -80,9 +81,9 @@ func readMeta(f io.ReaderAt, at int64) (m *image, ok bool) {
 	return m, m.page >= 1<<10 && m.page <= 1<<16 && (at == 0 || at == m.page)
 }
 
-// mapped returns the image as it is read fastest, and what ends that. Pages come without
-// a call of the system each; where the file has become shorter, or cannot be read, that
-// panics.
+// mapped returns the image as it is read fastest, without a call of the system for every
+// page, and what ends that. Where the file has become shorter, or the disk cannot read it,
+// reading panics.
 func (m *image) mapped() (fast *image, end func()) {
 	if f, ok := m.f.(*os.File); ok {
 		if b, err := mapFile(f, m.bytes()); err == nil {
@@ -98,8 +99,9 @@ func damage(text string) error { return fmt.Errorf("%w: %s", ErrDamaged, text) }
 
 func (m *image) bytes() int64 { return int64(m.pages) * m.page }
 
-// read returns page id with the pages that continue it, in buf where it fits.
-func (m *image) read(id uint64, buf []byte) ([]byte, error) {
+// read returns page id with the pages that continue it, up to most bytes, in buf where
+// it fits.
+func (m *image) read(id uint64, buf []byte, most int64) ([]byte, error) {
 	if id < 2 || id >= m.pages {
 		return nil, damage("a page number leads out of it")
 	}
@@ -108,7 +110,7 @@ func (m *image) read(id uint64, buf []byte) ([]byte, error) {
 		return nil, fmt.Errorf("read page %d: %w", id, err)
 	}
 	more := uint64(native.Uint32(b[12:]))
-	if native.Uint64(b) != id || more >= m.pages-id {
+	if native.Uint64(b) != id || more >= m.pages-id || int64(more) >= most/m.page {
 		return nil, damage(fmt.Sprintf("page %d is none", id))
 	}
 	if more > 0 {
@@ -137,7 +139,7 @@ func (m *image) checkFree() error {
 // freeList returns the numbers of the free pages, eight bytes each, and how many
 // pages the list itself takes.
 func (m *image) freeList() (ids []byte, size uint64, err error) {
-	b, err := m.read(m.free, nil)
+	b, err := m.read(m.free, nil, m.bytes())
 	if err != nil {
 		return nil, 0, err
 	}

@@ -85,7 +85,7 @@ type ledger struct {
 	words   *words
 	young   *young
 	recent  *recent
-	vacant  map[string]bool // keys claimed while they had no entry, which need not be looked for
+	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
 	arena   []byte          // records live here until the commit: bbolt does not copy values
 	bulk    [][]byte        // unless nil, links gather here to be written in order
 	loose   bool            // the keys of this commit are in no order
@@ -168,6 +168,11 @@ func (l *ledger) deleteEntry(key string) error {
 
 func (l *ledger) putIntent(e *Entry, t tail) error {
 	return l.intents.Put([]byte(e.Key), l.record(e, t))
+}
+
+func (l *ledger) deleteIntent(key string) error {
+	delete(l.vacant, key)
+	return l.intents.Delete([]byte(key))
 }
 
 // record is what is written of e now. It stands until the commit.

@@ -54,10 +54,14 @@ func find(c *bolt.Cursor, key string) []byte {
 // f may call other methods; changes made meanwhile may be seen. An error of f
 // ends it and is returned as it is.
 func (d *DB) Each(s State, f func(Entry) error) error {
-	recent := d.recent.keys()
+	var recent []string // keys, as of a commit
+	commit := -1
 	for after, more := []byte(nil), true; more; {
 		var found []Entry
 		err := d.read("read entries", func(r *reading) (err error) {
+			if now := r.tx.ID(); now != commit {
+				recent, commit = r.recentKeys(), now
+			}
 			found, after, err = d.collect(r, after, recent, s)
 			more = after != nil
 			return err

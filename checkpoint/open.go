@@ -39,7 +39,7 @@ type Options struct {
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
 // opens one of whatever target and makes none. Its directory must exist. A file
 // that was closed in order and is larger than 256 MiB is checked while the caller
-// goes on; no change is made before that has ended. Errors are *[OpenError] around
+// goes on; look-ups and changes wait for that. Errors are *[OpenError] around
 // a sentinel or the system's error.
 func Open(path string, t Target, o Options) (*DB, error) {
 	d, err := openIdle(path, t, o)
@@ -94,7 +94,8 @@ func (d *DB) open(t Target, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := img.peek(inMeta, inWords, inRecent); err != nil { // more is not read before the check
+	// More is not read before the check.
+	if err := guard(func() error { return img.peek(inMeta, inWords, inRecent) }); err != nil {
 		return err
 	}
 	if err := d.openBolt(t); err != nil {
@@ -151,7 +152,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 		return err
 	}
 	if v := d.header.version; v != format && v != formatBefore {
-		return d.refuse(ErrVersion, fmt.Sprintf("has format version %d; this program reads version %d", v, format),
+		return d.refuse(ErrVersion, fmt.Sprintf("has format version %d; this program reads versions %d and %d", v, formatBefore, format),
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
 	if differ := d.header.differences(t); differ != "" && t != (Target{}) {
@@ -186,8 +187,11 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 			"it was restored from an older copy, replaced or damaged, and would make leads twice", seq, m.seq),
 			"put the newest copy back; `leadferry checkpoint check --accept` goes on with this one")
 	}
-	if m.seq != seq {
+	switch {
+	case m.seq != seq:
 		how = checkSlowly
+	case how == checkLater && d.erase.Load():
+		how = checkNow // what is to be compacted would be closed before that has ended
 	}
 	if err := d.check(img, how); err != nil {
 		return err
@@ -217,7 +221,7 @@ func (d *DB) check(img *image, how int) (err error) {
 	case checkLater:
 		return nil
 	case checkSlowly:
-		if err = img.walk(nil, nil); err == nil {
+		if err = guard(func() error { return img.walk(nil, nil) }); err == nil {
 			err = d.verify()
 		}
 	case checkTwice:

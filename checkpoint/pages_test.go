@@ -114,3 +114,55 @@ func TestPageOfTwoSubtreesIsNoticed(t *testing.T) {
 		t.Errorf("once: %v", err)
 	}
 }
+
+// A small bucket stands in the tree of buckets and names no page of its own: bbolt would
+// give that page free when the bucket outgrows its value, and overwrite what it holds.
+func TestSmallBucketThatNamesAPageIsRefused(t *testing.T) {
+	file, mark, _ := ended(t)
+	img, err := inspectBytes(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int64(img.root) * img.page
+	root := file[at : at+img.page]
+	small := 0
+	for i := range elements(root) {
+		_, name, value, ok := leafElement(root, i)
+		if !ok || native.Uint64(value) != 0 {
+			continue
+		}
+		small++
+		inner := value[pageHeader:]
+		for what, field := range map[string][]byte{"its number": inner[:8], "further pages": inner[12:16]} {
+			field[0] = 9
+			d, err := reopen(t, newPath(t), file, mark)
+			if err == nil {
+				d.Close()
+				t.Errorf("bucket %s: %s was not noticed", name, what)
+			} else {
+				checkRefusal(t, err, ErrDamaged)
+			}
+			field[0] = 0
+		}
+	}
+	if small < 3 {
+		t.Errorf("%d small buckets", small)
+	}
+}
+
+// A page that claims to be as long as the file is not read into memory.
+func TestLengthOfAPageIsBounded(t *testing.T) {
+	long := make([]byte, 2*mostOfPage)
+	const page = 4096
+	native.PutUint64(long[2*page:], 2)
+	native.PutUint16(long[2*page+8:], leafPage)
+	native.PutUint32(long[2*page+12:], mostOfPage/page)
+	img := &image{f: bytes.NewReader(long), page: page, pages: uint64(len(long) / page), root: 2}
+	if err := newWalker(img, nil, nil).tree(subtree{page: 2}); !errors.Is(err, ErrDamaged) {
+		t.Error(err)
+	}
+	native.PutUint32(long[2*page+12:], mostOfPage/page-1)
+	if err := newWalker(img, nil, nil).tree(subtree{page: 2}); err != nil {
+		t.Error(err)
+	}
+}

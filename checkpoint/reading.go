@@ -1,7 +1,8 @@
 package checkpoint
 
 import (
-	"runtime"
+	"errors"
+	"maps"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -11,45 +12,72 @@ import (
 // it began.
 type reading struct {
 	tx              *bolt.Tx
-	at              map[string]uint64 // of recent
+	at, changed     map[string]uint64 // of recent; the second one may be nil
 	entries, recent *bolt.Cursor
 }
 
-// read is view for what asks for entries. A commit shows in the file a moment before it
-// shows in the memory of the recent ones, or a moment after a transaction has begun:
-// then a new one begins.
+var errForeign = errors.New("somebody else has changed it meanwhile")
+
+// read is view for what asks for entries. The writer waits for it with its next change of
+// what is recent.
 func (d *DB) read(what string, f func(*reading) error) error {
-	for moved := false; ; {
+	for again := true; again; {
+		least := d.recent.landed.Load()
 		err := d.view(what, func(tx *bolt.Tx) error {
 			d.recent.mu.RLock()
 			defer d.recent.mu.RUnlock()
-			if moved = d.recent.txid.Load() != int64(tx.ID()); moved {
+			id, landed := int64(tx.ID()), d.recent.landed.Load()
+			again = false
+			switch {
+			case id < least || id > d.recent.coming.Load():
+				return errForeign
+			case id < landed:
+				again = true // the transaction began just before a commit
 				return nil
+			case id > landed:
+				return f(newReading(tx, d.recent.at, d.recent.shown))
 			}
-			return f(newReading(tx, d.recent))
+			return f(newReading(tx, d.recent.at, nil))
 		})
-		if !moved || err != nil {
+		if err != nil {
 			return err
 		}
-		runtime.Gosched()
 	}
+	return nil
 }
 
-// newReading needs a lock on what is recent, or that nobody writes.
-func newReading(tx *bolt.Tx, r *recent) *reading {
-	reading := &reading{tx: tx, at: r.at, entries: tx.Bucket(inEntries).Cursor()}
+func newReading(tx *bolt.Tx, at, changed map[string]uint64) *reading {
+	r := &reading{tx: tx, at: at, changed: changed, entries: tx.Bucket(inEntries).Cursor()}
 	if bucket := tx.Bucket(inRecent); bucket != nil {
-		reading.recent = bucket.Cursor()
+		r.recent = bucket.Cursor()
 	}
-	return reading
+	return r
+}
+
+// number is where to find key, if it is recent.
+func (r *reading) number(key string) (number uint64, ok bool) {
+	if number, ok = r.changed[key]; ok {
+		return number, number > 0
+	}
+	number, ok = r.at[key]
+	return number, ok
 }
 
 // entry returns the record of the entry of key, also below an intent, or nil.
 func (r *reading) entry(key string) []byte {
-	if number, ok := r.at[key]; ok {
+	if number, ok := r.number(key); ok {
 		return entryIn(find(r.recent, string(numberKey(number))))
 	}
 	return find(r.entries, key)
+}
+
+// recentKeys are those of recent entries, in order.
+func (r *reading) recentKeys() []string {
+	keys := slices.Collect(maps.Keys(r.at))
+	keys = slices.AppendSeq(keys, maps.Keys(r.changed))
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	return slices.DeleteFunc(keys, func(key string) bool { _, ok := r.number(key); return !ok })
 }
 
 // each calls f with the record of every entry, in no order.
@@ -59,7 +87,7 @@ func (r *reading) each(f func(k, v []byte) error) error {
 			return err
 		}
 	}
-	for key := range r.at {
+	for _, key := range r.recentKeys() {
 		if err := f([]byte(key), r.entry(key)); err != nil {
 			return err
 		}
@@ -70,13 +98,12 @@ func (r *reading) each(f func(k, v []byte) error) error {
 // ordered goes through entries in the order of their keys.
 type ordered struct {
 	*reading
-	rest       []string // keys that were recent when this began, or before
+	rest       []string // keys of recent ones that are to come
 	key, value []byte   // of the entry that it stands at, nil at the end
 	k, v       []byte   // of the next one in its place
 }
 
-// from returns what goes through the entries from a key on. All recent keys have to be
-// given, in order; those of entries that are in their places by now do no harm.
+// from goes through the entries from a key on; recent is what recentKeys returns.
 func (r *reading) from(key []byte, recent []string) *ordered {
 	at, _ := slices.BinarySearch(recent, string(key))
 	o := &ordered{reading: r, rest: recent[at:]}
@@ -86,12 +113,9 @@ func (r *reading) from(key []byte, recent []string) *ordered {
 }
 
 func (o *ordered) next() {
-	for len(o.rest) > 0 && (o.k == nil || o.rest[0] < string(o.k)) {
+	if len(o.rest) > 0 && (o.k == nil || o.rest[0] < string(o.k)) {
 		key := o.rest[0]
 		o.rest = o.rest[1:]
-		if _, ok := o.at[key]; !ok {
-			continue // it stands in its place by now, or is gone
-		}
 		o.key, o.value = []byte(key), o.entry(key)
 		return
 	}

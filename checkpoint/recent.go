@@ -28,18 +28,23 @@ func (g gathering) orDefault() gathering {
 // recent holds entries whose keys come in no order, until many are there. Each in its
 // own place would rewrite pages of every level of the tree, all over the file, and a
 // commit waits for the disk to write them. Here they stand in the order in which they
-// came. A generation gathers; of the one before, every commit puts a few, by the order
-// of their keys, into their places, which often share pages then; the records of the
-// one before that are void and go.
+// came. A generation gathers; of the one before, each commit that adds some puts a few,
+// by the order of their keys, into their places, which often share pages then; the
+// records of the one before that are void and go.
 //
-// An entry is either recent or in its place. A key has one record here at most that is not
-// void; which are, stage tells.
+// An entry is either recent or in its place. A key has one record here at most that is
+// not void: one that is replaced or deleted is removed, one that has gone into its place
+// becomes void. Which are, stage tells.
 type recent struct {
 	gathering
 
-	txid atomic.Int64 // bbolt's number of the last commit, which at fits
-	mu   sync.RWMutex
-	at   map[string]uint64 // key → number of its record
+	// What readers see, with what bbolt calls the commits, of which a transaction shows
+	// one. The maps change under the lock alone.
+	mu     sync.RWMutex
+	landed atomic.Int64      // the last commit: at fits
+	coming atomic.Int64      // the one that may show any moment now: at with shown fits
+	at     map[string]uint64 // key → number of its record
+	shown  map[string]uint64 // what the coming commit changes; nil: nothing
 
 	// The writer's own.
 	stage
@@ -49,11 +54,12 @@ type recent struct {
 	changed map[string]uint64 // by the commit under way; 0: gone
 	next    uint64            // number of the next record; the first is 1
 	filling uint64            // entries of the generation that gathers
-	queue   []string          // keys of the generation before that wait, in order
+	queue   []string          // keys of the generation before that wait, in order; some may be gone
 	added   int               // since the last commit
 }
 
-// stage is how far entries have gone into their places.
+// stage is how far entries have gone into their places. A key that comes again afterwards
+// gets a number of the generation that gathers.
 type stage struct {
 	cleared uint64 // records with lower numbers are void
 	turned  uint64 // those with lower numbers belong to the generation that goes …
@@ -86,7 +92,8 @@ func (s stage) void(number uint64, key string) bool {
 // load reads what the file holds; a file of an older version has no such bucket.
 func (r *recent) load(tx *bolt.Tx) (err error) {
 	r.at, r.changed = make(map[string]uint64), make(map[string]uint64)
-	r.txid.Store(int64(tx.ID()))
+	r.landed.Store(int64(tx.ID()))
+	r.coming.Store(int64(tx.ID()))
 	if r.stage, err = decodeStage(tx.Bucket(inMeta).Get(stageKey)); err != nil {
 		return err
 	}
@@ -128,7 +135,8 @@ func (r *recent) line() {
 	slices.Sort(r.queue)
 }
 
-// begin binds it to the next commit, and lets a full generation go.
+// begin binds it to the next commit, and lets a full generation go; that stands also
+// when the commit is not made, for it changes nothing that is stored.
 func (r *recent) begin(tx *bolt.Tx, keys uint64) {
 	r.bucket = tx.Bucket(inRecent)
 	r.bucket.FillPercent = 0.95
@@ -211,19 +219,19 @@ func (r *recent) place(entries, meta *bolt.Bucket, n int) error {
 	}
 	for ; n > 0 && len(r.queue) > 0; n-- {
 		key := r.queue[0]
-		r.queue, r.mark = r.queue[1:], key
+		r.queue = r.queue[1:]
 		number, ok := r.number(key)
 		if !ok || number >= r.turned {
 			continue // gone, or come again, meanwhile
 		}
-		record := slices.Clone(r.find(key)) // it is about to move
+		record := r.find(key)
 		if _, err := stateOf(key, record); err != nil {
 			return err
 		}
 		if err := entries.Put([]byte(key), record); err != nil {
 			return err
 		}
-		r.changed[key] = 0
+		r.changed[key], r.mark = 0, key
 	}
 	if len(r.queue) == 0 {
 		r.clear()
@@ -238,7 +246,10 @@ func (r *recent) place(entries, meta *bolt.Bucket, n int) error {
 // settleDown puts some entries into their places, also those that still gather.
 func (l *ledger) settleDown() error {
 	l.recent.turn()
-	return l.recent.place(l.entries, l.meta, lastStep)
+	if err := l.recent.place(l.entries, l.meta, lastStep); err != nil {
+		return err
+	}
+	return l.recent.sweep(lastStep)
 }
 
 // sweep removes up to n void records of the generation that has gone.
@@ -261,40 +272,40 @@ func (r *recent) empty() bool {
 	return k == nil
 }
 
-// landed shows readers what the commit has changed.
-func (r *recent) landed(txid int) {
+// announce is called when all changes of the commit txid are made, before it can show:
+// readers meet it while it still waits for the disk.
+func (r *recent) announce(txid int) {
 	if len(r.changed) > 0 {
 		r.mu.Lock() // waits for those who read
 		defer r.mu.Unlock()
+		r.shown = r.changed
 	}
-	r.txid.Store(int64(txid))
-	for key, number := range r.changed {
+	r.coming.Store(int64(txid))
+}
+
+// land takes over what the announced commit has changed.
+func (r *recent) land() {
+	if r.shown == nil {
+		r.landed.Store(r.coming.Load())
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.landed.Store(r.coming.Load())
+	for key, number := range r.shown {
 		if number == 0 {
 			delete(r.at, key)
 		} else {
 			r.at[key] = number
 		}
 	}
-	clear(r.changed)
-}
-
-// keys are those of recent entries, in order.
-func (r *recent) keys() []string {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	keys := make([]string, 0, len(r.at))
-	for key := range r.at {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
+	r.shown = nil
 }
 
 func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-// entryIn is the record of the entry in a record of the bucket. Its own checksum tells
-// whether it is one: it is never nil, for what should be there and is not is no entry
-// that nobody knows.
+// entryIn is the record of the entry in a record of the bucket, unchecked. It is never
+// nil: what is missing must read as damage, not as a key that nobody knows.
 func entryIn(v []byte) []byte {
 	f := reader{b: v[:max(len(v)-4, 0)]}
 	f.rawText()

@@ -85,16 +85,22 @@ func TestKeysInNoOrderGather(t *testing.T) {
 
 // What was reported is seen by everybody from then on, wherever it is at that moment.
 func TestReadersSeeWhatIsOnItsWay(t *testing.T) {
+	for name, unsynced := range map[string]bool{"while the disk writes": false, "as fast as can be": true} {
+		t.Run(name, func(t *testing.T) { readWhileWriting(t, unsynced) })
+	}
+}
+
+func readWhileWriting(t *testing.T, unsynced bool) {
 	d := opened(t, newPath(t), Options{gather: early})
-	d.bolt.NoSync = true // more commits a second, more that can go wrong
-	keys := shuffled(3000)
-	reported := make(chan int, len(keys))
+	d.bolt.NoSync = unsynced
+	keys := shuffled(1500)
+	reported := make(chan int, 100*len(keys))
 	var readers sync.WaitGroup
 	for range 2 {
 		readers.Go(func() {
-			out := make([]Entry, 2)
-			how := make([]Match, 2)
 			for last := range reported {
+				out := make([]Entry, 2)
+				how := make([]Match, 2)
 				asked := []string{keys[last], keys[last/2]}
 				if err := d.Lookup(asked, out); err != nil || out[0].State != Created || out[1].State != Created {
 					t.Errorf("row %d: %v, %v, %v", last, out[0].State, out[1].State, err)
@@ -111,8 +117,11 @@ func TestReadersSeeWhatIsOnItsWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		settleAll(t, d, keys[i:i+1])
-		reported <- i
-		if i%1000 == 0 {
+		for n := range 20 {
+			reported <- max(0, i-n)
+		}
+		settleAll(t, d, keys[max(0, i-1):i]) // once more, in the sight of readers
+		if i%500 == 0 {
 			n := 0
 			if err := d.Each(Created, func(Entry) error { n++; return nil }); err != nil || n != i+1 {
 				t.Errorf("%d of %d entries, %v", n, i+1, err)

@@ -101,7 +101,7 @@ func (l *ledger) decide(decision Decision) error {
 
 // free removes the intent of key and a refusal under it, so that it can be sent.
 func (l *ledger) free(key string) error {
-	if err := l.intents.Delete([]byte(key)); err != nil {
+	if err := l.deleteIntent(key); err != nil {
 		return err
 	}
 	below, err := l.state(key)

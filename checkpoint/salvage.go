@@ -165,6 +165,8 @@ func isMeta(key, value []byte) bool {
 		_, err = decodeHeader(value)
 	case string(tallyKey):
 		_, err = decodeTally(value)
+	case string(stageKey):
+		_, err = decodeStage(value)
 	default:
 		return false
 	}

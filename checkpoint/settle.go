@@ -1,6 +1,9 @@
 package checkpoint
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+)
 
 // claim writes an intent. A row that is sent again although in doubt keeps the
 // intent of its earlier send inside the new one: when this claim is withdrawn,
@@ -37,7 +40,6 @@ func (l *ledger) claim(e *Entry) error {
 
 // withdraw removes the intent of key, or puts its prior intent back.
 func (l *ledger) withdraw(key string) error {
-	delete(l.vacant, key)
 	in, t, err := l.intent(key)
 	if err != nil || in.State == Unknown {
 		return err
@@ -47,7 +49,7 @@ func (l *ledger) withdraw(key string) error {
 		l.arena = append(l.arena, t.prior...)
 		return l.intents.Put([]byte(key), l.arena[from:len(l.arena):len(l.arena)])
 	}
-	if err := l.intents.Delete([]byte(key)); err != nil {
+	if err := l.deleteIntent(key); err != nil {
 		return err
 	}
 	below, err := l.state(key)
@@ -135,7 +137,6 @@ func (l *ledger) addDoubts(past []byte, in *Entry, t tail, silent bool) ([]byte,
 
 // doubt keeps the intent of e.Key and adds what is known of the answer.
 func (l *ledger) doubt(e *Entry, from State) (Entry, error) {
-	delete(l.vacant, e.Key)
 	in, t, err := l.intent(e.Key)
 	if err != nil {
 		return *e, err
@@ -174,36 +175,41 @@ func (l *ledger) owner(id string) (string, error) {
 
 // replace writes an entry in place of the old one and brings the indexes in step.
 func (l *ledger) replace(old, e *Entry, t tail) error {
-	if err := l.unindex(old); err != nil {
+	if err := l.index(old, e); err != nil {
 		return err
-	}
-	lead, link := indexKeys(e)
-	if lead != nil {
-		l.young.add(lead, e.Key)
-	}
-	if link != nil && l.bulk != nil {
-		l.bulk = append(l.bulk, link)
-	} else if link != nil {
-		if err := l.links.Put(link, nil); err != nil {
-			return err
-		}
 	}
 	return l.putEntry(e, t, old.State == Unknown)
 }
 
-// unindex takes an entry out of the indexes; the zero Entry is in none.
-func (l *ledger) unindex(old *Entry) error {
-	lead, link := indexKeys(old)
+// index puts the entry that comes into the indexes instead of the one that was there; the
+// zero Entry is in none. What they have in common is not touched: readers of the young
+// ones would miss it for a moment.
+func (l *ledger) index(old, e *Entry) error {
+	oldLead, oldLink := indexKeys(old)
+	lead, link := indexKeys(e)
 	var errs []error
-	if lead != nil {
-		l.young.remove(lead)
-		errs = append(errs, l.leads.Delete(lead))
+	if oldLead != nil && !bytes.Equal(oldLead, lead) {
+		l.young.remove(oldLead)
+		errs = append(errs, l.leads.Delete(oldLead))
 	}
-	if link != nil {
-		errs = append(errs, l.links.Delete(link))
+	if lead != nil && !bytes.Equal(oldLead, lead) {
+		l.young.add(lead, e.Key)
+	}
+	if oldLink != nil && !bytes.Equal(oldLink, link) {
+		errs = append(errs, l.links.Delete(oldLink))
+	}
+	switch {
+	case link == nil || bytes.Equal(oldLink, link):
+	case l.bulk != nil:
+		l.bulk = append(l.bulk, link)
+	default:
+		errs = append(errs, l.links.Put(link, nil))
 	}
 	return errors.Join(errs...)
 }
+
+// unindex takes an entry out of the indexes.
+func (l *ledger) unindex(old *Entry) error { return l.index(old, new(Entry)) }
 
 // indexed says whether an ID is kept in an index: bbolt's keys are bounded.
 func indexed(id string) bool { return id != "" && len(id) <= MaxKey }

@@ -29,6 +29,16 @@ type survey struct {
 
 // survey compares the image with what the checkpoint counted when it was opened.
 func (d *DB) survey(img *image, stop func() bool) error {
+	fast, end := img.mapped()
+	defer end()
+	err := guard(func() error { return d.count(fast, stop) })
+	if fast != img && errors.Is(err, ErrDamaged) {
+		return d.count(img, stop) // a disk that fails to read looks like damage in a map
+	}
+	return err
+}
+
+func (d *DB) count(img *image, stop func() bool) error {
 	var parts []*survey // of the goroutines that read
 	hidden, seed := make(map[string]bool), maphash.MakeSeed()
 	part := func() recorder {
@@ -36,9 +46,7 @@ func (d *DB) survey(img *image, stop func() bool) error {
 		parts = append(parts, s)
 		return s.record
 	}
-	img, end := img.mapped()
-	defer end()
-	if err := guard(func() error { return img.walk(stop, part, string(inIntents)) }); err != nil {
+	if err := img.walk(stop, part, string(inIntents)); err != nil {
 		return err
 	}
 	want := *d.tally.Load()
@@ -117,7 +125,7 @@ func (s *survey) taker(bucket string) func(k, v []byte) error {
 // sum is a hash of two parts that belong together: that of others that are exchanged is
 // another one.
 func (s *survey) sum(a, b []byte) int64 {
-	high, low := bits.Mul64(maphash.Bytes(s.seed, a), maphash.Bytes(s.seed, b)|1)
+	high, low := bits.Mul64(bits.RotateLeft64(maphash.Bytes(s.seed, a), 1), maphash.Bytes(s.seed, b)|1)
 	return int64(high ^ low)
 }
 
@@ -201,8 +209,8 @@ func (r *reader) skipWord() {
 	}
 }
 
-// surveyLater checks a large file while its owner goes on. No change is made before
-// it has ended, and none after it has found damage.
+// surveyLater checks a large file while its owner goes on. Nothing is looked up and no
+// change is made before it has ended, and none after it has found damage.
 func (d *DB) surveyLater(img *image) {
 	go func() {
 		defer close(d.checked)

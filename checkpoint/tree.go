@@ -23,8 +23,8 @@ type walker struct {
 // recorder is given the records of buckets. Key and value live until it returns.
 type recorder func(bucket string, key, value []byte) error
 
-// subtree is a page of a bucket and those below it, whose keys lie from low up to
-// below high; nil is no bound.
+// subtree is a page of a bucket and those below it. Its first key is low, for bbolt
+// finds its place in the page above by that; all lie below high. nil is no bound.
 type subtree struct {
 	bucket    string
 	page      uint64
@@ -37,6 +37,10 @@ const (
 	inUse
 	isFree
 )
+
+// mostOfPage is far more bytes than the records of a page can have: a damaged length
+// shall not fill the memory.
+const mostOfPage = 64 << 20
 
 // deepest is far beyond what a tree of pages of this size can reach.
 const deepest = 32
@@ -66,8 +70,9 @@ func (w *walker) bucket(name string, value []byte) error {
 	if root := native.Uint64(value); root != 0 {
 		return w.tree(subtree{bucket: name, page: root})
 	}
+	// bbolt would give the page that a small bucket names free, once it outgrows its value.
 	inner := value[pageHeader:]
-	if len(inner) < pageHeader || native.Uint16(inner[8:]) != leafPage {
+	if len(inner) < pageHeader || native.Uint16(inner[8:]) != leafPage || native.Uint64(inner) != 0 || native.Uint32(inner[12:]) != 0 {
 		return damage("a bucket is none")
 	}
 	return w.leaf(name, inner, nil, nil)
@@ -83,7 +88,7 @@ func (w *walker) tree(t subtree) error {
 	for t.level >= len(w.buffer) {
 		w.buffer = append(w.buffer, nil)
 	}
-	b, err := w.img.read(t.page, w.buffer[t.level])
+	b, err := w.img.read(t.page, w.buffer[t.level], mostOfPage)
 	if err != nil {
 		return err
 	}
@@ -122,7 +127,7 @@ func (w *walker) branch(t subtree, b []byte) error {
 		if !ok || !more {
 			return damage("a key leads out of its page")
 		}
-		if t.low != nil && bytes.Compare(key, t.low) < 0 || next != nil && bytes.Compare(key, next) >= 0 {
+		if i == 0 && t.low != nil && !bytes.Equal(key, t.low) || next != nil && bytes.Compare(key, next) >= 0 {
 			return damage("keys are out of order")
 		}
 		below := subtree{t.bucket, native.Uint64(b[pageHeader+i*element+8:]), t.level + 1, key, next}
@@ -150,13 +155,16 @@ func (w *walker) leaf(bucket string, b, low, high []byte) error {
 	if count < 0 {
 		return damage("a page has no sense")
 	}
+	if count == 0 && low != nil {
+		return damage("a page below another one is empty")
+	}
 	var last []byte
 	for i := range count {
 		kind, key, value, ok := leafElement(b, i)
 		switch {
 		case !ok:
 			return damage("a record leads out of its page")
-		case i == 0 && low != nil && bytes.Compare(key, low) < 0, high != nil && bytes.Compare(key, high) >= 0,
+		case i == 0 && low != nil && !bytes.Equal(key, low), high != nil && bytes.Compare(key, high) >= 0,
 			i > 0 && bytes.Compare(last, key) >= 0:
 			return damage("keys are out of order")
 		case (kind == bucketValue) != (bucket == "") || kind > bucketValue || bucket == "" && len(value) < pageHeader:
@@ -184,9 +192,9 @@ func elements(b []byte) int {
 
 func branchKey(b []byte, i int) (key []byte, ok bool) {
 	at := pageHeader + i*element
-	from := at + int(native.Uint32(b[at:]))
-	to := from + int(native.Uint32(b[at+4:]))
-	if to > len(b) {
+	from := uint64(at) + uint64(native.Uint32(b[at:]))
+	to := from + uint64(native.Uint32(b[at+4:]))
+	if to > uint64(len(b)) {
 		return nil, false
 	}
 	return b[from:to:to], true
@@ -194,10 +202,10 @@ func branchKey(b []byte, i int) (key []byte, ok bool) {
 
 func leafElement(b []byte, i int) (kind uint32, key, value []byte, ok bool) {
 	at := pageHeader + i*element
-	from := at + int(native.Uint32(b[at+4:]))
-	middle := from + int(native.Uint32(b[at+8:]))
-	to := middle + int(native.Uint32(b[at+12:]))
-	if to > len(b) {
+	from := uint64(at) + uint64(native.Uint32(b[at+4:]))
+	middle := from + uint64(native.Uint32(b[at+8:]))
+	to := middle + uint64(native.Uint32(b[at+12:]))
+	if to > uint64(len(b)) {
 		return 0, nil, nil, false
 	}
 	return native.Uint32(b[at:]), b[from:middle:middle], b[middle:to:to], true

@@ -50,7 +50,7 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 		leads: tx.Bucket(inLeads).Cursor(), links: tx.Bucket(inLinks).Cursor(),
 	}
 	a.tally = tally{seq: d.tally.Load().seq, words: uint64(d.words.stored)}
-	if err := newReading(tx, d.recent).each(a.entry()); err != nil {
+	if err := newReading(tx, d.recent.at, nil).each(a.entry()); err != nil {
 		return err
 	}
 	for _, check := range []struct {

@@ -119,17 +119,19 @@ func (w *writer) commit(group []op) error {
 		return err
 	}
 	failpoint.At("commit " + kindOf(group))
-	txid := 0
 	err := guard(func() error {
 		return w.d.bolt.Update(func(tx *bolt.Tx) error {
-			txid = tx.ID()
 			if err := w.ledger.begin(tx, *w.d.tally.Load(), w.d.now()); err != nil {
 				return err
 			}
 			if err := w.apply(group); err != nil {
 				return err
 			}
-			return w.ledger.end(tx)
+			if err := w.ledger.end(tx); err != nil {
+				return err
+			}
+			w.ledger.recent.announce(tx.ID())
+			return nil
 		})
 	})
 	if refused := (*ListError)(nil); errors.As(err, &refused) {
@@ -139,7 +141,7 @@ func (w *writer) commit(group []op) error {
 		return w.d.fail(fmt.Errorf("write checkpoint %s: %w", w.d.path, err))
 	}
 	w.ledger.young.landed()
-	w.ledger.recent.landed(txid)
+	w.ledger.recent.land()
 	failpoint.At("durable " + kindOf(group))
 	t := w.ledger.tally
 	w.d.tally.Store(&t)
