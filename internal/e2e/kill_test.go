@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,13 +24,42 @@ func TestKill(t *testing.T) {
 			t.Parallel()
 			f := figures{concurrency: m.concurrency, bound: 2 * m.concurrency}
 			mappings := []string{mappingText, mappingText + linkText}
-			f.often(t, func(t *testing.T) { f.chain(t, m.rows, mappings[f.chains%2]) })
-			if f.worst > f.bound {
-				t.Errorf("%d rows fell in doubt by one kill, more than %d", f.worst, f.bound)
-			}
-			t.Log(f)
+			f.often(t, func(t *testing.T) { f.chain(t, m.rows, mappings[f.chains%2], func(*world) {}) })
+			f.judge(t)
 		})
 	}
+}
+
+// TestKillAmongMany kills imports of rows in no order into a checkpoint that knows so many
+// leads already that entries gather before they go into their places.
+func TestKillAmongMany(t *testing.T) {
+	t.Parallel()
+	f := figures{concurrency: 64, bound: 128}
+	f.often(t, func(t *testing.T) { f.chain(t, 4000, mappingText, (*world).amongMany) })
+	f.judge(t)
+}
+
+// manyKnown is the beginning of the keys of leads that the service does not have.
+const manyKnown = "elsewhere-"
+
+func (w *world) amongMany() {
+	w.t.Helper()
+	var list strings.Builder
+	list.WriteString("key,lead_id\n")
+	for i := range 17_000 {
+		fmt.Fprintf(&list, "%s%05d,lead-%05d\n", manyKnown, i, i)
+	}
+	w.write("known.csv", list.String())
+	w.must(0, "checkpoint", "adopt", "known.csv")
+	b, err := os.ReadFile(filepath.Join(w.dir, "leads.csv"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	head, rows, _ := strings.Cut(string(b), "\n")
+	lines := strings.SplitAfter(strings.TrimSuffix(rows, "\n")+"\n", "\n")
+	lines = lines[:len(lines)-1]
+	rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	w.write("leads.csv", head+"\n"+strings.Join(lines, ""))
 }
 
 // matrix says at how many requests in flight runs are killed, and with how many rows:
@@ -47,6 +78,15 @@ type figures struct {
 func (f figures) String() string {
 	return fmt.Sprintf("-c %d: %d kills in %d chains of up to %d in a row; rows in doubt per kill: mean %.2f, worst %d, bound %d",
 		f.concurrency, f.kills, f.chains, f.longest, float64(f.doubts)/float64(max(f.kills, 1)), f.worst, f.bound)
+}
+
+// judge fails the test when a kill left more in doubt than it may, and shows the figures.
+func (f *figures) judge(t *testing.T) {
+	t.Helper()
+	if f.worst > f.bound {
+		t.Errorf("%d rows fell in doubt by one kill, more than %d", f.worst, f.bound)
+	}
+	t.Log(*f)
 }
 
 // often runs chains, each a test with a world of its own, until enough was killed.
@@ -68,10 +108,11 @@ func (f *figures) killed(inRow, doubts int) {
 const linkText = "  external_id: \"{id}\"\n"
 
 // chain kills one import again and again, and completes it.
-func (f *figures) chain(t *testing.T, rows int, mapping string) {
+func (f *figures) chain(t *testing.T, rows int, mapping string, prepare func(*world)) {
 	w := newWorld(t, sandbox.Options{Latency: 5 * time.Millisecond})
 	w.leads(rows)
 	w.write("leads.yaml", mapping)
+	prepare(w)
 	doubts := 0
 	for n := 1; n <= chained && f.kills < *kills && !w.killOnce(f.concurrency); n++ {
 		now := len(w.exported("in_doubt"))
@@ -188,7 +229,7 @@ func (w *world) complete(rows int) {
 	if len(ledger) != rows {
 		w.t.Errorf("the service holds %d leads, want %d", len(ledger), rows)
 	}
-	known := w.exported("")
+	known := slices.DeleteFunc(w.exported(""), func(k map[string]string) bool { return strings.HasPrefix(k["key"], manyKnown) })
 	if len(known) != rows {
 		w.t.Errorf("the checkpoint knows %d rows, want %d", len(known), rows)
 	}
