@@ -11,6 +11,10 @@ import (
 // ReasonAdopted is the Reason of a doubt that was taken over from a list.
 const ReasonAdopted = "adopted"
 
+// mostText is how many bytes the texts of an entry of a list may have together. A page
+// takes four records of any size, and the check of a file bounds its pages.
+const mostText = 1 << 20
+
 // AdoptResult counts what became of the entries of a list.
 type AdoptResult struct {
 	Leads     int // taken over
@@ -113,6 +117,8 @@ func unfit(e *Entry) (text, hint string) {
 		return "its lead ID is missing", "leave out rows that have no lead"
 	case e.LeadID != "" && !validID(e.LeadID):
 		return "its lead ID is none", idHint
+	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.File)+len(e.Run)+len(e.Reason) > mostText:
+		return "its texts are longer than 1 MiB together", ""
 	case !slices.Contains(statusKeys[:], e.Status):
 		return "its status is none of the service's", "use a key such as open, contacted, inProgress or closedWon, or leave it empty"
 	}

@@ -64,6 +64,7 @@ func TestAdoptRefusesAListAsAWhole(t *testing.T) {
 		"another ID":       {Key: "known", LeadID: "lead-2"},
 		"in doubt":         {Key: "doubt", LeadID: "lead-2"},
 		"status":           {Key: "a", LeadID: "lead-2", Status: "Closed"},
+		"long texts":       {Key: "a", LeadID: "lead-2", Location: strings.Repeat("n", mostText) + "s", ExternalID: "e"},
 		"forgotten, state": {Key: "a", LeadID: "lead-2", State: Forgotten},
 	} {
 		before, _ := contents(d)

@@ -34,6 +34,7 @@ type DB struct {
 	broken  atomic.Pointer[error] // the first error; every later call returns it
 	checked chan struct{}         // closed when the whole file has been checked
 	leaving atomic.Bool           // nothing will be changed any more: the check may stop
+	stopped atomic.Bool           // and it did: nobody may look at what it did not see
 	erase   atomic.Bool           // unused parts hold what was forgotten: compact at the end
 
 	mu     sync.Mutex
@@ -157,6 +158,9 @@ func (d *DB) view(what string, f func(*bolt.Tx) error) error {
 	<-d.checked
 	if err := d.failed(); err != nil {
 		return err
+	}
+	if d.stopped.Load() {
+		return ErrClosed
 	}
 	err := guard(func() error { return d.bolt.View(f) })
 	switch {

@@ -33,7 +33,8 @@ func (d *DB) survey(img *image, stop func() bool) error {
 	defer end()
 	err := guard(func() error { return d.count(fast, stop) })
 	if fast != img && errors.Is(err, ErrDamaged) {
-		return d.count(img, stop) // a disk that fails to read looks like damage in a map
+		// A disk that fails to read looks like damage in a map.
+		return guard(func() error { return d.count(img, stop) })
 	}
 	return err
 }
@@ -214,7 +215,11 @@ func (r *reader) skipWord() {
 func (d *DB) surveyLater(img *image) {
 	go func() {
 		defer close(d.checked)
-		if err := d.survey(img, d.leaving.Load); err != nil && !errors.Is(err, errStopped) {
+		err := d.survey(img, d.leaving.Load)
+		switch {
+		case errors.Is(err, errStopped):
+			d.stopped.Store(true)
+		case err != nil:
 			_ = d.fail(err)
 		}
 	}()

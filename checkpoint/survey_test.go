@@ -46,6 +46,11 @@ func TestEverybodyWaitsForTheCheckOfALargeFile(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Errorf("close at once: %v", err)
 	}
+	d = opened(t, path, Options{})
+	d.stopped.Store(true) // as if the check had not seen all
+	if err := d.Lookup([]string{"key-00001"}, make([]Entry, 1)); !errors.Is(err, ErrClosed) {
+		t.Errorf("look-up after a check that was stopped: %v", err)
+	}
 }
 
 // The one pass finds what the slow check finds: every state, odd IDs, keys that are
