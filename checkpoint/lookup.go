@@ -49,10 +49,10 @@ func find(c *bolt.Cursor, key string) []byte {
 	return nil
 }
 
-// Each calls f with every key in state s, or with all for Unknown, ordered by
-// key; forgotten keys are not known any more. It reads some hundred at a time and holds no transaction while f runs, so
-// f may call other methods; changes made meanwhile may be seen. An error of f
-// ends it and is returned as it is.
+// Each calls f with every key in state s, or with all for Unknown, ordered by key;
+// forgotten keys are not known any more. It reads some hundred at a time and holds no
+// transaction while f runs, so f may call other methods; changes made meanwhile may be
+// seen. An error of f ends it and is returned as it is.
 func (d *DB) Each(s State, f func(Entry) error) error {
 	var recent []string // keys, as of a commit
 	commit := -1

@@ -55,13 +55,7 @@ func newReading(tx *bolt.Tx, at, changed map[string]uint64) *reading {
 }
 
 // number is where to find key, if it is recent.
-func (r *reading) number(key string) (number uint64, ok bool) {
-	if number, ok = r.changed[key]; ok {
-		return number, number > 0
-	}
-	number, ok = r.at[key]
-	return number, ok
-}
+func (r *reading) number(key string) (number uint64, ok bool) { return numberOf(key, r.changed, r.at) }
 
 // entry returns the record of the entry of key, also below an intent, or nil.
 func (r *reading) entry(key string) []byte {

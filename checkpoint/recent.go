@@ -161,11 +161,14 @@ func (r *recent) turn() {
 func (r *recent) clear() { r.cleared, r.mark = r.turned, "" }
 
 // number is where the writer finds key, if it is recent.
-func (r *recent) number(key string) (number uint64, ok bool) {
-	if number, ok = r.changed[key]; ok {
+func (r *recent) number(key string) (number uint64, ok bool) { return numberOf(key, r.changed, r.at) }
+
+// numberOf is the number of the record of key in at, after what a commit has changed.
+func numberOf(key string, changed, at map[string]uint64) (number uint64, ok bool) {
+	if number, ok = changed[key]; ok {
 		return number, number > 0
 	}
-	number, ok = r.at[key]
+	number, ok = at[key]
 	return number, ok
 }
 
