@@ -287,6 +287,7 @@ func TestNobodyElseIsContacted(t *testing.T) {
 			case strings.Contains(line, "connect(") && strings.Contains(line, own):
 				connects++
 			case strings.Contains(line, "+++ exited"), strings.Contains(line, "--- SIG"), strings.Contains(line, "resumed>"):
+			case strings.Contains(line, "???("): // a thread that the end of the process met before its call
 			default:
 				t.Errorf("leadferry %s: %s", strings.Join(c.args, " "), line)
 			}
