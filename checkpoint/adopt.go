@@ -118,7 +118,7 @@ func unfit(e *Entry) (text, hint string) {
 	case e.LeadID != "" && !validID(e.LeadID):
 		return "its lead ID is none", idHint
 	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.File)+len(e.Run)+len(e.Reason) > mostText:
-		return "its texts are longer than 1 MiB together", ""
+		return "its texts are longer than 1 MiB together", "its location or another of its texts is none"
 	case !slices.Contains(statusKeys[:], e.Status):
 		return "its status is none of the service's", "use a key such as open, contacted, inProgress or closedWon, or leave it empty"
 	}

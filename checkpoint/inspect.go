@@ -31,8 +31,7 @@ var native = binary.NativeEndian
 
 // image is the file as the newest of its two meta pages describes it.
 type image struct {
-	f io.ReaderAt
-
+	f                       io.ReaderAt
 	page                    int64 // bytes
 	root, free, txid, pages uint64
 }

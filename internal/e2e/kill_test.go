@@ -56,10 +56,9 @@ func (w *world) amongMany() {
 		w.t.Fatal(err)
 	}
 	head, rows, _ := strings.Cut(string(b), "\n")
-	lines := strings.SplitAfter(strings.TrimSuffix(rows, "\n")+"\n", "\n")
-	lines = lines[:len(lines)-1]
+	lines := strings.Split(strings.TrimSpace(rows), "\n")
 	rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-	w.write("leads.csv", head+"\n"+strings.Join(lines, ""))
+	w.write("leads.csv", head+"\n"+strings.Join(lines, "\n"))
 }
 
 // matrix says at how many requests in flight runs are killed, and with how many rows:
