@@ -72,10 +72,16 @@ func run(ctx context.Context, args []string, s streams) error {
 	return runTable(ctx, args, s)
 }
 
-// flags is a flag set that complains on standard error.
-func flags(name string, s streams) *flag.FlagSet {
-	set := flag.NewFlagSet("measure "+name, flag.ContinueOnError)
-	set.SetOutput(s.err)
+// flags is a flag set that shows its flags on standard error; what is wrong with them is
+// for main to say, once.
+func flags(heading string, s streams) *flag.FlagSet {
+	set := flag.NewFlagSet("measure "+heading, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.Usage = func() {
+		fmt.Fprintf(s.err, "%s\n\n", set.Name())
+		set.SetOutput(s.err)
+		set.PrintDefaults()
+	}
 	return set
 }
 

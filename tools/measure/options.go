@@ -21,11 +21,7 @@ type options struct {
 }
 
 func parseOptions(args []string, s streams) (o options, err error) {
-	set := flags("", s)
-	set.Usage = func() {
-		fmt.Fprint(s.err, "measure [flags]: takes the numbers that leadferry has to hold (also: measure sink|leads|readcsv|readjsonl|bare -h)\n\n")
-		set.PrintDefaults()
-	}
+	set := flags("[flags]: takes the numbers that leadferry has to hold (also: measure sink|leads|readcsv|readjsonl|bare -h)", s)
 	set.IntVar(&o.rows, "rows", fullRows, "rows of the inputs; each number takes its share")
 	set.IntVar(&o.runs, "runs", 3, "turns that a figure is the median of")
 	set.DurationVar(&o.wrk, "wrk", 10*time.Second, "how long wrk runs each time")
