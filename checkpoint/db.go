@@ -30,6 +30,7 @@ type DB struct {
 	words   *words
 	young   *young
 	recent  *recent
+	lacks   lacking
 	tally   atomic.Pointer[tally] // as of the last commit
 	broken  atomic.Pointer[error] // the first error; every later call returns it
 	checked chan struct{}         // closed when the whole file has been checked
@@ -50,6 +51,12 @@ func (d *DB) Path() string { return d.path }
 
 // Target returns what the leads of the checkpoint belong to.
 func (d *DB) Target() Target { return d.header.target }
+
+// ID returns the number of the checkpoint as text. Every copy of the file has it.
+func (d *DB) ID() string { return d.header.id.String() }
+
+// Sequence returns the number of the last commit, also when the checkpoint is closed.
+func (d *DB) Sequence() uint64 { return d.tally.Load().seq }
 
 // New reports whether opening made the file.
 func (d *DB) New() bool { return d.fresh }
@@ -121,7 +128,7 @@ func (d *DB) release() error {
 // stamp writes the number of the last commit to PATH.seq. It is synced only when
 // the mark changes, for a mark that is behind is right, only less sharp.
 func (d *DB) stamp(clean bool) error {
-	m := mark{file: d.header.file, seq: d.tally.Load().seq, clean: clean, pid: os.Getpid()}
+	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, pid: os.Getpid()}
 	if _, err := d.mark.WriteAt(m.line(), 0); err != nil {
 		return fmt.Errorf("write sequence file: %w", err)
 	}

@@ -14,12 +14,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// format is the version of everything in the file but bbolt's own pages.
-// Files of the version before lack the bucket of recent entries; the first commit adds it.
-const (
-	format       = 3
-	formatBefore = 2
-)
+// format is the version of everything in the file but bbolt's own pages. No other is read.
+const format = 4
 
 var headerKey = []byte("header")
 
@@ -27,27 +23,38 @@ var headerKey = []byte("header")
 // equal when the file is opened again.
 type Target struct{ BaseURL, LeadsURL, TrunkID string }
 
-// header is what never changes in a file.
+// header is what the file is. It changes only when an older copy is taken for good.
 type header struct {
-	version uint64
-	file    uint64 // random; PATH.seq names it
-	secret  []byte // key of the digests
-	target  Target
-	made    time.Time
+	version   uint64
+	id        fileID
+	ancestors []fileID // what it was made from by repair, or was before that copy was taken; oldest first
+	secret    []byte   // key of the digests
+	target    Target
+	made      time.Time
 }
+
+// fileID is the random number of a checkpoint. PATH.seq and summaries of runs name it: a
+// copy has it too.
+type fileID uint64
+
+func (id fileID) String() string { return fmt.Sprintf("%016x", uint64(id)) }
 
 func newHeader(t Target, now time.Time) header {
 	var random [40]byte
 	rand.Read(random[:])
 	return header{
-		version: format, file: binary.BigEndian.Uint64(random[32:]),
+		version: format, id: fileID(binary.BigEndian.Uint64(random[32:])),
 		secret: random[:32], target: t, made: now,
 	}
 }
 
 func (h header) encode() []byte {
 	b := binary.AppendUvarint(nil, h.version)
-	b = binary.AppendUvarint(b, h.file)
+	b = binary.BigEndian.AppendUint64(b, uint64(h.id))
+	b = binary.AppendUvarint(b, uint64(len(h.ancestors)))
+	for _, id := range h.ancestors {
+		b = binary.BigEndian.AppendUint64(b, uint64(id))
+	}
 	b = append(b, h.secret...)
 	b = appendText(appendText(appendText(b, h.target.BaseURL), h.target.LeadsURL), h.target.TrunkID)
 	return seal(appendTime(b, h.made), 0, headerKey)
@@ -59,14 +66,24 @@ func decodeHeader(record []byte) (h header, err error) {
 	if err != nil {
 		return h, err
 	}
-	if h.version = f.uint(); h.version != format && h.version != formatBefore {
+	if h.version = f.uint(); h.version != format {
 		return h, nil
 	}
-	h.file = f.uint()
+	h.id = f.fileID()
+	for n := f.uint(); n > 0 && !f.bad; n-- {
+		h.ancestors = append(h.ancestors, f.fileID())
+	}
 	h.secret = append([]byte(nil), f.take(32)...)
 	h.target = Target{BaseURL: f.text(), LeadsURL: f.text(), TrunkID: f.text()}
 	h.made = f.time()
 	return h, f.done()
+}
+
+func (r *reader) fileID() fileID {
+	if b := r.take(8); b != nil {
+		return fileID(binary.BigEndian.Uint64(b))
+	}
+	return 0
 }
 
 // differences names what is not equal in two targets.
@@ -82,22 +99,6 @@ func (h header) differences(t Target) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// upgrade brings a file of the version before to this one: who knows only that one must
-// not take a file that has recent entries.
-func upgrade(tx *bolt.Tx) error {
-	if tx.Bucket(inRecent) != nil {
-		return nil
-	}
-	meta := tx.Bucket(inMeta)
-	h, err := decodeHeader(meta.Get(headerKey))
-	if err != nil {
-		return err
-	}
-	h.version = format
-	_, err = tx.CreateBucket(inRecent)
-	return errors.Join(err, meta.Put(headerKey, h.encode()))
 }
 
 // create makes an empty checkpoint whole under a temporary name and links it to

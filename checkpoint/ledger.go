@@ -99,9 +99,6 @@ type cursors struct{ entries, intents, leads *bolt.Cursor }
 
 // begin binds the ledger to the buckets of tx as the next commit.
 func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) error {
-	if err := upgrade(tx); err != nil {
-		return err
-	}
 	l.tally, l.now, l.arena, l.bulk, l.loose = t, now.UTC(), l.arena[:0], nil, false
 	l.seq++
 	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -151,15 +150,15 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 	if d.header, err = decodeHeader(meta.Get(headerKey)); err != nil {
 		return err
 	}
-	if v := d.header.version; v != format && v != formatBefore {
-		return d.refuse(ErrVersion, fmt.Sprintf("has format version %d; this program reads versions %d and %d", v, formatBefore, format),
+	if v := d.header.version; v != format {
+		return d.refuse(ErrVersion, fmt.Sprintf("has format version %d; this program reads version %d", v, format),
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
 	if differ := d.header.differences(t); differ != "" && t != (Target{}) {
 		return d.refuse(ErrTarget, "belongs to another target: its "+differ, "")
 	}
 	for _, name := range buckets() {
-		if tx.Bucket(name) == nil && (d.header.version == format || !bytes.Equal(name, inRecent)) {
+		if tx.Bucket(name) == nil {
 			return fmt.Errorf("%w: a part of it is missing", ErrDamaged)
 		}
 	}
@@ -168,7 +167,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 	d.tally.Store(&c)
 	d.digests = newDigester(d.header.secret)
 	d.words, d.young = newWords(), newYoung()
-	return errors.Join(err, d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
+	return errors.Join(err, d.lacks.load(meta), d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
 }
 
 // begin compares the file with PATH.seq, checks its records and marks it as open.
@@ -182,7 +181,7 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 	case d.fresh:
 	case !found:
 		d.warn(d.markPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
-	case !o.Accept && (m.file != d.header.file || m.seq > seq):
+	case !o.Accept && (m.id != d.header.id || m.seq > seq):
 		return d.refuse(ErrRolledBack, fmt.Sprintf("is at commit %d, but commit %d was made already: "+
 			"it was restored from an older copy, replaced or damaged, and would make leads twice", seq, m.seq),
 			"put the newest copy back; `leadferry checkpoint check --accept` goes on with this one")

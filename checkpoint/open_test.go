@@ -32,7 +32,8 @@ func TestOpenRefuses(t *testing.T) {
 		"directory":              {prepare: func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, want: nil, text: "directory"},
 		"other database":         {prepare: database(nil), want: ErrDamaged, text: "not a checkpoint"},
 		"other target":           {prepare: created, target: other, want: ErrTarget, text: `trunk ID is "trunk-1", not "trunk-2"`},
-		"newer version":          {prepare: database(func(h *header) { h.version = 1 }), want: ErrVersion, text: "format version 1; this program reads versions 2 and 3"},
+		"older version":          {prepare: database(func(h *header) { h.version = format - 1 }), want: ErrVersion, text: "format version 3; this program reads version 4"},
+		"newer version":          {prepare: database(func(h *header) { h.version = format + 1 }), want: ErrVersion, text: "format version 5; this program reads version 4"},
 		"no buckets":             {prepare: database(func(*header) {}), want: ErrDamaged, text: "missing"},
 	}
 	for name, test := range tests {

@@ -47,11 +47,10 @@ func (d *DB) read(what string, f func(*reading) error) error {
 }
 
 func newReading(tx *bolt.Tx, at, changed map[string]uint64) *reading {
-	r := &reading{tx: tx, at: at, changed: changed, entries: tx.Bucket(inEntries).Cursor()}
-	if bucket := tx.Bucket(inRecent); bucket != nil {
-		r.recent = bucket.Cursor()
+	return &reading{
+		tx: tx, at: at, changed: changed,
+		entries: tx.Bucket(inEntries).Cursor(), recent: tx.Bucket(inRecent).Cursor(),
 	}
-	return r
 }
 
 // number is where to find key, if it is recent.

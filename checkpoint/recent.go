@@ -89,7 +89,7 @@ func (s stage) void(number uint64, key string) bool {
 	return number < s.cleared || number < s.turned && key <= s.mark
 }
 
-// load reads what the file holds; a file of an older version has no such bucket.
+// load reads what the file holds.
 func (r *recent) load(tx *bolt.Tx) (err error) {
 	r.at, r.changed = make(map[string]uint64), make(map[string]uint64)
 	r.landed.Store(int64(tx.ID()))
@@ -98,11 +98,7 @@ func (r *recent) load(tx *bolt.Tx) (err error) {
 		return err
 	}
 	r.stored, r.next = r.stage, r.turned
-	bucket := tx.Bucket(inRecent)
-	if bucket == nil {
-		return nil
-	}
-	err = bucket.ForEach(func(k, v []byte) error {
+	err = tx.Bucket(inRecent).ForEach(func(k, v []byte) error {
 		number, key, _, err := openRecent(k, v)
 		if err != nil {
 			return err

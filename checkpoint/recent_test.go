@@ -156,65 +156,6 @@ func TestForgettingReachesVoidRecords(t *testing.T) {
 	}
 }
 
-// A file of the version before is read as it is, and brought to this one by the first
-// change: a program that knows that version only must not miss what is recent.
-func TestFileOfTheVersionBefore(t *testing.T) {
-	path := newPath(t)
-	d := opened(t, path, Options{})
-	settleAll(t, d, []string{"a", "b"})
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	version := func() (v uint64) {
-		db, err := bolt.Open(path, 0o600, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		err = db.View(func(tx *bolt.Tx) error {
-			h, err := decodeHeader(tx.Bucket(inMeta).Get(headerKey))
-			v = h.version
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	db, err := bolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		meta := tx.Bucket(inMeta)
-		h, err := decodeHeader(meta.Get(headerKey))
-		h.version = formatBefore
-		return errors.Join(err, tx.DeleteBucket(inRecent), meta.Put(headerKey, h.encode()))
-	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	reader := opened(t, path, Options{ReadOnly: true})
-	if got := lookup(t, reader, "a"); got.State != Created {
-		t.Errorf("%+v", got)
-	}
-	reader.Close()
-	if v := version(); v != formatBefore {
-		t.Errorf("version %d after reading", v)
-	}
-	d = opened(t, path, Options{gather: early})
-	settleAll(t, d, []string{"d", "c"})
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if v := version(); v != format {
-		t.Errorf("version %d after a change", v)
-	}
-	if d = opened(t, path, Options{}); d.Leads() != 4 {
-		t.Errorf("%d leads", d.Leads())
-	}
-}
-
 // A record that should be there and is not is damage, not a key that nobody knows.
 func TestLostRecentRecordIsDamage(t *testing.T) {
 	d, err := Open(newPath(t), target(), Options{gather: early})

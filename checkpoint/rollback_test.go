@@ -134,7 +134,7 @@ func TestSequenceFileIsNotFollowedThroughALink(t *testing.T) {
 }
 
 func TestMarkReadsOnlyWhatItWrote(t *testing.T) {
-	want := mark{file: 1<<63 + 5, seq: 12345, clean: true, pid: 77}
+	want := mark{id: 1<<63 + 5, seq: 12345, clean: true, pid: 77}
 	line := want.line()
 	if got, ok := parseMark(line); !ok || got != want {
 		t.Errorf("%+v, %v", got, ok)

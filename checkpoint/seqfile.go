@@ -14,7 +14,7 @@ import (
 // file's last commit, and whether a run ended in order. It is one line of
 // fixed length, overwritten in place and well inside one disk sector.
 type mark struct {
-	file  uint64
+	id    fileID
 	seq   uint64
 	clean bool
 	pid   int
@@ -27,7 +27,7 @@ func (m mark) line() []byte {
 	if m.clean {
 		state = "clean"
 	}
-	s := fmt.Sprintf(markForm, m.file, m.seq, state, m.pid)
+	s := fmt.Sprintf(markForm, uint64(m.id), m.seq, state, m.pid)
 	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
 }
 
@@ -38,7 +38,8 @@ func parseMark(line []byte) (m mark, ok bool) {
 		return m, false
 	}
 	var errs [3]error
-	m.file, errs[0] = strconv.ParseUint(fields[1], 16, 64)
+	id, err := strconv.ParseUint(fields[1], 16, 64)
+	m.id, errs[0] = fileID(id), err
 	m.seq, errs[1] = strconv.ParseUint(fields[2], 10, 64)
 	m.pid, errs[2] = strconv.Atoi(fields[4])
 	m.clean = fields[3] == "clean"

@@ -268,6 +268,7 @@ func (e *engine) closeLedger(s *report.Summary) error {
 	if closed := e.db.Close(); err == nil {
 		err = closed
 	}
+	s.Checkpoint.Sequence = e.db.Sequence()
 	return err
 }
 

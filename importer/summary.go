@@ -23,7 +23,9 @@ func (e *engine) summary(started time.Time) *report.Summary {
 		s.Hint = e.stopped.Hint
 	}
 	if o := e.opened; o != nil && o.Checkpoint != "" {
-		s.Checkpoint = report.Checkpoint{Path: o.Checkpoint, New: o.New, Leads: o.Leads}
+		s.Checkpoint = report.Checkpoint{
+			Path: o.Checkpoint, ID: e.db.ID(), Sequence: e.db.Sequence(), New: o.New, Leads: o.Leads,
+		}
 	}
 	s.Target = report.Target{BaseURL: e.Target.BaseURL, LeadsURL: e.Target.LeadsURL, TrunkID: e.Target.TrunkID}
 	for i, f := range e.Inputs {

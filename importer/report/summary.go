@@ -65,11 +65,14 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Checkpoint is the checkpoint that a run used and the leads it knew at the start.
+// Checkpoint is the checkpoint that a run used, the number of its last commit at the end,
+// and whether it was new and what leads it knew at the start.
 type Checkpoint struct {
-	Path  string `json:"path"`
-	New   bool   `json:"new"`
-	Leads int    `json:"leads"`
+	Path     string `json:"path"`
+	ID       string `json:"id"`
+	Sequence uint64 `json:"sequence"`
+	New      bool   `json:"new"`
+	Leads    int    `json:"leads"`
 }
 
 // Target is the service that a run talked to.

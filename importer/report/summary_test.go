@@ -29,6 +29,8 @@ const emptySummary = `{
   },
   "checkpoint": {
     "path": "",
+    "id": "",
+    "sequence": 0,
     "new": false,
     "leads": 0
   },
