@@ -25,9 +25,11 @@ type check struct {
 // spot is where a row stands: on a line, of which a JSON array may have several rows.
 type spot struct{ input, line, number int }
 
+func placeOf(it *item) spot { return spot{it.input, it.row.Line, it.row.Number} }
+
 // add counts a row once, however often it is added in a row's turn.
 func (c *check) add(it *item) {
-	at := spot{it.input, it.row.Line, it.row.Number}
+	at := placeOf(it)
 	if c.rows > 0 && c.last == at {
 		return
 	}

@@ -113,8 +113,11 @@ func (w *recorder) write(l *line) error {
 	res := report.Result{
 		File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
 		Key: it.rec.Key, Outcome: r.outcome.String(),
-		LeadID: e.LeadID, OrganizationID: e.Organization, Location: e.Location, Status: e.Status,
+		LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location, Status: e.Status,
 		Attempts: r.attempts, Error: r.text,
+	}
+	if r.outcome == InDoubt || r.outcome == Partial {
+		res.ExternalID = e.WantLink
 	}
 	if r.sent || r.outcome == Rejected || r.outcome == InDoubt || r.outcome == Partial {
 		res.HTTPStatus = e.Code

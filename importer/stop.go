@@ -125,6 +125,18 @@ func doubtReason(class string, code int) string {
 	return text
 }
 
+// ForLocator stands before a locator where an organization is expected.
+const ForLocator = "locator "
+
+// AskedFor is the organization that a lead is of or, while that is not known, the
+// locator that was asked for.
+func AskedFor(e *checkpoint.Entry) string {
+	if e.Organization == "" && e.Locator != "" {
+		return ForLocator + e.Locator
+	}
+	return e.Organization
+}
+
 // Explain says in words why an entry stands as it does, or nothing.
 func Explain(e *checkpoint.Entry) string {
 	switch e.State {

@@ -49,6 +49,7 @@ func (e *engine) summary(started time.Time) *report.Summary {
 	e.places(s)
 	e.transitions(s)
 	e.errors(s)
+	e.doubts(s)
 	return s
 }
 
@@ -96,7 +97,7 @@ func (e *engine) requests(s *report.Summary) {
 	for status, n := range m.statuses {
 		s.Requests.ByStatus[strconv.Itoa(status)] = n
 	}
-	s.LatencyMs = report.Latency{P50: m.percentile(0.5), P90: m.percentile(0.9), P99: m.percentile(0.99), Max: millis(m.longest)}
+	s.LatencyMs = report.Latency{P50: m.percentile(0.5), P90: m.percentile(0.9), P95: m.percentile(0.95), P99: m.percentile(0.99), Max: millis(m.longest)}
 	s.PeakInFlight = m.peak
 }
 
@@ -120,9 +121,20 @@ func (e *engine) transitions(s *report.Summary) {
 
 func (e *engine) errors(s *report.Summary) {
 	for _, r := range e.tally.frequent() {
-		s.Errors = append(s.Errors, report.Reason{
-			Outcome: r.outcome.String(), Error: r.text, Rows: r.rows,
-			ExampleFile: e.rows.names[r.file], ExampleLine: r.line,
+		reason := report.Reason{Outcome: r.outcome.String(), Error: r.text, Rows: r.rows}
+		for _, at := range r.places {
+			reason.Examples = append(reason.Examples, e.place(at))
+		}
+		s.Errors = append(s.Errors, reason)
+	}
+}
+
+// doubts are what a person needs to look rows in doubt up. Two rows of one key are one.
+func (e *engine) doubts(s *report.Summary) {
+	for i := range e.tally.doubts {
+		d := &e.tally.doubts[i]
+		s.InDoubt = append(s.InDoubt, report.Doubt{
+			Place: e.place(d.at), SentAt: d.entry.Updated, OrganizationID: AskedFor(&d.entry), Reason: Explain(&d.entry),
 		})
 	}
 }

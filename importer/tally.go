@@ -34,15 +34,21 @@ const percentFrom = 200
 const (
 	maxReasons = 1000
 	maxPlaces  = 10000
+	maxDoubts  = 200
 )
 
-// reason is one text by which rows ended, with how many and where first.
+// reason is one text by which rows ended, with how many and where the first ones stand.
 type reason struct {
 	outcome Outcome
 	text    string
 	rows    int
-	file    int // input of the first
-	line    int
+	places  []spot
+}
+
+// doubt is a row in doubt with what the checkpoint knows of it.
+type doubt struct {
+	at    spot
+	entry checkpoint.Entry
 }
 
 // place is an organization, with its location, to which leads were assigned.
@@ -62,6 +68,7 @@ type tally struct {
 	reasons  map[reasonKey]*reason
 	places   map[place]int
 	moves    map[move]int // leads by the change of status that a run confirmed
+	doubts   []doubt      // the first ones
 
 	statusElsewhere int // leads whose status somebody else changed
 	ownerElsewhere  int // leads that belong to another organization now
@@ -107,6 +114,9 @@ func (t *tally) count(it *item, r *result) *Stop {
 	if r.text != "" {
 		t.because(it, r)
 	}
+	if r.outcome == InDoubt && len(t.doubts) < maxDoubts {
+		t.doubts = append(t.doubts, doubt{placeOf(it), r.entry})
+	}
 	t.moved(&r.moved)
 	if r.sent && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
 		t.assigned(place{r.entry.Organization, r.entry.Location})
@@ -144,11 +154,13 @@ func (t *tally) because(it *item, r *result) {
 			key.text = "other reasons"
 		}
 		if known = t.reasons[key]; known == nil {
-			known = &reason{outcome: r.outcome, text: key.text, file: it.input, line: it.row.Line}
+			known = &reason{outcome: r.outcome, text: key.text}
 			t.reasons[key] = known
 		}
 	}
-	known.rows++
+	if known.rows++; len(known.places) < firstPlaces {
+		known.places = append(known.places, placeOf(it))
+	}
 }
 
 func (t *tally) assigned(p place) {
@@ -225,7 +237,7 @@ func (t *tally) frequent() []*reason {
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *reason) int {
-		return cmp.Or(cmp.Compare(b.rows, a.rows), cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(b.rows, a.rows), before(a.places[0], b.places[0]), cmp.Compare(a.text, b.text))
 	})
 	return all
 }

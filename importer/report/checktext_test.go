@@ -16,7 +16,7 @@ func rehearsed() *Summary {
 	s.Outcome, s.ExitCode = "attention", 1
 	s.Inputs = []Input{{Path: "leads.csv"}}
 	s.Rows = RowCounts{Read: 1200, Invalid: 40, Skipped: 10, Pending: 1150}
-	s.Errors = []Reason{{"invalid", "column Stage: not a status", 30, "leads.csv", 7}}
+	s.Errors = []Reason{{"invalid", "column Stage: not a status", 30, []Place{{"leads.csv", 7}}}}
 	at := func(line int) Place { return Place{"leads.csv", line} }
 	s.Checks = &Checks{
 		Rules: []Rule{
@@ -140,7 +140,7 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 		{"organizations", change(func(_ *Summary, c *Checks) { c.Assignments = []Assignment{{OrganizationID: "o-1", Rows: 1}} }), "  1  to o-1\n", "predicted"},
 		{"dry run", change(func(s *Summary, c *Checks) {
 			s.Command, s.Rows.Rejected, s.Rows.Invalid = "import", 1, 1
-			s.Errors = []Reason{{"invalid", "x", 1, "a", 1}, {"rejected", "HTTP 422", 1, "a", 1}}
+			s.Errors = []Reason{{"invalid", "x", 1, []Place{{"a", 1}}}, {"rejected", "HTTP 422", 1, []Place{{"a", 1}}}}
 		}), "Most frequent reasons\n  1  rejected   HTTP 422\n", "invalid    x"},
 	}
 	for _, tt := range tests {

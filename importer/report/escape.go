@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -89,6 +90,15 @@ func Defuse(text string) string {
 
 // cell is a text from outside as it stands in a CSV file for people.
 func cell(text string) string { return Escape(Defuse(text)) }
+
+// word is a name, a key or an ID as it stands there: whole, and taken for what it is by
+// whoever looks it up, so that not even a formula is defused.
+func word(text string) string {
+	if plain(text, len(text)) {
+		return text
+	}
+	return escape(text, math.MaxInt)
+}
 
 var personal = regexp.MustCompile(`"[^"]*(?:"|$)|“[^”]*(?:”|$)|\B'[^']*'\B|\S*@\S*|(?:\S*\d){4}\S*`)
 

@@ -17,6 +17,7 @@ type Result struct {
 	Key            string `csv:"key"`
 	Outcome        string `csv:"outcome"`
 	LeadID         string `csv:"lead_id"`
+	ExternalID     string `csv:"external_id"` // linked; of a row in doubt or partial, the one that is wanted
 	OrganizationID string `csv:"organization_id"`
 	Location       string `csv:"location"`
 	Status         string `csv:"status"`
@@ -56,15 +57,15 @@ func (w *results) add(r *Result) error {
 }
 
 // appendCells appends the cells of a line, in the order of the fields. Texts from
-// outside are defused.
+// outside are cut and defused; names and IDs only lose what a terminal would act upon.
 func (r *Result) appendCells(row []string) []string {
 	status := ""
 	if r.HTTPStatus != 0 {
 		status = strconv.Itoa(r.HTTPStatus)
 	}
 	return append(row,
-		r.File, strconv.Itoa(r.Line), strconv.Itoa(r.Row), r.Key, r.Outcome, r.LeadID, r.OrganizationID,
-		cell(r.Location), r.Status, status, strconv.Itoa(r.Attempts), cell(r.Error))
+		word(r.File), strconv.Itoa(r.Line), strconv.Itoa(r.Row), word(r.Key), r.Outcome, word(r.LeadID), word(r.ExternalID), word(r.OrganizationID),
+		cell(r.Location), word(r.Status), status, strconv.Itoa(r.Attempts), cell(r.Error))
 }
 
 // flush hands all lines to the operating system.

@@ -14,17 +14,17 @@ import (
 func TestResultsAreWrittenAsAgreed(t *testing.T) {
 	r := open(t, Files{Dir: t.TempDir()})
 	for _, res := range []Result{
-		{File: "a.csv", Line: 2, Row: 1, Key: "k1", Outcome: "created", LeadID: "L1", OrganizationID: "o-1", Location: "Oak Hill", Status: "open", HTTPStatus: 201, Attempts: 1},
+		{File: "a.csv", Line: 2, Row: 1, Key: "k1", Outcome: "created", LeadID: "L1", ExternalID: "x-1", OrganizationID: "o-1", Location: "Oak Hill", Status: "open", HTTPStatus: 201, Attempts: 1},
 		{File: "a.csv", Line: 3, Row: 2, Key: "=k2", Outcome: "invalid", Error: `column "Email": not an e-mail address`},
 		{File: "b,c.csv", Line: 9, Row: 1, Key: "-k3", Outcome: "rejected", LeadID: "+L3", Location: "@here", Status: "-", HTTPStatus: 422, Attempts: 2, Error: "=cmd\n\x1b[2J"},
 	} {
 		must(t, r.Result(res))
 	}
 	must(t, r.Finish(sample()))
-	const want = `file,line,row,key,outcome,lead_id,organization_id,location,status,http_status,attempts,error
-a.csv,2,1,k1,created,L1,o-1,Oak Hill,open,201,1,
-a.csv,3,2,=k2,invalid,,,,,,0,"column ""Email"": not an e-mail address"
-"b,c.csv",9,1,-k3,rejected,+L3,,'@here,-,422,2,'=cmd\n\x1b[2J
+	const want = `file,line,row,key,outcome,lead_id,external_id,organization_id,location,status,http_status,attempts,error
+a.csv,2,1,k1,created,L1,x-1,o-1,Oak Hill,open,201,1,
+a.csv,3,2,=k2,invalid,,,,,,,0,"column ""Email"": not an e-mail address"
+"b,c.csv",9,1,-k3,rejected,+L3,,,'@here,-,422,2,'=cmd\n\x1b[2J
 `
 	if diff := cmp.Diff(want, read(t, r.ResultsPath())); diff != "" {
 		t.Error(diff)
@@ -203,11 +203,14 @@ func TestResultLinesAreWhatTheirTagsSay(t *testing.T) {
 		number := rapid.IntRange(0, 1<<40)
 		r := Result{
 			text.Draw(t, "file"), number.Draw(t, "line"), number.Draw(t, "row"), text.Draw(t, "key"), text.Draw(t, "outcome"),
-			text.Draw(t, "lead"), text.Draw(t, "organization"), text.Draw(t, "location"), text.Draw(t, "status"),
+			text.Draw(t, "lead"), text.Draw(t, "external"), text.Draw(t, "organization"), text.Draw(t, "location"), text.Draw(t, "status"),
 			rapid.IntRange(0, 599).Draw(t, "http"), number.Draw(t, "attempts"), text.Draw(t, "error"),
 		}
 		got := r.appendCells(nil)
 		r.Location, r.Error = cell(r.Location), cell(r.Error)
+		for _, text := range []*string{&r.File, &r.Key, &r.LeadID, &r.ExternalID, &r.OrganizationID, &r.Status} {
+			*text = word(*text)
+		}
 		line, err := gocsv.MarshalStringWithoutHeaders([]Result{r})
 		if err != nil {
 			t.Fatal(err)
@@ -216,8 +219,8 @@ func TestResultLinesAreWhatTheirTagsSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want[9] == "0" {
-			want[9] = ""
+		if want[10] == "0" {
+			want[10] = ""
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

@@ -31,6 +31,7 @@ type Summary struct {
 	Rows               RowCounts      `json:"rows"`
 	Requests           Requests       `json:"requests"`
 	LatencyMs          Latency        `json:"latency_ms"`
+	InDoubt            []Doubt        `json:"in_doubt"`
 	Organizations      []Organization `json:"organizations"`
 	Transitions        []Transition   `json:"transitions"`
 	Errors             []Reason       `json:"errors"`
@@ -52,6 +53,7 @@ type Input struct {
 	Format string `json:"format"`
 	Bytes  int64  `json:"bytes"`
 	Rows   int    `json:"rows"`
+	Blank  int    `json:"blank"` // rows without any data, which Rows does not count
 	SHA256 string `json:"sha256"`
 
 	Delimiter rune     `json:"-"` // 0 is a comma
@@ -95,6 +97,7 @@ type Requests struct {
 type Latency struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
+	P95 float64 `json:"p95"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
@@ -113,13 +116,21 @@ type Transition struct {
 	Leads int    `json:"leads"`
 }
 
-// Reason is a text by which rows ended, with how many and where the first stands.
+// Doubt is a row that a person has to look up: when it was sent, and for which
+// organization or, as "locator ID", by which locator.
+type Doubt struct {
+	Place
+	SentAt         time.Time `json:"sent_at"`
+	OrganizationID string    `json:"organization_id"`
+	Reason         string    `json:"reason"`
+}
+
+// Reason is a text by which rows ended, with how many and where the first three stand.
 type Reason struct {
-	Outcome     string `json:"outcome"`
-	Error       string `json:"error"`
-	Rows        int    `json:"rows"`
-	ExampleFile string `json:"example_file"`
-	ExampleLine int    `json:"example_line"`
+	Outcome  string  `json:"outcome"`
+	Error    string  `json:"error"`
+	Rows     int     `json:"rows"`
+	Examples []Place `json:"examples"`
 }
 
 // WriteJSON writes the summary as one indented JSON object with times in UTC, texts
@@ -136,6 +147,10 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	c.Errors = slices.Clone(s.Errors)
 	for i := range c.Errors {
 		c.Errors[i].Error = Escape(c.Errors[i].Error)
+	}
+	c.InDoubt = slices.Clone(s.InDoubt)
+	for i := range c.InDoubt {
+		c.InDoubt[i].SentAt, c.InDoubt[i].OrganizationID = utc(c.InDoubt[i].SentAt), Escape(c.InDoubt[i].OrganizationID)
 	}
 	c.Checks = s.Checks.escaped()
 	// A file's name may be broken UTF-8; the summary must be valid all the same.

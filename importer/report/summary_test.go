@@ -65,9 +65,11 @@ const emptySummary = `{
   "latency_ms": {
     "p50": 0,
     "p90": 0,
+    "p95": 0,
     "p99": 0,
     "max": 0
   },
+  "in_doubt": [],
   "organizations": [],
   "transitions": [],
   "errors": [],
@@ -96,7 +98,7 @@ func TestSummaryIsSafeForMachines(t *testing.T) {
 			{"o-1", "=Oak\x1b", 2},
 		},
 		Transitions: []Transition{{"open", "closedWon", 1}},
-		Errors:      []Reason{{"rejected", strings.Repeat("x", 600) + "\n", 1, "a.csv", 2}},
+		Errors:      []Reason{{"rejected", strings.Repeat("x", 600) + "\n", 1, []Place{{"a.csv", 2}}}},
 	}
 	var b bytes.Buffer
 	must(t, s.WriteJSON(&b))

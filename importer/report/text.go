@@ -144,8 +144,8 @@ func (s *Summary) reasons(p *page) {
 			p.heading("Most frequent reasons")
 		}
 		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Outcome, r.shown()))
-		if r.ExampleFile != "" {
-			p.hang("for example " + r.ExampleFile + ":" + strconv.Itoa(r.ExampleLine))
+		if len(r.Examples) > 0 {
+			p.hang("for example " + r.Examples[0].File + ":" + strconv.Itoa(r.Examples[0].Line))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/importer"
 )
 
 func (p *program) adoptCommand(shared []cli.Flag) *cli.Command {
@@ -102,9 +103,6 @@ func (p *program) reportAdopted(r checkpoint.AdoptResult) {
 	}
 }
 
-// forLocator stands before a locator in an export's column organization_id.
-const forLocator = "locator "
-
 // entryOf is a row of a list as the checkpoint takes it; the reverse of exportedOf.
 func entryOf(row *listed) (checkpoint.Entry, error) {
 	e := checkpoint.Entry{
@@ -117,7 +115,7 @@ func entryOf(row *listed) (checkpoint.Entry, error) {
 		}
 		e.State = s
 	}
-	if locator, ok := strings.CutPrefix(e.Organization, forLocator); ok {
+	if locator, ok := strings.CutPrefix(e.Organization, importer.ForLocator); ok {
 		e.Organization, e.Locator = "", locator
 	}
 	switch e.State {

@@ -181,15 +181,12 @@ func jsonLines(out *bufio.Writer) func([]exported) error {
 
 func exportedOf(e *checkpoint.Entry) exported {
 	x := exported{
-		Key: e.Key, State: e.State.String(), LeadID: e.LeadID, OrganizationID: e.Organization, Location: e.Location,
+		Key: e.Key, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e), Location: e.Location,
 		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
 		File: e.File, Line: line(e.Line), Error: importer.Explain(e),
 	}
 	if e.State == checkpoint.InDoubt || e.State == checkpoint.Partial {
 		x.ExternalID = e.WantLink
-	}
-	if x.OrganizationID == "" && e.Locator != "" {
-		x.OrganizationID = forLocator + e.Locator
 	}
 	return x
 }

@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"leadferry/importer/report"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -189,6 +191,13 @@ func (row *outcomeRow) judge(w *rawTrial, got []map[string]string, code int, out
 	for name, rows := range s.Rows.ByName() {
 		if counts[name] != rows {
 			w.t.Errorf("the summary counts %d %s, the results %d", rows, name, counts[name])
+		}
+	}
+	for _, r := range got {
+		if r["outcome"] == "in_doubt" && !slices.ContainsFunc(s.InDoubt, func(d report.Doubt) bool {
+			return d.File == r["file"] && strconv.Itoa(d.Line) == r["line"] && d.OrganizationID == rawOrg && d.Reason != "" && !d.SentAt.IsZero()
+		}) {
+			w.t.Errorf("the summary's doubts %v lack the one of line %s", s.InDoubt, r["line"])
 		}
 	}
 	if n := w.peer.seen(w.marked, row.times == always); n > want.posts || n < want.posts && !strings.Contains(want.outcome, " ") {
