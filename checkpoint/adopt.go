@@ -150,7 +150,7 @@ func (l *ledger) judge(e *Entry, r *AdoptResult) (take bool, err error) {
 		return false, nil
 	case owner != "" && owner != e.Key:
 		return false, &ListError{Text: "its lead ID belongs to another key"}
-	case e.State == InDoubt && (from == Unknown || from == Rejected):
+	case e.State == InDoubt && !from.HasLead() && from != InDoubt:
 		r.InDoubt++
 		return true, nil
 	case e.State == InDoubt:
@@ -158,7 +158,7 @@ func (l *ledger) judge(e *Entry, r *AdoptResult) (take bool, err error) {
 		return false, nil
 	case from == InDoubt:
 		return false, &ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
-	case from == Unknown || from == Rejected || old.LeadID == "" && e.LeadID != "":
+	case !from.HasLead() || old.LeadID == "" && e.LeadID != "":
 		r.Leads++
 		return true, nil
 	case e.LeadID != "" && old.LeadID != e.LeadID:
@@ -182,7 +182,7 @@ func (l *ledger) adopt(e Entry) error {
 		l.move(from, InDoubt)
 		return l.putIntent(&e, tail{act: Adopted | Doubted})
 	}
-	if from == Created || from == Partial { // its lead ID alone was not known
+	if from.HasLead() { // its lead ID alone was not known
 		old, _, err := l.known(e.Key)
 		if err != nil {
 			return err

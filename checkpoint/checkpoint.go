@@ -45,13 +45,14 @@ const (
 	Partial         // the lead exists, its external ID is not linked yet
 	Rejected        // the service refused it for good
 	InDoubt         // a create may have been applied; nobody can tell
+	NotMade         // a person said that a create in doubt was not applied; it may be sent
 	Forgotten       // erased on request; only a keyed hash of the key is left, and it is not sent again
 
 	states = int(Forgotten) + 1
 )
 
 // String returns the state's name as exports show it: created, partial,
-// rejected, in_doubt, forgotten (which no export holds), or unknown.
+// rejected, in_doubt, not_made or forgotten (which no export holds), or unknown.
 func (s State) String() string {
 	switch s {
 	case Created:
@@ -62,11 +63,16 @@ func (s State) String() string {
 		return "rejected"
 	case InDoubt:
 		return "in_doubt"
+	case NotMade:
+		return "not_made"
 	case Forgotten:
 		return "forgotten"
 	}
 	return "unknown"
 }
+
+// HasLead says whether a lead exists, whatever is known of it.
+func (s State) HasLead() bool { return s == Created || s == Partial }
 
 // Digest is a keyed digest of a request, made by [DB.Sum]. The zero Digest of a
 // lead that exists says that nobody here knows what data it holds: it was adopted.
@@ -130,6 +136,10 @@ func (in Intent) entry() Entry {
 		Digest: in.Digest, Content: in.Content,
 	}
 }
+
+// ReasonIncomplete is the Reason of an entry in doubt that was not sent: the checkpoint is
+// incomplete, and the row may have a lead that it does not know any more.
+const ReasonIncomplete = "checkpoint_incomplete"
 
 // ReasonLeadTaken is the Reason of an entry whose lead ID stands under another
 // key already.

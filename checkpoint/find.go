@@ -159,7 +159,7 @@ func (f *finder) byExternalID(q *Query, out *Entry) (Match, error) {
 	if err := f.byKey(key, out); err != nil {
 		return NoMatch, err
 	}
-	if out.State == Rejected {
+	if !out.State.HasLead() && out.State != InDoubt {
 		return NoMatch, f.byKey(q.Key, out)
 	}
 	if q.LeadID != "" && out.LeadID != "" {

@@ -290,7 +290,7 @@ func (m *model) find(q Query) (string, Match) {
 	switch {
 	case len(linked) > 1:
 		return "", Ambiguous
-	case len(linked) == 0 || m.visible(linked[0]).State == Rejected:
+	case len(linked) == 0 || !m.visible(linked[0]).State.HasLead() && m.visible(linked[0]).State != InDoubt:
 		return q.Key, NoMatch
 	case q.LeadID != "" && m.visible(linked[0]).LeadID != "":
 		return "", Ambiguous

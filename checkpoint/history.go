@@ -87,6 +87,8 @@ func actOf(old, e *Entry) (act Act) {
 		return Refused
 	case InDoubt:
 		return Doubted
+	case NotMade:
+		return 0
 	}
 	made := old.State != Created && old.State != Partial
 	set(Made, made)

@@ -118,7 +118,7 @@ func TestDecisions(t *testing.T) {
 	if err := d.Resolve(made); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []State{Created, Partial, Created, Unknown, InDoubt} {
+	for i, want := range []State{Created, Partial, Created, NotMade, InDoubt} {
 		if got := lookup(t, d, fmt.Sprint("k", i)); got.State != want {
 			t.Errorf("k%d is %v, want %v", i, got.State, want)
 		}
@@ -147,8 +147,14 @@ func TestDecisionThatNothingWasCreatedFreesTheRow(t *testing.T) {
 	if err := d.Resolve([]Decision{{Key: "k"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := lookup(t, d, "k"); got.State != Unknown {
+	if got := lookup(t, d, "k"); got.State != NotMade {
 		t.Errorf("still %v", got.State)
+	}
+	if diff := cmp.Diff([]string{"rejected +refused  422", "in_doubt +doubted open 0", "not_made +decided  0"}, acts(t, d, "k")); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	if err := claim(d, intentOf("k", 2)); err != nil {
+		t.Errorf("sent again: %v", err)
 	}
 }
 

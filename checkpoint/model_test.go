@@ -118,7 +118,7 @@ func (m *model) adopt(e Entry, now time.Time) (refused bool) {
 	switch o := m.owner(e.LeadID); {
 	case old.State == Forgotten:
 		return false
-	case e.State == InDoubt && (old.State == Unknown || old.State == Rejected):
+	case e.State == InDoubt && !old.State.HasLead() && old.State != InDoubt:
 		e.Reason = ReasonAdopted
 		m.intents[e.Key] = e
 		return false
@@ -126,7 +126,7 @@ func (m *model) adopt(e Entry, now time.Time) (refused bool) {
 		return false
 	case o != "" && o != e.Key || old.State == InDoubt:
 		return true
-	case old.State == Unknown || old.State == Rejected:
+	case !old.State.HasLead():
 		e.Updated = now
 		m.entries[e.Key] = e
 		return false
@@ -146,14 +146,10 @@ func (m *model) resolve(d Decision, now time.Time) {
 	e := m.intents[d.Key]
 	delete(m.intents, d.Key)
 	delete(m.priors, d.Key)
-	if d.LeadID == "" && !d.Exists {
-		if m.entries[d.Key].State == Rejected {
-			delete(m.entries, d.Key)
-		}
-		return
-	}
 	e.State, e.LeadID, e.Status, e.Code, e.Reason, e.Updated = Created, d.LeadID, "", 0, "", now
-	if d.LeadID != "" && e.WantLink != "" {
+	if d.LeadID == "" && !d.Exists {
+		e.State = NotMade
+	} else if d.LeadID != "" && e.WantLink != "" {
 		e.State = Partial
 	}
 	m.entries[d.Key] = e
@@ -304,7 +300,7 @@ func (x *machine) compare(t *rapid.T) {
 	if len(all) != len(want) {
 		t.Fatalf("%d keys, want %d", len(all), len(want))
 	}
-	counts := map[State]int{Created: 0, Partial: 0, Rejected: 0, InDoubt: 0, Forgotten: len(x.m.blocked)}
+	counts := map[State]int{Created: 0, Partial: 0, Rejected: 0, InDoubt: 0, NotMade: 0, Forgotten: len(x.m.blocked)}
 	keys := []string{"not there"}
 	for i := range want {
 		same(t, want[i], all[i])

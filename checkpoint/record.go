@@ -119,7 +119,7 @@ func (w *words) decode(key string, record []byte, e *Entry) (t tail, err error) 
 	if flags&hasPrior != 0 {
 		t.prior = f.take(f.uint())
 	}
-	if e.State == Unknown || e.State > InDoubt {
+	if e.State == Unknown || e.State > NotMade {
 		return t, errRecord
 	}
 	return t, f.done()

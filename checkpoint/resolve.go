@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -25,7 +24,7 @@ func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+
 
 // Resolve settles keys in doubt, all or none. A lead ID makes the key Partial
 // when a link was asked for, else Created; Exists makes it Created without an
-// ID; neither makes it Unknown, free to be sent. Each decision is kept with its
+// ID; neither makes it NotMade, free to be sent. Each decision is kept with its
 // time. A refusal is a *[ListError].
 func (d *DB) Resolve(ds []Decision) error {
 	err := d.alone(func(l *ledger) error {
@@ -89,30 +88,14 @@ func (l *ledger) decide(decision Decision) error {
 	if err := l.note(record{Decision: decision}); err != nil {
 		return err
 	}
-	if decision.LeadID == "" && !decision.Exists {
-		return l.free(decision.Key)
-	}
-	e.State, e.LeadID, e.Status, e.Code, e.Reason, e.Updated = Created, decision.LeadID, "", 0, "", l.now
-	if e.LeadID != "" && e.WantLink != "" {
+	e.LeadID, e.Status, e.Code, e.Reason, e.Updated = decision.LeadID, "", 0, "", l.now
+	switch {
+	case decision.LeadID == "" && !decision.Exists:
+		e.State = NotMade
+	case e.LeadID != "" && e.WantLink != "":
 		e.State = Partial
+	default:
+		e.State = Created
 	}
 	return l.conclude(&e, InDoubt, Decided)
-}
-
-// free removes the intent of key and a refusal under it, so that it can be sent.
-func (l *ledger) free(key string) error {
-	if err := l.deleteIntent(key); err != nil {
-		return err
-	}
-	below, err := l.state(key)
-	if err != nil {
-		return err
-	}
-	if below != Rejected {
-		l.move(InDoubt, below)
-		return nil
-	}
-	l.move(InDoubt, Unknown)
-	old, _, err := l.known(key)
-	return errors.Join(err, l.unindex(&old), l.deleteEntry(key))
 }

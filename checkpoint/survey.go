@@ -160,7 +160,7 @@ func (s *survey) entry(k, v []byte) error {
 	f.byte()
 	f.status()
 	lead := f.rawText()
-	if state == Unknown || state >= InDoubt || f.bad {
+	if state == Unknown || state == InDoubt || state > NotMade || f.bad {
 		return errRecord
 	}
 	if !s.hidden[string(k)] {

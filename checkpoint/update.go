@@ -71,7 +71,7 @@ func (l *ledger) mark(e *Entry) (Entry, error) {
 		return *e, err
 	}
 	old, t, err := l.known(e.Key)
-	lead := from == Created || from == Partial
+	lead := from.HasLead()
 	switch {
 	case err != nil:
 		return *e, err
@@ -94,7 +94,7 @@ func (l *ledger) takeOver(e, old *Entry, from State) (Entry, error) {
 	}
 	taken := *e
 	taken.State = Created
-	if from == Created || from == Partial { // its lead ID alone was not known
+	if from.HasLead() { // its lead ID alone was not known
 		taken = completed(*old, e)
 		taken.Unsettled, taken.Sought = e.Unsettled, e.Sought
 	}

@@ -16,11 +16,11 @@ type Changes struct {
 func (s *Changes) none() bool { return !s.Status && !s.ExternalID && len(s.Fields) == 0 }
 
 // changes compares the row with its lead. Everything differs where nobody knows what
-// the lead holds: an update of it is not settled, or the row was refused and somebody
-// else made the lead.
+// the lead holds: an update of it is not settled, or it was made by
+// somebody else.
 func (c *Case) changes() *Changes {
 	rec, known := c.Record, c.Known
-	all := known.Unsettled != "" || known.State == checkpoint.Rejected
+	all := known.Unsettled != "" || !known.State.HasLead()
 	s := &Changes{
 		Status:     rec.Status != "" && (all || rec.Status != known.Status),
 		ExternalID: rec.ExternalID != "" && (all || rec.ExternalID != known.ExternalID),

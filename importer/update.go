@@ -25,8 +25,8 @@ type standing struct {
 func (e *engine) mark(j *job) {
 	known := &j.entry
 	j.before = standing{known.Status, known.Organization, confirmedAt(known), known.Unsettled, known.Sought}
-	if known.State == checkpoint.Rejected {
-		known.Content = nil // what was refused is nowhere
+	if !known.State.HasLead() {
+		known.Content = nil // what was refused or not made is nowhere
 	}
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.it.rec.LeadID, checkpoint.Created

@@ -139,8 +139,10 @@ func (p *program) printCounts(counts map[checkpoint.State]int) {
 	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
 		fmt.Fprintf(p.Out, "%-10s  %d\n", s, counts[s])
 	}
-	if n := counts[checkpoint.Forgotten]; n > 0 {
-		fmt.Fprintf(p.Out, "%-10s  %d\n", checkpoint.Forgotten, n)
+	for _, s := range []checkpoint.State{checkpoint.NotMade, checkpoint.Forgotten} {
+		if counts[s] > 0 {
+			fmt.Fprintf(p.Out, "%-10s  %d\n", s, counts[s])
+		}
 	}
 }
 

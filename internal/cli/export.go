@@ -137,6 +137,9 @@ func (p *program) export(format string, each func(func(checkpoint.Entry) error) 
 	}
 	var broken error
 	err := each(func(e checkpoint.Entry) error {
+		if e.State == checkpoint.NotMade {
+			return nil // nothing is known of it but that it may be sent
+		}
 		if lines = append(lines, exportedOf(&e)); len(lines) < exportBatch {
 			return nil
 		}

@@ -65,6 +65,7 @@ func (p *program) history(c *cli.Context) (err error) {
 func (p *program) standing(e *checkpoint.Entry) {
 	text := map[checkpoint.State]string{
 		checkpoint.Unknown:   "not made: the next import sends it",
+		checkpoint.NotMade:   "not made, a person said: the next import sends it",
 		checkpoint.Forgotten: "forgotten on request: nothing else is kept, and it is not sent again",
 	}[e.State]
 	if text == "" {
