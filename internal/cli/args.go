@@ -1,108 +1,260 @@
 package cli
 
 import (
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 )
 
-// reorder puts flags before file names. The flag parser stops at the first file
-// name without a word, so that `import f.csv --dry-run` would be a live run.
-// What follows `--` stays as it is.
+// commandLine is a command line taken apart, argument by argument. The flag parser
+// stops at the first file name without a word, so that `import f.csv --dry-run` would
+// be a live run, and knows --help and --version in some places only.
+type commandLine struct {
+	app           *cli.App
+	path          []string     // the words that name the command
+	command       *cli.Command // nil until one is named
+	global        []string     // flags of the program, with their values
+	own           []string     // flags of the command, with their values
+	flags         []string     // the same, their names alone
+	files         []string     // everything else
+	help, version bool
+}
+
+// reorder gives the arguments in the order that the parser expects: flags of the
+// program, the command, its flags, `--` and file names.
 func reorder(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return args, nil
 	}
-	out := []string{args[0]}
-	flags, commands := app.Flags, app.Commands
-	rest := args[1:]
-	for {
-		var before []string
-		rest, before = splitUntilCommand(rest, flags, commands)
-		out = append(out, before...)
-		if len(rest) == 0 {
-			return out, nil
+	l := &commandLine{app: app}
+	for rest := args[1:]; len(rest) > 0; {
+		n, err := l.take(rest)
+		if err != nil {
+			return nil, err
 		}
-		command := find(commands, rest[0])
-		if command == nil {
-			return nil, unknownCommand(commands, rest[0])
-		}
-		out, rest = append(out, rest[0]), rest[1:]
-		flags, commands = slices.Concat(command.Flags, app.Flags), command.Subcommands
-		if len(commands) == 0 {
-			break
-		}
+		rest = rest[n:]
 	}
-	return arrange(out, rest, flags, app.Flags)
+	return l.ordered(args[0])
 }
 
-// splitUntilCommand takes the flags that stand before a command's name.
-func splitUntilCommand(args []string, flags []cli.Flag, commands []*cli.Command) (rest, taken []string) {
-	for len(args) > 0 && isFlag(args[0]) && len(commands) > 0 {
-		n := 1
-		if takesValue(args[0], flags) && len(args) > 1 {
-			n = 2
-		}
-		taken, args = append(taken, args[:n]...), args[n:]
-	}
-	return args, taken
-}
-
-// arrange puts global flags where the parser expects them, then the command's
-// flags, then everything else behind `--`.
-func arrange(head, args []string, flags, global []cli.Flag) ([]string, error) {
-	var own, front, files []string
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		if a == "--" {
-			files = append(files, args[i+1:]...)
-			break
-		}
-		if !isFlag(a) {
-			files = append(files, a)
-			continue
-		}
-		n := 1
-		if takesValue(a, flags) {
-			if i+1 == len(args) {
-				return nil, usage("flag "+a+" needs a value", "see --help")
+// take reads the next argument and returns how many it takes up. What follows `--` is
+// no flag, whatever it looks like.
+func (l *commandLine) take(args []string) (int, error) {
+	switch a := args[0]; {
+	case a == "--":
+		for _, word := range args[1:] {
+			if err := l.takeWord(word); err != nil {
+				return 0, err
 			}
-			n = 2
 		}
-		if known(a, global) {
-			front = append(front, args[i:i+n]...)
-		} else {
-			own = append(own, args[i:i+n]...)
-		}
-		i += n - 1
+		return len(args), nil
+	case a != "-" && isThere(a):
+		return 0, looksLikeFlag(a)
+	case isFlag(a):
+		return l.takeFlag(args)
+	default:
+		return 1, l.takeWord(a)
 	}
-	out := slices.Concat(head[:1], front, head[1:], own)
-	if len(files) > 0 {
-		out = append(append(out, "--"), files...)
+}
+
+// isThere reports whether an argument that begins with - is the name of a file: a
+// pattern such as *.csv brings them without anybody having written them.
+func isThere(arg string) bool {
+	if !strings.HasPrefix(arg, "-") {
+		return false
 	}
-	return out, nil
+	_, err := os.Lstat(arg)
+	return err == nil
+}
+
+func looksLikeFlag(arg string) error {
+	return usage("there is a file called "+arg+", so it cannot be told whether the file or a flag is meant",
+		"write ./"+arg+" for the file; for the flag, rename the file or work in another folder")
 }
 
 func isFlag(a string) bool { return len(a) > 1 && a[0] == '-' }
 
-// takesValue reports whether the next argument belongs to the flag.
-func takesValue(arg string, flags []cli.Flag) bool {
-	if strings.Contains(arg, "=") {
-		return false
+func (l *commandLine) takeWord(word string) error {
+	commands := l.below()
+	switch {
+	case word == "-" && isThere(word):
+		return usage("there is a file called -, so it cannot be told whether the file or standard input is meant", "write ./- for the file, or rename it")
+	case len(commands) == 0:
+		l.files = append(l.files, word)
+		return nil
+	case word == "help":
+		l.help = true
+		return nil
 	}
-	f := flagNamed(arg, flags)
+	c := find(commands, word)
+	if c == nil {
+		return unknownCommand(commands, l.name(), word)
+	}
+	l.command, l.path = c, append(l.path, word)
+	return nil
+}
+
+// takeFlag reads a flag and its value. Before the command is known, flags of all
+// commands are.
+func (l *commandLine) takeFlag(args []string) (int, error) {
+	name, value, joined := strings.Cut(strings.TrimPrefix(args[0][1:], "-"), "=")
+	switch name {
+	case "help", "h":
+		l.help = true
+		return 1, nil
+	case "version", "v":
+		l.version = true
+		return 1, nil
+	}
+	f := flagNamed(name, l.known())
 	if f == nil {
-		return false
+		return 0, l.unknownFlag(name)
 	}
+	n := 1
+	if takesValue(f) && !joined {
+		if len(args) > 1 && args[1] != "-" && isThere(args[1]) {
+			return 0, looksLikeFlag(args[1])
+		}
+		if len(args) == 1 || l.swallows(args[1]) {
+			return 0, usage("flag "+args[0]+" needs a value", "see "+l.name()+" --help")
+		}
+		n, value = 2, args[1]
+	}
+	if err := plausible(f, value, joined); err != nil {
+		return 0, err
+	}
+	if flagNamed(name, l.app.Flags) != nil {
+		l.global = append(l.global, args[:n]...)
+	} else {
+		l.own, l.flags = append(l.own, args[:n]...), append(l.flags, name)
+	}
+	return n, nil
+}
+
+// swallows reports whether what stands where a value belongs is a flag: in a script,
+// the value may be a variable that nobody set.
+func (l *commandLine) swallows(value string) bool {
+	name, long := strings.CutPrefix(value, "--")
+	name, _, _ = strings.Cut(name, "=")
+	return long && (name == "" || flagNamed(name, l.known()) != nil || name == "help" || name == "version")
+}
+
+// plausible checks what a flag's value must be by its kind.
+func plausible(f cli.Flag, value string, joined bool) error {
+	name := "--" + f.Names()[0]
+	var err error
+	hint := ""
+	switch f.(type) {
+	case *cli.BoolFlag:
+		if joined {
+			_, err = strconv.ParseBool(value)
+		}
+		hint = "leave the value out"
+	case *cli.IntFlag:
+		_, err = strconv.Atoi(value)
+		hint = "it takes a whole number, for example " + name + " 10"
+	case *cli.Float64Flag:
+		_, err = strconv.ParseFloat(value, 64)
+		hint = "it takes a number, for example " + name + " 4 or 0.5"
+	case *cli.DurationFlag:
+		_, err = time.ParseDuration(value)
+		hint = "it takes a time with its unit, for example " + name + " 30s, 15m or 2h"
+	}
+	if err != nil {
+		return usage(strconv.Quote(value)+" is no value for "+name, hint)
+	}
+	if f.Names()[0] == "checkpoint" && value == "" {
+		return usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the checkpoint of the target")
+	}
+	return nil
+}
+
+// ordered puts the parts together.
+func (l *commandLine) ordered(program string) ([]string, error) {
+	if l.command != nil && slices.Equal(l.files, []string{"help"}) && !strings.HasPrefix(l.command.ArgsUsage, "KEY") && !exists("help") {
+		l.help = true
+	}
+	switch {
+	case l.help:
+		return append(append([]string{program}, l.path...), "--help"), nil
+	case l.version:
+		return []string{program, "--version"}, nil
+	}
+	if len(l.own) > 0 && len(l.below()) > 0 {
+		return nil, usage("no command given", "see "+l.name()+" --help")
+	}
+	for _, name := range l.flags {
+		if flagNamed(name, slices.Concat(l.ownFlags(), l.app.Flags)) == nil {
+			return nil, l.unknownFlag(name)
+		}
+	}
+	if l.command != nil && l.command.ArgsUsage == "" && len(l.files) > 0 {
+		return nil, usage(strings.Join(l.path, " ")+" takes no file names", "see "+l.name()+" --help")
+	}
+	out := slices.Concat([]string{program}, l.global, l.path, l.own)
+	if len(l.files) > 0 {
+		out = append(append(out, "--"), l.files...)
+	}
+	return out, nil
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// below are the commands that the next word may name.
+func (l *commandLine) below() []*cli.Command {
+	if l.command == nil {
+		return l.app.Commands
+	}
+	return l.command.Subcommands
+}
+
+// name is the command so far, as a person types it.
+func (l *commandLine) name() string {
+	return strings.Join(append([]string{l.app.Name}, l.path...), " ")
+}
+
+func (l *commandLine) ownFlags() []cli.Flag {
+	if l.command == nil {
+		return nil
+	}
+	return l.command.Flags
+}
+
+// known are the flags that may stand here: those of the program, of the command, and
+// of what may still be named below it.
+func (l *commandLine) known() []cli.Flag {
+	return slices.Concat(l.ownFlags(), l.app.Flags, flagsOf(l.below()))
+}
+
+func flagsOf(commands []*cli.Command) (flags []cli.Flag) {
+	for _, c := range commands {
+		flags = slices.Concat(flags, c.Flags, flagsOf(c.Subcommands))
+	}
+	return flags
+}
+
+func (l *commandLine) unknownFlag(name string) error {
+	var names []string
+	for _, f := range l.known() {
+		names = append(names, f.Names()...)
+	}
+	return usage("there is no flag --"+name, near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --"))
+}
+
+// takesValue reports whether the next argument belongs to the flag.
+func takesValue(f cli.Flag) bool {
 	d, ok := f.(cli.DocGenerationFlag)
 	return ok && d.TakesValue()
 }
 
-func known(arg string, flags []cli.Flag) bool { return flagNamed(arg, flags) != nil }
-
-func flagNamed(arg string, flags []cli.Flag) cli.Flag {
-	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+func flagNamed(name string, flags []cli.Flag) cli.Flag {
 	for _, f := range flags {
 		if slices.Contains(f.Names(), name) {
 			return f

@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"errors"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 )
 
 // Flags count wherever they stand: a --dry-run behind a file name that were dropped
@@ -22,6 +27,21 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 		{"checkpoint resolve f.csv --sandbox", "checkpoint resolve --sandbox -- f.csv"},
 		{"checkpoint export --state in_doubt", "checkpoint export --state in_doubt"},
 		{"--help", "--help"},
+		{"--sandbox import f.csv", "import --sandbox -- f.csv"},
+		{"checkpoint --checkpoint c.db status", "checkpoint status --checkpoint c.db"},
+		{"import -- --dry-run -m", "import -- --dry-run -m"},
+		{"import f.csv -- help", "import -- f.csv help"},
+		{"import f.csv --help", "import --help"},
+		{"import --limit 3 -h f.csv", "import --help"},
+		{"help import", "import --help"},
+		{"help checkpoint export", "checkpoint export --help"},
+		{"checkpoint help export", "checkpoint export --help"},
+		{"checkpoint export help", "checkpoint export --help"},
+		{"import help", "import --help"},
+		{"import -- -h", "import -- -h"},
+		{"checkpoint forget help", "checkpoint forget -- help"},
+		{"import f.csv --version", "--version"},
+		{"checkpoint status -v", "--version"},
 	}
 	for _, test := range tests {
 		got, err := reorder(app, append([]string{"leadferry"}, strings.Fields(test.args)...))
@@ -29,9 +49,152 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", test.args, got, err, want)
 		}
 	}
-	for _, args := range []string{"imprt f.csv", "checkpoint reslove f.csv", "import f.csv -m"} {
-		if _, err := reorder(app, append([]string{"leadferry"}, strings.Fields(args)...)); err == nil {
-			t.Errorf("%s: no error", args)
+}
+
+// What is wrong with a command line is told by its own words, and with the help that
+// there is.
+func TestCommandLinesThatAreRefused(t *testing.T) {
+	app := (&program{}).app()
+	for args, want := range map[string]string{
+		"imprt f.csv":                      `there is no command "imprt" (did you mean import?)`,
+		"help imprt":                       `there is no command "imprt" (did you mean import?)`,
+		"checkpoint frob f.csv":            `there is no command "frob" (see leadferry checkpoint --help)`,
+		"--sandbox":                        "no command given (see leadferry --help)",
+		"checkpoint --sandbox":             "no command given (see leadferry checkpoint --help)",
+		"--bogus":                          "there is no flag --bogus (see leadferry --help; a name that begins with - stands behind --)",
+		"checkpoint export --bogus":        "there is no flag --bogus (see leadferry checkpoint export --help; a name that begins with - stands behind --)",
+		"import f.csv --concurency 4":      "there is no flag --concurency (did you mean --concurrency?)",
+		"--check-remote import f.csv":      "there is no flag --check-remote (see leadferry import --help; a name that begins with - stands behind --)",
+		"import f.csv -m":                  "flag -m needs a value (see leadferry import --help)",
+		"import f.csv --out --dry-run":     "flag --out needs a value (see leadferry import --help)",
+		"import f.csv --out --":            "flag --out needs a value (see leadferry import --help)",
+		"import f.csv --results --out=o":   "flag --results needs a value (see leadferry import --help)",
+		"import f.csv --checkpoint=":       "--checkpoint is given without a name (is a variable not set? Leave the flag out to use the checkpoint of the target)",
+		"import --limit 1.5":               `"1.5" is no value for --limit (it takes a whole number, for example --limit 10)`,
+		"import --limit=0x10":              `"0x10" is no value for --limit (it takes a whole number, for example --limit 10)`,
+		"import -c many":                   `"many" is no value for --concurrency (it takes a whole number, for example --concurrency 10)`,
+		"import --rate x":                  `"x" is no value for --rate (it takes a number, for example --rate 4 or 0.5)`,
+		"import --wait 5":                  `"5" is no value for --wait (it takes a time with its unit, for example --wait 30s, 15m or 2h)`,
+		"import --yes=maybe":               `"maybe" is no value for --yes (leave the value out)`,
+		"checkpoint status c.db --sandbox": "checkpoint status takes no file names (see leadferry checkpoint status --help)",
+		"checkpoint export c.db":           "checkpoint export takes no file names (see leadferry checkpoint export --help)",
+		"sandbox f.csv":                    "sandbox takes no file names (see leadferry sandbox --help)",
+		"login someone@example.com":        "login takes no file names (see leadferry login --help)",
+		"config show eu":                   "config show takes no file names (see leadferry config show --help)",
+		"schema mapping.yaml":              "schema takes no file names (see leadferry schema --help)",
+		"--log-format":                     "flag --log-format needs a value (see leadferry --help)",
+		"import ---limit 4":                "there is no flag ---limit (did you mean --limit?)",
+	} {
+		_, err := reorder(app, append([]string{"leadferry"}, strings.Fields(args)...))
+		got := ""
+		if e, ok := errors.AsType[*usageErr](err); ok {
+			got = e.text + " (" + e.hint + ")"
+		}
+		if got != want {
+			t.Errorf("%s\n got %s\nwant %s", args, got, want)
 		}
 	}
+}
+
+// A pattern such as * or *.csv brings whatever lies in the folder: none of it may
+// become a flag, the value of one, or standard input. fault 130
+func TestNamesThatLookLikeFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	app := (&program{}).app()
+	names := []string{"-m", "-", "--yes", "--checkpoint=z.csv", "-x.csv", "--help", "--version", "--bogus", "-5"}
+	for _, name := range names {
+		if err := os.WriteFile(name, []byte("id\n1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{
+			nil,
+			{"init"},
+			{"validate"},
+			{"import"},
+			{"sync"},
+			{"login"},
+			{"config", "show"},
+			{"sandbox"},
+			{"schema"},
+			{"checkpoint"},
+			{"checkpoint", "resolve"},
+			{"checkpoint", "adopt"},
+			{"checkpoint", "forget"},
+			{"checkpoint", "history"},
+		} {
+			for _, args := range [][]string{
+				{name}, {"a.csv", name}, {name, "a.csv"}, {"--quiet", name, "a.csv"}, {"--mapping", name, "a.csv"}, {"-m=b.yaml", "--help", name},
+			} {
+				if name == "-" && (args[0] == "--mapping" || len(command) == 0) || command == nil && args[0] != name && args[0] != "--quiet" {
+					continue // there the word is a value, or no command yet
+				}
+				line := slices.Concat([]string{"leadferry"}, command, args)
+				_, err := reorder(app, line)
+				if e, ok := errors.AsType[*usageErr](err); !ok || !strings.Contains(e.hint, "./"+name+" ") && !hasNoMapping(command) {
+					t.Errorf("%q: %v", line, err)
+				}
+			}
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := reorder(app, []string{"leadferry", "import", "-", "--summary", "-"}); err != nil {
+		t.Errorf("standard input and output: %v", err)
+	}
+}
+
+// hasNoMapping tells commands to which -m is unknown.
+func hasNoMapping(command []string) bool {
+	return len(command) == 0 || slices.Contains([]string{"login", "sandbox", "schema", "checkpoint"}, command[0])
+}
+
+// Each command can be learned from its help: what it does, one example, its exit codes.
+func TestHelpOfEachCommand(t *testing.T) {
+	d := newDesk(t, "")
+	app := (&program{}).app()
+	var walk func(path []string, commands []*cli.Command)
+	walk = func(path []string, commands []*cli.Command) {
+		out := d.must(0, "", append(path[:len(path):len(path)], "--help"), "Exit codes: 0 ", "leadferry "+strings.Join(path, " "))
+		if len(path) > 0 && !strings.Contains(out, "Example") {
+			t.Errorf("%v: no example", path)
+		}
+		for line := range strings.Lines(out) {
+			if strings.Count(line, "(default") > 1 || strings.Contains(line, "(default: 0s)") || strings.Contains(line, "(default: false)") {
+				t.Errorf("%v: %s", path, line)
+			}
+		}
+		for _, c := range commands {
+			walk(append(path[:len(path):len(path)], c.Name), c.Subcommands)
+		}
+	}
+	walk(nil, app.Commands)
+}
+
+// Every flag that names a connection or a path can be set in the environment.
+func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
+	without := map[string]bool{"sandbox": true, "sandbox-reset": true}
+	var walk func(commands []*cli.Command)
+	walk = func(commands []*cli.Command) {
+		for _, c := range commands {
+			for _, f := range c.Flags {
+				d, name := f.(cli.DocGenerationFlag), f.Names()[0]
+				usage := d.GetUsage()
+				path := strings.Contains(usage, "`FILE") || strings.Contains(usage, "`DIR") || strings.Contains(usage, "`URL")
+				if (path || categoryOf(f) == connecting) && !without[name] &&
+					!slices.Equal(d.GetEnvVars(), []string{"LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))}) {
+					t.Errorf("%s --%s: %v", c.Name, name, d.GetEnvVars())
+				}
+			}
+			walk(c.Subcommands)
+		}
+	}
+	walk((&program{}).app().Commands)
+}
+
+func categoryOf(f cli.Flag) string {
+	if c, ok := f.(cli.CategorizableFlag); ok {
+		return c.GetCategory()
+	}
+	return ""
 }

@@ -86,9 +86,8 @@ func (p *program) app() *cli.App {
 		p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.loginCommand(), p.configCommand(),
 		p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(),
 	}
-	ownErrors(commands)
 	settleFirst(commands)
-	return &cli.App{
+	app := &cli.App{
 		Name:    "leadferry",
 		Usage:   "carry leads from spreadsheets into a lead-management service, once each",
 		Version: Version + " " + runtime.Version(),
@@ -114,6 +113,8 @@ or damaged; 5 rows in doubt, a person has to look; 130 interrupted, resumable.`,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
 	}
+	inherit(commands, app.Flags)
+	return app
 }
 
 // terminal reports whether f is one that a person looks at.

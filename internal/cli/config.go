@@ -73,9 +73,6 @@ func pathFlags() []cli.Flag {
 }
 
 func (p *program) configShow(c *cli.Context) error {
-	if c.Args().Present() {
-		return usage("config show takes no file names", "see leadferry config show --help")
-	}
 	rows := settingsOf(c).shown()
 	for _, f := range pathFlags() {
 		rows = append(rows, given(c, f.Names()[0]))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -81,46 +82,49 @@ func (p *program) inOneLine(text string) string {
 	return text
 }
 
-// ownErrors makes every command report flag errors by usageError.
-func ownErrors(commands []*cli.Command) {
-	for _, c := range commands {
-		c.OnUsageError = usageError
-		ownErrors(c.Subcommands)
-	}
-}
-
-// usageError turns the flag parser's errors into ours.
+// usageError is an error of the flag parser that reorder did not foresee.
 func usageError(c *cli.Context, err error, _ bool) error {
-	text := err.Error()
-	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
-		name = strings.TrimPrefix(name, "-")
-		return usage("there is no flag --"+name, nearFlag(c, name))
-	}
-	return usage(text, "see leadferry "+c.Command.Name+" --help")
+	return usage(err.Error(), "see "+helpName(c)+" --help")
 }
 
-func nearFlag(c *cli.Context, name string) string {
-	var names []string
-	for _, f := range c.Command.Flags {
-		names = append(names, f.Names()...)
+// helpName is the command as a person types it.
+func helpName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
+
+// inherit gives every command what the program has for itself: its own errors of the
+// flag parser, no second command help, numbers that are decimal, and no defaults that
+// say nothing.
+func inherit(commands []*cli.Command, flags []cli.Flag) {
+	for _, f := range flags {
+		switch f := f.(type) {
+		case *cli.BoolFlag:
+			f.DisableDefaultText = true
+		case *cli.IntFlag:
+			f.Base = 10
+		case *cli.DurationFlag:
+			if f.Value == 0 && f.DefaultText == "" {
+				f.DefaultText = "none"
+			}
+		}
 	}
-	for _, f := range c.App.Flags {
-		names = append(names, f.Names()...)
+	for _, c := range commands {
+		c.OnUsageError, c.HideHelpCommand = usageError, true
+		inherit(c.Subcommands, c.Flags)
 	}
-	if near := mapping.Nearest(name, names); near != "" {
-		return "did you mean --" + near + "?"
-	}
-	return "see leadferry " + c.Command.Name + " --help"
 }
 
-func unknownCommand(commands []*cli.Command, name string) error {
+func unknownCommand(commands []*cli.Command, of, name string) error {
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.Name)
 	}
-	hint := "see leadferry --help"
-	if near := mapping.Nearest(name, names); near != "" {
-		hint = "did you mean " + near + "?"
+	return usage(fmt.Sprintf("there is no command %q", name), near("", name, names, "see "+of+" --help"))
+}
+
+// near asks whether the name that is nearest is meant; where none is near, it gives
+// other.
+func near(prefix, name string, names []string, other string) string {
+	if n := mapping.Nearest(name, names); n != "" {
+		return "did you mean " + prefix + n + "?"
 	}
-	return usage(fmt.Sprintf("there is no command %q", name), hint)
+	return other
 }

@@ -31,7 +31,7 @@ Example:
 Exit codes: 0 the mapping was written; 2 the file cannot be read, or a mapping of
 that name is there already.`,
 		Flags: append(sourceFlags(),
-			&cli.StringFlag{Name: "mapping", Aliases: []string{"m"}, Usage: "write the mapping to `FILE`; - is standard output (default: the input's name with .yaml)", Category: files},
+			&cli.StringFlag{Name: "mapping", Aliases: []string{"m"}, EnvVars: []string{"LEADFERRY_MAPPING"}, Usage: "write the mapping to `FILE`; - is standard output (default: the input's name with .yaml)", Category: files},
 		),
 		Action: p.runInit,
 	}

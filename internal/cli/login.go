@@ -85,8 +85,6 @@ func (p *program) login(c *cli.Context) error {
 // mayLogIn finds what speaks against a login before the password is asked for.
 func (p *program) mayLogIn(c *cli.Context, set *settings) error {
 	switch {
-	case c.Args().Present():
-		return usage("login takes no file names", "see leadferry login --help; the password is never an argument")
 	case set.sandbox:
 		return usage("the sandbox needs no login", "leave --sandbox out, or try login with a service of leadferry sandbox")
 	case c.String("email") == "":

@@ -34,13 +34,16 @@ func inputNames(c *cli.Context) ([]string, error) {
 			return nil, usage("no file matches "+arg, "check the pattern, and the folder that the command is run in")
 		}
 		for _, name := range found {
+			if name == "-" {
+				name = "./-" // the file of this name, not standard input
+			}
 			if !slices.ContainsFunc(names, func(known string) bool { return sameFile(known, name) }) {
 				names = append(names, name)
 			}
 		}
 	}
 	if len(names) == 0 {
-		return nil, usage("no input file given", "leadferry "+c.Command.Name+" -m MAPPING FILE...; - reads standard input")
+		return nil, usage("no input file given", "name it behind the command; - reads standard input; see "+helpName(c)+" --help")
 	}
 	return names, nil
 }

@@ -161,7 +161,7 @@ func oneOf(c *cli.Context, name string, words ...string) error {
 			return nil
 		}
 	}
-	return usage("--"+name+" takes "+strings.Join(words, " or "), "see leadferry "+c.Command.Name+" --help")
+	return usage("--"+name+" takes "+strings.Join(words, " or "), "see "+helpName(c)+" --help")
 }
 
 // outputs is where the run's files go. A rehearsal writes only what is asked for.

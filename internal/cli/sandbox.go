@@ -23,7 +23,9 @@ func (p *program) sandboxCommand() *cli.Command {
 	return &cli.Command{
 		Name: "sandbox", Usage: "a local imitation of the service, for trying out and for tests",
 		Description: `Serves the whole interface on a loopback address until interrupted and prints
-the settings to export for it:
+the settings to export for it.
+
+Example:
 
    leadferry sandbox --addr 127.0.0.1:8080 --latency 20ms --faults '429:5%,drop-stored:1%'
 
@@ -40,16 +42,13 @@ Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 			&cli.DurationFlag{Name: "latency", Usage: "added to every answer: `DURATION`"},
 			&cli.StringFlag{Name: "faults", Usage: "what goes wrong how often: `SPEC`"},
 			&cli.StringFlag{Name: "data", EnvVars: []string{"LEADFERRY_DATA"}, Usage: "`FILE` that keeps the leads; without one they are gone at the end"},
-			&cli.DurationFlag{Name: "access-life", Usage: "lifetime of access tokens: `DURATION` (default: 3h)"},
+			&cli.DurationFlag{Name: "access-life", DefaultText: "3h", Usage: "lifetime of access tokens: `DURATION`"},
 		},
 		Action: p.sandbox,
 	}
 }
 
 func (p *program) sandbox(c *cli.Context) error {
-	if c.Args().Present() {
-		return usage("sandbox takes no file names", "see leadferry sandbox --help")
-	}
 	server, err := sandbox.New(sandbox.Options{
 		Path: c.String("data"), Latency: c.Duration("latency"), Faults: c.String("faults"), AccessLife: c.Duration("access-life"),
 	})

@@ -19,10 +19,7 @@ Example:
    # yaml-language-server: $schema=mapping.schema.json
 
 Exit codes: 0 printed; 3 standard output is closed.`,
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return usage("schema takes no file", "leadferry schema > mapping.schema.json")
-			}
+		Action: func(*cli.Context) error {
 			if _, err := p.Out.Write(mapping.Schema()); err != nil {
 				p.code = importer.CodeStopped
 			}

@@ -151,13 +151,11 @@ func (s *settings) readProfile(c *cli.Context) (*config.Profile, error) {
 }
 
 func profileHint(name string, names []string) string {
-	if near := mapping.Nearest(name, names); near != "" {
-		return "did you mean " + near + "?"
-	}
+	other := "its profiles are " + strings.Join(names, ", ")
 	if len(names) == 0 {
-		return "the file has no profiles"
+		other = "the file has no profiles"
 	}
-	return "its profiles are " + strings.Join(names, ", ")
+	return near("", name, names, other)
 }
 
 // configHint helps where a setting is missing.
