@@ -2,6 +2,7 @@ package importer
 
 import (
 	"errors"
+	"slices"
 
 	"leadferry/importer/source"
 	"leadferry/mapping"
@@ -20,12 +21,17 @@ func (r *reader) bind() error {
 	for _, f := range r.inputs {
 		path := f.Info().Path
 		r.names = append(r.names, path)
-		_, err := r.binding(path, f.Header())
+		b, err := r.binding(path, f.Header())
 		var missing mapping.Errors
 		if errors.As(err, &missing) {
 			err = r.misfit(path, f.Header(), missing)
 		}
 		all = append(all, err)
+		for _, w := range b.Warnings() {
+			if !slices.Contains(r.doubts, w) {
+				r.doubts = append(r.doubts, w)
+			}
+		}
 	}
 	return errors.Join(all...)
 }

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"leadferry/importer/report"
@@ -10,10 +11,11 @@ import (
 // mostRepeats is how many repeated rows are named.
 const mostRepeats = 3
 
-// warnings are those of the mapping file, each in one line.
+// warnings are those of the mapping file, by itself and beside the inputs, each in one
+// line.
 func (e *engine) warnings() []string {
 	var list []string
-	for _, w := range e.Mapping.Warnings() {
+	for _, w := range slices.Concat(e.Mapping.Warnings(), e.rows.doubts) {
 		list = append(list, fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint))
 	}
 	return list

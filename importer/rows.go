@@ -82,6 +82,7 @@ type reader struct {
 
 	names    []string
 	bindings map[*source.Header]*mapping.Binding
+	doubts   []mapping.Error // what is told of the mapping beside the inputs' headers
 	unused   []string        // columns that nothing uses, in their order, as far as they were seen
 	idle     map[string]bool // the same
 	lost     []lost          // inputs that ended before their end

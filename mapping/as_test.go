@@ -58,7 +58,7 @@ func TestAsDecidesHowAValueStandsInTheRequest(t *testing.T) {
 		{"json", `"` + strings.Repeat("[", 65) + `\"["`, `"` + strings.Repeat("[", 65) + `\"["`},
 	}
 	for _, tt := range tests {
-		rec, problems := cells{"c", tt.cell}.in(t, "version: 1\nkey: k\nlead: {content: {x: {from: '{c}', as: "+tt.as+"}}}\n")
+		rec, problems := cells{"c", tt.cell}.in(t, "version: 1\nlead: {content: {x: {from: '{c}', as: "+tt.as+"}}}\n")
 		if tt.want == "" {
 			want := []Problem{{Column: "c", Rule: "as", Text: "lead.content.x is not " + kindNames[kinds[tt.as]]}}
 			if diff := cmp.Diff(want, problems); diff != "" || len(rec.Content) > 0 {
@@ -87,7 +87,7 @@ func TestAsComesLast(t *testing.T) {
 		`{expr: 'nil', empty: clear}`:                                   {Name: "x"},
 		`{from: '{none}{@line}', empty: clear}`:                         {Name: "x", Volatile: true},
 	} {
-		rec, problems := cells{"c", "won", "none", ""}.in(t, "version: 1\nkey: k\nlead: {content: {x: "+value+", y: {from: '{none}', empty: keep}}}\n")
+		rec, problems := cells{"c", "won", "none", ""}.in(t, "version: 1\nlead: {content: {x: "+value+", y: {from: '{none}', empty: keep}}}\n")
 		if diff := cmp.Diff([]Field{want}, rec.Content); diff != "" || problems != nil {
 			t.Errorf("%s: %v, content (-want +got):\n%s", value, problems, diff)
 		}
@@ -95,7 +95,7 @@ func TestAsComesLast(t *testing.T) {
 }
 
 func TestABrokenValueIsNotCleared(t *testing.T) {
-	rec, problems := cells{"c", "x"}.in(t, "version: 1\nkey: k\nlead: {content: {x: {from: '{c}', as: number, empty: clear}}}\n")
+	rec, problems := cells{"c", "x"}.in(t, "version: 1\nlead: {content: {x: {from: '{c}', as: number, empty: clear}}}\n")
 	if len(rec.Content) != 0 || len(problems) != 1 {
 		t.Errorf("content %v, problems %v", rec.Content, problems)
 	}

@@ -23,6 +23,7 @@ type Binding struct {
 	own    []ownColumn // in the order of their names, for the default key
 	rest   []ownColumn // that go into the content under their own names
 	unused []string
+	doubts []Error
 }
 
 type ownColumn struct {
@@ -41,6 +42,12 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	if err := s.errs.orNil(); err != nil {
 		return nil, err
 	}
+	m.plan.each(func(v *value) {
+		if name := s.namesake(v); name != "" && len(b.doubts) < maxErrors {
+			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, quote(name))
+			b.doubts = append(b.doubts, Error{m.name, v.at.line, v.at.column, text, `write "{` + name + `}" for what the column holds`})
+		}
+	})
 	taken, hasRest := b.contentKeys()
 	for i, name := range c.Names[:c.Own] {
 		b.own = append(b.own, ownColumn{name, i})
@@ -118,6 +125,27 @@ func (s *search) use(name string) {
 		}
 	}
 	s.used[name] = true
+}
+
+// namesake is the constant that a value may come to and that is a column's name, or "".
+func (s *search) namesake(v *value) string {
+	for _, t := range []text{v.text, {{kind: literal, text: v.preset}}, v.other} {
+		if c, ok := t.constant(); ok && c != "" {
+			if _, found := s.index[c]; found {
+				return c
+			}
+		}
+	}
+	return ""
+}
+
+// Warnings are remarks about the mapping and this input, each with its place: constants
+// that are the name of a column, which may have been meant.
+func (b *Binding) Warnings() []Error {
+	if b == nil {
+		return nil
+	}
+	return b.doubts
 }
 
 // Unused lists the row's own columns that go nowhere, in the input's order: no value

@@ -33,7 +33,7 @@ func (p *parser) value(path string, n *yaml.Node, traits ...trait) *value {
 	if len(p.errs) > before || n.Kind == yaml.AliasNode {
 		return nil
 	}
-	if c, ok := v.text.constant(); ok && (v.expr == nil || len(v.expr.columns) == 0) {
+	if c, ok := v.text.constant(); ok && !v.identity && (v.expr == nil || len(v.expr.columns) == 0) {
 		p.settled(v, n, c)
 	}
 	return v
@@ -62,26 +62,22 @@ func (p *parser) into(place **value, traits ...trait) func(string, *yaml.Node) {
 }
 
 func (p *parser) valueObject(v *value, n *yaml.Node) {
+	if v.identity && !p.steady(v.path, n) {
+		return
+	}
 	before := len(p.errs)
 	if as := child(n, "as"); as != nil { // first: constants are checked by it
 		p.as(v, v.path+".as", as)
 	}
-	p.object(v.path, n,
-		member{"from", func(path string, n *yaml.Node) { v.text = p.text(v, path, n) }},
-		member{"expr", func(path string, n *yaml.Node) { v.expr = p.expression(path, n) }},
-		member{"map", func(path string, n *yaml.Node) { v.table = p.table(v, path, n) }},
-		member{"else", func(path string, n *yaml.Node) { v.other = p.otherwise(v, path, n) }},
-		member{"default", func(path string, n *yaml.Node) { v.preset = p.fixed(v, path, n) }},
-		member{"required", func(path string, n *yaml.Node) {
-			if yes, _ := p.boolean(path, n); yes && v.needed == "" {
-				v.needed = ruleRequired
-			}
-		}},
-		member{"apply", func(path string, n *yaml.Node) { v.apply = p.steps(path, n) }},
-		member{"format", func(path string, n *yaml.Node) { p.format(v, path, n) }},
-		member{"as", func(string, *yaml.Node) {}},
-		member{"empty", func(path string, n *yaml.Node) { p.empty(v, path, n) }},
-	)
+	members := []member{
+		{"from", func(path string, n *yaml.Node) { v.text = p.text(v, path, n) }},
+		{"apply", func(path string, n *yaml.Node) { v.apply = p.steps(path, n) }},
+		{"format", func(path string, n *yaml.Node) { p.format(v, path, n) }},
+	}
+	if !v.identity {
+		members = append(members, p.changing(v)...)
+	}
+	p.object(v.path, n, members...)
 	from, expr := has(n, "from"), has(n, "expr")
 	switch {
 	case from && expr:
@@ -90,6 +86,23 @@ func (p *parser) valueObject(v *value, n *yaml.Node) {
 		p.fail(n, `add from: "{column}"`, "%s lacks from", v.path)
 	case v.other != nil && v.table == nil:
 		p.fail(n, "", "%s has else without map", v.path)
+	}
+}
+
+// changing are the keys by which a value may come to another text.
+func (p *parser) changing(v *value) []member {
+	return []member{
+		{"expr", func(path string, n *yaml.Node) { v.expr = p.expression(path, n) }},
+		{"map", func(path string, n *yaml.Node) { v.table = p.table(v, path, n) }},
+		{"else", func(path string, n *yaml.Node) { v.other = p.otherwise(v, path, n) }},
+		{"default", func(path string, n *yaml.Node) { v.preset = p.fixed(v, path, n) }},
+		{"required", func(path string, n *yaml.Node) {
+			if yes, _ := p.boolean(path, n); yes && v.needed == "" {
+				v.needed = ruleRequired
+			}
+		}},
+		{"as", func(string, *yaml.Node) {}},
+		{"empty", func(path string, n *yaml.Node) { p.empty(v, path, n) }},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // ofExpr maps a row with the one content value x, which is the expression.
 func (c cells) ofExpr(t testing.TB, expr string) (string, []Problem) {
 	t.Helper()
-	rec, problems := c.in(t, "version: 1\nsource: {null: [N/A]}\nkey: k\nlead:\n  content:\n    x:\n      expr: |\n        "+expr+"\n")
+	rec, problems := c.in(t, "version: 1\nsource: {null: [N/A]}\nlead:\n  content:\n    x:\n      expr: |\n        "+expr+"\n")
 	if len(rec.Content) == 0 {
 		return "", problems
 	}
@@ -275,7 +275,7 @@ func TestAnExpressionGoesThroughTheOtherSteps(t *testing.T) {
 		`{expr: "'[' + score + ', 1 ]'", as: json}`:                    "[70,1]",
 		`{expr: 'name', map: {x: y}, else: "<{}>"}`:                    "<Ömer Lee>",
 	} {
-		rec, problems := exprRow.in(t, "version: 1\nsource: {null: [N/A]}\nkey: k\nlead: {content: {x: "+value+"}}\n")
+		rec, problems := exprRow.in(t, "version: 1\nsource: {null: [N/A]}\nlead: {content: {x: "+value+"}}\n")
 		if problems != nil || len(rec.Content) != 1 || rec.Content[0].Value != want {
 			t.Errorf("%s: %v %v, want %q", value, rec.Content, problems, want)
 		}

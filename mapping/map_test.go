@@ -121,7 +121,6 @@ lead:
 func TestAssignTakesTheFirstEntryThatFits(t *testing.T) {
 	file := `
 version: 1
-key: k
 assign:
   - organization: {from: "{org}", map: {none: ""}, else: "{}"}
   - locator: L1
@@ -158,7 +157,7 @@ assign:
 }
 
 func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
-	file := "version: 1\nkey: k\nassign:\n- organization: {from: '{org}', map: {a: b}}\n- organization: other\n"
+	file := "version: 1\nassign:\n- organization: {from: '{org}', map: {a: b}}\n- organization: other\n"
 	_, got := cells{"org", "x"}.in(t, file)
 	want := []Problem{{Column: "org", Rule: "map", Text: "assign[1].organization has a text that its map lacks, and there is no else"}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -89,25 +89,24 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 		{"a long namespace", "version: 1\nnamespace: " + strings.Repeat("a", 65) + "\n", "m:2:12: namespace takes 1 to 64 letters, digits, dots, underscores and hyphens\nhint: for example namespace: dealers"},
 		{"the rest", "version: 1\nlead: {content: {'*': all}}\n", "m:2:23: lead.content.* takes the word rest only: every column that nothing else uses\nhint: \"*\": rest"},
 		{
-			"kinds", "version: 1\nkey: {from: '{a}', as: number, empty: clear}\nlead: {content: {a: {from: x, as: numbr, empty: no}}}\n",
-			"m:2:24: key.as: only values in lead.content can be other than texts\n" +
-				"m:2:39: key.empty: only values in lead.content can be cleared\n" +
-				"m:3:35: unknown kind of value \"numbr\"\nhint: did you mean \"number\"?\n" +
-				"m:3:49: unknown way with empty values \"no\"\nhint: known here: keep, clear",
+			"kinds", "version: 1\nlead: {type_key: {from: '{a}', as: number, empty: clear}, content: {a: {from: x, as: numbr, empty: no}}}\n",
+			"m:2:36: lead.type_key.as: only values in lead.content can be other than texts\n" +
+				"m:2:51: lead.type_key.empty: only values in lead.content can be cleared\n" +
+				"m:2:86: unknown kind of value \"numbr\"\nhint: did you mean \"number\"?\n" +
+				"m:2:100: unknown way with empty values \"no\"\nhint: known here: keep, clear",
 		},
 		{
-			"constants", "version: 1\nlead_id: a b\nlead:\n  content:\n    a: {from: '01', as: number}\n    b: {from: '{x}', map: {a: '1', b: maybe}, else: perhaps, default: ja, as: boolean}\n" +
+			"constants", "version: 1\nlead:\n  content:\n    a: {from: '01', as: number}\n    b: {from: '{x}', map: {a: '1', b: maybe}, else: perhaps, default: ja, as: boolean}\n" +
 				"    c: {from: x, format: email}\n    d: {from: x, map: {y: z}}\n    e: {from: x, map: {x: ''}, required: true}\n    f: {from: '{{\"a\":1,\"a\":2}', as: json}\n    g: {from: '[1, 2', as: json}\n",
-			"m:2:10: lead_id cannot be the ID of a lead: that takes 1 to 128 letters, digits, dots, underscores and hyphens\n" +
-				"m:5:8: lead.content.a is not a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros\n" +
-				"m:6:39: lead.content.b.map.b: \"maybe\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
-				"m:6:53: lead.content.b.else: \"perhaps\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
-				"m:6:71: lead.content.b.default: \"ja\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
-				"m:7:8: lead.content.c is not an e-mail address\n" +
-				"m:8:8: lead.content.d has a text that its map lacks, and there is no else\n" +
-				"m:9:8: lead.content.e is empty, but required\n" +
-				"m:10:8: lead.content.f is not one JSON value without repeated names, at most 64 levels deep\n" +
-				"m:11:8: lead.content.g is not one JSON value without repeated names, at most 64 levels deep",
+			"m:4:8: lead.content.a is not a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros\n" +
+				"m:5:39: lead.content.b.map.b: \"maybe\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
+				"m:5:53: lead.content.b.else: \"perhaps\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
+				"m:5:71: lead.content.b.default: \"ja\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
+				"m:6:8: lead.content.c is not an e-mail address\n" +
+				"m:7:8: lead.content.d has a text that its map lacks, and there is no else\n" +
+				"m:8:8: lead.content.e is empty, but required\n" +
+				"m:9:8: lead.content.f is not one JSON value without repeated names, at most 64 levels deep\n" +
+				"m:10:8: lead.content.g is not one JSON value without repeated names, at most 64 levels deep",
 		},
 		{"from and expr", "version: 1\nlead: {content: {a: {from: x, expr: y}}}\n", "m:2:21: lead.content.a has both from and expr\nhint: keep one of them"},
 		{
@@ -168,8 +167,8 @@ func TestSourceIsReadAsWritten(t *testing.T) {
 func TestKeyFrom(t *testing.T) {
 	for file, want := range map[string]string{
 		"version: 1\n": "row",
-		"version: 1\nlead: {external_id: '{id}'}\n":           "external_id",
-		"version: 1\nkey: a\nlead: {external_id: '{@key}'}\n": "key",
+		"version: 1\nlead: {external_id: '{id}'}\n":               "external_id",
+		"version: 1\nkey: '{a}'\nlead: {external_id: '{@key}'}\n": "key",
 	} {
 		if got := parse(t, file).KeyFrom(); got != want {
 			t.Errorf("%q: %s, want %s", file, got, want)

@@ -3,8 +3,8 @@ package mapping
 // Record is a row after mapping: what the service is to hold of it.
 type Record struct {
 	// Key makes the row the same row on the next run. It is trimmed and never
-	// empty; with a namespace it is "namespace/key". The default is "row-" and 32
-	// hexadecimal digits of SHA-256 over the row's own columns that hold anything,
+	// empty; with a namespace it is "namespace/key", and no other key begins so (see
+	// effectiveKey). The default is "row-" and 32 hexadecimal digits of SHA-256 over the row's own columns that hold anything,
 	// in the order of their names.
 	Key string
 	// LeadID is the service's own ID of the lead, or "" when the file does not know
@@ -57,13 +57,14 @@ type Env struct {
 
 // Problem is why a row cannot be used. Column names the column or columns that
 // the value comes from, if any; Text is a sentence without the value. Rule is one
-// of key, required, map, format, status, assign, apply, as, expr and lead_id.
+// of key, control, required, map, format, status, assign, apply, as, expr and lead_id.
 // Status is set for the rule status only: the word that is neither a status of the
 // service nor mapped to one, so that a run can list such words.
 type Problem struct{ Column, Rule, Text, Status string }
 
 const (
 	ruleKey      = "key"
+	ruleControl  = "control"
 	ruleRequired = "required"
 	ruleMap      = "map"
 	ruleFormat   = "format"

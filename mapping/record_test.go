@@ -36,7 +36,7 @@ func TestANamespaceStandsBeforeTheKey(t *testing.T) {
 
 // faults 98
 func TestALeadIDMustFitIntoAPath(t *testing.T) {
-	file := "version: 1\nkey: k\nlead_id: '{id}'\n"
+	file := "version: 1\nlead_id: '{id}'\n"
 	if !parse(t, file).HasLeadID() || parse(t, "version: 1\n").HasLeadID() {
 		t.Error("HasLeadID is wrong")
 	}
@@ -64,19 +64,19 @@ func TestAStatusThatIsNoneIsTold(t *testing.T) {
 		"lead: {status: {from: '{s}', map: {W: open}, else: '<{}>'}}\n": {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Status: "<Open - Not Contacted>"},
 		"lead: {content: {a: {from: '{s}', map: {W: open}}}}\n":         {Column: "s", Rule: "map", Text: "lead.content.a has a text that its map lacks, and there is no else"},
 	} {
-		_, problems := cells{"s", "Open - Not Contacted"}.in(t, "version: 1\nkey: k\n"+file)
+		_, problems := cells{"s", "Open - Not Contacted"}.in(t, "version: 1\n"+file)
 		if diff := cmp.Diff([]Problem{want}, problems); diff != "" {
 			t.Errorf("%q: problems (-want +got):\n%s", file, diff)
 		}
 	}
-	_, problems := cells{"s", long}.in(t, "version: 1\nkey: k\nlead: {status: '{s}'}\n")
+	_, problems := cells{"s", long}.in(t, "version: 1\nlead: {status: '{s}'}\n")
 	if len(problems) != 1 || len(problems[0].Status) > 300 {
 		t.Error("a long word is told whole")
 	}
 }
 
 func TestATextThatDoesNotFitAStepIsAProblem(t *testing.T) {
-	file := "version: 1\nkey: k\nlead: {content: {p: {from: '{p}', apply: [squeeze, 'e164:DE'], required: true}}}\n"
+	file := "version: 1\nlead: {content: {p: {from: '{p}', apply: [squeeze, 'e164:DE'], required: true}}}\n"
 	_, problems := cells{"p", "secret"}.in(t, file)
 	want := []Problem{{Column: "p", Rule: "apply", Text: "lead.content.p does not fit the step e164:DE of its apply"}}
 	if diff := cmp.Diff(want, problems); diff != "" {
@@ -91,7 +91,6 @@ func TestATextThatDoesNotFitAStepIsAProblem(t *testing.T) {
 func TestAssignLooksAtTheColumnsOfExpressions(t *testing.T) {
 	file := `
 version: 1
-key: k
 assign:
   - organization: {expr: 'country == "DE" ? org : upper(org)'}
   - locator: L1
@@ -111,7 +110,7 @@ assign:
 		{cells{"country", "", "org", "", "street", "", "city", "C", "zip", ""}, Record{Entry: 3, Locator: "L2", PostalCode: "000"}},
 	} {
 		rec, problems := tt.row.in(t, file)
-		tt.want.Key = "k"
+		tt.want.Key = rec.Key
 		if diff := cmp.Diff(tt.want, rec); diff != "" || problems != nil {
 			t.Errorf("%v, record (-want +got):\n%s", problems, diff)
 		}
@@ -119,7 +118,7 @@ assign:
 }
 
 func TestNoEntryIsTheEntryWhenNoneFits(t *testing.T) {
-	rec, problems := cells{"org", "none"}.in(t, "version: 1\nkey: k\nassign: [{organization: {from: '{org}', map: {none: ''}}}]\n")
+	rec, problems := cells{"org", "none"}.in(t, "version: 1\nassign: [{organization: {from: '{org}', map: {none: ''}}}]\n")
 	if rec.Entry != 0 || len(problems) != 1 || problems[0].Rule != "assign" {
 		t.Errorf("entry %d, problems %v", rec.Entry, problems)
 	}

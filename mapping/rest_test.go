@@ -38,7 +38,7 @@ func TestRestIsEveryColumnThatNothingElseUses(t *testing.T) {
 }
 
 func TestRestCountsCellsAsEmptyThatNullNames(t *testing.T) {
-	rec, _ := cells{"a", "N/A", "b", "x"}.in(t, "version: 1\nsource: {null: [N/A]}\nkey: k\nlead: {content: {'*': rest}}\n")
+	rec, _ := cells{"a", "N/A", "b", "x"}.in(t, "version: 1\nsource: {null: [N/A]}\nlead: {content: {'*': rest}}\n")
 	if diff := cmp.Diff([]Field{{Name: "b", Value: "x"}}, rec.Content); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
@@ -87,7 +87,7 @@ func TestExplicitColumnsAndTheRestAreEveryColumnOnce(t *testing.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,4}( [a-z])?`), 1, 12, rapid.ID[string]).Draw(t, "names")
 		values := rapid.SliceOfN(rapid.StringMatching(` ?[0-9a-zäö]{0,3} ?`), len(names), len(names)).Draw(t, "values")
 		var b strings.Builder
-		b.WriteString("version: 1\nkey: k\nlead:\n  content:\n")
+		b.WriteString("version: 1\nlead:\n  content:\n")
 		for i, name := range names {
 			switch rapid.IntRange(0, 3).Draw(t, "use") {
 			case 0:

@@ -40,8 +40,8 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	default:
 		r.key = b.rowKey(cells)
 	}
-	if p.namespace != "" && r.key != "" {
-		r.key = p.namespace + "/" + r.key
+	if r.key != "" {
+		r.key = effectiveKey(p.namespace, r.key)
 	}
 	rec.Key = r.key
 	if p.key != nil {

@@ -13,8 +13,8 @@ func (p *parser) mappingFile(doc *yaml.Node) {
 		member{"version", p.version},
 		member{"source", p.source},
 		member{"namespace", p.namespace},
-		member{"key", p.into(&m.plan.key, needs(ruleKey))},
-		member{"lead_id", p.into(&m.plan.leadID, namesLead)},
+		member{"key", p.identity(&m.plan.key, needs(ruleKey))},
+		member{"lead_id", p.identity(&m.plan.leadID, namesLead)},
 		member{"skip_if", func(path string, n *yaml.Node) { m.plan.skip = p.condition(path, n) }},
 		member{"assign", p.assign},
 		member{"lead", p.lead},
@@ -56,7 +56,7 @@ func (p *parser) lead(path string, n *yaml.Node) {
 		member{"type_key", p.into(&plan.typeKey, needs(ruleRequired))},
 		member{"type_label", p.into(&plan.typeLabel, needs(ruleRequired))},
 		member{"status", p.into(&plan.status, isStatus)},
-		member{"external_id", p.into(&plan.externalID, needs(ruleRequired))},
+		member{"external_id", p.identity(&plan.externalID, needs(ruleRequired))},
 		member{"content", p.content},
 	)
 }

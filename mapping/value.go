@@ -1,6 +1,9 @@
 package mapping
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // value is one compiled value: a text or an expression and what is done to its
 // result, in the order of the fields.
@@ -22,6 +25,7 @@ type value struct {
 
 	formatName string // for people
 	clears     bool   // empty: clear
+	identity   bool   // it says what a row is
 	inContent  bool   // it stands in lead.content, where more is allowed
 	searches   bool   // a locator searches by it
 }
@@ -71,9 +75,14 @@ func (v *value) eval(r *row) (result, broken string) {
 	if s == "" {
 		s = v.preset
 	}
+	if v.identity {
+		s = trimmed(s)
+	}
 	switch {
 	case s == "":
 		return "", v.needed
+	case v.identity && v.check == anyWord && strings.ContainsFunc(s, unicode.IsControl):
+		return "", ruleControl
 	case v.format != nil && !v.format(s):
 		return "", ruleFormat
 	case v.check != anyWord:
@@ -159,6 +168,8 @@ func (v *value) complaint(rule, why string) string {
 	switch rule {
 	case ruleKey:
 		return "is empty, but every row needs one"
+	case ruleControl:
+		return "holds a control character, such as a tab or a line break"
 	case ruleRequired:
 		return "is empty, but required"
 	case ruleMap:

@@ -157,7 +157,7 @@ func TestScalarsAreReadBackAsTheyWere(t *testing.T) {
 		if s == "" || len(quoted(s)) > maxNameSize {
 			return
 		}
-		file := "version: 1\nkey: k\nlead:\n  content:\n    x: {from: \"{c}\", map: {" + scalar(s) + ": yes}}\n    " +
+		file := "version: 1\nlead:\n  content:\n    x: {from: \"{c}\", map: {" + scalar(s) + ": yes}}\n    " +
 			scalar("k"+s) + ": " + scalar(strings.ReplaceAll(s, "{", "{{")) + "\n"
 		m, err := mapping.Parse("m", []byte(file))
 		if err != nil {

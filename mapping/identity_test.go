@@ -1,0 +1,104 @@
+package mapping
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// faults 131
+func TestWhatARowIsNeedsAColumn(t *testing.T) {
+	for file, want := range map[string]string{
+		"version: 1\nkey: id\n":                            "m:2:6: key names no column, so that all rows would be one\nhint: write \"{id}\" for what the column holds",
+		"version: 1\nkey: {from: id, apply: [lower]}\n":    "m:2:6: key names no column, so that all rows would be one\nhint: write \"{id}\" for what the column holds",
+		"version: 1\nlead_id: id\n":                        "m:2:10: lead_id names no column, so that all rows would be one\nhint: write \"{id}\" for what the column holds",
+		"version: 1\nlead: {external_id: 7}\n":             "m:2:21: lead.external_id names no column, so that all rows would be one\nhint: write \"{7}\" for what the column holds",
+		"version: 1\nkey: '{{id}'\n":                       "m:2:6: key names no column, so that all rows would be one\nhint: write \"{id}\" for what the column holds",
+		"version: 1\nkey: {from: '{id}', map: {a: b}}\n":   "m:2:21: key takes from, apply and format only, not map\nhint: what a row is must not change with a table, or with a cell that is filled later",
+		"version: 1\nlead_id: {expr: id}\n":                "m:2:11: lead_id takes from, apply and format only, not expr\nhint: what a row is must not change with a table, or with a cell that is filled later",
+		"version: 1\nkey: {from: '{a}', default: none}\n":  "m:2:20: key takes from, apply and format only, not default\nhint: what a row is must not change with a table, or with a cell that is filled later",
+		"version: 1\nlead: {external_id: {form: '{a}'}}\n": "m:2:22: unknown key \"form\" in lead.external_id\nhint: did you mean \"from\"?",
+	} {
+		if _, err := Parse("m", []byte(file)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", file, err, want)
+		}
+	}
+}
+
+// A constant that is the name of a column of the input is told, wherever it stands.
+// faults 131
+func TestConstantsThatAreColumnsAreTold(t *testing.T) {
+	m := parse(t, `
+version: 1
+key: "{id}"
+assign: [{organization: org}]
+lead:
+  type_key: form
+  content:
+    name: name
+    city: {from: "{id}", default: city}
+    kind: {from: "{id}", map: {a: b}, else: kind}
+    other: other
+`)
+	b, _ := cells{"id", "", "org", "", "name", "", "city", "", "kind", ""}.bind(t, m, false)
+	var got []string
+	for _, w := range b.Warnings() {
+		got = append(got, w.Error())
+	}
+	slices.Sort(got)
+	want := []string{
+		"m:10:11: lead.content.kind is the constant \"kind\" in every row, which is the name of a column\nhint: write \"{kind}\" for what the column holds",
+		"m:4:25: assign[1].organization is the constant \"org\" in every row, which is the name of a column\nhint: write \"{org}\" for what the column holds",
+		"m:8:11: lead.content.name is the constant \"name\" in every row, which is the name of a column\nhint: write \"{name}\" for what the column holds",
+		"m:9:11: lead.content.city is the constant \"city\" in every row, which is the name of a column\nhint: write \"{city}\" for what the column holds",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// No two rows of different namespaces, or of one and none, ever have one key, whatever
+// their cells hold. faults 131
+func TestNamespacesNeverMeet(t *testing.T) {
+	for key, want := range map[string]string{
+		"dealers/18": "/dealers/18", "/18": "//18", "18": "18", "a b/18": "a b/18", "https://x.example/7": "https://x.example/7",
+		"//": "///", strings.Repeat("a", 65) + "/1": strings.Repeat("a", 65) + "/1", "ä/1": "ä/1",
+	} {
+		rec, problems := cells{"id", key}.in(t, "version: 1\nkey: '{id}'\n")
+		if problems != nil || rec.Key != want {
+			t.Errorf("%q: %q %v, want %q", key, rec.Key, problems, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		space := rapid.SampledFrom([]string{"", "", "a", "a.b", "dealers", "a/b"[:1]})
+		key := rapid.StringMatching(`[/a b.é]{1,6}|dealers/[0-9]`)
+		s1, k1, s2, k2 := space.Draw(t, "space"), key.Draw(t, "key"), space.Draw(t, "other space"), key.Draw(t, "other key")
+		if e := effectiveKey(s1, k1); (s1 != s2 || k1 != k2) && e == effectiveKey(s2, k2) {
+			t.Fatalf("%q in %q and %q in %q are both %q", k1, s1, k2, s2, e)
+		}
+	})
+}
+
+// faults 131
+func TestKeysWithoutInvisibleEnds(t *testing.T) {
+	file := "version: 1\nlead: {external_id: '{id}'}\n"
+	for _, cell := range []string{"L1", "L1\u200b", "\ufeffL1", " \u200e L1\u00ad ", "L1\ufe0f", "\u2060L1 \u00a0"} {
+		if rec, problems := (cells{"id", cell}).in(t, file); problems != nil || rec.Key != "L1" || rec.ExternalID != "L1" {
+			t.Errorf("%q: key %q, ExternalID %q, %v", cell, rec.Key, rec.ExternalID, problems)
+		}
+	}
+	if rec, problems := (cells{"id", "\u200b \ufeff"}).in(t, file); len(problems) != 1 || problems[0].Rule != "required" {
+		t.Errorf("a key of nothing that shows: %q %v", rec.Key, problems)
+	}
+	for _, cell := range []string{"a\nb", "a\x00b", "a\x1b[31mb", "a\tb", "a\u0085b", "a\x7fb", "\x00a"} {
+		for _, file := range []string{file, "version: 1\nkey: '{id}'\n"} {
+			_, problems := cells{"id", cell}.in(t, file)
+			if len(problems) != 1 || problems[0].Rule != "control" || problems[0].Column != "id" {
+				t.Errorf("%q: %v, want a problem", cell, problems)
+			}
+		}
+	}
+}
