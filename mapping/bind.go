@@ -43,9 +43,10 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 		return nil, err
 	}
 	m.plan.each(func(v *value) {
-		if name := s.namesake(v); name != "" && len(b.doubts) < maxErrors {
-			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, quote(name))
-			b.doubts = append(b.doubts, Error{m.name, v.at.line, v.at.column, text, `write "{` + name + `}" for what the column holds`})
+		c, _ := v.text.constant()
+		if _, found := s.index[c]; found && c != "" && len(b.doubts) < maxErrors {
+			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, quote(c))
+			b.doubts = append(b.doubts, Error{m.name, v.at.line, v.at.column, text, `write "{` + c + `}" for what the column holds`})
 		}
 	})
 	taken, hasRest := b.contentKeys()
@@ -125,18 +126,6 @@ func (s *search) use(name string) {
 		}
 	}
 	s.used[name] = true
-}
-
-// namesake is the constant that a value may come to and that is a column's name, or "".
-func (s *search) namesake(v *value) string {
-	for _, t := range []text{v.text, {{kind: literal, text: v.preset}}, v.other} {
-		if c, ok := t.constant(); ok && c != "" {
-			if _, found := s.index[c]; found {
-				return c
-			}
-		}
-	}
-	return ""
 }
 
 // Warnings are remarks about the mapping and this input, each with its place: constants
