@@ -76,6 +76,8 @@ type engine struct {
 	idle      atomic.Int32       // workers that wait
 	unchecked atomic.Int32       // leads that --check-remote could not read
 	quit      context.CancelFunc // send nothing more
+	enough    context.CancelFunc // take no more rows: links of leads that were made still leave
+	linker    *courier           // of links
 	ended     bool               // no more rows come
 	stopped   *Stop              // why the run ends before its input
 	keys      []string           // scratch of load
@@ -105,12 +107,16 @@ func (e *engine) run(ctx context.Context) {
 
 	stopping, quit := context.WithCancel(ctx)
 	defer quit()
-	e.quit, e.courier.stopping = quit, stopping
+	taking, enough := context.WithCancel(stopping)
+	defer enough()
+	linker := *e.courier
+	e.quit, e.enough, e.linker = quit, enough, &linker
+	e.courier.stopping, e.linker.stopping = taking, stopping
 	batches := make(chan *batch, 4)
 	e.batches = batches
 
 	var group sync.WaitGroup
-	group.Go(func() { e.rows.run(stopping, batches) })
+	group.Go(func() { e.rows.run(taking, batches) })
 	if e.sender != nil {
 		for range e.Concurrency {
 			group.Go(func() { e.work(ctx) })
@@ -161,7 +167,7 @@ func (e *engine) glance(ctx context.Context, deadline, tick <-chan time.Time) {
 	case <-ctx.Done():
 		e.stop(interrupted())
 	case <-deadline:
-		e.stop(outOfTime())
+		e.outOfTime()
 	case <-tick:
 		e.tick()
 	default:
@@ -175,7 +181,10 @@ func (e *engine) wait(ctx context.Context, deadline, tick <-chan time.Time) {
 		batches = nil
 	}
 	if e.stopped != nil {
-		batches, interrupt, done, deadline = nil, nil, nil, nil
+		batches, deadline = nil, nil
+		if e.stopped.Code == CodeInterrupted {
+			interrupt, done = nil, nil
+		}
 	}
 	select {
 	case ev := <-e.events:
@@ -191,19 +200,29 @@ func (e *engine) wait(ctx context.Context, deadline, tick <-chan time.Time) {
 	case <-done:
 		e.stop(interrupted())
 	case <-deadline:
-		e.stop(outOfTime())
+		e.outOfTime()
 	case <-tick:
 		e.tick()
 	}
 }
 
 // stop makes the run end in order: nothing more is read or sent, what is in flight
-// is waited for. The first reason stands, but for an interruption.
+// is waited for. The first reason stands, unless another says more by its exit code.
 func (e *engine) stop(s *Stop) {
-	if e.stopped == nil || s.Code == CodeInterrupted {
+	if e.stopped == nil || s.outranks(e.stopped.Code) {
 		e.stopped = s
 	}
 	e.quit()
+}
+
+// outOfTime takes no more rows and finishes the leads that were made. There is nothing
+// to stop where every row has had its turn.
+func (e *engine) outOfTime() {
+	if e.ended && e.batch == nil && len(e.turn) == 0 && e.parked == 0 || e.stopped != nil {
+		return
+	}
+	e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
+	e.enough()
 }
 
 // abandon ends the rows that were read and never had their turn.

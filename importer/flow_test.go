@@ -149,7 +149,7 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 // or sent for it, also behind a row of its key.
 func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := newTrial(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Concurrency: 2, Limits: Limits{MaxRejects: 1}})
+		tr := newTrial(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Concurrency: 2, Limits: Limits{MaxRejects: Share{Rows: 1}}})
 		tr.remap(t, "skip_if: 'name == \"out\"'\n")
 		tr.run(t.Context())
 		if got := tr.outcomes(); got != "created 2 skipped 2" {

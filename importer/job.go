@@ -188,7 +188,7 @@ func (e *engine) link(ctx context.Context, j *job) {
 	external := j.it.rec.ExternalID
 	var lead *leadapi.Lead
 	failpoint.At("before link")
-	tries, err := e.courier.deliver(ctx, true, func(ctx context.Context) (err error) {
+	tries, err := e.linker.deliver(ctx, true, func(ctx context.Context) (err error) {
 		lead, err = e.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external})
 		return err
 	})

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"testing"
@@ -41,27 +42,39 @@ func TestLimitsEndARun(t *testing.T) {
 		return nil
 	}
 	tests := []struct {
-		name   string
-		limits Limits
-		answer func(string, int) error
-		stops  bool
-		most   int // rows that may be sent: those counted and two a worker; 0: any number
+		name    string
+		limits  Limits
+		answer  func(string, int) error
+		stops   bool
+		invalid int // so many rows at the beginning
+		rows    int // 300 where it is 0
+		most    int // rows that may be sent: those counted and two a worker; 0: any number
 	}{
 		{name: "in doubt", limits: Limits{MaxInDoubt: 5}, answer: doubt, stops: true, most: 6 + 8},
 		{name: "in doubt without limit", answer: doubt},
-		{name: "rejects", limits: Limits{MaxRejects: 5}, answer: refuseSome, stops: true},
-		{name: "rejects within the limit", limits: Limits{MaxRejects: 100}, answer: refuseSome},
-		{name: "share of rejects", limits: Limits{MaxRejectsPercent: 20}, answer: refuseSome, stops: true},
-		{name: "share of rejects within the limit", limits: Limits{MaxRejectsPercent: 50}, answer: refuseSome},
-		{name: "all refused alike", limits: Limits{MaxRejects: 1000}, answer: func(string, int) error { return refusal(403) }, stops: true, most: 8},
+		{name: "rejects", limits: Limits{MaxRejects: Share{Rows: 5}}, answer: refuseSome, stops: true},
+		{name: "rejects within the limit", limits: Limits{MaxRejects: Share{Rows: 100}}, answer: refuseSome},
+		{name: "share of rejects", limits: Limits{MaxRejects: Share{Percent: 20}}, answer: refuseSome, stops: true},
+		{name: "share of rejects within the limit", limits: Limits{MaxRejects: Share{Percent: 50}}, answer: refuseSome},
+		{name: "all refused alike", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(string, int) error { return refusal(403) }, stops: true, most: 8},
 		{name: "all refused alike, never stop", answer: func(string, int) error { return refusal(403) }},
-		{name: "all refused by the client itself", limits: Limits{MaxRejects: 1000}, answer: func(string, int) error { return refusal(0) }},
-		{name: "all refused, not alike", limits: Limits{MaxRejects: 1000}, answer: func(name string, _ int) error { return refusal(400 + atoi(name[1:])%2*4) }},
+		{name: "all refused by the client itself", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(string, int) error { return refusal(0) }},
+		{name: "invalid rows are no rejects", limits: Limits{MaxRejects: Share{Rows: 5}}, invalid: 200},
+		{name: "invalid", limits: Limits{MaxInvalid: Share{Rows: 5}}, invalid: 6, stops: true},
+		{name: "invalid within the limit", limits: Limits{MaxInvalid: Share{Rows: 5}}, invalid: 5},
+		{name: "share of invalid rows", limits: Limits{MaxInvalid: Share{Percent: 50}}, invalid: 200, stops: true},
+		{name: "share of invalid rows of too few", limits: Limits{MaxInvalid: Share{Percent: 50}}, invalid: 199, rows: 199},
+		{name: "share of invalid rows within the limit", limits: Limits{MaxInvalid: Share{Percent: 50}}, invalid: 100},
+		{name: "all refused, not alike", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(name string, _ int) error { return refusal(400 + atoi(name[1:])%2*4) }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tr := newTrial(t, numbered(300), Options{Concurrency: 4, Limits: test.limits})
+				rows := numbered(cmp.Or(test.rows, 300))
+				for i := range test.invalid {
+					rows[i] = "," + rows[i] // without a key, and a cell too many
+				}
+				tr := newTrial(t, rows, Options{Concurrency: 4, Limits: test.limits})
 				tr.courier.gate.maxWait = 24 * time.Hour // silence alone ends none of these
 				tr.service.answer = test.answer
 				tr.run(t.Context())
@@ -85,6 +98,98 @@ func TestMaxDurationEndsLikeAFinishedRun(t *testing.T) {
 			t.Errorf("%s with %d: %s", outcome, code, tr.outcomes())
 		}
 	})
+}
+
+// A run that is out of time takes no more rows and finishes the leads that it has made:
+// none stays without its link.
+func TestMaxDurationFinishesWhatHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(3000), Options{Concurrency: 4, MaxDuration: time.Second})
+		tr.remap(t, "  external_id: 'x-{id}'\n")
+		tr.run(t.Context())
+		outcome, _, code := tr.verdict()
+		made := len(tr.service.order)
+		if outcome != "stopped" || code != CodeAttention || tr.tally.outcomes[Created] != made || tr.tally.outcomes[Partial] != 0 || made == 0 {
+			t.Errorf("%s with %d: %s; %d made", outcome, code, tr.outcomes(), made)
+		}
+	})
+}
+
+// Where the time is over while the last rows are under way, nothing is left undone.
+func TestMaxDurationAtTheEndOfTheInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(4), Options{Concurrency: 4, MaxDuration: time.Second})
+		tr.service.delay = time.Minute
+		tr.run(t.Context())
+		if outcome, _, code := tr.verdict(); outcome != "complete" || code != CodeComplete {
+			t.Errorf("%s with %d: %s", outcome, code, tr.outcomes())
+		}
+	})
+}
+
+// Links that a run out of time waits for are given up at the first signal, and a service
+// that is gone is told as such.
+func TestWhatEndsARunOutOfTime(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		maxWait time.Duration
+		signal  bool
+		code    int
+	}{
+		{"a signal", time.Hour, true, CodeInterrupted},
+		{"a silent service", time.Minute, false, CodeStopped},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				interrupt := make(chan struct{})
+				tr := newTrial(t, numbered(300), Options{Concurrency: 4, MaxDuration: time.Second, Interrupt: interrupt})
+				tr.courier.gate.maxWait = test.maxWait
+				tr.remap(t, "  external_id: 'x-{id}'\n")
+				began := time.Now()
+				tr.service.unlinked = func() error {
+					if time.Since(began) > 500*time.Millisecond {
+						return unsent
+					}
+					return nil
+				}
+				if test.signal {
+					time.AfterFunc(10*time.Second, func() { close(interrupt) })
+				}
+				tr.run(t.Context())
+				if _, _, code := tr.verdict(); code != test.code || tr.tally.outcomes[Partial] == 0 || tr.tally.outcomes[InDoubt] > 0 {
+					t.Errorf("exit %d: %s", code, tr.outcomes())
+				}
+			})
+		})
+	}
+}
+
+// Rows that were refused in an earlier run and are not sent now say nothing about this
+// run: it comes to the new ones behind them.
+func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(40), Options{Concurrency: 2, Limits: Limits{MaxRejects: Share{Rows: 3}}})
+		first := newTrial(t, numbered(30), Options{Concurrency: 2})
+		first.service.answer = func(string, int) error { return refusal(422) }
+		first.run(t.Context())
+		tr.ledger.entries = first.ledger.entries
+		tr.run(t.Context())
+		if got := tr.outcomes(); got != "created 10 rejected 30" || tr.stopped != nil {
+			t.Errorf("%s; stopped for %v", got, tr.stopped)
+		}
+	})
+}
+
+// Of several reasons to end, the first that applies of 130, 4 and 3 is told.
+func TestTheReasonThatSaysMost(t *testing.T) {
+	codes := []int{CodeComplete, CodeAttention, CodeInDoubt, CodeStopped, CodeCheckpoint, CodeInterrupted}
+	for i, now := range codes {
+		for j, then := range codes {
+			if got, want := (&Stop{Code: then}).outranks(now), j > i && then != CodeInDoubt && then != CodeAttention; got != want {
+				t.Errorf("%d after %d: %v", then, now, got)
+			}
+		}
+	}
 }
 
 func TestTheServiceGoesAwayAndComesBack(t *testing.T) {
@@ -163,7 +268,8 @@ func TestALinkMustBeConfirmed(t *testing.T) {
 				tr := newTrial(t, nil, Options{})
 				tr.sender = linker{test.lead, test.err}
 				tr.events = make(chan event, 1)
-				tr.courier.stopping, tr.quit = t.Context(), func() {}
+				tr.linker, tr.quit = tr.courier, func() {}
+				tr.linker.stopping = t.Context()
 				j := &job{it: &item{}, entry: lead, step: Step{Action: Link, Outcome: Created}}
 				j.it.rec.Key, j.it.rec.ExternalID = "k", "x"
 				tr.link(t.Context(), j)

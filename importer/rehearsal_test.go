@@ -155,7 +155,7 @@ func TestRowsAreAllChecked(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&b, "%d,o-%d,,,,\n", i, i)
 	}
-	s := rehearsed(t, checkedMapping, Options{Limits: Limits{MaxRejects: 1, MaxRejectsPercent: 1}}, b.String())
+	s := rehearsed(t, checkedMapping, Options{Limits: Limits{MaxRejects: Share{1, 1}, MaxInvalid: Share{1, 1}}}, b.String())
 	if s.Rows.Invalid != 1000 || s.Checks.Rules[0].Rows != 1000 || s.Outcome != "attention" {
 		t.Errorf("%s with %d invalid rows, %+v", s.Outcome, s.Rows.Invalid, s.Checks.Rules)
 	}

@@ -243,13 +243,13 @@ func (e *engine) finishRun(s *report.Summary, rec *recorder) {
 		}
 	}
 	if rec != nil {
-		if err := rec.close(); err != nil && e.stopped == nil {
+		if err := rec.close(); err != nil {
 			halt(s, filesFailed(err))
 		}
 	}
 	failpoint.At("before run is noted")
 	if e.db != nil {
-		if err := e.closeLedger(s); err != nil && e.stopped == nil {
+		if err := e.closeLedger(s); err != nil {
 			halt(s, ledgerFailed(err))
 		}
 	}
@@ -272,12 +272,11 @@ func (e *engine) closeLedger(s *report.Summary) error {
 	return err
 }
 
-// halt makes the summary of a run that ended well say that it did not after all.
+// halt makes the summary of a run that ended better say that it did not after all.
 func halt(s *report.Summary, stop *Stop) {
-	if s.ExitCode == CodeInterrupted {
-		return
+	if stop.outranks(s.ExitCode) {
+		s.Outcome, s.StopReason, s.ExitCode, s.Hint, s.Same = "stopped", stop.Reason, stop.Code, stop.Hint, stop.Same
 	}
-	s.Outcome, s.StopReason, s.ExitCode, s.Hint = "stopped", stop.Reason, stop.Code, stop.Hint
 }
 
 func runInfo(s *report.Summary) checkpoint.RunInfo {

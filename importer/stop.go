@@ -24,7 +24,19 @@ type Stop struct {
 	Reason string // a sentence for people
 	Hint   string // what to do, or ""
 	Code   int    // the exit code that it asks for, at least
+	Same   bool   // the same command would end at the same place, unless the hint is followed
 	Err    error  // the cause, or nil
+}
+
+// outranks reports whether a run that has ended with this exit code ends with s instead:
+// the first that applies of 130, 4 and 3.
+func (s *Stop) outranks(code int) bool {
+	for _, first := range []int{CodeInterrupted, CodeCheckpoint, CodeStopped} {
+		if code == first || s.Code == first {
+			return code != first
+		}
+	}
+	return false
 }
 
 // Error is the reason.
@@ -35,10 +47,6 @@ func (s *Stop) Unwrap() error { return s.Err }
 
 func interrupted() *Stop {
 	return &Stop{Reason: "interrupted", Code: CodeInterrupted}
-}
-
-func outOfTime() *Stop {
-	return &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
 }
 
 func silent() *Stop {
@@ -71,8 +79,8 @@ func outputClosed(err error) *Stop {
 
 func inputLost(err error) *Stop {
 	return &Stop{
-		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Err: err,
-		Hint: "mend the file: what is done stays done",
+		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Err: err, Same: true,
+		Hint: "mend the file and run the same command again: what is done stays done",
 	}
 }
 

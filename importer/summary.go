@@ -20,7 +20,7 @@ func (e *engine) summary(started time.Time) *report.Summary {
 	}
 	s.Outcome, s.StopReason, s.ExitCode = e.verdict()
 	if e.stopped != nil {
-		s.Hint = e.stopped.Hint
+		s.Hint, s.Same = e.stopped.Hint, e.stopped.Same
 	}
 	if o := e.opened; o != nil && o.Checkpoint != "" {
 		s.Checkpoint = report.Checkpoint{

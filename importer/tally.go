@@ -21,14 +21,32 @@ type result struct {
 
 // Limits end a run early (INTERFACE, "Run flags").
 type Limits struct {
-	MaxRejects        int // rows invalid, rejected or failed; 0 = no limit
-	MaxRejectsPercent int // the same as a share of at least 200 rows; 0 = not used
-	MaxInDoubt        int // rows that fell in doubt in this run; 0 = no limit
-	MaxCreates        int // leads made; 0 = no limit
+	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
+	MaxInvalid Share // rows that are invalid, of those read
+	MaxInDoubt int   // rows that fell in doubt in this run; 0 = no limit
+	MaxCreates int   // leads made; 0 = no limit
 }
 
-// percentFrom is how many rows must have been read before a share says anything.
+// Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
+type Share struct{ Rows, Percent int }
+
+// percentFrom is how many rows there must be before a percentage says anything.
 const percentFrom = 200
+
+func (s Share) none() bool { return s == Share{} }
+
+// exceeded reports whether n of a number of rows are too many.
+func (s Share) exceeded(n, of int) bool {
+	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
+}
+
+// String is the bound in words, before what it counts.
+func (s Share) String() string {
+	if s.Percent > 0 {
+		return fmt.Sprintf("%d%% of the rows", s.Percent)
+	}
+	return fmt.Sprintf("%d rows", s.Rows)
+}
 
 // Bounds of what the tally keeps apart, so that memory does not grow with the input.
 const (
@@ -77,6 +95,7 @@ type tally struct {
 	made     int // leads made or perhaps made
 	fell     int // rows that fell in doubt in this run
 	sent     int // rows of which a request left
+	bad      int // those among them that were rejected or failed
 	known    int // rows for which nothing was sent
 	refusal  int // status by which all rows sent so far were refused; -1: not all
 }
@@ -127,8 +146,11 @@ func (t *tally) count(it *item, r *result) *Stop {
 	if r.sent {
 		t.sent++
 		t.refused(r)
-		if r.outcome == InDoubt {
+		switch r.outcome {
+		case InDoubt:
 			t.fell++
+		case Rejected, Failed:
+			t.bad++
 		}
 	}
 	return t.limit()
@@ -187,12 +209,11 @@ func (t *tally) doomed() bool { return t.trying() && t.sent > 0 }
 
 // trying reports whether the rows sent so far, if any, give no hope for the next one.
 func (t *tally) trying() bool {
-	return (t.limits.MaxRejects > 0 || t.limits.MaxRejectsPercent > 0) && (t.refusal > 0 || t.sent == 0)
+	return !t.limits.MaxRejects.none() && (t.refusal > 0 || t.sent == 0)
 }
 
 // limit returns why the run must end, or nil.
 func (t *tally) limit() *Stop {
-	bad := t.outcomes[Invalid] + t.outcomes[Rejected] + t.outcomes[Failed]
 	l := t.limits
 	switch {
 	case l.MaxInDoubt > 0 && t.fell > l.MaxInDoubt:
@@ -200,15 +221,15 @@ func (t *tally) limit() *Stop {
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows fell in doubt (--max-in-doubt)", l.MaxInDoubt),
 			Hint: "find out why the service gives no usable answers before going on",
 		}
-	case l.MaxRejects > 0 && bad > l.MaxRejects:
+	case l.MaxRejects.exceeded(t.bad, t.sent):
 		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows are invalid, rejected or failed (--max-rejects)", l.MaxRejects),
-			Hint: "look at the most frequent reasons; --max-rejects 0 never stops",
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
+			Hint: "look at the most frequent reasons first: rows that were rejected are not sent again, but those behind them may fare no better; --max-rejects 0 never stops",
 		}
-	case l.MaxRejectsPercent > 0 && t.total >= percentFrom && bad*100 > l.MaxRejectsPercent*t.total:
+	case l.MaxInvalid.exceeded(t.outcomes[Invalid], t.total):
 		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("more than %d%% of the rows are invalid, rejected or failed (--max-rejects)", l.MaxRejectsPercent),
-			Hint: "look at the most frequent reasons; --max-rejects 0 never stops",
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid), Same: true,
+			Hint: "the file or the mapping may be the wrong one: leadferry validate shows all that is wrong; mend that and run the same command again, which sends nothing twice, or add --max-invalid 0 to go on regardless",
 		}
 	case t.doomed() && t.sent >= t.slots:
 		return &Stop{

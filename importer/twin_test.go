@@ -230,15 +230,16 @@ func (l *ledgerTwin) state(key string) checkpoint.State {
 
 // serviceTwin answers each create by the row's name and keeps a ledger of its own.
 type serviceTwin struct {
-	mu     sync.Mutex
-	delay  time.Duration
-	answer func(name string, n int) error // nil: accepted; n counts the sends of this row from 1
-	sends  map[string]int
-	flying map[string]int
-	order  []string // names in the order in which they were accepted
-	arrive func(key string)
-	update func(id string)
-	clash  bool // two requests of one key at once
+	mu       sync.Mutex
+	delay    time.Duration
+	answer   func(name string, n int) error // nil: accepted; n counts the sends of this row from 1
+	sends    map[string]int
+	flying   map[string]int
+	order    []string // names in the order in which they were accepted
+	arrive   func(key string)
+	update   func(id string)
+	unlinked func() error // nil: updates are accepted
+	clash    bool         // two requests of one key at once
 }
 
 func newServiceTwin() *serviceTwin {
@@ -274,6 +275,11 @@ func (s *serviceTwin) Update(_ context.Context, id string, r *leadapi.UpdateRequ
 		s.update(id)
 	}
 	time.Sleep(s.delay)
+	if s.unlinked != nil {
+		if err := s.unlinked(); err != nil {
+			return nil, err
+		}
+	}
 	return &leadapi.Lead{ID: id, ExternalID: *r.ExternalID, Status: "open"}, nil
 }
 

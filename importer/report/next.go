@@ -42,7 +42,13 @@ func (s *Summary) steps() []step {
 	n := s.Rows
 	stopped := s.Outcome == "stopped" || s.Outcome == "interrupted"
 	add(s.Hint != "", sentence(s.Hint))
-	add(stopped, "Run the same command again: it goes on where this run stopped, and sends nothing twice.")
+	switch then := "un the same command again: it goes on where this run stopped, and sends nothing twice."; {
+	case s.Same: // the hint says more
+	case s.Hint != "":
+		add(stopped, "Then r"+then)
+	default:
+		add(stopped, "R"+then)
+	}
 	add(n.InDoubt > 0, s.doubt(), s.settle()...)
 	add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	again := n.Failed + n.Partial + n.Pending

@@ -41,6 +41,7 @@ type Summary struct {
 
 	Notes        []string `json:"-"` // remarks for people
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
+	Same         bool     `json:"-"` // the same command would stop at the same place
 	ResultsPath  string   `json:"-"` // these three are set by Run.Finish
 	RejectsPaths []string `json:"-"`
 	SummaryPath  string   `json:"-"`

@@ -72,9 +72,10 @@ func sendFlags() []cli.Flag {
 		&cli.StringFlag{Name: "in-doubt", Value: "hold", Usage: "rows whose earlier send has an unknown outcome: `hold|resend`", Category: running},
 		&cli.StringFlag{Name: "resend-on", Usage: "further `CODES` after which a create may be sent again; none withdraws 429 and 503 with Retry-After", Category: running},
 		&cli.IntFlag{Name: "max-in-doubt", Value: -1, DefaultText: "the larger of 20 and 4 × concurrency", Usage: "stop when more than `N` rows fell in doubt in this run (0: never)", Category: running},
-		&cli.StringFlag{Name: "max-rejects", Value: "100", Usage: "stop when more than `N|P%` rows are invalid, rejected or failed (0: never)", Category: running},
+		&cli.StringFlag{Name: "max-rejects", Value: "100", Usage: "stop when more than `N|P%` rows sent in this run were rejected or failed, or all at its beginning (0: never)", Category: running},
+		&cli.StringFlag{Name: "max-invalid", Value: "50%", Usage: "stop when more than `N|P%` rows are invalid: the wrong file or mapping (0: never)", Category: running},
 		&cli.IntFlag{Name: "max-creates", Usage: "stop before more than `N` leads are made (0: no limit)", Category: running},
-		&cli.DurationFlag{Name: "max-duration", Usage: "stop taking rows after this `DURATION`, finish what is in flight", Category: running},
+		&cli.DurationFlag{Name: "max-duration", Usage: "stop taking rows after this `DURATION`, finish what has begun, links included", Category: running},
 		&cli.BoolFlag{Name: "retry-rejected", Usage: "send rows again that the service refused before", Category: running},
 		&cli.BoolFlag{Name: "yes", Usage: "do not ask before leads are made", Category: running},
 		metricsFlag(),
@@ -82,23 +83,28 @@ func sendFlags() []cli.Flag {
 }
 
 // limits reads the flags that end a run early.
-func limits(c *cli.Context) (importer.Limits, error) {
-	l := importer.Limits{MaxCreates: c.Int("max-creates"), MaxInDoubt: c.Int("max-in-doubt")}
+func limits(c *cli.Context) (l importer.Limits, err error) {
+	l.MaxCreates, l.MaxInDoubt = c.Int("max-creates"), c.Int("max-in-doubt")
 	if !c.IsSet("max-in-doubt") {
 		l.MaxInDoubt = max(20, 4*c.Int("concurrency"))
 	}
-	text := c.String("max-rejects")
-	number, percent := strings.CutSuffix(text, "%")
+	if l.MaxRejects, err = share(c, "max-rejects"); err == nil {
+		l.MaxInvalid, err = share(c, "max-invalid")
+	}
+	return l, err
+}
+
+// share reads a flag that is a number of rows or a percentage of them.
+func share(c *cli.Context, name string) (importer.Share, error) {
+	number, percent := strings.CutSuffix(c.String(name), "%")
 	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 || percent && n > 100 {
-		return l, usage("--max-rejects is neither a number nor a percentage", "for example 100, 5% or 0")
+	switch {
+	case err != nil || n < 0 || percent && n > 100:
+		return importer.Share{}, usage("--"+name+" is neither a number nor a percentage", "for example 100, 5% or 0")
+	case percent:
+		return importer.Share{Percent: n}, nil
 	}
-	if percent {
-		l.MaxRejectsPercent = n
-	} else {
-		l.MaxRejects = n
-	}
-	return l, nil
+	return importer.Share{Rows: n}, nil
 }
 
 // resendOn reads --resend-on: HTTP statuses, or none.
