@@ -70,8 +70,8 @@ func (e *engine) see(j *job, lead *leadapi.Lead) {
 	if lead.OwnerID != "" {
 		entry.Organization = lead.OwnerID
 	}
-	if lead.Location.Name != "" {
-		entry.Location = lead.Location.Name
+	if lead.LocationName != "" {
+		entry.Location = lead.LocationName
 	}
 	entry.Unsettled, entry.Sought, entry.Confirmed = "", "", checkpoint.Entry{}.Confirmed
 	e.sign(j)

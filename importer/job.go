@@ -226,7 +226,7 @@ func (e *engine) linked(j *job, lead *leadapi.Lead) {
 		j.entry.Organization = lead.OwnerID
 	}
 	if j.entry.Location == "" {
-		j.entry.Location = lead.Location.Name
+		j.entry.Location = lead.LocationName
 	}
 	j.text = j.step.Reason
 	e.settle(j, j.step.Outcome)

@@ -2,11 +2,14 @@ package leadapi
 
 import (
 	"bytes"
+	"compress/gzip"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -82,12 +85,62 @@ func (c *Client) members(body []byte, f func(name []byte, v jsontext.Value)) boo
 	return err == io.EOF
 }
 
-// setText is assign for texts.
-func setText(to *string, v jsontext.Value) {
-	if v.Kind() == '"' {
-		text, _ := jsontext.AppendUnquote(nil, v) // it has been read
-		*to = string(text)
+// textOf is the text that a member holds, "" for any other type.
+func textOf(v jsontext.Value) string {
+	if v.Kind() != '"' {
+		return ""
 	}
+	text, _ := jsontext.AppendUnquote(nil, v) // it has been read
+	return string(text)
+}
+
+// fitting is a text that does what its kind promises, else "": what others keep and show of an answer is bounded here.
+func fitting(v jsontext.Value, fits func(string) bool) string {
+	if text := textOf(v); fits(text) {
+		return text
+	}
+	return ""
+}
+
+// shown is a text for people: at most 500 characters, control characters and the like escaped.
+func shown(v jsontext.Value) string { return clean(textOf(v)) }
+
+// Bounds of what an answer may say.
+const (
+	maxStatus     = 64   // characters
+	maxExternalID = 1024 // bytes
+)
+
+// validStatus tells whether a status looks like one, known or not: letters, digits and the signs of labels, with a
+// letter or digit first.
+func validStatus(status string) bool {
+	for i, r := range status {
+		word := unicode.IsLetter(r) || unicode.IsDigit(r)
+		if !word && (i == 0 || !strings.ContainsRune(" ._-|/", r)) {
+			return false
+		}
+	}
+	return utf8.RuneCountInString(status) <= maxStatus
+}
+
+// validExternalID tells whether an ExternalID can be kept: it is bounded, and has no control characters.
+func validExternalID(id string) bool {
+	return len(id) <= maxExternalID && !strings.ContainsFunc(id, unicode.IsControl)
+}
+
+// unpacked is the body of an answer as it was before it was packed by gzip, which is never asked for, without a byte
+// order mark. It tells whether all of it was got, in bounds.
+func unpacked(body []byte) (plain []byte, whole bool) {
+	if bytes.HasPrefix(body, []byte("\x1f\x8b")) {
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, false
+		}
+		if body, err = io.ReadAll(io.LimitReader(z, maxBody+1)); err != nil || len(body) > maxBody {
+			return nil, false
+		}
+	}
+	return bytes.TrimPrefix(body, []byte("\ufeff")), true
 }
 
 // retryAfter reads how long an answer asks to wait: seconds, or a date in any of HTTP's three forms, taken from the

@@ -3,13 +3,14 @@ package leadapi
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 )
 
 // faults 61, 64, 123
@@ -57,44 +58,32 @@ func TestRetryAfterIsRead(t *testing.T) {
 	}
 }
 
-// byReflection is how an answer's members are read by decode.
-var byReflection = json.WithUnmarshalers(json.JoinUnmarshalers(
-	json.UnmarshalFromFunc(loose[string]),
-	json.UnmarshalFromFunc(loose[bool]),
-	json.UnmarshalFromFunc(loose[int64]),
-	json.UnmarshalFromFunc(loose[Location]),
-	json.UnmarshalFromFunc(loose[RequestMeta]),
-	json.UnmarshalFromFunc(loose[map[string]jsontext.Value]),
-))
-
-// scanned reads a body as the calls do, which must come to the same as reflection does.
-func scanned[T any](t *testing.T, body []byte, to *T, member func(name []byte, v jsontext.Value), want *T) bool {
-	ok := new(Client).members(body, member)
-	wanted := json.Unmarshal(body, want, byReflection) == nil && jsontext.Value(body).Kind() == '{'
-	if diff := cmp.Diff(want, to); ok != wanted || ok && diff != "" {
-		t.Errorf("%q: %v, want %v %s", body, ok, wanted, diff)
-	}
-	return ok
-}
-
 // faults 52, 70, 118, m27: whatever comes, reading it ends without panic, in bounds, and an ID is plain.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{createdBody, leadBody, `{"error":{"message":"x"}}`, `{"access_token":"a","expires_in":1e400}`, "\xff\xfe", "[", `{"leadID":"\ud800"}`, `{"lead\u0049D":"a","LEADID":"b","x":{"y":1}}`, `{"leadID":"a","leadID":"a"}`, `{"leadID":"a","x":{"y":1,"y":1}}`, `{"leadID":"a"} {}`, `null`, `{}`, `{"leadID":null,"assignedLocationName":7}`} {
 		f.Add([]byte(body), "Sun, 01 Mar 2026 12:00:30 GMT")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, header string) {
+		plain, _ := unpacked(body)
 		var lead Lead
-		if scanned(t, body, &lead, lead.member, new(Lead)) && validID(lead.ID) && (len(lead.ID) > 128 || !utf8.ValidString(lead.ID)) {
-			t.Errorf("ID %q", lead.ID)
-		}
-		type wire struct {
-			LeadID         string `json:"leadID"`
-			OrganizationID string `json:"assignedOrganizationID"`
-			LocationName   string `json:"assignedLocationName"`
-			Status         int    `json:"-"`
-		}
 		var made Created
-		scanned(t, body, (*wire)(&made), made.member, new(wire))
+		for _, member := range []func([]byte, jsontext.Value){lead.member, made.member} {
+			var all map[string]jsontext.Value
+			ok := new(Client).members(plain, member)
+			if wanted := json.Unmarshal(plain, &all) == nil && jsontext.Value(plain).Kind() == '{'; ok != wanted {
+				t.Errorf("%q: %v, want %v", plain, ok, wanted)
+			}
+		}
+		for _, id := range []string{lead.ID, lead.OwnerID, made.LeadID, made.OrganizationID} {
+			if id != "" && !validID(id) {
+				t.Errorf("ID %q", id)
+			}
+		}
+		for _, text := range []string{lead.Status, lead.LocationName, lead.ExternalID, made.LocationName} {
+			if len(text) > 4*500 || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+				t.Errorf("text %q", text)
+			}
+		}
 		text := clean(words(body), secret)
 		if n := utf8.RuneCountInString(text); n == 0 || n > 500 || !utf8.ValidString(text) {
 			t.Errorf("message of %d characters", n)
@@ -108,4 +97,41 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("wait of %v", wait)
 		}
 	})
+}
+
+// fault 134: what is kept and shown of an answer is bounded when it is taken.
+func TestTextsOfAnAnswerAreTakenByTheirPatterns(t *testing.T) {
+	long := strings.Repeat("x", 1<<19)
+	quoted := func(s string) jsontext.Value { b, _ := jsontext.AppendQuote(nil, s); return b }
+	for status, want := range map[string]string{
+		"open": "open", "waitingForParts": "waitingForParts", "Closed | Won": "Closed | Won", "in Prüfung": "in Prüfung", strings.Repeat("x", 64): strings.Repeat("x", 64),
+		strings.Repeat("x", 65): "", "=1+1": "", "a\x1b[2J": "", " open": "", "a\u202eb": "", "@x": "", long: "",
+	} {
+		lead := new(Lead)
+		if lead.member([]byte("Status"), quoted(status)); lead.Status != want {
+			t.Errorf("status %.80q: %q, want %q", status, lead.Status, want)
+		}
+	}
+	for id, want := range map[string]string{"org-1": "org-1", "a b": "", "=1+1": "", "\x1b[2J": "", long: ""} {
+		lead, made := new(Lead), new(Created)
+		lead.member([]byte("OwnerID"), quoted(id))
+		made.member([]byte("assignedOrganizationID"), quoted(id))
+		if lead.OwnerID != want || made.OrganizationID != want {
+			t.Errorf("organization %.80q: %q and %q, want %q", id, lead.OwnerID, made.OrganizationID, want)
+		}
+	}
+	for name, want := range map[string]string{"Café Nord": "Café Nord", "a\x1b[2Jb": `a\x1b[2Jb`, "=1+1": "=1+1", long: long[:500], "\u202e\r\n": `\u202e\r\n`} {
+		lead, made := new(Lead), new(Created)
+		lead.member([]byte("Location"), append(append([]byte(`{"Name":`), quoted(name)...), '}'))
+		made.member([]byte("assignedLocationName"), quoted(name))
+		if lead.LocationName != want || made.LocationName != want {
+			t.Errorf("location %.80q: %q and %q, want %q", name, lead.LocationName, made.LocationName, want)
+		}
+	}
+	for id, want := range map[string]string{"CRM 7/ü": "CRM 7/ü", "a\nb": "", long: ""} {
+		lead := new(Lead)
+		if lead.member([]byte("ExternalID"), quoted(id)); lead.ExternalID != want {
+			t.Errorf("ExternalID %.80q: %q, want %q", id, lead.ExternalID, want)
+		}
+	}
 }

@@ -3,7 +3,9 @@ package leadapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -30,6 +32,10 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 	if err != nil {
 		return 0, c.unanswered(ctx, limit, r, false, err)
 	}
+	if !c.leave(r.op) {
+		r.host.leave(w, false)
+		return 0, &Error{Op: r.op, Applied: No, Reason: ReasonHeld, Message: "held back: nothing was sent"}
+	}
 	_ = w.SetDeadline(limit) // fails for a closed connection only, as the first write then does
 	unhook := context.AfterFunc(ctx, func() { _ = w.SetDeadline(longAgo) })
 
@@ -37,10 +43,12 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 	answer, sent, err := w.exchange(w.out)
 	var status int
 	var body []byte
-	var whole bool
+	var whole, readable bool
 	if err == nil {
 		status = answer.StatusCode
-		body, whole = w.drain(answer)
+		if body, whole = w.drain(answer); whole {
+			body, readable = unpacked(body)
+		}
 	}
 	if sent {
 		c.observe(Call{Kind: r.op, Status: status, Duration: c.now().Sub(began)})
@@ -51,10 +59,16 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 	switch {
 	case err != nil:
 		return 0, c.unanswered(ctx, limit, r, sent, err)
-	case status >= 200 && status <= 202 && whole && read(body):
+	case status >= 200 && status <= 202 && readable && read(body):
 		return status, nil
 	}
+	if whole && !readable || packed(answer) {
+		body = []byte{0} // no text
+	}
 	fault := c.answered(r, answer, body)
+	if fault.Reason == ReasonMisdirected {
+		r.host.renew()
+	}
 	keep = keep && fault.Applied != Maybe // the answer may be another request's, and this one's still to come
 	return status, fault
 }
@@ -64,7 +78,7 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 func (c *Client) appendHead(b []byte, r call) []byte {
 	b = append(append(append(append(b, r.method...), ' '), r.target...), " HTTP/1.1\r\nHost: "...)
 	b = append(append(append(b, r.host.name...), "\r\nUser-Agent: "...), c.userAgent...)
-	b = strconv.AppendInt(append(b, "\r\nAccept: application/json\r\nContent-Length: "...), int64(len(r.body)), 10)
+	b = strconv.AppendInt(append(b, "\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: "...), int64(len(r.body)), 10)
 	if r.body != nil {
 		b = append(b, "\r\nContent-Type: application/json"...)
 	}
@@ -113,9 +127,19 @@ func (c *Client) answered(r call, answer *http.Response, body []byte) *Error {
 	case ReasonRedirect:
 		e.Message = "the service redirects, which is never followed"
 	default:
+		if r.op != "create" && r.op != "update" {
+			e.Message = code(body)
+			break
+		}
 		e.Message = clean(words(body), c.secretsOf(r)...)
 	}
 	return e
+}
+
+// packed tells whether the body of an answer is in a form that is not read here.
+func packed(answer *http.Response) bool {
+	form := strings.ToLower(answer.Header.Get("Content-Encoding"))
+	return !slices.Contains([]string{"", "identity", "gzip", "x-gzip"}, form)
 }
 
 // secretsOf are what no text of a call may repeat.

@@ -1,6 +1,8 @@
 package leadapi
 
 import (
+	"compress/gzip"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +45,9 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 		"201 ID in other case":       {answer(201, `{"LEADID":"a"}`), is(201, Yes, ReasonNoLeadID)},
 		"201 trailing text":          {answer(201, createdBody+"x"), is(201, Yes, ReasonNoLeadID)},
 		"201 invalid UTF-8":          {answer(201, "{\"leadID\":\"a\",\"x\":\"\xff\"}"), is(201, Yes, ReasonNoLeadID)},
+		"201 gzip bomb":              {answer(201, zipped(strings.Repeat(" ", 1<<20)+createdBody)), is(201, Yes, ReasonNoLeadID)},
+		"201 gzip cut":               {answer(201, zipped(createdBody)[:40]), is(201, Yes, ReasonNoLeadID)},
+		"201 gzip and more":          {answer(201, zipped(createdBody)+"x"), is(201, Yes, ReasonNoLeadID)},
 		"201 gzip":                   {answer(201, "\x1f\x8b\x08", "Content-Encoding: gzip"), is(201, Yes, ReasonNoLeadID)},
 		"201 too long":               {answer(201, createdBody+strings.Repeat(" ", maxBody)), is(201, Yes, ReasonNoLeadID)},
 		"200 without ID":             {answer(200, `{}`), is(200, Maybe, ReasonNoLeadID)},
@@ -63,6 +68,7 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 		"409":                        {answer(409, ""), is(409, No, ReasonRefused)},
 		"413":                        {answer(413, ""), is(413, No, ReasonRefused)},
 		"415":                        {answer(415, ""), is(415, No, ReasonRefused)},
+		"421":                        {answer(421, ""), is(421, No, ReasonMisdirected)},
 		"422":                        {answer(422, ""), is(422, No, ReasonRefused)},
 		"425":                        {answer(425, ""), is(425, Maybe, ReasonTimeout)},
 		"429":                        {answer(429, ""), is(429, No, ReasonThrottled)},
@@ -105,6 +111,14 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 	}
 }
 
+func zipped(text string) string {
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, text)
+	z.Close()
+	return b.String()
+}
+
 // fault 51
 func TestCreateTakesAnID(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -115,6 +129,11 @@ func TestCreateTakesAnID(t *testing.T) {
 		"200":                  {answer(200, createdBody), Created{"lead-1", "org-1", "Main St", 200}},
 		"202":                  {answer(202, `{"leadID":"a","more":[1,{}]}`), Created{"a", "", "", 202}},
 		"others of wrong type": {answer(201, `{"leadID":"a","assignedOrganizationID":7,"assignedLocationName":null}`), Created{"a", "", "", 201}},
+		"gzip":                 {answer(201, zipped(createdBody), "Content-Encoding: gzip"), Created{"lead-1", "org-1", "Main St", 201}},
+		"gzip, untold":         {answer(201, zipped(createdBody)), Created{"lead-1", "org-1", "Main St", 201}},
+		"byte order mark":      {answer(201, "\ufeff"+createdBody), Created{"lead-1", "org-1", "Main St", 201}},
+		"gzip with mark":       {answer(201, zipped("\ufeff"+createdBody), "Content-Encoding: x-gzip"), Created{"lead-1", "org-1", "Main St", 201}},
+		"others of no pattern": {answer(201, `{"leadID":"a","assignedOrganizationID":"=1+1","assignedLocationName":"\u001b[2J"}`), Created{"a", "", `\x1b[2J`, 201}},
 		"after 1xx":            {"HTTP/1.1 103 x\r\n\r\n" + answer(201, createdBody), Created{"lead-1", "org-1", "Main St", 201}},
 	} {
 		t.Run(name, func(t *testing.T) {

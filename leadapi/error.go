@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -31,6 +32,8 @@ const (
 	ReasonBadAnswer    = "bad_answer"   // an answer that cannot be read
 	ReasonNoLeadID     = "no_lead_id"   // a create's 2xx without readable leadID
 	ReasonUnauthorized = "unauthorized" // 401
+	ReasonMisdirected  = "misdirected"  // 421: a new connection may fare better, and is what the next call gets
+	ReasonHeld         = "held"         // Config.Leave said no: not one byte left
 	ReasonThrottled    = "throttled"    // 429, 503 with Retry-After
 	ReasonProxyAuth    = "proxy_auth"   // 407
 	ReasonRedirect     = "redirect"     // 3xx; never followed
@@ -65,7 +68,7 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // later tells whether the same request may do better after a while.
 func (e *Error) later() bool {
-	return e.Reason == ReasonThrottled || e.Reason == ReasonConnect || e.Reason == ReasonCanceled
+	return slices.Contains([]string{ReasonThrottled, ReasonConnect, ReasonCanceled, ReasonHeld}, e.Reason)
 }
 
 // interrupted is the error of a call whose caller's context ended, or whose time is over: cause says which.
@@ -85,6 +88,8 @@ func verdict(status int, retryAfter bool) (Applied, string) {
 		return No, ReasonUnauthorized
 	case status == http.StatusProxyAuthRequired:
 		return No, ReasonProxyAuth
+	case status == http.StatusMisdirectedRequest:
+		return No, ReasonMisdirected
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && retryAfter:
 		return No, ReasonThrottled
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == 499:

@@ -30,6 +30,7 @@ type host struct {
 
 	mu      sync.Mutex
 	resting []*wire // the one used last comes last
+	era     int     // connections of an earlier one are not used again
 }
 
 // newHost returns the host of an address, with conns connections at most.
@@ -60,11 +61,16 @@ func (h *host) take(ctx context.Context, limit time.Time) (*wire, error) {
 	}
 	ctx, stop := context.WithDeadline(ctx, limit)
 	defer stop()
+	h.mu.Lock()
+	era := h.era
+	h.mu.Unlock()
 	w, err := h.dial(ctx)
 	if err != nil {
 		<-h.room
+		return nil, err
 	}
-	return w, err
+	w.era = era
+	return w, nil
 }
 
 // enter waits until there may be one connection more.
@@ -118,6 +124,11 @@ func (h *host) leave(w *wire, keep bool) {
 // shelve lets a connection rest, and closes those that have rested for too long.
 func (h *host) shelve(w *wire) {
 	h.mu.Lock()
+	if w.era != h.era {
+		h.mu.Unlock()
+		w.Close()
+		return
+	}
 	h.resting = append(h.resting, w)
 	n := 0
 	for h.resting[n].stale(w.rested) {
@@ -129,6 +140,14 @@ func (h *host) shelve(w *wire) {
 	for _, w := range old {
 		w.Close()
 	}
+}
+
+// renew has every connection that there is used no more once its call is over.
+func (h *host) renew() {
+	h.mu.Lock()
+	h.era++
+	h.mu.Unlock()
+	h.close()
 }
 
 // close closes the resting connections.

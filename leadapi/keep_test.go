@@ -86,6 +86,49 @@ func TestConnectionOfAnEndedCallIsNotKept(t *testing.T) {
 	}
 }
 
+// What asks to be held back leaves nothing, be it a lead request or the token that it needs. fault 139
+func TestARequestThatIsHeldBackDoesNotLeave(t *testing.T) {
+	p := answers(t, answer(201, createdBody))
+	c := config(p.address())
+	var asked []string
+	c.Leave = func(kind string) bool { asked = append(asked, kind); return false }
+	for _, client := range []*Client{signedIn(t, c), connect(t, c)} {
+		if e := fault(t, client); e == nil || e.Reason != ReasonHeld || e.Applied != No || e.Status != 0 {
+			t.Errorf("%v", e)
+		}
+	}
+	if p.seen() != 0 || strings.Join(asked, " ") != "create token" {
+		t.Errorf("%d requests left; asked for %s", p.seen(), asked)
+	}
+}
+
+// The next call after a 421 is made on a connection that did not bring it. fault 138
+func TestConnectionsOfBeforeA421AreNotUsed(t *testing.T) {
+	p := listen(t, func(p *peer, c net.Conn) { // which answers 421 the second time
+		r := bufio.NewReader(c)
+		for n := 0; ; n++ {
+			if _, err := p.next(r); err != nil {
+				return
+			}
+			io.WriteString(c, answer([]int{201, 421}[n%2], createdBody))
+		}
+	})
+	client := signedIn(t, config(p.address()))
+	other, err := client.leads.take(t.Context(), time.Now().Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []int{0, 421, 0} {
+		if e := fault(t, client); (e == nil) != (want == 0) || e != nil && e.Status != want {
+			t.Errorf("call %d: %v, want %d", n+1, e, want)
+		}
+	}
+	client.leads.leave(other, true)
+	if n := resting(client.leads); n != 1 {
+		t.Errorf("%d connections are kept, want the new one", n)
+	}
+}
+
 // The machine slept: by the clock that stands still then, the connection is fresh. fault 77
 func TestConnectionFromBeforeASleepIsNotUsed(t *testing.T) {
 	client := signedIn(t, config(answers(t, answer(201, createdBody)).address()))

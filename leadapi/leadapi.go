@@ -27,12 +27,13 @@ type Config struct {
 	TrunkID      string // the brand's trunk organization
 	ClientID     string
 	ClientSecret string
-	Concurrency  int              // connections a host at most; below 1 counts as 1
-	Timeout      time.Duration    // for one request, from dialling to the answer's last byte; 0 = 30 s
-	UserAgent    string           // "" = leadferry
-	Observe      func(Call)       // called after each request of which a byte left, by its caller; may be nil
-	Now          func() time.Time // nil = time.Now
-	Tokens       TokenStore       // keeps the token for later runs and other processes; nil: nobody does
+	Concurrency  int                    // connections a host at most; below 1 counts as 1
+	Timeout      time.Duration          // for one request, from dialling to the answer's last byte; 0 = 30 s
+	UserAgent    string                 // "" = leadferry
+	Leave        func(kind string) bool // asked just before the first byte of a request leaves: false holds it back, with ReasonHeld; may be nil
+	Observe      func(Call)             // called after each request of which a byte left, by its caller; may be nil
+	Now          func() time.Time       // nil = time.Now
+	Tokens       TokenStore             // keeps the token for later runs and other processes; nil: nobody does
 }
 
 // Call is one request as Observe sees it; calls come from several goroutines at once.
@@ -52,6 +53,7 @@ type Client struct {
 	secret    string
 	timeout   time.Duration
 	userAgent string
+	leave     func(kind string) bool
 	observe   func(Call)
 	now       func() time.Time
 	keeper    *keeper
@@ -67,7 +69,7 @@ func New(c Config) (*Client, error) {
 	}
 	client := &Client{
 		general: newHost(base, max(c.Concurrency, 1)), base: base.EscapedPath(), id: c.ClientID, secret: c.ClientSecret,
-		timeout: c.Timeout, userAgent: c.UserAgent, observe: c.Observe, now: c.Now,
+		timeout: c.Timeout, userAgent: c.UserAgent, leave: c.Leave, observe: c.Observe, now: c.Now,
 	}
 	if create != nil {
 		client.leads, client.create = client.general, create.EscapedPath()
@@ -80,6 +82,9 @@ func New(c Config) (*Client, error) {
 	}
 	if client.userAgent == "" {
 		client.userAgent = "leadferry"
+	}
+	if client.leave == nil {
+		client.leave = func(string) bool { return true }
 	}
 	if client.observe == nil {
 		client.observe = func(Call) {}

@@ -10,47 +10,20 @@ import (
 // Created is the answer to a create (section "Lead creation response body").
 type Created struct {
 	LeadID         string // always of the pattern [A-Za-z0-9._-]{1,128}, not dots only
-	OrganizationID string // "" when the answer lacks it
-	LocationName   string // "" when creation named the organization
+	OrganizationID string // of the same pattern; "" when the answer has none such
+	LocationName   string // at most 500 characters, escaped for people; "" when creation named the organization
 	Status         int    // HTTP status: 200, 201 or 202
 }
 
-// Lead is the answer to an update (section "Lead"). A field that is missing, or of another type than specified, is zero.
+// Lead is what is read of the answer to an update (section "Lead"). A field is zero that is missing, of another type than
+// specified, or not of its pattern.
 type Lead struct {
-	ID          string
-	ReadOnly    bool
-	CreatedAt   string
-	UpdatedAt   string
-	OwnerID     string
-	Content     map[string]jsontext.Value
-	Impressions int64
-	IsTestLead  bool
-	Location    Location
-	RequestMeta RequestMeta
-	Source      string
-	Status      string
-	Stage       string
-	TypeKey     string
-	TypeLabel   string
-	Views       int64
-	ExternalID  string
-	DisplayName string
-}
-
-// Location is the location that a lead is assigned to.
-type Location struct {
-	Name    string `json:"Name"`
-	Address string `json:"Address"`
-}
-
-// RequestMeta describes the request that created a lead.
-type RequestMeta struct {
-	ContentType string `json:"ContentType"`
-	Host        string `json:"Host"`
-	IP          string `json:"IP"`
-	Locale      string `json:"Locale"`
-	URL         string `json:"URL"`
-	UserAgent   string `json:"UserAgent"`
+	ID           string
+	OwnerID      string // of an ID's pattern
+	Content      map[string]jsontext.Value
+	LocationName string // at most 500 characters, escaped for people
+	Status       string // at most 64 characters, without control characters; also one that is not specified
+	ExternalID   string // at most 1,024 bytes, without control characters
 }
 
 // Reach finds out whether lead creation gives answers at all, by a request that can make nothing: a GET of the
@@ -74,7 +47,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	made := new(Created)
 	status, err := c.signed(ctx, call{
 		op: "create", method: "POST", host: c.leads, target: c.create, success: 201,
-	}, r, func(body []byte) bool { return c.members(body, made.member) && validID(made.LeadID) })
+	}, r, func(body []byte) bool { return c.members(body, made.member) && made.LeadID != "" })
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +58,11 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 func (m *Created) member(name []byte, v jsontext.Value) {
 	switch string(name) {
 	case "leadID":
-		setText(&m.LeadID, v)
+		m.LeadID = fitting(v, validID)
 	case "assignedOrganizationID":
-		setText(&m.OrganizationID, v)
+		m.OrganizationID = fitting(v, validID)
 	case "assignedLocationName":
-		setText(&m.LocationName, v)
+		m.LocationName = shown(v)
 	}
 }
 
@@ -102,7 +75,7 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	lead := new(Lead)
 	_, err := c.signed(ctx, call{
 		op: "update", method: "PATCH", host: c.general, target: c.base + "/v3/lead/" + leadID, success: 200,
-	}, r, func(body []byte) bool { return c.members(body, lead.member) && validID(lead.ID) })
+	}, r, func(body []byte) bool { return c.members(body, lead.member) && lead.ID != "" })
 	if err != nil {
 		return nil, err
 	}
@@ -112,41 +85,21 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 func (l *Lead) member(name []byte, v jsontext.Value) {
 	switch string(name) {
 	case "ID":
-		setText(&l.ID, v)
-	case "ReadOnly":
-		assign(&l.ReadOnly, v)
-	case "CreatedAt":
-		setText(&l.CreatedAt, v)
-	case "UpdatedAt":
-		setText(&l.UpdatedAt, v)
+		l.ID = fitting(v, validID)
 	case "OwnerID":
-		setText(&l.OwnerID, v)
+		l.OwnerID = fitting(v, validID)
 	case "Content":
 		assign(&l.Content, v)
-	case "Impressions":
-		assign(&l.Impressions, v)
-	case "IsTestLead":
-		assign(&l.IsTestLead, v)
 	case "Location":
-		assign(&l.Location, v)
-	case "RequestMeta":
-		assign(&l.RequestMeta, v)
-	case "Source":
-		setText(&l.Source, v)
+		var at struct {
+			Name jsontext.Value `json:"Name"`
+		}
+		assign(&at, v)
+		l.LocationName = shown(at.Name)
 	case "Status":
-		setText(&l.Status, v)
-	case "Stage":
-		setText(&l.Stage, v)
-	case "TypeKey":
-		setText(&l.TypeKey, v)
-	case "TypeLabel":
-		setText(&l.TypeLabel, v)
-	case "Views":
-		assign(&l.Views, v)
+		l.Status = fitting(v, validStatus)
 	case "ExternalID":
-		setText(&l.ExternalID, v)
-	case "DisplayName":
-		setText(&l.DisplayName, v)
+		l.ExternalID = fitting(v, validExternalID)
 	}
 }
 

@@ -3,13 +3,16 @@ package leadapi
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,13 +33,14 @@ func TestMessageIsWhatTheServiceSays(t *testing.T) {
 		`{"errors":["a"]}`:                                `{"errors":["a"]}`,
 		`{"message":["a"]}`:                               `{"message":["a"]}`,
 		"  plain text \n":                                 "plain text",
-		"two\nlines\t\x1b[31mred\u202e\u200b\x00":         `two\nlines\t\x1b[31mred\u202e\u200b\x00`,
+		"two\nlines\t\x1b[31mred\u202e\u200b":             `two\nlines\t\x1b[31mred\u202e\u200b`,
+		"b\x00a\x00d\x00":                                 "a message that is no text",
 		"bad \xff byte":                                   `bad \xff byte`,
 		`{"message":"a\u001b[2Jb"}`:                       `a\x1b[2Jb`,
 		"":                                                "no message was given",
 		" ":                                               "no message was given",
 		long:                                              long[:1000],
-		strings.Repeat("\x00", 600):                       strings.Repeat(`\x00`, 125),
+		strings.Repeat("\x01", 600):                       strings.Repeat(`\x01`, 125),
 	} {
 		if got := clean(words([]byte(body))); got != want {
 			t.Errorf("%.80q: %q, want %q", body, got, want)
@@ -47,8 +51,11 @@ func TestMessageIsWhatTheServiceSays(t *testing.T) {
 func TestTextThatRepeatsASecretIsWithheld(t *testing.T) {
 	quoted, _ := json.Marshal(password)
 	for form, text := range map[string]string{
-		"plain": password, "query": url.QueryEscape(password), "path": url.PathEscape(password),
-		"base64": base64.StdEncoding.EncodeToString([]byte(password)), "JSON": strings.Trim(string(quoted), `"`),
+		"plain": password, "query": url.QueryEscape(password), "path": url.PathEscape(password), "capitals": strings.ToUpper(url.QueryEscape(password)),
+		"query twice": url.QueryEscape(url.QueryEscape(password)), "HTML": html.EscapeString(password),
+		"base64": base64.StdEncoding.EncodeToString([]byte(password)), "base64 from within": base64.StdEncoding.EncodeToString([]byte("id:" + password))[6:],
+		"base64 for addresses": base64.RawURLEncoding.EncodeToString([]byte("a:" + password))[3:38], "hexadecimal": hex.EncodeToString([]byte(password)),
+		"JSON": strings.Trim(string(quoted), `"`), "JSON in ASCII": strings.Trim(strconv.QuoteToASCII(password), `"`),
 	} {
 		for n := 0; n+12 <= len(text); n++ {
 			if got := clean("so "+text[n:n+12]+" it", password); !strings.Contains(got, "withheld") {
@@ -61,6 +68,27 @@ func TestTextThatRepeatsASecretIsWithheld(t *testing.T) {
 	}
 	if got := clean("is short", "short"); !strings.Contains(got, "withheld") {
 		t.Error("a short secret is shown")
+	}
+}
+
+// Of an answer to a request with credentials nothing is told but its status and one of the codes of RFC 6749. fault 111
+func TestAccountErrorsTellStatusAndCodeOnly(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":"invalid_client","error_description":"no such secret: abc"}`: "status 400: invalid_client",
+		`{"error":"invalid_grant"}`:   "status 400: invalid_grant",
+		`{"error":"you said abc"}`:    "status 400: its words are not shown, for they may repeat a secret",
+		`{"message":"account ended"}`: "status 400: its words are not shown, for they may repeat a secret",
+		"":                            "status 400: no message was given",
+	} {
+		client := signedIn(t, config(answers(t, answer(400, body)).address()))
+		_, login := client.Login(t.Context(), "a@example.com", password)
+		_, made := client.CreateOAuthClient(t.Context(), access)
+		_, token := client.fetch(t.Context(), "client_credentials", "")
+		for _, err := range []error{login, made, token} {
+			if !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", body, err, want)
+			}
+		}
 	}
 }
 
@@ -103,6 +131,23 @@ func TestNoErrorHoldsASecret(t *testing.T) {
 		"base64": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(403)
 			io.WriteString(w, base64.StdEncoding.EncodeToString([]byte(secret+r.URL.Query().Get("refresh_token")+r.Header.Get("Authorization"))))
+		},
+		"zstd": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "zstd")
+			w.WriteHeader(400)
+			io.WriteString(w, secret)
+		},
+		"gzip": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(400)
+			io.WriteString(w, zipped(echo(w, r)))
+		},
+		"UTF-16": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(400)
+			io.WriteString(w, strings.Join(strings.Split(secret+access, ""), "\x00"))
+		},
+		"hexadecimal": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(409)
+			io.WriteString(w, hex.EncodeToString([]byte(echo(w, r))))
 		},
 		"JSON": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(429)

@@ -83,7 +83,7 @@ func TestRequestsArriveAsSpecified(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got = arrival{r.Method + " " + r.RequestURI + " " + r.Proto, r.Header.Get("Content-Type"), r.Header.Get("Authorization"), r.UserAgent(), string(body)}
-		if r.Header.Get("Accept-Encoding") != "" || r.ContentLength != int64(len(body)) || r.Referer() != "" {
+		if r.Header.Get("Accept-Encoding") != "identity" || r.ContentLength != int64(len(body)) || r.Referer() != "" {
 			t.Errorf("%s has headers %v", got.Line, r.Header)
 		}
 		w.WriteHeader(200)

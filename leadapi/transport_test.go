@@ -66,7 +66,7 @@ func TestHTTP2PeerIsSpokenToWithHTTP1(t *testing.T) {
 // faults m3, m4, m5: the whole head is known, and nothing in it lets anybody on the way repeat the request.
 func TestHeads(t *testing.T) {
 	c := signedIn(t, config("https://Service.example:8443/base"))
-	common := " HTTP/1.1\r\nHost: service.example:8443\r\nUser-Agent: leadferry\r\nAccept: application/json\r\nContent-Length: "
+	common := " HTTP/1.1\r\nHost: service.example:8443\r\nUser-Agent: leadferry\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: "
 	for _, test := range []struct {
 		call call
 		want string

@@ -36,6 +36,7 @@ type wire struct {
 	out      []byte    // room for a request
 	body     []byte    // room for an answer
 	rested   time.Time // since when no call uses it
+	era      int       // of the host
 }
 
 func newWire(s *socket, upon net.Conn) *wire {

@@ -13,6 +13,9 @@ import (
 // The rows of the table that differ by the bytes of the answer and the end of the
 // connection.
 
+// secondBody is the same for the second create.
+var secondBody = createdBody("lead-00000000-002")
+
 // ownBody is the body of a right answer to the row's create.
 var ownBody = createdBody(ownID)
 
@@ -56,7 +59,7 @@ func bodyRows() []outcomeRow {
 		"without last chunk":           {say: chunked(ownBody)[:len(chunked(ownBody))-5], end: hangUp},
 		"of chunked garbage":           {say: head("Transfer-Encoding: chunked") + "zz\r\n" + ownBody + "\r\n0\r\n\r\n"},
 		"of huge chunks":               {say: head("Transfer-Encoding: chunked") + "ffffffffffffffff\r\n" + ownBody, end: hangUp},
-		"gzip, not asked for":          {say: answered(201, zipped([]byte(ownBody)), "Content-Encoding: gzip")},
+		"gzip, cut":                    {say: answered(201, zipped([]byte(secondBody))[:50], "Content-Encoding: gzip")},
 		"gzip bomb":                    {say: answered(201, zipped(make([]byte, 64<<20)), "Content-Encoding: gzip")},
 		"without end":                  {say: head("Connection: close") + ownBody, flood: strings.Repeat(" ", 4096)},
 		"chunked without end":          {say: head("Transfer-Encoding: chunked") + "1\r\n{\r\n", flood: "1\r\n \r\n"},
@@ -70,14 +73,17 @@ func bodyRows() []outcomeRow {
 		rows = append(rows, row)
 	}
 	for name, act := range map[string]rawAct{
-		"called HTML":          {say: answered(201, ownBody, "Content-Type: text/html")},
-		"called UTF-16":        {say: answered(201, ownBody, "Content-Type: application/json; charset=utf-16")},
-		"with more members":    {say: answered(201, ownBody[:len(ownBody)-1]+`,"score":1e400,"more":[{}]}`)},
-		"chunked":              {say: chunked(ownBody)},
-		"ended by the close":   {say: head("Connection: close") + ownBody, end: hangUp},
-		"of HTTP/1.0":          {say: "HTTP/1.0 201 Said\r\n\r\n" + ownBody, end: hangUp},
-		"with bare line feeds": {say: "HTTP/1.1 201 Said\nContent-Length: " + itoa(len(ownBody)) + "\n\n" + ownBody},
-		"slow but in time":     {say: answered(201, ownBody), pace: time.Millisecond},
+		"called HTML":              {say: answered(201, ownBody, "Content-Type: text/html")},
+		"called UTF-16":            {say: answered(201, ownBody, "Content-Type: application/json; charset=utf-16")},
+		"gzip, not asked for":      {say: answered(201, zipped([]byte(secondBody)), "Content-Encoding: gzip")},
+		"gzip, not told":           {say: answered(201, zipped([]byte(secondBody)))},
+		"behind a byte order mark": {say: answered(201, "\ufeff"+ownBody)},
+		"with more members":        {say: answered(201, ownBody[:len(ownBody)-1]+`,"score":1e400,"more":[{}]}`)},
+		"chunked":                  {say: chunked(ownBody)},
+		"ended by the close":       {say: head("Connection: close") + ownBody, end: hangUp},
+		"of HTTP/1.0":              {say: "HTTP/1.0 201 Said\r\n\r\n" + ownBody, end: hangUp},
+		"with bare line feeds":     {say: "HTTP/1.1 201 Said\nContent-Length: " + itoa(len(ownBody)) + "\n\n" + ownBody},
+		"slow but in time":         {say: answered(201, ownBody), pace: time.Millisecond},
 	} {
 		rows = append(rows, outcomeRow{name: "201 " + name, faults: "44, 70", act: act, stored: true, want: made(1)})
 	}

@@ -9,7 +9,7 @@ import (
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox"}, leaves...)
-	point := "internal/failpoint"
+	point, redact := "internal/failpoint", "internal/redact"
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
@@ -19,13 +19,14 @@ func design() plan {
 			"internal/e2e":    {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout": {},
 			point:             {},
-			"importer":        {imports: append([]string{point}, leaves...), tests: []string{"leadapi/sandbox"}},
+			redact:            {stdOnly: true},
+			"importer":        {imports: append([]string{point, redact}, leaves...), tests: []string{"leadapi/sandbox"}},
 			"importer/source": {},
 			"importer/report": {},
 			"mapping":         {},
 			"mapping/propose": {imports: []string{"mapping"}},
 			"checkpoint":      {imports: []string{point}},
-			"leadapi":         {imports: []string{point}, tests: []string{"leadapi/sandbox"}},
+			"leadapi":         {imports: []string{point, redact}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox": {tests: []string{"leadapi"}},
 		},
 		reserved: []reserved{
