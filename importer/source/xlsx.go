@@ -90,8 +90,7 @@ func (f *File) archive() (io.ReaderAt, int64, error) {
 // rows makes the reader of a sheet, which has to be closed after an error, too.
 func (b *workbook) rows(of sheet, limit int) (*xlsxRows, error) {
 	x := &xlsxRows{sheet: of.name, max: limit}
-	x.writer = newWriter(calendar{b.from1904})
-	x.opened = append(x.opened, x.writer)
+	x.calendar.from1904 = b.from1904
 	var err error
 	if x.styles, err = b.readStyles(); err != nil {
 		return x, err

@@ -1,13 +1,9 @@
 package source_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
-
-	"github.com/xuri/excelize/v2"
 
 	"leadferry/importer/source"
 )
@@ -37,29 +33,4 @@ func benchXLSX(b *testing.B) []byte {
 	return book.bytes(b)
 }
 
-func BenchmarkXLSX(b *testing.B) {
-	data := benchXLSX(b)
-	b.Run("source", func(b *testing.B) { benchSource(b, source.XLSX, data) })
-	b.Run("excelize", func(b *testing.B) {
-		benchRowsPerSecond(b, data, func() error {
-			f, err := excelize.OpenReader(bytes.NewReader(data))
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			rows, err := f.Rows("Leads")
-			if err != nil {
-				return err
-			}
-			for rows.Next() {
-				if _, err := rows.Columns(); err != nil {
-					return err
-				}
-			}
-			if err := rows.Close(); err != nil {
-				return err
-			}
-			return io.EOF
-		})
-	})
-}
+func BenchmarkXLSX(b *testing.B) { benchSource(b, source.XLSX, benchXLSX(b)) }

@@ -29,10 +29,10 @@ type cellText struct {
 
 // shower makes text of cells.
 type shower struct {
-	shared  *sharedTexts
-	styles  *styles
-	writer  *writer
-	present *sheetReader
+	shared   *sharedTexts
+	styles   *styles
+	calendar calendar
+	present  *sheetReader
 }
 
 // show gives the text of a cell of the present row. The error says that the
@@ -115,22 +115,15 @@ func (s *shower) number(value string, style int) (cellText, error) {
 	if section == nil {
 		return s.plainNumber(v), nil
 	}
-	if section.date {
+	switch {
+	case section.kind.isDate():
 		return s.date(v, section), nil
-	}
-	switch section.kind {
-	case digits:
+	case section.kind == digits, section.kind == fraction:
 		return s.filled(v, shown, section), nil
-	case written:
-		if text, ok := s.writer.write(shown, section.code); ok {
-			return cellText{text: text}, nil
-		}
-	case scientific:
-		c := s.plainNumber(v)
-		c.written = true
-		return c, nil
 	}
-	return s.plainNumber(v), nil
+	c := s.plainNumber(v)
+	c.written = section.kind == scientific
+	return c, nil
 }
 
 func (s *shower) plainNumber(v float64) cellText {
@@ -145,27 +138,19 @@ func (s *shower) filled(v, shown float64, of *section) cellText {
 	if loses(v) {
 		return cellText{fault: faultDigits}
 	}
+	if of.kind == fraction {
+		return cellText{text: of.divide(shown)}
+	}
 	text := of.fill(shown)
 	return cellText{text: text, number: !of.places.padded(), blanked: text == ""}
 }
 
 func (s *shower) date(v float64, of *section) cellText {
-	calendar := s.writer.calendar
-	if !calendar.shows(v) {
+	switch {
+	case !s.calendar.shows(v):
 		return cellText{fault: faultDate}
+	case of.kind == codedDate:
+		return cellText{text: of.clock(s.calendar, v)}
 	}
-	if of.kind != written {
-		return cellText{text: calendar.write(v, of.kind)}
-	}
-	if text, ok := s.writer.write(milliseconds(v), of.code); ok {
-		return cellText{text: text}
-	}
-	return cellText{text: calendar.write(v, isoAny)}
-}
-
-// milliseconds rounds a date to the millisecond, and puts it so little behind
-// that excelize, which cuts what is below, does not come to the one before.
-func milliseconds(v float64) float64 {
-	const day, little = 86_400_000, 2e-9
-	return math.Round(v*day)/day + little
+	return cellText{text: s.calendar.write(v, of.kind)}
 }

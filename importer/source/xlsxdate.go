@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/xuri/excelize/v2"
+	"unicode/utf8"
 )
 
 // calendar turns numbers into dates, days counted from 1900 or from 1904.
@@ -45,105 +44,240 @@ func (c calendar) write(v float64, kind formatKind) string {
 		}
 	}
 	clock := time.Time{}.Add(time.Duration(second) * time.Second).Format(time.TimeOnly)
+	date := c.date(int(day))
+	iso := fmt.Sprintf("%04d-%02d-%02d", date.year, date.month, date.day)
 	switch kind {
 	case isoTime:
 		return clock
 	case isoDate:
-		return c.date(int(day))
+		return iso
 	}
-	return c.date(int(day)) + " " + clock
+	return iso + " " + clock
 }
 
-// date writes a day. Excel takes 1900 for a leap year, and calls the day before
-// the first one 1900-01-00.
-func (c calendar) date(day int) string {
-	first := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
+// shownDate is a day as Excel shows it; the weekday counts from Sunday, 0.
+type shownDate struct{ year, month, day, weekday int }
+
+// date is the day of a number. Excel takes 1900 for a leap year, and calls the
+// day before the first one 1900-01-00; its weekdays go with that.
+func (c calendar) date(day int) shownDate {
+	if c.from1904 {
+		day += 1462
+	}
+	weekday := (day + 6) % 7
 	switch {
-	case c.from1904:
-		first = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
 	case day == 0:
-		return "1900-01-00"
+		return shownDate{1900, 1, 0, weekday}
 	case day == 60:
-		return "1900-02-29"
+		return shownDate{1900, 2, 29, weekday}
 	case day < 60:
 		day++
 	}
-	return first.AddDate(0, 0, day).Format(time.DateOnly)
+	y, m, d := time.Date(1899, 12, 30+day, 0, 0, 0, 0, time.UTC).Date()
+	return shownDate{y, int(m), d, weekday}
 }
 
-// writer has excelize write numbers in formats that are not made of digits
-// alone. It holds an empty workbook with one cell for each format.
-type writer struct {
-	calendar
-	book  *excelize.File    // nil until it is needed
-	cells map[string]string // by the code of the format
-}
-
-const writerSheet = "Sheet1"
-
-func newWriter(c calendar) *writer {
-	return &writer{calendar: c, cells: map[string]string{}}
-}
-
-// open makes the workbook.
-func (w *writer) open() error {
-	if w.book != nil {
-		return nil
-	}
-	w.book = excelize.NewFile()
-	return w.book.SetWorkbookProps(&excelize.WorkbookPropsOptions{Date1904: &w.from1904})
-}
-
-// Close ends the use of excelize.
-func (w *writer) Close() error {
-	if w.book == nil {
-		return nil
-	}
-	return w.book.Close()
-}
-
-// write gives the text of a number; false where excelize cannot tell it. It has
-// panicked on formats made to do so.
-func (w *writer) write(v float64, code string) (text string, ok bool) {
-	defer func() {
-		if recover() != nil {
-			text, ok = "", false
+// date reads a section as the code of a date and says of which kind it is. What
+// cannot be written as Excel shows it, in words of a language or digits or years of
+// a calendar that are not known here, is written as ISO 8601.
+func (c *sectionCompiler) date() formatKind {
+	s := &c.section
+	s.places.fraction = min(s.places.fraction, 3) // Excel has no more
+	last := -1                                    // the token of a date or time before
+	for i, t := range s.tokens {
+		if strings.IndexByte("ymdhsHMS", t.kind) < 0 {
+			continue
 		}
-	}()
-	cell, err := w.cell(code)
-	if err != nil {
-		return "", false
+		// Months and minutes have one letter: it is the minute behind an hour and before a second.
+		if last >= 0 && s.tokens[last].isMonth() && t.kind == 's' {
+			s.tokens[last].kind = 'n'
+		}
+		if last >= 0 && t.isMonth() && strings.IndexByte("hsHS", s.tokens[last].kind) >= 0 {
+			s.tokens[i].kind = 'n'
+		}
+		last = i
 	}
-	number := strconv.FormatFloat(v, 'f', -1, 64)
-	if err := w.book.SetCellDefault(writerSheet, cell, number); err != nil {
-		return "", false
+	s.words = wordsOf(c.language)
+	if c.numerals || otherCalendar(c.language) || !s.writable() {
+		return isoAny
 	}
-	text, err = w.book.GetCellValue(writerSheet, cell)
-	// A format that it does not know gives the number back.
-	return strings.TrimSpace(text), err == nil && text != number
+	return codedDate
 }
 
-// cell finds the cell that has this format.
-func (w *writer) cell(code string) (string, error) {
-	if cell, ok := w.cells[code]; ok {
-		return cell, nil
+// isMonth tells whether the token may be a month, as a number, or a minute.
+func (t formatToken) isMonth() bool { return t.kind == 'm' && len(t.text) < 3 }
+
+// writable tells whether all tokens of a date can be written.
+func (s *section) writable() bool {
+	point := false
+	for _, t := range s.tokens {
+		named := len(t.text) > 2 && (t.kind == 'm' || t.kind == 'd')
+		switch {
+		case t.kind == 'e', named && s.words == nil, t.isPlace() && (t.kind != '0' || !point):
+			return false
+		}
+		point = t.kind == '.' || t.isPlace()
 	}
-	if err := w.open(); err != nil {
-		return "", err
+	return true
+}
+
+// clock writes the date, the time or the duration of a number, rounded to the
+// smallest part that the section shows of a second.
+func (s *section) clock(c calendar, v float64) string {
+	parts := int64(math.Pow10(s.places.fraction)) // of a second
+	total := int64(math.Round(v * 86400 * float64(parts)))
+	second := total / parts
+	now := moment{date: c.date(int(second / 86400)), second: second, part: total % parts}
+	for _, t := range s.tokens {
+		now.half = now.half || t.kind == 'a'
 	}
-	// Without a language excelize looks through all that it knows, for each cell anew.
-	said := code
-	if !strings.Contains(code, "[$") {
-		said = "[$-409]" + code
+	var out strings.Builder
+	for i, t := range s.tokens {
+		switch {
+		case t.kind == '.':
+			out.WriteByte('.')
+			if i+1 < len(s.tokens) && s.tokens[i+1].isPlace() {
+				fmt.Fprintf(&out, "%0*d", s.places.fraction, now.part)
+			}
+		case !t.isPlace():
+			out.WriteString(now.token(t, s.words))
+		}
 	}
-	style, err := w.book.NewStyle(&excelize.Style{CustomNumFmt: &said})
-	if err != nil {
-		return "", err
+	return strings.TrimSpace(out.String())
+}
+
+// moment is what a date is written from.
+type moment struct {
+	date   shownDate
+	second int64 // since the first day
+	part   int64 // of the second, of as many as the section shows
+	half   bool  // hours are those of half a day
+}
+
+// token writes one part.
+func (m moment) token(t formatToken, words *dateWords) string {
+	hour := int(m.second / 3600 % 24)
+	width := min(len(t.text), 2)
+	switch t.kind {
+	case 'y':
+		if len(t.text) < 3 {
+			return withZeros(m.date.year%100, 2)
+		}
+		return withZeros(m.date.year, 4)
+	case 'm':
+		return words.month(m.date.month, len(t.text))
+	case 'd':
+		if len(t.text) > 2 {
+			return words.weekday(m.date.weekday, len(t.text))
+		}
+		return withZeros(m.date.day, width)
+	case 'h':
+		if m.half {
+			hour = (hour+11)%12 + 1
+		}
+		return withZeros(hour, width)
+	case 'n':
+		return withZeros(int(m.second/60%60), width)
+	case 's':
+		return withZeros(int(m.second%60), width)
+	case 'a':
+		return [...]string{"AM", "PM"}[hour/12]
+	case 'H':
+		return withZeros(int(m.second/3600), len(t.text))
+	case 'M':
+		return withZeros(int(m.second/60), len(t.text))
+	case 'S':
+		return withZeros(int(m.second), len(t.text))
 	}
-	cell := fmt.Sprintf("A%d", len(w.cells)+1)
-	if err := w.book.SetCellStyle(writerSheet, cell, cell, style); err != nil {
-		return "", err
+	return t.text
+}
+
+// withZeros writes n in digits, with zeros before it up to a width.
+func withZeros(n, width int) string { return fmt.Sprintf("%0*d", width, n) }
+
+// dateWords are the words of a language for months and weekdays.
+type dateWords struct {
+	id         uint64 // of Windows: of one country, or, below 0x400, of all
+	tag        string
+	months     string
+	abridged   string // months in short; "" for the first three letters
+	weekdays   string
+	letters    int // of a weekday in short
+	afterShort string
+}
+
+// knownDateWords are those that workbooks of the countries around this service have
+// in the codes of their dates.
+var knownDateWords = []dateWords{
+	{0x09, "en", "January February March April May June July August September October November December", "", "Sunday Monday Tuesday Wednesday Thursday Friday Saturday", 3, ""},
+	{0xC07, "de-at", "Jänner Februar März April Mai Juni Juli August September Oktober November Dezember", "", "Sonntag Montag Dienstag Mittwoch Donnerstag Freitag Samstag", 2, ""},
+	{0x07, "de", "Januar Februar März April Mai Juni Juli August September Oktober November Dezember", "", "Sonntag Montag Dienstag Mittwoch Donnerstag Freitag Samstag", 2, ""},
+	{0x0C, "fr", "janvier février mars avril mai juin juillet août septembre octobre novembre décembre", "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.", "dimanche lundi mardi mercredi jeudi vendredi samedi", 3, "."},
+	{0x0A, "es", "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre", "", "domingo lunes martes miércoles jueves viernes sábado", 3, "."},
+	{0x16, "pt", "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro", "", "domingo segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado", 3, ""},
+	{0x10, "it", "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre", "", "domenica lunedì martedì mercoledì giovedì venerdì sabato", 3, ""},
+	{0x13, "nl", "januari februari maart april mei juni juli augustus september oktober november december", "jan feb mrt apr mei jun jul aug sep okt nov dec", "zondag maandag dinsdag woensdag donderdag vrijdag zaterdag", 2, ""},
+	{0x06, "da", "januar februar marts april maj juni juli august september oktober november december", "", "søndag mandag tirsdag onsdag torsdag fredag lørdag", 2, ""},
+	{0x1D, "sv", "januari februari mars april maj juni juli augusti september oktober november december", "jan. feb. mars apr. maj juni juli aug. sep. okt. nov. dec.", "söndag måndag tisdag onsdag torsdag fredag lördag", 3, ""},
+	{0x414, "nb", "januar februar mars april mai juni juli august september oktober november desember", "", "søndag mandag tirsdag onsdag torsdag fredag lørdag", 3, ""},
+}
+
+// wordsOf finds the words of a language as a number format names it, by the
+// number of Windows ("407") or by its tag ("de-DE"); nil where they are not known.
+func wordsOf(language string) *dateWords {
+	if language == "" {
+		return &knownDateWords[0]
 	}
-	w.cells[code] = cell
-	return cell, nil
+	id, err := strconv.ParseUint(language, 16, 64)
+	numbered := err == nil && !strings.HasPrefix(language, "d") // but "de" and "da" are tags
+	tag, _, _ := strings.Cut(language, "-")
+	for i, w := range knownDateWords {
+		if numbered && (w.id == id&0xFFFF || w.id == id&0x3FF) || w.tag == language || w.tag == tag {
+			return &knownDateWords[i]
+		}
+	}
+	return nil
+}
+
+// otherCalendar tells whether the language of a number format asks for the years
+// of another calendar or for other digits than ours; both stand above its number.
+func otherCalendar(language string) bool {
+	id, err := strconv.ParseUint(language, 16, 64)
+	return err == nil && id>>16&0xFF > 1 || err == nil && id>>24 > 1
+}
+
+// month writes a month in the length of the code: 1 and 2 are digits, 3 is short,
+// 5 is its first letter.
+func (w *dateWords) month(month, length int) string {
+	if length < 3 {
+		return withZeros(month, length)
+	}
+	name := strings.Fields(w.months)[month-1]
+	switch {
+	case length == 3 && w.abridged != "":
+		return strings.Fields(w.abridged)[month-1]
+	case length == 3:
+		return firstLetters(name, 3)
+	case length == 5:
+		return firstLetters(name, 1)
+	}
+	return name
+}
+
+// weekday writes a weekday, in short where the code is three letters long.
+func (w *dateWords) weekday(day, length int) string {
+	name := strings.Fields(w.weekdays)[day]
+	if length == 3 {
+		return firstLetters(name, w.letters) + w.afterShort
+	}
+	return name
+}
+
+func firstLetters(name string, n int) string {
+	end := 0
+	for range n {
+		_, size := utf8.DecodeRuneInString(name[end:])
+		end += size
+	}
+	return name[:end]
 }

@@ -11,14 +11,17 @@ type formatKind uint8
 
 const (
 	general    formatKind = iota // all its digits
-	digits                       // placeholders for digits, filled in here
-	written                      // anything else, which excelize writes out: dates, fractions
+	digits                       // places for digits
+	fraction                     // numerator and denominator
 	scientific                   // with an exponent, which the text does not have: all its digits
-	isoDate                      // formats whose looks depend on the system's language
+	codedDate                    // a date, time or duration as the code says; these and all below are dates
+	isoDate                      // a date whose looks depend on the system, or cannot be written here
 	isoTime
 	isoDateTime
 	isoAny
 )
+
+func (k formatKind) isDate() bool { return k >= codedDate }
 
 // numberFormat is a number format: one kind for all numbers, or sections.
 type numberFormat struct {
@@ -28,13 +31,14 @@ type numberFormat struct {
 
 // section is the part of a number format for some numbers.
 type section struct {
-	code   string // as it is written, without condition
-	kind   formatKind
-	date   bool   // it shows a date, a time or a duration
-	test   string // "<", "<=", "=", "<>", ">=", ">" or ""
-	limit  float64
-	tokens []formatToken
-	places places
+	kind    formatKind
+	forText bool   // it has a place for text
+	test    string // "<", "<=", "=", "<>", ">=", ">" or ""
+	limit   float64
+	tokens  []formatToken
+	places  places
+	words   *dateWords // of a coded date
+	ratio   ratio      // of a fraction
 }
 
 var generalFormat = &numberFormat{kind: general}
@@ -49,7 +53,7 @@ func compileFormat(code string) *numberFormat {
 		f.sections = append(f.sections, compileSection(part))
 	}
 	// The last section is for text when it has a place for text.
-	if last := len(f.sections) - 1; last > 2 || last > 0 && strings.Contains(f.sections[last].code, "@") {
+	if last := len(f.sections) - 1; last > 2 || last > 0 && f.sections[last].forText {
 		f.sections = f.sections[:min(last, 3)]
 	}
 	return f
@@ -82,7 +86,7 @@ func splitSections(code string) []string {
 // for negative numbers show them without sign. There may be none.
 func (f *numberFormat) choose(v float64) (s *section, shown float64) {
 	if len(f.sections) == 0 {
-		return &section{kind: f.kind, date: f.kind >= isoDate}, v
+		return &section{kind: f.kind}, v
 	}
 	tested := false
 	for i := range f.sections {

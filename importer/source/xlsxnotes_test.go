@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/xuri/excelize/v2"
 
 	"leadferry/importer/source"
 )
@@ -64,20 +63,14 @@ func TestLostZerosAreToldOf(t *testing.T) {
 }
 
 func TestWhatIsNotSeenInExcelIsToldOf(t *testing.T) {
-	path := saved(t, func(f *excelize.File) {
-		put(t, f, "Sheet1", []any{"name", "note", "score"}, []any{"a", "x", 1}, []any{"b", "x", 2}, []any{"c", "x", 3}, nil)
-		for _, row := range []int{2, 4, 5} {
-			if err := f.SetRowVisible("Sheet1", row, false); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := f.SetColVisible("Sheet1", "B", false); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.MergeCell("Sheet1", "A2", "A3"); err != nil {
-			t.Fatal(err)
-		}
-	})
+	row := func(hidden, name string, score int) string {
+		return fmt.Sprintf(`<row hidden="%s"><c t="str"><v>%s</v></c><c t="str"><v>x</v></c><c><v>%d</v></c></row>`, hidden, name, score)
+	}
+	path := workbook{
+		before: `<cols><col min="2" max="2" hidden="1"/></cols>`,
+		rows:   inline("name", "note", "score") + row("1", "a", 1) + row("0", "", 2) + row("true", "c", 3) + `<row hidden="1"/>`,
+		after:  `<mergeCells count="1"><mergeCell ref="A2:A3"/></mergeCells>`,
+	}.file(t)
 	rows, warnings := readSheet(t, path, source.Options{})
 	if got := show(rows); got != "2:a|x|1\n3:|x|2\n4:c|x|3\n" {
 		t.Errorf("%q", got)

@@ -3,17 +3,23 @@ package source
 import (
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 // formatToken is a piece of a section: a place for a digit ('0', '#', '?'), the
-// point ('.'), or text ('"').
+// point ('.'), a part of a date by its letter ('y', 'm', …), of a duration by the
+// capital one ('H', 'M', 'S'), a half of the day ('a'), a minute ('n'), or text:
+// quoted ('"') or what is text where it means nothing (',', '/').
 type formatToken struct {
 	kind byte
 	text string
 }
+
+// isPlace tells whether the token is a place for a digit.
+func (t formatToken) isPlace() bool { return t.kind == '0' || t.kind == '#' || t.kind == '?' }
 
 // places count what the tokens of a section ask for.
 type places struct {
@@ -26,19 +32,12 @@ type places struct {
 // padded tells whether a number with fewer digits than places gets zeros before it.
 func (p places) padded() bool { return p.zeros > 1 }
 
-// compileSection reads one section. What is not made of places for digits and
-// text alone is left to excelize.
+// compileSection reads one section.
 func compileSection(code string) section {
 	c := sectionCompiler{section: section{kind: digits}, rest: code}
-	var kept strings.Builder
 	for c.rest != "" {
-		before, limited := c.rest, c.section.test
 		c.step()
-		if c.section.test == limited { // a condition is not a part of what is written
-			kept.WriteString(before[:len(before)-len(c.rest)])
-		}
 	}
-	c.section.code = kept.String()
 	c.finish()
 	return c.section
 }
@@ -50,9 +49,11 @@ type sectionCompiler struct {
 	commas   int // since the last place before the point
 	point    bool
 	exponent bool
-	other    bool // something that is neither place nor text
+	slash    bool
 	general  bool
 	dateish  bool
+	numerals bool       // digits that are not ours, which are written in ours
+	language string     // of months and weekdays; "" is English
 	system   formatKind // isoDate or isoTime where the section asks for the system's own
 }
 
@@ -84,11 +85,32 @@ func (c *sectionCompiler) step() {
 			c.text(" ")
 		}
 		c.rest = c.rest[size:]
+	case strings.IndexByte("ymdhs", first|0x20) >= 0:
+		c.letters(first | 0x20)
 	default:
+		if half := halfOfDay.FindString(c.rest); half != "" {
+			c.dateish = true
+			c.add('a', half)
+			c.rest = c.rest[len(half):]
+			return
+		}
 		_, size := utf8.DecodeRuneInString(c.rest)
 		c.plain(c.rest[:size])
 		c.rest = c.rest[size:]
 	}
+}
+
+var halfOfDay = regexp.MustCompile(`^(?i:am/pm|a/p)`)
+
+// letters reads a part of a date: all that follow of the same letter.
+func (c *sectionCompiler) letters(letter byte) {
+	size := 1
+	for size < len(c.rest) && c.rest[size]|0x20 == letter {
+		size++
+	}
+	c.dateish = true
+	c.add(letter, c.rest[:size])
+	c.rest = c.rest[size:]
 }
 
 // plain reads a character that is not quoted.
@@ -106,21 +128,30 @@ func (c *sectionCompiler) plain(char string) {
 		}
 	case ",":
 		c.commas++
+		c.add(',', char)
 	case "%":
 		p.scale += 2
 		c.text(char)
-	case "@", "/":
-		c.other = true
+	case "@":
+		c.section.forText = true
+	case "/":
+		c.slash = true
+		c.add('/', char)
 	case "E", "e":
 		c.exponent = c.exponent || strings.HasPrefix(c.rest[1:], "+") || strings.HasPrefix(c.rest[1:], "-")
-		c.dateish = c.dateish || !c.exponent
-		c.text(char)
+		c.era(char, !c.exponent)
+	case "g", "G", "b", "B", "r", "R":
+		c.era(char, true)
 	default:
-		if strings.Contains("yYmMdDhHsSgGbBrR", char) {
-			c.dateish = true
-		}
 		c.text(char)
 	}
+}
+
+// era reads a letter that stands, in a date, for the years of a calendar that is
+// not ours.
+func (c *sectionCompiler) era(letter string, dateish bool) {
+	c.dateish = c.dateish || dateish
+	c.add('e', letter)
 }
 
 // place notes a place for a digit. Commas between places before the point group
@@ -150,11 +181,13 @@ func (c *sectionCompiler) bracket(inner string) {
 	case strings.HasPrefix(inner, "$"):
 		sign, language, _ := strings.Cut(inner[1:], "-")
 		c.text(sign)
-		switch strings.ToLower(language) {
+		switch language = strings.ToLower(language); language {
 		case "f800", "x-sysdate":
 			c.system = isoDate
 		case "f400", "x-systime":
 			c.system = isoTime
+		default:
+			c.language = language
 		}
 	case strings.IndexAny(inner, "<=>") == 0:
 		test := inner[:len(inner)-len(strings.TrimLeft(inner, "<=>"))]
@@ -162,10 +195,11 @@ func (c *sectionCompiler) bracket(inner string) {
 		if err == nil {
 			c.section.test, c.section.limit = test, limit
 		}
-	case lower != "" && strings.Trim(lower, "h") == "" || lower != "" && strings.Trim(lower, "m") == "" || lower != "" && strings.Trim(lower, "s") == "":
+	case lower != "" && strings.Contains("hms", lower[:1]) && strings.Trim(lower, lower[:1]) == "":
 		c.dateish = true
+		c.add(lower[0]&^0x20, lower)
 	case strings.HasPrefix(lower, "dbnum"):
-		c.other = true
+		c.numerals = true
 	}
 }
 
@@ -187,15 +221,15 @@ func (c *sectionCompiler) finish() {
 	case c.general:
 		s.kind = general
 	case c.system != general:
-		s.kind, s.date = c.system, true
+		s.kind = c.system
 	case c.exponent:
 		s.kind = scientific
 	case c.dateish && s.places.whole == 0: // else its letters are text that lacks quotes
-		s.kind, s.date = written, true
-	case strings.Contains(s.code, "@") && s.places.whole == 0:
+		s.kind = c.date()
+	case s.forText:
 		s.kind = general
-	case c.other:
-		s.kind = written
+	case c.slash:
+		s.kind = c.fraction()
 	}
 }
 
@@ -209,7 +243,8 @@ func (s *section) fill(v float64) string {
 	place, point := 0, false
 	for _, t := range s.tokens {
 		switch {
-		case t.kind == '"':
+		case t.kind == ',' || 'H' <= t.kind && t.kind <= 'S': // commas are written between digits
+		case !t.isPlace() && t.kind != '.':
 			out.WriteString(t.text)
 		case t.kind == '.':
 			if place == 0 {

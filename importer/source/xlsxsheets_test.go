@@ -6,34 +6,38 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/xuri/excelize/v2"
 
 	"leadferry/importer/source"
 )
 
-// sheets makes a workbook of six sheets: hidden, very hidden, chart, Übersicht, Leads, empty.
+// sheets makes a workbook of six sheets: hidden, very hidden, Übersicht, Leads, empty, chart.
 func sheets(t *testing.T) string {
-	return saved(t, func(f *excelize.File) {
-		put(t, f, "Sheet1", []any{"hidden"}, []any{"h1"})
-		for i, name := range []string{"Deep", "Übersicht", "Leads 2026", "Empty"} {
-			if _, err := f.NewSheet(name); err != nil {
-				t.Fatal(err)
-			}
-			if name != "Empty" {
-				put(t, f, name, []any{fmt.Sprint("a", i)}, []any{fmt.Sprint("v", i)})
-			}
+	const sheet = `<sheet name="%s" sheetId="%d" state="%s" r:id="rId%[2]d"/>`
+	w := workbook{rows: inline("hidden") + inline("h1"), parts: map[string]string{}}
+	var list strings.Builder
+	targets := []string{"worksheet worksheets/sheet1.xml"}
+	for i, s := range []struct{ name, state, kind string }{
+		{"Sheet1", "hidden", ""},
+		{"Deep", "veryHidden", "worksheet"},
+		{"Übersicht", "visible", "worksheet"},
+		{"Leads 2026", "visible", "worksheet"},
+		{"Empty", "visible", "worksheet"},
+		{"Chart", "visible", "chartsheet"},
+	} {
+		fmt.Fprintf(&list, sheet, s.name, i+1, s.state)
+		if s.kind == "" {
+			continue
 		}
-		f.SetActiveSheet(2)
-		if err := f.SetSheetVisible("Sheet1", false); err != nil {
-			t.Fatal(err)
+		part, rows := fmt.Sprintf("%ss/sheet%d.xml", s.kind, i+1), ""
+		if s.name != "Empty" {
+			rows = inline(fmt.Sprint("a", i-1)) + inline(fmt.Sprint("v", i-1))
 		}
-		if err := f.SetSheetVisible("Deep", false, true); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.AddChartSheet("Chart", &excelize.Chart{Type: excelize.Col, Series: []excelize.ChartSeries{{Values: "Sheet1!$A$1:$A$2"}}}); err != nil {
-			t.Fatal(err)
-		}
-	})
+		targets = append(targets, s.kind+" "+part)
+		w.parts["xl/"+part] = "<" + s.kind + mainNS + "><sheetData>" + rows + "</sheetData></" + s.kind + ">"
+	}
+	w.parts["xl/_rels/workbook.xml.rels"] = relations(targets...)
+	w.parts["xl/workbook.xml"] = xmlHead + "<workbook" + mainNS + ` xmlns:r="` + relation + `"><bookViews><workbookView activeTab="2"/></bookViews><sheets>` + list.String() + "</sheets></workbook>"
+	return w.file(t)
 }
 
 func TestSheetIsChosen(t *testing.T) {

@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"html"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/xuri/excelize/v2"
 
 	"leadferry/leadapi/sandbox"
 )
@@ -71,16 +72,16 @@ func (w *world) canaryFiles() {
 		rows := canaryRows(later)
 		var table, lines strings.Builder
 		c := csv.NewWriter(&table)
-		book := excelize.NewFile()
+		var sheet strings.Builder
 		for i, row := range rows {
 			object := map[string]string{}
+			sheet.WriteString("<row>")
 			for k, cell := range row {
 				object[rows[0][k]] = cell
 				row[k] = strings.ReplaceAll(cell, "\x1b", "\\x1b") // a workbook cannot hold it
+				sheet.WriteString(`<c t="inlineStr"><is><t>` + html.EscapeString(row[k]) + "</t></is></c>")
 			}
-			if err := book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row); err != nil {
-				w.t.Fatal(err)
-			}
+			sheet.WriteString("</row>")
 			if b, err := json.Marshal(object); err != nil {
 				w.t.Fatal(err)
 			} else if i > 0 {
@@ -92,15 +93,45 @@ func (w *world) canaryFiles() {
 		}
 		w.write(name+".csv", table.String())
 		w.write(name+".jsonl", lines.String())
-		var b bytes.Buffer
-		if err := book.Write(&b); err != nil {
-			w.t.Fatal(err)
-		}
-		w.write(name+".xlsx", b.String())
+		w.write(name+".xlsx", workbook(w.t, sheet.String()))
 	}
 	w.write("people.yaml", canaryMapping)
 	w.write("password", canaryPassword+"\n")
 	w.write("wrong", strings.ReplaceAll(canaryPassword, "Q", "q")+"\n")
+}
+
+// workbook packs the rows of a sheet as Excel does.
+func workbook(t *testing.T, rows string) string {
+	t.Helper()
+	const (
+		packageNS = ` xmlns="http://schemas.openxmlformats.org/package/2006/relationships"`
+		relation  = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+		mainNS    = ` xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"`
+	)
+	relations := func(kind, target string) string {
+		return "<Relationships" + packageNS + `><Relationship Id="rId1" Type="` + relation + "/" + kind + `" Target="` + target + `"/></Relationships>`
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, text := range map[string]string{
+		"[Content_Types].xml":        `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>`,
+		"_rels/.rels":                relations("officeDocument", "xl/workbook.xml"),
+		"xl/_rels/workbook.xml.rels": relations("worksheet", "sheet1.xml"),
+		"xl/workbook.xml":            "<workbook" + mainNS + ` xmlns:r="` + relation + `"><sheets><sheet name="Sheet1" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+		"xl/sheet1.xml":              "<worksheet" + mainNS + "><sheetData>" + rows + "</sheetData></worksheet>",
+	} {
+		part, err := z.Create(name)
+		if err == nil {
+			_, err = io.WriteString(part, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // scribe runs commands one after another and keeps what each prints in files of the
