@@ -8,7 +8,8 @@
 //   - Secrets and tokens stand in files of mode 0600 in folders of mode 0700, are
 //     never written through a symbolic link and never half: a file is whole under a
 //     temporary name before it takes its own.
-//   - A file with a secret that group or others may read is refused, not read.
+//   - What another user may have written is refused, not read, and so is a secret that
+//     others may read.
 //   - No error holds a value of a file, only its name, the line and the rule.
 package config
 
@@ -77,7 +78,7 @@ const maxFile = 64 << 10
 // fs.ErrNotExist; one that cannot be used is an [*Error] or [Errors], all mistakes at
 // once.
 func Load(path string, nearest Nearest) (*File, error) {
-	data, err := readFile(path, anyone)
+	data, err := readFile(path, readable)
 	if err != nil {
 		return nil, err
 	}

@@ -8,23 +8,26 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"leadferry/internal/trust"
 )
 
-// reach says whom a file that is read may be open to.
+// reach says whom a file that is read may be open to. Whatever it is, it belongs to the
+// user or to root, and only its owner may write to it.
 type reach uint8
 
 const (
-	anyone   reach = iota
-	owner          // nobody else may read it
-	ownFiles       // likewise, and it is a file of ours: no symbolic link
+	readable reach = iota // by anyone
+	secret                // others may not read it, but in memory
+	ownFiles              // nobody else may read it, it is the user's, and a file of ours: no symbolic link
 )
 
 // readFile reads a small regular file. One that is not there is fs.ErrNotExist; any
 // other error is an *Error.
 func readFile(path string, who reach) ([]byte, error) {
-	flags := os.O_RDONLY | noBlock // a named pipe would wait for its writer
+	flags := os.O_RDONLY | trust.NonBlock // a named pipe would wait for its writer
 	if who == ownFiles {
-		flags |= noFollow
+		flags |= trust.NoFollow
 	}
 	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {
@@ -34,14 +37,8 @@ func readFile(path string, who reach) ([]byte, error) {
 		return nil, &Error{File: path, Text: "cannot be read: " + cause(err)}
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, &Error{File: path, Text: "cannot be read: " + cause(err)}
-	case !info.Mode().IsRegular():
-		return nil, &Error{File: path, Text: "is no regular file"}
-	case who != anyone && open(info.Mode()):
-		return nil, &Error{File: path, Text: "group or others may read this file, which holds a secret", Hint: "chmod 600 " + path}
+	if err := believe(f, path, who); err != nil {
+		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
@@ -53,25 +50,61 @@ func readFile(path string, who reach) ([]byte, error) {
 	return data, nil
 }
 
+// believe refuses an open file that somebody else may have written, or a secret that
+// others may read.
+func believe(f *os.File, path string, who reach) error {
+	refuse := func(text, hint string) error { return &Error{File: path, Text: text, Hint: hint} }
+	info, err := f.Stat()
+	if err != nil {
+		return refuse("cannot be read: "+cause(err), "")
+	}
+	mode := info.Mode()
+	switch {
+	case !mode.IsRegular():
+		return refuse("is no regular file", "")
+	case !trust.Trusted(info) || who == ownFiles && !trust.Mine(info):
+		return refuse("belongs to another user, who could put into it what he likes", "copy it, or make it yours: chown \"$(id -un)\" "+path)
+	case trust.OthersWrite(info) && !(who == readable && trust.PrivateGroup(info)):
+		return refuse("group or others may write to this file", "chmod go-w "+path)
+	case who == ownFiles && open(mode):
+		return refuse("group or others may read this file, which holds a secret", "chmod 600 "+path)
+	case who == secret && open(mode&0o004) && !handedOver(f, path):
+		return refuse("others may read this file, which holds a secret", "chmod 600 "+path)
+	}
+	return nil
+}
+
+// handedOver reports whether a secret that others may read is one that systemd,
+// Kubernetes or Swarm has mounted: in memory, in a folder of root or the user.
+func handedOver(f *os.File, path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || !trust.InMemory(f) {
+		return false
+	}
+	folder, err := os.Stat(filepath.Dir(real))
+	return err == nil && trust.Trusted(folder)
+}
+
 // ReadSecret reads the OAuth secret from the file that a user named. It fails with
-// an [*Error] when group or others may read it, or when nothing is in it.
+// an [*Error] when others may read it or write to it, when it is another user's, or when
+// nothing is in it.
 func ReadSecret(path string) (string, error) {
-	data, err := readFile(path, owner)
+	data, err := readFile(path, secret)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", &Error{File: path, Text: "the client secret's file does not exist", Hint: "check --client-secret-file, or client_secret_file in the profile"}
 	}
 	if err != nil {
 		return "", err
 	}
-	secret := strings.TrimSpace(string(data))
-	if secret == "" {
+	text := strings.TrimSpace(string(data))
+	if text == "" {
 		return "", &Error{File: path, Text: "no client secret in it", Hint: "the file holds the secret and nothing else"}
 	}
-	return secret, nil
+	return text, nil
 }
 
-// checkFolder refuses a folder of secrets that group or others may enter. One that is
-// not there is good.
+// checkFolder refuses a folder of secrets that is another user's, or that group or others
+// may enter. One that is not there is good.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -81,6 +114,8 @@ func checkFolder(dir string) error {
 		return &Error{File: dir, Text: "cannot be looked at: " + cause(err)}
 	case !info.IsDir():
 		return &Error{File: dir, Text: "is no folder"}
+	case !trust.Mine(info):
+		return &Error{File: dir, Text: "this folder for secrets belongs to another user", Hint: "make it yours, or have each user use a configuration and a state directory of his own"}
 	case open(info.Mode()):
 		return &Error{File: dir, Text: "group or others may look into this folder, which is for secrets", Hint: "chmod 700 " + dir}
 	}
@@ -126,5 +161,5 @@ func discard(f *os.File) error { return errors.Join(f.Close(), os.Remove(f.Name(
 // openLock opens the file whose lock stands for path. It stays when path is
 // replaced, so that everybody locks the same one.
 func openLock(path string) (*os.File, error) {
-	return os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|noFollow, 0o600)
+	return os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|trust.NoFollow|trust.NonBlock, 0o600)
 }

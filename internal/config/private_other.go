@@ -7,8 +7,6 @@ import (
 	"os"
 )
 
-const noFollow, noBlock = 0, 0
-
 // open is not known here: who may read a file is not in its mode.
 func open(fs.FileMode) bool { return false }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"leadferry/internal/trust"
 )
 
 // fault 112: a secret that others may read is refused, and never repeated.
@@ -23,8 +25,10 @@ func TestSecretComesFromItsOwnersFile(t *testing.T) {
 	}{
 		"plain":      {"s3cret", 0o600, "s3cret", ""},
 		"line end":   {"s3cret\r\n", 0o400, "s3cret", ""},
-		"group":      {"s3cret", 0o640, "", "chmod 600"},
+		"group":      {"s3cret", 0o640, "s3cret", ""},
+		"group too":  {"s3cret", 0o660, "", "chmod go-w"},
 		"others":     {"s3cret", 0o604, "", "chmod 600"},
+		"all":        {"s3cret", 0o666, "", "chmod go-w"},
 		"empty":      {"", 0o600, "", "no client secret in it"},
 		"blank":      {" \n", 0o600, "", "no client secret in it"},
 		"too long":   {strings.Repeat("s3cret", maxFile), 0o600, "", "longer than 64 KiB"},
@@ -105,5 +109,91 @@ func left(t *testing.T, dir string, names ...string) {
 	}
 	if strings.Join(got, " ") != strings.Join(names, " ") {
 		t.Errorf("left: %v, want %v", got, names)
+	}
+}
+
+// As systemd, Kubernetes and Swarm mount a secret: in memory, for a group or for all to read.
+func TestSecretThatIsMountedInMemory(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "leadferry-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if f, err := os.Open(dir); err != nil || !trust.InMemory(f) {
+		t.Skip("/dev/shm is not in memory here")
+	}
+	data := filepath.Join(dir, "..data") // a link to the folder of the newest version
+	for mode, good := range map[fs.FileMode]bool{0o400: true, 0o440: true, 0o444: true, 0o644: true, 0o664: false, 0o646: false} {
+		version := filepath.Join(dir, mode.String())
+		path := write(t, filepath.Join(version, "secret"), "s3cret", mode)
+		if err := errors.Join(os.RemoveAll(data), os.Symlink(version, data)); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{path, filepath.Join(data, "secret")} {
+			if got, err := ReadSecret(path); (err == nil) != good || good && got != "s3cret" {
+				t.Errorf("%s of mode %v: %q, %v", path, mode, got, err)
+			}
+		}
+	}
+}
+
+// fault 137: what another user may have written is not believed, whatever its mode; root's is.
+func TestFilesOfAnotherUserAreRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	const somebody = 4711
+	dir := secretFolder(t)
+	secretFile := write(t, filepath.Join(dir, "secret"), "s3cret", 0o600)
+	configFile := write(t, filepath.Join(dir, "config.yaml"), "profiles: {}\n", 0o644)
+	stored := write(t, filepath.Join(dir, "credentials", "us.json"), `{"base_url":"a","client_id":"b","client_secret":"s3cret"}`, 0o600)
+	kept := tokens(t, filepath.Join(dir, "tokens"), "secret")
+	swap(t, kept, token("a"))
+	attempts := map[string]func() error{
+		secretFile: func() error { _, err := ReadSecret(secretFile); return err },
+		configFile: func() error { _, err := Load(configFile, near); return err },
+		stored:     func() error { _, err := LoadCredentials(stored); return err },
+		kept.path:  func() error { _, err := OpenTokens(filepath.Dir(kept.path), base, "c-1", "secret"); return err },
+		filepath.Dir(kept.path): func() error {
+			_, err := OpenTokens(filepath.Dir(kept.path), base, "c-1", "secret")
+			return err
+		},
+		filepath.Dir(stored): func() error { _, err := Reserve(stored); return err },
+	}
+	for path, attempt := range attempts {
+		if err := attempt(); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err := os.Lchown(path, somebody, -1); err != nil {
+			t.Fatal(err)
+		}
+		var e *Error
+		if err := attempt(); !errors.As(err, &e) || !strings.Contains(err.Error(), "another user") || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s of another user: %v", path, err)
+		}
+		if err := os.Lchown(path, 0, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestConfigurationThatOthersMayWriteToIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to other groups")
+	}
+	for name, test := range map[string]struct {
+		mode fs.FileMode
+		gid  int
+		good bool
+	}{
+		"plain": {0o644, 0, true}, "private": {0o600, 0, true}, "own group": {0o664, 0, true}, "group": {0o664, 4711, false}, "others": {0o646, 0, false},
+	} {
+		path := write(t, filepath.Join(t.TempDir(), "config.yaml"), "profiles: {}\n", test.mode)
+		if err := os.Lchown(path, -1, test.gid); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(path, near); (err == nil) != test.good {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -9,11 +9,6 @@ import (
 	"syscall"
 )
 
-const (
-	noFollow = syscall.O_NOFOLLOW
-	noBlock  = syscall.O_NONBLOCK
-)
-
 // open reports whether group or others may do anything with a file.
 func open(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }
 

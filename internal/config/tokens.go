@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"leadferry/internal/trust"
 	"leadferry/leadapi"
 )
 
@@ -41,8 +42,8 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 		return nil, err
 	}
 	info, err := os.Lstat(f.path)
-	if err == nil && info.Mode().IsRegular() && open(info.Mode()) {
-		return nil, &Error{File: f.path, Text: "group or others may read the token in this file", Hint: "rm " + f.path}
+	if err == nil && info.Mode().IsRegular() && (open(info.Mode()) || !trust.Mine(info)) {
+		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: "rm " + f.path}
 	}
 	return f, nil
 }

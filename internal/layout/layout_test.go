@@ -9,23 +9,24 @@ import (
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox"}, leaves...)
-	point, redact := "internal/failpoint", "internal/redact"
+	point, redact, owners := "internal/failpoint", "internal/redact", "internal/trust"
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
 			".":               {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":    {imports: append([]string{"internal/config", "mapping/propose"}, below...)},
-			"internal/config": {imports: []string{"leadapi"}},
+			"internal/cli":    {imports: append([]string{"internal/config", owners, "mapping/propose"}, below...)},
+			"internal/config": {imports: []string{"leadapi", owners}},
 			"internal/e2e":    {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout": {},
 			point:             {},
 			redact:            {stdOnly: true},
+			owners:            {stdOnly: true},
 			"importer":        {imports: append([]string{point, redact}, leaves...), tests: []string{"leadapi/sandbox"}},
 			"importer/source": {},
-			"importer/report": {},
+			"importer/report": {imports: []string{owners}},
 			"mapping":         {},
 			"mapping/propose": {imports: []string{"mapping"}},
-			"checkpoint":      {imports: []string{point}},
+			"checkpoint":      {imports: []string{point, owners}},
 			"leadapi":         {imports: []string{point, redact}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox": {tests: []string{"leadapi"}},
 		},

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package trust
+
+import "os"
+
+// InMemory is not known here.
+func InMemory(*os.File) bool { return false }

@@ -1,0 +1,54 @@
+// Package trust tells whose a file is and who else may change it, as ssh asks before it
+// believes one: another user of the machine must be able neither to hand this program
+// a secret or a ledger of his own nor to be handed what it writes.
+//
+// It stands below the rooms that open files. It promises nothing where the system does
+// not say whose files are: there, all are the user's own.
+package trust
+
+import (
+	"io/fs"
+	"os"
+)
+
+// Mine reports whether a file belongs to the user that the program runs as.
+func Mine(info fs.FileInfo) bool {
+	uid, _, known := owner(info)
+	return !known || uid == os.Geteuid()
+}
+
+// Trusted reports whether a file belongs to that user or to root, who could read and
+// change everything anyway.
+func Trusted(info fs.FileInfo) bool {
+	uid, _, known := owner(info)
+	return !known || uid == os.Geteuid() || uid == 0
+}
+
+// OthersWrite reports whether group or others may write to a file or folder. Where many
+// may write to a sticky folder, like /tmp, each still keeps what is his.
+func OthersWrite(info fs.FileInfo) bool {
+	_, _, known := owner(info)
+	return known && info.Mode().Perm()&0o022 != 0 && !(info.IsDir() && info.Mode()&fs.ModeSticky != 0)
+}
+
+// PrivateGroup reports whether those others are the owner's own group alone, as many
+// systems give each user one, with his number, and a umask of 002.
+func PrivateGroup(info fs.FileInfo) bool {
+	uid, gid, known := owner(info)
+	return known && uid == gid && info.Mode().Perm()&0o002 == 0
+}
+
+// Exposed says in words why files in a folder may be swapped by somebody else, or
+// nothing: it is another user's, or the whole world may write to it.
+func Exposed(folder fs.FileInfo) string {
+	_, _, known := owner(folder)
+	switch {
+	case !known:
+		return ""
+	case !Trusted(folder):
+		return "belongs to another user"
+	case folder.Mode().Perm()&0o002 != 0 && folder.Mode()&fs.ModeSticky == 0:
+		return "may be written to by every user of this machine"
+	}
+	return ""
+}
