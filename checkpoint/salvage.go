@@ -58,7 +58,7 @@ type piece struct {
 }
 
 func (s *salvage) read(d *DB) (err error) {
-	if d.file, err = os.Open(d.path); errors.Is(err, fs.ErrNotExist) {
+	if d.file, err = openOwn(d.path, os.O_RDONLY); errors.Is(err, fs.ErrNotExist) {
 		return d.refuse(ErrMissing, "does not exist", "")
 	} else if err != nil {
 		return err

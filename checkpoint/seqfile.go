@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"leadferry/internal/trust"
 )
 
 // mark is what PATH.seq holds: which file it belongs to, the number of that
@@ -48,10 +52,15 @@ func parseMark(line []byte) (m mark, ok bool) {
 
 // readMark returns found == false when PATH.seq is missing or unreadable.
 func readMark(path string) (m mark, found bool, err error) {
-	line, err := os.ReadFile(path)
+	f, err := openOwn(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, false, nil
 	}
+	if err != nil {
+		return m, false, fmt.Errorf("read sequence file: %w", err)
+	}
+	defer f.Close()
+	line, err := io.ReadAll(io.LimitReader(f, 1<<10)) // of a mark, a tenth of that
 	if err != nil {
 		return m, false, fmt.Errorf("read sequence file: %w", err)
 	}
@@ -59,12 +68,32 @@ func readMark(path string) (m mark, found bool, err error) {
 	return m, found, nil
 }
 
-// openMark opens PATH.seq for writing, never through a symbolic link.
-func openMark(path string) (*os.File, error) {
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
+// openOwn opens a file beside the checkpoint, or the checkpoint itself: never through a
+// symbolic link, which somebody may have planted, nor one that he may have written.
+func openOwn(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|trust.NoFollow|trust.NonBlock, 0o600)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", path)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is not a regular file", path)
+	case !trust.Trusted(info):
+		err = fmt.Errorf("%s belongs to another user, who may have written what he likes into it", path)
+	default:
+		return f, nil
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// openMark opens PATH.seq for writing.
+func openMark(path string) (*os.File, error) {
+	f, err := openOwn(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}

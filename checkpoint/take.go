@@ -52,7 +52,7 @@ func (d *DB) openFile(t Target, o Options) error {
 	if o.ReadOnly {
 		flag = os.O_RDONLY
 	}
-	f, err := os.OpenFile(d.path, flag, 0)
+	f, err := openOwn(d.path, flag)
 	if errors.Is(err, fs.ErrNotExist) {
 		if o.ReadOnly || o.Require {
 			return d.refuse(ErrMissing, "does not exist", "")
@@ -60,7 +60,7 @@ func (d *DB) openFile(t Target, o Options) error {
 		if d.fresh, err = create(d.path, newHeader(t, o.Now())); err != nil {
 			return err
 		}
-		f, err = os.OpenFile(d.path, flag, 0)
+		f, err = openOwn(d.path, flag)
 	}
 	if err != nil {
 		return err
@@ -75,8 +75,6 @@ func (d *DB) checkFile() error {
 	switch {
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular():
-		return d.refuse(ErrDamaged, "is not a regular file", "")
 	case info.Mode().Perm()&0o077 == 0:
 		return nil
 	}

@@ -6,13 +6,13 @@ func ledgerBugs() []bug {
 		{
 			number: 6, name: "size-0 file accepted", imitates: "m17, fault 17: a checkpoint that lost its content counts as a new one, and all rows are sent again",
 			edits: []edit{{
-				"checkpoint/take.go", "\tf, err := os.OpenFile(d.path, flag, 0)\n",
+				"checkpoint/take.go", "\tf, err := openOwn(d.path, flag)\n",
 				`	if info, err := os.Stat(d.path); err == nil && info.Size() == 0 && !o.ReadOnly {
 		if err := fill(d.path, newHeader(t, o.Now())); err != nil {
 			return err
 		}
 	}
-	f, err := os.OpenFile(d.path, flag, 0)
+	f, err := openOwn(d.path, flag)
 `,
 			}},
 			checks: []check{{"checkpoint", []string{"TestOpenRefuses"}}},
