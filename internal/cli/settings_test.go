@@ -113,11 +113,11 @@ func TestSecretComesFromOnePlace(t *testing.T) {
 	if got := from("--client-secret-file", named); got != named+", flag --client-secret-file" {
 		t.Error(got)
 	}
-	if err := os.Chmod(named, 0o640); err != nil {
+	if err := os.Chmod(named, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	value, _ := d.shows("client-secret", "--client-secret-file", named)
-	if !strings.Contains(value, "not usable: ") || !strings.Contains(value, "group or others") {
+	if !strings.Contains(value, "not usable: ") || !strings.Contains(value, "others may read") {
 		t.Error(value)
 	}
 }
