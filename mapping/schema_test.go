@@ -185,7 +185,7 @@ func TestTheSchemaTakesWhatTheParserTakes(t *testing.T) {
 		if _, err := Parse("m", []byte(file)); err != nil {
 			t.Errorf("%s: the parser says %v", name, err)
 		}
-		if !c.takes(c.root, asEditor(t, file)) {
+		if !c.takes(asEditor(t, file)) {
 			t.Errorf("%s: the schema refuses it", name)
 		}
 	}
@@ -222,7 +222,7 @@ func TestTheSchemaRefusesWhatTheParserRefuses(t *testing.T) {
 		if _, err := Parse("m", []byte(file)); err == nil {
 			t.Errorf("the parser takes\n%s", file)
 		}
-		if c.takes(c.root, asEditor(t, file)) {
+		if c.takes(asEditor(t, file)) {
 			t.Errorf("the schema takes\n%s", file)
 		}
 	}
