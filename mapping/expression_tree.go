@@ -26,6 +26,7 @@ func (t *exprTree) resolve(n *ast.Node) {
 	ast.Walk(n, t)
 	ast.Walk(n, bare{t})
 	ast.Walk(n, loops{t, false})
+	ast.Walk(n, used{t})
 	slices.SortStableFunc(t.columns, func(a, b treeColumn) int { return a.from - b.from })
 	seen := map[string]bool{}
 	t.columns = slices.DeleteFunc(t.columns, func(c treeColumn) bool {
@@ -33,6 +34,15 @@ func (t *exprTree) resolve(n *ast.Node) {
 		seen[c.name] = true
 		return again
 	})
+}
+
+// used gathers the cells of a tree in which all are resolved.
+type used struct{ *exprTree }
+
+func (t used) Visit(n *ast.Node) {
+	if column, isCell := nameOfCell(*n); isCell {
+		t.columns = append(t.columns, treeColumn{column, (*n).Location().From})
+	}
 }
 
 func (t *exprTree) fail(n ast.Node, hint, text string) {
@@ -50,12 +60,13 @@ func (t declared) Visit(n *ast.Node) {
 	}
 }
 
-// Visit sees the parts of a node before the node itself.
+// Visit resolves one node. The walk has shown it the parts of the node before: names
+// in them are cells already.
 func (t *exprTree) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
 		if n.Value != "$env" && !t.locals[n.Value] {
-			t.cell(node, n.Value, n.Location().From)
+			toCell(node, n.Value, n)
 		}
 	case *ast.MemberNode:
 		t.member(node, n)
@@ -76,9 +87,10 @@ func (t *exprTree) Visit(node *ast.Node) {
 	}
 }
 
-func (t *exprTree) cell(node *ast.Node, column string, from int) {
-	t.columns = append(t.columns, treeColumn{column, from})
+// toCell puts a cell in place of a node, at the place of another.
+func toCell(node *ast.Node, column string, place ast.Node) {
 	ast.Patch(node, &ast.IdentifierNode{Value: cellName(column)})
+	(*node).SetLocation(place.Location())
 }
 
 // member makes one column of $env["name"] and of the paths a.b and a[0].
@@ -92,16 +104,13 @@ func (t *exprTree) member(node *ast.Node, n *ast.MemberNode) {
 	isEnv := ident != nil && ident.Value == "$env"
 	switch {
 	case isEnv && constant:
-		name := strings.TrimSpace(property.Value)
-		t.cell(node, name, n.Node.Location().From)
+		toCell(node, strings.TrimSpace(property.Value), n.Node)
 	case isEnv:
 		t.fail(n.Property, `$env["column"]`, "a column's name must be written out")
 	case isCell && constant && n.Method:
 		t.fail(n, property.Value+"(column)", "there are no methods, only functions")
 	case isCell && constant:
-		from := t.columns[len(t.columns)-1].from
-		t.columns = t.columns[:len(t.columns)-1] // the path stands for it
-		t.cell(node, base+"."+property.Value, from)
+		toCell(node, base+"."+property.Value, n.Node)
 	}
 }
 
@@ -120,7 +129,6 @@ func (t *exprTree) call(n *ast.CallNode) {
 		t.fail(n, "", "only functions can be called")
 		return
 	}
-	t.columns = slices.DeleteFunc(t.columns, func(c treeColumn) bool { return c.name == name && c.from == n.Callee.Location().From })
 	if t.known.Functions[name] == nil {
 		t.unknown(n, name)
 		return

@@ -64,7 +64,7 @@ func (t *table) contentOf(parts map[part]*column) []field {
 
 func (t *table) simpleField(key string, p part, c *column) field {
 	f := field{key: key, text: c.placeholder(), columns: []*column{c}}
-	remarks := []string{c.grounds, t.empties(c)}
+	remarks := []string{c.grounds.String(), t.empties(c)}
 	switch p {
 	case partEmail:
 		f.apply, f.format = []string{"lower"}, "email"
@@ -156,7 +156,7 @@ func (t *table) nameField(parts map[part]*column) field {
 		f.apply = []string{"squeeze"}
 	}
 	if len(f.columns) > 0 {
-		f.comment = and(f.columns[0].grounds, t.noneFilled(f.columns))
+		f.comment = and(f.columns[0].grounds.String(), t.noneFilled(f.columns))
 	}
 	return f
 }

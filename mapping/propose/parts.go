@@ -183,7 +183,7 @@ func (t *table) assignParts(taken map[*column]bool) map[part]*column {
 		if parts[cl.part] == nil && cl.column.part == "" && !cl.odd(parts) {
 			parts[cl.part] = cl.column
 			cl.column.part = cl.part
-			cl.column.grounds = grounds(cl)
+			cl.column.grounds = cl.grounds()
 		}
 	}
 	t.neighbours(parts)
@@ -219,7 +219,24 @@ func (t *table) score(r rule, c *column) float64 {
 	return r.alone(c.profile)
 }
 
-func grounds(cl claim) string {
+// grounds are what the part of a column rests on.
+type grounds uint8
+
+const (
+	groundless grounds = iota
+	byName
+	byCells
+	byBoth
+	besideFirstNames
+	besidePostalCodes
+)
+
+// String says it in a comment of the mapping.
+func (g grounds) String() string {
+	return [...]string{"", "by its name", "by its values", "by name and values", "stands beside the first names", "stands beside the postal codes"}[g]
+}
+
+func (cl claim) grounds() grounds {
 	named := cl.column.name.strength(cl.part) > 0
 	seen := false
 	for _, r := range rules {
@@ -230,11 +247,11 @@ func grounds(cl claim) string {
 	}
 	switch {
 	case named && seen:
-		return "by name and values"
+		return byBoth
 	case named:
-		return "by its name"
+		return byName
 	}
-	return "by its values"
+	return byCells
 }
 
 // neighbours takes columns of words without a known name for what usually stands
@@ -242,16 +259,16 @@ func grounds(cl claim) string {
 // the city beside the postal code.
 func (t *table) neighbours(parts map[part]*column) {
 	if parts[partFull] == nil && parts[partLast] == nil {
-		t.neighbour(parts, partFirst, partLast, "stands beside the first names")
+		t.neighbour(parts, partFirst, partLast, besideFirstNames)
 	}
 	if parts[partCity] == nil {
-		t.neighbour(parts, partPostal, partCity, "stands beside the postal codes")
+		t.neighbour(parts, partPostal, partCity, besidePostalCodes)
 	}
 }
 
-func (t *table) neighbour(parts map[part]*column, of, wanted part, why string) {
+func (t *table) neighbour(parts map[part]*column, of, wanted part, why grounds) {
 	found := parts[of]
-	if found == nil || found.grounds != "by its values" {
+	if found == nil || found.grounds != byCells {
 		return
 	}
 	at := slices.Index(t.columns, found)

@@ -28,8 +28,8 @@ type column struct {
 	cells   []string
 	name    name
 	profile *profile
-	part    part   // what it was found to be, or ""
-	grounds string // what that rests on
+	part    part    // what it was found to be, or ""
+	grounds grounds // what that rests on
 }
 
 // table is the input as the proposal sees it.
