@@ -3,7 +3,6 @@ package mapping
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -40,60 +39,4 @@ func (p *parser) steady(path string, n *yaml.Node) bool {
 		}
 	})
 	return len(p.errs) == before
-}
-
-// effectiveKey is the key under which a row is known. Keys of a namespace begin with its
-// name and a slash, and no other key does: one that would, or that begins with a slash,
-// gets another slash in front.
-func effectiveKey(namespace, key string) string {
-	if namespace != "" {
-		return namespace + "/" + key
-	}
-	if before, _, found := strings.Cut(key, "/"); found && (before == "" || len(before) <= maxNamespace && isName(before)) {
-		return "/" + key
-	}
-	return key
-}
-
-// trimmed is s without white space and invisible characters at its ends: a zero-width
-// space, which comes with texts copied from web pages, makes no other row.
-func trimmed(s string) string {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || IsInvisible(r) })
-		}
-	}
-	return s
-}
-
-// IsInvisible reports whether a character shows nothing and takes no room: those that
-// Unicode says to ignore where they cannot be shown (Default_Ignorable_Code_Point).
-func IsInvisible(r rune) bool {
-	return r >= 0xAD && unicode.Is(invisible, r)
-}
-
-// invisible is fixed: what is kept by it must not change with another version of Unicode.
-var invisible = &unicode.RangeTable{
-	LatinOffset: 1,
-	R16: []unicode.Range16{
-		{0x00AD, 0x00AD, 1},
-		{0x034F, 0x034F, 1},
-		{0x061C, 0x061C, 1},
-		{0x115F, 0x1160, 1},
-		{0x17B4, 0x17B5, 1},
-		{0x180B, 0x180F, 1},
-		{0x200B, 0x200F, 1},
-		{0x202A, 0x202E, 1},
-		{0x2060, 0x206F, 1},
-		{0x3164, 0x3164, 1},
-		{0xFE00, 0xFE0F, 1},
-		{0xFEFF, 0xFEFF, 1},
-		{0xFFA0, 0xFFA0, 1},
-		{0xFFF0, 0xFFF8, 1},
-	},
-	R32: []unicode.Range32{
-		{0x1BCA0, 0x1BCA3, 1},
-		{0x1D173, 0x1D17A, 1},
-		{0xE0000, 0xE0FFF, 1},
-	},
 }

@@ -4,7 +4,7 @@ package mapping
 type Record struct {
 	// Key makes the row the same row on the next run. It is trimmed and never
 	// empty; with a namespace it is "namespace/key", and no other key begins so (see
-	// effectiveKey). The default is "row-" and 32 hexadecimal digits of SHA-256 over the row's own columns that hold anything,
+	// rowkey.Effective). The default is "row-" and 32 hexadecimal digits of SHA-256 over the row's own columns that hold anything,
 	// in the order of their names.
 	Key string
 	// LeadID is the service's own ID of the lead, or "" when the file does not know

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"leadferry/internal/rowkey"
 )
 
 // row is a row on its way through a Binding.
@@ -41,7 +43,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 		r.key = b.rowKey(cells)
 	}
 	if r.key != "" {
-		r.key = effectiveKey(p.namespace, r.key)
+		r.key = rowkey.Effective(p.namespace, r.key)
 	}
 	rec.Key = r.key
 	if p.key != nil {

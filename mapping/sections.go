@@ -1,9 +1,10 @@
 package mapping
 
-import "go.yaml.in/yaml/v4"
+import (
+	"go.yaml.in/yaml/v4"
 
-// maxNamespace is the longest namespace, in bytes.
-const maxNamespace = 64
+	"leadferry/internal/rowkey"
+)
 
 // mappingFile reads the whole mapping file.
 func (p *parser) mappingFile(doc *yaml.Node) {
@@ -42,8 +43,8 @@ func (p *parser) namespace(path string, n *yaml.Node) {
 	s, ok := p.scalar(path, n)
 	switch {
 	case !ok:
-	case len(s) > maxNamespace || !isName(s):
-		p.fail(n, "for example "+path+": dealers", "%s takes 1 to %d letters, digits, dots, underscores and hyphens", path, maxNamespace)
+	case !rowkey.IsNamespace(s):
+		p.fail(n, "for example "+path+": dealers", "%s takes 1 to %d letters, digits, dots, underscores and hyphens", path, rowkey.MaxNamespace)
 	default:
 		p.m.plan.namespace = s
 	}

@@ -3,6 +3,8 @@ package mapping
 import (
 	"strings"
 	"unicode"
+
+	"leadferry/internal/rowkey"
 )
 
 // value is one compiled value: a text or an expression and what is done to its
@@ -76,7 +78,7 @@ func (v *value) eval(r *row) (result, broken string) {
 		s = v.preset
 	}
 	if v.identity {
-		s = trimmed(s)
+		s = rowkey.Trim(s)
 	}
 	switch {
 	case s == "":

@@ -9,7 +9,7 @@ import (
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox"}, leaves...)
-	point, redact, owners := "internal/failpoint", "internal/redact", "internal/trust"
+	point, redact, owners, keys := "internal/failpoint", "internal/redact", "internal/trust", "internal/rowkey"
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
@@ -19,14 +19,15 @@ func design() plan {
 			"internal/e2e":    {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout": {},
 			point:             {},
+			keys:              {},
 			redact:            {stdOnly: true},
 			owners:            {stdOnly: true},
-			"importer":        {imports: append([]string{point, redact}, leaves...), tests: []string{"leadapi/sandbox"}},
+			"importer":        {imports: append([]string{point, redact, keys}, leaves...), tests: []string{"leadapi/sandbox"}},
 			"importer/source": {},
 			"importer/report": {imports: []string{owners}},
-			"mapping":         {},
+			"mapping":         {imports: []string{keys}},
 			"mapping/propose": {imports: []string{"mapping"}},
-			"checkpoint":      {imports: []string{point, owners}},
+			"checkpoint":      {imports: []string{point, owners, keys}},
 			"leadapi":         {imports: []string{point, redact}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox": {tests: []string{"leadapi"}},
 		},

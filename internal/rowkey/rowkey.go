@@ -1,0 +1,169 @@
+// Package rowkey says what a key of a row is: its form in a namespace, which characters at
+// its ends do not count, and its fold, which all keys share that a person, a spreadsheet or
+// another program would take for one another. mapping makes keys by it, the importer keeps
+// rows in order by it, and the checkpoint finds look-alikes. All of it is pure, and must
+// stay what it is: keys and folds stand in checkpoints.
+package rowkey
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// MaxNamespace is the longest namespace, in bytes.
+const MaxNamespace = 64
+
+// IsNamespace reports whether s can be a namespace: 1 to 64 ASCII letters, digits, dots,
+// underscores and hyphens.
+func IsNamespace(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= MaxNamespace
+}
+
+// Effective is the key under which a row is known. Keys of a namespace begin with its
+// name and a slash, and no other key does: one that would, or that begins with a slash,
+// gets another slash in front.
+func Effective(namespace, key string) string {
+	if namespace != "" {
+		return namespace + "/" + key
+	}
+	if before, _, found := strings.Cut(key, "/"); found && (before == "" || IsNamespace(before)) {
+		return "/" + key
+	}
+	return key
+}
+
+// Trim is a key without white space and invisible characters at its ends: a zero-width
+// space, which comes with texts copied from web pages, makes no other row.
+func Trim(key string) string {
+	for i := range len(key) {
+		if key[i] >= utf8.RuneSelf {
+			return strings.TrimFunc(key, func(r rune) bool { return unicode.IsSpace(r) || isInvisible(r) })
+		}
+	}
+	return strings.TrimSpace(key)
+}
+
+// Fold is the effective key that stands for all keys of its namespace that look like this
+// one: without blanks and invisible characters, in one Unicode form (NFKC), without
+// leading zeros where it is all digits, and in small letters where it holds an @ or is a
+// UUID. The fold of a fold is itself, and most keys are their own.
+func Fold(key string) string {
+	namespace, own := "", key
+	switch before, after, found := strings.Cut(key, "/"); {
+	case found && before == "":
+		own = after
+	case found && IsNamespace(before):
+		namespace, own = before, after
+	}
+	folded := fold(own)
+	if folded == own {
+		return key
+	}
+	for range 8 { // what has gone may let others meet; once is nearly always enough
+		folded = fold(folded)
+	}
+	return Effective(namespace, folded)
+}
+
+func fold(s string) string {
+	plain, digits, small := look(s)
+	if !plain {
+		s = norm.NFKC.String(strings.Map(shown, s))
+		_, digits, small = look(s)
+	}
+	switch {
+	case digits:
+		if bare := strings.TrimLeft(s, "0"); bare != "" || s == "" {
+			return bare
+		}
+		return "0"
+	case !small && (strings.Contains(s, "@") || isUUID(s)):
+		return strings.ToLower(s)
+	}
+	return s
+}
+
+// look says of a text whether it is ASCII without blanks, all digits, and without
+// capitals.
+func look(s string) (plain, digits, small bool) {
+	plain, digits, small = true, s != "", true
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ' || c >= 0x7F:
+			plain, digits = false, false
+			small = small && c <= ' '
+		case 'A' <= c && c <= 'Z':
+			small, digits = false, false
+		case c < '0' || c > '9':
+			digits = false
+		}
+	}
+	return plain, digits, small
+}
+
+// shown drops, as strings.Map does, what does not show.
+func shown(r rune) rune {
+	if unicode.IsSpace(r) || isInvisible(r) {
+		return -1
+	}
+	return r
+}
+
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isInvisible reports whether a character shows nothing and takes no room: those that
+// Unicode says to ignore where they cannot be shown (Default_Ignorable_Code_Point).
+func isInvisible(r rune) bool { return r >= 0xAD && unicode.Is(invisible, r) }
+
+// invisible does not grow with another version of Unicode, as the library's tables do.
+var invisible = &unicode.RangeTable{
+	LatinOffset: 1,
+	R16: []unicode.Range16{
+		{0x00AD, 0x00AD, 1},
+		{0x034F, 0x034F, 1},
+		{0x061C, 0x061C, 1},
+		{0x115F, 0x1160, 1},
+		{0x17B4, 0x17B5, 1},
+		{0x180B, 0x180F, 1},
+		{0x200B, 0x200F, 1},
+		{0x202A, 0x202E, 1},
+		{0x2060, 0x206F, 1},
+		{0x3164, 0x3164, 1},
+		{0xFE00, 0xFE0F, 1},
+		{0xFEFF, 0xFEFF, 1},
+		{0xFFA0, 0xFFA0, 1},
+		{0xFFF0, 0xFFF8, 1},
+	},
+	R32: []unicode.Range32{
+		{0x1BCA0, 0x1BCA3, 1},
+		{0x1D173, 0x1D17A, 1},
+		{0xE0000, 0xE0FFF, 1},
+	},
+}

@@ -1,0 +1,58 @@
+package rowkey
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// No two rows of different namespaces, or of one and none, ever have one key, whatever
+// their cells hold. faults 131
+func TestNamespacesNeverMeet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		space := rapid.SampledFrom([]string{"", "", "a", "a.b", "dealers"})
+		key := rapid.OneOf(rapid.StringMatching(`[/a b.é]{1,6}|dealers/[0-9]`), rapid.String())
+		s1, k1, s2, k2 := space.Draw(t, "space"), key.Draw(t, "key"), space.Draw(t, "other space"), key.Draw(t, "other key")
+		one, other := Effective(s1, k1), Effective(s2, k2)
+		if (s1 != s2 || k1 != k2) && one == other {
+			t.Fatalf("%q in %q and %q in %q are both %q", k1, s1, k2, s2, one)
+		}
+		if s1 != s2 && Fold(one) == Fold(other) {
+			t.Fatalf("%q in %q looks like %q in %q", k1, s1, k2, s2)
+		}
+	})
+}
+
+func TestFold(t *testing.T) {
+	const id = "0b1c2d3e-0000-4000-8000-00000000abcd"
+	for key, want := range map[string]string{
+		"12": "12", "00012": "12", "0": "0", "000": "0", "1200": "1200", "0x12": "0x12", "-012": "-012", "00.5": "00.5",
+		"a 1": "a1", " a\t1\u00a0": "a1", "a\u200b1\ufeff": "a1", "0 0 1 2": "12", "\u200b012": "12",
+		"Zoe\u0308": "Zoë", "Zoë": "Zoë", "Ａ１": "A1", "００１２": "12",
+		"Ann": "Ann", "Ann@X.de": "ann@x.de", "Ann＠x.de": "ann@x.de", "JÖRG@x.de": "jörg@x.de", "ann@x.de": "ann@x.de",
+		strings.ToUpper(id): id, id: id, strings.ToUpper(id) + "X": strings.ToUpper(id) + "X",
+		"dealers/00012": "dealers/12", "dealers/0": "dealers/0", "/dealers/18": "/dealers/18", "dealers /18": "/dealers/18",
+		"//007": "//007", "a/b/ 1": "a/b/1", "00/12": "00/12", "row-a042b1a67532a4fa802fe9fb19396ae9": "row-a042b1a67532a4fa802fe9fb19396ae9",
+		"\u200b": "", "ns/\u200b": "ns/",
+	} {
+		if got := Fold(key); got != want {
+			t.Errorf("%q: %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestFoldOfAFoldIsItself(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9 /@A-C\x{200B}\x{0308}\x{1E9E}\x{0130}\x{FF21}\x{3000}]{0,12}`)).Draw(t, "key")
+		if once := Fold(key); Fold(once) != once {
+			t.Fatalf("%q: %q, then %q", key, once, Fold(once))
+		}
+	})
+}
+
+func BenchmarkFold(b *testing.B) {
+	for b.Loop() {
+		Fold("0b1c2d3e-0000-4000-8000-00000000abcd")
+	}
+}
