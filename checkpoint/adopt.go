@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // ReasonAdopted is the Reason of a doubt that was taken over from a list.
@@ -53,19 +55,23 @@ func (d *DB) Adopt(list []Entry) (r AdoptResult, err error) {
 	return r, nil
 }
 
-// adoptAll writes entries in the order of their keys and links in theirs: bbolt
+// adoptAll writes entries in the order of their keys and index records in theirs: bbolt
 // holds what one commit changes in large arrays, into which it would insert each.
 func (l *ledger) adoptAll(list []Entry, wanted []int) error {
 	slices.SortFunc(wanted, func(a, b int) int { return cmp.Compare(list[a].Key, list[b].Key) })
-	l.bulk = make([][]byte, 0, len(wanted))
+	l.pile = &pile{}
 	for _, i := range wanted {
 		if err := l.adopt(list[i]); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(l.bulk, bytes.Compare)
-	for _, link := range l.bulk {
-		if err := l.links.Put(link, nil); err != nil {
+	return errors.Join(putAll(l.links, l.pile.links), putAll(l.folds, l.pile.folds))
+}
+
+func putAll(index *bolt.Bucket, records [][]byte) error {
+	slices.SortFunc(records, bytes.Compare)
+	for _, record := range records {
+		if err := index.Put(record, nil); err != nil {
 			return err
 		}
 	}
@@ -179,8 +185,7 @@ func (l *ledger) adopt(e Entry) error {
 		if e.Reason == "" {
 			e.Reason = ReasonAdopted
 		}
-		l.move(from, InDoubt)
-		return l.putIntent(&e, tail{act: Adopted | Doubted})
+		return errors.Join(l.move(e.Key, from, InDoubt), l.putIntent(new(Entry), &e, tail{act: Adopted | Doubted}))
 	}
 	if from.HasLead() { // its lead ID alone was not known
 		old, _, err := l.known(e.Key)

@@ -6,9 +6,13 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Query asks for a lead by its key, else by its own ID, else by its ExternalID; what is
-// empty is not asked for.
-type Query struct{ Key, LeadID, ExternalID string }
+// Query asks for a lead by its key, else by its own ID, else by its ExternalID, be it
+// linked or only to be; what is empty is not asked for. Alike, unless nil, takes the key
+// that looks like this one where no lead is found.
+type Query struct {
+	Key, LeadID, ExternalID string
+	Alike                   *Likeness
+}
 
 // Match says by what a lead was found.
 type Match uint8
@@ -36,6 +40,11 @@ func (d *DB) Find(qs []Query, out []Entry, how []Match) error {
 			if how[i], err = f.find(&qs[i], young, &out[i]); err != nil {
 				return err
 			}
+			if how[i] == NoMatch && qs[i].Alike != nil {
+				if err := f.alike(qs[i].Key, qs[i].Alike); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})
@@ -61,16 +70,16 @@ func (d *DB) youngOwners(qs []Query) (owners map[string]string) {
 // finder reads inside one transaction.
 type finder struct {
 	*reading
-	d                              *DB
-	intents, leads, links, blocked *bolt.Cursor
-	doubts, forgotten              bool // there are any
+	d                                             *DB
+	intents, leads, links, wanted, folds, blocked *bolt.Cursor
+	doubts, forgotten                             bool // there are any
 }
 
 func (d *DB) finder(r *reading) *finder {
 	cursor := func(name []byte) *bolt.Cursor { return r.tx.Bucket(name).Cursor() }
 	f := &finder{
 		reading: r, d: d, intents: cursor(inIntents),
-		leads: cursor(inLeads), links: cursor(inLinks), blocked: cursor(inBlocked),
+		leads: cursor(inLeads), links: cursor(inLinks), wanted: cursor(inWanted), folds: cursor(inFolds), blocked: cursor(inBlocked),
 	}
 	doubt, _ := f.intents.First()
 	block, _ := f.blocked.First()
@@ -146,7 +155,7 @@ func (f *finder) owner(id string, young map[string]string) (string, error) {
 	return key, nil
 }
 
-// byExternalID fills out with the one lead that is linked so, unless the Query names
+// byExternalID fills out with the one lead that is linked so, or is to be, unless the Query names
 // another one. Where there is none, out stays as it is.
 func (f *finder) byExternalID(q *Query, out *Entry) (Match, error) {
 	key, several, err := f.linked(q.ExternalID)
@@ -168,23 +177,30 @@ func (f *finder) byExternalID(q *Query, out *Entry) (Match, error) {
 	return ByExternalID, nil
 }
 
-// linked is the key whose lead has the ExternalID, or says that several have it.
+// linked is the key whose lead has the ExternalID, or is to have it, or says that there are
+// several.
 func (f *finder) linked(external string) (key string, several bool, err error) {
-	if record := f.entry(external); record != nil {
-		var e Entry
+	take := func(other string) {
+		several = several || key != "" && key != other
+		key = other
+	}
+	var e Entry
+	for _, record := range [][]byte{f.entry(external), find(f.intents, external)} { // the indexes lack what equals its key
+		if record == nil {
+			continue
+		}
 		if _, err := f.d.words.decode(external, record, &e); err != nil {
 			return "", false, err
 		}
-		if e.ExternalID == external {
-			key = external
+		if (e.State.HasLead() && e.ExternalID == external) || ((e.State.HasLead() || e.State == InDoubt) && e.WantLink == external) {
+			take(external)
 		}
 	}
 	prefix := appendText(nil, external)
-	for k, _ := f.links.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = f.links.Next() {
-		if key != "" {
-			return "", true, nil
+	for _, index := range []*bolt.Cursor{f.links, f.wanted} {
+		for k, _ := index.Seek(prefix); bytes.HasPrefix(k, prefix) && !several; k, _ = index.Next() {
+			take(string(k[len(prefix):]))
 		}
-		key = string(k[len(prefix):])
 	}
-	return key, false, nil
+	return key, several, nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"leadferry/internal/rowkey"
 )
 
 func marked(d *DB, e Entry) (Entry, error) {
@@ -281,21 +283,48 @@ func (m *model) find(q Query) (string, Match) {
 	if owner != "" {
 		return owner, ByLeadID
 	}
-	var linked []string
+	linked := map[string]bool{}
 	for k, e := range m.entries {
-		if q.ExternalID != "" && e.ExternalID == q.ExternalID {
-			linked = append(linked, k)
+		if e.State.HasLead() && q.ExternalID != "" && (e.ExternalID == q.ExternalID || e.WantLink == q.ExternalID) {
+			linked[k] = true
 		}
 	}
-	switch {
-	case len(linked) > 1:
-		return "", Ambiguous
-	case len(linked) == 0 || !m.visible(linked[0]).State.HasLead() && m.visible(linked[0]).State != InDoubt:
-		return q.Key, NoMatch
-	case q.LeadID != "" && m.visible(linked[0]).LeadID != "":
+	for k, e := range m.intents {
+		if q.ExternalID != "" && e.WantLink == q.ExternalID {
+			linked[k] = true
+		}
+	}
+	if len(linked) > 1 {
 		return "", Ambiguous
 	}
-	return linked[0], ByExternalID
+	for k := range linked {
+		if q.LeadID != "" && m.visible(k).LeadID != "" {
+			return "", Ambiguous
+		}
+		return k, ByExternalID
+	}
+	return q.Key, NoMatch
+}
+
+// alike is the key that looks like this one: the fold of both before others, in order.
+func (m *model) alike(key string) (l Likeness) {
+	folded := rowkey.Fold(key)
+	others := []string{folded}
+	for n := range keyCount {
+		others = append(others, keyNamed(n))
+	}
+	slices.Sort(others[1:])
+	for _, k := range others {
+		if e := m.visible(k); k != key && rowkey.Fold(k) == folded && (e.State.HasLead() || e.State == InDoubt) {
+			return Likeness{e.State, e.File, e.Line}
+		}
+	}
+	for k := range m.blocked {
+		if k != key && rowkey.Fold(k) == folded {
+			l.State = Forgotten
+		}
+	}
+	return l
 }
 
 func (m *model) mark(e Entry, now time.Time) error {
@@ -334,7 +363,7 @@ func TestFindKnowsWhatAMapWouldKnow(t *testing.T) {
 		}
 		actions := x.actions()
 		actions["mark"] = func(t *rapid.T) {
-			e := Entry{Key: fmt.Sprintf("k%d", rapid.IntRange(0, 12).Draw(t, "key")), LeadID: lead(t)}
+			e := Entry{Key: keyNamed(rapid.IntRange(0, 12).Draw(t, "key")), LeadID: lead(t)}
 			e.Unsettled = rapid.SampledFrom([]string{"", "run-1", "run-2"}).Draw(t, "run")
 			if now := x.m.visible(e.Key).LeadID; now != "" && rapid.Bool().Draw(t, "its own") {
 				e.LeadID = now
@@ -345,7 +374,7 @@ func TestFindKnowsWhatAMapWouldKnow(t *testing.T) {
 		}
 		actions[""] = func(t *rapid.T) {
 			x.now = x.now.Add(time.Second)
-			q := Query{Key: fmt.Sprintf("k%d", rapid.IntRange(0, 14).Draw(t, "key")), LeadID: lead(t)}
+			q := Query{Key: keyNamed(rapid.IntRange(0, 14).Draw(t, "key")), LeadID: lead(t), Alike: &Likeness{}}
 			q.ExternalID = rapid.SampledFrom([]string{"", "crm-1", "crm-2", "k1", "k2", "k3"}).Draw(t, "external")
 			out, how := make([]Entry, 1), make([]Match, 1)
 			if err := x.d.Find([]Query{q}, out, how); err != nil {
@@ -354,6 +383,9 @@ func TestFindKnowsWhatAMapWouldKnow(t *testing.T) {
 			key, want := x.m.find(q)
 			if how[0] != want {
 				t.Fatalf("%+v: found %d, want %d", q, how[0], want)
+			}
+			if alike := x.m.alike(q.Key); want == NoMatch && *q.Alike != alike {
+				t.Fatalf("%q looks like %+v, want %+v", q.Key, *q.Alike, alike)
 			}
 			if want != Ambiguous {
 				same(t, x.m.visible(key), out[0])

@@ -83,19 +83,18 @@ func (l *ledger) erase(key string, unblock bool, r *ForgetResult) (lead string, 
 	if err != nil {
 		return "", err
 	}
-	if err := l.unindex(&old); err != nil {
+	in, _, err := l.intent(key)
+	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(l.deleteEntry(key), l.deleteIntent(key)); err != nil {
+	in.Key = key
+	if err := errors.Join(l.unindex(&old), l.deleteEntry(key), l.deleteIntent(&in)); err != nil {
 		return "", err
 	}
-	hash := l.digests.block(key)
 	if unblock {
-		l.move(from, Unknown)
-		return old.LeadID, l.blocked.Delete(hash)
+		return old.LeadID, errors.Join(l.move(key, from, Unknown), l.unblock(key))
 	}
-	l.move(from, Forgotten)
-	return old.LeadID, l.blocked.Put(hash, seal(appendTime(nil, l.now), 0, hash))
+	return old.LeadID, errors.Join(l.move(key, from, Forgotten), l.block(key))
 }
 
 func (r *ForgetResult) count(s State) {
@@ -147,7 +146,7 @@ func (l *ledger) scrubIntents(leads map[string]bool) error {
 		return nil
 	})
 	for i := 0; i < len(changes) && err == nil; i++ {
-		err = l.putIntent(&changes[i].e, changes[i].t)
+		err = l.putIntent(&changes[i].e, &changes[i].e, changes[i].t)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"time"
@@ -14,7 +15,9 @@ var (
 	inEntries = []byte("entries") // key → entry
 	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
 	inLeads   = []byte("leads")   // lead ID → key, unless they are equal
-	inLinks   = []byte("links")   // external ID, key → nothing, unless they are equal
+	inLinks   = []byte("links")   // external ID that a lead has or is to have, key → nothing, unless they are equal
+	inWanted  = []byte("wanted")  // the same of intents
+	inFolds   = []byte("folds")   // fold of a key, key → nothing, unless they are equal; see move
 	inWords   = []byte("words")   // number → word
 	inRuns    = []byte("runs")    // number → run
 	inAudit   = []byte("audit")   // number → decision, or what contradicts one
@@ -87,11 +90,11 @@ type ledger struct {
 	recent  *recent
 	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
 	arena   []byte          // records live here until the commit: bbolt does not copy values
-	bulk    [][]byte        // unless nil, links gather here to be written in order
+	pile    *pile           // unless nil, takes index records
 	loose   bool            // the keys of this commit are in no order
 
-	meta, entries, intents, leads, links, runs, audit, blocked *bolt.Bucket
-	at                                                         cursors
+	meta, entries, intents, leads, links, wanted, folds, runs, audit, blocked *bolt.Bucket
+	at                                                                        cursors
 }
 
 // cursors are for looking up: a bucket's own Get would make a new one each time.
@@ -99,10 +102,10 @@ type cursors struct{ entries, intents, leads *bolt.Cursor }
 
 // begin binds the ledger to the buckets of tx as the next commit.
 func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) error {
-	l.tally, l.now, l.arena, l.bulk, l.loose = t, now.UTC(), l.arena[:0], nil, false
+	l.tally, l.now, l.arena, l.pile, l.loose = t, now.UTC(), l.arena[:0], nil, false
 	l.seq++
 	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
-	l.leads, l.links = tx.Bucket(inLeads), tx.Bucket(inLinks)
+	l.leads, l.links, l.wanted, l.folds = tx.Bucket(inLeads), tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
 	l.runs, l.audit, l.blocked = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked)
 	l.at = cursors{l.entries.Cursor(), l.intents.Cursor(), l.leads.Cursor()}
 	l.leads.FillPercent = 0.7 // index records come many at a time; measured
@@ -163,13 +166,28 @@ func (l *ledger) deleteEntry(key string) error {
 	return errors.Join(l.recent.drop(key), l.entries.Delete([]byte(key)))
 }
 
-func (l *ledger) putIntent(e *Entry, t tail) error {
-	return l.intents.Put([]byte(e.Key), l.record(e, t))
+// putIntent writes an intent in place of the old one; the zero Entry is none.
+func (l *ledger) putIntent(old, e *Entry, t tail) error {
+	return errors.Join(l.want(old, e), l.intents.Put([]byte(e.Key), l.record(e, t)))
 }
 
-func (l *ledger) deleteIntent(key string) error {
-	delete(l.vacant, key)
-	return l.intents.Delete([]byte(key))
+func (l *ledger) deleteIntent(old *Entry) error {
+	delete(l.vacant, old.Key)
+	return errors.Join(l.want(old, new(Entry)), l.intents.Delete([]byte(old.Key)))
+}
+
+// want brings the index of wanted external IDs in step with an intent that another one
+// replaces.
+func (l *ledger) want(old, e *Entry) error {
+	before, now := linkKey(old.WantLink, old.Key), linkKey(e.WantLink, e.Key)
+	var errs [2]error
+	if before != nil && !bytes.Equal(before, now) {
+		errs[0] = l.wanted.Delete(before)
+	}
+	if now != nil && !bytes.Equal(before, now) {
+		errs[1] = l.wanted.Put(now, nil)
+	}
+	return errors.Join(errs[:]...)
 }
 
 // record is what is written of e now. It stands until the commit.

@@ -140,7 +140,7 @@ func (s *salvage) record(key, value []byte, f reader) {
 		}
 	}
 	if len(key) == len(Digest{}) {
-		if mark := f; !mark.time().IsZero() && mark.done() == nil {
+		if _, err := decodeBlock(key, value); err == nil {
 			s.blocked[string(key)] = true
 			return
 		}

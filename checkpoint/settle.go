@@ -17,14 +17,15 @@ func (l *ledger) claim(e *Entry) error {
 		return err
 	}
 	t := tail{act: Doubted}
+	var old Entry
 	switch from {
 	case Created, Partial:
 		return ErrKnown
 	case Forgotten:
 		return ErrBlocked
 	case InDoubt:
-		old, earlier, err := l.intent(e.Key)
-		if err != nil {
+		var earlier tail
+		if old, earlier, err = l.intent(e.Key); err != nil {
 			return err
 		}
 		t.past = l.words.appendEvent(earlier.past, eventOf(&old, earlier.act))
@@ -34,8 +35,7 @@ func (l *ledger) claim(e *Entry) error {
 	if from == Unknown {
 		l.vacant[e.Key] = true
 	}
-	l.move(from, InDoubt)
-	return l.putIntent(e, t)
+	return errors.Join(l.move(e.Key, from, InDoubt), l.putIntent(&old, e, t))
 }
 
 // withdraw removes the intent of key, or puts its prior intent back.
@@ -45,16 +45,19 @@ func (l *ledger) withdraw(key string) error {
 		return err
 	}
 	if len(t.prior) > 0 {
+		var prior Entry
+		if _, err := l.words.decode(key, t.prior, &prior); err != nil {
+			return err
+		}
 		from := len(l.arena)
 		l.arena = append(l.arena, t.prior...)
-		return l.intents.Put([]byte(key), l.arena[from:len(l.arena):len(l.arena)])
+		return errors.Join(l.want(&in, &prior), l.intents.Put([]byte(key), l.arena[from:len(l.arena):len(l.arena)]))
 	}
-	if err := l.deleteIntent(key); err != nil {
+	if err := l.deleteIntent(&in); err != nil {
 		return err
 	}
 	below, err := l.state(key)
-	l.move(InDoubt, below)
-	return err
+	return errors.Join(err, l.move(key, InDoubt, below))
 }
 
 // settle writes the outcome of a send and returns what now stands.
@@ -93,13 +96,15 @@ func (l *ledger) settle(e *Entry) (Entry, error) {
 
 // conclude replaces intent and entry of a key by its outcome.
 func (l *ledger) conclude(e *Entry, from State, act Act) error {
-	l.move(from, e.State)
+	if err := l.move(e.Key, from, e.State); err != nil {
+		return err
+	}
 	in, doubt, err := l.intent(e.Key)
 	if err != nil {
 		return err
 	}
 	if in.State != Unknown {
-		if err := l.at.intents.Delete(); err != nil {
+		if err := errors.Join(l.at.intents.Delete(), l.want(&in, new(Entry))); err != nil {
 			return err
 		}
 	}
@@ -141,13 +146,13 @@ func (l *ledger) doubt(e *Entry, from State) (Entry, error) {
 	if err != nil {
 		return *e, err
 	}
-	l.move(from, InDoubt)
+	old := in
 	if in.State == Unknown {
 		in = *e
 	}
 	in.State, in.Code, in.Reason, in.LeadID = InDoubt, e.Code, e.Reason, e.LeadID
 	t.act |= Doubted
-	return in, l.putIntent(&in, t)
+	return in, errors.Join(l.move(e.Key, from, InDoubt), l.putIntent(&old, &in, t))
 }
 
 // owner returns the key under which a lead ID stands, or nothing.
@@ -185,8 +190,8 @@ func (l *ledger) replace(old, e *Entry, t tail) error {
 // zero Entry is in none. What they have in common is not touched: readers of the young
 // ones would miss it for a moment.
 func (l *ledger) index(old, e *Entry) error {
-	oldLead, oldLink := indexKeys(old)
-	lead, link := indexKeys(e)
+	oldLead, oldLinks := indexKeys(old)
+	lead, links := indexKeys(e)
 	var errs []error
 	if oldLead != nil && !bytes.Equal(oldLead, lead) {
 		l.young.remove(oldLead)
@@ -195,15 +200,19 @@ func (l *ledger) index(old, e *Entry) error {
 	if lead != nil && !bytes.Equal(oldLead, lead) {
 		l.young.add(lead, e.Key)
 	}
-	if oldLink != nil && !bytes.Equal(oldLink, link) {
-		errs = append(errs, l.links.Delete(oldLink))
+	for _, link := range oldLinks {
+		if link != nil && !links.has(link) {
+			errs = append(errs, l.links.Delete(link))
+		}
 	}
-	switch {
-	case link == nil || bytes.Equal(oldLink, link):
-	case l.bulk != nil:
-		l.bulk = append(l.bulk, link)
-	default:
-		errs = append(errs, l.links.Put(link, nil))
+	for _, link := range links {
+		switch {
+		case link == nil || oldLinks.has(link):
+		case l.pile != nil:
+			l.pile.links = append(l.pile.links, link)
+		default:
+			errs = append(errs, l.links.Put(link, nil))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -214,13 +223,30 @@ func (l *ledger) unindex(old *Entry) error { return l.index(old, new(Entry)) }
 // indexed says whether an ID is kept in an index: bbolt's keys are bounded.
 func indexed(id string) bool { return id != "" && len(id) <= MaxKey }
 
+// linkKeys are the index keys of the external IDs of an entry: the one that its lead has,
+// and the one that it is to have; nil where none is kept.
+type linkKeys [2][]byte
+
+func (k linkKeys) has(link []byte) bool { return bytes.Equal(k[0], link) || bytes.Equal(k[1], link) }
+
 // indexKeys returns the index keys of an entry, nil where none is kept.
-func indexKeys(e *Entry) (lead, link []byte) {
+func indexKeys(e *Entry) (lead []byte, links linkKeys) {
 	if indexed(e.LeadID) && e.LeadID != e.Key {
 		lead = appendText(nil, e.LeadID)
 	}
-	if indexed(e.ExternalID) && e.ExternalID != e.Key {
-		link = append(appendText(nil, e.ExternalID), e.Key...)
+	if e.State.HasLead() {
+		links[0] = linkKey(e.ExternalID, e.Key)
+		if e.WantLink != e.ExternalID {
+			links[1] = linkKey(e.WantLink, e.Key)
+		}
 	}
-	return lead, link
+	return lead, links
+}
+
+// linkKey is what stands in an index for an external ID of a key, or nil.
+func linkKey(external, key string) []byte {
+	if !indexed(external) || external == key {
+		return nil
+	}
+	return append(appendText(nil, external), key...)
 }

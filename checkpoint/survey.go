@@ -24,6 +24,8 @@ type survey struct {
 	hidden map[string]bool // keys with an intent
 	leads  int64           // difference of the sums, 0 when they fit
 	links  int64
+	wanted int64
+	folds  int64
 	index  int64 // records of the indexes less those asked for
 }
 
@@ -55,11 +57,12 @@ func (d *DB) count(img *image, stop func() bool) error {
 	for _, s := range parts {
 		sum.tally.add(&s.tally)
 		sum.index, sum.leads, sum.links = sum.index+s.index, sum.leads+s.leads, sum.links+s.links
+		sum.wanted, sum.folds = sum.wanted+s.wanted, sum.folds+s.folds
 	}
 	switch {
 	case sum.tally != want:
 		return damage("it holds more or fewer records than it counted")
-	case sum.index != 0 || sum.leads != 0 || sum.links != 0:
+	case sum.index != 0 || sum.leads != 0 || sum.links != 0 || sum.wanted != 0 || sum.folds != 0:
 		return damage("an index does not fit the records")
 	}
 	return nil
@@ -99,17 +102,17 @@ func (s *survey) taker(bucket string) func(k, v []byte) error {
 			return nil
 		}
 	case string(inLinks):
-		return func(k, _ []byte) error {
-			s.index++
-			s.links += s.sum(k, nil)
-			return nil
-		}
+		return s.holds(&s.links)
+	case string(inWanted):
+		return s.holds(&s.wanted)
+	case string(inFolds):
+		return s.holds(&s.folds)
 	case string(inRuns):
 		return s.tally.run
 	case string(inAudit):
 		return s.tally.decision
 	case string(inBlocked):
-		return s.tally.block
+		return s.block
 	case string(inWords):
 		return func(k, v []byte) error {
 			s.tally.words++
@@ -121,6 +124,35 @@ func (s *survey) taker(bucket string) func(k, v []byte) error {
 		_, err := unseal(k, v)
 		return err
 	}
+}
+
+// holds counts the records of an index whose records have no value.
+func (s *survey) holds(index *int64) func(k, v []byte) error {
+	return func(k, _ []byte) error {
+		s.index++
+		*index += s.sum(k, nil)
+		return nil
+	}
+}
+
+// asks counts what an index has to hold; nil is nothing.
+func (s *survey) asks(index *int64, record []byte) {
+	if record != nil {
+		s.index--
+		*index -= s.sum(record, nil)
+	}
+}
+
+func (s *survey) block(k, v []byte) error {
+	folded, err := decodeBlock(k, v)
+	if err != nil {
+		return err
+	}
+	s.tally.keys[Forgotten]++
+	if folded != nil {
+		s.asks(&s.folds, forgottenFold(folded, k))
+	}
+	return nil
 }
 
 // sum is a hash of two parts that belong together: that of others that are exchanged is
@@ -146,6 +178,8 @@ func (s *survey) intent(k, v []byte) error {
 		return errRecord
 	}
 	s.tally.move(Unknown, InDoubt)
+	s.asks(&s.wanted, linkKey(e.WantLink, e.Key))
+	s.asks(&s.folds, foldKey(e.Key))
 	return nil
 }
 
@@ -165,10 +199,17 @@ func (s *survey) entry(k, v []byte) error {
 	}
 	if !s.hidden[string(k)] {
 		s.tally.move(Unknown, state)
+		s.asks(&s.folds, foldKey(string(k)))
 	}
 	if n := len(lead); n > 1 && n <= maxIndexKey && !isText(lead, k) {
 		s.index--
 		s.leads -= s.sum(lead, k)
+	}
+	if !state.HasLead() {
+		return nil
+	}
+	if flags&hasWish != 0 { // few: all others are linked
+		return s.wishes(k, v)
 	}
 	if flags&hasLink == 0 {
 		return nil
@@ -176,13 +217,24 @@ func (s *survey) entry(k, v []byte) error {
 	f.skipWord()
 	f.skipWord()
 	if link := f.rawText(); len(link) > 1 && len(link) <= maxIndexKey {
-		s.index--
 		s.joined = append(append(s.joined[:0], link...), k...)
-		s.links -= s.sum(s.joined, nil)
+		s.asks(&s.links, s.joined)
 	}
 	if f.bad {
 		return errRecord
 	}
+	return nil
+}
+
+// wishes counts the links of an entry that asks for one.
+func (s *survey) wishes(k, v []byte) error {
+	var e Entry
+	if _, err := s.words.decode(string(k), v, &e); err != nil {
+		return err
+	}
+	_, links := indexKeys(&e)
+	s.asks(&s.links, links[0])
+	s.asks(&s.links, links[1])
 	return nil
 }
 

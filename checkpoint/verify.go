@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -12,9 +13,11 @@ type audit struct {
 	young *young
 	tally tally
 
-	intents, leads, links *bolt.Cursor
-	leadsFound, leadsSeen int // index records that entries ask for, and all that there are
-	linksFound, linksSeen int
+	intents, leads, links, wanted, folds *bolt.Cursor
+
+	leadsFound, leadsSeen int // index records that entries and intents ask for, and all that there are
+	othersFound           int
+	othersSeen            int
 }
 
 // verify checks every page and record, that the tally is right and that the
@@ -48,6 +51,7 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 	a := audit{
 		words: d.words, young: d.young, intents: tx.Bucket(inIntents).Cursor(),
 		leads: tx.Bucket(inLeads).Cursor(), links: tx.Bucket(inLinks).Cursor(),
+		wanted: tx.Bucket(inWanted).Cursor(), folds: tx.Bucket(inFolds).Cursor(),
 	}
 	a.tally = tally{seq: d.tally.Load().seq, words: uint64(d.words.stored)}
 	if err := newReading(tx, d.recent.at, nil).each(a.entry()); err != nil {
@@ -59,10 +63,12 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 	}{
 		{inIntents, a.intent},
 		{inLeads, func(_, _ []byte) error { a.leadsSeen++; return nil }},
-		{inLinks, func(_, _ []byte) error { a.linksSeen++; return nil }},
+		{inLinks, a.other},
+		{inWanted, a.other},
+		{inFolds, a.other},
 		{inRuns, a.tally.run},
 		{inAudit, a.tally.decision},
-		{inBlocked, a.tally.block},
+		{inBlocked, a.block},
 	} {
 		if err := tx.Bucket(check.bucket).ForEach(check.record); err != nil {
 			return err
@@ -72,7 +78,7 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 	switch {
 	case a.tally != *d.tally.Load():
 		return damage("it holds more or fewer records than it counted")
-	case a.leadsFound != a.leadsSeen || a.linksFound != a.linksSeen:
+	case a.leadsFound != a.leadsSeen || a.othersFound != a.othersSeen:
 		return damage("an index does not fit the records")
 	}
 	return nil
@@ -90,6 +96,9 @@ func (a *audit) entry() func(k, v []byte) error {
 		}
 		if find(a.intents, e.Key) == nil {
 			a.tally.move(Unknown, e.State)
+			if err := a.asks(a.folds, foldKey(e.Key)); err != nil {
+				return err
+			}
 		}
 		return a.index(&e)
 	}
@@ -97,7 +106,7 @@ func (a *audit) entry() func(k, v []byte) error {
 
 // index looks for the index records of an entry.
 func (a *audit) index(e *Entry) error {
-	lead, link := indexKeys(e)
+	lead, links := indexKeys(e)
 	if lead != nil {
 		switch key := find(a.leads, string(lead)); {
 		case key == nil && a.young.size() < mostYoung:
@@ -108,12 +117,33 @@ func (a *audit) index(e *Entry) error {
 			a.leadsFound++
 		}
 	}
-	if link != nil && find(a.links, string(link)) != nil {
-		a.linksFound++
-	} else if link != nil {
+	return errors.Join(a.asks(a.links, links[0]), a.asks(a.links, links[1]))
+}
+
+// asks looks for a record of an index that there has to be; nil is none.
+func (a *audit) asks(index *bolt.Cursor, record []byte) error {
+	switch {
+	case record == nil:
+		return nil
+	case find(index, string(record)) == nil:
 		return damage("an index lacks a record")
 	}
+	a.othersFound++
 	return nil
+}
+
+func (a *audit) other(_, _ []byte) error { a.othersSeen++; return nil }
+
+func (a *audit) block(k, v []byte) error {
+	folded, err := decodeBlock(k, v)
+	if err != nil {
+		return err
+	}
+	a.tally.keys[Forgotten]++
+	if folded == nil {
+		return nil
+	}
+	return a.asks(a.folds, forgottenFold(folded, k))
 }
 
 func (a *audit) intent(k, v []byte) error {
@@ -128,7 +158,7 @@ func (a *audit) intent(k, v []byte) error {
 		}
 	}
 	a.tally.move(Unknown, InDoubt)
-	return nil
+	return errors.Join(a.asks(a.wanted, linkKey(e.WantLink, e.Key)), a.asks(a.folds, foldKey(e.Key)))
 }
 
 func (t *tally) run(k, v []byte) error {
@@ -145,14 +175,4 @@ func (t *tally) decision(k, v []byte) error {
 		t.decisions++
 	}
 	return err
-}
-
-func (t *tally) block(k, v []byte) error {
-	f, err := unseal(k, v)
-	if err != nil || len(k) != len(Digest{}) {
-		return errRecord
-	}
-	f.time()
-	t.keys[Forgotten]++
-	return f.done()
 }

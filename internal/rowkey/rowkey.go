@@ -57,6 +57,9 @@ func Trim(key string) string {
 // leading zeros where it is all digits, and in small letters where it holds an @ or is a
 // UUID. The fold of a fold is itself, and most keys are their own.
 func Fold(key string) string {
+	if has := kinds(key); has&(hasSlash|hasCapital|hasOther) == 0 && (has != hasDigit || key[0] != '0') {
+		return key
+	}
 	namespace, own := "", key
 	switch before, after, found := strings.Cut(key, "/"); {
 	case found && before == "":
@@ -75,39 +78,55 @@ func Fold(key string) string {
 }
 
 func fold(s string) string {
-	plain, digits, small := look(s)
-	if !plain {
+	has := kinds(s)
+	if has&hasOther != 0 {
 		s = norm.NFKC.String(strings.Map(shown, s))
-		_, digits, small = look(s)
+		has = kinds(s)
 	}
 	switch {
-	case digits:
-		if bare := strings.TrimLeft(s, "0"); bare != "" || s == "" {
+	case has == hasDigit:
+		if bare := strings.TrimLeft(s, "0"); bare != "" {
 			return bare
 		}
 		return "0"
-	case !small && (strings.Contains(s, "@") || isUUID(s)):
+	case has&(hasCapital|hasOther) != 0 && (strings.Contains(s, "@") || isUUID(s)):
 		return strings.ToLower(s)
 	}
 	return s
 }
 
-// look says of a text whether it is ASCII without blanks, all digits, and without
-// capitals.
-func look(s string) (plain, digits, small bool) {
-	plain, digits, small = true, s != "", true
-	for i := range len(s) {
-		switch c := s[i]; {
+// The kinds of bytes that a key has.
+const (
+	hasDigit = 1 << iota
+	hasSmall // and other characters of ASCII
+	hasCapital
+	hasSlash
+	hasOther // blanks, control characters, and all beyond ASCII
+)
+
+var kindOf = func() (table [256]uint8) {
+	for c := range table {
+		switch {
 		case c <= ' ' || c >= 0x7F:
-			plain, digits = false, false
-			small = small && c <= ' '
+			table[c] = hasOther
+		case c == '/':
+			table[c] = hasSlash
+		case '0' <= c && c <= '9':
+			table[c] = hasDigit
 		case 'A' <= c && c <= 'Z':
-			small, digits = false, false
-		case c < '0' || c > '9':
-			digits = false
+			table[c] = hasCapital
+		default:
+			table[c] = hasSmall
 		}
 	}
-	return plain, digits, small
+	return table
+}()
+
+func kinds(s string) (has uint8) {
+	for i := range len(s) {
+		has |= kindOf[s[i]]
+	}
+	return has
 }
 
 // shown drops, as strings.Map does, what does not show.
