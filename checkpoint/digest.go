@@ -25,6 +25,7 @@ const (
 	ofName
 	ofValue
 	ofBlocked
+	ofColumn
 )
 
 func newDigester(key []byte) *digester {
@@ -43,6 +44,14 @@ func (d *digester) block(key string) []byte {
 	defer d.pool.Put(h)
 	h.in = append(append(h.in[:0], ofBlocked), key...)
 	return append([]byte(nil), h.sum()[:len(Digest{})]...)
+}
+
+// column returns the keyed digest of the name of a file's column.
+func (d *digester) column(name string) []byte {
+	h := d.pool.Get().(*hasher)
+	defer d.pool.Put(h)
+	h.in = append(append(h.in[:0], ofColumn), name...)
+	return append([]byte(nil), h.sum()[:columnSize]...)
 }
 
 // Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b. It is safe

@@ -143,5 +143,5 @@ func fill(path string, h header) error {
 }
 
 func buckets() [][]byte {
-	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inRuns, inAudit, inBlocked, inRecent}
+	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inRuns, inAudit, inBlocked, inNotes, inRecent}
 }

@@ -21,6 +21,7 @@ var (
 	inWords   = []byte("words")   // number → word
 	inRuns    = []byte("runs")    // number → run
 	inAudit   = []byte("audit")   // number → decision, or what contradicts one
+	inNotes   = []byte("notes")   // digest of a shape → shape
 	inRecent  = []byte("recent")  // number → key, entry that is on its way to entries
 	inBlocked = []byte("blocked") // keyed hash of a forgotten key → when
 )
@@ -28,7 +29,7 @@ var (
 var tallyKey = []byte("tally")
 
 // tally counts commits, keys by the state that a look-up shows, words, runs,
-// decisions and their contradictions. It shows when a damaged page has lost some.
+// decisions, their contradictions and notes. It shows when a damaged page has lost some.
 type tally struct {
 	seq            uint64
 	keys           [states]uint64
@@ -36,6 +37,7 @@ type tally struct {
 	runs           uint64
 	decisions      uint64
 	contradictions uint64
+	notes          uint64
 }
 
 func (t tally) encode() []byte {
@@ -43,7 +45,7 @@ func (t tally) encode() []byte {
 	for _, n := range t.keys {
 		b = binary.AppendUvarint(b, n)
 	}
-	for _, n := range []uint64{t.words, t.runs, t.decisions, t.contradictions} {
+	for _, n := range []uint64{t.words, t.runs, t.decisions, t.contradictions, t.notes} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return seal(b, 0, tallyKey)
@@ -58,7 +60,7 @@ func decodeTally(record []byte) (t tally, err error) {
 	for i := range t.keys {
 		t.keys[i] = f.uint()
 	}
-	t.words, t.runs, t.decisions, t.contradictions = f.uint(), f.uint(), f.uint(), f.uint()
+	t.words, t.runs, t.decisions, t.contradictions, t.notes = f.uint(), f.uint(), f.uint(), f.uint(), f.uint()
 	return t, f.done()
 }
 
@@ -93,8 +95,8 @@ type ledger struct {
 	pile    *pile           // unless nil, takes index records
 	loose   bool            // the keys of this commit are in no order
 
-	meta, entries, intents, leads, links, wanted, folds, runs, audit, blocked *bolt.Bucket
-	at                                                                        cursors
+	meta, entries, intents, leads, links, wanted, folds, runs, audit, blocked, notes *bolt.Bucket
+	at                                                                               cursors
 }
 
 // cursors are for looking up: a bucket's own Get would make a new one each time.
@@ -106,7 +108,7 @@ func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) error {
 	l.seq++
 	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
 	l.leads, l.links, l.wanted, l.folds = tx.Bucket(inLeads), tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
-	l.runs, l.audit, l.blocked = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked)
+	l.runs, l.audit, l.blocked, l.notes = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked), tx.Bucket(inNotes)
 	l.at = cursors{l.entries.Cursor(), l.intents.Cursor(), l.leads.Cursor()}
 	l.leads.FillPercent = 0.7 // index records come many at a time; measured
 	l.recent.begin(tx, l.total())

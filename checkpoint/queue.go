@@ -6,6 +6,7 @@ import "errors"
 type op struct {
 	kind  opKind
 	entry Entry               // what is claimed, settled or marked; of a withdrawal only the key
+	note  *note               // noteOp; its key is the entry's
 	alone func(*ledger) error // aloneOp: undone when it returns an error
 
 	done    func(error)
@@ -20,6 +21,7 @@ const (
 	withdrawOp
 	settleOp
 	markOp
+	noteOp
 	aloneOp // in a commit of its own
 )
 
@@ -34,6 +36,8 @@ func (o *op) apply(l *ledger) error {
 		o.entry, err = l.settle(&o.entry)
 	case markOp:
 		o.entry, err = l.mark(&o.entry)
+	case noteOp:
+		err = l.putNote([]byte(o.entry.Key), o.note)
 	default:
 		err = l.withdraw(o.entry.Key)
 	}

@@ -139,6 +139,9 @@ func (s *salvage) record(key, value []byte, f reader) {
 			return
 		}
 	}
+	if _, err := decodeNote(key, value); err == nil {
+		return
+	}
 	if len(key) == len(Digest{}) {
 		if _, err := decodeBlock(key, value); err == nil {
 			s.blocked[string(key)] = true

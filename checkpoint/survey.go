@@ -77,6 +77,7 @@ func (t *tally) add(other *tally) {
 	t.runs += other.runs
 	t.decisions += other.decisions
 	t.contradictions += other.contradictions
+	t.notes += other.notes
 }
 
 func (s *survey) record(bucket string, k, v []byte) error {
@@ -111,6 +112,8 @@ func (s *survey) taker(bucket string) func(k, v []byte) error {
 		return s.tally.run
 	case string(inAudit):
 		return s.tally.decision
+	case string(inNotes):
+		return s.tally.note
 	case string(inBlocked):
 		return s.block
 	case string(inWords):

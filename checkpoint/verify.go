@@ -69,6 +69,7 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 		{inRuns, a.tally.run},
 		{inAudit, a.tally.decision},
 		{inBlocked, a.block},
+		{inNotes, a.tally.note},
 	} {
 		if err := tx.Bucket(check.bucket).ForEach(check.record); err != nil {
 			return err
@@ -174,5 +175,11 @@ func (t *tally) decision(k, v []byte) error {
 	} else {
 		t.decisions++
 	}
+	return err
+}
+
+func (t *tally) note(k, v []byte) error {
+	t.notes++
+	_, err := decodeNote(k, v)
 	return err
 }
