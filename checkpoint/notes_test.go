@@ -59,12 +59,15 @@ func TestNotes(t *testing.T) {
 
 // What a damaged note was is not known any more, so that the file is damaged.
 func TestDamagedNoteIsSeen(t *testing.T) {
-	d := opened(t, newPath(t), Options{})
+	d, err := Open(newPath(t), target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	d.Note(Shape{Columns: []string{"id"}, Key: "{" + strings.Repeat("i", 40) + "}"})
 	if err := claim(d, intentOf("k", 1)); err != nil {
 		t.Fatal(err)
 	}
-	err := d.alone(func(l *ledger) error {
+	err = d.alone(func(l *ledger) error {
 		k, v := l.notes.Cursor().First()
 		v = bytes.Clone(v)
 		v[3]++
