@@ -15,9 +15,9 @@ import (
 // ProgressOptions say where and how progress is shown. Without a Terminal it goes to
 // Log, and Out gets nothing.
 type ProgressOptions struct {
-	Out      io.Writer // standard error
-	Terminal bool      // Out is one
-	Width    int       // of the terminal; 0 = 80
+	Out      io.Writer  // standard error
+	Terminal bool       // Out is one
+	Width    func() int // of the terminal, which may change; nil = 80
 	Log      *slog.Logger
 	Total    int           // rows that are to be read; 0 = not known
 	Every    time.Duration // between log lines; 0 = 10 s
@@ -59,16 +59,16 @@ func NewProgress(o ProgressOptions) *Progress {
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
-	if o.Width <= 0 {
-		o.Width = defaultWidth
+	if o.Width == nil {
+		o.Width = func() int { return defaultWidth }
 	}
 	p := &Progress{options: o, logged: time.Now()}
 	rows := o.Total
 	if rows <= 0 {
 		rows = -1
 	}
-	// The bar would draw several times a change, ask standard output for its width
-	// and guess the time left from all rows, and a spinner would have a goroutine
+	// The bar would draw several times a change, let a line wrap that is wider than the
+	// terminal, and guess the time left from all rows; a spinner would have a goroutine
 	// that nobody waits for.
 	p.bar = progressbar.NewOptions(rows,
 		progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetTheme(progressbar.ThemeASCII),
@@ -127,9 +127,12 @@ func (p *Progress) render(t Tick, done, left int) string {
 	for _, detail := range p.details(t, left) {
 		line += ", " + detail
 	}
-	// A line that fills the terminal wraps and cannot be drawn over.
-	return escape(line, p.options.Width-1)
+	return escape(line, p.room())
 }
+
+// room is how long a line may be: one that fills the terminal wraps and cannot be
+// drawn over.
+func (p *Progress) room() int { return max(1, p.options.Width()-1) }
 
 // details come by weight, as the end is cut where the terminal is narrow.
 func (p *Progress) details(t Tick, left int) []string {
@@ -163,8 +166,8 @@ func (p *Progress) draw(line string) {
 	if line == p.line {
 		return
 	}
-	blank := max(0, utf8.RuneCountInString(p.line)-utf8.RuneCountInString(line))
-	text := "\r" + line + strings.Repeat(" ", blank)
+	old := min(utf8.RuneCountInString(p.line), p.room())
+	text := "\r" + line + strings.Repeat(" ", max(0, old-utf8.RuneCountInString(line)))
 	if line == "" {
 		text += "\r"
 	}

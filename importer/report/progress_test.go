@@ -91,7 +91,7 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 		},
 		{
 			"a narrow terminal",
-			ProgressOptions{Total: 1000, Width: 50},
+			ProgressOptions{Total: 1000, Width: func() int { return 50 }},
 			run(Tick{Sent: 40}, Tick{Sent: 400}),
 			"40% [=======>............] (400/1000), 15s left,…",
 		},
@@ -119,13 +119,13 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 }
 
 func TestTheBarNeverOutgrowsTheTerminal(t *testing.T) {
-	for _, width := range []int{0, 20, 45, 60, 100} {
-		var out strings.Builder
-		p := NewProgress(ProgressOptions{Out: &out, Terminal: true, Width: width, Total: 99999})
-		p.Update(Tick{Sent: 12345, Attention: 999, InDoubt: 99, Paused: strings.Repeat("é", 30)})
-		if width == 0 {
-			width = defaultWidth
-		}
+	width := 0
+	var out strings.Builder
+	p := NewProgress(ProgressOptions{Out: &out, Terminal: true, Width: func() int { return width }, Total: 99999})
+	for i, now := range []int{100, 45, 20, 60, 2} { // a window that is made narrower and wider
+		out.Reset()
+		width = now
+		p.Update(Tick{Sent: 12345 + i, Attention: 999, InDoubt: 99, Paused: strings.Repeat("é", 30)})
 		for part := range strings.SplitSeq(out.String(), "\r") {
 			if n := utf8.RuneCountInString(part); n >= width {
 				t.Errorf("%d characters at width %d: %q", n, width, part)

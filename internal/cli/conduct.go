@@ -87,7 +87,7 @@ func (v *screen) begin(s *importer.Start, dryRun bool) error {
 		return nil
 	}
 	v.progress = report.NewProgress(report.ProgressOptions{
-		Out: v.Err, Terminal: v.watched, Width: width(v.Err), Log: v.log, Total: v.rows,
+		Out: v.Err, Terminal: v.watched, Width: func() int { return width(v.Err) }, Log: v.log, Total: v.rows,
 		DryRun: dryRun || v.c.Command.Name == "validate",
 	})
 	if v.watched {
