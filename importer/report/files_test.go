@@ -152,7 +152,10 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 func TestALinkPlantedInTheLastMomentIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Symlink(dir+"/canary", dir+"/link"))
-	if _, err := plant(dir + "/link"); !errors.Is(err, fs.ErrExist) {
+	folder, err := os.OpenRoot(dir)
+	must(t, err)
+	defer folder.Close()
+	if _, err := plant(folder, "link"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("plant: %v", err)
 	}
 	if _, err := os.Lstat(dir + "/canary"); err == nil {
@@ -190,7 +193,10 @@ func TestPlacesThatCannotBeWrittenAreRefusedAtTheStart(t *testing.T) {
 func TestLeftoversOfAKilledRunAreReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "r.csv")
-	killed, err := create(path)
+	folder, err := os.OpenRoot(dir)
+	must(t, err)
+	defer folder.Close()
+	killed, err := create(folder, path)
 	must(t, err)
 	_, err = killed.Write([]byte("half a line"))
 	must(t, err)

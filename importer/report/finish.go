@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 )
 
 // Finish gives results and rejects their names, writes the summary, and makes all
 // of it durable; it also tells s where the files lie. When rows could not be
 // written, their files keep the name NAME.partial and s says that the run stopped.
-// A rejects file that nothing went into is not left behind. Calling Finish again
-// does nothing and returns the same error.
+// A rejects file that nothing went into is not left behind, nor what an earlier run left
+// in the folder and this one has not written again. Calling Finish again does nothing and
+// returns the same error.
 func (r *Run) Finish(s *Summary) error {
 	defer r.group.Wait()
 	r.mu.Lock()
@@ -38,6 +39,17 @@ func (r *Run) Finish(s *Summary) error {
 	return r.err
 }
 
+func (r *Run) amend(s *Summary) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	again, err := create(r.summary.folder, r.summary.path)
+	if err != nil {
+		return err
+	}
+	r.summary = again
+	return r.commitSummary(s)
+}
+
 // commitRows completes results and rejects.
 func (r *Run) commitRows(s *Summary) error {
 	if err := r.flush(); err != nil {
@@ -46,15 +58,12 @@ func (r *Run) commitRows(s *Summary) error {
 	if err := r.dropNamed(); err != nil {
 		return fmt.Errorf("remove the rejects file of an earlier run: %w", err)
 	}
-	var outs []*output
-	if r.results != nil {
-		outs = append(outs, r.results.out)
-	}
-	for _, sheet := range r.rejects {
-		outs = append(outs, sheet.out)
-	}
+	outs := slices.DeleteFunc(r.outputs(), func(o *output) bool { return o == r.summary })
 	if err := commit(outs...); err != nil {
 		return fmt.Errorf("complete results and rejects: %w", err)
+	}
+	if err := r.removeOld(); err != nil {
+		return fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
 	s.ResultsPath, s.RejectsPaths = r.ResultsPath(), r.rejectsPaths()
 	return nil
@@ -71,7 +80,7 @@ func (r *Run) dropNamed() error {
 	if err := out.discard(); err != nil || out.partial == "" {
 		return err
 	}
-	if err := os.Remove(out.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := out.folder.Remove(out.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -89,23 +98,23 @@ func (r *Run) commitSummary(s *Summary) error {
 		r.summary.file.Close()
 		return err
 	}
-	s.SummaryPath = r.SummaryPath()
+	s.SummaryPath, s.run = r.SummaryPath(), r
 	return nil
 }
 
 // commit gives the files their names and makes the names durable.
 func commit(outs ...*output) error {
-	folders := map[string]bool{}
+	folders := map[*os.Root]bool{}
 	for _, o := range outs {
 		if err := o.commit(); err != nil {
 			return err
 		}
 		if o.partial != "" {
-			folders[filepath.Dir(o.path)] = true
+			folders[o.folder] = true
 		}
 	}
-	for path := range folders {
-		if err := syncFolder(path); err != nil {
+	for folder := range folders {
+		if err := syncFolder(folder); err != nil {
 			return err
 		}
 	}
@@ -114,26 +123,19 @@ func commit(outs ...*output) error {
 
 // closeRows closes what is open after a failure, whose error is known already.
 func (r *Run) closeRows() {
-	if r.results != nil {
-		r.results.out.file.Close()
-	}
-	for _, s := range r.rejects {
-		s.out.file.Close()
-	}
-	if r.named != nil {
-		r.named.file.Close()
+	for _, o := range r.outputs() {
+		if o != r.summary {
+			o.file.Close()
+		}
 	}
 }
 
 // discard leaves nothing of files that could not all be opened.
 func (r *Run) discard() {
-	outs := []*output{r.named, r.summary}
-	if r.results != nil {
-		outs = append(outs, r.results.out)
+	for _, o := range r.outputs() {
+		o.discard()
 	}
-	for _, o := range outs {
-		if o != nil {
-			o.discard()
-		}
+	for _, folder := range r.folders {
+		folder.Close()
 	}
 }

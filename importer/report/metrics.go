@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -48,12 +50,12 @@ func NewMetrics(path string) (*Metrics, error) {
 	if path == "-" {
 		return nil, errors.New("only the summary can go to standard output")
 	}
-	special, err := isSpecial(path)
-	if err != nil {
-		return nil, err
-	}
-	if special {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no file", path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	return &Metrics{path: path}, nil
 }

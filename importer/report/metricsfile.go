@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"leadferry/internal/trust"
 )
 
 // maxMetrics bounds what is read of an old metrics file, in bytes.
@@ -36,27 +39,60 @@ func writeGauges(path string, common map[string]string, gauges []gauge) error {
 			one.Set(p.value)
 		}
 	}
-	return prometheus.WriteToTextfile(path, registry)
+	families, err := registry.Gather()
+	if err != nil {
+		return err
+	}
+	return replaceText(path, families)
+}
+
+// replaceText puts a file of its own in the place of the one at path, for all to read.
+func replaceText(path string, families []*dto.MetricFamily) error {
+	folder, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	out, err := create(folder, path)
+	if err != nil {
+		return err
+	}
+	err = out.file.Chmod(0o644)
+	for i := 0; i < len(families) && err == nil; i++ {
+		_, err = expfmt.MetricFamilyToText(out, families[i])
+	}
+	if err == nil {
+		err = commit(out)
+	}
+	if err != nil {
+		return errors.Join(err, out.discard())
+	}
+	return nil
 }
 
 // readLast finds in the file at path when the last runs with these labels ended. No
 // file is no error: nothing is known then.
 func readLast(path string, labels map[string]string) (lastRuns, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return lastRuns{}, nil
-	}
-	if err != nil {
-		return lastRuns{}, err
-	}
-	defer f.Close()
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(f, maxMetrics))
+	families, err := readMetrics(path)
 	if err != nil {
 		return lastRuns{}, err
 	}
 	value := func(name string) float64 { return valueOf(families[metricsNamespace+"_"+name], labels) }
 	return lastRuns{success: value(lastSuccess), complete: value(lastComplete)}, nil
+}
+
+// readMetrics reads the file at path; no file holds nothing.
+func readMetrics(path string) (map[string]*dto.MetricFamily, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|trust.NonBlock, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	return parser.TextToMetricFamilies(io.LimitReader(f, maxMetrics))
 }
 
 // valueOf is the value of the series with exactly these labels, or 0.

@@ -6,37 +6,45 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
+
+	"leadferry/internal/trust"
 )
 
-// output is a file on its way to its name.
+// output is a file on its way to its name. Its folder is held open, so that whoever
+// puts another one in its place receives nothing.
 type output struct {
 	path    string
-	partial string // what it is called until then; "" for a device or a pipe, written as it is
+	folder  *os.Root
+	name    string // in the folder
+	partial string // what it is called there until then; "" for a device or a pipe, written as it is
 	file    *os.File
 	buffer  *bufio.Writer
 }
 
 const outputBuffer = 64 << 10
 
+// partialEnd is what the name of a file ends with until it is complete.
+const partialEnd = ".partial"
+
 // create opens path.partial anew, 0600. What a killed run left under that name goes.
-func create(path string) (*output, error) {
-	special, err := isSpecial(path)
-	if err != nil {
-		return nil, err
-	}
-	o := &output{path: path, partial: path + ".partial"}
-	if special {
-		o.partial = ""
-		o.file, err = os.OpenFile(path, os.O_WRONLY, 0)
-	} else {
-		if err := os.Remove(o.partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+// folder is the one that path lies in.
+func create(folder *os.Root, path string) (*output, error) {
+	o := &output{path: path, folder: folder, name: filepath.Base(path)}
+	special, err := o.isSpecial()
+	switch {
+	case err != nil:
+	case special:
+		o.file, err = o.openSpecial()
+	default:
+		o.partial = o.name + partialEnd
+		if err = folder.Remove(o.partial); err == nil || errors.Is(err, fs.ErrNotExist) {
+			o.file, err = plant(folder, o.partial)
 		}
-		o.file, err = plant(o.partial)
 	}
 	if err != nil {
-		return nil, err
+		return nil, o.failed(err)
 	}
 	o.buffer = bufio.NewWriterSize(o.file, outputBuffer)
 	return o, nil
@@ -44,28 +52,62 @@ func create(path string) (*output, error) {
 
 // plant makes a new file. What has come to stand there meanwhile is an error, also a
 // symbolic link: O_EXCL with O_CREATE follows none.
-func plant(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func plant(folder *os.Root, name string) (*os.File, error) {
+	return folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// failed gives an error of the folder the whole path.
+func (o *output) failed(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		err = e.Err
+	}
+	return fmt.Errorf("%s: %w", o.path, err)
 }
 
 // isSpecial reports whether path is no place for a file of ours but something to be
 // written as it is, like a device or a pipe. A link to such a thing is refused:
 // replacing /dev/stdout would break more than this run.
-func isSpecial(path string) (bool, error) {
-	info, err := os.Lstat(path)
+func (o *output) isSpecial() (bool, error) {
+	info, err := o.folder.Lstat(o.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
 		return false, err
+	case info.IsDir():
+		return false, errors.New("is a folder")
 	case info.Mode()&fs.ModeSymlink == 0:
 		return !info.Mode().IsRegular(), nil
 	}
-	target, err := os.Stat(path)
+	target, err := os.Stat(o.path)
 	if err == nil && !target.Mode().IsRegular() {
-		return false, fmt.Errorf("%s is a symbolic link to something that is not a file: symbolic links are not followed", path)
+		return false, errors.New("is a symbolic link to something that is not a file: symbolic links are not followed")
 	}
 	return false, nil
+}
+
+var errNotOurs = errors.New("belongs to another user, who would receive what is written to it")
+
+// openSpecial opens a device or a pipe of the user's own or of root's, and no other: it
+// may have been planted.
+func (o *output) openSpecial() (*os.File, error) {
+	info, err := o.folder.Lstat(o.name)
+	if err == nil && !trust.Trusted(info) { // before it is waited for
+		err = errNotOurs
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := o.folder.OpenFile(o.name, os.O_WRONLY|trust.NoFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
+		return nil, errors.Join(errors.New("was replaced while it was opened"), err, f.Close())
+	}
+	return f, nil
 }
 
 func (o *output) Write(p []byte) (int, error) { return o.buffer.Write(p) }
@@ -89,7 +131,10 @@ func (o *output) commit() error {
 	if err := o.file.Close(); err != nil {
 		return err
 	}
-	return os.Rename(o.partial, o.path)
+	if err := o.folder.Rename(o.partial, o.name); err != nil {
+		return o.failed(err)
+	}
+	return nil
 }
 
 // own fails when NAME.partial is no longer the file that was opened.
@@ -98,12 +143,12 @@ func (o *output) own() error {
 	if err != nil {
 		return err
 	}
-	there, err := os.Lstat(o.partial)
+	there, err := o.folder.Lstat(o.partial)
 	if err != nil {
-		return err
+		return o.failed(err)
 	}
 	if !os.SameFile(mine, there) {
-		return fmt.Errorf("%s was replaced by another run while this one wrote it", o.partial)
+		return fmt.Errorf("%s was replaced by another run while this one wrote it", o.path+partialEnd)
 	}
 	return nil
 }
@@ -117,12 +162,12 @@ func (o *output) discard() error {
 	if err := o.own(); err != nil {
 		return err
 	}
-	return os.Remove(o.partial)
+	return o.folder.Remove(o.partial)
 }
 
 // syncFolder makes the names in a folder durable, where its file system can.
-func syncFolder(path string) error {
-	d, err := os.Open(path)
+func syncFolder(folder *os.Root) error {
+	d, err := folder.Open(".")
 	if err != nil {
 		return err
 	}

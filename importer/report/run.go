@@ -20,7 +20,8 @@ type Files struct{ Dir, Results, Rejects, Summary string }
 
 // Run is the files of one run. Its methods may be called by several goroutines.
 type Run struct {
-	files Files
+	files   Files
+	folders map[string]*os.Root // that files lie in, by path
 
 	mu       sync.Mutex
 	results  *results // nil: not wanted
@@ -48,12 +49,14 @@ func OpenRun(f Files) (*Run, error) {
 	if f.Results == "-" || f.Rejects == "-" {
 		return nil, errors.New("only the summary can go to standard output")
 	}
+	r := &Run{files: f, folders: map[string]*os.Root{}, quit: make(chan struct{})}
 	if f.Dir != "" {
-		if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+		folder, err := makeFolder(f.Dir)
+		if err != nil {
 			return nil, fmt.Errorf("make the run's folder: %w", err)
 		}
+		r.folders[f.Dir] = folder
 	}
-	r := &Run{files: f, quit: make(chan struct{})}
 	if err := r.open(); err != nil {
 		r.discard()
 		return nil, fmt.Errorf("open the run's files: %w", err)
@@ -64,7 +67,7 @@ func OpenRun(f Files) (*Run, error) {
 
 func (r *Run) open() (err error) {
 	if path := r.ResultsPath(); path != "" {
-		out, err := create(path)
+		out, err := r.create(path)
 		if err != nil {
 			return err
 		}
@@ -73,14 +76,56 @@ func (r *Run) open() (err error) {
 		}
 	}
 	if path := r.files.Rejects; path != "" && path != None {
-		if r.named, err = create(path); err != nil {
+		if r.named, err = r.create(path); err != nil {
 			return err
 		}
 	}
 	if path := r.SummaryPath(); path != "" {
-		r.summary, err = create(path)
+		r.summary, err = r.create(path)
 	}
 	return err
+}
+
+// create opens an output in its folder, which stays open for all that lie there.
+func (r *Run) create(path string) (*output, error) {
+	folder, err := r.folder(path)
+	if err != nil {
+		return nil, err
+	}
+	return create(folder, path)
+}
+
+func (r *Run) folder(path string) (*os.Root, error) {
+	dir := filepath.Dir(path)
+	if r.files.Dir != "" && filepath.Clean(r.files.Dir) == dir {
+		dir = r.files.Dir
+	}
+	if folder := r.folders[dir]; folder != nil {
+		return folder, nil
+	}
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	r.folders[dir] = folder
+	return folder, nil
+}
+
+// outputs lists all files that are open or complete.
+func (r *Run) outputs() []*output {
+	var outs []*output
+	if r.results != nil {
+		outs = append(outs, r.results.out)
+	}
+	for _, s := range r.rejects {
+		outs = append(outs, s.out)
+	}
+	for _, o := range []*output{r.named, r.summary} {
+		if o != nil {
+			outs = append(outs, o)
+		}
+	}
+	return outs
 }
 
 // Dir is the run's folder, or "".

@@ -99,5 +99,5 @@ func (r *Run) rejectsFile(format string) (*output, error) {
 	if n := len(r.rejects); n > 0 {
 		path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, filepath.Ext(path)), n+1, extension)
 	}
-	return create(path)
+	return r.create(path)
 }

@@ -45,6 +45,8 @@ type Summary struct {
 	ResultsPath  string   `json:"-"` // these three are set by Run.Finish
 	RejectsPaths []string `json:"-"`
 	SummaryPath  string   `json:"-"`
+
+	run *Run // that wrote it to SummaryPath
 }
 
 // Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is
@@ -167,14 +169,27 @@ func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 func round(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-// fail makes the summary say that the run's files are not complete. An
-// interruption, and a damaged checkpoint, go before (INTERFACE.md, "Exit status").
+// fail makes the summary say that the run's files are not complete.
 func (s *Summary) fail(err error) {
+	s.Stopped(fmt.Sprintf("the run's files could not be written: %v", err),
+		"Make room or name another place: the checkpoint has every outcome, so the results of the next run are complete.")
+}
+
+// Stopped makes the summary say that the run stopped after all, with exit code 3. An
+// interruption, and a damaged checkpoint, go before (INTERFACE.md, "Exit status").
+func (s *Summary) Stopped(reason, hint string) {
 	const interrupted, stopped, checkpoint = 130, 3, 4
 	if s.ExitCode == interrupted || s.ExitCode == checkpoint {
 		return
 	}
-	s.Outcome, s.ExitCode = "stopped", stopped
-	s.StopReason = fmt.Sprintf("the run's files could not be written: %v", err)
-	s.Hint = "Make room or name another place: the checkpoint has every outcome, so the results of the next run are complete."
+	s.Outcome, s.ExitCode, s.StopReason, s.Hint = "stopped", stopped, reason, hint
+}
+
+// Amend writes the summary once more to the file that Run.Finish wrote, if any: what
+// becomes of a run may turn out when it is shown.
+func (s *Summary) Amend() error {
+	if s.run == nil {
+		return nil
+	}
+	return s.run.amend(s)
 }

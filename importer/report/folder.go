@@ -1,0 +1,90 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"leadferry/internal/trust"
+)
+
+// makeFolder makes the run's folder, 0700, or takes the one that is there, and holds it
+// open: its parent may be anyone's, who may put another folder in its place.
+func makeFolder(path string) (*os.Root, error) {
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(path)), 0o700); err != nil {
+		return nil, err
+	}
+	err := os.Mkdir(path, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	folder, opening := os.OpenRoot(path)
+	if opening != nil || err != nil { // one that was there may be what the user likes
+		return folder, opening
+	}
+	if err := untouched(folder, path); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return folder, nil
+}
+
+// untouched fails when an open folder is not the one that was made at path just now.
+func untouched(folder *os.Root, path string) error {
+	opened, err := folder.Stat(".")
+	if err != nil {
+		return err
+	}
+	if there, err := os.Lstat(path); err != nil || !os.SameFile(opened, there) || !trust.Mine(opened) {
+		return fmt.Errorf("%s was replaced by somebody else while it was made", path)
+	}
+	return nil
+}
+
+// runFiles are the names of what runs leave in their folders.
+var runFiles = regexp.MustCompile(`^(?:summary\.json|results\.csv|report\.html|rejects(?:-\d+)?\.(?:csv|tsv|jsonl))$`)
+
+// RunFile reports whether a run may write or remove a file of this name in its folder.
+func RunFile(name string) bool {
+	return runFiles.MatchString(name)
+}
+
+// removeOld removes from the run's folder what an earlier run left there and this one
+// has not written again: it would be taken for this one's.
+func (r *Run) removeOld() error {
+	folder := r.folders[r.files.Dir]
+	if r.files.Dir == "" || folder == nil {
+		return nil
+	}
+	entries, err := fs.ReadDir(folder.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() && RunFile(trimPartial(e.Name())) && !r.wrote(folder, e.Name()) {
+			if err := folder.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func trimPartial(name string) string {
+	if filepath.Ext(name) == partialEnd {
+		return name[:len(name)-len(partialEnd)]
+	}
+	return name
+}
+
+// wrote reports whether a name in a folder is that of an output of this run.
+func (r *Run) wrote(folder *os.Root, name string) bool {
+	for _, o := range r.outputs() {
+		if o.folder == folder && (o.name == name || o.partial == name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What an earlier run left in the folder stays until this one ends, and no longer; what
+// is not a run's stays for ever.
+func TestAReusedFolderHoldsOneRun(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, Files{Dir: dir})
+	must(t, first.Reject(Input{}, bad))
+	must(t, first.Reject(Input{}, Reject{Names: []string{"other"}, Cells: []string{"7"}}))
+	must(t, first.Reject(Input{Format: "jsonl"}, Reject{Raw: "{}"}))
+	must(t, first.Finish(sample()))
+	for _, name := range []string{"notes.txt", "rejects.txt", "my-rejects.csv", "report.html", "rejects-7.csv.partial"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+	}
+	before := []string{"my-rejects.csv", "notes.txt", "rejects-2.csv", "rejects-3.jsonl", "rejects-7.csv.partial", "rejects.csv", "rejects.txt", "report.html", "results.csv"}
+
+	second := open(t, Files{Dir: dir, Summary: None})
+	must(t, second.Reject(Input{}, bad))
+	have := names(t, dir)
+	for _, name := range append(before, "summary.json") {
+		if !strings.Contains(strings.Join(have, " "), name) {
+			t.Errorf("%s is gone before the run ended", name)
+		}
+	}
+	must(t, second.Finish(sample()))
+	if diff := cmp.Diff([]string{"my-rejects.csv", "notes.txt", "rejects.csv", "rejects.txt", "results.csv"}, names(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARunThatCannotWriteLeavesTheEarlierOnesFiles(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "rejects.csv"), []byte("x"), 0o600))
+	r := open(t, Files{Dir: dir, Results: "/dev/full"})
+	must(t, r.Result(Result{}))
+	if err := r.Finish(sample()); err == nil {
+		t.Fatal("nothing fails")
+	}
+	if got := read(t, filepath.Join(dir, "rejects.csv")); got != "x" {
+		t.Errorf("the rejects are %q", got)
+	}
+}
+
+// fault 137: the run's folder is held open, so that whoever puts another one in its place
+// receives nothing.
+func TestAFolderThatIsSwappedReceivesNothing(t *testing.T) {
+	parent := t.TempDir()
+	dir, moved := filepath.Join(parent, "run"), filepath.Join(parent, "moved")
+	r := open(t, Files{Dir: dir})
+	must(t, os.Rename(dir, moved))
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, syscall.Mkfifo(filepath.Join(dir, "rejects.csv"), 0o600))
+	must(t, r.Result(Result{Key: "7"}))
+	must(t, r.Reject(Input{}, bad))
+	must(t, r.Finish(sample()))
+	if diff := cmp.Diff([]string{"rejects.csv", "results.csv", "summary.json"}, names(t, moved)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"rejects.csv"}, names(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// fault 137: what another user planted is neither written to nor waited for.
+func TestAPlantedPipeReceivesNothing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	const somebody = 4711
+	path := filepath.Join(t.TempDir(), "rejects.csv")
+	must(t, syscall.Mkfifo(path, 0o622))
+	must(t, os.Lchown(path, somebody, -1))
+	if _, err := OpenRun(Files{Rejects: path}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+		t.Errorf("named by a flag: %v", err)
+	}
+	r := open(t, Files{Dir: filepath.Dir(path)})
+	if err := r.Reject(Input{}, bad); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+		t.Errorf("in the folder: %v", err)
+	}
+}
+
+// The summary may be said again, when it turned out that nobody read it.
+func TestASummaryIsAmended(t *testing.T) {
+	r := open(t, Files{Dir: t.TempDir()})
+	s := sample()
+	must(t, r.Finish(s))
+	s.Stopped("nobody listens", "")
+	must(t, s.Amend())
+	if got := read(t, r.SummaryPath()); !strings.Contains(got, `"stop_reason": "nobody listens"`) || !strings.Contains(got, `"exit_code": 3`) {
+		t.Error(got)
+	}
+	if diff := cmp.Diff([]string{"results.csv", "summary.json"}, names(t, r.Dir())); diff != "" {
+		t.Error(diff)
+	}
+	if err := new(Summary).Amend(); err != nil {
+		t.Errorf("a summary without a file: %v", err)
+	}
+}
