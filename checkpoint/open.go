@@ -234,6 +234,12 @@ func (d *DB) check(img *image, how int) (err error) {
 	return err
 }
 
+// Companions are the paths of the files that belong to the checkpoint at path and stand
+// beside it, or come to.
+func Companions(path string) []string {
+	return []string{path + ".seq", path + ".compact", path + ".status", path + ".lock"}
+}
+
 func (d *DB) markPath() string { return d.path + ".seq" }
 
 func (d *DB) compactPath() string { return d.path + ".compact" }

@@ -46,6 +46,7 @@ type Options struct {
 	Checkpoint string // path
 	Opening    checkpoint.Options
 	Files      report.Files // all empty: none are written
+	Warnings   []string     // that Start repeats
 
 	Interrupt <-chan struct{}     // closed by the first signal; the context ends with the second
 	Begin     func(*Start) error  // told once before anything is sent; its error ends the run

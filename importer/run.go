@@ -184,6 +184,7 @@ func (e *engine) begin() error {
 		s.Notes = e.remarks()
 		s.Warnings = append(s.Warnings, e.shared()...)
 	}
+	s.Warnings = append(s.Warnings, e.Warnings...)
 	e.opened = s
 	if e.Begin == nil {
 		return nil

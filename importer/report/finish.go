@@ -42,6 +42,9 @@ func (r *Run) Finish(s *Summary) error {
 func (r *Run) amend(s *Summary) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.summary.partial == "" {
+		return nil // a pipe has had it
+	}
 	again, err := create(r.summary.folder, r.summary.path)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"leadferry/internal/trust"
 )
@@ -43,12 +44,33 @@ func untouched(folder *os.Root, path string) error {
 	return nil
 }
 
-// runFiles are the names of what runs leave in their folders.
-var runFiles = regexp.MustCompile(`^(?:summary\.json|results\.csv|report\.html|rejects(?:-\d+)?\.(?:csv|tsv|jsonl))$`)
+// runFiles are the names of what runs leave in their folders, in any case: some file
+// systems make no difference.
+var runFiles = regexp.MustCompile(`(?i)^(?:(summary)\.json|(results)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
 
-// RunFile reports whether a run may write or remove a file of this name in its folder.
-func RunFile(name string) bool {
-	return runFiles.MatchString(name)
+// RunFile says what a file of this name in a run's folder is, in lower case as summary,
+// results, report or rejects, or "": runs neither write nor remove such a file there.
+func RunFile(name string) string {
+	if m := runFiles.FindStringSubmatch(name); m != nil {
+		return strings.ToLower(strings.Join(m[1:], ""))
+	}
+	return ""
+}
+
+var number = regexp.MustCompile(`^-\d+$`)
+
+// FurtherRejects reports whether a file called other may come to stand beside the one that
+// --rejects names, for rows of another header.
+func FurtherRejects(named, other string) bool {
+	other = trimPartial(other)
+	switch strings.ToLower(filepath.Ext(other)) {
+	case ".csv", ".tsv", ".jsonl":
+	default:
+		return false
+	}
+	stem := strings.TrimSuffix(named, filepath.Ext(named))
+	end, ours := strings.CutPrefix(strings.TrimSuffix(other, filepath.Ext(other)), stem)
+	return ours && number.MatchString(end)
 }
 
 // removeOld removes from the run's folder what an earlier run left there and this one
@@ -63,7 +85,7 @@ func (r *Run) removeOld() error {
 		return err
 	}
 	for _, e := range entries {
-		if !e.IsDir() && RunFile(trimPartial(e.Name())) && !r.wrote(folder, e.Name()) {
+		if !e.IsDir() && RunFile(e.Name()) != "" && !r.wrote(folder, e.Name()) {
 			if err := folder.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -72,18 +94,20 @@ func (r *Run) removeOld() error {
 	return nil
 }
 
-func trimPartial(name string) string {
-	if filepath.Ext(name) == partialEnd {
-		return name[:len(name)-len(partialEnd)]
-	}
-	return name
-}
+func trimPartial(name string) string { return strings.TrimSuffix(name, partialEnd) }
 
-// wrote reports whether a name in a folder is that of an output of this run.
+// wrote reports whether a name in a folder is that of an output of this run, which may
+// lie there by another path.
 func (r *Run) wrote(folder *os.Root, name string) bool {
+	there, err := folder.Lstat(name)
+	if err != nil {
+		return false
+	}
 	for _, o := range r.outputs() {
-		if o.folder == folder && (o.name == name || o.partial == name) {
-			return true
+		for _, name := range []string{o.name, o.partial} {
+			if ours, err := o.folder.Lstat(name); name != "" && err == nil && os.SameFile(ours, there) {
+				return true
+			}
 		}
 	}
 	return false

@@ -23,6 +23,8 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	if err != nil {
 		return err
 	}
+	named := outputsOf(o.Files, c.String("metrics"))
+	o.Warnings = named.exposed()
 	shown := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{})}
 	shown.watched = terminal(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
 	shown.asks = p.asks(c, o)

@@ -82,7 +82,7 @@ func (p *program) importOptions(c *cli.Context) (importer.Options, error) {
 			return o, err
 		}
 	}
-	o.Files = outputs(c, o.RunID, now, o.DryRun)
+	o.Files = filesOf(c, o.RunID, now, o.DryRun)
 	return o, nil
 }
 

@@ -57,7 +57,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		in.close()
 		return nil, errors.Join(errs...)
 	}
-	if err := keepInputs(o); err != nil {
+	if err := p.keepApart(c, o.Files, in.names); err != nil {
 		in.close()
 		return nil, err
 	}

@@ -29,15 +29,11 @@ type metrics struct {
 	began   bool
 }
 
-// newMetrics reads --metrics. A file that this run reads or writes otherwise is
-// refused: it would be replaced.
+// newMetrics reads --metrics.
 func newMetrics(c *cli.Context, o *importer.Options) (*metrics, error) {
 	path := c.String("metrics")
 	if path == "" {
 		return nil, nil
-	}
-	if err := keepOthers(c, o, path); err != nil {
-		return nil, err
 	}
 	f, err := report.NewMetrics(path)
 	if err != nil {
@@ -47,38 +43,6 @@ func newMetrics(c *cli.Context, o *importer.Options) (*metrics, error) {
 		return nil, nil
 	}
 	return &metrics{file: f, options: o}, nil
-}
-
-// keepOthers refuses a metrics file that is another file of this run.
-func keepOthers(c *cli.Context, o *importer.Options, path string) error {
-	others := append(secretFiles(c), o.Checkpoint, o.Checkpoint+".seq", o.MappingFile.Path, o.Files.Results, o.Files.Rejects, o.Files.Summary)
-	for _, f := range o.Inputs {
-		others = append(others, f.Info().Path)
-	}
-	if o.Files.Dir != "" {
-		for _, name := range []string{"results.csv", "rejects.csv", "rejects.jsonl", "summary.json"} {
-			others = append(others, filepath.Join(o.Files.Dir, name))
-		}
-	}
-	for _, other := range others {
-		if other != "" && sameFile(path, other) {
-			return usage("--metrics "+path+" is another file of this run and would be replaced", "name another file, whose name ends in .prom")
-		}
-	}
-	return nil
-}
-
-// secretFiles are those that the connection settings were read from.
-func secretFiles(c *cli.Context) []string {
-	s := settingsOf(c)
-	if s == nil {
-		return nil
-	}
-	secrets := []string{s.connection["client-secret-file"].value}
-	if s.config.value != "" {
-		secrets = append(secrets, s.config.value, s.credentialsPath())
-	}
-	return secrets
 }
 
 // sameFile tells it of files that are not there yet by their names.

@@ -170,8 +170,8 @@ func oneOf(c *cli.Context, name string, words ...string) error {
 	return usage("--"+name+" takes "+strings.Join(words, " or "), "see "+helpName(c)+" --help")
 }
 
-// outputs is where the run's files go. A rehearsal writes only what is asked for.
-func outputs(c *cli.Context, runID string, now time.Time, rehearsal bool) report.Files {
+// filesOf is where the run's files go. A rehearsal writes only what is asked for.
+func filesOf(c *cli.Context, runID string, now time.Time, rehearsal bool) report.Files {
 	o := report.Files{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary")}
 	switch {
 	case o.Dir == "none":
@@ -180,26 +180,6 @@ func outputs(c *cli.Context, runID string, now time.Time, rehearsal bool) report
 		o.Dir = filepath.Join("leadferry-runs", now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
 	}
 	return o
-}
-
-// keepInputs refuses an output that would replace an input or the mapping.
-func keepInputs(o *importer.Options) error {
-	kept := []string{o.MappingFile.Path}
-	for _, f := range o.Inputs {
-		kept = append(kept, f.Info().Path)
-	}
-	for _, out := range []string{o.Files.Results, o.Files.Rejects, o.Files.Summary} {
-		info, err := os.Stat(out)
-		if err != nil {
-			continue
-		}
-		for _, name := range kept {
-			if other, err := os.Stat(name); err == nil && os.SameFile(info, other) {
-				return usage(out+" is read by this run and cannot be written by it", "name another file")
-			}
-		}
-	}
-	return nil
 }
 
 // newRunID is eight random hexadecimal digits.

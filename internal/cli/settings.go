@@ -112,16 +112,21 @@ func given(c *cli.Context, name string) setting {
 	return setting{name, value, "environment " + variable, true}
 }
 
+// findConfig finds the configuration file's place.
+func (s *settings) findConfig(c *cli.Context) {
+	if s.config = given(c, "config"); s.config.given {
+		return
+	}
+	if dir, err := os.UserConfigDir(); err == nil {
+		s.config = setting{name: "config", value: filepath.Join(dir, "leadferry", "config.yaml"), from: "default"}
+	}
+}
+
 // readProfile finds the configuration file and the profile in it; the profile is
 // empty where none is named and there is none called default.
 func (s *settings) readProfile(c *cli.Context) (*config.Profile, error) {
-	s.config, s.profile = given(c, "config"), given(c, "profile")
-	if !s.config.given {
-		dir, err := os.UserConfigDir()
-		if err == nil {
-			s.config = setting{name: "config", value: filepath.Join(dir, "leadferry", "config.yaml"), from: "default"}
-		}
-	}
+	s.findConfig(c)
+	s.profile = given(c, "profile")
 	if !s.profile.given {
 		s.profile = setting{name: "profile", value: defaultProfile, from: "default"}
 	}

@@ -46,7 +46,7 @@ func (p *program) runValidate(c *cli.Context) error {
 		Command: c.Command.Name, Version: Version, RunID: newRunID(), Interrupt: p.interrupt, Log: log,
 		Limit: c.Int("limit"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"), Rate: c.Float64("rate"),
 	}
-	o.Files = outputs(c, o.RunID, time.Now(), true)
+	o.Files = filesOf(c, o.RunID, time.Now(), true)
 	in, err := p.openInputs(c, &o)
 	if err != nil {
 		return err
