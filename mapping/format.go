@@ -1,10 +1,17 @@
 package mapping
 
 import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/nyaruka/phonenumbers"
 )
@@ -144,3 +151,142 @@ func afterSign(s string) string {
 func afterDigits(s string) string { return strings.TrimLeft(s, "0123456789") }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// isEmail reports whether s is one address such as people have, local@domain of
+// at most 254 bytes: no display name, no quotes, no comments, and a domain with a
+// dot. Letters of any script are allowed.
+func isEmail(s string) bool {
+	local, domain, _ := strings.Cut(s, "@")
+	if len(s) > 254 || len(local) > 64 || !utf8.ValidString(s) || !isDotted(local, isLocal) {
+		return false
+	}
+	last := strings.LastIndexByte(domain, '.')
+	return last > 0 && isDotted(domain, isLabel) && strings.ContainsFunc(domain[last:], unicode.IsLetter)
+}
+
+// isDotted reports whether s is made of parts with dots between.
+func isDotted(s string, isPart func(string) bool) bool {
+	for more := true; more; {
+		var part string
+		if part, s, more = strings.Cut(s, "."); !isPart(part) {
+			return false
+		}
+	}
+	return true
+}
+
+func isLocal(s string) bool {
+	for _, r := range s {
+		if !isLetterOrDigit(r) && (r >= utf8.RuneSelf || strings.IndexByte("!#$%&'*+-/=?^_`{|}~", byte(r)) < 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isLabel(s string) bool {
+	for _, r := range s {
+		if !isLetterOrDigit(r) && r != '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
+}
+
+// isLetterOrDigit asks for ASCII first: the tables of Unicode take ten times as long.
+func isLetterOrDigit(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
+	}
+	return unicode.In(r, unicode.L, unicode.M, unicode.N)
+}
+
+// maxURL is the longest web address, in bytes.
+const maxURL = 2048
+
+// isURL reports whether s is a whole web address, http or https: the host is a
+// name with a dot, localhost or an IP address, and nothing in it is white space.
+func isURL(s string) bool {
+	if len(s) > maxURL || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return false
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" {
+		return false
+	}
+	host := strings.TrimSuffix(u.Hostname(), ".")
+	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
+		return true
+	}
+	return strings.Contains(host, ".") && isDotted(host, isHostLabel)
+}
+
+// isHostLabel is isLabel and an underscore, which names of machines have.
+func isHostLabel(s string) bool {
+	return isLabel(strings.ReplaceAll(s, "_", "x"))
+}
+
+const (
+	maxPattern = 1 << 10 // bytes of a regular expression
+
+	// maxProgram is the most instructions that a regular expression may become: the
+	// time for a text is at most proportional to their number.
+	maxProgram = 4096
+)
+
+// parsePattern reads a regular expression between slashes, in the syntax of RE2. A
+// text fits when a part of it matches: ^ and $ stand for its ends.
+func parsePattern(word string) (check func(string) bool, name, fault, hint string) {
+	end := strings.LastIndexByte(word, '/')
+	pattern := word[1:max(1, end)]
+	switch {
+	case end > 0 && end < len(word)-1 && afterLetters(word[end+1:]) == "":
+		return nil, "", "a regular expression takes no letters after its last slash", "write (?i) at its beginning to take capitals and small letters alike"
+	case end == 0 || end < len(word)-1:
+		return nil, "", "the regular expression has no slash at its end", `for example /^[0-9]{5}$/`
+	case pattern == "":
+		return nil, "", "the regular expression is empty", `for example /^[0-9]{5}$/`
+	case len(pattern) > maxPattern:
+		return nil, "", "the regular expression is longer than 1 KiB", "leave out what need not be checked"
+	}
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, "", patternFault(err), "the syntax is that of RE2: no look-ahead, no back-references"
+	}
+	if instructions(tree) > maxProgram {
+		return nil, "", "the regular expression is too large once its repetitions are written out", "use * or + in place of large numbers"
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, "", patternFault(err), ""
+	}
+	return re.MatchString, "a text that matches " + cut(word), "", ""
+}
+
+func patternFault(err error) string {
+	var se *syntax.Error
+	if errors.As(err, &se) {
+		return fmt.Sprintf("the regular expression cannot be read: %s in %s", se.Code, quote(se.Expr))
+	}
+	return "the regular expression cannot be read"
+}
+
+// instructions is about how many instructions a program for the expression has;
+// to count them must not take the memory that the limit is there to save.
+func instructions(re *syntax.Regexp) int {
+	n := 1
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		n += instructions(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(1, re.Min, re.Max)
+	}
+	return min(n, maxProgram+1)
+}
+
+func afterLetters(s string) string {
+	return strings.TrimLeft(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+}

@@ -1,5 +1,11 @@
 package mapping
 
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
 // Record is a row after mapping: what the service is to hold of it.
 type Record struct {
 	// Key makes the row the same row on the next run. It is trimmed and never
@@ -75,3 +81,114 @@ const (
 	ruleExpr     = "expr"
 	ruleLeadID   = "lead_id"
 )
+
+// kinds are the words of as, and kindNames what people call them.
+var (
+	kinds     = map[string]Kind{"string": String, "number": Number, "boolean": Boolean, "json": JSON}
+	kindNames = map[Kind]string{
+		Number:  "a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros",
+		Boolean: "a boolean: true or false, yes or no, on or off, y or n, 1 or 0",
+		JSON:    "one JSON value without repeated names, at most 64 levels deep",
+	}
+)
+
+// literalOf is how the trimmed text s stands in a request as a Kind other than
+// String, if it can. A number keeps its digits.
+func literalOf(k Kind, s string) (literal string, ok bool) {
+	switch k {
+	case Number:
+		return s, isJSONNumber(s)
+	case Boolean:
+		return booleanOf(s)
+	case JSON:
+		return jsonOf(s)
+	}
+	return s, true
+}
+
+// isJSONNumber reports whether s is a number by the grammar of JSON (RFC 8259, 6):
+// it takes neither a plus before it nor zeros that could be left out.
+func isJSONNumber(s string) bool {
+	whole := strings.TrimPrefix(s, "-")
+	zeros := len(whole) > 1 && whole[0] == '0' && isDigit(whole[1])
+	return !zeros && !strings.HasPrefix(s, "+") && isNumber(s)
+}
+
+func booleanOf(s string) (literal string, ok bool) {
+	for _, yes := range [...]string{"true", "yes", "on", "y", "1"} {
+		if strings.EqualFold(s, yes) {
+			return "true", true
+		}
+	}
+	for _, no := range [...]string{"false", "no", "off", "n", "0"} {
+		if strings.EqualFold(s, no) {
+			return "false", true
+		}
+	}
+	return "", false
+}
+
+// jsonOf is the JSON value s without white space around and in it.
+func jsonOf(s string) (literal string, ok bool) {
+	if levels(s) > maxDepth {
+		return "", false
+	}
+	v := jsontext.Value(s)
+	err := v.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
+	return string(v), err == nil
+}
+
+// levels is how deep objects and lists stand in one another in the JSON text s.
+func levels(s string) int {
+	depth, deepest, inText := 0, 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			inText = !inText
+		case inText && c == '\\':
+			i++
+		case inText:
+		case c == '[' || c == '{':
+			depth++
+			deepest = max(deepest, depth)
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return deepest
+}
+
+// statuses are the statuses that a lead may have, by key and label
+// (specification, "States and transitions").
+var statuses = [...]struct{ key, label string }{
+	{"open", "New"},
+	{"contacted", "Contact Attempted"},
+	{"inProgress", "In Progress"},
+	{"onHold", "On Hold"},
+	{"closedWon", "Closed | Won"},
+	{"closedNotInterested", "Closed | Not Interested"},
+	{"closedBoughtUsed", "Closed | Bought Used"},
+	{"closedBoughtOtherBrand", "Closed | Bought Other Brand"},
+}
+
+// statusKey is the key of the status that has s, in any case, as key or label.
+func statusKey(s string) (key string, ok bool) {
+	for i := range statuses {
+		if strings.EqualFold(s, statuses[i].key) || strings.EqualFold(s, statuses[i].label) {
+			return statuses[i].key, true
+		}
+	}
+	return "", false
+}
+
+// statusHint says what may have been meant by s, or what there is.
+func statusHint(s string) string {
+	var names, keys []string
+	for _, st := range statuses {
+		names, keys = append(names, st.key, st.label), append(keys, st.key)
+	}
+	if hint := didYouMean(s, names); hint != "" {
+		return hint
+	}
+	return "the statuses are " + strings.Join(keys, ", ")
+}

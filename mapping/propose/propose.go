@@ -48,3 +48,108 @@ func Propose(in Input) Proposal {
 	yaml, checked := settle(t, d)
 	return Proposal{YAML: yaml, Notes: notes(t, d, checked)}
 }
+
+// draft is what was decided, before it is written down.
+type draft struct {
+	origin       origin
+	key          keyChoice
+	organization organizationChoice
+	status       *statusChoice
+	otherStatus  *statusChoice
+	parts        map[part]*column
+	fields       []field
+	rest         rest
+}
+
+// newDraft decides from the surest to the least sure: a column that plays one
+// part is not looked at for the next.
+func newDraft(t *table) *draft {
+	d := &draft{origin: t.originOf()}
+	taken := map[*column]bool{}
+	if d.status, d.otherStatus = t.chooseStatus(); d.status != nil && d.status.live {
+		d.status.column.part = partStatus
+		taken[d.status.column] = true
+	}
+	if d.organization = t.chooseOrganization(); d.organization.live {
+		d.organization.column.part = partOrganization
+		taken[d.organization.column] = true
+	}
+	d.parts = t.assignParts(taken)
+	d.fields = t.contentOf(d.parts)
+	d.key = t.chooseKey(d.parts)
+	d.settleRest(t)
+	return d
+}
+
+// settleRest finds what the fields, key and status leave over.
+func (d *draft) settleRest(t *table) {
+	used := map[*column]bool{}
+	for _, f := range d.fields {
+		for _, c := range f.columns {
+			used[c] = true
+		}
+	}
+	if d.key.column != nil && d.key.external {
+		used[d.key.column] = true
+	}
+	if d.organization.live {
+		used[d.organization.column] = true
+	}
+	if d.status != nil && d.status.live {
+		used[d.status.column] = true
+	}
+	d.rest = t.restOf(used, d.fields)
+}
+
+// organizationChoice is how the leads find their dealers.
+type organizationChoice struct {
+	column *column // names the organization, or nil
+	live   bool    // its cells can be the service's IDs; else it is offered in a comment
+	why    string
+}
+
+// chooseOrganization looks for the column that names the dealer of each lead.
+func (t *table) chooseOrganization() organizationChoice {
+	var best organizationChoice
+	most := 0.0
+	for _, c := range t.columns {
+		o := t.organizationOf(c)
+		if o.column == nil {
+			continue
+		}
+		score := c.name.strength(partOrganization) + c.profile.share(kindUUID) + 0.5*c.profile.fill()
+		if o.live {
+			score += 2
+		}
+		if score > most {
+			best, most = o, score
+		}
+	}
+	return best
+}
+
+// organizationOf judges one column: IDs are few for many leads. Names of dealers
+// and the numbers of other systems need a person.
+func (t *table) organizationOf(c *column) organizationChoice {
+	p, strength := c.profile, c.name.strength(partOrganization)
+	if p.filled == 0 && p.rows > 0 {
+		return organizationChoice{}
+	}
+	repeats := p.filled < 20 || p.distinct < p.filled
+	empties := t.empties(c)
+	switch {
+	case strength >= surePart && p.rows == 0:
+		return organizationChoice{c, true, "by its name: no row was there to look at"}
+	case strength >= leastScore && p.share(kindUUID) >= 0.9 && repeats:
+		return organizationChoice{c, true, and("by name and values, "+count(p.distinct, "dealer"), empties)}
+	case strength >= leastScore && p.share(kindCode) >= 0.9 && nothingLike(p, kindDate, kindEmail, kindDamaged) && repeats && p.longest <= mostKey:
+		return organizationChoice{c, true, and("by name and values, "+count(p.distinct, "code")+": the service's own IDs?", empties)}
+	case strength >= surePart && p.share(kindSolid) >= 0.9:
+		return organizationChoice{c, false, "another system's numbers, by their looks"}
+	case strength >= leastScore && c.name.strength(partCompany) == 0 && nothingLike(p, kindEmail, kindDate, kindYesNo):
+		return organizationChoice{c, false, "says where, but not by an ID"}
+	case strength == 0 && !c.name.known && !c.name.foreign && p.share(kindUUID) == 1 && p.filled >= 10 && p.distinct*2 <= p.filled:
+		return organizationChoice{c, false, "IDs that many rows share: dealers?"}
+	}
+	return organizationChoice{}
+}
