@@ -18,12 +18,12 @@ type Columns struct {
 // Binding is a Mapping made ready for rows of one shape. It does not change and
 // may be shared.
 type Binding struct {
-	plan   plan
-	null   []string
-	own    []ownColumn // in the order of their names, for the default key
-	rest   []ownColumn // that go into the content under their own names
-	unused []string
-	doubts []Error
+	plan     plan
+	null     []string
+	own      []ownColumn // all of the row's own, in the order of their names: the default key is made of them
+	rest     []ownColumn // those that "*": rest sends under their own names
+	unused   []string
+	warnings []Error
 }
 
 type ownColumn struct {
@@ -44,9 +44,9 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	}
 	m.plan.each(func(v *value) {
 		c, _ := v.text.constant()
-		if _, found := s.index[c]; found && c != "" && len(b.doubts) < maxErrors {
+		if _, found := s.index[c]; found && c != "" && len(b.warnings) < maxErrors {
 			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, quote(c))
-			b.doubts = append(b.doubts, Error{m.name, v.at.line, v.at.column, text, `write "{` + c + `}" for what the column holds`})
+			b.warnings = append(b.warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + c + `}" for what the column holds`})
 		}
 	})
 	taken, hasRest := b.contentKeys()
@@ -64,7 +64,7 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	return b, nil
 }
 
-// search finds the cells of columns.
+// search finds the cells of columns, and gathers which columns the mapping uses.
 type search struct {
 	mapping, file string
 	columns       Columns
@@ -118,7 +118,8 @@ func (s *search) find(v *value, name string, at position) int {
 	return -1
 }
 
-// use notes a column, and those in which it is a path.
+// use marks a column as used; of a path a.b it marks a, too, so that the rest does
+// not send it once more.
 func (s *search) use(name string) {
 	for i := range len(name) {
 		if name[i] == '.' {
@@ -134,7 +135,7 @@ func (b *Binding) Warnings() []Error {
 	if b == nil {
 		return nil
 	}
-	return b.doubts
+	return b.warnings
 }
 
 // Unused lists the row's own columns that go nowhere, in the input's order: no value

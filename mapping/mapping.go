@@ -135,17 +135,17 @@ type plan struct {
 	skip                       *value // a condition
 	key, leadID, externalID    *value
 	typeKey, typeLabel, status *value
-	assign                     []target
+	assign                     []assignment
 	content                    []field
 }
 
-// target is one entry of assign: an organization, or a locator and what its type
+// assignment is one entry of assign: an organization, or a locator and what its type
 // searches by.
-type target struct {
+type assignment struct {
 	organization, locator, searchText, postalCode *value
 }
 
-func (t *target) values() [4]*value {
+func (t *assignment) values() [4]*value {
 	return [...]*value{t.organization, t.locator, t.searchText, t.postalCode}
 }
 
@@ -173,7 +173,7 @@ func (p plan) with(f func(*value) *value) plan {
 		typeKey: swap(p.typeKey), typeLabel: swap(p.typeLabel), status: swap(p.status),
 	}
 	for _, t := range p.assign {
-		q.assign = append(q.assign, target{swap(t.organization), swap(t.locator), swap(t.searchText), swap(t.postalCode)})
+		q.assign = append(q.assign, assignment{swap(t.organization), swap(t.locator), swap(t.searchText), swap(t.postalCode)})
 	}
 	for _, c := range p.content {
 		q.content = append(q.content, field{c.name, swap(c.value), c.volatile})

@@ -99,10 +99,10 @@ func appendSized(b []byte, s string) []byte {
 }
 
 // assign takes the first entry of which no column is empty and that says whom.
-func (r *row) assign(targets []target, rec *Record) {
+func (r *row) assign(entries []assignment, rec *Record) {
 	before := len(r.problems)
-	for i := range targets {
-		t := &targets[i]
+	for i := range entries {
+		t := &entries[i]
 		if !r.fits(t) {
 			continue
 		}
@@ -114,7 +114,7 @@ func (r *row) assign(targets []target, rec *Record) {
 			return
 		}
 	}
-	if len(targets) > 0 {
+	if len(entries) > 0 {
 		rec.Entry = 0
 		r.problems = append(r.problems, Problem{Rule: ruleAssign, Text: "no entry of assign has all its columns filled"})
 	}
@@ -122,7 +122,7 @@ func (r *row) assign(targets []target, rec *Record) {
 
 // fits reports whether all columns of t hold something, but for values that have a
 // default to fall back on.
-func (r *row) fits(t *target) bool {
+func (r *row) fits(t *assignment) bool {
 	for _, v := range t.values() {
 		if v == nil || v.preset != "" {
 			continue

@@ -91,7 +91,7 @@ func (p *parser) rest(path string, n *yaml.Node) {
 func (p *parser) assign(path string, n *yaml.Node) {
 	p.list(path, n, func(path string, n *yaml.Node) {
 		if !p.full() {
-			p.m.plan.assign = append(p.m.plan.assign, p.target(path, n))
+			p.m.plan.assign = append(p.m.plan.assign, p.assignment(path, n))
 		}
 	})
 }
@@ -102,8 +102,8 @@ var searches = map[string]string{
 	"radius": "search_text", "regions-radius": "search_text", "regions": "postal_code",
 }
 
-func (p *parser) target(path string, n *yaml.Node) target {
-	var t target
+func (p *parser) assignment(path string, n *yaml.Node) assignment {
+	var t assignment
 	kind, before := "", len(p.errs)
 	p.object(path, n,
 		member{"organization", p.into(&t.organization)},

@@ -134,10 +134,10 @@ func (p *parser) fixed(v *value, path string, n *yaml.Node) string {
 		p.fail(n, "write {{ for a brace", "%s takes no placeholders", path)
 		return ""
 	}
-	return p.outcome(v, path, n, c)
+	return p.replacement(v, path, n, c)
 }
 
-// constant checks a text that v can come to whatever a row holds.
+// constant checks a text of the file that v may come to, and gives a status as its key.
 func (p *parser) constant(v *value, path string, n *yaml.Node, s string) string {
 	if v.check != statusWord || s == "" {
 		return s
@@ -149,9 +149,9 @@ func (p *parser) constant(v *value, path string, n *yaml.Node, s string) string 
 	return key
 }
 
-// outcome is a constant that stands for v's text behind apply: of map, else or
-// default.
-func (p *parser) outcome(v *value, path string, n *yaml.Node, s string) string {
+// replacement checks a constant that takes the place of v's text: one of map, else or
+// default. Steps are applied before, so the constant itself must fit as and status.
+func (p *parser) replacement(v *value, path string, n *yaml.Node, s string) string {
 	if _, ok := literalOf(v.kind, s); !ok && s != "" {
 		p.fail(n, "", "%s: %s is not %s", path, quote(s), kindNames[v.kind])
 	}
@@ -174,7 +174,7 @@ func (p *parser) table(v *value, path string, n *yaml.Node) map[string]string {
 func (p *parser) otherwise(v *value, path string, n *yaml.Node) text {
 	t := p.placeholders(path, n)
 	if c, ok := t.constant(); ok && t != nil {
-		return text{{kind: literal, text: p.outcome(v, path, n, c)}}
+		return text{{kind: literal, text: p.replacement(v, path, n, c)}}
 	}
 	if t.has(column, rowKey, file, line, run) {
 		p.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", path)

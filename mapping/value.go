@@ -223,14 +223,14 @@ func (p *parser) value(path string, n *yaml.Node, traits ...trait) *value {
 		return nil
 	}
 	if c, ok := v.text.constant(); ok && !v.identity && (v.expr == nil || len(v.expr.columns) == 0) {
-		p.settled(v, n, c)
+		p.fixedValue(v, n, c)
 	}
 	return v
 }
 
-// settled checks a value that names no column and whose text, if any, is the constant
-// c: it comes to the same in every row, so what it breaks it always breaks.
-func (p *parser) settled(v *value, n *yaml.Node, c string) {
+// fixedValue checks a value that names no column and whose text, if any, is the constant
+// c. It comes to the same in every row, so a rule that it breaks is a mistake of the file.
+func (p *parser) fixedValue(v *value, n *yaml.Node, c string) {
 	if v.table == nil && v.expr == nil {
 		before := len(p.errs)
 		c = p.constant(v, v.path, n, c)

@@ -8,8 +8,8 @@ import (
 	"leadferry/mapping"
 )
 
-// outcome is what the mapping made of the sampled rows.
-type outcome struct {
+// trial is what the mapping made of the sampled rows.
+type trial struct {
 	good        int
 	unassigned  int // rows without organization: a person has to decide
 	undecided   int // rows with a status that a person has to place
@@ -23,9 +23,10 @@ type outcome struct {
 // least.
 const mostTries = 6
 
-// settle renders the draft, and takes demands back that sampled rows do not meet,
-// until the mapping loads and the rows are good.
-func settle(t *table, d *draft) ([]byte, outcome) {
+// fit renders the draft and tries it on the sampled rows. It takes back, one after
+// another, the demands that some of them do not meet, until all are good; what never
+// loads gives way to a mapping that takes every column as it is.
+func fit(t *table, d *draft) ([]byte, trial) {
 	var loosened []string
 	for range mostTries {
 		yaml := render(t, d)
@@ -50,7 +51,7 @@ func settle(t *table, d *draft) ([]byte, outcome) {
 	return yaml, result
 }
 
-// broken counts the rows that break a rule, by rule and by the columns of the
+// brokenRules counts the rows that break a rule, by rule and by the columns of the
 // value that broke it.
 type brokenRules map[brokenRule]int
 
@@ -63,8 +64,8 @@ func (b brokenRules) sorted() []brokenRule {
 }
 
 // try maps the sampled rows. Its error says that the mapping does not load.
-func try(t *table, yaml []byte) (outcome, brokenRules, error) {
-	var o outcome
+func try(t *table, yaml []byte) (trial, brokenRules, error) {
+	var o trial
 	m, err := mapping.Parse("proposal", yaml)
 	if err != nil {
 		return o, nil, err
@@ -86,7 +87,7 @@ func try(t *table, yaml []byte) (outcome, brokenRules, error) {
 	return o, broken, nil
 }
 
-func (o *outcome) tally(problems []mapping.Problem) {
+func (o *trial) tally(problems []mapping.Problem) {
 	breaks := func(rule string) bool {
 		return slices.ContainsFunc(problems, func(p mapping.Problem) bool { return p.Rule == rule })
 	}
@@ -126,7 +127,7 @@ func (d *draft) loosen(t *table, broken brokenRules) []string {
 	if d.key.column != nil && d.breaksKey(broken) {
 		said = append(said, "key")
 		d.key = keyChoice{why: []string{shown(d.key.column.header) + " does not hold in every row, so a row's own data are its key."}}
-		d.settleRest(t)
+		d.decideRest(t)
 	}
 	return said
 }

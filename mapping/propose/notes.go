@@ -6,7 +6,7 @@ import (
 )
 
 // notes are sentences for the person who asked for the proposal.
-func notes(t *table, d *draft, o outcome) []string {
+func notes(t *table, d *draft, o trial) []string {
 	list := []string{t.in.size() + "."}
 	if o.plain {
 		return append(list, "The columns could not be made sense of: the mapping takes every column as it is.")
@@ -39,7 +39,7 @@ func keyNote(d *draft) string {
 	return "The key is " + shown(d.key.column.header) + "."
 }
 
-func assignNote(d *draft, o outcome) string {
+func assignNote(d *draft, o trial) string {
 	if !d.organization.live {
 		return "A person has to decide who gets the leads: fill in one of the lines under assign. Until then validate and sync work, import does not."
 	}
@@ -50,7 +50,7 @@ func assignNote(d *draft, o outcome) string {
 	return said
 }
 
-func statusNote(d *draft, o outcome) string {
+func statusNote(d *draft, o trial) string {
 	st := d.status
 	switch {
 	case st == nil:
@@ -71,7 +71,7 @@ func statusNote(d *draft, o outcome) string {
 }
 
 // verdict says how the sampled rows fare under the mapping.
-func verdict(t *table, o outcome) string {
+func verdict(t *table, o trial) string {
 	if o.good == len(t.rows) {
 		return "Tried on " + t.extent() + ": all good."
 	}

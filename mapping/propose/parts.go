@@ -157,33 +157,33 @@ func aloneMessage(p *profile) float64 {
 	return 0.42
 }
 
-// claim is a column's claim to a part.
-type claim struct {
+// candidate is a column that may play a part, and how well it would.
+type candidate struct {
 	column *column
 	part   part
 	score  float64
 }
 
-// assignParts gives each part to the column with the best claim, each column at
+// assignParts gives each part to the column with the best score, each column at
 // most one part, and says what it rests on.
 func (t *table) assignParts(taken map[*column]bool) map[part]*column {
-	var claims []claim
+	var candidates []candidate
 	for _, r := range rules {
 		for _, c := range t.columns {
 			if score := t.score(r, c); score >= leastScore && !taken[c] {
-				claims = append(claims, claim{c, r.part, score})
+				candidates = append(candidates, candidate{c, r.part, score})
 			}
 		}
 	}
-	slices.SortStableFunc(claims, func(a, b claim) int {
+	slices.SortStableFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.column.profile.filled, a.column.profile.filled))
 	})
 	parts := map[part]*column{}
-	for _, cl := range claims {
-		if parts[cl.part] == nil && cl.column.part == "" && !cl.odd(parts) {
-			parts[cl.part] = cl.column
-			cl.column.part = cl.part
-			cl.column.grounds = cl.grounds()
+	for _, cand := range candidates {
+		if parts[cand.part] == nil && cand.column.part == "" && !cand.odd(parts) {
+			parts[cand.part] = cand.column
+			cand.column.part = cand.part
+			cand.column.grounds = cand.grounds()
 		}
 	}
 	t.neighbours(parts)
@@ -192,13 +192,13 @@ func (t *table) assignParts(taken map[*column]bool) map[part]*column {
 
 // odd reports whether cells alone would make a second name of a column, such as
 // one of products called Emma and Max, in a file that has names already.
-func (cl claim) odd(parts map[part]*column) bool {
+func (cand candidate) odd(parts map[part]*column) bool {
 	names := []part{partFirst, partLast, partFull}
-	return slices.Contains(names, cl.part) && cl.column.name.strength(cl.part) == 0 &&
+	return slices.Contains(names, cand.part) && cand.column.name.strength(cand.part) == 0 &&
 		slices.ContainsFunc(names, func(p part) bool { return parts[p] != nil })
 }
 
-// score is what a column's claim to a part is worth: its name, what the cells add
+// score is what a column is worth for a part: its name, what the cells add
 // to that, and how many cells there are.
 func (t *table) score(r rule, c *column) float64 {
 	if c.inside == "" && c.profile.share(kindObject) > 0.5 {
@@ -236,12 +236,12 @@ func (g grounds) String() string {
 	return [...]string{"", "by its name", "by its values", "by name and values", "stands beside the first names", "stands beside the postal codes"}[g]
 }
 
-func (cl claim) grounds() grounds {
-	named := cl.column.name.strength(cl.part) > 0
+func (cand candidate) grounds() grounds {
+	named := cand.column.name.strength(cand.part) > 0
 	seen := false
 	for _, r := range rules {
-		if r.part == cl.part {
-			support, _ := r.fits(cl.column.profile)
+		if r.part == cand.part {
+			support, _ := r.fits(cand.column.profile)
 			seen = support > 0.2
 		}
 	}

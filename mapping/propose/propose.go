@@ -45,7 +45,7 @@ type Proposal struct {
 func Propose(in Input) Proposal {
 	t := newTable(in)
 	d := newDraft(t)
-	yaml, checked := settle(t, d)
+	yaml, checked := fit(t, d)
 	return Proposal{YAML: yaml, Notes: notes(t, d, checked)}
 }
 
@@ -77,12 +77,12 @@ func newDraft(t *table) *draft {
 	d.parts = t.assignParts(taken)
 	d.fields = t.contentOf(d.parts)
 	d.key = t.chooseKey(d.parts)
-	d.settleRest(t)
+	d.decideRest(t)
 	return d
 }
 
-// settleRest finds what the fields, key and status leave over.
-func (d *draft) settleRest(t *table) {
+// decideRest finds what the fields, key and status leave over.
+func (d *draft) decideRest(t *table) {
 	used := map[*column]bool{}
 	for _, f := range d.fields {
 		for _, c := range f.columns {
