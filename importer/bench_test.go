@@ -54,8 +54,8 @@ func planBatch(b *testing.B, e *engine, items []*item, want Step) {
 	}
 	for i, it := range items {
 		it.digest, it.sums = checkpoint.Digest{}, nil // of the pass before
-		known, how := e.remembered(it, i)
-		step := e.planner.Plan(&Case{Record: &it.rec, Known: known, Found: how, it: it, digests: e.digests})
+		c := e.remembered(it, i)
+		step := e.planner.Plan(&c)
 		if step.Action != want.Action || step.Outcome != want.Outcome {
 			b.Fatalf("row %s: step %d %v, want %d %v", it.rec.Key, step.Action, step.Outcome, want.Action, want.Outcome)
 		}

@@ -13,7 +13,6 @@ import (
 // Ledger is what the engine needs of the checkpoint. Claims, withdrawals and
 // settlements are answered by done once they are durable, or not.
 type Ledger interface {
-	Lookup(keys []string, out []checkpoint.Entry) error
 	Find(qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error
 	Sum(b []byte) checkpoint.Digest
 	SumName(name string) [4]byte
@@ -63,6 +62,7 @@ type engine struct {
 	at        int                // next row of batch
 	known     []checkpoint.Entry // by row of batch
 	found     []checkpoint.Match // the same
+	alike     []checkpoint.Likeness
 	touched   map[name]struct{}  // leads acted on since known was read
 	lanes     map[name]*lane     // leads with a row in flight
 	turn      []*item            // rows whose lane has just become free
@@ -80,8 +80,7 @@ type engine struct {
 	linker    *courier           // of links
 	ended     bool               // no more rows come
 	stopped   *Stop              // why the run ends before its input
-	keys      []string           // scratch of load
-	queries   []checkpoint.Query // the same
+	queries   []checkpoint.Query // scratch of load
 	scratch   scratch            // of fresh
 	rehearsal *rehearsal         // of a run that sends nothing; else nil
 	recorder  sink               // nil: no files wanted
@@ -91,7 +90,7 @@ type engine struct {
 // scratch is where a single look-up leaves what it found, and a row its result.
 type scratch struct {
 	result result
-	key    [1]string
+	alike  checkpoint.Likeness
 	query  [1]checkpoint.Query
 	entry  [1]checkpoint.Entry
 	found  [1]checkpoint.Match

@@ -168,7 +168,7 @@ func (e *engine) made(j *job, made *leadapi.Created) {
 		e.settle(j, Created)
 		return
 	}
-	j.entry.State = checkpoint.Partial
+	j.entry.State, j.entry.WantLink = checkpoint.Partial, rec.ExternalID
 	e.ledger.Settle(j.entry, func(stored checkpoint.Entry, err error) {
 		if err != nil || stored.State == checkpoint.InDoubt {
 			e.settled(j, Partial, nil, stored, err)
@@ -211,12 +211,12 @@ func (e *engine) link(ctx context.Context, j *job) {
 	default:
 		j.text = "created but not linked: " + err.Error()
 	}
-	j.entry.State = checkpoint.Partial
+	j.entry.State, j.entry.WantLink = checkpoint.Partial, external
 	e.settle(j, Partial)
 }
 
 func (e *engine) linked(j *job, lead *leadapi.Lead) {
-	j.entry.State, j.entry.ExternalID = checkpoint.Created, lead.ExternalID
+	j.entry.State, j.entry.ExternalID, j.entry.WantLink = checkpoint.Created, lead.ExternalID, ""
 	j.entry.Code, j.entry.Reason = http.StatusOK, ""
 	j.entry.Run, j.entry.Updated = e.RunID, time.Now()
 	if lead.Status != "" {

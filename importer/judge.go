@@ -3,16 +3,15 @@ package importer
 import (
 	"slices"
 
-	"leadferry/checkpoint"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
 
 // plan asks the planner and acts on its step; false means that the row cannot go
 // on now, and has not been taken. waited says that it had to wait in its lane.
-func (e *engine) plan(it *item, known *checkpoint.Entry, how checkpoint.Match, ns *names, waited bool) bool {
-	c := Case{Record: &it.rec, Known: known, Found: how, Run: e.RunID, it: it, digests: e.digests}
-	step := e.planner.Plan(&c)
+func (e *engine) plan(c *Case, ns *names, waited bool) bool {
+	it, known := c.it, c.Known
+	step := e.planner.Plan(c)
 	if e.rehearsal != nil {
 		e.accept()
 		e.rehearse(it, step, known)

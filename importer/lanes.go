@@ -1,6 +1,9 @@
 package importer
 
-import "leadferry/checkpoint"
+import (
+	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
+)
 
 // lane keeps the rows of one lead in file order, one at a time. It stands under every
 // name by which a row of the lead may come.
@@ -10,8 +13,9 @@ type lane struct {
 	names   []name
 }
 
-// name is an identity of a lead: the key that it has in the checkpoint or, where it
-// may get another row's lead ID or ExternalID, these.
+// name is an identity of a lead: the fold of the key that it has in the checkpoint, for
+// look-alikes wait for one another, or, where it may get another row's lead ID or
+// ExternalID, these.
 type name struct {
 	kind nameKind
 	text string
@@ -32,13 +36,13 @@ type names [4]name
 // namesOf are the names of a row for which known was found. Nearly all rows have one, or
 // an ExternalID besides.
 func (e *engine) namesOf(it *item, known *checkpoint.Entry) names {
-	ns := names{{byKey, known.Key}}
+	ns := names{{byKey, rowkey.Fold(known.Key)}}
 	if !e.matches {
 		return ns
 	}
 	rec := &it.rec
 	if rec.Key != known.Key {
-		ns[3] = name{byKey, rec.Key} // a row before this one may get a lead for it
+		ns[3] = name{byKey, rowkey.Fold(rec.Key)} // a row before this one may get a lead for it
 	}
 	if rec.LeadID != "" && rec.LeadID != known.LeadID {
 		ns[1] = name{byLeadID, rec.LeadID}

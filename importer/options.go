@@ -34,6 +34,7 @@ type Options struct {
 	RetryRejected bool
 	IgnoreChanged bool // --changed ignore
 	UpdateChanged bool // --changed update
+	CreateAlikes  bool // --look-alikes create
 	Missing       Missing
 	CheckRemote   bool // a sync reads a lead before it changes it
 	HoldReopen    bool // --reopen hold

@@ -32,7 +32,8 @@ type Step struct {
 type Case struct {
 	Record *mapping.Record
 	Known  *checkpoint.Entry
-	Found  checkpoint.Match // by what Known was found
+	Found  checkpoint.Match    // by what Known was found
+	Alike  checkpoint.Likeness // where no lead was found: the key that looks like the row's
 	Run    string
 
 	it      *item
@@ -69,13 +70,13 @@ func (p importPlanner) Plan(c *Case) Step {
 		if known.Digest == c.digest() && !p.retryRejected {
 			return Step{Outcome: Rejected, Reason: refusedBefore(known)}
 		}
-		return Step{Action: Create}
+		return p.planCreate(c)
 	case checkpoint.Partial:
 		return p.planLink(c)
 	case checkpoint.Created:
 		return p.planKnown(c)
 	}
-	return Step{Action: Create}
+	return p.planCreate(c)
 }
 
 // planKnown compares the row with the data that were sent. Nobody knows those of a
@@ -129,6 +130,31 @@ func (p importPlanner) planLink(c *Case) Step {
 	return step
 }
 
+// planCreate makes a lead, unless the row's key looks like a known one: spreadsheets take
+// leading zeros, and other programs capitals.
+func (p importPlanner) planCreate(c *Case) Step {
+	if c.Alike.State == checkpoint.Unknown {
+		return Step{Action: Create}
+	}
+	return Step{Outcome: Conflict, Reason: lookingLike(c.Alike) + ": nothing was sent (--look-alikes create makes such leads)"}
+}
+
+// lookingLike is for people: what the key of a row looks like.
+func lookingLike(l checkpoint.Likeness) string {
+	const text = "its key looks like that of "
+	switch {
+	case l.State == checkpoint.Forgotten:
+		return "its key looks like one that was forgotten"
+	case l.State == checkpoint.InDoubt && l.File == "":
+		return text + "a row in doubt"
+	case l.State == checkpoint.InDoubt:
+		return fmt.Sprintf("%s%s:%d, which is in doubt", text, l.File, l.Line)
+	case l.File == "":
+		return text + "a lead that was taken over from a list"
+	}
+	return fmt.Sprintf("%s%s:%d, which has a lead", text, l.File, l.Line)
+}
+
 func forgotten() Step {
 	return Step{Outcome: Skipped, Reason: "left out by an earlier `checkpoint forget`"}
 }
@@ -136,6 +162,14 @@ func forgotten() Step {
 func heldBack(known *checkpoint.Entry) string {
 	return fmt.Sprintf("a send of %s got no usable answer (%s): held back until a person settles it",
 		clock(known.Updated), doubtReason(known.Reason, known.Code))
+}
+
+// rowOf names the row that an entry in doubt is of.
+func rowOf(known *checkpoint.Entry) string {
+	if known.File == "" {
+		return "a row in doubt"
+	}
+	return fmt.Sprintf("%s:%d", known.File, known.Line)
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -33,6 +33,8 @@ func (p syncPlanner) Plan(c *Case) Step {
 		return forgotten()
 	case known.State == checkpoint.InDoubt && p.missing == MissingCreate && c.Found == checkpoint.ByKey:
 		return p.importPlanner.Plan(c)
+	case known.State == checkpoint.InDoubt && c.Found == checkpoint.ByExternalID:
+		return Step{Outcome: InDoubt, Reason: "its ExternalID is that of " + rowOf(known) + ": " + heldBack(known)}
 	case known.State == checkpoint.InDoubt:
 		return Step{Outcome: InDoubt, Reason: heldBack(known)}
 	case c.Found == checkpoint.NoMatch && rec.LeadID == "":
@@ -53,10 +55,14 @@ func (p syncPlanner) unmatched(c *Case) Step {
 	case MissingIgnore:
 		return Step{Outcome: Skipped, Reason: "no lead is known for the row (--missing ignore)"}
 	}
-	if c.Known.State == checkpoint.Rejected {
-		return Step{Outcome: Unmatched, Reason: "no lead is known for the row: the service refused to make it"}
+	reason := "no lead is known for the row"
+	switch {
+	case c.Known.State == checkpoint.Rejected:
+		reason += ": the service refused to make it"
+	case c.Alike.State != checkpoint.Unknown:
+		reason += "; " + lookingLike(c.Alike)
 	}
-	return Step{Outcome: Unmatched, Reason: "no lead is known for the row"}
+	return Step{Outcome: Unmatched, Reason: reason}
 }
 
 func (p syncPlanner) update(c *Case) Step {

@@ -9,30 +9,26 @@ func (e *engine) load(b *batch) {
 	if e.ledger == nil {
 		return
 	}
-	e.known, e.found = grow(e.known, len(b.items)), grow(e.found, len(b.items))
-	if err := e.lookUp(b.items); err != nil {
+	n := len(b.items)
+	e.queries, e.known, e.found, e.alike = grow(e.queries, n), grow(e.known, n), grow(e.found, n), grow(e.alike, n)
+	for i, it := range b.items {
+		e.queries[i] = e.queryOf(it, &e.alike[i])
+	}
+	if err := e.ledger.Find(e.queries, e.known, e.found); err != nil {
 		e.stop(ledgerFailed(err))
 	}
 }
 
-func (e *engine) lookUp(items []*item) error {
+// queryOf asks for the lead of a row: an import by the row's key alone.
+func (e *engine) queryOf(it *item, alike *checkpoint.Likeness) checkpoint.Query {
+	q := checkpoint.Query{Key: it.rec.Key}
 	if e.matches {
-		e.queries = e.queries[:0]
-		for _, it := range items {
-			e.queries = append(e.queries, queryOf(it))
-		}
-		return e.ledger.Find(e.queries, e.known, e.found)
+		q.LeadID, q.ExternalID = it.rec.LeadID, it.rec.ExternalID
 	}
-	e.keys = e.keys[:0]
-	for i, it := range items {
-		e.keys = append(e.keys, it.rec.Key)
-		e.found[i] = checkpoint.ByKey
+	if *alike = (checkpoint.Likeness{}); !e.CreateAlikes {
+		q.Alike = alike
 	}
-	return e.ledger.Lookup(e.keys, e.known)
-}
-
-func queryOf(it *item) checkpoint.Query {
-	return checkpoint.Query{Key: it.rec.Key, LeadID: it.rec.LeadID, ExternalID: it.rec.ExternalID}
+	return q
 }
 
 func grow[T any](s []T, n int) []T {
@@ -72,19 +68,19 @@ func (e *engine) advance() bool {
 // approach takes a row to its lead: behind the rows that came before it, or into its
 // plan.
 func (e *engine) approach(it *item) bool {
-	known, how := e.remembered(it, e.at)
-	ns := e.namesOf(it, known)
+	c := e.remembered(it, e.at)
+	ns := e.namesOf(it, c.Known)
 	l := e.lane(&ns)
 	if l == nil && e.isTouched(&ns) {
 		var ok bool
-		if known, how, ok = e.fresh(it); !ok {
+		if c, ok = e.fresh(it); !ok {
 			return false
 		}
-		ns = e.namesOf(it, known)
+		ns = e.namesOf(it, c.Known)
 		l = e.lane(&ns)
 	}
 	if l == nil {
-		return e.plan(it, known, how, &ns, false)
+		return e.plan(&c, &ns, false)
 	}
 	if e.parked >= maxParked {
 		return false
@@ -127,12 +123,12 @@ func (e *engine) accept() {
 // advanceTurn goes on with a row that waited for its lane.
 func (e *engine) advanceTurn() bool {
 	it := e.turn[0]
-	known, how, ok := e.fresh(it)
+	c, ok := e.fresh(it)
 	if !ok {
 		return false
 	}
-	ns := e.namesOf(it, known)
-	if !e.rejoin(it, &ns) && !e.plan(it, known, how, &ns, true) {
+	ns := e.namesOf(it, c.Known)
+	if !e.rejoin(it, &ns) && !e.plan(&c, &ns, true) {
 		return false
 	}
 	e.turn = e.turn[1:]
@@ -140,26 +136,25 @@ func (e *engine) advanceTurn() bool {
 }
 
 // remembered is what the checkpoint knew when the batch came.
-func (e *engine) remembered(it *item, i int) (*checkpoint.Entry, checkpoint.Match) {
+func (e *engine) remembered(it *item, i int) Case {
 	if e.ledger == nil {
 		e.scratch.entry[0] = checkpoint.Entry{Key: it.rec.Key}
-		return &e.scratch.entry[0], checkpoint.NoMatch
+		return e.caseOf(it, &e.scratch.entry[0], checkpoint.NoMatch, checkpoint.Likeness{})
 	}
-	return &e.known[i], e.found[i]
+	return e.caseOf(it, &e.known[i], e.found[i], e.alike[i])
 }
 
 // fresh is what the checkpoint knows now, for the run itself has acted on the lead.
-func (e *engine) fresh(it *item) (*checkpoint.Entry, checkpoint.Match, bool) {
+func (e *engine) fresh(it *item) (Case, bool) {
 	s := &e.scratch
-	s.key[0], s.query[0], s.found[0] = it.rec.Key, queryOf(it), checkpoint.ByKey
-	var err error
-	if e.matches {
-		err = e.ledger.Find(s.query[:], s.entry[:], s.found[:])
-	} else {
-		err = e.ledger.Lookup(s.key[:], s.entry[:])
-	}
+	s.query[0] = e.queryOf(it, &s.alike)
+	err := e.ledger.Find(s.query[:], s.entry[:], s.found[:])
 	if err != nil {
 		e.stop(ledgerFailed(err))
 	}
-	return &s.entry[0], s.found[0], err == nil
+	return e.caseOf(it, &s.entry[0], s.found[0], s.alike), err == nil
+}
+
+func (e *engine) caseOf(it *item, known *checkpoint.Entry, how checkpoint.Match, alike checkpoint.Likeness) Case {
+	return Case{Record: &it.rec, Known: known, Found: how, Alike: alike, Run: e.RunID, it: it, digests: e.digests}
 }

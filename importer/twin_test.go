@@ -82,20 +82,6 @@ func (l *ledgerTwin) SumValue(name, value string) (d [4]byte) {
 
 func (l *ledgerTwin) Hurry() {}
 
-func (l *ledgerTwin) Lookup(keys []string, out []checkpoint.Entry) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, k := range keys {
-		if in, ok := l.intents[k]; ok {
-			out[i] = in
-		} else {
-			out[i] = l.entries[k]
-			out[i].Key = k
-		}
-	}
-	return nil
-}
-
 func (l *ledgerTwin) Find(qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
