@@ -21,6 +21,7 @@ type Ledger interface {
 	Withdraw(key string, done func(error))
 	Mark(e checkpoint.Entry, done func(stored checkpoint.Entry, err error))
 	Settle(e checkpoint.Entry, done func(stored checkpoint.Entry, err error))
+	Note(s checkpoint.Shape)
 	Hurry()
 }
 
@@ -63,28 +64,29 @@ type engine struct {
 	known     []checkpoint.Entry // by row of batch
 	found     []checkpoint.Match // the same
 	alike     []checkpoint.Likeness
-	touched   map[name]struct{}  // leads acted on since known was read
-	lanes     map[name]*lane     // leads with a row in flight
-	turn      []*item            // rows whose lane has just become free
-	parked    int                // rows waiting in lanes
-	free      int                // jobs that may begin
-	flying    int                // jobs that have no event yet
-	jobs      []*job             // that are over, to be used again
-	ready     chan *job          // claimed and durable, or a link
-	begun     chan struct{}      // one for each job that was sent and not yet counted
-	events    chan event         // ends of jobs
-	idle      atomic.Int32       // workers that wait
-	unchecked atomic.Int32       // leads that --check-remote could not read
-	quit      context.CancelFunc // send nothing more
-	enough    context.CancelFunc // take no more rows: links of leads that were made still leave
-	linker    *courier           // of links
-	ended     bool               // no more rows come
-	stopped   *Stop              // why the run ends before its input
-	queries   []checkpoint.Query // scratch of load
-	scratch   scratch            // of fresh
-	rehearsal *rehearsal         // of a run that sends nothing; else nil
-	recorder  sink               // nil: no files wanted
-	warned    bool               // of a key that looks like an address
+	touched   map[name]struct{}   // leads acted on since known was read
+	lanes     map[name]*lane      // leads with a row in flight
+	turn      []*item             // rows whose lane has just become free
+	parked    int                 // rows waiting in lanes
+	free      int                 // jobs that may begin
+	flying    int                 // jobs that have no event yet
+	jobs      []*job              // that are over, to be used again
+	ready     chan *job           // claimed and durable, or a link
+	begun     chan struct{}       // one for each job that was sent and not yet counted
+	events    chan event          // ends of jobs
+	idle      atomic.Int32        // workers that wait
+	unchecked atomic.Int32        // leads that --check-remote could not read
+	quit      context.CancelFunc  // send nothing more
+	enough    context.CancelFunc  // take no more rows: links of leads that were made still leave
+	linker    *courier            // of links
+	ended     bool                // no more rows come
+	stopped   *Stop               // why the run ends before its input
+	queries   []checkpoint.Query  // scratch of load
+	scratch   scratch             // of fresh
+	rehearsal *rehearsal          // of a run that sends nothing; else nil
+	recorder  sink                // nil: no files wanted
+	shapes    []*checkpoint.Shape // by input: what is to be noted at its first create
+	warned    bool                // of a key that looks like an address
 }
 
 // scratch is where a single look-up leaves what it found, and a row its result.

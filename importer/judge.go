@@ -23,7 +23,7 @@ func (e *engine) plan(c *Case, ns *names, waited bool) bool {
 		} else {
 			e.accept()
 		}
-		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason})
+		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
 		return true
 	}
 	if e.free == 0 || e.onTrial() || !e.mayCreate(step) {
@@ -89,6 +89,7 @@ func (e *engine) start(j *job) {
 func (e *engine) claim(j *job) {
 	e.tally.creating++
 	j.claimed = true
+	e.note(j.it.input)
 	failpoint.At("before intent")
 	e.ledger.Claim(e.intent(j), func(err error) {
 		if err != nil {

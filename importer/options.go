@@ -35,6 +35,8 @@ type Options struct {
 	IgnoreChanged bool // --changed ignore
 	UpdateChanged bool // --changed update
 	CreateAlikes  bool // --look-alikes create
+	NewColumns    bool // other columns than leads were made by, though a row's own data are its key
+	NewKey        bool // another key or namespace than leads were made by
 	Missing       Missing
 	CheckRemote   bool // a sync reads a lead before it changes it
 	HoldReopen    bool // --reopen hold

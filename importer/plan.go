@@ -25,6 +25,7 @@ type Step struct {
 	Action  Action
 	Outcome Outcome // for Nothing: how the row ends; for Link and Update: how it ends once confirmed
 	Reason  string  // for people: why the row ends so
+	Kind    string  // the same without what differs from row to row, or ""
 	Send    Changes // for Update: what is sent
 }
 
@@ -136,8 +137,10 @@ func (p importPlanner) planCreate(c *Case) Step {
 	if c.Alike.State == checkpoint.Unknown {
 		return Step{Action: Create}
 	}
-	return Step{Outcome: Conflict, Reason: lookingLike(c.Alike) + ": nothing was sent (--look-alikes create makes such leads)"}
+	return Step{Outcome: Conflict, Reason: lookingLike(c.Alike) + ": nothing was sent", Kind: alikeKind}
 }
+
+const alikeKind = "its key looks like one that is known, of another row: the results say which; --look-alikes create makes such leads"
 
 // lookingLike is for people: what the key of a row looks like.
 func lookingLike(l checkpoint.Likeness) string {

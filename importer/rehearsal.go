@@ -58,7 +58,7 @@ func (e *engine) rehearse(it *item, step Step, known *checkpoint.Entry) {
 		h.repeats.add(it.rec.Key, step.Action, it.input, it.row.Line)
 	}
 	if step.Action == Nothing {
-		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason})
+		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
 		return
 	}
 	if step.Action != Create || h.lacking == nil {

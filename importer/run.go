@@ -93,6 +93,9 @@ func (e *engine) carryOut(ctx context.Context) (*report.Summary, error) {
 		e.db = db
 		e.keepIn(db)
 		defer db.Close() // of a run that was refused; else it is closed by then
+		if err := e.compareShapes(); err != nil {
+			return nil, err
+		}
 	}
 	return e.perform(ctx)
 }

@@ -55,12 +55,12 @@ func (p syncPlanner) unmatched(c *Case) Step {
 	case MissingIgnore:
 		return Step{Outcome: Skipped, Reason: "no lead is known for the row (--missing ignore)"}
 	}
-	reason := "no lead is known for the row"
+	const reason = "no lead is known for the row"
 	switch {
 	case c.Known.State == checkpoint.Rejected:
-		reason += ": the service refused to make it"
+		return Step{Outcome: Unmatched, Reason: reason + ": the service refused to make it"}
 	case c.Alike.State != checkpoint.Unknown:
-		reason += "; " + lookingLike(c.Alike)
+		return Step{Outcome: Unmatched, Reason: reason + "; " + lookingLike(c.Alike), Kind: reason + "; its key looks like one that is known: the results say which"}
 	}
 	return Step{Outcome: Unmatched, Reason: reason}
 }

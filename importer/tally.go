@@ -13,6 +13,7 @@ type result struct {
 	outcome  Outcome
 	entry    checkpoint.Entry // what the checkpoint knows of the row now
 	text     string           // for people
+	kind     string           // the same without what differs from row to row, or ""
 	whole    string           // for the rejects file, or "": with the service's own words
 	attempts int
 	sent     bool // a request left for it in this run
@@ -169,7 +170,7 @@ func (t *tally) moved(m *moved) {
 }
 
 func (t *tally) because(it *item, r *result) {
-	key := reasonKey{r.outcome, r.text}
+	key := reasonKey{r.outcome, cmp.Or(r.kind, r.text)}
 	known := t.reasons[key]
 	if known == nil {
 		if len(t.reasons) >= maxReasons {

@@ -129,6 +129,29 @@ func (m *Mapping) KeyFrom() string {
 	return "row"
 }
 
+// KeyForm is what of a row is its key, as the mapping says it: the text of key, or of
+// external_id where there is none, and the steps that change it; "" for the row's own data.
+// Two mappings of one form give a row the same key.
+func (m *Mapping) KeyForm() string {
+	v := m.plan.key
+	if v == nil {
+		v = m.plan.externalID
+	}
+	if v == nil {
+		return ""
+	}
+	form := v.text.String()
+	for _, step := range v.apply {
+		if step.word != "trim" {
+			form += " | " + step.word
+		}
+	}
+	return form
+}
+
+// Namespace is the mapping's, or "".
+func (m *Mapping) Namespace() string { return m.plan.namespace }
+
 // plan is everything that makes a Record, compiled. A nil value is not given.
 type plan struct {
 	namespace                  string

@@ -80,6 +80,26 @@ func placeholder(name string) (part, bool) {
 	return part{kind: column, text: name}, true
 }
 
+// String is the text as a mapping file may have it.
+func (t text) String() string {
+	var b strings.Builder
+	for _, p := range t {
+		switch p.kind {
+		case literal:
+			b.WriteString(strings.ReplaceAll(p.text, "{", "{{"))
+		case column:
+			b.WriteString("{" + p.text + "}")
+		default:
+			for name, kind := range special {
+				if kind == p.kind {
+					b.WriteString("{" + name + "}")
+				}
+			}
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
 // has reports whether a part is one of kinds.
 func (t text) has(kinds ...kind) bool {
 	return slices.ContainsFunc(t, func(p part) bool { return slices.Contains(kinds, p.kind) })

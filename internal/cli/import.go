@@ -66,10 +66,11 @@ func (p *program) importOptions(c *cli.Context) (importer.Options, error) {
 		Limit: c.Int("limit"), Rate: c.Float64("rate"), Retries: c.Int("retries"),
 		MaxWait: c.Duration("max-wait"), MaxDuration: c.Duration("max-duration"),
 		ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
+		CreateAlikes: c.String("look-alikes") == "create", NewColumns: c.Bool("new-columns"), NewKey: c.Bool("new-key"),
 		DryRun: c.Bool("dry-run"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"),
 		Opening: checkpoint.Options{Wait: c.Duration("wait"), Require: c.Bool("require-checkpoint"), AnyPlace: anyPlace()},
 	}
-	var errs [7]error
+	var errs [8]error
 	errs[0] = positive(c)
 	o.Concurrency, errs[1] = concurrency(c)
 	o.Limits, errs[2] = limits(c)
@@ -77,6 +78,7 @@ func (p *program) importOptions(c *cli.Context) (importer.Options, error) {
 	errs[4] = oneOf(c, "in-doubt", "hold", "resend")
 	errs[5] = choices(c, &o)
 	o.Log, errs[6] = p.logger(c)
+	errs[7] = oneOf(c, "look-alikes", "hold", "create")
 	for _, err := range errs {
 		if err != nil {
 			return o, err
