@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/signal"
 	"syscall"
@@ -12,19 +11,12 @@ import (
 )
 
 func main() {
-	ctx, stop := context.WithCancel(context.Background())
-	interrupt := make(chan struct{})
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup stays nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is a write error, never a death between answer and record
-	go func() {
-		<-signals
-		close(interrupt)
-		<-signals
-		stop()
-	}()
+	ctx, interrupt := cli.Watch(signals)
 	os.Exit(cli.Run(ctx, interrupt, os.Args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

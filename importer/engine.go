@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/crash"
 	"leadferry/leadapi"
 )
 
@@ -117,13 +118,20 @@ func (e *engine) run(ctx context.Context) {
 	e.batches = batches
 
 	var group sync.WaitGroup
+	if e.LetGo != nil {
+		defer context.AfterFunc(taking, e.LetGo)()
+	}
 	group.Go(func() { e.rows.run(taking, batches) })
 	if e.sender != nil {
 		for range e.Concurrency {
 			group.Go(func() { e.work(ctx) })
 		}
 	}
-	e.loop(ctx)
+	if err := crash.Call(func() error { e.loop(ctx); return nil }); err != nil {
+		e.stop(crashed(err))
+		e.loop(ctx) // what is under way is waited for
+		e.tally.makeUp()
+	}
 	close(e.ready)
 	quit()
 	group.Wait()

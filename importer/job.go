@@ -3,11 +3,11 @@ package importer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
@@ -87,15 +87,14 @@ func (e *engine) rest() {
 	e.ledger.Hurry()
 }
 
-// handle sends one job. A panic becomes a doubt and ends the run in order; its
-// message is dropped, for it could quote a row.
+// handle sends one job. A panic becomes a doubt and ends the run in order.
 func (e *engine) handle(ctx context.Context, j *job) {
+	var fault error
 	defer func() {
-		r := recover()
-		if r == nil {
+		if fault == nil {
 			return
 		}
-		stop := &Stop{Reason: fmt.Sprintf("internal error (%T) while a row was sent", r), Code: CodeStopped}
+		stop := crashed(fault)
 		switch j.step.Action {
 		case Create:
 			e.doubt(j, 0, reasonPanic, stop)
@@ -105,6 +104,7 @@ func (e *engine) handle(ctx context.Context, j *job) {
 			e.unlinked(j, stop)
 		}
 	}()
+	defer crash.Recover(&fault)
 	switch j.step.Action {
 	case Create:
 		e.create(ctx, j)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,6 +246,59 @@ func TestAPanicInAWorkerEndsTheRunInOrder(t *testing.T) {
 			t.Errorf("the service made %d, the run shows %s", n, tr.outcomes())
 		}
 	})
+}
+
+// faultyPlanner fails at one row, quoting it.
+type faultyPlanner struct{ Planner }
+
+func (p faultyPlanner) Plan(c *Case) Step {
+	if c.Record.Key == "k030" {
+		panic(c.Record.Key)
+	}
+	return p.Planner.Plan(c)
+}
+
+// faultySums quote a row when they fail.
+type faultySums struct{ *ledgerTwin }
+
+func (faultySums) Sum(b []byte) checkpoint.Digest { panic(string(b)) }
+
+// Wherever the program itself fails, the run ends in order: what was sent is settled, the
+// counts add up, and the reason tells where in the program, but nothing of the row.
+func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
+	for name, sabotage := range map[string]func(*trial){
+		"planner": func(tr *trial) { tr.planner = faultyPlanner{tr.planner} },
+		"digest":  func(tr *trial) { tr.rows.digests = newDigester(faultySums{tr.ledger}) },
+		"record": func(tr *trial) {
+			tr.records.see = func(it *item, _ *result) {
+				if it.rec.Key == "k030" {
+					panic(it.rec.Key)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTrial(t, numbered(50), Options{Concurrency: 4})
+				sabotage(tr)
+				tr.run(t.Context())
+				if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.Contains(tr.stopped.Reason, "internal error (string at importer/limits_test.go:") ||
+					strings.Contains(tr.stopped.Reason, "k030") {
+					t.Fatalf("stopped for %v", tr.stopped)
+				}
+				if n := len(tr.service.order); n != tr.tally.outcomes[Created] || tr.tally.outcomes[InDoubt] != 0 {
+					t.Errorf("the service made %d, the run shows %s", n, tr.outcomes())
+				}
+				sum := 0
+				for _, n := range tr.tally.outcomes {
+					sum += n
+				}
+				if sum != tr.tally.total {
+					t.Errorf("%d rows read, %s", tr.tally.total, tr.outcomes())
+				}
+			})
+		})
+	}
 }
 
 // A link that is not confirmed leaves the row partial. faults 68, 69

@@ -53,6 +53,7 @@ type Options struct {
 
 	Interrupt <-chan struct{}     // closed by the first signal; the context ends with the second
 	Begin     func(*Start) error  // told once before anything is sent; its error ends the run
+	LetGo     func()              // told once no more rows are wanted, so that reads of standard input end; or nil
 	Progress  func(Progress)      // told a few times a second, or nil
 	Request   func(Request) error // told of each request that --show asks for
 	Sends     func()              // told of each row that is about to be sent, or nil

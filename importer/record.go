@@ -6,6 +6,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 )
 
@@ -93,7 +94,7 @@ func (w *recorder) run() {
 			if broken {
 				break
 			}
-			if err := w.write(&batch[i]); err != nil {
+			if err := crash.Call(func() error { return w.write(&batch[i]) }); err != nil {
 				w.failed <- err
 				broken = true
 			}

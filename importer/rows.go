@@ -10,6 +10,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/source"
+	"leadferry/internal/crash"
 	"leadferry/mapping"
 )
 
@@ -117,7 +118,7 @@ func (r *reader) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, 
 	defer close(out)
 	for b := range in {
 		for i, it := range b.items {
-			if err := do(it); err != nil {
+			if err := r.judge(it, do); err != nil {
 				b.items, b.err = b.items[:i], err
 				break
 			}
@@ -131,6 +132,17 @@ func (r *reader) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, 
 			return
 		}
 	}
+}
+
+// judge calls do, whose panic is an error of the row.
+func (r *reader) judge(it *item, do func(*item) error) (err error) {
+	defer func() {
+		if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+			err = fmt.Errorf("%s:%d: %w", r.names[it.input], it.row.Line, err)
+		}
+	}()
+	defer crash.Recover(&err)
+	return do(it)
 }
 
 func (r *reader) read(ctx context.Context, out chan<- *batch) {
@@ -151,6 +163,9 @@ func (r *reader) read(ctx context.Context, out chan<- *batch) {
 			it, err := r.next(i, f)
 			if errors.Is(err, io.EOF) {
 				break
+			}
+			if err != nil && ctx.Err() != nil {
+				return
 			}
 			if err != nil && r.tough {
 				r.lost = append(r.lost, lost{i, err})
@@ -178,7 +193,7 @@ func (r *reader) next(input int, f *source.File) (*item, error) {
 		return a.shift()
 	}
 	it := r.items.get(input)
-	return it, f.Next(&it.row)
+	return it, crash.Call(func() error { return f.Next(&it.row) })
 }
 
 // record maps a row. What is wrong with the row is its fault; an error is one of its file.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/crash"
 	"leadferry/leadapi"
 )
 
@@ -49,6 +50,14 @@ func interrupted() *Stop {
 	return &Stop{Reason: "interrupted", Code: CodeInterrupted}
 }
 
+// crashed ends a run at a fault of the program itself. What is settled stays.
+func crashed(err error) *Stop {
+	return &Stop{
+		Reason: err.Error(), Code: CodeStopped, Err: err, Same: true,
+		Hint: "this is a fault of leadferry: report it with this line. The same command goes on from here, but may fail again at the same row: the first rows with --limit, or the file without that row, will do",
+	}
+}
+
 func silent() *Stop {
 	return &Stop{Reason: "the service has given no answer for as long as --max-wait allows", Code: CodeStopped}
 }
@@ -77,7 +86,11 @@ func outputClosed(err error) *Stop {
 	return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped, Err: err}
 }
 
-func inputLost(err error) *Stop {
+// inputEnded is why the rows end before the input does.
+func inputEnded(err error) *Stop {
+	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+		return crashed(err)
+	}
 	return &Stop{
 		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Err: err, Same: true,
 		Hint: "mend the file and run the same command again: what is done stays done",

@@ -51,7 +51,7 @@ func (e *engine) advance() bool {
 	}
 	if e.at == len(e.batch.items) {
 		if e.batch.err != nil {
-			e.stop(inputLost(e.batch.err))
+			e.stop(inputEnded(e.batch.err))
 		}
 		e.batch = nil
 		return true

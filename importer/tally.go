@@ -241,6 +241,15 @@ func (t *tally) limit() *Stop {
 	return nil
 }
 
+// makeUp counts the row at which the program itself failed: it was not sent.
+func (t *tally) makeUp() {
+	missing := t.total
+	for _, n := range t.outcomes {
+		missing -= n
+	}
+	t.outcomes[Pending] += missing
+}
+
 // attention is how many rows want a person's eye.
 func (t *tally) attention(dry bool) int {
 	n := 0

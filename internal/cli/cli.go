@@ -31,8 +31,9 @@ type program struct {
 	Streams
 	interrupt  <-chan struct{}
 	args       []string
-	jsonErrors bool   // --log-format json
-	code       int    // what the command that ran asks for
+	jsonErrors bool // --log-format json
+	code       int  // what the command that ran asks for
+	hold       hold
 	log        logOut // where log lines go
 }
 
@@ -65,20 +66,24 @@ func (e escaping) Write(line []byte) (int, error) {
 }
 
 // Run runs one command line and returns its exit code. interrupt is closed by the
-// first signal; ctx ends with the second.
+// first signal; ctx ends with the second. A command that waits for what does not come
+// may still wait then: the process has to end.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
 	p := &program{Streams: s, interrupt: interrupt, args: args, jsonErrors: wantsJSON(args)}
 	p.log.redirect(s.Err)
-	app := p.app()
-	ordered, err := reorder(app, args)
-	if err == nil {
-		err = app.RunContext(ctx, ordered)
-	}
-	if err != nil {
-		return p.fail(err)
-	}
-	return p.code
+	ended := make(chan int, 1)
+	go func() {
+		ended <- p.perform(func() error {
+			app := p.app()
+			ordered, err := reorder(app, args)
+			if err != nil {
+				return err
+			}
+			return app.RunContext(ctx, ordered)
+		})
+	}()
+	return p.conclusion(ctx, ended)
 }
 
 func (p *program) app() *cli.App {

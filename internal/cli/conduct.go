@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -35,10 +36,13 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		if err := shown.begin(s, o.DryRun); err != nil {
 			return err
 		}
+		if !p.hold.take() {
+			return errInterrupted
+		}
 		figures.begin(s)
 		return nil
 	}
-	o.Progress = shown.update
+	o.Progress, o.LetGo = shown.update, in.letGo
 	sends, ended := processors()
 	defer ended()
 	o.Sends = sends
@@ -48,7 +52,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	shown.end()
 	if errors.Is(err, errInterrupted) {
 		figures.end(nil, importer.CodeInterrupted)
-		return p.refuse(importer.CodeInterrupted, "interrupted before anything was sent", "")
+		return err
 	}
 	if err != nil {
 		figures.end(nil, codeUsage)
@@ -60,9 +64,6 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	}
 	return p.conclude(c, s, o)
 }
-
-// errInterrupted ends a run whose question was answered by an interruption.
-var errInterrupted = errors.New("interrupted")
 
 // screen is what a person sees of a run on its way.
 type screen struct {
@@ -117,6 +118,11 @@ func (v *screen) end() {
 func (p *program) noticeStop(c *cli.Context, ended <-chan struct{}, log *slog.Logger) {
 	select {
 	case <-p.interrupt:
+	case <-ended:
+		return
+	}
+	select {
+	case <-time.After(moment): // from here on, another signal is the second
 	case <-ended:
 		return
 	}

@@ -20,7 +20,11 @@ type inputs struct {
 	names   []string
 	options source.Options
 	files   []*source.File
+	stdin   *tap
 }
+
+// letGo ends the reading of standard input, which may never end by itself.
+func (in *inputs) letGo() { in.stdin.letGo() }
 
 func (in *inputs) close() {
 	for _, f := range in.files {
@@ -35,14 +39,14 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 	if o.Mapping, o.MappingFile, err = readMapping(c.String("mapping")); err != nil {
 		return nil, err
 	}
-	in := &inputs{}
+	in := &inputs{stdin: newTap(p.In)}
 	if in.names, err = inputNames(c); err != nil {
 		return nil, err
 	}
 	if in.options, err = p.sourceOptions(c, o.Mapping.Source); err != nil {
 		return nil, err
 	}
-	in.options.Paths = o.Mapping.Paths()
+	in.options.Paths, in.options.Stdin = o.Mapping.Paths(), in.stdin
 	var errs []error
 	for _, name := range in.names {
 		f, err := openInput(name, in.options)

@@ -50,6 +50,9 @@ func (p *program) login(c *cli.Context) error {
 	if err := p.mayLogIn(c, set); err != nil {
 		return err
 	}
+	if !p.hold.take() {
+		return errInterrupted
+	}
 	base := leadapi.Canonical(set.get("base-url"))
 	api := leadapi.Config{BaseURL: base, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version}
 	client, err := leadapi.New(api)

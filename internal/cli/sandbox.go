@@ -66,6 +66,7 @@ export LEADFERRY_CLIENT_ID=%[3]s
 export LEADFERRY_CLIENT_SECRET=%[4]s
 `, listener.URL(), sandbox.TrunkID, sandbox.ClientID, sandbox.ClientSecret)
 	fmt.Fprintln(p.say(c), "the sandbox is listening; export the lines above in another shell, end it with Ctrl-C")
+	p.hold.take() // whether or not a signal has come
 	select {
 	case <-p.interrupt:
 	case <-c.Context.Done():

@@ -282,7 +282,7 @@ func (s *scribe) die(p *parrot) {
 		return p.asked >= 8
 	})
 	s.seenFromOutside(c.Process.Pid)
-	if err := c.Process.Signal(syscall.SIGQUIT); err != nil { // with a trace of all goroutines
+	if err := c.Process.Signal(syscall.SIGABRT); err != nil { // with a trace of all goroutines
 		s.t.Error(err)
 	}
 	_ = c.Wait()

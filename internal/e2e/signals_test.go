@@ -82,10 +82,10 @@ func suspend(t *testing.T, p *os.Process) {
 	})
 }
 
-// TestQuit: SIGQUIT is for whoever looks for a fault in the program. It dies at once
+// TestAbort: SIGABRT is for whoever looks for a fault in the program. It dies at once
 // with the stacks of its goroutines, in which no value of a row and no secret stands;
 // the rows that had a slot are in doubt, and no others. Invariants 2 and 7; fault 6
-func TestQuit(t *testing.T) {
+func TestAbort(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 60, 4
 	w := newWorld(t, sandbox.Options{})
@@ -99,11 +99,11 @@ func TestQuit(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.full(t)
-	if err := c.Process.Signal(syscall.SIGQUIT); err != nil {
+	if err := c.Process.Signal(syscall.SIGABRT); err != nil {
 		t.Fatal(err)
 	}
 	c.Wait()
-	if code := c.ProcessState.ExitCode(); code != 2 || !strings.Contains(dump.String(), "SIGQUIT") || !strings.Contains(dump.String(), "goroutine ") {
+	if code := c.ProcessState.ExitCode(); code != 2 || !strings.Contains(dump.String(), "SIGABRT") || !strings.Contains(dump.String(), "goroutine ") {
 		t.Errorf("exit %d, without a dump:\n%s", code, dump.String())
 	}
 	for _, value := range []string{"Person ", "L0000", sandbox.Directory().Organizations[1].ID, sandbox.ClientSecret, "Bearer"} {

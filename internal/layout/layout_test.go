@@ -9,12 +9,13 @@ import (
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox"}, leaves...)
-	point, redact, owners, keys := "internal/failpoint", "internal/redact", "internal/trust", "internal/rowkey"
+	point, redact, owners := "internal/failpoint", "internal/redact", "internal/trust"
+	keys, faults := "internal/rowkey", "internal/crash"
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
 			".":               {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":    {imports: append([]string{"internal/config", owners, "mapping/propose"}, below...)},
+			"internal/cli":    {imports: append([]string{"internal/config", owners, faults, "mapping/propose"}, below...)},
 			"internal/config": {imports: []string{"leadapi", owners}},
 			"internal/e2e":    {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout": {},
@@ -22,7 +23,8 @@ func design() plan {
 			keys:              {},
 			redact:            {stdOnly: true},
 			owners:            {stdOnly: true},
-			"importer":        {imports: append([]string{point, redact, keys}, leaves...), tests: []string{"leadapi/sandbox"}},
+			faults:            {stdOnly: true},
+			"importer":        {imports: append([]string{point, redact, keys, faults}, leaves...), tests: []string{"leadapi/sandbox"}},
 			"importer/source": {},
 			"importer/report": {imports: []string{owners}},
 			"mapping":         {imports: []string{keys}},

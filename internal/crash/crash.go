@@ -1,0 +1,55 @@
+// Package crash turns a panic, which is a fault of the program itself, into an error
+// that ends what was going on in order.
+//
+// Whoever starts a goroutine, or calls what judges rows, catches panics there by
+// [Recover]: a panic that nobody catches would end the process with the stacks of all
+// goroutines and exit code 2, which says that nothing was sent. It promises that no
+// error holds the panic's value, which may quote a row.
+package crash
+
+import (
+	"fmt"
+	"path"
+	"runtime"
+	"strings"
+)
+
+// Error is a fault of the program: what kind of panic it was and where.
+type Error struct{ Kind, Place string }
+
+// Error names kind and place, and no value.
+func (e *Error) Error() string {
+	return fmt.Sprintf("internal error (%s at %s)", e.Kind, e.Place)
+}
+
+// Recover, when deferred, puts what a panic was into err.
+func Recover(err *error) {
+	if r := recover(); r != nil {
+		*err = of(r)
+	}
+}
+
+// Call calls f and returns its error, or what its panic was.
+func Call(f func() error) (err error) {
+	defer Recover(&err)
+	return f()
+}
+
+// of tells what a panic was that has just been recovered.
+func of(r any) *Error {
+	e := &Error{Kind: fmt.Sprintf("%T", r), Place: "unknown"}
+	var calls [32]uintptr
+	frames := runtime.CallersFrames(calls[:runtime.Callers(0, calls[:])])
+	for panicked := false; ; {
+		f, more := frames.Next()
+		if own := strings.HasPrefix(f.Function, "runtime."); panicked && !own {
+			e.Place = fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(f.File)), path.Base(f.File)), f.Line)
+			return e
+		} else if own && strings.HasSuffix(f.Function, "panic") {
+			panicked = true
+		}
+		if !more {
+			return e
+		}
+	}
+}
