@@ -20,6 +20,7 @@ const mostText = 1 << 20
 // AdoptResult counts what became of the entries of a list.
 type AdoptResult struct {
 	Leads     int // taken over
+	Corrected int // of these, had another lead by the word of people
 	InDoubt   int // taken over as in doubt
 	Known     int // known already, as the list says or better; left as they are
 	Rejected  int // left out: refused rows have no lead
@@ -36,9 +37,10 @@ type AdoptResult struct {
 // InDoubt stays in doubt, so that no row is sent that may have been sent before.
 //
 // A list is refused as a whole, with a *[ListError], for a lead ID that is none, a
-// key or lead ID that stands twice, a key that has another lead or is in doubt, a
-// lead that has another key, and a status that the service does not have. The same
-// list again changes nothing. All stands in one commit, which takes about 2 KiB of
+// key or lead ID that stands twice, a key in doubt, a key to which the service itself
+// gave another lead, and a lead that has another key. A lead ID that people gave, by a
+// decision or an earlier list, is corrected; what was known of the wrong lead goes. The
+// same list again changes nothing. All stands in one commit, which takes about 2 KiB of
 // memory and 15 µs an entry.
 func (d *DB) Adopt(list []Entry) (r AdoptResult, err error) {
 	err = d.alone(func(l *ledger) error {
@@ -47,7 +49,11 @@ func (d *DB) Adopt(list []Entry) (r AdoptResult, err error) {
 		if err != nil {
 			return err
 		}
-		return l.adoptAll(list, wanted)
+		gaveUp, err := l.giveUp(list, wanted)
+		if err != nil {
+			return err
+		}
+		return l.adoptAll(list, wanted, gaveUp)
 	})
 	if err != nil {
 		return r, fmt.Errorf("adopt: %w", err)
@@ -57,11 +63,11 @@ func (d *DB) Adopt(list []Entry) (r AdoptResult, err error) {
 
 // adoptAll writes entries in the order of their keys and index records in theirs: bbolt
 // holds what one commit changes in large arrays, into which it would insert each.
-func (l *ledger) adoptAll(list []Entry, wanted []int) error {
+func (l *ledger) adoptAll(list []Entry, wanted []int, gaveUp map[string]bool) error {
 	slices.SortFunc(wanted, func(a, b int) int { return cmp.Compare(list[a].Key, list[b].Key) })
 	l.pile = &pile{}
 	for _, i := range wanted {
-		if err := l.adopt(list[i]); err != nil {
+		if err := l.adopt(list[i], gaveUp[list[i].Key]); err != nil {
 			return err
 		}
 	}
@@ -82,6 +88,12 @@ func putAll(index *bolt.Bucket, records [][]byte) error {
 // which have to be written.
 func (l *ledger) examine(list []Entry, r *AdoptResult) (wanted []int, err error) {
 	keys, ids := make(map[string]int, len(list)), make(map[string]int, len(list))
+	given := make(map[string]string, len(list)) // key → lead ID
+	for _, e := range list {
+		if e.State != InDoubt && e.State != Rejected {
+			given[e.Key] = e.LeadID
+		}
+	}
 	for i := range list {
 		e := &list[i]
 		text, hint := unfit(e)
@@ -98,7 +110,7 @@ func (l *ledger) examine(list []Entry, r *AdoptResult) (wanted []int, err error)
 		if e.LeadID != "" && e.State != InDoubt {
 			ids[e.LeadID] = i
 		}
-		take, err := l.judge(e, r)
+		take, err := l.judge(e, given, r)
 		if refused := (*ListError)(nil); errors.As(err, &refused) {
 			refused.Index, refused.Key = i, e.Key
 		}
@@ -125,19 +137,18 @@ func unfit(e *Entry) (text, hint string) {
 		return "its lead ID is none", idHint
 	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.File)+len(e.Run)+len(e.Reason) > mostText:
 		return "its texts are longer than 1 MiB together", "its location or another of its texts is none"
-	case !slices.Contains(statusKeys[:], e.Status):
-		return "its status is none of the service's", "use a key such as open, contacted, inProgress or closedWon, or leave it empty"
 	}
 	return "", ""
 }
 
-// judge compares an entry with what is known and says whether it is to be taken.
-func (l *ledger) judge(e *Entry, r *AdoptResult) (take bool, err error) {
+// judge compares an entry with what is known and says whether it is to be taken; given
+// is what the list says of all keys.
+func (l *ledger) judge(e *Entry, given map[string]string, r *AdoptResult) (take bool, err error) {
 	from, err := l.state(e.Key)
 	if err != nil {
 		return false, err
 	}
-	old, _, err := l.known(e.Key)
+	old, t, err := l.known(e.Key)
 	if err != nil {
 		return false, err
 	}
@@ -154,7 +165,7 @@ func (l *ledger) judge(e *Entry, r *AdoptResult) (take bool, err error) {
 	case e.State == Rejected:
 		r.Rejected++
 		return false, nil
-	case owner != "" && owner != e.Key:
+	case owner != "" && owner != e.Key && (given[owner] == "" || given[owner] == e.LeadID):
 		return false, &ListError{Text: "its lead ID belongs to another key"}
 	case e.State == InDoubt && !from.HasLead() && from != InDoubt:
 		r.InDoubt++
@@ -167,15 +178,55 @@ func (l *ledger) judge(e *Entry, r *AdoptResult) (take bool, err error) {
 	case !from.HasLead() || old.LeadID == "" && e.LeadID != "":
 		r.Leads++
 		return true, nil
+	case e.LeadID != "" && old.LeadID != e.LeadID && !l.words.byPeople(t):
+		return false, &ListError{Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when"}
 	case e.LeadID != "" && old.LeadID != e.LeadID:
-		return false, &ListError{Text: "its key has another lead ID already", Hint: "`leadferry checkpoint history KEY` shows where it is from"}
+		r.Leads++
+		r.Corrected++
+		return true, nil
 	}
 	r.Known++
 	return false, nil
 }
 
-// adopt writes an entry that was judged good.
-func (l *ledger) adopt(e Entry) error {
+// byPeople says whether the lead ID of an entry is the word of people.
+func (w *words) byPeople(t tail) bool {
+	if t.act&givesLead != 0 {
+		return t.act&ofPeople != 0
+	}
+	past, _ := w.events(t.past) // of a record that was decoded
+	for _, ev := range slices.Backward(past) {
+		if ev.Act&givesLead != 0 {
+			return ev.Act&ofPeople != 0
+		}
+	}
+	return false
+}
+
+// giveUp takes the lead IDs, and what was known of these leads, from entries that a list
+// corrects, and returns their keys. Only then may others have these leads.
+func (l *ledger) giveUp(list []Entry, wanted []int) (keys map[string]bool, err error) {
+	keys = make(map[string]bool)
+	for _, i := range wanted {
+		old, t, err := l.known(list[i].Key)
+		if err != nil {
+			return nil, err
+		}
+		if old.LeadID == "" || list[i].State == InDoubt {
+			continue
+		}
+		keys[old.Key] = true
+		bare := Entry{Key: old.Key, State: Created, WantLink: cmp.Or(old.WantLink, old.ExternalID), Run: old.Run, Updated: old.Updated, Status: old.Status, Code: old.Code}
+		l.move(old.State, Created)
+		if err := l.replace(&old, &bare, t); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// adopt writes an entry that was judged good; corrects says that its key gave up a lead.
+func (l *ledger) adopt(e Entry, corrects bool) error {
 	e.Digest, e.Content = Digest{}, nil
 	from, err := l.state(e.Key)
 	if err != nil {
@@ -191,6 +242,9 @@ func (l *ledger) adopt(e Entry) error {
 		old, _, err := l.known(e.Key)
 		if err != nil {
 			return err
+		}
+		if corrects {
+			old.Status, old.Code = "", 0 // of the other lead
 		}
 		e = completed(old, &e)
 	}

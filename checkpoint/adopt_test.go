@@ -63,7 +63,6 @@ func TestAdoptRefusesAListAsAWhole(t *testing.T) {
 		"ID of another":    {Key: "a", LeadID: "lead-1"},
 		"another ID":       {Key: "known", LeadID: "lead-2"},
 		"in doubt":         {Key: "doubt", LeadID: "lead-2"},
-		"status":           {Key: "a", LeadID: "lead-2", Status: "Closed"},
 		"long texts":       {Key: "a", LeadID: "lead-2", Location: strings.Repeat("n", mostText) + "s", ExternalID: "e"},
 		"forgotten, state": {Key: "a", LeadID: "lead-2", State: Forgotten},
 	} {
@@ -83,7 +82,7 @@ func TestAdoptCompletesALeadWithoutID(t *testing.T) {
 	d := opened(t, newPath(t), Options{})
 	in := intentOf("k", 1)
 	in.ExternalID, in.Digest = "crm-1", d.Sum([]byte("data"))
-	if err := errors.Join(claim(d, in), d.Resolve([]Decision{{Key: "k", Exists: true}})); err != nil {
+	if err := errors.Join(claim(d, in), resolve(d, Decision{Key: "k", Exists: true})); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := d.Adopt([]Entry{{Key: "k", LeadID: "lead-1", Status: "onHold"}}); err != nil || r.Leads != 1 {
@@ -91,6 +90,77 @@ func TestAdoptCompletesALeadWithoutID(t *testing.T) {
 	}
 	if got := lookup(t, d, "k"); got.State != Partial || got.LeadID != "lead-1" || got.WantLink != "crm-1" || got.Digest != in.Digest || got.Status != "onHold" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A lead ID that people gave can be corrected, also crosswise; what the service gave, not.
+func TestAdoptCorrectsWhatPeopleGave(t *testing.T) {
+	d := opened(t, newPath(t), Options{})
+	doubted(t, d, "c", "d")
+	wrong := []Entry{{Key: "a", LeadID: "lead-b", ExternalID: "crm-a", Status: "closedWon"}, {Key: "b", LeadID: "lead-a"}}
+	if _, err := d.Adopt(wrong); err != nil {
+		t.Fatal(err)
+	}
+	if err := resolve(d, Decision{Key: "c", LeadID: "lead-x"}, Decision{Key: "d", LeadID: "lead-d"}); err != nil {
+		t.Fatal(err)
+	}
+	moved := lookup(t, d, "a")
+	for i := range 2 * mostPast {
+		moved.Digest = Digest{byte(i + 1)}
+		if _, err := settle(d, moved); err != nil {
+			t.Fatal(err)
+		}
+	}
+	right := []Entry{{Key: "a", LeadID: "lead-a"}, {Key: "b", LeadID: "lead-b", Status: "onHold"}, {Key: "c", LeadID: "lead-c"}}
+	if r, err := d.Adopt(right); err != nil || r != (AdoptResult{Leads: 3, Corrected: 3}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, want := range []Entry{
+		{Key: "a", State: Partial, LeadID: "lead-a", WantLink: "crm-a"}, {Key: "b", State: Created, LeadID: "lead-b", Status: "onHold"},
+		{Key: "c", State: Partial, LeadID: "lead-c", WantLink: "crm-c"},
+	} {
+		got := lookup(t, d, want.Key)
+		if got.Run, got.Updated, got.Seq = "", want.Updated, 0; cmp.Diff(want, got) != "" {
+			t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
+		}
+	}
+	if events, err := d.History("a"); err != nil || events[0].Act&Adopted == 0 || events[len(events)-1].Act&Adopted == 0 {
+		t.Errorf("%+v, %v", events, err)
+	}
+	if r, err := d.Adopt(right); err != nil || r != (AdoptResult{Known: 3}) {
+		t.Fatalf("again: %+v, %v", r, err)
+	}
+	if _, err := settle(d, createdEntry("made", "lead-m", 1)); err != nil {
+		t.Fatal(err)
+	}
+	var why *ListError
+	for _, list := range [][]Entry{
+		{{Key: "made", LeadID: "lead-n"}},
+		{{Key: "b", LeadID: "lead-b"}, {Key: "a", LeadID: "lead-b"}},
+		{{Key: "b", LeadID: "lead-9", State: InDoubt}, {Key: "a", LeadID: "lead-b"}},
+		{{Key: "a", LeadID: "lead-d"}},
+	} {
+		if _, err := d.Adopt(list); !errors.As(err, &why) {
+			t.Errorf("%+v: %v", list, err)
+		}
+	}
+}
+
+// A status that nobody specified stays as it is.
+func TestAdoptKeepsAnUnknownStatus(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{})
+	long := strings.Repeat("ü", MaxStatus+9)
+	if _, err := d.Adopt([]Entry{{Key: "a", LeadID: "lead-1", Status: "escalated"}, {Key: "b", LeadID: "lead-2", Status: long}}); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	d = opened(t, path, Options{})
+	if a, b := lookup(t, d, "a").Status, lookup(t, d, "b").Status; a != "escalated" || b != strings.Repeat("ü", MaxStatus) {
+		t.Errorf("%q, %q", a, b)
+	}
+	if KnownStatus("escalated") || !KnownStatus("open") {
+		t.Error("which statuses the specification names")
 	}
 }
 
@@ -106,7 +176,7 @@ func TestExportIsAdoptedByANewCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := old.Resolve([]Decision{{Key: "doubt-1", Exists: true}}); err != nil {
+	if err := resolve(old, Decision{Key: "doubt-1", Exists: true}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := contents(old)

@@ -40,9 +40,14 @@ func evidence(kind byte) string {
 // record is a line of the audit.
 type record struct {
 	Decision
-	at time.Time
+	at   time.Time
+	send []byte // of a decision: the record of the intent that it is about, as it was
 	contradiction
 }
+
+// auditMark is added to the kind with which a line begins: no entry has such a state, so
+// that a damaged file's lines are not taken for entries.
+const auditMark = 0x10
 
 // contradiction is what a line of the audit holds beside the decision that it is
 // about.
@@ -63,15 +68,23 @@ func (l *ledger) note(r record) error {
 		number += binary.BigEndian.Uint64(last)
 	}
 	key := binary.BigEndian.AppendUint64(nil, number)
-	b := append(appendText(appendText(nil, r.Key), r.LeadID), r.kind)
-	b = appendTime(b, l.now)
 	if r.kind > exists {
 		l.contradictions++
-		b = appendTime(appendText(b, r.other), r.decided)
 	} else {
 		l.decisions++
 	}
-	return l.audit.Put(key, seal(b, 0, key))
+	r.at = l.now
+	return l.audit.Put(key, r.encode(key))
+}
+
+func (r *record) encode(key []byte) []byte {
+	b := appendTime(appendText(appendText([]byte{auditMark + r.kind}, r.Key), r.LeadID), r.at)
+	if r.kind > exists {
+		b = appendTime(appendText(b, r.other), r.decided)
+	} else {
+		b = append(b, r.send...)
+	}
+	return seal(b, 0, key)
 }
 
 func decodeAudit(key, line []byte) (r record, err error) {
@@ -79,15 +92,31 @@ func decodeAudit(key, line []byte) (r record, err error) {
 	if err != nil || len(key) != 8 {
 		return r, errRecord
 	}
-	r.Key, r.LeadID, r.kind, r.at = f.text(), f.text(), f.byte(), f.time()
+	r.kind = f.byte() - auditMark
+	r.Key, r.LeadID, r.at = f.text(), f.text(), f.time()
 	r.Exists = r.kind == exists
-	if r.kind > exists {
-		r.other, r.decided = f.text(), f.time()
-	}
-	if r.kind > noSuchLead {
+	switch {
+	case r.kind > noSuchLead:
 		return r, errRecord
+	case r.kind > exists:
+		r.other, r.decided = f.text(), f.time()
+	default:
+		r.send = f.take(uint64(len(f.b)))
 	}
 	return r, f.done()
+}
+
+// lastDecisions are the last ones about each key.
+func (l *ledger) lastDecisions() (last map[string]record, err error) {
+	last = make(map[string]record)
+	err = l.audit.ForEach(func(k, v []byte) error {
+		r, err := decodeAudit(k, v)
+		if r.kind <= exists {
+			last[r.Key] = r
+		}
+		return err
+	})
+	return last, err
 }
 
 // The HTTP statuses that speak against a decision.

@@ -27,7 +27,7 @@ func TestEvidenceAgainstADecisionIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.Resolve(decided); err != nil {
+	if err := resolve(d, decided...); err != nil {
 		t.Fatal(err)
 	}
 	at := now
@@ -74,7 +74,7 @@ func TestEvidenceAgainstAnOldDecisionIsNone(t *testing.T) {
 		if err := claim(d, intentOf("k", 1)); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Resolve([]Decision{one}); err != nil {
+		if err := resolve(d, one); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"time"
+	"unicode/utf8"
 )
 
 // Every record is its fields followed by four bytes of CRC over key and fields,
@@ -112,11 +113,25 @@ var statusKeys = [...]string{
 
 const otherStatus = 255
 
+// MaxStatus is how many characters of a status are kept that the service's specification
+// does not name.
+const MaxStatus = 64
+
+// KnownStatus reports whether the specification names a status, or it is empty.
+func KnownStatus(status string) bool { return slices.Contains(statusKeys[:], status) }
+
+func boundedStatus(status string) string {
+	if utf8.RuneCountInString(status) <= MaxStatus {
+		return status
+	}
+	return string([]rune(status)[:MaxStatus])
+}
+
 func appendStatus(b []byte, status string) []byte {
 	if i := slices.Index(statusKeys[:], status); i >= 0 {
 		return append(b, byte(i))
 	}
-	return appendText(append(b, otherStatus), status)
+	return appendText(append(b, otherStatus), boundedStatus(status))
 }
 
 // reader takes fields off a record. A field that is not there sets bad and

@@ -27,7 +27,7 @@ func crashed(t *testing.T) (file, mark []byte, held []Entry) {
 	if err := d.AddRun(RunInfo{ID: "one more", Command: "import"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Resolve([]Decision{{Key: "doubt-0"}}); err != nil {
+	if err := resolve(d, Decision{Key: "doubt-0"}); err != nil {
 		t.Fatal(err)
 	}
 	held, err := contents(d)
@@ -57,7 +57,7 @@ func ended(t *testing.T) (file, mark []byte, held []Entry) {
 	t.Helper()
 	path := newPath(t)
 	d := seeded(t, path, 400)
-	if err := errors.Join(d.AddRun(RunInfo{ID: "r", Command: "import"}), d.Resolve([]Decision{{Key: "doubt-0"}})); err != nil {
+	if err := errors.Join(d.AddRun(RunInfo{ID: "r", Command: "import"}), resolve(d, Decision{Key: "doubt-0"})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Forget([]string{"key-00017"}, false); err != nil {

@@ -48,7 +48,7 @@ func TestFailedCommitStopsEverything(t *testing.T) {
 	for what, err := range map[string]error{
 		"claim": claim(d, intentOf("b", 1)), "settle": settled, "withdraw": withdraw(d, "doubt-0"), "runs": runs, "counts": counts,
 		"look-up": d.Lookup([]string{"key-00001"}, make([]Entry, 1)), "each": d.Each(Unknown, func(Entry) error { return nil }),
-		"resolve": d.Resolve([]Decision{{Key: "doubt-0"}}), "close": d.Close(),
+		"resolve": resolve(d, Decision{Key: "doubt-0"}), "close": d.Close(),
 	} {
 		if !errors.Is(err, first) {
 			t.Errorf("%s: %v", what, err)

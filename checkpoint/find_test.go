@@ -349,7 +349,7 @@ func (m *model) mark(e Entry, now time.Time) error {
 	default:
 		e.State, e.Updated = Created, now
 	}
-	m.entries[e.Key] = e
+	m.entries[e.Key], m.people[e.Key] = e, true
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 )
@@ -151,24 +150,41 @@ func (l *ledger) scrubIntents(leads map[string]bool) error {
 	return err
 }
 
-// scrubAudit removes the lines that name a forgotten key or lead.
+// scrubAudit removes the lines that name a forgotten key or lead, and such a lead from
+// the sends in others.
 func (l *ledger) scrubAudit(gone, leads map[string]bool) error {
-	var lines [][]byte
+	changed := map[string][]byte{} // nil: goes
 	err := l.audit.ForEach(func(k, v []byte) error {
 		r, err := decodeAudit(k, v)
-		if !gone[r.Key] && !gone[r.other] && !leads[r.LeadID] {
+		switch {
+		case err != nil:
 			return err
+		case gone[r.Key] || gone[r.other] || leads[r.LeadID]:
+			changed[string(k)] = nil
+			if r.kind > exists {
+				l.contradictions--
+			} else {
+				l.decisions--
+			}
+			return nil
+		case len(r.send) == 0:
+			return nil
 		}
-		lines = append(lines, bytes.Clone(k))
-		if r.kind > exists {
-			l.contradictions--
-		} else {
-			l.decisions--
+		var e Entry
+		t, err := l.words.decode(r.Key, r.send, &e)
+		if leads[e.LeadID] {
+			e.LeadID = ""
+			r.send = l.words.appendEntry(nil, &e, t)
+			changed[string(k)] = r.encode(k)
 		}
 		return err
 	})
-	for i := 0; i < len(lines) && err == nil; i++ {
-		err = l.audit.Delete(lines[i])
+	for k, v := range changed {
+		if v == nil {
+			err = errors.Join(err, l.audit.Delete([]byte(k)))
+		} else {
+			err = errors.Join(err, l.audit.Put([]byte(k), v))
+		}
 	}
 	return err
 }

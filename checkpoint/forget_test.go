@@ -27,7 +27,7 @@ func withPerson(t *testing.T, path string) *DB {
 	if err := claim(d, in); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Resolve([]Decision{{Key: person, LeadID: herLead}}); err != nil {
+	if err := resolve(d, Decision{Key: person, LeadID: herLead}); err != nil {
 		t.Fatal(err)
 	}
 	linked := createdEntry(person, herLead, 1)
@@ -127,7 +127,7 @@ func TestDecisionsAfterForgetting(t *testing.T) {
 	d := opened(t, newPath(t), Options{})
 	var left []string
 	decide := func(key string) {
-		if err := errors.Join(claim(d, intentOf(key, 1)), d.Resolve([]Decision{{Key: key}})); err != nil {
+		if err := errors.Join(claim(d, intentOf(key, 1)), resolve(d, Decision{Key: key})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -29,17 +29,42 @@ type Event struct {
 	Code   int // of the answer, where it says something
 	Run    string
 	At     time.Time // UTC, to the millisecond
+	Send             // Doubted: what was sent, where that is still known
+}
+
+// Send is what a person needs to find the lead of a send that was in doubt.
+type Send struct {
+	File                  string
+	Line                  int
+	Organization, Locator string // the one asked for
 }
 
 // mostPast is how many events are kept before the one that the entry shows: the
-// first, and the last ones.
+// first, the last ones, and, before others, those that tell whose word its lead ID is.
 const mostPast = 7
 
 func eventOf(e *Entry, act Act) Event {
-	return Event{Act: act, State: e.State, Status: e.Status, Code: e.Code, Run: e.Run, At: e.Updated}
+	ev := Event{Act: act, State: e.State, Status: e.Status, Code: e.Code, Run: e.Run, At: e.Updated}
+	if e.State == InDoubt {
+		ev.Send = Send{e.File, e.Line, e.Organization, e.Locator}
+	}
+	return ev
 }
 
-// appendEvent adds an event to a past; beyond mostPast the second one goes.
+// without is an event as a past holds it.
+func (ev Event) without() Event {
+	ev.Send = Send{}
+	return ev
+}
+
+// givesLead are the acts that brought a lead ID: of the service, and of people.
+const (
+	ofPeople  = Adopted | Decided
+	givesLead = Made | ofPeople
+)
+
+// appendEvent adds an event to a past; beyond mostPast the oldest one but the first goes
+// that did not bring a lead ID, or else the second.
 func (w *words) appendEvent(past []byte, ev Event) []byte {
 	b := append([]byte(nil), past...)
 	from := len(b)
@@ -48,13 +73,17 @@ func (w *words) appendEvent(past []byte, ev Event) []byte {
 	b = appendTime(w.appendWord(b, ev.Run), ev.At)
 	f := reader{b: b[:from]}
 	texts := *w.texts.Load()
-	var ends []int
+	ends, goes := []int(nil), 0
 	for len(f.b) > 0 && !f.bad {
-		f.event(texts)
+		ev := f.event(texts)
+		if n := len(ends); n > 0 && goes == 0 && ev.Act&givesLead == 0 {
+			goes = n
+		}
 		ends = append(ends, from-len(f.b))
 	}
 	if len(ends) >= mostPast {
-		b = append(b[:ends[0]], b[ends[1]:]...)
+		goes = max(goes, 1)
+		b = append(b[:ends[goes-1]], b[ends[goes]:]...)
 	}
 	return b
 }
@@ -103,26 +132,57 @@ func actOf(old, e *Entry) (act Act) {
 }
 
 // History returns what was done with a key, in order: its first event, the last
-// ones, and what a person decided or a list brought. It is empty for a key that is
-// not known. Times of sends that got no answer are those of the send.
+// ones, and what a person decided or a list brought, with every send that was in doubt
+// when it was decided about. It is empty for a key that is not known. Times of sends that
+// got no answer are those of the send.
 func (d *DB) History(key string) (all []Event, err error) {
 	err = d.read("read history", func(r *reading) error {
-		for _, record := range [][]byte{r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key))} {
-			if record == nil {
-				continue
+		records := [][]byte{r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key))}
+		err := r.tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
+			line, err := decodeAudit(k, v)
+			if line.Key == key {
+				records = append(records, line.send)
 			}
-			var e Entry
-			t, err := d.words.decode(key, record, &e)
-			if err != nil {
-				return err
-			}
-			past, err := d.words.events(t.past)
-			if err != nil {
-				return err
-			}
-			all = append(append(all, past...), eventOf(&e, t.act))
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return nil
+		all, err = d.words.eventsOf(key, records)
+		return err
 	})
 	return all, err
+}
+
+// eventsOf are the events in records of a key, each once: those of the first ones in their
+// order, and what these lack of the others by its time.
+func (w *words) eventsOf(key string, records [][]byte) (all []Event, err error) {
+	for i, record := range records {
+		if len(record) == 0 {
+			continue
+		}
+		var e Entry
+		t, err := w.decode(key, record, &e)
+		if err != nil {
+			return nil, err
+		}
+		past, err := w.events(t.past)
+		if err != nil {
+			return nil, err
+		}
+		for _, ev := range append(past, eventOf(&e, t.act)) {
+			at := slices.IndexFunc(all, func(other Event) bool { return other.without() == ev.without() })
+			later := slices.IndexFunc(all, func(other Event) bool { return other.At.After(ev.At) })
+			switch {
+			case at >= 0 && all[at].Send == Send{}:
+				all[at] = ev
+			case at >= 0:
+			case i > 1 && later >= 0:
+				all = slices.Insert(all, later, ev)
+			default:
+				all = append(all, ev)
+			}
+		}
+	}
+	return all, nil
 }

@@ -33,11 +33,12 @@ func actNames(a Act) (s string) {
 
 func TestHistoryTellsWhatWasDone(t *testing.T) {
 	path := newPath(t)
-	d := opened(t, path, Options{})
 	run := 0
+	at := func() time.Time { return time.UnixMilli(int64(1000 * run)).UTC() }
+	d := opened(t, path, Options{Now: at})
 	step := func(e Entry) {
 		t.Helper()
-		e.Key, e.Run, e.Updated = "k", fmt.Sprint("run-", run), time.UnixMilli(int64(1000*run)).UTC()
+		e.Key, e.Run, e.Updated = "k", fmt.Sprint("run-", run), at()
 		run++
 		if _, err := settle(d, e); err != nil {
 			t.Fatal(err)
@@ -45,7 +46,7 @@ func TestHistoryTellsWhatWasDone(t *testing.T) {
 	}
 	sent := func() {
 		t.Helper()
-		in := Intent{Key: "k", Run: fmt.Sprint("run-", run), ExternalID: "crm"}
+		in := Intent{Key: "k", Run: fmt.Sprint("run-", run), ExternalID: "crm", Sent: at()}
 		if err := claim(d, in); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func TestHistoryTellsWhatWasDone(t *testing.T) {
 	sent()
 	step(Entry{State: InDoubt, Code: 504})
 	sent() // again, although in doubt
-	if err := d.Resolve([]Decision{{Key: "k", LeadID: "lead-1"}}); err != nil {
+	if err := resolve(d, Decision{Key: "k", LeadID: "lead-1"}); err != nil {
 		t.Fatal(err)
 	}
 	step(Entry{State: Partial, LeadID: "lead-1", Code: 500})
@@ -79,7 +80,8 @@ func TestHistoryTellsWhatWasDone(t *testing.T) {
 	d.Close()
 	d = opened(t, path, Options{})
 	events, err := d.History("k")
-	if err != nil || len(events) != mostPast+1 || events[0].Act != Refused || events[0].Run != "run-0" || events[mostPast].Run != fmt.Sprint("run-", run-1) {
+	if err != nil || events[0].Act != Refused || events[0].Run != "run-0" || events[len(events)-1].Run != fmt.Sprint("run-", run-1) ||
+		len(events) != mostPast+3 || events[1].Act != Doubted || events[2].Act != Doubted || events[3].Act&Decided == 0 {
 		t.Errorf("of a long history: %+v, %v", events, err)
 	}
 	if events, err := d.History("none"); len(events) != 0 || err != nil {

@@ -107,7 +107,7 @@ func TestDecisions(t *testing.T) {
 		"ID of a known key": {1, []Decision{{Key: "k0", LeadID: "x"}, {Key: "k1", LeadID: "lead-known"}}},
 	} {
 		var why *ListError
-		if err := d.Resolve(refused.list); !errors.As(err, &why) || why.Index != refused.index || why.Key != refused.list[why.Index].Key {
+		if err := resolve(d, refused.list...); !errors.As(err, &why) || why.Index != refused.index || why.Key != refused.list[why.Index].Key {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestDecisions(t *testing.T) {
 		t.Fatalf("%d in doubt: a refused list was carried out in part", d.InDoubt())
 	}
 	made := []Decision{{Key: "k0", LeadID: "lead-0"}, {Key: "k1", LeadID: "lead-1"}, {Key: "k2", Exists: true}, {Key: "k3"}}
-	if err := d.Resolve(made); err != nil {
+	if err := resolve(d, made...); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []State{Created, Partial, Created, NotMade, InDoubt} {
@@ -144,7 +144,7 @@ func TestDecisionThatNothingWasCreatedFreesTheRow(t *testing.T) {
 	if err := claim(d, intentOf("k", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Resolve([]Decision{{Key: "k"}}); err != nil {
+	if err := resolve(d, Decision{Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := lookup(t, d, "k"); got.State != NotMade {

@@ -22,10 +22,18 @@ type model struct {
 	intents map[string]Entry
 	priors  map[string]Entry
 	blocked map[string]bool
+	decided map[string][]decided
+	people  map[string]bool // gave the lead ID of the key
+}
+
+// decided is a decision about a key and the send that it is about.
+type decided struct {
+	Decision
+	send Entry
 }
 
 func newModel() *model {
-	return &model{map[string]Entry{}, map[string]Entry{}, map[string]Entry{}, map[string]bool{}}
+	return &model{map[string]Entry{}, map[string]Entry{}, map[string]Entry{}, map[string]bool{}, map[string][]decided{}, map[string]bool{}}
 }
 
 func (m *model) visible(key string) Entry {
@@ -86,13 +94,11 @@ func (m *model) settle(e Entry) Entry {
 	}
 	delete(m.intents, e.Key)
 	delete(m.priors, e.Key)
+	if e.State.HasLead() && !m.entries[e.Key].State.HasLead() {
+		m.people[e.Key] = false
+	}
 	m.entries[e.Key] = e
 	return e
-}
-
-func (m *model) refused(d Decision) bool {
-	_, ok := m.intents[d.Key]
-	return !ok || m.owner(d.LeadID) != ""
 }
 
 func (m *model) forget(key string, unblock bool) {
@@ -103,6 +109,15 @@ func (m *model) forget(key string, unblock bool) {
 			if lead != "" && e.LeadID == lead {
 				e.LeadID = ""
 				in[k] = e
+			}
+		}
+	}
+	delete(m.decided, key)
+	for k, all := range m.decided {
+		m.decided[k] = slices.DeleteFunc(all, func(one decided) bool { return lead != "" && one.LeadID == lead })
+		for i := range m.decided[k] {
+			if send := &m.decided[k][i].send; send.LeadID == lead {
+				send.LeadID = ""
 			}
 		}
 	}
@@ -129,9 +144,13 @@ func (m *model) adopt(e Entry, now time.Time) (refused bool) {
 		return true
 	case !old.State.HasLead():
 		e.Updated = now
-		m.entries[e.Key] = e
+		m.entries[e.Key], m.people[e.Key] = e, true
 		return false
-	case old.LeadID == "":
+	case old.LeadID == "" || old.LeadID != e.LeadID && m.people[e.Key]:
+		m.people[e.Key] = true
+		if old.LeadID != "" {
+			old = Entry{Key: e.Key, WantLink: cmp.Or(old.WantLink, old.ExternalID), Run: old.Run}
+		}
 		old.LeadID, old.Updated = e.LeadID, now
 		old.ExternalID, old.Status = cmp.Or(old.ExternalID, e.ExternalID), cmp.Or(old.Status, e.Status)
 		if old.State = Created; old.WantLink != "" && old.WantLink != old.ExternalID {
@@ -143,8 +162,29 @@ func (m *model) adopt(e Entry, now time.Time) (refused bool) {
 	return old.LeadID != e.LeadID
 }
 
-func (m *model) resolve(d Decision, now time.Time) {
-	e := m.intents[d.Key]
+// resolve returns whether a decision is refused, and carries it out if not.
+func (m *model) resolve(d Decision, now time.Time) (refused bool) {
+	e, doubt := m.intents[d.Key]
+	all, known := m.decided[d.Key], m.entries[d.Key]
+	owner := m.owner(d.LeadID)
+	switch {
+	case owner != "" && owner != d.Key:
+		return true
+	case doubt && owner == "":
+	case doubt || len(all) == 0:
+		return true
+	default:
+		old := all[len(all)-1]
+		if free := old.LeadID == "" && !old.Exists; free && known.State != NotMade || !free && !known.State.HasLead() {
+			return true
+		}
+		if old.Decision == d && known.LeadID == d.LeadID {
+			return false
+		}
+		delete(m.entries, d.Key)
+		e = old.send
+	}
+	m.decided[d.Key] = append(all, decided{d, e})
 	delete(m.intents, d.Key)
 	delete(m.priors, d.Key)
 	e.State, e.LeadID, e.Status, e.Code, e.Reason, e.Updated = Created, d.LeadID, "", 0, "", now
@@ -153,7 +193,8 @@ func (m *model) resolve(d Decision, now time.Time) {
 	} else if d.LeadID != "" && e.WantLink != "" {
 		e.State = Partial
 	}
-	m.entries[d.Key] = e
+	m.entries[d.Key], m.people[d.Key] = e, true
+	return false
 }
 
 func (m *model) all() (all []Entry) {
@@ -269,13 +310,10 @@ func (x *machine) actions() map[string]func(*rapid.T) {
 		"resolve": func(t *rapid.T) {
 			one := Decision{Key: key.Draw(t, "key"), LeadID: lead.Draw(t, "lead")}
 			one.Exists = one.LeadID == "" && rapid.Bool().Draw(t, "exists")
-			err, refused := x.d.Resolve([]Decision{one}), x.m.refused(one)
+			err, refused := resolve(x.d, one), x.m.resolve(one, x.now)
 			var why *ListError
 			if errors.As(err, &why) != refused || (err != nil) != refused {
-				t.Fatalf("resolve: %v", err)
-			}
-			if !refused {
-				x.m.resolve(one, x.now)
+				t.Fatalf("resolve %+v: %v", one, err)
 			}
 		},
 		"reopen": func(t *rapid.T) {

@@ -200,7 +200,7 @@ func TestGenerationWhoseRestIsGivenFree(t *testing.T) {
 		}
 	}
 	for _, key := range rest {
-		if err := errors.Join(claim(d, intentOf(key, 1)), d.Resolve([]Decision{{Key: key}})); err != nil {
+		if err := errors.Join(claim(d, intentOf(key, 1)), resolve(d, Decision{Key: key})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,8 +1,10 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Decision is what a person found out about a key in doubt: the lead has LeadID;
@@ -10,6 +12,15 @@ import (
 type Decision struct {
 	Key, LeadID string
 	Exists      bool
+	Sent        time.Time // of the send that the person looked for, where that is known; the second counts
+	Run         string    // that sent it, the same
+}
+
+// ResolveResult counts what became of decisions.
+type ResolveResult struct {
+	Settled   int // were in doubt
+	Corrected int // had been decided otherwise
+	Before    int // had been decided so already; nothing was changed
 }
 
 // ListError says why one entry of a list, and with it the whole list, is refused.
@@ -24,50 +35,148 @@ func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+
 
 // Resolve settles keys in doubt, all or none. A lead ID makes the key Partial
 // when a link was asked for, else Created; Exists makes it Created without an
-// ID; neither makes it NotMade, free to be sent. Each decision is kept with its
-// time. A refusal is a *[ListError].
-func (d *DB) Resolve(ds []Decision) error {
-	err := d.alone(func(l *ledger) error {
-		if err := l.review(ds); err != nil {
+// ID; neither makes it NotMade, free to be sent. A key that was decided otherwise
+// before, and that was not sent since, is corrected: it stands as if the first
+// decision had not been made. Each decision is kept with its time and with the send
+// that it is about. A refusal is a *[ListError]; a decision about an earlier send than
+// the last one is refused too.
+func (d *DB) Resolve(ds []Decision) (r ResolveResult, err error) {
+	err = d.alone(func(l *ledger) error {
+		r = ResolveResult{}
+		verdicts, err := l.review(ds, &r)
+		if err != nil {
 			return err
 		}
-		for _, decision := range ds {
-			if err := l.decide(decision); err != nil {
+		for i := range verdicts {
+			if err := l.undo(&verdicts[i]); err != nil {
+				return err
+			}
+		}
+		for i := range verdicts {
+			if err := l.decide(&verdicts[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("resolve: %w", err)
+		return r, fmt.Errorf("resolve: %w", err)
 	}
-	return nil
+	return r, nil
 }
 
-// review refuses a list before anything is changed.
-func (l *ledger) review(ds []Decision) error {
-	const hint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
-	keys, ids := make(map[string]bool, len(ds)), make(map[string]bool, len(ds))
+// verdict is a decision that is to be carried out, with the send that it is about.
+type verdict struct {
+	Decision
+	send     Entry
+	tail     tail
+	corrects bool // an earlier decision
+	before   bool // is that decision
+}
+
+const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
+
+// review refuses a list before anything is changed, counts its entries and returns what
+// has to be carried out.
+func (l *ledger) review(ds []Decision, r *ResolveResult) (todo []verdict, err error) {
+	all, last := make([]verdict, len(ds)), map[string]record(nil)
+	keys, ids, leaving := make(map[string]bool, len(ds)), make(map[string]bool, len(ds)), make(map[string]bool)
 	for i, one := range ds {
-		owner, err := l.owner(one.LeadID)
-		if err != nil {
-			return err
-		}
+		text, hint := "", ""
 		switch {
 		case keys[one.Key]:
-			return &ListError{i, one.Key, "its key stands twice in the list", ""}
+			text = "its key stands twice in the list"
 		case one.LeadID != "" && !validID(one.LeadID):
-			return &ListError{i, one.Key, "its lead ID is none", idHint}
+			text, hint = "its lead ID is none", idHint
 		case one.LeadID != "" && ids[one.LeadID]:
-			return &ListError{i, one.Key, "its lead ID stands twice in the list", ""}
-		case owner != "":
-			return &ListError{i, one.Key, "its lead ID is known already, under this or another key", hint}
-		case l.intents.Get([]byte(one.Key)) == nil:
-			return &ListError{i, one.Key, "its key is not in doubt", hint}
+			text = "its lead ID stands twice in the list"
+		case l.intents.Get([]byte(one.Key)) == nil && last == nil:
+			if last, err = l.lastDecisions(); err != nil {
+				return nil, err
+			}
+		}
+		if text == "" {
+			all[i], text, err = l.about(one, last)
+			hint = inDoubtHint
+		}
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			return nil, &ListError{i, one.Key, text, hint}
 		}
 		keys[one.Key], ids[one.LeadID] = true, true
+		leaving[one.Key] = all[i].corrects
 	}
-	return nil
+	for i := range all {
+		v := &all[i]
+		owner, err := l.owner(v.LeadID)
+		switch {
+		case err != nil:
+			return nil, err
+		case v.before:
+			r.Before++
+			continue
+		case owner != "" && !leaving[owner]:
+			return nil, &ListError{i, v.Key, "its lead ID is known already, under this or another key", "`leadferry checkpoint export` shows under which"}
+		case v.corrects:
+			r.Corrected++
+		default:
+			r.Settled++
+		}
+		todo = append(todo, *v)
+	}
+	return todo, nil
+}
+
+// about finds the send that a decision is about: one in doubt, or one that a person
+// settled, where the key was not sent again since. Else it says why there is none.
+func (l *ledger) about(one Decision, last map[string]record) (v verdict, refused string, err error) {
+	v.Decision = one
+	if v.send, v.tail, err = l.intent(one.Key); err != nil {
+		return v, "", err
+	}
+	if v.send.State == Unknown {
+		if refused, err = l.revisit(&v, last); refused != "" || err != nil {
+			return v, refused, err
+		}
+	}
+	if !one.isAbout(&v.send) {
+		return v, "the row was sent again since this list was written, and nobody has looked for that send", nil
+	}
+	return v, "", nil
+}
+
+// revisit takes up a decision that was made before.
+func (l *ledger) revisit(v *verdict, last map[string]record) (refused string, err error) {
+	decided, ok := last[v.Key]
+	if !ok {
+		return "its key is not in doubt", nil
+	}
+	old, t, err := l.known(v.Key)
+	if err != nil {
+		return "", err
+	}
+	if free := decided.LeadID == "" && !decided.Exists; free && old.State != NotMade || !free && !old.State.HasLead() {
+		return "its key was settled before and was sent again since, so it is not in doubt", nil
+	}
+	if v.tail, err = l.words.decode(v.Key, decided.send, &v.send); err != nil {
+		return "", err
+	}
+	v.before = decided.LeadID == v.LeadID && decided.Exists == v.Exists && old.LeadID == v.LeadID
+	v.corrects = !v.before
+	v.tail.past = l.words.appendEvent(t.past, eventOf(&old, t.act)) // what was done since
+	return "", nil
+}
+
+// isAbout says whether a decision can be about this send: what a list says of another one
+// frees nothing. Spreadsheet programs mangle times and numbers; what they leave of them
+// says nothing.
+func (one *Decision) isAbout(send *Entry) bool {
+	if !one.Sent.IsZero() {
+		return one.Sent.Unix() == send.Updated.Unix()
+	}
+	return one.Run == "" || one.Run == send.Run
 }
 
 const idHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
@@ -79,18 +188,29 @@ func validID(id string) bool {
 	})
 }
 
-// decide carries out one decision.
-func (l *ledger) decide(decision Decision) error {
-	e, _, err := l.intent(decision.Key)
+// undo puts a key that was decided about back in doubt.
+func (l *ledger) undo(v *verdict) error {
+	if !v.corrects {
+		return nil
+	}
+	old, _, err := l.known(v.Key)
 	if err != nil {
 		return err
 	}
-	if err := l.note(record{Decision: decision}); err != nil {
+	l.move(old.State, InDoubt)
+	return errors.Join(l.unindex(&old), l.deleteEntry(v.Key), l.putIntent(&v.send, v.tail))
+}
+
+// decide carries out one decision about a key in doubt.
+func (l *ledger) decide(v *verdict) error {
+	send := tail{act: v.tail.act, past: v.tail.past} // an intent before it stands in the past
+	if err := l.note(record{Decision: v.Decision, send: l.words.appendEntry(nil, &v.send, send)}); err != nil {
 		return err
 	}
-	e.LeadID, e.Status, e.Code, e.Reason, e.Updated = decision.LeadID, "", 0, "", l.now
+	e := v.send
+	e.LeadID, e.Status, e.Code, e.Reason, e.Updated = v.LeadID, "", 0, "", l.now
 	switch {
-	case decision.LeadID == "" && !decision.Exists:
+	case v.LeadID == "" && !v.Exists:
 		e.State = NotMade
 	case e.LeadID != "" && e.WantLink != "":
 		e.State = Partial

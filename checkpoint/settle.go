@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"errors"
+	"slices"
 )
 
 // claim writes an intent. A row that is sent again although in doubt keeps the
@@ -134,8 +135,8 @@ func (l *ledger) addDoubts(past []byte, in *Entry, t tail, silent bool) ([]byte,
 	for _, ev := range earlier {
 		past = l.words.appendEvent(past, ev)
 	}
-	if !silent {
-		past = l.words.appendEvent(past, eventOf(in, t.act))
+	if ev := eventOf(in, t.act).without(); !silent && !slices.Contains(earlier, ev) {
+		past = l.words.appendEvent(past, ev)
 	}
 	return past, nil
 }

@@ -74,7 +74,14 @@ func TestWorkUnderStrace(t *testing.T) {
 		e := createdEntry(a, "lead-"+a, i)
 		commit("settled "+a, op{kind: settleOp, entry: e})
 	}
-	commit("settled b0", op{kind: aloneOp, alone: func(l *ledger) error { return l.decide(Decision{Key: "b0", LeadID: "lead-b0"}) }})
+	commit("settled b0", op{kind: aloneOp, alone: func(l *ledger) error {
+		v := verdict{Decision: Decision{Key: "b0", LeadID: "lead-b0"}}
+		var err error
+		if v.send, v.tail, err = l.intent("b0"); err != nil {
+			return err
+		}
+		return l.decide(&v)
+	}})
 	if strings.HasSuffix(path, "forget.db") {
 		for more := true; more && !failed; {
 			commit("moved", op{kind: aloneOp, alone: func(l *ledger) error { more = !l.recent.empty(); return l.settleDown() }})

@@ -67,7 +67,7 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 		{inWanted, a.other},
 		{inFolds, a.other},
 		{inRuns, a.tally.run},
-		{inAudit, a.tally.decision},
+		{inAudit, a.decision},
 		{inBlocked, a.block},
 		{inNotes, a.tally.note},
 	} {
@@ -160,6 +160,19 @@ func (a *audit) intent(k, v []byte) error {
 	}
 	a.tally.move(Unknown, InDoubt)
 	return errors.Join(a.asks(a.wanted, linkKey(e.WantLink, e.Key)), a.asks(a.folds, foldKey(e.Key)))
+}
+
+// decision checks a line of the audit and the send in it.
+func (a *audit) decision(k, v []byte) error {
+	if err := a.tally.decision(k, v); err != nil {
+		return err
+	}
+	r, err := decodeAudit(k, v)
+	if err == nil && len(r.send) > 0 {
+		var e Entry
+		_, err = a.words.decode(r.Key, r.send, &e)
+	}
+	return err
 }
 
 func (t *tally) run(k, v []byte) error {

@@ -105,7 +105,7 @@ func TestClosedCheckpointRefusesEverything(t *testing.T) {
 	for what, err := range map[string]error{
 		"claim": claim(d, intentOf("a", 1)), "settle": settled, "withdraw": withdraw(d, "a"),
 		"look-up": d.Lookup([]string{"a"}, make([]Entry, 1)), "runs": counted,
-		"resolve": d.Resolve([]Decision{{Key: "a"}}),
+		"resolve": resolve(d, Decision{Key: "a"}),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s: %v", what, err)

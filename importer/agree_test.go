@@ -170,7 +170,7 @@ func (p *pair) resolve() {
 		return nil
 	})
 	if err == nil && len(list) > 0 {
-		err = p.db.Resolve(list)
+		_, err = p.db.Resolve(list)
 	}
 	if err != nil {
 		p.t.Fatal(err)

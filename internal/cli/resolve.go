@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -24,22 +25,26 @@ func (p *program) resolveCommand(shared []cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "resolve", Usage: "settle rows in doubt by what a person found in the console", ArgsUsage: "FILE.csv",
 		Description: `FILE.csv has the columns key and lead_id; - is standard input, and an export as
-JSONL will do too. A lead ID settles the row; the word exists says that the lead
-was made but its ID is not known, so that it is never sent again; an empty lead_id
-says that it was not made and may be sent. Each decision is kept with its time:
-leadferry checkpoint history KEY shows it, and status shows whether anything that
-was found since contradicts it.
+JSONL will do too. In lead_id, the ID of the lead that was found settles the row; the
+word exists says that the lead was made but its ID is not known, so that it is never
+sent again; the word none says that it was not made and may be sent. An empty lead_id
+decides nothing: the row stays in doubt.
+
+Each decision is kept with its time: leadferry checkpoint history KEY shows it, and
+status shows whether anything that was found since contradicts it. A wrong one is
+corrected by another file, as long as its row was not sent again since.
 
 Example:
 
    leadferry checkpoint export --state in_doubt --sandbox > doubt.csv
-   (look each row up in the console and write its lead ID into lead_id)
+   (look each row up in the console and write what you found into lead_id)
    leadferry checkpoint resolve doubt.csv --sandbox
 
-Exit codes: 0 all settled; 2 the file was refused, nothing was settled, or no
-checkpoint; 3 the disk refused it; 4 locked or damaged.`,
+Exit codes: 0 done; 2 the file was refused or decides nothing, nothing was settled, or
+no checkpoint; 3 the disk refused it; 4 locked or damaged; 130 interrupted.`,
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "none-created", Usage: "say of all rows in doubt that they were not made and may be sent"},
+			&cli.BoolFlag{Name: "yes", Usage: "with --none-created: do not ask"},
 		}, shared...),
 		Action: p.resolve,
 	}
@@ -49,48 +54,65 @@ func (p *program) resolve(c *cli.Context) (err error) {
 	if c.NArg() > 1 || c.Bool("none-created") == c.Args().Present() {
 		return usage("resolve takes one file, or --none-created", "see leadferry checkpoint resolve --help")
 	}
-	var read *list
-	if path := c.Args().First(); path != "" {
-		if read, err = p.readList(path, "resolve"); err != nil {
-			return err
-		}
+	if c.Bool("none-created") {
+		return p.resolveNone(c)
+	}
+	read, err := p.readList(c.Args().First(), "resolve")
+	if err != nil {
+		return err
+	}
+	decisions, rows, err := decisionsOf(read)
+	if err != nil {
+		return err
+	}
+	if len(decisions) == 0 {
+		return usage(read.path+": decides nothing: "+read.emptiness()+"; nothing was settled",
+			"write into lead_id the lead's ID, exists, or none where the lead was not made")
 	}
 	db, err := openCheckpoint(c, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	var decisions []checkpoint.Decision
-	if read != nil {
-		decisions, err = decisionsOf(read)
-	} else {
-		decisions, err = noneCreated(db)
-	}
+	r, err := db.Resolve(decisions)
 	if err != nil {
-		return err
+		return read.refused(err, rows, "nothing was settled")
 	}
-	if err := db.Resolve(decisions); err != nil {
-		return read.refused(err, "nothing was settled")
-	}
-	fmt.Fprintf(p.Out, "%s settled%s, %d still in doubt; run the import again to send what may be sent and to link what was found\n",
-		plural(len(decisions), "row"), decisionCounts(decisions), db.InDoubt())
+	p.reportResolved(r, decisions, len(read.rows)-len(decisions), db.InDoubt())
 	return nil
 }
 
-// decisionsOf reads what a person wrote into the column lead_id.
-func decisionsOf(read *list) ([]checkpoint.Decision, error) {
-	decisions := make([]checkpoint.Decision, len(read.rows))
-	for i, row := range read.rows {
-		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID}
-		if strings.EqualFold(d.LeadID, "exists") {
-			d.LeadID, d.Exists = "", true
-		}
-		if err := read.plausible(i, d.LeadID); err != nil {
-			return nil, err
-		}
-		decisions[i] = d
+// resolveNone decides about all that is in doubt at once, which a person confirms.
+func (p *program) resolveNone(c *cli.Context) (err error) {
+	asks := !c.Bool("yes")
+	if asks && (!terminal(p.In) || !terminal(p.Err)) {
+		return usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing was settled",
+			"run it in a terminal, or add --yes")
 	}
-	return decisions, nil
+	db, err := openCheckpoint(c, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	decisions, err := noneCreated(db)
+	if err != nil {
+		return err
+	}
+	if len(decisions) == 0 {
+		fmt.Fprintln(p.Out, "no row is in doubt, so nothing was settled")
+		return nil
+	}
+	if asks {
+		question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?", plural(len(decisions), "row"))
+		if yes, err := p.confirm(question); err != nil || !yes {
+			return p.declined(err, "nothing was settled")
+		}
+	}
+	r, err := db.Resolve(decisions)
+	if err == nil {
+		p.reportResolved(r, decisions, 0, db.InDoubt())
+	}
+	return err
 }
 
 func noneCreated(db *checkpoint.DB) (decisions []checkpoint.Decision, err error) {
@@ -101,9 +123,46 @@ func noneCreated(db *checkpoint.DB) (decisions []checkpoint.Decision, err error)
 	return decisions, err
 }
 
-// decisionCounts tells apart what was decided: a file whose lead_id was never filled
-// in would have all its rows sent again.
-func decisionCounts(decisions []checkpoint.Decision) string {
+// decisionsOf reads what a person wrote into the column lead_id; rows are the places of
+// the decisions in the list.
+func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []int, err error) {
+	for i, row := range read.rows {
+		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.sender()}
+		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
+		switch {
+		case d.LeadID == "":
+			continue
+		case strings.EqualFold(d.LeadID, "exists"):
+			d.LeadID, d.Exists = "", true
+		case strings.EqualFold(d.LeadID, "none"):
+			d.LeadID = ""
+		}
+		if err := read.plausible(i, d.LeadID); err != nil {
+			return nil, nil, err
+		}
+		decisions, rows = append(decisions, d), append(rows, i)
+	}
+	return decisions, rows, nil
+}
+
+// sender is the run that the list names, where it was not mangled.
+func (row *listed) sender() string {
+	if len(row.RunID) == 8 && strings.Trim(row.RunID, "0123456789abcdef") == "" {
+		return row.RunID
+	}
+	return ""
+}
+
+// emptiness says why a list decides nothing.
+func (l *list) emptiness() string {
+	if len(l.rows) == 0 {
+		return "it has no rows"
+	}
+	return fmt.Sprintf("lead_id is empty in %s", plural(len(l.rows), "row"))
+}
+
+// reportResolved tells apart what was decided, and what was not.
+func (p *program) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, undecided, doubts int) {
 	found, exist, not := 0, 0, 0
 	for _, d := range decisions {
 		switch {
@@ -115,10 +174,23 @@ func decisionCounts(decisions []checkpoint.Decision) string {
 			not++
 		}
 	}
-	if len(decisions) == 0 {
-		return ""
+	fmt.Fprintf(p.Out, "%s settled (%d with a lead ID, %d without one that exist, %d not made), %d still in doubt\n",
+		plural(len(decisions), "row"), found, exist, not, doubts)
+	for _, line := range []struct {
+		n    int
+		text string
+	}{
+		{r.Corrected, "of these had been decided otherwise: corrected, and the history keeps both"},
+		{r.Before, "of these had been decided so before"},
+		{undecided, "without a decision, passed over: an empty lead_id decides nothing"},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(p.Out, "%d %s\n", line.n, line.text)
+		}
 	}
-	return fmt.Sprintf(" (%d with a lead ID, %d without one that exist, %d not made)", found, exist, not)
+	if found+not > 0 {
+		fmt.Fprintln(p.Out, "run the import again to send what may be sent and to link what was found")
+	}
 }
 
 // listed is a row of a file that resolve or adopt takes. It has the columns of an
@@ -135,6 +207,7 @@ type listed struct {
 	UpdatedAt      string `csv:"updated_at"`
 	File           string `csv:"file"`
 	Line           string `csv:"line"`
+	Outcome        string `csv:"outcome"` // of a run's results alone
 }
 
 // list is such a file: its rows and the lines on which they begin.
@@ -269,7 +342,7 @@ func (l *list) plausible(i int, id string) error {
 	}
 	hint := "write the lead ID that the console shows"
 	if l.command == "resolve" {
-		hint += ", the word exists, or nothing where the lead was not made"
+		hint += ", the word exists, or none where the lead was not made"
 	}
 	return l.fault(i, "its lead_id has no digit, so it is no lead ID", hint)
 }
@@ -279,15 +352,20 @@ func (l *list) fault(i int, text, hint string) error {
 	return usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, l.lines[i], i+1, text), hint)
 }
 
-// refused turns the refusal of an entry into one of its row.
-func (l *list) refused(err error, consequence string) error {
+// refused turns the refusal of an entry into one of its row; rows are the places of the
+// entries in the list, nil where they are the same.
+func (l *list) refused(err error, rows []int, consequence string) error {
 	why := (*checkpoint.ListError)(nil)
-	if l == nil || !errors.As(err, &why) {
+	if !errors.As(err, &why) {
 		return err
 	}
 	hint := why.Hint
 	if hint == "" {
 		hint = l.hint()
 	}
-	return l.fault(why.Index, why.Text+"; "+consequence, hint)
+	at := why.Index
+	if rows != nil {
+		at = rows[at]
+	}
+	return l.fault(at, why.Text+"; "+consequence, hint)
 }
