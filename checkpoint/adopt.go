@@ -25,6 +25,8 @@ type AdoptResult struct {
 	Known     int // known already, as the list says or better; left as they are
 	Rejected  int // left out: refused rows have no lead
 	Forgotten int // left out: their keys were forgotten
+
+	Unspecified int // taken over with a status that the specification does not name
 }
 
 // Adopt takes over leads that exist on the service, all or none. An entry has a key
@@ -119,6 +121,9 @@ func (l *ledger) examine(list []Entry, r *AdoptResult) (wanted []int, err error)
 		}
 		if take {
 			wanted = append(wanted, i)
+			if !KnownStatus(e.Status) {
+				r.Unspecified++
+			}
 		}
 	}
 	return wanted, nil
@@ -217,8 +222,7 @@ func (l *ledger) giveUp(list []Entry, wanted []int) (keys map[string]bool, err e
 		}
 		keys[old.Key] = true
 		bare := Entry{Key: old.Key, State: Created, WantLink: cmp.Or(old.WantLink, old.ExternalID), Run: old.Run, Updated: old.Updated, Status: old.Status, Code: old.Code}
-		l.move(old.State, Created)
-		if err := l.replace(&old, &bare, t); err != nil {
+		if err := errors.Join(l.move(old.Key, old.State, Created), l.replace(&old, &bare, t)); err != nil {
 			return nil, err
 		}
 	}

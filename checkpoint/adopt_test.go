@@ -116,7 +116,8 @@ func TestAdoptCorrectsWhatPeopleGave(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, want := range []Entry{
-		{Key: "a", State: Partial, LeadID: "lead-a", WantLink: "crm-a"}, {Key: "b", State: Created, LeadID: "lead-b", Status: "onHold"},
+		{Key: "a", State: Partial, LeadID: "lead-a", WantLink: "crm-a"},
+		{Key: "b", State: Created, LeadID: "lead-b", Status: "onHold"},
 		{Key: "c", State: Partial, LeadID: "lead-c", WantLink: "crm-c"},
 	} {
 		got := lookup(t, d, want.Key)

@@ -46,7 +46,7 @@ func TestHistoryTellsWhatWasDone(t *testing.T) {
 	}
 	sent := func() {
 		t.Helper()
-		in := Intent{Key: "k", Run: fmt.Sprint("run-", run), ExternalID: "crm", Sent: at()}
+		in := Intent{Key: "k", Run: fmt.Sprint("run-", run), ExternalID: "crm", Sent: at().Add(-time.Millisecond)}
 		if err := claim(d, in); err != nil {
 			t.Fatal(err)
 		}

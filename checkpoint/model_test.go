@@ -26,12 +26,6 @@ type model struct {
 	people  map[string]bool // gave the lead ID of the key
 }
 
-// decided is a decision about a key and the send that it is about.
-type decided struct {
-	Decision
-	send Entry
-}
-
 func newModel() *model {
 	return &model{map[string]Entry{}, map[string]Entry{}, map[string]Entry{}, map[string]bool{}, map[string][]decided{}, map[string]bool{}}
 }
@@ -160,41 +154,6 @@ func (m *model) adopt(e Entry, now time.Time) (refused bool) {
 		return false
 	}
 	return old.LeadID != e.LeadID
-}
-
-// resolve returns whether a decision is refused, and carries it out if not.
-func (m *model) resolve(d Decision, now time.Time) (refused bool) {
-	e, doubt := m.intents[d.Key]
-	all, known := m.decided[d.Key], m.entries[d.Key]
-	owner := m.owner(d.LeadID)
-	switch {
-	case owner != "" && owner != d.Key:
-		return true
-	case doubt && owner == "":
-	case doubt || len(all) == 0:
-		return true
-	default:
-		old := all[len(all)-1]
-		if free := old.LeadID == "" && !old.Exists; free && known.State != NotMade || !free && !known.State.HasLead() {
-			return true
-		}
-		if old.Decision == d && known.LeadID == d.LeadID {
-			return false
-		}
-		delete(m.entries, d.Key)
-		e = old.send
-	}
-	m.decided[d.Key] = append(all, decided{d, e})
-	delete(m.intents, d.Key)
-	delete(m.priors, d.Key)
-	e.State, e.LeadID, e.Status, e.Code, e.Reason, e.Updated = Created, d.LeadID, "", 0, "", now
-	if d.LeadID == "" && !d.Exists {
-		e.State = NotMade
-	} else if d.LeadID != "" && e.WantLink != "" {
-		e.State = Partial
-	}
-	m.entries[d.Key], m.people[d.Key] = e, true
-	return false
 }
 
 func (m *model) all() (all []Entry) {

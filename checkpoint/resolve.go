@@ -170,13 +170,9 @@ func (l *ledger) revisit(v *verdict, last map[string]record) (refused string, er
 }
 
 // isAbout says whether a decision can be about this send: what a list says of another one
-// frees nothing. Spreadsheet programs mangle times and numbers; what they leave of them
-// says nothing.
+// frees nothing.
 func (one *Decision) isAbout(send *Entry) bool {
-	if !one.Sent.IsZero() {
-		return one.Sent.Unix() == send.Updated.Unix()
-	}
-	return one.Run == "" || one.Run == send.Run
+	return (one.Sent.IsZero() || one.Sent.Unix() == send.Updated.Unix()) && (one.Run == "" || one.Run == send.Run)
 }
 
 const idHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
@@ -197,8 +193,7 @@ func (l *ledger) undo(v *verdict) error {
 	if err != nil {
 		return err
 	}
-	l.move(old.State, InDoubt)
-	return errors.Join(l.unindex(&old), l.deleteEntry(v.Key), l.putIntent(&v.send, v.tail))
+	return errors.Join(l.move(v.Key, old.State, InDoubt), l.unindex(&old), l.deleteEntry(v.Key), l.putIntent(new(Entry), &v.send, v.tail))
 }
 
 // decide carries out one decision about a key in doubt.

@@ -30,6 +30,14 @@ var outcomeNames = [outcomeCount]string{
 // String is the name of the outcome in results and summaries.
 func (o Outcome) String() string { return outcomeNames[o] }
 
+// Outcomes are all of them.
+func Outcomes() (all []Outcome) {
+	for o := range outcomeCount {
+		all = append(all, o)
+	}
+	return all
+}
+
 // Attention reports whether a row that ended so wants a person's eye. A pending
 // row does too, unless the run was never meant to send (validate, --dry-run).
 func (o Outcome) Attention() bool {

@@ -49,7 +49,9 @@ func (s *Summary) steps() []step {
 	default:
 		add(stopped, "R"+then)
 	}
-	add(n.InDoubt > 0, s.doubt(), s.settle()...)
+	if n.InDoubt > 0 {
+		steps = append(steps, s.settle()...)
+	}
 	add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	again := n.Failed + n.Partial + n.Pending
 	add(!stopped && again > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", plural(again, "row")))
@@ -93,21 +95,37 @@ func (s *Summary) afterCheck() []step {
 	return steps
 }
 
-func (s *Summary) doubt() string {
-	return fmt.Sprintf("Settle the %s in doubt: list them, look each up in the service's console and write its "+
-		"lead ID into lead_id. An empty lead_id says that no lead was made and that the row may be sent, so take out "+
-		"the rows that you did not look up.", plural(s.Rows.InDoubt, "row"))
+// settle are the steps to settle rows in doubt. Pasted as they stand, twice or in the
+// wrong order, they decide nothing.
+func (s *Summary) settle() []step {
+	list := "in-doubt.csv"
+	if s.RunID != "" {
+		list = "in-doubt-" + s.RunID + ".csv" // lists of other runs may be filled in already
+	}
+	return []step{
+		{
+			fmt.Sprintf("List the %s in doubt:", plural(s.Rows.InDoubt, "row")),
+			[]string{"leadferry checkpoint export --state in_doubt" + s.at() + " > " + list},
+		},
+		{
+			"Look each up in the service's console and write into lead_id what you found: the lead's ID, or none where no lead was made, " +
+				"or exists where there is one without a known ID. An empty lead_id decides nothing. Then settle them:",
+			[]string{"leadferry checkpoint resolve " + list + s.at()},
+		},
+	}
 }
 
-func (s *Summary) settle() []string {
-	at := ""
-	if s.Checkpoint.Path != "" {
-		at = " --checkpoint " + Quote(s.Checkpoint.Path)
+// at names the run's checkpoint, wherever the command is started: with another one, rows
+// that this one knows would be made again.
+func (s *Summary) at() string {
+	if s.Checkpoint.Path == "" {
+		return ""
 	}
-	return []string{
-		"leadferry checkpoint export --state in_doubt" + at + " > in-doubt.csv",
-		"leadferry checkpoint resolve in-doubt.csv" + at,
+	path, err := filepath.Abs(s.Checkpoint.Path)
+	if err != nil {
+		path = s.Checkpoint.Path
 	}
+	return " --checkpoint " + Quote(path)
 }
 
 // correct asks for corrections in the rejects files, or in the input without them.
@@ -142,8 +160,15 @@ func (s *Summary) command(name string, files ...string) string {
 	for _, f := range files {
 		words = append(words, Quote(f))
 	}
-	return strings.Join(words, " ")
+	line := strings.Join(words, " ") + s.at()
+	if s.Target.BaseURL == inSandbox {
+		line += " --sandbox" // not a lead of a rehearsal goes to a real service
+	}
+	return line
 }
+
+// inSandbox is the address in the target of the built-in imitation.
+const inSandbox = "sandbox"
 
 func (s *Summary) paths() []string {
 	var paths []string
@@ -159,7 +184,10 @@ func Quote(path string) string {
 	odd := func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-", r)
 	}
-	if path != "" && strings.IndexFunc(path, odd) < 0 {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path // no flag
+	}
+	if path != "" && path[0] != '=' && strings.IndexFunc(path, odd) < 0 {
 		return path
 	}
 	if escape(path, math.MaxInt) != path {

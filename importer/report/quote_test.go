@@ -18,7 +18,7 @@ func TestQuoteIsOneHarmlessWordOfAShell(t *testing.T) {
 		t.Skip("bash is not installed")
 	}
 	const paths = 30
-	for _, path := range []string{"a b.csv", "it's.csv", "", "=1+2\x1b[2J\u202e\u009b\n'\\n\\'.csv", "\xff\x00"[:1] + "é東.csv", "a\u2028\tb"} {
+	for _, path := range []string{"a b.csv", "it's.csv", "-m.csv", "", "=1+2\x1b[2J\u202e\u009b\n'\\n\\'.csv", "\xff\x00"[:1] + "é東.csv", "a\u2028\tb"} {
 		checkQuote(t, bash, path)
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -43,6 +43,9 @@ func checkQuote(t interface {
 	out, err := c.Output()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
 	}
 	if string(out) != path {
 		t.Errorf("%s is %q to a shell, want %q", word, out, path)

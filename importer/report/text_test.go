@@ -108,16 +108,17 @@ Files
   summary  out/summary.json
 
 Next
-  1. Settle the 4 rows in doubt: list them, look each up in the service's
-     console and write its lead ID into lead_id. An empty lead_id says that no
-     lead was made and that the row may be sent, so take out the rows that you
-     did not look up.
+  1. List the 4 rows in doubt:
        leadferry checkpoint export --state in_doubt --checkpoint '/var/lib/lead ferry/eu.db' > in-doubt.csv
+  2. Look each up in the service's console and write into lead_id what you
+     found: the lead's ID, or none where no lead was made, or exists where there
+     is one without a known ID. An empty lead_id decides nothing. Then settle
+     them:
        leadferry checkpoint resolve in-doubt.csv --checkpoint '/var/lib/lead ferry/eu.db'
-  2. Correct the 63 rows in the rejects file and import what you corrected, with
+  3. Correct the 63 rows in the rejects file and import what you corrected, with
      the same flags as in this run:
-       leadferry import -m leads.yaml out/rejects.csv
-       leadferry import -m leads.yaml out/rejects-2.csv
+       leadferry import -m leads.yaml out/rejects.csv --checkpoint '/var/lib/lead ferry/eu.db'
+       leadferry import -m leads.yaml out/rejects-2.csv --checkpoint '/var/lib/lead ferry/eu.db'
 `},
 		{"stopped before anything was sent", stopped(), `
 Import stopped early: the service could not be reached for 15m.
@@ -200,7 +201,7 @@ func TestTextKeepsToTheWidth(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
 		for line := range strings.Lines(text(t, attention(), width)) {
 			n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
-			if n > width && !strings.Contains(line, "leadferry checkpoint") {
+			if n > width && !strings.Contains(line, " --checkpoint ") {
 				t.Errorf("%d characters at width %d: %s", n, width, line)
 			}
 		}

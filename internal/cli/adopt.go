@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer"
+	"leadferry/importer/report"
 )
 
 func (p *program) adoptCommand(shared []cli.Flag) *cli.Command {
@@ -22,17 +25,17 @@ func (p *program) adoptCommand(shared []cli.Flag) *cli.Command {
 organization_id; - is standard input. The leads count as made from then on: no
 import makes them again, and a sync finds them and sends them all their content at
 first. The file is taken as a whole or not at all; the same file again does no harm.
+A lead ID that came from a list or a decision before is corrected.
 
-An export of another checkpoint, CSV or JSONL, can be given as it is: rows in doubt
-stay in doubt and partial ones wait for their link; rows that were refused are left
-out. Where there is no checkpoint yet, one is made for the target that the flags
-name. So a damaged one is replaced:
+The export of another checkpoint, CSV or JSONL, and the results.csv of a run can be
+given as they are: rows in doubt stay in doubt, partial ones wait for their link, and
+rows that are known to have a lead, but not which, are never made again. Rows without a
+lead are left out. Where there is no checkpoint yet, one is made for the target that
+the flags name.
 
 Example:
 
-   leadferry checkpoint export --sandbox > saved.csv
-   (move the damaged file away)
-   leadferry checkpoint adopt saved.csv --sandbox
+   leadferry checkpoint adopt leads-of-the-console.csv --sandbox
 
 Exit codes: 0 done; 2 the file was refused, nothing was taken over, or no
 checkpoint; 3 the disk refused it; 4 locked or damaged.`,
@@ -48,14 +51,9 @@ func (p *program) adopt(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	entries := make([]checkpoint.Entry, len(read.rows))
-	for i, row := range read.rows {
-		if err := read.plausible(i, row.LeadID); err != nil {
-			return err
-		}
-		if entries[i], err = entryOf(&row); err != nil {
-			return read.fault(i, err.Error()+"; nothing was taken over", "")
-		}
+	entries, rows, err := entriesOf(read)
+	if err != nil {
+		return err
 	}
 	db, err := openOrMakeCheckpoint(c)
 	if err != nil {
@@ -68,9 +66,9 @@ func (p *program) adopt(c *cli.Context) (err error) {
 	p.warn(db)
 	result, err := db.Adopt(entries)
 	if err != nil {
-		return read.refused(err, "nothing was taken over")
+		return read.refused(err, rows, "nothing was taken over")
 	}
-	p.reportAdopted(result)
+	p.reportAdopted(result, len(read.rows)-len(rows), db.Path())
 	return nil
 }
 
@@ -90,17 +88,103 @@ func openOrMakeCheckpoint(c *cli.Context) (*checkpoint.DB, error) {
 	return checkpoint.Open(path, target, checkpoint.Options{Wait: c.Duration("wait"), AnyPlace: anyPlace()})
 }
 
-func (p *program) reportAdopted(r checkpoint.AdoptResult) {
+func (p *program) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
 	fmt.Fprintf(p.Out, "%s taken over, %d known already\n", plural(r.Leads, "lead"), r.Known)
-	if r.InDoubt > 0 {
-		fmt.Fprintf(p.Out, "%s in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt lists them\n", plural(r.InDoubt, "row"))
+	at := " --checkpoint " + report.Quote(path)
+	for _, line := range []struct {
+		n    int
+		text string
+	}{
+		{r.Corrected, "corrected: people had given it another lead ID before"},
+		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
+		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
+		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends them again"},
+		{passed, "passed over: no lead is known of them, or another row says more of it"},
+		{r.Forgotten, "left out whose key was forgotten: leadferry checkpoint forget --unblock KEY" + at + " frees one"},
+	} {
+		if line.n > 0 {
+			fmt.Fprintln(p.Out, plural(line.n, "row")+" "+line.text)
+		}
 	}
-	if r.Rejected > 0 {
-		fmt.Fprintf(p.Out, "%s left out that the service refused (state rejected): they have no lead, and the next import sends them again\n", plural(r.Rejected, "row"))
+}
+
+// entriesOf are the entries of a list that are to be taken over; rows are their places in
+// it. Of a run's results, these are the rows that have a lead or may have one, once each
+// key.
+func entriesOf(read *list) (entries []checkpoint.Entry, rows []int, err error) {
+	if !read.results {
+		rows = make([]int, len(read.rows))
+		for i := range rows {
+			rows[i] = i
+		}
+	} else if rows, err = read.withLeads(); err != nil {
+		return nil, nil, err
 	}
-	if r.Forgotten > 0 {
-		fmt.Fprintf(p.Out, "%s left out whose key was forgotten: leadferry checkpoint forget --unblock KEY frees one\n", plural(r.Forgotten, "row"))
+	for _, i := range rows {
+		row := &read.rows[i]
+		if err := read.plausible(i, row.LeadID); err != nil {
+			return nil, nil, err
+		}
+		e, err := entryOf(row)
+		if err != nil {
+			return nil, nil, read.fault(i, err.Error()+"; nothing was taken over", "")
+		}
+		entries = append(entries, e)
 	}
+	return entries, rows, nil
+}
+
+// withLeads gives rows of a run's results their state and returns the places of those that
+// tell most of their keys.
+func (l *list) withLeads() (rows []int, err error) {
+	best := map[string]int{} // key → place in l.rows
+	for i := range l.rows {
+		row := &l.rows[i]
+		row.State, err = stateOfOutcome(row)
+		if err != nil {
+			return nil, l.fault(i, err.Error()+"; nothing was taken over", "")
+		}
+		if row.State == "" || row.Key == "" {
+			continue
+		}
+		before, again := best[row.Key]
+		if again && row.LeadID != "" && l.rows[before].LeadID != "" && l.rows[before].LeadID != row.LeadID {
+			return nil, l.fault(i, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before+1), "take out the row that is wrong")
+		}
+		if !again || row.tells() >= l.rows[before].tells() {
+			best[row.Key] = i
+		}
+	}
+	return slices.Sorted(maps.Values(best)), nil
+}
+
+// tells orders what rows of one key tell: that it has this lead, that it may have one, that
+// it has one.
+func (row *listed) tells() int {
+	switch {
+	case row.State == checkpoint.InDoubt.String():
+		return 1
+	case row.LeadID != "":
+		return 2
+	}
+	return 0
+}
+
+// stateOfOutcome is how a row of a run's results stands in a checkpoint, or nothing where
+// it has no lead.
+func stateOfOutcome(row *listed) (string, error) {
+	known := slices.ContainsFunc(importer.Outcomes(), func(o importer.Outcome) bool { return o.String() == row.Outcome })
+	switch {
+	case !known:
+		return "", errors.New("its outcome is none")
+	case row.Outcome == importer.InDoubt.String():
+		return checkpoint.InDoubt.String(), nil
+	case row.Outcome == importer.Partial.String() && row.LeadID != "":
+		return checkpoint.Partial.String(), nil
+	case row.LeadID != "" || slices.Contains([]string{"created", "unchanged", "changed", "partial"}, row.Outcome):
+		return checkpoint.Created.String(), nil
+	}
+	return "", nil
 }
 
 // entryOf is a row of a list as the checkpoint takes it; the reverse of exportedOf.

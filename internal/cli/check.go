@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 )
 
 func (p *program) checkCommand(shared []cli.Flag) *cli.Command {
@@ -54,7 +55,7 @@ func (p *program) check(c *cli.Context) (err error) {
 		return err
 	}
 	p.warn(db)
-	fmt.Fprintf(p.Out, "checkpoint  %s\nin order    every page, record, index and count\n", db.Path())
+	fmt.Fprintf(p.Out, "checkpoint  %s\nin order    every page, record, index and count\n", report.Escape(db.Path()))
 	p.printCounts(counts)
 	if accept {
 		fmt.Fprintln(p.Out, "\naccepted: the next run goes on with this file as it is")
@@ -68,7 +69,7 @@ func (p *program) readable(path string) {
 	if err != nil {
 		return // the error that is shown says more
 	}
-	fmt.Fprintf(p.Out, "checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", path)
+	fmt.Fprintf(p.Out, "checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", report.Escape(path))
 	counts := make(map[checkpoint.State]int)
 	for s, n := range r.Keys {
 		counts[checkpoint.State(s)] = n

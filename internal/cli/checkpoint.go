@@ -117,14 +117,22 @@ func (p *program) status(db *checkpoint.DB) error {
 		return err
 	}
 	t := db.Target()
-	fmt.Fprintf(p.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", db.Path(), t.LeadsURL, t.TrunkID)
+	fmt.Fprintf(p.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", report.Escape(db.Path()), report.Escape(t.LeadsURL), report.Escape(t.TrunkID))
 	p.printCounts(counts)
 	p.warn(db)
 	if len(statuses) > 0 {
 		fmt.Fprintln(p.Out, "\nleads by status last confirmed")
 	}
+	unknown := 0
 	for _, s := range slices.Sorted(maps.Keys(statuses)) {
+		if !checkpoint.KnownStatus(s) {
+			unknown += statuses[s]
+			continue
+		}
 		fmt.Fprintf(p.Out, "%-22s  %d\n", cmp.Or(s, "not known"), statuses[s])
+	}
+	if unknown > 0 {
+		fmt.Fprintf(p.Out, "%-22s  %d\n", "unknown", unknown)
 	}
 	if len(runs) > 0 {
 		fmt.Fprintln(p.Out, "\nlast runs")

@@ -175,8 +175,18 @@ func (p *program) ask(s *importer.Start, rows int) error {
 	if rows > 0 {
 		many = "up to " + plural(rows, "lead")
 	}
-	fmt.Fprintf(p.Err, "About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on? [y/N] ",
-		many, report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state)
+	yes, err := p.confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",
+		many, report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state))
+	if err != nil || yes {
+		return err
+	}
+	return usage("nothing was sent", "answer y, or add --yes")
+}
+
+// confirm asks a person on the terminal. Anything but a yes is a no; an interruption is
+// errInterrupted.
+func (p *program) confirm(question string) (bool, error) {
+	fmt.Fprint(p.Err, question+" [y/N] ")
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(p.In).ReadString('\n') // no answer is a no
@@ -184,14 +194,11 @@ func (p *program) ask(s *importer.Start, rows int) error {
 	}()
 	select {
 	case a := <-answer:
-		if a == "y" || a == "yes" {
-			return nil
-		}
+		return a == "y" || a == "yes", nil
 	case <-p.interrupt:
 		fmt.Fprintln(p.Err)
-		return errInterrupted
+		return false, errInterrupted
 	}
-	return usage("nothing was sent", "answer y, or add --yes")
 }
 
 // printRequest shows one request exactly as it would be sent.

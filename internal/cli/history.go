@@ -56,7 +56,7 @@ func (p *program) history(c *cli.Context) (err error) {
 	p.standing(e)
 	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })
 	for _, l := range lines {
-		fmt.Fprintf(p.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), l.run, l.text)
+		fmt.Fprintf(p.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), report.Escape(l.run), report.Escape(l.text))
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (p *program) standing(e *checkpoint.Entry) {
 	fmt.Fprintf(p.Out, "now         %s\n", text)
 	for _, part := range []struct{ name, value string }{
 		{"lead", e.LeadID},
-		{"status", e.Status},
+		{"status", statusText(e.Status)},
 		{"ExternalID", e.ExternalID},
 		{"to link", e.WantLink},
 		{"assigned", e.Organization},
@@ -107,10 +107,17 @@ func historyLines(db *checkpoint.DB, key string) (lines []historyLine, err error
 	for _, ev := range events {
 		lines = append(lines, historyLine{ev.At, ev.Run, eventText(ev)})
 	}
+	var before time.Time // of the last decision
 	err = db.Decisions(func(d checkpoint.Decision, at time.Time) error {
-		if d.Key == key {
-			lines = append(lines, historyLine{at, "-", "decided by a person: " + decisionText(d)})
+		if d.Key != key {
+			return nil
 		}
+		how := "decided by a person: "
+		sentSince := func(ev checkpoint.Event) bool { return ev.Act&checkpoint.Doubted != 0 && ev.At.After(before) }
+		if !before.IsZero() && !slices.ContainsFunc(events, sentSince) {
+			how = "corrected by a person: "
+		}
+		lines, before = append(lines, historyLine{at, "-", how + decisionText(d)}), at
 		return nil
 	})
 	if err != nil {
@@ -118,7 +125,7 @@ func historyLines(db *checkpoint.DB, key string) (lines []historyLine, err error
 	}
 	err = db.Contradictions(func(x checkpoint.Contradiction) error {
 		if x.Key == key || x.Other == key {
-			lines = append(lines, historyLine{x.Found, "-", "contradicts the decision about " + report.Escape(x.Key) + ": " + x.Text})
+			lines = append(lines, historyLine{x.Found, "-", "contradicts the decision about " + x.Key + ": " + x.Text})
 		}
 		return nil
 	})
@@ -149,18 +156,40 @@ func eventText(ev checkpoint.Event) string {
 		add(checkpoint.Made, "created")
 	}
 	add(checkpoint.Linked, "ExternalID linked")
-	add(checkpoint.StatusSent, "status "+ev.Status)
+	add(checkpoint.StatusSent, "status "+statusText(ev.Status))
 	add(checkpoint.DataSent, "other data sent")
 	add(checkpoint.Refused, "refused")
-	add(checkpoint.Doubted, "sent, in doubt")
+	add(checkpoint.Doubted, "sent, in doubt"+sendText(&ev.Send))
 	if len(parts) == 0 {
 		parts = append(parts, "not confirmed")
 	}
 	if ev.Status != "" && ev.Act&checkpoint.StatusSent == 0 {
-		parts = append(parts, "status "+ev.Status)
+		parts = append(parts, "status "+statusText(ev.Status))
 	}
 	if ev.Code != 0 {
 		parts = append(parts, fmt.Sprintf("HTTP %d", ev.Code))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// statusText is a status for people.
+func statusText(status string) string {
+	if checkpoint.KnownStatus(status) {
+		return status
+	}
+	return status + " (unknown)"
+}
+
+// sendText says what was sent, as far as that is still known.
+func sendText(s *checkpoint.Send) (text string) {
+	if s.File != "" {
+		text += fmt.Sprintf(", %s:%d", s.File, s.Line)
+	}
+	switch {
+	case s.Organization != "":
+		text += ", for organization " + s.Organization
+	case s.Locator != "":
+		text += ", by locator " + s.Locator
+	}
+	return text
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/importer"
 )
 
 func (p *program) resolveCommand(shared []cli.Flag) *cli.Command {
@@ -99,13 +100,17 @@ func (p *program) resolveNone(c *cli.Context) (err error) {
 		return err
 	}
 	if len(decisions) == 0 {
-		fmt.Fprintln(p.Out, "no row is in doubt, so nothing was settled")
+		fmt.Fprintln(p.Out, "no row in doubt was sent by a run, so nothing was settled")
 		return nil
 	}
 	if asks {
 		question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?", plural(len(decisions), "row"))
-		if yes, err := p.confirm(question); err != nil || !yes {
-			return p.declined(err, "nothing was settled")
+		yes, err := p.confirm(question)
+		switch {
+		case errors.Is(err, errInterrupted):
+			return p.refuse(importer.CodeInterrupted, "interrupted: nothing was settled", "")
+		case err != nil || !yes:
+			return errors.Join(err, usage("nothing was settled", "answer y, or add --yes"))
 		}
 	}
 	r, err := db.Resolve(decisions)
@@ -117,7 +122,9 @@ func (p *program) resolveNone(c *cli.Context) (err error) {
 
 func noneCreated(db *checkpoint.DB) (decisions []checkpoint.Decision, err error) {
 	err = db.Each(checkpoint.InDoubt, func(e checkpoint.Entry) error {
-		decisions = append(decisions, checkpoint.Decision{Key: e.Key})
+		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
+			decisions = append(decisions, checkpoint.Decision{Key: e.Key})
+		}
 		return nil
 	})
 	return decisions, err
@@ -145,7 +152,8 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []int, err e
 	return decisions, rows, nil
 }
 
-// sender is the run that the list names, where it was not mangled.
+// sender is the run that the list names. Spreadsheet programs take some for numbers; what
+// they leave of these says nothing.
 func (row *listed) sender() string {
 	if len(row.RunID) == 8 && strings.Trim(row.RunID, "0123456789abcdef") == "" {
 		return row.RunID
@@ -216,6 +224,7 @@ type list struct {
 	command string
 	rows    []listed
 	lines   []int
+	results bool // of a run: it has outcomes and no states
 }
 
 // maxList bounds such a file, in bytes: about two million rows of an export.
@@ -272,6 +281,7 @@ func (l *list) readCSV(data []byte) error {
 		if name := repeated(columns.Headers); name != "" {
 			return usage(fmt.Sprintf("%s:1: the column %s stands twice", l.path, name), l.hint())
 		}
+		l.results = slices.Contains(columns.Headers, "outcome") && !slices.Contains(columns.Headers, "state")
 		return l.readRows(r, columns)
 	}
 	return usage(l.path+":1: the columns key and lead_id are not both there", l.hint())

@@ -317,7 +317,7 @@ func (s *scribe) settleAndForget() {
 	s.ends(0, "", "checkpoint", "export", "--format", "jsonl")
 	s.ends(0, "", "checkpoint", "history", "K-000")
 	s.ends(0, "", "checkpoint", "status")
-	s.ends(0, "", "checkpoint", "resolve", "--none-created")
+	s.ends(0, "", "checkpoint", "resolve", "--none-created", "--yes")
 	s.write("known.csv", "key,lead_id,status\nK-950,lead-950,open\n")
 	s.ends(0, "", "checkpoint", "adopt", "known.csv")
 	s.ends(0, "", "checkpoint", "check")

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -214,7 +215,7 @@ func (w *world) settle() {
 		if d["file"] == "" || d["line"] == "" || d["updated_at"] == "" || d["organization_id"] == "" {
 			w.t.Errorf("a row in doubt lacks what a person needs to find it: %v", d)
 		}
-		file.WriteString(d["key"] + "," + found[d["key"]] + "\n")
+		file.WriteString(d["key"] + "," + cmp.Or(found[d["key"]], "none") + "\n")
 	}
 	w.write("found.csv", file.String())
 	w.must(0, "checkpoint", "resolve", "found.csv")

@@ -42,6 +42,7 @@ var changing = []struct {
 	by   string
 }{
 	{regexp.MustCompile(`leadferry-runs/[0-9TZ]+-(\w+)-[0-9a-f]{8}`), "leadferry-runs/RUN-$1"},
+	{regexp.MustCompile(`/\S+/state/leadferry/`), "STATE/"},
 	{regexp.MustCompile(`\b\d[\dms.]*s\b`), "TIME"},
 }
 

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+var printed = regexp.MustCompile(`(?m)^ {5,}(leadferry .*)$`)
+
+// paste has a shell carry out a command as it was printed.
+func (w *world) paste(line string) (code int, out string) {
+	w.t.Helper()
+	c := exec.Command("sh", "-c", line)
+	c.Dir, c.Env = w.dir, append(w.env, "PATH="+filepath.Dir(binary())+":"+os.Getenv("PATH"))
+	b, _ := c.CombinedOutput()
+	w.keep([]string{line}, string(b))
+	return c.ProcessState.ExitCode(), string(b)
+}
+
+// TestPrintedCommandsArePastedAsTheyStand: what a run prints under Next, unedited, in
+// order, backwards and twice, makes no lead twice, and frees no row in doubt. faults 127
+func TestPrintedCommandsArePastedAsTheyStand(t *testing.T) {
+	for _, order := range []string{"in order", "backwards"} {
+		t.Run(order, func(t *testing.T) {
+			w := newWorld(t, sandbox.Options{Faults: "drop-stored/5,422/7"})
+			w.leads(40)
+			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--checkpoint", "own.db", "-c", "1", "--max-in-doubt", "0")
+			if code != 5 {
+				t.Fatalf("exit %d\n%s", code, out)
+			}
+			doubts := w.doubts("own.db")
+			var lines []string
+			for _, m := range printed.FindAllStringSubmatch(out, -1) {
+				lines = append(lines, m[1])
+			}
+			if len(lines) != 3 || doubts == 0 {
+				t.Fatalf("%d in doubt, printed: %q", doubts, lines)
+			}
+			if order == "backwards" {
+				slices.Reverse(lines)
+			}
+			for _, line := range slices.Concat(lines, lines) {
+				if code, out := w.paste(line); strings.Contains(line, " resolve ") && code != 2 {
+					t.Errorf("%s: exit %d\n%s", line, code, out)
+				}
+			}
+			w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--checkpoint", "own.db")
+			w.byRef()
+			if now := w.doubts("own.db"); now < doubts {
+				t.Errorf("%d in doubt, %d before", now, doubts)
+			}
+			if _, err := os.Stat(filepath.Join(w.dir, "state", "leadferry")); err == nil {
+				if files, _ := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "*.db")); len(files) > 0 {
+					t.Errorf("another checkpoint was begun: %q", files)
+				}
+			}
+		})
+	}
+}
+
+func (w *world) doubts(checkpoint string) int {
+	w.t.Helper()
+	out := w.must(0, "checkpoint", "export", "--state", "in_doubt", "--checkpoint", checkpoint)
+	return strings.Count(out, ",in_doubt,")
+}
+
+// TestAListOfYesterdayFreesNothing: a list that says of an earlier send that no lead was
+// made is refused once the row was sent again. faults 127
+func TestAListOfYesterdayFreesNothing(t *testing.T) {
+	w := newWorld(t, sandbox.Options{Faults: "drop#1,drop-stored#2"})
+	w.leads(1)
+	run := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none"}
+	w.must(5, run...)
+	list := w.must(0, "checkpoint", "export", "--state", "in_doubt")
+	w.write("none.csv", strings.ReplaceAll(list, ",in_doubt,,", ",in_doubt,none,"))
+	out := w.must(0, "checkpoint", "resolve", "none.csv")
+	if !strings.Contains(out, "1 row settled (0 with a lead ID, 0 without one that exist, 1 not made), 0 still in doubt") {
+		t.Error(out)
+	}
+	w.must(0, "checkpoint", "resolve", "none.csv") // twice
+	w.must(5, run...)
+	if out := w.must(2, "checkpoint", "resolve", "none.csv"); !strings.Contains(out, "sent again since this list was written") {
+		t.Error(out)
+	}
+	w.must(5, run...)
+	if n := len(w.byRef()); n != 1 {
+		t.Errorf("%d leads", n)
+	}
+}
