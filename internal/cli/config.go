@@ -32,8 +32,8 @@ that US and EU stand side by side:
        leads_url: https://leads.eu.example.com
        trunk_id: 77c0...
 
-Further keys: client_id and client_secret_file, for a client that login did not
-store. A flag beats the environment, which beats the profile. Without --profile the
+Further keys: client_id, and client_secret_file or client_secret_command, for a client
+that login did not store. A flag beats the environment, which beats the profile. Without --profile the
 one called default is used, if there is one.
 
 Example:
@@ -113,6 +113,7 @@ func (s *settings) shown() []setting {
 		row.value = masked(row.value)
 		rows = append(rows, row)
 	}
+	s.ask = func(string) (string, error) { return "not asked for", nil } // a command may need a person
 	a, err := s.account()
 	secret := a.secret
 	switch {

@@ -24,8 +24,9 @@ func connectionFlags() []cli.Flag {
 		&cli.StringFlag{Name: "base-url", EnvVars: []string{"LEADFERRY_BASE_URL"}, Usage: "general API, without /v3: `URL`", Category: connecting},
 		&cli.StringFlag{Name: "leads-url", EnvVars: []string{"LEADFERRY_LEADS_URL"}, Usage: "lead creation application, without /v1: `URL`", Category: connecting},
 		&cli.StringFlag{Name: "trunk-id", EnvVars: []string{"LEADFERRY_TRUNK_ID"}, Usage: "the brand's trunk organization: `ID`", Category: connecting},
-		&cli.StringFlag{Name: "client-id", EnvVars: []string{"LEADFERRY_CLIENT_ID"}, Usage: "OAuth client `ID`; its secret comes from LEADFERRY_CLIENT_SECRET or --client-secret-file", Category: connecting},
+		&cli.StringFlag{Name: "client-id", EnvVars: []string{"LEADFERRY_CLIENT_ID"}, Usage: "OAuth client `ID`; its secret comes from LEADFERRY_CLIENT_SECRET --client-secret-file or --client-secret-command", Category: connecting},
 		&cli.StringFlag{Name: "client-secret-file", EnvVars: []string{"LEADFERRY_CLIENT_SECRET_FILE"}, Usage: "`FILE` with the OAuth secret, of yours or root alone, which others may not read", Category: connecting},
+		&cli.StringFlag{Name: "client-secret-command", EnvVars: []string{"LEADFERRY_CLIENT_SECRET_COMMAND"}, Usage: "`COMMAND` whose standard output is the OAuth secret, run once without a shell", Category: connecting},
 		&cli.StringFlag{Name: "profile", EnvVars: []string{"LEADFERRY_PROFILE"}, Usage: "`NAME` of a set of the above in the configuration file (default: the one named default, if any)", Category: connecting},
 		&cli.StringFlag{Name: "config", EnvVars: []string{"LEADFERRY_CONFIG"}, Usage: "configuration `FILE` (default: leadferry/config.yaml in the user's configuration directory)", Category: connecting},
 		&cli.BoolFlag{Name: "sandbox", Usage: "use the built-in imitation service: no account, no network", Category: connecting},
@@ -70,7 +71,7 @@ func connect(c *cli.Context, checkpointPath string, sends bool) (*service, error
 	case a.id.value == "":
 		return nil, usage("no --client-id given", "leadferry login makes a client and stores it, or set LEADFERRY_CLIENT_ID and its secret")
 	case a.secret.value == "":
-		return nil, usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, or --client-secret-file with a file that others may not read")
+		return nil, usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file that others may not read, or --client-secret-command")
 	}
 	s.client.ClientID, s.client.ClientSecret = a.id.value, a.secret.value
 	s.client.Tokens, err = tokenStore(s.target.BaseURL, a.id.value, a.secret.value)

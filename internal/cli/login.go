@@ -126,7 +126,7 @@ func (p *program) onlyClient(c *cli.Context, set *settings) error {
 
 // warnHidden says what later runs would use instead of the client that was stored.
 func (p *program) warnHidden(c *cli.Context, set *settings) {
-	hiding := []setting{set.connection["client-id"], set.connection["client-secret-file"]}
+	hiding := []setting{set.connection["client-id"], set.connection["client-secret-file"], set.connection["client-secret-command"]}
 	if os.Getenv(secretVariable) != "" {
 		hiding = append(hiding, setting{value: "set", from: "environment " + secretVariable})
 	}

@@ -32,12 +32,13 @@ type settings struct {
 	profile    setting
 	profiles   []string // that the configuration file has
 	connection map[string]setting
+	ask        func(command string) (secret string, err error) // for the secret, once it is needed
 }
 
 // profileKeys are the keys of a profile by the names of their flags.
 var profileKeys = map[string]string{
 	"base-url": config.BaseURL, "leads-url": config.LeadsURL, "trunk-id": config.TrunkID,
-	"client-id": config.ClientID, "client-secret-file": config.ClientSecretFile,
+	"client-id": config.ClientID, "client-secret-file": config.ClientSecretFile, "client-secret-command": config.ClientSecretCommand,
 }
 
 // defaultProfile is used when none is named; it need not stand in the file.
@@ -78,7 +79,9 @@ func (s *settings) get(name string) string { return s.connection[name].value }
 // resolve looks each setting up: flag, environment, profile, in this order. The
 // sandbox needs none of them.
 func resolve(c *cli.Context) (*settings, error) {
-	s := &settings{sandbox: c.Bool("sandbox"), connection: map[string]setting{}}
+	s := &settings{sandbox: c.Bool("sandbox"), connection: map[string]setting{}, ask: func(command string) (string, error) {
+		return secretOf(c.Context, command)
+	}}
 	if s.sandbox {
 		return s, nil
 	}
@@ -205,18 +208,38 @@ func (s *settings) account() (account, error) {
 	return a, nil
 }
 
-// givenSecret is the secret of the environment, or of the file that a flag, the
-// environment or the profile names.
+// givenSecret is the secret of the environment, or of the file or the command that a
+// flag, the environment or the profile names.
 func (s *settings) givenSecret() (setting, error) {
-	file := s.connection["client-secret-file"]
-	if value := os.Getenv(secretVariable); value != "" && !file.given {
+	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
+	if value := os.Getenv(secretVariable); value != "" && !file.given && !command.given {
 		return setting{"client-secret", value, "environment " + secretVariable, true}, nil
 	}
-	if file.value == "" {
-		return setting{name: "client-secret"}, nil
+	switch {
+	case file.value != "" && command.value != "" && file.rank() == command.rank():
+		return setting{name: "client-secret"}, usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.from, command.from), "take one of them out")
+	case command.value != "" && command.rank() > file.rank():
+		value, err := s.ask(command.value)
+		return setting{"client-secret", value, "the output of a command, " + command.from, command.given}, err
+	case file.value != "":
+		value, err := config.ReadSecret(file.value)
+		return setting{"client-secret", value, file.value + ", " + file.from, file.given}, err
 	}
-	value, err := config.ReadSecret(file.value)
-	return setting{"client-secret", value, file.value + ", " + file.from, file.given}, err
+	return setting{name: "client-secret"}, nil
+}
+
+// rank orders settings by where they come from: a flag beats the environment, which
+// beats the profile.
+func (s *setting) rank() int {
+	switch {
+	case !s.given && s.value == "":
+		return 0
+	case !s.given:
+		return 1
+	case strings.HasPrefix(s.from, "flag "):
+		return 3
+	}
+	return 2
 }
 
 func (s *settings) credentialsPath() string {

@@ -23,11 +23,12 @@ import (
 
 // The keys of a profile: the connection flags with _ for -.
 const (
-	BaseURL          = "base_url"
-	LeadsURL         = "leads_url"
-	TrunkID          = "trunk_id"
-	ClientID         = "client_id"
-	ClientSecretFile = "client_secret_file"
+	BaseURL             = "base_url"
+	LeadsURL            = "leads_url"
+	TrunkID             = "trunk_id"
+	ClientID            = "client_id"
+	ClientSecretFile    = "client_secret_file"
+	ClientSecretCommand = "client_secret_command"
 )
 
 // Value is what a profile says of one key.

@@ -81,7 +81,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"unknown key":     {"profiles:\n  us:\n    base_ulr: https://planted\n", `3:5: unknown key "base_ulr" in profile us` + "\nhint: did you mean \"base_url\"?"},
 		"top level":       {"default: planted\n", `1:1: unknown key "default"` + "\nhint: the keys are profiles"},
-		"secret":          {"profiles:\n  us:\n    client_secret: planted\n", "3:5: a secret has no place in the configuration file\nhint: put the secret into a file of mode 0600 and name it with client_secret_file, or let leadferry login store it"},
+		"secret":          {"profiles:\n  us:\n    client_secret: planted\n", "3:5: a secret has no place in the configuration file\nhint: put the secret into a file of mode 0600 and name it with client_secret_file, name a command with client_secret_command, or let leadferry login store it"},
 		"twice":           {"profiles:\n  us:\n    trunk_id: a\n    trunk_id: planted\n", `4:5: key "trunk_id" stands twice, first on line 3`},
 		"profile twice":   {"profiles:\n  us: {}\n  us: {}\n", `3:3: key "us" stands twice, first on line 2`},
 		"differs in case": {"profiles:\n  us: {}\n  US: {}\n", "3:3: the name of this profile is that of line 2 but for case"},

@@ -111,13 +111,13 @@ func (p *parser) profile(key, n *yaml.Node, f *File) *Profile {
 	profile := &Profile{Name: key.Value, Line: key.Line, Values: map[string]Value{}}
 	p.each(n, "a profile holds base_url, leads_url, trunk_id and the like", func(key, child *yaml.Node) {
 		switch key.Value {
-		case BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile:
+		case BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand:
 			p.value(profile, key, child)
 		case "client_secret":
-			p.fail(key, "put the secret into a file of mode 0600 and name it with client_secret_file, or let leadferry login store it",
+			p.fail(key, "put the secret into a file of mode 0600 and name it with client_secret_file, name a command with client_secret_command, or let leadferry login store it",
 				"a secret has no place in the configuration file")
 		default:
-			p.unknown(key, " in profile "+profile.Name, BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile)
+			p.unknown(key, " in profile "+profile.Name, BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand)
 		}
 	})
 	return profile
