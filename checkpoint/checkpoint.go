@@ -29,6 +29,7 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -152,6 +153,7 @@ var (
 	ErrMissing    = errors.New("missing")
 	ErrDamaged    = errors.New("damaged")
 	ErrRolledBack = errors.New("rolled back")
+	ErrGone       = fmt.Errorf("%w, though it was here", ErrMissing)
 	ErrTarget     = errors.New("another target")
 	ErrVersion    = errors.New("another format version")
 	ErrPlace      = errors.New("on a file system that cannot be relied on")

@@ -31,6 +31,8 @@ type DB struct {
 	young   *young
 	recent  *recent
 	lacks   lacking
+	taking  func() error          // takes an older copy for good, once the writer runs
+	anew    string                // what is known of one that was here before a new one was made, or ""
 	tally   atomic.Pointer[tally] // as of the last commit
 	broken  atomic.Pointer[error] // the first error; every later call returns it
 	checked chan struct{}         // closed when the whole file has been checked
@@ -46,7 +48,7 @@ type DB struct {
 	idle   chan struct{} // closed when the writer has ended
 }
 
-// Path returns the file's path, with symbolic links resolved.
+// Path returns the file's absolute path, with symbolic links resolved.
 func (d *DB) Path() string { return d.path }
 
 // Target returns what the leads of the checkpoint belong to.
@@ -60,6 +62,10 @@ func (d *DB) Sequence() uint64 { return d.tally.Load().seq }
 
 // New reports whether opening made the file.
 func (d *DB) New() bool { return d.fresh }
+
+// Anew says, of a checkpoint that opening made, what is known of the one that should have
+// been there, as a sentence whose subject is the file; or nothing.
+func (d *DB) Anew() string { return d.anew }
 
 // Warnings returns sentences about what opening found that a person should
 // know, such as a missing PATH.seq.
@@ -128,7 +134,7 @@ func (d *DB) release() error {
 // stamp writes the number of the last commit to PATH.seq. It is synced only when
 // the mark changes, for a mark that is behind is right, only less sharp.
 func (d *DB) stamp(clean bool) error {
-	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, pid: os.Getpid()}
+	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid()}
 	if _, err := d.mark.WriteAt(m.line(), 0); err != nil {
 		return fmt.Errorf("write sequence file: %w", err)
 	}

@@ -89,10 +89,11 @@ func (r *reader) fileID() fileID {
 // differences names what is not equal in two targets.
 func (h header) differences(t Target) string {
 	var parts []string
+	file, given := h.target.Canonical(), t.Canonical()
 	for _, p := range []struct{ name, file, given string }{
-		{"base URL", h.target.BaseURL, t.BaseURL},
-		{"leads URL", h.target.LeadsURL, t.LeadsURL},
-		{"trunk ID", h.target.TrunkID, t.TrunkID},
+		{"base URL", file.BaseURL, given.BaseURL},
+		{"leads URL", file.LeadsURL, given.LeadsURL},
+		{"trunk ID", file.TrunkID, given.TrunkID},
 	} {
 		if p.file != p.given {
 			parts = append(parts, fmt.Sprintf("%s is %q, not %q", p.name, p.file, p.given))

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -13,11 +14,13 @@ var lackingKey = []byte("incomplete")
 // so that a key that is not known may have one.
 type lacking struct {
 	some  bool
-	leads uint64 // how many are known to be missing; 0: nobody can count them
+	leads uint64 // how many are known to be missing, rows in doubt included; 0: nobody can count them
+	since uint64 // the commit that noted it: what was known before may have become something else
 }
 
 func (l lacking) encode() []byte {
-	return seal(binary.AppendUvarint(nil, l.leads), 0, lackingKey)
+	b := binary.AppendUvarint(nil, l.leads)
+	return seal(binary.AppendUvarint(b, l.since), 0, lackingKey)
 }
 
 func decodeLacking(record []byte) (l lacking, err error) {
@@ -28,7 +31,7 @@ func decodeLacking(record []byte) (l lacking, err error) {
 	if err != nil {
 		return l, err
 	}
-	l = lacking{some: true, leads: f.uint()}
+	l = lacking{some: true, leads: f.uint(), since: f.uint()}
 	return l, f.done()
 }
 
@@ -37,6 +40,63 @@ func (l *lacking) load(meta *bolt.Bucket) (err error) {
 	return err
 }
 
+// text says what is missing, as the subject of a sentence.
+func (l lacking) text() string {
+	switch l.leads {
+	case 0:
+		return "leads that it knew are missing, and nobody can count them"
+	case 1:
+		return "1 lead that it knew is missing"
+	}
+	return fmt.Sprintf("%d leads that it knew are missing", l.leads)
+}
+
+func (l lacking) warning() string {
+	return "the checkpoint is incomplete: " + l.text() + ". Rows that it does not know are held in doubt, not sent, until " +
+		"`leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
+}
+
 // Incomplete says whether leads are missing that were known once, and how many at least; 0
-// where nobody can count them. A key that is not known may be one of them then.
+// where nobody can count them.
 func (d *DB) Incomplete() (some bool, leads int) { return d.lacks.some, int(d.lacks.leads) }
+
+// Missing says in words what is missing from an incomplete checkpoint.
+func (d *DB) Missing() string { return d.lacks.text() }
+
+// MayLack says whether the row of e may have a lead that the checkpoint does not know any
+// more. Such a row must not be sent: [DB.Settle] with ReasonIncomplete holds it.
+func (d *DB) MayLack(e *Entry) bool {
+	return d.lacks.some && !e.State.HasLead() && e.State != Forgotten && e.Seq <= d.lacks.since
+}
+
+// AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is
+// given up, and the rows that were held for it, which it counts, may be sent.
+func (d *DB) AcceptLoss() (freed int, err error) {
+	err = d.alone(func(l *ledger) error {
+		freed = 0
+		var held []string
+		err := l.intents.ForEach(func(k, v []byte) error {
+			var e Entry
+			if _, err := l.words.decode(string(k), v, &e); err != nil {
+				return err
+			}
+			if e.Reason == ReasonIncomplete {
+				held = append(held, e.Key)
+			}
+			return nil
+		})
+		for i := 0; i < len(held) && err == nil; i++ {
+			err = l.withdraw(held[i])
+			freed++
+		}
+		if err != nil {
+			return err
+		}
+		return l.meta.Delete(lackingKey)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("accept loss: %w", err)
+	}
+	d.lacks = lacking{}
+	return freed, nil
+}

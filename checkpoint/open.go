@@ -24,10 +24,14 @@ type Options struct {
 	ReadOnly bool          // take a shared lock and write nothing, not even PATH.seq
 	Require  bool          // ErrMissing instead of a new file; ReadOnly implies it
 	Check    bool          // check every page and record, whatever PATH.seq says
-	Accept   bool          // check, and go on with a file that was rolled back
+	Accept   bool          // check, and take an older copy as incomplete, under a new ID
+	Anew     bool          // make a new file although one is known to have been here
+	Named    bool          // a person chose the path: a missing file matters for what was here alone
 	AnyPlace bool          // take any file system for good
 	Slots    int           // claims of this process that may stand without an outcome; others wait; 0: any number
 	Now      func() time.Time
+
+	Witnesses []Witness // what runs left elsewhere
 
 	atOnce int64                       // instead of the constant, for tests
 	magic  func(string) (int64, error) // instead of statfs(2), for tests
@@ -46,6 +50,11 @@ func Open(path string, t Target, o Options) (*DB, error) {
 		return d, err
 	}
 	go newWriter(d).run()
+	if d.taking != nil {
+		if err := d.taking(); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
 	if d.erase.Load() && !o.later {
 		return d.finishErasing(t, o)
 	}
@@ -55,9 +64,7 @@ func Open(path string, t Target, o Options) (*DB, error) {
 
 // openIdle opens without starting the writer.
 func openIdle(path string, t Target, o Options) (*DB, error) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
+	path = resolved(path)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -175,19 +182,23 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 	how := howToCheck(m, found, img, o)
 	seq := d.tally.Load().seq
 	switch {
-	case d.fresh && found:
-		d.warn("a checkpoint stood here before, and " + d.markPath() + " counts its " +
-			fmt.Sprint(m.seq) + " commits: rows that it knew will be created again")
 	case d.fresh:
 	case !found:
 		d.warn(d.markPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
-	case !o.Accept && (m.id != d.header.id || m.seq > seq):
-		return d.refuse(ErrRolledBack, fmt.Sprintf("is at commit %d, but commit %d was made already: "+
-			"it was restored from an older copy, replaced or damaged, and would make leads twice", seq, m.seq),
-			"put the newest copy back; `leadferry checkpoint check --accept` goes on with this one")
+	}
+	older, err := d.older(m, found, img, &o)
+	switch {
+	case err != nil:
+		return err
+	case d.fresh, older == "":
+	case !o.Accept:
+		return d.refuse(ErrRolledBack, older, "put the newest one back; if there is none, `leadferry checkpoint check --accept-older` "+
+			"takes this one: rows that it does not know are held then, not sent")
+	default:
+		d.taking = func() error { return d.takeOlder(m, found, &o) }
 	}
 	switch {
-	case m.seq != seq:
+	case m.id != d.header.id || m.seq != seq:
 		how = checkSlowly
 	case how == checkLater && d.erase.Load():
 		how = checkNow // what is to be compacted would be closed before that has ended
@@ -195,12 +206,17 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 	if err := d.check(img, how); err != nil {
 		return err
 	}
+	if d.lacks.some {
+		d.warn(d.lacks.warning())
+	}
 	if d.readOnly {
 		return nil
 	}
-	var err error
 	if d.mark, err = openMark(d.markPath()); err != nil {
 		return err
+	}
+	if d.taking != nil {
+		return nil // PATH.seq speaks of the newer one until this one says that it is older
 	}
 	if err := d.stamp(false); err != nil {
 		return err

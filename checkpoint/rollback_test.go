@@ -21,7 +21,7 @@ func TestOlderCopyIsRefusedUntilAccepted(t *testing.T) {
 	for _, o := range []Options{{}, {ReadOnly: true}, {Check: true}} {
 		_, err := Open(path, target(), o)
 		checkRefusal(t, err, ErrRolledBack)
-		if !strings.Contains(err.Error(), "checkpoint check --accept") {
+		if !strings.Contains(err.Error(), "checkpoint check --accept-older") {
 			t.Errorf("no way out: %v", err)
 		}
 	}
@@ -32,8 +32,14 @@ func TestOlderCopyIsRefusedUntilAccepted(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if d = opened(t, path, Options{AnyPlace: true}); len(d.Warnings()) != 0 || lookup(t, d, "later").State != Unknown {
-		t.Error("the accepted copy is not what stands")
+	// The newer one stays refused, and what the older one does not know is held.
+	d = opened(t, path, Options{AnyPlace: true})
+	some, leads := d.Incomplete()
+	if e := lookup(t, d, "later"); len(d.Warnings()) != 1 || e.State != Unknown || !d.MayLack(&e) || !some || leads != 1 {
+		t.Errorf("incomplete %v, %d missing, later %+v, warnings %q", some, leads, e, d.Warnings())
+	}
+	if e := lookup(t, d, "key-00000"); d.MayLack(&e) || len(d.header.ancestors) != 1 {
+		t.Errorf("%+v may be missing; before it was %v", e, d.header.ancestors)
 	}
 }
 
@@ -105,16 +111,18 @@ func TestMissingSequenceFileIsWarnedOf(t *testing.T) {
 	}
 }
 
-// fault 18: a checkpoint that was removed is not quietly begun anew.
-func TestRemovedCheckpointIsWarnedOf(t *testing.T) {
+// fault 18: a checkpoint that was removed is not begun anew, unless a person says so.
+func TestRemovedCheckpointIsMissed(t *testing.T) {
 	path := newPath(t)
 	seeded(t, path, 5).Close()
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	d := opened(t, path, Options{AnyPlace: true})
-	if !d.New() || len(d.Warnings()) != 1 {
-		t.Errorf("new %v, warnings %q", d.New(), d.Warnings())
+	_, err := Open(path, target(), Options{AnyPlace: true})
+	checkRefusal(t, err, ErrMissing)
+	d := opened(t, path, Options{AnyPlace: true, Anew: true})
+	if !d.New() || !strings.Contains(d.Anew(), "counts 8 leads") {
+		t.Errorf("new %v: %s", d.New(), d.Anew())
 	}
 }
 

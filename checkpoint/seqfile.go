@@ -15,38 +15,39 @@ import (
 )
 
 // mark is what PATH.seq holds: which file it belongs to, the number of that
-// file's last commit, and whether a run ended in order. It is one line of
+// file's last commit, what it knew then, and whether a run ended in order. It is one line of
 // fixed length, overwritten in place and well inside one disk sector.
 type mark struct {
 	id    fileID
 	seq   uint64
+	leads uint64 // keys with a lead or in doubt, as of that commit
 	clean bool
 	pid   int
 }
 
-const markForm = "leadferry-checkpoint %016x %020d %-5s %010d"
+const markForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d"
 
 func (m mark) line() []byte {
 	state := "open"
 	if m.clean {
 		state = "clean"
 	}
-	s := fmt.Sprintf(markForm, uint64(m.id), m.seq, state, m.pid)
+	s := fmt.Sprintf(markForm, uint64(m.id), m.seq, m.leads, state, m.pid)
 	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
 }
 
 // parseMark accepts exactly what line writes.
 func parseMark(line []byte) (m mark, ok bool) {
 	fields := strings.Fields(string(line))
-	if len(fields) != 6 {
+	if len(fields) != 7 {
 		return m, false
 	}
-	var errs [3]error
-	id, err := strconv.ParseUint(fields[1], 16, 64)
-	m.id, errs[0] = fileID(id), err
+	var errs [4]error
+	m.id, errs[0] = parseID(fields[1])
 	m.seq, errs[1] = strconv.ParseUint(fields[2], 10, 64)
-	m.pid, errs[2] = strconv.Atoi(fields[4])
-	m.clean = fields[3] == "clean"
+	m.leads, errs[2] = strconv.ParseUint(fields[3], 10, 64)
+	m.pid, errs[3] = strconv.Atoi(fields[5])
+	m.clean = fields[4] == "clean"
 	return m, errors.Join(errs[:]...) == nil && string(m.line()) == string(line)
 }
 

@@ -54,10 +54,7 @@ func (d *DB) openFile(t Target, o Options) error {
 	}
 	f, err := openOwn(d.path, flag)
 	if errors.Is(err, fs.ErrNotExist) {
-		if o.ReadOnly || o.Require {
-			return d.refuse(ErrMissing, "does not exist", "")
-		}
-		if d.fresh, err = create(d.path, newHeader(t, o.Now())); err != nil {
+		if err := d.make(t, &o); err != nil {
 			return err
 		}
 		f, err = openOwn(d.path, flag)
@@ -67,6 +64,27 @@ func (d *DB) openFile(t Target, o Options) error {
 	}
 	d.file = f
 	return d.checkFile()
+}
+
+// make makes the file, if it may be made.
+func (d *DB) make(t Target, o *Options) (err error) {
+	gone, hint := d.gone(t, o)
+	switch {
+	case gone != "" && !o.Anew:
+		return d.refuse(ErrGone, gone, hint)
+	case o.ReadOnly || o.Require:
+		return d.refuse(ErrMissing, "does not exist", "")
+	}
+	h := newHeader(t, o.Now())
+	m, found, err := readMark(d.markPath())
+	if err != nil {
+		return err
+	}
+	d.header = h
+	h.ancestors = d.foreign(m, found, o)
+	d.fresh, err = create(d.path, h)
+	d.anew = gone
+	return err
 }
 
 // checkFile refuses what is no file and takes it from the sight of others.

@@ -23,6 +23,7 @@ type Ledger interface {
 	Mark(e checkpoint.Entry, done func(stored checkpoint.Entry, err error))
 	Settle(e checkpoint.Entry, done func(stored checkpoint.Entry, err error))
 	Note(s checkpoint.Shape)
+	MayLack(e *checkpoint.Entry) bool
 	Hurry()
 }
 

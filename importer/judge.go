@@ -3,6 +3,7 @@ package importer
 import (
 	"slices"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
@@ -64,12 +65,16 @@ func (e *engine) mayCreate(step Step) bool {
 // start begins a job: a create first becomes a durable claim, and an update a durable
 // mark.
 func (e *engine) start(j *job) {
-	if e.Sends != nil {
-		e.Sends()
-	}
 	e.free--
 	e.flying++
 	e.touch(&j.names)
+	if j.step.Action == Hold {
+		e.hold(j)
+		return
+	}
+	if e.Sends != nil {
+		e.Sends()
+	}
 	e.digests.whole(j.it)
 	e.digests.fields(j.it)
 	switch j.step.Action {
@@ -84,6 +89,24 @@ func (e *engine) start(j *job) {
 	if e.idle.Load() > 0 || e.free == 0 {
 		e.ledger.Hurry()
 	}
+}
+
+// hold makes it durable, for all runs, that a person has to look whether the row has a lead.
+// What such a lead holds is not known, so nothing is said of it.
+func (e *engine) hold(j *job) {
+	rec := &j.it.rec
+	held := e.entryOf(j, checkpoint.InDoubt)
+	held.Digest, held.Content, held.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
+	held.Organization, held.Locator = rec.Organization, rec.Locator
+	held.Status, held.WantLink = rec.Status, rec.ExternalID
+	e.ledger.Settle(held, func(stored checkpoint.Entry, err error) {
+		if err != nil {
+			e.post(event{job: j, outcome: Pending, err: err})
+			return
+		}
+		e.settled(j, InDoubt, nil, stored, nil)
+	})
+	e.ledger.Hurry()
 }
 
 func (e *engine) claim(j *job) {

@@ -68,6 +68,7 @@ type Start struct {
 	New        bool   // the checkpoint was made just now
 	Leads      int    // leads that it knows
 	InDoubt    int    // rows that it holds in doubt
+	Anew       string // of a new one: what tells that another one was here, or nothing
 	Warnings   []string
 	Notes      []string // remarks on the mapping; those of a rehearsal stand in its summary
 	Target     checkpoint.Target

@@ -17,6 +17,7 @@ const (
 	Create
 	Link
 	Update
+	Hold // keeps the row as in doubt, since an incomplete checkpoint may lack its lead
 	actionCount
 )
 
@@ -36,6 +37,7 @@ type Case struct {
 	Found  checkpoint.Match    // by what Known was found
 	Alike  checkpoint.Likeness // where no lead was found: the key that looks like the row's
 	Run    string
+	Lost   bool // the checkpoint is incomplete, and may have known a lead of the row once
 
 	it      *item
 	digests *digester // nil without a checkpoint
@@ -63,7 +65,7 @@ func (p importPlanner) Plan(c *Case) Step {
 	case checkpoint.Forgotten:
 		return forgotten()
 	case checkpoint.InDoubt:
-		if p.resendDoubt {
+		if p.resendDoubt && !c.Lost && known.Reason != checkpoint.ReasonIncomplete {
 			return Step{Action: Create}
 		}
 		return Step{Outcome: InDoubt, Reason: heldBack(known)}
@@ -131,13 +133,16 @@ func (p importPlanner) planLink(c *Case) Step {
 	return step
 }
 
-// planCreate makes a lead, unless the row's key looks like a known one: spreadsheets take
-// leading zeros, and other programs capitals.
+// planCreate makes a lead, unless the row's key looks like a known one (spreadsheets take
+// leading zeros, and other programs capitals), or the lead may be one that is missing.
 func (p importPlanner) planCreate(c *Case) Step {
-	if c.Alike.State == checkpoint.Unknown {
-		return Step{Action: Create}
+	switch {
+	case c.Alike.State != checkpoint.Unknown:
+		return Step{Outcome: Conflict, Reason: lookingLike(c.Alike) + ": nothing was sent", Kind: alikeKind}
+	case c.Lost:
+		return Step{Action: Hold, Outcome: InDoubt, Reason: doubtReason(checkpoint.ReasonIncomplete, 0)}
 	}
-	return Step{Outcome: Conflict, Reason: lookingLike(c.Alike) + ": nothing was sent", Kind: alikeKind}
+	return Step{Action: Create}
 }
 
 const alikeKind = "its key looks like one that is known, of another row: the results say which; --look-alikes create makes such leads"
@@ -163,6 +168,9 @@ func forgotten() Step {
 }
 
 func heldBack(known *checkpoint.Entry) string {
+	if known.Reason == checkpoint.ReasonIncomplete {
+		return doubtReason(known.Reason, 0)
+	}
 	return fmt.Sprintf("a send of %s got no usable answer (%s): held back until a person settles it",
 		clock(known.Updated), doubtReason(known.Reason, known.Code))
 }

@@ -17,6 +17,7 @@ func TestImportPlanner(t *testing.T) {
 		planner importPlanner
 		rec     mapping.Record
 		known   checkpoint.Entry
+		lost    bool
 		action  Action
 		outcome Outcome
 	}{
@@ -33,11 +34,18 @@ func TestImportPlanner(t *testing.T) {
 		{name: "in doubt", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, outcome: InDoubt},
 		{name: "in doubt, other data", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: other}, outcome: InDoubt},
 		{name: "in doubt, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, action: Create},
+		{name: "not made, a person said", known: checkpoint.Entry{State: checkpoint.NotMade, Digest: same}, action: Create},
+		{name: "unknown, may be missing", lost: true, action: Hold, outcome: InDoubt},
+		{name: "rejected, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, outcome: Rejected},
+		{name: "rejected, other data, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, action: Hold, outcome: InDoubt},
+		{name: "not made, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.NotMade}, action: Hold, outcome: InDoubt},
+		{name: "in doubt, may be missing, resent", planner: importPlanner{resendDoubt: true}, lost: true, known: checkpoint.Entry{State: checkpoint.InDoubt}, outcome: InDoubt},
+		{name: "held, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}, outcome: InDoubt},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			it := &item{rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
-			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, it: it, digests: newDigester(nil)})
+			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, Lost: test.lost, it: it, digests: newDigester(nil)})
 			if step.Action != test.action || test.action != Create && step.Outcome != test.outcome {
 				t.Errorf("step %d %v, want %d %v", step.Action, step.Outcome, test.action, test.outcome)
 			}

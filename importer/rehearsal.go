@@ -57,7 +57,7 @@ func (e *engine) rehearse(it *item, step Step, known *checkpoint.Entry) {
 	if h.repeats != nil {
 		h.repeats.add(it.rec.Key, step.Action, it.input, it.row.Line)
 	}
-	if step.Action == Nothing {
+	if step.Action == Nothing || step.Action == Hold {
 		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
 		return
 	}

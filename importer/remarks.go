@@ -68,11 +68,19 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostListed], ", "), len(names)-mostListed)
 }
 
+const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles them one by one; " +
+	"results of earlier runs may know their lead IDs. `leadferry checkpoint check --accept-loss` gives up what is missing, so that they are sent."
+
 // notes are remarks for people that concern no single outcome.
 func (e *engine) notes() []string {
 	var notes []string
 	if e.rehearsal != nil {
 		notes = e.rehearsed()
+	}
+	if n := e.tally.held; n == 1 {
+		notes = append(notes, "1 row was held, not sent"+whyHeld)
+	} else if n > 1 {
+		notes = append(notes, fmt.Sprintf("%d rows were held, not sent", n)+whyHeld)
 	}
 	notes = append(notes, e.elsewhere()...)
 	for i, f := range e.Inputs {

@@ -145,6 +145,9 @@ func openLedger(o *Options) (*checkpoint.DB, error) {
 		}
 	}
 	db, err := checkpoint.Open(o.Checkpoint, o.Target, opening)
+	if o.DryRun && !opening.Require && errors.Is(err, checkpoint.ErrGone) {
+		o.Log.Warn(err.Error())
+	}
 	if o.DryRun && !opening.Require && errors.Is(err, checkpoint.ErrMissing) {
 		return nil, nil
 	}
@@ -180,6 +183,7 @@ func (e *engine) begin() error {
 	s := &Start{Target: e.Target}
 	if e.db != nil {
 		s.Checkpoint, s.New, s.Leads, s.InDoubt = e.db.Path(), e.db.New(), e.db.Leads(), e.db.InDoubt()
+		s.Anew = e.db.Anew()
 		s.Warnings = e.db.Warnings()
 	}
 	if e.rehearsal == nil {

@@ -135,6 +135,8 @@ func doubtReason(class string, code int) string {
 		text = "the service asked to wait, which --resend-on none does not trust"
 	case checkpoint.ReasonLeadTaken:
 		text = "the answer names a lead ID that belongs to another row"
+	case checkpoint.ReasonIncomplete:
+		text = "not sent: the checkpoint is incomplete, and the row may have a lead that it does not know any more"
 	case checkpoint.ReasonAdopted:
 		text = "it was in doubt in the checkpoint that it was taken over from"
 	case reasonPanic:

@@ -156,5 +156,8 @@ func (e *engine) fresh(it *item) (Case, bool) {
 }
 
 func (e *engine) caseOf(it *item, known *checkpoint.Entry, how checkpoint.Match, alike checkpoint.Likeness) Case {
-	return Case{Record: &it.rec, Known: known, Found: how, Alike: alike, Run: e.RunID, it: it, digests: e.digests}
+	return Case{
+		Record: &it.rec, Known: known, Found: how, Alike: alike, Run: e.RunID, it: it, digests: e.digests,
+		Lost: e.ledger != nil && e.ledger.MayLack(known),
+	}
 }

@@ -95,6 +95,7 @@ type tally struct {
 	creating int // leads made or perhaps being made
 	made     int // leads made or perhaps made
 	fell     int // rows that fell in doubt in this run
+	held     int // rows in doubt that an incomplete checkpoint holds
 	sent     int // rows of which a request left
 	bad      int // those among them that were rejected or failed
 	known    int // rows for which nothing was sent
@@ -133,6 +134,9 @@ func (t *tally) count(it *item, r *result) *Stop {
 	t.outcomes[r.outcome]++
 	if r.text != "" {
 		t.because(it, r)
+	}
+	if r.outcome == InDoubt && (r.entry.Reason == checkpoint.ReasonIncomplete || r.entry.State != checkpoint.InDoubt) {
+		t.held++
 	}
 	if r.outcome == InDoubt && len(t.doubts) < maxDoubts {
 		t.doubts = append(t.doubts, doubt{placeOf(it), r.entry})

@@ -84,6 +84,8 @@ func (l *ledgerTwin) Hurry() {}
 
 func (l *ledgerTwin) Note(checkpoint.Shape) {}
 
+func (l *ledgerTwin) MayLack(*checkpoint.Entry) bool { return false }
+
 func (l *ledgerTwin) Find(qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -46,7 +46,7 @@ func (c RowCounts) outcomes() []outcome {
 		{"rejected", c.Rejected, "the service refused it for good"},
 		{"failed", c.Failed, "did not get through, will be sent again"},
 		{"partial", c.Partial, "created, its ExternalID is not linked yet"},
-		{"in_doubt", c.InDoubt, "sent, but nobody can tell if a lead was made"},
+		{"in_doubt", c.InDoubt, "nobody can tell if a lead was made"},
 		{"unmatched", c.Unmatched, "no lead is known for the row"},
 		{"conflict", c.Conflict, "held for a person to decide, nothing was sent"},
 		{"pending", c.Pending, "was not sent before the run stopped"},

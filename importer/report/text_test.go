@@ -82,7 +82,7 @@ Rows
   1,234,500  created    the lead exists, with all that was asked for
           3  invalid    fails a check, was not sent
          60  rejected   the service refused it for good
-          4  in_doubt   sent, but nobody can tell if a lead was made
+          4  in_doubt   nobody can tell if a lead was made
 
 Most frequent reasons
          60  rejected   HTTP 422: the value … of the field name is too short for

@@ -39,7 +39,7 @@ Example:
 
 Exit codes: 0 done; 2 the file was refused, nothing was taken over, or no
 checkpoint; 3 the disk refused it; 4 locked or damaged.`,
-		Flags: shared, Action: p.adopt,
+		Flags: append([]cli.Flag{newCheckpointFlag()}, shared...), Action: p.adopt,
 	}
 }
 
@@ -85,7 +85,7 @@ func openOrMakeCheckpoint(c *cli.Context) (*checkpoint.DB, error) {
 	if err := makeStateDir(path); err != nil {
 		return nil, err
 	}
-	return checkpoint.Open(path, target, checkpoint.Options{Wait: c.Duration("wait"), AnyPlace: anyPlace()})
+	return checkpoint.Open(path, target, opening(c))
 }
 
 func (p *program) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {

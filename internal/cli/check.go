@@ -14,19 +14,23 @@ func (p *program) checkCommand(shared []cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "check every page, record, index and count of the checkpoint",
 		Description: `Reads the whole file and says whether it can be relied on, and if not, what to do.
-Nothing is changed, unless --accept is given: it goes on with a copy that is older
-than what was known once, such as a restored backup. What was made after that copy
-is not known to it and will be made again: first import only files whose rows it
-knows, or adopt what is missing.
+Nothing is changed, but by these two. --accept-older takes a copy that is older than
+what was known once, such as a restored backup, or one from elsewhere. It is incomplete
+then: a row that it does not know may have been sent after the copy was made, so it is
+held in doubt, not sent, until leadferry checkpoint resolve settles it. --accept-loss
+gives up what is missing from an incomplete checkpoint: the rows that were held, and
+all that come, are sent. It asks first.
 
 Example:
 
    leadferry checkpoint check --sandbox
 
-Exit codes: 0 in order; 2 no checkpoint; 4 damaged, rolled back, locked or of
-another target.`,
+Exit codes: 0 in order; 2 no checkpoint, or nobody said yes; 4 damaged, older than
+what is known, locked or of another target; 130 interrupted.`,
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "accept", Usage: "go on with a file that was restored from an older copy"},
+			&cli.BoolFlag{Name: "accept-older", Usage: "take a file that was restored from an older copy, as incomplete"},
+			&cli.BoolFlag{Name: "accept-loss", Usage: "give up what is missing from an incomplete checkpoint"},
+			&cli.BoolFlag{Name: "yes", Usage: "with --accept-loss: do not ask"},
 		}, shared...),
 		Action: p.check,
 	}
@@ -36,12 +40,15 @@ func (p *program) check(c *cli.Context) (err error) {
 	if c.Args().Present() {
 		return usage("check takes no file", "name the checkpoint with --checkpoint")
 	}
-	accept := c.Bool("accept")
+	older, loss := c.Bool("accept-older"), c.Bool("accept-loss")
+	if older && loss {
+		return usage("--accept-older and --accept-loss exclude one another", "first take the older copy and look at what is held, then give up what is missing")
+	}
 	path, o, target, err := existing(c)
 	if err != nil {
 		return err
 	}
-	o.ReadOnly, o.Check, o.Accept = !accept, true, accept
+	o.ReadOnly, o.Check, o.Accept = !older && !loss, true, older
 	db, err := checkpoint.Open(path, target, o)
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrDamaged) {
@@ -57,10 +64,54 @@ func (p *program) check(c *cli.Context) (err error) {
 	p.warn(db)
 	fmt.Fprintf(p.Out, "checkpoint  %s\nin order    every page, record, index and count\n", report.Escape(db.Path()))
 	p.printCounts(counts)
-	if accept {
-		fmt.Fprintln(p.Out, "\naccepted: the next run goes on with this file as it is")
+	switch {
+	case older:
+		p.tookOlder(db)
+	case loss:
+		if err := p.acceptLoss(c, db); err != nil {
+			return err
+		}
+		if counts, err = db.Counts(); err != nil {
+			return err
+		}
 	}
 	return p.followUp(db, counts)
+}
+
+func (p *program) tookOlder(db *checkpoint.DB) {
+	if !db.TookOlder() {
+		fmt.Fprintln(p.Out, "\nnothing to accept: it is not older than what is known")
+		return
+	}
+	fmt.Fprintf(p.Out, "\naccepted: the checkpoint has a new ID and is incomplete: %s.\nRows that it does not know are held in doubt by the next run, not sent.\n", db.Missing())
+}
+
+// acceptLoss asks before rows may be sent whose leads may exist.
+func (p *program) acceptLoss(c *cli.Context, db *checkpoint.DB) error {
+	if some, _ := db.Incomplete(); !some {
+		fmt.Fprintln(p.Out, "\nnothing to accept: the checkpoint is complete")
+		return nil
+	}
+	if !c.Bool("yes") {
+		hint := "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
+		question := fmt.Sprintf("The checkpoint is incomplete: %s.\nTheir rows are made a second time when they come again. Give up what is missing?", db.Missing())
+		if !terminal(p.In) || !terminal(p.Err) {
+			return usage("the checkpoint is incomplete: "+db.Missing()+"; to give that up would make their leads a second time", hint)
+		}
+		yes, err := p.confirm(question)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return usage("nothing was given up", hint)
+		}
+	}
+	freed, err := db.AcceptLoss()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Out, "\naccepted: what is missing was given up; rows that were held for it and may be sent now: %d\n", freed)
+	return nil
 }
 
 // readable says what an export of a damaged file would hold.

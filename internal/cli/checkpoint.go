@@ -65,7 +65,9 @@ func existing(c *cli.Context) (path string, o checkpoint.Options, t checkpoint.T
 	if t = targetOf(c); t.LeadsURL == "" || t.TrunkID == "" {
 		t = checkpoint.Target{} // named by its path alone: whatever target it has
 	}
-	return path, checkpoint.Options{Wait: c.Duration("wait"), Require: true, AnyPlace: anyPlace()}, t, nil
+	o = opening(c)
+	o.Require = true
+	return path, o, t, nil
 }
 
 // openCheckpoint opens one that must be there.

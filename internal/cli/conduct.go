@@ -144,6 +144,8 @@ func (p *program) announce(c *cli.Context, s *importer.Start, log *slog.Logger) 
 	w := p.say(c)
 	switch {
 	case s.Checkpoint == "":
+	case s.Anew != "":
+		fmt.Fprintf(w, "checkpoint: %s (begun anew; the one before %s)\n", report.Escape(s.Checkpoint), report.Escape(s.Anew))
 	case s.New:
 		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", report.Escape(s.Checkpoint))
 	default:
@@ -170,6 +172,9 @@ func (p *program) ask(s *importer.Start, rows int) error {
 	state := fmt.Sprintf("the checkpoint knows %s", plural(s.Leads, "lead"))
 	if s.Leads == 0 && s.InDoubt == 0 {
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
+	}
+	if s.Anew != "" {
+		state = "the checkpoint " + report.Escape(s.Anew) + ": a new one is begun, and these leads would be made again"
 	}
 	many := "an unknown number of leads"
 	if rows > 0 {

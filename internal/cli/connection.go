@@ -132,7 +132,7 @@ func defaultCheckpoint(t checkpoint.Target) (string, error) {
 	if u.Port() != "" {
 		name += "_" + u.Port()
 	}
-	return filepath.Join(dir, plainName(name+"-"+t.TrunkID)+".db"), nil
+	return filepath.Join(dir, plainName(name+"-"+t.Canonical().TrunkID)+".db"), nil
 }
 
 // plainName keeps what may stand in a file name on every system.

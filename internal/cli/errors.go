@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
@@ -41,6 +42,8 @@ func (p *program) fail(err error) int {
 	)
 	text := err.Error()
 	switch {
+	case errors.Is(err, errInterrupted):
+		code = importer.CodeInterrupted
 	case errors.As(err, &bad):
 		hint = bad.hint
 	case errors.As(err, &ledger):

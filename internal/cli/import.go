@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/importer/report"
 )
@@ -68,7 +67,6 @@ func (p *program) importOptions(c *cli.Context) (importer.Options, error) {
 		ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
 		CreateAlikes: c.String("look-alikes") == "create", NewColumns: c.Bool("new-columns"), NewKey: c.Bool("new-key"),
 		DryRun: c.Bool("dry-run"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"),
-		Opening: checkpoint.Options{Wait: c.Duration("wait"), Require: c.Bool("require-checkpoint"), AnyPlace: anyPlace()},
 	}
 	var errs [8]error
 	errs[0] = positive(c)
@@ -98,6 +96,8 @@ func (p *program) connection(c *cli.Context, o *importer.Options) (*service, err
 	if err != nil {
 		return nil, err
 	}
+	o.Opening = opening(c)
+	o.Opening.Anew = o.Opening.Anew || p.asks(c, *o)
 	o.Checkpoint, o.Target, o.Client = path, s.target, s.client
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	o.Client.UserAgent = "leadferry/" + Version

@@ -57,10 +57,15 @@ func checkpointFlags() []cli.Flag {
 	}
 }
 
+func newCheckpointFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "new-checkpoint", Usage: "begin a new checkpoint although a run folder tells of an earlier one", Category: running}
+}
+
 // sendFlags are those of a run that sends.
 func sendFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "require-checkpoint", Usage: "exit 4 instead of starting a new checkpoint", Category: running},
+		newCheckpointFlag(),
 		&cli.IntFlag{Name: "concurrency", Aliases: []string{"c"}, Value: 8, Usage: "requests in flight at most: `N`", Category: running},
 		&cli.Float64Flag{Name: "rate", Usage: "requests per second at most, over all workers: `N` (0: no limit)", Category: running},
 		&cli.DurationFlag{Name: "timeout", Value: 30 * time.Second, Usage: "for one request: `DURATION`", Category: running},
@@ -173,6 +178,9 @@ func oneOf(c *cli.Context, name string, words ...string) error {
 	return usage("--"+name+" takes "+strings.Join(words, " or "), "see "+helpName(c)+" --help")
 }
 
+// runsFolder is where run folders stand, in the folder that the program was started in.
+const runsFolder = "leadferry-runs"
+
 // filesOf is where the run's files go. A rehearsal writes only what is asked for.
 func filesOf(c *cli.Context, runID string, now time.Time, rehearsal bool) report.Files {
 	o := report.Files{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary")}
@@ -180,7 +188,7 @@ func filesOf(c *cli.Context, runID string, now time.Time, rehearsal bool) report
 	case o.Dir == "none":
 		o.Dir = ""
 	case o.Dir == "" && !rehearsal:
-		o.Dir = filepath.Join("leadferry-runs", now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
+		o.Dir = filepath.Join(runsFolder, now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
 	}
 	return o
 }

@@ -1,0 +1,229 @@
+package checkpoint
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Witness is what a run left in its own folder about the checkpoint that it used. PATH.seq
+// comes back with an older copy of its folder; a witness does not.
+type Witness struct {
+	Source   string // the file that says so
+	Path     string // of the checkpoint
+	ID       string // as [DB.ID]
+	Sequence uint64
+	Leads    int    // that it knew when the run began
+	Made     int    // that the run made, or may have
+	Run      string // ID of the run if it sent anything, else ""
+	Ended    time.Time
+	Target   Target
+}
+
+// Canonical is the target as targets are compared: the letters of a UUID are small. Its
+// addresses must have one form already.
+func (t Target) Canonical() Target {
+	if id, ok := packUUID(strings.ToLower(t.TrunkID)); ok {
+		t.TrunkID = unpackUUID(id[:])
+	}
+	return t
+}
+
+// witnesses are those that speak of this file or of its target.
+func (o *Options) witnesses(keep func(*Witness) bool) (kept []*Witness) {
+	for i := range o.Witnesses {
+		if w := &o.Witnesses[i]; keep(w) {
+			kept = append(kept, w)
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b *Witness) int { return b.Ended.Compare(a.Ended) })
+	return kept
+}
+
+// tells says whether there was anything to know.
+func (w *Witness) tells() bool { return w.Leads+w.Made > 0 }
+
+// leads says what it knew.
+func (w *Witness) leads() string { return "knew or made " + leads(w.Leads+w.Made) }
+
+// at says whether the run used the checkpoint at path.
+func (w *Witness) at(path string) bool {
+	return w.Path == path || resolved(w.Path) == path
+}
+
+// resolved is the one name of a file, whatever folder the program was started in: absolute,
+// with symbolic links followed, also where the file is not there yet.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	return path
+}
+
+// gone says what a checkpoint that is missing has known, or nothing, and what to do.
+func (d *DB) gone(t Target, o *Options) (text, hint string) {
+	const anew = "; --new-checkpoint begins anew: rows that it knew are made again when they come"
+	w := o.witnesses(func(w *Witness) bool {
+		return w.tells() && (w.at(d.path) || !o.Named && w.Target.Canonical() == t.Canonical())
+	})
+	if len(w) == 0 {
+		m, found, err := readMark(d.markPath())
+		if err != nil || !found || m.leads == 0 {
+			return "", ""
+		}
+		return fmt.Sprintf("does not exist, though %s beside it counts %s that one here knew", d.markPath(), leads(int(m.leads))),
+			"put it back" + anew
+	}
+	text = fmt.Sprintf("does not exist, though a run of %s %s for this target (%s)", day(w[0].Ended), w[0].leads(), w[0].Source)
+	if w[0].at(d.path) {
+		return text, "put it back" + anew
+	}
+	if _, err := os.Stat(w[0].Path); err == nil {
+		return text, "name the one of that run: --checkpoint " + strconv.Quote(w[0].Path) + anew
+	}
+	return text, "that run used " + w[0].Path + ": put it back" + anew
+}
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
+
+func leads(n int) string {
+	if n == 1 {
+		return "1 lead"
+	}
+	return fmt.Sprintf("%d leads", n)
+}
+
+// foreign are the IDs of other checkpoints that PATH.seq and witnesses name at this path and
+// that this one does not descend from.
+func (d *DB) foreign(m mark, found bool, o *Options) (ids []fileID) {
+	add := func(id fileID) {
+		if id != d.header.id && !slices.Contains(d.header.ancestors, id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if found {
+		add(m.id)
+	}
+	for _, w := range o.witnesses(func(w *Witness) bool { return w.tells() && w.at(d.path) }) {
+		if id, err := parseID(w.ID); err == nil {
+			add(id)
+		}
+	}
+	return ids
+}
+
+func parseID(text string) (fileID, error) {
+	id, err := strconv.ParseUint(text, 16, 64)
+	return fileID(id), err
+}
+
+// older says why the file is not the newest of all that are known to have been here, or
+// nothing.
+func (d *DB) older(m mark, found bool, img *image, o *Options) (string, error) {
+	const consequence = ": it would make leads twice"
+	seq := d.tally.Load().seq
+	if found && m.id == d.header.id && m.seq > seq {
+		return fmt.Sprintf("is at commit %d, but commit %d was made already: it was restored from an older copy, or damaged%s", seq, m.seq, consequence), nil
+	}
+	ours := o.witnesses(func(w *Witness) bool { return w.ID == d.header.id.String() })
+	slices.SortStableFunc(ours, func(a, b *Witness) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	if len(ours) > 0 && ours[0].Sequence > seq {
+		return d.outrun(ours[0], fmt.Sprintf("is at commit %d, but a run of %s left it at commit %d", seq, day(ours[0].Ended), ours[0].Sequence)) + consequence, nil
+	}
+	if len(ours) > 0 {
+		runs, err := d.runsKnown(img)
+		if err != nil {
+			return "", err
+		}
+		for _, w := range ours {
+			if w.Run != "" && !runs[w.Run] {
+				return d.outrun(w, fmt.Sprintf("does not know the run %s of %s, which sent something", w.Run, day(w.Ended))) + consequence, nil
+			}
+		}
+	}
+	if found && len(d.foreign(m, true, &Options{})) > 0 {
+		return fmt.Sprintf("is another one than %s beside it belongs to (its ID is %s, not %s): one of the two was put here from elsewhere, and what the other one knew would be made again",
+			d.markPath(), d.header.id, m.id), nil
+	}
+	for _, w := range o.witnesses(func(w *Witness) bool { return w.tells() && w.at(d.path) }) {
+		if id, err := parseID(w.ID); err == nil && id != d.header.id && !slices.Contains(d.header.ancestors, id) {
+			return fmt.Sprintf("is another one than a run of %s used at this path (its ID is %s, not %s), and that one %s (%s), which would be made again",
+				day(w.Ended), d.header.id, id, w.leads(), w.Source), nil
+		}
+	}
+	return "", nil
+}
+
+// outrun says of which file the run was, where that is not this path.
+func (d *DB) outrun(w *Witness, text string) string {
+	if w.at(d.path) {
+		return fmt.Sprintf("%s (%s): it was restored from an older copy", text, w.Source)
+	}
+	return fmt.Sprintf("%s (%s, with the copy %s): one of the two is older", text, w.Source, w.Path)
+}
+
+// runsKnown are the IDs of runs that the file lists.
+func (d *DB) runsKnown(img *image) (map[string]bool, error) {
+	known := make(map[string]bool)
+	err := guard(func() error {
+		if err := img.peek(inRuns); err != nil {
+			return err
+		}
+		return d.bolt.View(func(tx *bolt.Tx) error {
+			return tx.Bucket(inRuns).ForEach(func(k, v []byte) error {
+				info, err := decodeRun(k, v)
+				known[info.ID] = true
+				return err
+			})
+		})
+	})
+	return known, err
+}
+
+// takeOlder makes an older copy, or one from elsewhere, this path's checkpoint for good: under
+// a new ID, so that nobody takes it for what it was, and incomplete.
+func (d *DB) takeOlder(m mark, found bool, o *Options) error {
+	h := d.header
+	h.ancestors = slices.Concat(h.ancestors, []fileID{h.id}, d.foreign(m, found, o))
+	h.id = newHeader(Target{}, h.made).id
+	lost := lacking{some: true}
+	known := d.known()
+	if found && m.leads > known {
+		lost.leads = m.leads - known
+	}
+	for _, w := range o.witnesses(func(w *Witness) bool { return w.ID == d.header.id.String() }) {
+		if n := uint64(w.Leads + w.Made); n > known {
+			lost.leads = max(lost.leads, n-known)
+		}
+	}
+	lost.leads += d.lacks.leads
+	return d.alone(func(l *ledger) error {
+		lost.since = l.seq
+		d.header, d.lacks = h, lost // PATH.seq names it after the commit
+		if err := l.meta.Put(headerKey, h.encode()); err != nil {
+			return err
+		}
+		return l.meta.Put(lackingKey, lost.encode())
+	})
+}
+
+// TookOlder says whether opening took an older copy for good.
+func (d *DB) TookOlder() bool { return d.taking != nil }
+
+// known is how many keys must not be sent again: they have a lead, or are in doubt.
+func (d *DB) known() uint64 {
+	t := d.tally.Load()
+	return t.keys[Created] + t.keys[Partial] + t.keys[InDoubt]
+}
