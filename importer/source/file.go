@@ -19,6 +19,8 @@ type File struct {
 	window *window
 	meter  *meter
 	count  int
+	ahead  []Row // read by Hold and not given yet
+	over   error // what ended the reading ahead
 
 	encoding string
 	warnings []string
@@ -47,6 +49,33 @@ func (f *File) Delimiter() rune { return f.delim }
 // it another Row. It returns io.EOF after the last one, and a
 // *LostError when the file cannot be read any further.
 func (f *File) Next(r *Row) error {
+	if len(f.ahead) > 0 {
+		*r, f.ahead = f.ahead[0], f.ahead[1:]
+		return nil
+	}
+	if f.over != nil {
+		return f.over
+	}
+	return f.next(r)
+}
+
+// Hold reads ahead until n rows have come that count, and returns how many did. Next
+// gives all that were read as if they had not been, and what ended the reading, if
+// anything did.
+func (f *File) Hold(n int, counts func(*Row) bool) (have int) {
+	for have < n && f.over == nil {
+		var row Row
+		if f.over = f.next(&row); f.over != nil {
+			break
+		}
+		if f.ahead = append(f.ahead, row); counts(&row) {
+			have++
+		}
+	}
+	return have
+}
+
+func (f *File) next(r *Row) error {
 	*r = Row{Header: f.header, Cells: r.Cells[:0]}
 	err := f.rows.next(r)
 	if err == nil {

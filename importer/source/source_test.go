@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"leadferry/importer/source"
 )
 
@@ -95,4 +97,41 @@ func cases(t testing.TB, name string) string {
 		t.Skipf("the conformance cases are not here: %v", err)
 	}
 	return dir
+}
+
+// Reading ahead changes nothing of what is read, nor of what is known at its end.
+func TestHoldGivesTheSameRows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(path, []byte("id,name\n1,Ann\n,\n2,Bob\n3,\"Cas\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(n int) (rows [][]string, ended string, info source.Info) {
+		f, err := source.Open(path, source.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		held := f.Hold(n, func(r *source.Row) bool { return r.Cells[0] != "" })
+		if want := min(n, 2); n < 3 && held != want {
+			t.Errorf("%d held, want %d", held, want)
+		}
+		for {
+			var row source.Row
+			if err := f.Next(&row); err != nil {
+				again := f.Next(&row)
+				return rows, fmt.Sprint(err, again), f.Info()
+			}
+			rows = append(rows, append(row.Cells, fmt.Sprint(row.Number, row.Line, row.Problem != nil)))
+		}
+	}
+	rows, ended, info := read(0)
+	for n := range 9 {
+		if n == 0 {
+			continue
+		}
+		got, how, then := read(n)
+		if diff := cmp.Diff([]any{rows, ended, info}, []any{got, how, then}); diff != "" {
+			t.Errorf("%d: %s", n, diff)
+		}
+	}
 }

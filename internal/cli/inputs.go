@@ -6,7 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,6 +25,7 @@ type inputs struct {
 	options source.Options
 	files   []*source.File
 	stdin   *tap
+	null    []string // cells that count as empty
 }
 
 // letGo ends the reading of standard input, which may never end by itself.
@@ -39,7 +44,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 	if o.Mapping, o.MappingFile, err = readMapping(c.String("mapping")); err != nil {
 		return nil, err
 	}
-	in := &inputs{stdin: newTap(p.In)}
+	in := &inputs{stdin: newTap(p.In), null: o.Mapping.Source.Null}
 	if in.names, err = inputNames(c); err != nil {
 		return nil, err
 	}
@@ -61,7 +66,14 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		in.close()
 		return nil, errors.Join(errs...)
 	}
-	if err := p.keepApart(c, o.Files, in.names); err != nil {
+	err = p.keepApart(c, o.Files, in.names)
+	if err == nil {
+		err = in.fresh(c.Duration("max-age"))
+	}
+	if err == nil {
+		err = in.enough(c.Int("min-rows"))
+	}
+	if err != nil {
 		in.close()
 		return nil, err
 	}
@@ -105,7 +117,7 @@ func (in *inputs) count(limit int) int {
 		if name == "-" {
 			return 0
 		}
-		n, err := countRows(name, in.options)
+		n, err := in.countRows(name, math.MaxInt)
 		if err != nil {
 			return 0
 		}
@@ -117,18 +129,79 @@ func (in *inputs) count(limit int) int {
 	return rows
 }
 
-func countRows(name string, o source.Options) (int, error) {
-	f, err := source.Open(name, o)
+// countRows counts the rows of a file that hold anything, up to most.
+func (in *inputs) countRows(name string, most int) (n int, err error) {
+	f, err := source.Open(name, in.options)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
 	var row source.Row
-	for n := 0; ; n++ {
+	for n < most {
 		if err := f.Next(&row); errors.Is(err, io.EOF) {
 			return n, nil
 		} else if err != nil {
-			return 0, err
+			return n, err
+		}
+		if in.holdsAnything(&row) {
+			n++
 		}
 	}
+	return n, nil
+}
+
+// holdsAnything tells rows from those of empty cells that spreadsheets leave at the end.
+func (in *inputs) holdsAnything(row *source.Row) bool {
+	return len(row.Cells) == 0 || slices.ContainsFunc(row.Cells, func(cell string) bool {
+		cell = strings.TrimSpace(cell)
+		return cell != "" && !slices.Contains(in.null, cell)
+	})
+}
+
+// fresh refuses a file that is older than age: an export that failed leaves the last one
+// in its place. 0 is any age.
+func (in *inputs) fresh(age time.Duration) error {
+	for _, name := range in.names {
+		if age == 0 {
+			return nil
+		}
+		if name == "-" {
+			return usage("--max-age cannot be judged of standard input, which has no age", "name the file instead")
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			return usage(fmt.Sprintf("%s: its age cannot be known: %v", name, err), "")
+		}
+		if old := time.Since(info.ModTime()); old > age {
+			return usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", name,
+				info.ModTime().UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)), "look whether the export failed; nothing was sent")
+		}
+	}
+	return nil
+}
+
+// enough refuses inputs that together hold fewer than least rows, those of empty cells
+// not counted. Rows of standard input are held back until there are so many.
+func (in *inputs) enough(least int) error {
+	rows := 0
+	for i, name := range in.names {
+		if name == "-" || rows >= least {
+			continue
+		}
+		n, err := in.countRows(name, least-rows)
+		if err != nil {
+			return usage(fmt.Sprintf("the rows that --min-rows asks for cannot be counted: %v", err), "mend "+in.files[i].Info().Path)
+		}
+		rows += n
+	}
+	for i, name := range in.names {
+		if name == "-" {
+			rows += in.files[i].Hold(least-rows, in.holdsAnything)
+		}
+	}
+	if rows < least {
+		return usage(fmt.Sprintf("%s there, and --min-rows asks for %d", pluralOf(rows, "only 1 row is", fmt.Sprintf("only %d rows are", rows)), least),
+			"look whether the export was cut short, or is another file; nothing was sent")
+	}
+	return nil
 }

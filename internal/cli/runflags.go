@@ -27,6 +27,8 @@ func inputFlags() []cli.Flag {
 	return append(sourceFlags(),
 		&cli.StringFlag{Name: "mapping", Aliases: []string{"m"}, EnvVars: []string{"LEADFERRY_MAPPING"}, Usage: "the mapping `FILE`", Category: reading},
 		&cli.IntFlag{Name: "limit", Usage: "stop after the first `N` rows of the input, all files together (0: all)", Category: reading},
+		&cli.IntFlag{Name: "min-rows", Usage: "refuse inputs that together hold fewer than `N` rows: an export that went wrong", Category: reading},
+		&cli.DurationFlag{Name: "max-age", Usage: "refuse a file that was written longer ago than `DURATION`: last week's export", Category: reading},
 	)
 }
 
@@ -138,12 +140,12 @@ func resendOn(text string) (importer.ResendOn, error) {
 
 // positive checks the flags that are counts or times.
 func positive(c *cli.Context) error {
-	for _, name := range []string{"limit", "retries", "max-creates", "show"} {
+	for _, name := range []string{"limit", "min-rows", "retries", "max-creates", "show"} {
 		if c.Int(name) < 0 {
 			return usage("--"+name+" must not be negative", "0 means no limit, or none")
 		}
 	}
-	for _, name := range []string{"wait", "timeout", "max-wait", "max-duration"} {
+	for _, name := range []string{"wait", "timeout", "max-wait", "max-duration", "max-age"} {
 		if c.Duration(name) < 0 {
 			return usage("--"+name+" must not be negative", "for example 30s or 15m")
 		}
