@@ -9,10 +9,10 @@ import (
 
 // notes gather what a person should know of a sheet that was read.
 type notes struct {
-	hidden  int    // rows with data that are hidden or filtered away
-	merged  int    // areas of merged cells
-	veiled  []span // columns that are hidden
-	columns []columnNotes
+	hidden        int    // rows with data that are hidden or filtered away
+	merged        int    // areas of merged cells
+	hiddenColumns []span // columns that are hidden
+	columns       []columnNotes
 }
 
 // columnNotes are the notes on one column.
@@ -84,7 +84,7 @@ func (n *notes) tell(h *Header, keep []int, warn func(...string)) {
 // veiledNames are the names of the columns that are hidden and have something in them.
 func (n *notes) veiledNames(h *Header, keep []int) (names []string) {
 	for i, column := range keep {
-		hidden := slices.ContainsFunc(n.veiled, func(s span) bool { return s.first <= column && column <= s.last })
+		hidden := slices.ContainsFunc(n.hiddenColumns, func(s span) bool { return s.first <= column && column <= s.last })
 		if hidden && column < len(n.columns) && n.columns[column].filled {
 			names = append(names, quote(h.Names[i]))
 		}

@@ -86,7 +86,7 @@ func (x *xlsxRows) end() {
 		return
 	}
 	x.ended = true
-	x.notes.merged, x.notes.veiled = x.present.merged, x.present.veiled
+	x.notes.merged, x.notes.hiddenColumns = x.present.merged, x.present.hiddenColumns
 	x.notes.tell(x.header, x.keep, x.warn)
 }
 

@@ -21,14 +21,14 @@ type sheetReader struct {
 	xml *xml.Decoder
 	max int // bytes of text a row
 
-	number int  // of the present row in the sheet, from 1
-	hidden bool // the present row is
-	long   bool // the present row has more text than max; its cells are not complete
-	cells  []rawCell
-	text   []byte // of all cells of the present row
-	last   int    // column of the cell read last
-	merged int    // areas of merged cells, known at the end
-	veiled []span // columns that are hidden
+	number        int  // of the present row in the sheet, from 1
+	hidden        bool // the present row is
+	long          bool // the present row has more text than max; its cells are not complete
+	cells         []rawCell
+	text          []byte // of all cells of the present row
+	last          int    // column of the cell read last
+	merged        int    // areas of merged cells, known at the end
+	hiddenColumns []span // columns that are hidden
 }
 
 // rawCell is a cell as it is written. A row has one for each column up to its last.
@@ -107,8 +107,8 @@ func (s *sheetReader) columns() error {
 				hidden = truth(a.Value)
 			}
 		}
-		if hidden && len(s.veiled) < maxColumns {
-			s.veiled = append(s.veiled, span{first - 1, last - 1})
+		if hidden && len(s.hiddenColumns) < maxColumns {
+			s.hiddenColumns = append(s.hiddenColumns, span{first - 1, last - 1})
 		}
 		if err := s.xml.Skip(); err != nil {
 			return err

@@ -76,8 +76,8 @@ func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 func (l *lab) input(f leadFile) (string, error) {
 	f.seed = 1
 	kind, order := "csv", "ordered"
-	if f.jsonl {
-		kind = "jsonl"
+	if f.format != "" {
+		kind = f.format
 	}
 	if f.random {
 		order = "random"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -40,8 +41,8 @@ func columnNames() [columns]string {
 type leadFile struct {
 	from, to int // rows, the first is 0
 	seed     uint64
-	jsonl    bool
-	random   bool // keys in no order, as long as UUIDs; else each above the one before
+	format   string // jsonl, xlsx or "" for CSV
+	random   bool   // keys in no order, as long as UUIDs; else each above the one before
 }
 
 func runLeads(args []string, s streams) error {
@@ -49,14 +50,14 @@ func runLeads(args []string, s streams) error {
 	f := leadFile{}
 	set.IntVar(&f.to, "rows", 1_000_000, "rows")
 	set.Uint64Var(&f.seed, "seed", 1, "another seed makes another file")
-	format := set.String("format", "csv", "csv or jsonl")
+	set.StringVar(&f.format, "format", "csv", "csv, jsonl or xlsx")
 	set.BoolVar(&f.random, "random", false, "keys in no order")
 	path, err := oneFile(set, args)
 	if err != nil {
 		return err
 	}
-	if f.jsonl = *format == "jsonl"; !f.jsonl && *format != "csv" {
-		return fmt.Errorf("-format %s: csv and jsonl are known", *format)
+	if !slices.Contains([]string{"csv", "jsonl", "xlsx"}, f.format) {
+		return fmt.Errorf("-format %s: csv, jsonl and xlsx are known", f.format)
 	}
 	return f.write(path)
 }
@@ -72,31 +73,46 @@ func (f leadFile) write(path string) (err error) {
 			err = cerr
 		}
 	}()
+	if f.format == "xlsx" {
+		return f.writeWorkbook(out)
+	}
 	w := bufio.NewWriterSize(out, 1<<18)
 	names := columnNames()
-	if !f.jsonl {
+	if f.format != "jsonl" {
 		if _, err := w.Write(appendCSV(nil, &names)); err != nil {
 			return err
 		}
 	}
+	var line []byte
+	err = f.each(func(row *[columns]string) error {
+		if f.format == "jsonl" {
+			line = appendJSON(line[:0], &names, row)
+		} else {
+			line = appendCSV(line[:0], row)
+		}
+		_, err := w.Write(line)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// each makes one row after another, in the same place.
+func (f leadFile) each(do func(row *[columns]string) error) error {
 	vocabulary := lists()
 	var row [columns]string
-	var line []byte
 	source := rand.NewPCG(0, 0)
 	random := rand.New(source)
 	for i := f.from; i < f.to; i++ {
 		source.Seed(f.seed, uint64(i))
 		f.fill(&row, vocabulary, i, random)
-		if f.jsonl {
-			line = appendJSON(line[:0], &names, &row)
-		} else {
-			line = appendCSV(line[:0], &row)
-		}
-		if _, err := w.Write(line); err != nil {
+		if err := do(&row); err != nil {
 			return err
 		}
 	}
-	return w.Flush()
+	return nil
 }
 
 func (f leadFile) fill(row *[columns]string, w *words, i int, random *rand.Rand) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,7 +71,7 @@ func TestFilesOfLeads(t *testing.T) {
 func TestJSONLHoldsTheRowsOfTheCSV(t *testing.T) {
 	const rows = 2000
 	all := records(t, written(t, leadFile{to: rows, seed: 1}))
-	d := json.NewDecoder(bytes.NewReader(written(t, leadFile{to: rows, seed: 1, jsonl: true})))
+	d := json.NewDecoder(bytes.NewReader(written(t, leadFile{to: rows, seed: 1, format: "jsonl"})))
 	for i, r := range all[1:] {
 		var object map[string]string
 		if err := d.Decode(&object); err != nil {
@@ -88,13 +89,10 @@ func TestJSONLHoldsTheRowsOfTheCSV(t *testing.T) {
 }
 
 func TestReadersCountRows(t *testing.T) {
-	for _, f := range []leadFile{{to: 321, seed: 1}, {to: 321, seed: 1, jsonl: true}} {
-		count := countCSV
-		if f.jsonl {
-			count = countJSONL
-		}
+	for format, count := range map[string]func(io.Reader) (int, error){"": countCSV, "jsonl": countJSONL, "xlsx": countXLSX} {
+		f := leadFile{to: 321, seed: 1, format: format}
 		if n, err := count(bytes.NewReader(written(t, f))); n != 321 || err != nil {
-			t.Errorf("%d rows, %v", n, err)
+			t.Errorf("%q: %d rows, %v", format, n, err)
 		}
 	}
 }

@@ -17,6 +17,7 @@
 //	go -C tools run ./measure leads -rows 1000000 -format jsonl leads.jsonl
 //	go -C tools run ./measure readcsv leads.csv
 //	go -C tools run ./measure readjsonl leads.jsonl
+//	go -C tools run ./measure readxlsx leads.xlsx
 //	go -C tools run ./measure bare -url http://127.0.0.1:8099 -c 64 leads.csv
 package main
 
@@ -66,6 +67,8 @@ func run(ctx context.Context, args []string, s streams) error {
 		return runReader(args[1:], s, countCSV)
 	case "readjsonl":
 		return runReader(args[1:], s, countJSONL)
+	case "readxlsx":
+		return runReader(args[1:], s, countXLSX)
 	case "bare":
 		return runBare(ctx, args[1:], s)
 	}

@@ -54,7 +54,8 @@ func TestTable(t *testing.T) {
 		"| N10 | import into a checkpoint of 1,000 rows, keys random |",
 		"| N13 | import of 1 row against the sandbox |",
 		"| N14 |",
-		"N1 to N10 are not judged",
+		"| N18 | validate, XLSX, ten fields, 100 rows |",
+		"N1 to N10 and N18 are not judged",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q", want)

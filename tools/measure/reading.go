@@ -15,7 +15,25 @@ func (l *lab) validateCSV(ctx context.Context) ([]finding, error) {
 
 // validateJSONL is N6.
 func (l *lab) validateJSONL(ctx context.Context) ([]finding, error) {
-	return l.besideReader(ctx, leadFile{to: l.rows, jsonl: true}, "readjsonl", "jsontext token loop", 0.5)
+	return l.besideReader(ctx, leadFile{to: l.rows, format: "jsonl"}, "readjsonl", "jsontext token loop", 0.5)
+}
+
+// validateXLSX is N18.
+func (l *lab) validateXLSX(ctx context.Context) ([]finding, error) {
+	const limit = 64 * mebibyte
+	f := leadFile{to: l.tenth(), format: "xlsx"}
+	found, err := l.besideReader(ctx, f, "readxlsx", "excelize Rows loop", 2)
+	if err != nil {
+		return nil, err
+	}
+	t, err := l.validated(ctx, f, "--no-repeats")
+	memory := finding{
+		what:     fmt.Sprintf("memory, validate --no-repeats, XLSX, %s rows", grouped(f.to)),
+		target:   fmt.Sprintf("≤ %d MiB", limit/mebibyte),
+		measured: fmt.Sprintf("%d MiB", t.peak/mebibyte),
+		held:     verdict(t.peak <= limit),
+	}
+	return append(found, memory), err
 }
 
 func (l *lab) besideReader(ctx context.Context, f leadFile, reader, name string, target float64) ([]finding, error) {

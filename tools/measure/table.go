@@ -57,6 +57,7 @@ func numbers() []number {
 		{"N12", false, (*lab).doubt},
 		{"N13", false, (*lab).start},
 		{"N14", false, (*lab).binary},
+		{"N18", true, (*lab).validateXLSX},
 	}
 }
 
@@ -103,7 +104,7 @@ func (l *lab) machine(w io.Writer) {
 		processorName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, fileSystem(l.dir), runtime.Version(),
 		time.Now().Format(time.DateOnly), grouped(l.rows), l.runs)
 	if l.rows < fullRows {
-		fmt.Fprintf(w, "The sizes are below those that the targets were set for, so N1 to N10 are not judged.\n")
+		fmt.Fprintf(w, "The sizes are below those that the targets were set for, so N1 to N10 and N18 are not judged.\n")
 	}
 }
 
