@@ -83,7 +83,7 @@ func TestJSONTestSuiteAsFilesOfTheirOwn(t *testing.T) {
 			switch {
 			case valid && err != nil:
 				t.Errorf("valid JSON: %v", err)
-			case valid && !list && problems > 0 && strings.HasPrefix(filepath.Base(file), "y_object") && !strings.HasPrefix(filepath.Base(file), "y_object_duplicated_key"):
+			case valid && !list && problems > 0 && strings.HasPrefix(filepath.Base(file), "y_object") && !strings.HasPrefix(filepath.Base(file), "y_object_duplicated_key") && filepath.Base(file) != "y_object_escaped_null_in_key.json" && filepath.Base(file) != "y_object_empty.json":
 				t.Errorf("an object was not read")
 			case strings.HasPrefix(filepath.Base(file), "n_") && err == nil && problems == 0:
 				t.Error("accepted")
@@ -121,7 +121,7 @@ func checkSuite(t *testing.T, name string, object bool, data string) {
 	if line := strings.Count(data, "\n") + 3; last.Line != line || last.Problem != nil || last.Header.Names[0] != "after" {
 		t.Errorf("the row on line %d was harmed: %+v", line, last)
 	}
-	valid := strings.HasPrefix(name, "y_") && object && name != "y_object_duplicated_key"
+	valid := strings.HasPrefix(name, "y_") && object && name != "y_object_duplicated_key" && name != "y_object_escaped_null_in_key" && data != "{}"
 	either := !strings.HasPrefix(name, "y_") && !strings.HasPrefix(name, "n_")
 	for _, row := range rows[1 : len(rows)-1] {
 		if !either && (row.Problem == nil) != valid {
@@ -136,7 +136,7 @@ func TestFrictionlessFiles(t *testing.T) {
 	for file, want := range map[string]string{
 		"bom.csv":                                     "2:1|english\n3:2|中国人\n",
 		"[table].csv":                                 "2:1|english\n3:2|中国人\n",
-		"blank-rows.csv":                              "2:1101|John|30\n3:1102|Julie|26\n4:||\n",
+		"blank-rows.csv":                              "2:1101|John|30\n3:1102|Julie|26\n",
 		"defective-rows.csv":                          "2!columns\n3!columns\n",
 		"delimiter.csv":                               "2:1|english\n3:2|中国人\n",
 		"latin1.csv":                                  "2:1|english\n3!encoding\n",
@@ -153,14 +153,14 @@ func TestFrictionlessFiles(t *testing.T) {
 		"skip-rows.csv":                               "2!columns\n3!columns\n4:# it's a comment!\n5!columns\n",
 		"without-headers.csv":                         "2:2|中国人\n3:3|german\n",
 		"without-headers-extra.csv":                   "2:2|中国人\n3!columns\n",
-		"blank-headers.csv":                           "refused",
-		"duplicate-headers.csv":                       "refused",
+		"blank-headers.csv":                           "2:1101|John|30\n3:1102|Julie|26\n",
+		"duplicate-headers.csv":                       "2:1101|John|0|30|001101\n3:1102|Julie|0|26|001102\n",
 		"empty.csv":                                   "refused",
 		"../encodings/stain/utf8.txt":                 "2:premie\u0300re is slightly different\n3:Кириллица is Cyrillic\n4:𐐀 am Deseret\n",
 		"../encodings/stain/utf16.txt":                "2:premie\u0300re is slightly different\n3:Кириллица is Cyrillic\n4:𐐀 am Deseret\n",
 		"../encodings/stain/latin1.txt":               "refused",
 		"../encodings/papaparse/utf-8-bom-sample.csv": "2:X|Y|Z\n",
-		"../papaparse/malformed.tsv":                  "2:1V4|-72.02|44.42|13|-5|0.01|-99|-99\n3!columns\n4:MVL|-72.62|44.54|11|-7|0.00|-99|-99\n5:MPV|-72.56|44.20|12|-4|0.00|-99|-99\n6!columns\n7:PBG|-73.47|44.65|15|-12|0.00|-99|-99\n8:RUT|-72.95|43.53|18|-2|-99|-99|-99\n9!quote\n10:VSF|-72.50|43.34|20|-1|0.04|-99|-99\n",
+		"../papaparse/malformed.tsv":                  "2:1V4|-72.02|44.42|13|-5|0.01|-99|-99\n3!columns\n4:MVL|-72.62|44.54|11|-7|0.00|-99|-99\n5:MPV|-72.56|44.20|12|-4|0.00|-99|-99\n6!columns\n7:PBG|-73.47|44.65|15|-12|0.00|-99|-99\n8:RUT|-72.95|43.53|18|-2|-99|-99|-99\nlost",
 	} {
 		t.Run(file, func(t *testing.T) {
 			path := filepath.Join(dir, filepath.FromSlash(file))
@@ -171,6 +171,13 @@ func TestFrictionlessFiles(t *testing.T) {
 			f, err := source.Open(path, source.Options{})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if before, ok := strings.CutSuffix(want, "lost"); ok {
+				rows, err := rowsUntil(f)
+				if diff := cmp.Diff(before, show(rows)); diff != "" || errors.Is(err, io.EOF) {
+					t.Error(err, diff)
+				}
+				return
 			}
 			if diff := cmp.Diff(want, show(rowsOf(t, f))); diff != "" {
 				t.Error(diff)

@@ -44,8 +44,11 @@ type decoder struct {
 	spots   []spot
 }
 
-// spot is where a byte that is undecodable, or NUL, stands in the text and in the file.
-type spot struct{ text, file int64 }
+// spot is where bytes that are undecodable, or NUL, stand in the text and in the file.
+type spot struct {
+	text, file int64
+	bytes      string
+}
 
 // newDecoder decodes what in gives from the byte offset of the file on.
 func newDecoder(in io.Reader, c charset, offset int64) *decoder {
@@ -110,15 +113,17 @@ func (d *decoder) slowly(src []byte, last bool) (text []byte, used int) {
 		if size == 0 {
 			break
 		}
-		at := spot{d.decoded + int64(len(text)), d.raw + int64(used)}
+		at := spot{text: d.decoded + int64(len(text)), file: d.raw + int64(used)}
 		switch {
 		case d.bad(one[:n], rest[:size]):
 			if size > 1 && rest[1] < 0x80 && !d.charset.wide {
 				size = 1 // a letter, or the end of the line, that is none of it
 			}
+			at.bytes = string(rest[:size])
 			d.remember(at)
 			text = append(text, undecodable)
 		case one[0] == 0:
+			at.bytes = "\x00"
 			d.remember(at)
 			fallthrough
 		default:
@@ -169,11 +174,11 @@ func (d *decoder) forget(before int64) {
 	d.spots = d.spots[:copy(d.spots, d.spots[n:])]
 }
 
-// place finds where in the file a remembered byte of the text stands.
-func (d *decoder) place(text int64) (file int64, known bool) {
+// spot finds what is remembered of a byte of the text.
+func (d *decoder) spot(text int64) (s spot, known bool) {
 	i, known := slices.BinarySearchFunc(d.spots, text, func(s spot, t int64) int { return cmp.Compare(s.text, t) })
 	if known {
-		file = d.spots[i].file
+		s = d.spots[i]
 	}
-	return file, known
+	return s, known
 }

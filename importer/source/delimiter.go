@@ -2,8 +2,6 @@ package source
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -74,7 +72,7 @@ func (t *trial) run(text []byte, o Options) bool {
 	if !bytes.ContainsRune(text, t.delim) {
 		return false
 	}
-	rows := newCSVRows(newWindow(bytes.NewReader(text), o.MaxRecord), t.delim)
+	rows := newCSVRows(newWindow(bytes.NewReader(text), o.MaxRecord), t.delim, o)
 	if t.columns = len(o.Columns); !o.NoHeader {
 		if _, p, err := t.next(rows); p != nil || err != nil {
 			return false
@@ -87,7 +85,7 @@ func (t *trial) run(text []byte, o Options) bool {
 	rows.width = t.columns
 	for {
 		_, p, err := t.next(rows)
-		if errors.Is(err, io.EOF) {
+		if err != nil { // the text ends, perhaps in the midst of a row
 			return !o.NoHeader || t.fitting > 0
 		}
 		t.records++
@@ -97,18 +95,19 @@ func (t *trial) run(text []byte, o Options) bool {
 	}
 }
 
-// next reads a record and passes it. Its error is io.EOF alone.
+// next reads a record and passes it.
 func (t *trial) next(rows *csvRows) (size int, p *Problem, err error) {
 	size, p, err = rows.record()
-	if err != nil {
+	if err != nil && size == 0 {
 		return size, p, err
 	}
+	rows.lost = nil // what is doubtful counts as a row like any other here
 	for _, cell := range rows.fields {
 		if p == nil && strings.HasPrefix(cell, " ") {
 			t.spaced++
 		}
 	}
-	rows.pass(size, p)
+	rows.pass(size)
 	return size, p, nil
 }
 

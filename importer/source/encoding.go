@@ -26,6 +26,7 @@ type charset struct {
 	encoding    encoding.Encoding
 	replacement string                // how a true U+FFFD is written; "" where it cannot be
 	wide        bool                  // its units have two bytes
+	single      bool                  // each character has one byte
 	lax         func(src []byte) bool // finds what the decoder takes though it has no meaning
 }
 
@@ -45,6 +46,9 @@ func findCharset(label string) (charset, *OpenError) {
 	}
 	c := charset{label: name, encoding: enc}
 	switch name {
+	default:
+		c.single = true
+	case utf8Label, "big5", "euc-jp", "euc-kr", "shift_jis":
 	case utf16LELabel:
 		c.wide, c.replacement = true, "\xFD\xFF"
 	case utf16BELabel:
@@ -113,7 +117,7 @@ func (f *File) decode(in sniffer, o Options) *OpenError {
 	}
 	d := newDecoder(in, c, int64(size))
 	f.window = newWindow(d, o.MaxRecord)
-	f.window.encoding, f.window.decoder = c.label, d
+	f.window.encoding, f.window.decoder, f.window.trusted = c.label, d, o.TrustEncoding
 	return nil
 }
 

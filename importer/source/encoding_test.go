@@ -251,7 +251,7 @@ func TestADamagedCharacterSwallowsNoStructure(t *testing.T) {
 			for _, tail := range []string{"", "\xA1", "\x81", "0", "1\x81"} {
 				data := "a,b\nx" + string([]byte{byte(lead)}) + tail + ",1\n\"" + string([]byte{byte(lead)}) + tail + "\",2\n" + string([]byte{byte(lead)}) + tail + "\n3,4\n"
 				rows := readAll(t, data, source.Options{Format: source.CSV, Encoding: label})
-				if len(rows) != 4 || show(rows[3:]) != "5:3|4\n" {
+				if len(rows) < 3 || show(rows[len(rows)-1:]) != "5:3|4\n" { // a lead byte may be white space
 					t.Fatalf("%s %02X %q: %s", label, lead, tail, show(rows))
 				}
 				for i, r := range rows[:2] {

@@ -29,7 +29,8 @@ type LostError struct {
 	File string
 	Line int
 	Text string
-	Err  error // the cause, or nil
+	Hint string // what the user can do, or ""
+	Err  error  // the cause, or nil
 }
 
 // Error gives the place and the text.

@@ -21,6 +21,7 @@ type File struct {
 	count  int
 	ahead  []Row // read by Hold and not given yet
 	over   error // what ended the reading ahead
+	blanks *int  // rows without any data, which its reader counts
 
 	encoding string
 	warnings []string
@@ -81,6 +82,9 @@ func (f *File) next(r *Row) error {
 	if err == nil {
 		f.count++
 		r.Number = f.count
+		if r.Problem != nil && r.Text == "" { // else a rejects file could not say that it is one
+			r.Text = "(nothing that could be read)"
+		}
 		return nil
 	}
 	if !errors.Is(err, io.EOF) {
@@ -116,7 +120,7 @@ func (f *File) Warnings() []string { return f.warnings }
 func (f *File) Info() Info {
 	info := Info{
 		Path: f.path, Format: string(f.format), Bytes: f.meter.bytes,
-		Encoding: f.encoding, Rows: f.count, SHA256: f.sum, Changed: f.changed,
+		Encoding: f.encoding, Rows: f.count, Blank: *f.blanks, SHA256: f.sum, Changed: f.changed,
 	}
 	if f.stat != nil {
 		info.Size = f.stat.Size()

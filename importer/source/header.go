@@ -1,28 +1,39 @@
 package source
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // reserved begins the names of the columns that leadferry adds to rejects.
 const reserved = "leadferry_"
 
+// textColumn holds the rows of a rejects file that could not be taken apart.
+const textColumn = reserved + "text"
+
 const headerHint = "the first line must name the columns"
 
 // begin takes the columns from the header line, or from the options where the
-// file has none.
+// file has none. Rejects always have one.
 func (c *csvRows) begin(o Options) *OpenError {
-	if o.NoHeader {
-		return c.use(o.Columns, 0)
+	rejects := (c.plain || o.NoHeader) && c.in.beginsRejects()
+	c.plain = c.plain && !rejects
+	if o.NoHeader && !rejects {
+		return c.use(o.Columns, 0, o)
 	}
 	size, problem, err := c.record()
 	line := c.in.number
+	var lost *LostError
 	switch {
+	case errors.As(err, &lost):
+		return &OpenError{Line: lost.Line, Text: "the header cannot be read: " + lost.Text, Hint: lost.Hint}
 	case errors.Is(err, io.EOF):
 		return &OpenError{Text: "is empty: it has no header", Hint: headerHint}
 	case err != nil:
@@ -30,39 +41,55 @@ func (c *csvRows) begin(o Options) *OpenError {
 	case problem != nil:
 		return &OpenError{Line: line, Text: "the header cannot be read: " + problem.Text, Hint: cmp.Or(c.in.hint(problem, size), headerHint)}
 	}
-	c.in.pass(size)
-	return c.use(c.fields, line)
+	c.pass(size)
+	return c.use(c.fields, line, o)
 }
 
 // use makes names the columns of the file.
-func (c *csvRows) use(names []string, line int) (e *OpenError) {
-	c.layout, e = newLayout(names, line)
+func (c *csvRows) use(names []string, line int, o Options) (e *OpenError) {
+	c.layout, e = newLayout(names, line, o)
 	return e
+}
+
+// beginsRejects says that the first line that is not blank is the header of a
+// rejects file.
+func (w *window) beginsRejects() bool {
+	line, err := w.first()
+	for _, name := range []string{"line", "outcome", "error"} {
+		if err != nil || !bytes.Contains(line, []byte(reserved+name)) {
+			return false
+		}
+	}
+	return true
 }
 
 // layout says which columns of a file are its rows' own. Those that a rejects
 // file has added are not.
 type layout struct {
 	header   *Header
-	line     int   // on which the header stands; 0: the file has none
-	width    int   // columns of the file
-	keep     []int // columns that are the rows' own
-	nameless int   // columns behind the others that the header has no names for
+	names    []string // of all columns
+	line     int      // on which the header stands; 0: the file has none
+	width    int      // columns of the file
+	keep     []int    // columns that are the rows' own
+	text     int      // column in which a rejects file has rows as text; -1: none
+	null     []string // cells that count as empty
+	nameless int      // columns behind the others that the header has no names for
+	blanks   int      // rows without any data, which were passed over
 	warnings []string
 }
 
-// newLayout checks the names of a header on this line, or of the options where
+// newLayout takes the names of a header on this line, or of the options where
 // line is 0.
 //
-// Names are taken without white space at their ends and must differ. A header
-// may end with blank cells, as spreadsheets write them for columns that were
-// used once: those are no columns, and a row that holds something there has a
-// wrong number of cells. A blank name before another, or a name that stands
-// twice, would leave it open what a row says, and so is refused. Names that
-// differ in case or white space only are told apart, with a warning.
-func newLayout(names []string, line int) (layout, *OpenError) {
+// Names are taken without white space at their ends. A header may end with blank
+// cells, as spreadsheets write them for columns that were used once: those are no
+// columns, and a row that holds something there has a wrong number of cells. A
+// name that is blank or stands twice is for the mapping to refuse, which may not
+// use it. Names that differ in case or white space only are told apart, with a
+// warning.
+func newLayout(names []string, line int, o Options) (layout, *OpenError) {
 	names = trimmed(names)
-	of := layout{header: &Header{}, line: line}
+	of := layout{header: &Header{}, line: line, text: -1, null: o.Null}
 	if line > 0 && used(names) > 0 {
 		of.nameless = len(names) - used(names)
 		names = names[:used(names)]
@@ -70,8 +97,11 @@ func newLayout(names []string, line int) (layout, *OpenError) {
 	if e := checkNames(names, line); e != nil {
 		return layout{}, e
 	}
-	of.width = len(names)
+	of.names, of.width = names, len(names)
 	for i, name := range names {
+		if name == textColumn {
+			of.text = i
+		}
 		if !strings.HasPrefix(name, reserved) {
 			of.header.Names = append(of.header.Names, name)
 			of.keep = append(of.keep, i)
@@ -83,6 +113,63 @@ func newLayout(names []string, line int) (layout, *OpenError) {
 	}
 	of.warnings = append(of.warnings, similarNames(names)...)
 	return of, nil
+}
+
+// uncorrected finds a row of a rejects file that could not be taken apart and
+// stands there as text still, which becomes the text of r.
+func (of *layout) uncorrected(fields []string, r *Row) *Problem {
+	if of.text < 0 || of.text >= len(fields) || strings.TrimSpace(fields[of.text]) == "" {
+		return nil
+	}
+	r.Text = fields[of.text]
+	return notCorrected(textColumn)
+}
+
+// blank says that no cell of a row holds anything, but for what a rejects file
+// has added.
+func (of *layout) blank(fields []string) bool {
+	for i, cell := range fields {
+		added := i < of.width && strings.HasPrefix(of.names[i], reserved)
+		if !added && !isBlank(cell, of.null) {
+			return false
+		}
+	}
+	return true
+}
+
+// isBlank says that a cell holds nothing that anybody could see, or a word that
+// counts as empty.
+func isBlank(cell string, null []string) bool {
+	switch {
+	case cell == "":
+		return true
+	case len(null) == 0 && cell[0] > ' ' && cell[0] < utf8.RuneSelf:
+		return false
+	}
+	unseen := func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
+	cell = strings.TrimFunc(cell, unseen)
+	return cell == "" || len(null) > 0 && slices.Contains(null, cell)
+}
+
+// repeats says that a row is the header once more, as in files that were put
+// together from several exports, each perhaps with its byte order mark.
+func (of *layout) repeats(fields []string) bool {
+	if len(fields) < of.width || of.width == 0 {
+		return false
+	}
+	first, marked := strings.CutPrefix(fields[0], byteOrderMark)
+	if marked {
+		first = strings.Trim(first, `"`)
+	}
+	if strings.TrimSpace(first) != of.names[0] {
+		return false
+	}
+	for i := 1; i < of.width; i++ {
+		if strings.TrimSpace(fields[i]) != of.names[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func trimmed(cells []string) []string {
@@ -98,7 +185,9 @@ func similarNames(names []string) (warnings []string) {
 	seen := make(map[string]int, len(names))
 	for i, name := range names {
 		plain := strings.ToLower(strings.Join(strings.Fields(name), " "))
-		if first, twice := seen[plain]; twice {
+		if first, twice := seen[plain]; twice && names[first] == name {
+			continue
+		} else if twice {
 			warnings = append(warnings, fmt.Sprintf("the names of columns %d and %d differ in case or white space only; the mapping must write them exactly", first+1, i+1))
 			continue
 		}
@@ -107,24 +196,15 @@ func similarNames(names []string) (warnings []string) {
 	return warnings
 }
 
-// checkNames refuses names that could not be told apart. It tells no name: in
-// a file without header it would be a cell.
+// checkNames refuses headers that can be none.
 func checkNames(names []string, line int) *OpenError {
-	if len(names) == 0 {
+	switch {
+	case len(names) == 0:
 		return &OpenError{Text: "the columns of a file without header have no names", Hint: "list them under source.columns of the mapping"}
-	}
-	if len(names) > maxColumns {
+	case used(names) == 0:
+		return &OpenError{Line: line, Text: "the header names no column", Hint: headerHint}
+	case len(names) > maxColumns:
 		return &OpenError{Line: line, Text: fmt.Sprintf("the header has %d columns, more than %d", len(names), maxColumns), Hint: "split the file, or take out the columns that are not needed"}
-	}
-	seen := make(map[string]int, len(names))
-	for i, name := range names {
-		if name == "" {
-			return &OpenError{Line: line, Text: fmt.Sprintf("column %d has no name", i+1), Hint: "name the column or take it out of the file"}
-		}
-		if first, twice := seen[name]; twice {
-			return &OpenError{Line: line, Text: fmt.Sprintf("columns %d and %d have the same name", first+1, i+1), Hint: "give each column a name of its own"}
-		}
-		seen[name] = i
 	}
 	return nil
 }

@@ -31,9 +31,11 @@ var pageNames = []string{"nextRecordsUrl", "@odata.nextLink", "paging"}
 //     of the second form is refused.
 func (f *File) beginJSON(o Options) *OpenError {
 	f.header = &Header{Open: true}
-	objects := newJSONObjects(o.Paths)
+	objects := newJSONObjects(o)
+	f.blanks = &objects.blanks
 	list := &jsonList{in: f.window, objects: objects, warn: f.warn}
-	text, _ := f.window.peek(min(sniffBytes, f.window.max))
+	text, _ := f.window.peek(min(sniffBytes, f.window.limit))
+	defer f.window.widen()
 	switch text = bytes.TrimLeft(text, " \t\r\n"); {
 	case bytes.HasPrefix(text, []byte("[")):
 		if _, err := list.token(); err != nil {
@@ -54,9 +56,9 @@ func (f *File) beginJSON(o Options) *OpenError {
 // that is alone and holds a list of rows.
 func (w *window) wraps() bool {
 	for n := delimiterBytes; ; n *= 4 {
-		text, whole := w.peek(min(n, w.max))
+		text, whole := w.peek(min(n, w.limit))
 		list, end, err := outline(text)
-		last := whole || n >= w.max || w.err != nil
+		last := whole || n >= w.limit || w.err != nil
 		first := bytes.IndexByte(text, '\n')
 		switch {
 		case err == nil && (first < 0 || end <= first): // it ends on its first line

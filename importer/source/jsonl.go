@@ -1,43 +1,78 @@
 package source
 
-import "errors"
+import (
+	"errors"
+	"io"
+)
 
 // jsonLines reads one JSON object a line.
 type jsonLines struct {
 	in      *window
 	objects *jsonObjects
+	scan    jsonScan
 }
 
-// next reads the next line that is not blank.
+// next reads the next line that holds data.
 func (j *jsonLines) next(r *Row) error {
-	line, err := j.in.first()
-	long := errors.Is(err, errTooLong)
-	if long {
-		line, err = j.in.bytes(j.in.max), nil
+	for {
+		line, err := j.in.first()
+		over := errors.Is(err, errTooLong)
+		if over {
+			line, err = j.in.bytes(j.in.max), nil
+		}
+		if err != nil {
+			return err
+		}
+		size := len(line)
+		r.Line, r.Raw = j.in.number, string(body(line))
+		if r.Problem = j.problem(line, r); r.Problem != nil && r.Text == "" {
+			size = j.reach(size)
+			r.Text = j.in.text(len(body(j.in.bytes(size))))
+		}
+		r.Size = size
+		j.in.pass(size)
+		if over {
+			j.in.passLine()
+		}
+		if !j.objects.blank(r) {
+			return nil
+		}
 	}
-	if err != nil {
-		return err
-	}
-	r.Line = j.in.number
-	r.Raw = string(body(line))
-	r.Problem = j.problem(line, long, r)
-	j.in.pass(len(line))
-	if long {
-		j.in.passLine()
-	}
-	return nil
 }
 
 // problem makes the row of a line, or tells why it is none.
-func (j *jsonLines) problem(line []byte, long bool, r *Row) *Problem {
-	if long {
-		return tooLong(j.in.max)
-	}
-	if p := j.in.badText(len(line)); p != nil {
+func (j *jsonLines) problem(line []byte, r *Row) *Problem {
+	p := j.in.badText(len(line))
+	if p != nil {
 		return j.in.hinted(p, len(line))
 	}
-	if err := j.objects.row(body(line), r); err != nil {
+	err := j.objects.row(body(line), r)
+	switch {
+	case len(line) > j.in.limit && !errors.Is(err, errUncorrected):
+		return tooLong(j.in.limit)
+	case err != nil:
 		return badJSON("line", err)
 	}
 	return nil
+}
+
+// reach is how many bytes of the window an object takes that is not whole on its
+// first line: up to the end of the line on which its brackets close, so that no
+// object inside it is taken for a row. Where they do not close it is the first line.
+func (j *jsonLines) reach(first int) int {
+	j.scan.reset()
+	for seen := 0; ; {
+		n, state := j.scan.feed(j.in.buf[j.in.start+seen : j.in.end])
+		switch seen += n; {
+		case state == scanEnd && seen > first:
+			rest, err := j.in.line(seen)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return seen
+			}
+			return seen + len(rest)
+		case state != scanMore, seen > j.in.limit, j.in.more() != nil:
+			return first
+		}
+		seen = min(seen, j.in.end-j.in.start) // a Ctrl-Z at the end may have gone
+	}
 }

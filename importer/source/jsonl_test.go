@@ -15,7 +15,7 @@ func TestJSONLRows(t *testing.T) {
 	keys := func(n int) string {
 		var b strings.Builder
 		for i := range n {
-			fmt.Fprintf(&b, `,"%d":null`, i)
+			fmt.Fprintf(&b, `,"%d":1`, i)
 		}
 		return "{" + b.String()[1:] + "}"
 	}
@@ -26,9 +26,11 @@ func TestJSONLRows(t *testing.T) {
 		{"literals", `{"a":true,"b":false,"c":null}`, "1:true|false|\n"},
 		{"objects and lists as written", `{"a":{"x": [1, 2]},"b":[ ]}`, "1:{\"x\": [1, 2]}|[ ]\n"},
 		{"escapes", `{"a":"\"\\\/\n\u00e9\ud83d\ude00"}`, "1:\"\\/\né😀\n"},
-		{"escaped NUL", `{"a":"\u0000"}`, "1:\x00\n"},
+		{"escaped NUL", `{"a":"\u0000"}`, "1!nul\n"},
+		{"escaped NUL in a key", `{"a\\\u0000":1}`, "1!nul\n"},
+		{"the text of an escaped NUL", `{"a":"\\u0000"}`, "1:\\u0000\n"},
 		{"white space", " { \"a\" : 1 } \r\n", "1:1\n"},
-		{"no members", `{}`, "1:\n"},
+		{"no members", `{}`, "1!json\n"},
 		{"empty key", `{"":1}`, "1:1\n"},
 		{"blank lines count as lines", "\n{\"a\":1}\n \r\n\n{\"a\":2}", "2:1\n5:2\n"},
 		{"byte order mark", "\xEF\xBB\xBF{\"a\":1}", "1:1\n"},
@@ -38,7 +40,7 @@ func TestJSONLRows(t *testing.T) {
 		{"not JSON", "x\n{\"a\":1}\n", "1!json\n2:1\n"},
 		{"list on a line", "{\"a\":1}\n[{\"a\":1}]\n{\"a\":1}\n", "1:1\n2!json\n3:1\n"},
 		{"number", "1\n", "1!json\n"},
-		{"object over several lines", "{\"a\":1}\n{\n\"a\":1\n}\n{\"a\":1}\n", "1:1\n2!json\n3!json\n4!json\n5:1\n"},
+		{"object over several lines", "{\"a\":1}\n{\n\"a\":1\n}\n{\"a\":1}\n", "1:1\n2!json\n5:1\n"},
 		{"cut line at the beginning", "{\"a\":\n{\"a\":1}\n{\"a\":2}\n", "1!json\n2:1\n3:2\n"},
 		{"cut line alone", "{\"a\":\n", "1!json\n"},
 		{"text after the object", "{\"a\":1} x\n{\"a\":1}{\"a\":2}\n{\"a\":1}\n", "1!json\n2!json\n3:1\n"},
@@ -54,7 +56,7 @@ func TestJSONLRows(t *testing.T) {
 		{"20,000 levels", "{\"a\":1}\n" + strings.Repeat("[", 20_000) + "\n" + strings.Repeat(`{"a":`, 20_000), "1:1\n2!json\n3!json\n"},
 		{"20,000 levels at the beginning", strings.Repeat(`{"a":`, 20_000) + "\n{\"a\":1}", "1!json\n2:1\n"},
 		{"brackets in texts are no levels", `{"a":["` + strings.Repeat(`[\"`, 200) + `"]}`, "1:[\"" + strings.Repeat(`[\"`, 200) + "\"]\n"},
-		{"as many keys as columns may be", keys(16384), "1:" + strings.Repeat("|", 16383) + "\n"},
+		{"as many keys as columns may be", keys(16384), "1:1" + strings.Repeat("|1", 16383) + "\n"},
 		{"more keys", keys(16385), "1!columns\n"},
 		{"too long", `{"a":"` + strings.Repeat("x", 1<<20) + "\"}\n{\"a\":1}\n", "1!too_long\n2:1\n"},
 
@@ -67,7 +69,7 @@ func TestJSONLRows(t *testing.T) {
 			}
 			for _, r := range rows {
 				line := strings.TrimRight(strings.Split(strings.TrimPrefix(test.data, "\xEF\xBB\xBF"), "\n")[r.Line-1], "\r")
-				if r.Raw != line[:min(len(line), 1<<20)] {
+				if r.Raw != line {
 					t.Errorf("line %d: raw text is %q", r.Line, r.Raw)
 				}
 			}
@@ -90,7 +92,7 @@ func TestNestedPaths(t *testing.T) {
 		{`{"a":"{\"b\":1}"}`, map[string]string{}},
 		{`{"x":1}`, map[string]string{}},
 		{`{"x.y":"literal","x":{"y":"nested"}}`, map[string]string{"x.y": "literal"}},
-		{`{"leadferry":{"line":1}}`, map[string]string{}},
+		{`{"leadferry":{"line":1},"b":1}`, map[string]string{}},
 	} {
 		t.Run(test.line, func(t *testing.T) {
 			row := readAll(t, test.line, source.Options{Format: source.JSONL, Paths: paths})[0]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -23,10 +24,12 @@ type jsonList struct {
 	err     error  // what ended the reading for good
 }
 
-// next reads the next element.
+// next reads the next element that holds data.
 func (l *jsonList) next(r *Row) error {
-	if l.err == nil {
-		l.err = l.element(r)
+	for l.err == nil {
+		if l.err = l.element(r); l.err == nil && !l.objects.blank(r) {
+			return nil
+		}
 	}
 	return l.err
 }
@@ -67,15 +70,16 @@ func (l *jsonList) read(r *Row) error {
 	if err != nil {
 		return l.unfinished(err)
 	}
-	if size <= l.in.max {
+	r.Size = min(size, l.in.max)
+	if r.Problem = tooLong(l.in.limit); size <= l.in.max {
 		r.Problem = l.problem(l.in.bytes(size), r)
-		l.in.pass(size)
-		return nil
 	}
-	r.Problem = tooLong(l.in.max)
-	r.Raw = oneLine(l.in.bytes(l.in.max))
+	if r.Problem != nil && r.Text == "" {
+		r.Text = oneLine(l.in.text(r.Size))
+		r.Raw = r.Text
+	}
 	l.in.pass(size)
-	if state == scanMore {
+	if size > l.in.max && state == scanMore {
 		err = l.passRest()
 	}
 	return l.unfinished(err)
@@ -91,6 +95,9 @@ func (l *jsonList) problem(element []byte, r *Row) *Problem {
 			r.Raw = string(l.compact)
 			err = l.objects.row(l.compact, r)
 		}
+		if long := len(element) > l.in.limit; long && !errors.Is(err, errUncorrected) {
+			return tooLong(l.in.limit)
+		}
 		if err == nil {
 			return nil
 		}
@@ -101,7 +108,6 @@ func (l *jsonList) problem(element []byte, r *Row) *Problem {
 		}
 		p = badJSON("element", err)
 	}
-	r.Raw = oneLine(element)
 	return l.in.hinted(p, len(element))
 }
 
@@ -191,14 +197,14 @@ func (l *jsonList) lost(text string) error {
 
 // oneLine is text that is no JSON value, its line breaks taken out with the
 // white space around them.
-func oneLine(text []byte) string {
-	var b bytes.Buffer
-	for i, line := range bytes.Split(text, []byte("\n")) {
+func oneLine(text string) string {
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
 			b.WriteByte(' ')
-			line = bytes.TrimLeft(line, " \t\r")
+			line = strings.TrimLeft(line, " \t\r")
 		}
-		b.Write(bytes.TrimRight(line, "\r"))
+		b.WriteString(strings.TrimRight(line, "\r"))
 	}
 	return b.String()
 }

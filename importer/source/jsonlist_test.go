@@ -60,7 +60,7 @@ func TestJSONLists(t *testing.T) {
 		{"nested values come compact", "[{\"a\": [ 1,\n {\"b\" : \"x y\"} ]}]", "1:[1,{\"b\":\"x y\"}]\n"},
 		{"numbers digit for digit", `[{"a":12345678901234567890 , "b":1.50E+1}]`, "1:12345678901234567890|1.50E+1\n"},
 
-		{"no objects", "[1, \"x\",\ntrue, [2], null,{}]", "1!json\n1!json\n2!json\n2!json\n2!json\n2:\n"},
+		{"no objects", "[1, \"x\",\ntrue, [2], null,{}]", "1!json\n1!json\n2!json\n2!json\n2!json\n2!json\n"},
 		{"bad elements", "[{\"a\":1},\n{\"a\" 1},\n{\"a\":01},\n{\"a\":1,},\nnope,\n{\"a\":2}]", "1:1\n2!json\n3!json\n4!json\n5!json\n6:2\n"},
 		{"same key twice", `[{"a":1,"a":2},{"a":1}]`, "1!duplicate_key\n1:1\n"},
 		{"lone surrogate", `[{"a":"\ud800"},{"a":1}]`, "1!json\n1:1\n"},

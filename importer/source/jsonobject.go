@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,10 +21,13 @@ type jsonObjects struct {
 	names  []byte   // of the present row as they are written
 	values []string // of the present row as they are written
 	chunk  chunk
+
+	null   []string // cells that count as empty
+	blanks int      // rows without any data, which were passed over
 }
 
-func newJSONObjects(paths []string) *jsonObjects {
-	j := &jsonObjects{shapes: newShapes(paths)}
+func newJSONObjects(o Options) *jsonObjects {
+	j := &jsonObjects{shapes: newShapes(o.Paths), null: o.Null}
 	j.json = jsontext.NewDecoder(&j.line)
 	return j
 }
@@ -37,10 +41,52 @@ func (j *jsonObjects) row(object []byte, r *Row) error {
 		return errKeys
 	}
 	s := j.shapes.of(j.names)
+	switch text := j.shapes.text(s, j.values); {
+	case strings.TrimSpace(text) != "":
+		r.Text = text
+		return errUncorrected
+	case s.header.Own == 0:
+		return errMembers
+	case hasNUL(object):
+		return errNUL
+	}
 	r.Header = s.header
 	r.Cells = j.chunk.take(r.Cells, len(s.header.Names))
 	j.shapes.fill(s, r.Cells, j.values)
 	return nil
+}
+
+// blank says that a row without a problem holds no data, and counts it.
+func (j *jsonObjects) blank(r *Row) bool {
+	if r.Problem != nil {
+		return false
+	}
+	for _, cell := range r.Cells[:r.Header.Own] {
+		if !isBlank(cell, j.null) {
+			return false
+		}
+	}
+	j.blanks++
+	return true
+}
+
+// hasNUL says that a text in a JSON value has a NUL character.
+func hasNUL(value []byte) bool {
+	for from := 0; ; {
+		at := bytes.Index(value[from:], []byte(`\u0000`))
+		if at < 0 {
+			return false
+		}
+		at += from
+		slashes := 1
+		for slashes <= at && value[at-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 1 {
+			return true
+		}
+		from = at + 1
+	}
 }
 
 // members gathers the names and values of an object. The values are parts of
@@ -85,6 +131,10 @@ var (
 	errTrailing = errors.New("holds text after its JSON object")
 	errDepth    = fmt.Errorf("holds an object nested more than %d levels deep", maxDepth)
 	errKeys     = fmt.Errorf("holds an object with more than %d keys", maxColumns)
+	errMembers  = errors.New("holds an object without members")
+	errNUL      = errors.New("holds a NUL character")
+
+	errUncorrected = errors.New("is not corrected yet")
 )
 
 // badJSON tells what is wrong with a line or an element without the text that
@@ -92,6 +142,10 @@ var (
 func badJSON(part string, err error) *Problem {
 	var at *jsontext.SyntacticError
 	switch {
+	case errors.Is(err, errUncorrected):
+		return notCorrected(noteMember + ".text")
+	case errors.Is(err, errNUL):
+		return &Problem{Code: "nul", Text: "the " + part + " " + err.Error()}
 	case errors.Is(err, errKeys):
 		return &Problem{Code: "columns", Text: "the " + part + " " + err.Error()}
 	case !errors.As(err, &at):

@@ -164,7 +164,7 @@ func (f *File) beginText(o Options) *OpenError {
 func (f *File) peek(line []byte, err error) ([]byte, *OpenError) {
 	switch {
 	case errors.Is(err, errTooLong):
-		return f.window.bytes(f.window.max), nil
+		return f.window.bytes(f.window.limit), nil
 	case err == nil, errors.Is(err, io.EOF):
 		return line, nil
 	}
@@ -187,11 +187,11 @@ func (f *File) beginCSV(o Options) *OpenError {
 	if !validDelimiter(f.delim) {
 		return &OpenError{Text: "the delimiter is not a character that can part cells", Hint: "any character but quotes, line ends and NUL can"}
 	}
-	rows := newCSVRows(f.window, f.delim)
+	rows := newCSVRows(f.window, f.delim, o)
 	if e := rows.begin(o); e != nil {
 		return e
 	}
 	f.warn(rows.warnings...)
-	f.header, f.rows = rows.header, rows
+	f.header, f.rows, f.blanks = rows.header, rows, &rows.blanks
 	return nil
 }

@@ -61,10 +61,7 @@ func TestOpenRefusesContent(t *testing.T) {
 		{"CR in the header", "\na,b\rc\n1,2\n", "carriage return", 2},
 		{"long header", strings.Repeat("a,", 1<<20), "more than", 1},
 		{"broken header", "a,\"b\n1,2\n", "quote", 1},
-		{"same name twice", "id,b,id\n1,2,3\n", "columns 1 and 3", 1},
-		{"same name but for white space", "id, id \n1,2\n", "columns 1 and 2", 1},
-		{"blank name", "\n\nid, ,c\n1,2,3\n", "column 2 has no name", 3},
-		{"blank names only", " ,,\n1,2,\n", "column 1 has no name", 1},
+		{"blank names only", " ,,\n1,2,\n", "names no column", 1},
 		{"too many columns", strings.Repeat("a,", 1<<14) + "a\n", "16385 columns", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -77,7 +74,7 @@ func TestOpenRefusesContent(t *testing.T) {
 }
 
 func TestOpenTellsNoValues(t *testing.T) {
-	refusal := openError(t, write(t, "leads.csv", "secret,b,secret\n"), source.Options{})
+	refusal := openError(t, write(t, "leads.csv", "secret,b,\"secret\n"), source.Options{})
 	if strings.Contains(refusal.Error(), "secret") {
 		t.Errorf("a file without header would show its first row: %v", refusal)
 	}

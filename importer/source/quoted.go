@@ -3,86 +3,85 @@ package source
 import "bytes"
 
 const (
-	loneCR    = "a carriage return stands alone outside quotes; lines must end with LF or CR LF"
-	afterEnd  = "text follows the quote that closes a cell"
-	bareQuote = "a quote stands inside a cell without quotes, where a quote opened on an earlier line is in doubt"
+	loneCR   = "a carriage return stands alone outside quotes; lines must end with LF or CR LF"
+	afterEnd = "text follows the quote that closes a cell"
 )
 
 // quoted gathers the cells of a record that holds quotes, one line after
-// another.
+// another. What does not fit is noted, and read on as spreadsheets read it: what
+// follows a closing quote belongs to the cell up to the next delimiter.
 type quoted struct {
-	delim  []byte
-	strict bool   // quotes in the middle of a cell are refused
-	text   []byte // all cells, without their quotes
-	ends   []int  // where each of them ends
-	open   bool   // inside quotes: the next line belongs to the record
+	delim []byte
+	text  []byte // all cells, without their quotes
+	ends  []int  // where each of them ends
+	open  bool   // inside quotes: the next line belongs to the record
+	lines int    // that were added
+	from  int    // which of them, from 1, has the last quote that opened a cell
+	fault *Problem
 }
 
-func (q *quoted) reset(strict bool) {
-	q.strict, q.open = strict, false
+func (q *quoted) reset() {
+	q.open, q.fault, q.lines = false, nil, 0
 	q.text, q.ends = q.text[:0], q.ends[:0]
 }
 
 // add takes one line, with its end.
-func (q *quoted) add(line []byte) *Problem {
+func (q *quoted) add(line []byte) {
+	q.lines++
 	for rest, more := line, true; more; {
-		var p *Problem
 		if q.open || bytes.HasPrefix(rest, []byte{'"'}) {
-			rest, more, p = q.addQuoted(rest)
+			rest, more = q.addQuoted(rest)
 		} else {
-			rest, more, p = q.addBare(rest)
-		}
-		if p != nil {
-			return p
+			rest, more = q.addBare(rest)
 		}
 	}
-	return nil
 }
 
 // addBare takes a cell without quotes. It gives what is left of the line, and
 // whether a delimiter says that more cells follow.
-func (q *quoted) addBare(line []byte) (rest []byte, more bool, p *Problem) {
+func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
 	cell, rest, more := bytes.Cut(line, q.delim)
 	if !more {
 		cell = body(cell)
 	}
-	switch {
-	case bytes.IndexByte(cell, '\r') >= 0:
-		return nil, false, &Problem{Code: "line_end", Text: loneCR}
-	case q.strict && bytes.IndexByte(cell, '"') >= 0:
-		return nil, false, &Problem{Code: "quote", Text: bareQuote}
+	if bytes.IndexByte(cell, '\r') >= 0 && q.fault == nil {
+		q.fault = &Problem{Code: "line_end", Text: loneCR}
 	}
 	q.text = append(q.text, cell...)
 	q.ends = append(q.ends, len(q.text))
-	return rest, more, nil
+	return rest, more
 }
 
 // addQuoted takes a cell in quotes, or the part of it that is on this line.
-func (q *quoted) addQuoted(line []byte) (rest []byte, more bool, p *Problem) {
+func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 	if !q.open {
-		q.open = true
+		q.open, q.from = true, q.lines
 		line = line[1:]
 	}
 	for {
 		text, after, closed := bytes.Cut(line, []byte{'"'})
 		q.text = append(q.text, text...)
 		if !closed {
-			return nil, false, nil
+			return nil, false
 		}
-		if !bytes.HasPrefix(after, []byte{'"'}) {
-			line = after
+		if line = after; !bytes.HasPrefix(line, []byte{'"'}) {
 			break
 		}
 		q.text = append(q.text, '"')
-		line = after[1:]
+		line = line[1:]
 	}
 	q.open = false
-	q.ends = append(q.ends, len(q.text))
-	if rest, more = bytes.CutPrefix(line, q.delim); !more && len(body(rest)) > 0 {
-		return nil, false, &Problem{Code: "quote", Text: afterEnd}
+	rest, more = bytes.CutPrefix(line, q.delim)
+	if !more && len(body(line)) > 0 {
+		q.fault = &Problem{Code: "quote", Text: afterEnd}
+		return q.addBare(line)
 	}
-	return rest, more, nil
+	q.ends = append(q.ends, len(q.text))
+	return rest, more
 }
+
+// broken says that the quotes of the record do not fit.
+func (q *quoted) broken() bool { return q.fault != nil && q.fault.Code == "quote" }
 
 // cells appends the gathered cells, parts of one string, to list.
 func (q *quoted) cells(list []string) []string {

@@ -23,6 +23,7 @@ type shapes struct {
 type shape struct {
 	header *Header
 	keep   []int  // members that are the row's own columns
+	texts  []path // where rejects hold a row as text
 	nested []path // where Names[Own:] are
 }
 
@@ -31,6 +32,9 @@ type path struct {
 	member int // -1: the object lacks it
 	steps  []string
 }
+
+// noteMember is the key that leadferry adds to rejected objects.
+const noteMember = "leadferry"
 
 // maxShapeBytes bounds what is remembered; beyond it the shapes are learned anew.
 const maxShapeBytes = 1 << 20
@@ -65,7 +69,12 @@ func (s *shapes) learn(names []byte) *shape {
 		if err != nil { // the end: all names were read once before
 			break
 		}
-		if n := name.String(); n != "leadferry" && !strings.HasPrefix(n, reserved) {
+		switch n := name.String(); {
+		case n == noteMember:
+			learned.texts = append(learned.texts, path{i, []string{"text"}})
+		case n == textColumn:
+			learned.texts = append(learned.texts, path{i, nil})
+		case !strings.HasPrefix(n, reserved):
 			members[n] = i
 			header.Names = append(header.Names, n)
 			learned.keep = append(learned.keep, i)
@@ -85,6 +94,16 @@ func (s *shapes) learn(names []byte) *shape {
 		learned.nested = append(learned.nested, path{member, steps[1:]})
 	}
 	return learned
+}
+
+// text is what a rejects file holds of the row as text, or nothing.
+func (s *shapes) text(of *shape, values []string) string {
+	for _, p := range of.texts {
+		if text := s.find(values[p.member], p.steps); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // fill makes cells of the values of an object of this shape.

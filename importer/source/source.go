@@ -15,7 +15,9 @@
 //   - A row that cannot be read is data, a [Problem]; the rows after it are
 //     read as if it had not been there. An error means that the structure of
 //     the file is lost: a read error, packed data that are cut or damaged or
-//     grow a hundredfold, a JSON list whose brackets do not fit.
+//     grow a hundredfold, a quote that is never closed or does not fit, a JSON
+//     list whose brackets do not fit. No row begins inside another one.
+//   - A row without any data is passed over and counted.
 //   - Memory does not grow with the file: a record has a limit, and so has what
 //     a packed file may ask for.
 //   - No error and no problem holds a cell's value.
@@ -46,7 +48,7 @@ const (
 
 const (
 	defaultRecord = 1 << 20 // bytes a record
-	maxLines      = 1000    // lines a record
+	quotedRecords = 16      // records that a cell in quotes may have room for
 	maxColumns    = 16384   // columns a row, as many as Excel has
 	maxDepth      = 64      // levels of a JSON object
 )
@@ -63,11 +65,19 @@ type Options struct {
 	// for TSV, and for CSV whichever of comma, semicolon, tab and bar splits
 	// most of the first 64 KiB into as many cells as the header.
 	Delimiter rune
+	// NoQuotes says that quotes are text like any other, so that each line is a
+	// row. Rejects files have quotes all the same.
+	NoQuotes bool
+	// Null are the cells that count as empty, beside blank ones.
+	Null []string
 	// Encoding is the label of the text's encoding as the WHATWG Encoding
 	// Standard has it, in any case. A byte order mark beats it; without both the
 	// text must be UTF-8. ISO-2022-JP, x-user-defined and the encodings that the
 	// standard only replaces are refused. Workbooks do not need it.
 	Encoding string
+	// TrustEncoding says that rows which are valid UTF-8, beyond ASCII, are text of
+	// the Encoding all the same, where that has one byte a character.
+	TrustEncoding bool
 	// Sheet names the sheet of a workbook to read; "" is the first one that is not hidden.
 	Sheet string
 	// NoHeader says that the first line is a row already; Columns names the columns then.
@@ -75,7 +85,8 @@ type Options struct {
 	Columns  []string
 	// Paths are the names of nested JSONL values to find, as "a.b" or "a.0".
 	Paths []string
-	// MaxRecord is how many bytes of UTF-8 a record may have with its line end; 0 means 1 MiB.
+	// MaxRecord is how many bytes of UTF-8 a record may have with its line end; 0 means
+	// 1 MiB. A record of CSV with quotes may have 17 times as many, for one long cell.
 	MaxRecord int
 	// Stdin is what the file name "-" reads.
 	Stdin io.Reader
@@ -95,15 +106,23 @@ type Row struct {
 	Cells   []string // one for each name of the header; see [File.Next]
 	Line    int      // physical line on which the row starts, from 1; XLSX: the sheet's row
 	Number  int      // number among the data rows of its file, from 1
-	Raw     string   // JSON: the line as read, or the element without line breaks; CSV: only with a Problem; at most MaxRecord bytes
+	Size    int      // about how many bytes it takes
+	Raw     string   // JSON: the line as read, or the element without line breaks
+	Repeats bool     // it is the header once more
 	Problem *Problem // why the row cannot be used, or nil
+	Text    string   // of a row that could not be taken apart, with \xNN for bytes that are no text
+	Faults  []Fault  // XLSX: cells that cannot be taken, which matters where their columns are used
 }
 
-// Problem is the reason why a row cannot be used. Its cells are empty then,
-// but for those that a row with a wrong number of cells has, or the row of a
-// workbook with a cell that cannot be taken.
+// Fault is a cell that cannot be taken as it is written.
+type Fault struct {
+	Column int // among the row's cells
+	Problem
+}
+
+// Problem is the reason why a row cannot be used. Its cells are empty then.
 type Problem struct {
-	Code string // "quote", "columns", "line_end", "encoding", "nul", "too_long", "json", "duplicate_key", "cell" (XLSX)
+	Code string // "quote", "columns", "line_end", "encoding", "nul", "too_long", "json", "duplicate_key", "uncorrected", "cell" (XLSX)
 	Text string // for people, without values
 }
 
@@ -114,6 +133,7 @@ type Info struct {
 	Bytes        int64  // read so far, of the file as it lies on disk
 	Size         int64  // on disk; 0: unknown
 	Rows         int    // read so far
+	Blank        int    // rows without any data that were passed over so far; they have no number
 	SHA256       string // of all bytes on disk in hexadecimal; "" unless read to the end
 	Changed      bool   // the file was changed or replaced while it was read; known at its end or after Close
 }

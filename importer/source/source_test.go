@@ -48,6 +48,18 @@ func rowsOf(t testing.TB, f *source.File) []source.Row {
 	}
 }
 
+// rowsUntil reads rows until an error ends it.
+func rowsUntil(f *source.File) (rows []source.Row, err error) {
+	defer f.Close()
+	for {
+		var row source.Row
+		if err = f.Next(&row); err != nil {
+			return rows, err
+		}
+		rows = append(rows, row)
+	}
+}
+
 // show writes rows as "line:cell|cell", a problem as "line!code".
 func show(rows []source.Row) string {
 	var b strings.Builder

@@ -10,25 +10,31 @@ import (
 var errTooLong = errors.New("record too long")
 
 // window shows the text of a file from the start of the present record on.
-// It grows to twice the limit of a record, or a block, and no further.
+// It grows to twice what a record may have at most, or a block, and no further.
 type window struct {
 	in         io.Reader
 	buf        []byte
 	start, end int   // buf[start:end] is read and not yet passed
-	max        int   // bytes a record
+	limit      int   // bytes a record, without cells in quotes
+	max        int   // bytes a record at most
 	offset     int64 // place of buf[start] in the text
 	number     int   // physical line of buf[start], from 1
 	err        error // what ended the reading; io.EOF at the end
 
 	encoding string   // label of the text's encoding
 	decoder  *decoder // nil: the text is UTF-8 and shown as it is
+	trusted  bool     // text that is UTF-8 as well is taken for what its encoding says
 }
 
 const block = 128 << 10
 
 func newWindow(in io.Reader, limit int) *window {
-	return &window{in: in, buf: make([]byte, block), max: limit, number: 1, encoding: utf8Label}
+	return &window{in: in, buf: make([]byte, block), limit: limit, max: limit, number: 1, encoding: utf8Label}
 }
+
+// widen makes room for records with long cells in quotes, once it is known what
+// the file holds.
+func (w *window) widen() { w.max = (1 + quotedRecords) * w.limit }
 
 // line gives the physical line, with its end, that begins from bytes after the
 // record's start. It may move what earlier calls gave. The error is io.EOF,
@@ -71,18 +77,37 @@ func (w *window) pass(n int) {
 	w.start += n
 }
 
-// passLine moves the window's start over the rest of a line, however long.
-func (w *window) passLine() {
+// passLine moves the window's start over the rest of a line, however long, and
+// says whether a quote stood there.
+func (w *window) passLine() (quotes bool) {
 	for {
 		i := bytes.IndexByte(w.buf[w.start:w.end], '\n')
-		if i >= 0 {
-			w.pass(i + 1)
-			return
+		n := i + 1
+		if i < 0 {
+			n = w.end - w.start
 		}
-		w.pass(w.end - w.start)
-		if w.more() != nil {
-			return
+		quotes = quotes || bytes.IndexByte(w.bytes(n), '"') >= 0
+		w.pass(n)
+		if i >= 0 || w.more() != nil {
+			return quotes
 		}
+	}
+}
+
+// quoteOpens says that the first quote behind n bytes of the window begins a
+// cell, or that as many bytes as a record may have hold none.
+func (w *window) quoteOpens(n int, delim []byte) bool {
+	for seen := n; ; {
+		if i := bytes.IndexByte(w.buf[w.start+seen:w.end], '"'); i >= 0 {
+			before := w.bytes(seen + i)
+			return bytes.HasSuffix(before, []byte{'\n'}) || bytes.HasSuffix(before, delim)
+		}
+		seen = w.end - w.start
+		if seen-n >= w.limit || w.err != nil {
+			return w.err == nil || errors.Is(w.err, io.EOF)
+		}
+		w.fill()
+		seen = min(seen, w.end-w.start) // a Ctrl-Z at the end may have gone
 	}
 }
 
@@ -138,7 +163,8 @@ func (w *window) place(i int) (offset int64, known bool) {
 	if w.decoder == nil {
 		return w.offset + int64(i), true
 	}
-	return w.decoder.place(w.offset + int64(i))
+	s, known := w.decoder.spot(w.offset + int64(i))
+	return s.file, known
 }
 
 // body is a line without its end.

@@ -69,7 +69,7 @@ func (f *File) beginXLSX(o Options) *OpenError {
 	if e := rows.begin(o); e != nil {
 		return e
 	}
-	f.header, f.rows = rows.header, rows
+	f.header, f.rows, f.blanks = rows.header, rows, &rows.blanks
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (s *shower) sharedText(value string) (cellText, error) {
 
 func plainText(text string) cellText {
 	if strings.IndexByte(text, 0) >= 0 {
-		return cellText{fault: faultNUL}
+		return cellText{text: text, fault: faultNUL}
 	}
 	return cellText{text: text}
 }
@@ -105,25 +105,34 @@ func (s *shower) number(value string, style int) (cellText, error) {
 	}
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil || strings.Trim(value, "0123456789+-.eE") != "" || math.IsInf(v, 0) {
-		return cellText{fault: faultNumber}, nil
+		return cellText{text: value, fault: faultNumber}, nil
 	}
 	format, err := s.styles.of(style)
 	if err != nil {
 		return cellText{}, err
 	}
+	c := s.formatted(v, format)
+	if c.fault != nil {
+		c.text = value // as it is written
+	}
+	return c, nil
+}
+
+// formatted is a number as a format shows it.
+func (s *shower) formatted(v float64, format *numberFormat) cellText {
 	section, shown := format.choose(v)
 	if section == nil {
-		return s.plainNumber(v), nil
+		return s.plainNumber(v)
 	}
 	switch {
 	case section.kind.isDate():
-		return s.date(v, section), nil
+		return s.date(v, section)
 	case section.kind == digits, section.kind == fraction:
-		return s.filled(v, shown, section), nil
+		return s.filled(v, shown, section)
 	}
 	c := s.plainNumber(v)
 	c.written = section.kind == scientific
-	return c, nil
+	return c
 }
 
 func (s *shower) plainNumber(v float64) cellText {

@@ -16,11 +16,11 @@ func one(t *testing.T, w workbook, cell string) string {
 	if len(rows) < 2 {
 		return ""
 	}
-	if p := rows[1].Problem; p != nil {
-		if p.Code != "cell" {
-			t.Errorf("code %q", p.Code)
+	if faults := rows[1].Faults; len(faults) > 0 {
+		if p := faults[0]; p.Code != "cell" || p.Column != 0 || rows[1].Text == "" && rows[1].Cells[0] != "" {
+			t.Errorf("fault %+v, text %q", p, rows[1].Text)
 		}
-		return "!" + p.Text
+		return "!" + faults[0].Text
 	}
 	return rows[1].Cells[0]
 }
@@ -61,7 +61,7 @@ func TestCellsOfAllKinds(t *testing.T) {
 		{`<c t="e"><f>X</f><v>#REF!</v></c>`, `!cell A2 of column "a" holds the error #REF! (hint: mend its formula, or empty the cell)`},
 		{`<c t="e"><v>secret</v></c>`, `!cell A2 of column "a" holds an error (hint: mend its formula, or empty the cell)`},
 		{`<c><f>NOW()</f></c>`, `!cell A2 of column "a" holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it anew)`},
-		{`<c t="s"><v>0</v></c><c r="B2" t="e"><v>#N/A</v></c>`, `!cell B2 holds the error #N/A (hint: mend its formula, or empty the cell)`},
+		{`<c t="s"><v>0</v></c><c r="B2" t="e"><v>#N/A</v></c>`, "plain"},
 		{`<c><v>secret</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
 		{`<c><v>0x10</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
 		{`<c><v>1e999</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it anew)`},
@@ -305,14 +305,17 @@ func TestDatesCountedFrom1904(t *testing.T) {
 	}
 }
 
-func TestRowsKeepTheirOtherCellsWithAProblem(t *testing.T) {
+func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 	w := workbook{rows: inline("a", "b") + `<row><c t="inlineStr"><is><t>x</t></is></c><c t="e"><v>#N/A</v></c></row>` + inline("y", "z", "more")}
 	rows, _ := readSheet(t, w.file(t), source.Options{})
-	if diff := cmp.Diff("2!cell\n3!columns\n", show(rows)); diff != "" {
+	if diff := cmp.Diff("2:x|#N/A\n3!columns\n", show(rows)); diff != "" {
 		t.Fatal(diff)
 	}
-	if diff := cmp.Diff([][]string{{"x", "#N/A"}, {"y", "z"}}, [][]string{rows[0].Cells, rows[1].Cells}); diff != "" {
+	if diff := cmp.Diff([]string{"x,#N/A", "y,z,more"}, []string{rows[0].Text, rows[1].Text}); diff != "" {
 		t.Error(diff)
+	}
+	if len(rows[0].Faults) != 1 || rows[0].Faults[0].Column != 1 || len(rows[1].Faults) > 0 {
+		t.Errorf("faults %+v and %+v", rows[0].Faults, rows[1].Faults)
 	}
 	if want := `cell C3 holds something, but the header has only 2 columns`; rows[1].Problem.Text != want {
 		t.Error(rows[1].Problem.Text)

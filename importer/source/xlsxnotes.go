@@ -37,7 +37,7 @@ const longNumber = 10
 
 // see notes a cell of a data row.
 func (n *notes) see(column, row int, cell cellText, data bool) {
-	if !data || cell.text == "" && !cell.blanked {
+	if !data || cell.fault != nil || cell.text == "" && !cell.blanked {
 		return
 	}
 	for len(n.columns) <= column {

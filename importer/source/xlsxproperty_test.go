@@ -61,7 +61,7 @@ func (f *sheetTable) write(t *rapid.T, before int, row []string) int {
 		if placed {
 			place = fmt.Sprintf(` r="%s%d"`, strings.Repeat("A", i/26)+string(rune('A'+i%26)), number)
 		}
-		filled = filled || strings.Trim(text, " ") != ""
+		filled = filled || strings.TrimSpace(text) != ""
 		if text != "" || !placed {
 			out.WriteString(f.cell(t, place, text))
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -20,13 +21,14 @@ type xlsxRows struct {
 	fields []string
 	notes  notes
 	fault  *Problem // of the present row
+	faults []Fault  // of its cells, by columns of the sheet
 	warn   func(...string)
 	ended  bool
 	lost   error // what ended the reading too early
 	chunk  chunk
 }
 
-// next reads the next row that is not blank.
+// next reads the next row that holds data.
 func (x *xlsxRows) next(r *Row) error {
 	if x.lost != nil {
 		return x.lost
@@ -38,25 +40,58 @@ func (x *xlsxRows) next(r *Row) error {
 		x.lost = &LostError{Line: x.present.number, Text: "the workbook cannot be read any further: " + reason(err), Err: err}
 		return x.lost
 	}
-	r.Line, r.Cells = x.present.number, x.chunk.take(r.Cells, len(x.keep))
 	if x.present.hidden {
 		x.notes.hidden++
 	}
+	r.Line, r.Size, r.Cells = x.present.number, len(x.present.text), x.chunk.take(r.Cells, len(x.keep))
+	r.Problem = x.fault
+	if r.Problem == nil {
+		r.Problem = x.uncorrected(x.fields, r)
+	}
+	if r.Problem == nil {
+		r.Problem = x.beyond()
+	}
+	if r.Problem == nil {
+		x.give(r)
+	}
+	if (r.Problem != nil || len(r.Faults) > 0) && r.Text == "" {
+		r.Text = asCSV(x.fields)
+	}
+	return nil
+}
+
+// give fills the cells of a row, and tells which of them are faulty.
+func (x *xlsxRows) give(r *Row) {
 	for i, column := range x.keep {
 		if column < len(x.fields) {
 			r.Cells[i] = x.fields[column]
 		}
 	}
-	if r.Problem = x.fault; r.Problem == nil {
-		r.Problem = x.beyond()
+	r.Repeats = x.repeats(x.fields)
+	r.Faults = nil
+	for _, f := range x.faults {
+		if i := x.index(f.Column); i >= 0 {
+			r.Faults = append(r.Faults, Fault{i, f.Problem})
+		}
 	}
-	if r.Problem != nil && r.Problem.Code == "too_long" {
-		clear(r.Cells)
-	}
-	return nil
 }
 
-// row goes on to the next row that is not blank and makes text of its cells.
+// asCSV writes cells as a record of CSV, for people.
+func asCSV(cells []string) string {
+	var b strings.Builder
+	for i, cell := range cells {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if strings.ContainsAny(cell, ",\"\r\n") {
+			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		}
+		b.WriteString(strings.ReplaceAll(cell, "\x00", `\x00`))
+	}
+	return b.String()
+}
+
+// row goes on to the next row that holds something and makes text of its cells.
 func (x *xlsxRows) row() error {
 	for {
 		err := io.EOF
@@ -77,6 +112,9 @@ func (x *xlsxRows) row() error {
 		if !blank {
 			return nil
 		}
+		if x.header != nil {
+			x.blanks++
+		}
 	}
 }
 
@@ -93,7 +131,7 @@ func (x *xlsxRows) end() {
 // convert makes x.fields of the cells of the present row, up to the last that
 // holds something.
 func (x *xlsxRows) convert() (blank bool, err error) {
-	x.fields, x.fault, blank = x.fields[:0], nil, true
+	x.fields, x.fault, x.faults = x.fields[:0], nil, x.faults[:0]
 	size := 0
 	for column := range x.present.cells {
 		cell, err := x.show(&x.present.cells[column])
@@ -105,7 +143,7 @@ func (x *xlsxRows) convert() (blank bool, err error) {
 			break
 		}
 		if cell.fault != nil {
-			x.refuse(column, cell)
+			x.faults = append(x.faults, Fault{column, x.refuse(column, cell)})
 		}
 		if cell.text != "" {
 			for len(x.fields) < column {
@@ -113,26 +151,21 @@ func (x *xlsxRows) convert() (blank bool, err error) {
 			}
 			x.fields = append(x.fields, cell.text)
 		}
-		blank = blank && cell.fault == nil && strings.Trim(cell.text, " ") == ""
 		x.notes.see(column, x.present.number, cell, x.header != nil)
 	}
 	if x.present.long {
-		x.fault, x.fields = tooLong(x.max), x.fields[:0]
-		return false, nil
+		x.fault = tooLong(x.max)
 	}
-	return blank, nil
+	return x.fault == nil && len(x.faults) == 0 && x.blank(x.fields), nil
 }
 
-// refuse makes the row's problem of its first cell that cannot be taken.
-func (x *xlsxRows) refuse(column int, cell cellText) {
-	if x.fault != nil || !x.judged(column) {
-		return
-	}
+// refuse is the problem of a cell that cannot be taken.
+func (x *xlsxRows) refuse(column int, cell cellText) Problem {
 	text := cell.fault.text
 	if cell.fault == faultError && knownErrors[cell.text] {
 		text = "holds the error " + cell.text
 	}
-	x.fault = &Problem{Code: "cell", Text: fmt.Sprintf("%s %s (hint: %s)", x.where(column), text, cell.fault.hint)}
+	return Problem{Code: "cell", Text: fmt.Sprintf("%s %s (hint: %s)", x.where(column), text, cell.fault.hint)}
 }
 
 // knownErrors are the errors of Excel. Anything else is not repeated.
@@ -140,15 +173,6 @@ var knownErrors = map[string]bool{
 	"#DIV/0!": true, "#N/A": true, "#NAME?": true, "#NULL!": true, "#NUM!": true, "#REF!": true, "#VALUE!": true,
 	"#GETTING_DATA": true, "#SPILL!": true, "#CALC!": true, "#FIELD!": true, "#BLOCKED!": true,
 	"#CONNECT!": true, "#UNKNOWN!": true, "#BUSY!": true, "#EXTERNAL!": true, "#PYTHON!": true,
-}
-
-// judged tells whether a column's faults count: those that a rejects file has
-// added are no columns of the rows.
-func (x *xlsxRows) judged(column int) bool {
-	if x.header == nil || column >= x.width {
-		return true
-	}
-	return x.index(column) >= 0
 }
 
 // index is the place of a column in the header; -1 where it has none.
@@ -170,10 +194,12 @@ func (x *xlsxRows) where(column int) string {
 	return fmt.Sprintf("%s of column %s", at, quote(x.header.Names[x.index(column)]))
 }
 
-// beyond finds a cell behind the header's last that holds something.
+// beyond finds a cell behind the header's last that holds something, but for
+// what is no value.
 func (x *xlsxRows) beyond() *Problem {
 	for column := x.width; column < len(x.fields); column++ {
-		if strings.TrimSpace(x.fields[column]) != "" {
+		faulty := slices.ContainsFunc(x.faults, func(f Fault) bool { return f.Column == column })
+		if !faulty && strings.TrimSpace(x.fields[column]) != "" {
 			return &Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s", x.where(column), count(x.width, "column"))}
 		}
 	}
@@ -193,10 +219,12 @@ func (x *xlsxRows) begin(o Options) *OpenError {
 			return unusable(err)
 		case x.fault != nil:
 			return &OpenError{Line: x.present.number, Text: "the header cannot be read: " + x.fault.Text}
+		case len(x.faults) > 0:
+			return &OpenError{Line: x.present.number, Text: "the header cannot be read: " + x.faults[0].Text}
 		}
 		names, line = x.fields, x.present.number
 	}
-	of, e := newLayout(names, line)
+	of, e := newLayout(names, line, o)
 	x.layout = of
 	x.warn(of.warnings...)
 	return e
