@@ -36,9 +36,14 @@ func newRecorder(files *report.Run, inputs []*source.File, rooms *items) *record
 		files: files, items: rooms,
 		lines: make(chan []line, 8), spare: make(chan []line, 8), failed: make(chan error, 1), done: make(chan struct{}),
 	}
+	marked := false
 	for _, f := range inputs {
 		info := f.Info()
 		rec.inputs = append(rec.inputs, report.Input{Path: info.Path, Format: info.Format, Delimiter: f.Delimiter()})
+		marked = marked || info.Other
+	}
+	for i := range rec.inputs {
+		rec.inputs[i].Marked = marked
 	}
 	go rec.run()
 	return rec
@@ -132,7 +137,7 @@ func (w *recorder) write(l *line) error {
 		return nil
 	}
 	h := it.row.Header
-	rej := report.Reject{Line: it.row.Line, Outcome: res.Outcome, Error: cmp.Or(r.whole, r.text), Raw: it.row.Raw}
+	rej := report.Reject{Line: it.row.Line, Outcome: res.Outcome, Error: cmp.Or(r.whole, r.text), Raw: it.row.Raw, Text: it.row.Text}
 	if h != nil {
 		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells
 	}

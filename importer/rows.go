@@ -14,8 +14,12 @@ import (
 	"leadferry/mapping"
 )
 
-// batchRows is how many rows travel together from the reader to the engine.
-const batchRows = 128
+// batchRows is how many rows travel together from the reader to the engine, and
+// batchBytes how many bytes of the file, where rows are large.
+const (
+	batchRows  = 128
+	batchBytes = 1 << 20
+)
 
 // item is one row on its way through the engine.
 type item struct {
@@ -38,7 +42,7 @@ func (s *items) get(input int) *item {
 		return &item{input: input}
 	}
 	// Cells and content are rooms that the next row fills again.
-	*it = item{input: input, row: source.Row{Cells: it.row.Cells}, rec: mapping.Record{Content: it.rec.Content}}
+	*it = item{input: input, row: source.Row{Cells: it.row.Cells}, rec: mapping.Record{Content: it.rec.Content[:0]}}
 	return it
 }
 
@@ -57,6 +61,8 @@ func (it *item) left() *result {
 	switch {
 	case it.fault != nil:
 		return &result{outcome: Invalid, text: it.fault.text}
+	case it.row.Repeats:
+		return &result{outcome: Skipped, text: "it is the header once more"}
 	case it.rec.Skip:
 		return &result{outcome: Skipped, text: "left out by skip_if"}
 	}
@@ -147,10 +153,11 @@ func (r *reader) judge(it *item, do func(*item) error) (err error) {
 
 func (r *reader) read(ctx context.Context, out chan<- *batch) {
 	defer close(out)
-	b := &batch{}
+	b, size := &batch{}, 0
 	send := func() bool {
 		select {
 		case out <- b:
+			size = 0
 			b = &batch{items: make([]*item, 0, batchRows)}
 			return true
 		case <-ctx.Done():
@@ -178,7 +185,8 @@ func (r *reader) read(ctx context.Context, out chan<- *batch) {
 			}
 			read++
 			b.items = append(b.items, it)
-			if len(b.items) == batchRows && !send() {
+			size += it.row.Size
+			if (len(b.items) == batchRows || size >= batchBytes) && !send() {
 				return
 			}
 		}
@@ -206,6 +214,15 @@ func (r *reader) record(it *item) error {
 	if err != nil {
 		return err
 	}
+	if ps := faultsOf(&it.row, b); ps != nil {
+		it.fault = faulty(ps...)
+		return nil
+	}
+	it.row.Text = "" // all that matters could be taken
+	if it.row.Repeats {
+		it.rec.Skip = true
+		return nil
+	}
 	env := mapping.Env{File: r.names[it.input], Line: it.row.Line, Run: r.runID}
 	switch ps := b.Map(it.row.Cells, env, &it.rec); {
 	case ps != nil:
@@ -215,6 +232,16 @@ func (r *reader) record(it *item) error {
 		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
 	}
 	return nil
+}
+
+// faultsOf are the faults of a row's cells in columns that the mapping uses.
+func faultsOf(row *source.Row, b *mapping.Binding) (ps []mapping.Problem) {
+	for _, f := range row.Faults {
+		if b.Uses(f.Column) {
+			ps = append(ps, mapping.Problem{Rule: f.Code, Text: f.Text})
+		}
+	}
+	return ps
 }
 
 // digest makes what the planner compares.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/source"
 	"leadferry/internal/crash"
 	"leadferry/leadapi"
 )
@@ -91,9 +92,14 @@ func inputEnded(err error) *Stop {
 	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
 		return crashed(err)
 	}
+	hint := "mend the file"
+	var lost *source.LostError
+	if errors.As(err, &lost) && lost.Hint != "" {
+		hint = lost.Hint
+	}
 	return &Stop{
 		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Err: err, Same: true,
-		Hint: "mend the file and run the same command again: what is done stays done",
+		Hint: hint + "; then run the same command again: what is done stays done",
 	}
 }
 

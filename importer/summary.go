@@ -31,7 +31,7 @@ func (e *engine) summary(started time.Time) *report.Summary {
 	for i, f := range e.Inputs {
 		in := f.Info()
 		s.Inputs = append(s.Inputs, report.Input{
-			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: e.tally.rows[i], SHA256: in.SHA256, Changed: in.Changed,
+			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: e.tally.rows[i], Blank: in.Blank, SHA256: in.SHA256, Changed: in.Changed,
 		})
 	}
 	s.Rows = e.counts()

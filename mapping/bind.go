@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Columns are the names of an input's cells: the row's own columns up to Own,
@@ -22,22 +23,21 @@ type Binding struct {
 	null     []string
 	own      []ownColumn // all of the row's own, in the order of their names: the default key is made of them
 	rest     []ownColumn // those that "*": rest sends under their own names
+	uses     []bool      // of the row's own columns, by index
 	unused   []string
 	warnings []Error
 }
 
 type ownColumn struct {
-	name  string
-	index int
+	name    string
+	index   int
+	without [][]string // paths into its object that other values use
 }
 
 // Bind looks up the mapping's columns among those of an input, which errors call
 // file. The error is Errors: all columns that the input lacks, unless it is Open.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
-	s := &search{mapping: m.name, file: file, columns: c, index: make(map[string]int, len(c.Names)), used: map[string]bool{}}
-	for i, name := range c.Names {
-		s.index[name] = i
-	}
+	s := newSearch(m.name, file, c)
 	b := &Binding{plan: m.plan.with(s.bind), null: m.Source.Null}
 	if err := s.errs.orNil(); err != nil {
 		return nil, err
@@ -50,27 +50,64 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 		}
 	})
 	taken, hasRest := b.contentKeys()
+	byRow := m.plan.key == nil && m.plan.externalID == nil
 	for i, name := range c.Names[:c.Own] {
-		b.own = append(b.own, ownColumn{name, i})
+		column := ownColumn{name, i, s.parts[name]}
+		b.own = append(b.own, column)
+		resting := hasRest && !s.used[name] && !taken[name] && !blank(name)
+		b.uses = append(b.uses, byRow || resting || s.used[name] || len(column.without) > 0)
 		switch {
-		case s.used[name]:
-		case hasRest && !taken[name] && !blank(name):
-			b.rest = append(b.rest, ownColumn{name, i})
-		default:
+		case resting && s.twice[name]:
+			s.ambiguous("lead.content.*", name, m.lead)
+		case resting:
+			b.rest = append(b.rest, column)
+		case !s.used[name] && len(column.without) == 0:
 			b.unused = append(b.unused, name)
 		}
 	}
-	slices.SortFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
+	if err := s.errs.orNil(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
 	return b, nil
 }
+
+// Uses reports whether the mapping uses the cells of one of the row's own columns,
+// be it for the default key.
+func (b *Binding) Uses(column int) bool { return b.uses[column] }
 
 // search finds the cells of columns, and gathers which columns the mapping uses.
 type search struct {
 	mapping, file string
 	columns       Columns
 	index         map[string]int
+	twice         map[string]bool // names of several columns
 	used          map[string]bool
+	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
+}
+
+func newSearch(mapping, file string, c Columns) *search {
+	s := &search{
+		mapping: mapping, file: file, columns: c, index: make(map[string]int, len(c.Names)),
+		twice: map[string]bool{}, used: map[string]bool{}, parts: map[string][][]string{},
+	}
+	for i, name := range c.Names {
+		if _, again := s.index[name]; again {
+			s.twice[name] = true
+		}
+		s.index[name] = i
+	}
+	return s
+}
+
+// ambiguous refuses a column that is used and whose name another one has, too.
+func (s *search) ambiguous(path, name string, at position) {
+	text := fmt.Sprintf("%s: %s has more than one column %s", path, s.file, quote(name))
+	e := Error{s.mapping, at.line, at.column, text, "give each column of the file a name of its own"}
+	if !s.columns.Open && len(s.errs) < maxErrors && !slices.Contains(s.errs, e) {
+		s.errs = append(s.errs, e)
+	}
 }
 
 // contentKeys are the keys of the content, and whether the rest of the columns
@@ -107,8 +144,17 @@ func (s *search) bind(v *value) *value {
 
 // find is the index of the cell of a column that v names, or -1.
 func (s *search) find(v *value, name string, at position) int {
-	s.use(name)
-	if index, found := s.index[name]; found {
+	index, found := s.index[name]
+	switch {
+	case found && index < s.columns.Own:
+		s.used[name] = true
+		if s.twice[name] {
+			s.ambiguous(v.path, name, at)
+		}
+		return index
+	case found:
+		member, inside, _ := strings.Cut(name, ".")
+		s.parts[member] = append(s.parts[member], strings.Split(inside, "."))
 		return index
 	}
 	if !s.columns.Open && len(s.errs) < maxErrors {
@@ -116,17 +162,6 @@ func (s *search) find(v *value, name string, at position) int {
 		s.errs = append(s.errs, Error{s.mapping, at.line, at.column, text, didYouMean(name, s.columns.Names)})
 	}
 	return -1
-}
-
-// use marks a column as used; of a path a.b it marks a, too, so that the rest does
-// not send it once more.
-func (s *search) use(name string) {
-	for i := range len(name) {
-		if name[i] == '.' {
-			s.used[name[:i]] = true
-		}
-	}
-	s.used[name] = true
 }
 
 // Warnings are remarks about the mapping and this input, each with its place: constants

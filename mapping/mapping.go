@@ -57,6 +57,7 @@ func (m *Mapping) Tests() []Test { return m.tests }
 type Source struct {
 	Format    string   // csv, tsv, jsonl or xlsx
 	Delimiter rune     // 0: the format's own
+	NoQuotes  bool     // quote: none, quotes are text like any other
 	Encoding  string   // the WHATWG encoding's name: utf-8, windows-1252, …
 	NoHeader  bool     // the first line is a row
 	Columns   []string // the columns' names, given if and only if NoHeader

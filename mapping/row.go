@@ -63,7 +63,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 func (b *Binding) fill(r *row, f *field, rec *Record) {
 	if f.isRest() {
 		for _, c := range b.rest {
-			if s := strings.TrimSpace(r.cell(c.index)); s != "" {
+			if s := unused(strings.TrimSpace(r.cell(c.index)), c.without); s != "" {
 				rec.Content = append(rec.Content, Field{Name: c.name, Value: s})
 			}
 		}

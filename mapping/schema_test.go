@@ -153,6 +153,7 @@ func goodFiles(t *testing.T) map[string]string {
 		"source":   "version: 1\nsource: {format: csv, delimiter: ';', encoding: windows-1252, header: false, columns: [id, first, 3], 'null': ['', NULL, n/a, 0]}\n",
 		"tab":      "version: 1\nsource: {format: tsv, delimiter: tab, header: true}\n",
 		"sheet":    "version: 1\nsource: {format: xlsx, sheet: Leads}\n",
+		"quote":    "version: 1\nsource: {quote: none}\n",
 		"keys":     "version: 1\nnamespace: dealers.2024\nkey: {from: '{id}-{n}', apply: [lower], format: /a/}\nlead_id: '{lead}'\nskip_if: 'test == \"yes\"'\n",
 		"statuses": "version: 1\nlead: {status: CLOSED | won}\n",
 		"status":   "version: 1\nlead: {status: {from: '{s}', map: {a: Open, b: Closed | Won, c: ''}, else: '{}', default: New}}\n",

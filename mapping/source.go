@@ -17,6 +17,9 @@ func (p *parser) source(path string, n *yaml.Node) {
 			s.Format = p.oneOf(path, "source format", n, "csv", "tsv", "jsonl", "xlsx")
 		}},
 		member{"delimiter", func(path string, n *yaml.Node) { s.Delimiter = p.delimiter(path, n) }},
+		member{"quote", func(path string, n *yaml.Node) {
+			s.NoQuotes = p.oneOf(path, "way with quotes", n, "none") != ""
+		}},
 		member{"encoding", func(path string, n *yaml.Node) { s.Encoding = p.encoding(path, n) }},
 		member{"header", func(path string, n *yaml.Node) {
 			yes, ok := p.boolean(path, n)
@@ -37,8 +40,8 @@ func (p *parser) source(path string, n *yaml.Node) {
 			p.fail(n, hint, format, args...)
 		}
 	}
-	wrong(s.Format == "jsonl" && (s.Delimiter != 0 || s.NoHeader), "", "jsonl has neither delimiter nor header line")
-	wrong(s.Format == "xlsx" && (s.Delimiter != 0 || s.Encoding != ""), "", "xlsx has neither delimiter nor encoding")
+	wrong(s.Format == "jsonl" && (s.Delimiter != 0 || s.NoQuotes || s.NoHeader), "", "jsonl has neither delimiter nor quote nor header line")
+	wrong(s.Format == "xlsx" && (s.Delimiter != 0 || s.NoQuotes || s.Encoding != ""), "", "xlsx has neither delimiter nor quote nor encoding")
 	wrong(s.Format != "jsonl" && s.NoHeader && !has(n, "columns"), "add columns: [first, second]", "%s.header is false, so the columns need names", path)
 	wrong(has(n, "columns") && !has(n, "header"), "add header: false", "%s.columns names the columns of a file without header line", path)
 }

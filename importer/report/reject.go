@@ -10,14 +10,16 @@ import (
 )
 
 // Reject is a row that needs attention. Names and Cells are its own columns as they
-// were read. Raw is a JSONL line; for CSV it is the record of a row that could not
-// be split into its columns, which then stands whole in the first of them.
+// were read; Raw is a JSON object on one line, in their place. Text is the whole row
+// where it could not be taken apart: it is written neither cut nor defused, and as long
+// as it stands there a reader takes the row for not corrected yet.
 type Reject struct {
 	Line         int
 	Outcome      string
 	Error        string
 	Names, Cells []string
 	Raw          string
+	Text         string
 }
 
 // note is what is added to a rejected JSONL object, under noteName.
@@ -25,36 +27,31 @@ type note struct {
 	Line    int    `json:"line"`
 	Outcome string `json:"outcome"`
 	Error   string `json:"error"`
+	Text    string `json:"text,omitempty"`
 }
 
 const (
 	noteName   = "leadferry"
 	notePrefix = "leadferry_" // of columns and keys that are left out when read
-	textName   = notePrefix + "text"
 )
 
 // object is the JSONL line of a reject: the members as read and the note, or the
-// line as text where it holds no object.
+// note alone, with the line as text, where that could not be taken apart.
 func (rej *Reject) object() []byte {
-	b, err := members(rej.Raw)
-	if err != nil {
-		b = member([]byte("{"), textName, rej.Raw)
+	b, text := []byte("{"), rej.Text
+	if text == "" {
+		var err error
+		if b, err = members(rej.Raw); err != nil {
+			b, text = []byte("{"), rej.Raw
+		}
 	}
 	if len(b) > 1 {
 		b = append(b, ',')
 	}
-	b = member(b, noteName, note{rej.Line, rej.Outcome, Escape(rej.Error)})
+	// A note cannot fail where broken UTF-8 is let pass.
+	v, _ := json.Marshal(note{rej.Line, rej.Outcome, Escape(rej.Error), text}, jsontext.AllowInvalidUTF8(true))
+	b = append(append(b, `"`+noteName+`":`...), v...)
 	return append(b, '}')
-}
-
-// member appends a name with its value.
-func member(b []byte, name string, value any) []byte {
-	b = append(b, '"')
-	b = append(b, name...)
-	b = append(b, `":`...)
-	// Neither strings nor notes can fail where broken UTF-8 is let pass.
-	v, _ := json.Marshal(value, jsontext.AllowInvalidUTF8(true))
-	return append(b, v...)
 }
 
 var errNoObject = errors.New("the line is not a JSON object")

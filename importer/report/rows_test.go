@@ -77,36 +77,36 @@ func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
 		{
 			"own cells stay as they are", csv,
 			[]Reject{{Line: 2, Outcome: "rejected", Error: "=no\x1b", Names: csv.Names, Cells: []string{"=1+1", "a\r\n\x1b\"b\", c "}}},
-			"id,name,leadferry_line,leadferry_outcome,leadferry_error\n=1+1,\"a\r\n\x1b\"\"b\"\", c \",2,rejected,'=no\\x1b\n",
+			"id,name,leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n=1+1,\"a\r\n\x1b\"\"b\"\", c \",2,rejected,'=no\\x1b,\n",
 		},
 		{
 			"the delimiter stays",
 			Input{Format: "csv", Delimiter: ';'},
 			[]Reject{{Line: 2, Outcome: "failed", Error: "a;b", Names: csv.Names, Cells: []string{"1", "x,y"}}},
-			"id;name;leadferry_line;leadferry_outcome;leadferry_error\n1;x,y;2;failed;\"a;b\"\n",
+			"id;name;leadferry_line;leadferry_outcome;leadferry_error;leadferry_text\n1;x,y;2;failed;\"a;b\";\n",
 		},
 		{
 			"tabs",
 			Input{Format: "tsv", Delimiter: '\t'},
 			[]Reject{{Line: 2, Outcome: "failed", Names: csv.Names, Cells: []string{"1", "2"}}},
-			"id\tname\tleadferry_line\tleadferry_outcome\tleadferry_error\n1\t2\t2\tfailed\t\n",
+			"id\tname\tleadferry_line\tleadferry_outcome\tleadferry_error\tleadferry_text\n1\t2\t2\tfailed\t\t\n",
 		},
 		{
 			"a workbook's rows become CSV",
 			Input{Format: "xlsx"},
 			[]Reject{{Line: 2, Outcome: "invalid", Names: csv.Names, Cells: []string{"007", "a,\nb"}}, {Line: 9, Outcome: "invalid", Names: csv.Names, Cells: []string{"", "x"}}},
-			"id,name,leadferry_line,leadferry_outcome,leadferry_error\n007,\"a,\nb\",2,invalid,\n,x,9,invalid,\n",
+			"id,name,leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n007,\"a,\nb\",2,invalid,,\n,x,9,invalid,,\n",
 		},
 		{
 			"a record that has no columns is kept whole", csv,
-			[]Reject{{Line: 3, Outcome: "invalid", Error: "not closed", Cells: []string{"", ""}, Raw: `7,"Ann`}, {Line: 4, Outcome: "invalid", Cells: []string{"8"}}},
-			"id,name,leadferry_line,leadferry_outcome,leadferry_error\n\"7,\"\"Ann\",,3,invalid,not closed\n8,,4,invalid,\n",
+			[]Reject{{Line: 3, Outcome: "invalid", Error: "not closed", Cells: []string{"", ""}, Text: "7,\"Ann\n=" + strings.Repeat("x", 600)}, {Line: 4, Outcome: "invalid", Cells: []string{"8"}}},
+			"id,name,leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n,,3,invalid,not closed,\"7,\"\"Ann\n=" + strings.Repeat("x", 600) + "\"\n8,,4,invalid,,\n",
 		},
 		{
 			"no columns at all",
 			Input{Format: "csv"},
-			[]Reject{{Line: 3, Outcome: "invalid", Raw: `x`}},
-			"leadferry_line,leadferry_outcome,leadferry_error\n3,invalid,\n",
+			[]Reject{{Line: 3, Outcome: "invalid", Text: `x`}},
+			"leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n3,invalid,,x\n",
 		},
 	}
 	for _, tt := range tests {
@@ -125,18 +125,19 @@ func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
 
 func TestRejectedObjectsCarryANote(t *testing.T) {
 	const note = `"leadferry":{"line":7,"outcome":"invalid","error":"=no <b> \\n"}`
+	text := func(line string) string { return `{` + strings.TrimSuffix(note, "}") + `,"text":"` + line + `"}}` }
 	tests := []struct{ name, line, want string }{
 		{"as read", `{"b": 1.50, "a" :"é\u00e9", "n":12345678901234567890, "o":{"x":[ 1,2 ]}}`, `{"b":1.50,"a":"é\u00e9","n":12345678901234567890,"o":{"x":[ 1,2 ]},` + note + `}`},
 		{"empty", ` {} `, `{` + note + `}`},
 		{"an earlier note goes", `{"leadferry":{"line":1},"a":1,"leadferry_text":"x","l\u0065adferry_x":2,"b":2}`, `{"a":1,"b":2,` + note + `}`},
 		{"only an earlier note", `{"leadferry":1}`, `{` + note + `}`},
 		{"formulas stay", `{"=1":"=2"}`, `{"=1":"=2",` + note + `}`},
-		{"cut", `{"a":"b`, `{"leadferry_text":"{\"a\":\"b",` + note + `}`},
-		{"a key twice", `{"a":1,"a":2}`, `{"leadferry_text":"{\"a\":1,\"a\":2}",` + note + `}`},
-		{"no object", `[1]`, `{"leadferry_text":"[1]",` + note + `}`},
-		{"something follows", `{"a":1} x`, `{"leadferry_text":"{\"a\":1} x",` + note + `}`},
-		{"broken UTF-8", "{\"a\":\"\xff\"}", `{"leadferry_text":"{\"a\":\"` + "\ufffd" + `\"}",` + note + `}`},
-		{"nothing", "", `{"leadferry_text":"",` + note + `}`},
+		{"cut", `{"a":"b`, text(`{\"a\":\"b`)},
+		{"a key twice", `{"a":1,"a":2}`, text(`{\"a\":1,\"a\":2}`)},
+		{"no object", `[1]`, text(`[1]`)},
+		{"something follows", `{"a":1} x`, text(`{\"a\":1} x`)},
+		{"broken UTF-8", "{\"a\":\"\xff\"}", text(`{\"a\":\"` + "\ufffd" + `\"}`)},
+		{"nothing", "", `{` + note + `}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -25,7 +25,7 @@ func newSheet(out *output, delimiter rune, names []string) (*sheet, error) {
 	if _, err := out.Write([]byte("\uFEFF")); err != nil {
 		return nil, err
 	}
-	header := append(slices.Clone(names), notePrefix+"line", notePrefix+"outcome", notePrefix+"error")
+	header := append(slices.Clone(names), notePrefix+"line", notePrefix+"outcome", notePrefix+"error", notePrefix+"text")
 	return s, s.csv.Write(header)
 }
 
@@ -38,13 +38,9 @@ func (s *sheet) write(rej *Reject) error {
 		_, err := s.out.Write(append(rej.object(), '\n'))
 		return err
 	}
-	row := make([]string, len(s.names), len(s.names)+3)
-	if rej.Raw == "" {
-		copy(row, rej.Cells)
-	} else if len(row) > 0 {
-		row[0] = rej.Raw
-	}
-	return s.csv.Write(append(row, strconv.Itoa(rej.Line), rej.Outcome, cell(rej.Error)))
+	row := make([]string, len(s.names), len(s.names)+4)
+	copy(row, rej.Cells)
+	return s.csv.Write(append(row, strconv.Itoa(rej.Line), rej.Outcome, cell(rej.Error), rej.Text))
 }
 
 func (s *sheet) flush() error {
@@ -74,8 +70,11 @@ func (r *Run) sheet(in Input, names []string) (*sheet, error) {
 		return nil, err
 	}
 	s := &sheet{out: out}
-	if !jsonl {
+	switch {
+	case !jsonl:
 		s, err = newSheet(out, delimiter, names)
+	case in.Marked:
+		_, err = out.Write([]byte("\uFEFF"))
 	}
 	r.rejects = append(r.rejects, s)
 	return s, err

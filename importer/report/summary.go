@@ -60,6 +60,7 @@ type Input struct {
 	SHA256 string `json:"sha256"`
 
 	Delimiter rune     `json:"-"` // 0 is a comma
+	Marked    bool     `json:"-"` // its rejects begin with a byte order mark in JSONL, too: the run was told another encoding than theirs
 	Changed   bool     `json:"-"` // while it was read
 	Names     []string `json:"-"` // of the columns, for rejects that bring none
 }

@@ -25,8 +25,8 @@ type csvRows struct {
 	plain  bool     // quotes are text like any other
 	fields []string // of the present record, as many as it has
 	quoted quoted
-	over   bool     // the present record goes on behind the window
-	lost   error    // what ended the reading
+	over   bool  // the present record goes on behind the window
+	lost   error // what ended the reading
 	chunk  chunk
 }
 

@@ -96,6 +96,7 @@ func (f *File) decode(in sniffer, o Options) *OpenError {
 	if refusal != nil {
 		return refusal
 	}
+	f.other = c.label != utf8Label
 	label, size := mark(in.head)
 	if label == "" {
 		refusal = refuseWide(in.head, o.Encoding != "", c)

@@ -24,6 +24,7 @@ type File struct {
 	blanks *int  // rows without any data, which its reader counts
 
 	encoding string
+	other    bool // another encoding than UTF-8 was named
 	warnings []string
 	closers  []io.Closer // what else was opened for a packed file or a workbook
 
@@ -120,7 +121,7 @@ func (f *File) Warnings() []string { return f.warnings }
 func (f *File) Info() Info {
 	info := Info{
 		Path: f.path, Format: string(f.format), Bytes: f.meter.bytes,
-		Encoding: f.encoding, Rows: f.count, Blank: *f.blanks, SHA256: f.sum, Changed: f.changed,
+		Encoding: f.encoding, Other: f.other, Rows: f.count, Blank: *f.blanks, SHA256: f.sum, Changed: f.changed,
 	}
 	if f.stat != nil {
 		info.Size = f.stat.Size()

@@ -51,8 +51,8 @@ func inputNames(c *cli.Context) ([]string, error) {
 // sourceOptions puts the flags above what a mapping says of the source.
 func (p *program) sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
 	o := source.Options{
-		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoHeader: s.NoHeader, Columns: s.Columns,
-		Encoding: s.Encoding, Sheet: s.Sheet, Stdin: p.In,
+		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes, NoHeader: s.NoHeader, Columns: s.Columns,
+		Null: s.Null, Encoding: s.Encoding, TrustEncoding: c.Bool("trust-encoding"), Sheet: s.Sheet, Stdin: p.In,
 	}
 	if format := c.String("format"); format != "" {
 		switch f := source.Format(format); f {

@@ -38,6 +38,7 @@ func sourceFlags() []cli.Flag {
 		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the input: csv, tsv, jsonl or xlsx (default: by name or content)", Category: reading},
 		&cli.StringFlag{Name: "delimiter", Usage: "one `CHARACTER`, or tab", Category: reading},
 		&cli.StringFlag{Name: "encoding", Usage: "`LABEL` of the text's encoding, such as windows-1252; a byte order mark wins (default: utf-8)", Category: reading},
+		&cli.BoolFlag{Name: "trust-encoding", Usage: "take rows that are valid UTF-8 for text of the single-byte encoding that is named, too; else they are invalid", Category: reading},
 		&cli.StringFlag{Name: "sheet", Usage: "`NAME` of the workbook's sheet (default: the first visible one)", Category: reading},
 	}
 }

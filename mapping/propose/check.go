@@ -166,7 +166,7 @@ func renderPlain(t *table) []byte {
 	s.put(1, "type_key: imported-lead", "")
 	s.put(1, "type_label: Imported lead", "")
 	s.put(1, "content:", "")
-	if len(t.hidden) == 0 {
+	if len(t.hidden) == 0 && !t.twice {
 		s.put(2, `"*": rest`, "")
 	}
 	s.put(2, `importRef: "{@key}"`, "")

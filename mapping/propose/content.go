@@ -223,7 +223,7 @@ const mostFields = 400
 
 // restOf sends on what is left: all of it by rest, unless a column must stay out.
 func (t *table) restOf(used map[*column]bool, fields []field) rest {
-	r := rest{star: len(t.hidden) == 0 && len(t.numbered) == 0}
+	r := rest{star: len(t.hidden) == 0 && len(t.numbered) == 0 && !t.twice}
 	keys := map[string]bool{"*": true, "importRef": true}
 	for _, f := range fields {
 		keys[f.key] = true

@@ -40,6 +40,7 @@ type table struct {
 	columns  []*column  // those that a mapping can name, in the input's order, paths after their column
 	paths    []*column  // all paths into columns
 	nameless []string   // headers that no mapping can name
+	twice    bool       // some of them, which rest would take, since they stand twice
 	null     []string   // cells that count as empty
 	hidden   []*column  // columns whose cells no lead should carry
 	numbered []*column  // numbers that an export gave its rows
@@ -54,16 +55,19 @@ func newTable(in Input) *table {
 	}
 	t.rows = evenRows(t.in.Rows, width)
 	t.null = nullMarkers(t)
-	seen := map[string]bool{}
+	times := map[string]int{}
+	for _, header := range t.names {
+		times[header]++
+	}
 	for i, header := range t.names {
 		switch {
 		case strings.HasPrefix(header, reserved+"_") || in.Format == "jsonl" && header == reserved:
-		case seen[header] || !nameable(header):
+		case times[header] > 1 || !nameable(header):
 			t.nameless = append(t.nameless, header)
+			t.twice = t.twice || times[header] > 1 && header != ""
 		default:
 			t.add(header, "", t.cells(i))
 		}
-		seen[header] = true
 	}
 	if in.Format == "jsonl" {
 		t.expand()
