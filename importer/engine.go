@@ -82,6 +82,7 @@ type engine struct {
 	enough    context.CancelFunc  // take no more rows: links of leads that were made still leave
 	linker    *courier            // of links
 	ended     bool                // no more rows come
+	lost      *Stop               // the input could not be read to its end, or nil
 	stopped   *Stop               // why the run ends before its input
 	queries   []checkpoint.Query  // scratch of load
 	scratch   scratch             // of fresh
@@ -156,6 +157,9 @@ func (e *engine) loop(ctx context.Context) {
 			break
 		}
 		e.wait(ctx, deadline, tick.C)
+	}
+	if e.lost != nil {
+		e.stop(e.lost)
 	}
 	e.abandon()
 }

@@ -51,7 +51,7 @@ func (e *engine) advance() bool {
 	}
 	if e.at == len(e.batch.items) {
 		if e.batch.err != nil {
-			e.stop(inputEnded(e.batch.err))
+			e.lost = inputEnded(e.batch.err) // no more rows come; those before it have their turn
 		}
 		e.batch = nil
 		return true
