@@ -39,7 +39,7 @@ func (w *world) names() []string {
 	return names
 }
 
-func (w *world) holds(want ...string) {
+func (w *world) holdsNames(want ...string) {
 	w.t.Helper()
 	if got := w.names(); !slices.Equal(got, want) {
 		w.t.Errorf("the service holds %.200q, want %.200q", got, want)
@@ -74,7 +74,7 @@ func TestNoLeadFromInsideACell(t *testing.T) {
 			w.write("m.yaml", filesMapping)
 			w.write(test.file, test.text)
 			w.must(test.code, "import", "-m", "m.yaml", test.file, "--out", "run", "--max-invalid", "0")
-			w.holds(test.leads...)
+			w.holdsNames(test.leads...)
 			if in := w.summary("run/summary.json").Inputs[0]; in.Blank != test.blank {
 				t.Errorf("%d blank rows, want %d", in.Blank, test.blank)
 			}
@@ -88,7 +88,7 @@ func TestNoLeadFromNothing(t *testing.T) {
 	w.write("m.yaml", strings.Replace(filesMapping, `key: "{id}"`, "source: {null: [NULL]}", 1))
 	w.write("a.csv", "id,name,note\n1,Ann,x\nNULL,,NULL\n,,\n\ufeffid,name,note\n")
 	w.must(0, "import", "-m", "m.yaml", "a.csv", "--out", "run")
-	w.holds("Ann")
+	w.holdsNames("Ann")
 	rows := w.summary("run/summary.json").Rows
 	if rows.Read != 2 || rows.Skipped != 1 {
 		t.Errorf("%d rows read, %d skipped", rows.Read, rows.Skipped)
@@ -133,7 +133,7 @@ func TestRejectsThatAreNotCorrectedSendNothing(t *testing.T) {
 			for i := range 3 {
 				out := fmt.Sprintf("run%d", i)
 				w.must(1, append([]string{"import", "-m", "m.yaml", before, "--out", out, "--max-invalid", "0"}, test.flags...)...)
-				w.holds(ann)
+				w.holdsNames(ann)
 				before = out + "/rejects." + test.rejects
 				now := w.stable(before)
 				if i > 1 && now != text {
