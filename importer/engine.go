@@ -58,7 +58,7 @@ type engine struct {
 	matches bool      // rows find their lead by its IDs, too
 	rows    *reader
 	tally   *tally
-	courier *courier
+	retrier *retrier
 
 	batches   <-chan *batch
 	batch     *batch
@@ -73,14 +73,15 @@ type engine struct {
 	free      int                 // jobs that may begin
 	flying    int                 // jobs that have no event yet
 	jobs      []*job              // that are over, to be used again
-	ready     chan *job           // claimed and durable, or a link
+	creates   chan *job           // claimed and durable
+	ready     chan *job           // links, and updates that are marked and durable
 	begun     chan struct{}       // one for each job that was sent and not yet counted
 	events    chan event          // ends of jobs
 	idle      atomic.Int32        // workers that wait
 	unchecked atomic.Int32        // leads that --check-remote could not read
 	quit      context.CancelFunc  // send nothing more
 	enough    context.CancelFunc  // take no more rows: links of leads that were made still leave
-	linker    *courier            // of links
+	linker    *retrier            // of links
 	ended     bool                // no more rows come
 	lost      *Stop               // the input could not be read to its end, or nil
 	stopped   *Stop               // why the run ends before its input
@@ -104,7 +105,7 @@ type scratch struct {
 // run takes every row to its outcome. It returns once nothing is in flight.
 func (e *engine) run(ctx context.Context) {
 	e.free = 2 * slotsPerWorker * e.Concurrency
-	e.ready = make(chan *job, e.free)
+	e.creates, e.ready = make(chan *job, e.free), make(chan *job, e.free)
 	e.begun = make(chan struct{}, slotsPerWorker*e.Concurrency)
 	e.events = make(chan event, 2*e.free)
 	e.lanes, e.touched = map[name]*lane{}, map[name]struct{}{}
@@ -113,9 +114,9 @@ func (e *engine) run(ctx context.Context) {
 	defer quit()
 	taking, enough := context.WithCancel(stopping)
 	defer enough()
-	linker := *e.courier
+	linker := *e.retrier
 	e.quit, e.enough, e.linker = quit, enough, &linker
-	e.courier.stopping, e.linker.stopping = taking, stopping
+	e.retrier.stopping, e.linker.stopping = taking, stopping
 	batches := make(chan *batch, 4)
 	e.batches = batches
 
@@ -126,7 +127,8 @@ func (e *engine) run(ctx context.Context) {
 	group.Go(func() { e.rows.run(taking, batches) })
 	if e.sender != nil {
 		for range e.Concurrency {
-			group.Go(func() { e.work(ctx) })
+			group.Go(func() { e.work(ctx, e.creates) }) // which may have to go singly, and then keep no link waiting
+			group.Go(func() { e.work(ctx, e.ready) })
 		}
 	}
 	if err := crash.Call(func() error { e.loop(ctx); return nil }); err != nil {
@@ -134,6 +136,7 @@ func (e *engine) run(ctx context.Context) {
 		e.loop(ctx) // what is under way is waited for
 		e.tally.makeUp()
 	}
+	close(e.creates)
 	close(e.ready)
 	quit()
 	group.Wait()
@@ -260,6 +263,6 @@ func (e *engine) tick() {
 	t := e.tally
 	e.Progress(Progress{
 		Read: t.total, Sent: t.sent, Known: t.known, Attention: t.attention(true),
-		InDoubt: t.outcomes[InDoubt], InFlight: e.meter.inFlight(), Paused: e.courier.gate.paused(),
+		InDoubt: t.outcomes[InDoubt], InFlight: e.meter.inFlight(), Paused: e.retrier.breaker.paused(),
 	})
 }

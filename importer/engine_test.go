@@ -93,7 +93,8 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 			t.Errorf("%d intents at once, want more than 8 workers hold and at most 16", most)
 		}
 		// A person looks for a lead by the time of its intent: it waits for a worker, not for a slot.
-		if oldest > tr.service.delay+time.Millisecond {
+		// At the beginning it waits for the first create, which goes alone.
+		if oldest > 2*tr.service.delay+time.Millisecond {
 			t.Errorf("a create arrived %v after its intent says, with answers in %v", oldest, tr.service.delay)
 		}
 		if n := db.InDoubt(); n != 0 {
@@ -187,6 +188,9 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 			for _, n := range tr.tally.outcomes {
 				sum += n
 			}
+			if tr.stopped != nil && (tr.retrier.breaker.over() == nil || tr.tally.outcomes[InDoubt] < mostDoubts) {
+				t.Errorf("stopped: %v", tr.stopped)
+			}
 			if sum != len(kinds) || tr.tally.total != len(kinds) || len(tr.records.lines) != len(kinds) {
 				t.Errorf("%d outcomes, %d read, %d lines; want %d", sum, tr.tally.total, len(tr.records.lines), len(kinds))
 			}
@@ -196,7 +200,10 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 				if k == "busy" || k == "unsent" {
 					want, sends = checkpoint.Created, 2
 				}
-				if got := tr.ledger.state(l.it.rec.Key); got != want || got.String() != l.r.outcome.String() {
+				if l.r.outcome == Pending && tr.stopped != nil { // four in a row left doubt
+					want, sends = checkpoint.Unknown, min(tr.service.sends[name], 1)
+				}
+				if got := tr.ledger.state(l.it.rec.Key); got != want || got.String() != l.r.outcome.String() && l.r.outcome != Pending {
 					t.Errorf("answer %q: ledger %v, outcome %v, want %v", k, got, l.r.outcome, want)
 				}
 				if tr.service.sends[name] != sends {

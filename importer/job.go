@@ -22,6 +22,7 @@ type job struct {
 	text     string // for people: why it ended so
 	whole    string // the same for the rejects file, where the service's own words are in it
 	claimed  bool   // an intent stands
+	turn     pass   // Create: what it was sent with
 	begun    bool   // sent, or about to be, and not yet counted; not while it waits for its link
 	request  leadapi.CreateRequest
 
@@ -39,9 +40,9 @@ type event struct {
 }
 
 // work is one worker: it takes what is ready and sends it.
-func (e *engine) work(ctx context.Context) {
+func (e *engine) work(ctx context.Context, from <-chan *job) {
 	for {
-		j, ok := e.take()
+		j, ok := e.take(from)
 		if !ok {
 			return
 		}
@@ -50,12 +51,12 @@ func (e *engine) work(ctx context.Context) {
 }
 
 // take waits for a job, and until few enough that were sent are still to be counted.
-func (e *engine) take() (j *job, ok bool) {
+func (e *engine) take(from <-chan *job) (j *job, ok bool) {
 	select {
-	case j, ok = <-e.ready:
+	case j, ok = <-from:
 	default:
 		e.rest()
-		j, ok = <-e.ready
+		j, ok = <-from
 		e.idle.Add(-1)
 	}
 	if !ok {
@@ -79,6 +80,9 @@ func (e *engine) uncount(j *job) {
 		<-e.begun
 	}
 }
+
+// hungry reports whether more could be under way than is. There are two workers a place.
+func (e *engine) hungry() bool { return int(e.idle.Load()) > e.Concurrency }
 
 // rest begins a worker's wait, which makes the ledger commit at once what has gathered:
 // what the worker waits for may be among it.
@@ -119,7 +123,7 @@ func (e *engine) handle(ctx context.Context, j *job) {
 func (e *engine) create(ctx context.Context, j *job) {
 	req := createRequest(&j.request, &j.it.rec)
 	var made *leadapi.Created
-	tries, err := e.courier.deliver(ctx, false, func(ctx context.Context) (err error) {
+	tries, err := e.retrier.deliver(ctx, &j.turn, func(ctx context.Context) (err error) {
 		made, err = e.sender.Create(ctx, req)
 		return err
 	})
@@ -139,7 +143,7 @@ func (e *engine) create(ctx context.Context, j *job) {
 	case !errors.As(err, &ae):
 		j.text = err.Error()
 		e.withdraw(j, Failed, nil)
-	case e.courier.unapplied(ae), ae.Status == http.StatusUnauthorized:
+	case e.retrier.unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
 		j.refuse("%s", ae)
 		j.entry.Code = ae.Status
 		e.withdraw(j, Failed, nil)
@@ -160,16 +164,19 @@ func (e *engine) made(j *job, made *leadapi.Created) {
 	if j.entry.Status == "" {
 		j.entry.Status = "open"
 	}
-	if rec.Organization != "" && made.OrganizationID != rec.Organization {
-		j.text = "the service assigned another organization than the row asked for"
-	}
+	outcome := Created
 	if rec.ExternalID == "" {
 		j.entry.Code = made.Status
-		e.settle(j, Created)
-		return
+	} else {
+		j.entry.State, j.entry.WantLink, outcome = checkpoint.Partial, rec.ExternalID, Partial
 	}
-	j.entry.State, j.entry.WantLink = checkpoint.Partial, rec.ExternalID
+	alone := j.turn.single // the others wait for what this one shows
 	e.ledger.Settle(j.entry, func(stored checkpoint.Entry, err error) {
+		e.retrier.breaker.conclude(&j.turn, shownBy(stored, err))
+		if outcome == Created {
+			e.settled(j, Created, nil, stored, err)
+			return
+		}
 		if err != nil || stored.State == checkpoint.InDoubt {
 			e.settled(j, Partial, nil, stored, err)
 			return
@@ -179,7 +186,20 @@ func (e *engine) made(j *job, made *leadapi.Created) {
 		e.uncount(j) // what waits for a worker must not keep one waiting
 		e.ready <- j
 	})
-	e.ledger.Hurry()
+	if outcome == Partial || alone {
+		e.ledger.Hurry()
+	}
+}
+
+// shownBy is what a create has shown whose answer had a lead ID: that may be another row's.
+func shownBy(stored checkpoint.Entry, err error) proof {
+	switch {
+	case err != nil:
+		return nothingShown
+	case stored.State == checkpoint.InDoubt:
+		return inDoubt
+	}
+	return usable
 }
 
 // link sends the ExternalID of a lead that exists. The link holds only when the
@@ -188,7 +208,7 @@ func (e *engine) link(ctx context.Context, j *job) {
 	external := j.it.rec.ExternalID
 	var lead *leadapi.Lead
 	failpoint.At("before link")
-	tries, err := e.linker.deliver(ctx, true, func(ctx context.Context) (err error) {
+	tries, err := e.linker.deliver(ctx, nil, func(ctx context.Context) (err error) {
 		lead, err = e.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external})
 		return err
 	})
@@ -245,6 +265,7 @@ func (e *engine) unlinked(j *job, stop *Stop) {
 
 // refused settles a request that the service will not take.
 func (e *engine) refused(j *job, ae *leadapi.Error) {
+	e.retrier.breaker.conclude(&j.turn, usable)
 	j.refuse("%s", ae)
 	j.entry = e.entryOf(j, checkpoint.Rejected)
 	j.entry.Content = nil // no lead holds it
@@ -254,6 +275,11 @@ func (e *engine) refused(j *job, ae *leadapi.Error) {
 
 // doubt settles a create of which nobody can tell whether it was applied.
 func (e *engine) doubt(j *job, code int, reason string, stop *Stop) {
+	shown := inDoubt
+	if code == 0 {
+		shown = unheard
+	}
+	e.retrier.breaker.conclude(&j.turn, shown)
 	rec := &j.it.rec
 	j.entry = e.entryOf(j, checkpoint.InDoubt)
 	j.entry.Code, j.entry.Reason = code, reason
@@ -271,6 +297,7 @@ func (e *engine) withdraw(j *job, outcome Outcome, stop *Stop) {
 	if stop != nil {
 		e.quit()
 	}
+	e.retrier.breaker.conclude(&j.turn, nothingShown)
 	e.ledger.Withdraw(j.it.rec.Key, func(err error) {
 		e.post(event{job: j, outcome: outcome, stop: stop, err: err})
 	})

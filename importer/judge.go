@@ -86,7 +86,7 @@ func (e *engine) start(j *job) {
 		e.ready <- j
 		return
 	}
-	if e.idle.Load() > 0 || e.free == 0 {
+	if e.hungry() || e.free == 0 {
 		e.ledger.Hurry()
 	}
 }
@@ -119,7 +119,7 @@ func (e *engine) claim(j *job) {
 			e.post(event{job: j, outcome: Pending, err: err})
 			return
 		}
-		e.ready <- j
+		e.creates <- j
 	})
 	failpoint.At("intent queued")
 }
@@ -139,6 +139,7 @@ func (e *engine) end(ev event) {
 	if ev.err != nil {
 		e.unwritten(r, j, ev)
 	}
+	r.elsewhere(j)
 	if j.claimed {
 		e.tally.created(r)
 	}
@@ -146,11 +147,30 @@ func (e *engine) end(ev event) {
 	if ev.stop != nil {
 		e.stop(ev.stop)
 	}
-	if e.courier.gate.gaveUp() {
-		e.stop(silent())
+	if stop := e.retrier.breaker.over(); stop != nil {
+		e.stop(stop)
 	}
 	e.uncount(j) // last: what ends the run lets no other begin
 	e.jobs = append(e.jobs, j)
+}
+
+// elsewhere says of a lead that was made or linked that it belongs to another organization than the row asked for.
+func (r *result) elsewhere(j *job) {
+	asked := j.it.rec.Organization
+	if r.outcome != Created && r.outcome != Partial || j.entry.LeadID == "" || asked == "" || j.entry.Organization == asked {
+		return
+	}
+	text := "the service assigned another organization than the row asked for"
+	if j.entry.Organization == "" {
+		text = "the service does not say which organization it assigned"
+	}
+	if r.whole != "" {
+		r.whole += "; " + text
+	}
+	if r.text != "" {
+		text = r.text + "; " + text
+	}
+	r.text = text
 }
 
 // job is an empty one, which an earlier row may have used.

@@ -35,7 +35,12 @@ func TestMaxCreatesIsNeverExceeded(t *testing.T) {
 }
 
 func TestLimitsEndARun(t *testing.T) {
-	doubt := func(string, int) error { return broken }
+	doubt := func(name string, _ int) error {
+		if atoi(name[1:])%3 > 0 {
+			return broken
+		}
+		return nil
+	}
 	refuseSome := func(name string, _ int) error {
 		if atoi(name[1:])%3 == 0 {
 			return refusal(422)
@@ -51,8 +56,9 @@ func TestLimitsEndARun(t *testing.T) {
 		rows    int // 300 where it is 0
 		most    int // rows that may be sent: those counted and two a worker; 0: any number
 	}{
-		{name: "in doubt", limits: Limits{MaxInDoubt: 5}, answer: doubt, stops: true, most: 6 + 8},
+		{name: "in doubt", limits: Limits{MaxInDoubt: 5}, answer: doubt, stops: true, most: 20},
 		{name: "in doubt without limit", answer: doubt},
+		{name: "all in doubt without limit", answer: func(string, int) error { return status(308) }, stops: true, most: mostDoubts},
 		{name: "rejects", limits: Limits{MaxRejects: Share{Rows: 5}}, answer: refuseSome, stops: true},
 		{name: "rejects within the limit", limits: Limits{MaxRejects: Share{Rows: 100}}, answer: refuseSome},
 		{name: "share of rejects", limits: Limits{MaxRejects: Share{Percent: 20}}, answer: refuseSome, stops: true},
@@ -76,7 +82,7 @@ func TestLimitsEndARun(t *testing.T) {
 					rows[i] = "," + rows[i] // without a key, and a cell too many
 				}
 				tr := newTrial(t, rows, Options{Concurrency: 4, Limits: test.limits})
-				tr.courier.gate.maxWait = 24 * time.Hour // silence alone ends none of these
+				tr.retrier.breaker.maxWait = 24 * time.Hour // silence alone ends none of these
 				tr.service.answer = test.answer
 				tr.run(t.Context())
 				if stops := tr.stopped != nil; stops != test.stops {
@@ -144,7 +150,7 @@ func TestWhatEndsARunOutOfTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				interrupt := make(chan struct{})
 				tr := newTrial(t, numbered(300), Options{Concurrency: 4, MaxDuration: time.Second, Interrupt: interrupt})
-				tr.courier.gate.maxWait = test.maxWait
+				tr.retrier.breaker.maxWait = test.maxWait
 				tr.remap(t, "  external_id: 'x-{id}'\n")
 				began := time.Now()
 				tr.service.unlinked = func() error {
@@ -322,7 +328,7 @@ func TestALinkMustBeConfirmed(t *testing.T) {
 				tr := newTrial(t, nil, Options{})
 				tr.sender = linker{test.lead, test.err}
 				tr.events = make(chan event, 1)
-				tr.linker, tr.quit = tr.courier, func() {}
+				tr.linker, tr.quit = tr.retrier, func() {}
 				tr.linker.stopping = t.Context()
 				j := &job{it: &item{}, entry: lead, step: Step{Action: Link, Outcome: Created}}
 				j.it.rec.Key, j.it.rec.ExternalID = "k", "x"

@@ -17,7 +17,7 @@ func TestACreateThatMayHaveBeenAppliedIsSentOnce(t *testing.T) {
 		leadapi.ReasonNoLeadID, leadapi.ReasonBadAnswer, leadapi.ReasonServerError, leadapi.ReasonTimeout,
 		leadapi.ReasonNoAnswer, leadapi.ReasonRedirect, leadapi.ReasonCanceled,
 	}
-	known := map[int]bool{401: true, 407: true, 429: true} // these say that it was not applied
+	known := map[int]bool{401: true, 407: true, 421: true, 429: true} // these say that it was not applied
 	for code := range 600 {
 		if known[code] || code > 0 && code < 200 {
 			continue
@@ -36,8 +36,8 @@ func TestACreateThatMayHaveBeenAppliedIsSentOnce(t *testing.T) {
 // timesSent is how often a create is sent to a service that always answers alike.
 func timesSent(t *testing.T, answer *leadapi.Error) (sent int) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &courier{gate: newGate(time.Hour, 4), retries: 2, stopping: t.Context(), retried: func() {}}
-		_, err := c.deliver(t.Context(), false, func(context.Context) error {
+		c := &retrier{breaker: newBreaker(time.Hour, 4, 0), retries: 2, stopping: t.Context(), retried: func() {}}
+		_, err := sendCreate(t, c, func(context.Context) error {
 			sent++
 			return answer
 		})

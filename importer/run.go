@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/internal/failpoint"
@@ -73,14 +71,14 @@ func (e *engine) carryOut(ctx context.Context) (*report.Summary, error) {
 		return nil, err
 	}
 	if !o.DryRun {
-		e.Client.Observe = e.meter.Observe
+		e.Client.Observe, e.Client.Leave = e.meter.Observe, e.retrier.breaker.leaves
 		client, err := leadapi.New(e.Client)
 		if err != nil {
 			return nil, err
 		}
 		defer client.Close()
 		e.client, e.sender = client, &metered{client, e.meter}
-		e.courier.reach = client.Reach
+		e.retrier.reach = client.Reach
 	}
 	db, err := openLedger(o)
 	if err != nil {
@@ -118,21 +116,13 @@ func newEngine(o Options, p Planner) *engine {
 	e := &engine{Options: o, planner: p, meter: newMeter()}
 	e.rows = &reader{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit}
 	e.tally = newTally(len(o.Inputs), o.Limits, slotsPerWorker*o.Concurrency)
-	e.courier = newCourier(&o, o.MaxWait, e.meter)
+	e.retrier = &retrier{breaker: newBreaker(o.MaxWait, o.Concurrency, o.Rate), retries: o.Retries, resend: o.ResendOn, retried: e.meter.retried}
 	return e
 }
 
 // keepIn gives the engine its ledger.
 func (e *engine) keepIn(l Ledger) {
 	e.ledger, e.digests, e.rows.digests = l, newDigester(l), newDigester(l)
-}
-
-func newCourier(o *Options, maxWait time.Duration, m *meter) *courier {
-	c := &courier{gate: newGate(maxWait, o.Concurrency), retries: o.Retries, resend: o.ResendOn, retried: m.retried}
-	if o.Rate > 0 {
-		c.limiter = rate.NewLimiter(rate.Limit(o.Rate), 1)
-	}
-	return c
 }
 
 // openLedger opens the checkpoint; a dry run does without one that is not there.
@@ -225,9 +215,9 @@ func (e *engine) signIn(ctx context.Context) bool {
 	})
 	defer watch.Wait()
 	defer cancel()
-	c := newCourier(&e.Options, min(signInWait, e.MaxWait), e.meter)
-	c.stopping = waiting
-	_, err := c.deliver(ctx, true, e.client.SignIn)
+	e.retrier.stopping, e.retrier.breaker.maxWait = waiting, min(signInWait, e.MaxWait)
+	_, err := e.retrier.deliver(ctx, nil, e.client.SignIn)
+	e.retrier.breaker.maxWait = e.MaxWait
 	var stop *Stop
 	switch {
 	case err == nil:

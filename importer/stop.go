@@ -59,7 +59,14 @@ func crashed(err error) *Stop {
 	}
 }
 
-func silent() *Stop {
+func doubtful() *Stop {
+	return &Stop{
+		Reason: fmt.Sprintf("%d creates in a row, each sent alone, left doubt whether a lead was made", mostDoubts), Code: CodeStopped,
+		Hint: "find out from their errors why the service gives no usable answers before going on; what is in doubt stays so until a person has looked",
+	}
+}
+
+func silentTooLong() *Stop {
 	return &Stop{Reason: "the service has given no answer for as long as --max-wait allows", Code: CodeStopped}
 }
 

@@ -66,7 +66,7 @@ func (e *engine) update(ctx context.Context, j *job) {
 // patch sends an update until its answer is final.
 func (e *engine) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
-	tries, err := e.courier.deliver(ctx, true, func(ctx context.Context) (err error) {
+	tries, err := e.retrier.deliver(ctx, nil, func(ctx context.Context) (err error) {
 		lead, err = e.sender.Update(ctx, j.entry.LeadID, r)
 		var ae *leadapi.Error
 		if errors.As(err, &ae) && ae.Applied != leadapi.No {

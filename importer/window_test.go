@@ -14,7 +14,7 @@ import (
 // whose answer to the one that makes n requests in flight is given by answer. It
 // returns the tries and the most that were in flight at once.
 func brownOut(t *testing.T, workers, rows int, answer func(n int32) error) (tries, most int32) {
-	c := &courier{gate: newGate(time.Hour, workers), retries: 50, stopping: t.Context(), retried: func() {}}
+	c := &retrier{breaker: newBreaker(time.Hour, workers, 0), retries: 50, stopping: t.Context(), retried: func() {}}
 	var left, calls, flying, peak atomic.Int32
 	left.Store(int32(rows))
 	call := func(context.Context) error {
@@ -30,7 +30,7 @@ func brownOut(t *testing.T, workers, rows int, answer func(n int32) error) (trie
 	for range workers {
 		group.Go(func() {
 			for left.Add(-1) >= 0 {
-				if _, err := c.deliver(t.Context(), false, call); err != nil {
+				if _, err := sendCreate(t, c, call); err != nil {
 					t.Error(err)
 				}
 			}
@@ -82,24 +82,24 @@ func TestWindowFindsWhatTheServiceBears(t *testing.T) {
 
 func TestWindowGrowsBackToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(time.Hour, 8)
+		b := newBreaker(time.Hour, 8, 0)
 		for range 10 {
 			time.Sleep(time.Second)
-			p, _ := g.enter(t.Context())
-			g.overloaded(p)
+			p, _ := b.enter(t.Context(), false)
+			b.overloaded(p)
 		}
-		if g.window != 1 {
-			t.Errorf("the window is %v after ten refusals, want 1", g.window)
+		if b.load.window != 1 {
+			t.Errorf("the window is %v after ten refusals, want 1", b.load.window)
 		}
 		for range 100 {
-			p, err := g.enter(t.Context())
+			p, err := b.enter(t.Context(), false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			g.answered(p)
+			b.answered(p)
 		}
-		if g.window != 8 || g.flying != 0 {
-			t.Errorf("window %v with %d flying after a hundred answers, want 8 and 0", g.window, g.flying)
+		if b.load.window != 8 || b.load.flying != 0 {
+			t.Errorf("window %v with %d flying after a hundred answers, want 8 and 0", b.load.window, b.load.flying)
 		}
 	})
 }
@@ -107,10 +107,10 @@ func TestWindowGrowsBackToItsLimit(t *testing.T) {
 // Refusals of requests that were under way together count as one.
 func TestWindowIsHalvedOnceForOneBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(time.Hour, 64)
+		b := newBreaker(time.Hour, 64, 0)
 		var passes []pass
 		for range 64 {
-			p, err := g.enter(t.Context())
+			p, err := b.enter(t.Context(), false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,10 +118,10 @@ func TestWindowIsHalvedOnceForOneBurst(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for _, p := range passes {
-			g.overloaded(p)
+			b.overloaded(p)
 		}
-		if g.window != 32 {
-			t.Errorf("the window is %v after one burst, want 32", g.window)
+		if b.load.window != 32 {
+			t.Errorf("the window is %v after one burst, want 32", b.load.window)
 		}
 	})
 }

@@ -65,10 +65,12 @@ func statusRows() []outcomeRow {
 		{name: "401 once", faults: "53", act: rawAct{say: answered(401, "{}")}, want: made(2)},
 		{name: "401 twice", faults: "53", act: rawAct{say: answered(401, "{}")}, times: 2, want: made(3)},
 		{name: "401 for good", faults: "53", act: rawAct{say: answered(401, "{}")}, times: 50, want: stopped(4, "", "refuses tokens")},
+		{name: "421 once", faults: "65", act: rawAct{say: answered(421, "{}")}, want: made(2)},
+		{name: "421 twice", faults: "65", act: rawAct{say: answered(421, "{}")}, times: 2, want: failedAfter(2, "421")},
 		{name: "407", faults: "65", act: rawAct{say: answered(407, "", "Proxy-Authenticate: Basic")}, want: stopped(1, "", "407")},
 		{name: "409", faults: "58", act: rawAct{say: answered(409, `{"error":{"message":"is there already"}}`)}, want: refusedWith("409", "is there already")},
 	}
-	for _, status := range []int{402, 403, 404, 405, 406, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422, 423, 424, 426, 428, 431, 450, 451, 498} {
+	for _, status := range []int{402, 403, 404, 405, 406, 410, 411, 412, 413, 414, 415, 416, 417, 418, 422, 423, 424, 426, 428, 431, 450, 451, 498} {
 		rows = append(rows, outcomeRow{
 			name: itoa(status), faults: "54-56, 59, 60", act: rawAct{say: answered(status, `{"detail":"not like this"}`)},
 			want: refusedWith(itoa(status), "not like this"),
@@ -169,13 +171,14 @@ func breakerRows() []outcomeRow {
 		all("401", "53", answered(401, ""), 3, "pending", "refuses tokens"),
 		all("407", "65", answered(407, ""), 1, "pending", "407"),
 		all("429", "62", answered(429, "", "Retry-After: 0"), 4, "failed pending", "--max-rejects", "--retries", "0", "--max-rejects", "2"),
-		all("500", "63", answered(500, ""), 4, "in_doubt pending", "--max-in-doubt", "--max-in-doubt", "2"),
-		all("302", "50", answered(302, ""), 4, "in_doubt pending", "--max-in-doubt", "--max-in-doubt", "2"),
+		all("500", "63, 138", answered(500, ""), 4, "in_doubt pending", "4 creates in a row"),
+		all("302", "50, 138", answered(302, ""), 4, "in_doubt pending", "--max-in-doubt", "--max-in-doubt", "2"),
 	}
 	for _, status := range []int{400, 403, 404, 405, 413, 422} {
 		rows = append(rows, all(itoa(status), "54, 55", answered(status, ""), 3, "rejected pending", "all refused with HTTP "+itoa(status)))
 	}
 	partition := all("silent", "46", "", 4, "in_doubt pending", " ", "--timeout", "700ms", "--max-wait", "700ms")
 	partition.act = rawAct{mute: true, end: hold}
+	partition.deaf = true
 	return append(rows, partition)
 }

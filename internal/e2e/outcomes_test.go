@@ -30,6 +30,7 @@ type outcomeRow struct {
 	stored bool // the fault makes sense only after the lead was stored
 	from   int  // the create from which on the peer acts so; 0: the marked row's first
 	times  int  // creates that meet the fault; 0: one
+	deaf   bool // GETs get no answer
 	args   []string
 	want   rowWant
 }
@@ -132,7 +133,7 @@ func atOnce(t *testing.T, n int, f func(i int)) {
 }
 
 func (row *outcomeRow) try(t *testing.T, stored bool) {
-	w := newRawTrial(t, rawScript{act: row.act, store: stored, from: cmp.Or(row.from, 2), times: cmp.Or(row.times, 1)})
+	w := newRawTrial(t, rawScript{act: row.act, store: stored, from: cmp.Or(row.from, 2), times: cmp.Or(row.times, 1), deaf: row.deaf})
 	n := 3
 	if row.times == always {
 		n = 12

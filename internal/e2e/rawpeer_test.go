@@ -27,6 +27,7 @@ type rawPeer struct {
 	patches []rawPatch
 	held    map[string]*rawLead // by lead ID
 	tokens  int
+	gets    int
 }
 
 // rawScript says which requests to create (POST) or to update (PATCH) are answered by
@@ -36,6 +37,7 @@ type rawScript struct {
 	store       bool // the request is carried out before
 	update      bool // PATCHes are meant
 	from, times int
+	deaf        bool   // a GET gets no answer either
 	tokenSays   string // the answer to every token request; "": the right one
 }
 
@@ -73,6 +75,7 @@ type rawPost struct {
 	ref    string // importRef, "" where the request did not come whole
 	faulty bool   // answered by the script
 	stored bool
+	at     time.Time
 }
 
 type rawPatch struct {
@@ -196,6 +199,12 @@ func (p *rawPeer) serveLeads(c net.Conn, r *bufio.Reader) {
 		if _, err := r.Peek(1); err != nil {
 			return
 		}
+		if ask, err := r.Peek(4); err == nil && string(ask) == "GET " {
+			if !p.get(c, r) {
+				return
+			}
+			continue
+		}
 		nth, a := p.begin()
 		q, err := takeRequest(r, a.take)
 		if err != nil && a.take == 0 {
@@ -206,6 +215,19 @@ func (p *rawPeer) serveLeads(c net.Conn, r *bufio.Reader) {
 			return
 		}
 	}
+}
+
+// get answers what asks whether there are answers at all.
+func (p *rawPeer) get(c net.Conn, r *bufio.Reader) bool {
+	_, err := takeRequest(r, 0)
+	p.mu.Lock()
+	p.gets++
+	mute := p.script.deaf
+	p.mu.Unlock()
+	if mute {
+		io.Copy(io.Discard, c)
+	}
+	return err == nil && !mute && say(c, answered(401, "{}"), 0)
 }
 
 // welcome is how a connection begins: with an answer to nothing, or with its end. The
@@ -227,7 +249,7 @@ func (p *rawPeer) begin() (nth int, a rawAct) {
 	defer p.mu.Unlock()
 	nth = len(p.posts) + 1
 	faulty := p.scripted(false, nth)
-	if p.posts = append(p.posts, rawPost{faulty: faulty}); faulty {
+	if p.posts = append(p.posts, rawPost{faulty: faulty, at: time.Now()}); faulty {
 		a = p.script.act
 	}
 	return nth, a

@@ -32,12 +32,40 @@ func after(code int, d time.Duration) *leadapi.Error {
 }
 
 var (
+	misdirected    = &leadapi.Error{Op: "create", Status: 421, Applied: leadapi.No, Reason: leadapi.ReasonMisdirected}
+	withheldAtLast = &leadapi.Error{Op: "create", Applied: leadapi.No, Reason: leadapi.ReasonHeld}
+
 	unsent = &leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "connect"}
 	broken = &leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "no_answer"}
 )
 
 func unauthorized(refusals int) *leadapi.Error {
 	return &leadapi.Error{Op: "create", Status: 401, Applied: leadapi.No, Reason: "unauthorized", Refusals: refusals}
+}
+
+// sendCreate delivers a create and concludes what it has shown, as the engine does.
+func sendCreate(t testing.TB, c *retrier, call func(context.Context) error) (int, error) {
+	var turn pass
+	tries, err := c.deliver(t.Context(), &turn, call)
+	shown := nothingShown
+	var e *leadapi.Error
+	switch {
+	case err == nil:
+		shown = usable
+	case !errors.As(err, &e), c.unapplied(e), throttled(e):
+	case e.Applied == leadapi.No:
+		shown = usable
+	case e.Status == 0:
+		shown = unheard
+	default:
+		shown = inDoubt
+	}
+	c.breaker.conclude(&turn, shown)
+	return tries, err
+}
+
+func sendUpdate(t testing.TB, c *retrier, call func(context.Context) error) (int, error) {
+	return c.deliver(t.Context(), nil, call)
 }
 
 // TestDeliver is INTERFACE's table "When a create is sent again" and its rule for
@@ -73,10 +101,18 @@ func TestDeliver(t *testing.T) {
 		{name: "408", script: answers{status(408)}, tries: 1, fails: true},
 		{name: "broken connection", script: answers{broken}, tries: 1, fails: true},
 		{name: "redirect", script: answers{status(302)}, tries: 1, fails: true},
+		{name: "421 once", script: answers{misdirected, nil}, tries: 2},
+		{name: "421 twice", script: answers{misdirected, misdirected}, tries: 2, fails: true},
+		{name: "held back, then let go", script: answers{withheldAtLast, withheldAtLast, nil}, tries: 1},
+		{name: "sign-in throttled", script: answers{&leadapi.Error{Op: "token", Status: 429, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: time.Minute}, nil}, tries: 2},
+		{name: "425", script: answers{status(425)}, tries: 1, fails: true},
+		{name: "499", script: answers{status(499)}, tries: 1, fails: true},
 		{name: "422", script: answers{refusal(422)}, tries: 1, fails: true},
 		{name: "PATCH 500", script: answers{status(500), nil}, repeatable: true, tries: 2},
 		{name: "PATCH 408", script: answers{status(408), nil}, repeatable: true, tries: 2},
 		{name: "PATCH 425", script: answers{status(425), nil}, repeatable: true, tries: 2},
+		{name: "PATCH 499", script: answers{status(499), nil}, repeatable: true, tries: 2},
+		{name: "PATCH 421", script: answers{misdirected, nil}, repeatable: true, tries: 2},
 		{name: "PATCH 429 when not trusted", script: answers{after(429, 1), nil}, repeatable: true, resend: noDefault, tries: 2},
 		{name: "PATCH broken connection", script: answers{broken, broken, nil}, repeatable: true, tries: 3},
 		{name: "PATCH 500 for ever", script: answers{status(500), status(500), status(500)}, repeatable: true, tries: 3, fails: true},
@@ -85,8 +121,12 @@ func TestDeliver(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &courier{gate: newGate(time.Hour, 64), retries: 2, resend: test.resend, stopping: t.Context(), retried: func() {}}
-				tries, err := c.deliver(t.Context(), test.repeatable, test.script.call)
+				c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, resend: test.resend, stopping: t.Context(), retried: func() {}}
+				send := sendCreate
+				if test.repeatable {
+					send = sendUpdate
+				}
+				tries, err := send(t, c, test.script.call)
 				var stop *Stop
 				if stops := errors.As(err, &stop); stops != test.stops {
 					t.Errorf("stops the run: %v (%v), want %v", stops, err, test.stops)
@@ -104,10 +144,10 @@ func TestDeliver(t *testing.T) {
 
 func TestDeliverWaitsAsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &courier{gate: newGate(time.Hour, 64), retries: 2, stopping: t.Context(), retried: func() {}}
+		c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, stopping: t.Context(), retried: func() {}}
 		began := time.Now()
 		script := answers{after(503, 90*time.Second), nil}
-		if _, err := c.deliver(t.Context(), false, script.call); err != nil {
+		if _, err := sendCreate(t, c, script.call); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(began); waited != 90*time.Second {
@@ -118,8 +158,8 @@ func TestDeliverWaitsAsTold(t *testing.T) {
 
 func TestDeliverGivesUpOnAnUnreachableService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &courier{gate: newGate(15*time.Minute, 64), stopping: t.Context(), retried: func() {}}
-		_, err := c.deliver(t.Context(), false, func(context.Context) error { return unsent })
+		c := &retrier{breaker: newBreaker(15*time.Minute, 64, 0), stopping: t.Context(), retried: func() {}}
+		_, err := sendCreate(t, c, func(context.Context) error { return unsent })
 		var stop *Stop
 		if !errors.As(err, &stop) || stop.Code != CodeStopped {
 			t.Errorf("error %v, want a stop with code 3", err)

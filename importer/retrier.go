@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"leadferry/leadapi"
 )
 
@@ -28,11 +26,10 @@ type ResendOn struct {
 // maxFreshRefusals is how many newly issued tokens running may be refused.
 const maxFreshRefusals = 3
 
-// courier is the one place where requests are sent again. It asks the client's
-// errors whether the request was applied and makes all workers wait at one gate.
-type courier struct {
-	gate     *gate
-	limiter  *rate.Limiter // nil: no limit
+// retrier is the one place where requests are sent again. It asks the client's errors
+// whether the request was applied, and makes all of them pass one breaker.
+type retrier struct {
+	breaker  *breaker
 	retries  int
 	resend   ResendOn
 	stopping context.Context             // ended: nothing more leaves
@@ -40,37 +37,47 @@ type courier struct {
 	reach    func(context.Context) error // gets an answer, any at all, or an error; nil: creates find out
 }
 
-// deliver calls until the answer is final. repeatable requests (PATCH) may be sent
-// again whatever became of the one before. It returns nil, the last error of the
+// deliver calls until the answer is final. Without turn the request (PATCH) may be sent
+// again whatever became of the one before; a create leaves in turn the pass that it was
+// sent with last, to be concluded by the caller. It returns nil, the last error of the
 // service, errStopping when the request is known not to have been applied and the
-// run stops, or a *Stop that ends the run; tries counts the calls.
-func (c *courier) deliver(ctx context.Context, repeatable bool, call func(context.Context) error) (tries int, err error) {
-	for failures, unauthorized := 0, 0; ; {
-		pass, err := c.gate.enter(c.stopping)
+// run stops, or a *Stop that ends the run; tries counts the requests that left.
+func (c *retrier) deliver(ctx context.Context, turn *pass, call func(context.Context) error) (tries int, err error) {
+	repeatable := turn == nil
+	if repeatable {
+		turn = new(pass)
+	}
+	for failures, unauthorized, misdirected := 0, 0, 0; ; {
+		p, err := c.breaker.enter(c.stopping, !repeatable)
 		if err != nil {
 			return tries, err
 		}
-		if pass.knock && !repeatable && c.reach != nil {
-			if heard, stop := c.knock(pass); stop != nil {
-				return tries, stop
-			} else if !heard {
-				continue
+		if *turn = p; p.ask && c.reach != nil {
+			err := c.preflight(p)
+			if c.breaker.conclude(turn, nothingShown); err != nil {
+				return tries, err
 			}
+			continue
 		}
-		if c.limiter != nil && c.limiter.Wait(c.stopping) != nil {
-			c.gate.unused(pass)
-			return tries, errStopping
+		err = call(ctx)
+		if reasonOf(err) == leadapi.ReasonHeld {
+			c.breaker.unused(p)
+			c.breaker.conclude(turn, nothingShown)
+			continue
 		}
 		if tries++; tries > 1 {
 			c.retried()
 		}
-		err = call(ctx)
-		again, pause, err := c.judge(pass, repeatable, err)
+		again, pause, err := c.judge(p, repeatable, err)
 		if !again {
 			return tries, err
 		}
+		c.breaker.conclude(turn, nothingShown)
 		// Each token may be good for every other row and never for this one.
-		if unauthorized += refusedToken(err); unauthorized > maxFreshRefusals {
+		if unauthorized += isStatus(err, http.StatusUnauthorized); unauthorized > maxFreshRefusals {
+			return tries, err
+		}
+		if misdirected += isStatus(err, http.StatusMisdirectedRequest); misdirected > 1 {
 			return tries, err
 		}
 		if pause == 0 {
@@ -85,78 +92,95 @@ func (c *courier) deliver(ctx context.Context, repeatable bool, call func(contex
 	}
 }
 
-// knock asks a silent service for any answer at all before a create goes out, which
-// would be in doubt without one.
-func (c *courier) knock(p pass) (heard bool, _ error) {
+// preflight asks the service for any answer at all before a create goes out, which
+// would be in doubt without one. An error ends the run.
+func (c *retrier) preflight(p pass) error {
 	ctx, cancel := context.WithTimeout(c.stopping, reachLimit)
 	defer cancel()
 	err := c.reach(ctx)
-	if err == nil {
-		return true, nil
-	}
-	if e := (*leadapi.Error)(nil); errors.As(err, &e) {
+	var e *leadapi.Error
+	if errors.As(err, &e) {
 		if stop := halts(e); stop != nil {
-			c.gate.unused(p)
-			return false, stop
+			c.breaker.unused(p)
+			return stop
 		}
 	}
-	if c.stopping.Err() != nil {
-		c.gate.unused(p)
-	} else {
-		c.gate.unanswered(p, true)
+	switch {
+	case err == nil:
+		c.breaker.reached(p)
+	case e != nil && e.Status != 0:
+		c.breaker.reached(p)
+		c.breaker.throttle(waitOf(e, backoffFor(1)))
+	case c.stopping.Err() != nil, reasonOf(err) == leadapi.ReasonHeld:
+		c.breaker.unused(p)
+	default:
+		c.breaker.unanswered(p)
 	}
-	return false, nil
+	return nil
 }
 
 // rowPause marks a failure that counts against the row's retries.
 const rowPause = time.Duration(1)
 
-// judge tells the gate what the answer shows of the service and decides whether to
+// judge tells the breaker what the answer shows of the service and decides whether to
 // call again; a pause says that the try counts as one of the row's retries.
-func (c *courier) judge(p pass, repeatable bool, err error) (again bool, pause time.Duration, _ error) {
+func (c *retrier) judge(p pass, repeatable bool, err error) (again bool, pause time.Duration, _ error) {
 	var e *leadapi.Error
 	if err == nil || !errors.As(err, &e) {
-		c.gate.answered(p)
+		c.breaker.answered(p)
 		return false, 0, err
 	}
 	if stop := halts(e); stop != nil {
-		c.gate.answered(p)
+		c.breaker.answered(p)
 		return false, 0, stop
 	}
 	switch {
 	case e.Status == 0 && e.Reason == leadapi.ReasonRefused: // by the client itself
-		c.gate.unused(p)
+		c.breaker.unused(p)
 		return false, 0, err
 	case e.Op == "token" || e.Status == 0 && e.Applied == leadapi.No:
-		if !c.gate.unanswered(p, true) {
+		if throttled(e) {
+			c.breaker.throttle(waitOf(e, backoffFor(1)))
+		}
+		if !c.breaker.unanswered(p) {
 			return false, 0, &Stop{Reason: "the service cannot be reached: " + e.Message, Code: 3}
 		}
 		return true, 0, err
-	case e.Status == http.StatusUnauthorized:
-		c.gate.answered(p)
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusMisdirectedRequest:
+		c.breaker.answered(p)
 		return true, 0, err
+	case e.Status == 0 && !repeatable && !p.probe:
+		c.breaker.unused(p) // the doubt says it: creates ask first from now on, and the others need not wait
+		return false, 0, err
 	case e.Status == 0:
 		// The request may have arrived. Whether the others get answers is found
-		// out by one request at a time, so that silence costs few doubts.
-		if !c.gate.unanswered(p, false) {
+		// out by one request at a time.
+		if !c.breaker.unanswered(p) {
 			return false, 0, err
 		}
 		return repeatable, rowPause, err
 	}
 	if overload(e) {
-		c.gate.overloaded(p)
+		c.breaker.overloaded(p)
 		if throttled(e) { // all rows wait, whether or not this one is sent again
-			c.gate.throttle(waitOf(e, backoffFor(1)))
+			c.breaker.throttle(waitOf(e, backoffFor(1)))
 		}
 	} else {
-		c.gate.answered(p)
+		c.breaker.answered(p)
 	}
 	return c.unapplied(e) || repeatable && transient(e.Status), rowPause, err
 }
 
-func refusedToken(err error) int {
-	var e *leadapi.Error
-	if errors.As(err, &e) && e.Status == http.StatusUnauthorized {
+func reasonOf(err error) string {
+	if e := (*leadapi.Error)(nil); errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}
+
+// isStatus counts an answer with this status as one.
+func isStatus(err error, status int) int {
+	if e := (*leadapi.Error)(nil); errors.As(err, &e) && e.Status == status {
 		return 1
 	}
 	return 0
@@ -165,13 +189,13 @@ func refusedToken(err error) int {
 // leastThrottle keeps a service that asks to wait 0 seconds from being asked at once.
 const leastThrottle = 250 * time.Millisecond
 
-// sleep waits before the next try: at the gate, all workers together, when the
+// sleep waits before the next try: at the breaker, all workers together, when the
 // service asked for it, else this row alone.
-func (c *courier) sleep(err error, backoff time.Duration) bool {
+func (c *retrier) sleep(err error, backoff time.Duration) bool {
 	var e *leadapi.Error
 	if errors.As(err, &e) && (e.HasRetryAfter || e.Status == http.StatusTooManyRequests) {
-		c.gate.throttle(waitOf(e, backoff))
-		return true // the gate does the waiting
+		c.breaker.throttle(waitOf(e, backoff))
+		return true // the breaker does the waiting
 	}
 	timer := time.NewTimer(backoff)
 	defer timer.Stop()
@@ -207,7 +231,7 @@ func halts(e *leadapi.Error) *Stop {
 }
 
 // unapplied reports whether a create answered so may be sent again.
-func (c *courier) unapplied(e *leadapi.Error) bool {
+func (c *retrier) unapplied(e *leadapi.Error) bool {
 	return c.resend.Codes[e.Status] || !c.resend.NoDefault && throttled(e)
 }
 
@@ -222,5 +246,9 @@ func overload(e *leadapi.Error) bool {
 
 // transient reports whether another try of a repeatable request may fare better.
 func transient(status int) bool {
-	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooEarly || status == http.StatusTooManyRequests
+	switch status {
+	case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests, 499:
+		return true
+	}
+	return status >= 500
 }

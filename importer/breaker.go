@@ -1,0 +1,267 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// The breaker's measures of time.
+const (
+	firstBackoff = 500 * time.Millisecond
+	maxBackoff   = 30 * time.Second
+	maxProbing   = 15 * time.Second // between probes: with reachLimit, a run goes on within 30 s of a silence's end
+	reachLimit   = 10 * time.Second // for an answer, any at all
+	maxThrottle  = 15 * time.Minute
+)
+
+// errStopping says that the run sends nothing more, so a waiting request never left.
+var errStopping = errors.New("the run is stopping")
+
+// breaker is where every request waits before it leaves. Nobody passes while the service asked to wait; one at a time
+// does while it gives no answers (contact), else as many as it bears (load) and --rate allows (pace); and creates one at a
+// time until one has left no doubt (creates). Each of these is a small machine that knows neither clock nor lock.
+type breaker struct {
+	maxWait time.Duration
+	places  chan struct{} // one for each request that has passed, or tries to
+
+	mu      sync.Mutex
+	opens   time.Time // nobody passes before
+	contact contact
+	load    load
+	creates creates
+	pace    pace
+	hoping  int           // requests that wait for what another one's answer may bring
+	changed chan struct{} // closed and replaced when those who wait must look again
+}
+
+// pass is what a request holds while it is under way.
+type pass struct {
+	create  bool
+	ask     bool      // not to be used for a create before the service has answered something that can make nothing
+	single  bool      // a create that is sent alone
+	probe   bool      // of a silence
+	silence int       // which one, or the last before it left
+	since   time.Time // when it left
+}
+
+func newBreaker(maxWait time.Duration, limit int, perSecond float64) *breaker {
+	limit = max(limit, 1)
+	b := &breaker{maxWait: maxWait, places: make(chan struct{}, limit), changed: make(chan struct{})}
+	b.load = load{limit: limit, window: float64(limit)}
+	if perSecond > 0 {
+		b.pace.limiter = rate.NewLimiter(rate.Limit(perSecond), 1)
+	}
+	return b
+}
+
+// enter waits until a request may leave. It fails with errStopping once stopping has ended, the silence has lasted too
+// long or, for creates, too many left doubt.
+func (b *breaker) enter(stopping context.Context, create bool) (pass, error) {
+	for {
+		select {
+		case b.places <- struct{}{}: // in the order in which they came; what follows is for few
+		case <-stopping.Done():
+			return pass{}, errStopping
+		}
+		p, h, err := pass{}, hurdle{}, errStopping
+		if stopping.Err() == nil {
+			p, h, err = b.try(time.Now(), create)
+		}
+		if err == nil && h.wait == 0 {
+			return p, nil
+		}
+		<-b.places
+		if err != nil {
+			return pass{}, err
+		}
+		b.await(stopping, h)
+	}
+}
+
+// hurdle is why a request may not leave yet.
+type hurdle struct {
+	wait    time.Duration // at most
+	hopes   bool          // for another one's answer
+	paced   bool          // by --rate
+	changed <-chan struct{}
+}
+
+func (b *breaker) await(stopping context.Context, h hurdle) {
+	timer := time.NewTimer(h.wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-h.changed:
+	case <-stopping.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h.hopes {
+		b.hoping--
+	}
+	if h.paced {
+		b.pace.queued--
+	}
+}
+
+// try lets a request through or says what it has to wait for.
+func (b *breaker) try(now time.Time, create bool) (pass, hurdle, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.contact.state == gone || create && b.creates.state == tripped {
+		return pass{}, hurdle{}, errStopping
+	}
+	if d := max(b.opens.Sub(now), b.contact.rest(now)); d > 0 {
+		return pass{}, hurdle{wait: d, changed: b.changed}, nil
+	}
+	if b.contact.probing || b.load.full() || create && !b.creates.may() {
+		b.hoping++
+		return pass{}, hurdle{wait: maxBackoff, hopes: true, changed: b.changed}, nil
+	}
+	if d := b.pace.take(now); d > 0 {
+		return pass{}, hurdle{wait: d, paced: true, changed: b.changed}, nil
+	}
+	p := pass{create: create, since: now}
+	b.contact.leave(&p)
+	b.load.flying++
+	if create {
+		b.creates.leave(&p)
+		p.ask = p.ask || p.probe
+	}
+	return p, hurdle{}, nil
+}
+
+// leaves reports whether a request that has passed may still leave, just before its first byte does: it may have waited
+// for a token or a connection since.
+func (b *breaker) leaves(kind string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.opens.IsZero() && time.Now().Before(b.opens) {
+		return false
+	}
+	return kind != "create" || b.creates.sends()
+}
+
+// answered takes a pass back after an answer.
+func (b *breaker) answered(p pass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.load.bore()
+	b.back(b.contact.heard(p))
+}
+
+// overloaded is answered by a service that has too much to do.
+func (b *breaker) overloaded(p pass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.load.failed(p, time.Now())
+	b.back(b.contact.heard(p))
+}
+
+// reached is answered to what was asked before a create: creates may leave again.
+func (b *breaker) reached(p pass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.creates.ask = false
+	b.back(b.contact.heard(p))
+}
+
+// unused takes back a pass that shows nothing: nothing was sent with it, or a create whose doubt is told by conclude.
+func (b *breaker) unused(p pass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.contact.unused(p)
+	b.back(false)
+}
+
+// unanswered notes that a request met silence. Waiting longer than maxWait since it began is too long: false.
+func (b *breaker) unanswered(p pass) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.contact.unheard(p, time.Now(), b.maxWait)
+	b.back(true)
+	return b.contact.state != gone
+}
+
+// back frees the place of a request.
+func (b *breaker) back(news bool) {
+	b.load.flying--
+	<-b.places
+	if news || b.hoping > 0 {
+		b.wake()
+	}
+}
+
+// conclude says what a create has shown of the service, once it is known; then p is used up. Until then others may have
+// to wait for it.
+func (b *breaker) conclude(p *pass, shown proof) {
+	if !p.create {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	changed := b.creates.back(*p, shown)
+	*p = pass{}
+	if changed || b.hoping > 0 {
+		b.wake()
+	}
+}
+
+// throttle closes the breaker for everybody for d.
+func (b *breaker) throttle(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if until := time.Now().Add(min(d, maxThrottle)); until.After(b.opens) {
+		b.opens = until
+	}
+	b.wake()
+}
+
+// over is why nothing passes any more, or nil.
+func (b *breaker) over() *Stop {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.creates.state == tripped:
+		return doubtful()
+	case b.contact.state == gone:
+		return silentTooLong()
+	}
+	return nil
+}
+
+// paused says in a word why requests wait now, or nothing.
+func (b *breaker) paused() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.contact.state == silent:
+		return "no answer from the service, trying with one request at a time"
+	case time.Now().Before(b.opens):
+		return "the service asked to wait"
+	case b.creates.state == singly && b.creates.doubts > 0:
+		return "a create left doubt, trying with one at a time"
+	}
+	return ""
+}
+
+func (b *breaker) wake() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// backoffFor is how long the n-th retry of a row waits, n from 1.
+func backoffFor(n int) time.Duration {
+	return jitter(min(firstBackoff<<min(n-1, 10), maxBackoff))
+}
+
+// jitter spreads d over [d/2, d], so that rows that failed together do not come
+// back together.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1)
+}

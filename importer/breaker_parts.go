@@ -1,0 +1,176 @@
+package importer
+
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// The machines of the breaker. It holds its lock whenever it asks them.
+
+// contactState says whether the service gives answers, any at all.
+type contactState uint8
+
+const (
+	answering contactState = iota
+	silent                 // one request at a time finds out
+	gone                   // it has been silent for too long: nobody passes any more
+)
+
+// contact knows whether there are answers. Only the probe of a silence ends it: what left before tells nothing new, neither
+// by an answer that comes late nor by one that never comes.
+type contact struct {
+	state   contactState
+	silence int           // how many there have been
+	probing bool          // a probe is under way
+	since   time.Time     // when the silence began
+	probeAt time.Time     // no probe leaves before
+	backoff time.Duration // between probes; the first leaves at once, since one broken connection is no reason to pause
+}
+
+// rest is how long no probe leaves.
+func (c *contact) rest(now time.Time) time.Duration {
+	if c.state != silent {
+		return 0
+	}
+	return c.probeAt.Sub(now)
+}
+
+func (c *contact) leave(p *pass) {
+	p.silence, p.probe = c.silence, c.state == silent
+	c.probing = p.probe
+}
+
+// probes reports whether a pass is the probe of the silence that there is now.
+func (c *contact) probes(p pass) bool { return c.state == silent && p.probe && p.silence == c.silence }
+
+// heard notes an answer, and reports whether it ends the silence.
+func (c *contact) heard(p pass) bool {
+	if !c.probes(p) {
+		return false
+	}
+	*c = contact{silence: c.silence}
+	return true
+}
+
+// unheard notes a request without any answer.
+func (c *contact) unheard(p pass, now time.Time, maxWait time.Duration) {
+	switch {
+	case c.state == answering && p.silence == c.silence:
+		*c = contact{state: silent, silence: c.silence + 1, since: now}
+	case c.probes(p):
+		c.probing = false
+		c.backoff = min(max(2*c.backoff, firstBackoff), maxProbing)
+		c.probeAt = now.Add(min(jitter(c.backoff), c.since.Add(maxWait).Sub(now)))
+	default:
+		return
+	}
+	if now.Sub(c.since) >= maxWait {
+		c.state = gone
+	}
+}
+
+func (c *contact) unused(p pass) {
+	if c.probes(p) {
+		c.probing = false
+	}
+}
+
+// load bounds how many requests are under way by what the service has borne of late.
+type load struct {
+	limit  int
+	window float64   // of limit, at least 1
+	cut    time.Time // when window was made smaller
+	flying int
+}
+
+func (l *load) full() bool { return l.flying >= int(l.window) }
+
+// bore notes that the service bore one request more: the window grows by one for as many as it lets through at once.
+func (l *load) bore() { l.window = min(l.window+1/l.window, float64(l.limit)) }
+
+// failed notes that it was too much: half as many go on. Those that were under way by then tell nothing new.
+func (l *load) failed(p pass, now time.Time) {
+	if p.since.After(l.cut) {
+		l.window, l.cut = max(l.window/2, 1), now
+	}
+}
+
+// pace spaces requests evenly.
+type pace struct {
+	limiter *rate.Limiter // nil: no limit
+	queued  int           // requests that wait for it
+}
+
+// take lets a request leave, 0, or says how long it has to wait, behind those that wait already.
+func (s *pace) take(now time.Time) time.Duration {
+	if s.limiter == nil || s.limiter.AllowN(now, 1) {
+		return 0
+	}
+	r := s.limiter.ReserveN(now, 1)
+	defer r.CancelAt(now)
+	s.queued++
+	return r.DelayFrom(now) + time.Duration(float64(s.queued-1)/float64(s.limiter.Limit())*float64(time.Second))
+}
+
+// createState says how creates are sent.
+type createState uint8
+
+const (
+	singly  createState = iota // until one has left no doubt
+	freely                     // the last of which something is known left no doubt
+	tripped                    // no more: too many in a row left doubt
+)
+
+// mostDoubts is how many creates in a row, each sent alone, may leave doubt. What was under way when the first of them
+// did counts as one.
+const mostDoubts = 4
+
+// proof is what a create has shown of the service.
+type proof uint8
+
+const (
+	nothingShown proof = iota // it was not applied, and may be sent again
+	usable                    // a lead ID, or a refusal
+	inDoubt                   // an answer that leaves doubt
+	unheard                   // no answer at all
+)
+
+// creates knows whether the service answers creates in a usable way. A create is under way until what it has shown is
+// known, and durable.
+type creates struct {
+	state  createState
+	flying int
+	doubts int  // creates in a row that left doubt, what was under way with the first counted as one
+	ask    bool // one got no answer at all: none leaves before the service has answered something else
+}
+
+// may reports whether a create may pass.
+func (c *creates) may() bool { return c.state == freely || c.state == singly && c.flying == 0 }
+
+// sends reports whether a create that has passed may still leave.
+func (c *creates) sends() bool { return c.state == freely || c.state == singly && c.flying == 1 }
+
+func (c *creates) leave(p *pass) {
+	c.flying++
+	p.single, p.ask = c.state == singly, c.ask
+}
+
+// back notes what a create has shown, and reports whether that changes how others are sent.
+func (c *creates) back(p pass, shown proof) bool {
+	c.flying--
+	before := c.state
+	doubt := shown == inDoubt || shown == unheard
+	switch {
+	case shown == usable && p.single && c.state == singly:
+		c.state, c.doubts = freely, 0
+	case doubt && c.state == freely:
+		c.state, c.doubts = singly, 1
+	case doubt && p.single && c.state == singly:
+		if c.doubts++; c.doubts >= mostDoubts {
+			c.state = tripped
+		}
+	}
+	c.ask = c.ask || shown == unheard
+	return c.state != before
+}

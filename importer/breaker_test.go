@@ -1,0 +1,415 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// passes lets an update or a create through, now.
+func passes(t testing.TB, b *breaker, create bool) pass {
+	t.Helper()
+	p, h, err := b.knock(create)
+	if err != nil || h.wait > 0 {
+		t.Fatalf("it does not pass: %v, %v", h.wait, err)
+	}
+	return p
+}
+
+// knock tries to pass, now.
+func (b *breaker) knock(create bool) (pass, hurdle, error) {
+	select {
+	case b.places <- struct{}{}:
+	default:
+		return pass{}, hurdle{wait: maxBackoff}, nil
+	}
+	p, h, err := b.try(time.Now(), create)
+	if err != nil || h.wait > 0 {
+		<-b.places
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h.hopes {
+		b.hoping--
+	}
+	if h.paced {
+		b.pace.queued--
+	}
+	return p, h, err
+}
+
+// fault 139
+func TestBreakerHoldsEverybodyWhileThrottled(t *testing.T) {
+	for _, perSecond := range []float64{0, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBreaker(time.Hour, 64, perSecond)
+			began := time.Now()
+			var group sync.WaitGroup
+			var passed []time.Duration
+			for range 16 {
+				group.Go(func() {
+					p, err := b.enter(t.Context(), false)
+					if err != nil {
+						t.Error(err)
+					}
+					b.mu.Lock()
+					passed = append(passed, time.Since(began))
+					b.mu.Unlock()
+					b.answered(p)
+				})
+			}
+			synctest.Wait() // those that --rate lets through have left
+			early := len(passed)
+			b.throttle(7 * time.Second)
+			group.Wait()
+			for i, at := range passed[early:] {
+				if at < 7*time.Second || perSecond > 0 && at != 7*time.Second+time.Duration(i)*time.Second/4 {
+					t.Errorf("at %v a second, request %d left after %v", perSecond, i, at)
+				}
+			}
+		})
+	}
+}
+
+func TestBreakerCapsWhatAServiceMayAskFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker(time.Hour, 64, 0)
+		b.throttle(1e9 * time.Second)
+		began := time.Now()
+		b.enter(t.Context(), false)
+		if waited := time.Since(began); waited != maxThrottle {
+			t.Errorf("waited %v, want %v", waited, maxThrottle)
+		}
+	})
+}
+
+// --rate is kept by many as by one, and by those who wait no faster than by those who come. fault 139
+func TestRateIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker(time.Hour, 64, 10)
+		began := time.Now()
+		var group sync.WaitGroup
+		for range 64 {
+			group.Go(func() {
+				for range 5 {
+					p, err := b.enter(t.Context(), false)
+					if err != nil {
+						t.Error(err)
+					}
+					time.Sleep(time.Second)
+					b.answered(p)
+				}
+			})
+		}
+		group.Wait()
+		if took := time.Since(began); took < 32*time.Second || took > 36*time.Second {
+			t.Errorf("320 requests at 10 a second took %v", took)
+		}
+	})
+}
+
+// While the service is silent only one request at a time finds out; an answer lets
+// everybody through. faults 33, 46
+func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker(time.Hour, 64, 0)
+		var passing, most, passed atomic.Int32
+		var down atomic.Bool
+		down.Store(true)
+		b.unanswered(passes(t, b, false))
+		var group sync.WaitGroup
+		for range 16 {
+			group.Go(func() {
+				for {
+					p, err := b.enter(t.Context(), false)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if n := passing.Add(1); down.Load() {
+						most.Store(max(most.Load(), n))
+					}
+					time.Sleep(time.Second)
+					passing.Add(-1)
+					if !down.Load() {
+						b.answered(p)
+						passed.Add(1)
+						return
+					}
+					b.unanswered(p)
+				}
+			})
+		}
+		time.Sleep(10 * time.Minute)
+		down.Store(false)
+		group.Wait()
+		if most.Load() != 1 {
+			t.Errorf("%d requests at once while the service was silent", most.Load())
+		}
+		if passed.Load() != 16 {
+			t.Errorf("%d requests passed in the end, want 16", passed.Load())
+		}
+	})
+}
+
+// Of what left before the silence, neither an answer that comes late nor its lack tells anything: the probe alone does.
+// faults 46, 139
+func TestStaleAnswersDoNotEndASilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker(time.Hour, 4, 0)
+		slow, slower, first := passes(t, b, false), passes(t, b, false), passes(t, b, false)
+		b.unanswered(first)
+		probe := passes(t, b, false)
+		b.answered(slow)
+		if _, h, _ := b.knock(false); !probe.probe || h.wait == 0 {
+			t.Error("a late answer lets others pass beside the probe")
+		}
+		b.answered(probe)
+		b.unanswered(slower)
+		if again := passes(t, b, false); again.probe {
+			t.Error("a request from before the silence begins another one")
+		}
+	})
+}
+
+// A probe of a silence that has ended lets no second probe of the next one pass. fault 46
+func TestProbesOfAnEarlierSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker(time.Hour, 4, 0)
+		b.unanswered(passes(t, b, false))
+		b.answered(passes(t, b, false))
+		late := passes(t, b, false)
+		b.unanswered(passes(t, b, false))
+		probe := passes(t, b, false)
+		b.unanswered(late)
+		if _, h, _ := b.knock(false); !probe.probe || h.wait == 0 {
+			t.Error("two probes are under way")
+		}
+	})
+}
+
+func TestBreakerGivesUpAfterMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker(5*time.Minute, 64, 0)
+		began := time.Now()
+		for {
+			p, err := b.enter(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !b.unanswered(p) {
+				break
+			}
+		}
+		if waited := time.Since(began); waited != 5*time.Minute {
+			t.Errorf("gave up after %v, want 5m", waited)
+		}
+		if stop := b.over(); stop == nil || stop.Code != CodeStopped {
+			t.Errorf("stops with %v", stop)
+		}
+	})
+}
+
+func TestBreakerEndsWaitingWhenTheRunStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker(time.Hour, 1, 0)
+		ctx, stop := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		wait := func() {
+			group.Go(func() {
+				if _, err := b.enter(ctx, true); !errors.Is(err, errStopping) {
+					t.Errorf("enter: %v, want errStopping", err)
+				}
+			})
+		}
+		p := passes(t, b, true)
+		wait() // for a place
+		synctest.Wait()
+		b.answered(p)
+		wait() // for what the first create has shown
+		b.throttle(10 * time.Minute)
+		wait() // for the service
+		synctest.Wait()
+		stop()
+		group.Wait()
+	})
+}
+
+// fault 138
+func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
+	end := func(b *breaker, p pass, shown proof) { b.answered(p); b.conclude(&p, shown) }
+	alone := func(t *testing.T, b *breaker) pass {
+		t.Helper()
+		p := passes(t, b, true)
+		if _, h, _ := b.knock(true); h.wait == 0 {
+			t.Fatal("a second create passes")
+		}
+		end(b, passes(t, b, false), nothingShown) // links and updates do not wait
+		return p
+	}
+	for _, last := range []proof{usable, inDoubt} {
+		t.Run(fmt.Sprint(last), func(t *testing.T) {
+			b := newBreaker(time.Hour, 8, 0)
+			end(b, alone(t, b), inDoubt)
+			end(b, alone(t, b), nothingShown) // 429: is sent again
+			end(b, alone(t, b), unheard)
+			p := alone(t, b)
+			if b.answered(p); !p.ask {
+				t.Error("after a create without any answer the next one does not ask first")
+			}
+			if _, h, _ := b.knock(true); h.wait == 0 {
+				t.Error("a create passes before what the one before has shown is known")
+			}
+			b.conclude(&p, inDoubt)
+			b.reached(passes(t, b, false))
+			end(b, alone(t, b), last)
+			if last == inDoubt {
+				if _, _, err := b.knock(true); !errors.Is(err, errStopping) || b.over() == nil {
+					t.Errorf("after four in a row: %v, %v", err, b.over())
+				}
+				return
+			}
+			var flying []pass
+			for range 8 {
+				flying = append(flying, passes(t, b, true))
+			}
+			for i, p := range flying { // all of them count as one
+				if i == 3 {
+					end(b, p, usable)
+				} else {
+					end(b, p, inDoubt)
+				}
+			}
+			for range mostDoubts - 1 {
+				if b.over() != nil {
+					t.Fatal("it gives up too soon")
+				}
+				end(b, alone(t, b), inDoubt)
+			}
+			if b.over() == nil {
+				t.Error("it does not give up")
+			}
+		})
+	}
+}
+
+// What was under way is waited for, and what has passed but not left does not leave. faults 138, 139
+func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
+	b := newBreaker(time.Hour, 8, 0)
+	first := passes(t, b, true)
+	b.answered(first)
+	b.conclude(&first, usable)
+	doubted, dialling := passes(t, b, true), passes(t, b, true)
+	other := passes(t, b, true)
+	if !b.leaves("create") || !b.leaves("update") {
+		t.Error("what has passed cannot leave")
+	}
+	b.answered(doubted)
+	b.conclude(&doubted, inDoubt)
+	if b.leaves("create") || !b.leaves("update") {
+		t.Error("a create leaves that had not left before the doubt, or an update does not")
+	}
+	for _, p := range []pass{dialling, other} {
+		if _, h, _ := b.knock(true); h.wait == 0 {
+			t.Error("a create passes beside those that were under way")
+		}
+		b.unused(p)
+		b.conclude(&p, nothingShown)
+	}
+	passes(t, b, true)
+	if !b.leaves("create") {
+		t.Error("the next one cannot leave")
+	}
+	b.throttle(time.Hour)
+	if b.leaves("create") || b.leaves("token") {
+		t.Error("something leaves though the service asked to wait")
+	}
+}
+
+// Whatever a service does: creates that leave doubt are no more than four in a row that were sent alone; none passes
+// beside one that was sent alone, nor while the service asked to wait; every place comes back. faults 138, 139
+func TestBreakerProperties(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		limit := rapid.IntRange(1, 8).Draw(rt, "places")
+		b := newBreaker(time.Hour, limit, 0)
+		var flying []pass
+		row, single, opens := 0, 0, time.Time{}
+		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 9).Draw(rt, "step") {
+			case 0:
+				b.throttle(time.Minute)
+				opens = time.Now().Add(time.Minute)
+			case 1:
+				b.mu.Lock() // a minute goes by
+				b.opens, opens = time.Time{}, time.Time{}
+				b.contact.probeAt = time.Time{}
+				b.mu.Unlock()
+			case 2, 3, 4, 5:
+				create := rapid.Bool().Draw(rt, "create")
+				p, h, err := b.knock(create)
+				if err != nil || h.wait > 0 {
+					continue
+				}
+				if time.Now().Before(opens) || row >= mostDoubts && create || create && single > 0 {
+					rt.Fatalf("%+v passes", p)
+				}
+				if p.single {
+					single++
+				}
+				flying = append(flying, p)
+			default:
+				if len(flying) == 0 {
+					continue
+				}
+				i := rapid.IntRange(0, len(flying)-1).Draw(rt, "which")
+				p := flying[i]
+				flying = append(flying[:i], flying[i+1:]...)
+				shown := rapid.SampledFrom([]proof{nothingShown, usable, inDoubt, unheard}).Draw(rt, "shown")
+				if p.single {
+					single--
+					switch shown {
+					case usable:
+						row = 0
+					case inDoubt, unheard:
+						row++
+					}
+				} else if p.create && row == 0 && (shown == inDoubt || shown == unheard) {
+					row = 1
+				}
+				switch {
+				case shown == unheard:
+					b.unanswered(p)
+				case shown == nothingShown:
+					b.unused(p)
+				default:
+					b.answered(p)
+				}
+				b.conclude(&p, shown)
+			}
+			if tripped := b.creates.state == tripped; tripped != (row >= mostDoubts) {
+				rt.Fatalf("given up: %v, after %d in a row", tripped, row)
+			}
+			if len(b.places) != len(flying) || b.load.flying != len(flying) || b.hoping != 0 {
+				rt.Fatalf("%d places, %d flying of %d, %d hoping", len(b.places), b.load.flying, len(flying), b.hoping)
+			}
+		}
+	})
+}
+
+func TestBackoffGrowsWithinItsBounds(t *testing.T) {
+	for n := 1; n < 40; n++ {
+		full := min(firstBackoff<<min(n-1, 10), maxBackoff)
+		for range 100 {
+			if d := backoffFor(n); d < full/2 || d > full {
+				t.Fatalf("retry %d waits %v, want between %v and %v", n, d, full/2, full)
+			}
+		}
+	}
+}

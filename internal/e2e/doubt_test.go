@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// doubtfulActs are answers, or their lack, that leave doubt whether a lead was made.
+func doubtfulActs() map[string]rawAct {
+	return map[string]rawAct{
+		"308":          {say: answered(308, "", "Location: /elsewhere")},
+		"408":          {say: answered(408, "", "Connection: close")},
+		"425":          {say: answered(425, "{}")},
+		"503":          {say: answered(503, "<html>", "Content-Type: text/html")},
+		"gzip garbage": {say: answered(201, "\x1f\x8b\x08garbage", "Content-Encoding: gzip")},
+		"HTML":         {say: answered(200, "<html>Sign in</html>", "Content-Type: text/html")},
+		"no ID":        {say: answered(201, "{}")},
+		"reset":        {mute: true, end: reset},
+		"closed":       {take: 100, mute: true, end: hangUp},
+		"silence":      {mute: true, end: hold},
+	}
+}
+
+// A service that answers every create in a way that leaves doubt costs four rows, however many are in flight, and the
+// next run four more at most. fault 138
+func TestDoubtForEveryCreateCostsFourRows(t *testing.T) {
+	t.Parallel()
+	type trial struct {
+		name        string
+		act         rawAct
+		concurrency int
+	}
+	var all []trial
+	for name, act := range doubtfulActs() {
+		for _, c := range []int{1, 8, 16, 64} {
+			all = append(all, trial{name, act, c})
+		}
+	}
+	atOnce(t, len(all), func(i int) {
+		tr := all[i]
+		t.Run(fmt.Sprintf("%s, %d in flight", tr.name, tr.concurrency), func(t *testing.T) {
+			w := newRawTrial(t, rawScript{act: tr.act, store: true, from: 1, times: always})
+			w.rows(200)
+			runs := 1
+			if tr.concurrency == 8 {
+				runs = 2
+			}
+			for run := range runs {
+				code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(tr.concurrency), "--timeout", "600ms")
+				s := w.summary("run/summary.json")
+				if code != 3 || !strings.Contains(s.StopReason, "4 creates in a row") {
+					t.Errorf("exit %d, stopped for %q\n%s", code, s.StopReason, out)
+				}
+				if n := w.peer.posted(); n != 4*(run+1) || s.Rows.InDoubt != n || s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read {
+					t.Errorf("%d creates reached the service; %+v", n, s.Rows)
+				}
+			}
+			if n := len(w.exported("in_doubt")); n != 4*runs {
+				t.Errorf("%d rows in doubt in the checkpoint, want %d", n, 4*runs)
+			}
+		})
+	})
+}
+
+// A service that begins to leave doubt in mid-run costs what was in flight, counted as one, and three rows more; one
+// that is well again after that goes on. fault 138
+func TestDoubtInMidRun(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{1, 8, 64} {
+		for _, times := range []int{2, always} {
+			t.Run(fmt.Sprintf("%d in flight, %d times", concurrency, times), func(t *testing.T) {
+				w := newRawTrial(t, rawScript{act: rawAct{say: answered(500, "{}")}, store: true, from: 101, times: times})
+				w.rows(400)
+				code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(concurrency))
+				s := w.summary("run/summary.json")
+				want := 5
+				if times == always {
+					want = 3
+				}
+				if code != want || s.Rows.InDoubt > min(times, concurrency+3) || s.Rows.Created != len(w.peer.ledger())-s.Rows.InDoubt {
+					t.Errorf("exit %d, %+v; the service holds %d\n%s", code, s.Rows, len(w.peer.ledger()), out)
+				}
+				if times != always && s.Rows.Created != 400-times {
+					t.Errorf("%+v", s.Rows)
+				}
+			})
+		}
+	}
+}
+
+// After a create without any answer none leaves before the service has answered something that makes nothing. fault 138
+func TestASilentServiceIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	w := newRawTrial(t, rawScript{act: rawAct{mute: true, end: hold}, from: 1, times: 2, deaf: true})
+	w.rows(40)
+	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--timeout", "500ms", "--max-wait", "2s")
+	if s := w.summary("run/summary.json"); code != 3 || s.Rows.InDoubt != 1 || w.peer.posted() != 1 || w.peer.gets < 2 {
+		t.Errorf("exit %d, %+v; %d creates and %d GETs reached the service\n%s", code, s.Rows, w.peer.posted(), w.peer.gets, out)
+	}
+	w.peer.hear()
+	code, out = w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--timeout", "500ms")
+	if s := w.summary("run/summary.json"); code != 5 || s.Rows.InDoubt != 2 || s.Rows.Created != 38 {
+		t.Errorf("exit %d, %+v\n%s", code, s.Rows, out)
+	}
+}
+
+// hear makes the peer answer GETs from now on.
+func (p *rawPeer) hear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script.deaf = false
+}
+
+// What the service asked to wait is waited by everything that has not left, whatever --rate has let through. fault 139
+func TestNothingLeavesWhileTheServiceAsksToWait(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []string{"0", "50"} {
+		t.Run("at "+rate+" a second", func(t *testing.T) {
+			w := newRawTrial(t, rawScript{act: rawAct{say: answered(429, "{}", "Retry-After: 1")}, from: 10, times: 1})
+			w.rows(40)
+			if code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "8", "--rate", rate); code != 0 {
+				t.Fatalf("exit %d\n%s", code, out)
+			}
+			told, before := w.peer.posts[9].at, 0
+			for _, p := range w.peer.posts[10:] {
+				switch after := p.at.Sub(told); {
+				case after < 500*time.Millisecond:
+					before++ // under way when the answer came
+				case after < time.Second:
+					t.Errorf("a create arrived %v after the service asked for a second", after)
+				}
+			}
+			if before > 7 || rate != "0" && before > 1 {
+				t.Errorf("%d creates arrived beside the one that was told to wait", before)
+			}
+			if n := len(w.peer.ledger()); n != 40 {
+				t.Errorf("%d leads, want 40", n)
+			}
+		})
+	}
+}
+
+// What a hostile service says beside the lead ID grows no checkpoint and reaches no terminal. faults 118, 134
+func TestTextsOfAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	evil := "=cmd|' /C calc'!A0\\u001b]0;owned\\u0007" + strings.Repeat("x", 400_000)
+	answer := fmt.Sprintf(`{"leadID":"%s","assignedOrganizationID":"%s","assignedLocationName":"%s"}`, ownID, evil, evil)
+	act := rawAct{say: "HTTP/1.1 201 Said\r\nConnection: close\r\n\r\n" + answer, end: hangUp}
+	w := newRawTrial(t, rawScript{act: act, store: true, from: 1, times: always})
+	w.rows(60)
+	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run")
+	if code != 0 || len(w.peer.ledger()) != 60 {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	_, status := w.run("checkpoint", "status")
+	_, export := w.run("checkpoint", "export")
+	_, history := w.run("checkpoint", "history", "K1")
+	for name, text := range map[string]string{
+		"the run": out, "status": status, "export": export, "history": history,
+		"results": w.read("run/results.csv"), "summary": w.read("run/summary.json"),
+	} {
+		if strings.Contains(text, "\x1b") || strings.Contains(text, strings.Repeat("x", 501)) {
+			t.Errorf("%s shows what the service sent: %.200q", name, text)
+		}
+		if strings.Contains(text, ",=cmd") {
+			t.Errorf("%s has a formula", name)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "*.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("checkpoints: %v, %v", files, err)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Size() > 512<<10 {
+		t.Errorf("a checkpoint of 60 leads: %v, %v", info, err)
+	}
+}
