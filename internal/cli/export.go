@@ -13,6 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer"
+	"leadferry/importer/report"
 )
 
 // exported is a line of a checkpoint export (INTERFACE, "Files that a run writes").
@@ -161,6 +162,9 @@ func (p *program) export(format string, each func(func(checkpoint.Entry) error) 
 func csvLines(out *bufio.Writer) func([]exported) error {
 	w, begun := gocsv.DefaultCSVWriter(out), false
 	return func(lines []exported) error {
+		for i := range lines {
+			lines[i].Location = report.Defuse(lines[i].Location) // a text of the service
+		}
 		if begun {
 			return gocsv.MarshalCSVWithoutHeaders(lines, w)
 		}
