@@ -1,0 +1,171 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// fault 138
+func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
+	end := func(b *breaker, p pass, shown proof) { b.answered(p); b.conclude(&p, shown) }
+	alone := func(t *testing.T, b *breaker) pass {
+		t.Helper()
+		p := passes(t, b, true)
+		if _, h, _ := b.knock(true); h.wait == 0 {
+			t.Fatal("a second create passes")
+		}
+		end(b, passes(t, b, false), nothingShown) // links and updates do not wait
+		return p
+	}
+	for _, last := range []proof{usable, inDoubt} {
+		t.Run(fmt.Sprint(last), func(t *testing.T) {
+			b := newBreaker(time.Hour, 8, 0)
+			end(b, alone(t, b), inDoubt)
+			end(b, alone(t, b), nothingShown) // 429: is sent again
+			end(b, alone(t, b), unheard)
+			p := alone(t, b)
+			if b.answered(p); !p.ask {
+				t.Error("after a create without any answer the next one does not ask first")
+			}
+			if _, h, _ := b.knock(true); h.wait == 0 {
+				t.Error("a create passes before what the one before has shown is known")
+			}
+			b.conclude(&p, inDoubt)
+			b.reached(passes(t, b, false))
+			end(b, alone(t, b), last)
+			if last == inDoubt {
+				if _, _, err := b.knock(true); !errors.Is(err, errStopping) || b.over() == nil {
+					t.Errorf("after four in a row: %v, %v", err, b.over())
+				}
+				return
+			}
+			var flying []pass
+			for range 8 {
+				flying = append(flying, passes(t, b, true))
+			}
+			for i, p := range flying { // all of them count as one
+				if i == 3 {
+					end(b, p, usable)
+				} else {
+					end(b, p, inDoubt)
+				}
+			}
+			for range mostDoubts - 1 {
+				if b.over() != nil {
+					t.Fatal("it gives up too soon")
+				}
+				end(b, alone(t, b), inDoubt)
+			}
+			if b.over() == nil {
+				t.Error("it does not give up")
+			}
+		})
+	}
+}
+
+// What was under way is waited for, and what has passed but not left does not leave. faults 138, 139
+func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
+	b := newBreaker(time.Hour, 8, 0)
+	first := passes(t, b, true)
+	b.answered(first)
+	b.conclude(&first, usable)
+	doubted, dialling := passes(t, b, true), passes(t, b, true)
+	other := passes(t, b, true)
+	if !b.leaves("create") || !b.leaves("update") {
+		t.Error("what has passed cannot leave")
+	}
+	b.answered(doubted)
+	b.conclude(&doubted, inDoubt)
+	if b.leaves("create") || !b.leaves("update") {
+		t.Error("a create leaves that had not left before the doubt, or an update does not")
+	}
+	for _, p := range []pass{dialling, other} {
+		if _, h, _ := b.knock(true); h.wait == 0 {
+			t.Error("a create passes beside those that were under way")
+		}
+		b.unused(p)
+		b.conclude(&p, nothingShown)
+	}
+	passes(t, b, true)
+	if !b.leaves("create") {
+		t.Error("the next one cannot leave")
+	}
+	b.throttle(time.Hour)
+	if b.leaves("create") || b.leaves("token") {
+		t.Error("something leaves though the service asked to wait")
+	}
+}
+
+// Whatever a service does: creates that leave doubt are no more than four in a row that were sent alone; none passes
+// beside one that was sent alone, nor while the service asked to wait; every place comes back. faults 138, 139
+func TestBreakerProperties(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		limit := rapid.IntRange(1, 8).Draw(rt, "places")
+		b := newBreaker(time.Hour, limit, 0)
+		var flying []pass
+		row, single, opens := 0, 0, time.Time{}
+		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 9).Draw(rt, "step") {
+			case 0:
+				b.throttle(time.Minute)
+				opens = time.Now().Add(time.Minute)
+			case 1:
+				b.mu.Lock() // a minute goes by
+				b.opens, opens = time.Time{}, time.Time{}
+				b.contact.probeAt = time.Time{}
+				b.mu.Unlock()
+			case 2, 3, 4, 5:
+				create := rapid.Bool().Draw(rt, "create")
+				p, h, err := b.knock(create)
+				if err != nil || h.wait > 0 {
+					continue
+				}
+				if time.Now().Before(opens) || row >= mostDoubts && create || create && single > 0 {
+					rt.Fatalf("%+v passes", p)
+				}
+				if p.single {
+					single++
+				}
+				flying = append(flying, p)
+			default:
+				if len(flying) == 0 {
+					continue
+				}
+				i := rapid.IntRange(0, len(flying)-1).Draw(rt, "which")
+				p := flying[i]
+				flying = append(flying[:i], flying[i+1:]...)
+				shown := rapid.SampledFrom([]proof{nothingShown, usable, inDoubt, unheard}).Draw(rt, "shown")
+				if p.single {
+					single--
+					switch shown {
+					case usable:
+						row = 0
+					case inDoubt, unheard:
+						row++
+					}
+				} else if p.create && row == 0 && (shown == inDoubt || shown == unheard) {
+					row = 1
+				}
+				switch {
+				case shown == unheard:
+					b.unanswered(p)
+				case shown == nothingShown:
+					b.unused(p)
+				default:
+					b.answered(p)
+				}
+				b.conclude(&p, shown)
+			}
+			if tripped := b.creates.state == tripped; tripped != (row >= mostDoubts) {
+				rt.Fatalf("given up: %v, after %d in a row", tripped, row)
+			}
+			if len(b.places) != len(flying) || b.load.flying != len(flying) || b.hoping != 0 {
+				rt.Fatalf("%d places, %d flying of %d, %d hoping", len(b.places), b.load.flying, len(flying), b.hoping)
+			}
+		}
+	})
+}
