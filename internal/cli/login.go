@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -15,6 +17,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 func (p *program) loginCommand() *cli.Command {
@@ -22,7 +25,9 @@ func (p *program) loginCommand() *cli.Command {
 		Name: "login", Usage: "exchange e-mail and password for an OAuth client, stored for later runs",
 		Description: `Signs a service account in once, makes an OAuth client for it and stores the
 client's ID and secret beside the configuration file, readable by you alone. Later
-runs with the same profile sign in by themselves. The password is asked for without
+runs with the same profile sign in by themselves. A profile that is not there yet is
+made, with the configuration file where that is missing, from the addresses given; what
+stands in the file stays as it is. The password is asked for without
 echo, or comes from LEADFERRY_PASSWORD or the first line of standard input.
 
 Clients cannot be deleted here, so one is made once a profile; and a request that
@@ -30,7 +35,8 @@ may have made one is never repeated.
 
 Example:
 
-   leadferry login --email importer@example.com --profile eu
+   leadferry login --email importer@example.com --profile eu \
+      --base-url https://api.eu.example.com --leads-url https://leads.eu.example.com --trunk-id 3f2a...
    leadferry import --profile eu -m leads.yaml leads.csv
 
 Exit codes: 0 the client is stored and its sign-in works; 2 usage or configuration
@@ -52,6 +58,12 @@ func (p *program) login(c *cli.Context) error {
 	}
 	if !p.hold.take() {
 		return errInterrupted
+	}
+	profile := set.newProfile()
+	if set.makes {
+		if err := profile.Check(); err != nil {
+			return err
+		}
 	}
 	base := leadapi.Canonical(set.get("base-url"))
 	api := leadapi.Config{BaseURL: base, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version}
@@ -80,6 +92,13 @@ func (p *program) login(c *cli.Context) error {
 		return p.unstored(made.ID, err)
 	}
 	fmt.Fprintf(p.Out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.profile.value, set.credentialsPath())
+	if set.makes {
+		if err := profile.Add(); err != nil {
+			return p.refuse(importer.CodeStopped, "the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+profile.Lines())
+		}
+		fmt.Fprintf(p.Out, "made       profile %s in %s\n", set.profile.value, report.Escape(set.config.value))
+	}
+	p.noteMissing(c, set)
 	p.warnHidden(c, set)
 	api.ClientID, api.ClientSecret = made.ID, made.Secret
 	return p.proveSignIn(c, ctx, api)
@@ -98,11 +117,49 @@ func (p *program) mayLogIn(c *cli.Context, set *settings) error {
 	if missing := set.missing("base-url"); missing != "" {
 		return usage(missing, "set it, LEADFERRY_BASE_URL or base_url in a profile")
 	}
+	if err := checkTarget(set); err != nil {
+		return err
+	}
 	// The folder of tokens is needed once the client is made, which cannot be taken back.
 	if _, err := tokenStore(set.get("base-url"), "client", "secret"); err != nil {
 		return err
 	}
 	return p.onlyClient(c, set)
+}
+
+// checkTarget refuses what a profile could not be used with. Login itself needs the base
+// URL alone.
+func checkTarget(set *settings) error {
+	t := leadapi.Config{BaseURL: set.get("base-url"), LeadsURL: set.get("leads-url"), TrunkID: set.get("trunk-id")}
+	if t.LeadsURL != "" || t.TrunkID != "" {
+		t.LeadsURL, t.TrunkID = cmp.Or(t.LeadsURL, t.BaseURL), cmp.Or(t.TrunkID, "any")
+	}
+	client, err := leadapi.New(t)
+	if err == nil {
+		client.Close()
+	}
+	return err
+}
+
+// newProfile is the profile with the addresses that were given.
+func (s *settings) newProfile() config.NewProfile {
+	p := config.NewProfile{Path: s.config.value, Name: s.profile.value, Values: map[string]string{}, Nearest: mapping.Nearest}
+	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
+		p.Values[profileKeys[name]] = strings.TrimSpace(s.get(name))
+	}
+	return p
+}
+
+// noteMissing says what an import with the profile will ask for, and warns of addresses
+// that do not belong together.
+func (p *program) noteMissing(c *cli.Context, set *settings) {
+	if missing := set.missing("leads-url", "trunk-id"); missing != "" && set.profile.given {
+		fmt.Fprintf(p.say(c), "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
+			missing, set.profile.value, report.Escape(set.config.value))
+	}
+	if text := mixedRegions(targetOf(c)); text != "" && set.get("leads-url") != "" {
+		fmt.Fprintf(p.say(c), "warning: %s\n", text)
+	}
 }
 
 // onlyClient refuses to make a second client for a profile, unless that is asked for.

@@ -31,6 +31,7 @@ type settings struct {
 	config     setting // the configuration file; "" where there is no place for one
 	profile    setting
 	profiles   []string // that the configuration file has
+	makes      bool     // the profile is not there, and login makes it
 	connection map[string]setting
 	ask        func(command string) (secret string, err error) // for the secret, once it is needed
 }
@@ -143,8 +144,11 @@ func (s *settings) readProfile(c *cli.Context) (*config.Profile, error) {
 	case errors.Is(err, fs.ErrNotExist) && !s.config.given && none.Name == defaultProfile:
 		s.config.from += "; there is no such file"
 		return none, nil
+	case errors.Is(err, fs.ErrNotExist) && s.mayMake(c):
+		return none, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, usage(cmp.Or(s.config.value, "the configuration file")+": there is no such file", "write one, or name another with --config; see leadferry config --help")
+		return nil, usage(cmp.Or(s.config.value, "the configuration file")+": there is no such file",
+			"write one, or name another with --config; see leadferry config --help; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id")
 	case err != nil:
 		return nil, err
 	}
@@ -152,10 +156,18 @@ func (s *settings) readProfile(c *cli.Context) (*config.Profile, error) {
 	if p := file.Profile(none.Name); p != nil {
 		return p, nil
 	}
-	if none.Name == defaultProfile {
+	if s.mayMake(c) || none.Name == defaultProfile {
 		return none, nil
 	}
 	return nil, usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.config.value), profileHint(none.Name, s.profiles))
+}
+
+// mayMake notes that login makes the profile, where one is named and its address is given
+// as a flag: a variable may be meant for another profile.
+func (s *settings) mayMake(c *cli.Context) bool {
+	base := given(c, "base-url")
+	s.makes = c.Command.Name == "login" && s.profile.given && s.config.value != "" && base.value != "" && strings.HasPrefix(base.from, "flag ")
+	return s.makes
 }
 
 func profileHint(name string, names []string) string {
@@ -163,6 +175,7 @@ func profileHint(name string, names []string) string {
 	if len(names) == 0 {
 		other = "the file has no profiles"
 	}
+	other += "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
 	return near("", name, names, other)
 }
 

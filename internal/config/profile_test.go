@@ -1,0 +1,92 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A profile comes behind the others; not a byte of what was there changes.
+func TestProfileIsAdded(t *testing.T) {
+	const eu = "  eu:\n    base_url: https://api.eu.example.com\n    trunk_id: \"a b\"\n"
+	for name, test := range map[string]struct{ old, want string }{
+		"no file":       {"", "profiles:\n" + eu},
+		"comments":      {"# mine\n\n# yours", "# mine\n\n# yours\nprofiles:\n" + eu},
+		"none yet":      {"profiles: {} # none\n", ""},
+		"empty list":    {"# mine\nprofiles: {}\n# end\n", "# mine\nprofiles:\n" + eu + "# end\n"},
+		"one":           {"# a\nprofiles: # b\n  us: # c\n    base_url: https://api.us.example.com # d\n  # e\n", "# a\nprofiles: # b\n  us: # c\n    base_url: https://api.us.example.com # d\n  # e\n" + eu},
+		"no line end":   {"profiles:\n  us: {trunk_id: 01}", "profiles:\n  us: {trunk_id: 01}\n" + eu},
+		"other indent":  {"profiles:\n     us: {}\n", "profiles:\n     us: {}\n" + strings.ReplaceAll("\n"+strings.TrimSuffix(eu, "\n"), "\n", "\n   ")[1:] + "\n"},
+		"DOS":           {"profiles:\r\n  us: {}\r\n", "profiles:\r\n  us: {}\r\n" + strings.ReplaceAll(eu, "\n", "\r\n")},
+		"in braces":     {"profiles: {us: {trunk_id: a}}\n", ""},
+		"all in braces": {"{profiles: {us: {trunk_id: a}}}\n", ""},
+		"JSON":          {`{"profiles": {}}` + "\n", ""},
+		"ended":         {"profiles:\n  us: {}\n...\n", ""},
+		"mistake":       {"profiles:\n  us: {trunk: a}\n", ""},
+		"there":         {"profiles:\n  eu: {}\n", ""},
+		"there, but":    {"profiles:\n  EU: {}\n", ""},
+		"nothing in it": {"profiles:\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a", "config.yaml")
+			if test.old != "" {
+				write(t, path, test.old, 0o640)
+			}
+			p := NewProfile{path, "eu", map[string]string{BaseURL: "https://api.eu.example.com", TrunkID: "a b", LeadsURL: ""}, near}
+			checked, added := p.Check(), p.Add()
+			if (checked == nil) != (added == nil) || (added == nil) != (test.want != "") {
+				t.Fatalf("%v, then %v", checked, added)
+			}
+			if test.want == "" {
+				test.want = test.old
+			}
+			b, err := os.ReadFile(path)
+			if diff := cmp.Diff(test.want, string(b)); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+			mode := os.FileMode(0o640)
+			if test.old == "" {
+				mode = 0o600
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+				t.Errorf("%v, %v", info.Mode(), err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestProfileIsAddedBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	real := write(t, filepath.Join(dir, "dotfiles", "config.yaml"), "profiles:\n  us: {}\n", 0o600)
+	link := filepath.Join(dir, "config.yaml")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := (NewProfile{link, "eu", nil, near}).Add(); err != nil {
+		t.Log(err) // a profile without keys has no lines
+	}
+	if err := (NewProfile{link, "eu", map[string]string{TrunkID: "t1"}, near}).Add(); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v", err)
+	}
+	if f, err := Load(real, near); err != nil || len(f.Profiles) != 2 {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
+func TestProfileNeedsAName(t *testing.T) {
+	for _, name := range []string{"", "../us", ".us", "a b", strings.Repeat("x", 65)} {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := (NewProfile{path, name, map[string]string{TrunkID: "t"}, near}).Check(); err == nil {
+			t.Errorf("%q is taken", name)
+		}
+	}
+}
