@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// TestLeadsAreFoundByTheExternalIDThatTheyAreToHave has an import leave leads that are not
+// linked yet, one way each, and a CRM's nightly export find them by their ExternalID, by
+// another key: none is made a second time, whoever comes first. faults 127, 131
+func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
+	const rows = 4
+	for _, test := range []struct {
+		name, faults, state string
+		want                map[string]string // outcome of the first row of the export
+		code                int
+	}{
+		{"not linked", "update.500#1", "partial", map[string]string{"report": "updated", "create": "updated"}, 0},
+		{"in doubt, made", "create.drop-stored#1", "in_doubt", map[string]string{"report": "in_doubt", "create": "in_doubt"}, 5},
+		{"in doubt, not made", "create.drop#1", "in_doubt", map[string]string{"report": "in_doubt", "create": "in_doubt"}, 5},
+	} {
+		for _, missing := range []string{"report", "create"} {
+			t.Run(test.name+", "+missing, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, sandbox.Options{Faults: test.faults})
+				w.crm(rows)
+				w.run("import", "-m", "import.yaml", "leads.csv", "--out", "none", "-c", "1", "--retries", "0")
+				var wanted []string
+				for _, e := range w.exported(test.state) {
+					wanted = append(wanted, e["external_id"])
+				}
+				if len(wanted) == 0 || wanted[0] != "crm-0" {
+					t.Fatalf("%s: %q", test.state, wanted)
+				}
+				made := w.creates()
+				w.must(test.code, "sync", "-m", "crm.yaml", "crm.csv", "--missing", missing, "--new-key", "--out", "run")
+				for _, r := range w.results("run/results.csv") {
+					if r["external_id"] == "crm-0" && r["outcome"] != test.want[missing] {
+						t.Errorf("its lead is found by its ExternalID: %v, want %s", r, test.want[missing])
+					}
+				}
+				if n := w.creates(); n != made {
+					t.Errorf("%d more creates", n-made)
+				}
+				w.run("import", "-m", "import.yaml", "leads.csv", "--out", "none")
+				w.oneEach()
+				w.must(0, "checkpoint", "check")
+			})
+		}
+	}
+}
+
+// TestRowsOfOneExternalIDInOneRun makes, links and finds a lead while other rows of the same
+// ExternalID wait, under other keys. faults 131
+func TestRowsOfOneExternalIDInOneRun(t *testing.T) {
+	for faults, code := range map[string]int{"": 0, "update.500#1": 1, "create.drop-stored#1": 5, "create.500-stored#1": 5} {
+		t.Run(faults, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{Faults: faults})
+			w.write("crm.yaml", externalText)
+			org := sandbox.Directory().Organizations[0].ID
+			w.write("empty.csv", "id,crm,org,name\n")
+			w.must(0, "import", "-m", "crm.yaml", "empty.csv", "--out", "none")
+			text := "id,crm,org,name\n"
+			for i := range 30 {
+				text += fmt.Sprintf("K%02d,crm-%d,%s,Ann\n", i, i%2, org)
+			}
+			w.write("leads.csv", text)
+			w.must(code, "sync", "-m", "crm.yaml", "leads.csv", "--missing", "create", "--out", "none", "--retries", "0")
+			if n := w.creates(); n != 2 {
+				t.Errorf("%d creates, want one an ExternalID", n)
+			}
+			w.oneEach()
+			w.must(0, "checkpoint", "check")
+		})
+	}
+}
+
+const externalText = mappingText + "    crm: \"{crm}\"\n  external_id: \"{crm}\"\n"
+
+// crm writes what the first import reads, and the CRM's export of the same leads, which
+// knows them by its own key.
+func (w *world) crm(rows int) {
+	w.t.Helper()
+	w.write("import.yaml", externalText)
+	w.write("crm.yaml", `version: 1
+key: "{crm}-key"
+assign: [{organization: "{org}"}]
+lead: {type_key: form, type_label: Form, external_id: "{crm}", content: {name: "{name}", crm: "{crm}"}}
+`)
+	leads, export := "id,crm,org,name\n", "crm,org,name\n"
+	for i := range rows {
+		org := sandbox.Directory().Organizations[i%3].ID
+		leads += fmt.Sprintf("L%d,crm-%d,%s,Person %d\n", i, i, org, i)
+		export += fmt.Sprintf("crm-%d,%s,Person %d\n", i, org, i)
+	}
+	w.write("leads.csv", leads)
+	w.write("crm.csv", export)
+}
+
+// oneEach checks that the service holds no two leads of one row.
+func (w *world) oneEach() {
+	w.t.Helper()
+	leads, err := w.service.Leads()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for _, l := range leads {
+		row := fmt.Sprint(l.Content["crm"])
+		if seen[row] != "" {
+			w.t.Errorf("%s is two leads: %s and %s", row, seen[row], l.ID)
+		}
+		seen[row] = l.ID
+	}
+}

@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// spellings are keys that look alike.
+var spellings = []string{"Ann@X.example", "ann@x.example", "ANN@x.example", " ann @x.example", "ann\u200b@x.example", "Ann＠x.example"}
+
+// TestLookAlikesAreOneForOrder has rows of few people under many spellings in one file, many
+// in flight: each is made once, whichever of its rows comes first in the file, and all
+// others are held; or, where that is asked for, one lead a spelling. faults 79, 131
+func TestLookAlikesAreOneForOrder(t *testing.T) {
+	const people = 6
+	for _, mode := range []string{"hold", "create"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{Faults: "create.slow/3:20ms"})
+			w.write("leads.yaml", mappingText)
+			text := "id,org,name\n"
+			for round := range 3 {
+				for i := range people * len(spellings) {
+					key := spellings[(i/people+i)%len(spellings)]
+					text += fmt.Sprintf("%d-%s,%s,Person %d %d\n", i%people, key, sandbox.Directory().Organizations[0].ID, i%people, round)
+				}
+			}
+			w.write("leads.csv", text)
+			w.run("import", "-m", "leads.yaml", "leads.csv", "-c", "16", "--look-alikes", mode, "--out", "run", "--changed", "ignore")
+			want := people
+			if mode == "create" {
+				want *= len(spellings)
+			}
+			if n := len(w.byRef()); n != want || w.creates() != want {
+				t.Errorf("%d leads by %d creates, want %d", n, w.creates(), want)
+			}
+			first := map[string]string{}
+			for _, r := range w.results("run/results.csv") {
+				first[r["row"]] = r["outcome"]
+			}
+			for i := range people { // the first row of each person
+				if got := first[itoa(i+1)]; got != "created" {
+					t.Errorf("row %d: %s", i+1, got)
+				}
+			}
+			w.must(0, "checkpoint", "check")
+			w.run("import", "-m", "leads.yaml", "leads.csv", "-c", "16", "--look-alikes", mode, "--out", "none", "--changed", "ignore")
+			if w.creates() != want {
+				t.Errorf("%d creates after another run", w.creates())
+			}
+		})
+	}
+}
+
+// TestWhatLooksLikeADoubt is held until the doubt is gone; then whoever comes first is made,
+// and the others are held. A refusal holds nobody. faults 131
+func TestWhatLooksLikeADoubt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{Faults: "create.drop#1,create.422#2"})
+	org := sandbox.Directory().Organizations[0].ID
+	w.write("leads.yaml", mappingText)
+	row := func(keys ...string) string {
+		return "id,org,name\n" + strings.Join(keys, ","+org+",Ann\n") + "," + org + ",Ann\n"
+	}
+	w.write("zeros.csv", row("007"))
+	w.write("bare.csv", row("7"))
+	w.write("spaced.csv", row("0 07"))
+	outcome := func(code int, file string) string {
+		w.must(code, "import", "-m", "leads.yaml", file, "--out", "run")
+		return w.results("run/results.csv")[0]["outcome"]
+	}
+	for _, step := range []struct {
+		file, want string
+		code       int
+	}{
+		{"zeros.csv", "in_doubt", 5},
+		{"bare.csv", "conflict", 1},
+		{"forget", "", 0},
+		{"bare.csv", "rejected", 1},
+		{"spaced.csv", "created", 0},
+		{"zeros.csv", "conflict", 1},
+		{"bare.csv", "rejected", 1},
+		{"spaced.csv", "unchanged", 0},
+	} {
+		if step.file == "forget" {
+			w.must(0, "checkpoint", "forget", "--unblock", "007")
+			continue
+		}
+		if got := outcome(step.code, step.file); got != step.want {
+			t.Errorf("%s: %s, want %s", step.file, got, step.want)
+		}
+	}
+	if n := len(w.byRef()); n != 1 {
+		t.Errorf("%d leads", n)
+	}
+	w.must(0, "checkpoint", "check")
+}
