@@ -2,7 +2,9 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"strings"
 
 	"leadferry/internal/rowkey"
 )
@@ -17,13 +19,97 @@ type Likeness struct {
 }
 
 // A key whose fold is another one has a record in the index of folds from the moment it is
-// known. Of a forgotten key no more is kept than a keyed hash of its fold.
-func foldKey(key string) []byte {
+// known: the fold, or a hash of it where it is long, and how the key differs from it. Whoever
+// looks for a fold knows it, so that this is enough to find the key. Of a forgotten key no
+// more is kept than a keyed hash of its fold.
+func (d *digester) foldKey(key string) []byte {
 	folded := rowkey.Fold(key)
 	if folded == key || folded == "" {
 		return nil
 	}
-	return append(appendText(nil, folded), key...)
+	return appendUnfolding(d.foldPrefix(folded), folded, key)
+}
+
+const (
+	longFold = 24   // bytes; longer ones are hashed
+	isHash   = 0x80 // no text that is not so long begins so
+)
+
+// foldPrefix is what the records of a fold begin with. That of one fold is not the
+// beginning of another's, and two folds do not have the same: 63 bits see to that.
+func (d *digester) foldPrefix(folded string) []byte {
+	if _, ok := packUUID(folded); ok || len(folded) <= longFold {
+		return appendText(nil, folded)
+	}
+	hash := d.block(folded)[:8:8]
+	hash[0] |= isHash
+	return hash
+}
+
+// How a key differs from its fold.
+const (
+	anyhow      = iota // the key follows
+	someCapital        // bits follow, one a byte
+	allCapitals
+	someZeros // where, and how many
+)
+
+func appendUnfolding(b []byte, folded, key string) []byte {
+	if at, zeros := strings.IndexByte(folded, '/')+1, len(key)-len(folded); zeros > 0 && key == folded[:at]+strings.Repeat("0", zeros)+folded[at:] {
+		return binary.AppendUvarint(binary.AppendUvarint(append(b, someZeros), uint64(at)), uint64(zeros))
+	}
+	switch bits, all := capitals(folded, key); {
+	case bits == nil:
+		return append(append(b, anyhow), key...)
+	case all:
+		return append(b, allCapitals)
+	default:
+		return append(append(b, someCapital), bytes.TrimRight(bits, "\x00")...)
+	}
+}
+
+// capitals are the bits of letters that are small in the fold and not in the key, and
+// whether those are all; nil where the key differs in something else.
+func capitals(folded, key string) (bits []byte, all bool) {
+	if len(folded) != len(key) {
+		return nil, false
+	}
+	bits, all = make([]byte, (len(key)+7)/8), true
+	for i := range len(key) {
+		switch {
+		case key[i] == folded[i]:
+			all = all && !isSmall(folded[i])
+		case isSmall(folded[i]) && key[i] == folded[i]-'a'+'A':
+			bits[i/8] |= 1 << (i % 8)
+		default:
+			return nil, false
+		}
+	}
+	return bits, all
+}
+
+func isSmall(c byte) bool { return 'a' <= c && c <= 'z' }
+
+// unfolded is the key that a record of the fold is of; what follows its prefix is how.
+func unfolded(folded string, how []byte) string {
+	f := reader{b: how}
+	switch f.byte() {
+	case someCapital, allCapitals:
+		key := []byte(folded)
+		for i, c := range key {
+			if set := i/8 < len(f.b) && f.b[i/8]>>(i%8)&1 == 1; isSmall(c) && (set || how[0] == allCapitals) {
+				key[i] = c - 'a' + 'A'
+			}
+		}
+		return string(key)
+	case someZeros:
+		at, zeros := f.uint(), f.uint()
+		if at > uint64(len(folded)) || zeros > MaxKey {
+			return ""
+		}
+		return folded[:at] + strings.Repeat("0", int(zeros)) + folded[at:]
+	}
+	return string(f.b)
 }
 
 // forgottenFold is the record of a forgotten key: no fold is empty, so that none begins so.
@@ -38,7 +124,7 @@ func (l *ledger) move(key string, from, to State) error {
 	if was == is {
 		return nil
 	}
-	record := foldKey(key)
+	record := l.digests.foldKey(key)
 	switch {
 	case record == nil:
 		return nil
@@ -55,8 +141,8 @@ func (l *ledger) move(key string, from, to State) error {
 // likes them in order.
 type pile struct{ links, folds [][]byte }
 
-// alike looks for the key that this one looks like. One that has a lead comes before one
-// in doubt, and both before one that was forgotten.
+// alike looks for a key that this one looks like. One that has a lead, or may have one,
+// comes before one that was forgotten.
 func (f *finder) alike(key string, found *Likeness) error {
 	*found = Likeness{}
 	folded := rowkey.Fold(key)
@@ -68,9 +154,9 @@ func (f *finder) alike(key string, found *Likeness) error {
 			return err
 		}
 	}
-	prefix := appendText(nil, folded)
+	prefix := f.d.digests.foldPrefix(folded)
 	for k, _ := f.folds.Seek(prefix); found.State == Unknown && bytes.HasPrefix(k, prefix); k, _ = f.folds.Next() {
-		if other := string(k[len(prefix):]); other != key {
+		if other := unfolded(folded, k[len(prefix):]); other != key {
 			if err := f.resembles(other, found); err != nil {
 				return err
 			}

@@ -110,7 +110,7 @@ func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) error {
 	l.leads, l.links, l.wanted, l.folds = tx.Bucket(inLeads), tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
 	l.runs, l.audit, l.blocked, l.notes = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked), tx.Bucket(inNotes)
 	l.at = cursors{l.entries.Cursor(), l.intents.Cursor(), l.leads.Cursor()}
-	l.leads.FillPercent = 0.7 // index records come many at a time; measured
+	l.leads.FillPercent, l.folds.FillPercent = 0.7, 0.7 // index records come many at a time, or in no order; measured
 	l.recent.begin(tx, l.total())
 	return nil
 }

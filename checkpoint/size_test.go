@@ -12,7 +12,11 @@ import (
 func TestManyRowsStaySmallAndKnown(t *testing.T) {
 	const rows = generation + 8000
 	for name, key := range map[string]func(int) string{
-		"64 bytes in order":      func(i int) string { return fmt.Sprintf("key-%060d", i) },
+		"64 bytes in order":        func(i int) string { return fmt.Sprintf("key-%060d", i) },
+		"64 bytes, zeros in front": func(i int) string { return fmt.Sprintf("%064d", i+1) },
+		"addresses with capitals without order": func(i int) string {
+			return fmt.Sprintf("Ann.%016x@Sales.Example.COM", uint64(i+1)*0x9E3779B97F4A7C15)
+		},
 		"64 bytes without order": func(i int) string { return fmt.Sprintf("%016x%048d", uint64(i+1)*0x9E3779B97F4A7C15, i) },
 	} {
 		t.Run(name, func(t *testing.T) {

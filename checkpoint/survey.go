@@ -13,12 +13,13 @@ import (
 // ask for, are equal, whatever their order: no record has to be looked up. A
 // million entries take about a quarter of a second on one processor.
 type survey struct {
-	words  *words
-	recent *recent
-	tally  tally
-	seed   maphash.Seed
-	bucket string // whose records take takes
-	take   func(k, v []byte) error
+	words   *words
+	digests *digester
+	recent  *recent
+	tally   tally
+	seed    maphash.Seed
+	bucket  string // whose records take takes
+	take    func(k, v []byte) error
 
 	joined []byte          // room for a key of links
 	hidden map[string]bool // keys with an intent
@@ -45,7 +46,7 @@ func (d *DB) count(img *image, stop func() bool) error {
 	var parts []*survey // of the goroutines that read
 	hidden, seed := make(map[string]bool), maphash.MakeSeed()
 	part := func() recorder {
-		s := &survey{words: d.words, recent: d.recent, seed: seed, hidden: hidden}
+		s := &survey{words: d.words, digests: d.digests, recent: d.recent, seed: seed, hidden: hidden}
 		parts = append(parts, s)
 		return s.record
 	}
@@ -182,7 +183,7 @@ func (s *survey) intent(k, v []byte) error {
 	}
 	s.tally.move(Unknown, InDoubt)
 	s.asks(&s.wanted, linkKey(e.WantLink, e.Key))
-	s.asks(&s.folds, foldKey(e.Key))
+	s.asks(&s.folds, s.digests.foldKey(e.Key))
 	return nil
 }
 
@@ -202,7 +203,7 @@ func (s *survey) entry(k, v []byte) error {
 	}
 	if !s.hidden[string(k)] {
 		s.tally.move(Unknown, state)
-		s.asks(&s.folds, foldKey(string(k)))
+		s.asks(&s.folds, s.digests.foldKey(string(k)))
 	}
 	if n := len(lead); n > 1 && n <= maxIndexKey && !isText(lead, k) {
 		s.index--

@@ -9,9 +9,10 @@ import (
 
 // audit goes through all records and counts them, to compare them with the tally.
 type audit struct {
-	words *words
-	young *young
-	tally tally
+	words   *words
+	young   *young
+	digests *digester
+	tally   tally
 
 	intents, leads, links, wanted, folds *bolt.Cursor
 
@@ -49,7 +50,7 @@ func checkPages(tx *bolt.Tx) error {
 
 func (d *DB) checkRecords(tx *bolt.Tx) error {
 	a := audit{
-		words: d.words, young: d.young, intents: tx.Bucket(inIntents).Cursor(),
+		words: d.words, young: d.young, digests: d.digests, intents: tx.Bucket(inIntents).Cursor(),
 		leads: tx.Bucket(inLeads).Cursor(), links: tx.Bucket(inLinks).Cursor(),
 		wanted: tx.Bucket(inWanted).Cursor(), folds: tx.Bucket(inFolds).Cursor(),
 	}
@@ -97,7 +98,7 @@ func (a *audit) entry() func(k, v []byte) error {
 		}
 		if find(a.intents, e.Key) == nil {
 			a.tally.move(Unknown, e.State)
-			if err := a.asks(a.folds, foldKey(e.Key)); err != nil {
+			if err := a.asks(a.folds, a.digests.foldKey(e.Key)); err != nil {
 				return err
 			}
 		}
@@ -159,7 +160,7 @@ func (a *audit) intent(k, v []byte) error {
 		}
 	}
 	a.tally.move(Unknown, InDoubt)
-	return errors.Join(a.asks(a.wanted, linkKey(e.WantLink, e.Key)), a.asks(a.folds, foldKey(e.Key)))
+	return errors.Join(a.asks(a.wanted, linkKey(e.WantLink, e.Key)), a.asks(a.folds, a.digests.foldKey(e.Key)))
 }
 
 // decision checks a line of the audit and the send in it.
