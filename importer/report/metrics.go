@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -83,21 +84,33 @@ func (m *Metrics) End(s *Summary, code int, now time.Time) error {
 			m.last.success = seconds(now)
 		}
 	}
-	gauges := append(m.begun(0),
-		single("run_end_timestamp_seconds", "Unix time at which the run ended.", seconds(now)),
-		single("run_exit_code", "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(code)),
-	)
+	gauges := append(m.begun(0), endGauges(now, code)...)
 	if s != nil {
 		gauges = append(gauges, s.gauges()...)
 	}
 	return m.write(gauges)
 }
 
+// Refused says that a command ended with code before its run began. What is not known of
+// the run, the file that is there says: its series go on.
+func (m *Metrics) Refused(run MetricsRun, code int) error {
+	families, err := readMetrics(m.path)
+	if err != nil {
+		return fmt.Errorf("read the metrics of the last run: %w", err)
+	}
+	m.run, m.labels = run, metricsLabels(run)
+	if run.Target.LeadsURL == "" || run.Mapping == "" {
+		maps.Copy(m.labels, labelsOf(families[metricsNamespace+"_"+exitCode], m.labels))
+	}
+	m.last = lastOf(families, m.labels)
+	return m.write(append(m.program(0), endGauges(time.Now(), code)...))
+}
+
 // metricsLabels tell the series of one schedule from those of another.
 func metricsLabels(run MetricsRun) map[string]string {
 	return map[string]string{
 		"command": run.Command,
-		"target":  host(run.Target.LeadsURL) + "/" + strings.ToValidUTF8(run.Target.TrunkID, "?"),
+		"target":  run.Target.String(),
 		"mapping": strings.ToValidUTF8(filepath.Base(run.Mapping), "?"),
 	}
 }
@@ -109,8 +122,24 @@ func (m *Metrics) write(gauges []gauge) error {
 	return nil
 }
 
+// endGauges are the gauges of every end.
+func endGauges(now time.Time, code int) []gauge {
+	return []gauge{
+		single("run_end_timestamp_seconds", "Unix time at which the run ended.", seconds(now)),
+		single(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(code)),
+	}
+}
+
 // begun are the gauges that the file holds from the run's beginning.
 func (m *Metrics) begun(progress float64) []gauge {
+	return append(m.program(progress),
+		single("checkpoint_leads", "Leads that the checkpoint knew when the run began.", float64(m.run.Leads)),
+		single("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.", float64(m.run.InDoubt)),
+	)
+}
+
+// program are the gauges that need no run.
+func (m *Metrics) program(progress float64) []gauge {
 	gauges := []gauge{
 		{
 			name: "build_info", help: "The program that wrote this file; always 1.", labels: []string{"version", "goversion"},
@@ -118,8 +147,6 @@ func (m *Metrics) begun(progress float64) []gauge {
 		},
 		single("run_in_progress", "Whether the run goes on: 1 also when it was killed.", progress),
 		single("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(m.run.Started)),
-		single("checkpoint_leads", "Leads that the checkpoint knew when the run began.", float64(m.run.Leads)),
-		single("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.", float64(m.run.InDoubt)),
 	}
 	if m.last.success > 0 {
 		gauges = append(gauges, single(lastSuccess, "Unix time at which the last run ended with exit code 0.", m.last.success))
@@ -133,6 +160,7 @@ func (m *Metrics) begun(progress float64) []gauge {
 const (
 	lastSuccess  = "last_success_timestamp_seconds"
 	lastComplete = "last_complete_timestamp_seconds"
+	exitCode     = "run_exit_code"
 )
 
 // host is the host of an address, with its port; the sandbox's address is a word.

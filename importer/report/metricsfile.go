@@ -77,8 +77,33 @@ func readLast(path string, labels map[string]string) (lastRuns, error) {
 	if err != nil {
 		return lastRuns{}, err
 	}
+	return lastOf(families, labels), nil
+}
+
+func lastOf(families map[string]*dto.MetricFamily, labels map[string]string) lastRuns {
 	value := func(name string) float64 { return valueOf(families[metricsNamespace+"_"+name], labels) }
-	return lastRuns{success: value(lastSuccess), complete: value(lastComplete)}, nil
+	return lastRuns{success: value(lastSuccess), complete: value(lastComplete)}
+}
+
+// labelsOf are those of the family's first series that have a name among the known ones.
+func labelsOf(family *dto.MetricFamily, known map[string]string) map[string]string {
+	labels := map[string]string{}
+	for _, m := range family.GetMetric() {
+		for _, pair := range m.GetLabel() {
+			if _, ok := known[pair.GetName()]; ok {
+				labels[pair.GetName()] = pair.GetValue()
+			}
+		}
+		break
+	}
+	return labels
+}
+
+// IsMetrics reports whether a file of metrics stands at path, and nothing else.
+func IsMetrics(path string) bool {
+	families, err := readMetrics(path)
+	_, ours := families[metricsNamespace+"_build_info"]
+	return err == nil && ours
 }
 
 // readMetrics reads the file at path; no file holds nothing.

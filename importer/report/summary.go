@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -86,6 +87,11 @@ type Target struct {
 	BaseURL  string `json:"base_url"`
 	LeadsURL string `json:"leads_url"`
 	TrunkID  string `json:"trunk_id"`
+}
+
+// String is a short name of the target: the leads host with the trunk.
+func (t Target) String() string {
+	return host(t.LeadsURL) + "/" + strings.ToValidUTF8(t.TrunkID, "?")
 }
 
 // Requests counts requests by kind and by HTTP status, further tries included.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -34,6 +35,8 @@ type program struct {
 	jsonErrors bool // --log-format json
 	code       int  // what the command that ran asks for
 	hold       hold
+	ending     atomic.Pointer[ending]
+	refusal    atomic.Pointer[refusal]
 	log        logOut // where log lines go
 }
 
@@ -83,7 +86,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 			return app.RunContext(ctx, ordered)
 		})
 	}()
-	return p.conclusion(ctx, ended)
+	return p.finish(ctx, p.conclusion(ctx, ended))
 }
 
 func (p *program) app() *cli.App {
@@ -92,6 +95,7 @@ func (p *program) app() *cli.App {
 		p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(),
 	}
 	settleFirst(commands)
+	p.watch(commands)
 	app := &cli.App{
 		Name:    "leadferry",
 		Usage:   "carry leads from spreadsheets into a lead-management service, once each",
@@ -144,7 +148,7 @@ func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
 	case "text":
 		return slog.New(slog.NewTextHandler(&p.log, o)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(escaping{&p.log}, o)), nil
+		return p.attributed(slog.New(slog.NewJSONHandler(escaping{&p.log}, o))), nil
 	}
 	return nil, usage("--log-format: no such format", "use text or json")
 }

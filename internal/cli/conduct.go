@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,8 +19,12 @@ import (
 // conduct makes the one call of a run, shows its way to a person and turns its
 // summary into the exit code.
 func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) error {
-	figures, err := newMetrics(c, &o)
-	if err != nil {
+	end := p.ending.Load()
+	if _, err := commandWords("on-finish", end.onFinish); end.onFinish != "" && err != nil {
+		end.onFinish = ""
+		return err
+	}
+	if err := end.metrics.open(); err != nil {
 		return err
 	}
 	named := outputsOf(o.Files, c.String("metrics"))
@@ -39,7 +42,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		if !p.hold.take() {
 			return errInterrupted
 		}
-		figures.begin(s)
+		p.warnOf(badMetrics, end.metrics.begin(s, &o))
 		return nil
 	}
 	o.Progress, o.LetGo = shown.update, in.letGo
@@ -50,19 +53,16 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
 	s, err := run(c.Context, o)
 	shown.end()
-	if errors.Is(err, errInterrupted) {
-		figures.end(nil, importer.CodeInterrupted)
-		return err
-	}
 	if err != nil {
-		figures.end(nil, codeUsage)
 		return err
 	}
-	defer func() { figures.end(s, p.code) }()
-	if err := requests.Flush(); err != nil {
-		return p.closedOutput(c, s, o.Log)
+	err = requests.Flush()
+	if err == nil {
+		err = p.show(c, s, o)
 	}
-	return p.conclude(c, s, o)
+	p.conclude(c, s, o.Log, err)
+	end.summary.Store(s)
+	return nil
 }
 
 // screen is what a person sees of a run on its way.
@@ -212,45 +212,41 @@ func printRequest(w io.Writer, r importer.Request) error {
 	return err
 }
 
-// conclude prints the summary for people and takes over the run's exit code.
-func (p *program) conclude(c *cli.Context, s *report.Summary, o importer.Options) error {
-	p.code = s.ExitCode
+// show prints the summary, for programs or for people. Its error is one of standard output.
+func (p *program) show(c *cli.Context, s *report.Summary, o importer.Options) error {
 	out := p.Out
 	if o.Files.Summary == "-" {
 		if err := s.WriteJSON(p.Out); err != nil {
-			return p.closedOutput(c, s, o.Log)
+			return err
 		}
 		out = p.Err
 	}
 	quiet := c.Bool("quiet")
-	if quiet && s.ExitCode == importer.CodeComplete {
-		return nil
-	}
-	if jsonLog(c) {
-		logEnd(o.Log, s)
-		if quiet || out == p.Err {
-			return nil // who collects JSON lines from both streams gets nothing else
-		}
+	if quiet && s.ExitCode == importer.CodeComplete || jsonLog(c) && (quiet || out == p.Err) {
+		return nil // who collects JSON lines from both streams gets nothing else
 	}
 	if err := s.WriteText(out, width(out)); err != nil && out == p.Out {
-		return p.closedOutput(c, s, o.Log)
+		return err
 	}
 	return nil
 }
 
-// closedOutput is what a run ends with whose reader has gone: all is recorded, but
-// nobody saw it.
-func (p *program) closedOutput(c *cli.Context, s *report.Summary, log *slog.Logger) error {
+// conclude takes over the run's exit code. Where the reader of standard output has gone,
+// all is recorded, but nobody saw it, and the summary says so.
+func (p *program) conclude(c *cli.Context, s *report.Summary, log *slog.Logger, unseen error) {
 	const closed = "standard output was closed; the run's files and the checkpoint are complete"
-	if jsonLog(c) {
-		log.Error(closed)
-	} else {
-		fmt.Fprintln(p.Err, "leadferry: "+closed)
+	if unseen != nil {
+		if s.ExitCode != importer.CodeStopped {
+			s.Stopped("standard output was closed", "all is recorded: only what is printed was not seen")
+		}
+		if !jsonLog(c) {
+			fmt.Fprintln(p.Err, "leadferry: "+closed)
+		}
+		p.warnOf("the summary does not say so", s.Amend())
 	}
-	if p.code = s.ExitCode; p.code != importer.CodeInterrupted {
-		p.code = importer.CodeStopped
+	if p.code = s.ExitCode; jsonLog(c) && !(c.Bool("quiet") && s.ExitCode == importer.CodeComplete) {
+		logEnd(log, s)
 	}
-	return nil
 }
 
 func plural(n int, word string) string { return fmt.Sprintf("%d %s", n, pluralOf(n, word, word+"s")) }

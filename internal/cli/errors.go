@@ -29,10 +29,16 @@ func (e *usageErr) Error() string { return e.text }
 
 func usage(text, hint string) error { return &usageErr{text, hint} }
 
-// fail prints the error as a sentence with its hint and returns the exit code. It
-// is the one table from errors to codes.
+// fail prints the error as a sentence with its hint and returns the exit code.
 func (p *program) fail(err error) int {
-	code, hint := codeUsage, ""
+	code, text, hint := judged(err)
+	p.tell(code, text, hint)
+	return code
+}
+
+// judged is the one table from errors to codes, sentences and hints.
+func judged(err error) (code int, text, hint string) {
+	code = codeUsage
 	var (
 		bad     *usageErr
 		opening *source.OpenError
@@ -40,7 +46,7 @@ func (p *program) fail(err error) int {
 		config  *leadapi.ConfigError
 		fields  mapping.Errors
 	)
-	text := err.Error()
+	text = err.Error()
 	switch {
 	case errors.Is(err, errInterrupted):
 		code = importer.CodeInterrupted
@@ -53,10 +59,16 @@ func (p *program) fail(err error) int {
 	case errors.As(err, &fields): // carries its own hints
 	case errors.As(err, &opening): // likewise
 	}
+	return code, text, hint
+}
+
+// tell says why a command ends with this code.
+func (p *program) tell(code int, text, hint string) {
 	text = p.inOneLine(text)
+	p.refusal.Store(refusalOf(text, hint))
 	if p.jsonErrors {
 		p.failJSON(text, hint, code)
-		return code
+		return
 	}
 	for line := range strings.Lines(text) {
 		line = report.Escape(strings.TrimSuffix(line, "\n"))
@@ -68,7 +80,6 @@ func (p *program) fail(err error) int {
 	if hint != "" {
 		fmt.Fprintf(p.Err, "hint: %s\n", report.Escape(hint))
 	}
-	return code
 }
 
 // inOneLine escapes the line breaks of names that the command line gave: lines of an

@@ -61,7 +61,7 @@ func (p *program) send(c *cli.Context, run func(context.Context, importer.Option
 func (p *program) importOptions(c *cli.Context) (importer.Options, error) {
 	now := time.Now()
 	o := importer.Options{
-		Command: c.Command.Name, Version: Version, RunID: newRunID(), Interrupt: p.interrupt,
+		Command: c.Command.Name, Version: Version, RunID: p.ending.Load().run, Interrupt: p.interrupt,
 		Limit: c.Int("limit"), Rate: c.Float64("rate"), Retries: c.Int("retries"),
 		MaxWait: c.Duration("max-wait"), MaxDuration: c.Duration("max-duration"),
 		ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),

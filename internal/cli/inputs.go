@@ -66,7 +66,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		in.close()
 		return nil, errors.Join(errs...)
 	}
-	err = p.keepApart(c, o.Files, in.names)
+	err = keepApart(c, o.Files, in.names)
 	if err == nil {
 		err = in.fresh(c.Duration("max-age"))
 	}

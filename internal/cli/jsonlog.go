@@ -16,26 +16,19 @@ func jsonLog(c *cli.Context) bool { return c.String("log-format") == "json" }
 
 // wantsJSON finds --log-format json on a command line that may not be readable: its
 // errors go where the log goes.
-func wantsJSON(args []string) bool {
-	for i, a := range args {
-		name, value, joined := strings.Cut(strings.TrimLeft(a, "-"), "=")
-		if a == "--" {
-			return false
-		}
-		if !strings.HasPrefix(a, "-") || name != "log-format" {
-			continue
-		}
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
-		}
-		return value == "json"
+func wantsJSON(args []string) bool { return argument(args, "log-format") == "json" }
+
+// attributed is a log whose lines tell of which run they are.
+func (p *program) attributed(log *slog.Logger) *slog.Logger {
+	if e := p.ending.Load(); e != nil {
+		return log.With(e.attributes()...)
 	}
-	return false
+	return log
 }
 
 // failJSON is fail's sentences for a program, one object an error.
 func (p *program) failJSON(text, hint string, code int) {
-	log := slog.New(slog.NewJSONHandler(p.Err, nil))
+	log := p.attributed(slog.New(slog.NewJSONHandler(p.Err, nil)))
 	var told []string
 	end := func(hint string) {
 		if len(told) == 0 {
@@ -82,7 +75,7 @@ func logStart(log *slog.Logger, s *importer.Start, quiet bool) {
 
 // logEnd is the summary's text for a program: how the run ended and its rows.
 func logEnd(log *slog.Logger, s *report.Summary) {
-	fields := []any{"run", s.RunID, "command", s.Command, "outcome", s.Outcome, "exit_code", s.ExitCode}
+	fields := []any{"outcome", s.Outcome, "exit_code", s.ExitCode}
 	if s.StopReason != "" {
 		fields = append(fields, "reason", report.Escape(s.StopReason))
 	}

@@ -274,7 +274,7 @@ func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.C
 
 // refuse ends a command that sent something with its own exit code.
 func (p *program) refuse(code int, text, hint string) error {
-	p.fail(usage(text, hint))
+	p.tell(code, text, hint)
 	p.code = code
 	return nil
 }

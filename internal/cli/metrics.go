@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -20,29 +23,44 @@ func metricsFlag() cli.Flag {
 	}
 }
 
-// metrics tells a monitoring system of one run; nil tells nobody. What it cannot
-// write is a warning: leads matter more than their figures, and a time of last
-// success that stands still is an alarm of its own.
+// metrics tells a monitoring system of one run; nil tells nobody.
 type metrics struct {
-	file    *report.Metrics
-	options *importer.Options
-	began   bool
+	path  string
+	file  *report.Metrics
+	began atomic.Bool
 }
 
-// newMetrics reads --metrics.
-func newMetrics(c *cli.Context, o *importer.Options) (*metrics, error) {
-	path := c.String("metrics")
-	if path == "" {
-		return nil, nil
+// open finds out whether the file can be one of metrics.
+func (m *metrics) open() (err error) {
+	if m == nil {
+		return nil
 	}
-	f, err := report.NewMetrics(path)
-	if err != nil {
-		return nil, usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
+	if m.file, err = report.NewMetrics(m.path); err != nil {
+		return usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
-	if o.DryRun {
-		return nil, nil
+	return nil
+}
+
+// mayBeMade reports whether a command that was refused may make the file: nothing is there,
+// and nothing else of the command has its place there.
+func (m *metrics) mayBeMade(c *cli.Context) bool {
+	if _, err := os.Lstat(m.path); !errors.Is(err, fs.ErrNotExist) {
+		return false
 	}
-	return &metrics{file: f, options: o}, nil
+	return keepApart(c, filesOf(c, "", time.Time{}, false), c.Args().Slice()) == nil
+}
+
+// begin is told once the run is sure to begin.
+func (m *metrics) begin(s *importer.Start, o *importer.Options) error {
+	if m == nil {
+		return nil
+	}
+	defer m.began.Store(true)
+	return m.file.Begin(report.MetricsRun{
+		Command: o.Command, Version: Version, Mapping: o.MappingFile.Path, Started: time.Now(),
+		Target: report.Target{BaseURL: s.Target.BaseURL, LeadsURL: s.Target.LeadsURL, TrunkID: s.Target.TrunkID},
+		Leads:  s.Leads, InDoubt: s.InDoubt,
+	})
 }
 
 // sameFile tells it of files that are not there yet by their names.
@@ -55,30 +73,4 @@ func sameFile(a, b string) bool {
 	a, err = filepath.Abs(a)
 	b, otherErr = filepath.Abs(b)
 	return err == nil && otherErr == nil && a == b
-}
-
-// begin is told once the run is sure to begin.
-func (m *metrics) begin(s *importer.Start) {
-	if m == nil {
-		return
-	}
-	m.began = true
-	m.warn(m.file.Begin(report.MetricsRun{
-		Command: m.options.Command, Version: Version, Mapping: m.options.MappingFile.Path, Started: time.Now(),
-		Target: report.Target{BaseURL: s.Target.BaseURL, LeadsURL: s.Target.LeadsURL, TrunkID: s.Target.TrunkID},
-		Leads:  s.Leads, InDoubt: s.InDoubt,
-	}))
-}
-
-// end is told at last, with the exit code; s is nil where there was no run after all.
-func (m *metrics) end(s *report.Summary, code int) {
-	if m != nil && m.began {
-		m.warn(m.file.End(s, code, time.Now()))
-	}
-}
-
-func (m *metrics) warn(err error) {
-	if err != nil {
-		m.options.Log.Warn("the metrics file is not right", "error", report.Escape(err.Error()))
-	}
 }

@@ -108,7 +108,7 @@ func (o *outputs) takes(q *place) string {
 
 // keepApart is the one rule for all outputs: none names the checkpoint, what the run
 // reads, or another output. It is asked before anything is sent or written.
-func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) error {
+func keepApart(c *cli.Context, f report.Files, inputs []string) error {
 	o := outputsOf(f, c.String("metrics"))
 	if err := o.apart(); err != nil {
 		return err

@@ -103,7 +103,7 @@ func resolve(c *cli.Context) (*settings, error) {
 // given is a setting as flag and environment have it. An empty variable is as none,
 // an empty flag is a flag. The parser does not tell a flag that repeats its variable.
 func given(c *cli.Context, name string) setting {
-	variable := "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	variable := variableOf(name)
 	value, found := os.LookupEnv(variable)
 	switch {
 	case !c.IsSet(name):
@@ -124,6 +124,11 @@ func (s *settings) findConfig(c *cli.Context) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		s.config = setting{name: "config", value: filepath.Join(dir, "leadferry", "config.yaml"), from: "default"}
 	}
+}
+
+// variableOf is the environment variable of a flag.
+func variableOf(flag string) string {
+	return "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // readProfile finds the configuration file and the profile in it; the profile is

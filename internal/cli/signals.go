@@ -121,6 +121,7 @@ func (p *program) perform(run func() error) (code int) {
 
 // refused says why a command ended and returns its exit code.
 func (p *program) refused(code int, err error) int {
-	p.fail(err)
+	_, text, hint := judged(err)
+	p.tell(code, text, hint)
 	return code
 }

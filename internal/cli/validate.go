@@ -43,7 +43,7 @@ func (p *program) runValidate(c *cli.Context) error {
 		return err
 	}
 	o := importer.Options{
-		Command: c.Command.Name, Version: Version, RunID: newRunID(), Interrupt: p.interrupt, Log: log,
+		Command: c.Command.Name, Version: Version, RunID: p.ending.Load().run, Interrupt: p.interrupt, Log: log,
 		Limit: c.Int("limit"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"), Rate: c.Float64("rate"),
 	}
 	o.Files = filesOf(c, o.RunID, time.Now(), true)

@@ -133,7 +133,7 @@ func TestMetricsThatCannotBeWritten(t *testing.T) {
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
 	out := w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--quiet", "--metrics", "gone/l.prom")
-	if n := strings.Count(out, "level=WARN"); n != 2 || !strings.Contains(out, "write the metrics") {
+	if n := strings.Count(out, "warning: the metrics file is not right"); n != 2 || !strings.Contains(out, "write the metrics") {
 		t.Errorf("%d warnings:\n%s", n, out)
 	}
 }
