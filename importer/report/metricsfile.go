@@ -88,13 +88,13 @@ func lastOf(families map[string]*dto.MetricFamily, labels map[string]string) las
 // labelsOf are those of the family's first series that have a name among the known ones.
 func labelsOf(family *dto.MetricFamily, known map[string]string) map[string]string {
 	labels := map[string]string{}
-	for _, m := range family.GetMetric() {
-		for _, pair := range m.GetLabel() {
-			if _, ok := known[pair.GetName()]; ok {
-				labels[pair.GetName()] = pair.GetValue()
-			}
+	if len(family.GetMetric()) == 0 {
+		return labels
+	}
+	for _, pair := range family.GetMetric()[0].GetLabel() {
+		if _, ok := known[pair.GetName()]; ok {
+			labels[pair.GetName()] = pair.GetValue()
 		}
-		break
 	}
 	return labels
 }
