@@ -16,7 +16,6 @@ const (
 	// of one row many times over, or of blanks, are read.
 	maxRatio = 100
 	maxFree  = 64 << 20 // bytes of a packed text
-	maxBlank = 32 << 20 // bytes of a workbook's parts
 	// Every program that writes zstd keeps to this window unless told otherwise.
 	maxWindow = 8 << 20
 )

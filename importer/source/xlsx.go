@@ -1,10 +1,16 @@
 package source
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"strings"
+	"unicode/utf16"
+
+	"leadferry/importer/source/xlsx"
 )
 
 const (
@@ -13,26 +19,11 @@ const (
 	archiveHint = "unpack it first, and import the files in it"
 )
 
-// beginXLSX makes one sheet of a workbook the rows of the file. Its cells are
-// the text that Excel shows in a system whose language is English, but:
-//
-//   - Numbers in the general and scientific formats keep all their digits, none
-//     is rounded for want of room. A whole number of more than 15 digits is a
-//     problem of its row: Excel has lost the others.
-//   - Dates in formats that look different from system to system (14 to 22, and
-//     those of East Asia, among the built-in ones) are written as 2026-03-04,
-//     10:11:12 or both. All other formats are written as they say.
-//   - The built-in currency formats, whose currency depends on the system, are
-//     written without one. Blanks that only align a number are left out.
-//   - Text is what was entered, whatever its format adds to it.
-//   - An error, a formula that was never computed and a number that is no date
-//     but has the format of one are problems of their rows.
+// beginXLSX makes one sheet of a workbook the rows of the file, its cells as package
+// xlsx shows them; a cell's fault is one of its row.
 //
 // The file is read once from end to end for its checksum, and the sheet once
-// for that of the archive, before the first row is given. Excelize is used to
-// write numbers in dates and fractions; the sheet is not read with it, because
-// it tells neither the kind of a cell nor that a sheet is cut, and keeps all
-// shared texts in memory.
+// for that of the archive, before the first row is given.
 func (f *File) beginXLSX(o Options) *OpenError {
 	f.format, f.delim, f.encoding = XLSX, 0, ""
 	in, size, err := f.archive()
@@ -42,29 +33,29 @@ func (f *File) beginXLSX(o Options) *OpenError {
 	if e := refuseOther(in, size); e != nil {
 		return e
 	}
-	held, err := openParts(in, size)
+	held, err := xlsx.OpenArchive(in, size)
 	if err != nil {
-		return unusable(damaged(err))
+		return unusable(err)
 	}
-	if e := held.refuse(); e != nil {
+	if e := refuseArchive(held); e != nil {
 		return e
 	}
-	book, err := openWorkbook(held)
+	book, err := held.Book()
 	if err != nil {
-		return unusable(damaged(err))
+		return unusable(err)
 	}
-	of, e := book.choose(o.Sheet)
+	of, e := choose(book, o.Sheet)
 	if e != nil {
 		return e
 	}
-	rows, err := book.rows(of, o.MaxRecord)
-	f.closers = append(f.closers, rows)
+	sheet, err := book.Open(of, o.MaxRecord)
 	if err != nil {
-		return unusable(damaged(err))
+		return unusable(err)
 	}
-	rows.warn = f.warn
-	if others := book.others(of); o.Sheet == "" && len(others) > 0 {
-		rows.warn("sheet " + quote(of.name) + " was read; the workbook also holds " + listed(others) + " (hint: " + sheetHint + ")")
+	f.closers = append(f.closers, sheet)
+	rows := &xlsxRows{in: sheet, sheet: of.Name, max: o.MaxRecord, warn: f.warn}
+	if others := others(book, of); o.Sheet == "" && len(others) > 0 {
+		rows.warn("sheet " + quote(of.Name) + " was read; the workbook also holds " + listed(others) + " (hint: " + sheetHint + ")")
 	}
 	if e := rows.begin(o); e != nil {
 		return e
@@ -81,74 +72,17 @@ func (f *File) archive() (io.ReaderAt, int64, error) {
 		size, err := io.Copy(io.Discard, f.meter)
 		return f.disk, size, err
 	}
-	kept := &scratch{}
+	kept := &xlsx.Scratch{}
 	f.closers = append(f.closers, kept)
-	size, err := io.Copy(kept, io.LimitReader(f.meter, maxUnpacked+1))
+	size, err := io.Copy(kept, io.LimitReader(f.meter, xlsx.MaxUnpacked+1))
 	return kept, size, err
-}
-
-// rows makes the reader of a sheet, which has to be closed after an error, too.
-func (b *workbook) rows(of sheet, limit int) (*xlsxRows, error) {
-	x := &xlsxRows{sheet: of.name, max: limit}
-	x.calendar.from1904 = b.from1904
-	var err error
-	if x.styles, err = b.readStyles(); err != nil {
-		return x, err
-	}
-	if x.shared, err = b.readTexts(); err != nil {
-		return x, err
-	}
-	x.opened = append(x.opened, &x.shared.store)
-	if err := b.verify(of); err != nil {
-		return x, err
-	}
-	part, err := b.parts.open(of.part)
-	if err != nil {
-		return x, err
-	}
-	x.opened = append(x.opened, part)
-	x.present, err = newSheetReader(part, limit)
-	if errors.Is(err, io.EOF) { // it has no rows
-		x.ended, err = true, nil
-	}
-	return x, err
-}
-
-// readTexts reads the shared texts; a workbook without texts may lack them.
-func (b *workbook) readTexts() (*sharedTexts, error) {
-	if b.strings == "" {
-		return &sharedTexts{}, nil
-	}
-	in, err := b.parts.open(b.strings)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	shared, err := readShared(in)
-	if err != nil {
-		shared.store.Close()
-		return nil, err
-	}
-	return shared, nil
-}
-
-// verify reads a sheet as it is packed, so that a workbook that was damaged on
-// its way is refused before a row of it is sent.
-func (b *workbook) verify(of sheet) error {
-	in, err := b.parts.open(of.part)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	_, err = io.Copy(io.Discard, in)
-	return err
 }
 
 // unusable is the refusal of a workbook that is damaged or cannot be read.
 func unusable(err error) *OpenError {
-	var shown *damage
+	var shown *xlsx.Damage
 	if errors.As(err, &shown) {
-		return &OpenError{Text: "cannot be read: " + shown.text, Hint: repairsHint, Err: err}
+		return &OpenError{Text: "cannot be read: " + shown.Error(), Hint: repairsHint, Err: err}
 	}
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
@@ -157,9 +91,9 @@ func unusable(err error) *OpenError {
 	return &OpenError{Text: "cannot be read: " + reason(err), Err: err}
 }
 
-// refuse knows by their parts the archives that are no workbooks.
-func (p parts) refuse() *OpenError {
-	has := func(name string) bool { return p[name] != nil }
+// refuseArchive knows by their parts the archives that are no workbooks.
+func refuseArchive(held xlsx.Archive) *OpenError {
+	has := held.Has
 	switch {
 	case has("xl/workbook.bin"):
 		return &OpenError{Text: "is a binary workbook (.xlsb), which cannot be read", Hint: xlsxHint}
@@ -172,17 +106,144 @@ func (p parts) refuse() *OpenError {
 	case has("index/document.iwa"), has("index.zip"):
 		return &OpenError{Text: "is a Numbers document, which cannot be read", Hint: "export it as an Excel workbook (.xlsx) or as CSV in UTF-8"}
 	case !has("[content_types].xml") || !has("_rels/.rels"):
-		return &OpenError{Text: "is a ZIP archive, not a workbook" + p.single(), Hint: archiveHint}
+		return &OpenError{Text: "is a ZIP archive, not a workbook" + single(held), Hint: archiveHint}
 	}
 	return nil
 }
 
 // single tells of an archive with one file in it which kind of file that is.
-func (p parts) single() string {
-	for name := range p {
-		if len(p) == 1 && strings.HasSuffix(name, ".csv") {
-			return "; it holds a CSV file"
-		}
+func single(held xlsx.Archive) string {
+	if strings.HasSuffix(held.Only(), ".csv") {
+		return "; it holds a CSV file"
 	}
 	return ""
+}
+
+const (
+	maxNamed    = 20 // sheets that a message names
+	sheetHint   = "choose one with --sheet NAME, or with source.sheet of the mapping"
+	repairsHint = "open the workbook in Excel, which may repair it, and save it anew, or save the sheet as CSV in UTF-8"
+)
+
+// choose finds the sheet of this name, which Excel takes in any case, or the
+// first table that is not hidden.
+func choose(b *xlsx.Book, name string) (xlsx.Sheet, *OpenError) {
+	if name == "" {
+		for _, s := range b.Sheets {
+			if s.Cells && !s.Hidden {
+				return s, nil
+			}
+		}
+		return xlsx.Sheet{}, &OpenError{Text: "has no sheet that is visible and holds cells" + list(b, "; it has "), Hint: sheetHint}
+	}
+	for _, same := range []func(a, b string) bool{
+		func(a, b string) bool { return a == b },
+		func(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) },
+	} {
+		for _, s := range b.Sheets {
+			if same(s.Name, name) {
+				return s, refuseSheet(s)
+			}
+		}
+	}
+	return xlsx.Sheet{}, &OpenError{Text: "has no sheet of the name that was asked for" + list(b, "; it has "), Hint: sheetHint}
+}
+
+func refuseSheet(s xlsx.Sheet) *OpenError {
+	if s.Cells {
+		return nil
+	}
+	return &OpenError{Text: "has no cells in sheet " + quote(s.Name) + ": it is a chart, a dialog or a macro", Hint: sheetHint}
+}
+
+// list names the sheets that can be read.
+func list(b *xlsx.Book, before string) string {
+	var names []string
+	for _, s := range b.Sheets {
+		if s.Cells {
+			names = append(names, label(s))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return before + listed(names)
+}
+
+func label(s xlsx.Sheet) string {
+	if s.Hidden {
+		return quote(s.Name) + " (hidden)"
+	}
+	return quote(s.Name)
+}
+
+func quote(name string) string { return `"` + name + `"` }
+
+// listed joins names, the first of them only where there are many.
+func listed(names []string) string {
+	if more := len(names) - maxNamed; more > 0 {
+		names = append(names[:maxNamed:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// others are the labels of the sheets beside one that hold something, too.
+func others(b *xlsx.Book, read xlsx.Sheet) []string {
+	var names []string
+	for _, s := range b.Sheets {
+		if s.Cells && !s.Is(read) && b.HoldsCells(s) {
+			names = append(names, label(s))
+		}
+	}
+	return names
+}
+
+const compoundMagic = "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"
+
+// refuseOther knows by their first bytes the files that are no archives.
+func refuseOther(in io.ReaderAt, size int64) *OpenError {
+	head := make([]byte, len(compoundMagic))
+	n, _ := in.ReadAt(head, 0)
+	switch head = head[:n]; {
+	case n == 0:
+		return &OpenError{Text: "is empty", Hint: xlsxHint}
+	case isCompound(head):
+		return refuseCompound(in, size)
+	case !isArchive(head):
+		return &OpenError{Text: "is not an Excel workbook", Hint: "if it is text, name its format: --format csv, tsv or jsonl"}
+	}
+	return nil
+}
+
+func isCompound(head []byte) bool { return bytes.HasPrefix(head, []byte(compoundMagic)) }
+
+// refuseCompound tells apart the files in Microsoft's older container: encrypted
+// workbooks and those of Excel before 2007. Which of them it is, the names in
+// the container's directory say, which stand in UTF-16 somewhere in it.
+func refuseCompound(in io.ReaderAt, size int64) *OpenError {
+	secret, old := utf16le("EncryptedPackage"), utf16le("Workbook")
+	buf := make([]byte, block+64) // with so much of the next block that no name is cut
+	isOld := false
+	for offset := int64(0); offset < size; offset += block {
+		n, err := in.ReadAt(buf, offset)
+		if bytes.Contains(buf[:n], secret) {
+			return &OpenError{Text: "is encrypted with a password", Hint: secretHint}
+		}
+		isOld = isOld || bytes.Contains(buf[:n], old)
+		if err != nil {
+			break
+		}
+	}
+	if isOld {
+		return &OpenError{Text: "is an old Excel workbook (.xls), which cannot be read", Hint: xlsxHint}
+	}
+	return &OpenError{Text: "is an old Office document or an e-mail, which cannot be read", Hint: xlsxHint}
+}
+
+func utf16le(text string) []byte {
+	var out []byte
+	for _, unit := range utf16.Encode([]rune(text)) {
+		out = binary.LittleEndian.AppendUint16(out, unit)
+	}
+	return out
 }

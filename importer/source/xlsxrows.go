@@ -6,6 +6,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+
+	"leadferry/importer/source/xlsx"
 )
 
 // xlsxRows reads the rows of a workbook's sheet. The first that is not blank is
@@ -13,9 +16,8 @@ import (
 // has it; rows and columns that are hidden are read like all others.
 type xlsxRows struct {
 	layout
-	shower
 
-	opened []io.Closer
+	in     *xlsx.Rows
 	sheet  string
 	max    int // bytes a row
 	fields []string
@@ -23,7 +25,7 @@ type xlsxRows struct {
 	fault  *Problem // of the present row
 	faults []Fault  // of its cells, by columns of the sheet
 	warn   func(...string)
-	ended  bool
+	told   bool  // what was noted
 	lost   error // what ended the reading too early
 	chunk  chunk
 }
@@ -37,13 +39,13 @@ func (x *xlsxRows) next(r *Row) error {
 	case errors.Is(err, io.EOF):
 		return err
 	case err != nil:
-		x.lost = &LostError{Line: x.present.number, Text: "the workbook cannot be read any further: " + reason(err), Err: err}
+		x.lost = &LostError{Line: x.in.Number(), Text: "the workbook cannot be read any further: " + reason(err), Err: err}
 		return x.lost
 	}
-	if x.present.hidden {
+	if x.in.Hidden() {
 		x.notes.hidden++
 	}
-	r.Line, r.Size, r.Cells = x.present.number, len(x.present.text), x.chunk.take(r.Cells, len(x.keep))
+	r.Line, r.Size, r.Cells = x.in.Number(), x.in.Size(), x.chunk.take(r.Cells, len(x.keep))
 	r.Problem = x.fault
 	if r.Problem == nil {
 		r.Problem = x.uncorrected(x.fields, r)
@@ -94,20 +96,16 @@ func asCSV(cells []string) string {
 // row goes on to the next row that holds something and makes text of its cells.
 func (x *xlsxRows) row() error {
 	for {
-		err := io.EOF
-		if !x.ended {
-			err = x.present.next()
-		}
-		switch {
+		switch err := x.in.Next(); {
 		case errors.Is(err, io.EOF):
-			x.end()
+			x.tell()
 			return io.EOF
 		case err != nil:
-			return damaged(err)
+			return err
 		}
 		blank, err := x.convert()
 		if err != nil {
-			return damaged(err)
+			return err
 		}
 		if !blank {
 			return nil
@@ -118,61 +116,48 @@ func (x *xlsxRows) row() error {
 	}
 }
 
-// end tells what has been noted, once.
-func (x *xlsxRows) end() {
-	if x.ended {
-		return
+// tell tells what has been noted, once.
+func (x *xlsxRows) tell() {
+	if !x.told {
+		x.told = true
+		x.notes.tell(x.in, x.header, x.keep, x.warn)
 	}
-	x.ended = true
-	x.notes.merged, x.notes.hiddenColumns = x.present.merged, x.present.hiddenColumns
-	x.notes.tell(x.header, x.keep, x.warn)
 }
 
 // convert makes x.fields of the cells of the present row, up to the last that
 // holds something.
 func (x *xlsxRows) convert() (blank bool, err error) {
 	x.fields, x.fault, x.faults = x.fields[:0], nil, x.faults[:0]
-	size := 0
-	for column := range x.present.cells {
-		cell, err := x.show(&x.present.cells[column])
+	size, long := 0, x.in.Long()
+	for column := range x.in.Width() {
+		cell, err := x.in.Cell(column)
 		if err != nil {
 			return false, err
 		}
-		if size += len(cell.text); size > x.max {
-			x.present.long = true
+		if size += len(cell.Text); size > x.max {
+			long = true
 			break
 		}
-		if cell.fault != nil {
-			x.faults = append(x.faults, Fault{column, x.refuse(column, cell)})
+		if cell.Fault != nil {
+			x.faults = append(x.faults, Fault{column, x.refuse(column, cell.Fault)})
 		}
-		if cell.text != "" {
+		if cell.Text != "" {
 			for len(x.fields) < column {
 				x.fields = append(x.fields, "")
 			}
-			x.fields = append(x.fields, cell.text)
+			x.fields = append(x.fields, cell.Text)
 		}
-		x.notes.see(column, x.present.number, cell, x.header != nil)
+		x.notes.see(column, x.in.Number(), cell, x.header != nil)
 	}
-	if x.present.long {
+	if long {
 		x.fault = tooLong(x.max)
 	}
 	return x.fault == nil && len(x.faults) == 0 && x.blank(x.fields), nil
 }
 
 // refuse is the problem of a cell that cannot be taken.
-func (x *xlsxRows) refuse(column int, cell cellText) Problem {
-	text := cell.fault.text
-	if cell.fault == faultError && knownErrors[cell.text] {
-		text = "holds the error " + cell.text
-	}
-	return Problem{Code: "cell", Text: fmt.Sprintf("%s %s (hint: %s)", x.where(column), text, cell.fault.hint)}
-}
-
-// knownErrors are the errors of Excel. Anything else is not repeated.
-var knownErrors = map[string]bool{
-	"#DIV/0!": true, "#N/A": true, "#NAME?": true, "#NULL!": true, "#NUM!": true, "#REF!": true, "#VALUE!": true,
-	"#GETTING_DATA": true, "#SPILL!": true, "#CALC!": true, "#FIELD!": true, "#BLOCKED!": true,
-	"#CONNECT!": true, "#UNKNOWN!": true, "#BUSY!": true, "#EXTERNAL!": true, "#PYTHON!": true,
+func (x *xlsxRows) refuse(column int, f *xlsx.Fault) Problem {
+	return Problem{Code: "cell", Text: fmt.Sprintf("%s %s (hint: %s)", x.where(column), f.Text, f.Hint)}
 }
 
 // index is the place of a column in the header; -1 where it has none.
@@ -187,7 +172,7 @@ func (x *xlsxRows) index(column int) int {
 
 // where names a cell of the present row by its place and its column's name.
 func (x *xlsxRows) where(column int) string {
-	at := fmt.Sprintf("cell %s%d", columnName(column), x.present.number)
+	at := fmt.Sprintf("cell %s%d", xlsx.ColumnName(column), x.in.Number())
 	if x.header == nil || x.index(column) < 0 {
 		return at
 	}
@@ -218,11 +203,11 @@ func (x *xlsxRows) begin(o Options) *OpenError {
 		case err != nil:
 			return unusable(err)
 		case x.fault != nil:
-			return &OpenError{Line: x.present.number, Text: "the header cannot be read: " + x.fault.Text}
+			return &OpenError{Line: x.in.Number(), Text: "the header cannot be read: " + x.fault.Text}
 		case len(x.faults) > 0:
-			return &OpenError{Line: x.present.number, Text: "the header cannot be read: " + x.faults[0].Text}
+			return &OpenError{Line: x.in.Number(), Text: "the header cannot be read: " + x.faults[0].Text}
 		}
-		names, line = x.fields, x.present.number
+		names, line = x.fields, x.in.Number()
 	}
 	of, e := newLayout(names, line, o)
 	x.layout = of
@@ -230,11 +215,165 @@ func (x *xlsxRows) begin(o Options) *OpenError {
 	return e
 }
 
-// Close ends the reading and removes what was kept for it.
-func (x *xlsxRows) Close() error {
-	var errs []error
-	for _, c := range x.opened {
-		errs = append(errs, c.Close())
+// notes gather what a person should know of a sheet that was read.
+type notes struct {
+	hidden  int // rows with data that are hidden or filtered away
+	columns []columnNotes
+}
+
+// columnNotes are the notes on one column.
+type columnNotes struct {
+	plain, exponents, blanked tallied
+	long                      int // plain numbers of ten digits or more
+	filled                    bool
+	zeros                     bool // texts of digits that begin with a zero or a plus
+}
+
+// tallied counts cells and remembers where the first stands.
+type tallied struct{ cells, row int }
+
+func (t *tallied) add(row int) {
+	if t.cells++; t.cells == 1 {
+		t.row = row
 	}
-	return errors.Join(errs...)
+}
+
+// longNumber has as many digits as phone numbers have, and amounts seldom.
+const longNumber = 10
+
+// see notes a cell of a data row.
+func (n *notes) see(column, row int, cell xlsx.Cell, data bool) {
+	if !data || cell.Fault != nil || cell.Text == "" && !cell.Blanked {
+		return
+	}
+	for len(n.columns) <= column {
+		n.columns = append(n.columns, columnNotes{})
+	}
+	c := &n.columns[column]
+	c.filled = true
+	digits := strings.Trim(cell.Text, "0123456789") == ""
+	switch {
+	case cell.Blanked:
+		c.blanked.add(row)
+	case !cell.Number:
+		first := cell.Text[0]
+		c.zeros = c.zeros || len(cell.Text) > 2 && strings.Trim(cell.Text[1:], "0123456789") == "" && (first == '0' || first == '+')
+	case digits:
+		c.plain.add(row)
+		if len(cell.Text) >= longNumber {
+			c.long++
+		}
+	}
+	if cell.Exponent {
+		c.exponents.add(row)
+	}
+}
+
+// tell makes sentences of the notes.
+func (n *notes) tell(in *xlsx.Rows, h *Header, keep []int, warn func(...string)) {
+	if n.hidden > 0 {
+		warn(fmt.Sprintf("%s of the sheet %s hidden or filtered away in Excel, and read like all others", count(n.hidden, "row"), isAre(n.hidden)))
+	}
+	if names := n.hiddenNames(in, h, keep); len(names) > 0 {
+		warn(fmt.Sprintf("the sheet hides %s, which %s read like all others", listedColumns(names), isAre(len(names))))
+	}
+	if in.Merged() > 0 {
+		warn(fmt.Sprintf("the sheet has %s of merged cells: only the first cell of each holds the value, the others are empty", count(in.Merged(), "area")))
+	}
+	for i, column := range keep {
+		if column < len(n.columns) {
+			n.columns[column].tell(h.Names[i], warn)
+		}
+	}
+}
+
+// hiddenNames are the names of the columns that are hidden and have something in them.
+func (n *notes) hiddenNames(in *xlsx.Rows, h *Header, keep []int) (names []string) {
+	for i, column := range keep {
+		if in.Hides(column) && column < len(n.columns) && n.columns[column].filled {
+			names = append(names, quote(h.Names[i]))
+		}
+	}
+	return names
+}
+
+func listedColumns(names []string) string {
+	if len(names) == 1 {
+		return "column " + names[0]
+	}
+	return "columns " + listed(names)
+}
+
+func (c columnNotes) tell(name string, warn func(...string)) {
+	if t := c.plain; t.cells > 0 && (c.zeros || c.long == t.cells || identifies(name)) {
+		warn(fmt.Sprintf("column %s looks like phone numbers, postal codes or other identifiers, but %s, first in row %d: zeros at the beginning may be lost (hint: format the column as text before data are entered)",
+			quote(name), t.hold("a number", "numbers"), t.row))
+	}
+	if t := c.exponents; t.cells > 0 {
+		warn(fmt.Sprintf("column %s: %s shown with an exponent in Excel, first in row %d; all digits were taken instead", quote(name), t.are(), t.row))
+	}
+	if t := c.blanked; t.cells > 0 {
+		warn(fmt.Sprintf("column %s: %s, first in row %d, hidden by the format of the cell; such a cell counts as empty", quote(name), t.hold("a number", "numbers"), t.row))
+	}
+}
+
+func (t tallied) hold(one, many string) string {
+	if t.cells == 1 {
+		return "1 cell holds " + one
+	}
+	return fmt.Sprintf("%d cells hold %s", t.cells, many)
+}
+
+func (t tallied) are() string { return count(t.cells, "cell") + " " + isAre(t.cells) }
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// Words that begin, or are, a part of the names of columns with phone numbers,
+// postal codes and other identifiers that may begin with a zero. A plain "id" is none:
+// nearly every workbook numbers its rows.
+var (
+	identifierStems = []string{
+		"phone", "telephon", "telefon", "telefoon", "teléfon", "téléphon", "puhelin", "telefax", "mobil", "móvil", "movil", "mobiel", "handy", "celular", "cellul",
+		"whatsapp", "fax", "zip", "postal", "postcode", "postleit", "postnum", "postnr", "kodpoczt", "kundennummer", "vertragsnummer",
+		"телефон", "мобил", "индекс", "τηλέφων", "κινητό", "ταχυδρομ",
+		"電話", "电话", "携帯", "手机", "邮编", "郵便", "郵遞", "邮政", "전화", "휴대", "우편", "هاتف", "جوال", "بريد", "טלפון", "מיקוד", "โทร", "फ़ोन", "फोन", "मोबाइल",
+	}
+	identifierWords = []string{
+		"tel", "tél", "tlf", "gsm", "cell", "msisdn", "sms", "plz", "zip", "cap", "cep", "cp", "pin", "psč", "psc", "irsz", "npa", "pincode",
+		"ssn", "ein", "vat", "iban", "siren", "siret", "nif", "cpf", "cnpj",
+	}
+)
+
+// identifies tells whether a column's name is one of identifiers.
+func identifies(name string) bool {
+	for _, word := range words(name) {
+		if slices.Contains(identifierWords, word) {
+			return true
+		}
+	}
+	lower := strings.ToLower(name)
+	return slices.ContainsFunc(identifierStems, func(stem string) bool { return strings.Contains(lower, stem) })
+}
+
+// words parts a name at all that is no letter, and where a small letter goes
+// before a big one: "leadID" has two.
+func words(name string) []string {
+	var out strings.Builder
+	var last rune
+	for _, r := range name {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '№' && r != 'º':
+			r = ' '
+		case unicode.IsUpper(r) && unicode.IsLower(last):
+			out.WriteByte(' ')
+		}
+		out.WriteRune(unicode.ToLower(r))
+		last = r
+	}
+	return strings.Fields(out.String())
 }

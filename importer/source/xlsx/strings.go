@@ -1,4 +1,4 @@
-package source
+package xlsx
 
 import (
 	"encoding/binary"
@@ -17,13 +17,13 @@ const (
 	longBlock  = 4 * blockBytes
 )
 
-var errShared = &damage{"the workbook is damaged: a cell points to a shared text that is not there"}
+var errShared = &Damage{"the workbook is damaged: a cell points to a shared text that is not there"}
 
 // sharedTexts are the texts that a workbook keeps once for all its cells. They
 // lie in blocks, in memory while they are few and in a scratch file beyond, so
 // that memory does not grow with the workbook.
 type sharedTexts struct {
-	store  scratch
+	store  Scratch
 	blocks []textBlock
 	count  int
 	open   []byte // the block that is being filled
@@ -140,11 +140,11 @@ func (t *sharedTexts) block(number int) ([]byte, error) {
 // maxHeld is how much a scratch keeps in memory.
 const maxHeld = 8 << 20
 
-// scratch keeps bytes that are written once and then read anywhere: in memory
+// Scratch keeps bytes that are written once and then read anywhere: in memory
 // while they are few, beyond that in a temporary file (of mode 0600, in the
 // folder that TMPDIR names). They are people's data: where the system allows it
 // the file loses its name at once, so that nothing is left even after a kill.
-type scratch struct {
+type Scratch struct {
 	size int64
 	held []byte
 	file *os.File
@@ -152,7 +152,7 @@ type scratch struct {
 }
 
 // Write appends bytes.
-func (s *scratch) Write(p []byte) (int, error) {
+func (s *Scratch) Write(p []byte) (int, error) {
 	if s.file == nil && len(s.held)+len(p) > maxHeld {
 		if err := s.spill(); err != nil {
 			return 0, err
@@ -172,7 +172,7 @@ func (s *scratch) Write(p []byte) (int, error) {
 }
 
 // spill moves what is held into a file.
-func (s *scratch) spill() error {
+func (s *Scratch) spill() error {
 	file, err := os.CreateTemp("", "leadferry-")
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (s *scratch) spill() error {
 }
 
 // ReadAt reads what was written, as [io.ReaderAt] has it.
-func (s *scratch) ReadAt(p []byte, offset int64) (int, error) {
+func (s *Scratch) ReadAt(p []byte, offset int64) (int, error) {
 	if s.file != nil {
 		return s.file.ReadAt(p, offset)
 	}
@@ -202,7 +202,7 @@ func (s *scratch) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // readFull fills p from what was written.
-func (s *scratch) readFull(p []byte, offset int64) error {
+func (s *Scratch) readFull(p []byte, offset int64) error {
 	n, err := s.ReadAt(p, offset)
 	if n == len(p) {
 		return nil
@@ -211,7 +211,7 @@ func (s *scratch) readFull(p []byte, offset int64) error {
 }
 
 // Close removes the bytes.
-func (s *scratch) Close() error {
+func (s *Scratch) Close() error {
 	s.held = nil
 	if s.file == nil {
 		return nil

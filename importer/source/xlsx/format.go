@@ -1,4 +1,4 @@
-package source
+package xlsx
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-var errStyle = &damage{"the workbook is damaged: a cell points to a number format that is not there"}
+var errStyle = &Damage{"the workbook is damaged: a cell points to a number format that is not there"}
 
 // styles are the number formats of a workbook, by the styles of its cells.
 type styles struct {
@@ -19,7 +19,7 @@ type styles struct {
 const maxFormatCode = 255
 
 // readStyles reads the part with the styles; a workbook may have none.
-func (b *workbook) readStyles() (*styles, error) {
+func (b *Book) readStyles() (*styles, error) {
 	var part struct {
 		Formats []struct {
 			ID     int    `xml:"numFmtId,attr"`

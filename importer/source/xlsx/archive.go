@@ -1,4 +1,29 @@
-package source
+// Package xlsx reads Excel workbooks (ECMA-376): archive, sheets, and row by row the
+// cells of one sheet as Excel shows them.
+//
+// It stands below source, which makes rows and problems of the cells, and knows no
+// header:
+//
+//	OpenArchive ─▶ Archive ─▶ Book: its sheets ─▶ Open one ─▶ Rows: Next, Cell
+//
+// Cells are the text that Excel shows in a system whose language is English, but:
+//
+//   - Numbers in the general and scientific formats keep all their digits, none
+//     is rounded for want of room. A whole number of more than 15 digits is a
+//     fault: Excel has lost the others.
+//   - Dates in formats that look different from system to system (14 to 22, and
+//     those of East Asia, among the built-in ones) are written as 2026-03-04,
+//     10:11:12 or both, and so are those with words, years or digits of a language
+//     that is not known here. All other formats are written as they say.
+//   - The built-in currency formats, whose currency depends on the system, are
+//     written without one. Blanks that only align a number are left out.
+//   - Text is what was entered, whatever its format adds to it.
+//   - An error, a formula that was never computed and a number that is no date
+//     but has the format of one are faults.
+//
+// Promises: memory does not grow with the workbook; a sheet that is damaged or cut is
+// told before its first row, by the checksums of the archive; no error quotes the file.
+package xlsx
 
 import (
 	"archive/zip"
@@ -12,31 +37,54 @@ import (
 	"strings"
 )
 
-// The limits of a workbook's archive, beside those of other packed files. A
-// workbook that Excel writes is far below them: what is beyond is made to fill
+// MaxUnpacked is how many bytes the parts of a workbook may have together. This and
+// the other limits are far above what Excel writes: what is beyond is made to fill
 // memory or disk.
+const MaxUnpacked = 1 << 30
+
 const (
-	maxUnpacked  = 1 << 30 // bytes of all parts
+	maxRatio     = 100      // times that a part may grow when it is unpacked
+	maxBlank     = 32 << 20 // bytes to which it may grow in any case
 	maxParts     = 10_000
 	maxDirectory = 8 << 20  // bytes of the archive's own directory
 	maxSmallPart = 16 << 20 // bytes of a part that is kept in memory
 )
 
 var (
-	errManyParts = &damage{fmt.Sprintf("the workbook holds more than %d parts", maxParts)}
-	errUnpacked  = &damage{fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", maxUnpacked)}
-	errGrowth    = &damage{fmt.Sprintf("a part of the workbook grows more than %d times when it is unpacked", maxRatio)}
-	errTwice     = &damage{"the workbook is damaged: it holds two parts of one name"}
-	errSmallPart = &damage{fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart)}
-	errSecret    = &damage{"the parts of the workbook are encrypted"}
+	errManyParts = &Damage{fmt.Sprintf("the workbook holds more than %d parts", maxParts)}
+	errUnpacked  = &Damage{fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked)}
+	errGrowth    = &Damage{fmt.Sprintf("a part of the workbook grows more than %d times when it is unpacked", maxRatio)}
+	errTwice     = &Damage{"the workbook is damaged: it holds two parts of one name"}
+	errSmallPart = &Damage{fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart)}
+	errSecret    = &Damage{"the parts of the workbook are encrypted"}
 )
 
-// parts are what an archive holds, by names in lower case without leading slash.
-type parts map[string]*zip.File
+// Archive is what a ZIP archive holds: parts, by names in lower case without
+// leading slash.
+type Archive map[string]*zip.File
 
-// openParts reads the directory of an archive and holds it to the limits.
-func openParts(in io.ReaderAt, size int64) (parts, error) {
-	if size > maxUnpacked {
+// OpenArchive reads the directory of an archive and holds it to the limits. Its error,
+// as all of this package that are not those of a disk, is a [*Damage].
+func OpenArchive(in io.ReaderAt, size int64) (Archive, error) {
+	a, err := openParts(in, size)
+	return a, damaged(err)
+}
+
+// Has tells whether the archive holds a part.
+func (p Archive) Has(name string) bool { return p[name] != nil }
+
+// Only is the name of the one part that the archive holds, or "".
+func (p Archive) Only() string {
+	for name := range p {
+		if len(p) == 1 {
+			return name
+		}
+	}
+	return ""
+}
+
+func openParts(in io.ReaderAt, size int64) (Archive, error) {
+	if size > MaxUnpacked {
 		return nil, errUnpacked
 	}
 	within := &bounded{in: in, left: maxDirectory}
@@ -54,12 +102,12 @@ func openParts(in io.ReaderAt, size int64) (parts, error) {
 	return index(archive.File, size)
 }
 
-func index(files []*zip.File, size int64) (parts, error) {
-	p := make(parts, len(files))
+func index(files []*zip.File, size int64) (Archive, error) {
+	p := make(Archive, len(files))
 	var total uint64
 	for _, file := range files {
 		unpacked := file.UncompressedSize64
-		if unpacked > maxUnpacked || total+unpacked > maxUnpacked {
+		if unpacked > MaxUnpacked || total+unpacked > MaxUnpacked {
 			return nil, errUnpacked
 		}
 		total += unpacked
@@ -86,7 +134,7 @@ func partName(name string) string {
 }
 
 // open opens a part. Its reader checks length and checksum when the end is reached.
-func (p parts) open(name string) (io.ReadCloser, error) {
+func (p Archive) open(name string) (io.ReadCloser, error) {
 	file := p[name]
 	switch {
 	case file == nil:
@@ -98,7 +146,7 @@ func (p parts) open(name string) (io.ReadCloser, error) {
 }
 
 // decode reads a part that describes the workbook into v.
-func (p parts) decode(name string, v any) error {
+func (p Archive) decode(name string, v any) error {
 	in, err := p.open(name)
 	if err != nil {
 		return err
@@ -140,10 +188,10 @@ const (
 )
 
 var (
-	errMissing   = &damage{"the workbook is damaged: a part is missing"}
-	errDoctype   = &damage{"a part of the workbook declares a document type, as no workbook does"}
-	errNest      = &damage{"the workbook is damaged: elements are nested too deep"}
-	errHugeToken = &damage{fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", maxToken)}
+	errMissing   = &Damage{"the workbook is damaged: a part is missing"}
+	errDoctype   = &Damage{"a part of the workbook declares a document type, as no workbook does"}
+	errNest      = &Damage{"the workbook is damaged: elements are nested too deep"}
+	errHugeToken = &Damage{fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", maxToken)}
 )
 
 // guard hands out the tokens of a workbook's part as long as each is of a
@@ -192,15 +240,19 @@ func (g *guard) Token() (xml.Token, error) {
 	return t, nil
 }
 
-// damage says why a workbook cannot be read. It keeps no cause: the texts of an
+// Damage says why a workbook cannot be read. It keeps no cause: the texts of an
 // XML decoder quote the file.
-type damage struct{ text string }
+type Damage struct{ text string }
 
-func (d *damage) Error() string { return d.text }
+// Error is a sentence about the workbook, without its begin and end.
+func (d *Damage) Error() string { return d.text }
 
 // damaged makes of an error of the libraries one that can be shown.
 func damaged(err error) error {
-	var shown *damage
+	if err == nil {
+		return nil
+	}
+	var shown *Damage
 	var disk *fs.PathError
 	var packed flate.CorruptInputError
 	text := "its XML is broken, cut or not that of a workbook"
@@ -214,5 +266,5 @@ func damaged(err error) error {
 	case errors.Is(err, zip.ErrAlgorithm):
 		text = "a part is packed in an unknown way"
 	}
-	return &damage{"the workbook is damaged: " + text}
+	return &Damage{"the workbook is damaged: " + text}
 }

@@ -1,4 +1,4 @@
-package source
+package xlsx
 
 import (
 	"bytes"
@@ -82,7 +82,7 @@ func TestALongRowTakesNoMemory(t *testing.T) {
 // faults 15
 func TestScratchWithoutRoom(t *testing.T) {
 	t.Setenv("TMPDIR", "/nowhere/at/all")
-	var s scratch
+	var s Scratch
 	if _, err := s.Write(make([]byte, maxHeld)); err != nil {
 		t.Fatal(err)
 	}
@@ -100,26 +100,23 @@ func TestScratchWithoutRoom(t *testing.T) {
 }
 
 func TestCloseRemovesWhatAWorkbookLeft(t *testing.T) {
-	data, err := os.ReadFile("testdata/excelize.xlsx")
+	data, err := os.ReadFile("../testdata/excelize.xlsx")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sheet := range []string{"", "Sheet1", "sheet 9"} {
-		f := &File{path: "-", meter: newMeter(bytes.NewReader(data))}
-		refusal := f.beginXLSX(Options{Sheet: sheet, MaxRecord: defaultRecord})
-		if (refusal != nil) != (sheet == "sheet 9") || len(f.closers) == 0 {
-			t.Fatal(refusal)
-		}
-		stdin := f.closers[0].(*scratch)
-		if len(stdin.held) == 0 {
-			t.Error("standard input is not kept")
-		}
-		f.Close()
-		if stdin.held != nil {
-			t.Errorf("%q: standard input is still there", sheet)
-		}
-		if x, ok := f.rows.(*xlsxRows); ok && x.shared.store.held != nil {
-			t.Errorf("%q: texts are still there", sheet)
-		}
+	held, err := OpenArchive(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := held.Book()
+	if err != nil || len(book.Sheets) != 2 {
+		t.Fatalf("%+v, %v", book, err)
+	}
+	rows, err := book.Open(book.Sheets[0], 1<<20)
+	if err != nil || len(rows.shared.store.held) == 0 {
+		t.Fatal("no shared texts", err)
+	}
+	if err := rows.Close(); err != nil || rows.shared.store.held != nil {
+		t.Error("texts are still there", err)
 	}
 }

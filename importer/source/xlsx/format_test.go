@@ -1,4 +1,4 @@
-package source
+package xlsx
 
 import (
 	"math"
@@ -19,7 +19,7 @@ func TestWholeNumbersKeepTheirDigits(t *testing.T) {
 		n := rapid.Int64Range(-exactLimit+1, exactLimit-1).Draw(t, "number")
 		form := rapid.SampledFrom([]byte("fgE")).Draw(t, "form")
 		got, err := s.number(strconv.FormatFloat(float64(n), form, -1, 64), 0)
-		if err != nil || got.fault != nil || got.text != strconv.FormatInt(n, 10) {
+		if err != nil || got.Fault != nil || got.Text != strconv.FormatInt(n, 10) {
 			t.Fatalf("%d: %+v, %v", n, got, err)
 		}
 	})
@@ -52,8 +52,8 @@ func FuzzNumberFormat(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(c.text) > 20*maxFormatCode+1000 || strings.Contains(c.text, "###") && !strings.Contains(code, "#") {
-			t.Fatalf("%q", c.text)
+		if len(c.Text) > 20*maxFormatCode+1000 || strings.Contains(c.Text, "###") && !strings.Contains(code, "#") {
+			t.Fatalf("%q", c.Text)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package source
+package xlsx
 
 import (
 	"bytes"
@@ -10,13 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxSheetRows is how many rows a sheet of Excel has.
-const maxSheetRows = 1 << 20
+// How many rows and columns a sheet of Excel has.
+const (
+	maxSheetRows = 1 << 20
+	maxColumns   = 1 << 14
+)
 
 var (
-	errRowOrder = &damage{"the workbook is damaged: the rows of the sheet are not in order or beyond the last row of Excel"}
-	errCellAt   = &damage{"the workbook is damaged: a cell does not stand where it says, or two stand in one place"}
-	errNoSheet  = &damage{"the workbook is damaged: the part of the sheet is no sheet"}
+	errRowOrder = &Damage{"the workbook is damaged: the rows of the sheet are not in order or beyond the last row of Excel"}
+	errCellAt   = &Damage{"the workbook is damaged: a cell does not stand where it says, or two stand in one place"}
+	errNoSheet  = &Damage{"the workbook is damaged: the part of the sheet is no sheet"}
 )
 
 // sheetReader reads a sheet's rows one after another, as the file holds them.
@@ -253,8 +256,8 @@ func reference(name string) (column, row int, ok bool) {
 	return column - 1, row, i > 0 && err == nil && row > 0
 }
 
-// columnName is the reverse for a column: "AB".
-func columnName(column int) string {
+// ColumnName is the reverse for a column: "AB".
+func ColumnName(column int) string {
 	var name []byte
 	for n := column + 1; n > 0; n = (n - 1) / 26 {
 		name = append([]byte{byte('A' + (n-1)%26)}, name...)
