@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,76 @@ func TestJSONKeepsItsMeaning(t *testing.T) {
 		}
 		if got, ok := literalOf(JSON, string(indented)); !ok || got != string(compact) {
 			t.Fatalf("%s: %s %v, want %s", indented, got, ok, compact)
+		}
+	})
+}
+
+// fault 132
+func TestNoCellChangesTheShapeOfAJSONValue(t *testing.T) {
+	row := cells{"name", `x", "admin": "yes`, "back", `\`, "list", `[1, {"a":2}]`, "two", `1, "admin": true`, "cut", `[1`, "n", "7", "none", ""}
+	for value, want := range map[string]string{ // "": the row is invalid
+		`{from: '{{"name": "{name}"}', as: json}`:                      `{"name":"x\", \"admin\": \"yes"}`,
+		`{from: '{{"name": "{back}", "b": "{back}"}', as: json}`:       `{"name":"\\","b":"\\"}`,
+		`{from: '{{"{name}": {n}}', as: json}`:                         `{"x\", \"admin\": \"yes":7}`,
+		`{from: '[{n}, {list}]', as: json}`:                            `[7,[1,{"a":2}]]`,
+		`{from: '{list}', as: json}`:                                   `[1,{"a":2}]`,
+		`{from: '{{"n": {two}}', as: json}`:                            "",
+		`{from: '[{cut}, {n}]]', as: json, map: {x: 1}, else: 2}`:      "2",
+		`{from: '[{cut}, {n}]', as: json}`:                             "",
+		`{from: '{{"a": {none}, "b": {n}}', as: json}`:                 "",
+		`{from: '{{"a": "{none}", "b": {n}}', as: json}`:               `{"a":"","b":7}`,
+		`{from: '{{"a": "{none}"}', as: json, default: 0}`:             "0",
+		`{from: '{name}', as: json, map: {x: 1}, else: '{{"a":"{}"}'}`: `{"a":"x\", \"admin\": \"yes"}`,
+		`{from: '{{"key": "{@key}", "n": "{n}"}', as: json}`:           `{"key":"\"k","n":"7"}`,
+	} {
+		rec, problems := append(slices.Clone(row), "id", `"k`).in(t, "version: 1\nkey: '{id}'\nlead: {content: {x: "+value+"}}\n")
+		switch {
+		case want == "" && (len(problems) != 1 || problems[0].Rule != "as"):
+			t.Errorf("%s: content %v, problems %v", value, rec.Content, problems)
+		case want != "" && (problems != nil || len(rec.Content) != 1 || rec.Content[0].Value != want):
+			t.Errorf("%s: content %v, problems %v, want %s", value, rec.Content, problems, want)
+		}
+	}
+}
+
+func TestATemplateOfJSONMustBeJSON(t *testing.T) {
+	for value, want := range map[string]string{
+		`{from: '{{"a": "{a}"', as: json}`:                         "lead.content.x is not a JSON value around its placeholders",
+		`{from: '{a}{b}', as: json}`:                               "lead.content.x is not a JSON value around its placeholders",
+		`{from: '{{"a": "\{a}"}', as: json}`:                       "lead.content.x is not a JSON value around its placeholders",
+		`{from: '{a}', map: {x: 1}, else: '{{"a": {}', as: json}`:  "lead.content.x.else is not a JSON value around its placeholders",
+		`{expr: '"[" + a + "]"', as: json}`:                        "lead.content.x puts a JSON value together, whose shape a cell could change",
+		`{expr: 'replace("[1]", "1", a)', as: json}`:               "lead.content.x puts a JSON value together, whose shape a cell could change",
+		`{expr: '"[" + join(split(a, ";"), ",") + "]"', as: json}`: "lead.content.x puts a JSON value together, whose shape a cell could change",
+	} {
+		if _, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    x: "+value+"\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
+// Whatever two cells hold, the value has the shape that its text gives it.
+func TestJSONKeepsItsShape(t *testing.T) {
+	m := parse(t, `{"version": 1, "lead": {"content": {"x": {"from": "{{\"a\": \"{a}\", \"b\": [{b}, \"{a}{b}\"]}", "as": "json"}}}}`)
+	rapid.Check(t, func(t *rapid.T) {
+		cell := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune(`"\{}[]:,1 `+"\n"))), rapid.SampledFrom([]string{"1", `"x"`, "[1]", `{"a":1}`, "null"}))
+		a, b := cell.Draw(t, "a"), cell.Draw(t, "b")
+		bound, err := m.Bind("in", Columns{Names: []string{"a", "b"}, Own: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rec Record
+		if problems := bound.Map([]string{a, b}, Env{}, &rec); problems != nil || len(rec.Content) == 0 {
+			return
+		}
+		var got struct {
+			A string            `json:"a"`
+			B []json.RawMessage `json:"b"`
+		}
+		d := json.NewDecoder(strings.NewReader(rec.Content[0].Value))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&got); err != nil || len(got.B) != 2 || got.A != a {
+			t.Fatalf("%q and %q made %s: %v", a, b, rec.Content[0].Value, err)
 		}
 	})
 }

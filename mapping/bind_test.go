@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,6 +79,43 @@ func TestNearest(t *testing.T) {
 	} {
 		if got := Nearest(name, names); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// faults 93
+func TestANameThatStandsTwiceIsRefusedWhereItIsUsed(t *testing.T) {
+	columns := Columns{Names: []string{"id", "note", "", "id", "name", "note", ""}, Own: 7}
+	for file, want := range map[string]string{
+		"version: 1\nkey: '{name}'\nlead: {content: {x: '{name}'}}\n":                 "",
+		"version: 1\nlead: {content: {x: '{name}'}}\n":                                "",
+		"version: 1\nkey: '{id}'\nlead: {content: {x: '{name}'}}\n":                   "m:2:6: key: leads.csv has more than one column \"id\"\nhint: give each column of the file a name of its own",
+		"version: 1\nlead: {content: {x: {expr: 'name + note'}}}\n":                   "m:2:36: lead.content.x: leads.csv has more than one column \"note\"\nhint: give each column of the file a name of its own",
+		"version: 1\nkey: '{name}'\nskip_if: 'note == id'\nlead: {content: {a: x}}\n": "has more than one column \"id\"",
+		"version: 1\nkey: '{name}'\nlead: {content: {'*': rest}}\n":                   "lead.content.*: leads.csv has more than one column \"id\"",
+	} {
+		_, err := parse(t, file).Bind("leads.csv", columns)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", file, err, want)
+		}
+	}
+}
+
+func TestUses(t *testing.T) {
+	columns := Columns{Names: []string{"id", "name", "note", "flag"}, Own: 4}
+	for file, want := range map[string][]bool{
+		"version: 1\nkey: '{id}'\nskip_if: 'flag == \"1\"'\nlead: {content: {x: '{name}'}}\n": {true, true, false, true},
+		"version: 1\nkey: '{id}'\nlead: {content: {'*': rest}}\n":                             {true, true, true, true},
+		"version: 1\nlead: {content: {x: '{name}'}}\n":                                        {true, true, true, true},
+	} {
+		b, err := parse(t, file).Bind("leads.csv", columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, uses := range want {
+			if b.Uses(i) != uses {
+				t.Errorf("%s: column %s is used: %v", file, columns.Names[i], !uses)
+			}
 		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 
+	"github.com/expr-lang/expr/ast"
 	exprchecker "github.com/expr-lang/expr/checker"
 	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
@@ -24,12 +26,14 @@ const (
 	maxPatterns    = 100     // regular expressions of a mapping file
 
 	cellsHint = `a cell is a text: int(column) or float(column) makes a number of it`
+	emptyHint = `a cell is a text and never missing: a != "" asks whether it holds anything, and a != "" ? a : b takes the first that does`
 )
 
 // expression is a compiled expression. It may be shared.
 type expression struct {
 	program *vm.Program
 	columns []exprColumn // each once, in the order in which they stand first
+	builds  bool         // it puts a text together
 	runs    sync.Pool    // of *exprRun
 }
 
@@ -67,7 +71,7 @@ func (p *parser) expression(path string, n *yaml.Node) *expression {
 		p.failAt(place(fault.at), fault.hint, "%s: %s", path, fault.text)
 		return nil
 	}
-	e := &expression{program: tree.program, runs: sync.Pool{New: newExprRun}}
+	e := &expression{program: tree.program, builds: tree.builds, runs: sync.Pool{New: newExprRun}}
 	for _, c := range tree.columns {
 		e.columns = append(e.columns, exprColumn{c.name, cellName(c.name), place(c.from)})
 	}
@@ -95,6 +99,7 @@ type exprTree struct {
 	locals  map[string]bool // that let declares
 	known   *conf.Config
 
+	builds   bool
 	patterns int // how many regular expressions it has
 }
 
@@ -169,6 +174,10 @@ func (t *exprTree) link(parsed *exprparser.Tree) (*vm.Program, *exprFault) {
 	if typeName(parsed.Node.Type().Kind()) == "" {
 		return nil, &exprFault{text: "the expression comes to a list or an object, not to a text", hint: `join(list, ", ") makes a text of a list`}
 	}
+	ast.Walk(&parsed.Node, typed{t})
+	if t.fault != nil {
+		return nil, t.fault
+	}
 	guard(&parsed.Node)
 	if err := optimizer.Optimize(&parsed.Node, t.known); err != nil {
 		return nil, faultOf(err)
@@ -179,6 +188,9 @@ func (t *exprTree) link(parsed *exprparser.Tree) (*vm.Program, *exprFault) {
 	}
 	return program, nil
 }
+
+// truth finds the library's errors about texts in place of conditions.
+var truth = regexp.MustCompile(`^invalid operation: (\|\||&&|or|and|!|not) .*string|used as condition`)
 
 // faultOf is the library's error, which holds nothing but words of the expression,
 // in the words of the other errors.
@@ -196,7 +208,10 @@ func faultOf(err error) *exprFault {
 			fault.text = "unexpected " + strings.TrimSuffix(word, ")")
 		}
 	}
-	if strings.Contains(fault.text, "type") {
+	switch text := fault.text; {
+	case truth.MatchString(text):
+		fault.hint = emptyHint
+	case strings.Contains(text, "type"):
 		fault.hint = cellsHint
 	}
 	return fault

@@ -91,7 +91,8 @@ func TestExpressionsComeOutAsTheirLanguageSays(t *testing.T) {
 		{`repeat("0", -1)`, ""},
 		{`let parts = split(name, " "); upper(parts[1]) + ", " + parts[0]`, "LEE, Ömer"},
 		{`if score == "70" {"a"} else {"b"}`, "a"},
-		{`name ?? "x"`, "Ömer Lee"},
+		{`get(split(name, " "), 5) ?? "x"`, "x"},
+		{`none != "" ? none : name`, "Ömer Lee"},
 		{`int(score) > 50 ? "hot" : nil`, "hot"},
 	}
 	for _, tt := range tests {
@@ -110,6 +111,7 @@ func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 		"hasPrefix, hasSuffix, indexOf, int, join, last, lastIndexOf, len, lower, map, max, mean, median, min, none, one, repeat, replace, " +
 		"reverse, round, sort, split, string, sum, take, trim, trimPrefix, trimSuffix, upper"
 	const types = "\nhint: a cell is a text: int(column) or float(column) makes a number of it"
+	const empty = "\nhint: a cell is a text and never missing: a != \"\" asks whether it holds anything, and a != \"\" ? a : b takes the first that does"
 	tests := []struct{ expr, want string }{
 		{`name +`, "13: x.expr: the expression ends where more must follow"},
 		{`name name`, `13: x.expr: unexpected "name"`},
@@ -139,6 +141,14 @@ func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 		{`1 / 0`, "7: x cannot be computed: a number is too large"},
 		{`9223372036854775807 + 1`, "7: x cannot be computed: a number is too large"},
 		{`repeat("a", 1048577)`, "7: x cannot be computed: it makes texts of more than 1 MiB together"},
+		{`phone ?? mobile`, "14: x.expr: ?? takes the left side always, since that is never missing" + empty},
+		{`trim(phone) ?? "x"`, "20: x.expr: ?? takes the left side always, since that is never missing" + empty},
+		{`phone || mobile`, "14: x.expr: invalid operation: || (mismatched types string and string)" + empty},
+		{`phone or mobile`, "14: x.expr: invalid operation: or (mismatched types string and string)" + empty},
+		{`phone && mobile == ""`, "14: x.expr: invalid operation: && (mismatched types string and bool)" + empty},
+		{`!phone`, "8: x.expr: invalid operation: ! (mismatched type string)" + empty},
+		{`not phone`, "8: x.expr: invalid operation: not (mismatched type string)" + empty},
+		{`phone ? phone : mobile`, "8: x.expr: non-bool expression (type string) used as condition" + empty},
 		{`""[`, "10: x.expr: the expression ends where more must follow"},
 	}
 	for _, tt := range tests {
@@ -272,7 +282,7 @@ func TestAnExpressionGoesThroughTheOtherSteps(t *testing.T) {
 		`{expr: 'int(none)', default: 0}`:                              "0",
 		`{expr: 'int(score) * 10', as: number}`:                        "700",
 		`{expr: 'score == "70"', as: boolean}`:                         "true",
-		`{expr: "'[' + score + ', 1 ]'", as: json}`:                    "[70,1]",
+		`{expr: "score == '70' ? '[70, 1 ]' : score", as: json}`:       "[70,1]",
 		`{expr: 'name', map: {x: y}, else: "<{}>"}`:                    "<Ömer Lee>",
 	} {
 		rec, problems := exprRow.in(t, "version: 1\nsource: {null: [N/A]}\nlead: {content: {x: "+value+"}}\n")

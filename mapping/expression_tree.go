@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"reflect"
 	"regexp/syntax"
 	"slices"
 	"strconv"
@@ -174,6 +175,44 @@ func (t bare) Visit(n *ast.Node) {
 		t.fail(id, `$env["column"]`, "$env stands before a column's name only")
 	}
 }
+
+// typed looks at a tree whose types are known: it refuses what would not do what it
+// says, and notes whether texts are put together.
+type typed struct{ *exprTree }
+
+func (t typed) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.BinaryNode:
+		switch {
+		case n.Operator == "??" && !mayMiss(n.Left):
+			t.fail(n, emptyHint, "?? takes the left side always, since that is never missing")
+		case n.Operator == "+" && n.Type().Kind() != reflect.Int && n.Type().Kind() != reflect.Float64:
+			t.builds = true
+		}
+	case *ast.BuiltinNode:
+		t.builds = t.builds || slices.Contains(builders, n.Name)
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok {
+			t.builds = t.builds || slices.Contains(builders, name.Value)
+		}
+	}
+}
+
+// mayMiss reports whether a node may come to nothing: cells and what is made of them
+// never do.
+func mayMiss(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		_, isCell := nameOfCell(n)
+		return !isCell
+	case *ast.BuiltinNode:
+		return slices.Contains([]string{"get", "first", "last", "find", "findLast"}, n.Name)
+	}
+	return n.Type().Kind() != reflect.String && n.Type().Kind() != reflect.Bool
+}
+
+// builders are the functions that put texts together.
+var builders = []string{"join", "replace", "repeat"}
 
 // loops refuses a loop in a loop, whose time would grow with the square of a cell.
 type loops struct {

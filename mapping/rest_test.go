@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -44,7 +45,7 @@ func TestRestCountsCellsAsEmptyThatNullNames(t *testing.T) {
 	}
 }
 
-// A column of which a path is used does not go in whole, and paths never do.
+// Of a column of which a path is used the rest goes in, and paths never do.
 func TestRestOfRowsOfSeveralShapes(t *testing.T) {
 	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {street: '{addr.street}', phone: {expr: 'tel[0].number'}, '*': rest}}\n")
 	if diff := cmp.Diff([]string{"addr.street", "tel.0.number"}, m.Paths()); diff != "" {
@@ -121,4 +122,41 @@ func TestExplicitColumnsAndTheRestAreEveryColumnOnce(t *testing.T) {
 			t.Fatalf("the rest %v is not in the order of the columns %q", inRest, names)
 		}
 	})
+}
+
+func TestSiblingsOfAMemberAreRest(t *testing.T) {
+	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {email: '{p.email}', first: '{p.tels.0}', deep: {expr: 'p.a.b'}, '*': rest}}\n")
+	for p, want := range map[string]string{
+		`{"email":"a@x","city":"Bonn", "n": 1.50}`:                `{"city":"Bonn","n":1.50}`,
+		`{"\u0065mail":"a@x","tels":["1","2"],"x":{"email":"b"}}`: `{"tels":[null,"2"],"x":{"email":"b"}}`,
+		`{"a":{"b":1,"c":[ 2 ]},"email":"x"}`:                     `{"a":{"c":[ 2 ]}}`,
+		`{"email":"a@x","tels":["1"],"a":{"b":1}}`:                "",
+		`{"city":"Bonn" }`:                                        `{"city":"Bonn" }`,
+		`{"email":"a@x","city":null}`:                             "",
+		`a text`:                                                  `a text`,
+	} {
+		b, err := m.Bind("in", Columns{Names: []string{"id", "p", "p.email", "p.tels.0", "p.a.b"}, Own: 2, Open: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rec Record
+		if problems := b.Map([]string{"7", p, "", "", ""}, Env{}, &rec); problems != nil {
+			t.Fatal(problems)
+		}
+		var fields []Field
+		if want != "" {
+			fields = []Field{{Name: "p", Value: want}}
+		}
+		if diff := cmp.Diff(fields, rec.Content, cmpopts.EquateEmpty()); diff != "" || len(b.Unused()) > 0 {
+			t.Errorf("%s: content (-want +got):\n%s\nunused %v", p, diff, b.Unused())
+		}
+	}
+}
+
+// In a table a.b is a column like any other.
+func TestADotInAColumnsNameOpensNoOther(t *testing.T) {
+	rec, _ := cells{"a", "1", "a.b", "2"}.in(t, "version: 1\nlead: {content: {x: '{a.b}', '*': rest}}\n")
+	if diff := cmp.Diff([]Field{{Name: "x", Value: "2"}, {Name: "a", Value: "1"}}, rec.Content); diff != "" {
+		t.Error(diff)
+	}
 }

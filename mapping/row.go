@@ -185,25 +185,25 @@ func (t text) fill(r *row) string {
 	}
 	var room [256]byte
 	b, columns, filled := room[:0], false, false
-	for _, p := range t {
-		switch p.kind {
+	for i := range t {
+		switch p := &t[i]; p.kind {
 		case literal:
 			b = append(b, p.text...)
 		case column:
 			cell := r.cell(p.index)
 			columns = true
 			filled = filled || !blank(cell)
-			b = append(b, cell...)
+			b = p.put(b, cell)
 		case itself:
-			b = append(b, r.itself...)
+			b = p.put(b, r.itself)
 		case rowKey:
-			b = append(b, r.key...)
+			b = p.put(b, r.key)
 		case file:
-			b = append(b, r.env.File...)
+			b = p.put(b, r.env.File)
 		case line:
 			b = strconv.AppendInt(b, int64(r.env.Line), 10)
 		case run:
-			b = append(b, r.env.Run...)
+			b = p.put(b, r.env.Run)
 		}
 	}
 	if columns && !filled {

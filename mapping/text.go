@@ -2,8 +2,10 @@ package mapping
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -14,7 +16,17 @@ type part struct {
 	kind  kind
 	text  string // a literal, or the name of a column
 	index int    // of the column's cell once bound, or -1: the row has none
+	place place  // in a JSON value
 }
+
+// place is where a placeholder stands in the JSON value that its text is.
+type place uint8
+
+const (
+	anywhere place = iota // it is no JSON value, or the placeholder is all of it
+	inString
+	asValue
+)
 
 type kind uint8
 
@@ -200,4 +212,58 @@ func (p *parser) otherwise(v *value, path string, n *yaml.Node) text {
 		p.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", path)
 	}
 	return t
+}
+
+// shaped notes where the placeholders of a text stand that is a JSON value, so that no
+// cell can change its shape.
+func (p *parser) shaped(path string, n *yaml.Node, t text) {
+	if len(t) < 2 {
+		return
+	}
+	var probe strings.Builder
+	quoted, escaped := false, false
+	for i := range t {
+		switch part := &t[i]; {
+		case part.kind == literal:
+			for _, c := range []byte(part.text) {
+				switch {
+				case escaped:
+					escaped = false
+				case c == '\\':
+					escaped = quoted
+				case c == '"':
+					quoted = !quoted
+				}
+			}
+			probe.WriteString(part.text)
+		case quoted:
+			part.place = inString
+			probe.WriteString(strconv.Itoa(i)) // keys must differ
+		default:
+			part.place = asValue
+			probe.WriteString("null")
+		}
+	}
+	if _, ok := jsonOf(strings.TrimSpace(probe.String())); !ok {
+		p.fail(n, `for example '{{"name": "{name}", "seats": {seats}}': in quotes a cell is a text, else a JSON value`,
+			"%s is not a JSON value around its placeholders", path)
+	}
+}
+
+// put appends what a placeholder stands for: in a JSON string escaped, else as a value of
+// its own. What is none leaves the text without meaning, so that the row is invalid.
+func (p *part) put(b []byte, s string) []byte {
+	switch p.place {
+	case inString:
+		quoted, err := jsontext.AppendQuote(nil, s)
+		if err != nil {
+			return append(b, 0)
+		}
+		return append(b, quoted[1:len(quoted)-1]...)
+	case asValue:
+		if _, ok := jsonOf(strings.TrimSpace(s)); !ok {
+			return append(b, 0)
+		}
+	}
+	return append(b, s...)
 }

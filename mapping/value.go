@@ -222,10 +222,25 @@ func (p *parser) value(path string, n *yaml.Node, traits ...trait) *value {
 	if len(p.errs) > before || n.Kind == yaml.AliasNode {
 		return nil
 	}
+	if v.kind == JSON {
+		p.jsonValue(v, n)
+	}
 	if c, ok := v.text.constant(); ok && !v.identity && (v.expr == nil || len(v.expr.columns) == 0) {
 		p.fixedValue(v, n, c)
 	}
 	return v
+}
+
+// jsonValue sees to it that nothing a cell holds can change a JSON value around it.
+func (p *parser) jsonValue(v *value, n *yaml.Node) {
+	p.shaped(v.path+".else", n, v.other)
+	switch {
+	case v.table != nil: // the text is looked up
+	case v.expr == nil:
+		p.shaped(v.path, n, v.text)
+	case v.expr.builds && len(v.expr.columns) > 0:
+		p.fail(n, `from: '{{"name": "{name}"}' puts cells into JSON safely`, "%s puts a JSON value together, whose shape a cell could change", v.path)
+	}
 }
 
 // fixedValue checks a value that names no column and whose text, if any, is the constant
