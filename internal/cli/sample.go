@@ -31,6 +31,7 @@ func (p *program) sample(c *cli.Context, name string) (propose.Input, error) {
 		return in, err
 	}
 	in.Columns, in.Rows, in.Bad = s.columns, s.rows, s.bad
+	in.FindHeader()
 	info := f.Info()
 	in.Format, in.Sheet = info.Format, o.Sheet
 	in.Delimiter = o.Delimiter
@@ -71,6 +72,7 @@ func (s *sampler) read(f *source.File) (complete bool, err error) {
 			return false, err
 		case row.Problem != nil:
 			s.bad++
+		case row.Repeats:
 		default:
 			s.add(&row)
 		}
@@ -83,9 +85,10 @@ func (s *sampler) full() bool {
 	return n+s.bad >= maxSampleRows || n*len(s.columns) >= maxSampleCells || s.bytes >= maxSampleBytes
 }
 
+// learn takes the columns of a header, or those that an object has and none before it.
 func (s *sampler) learn(h *source.Header) {
 	for _, name := range h.Names[:h.Own] {
-		if _, known := s.index[name]; !known {
+		if _, known := s.index[name]; !known || !h.Open {
 			s.index[name] = len(s.columns)
 			s.columns = append(s.columns, name)
 		}
@@ -93,14 +96,20 @@ func (s *sampler) learn(h *source.Header) {
 }
 
 func (s *sampler) add(row *source.Row) {
-	s.learn(row.Header)
+	if row.Header.Open {
+		s.learn(row.Header)
+	}
 	cells := make([]string, len(s.columns))
 	for i, name := range row.Header.Names[:row.Header.Own] {
 		cell := row.Cells[i]
 		if len(cell) > maxSampleCell {
 			cell = strings.ToValidUTF8(cell[:maxSampleCell], "")
 		}
-		cells[s.index[name]] = strings.Clone(cell) // the row's other cells need not be kept
+		at := i // of a table, where a name may stand twice
+		if row.Header.Open {
+			at = s.index[name]
+		}
+		cells[at] = strings.Clone(cell) // the row's other cells need not be kept
 		s.bytes += len(cell)
 	}
 	s.rows = append(s.rows, cells)

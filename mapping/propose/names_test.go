@@ -151,3 +151,34 @@ func TestStatusTableIsOfOneMind(t *testing.T) {
 		}
 	}
 }
+
+// fault 132
+func TestALeadIsNoHeader(t *testing.T) {
+	for _, test := range []struct {
+		first, second string
+		headless      bool
+	}{
+		{"ann@example.com,Ann,x", "bob@example.com,Bob,y", true},
+		{"Ann,ann@example.com", "", true},
+		{"1,Ann,617-555-0101,2026-01-02", "2,Bob,617-555-0102,2026-01-03", true},
+		{"Ann,Lee,617-555-0101,L-77", "Bob,Ray,617-555-0102,L-78", true},
+		{"id,email,phone", "1,ann@example.com,617-555-0101", false},
+		{"Kennung,2024,2025", "A1,5,6", false},
+		{"2024-01-01,2024-02-01,Name", "2024-01-05,2024-02-07,Ann", false},
+		{"a,b,c", "1,2,3", false},
+		{"id,contact@example.com's list", "1,x", false},
+	} {
+		in := Input{Format: "csv", Columns: strings.Split(test.first, ",")}
+		if test.second != "" {
+			in.Rows = [][]string{strings.Split(test.second, ",")}
+		}
+		rows := len(in.Rows)
+		in.FindHeader()
+		if in.NoHeader != test.headless {
+			t.Errorf("%s: header taken for a lead: %v", test.first, in.NoHeader)
+		}
+		if test.headless && (len(in.Rows) != rows+1 || in.Rows[0][0] != strings.Split(test.first, ",")[0] || in.Columns[0] != "col1") {
+			t.Errorf("%s: columns %q, rows %q", test.first, in.Columns, in.Rows)
+		}
+	}
+}

@@ -11,6 +11,9 @@ func notes(t *table, d *draft, o trial) []string {
 	if o.plain {
 		return append(list, "The columns could not be made sense of: the mapping takes every column as it is.")
 	}
+	if t.in.NoHeader {
+		list = append(list, "The first line looks like a lead and not like a header: the mapping says header: false and names the columns itself. If it is the header after all, take both out of source.")
+	}
 	list = append(list, keyNote(d), assignNote(d, o), statusNote(d, o))
 	if len(t.hidden) > 0 {
 		list = append(list, "Left out, since they look like secrets: "+sayNames(headersOf(t.hidden), 20)+".")

@@ -17,6 +17,11 @@
 // ones. Any Input is answered, however odd.
 package propose
 
+import (
+	"slices"
+	"strings"
+)
+
 // Input is a sample of a file. Encoding, Sheet and Delimiter are set where the
 // mapping has to say them: flags named them, or the file is not what a reader
 // takes it for by itself.
@@ -32,6 +37,56 @@ type Input struct {
 	Rows     [][]string // a cell for each column; a shorter row has empty ones
 	Complete bool       // Rows are all rows of the file
 	Bad      int        // rows that could not be read and are not in Rows
+}
+
+// FindHeader makes the first line of a table a row where it is a lead and no header:
+// it has an e-mail address, or no name that is known and two cells at least that look
+// like those below them. The columns have made-up names then.
+func (in *Input) FindHeader() {
+	if in.Format == "jsonl" || in.NoHeader || !in.headless() {
+		return
+	}
+	in.NoHeader = true
+	in.Rows = append([][]string{in.Columns}, in.Rows...)
+	in.Columns = make([]string, len(in.Columns))
+	for i := range in.Columns {
+		in.Columns[i] = "col" + itoa(i+1)
+	}
+}
+
+// telling are the kinds of cells that no header has for names.
+var telling = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, kindURL, kindZeroLed, kindCode, kindNumber}
+
+func (in *Input) headless() bool {
+	alike, named := 0, false
+	for i, cell := range in.Columns {
+		kinds := kindsOf(cell)
+		if cell == "" || strings.HasPrefix(cell, reserved) {
+			continue
+		}
+		if kinds.has(kindEmail) {
+			return true
+		}
+		named = named || readName(cell).known
+		if slices.ContainsFunc(telling, func(k kind) bool { return kinds.has(k) && in.mostly(i, k) }) {
+			alike++
+		}
+	}
+	return !named && alike > 1
+}
+
+// mostly reports whether most of the filled cells of a column are of a kind.
+func (in *Input) mostly(column int, k kind) bool {
+	filled, of := 0, 0
+	for _, row := range in.Rows {
+		if column < len(row) && row[column] != "" {
+			filled++
+			if kindsOf(row[column]).has(k) {
+				of++
+			}
+		}
+	}
+	return of > 0 && 2*of > filled
 }
 
 // Proposal is a mapping file of at most 1 MiB, and what people should know of
