@@ -54,14 +54,19 @@ func (h *rehearsal) read(it *item) {
 // rehearse ends a row as far as it goes without sending.
 func (e *engine) rehearse(it *item, step Step, known *checkpoint.Entry) {
 	h := e.rehearsal
-	if h.repeats != nil {
-		h.repeats.add(it.rec.Key, step.Action, it.input, it.row.Line)
+	sends := step.Action != Nothing && step.Action != Hold
+	planned := step.Action
+	if !sends || step.Action == Create && h.lacking != nil {
+		planned = Nothing
 	}
-	if step.Action == Nothing || step.Action == Hold {
+	if h.repeats != nil {
+		h.repeats.add(it.rec.Key, planned, it.input, it.row.Line)
+	}
+	if !sends {
 		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
 		return
 	}
-	if step.Action != Create || h.lacking == nil {
+	if planned != Nothing {
 		h.plan(it, step)
 		e.show(it, step, known)
 	}

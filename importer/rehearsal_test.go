@@ -149,6 +149,18 @@ func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A mapping that cannot make leads sends nothing, however often its keys repeat.
+func TestRepeatsOfRowsThatAreNotSent(t *testing.T) {
+	text := "version: 1\nkey: '{id}'\nlead: {content: {name: '{name}'}}\n"
+	s := rehearsed(t, text, Options{}, "id,name\n"+strings.Repeat("1,a\n", 96))
+	if p := s.Checks.Projected; p.Create != 0 || p.Update != 0 {
+		t.Errorf("%d creates, %d updates", p.Create, p.Update)
+	}
+	if n := s.Checks.Repeats.Rows; n != 95 {
+		t.Errorf("%d rows repeat a key", n)
+	}
+}
+
 func TestRowsAreAllChecked(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(checkedHeader)
