@@ -61,20 +61,16 @@ func (f *File) Next(r *Row) error {
 	return f.next(r)
 }
 
-// Hold reads ahead until n rows have come that count, and returns how many did. Next
-// gives all that were read as if they had not been, and what ended the reading, if
-// anything did.
-func (f *File) Hold(n int, counts func(*Row) bool) (have int) {
-	for have < n && f.over == nil {
-		var row Row
-		if f.over = f.next(&row); f.over != nil {
-			break
-		}
-		if f.ahead = append(f.ahead, row); counts(&row) {
-			have++
+// Hold reads ahead until n rows have come, and returns how many have. Next gives them as
+// if they had not been read, and what ended the reading, if anything did.
+func (f *File) Hold(n int) int {
+	for len(f.ahead) < n && f.over == nil {
+		var row Row // keeps its cells
+		if f.over = f.next(&row); f.over == nil {
+			f.ahead = append(f.ahead, row)
 		}
 	}
-	return have
+	return len(f.ahead)
 }
 
 func (f *File) next(r *Row) error {

@@ -8,8 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -25,7 +23,6 @@ type inputs struct {
 	options source.Options
 	files   []*source.File
 	stdin   *tap
-	null    []string // cells that count as empty
 }
 
 // letGo ends the reading of standard input, which may never end by itself.
@@ -44,7 +41,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 	if o.Mapping, o.MappingFile, err = readMapping(c.String("mapping")); err != nil {
 		return nil, err
 	}
-	in := &inputs{stdin: newTap(p.In), null: o.Mapping.Source.Null}
+	in := &inputs{stdin: newTap(p.In)}
 	if in.names, err = inputNames(c); err != nil {
 		return nil, err
 	}
@@ -129,7 +126,7 @@ func (in *inputs) count(limit int) int {
 	return rows
 }
 
-// countRows counts the rows of a file that hold anything, up to most.
+// countRows counts the rows of a file, up to most.
 func (in *inputs) countRows(name string, most int) (n int, err error) {
 	f, err := source.Open(name, in.options)
 	if err != nil {
@@ -143,19 +140,9 @@ func (in *inputs) countRows(name string, most int) (n int, err error) {
 		} else if err != nil {
 			return n, err
 		}
-		if in.holdsAnything(&row) {
-			n++
-		}
+		n++
 	}
 	return n, nil
-}
-
-// holdsAnything tells rows from those of empty cells that spreadsheets leave at the end.
-func (in *inputs) holdsAnything(row *source.Row) bool {
-	return len(row.Cells) == 0 || slices.ContainsFunc(row.Cells, func(cell string) bool {
-		cell = strings.TrimSpace(cell)
-		return cell != "" && !slices.Contains(in.null, cell)
-	})
 }
 
 // fresh refuses a file that is older than age: an export that failed leaves the last one
@@ -196,7 +183,7 @@ func (in *inputs) enough(least int) error {
 	}
 	for i, name := range in.names {
 		if name == "-" {
-			rows += in.files[i].Hold(least-rows, in.holdsAnything)
+			rows += in.files[i].Hold(least - rows)
 		}
 	}
 	if rows < least {
