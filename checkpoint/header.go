@@ -105,7 +105,7 @@ func (h header) differences(t Target) string {
 // create makes an empty checkpoint whole under a temporary name and links it to
 // path, so that a kill leaves either nothing or a good file. Somebody else's
 // file that came first stays and is no error; made is false then.
-func create(path string, h header) (made bool, err error) {
+func create(path string, h header, l lacking) (made bool, err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return false, err
@@ -114,7 +114,7 @@ func create(path string, h header) (made bool, err error) {
 	if err := temp.Close(); err != nil {
 		return false, err
 	}
-	if err := fill(temp.Name(), h); err != nil {
+	if err := fill(temp.Name(), h, l); err != nil {
 		return false, err
 	}
 	if err := os.Link(temp.Name(), path); errors.Is(err, fs.ErrExist) {
@@ -126,7 +126,7 @@ func create(path string, h header) (made bool, err error) {
 }
 
 // fill writes the buckets, the header and an empty tally. bbolt syncs them.
-func fill(path string, h header) error {
+func fill(path string, h header, l lacking) error {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: leastWait})
 	if err != nil {
 		return err
@@ -138,6 +138,11 @@ func fill(path string, h header) error {
 			}
 		}
 		meta := tx.Bucket(inMeta)
+		if l.some {
+			if err := meta.Put(lackingKey, l.encode()); err != nil {
+				return err
+			}
+		}
 		return errors.Join(meta.Put(headerKey, h.encode()), meta.Put(tallyKey, tally{}.encode()))
 	})
 	return errors.Join(err, db.Close())

@@ -45,13 +45,7 @@ func inspect(f *os.File) (*image, error) {
 	if info.Size() == 0 {
 		return nil, damage("it is empty")
 	}
-	var newest *image
-	for at := int64(0); at < info.Size() && at <= 1<<16; at = max(1<<10, 2*at) {
-		m, ok := readMeta(f, at)
-		if ok && (newest == nil || m.txid > newest.txid) {
-			newest = m
-		}
-	}
+	newest := newestMeta(f)
 	switch {
 	case newest == nil:
 		return nil, damage("it does not begin like a checkpoint")
@@ -59,6 +53,17 @@ func inspect(f *os.File) (*image, error) {
 		return nil, damage("it is shorter than its header says")
 	}
 	return newest, newest.checkFree()
+}
+
+// newestMeta is the newer of the meta pages that can be read, or nil.
+func newestMeta(f io.ReaderAt) (newest *image) {
+	for at := int64(0); at <= 1<<16; at = max(1<<10, 2*at) {
+		m, ok := readMeta(f, at)
+		if ok && (newest == nil || m.txid > newest.txid) {
+			newest = m
+		}
+	}
+	return newest
 }
 
 // readMeta reads the meta page at an offset; ok is false when none is there.

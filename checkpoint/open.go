@@ -267,8 +267,8 @@ func (d *DB) refuse(kind error, text, hint string) error {
 }
 
 // wayOut is what to do about a damaged file.
-const wayOut = "put a copy of it back; if there is none, save what can be read with `leadferry checkpoint export`, " +
-	"move the file away and `leadferry checkpoint adopt` the export into a new one: without it leads would be made twice"
+const wayOut = "put a copy of it back; if there is none, `leadferry checkpoint repair` makes a new one of what can be read, " +
+	"which holds back the rows whose leads may be lost"
 
 // openError gives every error of opening its path and a sentence.
 func (d *DB) openError(err error) error {

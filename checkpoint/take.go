@@ -82,7 +82,7 @@ func (d *DB) make(t Target, o *Options) (err error) {
 	}
 	d.header = h
 	h.ancestors = d.foreign(m, found, o)
-	d.fresh, err = create(d.path, h)
+	d.fresh, err = create(d.path, h, lacking{})
 	d.anew = gone
 	return err
 }

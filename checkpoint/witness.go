@@ -224,6 +224,5 @@ func (d *DB) TookOlder() bool { return d.taking != nil }
 
 // known is how many keys must not be sent again: they have a lead, or are in doubt.
 func (d *DB) known() uint64 {
-	t := d.tally.Load()
-	return t.keys[Created] + t.keys[Partial] + t.keys[InDoubt]
+	return d.tally.Load().known()
 }

@@ -127,7 +127,18 @@ func (p *program) readable(path string) {
 	}
 	counts[checkpoint.Forgotten] = r.Forgotten
 	p.printCounts(counts)
+	if r.Lost {
+		fmt.Fprintln(p.Out, "missing     "+r.Text())
+	}
 	p.lostBlocks(r.Forgotten)
+}
+
+// lostText says what is missing of a damaged file, or nothing.
+func lostText(r *checkpoint.Salvaged) string {
+	if !r.Lost {
+		return ""
+	}
+	return ": " + r.Text()
 }
 
 // lostBlocks warns that an export cannot carry what was forgotten.

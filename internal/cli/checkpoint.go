@@ -20,7 +20,7 @@ func (p *program) checkpointCommand() *cli.Command {
 	shared := slices.Concat(checkpointFlags(), connectionFlags())
 	commands := []*cli.Command{
 		p.statusCommand(shared), p.exportCommand(shared), p.historyCommand(shared), p.resolveCommand(shared),
-		p.adoptCommand(shared), p.forgetCommand(shared), p.checkCommand(shared),
+		p.adoptCommand(shared), p.forgetCommand(shared), p.checkCommand(shared), p.repairCommand(),
 	}
 	for _, c := range commands {
 		c.Action = p.saysDiskErrors(c.Action)

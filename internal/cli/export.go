@@ -116,7 +116,7 @@ func (p *program) exportDamaged(path string, state checkpoint.State, format stri
 			return f(e)
 		})
 		if err == nil {
-			fmt.Fprintln(p.Err, "warning: the checkpoint is damaged; the export holds what can be read of it")
+			fmt.Fprintln(p.Err, "warning: the checkpoint is damaged or older than what is known; the export holds what can be read of it"+lostText(&r))
 			p.lostBlocks(r.Forgotten)
 		}
 		return err

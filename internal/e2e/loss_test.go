@@ -60,7 +60,7 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 		append(all, "--out", "out/third"), append(all, "--dry-run", "--out", "out/third"),
 		{"checkpoint", "check"},
 		{"checkpoint", "status"},
-		{"checkpoint", "resolve", "--none-created"},
+		{"checkpoint", "resolve", "--none-created", "--yes"},
 	} {
 		w.env = append(w.env, "LEADFERRY_OUT=out/next")
 		out := w.must(4, args...)

@@ -8,7 +8,7 @@ func ledgerBugs() []bug {
 			edits: []edit{{
 				"checkpoint/take.go", "\tf, err := openOwn(d.path, flag)\n",
 				`	if info, err := os.Stat(d.path); err == nil && info.Size() == 0 && !o.ReadOnly {
-		if err := fill(d.path, newHeader(t, o.Now())); err != nil {
+		if err := fill(d.path, newHeader(t, o.Now()), lacking{}); err != nil {
 			return err
 		}
 	}
