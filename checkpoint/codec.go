@@ -113,6 +113,18 @@ var statusKeys = [...]string{
 
 const otherStatus = 255
 
+// kindsOfStatus is how many statuses are told apart when leads are counted: those of the
+// specification, and all others together.
+const kindsOfStatus = len(statusKeys) + 1
+
+// kindOfStatus is the place of a status among them.
+func kindOfStatus(status string) int {
+	if i := slices.Index(statusKeys[:], status); i >= 0 {
+		return i
+	}
+	return len(statusKeys)
+}
+
 // MaxStatus is how many characters of a status are kept that the service's specification
 // does not name.
 const MaxStatus = 64
@@ -218,6 +230,15 @@ func (r *reader) status() string {
 	}
 	r.bad = true
 	return ""
+}
+
+// statusKind takes a status off and says which it is.
+func (r *reader) statusKind() int {
+	kind := min(int(r.byte()), len(statusKeys))
+	if kind == len(statusKeys) {
+		r.rawText()
+	}
+	return kind
 }
 
 // done returns an error unless the fields were all there and nothing is left.

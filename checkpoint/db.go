@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,29 +18,34 @@ import (
 // DB is an open checkpoint. All its methods are safe for concurrent use.
 type DB struct {
 	path     string
-	fresh    bool
+	fresh    bool // made by this opening, or by one that was killed before it was used
+	held     bool // the lock
 	readOnly bool
 	warnings []string
 	now      func() time.Time
 	slots    int // see Options
 
-	file    *os.File // bbolt's own handle, which it closes
-	bolt    *bolt.DB
-	mark    *os.File // PATH.seq; nil when read only
-	header  header
-	digests *digester
-	words   *words
-	young   *young
-	recent  *recent
-	lacks   lacking
-	taking  func() error          // takes an older copy for good, once the writer runs
-	anew    string                // what is known of one that was here before a new one was made, or ""
-	tally   atomic.Pointer[tally] // as of the last commit
-	broken  atomic.Pointer[error] // the first error; every later call returns it
-	checked chan struct{}         // closed when the whole file has been checked
-	leaving atomic.Bool           // nothing will be changed any more: the check may stop
-	stopped atomic.Bool           // and it did: nobody may look at what it did not see
-	erase   atomic.Bool           // unused parts hold what was forgotten: compact at the end
+	file     *os.File // bbolt's own handle, which it closes
+	bolt     *bolt.DB
+	mark     *os.File // PATH.seq; nil when read only
+	replaced *mark    // what PATH.seq said before this file was made
+	header   header
+	digests  *digester
+	words    *words
+	young    *young
+	recent   *recent
+	lacks    lacking
+	taking   func() error          // takes an older copy for good, once the writer runs
+	anew     string                // what is known of one that was here before a new one was made, or ""
+	tally    atomic.Pointer[tally] // as of the last commit
+	broken   atomic.Pointer[error] // the first error; every later call returns it
+	checked  chan struct{}         // closed when the whole file has been checked
+	leaving  atomic.Bool           // nothing will be changed any more: the check may stop
+	stopped  atomic.Bool           // and it did: nobody may look at what it did not see
+	erase    atomic.Bool           // unused parts hold what was forgotten: compact at the end
+	claimed  atomic.Bool           // rows were claimed or settled
+	dropped  atomic.Bool           // to be removed at the end
+	teller   *teller               // of PATH.status; nil when read only
 
 	mu     sync.Mutex
 	queue  []op // what the writer has not taken yet
@@ -60,12 +67,41 @@ func (d *DB) ID() string { return d.header.id.String() }
 // Sequence returns the number of the last commit, also when the checkpoint is closed.
 func (d *DB) Sequence() uint64 { return d.tally.Load().seq }
 
-// New reports whether opening made the file.
+// New reports whether opening made the file, or found one that knows nothing because the
+// run that made it was killed before it sent anything.
 func (d *DB) New() bool { return d.fresh }
 
 // Anew says, of a checkpoint that opening made, what is known of the one that should have
 // been there, as a sentence whose subject is the file; or nothing.
 func (d *DB) Anew() string { return d.anew }
+
+// empty says that nothing is known of any key, and that none was claimed since opening.
+func (d *DB) empty() bool {
+	t := d.tally.Load()
+	return t.total() == 0 && t.decisions == 0 && t.notes == 0 && !d.claimed.Load()
+}
+
+// unused says that the file is empty and that no run came to its end with it.
+func (d *DB) unused() (bool, error) {
+	if !d.empty() {
+		return false, nil
+	}
+	runs, err := d.Runs()
+	return err == nil && !slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() }), err
+}
+
+// Drop is Close for whoever was refused: a file that is New and that has known nothing is
+// removed, so that it cannot pass for the memory of leads; gone says so.
+func (d *DB) Drop() (gone bool, err error) {
+	d.mu.Lock()
+	closed := d.closed
+	d.mu.Unlock()
+	if closed || d.readOnly || !d.fresh || !d.empty() {
+		return false, d.Close()
+	}
+	d.dropped.Store(true)
+	return true, d.Close()
+}
 
 // Warnings returns sentences about what opening found that a person should
 // know, such as a missing PATH.seq.
@@ -112,14 +148,31 @@ func (d *DB) Close() error {
 	d.signal()
 	<-d.idle
 	<-d.checked
+	d.teller.end()
 	err := d.failed()
 	if err == nil {
 		err = d.stamp(true)
 	}
-	if err == nil && d.erase.Load() {
+	switch {
+	case err == nil && d.dropped.Load():
+		err = d.remove()
+	case err == nil && d.erase.Load():
 		err = d.compact()
 	}
 	return errors.Join(err, d.mark.Close(), d.release())
+}
+
+// remove takes the file away while the lock is held; who waits for it makes a new one. The
+// mark of one that stood here before comes back.
+func (d *DB) remove() error {
+	back := func() error { return os.Remove(d.markPath()) }
+	if d.replaced != nil {
+		back = func() error {
+			_, err := d.mark.WriteAt(d.replaced.line(), 0)
+			return errors.Join(err, d.mark.Sync())
+		}
+	}
+	return errors.Join(back(), os.Remove(d.path), syncDir(filepath.Dir(d.path)))
 }
 
 // release closes the file. When bbolt met damage it may still hold a lock of its

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -117,12 +118,28 @@ func create(path string, h header, l lacking) (made bool, err error) {
 	if err := fill(temp.Name(), h, l); err != nil {
 		return false, err
 	}
-	if err := os.Link(temp.Name(), path); errors.Is(err, fs.ErrExist) {
-		return false, nil
-	} else if err != nil {
-		return false, err
+	for _, put := range []func(from, to string) error{os.Link, renameNew, replaceNew} {
+		if err = put(temp.Name(), path); err == nil {
+			return true, syncDir(filepath.Dir(path))
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return false, nil
+		}
+		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EINVAL) {
+			break // file systems say in these ways that they cannot
+		}
 	}
-	return true, syncDir(filepath.Dir(path))
+	return false, err
+}
+
+// replaceNew is what is left where a file system knows neither links nor renames that
+// replace nothing. A kill in its midst leaves an empty file, which is refused.
+func replaceNew(from, to string) error {
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Rename(from, to))
 }
 
 // fill writes the buckets, the header and an empty tally. bbolt syncs them.

@@ -38,6 +38,7 @@ type tally struct {
 	decisions      uint64
 	contradictions uint64
 	notes          uint64
+	statuses       [kindsOfStatus]uint64 // leads by the status last confirmed
 }
 
 func (t tally) encode() []byte {
@@ -45,7 +46,7 @@ func (t tally) encode() []byte {
 	for _, n := range t.keys {
 		b = binary.AppendUvarint(b, n)
 	}
-	for _, n := range []uint64{t.words, t.runs, t.decisions, t.contradictions, t.notes} {
+	for _, n := range append([]uint64{t.words, t.runs, t.decisions, t.contradictions, t.notes}, t.statuses[:]...) {
 		b = binary.AppendUvarint(b, n)
 	}
 	return seal(b, 0, tallyKey)
@@ -61,6 +62,9 @@ func decodeTally(record []byte) (t tally, err error) {
 		t.keys[i] = f.uint()
 	}
 	t.words, t.runs, t.decisions, t.contradictions, t.notes = f.uint(), f.uint(), f.uint(), f.uint(), f.uint()
+	for i := range t.statuses {
+		t.statuses[i] = f.uint()
+	}
 	return t, f.done()
 }
 

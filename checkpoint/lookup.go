@@ -78,25 +78,6 @@ func (d *DB) Each(s State, f func(Entry) error) error {
 	return nil
 }
 
-// Statuses counts the leads that exist by the status last confirmed; one that is
-// not known counts under "". It reads every entry: a second per two million.
-func (d *DB) Statuses() (counts map[string]int, err error) {
-	counts = make(map[string]int)
-	err = d.read("count statuses", func(r *reading) error {
-		intents := r.tx.Bucket(inIntents)
-		return r.each(func(k, v []byte) error {
-			f, err := unseal(k, v)
-			if s := State(f.byte()); err != nil || s != Created && s != Partial || intents.Get(k) != nil {
-				return err
-			}
-			f.take(2)
-			counts[f.status()]++
-			return nil
-		})
-	})
-	return counts, err
-}
-
 // collect reads up to chunk keys from key from on and returns the key to go on
 // with, nil at the end.
 func (d *DB) collect(r *reading, from []byte, recent []string, s State) (found []Entry, next []byte, err error) {

@@ -330,6 +330,15 @@ func (x *machine) compare(t *rapid.T) {
 	if got, err := x.d.Counts(); err != nil || !maps.Equal(got, counts) {
 		t.Fatalf("counts %v, want %v (%v)", got, counts, err)
 	}
+	statuses := map[string]int{}
+	for _, e := range x.m.entries {
+		if e.State.HasLead() {
+			statuses[e.Status]++
+		}
+	}
+	if got := x.d.tally.Load().byStatus(); !maps.Equal(got, statuses) {
+		t.Fatalf("leads by status %v, want %v", got, statuses)
+	}
 	if x.d.Leads() != counts[Created]+counts[Partial] || x.d.InDoubt() != counts[InDoubt] {
 		t.Fatal("leads or doubts miscounted")
 	}

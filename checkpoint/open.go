@@ -23,6 +23,7 @@ type Options struct {
 	Wait     time.Duration // how long to wait for the lock; 0 tries once
 	ReadOnly bool          // take a shared lock and write nothing, not even PATH.seq
 	Require  bool          // ErrMissing instead of a new file; ReadOnly implies it
+	Used     bool          // ErrMissing for a file, too, that has known nothing because its run was refused or killed
 	Check    bool          // check every page and record, whatever PATH.seq says
 	Accept   bool          // check, and take an older copy as incomplete, under a new ID
 	Anew     bool          // make a new file although one is known to have been here
@@ -49,6 +50,7 @@ func Open(path string, t Target, o Options) (*DB, error) {
 	if err != nil || o.ReadOnly {
 		return d, err
 	}
+	d.teller = tell(d)
 	go newWriter(d).run()
 	if d.taking != nil {
 		if err := d.taking(); err != nil {
@@ -212,6 +214,12 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 	if d.readOnly {
 		return nil
 	}
+	if err := d.begun(found && !m.clean, o); err != nil {
+		return err
+	}
+	if d.fresh && found && m.id != d.header.id {
+		d.replaced = &m
+	}
 	if d.mark, err = openMark(d.markPath()); err != nil {
 		return err
 	}
@@ -228,6 +236,19 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 		d.surveyLater(img)
 	}
 	return nil
+}
+
+// begun looks whether an earlier run made the file and was killed before it used it.
+func (d *DB) begun(killed bool, o Options) error {
+	if d.fresh || !killed || d.tally.Load().total() > 0 {
+		return nil
+	}
+	unused, err := d.unused()
+	if unused && o.Used {
+		return d.refuse(ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
+	}
+	d.fresh = unused
+	return err
 }
 
 // check checks pages and records now, unless that is for later.
@@ -286,6 +307,9 @@ func (d *DB) abandon(err error) {
 	_ = d.fail(err)
 	if d.mark != nil {
 		d.mark.Close()
+	}
+	if d.fresh && d.held && d.mark == nil {
+		os.Remove(d.path) // it holds nothing yet
 	}
 	if d.file != nil {
 		d.release()

@@ -1,6 +1,11 @@
 package checkpoint
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // The kinds of file systems that need a word, by the magic number of statfs(2).
 var placesByMagic = map[int64]place{
@@ -20,4 +25,13 @@ func magic(dir string) (int64, error) {
 		return 0, err
 	}
 	return int64(uint32(s.Type)), nil
+}
+
+// renameNew renames a file unless something has the new name already.
+func renameNew(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
 }

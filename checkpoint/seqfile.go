@@ -98,7 +98,8 @@ func openMark(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.Chmod(0o600), f.Truncate(int64(len(mark{}.line())))); err != nil {
+	narrow(f)
+	if err := f.Truncate(int64(len(mark{}.line()))); err != nil {
 		f.Close()
 		return nil, err
 	}

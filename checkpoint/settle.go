@@ -191,6 +191,12 @@ func (l *ledger) replace(old, e *Entry, t tail) error {
 // zero Entry is in none. What they have in common is not touched: readers of the young
 // ones would miss it for a moment.
 func (l *ledger) index(old, e *Entry) error {
+	if old.State.HasLead() {
+		l.statuses[kindOfStatus(old.Status)]--
+	}
+	if e.State.HasLead() {
+		l.statuses[kindOfStatus(e.Status)]++
+	}
 	oldLead, oldLinks := indexKeys(old)
 	lead, links := indexKeys(e)
 	var errs []error

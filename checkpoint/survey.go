@@ -78,6 +78,9 @@ func (t *tally) add(other *tally) {
 	t.runs += other.runs
 	t.decisions += other.decisions
 	t.contradictions += other.contradictions
+	for i := range t.statuses {
+		t.statuses[i] += other.statuses[i]
+	}
 	t.notes += other.notes
 }
 
@@ -196,7 +199,7 @@ func (s *survey) entry(k, v []byte) error {
 	}
 	state, flags := State(f.byte()), f.byte()
 	f.byte()
-	f.status()
+	status := f.statusKind()
 	lead := f.rawText()
 	if state == Unknown || state == InDoubt || state > NotMade || f.bad {
 		return errRecord
@@ -212,6 +215,7 @@ func (s *survey) entry(k, v []byte) error {
 	if !state.HasLead() {
 		return nil
 	}
+	s.tally.statuses[status]++
 	if flags&hasWish != 0 { // few: all others are linked
 		return s.wishes(k, v)
 	}

@@ -19,11 +19,13 @@ func (d *DB) take(t Target, o Options) error {
 			return err
 		}
 	}
-	if d.readOnly {
+	if d.held = true; d.readOnly {
 		return nil
 	}
-	if err := os.Remove(d.compactPath()); !errors.Is(err, fs.ErrNotExist) {
-		return err // nil too: a compaction was killed, and its half copy is gone
+	for _, left := range []string{d.compactPath(), d.statusPath()} { // by one that was killed
+		if err := os.Remove(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }
@@ -52,6 +54,7 @@ func (d *DB) openFile(t Target, o Options) error {
 	if o.ReadOnly {
 		flag = os.O_RDONLY
 	}
+	d.fresh = false
 	f, err := openOwn(d.path, flag)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := d.make(t, &o); err != nil {
@@ -87,7 +90,8 @@ func (d *DB) make(t Target, o *Options) (err error) {
 	return err
 }
 
-// checkFile refuses what is no file and takes it from the sight of others.
+// checkFile takes the file from the sight of others, unless it is to be read only. Some
+// file systems know no modes.
 func (d *DB) checkFile() error {
 	info, err := d.file.Stat()
 	switch {
@@ -95,12 +99,25 @@ func (d *DB) checkFile() error {
 		return err
 	case info.Mode().Perm()&0o077 == 0:
 		return nil
+	case d.readOnly:
+		d.warn("others may read the checkpoint; the next run makes its mode 0600")
+		return nil
 	}
-	if err := d.file.Chmod(0o600); err != nil {
-		return fmt.Errorf("others may read the file, and that cannot be changed: %w", err)
+	if narrow(d.file) {
+		d.warn("others were able to read the checkpoint; its mode is 0600 now")
+	} else {
+		d.warn("others may read the checkpoint, and its file system does not let that be changed")
 	}
-	d.warn("others were able to read the checkpoint; its mode is 0600 now")
 	return nil
+}
+
+// narrow makes a file its owner's alone and says whether it is.
+func narrow(f *os.File) bool {
+	if f.Chmod(0o600) != nil {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode().Perm()&0o077 == 0
 }
 
 func (d *DB) lock(wait time.Duration) error {

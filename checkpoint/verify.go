@@ -96,6 +96,9 @@ func (a *audit) entry() func(k, v []byte) error {
 		if e.State == InDoubt || e.Seq > a.tally.seq {
 			return errRecord
 		}
+		if e.State.HasLead() {
+			a.tally.statuses[kindOfStatus(e.Status)]++
+		}
 		if find(a.intents, e.Key) == nil {
 			a.tally.move(Unknown, e.State)
 			if err := a.asks(a.folds, a.digests.foldKey(e.Key)); err != nil {

@@ -140,6 +140,9 @@ func (w *writer) commit(group []op) error {
 	if err != nil {
 		return w.d.fail(fmt.Errorf("write checkpoint %s: %w", w.d.path, err))
 	}
+	if group[0].kind != aloneOp {
+		w.d.claimed.Store(true)
+	}
 	w.ledger.young.landed()
 	w.ledger.recent.land()
 	failpoint.At("durable " + kindOf(group))

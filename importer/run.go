@@ -90,7 +90,7 @@ func (e *engine) carryOut(ctx context.Context) (*report.Summary, error) {
 	if db != nil {
 		e.db = db
 		e.keepIn(db)
-		defer db.Close() // of a run that was refused; else it is closed by then
+		defer db.Drop() // of a run that was refused; else it is closed by then
 		if err := e.compareShapes(); err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func (e *engine) keepIn(l Ledger) {
 // openLedger opens the checkpoint; a dry run does without one that is not there.
 func openLedger(o *Options) (*checkpoint.DB, error) {
 	opening := o.Opening
-	opening.ReadOnly, opening.Slots = o.DryRun, slotsPerWorker*o.Concurrency
+	opening.ReadOnly, opening.Slots, opening.Used = o.DryRun, slotsPerWorker*o.Concurrency, opening.Require
 	if !o.DryRun && !opening.Require {
 		if err := os.MkdirAll(filepath.Dir(o.Checkpoint), 0o700); err != nil {
 			return nil, fmt.Errorf("make the checkpoint's folder: %w\nhint: name another file with --checkpoint", err)
@@ -263,10 +263,17 @@ func (e *engine) closeLedger(s *report.Summary) error {
 	if e.sender != nil {
 		err = e.db.AddRun(runInfo(s))
 	}
-	if closed := e.db.Close(); err == nil {
+	end := func() (bool, error) { return false, e.db.Close() }
+	if e.stopped != nil {
+		end = e.db.Drop
+	}
+	gone, closed := end()
+	if err == nil {
 		err = closed
 	}
-	s.Checkpoint.Sequence = e.db.Sequence()
+	if s.Checkpoint.Sequence = e.db.Sequence(); gone { // no later one is another in its place
+		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
+	}
 	return err
 }
 

@@ -59,11 +59,14 @@ func (p *program) adopt(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { // a new one that took nothing over knows nothing
+		_, dropped := db.Drop()
+		err = errors.Join(err, dropped)
+	}()
 	if db.New() {
 		fmt.Fprintf(p.say(c), "checkpoint: %s (new: no lead is known yet)\n", db.Path())
 	}
-	p.warn(db)
+	p.warn(db.Warnings())
 	result, err := db.Adopt(entries)
 	if err != nil {
 		return read.refused(err, rows, "nothing was taken over")

@@ -57,13 +57,13 @@ func (p *program) check(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	counts, err := db.Counts()
+	s, err := db.Status()
 	if err != nil {
 		return err
 	}
-	p.warn(db)
+	p.warn(s.Warnings)
 	fmt.Fprintf(p.Out, "checkpoint  %s\nin order    every page, record, index and count\n", report.Escape(db.Path()))
-	p.printCounts(counts)
+	p.printCounts(s.Keys)
 	switch {
 	case older:
 		p.tookOlder(db)
@@ -71,11 +71,12 @@ func (p *program) check(c *cli.Context) (err error) {
 		if err := p.acceptLoss(c, db); err != nil {
 			return err
 		}
-		if counts, err = db.Counts(); err != nil {
+		if s, err = db.Status(); err != nil {
 			return err
 		}
 	}
-	return p.followUp(db, counts)
+	p.followUp(&s)
+	return nil
 }
 
 func (p *program) tookOlder(db *checkpoint.DB) {

@@ -85,64 +85,47 @@ func (p *program) statusCommand(shared []cli.Flag) *cli.Command {
 		Name: "status", Usage: "what the checkpoint knows, and its last runs", Flags: shared,
 		Description: `Shows how many rows are in each state, how many leads stand in each status, the
 last runs with their counts, and decisions that something found since contradicts.
+While a run goes on it shows what that run wrote down last, a second ago at most.
 
 Example:
 
    leadferry checkpoint status --sandbox
 
-Exit codes: 0 done; 2 no checkpoint; 4 locked or damaged.`,
-		Action: func(c *cli.Context) (err error) {
-			db, err := openCheckpoint(c, true)
+Exit codes: 0 done; 2 no checkpoint; 4 damaged, or locked by another command.`,
+		Action: func(c *cli.Context) error {
+			path, o, target, err := existing(c)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, db.Close()) }()
-			return p.status(db)
+			s, err := checkpoint.ReadStatus(path, target, o)
+			if err == nil {
+				p.status(&s)
+			}
+			return err
 		},
 	}
 }
 
-// recentRuns is how many runs status lists.
-const recentRuns = 10
-
-func (p *program) status(db *checkpoint.DB) error {
-	counts, err := db.Counts()
-	if err != nil {
-		return err
+func (p *program) status(s *checkpoint.Status) {
+	fmt.Fprintf(p.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", report.Escape(s.Path), report.Escape(s.Target.LeadsURL), report.Escape(s.Target.TrunkID))
+	if s.Process != 0 {
+		fmt.Fprintf(p.Out, "a run goes on (process %d); as of %s, rows in flight count as in doubt:\n", s.Process, s.At.Format(time.RFC3339))
 	}
-	statuses, err := db.Statuses()
-	if err != nil {
-		return err
-	}
-	runs, err := db.Runs()
-	if err != nil {
-		return err
-	}
-	t := db.Target()
-	fmt.Fprintf(p.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", report.Escape(db.Path()), report.Escape(t.LeadsURL), report.Escape(t.TrunkID))
-	p.printCounts(counts)
-	p.warn(db)
-	if len(statuses) > 0 {
+	p.printCounts(s.Keys)
+	p.warn(s.Warnings)
+	if len(s.Statuses) > 0 {
 		fmt.Fprintln(p.Out, "\nleads by status last confirmed")
 	}
-	unknown := 0
-	for _, s := range slices.Sorted(maps.Keys(statuses)) {
-		if !checkpoint.KnownStatus(s) {
-			unknown += statuses[s]
-			continue
-		}
-		fmt.Fprintf(p.Out, "%-22s  %d\n", cmp.Or(s, "not known"), statuses[s])
+	for _, name := range slices.Sorted(maps.Keys(s.Statuses)) {
+		fmt.Fprintf(p.Out, "%-22s  %d\n", report.Escape(cmp.Or(name, "not known")), s.Statuses[name])
 	}
-	if unknown > 0 {
-		fmt.Fprintf(p.Out, "%-22s  %d\n", "unknown", unknown)
-	}
-	if len(runs) > 0 {
+	if len(s.Runs) > 0 {
 		fmt.Fprintln(p.Out, "\nlast runs")
 	}
-	for _, r := range runs[max(0, len(runs)-recentRuns):] {
-		fmt.Fprintf(p.Out, "%s  %s  %-8s  %-11s  %s\n", r.Started.UTC().Format(time.RFC3339), r.ID, r.Command, r.Outcome, countsText(r.Counts))
+	for _, r := range s.Runs {
+		fmt.Fprintf(p.Out, "%s  %s  %-8s  %-11s  %s\n", r.Started.UTC().Format(time.RFC3339), report.Escape(r.ID), report.Escape(r.Command), report.Escape(r.Outcome), report.Escape(countsText(r.Counts)))
 	}
-	return p.followUp(db, counts)
+	p.followUp(s)
 }
 
 func (p *program) printCounts(counts map[checkpoint.State]int) {
@@ -156,25 +139,25 @@ func (p *program) printCounts(counts map[checkpoint.State]int) {
 	}
 }
 
-func (p *program) warn(db *checkpoint.DB) {
-	for _, text := range db.Warnings() {
+func (p *program) warn(warnings []string) {
+	for _, text := range warnings {
 		fmt.Fprintf(p.Err, "warning: %s\n", report.Escape(text))
 	}
 }
 
 // followUp says what a person has to look at.
-func (p *program) followUp(db *checkpoint.DB, counts map[checkpoint.State]int) error {
-	if counts[checkpoint.InDoubt] > 0 {
-		fmt.Fprintf(p.Out, "\n%d in doubt: leadferry checkpoint export --state in_doubt lists them; find them in the console, then leadferry checkpoint resolve FILE.csv\n", counts[checkpoint.InDoubt])
+func (p *program) followUp(s *checkpoint.Status) {
+	at := " --checkpoint " + report.Quote(s.Path)
+	if n := s.Keys[checkpoint.InDoubt]; n > 0 && s.Process == 0 {
+		fmt.Fprintf(p.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s\n", n, at, at)
 	}
-	return db.Contradictions(func(x checkpoint.Contradiction) error {
+	for _, x := range s.Contradictions {
 		text := fmt.Sprintf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s", day(x.Decided), report.Escape(x.Key), decisionText(x.Decision), day(x.Found), x.Text)
 		if x.Other != "" {
 			text += " (" + report.Escape(x.Other) + ")"
 		}
 		fmt.Fprintln(p.Out, text+": look both up in the console")
-		return nil
-	})
+	}
 }
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }

@@ -1,0 +1,214 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Status is what a checkpoint knows, in figures.
+type Status struct {
+	Path           string
+	Target         Target
+	Keys           map[State]int
+	Statuses       map[string]int  // leads by the status last confirmed; "" is not known, "unknown" not in the specification
+	Runs           []RunInfo       // the newest
+	Contradictions []Contradiction // of decisions that stand
+	Warnings       []string        // of opening it
+	Process        int             // that holds the checkpoint and keeps this account; 0: none does
+	At             time.Time       // of the account
+}
+
+// newestRuns is how many runs a Status has.
+const newestRuns = 10
+
+// Status returns an account of what is known now.
+func (d *DB) Status() (s Status, err error) {
+	s = Status{Path: d.path, Target: d.header.target, Warnings: d.warnings, At: d.now().UTC()}
+	if s.Keys, err = d.Counts(); err != nil {
+		return s, err
+	}
+	s.Statuses = d.tally.Load().byStatus()
+	err = d.view("read runs", func(tx *bolt.Tx) error {
+		c := tx.Bucket(inRuns).Cursor()
+		for k, v := c.Last(); k != nil && len(s.Runs) < newestRuns; k, v = c.Prev() {
+			info, err := decodeRun(k, v)
+			if err != nil {
+				return err
+			}
+			s.Runs = append(s.Runs, info)
+		}
+		slices.Reverse(s.Runs)
+		return nil
+	})
+	if err == nil && d.tally.Load().contradictions > 0 {
+		s.Contradictions, err = d.standingContradictions()
+	}
+	return s, err
+}
+
+func (t *tally) byStatus() map[string]int {
+	counts := make(map[string]int)
+	for i, n := range t.statuses {
+		name := "unknown"
+		if i < len(statusKeys) {
+			name = statusKeys[i]
+		}
+		counts[name] = int(n)
+	}
+	maps.DeleteFunc(counts, func(_ string, n int) bool { return n == 0 })
+	return counts
+}
+
+// standingContradictions are those of decisions that nobody has corrected.
+func (d *DB) standingContradictions() (all []Contradiction, err error) {
+	last := make(map[string]time.Time)
+	err = d.Decisions(func(one Decision, at time.Time) error {
+		last[one.Key] = at
+		return nil
+	})
+	found := make([]Entry, 1)
+	return all, errors.Join(err, d.Contradictions(func(c Contradiction) error {
+		if !c.Decided.Equal(last[c.Key]) {
+			return nil
+		}
+		err := d.Lookup([]string{c.Key}, found)
+		if c.LeadID == "" || found[0].LeadID == c.LeadID {
+			all = append(all, c)
+		}
+		return err
+	}))
+}
+
+// teller keeps PATH.status while the checkpoint is open for writing, so that its status
+// can be asked for meanwhile.
+type teller struct {
+	d    *DB
+	f    *os.File // nil: it could not be made, which harms nobody
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+// tellEvery is how old an account may become.
+const tellEvery = time.Second
+
+func (d *DB) statusPath() string { return d.path + ".status" }
+
+// tell begins to keep accounts.
+func tell(d *DB) *teller {
+	t := &teller{d: d, stop: make(chan struct{})}
+	t.f, _ = openOwn(d.statusPath(), os.O_RDWR|os.O_CREATE)
+	if t.f == nil {
+		return t
+	}
+	narrow(t.f)
+	t.done.Go(t.run)
+	return t
+}
+
+func (t *teller) run() {
+	tick := time.NewTicker(tellEvery)
+	defer tick.Stop()
+	for told := uint64(0); ; {
+		if seq := t.d.Sequence() + 1; seq != told && t.write() == nil {
+			told = seq
+		}
+		select {
+		case <-t.stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (t *teller) write() error {
+	select {
+	case <-t.stop:
+		return nil
+	case <-t.d.checked:
+	}
+	s, err := t.d.Status()
+	if err != nil {
+		return err
+	}
+	s.Process = os.Getpid()
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	text = fmt.Appendf(nil, "%08x\n%s\n", crc32.Checksum(text, castagnoli), text)
+	_, err = t.f.WriteAt(text, 0)
+	return errors.Join(err, t.f.Truncate(int64(len(text))))
+}
+
+// end removes the account.
+func (t *teller) end() {
+	if t == nil {
+		return
+	}
+	close(t.stop)
+	t.done.Wait()
+	if t.f != nil {
+		t.f.Close()
+		os.Remove(t.d.statusPath())
+	}
+}
+
+// mostStatus bounds an account, in bytes.
+const mostStatus = 64 << 20
+
+// told reads the account of the process that holds the checkpoint; ok is false where there
+// is none, or where it is being written just now.
+func (d *DB) told() (s Status, ok bool) {
+	f, err := openOwn(d.statusPath(), os.O_RDONLY)
+	if err != nil {
+		return s, false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostStatus))
+	sum, account, _ := bytes.Cut(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+	if err != nil || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(account, castagnoli)) {
+		return s, false
+	}
+	return s, json.Unmarshal(account, &s) == nil
+}
+
+// patienceOfReaders is how long the account of a process that has just begun is waited for.
+const patienceOfReaders = 2 * time.Second
+
+// ReadStatus returns what the checkpoint at path knows, also while a run goes on: then it
+// is what that run told last, a second ago at most. Nothing is written. Errors are as
+// those of [Open].
+func ReadStatus(path string, t Target, o Options) (s Status, err error) {
+	wait := max(o.Wait, patienceOfReaders)
+	o.ReadOnly, o.Wait = true, 0
+	for end := time.Now().Add(wait); ; time.Sleep(pollEvery) {
+		d, err := Open(path, t, o)
+		if err == nil {
+			s, err = d.Status()
+			return s, errors.Join(err, d.Close())
+		}
+		if !errors.Is(err, ErrLocked) {
+			return s, err
+		}
+		if s, ok := (&DB{path: resolved(path)}).told(); ok {
+			if differ := (header{target: s.Target}).differences(t); differ != "" && t != (Target{}) {
+				return s, (&DB{path: path}).refuse(ErrTarget, "belongs to another target: its "+differ, "")
+			}
+			return s, nil
+		}
+		if time.Now().After(end) {
+			return s, err
+		}
+	}
+}
