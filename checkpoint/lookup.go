@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -54,6 +55,29 @@ func find(c *bolt.Cursor, key string) []byte {
 // transaction while f runs, so f may call other methods; changes made meanwhile may be
 // seen. An error of f ends it and is returned as it is.
 func (d *DB) Each(s State, f func(Entry) error) error {
+	return d.each(s, func(*Entry, *tail) bool { return true }, f)
+}
+
+// MadeBy is Each for leads that a run made, and for rows in doubt that it sent.
+func (d *DB) MadeBy(run string, s State, f func(Entry) error) error {
+	return d.each(s, func(e *Entry, t *tail) bool { return d.words.maker(e, t) == run }, f)
+}
+
+// maker is the run that made a lead, or sent what is in doubt.
+func (w *words) maker(e *Entry, t *tail) string {
+	if e.State == InDoubt || e.State.HasLead() && t.act&Made != 0 && t.act&Adopted == 0 {
+		return e.Run
+	}
+	past, _ := w.events(t.past) // of a record that was decoded
+	for _, ev := range slices.Backward(past) {
+		if ev.Act&Made != 0 && ev.Act&Adopted == 0 && e.State.HasLead() {
+			return ev.Run
+		}
+	}
+	return ""
+}
+
+func (d *DB) each(s State, keep func(*Entry, *tail) bool, f func(Entry) error) error {
 	var recent []string // keys, as of a commit
 	commit := -1
 	for after, more := []byte(nil), true; more; {
@@ -62,7 +86,7 @@ func (d *DB) Each(s State, f func(Entry) error) error {
 			if now := r.tx.ID(); now != commit {
 				recent, commit = r.recentKeys(), now
 			}
-			found, after, err = d.collect(r, after, recent, s)
+			found, after, err = d.collect(r, after, recent, s, keep)
 			more = after != nil
 			return err
 		})
@@ -80,7 +104,7 @@ func (d *DB) Each(s State, f func(Entry) error) error {
 
 // collect reads up to chunk keys from key from on and returns the key to go on
 // with, nil at the end.
-func (d *DB) collect(r *reading, from []byte, recent []string, s State) (found []Entry, next []byte, err error) {
+func (d *DB) collect(r *reading, from []byte, recent []string, s State, keep func(*Entry, *tail) bool) (found []Entry, next []byte, err error) {
 	intents := r.tx.Bucket(inIntents).Cursor()
 	ik, iv := intents.Seek(from)
 	entries := &ordered{}
@@ -97,10 +121,11 @@ func (d *DB) collect(r *reading, from []byte, recent []string, s State) (found [
 			return found, bytes.Clone(k), nil
 		}
 		var e Entry
-		if _, err := d.words.decode(string(k), v, &e); err != nil {
+		t, err := d.words.decode(string(k), v, &e)
+		if err != nil {
 			return nil, nil, err
 		}
-		if s == Unknown || s == e.State {
+		if (s == Unknown || s == e.State) && keep(&e, &t) {
 			found = append(found, e)
 		}
 		if order <= 0 {

@@ -88,8 +88,8 @@ func Defuse(text string) string {
 	return text
 }
 
-// cell is a text from outside as it stands in a CSV file for people.
-func cell(text string) string { return Escape(Defuse(text)) }
+// Cell is a text from outside as it stands in a CSV file for people.
+func Cell(text string) string { return Escape(Defuse(text)) }
 
 // word is a name, a key or an ID as it stands there: whole, and taken for what it is by
 // whoever looks it up, so that not even a formula is defused.

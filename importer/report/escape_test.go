@@ -49,8 +49,8 @@ func TestDefuseStopsFormulas(t *testing.T) {
 		if got := Defuse(in); got != "'"+in {
 			t.Errorf("Defuse(%q) = %q", in, got)
 		}
-		if got := cell(in); !strings.HasPrefix(got, "'") {
-			t.Errorf("cell(%q) = %q", in, got)
+		if got := Cell(in); !strings.HasPrefix(got, "'") {
+			t.Errorf("Cell(%q) = %q", in, got)
 		}
 	}
 	for _, in := range []string{"", "HTTP 422: =1", "'=1", "1+1", "é", " =1", "\xff="} {
@@ -78,17 +78,17 @@ func TestMaskHidesWhatMayBeAPersons(t *testing.T) {
 }
 
 func checkSafe(t interface{ Errorf(string, ...any) }, in string) {
-	got := cell(in)
+	got := Cell(in)
 	if n := utf8.RuneCountInString(got); n > maxText {
-		t.Errorf("cell(%q) has %d characters", in, n)
+		t.Errorf("Cell(%q) has %d characters", in, n)
 	}
 	for _, r := range got {
 		if !unicode.IsGraphic(r) {
-			t.Errorf("cell(%q) shows %q", in, r)
+			t.Errorf("Cell(%q) shows %q", in, r)
 		}
 	}
 	if !utf8.ValidString(got) || Defuse(got) != got || Escape(got) != got {
-		t.Errorf("cell(%q) = %q is not safe", in, got)
+		t.Errorf("Cell(%q) = %q is not safe", in, got)
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *Result) appendCells(row []string) []string {
 	}
 	return append(row,
 		word(r.File), strconv.Itoa(r.Line), strconv.Itoa(r.Row), word(r.Key), r.Outcome, word(r.LeadID), word(r.ExternalID), word(r.OrganizationID),
-		cell(r.Location), word(r.Status), status, strconv.Itoa(r.Attempts), cell(r.Error))
+		Cell(r.Location), word(r.Status), status, strconv.Itoa(r.Attempts), Cell(r.Error))
 }
 
 // flush hands all lines to the operating system.

@@ -208,7 +208,7 @@ func TestResultLinesAreWhatTheirTagsSay(t *testing.T) {
 			rapid.IntRange(0, 599).Draw(t, "http"), number.Draw(t, "attempts"), text.Draw(t, "error"),
 		}
 		got := r.appendCells(nil)
-		r.Location, r.Error = cell(r.Location), cell(r.Error)
+		r.Location, r.Error = Cell(r.Location), Cell(r.Error)
 		for _, text := range []*string{&r.File, &r.Key, &r.LeadID, &r.ExternalID, &r.OrganizationID, &r.Status} {
 			*text = word(*text)
 		}

@@ -40,7 +40,7 @@ func (s *sheet) write(rej *Reject) error {
 	}
 	row := make([]string, len(s.names), len(s.names)+4)
 	copy(row, rej.Cells)
-	return s.csv.Write(append(row, strconv.Itoa(rej.Line), rej.Outcome, cell(rej.Error), rej.Text))
+	return s.csv.Write(append(row, strconv.Itoa(rej.Line), rej.Outcome, Cell(rej.Error), rej.Text))
 }
 
 func (s *sheet) flush() error {

@@ -49,14 +49,14 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	sends, ended := processors()
 	defer ended()
 	o.Sends = sends
-	requests := bufio.NewWriter(p.Out)
+	requests := new(spool) // told once the checkpoint is closed
 	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
 	s, err := run(c.Context, o)
 	shown.end()
 	if err != nil {
 		return err
 	}
-	err = requests.Flush()
+	err = requests.tell(p.Out)
 	if err == nil {
 		err = p.show(c, s, o)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -58,6 +59,7 @@ Example:
 Exit codes: 0 done; 2 no checkpoint; 3 standard output closed; 4 locked or damaged.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv or jsonl"},
+			&cli.StringFlag{Name: "created-by", Usage: "only leads that `RUN` made, and rows in doubt that it sent"},
 			&cli.StringFlag{Name: "state", Usage: "only this `STATE`: created, partial, rejected or in_doubt"},
 		}, shared...),
 		Action: func(c *cli.Context) (err error) {
@@ -88,29 +90,38 @@ func stateNamed(name string) (checkpoint.State, error) {
 // exportBatch is how many lines are encoded at a time.
 const exportBatch = 512
 
-// runExport exports a checkpoint, or what can be read of a damaged one.
+// runExport exports a checkpoint, or what can be read of a damaged one. Nothing is written
+// before the checkpoint is closed.
 func (p *program) runExport(c *cli.Context, state checkpoint.State) (err error) {
-	format := c.String("format")
 	path, o, target, err := existing(c)
 	if err != nil {
 		return err
 	}
+	x := &export{format: c.String("format"), terminal: terminal(p.Out), spool: new(spool)}
+	run := c.String("created-by")
 	o.ReadOnly = true
 	db, err := checkpoint.Open(path, target, o)
-	if errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrRolledBack) {
-		return errors.Join(p.exportDamaged(path, state, format), err)
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrRolledBack):
+		err = errors.Join(p.exportDamaged(path, state, run, x), err)
+	case err != nil:
 		return err
+	case run != "":
+		err = errors.Join(x.write(func(f func(checkpoint.Entry) error) error { return db.MadeBy(run, state, f) }), db.Close())
+	default:
+		err = errors.Join(x.write(func(f func(checkpoint.Entry) error) error { return db.Each(state, f) }), db.Close())
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return p.export(format, func(f func(checkpoint.Entry) error) error { return db.Each(state, f) })
+	if broken := x.spool.tell(p.Out); broken != nil {
+		fmt.Fprintf(p.Err, "leadferry: standard output could not be written: %v\n", broken)
+		p.code = importer.CodeStopped
+	}
+	return err
 }
 
-func (p *program) exportDamaged(path string, state checkpoint.State, format string) error {
-	return p.export(format, func(f func(checkpoint.Entry) error) error {
+func (p *program) exportDamaged(path string, state checkpoint.State, run string, x *export) error {
+	return x.write(func(f func(checkpoint.Entry) error) error {
 		r, err := checkpoint.Salvage(path, func(e checkpoint.Entry) error {
-			if state != checkpoint.Unknown && state != e.State {
+			if state != checkpoint.Unknown && state != e.State || run != "" && run != e.Run {
 				return nil
 			}
 			return f(e)
@@ -123,12 +134,19 @@ func (p *program) exportDamaged(path string, state checkpoint.State, format stri
 	})
 }
 
-// export writes every entry that each calls its function with.
-func (p *program) export(format string, each func(func(checkpoint.Entry) error) error) error {
-	out := bufio.NewWriter(p.Out)
-	write := jsonLines(out)
-	if format == "csv" {
-		write = csvLines(out)
+// export is how entries are written.
+type export struct {
+	format   string
+	terminal bool // it goes to one: nothing may act upon it
+	spool    *spool
+}
+
+// write writes every entry that each calls its function with.
+func (x *export) write(each func(func(checkpoint.Entry) error) error) error {
+	out := bufio.NewWriter(x.spool)
+	write := x.jsonLines(out)
+	if x.format == "csv" {
+		write = x.csvLines(out)
 	}
 	lines := make([]exported, 0, exportBatch)
 	flush := func() error {
@@ -136,7 +154,6 @@ func (p *program) export(format string, each func(func(checkpoint.Entry) error) 
 		lines = lines[:0]
 		return err
 	}
-	var broken error
 	err := each(func(e checkpoint.Entry) error {
 		if e.State == checkpoint.NotMade {
 			return nil // nothing is known of it but that it may be sent
@@ -144,26 +161,20 @@ func (p *program) export(format string, each func(func(checkpoint.Entry) error) 
 		if lines = append(lines, exportedOf(&e)); len(lines) < exportBatch {
 			return nil
 		}
-		broken = flush()
-		return broken
+		return flush()
 	})
-	if err == nil {
-		broken = errors.Join(flush(), out.Flush())
-	}
-	if broken != nil {
-		fmt.Fprintf(p.Err, "leadferry: standard output could not be written: %v\n", broken)
-		p.code = importer.CodeStopped
-		return nil
-	}
-	return err
+	return errors.Join(err, flush(), out.Flush())
 }
 
 // csvLines writes the header with the first lines, also where there are none.
-func csvLines(out *bufio.Writer) func([]exported) error {
+func (x *export) csvLines(out *bufio.Writer) func([]exported) error {
 	w, begun := gocsv.DefaultCSVWriter(out), false
 	return func(lines []exported) error {
 		for i := range lines {
-			lines[i].Location = report.Defuse(lines[i].Location) // a text of the service
+			lines[i].Location = report.Cell(lines[i].Location)
+			if x.terminal {
+				lines[i].escape()
+			}
 		}
 		if begun {
 			return gocsv.MarshalCSVWithoutHeaders(lines, w)
@@ -173,8 +184,12 @@ func csvLines(out *bufio.Writer) func([]exported) error {
 	}
 }
 
-func jsonLines(out *bufio.Writer) func([]exported) error {
-	enc := json.NewEncoder(out)
+func (x *export) jsonLines(out *bufio.Writer) func([]exported) error {
+	var to io.Writer = out
+	if x.terminal {
+		to = escaping{out}
+	}
+	enc := json.NewEncoder(to)
 	enc.SetEscapeHTML(false)
 	return func(lines []exported) error {
 		for i := range lines {
@@ -183,6 +198,13 @@ func jsonLines(out *bufio.Writer) func([]exported) error {
 			}
 		}
 		return nil
+	}
+}
+
+// escape makes a line safe to show.
+func (x *exported) escape() {
+	for _, text := range []*string{&x.Key, &x.LeadID, &x.OrganizationID, &x.Status, &x.ExternalID, &x.RunID, &x.File, &x.Error} {
+		*text = report.Escape(*text)
 	}
 }
 

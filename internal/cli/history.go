@@ -40,7 +40,7 @@ func (p *program) history(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, db.Close()) }() // closed before anything is told, if all goes well
 	found := make([]checkpoint.Entry, 1)
 	if err := db.Lookup([]string{key}, found); err != nil {
 		return err
@@ -52,6 +52,9 @@ func (p *program) history(c *cli.Context) (err error) {
 	e := &found[0]
 	if e.State == checkpoint.Unknown && len(lines) == 0 {
 		return usage("the checkpoint does not know this key", "leadferry checkpoint export lists all keys")
+	}
+	if err := db.Close(); err != nil {
+		return err
 	}
 	p.standing(e)
 	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })
