@@ -27,8 +27,18 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 	if ctx.Err() != nil {
 		return 0, interrupted(ctx.Err(), r.op, No)
 	}
-	began, limit := c.now(), time.Now().Add(c.timeout)
+	seen := Call{Kind: r.op, Method: r.method, Began: c.now()}
+	status, fault := c.carry(ctx, r, read, &seen)
+	seen.Status, seen.Fault, seen.Duration = status, fault, c.now().Sub(seen.Began)
+	c.trace(seen)
+	return status, fault
+}
+
+// carry takes a call to its end and notes for Trace what it sees.
+func (c *Client) carry(ctx context.Context, r call, read func(body []byte) bool, seen *Call) (int, *Error) {
+	began, limit := seen.Began, time.Now().Add(c.timeout)
 	w, err := r.host.take(ctx, limit)
+	seen.Waited = c.now().Sub(began)
 	if err != nil {
 		return 0, c.unanswered(ctx, limit, r, false, err)
 	}
@@ -39,6 +49,7 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 	_ = w.SetDeadline(limit) // fails for a closed connection only, as the first write then does
 	unhook := context.AfterFunc(ctx, func() { _ = w.SetDeadline(longAgo) })
 
+	seen.Reused = !w.rested.IsZero()
 	w.out = append(c.appendHead(w.out[:0], r), r.body...)
 	answer, sent, err := w.exchange(w.out)
 	var status int
@@ -50,7 +61,9 @@ func (c *Client) do(ctx context.Context, r call, read func(body []byte) bool) (i
 			body, readable = unpacked(body)
 		}
 	}
+	seen.Received = len(body)
 	if sent {
+		seen.Sent = len(w.out)
 		c.observe(Call{Kind: r.op, Status: status, Duration: c.now().Sub(began)})
 	}
 	// The wire is left last: the body is in its room.

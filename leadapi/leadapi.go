@@ -32,15 +32,26 @@ type Config struct {
 	UserAgent    string                 // "" = leadferry
 	Leave        func(kind string) bool // asked just before the first byte of a request leaves: false holds it back, with ReasonHeld; may be nil
 	Observe      func(Call)             // called after each request of which a byte left, by its caller; may be nil
+	Trace        func(Call)             // called after each call that was tried, sent or not; may be nil
 	Now          func() time.Time       // nil = time.Now
 	Tokens       TokenStore             // keeps the token for later runs and other processes; nil: nobody does
 }
 
-// Call is one request as Observe sees it; calls come from several goroutines at once.
+// Call is one request as Observe and Trace see it; calls come from several goroutines at
+// once. It holds nothing of what was sent or answered.
 type Call struct {
 	Kind     string        // "create", "update", "token", "login", "client" or "reach"
 	Status   int           // HTTP status; 0: no answer
 	Duration time.Duration // up to the answer's last byte
+
+	// For Trace alone:
+	Method   string
+	Began    time.Time
+	Waited   time.Duration // of Duration, for a connection
+	Sent     int           // bytes of the request, head and body; 0: none left
+	Received int           // bytes of the answer's body
+	Reused   bool          // the connection had carried a call before
+	Fault    *Error        // nil: as the specification has it
 }
 
 // Client speaks to one service with one account. It is safe for concurrent use.
@@ -55,6 +66,7 @@ type Client struct {
 	userAgent string
 	leave     func(kind string) bool
 	observe   func(Call)
+	trace     func(Call)
 	now       func() time.Time
 	keeper    *keeper
 	bodies    sync.Pool // *[]byte, for requests
@@ -69,7 +81,7 @@ func New(c Config) (*Client, error) {
 	}
 	client := &Client{
 		general: newHost(base, max(c.Concurrency, 1)), base: base.EscapedPath(), id: c.ClientID, secret: c.ClientSecret,
-		timeout: c.Timeout, userAgent: c.UserAgent, leave: c.Leave, observe: c.Observe, now: c.Now,
+		timeout: c.Timeout, userAgent: c.UserAgent, leave: c.Leave, observe: c.Observe, trace: c.Trace, now: c.Now,
 	}
 	if create != nil {
 		client.leads, client.create = client.general, create.EscapedPath()
@@ -88,6 +100,9 @@ func New(c Config) (*Client, error) {
 	}
 	if client.observe == nil {
 		client.observe = func(Call) {}
+	}
+	if client.trace == nil {
+		client.trace = func(Call) {}
 	}
 	if client.now == nil {
 		client.now = time.Now

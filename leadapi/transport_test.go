@@ -202,3 +202,28 @@ func TestObserveSeesEachRequestThatLeft(t *testing.T) {
 		t.Errorf("saw %v", seen)
 	}
 }
+
+// Trace sees calls that never left, too, and on which connections they went.
+func TestTraceSeesEachCall(t *testing.T) {
+	var seen []Call
+	s := answers(t, answer(201, createdBody))
+	c := config(s.address())
+	c.Trace = func(call Call) { seen = append(seen, call) }
+	client := signedIn(t, c)
+	for range 2 {
+		fault(t, client)
+	}
+	c.LeadsURL = "http://127.0.0.1:1"
+	fault(t, signedIn(t, c))
+	if len(seen) != 3 {
+		t.Fatalf("saw %v", seen)
+	}
+	for i, call := range seen[:2] {
+		if call.Method != "POST" || call.Kind != "create" || call.Status != 201 || call.Sent < 100 || call.Received != len(createdBody) || call.Reused != (i == 1) || call.Fault != nil || call.Duration < call.Waited {
+			t.Errorf("%d: %+v", i, call)
+		}
+	}
+	if call := seen[2]; call.Status != 0 || call.Sent != 0 || call.Fault == nil || call.Fault.Applied != No || call.Duration <= 0 {
+		t.Errorf("%+v", call)
+	}
+}

@@ -99,6 +99,7 @@ func (p *program) connection(c *cli.Context, o *importer.Options) (*service, err
 	o.Opening = opening(c)
 	o.Opening.Anew = o.Opening.Anew || p.asks(c, *o)
 	o.Checkpoint, o.Target, o.Client = path, s.target, s.client
+	o.Client.Trace = trace(o.Log)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	o.Client.UserAgent = "leadferry/" + Version
 	return s, nil

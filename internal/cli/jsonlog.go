@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"context"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/leadapi"
 )
 
 // jsonLog reports whether standard error is read by a program, so that whatever goes
@@ -50,6 +53,28 @@ func (p *program) failJSON(text, hint string, code int) {
 		}
 	}
 	end(hint)
+}
+
+// trace tells each call of the service at --log-level debug; nil where nobody wants to
+// know. The service's own words are left out: they may quote a row.
+func trace(log *slog.Logger) func(leadapi.Call) {
+	if !log.Enabled(context.Background(), slog.LevelDebug) {
+		return nil
+	}
+	return func(c leadapi.Call) {
+		fields := []any{
+			"method", c.Method, "kind", c.Kind, "status", c.Status, "began", c.Began.UTC().Format(time.RFC3339Nano),
+			"took_ms", c.Duration.Microseconds() / 1000, "waited_ms", c.Waited.Microseconds() / 1000,
+			"sent", c.Sent, "received", c.Received, "reused", c.Reused,
+		}
+		if e := c.Fault; e != nil {
+			fields = append(fields, "applied", e.Applied.String(), "reason", e.Reason)
+			if e.Status == 0 {
+				fields = append(fields, "cause", report.Escape(e.Message))
+			}
+		}
+		log.Debug("call", fields...)
+	}
 }
 
 // logStart is announce for a program. Warnings are no sign that all goes well, so

@@ -66,7 +66,11 @@ func (p *program) login(c *cli.Context) error {
 		}
 	}
 	base := leadapi.Canonical(set.get("base-url"))
-	api := leadapi.Config{BaseURL: base, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version}
+	log, err := p.logger(c)
+	if err != nil {
+		return err
+	}
+	api := leadapi.Config{BaseURL: base, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version, Trace: trace(log)}
 	client, err := leadapi.New(api)
 	if err != nil {
 		return err
