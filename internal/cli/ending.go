@@ -136,10 +136,21 @@ func (p *program) finish(ctx context.Context, code int) int {
 	if e.summary.Load() == nil {
 		e.tellRefusal(p, code, refused)
 	}
+	p.warnOf("--keep-runs", e.prune())
 	if e.onFinish != "" && ctx.Err() == nil {
 		p.warnOf("--on-finish", e.runOnFinish(ctx, p, code))
 	}
 	return code
+}
+
+// prune removes the folders of old runs beyond --keep-runs.
+func (e *ending) prune() error {
+	s := e.summary.Load()
+	if s == nil || s.DryRun || e.c.Int("keep-runs") <= 0 {
+		return nil
+	}
+	_, err := report.Prune(runsFolder, e.c.Int("keep-runs"), s.Target)
+	return err
 }
 
 // warnOf says on standard error what went wrong beside the command itself.

@@ -89,6 +89,7 @@ func sendFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "new-columns", Usage: "take a file whose columns are not those by which leads were made, though a row's own data are its key", Category: running},
 		&cli.BoolFlag{Name: "new-key", Usage: "take a file of which leads were made by another key or namespace", Category: running},
 		&cli.BoolFlag{Name: "retry-rejected", Usage: "send rows again that the service refused before", Category: running},
+		&cli.IntFlag{Name: "keep-runs", DefaultText: "0, all", Usage: "remove the oldest folders in " + runsFolder + " beyond `N`: finished runs of this target without rejects and doubts", Category: files},
 		&cli.BoolFlag{Name: "yes", Usage: "do not ask before leads are made", Category: running},
 		metricsFlag(),
 	}
@@ -142,7 +143,7 @@ func resendOn(text string) (importer.ResendOn, error) {
 
 // positive checks the flags that are counts or times.
 func positive(c *cli.Context) error {
-	for _, name := range []string{"limit", "min-rows", "retries", "max-creates", "show"} {
+	for _, name := range []string{"limit", "min-rows", "retries", "max-creates", "keep-runs", "show"} {
 		if c.Int(name) < 0 {
 			return usage("--"+name+" must not be negative", "0 means no limit, or none")
 		}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
+	parent := t.TempDir()
+	mine := Target{BaseURL: "b", LeadsURL: "l", TrunkID: "t"}
+	// Of 1 to 12 o'clock, the newest last.
+	runs := []struct {
+		alter func(s *Summary)
+		files []string
+		stays bool
+	}{
+		{func(s *Summary) { s.Checkpoint.Path = "only.db" }, nil, true}, // the last one of its checkpoint
+		{func(s *Summary) {}, nil, false},
+		{func(s *Summary) {}, []string{"rejects.csv"}, true},
+		{func(s *Summary) {}, []string{"notes.txt"}, true},
+		{func(s *Summary) { s.Outcome = "attention" }, nil, true},
+		{func(s *Summary) { s.Outcome = "stopped" }, nil, true},
+		{func(s *Summary) { s.Rows.InDoubt = 1 }, nil, true},
+		{func(s *Summary) { s.Target.TrunkID = "other" }, nil, true},
+		{func(s *Summary) { s.DryRun = true }, nil, true},
+		{func(s *Summary) {}, []string{"report.html"}, false},
+		{func(s *Summary) { s.Outcome = "attention" }, nil, true}, // of the newest two
+		{func(s *Summary) {}, nil, true},
+	}
+	var want []string
+	for i, run := range runs {
+		name := time.Date(2026, 1, 2, i, 0, 0, 0, time.UTC).Format("20060102T150405Z") + fmt.Sprintf("-import-%08x", i)
+		s := &Summary{Outcome: "complete", Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
+		run.alter(s)
+		r := open(t, Files{Dir: filepath.Join(parent, name)})
+		must(t, r.Finish(s))
+		for _, f := range run.files {
+			must(t, os.WriteFile(filepath.Join(parent, name, f), nil, 0o600))
+		}
+		if run.stays {
+			want = append(want, name)
+		}
+	}
+	for _, name := range []string{"20250101T000000Z-import-00000000", "mine"} { // killed runs have no summary
+		must(t, os.Mkdir(filepath.Join(parent, name), 0o700))
+	}
+	want = append(append([]string{"20250101T000000Z-import-00000000"}, want...), "mine")
+	if n, err := Prune(parent, 2, mine); n != 2 || err != nil {
+		t.Errorf("%d removed, %v", n, err)
+	}
+	if diff := cmp.Diff(want, names(t, parent)); diff != "" {
+		t.Error(diff)
+	}
+	if n, err := Prune(filepath.Join(parent, "none"), 1, mine); n != 0 || err != nil {
+		t.Errorf("no folder: %d, %v", n, err)
+	}
+}
+
+// fault 137: a folder of another user is not looked into, nor followed a link.
+func TestPruneTouchesNothingOfOthers(t *testing.T) {
+	parent, outside := t.TempDir(), t.TempDir()
+	mine := Target{TrunkID: "t"}
+	for i := range 3 {
+		r := open(t, Files{Dir: filepath.Join(outside, fmt.Sprintf("20260101T00000%dZ-import-00000000", i))})
+		must(t, r.Finish(&Summary{Outcome: "complete", Target: mine}))
+	}
+	for _, name := range names(t, outside) {
+		must(t, os.Symlink(filepath.Join(outside, name), filepath.Join(parent, name)))
+	}
+	if n, err := Prune(parent, 1, mine); n != 0 || err != nil {
+		t.Errorf("%d removed, %v", n, err)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	for _, name := range names(t, outside) {
+		must(t, os.Lchown(filepath.Join(outside, name, "summary.json"), 4711, -1))
+	}
+	if n, err := Prune(outside, 1, mine); n != 0 || err != nil {
+		t.Errorf("%d of others removed, %v", n, err)
+	}
+}
