@@ -49,6 +49,7 @@ type Options struct {
 	Checkpoint string // path
 	Opening    checkpoint.Options
 	Files      report.Files // all empty: none are written
+	OwnColumns bool         // results carry the rows' own columns
 	Warnings   []string     // that Start repeats
 
 	Interrupt <-chan struct{}     // closed by the first signal; the context ends with the second

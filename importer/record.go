@@ -15,7 +15,9 @@ import (
 type recorder struct {
 	files  *report.Run
 	inputs []report.Input
-	items  *items // takes the rows back
+	items  *items      // takes the rows back
+	own    *ownColumns // nil: results do not carry the rows' own cells
+	room   []string    // for these
 	lines  chan []line
 	spare  chan []line // written ones, to be filled again
 	batch  []line
@@ -31,9 +33,9 @@ type line struct {
 
 const recordBatch = 128
 
-func newRecorder(files *report.Run, inputs []*source.File, rooms *items) *recorder {
+func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ownColumns) *recorder {
 	rec := &recorder{
-		files: files, items: rooms,
+		files: files, items: rooms, own: own,
 		lines: make(chan []line, 8), spare: make(chan []line, 8), failed: make(chan error, 1), done: make(chan struct{}),
 	}
 	marked := false
@@ -121,6 +123,10 @@ func (w *recorder) write(l *line) error {
 		Key: it.rec.Key, Outcome: r.outcome.String(),
 		LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location, Status: e.Status,
 		Attempts: r.attempts, Error: r.text,
+	}
+	if w.own != nil {
+		w.room = w.own.cells(&it.row, w.room)
+		res.Own = w.room
 	}
 	if r.outcome == InDoubt || r.outcome == Partial {
 		res.ExternalID = e.WantLink

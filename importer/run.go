@@ -151,14 +151,9 @@ func (e *engine) perform(ctx context.Context) (*report.Summary, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
-	var rec *recorder
-	if e.Files != (report.Files{}) {
-		files, err := report.OpenRun(e.Files)
-		if err != nil {
-			return nil, fmt.Errorf("%w\nhint: name another place with --out, --results, --rejects or --summary", err)
-		}
-		rec = newRecorder(files, e.Inputs, &e.rows.items)
-		e.recorder = rec
+	rec, err := e.record()
+	if err != nil {
+		return nil, err
 	}
 	if e.client == nil || e.noteStart(started) && e.signIn(ctx) {
 		e.run(ctx)
@@ -166,6 +161,25 @@ func (e *engine) perform(ctx context.Context) (*report.Summary, error) {
 	s := e.summary(started)
 	e.finishRun(s, rec)
 	return s, nil
+}
+
+// record opens the run's files; nil where none are wanted.
+func (e *engine) record() (*recorder, error) {
+	if !e.Files.Wanted() {
+		return nil, nil
+	}
+	var own *ownColumns
+	if e.OwnColumns {
+		own = newOwnColumns(e.Inputs)
+		e.Files.Columns = own.names
+	}
+	files, err := report.OpenRun(e.Files)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nhint: name another place with --out, --results, --rejects or --summary", err)
+	}
+	rec := newRecorder(files, e.Inputs, &e.rows.items, own)
+	e.recorder = rec
+	return rec, nil
 }
 
 // begin announces the run; the caller may still refuse it.

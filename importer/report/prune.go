@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -18,12 +19,14 @@ import (
 // maxSummary bounds what is read of an old summary, in bytes.
 const maxSummary = 16 << 20
 
-// runFolder is how the folders of runs are called, so that their names sort by time.
+// runFolder is how the folders of runs are called.
 var runFolder = regexp.MustCompile(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
 // oldRun is what an old summary says of its run, as far as it matters here.
 type oldRun struct {
+	name       string     // of its folder
 	Outcome    string     `json:"outcome"`
+	Finished   time.Time  `json:"finished_at"`
 	DryRun     bool       `json:"dry_run"`
 	Checkpoint Checkpoint `json:"checkpoint"`
 	Target     Target     `json:"target"`
@@ -44,34 +47,44 @@ func Prune(parent string, keep int, target Target) (int, error) {
 		return 0, err
 	}
 	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return 0, err
-	}
+	runs, err := oldRuns(root, target)
 	kept, removed := 0, 0
 	seen := map[string]bool{} // checkpoints
-	for _, e := range slices.Backward(entries) {
-		if !e.IsDir() || !runFolder.MatchString(e.Name()) {
-			continue
-		}
-		run, err := readOld(root, e.Name())
-		if err != nil || run.Target != target || run.DryRun {
-			continue
-		}
-		newest := !seen[run.Checkpoint.Path+"\x00"+run.Checkpoint.ID]
-		seen[run.Checkpoint.Path+"\x00"+run.Checkpoint.ID] = true
+	for _, run := range runs {
+		name := run.Checkpoint.Path + "\x00" + run.Checkpoint.ID
+		newest := !seen[name]
+		seen[name] = true
 		if kept++; kept <= keep || newest || run.Outcome != "complete" || run.Rows.InDoubt > 0 {
 			continue
 		}
-		gone, err := removeRun(root, e.Name())
+		gone, err := removeRun(root, run.name)
 		if err != nil {
-			return removed, fmt.Errorf("%s: %w", path.Join(parent, e.Name()), err)
+			return removed, fmt.Errorf("%s: %w", path.Join(parent, run.name), err)
 		}
 		if gone {
 			removed++
 		}
 	}
-	return removed, nil
+	return removed, err
+}
+
+// oldRuns are those of the target that sent something or would have, the newest first.
+func oldRuns(root *os.Root, target Target) ([]oldRun, error) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	var runs []oldRun
+	for _, e := range entries {
+		if !e.IsDir() || !runFolder.MatchString(e.Name()) {
+			continue
+		}
+		if run, err := readOld(root, e.Name()); err == nil && run.Target == target && !run.DryRun {
+			runs = append(runs, run)
+		}
+	}
+	slices.SortFunc(runs, func(a, b oldRun) int { return b.Finished.Compare(a.Finished) })
+	return runs, nil
 }
 
 func readOld(root *os.Root, name string) (run oldRun, err error) {
@@ -88,6 +101,7 @@ func readOld(root *os.Root, name string) (run oldRun, err error) {
 	if err != nil {
 		return run, err
 	}
+	run.name = name
 	return run, json.Unmarshal(b, &run)
 }
 

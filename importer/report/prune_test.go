@@ -35,7 +35,7 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 	var want []string
 	for i, run := range runs {
 		name := time.Date(2026, 1, 2, i, 0, 0, 0, time.UTC).Format("20060102T150405Z") + fmt.Sprintf("-import-%08x", i)
-		s := &Summary{Outcome: "complete", Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
+		s := &Summary{Outcome: "complete", FinishedAt: time.Date(2026, 1, 2, i, 0, 0, 0, time.UTC), Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
 		run.alter(s)
 		r := open(t, Files{Dir: filepath.Join(parent, name)})
 		must(t, r.Finish(s))

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/csv"
+	"slices"
 	"strconv"
 
 	"github.com/gocarina/gocsv"
@@ -24,6 +25,8 @@ type Result struct {
 	HTTPStatus     int    `csv:"http_status"`
 	Attempts       int    `csv:"attempts"`
 	Error          string `csv:"error"`
+
+	Own []string `csv:"-"` // the row's own cells, in the order of Files.Columns
 }
 
 // flushRows is how many lines may wait before the operating system has them.
@@ -39,14 +42,33 @@ type results struct {
 	held int
 }
 
-// newResults writes the header line.
-func newResults(out *output) (*results, error) {
+// newResults writes the header line, with further columns behind those that all results
+// have.
+func newResults(out *output, further []string) (*results, error) {
 	w := &results{out: out, csv: csv.NewWriter(out)}
-	return w, gocsv.MarshalCSV([]Result{}, w.csv)
+	return w, gocsv.MarshalCSV([]Result{}, header{w.csv, further})
+}
+
+// header writes the one line of names.
+type header struct {
+	*csv.Writer
+	further []string
+}
+
+// Write adds the further names; one that stands already is told apart.
+func (h header) Write(names []string) error {
+	names = slices.Clone(names)
+	for _, name := range h.further {
+		for slices.Contains(names, name) {
+			name = "row_" + name
+		}
+		names = append(names, name)
+	}
+	return h.Writer.Write(names)
 }
 
 func (w *results) add(r *Result) error {
-	w.row = r.appendCells(w.row[:0])
+	w.row = append(r.appendCells(w.row[:0]), r.Own...)
 	if err := w.csv.Write(w.row); err != nil {
 		return err
 	}

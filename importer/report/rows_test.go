@@ -205,7 +205,7 @@ func TestResultLinesAreWhatTheirTagsSay(t *testing.T) {
 		r := Result{
 			text.Draw(t, "file"), number.Draw(t, "line"), number.Draw(t, "row"), text.Draw(t, "key"), text.Draw(t, "outcome"),
 			text.Draw(t, "lead"), text.Draw(t, "external"), text.Draw(t, "organization"), text.Draw(t, "location"), text.Draw(t, "status"),
-			rapid.IntRange(0, 599).Draw(t, "http"), number.Draw(t, "attempts"), text.Draw(t, "error"),
+			rapid.IntRange(0, 599).Draw(t, "http"), number.Draw(t, "attempts"), text.Draw(t, "error"), nil,
 		}
 		got := r.appendCells(nil)
 		r.Location, r.Error = Cell(r.Location), Cell(r.Error)

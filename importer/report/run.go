@@ -16,7 +16,14 @@ const None = "none"
 
 // Files says where a run leaves its files. Dir "" or "none" makes no folder. A file
 // whose path is "" lies in the folder, and is not written without one.
-type Files struct{ Dir, Results, Rejects, Summary string }
+type Files struct {
+	Dir, Results, Rejects, Summary string
+
+	Columns []string // of the results beside those that all have: the rows' own
+}
+
+// Wanted reports whether any file or folder is.
+func (f Files) Wanted() bool { return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" }
 
 // Run is the files of one run. Its methods may be called by several goroutines.
 type Run struct {
@@ -71,7 +78,7 @@ func (r *Run) open() (err error) {
 		if err != nil {
 			return err
 		}
-		if r.results, err = newResults(out); err != nil {
+		if r.results, err = newResults(out, r.files.Columns); err != nil {
 			return err
 		}
 	}

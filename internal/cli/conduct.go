@@ -24,6 +24,10 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		end.onFinish = ""
 		return err
 	}
+	if err := oneOf(c, "results-columns", "own", "all"); err != nil {
+		return err
+	}
+	o.OwnColumns = c.String("results-columns") == "all"
 	if err := end.metrics.open(); err != nil {
 		return err
 	}

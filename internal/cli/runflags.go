@@ -48,6 +48,7 @@ func outputFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "out", EnvVars: []string{"LEADFERRY_OUT"}, Usage: "the run's folder `DIR`; none writes none (default: leadferry-runs/TIME-COMMAND-RUN)", Category: files},
 		&cli.StringFlag{Name: "results", EnvVars: []string{"LEADFERRY_RESULTS"}, Usage: "write the results to `FILE`", Category: files},
+		&cli.StringFlag{Name: "results-columns", Value: "own", Usage: "`own|all`: all puts the rows' own columns into the results too, which are people's data", Category: files},
 		&cli.StringFlag{Name: "rejects", EnvVars: []string{"LEADFERRY_REJECTS"}, Usage: "write the rejects to `FILE`", Category: files},
 		&cli.StringFlag{Name: "on-finish", Usage: "when the command ends, run `COMMAND` with the summary's path and the exit code, without a shell", Category: files},
 		&cli.StringFlag{Name: "summary", EnvVars: []string{"LEADFERRY_SUMMARY"}, Usage: "write the summary to `FILE`; - is standard output", Category: files},
