@@ -23,7 +23,9 @@ type Files struct {
 }
 
 // Wanted reports whether any file or folder is.
-func (f Files) Wanted() bool { return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" }
+func (f Files) Wanted() bool {
+	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != ""
+}
 
 // Run is the files of one run. Its methods may be called by several goroutines.
 type Run struct {
