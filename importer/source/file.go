@@ -7,6 +7,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"strings"
 )
 
 // File reads the rows of one input, in order. It serves one goroutine.
@@ -79,7 +80,7 @@ func (f *File) next(r *Row) error {
 	if err == nil {
 		f.count++
 		r.Number = f.count
-		if r.Problem != nil && r.Text == "" { // else a rejects file could not say that it is one
+		if r.Problem != nil && strings.TrimSpace(r.Text) == "" { // else a rejects file could not say that it is one
 			r.Text = "(nothing that could be read)"
 		}
 		return nil

@@ -63,6 +63,14 @@ func (w *window) beginsRejects() bool {
 	return true
 }
 
+// rejectsDelimiter is what stands between the columns of a rejects file.
+func (w *window) rejectsDelimiter() rune {
+	line, _ := w.first() // as it begins rejects
+	before := bytes.TrimRight(line[:bytes.Index(line, []byte(reserved+"outcome"))], `"`)
+	delim, _ := utf8.DecodeLastRune(before)
+	return delim
+}
+
 // layout says which columns of a file are its rows' own. Those that a rejects
 // file has added are not.
 type layout struct {

@@ -180,6 +180,8 @@ func (f *File) beginCSV(o Options) *OpenError {
 		f.delim = separator
 	case f.format == TSV:
 		f.delim = '\t'
+	case f.window.beginsRejects():
+		f.delim = f.window.rejectsDelimiter()
 	default:
 		text, whole := f.window.peek(delimiterBytes)
 		f.delim = detectDelimiter(text, whole, o)

@@ -1,0 +1,151 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"leadferry/importer/report"
+	"leadferry/importer/source"
+	"leadferry/mapping"
+)
+
+// fails is a test of any kind.
+type fails interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// rejectsBy validates a file by a mapping that takes any data, and gives the rejects; "" where
+// there are none, or the file is refused.
+func rejectsBy(t fails, path, out string, o source.Options) (rows report.RowCounts, rejects string) {
+	t.Helper()
+	m, err := mapping.Parse("m", []byte(`{"version": 1, "lead": {"content": {"*": rest}}}`))
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	f, err := source.Open(path, o)
+	if err != nil {
+		return rows, ""
+	}
+	defer f.Close()
+	s, err := Validate(context.Background(), Options{Mapping: m, Inputs: []*source.File{f}, Files: report.Files{Rejects: out}, NoRepeats: true})
+	if err != nil { // as a name that stands twice and is used
+		return rows, ""
+	}
+	if len(s.RejectsPaths) > 1 {
+		t.Errorf("%s: rejects in %d files", path, len(s.RejectsPaths))
+	}
+	if len(s.RejectsPaths) > 0 {
+		rejects = s.RejectsPaths[0]
+	}
+	return s.Rows, rejects
+}
+
+// checkTwice reads a file, and its rejects as they are: none of them is a row that could be
+// sent, and the rejects of the rejects hold the same texts.
+func checkTwice(t fails, path, dir string, o source.Options) (rejected int) {
+	t.Helper()
+	rows, rejects := rejectsBy(t, path, dir+"-1", o)
+	if rejects == "" {
+		return 0
+	}
+	again, second := rejectsBy(t, rejects, dir+"-2", o)
+	if again.Read != rows.Invalid || again.Invalid != again.Read || second == "" {
+		t.Errorf("%s: %d rows invalid; of its rejects %d rows were read and %d are invalid", path, rows.Invalid, again.Read, again.Invalid)
+		return rows.Invalid
+	}
+	if diff := cmp.Diff(texts(t, rejects, o), texts(t, second, o)); diff != "" {
+		t.Errorf("%s: the rejects of the rejects are others:\n%s", path, diff)
+	}
+	return rows.Invalid
+}
+
+// texts are the rows of a file that are not corrected yet.
+func texts(t fails, path string, o source.Options) (all []string) {
+	t.Helper()
+	f, err := source.Open(path, o)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	defer f.Close()
+	for row := new(source.Row); f.Next(row) == nil; {
+		all = append(all, row.Text)
+	}
+	return all
+}
+
+// Whatever a file holds, its rejects can be imported as they are, as the run says, and
+// send nothing. faults 90, 91, 96, 132
+func TestRejectsOfAllCasesSendNothing(t *testing.T) {
+	dir := filepath.Join("..", "..", "shared", "cases")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("the conformance cases are not here: %v", err)
+	}
+	at, files, rejected := t.TempDir(), 0, 0
+	var lines strings.Builder // of a suite of one value a file
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(path, "jsontestsuite") {
+			lines.Write(append(data, '\n'))
+			return nil
+		}
+		for i, damage := range []string{"", "\n\xff,\x00\n\"a\"b,\"c\" d\n{\n"} {
+			damaged := filepath.Join(at, fmt.Sprint(files, i)+filepath.Base(path))
+			if err := os.WriteFile(damaged, append(data, damage...), 0o600); err != nil {
+				return err
+			}
+			rejected += checkTwice(t, damaged, damaged+"-out", source.Options{})
+		}
+		files++
+		return nil
+	})
+	suite := filepath.Join(at, "suite.jsonl")
+	if err := os.WriteFile(suite, []byte("{\"first\":1}\n"+lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := checkTwice(t, suite, suite+"-out", source.Options{}); err != nil || files < 50 || rejected < files || n < 100 {
+		t.Errorf("%d files with %d rejects, %d of the suite: %v", files, rejected, n, err)
+	}
+}
+
+// faults 90, 91, 96, 132
+func TestRejectsOfAnyFileSendNothing(t *testing.T) {
+	dir := t.TempDir()
+	at := 0
+	rapid.Check(t, func(t *rapid.T) {
+		at++
+		o := source.Options{
+			Format:   rapid.SampledFrom([]source.Format{source.CSV, source.TSV, source.JSONL}).Draw(t, "format"),
+			Encoding: rapid.SampledFrom([]string{"", "", "windows-1252", "shift_jis"}).Draw(t, "encoding"),
+			NoQuotes: rapid.Bool().Draw(t, "no quotes"),
+		}
+		if o.NoHeader = rapid.IntRange(0, 3).Draw(t, "no header") == 0; o.NoHeader {
+			o.Columns = []string{"a", "b"}
+		}
+		piece := rapid.SampledFrom([]string{
+			"a", "1", ",", ",", "\t", "\"", "\"", "\n", "\n", "\r", " ", "\x00", "\xff", "\x81", "é", "\\", "=",
+			`{"a":1}`, `{"a":`, "}", `{"a":"x","a":2}`, "{}", "[1]", `{"a":"\u0000"}`, `{"leadferry":{"text":"x"}}`, "leadferry_text", "leadferry_line,leadferry_outcome,leadferry_error",
+		})
+		text := "a,b\n" + strings.Join(rapid.SliceOfN(piece, 0, 40).Draw(t, "text"), "")
+		path := filepath.Join(dir, fmt.Sprint(at))
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		checkTwice(t, path, path+"-out", o)
+	})
+}
