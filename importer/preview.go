@@ -18,12 +18,7 @@ func (e *engine) preview(notes []string) *report.Checks {
 	for _, k := range h.checks.list() {
 		c.Rules = append(c.Rules, e.rule(k))
 	}
-	c.Repeats.Rows = h.repeated.rows
-	for _, r := range h.repeated.first {
-		c.Repeats.Places = append(c.Repeats.Places, report.Repeat{
-			Place: e.place(spot{input: r.Input, line: r.Line}), First: e.place(spot{input: r.FirstInput, line: r.FirstLine}),
-		})
-	}
+	c.Repeats, c.LookAlikes = e.again(&h.repeated.same), e.again(&h.repeated.alike)
 	for _, f := range h.failures {
 		c.Tests.Failures = append(c.Tests.Failures, report.Failure{File: e.MappingFile.Path, Line: f.line, Column: f.column, Differences: f.differences})
 	}
@@ -36,6 +31,16 @@ func (e *engine) preview(notes []string) *report.Checks {
 		c.LostFiles = append(c.LostFiles, e.lostFile(l))
 	}
 	return c
+}
+
+func (e *engine) again(a *again) report.Repeats {
+	r := report.Repeats{Rows: a.rows}
+	for _, one := range a.first {
+		r.Places = append(r.Places, report.Repeat{
+			Place: e.place(spot{input: one.Input, line: one.Line}), First: e.place(spot{input: one.FirstInput, line: one.FirstLine}),
+		})
+	}
+	return r
 }
 
 func (e *engine) rule(k *check) report.Rule {

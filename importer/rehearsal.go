@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
 	"leadferry/mapping"
 )
 
@@ -60,7 +61,11 @@ func (e *engine) rehearse(it *item, step Step, known *checkpoint.Entry) {
 		planned = Nothing
 	}
 	if h.repeats != nil {
-		h.repeats.add(it.rec.Key, planned, it.input, it.row.Line)
+		fold := it.rec.Key
+		if !e.CreateAlikes {
+			fold = rowkey.Fold(fold)
+		}
+		h.repeats.add(it.rec.Key, fold, planned, it.input, it.row.Line)
 	}
 	if !sends {
 		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})

@@ -103,15 +103,18 @@ func (e *engine) rehearsed() []string {
 		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are kept in the checkpoint: take something that is nobody's name or address.",
 			n, e.place(h.addresses.places[0])))
 	}
-	if h.repeated.rows > 0 {
-		notes = append(notes, e.repeatNote(&h.repeated))
+	if same := &h.repeated.same; same.rows > 0 {
+		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. %s", same.rows, e.examples(same)))
+	}
+	if alike := &h.repeated.alike; alike.rows > 0 {
+		notes = append(notes, fmt.Sprintf("Rows whose key looks like that of an earlier row, but for leading zeros, blanks or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.rows, e.examples(alike)))
 	}
 	return notes
 }
 
-func (e *engine) repeatNote(f *found) string {
-	text := fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. For example", f.rows)
-	for i, r := range f.first {
+func (e *engine) examples(a *again) string {
+	text := "For example"
+	for i, r := range a.first {
 		if i > 0 {
 			text += ","
 		}

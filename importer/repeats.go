@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 )
 
-// repeats finds keys that occur more than once, at 16 bytes a row. Sightings gather by
-// the first bits of their hash: no two parts hold the same key, so each is sorted by
-// itself.
+// repeats finds keys that occur more than once, or look alike, at 16 bytes a row. Sightings
+// gather by the first bits of their hash: no two parts hold the same key, so each is sorted
+// by itself.
 type repeats struct {
 	seed  maphash.Seed
 	parts [1 << partBits]part
@@ -25,8 +25,9 @@ type repeats struct {
 // the memory.
 type part [][]sighting
 
-// sighting is a key's hash and where its row starts, with the action planned for it:
-// 16 bits of input, 46 of line, 2 of action.
+// sighting is a key's hash and where its row starts, with the action planned for it: 56 bits
+// of hash that look-alikes share, and 8 by which they differ; 16 bits of input, 46 of line,
+// 2 of action.
 type sighting struct{ hash, where uint64 }
 
 const (
@@ -35,6 +36,7 @@ const (
 	mostPieces = 256 // of a part that is sorted in a copy, which takes 1 MiB then
 	lineBits   = 46
 	actionBits = 2
+	ownBits    = 8
 
 	sightingSize = 16
 	garbageRoom  = 24 << 20 // bytes of garbage that may gather beside many sightings
@@ -43,8 +45,14 @@ const (
 
 func newRepeats() *repeats { return &repeats{seed: maphash.MakeSeed()} }
 
-func (r *repeats) add(key string, planned Action, input, line int) {
+// add takes a key that looks like all others of its fold; that of one that shall look like
+// none is the key itself.
+func (r *repeats) add(key, fold string, planned Action, input, line int) {
 	hash := maphash.String(r.seed, key)
+	if fold != key {
+		const own = 1<<ownBits - 1
+		hash = maphash.String(r.seed, fold)&^own | hash&own
+	}
 	r.parts[hash>>(64-partBits)].add(sighting{hash, (uint64(input)<<lineBits|uint64(line))<<actionBits | uint64(planned)})
 	if r.rows++; r.rows*sightingSize >= garbageRoom && r.rows&(r.rows-1) == 0 {
 		r.sweepOften()
@@ -78,12 +86,18 @@ type Repeat struct{ Input, Line, FirstInput, FirstLine int }
 
 // found is what repeats come to.
 type found struct {
-	rows  int              // that repeat an earlier key
-	first []Repeat         // a few of them, in file order
-	moot  [actionCount]int // planned actions that an earlier one for the same key makes needless
+	same  again            // rows that repeat an earlier key
+	alike again            // rows whose key looks like that of an earlier row
+	moot  [actionCount]int // planned actions that an earlier one for such a key makes needless
 }
 
-// found counts the rows that repeat an earlier key and names at most most of them.
+// again counts rows, and names a few of them in file order.
+type again struct {
+	rows  int
+	first []Repeat
+}
+
+// found counts the rows whose key came earlier and names at most most of each kind.
 func (r *repeats) found(most int) (f found) {
 	if r.usual != 0 {
 		defer debug.SetGCPercent(r.usual)
@@ -146,10 +160,12 @@ func (f *found) look(p part, most int) {
 	seen, acted := false, false
 	for _, piece := range p {
 		for _, s := range piece {
-			if seen && s.hash == origin.hash {
-				f.rows++
-				f.first = keepFirst(f.first, repeatOf(s, origin), most)
-			} else {
+			switch {
+			case seen && s.hash == origin.hash:
+				f.same.add(repeatOf(s, origin), most)
+			case seen && s.hash>>ownBits == origin.hash>>ownBits:
+				f.alike.add(repeatOf(s, origin), most)
+			default:
 				origin, seen, acted = s, true, false
 			}
 			if planned := s.planned(); planned != Nothing {
@@ -164,20 +180,30 @@ func (f *found) look(p part, most int) {
 
 // join adds what another has found in other parts.
 func (f *found) join(other *found, most int) {
-	f.rows += other.rows
-	for _, r := range other.first {
-		f.first = keepFirst(f.first, r, most)
-	}
+	f.same.join(&other.same, most)
+	f.alike.join(&other.alike, most)
 	for i, n := range other.moot {
 		f.moot[i] += n
 	}
 }
 
+func (a *again) add(r Repeat, most int) {
+	a.rows++
+	a.first = keepFirst(a.first, r, most)
+}
+
+func (a *again) join(other *again, most int) {
+	a.rows += other.rows
+	for _, r := range other.first {
+		a.first = keepFirst(a.first, r, most)
+	}
+}
+
 func (s sighting) planned() Action { return Action(s.where & (1<<actionBits - 1)) }
 
-// compare orders by hash: nearly all differ there.
+// compare orders by the hash that look-alikes share: nearly all differ there.
 func compare(a, b sighting) int {
-	if a.hash != b.hash {
+	if a.hash>>ownBits != b.hash>>ownBits {
 		return cmp.Compare(a.hash, b.hash)
 	}
 	return cmp.Compare(a.where, b.where)

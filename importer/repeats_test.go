@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"leadferry/internal/rowkey"
 )
 
 // The rows that repeat a key are those that a map finds, first ones first. faults 84
@@ -20,7 +22,7 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 		var want []Repeat
 		rows := 0
 		for i, key := range keys {
-			r.add(key, Create, 0, i+2)
+			r.add(key, key, Create, 0, i+2)
 			if first, ok := firsts[key]; ok {
 				rows++
 				if len(want) < 3 {
@@ -31,22 +33,40 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 			firsts[key] = i + 2
 		}
 		got := r.found(3)
-		if got.rows != rows || got.moot[Create] != rows {
-			t.Fatalf("%d repeated rows, %d creates less, want %d", got.rows, got.moot[Create], rows)
+		if got.same.rows != rows || got.moot[Create] != rows {
+			t.Fatalf("%d repeated rows, %d creates less, want %d", got.same.rows, got.moot[Create], rows)
 		}
-		if diff := cmp.Diff(want, got.first); diff != "" {
+		if diff := cmp.Diff(want, got.same.first); diff != "" {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// A row whose key looks like an earlier one is told from one that repeats it, and beside the
+// first one of them needs no create of its own. faults 84, 131
+func TestLookAlikesAreToldFromRepeats(t *testing.T) {
+	r := newRepeats()
+	for i, key := range []string{"a@x", "7", "007", "A@x", "7", "007", "8", "a@x"} {
+		r.add(key, rowkey.Fold(key), Create, 0, i+2)
+	}
+	got := r.found(3)
+	want := found{
+		same:  again{2, []Repeat{{Line: 6, FirstLine: 3}, {Line: 9, FirstLine: 2}}},
+		alike: again{3, []Repeat{{Line: 4, FirstLine: 3}, {Line: 5, FirstLine: 2}, {Line: 7, FirstLine: 3}}},
+	}
+	want.moot[Create] = 5
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(found{}, again{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func TestRepeatsAcrossPieces(t *testing.T) {
 	const rows = 2 << 16
 	r := newRepeats()
 	for i := range rows {
-		r.add(string(rune(i%0xd000)), Nothing, i%3, i)
+		r.add(string(rune(i%0xd000)), string(rune(i%0xd000)), Nothing, i%3, i)
 	}
-	if got := r.found(1); got.rows != rows-0xd000 || got.moot != [actionCount]int{} {
+	if got := r.found(1); got.same.rows != rows-0xd000 || got.moot != [actionCount]int{} {
 		t.Errorf("%v repeated rows, want %d", got, rows-0xd000)
 	}
 }
@@ -62,13 +82,13 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 	}
 	r := newRepeats()
 	for i := range 1 << 21 {
-		r.add(strconv.Itoa(i), Create, 0, i)
+		r.add(strconv.Itoa(i), strconv.Itoa(i), Create, 0, i)
 	}
 	if got, want := current(), 100*garbageRoom/(garbageRoom+sightingSize<<21); got != want {
 		t.Errorf("%d %% with %d rows, want %d %%", got, r.rows, want)
 	}
-	if f := r.found(1); f.rows != 0 {
-		t.Errorf("%d rows repeat a key, want none", f.rows)
+	if f := r.found(1); f.same.rows != 0 {
+		t.Errorf("%d rows repeat a key, want none", f.same.rows)
 	}
 	if got := current(); got != 90 {
 		t.Errorf("%d %% afterwards, want 90 %%", got)
@@ -77,7 +97,7 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 	debug.SetGCPercent(5) // somebody wants even less memory
 	few := newRepeats()
 	few.rows = 1<<21 - 1
-	few.add("key", Create, 0, 1)
+	few.add("key", "key", Create, 0, 1)
 	if got := current(); got != 5 {
 		t.Errorf("%d %% instead of the 5 %% that were asked for", got)
 	}
@@ -89,14 +109,14 @@ func TestRepeatsOfFewKeys(t *testing.T) {
 	const rows = 1 << 20
 	r := newRepeats()
 	for i := range rows {
-		r.add(strconv.Itoa(i%3), Create, 0, i+2)
+		r.add(strconv.Itoa(i%3), strconv.Itoa(i%3), Create, 0, i+2)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	got := r.found(2)
 	runtime.ReadMemStats(&after)
 	want := []Repeat{{Line: 5, FirstLine: 2}, {Line: 6, FirstLine: 3}}
-	if got.rows != rows-3 || got.moot[Create] != rows-3 || !slices.Equal(got.first, want) {
+	if got.same.rows != rows-3 || got.moot[Create] != rows-3 || !slices.Equal(got.same.first, want) {
 		t.Errorf("%+v", got)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {

@@ -7,6 +7,7 @@ type Checks struct {
 	Rules         []Rule       `json:"rules"`
 	Statuses      []Word       `json:"statuses"`
 	Repeats       Repeats      `json:"repeats"`
+	LookAlikes    Repeats      `json:"look_alikes"`
 	UnusedColumns []string     `json:"unused_columns"`
 	Assignments   []Assignment `json:"assignments"` // organizations, then locators
 	Projected     Projected    `json:"projected"`
@@ -41,7 +42,8 @@ type Word struct {
 	Place
 }
 
-// Repeats counts rows whose key stands in an earlier row, and names the first few.
+// Repeats counts rows whose key stands in an earlier row, or looks like that of an earlier
+// one, and names the first few.
 type Repeats struct {
 	Rows   int      `json:"rows"`
 	Places []Repeat `json:"places"`
