@@ -193,8 +193,9 @@ func stateOfOutcome(row *listed) (string, error) {
 // entryOf is a row of a list as the checkpoint takes it; the reverse of exportedOf.
 func entryOf(row *listed) (checkpoint.Entry, error) {
 	e := checkpoint.Entry{
-		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
+		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status, File: row.File,
 	}
+	e.Line, _ = strconv.Atoi(row.Line)
 	if row.State != "" {
 		s, err := stateNamed(row.State)
 		if err != nil {
@@ -205,12 +206,11 @@ func entryOf(row *listed) (checkpoint.Entry, error) {
 	if locator, ok := strings.CutPrefix(e.Organization, importer.ForLocator); ok {
 		e.Organization, e.Locator = "", locator
 	}
-	switch e.State {
-	case checkpoint.InDoubt:
-		e.WantLink, e.File, e.Run = row.ExternalID, row.File, row.RunID
-		e.Line, _ = strconv.Atoi(row.Line)
+	switch {
+	case e.State == checkpoint.InDoubt:
+		e.WantLink, e.Run = row.ExternalID, row.RunID
 		e.Updated, _ = time.Parse(time.RFC3339, row.UpdatedAt) // else the time of adoption
-	case checkpoint.Partial:
+	case e.State == checkpoint.Partial, e.LeadID == "": // without its ID, it cannot have been linked
 		e.WantLink = row.ExternalID
 	default:
 		e.ExternalID = row.ExternalID

@@ -214,7 +214,7 @@ func exportedOf(e *checkpoint.Entry) exported {
 		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
 		File: e.File, Line: line(e.Line), Error: importer.Explain(e),
 	}
-	if e.State == checkpoint.InDoubt || e.State == checkpoint.Partial {
+	if e.WantLink != "" { // it is not linked yet
 		x.ExternalID = e.WantLink
 	}
 	return x

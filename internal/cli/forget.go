@@ -56,7 +56,7 @@ func (p *program) forget(c *cli.Context) error {
 		fmt.Fprintln(p.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
 	}
 	if r.Unknown > 0 && !c.Bool("unblock") {
-		fmt.Fprintln(p.Out, "keys that are not known are blocked all the same: check that they are spelt as in the file")
+		fmt.Fprintln(p.Out, "keys that are not known are blocked all the same: check that they are spelt as `leadferry checkpoint export` lists keys, with their namespace")
 	}
 	return nil
 }

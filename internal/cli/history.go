@@ -12,6 +12,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/rowkey"
 )
 
 func (p *program) historyCommand(shared []cli.Flag) *cli.Command {
@@ -51,7 +52,7 @@ func (p *program) history(c *cli.Context) (err error) {
 	}
 	e := &found[0]
 	if e.State == checkpoint.Unknown && len(lines) == 0 {
-		return usage("the checkpoint does not know this key", "leadferry checkpoint export lists all keys")
+		return p.unknownKey(db, key)
 	}
 	if err := db.Close(); err != nil {
 		return err
@@ -62,6 +63,19 @@ func (p *program) history(c *cli.Context) (err error) {
 		fmt.Fprintf(p.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), report.Escape(l.run), report.Escape(l.text))
 	}
 	return nil
+}
+
+// unknownKey says that nothing is known of a key, or how it is spelt here: with a slash in
+// front where it would look like one of a namespace.
+func (p *program) unknownKey(db *checkpoint.DB, key string) error {
+	other, found := rowkey.Effective("", key), make([]checkpoint.Entry, 1)
+	if err := db.Lookup([]string{other}, found); err != nil {
+		return err
+	}
+	if found[0].State != checkpoint.Unknown {
+		return usage("the checkpoint does not know this key in a namespace", "without one, it is "+report.Escape(other))
+	}
+	return usage("the checkpoint does not know this key", "leadferry checkpoint export lists all keys")
 }
 
 // standing says how the key stands now.

@@ -13,13 +13,13 @@ import (
 func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 	const rows = 4
 	for _, test := range []struct {
-		name, faults, state string
-		want                map[string]string // outcome of the first row of the export
-		code                int
+		name, faults, state, decided, want string // want: the outcome of the first row of the export
+		code                               int
 	}{
-		{"not linked", "update.500#1", "partial", map[string]string{"report": "updated", "create": "updated"}, 0},
-		{"in doubt, made", "create.drop-stored#1", "in_doubt", map[string]string{"report": "in_doubt", "create": "in_doubt"}, 5},
-		{"in doubt, not made", "create.drop#1", "in_doubt", map[string]string{"report": "in_doubt", "create": "in_doubt"}, 5},
+		{"not linked", "update.500#1", "partial", "", "updated", 0},
+		{"in doubt, made", "create.drop-stored#1", "in_doubt", "", "in_doubt", 5},
+		{"in doubt, not made", "create.drop#1", "in_doubt", "", "in_doubt", 5},
+		{"without its ID", "create.drop-stored#1", "in_doubt", "exists", "unmatched", 1},
 	} {
 		for _, missing := range []string{"report", "create"} {
 			t.Run(test.name+", "+missing, func(t *testing.T) {
@@ -34,11 +34,18 @@ func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 				if len(wanted) == 0 || wanted[0] != "crm-0" {
 					t.Fatalf("%s: %q", test.state, wanted)
 				}
+				if test.decided != "" {
+					w.write("decided.csv", "key,lead_id\nL0,"+test.decided+"\n")
+					w.must(0, "checkpoint", "resolve", "decided.csv")
+					if e := w.exported("created")[0]; e["key"] != "L0" || e["external_id"] != "crm-0" {
+						t.Errorf("the export lacks the ExternalID: %v", e)
+					}
+				}
 				made := w.creates()
 				w.must(test.code, "sync", "-m", "crm.yaml", "crm.csv", "--missing", missing, "--new-key", "--out", "run")
 				for _, r := range w.results("run/results.csv") {
-					if r["external_id"] == "crm-0" && r["outcome"] != test.want[missing] {
-						t.Errorf("its lead is found by its ExternalID: %v, want %s", r, test.want[missing])
+					if r["external_id"] == "crm-0" && r["outcome"] != test.want {
+						t.Errorf("its lead is found by its ExternalID: %v, want %s", r, test.want)
 					}
 				}
 				if n := w.creates(); n != made {

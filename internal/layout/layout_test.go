@@ -15,7 +15,7 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                    {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":         {imports: append([]string{"internal/config", owners, faults, "mapping/propose"}, below...)},
+			"internal/cli":         {imports: append([]string{"internal/config", owners, faults, keys, "mapping/propose"}, below...)},
 			"internal/config":      {imports: []string{"leadapi", owners}},
 			"internal/e2e":         {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout":      {},
