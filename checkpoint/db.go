@@ -35,6 +35,7 @@ type DB struct {
 	young    *young
 	recent   *recent
 	lacks    lacking
+	host     uint64                // of this machine, see mark
 	taking   func() error          // takes an older copy for good, once the writer runs
 	anew     string                // what is known of one that was here before a new one was made, or ""
 	tally    atomic.Pointer[tally] // as of the last commit
@@ -187,7 +188,7 @@ func (d *DB) release() error {
 // stamp writes the number of the last commit to PATH.seq. It is synced only when
 // the mark changes, for a mark that is behind is right, only less sharp.
 func (d *DB) stamp(clean bool) error {
-	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid()}
+	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid(), host: d.host}
 	if _, err := d.mark.WriteAt(m.line(), 0); err != nil {
 		return fmt.Errorf("write sequence file: %w", err)
 	}

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -36,6 +37,7 @@ type Options struct {
 
 	atOnce int64                       // instead of the constant, for tests
 	magic  func(string) (int64, error) // instead of statfs(2), for tests
+	host   string                      // instead of /etc/machine-id, for tests
 	later  bool                        // leave unused parts as they are
 	gather gathering                   // instead of the constants, for tests
 }
@@ -183,6 +185,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 	how := howToCheck(m, found, img, o)
 	seq := d.tally.Load().seq
+	d.host = hostOf(cmp.Or(o.host, "/etc/machine-id"), d.header.secret)
 	switch {
 	case d.fresh:
 	case !found:
@@ -192,7 +195,10 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 	switch {
 	case err != nil:
 		return err
-	case d.fresh, older == "":
+	case d.fresh:
+	case older == "" && found && m.host != d.host && m.host != 0 && d.host != 0:
+		d.warn("the checkpoint was used on another machine before: if a copy of it goes on there, each makes leads again that the other has made")
+	case older == "":
 	case !o.Accept:
 		return d.refuse(ErrRolledBack, older, "put the newest one back; if there is none, `leadferry checkpoint check --accept-older` "+
 			"takes this one: rows that it does not know are held then, not sent")
@@ -247,8 +253,15 @@ func (d *DB) begun(killed bool, o Options) error {
 	if unused && o.Used {
 		return d.refuse(ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
 	}
-	d.fresh = unused
-	return err
+	if d.fresh = unused; !unused || err != nil {
+		return err
+	}
+	gone, hint := d.gone(d.header.target, &o) // what that run was asked about, this one is too
+	if gone != "" && !o.Anew {
+		return d.refuse(ErrGone, gone, hint)
+	}
+	d.anew = gone
+	return nil
 }
 
 // check checks pages and records now, unless that is for later.

@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -91,7 +93,7 @@ func TestMissingSequenceFileIsWarnedOf(t *testing.T) {
 	for name, lose := range map[string]func(string) error{
 		"missing": os.Remove,
 		"cut":     func(p string) error { return os.Truncate(p, 10) },
-		"foreign": func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("x", 88)), 0o600) },
+		"foreign": func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("x", len(mark{}.line()))), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
@@ -126,6 +128,32 @@ func TestRemovedCheckpointIsMissed(t *testing.T) {
 	}
 }
 
+// A state folder that was copied to a second machine, with the first one going on, cannot be
+// seen to be two; but the move can. fault 128
+func TestAnotherMachineIsWarnedOf(t *testing.T) {
+	path := newPath(t)
+	host := func(id string) string {
+		name := filepath.Join(t.TempDir(), "machine-id")
+		content(id)(t, name)
+		return name
+	}
+	one, two := host("0123456789abcdef0123456789abcdef\n"), host("fedcba9876543210fedcba9876543210\n")
+	none, odd := filepath.Join(t.TempDir(), "none"), host("uninitialized\n")
+	for i, step := range []struct {
+		host     string
+		warnings int
+	}{{one, 0}, {one, 0}, {none, 0}, {two, 0}, {two, 0}, {one, 1}, {one, 0}, {odd, 0}, {two, 0}} {
+		d, err := Open(path, target(), Options{AnyPlace: true, host: step.host})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Warnings()) != step.warnings {
+			t.Errorf("step %d: warnings %q, want %d", i, d.Warnings(), step.warnings)
+		}
+		d.Close()
+	}
+}
+
 func TestSequenceFileIsNotFollowedThroughALink(t *testing.T) {
 	path := newPath(t)
 	canary := newPath(t)
@@ -142,7 +170,7 @@ func TestSequenceFileIsNotFollowedThroughALink(t *testing.T) {
 }
 
 func TestMarkReadsOnlyWhatItWrote(t *testing.T) {
-	want := mark{id: 1<<63 + 5, seq: 12345, clean: true, pid: 77}
+	want := mark{id: 1<<63 + 5, seq: 12345, leads: 99, clean: true, pid: 77, host: 1<<63 + 7}
 	line := want.line()
 	if got, ok := parseMark(line); !ok || got != want {
 		t.Errorf("%+v, %v", got, ok)
@@ -154,4 +182,38 @@ func TestMarkReadsOnlyWhatItWrote(t *testing.T) {
 			t.Errorf("accepted %q", bad)
 		}
 	}
+}
+
+// A run that begins anew by a person's wish and is killed before it sends anything answers
+// for that run alone.
+func TestBeginningAnewIsAskedAgain(t *testing.T) {
+	path := newPath(t)
+	o := Options{AnyPlace: true, Witnesses: []Witness{{Source: "summary.json", Path: "elsewhere.db", ID: "7", Leads: 3, Target: target()}}}
+	_, err := Open(path, target(), o)
+	checkRefusal(t, err, ErrGone)
+	o.Anew = true
+	d, err := Open(path, target(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := crash(t, path)
+	d.Drop()
+	o.Anew = false
+	if _, err := Open(killed, target(), o); !errors.Is(err, ErrGone) {
+		t.Errorf("after a kill: %v", err)
+	}
+	o.Anew = true
+	d, err = Open(killed, target(), o)
+	if err != nil || d.Anew() == "" {
+		t.Fatalf("asked again: %v", err)
+	}
+	if err := claim(d, intentOf("k", 1)); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	o.Anew = false
+	if d, err = Open(killed, target(), o); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
 }

@@ -1,6 +1,10 @@
 package checkpoint
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -23,32 +27,46 @@ type mark struct {
 	leads uint64 // keys with a lead or in doubt, as of that commit
 	clean bool
 	pid   int
+	host  uint64 // keyed hash of the machine's ID; 0: it has none
 }
 
-const markForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d"
+const markForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d %016x"
 
 func (m mark) line() []byte {
 	state := "open"
 	if m.clean {
 		state = "clean"
 	}
-	s := fmt.Sprintf(markForm, uint64(m.id), m.seq, m.leads, state, m.pid)
+	s := fmt.Sprintf(markForm, uint64(m.id), m.seq, m.leads, state, m.pid, m.host)
 	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
 }
 
 // parseMark accepts exactly what line writes.
 func parseMark(line []byte) (m mark, ok bool) {
 	fields := strings.Fields(string(line))
-	if len(fields) != 7 {
+	if len(fields) != 8 {
 		return m, false
 	}
-	var errs [4]error
+	var errs [5]error
 	m.id, errs[0] = parseID(fields[1])
 	m.seq, errs[1] = strconv.ParseUint(fields[2], 10, 64)
 	m.leads, errs[2] = strconv.ParseUint(fields[3], 10, 64)
 	m.pid, errs[3] = strconv.Atoi(fields[5])
+	m.host, errs[4] = strconv.ParseUint(fields[6], 16, 64)
 	m.clean = fields[4] == "clean"
 	return m, errors.Join(errs[:]...) == nil && string(m.line()) == string(line)
+}
+
+// hostOf is what a mark says of the machine whose ID stands in the file at path: that it is
+// another one than before, and no more. Containers mostly have none.
+func hostOf(path string, secret []byte) uint64 {
+	id, err := os.ReadFile(path)
+	if id = bytes.TrimSpace(id); err != nil || len(id) != 32 {
+		return 0
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(id)
+	return binary.BigEndian.Uint64(mac.Sum(nil))
 }
 
 // readMark returns found == false when PATH.seq is missing or unreadable.

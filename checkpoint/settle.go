@@ -152,7 +152,9 @@ func (l *ledger) doubt(e *Entry, from State) (Entry, error) {
 		in = *e
 	}
 	in.State, in.Code, in.Reason, in.LeadID = InDoubt, e.Code, e.Reason, e.LeadID
-	t.act |= Doubted
+	if e.Reason != ReasonIncomplete { // which was not sent
+		t.act |= Doubted
+	}
 	return in, errors.Join(l.move(e.Key, from, InDoubt), l.putIntent(&old, &in, t))
 }
 

@@ -189,6 +189,9 @@ func (e *engine) begin() error {
 		s.Checkpoint, s.New, s.Leads, s.InDoubt = e.db.Path(), e.db.New(), e.db.Leads(), e.db.InDoubt()
 		s.Anew = e.db.Anew()
 		s.Warnings = e.db.Warnings()
+		if s.Anew != "" {
+			s.Warnings = slices.Concat(s.Warnings, []string{"a new checkpoint is begun; the one before " + s.Anew})
+		}
 	}
 	if e.rehearsal == nil {
 		s.Warnings = slices.Concat(s.Warnings, e.warnings())

@@ -148,8 +148,6 @@ func (p *program) announce(c *cli.Context, s *importer.Start, log *slog.Logger) 
 	w := p.say(c)
 	switch {
 	case s.Checkpoint == "":
-	case s.Anew != "":
-		fmt.Fprintf(w, "checkpoint: %s (begun anew; the one before %s)\n", report.Escape(s.Checkpoint), report.Escape(s.Anew))
 	case s.New:
 		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", report.Escape(s.Checkpoint))
 	default:

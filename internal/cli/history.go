@@ -177,6 +177,9 @@ func eventText(ev checkpoint.Event) string {
 	add(checkpoint.DataSent, "other data sent")
 	add(checkpoint.Refused, "refused")
 	add(checkpoint.Doubted, "sent, in doubt"+sendText(&ev.Send))
+	if ev.State == checkpoint.InDoubt && len(parts) == 0 {
+		parts = append(parts, "held, not sent: the checkpoint was incomplete")
+	}
 	if len(parts) == 0 {
 		parts = append(parts, "not confirmed")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,6 +37,58 @@ func (l *listener) heard() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// A checkpoint is missing though a run folder tells of it: the question says so, and a no
+// leaves everything as it was.
+func TestImportAsksBeforeItBeginsAnew(t *testing.T) {
+	server, address := startSandbox(t, "")
+	d := newDesk(t, address)
+	for name, value := range map[string]string{
+		"LEADS_URL": address, "TRUNK_ID": sandbox.TrunkID, "CLIENT_ID": sandbox.ClientID, "CLIENT_SECRET": sandbox.ClientSecret,
+	} {
+		t.Setenv("LEADFERRY_"+name, value)
+	}
+	samples, err := filepath.Abs(filepath.Join("..", "..", "samples"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	person, tty := terminalPair(t)
+	told := &listener{}
+	go told.listen(person)
+	run := func(more ...string) int {
+		args := append([]string{"leadferry", "import", "-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv"), "--limit", "3"}, more...)
+		return Run(context.Background(), d.interrupt, args, Streams{In: tty, Out: d.file("out"), Err: tty})
+	}
+	if code := run("--yes"); code != 0 {
+		t.Fatalf("exit %d:\n%s", code, told.heard())
+	}
+	found, err := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "leadferry", "*.db*"))
+	if err != nil || len(found) != 2 {
+		t.Fatalf("checkpoint and mark: %q, %v", found, err)
+	}
+	for _, path := range found {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := run("--yes"); code != 4 {
+		t.Errorf("exit %d with --yes, want 4:\n%s", code, told.heard())
+	}
+	sent := len(server.Counts())
+	for range 2 { // the second question is asked, too: nothing was begun
+		io.WriteString(person, "n\n")
+		if code := run(); code != 2 || strings.Count(told.heard(), "does not exist, though a run of") == 0 {
+			t.Errorf("exit %d, want 2:\n%s", code, told.heard())
+		}
+	}
+	if n := strings.Count(told.heard(), "a new one is begun, and these leads would be made again.\r\n"); n != 2 {
+		t.Errorf("the question says so %d times:\n%s", n, told.heard())
+	}
+	if len(server.Counts()) != sent {
+		t.Errorf("requests: %v", server.Counts())
+	}
 }
 
 // A person is asked before leads are made for good; nothing leaves before the answer is yes.

@@ -71,9 +71,11 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	contains(t, w.must(0, "checkpoint", "status"), "the checkpoint is incomplete: 20 leads that it knew are missing")
 
 	held := append(all, "--out", "none")
+	contains(t, w.must(5, "sync", "-m", "leads.yaml", "leads.csv", "--limit", "35", "--missing", "create", "--out", "none"), "25 rows were held, not sent")
 	contains(t, w.must(5, held...), "Nothing was sent", "30 rows were held, not sent")
 	contains(t, w.must(5, held...), "30 in doubt)", "Nothing was sent")
-	w.must(5, append(held, "--in-doubt", "resend")...)
+	w.must(5, append(held, "--in-doubt", "resend", "--max-in-doubt", "1")...)
+	contains(t, w.must(0, "checkpoint", "history", "L00020"), "held, not sent")
 	w.must(5, append(held, "--dry-run")...)
 	w.holds(30)
 	if n := len(w.exported("in_doubt")); n != 30 {
@@ -132,7 +134,7 @@ func TestMissingCheckpointIsNotBegunAnew(t *testing.T) {
 	}
 	contains(t, w.must(4, append(all, "--out", "elsewhere/run")...), "does not exist, though", ".seq beside it counts 6 leads")
 	w.write("one.csv", "id,org,name\nN1,"+sandbox.Directory().Organizations[0].ID+",New\n")
-	contains(t, w.must(0, "import", "-m", "leads.yaml", "one.csv", "--new-checkpoint"), "begun anew")
+	contains(t, w.must(0, "import", "-m", "leads.yaml", "one.csv", "--new-checkpoint"), "a new checkpoint is begun; the one before does not exist")
 	w.must(0, "import", "-m", "leads.yaml", "one.csv")
 	w.holds(7)
 	// The one before comes back beside the new one's mark: each knows what the other lacks.
