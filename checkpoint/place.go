@@ -1,6 +1,11 @@
 package checkpoint
 
-import "path/filepath"
+import (
+	"os"
+	"path/filepath"
+
+	"leadferry/internal/trust"
+)
 
 // place is a kind of file system that a checkpoint had better not lie on.
 type place struct {
@@ -14,7 +19,13 @@ const noLocks = "there, locks and synced writes may not hold what they promise, 
 // ground finds out where the file lies, or will lie. What the system does not tell is
 // taken for good.
 func (d *DB) ground(o Options) error {
-	if o.AnyPlace || o.ReadOnly {
+	if o.ReadOnly {
+		return nil
+	}
+	if folder, err := os.Stat(filepath.Dir(d.path)); err == nil && trust.Exposed(folder) != "" {
+		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + trust.Exposed(folder) + ": whoever may write there can put another file in its place (--checkpoint names a file elsewhere)")
+	}
+	if o.AnyPlace {
 		return nil
 	}
 	number, err := o.magic(filepath.Dir(d.path))

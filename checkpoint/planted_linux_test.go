@@ -61,3 +61,23 @@ func TestPlantedFilesAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// fault 137: a folder in which another user can put something else in the checkpoint's place is told.
+func TestAnExposedFolderIsTold(t *testing.T) {
+	for mode, told := range map[os.FileMode]bool{0o700: false, 0o777: true, 0o777 | os.ModeSticky: false} {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Open(filepath.Join(dir, "c.db"), target(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Contains(strings.Join(d.Warnings(), ""), "every user of this machine"); warned != told {
+			t.Errorf("mode %v: %q", mode, d.Warnings())
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

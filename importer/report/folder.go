@@ -22,14 +22,40 @@ func makeFolder(path string) (*os.Root, error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	folder, opening := os.OpenRoot(path)
-	if opening != nil || err != nil { // one that was there may be what the user likes
-		return folder, opening
+	made := err == nil
+	folder, err := os.OpenRoot(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case made:
+		err = untouched(folder, path)
+	default:
+		err = unplanted(folder, path)
 	}
-	if err := untouched(folder, path); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
 	return folder, nil
+}
+
+// unplanted fails when something stands in a folder that was there where a run would
+// write, and is none that it may write to.
+func unplanted(folder *os.Root, path string) error {
+	entries, err := fs.ReadDir(folder.FS(), ".")
+	for _, e := range entries {
+		if RunFile(e.Name()) == "" || e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 {
+			continue // a file or a link is replaced
+		}
+		switch info, err := e.Info(); {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return fmt.Errorf("%s is a folder, and a run's file would stand there", filepath.Join(path, e.Name()))
+		case !trust.Trusted(info):
+			return fmt.Errorf("%s: %w", filepath.Join(path, e.Name()), errNotOurs)
+		}
+	}
+	return err
 }
 
 // untouched fails when an open folder is not the one that was made at path just now.
