@@ -23,6 +23,9 @@
 //     locator. Everything else is kept as keyed digests. [DB.Forget] leaves of a
 //     key nothing but a keyed hash, also in the file's unused parts.
 //
+// The digests' key lies in the same file: whoever has the file can try values against
+// them, so it is pseudonymous personal data.
+//
 // Beside the file PATH stands PATH.seq with the number of the last commit. A
 // checkpoint that is behind it was rolled back or restored from an older copy.
 package checkpoint

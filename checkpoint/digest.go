@@ -8,8 +8,10 @@ import (
 	"sync"
 )
 
-// Digests are keyed with a random key that never leaves the file: a plain hash
-// of an e-mail address or a phone number can be found by trying them all.
+// Digests are keyed with a random key: a plain hash of an e-mail address or a phone number
+// can be found by trying them all. The key lies in the same file, so whoever has the file
+// can try them all the same: a checkpoint is pseudonymous personal data, to be kept, copied
+// and erased as such. What digests keep safe is what leaves the file without the key.
 type digester struct{ pool sync.Pool }
 
 // hasher is one keyed hash with the room that it works in.

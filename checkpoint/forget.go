@@ -3,6 +3,9 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"maps"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // ForgetResult counts forgotten keys by what was known of them.
@@ -48,12 +51,13 @@ func (d *DB) Forget(keys []string, unblock bool) (r ForgetResult, err error) {
 
 func (l *ledger) forget(keys []string, unblock bool, r *ForgetResult) error {
 	gone, leads := make(map[string]bool, len(keys)), make(map[string]bool, len(keys))
+	texts := make(map[string]bool) // that they used
 	for _, key := range keys {
 		if gone[key] {
 			continue
 		}
 		gone[key] = true
-		lead, err := l.erase(key, unblock, r)
+		lead, err := l.erase(key, unblock, r, texts)
 		if err != nil {
 			return err
 		}
@@ -64,26 +68,33 @@ func (l *ledger) forget(keys []string, unblock bool, r *ForgetResult) error {
 	if err := l.scrubIntents(leads); err != nil {
 		return err
 	}
-	if err := l.scrubAudit(gone, leads); err != nil {
+	if err := l.scrubAudit(gone, leads, texts); err != nil {
+		return err
+	}
+	if err := l.scrubWords(texts); err != nil {
 		return err
 	}
 	return l.meta.Put(eraseKey, seal(nil, 0, eraseKey))
 }
 
 // erase removes what stands under key, leaves its hash or not, and returns its lead
-// ID.
-func (l *ledger) erase(key string, unblock bool, r *ForgetResult) (lead string, err error) {
+// ID. The texts that it used are added to those given.
+func (l *ledger) erase(key string, unblock bool, r *ForgetResult, texts map[string]bool) (lead string, err error) {
 	from, err := l.state(key)
 	if err != nil {
 		return "", err
 	}
 	r.count(from)
-	old, _, err := l.known(key)
+	old, t, err := l.known(key)
 	if err != nil {
 		return "", err
 	}
-	in, _, err := l.intent(key)
+	in, sent, err := l.intent(key)
 	if err != nil {
+		return "", err
+	}
+	note := func(s string) { texts[s] = true }
+	if err := errors.Join(l.words.each(&old, &t, note), l.words.each(&in, &sent, note)); err != nil {
 		return "", err
 	}
 	in.Key = key
@@ -152,10 +163,10 @@ func (l *ledger) scrubIntents(leads map[string]bool) error {
 
 // scrubAudit removes the lines that name a forgotten key or lead, and such a lead from
 // the sends in others.
-func (l *ledger) scrubAudit(gone, leads map[string]bool) error {
+func (l *ledger) scrubAudit(gone, leads, texts map[string]bool) error {
 	changed := map[string][]byte{} // nil: goes
 	err := l.audit.ForEach(func(k, v []byte) error {
-		r, err := decodeAudit(k, v)
+		r, e, t, err := l.decided(k, v)
 		switch {
 		case err != nil:
 			return err
@@ -166,18 +177,13 @@ func (l *ledger) scrubAudit(gone, leads map[string]bool) error {
 			} else {
 				l.decisions--
 			}
-			return nil
-		case len(r.send) == 0:
-			return nil
-		}
-		var e Entry
-		t, err := l.words.decode(r.Key, r.send, &e)
-		if leads[e.LeadID] {
+			return l.words.each(&e, &t, func(s string) { texts[s] = true })
+		case e.LeadID != "" && leads[e.LeadID]:
 			e.LeadID = ""
 			r.send = l.words.appendEntry(nil, &e, t)
 			changed[string(k)] = r.encode(k)
 		}
-		return err
+		return nil
 	})
 	for k, v := range changed {
 		if v == nil {
@@ -185,6 +191,54 @@ func (l *ledger) scrubAudit(gone, leads map[string]bool) error {
 		} else {
 			err = errors.Join(err, l.audit.Put([]byte(k), v))
 		}
+	}
+	return err
+}
+
+// decided is a line of the audit with the send in it, which is empty where there is none.
+func (l *ledger) decided(k, v []byte) (r record, e Entry, t tail, err error) {
+	if r, err = decodeAudit(k, v); err == nil && len(r.send) > 0 {
+		t, err = l.words.decode(r.Key, r.send, &e)
+	}
+	return r, e, t, err
+}
+
+var errAllUsed = errors.New("every text is used")
+
+// scrubWords removes those of the texts that nothing uses any more: a location, a file
+// or an organization that was one person's alone.
+func (l *ledger) scrubWords(texts map[string]bool) error {
+	maps.DeleteFunc(texts, func(s string, _ bool) bool { return s == "" || l.words.numbers[s] == 0 })
+	used := func(e *Entry, t *tail) error {
+		if err := l.words.each(e, t, func(s string) { delete(texts, s) }); err != nil {
+			return err
+		}
+		if len(texts) == 0 {
+			return errAllUsed
+		}
+		return nil
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	var e Entry
+	entry := func(k, v []byte) error {
+		t, err := l.words.decode(string(k), v, &e)
+		return errors.Join(err, used(&e, &t))
+	}
+	err := l.audit.ForEach(func(k, v []byte) error {
+		_, e, t, err := l.decided(k, v)
+		return errors.Join(err, used(&e, &t))
+	})
+	for _, bucket := range []*bolt.Bucket{l.intents, l.entries} {
+		if err == nil {
+			err = bucket.ForEach(entry)
+		}
+	}
+	if err == nil {
+		err = l.words.forget(texts, l.meta.Tx().Bucket(inWords))
+	} else if errors.Is(err, errAllUsed) {
+		err = nil
 	}
 	return err
 }

@@ -15,6 +15,10 @@ const (
 	herLead  = "0b1c2d3e-aaaa-4bbb-8ccc-1234567890ab"
 	herLink  = "crm-ann-lee-77"
 	hisLead  = "lead-of-bob"
+	herPlace = "Only Ann's Motors"
+	herOrg   = "org-of-ann-alone"
+	herFile  = "ann-alone.csv"
+	herField = "only-ann-has-this-field"
 	neighbor = "bob"
 )
 
@@ -23,7 +27,7 @@ func withPerson(t *testing.T, path string) *DB {
 	t.Helper()
 	d := seeded(t, path, 50)
 	in := intentOf(person, 1)
-	in.ExternalID = herLink
+	in.ExternalID, in.File, in.Organization, in.Locator = herLink, herFile, herOrg, herOrg+"-locator"
 	if err := claim(d, in); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +35,8 @@ func withPerson(t *testing.T, path string) *DB {
 		t.Fatal(err)
 	}
 	linked := createdEntry(person, herLead, 1)
-	linked.ExternalID = herLink
+	linked.ExternalID, linked.Location, linked.Organization, linked.File, linked.Run = herLink, herPlace, herOrg, herFile, "run-of-ann"
+	linked.Content = append(linked.Content, sumField(d, herField, "x"))
 	bob := createdEntry(neighbor, herLead, 2) // contradicts the decision and falls in doubt
 	for _, e := range []Entry{linked, bob} {
 		if _, err := settle(d, e); err != nil {
@@ -57,7 +62,7 @@ func traces(t *testing.T, path string) (n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, trace := range [][]byte{[]byte(person), []byte(herLead), lead, []byte(herLink)} {
+		for _, trace := range [][]byte{[]byte(person), []byte(herLead), lead, []byte(herLink), []byte(herPlace), []byte(herOrg), []byte(herFile), []byte("run-of-ann")} {
 			n += bytes.Count(b, trace)
 		}
 	}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
@@ -16,9 +17,10 @@ const (
 // words gives texts that recur in many entries (runs, organizations, locations,
 // input files, digests of content keys) numbers from 1, in the order in which
 // they come first. They make entries small and cheap to read. Only the writer
-// adds; everybody reads.
+// adds; everybody reads. One that nothing uses any more is forgotten: its number stays
+// empty.
 type words struct {
-	texts   atomic.Pointer[[]string] // grows at its end only
+	texts   atomic.Pointer[[]string] // grows at its end, and loses texts in a copy
 	numbers map[string]uint64
 	stored  int // how many of texts are in the file
 	names   []named
@@ -39,7 +41,7 @@ func newWords() *words {
 
 // number returns the number of s, or 0 when s has to stand where it is used.
 func (w *words) number(s string) uint64 {
-	if n, ok := w.numbers[s]; ok || len(s) > maxWord || len(w.numbers) >= maxWords {
+	if n, ok := w.numbers[s]; ok || len(s) > maxWord || len(*w.texts.Load()) >= maxWords {
 		return n
 	}
 	return w.add(s)
@@ -64,6 +66,47 @@ func (w *words) store(b *bolt.Bucket) error {
 	return nil
 }
 
+// forget empties the numbers of texts that nothing uses.
+func (w *words) forget(unused map[string]bool, b *bolt.Bucket) error {
+	texts := slices.Clone(*w.texts.Load())
+	for s := range unused {
+		n := w.numbers[s]
+		delete(w.numbers, s)
+		texts[n-1] = ""
+		if key := wordKey(n); n <= uint64(w.stored) {
+			if err := b.Put(key, seal(appendText(nil, ""), 0, key)); err != nil {
+				return err
+			}
+		}
+	}
+	w.texts.Store(&texts)
+	w.names = nil // they know numbers
+	return nil
+}
+
+// each calls f with every text that the record of an entry uses.
+func (w *words) each(e *Entry, t *tail, f func(string)) error {
+	for _, s := range []string{e.Organization, e.Location, e.Locator, e.File, e.Run, e.Reason, e.Unsettled} {
+		f(s)
+	}
+	for i := range e.Content {
+		f(string(e.Content[i].Name[:]))
+	}
+	past, err := w.events(t.past)
+	for _, ev := range past {
+		f(ev.Run)
+	}
+	if err != nil || len(t.prior) == 0 {
+		return err
+	}
+	var before Entry
+	earlier, err := w.decode(e.Key, t.prior, &before)
+	if err != nil {
+		return err
+	}
+	return w.each(&before, &earlier, f)
+}
+
 // load reads the bucket and refuses gaps and repeated words.
 func (w *words) load(b *bolt.Bucket) error {
 	err := b.ForEach(func(k, v []byte) error {
@@ -72,12 +115,12 @@ func (w *words) load(b *bolt.Bucket) error {
 			return err
 		}
 		s := f.text()
-		if f.done() != nil || w.numbers[s] != 0 || string(wordKey(w.add(s))) != string(k) {
+		if f.done() != nil || s != "" && w.numbers[s] != 0 || string(wordKey(w.add(s))) != string(k) {
 			return errRecord
 		}
 		return nil
 	})
-	w.stored = len(w.numbers)
+	w.stored = len(*w.texts.Load())
 	return err
 }
 

@@ -4,8 +4,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi/sandbox"
 )
 
 func (p *program) forgetCommand(shared []cli.Flag) *cli.Command {
@@ -15,7 +19,8 @@ func (p *program) forgetCommand(shared []cli.Flag) *cli.Command {
 file, and keeps only a keyed hash, so that the next file does not make the lead
 again: such rows are skipped. KEY - reads keys from standard input, one a line, so
 that they show in no process list. --unblock removes the hash too: the row counts
-as new. The lead on the service stays: delete it in the console.
+as new. The lead on the service stays: delete it in the console; that of the sandbox
+goes.
 
 Example:
 
@@ -42,7 +47,11 @@ func (p *program) forget(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := db.Forget(keys, c.Bool("unblock"))
+	inSandbox, err := forgetInSandbox(db, keys) // first: the lead IDs are known only now
+	var r checkpoint.ForgetResult
+	if err == nil {
+		r, err = db.Forget(keys, c.Bool("unblock"))
+	}
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
@@ -52,13 +61,36 @@ func (p *program) forget(c *cli.Context) error {
 	}
 	fmt.Fprintf(p.Out, "%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
 		plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key"), then, r.Leads, r.Rejected, r.InDoubt, r.Unknown, r.Already)
-	if r.InDoubt > 0 {
+	if inSandbox > 0 {
+		fmt.Fprintf(p.Out, "%s removed from the sandbox's own data\n", plural(inSandbox, "lead"))
+	}
+	switch {
+	case r.InDoubt > 0 && db.Target() == sandboxTarget:
+		fmt.Fprintln(p.Out, "of those in doubt a lead may stand in the sandbox's own data: a run with --sandbox --sandbox-reset empties them")
+	case r.InDoubt > 0:
 		fmt.Fprintln(p.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
 	}
 	if r.Unknown > 0 && !c.Bool("unblock") {
 		fmt.Fprintln(p.Out, "keys that are not known are blocked all the same: check that they are spelt as `leadferry checkpoint export` lists keys, with their namespace")
 	}
 	return nil
+}
+
+// forgetInSandbox removes the leads of keys from the data of --sandbox, where the checkpoint
+// is its, and returns how many there were.
+func forgetInSandbox(db *checkpoint.DB, keys []string) (int, error) {
+	if db.Target() != sandboxTarget {
+		return 0, nil
+	}
+	found := make([]checkpoint.Entry, len(keys))
+	if err := db.Lookup(keys, found); err != nil {
+		return 0, err
+	}
+	var ids []string
+	for i := range found {
+		ids = append(ids, found[i].LeadID)
+	}
+	return sandbox.Forget(sandboxData(db.Path()), ids)
 }
 
 // keys are the arguments; - is standard input, one a line.
@@ -68,13 +100,13 @@ func (p *program) keys(args []string) (keys []string, err error) {
 	}
 	for _, a := range args {
 		if a != "-" {
-			keys = append(keys, a)
+			keys = append(keys, strings.TrimSpace(a))
 			continue
 		}
 		lines := bufio.NewScanner(p.In)
 		for lines.Scan() {
-			if lines.Text() != "" {
-				keys = append(keys, lines.Text())
+			if key := strings.TrimSpace(lines.Text()); key != "" { // rows have their keys so
+				keys = append(keys, key)
 			}
 		}
 		if err := lines.Err(); err != nil {

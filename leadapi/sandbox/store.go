@@ -43,15 +43,18 @@ type job struct {
 
 func openStore(path string) (*store, error) {
 	st := &store{path: path, jobs: make(chan job), quit: make(chan struct{}), done: make(chan struct{})}
+	options := &bbolt.Options{Timeout: lockWait, NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType}
 	if path == "" {
 		f, err := os.CreateTemp("", "leadferry-sandbox-*.db")
 		if err != nil {
 			return nil, fmt.Errorf("sandbox: make a temporary file: %w", err)
 		}
-		st.path, st.temporary = f.Name(), true
-		_ = f.Close()
+		// Without its name it is gone with the process, even when that is killed. Systems
+		// that keep the names of open files lose it in close.
+		st.path, st.temporary = f.Name(), os.Remove(f.Name()) != nil
+		options.OpenFile = func(string, int, os.FileMode) (*os.File, error) { return f, nil }
 	}
-	db, err := bbolt.Open(st.path, 0o600, &bbolt.Options{Timeout: lockWait, NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType})
+	db, err := bbolt.Open(st.path, 0o600, options)
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("sandbox: %s is in use by another process: %w", st.path, err)
 	} else if err != nil {
