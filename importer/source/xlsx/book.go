@@ -129,7 +129,7 @@ func truth(text string) bool {
 // reads the sheet once as it is packed, so that one that was damaged on its way is
 // refused before a row of it is given.
 func (b *Book) Open(of Sheet, limit int) (*Rows, error) {
-	r := &Rows{shower: shower{sheet: &sheetReader{}}}
+	r := &Rows{formatter: formatter{sheet: &sheetReader{}}}
 	if err := b.open(r, of, limit); err != nil {
 		r.Close()
 		return nil, damaged(err)

@@ -42,18 +42,18 @@ type Cell struct {
 	Blanked  bool   // the format shows nothing of it
 }
 
-// shower makes text of cells.
-type shower struct {
+// formatter makes text of cells.
+type formatter struct {
 	shared   *sharedTexts
 	styles   *styles
 	calendar calendar
 	sheet    *sheetReader
 }
 
-// show gives the text of a cell of the present row. The error says that the
+// cell gives the text of a cell of the present row. The error says that the
 // workbook is damaged.
-func (s *shower) show(c *rawCell) (Cell, error) {
-	value := s.sheet.text[c.start:c.end]
+func (f *formatter) cell(c *rawCell) (Cell, error) {
+	value := f.sheet.text[c.start:c.end]
 	switch c.kind {
 	case "":
 		return Cell{}, nil
@@ -65,9 +65,9 @@ func (s *shower) show(c *rawCell) (Cell, error) {
 	}
 	switch c.kind {
 	case "n":
-		return s.number(strings.TrimSpace(string(value)), c.style)
+		return f.number(strings.TrimSpace(string(value)), c.style)
 	case "s":
-		return s.sharedText(strings.TrimSpace(string(value)))
+		return f.sharedText(strings.TrimSpace(string(value)))
 	case "b":
 		return boolean(strings.TrimSpace(string(value)))
 	case "str", "inlineStr":
@@ -80,7 +80,7 @@ func (s *shower) show(c *rawCell) (Cell, error) {
 
 var errKind = &Damage{"the workbook is damaged: a cell is of an unknown kind"}
 
-func (s *shower) sharedText(value string) (Cell, error) {
+func (f *formatter) sharedText(value string) (Cell, error) {
 	if value == "" {
 		return Cell{}, nil
 	}
@@ -88,7 +88,7 @@ func (s *shower) sharedText(value string) (Cell, error) {
 	if err != nil {
 		return Cell{}, errShared
 	}
-	text, err := s.shared.get(index)
+	text, err := f.shared.get(index)
 	return plainText(text), err
 }
 
@@ -114,7 +114,7 @@ func boolean(value string) (Cell, error) {
 // number writes a number as its format says. All digits are kept where Excel
 // would round them away for want of room: the general and scientific formats
 // turn an identifier into 1.23E+13.
-func (s *shower) number(value string, style int) (Cell, error) {
+func (f *formatter) number(value string, style int) (Cell, error) {
 	if value == "" {
 		return Cell{}, nil
 	}
@@ -122,11 +122,11 @@ func (s *shower) number(value string, style int) (Cell, error) {
 	if err != nil || strings.Trim(value, "0123456789+-.eE") != "" || math.IsInf(v, 0) {
 		return Cell{Text: value, Fault: faultNumber}, nil
 	}
-	format, err := s.styles.of(style)
+	format, err := f.styles.of(style)
 	if err != nil {
 		return Cell{}, err
 	}
-	c := s.formatted(v, format)
+	c := f.formatted(v, format)
 	if c.Fault != nil {
 		c.Text = value // as it is written
 	}
@@ -134,23 +134,23 @@ func (s *shower) number(value string, style int) (Cell, error) {
 }
 
 // formatted is a number as a format shows it.
-func (s *shower) formatted(v float64, format *numberFormat) Cell {
+func (f *formatter) formatted(v float64, format *numberFormat) Cell {
 	section, shown := format.choose(v)
 	if section == nil {
-		return s.plainNumber(v)
+		return f.plainNumber(v)
 	}
 	switch {
 	case section.kind.isDate():
-		return s.date(v, section)
+		return f.date(v, section)
 	case section.kind == digits, section.kind == fraction:
-		return s.filled(v, shown, section)
+		return f.filled(v, shown, section)
 	}
-	c := s.plainNumber(v)
+	c := f.plainNumber(v)
 	c.Exponent = section.kind == scientific
 	return c
 }
 
-func (s *shower) plainNumber(v float64) Cell {
+func (f *formatter) plainNumber(v float64) Cell {
 	if loses(v) {
 		return Cell{Fault: faultDigits}
 	}
@@ -158,7 +158,7 @@ func (s *shower) plainNumber(v float64) Cell {
 }
 
 // filled writes a number into places for digits.
-func (s *shower) filled(v, shown float64, of *section) Cell {
+func (f *formatter) filled(v, shown float64, of *section) Cell {
 	if loses(v) {
 		return Cell{Fault: faultDigits}
 	}
@@ -169,12 +169,12 @@ func (s *shower) filled(v, shown float64, of *section) Cell {
 	return Cell{Text: text, Number: !of.places.padded(), Blanked: text == ""}
 }
 
-func (s *shower) date(v float64, of *section) Cell {
+func (f *formatter) date(v float64, of *section) Cell {
 	switch {
-	case !s.calendar.shows(v):
+	case !f.calendar.shows(v):
 		return Cell{Fault: faultDate}
 	case of.kind == codedDate:
-		return Cell{Text: of.clock(s.calendar, v)}
+		return Cell{Text: of.clock(f.calendar, v)}
 	}
-	return Cell{Text: s.calendar.write(v, of.kind)}
+	return Cell{Text: f.calendar.write(v, of.kind)}
 }

@@ -14,7 +14,7 @@ import (
 //
 // faults 100
 func TestWholeNumbersKeepTheirDigits(t *testing.T) {
-	s := &shower{styles: &styles{}}
+	s := &formatter{styles: &styles{}}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(-exactLimit+1, exactLimit-1).Draw(t, "number")
 		form := rapid.SampledFrom([]byte("fgE")).Draw(t, "form")
@@ -47,7 +47,7 @@ func FuzzNumberFormat(f *testing.F) {
 		if math.IsNaN(v) || math.IsInf(v, 0) || len(code) > maxFormatCode {
 			return
 		}
-		s := &shower{styles: &styles{formats: []*numberFormat{nil}, ids: []int{164}, codes: map[int]string{164: code}}}
+		s := &formatter{styles: &styles{formats: []*numberFormat{nil}, ids: []int{164}, codes: map[int]string{164: code}}}
 		c, err := s.number(strconv.FormatFloat(v, 'g', -1, 64), 0)
 		if err != nil {
 			t.Fatal(err)

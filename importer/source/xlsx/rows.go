@@ -8,7 +8,7 @@ import (
 
 // Rows reads the rows of a sheet, one after another. It serves one goroutine.
 type Rows struct {
-	shower
+	formatter
 	opened []io.Closer
 	ended  bool
 }
@@ -46,7 +46,7 @@ func (r *Rows) Width() int { return len(r.sheet.cells) }
 
 // Cell is a cell of the present row, by its column from 0; empty where there is none.
 func (r *Rows) Cell(column int) (Cell, error) {
-	c, err := r.show(&r.sheet.cells[column])
+	c, err := r.cell(&r.sheet.cells[column])
 	return c, damaged(err)
 }
 
