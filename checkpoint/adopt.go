@@ -39,7 +39,7 @@ type AdoptResult struct {
 // InDoubt stays in doubt, so that no row is sent that may have been sent before.
 //
 // A list is refused as a whole, with a *[ListError], for a lead ID that is none, a
-// key or lead ID that stands twice, a key in doubt, a key to which the service itself
+// key or lead ID that stands twice, a key in doubt that was sent, a key to which the service itself
 // gave another lead, and a lead that has another key. A lead ID that people gave, by a
 // decision or an earlier list, is corrected; what was known of the wrong lead goes. The
 // same list again changes nothing. All stands in one commit, which takes about 2 KiB of
@@ -178,6 +178,9 @@ func (l *ledger) judge(e *Entry, given map[string]string, r *AdoptResult) (take 
 	case e.State == InDoubt:
 		r.Known++
 		return false, nil
+	case from == InDoubt && l.held(e.Key):
+		r.Leads++
+		return true, nil
 	case from == InDoubt:
 		return false, &ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
 	case !from.HasLead() || old.LeadID == "" && e.LeadID != "":
@@ -192,6 +195,12 @@ func (l *ledger) judge(e *Entry, given map[string]string, r *AdoptResult) (take 
 	}
 	r.Known++
 	return false, nil
+}
+
+// held says whether a key in doubt was not sent, but may have a lead that is missing here.
+func (l *ledger) held(key string) bool {
+	in, _, err := l.intent(key) // of a record that was read before
+	return err == nil && in.Reason == ReasonIncomplete
 }
 
 // byPeople says whether the lead ID of an entry is the word of people.

@@ -77,7 +77,10 @@ func runParents(c *cli.Context) []string {
 		out = os.Getenv("LEADFERRY_OUT") // of commands that have no run folder of their own
 	}
 	if out != "" && out != "none" {
-		if parent := filepath.Dir(filepath.Clean(out)); !slices.ContainsFunc(parents, func(p string) bool { return sameFile(p, parent) }) {
+		if whole, err := filepath.Abs(out); err == nil {
+			out = whole
+		}
+		if parent := filepath.Dir(out); !slices.ContainsFunc(parents, func(p string) bool { return sameFile(p, parent) }) {
 			parents = append(parents, parent)
 		}
 	}
