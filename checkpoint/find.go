@@ -72,7 +72,7 @@ type finder struct {
 	*reading
 	d                                             *DB
 	intents, leads, links, wanted, folds, blocked *bolt.Cursor
-	doubts, forgotten                             bool // there are any
+	doubts, forgotten, folded                     bool // there are any
 }
 
 func (d *DB) finder(r *reading) *finder {
@@ -83,7 +83,8 @@ func (d *DB) finder(r *reading) *finder {
 	}
 	doubt, _ := f.intents.First()
 	block, _ := f.blocked.First()
-	f.doubts, f.forgotten = doubt != nil, block != nil
+	fold, _ := f.folds.First()
+	f.doubts, f.forgotten, f.folded = doubt != nil, block != nil, fold != nil
 	return f
 }
 

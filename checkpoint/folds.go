@@ -154,11 +154,13 @@ func (f *finder) alike(key string, found *Likeness) error {
 			return err
 		}
 	}
-	prefix := f.d.digests.foldPrefix(folded)
-	for k, _ := f.folds.Seek(prefix); found.State == Unknown && bytes.HasPrefix(k, prefix); k, _ = f.folds.Next() {
-		if other := unfolded(folded, k[len(prefix):]); other != key {
-			if err := f.resembles(other, found); err != nil {
-				return err
+	if f.folded {
+		prefix := f.d.digests.foldPrefix(folded)
+		for k, _ := f.folds.Seek(prefix); found.State == Unknown && bytes.HasPrefix(k, prefix); k, _ = f.folds.Next() {
+			if other := unfolded(folded, k[len(prefix):]); other != key {
+				if err := f.resembles(other, found); err != nil {
+					return err
+				}
 			}
 		}
 	}

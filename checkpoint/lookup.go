@@ -16,25 +16,9 @@ const chunk = 512
 // are used again.
 func (d *DB) Lookup(keys []string, out []Entry) error {
 	return d.read("look up keys", func(r *reading) error {
-		intents, blocked := r.tx.Bucket(inIntents).Cursor(), r.tx.Bucket(inBlocked).Cursor()
-		empty, _ := intents.First()
-		none, _ := blocked.First()
+		f := d.finder(r)
 		for i, key := range keys {
-			var record []byte
-			if empty != nil {
-				record = find(intents, key)
-			}
-			if record == nil {
-				record = r.entry(key)
-			}
-			if record == nil {
-				out[i] = Entry{Key: key, Content: out[i].Content[:0]}
-				if none != nil && find(blocked, string(d.digests.block(key))) != nil {
-					out[i].State = Forgotten
-				}
-				continue
-			}
-			if _, err := d.words.decode(key, record, &out[i]); err != nil {
+			if err := f.byKey(key, &out[i]); err != nil {
 				return err
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
 )
 
@@ -36,6 +37,9 @@ func drawRow(rt *rapid.T) string {
 	key := fmt.Sprintf("k%d", n)
 	if rapid.IntRange(0, 5).Draw(rt, "alias") == 0 {
 		key = fmt.Sprintf("alias%d", rapid.IntRange(0, 2).Draw(rt, "which"))
+	}
+	if rapid.IntRange(0, 5).Draw(rt, "look-alike") == 0 {
+		key = key[:1] + " " + key[1:]
 	}
 	return fmt.Sprintf("%s,,x-%d,%s,%s,%s", key, n, rapid.SampledFrom(append([]string{""}, statuses[:4]...)).Draw(rt, "status"),
 		rapid.SampledFrom([]string{"Ann", "Bob", ""}).Draw(rt, "name"), rapid.SampledFrom([]string{"", "1", "2"}).Draw(rt, "phone"))
@@ -314,8 +318,8 @@ func (p *pair) finally(rows []string) {
 	}
 	of := map[string]string{}
 	for id, key := range p.service.madeFor {
-		if of[key] != "" {
-			p.errorf("%s has two leads, %s and %s", key, of[key], id)
+		if key = rowkey.Fold(key); of[key] != "" {
+			p.errorf("%s, or what looks like it, has two leads, %s and %s", key, of[key], id)
 		}
 		of[key] = id
 	}
