@@ -64,7 +64,8 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	if err == nil {
 		err = p.show(c, s, o)
 	}
-	p.conclude(c, s, o.Log, err)
+	p.conclude(c, s, err)
+	end.log = o.Log
 	end.summary.Store(s)
 	return nil
 }
@@ -235,7 +236,7 @@ func (p *program) show(c *cli.Context, s *report.Summary, o importer.Options) er
 
 // conclude takes over the run's exit code. Where the reader of standard output has gone,
 // all is recorded, but nobody saw it, and the summary says so.
-func (p *program) conclude(c *cli.Context, s *report.Summary, log *slog.Logger, unseen error) {
+func (p *program) conclude(c *cli.Context, s *report.Summary, unseen error) {
 	const closed = "standard output was closed; the run's files and the checkpoint are complete"
 	if unseen != nil {
 		if s.ExitCode != importer.CodeStopped {
@@ -246,9 +247,7 @@ func (p *program) conclude(c *cli.Context, s *report.Summary, log *slog.Logger, 
 		}
 		p.warnOf("the summary does not say so", s.Amend())
 	}
-	if p.code = s.ExitCode; jsonLog(c) && !(c.Bool("quiet") && s.ExitCode == importer.CodeComplete) {
-		logEnd(log, s)
-	}
+	p.code = s.ExitCode
 }
 
 func plural(n int, word string) string { return fmt.Sprintf("%d %s", n, pluralOf(n, word, word+"s")) }

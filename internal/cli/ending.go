@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/importer"
 	"leadferry/importer/report"
 )
 
@@ -26,6 +27,7 @@ type ending struct {
 	metrics  *metrics // nil: none wanted
 	onFinish string
 	asJSON   bool                           // --summary -
+	log      *slog.Logger                   // set with summary
 	summary  atomic.Pointer[report.Summary] // nil: the run was refused
 }
 
@@ -133,12 +135,14 @@ func (p *program) finish(ctx context.Context, code int) int {
 		return code
 	}
 	p.warnOf(badMetrics, e.endMetrics(code))
-	if e.summary.Load() == nil {
-		e.tellRefusal(p, code, refused)
-	}
 	p.warnOf("--keep-runs", e.prune())
 	if e.onFinish != "" && ctx.Err() == nil {
 		p.warnOf("--on-finish", e.runOnFinish(ctx, p, code))
+	}
+	if s := e.summary.Load(); s == nil {
+		e.tellRefusal(p, code, refused)
+	} else if p.jsonErrors && !(e.c.Bool("quiet") && code == importer.CodeComplete) {
+		logEnd(e.log, s)
 	}
 	return code
 }
@@ -158,7 +162,7 @@ func (p *program) warnOf(what string, err error) {
 	switch {
 	case err == nil:
 	case p.jsonErrors:
-		slog.New(slog.NewJSONHandler(escaping{&p.log}, nil)).Warn(what, "error", report.Escape(err.Error()))
+		p.attributed(slog.New(slog.NewJSONHandler(escaping{&p.log}, nil))).Warn(what, "error", report.Escape(err.Error()))
 	default:
 		fmt.Fprintf(&p.log, "warning: %s: %s\n", what, report.Escape(err.Error()))
 	}

@@ -224,6 +224,30 @@ func keptFolders(c *cli.Context) []place {
 	return folders
 }
 
+// keepStreams refuses a command whose standard output or error was sent, by >> or a
+// service's settings, into a file that it reads, that is its checkpoint's, or that it
+// writes otherwise.
+func (p *program) keepStreams(c *cli.Context, f report.Files, inputs []string) error {
+	o := outputsOf(f, c.String("metrics"))
+	others := append(keptPlaces(c, inputs), o.named...)
+	for what, stream := range map[string]*os.File{"standard output": p.Out, "standard error": p.Err} {
+		info, err := stream.Stat()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		for _, q := range others {
+			if q.file != nil && os.SameFile(info, q.file) {
+				if stream == p.Err { // not a word more goes there
+					p.Err = p.Out
+					p.log.redirect(p.Out)
+				}
+				return usage(fmt.Sprintf("%s goes into %s, which is %s", what, q.path, strings.TrimPrefix(q.what, "--")), "send it somewhere else: nothing was sent")
+			}
+		}
+	}
+	return nil
+}
+
 // exposed warns of folders in which another user could put something else in the place
 // of an output.
 func (o *outputs) exposed() []string {
