@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -38,7 +39,7 @@ func (e *engine) check(ctx context.Context, j *job) (goesOn bool) {
 		return e.proceed(j, lead)
 	default:
 		j.text = fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s: nothing was sent",
-			lead.Status, j.before.status, clock(j.before.confirmed))
+			cmp.Or(lead.Status, "not readable"), j.before.status, clock(j.before.confirmed))
 		j.entry.Code = http.StatusOK
 		e.release(j, Conflict, nil)
 	}
@@ -49,7 +50,7 @@ func (e *engine) check(ctx context.Context, j *job) (goesOn bool) {
 // the one that an unsettled update asked for, or the row's own.
 func (e *engine) agrees(j *job, status string) bool {
 	before := &j.before
-	return status == "" || before.status == "" || status == before.status || status == j.it.rec.Status ||
+	return before.status == "" || status == before.status || status == j.it.rec.Status ||
 		before.unsettled != "" && status == before.sought
 }
 

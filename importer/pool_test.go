@@ -2,9 +2,14 @@ package importer
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
 )
 
 // Who asks one row to wait asks all of them: no other row's request leaves meanwhile, a create or an update. faults 61,
@@ -61,4 +66,65 @@ func TestRetryAfterOfARowThatIsGivenUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A token request is asked to wait like any other, and all the rows with it. faults 75, 139
+func TestRetryAfterOfATokenRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &retrier{breaker: newBreaker(time.Hour, 4, 0), retries: 2, stopping: t.Context(), retried: func() {}}
+		began := time.Now()
+		told := answers{&leadapi.Error{Op: "token", Status: 503, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: time.Minute}, nil}
+		var group sync.WaitGroup
+		group.Go(func() {
+			if _, err := sendCreate(t, c, told.call); err != nil || time.Since(began) != time.Minute {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+		})
+		synctest.Wait() // the token request has been told
+		if _, err := sendUpdate(t, c, func(context.Context) error { return nil }); err != nil || time.Since(began) < time.Minute {
+			t.Errorf("another row left after %v: %v", time.Since(began), err)
+		}
+		group.Wait()
+	})
+}
+
+// While creates go singly, and one of them hangs, the leads that were made are linked. fault 138
+func TestLinksDoNotWaitForCreates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(40), Options{Concurrency: 4})
+		tr.remap(t, "  external_id: \"{id}\"\n")
+		began := time.Now()
+		tr.service.answer = func(name string, _ int) error {
+			if name == "n010" || name == "n011" {
+				return broken
+			}
+			return nil
+		}
+		tr.service.arrive = func(key string) {
+			if key == "k011" {
+				time.Sleep(30 * time.Second)
+			}
+		}
+		links, late := 0, 0
+		tr.service.update = func(string) {
+			if links++; links <= 10 && time.Since(began) > 10*time.Second {
+				late++
+			}
+		}
+		tr.run(t.Context())
+		if got := tr.outcomes(); got != "created 38 in_doubt 2" || late > 0 {
+			t.Errorf("%s; %d links of the leads that were made before came late", got, late)
+		}
+	})
+}
+
+func TestAnExternalIDIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, []string{"k1," + strings.Repeat("x", checkpoint.MaxKey), "k2," + strings.Repeat("x", checkpoint.MaxKey+1)}, Options{})
+		tr.remap(t, "  external_id: \"{name}\"\n")
+		tr.run(t.Context())
+		if got := tr.outcomes(); got != "created 1 invalid 1" {
+			t.Error(got)
+		}
+	})
 }

@@ -29,6 +29,12 @@ func TestCheckRemote(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 		}
+		p.service.console(a, "") // no status that could be read
+		if r := p.must("conflict 1", p.run("sync", checked, "a,,x-a,inProgress,Ann,1")); !strings.Contains(r.text("a"), "is not readable") {
+			t.Error(r.text("a"))
+		}
+		p.service.sent()
+		p.service.console(a, "closedWon")
 		p.must("unchanged 1", p.run("sync", checked, "a,,x-a,closedWon,Ann,1"))
 		p.sends(a + ` {"ExternalID":"x-a"}`)
 		p.must("unchanged 1", p.run("sync", checked, "a,,x-a,closedWon,Ann,1"))

@@ -230,6 +230,8 @@ func (r *reader) record(it *item) error {
 	case it.rec.Skip:
 	case len(it.rec.Key) > checkpoint.MaxKey:
 		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
+	case len(it.rec.ExternalID) > checkpoint.MaxKey:
+		it.fault = faulty(mapping.Problem{Rule: "external_id", Text: fmt.Sprintf("the ExternalID is longer than %d bytes", checkpoint.MaxKey)})
 	}
 	return nil
 }

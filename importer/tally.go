@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"leadferry/checkpoint"
@@ -92,14 +93,15 @@ type tally struct {
 	statusElsewhere int // leads whose status somebody else changed
 	ownerElsewhere  int // leads that belong to another organization now
 
-	creating int // leads made or perhaps being made
-	made     int // leads made or perhaps made
-	fell     int // rows that fell in doubt in this run
-	held     int // rows in doubt that an incomplete checkpoint holds
-	sent     int // rows of which a request left
-	bad      int // those among them that were rejected or failed
-	known    int // rows for which nothing was sent
-	refusal  int // status by which all rows sent so far were refused; -1: not all
+	creating int  // leads made or perhaps being made
+	made     int  // leads made or perhaps made
+	fell     int  // rows that fell in doubt in this run
+	held     int  // rows in doubt that an incomplete checkpoint holds
+	sent     int  // rows of which a request left
+	bad      int  // those among them that were rejected or failed
+	known    int  // rows for which nothing was sent
+	refusal  int  // status by which all rows sent so far were refused; -1: not all
+	updates  bool // one of them was an update of a lead
 }
 
 type reasonKey struct {
@@ -198,6 +200,7 @@ func (t *tally) assigned(p place) {
 }
 
 func (t *tally) refused(r *result) {
+	t.updates = t.updates || r.entry.LeadID != ""
 	switch {
 	case r.outcome != Rejected:
 		t.refusal = -1
@@ -239,7 +242,7 @@ func (t *tally) limit() *Stop {
 	case t.doomed() && t.sent >= t.slots:
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.sent, t.refusal),
-			Hint: "check the trunk ID, the leads URL and the account's rights; --max-rejects 0 goes on regardless",
+			Hint: refusedHint(t.refusal, t.updates) + "; --max-rejects 0 goes on regardless",
 		}
 	}
 	return nil
@@ -252,6 +255,19 @@ func (t *tally) makeUp() {
 		missing -= n
 	}
 	t.outcomes[Pending] += missing
+}
+
+// refusedHint is what to look at when the service refuses everything with one status.
+func refusedHint(status int, updates bool) string {
+	switch {
+	case status == http.StatusForbidden || status == http.StatusPaymentRequired:
+		return "check the account's rights: its memberships and its role in the organizations that the rows name"
+	case (status == http.StatusNotFound || status == http.StatusGone) && updates:
+		return "check that the lead IDs belong to this base URL: the service says that it knows none of them"
+	case status == http.StatusNotFound || status == http.StatusGone || status == http.StatusMethodNotAllowed:
+		return "check the trunk ID and the leads URL, unless the service's words say that it is the organization or the locator of the rows that it does not know"
+	}
+	return "the service refuses what the requests hold: see its words, and mend the rows, or the mapping where they are the same for all"
 }
 
 // attention is how many rows want a person's eye.

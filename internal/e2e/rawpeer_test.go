@@ -28,6 +28,8 @@ type rawPeer struct {
 	held    map[string]*rawLead // by lead ID
 	tokens  int
 	gets    int
+
+	elsewhere string // the organization that every lead is assigned to; "": the row's
 }
 
 // rawScript says which requests to create (POST) or to update (PATCH) are answered by
@@ -169,7 +171,7 @@ const rightLead = "THE-LEAD"
 
 // change is the Lead as JSON as it is after an update; it stays so when store is set.
 func (p *rawPeer) change(id, body string, store bool) string {
-	now := rawLead{ID: id, Status: "open", OwnerID: rawOrg, Content: map[string]any{}}
+	now := rawLead{ID: id, Status: "open", OwnerID: cmp.Or(p.elsewhere, rawOrg), Content: map[string]any{}}
 	if old := p.held[id]; old != nil {
 		now.Status, now.ExternalID = old.Status, old.ExternalID
 		for k, v := range old.Content {
@@ -211,7 +213,11 @@ func (p *rawPeer) serveLeads(c net.Conn, r *bufio.Reader) {
 			return
 		}
 		id := p.create(nth, q)
-		if !perform(c, &a, id, created(id)) {
+		right := created(id)
+		if p.elsewhere != "" {
+			right = answered(201, strings.Replace(createdBody(id), rawOrg, p.elsewhere, 1))
+		}
+		if !perform(c, &a, id, right) {
 			return
 		}
 	}
