@@ -164,6 +164,8 @@ func (c *creates) back(p pass, shown proof) bool {
 	switch {
 	case shown == usable && p.single && c.state == singly:
 		c.state, c.doubts = freely, 0
+	case shown == usable && c.state == singly: // it was under way when the first left doubt: the row is broken, no more
+		c.doubts = 0
 	case doubt && c.state == freely:
 		c.state, c.doubts = singly, 1
 	case doubt && p.single && c.state == singly:

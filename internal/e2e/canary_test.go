@@ -279,7 +279,7 @@ func (s *scribe) die(p *parrot) {
 	eventually(s.t, "requests are in flight", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.asked >= 8
+		return p.asked >= 9
 	})
 	s.seenFromOutside(c.Process.Pid)
 	if err := c.Process.Signal(syscall.SIGABRT); err != nil { // with a trace of all goroutines
