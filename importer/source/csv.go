@@ -51,18 +51,21 @@ func (c *csvRows) next(r *Row) error {
 			c.pass(size)
 			continue
 		}
-		c.give(r, size, problem)
-		return nil
+		return c.give(r, size, problem)
 	}
 }
 
 // give makes the row of a record of this size and problem, and passes it.
-func (c *csvRows) give(r *Row, size int, problem *Problem) {
+func (c *csvRows) give(r *Row, size int, problem *Problem) error {
 	r.Line, r.Size = c.in.number, size
+	if problem == nil {
+		if r.Repeats, c.lost = c.again(c.fields, r.Line); c.lost != nil {
+			return c.lost
+		}
+	}
 	r.Cells = c.chunk.take(r.Cells, len(c.keep))
 	if problem == nil {
 		problem = c.fit(r.Cells)
-		r.Repeats = problem == nil && c.repeats(c.fields)
 	}
 	if problem != nil {
 		r.Problem = c.in.hinted(problem, size)
@@ -71,6 +74,7 @@ func (c *csvRows) give(r *Row, size int, problem *Problem) {
 		}
 	}
 	c.pass(size)
+	return nil
 }
 
 // pass goes on to what follows a record of this size.

@@ -210,18 +210,32 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 	}{
 		{"id,name\n1,Ann\nid,name\n2,Bob\n", source.Options{}, ".x."},
 		{"id,name\n id , name,\n\uFEFFid,name\n\uFEFF\"id\",\"name\"\n", source.Options{}, "xxx"},
-		{"id,name\nid,Name\nname,id\n1,name\n", source.Options{}, "..."},
+		{"id,name\nid,Name\n1,name\n", source.Options{}, ".."},
+		{"id,name,a,b\nid,name,x,y\n", source.Options{NoQuotes: true}, "lost"},
+		{"id,name,a,b\nid,1,x,y\nx,name,a,b\n", source.Options{}, ".."},
+		{"id,name\n1,Ann\nname,id\n", source.Options{}, ".lost"},
+		{"a,b\na,a\nb,b\n", source.Options{}, ".."},
+		{"a\na\nb\n", source.Options{}, "x."},
 		{"id,name\n1,Ann\n", source.Options{NoHeader: true, Columns: []string{"id", "name"}}, "x."},
 		{"id,leadferry_line\nid,leadferry_line\n1,7\n", source.Options{}, "x."},
 	} {
 		test.options.Format = source.CSV
 		got := ""
-		for _, r := range readAll(t, test.data, test.options) {
+		test.options.Stdin = strings.NewReader(test.data)
+		f, err := source.Open("-", test.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := rowsUntil(f)
+		for _, r := range rows {
 			if r.Repeats {
 				got += "x"
 			} else {
 				got += "."
 			}
+		}
+		if !errors.Is(err, io.EOF) {
+			got += "lost"
 		}
 		if got != test.repeats {
 			t.Errorf("%q: %s, want %s", test.data, got, test.repeats)

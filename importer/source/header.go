@@ -159,25 +159,40 @@ func isBlank(cell string, null []string) bool {
 	return cell == "" || len(null) > 0 && slices.Contains(null, cell)
 }
 
-// repeats says that a row is the header once more, as in files that were put
-// together from several exports, each perhaps with its byte order mark.
-func (of *layout) repeats(fields []string) bool {
-	if len(fields) < of.width || of.width == 0 {
-		return false
+// again says that a row is the header once more, as in files that were put together
+// from several exports, each perhaps with its byte order mark. One that has the same
+// columns in another order, or the first and most of the others, is the header of
+// another table: what follows it is not what this file's header says.
+func (of *layout) again(fields []string, line int) (repeats bool, lost error) {
+	if len(fields) == 0 {
+		return false, nil
 	}
 	first, marked := strings.CutPrefix(fields[0], byteOrderMark)
 	if marked {
 		first = strings.Trim(first, `"`)
 	}
-	if strings.TrimSpace(first) != of.names[0] {
-		return false
+	if first = strings.TrimSpace(first); !slices.Contains(of.names, first) {
+		return false, nil
 	}
-	for i := 1; i < of.width; i++ {
-		if strings.TrimSpace(fields[i]) != of.names[i] {
-			return false
+	row := trimmed(fields[:min(len(fields), of.width)])
+	row[0] = first
+	same := 0
+	for i, field := range row {
+		if field == of.names[i] {
+			same++
 		}
 	}
-	return true
+	most := first == of.names[0] && same > 1 && 2*same >= of.width
+	switch {
+	case same == of.width:
+		return true, nil
+	case most, slices.Equal(slices.Sorted(slices.Values(row)), slices.Sorted(slices.Values(of.names))):
+		return false, &LostError{
+			Line: line, Text: "the header of another table stands here, with other columns or in another order: the rows behind it are not what this file's header says",
+			Hint: "import each table as a file of its own",
+		}
+	}
+	return false, nil
 }
 
 func trimmed(cells []string) []string {

@@ -53,7 +53,7 @@ func (f *table) drawCSV(t *rapid.T, delim string) {
 		}
 	}
 	width := rapid.IntRange(1, 4).Draw(t, "width")
-	f.writeRow(t, delim, []string{"a", "b", "c", "d"}[:width])
+	f.writeRow(t, delim, []string{"c1", "c2", "c3", "c4"}[:width])
 	f.cells, f.lines = nil, nil
 	cell := rapid.StringOf(rapid.SampledFrom(f.runes))
 	for range rapid.IntRange(0, 8).Draw(t, "rows") {

@@ -54,6 +54,9 @@ func (x *xlsxRows) next(r *Row) error {
 		r.Problem = x.beyond()
 	}
 	if r.Problem == nil {
+		if r.Repeats, x.lost = x.again(x.fields, r.Line); x.lost != nil {
+			return x.lost
+		}
 		x.give(r)
 	}
 	if (r.Problem != nil || len(r.Faults) > 0) && r.Text == "" {
@@ -69,7 +72,6 @@ func (x *xlsxRows) give(r *Row) {
 			r.Cells[i] = x.fields[column]
 		}
 	}
-	r.Repeats = x.repeats(x.fields)
 	r.Faults = nil
 	for _, f := range x.faults {
 		if i := x.index(f.Column); i >= 0 {
