@@ -22,6 +22,7 @@ type Options struct {
 	Inputs      []*source.File
 	Log         *slog.Logger
 
+	Flags       []string      // that a command which follows on this one has to repeat, as words
 	Limit       int           // rows of all inputs together; 0 = all
 	Concurrency int           // requests in flight at most
 	Rate        float64       // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for

@@ -16,6 +16,7 @@ func (e *engine) summary(started time.Time) *report.Summary {
 	s := &report.Summary{
 		RunID: e.RunID, Command: e.Command, Version: e.Version, DryRun: e.DryRun || e.ledger == nil,
 		StartedAt: started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
+		Flags:   e.Flags,
 		Mapping: report.File{Path: e.MappingFile.Path, SHA256: e.MappingFile.SHA256},
 	}
 	s.Outcome, s.StopReason, s.ExitCode = e.verdict()

@@ -88,7 +88,7 @@ func (s *Summary) afterCheck() []step {
 	case s.Outcome != "complete" && s.Outcome != "attention" || len(s.Checks.faults()) > 0:
 	case s.Rows.Pending == 0 || s.Checks.fate() == "good":
 	case s.Command == "validate":
-		steps = append(steps, step{"Import the rows, with the same flags as in this check:", []string{s.command("import", s.paths()...)}})
+		steps = append(steps, step{"Import the rows, with the same flags as in this check:", []string{s.command("import", s.paths()...) + flags(s.Flags)}})
 	default:
 		steps = append(steps, step{text: "Run the same command without --dry-run to send the rows."})
 	}
@@ -167,6 +167,15 @@ func (s *Summary) command(name string, files ...string) string {
 	return line
 }
 
+// flags are words like --name=value of a command line.
+func flags(words []string) (line string) {
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		line += " " + name + "=" + quote(value)
+	}
+	return line
+}
+
 // inSandbox is the address in the target of the built-in imitation.
 const inSandbox = "sandbox"
 
@@ -181,11 +190,15 @@ func (s *Summary) paths() []string {
 // Quote makes a path one word of a shell's command line. What a terminal would act
 // upon is escaped as bash, zsh and ksh read it.
 func Quote(path string) string {
-	odd := func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-", r)
-	}
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path // no flag
+	}
+	return quote(path)
+}
+
+func quote(path string) string {
+	odd := func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-", r)
 	}
 	if path != "" && path[0] != '=' && strings.IndexFunc(path, odd) < 0 {
 		return path

@@ -192,3 +192,14 @@ func (in *inputs) enough(least int) error {
 	}
 	return nil
 }
+
+// readingFlags are those of the command line that say how the input is read, and how much
+// of it.
+func readingFlags(c *cli.Context) (words []string) {
+	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "limit"} {
+		if c.IsSet(name) {
+			words = append(words, "--"+name+"="+fmt.Sprint(c.Value(name)))
+		}
+	}
+	return words
+}

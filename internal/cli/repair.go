@@ -126,6 +126,6 @@ func (p *program) reportRepaired(from, to string, r *checkpoint.Repaired, dry bo
 		fmt.Fprintln(p.Out, "\nnothing was written (--dry-run)")
 		return
 	}
-	fmt.Fprintf(p.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     mv %s %s\n     mv %s %s\n", report.Escape(to),
+	fmt.Fprintf(p.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     mv -n %s %s\n     mv -n %s %s\n", report.Escape(to),
 		report.Quote(from), report.Quote(from+".damaged"), report.Quote(to), report.Quote(from))
 }

@@ -38,7 +38,7 @@ corrected by another file, as long as its row was not sent again since.
 Example:
 
    leadferry checkpoint export --state in_doubt --sandbox > doubt.csv
-   (look each row up in the console and write what you found into lead_id)
+   # look each row up in the console and write what you found into lead_id
    leadferry checkpoint resolve doubt.csv --sandbox
 
 Exit codes: 0 done; 2 the file was refused or decides nothing, nothing was settled, or

@@ -44,7 +44,7 @@ func (p *program) runValidate(c *cli.Context) error {
 	}
 	o := importer.Options{
 		Command: c.Command.Name, Version: Version, RunID: p.ending.Load().run, Interrupt: p.interrupt, Log: log,
-		Limit: c.Int("limit"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"), Rate: c.Float64("rate"),
+		Flags: readingFlags(c), Limit: c.Int("limit"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"), Rate: c.Float64("rate"),
 	}
 	o.Files = filesOf(c, o.RunID, time.Now(), true)
 	in, err := p.openInputs(c, &o)

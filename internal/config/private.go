@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"leadferry/internal/trust"
 )
@@ -117,7 +118,7 @@ func checkFolder(dir string) error {
 	case !trust.Mine(info):
 		return &Error{File: dir, Text: "this folder for secrets belongs to another user", Hint: "make it yours, or have each user use a configuration and a state directory of his own"}
 	case open(info.Mode()):
-		return &Error{File: dir, Text: "group or others may look into this folder, which is for secrets", Hint: "chmod 700 " + dir}
+		return &Error{File: dir, Text: "group or others may look into this folder, which is for secrets", Hint: "chmod 700 " + word(dir)}
 	}
 	return nil
 }
@@ -162,4 +163,18 @@ func discard(f *os.File) error { return errors.Join(f.Close(), os.Remove(f.Name(
 // replaced, so that everybody locks the same one.
 func openLock(path string) (*os.File, error) {
 	return os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|trust.NoFollow|trust.NonBlock, 0o600)
+}
+
+// word is a path as one word of a shell's command line, which hints are pasted into.
+func word(path string) string {
+	plain := func(r rune) rune {
+		if strings.ContainsRune("/._-", r) || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}
+	if strings.Map(plain, path) == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -43,7 +43,7 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 	}
 	info, err := os.Lstat(f.path)
 	if err == nil && info.Mode().IsRegular() && (open(info.Mode()) || !trust.Mine(info)) {
-		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: "rm " + f.path}
+		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: "rm " + word(f.path)}
 	}
 	return f, nil
 }
