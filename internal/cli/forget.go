@@ -47,6 +47,9 @@ func (p *program) forget(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if !p.hold.take() { // half of it would leave a copy of the file
+		return errors.Join(errInterrupted, db.Close())
+	}
 	inSandbox, err := forgetInSandbox(db, keys) // first: the lead IDs are known only now
 	var r checkpoint.ForgetResult
 	if err == nil {

@@ -184,7 +184,7 @@ func TestNoFlagTakesASecret(t *testing.T) {
 	for _, c := range commands {
 		for _, m := range flag.FindAllStringSubmatch(w.must(0, append(slices.Clone(c), "--help")...), -1) {
 			flags++
-			if regexp.MustCompile(`secret|password|token`).MatchString(m[1]) && !strings.HasPrefix(m[1], "--client-secret-file") {
+			if regexp.MustCompile(`secret|password|token`).MatchString(m[1]) && !strings.HasPrefix(m[1], "--client-secret-file ") && !strings.HasPrefix(m[1], "--client-secret-command ") {
 				t.Errorf("leadferry %s has %s", strings.Join(c, " "), m[1])
 			}
 		}

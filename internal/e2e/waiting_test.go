@@ -98,7 +98,7 @@ func TestFirstSignalEndsEveryWait(t *testing.T) {
 		{"list from a FIFO", []string{"checkpoint", "resolve", "fifo"}},
 		{"keys of forget", []string{"checkpoint", "forget", "-"}},
 		{"lock", []string{"import", "-m", "leads.yaml", "leads.csv", "--wait", "1h"}},
-		{"lock of a command", []string{"checkpoint", "resolve", "--none-created", "--wait", "1h"}},
+		{"lock of a command", []string{"checkpoint", "resolve", "--none-created", "--yes", "--wait", "1h"}},
 		{"password", []string{"login", "--email", "someone@example.com", "--new-client"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
