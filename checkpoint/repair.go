@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"time"
 )
@@ -35,6 +34,12 @@ func Repair(from, to string, t Target, results []Evidence, dryRun bool, o Option
 	s, err := salvageFile(from)
 	if err != nil {
 		return r, err
+	}
+	if s.nothing() && len(results) == 0 {
+		return r, &OpenError{
+			Path: from, Text: "holds nothing of a checkpoint", kind: ErrDamaged,
+			Hint: "what runs made stands in their results: --results leadferry-runs/*/results.csv",
+		}
 	}
 	p := repair{salvage: s, from: from, secret: s.header.version != 0}
 	if err := p.identify(t, o); err != nil {
@@ -110,6 +115,9 @@ func (p *repair) leadOwners() map[string]string {
 func (p *repair) weigh(results []Evidence) error {
 	digests, taken := newDigester(p.made.secret), make(map[string]bool)
 	for _, one := range results {
+		if !p.secret && !p.marked {
+			one.ID = "" // nobody knows what the file's own ID was
+		}
 		if one.ID != "" && !p.descends(one.ID) {
 			return &OpenError{
 				Path: p.from, kind: ErrTarget, Hint: "name the results of runs that used this one",
@@ -180,14 +188,13 @@ func (p *repair) descends(text string) bool {
 
 // write makes the new file.
 func (p *repair) write(to string, o Options) error {
-	for _, path := range []string{to, to + ".seq"} {
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return &OpenError{Path: path, Text: "exists already", Hint: "name a file that is not there yet", kind: fs.ErrExist}
-		}
-	}
 	cutOff := lacking{some: true, leads: uint64(p.result.Missing), since: 1<<63 - 1}
-	if made, err := create(to, p.made, cutOff); err != nil || !made {
-		return errors.Join(err, fs.ErrExist)
+	made, err := create(to, p.made, cutOff)
+	if err == nil && !made {
+		err = fs.ErrExist
+	}
+	if err != nil {
+		return &OpenError{Path: to, Text: "cannot be made: " + err.Error(), kind: err}
 	}
 	d, err := Open(to, p.made.target, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true})
 	if err != nil {

@@ -132,12 +132,17 @@ func (s *salvage) sift() {
 }
 
 // counted says whether it is known how many leads there have to be.
-func (s *salvage) counted() bool {
-	return s.tally.seq > 0 && (!s.marked || s.ours() || s.tally.seq >= s.mark.seq)
+func (s *salvage) counted() bool { return s.tally.seq > 0 || s.ours() }
+
+// ours says whether PATH.seq belongs to the file, as far as that is known.
+func (s *salvage) ours() bool {
+	return s.marked && (s.header.version == 0 || s.mark.id == s.header.id)
 }
 
-// ours says whether PATH.seq belongs to the file.
-func (s *salvage) ours() bool { return s.marked && s.mark.id == s.header.id }
+// nothing says that no byte of a checkpoint was found.
+func (s *salvage) nothing() bool {
+	return len(s.records) == 0 && s.header.version == 0 && s.tally.seq == 0 && !s.marked
+}
 
 // known is how many leads and rows in doubt there have to be.
 func (s *salvage) known() uint64 {

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -77,10 +79,23 @@ func repairNames(c *cli.Context) (from, to string, results []string, err error) 
 	if len(names) > 2 && len(results) > 0 {
 		names, results = names[:2], slices.Concat(results, names[2:])
 	}
-	if len(names) != 2 || names[0] == names[1] {
+	if len(names) != 2 || sameFile(names[0], names[1]) {
 		return "", "", nil, usage("repair takes two files: the damaged one, and one that is not there yet", "see leadferry checkpoint repair --help")
 	}
+	for _, path := range []string{names[1], names[1] + ".seq"} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return "", "", nil, usage(path+": exists already", "name a file that is not there yet")
+		}
+	}
+	if dir := filepath.Dir(names[1]); !isFolder(dir) {
+		return "", "", nil, usage("there is no folder "+dir, "make it first")
+	}
 	return names[0], names[1], results, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // evidence reads results. The summary beside them says which checkpoint their run used.

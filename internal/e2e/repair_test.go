@@ -69,7 +69,7 @@ func TestRepairMakesNothingTwice(t *testing.T) {
 	if out := w.must(0, "checkpoint", "repair", path, "new.db"); missing(t, out) != lost {
 		t.Errorf("not %d missing:\n%s", lost, out)
 	}
-	w.must(4, "checkpoint", "repair", path, "new.db") // is there
+	w.must(2, "checkpoint", "repair", path, "new.db") // is there
 	contains(t, w.must(5, append(all, "--checkpoint", "new.db", "--out", "runs/held")...), "Nothing was sent")
 	w.holds(300)
 	if held := w.summary("runs/held/summary.json").Rows.InDoubt; held != lost+20 {
@@ -98,6 +98,27 @@ func TestRepairMakesNothingTwice(t *testing.T) {
 	w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--out", "none")
 	w.holds(320)
 	w.must(2, "checkpoint", "repair", path, "again.db") // is in order
+}
+
+// Of a file that lost everything its neighbour knows how much that was, and results the rest.
+func TestRepairOfNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(12)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--limit", "10", "--out", "runs/own")...)
+	path := w.checkpoint()
+	w.write("notes.txt", "nothing of a checkpoint")
+	contains(t, w.must(4, "checkpoint", "repair", "notes.txt", "new.db"), "holds nothing of a checkpoint")
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if n := missing(t, w.must(0, "checkpoint", "repair", path, "empty.db")); n != 10 {
+		t.Errorf("%d missing, want 10", n)
+	}
+	w.must(0, "checkpoint", "repair", path, "new.db", "--results", "runs/own/results.csv")
+	w.must(0, append(all, "--checkpoint", "new.db", "--out", "none")...)
+	w.holds(12)
 }
 
 // Results of another checkpoint are no evidence, and those of which nobody knows whose they
