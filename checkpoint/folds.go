@@ -164,6 +164,15 @@ func (f *finder) alike(key string, found *Likeness) error {
 			}
 		}
 	}
+	if raw, slash := strings.CutPrefix(key, "/"); slash && found.State == Unknown {
+		// A list that a person wrote has keys as the file does.
+		if err := f.resembles(raw, found); err != nil {
+			return err
+		}
+		if found.File != "" { // a row of the namespace was sent by it
+			*found = Likeness{}
+		}
+	}
 	if found.State == Unknown && f.forgotten && f.wasForgotten(key, folded) {
 		found.State = Forgotten
 	}
