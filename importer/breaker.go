@@ -240,10 +240,10 @@ func (b *breaker) paused() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.contact.state == silent:
-		return "no answer from the service, trying with one request at a time"
 	case time.Now().Before(b.opens):
 		return "the service asked to wait"
+	case b.contact.state == silent:
+		return "no answer from the service, trying with one request at a time"
 	case b.creates.state == singly && b.creates.doubts > 0:
 		return "a create left doubt, trying with one at a time"
 	}

@@ -75,6 +75,9 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 		fault.Applied = No // of the lead request that asked for a token, nothing has left
 		return nil, fault
 	}
+	if !validToken(a.Refresh) {
+		a.Refresh = ""
+	}
 	return &oauth2.Token{AccessToken: a.Access, RefreshToken: a.Refresh, Expiry: began.Add(lifetime(a.Seconds))}, nil
 }
 

@@ -120,6 +120,10 @@ func TestTextsOfAnAnswerAreTakenByTheirPatterns(t *testing.T) {
 			t.Errorf("organization %.80q: %q and %q, want %q", id, lead.OwnerID, made.OrganizationID, want)
 		}
 	}
+	made := new(Created)
+	if made.of(&CreateRequest{OrganizationID: "Org 7"})([]byte("assignedOrganizationID"), quoted("Org 7")); made.OrganizationID != "Org 7" {
+		t.Errorf("the organization that was asked for is taken as %q", made.OrganizationID)
+	}
 	for name, want := range map[string]string{"Café Nord": "Café Nord", "a\x1b[2Jb": `a\x1b[2Jb`, "=1+1": "=1+1", long: long[:500], "\u202e\r\n": `\u202e\r\n`} {
 		lead, made := new(Lead), new(Created)
 		lead.member([]byte("Location"), append(append([]byte(`{"Name":`), quoted(name)...), '}'))

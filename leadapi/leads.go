@@ -10,7 +10,7 @@ import (
 // Created is the answer to a create (section "Lead creation response body").
 type Created struct {
 	LeadID         string // always of the pattern [A-Za-z0-9._-]{1,128}, not dots only
-	OrganizationID string // of the same pattern; "" when the answer has none such
+	OrganizationID string // of the same pattern, or as it was asked for; "" when the answer has none such
 	LocationName   string // at most 500 characters, escaped for people; "" when creation named the organization
 	Status         int    // HTTP status: 200, 201 or 202
 }
@@ -47,12 +47,22 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	made := new(Created)
 	status, err := c.signed(ctx, call{
 		op: "create", method: "POST", host: c.leads, target: c.create, success: 201,
-	}, r, func(body []byte) bool { return c.members(body, made.member) && made.LeadID != "" })
+	}, r, func(body []byte) bool { return c.members(body, made.of(r)) && made.LeadID != "" })
 	if err != nil {
 		return nil, err
 	}
 	made.Status = status
 	return made, nil
+}
+
+// of takes the answer to a request: an organization that was asked for is believed as it is.
+func (m *Created) of(r *CreateRequest) func(name []byte, v jsontext.Value) {
+	return func(name []byte, v jsontext.Value) {
+		m.member(name, v)
+		if string(name) == "assignedOrganizationID" && m.OrganizationID == "" && textOf(v) == r.OrganizationID {
+			m.OrganizationID = r.OrganizationID
+		}
+	}
 }
 
 func (m *Created) member(name []byte, v jsontext.Value) {

@@ -15,7 +15,9 @@ func TestTextsOfAnswersAreBounded(t *testing.T) {
 	answer := fmt.Sprintf(`{"leadID":"%s","assignedOrganizationID":"%s","assignedLocationName":"%s"}`, ownID, evil, evil)
 	act := rawAct{say: "HTTP/1.1 201 Said\r\nConnection: close\r\n\r\n" + answer, end: hangUp}
 	w := newRawTrial(t, rawScript{act: act, store: true, from: 1, times: always})
+	w.peer.elsewhere = "=cmd\x1b]0;owned\a" + strings.Repeat("x", 400_000) // the owner, in answers to updates
 	w.rows(60)
+	w.write("leads.yaml", rawMapping+linkText)
 	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run")
 	if code != 0 || len(w.peer.ledger()) != 60 {
 		t.Fatalf("exit %d\n%s", code, out)

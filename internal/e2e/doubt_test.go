@@ -64,6 +64,19 @@ func TestDoubtForEveryCreateCostsFourRows(t *testing.T) {
 	})
 }
 
+// The same for one that answers with the ID of a lead that is known. faults 66, 138
+func TestAKnownLeadIDForEveryCreateCostsFourRows(t *testing.T) {
+	t.Parallel()
+	w := newRawTrial(t, rawScript{act: rawAct{say: answered(201, createdBody("lead-of-old-1"))}, store: true, from: 1, times: always})
+	w.rows(200)
+	w.write("known.csv", "key,lead_id\nOLD,lead-of-old-1\n")
+	w.must(0, "checkpoint", "adopt", "known.csv")
+	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "16")
+	if s := w.summary("run/summary.json"); code != 3 || s.Rows.InDoubt != 4 || s.Rows.Created != 0 || w.peer.posted() != 4 {
+		t.Errorf("exit %d, %+v; %d creates reached the service\n%s", code, s.Rows, w.peer.posted(), out)
+	}
+}
+
 // A service that begins to leave doubt in mid-run costs what was in flight, counted as one, and three rows more; one
 // that is well again after that goes on. fault 138
 func TestDoubtInMidRun(t *testing.T) {
@@ -139,5 +152,29 @@ func TestNothingLeavesWhileTheServiceAsksToWait(t *testing.T) {
 				t.Errorf("%d leads, want 40", n)
 			}
 		})
+	}
+}
+
+// The same for a token request, at sign-in as later. faults 75, 139
+func TestATokenRequestWaitsAsTold(t *testing.T) {
+	t.Parallel()
+	w := newRawTrial(t, rawScript{act: rawAct{say: answered(401, "{}")}, from: 5, times: 1, busyTokens: []int{1, 3}})
+	w.rows(40)
+	if code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "8"); code != 0 || len(w.peer.ledger()) != 40 {
+		t.Errorf("exit %d with %d leads\n%s", code, len(w.peer.ledger()), out)
+	}
+	asked := w.peer.asked
+	if len(asked) != 4 {
+		t.Fatalf("%d token requests, want 4", len(asked))
+	}
+	for _, n := range w.peer.script.busyTokens {
+		if gap := asked[n].Sub(asked[n-1]); gap < time.Second {
+			t.Errorf("token request %d came %v after one was told to wait a second", n+1, gap)
+		}
+		for _, p := range w.peer.posts {
+			if after := p.at.Sub(asked[n-1]); after > 500*time.Millisecond && after < time.Second {
+				t.Errorf("a create arrived %v after a token request was told to wait a second", after)
+			}
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type rawPeer struct {
 	patches []rawPatch
 	held    map[string]*rawLead // by lead ID
 	tokens  int
+	asked   []time.Time // for tokens
 	gets    int
 
 	elsewhere string // the organization that every lead is assigned to; "": the row's
@@ -40,6 +42,7 @@ type rawScript struct {
 	update      bool // PATCHes are meant
 	from, times int
 	deaf        bool   // a GET gets no answer either
+	busyTokens  []int  // which token requests are asked to wait a second
 	tokenSays   string // the answer to every token request; "": the right one
 }
 
@@ -134,6 +137,10 @@ func (p *rawPeer) token(q rawRequest) string {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.asked = append(p.asked, time.Now())
+	if slices.Contains(p.script.busyTokens, len(p.asked)) {
+		return answered(429, "{}", "Retry-After: 1")
+	}
 	p.tokens++
 	return answered(200, fmt.Sprintf(`{"access_token":"%s%d","expires_in":10800,"refresh_token":"%s%d","token_type":"Bearer"}`, rawAccess, p.tokens, rawRefresh, p.tokens))
 }
