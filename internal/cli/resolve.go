@@ -345,16 +345,16 @@ func (l *list) readJSON(data []byte) error {
 }
 
 // plausible refuses what a person writes into a column of IDs but is none. All that
-// services give out have a digit.
+// services give out have a digit that is not 0.
 func (l *list) plausible(i int, id string) error {
-	if id == "" || strings.ContainsAny(id, "0123456789") {
+	if id == "" || strings.ContainsAny(id, "123456789") {
 		return nil
 	}
 	hint := "write the lead ID that the console shows"
 	if l.command == "resolve" {
 		hint += ", the word exists, or none where the lead was not made"
 	}
-	return l.fault(i, "its lead_id has no digit, so it is no lead ID", hint)
+	return l.fault(i, "its lead_id has no digit, or none but 0, so it is no lead ID", hint)
 }
 
 // fault is what is wrong with row i, from 0. It names no values.
