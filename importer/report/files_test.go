@@ -172,6 +172,8 @@ func TestPlacesThatCannotBeWrittenAreRefusedAtTheStart(t *testing.T) {
 		files Files
 	}{
 		{"a folder", Files{Dir: run, Results: dir}},
+		{"a folder by its name", Files{Dir: run, Results: dir + "/"}},
+		{"a folder to be", Files{Dir: run, Results: dir + "/to/"}},
 		{"a link to a device", Files{Dir: run, Summary: dir + "/device"}},
 		{"a missing folder", Files{Dir: run, Rejects: dir + "/none/here.csv"}},
 		{"standard output", Files{Dir: run, Results: "-"}},

@@ -34,6 +34,8 @@ func create(folder *os.Root, path string) (*output, error) {
 	o := &output{path: path, folder: folder, name: filepath.Base(path)}
 	special, err := o.isSpecial()
 	switch {
+	case os.IsPathSeparator(path[len(path)-1]):
+		err = errors.New("is the name of a folder")
 	case err != nil:
 	case special:
 		o.file, err = o.openSpecial()
@@ -78,6 +80,8 @@ func (o *output) isSpecial() (bool, error) {
 		return false, err
 	case info.IsDir():
 		return false, errors.New("is a folder")
+	case trust.MountPoint(o.path):
+		return false, errors.New("is mounted by itself, so that no file can take its place: mount its folder")
 	case info.Mode()&fs.ModeSymlink == 0:
 		return !info.Mode().IsRegular(), nil
 	}

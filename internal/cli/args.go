@@ -167,8 +167,8 @@ func plausible(f cli.Flag, value string, joined bool) error {
 	if err != nil {
 		return usage(strconv.Quote(value)+" is no value for "+name, hint)
 	}
-	if f.Names()[0] == "checkpoint" && value == "" {
-		return usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the checkpoint of the target")
+	if value == "" && slices.Contains([]string{"checkpoint", "out", "results", "rejects", "summary", "metrics"}, f.Names()[0]) {
+		return usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the default")
 	}
 	return nil
 }

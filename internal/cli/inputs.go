@@ -63,7 +63,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		in.close()
 		return nil, errors.Join(errs...)
 	}
-	err = errors.Join(keepApart(c, o.Files, in.names), p.keepStreams(c, o.Files, in.names))
+	err = errors.Join(keepApart(c, o.Files, in.names, p.In), p.keepStreams(c, o.Files, in.names))
 	if err == nil {
 		err = in.fresh(c.Duration("max-age"))
 	}

@@ -47,7 +47,7 @@ func (m *metrics) mayBeMade(c *cli.Context) bool {
 	if _, err := os.Lstat(m.path); !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	return keepApart(c, filesOf(c, "", time.Time{}, false), c.Args().Slice()) == nil
+	return keepApart(c, filesOf(c, "", time.Time{}, false), c.Args().Slice(), os.Stdin) == nil
 }
 
 // begin is told once the run is sure to begin.

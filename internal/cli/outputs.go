@@ -108,12 +108,12 @@ func (o *outputs) takes(q *place) string {
 
 // keepApart is the one rule for all outputs: none names the checkpoint, what the run
 // reads, or another output. It is asked before anything is sent or written.
-func keepApart(c *cli.Context, f report.Files, inputs []string) error {
+func keepApart(c *cli.Context, f report.Files, inputs []string, stdin *os.File) error {
 	o := outputsOf(f, c.String("metrics"))
 	if err := o.apart(); err != nil {
 		return err
 	}
-	for _, q := range keptPlaces(c, inputs) {
+	for _, q := range keptPlaces(c, inputs, stdin) {
 		if by := o.takes(&q); by != "" {
 			return usage(fmt.Sprintf("%s would take the place of %s, which is %s", by, q.path, q.what), "name another place: nothing was sent")
 		}
@@ -158,8 +158,11 @@ func (o *outputs) apart() error {
 }
 
 // keptPlaces are the files that no output of a run may replace.
-func keptPlaces(c *cli.Context, inputs []string) []place {
+func keptPlaces(c *cli.Context, inputs []string, stdin *os.File) []place {
 	var kept []place
+	if info, err := stdin.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
+		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})
+	}
 	add := func(what string, paths ...string) {
 		for _, path := range paths {
 			if path != "" && path != "-" {
@@ -229,7 +232,7 @@ func keptFolders(c *cli.Context) []place {
 // writes otherwise.
 func (p *program) keepStreams(c *cli.Context, f report.Files, inputs []string) error {
 	o := outputsOf(f, c.String("metrics"))
-	others := append(keptPlaces(c, inputs), o.named...)
+	others := append(keptPlaces(c, inputs, p.In), o.named...)
 	for what, stream := range map[string]*os.File{"standard output": p.Out, "standard error": p.Err} {
 		info, err := stream.Stat()
 		if err != nil || !info.Mode().IsRegular() {

@@ -22,7 +22,7 @@ func design() plan {
 			point:                  {},
 			keys:                   {},
 			redact:                 {stdOnly: true},
-			owners:                 {stdOnly: true},
+			owners:                 {},
 			faults:                 {stdOnly: true},
 			"importer":             {imports: append([]string{point, redact, keys, faults}, leaves...), tests: []string{"leadapi/sandbox"}},
 			"importer/source":      {imports: []string{"importer/source/xlsx"}},

@@ -120,3 +120,18 @@ func TestASummaryIsAmended(t *testing.T) {
 		t.Errorf("a summary without a file: %v", err)
 	}
 }
+
+// A file that a container mounts by itself cannot be replaced: that is told before the run.
+func TestAMountedFileIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "r.csv"), filepath.Join(dir, "other")
+	must(t, os.WriteFile(path, nil, 0o600))
+	must(t, os.WriteFile(other, nil, 0o600))
+	if err := syscall.Mount(other, path, "", syscall.MS_BIND, ""); err != nil {
+		t.Skip("nothing can be mounted here: ", err)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(path, 0)) })
+	if _, err := OpenRun(Files{Results: path}); err == nil || !strings.Contains(err.Error(), "mount its folder") {
+		t.Errorf("%v", err)
+	}
+}
