@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"errors"
 	"io"
 )
@@ -14,7 +15,7 @@ type jsonLines struct {
 
 // next reads the next line that holds data.
 func (j *jsonLines) next(r *Row) error {
-	for {
+	for open := r.Header; ; *r = (Row{Header: open, Cells: r.Cells[:0]}) {
 		line, err := j.in.first()
 		over := errors.Is(err, errTooLong)
 		if over {
@@ -62,7 +63,12 @@ func (j *jsonLines) problem(line []byte, r *Row) *Problem {
 func (j *jsonLines) reach(first int) int {
 	j.scan.reset()
 	for seen := 0; ; {
-		n, state := j.scan.feed(j.in.buf[j.in.start+seen : j.in.end])
+		piece := j.in.buf[j.in.start+seen : j.in.end]
+		line := bytes.IndexByte(piece, '\n') + 1
+		if line > 0 { // a line at a time, for what goes ever deeper is given up soon
+			piece = piece[:line]
+		}
+		n, state := j.scan.feed(piece)
 		switch seen += n; {
 		case state == scanEnd && seen > first:
 			rest, err := j.in.line(seen)
@@ -70,7 +76,7 @@ func (j *jsonLines) reach(first int) int {
 				return seen
 			}
 			return seen + len(rest)
-		case state != scanMore, seen > j.in.limit, j.in.more() != nil:
+		case state != scanMore, len(j.scan.open) > maxDepth, seen > j.in.limit, line == 0 && j.in.more() != nil:
 			return first
 		}
 		seen = min(seen, j.in.end-j.in.start) // a Ctrl-Z at the end may have gone

@@ -116,7 +116,7 @@ func TestNestedPaths(t *testing.T) {
 }
 
 func TestRowsOfOneShapeShareAHeader(t *testing.T) {
-	rows := readAll(t, "{\"a\":1,\"b\":2}\n{\"b\":1,\"a\":2}\n{\"a\":3,\"b\":null}\n{\"a\":1}\nx\n", source.Options{Format: source.JSONL, Paths: []string{"c.d"}})
+	rows := readAll(t, "{\"a\":1,\"b\":2}\n{\"b\":1,\"a\":2}\n{\"a\":3,\"b\":null}\n{\"a\":1}\n{\"a\":\"\"}\nx\n", source.Options{Format: source.JSONL, Paths: []string{"c.d"}})
 	want := source.Header{Names: []string{"a", "b", "c.d"}, Own: 2, Open: true}
 	if diff := cmp.Diff(want, *rows[0].Header); diff != "" {
 		t.Error(diff)

@@ -26,7 +26,7 @@ type jsonList struct {
 
 // next reads the next element that holds data.
 func (l *jsonList) next(r *Row) error {
-	for l.err == nil {
+	for open := r.Header; l.err == nil; *r = (Row{Header: open, Cells: r.Cells[:0]}) {
 		if l.err = l.element(r); l.err == nil && !l.objects.blank(r) {
 			return nil
 		}

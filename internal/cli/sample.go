@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -27,6 +28,9 @@ func (p *program) sample(c *cli.Context, name string) (propose.Input, error) {
 	defer f.Close()
 	var s sampler
 	in.Complete, err = s.read(f)
+	if lost := (*source.LostError)(nil); errors.As(err, &lost) {
+		return in, usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
+	}
 	if err != nil {
 		return in, err
 	}
