@@ -73,7 +73,7 @@ func silentTooLong() *Stop {
 func ledgerFailed(err error) *Stop {
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		return &Stop{
-			Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Err: err,
+			Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Err: err, Same: true,
 			Hint: "leadferry checkpoint check says what to do",
 		}
 	}

@@ -242,7 +242,7 @@ func (t *tally) limit() *Stop {
 	case t.doomed() && t.sent >= t.slots:
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.sent, t.refusal),
-			Hint: refusedHint(t.refusal, t.updates) + "; --max-rejects 0 goes on regardless",
+			Hint: refusedHint(t.refusal, t.updates) + "; where the rows were right, the next run needs --retry-rejected, since what was refused is not sent again with the same data; --max-rejects 0 goes on regardless",
 		}
 	}
 	return nil
