@@ -188,8 +188,12 @@ func (l *commandLine) ordered(program string) ([]string, error) {
 		return nil, usage("no command given", "see "+l.name()+" --help")
 	}
 	for _, name := range l.flags {
-		if flagNamed(name, slices.Concat(l.ownFlags(), l.app.Flags)) == nil {
+		f := flagNamed(name, l.ownFlags())
+		if f == nil {
 			return nil, l.unknownFlag(name)
+		}
+		if main := f.Names()[0]; main != name && slices.Contains(l.flags, main) {
+			return nil, usage("-"+name+" and --"+main+" are one flag", "give it once")
 		}
 	}
 	if l.command != nil && l.command.ArgsUsage == "" && len(l.files) > 0 {
@@ -245,7 +249,20 @@ func (l *commandLine) unknownFlag(name string) error {
 	for _, f := range l.known() {
 		names = append(names, f.Names()...)
 	}
+	if others := commandsWith(name, l.app.Commands); len(others) > 0 {
+		return usage("there is no flag --"+name+" here", "it is one of leadferry "+strings.Join(others, ", "))
+	}
 	return usage("there is no flag --"+name, near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --"))
+}
+
+// commandsWith are the commands that have a flag.
+func commandsWith(flag string, commands []*cli.Command) (names []string) {
+	for _, c := range commands {
+		if flagNamed(flag, c.Flags) != nil || len(commandsWith(flag, c.Subcommands)) > 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // takesValue reports whether the next argument belongs to the flag.

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -157,8 +158,8 @@ func positive(c *cli.Context) error {
 	if c.IsSet("max-in-doubt") && c.Int("max-in-doubt") < 0 {
 		return usage("--max-in-doubt must not be negative", "0 never stops")
 	}
-	if c.Float64("rate") < 0 {
-		return usage("--rate must not be negative", "0 means no limit")
+	if rate := c.Float64("rate"); !(rate >= 0) || math.IsInf(rate, 0) {
+		return usage("--rate must be a number that is not negative", "0 means no limit")
 	}
 	return nil
 }
