@@ -270,6 +270,10 @@ func (r *reader) skipWord() {
 	}
 }
 
+// Checked is closed once the whole file has been checked: look-ups and changes wait for
+// that. It is closed from the beginning unless the file is large.
+func (d *DB) Checked() <-chan struct{} { return d.checked }
+
 // surveyLater checks a large file while its owner goes on. Nothing is looked up and no
 // change is made before it has ended, and none after it has found damage.
 func (d *DB) surveyLater(img *image) {

@@ -187,7 +187,7 @@ func (e *engine) begin() error {
 	s := &Start{Target: e.Target}
 	if e.db != nil {
 		s.Checkpoint, s.New, s.Leads, s.InDoubt = e.db.Path(), e.db.New(), e.db.Leads(), e.db.InDoubt()
-		s.Anew = e.db.Anew()
+		s.Anew, s.Checked = e.db.Anew(), e.db.Checked()
 		s.Warnings = e.db.Warnings()
 		if s.Anew != "" {
 			s.Warnings = slices.Concat(s.Warnings, []string{"a new checkpoint is begun; the one before " + s.Anew})

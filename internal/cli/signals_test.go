@@ -41,6 +41,64 @@ func TestSignalsWithinAMomentAreOne(t *testing.T) {
 	})
 }
 
+// A command that waits for what does not come is left at the first signal; one that has
+// begun ends itself, and is left a second after the second signal. fault 135
+func TestCommandsThatDoNotEnd(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		held    bool
+		signals int
+		ends    time.Duration // after the last signal; 0: by itself
+		code    int
+	}{
+		{"waiting", false, 1, unwinding, 130},
+		{"begun", true, 1, 0, 7},
+		{"begun, twice", true, 2, atOnce, 130},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer null.Close()
+				signals, ended := make(chan os.Signal, 4), make(chan int, 1)
+				ctx, interrupt := Watch(signals)
+				p := &program{Streams: Streams{Err: null}, interrupt: interrupt}
+				if test.held && !p.hold.take() {
+					t.Fatal("nothing was interrupted yet")
+				}
+				var last time.Time
+				go func() {
+					for range test.signals {
+						time.Sleep(time.Minute)
+						last = time.Now()
+						signals <- os.Interrupt
+					}
+					if test.ends == 0 {
+						time.Sleep(time.Hour)
+						ended <- 7
+					} else if test.signals == 1 {
+						time.Sleep(time.Hour)
+						signals <- os.Interrupt
+					}
+				}()
+				code := p.conclusion(ctx, ended)
+				if took := time.Since(last); code != test.code || test.ends > 0 && took != test.ends {
+					t.Errorf("exit %d after %v", code, took)
+				}
+				if p.hold.take() {
+					t.Error("what has not begun may begin")
+				}
+				time.Sleep(2 * time.Hour) // the watch ends
+				if test.signals == 1 && test.ends == 0 {
+					signals <- os.Interrupt
+				}
+			})
+		})
+	}
+}
+
 // What a tap reads is what came, in any portions, up to the error that ends it; once it
 // is let go of, no read waits.
 func TestTapLetsGo(t *testing.T) {
