@@ -27,7 +27,7 @@ func (e *engine) plan(c *Case, ns *names, waited bool) bool {
 		e.close(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
 		return true
 	}
-	if e.free == 0 || e.onTrial() || !e.mayCreate(step) {
+	if e.free == 0 || step.Action != Hold && e.onTrial() || !e.mayCreate(step) {
 		if e.free == 0 {
 			e.ledger.Hurry()
 		}
