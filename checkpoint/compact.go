@@ -70,14 +70,9 @@ func (d *DB) copyInto(copied *bolt.DB, f *os.File) error {
 // opens it again. Without room for that, it is opened as it is, with a warning.
 func (d *DB) finishErasing(t Target, o Options) (*DB, error) {
 	failed := d.Close()
-	o.later, o.Accept = true, false
-	again, err := Open(d.path, t, o)
-	if err != nil {
-		return nil, err
-	}
-	again.warnings = append(d.warnings, again.warnings...)
 	if failed != nil {
-		again.warn(failed.Error())
+		d.warn(failed.Error())
 	}
-	return again, nil
+	o.later, o.Accept, o.before = true, false, d
+	return Open(d.path, t, o)
 }

@@ -17,13 +17,14 @@ import (
 
 // DB is an open checkpoint. All its methods are safe for concurrent use.
 type DB struct {
-	path     string
-	fresh    bool // made by this opening, or by one that was killed before it was used
-	held     bool // the lock
-	readOnly bool
-	warnings []string
-	now      func() time.Time
-	slots    int // see Options
+	path      string
+	fresh     bool // made by this opening, or by one that was killed before it was used
+	held      bool // the lock
+	readOnly  bool
+	warnings  []string
+	tookOlder bool // see TookOlder
+	now       func() time.Time
+	slots     int // see Options
 
 	file     *os.File // bbolt's own handle, which it closes
 	bolt     *bolt.DB

@@ -39,6 +39,7 @@ type Options struct {
 	magic  func(string) (int64, error) // instead of statfs(2), for tests
 	host   string                      // instead of /etc/machine-id, for tests
 	later  bool                        // leave unused parts as they are
+	before *DB                         // the same file, as it was opened before it was compacted
 	gather gathering                   // instead of the constants, for tests
 }
 
@@ -52,13 +53,13 @@ func Open(path string, t Target, o Options) (*DB, error) {
 	if err != nil || o.ReadOnly {
 		return d, err
 	}
-	d.teller = tell(d)
 	go newWriter(d).run()
 	if d.taking != nil {
 		if err := d.taking(); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
 	}
+	d.teller = tell(d)
 	if d.erase.Load() && !o.later {
 		return d.finishErasing(t, o)
 	}
@@ -81,6 +82,9 @@ func openIdle(path string, t Target, o Options) (*DB, error) {
 	d := &DB{
 		path: path, readOnly: o.ReadOnly, now: o.Now, slots: o.Slots, recent: &recent{gathering: o.gather.orDefault()},
 		wake: make(chan struct{}, 1), idle: make(chan struct{}), checked: make(chan struct{}),
+	}
+	if o.before != nil {
+		d.warnings, d.tookOlder = o.before.warnings, o.before.tookOlder
 	}
 	if err := d.open(t, o); err != nil {
 		d.abandon(err)
@@ -203,6 +207,7 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 		return d.refuse(ErrRolledBack, older, "put the newest one back; if there is none, `leadferry checkpoint check --accept-older` "+
 			"takes this one: rows that it does not know are held then, not sent")
 	default:
+		d.tookOlder = true
 		d.taking = func() error { return d.takeOlder(m, found, &o) }
 	}
 	switch {

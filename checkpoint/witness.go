@@ -220,7 +220,7 @@ func (d *DB) takeOlder(m mark, found bool, o *Options) error {
 }
 
 // TookOlder says whether opening took an older copy for good.
-func (d *DB) TookOlder() bool { return d.taking != nil }
+func (d *DB) TookOlder() bool { return d.tookOlder }
 
 // known is how many keys must not be sent again: they have a lead, or are in doubt.
 func (d *DB) known() uint64 {

@@ -71,6 +71,10 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	contains(t, w.must(0, "checkpoint", "status"), "the checkpoint is incomplete: 20 leads that it knew are missing")
 
 	held := append(all, "--out", "none")
+	contains(t, w.must(5, append(held, "--dry-run")...), "30 rows were held, not sent")
+	if n := len(w.exported("in_doubt")); n != 0 {
+		t.Errorf("a dry run held %d rows for good", n)
+	}
 	contains(t, w.must(5, "sync", "-m", "leads.yaml", "leads.csv", "--limit", "35", "--missing", "create", "--out", "none"), "25 rows were held, not sent")
 	contains(t, w.must(5, held...), "Nothing was sent", "30 rows were held, not sent")
 	contains(t, w.must(5, held...), "30 in doubt)", "Nothing was sent")
@@ -229,11 +233,26 @@ func TestRunFoldersThatTellNothing(t *testing.T) {
 		}
 		w.write(filepath.Join("runs", fmt.Sprint("new", i), "summary.json"), "{}")
 	}
+	if err := os.Mkdir(filepath.Join(w.dir, "runs", "theirs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.write("runs/theirs/summary.json", "{}")
+	if os.Geteuid() == 0 { // else it cannot be given away
+		w.write("runs/theirs/summary.json", later)
+		if err := os.Chown(filepath.Join(w.dir, "runs", "theirs", "summary.json"), 4711, 4711); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Symlink(filepath.Join(w.dir, "away", "linked"), filepath.Join(w.dir, "runs", "zlinked")); err != nil {
 		t.Fatal(err)
 	}
 	w.must(0, append(all, "--out", "runs/next")...)
 	w.holds(2)
+	if err := os.Mkdir(filepath.Join(w.dir, "runs", "tells"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.write("runs/tells/summary.json", later) // what all of those would have said
+	w.must(4, append(all, "--out", "runs/next")...)
 }
 
 // The trunk's UUID in other letters is the same trunk, and so are addresses that are
