@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/source"
 	"leadferry/leadapi"
 )
 
@@ -340,5 +341,20 @@ func TestALinkMustBeConfirmed(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A summary names 200 rows in doubt and three rows a reason, however many there are.
+func TestWhatATallyNamesIsBounded(t *testing.T) {
+	tally := newTally(1, Limits{}, 2)
+	for i := range 300 {
+		tally.count(&item{row: source.Row{Line: i + 2, Number: i + 1}}, &result{outcome: InDoubt, text: "no answer", entry: checkpoint.Entry{Line: i + 2}})
+	}
+	if n := len(tally.doubts); n != 200 || tally.doubts[199].at.line != 201 || tally.doubts[199].entry.Line != 201 {
+		t.Errorf("%d doubts, the last %+v", n, tally.doubts[n-1])
+	}
+	reasons := tally.frequent()
+	if len(reasons) != 1 || reasons[0].rows != 300 || len(reasons[0].places) != 3 || reasons[0].places[2].line != 4 {
+		t.Errorf("%+v", reasons)
 	}
 }

@@ -70,15 +70,14 @@ func untouched(folder *os.Root, path string) error {
 	return nil
 }
 
-// runFiles are the names of what runs leave in their folders, in any case: some file
-// systems make no difference.
-var runFiles = regexp.MustCompile(`(?i)^(?:(summary)\.json|(results)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
+// runFiles are the names of what runs leave in their folders.
+var runFiles = regexp.MustCompile(`^(?:(summary)\.json|(results)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
 
-// RunFile says what a file of this name in a run's folder is, in lower case as summary,
-// results, report or rejects, or "": runs neither write nor remove such a file there.
+// RunFile says what a file of this name in a run's folder is: summary, results, report or
+// rejects, or "": runs neither write nor remove such a file there.
 func RunFile(name string) string {
 	if m := runFiles.FindStringSubmatch(name); m != nil {
-		return strings.ToLower(strings.Join(m[1:], ""))
+		return strings.Join(m[1:], "")
 	}
 	return ""
 }
@@ -99,11 +98,22 @@ func FurtherRejects(named, other string) bool {
 	return ours && number.MatchString(end)
 }
 
+// hasRun reports whether an earlier run has left its files in a folder, complete or not.
+// Where it has not, rejects that lie there are the user's own.
+func hasRun(folder *os.Root) bool {
+	for _, name := range []string{"summary.json", "results.csv", "results.csv" + partialEnd} {
+		if _, err := folder.Lstat(name); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // removeOld removes from the run's folder what an earlier run left there and this one
 // has not written again: it would be taken for this one's.
 func (r *Run) removeOld() error {
 	folder := r.folders[r.files.Dir]
-	if r.files.Dir == "" || folder == nil {
+	if !r.reused || folder == nil {
 		return nil
 	}
 	entries, err := fs.ReadDir(folder.FS(), ".")

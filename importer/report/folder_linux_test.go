@@ -19,7 +19,7 @@ func TestAReusedFolderHoldsOneRun(t *testing.T) {
 	must(t, first.Reject(Input{}, Reject{Names: []string{"other"}, Cells: []string{"7"}}))
 	must(t, first.Reject(Input{Format: "jsonl"}, Reject{Raw: "{}"}))
 	must(t, first.Finish(sample()))
-	for _, name := range []string{"notes.txt", "rejects.txt", "my-rejects.csv", "report.html", "rejects-7.csv.partial"} {
+	for _, name := range []string{"notes.txt", "rejects.txt", "my-rejects.csv", "Results.csv", "report.html", "rejects-7.csv.partial"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
 	before := []string{"my-rejects.csv", "notes.txt", "rejects-2.csv", "rejects-3.jsonl", "rejects-7.csv.partial", "rejects.csv", "rejects.txt", "report.html", "results.csv"}
@@ -33,14 +33,24 @@ func TestAReusedFolderHoldsOneRun(t *testing.T) {
 		}
 	}
 	must(t, second.Finish(sample()))
-	if diff := cmp.Diff([]string{"my-rejects.csv", "notes.txt", "rejects.csv", "rejects.txt", "results.csv"}, names(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"Results.csv", "my-rejects.csv", "notes.txt", "rejects.csv", "rejects.txt", "results.csv"}, names(t, dir)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestRejectsThatNoRunLeftStay(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "rejects.csv"), []byte("being corrected"), 0o600))
+	must(t, open(t, Files{Dir: dir}).Finish(sample()))
+	if got := read(t, filepath.Join(dir, "rejects.csv")); got != "being corrected" {
+		t.Errorf("the rejects are %q", got)
 	}
 }
 
 func TestARunThatCannotWriteLeavesTheEarlierOnesFiles(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "rejects.csv"), []byte("x"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "summary.json"), nil, 0o600))
 	r := open(t, Files{Dir: dir, Results: "/dev/full"})
 	must(t, r.Result(Result{}))
 	if err := r.Finish(sample()); err == nil {

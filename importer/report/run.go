@@ -31,6 +31,7 @@ func (f Files) Wanted() bool {
 type Run struct {
 	files   Files
 	folders map[string]*os.Root // that files lie in, by path
+	reused  bool                // the run's folder is an earlier one's
 
 	mu       sync.Mutex
 	results  *results // nil: not wanted
@@ -64,7 +65,7 @@ func OpenRun(f Files) (*Run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("make the run's folder: %w", err)
 		}
-		r.folders[f.Dir] = folder
+		r.folders[f.Dir], r.reused = folder, hasRun(folder)
 	}
 	if err := r.open(); err != nil {
 		r.discard()

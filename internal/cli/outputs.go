@@ -100,7 +100,7 @@ func (o *outputs) takes(q *place) string {
 			return p.what + " " + p.path
 		}
 	}
-	if o.dir != nil && (o.dir.is(q) || q.in(o.dir) && report.RunFile(q.name) != "") {
+	if o.dir != nil && (o.dir.is(q) || q.in(o.dir) && report.RunFile(strings.ToLower(q.name)) != "") {
 		return o.dir.what + " " + o.dir.path
 	}
 	return ""
@@ -150,7 +150,7 @@ func (o *outputs) apart() error {
 		if o.dir == nil {
 			continue
 		}
-		if kind := report.RunFile(one.name); o.dir.is(one) || one.in(o.dir) && kind != "" && "--"+kind != one.what {
+		if kind := report.RunFile(strings.ToLower(one.name)); o.dir.is(one) || one.in(o.dir) && kind != "" && "--"+kind != one.what {
 			return usage(fmt.Sprintf("%s %s stands in the way of %s %s", one.what, one.path, o.dir.what, o.dir.path), "give each output a place of its own: nothing was sent")
 		}
 	}
