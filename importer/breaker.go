@@ -152,7 +152,7 @@ func (b *breaker) answered(p pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.load.bore()
-	b.back(b.contact.heard(p))
+	b.back(b.contact.heard(p, time.Now()))
 }
 
 // overloaded is answered by a service that has too much to do.
@@ -160,7 +160,7 @@ func (b *breaker) overloaded(p pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.load.failed(p, time.Now())
-	b.back(b.contact.heard(p))
+	b.back(b.contact.heard(p, time.Now()))
 }
 
 // reached is answered to what was asked before a create: creates may leave again.
@@ -168,7 +168,7 @@ func (b *breaker) reached(p pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.creates.ask = false
-	b.back(b.contact.heard(p))
+	b.back(b.contact.heard(p, time.Now()))
 }
 
 // unused takes back a pass that shows nothing: nothing was sent with it, or a create whose doubt is told by conclude.

@@ -25,6 +25,7 @@ type contact struct {
 	probing bool          // a probe is under way
 	since   time.Time     // when the silence began
 	probeAt time.Time     // no probe leaves before
+	ended   time.Time     // when the one before did
 	backoff time.Duration // between probes; the first leaves at once, since one broken connection is no reason to pause
 }
 
@@ -45,11 +46,11 @@ func (c *contact) leave(p *pass) {
 func (c *contact) probes(p pass) bool { return c.state == silent && p.probe && p.silence == c.silence }
 
 // heard notes an answer, and reports whether it ends the silence.
-func (c *contact) heard(p pass) bool {
+func (c *contact) heard(p pass, now time.Time) bool {
 	if !c.probes(p) {
 		return false
 	}
-	*c = contact{silence: c.silence}
+	*c = contact{silence: c.silence, backoff: c.backoff, ended: now}
 	return true
 }
 
@@ -57,17 +58,27 @@ func (c *contact) heard(p pass) bool {
 func (c *contact) unheard(p pass, now time.Time, maxWait time.Duration) {
 	switch {
 	case c.state == answering && p.silence == c.silence:
-		*c = contact{state: silent, silence: c.silence + 1, since: now}
+		again := now.Sub(c.ended) < maxBackoff // one of two addresses may be silent, and the other not
+		*c = contact{state: silent, silence: c.silence + 1, since: now, backoff: c.backoff}
+		if again {
+			c.pause(now, maxWait)
+		} else {
+			c.backoff = 0
+		}
 	case c.probes(p):
 		c.probing = false
-		c.backoff = min(max(2*c.backoff, firstBackoff), maxProbing)
-		c.probeAt = now.Add(min(jitter(c.backoff), c.since.Add(maxWait).Sub(now)))
+		c.pause(now, maxWait)
 	default:
 		return
 	}
 	if now.Sub(c.since) >= maxWait {
 		c.state = gone
 	}
+}
+
+func (c *contact) pause(now time.Time, maxWait time.Duration) {
+	c.backoff = min(max(2*c.backoff, firstBackoff), maxProbing)
+	c.probeAt = now.Add(min(jitter(c.backoff), c.since.Add(maxWait).Sub(now)))
 }
 
 func (c *contact) unused(p pass) {

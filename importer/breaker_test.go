@@ -169,9 +169,39 @@ func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 			t.Error("a late answer lets others pass beside the probe")
 		}
 		b.answered(probe)
-		b.unanswered(slower)
+		b.unanswered(slower) // of the first silence
 		if again := passes(t, b, false); again.probe {
 			t.Error("a request from before the silence begins another one")
+		}
+	})
+}
+
+// Of two addresses one may be silent and the other answer every probe: that is no reason to hurry. fault 33
+func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker(time.Hour, 4, 0)
+		began, tries := time.Now(), 0
+		for time.Since(began) < 10*time.Minute {
+			p, err := b.enter(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.probe {
+				b.answered(p)
+				continue
+			}
+			b.unanswered(p)
+			tries++
+		}
+		if tries < 20 || tries > 90 {
+			t.Errorf("%d tries in ten minutes", tries)
+		}
+		time.Sleep(time.Minute)
+		b.answered(passes(t, b, false))
+		time.Sleep(time.Minute)
+		b.unanswered(passes(t, b, false))
+		if !passes(t, b, false).probe {
+			t.Error("after a long while the first probe waits, too")
 		}
 	})
 }
@@ -183,6 +213,7 @@ func TestProbesOfAnEarlierSilence(t *testing.T) {
 		b.unanswered(passes(t, b, false))
 		b.answered(passes(t, b, false))
 		late := passes(t, b, false)
+		time.Sleep(time.Minute)
 		b.unanswered(passes(t, b, false))
 		probe := passes(t, b, false)
 		b.unanswered(late)
