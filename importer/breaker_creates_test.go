@@ -103,7 +103,7 @@ func TestBreakerProperties(t *testing.T) {
 		limit := rapid.IntRange(1, 8).Draw(rt, "places")
 		b := newBreaker(time.Hour, limit, 0)
 		var flying []pass
-		row, single, opens := 0, 0, time.Time{}
+		row, single, opens, first := 0, 0, time.Time{}, time.Time{}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 9).Draw(rt, "step") {
 			case 0:
@@ -143,10 +143,10 @@ func TestBreakerProperties(t *testing.T) {
 					case inDoubt, unheard:
 						row++
 					}
-				} else if p.create && shown == usable && b.creates.state == singly {
+				} else if p.create && shown == usable && b.creates.state == singly && p.since.After(first) {
 					row = 0
 				} else if p.create && b.creates.state == freely && (shown == inDoubt || shown == unheard) {
-					row = 1
+					row, first = 1, p.since
 				}
 				switch {
 				case shown == unheard:

@@ -152,8 +152,9 @@ const (
 type creates struct {
 	state  createState
 	flying int
-	doubts int  // creates in a row that left doubt, what was under way with the first counted as one
-	ask    bool // one got no answer at all: none leaves before the service has answered something else
+	doubts int       // creates in a row that left doubt, what was under way with the first counted as one
+	first  time.Time // when the first of them left
+	ask    bool      // one got no answer at all: none leaves before the service has answered something else
 }
 
 // may reports whether a create may pass.
@@ -175,10 +176,10 @@ func (c *creates) back(p pass, shown proof) bool {
 	switch {
 	case shown == usable && p.single && c.state == singly:
 		c.state, c.doubts = freely, 0
-	case shown == usable && c.state == singly: // it was under way when the first left doubt: the row is broken, no more
+	case shown == usable && c.state == singly && p.since.After(c.first): // it was under way with the first: that breaks the row, and no more
 		c.doubts = 0
 	case doubt && c.state == freely:
-		c.state, c.doubts = singly, 1
+		c.state, c.doubts, c.first = singly, 1, p.since
 	case doubt && p.single && c.state == singly:
 		if c.doubts++; c.doubts >= mostDoubts {
 			c.state = tripped
