@@ -68,12 +68,31 @@ func TestWhatWasKilledBeforeItBeganIsNoCheckpoint(t *testing.T) {
 	if _, err := Open(killed, target(), Options{Require: true, Used: true}); !errors.Is(err, ErrMissing) {
 		t.Errorf("satisfied by it: %v", err)
 	}
+	halfGone := crash(t, path)
+	if err := os.Remove(halfGone + ".seq"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(halfGone, target(), Options{Require: true, Used: true}); !errors.Is(err, ErrMissing) {
+		t.Errorf("satisfied by one that was killed while it removed it: %v", err)
+	}
 	again, err := Open(killed, target(), Options{})
 	if err != nil || !again.New() {
 		t.Fatalf("new: %v", err)
 	}
 	if gone, err := again.Drop(); !gone || err != nil || len(left(t, killed)) != 0 {
 		t.Errorf("gone %v, %v, %q", gone, err, left(t, killed))
+	}
+}
+
+// What may have known leads is no new one, however empty it is.
+func TestAnEmptyOneThatIsIncompleteIsNotDropped(t *testing.T) {
+	path := newPath(t)
+	if err := fill(path, newHeader(target(), time.Now()), lacking{some: true}); err != nil {
+		t.Fatal(err)
+	}
+	d := opened(t, path, Options{Require: true, Used: true})
+	if gone, err := d.Drop(); gone || err != nil {
+		t.Errorf("gone %v, %v", gone, err)
 	}
 }
 

@@ -225,7 +225,7 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 	if d.readOnly {
 		return nil
 	}
-	if err := d.begun(found && !m.clean, o); err != nil {
+	if err := d.begun(!found || !m.clean, o); err != nil {
 		return err
 	}
 	if d.fresh && found && m.id != d.header.id {
@@ -249,9 +249,10 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 	return nil
 }
 
-// begun looks whether an earlier run made the file and was killed before it used it.
+// begun looks whether an earlier run made the file and was killed before it used it, or
+// while it removed it.
 func (d *DB) begun(killed bool, o Options) error {
-	if d.fresh || !killed || d.tally.Load().total() > 0 {
+	if d.fresh || !killed || d.tally.Load().total() > 0 || d.lacks.some || len(d.header.ancestors) > 0 {
 		return nil
 	}
 	unused, err := d.unused()
