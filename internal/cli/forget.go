@@ -73,6 +73,9 @@ func (p *program) forget(c *cli.Context) error {
 	case r.InDoubt > 0:
 		fmt.Fprintln(p.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
 	}
+	if n := r.Leads - inSandbox; n > 0 && c.Bool("unblock") {
+		fmt.Fprintf(p.Out, "the service has %s of these rows still, and the next import makes another: delete it in the console first\n", plural(n, "lead"))
+	}
 	if r.Unknown > 0 && !c.Bool("unblock") {
 		fmt.Fprintln(p.Out, "keys that are not known are blocked all the same: check that they are spelt as `leadferry checkpoint export` lists keys, with their namespace")
 	}

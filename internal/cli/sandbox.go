@@ -141,7 +141,7 @@ func resetSandbox(path string) error {
 			return err
 		}
 	}
-	for _, name := range []string{path, path + ".seq", sandboxData(path)} {
+	for _, name := range append(checkpoint.Companions(path), path, sandboxData(path)) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
