@@ -21,7 +21,7 @@
 //     after that.
 //   - No cell value is kept but key, external ID, status, organization and
 //     locator. Everything else is kept as keyed digests. [DB.Forget] leaves of a
-//     key nothing but a keyed hash, also in the file's unused parts.
+//     key nothing but keyed hashes, of it and of its fold, also in the file's unused parts.
 //
 // The digests' key lies in the same file: whoever has the file can try values against
 // them, so it is pseudonymous personal data.

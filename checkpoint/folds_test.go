@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -78,6 +80,33 @@ func TestFoldsGoWithTheirKeys(t *testing.T) {
 		}
 		if n, want := folds(), map[bool]int{false: 4, true: 0}[unblock]; n != want { // the hashes of those that were forgotten
 			t.Errorf("unblock %v: %d records, want %d", unblock, n, want)
+		}
+	}
+}
+
+// Of who was forgotten, the index keeps no text, whatever stood in it. faults 131
+func TestForgettingTakesTheFoldAlong(t *testing.T) {
+	d := opened(t, newPath(t), Options{})
+	for i, key := range []string{"Ann@X.example", "Bob@X.example", "other"} {
+		if _, err := settle(d, createdEntry(key, fmt.Sprint("lead-", i), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Forget([]string{"Ann@X.example"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(d.path)
+	if err != nil || bytes.Contains(bytes.ToLower(b), []byte("ann@x.example")) || !bytes.Contains(b, []byte("bob@x.example")) {
+		t.Errorf("%v, or the file holds the wrong folds", err)
+	}
+	d = opened(t, d.path, Options{})
+	for key, want := range map[string]State{"ann@x.example": Forgotten, "ANN@x.example": Forgotten, "bob@X.example": Created, "Other": Unknown} {
+		like := &Likeness{}
+		if err := d.Find([]Query{{Key: key, Alike: like}}, make([]Entry, 1), make([]Match, 1)); err != nil || like.State != want {
+			t.Errorf("%s looks like one that is %v, %v; want %v", key, like.State, err, want)
 		}
 	}
 }
