@@ -86,7 +86,6 @@ type reader struct {
 	limit   int  // rows of all inputs together; 0 = all
 	tough   bool // an input that is lost in its middle does not end the run
 	items   items
-	ahead   map[int]*ahead // by input: rows that were read before their turn
 
 	names    []string
 	bindings map[*source.Header]*mapping.Binding
@@ -197,9 +196,6 @@ func (r *reader) read(ctx context.Context, out chan<- *batch) {
 }
 
 func (r *reader) next(input int, f *source.File) (*item, error) {
-	if a := r.ahead[input]; a != nil && (len(a.items) > 0 || a.err != nil) {
-		return a.shift()
-	}
 	it := r.items.get(input)
 	return it, crash.Call(func() error { return f.Next(&it.row) })
 }

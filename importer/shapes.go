@@ -24,7 +24,7 @@ func (e *engine) compareShapes() error {
 	e.shapes = make([]*checkpoint.Shape, len(e.Inputs))
 	var all []error
 	for i, f := range e.Inputs {
-		shape := checkpoint.Shape{Columns: e.rows.columns(i, f), Key: e.Mapping.KeyForm(), Namespace: e.Mapping.Namespace()}
+		shape := checkpoint.Shape{Columns: columnsOf(f), Key: e.Mapping.KeyForm(), Namespace: e.Mapping.Namespace()}
 		known, kin, err := e.db.Noted(shape)
 		if err != nil {
 			return err
@@ -88,37 +88,22 @@ func (e *engine) note(input int) {
 	}
 }
 
-// ahead are rows of an input that were read before their turn, and what came after them.
-type ahead struct {
-	items []*item
-	err   error
-}
-
-// columns are those of an input; where rows bring their own, those that all of the first
-// ones have.
-func (r *reader) columns(input int, f *source.File) []string {
+// columnsOf are the columns of an input; where rows bring their own, those that all of the
+// first ones have.
+func columnsOf(f *source.File) []string {
 	h := f.Header()
 	if !h.Open {
 		return h.Names[:h.Own]
 	}
-	a := &ahead{}
 	var common []string
 	size, begun := 0, false
-	for len(a.items) < firstObjects && size < firstBytes && a.err == nil {
-		var it *item
-		if it, a.err = r.next(input, f); a.err != nil {
-			break
-		}
-		a.items = append(a.items, it)
-		size += len(it.row.Raw)
-		if h := it.row.Header; it.row.Problem == nil && h != nil && h.Own > 0 {
+	for n := 1; n <= firstObjects && size < firstBytes && f.Hold(n) == n; n++ {
+		row := &f.Held()[n-1]
+		size += len(row.Raw)
+		if h := row.Header; row.Problem == nil && h != nil && h.Own > 0 {
 			common, begun = inBoth(common, h.Names[:h.Own], begun), true
 		}
 	}
-	if r.ahead == nil {
-		r.ahead = map[int]*ahead{}
-	}
-	r.ahead[input] = a
 	return common
 }
 
@@ -138,14 +123,4 @@ func inBoth(common, names []string, begun bool) []string {
 		}
 	}
 	return kept
-}
-
-// shift gives the next row that was read before its turn.
-func (a *ahead) shift() (*item, error) {
-	if len(a.items) == 0 {
-		return nil, a.err
-	}
-	it := a.items[0]
-	a.items[0], a.items = nil, a.items[1:]
-	return it, nil
 }

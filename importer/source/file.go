@@ -74,6 +74,9 @@ func (f *File) Hold(n int) int {
 	return len(f.ahead)
 }
 
+// Held are the rows that Hold has read and Next has not given yet.
+func (f *File) Held() []Row { return f.ahead }
+
 func (f *File) next(r *Row) error {
 	*r = Row{Header: f.header, Cells: r.Cells[:0]}
 	err := f.rows.next(r)
