@@ -318,6 +318,9 @@ func (d *DB) openError(err error) error {
 	if errors.Is(err, ErrDamaged) {
 		return d.refuse(err, "is "+err.Error(), wayOut)
 	}
+	if errors.Is(err, errAnothers) {
+		return d.refuse(err, "cannot be opened: "+err.Error(), "run this as that user, or make the file yours (chown) if you know what is in it")
+	}
 	return d.refuse(err, "cannot be opened: "+err.Error(), "")
 }
 

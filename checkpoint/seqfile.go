@@ -103,12 +103,14 @@ func openOwn(path string, flags int) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		err = fmt.Errorf("%s is not a regular file", path)
 	case !trust.Trusted(info):
-		err = fmt.Errorf("%s belongs to another user, who may have written what he likes into it", path)
+		err = fmt.Errorf("%s %w", path, errAnothers)
 	default:
 		return f, nil
 	}
 	return nil, errors.Join(err, f.Close())
 }
+
+var errAnothers = errors.New("belongs to another user, who may have written what he likes into it")
 
 // openMark opens PATH.seq for writing.
 func openMark(path string) (*os.File, error) {

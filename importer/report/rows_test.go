@@ -16,7 +16,7 @@ func TestResultsAreWrittenAsAgreed(t *testing.T) {
 	for _, res := range []Result{
 		{File: "a.csv", Line: 2, Row: 1, Key: "k1", Outcome: "created", LeadID: "L1", ExternalID: "x-1", OrganizationID: "o-1", Location: "Oak Hill", Status: "open", HTTPStatus: 201, Attempts: 1},
 		{File: "a.csv", Line: 3, Row: 2, Key: "=k2", Outcome: "invalid", Error: `column "Email": not an e-mail address`},
-		{File: "b,c.csv", Line: 9, Row: 1, Key: "-k3", Outcome: "rejected", LeadID: "+L3", Location: "@here", Status: "-", HTTPStatus: 422, Attempts: 2, Error: "=cmd\n\x1b[2J"},
+		{File: "b\x1b,c.csv", Line: 9, Row: 1, Key: "-k3", Outcome: "rejected", LeadID: "+L3", Location: "@here", Status: "-", HTTPStatus: 422, Attempts: 2, Error: "=cmd\n\x1b[2J"},
 	} {
 		must(t, r.Result(res))
 	}
@@ -24,7 +24,7 @@ func TestResultsAreWrittenAsAgreed(t *testing.T) {
 	const want = `file,line,row,key,outcome,lead_id,external_id,organization_id,location,status,http_status,attempts,error
 a.csv,2,1,k1,created,L1,x-1,o-1,Oak Hill,open,201,1,
 a.csv,3,2,=k2,invalid,,,,,,,0,"column ""Email"": not an e-mail address"
-"b,c.csv",9,1,-k3,rejected,+L3,,,'@here,-,422,2,'=cmd\n\x1b[2J
+"b\x1b,c.csv",9,1,-k3,rejected,+L3,,,'@here,-,422,2,'=cmd\n\x1b[2J
 `
 	if diff := cmp.Diff(want, read(t, r.ResultsPath())); diff != "" {
 		t.Error(diff)

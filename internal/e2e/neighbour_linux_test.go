@@ -107,7 +107,7 @@ func TestANeighbourReceivesNothing(t *testing.T) {
 		{"a pipe in a run's folder", 2, "belongs to another user", []string{"--sandbox", "--out", filepath.Dir(h.plants("run/rejects.csv", pipe, ""))}},
 		{"a configuration", 2, "belongs to another user", []string{"--config", h.plants("config.yaml", 0o644, config)}},
 		{"a secret", 2, "belongs to another user", []string{"--base-url", "https://a.example", "--leads-url", "https://a.example", "--trunk-id", "t", "--client-id", "c", "--client-secret-file", h.plants("secret", 0o644, "planted")}},
-		{"a checkpoint", 4, "belongs to another user", []string{"--sandbox", "--checkpoint", h.plants("c.db", 0o666, "")}},
+		{"a checkpoint", 4, "hint: run this as that user", []string{"--sandbox", "--checkpoint", h.plants("c.db", 0o666, "")}},
 		{"a pipe for a checkpoint", 4, "not a regular file", []string{"--sandbox", "--checkpoint", h.plants("p.db", pipe, "")}},
 		{"a mark", 4, "belongs to another user", []string{"--sandbox", "--checkpoint", strings.TrimSuffix(h.plants("m.db.seq", 0o666, ""), ".seq")}},
 	}
