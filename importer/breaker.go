@@ -179,11 +179,11 @@ func (b *breaker) unused(p pass) {
 	b.back(false)
 }
 
-// unanswered notes that a request met silence. Waiting longer than maxWait since it began is too long: false.
-func (b *breaker) unanswered(p pass) bool {
+// unanswered notes that a request met silence; left says that some of it has left. Waiting longer than maxWait since it began is too long: false.
+func (b *breaker) unanswered(p pass, left bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.contact.unheard(p, time.Now(), b.maxWait)
+	b.contact.unheard(p, left, time.Now(), b.maxWait)
 	b.back(true)
 	return b.contact.state != gone
 }

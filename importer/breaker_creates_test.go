@@ -150,7 +150,7 @@ func TestBreakerProperties(t *testing.T) {
 				}
 				switch {
 				case shown == unheard:
-					b.unanswered(p)
+					b.unanswered(p, false)
 				case shown == nothingShown:
 					b.unused(p)
 				default:

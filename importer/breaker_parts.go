@@ -54,11 +54,12 @@ func (c *contact) heard(p pass, now time.Time) bool {
 	return true
 }
 
-// unheard notes a request without any answer.
-func (c *contact) unheard(p pass, now time.Time, maxWait time.Duration) {
+// unheard notes a request without any answer; left says that it may have arrived: connections break with some services
+// all the time.
+func (c *contact) unheard(p pass, left bool, now time.Time, maxWait time.Duration) {
 	switch {
 	case c.state == answering && p.silence == c.silence:
-		again := now.Sub(c.ended) < maxBackoff // one of two addresses may be silent, and the other not
+		again := !left && now.Sub(c.ended) < maxBackoff // one of two addresses may be silent, and the other not
 		*c = contact{state: silent, silence: c.silence + 1, since: now, backoff: c.backoff}
 		if again {
 			c.pause(now, maxWait)

@@ -114,7 +114,7 @@ func (c *retrier) preflight(p pass) error {
 	case c.stopping.Err() != nil, reasonOf(err) == leadapi.ReasonHeld:
 		c.breaker.unused(p)
 	default:
-		c.breaker.unanswered(p)
+		c.breaker.unanswered(p, false)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (c *retrier) judge(p pass, repeatable bool, err error) (again bool, pause t
 		if throttled(e) {
 			c.breaker.throttle(waitOf(e, backoffFor(1)))
 		}
-		if !c.breaker.unanswered(p) {
+		if !c.breaker.unanswered(p, false) {
 			return false, 0, &Stop{Reason: "the service cannot be reached: " + e.Message, Code: 3}
 		}
 		return true, 0, err
@@ -155,7 +155,7 @@ func (c *retrier) judge(p pass, repeatable bool, err error) (again bool, pause t
 	case e.Status == 0:
 		// The request may have arrived. Whether the others get answers is found
 		// out by one request at a time.
-		if !c.breaker.unanswered(p) {
+		if !c.breaker.unanswered(p, true) {
 			return false, 0, err
 		}
 		return repeatable, rowPause, err
