@@ -344,10 +344,10 @@ func (l *list) readJSON(data []byte) error {
 	}
 }
 
-// plausible refuses what a person writes into a column of IDs but is none. All that
-// services give out have a digit that is not 0.
+// plausible refuses what a person writes into a column of IDs but is none: words, which
+// have no digit, and nothing but zeros.
 func (l *list) plausible(i int, id string) error {
-	if id == "" || strings.ContainsAny(id, "123456789") {
+	if id == "" || strings.ContainsAny(id, "0123456789") && strings.Trim(id, "0-._") != "" {
 		return nil
 	}
 	hint := "write the lead ID that the console shows"
