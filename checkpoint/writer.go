@@ -9,6 +9,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	panics "leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 )
 
@@ -97,7 +98,10 @@ func (w *writer) drain() {
 		for rest[0].kind != aloneOp && n < len(rest) && rest[n].kind != aloneOp {
 			n++
 		}
-		err := w.commit(rest[:n])
+		err := panics.Call(func() error { return w.commit(rest[:n]) })
+		if fault := (*panics.Error)(nil); errors.As(err, &fault) {
+			err = w.d.fail(err)
+		}
 		for i := range rest[:n] {
 			rest[i].finish(err)
 		}

@@ -65,8 +65,6 @@ func (e *engine) mayCreate(step Step) bool {
 // start begins a job: a create first becomes a durable claim, and an update a durable
 // mark.
 func (e *engine) start(j *job) {
-	e.free--
-	e.flying++
 	e.touch(&j.names)
 	if j.step.Action == Hold {
 		e.hold(j)
@@ -83,6 +81,7 @@ func (e *engine) start(j *job) {
 	case Update:
 		e.mark(j)
 	default:
+		e.launch()
 		e.ready <- j
 		return
 	}
@@ -99,6 +98,7 @@ func (e *engine) hold(j *job) {
 	held.Digest, held.Content, held.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
 	held.Organization, held.Locator = rec.Organization, rec.Locator
 	held.Status, held.WantLink = rec.Status, rec.ExternalID
+	e.launch()
 	e.ledger.Settle(held, func(stored checkpoint.Entry, err error) {
 		if err != nil {
 			e.post(event{job: j, outcome: Pending, err: err})
@@ -109,12 +109,20 @@ func (e *engine) hold(j *job) {
 	e.ledger.Hurry()
 }
 
+// launch counts a job that nothing keeps any more from coming to its end.
+func (e *engine) launch() {
+	e.free--
+	e.flying++
+}
+
 func (e *engine) claim(j *job) {
 	e.tally.creating++
 	j.claimed = true
 	e.note(j.it.input)
 	failpoint.At("before intent")
-	e.ledger.Claim(e.intent(j), func(err error) {
+	intent := e.intent(j)
+	e.launch()
+	e.ledger.Claim(intent, func(err error) {
 		if err != nil {
 			e.post(event{job: j, outcome: Pending, err: err})
 			return

@@ -71,6 +71,9 @@ func silentTooLong() *Stop {
 }
 
 func ledgerFailed(err error) *Stop {
+	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+		return crashed(fault)
+	}
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		return &Stop{
 			Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Err: err, Same: true,

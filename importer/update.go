@@ -33,6 +33,7 @@ func (e *engine) mark(j *job) {
 	}
 	known.Unsettled, known.Sought = e.RunID, j.it.rec.Status
 	failpoint.At("before mark")
+	e.launch()
 	e.ledger.Mark(*known, func(stored checkpoint.Entry, err error) {
 		if err != nil {
 			e.post(event{job: j, outcome: Pending, err: err})

@@ -15,6 +15,9 @@ import (
 // counted from 1.
 const Variable = "LEADFERRY_FAILPOINT"
 
+// PanicVariable makes the program panic there instead, with its value.
+const PanicVariable = "LEADFERRY_FAILPOINT_PANIC"
+
 var arrivals atomic.Int64
 
 // At kills the process without any farewell when it is the point and the arrival
@@ -27,6 +30,9 @@ func At(point string) {
 	n, err := strconv.ParseInt(nth, 10, 64)
 	if err != nil || arrivals.Add(1) != n {
 		return
+	}
+	if value, panics := os.LookupEnv(PanicVariable); panics {
+		panic(value)
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {} // the signal is on its way

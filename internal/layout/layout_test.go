@@ -30,7 +30,7 @@ func design() plan {
 			"importer/report":      {imports: []string{owners}},
 			"mapping":              {imports: []string{keys}},
 			"mapping/propose":      {imports: []string{"mapping"}},
-			"checkpoint":           {imports: []string{point, owners, keys}},
+			"checkpoint":           {imports: []string{faults, point, owners, keys}},
 			"leadapi":              {imports: []string{point, redact}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox":      {tests: []string{"leadapi"}},
 		},
