@@ -176,7 +176,7 @@ func (c *csvRows) unclosed(err error) string {
 }
 
 // doubtful says that the line behind a record of this size may be inside quotes:
-// its own do not fit, or it has several lines and other cells than the header.
+// its own do not fit, or it has quotes and other cells than the header.
 func (c *csvRows) doubtful(size int) bool {
 	several := c.quoted.lines > 1
 	switch {
@@ -188,7 +188,7 @@ func (c *csvRows) doubtful(size int) bool {
 		even := bytes.Count(c.in.bytes(size), []byte{'"'})%2 == 0
 		return !even || len(c.fields) < c.width || !c.in.quoteOpens(size, c.quoted.delim)
 	}
-	return several && !c.fits() && !c.in.quoteOpens(size, c.quoted.delim)
+	return !c.fits() && !c.in.quoteOpens(size, c.quoted.delim)
 }
 
 // fit puts the fields of the row's own columns into cells. Empty fields beyond

@@ -27,7 +27,9 @@ func (j *jsonLines) next(r *Row) error {
 		size := len(line)
 		r.Line, r.Raw = j.in.number, string(body(line))
 		if r.Problem = j.problem(line, r); r.Problem != nil && r.Text == "" {
-			size = j.reach(size)
+			if !over && bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("{")) {
+				size = j.reach(size)
+			}
 			r.Text = j.in.text(len(body(j.in.bytes(size))))
 		}
 		r.Size = size

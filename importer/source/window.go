@@ -94,15 +94,25 @@ func (w *window) passLine() (quotes bool) {
 	}
 }
 
-// quoteOpens says that the first quote behind n bytes of the window begins a
-// cell, or that as many bytes as a record may have hold none.
+// quoteOpens says that the first single quote behind n bytes of the window begins a
+// cell and ends none, or that as many bytes as a record may have hold none. Two together
+// may be an empty cell or stand inside one, and tell nothing.
 func (w *window) quoteOpens(n int, delim []byte) bool {
 	for seen := n; ; {
-		if i := bytes.IndexByte(w.buf[w.start+seen:w.end], '"'); i >= 0 {
-			before := w.bytes(seen + i)
-			return bytes.HasSuffix(before, []byte{'\n'}) || bytes.HasSuffix(before, delim)
+		text := w.buf[w.start:w.end]
+		i := bytes.IndexByte(text[seen:], '"')
+		if i >= 0 && (seen+i+len(delim) < len(text) || w.err != nil) {
+			before, after := text[:seen+i], text[seen+i+1:]
+			if bytes.HasPrefix(after, []byte{'"'}) {
+				seen += i + 2
+				continue
+			}
+			ends := len(after) == 0 || bytes.HasPrefix(after, delim) || after[0] == '\n' || after[0] == '\r'
+			return !ends && (bytes.HasSuffix(before, []byte{'\n'}) || bytes.HasSuffix(before, delim))
 		}
-		seen = w.end - w.start
+		if i < 0 {
+			seen = len(text)
+		}
 		if seen-n >= w.limit || w.err != nil {
 			return w.err == nil || errors.Is(w.err, io.EOF)
 		}
