@@ -94,27 +94,29 @@ func (w *window) passLine() (quotes bool) {
 	}
 }
 
-// quoteOpens says that the first single quote behind n bytes of the window begins a
-// cell and ends none, or that as many bytes as a record may have hold none. Two together
-// may be an empty cell or stand inside one, and tell nothing.
+// quoteOpens says that the first quote behind n bytes of the window begins a cell and
+// ends none, or that as many bytes as a record may have hold none. Quotes in pairs may
+// be an empty cell or stand inside one, and tell nothing.
 func (w *window) quoteOpens(n int, delim []byte) bool {
 	for seen := n; ; {
 		text := w.buf[w.start:w.end]
 		i := bytes.IndexByte(text[seen:], '"')
-		if i >= 0 && (seen+i+len(delim) < len(text) || w.err != nil) {
-			before, after := text[:seen+i], text[seen+i+1:]
-			if bytes.HasPrefix(after, []byte{'"'}) {
-				seen += i + 2
-				continue
+		if i >= 0 {
+			before, after := text[:seen+i], bytes.TrimLeft(text[seen+i:], `"`)
+			if len(after) > len(delim) || w.err != nil {
+				if pairs := len(text) - len(after) - len(before); pairs%2 == 0 {
+					seen = len(text) - len(after)
+					continue
+				}
+				ends := len(after) == 0 || bytes.HasPrefix(after, delim) || after[0] == '\n' || after[0] == '\r'
+				return !ends && (bytes.HasSuffix(before, []byte{'\n'}) || bytes.HasSuffix(before, delim))
 			}
-			ends := len(after) == 0 || bytes.HasPrefix(after, delim) || after[0] == '\n' || after[0] == '\r'
-			return !ends && (bytes.HasSuffix(before, []byte{'\n'}) || bytes.HasSuffix(before, delim))
-		}
-		if i < 0 {
+			seen += i
+		} else {
 			seen = len(text)
 		}
 		if seen-n >= w.limit || w.err != nil {
-			return w.err == nil || errors.Is(w.err, io.EOF)
+			return i < 0 && (w.err == nil || errors.Is(w.err, io.EOF))
 		}
 		w.fill()
 		seen = min(seen, w.end-w.start) // a Ctrl-Z at the end may have gone
