@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -50,7 +51,11 @@ func (p *program) forget(c *cli.Context) error {
 	if !p.hold.take() { // half of it would leave a copy of the file
 		return errors.Join(errInterrupted, db.Close())
 	}
-	inSandbox, err := forgetInSandbox(db, keys) // first: the lead IDs are known only now
+	alike, err := lookAlikes(db, keys) // first: nothing of them is known afterwards
+	inSandbox := 0
+	if err == nil {
+		inSandbox, err = forgetInSandbox(db, keys)
+	}
 	var r checkpoint.ForgetResult
 	if err == nil {
 		r, err = db.Forget(keys, c.Bool("unblock"))
@@ -75,6 +80,11 @@ func (p *program) forget(c *cli.Context) error {
 	}
 	if n := r.Leads - inSandbox; n > 0 && c.Bool("unblock") {
 		fmt.Fprintf(p.Out, "the service has %s of these rows still, and the next import makes another: delete it in the console first\n", plural(n, "lead"))
+	}
+	for i, l := range alike {
+		if l.File != "" {
+			fmt.Fprintf(p.Out, "%s is not known, but looks like the key of %s:%d, of which nothing was removed: forget that one by its own key\n", report.Escape(keys[i]), report.Escape(l.File), l.Line)
+		}
 	}
 	if r.Unknown > 0 && !c.Bool("unblock") {
 		fmt.Fprintln(p.Out, "keys that are not known are blocked all the same: check that they are spelt as `leadferry checkpoint export` lists keys, with their namespace")

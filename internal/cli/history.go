@@ -65,8 +65,8 @@ func (p *program) history(c *cli.Context) (err error) {
 	return nil
 }
 
-// unknownKey says that nothing is known of a key, or how it is spelt here: with a slash in
-// front where it would look like one of a namespace.
+// unknownKey says that nothing is known of a key, or how it is spelt here: in other letters,
+// or with a slash in front where it would look like one of a namespace.
 func (p *program) unknownKey(db *checkpoint.DB, key string) error {
 	other, found := rowkey.Effective("", key), make([]checkpoint.Entry, 1)
 	if err := db.Lookup([]string{other}, found); err != nil {
@@ -75,7 +75,24 @@ func (p *program) unknownKey(db *checkpoint.DB, key string) error {
 	if found[0].State != checkpoint.Unknown {
 		return usage("the checkpoint does not know this key in a namespace", "without one, it is "+report.Escape(other))
 	}
-	return usage("the checkpoint does not know this key", "leadferry checkpoint export lists all keys")
+	alike, err := lookAlikes(db, []string{key})
+	if err != nil {
+		return err
+	}
+	hint := "leadferry checkpoint export lists all keys"
+	if l := alike[0]; l.File != "" {
+		hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(l.File), l.Line)
+	}
+	return usage("the checkpoint does not know this key", hint)
+}
+
+// lookAlikes are, for keys that are not known, known ones that look like them.
+func lookAlikes(db *checkpoint.DB, keys []string) ([]checkpoint.Likeness, error) {
+	alike, queries := make([]checkpoint.Likeness, len(keys)), make([]checkpoint.Query, len(keys))
+	for i, key := range keys {
+		queries[i] = checkpoint.Query{Key: key, Alike: &alike[i]}
+	}
+	return alike, db.Find(queries, make([]checkpoint.Entry, len(keys)), make([]checkpoint.Match, len(keys)))
 }
 
 // standing says how the key stands now.
