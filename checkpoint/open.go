@@ -204,7 +204,7 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 		d.warn("the checkpoint was used on another machine before: if a copy of it goes on there, each makes leads again that the other has made")
 	case older == "":
 	case !o.Accept:
-		return d.refuse(ErrRolledBack, older, "put the newest one back; if there is none, `leadferry checkpoint check --accept-older` "+
+		return d.refuse(ErrRolledBack, older, "put the one back that was used last; if there is none, `leadferry checkpoint check --accept-older` "+
 			"takes this one: rows that it does not know are held then, not sent")
 	default:
 		d.tookOlder = true
