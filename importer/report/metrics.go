@@ -100,7 +100,7 @@ func (m *Metrics) Refused(run MetricsRun, code int) error {
 	}
 	m.run, m.labels = run, metricsLabels(run)
 	if run.Target.LeadsURL == "" || run.Mapping == "" {
-		maps.Copy(m.labels, labelsOf(families[metricsNamespace+"_"+exitCode], m.labels))
+		maps.Copy(m.labels, labelsOf(families[metricsNamespace+"_"+exitCode], "target", "mapping"))
 	}
 	m.last = lastOf(families, m.labels)
 	return m.write(append(m.program(0), endGauges(time.Now(), code)...))

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -85,14 +86,14 @@ func lastOf(families map[string]*dto.MetricFamily, labels map[string]string) las
 	return lastRuns{success: value(lastSuccess), complete: value(lastComplete)}
 }
 
-// labelsOf are those of the family's first series that have a name among the known ones.
-func labelsOf(family *dto.MetricFamily, known map[string]string) map[string]string {
+// labelsOf are the labels of these names that the family's first series has.
+func labelsOf(family *dto.MetricFamily, names ...string) map[string]string {
 	labels := map[string]string{}
 	if len(family.GetMetric()) == 0 {
 		return labels
 	}
 	for _, pair := range family.GetMetric()[0].GetLabel() {
-		if _, ok := known[pair.GetName()]; ok {
+		if slices.Contains(names, pair.GetName()) {
 			labels[pair.GetName()] = pair.GetValue()
 		}
 	}

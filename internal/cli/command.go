@@ -79,8 +79,6 @@ func ended(err error) string {
 		return fmt.Sprintf("ended with exit code %d", exit.ExitCode())
 	case errors.As(err, &exit):
 		return fmt.Sprintf("was ended by a signal, or took longer than %v", patience)
-	case errors.Is(err, exec.ErrWaitDelay):
-		return "left something running that keeps its output open"
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
 		return "was not found"
 	}
@@ -102,7 +100,8 @@ func secretOf(ctx context.Context, command string) (string, error) {
 	defer cancel()
 	out := &bounded{}
 	c.Stdout = out
-	if err := c.Run(); err != nil {
+	// What it left running, like the agent of a key ring, may keep its output open.
+	if err := c.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return "", usage("--"+flag+": the command "+ended(err), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
 	}
 	secret := strings.TrimSpace(out.String())

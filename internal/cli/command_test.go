@@ -33,6 +33,7 @@ func TestSecretOfACommand(t *testing.T) {
 		"echo s3cret":                       "s3cret",
 		`printf "\n s3cret\r\n"`:            "s3cret",
 		`sh -c "echo planted >&2; echo b"`:  "b",
+		`sh -c "sleep 5 & echo agent"`:      "agent",
 		"true":                              "!is no secret",
 		`printf "planted\nplanted"`:         "!is no secret",
 		`sh -c "yes planted | head -40000"`: "!is no secret",

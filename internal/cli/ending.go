@@ -134,9 +134,13 @@ func (p *program) finish(ctx context.Context, code int) int {
 	if e == nil || e.summary.Load() == nil && refused == nil {
 		return code
 	}
-	p.warnOf(badMetrics, e.endMetrics(code))
+	bad := e.endMetrics(code)
+	if ctx.Err() != nil { // somebody wants to be gone, perhaps because a stream takes nothing more
+		return code
+	}
+	p.warnOf(badMetrics, bad)
 	p.warnOf("--keep-runs", e.prune())
-	if e.onFinish != "" && ctx.Err() == nil {
+	if e.onFinish != "" {
 		p.warnOf("--on-finish", e.runOnFinish(ctx, p, code))
 	}
 	if s := e.summary.Load(); s == nil {
