@@ -9,11 +9,12 @@ import (
 
 // spool keeps what a command has to say until its checkpoint is closed: who reads it
 // slowly, as less does, holds no lock. Much of it goes into a temporary file that has no
-// name any more, or stays in memory where none can be made.
+// name any more, or stays in memory where none can be made or filled.
 type spool struct {
 	memory bytes.Buffer
 	file   *os.File
-	full   bool // memory holds all that it may hold; without a file, it goes on
+	size   int64 // of the file
+	full   bool  // memory holds all that it may hold; without a file, it goes on
 }
 
 // mostSpooled is how many bytes stay in memory.
@@ -25,10 +26,25 @@ func (s *spool) Write(b []byte) (int, error) {
 		s.full = true
 		s.file = nameless()
 	}
-	if s.file != nil {
-		return s.file.Write(b)
+	if s.file == nil {
+		return s.memory.Write(b)
+	}
+	if n, err := s.file.WriteAt(b, s.size); err == nil {
+		s.size += int64(n)
+		return n, nil
+	}
+	if err := s.giveUpFile(); err != nil {
+		return 0, err
 	}
 	return s.memory.Write(b)
+}
+
+// giveUpFile takes back what stands in a file whose disk is full.
+func (s *spool) giveUpFile() error {
+	_, err := s.memory.ReadFrom(io.NewSectionReader(s.file, 0, s.size))
+	err = errors.Join(err, s.file.Close())
+	s.file = nil
+	return err
 }
 
 func nameless() *os.File {

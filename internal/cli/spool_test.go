@@ -35,3 +35,30 @@ func TestSpool(t *testing.T) {
 		}
 	}
 }
+
+// A file that cannot be filled is given up, and nothing of it is lost.
+func TestSpoolBesideAFullDisk(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var s spool
+	block := bytes.Repeat([]byte("x"), mostSpooled)
+	for i := range 3 {
+		if i == 2 { // as on a full disk, nothing can be written any more
+			name := filepath.Join(t.TempDir(), "read-only")
+			if err := os.WriteFile(name, block, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.file.Close()
+			var err error
+			if s.file, err = os.Open(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got bytes.Buffer
+	if err := s.tell(&got); err != nil || s.file != nil || got.Len() != 3*len(block) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+}
