@@ -137,7 +137,7 @@ func (t *tally) count(it *item, r *result) *Stop {
 	if r.text != "" {
 		t.because(it, r)
 	}
-	if r.outcome == InDoubt && (r.entry.Reason == checkpoint.ReasonIncomplete || r.entry.State != checkpoint.InDoubt) {
+	if r.outcome == InDoubt && (r.entry.Reason == checkpoint.ReasonIncomplete || !r.sent && r.entry.State != checkpoint.InDoubt) {
 		t.held++
 	}
 	if r.outcome == InDoubt && len(t.doubts) < maxDoubts {

@@ -60,6 +60,7 @@ func TestPanic(t *testing.T) {
 				t.Fatal(err)
 			}
 			if code := c.ProcessState.ExitCode(); code != 3 || strings.Contains(string(out), planted) || strings.Contains(string(out), "goroutine ") ||
+				strings.Contains(string(out), "incomplete") ||
 				!strings.Contains(strings.Join(strings.Fields(string(out)), " "), "internal error (string at ") {
 				t.Fatalf("exit %d\n%s", code, out)
 			}
