@@ -118,8 +118,8 @@ func (e *engine) launch() {
 func (e *engine) claim(j *job) {
 	e.tally.creating++
 	j.claimed = true
-	e.note(j.it.input)
 	failpoint.At("before intent")
+	e.note(j.it.input)
 	intent := e.intent(j)
 	e.launch()
 	e.ledger.Claim(intent, func(err error) {

@@ -98,3 +98,24 @@ func TestWhatLooksLikeADoubt(t *testing.T) {
 	}
 	w.must(0, "checkpoint", "check")
 }
+
+// TestTheShapeIsNotedBeforeTheFirstLead kills an import once its first intent is durable: a
+// lead may have been made, so that the same file by another key is refused. Before that
+// nothing has been noted. faults 2, 131
+func TestTheShapeIsNotedBeforeTheFirstLead(t *testing.T) {
+	for point, code := range map[string]int{"before intent": 0, "durable intent": 2} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, sandbox.Options{})
+			w.leads(3)
+			if !w.dieAt(point, 1, 1) {
+				t.Fatal("it ended by itself")
+			}
+			w.write("other.yaml", strings.Replace(mappingText, `key: "{id}"`, `key: "{id}-{org}"`, 1))
+			w.must(code, "import", "-m", "other.yaml", "leads.csv", "--out", "none")
+			if n, want := w.creates(), map[int]int{0: 3, 2: 0}[code]; n != want {
+				t.Errorf("%d creates, want %d", n, want)
+			}
+		})
+	}
+}
