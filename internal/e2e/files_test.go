@@ -238,6 +238,29 @@ func TestRejectsAreReadByTheirMapping(t *testing.T) {
 	}
 }
 
+// What leadferry adds to rejects is no data: neither of the key that a row's own data
+// are, nor of the rest that is sent.
+func TestColumnsOfARejectsFileAreNoData(t *testing.T) {
+	const note = "leadferry_line,leadferry_outcome,leadferry_error,leadferry_text"
+	w := newWorld(t, sandbox.Options{})
+	w.write("m.yaml", `{version: 1, assign: [{organization: "{org}"}], lead: {type_key: t, type_label: T, content: {"*": rest}}}`)
+	w.write("a.csv", "org,name\n"+organization+",Ann\nnobody,Bob\n")
+	w.must(1, "import", "-m", "m.yaml", "a.csv", "--out", "run")
+	w.must(1, "import", "-m", "m.yaml", "run/rejects.csv", "--out", "again")
+	s := w.summary("again/summary.json")
+	if s.Rows.Rejected != 1 || s.Requests.Create != 0 {
+		t.Errorf("the same row is another one in the rejects: %+v", s.Rows)
+	}
+	w.write("good.csv", "org,name,"+note+"\n"+organization+",Ann,7,rejected,=x,\n")
+	w.write("good.jsonl", `{"org":"`+organization+`","name":"Ann","leadferry":{"line":7},"leadferry_x":1}`)
+	w.must(0, "import", "-m", "m.yaml", "good.csv", "good.jsonl", "--out", "none")
+	w.holdsNames("Ann")
+	leads, err := w.service.Leads()
+	if err != nil || len(leads) != 1 || len(leads[0].Content) != 1 {
+		t.Errorf("leads %v: %v", leads, err)
+	}
+}
+
 // text is what a file holds, which must be UTF-8.
 func (w *world) text(name string) string {
 	w.t.Helper()
