@@ -21,16 +21,20 @@ type Columns struct {
 type Binding struct {
 	plan     plan
 	null     []string
-	own      []ownColumn // all of the row's own, in the order of their names: the default key is made of them
-	rest     []ownColumn // those that "*": rest sends under their own names
-	uses     []bool      // of the row's own columns, by index
+	own      []ownColumn  // all of the row's own, in the order of their names: the default key is made of them
+	rest     []restColumn // those that "*": rest sends under their own names
+	uses     []bool       // of the row's own columns, by index
 	unused   []string
 	warnings []Error
 }
 
 type ownColumn struct {
-	name    string
-	index   int
+	name  string
+	index int
+}
+
+type restColumn struct {
+	ownColumn
 	without [][]string // paths into its object that other values use
 }
 
@@ -52,16 +56,16 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	taken, hasRest := b.contentKeys()
 	byRow := m.plan.key == nil && m.plan.externalID == nil
 	for i, name := range c.Names[:c.Own] {
-		column := ownColumn{name, i, s.parts[name]}
-		b.own = append(b.own, column)
+		own, parts := ownColumn{name, i}, s.parts[name]
+		b.own = append(b.own, own)
 		resting := hasRest && !s.used[name] && !taken[name] && !blank(name)
-		b.uses = append(b.uses, byRow || resting || s.used[name] || len(column.without) > 0)
+		b.uses = append(b.uses, byRow || resting || s.used[name] || len(parts) > 0)
 		switch {
 		case resting && s.twice[name]:
 			s.ambiguous("lead.content.*", name, m.lead)
 		case resting:
-			b.rest = append(b.rest, column)
-		case !s.used[name] && len(column.without) == 0:
+			b.rest = append(b.rest, restColumn{own, parts})
+		case !s.used[name] && len(parts) == 0:
 			b.unused = append(b.unused, name)
 		}
 	}

@@ -63,7 +63,11 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 func (b *Binding) fill(r *row, f *field, rec *Record) {
 	if f.isRest() {
 		for _, c := range b.rest {
-			if s := unused(strings.TrimSpace(r.cell(c.index)), c.without); s != "" {
+			s := strings.TrimSpace(r.cell(c.index))
+			if len(c.without) > 0 {
+				s = unused(s, c.without)
+			}
+			if s != "" {
 				rec.Content = append(rec.Content, Field{Name: c.name, Value: s})
 			}
 		}
@@ -193,7 +197,11 @@ func (t text) fill(r *row) string {
 			cell := r.cell(p.index)
 			columns = true
 			filled = filled || !blank(cell)
-			b = p.put(b, cell)
+			if p.place == anywhere { // as nearly all do
+				b = append(b, cell...)
+			} else {
+				b = p.put(b, cell)
+			}
 		case itself:
 			b = p.put(b, r.itself)
 		case rowKey:

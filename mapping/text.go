@@ -14,9 +14,9 @@ type text []part
 
 type part struct {
 	kind  kind
+	place place  // in a JSON value
 	text  string // a literal, or the name of a column
 	index int    // of the column's cell once bound, or -1: the row has none
-	place place  // in a JSON value
 }
 
 // place is where a placeholder stands in the JSON value that its text is.
