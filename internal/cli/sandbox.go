@@ -141,6 +141,15 @@ func resetSandbox(path string) error {
 			return err
 		}
 	}
+	if _, err := os.Lstat(sandboxData(path)); err == nil { // what is no file of the sandbox is not removed
+		data, err := sandbox.New(sandbox.Options{Path: sandboxData(path)})
+		if err != nil {
+			return usage(err.Error(), "end the run that uses it, or name another --checkpoint")
+		}
+		if err := data.Close(); err != nil {
+			return err
+		}
+	}
 	for _, name := range append(checkpoint.Companions(path), path, sandboxData(path)) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -71,7 +71,15 @@ func openStore(path string) (*store, error) {
 // prepare makes the buckets of a new file, and refuses a file of another program.
 func (st *store) prepare(tx *bbolt.Tx) error {
 	leads := tx.Bucket(leadBucket)
-	if name, _ := tx.Cursor().First(); leads == nil && name != nil {
+	foreign := (leads == nil) != (tx.Bucket(accountBucket) == nil)
+	err := tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
+		foreign = foreign || !bytes.Equal(name, leadBucket) && !bytes.Equal(name, accountBucket)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if foreign { // a checkpoint has a bucket of leads, too
 		return errors.New("this is not a file of the sandbox")
 	}
 	if leads != nil {
@@ -79,7 +87,7 @@ func (st *store) prepare(tx *bbolt.Tx) error {
 		copy(st.last[:], key)
 		return nil
 	}
-	_, err := tx.CreateBucket(leadBucket)
+	_, err = tx.CreateBucket(leadBucket)
 	if err == nil {
 		_, err = tx.CreateBucket(accountBucket)
 	}

@@ -49,22 +49,27 @@ func TestReopeningFindsLeadsClientsAndTokens(t *testing.T) {
 
 func TestOpeningRefusesWhatIsNotItsOwn(t *testing.T) {
 	dir := t.TempDir()
-	foreign, err := bbolt.Open(dir+"/foreign.db", 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := foreign.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("meta")); return err }); err != nil {
-		t.Fatal(err)
-	}
-	if err := foreign.Close(); err != nil {
-		t.Fatal(err)
+	// A checkpoint has a bucket called leads, too.
+	for file, names := range map[string][]string{"/foreign.db": {"meta"}, "/checkpoint.db": {"leads", "meta"}, "/all.db": {"account", "leads", "meta"}} {
+		foreign, err := bbolt.Open(dir+file, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if err := foreign.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte(name)); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := foreign.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(dir+"/text.db", bytes.Repeat([]byte("text "), 10_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	open(t, Options{Path: dir + "/mine.db"})
 	for name, want := range map[string]string{
-		"foreign.db": "not a file of the sandbox", "text.db": "open", "none/leads.db": "no such file", "mine.db": "in use",
+		"foreign.db": "not a file of the sandbox", "checkpoint.db": "not a file of the sandbox", "all.db": "not a file of the sandbox", "text.db": "open", "none/leads.db": "no such file", "mine.db": "in use",
 	} {
 		if _, err := New(Options{Path: dir + "/" + name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
