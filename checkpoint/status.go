@@ -157,7 +157,9 @@ func (t *teller) end() {
 		return
 	}
 	close(t.stop)
-	t.done.Wait()
+	if !errors.Is(t.d.failed(), ErrDamaged) { // bbolt may never let it go then, see release
+		t.done.Wait()
+	}
 	if t.f != nil {
 		t.f.Close()
 		os.Remove(t.d.statusPath())
