@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,15 +106,15 @@ func TestLinksDoNotWaitForCreates(t *testing.T) {
 				time.Sleep(30 * time.Second)
 			}
 		}
-		links, late := 0, 0
+		var links, late atomic.Int32
 		tr.service.update = func(string) {
-			if links++; links <= 10 && time.Since(began) > 10*time.Second {
-				late++
+			if links.Add(1) <= 10 && time.Since(began) > 10*time.Second {
+				late.Add(1)
 			}
 		}
 		tr.run(t.Context())
-		if got := tr.outcomes(); got != "created 38 in_doubt 2" || late > 0 {
-			t.Errorf("%s; %d links of the leads that were made before came late", got, late)
+		if got := tr.outcomes(); got != "created 38 in_doubt 2" || late.Load() > 0 {
+			t.Errorf("%s; %d links of the leads that were made before came late", got, late.Load())
 		}
 	})
 }

@@ -27,7 +27,7 @@ func engineBugs() []bug {
 		},
 		{
 			number: 3, name: "retry on EOF", imitates: "m8, fault 37: a connection that broke is taken for a request that was not applied",
-			edits:  []edit{{"importer/send.go", "return repeatable, rowPause, err", "return repeatable || e.Reason == leadapi.ReasonNoAnswer, rowPause, err"}},
+			edits:  []edit{{"importer/retrier.go", "the others need not wait\n\t\treturn false, 0, err", "the others need not wait\n\t\treturn e.Reason == leadapi.ReasonNoAnswer, rowPause, err"}},
 			checks: []check{{"importer", []string{"TestDeliver"}}},
 		},
 		{
@@ -42,30 +42,33 @@ func engineBugs() []bug {
 			number: 14, name: "results before commit", imitates: "invariant 1: a row is shown as done before the checkpoint has it",
 			edits: []edit{{
 				"importer/job.go",
-				`func (e *engine) settle(j *job, outcome Outcome) {
-	e.ledger.Settle(j.entry, func(stored checkpoint.Entry, err error) {
-		e.settled(j, outcome, nil, stored, err)
-	})`,
-				`func (e *engine) settle(j *job, outcome Outcome) {
-	entry := j.entry
-	e.post(event{job: j, outcome: outcome})
-	e.ledger.Settle(entry, func(checkpoint.Entry, error) {})`,
+				"	alone := j.turn.single // the others wait for what this one shows\n",
+				`	alone := j.turn.single
+	if outcome == Created {
+		entry, turn := j.entry, j.turn
+		e.post(event{job: j, outcome: outcome})
+		e.ledger.Settle(entry, func(stored checkpoint.Entry, err error) {
+			e.retrier.breaker.conclude(&turn, shownBy(stored, err))
+		})
+		return
+	}
+`,
 			}},
 			checks: []check{{"importer", []string{"TestNoResultIsShownBeforeItsOutcomeIsDurable"}}},
 		},
 		{
 			number: 15, name: "Retry-After ignored", imitates: "faults 61, 64: the run waits as long as it likes, not as long as it is told",
-			edits:  []edit{{"importer/send.go", "return max(e.RetryAfter, leastThrottle)", "return max(backoff, leastThrottle)"}},
+			edits:  []edit{{"importer/retrier.go", "return max(e.RetryAfter, leastThrottle)", "return max(backoff, leastThrottle)"}},
 			checks: []check{{"importer", []string{"TestDeliverWaitsAsTold"}}},
 		},
 		{
 			number: 16, name: "500 retried", imitates: "fault 63: a create is sent again that the service may have stored before it failed",
-			edits:  []edit{{"importer/send.go", "repeatable && transient(e.Status)", "(repeatable || e.Status == http.StatusInternalServerError) && transient(e.Status)"}},
+			edits:  []edit{{"importer/retrier.go", "repeatable && transient(e.Status)", "(repeatable || e.Status == http.StatusInternalServerError) && transient(e.Status)"}},
 			checks: []check{{"importer", []string{"TestDeliver"}}},
 		},
 		{
 			number: 17, name: "201 without id retried", imitates: "m9, faults 38, 51: a create is sent again that was accepted, for its answer had no lead ID",
-			edits:  []edit{{"importer/send.go", "repeatable && transient(e.Status)", "e.Reason == leadapi.ReasonNoLeadID || repeatable && transient(e.Status)"}},
+			edits:  []edit{{"importer/retrier.go", "repeatable && transient(e.Status)", "e.Reason == leadapi.ReasonNoLeadID || repeatable && transient(e.Status)"}},
 			checks: []check{{"importer", []string{"TestACreateThatMayHaveBeenAppliedIsSentOnce"}}},
 		},
 		{
@@ -75,7 +78,7 @@ func engineBugs() []bug {
 		},
 		{
 			number: 20, name: "stop that drops answers", imitates: "fault 4: the first signal ends requests that are under way, so that they are in doubt",
-			edits:  []edit{{"importer/send.go", "err = call(ctx)", "err = call(c.stopping)"}},
+			edits:  []edit{{"importer/retrier.go", "err = call(ctx)", "err = call(c.stopping)"}},
 			checks: []check{{"internal/e2e", []string{"TestCleanStop"}}},
 		},
 	}
