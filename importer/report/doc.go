@@ -5,8 +5,10 @@
 // files repeat it: when they are lost, running again writes them anew.
 //
 // Promises: a file bears its name only once it is complete and synced, until then
-// NAME.partial stands beside it; no symbolic link is followed to write one; all are
-// 0600 (but for metrics, which another program reads: 0644), the run's folder is 0700. Texts from outside are cut, shown without control
-// characters and, in CSV, without a leading formula character; keys, IDs and the
-// row's own cells stay as they are. What cannot be written is an error.
+// NAME.partial stands beside it; the folder of each is held open, no symbolic link is
+// followed to write one, and no pipe of another user is written to; all are 0600 (but for
+// metrics, which another program reads: 0644), the run's folder is 0700 and holds the
+// files of one run. Texts from outside are cut, shown without control characters and, in
+// CSV, without a leading formula character; keys, IDs and the row's own cells stay as they
+// are. What cannot be written is an error.
 package report
