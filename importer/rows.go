@@ -128,12 +128,13 @@ func (r *reader) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, 
 				break
 			}
 		}
+		last := b.err != nil // the batch is the next one's once it is sent
 		select {
 		case out <- b:
 		case <-ctx.Done():
 			return
 		}
-		if b.err != nil {
+		if last {
 			return
 		}
 	}
