@@ -7,8 +7,8 @@ func clientBugs() []bug {
 		{
 			number: 4, name: "GetBody left together with HTTP/2 on", imitates: "m1, m2, fault 41: one call becomes thousands of POSTs where the peer resets its stream",
 			edits: []edit{{
-				"leadapi/call.go", "\tbegan, limit := c.now()",
-				"\tif r.host.tls != nil {\n\t\treturn c.doOverHTTP2(ctx, r, read)\n\t}\n\tbegan, limit := c.now()",
+				"leadapi/call.go", "\tstatus, fault := c.carry(",
+				"\tif r.host.tls != nil {\n\t\treturn c.doOverHTTP2(ctx, r, read)\n\t}\n\tstatus, fault := c.carry(",
 			}},
 			adds:   []added{{"leadapi/http2.go", "http2.go.txt"}},
 			checks: []check{{"leadapi", []string{"TestHTTP2PeerIsSpokenToWithHTTP1"}}},

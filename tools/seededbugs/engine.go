@@ -7,16 +7,15 @@ func engineBugs() []bug {
 			number: 1, name: "intent after send", imitates: "fault 2: a create leaves before its intent is durable",
 			edits: []edit{{
 				"importer/judge.go",
-				`	e.ledger.Claim(e.intent(j), func(err error) {
+				`	e.ledger.Claim(intent, func(err error) {
 		if err != nil {
 			e.post(event{job: j, outcome: Pending, err: err})
 			return
 		}
-		e.ready <- j
+		e.creates <- j
 	})`,
-				`	in := e.intent(j)
-	e.ready <- j
-	e.ledger.Claim(in, func(error) {})`,
+				`	e.creates <- j
+	e.ledger.Claim(intent, func(error) {})`,
 			}},
 			checks: []check{{"importer", []string{"TestNoCreateLeavesBeforeItsIntentIsDurable"}}},
 		},
@@ -27,7 +26,10 @@ func engineBugs() []bug {
 		},
 		{
 			number: 3, name: "retry on EOF", imitates: "m8, fault 37: a connection that broke is taken for a request that was not applied",
-			edits:  []edit{{"importer/retrier.go", "the others need not wait\n\t\treturn false, 0, err", "the others need not wait\n\t\treturn e.Reason == leadapi.ReasonNoAnswer, rowPause, err"}},
+			edits: []edit{{
+				"importer/retrier.go", "the others need not wait\n\t\treturn false, 0, err",
+				"the others need not wait\n\t\treturn e.Reason == leadapi.ReasonNoAnswer, rowPause, err",
+			}},
 			checks: []check{{"importer", []string{"TestDeliver"}}},
 		},
 		{

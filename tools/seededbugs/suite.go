@@ -36,7 +36,7 @@ type event struct{ Action, Package, Test, Output, FailedBuild string }
 func (t tree) test(ctx context.Context, c check) (tested, error) {
 	args := []string{"test", "-json", "-count=1", "-failfast"}
 	if len(c.tests) > 0 {
-		args = append(args, "-timeout", quickLimit.String(), "-run", "^("+strings.Join(c.tests, "|")+")$", "./"+c.folder)
+		args = append(args, "-timeout", quickLimit.String(), "-run", c.pattern(), "./"+c.folder)
 	} else {
 		args = append(args, "-timeout", wholeLimit.String(), "-skip", "^TestModuleKeepsItsLayout$", "./"+c.folder+"/...")
 	}
@@ -49,6 +49,11 @@ func (t tree) test(ctx context.Context, c check) (tested, error) {
 		rerr = fmt.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, text)
 	}
 	return r, rerr
+}
+
+// pattern fits the tests of a check, and their subtests; go test takes a pattern for each part of a name.
+func (c check) pattern() string {
+	return "^" + strings.NewReplacer("/", "$/^", "|", "$|^").Replace(strings.Join(c.tests, "|")) + "$"
 }
 
 // goCommand runs the go command and gives what it prints.

@@ -34,8 +34,10 @@ func TestWhatNoticesABugIsTold(t *testing.T) {
 	if err := dir.sound(t.Context(), []bug{{checks: quick}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.sound(t.Context(), []bug{{checks: []check{{"a", []string{"TestNone"}}}}}); err == nil {
-		t.Error("a test that is not there is taken for one that passes")
+	for name, there := range map[string]bool{"TestTwo/two": true, "TestTwo/none": false, "TestNone": false} {
+		if err := dir.sound(t.Context(), []bug{{checks: []check{{"all", []string{name}}}}}); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	for _, test := range []struct{ name, old, new, caught, fault string }{
 		{name: "by its own test", old: "return 1", new: "return 7", caught: "a TestOne"},
