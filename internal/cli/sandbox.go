@@ -110,9 +110,13 @@ func connectSandbox(c *cli.Context, checkpointPath string, sends bool) (*service
 			return nil, err
 		}
 	}
-	server, err := sandbox.New(sandbox.Options{Path: sandboxData(checkpointPath)})
+	data := sandboxData(checkpointPath)
+	server, err := sandbox.New(sandbox.Options{Path: data, Wait: c.Duration("wait")})
+	if errors.Is(err, sandbox.ErrInUse) {
+		return nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
+	}
 	if err != nil {
-		return nil, usage(err.Error(), "is another run with --sandbox going on? --sandbox-reset begins anew")
+		return nil, usage(err.Error(), "--sandbox-reset begins anew")
 	}
 	listener, err := sandbox.Listen("127.0.0.1:0", server)
 	if err != nil {

@@ -18,7 +18,7 @@ func Forget(path string, ids []string) (n int, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || len(ids) == 0 {
 		return 0, nil
 	}
-	st, err := openStore(path)
+	st, err := openStore(path, 0)
 	if err != nil {
 		return 0, err
 	}

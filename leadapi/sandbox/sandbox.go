@@ -62,6 +62,7 @@ const maxBody = 1 << 20
 // Options says how a Server behaves. The zero value is a well-behaved service with a temporary file.
 type Options struct {
 	Path        string           // the file of its leads; "" is a temporary one, removed by Close
+	Wait        time.Duration    // how long to wait for a file that another process holds
 	Latency     time.Duration    // added to every answer
 	Faults      string           // see the package comment
 	AccessLife  time.Duration    // of access tokens; 0 is 3 hours ("Limits")
@@ -99,7 +100,7 @@ func New(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	st, err := openStore(o.Path)
+	st, err := openStore(o.Path, o.Wait)
 	if err != nil {
 		return nil, err
 	}

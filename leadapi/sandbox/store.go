@@ -41,9 +41,12 @@ type job struct {
 	err chan error
 }
 
-func openStore(path string) (*store, error) {
+// ErrInUse is that of a file that another process holds.
+var ErrInUse = errors.New("in use by another process")
+
+func openStore(path string, wait time.Duration) (*store, error) {
 	st := &store{path: path, jobs: make(chan job), quit: make(chan struct{}), done: make(chan struct{})}
-	options := &bbolt.Options{Timeout: lockWait, NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType}
+	options := &bbolt.Options{Timeout: max(wait, lockWait), NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType}
 	if path == "" {
 		f, err := os.CreateTemp("", "leadferry-sandbox-*.db")
 		if err != nil {
@@ -56,7 +59,7 @@ func openStore(path string) (*store, error) {
 	}
 	db, err := bbolt.Open(st.path, 0o600, options)
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("sandbox: %s is in use by another process: %w", st.path, err)
+		return nil, fmt.Errorf("sandbox: %s is %w", st.path, ErrInUse)
 	} else if err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, err)
 	}
