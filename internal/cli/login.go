@@ -257,6 +257,14 @@ func (p *program) unstored(id string, err error) error {
 
 // proveSignIn gets the new client's first token, which later runs find in its place.
 func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.Config) error {
+	untried := func() error {
+		return p.refuse(importer.CodeInterrupted, "interrupted: the client is stored, but was not tried", "")
+	}
+	select {
+	case <-p.interrupt: // ctx may not have heard of it yet
+		return untried()
+	default:
+	}
 	var err error
 	if api.Tokens, err = tokenStore(api.BaseURL, api.ClientID, api.ClientSecret); err != nil {
 		return p.refuse(importer.CodeStopped, "the client is stored, but was not tried: "+err.Error(), "")
@@ -271,7 +279,7 @@ func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.C
 		fmt.Fprintln(p.say(c), "signed in: the client works")
 		return nil
 	case ctx.Err() != nil:
-		return p.refuse(importer.CodeInterrupted, "interrupted: the client is stored, but was not tried", "")
+		return untried()
 	}
 	return p.refuse(importer.CodeStopped, "the client is stored, but signing in with it failed: "+err.Error(), "try an import; log in again only if that is refused too")
 }
