@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/nyaruka/phonenumbers"
+
+	"leadferry/internal/rowkey"
 )
 
 // formatWord is a word that format knows; called is how people call what fits.
@@ -26,7 +28,7 @@ func formatWords() []formatWord {
 	return []formatWord{
 		{"email", "an e-mail address", isEmail},
 		{"phone", "a phone number", isPhone},
-		{"uuid", "a UUID", isUUID},
+		{"uuid", "a UUID", rowkey.IsUUID},
 		{"url", "a web address", isURL},
 		{"date", "a date such as 2006-01-02", isDate},
 		{"integer", "a whole number", isInteger},
@@ -76,27 +78,6 @@ func isPhone(s string) bool {
 	}
 	number = strings.TrimPrefix(number, "00")
 	return len(number) >= 5 && len(number) <= 15
-}
-
-// isUUID reports whether s has the text form of RFC 9562, of any version.
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'f') {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // isDate reports whether s is a day of the calendar, or a time of one, in the

@@ -64,11 +64,7 @@ func (l *commandLine) take(args []string) (int, error) {
 // isThere reports whether an argument that begins with - is the name of a file: a
 // pattern such as *.csv brings them without anybody having written them.
 func isThere(arg string) bool {
-	if !strings.HasPrefix(arg, "-") {
-		return false
-	}
-	_, err := os.Lstat(arg)
-	return err == nil
+	return strings.HasPrefix(arg, "-") && exists(arg)
 }
 
 func looksLikeFlag(arg string) error {

@@ -122,16 +122,19 @@ func (p *program) readable(path string) {
 		return // the error that is shown says more
 	}
 	fmt.Fprintf(p.Out, "checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", report.Escape(path))
-	counts := make(map[checkpoint.State]int)
-	for s, n := range r.Keys {
-		counts[checkpoint.State(s)] = n
-	}
-	counts[checkpoint.Forgotten] = r.Forgotten
-	p.printCounts(counts)
+	p.printSalvaged(&r)
 	if r.Lost {
 		fmt.Fprintln(p.Out, "missing     "+r.Text())
 	}
 	p.lostBlocks(r.Forgotten)
+}
+
+func (p *program) printSalvaged(r *checkpoint.Salvaged) {
+	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
+	for s, n := range r.Keys {
+		counts[checkpoint.State(s)] += n
+	}
+	p.printCounts(counts)
 }
 
 // lostText says what is missing of a damaged file, or nothing.

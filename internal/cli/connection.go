@@ -24,7 +24,7 @@ func connectionFlags() []cli.Flag {
 		&cli.StringFlag{Name: "base-url", EnvVars: []string{"LEADFERRY_BASE_URL"}, Usage: "general API, without /v3: `URL`", Category: connecting},
 		&cli.StringFlag{Name: "leads-url", EnvVars: []string{"LEADFERRY_LEADS_URL"}, Usage: "lead creation application, without /v1: `URL`", Category: connecting},
 		&cli.StringFlag{Name: "trunk-id", EnvVars: []string{"LEADFERRY_TRUNK_ID"}, Usage: "the brand's trunk organization: `ID`", Category: connecting},
-		&cli.StringFlag{Name: "client-id", EnvVars: []string{"LEADFERRY_CLIENT_ID"}, Usage: "OAuth client `ID`; its secret comes from LEADFERRY_CLIENT_SECRET --client-secret-file or --client-secret-command", Category: connecting},
+		&cli.StringFlag{Name: "client-id", EnvVars: []string{"LEADFERRY_CLIENT_ID"}, Usage: "OAuth client `ID`; its secret comes from LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command", Category: connecting},
 		&cli.StringFlag{Name: "client-secret-file", EnvVars: []string{"LEADFERRY_CLIENT_SECRET_FILE"}, Usage: "`FILE` with the OAuth secret, of yours or root alone, which others may not read", Category: connecting},
 		&cli.StringFlag{Name: "client-secret-command", EnvVars: []string{"LEADFERRY_CLIENT_SECRET_COMMAND"}, Usage: "`COMMAND` whose standard output is the OAuth secret, run once without a shell", Category: connecting},
 		&cli.StringFlag{Name: "profile", EnvVars: []string{"LEADFERRY_PROFILE"}, Usage: "`NAME` of a set of the above in the configuration file (default: the one named default, if any)", Category: connecting},

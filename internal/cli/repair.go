@@ -116,12 +116,7 @@ func (p *program) evidence(path string) (checkpoint.Evidence, error) {
 
 func (p *program) reportRepaired(from, to string, r *checkpoint.Repaired, dry bool) {
 	fmt.Fprintf(p.Out, "damaged     %s\n", report.Escape(from))
-	counts := make(map[checkpoint.State]int)
-	for s, n := range r.Keys {
-		counts[checkpoint.State(s)] = n
-	}
-	counts[checkpoint.Forgotten] = r.Forgotten
-	p.printCounts(counts)
+	p.printSalvaged(&r.Salvaged)
 	for _, line := range []struct {
 		n    int
 		text string

@@ -29,7 +29,7 @@ func design() plan {
 			"importer/source/xlsx": {},
 			"importer/report":      {imports: []string{owners}},
 			"mapping":              {imports: []string{keys}},
-			"mapping/propose":      {imports: []string{"mapping"}},
+			"mapping/propose":      {imports: []string{"mapping", keys}},
 			"checkpoint":           {imports: []string{faults, point, owners, keys}},
 			"leadapi":              {imports: []string{point, redact}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox":      {tests: []string{"leadapi"}},

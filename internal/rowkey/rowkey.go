@@ -89,7 +89,7 @@ func fold(s string) string {
 			return bare
 		}
 		return "0"
-	case has&(hasCapital|hasOther) != 0 && (strings.Contains(s, "@") || isUUID(s)):
+	case has&(hasCapital|hasOther) != 0 && (strings.Contains(s, "@") || IsUUID(s)):
 		return strings.ToLower(s)
 	}
 	return s
@@ -137,7 +137,8 @@ func shown(r rune) rune {
 	return r
 }
 
-func isUUID(s string) bool {
+// IsUUID reports whether s has the text form of RFC 9562, of any version.
+func IsUUID(s string) bool {
 	if len(s) != 36 {
 		return false
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"leadferry/internal/rowkey"
 )
 
 // kind is what a cell looks like. A cell may be of several.
@@ -80,7 +82,7 @@ func kindsOf(cell string) kindSet {
 	is(kindPostal, looksLikePostal(value))
 	is(kindZeroLed, len(value) == 5 && value[0] == '0' && isNumber(value))
 	is(kindURL, looksLikeURL(value))
-	is(kindUUID, isUUID(value))
+	is(kindUUID, rowkey.IsUUID(strings.TrimSuffix(strings.TrimPrefix(value, "{"), "}")))
 	is(kindNumber, isQuantity(value))
 	is(kindInteger, isNumber(value))
 	is(kindSecret, looksSecret(value))
@@ -219,20 +221,6 @@ func looksLikePostal(s string) bool {
 func looksLikeURL(s string) bool {
 	s = strings.ToLower(s)
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "www.")
-}
-
-func isUUID(s string) bool {
-	s = strings.TrimSuffix(strings.TrimPrefix(s, "{"), "}")
-	if len(s) != 36 {
-		return false
-	}
-	for i, c := range []byte(s) {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
-			return false
-		}
-	}
-	return true
 }
 
 // dates are ways to write one that can be read in one way only; orders are those
