@@ -26,8 +26,11 @@
 // The digests' key lies in the same file: whoever has the file can try values against
 // them, so it is pseudonymous personal data.
 //
-// Beside the file PATH stands PATH.seq with the number of the last commit. A
-// checkpoint that is behind it was rolled back or restored from an older copy.
+// Beside the file PATH stands PATH.seq with the number of the last commit, and runs
+// leave a [Witness] each in their own folders. A checkpoint that is behind one of them
+// was rolled back or restored from an older copy. One that was taken all the same, or
+// made by [Repair], is incomplete while leads are missing from it: [DB.MayLack] says of
+// which rows, and they are held until a person settles them or [DB.AcceptLoss].
 package checkpoint
 
 import (

@@ -7,7 +7,8 @@
 //
 // It promises that no create leaves before its intent is durable and no update before
 // its mark, that no outcome is shown before it is durable, that a create which may
-// have been applied is never sent again by itself, that an update counts only when the
-// lead that comes back shows it, that rows of one lead are judged one after another in
-// file order, and that the outcomes add up to the rows read.
+// have been applied is never sent again by itself, that a row which may be known already
+// (its key looks like a known one, the checkpoint is incomplete) is held, not sent, that
+// an update counts only when the lead that comes back shows it, that rows of one lead are
+// judged one after another in file order, and that the outcomes add up to the rows read.
 package importer

@@ -5,8 +5,8 @@
 //
 // It promises:
 //
-//   - A request leaves at most once a call. HTTP/1.1 only, over connections of our own, no redirects, no proxy, no
-//     idempotency header: nothing repeats a request of which a byte has left.
+//   - A request leaves at most once a call, and not at all where the Leave of its [Config] says no. HTTP/1.1 only, over
+//     connections of our own, no redirects, no proxy, no idempotency header: nothing repeats a request of which a byte has left.
 //   - Every failed call returns an *[Error], which says whether the request was applied. "Not applied" rests on the bytes
 //     that left the socket or on the status of the answer, never on the text of an error.
 //   - Answers are bounded (headers 64 KiB, body 1 MiB) and believed only when whole: strict JSON, exact names, no name twice,

@@ -16,11 +16,8 @@ import (
 	"leadferry/mapping"
 )
 
-// Exit codes of what ends before a run begins; a run says its own.
-const (
-	codeUsage      = 2
-	codeCheckpoint = 4
-)
+// codeUsage is the exit code of what ends before a run begins; those of a run are importer's.
+const codeUsage = 2
 
 // usageErr is a command line that cannot be carried out.
 type usageErr struct{ text, hint string }
@@ -53,7 +50,7 @@ func judged(err error) (code int, text, hint string) {
 	case errors.As(err, &bad):
 		hint = bad.hint
 	case errors.As(err, &ledger):
-		code, text, hint = codeCheckpoint, ledger.Path+": "+ledger.Text, ledger.Hint
+		code, text, hint = importer.CodeCheckpoint, ledger.Path+": "+ledger.Text, ledger.Hint
 	case errors.As(err, &config):
 		text, hint = config.Text, config.Hint
 	case errors.As(err, &fields): // carries its own hints
