@@ -170,7 +170,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
 	if differ := d.header.differences(t); differ != "" && t != (Target{}) {
-		return d.refuse(ErrTarget, "belongs to another target: its "+differ, "")
+		return d.refuse(ErrTarget, "belongs to another target: its "+differ, otherTarget)
 	}
 	for _, name := range buckets() {
 		if tx.Bucket(name) == nil {
@@ -204,6 +204,9 @@ func (d *DB) begin(m mark, found bool, img *image, o Options) error {
 		d.warn("the checkpoint was used on another machine before: if a copy of it goes on there, each makes leads again that the other has made")
 	case older == "":
 	case !o.Accept:
+		if err := d.keepOlder(m, found, &o); err != nil {
+			return err
+		}
 		return d.refuse(ErrRolledBack, older, "put the one back that was used last; if there is none, `leadferry checkpoint check --accept-older` "+
 			"takes this one: rows that it does not know are held then, not sent")
 	default:
@@ -305,6 +308,9 @@ func (d *DB) warn(text string) { d.warnings = append(d.warnings, text) }
 func (d *DB) refuse(kind error, text, hint string) error {
 	return &OpenError{Path: d.path, Text: text, Hint: hint, kind: kind}
 }
+
+// otherTarget is what to do about a file of another target.
+const otherTarget = "leave out --checkpoint, and the target meets its own; or name the target that this one belongs to"
 
 // wayOut is what to do about a damaged file.
 const wayOut = "put a copy of it back; if there is none, `leadferry checkpoint repair` makes a new one of what can be read, " +

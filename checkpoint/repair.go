@@ -15,15 +15,17 @@ import (
 type Evidence struct {
 	Source  string
 	ID      string
+	Target  Target
 	Entries []Entry // as for [DB.Adopt]
 }
 
 // Repaired says what came into a new checkpoint, and what is missing.
 type Repaired struct {
 	Salvaged
-	Found  int // leads that the file lacked and results know
-	Unsure int // of these, from results of which nobody knows whether they are of this checkpoint
-	Left   int // leads of results that have another key; left out
+	Found  int      // leads that the file lacked and results know
+	Unsure int      // of these, from results of which nobody knows whether they are of this checkpoint
+	Left   int      // leads of results that have another key; left out
+	Passed []string // results of another target; passed over
 }
 
 // Repair makes a new checkpoint of what the checksums of a damaged one vouch for and of what
@@ -117,6 +119,10 @@ func (p *repair) weigh(results []Evidence) error {
 	for _, one := range results {
 		if !p.secret && !p.marked {
 			one.ID = "" // nobody knows what the file's own ID was
+		}
+		if one.ID != "" && one.Target.Canonical() != p.made.target.Canonical() {
+			p.result.Passed = append(p.result.Passed, one.Source)
+			continue
 		}
 		if one.ID != "" && !p.descends(one.ID) {
 			return &OpenError{

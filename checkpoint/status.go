@@ -205,7 +205,7 @@ func ReadStatus(path string, t Target, o Options) (s Status, err error) {
 		}
 		if s, ok := (&DB{path: resolved(path)}).told(); ok {
 			if differ := (header{target: s.Target}).differences(t); differ != "" && t != (Target{}) {
-				return s, (&DB{path: path}).refuse(ErrTarget, "belongs to another target: its "+differ, "")
+				return s, (&DB{path: path}).refuse(ErrTarget, "belongs to another target: its "+differ, otherTarget)
 			}
 			return s, nil
 		}

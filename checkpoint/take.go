@@ -87,6 +87,9 @@ func (d *DB) make(t Target, o *Options) (err error) {
 	h.ancestors = d.foreign(m, found, o)
 	d.fresh, err = create(d.path, h, lacking{})
 	d.anew = gone
+	if other := d.elsewhere(t, o); other != "" && gone == "" {
+		d.warn(other)
+	}
 	return err
 }
 

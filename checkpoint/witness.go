@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -78,6 +79,17 @@ func (d *DB) gone(t Target, o *Options) (text, hint string) {
 	w := o.witnesses(func(w *Witness) bool {
 		return w.tells() && (w.at(d.path) || !o.Named && w.Target.Canonical() == t.Canonical())
 	})
+	// What was here comes first, then what knew most: a file that was made by mistake since
+	// would be named to the same end as none.
+	slices.SortStableFunc(w, func(a, b *Witness) int {
+		if here := a.at(d.path); here != b.at(d.path) {
+			if here {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.Leads+b.Made, a.Leads+a.Made)
+	})
 	if len(w) == 0 {
 		m, found, err := readMark(d.markPath())
 		if err != nil || !found || m.leads == 0 {
@@ -134,13 +146,13 @@ func parseID(text string) (fileID, error) {
 func (d *DB) older(m mark, found bool, img *image, o *Options) (string, error) {
 	const consequence = ": it would make leads twice"
 	seq := d.tally.Load().seq
-	if found && m.id == d.header.id && m.seq > seq {
-		return fmt.Sprintf("is at commit %d, but commit %d was made already: it was restored from an older copy, or damaged%s", seq, m.seq, consequence), nil
-	}
 	ours := o.witnesses(func(w *Witness) bool { return w.ID == d.header.id.String() })
 	slices.SortStableFunc(ours, func(a, b *Witness) int { return cmp.Compare(b.Sequence, a.Sequence) })
 	if len(ours) > 0 && ours[0].Sequence > seq {
 		return d.outrun(ours[0], fmt.Sprintf("is at commit %d, but a run of %s left it at commit %d", seq, day(ours[0].Ended), ours[0].Sequence)) + consequence, nil
+	}
+	if found && m.id == d.header.id && m.seq > seq {
+		return fmt.Sprintf("is at commit %d, but commit %d was made already: it was restored from an older copy, or damaged%s", seq, m.seq, consequence), nil
 	}
 	if len(ours) > 0 {
 		runs, err := d.runsKnown(img)
@@ -164,6 +176,44 @@ func (d *DB) older(m mark, found bool, img *image, o *Options) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// elsewhere says of a new file at a path that a person chose which other one knows leads of
+// its target, or nothing.
+func (d *DB) elsewhere(t Target, o *Options) string {
+	var most *Witness
+	for _, w := range o.witnesses(func(w *Witness) bool { return w.tells() && !w.at(d.path) && w.Target.Canonical() == t.Canonical() }) {
+		if most == nil || w.Leads+w.Made > most.Leads+most.Made {
+			most = w
+		}
+	}
+	if most == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: is new, though a run of %s %s for this target with another checkpoint, %s (%s): these are made again when they come",
+		d.path, day(most.Ended), most.leads(), most.Path, most.Source)
+}
+
+// keepOlder writes into PATH.seq what run folders know better: the file is refused from now
+// on, wherever the program is started and whatever folder it is told to write to.
+func (d *DB) keepOlder(m mark, found bool, o *Options) error {
+	if d.readOnly || found && m.id != d.header.id {
+		return nil
+	}
+	was := m.seq
+	m.id = d.header.id
+	for _, w := range o.witnesses(func(w *Witness) bool { return w.ID == d.header.id.String() && w.Sequence > d.tally.Load().seq }) {
+		m.seq, m.leads = max(m.seq, w.Sequence), max(m.leads, uint64(w.Leads+w.Made))
+	}
+	if m.seq == was {
+		return nil
+	}
+	f, err := openMark(d.markPath())
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(m.line(), 0)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // outrun says of which file the run was, where that is not this path.

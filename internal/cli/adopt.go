@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,12 +69,31 @@ func (p *program) adopt(c *cli.Context) (err error) {
 		fmt.Fprintf(p.say(c), "checkpoint: %s (new: no lead is known yet)\n", db.Path())
 	}
 	p.warn(db.Warnings())
+	if err := ofThisTarget(c.Args().First(), read, db.Target()); err != nil {
+		return err
+	}
 	result, err := db.Adopt(entries)
 	if err != nil {
 		return read.refused(err, rows, "nothing was taken over")
 	}
 	p.reportAdopted(result, len(read.rows)-len(rows), db.Path())
 	return nil
+}
+
+// ofThisTarget refuses results of which the summary beside them says that their run had
+// another target: leads that this one lacks would count as made. An export says nothing of
+// its target, and is how leads move with a service that changes its address.
+func ofThisTarget(path string, read *list, target checkpoint.Target) error {
+	if !read.results || path == "-" {
+		return nil
+	}
+	w, err := readWitness(filepath.Join(filepath.Dir(path), "summary.json"))
+	if err != nil || w.Target.Canonical() == target.Canonical() {
+		return nil
+	}
+	return usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
+		path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
+		"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+w.Path)
 }
 
 // openOrMakeCheckpoint makes one where there is none, if the flags name a target.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -110,7 +111,7 @@ func (o *outputs) takes(q *place) string {
 // reads, or another output. It is asked before anything is sent or written.
 func keepApart(c *cli.Context, f report.Files, inputs []string, stdin *os.File) error {
 	o := outputsOf(f, c.String("metrics"))
-	if err := o.apart(); err != nil {
+	if err := errors.Join(o.apart(), o.keepRun(c)); err != nil {
 		return err
 	}
 	for _, q := range keptPlaces(c, inputs, stdin) {
@@ -126,6 +127,23 @@ func keepApart(c *cli.Context, f report.Files, inputs []string, stdin *os.File) 
 		}
 	}
 	return nil
+}
+
+// keepRun refuses to replace what a run to a real target left by less: it may be all that is
+// known of its leads.
+func (o *outputs) keepRun(c *cli.Context) error {
+	if o.dir == nil {
+		return nil
+	}
+	w, err := readWitness(filepath.Join(o.dir.path, "summary.json"))
+	if err != nil || w.Run == "" || w.Target == sandboxTarget {
+		return nil
+	}
+	if settingsOf(c) != nil && !c.Bool("dry-run") && w.Target.Canonical() == targetOf(c).Canonical() {
+		return nil
+	}
+	return usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", o.dir.path, w.Run, w.Target.LeadsURL),
+		"name another folder")
 }
 
 func (o *outputs) folder() []place {

@@ -109,7 +109,7 @@ func (p *program) evidence(path string) (checkpoint.Evidence, error) {
 		return one, err
 	}
 	if w, err := readWitness(filepath.Join(filepath.Dir(path), "summary.json")); err == nil {
-		one.ID = w.ID
+		one.ID, one.Target = w.ID, w.Target
 	}
 	return one, nil
 }
@@ -128,6 +128,9 @@ func (p *program) reportRepaired(from, to string, r *checkpoint.Repaired, dry bo
 		if line.n > 0 {
 			fmt.Fprintln(p.Out, plural(line.n, "lead")+" "+line.text)
 		}
+	}
+	for _, path := range r.Passed {
+		fmt.Fprintf(p.Out, "passed over %s: its run had another target\n", report.Escape(path))
 	}
 	if r.Lost {
 		fmt.Fprintf(p.Out, "incomplete  %s: rows that are not known are held in doubt, not sent\n", r.Text())

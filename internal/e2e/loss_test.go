@@ -167,8 +167,11 @@ func TestCopyOfACheckpointIsSeenByItsID(t *testing.T) {
 	w.must(0, append(all, "--limit", "3")...)
 	w.copyTree(w.checkpoint(), filepath.Join(w.dir, "copy.db"))
 	w.must(0, append(all, "--limit", "6", "--checkpoint", "copy.db")...)
+	mark := w.checkpoint() + ".seq"
+	w.copyTree(mark, mark+".before")
 	contains(t, w.must(4, all...), "with the copy ", "copy.db)")
 	w.holds(6)
+	w.copyTree(mark+".before", mark) // else it stays refused
 	// Two that go on apart: the one is further, and still does not know the other's leads.
 	runs, away := filepath.Join(w.dir, "leadferry-runs"), filepath.Join(t.TempDir(), "runs")
 	if err := os.Rename(runs, away); err != nil {

@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// Of several checkpoints that run folders name, the hint names the one that knows most, not
+// the one that was used last: whoever follows it makes nothing twice. fault 127
+func TestTheHintNamesTheCheckpointThatKnows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(6)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--limit", "4")...)
+	path := w.checkpoint()
+	w.must(0, append(all, "--limit", "0", "--dry-run", "--checkpoint", "tried.db")...)
+	w.write("other.csv", "id,org,name\nN1,"+sandbox.Directory().Organizations[0].ID+",New\n")
+	out := w.must(0, "import", "-m", "leads.yaml", "other.csv", "--checkpoint", "tried.db")
+	contains(t, out, "tried.db: is new, though a run of", "knew or made 4 leads for this target with another checkpoint", path)
+	if out := w.must(0, "import", "-m", "leads.yaml", "other.csv", "--checkpoint", "tried.db"); strings.Contains(out, "is new, though") {
+		t.Errorf("it is new twice:\n%s", out)
+	}
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	out = w.must(4, all...)
+	contains(t, out, "knew or made 4 leads", "hint: put it back")
+	if err := errors.Join(os.Rename(path+".away", path+".found"), os.Remove(path+".seq")); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, w.must(4, append(all, "--out", "none")...), "knew or made 4 leads", "hint: put it back")
+	w.holds(5)
+}
+
+// What a run folder told once is remembered: leaving out the flag that led to the folder
+// does not make the leads again. faults 127, 128
+func TestARefusedOlderCopyStaysRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(12)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--limit", "3", "--out", "out/first")...)
+	state, away := filepath.Join(w.dir, "state"), t.TempDir()
+	w.copyTree(state, filepath.Join(away, "older"))
+	w.must(0, append(all, "--limit", "9", "--out", "out/second")...)
+	w.copyTree(state, filepath.Join(away, "newest"))
+	w.copyTree(filepath.Join(away, "older"), state)
+	contains(t, w.must(4, append(all, "--out", "out/third")...), "out/second/summary.json")
+	for _, out := range []string{"none", "elsewhere/run"} {
+		contains(t, w.must(4, append(all, "--out", out)...), "restored from an older copy", "--accept-older")
+	}
+	w.holds(9)
+	// The newest one put back, with its neighbour or without, is taken at once.
+	mark := w.checkpoint() + ".seq"
+	w.copyTree(mark, filepath.Join(away, "mark"))
+	w.copyTree(filepath.Join(away, "newest"), state)
+	w.copyTree(filepath.Join(away, "mark"), mark)
+	w.must(0, append(all, "--limit", "9", "--out", "none")...)
+	w.copyTree(filepath.Join(away, "older"), state)
+	if err := os.Remove(mark); err != nil {
+		t.Fatal(err)
+	}
+	w.must(4, append(all, "--out", "out/third")...)
+	w.must(4, append(all, "--out", "none")...)
+	contains(t, w.must(0, "checkpoint", "check", "--accept-older"), "incomplete: 6 leads that it knew are missing")
+	w.must(5, append(all, "--out", "none")...)
+	w.holds(9)
+}
+
+// Results of a try in the sandbox, or of another target, lie in the same folder: a repair
+// passes them over, and adopt does not take their leads for this target's. fault 127
+func TestResultsOfAnotherTarget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(60)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--limit", "40", "--out", "runs/own")...)
+	w.copyTree("runs/own", "runs/a-try")
+	s := w.summary("runs/own/summary.json")
+	w.write("runs/a-try/summary.json", strings.NewReplacer(sandbox.TrunkID, "another-trunk", s.Checkpoint.ID, "0123456789abcdef").Replace(w.read("runs/own/summary.json")))
+	contains(t, w.must(2, "checkpoint", "adopt", "runs/a-try/results.csv"),
+		"runs/a-try/results.csv: is of a run to another target", "nothing was taken over")
+	w.must(0, "checkpoint", "adopt", "runs/own/results.csv")
+
+	path := filepath.Join(w.dir, "real.db")
+	found, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "127*.db"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if err := os.Rename(found[0], path); err != nil {
+		t.Fatal(err)
+	}
+	w.lose(path, "L00030")
+	out := w.must(0, "checkpoint", "repair", path, "new.db", "--results", "runs/a-try/results.csv", "runs/own/results.csv")
+	contains(t, out, "passed over runs/a-try/results.csv: its run had another target")
+	if strings.Contains(out, "incomplete") {
+		t.Errorf("results know all that is missing:\n%s", out)
+	}
+	w.must(0, append(all, "--checkpoint", "new.db", "--out", "none")...)
+	w.holds(60)
+}
+
+// A rehearsal, or a run to another target, does not replace what a run to a real one left: it
+// may be all that is known of its leads. fault 129
+func TestNothingLessReplacesTheResultsOfARun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(4)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "o1"}
+	w.must(0, append(all, "--dry-run")...)
+	w.must(0, all...)
+	before := w.read("o1/results.csv")
+	for _, args := range [][]string{
+		append(all, "--dry-run"), append(all, "--sandbox"), append(all, "--trunk-id", "another"),
+		{"validate", "-m", "leads.yaml", "leads.csv", "--out", "o1"},
+	} {
+		contains(t, w.must(2, args...), "--out o1 would take the place of what the run ", "hint: name another folder")
+	}
+	if w.read("o1/results.csv") != before {
+		t.Error("the results are not those of the run any more")
+	}
+	w.must(0, all...)
+	w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--out", "o1")
+	w.holds(4)
+}
