@@ -103,7 +103,10 @@ func (p *parrot) mood(method string, body []byte) int {
 	p.asked++
 	hang, alone := p.hang, p.asked == 1
 	p.mu.Unlock()
-	if hang != nil && !alone { // the first create is waited for by the others
+	switch {
+	case hang != nil && alone: // the others wait until it has left no doubt
+		return http.StatusOK
+	case hang != nil:
 		<-hang
 	}
 	n := number(refOf(body))

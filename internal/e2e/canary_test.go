@@ -269,13 +269,22 @@ func (s *scribe) keepInStep() {
 
 // die: killed in mid-run, and looked at from outside until then.
 func (s *scribe) die(p *parrot) {
+	hang := make(chan struct{})
 	p.mu.Lock()
-	p.hang, p.asked = make(chan struct{}), 0
+	p.hang, p.asked = hang, 0
 	p.mu.Unlock()
 	c := s.start("--log-level", "debug", "import", "-m", "people.yaml", "people.csv", "--checkpoint", "state/killed.db", "--out", "runs/killed")
 	if err := c.Start(); err != nil {
 		s.t.Fatal(err)
 	}
+	defer func() { // also when it did not come so far
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		close(hang)
+		p.mu.Lock()
+		p.hang = nil
+		p.mu.Unlock()
+	}()
 	eventually(s.t, "requests are in flight", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -286,10 +295,6 @@ func (s *scribe) die(p *parrot) {
 		s.t.Error(err)
 	}
 	_ = c.Wait()
-	close(p.hang)
-	p.mu.Lock()
-	p.hang = nil
-	p.mu.Unlock()
 }
 
 // seenFromOutside puts into the world's folder what others may read of a process.
