@@ -68,13 +68,18 @@ func (l *ledger) note(r record) error {
 		number += binary.BigEndian.Uint64(last)
 	}
 	key := binary.BigEndian.AppendUint64(nil, number)
-	if r.kind > exists {
+	l.count(r.kind)
+	r.at = l.now
+	return l.audit.Put(key, r.encode(key))
+}
+
+// count counts a line of the audit.
+func (l *ledger) count(kind byte) {
+	if kind > exists {
 		l.contradictions++
 	} else {
 		l.decisions++
 	}
-	r.at = l.now
-	return l.audit.Put(key, r.encode(key))
 }
 
 func (r *record) encode(key []byte) []byte {

@@ -114,15 +114,19 @@ func (f *finder) find(q *Query, young map[string]string, out *Entry) (Match, err
 	return f.byExternalID(q, out)
 }
 
+// record is what stands under key, in doubt or not, or nil.
+func (f *finder) record(key string) []byte {
+	if f.doubts {
+		if record := find(f.intents, key); record != nil {
+			return record
+		}
+	}
+	return f.entry(key)
+}
+
 // byKey fills out with what stands under key.
 func (f *finder) byKey(key string, out *Entry) error {
-	var record []byte
-	if f.doubts {
-		record = find(f.intents, key)
-	}
-	if record == nil {
-		record = f.entry(key)
-	}
+	record := f.record(key)
 	if record != nil {
 		_, err := f.d.words.decode(key, record, out)
 		return err

@@ -181,13 +181,7 @@ func (f *finder) alike(key string, found *Likeness) error {
 
 // resembles takes a key that looks alike, if it has a lead or may have one.
 func (f *finder) resembles(key string, found *Likeness) error {
-	var record []byte
-	if f.doubts {
-		record = find(f.intents, key)
-	}
-	if record == nil {
-		record = f.entry(key)
-	}
+	record := f.record(key)
 	if record == nil {
 		return nil
 	}

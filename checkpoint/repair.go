@@ -217,12 +217,12 @@ func (p *repair) write(to string, o Options) error {
 // carried is how many records a commit of a repair takes.
 const carried = 4096
 
-func (p *repair) writeRecords(d *DB) error {
-	for keys := range slices.Chunk(slices.Sorted(maps.Keys(p.records)), carried) {
+// inCommits writes each of a list, so many to a commit.
+func inCommits[T any](d *DB, list []T, write func(*ledger, T) error) error {
+	for part := range slices.Chunk(list, carried) {
 		err := d.alone(func(l *ledger) error {
-			l.entries.FillPercent = 0.95
-			for _, key := range keys {
-				if err := p.carry(l, key); err != nil {
+			for _, one := range part {
+				if err := write(l, one); err != nil {
 					return err
 				}
 			}
@@ -233,6 +233,13 @@ func (p *repair) writeRecords(d *DB) error {
 		}
 	}
 	return nil
+}
+
+func (p *repair) writeRecords(d *DB) error {
+	return inCommits(d, slices.Sorted(maps.Keys(p.records)), func(l *ledger, key string) error {
+		l.entries.FillPercent = 0.95
+		return p.carry(l, key)
+	})
 }
 
 // carry writes what stands under a key. Digests that nobody can make again go.
@@ -348,11 +355,7 @@ func (p *repair) writeAudit(l *ledger) error {
 		if r.send, err = p.again(l, r.Key, r.send); err != nil {
 			return err
 		}
-		if r.kind > exists {
-			l.contradictions++
-		} else {
-			l.decisions++
-		}
+		l.count(r.kind)
 		if err := l.audit.Put(key, r.encode(key)); err != nil {
 			return err
 		}
@@ -362,20 +365,7 @@ func (p *repair) writeAudit(l *ledger) error {
 
 func (p *repair) writeExtra(d *DB) error {
 	slices.SortFunc(p.extra, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) })
-	for part := range slices.Chunk(p.extra, carried) {
-		err := d.alone(func(l *ledger) error {
-			for _, e := range part {
-				if err := l.adopt(e, false); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return inCommits(d, p.extra, func(l *ledger, e Entry) error { return l.adopt(e, false) })
 }
 
 // conclude says what is missing of all that was written.

@@ -15,7 +15,7 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 	alone := func(t *testing.T, b *breaker) pass {
 		t.Helper()
 		p := passes(t, b, true)
-		if _, h, _ := b.knock(true); h.wait == 0 {
+		if _, h, _ := b.tryNow(true); h.wait == 0 {
 			t.Fatal("a second create passes")
 		}
 		end(b, passes(t, b, false), nothingShown) // links and updates do not wait
@@ -31,14 +31,14 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			if b.answered(p); !p.ask {
 				t.Error("after a create without any answer the next one does not ask first")
 			}
-			if _, h, _ := b.knock(true); h.wait == 0 {
+			if _, h, _ := b.tryNow(true); h.wait == 0 {
 				t.Error("a create passes before what the one before has shown is known")
 			}
 			b.conclude(&p, inDoubt)
 			b.reached(passes(t, b, false))
 			end(b, alone(t, b), last)
 			if last == inDoubt {
-				if _, _, err := b.knock(true); !errors.Is(err, errStopping) || b.over() == nil {
+				if _, _, err := b.tryNow(true); !errors.Is(err, errStopping) || b.over() == nil {
 					t.Errorf("after four in a row: %v, %v", err, b.over())
 				}
 				return
@@ -80,7 +80,7 @@ func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 		t.Error("a create leaves that had not left before the doubt, or an update does not")
 	}
 	for _, p := range []pass{dialling, other} {
-		if _, h, _ := b.knock(true); h.wait == 0 {
+		if _, h, _ := b.tryNow(true); h.wait == 0 {
 			t.Error("a create passes beside those that were under way")
 		}
 		b.unused(p)
@@ -116,7 +116,7 @@ func TestBreakerProperties(t *testing.T) {
 				b.mu.Unlock()
 			case 2, 3, 4, 5:
 				create := rapid.Bool().Draw(rt, "create")
-				p, h, err := b.knock(create)
+				p, h, err := b.tryNow(create)
 				if err != nil || h.wait > 0 {
 					continue
 				}

@@ -13,15 +13,15 @@ import (
 // passes lets an update or a create through, now.
 func passes(t testing.TB, b *breaker, create bool) pass {
 	t.Helper()
-	p, h, err := b.knock(create)
+	p, h, err := b.tryNow(create)
 	if err != nil || h.wait > 0 {
 		t.Fatalf("it does not pass: %v, %v", h.wait, err)
 	}
 	return p
 }
 
-// knock tries to pass, now.
-func (b *breaker) knock(create bool) (pass, hurdle, error) {
+// tryNow tries to pass, now.
+func (b *breaker) tryNow(create bool) (pass, hurdle, error) {
 	select {
 	case b.places <- struct{}{}:
 	default:
@@ -165,7 +165,7 @@ func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 		b.unanswered(first, false)
 		probe := passes(t, b, false)
 		b.answered(slow)
-		if _, h, _ := b.knock(false); !probe.probe || h.wait == 0 {
+		if _, h, _ := b.tryNow(false); !probe.probe || h.wait == 0 {
 			t.Error("a late answer lets others pass beside the probe")
 		}
 		b.answered(probe)
@@ -223,7 +223,7 @@ func TestProbesOfAnEarlierSilence(t *testing.T) {
 		b.unanswered(passes(t, b, false), false)
 		probe := passes(t, b, false)
 		b.unanswered(late, false)
-		if _, h, _ := b.knock(false); !probe.probe || h.wait == 0 {
+		if _, h, _ := b.tryNow(false); !probe.probe || h.wait == 0 {
 			t.Error("two probes are under way")
 		}
 	})

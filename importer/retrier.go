@@ -143,7 +143,7 @@ func (c *retrier) judge(p pass, repeatable bool, err error) (again bool, pause t
 			c.breaker.throttle(waitOf(e, backoffFor(1)))
 		}
 		if !c.breaker.unanswered(p, false) {
-			return false, 0, &Stop{Reason: "the service cannot be reached: " + e.Message, Code: 3}
+			return false, 0, &Stop{Reason: "the service cannot be reached: " + e.Message, Code: CodeStopped}
 		}
 		return true, 0, err
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusMisdirectedRequest:
@@ -219,13 +219,13 @@ func waitOf(e *leadapi.Error, backoff time.Duration) time.Duration {
 func halts(e *leadapi.Error) *Stop {
 	switch {
 	case e.Status == http.StatusProxyAuthRequired:
-		return &Stop{Reason: "a proxy asks for credentials (HTTP 407)", Code: 3, Hint: "what stands between this machine and the service wants a user and a password: ask whoever runs it"}
+		return &Stop{Reason: "a proxy asks for credentials (HTTP 407)", Code: CodeStopped, Hint: "what stands between this machine and the service wants a user and a password: ask whoever runs it"}
 	case e.Op == "token" && e.Status >= 400 && e.Status < 500 && !transient(e.Status):
-		return &Stop{Reason: "sign-in was refused: " + e.Message, Code: 3, Hint: "check the client ID and the client secret, and that they belong to this base URL"}
+		return &Stop{Reason: "sign-in was refused: " + e.Message, Code: CodeStopped, Hint: "check the client ID and the client secret, and that they belong to this base URL"}
 	case e.Status == http.StatusUnauthorized && e.Refusals >= maxFreshRefusals:
-		return &Stop{Reason: "the service refuses tokens that it has just issued (HTTP 401)", Code: 3, Hint: "check that the leads URL and the base URL belong to the same region, and the account's memberships"}
+		return &Stop{Reason: "the service refuses tokens that it has just issued (HTTP 401)", Code: CodeStopped, Hint: "check that the leads URL and the base URL belong to the same region, and the account's memberships"}
 	case e.Reason == leadapi.ReasonTLS:
-		return &Stop{Reason: "the connection cannot be trusted: " + e.Message, Code: 3, Hint: "check the address, this machine's clock, and whether its system knows the certificate's issuer"}
+		return &Stop{Reason: "the connection cannot be trusted: " + e.Message, Code: CodeStopped, Hint: "check the address, this machine's clock, and whether its system knows the certificate's issuer"}
 	}
 	return nil
 }

@@ -149,8 +149,7 @@ func (t *tally) count(it *item, r *result) *Stop {
 	}
 	if !r.sent {
 		t.known++
-	}
-	if r.sent {
+	} else {
 		t.sent++
 		t.refused(r)
 		switch r.outcome {

@@ -115,21 +115,14 @@ func openOrMakeCheckpoint(c *cli.Context) (*checkpoint.DB, error) {
 func (p *program) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
 	fmt.Fprintf(p.Out, "%s taken over, %d known already\n", plural(r.Leads, "lead"), r.Known)
 	at := " --checkpoint " + report.Quote(path)
-	for _, line := range []struct {
-		n    int
-		text string
-	}{
+	p.tellCounts([]counted{
 		{r.Corrected, "corrected: people had given it another lead ID before"},
 		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
 		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
 		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends them again"},
 		{passed, "passed over: no lead is known of them, or another row says more of it"},
 		{r.Forgotten, "left out whose key was forgotten: leadferry checkpoint forget --unblock KEY" + at + " frees one"},
-	} {
-		if line.n > 0 {
-			fmt.Fprintln(p.Out, plural(line.n, "row")+" "+line.text)
-		}
-	}
+	}, func(n int) string { return plural(n, "row") })
 }
 
 // entriesOf are the entries of a list that are to be taken over; rows are their places in

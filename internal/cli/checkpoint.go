@@ -139,6 +139,21 @@ func (p *program) printCounts(counts map[checkpoint.State]int) {
 	}
 }
 
+// counted is a number and what it counts.
+type counted struct {
+	n    int
+	text string
+}
+
+// tellCounts prints those that are not 0.
+func (p *program) tellCounts(list []counted, number func(int) string) {
+	for _, one := range list {
+		if one.n > 0 {
+			fmt.Fprintln(p.Out, number(one.n)+" "+one.text)
+		}
+	}
+}
+
 func (p *program) warn(warnings []string) {
 	for _, text := range warnings {
 		fmt.Fprintf(p.Err, "warning: %s\n", report.Escape(text))

@@ -117,18 +117,11 @@ func (p *program) evidence(path string) (checkpoint.Evidence, error) {
 func (p *program) reportRepaired(from, to string, r *checkpoint.Repaired, dry bool) {
 	fmt.Fprintf(p.Out, "damaged     %s\n", report.Escape(from))
 	p.printSalvaged(&r.Salvaged)
-	for _, line := range []struct {
-		n    int
-		text string
-	}{
+	p.tellCounts([]counted{
 		{r.Found, "beside these, known by the results"},
 		{r.Unsure, "of them not counted as missing ones: no summary beside these results says which checkpoint their run used"},
 		{r.Left, "of the results left out: their lead has another key"},
-	} {
-		if line.n > 0 {
-			fmt.Fprintln(p.Out, plural(line.n, "lead")+" "+line.text)
-		}
-	}
+	}, func(n int) string { return plural(n, "lead") })
 	for _, path := range r.Passed {
 		fmt.Fprintf(p.Out, "passed over %s: its run had another target\n", report.Escape(path))
 	}

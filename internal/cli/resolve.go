@@ -184,18 +184,11 @@ func (p *program) reportResolved(r checkpoint.ResolveResult, decisions []checkpo
 	}
 	fmt.Fprintf(p.Out, "%s settled (%d with a lead ID, %d without one that exist, %d not made), %d still in doubt\n",
 		plural(len(decisions), "row"), found, exist, not, doubts)
-	for _, line := range []struct {
-		n    int
-		text string
-	}{
+	p.tellCounts([]counted{
 		{r.Corrected, "of these had been decided otherwise: corrected, and the history keeps both"},
 		{r.Before, "of these had been decided so before"},
 		{undecided, "without a decision, passed over: an empty lead_id decides nothing"},
-	} {
-		if line.n > 0 {
-			fmt.Fprintf(p.Out, "%d %s\n", line.n, line.text)
-		}
-	}
+	}, strconv.Itoa)
 	if found+not > 0 {
 		fmt.Fprintln(p.Out, "run the import again to send what may be sent and to link what was found")
 	}
