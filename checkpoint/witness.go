@@ -178,11 +178,13 @@ func (d *DB) older(m mark, found bool, img *image, o *Options) (string, error) {
 	return "", nil
 }
 
-// elsewhere says of a new file at a path that a person chose which other one knows leads of
-// its target, or nothing.
+// elsewhere says of a new file which other one knows leads of its trunk, at another path that
+// a person chose or under another address of the service, or nothing.
 func (d *DB) elsewhere(t Target, o *Options) string {
 	var most *Witness
-	for _, w := range o.witnesses(func(w *Witness) bool { return w.tells() && !w.at(d.path) && w.Target.Canonical() == t.Canonical() }) {
+	for _, w := range o.witnesses(func(w *Witness) bool {
+		return w.tells() && !w.at(d.path) && w.Target.Canonical().TrunkID == t.Canonical().TrunkID
+	}) {
 		if most == nil || w.Leads+w.Made > most.Leads+most.Made {
 			most = w
 		}
@@ -190,8 +192,8 @@ func (d *DB) elsewhere(t Target, o *Options) string {
 	if most == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: is new, though a run of %s %s for this target with another checkpoint, %s (%s): these are made again when they come",
-		d.path, day(most.Ended), most.leads(), most.Path, most.Source)
+	return fmt.Sprintf("%s: is new, though a run of %s %s for this trunk at %s, with another checkpoint, %s (%s): these are made again when they come",
+		d.path, day(most.Ended), most.leads(), most.Target.LeadsURL, most.Path, most.Source)
 }
 
 // keepOlder writes into PATH.seq what run folders know better: the file is refused from now

@@ -54,7 +54,7 @@ func witnesses(c *cli.Context) []checkpoint.Witness {
 		dir.Close()
 		for _, e := range entries {
 			path := filepath.Join(parent, e.Name(), "summary.json")
-			if info, err := os.Lstat(path); e.IsDir() && err == nil && info.Mode().IsRegular() && trust.Mine(info) {
+			if info, err := os.Lstat(path); e.IsDir() && err == nil && info.Mode().IsRegular() && trust.Invokers(info) {
 				found = append(found, summary{path, info.ModTime()})
 			}
 		}
@@ -123,7 +123,7 @@ func readWitness(path string) (w checkpoint.Witness, err error) {
 		return w, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !trust.Mine(info) {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !trust.Invokers(info) {
 		return w, errors.Join(err, fs.ErrPermission)
 	}
 	t, err := readTold(io.LimitReader(f, mostOfSummary))

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,7 @@ func TestTheHintNamesTheCheckpointThatKnows(t *testing.T) {
 	w.must(0, append(all, "--limit", "0", "--dry-run", "--checkpoint", "tried.db")...)
 	w.write("other.csv", "id,org,name\nN1,"+sandbox.Directory().Organizations[0].ID+",New\n")
 	out := w.must(0, "import", "-m", "leads.yaml", "other.csv", "--checkpoint", "tried.db")
-	contains(t, out, "tried.db: is new, though a run of", "knew or made 4 leads for this target with another checkpoint", path)
+	contains(t, out, "tried.db: is new, though a run of", "knew or made 4 leads for this trunk at http://"+w.address()+", with another checkpoint, "+path)
 	if out := w.must(0, "import", "-m", "leads.yaml", "other.csv", "--checkpoint", "tried.db"); strings.Contains(out, "is new, though") {
 		t.Errorf("it is new twice:\n%s", out)
 	}
@@ -36,6 +37,36 @@ func TestTheHintNamesTheCheckpointThatKnows(t *testing.T) {
 	}
 	contains(t, w.must(4, append(all, "--out", "none")...), "knew or made 4 leads", "hint: put it back")
 	w.holds(5)
+}
+
+// The same service by another name, and the same person by sudo, meet a new checkpoint: what
+// the run folders tell is said of the one, and refuses the other. fault 127
+func TestAnotherNameOfTheServiceOrTheUser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(3)
+	all := []string{"import", "-m", "leads.yaml", "leads.csv"}
+	w.must(0, append(all, "--limit", "2")...)
+	path := w.checkpoint()
+	other := "http://" + strings.Replace(w.address(), "127.0.0.1", "localhost", 1)
+	w.write("new.csv", "id,org,name\nN1,"+sandbox.Directory().Organizations[0].ID+",New\n")
+	contains(t, w.must(0, "import", "-m", "leads.yaml", "new.csv", "--leads-url", other, "--out", "none"),
+		"is new, though a run of", "knew or made 2 leads for this trunk at http://"+w.address(), path)
+	w.holds(3)
+
+	if os.Geteuid() != 0 {
+		t.Skip("files can be given away by root alone")
+	}
+	runs := filepath.Join(w.dir, "leadferry-runs")
+	err := filepath.WalkDir(runs, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chown(path, 4711, 4711))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.dir, "roots"), "SUDO_UID=4711")
+	contains(t, w.must(4, append(all, "--yes", "--out", "none")...), "does not exist, though a run of", "knew or made 2 leads", path)
+	w.holds(3)
 }
 
 // What a run folder told once is remembered: leaving out the flag that led to the folder

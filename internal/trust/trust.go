@@ -9,12 +9,20 @@ package trust
 import (
 	"io/fs"
 	"os"
+	"strconv"
 )
 
 // Mine reports whether a file belongs to the user that the program runs as.
 func Mine(info fs.FileInfo) bool {
 	uid, _, known := owner(info)
 	return !known || uid == os.Geteuid()
+}
+
+// Invokers reports whether a file belongs to the user that the program runs as, or, where
+// that is root by sudo, to the user who called sudo.
+func Invokers(info fs.FileInfo) bool {
+	uid, _, known := owner(info)
+	return Mine(info) || known && os.Geteuid() == 0 && strconv.Itoa(uid) == os.Getenv("SUDO_UID")
 }
 
 // Trusted reports whether a file belongs to that user or to root, who could read and
