@@ -79,6 +79,7 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	contains(t, w.must(5, held...), "Nothing was sent", "30 rows were held, not sent")
 	contains(t, w.must(5, held...), "30 in doubt)", "Nothing was sent")
 	w.must(5, append(held, "--in-doubt", "resend", "--max-in-doubt", "1")...)
+	contains(t, w.must(0, "checkpoint", "resolve", "--none-created", "--yes"), "nothing was settled")
 	contains(t, w.must(0, "checkpoint", "history", "L00020"), "held, not sent")
 	w.must(5, append(held, "--dry-run")...)
 	w.holds(30)
