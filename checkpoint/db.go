@@ -26,28 +26,28 @@ type DB struct {
 	now       func() time.Time
 	slots     int // see Options
 
-	file     *os.File // bbolt's own handle, which it closes
-	bolt     *bolt.DB
-	mark     *os.File // PATH.seq; nil when read only
-	replaced *mark    // what PATH.seq said before this file was made
-	header   header
-	digests  *digester
-	words    *words
-	young    *young
-	recent   *recent
-	lacks    lacking
-	host     uint64                // of this machine, see mark
-	taking   func() error          // takes an older copy for good, once the writer runs
-	anew     string                // what is known of one that was here before a new one was made, or ""
-	tally    atomic.Pointer[tally] // as of the last commit
-	broken   atomic.Pointer[error] // the first error; every later call returns it
-	checked  chan struct{}         // closed when the whole file has been checked
-	leaving  atomic.Bool           // nothing will be changed any more: the check may stop
-	stopped  atomic.Bool           // and it did: nobody may look at what it did not see
-	erase    atomic.Bool           // unused parts hold what was forgotten: compact at the end
-	claimed  atomic.Bool           // rows were claimed or settled
-	dropped  atomic.Bool           // to be removed at the end
-	teller   *teller               // of PATH.status; nil when read only
+	file      *os.File // bbolt's own handle, which it closes
+	bolt      *bolt.DB
+	mark      *os.File // PATH.seq; nil when read only
+	replaced  *mark    // what PATH.seq said before this file was made
+	header    header
+	digests   *digester
+	words     *words
+	unflushed *unflushed
+	recent    *recent
+	lacks     lacking
+	host      uint64                // of this machine, see mark
+	taking    func() error          // takes an older copy for good, once the writer runs
+	anew      string                // what is known of one that was here before a new one was made, or ""
+	tally     atomic.Pointer[tally] // as of the last commit
+	broken    atomic.Pointer[error] // the first error; every later call returns it
+	checked   chan struct{}         // closed when the whole file has been checked
+	leaving   atomic.Bool           // nothing will be changed any more: the check may stop
+	stopped   atomic.Bool           // and it did: nobody may look at what it did not see
+	erase     atomic.Bool           // unused parts hold what was forgotten: compact at the end
+	claimed   atomic.Bool           // rows were claimed or settled
+	dropped   atomic.Bool           // to be removed at the end
+	teller    *teller               // of PATH.status; nil when read only
 
 	mu     sync.Mutex
 	queue  []op // what the writer has not taken yet

@@ -32,12 +32,12 @@ const (
 // that the service refused has no lead, and stays in out where nothing else is found.
 // The slices of out's Content are used again.
 func (d *DB) Find(qs []Query, out []Entry, how []Match) error {
-	young := d.youngOwners(qs)
+	unflushed := d.unflushedOwners(qs)
 	return d.read("look up leads", func(r *reading) error {
 		f := d.finder(r)
 		for i := range qs {
 			var err error
-			if how[i], err = f.find(&qs[i], young, &out[i]); err != nil {
+			if how[i], err = f.find(&qs[i], unflushed, &out[i]); err != nil {
 				return err
 			}
 			if how[i] == NoMatch && qs[i].Alike != nil {
@@ -50,14 +50,14 @@ func (d *DB) Find(qs []Query, out []Entry, how []Match) error {
 	})
 }
 
-// youngOwners are the owners of leads that the index may lack. They are taken before
-// the transaction begins: what leaves the young ones later is in the index by then.
-func (d *DB) youngOwners(qs []Query) (owners map[string]string) {
+// unflushedOwners are the owners of leads that the index may lack. They are taken before
+// the transaction begins: what leaves the unflushed ones later is in the index by then.
+func (d *DB) unflushedOwners(qs []Query) (owners map[string]string) {
 	for i := range qs {
 		if !indexed(qs[i].LeadID) {
 			continue
 		}
-		if key, ok := d.young.owner(appendText(nil, qs[i].LeadID)); ok {
+		if key, ok := d.unflushed.owner(appendText(nil, qs[i].LeadID)); ok {
 			if owners == nil {
 				owners = map[string]string{}
 			}
@@ -88,11 +88,11 @@ func (d *DB) finder(r *reading) *finder {
 	return f
 }
 
-func (f *finder) find(q *Query, young map[string]string, out *Entry) (Match, error) {
+func (f *finder) find(q *Query, unflushed map[string]string, out *Entry) (Match, error) {
 	if err := f.byKey(q.Key, out); err != nil {
 		return NoMatch, err
 	}
-	owner, err := f.owner(q.LeadID, young)
+	owner, err := f.owner(q.LeadID, unflushed)
 	if err != nil {
 		return NoMatch, err
 	}
@@ -139,12 +139,12 @@ func (f *finder) byKey(key string, out *Entry) error {
 }
 
 // owner is the key whose entry has this lead ID, or nothing.
-func (f *finder) owner(id string, young map[string]string) (string, error) {
+func (f *finder) owner(id string, unflushed map[string]string) (string, error) {
 	if !indexed(id) {
 		return "", nil
 	}
 	key := id // where it equals the lead ID, the index has no record
-	if owner, ok := young[id]; ok {
+	if owner, ok := unflushed[id]; ok {
 		key = owner
 	} else if owner := find(f.leads, string(appendText(nil, id))); owner != nil {
 		key = string(owner)

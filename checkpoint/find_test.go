@@ -239,7 +239,7 @@ func TestYoungLeadsAreFoundByTheirID(t *testing.T) {
 	<-ended
 }
 
-// A record on its way into the index is young until the commit that brings it there is
+// A record on its way into the index is unflushed until the commit that brings it there is
 // durable: who looks meanwhile may read the file as it was before.
 func TestYoungLeadsStayUntilTheyAreDurable(t *testing.T) {
 	d := opened(t, newPath(t), Options{})
@@ -248,10 +248,10 @@ func TestYoungLeadsStayUntilTheyAreDurable(t *testing.T) {
 	}
 	lead := appendText(nil, "lead.k")
 	err := d.alone(func(l *ledger) error {
-		if err := l.young.write(l.leads, lastStep); err != nil {
+		if err := l.unflushed.write(l.leads, lastStep); err != nil {
 			return err
 		}
-		if key, ok := l.young.owner(lead); !ok || key != "k" {
+		if key, ok := l.unflushed.owner(lead); !ok || key != "k" {
 			t.Error("it is gone before the commit")
 		}
 		return nil
@@ -259,7 +259,7 @@ func TestYoungLeadsStayUntilTheyAreDurable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := d.young.owner(lead); ok {
+	if _, ok := d.unflushed.owner(lead); ok {
 		t.Error("it stays after the commit")
 	}
 	if e, how := sought(t, d, Query{Key: "other", LeadID: "lead.k"}); how != ByLeadID || e.Key != "k" {

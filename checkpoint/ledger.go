@@ -89,15 +89,15 @@ func (t *tally) move(from, to State) {
 // ledger is the file inside one write transaction.
 type ledger struct {
 	tally
-	now     time.Time
-	digests *digester
-	words   *words
-	young   *young
-	recent  *recent
-	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
-	arena   []byte          // records live here until the commit: bbolt does not copy values
-	pile    *pile           // unless nil, takes index records
-	loose   bool            // the keys of this commit are in no order
+	now       time.Time
+	digests   *digester
+	words     *words
+	unflushed *unflushed
+	recent    *recent
+	vacant    map[string]bool // keys claimed while they had no entry: none is there until putEntry
+	arena     []byte          // records live here until the commit: bbolt does not copy values
+	pile      *pile           // unless nil, takes index records
+	unsorted  bool            // the keys of this commit are in no order
 
 	meta, entries, intents, leads, links, wanted, folds, runs, audit, blocked, notes *bolt.Bucket
 	at                                                                               cursors
@@ -108,7 +108,7 @@ type cursors struct{ entries, intents, leads *bolt.Cursor }
 
 // begin binds the ledger to the buckets of tx as the next commit.
 func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) error {
-	l.tally, l.now, l.arena, l.pile, l.loose = t, now.UTC(), l.arena[:0], nil, false
+	l.tally, l.now, l.arena, l.pile, l.unsorted = t, now.UTC(), l.arena[:0], nil, false
 	l.seq++
 	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
 	l.leads, l.links, l.wanted, l.folds = tx.Bucket(inLeads), tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
@@ -124,7 +124,7 @@ func (l *ledger) end(tx *bolt.Tx) error {
 	if err := l.words.store(tx.Bucket(inWords)); err != nil {
 		return err
 	}
-	if err := l.young.settle(l.leads); err != nil {
+	if err := l.unflushed.settle(l.leads); err != nil {
 		return err
 	}
 	if err := l.recent.settle(l.entries, l.meta); err != nil {
@@ -162,7 +162,7 @@ func (l *ledger) entry(key string) []byte {
 func (l *ledger) putEntry(e *Entry, t tail, isNew bool) error {
 	record := l.record(e, t)
 	delete(l.vacant, e.Key)
-	if _, ok := l.recent.number(e.Key); ok || l.loose && isNew {
+	if _, ok := l.recent.number(e.Key); ok || l.unsorted && isNew {
 		return l.recent.put(e.Key, record)
 	}
 	return l.entries.Put([]byte(e.Key), record)

@@ -181,7 +181,7 @@ func (d *DB) load(tx *bolt.Tx, t Target) (err error) {
 	c, err := decodeTally(meta.Get(tallyKey))
 	d.tally.Store(&c)
 	d.digests = newDigester(d.header.secret)
-	d.words, d.young = newWords(), newYoung()
+	d.words, d.unflushed = newWords(), newUnflushed()
 	return errors.Join(err, d.lacks.load(meta), d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
 }
 

@@ -29,7 +29,7 @@ func TestPlantedFilesAreRefused(t *testing.T) {
 	}{
 		"pipe for a mark": {func(_ *testing.T, path string) error { return syscall.Mkfifo(path+".seq", 0o600) }, "not a regular file"},
 		"link for a mark": {func(_ *testing.T, path string) error { return os.Symlink(canary, path+".seq") }, "symbolic link"},
-		"a loose mark":    {func(_ *testing.T, path string) error { return os.Symlink(canary+".new", path+".seq") }, "symbolic link"},
+		"a unsorted mark": {func(_ *testing.T, path string) error { return os.Symlink(canary+".new", path+".seq") }, "symbolic link"},
 		"pipe for a file": {func(_ *testing.T, path string) error {
 			return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600))
 		}, "not a regular file"},

@@ -164,7 +164,7 @@ func (l *ledger) owner(id string) (string, error) {
 		return "", nil
 	}
 	lead := appendText(nil, id)
-	if key, ok := l.young.owner(lead); ok {
+	if key, ok := l.unflushed.owner(lead); ok {
 		return key, nil
 	}
 	if key := find(l.at.leads, string(lead)); key != nil {
@@ -190,7 +190,7 @@ func (l *ledger) replace(old, e *Entry, t tail) error {
 }
 
 // index puts the entry that comes into the indexes instead of the one that was there; the
-// zero Entry is in none. What they have in common is not touched: readers of the young
+// zero Entry is in none. What they have in common is not touched: readers of the unflushed
 // ones would miss it for a moment.
 func (l *ledger) index(old, e *Entry) error {
 	if old.State.HasLead() {
@@ -203,11 +203,11 @@ func (l *ledger) index(old, e *Entry) error {
 	lead, links := indexKeys(e)
 	var errs []error
 	if oldLead != nil && !bytes.Equal(oldLead, lead) {
-		l.young.remove(oldLead)
+		l.unflushed.remove(oldLead)
 		errs = append(errs, l.leads.Delete(oldLead))
 	}
 	if lead != nil && !bytes.Equal(oldLead, lead) {
-		l.young.add(lead, e.Key)
+		l.unflushed.add(lead, e.Key)
 	}
 	for _, link := range oldLinks {
 		if link != nil && !links.has(link) {

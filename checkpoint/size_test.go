@@ -41,7 +41,7 @@ func TestManyRowsStaySmallAndKnown(t *testing.T) {
 			}
 			knows(t, d, leads)
 			waiting := 0
-			if err := d.alone(func(l *ledger) error { waiting = l.young.size(); return nil }); err != nil || waiting >= generation {
+			if err := d.alone(func(l *ledger) error { waiting = l.unflushed.size(); return nil }); err != nil || waiting >= generation {
 				t.Errorf("%d index records wait, %v", waiting, err)
 			}
 			copied := opened(t, crash(t, path), Options{})

@@ -9,10 +9,10 @@ import (
 
 // audit goes through all records and counts them, to compare them with the tally.
 type audit struct {
-	words   *words
-	young   *young
-	digests *digester
-	tally   tally
+	words     *words
+	unflushed *unflushed
+	digests   *digester
+	tally     tally
 
 	intents, leads, links, wanted, folds *bolt.Cursor
 
@@ -22,7 +22,7 @@ type audit struct {
 }
 
 // verify checks every page and record, that the tally is right and that the
-// indexes hold what the entries ask for. Leads that the index lacks become young.
+// indexes hold what the entries ask for. Leads that the index lacks become unflushed.
 // The pages must have passed image.walk.
 func (d *DB) verify() error {
 	return guard(func() error {
@@ -50,7 +50,7 @@ func checkPages(tx *bolt.Tx) error {
 
 func (d *DB) checkRecords(tx *bolt.Tx) error {
 	a := audit{
-		words: d.words, young: d.young, digests: d.digests, intents: tx.Bucket(inIntents).Cursor(),
+		words: d.words, unflushed: d.unflushed, digests: d.digests, intents: tx.Bucket(inIntents).Cursor(),
 		leads: tx.Bucket(inLeads).Cursor(), links: tx.Bucket(inLinks).Cursor(),
 		wanted: tx.Bucket(inWanted).Cursor(), folds: tx.Bucket(inFolds).Cursor(),
 	}
@@ -76,7 +76,7 @@ func (d *DB) checkRecords(tx *bolt.Tx) error {
 			return err
 		}
 	}
-	a.young.added = 0
+	a.unflushed.added = 0
 	switch {
 	case a.tally != *d.tally.Load():
 		return damage("it holds more or fewer records than it counted")
@@ -114,8 +114,8 @@ func (a *audit) index(e *Entry) error {
 	lead, links := indexKeys(e)
 	if lead != nil {
 		switch key := find(a.leads, string(lead)); {
-		case key == nil && a.young.size() < mostYoung:
-			a.young.add(lead, e.Key)
+		case key == nil && a.unflushed.size() < mostUnflushed:
+			a.unflushed.add(lead, e.Key)
 		case string(key) != e.Key:
 			return damage("an index does not fit the records")
 		default:

@@ -27,7 +27,7 @@ type writer struct {
 }
 
 func newWriter(d *DB) *writer {
-	return &writer{d: d, slots: newSlots(d.slots), ledger: ledger{digests: d.digests, words: d.words, young: d.young, recent: d.recent, vacant: make(map[string]bool)}}
+	return &writer{d: d, slots: newSlots(d.slots), ledger: ledger{digests: d.digests, words: d.words, unflushed: d.unflushed, recent: d.recent, vacant: make(map[string]bool)}}
 }
 
 // run ends when the checkpoint is closed and the queue is empty; Close waits
@@ -68,8 +68,8 @@ func (w *writer) run() {
 // finish writes what still waits to be written. If that fails, so does Close.
 func (w *writer) finish() {
 	w.d.leaving.Store(true)
-	for w.ledger.young.size() > 0 {
-		last := op{kind: aloneOp, alone: func(l *ledger) error { return l.young.write(l.leads, lastStep) }}
+	for w.ledger.unflushed.size() > 0 {
+		last := op{kind: aloneOp, alone: func(l *ledger) error { return l.unflushed.write(l.leads, lastStep) }}
 		if w.commit([]op{last}) != nil {
 			return
 		}
@@ -147,7 +147,7 @@ func (w *writer) commit(group []op) error {
 	if group[0].kind != aloneOp {
 		w.d.claimed.Store(true)
 	}
-	w.ledger.young.landed()
+	w.ledger.unflushed.landed()
 	w.ledger.recent.land()
 	failpoint.At("durable " + kindOf(group))
 	t := w.ledger.tally
@@ -190,7 +190,7 @@ func (w *writer) apply(group []op) error {
 	if w.order.ascending(w.sorted) {
 		w.ledger.entries.FillPercent = 0.95
 	} else {
-		w.ledger.loose = w.ledger.total() >= w.ledger.recent.from
+		w.ledger.unsorted = w.ledger.total() >= w.ledger.recent.from
 	}
 	for _, o := range w.sorted {
 		if err := o.apply(&w.ledger); err != nil {

@@ -128,7 +128,7 @@ func (b *breaker) try(now time.Time, create bool) (pass, hurdle, error) {
 	}
 	p := pass{create: create, since: now}
 	b.contact.leave(&p)
-	b.load.flying++
+	b.load.inFlight++
 	if create {
 		b.creates.leave(&p)
 		p.ask = p.ask || p.probe
@@ -190,7 +190,7 @@ func (b *breaker) unanswered(p pass, left bool) bool {
 
 // back frees the place of a request.
 func (b *breaker) back(news bool) {
-	b.load.flying--
+	b.load.inFlight--
 	<-b.places
 	if news || b.hoping > 0 {
 		b.wake()

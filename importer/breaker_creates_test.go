@@ -43,11 +43,11 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 				}
 				return
 			}
-			var flying []pass
+			var inFlight []pass
 			for range 8 {
-				flying = append(flying, passes(t, b, true))
+				inFlight = append(inFlight, passes(t, b, true))
 			}
-			for _, p := range flying { // all of them count as one
+			for _, p := range inFlight { // all of them count as one
 				end(b, p, inDoubt)
 			}
 			for range mostDoubts - 1 {
@@ -102,7 +102,7 @@ func TestBreakerProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.IntRange(1, 8).Draw(rt, "places")
 		b := newBreaker(time.Hour, limit, 0)
-		var flying []pass
+		var inFlight []pass
 		row, single, opens, first := 0, 0, time.Time{}, time.Time{}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 9).Draw(rt, "step") {
@@ -126,14 +126,14 @@ func TestBreakerProperties(t *testing.T) {
 				if p.single {
 					single++
 				}
-				flying = append(flying, p)
+				inFlight = append(inFlight, p)
 			default:
-				if len(flying) == 0 {
+				if len(inFlight) == 0 {
 					continue
 				}
-				i := rapid.IntRange(0, len(flying)-1).Draw(rt, "which")
-				p := flying[i]
-				flying = append(flying[:i], flying[i+1:]...)
+				i := rapid.IntRange(0, len(inFlight)-1).Draw(rt, "which")
+				p := inFlight[i]
+				inFlight = append(inFlight[:i], inFlight[i+1:]...)
 				shown := rapid.SampledFrom([]proof{nothingShown, usable, inDoubt, unheard}).Draw(rt, "shown")
 				if p.single {
 					single--
@@ -161,8 +161,8 @@ func TestBreakerProperties(t *testing.T) {
 			if tripped := b.creates.state == tripped; tripped != (row >= mostDoubts) {
 				rt.Fatalf("given up: %v, after %d in a row", tripped, row)
 			}
-			if len(b.places) != len(flying) || b.load.flying != len(flying) || b.hoping != 0 {
-				rt.Fatalf("%d places, %d flying of %d, %d hoping", len(b.places), b.load.flying, len(flying), b.hoping)
+			if len(b.places) != len(inFlight) || b.load.inFlight != len(inFlight) || b.hoping != 0 {
+				rt.Fatalf("%d places, %d in flight of %d, %d hoping", len(b.places), b.load.inFlight, len(inFlight), b.hoping)
 			}
 		}
 	})

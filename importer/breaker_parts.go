@@ -90,13 +90,13 @@ func (c *contact) unused(p pass) {
 
 // load bounds how many requests are under way by what the service has borne of late.
 type load struct {
-	limit  int
-	window float64   // of limit, at least 1
-	cut    time.Time // when window was made smaller
-	flying int
+	limit    int
+	window   float64   // of limit, at least 1
+	cut      time.Time // when window was made smaller
+	inFlight int
 }
 
-func (l *load) full() bool { return l.flying >= int(l.window) }
+func (l *load) full() bool { return l.inFlight >= int(l.window) }
 
 // bore notes that the service bore one request more: the window grows by one for as many as it lets through at once.
 func (l *load) bore() { l.window = min(l.window+1/l.window, float64(l.limit)) }
@@ -151,27 +151,27 @@ const (
 // creates knows whether the service answers creates in a usable way. A create is under way until what it has shown is
 // known, and durable.
 type creates struct {
-	state  createState
-	flying int
-	doubts int       // creates in a row that left doubt, what was under way with the first counted as one
-	first  time.Time // when the first of them left
-	ask    bool      // one got no answer at all: none leaves before the service has answered something else
+	state    createState
+	inFlight int
+	doubts   int       // creates in a row that left doubt, what was under way with the first counted as one
+	first    time.Time // when the first of them left
+	ask      bool      // one got no answer at all: none leaves before the service has answered something else
 }
 
 // may reports whether a create may pass.
-func (c *creates) may() bool { return c.state == freely || c.state == singly && c.flying == 0 }
+func (c *creates) may() bool { return c.state == freely || c.state == singly && c.inFlight == 0 }
 
 // sends reports whether a create that has passed may still leave.
-func (c *creates) sends() bool { return c.state == freely || c.state == singly && c.flying == 1 }
+func (c *creates) sends() bool { return c.state == freely || c.state == singly && c.inFlight == 1 }
 
 func (c *creates) leave(p *pass) {
-	c.flying++
+	c.inFlight++
 	p.single, p.ask = c.state == singly, c.ask
 }
 
 // back notes what a create has shown, and reports whether that changes how others are sent.
 func (c *creates) back(p pass, shown proof) bool {
-	c.flying--
+	c.inFlight--
 	before := c.state
 	doubt := shown == inDoubt || shown == unheard
 	switch {

@@ -35,11 +35,11 @@ func (e *engine) check(ctx context.Context, j *job) (goesOn bool) {
 	case lead.ExternalID != external:
 		e.unanswered(j, "the lead came back with another ExternalID", nil)
 	case e.agrees(j, lead.Status):
-		j.loose = false
+		j.maybeApplied = false
 		return e.proceed(j, lead)
 	default:
 		j.text = fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s: nothing was sent",
-			cmp.Or(lead.Status, "not readable"), j.before.status, clock(j.before.confirmed))
+			cmp.Or(lead.Status, "not readable"), j.leadBefore.status, clock(j.leadBefore.confirmed))
 		j.entry.Code = http.StatusOK
 		e.release(j, Conflict, nil)
 	}
@@ -49,7 +49,7 @@ func (e *engine) check(ctx context.Context, j *job) (goesOn bool) {
 // agrees reports whether the status is one that the run may find: the one confirmed,
 // the one that an unsettled update asked for, or the row's own.
 func (e *engine) agrees(j *job, status string) bool {
-	before := &j.before
+	before := &j.leadBefore
 	return before.status == "" || status == before.status || status == j.it.rec.Status ||
 		before.unsettled != "" && status == before.sought
 }
@@ -64,7 +64,7 @@ func (e *engine) proceed(j *job, lead *leadapi.Lead) bool {
 	if !send.none() {
 		return true
 	}
-	if j.before.unsettled != "" {
+	if j.leadBefore.unsettled != "" {
 		j.entry.Content = nil // the row has none, so what the lead holds stays unknown
 	}
 	e.see(j, lead)

@@ -44,8 +44,8 @@ func (e *engine) updated(j *job, lead *leadapi.Lead) {
 		e.settle(j, Failed)
 		return
 	}
-	if send.Status && entry.Status != j.before.status {
-		j.moved.from, j.moved.to = j.before.status, entry.Status
+	if send.Status && entry.Status != j.leadBefore.status {
+		j.moved.from, j.moved.to = j.leadBefore.status, entry.Status
 	}
 	if e.matches {
 		entry.Synced = true
@@ -60,7 +60,7 @@ func (e *engine) updated(j *job, lead *leadapi.Lead) {
 
 // see takes over what the service shows of a lead, and notes what others changed.
 func (e *engine) see(j *job, lead *leadapi.Lead) {
-	entry, before := &j.entry, &j.before
+	entry, before := &j.entry, &j.leadBefore
 	if lead.Status != "" {
 		entry.Status = lead.Status
 	}
@@ -97,7 +97,7 @@ func (j *job) say(text string) {
 // takeContent keeps the digests of what the content is known to hold now.
 func (e *engine) takeContent(j *job, wrong map[int]bool) {
 	known := j.entry.Content
-	if j.before.unsettled != "" {
+	if j.leadBefore.unsettled != "" {
 		known = nil // the update before this one may have changed any of them
 	}
 	j.entry.Content = merged(known, &j.it.rec, j.it.sums, wrong)

@@ -60,37 +60,37 @@ type engine struct {
 	tally   *tally
 	retrier *retrier
 
-	batches   <-chan *batch
-	batch     *batch
-	at        int                // next row of batch
-	known     []checkpoint.Entry // by row of batch
-	found     []checkpoint.Match // the same
-	alike     []checkpoint.Likeness
-	touched   map[name]struct{}   // leads acted on since known was read
-	lanes     map[name]*lane      // leads with a row in flight
-	turn      []*item             // rows whose lane has just become free
-	parked    int                 // rows waiting in lanes
-	free      int                 // jobs that may begin
-	flying    int                 // jobs that have no event yet
-	jobs      []*job              // that are over, to be used again
-	creates   chan *job           // claimed and durable
-	ready     chan *job           // links, and updates that are marked and durable
-	begun     chan struct{}       // one for each job that was sent and not yet counted
-	events    chan event          // ends of jobs
-	idle      atomic.Int32        // workers that wait
-	unchecked atomic.Int32        // leads that --check-remote could not read
-	quit      context.CancelFunc  // send nothing more
-	enough    context.CancelFunc  // take no more rows: links of leads that were made still leave
-	linker    *retrier            // of links
-	ended     bool                // no more rows come
-	lost      *Stop               // the input could not be read to its end, or nil
-	stopped   *Stop               // why the run ends before its input
-	queries   []checkpoint.Query  // scratch of load
-	scratch   scratch             // of fresh
-	rehearsal *rehearsal          // of a run that sends nothing; else nil
-	recorder  sink                // nil: no files wanted
-	shapes    []*checkpoint.Shape // by input: what is to be noted at its first create
-	warned    bool                // of a key that looks like an address
+	batches    <-chan *batch
+	batch      *batch
+	at         int                // next row of batch
+	known      []checkpoint.Entry // by row of batch
+	found      []checkpoint.Match // the same
+	alike      []checkpoint.Likeness
+	touched    map[name]struct{}   // leads acted on since known was read
+	leadQueues map[name]*leadQueue // leads with a row in flight
+	turn       []*item             // rows whose queue has just become free
+	parked     int                 // rows waiting in queues
+	free       int                 // jobs that may begin
+	inFlight   int                 // jobs that have no event yet
+	jobs       []*job              // that are over, to be used again
+	creates    chan *job           // claimed and durable
+	ready      chan *job           // links, and updates that are marked and durable
+	sentSlots  chan struct{}       // one for each job that was sent and not yet counted
+	events     chan event          // ends of jobs
+	idle       atomic.Int32        // workers that wait
+	unchecked  atomic.Int32        // leads that --check-remote could not read
+	quit       context.CancelFunc  // send nothing more
+	enough     context.CancelFunc  // take no more rows: links of leads that were made still leave
+	linker     *retrier            // of links
+	ended      bool                // no more rows come
+	lost       *Stop               // the input could not be read to its end, or nil
+	stopped    *Stop               // why the run ends before its input
+	queries    []checkpoint.Query  // scratch of load
+	scratch    scratch             // of fresh
+	rehearsal  *rehearsal          // of a run that sends nothing; else nil
+	recorder   sink                // nil: no files wanted
+	shapes     []*checkpoint.Shape // by input: what is to be noted at its first create
+	warned     bool                // of a key that looks like an address
 }
 
 // scratch is where a single look-up leaves what it found, and a row its result.
@@ -106,9 +106,9 @@ type scratch struct {
 func (e *engine) run(ctx context.Context) {
 	e.free = 2 * slotsPerWorker * e.Concurrency
 	e.creates, e.ready = make(chan *job, e.free), make(chan *job, e.free)
-	e.begun = make(chan struct{}, slotsPerWorker*e.Concurrency)
+	e.sentSlots = make(chan struct{}, slotsPerWorker*e.Concurrency)
 	e.events = make(chan event, 2*e.free)
-	e.lanes, e.touched = map[name]*lane{}, map[name]struct{}{}
+	e.leadQueues, e.touched = map[name]*leadQueue{}, map[name]struct{}{}
 
 	stopping, quit := context.WithCancel(ctx)
 	defer quit()
@@ -156,7 +156,7 @@ func (e *engine) loop(ctx context.Context) {
 			e.glance(ctx, deadline, tick.C)
 			continue
 		}
-		if e.flying == 0 && (e.stopped != nil || e.ended && len(e.turn) == 0) {
+		if e.inFlight == 0 && (e.stopped != nil || e.ended && len(e.turn) == 0) {
 			break
 		}
 		e.wait(ctx, deadline, tick.C)
@@ -247,11 +247,11 @@ func (e *engine) abandon() {
 	for _, it := range e.turn {
 		e.close(it, result{outcome: Pending, text: "the run stopped before its turn"})
 	}
-	for _, l := range e.lanes {
+	for _, l := range e.leadQueues {
 		for _, it := range l.waiting {
 			e.close(it, result{outcome: Pending, text: "the run stopped before its turn"})
 		}
-		l.waiting = nil // a lane may stand under several names
+		l.waiting = nil // a queue may stand under several names
 	}
 }
 

@@ -23,12 +23,12 @@ type job struct {
 	whole    string // the same for the rejects file, where the service's own words are in it
 	claimed  bool   // an intent stands
 	turn     pass   // Create: what it was sent with
-	begun    bool   // sent, or about to be, and not yet counted; not while it waits for its link
+	hasSlot  bool   // sent, or about to be, and not yet counted; not while it waits for its link
 	request  leadapi.CreateRequest
 
-	before standing // Update: what was known of the lead
-	loose  bool     // Update: a try may have been applied, and nobody can tell
-	moved  moved    // Update: what the answer shows
+	leadBefore   leadBefore // Update: what was known of the lead
+	maybeApplied bool       // Update: a try may have been applied, and nobody can tell
+	moved        moved      // Update: what the answer shows
 }
 
 // event ends a job: what it settled is durable, or err says why it could not be.
@@ -62,12 +62,12 @@ func (e *engine) take(from <-chan *job) (j *job, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	j.begun = true
+	j.hasSlot = true
 	select {
-	case e.begun <- struct{}{}:
+	case e.sentSlots <- struct{}{}:
 	default:
 		e.rest()
-		e.begun <- struct{}{}
+		e.sentSlots <- struct{}{}
 		e.idle.Add(-1)
 	}
 	return j, true
@@ -75,9 +75,9 @@ func (e *engine) take(from <-chan *job) (j *job, ok bool) {
 
 // uncount lets another job begin.
 func (e *engine) uncount(j *job) {
-	if j.begun {
-		j.begun = false
-		<-e.begun
+	if j.hasSlot {
+		j.hasSlot = false
+		<-e.sentSlots
 	}
 }
 

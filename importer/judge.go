@@ -9,7 +9,7 @@ import (
 )
 
 // plan asks the planner and acts on its step; false means that the row cannot go
-// on now, and has not been taken. waited says that it had to wait in its lane.
+// on now, and has not been taken. waited says that it had to wait in its queue.
 func (e *engine) plan(c *Case, ns *names, waited bool) bool {
 	it, known := c.it, c.Known
 	step := e.planner.Plan(c)
@@ -47,7 +47,7 @@ func (e *engine) plan(c *Case, ns *names, waited bool) bool {
 // onTrial holds rows back until one was not refused like all before it: no more are
 // sent than show that something is wrong with every row.
 func (e *engine) onTrial() bool {
-	return e.tally.trying() && e.flying > 0 && e.tally.sent+e.flying >= e.tally.slots
+	return e.tally.trying() && e.inFlight > 0 && e.tally.sent+e.inFlight >= e.tally.slots
 }
 
 // mayCreate holds creates back while those under way could use up --max-creates,
@@ -112,7 +112,7 @@ func (e *engine) hold(j *job) {
 // launch counts a job that nothing keeps any more from coming to its end.
 func (e *engine) launch() {
 	e.free--
-	e.flying++
+	e.inFlight++
 }
 
 func (e *engine) claim(j *job) {
@@ -136,7 +136,7 @@ func (e *engine) claim(j *job) {
 func (e *engine) end(ev event) {
 	j := ev.job
 	e.free++
-	e.flying--
+	e.inFlight--
 	e.touch(&j.names)
 	e.leave(j.it)
 	r := &e.scratch.result

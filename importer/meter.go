@@ -15,7 +15,7 @@ type meter struct {
 	kinds    map[string]int
 	statuses map[int]int
 	retries  int
-	flying   int
+	current  int
 	peak     int
 	buckets  [bucketCount]int
 	measured int
@@ -63,12 +63,12 @@ func (m *meter) retried() {
 func (m *meter) enter() (leave func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.flying++
-	m.peak = max(m.peak, m.flying)
+	m.current++
+	m.peak = max(m.peak, m.current)
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.flying--
+		m.current--
 	}
 }
 
@@ -76,7 +76,7 @@ func (m *meter) enter() (leave func()) {
 func (m *meter) inFlight() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.flying
+	return m.current
 }
 
 func bucketOf(d time.Duration) int {

@@ -31,7 +31,7 @@ type remote struct {
 	madeFor  map[string]string       // lead → key of the row that it was made of
 	patches  []patch
 	creates  int
-	flying   map[string]int
+	inFlight map[string]int
 	clash    bool
 	dead     bool // nothing arrives any more
 	fate     func(op, id string) string
@@ -43,7 +43,7 @@ type patch struct{ id, body string }
 
 func newRemote() *remote {
 	return &remote{
-		delay: 10 * time.Millisecond, leads: map[string]*leadapi.Lead{}, answered: map[string]leadapi.Lead{}, checked: map[string]string{}, madeFor: map[string]string{}, flying: map[string]int{},
+		delay: 10 * time.Millisecond, leads: map[string]*leadapi.Lead{}, answered: map[string]leadapi.Lead{}, checked: map[string]string{}, madeFor: map[string]string{}, inFlight: map[string]int{},
 	}
 }
 
@@ -52,8 +52,8 @@ func newRemote() *remote {
 // "other-id", "other-status", "other-content" and "no-content" answer so.
 func (s *remote) serve(op, id string, news func() bool, apply func() *leadapi.Lead) (leadapi.Lead, error) {
 	s.mu.Lock()
-	s.flying[id]++
-	s.clash = s.clash || s.flying[id] > 1
+	s.inFlight[id]++
+	s.clash = s.clash || s.inFlight[id] > 1
 	arrive, fate, dead := s.arrive, "", s.dead
 	if s.fate != nil {
 		fate = s.fate(op, id)
@@ -65,7 +65,7 @@ func (s *remote) serve(op, id string, news func() bool, apply func() *leadapi.Le
 	time.Sleep(s.delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flying[id]--
+	s.inFlight[id]--
 	if dead || s.dead && fate == "silent" {
 		return leadapi.Lead{}, silence(op)
 	}

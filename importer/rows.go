@@ -29,7 +29,7 @@ type item struct {
 	fault  *fault                     // why the row is invalid, or nil
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
-	name   name                       // of the lane that it is in
+	name   name                       // of the queue that it is in
 }
 
 // items gives out rooms for rows, and takes them back when nobody looks at their row

@@ -70,14 +70,14 @@ func (e *engine) advance() bool {
 func (e *engine) approach(it *item) bool {
 	c := e.remembered(it, e.at)
 	ns := e.namesOf(it, c.Known)
-	l := e.lane(&ns)
+	l := e.leadQueue(&ns)
 	if l == nil && e.isTouched(&ns) {
 		var ok bool
 		if c, ok = e.fresh(it); !ok {
 			return false
 		}
 		ns = e.namesOf(it, c.Known)
-		l = e.lane(&ns)
+		l = e.leadQueue(&ns)
 	}
 	if l == nil {
 		return e.plan(&c, &ns, false)
@@ -120,7 +120,7 @@ func (e *engine) accept() {
 	}
 }
 
-// advanceTurn goes on with a row that waited for its lane.
+// advanceTurn goes on with a row that waited for its queue.
 func (e *engine) advanceTurn() bool {
 	it := e.turn[0]
 	c, ok := e.fresh(it)

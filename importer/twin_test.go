@@ -224,7 +224,7 @@ type serviceTwin struct {
 	delay    time.Duration
 	answer   func(name string, n int) error // nil: accepted; n counts the sends of this row from 1
 	sends    map[string]int
-	flying   map[string]int
+	inFlight map[string]int
 	order    []string // names in the order in which they were accepted
 	arrive   func(key string)
 	update   func(id string)
@@ -233,7 +233,7 @@ type serviceTwin struct {
 }
 
 func newServiceTwin() *serviceTwin {
-	return &serviceTwin{delay: 20 * time.Millisecond, sends: map[string]int{}, flying: map[string]int{}}
+	return &serviceTwin{delay: 20 * time.Millisecond, sends: map[string]int{}, inFlight: map[string]int{}}
 }
 
 func (s *serviceTwin) Create(ctx context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error) {
@@ -241,8 +241,8 @@ func (s *serviceTwin) Create(ctx context.Context, r *leadapi.CreateRequest) (*le
 	s.mu.Lock()
 	s.sends[name]++
 	n := s.sends[name]
-	s.flying[key]++
-	s.clash = s.clash || s.flying[key] > 1
+	s.inFlight[key]++
+	s.clash = s.clash || s.inFlight[key] > 1
 	s.mu.Unlock()
 	if s.arrive != nil {
 		s.arrive(key)
@@ -250,7 +250,7 @@ func (s *serviceTwin) Create(ctx context.Context, r *leadapi.CreateRequest) (*le
 	time.Sleep(s.delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flying[key]--
+	s.inFlight[key]--
 	if s.answer != nil {
 		if err := s.answer(name, n); err != nil {
 			return nil, err

@@ -12,8 +12,8 @@ import (
 	"leadferry/leadapi"
 )
 
-// standing is what was known of a lead before an update of it.
-type standing struct {
+// leadBefore is what was known of a lead before an update of it.
+type leadBefore struct {
 	status, organization string
 	confirmed            time.Time // when the status was
 	unsettled, sought    string    // an update before this one, as the checkpoint keeps it
@@ -24,7 +24,7 @@ type standing struct {
 // only the file knew becomes known by it.
 func (e *engine) mark(j *job) {
 	known := &j.entry
-	j.before = standing{known.Status, known.Organization, confirmedAt(known), known.Unsettled, known.Sought}
+	j.leadBefore = leadBefore{known.Status, known.Organization, confirmedAt(known), known.Unsettled, known.Sought}
 	if !known.State.HasLead() {
 		known.Content = nil // what was refused or not made is nowhere
 	}
@@ -71,7 +71,7 @@ func (e *engine) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (l
 		lead, err = e.sender.Update(ctx, j.entry.LeadID, r)
 		var ae *leadapi.Error
 		if errors.As(err, &ae) && ae.Applied != leadapi.No {
-			j.loose = true
+			j.maybeApplied = true
 		}
 		return err
 	})
@@ -89,18 +89,18 @@ func (e *engine) notUpdated(j *job, err error) {
 		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
 	}
 	switch {
-	case j.loose && ae != nil && final(ae):
+	case j.maybeApplied && ae != nil && final(ae):
 		e.notTaken(j, ae)
-	case j.loose && ae != nil:
+	case j.maybeApplied && ae != nil:
 		j.refuse(unconfirmed, ae)
 		e.post(event{job: j, outcome: Failed})
 	case errors.As(err, &stop):
-		if j.loose {
+		if j.maybeApplied {
 			e.unanswered(j, "the run stopped before an answer came", stop)
 			return
 		}
 		e.release(j, Pending, stop)
-	case errors.Is(err, errStopping) && j.loose:
+	case errors.Is(err, errStopping) && j.maybeApplied:
 		e.unanswered(j, "the run stopped before an answer came", nil)
 	case errors.Is(err, errStopping):
 		e.release(j, Pending, nil)
@@ -132,7 +132,7 @@ func (e *engine) unanswered(j *job, why string, stop *Stop) {
 // release takes the mark back, for nothing of the update was applied.
 func (e *engine) release(j *job, outcome Outcome, stop *Stop) {
 	entry := j.entry
-	entry.Unsettled, entry.Sought = j.before.unsettled, j.before.sought
+	entry.Unsettled, entry.Sought = j.leadBefore.unsettled, j.leadBefore.sought
 	e.ledger.Mark(entry, func(stored checkpoint.Entry, err error) {
 		if err == nil {
 			code, reason := j.entry.Code, j.entry.Reason
@@ -151,9 +151,9 @@ func (e *engine) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.it.digest
-	entry.Confirmed = j.before.confirmed
-	if !j.loose {
-		entry.Unsettled, entry.Sought = j.before.unsettled, j.before.sought
+	entry.Confirmed = j.leadBefore.confirmed
+	if !j.maybeApplied {
+		entry.Unsettled, entry.Sought = j.leadBefore.unsettled, j.leadBefore.sought
 	}
 	e.sign(j)
 	e.settle(j, Rejected)

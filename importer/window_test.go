@@ -15,12 +15,12 @@ import (
 // returns the tries and the most that were in flight at once.
 func brownOut(t *testing.T, workers, rows int, answer func(n int32) error) (tries, most int32) {
 	c := &retrier{breaker: newBreaker(time.Hour, workers, 0), retries: 50, stopping: t.Context(), retried: func() {}}
-	var left, calls, flying, peak atomic.Int32
+	var left, calls, inFlight, peak atomic.Int32
 	left.Store(int32(rows))
 	call := func(context.Context) error {
 		calls.Add(1)
-		n := flying.Add(1)
-		defer flying.Add(-1)
+		n := inFlight.Add(1)
+		defer inFlight.Add(-1)
 		for m := peak.Load(); n > m && !peak.CompareAndSwap(m, n); m = peak.Load() {
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -98,8 +98,8 @@ func TestWindowGrowsBackToItsLimit(t *testing.T) {
 			}
 			b.answered(p)
 		}
-		if b.load.window != 8 || b.load.flying != 0 {
-			t.Errorf("window %v with %d flying after a hundred answers, want 8 and 0", b.load.window, b.load.flying)
+		if b.load.window != 8 || b.load.inFlight != 0 {
+			t.Errorf("window %v with %d in flight after a hundred answers, want 8 and 0", b.load.window, b.load.inFlight)
 		}
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// lane keeps the rows of one lead in file order, one at a time. It stands under every
+// leadQueue keeps the rows of one lead in file order, one at a time. It stands under every
 // name by which a row of the lead may come.
-type lane struct {
+type leadQueue struct {
 	active  int // rows in flight, or about to be
 	waiting []*item
 	names   []name
@@ -53,15 +53,15 @@ func (e *engine) namesOf(it *item, known *checkpoint.Entry) names {
 	return ns
 }
 
-// lane is the one in which rows of any of these names wait, or nil. Where they had
+// leadQueue is the one in which rows of any of these names wait, or nil. Where they had
 // several, those become one.
-func (e *engine) lane(ns *names) *lane {
-	var l *lane
+func (e *engine) leadQueue(ns *names) *leadQueue {
+	var l *leadQueue
 	for _, n := range ns {
 		if n.kind == noName {
 			continue
 		}
-		switch other := e.lanes[n]; {
+		switch other := e.leadQueues[n]; {
 		case other == nil || other == l:
 		case l == nil:
 			l = other
@@ -72,46 +72,46 @@ func (e *engine) lane(ns *names) *lane {
 	return l
 }
 
-func (e *engine) merge(l, other *lane) {
+func (e *engine) merge(l, other *leadQueue) {
 	l.active += other.active
 	l.waiting = append(l.waiting, other.waiting...)
 	e.call(l, other.names...)
 }
 
-// call puts a lane under further names.
-func (e *engine) call(l *lane, ns ...name) {
+// call puts a queue under further names.
+func (e *engine) call(l *leadQueue, ns ...name) {
 	for _, n := range ns {
-		if n.kind != noName && e.lanes[n] != l {
-			e.lanes[n] = l
+		if n.kind != noName && e.leadQueues[n] != l {
+			e.leadQueues[n] = l
 			l.names = append(l.names, n)
 		}
 	}
 }
 
-// enter begins a lane with a row that goes on at once.
+// enter begins a queue with a row that goes on at once.
 func (e *engine) enter(it *item, ns *names) {
 	it.name = ns[0]
-	l := &lane{active: 1}
+	l := &leadQueue{active: 1}
 	e.call(l, ns[:]...)
 }
 
-// park lets a row wait for its lane.
-func (e *engine) park(it *item, l *lane, ns *names) {
+// park lets a row wait for its queue.
+func (e *engine) park(it *item, l *leadQueue, ns *names) {
 	it.name = ns[0]
 	e.call(l, ns[:]...)
 	l.waiting = append(l.waiting, it)
 	e.parked++
 }
 
-// leave lets the next row of the lane have its turn, once no other is in flight.
+// leave lets the next row of the queue have its turn, once no other is in flight.
 func (e *engine) leave(it *item) {
-	l := e.lanes[it.name]
+	l := e.leadQueues[it.name]
 	if l.active--; l.active > 0 {
 		return
 	}
 	if len(l.waiting) == 0 {
 		for _, n := range l.names {
-			delete(e.lanes, n)
+			delete(e.leadQueues, n)
 		}
 		return
 	}
@@ -121,12 +121,12 @@ func (e *engine) leave(it *item) {
 	e.parked--
 }
 
-// rejoin takes back the turn of a row whose lane has become one with another that
+// rejoin takes back the turn of a row whose queue has become one with another that
 // has a row in flight; false: it may go on.
 func (e *engine) rejoin(it *item, ns *names) bool {
-	l := e.lanes[it.name]
+	l := e.leadQueues[it.name]
 	for _, n := range ns {
-		if other := e.lanes[n]; n.kind != noName && other != nil && other != l {
+		if other := e.leadQueues[n]; n.kind != noName && other != nil && other != l {
 			e.merge(l, other)
 		}
 	}

@@ -36,22 +36,22 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 // A row whose turn has come goes back where it turns out to belong to a lead that has
 // a row in flight.
 func TestLanesBecomeOne(t *testing.T) {
-	e := &engine{lanes: map[name]*lane{}}
+	e := &engine{leadQueues: map[name]*leadQueue{}}
 	one, two, three, four := &item{}, &item{}, &item{}, &item{}
 	k1, k2 := names{{byKey, "k1"}}, names{{byKey, "k2"}}
 	both := names{{byKey, "k1"}, {}, {byExternalID, "x"}, {byKey, "k2"}}
 	e.enter(one, &k1)
 	e.enter(two, &k2)
-	e.park(three, e.lane(&k1), &k1)
+	e.park(three, e.leadQueue(&k1), &k1)
 	e.leave(one)
 	if len(e.turn) != 1 || e.turn[0] != three || e.parked != 0 {
 		t.Fatalf("turn %v, %d parked", e.turn, e.parked)
 	}
 	e.turn = nil
-	if !e.rejoin(three, &both) || e.parked != 1 || e.lane(&k1) != e.lane(&k2) {
+	if !e.rejoin(three, &both) || e.parked != 1 || e.leadQueue(&k1) != e.leadQueue(&k2) {
 		t.Fatal("the row goes on beside another of its lead")
 	}
-	e.park(four, e.lane(&k2), &k2)
+	e.park(four, e.leadQueue(&k2), &k2)
 	e.leave(two)
 	if len(e.turn) != 1 || e.turn[0] != three || e.rejoin(three, &both) {
 		t.Fatalf("turn %v", e.turn)
@@ -61,8 +61,8 @@ func TestLanesBecomeOne(t *testing.T) {
 	if len(e.turn) != 1 || e.turn[0] != four {
 		t.Fatalf("turn %v", e.turn)
 	}
-	if e.leave(four); len(e.lanes) != 0 || e.parked != 0 {
-		t.Errorf("%d lanes are left, %d parked", len(e.lanes), e.parked)
+	if e.leave(four); len(e.leadQueues) != 0 || e.parked != 0 {
+		t.Errorf("%d queues are left, %d parked", len(e.leadQueues), e.parked)
 	}
 }
 
