@@ -35,8 +35,8 @@ func engineBugs() []bug {
 		{
 			number: 11, name: "order by completion", imitates: "faults 79, 80: rows of one key do not wait for one another",
 			edits: []edit{
-				{"importer/lanes.go", "func (e *engine) lane(ns *names) *lane {\n", "func (e *engine) lane(ns *names) *lane {\n\tif len(e.lanes) >= 0 {\n\t\treturn nil\n\t}\n"},
-				{"importer/lanes.go", "if l.active--; l.active > 0 {", "if l == nil {\n\t\treturn\n\t}\n\tif l.active--; l.active > 0 {"},
+				{"importer/leadqueue.go", "func (e *engine) leadQueue(ns *names) *leadQueue {\n", "func (e *engine) leadQueue(ns *names) *leadQueue {\n\tif len(e.leadQueues) >= 0 {\n\t\treturn nil\n\t}\n"},
+				{"importer/leadqueue.go", "if l.active--; l.active > 0 {", "if l == nil {\n\t\treturn\n\t}\n\tif l.active--; l.active > 0 {"},
 			},
 			checks: []check{{"importer", []string{"TestRowsOfOneKeyGoOneAfterAnother"}}},
 		},
