@@ -83,6 +83,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 			if err != nil {
 				return err
 			}
+			app.Metadata = map[string]any{lineArgs: ordered}
 			return app.RunContext(ctx, ordered)
 		})
 	}()

@@ -48,6 +48,9 @@ const defaultProfile = "default"
 // settled is the place of the settings in App.Metadata.
 const settled = "settings"
 
+// lineArgs is the place of the command line in App.Metadata.
+const lineArgs = "arguments"
+
 // settleFirst makes every command with connection flags resolve them before its
 // action, so that a mistake in the configuration is told before anything is read.
 func settleFirst(commands []*cli.Command) {
@@ -116,6 +119,17 @@ func given(c *cli.Context, name string) setting {
 	return setting{name, value, "environment " + variable, true}
 }
 
+// onLine says whether a flag stands on the command line, whatever its variable says.
+func onLine(c *cli.Context, name string) bool {
+	args, _ := c.App.Metadata[lineArgs].([]string)
+	for _, a := range args {
+		if flag, _, _ := strings.Cut(a, "="); flag == "--"+name || flag == "-"+name {
+			return true
+		}
+	}
+	return false
+}
+
 // findConfig finds the configuration file's place.
 func (s *settings) findConfig(c *cli.Context) {
 	if s.config = given(c, "config"); s.config.given {
@@ -168,10 +182,10 @@ func (s *settings) readProfile(c *cli.Context) (*config.Profile, error) {
 }
 
 // mayMake notes that login makes the profile, where one is named and its address is given
-// as a flag: a variable may be meant for another profile.
+// as a flag, also one that repeats its variable: that alone may be meant for another profile.
 func (s *settings) mayMake(c *cli.Context) bool {
 	base := given(c, "base-url")
-	s.makes = c.Command.Name == "login" && s.profile.given && s.config.value != "" && base.value != "" && strings.HasPrefix(base.from, "flag ")
+	s.makes = c.Command.Name == "login" && s.profile.given && s.config.value != "" && base.value != "" && onLine(c, base.name)
 	return s.makes
 }
 
