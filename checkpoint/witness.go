@@ -192,7 +192,7 @@ func (d *DB) elsewhere(t Target, o *Options) string {
 	if most == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: is new, though a run of %s %s for this trunk at %s, with another checkpoint, %s (%s): these are made again when they come",
+	return fmt.Sprintf("%s: is new, though a run of %s %s for this trunk at %s, with another checkpoint, %s (%s): unless `leadferry checkpoint adopt` takes them over, they are made again when they come",
 		d.path, day(most.Ended), most.leads(), most.Target.LeadsURL, most.Path, most.Source)
 }
 

@@ -100,12 +100,12 @@ func (s *Summary) afterCheck() []step {
 func (s *Summary) settle() []step {
 	list := "in-doubt.csv"
 	if s.RunID != "" {
-		list = "in-doubt-" + s.RunID + ".csv" // lists of other runs may be filled in already
+		list = "in-doubt-" + s.RunID + ".csv"
 	}
 	return []step{
 		{
 			fmt.Sprintf("List the %s in doubt:", plural(s.Rows.InDoubt, "row")),
-			[]string{"leadferry checkpoint export --state in_doubt" + s.at() + " > " + list},
+			[]string{"leadferry checkpoint export --state in_doubt" + s.at() + " -o " + list}, // never over what a person has filled in
 		},
 		{
 			"Look each up in the service's console and write into lead_id what you found: the lead's ID, or none where no lead was made, " +

@@ -109,7 +109,7 @@ Files
 
 Next
   1. List the 4 rows in doubt:
-       leadferry checkpoint export --state in_doubt --checkpoint '/var/lib/lead ferry/eu.db' > in-doubt.csv
+       leadferry checkpoint export --state in_doubt --checkpoint '/var/lib/lead ferry/eu.db' -o in-doubt.csv
   2. Look each up in the service's console and write into lead_id what you
      found: the lead's ID, or none where no lead was made, or exists where there
      is one without a known ID. An empty lead_id decides nothing. Then settle

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strconv"
 	"time"
 
@@ -50,15 +52,17 @@ func (p *program) exportCommand(shared []cli.Flag) *cli.Command {
 		Description: `An export is what a person needs to find rows in doubt in the console: input file
 and line, the time sent, organization or locator, and the reason. resolve takes it
 back with lead IDs filled in, adopt takes it into another checkpoint. Of a damaged
-checkpoint it holds what can still be read; the exit code is 4 all the same.
+checkpoint it holds what can still be read; the exit code is 4 all the same. -o never
+writes over a file that is there: somebody may have filled it in.
 
 Example:
 
-   leadferry checkpoint export --state in_doubt --sandbox > doubt.csv
+   leadferry checkpoint export --state in_doubt --sandbox -o doubt.csv
 
-Exit codes: 0 done; 2 no checkpoint; 3 standard output closed; 4 locked or damaged.`,
+Exit codes: 0 done; 2 no checkpoint, or a file in the way; 3 it could not be written; 4 locked or damaged.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv or jsonl"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, EnvVars: []string{"LEADFERRY_OUTPUT"}, Usage: "make `FILE` instead of writing to standard output"},
 			&cli.StringFlag{Name: "created-by", Usage: "only leads that `RUN` made, and rows in doubt that it sent"},
 			&cli.StringFlag{Name: "state", Usage: "only this `STATE`: created, partial, rejected or in_doubt"},
 		}, shared...),
@@ -97,7 +101,11 @@ func (p *program) runExport(c *cli.Context, state checkpoint.State) (err error) 
 	if err != nil {
 		return err
 	}
-	x := &export{format: c.String("format"), terminal: terminal(p.Out), spool: new(spool)}
+	to := c.String("output")
+	if _, err := os.Lstat(to); to != "" && !errors.Is(err, fs.ErrNotExist) {
+		return usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
+	}
+	x := &export{format: c.String("format"), terminal: to == "" && terminal(p.Out), spool: new(spool)}
 	run := c.String("created-by")
 	o.ReadOnly = true
 	db, err := checkpoint.Open(path, target, o)
@@ -111,8 +119,15 @@ func (p *program) runExport(c *cli.Context, state checkpoint.State) (err error) 
 	default:
 		err = errors.Join(x.write(func(f func(checkpoint.Entry) error) error { return db.Each(state, f) }), db.Close())
 	}
-	if broken := x.spool.tell(p.Out); broken != nil {
-		fmt.Fprintf(p.Err, "leadferry: standard output could not be written: %v\n", broken)
+	out := "standard output"
+	broken := error(nil)
+	if to == "" {
+		broken = x.spool.tell(p.Out)
+	} else {
+		out, broken = to, x.spool.into(to)
+	}
+	if broken != nil {
+		fmt.Fprintf(p.Err, "leadferry: %s could not be written: %v\n", report.Escape(out), broken)
 		p.code = importer.CodeStopped
 	}
 	return err

@@ -37,7 +37,7 @@ corrected by another file, as long as its row was not sent again since.
 
 Example:
 
-   leadferry checkpoint export --state in_doubt --sandbox > doubt.csv
+   leadferry checkpoint export --state in_doubt --sandbox -o doubt.csv
    # look each row up in the console and write what you found into lead_id
    leadferry checkpoint resolve doubt.csv --sandbox
 
@@ -303,6 +303,9 @@ func (l *list) readRows(r *csv.Reader, columns *gocsv.Unmarshaller) error {
 		}
 		line, _ := r.FieldPos(0)
 		row := read.(listed)
+		if row == (listed{}) {
+			continue // what spreadsheets leave at the end
+		}
 		l.rows, l.lines = append(l.rows, row), append(l.lines, line)
 		if strings.Contains(strings.TrimSpace(row.Key), "\n") {
 			// CSV does not keep which kind of line break it was.

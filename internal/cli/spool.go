@@ -60,6 +60,18 @@ func nameless() *os.File {
 	return f
 }
 
+// into writes everything into a new file, or leaves none.
+func (s *spool) into(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.tell(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
 // tell writes everything to out and lets go of it.
 func (s *spool) tell(out io.Writer) error {
 	_, err := s.memory.WriteTo(out)
