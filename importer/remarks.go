@@ -39,8 +39,12 @@ func (e *engine) remarks() []string {
 	if e.Mapping.KeyFrom() == "row" && !e.matches {
 		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead.")
 	}
-	if names := e.rows.unused; len(names) > 0 {
+	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
+	if names := slices.DeleteFunc(slices.Clone(e.rows.unused), nameless); len(names) > 0 {
 		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), listed(names)))
+	}
+	if slices.ContainsFunc(e.rows.unused, nameless) {
+		notes = append(notes, "A column without a name in the header is never sent.")
 	}
 	if names := e.Mapping.SearchedOnly(); len(names) > 0 && (!e.matches || e.Missing == MissingCreate) {
 		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service asks for the parts of an address in the content too.",

@@ -146,8 +146,14 @@ func (p *parser) syntax(err error) {
 		}
 	}
 	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
-	hint := ""
-	if where.line <= len(p.lines) && bytes.Contains(p.lines[where.line-1], []byte(": {")) {
+	hint, line := "", []byte(nil)
+	if where.line <= len(p.lines) {
+		line = p.lines[where.line-1]
+	}
+	switch {
+	case bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("\t")):
+		hint = "write spaces at the beginning of lines"
+	case bytes.Contains(line, []byte(": {")):
 		hint = quoteHint
 	}
 	p.failAt(where, hint, "%s", text)

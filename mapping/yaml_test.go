@@ -30,6 +30,7 @@ func TestParseRefusesWhatYAMLOffersBeyondPlainData(t *testing.T) {
 		{"a control character", "# ä\x00", "m:1:4: the mapping file is not text in UTF-8\nhint: save the file as UTF-8"},
 		{"a long file", "version: 1\n#" + strings.Repeat(" ", maxBytes), "m:1:1: the mapping file is longer than 1 MiB"},
 		{"a long list", "[" + strings.Repeat("a,", 100_000), "m:1:1: the mapping file has too many entries\nhint: leave out what is not needed, or write one entry a line without brackets"},
+		{"a tab", "version: 1\nlead:\n  a: b\n\tcontent: {c: d}\n", "m:4:1: the mapping file is not YAML: found a tab character that violates indentation while scanning a plain scalar that begins on line 3\nhint: write spaces at the beginning of lines"},
 		{"deep lists", strings.Repeat("[", 20000), "m:1:65: the mapping file is not YAML: exceeded max depth of 64 while increasing flow level"},
 		{"deep lines", strings.Repeat("- ", 20000), "m:1:129: the mapping file is not YAML: exceeded max depth of 64 while increasing indent level"},
 	}

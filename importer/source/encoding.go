@@ -75,15 +75,18 @@ func laxGB18030(src []byte) bool {
 	return false
 }
 
-// mark finds the byte order mark that a text begins with.
+// mark finds the byte order mark that a text begins with, once or more often.
 func mark(head []byte) (label string, size int) {
 	for _, m := range []struct{ bytes, label string }{
 		{byteOrderMark, utf8Label},
 		{"\xFF\xFE", utf16LELabel},
 		{"\xFE\xFF", utf16BELabel},
 	} {
-		if bytes.HasPrefix(head, []byte(m.bytes)) {
-			return m.label, len(m.bytes)
+		for bytes.HasPrefix(head[size:], []byte(m.bytes)) { // some programs write it before one that is there
+			label, size = m.label, size+len(m.bytes)
+		}
+		if size > 0 {
+			return label, size
 		}
 	}
 	return "", 0

@@ -18,6 +18,9 @@ const reserved = "leadferry_"
 // textColumn holds the rows of a rejects file that could not be taken apart.
 const textColumn = reserved + "text"
 
+// outcomeColumn tells in every row of a rejects file what became of it.
+const outcomeColumn = reserved + "outcome"
+
 const headerHint = "the first line must name the columns"
 
 // begin takes the columns from the header line, or from the options where the
@@ -38,11 +41,19 @@ func (c *csvRows) begin(o Options) *OpenError {
 		return &OpenError{Text: "is empty: it has no header", Hint: headerHint}
 	case err != nil:
 		return unreadable(err)
+	case c.isJSON(size):
+		return &OpenError{Line: line, Text: "begins with a JSON object instead of a header", Hint: "name its format: --format jsonl"}
 	case problem != nil:
 		return &OpenError{Line: line, Text: "the header cannot be read: " + problem.Text, Hint: cmp.Or(c.in.hint(problem, size), headerHint)}
 	}
 	c.pass(size)
 	return c.use(c.fields, line, o)
+}
+
+// isJSON says that the record of this size, the first, is none but an object or a list of them.
+func (c *csvRows) isJSON(size int) bool {
+	first := c.in.bytes(size)
+	return bytes.HasPrefix(first, []byte(`{"`)) || bytes.HasPrefix(first, []byte("[{"))
 }
 
 // use makes names the columns of the file.
@@ -80,6 +91,7 @@ type layout struct {
 	width    int      // columns of the file
 	keep     []int    // columns that are the rows' own
 	text     int      // column in which a rejects file has rows as text; -1: none
+	outcome  int      // column in which a rejects file tells what became of a row; -1: none
 	null     []string // cells that count as empty
 	nameless int      // columns behind the others that the header has no names for
 	blanks   int      // rows without any data, which were passed over
@@ -89,7 +101,7 @@ type layout struct {
 // newLayout takes the names of a header on this line, or of the options where
 // line is 0.
 //
-// Names are taken without white space at their ends. A header may end with blank
+// Names are taken without white space and invisible characters at their ends. A header may end with blank
 // cells, as spreadsheets write them for columns that were used once: those are no
 // columns, and a row that holds something there has a wrong number of cells. A
 // name that is blank or stands twice is for the mapping to refuse, which may not
@@ -97,7 +109,7 @@ type layout struct {
 // warning.
 func newLayout(names []string, line int, o Options) (layout, *OpenError) {
 	names = trimmed(names)
-	of := layout{header: &Header{}, line: line, text: -1, null: o.Null}
+	of := layout{header: &Header{}, line: line, text: -1, outcome: -1, null: o.Null}
 	if line > 0 && used(names) > 0 {
 		of.nameless = len(names) - used(names)
 		names = names[:used(names)]
@@ -107,8 +119,11 @@ func newLayout(names []string, line int, o Options) (layout, *OpenError) {
 	}
 	of.names, of.width = names, len(names)
 	for i, name := range names {
-		if name == textColumn {
+		switch name {
+		case textColumn:
 			of.text = i
+		case outcomeColumn:
+			of.outcome = i
 		}
 		if !strings.HasPrefix(name, reserved) {
 			of.header.Names = append(of.header.Names, name)
@@ -124,18 +139,33 @@ func newLayout(names []string, line int, o Options) (layout, *OpenError) {
 }
 
 // uncorrected finds a row of a rejects file that could not be taken apart and
-// stands there as text still, which becomes the text of r.
+// stands there as text still, which becomes the text of r, or whose text was taken
+// away and nothing put in its place.
 func (of *layout) uncorrected(fields []string, r *Row) *Problem {
-	if of.text < 0 || of.text >= len(fields) || strings.TrimSpace(fields[of.text]) == "" {
-		return nil
+	switch {
+	case holds(fields, of.text):
+		r.Text = fields[of.text]
+		return notCorrected(textColumn)
+	case holds(fields, of.outcome) && of.empty(fields):
+		return &Problem{Code: "uncorrected", Text: "not corrected yet (hint: fill the row's columns, or take the row out)"}
 	}
-	r.Text = fields[of.text]
-	return notCorrected(textColumn)
+	return nil
 }
 
-// blank says that no cell of a row holds anything, but for what a rejects file
-// has added.
+// holds says that a row has something in a column, which is -1 where there is none.
+func holds(fields []string, column int) bool {
+	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
+}
+
+// blank says that a row holds nothing, and is none of a rejects file, for which a
+// person was asked.
 func (of *layout) blank(fields []string) bool {
+	return of.empty(fields) && !holds(fields, of.text) && !holds(fields, of.outcome)
+}
+
+// empty says that no cell of a row holds anything, but for what a rejects file
+// has added.
+func (of *layout) empty(fields []string) bool {
 	for i, cell := range fields {
 		added := i < of.width && strings.HasPrefix(of.names[i], reserved)
 		if !added && !isBlank(cell, of.null) {
@@ -154,13 +184,15 @@ func isBlank(cell string, null []string) bool {
 	case len(null) == 0 && cell[0] > ' ' && cell[0] < utf8.RuneSelf:
 		return false
 	}
-	unseen := func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
 	cell = strings.TrimFunc(cell, unseen)
 	return cell == "" || len(null) > 0 && slices.Contains(null, cell)
 }
 
-// again says that a row is the header once more, as in files that were put together
-// from several exports, each perhaps with its byte order mark. One that has the same
+// unseen says that nobody could see a character at the end of a text.
+func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
+
+// again says that a row is the header once more, in letters of any case, as in files
+// that were put together from several exports, each perhaps with its byte order mark. One that has the same
 // columns in another order, or the first and most of the others, is the header of
 // another table: what follows it is not what this file's header says.
 func (of *layout) again(fields []string, line int) (repeats bool, lost error) {
@@ -171,22 +203,23 @@ func (of *layout) again(fields []string, line int) (repeats bool, lost error) {
 	if marked {
 		first = strings.Trim(first, `"`)
 	}
-	if first = strings.TrimSpace(first); !slices.Contains(of.names, first) {
+	first = strings.TrimFunc(first, unseen)
+	if !slices.ContainsFunc(of.names, func(name string) bool { return strings.EqualFold(name, first) }) {
 		return false, nil
 	}
 	row := trimmed(fields[:min(len(fields), of.width)])
 	row[0] = first
 	same := 0
 	for i, field := range row {
-		if field == of.names[i] {
+		if strings.EqualFold(field, of.names[i]) {
 			same++
 		}
 	}
-	most := first == of.names[0] && same > 1 && 2*same >= of.width
+	most := strings.EqualFold(first, of.names[0]) && same > 1 && 2*same >= of.width
 	switch {
 	case same == of.width:
 		return true, nil
-	case most, slices.Equal(slices.Sorted(slices.Values(row)), slices.Sorted(slices.Values(of.names))):
+	case most, slices.EqualFunc(inOrder(row), inOrder(of.names), strings.EqualFold):
 		return false, &LostError{
 			Line: line, Text: "the header of another table stands here, with other columns or in another order: the rows behind it are not what this file's header says",
 			Hint: "import each table as a file of its own",
@@ -195,10 +228,15 @@ func (of *layout) again(fields []string, line int) (repeats bool, lost error) {
 	return false, nil
 }
 
+// inOrder gives names in an order in which case does not count.
+func inOrder(names []string) []string {
+	return slices.SortedFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+}
+
 func trimmed(cells []string) []string {
 	cells = slices.Clone(cells)
 	for i, cell := range cells {
-		cells[i] = strings.TrimSpace(cell)
+		cells[i] = strings.TrimFunc(cell, unseen)
 	}
 	return cells
 }

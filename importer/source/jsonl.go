@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 )
 
 // jsonLines reads one JSON object a line.
@@ -25,7 +26,7 @@ func (j *jsonLines) next(r *Row) error {
 			return err
 		}
 		size := len(line)
-		r.Line, r.Raw = j.in.number, string(body(line))
+		r.Line, r.Raw = j.in.number, strings.TrimPrefix(string(body(line)), byteOrderMark) // as of files that were put together
 		if r.Problem = j.problem(line, r); r.Problem != nil && r.Text == "" {
 			if !over && bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("{")) {
 				size = j.reach(size)
@@ -49,7 +50,7 @@ func (j *jsonLines) problem(line []byte, r *Row) *Problem {
 	if p != nil {
 		return j.in.hinted(p, len(line))
 	}
-	err := j.objects.row(body(line), r)
+	err := j.objects.row(bytes.TrimPrefix(body(line), []byte(byteOrderMark)), r)
 	switch {
 	case len(line) > j.in.limit && !errors.Is(err, errUncorrected):
 		return tooLong(j.in.limit)

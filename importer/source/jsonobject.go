@@ -128,7 +128,7 @@ func (j *jsonObjects) members(object []byte, text string) error {
 
 var (
 	errNoObject = errors.New("is not a JSON object")
-	errTrailing = errors.New("holds text after its JSON object")
+	errTrailing = errors.New("holds text after its JSON object (hint: JSON Lines hold one object a line and nothing between them)")
 	errDepth    = fmt.Errorf("holds an object nested more than %d levels deep", maxDepth)
 	errKeys     = fmt.Errorf("holds an object with more than %d keys", maxColumns)
 	errMembers  = errors.New("holds an object without members")

@@ -107,7 +107,7 @@ type Row struct {
 	Line    int      // physical line on which the row starts, from 1; XLSX: the sheet's row
 	Number  int      // number among the data rows of its file, from 1
 	Size    int      // about how many bytes it takes
-	Raw     string   // JSON: the line as read, or the element without line breaks
+	Raw     string   // JSON: the line as read, without a byte order mark, or the element without line breaks
 	Repeats bool     // it is the header once more
 	Problem *Problem // why the row cannot be used, or nil
 	Text    string   // of a row that could not be taken apart, with \xNN for bytes that are no text

@@ -64,6 +64,7 @@ func TestNoLeadFromInsideACell(t *testing.T) {
 		{"quotes that harm their row only", "a.csv", "1,Ann,x\n2,Bob,\"the \"sport\" seats\"\n3,Cid,z\n", 1, []string{"Ann", "Cid"}, 0},
 		{"rows of separators", "a.csv", "1,Ann,x\n,,\n , ,\n2,Bob,y\n,,\n", 0, []string{"Ann", "Bob"}, 3},
 		{"the header once more", "a.csv", "1,Ann,x\nid,name,note\n2,Bob,y\n", 0, []string{"Ann", "Bob"}, 0},
+		{"the header in other letters", "a.csv", "1,Ann,x\nID,\"Name\",Note\n2,Bob,y\n", 0, []string{"Ann", "Bob"}, 0},
 		{"an object inside one over several lines", "a.jsonl", `{"id":1,"name":"Ann"}` + "\n{\"id\":2,\"name\":\"Bob\",\"all\":\n" + `{"id":3,"name":"mary"}` + "\n}\n" + `{"id":4,"name":"Dan"}`, 1, []string{"Ann", "Dan"}, 0},
 		{"objects that hold nothing", "a.jsonl", `{"id":1,"name":"Ann"}` + "\n{}\n" + `{"id":null,"name":""}`, 1, []string{"Ann"}, 1},
 	} {
@@ -143,6 +144,22 @@ func TestRejectsThatAreNotCorrectedSendNothing(t *testing.T) {
 				text = now
 			}
 		})
+	}
+}
+
+// Who takes the texts out of rejects and fills nothing in has decided nothing: the rows
+// are not passed over as blank ones. faults 127, 132
+func TestRejectsWhoseTextIsGoneAreNotPassedOver(t *testing.T) {
+	w := newWorld(t, sandbox.Options{})
+	w.write("m.yaml", strings.Replace(filesMapping, `key: "{id}"`, "source: {null: [NULL]}", 1))
+	w.write("a.csv", "id,name,note\n2,Bob\n")
+	w.must(1, "import", "-m", "m.yaml", "a.csv", "--out", "run", "--max-invalid", "0")
+	w.write("emptied.csv", strings.Replace(w.text("run/rejects.csv"), `"2,Bob"`, "", 1))
+	w.write("deleted.csv", "id,name,note,leadferry_line,leadferry_outcome,leadferry_error\n,NULL,,2,invalid,no\n")
+	w.must(1, "import", "-m", "m.yaml", "emptied.csv", "deleted.csv", "--out", "again", "--max-invalid", "0")
+	w.holdsNames()
+	if s := w.summary("again/summary.json"); s.Rows.Invalid != 2 {
+		t.Errorf("%+v", s.Rows)
 	}
 }
 
