@@ -152,22 +152,8 @@ func (r *Run) SummaryPath() string {
 	return r.path(r.files.Summary, "summary.json")
 }
 
-// RejectsPath is the first rejects file, or "" while there are no rejects.
-func (r *Run) RejectsPath() string {
-	if paths := r.RejectsPaths(); len(paths) > 0 {
-		return paths[0]
-	}
-	return ""
-}
-
-// RejectsPaths lists the rejects files: one for each header of CSV inputs, one for
+// rejectsPaths lists the rejects files: one for each header of CSV inputs, one for
 // all JSONL inputs.
-func (r *Run) RejectsPaths() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.rejectsPaths()
-}
-
 func (r *Run) rejectsPaths() []string {
 	var paths []string
 	for _, s := range r.rejects {
