@@ -18,14 +18,14 @@ import (
 func TestEverybodyWaitsForTheCheckOfALargeFile(t *testing.T) {
 	path := newPath(t)
 	seeded(t, path, 400).Close()
-	d, err := Open(path, target(), Options{})
+	d, err := openIdle(path, target(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	done, found := make(chan error, 1), make(chan error, 1)
-	d.mu.Lock()
 	d.checked = make(chan struct{}) // as if the check were still under way
-	d.mu.Unlock()
+	go newWriter(d).run()
+	d.teller = tell(d)
 	before := d.tally.Load().seq
 	d.Claim(intentOf("new", 1), func(err error) { done <- err })
 	d.Hurry()
