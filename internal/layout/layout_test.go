@@ -9,29 +9,28 @@ import (
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox"}, leaves...)
-	point, redact, owners := "internal/failpoint", "internal/redact", "internal/trust"
-	keys, faults := "internal/rowkey", "internal/crash"
+	const crash, failpoint, redact, rowkey, trust = "internal/crash", "internal/failpoint", "internal/redact", "internal/rowkey", "internal/trust"
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                    {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":         {imports: append([]string{"internal/config", owners, faults, keys, "mapping/propose"}, below...)},
-			"internal/config":      {imports: []string{"leadapi", owners}},
+			"internal/cli":         {imports: append([]string{"internal/config", trust, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/config":      {imports: []string{"leadapi", trust}},
 			"internal/e2e":         {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout":      {},
-			point:                  {},
-			keys:                   {},
+			failpoint:              {},
+			rowkey:                 {},
 			redact:                 {stdOnly: true},
-			owners:                 {},
-			faults:                 {stdOnly: true},
-			"importer":             {imports: append([]string{point, redact, keys, faults}, leaves...), tests: []string{"leadapi/sandbox"}},
+			trust:                  {},
+			crash:                  {stdOnly: true},
+			"importer":             {imports: append([]string{failpoint, redact, rowkey, crash}, leaves...), tests: []string{"leadapi/sandbox"}},
 			"importer/source":      {imports: []string{"importer/source/xlsx"}},
 			"importer/source/xlsx": {},
-			"importer/report":      {imports: []string{owners}},
-			"mapping":              {imports: []string{keys}},
-			"mapping/propose":      {imports: []string{"mapping", keys}},
-			"checkpoint":           {imports: []string{faults, point, owners, keys}},
-			"leadapi":              {imports: []string{point, redact}, tests: []string{"leadapi/sandbox"}},
+			"importer/report":      {imports: []string{trust}},
+			"mapping":              {imports: []string{rowkey}},
+			"mapping/propose":      {imports: []string{"mapping", rowkey}},
+			"checkpoint":           {imports: []string{crash, failpoint, trust, rowkey}},
+			"leadapi":              {imports: []string{failpoint, redact}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox":      {tests: []string{"leadapi"}},
 		},
 		reserved: []reserved{
