@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // faults are what needs attention beside rows.
 func (c *Checks) faults() []string {
@@ -28,6 +31,27 @@ func (c *Checks) fate() string {
 	return "good, would be sent"
 }
 
+// The rules that an edit of the mapping settles for all rows at once.
+const (
+	ruleStatus = "status"
+	ruleAssign = "assign"
+)
+
+// broken is how many rows break one of these rules.
+func (c *Checks) broken(rules ...string) (rows int) {
+	for _, r := range c.Rules {
+		if slices.Contains(rules, r.Rule) {
+			rows += r.Rows
+		}
+	}
+	return rows
+}
+
+// byMapping says whether the mapping is all that there is to correct.
+func (c *Checks) byMapping() bool {
+	return c != nil && len(c.Rules) > 0 && !slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Rule != ruleStatus && r.Rule != ruleAssign })
+}
+
 // steps are what to do about the mapping and the files themselves.
 func (c *Checks) steps(mapping string) []step {
 	if c == nil {
@@ -42,6 +66,7 @@ func (c *Checks) steps(mapping string) []step {
 	add(len(c.CannotCreate) > 0, "Complete %s: what it lacks, only a person can decide.", mapping)
 	add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
 	add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in %s, or say with else what becomes of the others.", mapping)
+	add(c.broken(ruleAssign) > 0, "Add an entry under assign in %s for the %s that none fits, or fill in what they lack.", mapping, plural(c.broken(ruleAssign), "row"))
 	add(len(c.LostFiles) > 0, "Get a whole copy of the files that could not be read to their end.")
 	return steps
 }

@@ -130,6 +130,9 @@ func (s *Summary) at() string {
 
 // correct asks for corrections in the rejects files, or in the input without them.
 func (s *Summary) correct(rows int, then string) string {
+	if len(s.RejectsPaths) == 0 && rows == s.Rows.Invalid && s.Checks.byMapping() {
+		return "Run the same command again."
+	}
 	if len(s.RejectsPaths) == 0 {
 		return fmt.Sprintf("Correct the %s in the input and run the same command again.", plural(rows, "row"))
 	}

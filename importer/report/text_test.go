@@ -178,6 +178,9 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"interrupted", change(stopped(), func(s *Summary) { s.Outcome = "interrupted" }), "Import interrupted: 0 of 40 rows read were done.\n"},
 		{"dry run", change(sample(), func(s *Summary) { s.DryRun = true }), "Nothing was sent: this was a dry run."},
 		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
+		{"bad mapping", change(checked(), func(s *Summary) {
+			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Rule{{Rule: "assign", Rows: 2}}}
+		}), "1. Add an entry under assign in leads.yaml for the 2 rows that none fits, or\n     fill in what they lack.\n  2. Run the same command again.\n"},
 		{"bad check", change(checked(), func(s *Summary) { s.Rows.Invalid = 1 }), "1. Correct the 1 row in the input and run the same command again.\n"},
 		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.RejectsPaths = []string{"r.csv"} }), "leadferry validate -m leads.yaml r.csv\n"},
 		{"bad check of a workbook", change(checked(), func(s *Summary) {
