@@ -39,8 +39,12 @@ type sink interface {
 // time, hence twice as many jobs.
 const slotsPerWorker = 2
 
-// maxParked is how many rows may wait behind rows of the same key.
-const maxParked = 1000
+// maxParked is how many rows may wait behind rows of the same key, and maxParkedBytes
+// how many bytes of the file, but for the row that exceeds it.
+const (
+	maxParked      = 1000
+	maxParkedBytes = 64 << 20
+)
 
 // engine moves rows from the reader to their outcome. Its loop is one goroutine
 // that alone plans, counts and remembers; workers only send, the ledger's writer
@@ -60,37 +64,38 @@ type engine struct {
 	tally   *tally
 	retrier *retrier
 
-	batches    <-chan *batch
-	batch      *batch
-	at         int                // next row of batch
-	known      []checkpoint.Entry // by row of batch
-	found      []checkpoint.Match // the same
-	alike      []checkpoint.Likeness
-	touched    map[name]struct{}   // leads acted on since known was read
-	leadQueues map[name]*leadQueue // leads with a row in flight
-	turn       []*item             // rows whose queue has just become free
-	parked     int                 // rows waiting in queues
-	free       int                 // jobs that may begin
-	inFlight   int                 // jobs that have no event yet
-	jobs       []*job              // that are over, to be used again
-	creates    chan *job           // claimed and durable
-	ready      chan *job           // links, and updates that are marked and durable
-	sentSlots  chan struct{}       // one for each job that was sent and not yet counted
-	events     chan event          // ends of jobs
-	idle       atomic.Int32        // workers that wait
-	unchecked  atomic.Int32        // leads that --check-remote could not read
-	quit       context.CancelFunc  // send nothing more
-	enough     context.CancelFunc  // take no more rows: links of leads that were made still leave
-	linker     *retrier            // of links
-	ended      bool                // no more rows come
-	lost       *Stop               // the input could not be read to its end, or nil
-	stopped    *Stop               // why the run ends before its input
-	queries    []checkpoint.Query  // scratch of load
-	scratch    scratch             // of fresh
-	rehearsal  *rehearsal          // of a run that sends nothing; else nil
-	recorder   sink                // nil: no files wanted
-	shapes     []*checkpoint.Shape // by input: what is to be noted at its first create
-	warned     bool                // of a key that looks like an address
+	batches     <-chan *batch
+	batch       *batch
+	at          int                // next row of batch
+	known       []checkpoint.Entry // by row of batch
+	found       []checkpoint.Match // the same
+	alike       []checkpoint.Likeness
+	touched     map[name]struct{}   // leads acted on since known was read
+	leadQueues  map[name]*leadQueue // leads with a row in flight
+	turn        []*item             // rows whose queue has just become free
+	parked      int                 // rows waiting in queues
+	parkedBytes int                 // that these take
+	free        int                 // jobs that may begin
+	inFlight    int                 // jobs that have no event yet
+	jobs        []*job              // that are over, to be used again
+	creates     chan *job           // claimed and durable
+	ready       chan *job           // links, and updates that are marked and durable
+	sentSlots   chan struct{}       // one for each job that was sent and not yet counted
+	events      chan event          // ends of jobs
+	idle        atomic.Int32        // workers that wait
+	unchecked   atomic.Int32        // leads that --check-remote could not read
+	quit        context.CancelFunc  // send nothing more
+	enough      context.CancelFunc  // take no more rows: links of leads that were made still leave
+	linker      *retrier            // of links
+	ended       bool                // no more rows come
+	lost        *Stop               // the input could not be read to its end, or nil
+	stopped     *Stop               // why the run ends before its input
+	queries     []checkpoint.Query  // scratch of load
+	scratch     scratch             // of fresh
+	rehearsal   *rehearsal          // of a run that sends nothing; else nil
+	recorder    sink                // nil: no files wanted
+	shapes      []*checkpoint.Shape // by input: what is to be noted at its first create
+	warned      bool                // of a key that looks like an address
 }
 
 // scratch is where a single look-up leaves what it found, and a row its result.

@@ -100,7 +100,7 @@ func (e *engine) park(it *item, l *leadQueue, ns *names) {
 	it.name = ns[0]
 	e.call(l, ns[:]...)
 	l.waiting = append(l.waiting, it)
-	e.parked++
+	e.count(it, 1)
 }
 
 // leave lets the next row of the queue have its turn, once no other is in flight.
@@ -116,10 +116,20 @@ func (e *engine) leave(it *item) {
 		return
 	}
 	l.active = 1
-	e.turn = append(e.turn, l.waiting[0])
+	next := l.waiting[0]
+	e.turn = append(e.turn, next)
 	l.waiting = l.waiting[1:]
-	e.parked--
+	e.count(next, -1)
 }
+
+// count counts one row more, or one less, among those that wait.
+func (e *engine) count(it *item, one int) {
+	e.parked += one
+	e.parkedBytes += one * it.row.Size
+}
+
+// full says that no more rows may wait.
+func (e *engine) full() bool { return e.parked >= maxParked || e.parkedBytes >= maxParkedBytes }
 
 // rejoin takes back the turn of a row whose queue has become one with another that
 // has a row in flight; false: it may go on.
@@ -136,7 +146,7 @@ func (e *engine) rejoin(it *item, ns *names) bool {
 	}
 	l.active--
 	l.waiting = append([]*item{it}, l.waiting...)
-	e.parked++
+	e.count(it, 1)
 	return true
 }
 

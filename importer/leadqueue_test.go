@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"leadferry/importer/source"
+
 	"leadferry/checkpoint"
 )
 
@@ -63,6 +65,47 @@ func TestLanesBecomeOne(t *testing.T) {
 	}
 	if e.leave(four); len(e.leadQueues) != 0 || e.parked != 0 {
 		t.Errorf("%d queues are left, %d parked", len(e.leadQueues), e.parked)
+	}
+}
+
+// Rows that wait behind others, and rows that wait to be written, are bounded by their
+// bytes as well: a thousand cells of 16 MiB are more than most machines have. Invariant 6
+func TestLargeRowsDoNotGather(t *testing.T) {
+	e := &engine{leadQueues: map[name]*leadQueue{}}
+	k := names{{byKey, "k"}}
+	large := func() *item { return &item{row: source.Row{Size: maxParkedBytes/2 + 1}} }
+	e.enter(large(), &k)
+	for i, full := range []bool{false, true} {
+		e.park(large(), e.leadQueue(&k), &k)
+		if e.full() != full {
+			t.Errorf("full with %d waiting: %v", i+1, !full)
+		}
+	}
+	first := e.leadQueue(&k).waiting[0]
+	e.leave(first)
+	if e.full() {
+		t.Error("still full when one has its turn")
+	}
+	if e.leave(first); e.parked != 0 || e.parkedBytes != 0 {
+		t.Errorf("%d rows of %d bytes are parked", e.parked, e.parkedBytes)
+	}
+
+	w := &recorder{lines: make(chan []line, 8), spare: make(chan []line, 8), failed: make(chan error, 1)}
+	for range 3 {
+		if err := w.add(&item{row: source.Row{Size: batchBytes}}, &result{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.lines) != 3 {
+		t.Errorf("large rows went in %d batches, want 3", len(w.lines))
+	}
+	for range recordBatch {
+		if err := w.add(&item{row: source.Row{Size: 1}}, &result{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.lines) != 4 {
+		t.Errorf("%d batches, want 4", len(w.lines))
 	}
 }
 

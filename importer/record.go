@@ -21,6 +21,7 @@ type recorder struct {
 	lines  chan []line
 	spare  chan []line // written ones, to be filled again
 	batch  []line
+	size   int        // of its rows in the files
 	failed chan error // holds the first error
 	done   chan struct{}
 }
@@ -54,7 +55,8 @@ func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ow
 // add takes a row; an error says that an earlier one could not be written.
 func (w *recorder) add(it *item, r *result) error {
 	w.batch = append(w.batch, line{it, *r})
-	if len(w.batch) < recordBatch {
+	w.size += it.row.Size
+	if len(w.batch) < recordBatch && w.size < batchBytes {
 		return nil
 	}
 	return w.flush()
@@ -64,6 +66,7 @@ func (w *recorder) add(it *item, r *result) error {
 func (w *recorder) flush() error {
 	if len(w.batch) > 0 {
 		w.lines <- w.batch
+		w.size = 0
 		select {
 		case w.batch = <-w.spare:
 		default:

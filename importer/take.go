@@ -82,7 +82,7 @@ func (e *engine) approach(it *item) bool {
 	if l == nil {
 		return e.plan(&c, &ns, false)
 	}
-	if e.parked >= maxParked {
+	if e.full() {
 		return false
 	}
 	e.accept()
