@@ -123,7 +123,7 @@ func (r *reader) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, 
 	defer close(out)
 	for b := range in {
 		for i, it := range b.items {
-			if err := r.judge(it, do); err != nil {
+			if err := r.guard(it, do); err != nil {
 				b.items, b.err = b.items[:i], err
 				break
 			}
@@ -140,8 +140,8 @@ func (r *reader) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, 
 	}
 }
 
-// judge calls do, whose panic is an error of the row.
-func (r *reader) judge(it *item, do func(*item) error) (err error) {
+// guard calls do, whose panic is an error of the row.
+func (r *reader) guard(it *item, do func(*item) error) (err error) {
 	defer func() {
 		if fault := (*crash.Error)(nil); errors.As(err, &fault) {
 			err = fmt.Errorf("%s:%d: %w", r.names[it.input], it.row.Line, err)

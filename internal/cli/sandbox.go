@@ -72,12 +72,12 @@ export LEADFERRY_CLIENT_SECRET=%[4]s
 	case <-c.Context.Done():
 	}
 	err = errors.Join(listener.Close(), server.Close())
-	printCounts(p.say(c), server.Counts())
+	printAnswers(p.say(c), server.Counts())
 	return err
 }
 
-// printCounts says how many requests of each kind were given each status.
-func printCounts(w io.Writer, counts sandbox.Counts) {
+// printAnswers says how many requests of each kind were given each status.
+func printAnswers(w io.Writer, counts sandbox.Counts) {
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(w, "%s:", kind)
 		for _, status := range slices.Sorted(maps.Keys(counts[kind])) {
