@@ -168,6 +168,7 @@ var (
 // What a single call can be refused for; the ledger goes on.
 var (
 	ErrClosed   = errors.New("checkpoint is closed")
+	ErrRemoved  = errors.New("taken away or replaced while it was in use")
 	ErrReadOnly = errors.New("checkpoint is open for reading only")
 	ErrKey      = errors.New("key is empty or longer than 1,024 bytes")
 	ErrKnown    = errors.New("key has a lead already, so it cannot be claimed")

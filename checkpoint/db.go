@@ -189,6 +189,9 @@ func (d *DB) release() error {
 // stamp writes the number of the last commit to PATH.seq. It is synced only when
 // the mark changes, for a mark that is behind is right, only less sharp.
 func (d *DB) stamp(clean bool) error {
+	if err := d.inPlace(); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", d.path, err)
+	}
 	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid(), host: d.host}
 	if _, err := d.mark.WriteAt(m.line(), 0); err != nil {
 		return fmt.Errorf("write sequence file: %w", err)
@@ -200,6 +203,19 @@ func (d *DB) stamp(clean bool) error {
 		return fmt.Errorf("sync sequence file: %w", err)
 	}
 	return nil
+}
+
+// inPlace fails once the file is no longer the one at its path: what is written into it is lost to all later runs.
+func (d *DB) inPlace() error {
+	there, err := os.Stat(d.path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRemoved, err)
+	}
+	own, err := d.file.Stat()
+	if err == nil && !os.SameFile(there, own) {
+		err = ErrRemoved
+	}
+	return err
 }
 
 func (d *DB) failed() error {

@@ -143,7 +143,7 @@ func (c *retrier) judge(p pass, repeatable bool, err error) (again bool, pause t
 			c.breaker.throttle(waitOf(e, backoffFor(1)))
 		}
 		if !c.breaker.unanswered(p, false) {
-			return false, 0, &Stop{Reason: "the service cannot be reached: " + e.Message, Code: CodeStopped}
+			return false, 0, unreached(e)
 		}
 		return true, 0, err
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusMisdirectedRequest:

@@ -66,6 +66,17 @@ func doubtful() *Stop {
 	}
 }
 
+// unreached ends a run whose request could not be sent, or got no token, for too long.
+func unreached(e *leadapi.Error) *Stop {
+	if e.Status == 0 {
+		return &Stop{Reason: "the service cannot be reached: " + e.Message, Code: CodeStopped}
+	}
+	return &Stop{
+		Reason: fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message), Code: CodeStopped,
+		Hint: "check the base URL, unless the service is out of order: what answers there may be something else, such as the page of a proxy",
+	}
+}
+
 func silentTooLong() *Stop {
 	return &Stop{Reason: "the service has given no answer for as long as --max-wait allows", Code: CodeStopped}
 }
@@ -78,6 +89,12 @@ func ledgerFailed(err error) *Stop {
 		return &Stop{
 			Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Err: err, Same: true,
 			Hint: "leadferry checkpoint check says what to do",
+		}
+	}
+	if errors.Is(err, checkpoint.ErrRemoved) {
+		return &Stop{
+			Reason: fmt.Sprintf("the checkpoint is lost: %v", err), Code: CodeStopped, Err: err, Same: true,
+			Hint: "find out what took it away, and put it back; keep this run's results, which hold the IDs of its leads",
 		}
 	}
 	return &Stop{

@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +68,12 @@ func TestSettingsThatCannotWork(t *testing.T) {
 	w.env = append(right, "LEADFERRY_BASE_URL=http://127.0.0.1:1", "LEADFERRY_LEADS_URL=http://127.0.0.1:1")
 	if out := w.must(3, base...); !strings.Contains(out, "cannot be reached") {
 		t.Errorf("unreachable: %s", out)
+	}
+	page := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) { fmt.Fprint(answer, "<html>Welcome</html>") }))
+	defer page.Close()
+	w.env = append(right, "LEADFERRY_BASE_URL="+page.URL)
+	if out := w.must(3, base...); !strings.Contains(out, "sign-in got no token (HTTP 200)") || !strings.Contains(out, "Check the base URL") {
+		t.Errorf("a page in the service's place: %s", out)
 	}
 	if n := len(w.byRef()); n != 0 {
 		t.Errorf("%d leads were made", n)

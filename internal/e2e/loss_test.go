@@ -273,3 +273,28 @@ func TestTargetsAreComparedInOneForm(t *testing.T) {
 	}
 	w.holds(3)
 }
+
+// A checkpoint that somebody takes away while a run goes on ends the run: it is no success whose memory is gone. Nothing is
+// made anew after that. fault 128
+func TestCheckpointTakenAwayInMidRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(50)
+	h := w.hold(1)
+	c := w.waits("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1")
+	h.full(t)
+	path := w.checkpoint()
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	close(h.let)
+	if code := c.signal(); code != 3 || !strings.Contains(c.said.String(), "checkpoint is lost") {
+		t.Errorf("exit %d\n%s", code, &c.said)
+	}
+	made := len(w.byRef())
+	if made > 10 {
+		t.Errorf("%d leads were made", made)
+	}
+	contains(t, w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--out", "run"), "does not exist, though a run of")
+	w.holds(made)
+}
