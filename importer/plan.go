@@ -58,6 +58,7 @@ type importPlanner struct {
 	resendDoubt   bool
 	ignoreChanged bool
 	updateChanged bool
+	ownData       bool // a row's own data are its key
 }
 
 func (p importPlanner) Plan(c *Case) Step {
@@ -139,11 +140,16 @@ func (p importPlanner) planCreate(c *Case) Step {
 	switch {
 	case c.Alike.State != checkpoint.Unknown:
 		return Step{Outcome: Conflict, Reason: lookingLike(c.Alike) + ": nothing was sent", Kind: alikeKind}
+	case p.ownData && c.it.row.Doubted && c.Known.State == checkpoint.Unknown:
+		return Step{Outcome: Conflict, Reason: doubtedBefore}
 	case c.Lost:
 		return Step{Action: Hold, Outcome: InDoubt, Reason: doubtReason(checkpoint.ReasonIncomplete, 0)}
 	}
 	return Step{Action: Create}
 }
+
+const doubtedBefore = "it was in doubt in the run that wrote it into these rejects, and its own data, by which it is known, are others now: its lead may exist; " +
+	"nothing was sent (hint: where none was made, empty its leadferry_outcome)"
 
 const alikeKind = "its key looks like one that is known, of another row: the results say which; --look-alikes create makes such leads"
 

@@ -34,7 +34,7 @@ func newImport(o Options) *engine { return newEngine(o, creating(&o)) }
 
 func creating(o *Options) importPlanner {
 	return importPlanner{
-		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt,
+		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, ownData: o.Mapping.KeyFrom() == "row",
 		ignoreChanged: o.IgnoreChanged, updateChanged: o.UpdateChanged,
 	}
 }

@@ -21,6 +21,9 @@ const textColumn = reserved + "text"
 // outcomeColumn tells in every row of a rejects file what became of it.
 const outcomeColumn = reserved + "outcome"
 
+// inDoubt is what it tells of a row whose lead may exist.
+const inDoubt = "in_doubt"
+
 const headerHint = "the first line must name the columns"
 
 // begin takes the columns from the header line, or from the options where the
@@ -142,6 +145,7 @@ func newLayout(names []string, line int, o Options) (layout, *OpenError) {
 // stands there as text still, which becomes the text of r, or whose text was taken
 // away and nothing put in its place.
 func (of *layout) uncorrected(fields []string, r *Row) *Problem {
+	r.Doubted = of.outcome >= 0 && of.outcome < len(fields) && strings.TrimSpace(fields[of.outcome]) == inDoubt
 	switch {
 	case holds(fields, of.text):
 		r.Text = fields[of.text]

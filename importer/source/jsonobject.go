@@ -41,7 +41,8 @@ func (j *jsonObjects) row(object []byte, r *Row) error {
 		return errKeys
 	}
 	s := j.shapes.of(j.names)
-	switch text := j.shapes.text(s, j.values); {
+	r.Doubted = j.shapes.first(s.fates, j.values) == inDoubt
+	switch text := j.shapes.first(s.texts, j.values); {
 	case strings.TrimSpace(text) != "":
 		r.Text = text
 		return errUncorrected

@@ -24,6 +24,7 @@ type shape struct {
 	header *Header
 	keep   []int  // members that are the row's own columns
 	texts  []path // where rejects hold a row as text
+	fates  []path // where they tell what became of it
 	nested []path // where Names[Own:] are
 }
 
@@ -72,8 +73,11 @@ func (s *shapes) learn(names []byte) *shape {
 		switch n := name.String(); {
 		case n == noteMember:
 			learned.texts = append(learned.texts, path{i, []string{"text"}})
+			learned.fates = append(learned.fates, path{i, []string{"outcome"}})
 		case n == textColumn:
 			learned.texts = append(learned.texts, path{i, nil})
+		case n == outcomeColumn:
+			learned.fates = append(learned.fates, path{i, nil})
 		case !strings.HasPrefix(n, reserved):
 			members[n] = i
 			header.Names = append(header.Names, n)
@@ -96,9 +100,9 @@ func (s *shapes) learn(names []byte) *shape {
 	return learned
 }
 
-// text is what a rejects file holds of the row as text, or nothing.
-func (s *shapes) text(of *shape, values []string) string {
-	for _, p := range of.texts {
+// first is what a rejects file holds of a row at one of these places, or nothing.
+func (s *shapes) first(places []path, values []string) string {
+	for _, p := range places {
 		if text := s.find(values[p.member], p.steps); text != "" {
 			return text
 		}

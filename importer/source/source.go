@@ -109,6 +109,7 @@ type Row struct {
 	Size    int      // about how many bytes it takes
 	Raw     string   // JSON: the line as read, without a byte order mark, or the element without line breaks
 	Repeats bool     // it is the header once more
+	Doubted bool     // a rejects file says that it was in doubt: its lead may exist
 	Problem *Problem // why the row cannot be used, or nil
 	Text    string   // of a row that could not be taken apart, with \xNN for bytes that are no text
 	Faults  []Fault  // XLSX: cells that cannot be taken, which matters where their columns are used

@@ -160,3 +160,29 @@ func TestNothingLessReplacesTheResultsOfARun(t *testing.T) {
 	w.must(0, "sync", "-m", "leads.yaml", "leads.csv", "--out", "o1")
 	w.holds(4)
 }
+
+// A row in doubt comes back from the rejects in another form, where its own data are its
+// key: a spreadsheet writes dates anew in rows that nobody touched. fault 132
+func TestARowInDoubtIsKnownFromItsRejects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{Faults: "drop-stored#2,422#4"})
+	org := sandbox.Directory().Organizations[0].ID
+	w.write("own.yaml", "version: 1\nassign: [{organization: \"{org}\"}]\nlead: {type_key: k, type_label: L, content: {importRef: \"{id}\", on: \"{on}\"}}\n")
+	rows := "id,org,on\n"
+	lines := ""
+	for _, id := range []string{"R1", "R2", "R3", "R4"} {
+		rows += id + "," + org + ",2026-01-22\n"
+		lines += `{"id":"` + id + `","org":"` + org + `","on":"2026-01-22"}` + "\n"
+	}
+	w.write("own.csv", rows)
+	w.must(5, "import", "-m", "own.yaml", "own.csv", "-c", "1", "--out", "one")
+	edited := strings.ReplaceAll(w.read("one/rejects.csv"), "2026-01-22", "22/01/26")
+	w.write("edited.csv", edited)
+	out := w.must(1, "import", "-m", "own.yaml", "edited.csv", "--out", "two")
+	contains(t, out, "1  created", "1  conflict", "in doubt in the run that wrote it into these rejects")
+	w.write("again.jsonl", strings.ReplaceAll(strings.SplitAfter(lines, "\n")[1], `"2026-01-22"`, `"22.01.2026","leadferry":{"line":3,"outcome":"in_doubt"}`))
+	contains(t, w.must(1, "import", "-m", "own.yaml", "again.jsonl", "--out", "none"), "1  conflict")
+	w.holds(4)
+	w.write("freed.csv", strings.ReplaceAll(edited, ",in_doubt,", ",,"))
+	w.must(0, "import", "-m", "own.yaml", "freed.csv", "--out", "none") // a person says so
+}
