@@ -2,7 +2,9 @@ package importer
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"leadferry/importer/source"
 
@@ -106,6 +108,22 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 	}
 	if len(w.lines) != 4 {
 		t.Errorf("%d batches, want 4", len(w.lines))
+	}
+}
+
+// What is remembered of a large row, its key above all, does not keep the row.
+// Invariant 6
+func TestKeysDoNotKeepTheirRows(t *testing.T) {
+	for _, name := range []string{"Ann", strings.Repeat("x", largeRow)} {
+		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})
+		it, err := tr.rows.next(0, tr.Inputs[0])
+		if err != nil || tr.rows.record(it) != nil || it.fault != nil || it.rec.Key != "k1" {
+			t.Fatalf("%v %+v", err, it)
+		}
+		part := unsafe.StringData(it.rec.Key) == unsafe.StringData(it.row.Cells[0])
+		if large := it.row.Size > largeRow; part == large {
+			t.Errorf("a row of %d bytes: its key is a part of it: %v", it.row.Size, part)
+		}
 	}
 }
 

@@ -21,6 +21,9 @@ const (
 	batchBytes = 1 << 20
 )
 
+// largeRow is how many bytes of the file a row takes of which nothing may keep all.
+const largeRow = 1 << 10
+
 // item is one row on its way through the engine.
 type item struct {
 	input  int // which of the run's files
@@ -221,7 +224,11 @@ func (r *reader) record(it *item) error {
 		return nil
 	}
 	env := mapping.Env{File: r.names[it.input], Line: it.row.Line, Run: r.runID}
-	switch ps := b.Map(it.row.Cells, env, &it.rec); {
+	ps := b.Map(it.row.Cells, env, &it.rec)
+	if it.row.Size > largeRow {
+		it.detach()
+	}
+	switch {
 	case ps != nil:
 		it.fault = faulty(ps...)
 	case it.rec.Skip:
@@ -231,6 +238,15 @@ func (r *reader) record(it *item) error {
 		it.fault = faulty(mapping.Problem{Rule: "external_id", Text: fmt.Sprintf("the ExternalID is longer than %d bytes", checkpoint.MaxKey)})
 	}
 	return nil
+}
+
+// detach makes texts of their own of those that the run or the checkpoint may remember
+// longer than the row: a key that is a part of the row's text would keep all of it.
+func (it *item) detach() {
+	rec := &it.rec
+	for _, text := range []*string{&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator, &rec.Status} {
+		*text = strings.Clone(*text)
+	}
 }
 
 // faultsOf are the faults of a row's cells in columns that the mapping uses.
