@@ -219,6 +219,7 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 		{"id,name\n1,Ann\nname,id\n", source.Options{}, ".lost"},
 		{"a,b\na,a\nb,b\n", source.Options{}, ".."},
 		{"a\na\nb\n", source.Options{}, "x."},
+		{"name\nName\nname\n", source.Options{}, ".x"},
 		{"id,name\n1,Ann\n", source.Options{NoHeader: true, Columns: []string{"id", "name"}}, "x."},
 		{"id,leadferry_line\nid,leadferry_line\n1,7\n", source.Options{}, "x."},
 	} {

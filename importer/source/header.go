@@ -203,27 +203,31 @@ func (of *layout) again(fields []string, line int) (repeats bool, lost error) {
 	if len(fields) == 0 {
 		return false, nil
 	}
+	equal := strings.EqualFold
+	if of.width == 1 { // of a column called name, Name may be a name
+		equal = func(a, b string) bool { return a == b }
+	}
 	first, marked := strings.CutPrefix(fields[0], byteOrderMark)
 	if marked {
 		first = strings.Trim(first, `"`)
 	}
 	first = strings.TrimFunc(first, unseen)
-	if !slices.ContainsFunc(of.names, func(name string) bool { return strings.EqualFold(name, first) }) {
+	if !slices.ContainsFunc(of.names, func(name string) bool { return equal(name, first) }) {
 		return false, nil
 	}
 	row := trimmed(fields[:min(len(fields), of.width)])
 	row[0] = first
 	same := 0
 	for i, field := range row {
-		if strings.EqualFold(field, of.names[i]) {
+		if equal(field, of.names[i]) {
 			same++
 		}
 	}
-	most := strings.EqualFold(first, of.names[0]) && same > 1 && 2*same >= of.width
+	most := equal(first, of.names[0]) && same > 1 && 2*same >= of.width
 	switch {
 	case same == of.width:
 		return true, nil
-	case most, slices.EqualFunc(inOrder(row), inOrder(of.names), strings.EqualFold):
+	case most, slices.EqualFunc(inOrder(row), inOrder(of.names), equal):
 		return false, &LostError{
 			Line: line, Text: "the header of another table stands here, with other columns or in another order: the rows behind it are not what this file's header says",
 			Hint: "import each table as a file of its own",

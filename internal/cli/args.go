@@ -163,7 +163,7 @@ func plausible(f cli.Flag, value string, joined bool) error {
 	if err != nil {
 		return usage(strconv.Quote(value)+" is no value for "+name, hint)
 	}
-	if value == "" && slices.Contains([]string{"checkpoint", "out", "results", "rejects", "summary", "metrics"}, f.Names()[0]) {
+	if value == "" && slices.Contains([]string{"checkpoint", "out", "results", "rejects", "summary", "metrics", "output"}, f.Names()[0]) {
 		return usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the default")
 	}
 	return nil

@@ -102,6 +102,15 @@ func (p *program) runExport(c *cli.Context, state checkpoint.State) (err error) 
 		return err
 	}
 	to := c.String("output")
+	if to == "-" {
+		to = ""
+	}
+	named := placeAt(to, "-o")
+	for _, q := range checkpoint.Companions(path) { // the next run would remove it
+		if q := placeAt(q, ""); to != "" && named.is(&q) {
+			return usage("-o "+to+" would take the place of "+q.path+", which is a part of the checkpoint", "name another place")
+		}
+	}
 	if _, err := os.Lstat(to); to != "" && !errors.Is(err, fs.ErrNotExist) {
 		return usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
 	}

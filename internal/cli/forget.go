@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/rowkey"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -116,12 +116,12 @@ func (p *program) keys(args []string) (keys []string, err error) {
 	}
 	for _, a := range args {
 		if a != "-" {
-			keys = append(keys, strings.TrimSpace(a))
+			keys = append(keys, rowkey.Trim(a))
 			continue
 		}
 		lines := bufio.NewScanner(p.In)
 		for lines.Scan() {
-			if key := strings.TrimSpace(lines.Text()); key != "" { // rows have their keys so
+			if key := rowkey.Trim(lines.Text()); key != "" { // rows have their keys so
 				keys = append(keys, key)
 			}
 		}

@@ -36,7 +36,7 @@ func (p *program) history(c *cli.Context) (err error) {
 	if c.NArg() != 1 {
 		return usage("history takes one key", "see leadferry checkpoint history --help")
 	}
-	key := strings.TrimSpace(c.Args().First())
+	key := rowkey.Trim(c.Args().First())
 	db, err := openCheckpoint(c, true)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer"
+	"leadferry/internal/rowkey"
 )
 
 func (p *program) resolveCommand(shared []cli.Flag) *cli.Command {
@@ -252,7 +253,7 @@ func (p *program) readList(path, command string) (*list, error) {
 		err = l.readCSV(data)
 	}
 	for i := range l.rows {
-		l.rows[i].Key, l.rows[i].LeadID = strings.TrimSpace(l.rows[i].Key), strings.TrimSpace(l.rows[i].LeadID)
+		l.rows[i].Key, l.rows[i].LeadID = rowkey.Trim(l.rows[i].Key), strings.TrimSpace(l.rows[i].LeadID)
 	}
 	return l, err
 }
@@ -307,7 +308,7 @@ func (l *list) readRows(r *csv.Reader, columns *gocsv.Unmarshaller) error {
 			continue // what spreadsheets leave at the end
 		}
 		l.rows, l.lines = append(l.rows, row), append(l.lines, line)
-		if strings.Contains(strings.TrimSpace(row.Key), "\n") {
+		if strings.Contains(rowkey.Trim(row.Key), "\n") {
 			// CSV does not keep which kind of line break it was.
 			return l.fault(len(l.rows)-1, "its key has a line break, which CSV does not keep as it was", "use leadferry checkpoint export --format jsonl")
 		}
