@@ -27,13 +27,14 @@ type Lead struct {
 }
 
 // Reach finds out whether lead creation gives answers at all, by a request that can make nothing: a GET of the
-// address that takes creates, without a token. Any answer is one, a refusal too. Its error is an *[Error].
+// address that takes creates, without a token. Any answer is one, a refusal too, but one that asks to wait is an error. Its
+// error is an *[Error].
 func (c *Client) Reach(ctx context.Context) error {
 	if c.leads == nil {
 		return &Error{Op: "reach", Reason: ReasonRefused, Message: "no leads URL and trunk ID are set; nothing was sent"}
 	}
 	r := call{op: "reach", method: http.MethodGet, host: c.leads, target: c.create, success: http.StatusOK}
-	if status, err := c.do(ctx, r, func([]byte) bool { return true }); status == 0 {
+	if status, err := c.do(ctx, r, func([]byte) bool { return true }); status == 0 || err != nil && err.Reason == ReasonThrottled {
 		return err
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +99,13 @@ func TestReach(t *testing.T) {
 	})
 	if err := signedIn(t, config(s.URL)).Reach(t.Context()); err != nil || line != "GET /v1/trunk-1" || authorization != "" {
 		t.Errorf("%v: %s with %q", err, line, authorization)
+	}
+	busy := serve(t, false, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "2")
+		w.WriteHeader(429)
+	})
+	if e, ok := signedIn(t, config(busy.URL)).Reach(t.Context()).(*Error); !ok || e.Status != 429 || e.RetryAfter != 2*time.Second {
+		t.Errorf("asked to wait: %v", e)
 	}
 	e, ok := signedIn(t, config("http://127.0.0.1:1")).Reach(t.Context()).(*Error)
 	if !ok || e.Applied != No || e.Reason != ReasonConnect {

@@ -119,6 +119,20 @@ func TestASilentServiceIsAskedFirst(t *testing.T) {
 	}
 }
 
+// What asks first may be told to wait: no create leaves meanwhile. fault 139
+func TestAGETWaitsAsTold(t *testing.T) {
+	t.Parallel()
+	w := newRawTrial(t, rawScript{act: rawAct{mute: true, end: reset}, from: 5, times: 1, busyGets: 1})
+	w.rows(20)
+	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1")
+	if s := w.summary("run/summary.json"); code != 5 || s.Rows.InDoubt != 1 || s.Rows.Created != 19 {
+		t.Errorf("exit %d, %+v\n%s", code, s.Rows, out)
+	}
+	if gap := w.peer.posts[5].at.Sub(w.peer.posts[4].at); gap < time.Second {
+		t.Errorf("a create left %v after one without an answer, though the GET between was told to wait a second", gap)
+	}
+}
+
 // hear makes the peer answer GETs from now on.
 func (p *rawPeer) hear() {
 	p.mu.Lock()
