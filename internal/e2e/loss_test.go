@@ -146,6 +146,16 @@ func TestMissingCheckpointIsNotBegunAnew(t *testing.T) {
 	w.must(0, "checkpoint", "check", "--accept-older")
 	contains(t, w.must(5, "import", "-m", "leads.yaml", "one.csv", "leads.csv"), "Nothing was sent")
 	w.holds(7)
+
+	// Who has begun anew knowingly is not asked again, though run folders tell of those before.
+	if err := errors.Join(os.Remove(path), os.Remove(path+".seq")); err != nil {
+		t.Fatal(err)
+	}
+	w.write("one.csv", "id,org,name\nN2,"+sandbox.Directory().Organizations[0].ID+",New\n")
+	w.must(4, "import", "-m", "leads.yaml", "one.csv")
+	w.must(0, "import", "-m", "leads.yaml", "one.csv", "--new-checkpoint")
+	w.must(0, "import", "-m", "leads.yaml", "one.csv")
+	w.holds(8)
 }
 
 // checkpoint is the path of the one that lies in the state folder.
