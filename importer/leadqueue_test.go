@@ -6,9 +6,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"leadferry/importer/source"
-
 	"leadferry/checkpoint"
+	"leadferry/importer/source"
 )
 
 // A row waits for rows before it that come to its lead by other names: alias has left
