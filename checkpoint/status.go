@@ -34,7 +34,7 @@ const newestRuns = 10
 
 // Status returns an account of what is known now.
 func (d *DB) Status() (s Status, err error) {
-	s = Status{Path: d.path, Target: d.header.target, Warnings: d.warnings, At: d.now().UTC()}
+	s = Status{Path: d.path, Target: d.header.target, Warnings: d.warnings, At: time.Now().UTC()}
 	if s.Keys, err = d.Counts(); err != nil {
 		return s, err
 	}
