@@ -35,7 +35,7 @@ func opening(c *cli.Context) checkpoint.Options {
 }
 
 // witnesses reads what the run folders at hand tell of checkpoints: those beside which this
-// run's own will stand. The sandbox has none: it can begin anew.
+// run's own will stand. The sandbox has none and is none: its leads are nobody's.
 func witnesses(c *cli.Context) []checkpoint.Witness {
 	if c.Bool("sandbox") {
 		return nil
@@ -62,7 +62,7 @@ func witnesses(c *cli.Context) []checkpoint.Witness {
 	slices.SortFunc(found, func(a, b summary) int { return b.at.Compare(a.at) })
 	var all []checkpoint.Witness
 	for _, s := range found[:min(len(found), mostFolders)] {
-		if w, err := readWitness(s.path); err == nil {
+		if w, err := readWitness(s.path); err == nil && w.Target != sandboxTarget {
 			all = append(all, w)
 		}
 	}

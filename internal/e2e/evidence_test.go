@@ -69,6 +69,22 @@ func TestAnotherNameOfTheServiceOrTheUser(t *testing.T) {
 	w.holds(3)
 }
 
+// Leads of the sandbox are nobody's: after a try nothing is said of them, least of all to adopt
+// them. fault 127
+func TestATryWithTheSandboxTellsOfNoLeads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(2)
+	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--sandbox", "--checkpoint", "try.db")
+	if out := w.must(0, "import", "-m", "leads.yaml", "leads.csv"); strings.Contains(out, "is new, though") {
+		t.Errorf("it tells of leads of the sandbox:\n%s", out)
+	}
+	w.holds(2)
+	if err := os.Remove(filepath.Join(w.dir, "try-service.db")); err != nil { // the one place where people stand
+		t.Fatal(err)
+	}
+}
+
 // What a run folder told once is remembered: leaving out the flag that led to the folder
 // does not make the leads again. faults 127, 128
 func TestARefusedOlderCopyStaysRefused(t *testing.T) {
