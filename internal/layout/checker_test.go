@@ -1,10 +1,9 @@
 // Package layout checks that the rooms of the module stay apart: who may import whom, where bbolt and
-// HTTP calls live, how long files are. It holds tests only and has no place in the flow of a row.
+// HTTP calls live. It holds tests only and has no place in the flow of a row.
 // It promises that a breach fails `go test` with the file, the line and the rule.
 package layout
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
@@ -17,17 +16,13 @@ import (
 	"strings"
 )
 
-// maxLines is how long a Go file may be, tests included.
-const maxLines = 400
-
 // plan is the layout that a module has to keep. Folders are slash-separated from the module's root, "." is the root.
 type plan struct {
 	module   string
 	rooms    map[string]room
 	reserved []reserved
-	calls    reserved       // names of a package (path "net/http": Get, Client) that only some rooms may use
-	names    []string       // the names that calls reserves
-	limits   map[string]int // lines of single files, stricter than maxLines
+	calls    reserved // names of a package (path "net/http": Get, Client) that only some rooms may use
+	names    []string // the names that calls reserves
 }
 
 // room says what the Go files of one folder may import.
@@ -117,22 +112,9 @@ func (p plan) checkFile(module fs.FS, name string) ([]fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	faults := p.checkLength(name, bytes.Count(text, []byte("\n")))
-	faults = append(faults, s.checkNames()...)
-	faults = append(faults, s.checkInit()...)
+	faults := append(s.checkNames(), s.checkInit()...)
 	faults = append(faults, p.checkImports(s)...)
 	return append(faults, p.checkCalls(s)...), nil
-}
-
-func (p plan) checkLength(file string, lines int) []fault {
-	limit := maxLines
-	if own, ok := p.limits[file]; ok {
-		limit = own
-	}
-	if lines <= limit {
-		return nil
-	}
-	return []fault{{file, lines, fmt.Sprintf("%d lines, at most %d are allowed", lines, limit)}}
 }
 
 func (s source) checkNames() []fault {

@@ -43,7 +43,6 @@ func design() plan {
 			"Get", "Head", "Post", "PostForm", "NewRequest", "NewRequestWithContext",
 			"Client", "DefaultClient", "Transport", "DefaultTransport", "RoundTripper",
 		},
-		limits: map[string]int{"main.go": 39},
 	}
 }
 
