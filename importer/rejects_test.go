@@ -14,6 +14,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
@@ -148,4 +149,17 @@ func TestRejectsOfAnyFileSendNothing(t *testing.T) {
 		}
 		checkTwice(t, path, path+"-out", o)
 	})
+}
+
+// fault 116: the service's words may repeat the row, so they stand beside it and nowhere else.
+func TestTheRejectsAloneHaveTheServicesWords(t *testing.T) {
+	j := &job{}
+	j.refuse("not updated: %s", &leadapi.Error{Status: 422, Message: `no "Ann Lee"`})
+	if j.text != "not updated: HTTP 422, see the rejects" || j.whole != `not updated: HTTP 422: no "Ann Lee"` {
+		t.Errorf("%q, whole %q", j.text, j.whole)
+	}
+	j.refuse("not updated: %s", &leadapi.Error{Message: "no answer in time"})
+	if j.text != "not updated: no answer in time" || j.whole != j.text {
+		t.Errorf("the client's own words: %q, whole %q", j.text, j.whole)
+	}
 }

@@ -130,15 +130,14 @@ func inputEnded(err error) *Stop {
 	}
 }
 
-// refusalText is a refusal for people: the status and the service's own message.
-func refusalText(e *leadapi.Error) string {
-	switch {
-	case e.Status == 0:
-		return e.Message
-	case e.Message == "":
-		return fmt.Sprintf("HTTP %d", e.Status)
+// refuse says why the service did not do as asked. Its own words may repeat the row, so they stand in the rejects alone,
+// beside the row itself. format has one verb, for the status.
+func (j *job) refuse(format string, ae *leadapi.Error) {
+	public, whole := ae.Message, ae.Message
+	if ae.Status != 0 {
+		public, whole = fmt.Sprintf("HTTP %d, see the rejects", ae.Status), fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
 	}
-	return fmt.Sprintf("HTTP %d: %s", e.Status, e.Message)
+	j.text, j.whole = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
 }
 
 // reasonPanic is the class of a doubt that the program itself caused.

@@ -27,7 +27,7 @@ func (c *Client) Login(ctx context.Context, email, password string) (string, err
 		Token string `json:"Token"`
 	}
 	_, fault := c.do(ctx, call{
-		op: "login", method: "POST", host: c.general, target: c.base + "/v3/oauth2/login", body: body, success: 200, secrets: []string{password},
+		op: "login", method: "POST", host: c.general, target: c.base + "/v3/oauth2/login", body: body, success: 200,
 	}, func(body []byte) bool { return decode(body, &a) && validToken(a.Token) })
 	if fault != nil {
 		return "", fault
@@ -69,7 +69,7 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	}
 	began := c.now()
 	_, fault := c.do(ctx, call{
-		op: "token", method: "POST", host: c.general, target: c.base + "/v3/oauth2/token?" + query.Encode(), success: 200, secrets: []string{refresh},
+		op: "token", method: "POST", host: c.general, target: c.base + "/v3/oauth2/token?" + query.Encode(), success: 200,
 	}, func(body []byte) bool { return decode(body, &a) && validToken(a.Access) })
 	if fault != nil {
 		fault.Applied = No // of the lead request that asked for a token, nothing has left

@@ -14,11 +14,10 @@ type call struct {
 	op      string
 	method  string
 	host    *host
-	target  string   // path, and query where there is one
-	body    []byte   // nil: a request without body; may be used again once do has returned
-	bearer  string   // "": no Authorization header
-	success int      // the status that the specification names
-	secrets []string // what no text may repeat, beside the client secret and bearer
+	target  string // path, and query where there is one
+	body    []byte // nil: a request without body; may be used again once do has returned
+	bearer  string // "": no Authorization header
+	success int    // the status that the specification names
 }
 
 // do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 200, 201 or 202,
@@ -116,7 +115,7 @@ func (c *Client) unanswered(ctx context.Context, limit time.Time, r call, sent b
 	e := &Error{Op: r.op, Applied: applied, Reason: ReasonNoAnswer, Message: "the connection broke before a readable answer came"}
 	if applied == No {
 		e.Reason, e.Message = unsent(err)
-		e.Message = clean("nothing could be sent to "+r.host.domain+": "+e.Message, c.secretsOf(r)...)
+		e.Message = clean("nothing could be sent to "+r.host.domain+": "+e.Message, c.secret, r.bearer)
 	}
 	return e
 }
@@ -144,7 +143,7 @@ func (c *Client) answered(r call, answer *http.Response, body []byte) *Error {
 			e.Message = code(body)
 			break
 		}
-		e.Message = clean(words(body), c.secretsOf(r)...)
+		e.Message = clean(words(body), c.secret, r.bearer)
 	}
 	return e
 }
@@ -154,6 +153,3 @@ func packed(answer *http.Response) bool {
 	form := strings.ToLower(answer.Header.Get("Content-Encoding"))
 	return !slices.Contains([]string{"", "identity", "gzip", "x-gzip"}, form)
 }
-
-// secretsOf are what no text of a call may repeat.
-func (c *Client) secretsOf(r call) []string { return append(r.secrets, c.secret, r.bearer) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -99,10 +98,3 @@ func word(text string) string {
 	}
 	return escape(text, math.MaxInt)
 }
-
-var personal = regexp.MustCompile(`"[^"]*(?:"|$)|“[^”]*(?:”|$)|\B'[^']*'\B|\S*@\S*|(?:\S*\d){4}\S*`)
-
-// Mask replaces by … what may be a person's data in a message of the service: what
-// stands in quotes, words with an @ and words with four digits or more. Logs and
-// the text for people show messages so; the run's files have them whole.
-func Mask(message string) string { return personal.ReplaceAllString(message, "…") }

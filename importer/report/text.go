@@ -18,7 +18,7 @@ const (
 // WriteText writes what a person wants to know at the end of a run: what was done,
 // the rows by outcome, which statuses changed, why rows need attention, to whom leads
 // went, where the files lie and what to do next. Lines are at most width characters (0: 80), but for paths
-// and commands that are longer. Messages of the service are masked.
+// and commands that are longer.
 func (s *Summary) WriteText(w io.Writer, width int) error {
 	if width <= 0 {
 		width = 80
@@ -143,21 +143,11 @@ func (s *Summary) reasons(p *page) {
 		if shown == 1 {
 			p.heading("Most frequent reasons")
 		}
-		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Outcome, r.shown()))
+		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Outcome, Escape(r.Error)))
 		if len(r.Examples) > 0 {
 			p.hang("for example " + r.Examples[0].File + ":" + strconv.Itoa(r.Examples[0].Line))
 		}
 	}
-}
-
-// shown is the reason without what a service's message may repeat of a person. Rows
-// that were not sent have texts of our own, which hold no values.
-func (r *Reason) shown() string {
-	switch r.Outcome {
-	case "invalid", "conflict", "unmatched", "changed", "in_doubt":
-		return Escape(r.Error)
-	}
-	return Escape(Mask(r.Error))
 }
 
 // notes are remarks that concern no single outcome.

@@ -9,7 +9,7 @@ import (
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox"}, leaves...)
-	const crash, failpoint, redact, rowkey, trust = "internal/crash", "internal/failpoint", "internal/redact", "internal/rowkey", "internal/trust"
+	const crash, failpoint, rowkey, trust = "internal/crash", "internal/failpoint", "internal/rowkey", "internal/trust"
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
@@ -20,17 +20,16 @@ func design() plan {
 			"internal/layout":      {},
 			failpoint:              {},
 			rowkey:                 {},
-			redact:                 {stdOnly: true},
 			trust:                  {},
 			crash:                  {stdOnly: true},
-			"importer":             {imports: append([]string{failpoint, redact, rowkey, crash}, leaves...), tests: []string{"leadapi/sandbox"}},
+			"importer":             {imports: append([]string{failpoint, rowkey, crash}, leaves...), tests: []string{"leadapi/sandbox"}},
 			"importer/source":      {imports: []string{"importer/source/xlsx"}},
 			"importer/source/xlsx": {},
 			"importer/report":      {imports: []string{trust}},
 			"mapping":              {imports: []string{rowkey}},
 			"mapping/propose":      {imports: []string{"mapping", rowkey}},
 			"checkpoint":           {imports: []string{crash, failpoint, trust, rowkey}},
-			"leadapi":              {imports: []string{failpoint, redact}, tests: []string{"leadapi/sandbox"}},
+			"leadapi":              {imports: []string{failpoint}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox":      {tests: []string{"leadapi"}},
 		},
 		reserved: []reserved{
