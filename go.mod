@@ -3,6 +3,7 @@ module leadferry
 go 1.26.0
 
 require (
+	github.com/dustin/go-humanize v1.1.0
 	github.com/expr-lang/expr v1.17.8
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/gocarina/gocsv v0.0.0-20240520201108-78e41c74b4b1

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -52,7 +54,7 @@ func (o *Options) witnesses(keep func(*Witness) bool) (kept []*Witness) {
 func (w *Witness) tells() bool { return w.Leads+w.Made > 0 }
 
 // leads says what it knew.
-func (w *Witness) leads() string { return "knew or made " + leads(w.Leads+w.Made) }
+func (w *Witness) leads() string { return "knew or made " + english.Plural(w.Leads+w.Made, "lead", "") }
 
 // at says whether the run used the checkpoint at path.
 func (w *Witness) at(path string) bool {
@@ -95,7 +97,7 @@ func (d *DB) gone(t Target, o *Options) (text, hint string) {
 		if err != nil || !found || m.leads == 0 {
 			return "", ""
 		}
-		return fmt.Sprintf("does not exist, though %s beside it counts %s that one here knew", d.markPath(), leads(int(m.leads))),
+		return fmt.Sprintf("does not exist, though %s beside it counts %s that one here knew", d.markPath(), english.Plural(int(m.leads), "lead", "")),
 			"put it back" + anew
 	}
 	text = fmt.Sprintf("does not exist, though a run of %s %s for this target (%s)", day(w[0].Ended), w[0].leads(), w[0].Source)
@@ -109,13 +111,6 @@ func (d *DB) gone(t Target, o *Options) (text, hint string) {
 }
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
-
-func leads(n int) string {
-	if n == 1 {
-		return "1 lead"
-	}
-	return fmt.Sprintf("%d leads", n)
-}
 
 // foreign are the IDs of other checkpoints that PATH.seq and witnesses name at this path and
 // that this one does not descend from.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"leadferry/importer/report"
 )
 
@@ -48,18 +50,13 @@ func (e *engine) remarks() []string {
 	}
 	if names := e.Mapping.SearchedOnly(); len(names) > 0 && (!e.matches || e.Missing == MissingCreate) {
 		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service asks for the parts of an address in the content too.",
-			columns(names), listed(names), plainly(len(names), "it", "them")))
+			columns(names), listed(names), english.PluralWord(len(names), "it", "them")))
 	}
 	return notes
 }
 
-func columns(names []string) string { return "the " + plainly(len(names), "column", "columns") }
-
-func plainly(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
+func columns(names []string) string {
+	return "the " + english.PluralWord(len(names), "column", "columns")
 }
 
 // mostListed is how many names a remark lists.

@@ -3,6 +3,9 @@ package report
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 )
 
 // faults are what needs attention beside rows.
@@ -12,7 +15,7 @@ func (c *Checks) faults() []string {
 	}
 	var faults []string
 	if t := &c.Tests; t.Failed > 0 {
-		faults = append(faults, fmt.Sprintf("%s of %s of the mapping %s", thousands(t.Failed), plural(t.Run, "test"), verb(t.Failed, "fails", "fail")))
+		faults = append(faults, fmt.Sprintf("%s of %s of the mapping %s", humanize.Comma(int64(t.Failed)), english.Plural(t.Run, "test", ""), english.PluralWord(t.Failed, "fails", "fail")))
 	}
 	if len(c.CannotCreate) > 0 {
 		faults = append(faults, "the mapping cannot make leads yet")
@@ -66,7 +69,7 @@ func (c *Checks) steps(mapping string) []step {
 	add(len(c.CannotCreate) > 0, "Complete %s: what it lacks, only a person can decide.", mapping)
 	add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
 	add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in %s, or say with else what becomes of the others.", mapping)
-	add(c.broken(ruleAssign) > 0, "Add an entry under assign in %s for the %s that none fits, or fill in what they lack.", mapping, plural(c.broken(ruleAssign), "row"))
+	add(c.broken(ruleAssign) > 0, "Add an entry under assign in %s for the %s that none fits, or fill in what they lack.", mapping, english.Plural(c.broken(ruleAssign), "row", ""))
 	add(len(c.LostFiles) > 0, "Get a whole copy of the files that could not be read to their end.")
 	return steps
 }

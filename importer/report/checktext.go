@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 )
 
 // How much of what a rehearsal found the text for people shows.
@@ -150,7 +153,7 @@ func (c *Checks) projected(p *page) {
 		return
 	}
 	p.heading("Would be sent")
-	text := plural(n.Create, "create request") + " and " + plural(n.Update, "update")
+	text := english.Plural(n.Create, "create request", "") + " and " + english.Plural(n.Update, "update", "")
 	if n.AtMost {
 		text += " at most"
 	}
@@ -168,10 +171,10 @@ func (c *Checks) tests(p *page) {
 	}
 	p.heading("Tests of the mapping")
 	if t.Failed == 0 {
-		p.wrap("  ", "  ", plural(t.Run, "test")+verb(t.Run, " passes.", ": all pass."))
+		p.wrap("  ", "  ", english.Plural(t.Run, "test", "")+english.PluralWord(t.Run, " passes.", ": all pass."))
 		return
 	}
-	p.wrap("  ", "  ", fmt.Sprintf("%s of %s %s.", thousands(t.Failed), plural(t.Run, "test"), verb(t.Failed, "fails", "fail")))
+	p.wrap("  ", "  ", fmt.Sprintf("%s of %s %s.", humanize.Comma(int64(t.Failed)), english.Plural(t.Run, "test", ""), english.PluralWord(t.Failed, "fails", "fail")))
 	for i, f := range t.Failures {
 		if i == topFailures {
 			p.more(len(t.Failures)-i, "test")
@@ -200,5 +203,5 @@ func (p *page) fault(f Fault) {
 
 // more ends a list that is longer than what is shown of it.
 func (p *page) more(n int, thing string) {
-	p.wrap("  ", "  ", fmt.Sprintf("and %s more %s: see checks in --summary FILE.", thousands(n), thing+verb(n, "", "s")))
+	p.wrap("  ", "  ", fmt.Sprintf("and %s more %s: see checks in --summary FILE.", humanize.Comma(int64(n)), english.PluralWord(n, thing, "")))
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // step is one thing to do after a run, with the commands that do it.
@@ -54,7 +56,7 @@ func (s *Summary) steps() []step {
 	}
 	add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	again := n.Failed + n.Partial + n.Pending
-	add(!stopped && again > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", plural(again, "row")))
+	add(!stopped && again > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.", english.Plural(again, "row", "")))
 	return append(steps, s.decisions()...)
 }
 
@@ -104,7 +106,7 @@ func (s *Summary) settle() []step {
 	}
 	return []step{
 		{
-			fmt.Sprintf("List the %s in doubt:", plural(s.Rows.InDoubt, "row")),
+			fmt.Sprintf("List the %s in doubt:", english.Plural(s.Rows.InDoubt, "row", "")),
 			[]string{"leadferry checkpoint export --state in_doubt" + s.at() + " -o " + list}, // never over what a person has filled in
 		},
 		{
@@ -134,9 +136,9 @@ func (s *Summary) correct(rows int, then string) string {
 		return "Run the same command again."
 	}
 	if len(s.RejectsPaths) == 0 {
-		return fmt.Sprintf("Correct the %s in the input and run the same command again.", plural(rows, "row"))
+		return fmt.Sprintf("Correct the %s in the input and run the same command again.", english.Plural(rows, "row", ""))
 	}
-	return fmt.Sprintf("Correct the %s in the rejects file and %s, with the same flags as in this run:", plural(rows, "row"), then)
+	return fmt.Sprintf("Correct the %s in the rejects file and %s, with the same flags as in this run:", english.Plural(rows, "row", ""), then)
 }
 
 func (s *Summary) again(command string) []string {

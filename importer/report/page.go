@@ -3,9 +3,10 @@ package report
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
 )
 
 // page gathers lines of a given width, with nothing in them that a terminal obeys.
@@ -23,7 +24,7 @@ func (p *page) text(text string) { p.wrap("", "", text) }
 
 // figure writes a number and what it counts.
 func (p *page) figure(n int, text string) {
-	first := fmt.Sprintf("  %*s  ", p.figures, thousands(n))
+	first := fmt.Sprintf("  %*s  ", p.figures, humanize.Comma(int64(n)))
 	p.wrap(first, p.margin(), text)
 }
 
@@ -49,24 +50,4 @@ func (p *page) wrap(first, next, text string) {
 		line, used = line+word, used+n
 	}
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
-}
-
-// thousands writes 1234567 as 1,234,567.
-func thousands(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-func plural(n int, thing string) string {
-	return thousands(n) + " " + thing + verb(n, "", "s")
-}
-
-func verb(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

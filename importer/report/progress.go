@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
 )
 
@@ -144,10 +145,10 @@ func (p *Progress) details(t Tick, left int) []string {
 		list = append(list, eta+" left")
 	}
 	if t.Attention > 0 {
-		list = append(list, thousands(t.Attention)+" need attention")
+		list = append(list, humanize.Comma(int64(t.Attention))+" need attention")
 	}
 	if t.InDoubt > 0 {
-		list = append(list, thousands(t.InDoubt)+" in doubt")
+		list = append(list, humanize.Comma(int64(t.InDoubt))+" in doubt")
 	}
 	return append(list, fmt.Sprintf("%.0f rows/s", p.rate.perSecond))
 }

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 )
 
 // How much of a long list the text for people shows.
@@ -23,7 +26,7 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 	if width <= 0 {
 		width = 80
 	}
-	p := &page{width: width, figures: len(thousands(s.Rows.Read))}
+	p := &page{width: width, figures: len(humanize.Comma(int64(s.Rows.Read)))}
 	s.headline(p)
 	s.rows(p)
 	s.transitions(p)
@@ -50,13 +53,13 @@ func (s *Summary) headline(p *page) {
 		p.text(fmt.Sprintf("Until then, %s.", s.progress()))
 	case need > 0:
 		p.text(fmt.Sprintf("%s finished: %s of %s %s attention%s.", name,
-			thousands(need), plural(s.Rows.Read, "row"), verb(need, "needs", "need"), joined(", and ", faults)))
+			humanize.Comma(int64(need)), english.Plural(s.Rows.Read, "row", ""), english.PluralWord(need, "needs", "need"), joined(", and ", faults)))
 	case len(faults) > 0:
 		p.text(fmt.Sprintf("%s finished: no row needs attention%s.", name, joined(", but ", faults)))
 	case s.Rows.Read == 0:
 		p.text(name + " complete: there were no rows.")
 	default:
-		p.text(fmt.Sprintf("%s complete: %s, nothing needs attention.", name, plural(s.Rows.Read, "row")))
+		p.text(fmt.Sprintf("%s complete: %s, nothing needs attention.", name, english.Plural(s.Rows.Read, "row", "")))
 	}
 	p.text(s.traffic())
 	for _, in := range s.Inputs {
@@ -88,8 +91,8 @@ func (s *Summary) activity() string {
 }
 
 func (s *Summary) progress() string {
-	return fmt.Sprintf("%s of %s read %s done", thousands(s.Rows.Read-s.Rows.attention(false)),
-		plural(s.Rows.Read, "row"), verb(s.Rows.Read, "was", "were"))
+	return fmt.Sprintf("%s of %s read %s done", humanize.Comma(int64(s.Rows.Read-s.Rows.attention(false))),
+		english.Plural(s.Rows.Read, "row", ""), english.PluralWord(s.Rows.Read, "was", "were"))
 }
 
 // traffic says what left for the service.
@@ -107,7 +110,7 @@ func (s *Summary) traffic() string {
 		return fmt.Sprintf("Nothing was sent to the service. The run took %s.", took)
 	}
 	return fmt.Sprintf("Sent in %s: %s and %s.", took,
-		plural(s.Requests.Create, "create request"), plural(s.Requests.Update, "update"))
+		english.Plural(s.Requests.Create, "create request", ""), english.Plural(s.Requests.Update, "update", ""))
 }
 
 func (s *Summary) rows(p *page) {
@@ -166,7 +169,7 @@ func (s *Summary) places(p *page) {
 			p.heading("Assigned to")
 		}
 		if i == topOrganizations {
-			p.figure(rest(s.Organizations[i:]), "to "+plural(len(s.Organizations)-i, "other"))
+			p.figure(rest(s.Organizations[i:]), "to "+english.Plural(len(s.Organizations)-i, "other", ""))
 			return
 		}
 		p.figure(o.Leads, strings.TrimSpace(o.ID+"  "+Escape(o.Location)))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // csvRows splits a window into records, and records into cells.
@@ -209,7 +211,7 @@ func (c *csvRows) fits() bool {
 }
 
 func (c *csvRows) wrongWidth() *Problem {
-	text := fmt.Sprintf("the row has %s instead of %d", count(len(c.fields), "cell"), c.width)
+	text := fmt.Sprintf("the row has %s instead of %d", english.Plural(len(c.fields), "cell", ""), c.width)
 	switch last := used(c.fields); {
 	case last > c.width && last <= c.width+c.nameless:
 		text = fmt.Sprintf("the row holds something in column %d, which has no name in the header", last)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // reserved begins the names of the columns that leadferry adds to rejects.
@@ -135,7 +137,7 @@ func newLayout(names []string, line int, o Options) (layout, *OpenError) {
 	}
 	of.header.Own = len(of.keep)
 	if of.nameless > 0 {
-		of.warnings = append(of.warnings, fmt.Sprintf("the header ends with %s; a row that holds something there is not read", count(of.nameless, "blank cell")))
+		of.warnings = append(of.warnings, fmt.Sprintf("the header ends with %s; a row that holds something there is not read", english.Plural(of.nameless, "blank cell", "")))
 	}
 	of.warnings = append(of.warnings, similarNames(names)...)
 	return of, nil

@@ -142,13 +142,6 @@ func tooLong(limit int) *Problem {
 	return &Problem{Code: "too_long", Text: fmt.Sprintf("the row has more than %d bytes", limit)}
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // chunk gives out slices of cells, many from one allocation. It is small, so
 // that a row that is kept keeps few others.
 type chunk struct{ free []string }

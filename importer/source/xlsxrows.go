@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/dustin/go-humanize/english"
+
 	"leadferry/importer/source/xlsx"
 )
 
@@ -187,7 +189,7 @@ func (x *xlsxRows) beyond() *Problem {
 	for column := x.width; column < len(x.fields); column++ {
 		faulty := slices.ContainsFunc(x.faults, func(f Fault) bool { return f.Column == column })
 		if !faulty && strings.TrimSpace(x.fields[column]) != "" {
-			return &Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s", x.where(column), count(x.width, "column"))}
+			return &Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s", x.where(column), english.Plural(x.width, "column", ""))}
 		}
 	}
 	return nil
@@ -274,13 +276,13 @@ func (n *notes) see(column, row int, cell xlsx.Cell, data bool) {
 // tell makes sentences of the notes.
 func (n *notes) tell(in *xlsx.Rows, h *Header, keep []int, warn func(...string)) {
 	if n.hidden > 0 {
-		warn(fmt.Sprintf("%s of the sheet %s hidden or filtered away in Excel, and read like all others", count(n.hidden, "row"), isAre(n.hidden)))
+		warn(fmt.Sprintf("%s of the sheet %s hidden or filtered away in Excel, and read like all others", english.Plural(n.hidden, "row", ""), english.PluralWord(n.hidden, "is", "are")))
 	}
 	if names := n.hiddenNames(in, h, keep); len(names) > 0 {
-		warn(fmt.Sprintf("the sheet hides %s, which %s read like all others", listedColumns(names), isAre(len(names))))
+		warn(fmt.Sprintf("the sheet hides %s, which %s read like all others", listedColumns(names), english.PluralWord(len(names), "is", "are")))
 	}
 	if in.Merged() > 0 {
-		warn(fmt.Sprintf("the sheet has %s of merged cells: only the first cell of each holds the value, the others are empty", count(in.Merged(), "area")))
+		warn(fmt.Sprintf("the sheet has %s of merged cells: only the first cell of each holds the value, the others are empty", english.Plural(in.Merged(), "area", "")))
 	}
 	for i, column := range keep {
 		if column < len(n.columns) {
@@ -326,13 +328,8 @@ func (t tallied) hold(one, many string) string {
 	return fmt.Sprintf("%d cells hold %s", t.cells, many)
 }
 
-func (t tallied) are() string { return count(t.cells, "cell") + " " + isAre(t.cells) }
-
-func isAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
+func (t tallied) are() string {
+	return english.Plural(t.cells, "cell", "") + " " + english.PluralWord(t.cells, "is", "are")
 }
 
 // Words that begin, or are, a part of the names of columns with phone numbers,

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
@@ -113,7 +114,7 @@ func openOrMakeCheckpoint(c *cli.Context) (*checkpoint.DB, error) {
 }
 
 func (p *program) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
-	fmt.Fprintf(p.Out, "%s taken over, %d known already\n", plural(r.Leads, "lead"), r.Known)
+	fmt.Fprintf(p.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + report.Quote(path)
 	p.tellCounts([]counted{
 		{r.Corrected, "corrected: people had given it another lead ID before"},
@@ -122,7 +123,7 @@ func (p *program) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends them again"},
 		{passed, "passed over: no lead is known of them, or another row says more of it"},
 		{r.Forgotten, "left out whose key was forgotten: leadferry checkpoint forget --unblock KEY" + at + " frees one"},
-	}, func(n int) string { return plural(n, "row") })
+	}, func(n int) string { return english.Plural(n, "row", "") })
 }
 
 // entriesOf are the entries of a list that are to be taken over; rows are their places in

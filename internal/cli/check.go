@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
@@ -148,6 +149,6 @@ func lostText(r *checkpoint.Salvaged) string {
 // lostBlocks warns that an export cannot carry what was forgotten.
 func (p *program) lostBlocks(n int) {
 	if n > 0 {
-		fmt.Fprintf(p.Err, "warning: %s forgotten: an export does not name them, so forget them again in the new checkpoint\n", plural(n, "key"))
+		fmt.Fprintf(p.Err, "warning: %s forgotten: an export does not name them, so forget them again in the new checkpoint\n", english.Plural(n, "key", ""))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
@@ -155,7 +156,7 @@ func (p *program) announce(c *cli.Context, s *importer.Start, log *slog.Logger) 
 	case s.New:
 		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", report.Escape(s.Checkpoint))
 	default:
-		fmt.Fprintf(w, "checkpoint: %s (knows %s, %d in doubt)\n", report.Escape(s.Checkpoint), plural(s.Leads, "lead"), s.InDoubt)
+		fmt.Fprintf(w, "checkpoint: %s (knows %s, %d in doubt)\n", report.Escape(s.Checkpoint), english.Plural(s.Leads, "lead", ""), s.InDoubt)
 	}
 	for _, text := range s.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Escape(text))
@@ -175,7 +176,7 @@ func (p *program) asks(c *cli.Context, o importer.Options) bool {
 }
 
 func (p *program) ask(s *importer.Start, rows int) error {
-	state := fmt.Sprintf("the checkpoint knows %s", plural(s.Leads, "lead"))
+	state := fmt.Sprintf("the checkpoint knows %s", english.Plural(s.Leads, "lead", ""))
 	if s.Leads == 0 && s.InDoubt == 0 {
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
@@ -184,7 +185,7 @@ func (p *program) ask(s *importer.Start, rows int) error {
 	}
 	many := "an unknown number of leads"
 	if rows > 0 {
-		many = "up to " + plural(rows, "lead")
+		many = "up to " + english.Plural(rows, "lead", "")
 	}
 	yes, err := p.confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",
 		many, report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state))
@@ -251,13 +252,4 @@ func (p *program) conclude(c *cli.Context, s *report.Summary, unseen error) {
 		p.warnOf("the summary does not say so", s.Amend())
 	}
 	p.code = s.ExitCode
-}
-
-func plural(n int, word string) string { return fmt.Sprintf("%d %s", n, pluralOf(n, word, word+"s")) }
-
-func pluralOf(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

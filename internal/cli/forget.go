@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
@@ -68,9 +69,9 @@ func (p *program) forget(c *cli.Context) error {
 		then = "may be sent again"
 	}
 	fmt.Fprintf(p.Out, "%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
-		plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key"), then, r.Leads, r.Rejected, r.InDoubt, r.Unknown, r.Already)
+		english.Plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key", ""), then, r.Leads, r.Rejected, r.InDoubt, r.Unknown, r.Already)
 	if inSandbox > 0 {
-		fmt.Fprintf(p.Out, "%s removed from the sandbox's own data\n", plural(inSandbox, "lead"))
+		fmt.Fprintf(p.Out, "%s removed from the sandbox's own data\n", english.Plural(inSandbox, "lead", ""))
 	}
 	switch {
 	case r.InDoubt > 0 && db.Target() == sandboxTarget:
@@ -79,7 +80,7 @@ func (p *program) forget(c *cli.Context) error {
 		fmt.Fprintln(p.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
 	}
 	if n := r.Leads - inSandbox; n > 0 && c.Bool("unblock") {
-		fmt.Fprintf(p.Out, "the service has %s of these rows still, and the next import makes another: delete it in the console first\n", plural(n, "lead"))
+		fmt.Fprintf(p.Out, "the service has %s of these rows still, and the next import makes another: delete it in the console first\n", english.Plural(n, "lead", ""))
 	}
 	for i, l := range alike {
 		if l.File != "" {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
@@ -187,7 +188,7 @@ func (in *inputs) enough(least int) error {
 		}
 	}
 	if rows < least {
-		return usage(fmt.Sprintf("%s there, and --min-rows asks for %d", pluralOf(rows, "only 1 row is", fmt.Sprintf("only %d rows are", rows)), least),
+		return usage(fmt.Sprintf("%s there, and --min-rows asks for %d", english.PluralWord(rows, "only 1 row is", fmt.Sprintf("only %d rows are", rows)), least),
 			"look whether the export was cut short, or is another file; nothing was sent")
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
@@ -121,7 +122,7 @@ func (p *program) reportRepaired(from, to string, r *checkpoint.Repaired, dry bo
 		{r.Found, "beside these, known by the results"},
 		{r.Unsure, "of them not counted as missing ones: no summary beside these results says which checkpoint their run used"},
 		{r.Left, "of the results left out: their lead has another key"},
-	}, func(n int) string { return plural(n, "lead") })
+	}, func(n int) string { return english.Plural(n, "lead", "") })
 	for _, path := range r.Passed {
 		fmt.Fprintf(p.Out, "passed over %s: its run had another target\n", report.Escape(path))
 	}

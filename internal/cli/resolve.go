@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gocarina/gocsv"
@@ -105,7 +106,7 @@ func (p *program) resolveNone(c *cli.Context) (err error) {
 		return nil
 	}
 	if asks {
-		question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?", plural(len(decisions), "row"))
+		question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?", english.Plural(len(decisions), "row", ""))
 		yes, err := p.confirm(question)
 		switch {
 		case errors.Is(err, errInterrupted):
@@ -167,7 +168,7 @@ func (l *list) emptiness() string {
 	if len(l.rows) == 0 {
 		return "it has no rows"
 	}
-	return fmt.Sprintf("lead_id is empty in %s", plural(len(l.rows), "row"))
+	return fmt.Sprintf("lead_id is empty in %s", english.Plural(len(l.rows), "row", ""))
 }
 
 // reportResolved tells apart what was decided, and what was not.
@@ -184,7 +185,7 @@ func (p *program) reportResolved(r checkpoint.ResolveResult, decisions []checkpo
 		}
 	}
 	fmt.Fprintf(p.Out, "%s settled (%d with a lead ID, %d without one that exist, %d not made), %d still in doubt\n",
-		plural(len(decisions), "row"), found, exist, not, doubts)
+		english.Plural(len(decisions), "row", ""), found, exist, not, doubts)
 	p.tellCounts([]counted{
 		{r.Corrected, "of these had been decided otherwise: corrected, and the history keeps both"},
 		{r.Before, "of these had been decided so before"},

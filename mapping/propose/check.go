@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
+
 	"leadferry/mapping"
 )
 
@@ -115,7 +117,7 @@ func (d *draft) loosen(t *table, broken brokenRules) []string {
 				continue
 			case b.rule == "format" && f.format != "":
 				f.format = ""
-				f.comment = and(f.comment, "no format: "+count(broken[b], "row")+" would be refused")
+				f.comment = and(f.comment, "no format: "+english.Plural(broken[b], "row", "")+" would be refused")
 			case b.rule == "apply" && f.apply != nil:
 				f.apply = nil
 			default:

@@ -3,6 +3,8 @@ package propose
 import (
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // field is a key of the content and what fills it.
@@ -74,7 +76,7 @@ func (t *table) simpleField(key string, p part, c *column) field {
 			remarks = append(remarks, "without the mark before the number")
 		}
 		if n := c.profile.counts[kindDamaged]; n > 0 {
-			remarks = append(remarks, "a spreadsheet damaged "+count(n, "number")+" (4.9E+11)")
+			remarks = append(remarks, "a spreadsheet damaged "+english.Plural(n, "number", "")+" (4.9E+11)")
 		}
 	case partPostal:
 		if c.profile.share(kindPrefixed) > 0.5 {
@@ -87,17 +89,10 @@ func (t *table) simpleField(key string, p part, c *column) field {
 		}
 	}
 	if others := t.also(p); len(others) > 0 && p != partStreet {
-		remarks = append(remarks, strings.Join(others, " and ")+" under "+their(len(others))+" own name")
+		remarks = append(remarks, strings.Join(others, " and ")+" under "+english.PluralWord(len(others), "its", "their")+" own name")
 	}
 	f.comment = and(remarks...)
 	return f
-}
-
-func their(n int) string {
-	if n == 1 {
-		return "its"
-	}
-	return "their"
 }
 
 // lostZeros tells of postal codes that may have lost their first zero: most have
@@ -116,7 +111,7 @@ func (t *table) lostZeros(c *column) string {
 	if four == 0 || five < four*3 {
 		return ""
 	}
-	return count(four, "row") + " with 4 digits: a zero lost?"
+	return english.Plural(four, "row", "") + " with 4 digits: a zero lost?"
 }
 
 // nameField makes the name of its parts, or takes the whole name where the file
@@ -191,7 +186,7 @@ func (t *table) noneFilled(columns []*column) string {
 	if n == 0 {
 		return ""
 	}
-	return "empty in " + itoa(n) + " of " + count(len(t.rows), "row")
+	return "empty in " + itoa(n) + " of " + english.Plural(len(t.rows), "row", "")
 }
 
 // streetField puts the number of the house behind the street where it has a

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // keyChoice is what makes a row the same row on the next run.
@@ -128,13 +130,13 @@ func (t *table) faultOf(id identifier) string {
 	case !p.full():
 		return name + " is " + t.empties(id.column)
 	case p.counts[kindDamaged] > 0:
-		return name + " was damaged by a spreadsheet (4.9E+11) in " + count(p.counts[kindDamaged], "row")
+		return name + " was damaged by a spreadsheet (4.9E+11) in " + english.Plural(p.counts[kindDamaged], "row", "")
 	case repeats == 0:
 		return ""
 	case id.strength >= surePart && repeats*mostRepeats <= p.rows:
 		return ""
 	}
-	return name + " repeats in " + count(repeats, "row")
+	return name + " repeats in " + english.Plural(repeats, "row", "")
 }
 
 func (t *table) praise(id identifier) []string {
@@ -144,7 +146,7 @@ func (t *table) praise(id identifier) []string {
 	}
 	said := name + " is unique and filled in " + t.extent() + "."
 	if repeats := p.filled - p.distinct; repeats > 0 {
-		said = name + " is filled in " + t.extent() + "; " + count(repeats, "row") + " repeat another's: they are told as" +
+		said = name + " is filled in " + t.extent() + "; " + english.Plural(repeats, "row", "") + " repeat another's: they are told as" +
 			` "changed" or "unchanged", not made twice.`
 	}
 	list := []string{said}

@@ -3,6 +3,8 @@ package propose
 import (
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // notes are sentences for the person who asked for the proposal.
@@ -19,7 +21,7 @@ func notes(t *table, d *draft, o trial) []string {
 		list = append(list, "Left out, since they look like secrets: "+sayNames(headersOf(t.hidden), 20)+".")
 	}
 	if len(t.nameless) > 0 {
-		list = append(list, count(len(t.nameless), "column")+" cannot be named in a mapping; rename them to use them.")
+		list = append(list, english.Plural(len(t.nameless), "column", "")+" cannot be named in a mapping; rename them to use them.")
 	}
 	for _, f := range o.loosened {
 		if f != "key" {
@@ -48,7 +50,7 @@ func assignNote(d *draft, o trial) string {
 	}
 	said := "The organization is " + shown(d.organization.column.header) + ": make sure that these are the service's own IDs."
 	if o.unassigned > 0 {
-		said += " A person has to decide about " + count(o.unassigned, "row") + " without one: fill in one more line under assign."
+		said += " A person has to decide about " + english.Plural(o.unassigned, "row", "") + " without one: fill in one more line under assign."
 	}
 	return said
 }
@@ -70,7 +72,7 @@ func statusNote(d *draft, o trial) string {
 	if len(open) == 0 {
 		return "The status is " + shown(st.column.header) + ", and each of its words has a place."
 	}
-	return "A person has to place " + count(len(open), "word") + " of " + shown(st.column.header) + " under lead.status: " + strings.Join(open, ", ") + "."
+	return "A person has to place " + english.Plural(len(open), "word", "") + " of " + shown(st.column.header) + " under lead.status: " + strings.Join(open, ", ") + "."
 }
 
 // verdict says how the sampled rows fare under the mapping.
@@ -92,19 +94,6 @@ func verdict(t *table, o trial) string {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// count says a number of things: "1,234 rows", "1 row". A thing that ends in no
-// letter of its own plural, such as "more", is said as it is.
-func count(n int, thing string) string {
-	digits := itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	if n == 1 || thing == "more" {
-		return digits + " " + thing
-	}
-	return digits + " " + thing + "s"
-}
-
 // extent names the rows that were looked at, for a sentence.
 func (t *table) extent() string {
 	n := len(t.rows)
@@ -116,9 +105,9 @@ func (t *table) extent() string {
 	case n == 2 && t.in.Complete:
 		return "both rows"
 	case t.in.Complete:
-		return "all " + count(n, "row")
+		return "all " + english.Plural(n, "row", "")
 	}
-	return "the first " + count(n, "row")
+	return "the first " + english.Plural(n, "row", "")
 }
 
 // empties says in how many rows a column holds nothing, or "".
@@ -127,7 +116,7 @@ func (t *table) empties(c *column) string {
 	case p.rows == 0 || p.full():
 		return ""
 	default:
-		return "empty in " + strings.TrimSuffix(strings.TrimSuffix(count(p.rows-p.filled, "row"), "rows"), "row") + "of " + count(p.rows, "row")
+		return "empty in " + strings.TrimSuffix(strings.TrimSuffix(english.Plural(p.rows-p.filled, "row", ""), "rows"), "row") + "of " + english.Plural(p.rows, "row", "")
 	}
 }
 

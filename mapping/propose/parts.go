@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // part is what a column plays in a lead; its word is the section in
@@ -299,7 +301,7 @@ func (t *table) also(p part) []string {
 // sayNames joins names for a sentence, the first few of them.
 func sayNames(names []string, most int) string {
 	if len(names) > most {
-		return strings.Join(names[:most], ", ") + " and " + count(len(names)-most, "more")
+		return strings.Join(names[:most], ", ") + " and " + humanize.Comma(int64(len(names)-most)) + " more"
 	}
 	return strings.Join(names, ", ")
 }

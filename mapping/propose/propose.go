@@ -20,6 +20,8 @@ package propose
 import (
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Input is a sample of a file. Encoding, Sheet and Delimiter are set where the
@@ -196,9 +198,9 @@ func (t *table) organizationOf(c *column) organizationChoice {
 	case strength >= surePart && p.rows == 0:
 		return organizationChoice{c, true, "by its name: no row was there to look at"}
 	case strength >= leastScore && p.share(kindUUID) >= 0.9 && repeats:
-		return organizationChoice{c, true, and("by name and values, "+count(p.distinct, "dealer"), empties)}
+		return organizationChoice{c, true, and("by name and values, "+english.Plural(p.distinct, "dealer", ""), empties)}
 	case strength >= leastScore && p.share(kindCode) >= 0.9 && nothingLike(p, kindDate, kindEmail, kindDamaged) && repeats && p.longest <= mostKey:
-		return organizationChoice{c, true, and("by name and values, "+count(p.distinct, "code")+": the service's own IDs?", empties)}
+		return organizationChoice{c, true, and("by name and values, "+english.Plural(p.distinct, "code", "")+": the service's own IDs?", empties)}
 	case strength >= surePart && p.share(kindSolid) >= 0.9:
 		return organizationChoice{c, false, "another system's numbers, by their looks"}
 	case strength >= leastScore && c.name.strength(partCompany) == 0 && nothingLike(p, kindEmail, kindDate, kindYesNo):

@@ -3,6 +3,8 @@ package propose
 import (
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 const (
@@ -39,14 +41,14 @@ func render(t *table, d *draft) []byte {
 
 // size says how much of the file was looked at.
 func (in *Input) size() string {
-	read := count(len(in.Rows), "row") + " read"
+	read := english.Plural(len(in.Rows), "row", "") + " read"
 	if in.Complete {
 		read += " (the whole file)"
 	}
 	if in.Bad > 0 {
 		read += ", " + itoa(in.Bad) + " more could not be read"
 	}
-	return read + ", " + count(len(in.Columns), "column")
+	return read + ", " + english.Plural(len(in.Columns), "column", "")
 }
 
 // renderSource writes what a reader would not find out by itself.
@@ -149,7 +151,7 @@ func (t *table) renderStatus(s *sheet, d *draft) {
 			undecided++
 		}
 	}
-	s.note(1, name+": "+count(len(st.words), "word")+", placed by meaning."+emptyStatus(t.empties(st.column)))
+	s.note(1, name+": "+english.Plural(len(st.words), "word", "")+", placed by meaning."+emptyStatus(t.empties(st.column)))
 	if undecided > 0 {
 		s.note(1, "For a person: replace "+unfilled+" by one of "+strings.Join(statuses[:], ", ")+
 			" and take the first # of the line away. Until then, rows with such a word are invalid.")
@@ -162,9 +164,9 @@ func (t *table) renderStatus(s *sheet, d *draft) {
 	s.put(2, "map:", "")
 	for _, w := range st.words {
 		if w.status >= 0 {
-			s.put(3, scalar(w.text)+": "+statuses[w.status], count(w.rows, "row")+doubt(w))
+			s.put(3, scalar(w.text)+": "+statuses[w.status], english.Plural(w.rows, "row", "")+doubt(w))
 		} else {
-			s.offer(3, scalar(w.text)+": "+unfilled, count(w.rows, "row")+" ? decide")
+			s.offer(3, scalar(w.text)+": "+unfilled, english.Plural(w.rows, "row", "")+" ? decide")
 		}
 	}
 	s.put(2, `else: "{}"`, "the service's own words pass, others are told")
