@@ -88,8 +88,8 @@ func ofThisTarget(path string, read *list, target checkpoint.Target) error {
 	if !read.results || path == "-" {
 		return nil
 	}
-	w, err := readWitness(filepath.Join(filepath.Dir(path), "summary.json"))
-	if err != nil || w.Target.Canonical() == target.Canonical() {
+	w := witnessIn(filepath.Dir(path))
+	if w.ID == "" || w.Target.Canonical() == target.Canonical() {
 		return nil
 	}
 	return usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",

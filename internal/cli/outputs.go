@@ -135,8 +135,8 @@ func (o *outputs) keepRun(c *cli.Context) error {
 	if o.dir == nil {
 		return nil
 	}
-	w, err := readWitness(filepath.Join(o.dir.path, "summary.json"))
-	if err != nil || w.Run == "" || w.Target == sandboxTarget {
+	w := witnessIn(o.dir.path)
+	if w.Run == "" || w.Target == sandboxTarget {
 		return nil
 	}
 	if settingsOf(c) != nil && !c.Bool("dry-run") && w.Target.Canonical() == targetOf(c).Canonical() {

@@ -109,9 +109,8 @@ func (p *program) evidence(path string) (checkpoint.Evidence, error) {
 	if one.Entries, _, err = entriesOf(read); err != nil {
 		return one, err
 	}
-	if w, err := readWitness(filepath.Join(filepath.Dir(path), "summary.json")); err == nil {
-		one.ID, one.Target = w.ID, w.Target
-	}
+	w := witnessIn(filepath.Dir(path))
+	one.ID, one.Target = w.ID, w.Target
 	return one, nil
 }
 

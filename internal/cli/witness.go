@@ -1,29 +1,18 @@
 package cli
 
 import (
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
-	"leadferry/internal/trust"
+	"leadferry/importer/report"
 )
 
-// How much is looked at to find what earlier runs tell of a checkpoint: this must cost a
-// run next to nothing, whatever lies in the folder.
-const (
-	mostFolders   = 100     // the newest
-	mostNames     = 10_000  // of a folder
-	mostOfSummary = 4 << 20 // bytes: what is asked for stands near its beginning
-)
+// mostFolders is how many run folders are asked, the newest.
+const mostFolders = 100
 
 // opening says how the checkpoint is opened that the flags name. A sandbox may always begin
 // anew, for its leads are nobody's.
@@ -34,35 +23,14 @@ func opening(c *cli.Context) checkpoint.Options {
 	}
 }
 
-// witnesses reads what the run folders at hand tell of checkpoints: those beside which this
+// witnesses are what the run folders at hand tell of checkpoints: those beside which this
 // run's own will stand. The sandbox has none and is none: its leads are nobody's.
-func witnesses(c *cli.Context) []checkpoint.Witness {
+func witnesses(c *cli.Context) (all []checkpoint.Witness) {
 	if c.Bool("sandbox") {
 		return nil
 	}
-	type summary struct {
-		path string
-		at   time.Time
-	}
-	var found []summary
-	for _, parent := range runParents(c) {
-		dir, err := os.Open(parent)
-		if err != nil {
-			continue
-		}
-		entries, _ := dir.ReadDir(mostNames) // as many as there are
-		dir.Close()
-		for _, e := range entries {
-			path := filepath.Join(parent, e.Name(), "summary.json")
-			if info, err := os.Lstat(path); e.IsDir() && err == nil && info.Mode().IsRegular() && trust.Invokers(info) {
-				found = append(found, summary{path, info.ModTime()})
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b summary) int { return b.at.Compare(a.at) })
-	var all []checkpoint.Witness
-	for _, s := range found[:min(len(found), mostFolders)] {
-		if w, err := readWitness(s.path); err == nil && w.Target != sandboxTarget {
+	for _, s := range report.Old(runParents(c), mostFolders) {
+		if w := witnessOf(s); w.ID != "" && w.Target != sandboxTarget {
 			all = append(all, w)
 		}
 	}
@@ -87,89 +55,28 @@ func runParents(c *cli.Context) []string {
 	return parents
 }
 
-// told is what of a summary speaks of the checkpoint.
-type told struct {
-	run      string
-	dry      bool
-	finished time.Time
-
-	checkpoint struct {
-		Path     string `json:"path"`
-		ID       string `json:"id"`
-		Sequence uint64 `json:"sequence"`
-		Leads    int    `json:"leads"`
+// witnessOf is what a summary tells of the checkpoint that its run used; nothing, if it used
+// none.
+func witnessOf(s *report.Summary) checkpoint.Witness {
+	if s.Checkpoint.Path == "" || s.Checkpoint.ID == "" {
+		return checkpoint.Witness{}
 	}
-	target struct {
-		BaseURL  string `json:"base_url"`
-		LeadsURL string `json:"leads_url"`
-		TrunkID  string `json:"trunk_id"`
+	w := checkpoint.Witness{
+		Source: s.SummaryPath, Path: s.Checkpoint.Path, ID: s.Checkpoint.ID, Sequence: s.Checkpoint.Sequence, Leads: s.Checkpoint.Leads,
+		Ended: s.FinishedAt, Target: checkpoint.Target(s.Target),
 	}
-	rows struct {
-		Created int `json:"created"`
-		Partial int `json:"partial"`
-		InDoubt int `json:"in_doubt"`
+	if !s.DryRun && s.Requests.Create+s.Requests.Update > 0 {
+		w.Run = s.RunID
+		w.Made = min(s.Requests.Create, s.Rows.Created+s.Rows.Partial+s.Rows.InDoubt)
 	}
-	requests struct {
-		Create int `json:"create"`
-		Update int `json:"update"`
-	}
+	return w
 }
 
-// readWitness reads a summary of a run. What is none, or of a run without a checkpoint, is an
-// error.
-func readWitness(path string) (w checkpoint.Witness, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|trust.NoFollow|trust.NonBlock, 0)
+// witnessIn is what the run whose files lie in a folder tells; nothing, if that says none.
+func witnessIn(folder string) checkpoint.Witness {
+	s, err := report.ReadOld(filepath.Join(folder, "summary.json"))
 	if err != nil {
-		return w, err
+		return checkpoint.Witness{}
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !trust.Invokers(info) {
-		return w, errors.Join(err, fs.ErrPermission)
-	}
-	t, err := readTold(io.LimitReader(f, mostOfSummary))
-	if err != nil {
-		return w, err
-	}
-	if t.checkpoint.Path == "" || t.checkpoint.ID == "" {
-		return w, fs.ErrNotExist
-	}
-	w = checkpoint.Witness{
-		Source: path, Path: t.checkpoint.Path, ID: t.checkpoint.ID, Sequence: t.checkpoint.Sequence, Leads: t.checkpoint.Leads,
-		Ended:  t.finished,
-		Target: checkpoint.Target{BaseURL: t.target.BaseURL, LeadsURL: t.target.LeadsURL, TrunkID: t.target.TrunkID},
-	}
-	if !t.dry && t.requests.Create+t.requests.Update > 0 {
-		w.Run = t.run
-		w.Made = min(t.requests.Create, t.rows.Created+t.rows.Partial+t.rows.InDoubt)
-	}
-	return w, nil
-}
-
-// readTold reads a summary as far as it has to.
-func readTold(r io.Reader) (t told, err error) {
-	dec := jsontext.NewDecoder(r, jsontext.AllowInvalidUTF8(true))
-	parts := map[string]any{
-		"run_id": &t.run, "dry_run": &t.dry, "finished_at": &t.finished,
-		"checkpoint": &t.checkpoint, "target": &t.target, "rows": &t.rows, "requests": &t.requests,
-	}
-	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
-		return t, errors.Join(err, fs.ErrInvalid)
-	}
-	for len(parts) > 0 {
-		name, err := dec.ReadToken()
-		if err != nil || name.Kind() == '}' {
-			return t, errors.Join(err, fs.ErrInvalid)
-		}
-		part := parts[name.String()]
-		delete(parts, name.String())
-		if part == nil {
-			err = dec.SkipValue()
-		} else {
-			err = json.UnmarshalDecode(dec, part)
-		}
-		if err != nil {
-			return t, err
-		}
-	}
-	return t, nil
+	return witnessOf(s)
 }
