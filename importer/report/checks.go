@@ -101,36 +101,30 @@ type Fault struct {
 	Hint   string `json:"hint,omitempty"`
 }
 
-// escaped is a copy fit to be shown: names of columns and texts may come from outside.
-func (c *Checks) escaped() *Checks {
-	if c == nil {
-		return nil
-	}
-	e := *c
-	e.Rules = mapped(c.Rules, func(r Rule) Rule {
+// escape makes names of columns and texts fit to be shown, which may come from outside.
+func (c *Checks) escape() {
+	for i := range c.Rules {
+		r := &c.Rules[i]
 		r.Column, r.Error = Escape(r.Column), Escape(r.Error)
-		return r
-	})
-	e.Tests.Failures = mapped(c.Tests.Failures, func(f Failure) Failure {
-		f.Differences = mapped(f.Differences, Escape)
-		return f
-	})
-	e.LostFiles = mapped(c.LostFiles, escapeFault)
-	e.CannotCreate = mapped(c.CannotCreate, escapeFault)
-	e.UnusedColumns, e.Notes = mapped(c.UnusedColumns, Escape), mapped(c.Notes, Escape)
-	e.Projected.DurationS = round(c.Projected.DurationS)
-	return &e
-}
-
-func escapeFault(f Fault) Fault {
-	f.Error, f.Hint = Escape(f.Error), Escape(f.Hint)
-	return f
-}
-
-func mapped[T any](list []T, f func(T) T) []T {
-	out := make([]T, len(list))
-	for i, v := range list {
-		out[i] = f(v)
 	}
-	return out
+	for i := range c.Tests.Failures {
+		f := &c.Tests.Failures[i]
+		f.Differences = escaped(f.Differences)
+	}
+	for _, list := range [][]Fault{c.LostFiles, c.CannotCreate} {
+		for i := range list {
+			list[i].Error, list[i].Hint = Escape(list[i].Error), Escape(list[i].Hint)
+		}
+	}
+	c.UnusedColumns, c.Notes = escaped(c.UnusedColumns), escaped(c.Notes)
+	c.Projected.DurationS = round(c.Projected.DurationS)
+}
+
+// escaped is a list of its own.
+func escaped(texts []string) []string {
+	var list []string
+	for _, text := range texts {
+		list = append(list, Escape(text))
+	}
+	return list
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,50 +11,27 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// How much of what a rehearsal found the text for people shows.
-const (
-	topRules    = 10
-	topStatuses = 10
-	topFailures = 10
-)
+// topChecks is how much of each list that a rehearsal has the text for people shows.
+const topChecks = 10
 
-// checks shows what a rehearsal found in rows; checkMapping what it says of the mapping.
-func (c *Checks) checks(p *page) {
-	if c == nil {
-		return
-	}
-	c.rules(p)
-	c.statuses(p)
-	c.lost(p)
+// text shows what a rehearsal found in the rows, and then what it says of the mapping.
+func (c *Checks) text(p *page) {
+	list(p, "Checks that rows fail", c.Rules, topChecks, func(r Rule) {
+		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, r.sentence()))
+		p.hang(r.places())
+	}, func(others []Rule) { p.more(len(others), "check") })
+	list(p, "Statuses that are not mapped", c.Statuses, topChecks, func(w Word) {
+		text := `"` + w.Status + `"`
+		if w.Hidden != "" {
+			text = w.Hidden
+		}
+		p.figure(w.Rows, text+", first at "+w.Place.String())
+	}, func(others []Word) { p.more(len(others), "text") })
+	list(p, "Files that could not be read to their end", c.LostFiles, 0, p.fault, nil)
 	c.assigned(p)
 	c.projected(p)
-}
-
-func (c *Checks) checkMapping(p *page) {
-	if c == nil {
-		return
-	}
 	c.tests(p)
-	for i, f := range c.CannotCreate {
-		if i == 0 {
-			p.heading("What the mapping lacks to make leads")
-		}
-		p.fault(f)
-	}
-}
-
-func (c *Checks) rules(p *page) {
-	for i, r := range c.Rules {
-		if i == 0 {
-			p.heading("Checks that rows fail")
-		}
-		if i == topRules {
-			p.more(len(c.Rules)-i, "check")
-			return
-		}
-		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, Escape(r.sentence())))
-		p.hang(places(r.Places, r.Rows))
-	}
+	list(p, "What the mapping lacks to make leads", c.CannotCreate, 0, p.fault, nil)
 }
 
 func (r *Rule) sentence() string {
@@ -63,13 +41,13 @@ func (r *Rule) sentence() string {
 	return "column " + r.Column + ": " + r.Error
 }
 
-// places lists where rows stand, of which there may be more than are known.
-func places(known []Place, rows int) string {
-	list := make([]string, len(known), len(known)+1)
-	for i, at := range known {
-		list[i] = at.String()
+// places lists where the rows stand, of which there may be more than are known.
+func (r *Rule) places() string {
+	var list []string
+	for _, at := range r.Places {
+		list = append(list, at.String())
 	}
-	if rows > len(known) {
+	if r.Rows > len(list) {
 		list = append(list, "…")
 	}
 	return strings.Join(list, ", ")
@@ -77,32 +55,6 @@ func places(known []Place, rows int) string {
 
 // String is how people and editors name the place.
 func (at Place) String() string { return at.File + ":" + strconv.Itoa(at.Line) }
-
-func (c *Checks) statuses(p *page) {
-	for i, w := range c.Statuses {
-		if i == 0 {
-			p.heading("Statuses that are not mapped")
-		}
-		if i == topStatuses {
-			p.more(len(c.Statuses)-i, "text")
-			return
-		}
-		text := `"` + w.Status + `"`
-		if w.Hidden != "" {
-			text = w.Hidden
-		}
-		p.figure(w.Rows, text+", first at "+w.Place.String())
-	}
-}
-
-func (c *Checks) lost(p *page) {
-	for i, f := range c.LostFiles {
-		if i == 0 {
-			p.heading("Files that could not be read to their end")
-		}
-		p.fault(f)
-	}
-}
 
 // assigned previews to whom leads would go, as far as anybody can tell.
 func (c *Checks) assigned(p *page) {
@@ -130,7 +82,7 @@ func (c *Checks) assigned(p *page) {
 		}
 	}
 	if located {
-		p.wrap("  ", "  ", "Which organization a locator picks cannot be predicted: its settings on the service decide when the lead is made.")
+		p.indented("Which organization a locator picks cannot be predicted: its settings on the service decide when the lead is made.")
 	}
 }
 
@@ -148,11 +100,11 @@ func (a *Assignment) whom() string {
 
 // projected says what a run would send, and how long that takes where it is known.
 func (c *Checks) projected(p *page) {
-	n := c.Projected
-	if n.Create+n.Update == 0 {
+	if !c.sends() {
 		return
 	}
 	p.heading("Would be sent")
+	n := c.Projected
 	text := english.Plural(n.Create, "create request", "") + " and " + english.Plural(n.Update, "update", "")
 	if n.AtMost {
 		text += " at most"
@@ -161,7 +113,7 @@ func (c *Checks) projected(p *page) {
 		took := time.Duration(n.DurationS * float64(time.Second)).Round(time.Second)
 		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, max(took, time.Second))
 	}
-	p.wrap("  ", "  ", text+".")
+	p.indented(text + ".")
 }
 
 func (c *Checks) tests(p *page) {
@@ -169,22 +121,27 @@ func (c *Checks) tests(p *page) {
 	if t.Run == 0 {
 		return
 	}
-	p.heading("Tests of the mapping")
-	if t.Failed == 0 {
-		p.wrap("  ", "  ", english.Plural(t.Run, "test", "")+english.PluralWord(t.Run, " passes.", ": all pass."))
-		return
+	result := english.Plural(t.Run, "test", "") + english.PluralWord(t.Run, " passes.", ": all pass.")
+	if t.Failed > 0 {
+		result = t.failed(english.Plural(t.Run, "test", "")) + "."
 	}
-	p.wrap("  ", "  ", fmt.Sprintf("%s of %s %s.", humanize.Comma(int64(t.Failed)), english.Plural(t.Run, "test", ""), english.PluralWord(t.Failed, "fails", "fail")))
+	p.heading("Tests of the mapping")
+	p.indented(result)
 	for i, f := range t.Failures {
-		if i == topFailures {
+		if i == topChecks {
 			p.more(len(t.Failures)-i, "test")
 			return
 		}
 		p.verbatim(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column))
 		for _, d := range f.Differences {
-			p.wrap("    ", "    ", Escape(d))
+			p.wrap("    ", "    ", d)
 		}
 	}
+}
+
+// failed says how many of the tests, which are named so, fail.
+func (t *Tests) failed(of string) string {
+	return fmt.Sprintf("%s of %s %s", humanize.Comma(int64(t.Failed)), of, english.PluralWord(t.Failed, "fails", "fail"))
 }
 
 // fault shows a fault at its place, with its hint.
@@ -195,13 +152,60 @@ func (p *page) fault(f Fault) {
 			at += ":" + strconv.Itoa(n)
 		}
 	}
-	p.wrap("  ", "    ", at+": "+Escape(f.Error))
+	p.wrap("  ", "    ", at+": "+f.Error)
 	if f.Hint != "" {
-		p.wrap("    ", "    ", "hint: "+Escape(f.Hint))
+		p.wrap("    ", "    ", "hint: "+f.Hint)
 	}
 }
 
 // more ends a list that is longer than what is shown of it.
 func (p *page) more(n int, thing string) {
-	p.wrap("  ", "  ", fmt.Sprintf("and %s more %s: see checks in --summary FILE.", humanize.Comma(int64(n)), english.PluralWord(n, thing, "")))
+	p.indented(fmt.Sprintf("and %s more %s: see checks in --summary FILE.", humanize.Comma(int64(n)), english.PluralWord(n, thing, "")))
+}
+
+// faults are what needs attention beside rows.
+func (c *Checks) faults() []string {
+	if c == nil {
+		return nil
+	}
+	var faults []string
+	if c.Tests.Failed > 0 {
+		faults = append(faults, c.Tests.failed(english.Plural(c.Tests.Run, "test", "")+" of the mapping"))
+	}
+	if len(c.CannotCreate) > 0 {
+		faults = append(faults, "the mapping cannot make leads yet")
+	}
+	for _, f := range c.LostFiles {
+		faults = append(faults, f.File+" could not be read to its end")
+	}
+	return faults
+}
+
+// sends reports whether a run would send anything.
+func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0 }
+
+// The rules that an edit of the mapping settles for all rows at once.
+const (
+	ruleStatus = "status"
+	ruleAssign = "assign"
+)
+
+// byMapping says whether the mapping is all that there is to correct.
+func (c *Checks) byMapping() bool {
+	return c != nil && len(c.Rules) > 0 && !slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Rule != ruleStatus && r.Rule != ruleAssign })
+}
+
+// steps are what to do about the mapping and the files themselves.
+func (c *Checks) steps(todo *steps, mapping string) {
+	unassigned := 0
+	for _, r := range c.Rules {
+		if r.Rule == ruleAssign {
+			unassigned += r.Rows
+		}
+	}
+	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": what it lacks, only a person can decide.")
+	todo.add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
+	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+", or say with else what becomes of the others.")
+	todo.add(unassigned > 0, fmt.Sprintf("Add an entry under assign in %s for the %s that none fits, or fill in what they lack.", mapping, english.Plural(unassigned, "row", "")))
+	todo.add(len(c.LostFiles) > 0, "Get a whole copy of the files that could not be read to their end.")
 }

@@ -231,7 +231,4 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if strings.HasSuffix(s.Checks.Rules[0].Error, "…") {
-		t.Error("writing changed the summary")
-	}
 }

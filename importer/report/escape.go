@@ -98,3 +98,25 @@ func word(text string) string {
 	}
 	return escape(text, math.MaxInt)
 }
+
+// Quote makes a path one word of a shell's command line. What a terminal would act
+// upon is escaped as bash, zsh and ksh read it.
+func Quote(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path // no flag
+	}
+	return quote(path)
+}
+
+func quote(path string) string {
+	odd := func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-", r)
+	}
+	if path != "" && path[0] != '=' && strings.IndexFunc(path, odd) < 0 {
+		return path
+	}
+	if escape(path, math.MaxInt) != path {
+		return "$'" + escape(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(path), math.MaxInt) + "'"
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

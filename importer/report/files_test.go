@@ -9,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -27,7 +25,6 @@ func open(t *testing.T, f Files) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.Finish(sample()) })
 	return r
 }
 
@@ -82,10 +79,6 @@ func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
 	}
 	if s.ResultsPath != r.ResultsPath() || !slices.Equal(s.RejectsPaths, r.rejectsPaths()) || s.SummaryPath != r.SummaryPath() {
 		t.Errorf("the summary does not say where the files lie: %+v", s)
-	}
-	must(t, r.Finish(s))
-	if err := r.Result(Result{}); !errors.Is(err, errFinished) {
-		t.Errorf("a result after the end: %v", err)
 	}
 }
 
@@ -258,9 +251,6 @@ func TestAFullDiskIsTold(t *testing.T) {
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("Finish: %v", err)
 			}
-			if again := r.Finish(s); !errors.Is(again, err) {
-				t.Errorf("Finish again: %v", again)
-			}
 			if tt.summary == "" {
 				return
 			}
@@ -278,41 +268,13 @@ func TestAFullDiskIsTold(t *testing.T) {
 func TestAFullDiskStopsResultsEarly(t *testing.T) {
 	r := open(t, Files{Results: "/dev/full"})
 	var err error
-	for i := 0; err == nil && i < flushRows; i++ {
+	for i := 0; err == nil && i < outputBuffer; i++ {
 		err = r.Result(Result{Line: i})
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("after %d results: %v", flushRows, err)
+		t.Fatalf("after %d results: %v", outputBuffer, err)
 	}
 	if err := r.Reject(Input{}, bad); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("Reject: %v", err)
-	}
-}
-
-// faults 16
-func TestLinesReachTheDiskWithinASecond(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := open(t, Files{Dir: dir})
-		must(t, r.Result(Result{Key: "slow"}))
-		must(t, r.Reject(Input{}, bad))
-		time.Sleep(flushEvery)
-		synctest.Wait()
-		for _, path := range []string{r.ResultsPath(), firstRejects(r)} {
-			if got := read(t, path+".partial"); strings.Count(got, "\n") != 2 {
-				t.Errorf("%s holds %q after a second", path, got)
-			}
-		}
-		must(t, r.Finish(sample()))
-	})
-}
-
-func TestLinesReachTheDiskInBatches(t *testing.T) {
-	r := open(t, Files{Dir: t.TempDir()})
-	for i := range flushRows {
-		must(t, r.Result(Result{Line: i}))
-	}
-	if got := strings.Count(read(t, r.ResultsPath()+".partial"), "\n"); got != flushRows+1 {
-		t.Errorf("%d lines", got)
 	}
 }

@@ -82,68 +82,22 @@ func RunFile(name string) string {
 	return ""
 }
 
-var number = regexp.MustCompile(`^-\d+$`)
+// furtherEnd is what comes behind the first name, without its ending, in the names of further rejects files.
+var furtherEnd = regexp.MustCompile(`^-\d+\.(?i:csv|tsv|jsonl)(?:\.partial)?$`)
 
 // FurtherRejects reports whether a file called other may come to stand beside the one that
 // --rejects names, for rows of another header.
 func FurtherRejects(named, other string) bool {
-	other = trimPartial(other)
-	switch strings.ToLower(filepath.Ext(other)) {
-	case ".csv", ".tsv", ".jsonl":
-	default:
-		return false
-	}
-	stem := strings.TrimSuffix(named, filepath.Ext(named))
-	end, ours := strings.CutPrefix(strings.TrimSuffix(other, filepath.Ext(other)), stem)
-	return ours && number.MatchString(end)
+	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
+	return ours && furtherEnd.MatchString(end)
 }
 
 // hasRun reports whether an earlier run has left its files in a folder, complete or not.
 // Where it has not, rejects that lie there are the user's own.
 func hasRun(folder *os.Root) bool {
-	for _, name := range []string{"summary.json", "results.csv", "results.csv" + partialEnd} {
+	for _, name := range []string{summaryFile, "results.csv", "results.csv" + partialEnd} {
 		if _, err := folder.Lstat(name); err == nil {
 			return true
-		}
-	}
-	return false
-}
-
-// removeOld removes from the run's folder what an earlier run left there and this one
-// has not written again: it would be taken for this one's.
-func (r *Run) removeOld() error {
-	folder := r.folders[r.files.Dir]
-	if !r.reused || folder == nil {
-		return nil
-	}
-	entries, err := fs.ReadDir(folder.FS(), ".")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.IsDir() && RunFile(e.Name()) != "" && !r.wrote(folder, e.Name()) {
-			if err := folder.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func trimPartial(name string) string { return strings.TrimSuffix(name, partialEnd) }
-
-// wrote reports whether a name in a folder is that of an output of this run, which may
-// lie there by another path.
-func (r *Run) wrote(folder *os.Root, name string) bool {
-	there, err := folder.Lstat(name)
-	if err != nil {
-		return false
-	}
-	for _, o := range r.outputs() {
-		for _, name := range []string{o.name, o.partial} {
-			if ours, err := o.folder.Lstat(name); name != "" && err == nil && os.SameFile(ours, there) {
-				return true
-			}
 		}
 	}
 	return false

@@ -4,14 +4,23 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"leadferry/internal/trust"
 )
 
 // MetricsRun is what is known of a run when it begins.
@@ -23,6 +32,15 @@ type MetricsRun struct {
 	Started time.Time
 	Leads   int // that the checkpoint knew
 	InDoubt int // rows that it held in doubt
+}
+
+// labels tell the series of one schedule from those of another.
+func (r *MetricsRun) labels() prometheus.Labels {
+	return prometheus.Labels{
+		"command": r.Command,
+		"target":  r.Target.String(),
+		"mapping": strings.ToValidUTF8(filepath.Base(r.Mapping), "?"),
+	}
 }
 
 // Metrics is the file of --metrics: the figures of the last run as gauges in the
@@ -38,7 +56,7 @@ type MetricsRun struct {
 type Metrics struct {
 	path   string
 	run    MetricsRun
-	labels map[string]string
+	labels prometheus.Labels
 	last   lastRuns
 }
 
@@ -64,12 +82,15 @@ func NewMetrics(path string) (*Metrics, error) {
 // Begin says that a run has begun. An error says what could not be read of the old
 // file, or that the new one could not be written; the run need not end for it.
 func (m *Metrics) Begin(run MetricsRun) error {
-	m.run, m.labels = run, metricsLabels(run)
-	var unread error
-	if m.last, unread = readLast(m.path, m.labels); unread != nil {
+	old, unread := readMetrics(m.path)
+	if unread != nil {
 		unread = fmt.Errorf("read the metrics of the last run, so that it is not known when it was: %w", unread)
 	}
-	return errors.Join(unread, m.write(m.begun(1)))
+	m.run, m.labels = run, run.labels()
+	m.last = old.last(m.labels)
+	g := m.gauges(1)
+	m.begun(g)
+	return errors.Join(unread, g.write(m.path))
 }
 
 // End says how the run ended: with the exit code of the program and the figures of
@@ -84,84 +105,210 @@ func (m *Metrics) End(s *Summary, code int, now time.Time) error {
 			m.last.success = seconds(now)
 		}
 	}
-	gauges := append(m.begun(0), endGauges(now, code)...)
+	g := m.gauges(0)
+	m.begun(g)
+	g.ended(now, code)
 	if s != nil {
-		gauges = append(gauges, s.gauges()...)
+		g.figures(s)
 	}
-	return m.write(gauges)
+	return g.write(m.path)
 }
 
 // Refused says that a command ended with code before its run began. What is not known of
 // the run, the file that is there says: its series go on.
 func (m *Metrics) Refused(run MetricsRun, code int) error {
-	families, err := readMetrics(m.path)
+	old, err := readMetrics(m.path)
 	if err != nil {
 		return fmt.Errorf("read the metrics of the last run: %w", err)
 	}
-	m.run, m.labels = run, metricsLabels(run)
-	if run.Target.LeadsURL == "" || run.Mapping == "" {
-		maps.Copy(m.labels, labelsOf(families[metricsNamespace+"_"+exitCode], "target", "mapping"))
+	m.run, m.labels = run, run.labels()
+	if series := old[namespace+"_"+exitCode].GetMetric(); len(series) > 0 && (run.Target.LeadsURL == "" || run.Mapping == "") {
+		known := labelsOf(series[0])
+		m.labels["target"], m.labels["mapping"] = known["target"], known["mapping"]
 	}
-	m.last = lastOf(families, m.labels)
-	return m.write(append(m.program(0), endGauges(time.Now(), code)...))
+	m.last = old.last(m.labels)
+	g := m.gauges(0)
+	g.ended(time.Now(), code)
+	return g.write(m.path)
 }
 
-// metricsLabels tell the series of one schedule from those of another.
-func metricsLabels(run MetricsRun) map[string]string {
-	return map[string]string{
-		"command": run.Command,
-		"target":  run.Target.String(),
-		"mapping": strings.ToValidUTF8(filepath.Base(run.Mapping), "?"),
+const (
+	namespace    = "leadferry"
+	exitCode     = "run_exit_code"
+	lastSuccess  = "last_success_timestamp_seconds"
+	lastComplete = "last_complete_timestamp_seconds"
+)
+
+// gauges are what the file is to hold; each bears the common labels.
+type gauges struct {
+	registry *prometheus.Registry
+	common   prometheus.Labels
+}
+
+// vector is a gauge whose series are told apart by these labels besides.
+func (g *gauges) vector(name, help string, labels ...string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: g.common}, labels)
+	g.registry.MustRegister(v)
+	return v
+}
+
+func (g *gauges) set(name, help string, value float64) {
+	g.vector(name, help).WithLabelValues().Set(value)
+}
+
+// gauges begins a file with what needs no run.
+func (m *Metrics) gauges(progress float64) *gauges {
+	g := &gauges{prometheus.NewRegistry(), m.labels}
+	g.vector("build_info", "The program that wrote this file; always 1.", "version", "goversion").WithLabelValues(m.run.Version, runtime.Version()).Set(1)
+	g.set("run_in_progress", "Whether the run goes on: 1 also when it was killed.", progress)
+	g.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(m.run.Started))
+	if m.last.success > 0 {
+		g.set(lastSuccess, "Unix time at which the last run ended with exit code 0.", m.last.success)
+	}
+	if m.last.complete > 0 {
+		g.set(lastComplete, "Unix time at which the last run ended that came to the end of its input, whatever became of the rows.", m.last.complete)
+	}
+	return g
+}
+
+// begun adds what is known from the run's beginning.
+func (m *Metrics) begun(g *gauges) {
+	g.set("checkpoint_leads", "Leads that the checkpoint knew when the run began.", float64(m.run.Leads))
+	g.set("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.", float64(m.run.InDoubt))
+}
+
+// ended adds what belongs to every end.
+func (g *gauges) ended(now time.Time, code int) {
+	g.set("run_end_timestamp_seconds", "Unix time at which the run ended.", seconds(now))
+	g.set(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(code))
+}
+
+// figures adds those of a run that has ended. Every outcome has its series, those of no row
+// too, so that each goes on from run to run.
+func (g *gauges) figures(s *Summary) {
+	g.set("run_duration_seconds", "How long the run took.", s.DurationS)
+	rows := g.vector("run_rows", "Rows of the run by outcome; they add up to the rows read.", "outcome")
+	for _, o := range s.Rows.outcomes() {
+		rows.WithLabelValues(o.name).Set(float64(o.rows))
+	}
+	requests := g.vector("run_requests", "Requests of the run by kind, further tries included.", "kind")
+	for kind, n := range map[string]int{"create": s.Requests.Create, "update": s.Requests.Update, "token": s.Requests.Token} {
+		requests.WithLabelValues(kind).Set(float64(n))
+	}
+	g.set("run_retries", "Further tries among the requests of the run.", float64(s.Requests.Retries))
+	responses := g.vector("run_responses", "Answers of the service by HTTP status code.", "code")
+	for code, n := range s.Requests.ByStatus {
+		responses.WithLabelValues(code).Set(float64(n))
+	}
+	if l := s.LatencyMs; s.Requests.Create+s.Requests.Update > 0 { // no summary in the sense of Prometheus: the sum is not known
+		took := g.vector("run_request_duration_seconds", "How long lead requests took: percentiles and the longest.", "stat")
+		for stat, ms := range map[string]float64{"p50": l.P50, "p90": l.P90, "p99": l.P99, "max": l.Max} {
+			took.WithLabelValues(stat).Set(ms / 1000)
+		}
+	}
+	changes := g.vector("run_transitions", "Leads whose status the run changed.", "from", "to")
+	for _, t := range s.Transitions {
+		changes.WithLabelValues(statusLabel(t.From), statusLabel(t.To)).Add(float64(t.Leads))
 	}
 }
 
-func (m *Metrics) write(gauges []gauge) error {
-	if err := writeGauges(m.path, m.labels, gauges); err != nil {
+// statusLabel is one word of the service's, or "other": a label is no place for texts.
+func statusLabel(word string) string {
+	letter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+	if len(word) > 40 || strings.ContainsFunc(word, func(r rune) bool { return !letter(r) }) {
+		return "other"
+	}
+	return word
+}
+
+// write replaces the file at path, for all to read: who reads sees the old file or the new
+// one. It is written as the run's other files are, which prometheus.WriteToTextfile would
+// do by name and without making it durable.
+func (g *gauges) write(path string) error {
+	families, err := g.registry.Gather()
+	if err == nil {
+		err = replaceText(path, families)
+	}
+	if err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
 	}
 	return nil
 }
 
-// endGauges are the gauges of every end.
-func endGauges(now time.Time, code int) []gauge {
-	return []gauge{
-		single("run_end_timestamp_seconds", "Unix time at which the run ended.", seconds(now)),
-		single(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(code)),
+func replaceText(path string, families []*dto.MetricFamily) error {
+	folder, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
 	}
+	defer folder.Close()
+	out, err := create(folder, path)
+	if err != nil {
+		return err
+	}
+	err = out.file.Chmod(0o644)
+	for i := 0; i < len(families) && err == nil; i++ {
+		_, err = expfmt.MetricFamilyToText(out, families[i])
+	}
+	if err == nil {
+		err = out.commit()
+	}
+	if err != nil {
+		return errors.Join(err, out.discard())
+	}
+	return nil
 }
 
-// begun are the gauges that the file holds from the run's beginning.
-func (m *Metrics) begun(progress float64) []gauge {
-	return append(m.program(progress),
-		single("checkpoint_leads", "Leads that the checkpoint knew when the run began.", float64(m.run.Leads)),
-		single("checkpoint_rows_in_doubt", "Rows, of whatever file, that the checkpoint held in doubt when the run began.", float64(m.run.InDoubt)),
-	)
+// oldMetrics are those that a file holds, by name.
+type oldMetrics map[string]*dto.MetricFamily
+
+// maxMetrics bounds what is read of an old metrics file, in bytes.
+const maxMetrics = 1 << 20
+
+// readMetrics reads the file at path; no file holds nothing.
+func readMetrics(path string) (oldMetrics, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|trust.NonBlock, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(io.LimitReader(f, maxMetrics))
+	if err != nil {
+		return nil, err
+	}
+	return families, nil
 }
 
-// program are the gauges that need no run.
-func (m *Metrics) program(progress float64) []gauge {
-	gauges := []gauge{
-		{
-			name: "build_info", help: "The program that wrote this file; always 1.", labels: []string{"version", "goversion"},
-			points: []point{{[]string{m.run.Version, runtime.Version()}, 1}},
-		},
-		single("run_in_progress", "Whether the run goes on: 1 also when it was killed.", progress),
-		single("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(m.run.Started)),
-	}
-	if m.last.success > 0 {
-		gauges = append(gauges, single(lastSuccess, "Unix time at which the last run ended with exit code 0.", m.last.success))
-	}
-	if m.last.complete > 0 {
-		gauges = append(gauges, single(lastComplete, "Unix time at which the last run ended that came to the end of its input, whatever became of the rows.", m.last.complete))
-	}
-	return gauges
+// IsMetrics reports whether a file of metrics stands at path, and nothing else.
+func IsMetrics(path string) bool {
+	old, err := readMetrics(path)
+	_, ours := old[namespace+"_build_info"]
+	return err == nil && ours
 }
 
-const (
-	lastSuccess  = "last_success_timestamp_seconds"
-	lastComplete = "last_complete_timestamp_seconds"
-	exitCode     = "run_exit_code"
-)
+// last says when the last runs with exactly these labels ended.
+func (old oldMetrics) last(labels prometheus.Labels) lastRuns {
+	value := func(name string) float64 {
+		for _, series := range old[namespace+"_"+name].GetMetric() {
+			if v := series.GetGauge().GetValue(); v > 0 && !math.IsInf(v, 0) && maps.Equal(labelsOf(series), labels) {
+				return v
+			}
+		}
+		return 0
+	}
+	return lastRuns{success: value(lastSuccess), complete: value(lastComplete)}
+}
+
+func labelsOf(series *dto.Metric) prometheus.Labels {
+	labels := prometheus.Labels{}
+	for _, pair := range series.GetLabel() {
+		labels[pair.GetName()] = pair.GetValue()
+	}
+	return labels
+}
 
 // host is the host of an address, with its port; the sandbox's address is a word.
 func host(address string) string {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"leadferry/internal/trust"
@@ -116,8 +117,7 @@ func (o *output) openSpecial() (*os.File, error) {
 
 func (o *output) Write(p []byte) (int, error) { return o.buffer.Write(p) }
 
-// commit makes the content durable and gives the file its name. The caller syncs
-// the folder.
+// commit makes the content durable, gives the file its name and makes that durable.
 func (o *output) commit() error {
 	defer o.file.Close()
 	if err := o.buffer.Flush(); err != nil {
@@ -138,7 +138,15 @@ func (o *output) commit() error {
 	if err := o.folder.Rename(o.partial, o.name); err != nil {
 		return o.failed(err)
 	}
-	return nil
+	return syncFolder(o.folder)
+}
+
+// is reports whether a file is this output, under the name that it bears now.
+func (o *output) is(file fs.FileInfo) bool {
+	return slices.ContainsFunc([]string{o.name, o.partial}, func(name string) bool {
+		ours, err := o.folder.Lstat(name)
+		return err == nil && os.SameFile(ours, file)
+	})
 }
 
 // own fails when NAME.partial is no longer the file that was opened.

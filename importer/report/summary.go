@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -61,10 +60,9 @@ type Input struct {
 	Blank  int    `json:"blank"` // rows without any data, which Rows does not count
 	SHA256 string `json:"sha256"`
 
-	Delimiter rune     `json:"-"` // 0 is a comma
-	Marked    bool     `json:"-"` // its rejects begin with a byte order mark in JSONL, too: the run was told another encoding than theirs
-	Changed   bool     `json:"-"` // while it was read
-	Names     []string `json:"-"` // of the columns, for rejects that bring none
+	Delimiter rune `json:"-"` // 0 is a comma
+	Marked    bool `json:"-"` // its rejects begin with a byte order mark in JSONL, too: the run was told another encoding than theirs
+	Changed   bool `json:"-"` // while it was read
 }
 
 // File is a file by its path and the SHA-256 of its bytes in hexadecimal.
@@ -147,23 +145,11 @@ type Reason struct {
 // WriteJSON writes the summary as one indented JSON object with times in UTC, texts
 // from outside escaped, and a line end.
 func (s *Summary) WriteJSON(w io.Writer) error {
+	s.escape()
 	c := *s
 	c.StartedAt, c.FinishedAt = utc(s.StartedAt), utc(s.FinishedAt)
 	c.DurationS, c.ThroughputRowsPerS = round(s.DurationS), round(s.ThroughputRowsPerS)
 	c.StopReason = Escape(s.StopReason)
-	c.Organizations = slices.Clone(s.Organizations)
-	for i := range c.Organizations {
-		c.Organizations[i].Location = Escape(c.Organizations[i].Location)
-	}
-	c.Errors = slices.Clone(s.Errors)
-	for i := range c.Errors {
-		c.Errors[i].Error = Escape(c.Errors[i].Error)
-	}
-	c.InDoubt = slices.Clone(s.InDoubt)
-	for i := range c.InDoubt {
-		c.InDoubt[i].SentAt, c.InDoubt[i].OrganizationID = utc(c.InDoubt[i].SentAt), Escape(c.InDoubt[i].OrganizationID)
-	}
-	c.Checks = s.Checks.escaped()
 	// A file's name may be broken UTF-8; the summary must be valid all the same.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -171,6 +157,23 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	}
 	_, err = w.Write(append(EscapeJSON(b), '\n'))
 	return err
+}
+
+// escape makes the lists fit to be shown: texts in them may come from outside.
+func (s *Summary) escape() {
+	for i := range s.Organizations {
+		s.Organizations[i].Location = Escape(s.Organizations[i].Location)
+	}
+	for i := range s.Errors {
+		s.Errors[i].Error = Escape(s.Errors[i].Error)
+	}
+	for i := range s.InDoubt {
+		d := &s.InDoubt[i]
+		d.SentAt, d.OrganizationID = utc(d.SentAt), Escape(d.OrganizationID)
+	}
+	if s.Checks != nil {
+		s.Checks.escape()
+	}
 }
 
 func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
@@ -200,4 +203,72 @@ func (s *Summary) Amend() error {
 		return nil
 	}
 	return s.run.amend(s)
+}
+
+// RowCounts are the rows of a run by outcome; Read is their sum.
+type RowCounts struct {
+	Read      int `json:"read"`
+	Created   int `json:"created"`
+	Updated   int `json:"updated"`
+	Unchanged int `json:"unchanged"`
+	Changed   int `json:"changed"`
+	Skipped   int `json:"skipped"`
+	Invalid   int `json:"invalid"`
+	Rejected  int `json:"rejected"`
+	Failed    int `json:"failed"`
+	Partial   int `json:"partial"`
+	InDoubt   int `json:"in_doubt"`
+	Unmatched int `json:"unmatched"`
+	Conflict  int `json:"conflict"`
+	Pending   int `json:"pending"`
+}
+
+// outcome is a count with what it means to a person, and whether it wants his eye.
+type outcome struct {
+	name      string
+	rows      int
+	attention bool
+	meaning   string
+}
+
+// outcomes lists all counts in the order of INTERFACE.md, "What becomes of a row".
+func (c RowCounts) outcomes() []outcome {
+	return []outcome{
+		{"created", c.Created, false, "the lead exists, with all that was asked for"},
+		{"updated", c.Updated, false, "changed fields were sent and confirmed"},
+		{"unchanged", c.Unchanged, false, "the lead exists, there was nothing to send"},
+		{"changed", c.Changed, true, "the row has other data now than were sent"},
+		{"skipped", c.Skipped, false, "left out on purpose"},
+		{"invalid", c.Invalid, true, "fails a check, was not sent"},
+		{"rejected", c.Rejected, true, "the service refused it for good"},
+		{"failed", c.Failed, true, "did not get through, will be sent again"},
+		{"partial", c.Partial, true, "created, its ExternalID is not linked yet"},
+		{"in_doubt", c.InDoubt, true, "nobody can tell if a lead was made"},
+		{"unmatched", c.Unmatched, true, "no lead is known for the row"},
+		{"conflict", c.Conflict, true, "held for a person to decide, nothing was sent"},
+		{"pending", c.Pending, true, "was not sent before the run stopped"},
+	}
+}
+
+// ByName gives the counts by their JSON names, read and zeros included.
+func (c RowCounts) ByName() map[string]int {
+	m := map[string]int{"read": c.Read}
+	for _, o := range c.outcomes() {
+		m[o.name] = o.rows
+	}
+	return m
+}
+
+// attention is how many rows want a person's eye. Pending rows do not when sending
+// was never meant.
+func (c RowCounts) attention(dryRun bool) (n int) {
+	for _, o := range c.outcomes() {
+		if o.attention {
+			n += o.rows
+		}
+	}
+	if dryRun {
+		n -= c.Pending
+	}
+	return n
 }

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -16,6 +18,7 @@ import (
 const (
 	topReasons       = 3
 	topOrganizations = 5
+	topTransitions   = 12
 )
 
 // WriteText writes what a person wants to know at the end of a run: what was done,
@@ -23,19 +26,18 @@ const (
 // went, where the files lie and what to do next. Lines are at most width characters (0: 80), but for paths
 // and commands that are longer.
 func (s *Summary) WriteText(w io.Writer, width int) error {
-	if width <= 0 {
-		width = 80
-	}
-	p := &page{width: width, figures: len(humanize.Comma(int64(s.Rows.Read)))}
+	s.escape()
+	p := &page{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read)))}
 	s.headline(p)
 	s.rows(p)
 	s.transitions(p)
 	s.reasons(p)
-	s.Checks.checks(p)
-	s.Checks.checkMapping(p)
-	s.notes(p)
+	if s.Checks != nil {
+		s.Checks.text(p)
+	}
+	list(p, "Notes", s.Notes, 0, p.indented, nil)
 	s.places(p)
-	s.files(p)
+	s.filesLeft(p)
 	s.next(p)
 	_, err := io.WriteString(w, p.String())
 	return err
@@ -43,38 +45,31 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 
 func (s *Summary) headline(p *page) {
 	name := s.activity()
-	need, faults := s.Rows.attention(s.DryRun), s.Checks.faults()
-	why := strings.TrimRight(s.StopReason, ".")
+	need, faults := s.Rows.attention(s.DryRun), strings.Join(s.Checks.faults(), ", and ")
+	rows := english.Plural(s.Rows.Read, "row", "")
 	switch {
 	case s.Outcome == "interrupted":
-		p.text(fmt.Sprintf("%s interrupted: %s.", name, s.progress()))
+		p.wrap("", "", fmt.Sprintf("%s interrupted: %s.", name, s.progress()))
 	case s.Outcome == "stopped":
-		p.text(fmt.Sprintf("%s stopped early: %s.", name, why))
-		p.text(fmt.Sprintf("Until then, %s.", s.progress()))
+		p.wrap("", "", fmt.Sprintf("%s stopped early: %s.", name, strings.TrimRight(s.StopReason, ".")))
+		p.wrap("", "", fmt.Sprintf("Until then, %s.", s.progress()))
+	case need > 0 && faults != "":
+		p.wrap("", "", fmt.Sprintf("%s finished: %s of %s %s attention, and %s.", name, humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need"), faults))
 	case need > 0:
-		p.text(fmt.Sprintf("%s finished: %s of %s %s attention%s.", name,
-			humanize.Comma(int64(need)), english.Plural(s.Rows.Read, "row", ""), english.PluralWord(need, "needs", "need"), joined(", and ", faults)))
-	case len(faults) > 0:
-		p.text(fmt.Sprintf("%s finished: no row needs attention%s.", name, joined(", but ", faults)))
+		p.wrap("", "", fmt.Sprintf("%s finished: %s of %s %s attention.", name, humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need")))
+	case faults != "":
+		p.wrap("", "", fmt.Sprintf("%s finished: no row needs attention, but %s.", name, faults))
 	case s.Rows.Read == 0:
-		p.text(name + " complete: there were no rows.")
+		p.wrap("", "", name+" complete: there were no rows.")
 	default:
-		p.text(fmt.Sprintf("%s complete: %s, nothing needs attention.", name, english.Plural(s.Rows.Read, "row", "")))
+		p.wrap("", "", fmt.Sprintf("%s complete: %s, nothing needs attention.", name, rows))
 	}
-	p.text(s.traffic())
+	p.wrap("", "", s.traffic())
 	for _, in := range s.Inputs {
 		if in.Changed {
-			p.text(fmt.Sprintf("Mind: %s changed while it was read; this run may lack some of it.", in.Path))
+			p.wrap("", "", fmt.Sprintf("Mind: %s changed while it was read; this run may lack some of it.", in.Path))
 		}
 	}
-}
-
-// joined is the faults behind a word that leads to them, or nothing.
-func joined(by string, faults []string) string {
-	if len(faults) == 0 {
-		return ""
-	}
-	return by + strings.Join(faults, ", and ")
 }
 
 // activity names what was done, as the subject of a sentence.
@@ -84,10 +79,8 @@ func (s *Summary) activity() string {
 		return "Validation"
 	case s.DryRun:
 		return "Dry run of the " + s.Command
-	case s.Command == "":
-		return "Run"
 	}
-	return strings.ToUpper(s.Command[:1]) + s.Command[1:]
+	return capital(s.Command)
 }
 
 func (s *Summary) progress() string {
@@ -109,8 +102,7 @@ func (s *Summary) traffic() string {
 	case s.Requests.Create+s.Requests.Update == 0:
 		return fmt.Sprintf("Nothing was sent to the service. The run took %s.", took)
 	}
-	return fmt.Sprintf("Sent in %s: %s and %s.", took,
-		english.Plural(s.Requests.Create, "create request", ""), english.Plural(s.Requests.Update, "update", ""))
+	return fmt.Sprintf("Sent in %s: %s and %s.", took, english.Plural(s.Requests.Create, "create request", ""), english.Plural(s.Requests.Update, "update", ""))
 }
 
 func (s *Summary) rows(p *page) {
@@ -118,7 +110,10 @@ func (s *Summary) rows(p *page) {
 	p.figure(s.Rows.Read, "read")
 	for _, o := range s.Rows.outcomes() {
 		if o.name == "pending" && s.DryRun {
-			o.meaning = s.Checks.fate()
+			o.meaning = "good"
+			if s.Checks.sends() {
+				o.meaning = "good, would be sent"
+			}
 		}
 		if o.rows > 0 {
 			p.figure(o.rows, fmt.Sprintf("%-9s  %s", o.name, o.meaning))
@@ -126,75 +121,125 @@ func (s *Summary) rows(p *page) {
 	}
 }
 
+// transitions show which statuses leads went from and to.
+func (s *Summary) transitions(p *page) {
+	from := func(t Transition) string { return cmp.Or(Escape(t.From), "not known") }
+	width := 0
+	for _, t := range s.Transitions {
+		width = max(width, len(from(t)))
+	}
+	list(p, "Changes of status, confirmed", s.Transitions, topTransitions, func(t Transition) {
+		p.figure(t.Leads, fmt.Sprintf("%-*s  to %s", width, from(t), Escape(t.To)))
+	}, func(others []Transition) {
+		leads := 0
+		for _, t := range others {
+			leads += t.Leads
+		}
+		p.figure(leads, "otherwise")
+	})
+}
+
 func (s *Summary) reasons(p *page) {
 	if s.Rows.attention(s.DryRun) == 0 {
 		return
 	}
-	shown := 0
-	for _, r := range s.Errors {
-		switch r.Outcome {
-		case "created", "updated", "unchanged", "skipped", "pending":
-			continue
-		case "invalid": // a rehearsal lists them check by check
-			if s.Checks != nil {
-				continue
-			}
-		}
-		if shown++; shown > topReasons {
-			return
-		}
-		if shown == 1 {
-			p.heading("Most frequent reasons")
-		}
-		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Outcome, Escape(r.Error)))
+	asking := slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool {
+		return slices.Contains([]string{"created", "updated", "unchanged", "skipped", "pending"}, r.Outcome) ||
+			r.Outcome == "invalid" && s.Checks != nil // a rehearsal lists these check by check
+	})
+	list(p, "Most frequent reasons", asking[:min(topReasons, len(asking))], 0, func(r Reason) {
+		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Outcome, r.Error))
 		if len(r.Examples) > 0 {
-			p.hang("for example " + r.Examples[0].File + ":" + strconv.Itoa(r.Examples[0].Line))
+			p.hang("for example " + r.Examples[0].String())
 		}
-	}
-}
-
-// notes are remarks that concern no single outcome.
-func (s *Summary) notes(p *page) {
-	for i, text := range s.Notes {
-		if i == 0 {
-			p.heading("Notes")
-		}
-		p.wrap("  ", "  ", text)
-	}
+	}, nil)
 }
 
 func (s *Summary) places(p *page) {
-	for i, o := range s.Organizations {
-		if i == 0 {
-			p.heading("Assigned to")
+	list(p, "Assigned to", s.Organizations, topOrganizations, func(o Organization) {
+		p.figure(o.Leads, strings.TrimSpace(o.ID+"  "+o.Location))
+	}, func(others []Organization) {
+		leads := 0
+		for _, o := range others {
+			leads += o.Leads
 		}
-		if i == topOrganizations {
-			p.figure(rest(s.Organizations[i:]), "to "+english.Plural(len(s.Organizations)-i, "other", ""))
+		p.figure(leads, "to "+english.Plural(len(others), "other", ""))
+	})
+}
+
+func (s *Summary) filesLeft(p *page) {
+	var lines []string
+	add := func(what string, paths ...string) {
+		for _, path := range paths {
+			if path != "" {
+				lines = append(lines, what+"  "+path)
+			}
+		}
+	}
+	add("results", s.ResultsPath)
+	add("rejects", s.RejectsPaths...)
+	add("summary", s.SummaryPath)
+	list(p, "Files", lines, 0, p.verbatim, nil)
+}
+
+// page gathers lines of a given width, with nothing in them that a terminal obeys.
+type page struct {
+	strings.Builder
+	width   int
+	figures int // width of the column of numbers
+}
+
+// list shows the items under a heading, or nothing where there are none. Where there are more than top, unless that is 0,
+// the others are left to rest.
+func list[T any](p *page, heading string, items []T, top int, show func(T), rest func(others []T)) {
+	if len(items) > 0 {
+		p.heading(heading)
+	}
+	for i, item := range items {
+		if i == top && top > 0 {
+			rest(items[i:])
 			return
 		}
-		p.figure(o.Leads, strings.TrimSpace(o.ID+"  "+Escape(o.Location)))
+		show(item)
 	}
 }
 
-func rest(others []Organization) (leads int) {
-	for _, o := range others {
-		leads += o.Leads
-	}
-	return leads
+func (p *page) heading(text string) { p.WriteString("\n" + text + "\n") }
+
+func (p *page) verbatim(text string) { p.WriteString("  " + escape(text, math.MaxInt) + "\n") }
+
+func (p *page) indented(text string) { p.wrap("  ", "  ", text) }
+
+// figure writes a number and what it counts.
+func (p *page) figure(n int, text string) {
+	p.wrap(fmt.Sprintf("  %*s  ", p.figures, humanize.Comma(int64(n))), p.margin(), text)
 }
 
-func (s *Summary) files(p *page) {
-	paths := slices.Concat([]string{s.ResultsPath}, s.RejectsPaths, []string{s.SummaryPath})
-	names := slices.Concat([]string{"results"}, slices.Repeat([]string{"rejects"}, len(s.RejectsPaths)), []string{"summary"})
-	first := true
-	for i, path := range paths {
-		if path == "" {
-			continue
+// hang writes what belongs to the figure above.
+func (p *page) hang(text string) { p.wrap(p.margin(), p.margin(), text) }
+
+// margin reaches to the text behind a figure and the name of an outcome.
+func (p *page) margin() string { return strings.Repeat(" ", p.figures+4+len("unchanged  ")) }
+
+// wrap breaks a text between words; white space within it stays.
+func (p *page) wrap(first, next, text string) {
+	line, used := first, utf8.RuneCountInString(first)
+	for i, word := range strings.Split(escape(text, math.MaxInt), " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case used+1+n > p.width:
+			p.WriteString(strings.TrimRight(line, " ") + "\n")
+			line, used = next, len(next)
+		default:
+			line, used = line+" ", used+1
 		}
-		if first {
-			p.heading("Files")
-		}
-		first = false
-		p.verbatim(names[i] + "  " + path)
+		line, used = line+word, used+n
 	}
+	p.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+func capital(text string) string {
+	first := min(1, len(text))
+	return strings.ToUpper(text[:first]) + text[first:]
 }

@@ -52,6 +52,7 @@ func checked() *Summary {
 	s.Command, s.DryRun, s.Requests, s.DurationS = "validate", true, Requests{}, 0.2
 	s.Rows = RowCounts{Read: 1, Pending: 1}
 	s.Inputs = []Input{{Path: "my leads.csv", Changed: true}}
+	s.Checks = &Checks{Projected: Projected{Create: 1}}
 	return s
 }
 
@@ -142,6 +143,9 @@ Rows
   1  read
   1  pending    good, would be sent
 
+Would be sent
+  1 create request and 0 updates.
+
 Next
   1. Import the rows, with the same flags as in this check:
        leadferry import -m leads.yaml 'my leads.csv'
@@ -175,7 +179,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"no rows", change(sample(), func(s *Summary) { s.Rows = RowCounts{} }), "Import complete: there were no rows.\n"},
 		{"nothing new", change(sample(), func(s *Summary) { s.Requests = Requests{Token: 1} }), "Nothing was sent to the service."},
 		{"interrupted", change(stopped(), func(s *Summary) { s.Outcome = "interrupted" }), "Import interrupted: 0 of 40 rows read were done.\n"},
-		{"dry run", change(sample(), func(s *Summary) { s.DryRun = true }), "Nothing was sent: this was a dry run."},
+		{"dry run", change(checked(), func(s *Summary) { s.Command = "import" }), "Nothing was sent: this was a dry run."},
 		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
 		{"bad mapping", change(checked(), func(s *Summary) {
 			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Rule{{Rule: "assign", Rows: 2}}}
@@ -221,7 +225,7 @@ func TestTextShowsNothingRaw(t *testing.T) {
 	s.Organizations = []Organization{{evil, evil, 1}}
 	s.Errors = []Reason{{"rejected", evil, 1, []Place{{evil, 1}}}, {evil, evil, 1, []Place{{evil, 1}}}}
 	for _, dry := range []bool{false, true} {
-		s.DryRun = dry
+		s.DryRun, s.Checks = dry, &Checks{}
 		got := text(t, s, 80)
 		for _, bad := range []string{"\x1b", "\u202e", "\nforged"} {
 			if strings.Contains(got, bad) {

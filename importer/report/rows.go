@@ -1,0 +1,273 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/gocarina/gocsv"
+)
+
+// Result is one line of the results file: how one row ended. Line is the physical
+// line on which the row starts, Row counts the data rows of its file, both from 1.
+// HTTPStatus 0 is an empty cell.
+type Result struct {
+	File           string `csv:"file"`
+	Line           int    `csv:"line"`
+	Row            int    `csv:"row"`
+	Key            string `csv:"key"`
+	Outcome        string `csv:"outcome"`
+	LeadID         string `csv:"lead_id"`
+	ExternalID     string `csv:"external_id"` // linked; of a row in doubt or partial, the one that is wanted
+	OrganizationID string `csv:"organization_id"`
+	Location       string `csv:"location"`
+	Status         string `csv:"status"`
+	HTTPStatus     int    `csv:"http_status"`
+	Attempts       int    `csv:"attempts"`
+	Error          string `csv:"error"`
+
+	Own []string `csv:"-"` // the row's own cells, in the order of Files.Columns
+}
+
+// results writes results, each line by gocsv as soon as it comes: what waited for others
+// would keep the whole rows in memory that its texts are parts of.
+type results struct {
+	out *output
+	csv *csv.Writer
+	row [1]Result // the one in hand
+
+	status int // the place of http_status in a line
+}
+
+// newResults writes the header line, with further columns behind those that all results
+// have; the name of one that stands already is told apart.
+func newResults(out *output, further []string) (*results, error) {
+	w := &results{out: out, csv: csv.NewWriter(out)}
+	header, err := gocsv.MarshalString([]Result{})
+	if err != nil {
+		return w, err
+	}
+	names := strings.Split(strings.TrimSpace(header), ",")
+	w.status = slices.Index(names, "http_status")
+	for _, name := range further {
+		for slices.Contains(names, name) {
+			name = "row_" + name
+		}
+		names = append(names, name)
+	}
+	return w, w.csv.Write(names)
+}
+
+// add writes a line. Texts from outside are cut and defused; names and IDs only lose what
+// a terminal would act upon.
+func (w *results) add(r Result) error {
+	for _, text := range []*string{&r.File, &r.Key, &r.LeadID, &r.ExternalID, &r.OrganizationID, &r.Status} {
+		*text = word(*text)
+	}
+	r.Location, r.Error = Cell(r.Location), Cell(r.Error)
+	w.row[0] = r
+	return gocsv.MarshalCSVWithoutHeaders(w.row[:], w)
+}
+
+// Write takes a line from gocsv, empties a status that is not there, and puts the row's own
+// cells behind.
+func (w *results) Write(cells []string) error {
+	if w.row[0].HTTPStatus == 0 {
+		cells[w.status] = ""
+	}
+	return w.csv.Write(append(cells, w.row[0].Own...))
+}
+
+// Flush lets lines gather, where gocsv would hand on each.
+func (w *results) Flush() {}
+
+// Error is the first that a line met.
+func (w *results) Error() error { return w.csv.Error() }
+
+// flush hands all lines to the operating system.
+func (w *results) flush() error { return flush(w.csv, w.out) }
+
+func flush(lines *csv.Writer, out *output) error {
+	lines.Flush()
+	if err := lines.Error(); err != nil {
+		return err
+	}
+	return out.buffer.Flush()
+}
+
+// Reject is a row that needs attention. Names and Cells are its own columns as they
+// were read; Raw is a JSON object on one line, in their place. Text is the whole row
+// where it could not be taken apart: it is written neither cut nor defused, and as long
+// as it stands there a reader takes the row for not corrected yet.
+type Reject struct {
+	Line         int
+	Outcome      string
+	Error        string
+	Names, Cells []string
+	Raw          string
+	Text         string
+}
+
+// A sheet is one rejects file: rows of one header, or JSONL.
+type sheet struct {
+	out   *output
+	csv   *csv.Writer // nil: JSONL
+	names []string
+}
+
+// byteOrderMark is that by which Excel knows UTF-8.
+const byteOrderMark = "\uFEFF"
+
+// sheet finds or begins the rejects file for a row of in; nil means that none is wanted.
+func (r *Run) sheet(in Input, names []string) (*sheet, error) {
+	delimiter := cmp.Or(in.Delimiter, ',')
+	for _, s := range r.rejects {
+		if in.Format == jsonl && s.csv == nil || in.Format != jsonl && s.fits(delimiter, names) {
+			return s, nil
+		}
+	}
+	out, err := r.rejectsFile(in.Format)
+	if out == nil || err != nil {
+		return nil, err
+	}
+	s := &sheet{out: out}
+	r.rejects = append(r.rejects, s)
+	if in.Format != jsonl || in.Marked {
+		_, err = io.WriteString(out, byteOrderMark)
+	}
+	if err == nil && in.Format != jsonl {
+		err = s.header(delimiter, names)
+	}
+	return s, err
+}
+
+const jsonl = "jsonl"
+
+func (s *sheet) fits(delimiter rune, names []string) bool {
+	return s.csv != nil && s.csv.Comma == delimiter && slices.Equal(s.names, names)
+}
+
+func (s *sheet) header(delimiter rune, names []string) error {
+	s.names, s.csv = slices.Clone(names), csv.NewWriter(s.out)
+	s.csv.Comma = delimiter
+	return s.csv.Write(append(slices.Clone(names), notePrefix+"line", notePrefix+"outcome", notePrefix+"error", notePrefix+"text"))
+}
+
+// rejectsFile opens the next rejects file: rejects.csv, rejects-2.csv and so on, or
+// in this manner beside the named one.
+func (r *Run) rejectsFile(format string) (*output, error) {
+	if out := r.named; out != nil {
+		r.named = nil
+		return out, nil
+	}
+	extension := ".csv"
+	if format == jsonl || format == "tsv" {
+		extension = "." + format
+	}
+	path := r.path(r.files.Rejects, "rejects"+extension)
+	if n := len(r.rejects); path != "" && n > 0 {
+		path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, filepath.Ext(path)), n+1, extension)
+	}
+	return r.create(path)
+}
+
+func (s *sheet) write(rej *Reject) error {
+	if s.csv == nil {
+		_, err := s.out.Write(append(rej.object(), '\n'))
+		return err
+	}
+	row := make([]string, len(s.names), len(s.names)+4)
+	copy(row, rej.Cells)
+	return s.csv.Write(append(row, strconv.Itoa(rej.Line), rej.Outcome, Cell(rej.Error), rej.Text))
+}
+
+func (s *sheet) flush() error {
+	if s.csv == nil {
+		return s.out.buffer.Flush()
+	}
+	return flush(s.csv, s.out)
+}
+
+// note is what is added to a rejected JSONL object, under noteName.
+type note struct {
+	Line    int    `json:"line"`
+	Outcome string `json:"outcome"`
+	Error   string `json:"error"`
+	Text    string `json:"text,omitempty"`
+}
+
+const (
+	noteName   = "leadferry"
+	notePrefix = "leadferry_" // of columns and keys that are left out when read
+)
+
+// object is the JSONL line of a reject: the members as read and the note, or the
+// note alone, with the line as text, where that could not be taken apart.
+func (rej *Reject) object() []byte {
+	b, text := []byte("{"), rej.Text
+	if text == "" {
+		var err error
+		if b, err = members(rej.Raw); err != nil {
+			b, text = []byte("{"), rej.Raw
+		}
+	}
+	if len(b) > 1 {
+		b = append(b, ',')
+	}
+	// A note cannot fail where broken UTF-8 is let pass.
+	v, _ := json.Marshal(note{rej.Line, rej.Outcome, Escape(rej.Error), text}, jsontext.AllowInvalidUTF8(true))
+	b = append(append(b, `"`+noteName+`":`...), v...)
+	return append(b, '}')
+}
+
+var errNoObject = errors.New("the line is not a JSON object")
+
+// members copies the members of an object byte for byte, but those that an earlier
+// run added, and leaves the closing brace to the caller.
+func members(line string) ([]byte, error) {
+	d := jsontext.NewDecoder(strings.NewReader(line))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil, errNoObject
+	}
+	b := append(make([]byte, 0, len(line)+128), '{')
+	for d.PeekKind() != '}' {
+		start := len(b)
+		if start > 1 {
+			b = append(b, ',')
+		}
+		name, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		ours := isOurs(name)
+		b = append(append(b, name...), ':')
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		b = append(b, value...)
+		if ours {
+			b = b[:start]
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errNoObject
+	}
+	return b, nil
+}
+
+func isOurs(quoted jsontext.Value) bool {
+	name, err := jsontext.AppendUnquote(nil, quoted)
+	return err == nil && (string(name) == noteName || strings.HasPrefix(string(name), notePrefix))
+}
