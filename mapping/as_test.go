@@ -61,13 +61,13 @@ func TestAsDecidesHowAValueStandsInTheRequest(t *testing.T) {
 	for _, tt := range tests {
 		rec, problems := cells{"c", tt.cell}.in(t, "version: 1\nlead: {content: {x: {from: '{c}', as: "+tt.as+"}}}\n")
 		if tt.want == "" {
-			want := []Problem{{Column: "c", Rule: "as", Text: "lead.content.x is not " + kindNames[kinds[tt.as]]}}
+			want := []Problem{{Column: "c", Rule: "as", Text: "lead.content.x is not " + kindWords[kindOf(tt.as)].called}}
 			if diff := cmp.Diff(want, problems); diff != "" || len(rec.Content) > 0 {
 				t.Errorf("%s as %s: problems (-want +got):\n%s", tt.cell, tt.as, diff)
 			}
 			continue
 		}
-		want := []Field{{Name: "x", Value: tt.want, Kind: kinds[tt.as]}}
+		want := []Field{{Name: "x", Value: tt.want, Kind: kindOf(tt.as)}}
 		if diff := cmp.Diff(want, rec.Content); diff != "" || problems != nil {
 			t.Errorf("%s as %s: %v, content (-want +got):\n%s", tt.cell, tt.as, problems, diff)
 		}
@@ -137,6 +137,24 @@ func TestJSONKeepsItsMeaning(t *testing.T) {
 			t.Fatalf("%s: %s %v, want %s", indented, got, ok, compact)
 		}
 	})
+}
+
+// kindOf is the kind that a word of as stands for.
+func kindOf(word string) Kind {
+	for k, w := range kindWords {
+		if w.name == word {
+			return Kind(k)
+		}
+	}
+	return String
+}
+
+// literalOf is how a text stands in a request as a value of a kind, if it can.
+func literalOf(k Kind, s string) (literal string, ok bool) {
+	if k == String {
+		return s, true
+	}
+	return kindWords[k].do(s)
 }
 
 // fault 132

@@ -42,43 +42,75 @@ type restColumn struct {
 // file. The error is Errors: all columns that the input lacks, unless it is Open.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
-	b := &Binding{plan: m.plan.with(s.bind), null: m.Source.Null}
+	b := &Binding{plan: m.plan.with(s.bind), null: m.Source.Null, warnings: m.columnConstants(s)}
 	if err := s.errs.orNil(); err != nil {
 		return nil, err
 	}
-	m.plan.each(func(v *value) {
-		c, _ := v.text.constant()
-		if _, found := s.index[c]; found && c != "" && len(b.warnings) < maxErrors {
-			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, quote(c))
-			b.warnings = append(b.warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + c + `}" for what the column holds`})
+	b.divide(m, s)
+	if err := s.errs.orNil(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// divide says what becomes of each of the row's own columns.
+func (b *Binding) divide(m *Mapping, s *search) {
+	keys, hasRest := map[string]bool{}, false
+	for _, f := range b.plan.content {
+		if f.isRest() {
+			hasRest = true
+		} else {
+			keys[f.name] = true
 		}
-	})
-	taken, hasRest := b.contentKeys()
-	byRow := m.plan.key == nil && m.plan.externalID == nil
-	for i, name := range c.Names[:c.Own] {
+	}
+	for i, name := range s.columns.Names[:s.columns.Own] {
 		own, parts := ownColumn{name, i}, s.parts[name]
+		used := s.used[name] || len(parts) > 0
+		resting := hasRest && !s.used[name] && !keys[name] && !blank(name)
 		b.own = append(b.own, own)
-		resting := hasRest && !s.used[name] && !taken[name] && !blank(name)
-		b.uses = append(b.uses, byRow || resting || s.used[name] || len(parts) > 0)
+		b.uses = append(b.uses, used || resting || m.KeyFrom() == "row")
 		switch {
 		case resting && s.twice[name]:
 			s.ambiguous("lead.content.*", name, m.lead)
 		case resting:
 			b.rest = append(b.rest, restColumn{own, parts})
-		case !s.used[name] && len(parts) == 0:
+		case !used:
 			b.unused = append(b.unused, name)
 		}
 	}
-	if err := s.errs.orNil(); err != nil {
-		return nil, err
-	}
 	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
-	return b, nil
+}
+
+// columnConstants warns of constants that are the name of a column.
+func (m *Mapping) columnConstants(s *search) []Error {
+	var warnings []Error
+	for _, v := range m.plan.values() {
+		c, _ := v.text.constant()
+		if _, found := s.index[c]; found && c != "" && len(warnings) < maxErrors {
+			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, quote(c))
+			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + c + `}" for what the column holds`})
+		}
+	}
+	return warnings
 }
 
 // Uses reports whether the mapping uses the cells of one of the row's own columns,
 // be it for the default key.
 func (b *Binding) Uses(column int) bool { return b.uses[column] }
+
+// Warnings are remarks about the mapping and this input, each with its place: constants
+// that are the name of a column, which may have been meant.
+func (b *Binding) Warnings() []Error {
+	if b == nil {
+		return nil
+	}
+	return b.warnings
+}
+
+// Unused lists the row's own columns that go nowhere, in the input's order: no value
+// of the mapping names them, and no "*": rest takes them. The default key is made of
+// them all the same.
+func (b *Binding) Unused() []string { return b.unused }
 
 // search finds the cells of columns, and gathers which columns the mapping uses.
 type search struct {
@@ -93,40 +125,27 @@ type search struct {
 
 func newSearch(mapping, file string, c Columns) *search {
 	s := &search{
-		mapping: mapping, file: file, columns: c, index: make(map[string]int, len(c.Names)),
+		mapping: mapping, file: file, columns: c, index: map[string]int{},
 		twice: map[string]bool{}, used: map[string]bool{}, parts: map[string][][]string{},
 	}
 	for i, name := range c.Names {
-		if _, again := s.index[name]; again {
-			s.twice[name] = true
-		}
+		_, s.twice[name] = s.index[name]
 		s.index[name] = i
 	}
 	return s
 }
 
-// ambiguous refuses a column that is used and whose name another one has, too.
-func (s *search) ambiguous(path, name string, at position) {
-	text := fmt.Sprintf("%s: %s has more than one column %s", path, s.file, quote(name))
-	e := Error{s.mapping, at.line, at.column, text, "give each column of the file a name of its own"}
+// fail takes down an error about a column that the mapping names, unless rows may differ.
+func (s *search) fail(at position, text, hint string) {
+	e := Error{s.mapping, at.line, at.column, text, hint}
 	if !s.columns.Open && len(s.errs) < maxErrors && !slices.Contains(s.errs, e) {
 		s.errs = append(s.errs, e)
 	}
 }
 
-// contentKeys are the keys of the content, and whether the rest of the columns
-// goes there, too.
-func (b *Binding) contentKeys() (keys map[string]bool, hasRest bool) {
-	keys = map[string]bool{}
-	for i := range b.plan.content {
-		f := &b.plan.content[i]
-		if f.isRest() {
-			hasRest = true
-		} else {
-			keys[f.name] = true
-		}
-	}
-	return keys, hasRest
+// ambiguous refuses a column that is used and whose name another one has, too.
+func (s *search) ambiguous(path, name string, at position) {
+	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, quote(name)), "give each column of the file a name of its own")
 }
 
 // bind is v with its columns found.
@@ -150,34 +169,19 @@ func (s *search) bind(v *value) *value {
 func (s *search) find(v *value, name string, at position) int {
 	index, found := s.index[name]
 	switch {
-	case found && index < s.columns.Own:
+	case !found && s.columns.Open:
+		return -1
+	case !found:
+		s.fail(at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name)), didYouMean(name, s.columns.Names))
+		return -1
+	case index >= s.columns.Own:
+		member, inside, _ := strings.Cut(name, ".")
+		s.parts[member] = append(s.parts[member], strings.Split(inside, "."))
+	default:
 		s.used[name] = true
 		if s.twice[name] {
 			s.ambiguous(v.path, name, at)
 		}
-		return index
-	case found:
-		member, inside, _ := strings.Cut(name, ".")
-		s.parts[member] = append(s.parts[member], strings.Split(inside, "."))
-		return index
 	}
-	if !s.columns.Open && len(s.errs) < maxErrors {
-		text := fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name))
-		s.errs = append(s.errs, Error{s.mapping, at.line, at.column, text, didYouMean(name, s.columns.Names)})
-	}
-	return -1
+	return index
 }
-
-// Warnings are remarks about the mapping and this input, each with its place: constants
-// that are the name of a column, which may have been meant.
-func (b *Binding) Warnings() []Error {
-	if b == nil {
-		return nil
-	}
-	return b.warnings
-}
-
-// Unused lists the row's own columns that go nowhere, in the input's order: no value
-// of the mapping names them, and no "*": rest takes them. The default key is made of
-// them all the same.
-func (b *Binding) Unused() []string { return b.unused }

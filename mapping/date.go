@@ -1,9 +1,10 @@
 package mapping
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // date reads a text by a layout and gives it as ISO 8601: 2006-01-02, or
@@ -11,344 +12,262 @@ import (
 // if there are any, and the offset from UTC when the layout has one. A date that no
 // calendar has does not fit. Names of months are English; years of two digits are
 // those from 1969 to 2068.
-func date(word string) (f step, fault, hint string) {
-	l, fault, hint := parseLayout(word)
-	if fault != "" {
-		return nil, "step date: " + fault, hint
+func date(layout string) (conversion, *fault) {
+	forms, out, problem := readLayout(layout)
+	if problem != nil {
+		return nil, &fault{text: "step date: " + problem.text, hint: problem.hint}
 	}
-	return l.iso, "", ""
+	return func(s string) (string, bool) {
+		for _, form := range forms {
+			if t, err := time.ParseInLocation(form, s, time.UTC); err == nil {
+				return t.Format(out), true
+			}
+		}
+		return "", false
+	}, nil
 }
 
-// dateLayout is a layout in the forms of package time that it allows.
-type dateLayout struct {
-	forms []string
-	out   string
-}
-
-func (l dateLayout) iso(s string) (string, bool) {
-	for _, form := range l.forms {
-		if t, err := time.ParseInLocation(form, s, time.UTC); err == nil {
-			return t.Format(l.out), true
+// isDate reports whether s is a day of the calendar, or a time of one, in the
+// extended form of ISO 8601: what the step date gives, the seconds or the whole
+// time left out if need be.
+func isDate(s string) bool {
+	if len(s) == len(time.DateOnly) {
+		_, err := time.Parse(time.DateOnly, s)
+		return err == nil
+	}
+	if len(s) < len("2006-01-02T15:04") || s[10] != 'T' || s[13] != ':' {
+		return false // package time would take an hour of one digit
+	}
+	for _, form := range [...]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04"} {
+		if _, err := time.ParseInLocation(form, s, time.UTC); err == nil {
+			return true
 		}
 	}
-	return "", false
+	return false
 }
-
-// dateField is what a part of a layout stands for.
-type dateField uint8
-
-const (
-	wordsPart dateField = iota // what stands between the others
-	yearPart
-	monthPart
-	dayPart
-	hourPart
-	hour12Part
-	minutePart
-	secondPart
-	fractionPart
-	halfPart
-	offsetPart
-	weekdayPart
-	unusablePart
-)
-
-// datePart is a part of a layout: the forms of package time that it allows, and
-// whether it is a number of no fixed width.
-type datePart struct {
-	field dateField
-	forms []string
-	loose bool
-}
-
-type dateParts []datePart
 
 const (
 	maxLayout  = 64 // bytes
 	layoutHint = `write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in "date:02.01.2006"`
 )
 
-// parseLayout reads a layout, in letters or in Go's form, which has digits and
-// the other has not.
-func parseLayout(s string) (l dateLayout, fault, hint string) {
-	var parts dateParts
-	switch {
-	case len(s) > maxLayout:
-		return l, "the layout is too long", layoutHint
-	case strings.TrimSpace(s) != s:
-		return l, "the layout begins or ends with white space", "leave the white space out"
-	case strings.ContainsAny(s, "0123456789"):
-		parts, fault = goLayout(s)
+// readLayout reads a layout, in letters or as Go's reference date, which has digits:
+// the forms of package time that it stands for, and the one to write the date in.
+func readLayout(layout string) (forms []string, out string, problem *fault) {
+	text := ""
+	switch letters := !strings.ContainsAny(layout, "0123456789"); {
+	case len(layout) > maxLayout:
+		return nil, "", &fault{text: "the layout is too long", hint: layoutHint}
+	case strings.TrimSpace(layout) != layout:
+		return nil, "", &fault{text: "the layout begins or ends with white space", hint: "leave the white space out"}
+	case letters:
+		layout, text = fromLetters(layout)
+		forms = withVariants([]string{layout}, "PM", "pm")
+		forms = withVariants(forms, "Z07:00", "Z0700", "Z07")
 	default:
-		parts, fault = letterLayout(s)
+		forms = []string{layout}
 	}
-	if fault == "" {
-		fault = parts.check()
+	if text == "" {
+		out, text = outputOf(layout)
 	}
-	if fault != "" {
-		return l, fault, layoutHint
+	if text == "" && slices.ContainsFunc(forms, misreads) {
+		text = "the layout does not tell dates apart"
 	}
-	l = parts.layout()
-	if !l.readsBack() {
-		return l, "the layout does not tell dates apart", layoutHint
+	if text != "" {
+		return nil, "", &fault{text: text, hint: layoutHint}
 	}
-	return l, "", ""
+	return forms, out, nil
 }
 
-// layout joins the forms of the parts, each with each.
-func (parts dateParts) layout() dateLayout {
-	l := dateLayout{forms: []string{""}, out: "2006-01-02"}
-	for _, p := range parts {
-		var longer []string
-		for _, before := range l.forms {
-			for _, form := range p.forms {
-				longer = append(longer, before+form)
+// withVariants adds, for each form that has part, the same with the others in its place.
+func withVariants(forms []string, part string, others ...string) []string {
+	for _, form := range slices.Clone(forms) {
+		for _, other := range others {
+			if strings.Contains(form, part) {
+				forms = append(forms, strings.ReplaceAll(form, part, other))
 			}
 		}
-		l.forms = longer
 	}
-	if parts.count(hourPart)+parts.count(hour12Part) > 0 {
-		l.out += "T15:04:05.999999999"
-	}
-	if parts.count(offsetPart) > 0 {
-		l.out += "Z07:00"
-	}
-	return l
+	return forms
 }
 
-// readsBack reports whether a date written by the layout is read as the same
-// date: the last word on what package time makes of it.
-func (l dateLayout) readsBack() bool {
+// misreads reports whether a date written by the form is read as another one: the last
+// word on what package time makes of it.
+func misreads(form string) bool {
 	moment := time.Date(2009, time.October, 23, 18, 47, 56, 120_000_000, time.FixedZone("", 5*3600+1800))
-	for _, form := range l.forms {
-		written := moment.Format(form)
-		t, err := time.ParseInLocation(form, written, time.UTC)
-		if err != nil || t.Format(form) != written || t.Format(time.DateOnly) != moment.Format(time.DateOnly) {
-			return false
-		}
-	}
-	return true
+	written := moment.Format(form)
+	t, err := time.ParseInLocation(form, written, time.UTC)
+	return err != nil || t.Format(form) != written || t.Format(time.DateOnly) != moment.Format(time.DateOnly)
 }
 
-// goChunks are what package time takes for a field, those that begin with others
-// first. The unusable ones are a day of the year, names of time zones, which are
-// not unique, and seconds of an offset.
-var goChunks = []struct {
-	text  string
-	field dateField
-	loose bool
-}{
-	{"January", monthPart, false},
-	{"Jan", monthPart, false},
-	{"Monday", weekdayPart, false},
-	{"Mon", weekdayPart, false},
-	{"MST", unusablePart, false},
-	{"2006", yearPart, false},
-	{"_2006", yearPart, false},
-	{"002", unusablePart, false},
-	{"__2", unusablePart, false},
-	{"_2", dayPart, false},
-	{"01", monthPart, false},
-	{"02", dayPart, false},
-	{"03", hour12Part, false},
-	{"04", minutePart, false},
-	{"05", secondPart, false},
-	{"06", yearPart, false},
-	{"15", hourPart, false},
-	{"1", monthPart, true},
-	{"2", dayPart, true},
-	{"3", hour12Part, true},
-	{"4", minutePart, true},
-	{"5", secondPart, true},
-	{"PM", halfPart, false},
-	{"pm", halfPart, false},
-	{"Z07:00:00", unusablePart, false},
-	{"-07:00:00", unusablePart, false},
-	{"Z07:00", offsetPart, false},
-	{"-07:00", offsetPart, false},
-	{"Z0700", offsetPart, false},
-	{"-0700", offsetPart, false},
-	{"Z07", offsetPart, false},
-	{"-07", offsetPart, false},
+// letterForms are the runs of a letter that stand for a part of a date, in Go's form.
+var letterForms = map[string]string{
+	"yyyy": "2006", "YYYY": "2006", "yy": "06", "YY": "06",
+	"m": "1", "M": "1", "mm": "01", "MM": "01", "mmm": "Jan", "MMM": "Jan", "mmmm": "January", "MMMM": "January",
+	"d": "2", "D": "2", "dd": "02", "DD": "02", "ddd": "Mon", "EEE": "Mon", "dddd": "Monday", "EEEE": "Monday",
+	"HH": "15", "H": "15", "hh": "03", "h": "3", "a": "PM", "A": "PM", "tt": "PM",
+	"ss": "05", "SS": "05", "s": "5",
+	"Z": "Z07:00", "ZZ": "Z07:00", "X": "Z07:00", "XX": "Z07:00", "XXX": "Z07:00",
 }
 
-// goLayout reads a layout in the form of Go's reference date.
-func goLayout(s string) (parts dateParts, fault string) {
-	for s != "" {
-		part := datePart{forms: []string{s[:1]}}
-		if n := fractionLength(s); n > 0 {
-			part = datePart{field: fractionPart, forms: []string{s[:n]}}
-		}
-		for _, c := range goChunks {
-			if strings.HasPrefix(s, c.text) {
-				part = datePart{c.field, []string{c.text}, c.loose}
-				break
-			}
-		}
-		text := part.forms[0]
-		if part.field == unusablePart || part.field == wordsPart && strings.Contains("0123456789", text) {
-			return nil, quote(text) + " is no part of Go's reference date that can be used here"
-		}
-		parts = append(parts, part)
-		s = s[len(text):]
-	}
-	return parts, ""
-}
+// minuteForms are the runs that are minutes behind an hour and months elsewhere:
+// people write both in either case.
+var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
 
-// fractionLength is the length of a fraction of a second that s begins with, as
-// package time writes it: a point or comma and zeros or nines only.
-func fractionLength(s string) int {
-	if s[0] != '.' && s[0] != ',' || len(s) < 2 || s[1] != '0' && s[1] != '9' {
-		return 0
-	}
-	n := len(s) - len(strings.TrimLeft(s[1:], s[1:2]))
-	if n < len(s) && '0' <= s[n] && s[n] <= '9' {
-		return 0
-	}
-	return n
-}
-
-// letterRuns are the runs of a letter that stand for a field. A run of m is not
-// among them: it is the minutes after the hour, the month elsewhere.
-var letterRuns = map[string]datePart{
-	"yyyy": {yearPart, []string{"2006"}, false},
-	"YYYY": {yearPart, []string{"2006"}, false},
-	"yy":   {yearPart, []string{"06"}, false},
-	"YY":   {yearPart, []string{"06"}, false},
-	"dd":   {dayPart, []string{"02"}, false},
-	"DD":   {dayPart, []string{"02"}, false},
-	"d":    {dayPart, []string{"2"}, true},
-	"D":    {dayPart, []string{"2"}, true},
-	"HH":   {hourPart, []string{"15"}, false},
-	"H":    {hourPart, []string{"15"}, true},
-	"hh":   {hour12Part, []string{"03"}, false},
-	"h":    {hour12Part, []string{"3"}, true},
-	"ss":   {secondPart, []string{"05"}, false},
-	"s":    {secondPart, []string{"5"}, true},
-	"a":    {halfPart, []string{"PM", "pm"}, false},
-	"A":    {halfPart, []string{"PM", "pm"}, false},
-	"tt":   {halfPart, []string{"PM", "pm"}, false},
-	"ddd":  {weekdayPart, []string{"Mon"}, false},
-	"EEE":  {weekdayPart, []string{"Mon"}, false},
-	"dddd": {weekdayPart, []string{"Monday"}, false},
-	"EEEE": {weekdayPart, []string{"Monday"}, false},
-	"Z":    {offsetPart, []string{"Z07:00", "Z0700", "Z07"}, false},
-	"ZZ":   {offsetPart, []string{"Z07:00", "Z0700", "Z07"}, false},
-	"X":    {offsetPart, []string{"Z07:00", "Z0700", "Z07"}, false},
-	"XX":   {offsetPart, []string{"Z07:00", "Z0700", "Z07"}, false},
-	"XXX":  {offsetPart, []string{"Z07:00", "Z0700", "Z07"}, false},
-	"T":    {wordsPart, []string{"T"}, false},
-}
-
-// letterLayout reads a layout in letters. A letter that stands for nothing is a
-// fault: it may be a field of another program's layouts.
-func letterLayout(s string) (parts dateParts, fault string) {
+// fromLetters is a layout in letters as Go's reference date. A letter that stands for
+// nothing is a fault: it may be a part in another program's layouts.
+func fromLetters(s string) (layout, fault string) {
 	s = strings.ReplaceAll(s, "'T'", "T") // as Java writes it
-	last := wordsPart
+	last := ""                            // part of the date
 	for s != "" {
-		part, n := letterPart(s, last)
-		if part.field == unusablePart {
-			return nil, quote(s[:n]) + " stands for no part of a date"
+		run := firstRun(s)
+		s = s[len(run):]
+		form := letterForms[run]
+		behindHour, behindSecond := last == "15" || last == "03" || last == "3", last == "05" || last == "5"
+		switch letter := isLetter(run[0]) || run[0] == '_'; {
+		case run == "T" || !letter:
+			layout += run
+			continue
+		case behindHour && minuteForms[run] != "":
+			form = minuteForms[run]
+		case behindSecond && run[0] == 'S' && strings.ContainsAny(layout[len(layout)-1:], ".,"):
+			form = strings.Repeat("0", len(run))
+		case form == "":
+			return "", quote(run) + " stands for no part of a date"
 		}
-		if part.field != wordsPart {
-			last = part.field
-		}
-		parts = append(parts, part)
-		s = s[n:]
+		layout += form
+		last = form
 	}
-	return parts, ""
+	return layout, ""
 }
 
-// letterPart is the part that s begins with, of n bytes; last is the field before.
-func letterPart(s string, last dateField) (part datePart, n int) {
-	letter := s[0]
-	if !isASCIILetter(letter) && letter != '_' {
-		_, n = utf8.DecodeRuneInString(s)
-		if zeros := len(s) - 1 - len(strings.TrimLeft(s[1:], "S")); (letter == '.' || letter == ',') && zeros > 0 && last == secondPart {
-			return datePart{field: fractionPart, forms: []string{s[:1] + strings.Repeat("0", zeros)}}, 1 + zeros
-		}
-		return datePart{forms: []string{s[:n]}}, n
+// firstRun is the byte that s begins with, as often as it stands there.
+func firstRun(s string) string {
+	n := 1
+	for n < len(s) && s[n] == s[0] {
+		n++
 	}
-	n = len(s) - len(strings.TrimLeft(s, s[:1]))
-	run := s[:n]
-	if strings.ToLower(run[:1]) == "m" {
-		return monthOrMinute(n, last), n
-	}
-	if run == "SS" {
-		run = "ss"
-	}
-	if part, known := letterRuns[run]; known {
-		return part, n
-	}
-	return datePart{field: unusablePart}, n
+	return s[:n]
 }
 
-// monthOrMinute is what a run of n times m or M stands for: people write both in
-// either case.
-func monthOrMinute(n int, last dateField) datePart {
-	afterHour := last == hourPart || last == hour12Part
-	switch {
-	case n == 1 && afterHour:
-		return datePart{minutePart, []string{"4"}, true}
-	case n == 2 && afterHour:
-		return datePart{minutePart, []string{"04"}, false}
-	case n > 4:
-		return datePart{field: unusablePart}
-	}
-	form := [...]string{"1", "01", "Jan", "January"}[n-1]
-	return datePart{monthPart, []string{form}, n == 1}
+func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
+
+// datePart is a part of a layout in Go's form, and what it stands for.
+type datePart struct{ text, field string }
+
+// unusable are parts that cannot be used: a day of the year, names of time zones, which
+// are not unique, and seconds of an offset.
+const unusable = "unusable"
+
+// dateParts are what package time takes for a field, those that begin with others first.
+var dateParts = []datePart{
+	{"January", "month"},
+	{"Jan", "month"},
+	{"Monday", "weekday"},
+	{"Mon", "weekday"},
+	{"MST", unusable},
+	{"2006", "year"},
+	{"_2006", "year"},
+	{"002", unusable},
+	{"__2", unusable},
+	{"_2", "day"},
+	{"01", "month"},
+	{"02", "day"},
+	{"03", "hour"},
+	{"04", "minute"},
+	{"05", "second"},
+	{"06", "year"},
+	{"15", "hour"},
+	{"1", "month"},
+	{"2", "day"},
+	{"3", "hour"},
+	{"4", "minute"},
+	{"5", "second"},
+	{"PM", "half of the day"},
+	{"pm", "half of the day"},
+	{"Z07:00:00", unusable},
+	{"-07:00:00", unusable},
+	{"Z07:00", "offset from UTC"},
+	{"-07:00", "offset from UTC"},
+	{"Z0700", "offset from UTC"},
+	{"-0700", "offset from UTC"},
+	{"Z07", "offset from UTC"},
+	{"-07", "offset from UTC"},
 }
 
-func isASCIILetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
+// fraction is that of a second as package time writes it: a point or comma and zeros
+// or nines only.
+var fraction = regexp.MustCompile(`^([.,](?:0+|9+))(?:[^0-9]|$)`)
 
-func (parts dateParts) count(field dateField) int {
-	n := 0
-	for _, p := range parts {
-		if p.field == field {
-			n++
+// firstPart is what the layout begins with, a byte that stands for itself if nothing else.
+func firstPart(layout string) datePart {
+	if found := fraction.FindStringSubmatch(layout); found != nil {
+		return datePart{found[1], "fraction"}
+	}
+	for _, p := range dateParts {
+		if strings.HasPrefix(layout, p.text) {
+			return p
 		}
 	}
-	return n
+	return datePart{text: layout[:1]}
 }
 
-// check is what is wrong with the parts as a whole, or "".
-func (parts dateParts) check() string {
-	names := [...]string{yearPart: "year", monthPart: "month", dayPart: "day", hourPart: "hour", hour12Part: "hour", minutePart: "minute", secondPart: "second", fractionPart: "fraction", halfPart: "half of the day", offsetPart: "offset from UTC"}
-	for field := yearPart; field <= offsetPart; field++ {
-		switch n := parts.count(field); {
-		case n > 1:
-			return "the layout has the " + names[field] + " twice"
-		case n == 0 && field <= dayPart:
-			return "the layout has no " + names[field]
+func (p datePart) isNumber() bool { return p.field != "" && isDigit(p.text[len(p.text)-1]) }
+
+// isLoose reports whether p is a number of one or two digits.
+func (p datePart) isLoose() bool { return p.isNumber() && len(p.text) == 1 }
+
+// twelve counts the hours that need AM or PM, beside the field hour.
+const twelve = "hour up to 12"
+
+// outputOf is the form in which dates of a layout are written, or what is wrong with it.
+func outputOf(layout string) (out, fault string) {
+	count := map[string]int{} // of each field
+	touching := false
+	var before datePart
+	for layout != "" {
+		p := firstPart(layout)
+		if p.field == unusable || p.field == "" && isDigit(p.text[0]) {
+			return "", quote(p.text) + " is no part of Go's reference date that can be used here"
+		}
+		count[p.field]++
+		if p.text == "03" || p.text == "3" {
+			count[twelve]++
+		}
+		touching = touching || before.isLoose() && p.isNumber() || p.isLoose() && before.isNumber()
+		layout, before = layout[len(p.text):], p
+	}
+	fault = fieldFault(count)
+	if fault == "" && touching {
+		fault = "the layout has numbers of one or two digits without anything between"
+	}
+	out = time.DateOnly
+	if count["hour"] > 0 {
+		out += "T15:04:05.999999999"
+	}
+	if count["offset from UTC"] > 0 {
+		out += "Z07:00"
+	}
+	return out, fault
+}
+
+// fieldFault is what is wrong with a layout of these fields, or "".
+func fieldFault(count map[string]int) string {
+	for i, field := range [...]string{"year", "month", "day", "hour", "minute", "second", "fraction", "half of the day", "offset from UTC"} {
+		switch {
+		case count[field] > 1:
+			return "the layout has the " + field + " twice"
+		case count[field] == 0 && i < 3:
+			return "the layout has no " + field
 		}
 	}
-	hours, hours12 := parts.count(hourPart), parts.count(hour12Part)
-	switch {
-	case hours+hours12 > 1:
-		return "the layout has the hour twice"
-	case hours12 != parts.count(halfPart):
+	switch hour, minute, second := count["hour"], count["minute"], count["second"]; {
+	case count[twelve] != count["half of the day"]:
 		return "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm"
-	case parts.count(minutePart) > hours+hours12, parts.count(secondPart) > parts.count(minutePart), parts.count(fractionPart) > parts.count(secondPart):
+	case minute > hour, second > minute, count["fraction"] > second:
 		return "the layout has a time of day without its larger part"
-	case parts.count(offsetPart) > hours+hours12:
+	case count["offset from UTC"] > hour:
 		return "the layout has an offset from UTC without a time of day"
 	}
-	return parts.checkWidths()
-}
-
-// checkWidths finds numbers that touch others though nobody could tell where they
-// end.
-func (parts dateParts) checkWidths() string {
-	for i := 1; i < len(parts); i++ {
-		a, b := parts[i-1], parts[i]
-		if (a.loose || b.loose) && a.isNumber() && b.isNumber() {
-			return "the layout has numbers of one or two digits without anything between"
-		}
-	}
 	return ""
-}
-
-func (p datePart) isNumber() bool {
-	last := p.forms[0][len(p.forms[0])-1]
-	return p.field != wordsPart && '0' <= last && last <= '9'
 }

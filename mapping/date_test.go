@@ -95,9 +95,9 @@ func TestLayoutsThatCannotBeUsed(t *testing.T) {
 		"2.1.2006 3:04":             "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm",
 		strings.Repeat("D.M.Y", 30): "the layout is too long",
 	} {
-		f, fault, hint := parseStep("date:" + layout)
-		if f != nil || fault != "step date: "+want || hint == "" {
-			t.Errorf("%s: %q, want %q (hint %q)", layout, fault, want, hint)
+		_, problem := readStep("date:" + layout)
+		if problem == nil || problem.text != "step date: "+want || problem.hint == "" {
+			t.Errorf("%s: %v, want %q and a hint", layout, problem, want)
 		}
 	}
 }
@@ -130,8 +130,7 @@ func TestDatesSurviveTheirLayouts(t *testing.T) {
 				want = moment.Format("2006-01-02T15:04:00")
 			}
 			for _, layout := range []string{letters, form} {
-				f, _, _ := parseStep("date:" + layout)
-				got, ok := f(moment.Format(form))
+				got, ok := stepOf(t, "date:"+layout)(moment.Format(form))
 				if !ok || got != want || !isDate(got) {
 					t.Fatalf("%s of %s: %q %t, want %s", layout, moment.Format(form), got, ok, want)
 				}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Error is one mistake in a mapping file: where it stands, what is wrong in a
@@ -48,12 +49,34 @@ func (es Errors) orNil() error {
 	return es
 }
 
+// fault is a mistake in a word or an expression of the file.
+type fault struct {
+	text, hint string
+	from       int // where it stands in an expression, in characters from 0
+}
+
+// unknownWord is the fault of a word that is none of those known; what is a phrase for it.
+func unknownWord(what, word string, known []string) *fault {
+	return &fault{text: "unknown " + what, hint: cmp.Or(didYouMean(word, known), "known here: "+strings.Join(known, ", "))}
+}
+
 // didYouMean is the hint for a word that is none of words, or "".
 func didYouMean(word string, words []string) string {
 	if near := Nearest(word, words); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""
+}
+
+// quote shows a word of the file, cut when it is long.
+func quote(word string) string { return fmt.Sprintf("%q", shortened(word, maxNear)) }
+
+// shortened is s, cut when it has more than n characters.
+func shortened(s string, n int) string {
+	if utf8.RuneCountInString(s) > n {
+		return string([]rune(s)[:n]) + "…"
+	}
+	return s
 }
 
 // maxNear is the longest name, in characters, that is compared with others: the
@@ -74,37 +97,36 @@ func Nearest(name string, names []string) string {
 	}
 	nearest, least := "", change*max(1, len(word)/3)+1
 	for _, other := range names {
-		if d := distance(word, []rune(strings.ToLower(other)), least); d < least {
+		letters := []rune(strings.ToLower(other))
+		if change*max(len(letters)-len(word), len(word)-len(letters)) >= least {
+			continue
+		}
+		if d := distance(word, letters); d < least {
 			nearest, least = other, d
 		}
 	}
 	return nearest
 }
 
-// distance counts the single changes that make b of a, or gives limit when the
-// lengths alone need as many.
-func distance(a, b []rune, limit int) int {
-	if change*max(len(a)-len(b), len(b)-len(a)) >= limit {
-		return limit
-	}
-	var before []int
-	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = change * j
-	}
-	for i := range a {
-		row[0] = change * (i + 1)
-		for j := range b {
-			least := last[j]
-			if a[i] != b[j] {
-				least += change
+// distance counts the single changes that make b of a.
+func distance(a, b []rune) int {
+	rows := make([][]int, len(a)+1) // rows[i][j] is the distance of a[:i] and b[:j]
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		for j := range rows[i] {
+			switch {
+			case i == 0 || j == 0:
+				rows[i][j] = change * (i + j)
+				continue
+			case a[i-1] == b[j-1]:
+				rows[i][j] = rows[i-1][j-1]
+			default:
+				rows[i][j] = change + min(rows[i-1][j-1], rows[i-1][j], rows[i][j-1])
 			}
-			row[j+1] = min(least, last[j+1]+change, row[j]+change)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+swap)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+swap)
 			}
 		}
-		before, last, row = last, row, make([]int, len(b)+1)
 	}
-	return last[len(b)]
+	return rows[len(a)][len(b)]
 }

@@ -3,12 +3,14 @@ package mapping
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
-	"github.com/expr-lang/expr/ast"
 	exprchecker "github.com/expr-lang/expr/checker"
 	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
@@ -16,7 +18,7 @@ import (
 	"github.com/expr-lang/expr/optimizer"
 	exprparser "github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
-	"go.yaml.in/yaml/v4"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -24,10 +26,14 @@ const (
 	maxNodes       = 1000    // of a parsed expression
 	maxExpressions = 128_000 // characters of all in a mapping file, where each counts for 128 more
 	maxPatterns    = 100     // regular expressions of a mapping file
+	maxMade        = 1 << 20 // bytes of the texts and lists that one computation makes
+	maxElements    = 100_000 // of all lists that one computation makes
 
 	cellsHint = `a cell is a text: int(column) or float(column) makes a number of it`
 	emptyHint = `a cell is a text and never missing: a != "" asks whether it holds anything, and a != "" ? a : b takes the first that does`
 )
+
+var errPatterns = fmt.Sprintf("a mapping file has at most %d regular expressions", maxPatterns)
 
 // expression is a compiled expression. It may be shared.
 type expression struct {
@@ -40,77 +46,67 @@ type expression struct {
 // exprColumn is a column that an expression names, and where.
 type exprColumn struct {
 	name, cell string // cell: among the variables of the program
+	from       int    // in the expression, in characters from 0
 	at         position
 }
 
-// exprFault is a mistake in an expression, at a character from 0.
-type exprFault struct {
-	at         int
-	text, hint string
-}
-
-// expression reads the expression at n. It gives nil after an error.
-func (p *parser) expression(path string, n *yaml.Node) *expression {
-	s, ok := p.scalar(path, n)
+// expression reads the expression n. It gives nil after an error.
+func (p *parser) expression(n node) *expression {
+	s, ok := p.scalar(n)
 	if !ok {
 		return nil
 	}
 	if p.expressions += len(s) + maxExpressions/1000; p.expressions > maxExpressions {
-		p.fail(n, "", "%s: the expressions of the mapping file are too many or too long", path)
+		p.fail(n, "", "%s: the expressions of the mapping file are too many or too long", n.path)
 		return nil
 	}
 	places := p.places(n)
-	place := func(i int) position {
-		if i < len(places) {
-			return places[i]
+	place := func(from int) position {
+		if from < len(places) {
+			return places[from]
 		}
-		return at(n)
+		return n.at()
 	}
-	tree, fault := p.compile(s)
-	if fault != nil {
-		p.failAt(place(fault.at), fault.hint, "%s: %s", path, fault.text)
+	e, problem := p.compile(s)
+	if problem != nil {
+		p.failAt(place(problem.from), problem.hint, "%s: %s", n.path, problem.text)
 		return nil
 	}
-	e := &expression{program: tree.program, builds: tree.builds, runs: sync.Pool{New: newExprRun}}
-	for _, c := range tree.columns {
-		e.columns = append(e.columns, exprColumn{c.name, cellName(c.name), place(c.from)})
+	for i, c := range e.columns {
+		e.columns[i].at = place(c.from)
 	}
 	return e
 }
 
-// condition reads the expression at n, which must be true or false.
-func (p *parser) condition(path string, n *yaml.Node) *value {
-	e := p.expression(path, n)
+// condition reads the expression n, which must be true or false.
+func (p *parser) condition(n node) *value {
+	e := p.expression(n)
 	if e == nil {
 		return nil
 	}
 	if kind := e.program.Node().Type().Kind(); kind != reflect.Bool && kind != reflect.Interface {
-		p.fail(n, `for example: column == "yes"`, "%s must be true or false, and this is %s", path, typeName(kind))
+		p.fail(n, `for example: column == "yes"`, "%s must be true or false, and this is %s", n.path, results[kind])
 		return nil
 	}
-	return &value{path: path, at: at(n), expr: e}
+	return &value{path: n.path, at: n.at(), expr: e}
 }
 
-// exprTree is an expression on its way to a program.
-type exprTree struct {
-	program *vm.Program
-	columns []treeColumn
-	fault   *exprFault
-	locals  map[string]bool // that let declares
-	known   *conf.Config
-
-	builds   bool
-	patterns int // how many regular expressions it has
+// results are what people call those that an expression may have. That of an Interface is
+// known when it is computed.
+var results = map[reflect.Kind]string{
+	reflect.String: "a text", reflect.Int: "a number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.Interface: "unknown",
 }
 
-type treeColumn struct {
-	name string
-	from int
+// countPatterns counts n more regular expressions of the file, and reports whether they
+// are not too many.
+func (p *parser) countPatterns(n int) bool {
+	p.patterns += n
+	return p.patterns <= maxPatterns
 }
 
-// exprConfig knows the functions of the language and no others: they are pure, do
+// exprLanguage knows the functions of the language and no others: they are pure, do
 // not ask the machine, and their results do not outgrow what they are made of.
-func exprConfig() *conf.Config {
+func exprLanguage() *conf.Config {
 	c := conf.CreateNew()
 	c.MaxNodes = maxNodes
 	for name := range c.Builtins {
@@ -119,7 +115,7 @@ func exprConfig() *conf.Config {
 			delete(c.Builtins, name)
 		}
 	}
-	for _, f := range functions() {
+	for _, f := range ownFunctions() {
 		c.Functions[f.Name] = f
 	}
 	return c
@@ -131,60 +127,60 @@ const errExpression = "the expression cannot be compiled"
 
 // compile makes a program of s. The library may stumble over input that
 // nobody foresaw: that is the expression's fault, too.
-func (p *parser) compile(s string) (tree *exprTree, fault *exprFault) {
+func (p *parser) compile(s string) (e *expression, problem *fault) {
 	defer func() {
 		if recover() != nil {
-			tree, fault = nil, &exprFault{text: errExpression}
+			e, problem = nil, &fault{text: errExpression}
 		}
 	}()
 	if len(s) > maxExpression {
-		return nil, &exprFault{text: fmt.Sprintf("the expression is longer than %d bytes", maxExpression)}
+		return nil, &fault{text: fmt.Sprintf("the expression is longer than %d bytes", maxExpression)}
 	}
-	if p.exprs == nil {
-		p.exprs = exprConfig()
+	if p.language == nil {
+		p.language = exprLanguage()
 	}
-	parsed, err := exprparser.ParseWithConfig(s, p.exprs)
+	parsed, err := exprparser.ParseWithConfig(s, p.language)
 	if err != nil {
 		return nil, faultOf(err)
 	}
-	t := &exprTree{locals: map[string]bool{}, known: p.exprs}
+	t := &exprTree{language: p.language}
 	t.resolve(&parsed.Node)
-	if t.fault == nil {
-		t.fault = p.patterned(t.patterns)
-	}
-	if t.fault == nil {
-		t.program, t.fault = t.link(parsed)
+	if t.fault == nil && !p.countPatterns(t.patterns) {
+		t.fault = &fault{text: errPatterns}
 	}
 	if t.fault != nil {
 		return nil, t.fault
 	}
-	return t, nil
+	program, problem := t.link(parsed)
+	if problem != nil {
+		return nil, problem
+	}
+	return &expression{program: program, columns: t.columns, builds: t.builds, runs: sync.Pool{New: newExprRun}}, nil
 }
 
 // link checks the types of a resolved tree and makes the program.
-func (t *exprTree) link(parsed *exprparser.Tree) (*vm.Program, *exprFault) {
-	cells := map[string]any{meterName: new(meter)}
+func (t *exprTree) link(parsed *exprparser.Tree) (*vm.Program, *fault) {
+	variables := map[string]any{meterName: new(meter)}
 	for _, c := range t.columns {
-		cells[cellName(c.name)] = ""
+		variables[c.cell] = ""
 	}
-	t.known.WithEnv(cells)
-	if _, err := exprchecker.Check(parsed, t.known); err != nil {
+	t.language.WithEnv(variables)
+	if _, err := exprchecker.Check(parsed, t.language); err != nil {
 		return nil, faultOf(err)
 	}
-	if typeName(parsed.Node.Type().Kind()) == "" {
-		return nil, &exprFault{text: "the expression comes to a list or an object, not to a text", hint: `join(list, ", ") makes a text of a list`}
+	if results[parsed.Node.Type().Kind()] == "" {
+		return nil, &fault{text: "the expression comes to a list or an object, not to a text", hint: `join(list, ", ") makes a text of a list`}
 	}
-	ast.Walk(&parsed.Node, typed{t})
+	t.guard(&parsed.Node)
 	if t.fault != nil {
 		return nil, t.fault
 	}
-	guard(&parsed.Node)
-	if err := optimizer.Optimize(&parsed.Node, t.known); err != nil {
+	if err := optimizer.Optimize(&parsed.Node, t.language); err != nil {
 		return nil, faultOf(err)
 	}
-	program, err := compiler.Compile(parsed, t.known)
+	program, err := compiler.Compile(parsed, t.language)
 	if err != nil {
-		return nil, &exprFault{text: errExpression}
+		return nil, &fault{text: errExpression}
 	}
 	return program, nil
 }
@@ -194,48 +190,145 @@ var truth = regexp.MustCompile(`^invalid operation: (\|\||&&|or|and|!|not) .*str
 
 // faultOf is the library's error, which holds nothing but words of the expression,
 // in the words of the other errors.
-func faultOf(err error) *exprFault {
+func faultOf(err error) *fault {
 	var e *exprfile.Error
 	if !errors.As(err, &e) {
-		return &exprFault{text: errExpression}
+		return &fault{text: errExpression}
 	}
-	fault := &exprFault{at: e.From, text: strings.ReplaceAll(e.Message, cellMark, "")}
-	if token, found := strings.CutPrefix(fault.text, "unexpected token "); found {
+	text, hint := strings.ReplaceAll(e.Message, cellMark, ""), ""
+	if token, found := strings.CutPrefix(text, "unexpected token "); found {
 		switch _, word, quoted := strings.Cut(token, "("); {
 		case token == "EOF":
-			fault.text = "the expression ends where more must follow"
+			text = "the expression ends where more must follow"
 		case quoted:
-			fault.text = "unexpected " + strings.TrimSuffix(word, ")")
+			text = "unexpected " + strings.TrimSuffix(word, ")")
 		}
 	}
-	switch text := fault.text; {
+	switch {
 	case truth.MatchString(text):
-		fault.hint = emptyHint
+		hint = emptyHint
 	case strings.Contains(text, "type"):
-		fault.hint = cellsHint
+		hint = cellsHint
 	}
-	return fault
+	return &fault{text, hint, e.From}
 }
 
-// patterned counts n more regular expressions of the file.
-func (p *parser) patterned(n int) *exprFault {
-	if p.patterns += n; p.patterns > maxPatterns {
-		return &exprFault{text: fmt.Sprintf("a mapping file has at most %d regular expressions", maxPatterns)}
-	}
-	return nil
+// exprError is why an expression cannot be computed. It never holds a cell.
+type exprError string
+
+func (e exprError) Error() string { return string(e) }
+
+const (
+	errTooLong  = exprError("it makes texts of more than 1 MiB together")
+	errOverflow = exprError("a number is too large")
+	errNotText  = exprError("it comes to bytes that are no text")
+	errList     = exprError("it comes to a list or an object, not to a text")
+	errNotBool  = exprError("it is neither true nor false")
+	errUnknown  = exprError("a function or an operator does not take what the columns hold")
+)
+
+// reason is what can be told of an error: the library's own hold cells.
+func reason(err error) string {
+	told := errUnknown
+	errors.As(err, &told)
+	return told.Error()
 }
 
-// typeName is what people call the results that an expression may have, or "".
-func typeName(k reflect.Kind) string {
-	switch k {
-	case reflect.String:
-		return "a text"
-	case reflect.Int, reflect.Float64:
-		return "a number"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Interface: // known when it is computed
-		return "no condition"
+// meter bounds what one computation makes: each text that is put together costs its
+// bytes, each list the place of its elements.
+type meter struct{ left int }
+
+func (m *meter) take(n int) {
+	if n < 0 || n > m.left {
+		panic(errTooLong) // the library turns it into the error of the run
 	}
-	return ""
+	m.left -= n
+}
+
+// exprRun is what a computation works with. It serves one after another.
+type exprRun struct {
+	vm    vm.VM
+	cells map[string]any
+	meter meter
+}
+
+func newExprRun() any {
+	run := &exprRun{vm: vm.VM{MemoryBudget: maxElements}}
+	run.cells = map[string]any{meterName: &run.meter}
+	return run
+}
+
+// run computes the expression. One that fails though none of its columns holds
+// anything comes to nil: so int(score) of an empty score is empty, and an
+// expression that knows what to do with empty cells still sees them.
+func (v *value) run(r *row) (any, error) {
+	run := v.expr.runs.Get().(*exprRun)
+	defer v.expr.runs.Put(run)
+	run.meter.left = maxMade
+	size := 0
+	for i, c := range v.expr.columns {
+		cell := strings.TrimSpace(r.cell(v.cells[i]))
+		size += len(cell)
+		run.cells[c.cell] = cell
+	}
+	if size > maxMade {
+		return nil, errTooLong
+	}
+	result, err := run.vm.Run(v.expr.program, run.cells)
+	if err != nil && size == 0 && len(v.cells) > 0 {
+		return nil, nil
+	}
+	return result, err
+}
+
+// compute is the text to which the expression comes.
+func (v *value) compute(r *row) (string, error) {
+	result, err := v.run(r)
+	if err != nil {
+		return "", err
+	}
+	s, err := textOf(result)
+	return strings.TrimSpace(s), err
+}
+
+// holds reports whether the condition v holds in a row.
+func (v *value) holds(r *row) (bool, error) {
+	result, err := v.run(r)
+	if yes, isBool := result.(bool); isBool || err != nil || result == nil {
+		return yes, err
+	}
+	return false, errNotBool
+}
+
+// textOf is how people write the result of an expression.
+func textOf(result any) (string, error) {
+	switch result := result.(type) {
+	case nil:
+		return "", nil
+	case string:
+		if !utf8.ValidString(result) {
+			return "", errNotText
+		}
+		return result, nil
+	case bool:
+		return strconv.FormatBool(result), nil
+	case int:
+		return strconv.Itoa(result), nil
+	case float64:
+		return decimalOf(result)
+	}
+	return "", errList
+}
+
+// decimalOf writes a number as people do: 70 and not 7e+01, 0 and not -0, 0.3 for 0.1 + 0.2, which
+// is why it keeps 15 digits; whole numbers keep all of theirs.
+func decimalOf(f float64) (string, error) {
+	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+		return strconv.FormatInt(int64(f), 10), nil
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'e', 14, 64), 64)
+	if err != nil || math.IsNaN(rounded) || math.IsInf(rounded, 0) {
+		return "", errOverflow
+	}
+	return jsontext.Float(rounded).String(), nil
 }

@@ -1,14 +1,15 @@
 package mapping
 
 import (
+	"maps"
 	"math"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/vm/runtime"
 )
@@ -26,102 +27,49 @@ var builtins = map[string]bool{
 	"find": true, "findIndex": true, "findLast": true, "findLastIndex": true,
 }
 
-// function is one of the language's own: it gets the meter and its arguments.
-type function struct {
-	name  string
-	do    func(m *meter, args []any) any
-	types []any
-}
-
-// own are the functions that replace the library's: these count characters and not
+// ownFunctions are those that replace the library's: they count characters and not
 // bytes, take no number for another one, and are bounded by the meter. Those without
-// types stand for operators.
-func own() []function {
-	return []function{
-		{"int", toInt, []any{new(func(string) int), new(func(int) int), new(func(float64) int), new(func(any) int)}},
-		{"float", toFloat, []any{new(func(string) float64), new(func(int) float64), new(func(float64) float64), new(func(any) float64)}},
-		{"string", toText, []any{new(func(string) string), new(func(int) string), new(func(float64) string), new(func(bool) string), new(func(any) string)}},
-		{"split", splitText, []any{new(func(string, string) []string), new(func(string, string, int) []string)}},
-		{"join", joinTexts, []any{new(func([]string, string) string), new(func([]any, string) string), new(func([]string) string), new(func([]any) string)}},
-		{"replace", replaceText, []any{new(func(string, string, string) string)}},
-		{"repeat", repeatText, []any{new(func(string, int) string)}},
-		{"indexOf", indexOf(strings.Index), []any{new(func(string, string) int)}},
-		{"lastIndexOf", indexOf(strings.LastIndex), []any{new(func(string, string) int)}},
-		{"+", add, nil},
-		{"-", subtract, nil},
-		{"*", multiply, nil},
-		{"[:]", slice, nil},
+// types stand for operators. A new one is an entry here and a function.
+func ownFunctions() []*builtin.Function {
+	return []*builtin.Function{
+		own("int", toInt, new(func(string) int), new(func(int) int), new(func(float64) int), new(func(any) int)),
+		own("float", toFloat, new(func(string) float64), new(func(int) float64), new(func(float64) float64), new(func(any) float64)),
+		own("string", toText, new(func(string) string), new(func(int) string), new(func(float64) string), new(func(bool) string), new(func(any) string)),
+		own("split", splitText, new(func(string, string) []string), new(func(string, string, int) []string)),
+		own("join", joinTexts, new(func([]string, string) string), new(func([]any, string) string), new(func([]string) string), new(func([]any) string)),
+		own("replace", replaceText, new(func(string, string, string) string)),
+		own("repeat", repeatText, new(func(string, int) string)),
+		own("indexOf", indexOf(strings.Index), new(func(string, string) int)),
+		own("lastIndexOf", indexOf(strings.LastIndex), new(func(string, string) int)),
+		own("+", add),
+		own("-", arithmetic((*big.Int).Sub, runtime.Subtract)),
+		own("*", arithmetic((*big.Int).Mul, runtime.Multiply)),
+		own("[:]", slice),
 	}
 }
 
-// functions are own as the library wants them. Their first argument is the meter:
-// guard puts it there once the types are checked.
-func functions() []*builtin.Function {
-	var fs []*builtin.Function
-	for _, f := range own() {
-		do := f.do
-		var types []reflect.Type
-		for _, t := range f.types {
-			types = append(types, reflect.TypeOf(t).Elem())
-		}
-		fs = append(fs, &builtin.Function{
-			Name:  f.name,
-			Types: types,
-			Func:  func(args ...any) (any, error) { return do(args[0].(*meter), args[1:]), nil },
-		})
+// own is a function as the library wants it, of one of the types. Its first argument is
+// the meter: guard puts it there once the types are checked.
+func own(name string, do func(m *meter, args []any) any, types ...any) *builtin.Function {
+	f := &builtin.Function{
+		Name: name,
+		Func: func(args ...any) (any, error) { return do(args[0].(*meter), args[1:]), nil },
 	}
-	return fs
+	for _, t := range types {
+		f.Types = append(f.Types, reflect.TypeOf(t).Elem())
+	}
+	return f
 }
 
 func functionNames() []string {
-	var names []string
-	for name := range builtins {
-		names = append(names, name)
-	}
-	for _, f := range own() {
-		if f.types != nil {
-			names = append(names, f.name)
+	names := slices.Collect(maps.Keys(builtins))
+	for _, f := range ownFunctions() {
+		if f.Types != nil {
+			names = append(names, f.Name)
 		}
 	}
 	slices.Sort(names)
 	return names
-}
-
-// guard puts the language's own functions in place of operators and calls, below n,
-// whose types have been checked: of the library's, one would count bytes, another
-// would go on with a wrong number, and each could fill the memory.
-func guard(n *ast.Node) { ast.Walk(n, guards{}) }
-
-type guards struct{}
-
-func (guards) Visit(node *ast.Node) {
-	switch n := (*node).(type) {
-	case *ast.BinaryNode:
-		floats := n.Left.Type().Kind() == reflect.Float64 && n.Right.Type().Kind() == reflect.Float64
-		if (n.Operator == "+" || n.Operator == "-" || n.Operator == "*") && !floats {
-			callOwn(node, n.Operator, n.Left, n.Right)
-		}
-	case *ast.SliceNode:
-		if kind := n.Node.Type().Kind(); kind == reflect.String || kind == reflect.Interface {
-			callOwn(node, "[:]", n.Node, orNil(n.From), orNil(n.To))
-		}
-	case *ast.CallNode:
-		callOwn(node, n.Callee.(*ast.IdentifierNode).Value, n.Arguments...)
-	}
-}
-
-func orNil(n ast.Node) ast.Node {
-	if n == nil {
-		return &ast.NilNode{}
-	}
-	return n
-}
-
-func callOwn(node *ast.Node, name string, args ...ast.Node) {
-	args = append([]ast.Node{&ast.IdentifierNode{Value: meterName}}, args...)
-	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: args}
-	call.SetNature(*(*node).Nature())
-	ast.Patch(node, call)
 }
 
 func toInt(_ *meter, args []any) any {
@@ -163,48 +111,33 @@ func toText(m *meter, args []any) any {
 	return s
 }
 
-func add(m *meter, args []any) any {
-	switch a := args[0].(type) {
-	case string:
-		b := args[1].(string)
-		m.take(len(a) + len(b))
-		return a + b
-	case int:
-		if b, ok := args[1].(int); ok {
-			if sum := a + b; (sum > a) == (b > 0) {
-				return sum
-			}
+// arithmetic is an operator by which no number becomes another one because it does not
+// fit: exact does it for whole numbers, other for the rest.
+func arithmetic(exact func(z, a, b *big.Int) *big.Int, other func(a, b any) any) func(*meter, []any) any {
+	return func(_ *meter, args []any) any {
+		a, isWhole := args[0].(int)
+		b, areWhole := args[1].(int)
+		if !isWhole || !areWhole {
+			return other(args[0], args[1])
+		}
+		z := exact(new(big.Int), big.NewInt(int64(a)), big.NewInt(int64(b)))
+		if !z.IsInt64() {
 			panic(errOverflow)
 		}
+		return int(z.Int64())
 	}
-	return runtime.Add(args[0], args[1])
 }
 
-func subtract(_ *meter, args []any) any {
-	a, isInt := args[0].(int)
-	b, areInts := args[1].(int)
-	if !isInt || !areInts {
-		return runtime.Subtract(args[0], args[1])
-	}
-	if difference := a - b; (difference < a) == (b > 0) {
-		return difference
-	}
-	panic(errOverflow)
-}
+var addNumbers = arithmetic((*big.Int).Add, runtime.Add)
 
-func multiply(_ *meter, args []any) any {
-	a, isInt := args[0].(int)
-	b, areInts := args[1].(int)
-	if !isInt || !areInts {
-		return runtime.Multiply(args[0], args[1])
+func add(m *meter, args []any) any {
+	a, isText := args[0].(string)
+	b, areTexts := args[1].(string)
+	if !isText || !areTexts {
+		return addNumbers(m, args)
 	}
-	if a == 0 || b == 0 {
-		return 0
-	}
-	if product := a * b; product/b == a && (a != -1 || b != math.MinInt) && (b != -1 || a != math.MinInt) {
-		return product
-	}
-	panic(errOverflow)
+	m.take(len(a) + len(b))
+	return a + b
 }
 
 func splitText(m *meter, args []any) any {
@@ -263,36 +196,28 @@ func indexOf(index func(s, of string) int) func(*meter, []any) any {
 
 // slice is a part of a text, counted in characters, or of a list. A negative bound
 // counts from the end; one beyond an end is that end.
-func slice(m *meter, args []any) any {
-	s, ok := args[0].(string)
-	if !ok {
-		return sliceList(args)
+func slice(_ *meter, args []any) any {
+	if s, isText := args[0].(string); isText {
+		characters := []rune(s)
+		from, to := bounds(len(characters), args[1], args[2])
+		return string(characters[from:to])
 	}
-	runes := []rune(s)
-	from, to := bounds(len(runes), args[1], args[2])
-	return string(runes[from:to])
-}
-
-func sliceList(args []any) any {
 	list := reflect.ValueOf(args[0])
 	from, to := bounds(list.Len(), args[1], args[2])
 	return list.Slice(from, to).Interface()
 }
 
 func bounds(n int, from, to any) (int, int) {
-	a, b := 0, n
-	if from != nil {
-		a = runtime.ToInt(from)
-	}
-	if to != nil {
-		b = runtime.ToInt(to)
-	}
-	clip := func(i int) int {
+	clip := func(bound any, missing int) int {
+		if bound == nil {
+			return missing
+		}
+		i := runtime.ToInt(bound)
 		if i < 0 {
 			i += n
 		}
 		return min(max(i, 0), n)
 	}
-	a, b = clip(a), clip(b)
-	return min(a, b), b
+	end := clip(to, n)
+	return min(clip(from, 0), end), end
 }

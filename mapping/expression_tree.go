@@ -2,12 +2,12 @@ package mapping
 
 import (
 	"reflect"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
 )
 
 // cellMark begins the names of cells among the variables of a program, so that no
@@ -18,101 +18,120 @@ const (
 	meterName = "#meter"
 )
 
-func cellName(column string) string { return cellMark + column }
+// exprTree is an expression on its way to a program.
+type exprTree struct {
+	language *conf.Config
+	locals   map[string]bool              // that let declares
+	callees  map[*ast.IdentifierNode]bool // names of functions
+	columns  []exprColumn                 // in the order in which they stand first
+	builds   bool                         // it puts texts together
+	patterns int                          // how many regular expressions it has
+	fault    *fault                       // the first
+}
+
+// visitor is a function that a walk shows each node, the parts of a node before itself.
+type visitor func(*ast.Node)
+
+func (v visitor) Visit(n *ast.Node) { v(n) }
+
+func (t *exprTree) fail(n ast.Node, hint, text string) {
+	if t.fault == nil {
+		t.fault = &fault{text, hint, n.Location().From}
+	}
+}
 
 // resolve puts cells in place of the columns under n: name, $env["any name"], and
-// for the paths a.b and a[0]. The same walk refuses what the language leaves out.
+// for the paths a.b and a[0]. It refuses what the language leaves out.
 func (t *exprTree) resolve(n *ast.Node) {
-	ast.Walk(n, declared{t})
-	ast.Walk(n, t)
-	ast.Walk(n, bare{t})
-	ast.Walk(n, loops{t, false})
-	ast.Walk(n, used{t})
-	slices.SortStableFunc(t.columns, func(a, b treeColumn) int { return a.from - b.from })
+	t.locals, t.callees = map[string]bool{}, map[*ast.IdentifierNode]bool{}
+	ast.Walk(n, visitor(t.gather))
+	ast.Walk(n, visitor(t.putCell))
+	ast.Walk(n, visitor(t.check))
+	slices.SortStableFunc(t.columns, func(a, b exprColumn) int { return a.from - b.from })
 	seen := map[string]bool{}
-	t.columns = slices.DeleteFunc(t.columns, func(c treeColumn) bool {
+	t.columns = slices.DeleteFunc(t.columns, func(c exprColumn) bool {
 		again := seen[c.name]
 		seen[c.name] = true
 		return again
 	})
 }
 
-// used gathers the cells of a tree in which all are resolved.
-type used struct{ *exprTree }
-
-func (t used) Visit(n *ast.Node) {
-	if column, isCell := nameOfCell(*n); isCell {
-		t.columns = append(t.columns, treeColumn{column, (*n).Location().From})
-	}
-}
-
-func (t *exprTree) fail(n ast.Node, hint, text string) {
-	if t.fault == nil {
-		t.fault = &exprFault{n.Location().From, text, hint}
-	}
-}
-
-// declared gathers the names that let declares.
-type declared struct{ *exprTree }
-
-func (t declared) Visit(n *ast.Node) {
-	if d, ok := (*n).(*ast.VariableDeclaratorNode); ok {
-		t.locals[d.Name] = true
-	}
-}
-
-// Visit resolves one node. The walk has shown it the parts of the node before: names
-// in them are cells already.
-func (t *exprTree) Visit(node *ast.Node) {
+// gather notes the names that are no columns: those that let declares, and functions.
+func (t *exprTree) gather(node *ast.Node) {
 	switch n := (*node).(type) {
-	case *ast.IdentifierNode:
-		if n.Value != "$env" && !t.locals[n.Value] {
-			toCell(node, n.Value, n)
-		}
-	case *ast.MemberNode:
-		t.member(node, n)
-	case *ast.ChainNode: // made for a?.b, which is a.b here
-		if _, isCell := nameOfCell(n.Node); isCell {
-			*node = n.Node
-		}
+	case *ast.VariableDeclaratorNode:
+		t.locals[n.Name] = true
 	case *ast.CallNode:
-		t.call(n)
+		t.gatherCall(n)
 	case *ast.BuiltinNode: // some of these the library's settings cannot switch off
 		if !builtins[n.Name] {
 			t.unknown(n, n.Name)
 		}
-	case *ast.BinaryNode:
-		if n.Operator == "matches" {
-			t.pattern(n)
+	}
+}
+
+func (t *exprTree) gatherCall(n *ast.CallNode) {
+	switch callee := n.Callee.(type) {
+	case *ast.IdentifierNode:
+		t.callees[callee] = true
+		if t.language.Functions[callee.Value] == nil {
+			t.unknown(n, callee.Value)
 		}
+	case *ast.MemberNode:
+		t.fail(callee, strings.Trim(callee.Property.String(), `"`)+"(column)", "there are no methods, only functions")
+	default:
+		t.fail(n, "", "only functions can be called")
+	}
+}
+
+func (t *exprTree) unknown(n ast.Node, name string) {
+	problem := unknownWord("function "+quote(name), name, functionNames())
+	t.fail(n, problem.hint, problem.text)
+}
+
+// putCell puts a cell in place of one node, if it is the name of a column or goes into
+// one. Of a.b.c the walk shows a first, so that a member of a cell is a longer path.
+func (t *exprTree) putCell(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		if n.Value != "$env" && !t.locals[n.Value] && !t.callees[n] {
+			toCell(node, n.Value, n)
+		}
+	case *ast.MemberNode:
+		t.putPath(node, n)
+	case *ast.ChainNode: // made for a?.b, which is a.b here
+		if _, isCell := nameOfCell(n.Node); isCell {
+			*node = n.Node
+		}
+	}
+}
+
+// putPath makes one column of $env["name"] and of the paths a.b and a[0].
+func (t *exprTree) putPath(node *ast.Node, n *ast.MemberNode) {
+	step, constant := "", true
+	switch property := n.Property.(type) {
+	case *ast.StringNode:
+		step = property.Value
+	case *ast.IntegerNode:
+		step = strconv.Itoa(property.Value)
+	default:
+		constant = false
+	}
+	path, isCell := nameOfCell(n.Node)
+	switch isEnv := isBareEnv(n.Node); {
+	case isEnv && constant:
+		toCell(node, strings.TrimSpace(step), n.Node)
+	case isEnv:
+		t.fail(n.Property, `$env["column"]`, "a column's name must be written out")
+	case isCell && constant:
+		toCell(node, path+"."+step, n.Node)
 	}
 }
 
 // toCell puts a cell in place of a node, at the place of another.
 func toCell(node *ast.Node, column string, place ast.Node) {
-	ast.Patch(node, &ast.IdentifierNode{Value: cellName(column)})
+	ast.Patch(node, &ast.IdentifierNode{Value: cellMark + column})
 	(*node).SetLocation(place.Location())
-}
-
-// member makes one column of $env["name"] and of the paths a.b and a[0].
-func (t *exprTree) member(node *ast.Node, n *ast.MemberNode) {
-	property, constant := n.Property.(*ast.StringNode)
-	if index, ok := n.Property.(*ast.IntegerNode); ok {
-		property, constant = &ast.StringNode{Value: strconv.Itoa(index.Value)}, true
-	}
-	base, isCell := nameOfCell(n.Node)
-	ident, _ := n.Node.(*ast.IdentifierNode)
-	isEnv := ident != nil && ident.Value == "$env"
-	switch {
-	case isEnv && constant:
-		toCell(node, strings.TrimSpace(property.Value), n.Node)
-	case isEnv:
-		t.fail(n.Property, `$env["column"]`, "a column's name must be written out")
-	case isCell && constant && n.Method:
-		t.fail(n, property.Value+"(column)", "there are no methods, only functions")
-	case isCell && constant:
-		toCell(node, base+"."+property.Value, n.Node)
-	}
 }
 
 func nameOfCell(n ast.Node) (column string, ok bool) {
@@ -122,78 +141,83 @@ func nameOfCell(n ast.Node) (column string, ok bool) {
 	return "", false
 }
 
-// call refuses functions that are not known. Those of the library stand in another
-// kind of node.
-func (t *exprTree) call(n *ast.CallNode) {
-	name, isCell := nameOfCell(n.Callee)
-	if !isCell {
-		t.fail(n, "", "only functions can be called")
-		return
-	}
-	if t.known.Functions[name] == nil {
-		t.unknown(n, name)
-		return
-	}
-	n.Callee = &ast.IdentifierNode{Value: name}
+func isBareEnv(n ast.Node) bool {
+	id, isIdent := n.(*ast.IdentifierNode)
+	return isIdent && id.Value == "$env"
 }
 
-func (t *exprTree) unknown(n ast.Node, name string) {
-	known := functionNames()
-	hint := didYouMean(name, known)
-	if hint == "" {
-		hint = "known here: " + strings.Join(known, ", ")
+// check gathers the cells of a tree in which all are resolved. It refuses a rest of $env,
+// since it must show which columns the expression uses, and a loop in a loop, whose time
+// would grow with the square of a cell.
+func (t *exprTree) check(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		if column, isCell := nameOfCell(n); isCell {
+			t.columns = append(t.columns, exprColumn{name: column, cell: n.Value, from: n.Location().From})
+		}
+		if isBareEnv(n) {
+			t.fail(n, `$env["column"]`, "$env stands before a column's name only")
+		}
+	case *ast.PredicateNode:
+		ast.Walk(&n.Node, visitor(t.refuseLoop))
+	case *ast.BinaryNode:
+		if n.Operator == "matches" {
+			t.checkPattern(n)
+		}
 	}
-	t.fail(n, hint, "unknown function "+quote(name))
 }
 
-// pattern checks what matches is to look for, which cannot come from a cell.
-func (t *exprTree) pattern(n *ast.BinaryNode) {
+func (t *exprTree) refuseLoop(node *ast.Node) {
+	if loop, ok := (*node).(*ast.PredicateNode); ok {
+		t.fail(loop, "give the inner list a name before: let names = split(column, \",\"); …", "a function over a list stands in another one")
+	}
+}
+
+// checkPattern checks what matches is to look for, which cannot come from a cell.
+func (t *exprTree) checkPattern(n *ast.BinaryNode) {
 	s, constant := n.Right.(*ast.StringNode)
 	if !constant {
 		t.fail(n.Right, `column matches "^[0-9]+$"`, "the regular expression must be written out")
 		return
 	}
-	if len(s.Value) > maxPattern {
-		t.fail(s, "", "the regular expression is longer than 1 KiB")
-		return
-	}
 	t.patterns++
-	re, err := syntax.Parse(s.Value, syntax.Perl)
-	switch {
-	case err != nil:
-		t.fail(s, "the syntax is that of RE2: no look-ahead, no back-references", patternFault(err))
-	case instructions(re) > maxProgram:
-		t.fail(s, "use * or + in place of large numbers", "the regular expression is too large once its repetitions are written out")
+	if _, problem := readPattern(s.Value); problem != nil {
+		t.fail(s, problem.hint, problem.text)
 	}
 }
 
-// bare refuses what is left of $env: which columns the expression uses must show.
-type bare struct{ *exprTree }
-
-func (t bare) Visit(n *ast.Node) {
-	if id, ok := (*n).(*ast.IdentifierNode); ok && id.Value == "$env" {
-		t.fail(id, `$env["column"]`, "$env stands before a column's name only")
-	}
-}
-
-// typed looks at a tree whose types are known: it refuses what would not do what it
-// says, and notes whether texts are put together.
-type typed struct{ *exprTree }
-
-func (t typed) Visit(node *ast.Node) {
-	switch n := (*node).(type) {
-	case *ast.BinaryNode:
-		switch {
-		case n.Operator == "??" && !mayMiss(n.Left):
-			t.fail(n, emptyHint, "?? takes the left side always, since that is never missing")
-		case n.Operator == "+" && n.Type().Kind() != reflect.Int && n.Type().Kind() != reflect.Float64:
-			t.builds = true
+// guard puts the language's own functions in place of operators and calls, below n,
+// whose types have been checked: of the library's, one would count bytes, another
+// would go on with a wrong number, and each could fill the memory. It refuses a ?? that
+// would not do what it says.
+func (t *exprTree) guard(n *ast.Node) {
+	ast.Walk(n, visitor(func(node *ast.Node) {
+		switch n := (*node).(type) {
+		case *ast.BinaryNode:
+			t.guardOperator(node, n)
+		case *ast.SliceNode:
+			if kind := n.Node.Type().Kind(); kind == reflect.String || kind == reflect.Interface {
+				callOwn(node, "[:]", n.Node, orNil(n.From), orNil(n.To))
+			}
+		case *ast.CallNode:
+			name := n.Callee.(*ast.IdentifierNode).Value
+			t.builds = t.builds || name == "join" || name == "replace" || name == "repeat"
+			callOwn(node, name, n.Arguments...)
 		}
-	case *ast.BuiltinNode:
-		t.builds = t.builds || slices.Contains(builders, n.Name)
-	case *ast.CallNode:
-		if name, ok := n.Callee.(*ast.IdentifierNode); ok {
-			t.builds = t.builds || slices.Contains(builders, name.Value)
+	}))
+}
+
+func (t *exprTree) guardOperator(node *ast.Node, n *ast.BinaryNode) {
+	switch left, right := n.Left.Type().Kind(), n.Right.Type().Kind(); n.Operator {
+	case "??":
+		if !mayMiss(n.Left) {
+			t.fail(n, emptyHint, "?? takes the left side always, since that is never missing")
+		}
+	case "+", "-", "*":
+		result := n.Type().Kind()
+		t.builds = t.builds || n.Operator == "+" && result != reflect.Int && result != reflect.Float64
+		if left != reflect.Float64 || right != reflect.Float64 {
+			callOwn(node, n.Operator, n.Left, n.Right)
 		}
 	}
 }
@@ -211,22 +235,16 @@ func mayMiss(n ast.Node) bool {
 	return n.Type().Kind() != reflect.String && n.Type().Kind() != reflect.Bool
 }
 
-// builders are the functions that put texts together.
-var builders = []string{"join", "replace", "repeat"}
-
-// loops refuses a loop in a loop, whose time would grow with the square of a cell.
-type loops struct {
-	*exprTree
-	inside bool
+func orNil(n ast.Node) ast.Node {
+	if n == nil {
+		return &ast.NilNode{}
+	}
+	return n
 }
 
-func (t loops) Visit(n *ast.Node) {
-	loop, ok := (*n).(*ast.PredicateNode)
-	switch {
-	case !ok:
-	case t.inside:
-		t.fail(loop, "give the inner list a name before: let names = split(column, \",\"); …", "a function over a list stands in another one")
-	default:
-		ast.Walk(&loop.Node, loops{t.exprTree, true})
-	}
+func callOwn(node *ast.Node, name string, args ...ast.Node) {
+	args = append([]ast.Node{&ast.IdentifierNode{Value: meterName}}, args...)
+	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: args}
+	call.SetNature(*(*node).Nature())
+	ast.Patch(node, call)
 }

@@ -1,31 +1,27 @@
 package mapping
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/nyaruka/phonenumbers"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/rowkey"
 )
 
-// formatWord is a word that format knows; called is how people call what fits.
-type formatWord struct {
-	name, called string
-	check        func(string) bool
-}
-
-func formatWords() []formatWord {
-	return []formatWord{
+// formats are the words of format; called is how people call what fits.
+func formats() []format {
+	return []format{
 		{"email", "an e-mail address", isEmail},
 		{"phone", "a phone number", isPhone},
 		{"uuid", "a UUID", rowkey.IsUUID},
@@ -36,90 +32,44 @@ func formatWords() []formatWord {
 	}
 }
 
-// parseFormat reads the word of format; a fault is a sentence, check nil then.
-func parseFormat(word string) (check func(string) bool, name, fault, hint string) {
+type format struct {
+	name, called string
+	fits         func(string) bool
+}
+
+// onlyIf is the stage that lets the texts pass that fit.
+func onlyIf(rule, called string, fits func(string) bool) stage {
+	return stage{rule, called, func(s string) (string, bool) { return s, fits(s) }}
+}
+
+// readFormat reads the word of format.
+func readFormat(word string) (stage, *fault) {
 	if strings.HasPrefix(word, "/") {
-		return parsePattern(word)
+		return readSlashed(word)
 	}
-	words := formatWords()
-	if i := slices.IndexFunc(words, func(w formatWord) bool { return w.name == word }); i >= 0 {
-		return words[i].check, words[i].called, "", ""
-	}
-	names := make([]string, len(words))
-	for i, w := range words {
-		names[i] = w.name
-	}
-	if hint = didYouMean(word, names); hint == "" {
-		hint = "known here: " + strings.Join(names, ", ") + ", /regular expression/"
-	}
-	return nil, "", "unknown format " + quote(word), hint
-}
-
-// extension is how people write the extension that ends a phone number.
-var extension = regexp.MustCompile(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
-
-// isPhone reports whether s can be dialled. A number with + must be one that the
-// numbering plans know. Of others nobody knows the country: they need 5 to 15
-// digits, not counting 00, which many countries dial for abroad.
-func isPhone(s string) bool {
-	if len(s) > maxPhone {
-		return false
-	}
-	if at := extension.FindStringIndex(s); at != nil {
-		s = s[:at[0]]
-	}
-	number, ok := dial(s)
-	if !ok {
-		return false
-	}
-	if number[0] == '+' {
-		n, err := phonenumbers.Parse(number, "")
-		return err == nil && phonenumbers.IsValidNumber(n)
-	}
-	number = strings.TrimPrefix(number, "00")
-	return len(number) >= 5 && len(number) <= 15
-}
-
-// isDate reports whether s is a day of the calendar, or a time of one, in the
-// extended form of ISO 8601: what the step date gives, the seconds or the whole
-// time left out if need be.
-func isDate(s string) bool {
-	if len(s) == len(time.DateOnly) {
-		_, err := time.Parse(time.DateOnly, s)
-		return err == nil
-	}
-	if len(s) < len("2006-01-02T15:04") || s[10] != 'T' || s[13] != ':' {
-		return false // package time would take an hour of one digit
-	}
-	for _, form := range [...]string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04"} {
-		if _, err := time.ParseInLocation(form, s, time.UTC); err == nil {
-			return true
+	var names []string
+	for _, f := range formats() {
+		if f.name == word {
+			return onlyIf(ruleFormat, f.called, f.fits), nil
 		}
+		names = append(names, f.name)
 	}
-	return false
+	return stage{}, unknownWord("format "+quote(word), word, append(names, "/regular expression/"))
 }
 
 // isInteger reports whether s is decimal digits, after a sign or none. Zeros at
 // the beginning do no harm in a text.
-func isInteger(s string) bool {
-	rest := afterDigits(afterSign(s))
-	return rest == "" && s != "" && isDigit(s[len(s)-1])
-}
+func isInteger(s string) bool { return isDigits(afterSign(s)) }
 
 // isNumber reports whether s is a decimal number such as -12.5 or 1e3: a point and
 // no comma, digits before and after it.
 func isNumber(s string) bool {
-	s = afterSign(s)
-	rest := afterDigits(s)
-	if rest == s {
-		return false
+	mantissa, exponent := s, "0"
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mantissa, exponent = s[:i], s[i+1:]
 	}
-	if after, point := strings.CutPrefix(rest, "."); point {
-		if rest = afterDigits(after); rest == after {
-			return false
-		}
-	}
-	return rest == "" || (rest[0] == 'e' || rest[0] == 'E') && isInteger(rest[1:])
+	whole, fraction, point := strings.Cut(afterSign(mantissa), ".")
+	return isDigits(whole) && (!point || isDigits(fraction)) && isInteger(exponent)
 }
 
 func afterSign(s string) string {
@@ -129,7 +79,7 @@ func afterSign(s string) string {
 	return s
 }
 
-func afterDigits(s string) string { return strings.TrimLeft(s, "0123456789") }
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
@@ -203,9 +153,7 @@ func isURL(s string) bool {
 }
 
 // isHostLabel is isLabel and an underscore, which names of machines have.
-func isHostLabel(s string) bool {
-	return isLabel(strings.ReplaceAll(s, "_", "x"))
-}
+func isHostLabel(s string) bool { return isLabel(strings.ReplaceAll(s, "_", "x")) }
 
 const (
 	maxPattern = 1 << 10 // bytes of a regular expression
@@ -215,41 +163,44 @@ const (
 	maxProgram = 4096
 )
 
-// parsePattern reads a regular expression between slashes, in the syntax of RE2. A
-// text fits when a part of it matches: ^ and $ stand for its ends.
-func parsePattern(word string) (check func(string) bool, name, fault, hint string) {
+// readSlashed reads a regular expression between slashes. A text fits when a part of
+// it matches: ^ and $ stand for its ends.
+func readSlashed(word string) (stage, *fault) {
 	end := strings.LastIndexByte(word, '/')
-	pattern := word[1:max(1, end)]
+	pattern, flags := word[1:max(1, end)], word[end+1:]
 	switch {
-	case end > 0 && end < len(word)-1 && afterLetters(word[end+1:]) == "":
-		return nil, "", "a regular expression takes no letters after its last slash", "write (?i) at its beginning to take capitals and small letters alike"
-	case end == 0 || end < len(word)-1:
-		return nil, "", "the regular expression has no slash at its end", `for example /^[0-9]{5}$/`
+	case end > 0 && flags != "" && strings.TrimFunc(flags, unicode.IsLetter) == "":
+		return stage{}, &fault{text: "a regular expression takes no letters after its last slash", hint: "write (?i) at its beginning to take capitals and small letters alike"}
+	case end == 0 || flags != "":
+		return stage{}, &fault{text: "the regular expression has no slash at its end", hint: "for example /^[0-9]{5}$/"}
 	case pattern == "":
-		return nil, "", "the regular expression is empty", `for example /^[0-9]{5}$/`
-	case len(pattern) > maxPattern:
-		return nil, "", "the regular expression is longer than 1 KiB", "leave out what need not be checked"
+		return stage{}, &fault{text: "the regular expression is empty", hint: "for example /^[0-9]{5}$/"}
 	}
-	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil, "", patternFault(err), "the syntax is that of RE2: no look-ahead, no back-references"
+	re, problem := readPattern(pattern)
+	if problem != nil {
+		return stage{}, problem
 	}
-	if instructions(tree) > maxProgram {
-		return nil, "", "the regular expression is too large once its repetitions are written out", "use * or + in place of large numbers"
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, "", patternFault(err), ""
-	}
-	return re.MatchString, "a text that matches " + cut(word), "", ""
+	return onlyIf(ruleFormat, "a text that matches "+shortened(word, maxShown), re.MatchString), nil
 }
 
-func patternFault(err error) string {
-	var se *syntax.Error
-	if errors.As(err, &se) {
-		return fmt.Sprintf("the regular expression cannot be read: %s in %s", se.Code, quote(se.Expr))
+// readPattern reads a regular expression in the syntax of RE2.
+func readPattern(pattern string) (*regexp.Regexp, *fault) {
+	if len(pattern) > maxPattern {
+		return nil, &fault{text: "the regular expression is longer than 1 KiB", hint: "leave out what need not be checked"}
 	}
-	return "the regular expression cannot be read"
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err == nil && instructions(tree) > maxProgram {
+		return nil, &fault{text: "the regular expression is too large once its repetitions are written out", hint: "use * or + in place of large numbers"}
+	}
+	re, err := regexp.Compile(pattern)
+	if err == nil {
+		return re, nil
+	}
+	text := "the regular expression cannot be read"
+	if se := new(syntax.Error); errors.As(err, &se) {
+		text += fmt.Sprintf(": %s in %s", se.Code, quote(se.Expr))
+	}
+	return nil, &fault{text: text, hint: "the syntax is that of RE2: no look-ahead, no back-references"}
 }
 
 // instructions is about how many instructions a program for the expression has;
@@ -268,6 +219,94 @@ func instructions(re *syntax.Regexp) int {
 	return min(n, maxProgram+1)
 }
 
-func afterLetters(s string) string {
-	return strings.TrimLeft(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+// kindWords are the words of as by their kinds, and how a text stands in a request that
+// is one.
+var kindWords = [...]struct {
+	name, called string
+	do           conversion
+}{
+	String:  {name: "string"},
+	Number:  {"number", "a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros", jsonNumber},
+	Boolean: {"boolean", "a boolean: true or false, yes or no, on or off, y or n, 1 or 0", boolean},
+	JSON:    {"json", "one JSON value without repeated names, at most 64 levels deep", jsonOf},
+}
+
+// jsonNumber keeps the digits of a number by the grammar of JSON (RFC 8259, 6), which
+// takes neither a plus nor zeros that could be left out.
+func jsonNumber(s string) (literal string, ok bool) {
+	v := jsontext.Value(s)
+	return s, v.Kind() == '0' && v.IsValid()
+}
+
+var booleans = map[string]string{
+	"true": "true", "yes": "true", "on": "true", "y": "true", "1": "true",
+	"false": "false", "no": "false", "off": "false", "n": "false", "0": "false",
+}
+
+func boolean(s string) (literal string, ok bool) {
+	literal, ok = booleans[strings.ToLower(s)]
+	return literal, ok
+}
+
+// jsonOf is the JSON value s without white space around and in it.
+func jsonOf(s string) (literal string, ok bool) {
+	v := jsontext.Value(s)
+	err := v.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
+	if err != nil || !isShallow(v) {
+		return "", false
+	}
+	return string(v), true
+}
+
+// isShallow reports whether objects and lists stand at most maxDepth deep in one another.
+func isShallow(v jsontext.Value) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(v))
+	for d.StackDepth() <= maxDepth {
+		if _, err := d.ReadToken(); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+	return false
+}
+
+// isLeadID reports whether s can stand in a path of the service as the ID of a
+// lead: 1 to 128 letters, digits, dots, underscores and hyphens, not dots only.
+func isLeadID(s string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return len(s) <= 128 && strings.Trim(s, allowed) == "" && strings.Trim(s, ".") != ""
+}
+
+// showsWhole reports whether s holds no control character.
+func showsWhole(s string) bool { return !strings.ContainsFunc(s, unicode.IsControl) }
+
+// statuses are the statuses that a lead may have, by key and label
+// (specification, "States and transitions").
+var statuses = [...]struct{ key, label string }{
+	{"open", "New"},
+	{"contacted", "Contact Attempted"},
+	{"inProgress", "In Progress"},
+	{"onHold", "On Hold"},
+	{"closedWon", "Closed | Won"},
+	{"closedNotInterested", "Closed | Not Interested"},
+	{"closedBoughtUsed", "Closed | Bought Used"},
+	{"closedBoughtOtherBrand", "Closed | Bought Other Brand"},
+}
+
+// statusKey is the key of the status that has s, in any case, as key or label.
+func statusKey(s string) (key string, ok bool) {
+	for i := range statuses {
+		if strings.EqualFold(s, statuses[i].key) || strings.EqualFold(s, statuses[i].label) {
+			return statuses[i].key, true
+		}
+	}
+	return "", false
+}
+
+// statusHint says what may have been meant by s, or what there is.
+func statusHint(s string) string {
+	var names, keys []string
+	for _, st := range statuses {
+		names, keys = append(names, st.key, st.label), append(keys, st.key)
+	}
+	return cmp.Or(didYouMean(s, names), "the statuses are "+strings.Join(keys, ", "))
 }

@@ -11,11 +11,14 @@ import (
 // formatOf is the check of a word that must be good.
 func formatOf(t testing.TB, word string) func(string) bool {
 	t.Helper()
-	check, name, fault, hint := parseFormat(word)
-	if check == nil || name == "" || fault != "" {
-		t.Fatalf("%s: %q, %s (%s)", word, name, fault, hint)
+	format, problem := readFormat(word)
+	if problem != nil {
+		t.Fatalf("%s: %v", word, problem)
 	}
-	return check
+	return func(s string) bool {
+		_, ok := format.do(s)
+		return ok
+	}
 }
 
 func TestFormats(t *testing.T) {
@@ -90,9 +93,8 @@ func TestFormatsThatCannotBeRead(t *testing.T) {
 		"/(([ab]c|d[ef]|gh){20}){50}/":        tooLarge,
 		"/" + strings.Repeat("a", 1025) + "/": "the regular expression is longer than 1 KiB; leave out what need not be checked",
 	} {
-		check, name, fault, hint := parseFormat(word)
-		if got := fault + "; " + hint; check != nil || name != "" || got != want {
-			t.Errorf("%.40q: %s\nwant %s", word, got, want)
+		if _, problem := readFormat(word); problem == nil || problem.text+"; "+problem.hint != want {
+			t.Errorf("%.40q: %v\nwant %s", word, problem, want)
 		}
 	}
 	formatOf(t, "/"+strings.Repeat("a", 1024)+"/")
@@ -104,8 +106,8 @@ func TestFormatNamesAreForPeople(t *testing.T) {
 		"email": "an e-mail address", "url": "a web address", "integer": "a whole number", `/^\d{5}$/`: `a text that matches /^\d{5}$/`,
 		"/" + strings.Repeat("a", 100) + "/": "a text that matches /" + strings.Repeat("a", 99) + "…",
 	} {
-		if _, got, _, _ := parseFormat(word); got != want {
-			t.Errorf("%s: %s, want %s", word, got, want)
+		if got, _ := readFormat(word); got.called != want {
+			t.Errorf("%s: %s, want %s", word, got.called, want)
 		}
 	}
 }
@@ -118,8 +120,7 @@ func TestFormatsHoldTogether(t *testing.T) {
 			t.Fatalf("%q is an integer and no number", s)
 		}
 		phone := rapid.StringMatching(`[+0]?[0-9 ()/-]{5,14}`).Draw(t, "phone")
-		f, _, _ := parseStep("e164:US")
-		if got, ok := f(phone); ok && !isPhone(got) {
+		if got, ok := stepOf(t, "e164:US")(phone); ok && !isPhone(got) {
 			t.Fatalf("%q became %q, which is no phone number", phone, got)
 		}
 	})
@@ -143,12 +144,12 @@ func FuzzFormat(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, word, text string) {
-		check, name, fault, _ := parseFormat(word)
-		if (check == nil) != (fault != "") || (check == nil) != (name == "") {
-			t.Fatalf("%q: check and fault %q, name %q", word, fault, name)
-		}
-		if check != nil {
-			check(text)
+		format, problem := readFormat(word)
+		switch {
+		case problem == nil && format.called == "", problem != nil && problem.text == "":
+			t.Fatalf("%q: %v, called %q", word, problem, format.called)
+		case problem == nil:
+			format.do(text)
 		}
 	})
 }

@@ -32,7 +32,9 @@
 package mapping
 
 import (
+	"cmp"
 	_ "embed" // for the schema
+	"slices"
 	"strings"
 )
 
@@ -68,21 +70,21 @@ type Source struct {
 // Paths lists the columns that hold a dot, each once: a JSONL row may keep them
 // inside objects ("a.b") and lists ("a.0").
 func (m *Mapping) Paths() []string {
-	return m.columnsOf(func(name string, _ *value) bool { return strings.Contains(name, ".") })
+	return slices.DeleteFunc(m.columns(), func(name string) bool { return !strings.Contains(name, ".") })
 }
 
-// columnsOf lists the columns, each once, that keep says of a value that names them.
-func (m *Mapping) columnsOf(keep func(name string, v *value) bool) []string {
+// columns lists the columns, each once, of which values of these roles are made, or all.
+func (m *Mapping) columns(roles ...role) []string {
 	var names []string
 	seen := map[string]bool{}
-	m.plan.each(func(v *value) {
-		v.columns(func(name string) {
-			if !seen[name] && keep(name, v) {
+	for _, v := range m.plan.values() {
+		for _, name := range v.columns() {
+			if !seen[name] && (roles == nil || slices.Contains(roles, v.role)) {
 				seen[name] = true
 				names = append(names, name)
 			}
-		})
-	})
+		}
+	}
 	return names
 }
 
@@ -94,13 +96,8 @@ func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
 // content names. The service wants address fields in the content, too (specification,
 // "Location search").
 func (m *Mapping) SearchedOnly() []string {
-	sent := map[string]bool{}
-	m.plan.each(func(v *value) {
-		if v.inContent {
-			v.columns(func(name string) { sent[name] = true })
-		}
-	})
-	return m.columnsOf(func(name string, v *value) bool { return v.searches && !sent[name] })
+	sent := m.columns(contentRole)
+	return slices.DeleteFunc(m.columns(searchRole), func(name string) bool { return slices.Contains(sent, name) })
 }
 
 // ForCreate says whether the mapping can make leads: nil, or Errors that name
@@ -134,17 +131,14 @@ func (m *Mapping) KeyFrom() string {
 // external_id where there is none, and the steps that change it; "" for the row's own data.
 // Two mappings of one form give a row the same key.
 func (m *Mapping) KeyForm() string {
-	v := m.plan.key
-	if v == nil {
-		v = m.plan.externalID
-	}
+	v := cmp.Or(m.plan.key, m.plan.externalID)
 	if v == nil {
 		return ""
 	}
 	form := v.text.String()
 	for _, step := range v.apply {
-		if step.word != "trim" {
-			form += " | " + step.word
+		if step.called != "trim" {
+			form += " | " + step.called
 		}
 	}
 	return form
@@ -169,10 +163,6 @@ type assignment struct {
 	organization, locator, searchText, postalCode *value
 }
 
-func (t *assignment) values() [4]*value {
-	return [...]*value{t.organization, t.locator, t.searchText, t.postalCode}
-}
-
 // field is a key of the content, or without value the place of all columns that
 // nothing else uses.
 type field struct {
@@ -183,34 +173,34 @@ type field struct {
 
 func (f *field) isRest() bool { return f.value == nil }
 
-// with is the plan with f in place of every value.
-func (p plan) with(f func(*value) *value) plan {
-	swap := func(v *value) *value {
-		if v == nil {
-			return nil
-		}
-		return f(v)
+// places are where the plan keeps those of its values that are given.
+func (p *plan) places() []**value {
+	all := []**value{&p.skip, &p.key, &p.leadID, &p.externalID, &p.typeKey, &p.typeLabel, &p.status}
+	for i := range p.assign {
+		t := &p.assign[i]
+		all = append(all, &t.organization, &t.locator, &t.searchText, &t.postalCode)
 	}
-	q := plan{
-		namespace: p.namespace, skip: swap(p.skip),
-		key: swap(p.key), leadID: swap(p.leadID), externalID: swap(p.externalID),
-		typeKey: swap(p.typeKey), typeLabel: swap(p.typeLabel), status: swap(p.status),
+	for i := range p.content {
+		all = append(all, &p.content[i].value)
 	}
-	for _, t := range p.assign {
-		q.assign = append(q.assign, assignment{swap(t.organization), swap(t.locator), swap(t.searchText), swap(t.postalCode)})
-	}
-	for _, c := range p.content {
-		q.content = append(q.content, field{c.name, swap(c.value), c.volatile})
-	}
-	return q
+	return slices.DeleteFunc(all, func(v **value) bool { return *v == nil })
 }
 
-// each calls f with every value of the plan.
-func (p plan) each(f func(*value)) {
-	p.with(func(v *value) *value {
-		f(v)
-		return v
-	})
+func (p *plan) values() []*value {
+	var values []*value
+	for _, place := range p.places() {
+		values = append(values, *place)
+	}
+	return values
+}
+
+// with is the plan with f in place of every value.
+func (p plan) with(f func(*value) *value) plan {
+	p.assign, p.content = slices.Clone(p.assign), slices.Clone(p.content)
+	for _, place := range p.places() {
+		*place = f(*place)
+	}
+	return p
 }
 
 //go:embed schema.json

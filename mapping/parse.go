@@ -3,8 +3,6 @@ package mapping
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/expr-lang/expr/conf"
 	"go.yaml.in/yaml/v4"
@@ -21,12 +19,13 @@ const (
 )
 
 // Parse checks the mapping file that data holds; name is how errors call it. Its
-// error is Errors: all mistakes at once, at most 100.
+// error is Errors: all mistakes at once, at most 100, or those for which the file
+// cannot be read as plain YAML.
 func Parse(name string, data []byte) (*Mapping, error) {
 	p := &parser{file: name, m: &Mapping{name: name}}
-	if doc := p.document(data); doc != nil {
+	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)
-		p.secrets("", doc)
+		p.secrets("", doc.Node)
 	}
 	if err := p.errs.orNil(); err != nil {
 		return nil, err
@@ -40,15 +39,74 @@ type parser struct {
 	m     *Mapping
 	errs  Errors
 
-	exprs       *conf.Config // of the expressions, once there is one
-	expressions int
+	language    *conf.Config // of the expressions, once there is one
+	expressions int          // the length of all, see maxExpressions
 	patterns    int
 }
 
+// position is a place in the mapping file.
+type position struct{ line, column int }
+
+// node is a part of the mapping file, and how sentences call it: lead.status.map. The
+// path of the file itself is empty. All functions that read one get only such nodes as
+// a plain file has: objects whose keys are texts, lists and scalars.
+type node struct {
+	*yaml.Node
+	path string
+}
+
+func (n node) at() position { return position{n.Line, n.Column} }
+
+// child is the key and the value of such a key in the object n, if there is one.
+func (n node) child(name string) (key, value node, found bool) {
+	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			path := below(n.path, name)
+			return node{n.Content[i], path}, node{n.Content[i+1], path}, true
+		}
+	}
+	return node{}, node{}, false
+}
+
+func (n node) has(name string) bool {
+	_, _, found := n.child(name)
+	return found
+}
+
+// isUnquoted reports whether n is what YAML makes of a bare {column}.
+func (n node) isUnquoted() bool {
+	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0 && len(n.Content) == 2 &&
+		n.Content[1].Kind == yaml.ScalarNode && n.Content[1].ShortTag() == "!!null" && n.Content[1].Value == ""
+}
+
+// isPlain reports whether n is a scalar without quotes.
+func (n node) isPlain() bool {
+	const marked = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	return n.Kind == yaml.ScalarNode && n.Style&marked == 0
+}
+
+// below is the path of a key.
+func below(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// element is the path of an element of a list.
+func element(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i+1) }
+
 func (p *parser) full() bool { return len(p.errs) >= maxErrors }
 
-func (p *parser) fail(n *yaml.Node, hint, format string, args ...any) {
-	p.failAt(at(n), hint, format, args...)
+func (p *parser) fail(n node, hint, format string, args ...any) {
+	p.failAt(n.at(), hint, format, args...)
+}
+
+// refuse takes down what is wrong with the word n, if anything is.
+func (p *parser) refuse(n node, problem *fault) {
+	if problem != nil {
+		p.fail(n, problem.hint, "%s", problem.text)
+	}
 }
 
 func (p *parser) failAt(where position, hint, format string, args ...any) {
@@ -57,120 +115,102 @@ func (p *parser) failAt(where position, hint, format string, args ...any) {
 	}
 }
 
-// quote shows a word of the file, cut when it is long.
-func quote(word string) string {
-	if utf8.RuneCountInString(word) > maxNear {
-		word = string([]rune(word)[:maxNear]) + "…"
-	}
-	return fmt.Sprintf("%q", word)
-}
-
-// member is one key that an object may have.
+// member is a key that an object may have, and what reads its value.
 type member struct {
 	name string
-	read func(path string, n *yaml.Node)
+	read func(n node)
 }
 
-// object reads the object at n, of which members are all that is known. An empty
-// path is that of the file itself.
-func (p *parser) object(path string, n *yaml.Node, members ...member) {
-	names := make([]string, len(members))
-	read := map[string]func(string, *yaml.Node){}
-	for i, m := range members {
-		names[i], read[m.name] = m.name, m.read
+// object reads the object n, of which members are all that is known.
+func (p *parser) object(n node, members ...member) {
+	var names []string
+	for _, m := range members {
+		names = append(names, m.name)
 	}
-	p.each(path, n, func(key, child *yaml.Node) {
-		what, below := "key "+quote(key.Value), key.Value
-		if path != "" {
-			what, below = what+" in "+path, path+"."+below
+	p.each(n, func(key, value node) {
+		what := "key " + quote(key.Value)
+		if n.path != "" {
+			what += " in " + n.path
 		}
-		if p.known(key, key.Value, what, names) {
-			read[key.Value](below, child)
+		if p.known(key, what, names) {
+			members[slices.Index(names, key.Value)].read(value)
 		}
 	})
 }
 
-// each calls f with every key and value of the object at n.
-func (p *parser) each(path string, n *yaml.Node, f func(key, child *yaml.Node)) {
+// each calls f with every key and value of the object n.
+func (p *parser) each(n node, f func(key, value node)) {
 	switch {
-	case n.Kind == yaml.AliasNode: // plain has told
-	case n.Kind != yaml.MappingNode && path == "":
+	case n.Kind != yaml.MappingNode && n.path == "":
 		p.fail(n, "begin with version: 1", "a mapping file holds keys and values")
+		return
 	case n.Kind != yaml.MappingNode:
-		p.fail(n, "", "%s must hold keys and values", path)
-	default:
-		for i := 0; i < len(n.Content) && !p.full(); i += 2 {
-			if key := n.Content[i]; key.Kind == yaml.ScalarNode && !merge(key) {
-				f(key, n.Content[i+1])
-			}
+		p.fail(n, "", "%s must hold keys and values", n.path)
+		return
+	}
+	first := map[string]int{} // line
+	for i := 0; i < len(n.Content) && !p.full(); i += 2 {
+		path := below(n.path, n.Content[i].Value)
+		key, value := node{n.Content[i], path}, node{n.Content[i+1], path}
+		if line, again := first[key.Value]; again {
+			p.fail(key, "", "key %s stands twice, first on line %d", quote(key.Value), line)
+		} else {
+			first[key.Value] = key.Line
 		}
+		f(key, value)
 	}
 }
 
-// list calls f with every element of the list at n.
-func (p *parser) list(path string, n *yaml.Node, f func(path string, n *yaml.Node)) {
-	switch {
-	case n.Kind == yaml.AliasNode:
-	case n.Kind != yaml.SequenceNode || len(n.Content) == 0:
-		p.fail(n, "begin each line with a dash, or write [a, b]", "%s must be a list", path)
-	default:
-		for i, child := range n.Content {
-			f(fmt.Sprintf("%s[%d]", path, i+1), child)
-		}
+// list calls f with every element of the list n.
+func (p *parser) list(n node, f func(n node)) {
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		p.fail(n, "begin each line with a dash, or write [a, b]", "%s must be a list", n.path)
+		return
+	}
+	for i := 0; i < len(n.Content) && !p.full(); i++ {
+		f(node{n.Content[i], element(n.path, i)})
 	}
 }
 
-// scalar is the text at n as it is written. A value left out is an error: whether
+// scalar is the text n as it is written. A value left out is an error: whether
 // "" or nothing was meant cannot be seen.
-func (p *parser) scalar(path string, n *yaml.Node) (string, bool) {
+func (p *parser) scalar(n node) (string, bool) {
 	switch {
-	case n.Kind == yaml.AliasNode:
-	case unquoted(n):
-		p.fail(n, quoteHint, "%s is read as an object, not as a text", path)
+	case n.isUnquoted():
+		p.fail(n, quoteHint, "%s is read as an object, not as a text", n.path)
 	case n.Kind != yaml.ScalarNode:
-		p.fail(n, "", "%s must be a text", path)
+		p.fail(n, "", "%s must be a text", n.path)
 	case n.Value == "" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
-		p.fail(n, `leave the key out, or write "" for an empty text`, "%s has no value", path)
+		p.fail(n, `leave the key out, or write "" for an empty text`, "%s has no value", n.path)
 	default:
 		return n.Value, true
 	}
 	return "", false
 }
 
-// unquoted reports whether n is what YAML makes of a bare {column}.
-func unquoted(n *yaml.Node) bool {
-	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0 && len(n.Content) == 2 &&
-		n.Content[1].Kind == yaml.ScalarNode && n.Content[1].ShortTag() == "!!null" && n.Content[1].Value == ""
-}
-
-func (p *parser) boolean(path string, n *yaml.Node) (yes, ok bool) {
-	s, ok := p.scalar(path, n)
+func (p *parser) boolean(n node) (yes, ok bool) {
+	s, ok := p.scalar(n)
 	if ok && s != "true" && s != "false" {
-		p.fail(n, "", "%s must be true or false", path)
+		p.fail(n, "", "%s must be true or false", n.path)
 		ok = false
 	}
 	return s == "true", ok
 }
 
-// oneOf is the text at n if it is one of words, which noun calls them, else "".
-func (p *parser) oneOf(path, noun string, n *yaml.Node, words ...string) string {
-	word, ok := p.scalar(path, n)
-	if !ok || !p.known(n, word, noun+" "+quote(word), words) {
+// oneOf is the text n if it is one of words, which noun calls them, else "".
+func (p *parser) oneOf(n node, noun string, words ...string) string {
+	word, ok := p.scalar(n)
+	if !ok || !p.known(n, noun+" "+quote(word), words) {
 		return ""
 	}
 	return word
 }
 
-// known reports whether word, standing at n, is one of words, and takes down an
-// error about what, a phrase with the word in it, if it is not.
-func (p *parser) known(n *yaml.Node, word, what string, words []string) bool {
-	if slices.Contains(words, word) {
+// known reports whether the text n, which what is a phrase for, is one of words.
+func (p *parser) known(n node, what string, words []string) bool {
+	if slices.Contains(words, n.Value) {
 		return true
 	}
-	hint := didYouMean(word, words)
-	if hint == "" {
-		hint = "known here: " + strings.Join(words, ", ")
-	}
-	p.fail(n, hint, "unknown %s", what)
+	p.refuse(n, unknownWord(what, n.Value, words))
 	return false
 }

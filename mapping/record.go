@@ -1,9 +1,13 @@
 package mapping
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"leadferry/internal/rowkey"
 )
 
 // Record is a row after mapping: what the service is to hold of it.
@@ -82,113 +86,182 @@ const (
 	ruleLeadID   = "lead_id"
 )
 
-// kinds are the words of as, and kindNames what people call them.
-var (
-	kinds     = map[string]Kind{"string": String, "number": Number, "boolean": Boolean, "json": JSON}
-	kindNames = map[Kind]string{
-		Number:  "a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros",
-		Boolean: "a boolean: true or false, yes or no, on or off, y or n, 1 or 0",
-		JSON:    "one JSON value without repeated names, at most 64 levels deep",
-	}
-)
-
-// literalOf is how the trimmed text s stands in a request as a Kind other than
-// String, if it can. A number keeps its digits.
-func literalOf(k Kind, s string) (literal string, ok bool) {
-	switch k {
-	case Number:
-		return s, isJSONNumber(s)
-	case Boolean:
-		return booleanOf(s)
-	case JSON:
-		return jsonOf(s)
-	}
-	return s, true
+// complaints say of a value how it breaks a rule.
+var complaints = map[string]string{
+	ruleKey:      "is empty, but every row needs one",
+	ruleControl:  "holds a control character, such as a tab or a line break",
+	ruleRequired: "is empty, but required",
+	ruleMap:      "has a text that its map lacks, and there is no else",
+	ruleFormat:   "is not %s",
+	ruleStatus:   "is neither a status of the service nor mapped to one",
+	ruleApply:    "does not fit the step %s of its apply",
+	ruleAs:       "is not %s",
+	ruleExpr:     "cannot be computed: %s",
+	ruleLeadID:   "cannot be the ID of a lead: that takes 1 to 128 letters, digits, dots, underscores and hyphens",
 }
 
-// isJSONNumber reports whether s is a number by the grammar of JSON (RFC 8259, 6):
-// it takes neither a plus before it nor zeros that could be left out.
-func isJSONNumber(s string) bool {
-	whole := strings.TrimPrefix(s, "-")
-	zeros := len(whole) > 1 && whole[0] == '0' && isDigit(whole[1])
-	return !zeros && !strings.HasPrefix(s, "+") && isNumber(s)
+// row is a row on its way through a Binding.
+type row struct {
+	cells    []string
+	null     []string
+	env      Env
+	key      string
+	problems []Problem
 }
 
-func booleanOf(s string) (literal string, ok bool) {
-	for _, yes := range [...]string{"true", "yes", "on", "y", "1"} {
-		if strings.EqualFold(s, yes) {
-			return "true", true
+// Map fills rec, whose slices it uses again, from a row's cells, of which there
+// must be as many as Bind was given names. It gives all problems of the row, or
+// nil when rec is good. Any number of goroutines may call it at once.
+func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
+	p := &b.plan
+	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content)+len(b.rest))}
+	r := row{cells: cells, null: b.null, env: env}
+	if p.skip != nil && r.skips(p.skip) {
+		rec.Skip = true
+		return nil
+	}
+	switch {
+	case p.key != nil:
+		r.key = r.take(p.key)
+	case p.externalID != nil:
+		rec.ExternalID = r.take(p.externalID)
+		r.key = rec.ExternalID
+	default:
+		r.key = b.rowKey(cells)
+	}
+	if r.key != "" {
+		r.key = rowkey.Effective(p.namespace, r.key)
+	}
+	rec.Key = r.key
+	if p.key != nil {
+		rec.ExternalID = r.take(p.externalID)
+	}
+	rec.LeadID = r.take(p.leadID)
+	r.assign(p.assign, rec)
+	rec.TypeKey, rec.TypeLabel = r.take(p.typeKey), r.take(p.typeLabel)
+	rec.Status = r.take(p.status)
+	for i := range p.content {
+		if f := &p.content[i]; f.isRest() {
+			b.addRest(&r, rec)
+		} else {
+			r.addField(f, rec)
 		}
 	}
-	for _, no := range [...]string{"false", "no", "off", "n", "0"} {
-		if strings.EqualFold(s, no) {
-			return "false", true
+	return r.problems
+}
+
+// addField adds f to the content.
+func (r *row) addField(f *field, rec *Record) {
+	s, problem := f.value.eval(r)
+	switch {
+	case problem != nil:
+		r.problems = append(r.problems, *problem)
+	case s != "":
+		rec.Content = append(rec.Content, Field{f.name, s, f.volatile, f.value.kind})
+	case f.value.clears:
+		rec.Content = append(rec.Content, Field{Name: f.name, Volatile: f.volatile})
+	}
+}
+
+// addRest adds the columns to the content that nothing else uses.
+func (b *Binding) addRest(r *row, rec *Record) {
+	for _, c := range b.rest {
+		s := strings.TrimSpace(r.cell(c.index))
+		if len(c.without) > 0 {
+			s = unused(s, c.without)
+		}
+		if s != "" {
+			rec.Content = append(rec.Content, Field{Name: c.name, Value: s})
 		}
 	}
-	return "", false
 }
 
-// jsonOf is the JSON value s without white space around and in it.
-func jsonOf(s string) (literal string, ok bool) {
-	if levels(s) > maxDepth {
-		return "", false
-	}
-	v := jsontext.Value(s)
-	err := v.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
-	return string(v), err == nil
-}
-
-// levels is how deep objects and lists stand in one another in the JSON text s.
-func levels(s string) int {
-	depth, deepest, inText := 0, 0, false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			inText = !inText
-		case inText && c == '\\':
-			i++
-		case inText:
-		case c == '[' || c == '{':
-			depth++
-			deepest = max(deepest, depth)
-		case c == ']' || c == '}':
-			depth--
+// rowKey is the default key. White space at a cell's ends and columns that hold
+// nothing do not count, so that the same data keep their key in another export.
+func (b *Binding) rowKey(cells []string) string {
+	var room [1024]byte
+	buf := room[:0]
+	for _, c := range b.own {
+		if cell := strings.TrimSpace(cells[c.index]); cell != "" {
+			buf = appendSized(appendSized(buf, c.name), cell)
 		}
 	}
-	return deepest
+	sum := sha256.Sum256(buf)
+	return string(hex.AppendEncode(append(room[:0], "row-"...), sum[:16]))
 }
 
-// statuses are the statuses that a lead may have, by key and label
-// (specification, "States and transitions").
-var statuses = [...]struct{ key, label string }{
-	{"open", "New"},
-	{"contacted", "Contact Attempted"},
-	{"inProgress", "In Progress"},
-	{"onHold", "On Hold"},
-	{"closedWon", "Closed | Won"},
-	{"closedNotInterested", "Closed | Not Interested"},
-	{"closedBoughtUsed", "Closed | Bought Used"},
-	{"closedBoughtOtherBrand", "Closed | Bought Other Brand"},
+func appendSized(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// statusKey is the key of the status that has s, in any case, as key or label.
-func statusKey(s string) (key string, ok bool) {
-	for i := range statuses {
-		if strings.EqualFold(s, statuses[i].key) || strings.EqualFold(s, statuses[i].label) {
-			return statuses[i].key, true
+// assign takes the first entry of which no column is empty and that says whom.
+func (r *row) assign(entries []assignment, rec *Record) {
+	before := len(r.problems)
+	for i := range entries {
+		t := &entries[i]
+		if !r.fills(t.organization, t.locator, t.searchText, t.postalCode) {
+			continue
+		}
+		rec.Organization, rec.Locator = r.take(t.organization), r.take(t.locator)
+		rec.SearchText, rec.PostalCode = r.take(t.searchText), r.take(t.postalCode)
+		rec.Entry = i + 1
+		found := rec.Organization != "" || rec.Locator != "" && rec.SearchText+rec.PostalCode != ""
+		if found || len(r.problems) > before {
+			return
 		}
 	}
-	return "", false
+	if len(entries) > 0 {
+		rec.Entry = 0
+		r.problems = append(r.problems, Problem{Rule: ruleAssign, Text: "no entry of assign has all its columns filled"})
+	}
 }
 
-// statusHint says what may have been meant by s, or what there is.
-func statusHint(s string) string {
-	var names, keys []string
-	for _, st := range statuses {
-		names, keys = append(names, st.key, st.label), append(keys, st.key)
+// fills reports whether all columns of the values hold something, but for values that
+// have a default to fall back on.
+func (r *row) fills(values ...*value) bool {
+	for _, v := range values {
+		if v == nil || v.preset != "" {
+			continue
+		}
+		for _, p := range v.text {
+			if p.kind == column && blank(r.cell(p.index)) {
+				return false
+			}
+		}
+		for _, index := range v.cells {
+			if blank(r.cell(index)) {
+				return false
+			}
+		}
 	}
-	if hint := didYouMean(s, names); hint != "" {
-		return hint
+	return true
+}
+
+// take is what v comes to in this row, and notes its problem.
+func (r *row) take(v *value) string {
+	if v == nil {
+		return ""
 	}
-	return "the statuses are " + strings.Join(keys, ", ")
+	s, problem := v.eval(r)
+	if problem != nil {
+		r.problems = append(r.problems, *problem)
+	}
+	return s
+}
+
+// skips reports whether the condition v holds, and notes its problem.
+func (r *row) skips(v *value) bool {
+	yes, err := v.holds(r)
+	if err != nil {
+		r.problems = append(r.problems, *v.problem(ruleExpr, reason(err), ""))
+	}
+	return yes
+}
+
+// cell is the cell of a column, empty when the row lacks it or null names it.
+func (r *row) cell(index int) string {
+	if index < 0 || len(r.null) > 0 && slices.Contains(r.null, strings.TrimSpace(r.cells[index])) {
+		return ""
+	}
+	return r.cells[index]
 }

@@ -107,22 +107,22 @@ func TestTheSchemaKnowsTheWordsThatTheParserKnows(t *testing.T) {
 		}
 	}
 
-	steps := words("#/$defs/step/anyOf/0")
+	inSchema := words("#/$defs/step/anyOf/0")
 	for i := 1; i < len(c.at("#/$defs/step")["anyOf"].([]any)); i++ {
 		pattern := c.at(fmt.Sprintf("#/$defs/step/anyOf/%d", i))["pattern"].(string)
-		steps = append(steps, regexp.MustCompile(`^\^([a-z0-9]+):`).FindStringSubmatch(pattern)[1])
+		inSchema = append(inSchema, regexp.MustCompile(`^\^([a-z0-9]+):`).FindStringSubmatch(pattern)[1])
 	}
 	var known []string
-	for _, w := range stepWords() {
-		known = append(known, w.name)
+	for _, s := range steps() {
+		known = append(known, s.name())
 	}
-	if diff := cmp.Diff(known, steps); diff != "" {
+	if diff := cmp.Diff(known, inSchema); diff != "" {
 		t.Errorf("steps (-parser +schema):\n%s", diff)
 	}
 
 	known = nil
-	for _, w := range formatWords() {
-		known = append(known, w.name)
+	for _, f := range formats() {
+		known = append(known, f.name)
 	}
 	if diff := cmp.Diff(known, words("#/$defs/format/anyOf/0")); diff != "" {
 		t.Errorf("formats (-parser +schema):\n%s", diff)

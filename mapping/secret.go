@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -30,49 +31,35 @@ var secretKeys = [...]string{"secret", "password", "passwd", "passphrase", "apik
 // secrets warns of constants below n that look like secrets; key is what they
 // belong to.
 func (p *parser) secrets(key string, n *yaml.Node) {
-	switch {
-	case len(p.m.warnings) >= maxErrors:
-	case n.Kind == yaml.ScalarNode:
-		if what := secretIn(key, n.Value); what != "" {
-			p.m.warnings = append(p.m.warnings, Error{p.file, n.Line, n.Column, "the mapping file holds what looks like " + what, secretHint})
-		}
-	case n.Kind == yaml.MappingNode:
-		for i := 0; i < len(n.Content); i += 2 {
-			p.secrets("", n.Content[i])
-			p.secrets(inherited(key, n.Content[i].Value), n.Content[i+1])
-		}
-	default:
-		for _, element := range n.Content {
-			p.secrets(key, element)
+	if what := secretIn(key, n.Value); what != "" && len(p.m.warnings) < maxErrors {
+		p.m.warnings = append(p.m.warnings, Error{p.file, n.Line, n.Column, "the mapping file holds what looks like " + what, secretHint})
+	}
+	for i, child := range n.Content {
+		switch isKey := i%2 == 0; {
+		case n.Kind != yaml.MappingNode:
+			p.secrets(key, child)
+		case isKey:
+			p.secrets("", child)
+		case slices.Contains([]string{"from", "default", "expr", "else"}, n.Content[i-1].Value):
+			p.secrets(key, child) // of the key that has the value
+		default:
+			p.secrets(n.Content[i-1].Value, child)
 		}
 	}
 }
 
-// inherited is the key by which a constant is judged: that of its value, where it is
-// a value's text or default.
-func inherited(above, key string) string {
-	if key == "from" || key == "default" || key == "expr" || key == "else" {
-		return above
-	}
-	return key
-}
-
+// secretIn is what the constant s of a key looks like, or "".
 func secretIn(key, s string) string {
 	s = s[:min(len(s), maxSecret)]
 	if token.MatchString(s) {
 		return "a token"
 	}
-	if strings.Contains(s, "{") || strings.ContainsFunc(s, unicode.IsSpace) {
+	if s == "" || strings.Contains(s, "{") || strings.ContainsFunc(s, unicode.IsSpace) {
 		return "" // a placeholder, or a sentence
 	}
-	letters := strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r == '.' || unicode.IsSpace(r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, key)
+	letters := strings.ToLower(strings.Join(strings.FieldsFunc(key, isBetweenWords), ""))
 	for _, end := range secretKeys {
-		if s != "" && strings.HasSuffix(letters, end) {
+		if strings.HasSuffix(letters, end) {
 			return "a secret"
 		}
 	}
@@ -81,6 +68,8 @@ func secretIn(key, s string) string {
 	}
 	return ""
 }
+
+func isBetweenWords(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("_-.", r) }
 
 // isRandom reports whether s is one long run of capitals, small letters and digits
 // mixed, as a generated secret is and an ID in hexadecimal is not.

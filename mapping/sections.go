@@ -1,31 +1,40 @@
 package mapping
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
 
 	"leadferry/internal/rowkey"
 )
 
 // mappingFile reads the whole mapping file.
-func (p *parser) mappingFile(doc *yaml.Node) {
+func (p *parser) mappingFile(doc node) {
 	m := p.m
-	m.root, m.lead = at(doc), at(doc)
-	p.object("", doc,
+	m.root, m.lead = doc.at(), doc.at()
+	p.object(doc,
 		member{"version", p.version},
 		member{"source", p.source},
 		member{"namespace", p.namespace},
-		member{"key", p.identity(&m.plan.key, needs(ruleKey))},
-		member{"lead_id", p.identity(&m.plan.leadID, namesLead)},
-		member{"skip_if", func(path string, n *yaml.Node) { m.plan.skip = p.condition(path, n) }},
-		member{"assign", p.assign},
+		member{"key", p.into(&m.plan.key, value{role: keyRole, needed: ruleKey})},
+		member{"lead_id", p.into(&m.plan.leadID, value{role: leadIDRole})},
+		member{"skip_if", func(n node) { m.plan.skip = p.condition(n) }},
+		member{"assign", func(n node) {
+			p.list(n, func(n node) { m.plan.assign = append(m.plan.assign, p.assignment(n)) })
+		}},
 		member{"lead", p.lead},
 		member{"tests", p.tests},
 	)
-	if doc.Kind == yaml.MappingNode && !has(doc, "version") {
+	if doc.Kind == yaml.MappingNode && !doc.has("version") {
 		p.fail(doc, "begin with version: 1", "version is missing")
 	}
 	key, hint := m.plan.key, ""
-	if key == nil && !has(doc, "key") {
+	if key == nil && !doc.has("key") {
 		key, hint = m.plan.externalID, "give a key of its own"
 	}
 	if key != nil && key.text.has(rowKey) {
@@ -33,67 +42,150 @@ func (p *parser) mappingFile(doc *yaml.Node) {
 	}
 }
 
-func (p *parser) version(path string, n *yaml.Node) {
-	if s, ok := p.scalar(path, n); ok && s != version {
-		p.fail(n, "write version: 1", "%s %s of the mapping language is not known", path, quote(s))
+func (p *parser) version(n node) {
+	if s, ok := p.scalar(n); ok && s != version {
+		p.fail(n, "write version: 1", "%s %s of the mapping language is not known", n.path, quote(s))
 	}
 }
 
-func (p *parser) namespace(path string, n *yaml.Node) {
-	s, ok := p.scalar(path, n)
+func (p *parser) namespace(n node) {
+	s, ok := p.scalar(n)
+	if ok && !rowkey.IsNamespace(s) {
+		p.fail(n, "for example "+n.path+": dealers", "%s takes 1 to %d letters, digits, dots, underscores and hyphens", n.path, rowkey.MaxNamespace)
+	}
+	p.m.plan.namespace = s
+}
+
+func (p *parser) source(n node) {
+	s := &p.m.Source
+	p.object(n,
+		member{"format", func(n node) { s.Format = p.oneOf(n, "source format", "csv", "tsv", "jsonl", "xlsx") }},
+		member{"delimiter", func(n node) { s.Delimiter = p.delimiter(n) }},
+		member{"quote", func(n node) { s.NoQuotes = p.oneOf(n, "way with quotes", "none") != "" }},
+		member{"encoding", func(n node) { s.Encoding = p.encoding(n) }},
+		member{"header", func(n node) {
+			yes, ok := p.boolean(n)
+			s.NoHeader = ok && !yes
+		}},
+		member{"columns", func(n node) { s.Columns = p.columns(n) }},
+		member{"null", func(n node) {
+			p.list(n, func(n node) {
+				word, _ := p.scalar(n)
+				s.Null = append(s.Null, strings.TrimSpace(word))
+			})
+		}},
+		member{"sheet", func(n node) { s.Sheet = p.name(n, "leave the key out for the first sheet") }},
+	)
 	switch {
-	case !ok:
-	case !rowkey.IsNamespace(s):
-		p.fail(n, "for example "+path+": dealers", "%s takes 1 to %d letters, digits, dots, underscores and hyphens", path, rowkey.MaxNamespace)
-	default:
-		p.m.plan.namespace = s
+	case s.Format == "jsonl" && (s.Delimiter != 0 || s.NoQuotes || s.NoHeader):
+		p.fail(n, "", "jsonl has neither delimiter nor quote nor header line")
+	case s.Format == "xlsx" && (s.Delimiter != 0 || s.NoQuotes || s.Encoding != ""):
+		p.fail(n, "", "xlsx has neither delimiter nor quote nor encoding")
+	}
+	switch columns := n.has("columns"); {
+	case s.NoHeader && !columns && s.Format != "jsonl":
+		p.fail(n, "add columns: [first, second]", "%s.header is false, so the columns need names", n.path)
+	case columns && !n.has("header"):
+		p.fail(n, "add header: false", "%s.columns names the columns of a file without header line", n.path)
 	}
 }
 
-func (p *parser) lead(path string, n *yaml.Node) {
+func (p *parser) delimiter(n node) rune {
+	s, ok := p.scalar(n)
+	if s == "tab" {
+		return '\t'
+	}
+	r, size := utf8.DecodeRuneInString(s)
+	if ok && (size < len(s) || strings.ContainsRune("\"\r\n\uFFFD\uFEFF", r)) {
+		p.fail(n, `for example ";" or tab`, "%s must be one character, and no quote or line break", n.path)
+		return 0
+	}
+	return r
+}
+
+// encoding is the name of the encoding that the label n stands for (WHATWG
+// Encoding, "Names and labels").
+func (p *parser) encoding(n node) string {
+	label, ok := p.scalar(n)
+	if !ok {
+		return ""
+	}
+	if found, err := htmlindex.Get(label); err == nil && found != encoding.Replacement {
+		if name, err := htmlindex.Name(found); err == nil {
+			return name
+		}
+	}
+	hint := cmp.Or(didYouMean(label, labels[:]), "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
+	p.fail(n, hint, "%s %s is not an encoding", n.path, quote(label))
+	return ""
+}
+
+// labels are those of the encodings' labels that people write.
+var labels = [...]string{
+	"utf-8", "utf-16le", "utf-16be", "windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254",
+	"windows-1255", "windows-1256", "windows-1257", "windows-1258", "windows-874", "cp1250", "cp1251", "cp1252",
+	"iso-8859-1", "iso-8859-2", "iso-8859-5", "iso-8859-7", "iso-8859-9", "iso-8859-15", "latin1", "latin2", "ascii",
+	"macintosh", "ibm866", "koi8-r", "koi8-u", "shift_jis", "euc-jp", "iso-2022-jp", "gbk", "gb2312", "gb18030", "big5", "euc-kr",
+}
+
+// name is the text n, which may have white space at its ends and must not be blank.
+func (p *parser) name(n node, hint string) string {
+	name, ok := p.scalar(n)
+	if ok && blank(name) {
+		p.fail(n, hint, "%s is a blank name", n.path)
+	}
+	return name
+}
+
+func (p *parser) columns(n node) []string {
+	var names []string
+	p.list(n, func(n node) {
+		name := strings.TrimSpace(p.name(n, ""))
+		if name != "" && slices.Contains(names, name) {
+			p.fail(n, "", "the column %s stands twice", quote(name))
+		}
+		names = append(names, name)
+	})
+	return names
+}
+
+func (p *parser) lead(n node) {
 	plan := &p.m.plan
-	p.m.lead = at(n)
-	p.object(path, n,
-		member{"type_key", p.into(&plan.typeKey, needs(ruleRequired))},
-		member{"type_label", p.into(&plan.typeLabel, needs(ruleRequired))},
-		member{"status", p.into(&plan.status, isStatus)},
-		member{"external_id", p.identity(&plan.externalID, needs(ruleRequired))},
+	p.m.lead = n.at()
+	p.object(n,
+		member{"type_key", p.into(&plan.typeKey, value{needed: ruleRequired})},
+		member{"type_label", p.into(&plan.typeLabel, value{needed: ruleRequired})},
+		member{"status", p.into(&plan.status, value{role: statusRole})},
+		member{"external_id", p.into(&plan.externalID, value{role: keyRole, needed: ruleRequired})},
 		member{"content", p.content},
 	)
 }
 
 // content reads the form's data: its keys are free (specification, "Lead").
-func (p *parser) content(path string, n *yaml.Node) {
-	p.each(path, n, func(key, child *yaml.Node) {
-		name := key.Value
+func (p *parser) content(n node) {
+	p.each(n, func(key, child node) {
+		f := field{name: key.Value}
 		switch {
-		case name == "*":
-			p.rest(path+".*", child)
-		case blank(name):
-			p.fail(key, "", "%s has a key without a name", path)
+		case f.name == "*":
+			p.rest(child)
+		case blank(f.name):
+			p.fail(key, "", "%s has a key without a name", n.path)
+			return
 		default:
-			if v := p.value(path+"."+name, child, ofContent); v != nil {
-				p.m.plan.content = append(p.m.plan.content, field{name, v, v.text.has(file, line, run)})
+			if f.value = p.value(child, value{role: contentRole}); f.value == nil {
+				return
 			}
+			f.volatile = f.value.text.has(file, line, run)
 		}
+		p.m.plan.content = append(p.m.plan.content, f)
 	})
 }
 
 // rest takes the columns into the content that nothing else uses.
-func (p *parser) rest(path string, n *yaml.Node) {
-	if s, ok := p.scalar(path, n); ok && s != "rest" {
-		p.fail(n, `"*": rest`, "%s takes the word rest only: every column that nothing else uses", path)
-		return
+func (p *parser) rest(n node) {
+	if s, ok := p.scalar(n); ok && s != "rest" {
+		p.fail(n, `"*": rest`, "%s takes the word rest only: every column that nothing else uses", n.path)
 	}
-	p.m.plan.content = append(p.m.plan.content, field{name: "*"})
-}
-
-func (p *parser) assign(path string, n *yaml.Node) {
-	p.list(path, n, func(path string, n *yaml.Node) {
-		if !p.full() {
-			p.m.plan.assign = append(p.m.plan.assign, p.assignment(path, n))
-		}
-	})
 }
 
 // searches are the locator types and what a search by them needs (specification,
@@ -102,50 +194,40 @@ var searches = map[string]string{
 	"radius": "search_text", "regions-radius": "search_text", "regions": "postal_code",
 }
 
-func (p *parser) assignment(path string, n *yaml.Node) assignment {
+func (p *parser) assignment(n node) assignment {
 	var t assignment
 	kind, before := "", len(p.errs)
-	p.object(path, n,
-		member{"organization", p.into(&t.organization)},
-		member{"locator", p.into(&t.locator)},
-		member{"type", func(path string, n *yaml.Node) {
-			kind = p.oneOf(path, "locator type", n, "radius", "regions", "regions-radius")
-		}},
-		member{"search_text", p.into(&t.searchText, ofSearch)},
-		member{"postal_code", p.into(&t.postalCode, ofSearch)},
+	p.object(n,
+		member{"organization", p.into(&t.organization, value{})},
+		member{"locator", p.into(&t.locator, value{})},
+		member{"type", func(n node) { kind = p.oneOf(n, "locator type", "radius", "regions", "regions-radius") }},
+		member{"search_text", p.into(&t.searchText, value{role: searchRole})},
+		member{"postal_code", p.into(&t.postalCode, value{role: searchRole})},
 	)
-	if len(p.errs) > before || n.Kind != yaml.MappingNode {
-		return t
-	}
-	needed, others := "organization", []string{"locator", "type", "search_text", "postal_code"}
 	switch {
+	case len(p.errs) > before:
 	case t.organization != nil:
+		p.only(n, "organization", "locator", "type", "search_text", "postal_code")
 	case t.locator == nil:
-		p.fail(n, "", "%s needs an organization or a locator", path)
-		return t
+		p.fail(n, "", "%s needs an organization or a locator", n.path)
 	case kind == "":
-		p.fail(n, "radius, regions or regions-radius", "%s needs the type of its locator", path)
-		return t
+		p.fail(n, "radius, regions or regions-radius", "%s needs the type of its locator", n.path)
 	default:
-		needed = searches[kind]
-		others = []string{"search_text", "postal_code"}
+		p.only(n, searches[kind], "search_text", "postal_code")
 	}
-	p.only(path, n, needed, others)
 	return t
 }
 
 // only checks that an entry of assign has what it needs and none of the others:
 // the service would choose between them in a way that nobody told (specification,
 // "Lead creation request body").
-func (p *parser) only(path string, n *yaml.Node, needed string, others []string) {
-	if !has(n, needed) {
-		p.fail(n, needed+`: "{column}"`, "%s needs %s for a locator of its type", path, needed)
+func (p *parser) only(n node, needed string, others ...string) {
+	if !n.has(needed) {
+		p.fail(n, needed+`: "{column}"`, "%s needs %s for a locator of its type", n.path, needed)
 	}
-	for i := 0; i < len(n.Content); i += 2 {
-		for _, name := range others {
-			if key := n.Content[i]; key.Value == name && name != needed {
-				p.fail(key, "", "%s has %s, which does not go with its %s", path, name, needed)
-			}
+	for _, name := range others {
+		if key, _, found := n.child(name); found && name != needed {
+			p.fail(key, "", "%s has %s, which does not go with its %s", n.path, name, needed)
 		}
 	}
 }

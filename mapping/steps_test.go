@@ -13,14 +13,29 @@ import (
 	"pgregory.net/rapid"
 )
 
+// failer is a testing.TB or a *rapid.T.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 // stepOf is the step of a word that must be good.
-func stepOf(t testing.TB, word string) step {
+func stepOf(t failer, word string) conversion {
 	t.Helper()
-	f, fault, hint := parseStep(word)
-	if f == nil || fault != "" {
-		t.Fatalf("%s: %s (%s)", word, fault, hint)
+	s, problem := readStep(word)
+	if problem != nil {
+		t.Fatalf("%s: %v", word, problem)
 	}
-	return f
+	return fitting(s)
+}
+
+// fitting is a stage as a value goes through it.
+func fitting(s stage) conversion {
+	stages := []stage{s}
+	return func(text string) (string, bool) {
+		got, broken := through(stages, text)
+		return got, broken == nil
+	}
 }
 
 // unfit is what a table expects of a text that does not fit a step.
@@ -193,9 +208,13 @@ func TestStepsThatCannotBeRead(t *testing.T) {
 		"split:,:0":     "step split needs the number of a part: 1 is the first, -1 the last",
 		"split:,:x":     "step split needs the number of a part: 1 is the first, -1 the last",
 	} {
-		f, fault, hint := parseStep(word)
-		got := fault + "; " + hint
-		if f != nil || got != want && !(strings.HasPrefix(word, "split") && fault == want && hint != "") {
+		_, problem := readStep(word)
+		if problem == nil {
+			t.Errorf("%q was taken", word)
+			continue
+		}
+		got := problem.text + "; " + problem.hint
+		if got != want && !(strings.HasPrefix(word, "split") && problem.text == want && problem.hint != "") {
 			t.Errorf("%q: %s, want %s", word, got, want)
 		}
 	}
@@ -219,7 +238,7 @@ func TestStepsLeaveTextsTrimmed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := strings.TrimSpace(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a ,.\t\x{A0}1-3]{0,20}`)).Draw(t, "text"))
 		for _, word := range someSteps {
-			f, _, _ := parseStep(word)
+			f := stepOf(t, word)
 			got, ok := f(s)
 			if got != strings.TrimSpace(got) || !ok && got != "" {
 				t.Fatalf("%s of %q: %q %t", word, s, got, ok)
@@ -232,7 +251,7 @@ func TestStepsThatChangeNothingTheSecondTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.String(), rapid.StringMatching(`[aB ,\t\x{A0}1-3äÉ٣]{0,20}`), rapid.StringMatching(`[+0]?[0-9 ()/-]{5,14}`)).Draw(t, "text")
 		for _, word := range []string{"trim", "lower", "upper", "squeeze", "digits", "e164:US", "e164:DE", "truncate:3"} {
-			f, _, _ := parseStep(word)
+			f := stepOf(t, word)
 			once, ok := f(s)
 			if twice, _ := f(once); ok && twice != once {
 				t.Fatalf("%s of %q: %q, then %q", word, s, once, twice)
@@ -310,15 +329,15 @@ func FuzzSteps(f *testing.F) {
 		f.Add(word, "+49 (0)30 123456")
 	}
 	f.Fuzz(func(t *testing.T, word, text string) {
-		f, fault, _ := parseStep(word)
-		if (f == nil) != (fault != "") {
-			t.Fatalf("%q: step and fault %q", word, fault)
-		}
-		if f == nil {
+		s, problem := readStep(word)
+		if problem != nil {
+			if problem.text == "" {
+				t.Fatalf("%q: a fault without text", word)
+			}
 			return
 		}
 		// A letter may grow by upper (ŉ becomes ʼN), a byte that is no UTF-8 by three.
-		if got, _ := f(text); len(got) > 3*len(text)+40 {
+		if got, _ := fitting(s)(text); len(got) > 3*len(text)+40 {
 			t.Fatalf("%q made %d bytes of %d", word, len(got), len(text))
 		}
 	})

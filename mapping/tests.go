@@ -2,10 +2,12 @@ package mapping
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,26 +27,23 @@ type Test struct {
 	// dotted name is a path into a JSONL row.
 	Names, Cells []string
 
-	request *yaml.Node // an object of scalars, objects and lists
+	request node // an object of scalars, objects and lists
 }
 
 // tests reads the section tests.
-func (p *parser) tests(path string, n *yaml.Node) {
-	p.list(path, n, func(path string, n *yaml.Node) {
-		if p.full() {
-			return
-		}
+func (p *parser) tests(n node) {
+	p.list(n, func(n node) {
 		t := Test{Line: n.Line, Column: n.Column}
-		p.object(path, n,
-			member{"row", func(path string, n *yaml.Node) { p.testRow(&t, path, n) }},
-			member{"request", func(path string, n *yaml.Node) {
+		p.object(n,
+			member{"row", func(n node) { p.testRow(&t, n) }},
+			member{"request", func(n node) {
 				t.request = n
-				p.testRequest(path, n)
+				p.testRequest(n)
 			}},
 		)
 		for _, key := range [...]string{"row", "request"} {
-			if n.Kind == yaml.MappingNode && !has(n, key) {
-				p.fail(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "%s lacks %s", path, key)
+			if n.Kind == yaml.MappingNode && !n.has(key) {
+				p.fail(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "%s lacks %s", n.path, key)
 			}
 		}
 		p.m.tests = append(p.m.tests, t)
@@ -52,72 +51,54 @@ func (p *parser) tests(path string, n *yaml.Node) {
 }
 
 // testRow reads the cells of a test. One that holds nothing may be left blank or
-// written null, as people know it from JSON.
-func (p *parser) testRow(t *Test, path string, n *yaml.Node) {
-	p.each(path, n, func(key, child *yaml.Node) {
-		name := strings.TrimSpace(key.Value)
+// written null, as people know it from JSON. NULL and Null are texts: exports write
+// them, and source.null is there to name them.
+func (p *parser) testRow(t *Test, n node) {
+	p.each(n, func(key, child node) {
+		name, cell := strings.TrimSpace(key.Value), ""
 		switch {
 		case name == "":
-			p.fail(key, "", "%s has a column without a name", path)
-			return
+			p.fail(key, "", "%s has a column without a name", n.path)
 		case slices.Contains(t.Names, name):
-			p.fail(key, "", "the column %s stands twice in %s", quote(name), path)
-			return
-		case child.Kind == yaml.MappingNode && !unquoted(child), child.Kind == yaml.SequenceNode:
-			p.fail(child, "name the path with dots: "+quote(name+".…"), "%s.%s must be a text", path, name)
-			return
-		}
-		cell := ""
-		if !isNothing(child) {
-			cell, _ = p.scalar(path+"."+name, child)
+			p.fail(key, "", "the column %s stands twice in %s", quote(name), n.path)
+		case child.Kind == yaml.MappingNode && !child.isUnquoted(), child.Kind == yaml.SequenceNode:
+			p.fail(child, "name the path with dots: "+quote(name+".…"), "%s.%s must be a text", n.path, name)
+		case !child.isPlain() || child.Value != "" && child.Value != "~" && child.Value != "null":
+			cell, _ = p.scalar(child)
 		}
 		t.Names, t.Cells = append(t.Names, name), append(t.Cells, cell)
 	})
 }
 
-// isNothing reports whether n is a value left out, or null. NULL and Null are
-// texts: exports write them, and source.null is there to name them.
-func isNothing(n *yaml.Node) bool {
-	return isPlain(n) && (n.Value == "" || n.Value == "~" || n.Value == "null")
-}
-
-// isPlain reports whether n is a scalar without quotes.
-func isPlain(n *yaml.Node) bool {
-	const marked = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
-	return n.Kind == yaml.ScalarNode && n.Style&marked == 0
-}
-
 // testRequest checks the names in an expected request, and that it holds only what
 // can be compared.
-func (p *parser) testRequest(path string, n *yaml.Node) {
-	p.object(path, n,
-		member{"organizationID", p.expectText},
-		member{"locatorID", p.expectText},
-		member{"locationSearch", func(path string, n *yaml.Node) {
-			p.object(path, n, member{"searchText", p.expectText}, member{"postalCode", p.expectText})
+func (p *parser) testRequest(n node) {
+	text := func(n node) { p.scalar(n) }
+	p.object(n,
+		member{"organizationID", text},
+		member{"locatorID", text},
+		member{"locationSearch", func(n node) {
+			p.object(n, member{"searchText", text}, member{"postalCode", text})
 		}},
-		member{"typeKey", p.expectText},
-		member{"typeLabel", p.expectText},
-		member{"status", p.expectText},
-		member{"content", func(path string, n *yaml.Node) {
-			p.each(path, n, func(key, child *yaml.Node) { p.expect(path+"."+key.Value, child) })
+		member{"typeKey", text},
+		member{"typeLabel", text},
+		member{"status", text},
+		member{"content", func(n node) {
+			p.each(n, func(_, child node) { p.expect(child) })
 		}},
 	)
 }
 
-func (p *parser) expectText(path string, n *yaml.Node) { p.scalar(path, n) }
-
 // expect checks a value that a test expects, and what is in it.
-func (p *parser) expect(path string, n *yaml.Node) {
+func (p *parser) expect(n node) {
 	switch {
+	case n.Kind == yaml.SequenceNode && len(n.Content) > 0:
+		p.list(n, p.expect)
 	case n.Kind == yaml.SequenceNode:
-		for i := 0; i < len(n.Content) && !p.full(); i++ {
-			p.expect(element(path, i), n.Content[i])
-		}
-	case n.Kind == yaml.MappingNode && !unquoted(n):
-		p.each(path, n, func(key, child *yaml.Node) { p.expect(path+"."+key.Value, child) })
+	case n.Kind == yaml.MappingNode && !n.isUnquoted():
+		p.each(n, func(_, child node) { p.expect(child) })
 	default:
-		p.scalar(path, n)
+		p.scalar(n)
 	}
 }
 
@@ -126,8 +107,8 @@ func (p *parser) expect(path string, n *yaml.Node) {
 // file; nil when there are none. A text in the JSON has to be the text as the file
 // writes it; a number, true, false or null has to be written there without quotes,
 // numbers with the same value. Content that is sent empty (empty: clear) may be left
-// out of what is expected: most rows of tests name no such column. The sentences show values: the row of a test is the
-// mapping's own, no lead.
+// out of what is expected: most rows of tests name no such column. The sentences show
+// values: the row of a test is the mapping's own, no lead.
 func (t *Test) Compare(request []byte) []string {
 	d := json.NewDecoder(bytes.NewReader(request))
 	d.UseNumber() // a float64 would round
@@ -139,8 +120,9 @@ func (t *Test) Compare(request []byte) []string {
 		return []string{"the request is more than one JSON value"}
 	}
 	var c comparison
-	if t.request != nil {
-		c.value("", t.request, have)
+	if expected := t.request; expected.Node != nil {
+		expected.path = ""
+		c.value(expected, have)
 	}
 	return c.differences
 }
@@ -150,66 +132,65 @@ const maxShown = 100
 
 type comparison struct{ differences []string }
 
-func (c *comparison) add(format string, args ...any) {
-	c.differences = append(c.differences, fmt.Sprintf(format, args...))
+func (c *comparison) add(path, format string, args ...any) {
+	path = cmp.Or(path, "the request")
+	c.differences = append(c.differences, path+" "+fmt.Sprintf(format, args...))
 }
 
-// value compares what n expects at path with what is there.
-func (c *comparison) value(path string, n *yaml.Node, have any) {
+// value compares what n expects with what is there.
+func (c *comparison) value(n node, have any) {
 	object, isObject := have.(map[string]any)
 	list, isList := have.([]any)
 	switch {
 	case n.Kind == yaml.MappingNode && isObject:
-		c.object(path, n, object)
+		c.object(n, object)
 	case n.Kind == yaml.SequenceNode && isList:
-		c.list(path, n, list)
+		c.list(n, list)
 	case n.Kind != yaml.ScalarNode || !isSame(n, have):
-		c.add("%s is %s, not %s", called(path), show(have), showExpected(n))
+		c.add(n.path, "is %s, not %s", show(have), showExpected(n))
 	}
 }
 
-func (c *comparison) object(path string, n *yaml.Node, have map[string]any) {
-	expected := map[string]bool{}
+func (c *comparison) object(n node, have map[string]any) {
 	for i := 0; i < len(n.Content); i += 2 {
-		key, child := n.Content[i].Value, n.Content[i+1]
-		expected[key] = true
+		key := n.Content[i].Value
+		child := node{n.Content[i+1], below(n.path, printable(key))}
 		if value, found := have[key]; found {
-			c.value(below(path, key), child, value)
+			c.value(child, value)
 		} else {
-			c.add("%s is missing: it should be %s", called(below(path, key)), showExpected(child))
+			c.add(child.path, "is missing: it should be %s", showExpected(child))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(have)) {
-		if !expected[key] && !(path == "content" && have[key] == "") {
-			c.add("%s is %s, which the test does not expect", called(below(path, key)), show(have[key]))
+		if !n.has(key) && !(n.path == "content" && have[key] == "") {
+			c.add(below(n.path, printable(key)), "is %s, which the test does not expect", show(have[key]))
 		}
 	}
 }
 
-func (c *comparison) list(path string, n *yaml.Node, have []any) {
+func (c *comparison) list(n node, have []any) {
 	for i, child := range n.Content {
+		expected := node{child, element(n.path, i)}
 		if i < len(have) {
-			c.value(element(path, i), child, have[i])
+			c.value(expected, have[i])
 		} else {
-			c.add("%s is missing: it should be %s", element(path, i), showExpected(child))
+			c.add(expected.path, "is missing: it should be %s", showExpected(expected))
 		}
 	}
 	for i := len(n.Content); i < len(have); i++ {
-		c.add("%s is %s, which the test does not expect", element(path, i), show(have[i]))
+		c.add(element(n.path, i), "is %s, which the test does not expect", show(have[i]))
 	}
 }
 
-// isSame reports whether the scalar at n stands for what is there.
-func isSame(n *yaml.Node, have any) bool {
+// isSame reports whether the scalar n stands for what is there.
+func isSame(n node, have any) bool {
 	switch have := have.(type) {
 	case string:
 		return n.Value == have
 	case json.Number:
-		return isPlain(n) && sameNumber(n.Value, have.String())
-	case bool:
-		return isPlain(n) && n.Value == strconv.FormatBool(have)
-	case nil:
-		return isPlain(n) && n.Value == "null"
+		return n.isPlain() && sameNumber(n.Value, have.String())
+	case bool, nil:
+		return n.isPlain() && n.Value == show(have)
 	}
 	return false
 }
@@ -220,58 +201,29 @@ func sameNumber(a, b string) bool {
 	if a == b {
 		return true
 	}
-	digitsA, exponentA, okA := decimal(a)
-	digitsB, exponentB, okB := decimal(b)
-	return okA && okB && digitsA == digitsB && exponentA == exponentB
+	x, okX := exactly(a)
+	y, okY := exactly(b)
+	return okX && okY && x.Cmp(y) == 0
 }
 
-// decimal takes a JSON number apart: its value is digits, which neither begin nor
-// end with a zero, times ten to the power of exponent. To work the value out would
-// let 1e999999999 fill the memory.
-func decimal(s string) (digits string, exponent int, ok bool) {
-	if s == "" || s[0] != '-' && !isDigit(s[0]) || !json.Valid([]byte(s)) {
-		return "", 0, false
+// exactly is the value of a JSON number. One with an exponent of more than four digits
+// is only the same as itself: its value would fill the memory.
+func exactly(s string) (*big.Rat, bool) {
+	_, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	if _, ok := jsonNumber(s); !ok || len(exponent) > len("+9999") {
+		return nil, false
 	}
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	mantissa, power, scaled := strings.Cut(strings.ToLower(s), "e")
-	if scaled {
-		var err error
-		if exponent, err = strconv.Atoi(power); err != nil {
-			return "", 0, false
-		}
-	}
-	whole, part, _ := strings.Cut(mantissa, ".")
-	digits = strings.TrimRight(whole+part, "0")
-	exponent += len(whole) - len(digits)
-	if digits = strings.TrimLeft(digits, "0"); digits == "" {
-		return "0", 0, true
-	}
-	return sign + digits, exponent, true
+	return new(big.Rat).SetString(s)
 }
 
-// called is how a sentence calls a place in the request.
-func called(path string) string {
-	if path == "" {
-		return "the request"
+// printable is a key for a sentence, quoted when it would not show as it is.
+func printable(key string) string {
+	hidden := strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) })
+	if key == "" || hidden || utf8.RuneCountInString(key) > maxShown {
+		return strconv.Quote(shortened(key, maxShown))
 	}
-	return path
+	return key
 }
-
-// below is the path of a key; its name is quoted when it would not show as it is.
-func below(path, key string) string {
-	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }) || utf8.RuneCountInString(key) > maxShown {
-		key = cutQuoted(key)
-	}
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
-func element(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i+1) }
 
 // show is a JSON value for a sentence.
 func show(have any) string {
@@ -279,36 +231,25 @@ func show(have any) string {
 	case nil:
 		return "null"
 	case string:
-		return cutQuoted(have)
-	case json.Number:
-		return cut(have.String())
+		return strconv.Quote(shortened(have, maxShown))
 	case map[string]any:
 		return "an object"
 	case []any:
 		return "a list"
 	}
-	return fmt.Sprint(have)
+	return shortened(fmt.Sprint(have), maxShown)
 }
 
-// showExpected is the value at n for a sentence: without quotes when it can stand
-// for more than a text.
-func showExpected(n *yaml.Node) string {
+// showExpected is the value n for a sentence: without quotes when it can stand for more
+// than a text.
+func showExpected(n node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		return "an object"
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case isPlain(n) && json.Valid([]byte(n.Value)):
-		return cut(n.Value)
+	case n.isPlain() && json.Valid([]byte(n.Value)):
+		return shortened(n.Value, maxShown)
 	}
-	return cutQuoted(n.Value)
-}
-
-func cutQuoted(s string) string { return strconv.Quote(cut(s)) }
-
-func cut(s string) string {
-	if utf8.RuneCountInString(s) > maxShown {
-		return string([]rune(s)[:maxShown]) + "…"
-	}
-	return s
+	return show(n.Value)
 }

@@ -6,18 +6,32 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"go.yaml.in/yaml/v4"
 )
 
 // text is a compiled text: its parts stand one after another.
 type text []part
 
 type part struct {
-	kind  kind
+	kind  partKind
 	place place  // in a JSON value
-	text  string // a literal, or the name of a column
+	text  string // a literal, or the name of a placeholder
 	index int    // of the column's cell once bound, or -1: the row has none
 }
+
+type partKind uint8
+
+const (
+	literal partKind = iota
+	column
+	itself // {}: the text that else is asked for
+	rowKey
+	file // this and the following differ from run to run
+	line
+	run
+)
+
+// special are the placeholders that are no columns.
+var special = map[string]partKind{"": itself, "@key": rowKey, "@file": file, "@line": line, "@run": run}
 
 // place is where a placeholder stands in the JSON value that its text is.
 type place uint8
@@ -28,25 +42,17 @@ const (
 	asValue
 )
 
-type kind uint8
-
-const (
-	literal kind = iota
-	column
-	itself // {}: the text that else is asked for
-	rowKey
-	file // this and the following differ from run to run
-	line
-	run
-)
-
-// special are the placeholders that are no columns.
-var special = map[string]kind{"@key": rowKey, "@file": file, "@line": line, "@run": run}
-
 // split cuts s at its placeholders; {{ stands for a brace. Column names are
-// trimmed, as those of the header are. It gives the first fault as a sentence.
-func split(s string) (t text, fault, hint string) {
+// trimmed, as those of the header are. It gives the first fault.
+func split(s string) (text, *fault) {
+	t := text{}
 	var words strings.Builder
+	endWords := func() {
+		if words.Len() > 0 {
+			t = append(t, part{kind: literal, text: words.String()})
+		}
+		words.Reset()
+	}
 	for s != "" {
 		before, rest, found := strings.Cut(s, "{")
 		words.WriteString(before)
@@ -60,60 +66,39 @@ func split(s string) (t text, fault, hint string) {
 		}
 		name, after, closed := strings.Cut(rest, "}")
 		if !closed {
-			return nil, "a placeholder is not closed", "close it with }, or write {{ for a brace"
+			return nil, &fault{text: "a placeholder is not closed", hint: "close it with }, or write {{ for a brace"}
 		}
 		name = strings.TrimSpace(name)
-		p, known := placeholder(name)
-		if !known {
-			return nil, "unknown placeholder " + quote(name), didYouMean(name, []string{"@key", "@file", "@line", "@run"})
+		kind, known := special[name]
+		switch {
+		case !known && strings.HasPrefix(name, "@"):
+			return nil, &fault{text: "unknown placeholder " + quote(name), hint: didYouMean(name, []string{"@key", "@file", "@line", "@run"})}
+		case !known:
+			kind = column
 		}
-		if words.Len() > 0 {
-			t = append(t, part{kind: literal, text: words.String()})
-			words.Reset()
-		}
-		t = append(t, p)
+		endWords()
+		t = append(t, part{kind: kind, text: name})
 		s = after
 	}
-	if words.Len() > 0 {
-		t = append(t, part{kind: literal, text: words.String()})
-	}
-	return t, "", ""
-}
-
-func placeholder(name string) (part, bool) {
-	switch k, ok := special[name]; {
-	case ok:
-		return part{kind: k}, true
-	case name == "":
-		return part{kind: itself}, true
-	case strings.HasPrefix(name, "@"):
-		return part{}, false
-	}
-	return part{kind: column, text: name}, true
+	endWords()
+	return t, nil
 }
 
 // String is the text as a mapping file may have it.
 func (t text) String() string {
 	var b strings.Builder
 	for _, p := range t {
-		switch p.kind {
-		case literal:
+		if p.kind == literal {
 			b.WriteString(strings.ReplaceAll(p.text, "{", "{{"))
-		case column:
+		} else {
 			b.WriteString("{" + p.text + "}")
-		default:
-			for name, kind := range special {
-				if kind == p.kind {
-					b.WriteString("{" + name + "}")
-				}
-			}
 		}
 	}
 	return strings.TrimSpace(b.String())
 }
 
 // has reports whether a part is one of kinds.
-func (t text) has(kinds ...kind) bool {
+func (t text) has(kinds ...partKind) bool {
 	return slices.ContainsFunc(t, func(p part) bool { return slices.Contains(kinds, p.kind) })
 }
 
@@ -128,126 +113,46 @@ func (t text) constant() (string, bool) {
 	return "", false
 }
 
-// text reads a text with placeholders at n.
-func (p *parser) text(v *value, path string, n *yaml.Node) text {
-	t := p.placeholders(path, n)
-	switch c, constant := t.constant(); {
-	case t.has(itself):
-		p.fail(n, "name a column: {column}", "%s has a placeholder without a name", path)
-	case t.has(file, line, run) && !v.inContent:
-		p.fail(n, "", "%s cannot hold {@file}, {@line} or {@run}: they differ from run to run and stand in lead.content only", path)
-	case t != nil && constant && c == "":
-		p.fail(n, "", "%s is empty", path)
+// fill is the text for a row, and for else the text that its map lacks. It is empty when
+// it has columns and none holds anything.
+func (t text) fill(r *row, lacking string) string {
+	if len(t) == 1 { // most texts are one column or a constant: nothing to copy
+		return strings.TrimSpace(t[0].in(r, lacking))
 	}
-	return t
-}
-
-func (p *parser) placeholders(path string, n *yaml.Node) text {
-	s, ok := p.scalar(path, n)
-	if !ok {
-		return nil
+	var room [256]byte
+	b, columns, filled := room[:0], false, false
+	for i := range t {
+		p := &t[i]
+		s := p.in(r, lacking)
+		if p.kind == column {
+			columns = true
+			filled = filled || !blank(s)
+		}
+		b = p.put(b, s)
 	}
-	t, fault, hint := split(s)
-	if fault != "" {
-		p.fail(n, hint, "%s: %s", path, fault)
-		return nil
-	}
-	if t == nil {
-		t = text{}
-	}
-	return t
-}
-
-// fixed reads a text without placeholders at n.
-func (p *parser) fixed(v *value, path string, n *yaml.Node) string {
-	t := p.placeholders(path, n)
-	c, ok := t.constant()
-	if !ok {
-		p.fail(n, "write {{ for a brace", "%s takes no placeholders", path)
+	if columns && !filled {
 		return ""
 	}
-	return p.replacement(v, path, n, c)
+	return strings.TrimSpace(string(b))
 }
 
-// constant checks a text of the file that v may come to, and gives a status as its key.
-func (p *parser) constant(v *value, path string, n *yaml.Node, s string) string {
-	if v.check != statusWord || s == "" {
-		return s
+// in is what the part stands for in a row.
+func (p *part) in(r *row, lacking string) string {
+	switch p.kind {
+	case column:
+		return r.cell(p.index)
+	case itself:
+		return lacking
+	case rowKey:
+		return r.key
+	case file:
+		return r.env.File
+	case line:
+		return strconv.Itoa(r.env.Line)
+	case run:
+		return r.env.Run
 	}
-	key, ok := statusKey(s)
-	if !ok {
-		p.fail(n, statusHint(s), "%s: %s is not a status of the service", path, quote(s))
-	}
-	return key
-}
-
-// replacement checks a constant that takes the place of v's text: one of map, else or
-// default. Steps are applied before, so the constant itself must fit as and status.
-func (p *parser) replacement(v *value, path string, n *yaml.Node, s string) string {
-	if _, ok := literalOf(v.kind, s); !ok && s != "" {
-		p.fail(n, "", "%s: %s is not %s", path, quote(s), kindNames[v.kind])
-	}
-	return p.constant(v, path, n, s)
-}
-
-func (p *parser) table(v *value, path string, n *yaml.Node) map[string]string {
-	table := map[string]string{}
-	p.each(path, n, func(key, child *yaml.Node) {
-		from := strings.TrimSpace(key.Value)
-		if from == "" {
-			p.fail(key, "use default", "%s is not asked for empty texts", path)
-			return
-		}
-		table[from] = p.fixed(v, path+"."+key.Value, child)
-	})
-	return table
-}
-
-func (p *parser) otherwise(v *value, path string, n *yaml.Node) text {
-	t := p.placeholders(path, n)
-	if c, ok := t.constant(); ok && t != nil {
-		return text{{kind: literal, text: p.replacement(v, path, n, c)}}
-	}
-	if t.has(column, rowKey, file, line, run) {
-		p.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", path)
-	}
-	return t
-}
-
-// shaped notes where the placeholders of a text stand that is a JSON value, so that no
-// cell can change its shape.
-func (p *parser) shaped(path string, n *yaml.Node, t text) {
-	if len(t) < 2 {
-		return
-	}
-	var probe strings.Builder
-	quoted, escaped := false, false
-	for i := range t {
-		switch part := &t[i]; {
-		case part.kind == literal:
-			for _, c := range []byte(part.text) {
-				switch {
-				case escaped:
-					escaped = false
-				case c == '\\':
-					escaped = quoted
-				case c == '"':
-					quoted = !quoted
-				}
-			}
-			probe.WriteString(part.text)
-		case quoted:
-			part.place = inString
-			probe.WriteString(strconv.Itoa(i)) // keys must differ
-		default:
-			part.place = asValue
-			probe.WriteString("null")
-		}
-	}
-	if _, ok := jsonOf(strings.TrimSpace(probe.String())); !ok {
-		p.fail(n, `for example '{{"name": "{name}", "seats": {seats}}': in quotes a cell is a text, else a JSON value`,
-			"%s is not a JSON value around its placeholders", path)
-	}
+	return p.text
 }
 
 // put appends what a placeholder stands for: in a JSON string escaped, else as a value of
@@ -266,4 +171,61 @@ func (p *part) put(b []byte, s string) []byte {
 		}
 	}
 	return append(b, s...)
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// readText reads a text of the value.
+func (r *valueReader) readText(n node) text {
+	t := r.placeholders(n)
+	switch c, constant := t.constant(); {
+	case t.has(itself):
+		r.fail(n, "name a column: {column}", "%s has a placeholder without a name", n.path)
+	case t.has(file, line, run) && r.role != contentRole:
+		r.fail(n, "", "%s cannot hold {@file}, {@line} or {@run}: they differ from run to run and stand in lead.content only", n.path)
+	case t != nil && constant && c == "":
+		r.fail(n, "", "%s is empty", n.path)
+	}
+	return t
+}
+
+// placeholders reads a text with any placeholders; it is nil after an error.
+func (p *parser) placeholders(n node) text {
+	s, ok := p.scalar(n)
+	if !ok {
+		return nil
+	}
+	t, problem := split(s)
+	if problem != nil {
+		p.fail(n, problem.hint, "%s: %s", n.path, problem.text)
+	}
+	return t
+}
+
+// markPlaces notes where the placeholders of a text stand that is a JSON value, so that no
+// cell can change its shape.
+func (p *parser) markPlaces(n node, t text) {
+	if len(t) < 2 {
+		return
+	}
+	escapes := strings.NewReplacer(`\\`, "", `\"`, "")
+	var probe strings.Builder
+	quoted := false
+	for i := range t {
+		switch part := &t[i]; {
+		case part.kind == literal:
+			probe.WriteString(part.text)
+			quoted = quoted != (strings.Count(escapes.Replace(part.text), `"`)%2 == 1)
+		case quoted:
+			part.place = inString
+			probe.WriteString(strconv.Itoa(i)) // keys must differ
+		default:
+			part.place = asValue
+			probe.WriteString("null")
+		}
+	}
+	if _, ok := jsonOf(strings.TrimSpace(probe.String())); !ok {
+		p.fail(n, `for example '{{"name": "{name}", "seats": {seats}}': in quotes a cell is a text, else a JSON value`,
+			"%s is not a JSON value around its placeholders", n.path)
+	}
 }

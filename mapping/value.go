@@ -3,7 +3,6 @@ package mapping
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
@@ -13,56 +12,53 @@ import (
 // value is one compiled value: a text or an expression and what is done to its
 // result, in the order of the fields.
 type value struct {
-	path string // how the mapping file calls it: lead.content.email
-	at   position
+	path   string // how the mapping file calls it: lead.content.email
+	at     position
+	role   role
+	clears bool // empty: clear
 
 	text   text
 	expr   *expression // instead of text
 	cells  []int       // of the expression's columns once bound, -1: the row has none
-	apply  []namedStep
-	table  map[string]string // nil: none
+	apply  []stage
+	table  map[string]string // map; nil: none
 	other  text              // what else says; nil: none
 	preset string            // default
 	needed string            // the rule that an empty result breaks, or ""
-	format func(string) bool // nil: none
-	check  check             // what kind of word the result must be
+	checks []stage           // format, and what the role and as ask for
 	kind   Kind              // as
-
-	formatName string // for people
-	clears     bool   // empty: clear
-	identity   bool   // it says what a row is
-	inContent  bool   // it stands in lead.content, where more is allowed
-	searches   bool   // a locator searches by it
 }
 
-// check says which words a value may come to.
-type check uint8
+// role is what a value is for, where that asks for more or less than of others.
+type role uint8
 
 const (
-	anyWord check = iota
-	statusWord
-	leadIDWord
+	anyRole    role = iota
+	keyRole         // says what a row is: key or external_id
+	leadIDRole      // says what a row is by the service's own ID
+	statusRole
+	searchRole  // a locator searches by it
+	contentRole // stands in lead.content, where more is allowed
 )
 
-// namedStep is a step of apply and the word for it.
-type namedStep struct {
-	word string
-	do   step
-}
+// isIdentity reports whether the value says what a row is. A table, or what stands in
+// for a cell that is filled later, must not change that.
+func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
 
-// eval is what the value comes to in a row, and the rule that this breaks, or "".
-// Of a broken rule, r.why tells more.
-func (v *value) eval(r *row) (result, broken string) {
+// eval is what the value comes to in a row, or the problem of a row that breaks its rules.
+func (v *value) eval(r *row) (string, *Problem) {
 	s := ""
 	if v.expr == nil {
-		s = v.text.fill(r)
-	} else if s, broken = v.compute(r); broken != "" {
-		return "", broken
-	}
-	if len(v.apply) > 0 {
-		if s, broken = v.steps(r, s); broken != "" {
-			return "", broken
+		s = v.text.fill(r, "")
+	} else {
+		var err error
+		if s, err = v.compute(r); err != nil {
+			return "", v.problem(ruleExpr, reason(err), "")
 		}
+	}
+	s, broken := through(v.apply, s)
+	if broken != nil {
+		return "", v.problem(broken.rule, broken.called, "")
 	}
 	if v.table != nil && s != "" {
 		to, found := v.table[s]
@@ -70,327 +66,271 @@ func (v *value) eval(r *row) (result, broken string) {
 		case found:
 			s = to
 		case v.other != nil:
-			r.itself = s
-			s = v.other.fill(r)
+			s = v.other.fill(r, s)
 		default:
-			r.why = s
-			return "", ruleMap
+			return "", v.problem(ruleMap, "", s)
 		}
 	}
 	if s == "" {
 		s = v.preset
 	}
-	if v.identity {
+	if v.isIdentity() {
 		s = rowkey.Trim(s)
 	}
-	switch {
-	case s == "":
-		return "", v.needed
-	case v.identity && v.check == anyWord && strings.ContainsFunc(s, unicode.IsControl):
-		return "", ruleControl
-	case v.format != nil && !v.format(s):
-		return "", ruleFormat
-	case v.check != anyWord:
-		return v.checked(r, s)
-	case v.kind != String:
-		if s, ok := literalOf(v.kind, s); ok {
-			return s, ""
-		}
-		return "", ruleAs
+	if s == "" && v.needed != "" {
+		return "", v.problem(v.needed, "", "")
 	}
-	return s, ""
+	result, broken := through(v.checks, s)
+	if broken != nil {
+		return "", v.problem(broken.rule, broken.called, s)
+	}
+	return result, nil
 }
 
-// steps applies the steps to s. An empty text is not asked to fit them.
-func (v *value) steps(r *row, s string) (result, broken string) {
-	for i := 0; i < len(v.apply) && s != ""; i++ {
-		var fits bool
-		if s, fits = v.apply[i].do(s); !fits {
-			r.why = v.apply[i].word
-			return "", ruleApply
-		}
-	}
-	return strings.TrimSpace(s), ""
-}
-
-func (v *value) checked(r *row, s string) (result, broken string) {
-	if v.check == leadIDWord {
-		if !isLeadID(s) {
-			return "", ruleLeadID
-		}
-		return s, ""
-	}
-	key, ok := statusKey(s)
-	if !ok {
-		r.why = s
-		return "", ruleStatus
-	}
-	return key, ""
-}
-
-// isLeadID reports whether s can stand in a path of the service as the ID of a
-// lead: 1 to 128 letters, digits, dots, underscores and hyphens, not dots only.
-func isLeadID(s string) bool { return len(s) <= 128 && isName(s) && strings.Trim(s, ".") != "" }
-
-// isName reports whether s is made of ASCII letters, digits, dots, underscores and
-// hyphens, and not empty.
-func isName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// columns calls f with each column that the value is made of.
-func (v *value) columns(f func(name string)) {
-	for _, p := range v.text {
-		if p.kind == column {
-			f(p.text)
-		}
-	}
-	if v.expr != nil {
-		for _, c := range v.expr.columns {
-			f(c.name)
-		}
-	}
-}
-
-// problem says how the value breaks the rule, of which why tells more.
-func (v *value) problem(rule, why string) Problem {
-	var names []string
-	v.columns(func(name string) { names = append(names, name) })
-	p := Problem{Column: strings.Join(names, ", "), Rule: rule, Text: v.path + " " + v.complaint(rule, why)}
-	if v.check == statusWord && (rule == ruleStatus || rule == ruleMap) {
-		p.Status = cut(why)
+// problem says how a row breaks the rule: about is what the rule asks for, s the text
+// that breaks it.
+func (v *value) problem(rule, about, s string) *Problem {
+	p := &Problem{Column: strings.Join(v.columns(), ", "), Rule: rule, Text: v.path + " " + strings.Replace(complaints[rule], "%s", about, 1)}
+	if v.role == statusRole && (rule == ruleStatus || rule == ruleMap) {
+		p.Status = shortened(s, maxShown)
 	}
 	return p
 }
 
-func (v *value) complaint(rule, why string) string {
-	switch rule {
-	case ruleKey:
-		return "is empty, but every row needs one"
-	case ruleControl:
-		return "holds a control character, such as a tab or a line break"
-	case ruleRequired:
-		return "is empty, but required"
-	case ruleMap:
-		return "has a text that its map lacks, and there is no else"
-	case ruleFormat:
-		return "is not " + v.formatName
-	case ruleStatus:
-		return "is neither a status of the service nor mapped to one"
-	case ruleApply:
-		return "does not fit the step " + why + " of its apply"
-	case ruleAs:
-		return "is not " + kindNames[v.kind]
-	case ruleLeadID:
-		return "cannot be the ID of a lead: that takes 1 to 128 letters, digits, dots, underscores and hyphens"
-	case ruleExpr:
-		return "cannot be computed: " + why
+// columns are those that the value is made of.
+func (v *value) columns() []string {
+	var names []string
+	for _, p := range v.text {
+		if p.kind == column {
+			names = append(names, p.text)
+		}
 	}
-	return "breaks the rule " + rule
+	if v.expr != nil {
+		for _, c := range v.expr.columns {
+			names = append(names, c.name)
+		}
+	}
+	return names
 }
 
-// trait says what a value of this place may or must be.
-type trait func(*value)
+// into reads a value like v into its place.
+func (p *parser) into(place **value, v value) func(node) {
+	return func(n node) { *place = p.value(n, v) }
+}
 
-func needs(rule string) trait { return func(v *value) { v.needed = rule } }
-
-func isStatus(v *value) { v.check = statusWord }
-
-func namesLead(v *value) { v.check = leadIDWord }
-
-func ofContent(v *value) { v.inContent = true }
-
-func ofSearch(v *value) { v.searches = true }
-
-// value reads the text or the object at n. It gives nil after an error.
-func (p *parser) value(path string, n *yaml.Node, traits ...trait) *value {
-	v, before := &value{path: path, at: at(n)}, len(p.errs)
-	for _, t := range traits {
-		t(v)
-	}
-	if n.Kind != yaml.MappingNode || unquoted(n) {
-		v.text = p.text(v, path, n)
+// value reads the text or the object n as a value like v. It gives nil after an error.
+func (p *parser) value(n node, v value) *value {
+	v.path, v.at = n.path, n.at()
+	before := len(p.errs)
+	r := valueReader{parser: p, value: &v}
+	if n.Kind == yaml.MappingNode && !n.isUnquoted() {
+		r.readObject(n)
 	} else {
-		p.valueObject(v, n)
+		v.text = r.readText(n)
 	}
-	if len(p.errs) > before || n.Kind == yaml.AliasNode {
+	r.addChecks()
+	if len(p.errs) > before {
 		return nil
 	}
 	if v.kind == JSON {
-		p.jsonValue(v, n)
+		r.checkShape(n)
 	}
-	if c, ok := v.text.constant(); ok && !v.identity && (v.expr == nil || len(v.expr.columns) == 0) {
-		p.fixedValue(v, n, c)
-	}
-	return v
-}
-
-// jsonValue sees to it that nothing a cell holds can change a JSON value around it.
-func (p *parser) jsonValue(v *value, n *yaml.Node) {
-	p.shaped(v.path+".else", n, v.other)
+	c, constant := v.text.constant()
 	switch {
-	case v.table != nil: // the text is looked up
-	case v.expr == nil:
-		p.shaped(v.path, n, v.text)
-	case v.expr.builds && len(v.expr.columns) > 0:
-		p.fail(n, `from: '{{"name": "{name}"}' puts cells into JSON safely`, "%s puts a JSON value together, whose shape a cell could change", v.path)
+	case constant && v.isIdentity():
+		p.fail(n, `write "{`+strings.Trim(c, "{}")+`}" for what the column holds`, "%s names no column, so that all rows would be one", v.path)
+	case constant && (v.expr == nil || len(v.expr.columns) == 0):
+		r.checkFixed(n)
 	}
+	return &v
 }
 
-// fixedValue checks a value that names no column and whose text, if any, is the constant
-// c. It comes to the same in every row, so a rule that it breaks is a mistake of the file.
-func (p *parser) fixedValue(v *value, n *yaml.Node, c string) {
-	if v.table == nil && v.expr == nil {
-		before := len(p.errs)
-		c = p.constant(v, v.path, n, c)
-		v.text = text{{kind: literal, text: c}}
-		if len(p.errs) > before {
-			return
+// valueReader reads one value.
+type valueReader struct {
+	*parser
+	*value
+	format    []stage // none or one
+	constants []constant
+}
+
+// constant is a text that may take the place of the value's: one of map, else or default.
+type constant struct {
+	node
+	text string
+}
+
+// readObject reads a value by its keys: a new one is an entry here and a function.
+func (r *valueReader) readObject(n node) {
+	members := []member{
+		{"from", func(n node) { r.text = r.readText(n) }},
+		{"apply", r.readApply},
+		{"format", r.readFormat},
+	}
+	changing := []member{
+		{"expr", func(n node) { r.expr = r.expression(n) }},
+		{"map", r.readMap},
+		{"else", r.readElse},
+		{"default", func(n node) { r.preset = r.readConstant(n) }},
+		{"required", r.readRequired},
+		{"as", r.readAs},
+		{"empty", r.readEmpty},
+	}
+	before := len(r.errs)
+	for _, m := range changing {
+		if key, _, found := n.child(m.name); found && r.isIdentity() {
+			r.fail(key, "what a row is must not change with a table, or with a cell that is filled later",
+				"%s takes from, apply and format only, not %s", n.path, m.name)
 		}
 	}
-	var r row
-	if _, broken := v.eval(&r); broken != "" {
-		p.fail(n, "", "%s %s", v.path, v.complaint(broken, r.why))
-	}
-}
-
-// into is a member's read that puts a value into its place.
-func (p *parser) into(place **value, traits ...trait) func(string, *yaml.Node) {
-	return func(path string, n *yaml.Node) { *place = p.value(path, n, traits...) }
-}
-
-func (p *parser) valueObject(v *value, n *yaml.Node) {
-	if v.identity && !p.steady(v.path, n) {
+	if len(r.errs) > before {
 		return
 	}
-	before := len(p.errs)
-	if as := child(n, "as"); as != nil { // first: constants are checked by it
-		p.as(v, v.path+".as", as)
+	if !r.isIdentity() {
+		members = append(members, changing...)
 	}
-	members := []member{
-		{"from", func(path string, n *yaml.Node) { v.text = p.text(v, path, n) }},
-		{"apply", func(path string, n *yaml.Node) { v.apply = p.steps(path, n) }},
-		{"format", func(path string, n *yaml.Node) { p.format(v, path, n) }},
-	}
-	if !v.identity {
-		members = append(members, p.changing(v)...)
-	}
-	p.object(v.path, n, members...)
-	from, expr := has(n, "from"), has(n, "expr")
-	switch {
+	r.object(n, members...)
+	switch from, expr := n.has("from"), n.has("expr"); {
 	case from && expr:
-		p.fail(n, "keep one of them", "%s has both from and expr", v.path)
-	case !from && !expr && len(p.errs) == before: // else it was misspelt
-		p.fail(n, `add from: "{column}"`, "%s lacks from", v.path)
-	case v.other != nil && v.table == nil:
-		p.fail(n, "", "%s has else without map", v.path)
+		r.fail(n, "keep one of them", "%s has both from and expr", n.path)
+	case !from && !expr && len(r.errs) == before: // else it was misspelt
+		r.fail(n, `add from: "{column}"`, "%s lacks from", n.path)
+	case n.has("else") && !n.has("map"):
+		r.fail(n, "", "%s has else without map", n.path)
 	}
 }
 
-// changing are the keys by which a value may come to another text.
-func (p *parser) changing(v *value) []member {
-	return []member{
-		{"expr", func(path string, n *yaml.Node) { v.expr = p.expression(path, n) }},
-		{"map", func(path string, n *yaml.Node) { v.table = p.table(v, path, n) }},
-		{"else", func(path string, n *yaml.Node) { v.other = p.otherwise(v, path, n) }},
-		{"default", func(path string, n *yaml.Node) { v.preset = p.fixed(v, path, n) }},
-		{"required", func(path string, n *yaml.Node) {
-			if yes, _ := p.boolean(path, n); yes && v.needed == "" {
-				v.needed = ruleRequired
-			}
-		}},
-		{"as", func(string, *yaml.Node) {}},
-		{"empty", func(path string, n *yaml.Node) { p.empty(v, path, n) }},
-	}
-}
-
-func (p *parser) steps(path string, n *yaml.Node) []namedStep {
-	var steps []namedStep
-	p.list(path, n, func(path string, n *yaml.Node) {
-		word, ok := p.scalar(path, n)
-		if !ok {
-			return
+func (r *valueReader) readApply(n node) {
+	r.list(n, func(n node) {
+		if word, ok := r.scalar(n); ok {
+			s, problem := readStep(word)
+			r.refuse(n, problem)
+			r.apply = append(r.apply, s)
 		}
-		f, fault, hint := parseStep(word)
-		if fault != "" {
-			p.fail(n, hint, "%s", fault)
-			return
-		}
-		steps = append(steps, namedStep{word, f})
 	})
-	return steps
 }
 
-func (p *parser) format(v *value, path string, n *yaml.Node) {
-	word, ok := p.scalar(path, n)
+func (r *valueReader) readFormat(n node) {
+	word, ok := r.scalar(n)
 	if !ok {
 		return
 	}
-	if strings.HasPrefix(word, "/") {
-		if fault := p.patterned(1); fault != nil {
-			p.fail(n, "", "%s: %s", path, fault.text)
-			return
-		}
-	}
-	check, name, fault, hint := parseFormat(word)
-	if fault != "" {
-		p.fail(n, hint, "%s", fault)
+	if strings.HasPrefix(word, "/") && !r.countPatterns(1) {
+		r.fail(n, "", "%s: %s", n.path, errPatterns)
 		return
 	}
-	v.format, v.formatName = check, name
+	format, problem := readFormat(word)
+	r.refuse(n, problem)
+	r.format = []stage{format}
 }
 
-func (p *parser) as(v *value, path string, n *yaml.Node) {
-	word := p.oneOf(path, "kind of value", n, "string", "number", "boolean", "json")
-	v.kind = kinds[word]
-	if v.kind != String && !v.inContent {
-		p.fail(n, "", "%s: only values in lead.content can be other than texts", path)
-	}
-}
-
-func (p *parser) empty(v *value, path string, n *yaml.Node) {
-	v.clears = p.oneOf(path, "way with empty values", n, "keep", "clear") == "clear"
-	if v.clears && !v.inContent {
-		p.fail(n, "", "%s: only values in lead.content can be cleared", path)
-	}
-}
-
-// identity reads a value that says what a row is: key, external_id or lead_id. A table,
-// or what stands in for a cell that is filled later, must not change that; and without a
-// column all rows would be one.
-func (p *parser) identity(place **value, traits ...trait) func(string, *yaml.Node) {
-	return func(path string, n *yaml.Node) {
-		v := p.value(path, n, append(traits, saysWhatItIs)...)
-		if v == nil {
+func (r *valueReader) readMap(n node) {
+	r.table = map[string]string{}
+	r.each(n, func(key, child node) {
+		from := strings.TrimSpace(key.Value)
+		if from == "" {
+			r.fail(key, "use default", "%s is not asked for empty texts", n.path)
 			return
 		}
-		if c, constant := v.text.constant(); constant {
-			p.fail(n, `write "{`+strings.Trim(c, "{}")+`}" for what the column holds`, "%s names no column, so that all rows would be one", path)
-			return
-		}
-		*place = v
-	}
-}
-
-func saysWhatItIs(v *value) { v.identity = true }
-
-// unsteady are the keys of a value by which a row would become another one.
-var unsteady = []string{"expr", "map", "else", "default", "required", "as", "empty"}
-
-// steady reports whether an object has none of those.
-func (p *parser) steady(path string, n *yaml.Node) bool {
-	before := len(p.errs)
-	p.each(path, n, func(key, _ *yaml.Node) {
-		if slices.Contains(unsteady, key.Value) {
-			p.fail(key, "what a row is must not change with a table, or with a cell that is filled later",
-				"%s takes from, apply and format only, not %s", path, key.Value)
-		}
+		r.table[from] = r.readConstant(child)
 	})
-	return len(p.errs) == before
+}
+
+func (r *valueReader) readElse(n node) {
+	r.other = r.placeholders(n)
+	if c, ok := r.other.constant(); ok {
+		r.constants = append(r.constants, constant{n, c})
+	}
+	if r.other.has(column, rowKey, file, line, run) {
+		r.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", n.path)
+	}
+}
+
+func (r *valueReader) readConstant(n node) string {
+	c, ok := r.placeholders(n).constant()
+	if !ok {
+		r.fail(n, "write {{ for a brace", "%s takes no placeholders", n.path)
+	}
+	r.constants = append(r.constants, constant{n, c})
+	return c
+}
+
+func (r *valueReader) readRequired(n node) {
+	if yes, _ := r.boolean(n); yes && r.needed == "" {
+		r.needed = ruleRequired
+	}
+}
+
+func (r *valueReader) readAs(n node) {
+	var words []string
+	for _, k := range kindWords {
+		words = append(words, k.name)
+	}
+	r.kind = Kind(max(0, slices.Index(words, r.oneOf(n, "kind of value", words...))))
+	if r.kind != String && r.role != contentRole {
+		r.fail(n, "", "%s: only values in lead.content can be other than texts", n.path)
+	}
+}
+
+func (r *valueReader) readEmpty(n node) {
+	r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear"
+	if r.clears && r.role != contentRole {
+		r.fail(n, "", "%s: only values in lead.content can be cleared", n.path)
+	}
+}
+
+// addChecks gives the value its checks, and sees to it that its constants pass those that
+// come behind them.
+func (r *valueReader) addChecks() {
+	if r.role == keyRole {
+		r.checks = append(r.checks, onlyIf(ruleControl, "", showsWhole))
+	}
+	r.checks = append(r.checks, r.format...)
+	switch kind := kindWords[r.kind]; {
+	case r.role == leadIDRole:
+		r.checks = append(r.checks, onlyIf(ruleLeadID, "", isLeadID))
+	case r.role == statusRole:
+		r.checks = append(r.checks, stage{ruleStatus, "", statusKey})
+	case r.kind != String:
+		r.checks = append(r.checks, stage{ruleAs, kind.called, kind.do})
+	}
+	for _, c := range r.constants {
+		if _, ok := statusKey(c.text); r.role == statusRole && !ok && c.text != "" {
+			r.notAStatus(c.node, c.text)
+		}
+		if kind := kindWords[r.kind]; r.kind != String && c.text != "" {
+			if _, ok := kind.do(c.text); !ok {
+				r.fail(c.node, "", "%s: %s is not %s", c.path, quote(c.text), kind.called)
+			}
+		}
+	}
+}
+
+func (r *valueReader) notAStatus(n node, s string) {
+	r.fail(n, statusHint(s), "%s: %s is not a status of the service", n.path, quote(s))
+}
+
+// checkShape sees to it that nothing a cell holds can change a JSON value around it.
+func (r *valueReader) checkShape(n node) {
+	other := n
+	other.path += ".else"
+	r.markPlaces(other, r.other)
+	switch {
+	case r.table != nil: // the text is looked up
+	case r.expr == nil:
+		r.markPlaces(n, r.text)
+	case r.expr.builds && len(r.expr.columns) > 0:
+		r.fail(n, `from: '{{"name": "{name}"}' puts cells into JSON safely`, "%s puts a JSON value together, whose shape a cell could change", n.path)
+	}
+}
+
+// checkFixed checks a value that names no column. It comes to the same in every row, so
+// a rule that it breaks is a mistake of the file.
+func (r *valueReader) checkFixed(n node) {
+	switch _, problem := r.eval(new(row)); {
+	case problem == nil:
+	case problem.Rule == ruleStatus:
+		r.notAStatus(n, problem.Status)
+	default:
+		r.fail(n, "", "%s", problem.Text)
+	}
 }

@@ -23,40 +23,34 @@ const (
 	maxCost = 180_000
 )
 
-// position is a place in the mapping file.
-type position struct{ line, column int }
-
-func at(n *yaml.Node) position { return position{n.Line, n.Column} }
-
 // document reads the one document of data as nodes: decoding would turn 01234
-// into a number. It gives nil after an error.
-func (p *parser) document(data []byte) *yaml.Node {
-	if len(data) > maxBytes {
-		p.failAt(position{1, 1}, "", "the mapping file is longer than 1 MiB")
-		return nil
-	}
-	if i := firstUnreadable(data); i >= 0 {
-		p.failAt(positionOf(data, i), "save the file as UTF-8", "the mapping file is not text in UTF-8")
-		return nil
-	}
-	if readerCost(data) > maxCost {
-		p.failAt(position{1, 1}, "leave out what is not needed, or write one entry a line without brackets", "the mapping file has too many entries")
-		return nil
+// into a number. It is false after an error.
+func (p *parser) document(data []byte) (doc node, ok bool) {
+	begin := position{1, 1}
+	switch bad := firstUnreadable(data); {
+	case len(data) > maxBytes:
+		p.failAt(begin, "", "the mapping file is longer than 1 MiB")
+		return node{}, false
+	case bad >= 0:
+		p.failAt(positionOf(data, bad), "save the file as UTF-8", "the mapping file is not text in UTF-8")
+		return node{}, false
+	case readerCost(data) > maxCost:
+		p.failAt(begin, "leave out what is not needed, or write one entry a line without brackets", "the mapping file has too many entries")
+		return node{}, false
 	}
 	p.lines = bytes.Split(data, []byte("\n"))
-	docs, err := load(data)
-	switch {
+	switch docs, err := load(data); {
 	case err != nil:
 		p.syntax(err)
 	case len(docs) == 0:
-		p.failAt(position{1, 1}, "begin with version: 1", "the mapping file is empty")
+		p.failAt(begin, "begin with version: 1", "the mapping file is empty")
 	case len(docs) > 1:
-		p.fail(docs[1], "keep one document a file", "a second document begins here")
+		p.fail(node{Node: docs[1]}, "keep one document a file", "a second document begins here")
 	default:
 		p.plain(docs[0])
-		return docs[0]
+		return node{Node: docs[0]}, len(p.errs) == 0
 	}
-	return nil
+	return node{}, false
 }
 
 // load reads the first two documents of data: the second is read to be refused.
@@ -145,62 +139,22 @@ func (p *parser) syntax(err error) {
 			text += fmt.Sprintf(" that begins on line %d", le.ContextMark.Line)
 		}
 	}
-	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
-	hint, line := "", []byte(nil)
-	if where.line <= len(p.lines) {
-		line = p.lines[where.line-1]
-	}
-	switch {
-	case bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("\t")):
+	where, hint := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}, ""
+	switch line := p.line(where.line); {
+	case strings.HasPrefix(strings.TrimLeft(line, " "), "\t"):
 		hint = "write spaces at the beginning of lines"
-	case bytes.Contains(line, []byte(": {")):
+	case strings.Contains(line, ": {"):
 		hint = quoteHint
 	}
 	p.failAt(where, hint, "%s", text)
 }
 
-// maxShownLine is the longest line, in bytes, in which a character's place is looked for.
-const maxShownLine = 64 << 10
-
-// places are those of the characters of the scalar at n, and of its end, where the
-// file shows the scalar as it is; of others it is the place of n.
-func (p *parser) places(n *yaml.Node) []position {
-	var places []position
-	line := n.Line
-	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		line++ // the text begins below its indicator
+// line is a line of the file, counted from 1; "" behind its end.
+func (p *parser) line(n int) string {
+	if n > len(p.lines) {
+		return ""
 	}
-	for shown := range strings.Lines(n.Value) {
-		shown = strings.TrimSuffix(shown, "\n")
-		column := p.columnOf(n, line, shown)
-		for i := range utf8.RuneCountInString(shown) + 1 {
-			if column > 0 {
-				places = append(places, position{line, column + i})
-			} else {
-				places = append(places, at(n))
-			}
-		}
-		line++
-	}
-	return places
-}
-
-// columnOf is where the line shows this piece of the scalar at n, or 0.
-func (p *parser) columnOf(n *yaml.Node, line int, piece string) int {
-	if line > len(p.lines) || len(p.lines[line-1]) > maxShownLine || piece == "" {
-		return 0
-	}
-	raw, column := string(p.lines[line-1]), 1
-	for line == n.Line && column < n.Column && raw != "" {
-		_, size := utf8.DecodeRuneInString(raw)
-		raw = raw[size:]
-		column++
-	}
-	found := strings.Index(raw, piece)
-	if found < 0 {
-		return 0
-	}
-	return column + found // before it stand a quote or blanks
+	return string(p.lines[n-1])
 }
 
 // plain takes down what YAML offers and a mapping file must not use, in n and
@@ -208,37 +162,64 @@ func (p *parser) columnOf(n *yaml.Node, line int, piece string) int {
 func (p *parser) plain(n *yaml.Node) {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		p.fail(n, "write the value out", "aliases are not allowed")
+		p.fail(node{Node: n}, "write the value out", "aliases are not allowed")
 	case n.Anchor != "":
-		p.fail(n, "write the value out where it is used", "anchors are not allowed")
+		p.fail(node{Node: n}, "write the value out where it is used", "anchors are not allowed")
 	case n.Style&yaml.TaggedStyle != 0:
-		p.fail(n, "leave the tag out: every constant is text", "tags are not allowed")
+		p.fail(node{Node: n}, "leave the tag out: every constant is text", "tags are not allowed")
 	}
-	if n.Kind == yaml.MappingNode {
-		p.plainKeys(n)
-	}
-	for _, child := range n.Content {
+	for i, child := range n.Content {
+		switch isKey := n.Kind == yaml.MappingNode && i%2 == 0; {
+		case isKey && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode:
+			p.fail(node{Node: child}, "", "a key must be a text")
+		case isKey && child.ShortTag() == "!!merge":
+			p.fail(node{Node: child}, "write the keys out", "merge keys are not allowed")
+		}
 		p.plain(child)
 	}
 }
 
-func (p *parser) plainKeys(n *yaml.Node) {
-	first := map[string]int{}
-	for i := 0; i < len(n.Content); i += 2 {
-		key := n.Content[i]
-		line, again := first[key.Value]
-		switch {
-		case key.Kind == yaml.AliasNode: // plain says it
-		case key.Kind != yaml.ScalarNode:
-			p.fail(key, "", "a key must be a text")
-		case merge(key):
-			p.fail(key, "write the keys out", "merge keys are not allowed")
-		case again:
-			p.fail(key, "", "key %s stands twice, first on line %d", quote(key.Value), line)
-		default:
-			first[key.Value] = key.Line
-		}
+// maxShownLine is the longest line, in bytes, in which a character's place is looked for.
+const maxShownLine = 64 << 10
+
+// places are those of the characters of the scalar n, and of its end, where the
+// file shows the scalar as it is; of others it is the place of n.
+func (p *parser) places(n node) []position {
+	var places []position
+	line := n.Line
+	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		line++ // the text begins below its indicator
 	}
+	for piece := range strings.Lines(n.Value) {
+		piece = strings.TrimSuffix(piece, "\n")
+		column := p.columnOf(n, line, piece)
+		for i := range utf8.RuneCountInString(piece) + 1 {
+			place := n.at()
+			if column > 0 {
+				place = position{line, column + i}
+			}
+			places = append(places, place)
+		}
+		line++
+	}
+	return places
 }
 
-func merge(key *yaml.Node) bool { return key.ShortTag() == "!!merge" }
+// columnOf is where the line shows this piece of the scalar n, or 0.
+func (p *parser) columnOf(n node, line int, piece string) int {
+	shown := p.line(line)
+	if piece == "" || len(shown) > maxShownLine {
+		return 0
+	}
+	before := 0 // characters before the scalar
+	if line == n.Line {
+		before = n.Column - 1
+	}
+	characters := []rune(shown)
+	before = min(before, len(characters))
+	i := strings.Index(string(characters[before:]), piece)
+	if i < 0 {
+		return 0
+	}
+	return before + i + 1 // between stand a quote or blanks, of a byte each
+}

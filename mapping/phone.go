@@ -1,0 +1,121 @@
+package mapping
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/nyaruka/phonenumbers"
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+)
+
+// maxPhone is the longest text, in bytes, that is looked at as a phone number.
+const maxPhone = 128
+
+// e164 makes a number of a country, or of any country when it begins with + or
+// with the prefix that the country dials for abroad, +, country code and number
+// (ITU-T E.164). Only numbers that the numbering plans know are taken, and none
+// with letters or an extension: the form has no room for an extension, and to drop
+// it would call somebody else.
+func e164(country string) (conversion, *fault) {
+	if !phonenumbers.GetSupportedRegions()[country] {
+		return nil, &fault{text: "step e164 needs a country, and " + quote(country) + " is none", hint: countryHint(country)}
+	}
+	return func(s string) (string, bool) {
+		dialled, ok := dial(s)
+		if !ok {
+			return "", false
+		}
+		number, err := phonenumbers.Parse(dialled, country)
+		if err != nil || !phonenumbers.IsValidNumber(number) {
+			return "", false
+		}
+		return phonenumbers.Format(number, phonenumbers.E164), true
+	}, nil
+}
+
+// countryHint says which country may have been meant: by its code in another
+// form, its calling code or its English name.
+func countryHint(s string) string {
+	var near string
+	if code, err := strconv.Atoi(s); err == nil {
+		near = phonenumbers.GetRegionCodeForCountryCode(code)
+	} else if region, err := language.ParseRegion(strings.ToUpper(strings.TrimSpace(s))); err == nil {
+		near = region.Canonicalize().String()
+	} else {
+		near = countryNamed(s)
+	}
+	if phonenumbers.GetSupportedRegions()[near] {
+		return `did you mean "e164:` + near + `"?`
+	}
+	return `write the two letters of the country, for example "e164:US"`
+}
+
+// countryNamed is the code of the country with a name like this, or "".
+func countryNamed(name string) string {
+	codes := map[string]string{} // by name
+	for code := range phonenumbers.GetSupportedRegions() {
+		if region, err := language.ParseRegion(code); err == nil {
+			codes[display.English.Regions().Name(region)] = code
+		}
+	}
+	return codes[Nearest(name, slices.Sorted(maps.Keys(codes)))]
+}
+
+// extension is how people write the extension that ends a phone number.
+var extension = regexp.MustCompile(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
+
+// isPhone reports whether s can be dialled. A number with + must be one that the
+// numbering plans know. Of others nobody knows the country: they need 5 to 15
+// digits, not counting 00, which many countries dial for abroad.
+func isPhone(s string) bool {
+	if len(s) > maxPhone {
+		return false
+	}
+	number, ok := dial(extension.ReplaceAllLiteralString(s, ""))
+	if !ok {
+		return false
+	}
+	if number[0] == '+' {
+		n, err := phonenumbers.Parse(number, "")
+		return err == nil && phonenumbers.IsValidNumber(n)
+	}
+	number = strings.TrimPrefix(number, "00")
+	return len(number) >= 5 && len(number) <= 15
+}
+
+// dial is a phone number as it is dialled: ASCII digits, after a + if it has one.
+// It is false for a text that holds anything but digits and what people write
+// between them, since a guess would be somebody else's number; one that ends in .0
+// has been through a column of decimals.
+func dial(s string) (number string, ok bool) {
+	if len(s) > maxPhone || strings.HasSuffix(s, ".0") {
+		return "", false
+	}
+	if len(s) > 4 && strings.EqualFold(s[:4], "tel:") {
+		s = s[4:]
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch d := asciiDigit(r); {
+		case d >= 0:
+			b.WriteRune(d)
+		case (r == '+' || r == '＋') && b.Len() == 0:
+			b.WriteByte('+')
+		case !isBetweenDigits(r):
+			return "", false
+		}
+	}
+	number = b.String()
+	return number, number != "" && number != "+"
+}
+
+// isBetweenDigits reports whether r may stand in a phone number without being
+// dialled; of format characters, address books leave marks of direction.
+func isBetweenDigits(r rune) bool {
+	return unicode.IsSpace(r) || unicode.In(r, unicode.Pd, unicode.Cf) || strings.ContainsRune("()[]./（）［］．／−ー", r)
+}
