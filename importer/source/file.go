@@ -1,3 +1,36 @@
+// Package source turns input files into rows: CSV, TSV, JSON and Excel
+// workbooks, packed with gzip or zstd or not, in any encoding of the web.
+//
+// It is the first station of a row's way: a [File] reads, the mapping judges.
+// What it promises:
+//
+//   - Every cell is text as the file holds it: nothing is trimmed, rounded or
+//     taken for a number, and bytes inside quotes are kept exactly. The cells
+//     of a workbook are the text that Excel shows.
+//   - Nothing is guessed that could change a cell. The encoding is what a byte
+//     order mark says, else what the options say, else UTF-8. Bytes that have
+//     no meaning in it make a [Problem] of their row; U+FFFD comes out only
+//     where the file holds it.
+//   - A row knows the physical line that it starts on and its number.
+//   - A row that cannot be read is data, a [Problem]; the rows after it are
+//     read as if it had not been there. An error means that the structure of
+//     the file is lost: a read error, packed data that are cut or damaged or
+//     grow a hundredfold, a quote that is never closed or does not fit, a JSON
+//     list whose brackets do not fit. No row begins inside another one.
+//   - A row without any data is passed over and counted.
+//   - Memory does not grow with the file: a record has a limit, and so has what
+//     a packed file may ask for.
+//   - No error and no problem holds a cell's value.
+//
+// A line ends with LF or CR LF (CRs repeated before the LF belong to it), and
+// the last one with the file; a Ctrl-Z that ends the file is left out. Lines
+// that are empty or hold spaces only are passed over. A lone CR never ends a
+// line: files that have nothing else are refused, outside quotes it is a
+// problem of its row.
+//
+// The first line of a CSV file is its header, behind a line "sep=;" as Excel
+// writes it. Comments and titles before it are not looked for: the rows then
+// have other numbers of cells than the header, which is their problem.
 package source
 
 import (
@@ -8,45 +41,74 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"leadferry/importer/source/lines"
+	"leadferry/importer/source/rows"
 )
+
+// The words of the readers, which the users of this package need to know alone.
+type (
+	Options   = rows.Options
+	Format    = rows.Format
+	Header    = rows.Header
+	Row       = rows.Row
+	Fault     = rows.Fault
+	Problem   = rows.Problem
+	OpenError = rows.OpenError
+	LostError = rows.LostError
+)
+
+// The formats that can be read.
+const (
+	CSV   = rows.CSV
+	TSV   = rows.TSV
+	JSONL = rows.JSONL
+	XLSX  = rows.XLSX
+)
+
+// Info is what is known of a file and of its reading so far.
+type Info struct {
+	Path, Format string
+	Encoding     string // label of what was read, as "utf-8" or "windows-1252"; "" for XLSX
+	Bytes        int64  // read so far, of the file as it lies on disk
+	Other        bool   // an encoding other than UTF-8 was named, whatever a byte order mark said
+	Size         int64  // on disk; 0: unknown
+	Rows         int    // read so far
+	Blank        int    // rows without any data that were passed over so far; they have no number
+	SHA256       string // of all bytes on disk in hexadecimal; "" unless read to the end
+	Changed      bool   // the file was changed or replaced while it was read; known at its end or after Close
+}
 
 // File reads the rows of one input, in order. It serves one goroutine.
 type File struct {
 	path   string
 	format Format
-	delim  rune
-	header *Header
-	rows   rowReader
-	window *window
-	meter  *meter
+	reader rows.Reader
+	found  rows.Found    // by the reader
+	window *lines.Window // nil for a workbook
+	other  bool          // another encoding than UTF-8 was named
 	count  int
 	ahead  []Row // read by Hold and not given yet
 	over   error // what ended the reading ahead
-	blanks *int  // rows without any data, which its reader counts
-
-	encoding string
-	other    bool // another encoding than UTF-8 was named
-	warnings []string
-	closers  []io.Closer // what else was opened for a packed file or a workbook
 
 	disk    *os.File    // nil for standard input
 	stat    os.FileInfo // as it was when opened
 	changed bool
+	meter   *meter
 	sum     string
-}
-
-// rowReader reads one row a call, and says whether there was one with io.EOF
-// or what ended the reading.
-type rowReader interface {
-	next(r *Row) error
+	closers []io.Closer // what else was opened for a packed file or a workbook
 }
 
 // Header names the columns of a CSV file. For JSONL it is empty and open: each
 // row brings its own.
-func (f *File) Header() *Header { return f.header }
+func (f *File) Header() *Header { return f.found.Header }
 
 // Delimiter is the character between the cells of a CSV file; 0 for JSONL.
-func (f *File) Delimiter() rune { return f.delim }
+func (f *File) Delimiter() rune { return f.found.Delimiter }
+
+// Warnings are remarks about the file for people, without values. The list is
+// complete once the file is read to its end.
+func (f *File) Warnings() []string { return f.found.Warnings }
 
 // Next reads the next row into r, whose Cells it uses again: who keeps them gives
 // it another Row. It returns io.EOF after the last one, and a
@@ -78,50 +140,37 @@ func (f *File) Hold(n int) int {
 func (f *File) Held() []Row { return f.ahead }
 
 func (f *File) next(r *Row) error {
-	*r = Row{Header: f.header, Cells: r.Cells[:0]}
-	err := f.rows.next(r)
-	if err == nil {
+	r.Clear(f.found.Header)
+	err := f.reader.Next(r)
+	switch {
+	case err == nil:
 		f.count++
 		r.Number = f.count
 		if r.Problem != nil && strings.TrimSpace(r.Text) == "" { // else a rejects file could not say that it is one
 			r.Text = "(nothing that could be read)"
 		}
 		return nil
+	case errors.Is(err, io.EOF):
+		f.sum = hex.EncodeToString(f.meter.hash.Sum(nil))
+		f.compare()
+		return io.EOF
 	}
-	if !errors.Is(err, io.EOF) {
-		return f.lost(err)
-	}
-	f.sum = hex.EncodeToString(f.meter.hash.Sum(nil))
-	f.compare()
-	return io.EOF
-}
-
-// lost makes a *LostError of what ended the reading, or completes it.
-func (f *File) lost(err error) error {
 	var lost *LostError
-	if errors.As(err, &lost) {
-		lost.File = f.path
-		return lost
+	if !errors.As(err, &lost) {
+		lost = &LostError{Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err), Err: err}
 	}
-	line := 0
-	if f.window != nil {
-		line = f.window.number
-	}
-	return &LostError{File: f.path, Line: line, Text: "the file cannot be read any further: " + reason(err), Err: err}
+	lost.File = f.path
+	return lost
 }
-
-// warn adds to what people should know about the file.
-func (f *File) warn(texts ...string) { f.warnings = append(f.warnings, texts...) }
-
-// Warnings are remarks about the file for people, without values. The list is
-// complete once the file is read to its end.
-func (f *File) Warnings() []string { return f.warnings }
 
 // Info tells what is known of the file and its reading so far.
 func (f *File) Info() Info {
 	info := Info{
 		Path: f.path, Format: string(f.format), Bytes: f.meter.bytes,
-		Encoding: f.encoding, Other: f.other, Rows: f.count, Blank: *f.blanks, SHA256: f.sum, Changed: f.changed,
+		Other: f.other, Rows: f.count, Blank: f.found.Blank, SHA256: f.sum, Changed: f.changed,
+	}
+	if f.window != nil {
+		info.Encoding = f.window.Encoding
 	}
 	if f.stat != nil {
 		info.Size = f.stat.Size()
@@ -176,13 +225,4 @@ func (m *meter) Read(p []byte) (int, error) {
 		m.fault = err
 	}
 	return n, err
-}
-
-// reason is an error's cause without the path that goes before it.
-func reason(err error) string {
-	var at *os.PathError
-	if errors.As(err, &at) {
-		return at.Err.Error()
-	}
-	return err.Error()
 }

@@ -1,11 +1,26 @@
 package source
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+
+	"leadferry/importer/source/delimited"
+	"leadferry/importer/source/jsonrows"
+	"leadferry/importer/source/lines"
+	"leadferry/importer/source/rows"
+	"leadferry/importer/source/xlsx"
+)
+
+const (
+	defaultRecord = 1 << 20 // bytes a record
+	sniffBytes    = 512     // are looked at to know what kind of file it is
 )
 
 // Open opens a file, or standard input for the name "-", and reads as far as
@@ -18,48 +33,25 @@ func Open(name string, o Options) (*File, error) {
 		o.MaxRecord = defaultRecord
 	}
 	f := &File{path: name}
-	refusal := f.find(o)
-	if refusal == nil {
-		refusal = f.begin(o)
+	err := f.find(o)
+	if err == nil {
+		err = f.open(o)
 	}
-	if refusal != nil {
-		f.Close()
-		refusal.File = name
-		return nil, refusal
+	if err == nil {
+		return f, nil
 	}
-	return f, nil
+	f.Close()
+	var refusal *OpenError
+	if !errors.As(err, &refusal) {
+		refusal = unreadable(err)
+	}
+	refusal.File = name
+	return nil, refusal
 }
 
-// find opens the bytes of the file.
-func (f *File) find(o Options) *OpenError {
-	if f.path == "-" {
-		if o.Stdin == nil {
-			return &OpenError{Text: "there is no standard input", Hint: "name a file"}
-		}
-		if o.Format == "" {
-			return &OpenError{Text: "the format of standard input is not known", Hint: "name it with --format csv, tsv, jsonl or xlsx"}
-		}
-		f.meter = newMeter(o.Stdin)
-		return nil
-	}
-	// Looked at before it is opened: opening a named pipe waits for a writer.
-	stat, err := os.Stat(f.path)
-	if err != nil {
-		return unreadable(err)
-	}
-	if !stat.Mode().IsRegular() {
-		return &OpenError{Text: "is " + kind(stat.Mode()) + ", not a file", Hint: `only regular files can be read, and standard input by the name "-"`}
-	}
-	disk, err := os.Open(f.path)
-	if err != nil {
-		return unreadable(err)
-	}
-	f.disk, f.stat, f.meter = disk, stat, newMeter(disk)
-	return nil
-}
-
+// unreadable is the refusal of a file for an error of reading.
 func unreadable(err error) *OpenError {
-	e := &OpenError{Text: "cannot be read: " + reason(err), Err: err}
+	e := &OpenError{Text: "cannot be read: " + rows.Reason(err), Err: err}
 	var packed *packedError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -71,6 +63,34 @@ func unreadable(err error) *OpenError {
 		e.Text = "cannot be read: " + e.Text
 	}
 	return e
+}
+
+// find opens the bytes of the file.
+func (f *File) find(o Options) error {
+	if f.path == "-" {
+		switch {
+		case o.Stdin == nil:
+			return &OpenError{Text: "there is no standard input", Hint: "name a file"}
+		case o.Format == "":
+			return &OpenError{Text: "the format of standard input is not known", Hint: "name it with --format csv, tsv, jsonl or xlsx"}
+		}
+		f.meter = newMeter(o.Stdin)
+		return nil
+	}
+	// Looked at before it is opened: opening a named pipe waits for a writer.
+	stat, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	if !stat.Mode().IsRegular() {
+		return &OpenError{Text: "is " + kind(stat.Mode()) + ", not a file", Hint: `only regular files can be read, and standard input by the name "-"`}
+	}
+	disk, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	f.disk, f.stat, f.meter = disk, stat, newMeter(disk)
+	return nil
 }
 
 func kind(m fs.FileMode) string {
@@ -85,64 +105,65 @@ func kind(m fs.FileMode) string {
 	return "a device"
 }
 
-// begin finds out what the file holds and makes the reader of the rows. A
+// open finds out what the file holds and makes the reader of the rows. A
 // format that the options name must be true; one that only the name says may
 // turn out to be that of a workbook.
-func (f *File) begin(o Options) *OpenError {
-	switch o.Format {
-	case "", CSV, TSV, JSONL, XLSX:
+func (f *File) open(o Options) error {
+	switch f.format = o.Format; f.format {
+	case CSV, TSV, JSONL, XLSX:
+	case "":
+		f.format = namedFormat(f.path)
 	default:
 		return &OpenError{Text: fmt.Sprintf("the format %q is not known", string(o.Format)), Hint: "csv, tsv, jsonl and xlsx can be read"}
 	}
-	if f.format = o.Format; f.format == "" {
-		f.format = namedFormat(f.path)
-	}
 	if f.disk == nil && f.format == XLSX {
-		return f.beginXLSX(o)
+		return f.openWorkbook(o)
 	}
-	in, refusal := sniff(f.meter)
-	if refusal != nil {
-		return refusal
+	in, head, err := sniff(f.meter)
+	if err != nil {
+		return err
 	}
-	if isContainer(in.head) && f.disk != nil && (o.Format == "" || o.Format == XLSX) {
-		return f.beginWorkbook(o)
+	if (xlsx.IsArchive(head) || xlsx.IsCompound(head)) && f.disk != nil && (o.Format == "" || o.Format == XLSX) {
+		return f.openWorkbook(o)
 	}
-	if kind := packing(in.head); kind != "" {
-		in, refusal = f.unpack(in, kind)
+	if packing := packingOf(head); packing != "" {
+		in, head, err = f.unpack(in, packing)
 	}
-	if refusal == nil {
-		refusal = refuseContent(in.head)
+	if err == nil {
+		err = refuseContent(head)
 	}
-	if refusal == nil && f.format == XLSX {
-		refusal = &OpenError{Text: "is not an Excel workbook", Hint: "if it is text, name its format: --format csv, tsv or jsonl"}
+	if err == nil && f.format == XLSX {
+		err = xlsx.NoWorkbook()
 	}
-	if refusal == nil {
-		refusal = f.decode(in, o)
+	if err == nil {
+		f.other = lines.IsOther(o.Encoding)
+		f.window, err = lines.Decode(in, o, &f.found)
 	}
-	if refusal == nil {
-		refusal = f.beginText(o)
+	if err != nil {
+		return err
 	}
-	return refusal
+	return f.openText(o)
 }
 
-// beginWorkbook reads a workbook, whatever its name says, from its beginning
-// again. It tells what else the file may be.
-func (f *File) beginWorkbook(o Options) *OpenError {
-	if _, err := f.disk.Seek(0, io.SeekStart); err != nil {
-		return unreadable(err)
+// sniff looks at the beginning of a stream, which must be readable.
+func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
+	// Reads longer than its buffer pass through a bufio.Reader uncopied.
+	stream = bufio.NewReaderSize(in, sniffBytes)
+	head, err = stream.Peek(sniffBytes)
+	if len(head) > 0 || errors.Is(err, io.EOF) {
+		err = nil // of what follows, which comes again
 	}
-	f.format, f.meter = XLSX, newMeter(f.disk)
-	return f.beginXLSX(o)
+	return stream, head, err
 }
 
-// beginText makes the reader of the rows of a text.
-func (f *File) beginText(o Options) *OpenError {
-	line, err := f.peek(f.window.line(0))
+// openText makes the reader of the rows of a text.
+func (f *File) openText(o Options) error {
+	line, err := f.firstLine(f.window.Line(0))
 	if err == nil {
 		err = refuseCR(line)
 	}
 	if err == nil {
-		line, err = f.peek(f.window.first())
+		line, err = f.firstLine(f.window.First())
 	}
 	if err == nil {
 		err = refuseMarkup(line)
@@ -153,47 +174,82 @@ func (f *File) beginText(o Options) *OpenError {
 	if f.format == "" {
 		f.format = textFormat(line)
 	}
+	o.Format = f.format
 	if f.format == JSONL {
-		return f.beginJSON(o)
+		f.reader, err = jsonrows.Open(f.window, o, &f.found)
+	} else {
+		f.reader, err = delimited.Open(f.window, o, &f.found)
 	}
-	return f.beginCSV(o)
+	return err
 }
 
-// peek takes what the window gave for the first line: nothing where the file
+// firstLine takes what the window gave for the first line: nothing where the file
 // is empty, its beginning where it is too long.
-func (f *File) peek(line []byte, err error) ([]byte, *OpenError) {
+func (f *File) firstLine(line []byte, err error) ([]byte, error) {
 	switch {
-	case errors.Is(err, errTooLong):
-		return f.window.bytes(f.window.limit), nil
-	case err == nil, errors.Is(err, io.EOF):
-		return line, nil
+	case errors.Is(err, lines.ErrTooLong):
+		return f.window.Bytes(f.window.Limit), nil
+	case errors.Is(err, io.EOF):
+		return nil, nil
 	}
-	return nil, unreadable(err)
+	return line, err
 }
 
-func (f *File) beginCSV(o Options) *OpenError {
-	separator := f.separatorLine()
-	switch {
-	case o.Delimiter != 0:
-		f.delim = o.Delimiter
-	case separator != 0:
-		f.delim = separator
-	case f.format == TSV:
-		f.delim = '\t'
-	case f.window.beginsRejects():
-		f.delim = f.window.rejectsDelimiter()
-	default:
-		text, whole := f.window.peek(delimiterBytes)
-		f.delim = detectDelimiter(text, whole, o)
+// openWorkbook makes the reader of the rows of a workbook, whatever its name says. The
+// file is read once from end to end for its checksum, from its beginning again.
+func (f *File) openWorkbook(o Options) error {
+	f.format = XLSX
+	var in io.ReaderAt = f.disk
+	var size int64
+	var err error
+	if f.disk != nil {
+		f.meter = newMeter(io.NewSectionReader(f.disk, 0, 1<<62))
+		size, err = io.Copy(io.Discard, f.meter)
+	} else { // standard input is kept, for it is read to and fro
+		kept := &xlsx.Scratch{}
+		f.closers = append(f.closers, kept)
+		size, err = io.Copy(kept, io.LimitReader(f.meter, xlsx.MaxUnpacked+1))
+		in = kept
 	}
-	if !validDelimiter(f.delim) {
-		return &OpenError{Text: "the delimiter is not a character that can part cells", Hint: "any character but quotes, line ends and NUL can"}
+	if err != nil {
+		return err
 	}
-	rows := newCSVRows(f.window, f.delim, o)
-	if e := rows.begin(o); e != nil {
-		return e
+	book, err := xlsx.Open(in, size, o, &f.found)
+	if err == nil {
+		f.closers, f.reader = append(f.closers, book), book
 	}
-	f.warn(rows.warnings...)
-	f.header, f.rows, f.blanks = rows.header, rows, &rows.blanks
-	return nil
+	return err
+}
+
+// namedFormat goes by the end of the name, without that of a packed file; ""
+// where it tells nothing.
+func namedFormat(name string) Format {
+	name = strings.ToLower(name)
+	switch ext := filepath.Ext(name); ext {
+	case ".gz", ".zst", ".zstd":
+		name = strings.TrimSuffix(name, ext)
+	}
+	switch filepath.Ext(name) {
+	case ".csv":
+		return CSV
+	case ".tsv", ".tab":
+		return TSV
+	case ".jsonl", ".ndjson", ".json":
+		return JSONL
+	case ".xlsx", ".xlsm":
+		return XLSX
+	}
+	return ""
+}
+
+// textFormat goes by the first line of a text.
+func textFormat(line []byte) Format {
+	const white = " \t\r\n"
+	line = bytes.TrimLeft(line, white)
+	list, isList := bytes.CutPrefix(line, []byte("["))
+	list = bytes.TrimLeft(list, white)
+	if bytes.HasPrefix(line, []byte("{")) || isList && (len(list) == 0 || list[0] == '{') {
+		return JSONL
+	}
+	return CSV
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"leadferry/importer/source/xlsx"
 )
 
 const (
@@ -20,8 +23,8 @@ const (
 	maxWindow = 8 << 20
 )
 
-// packing names the way in which a file that begins so is packed; "" if it is not.
-func packing(head []byte) string {
+// packingOf names the way in which a file that begins so is packed; "" if it is not.
+func packingOf(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1F\x8B\x08")):
 		return "gzip"
@@ -32,37 +35,46 @@ func packing(head []byte) string {
 	return ""
 }
 
-// unpacker reads a packed file and stops where it is damaged or grows too much.
-type unpacker struct {
-	kind   string
-	in     io.Reader
-	zstd   *zstd.Decoder // nil: it is gzip
-	packed *meter
-	bytes  int64 // unpacked so far
+// unpack puts the unpacked bytes in place of the packed ones.
+func (f *File) unpack(in io.Reader, packing string) (*bufio.Reader, []byte, error) {
+	u := &unpacker{packing: packing, packed: f.meter}
+	if err := u.begin(in); err != nil {
+		return nil, nil, err
+	}
+	f.closers = append(f.closers, u)
+	inner, head, err := sniff(u)
+	switch twice := packingOf(head); {
+	case err != nil:
+	case twice != "":
+		err = &OpenError{Text: "is packed twice: the " + packing + " data hold " + twice + " data again", Hint: packedHint}
+	case xlsx.IsArchive(head):
+		err = &OpenError{Text: "is a workbook or ZIP archive, packed with " + packing + " once more", Hint: packedHint}
+	}
+	return inner, head, err
 }
 
-// newUnpacker unpacks what in gives, which was counted by packed. It is read
-// to its end, however many members a gzip file or frames a zstd file has.
-func newUnpacker(kind string, in io.Reader, packed *meter) (*unpacker, error) {
-	u := &unpacker{kind: kind, packed: packed}
-	if kind == "gzip" {
-		z, err := gzip.NewReader(in)
-		u.in = z
-		return u, u.wrong(err)
+// unpacker reads a packed file and stops where it is damaged or grows too much. It is
+// read to its end, however many members a gzip file or frames a zstd file has.
+type unpacker struct {
+	packing string
+	packed  *meter // has read the packed bytes
+	in      io.Reader
+	bytes   int64 // unpacked so far
+}
+
+func (u *unpacker) begin(in io.Reader) (err error) {
+	if u.packing == "gzip" {
+		u.in, err = gzip.NewReader(in)
+	} else { // one decoder starts no goroutine
+		u.in, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	}
-	// One decoder starts no goroutine.
-	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-	if err != nil {
-		return u, u.wrong(err)
-	}
-	u.in, u.zstd = z, z
-	return u, nil
+	return u.wrong(err)
 }
 
 // Close frees what the unpacking took.
 func (u *unpacker) Close() error {
-	if u.zstd != nil {
-		u.zstd.Close()
+	if z, ok := u.in.(*zstd.Decoder); ok {
+		z.Close()
 	}
 	return nil
 }
@@ -70,9 +82,8 @@ func (u *unpacker) Close() error {
 // Read gives unpacked bytes.
 func (u *unpacker) Read(p []byte) (int, error) {
 	n, err := u.in.Read(p)
-	u.bytes += int64(n)
-	if u.bytes > maxFree+maxRatio*u.packed.bytes {
-		return 0, &packedError{u.kind, errRatio}
+	if u.bytes += int64(n); u.bytes > maxFree+maxRatio*u.packed.bytes {
+		return 0, &packedError{u.packing, errRatio}
 	}
 	return n, u.wrong(err)
 }
@@ -82,15 +93,15 @@ func (u *unpacker) wrong(err error) error {
 	if err == nil || err == io.EOF || u.packed.fault != nil { //nolint:errorlint // io.Reader asks for io.EOF itself
 		return err
 	}
-	return &packedError{u.kind, err}
+	return &packedError{u.packing, err}
 }
 
 var errRatio = fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
 
 // packedError says that packed data cannot be unpacked.
 type packedError struct {
-	kind string
-	err  error
+	packing string
+	err     error
 }
 
 // Error is a sentence about the file, with what to do.
@@ -102,31 +113,14 @@ func (e *packedError) Error() string {
 func (e *packedError) say() (text, hint string) {
 	switch {
 	case errors.Is(e.err, io.ErrUnexpectedEOF):
-		return "its " + e.kind + " data end too early: the file was cut", "fetch or pack it again"
+		return "its " + e.packing + " data end too early: the file was cut", "fetch or pack it again"
 	case errors.Is(e.err, errRatio):
 		return errRatio.Error(), "if that is right, unpack it first"
 	case errors.Is(e.err, zstd.ErrWindowSizeExceeded), errors.Is(e.err, zstd.ErrDecoderSizeExceeded):
 		return fmt.Sprintf("it was packed with a zstd window of more than %d MiB", maxWindow>>20), "unpack it first"
 	}
-	return "its " + e.kind + " data are damaged", "fetch or pack it again"
+	return "its " + e.packing + " data are damaged", "fetch or pack it again"
 }
 
 // Unwrap gives the cause.
 func (e *packedError) Unwrap() error { return e.err }
-
-// unpack puts the unpacked bytes in place of the packed ones.
-func (f *File) unpack(in sniffer, kind string) (sniffer, *OpenError) {
-	u, err := newUnpacker(kind, in, f.meter)
-	if err != nil {
-		return in, unreadable(err)
-	}
-	f.closers = append(f.closers, u)
-	inner, refusal := sniff(u)
-	if refusal == nil && packing(inner.head) != "" {
-		refusal = &OpenError{Text: "is packed twice: the " + kind + " data hold " + packing(inner.head) + " data again", Hint: packedHint}
-	}
-	if refusal == nil && isArchive(inner.head) {
-		refusal = &OpenError{Text: "is a workbook or ZIP archive, packed with " + kind + " once more", Hint: packedHint}
-	}
-	return inner, refusal
-}

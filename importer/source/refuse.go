@@ -1,10 +1,12 @@
 package source
 
-import "bytes"
+import (
+	"bytes"
+
+	"leadferry/importer/source/xlsx"
+)
 
 const (
-	byteOrderMark = "\xEF\xBB\xBF"
-
 	packedHint = "unpack it first, or send the unpacked text through standard input"
 	exportHint = "export the rows as CSV in UTF-8, or as an Excel workbook (.xlsx)"
 	readable   = "CSV, TSV, JSON and Excel workbooks (.xlsx) can be read, also packed with gzip or zstd"
@@ -14,7 +16,7 @@ const (
 type magic struct{ bytes, text, hint string }
 
 // refuseContent knows by their first bytes the files that hold no rows.
-func refuseContent(head []byte) *OpenError {
+func refuseContent(head []byte) error {
 	for _, m := range []magic{
 		{"BZh91AY&SY", "is packed with bzip2, which cannot be read", packedHint},
 		{"\xFD7zXZ\x00", "is packed with xz, which cannot be read", packedHint},
@@ -26,7 +28,6 @@ func refuseContent(head []byte) *OpenError {
 		{"PK\x03\x04", "is an Excel workbook or another ZIP archive", "if it is a workbook, name its format: --format xlsx; else unpack it first"},
 		{"PK\x05\x06", "is an empty ZIP archive", readable},
 		{"PK\x07\x08", "is a part of a ZIP archive", packedHint},
-		{compoundMagic, "is an old Excel workbook (.xls), or one with a password, which cannot be read", xlsxHint},
 		{"%PDF-", "is a PDF document", exportHint},
 		{`{\rtf`, "is a text document (RTF)", exportHint},
 		{"\x89PNG\r\n", "is an image", readable},
@@ -44,6 +45,9 @@ func refuseContent(head []byte) *OpenError {
 			return &OpenError{Text: m.text, Hint: m.hint}
 		}
 	}
+	if xlsx.IsCompound(head) {
+		return &OpenError{Text: "is an old Excel workbook (.xls), or one with a password, which cannot be read", Hint: xlsx.Hint}
+	}
 	const tar, tarAt = "ustar", 257
 	if len(head) > tarAt && bytes.HasPrefix(head[tarAt:], []byte(tar)) {
 		return &OpenError{Text: "is a tar archive", Hint: packedHint}
@@ -52,7 +56,7 @@ func refuseContent(head []byte) *OpenError {
 }
 
 // refuseMarkup knows pages and other markup by their text, which begins so.
-func refuseMarkup(text []byte) *OpenError {
+func refuseMarkup(text []byte) error {
 	text = bytes.ToLower(bytes.TrimLeft(text[:min(len(text), sniffBytes)], " \t\r\n"))
 	for _, m := range []magic{
 		{"<!doctype html", "is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew"},
@@ -70,17 +74,9 @@ func refuseMarkup(text []byte) *OpenError {
 
 // refuseCR knows the files whose lines end with a lone CR by the first line,
 // which then is the whole file or longer than a record may be.
-func refuseCR(line []byte) *OpenError {
+func refuseCR(line []byte) error {
 	if bytes.IndexByte(line, '\r') >= 0 && bytes.IndexByte(line, '\n') < 0 {
 		return &OpenError{Line: 1, Text: "the lines end with CR alone, as on old Macintosh systems", Hint: "save the file with line ends LF or CR LF"}
 	}
 	return nil
-}
-
-// isArchive says that a file begins as ZIP archives do, workbooks among them.
-func isArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
-
-// isContainer says that a file begins as workbooks of any age do.
-func isContainer(head []byte) bool {
-	return isArchive(head) || bytes.HasPrefix(head, []byte(compoundMagic))
 }

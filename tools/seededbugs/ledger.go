@@ -32,7 +32,7 @@ func ledgerBugs() []bug {
 		},
 		{
 			number: 13, name: "BOM kept", imitates: "m26, fault 91: the first column's name begins with a byte order mark, so that no mapping finds it",
-			edits:  []edit{{"importer/source/encoding.go", "in.skip(size)", "if label != utf8Label {\n\t\tin.skip(size)\n\t}"}},
+			edits:  []edit{{"importer/source/lines/encoding.go", "_, _ = in.Discard(size)", "if label != utf8Label {\n\t\t_, _ = in.Discard(size)\n\t}"}},
 			checks: []check{{"importer/source", []string{"TestAByteOrderMarkIsNoPartOfTheText"}}},
 		},
 	}

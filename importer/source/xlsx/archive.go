@@ -1,28 +1,3 @@
-// Package xlsx reads Excel workbooks (ECMA-376): archive, sheets, and row by row the
-// cells of one sheet as Excel shows them.
-//
-// It stands below source, which makes rows and problems of the cells, and knows no
-// header:
-//
-//	OpenArchive ─▶ Archive ─▶ Book: its sheets ─▶ Open one ─▶ Rows: Next, Cell
-//
-// Cells are the text that Excel shows in a system whose language is English, but:
-//
-//   - Numbers in the general and scientific formats keep all their digits, none
-//     is rounded for want of room. A whole number of more than 15 digits is a
-//     fault: Excel has lost the others.
-//   - Dates in formats that look different from system to system (14 to 22, and
-//     those of East Asia, among the built-in ones) are written as 2026-03-04,
-//     10:11:12 or both, and so are those with words, years or digits of a language
-//     that is not known here. All other formats are written as they say.
-//   - The built-in currency formats, whose currency depends on the system, are
-//     written without one. Blanks that only align a number are left out.
-//   - Text is what was entered, whatever its format adds to it.
-//   - An error, a formula that was never computed and a number that is no date
-//     but has the format of one are faults.
-//
-// Promises: memory does not grow with the workbook; a sheet that is damaged or cut is
-// told before its first row, by the checksums of the archive; no error quotes the file.
 package xlsx
 
 import (
@@ -33,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	slashed "path"
 	"strings"
 )
@@ -48,83 +24,114 @@ const (
 	maxParts     = 10_000
 	maxDirectory = 8 << 20  // bytes of the archive's own directory
 	maxSmallPart = 16 << 20 // bytes of a part that is kept in memory
+	maxToken     = 12 << 20 // bytes of one tag or one text; Excel's cells hold 32,767 characters
+	maxNest      = 64       // levels of elements
 )
+
+// damage says why a workbook cannot be read, in a sentence about it. It keeps no cause:
+// the texts of an XML decoder quote the file.
+type damage struct{ text string }
+
+func (d *damage) Error() string { return d.text }
+
+func broken(text string) *damage { return &damage{"the workbook is damaged: " + text} }
 
 var (
-	errManyParts = &Damage{fmt.Sprintf("the workbook holds more than %d parts", maxParts)}
-	errUnpacked  = &Damage{fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked)}
-	errGrowth    = &Damage{fmt.Sprintf("a part of the workbook grows more than %d times when it is unpacked", maxRatio)}
-	errTwice     = &Damage{"the workbook is damaged: it holds two parts of one name"}
-	errSmallPart = &Damage{fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart)}
-	errSecret    = &Damage{"the parts of the workbook are encrypted"}
+	errManyParts = &damage{fmt.Sprintf("the workbook holds more than %d parts", maxParts)}
+	errUnpacked  = &damage{fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked)}
+	errGrowth    = &damage{fmt.Sprintf("a part of the workbook grows more than %d times when it is unpacked", maxRatio)}
+	errSmallPart = &damage{fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart)}
+	errHugeToken = &damage{fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", maxToken)}
+	errSecret    = &damage{"the parts of the workbook are encrypted"}
+	errDoctype   = &damage{"a part of the workbook declares a document type, as no workbook does"}
+	errTwice     = broken("it holds two parts of one name")
+	errMissing   = broken("a part is missing")
+	errNest      = broken("elements are nested too deep")
 )
 
-// Archive is what a ZIP archive holds: parts, by names in lower case without
-// leading slash.
-type Archive map[string]*zip.File
-
-// OpenArchive reads the directory of an archive and holds it to the limits. Its error,
-// as all of this package that are not those of a disk, is a [*Damage].
-func OpenArchive(in io.ReaderAt, size int64) (Archive, error) {
-	a, err := openParts(in, size)
-	return a, damaged(err)
-}
-
-// Has tells whether the archive holds a part.
-func (p Archive) Has(name string) bool { return p[name] != nil }
-
-// Only is the name of the one part that the archive holds, or "".
-func (p Archive) Only() string {
-	for name := range p {
-		if len(p) == 1 {
-			return name
-		}
+// damaged makes of an error of the libraries one that can be shown. Errors of a disk stay.
+func damaged(err error) error {
+	var shown *damage
+	var disk *fs.PathError
+	var packed flate.CorruptInputError
+	switch {
+	case err == nil, errors.As(err, &shown), errors.As(err, &disk):
+		return err
+	case errors.Is(err, zip.ErrChecksum):
+		return broken("a checksum is wrong")
+	case errors.Is(err, zip.ErrFormat), errors.As(err, &packed), errors.Is(err, io.ErrUnexpectedEOF):
+		return broken("the archive is broken or cut")
+	case errors.Is(err, zip.ErrAlgorithm):
+		return broken("a part is packed in an unknown way")
 	}
-	return ""
+	return broken("its XML is broken, cut or not that of a workbook")
 }
 
-func openParts(in io.ReaderAt, size int64) (Archive, error) {
+// unexpected keeps an end in the midst of something from looking like the end of it.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// archive is what a ZIP archive holds: parts, by names in lower case without
+// leading slash.
+type archive map[string]*zip.File
+
+// openArchive reads the directory of an archive and holds it to the limits.
+func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	if size > MaxUnpacked {
 		return nil, errUnpacked
 	}
 	within := &bounded{in: in, left: maxDirectory}
-	archive, err := zip.NewReader(within, size)
+	directory, err := zip.NewReader(within, size)
 	if within.spent {
 		return nil, errManyParts
 	}
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, err
 	}
-	within.left = -1
-	if len(archive.File) > maxParts {
+	within.left = math.MaxInt64 // the parts are bounded one by one
+	if len(directory.File) > maxParts {
 		return nil, errManyParts
 	}
-	return index(archive.File, size)
-}
-
-func index(files []*zip.File, size int64) (Archive, error) {
-	p := make(Archive, len(files))
+	parts := make(archive, len(directory.File))
 	var total uint64
-	for _, file := range files {
-		unpacked := file.UncompressedSize64
-		if unpacked > MaxUnpacked || total+unpacked > MaxUnpacked {
+	for _, file := range directory.File {
+		unpacked, name := file.UncompressedSize64, partName(file.Name)
+		total += min(unpacked, 2*MaxUnpacked)
+		switch {
+		case total > MaxUnpacked:
 			return nil, errUnpacked
-		}
-		total += unpacked
-		if unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64 {
+		case unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64:
 			return nil, errGrowth
-		}
-		name := partName(file.Name)
-		if p[name] != nil {
+		case parts[name] != nil:
 			return nil, errTwice
 		}
-		p[name] = file
+		parts[name] = file
 	}
 	// Parts may overlap in the archive, and say each that they are small.
 	if total > maxBlank && total/maxRatio > uint64(size) {
 		return nil, errGrowth
 	}
-	return p, nil
+	return parts, nil
+}
+
+// bounded gives up after so many bytes. An archive's directory is read as a whole before
+// its entries can be counted.
+type bounded struct {
+	in    io.ReaderAt
+	left  int64
+	spent bool
+}
+
+func (b *bounded) ReadAt(p []byte, offset int64) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		b.spent = true
+		return 0, errManyParts
+	}
+	return b.in.ReadAt(p, offset)
 }
 
 // partName makes the names that an archive and the references inside it use
@@ -134,8 +141,8 @@ func partName(name string) string {
 }
 
 // open opens a part. Its reader checks length and checksum when the end is reached.
-func (p Archive) open(name string) (io.ReadCloser, error) {
-	file := p[name]
+func (a archive) open(name string) (io.ReadCloser, error) {
+	file := a[name]
 	switch {
 	case file == nil:
 		return nil, errMissing
@@ -146,13 +153,13 @@ func (p Archive) open(name string) (io.ReadCloser, error) {
 }
 
 // decode reads a part that describes the workbook into v.
-func (p Archive) decode(name string, v any) error {
-	in, err := p.open(name)
+func (a archive) decode(name string, v any) error {
+	in, err := a.open(name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if p[name].UncompressedSize64 > maxSmallPart {
+	if a[name].UncompressedSize64 > maxSmallPart {
 		return errSmallPart
 	}
 	if err := newXMLDecoder(in).Decode(v); err != nil {
@@ -161,38 +168,6 @@ func (p Archive) decode(name string, v any) error {
 	_, err = io.Copy(io.Discard, in) // the checksum comes at the end
 	return err
 }
-
-// bounded gives up after so many bytes; -1 is no limit. An archive's directory
-// is read as a whole before its entries can be counted.
-type bounded struct {
-	in    io.ReaderAt
-	left  int64
-	spent bool
-}
-
-func (b *bounded) ReadAt(p []byte, offset int64) (int, error) {
-	if b.left < 0 {
-		return b.in.ReadAt(p, offset)
-	}
-	if int64(len(p)) > b.left {
-		b.spent = true
-		return 0, errManyParts
-	}
-	b.left -= int64(len(p))
-	return b.in.ReadAt(p, offset)
-}
-
-const (
-	maxToken = 12 << 20 // bytes of one tag or one text; Excel's cells hold 32,767 characters
-	maxNest  = 64       // levels of elements
-)
-
-var (
-	errMissing   = &Damage{"the workbook is damaged: a part is missing"}
-	errDoctype   = &Damage{"a part of the workbook declares a document type, as no workbook does"}
-	errNest      = &Damage{"the workbook is damaged: elements are nested too deep"}
-	errHugeToken = &Damage{fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", maxToken)}
-)
 
 // guard hands out the tokens of a workbook's part as long as each is of a
 // sensible length and depth. A document type, and with it every entity of its
@@ -238,33 +213,4 @@ func (g *guard) Token() (xml.Token, error) {
 		g.depth--
 	}
 	return t, nil
-}
-
-// Damage says why a workbook cannot be read. It keeps no cause: the texts of an
-// XML decoder quote the file.
-type Damage struct{ text string }
-
-// Error is a sentence about the workbook, without its begin and end.
-func (d *Damage) Error() string { return d.text }
-
-// damaged makes of an error of the libraries one that can be shown.
-func damaged(err error) error {
-	if err == nil {
-		return nil
-	}
-	var shown *Damage
-	var disk *fs.PathError
-	var packed flate.CorruptInputError
-	text := "its XML is broken, cut or not that of a workbook"
-	switch {
-	case errors.As(err, &shown), errors.As(err, &disk):
-		return err
-	case errors.Is(err, zip.ErrChecksum):
-		text = "a checksum is wrong"
-	case errors.Is(err, zip.ErrFormat), errors.As(err, &packed), errors.Is(err, io.ErrUnexpectedEOF):
-		text = "the archive is broken or cut"
-	case errors.Is(err, zip.ErrAlgorithm):
-		text = "a part is packed in an unknown way"
-	}
-	return &Damage{"the workbook is damaged: " + text}
 }

@@ -5,32 +5,27 @@ import (
 	"io"
 	slashed "path"
 	"strings"
+
+	"leadferry/importer/source/xlsx/numfmt"
 )
 
-// maxGlance is how many bytes of a sheet are looked at to see whether it holds anything.
-const maxGlance = 1 << 20
+// book is what a workbook's parts say of its sheets, before any cell is read.
+type book struct {
+	sheets []sheet
 
-// Book is what a workbook's parts say of its sheets, before any cell is read.
-type Book struct {
-	Sheets []Sheet
-
-	parts    Archive
+	parts    archive
 	strings  string // name of the part with the shared texts, or ""
 	styles   string // name of the part with the number formats, or ""
 	from1904 bool   // days are counted from 1904, not from 1900
 }
 
-// Sheet is one tab of a workbook.
-type Sheet struct {
-	Name   string
-	Cells  bool // it is a table of cells, no chart, macro or dialog
-	Hidden bool
-
-	part string
+// sheet is one tab of a workbook.
+type sheet struct {
+	name   string
+	part   string
+	cells  bool // it is a table of cells, no chart, macro or dialog
+	hidden bool
 }
-
-// Is tells whether both stand for the same cells.
-func (s Sheet) Is(other Sheet) bool { return s.part == other.part }
 
 // relation leads from one part of a workbook to another.
 type relation struct {
@@ -44,12 +39,12 @@ type relation struct {
 func (r relation) kind() string { return slashed.Base(r.Type) }
 
 // relations reads where a part leads to, with targets as names of parts.
-func (p Archive) relations(part string) ([]relation, error) {
+func (a archive) relations(part string) ([]relation, error) {
 	dir, file := slashed.Split(part)
 	var list struct {
 		Relationship []relation `xml:"Relationship"`
 	}
-	if err := p.decode(partName(dir+"_rels/"+file+".rels"), &list); err != nil {
+	if err := a.decode(partName(dir+"_rels/"+file+".rels"), &list); err != nil {
 		return nil, err
 	}
 	for i, r := range list.Relationship {
@@ -62,22 +57,21 @@ func (p Archive) relations(part string) ([]relation, error) {
 	return list.Relationship, nil
 }
 
-// Book finds the sheets of an archive that is a workbook.
-func (p Archive) Book() (*Book, error) {
-	roots, err := p.relations("")
+// book finds the sheets of an archive that is a workbook.
+func (a archive) book() (*book, error) {
+	roots, err := a.relations("")
 	if err != nil {
-		return nil, damaged(err)
+		return nil, err
 	}
 	for _, r := range roots {
 		if r.kind() == "officeDocument" {
-			book, err := p.book(r.Target)
-			return book, damaged(err)
+			return a.bookIn(r.Target)
 		}
 	}
 	return nil, errMissing
 }
 
-func (p Archive) book(part string) (*Book, error) {
+func (a archive) bookIn(part string) (*book, error) {
 	var main struct {
 		Properties struct {
 			Date1904 string `xml:"date1904,attr"`
@@ -88,32 +82,32 @@ func (p Archive) book(part string) (*Book, error) {
 			ID    string `xml:"id,attr"`
 		} `xml:"sheets>sheet"`
 	}
-	if err := p.decode(part, &main); err != nil {
+	if err := a.decode(part, &main); err != nil {
 		return nil, err
 	}
-	relations, err := p.relations(part)
+	relations, err := a.relations(part)
 	if err != nil {
 		return nil, err
 	}
-	book := &Book{parts: p, from1904: truth(main.Properties.Date1904)}
+	b := &book{parts: a, from1904: truth(main.Properties.Date1904)}
 	byID := make(map[string]relation, len(relations))
 	for _, r := range relations {
 		byID[r.ID] = r
 		switch r.kind() {
 		case "sharedStrings":
-			book.strings = r.Target
+			b.strings = r.Target
 		case "styles":
-			book.styles = r.Target
+			b.styles = r.Target
 		}
 	}
 	for _, s := range main.Sheets {
 		of := byID[s.ID]
-		book.Sheets = append(book.Sheets, Sheet{
-			Name: s.Name, part: of.Target, Cells: of.kind() == "worksheet",
-			Hidden: s.State != "" && s.State != "visible",
+		b.sheets = append(b.sheets, sheet{
+			name: s.Name, part: of.Target, cells: of.kind() == "worksheet",
+			hidden: s.State != "" && s.State != "visible",
 		})
 	}
-	return book, nil
+	return b, nil
 }
 
 // truth reads a boolean attribute.
@@ -125,67 +119,9 @@ func truth(text string) bool {
 	return false
 }
 
-// Open makes the reader of a sheet, whose rows have at most so many bytes of text. It
-// reads the sheet once as it is packed, so that one that was damaged on its way is
-// refused before a row of it is given.
-func (b *Book) Open(of Sheet, limit int) (*Rows, error) {
-	r := &Rows{formatter: formatter{sheet: &sheetReader{}}}
-	if err := b.open(r, of, limit); err != nil {
-		r.Close()
-		return nil, damaged(err)
-	}
-	return r, nil
-}
-
-func (b *Book) open(r *Rows, of Sheet, limit int) error {
-	r.calendar.from1904 = b.from1904
-	var err error
-	if r.styles, err = b.readStyles(); err != nil {
-		return err
-	}
-	if r.shared, err = b.readTexts(); err != nil {
-		return err
-	}
-	r.opened = append(r.opened, &r.shared.store)
-	if err := b.verify(of); err != nil {
-		return err
-	}
-	part, err := b.parts.open(of.part)
-	if err != nil {
-		return err
-	}
-	r.opened = append(r.opened, part)
-	sheet, err := newSheetReader(part, limit)
-	if errors.Is(err, io.EOF) { // it has no rows
-		r.ended = true
-		return nil
-	}
-	if err == nil {
-		r.sheet = sheet
-	}
-	return err
-}
-
-// readTexts reads the shared texts; a workbook without texts may lack them.
-func (b *Book) readTexts() (*sharedTexts, error) {
-	if b.strings == "" {
-		return &sharedTexts{}, nil
-	}
-	in, err := b.parts.open(b.strings)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	shared, err := readShared(in)
-	if err != nil {
-		shared.store.Close()
-		return nil, err
-	}
-	return shared, nil
-}
-
-func (b *Book) verify(of Sheet) error {
-	in, err := b.parts.open(of.part)
+// verify reads a part to its end for its checksum.
+func (a archive) verify(part string) error {
+	in, err := a.open(part)
 	if err != nil {
 		return err
 	}
@@ -194,20 +130,81 @@ func (b *Book) verify(of Sheet) error {
 	return err
 }
 
-// HoldsCells looks at the beginning of a sheet only. What it cannot read, or
+// holdsCells looks at the beginning of a sheet only. What it cannot read, or
 // does not see the end of, may well hold something.
-func (b *Book) HoldsCells(s Sheet) bool {
+func (b *book) holdsCells(s sheet) bool {
 	in, err := b.parts.open(s.part)
 	if err != nil {
 		return false
 	}
 	defer in.Close()
-	glance := &io.LimitedReader{R: in, N: maxGlance}
-	rows, err := newSheetReader(glance, maxGlance)
+	const glance = 1 << 20
+	rows, err := newSheetReader(io.LimitReader(in, glance), glance)
 	for err == nil {
 		if err = rows.next(); err == nil && rows.holdsText() {
 			return true
 		}
 	}
 	return !errors.Is(err, io.EOF)
+}
+
+// styles are the number formats of a workbook, by the styles of its cells.
+type styles struct {
+	formats []numfmt.Format // one for each style; nil until it is needed
+	ids     []int
+	codes   map[int]string // formats that the workbook has of its own
+}
+
+var errStyle = broken("a cell points to a number format that is not there")
+
+// readStyles reads the part with the styles; a workbook may have none.
+func (b *book) readStyles() (*styles, error) {
+	s := &styles{codes: map[int]string{}}
+	if b.styles == "" {
+		return s, nil
+	}
+	var part struct {
+		Formats []struct {
+			ID     int    `xml:"numFmtId,attr"`
+			Code   string `xml:"formatCode,attr"`
+			Code16 string `xml:"formatCode16,attr"`
+		} `xml:"numFmts>numFmt"`
+		Cells []struct {
+			Format int `xml:"numFmtId,attr"`
+		} `xml:"cellXfs>xf"`
+	}
+	if err := b.parts.decode(b.styles, &part); err != nil {
+		return nil, err
+	}
+	for _, f := range part.Formats {
+		s.codes[f.ID] = f.Code
+		if f.Code16 != "" {
+			s.codes[f.ID] = f.Code16
+		}
+	}
+	for _, c := range part.Cells {
+		s.ids = append(s.ids, c.Format)
+	}
+	s.formats = make([]numfmt.Format, len(s.ids))
+	return s, nil
+}
+
+// of gives the number format of a style. A workbook's own code goes before the one that
+// is built in.
+func (s *styles) of(style int) (numfmt.Format, error) {
+	if len(s.ids) == 0 {
+		return numfmt.General, nil
+	}
+	if style < 0 || style >= len(s.ids) {
+		return nil, errStyle
+	}
+	if s.formats[style] == nil {
+		id := s.ids[style]
+		if code, own := s.codes[id]; own {
+			s.formats[style] = numfmt.Compile(code)
+		} else {
+			s.formats[style] = numfmt.BuiltIn(id)
+		}
+	}
+	return s.formats[style], nil
 }

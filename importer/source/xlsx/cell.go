@@ -1,20 +1,23 @@
 package xlsx
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
+
+	"leadferry/importer/source/xlsx/numfmt"
 )
 
-// Fault says why a cell cannot be taken as it is shown, and what to do.
-type Fault struct{ Text, Hint string }
+// fault says why a cell cannot be taken as it is shown, and what to do.
+type fault struct{ text, hint string }
 
 var (
-	faultFormula = &Fault{"holds a formula without its result", "open the workbook in Excel, which computes it, and save it anew"}
-	faultDigits  = &Fault{"holds a number of more than 15 digits, of which Excel keeps only 15", "format the column as text and enter the number again"}
-	faultDate    = &Fault{"holds a number that is no date but has the format of one", "enter the date again, or change the format of the cell"}
-	faultNumber  = &Fault{"holds something else where a number has to be", "open the workbook in Excel, which may repair it, and save it anew"}
-	faultNUL     = &Fault{"holds a NUL character", "remove it"}
+	faultFormula = &fault{"holds a formula without its result", "open the workbook in Excel, which computes it, and save it anew"}
+	faultDigits  = &fault{"holds " + numfmt.ErrDigits.Error(), "format the column as text and enter the number again"}
+	faultDate    = &fault{"holds " + numfmt.ErrDate.Error(), "enter the date again, or change the format of the cell"}
+	faultNumber  = &fault{"holds something else where a number has to be", "open the workbook in Excel, which may repair it, and save it anew"}
+	faultNUL     = &fault{"holds a NUL character", "remove it"}
 )
 
 // knownErrors are the errors of Excel. Anything else is not repeated.
@@ -25,156 +28,90 @@ var knownErrors = map[string]bool{
 }
 
 // faultOf is the fault of a cell that shows an error.
-func faultOf(shown string) *Fault {
-	const hint = "mend its formula, or empty the cell"
+func faultOf(shown string) *fault {
+	text := "holds an error"
 	if knownErrors[shown] {
-		return &Fault{"holds the error " + shown, hint}
+		text = "holds the error " + shown
 	}
-	return &Fault{"holds an error", hint}
+	return &fault{text, "mend its formula, or empty the cell"}
 }
 
-// Cell is a cell as it is shown.
-type Cell struct {
-	Text     string
-	Fault    *Fault // or nil
-	Number   bool   // a number as it is, that may have lost zeros before it
-	Exponent bool   // the format shows an exponent, the text does not
-	Blanked  bool   // the format shows nothing of it
+// cell is a cell as it is shown.
+type cell struct {
+	numfmt.Shown
+	fault *fault // or nil
 }
 
 // formatter makes text of cells.
 type formatter struct {
 	shared   *sharedTexts
 	styles   *styles
-	calendar calendar
-	sheet    *sheetReader
+	from1904 bool
 }
 
-// cell gives the text of a cell of the present row. The error says that the
-// workbook is damaged.
-func (f *formatter) cell(c *rawCell) (Cell, error) {
-	value := f.sheet.text[c.start:c.end]
-	switch c.kind {
-	case "":
-		return Cell{}, nil
-	case "e":
-		return Cell{Text: string(value), Fault: faultOf(string(value))}, nil
+var errKind = broken("a cell is of an unknown kind")
+
+// cell gives the text of a cell with this value. The error says that the workbook is damaged.
+func (f *formatter) cell(c rawCell, value string) (cell, error) {
+	switch {
+	case c.kind == "":
+		return cell{}, nil
+	case c.kind == "e":
+		return faulty(value, faultOf(value)), nil
+	case c.formula && !c.value:
+		return faulty("", faultFormula), nil
 	}
-	if c.formula && !c.value {
-		return Cell{Fault: faultFormula}, nil
+	switch bare := strings.TrimSpace(value); {
+	case c.kind == "str", c.kind == "inlineStr":
+		return textCell(unescape(value)), nil
+	case c.kind == "d": // a date in ISO 8601, which some programs write
+		return textCell(value), nil
+	case c.kind != "n" && c.kind != "s" && c.kind != "b":
+		return cell{}, errKind
+	case bare == "":
+		return cell{}, nil
+	case c.kind == "n":
+		return f.number(bare, c.style)
+	case c.kind == "s":
+		index, err := strconv.Atoi(bare)
+		if err != nil {
+			return cell{}, errShared
+		}
+		text, err := f.shared.get(index)
+		return textCell(text), err
+	case bare == "0", bare == "false":
+		return textCell("FALSE"), nil
+	case bare == "1", bare == "true":
+		return textCell("TRUE"), nil
 	}
-	switch c.kind {
-	case "n":
-		return f.number(strings.TrimSpace(string(value)), c.style)
-	case "s":
-		return f.sharedText(strings.TrimSpace(string(value)))
-	case "b":
-		return boolean(strings.TrimSpace(string(value)))
-	case "str", "inlineStr":
-		return plainText(string(unescape(value))), nil
-	case "d": // a date in ISO 8601, which some programs write
-		return plainText(string(value)), nil
-	}
-	return Cell{}, errKind
+	return cell{}, errKind
 }
 
-var errKind = &Damage{"the workbook is damaged: a cell is of an unknown kind"}
+func faulty(text string, f *fault) cell { return cell{numfmt.Shown{Text: text}, f} }
 
-func (f *formatter) sharedText(value string) (Cell, error) {
-	if value == "" {
-		return Cell{}, nil
-	}
-	index, err := strconv.Atoi(value)
-	if err != nil {
-		return Cell{}, errShared
-	}
-	text, err := f.shared.get(index)
-	return plainText(text), err
-}
-
-func plainText(text string) Cell {
+func textCell(text string) cell {
 	if strings.IndexByte(text, 0) >= 0 {
-		return Cell{Text: text, Fault: faultNUL}
+		return faulty(text, faultNUL)
 	}
-	return Cell{Text: text}
+	return faulty(text, nil)
 }
 
-func boolean(value string) (Cell, error) {
-	switch value {
-	case "":
-		return Cell{}, nil
-	case "0", "false":
-		return Cell{Text: "FALSE"}, nil
-	case "1", "true":
-		return Cell{Text: "TRUE"}, nil
-	}
-	return Cell{}, errKind
-}
-
-// number writes a number as its format says. All digits are kept where Excel
-// would round them away for want of room: the general and scientific formats
-// turn an identifier into 1.23E+13.
-func (f *formatter) number(value string, style int) (Cell, error) {
-	if value == "" {
-		return Cell{}, nil
-	}
+// number writes a number as its format says; one with a fault as it is written.
+func (f *formatter) number(value string, style int) (cell, error) {
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil || strings.Trim(value, "0123456789+-.eE") != "" || math.IsInf(v, 0) {
-		return Cell{Text: value, Fault: faultNumber}, nil
+		return faulty(value, faultNumber), nil
 	}
 	format, err := f.styles.of(style)
 	if err != nil {
-		return Cell{}, err
+		return cell{}, err
 	}
-	c := f.formatted(v, format)
-	if c.Fault != nil {
-		c.Text = value // as it is written
+	switch shown, err := format.Show(v, f.from1904); {
+	case errors.Is(err, numfmt.ErrDigits):
+		return faulty(value, faultDigits), nil
+	case err != nil:
+		return faulty(value, faultDate), nil
+	default:
+		return cell{Shown: shown}, nil
 	}
-	return c, nil
-}
-
-// formatted is a number as a format shows it.
-func (f *formatter) formatted(v float64, format *numberFormat) Cell {
-	section, shown := format.choose(v)
-	if section == nil {
-		return f.plainNumber(v)
-	}
-	switch {
-	case section.kind.isDate():
-		return f.date(v, section)
-	case section.kind == digits, section.kind == fraction:
-		return f.filled(v, shown, section)
-	}
-	c := f.plainNumber(v)
-	c.Exponent = section.kind == scientific
-	return c
-}
-
-func (f *formatter) plainNumber(v float64) Cell {
-	if loses(v) {
-		return Cell{Fault: faultDigits}
-	}
-	return Cell{Text: exact(v), Number: true}
-}
-
-// filled writes a number into places for digits.
-func (f *formatter) filled(v, shown float64, of *section) Cell {
-	if loses(v) {
-		return Cell{Fault: faultDigits}
-	}
-	if of.kind == fraction {
-		return Cell{Text: of.divide(shown)}
-	}
-	text := of.fill(shown)
-	return Cell{Text: text, Number: !of.places.padded(), Blanked: text == ""}
-}
-
-func (f *formatter) date(v float64, of *section) Cell {
-	switch {
-	case !f.calendar.shows(v):
-		return Cell{Fault: faultDate}
-	case of.kind == codedDate:
-		return Cell{Text: of.clock(f.calendar, v)}
-	}
-	return Cell{Text: f.calendar.write(v, of.kind)}
 }

@@ -1,11 +1,12 @@
 package xlsx
 
 import (
-	"bytes"
 	"encoding/xml"
-	"errors"
 	"io"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -17,9 +18,9 @@ const (
 )
 
 var (
-	errRowOrder = &Damage{"the workbook is damaged: the rows of the sheet are not in order or beyond the last row of Excel"}
-	errCellAt   = &Damage{"the workbook is damaged: a cell does not stand where it says, or two stand in one place"}
-	errNoSheet  = &Damage{"the workbook is damaged: the part of the sheet is no sheet"}
+	errRowOrder = broken("the rows of the sheet are not in order or beyond the last row of Excel")
+	errCellAt   = broken("a cell does not stand where it says, or two stand in one place")
+	errNoSheet  = broken("the part of the sheet is no sheet")
 )
 
 // sheetReader reads a sheet's rows one after another, as the file holds them.
@@ -52,19 +53,19 @@ type span struct{ first, last int }
 // newSheetReader reads up to the first row; io.EOF when there is none.
 func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 	s := &sheetReader{xml: newXMLDecoder(in), max: limit}
-	root, err := s.element()
+	root, _, err := s.element()
 	if err != nil {
 		return nil, unexpected(err)
 	}
-	if root == nil || root.Name.Local != "worksheet" {
+	if root.Name.Local != "worksheet" {
 		return nil, errNoSheet
 	}
 	for {
-		e, err := s.element()
+		e, more, err := s.element()
 		switch {
 		case err != nil:
 			return nil, err
-		case e == nil:
+		case !more:
 			return s, s.end()
 		case e.Name.Local == "sheetData":
 			return s, nil
@@ -79,41 +80,42 @@ func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 	}
 }
 
-// element goes on to the next element inside the present one; nil where that ends.
-func (s *sheetReader) element() (*xml.StartElement, error) {
+// element goes on to the next element inside the present one, if there is one more.
+func (s *sheetReader) element() (e xml.StartElement, more bool, err error) {
 	for {
 		t, err := s.xml.Token()
 		if err != nil {
-			return nil, err
+			return e, false, err
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
-			return &t, nil
+			return t, true, nil
 		case xml.EndElement:
-			return nil, nil
+			return e, false, nil
 		}
 	}
+}
+
+// attribute is the value of an element's attribute, "" where it has none.
+func attribute(e xml.StartElement, name string) string {
+	for i := range e.Attr {
+		if e.Attr[i].Name.Local == name {
+			return e.Attr[i].Value
+		}
+	}
+	return ""
 }
 
 // columns notes which columns are hidden.
 func (s *sheetReader) columns() error {
 	for {
-		e, err := s.element()
-		if e == nil || err != nil {
+		e, more, err := s.element()
+		if !more || err != nil {
 			return err
 		}
-		first, last, hidden := 0, 0, false
-		for _, a := range e.Attr {
-			switch a.Name.Local {
-			case "min":
-				first, _ = strconv.Atoi(a.Value)
-			case "max":
-				last, _ = strconv.Atoi(a.Value)
-			case "hidden":
-				hidden = truth(a.Value)
-			}
-		}
-		if hidden && len(s.hiddenColumns) < maxColumns {
+		first, _ := strconv.Atoi(attribute(e, "min"))
+		last, _ := strconv.Atoi(attribute(e, "max"))
+		if truth(attribute(e, "hidden")) && len(s.hiddenColumns) < maxColumns {
 			s.hiddenColumns = append(s.hiddenColumns, span{first - 1, last - 1})
 		}
 		if err := s.xml.Skip(); err != nil {
@@ -122,17 +124,21 @@ func (s *sheetReader) columns() error {
 	}
 }
 
+// hides tells whether a column is hidden.
+func (s *sheetReader) hides(column int) bool {
+	return slices.ContainsFunc(s.hiddenColumns, func(s span) bool { return s.first <= column && column <= s.last })
+}
+
 // next reads the next row; io.EOF after the last, when the sheet is whole.
 func (s *sheetReader) next() error {
 	for {
-		e, err := s.element()
-		if err != nil {
+		e, more, err := s.element()
+		switch {
+		case err != nil:
 			return unexpected(err)
-		}
-		if e == nil {
+		case !more:
 			return s.end()
-		}
-		if e.Name.Local == "row" {
+		case e.Name.Local == "row":
 			return unexpected(s.row(e))
 		}
 		if err := s.xml.Skip(); err != nil {
@@ -154,44 +160,31 @@ func (s *sheetReader) end() error {
 	}
 }
 
-// unexpected keeps an end in the midst of a row from looking like the end of the sheet.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
 // row reads the cells of a row. Rows and cells may leave out where they stand:
 // then they stand behind the one before.
-func (s *sheetReader) row(e *xml.StartElement) error {
-	number, hidden := s.number+1, false
-	for _, a := range e.Attr {
-		switch a.Name.Local {
-		case "r":
-			n, err := strconv.Atoi(a.Value)
-			if err != nil || n < number {
-				return errRowOrder
-			}
-			number = n
-		case "hidden":
-			hidden = truth(a.Value)
+func (s *sheetReader) row(e xml.StartElement) error {
+	number := s.number + 1
+	if at := attribute(e, "r"); at != "" {
+		n, err := strconv.Atoi(at)
+		if err != nil || n < number {
+			return errRowOrder
 		}
+		number = n
 	}
 	if number > maxSheetRows {
 		return errRowOrder
 	}
-	s.number, s.hidden, s.long, s.last = number, hidden, false, -1
+	s.number, s.hidden, s.long, s.last = number, truth(attribute(e, "hidden")), false, -1
 	s.cells, s.text = s.cells[:0], s.text[:0]
 	for {
-		e, err := s.element()
-		if e == nil || err != nil {
+		e, more, err := s.element()
+		switch {
+		case !more || err != nil:
 			return err
-		}
-		if e.Name.Local != "c" {
-			err = s.xml.Skip()
-		} else {
+		case e.Name.Local == "c":
 			err = s.cell(e)
+		default:
+			err = s.xml.Skip()
 		}
 		if err != nil {
 			return err
@@ -199,8 +192,8 @@ func (s *sheetReader) row(e *xml.StartElement) error {
 	}
 }
 
-func (s *sheetReader) cell(e *xml.StartElement) error {
-	c, column := rawCell{kind: "n"}, s.last+1
+func (s *sheetReader) cell(e xml.StartElement) error {
+	c, column := rawCell{kind: "n", start: len(s.text)}, s.last+1
 	for _, a := range e.Attr {
 		switch a.Name.Local {
 		case "r":
@@ -222,17 +215,11 @@ func (s *sheetReader) cell(e *xml.StartElement) error {
 	if column >= maxColumns {
 		return errCellAt
 	}
-	c.start = len(s.text)
 	if err := s.content(&c); err != nil {
 		return err
 	}
 	c.end = len(s.text)
-	return s.place(column, c)
-}
-
-// place puts a cell into its column; those passed over are no cells.
-func (s *sheetReader) place(column int, c rawCell) error {
-	for len(s.cells) <= column {
+	for len(s.cells) <= column { // those passed over are no cells
 		s.cells = append(s.cells, rawCell{})
 	}
 	if s.cells[column].kind != "" {
@@ -256,8 +243,8 @@ func reference(name string) (column, row int, ok bool) {
 	return column - 1, row, i > 0 && err == nil && row > 0
 }
 
-// ColumnName is the reverse for a column: "AB".
-func ColumnName(column int) string {
+// columnName is the reverse for a column: "AB".
+func columnName(column int) string {
 	var name []byte
 	for n := column + 1; n > 0; n = (n - 1) / 26 {
 		name = append([]byte{byte('A' + (n-1)%26)}, name...)
@@ -268,8 +255,8 @@ func ColumnName(column int) string {
 // content reads what is in a cell: its value, or the text that is written in it.
 func (s *sheetReader) content(c *rawCell) error {
 	for {
-		e, err := s.element()
-		if e == nil || err != nil {
+		e, more, err := s.element()
+		if !more || err != nil {
 			return err
 		}
 		switch e.Name.Local {
@@ -355,36 +342,24 @@ func richText(in *xml.Decoder, gather func() error) error {
 // holdsText tells whether a cell of the present row has a value.
 func (s *sheetReader) holdsText() bool { return s.long || len(s.text) > 0 }
 
-// unescape decodes the characters that a workbook writes as _xHHHH_, one for
-// each unit of UTF-16. What is no character stays as it is.
-func unescape(text []byte) []byte {
-	at := bytes.Index(text, []byte("_x"))
-	if at < 0 {
+// escapes are the characters that a workbook writes as _xHHHH_, one for each unit of UTF-16.
+var escapes = regexp.MustCompile(`_x[dD][89abAB][[:xdigit:]]{2}__x[dD][c-fC-F][[:xdigit:]]{2}_|_x[[:xdigit:]]{4}_`)
+
+// unescape decodes them. What is no character stays as it is.
+func unescape(text string) string {
+	if !strings.Contains(text, "_x") {
 		return text
 	}
-	out := append(make([]byte, 0, len(text)), text[:at]...)
-	for text = text[at:]; len(text) > 0; {
-		unit, ok := escaped(text)
-		size := 7
-		if low, two := escaped(text[min(size, len(text)):]); ok && utf16.IsSurrogate(unit) {
-			unit = utf16.DecodeRune(unit, low)
-			ok = two && unit != utf8.RuneError
-			size = 14
+	return escapes.ReplaceAllStringFunc(text, func(escape string) string {
+		var units []uint16
+		for _, hex := range []string{escape[2:6], escape[max(0, len(escape)-5) : len(escape)-1]} {
+			unit, _ := strconv.ParseUint(hex, 16, 16)
+			units = append(units, uint16(unit))
 		}
-		if ok {
-			out, text = utf8.AppendRune(out, unit), text[size:]
-		} else {
-			out, text = append(out, text[0]), text[1:]
+		runes := utf16.Decode(units[:len(escape)/7])
+		if runes[0] == utf8.RuneError {
+			return escape
 		}
-	}
-	return out
-}
-
-// escaped reads an escape that text begins with.
-func escaped(text []byte) (unit rune, ok bool) {
-	if len(text) < 7 || text[0] != '_' || text[1] != 'x' || text[6] != '_' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
-	return rune(n), err == nil
+		return string(runes)
+	})
 }

@@ -1,4 +1,4 @@
-package xlsx
+package numfmt
 
 import (
 	"fmt"
@@ -9,103 +9,84 @@ import (
 	"unicode/utf8"
 )
 
-// calendar turns numbers into dates, days counted from 1900 or from 1904.
-type calendar struct{ from1904 bool }
-
-// The days after the last one that Excel shows, 9999-12-31.
+// The days after the last one that Excel shows, 9999-12-31, counted from 1900 and from 1904.
 const (
 	endOf1900 = 2958466
 	endOf1904 = 2957004
 )
 
-// shows tells whether Excel shows a number as a date; it fills the cell with #
-// for those before the first day and after the last.
-func (c calendar) shows(v float64) bool {
-	if c.from1904 {
-		return v >= 0 && v < endOf1904
-	}
-	return v >= 0 && v < endOf1900
-}
+// Dates in formats that differ from system to system are in ISO 8601.
+var isoDate, isoTime, isoBoth = Compile("yyyy-mm-dd"), Compile("hh:mm:ss"), Compile("yyyy-mm-dd hh:mm:ss")
 
-// write gives date and time of a number in ISO 8601, to the second.
-func (c calendar) write(v float64, kind formatKind) string {
-	day, second := math.Floor(v), math.Round((v-math.Floor(v))*86400)
-	if second == 86400 {
-		day, second = day+1, 0
+// date writes the date of a number. Excel fills the cell with # for those before the
+// first day and after the last.
+func (s *section) date(v float64, from1904 bool) (string, error) {
+	if v < 0 || v >= endOf1900 || from1904 && v >= endOf1904 {
+		return "", ErrDate
 	}
-	if kind == isoAny {
-		switch {
-		case second == 0:
-			kind = isoDate
-		case day == 0:
-			kind = isoTime
+	if s.kind == anyDate {
+		switch second := int64(math.Round(v * 86400)); {
+		case second%86400 == 0:
+			s = &isoDate[0]
+		case second < 86400:
+			s = &isoTime[0]
 		default:
-			kind = isoDateTime
+			s = &isoBoth[0]
 		}
 	}
-	clock := time.Time{}.Add(time.Duration(second) * time.Second).Format(time.TimeOnly)
-	date := c.date(int(day))
-	iso := fmt.Sprintf("%04d-%02d-%02d", date.year, date.month, date.day)
-	switch kind {
-	case isoTime:
-		return clock
-	case isoDate:
-		return iso
-	}
-	return iso + " " + clock
+	return s.clock(v, from1904), nil
 }
 
-// shownDate is a day as Excel shows it; the weekday counts from Sunday, 0.
-type shownDate struct{ year, month, day, weekday int }
+// day is a date as Excel shows it; the weekday counts from Sunday, 0.
+type day struct{ year, month, day, weekday int }
 
-// date is the day of a number. Excel takes 1900 for a leap year, and calls the
+// dayOf is the date of a day's number. Excel takes 1900 for a leap year, and calls the
 // day before the first one 1900-01-00; its weekdays go with that.
-func (c calendar) date(day int) shownDate {
-	if c.from1904 {
-		day += 1462
+func dayOf(n int, from1904 bool) day {
+	if from1904 {
+		n += 1462
 	}
-	weekday := (day + 6) % 7
+	weekday := (n + 6) % 7
 	switch {
-	case day == 0:
-		return shownDate{1900, 1, 0, weekday}
-	case day == 60:
-		return shownDate{1900, 2, 29, weekday}
-	case day < 60:
-		day++
+	case n == 0:
+		return day{1900, 1, 0, weekday}
+	case n == 60:
+		return day{1900, 2, 29, weekday}
+	case n < 60:
+		n++
 	}
-	y, m, d := time.Date(1899, 12, 30+day, 0, 0, 0, 0, time.UTC).Date()
-	return shownDate{y, int(m), d, weekday}
+	y, m, d := time.Date(1899, 12, 30+n, 0, 0, 0, 0, time.UTC).Date()
+	return day{y, int(m), d, weekday}
 }
 
-// date reads a section as the code of a date and says of which kind it is. What
+// dateKind reads a section as the code of a date and says of which kind it is. What
 // cannot be written as Excel shows it, in words of a language or digits or years of
 // a calendar that are not known here, is written as ISO 8601.
-func (c *sectionCompiler) date() formatKind {
-	s := &c.section
-	s.places.fraction = min(s.places.fraction, 3) // Excel has no more
+func (c *compiler) dateKind() kind {
+	c.places.fraction = min(c.places.fraction, 3) // Excel has no more
 	last := -1                                    // the token of a date or time before
-	for i, t := range s.tokens {
+	for i, t := range c.tokens {
 		if strings.IndexByte("ymdhsHMS", t.kind) < 0 {
 			continue
 		}
 		// Months and minutes have one letter: it is the minute behind an hour and before a second.
-		if last >= 0 && s.tokens[last].isMonth() && t.kind == 's' {
-			s.tokens[last].kind = 'n'
+		if last >= 0 && c.tokens[last].isMonth() && t.kind == 's' {
+			c.tokens[last].kind = 'n'
 		}
-		if last >= 0 && t.isMonth() && strings.IndexByte("hsHS", s.tokens[last].kind) >= 0 {
-			s.tokens[i].kind = 'n'
+		if last >= 0 && t.isMonth() && strings.IndexByte("hsHS", c.tokens[last].kind) >= 0 {
+			c.tokens[i].kind = 'n'
 		}
 		last = i
 	}
-	s.words = wordsOf(c.language)
-	if c.numerals || otherCalendar(c.language) || !s.writable() {
-		return isoAny
+	c.words = wordsOf(c.language)
+	if c.numerals || otherCalendar(c.language) || !c.writable() {
+		return anyDate
 	}
 	return codedDate
 }
 
 // isMonth tells whether the token may be a month, as a number, or a minute.
-func (t formatToken) isMonth() bool { return t.kind == 'm' && len(t.text) < 3 }
+func (t token) isMonth() bool { return t.kind == 'm' && len(t.text) < 3 }
 
 // writable tells whether all tokens of a date can be written.
 func (s *section) writable() bool {
@@ -123,22 +104,19 @@ func (s *section) writable() bool {
 
 // clock writes the date, the time or the duration of a number, rounded to the
 // smallest part that the section shows of a second.
-func (s *section) clock(c calendar, v float64) string {
+func (s *section) clock(v float64, from1904 bool) string {
 	parts := int64(math.Pow10(s.places.fraction)) // of a second
 	total := int64(math.Round(v * 86400 * float64(parts)))
 	second := total / parts
-	now := moment{date: c.date(int(second / 86400)), second: second, part: total % parts}
+	now := moment{day: dayOf(int(second/86400), from1904), second: second}
 	for _, t := range s.tokens {
 		now.half = now.half || t.kind == 'a'
 	}
 	var out strings.Builder
 	for i, t := range s.tokens {
 		switch {
-		case t.kind == '.':
-			out.WriteByte('.')
-			if i+1 < len(s.tokens) && s.tokens[i+1].isPlace() {
-				fmt.Fprintf(&out, "%0*d", s.places.fraction, now.part)
-			}
+		case t.kind == '.' && i+1 < len(s.tokens) && s.tokens[i+1].isPlace():
+			fmt.Fprintf(&out, ".%0*d", s.places.fraction, total%parts)
 		case !t.isPlace():
 			out.WriteString(now.token(t, s.words))
 		}
@@ -148,52 +126,49 @@ func (s *section) clock(c calendar, v float64) string {
 
 // moment is what a date is written from.
 type moment struct {
-	date   shownDate
+	day
 	second int64 // since the first day
-	part   int64 // of the second, of as many as the section shows
 	half   bool  // hours are those of half a day
 }
 
 // token writes one part.
-func (m moment) token(t formatToken, words *dateWords) string {
+func (m moment) token(t token, words *dateWords) string {
 	hour := int(m.second / 3600 % 24)
-	width := min(len(t.text), 2)
+	long := len(t.text) > 2
+	number, width := 0, min(len(t.text), 2)
 	switch t.kind {
-	case 'y':
-		if len(t.text) < 3 {
-			return withZeros(m.date.year%100, 2)
-		}
-		return withZeros(m.date.year, 4)
 	case 'm':
-		return words.month(m.date.month, len(t.text))
-	case 'd':
-		if len(t.text) > 2 {
-			return words.weekday(m.date.weekday, len(t.text))
-		}
-		return withZeros(m.date.day, width)
-	case 'h':
-		if m.half {
-			hour = (hour+11)%12 + 1
-		}
-		return withZeros(hour, width)
-	case 'n':
-		return withZeros(int(m.second/60%60), width)
-	case 's':
-		return withZeros(int(m.second%60), width)
+		return words.month(m.month, len(t.text))
 	case 'a':
 		return [...]string{"AM", "PM"}[hour/12]
+	case 'd':
+		if long {
+			return words.weekdayName(m.weekday, len(t.text))
+		}
+		number = m.day.day
+	case 'y':
+		if number, width = m.year%100, 2; long {
+			number, width = m.year, 4
+		}
+	case 'h':
+		if number = hour; m.half {
+			number = (hour+11)%12 + 1
+		}
+	case 'n':
+		number = int(m.second / 60 % 60)
+	case 's':
+		number = int(m.second % 60)
 	case 'H':
-		return withZeros(int(m.second/3600), len(t.text))
+		number, width = int(m.second/3600), len(t.text)
 	case 'M':
-		return withZeros(int(m.second/60), len(t.text))
+		number, width = int(m.second/60), len(t.text)
 	case 'S':
-		return withZeros(int(m.second), len(t.text))
+		number, width = int(m.second), len(t.text)
+	default:
+		return t.text
 	}
-	return t.text
+	return fmt.Sprintf("%0*d", width, number)
 }
-
-// withZeros writes n in digits, with zeros before it up to a width.
-func withZeros(n, width int) string { return fmt.Sprintf("%0*d", width, n) }
 
 // dateWords are the words of a language for months and weekdays.
 type dateWords struct {
@@ -250,7 +225,7 @@ func otherCalendar(language string) bool {
 // 5 is its first letter.
 func (w *dateWords) month(month, length int) string {
 	if length < 3 {
-		return withZeros(month, length)
+		return fmt.Sprintf("%0*d", length, month)
 	}
 	name := strings.Fields(w.months)[month-1]
 	switch {
@@ -264,8 +239,8 @@ func (w *dateWords) month(month, length int) string {
 	return name
 }
 
-// weekday writes a weekday, in short where the code is three letters long.
-func (w *dateWords) weekday(day, length int) string {
+// weekdayName writes a weekday, in short where the code is three letters long.
+func (w *dateWords) weekdayName(day, length int) string {
 	name := strings.Fields(w.weekdays)[day]
 	if length == 3 {
 		return firstLetters(name, w.letters) + w.afterShort

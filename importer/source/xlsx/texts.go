@@ -17,7 +17,7 @@ const (
 	longBlock  = 4 * blockBytes
 )
 
-var errShared = &Damage{"the workbook is damaged: a cell points to a shared text that is not there"}
+var errShared = broken("a cell points to a shared text that is not there")
 
 // sharedTexts are the texts that a workbook keeps once for all its cells. They
 // lie in blocks, in memory while they are few and in a scratch file beyond, so
@@ -41,38 +41,47 @@ type heldBlock struct {
 	data   []byte
 }
 
-// readShared reads the part with the shared texts of a workbook.
-func readShared(in io.Reader) (*sharedTexts, error) {
-	t, tokens := &sharedTexts{}, newXMLDecoder(in)
+// sharedTexts reads the part with the shared texts; a workbook without texts may lack it.
+func (b *book) sharedTexts() (*sharedTexts, error) {
+	t := &sharedTexts{}
+	if b.strings == "" {
+		return t, nil
+	}
+	in, err := b.parts.open(b.strings)
+	if err != nil {
+		return t, err
+	}
+	defer in.Close()
+	return t, t.read(newXMLDecoder(in))
+}
+
+func (t *sharedTexts) read(tokens *xml.Decoder) error {
 	var text []byte
-	add := func(piece []byte) { text = append(text, piece...) }
 	gather := func() error {
 		if len(text) > maxToken {
 			return errHugeToken
 		}
-		return characters(tokens, add)
+		return characters(tokens, func(piece []byte) { text = append(text, piece...) })
 	}
 	for {
 		token, err := tokens.Token()
 		if errors.Is(err, io.EOF) {
-			return t, t.close()
+			return t.close()
 		}
-		if err == nil {
-			if e, ok := token.(xml.StartElement); ok && e.Name.Local == "si" {
-				text = text[:0]
-				if err = richText(tokens, gather); err == nil {
-					err = t.add(unescape(text))
-				}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "si" {
+			text = text[:0]
+			if err = richText(tokens, gather); err == nil {
+				err = t.add(unescape(string(text)))
 			}
 		}
 		if err != nil {
-			return t, unexpected(err)
+			return unexpected(err)
 		}
 	}
 }
 
 // add appends a text.
-func (t *sharedTexts) add(text []byte) error {
+func (t *sharedTexts) add(text string) error {
 	if len(t.open) == 0 {
 		t.blocks = append(t.blocks, textBlock{t.count, t.store.size})
 	}
@@ -87,9 +96,6 @@ func (t *sharedTexts) add(text []byte) error {
 
 // close ends the open block.
 func (t *sharedTexts) close() error {
-	if len(t.open) == 0 {
-		return nil
-	}
 	_, err := t.store.Write(t.open)
 	t.open = t.open[:0]
 	return err
@@ -126,12 +132,11 @@ func (t *sharedTexts) block(number int) ([]byte, error) {
 	}
 	size := int(end - start)
 	if size > longBlock {
-		data := make([]byte, size)
-		return data, t.store.readFull(data, start)
+		held = &heldBlock{}
 	}
 	held.number, held.data = 0, slices.Grow(held.data[:0], size)[:size]
-	if err := t.store.readFull(held.data, start); err != nil {
-		return nil, err
+	if n, err := t.store.ReadAt(held.data, start); n < size {
+		return nil, unexpected(err)
 	}
 	held.number = number
 	return held.data, nil
@@ -199,15 +204,6 @@ func (s *Scratch) ReadAt(p []byte, offset int64) (int, error) {
 		return n, io.EOF
 	}
 	return n, nil
-}
-
-// readFull fills p from what was written.
-func (s *Scratch) readFull(p []byte, offset int64) error {
-	n, err := s.ReadAt(p, offset)
-	if n == len(p) {
-		return nil
-	}
-	return unexpected(err)
 }
 
 // Close removes the bytes.

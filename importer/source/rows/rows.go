@@ -1,39 +1,16 @@
-// Package source turns input files into rows: CSV, TSV, JSON and Excel
-// workbooks, packed with gzip or zstd or not, in any encoding of the web.
+// Package rows holds the words that the readers of all kinds of files share: the [Row] and
+// the [Problem] that it may have, the [Options] that say how a file is read, the [Columns]
+// that a header makes, and the errors that end a reading.
 //
-// It is the first station of a row's way: a [File] reads, the mapping judges.
-// What it promises:
-//
-//   - Every cell is text as the file holds it: nothing is trimmed, rounded or
-//     taken for a number, and bytes inside quotes are kept exactly. The cells
-//     of a workbook are the text that Excel shows.
-//   - Nothing is guessed that could change a cell. The encoding is what a byte
-//     order mark says, else what the options say, else UTF-8. Bytes that have
-//     no meaning in it make a [Problem] of their row; U+FFFD comes out only
-//     where the file holds it.
-//   - A row knows the physical line that it starts on and its number.
-//   - A row that cannot be read is data, a [Problem]; the rows after it are
-//     read as if it had not been there. An error means that the structure of
-//     the file is lost: a read error, packed data that are cut or damaged or
-//     grow a hundredfold, a quote that is never closed or does not fit, a JSON
-//     list whose brackets do not fit. No row begins inside another one.
-//   - A row without any data is passed over and counted.
-//   - Memory does not grow with the file: a record has a limit, and so has what
-//     a packed file may ask for.
-//   - No error and no problem holds a cell's value.
-//
-// A line ends with LF or CR LF (CRs repeated before the LF belong to it), and
-// the last one with the file; a Ctrl-Z that ends the file is left out. Lines
-// that are empty or hold spaces only are passed over. A lone CR never ends a
-// line: files that have nothing else are refused, outside quotes it is a
-// problem of its row.
-//
-// The first line of a CSV file is its header, behind a line "sep=;" as Excel
-// writes it. Comments and titles before it are not looked for: the rows then
-// have other numbers of cells than the header, which is their problem.
-package source
+// It stands below the readers, and imports none of them.
+package rows
 
-import "io"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+)
 
 // Format names the way in which a file holds its rows.
 type Format string
@@ -46,12 +23,8 @@ const (
 	XLSX  Format = "xlsx"  // an Excel workbook, one sheet of it
 )
 
-const (
-	defaultRecord = 1 << 20 // bytes a record
-	quotedRecords = 16      // records that a cell in quotes may have room for
-	maxColumns    = 16384   // columns a row, as many as Excel has
-	maxDepth      = 64      // levels of a JSON object
-)
+// MaxColumns is how many columns a row may have: as many as in Excel.
+const MaxColumns = 16384
 
 // Options say how to read a file; the zero value detects what it can.
 type Options struct {
@@ -103,7 +76,7 @@ type Header struct {
 // Row is one data record of a file.
 type Row struct {
 	Header  *Header
-	Cells   []string // one for each name of the header; see [File.Next]
+	Cells   []string // one for each name of the header, used again by who reads the next row
 	Line    int      // physical line on which the row starts, from 1; XLSX: the sheet's row
 	Number  int      // number among the data rows of its file, from 1
 	Size    int      // about how many bytes it takes
@@ -113,6 +86,17 @@ type Row struct {
 	Problem *Problem // why the row cannot be used, or nil
 	Text    string   // of a row that could not be taken apart, with \xNN for bytes that are no text
 	Faults  []Fault  // XLSX: cells that cannot be taken, which matters where their columns are used
+}
+
+// Clear empties a row for the next record, whose header is this one for now. The room of
+// its cells is kept.
+func (r *Row) Clear(h *Header) { *r = Row{Header: h, Cells: r.Cells[:0]} }
+
+// Reader reads the rows of a file.
+type Reader interface {
+	// Next reads the next row that holds data into r, which is clear. Its error is io.EOF
+	// after the last one, a *LostError, or one of reading; it comes again ever after.
+	Next(r *Row) error
 }
 
 // Fault is a cell that cannot be taken as it is written.
@@ -127,15 +111,94 @@ type Problem struct {
 	Text string // for people, without values
 }
 
-// Info is what is known of a file and of its reading so far.
-type Info struct {
-	Path, Format string
-	Encoding     string // label of what was read, as "utf-8" or "windows-1252"; "" for XLSX
-	Bytes        int64  // read so far, of the file as it lies on disk
-	Other        bool   // an encoding other than UTF-8 was named, whatever a byte order mark said
-	Size         int64  // on disk; 0: unknown
-	Rows         int    // read so far
-	Blank        int    // rows without any data that were passed over so far; they have no number
-	SHA256       string // of all bytes on disk in hexadecimal; "" unless read to the end
-	Changed      bool   // the file was changed or replaced while it was read; known at its end or after Close
+// TooLong is the problem of a row with more bytes than a record may have.
+func TooLong(limit int) *Problem {
+	return &Problem{Code: "too_long", Text: fmt.Sprintf("the row has more than %d bytes", limit)}
+}
+
+// Found is what a reader has found out about its file so far, beside the rows.
+type Found struct {
+	Header    *Header  // of all rows; JSON: empty and open, as each row brings its own
+	Delimiter rune     // between the cells of a line; 0: there is none
+	Blank     int      // rows without any data that were passed over; they have no number
+	Warnings  []string // for people, without values
+}
+
+// Warn adds to what people should know about the file.
+func (f *Found) Warn(format string, args ...any) {
+	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
+}
+
+// Cells gives out the cells of rows, many from one allocation. That is small, so
+// that a row that is kept keeps few others.
+type Cells struct{ free []string }
+
+const chunkCells = 256
+
+// Take gives n empty cells, in the room that is handed back where it is large enough.
+func (c *Cells) Take(room []string, n int) []string {
+	if cap(room) >= n {
+		room = room[:n]
+		clear(room)
+		return room
+	}
+	if n > len(c.free) {
+		c.free = make([]string, max(n, chunkCells))
+	}
+	cells := c.free[:n:n]
+	c.free = c.free[n:]
+	return cells
+}
+
+// OpenError says why a file cannot be an input, before any of its rows is read.
+type OpenError struct {
+	File string
+	Line int // 0: the file as a whole
+	Text string
+	Hint string // what the user can do, or ""
+	Err  error  // the cause, or nil
+}
+
+// Error gives the place and the text, and the hint on a line of its own.
+func (e *OpenError) Error() string {
+	text := place(e.File, e.Line) + e.Text
+	if e.Hint != "" {
+		text += "\nhint: " + e.Hint
+	}
+	return text
+}
+
+// Unwrap gives the cause.
+func (e *OpenError) Unwrap() error { return e.Err }
+
+// LostError says that a file's structure is lost from a line on: the rows
+// after it cannot be known, and the run must stop.
+type LostError struct {
+	File string
+	Line int
+	Text string
+	Hint string // what the user can do, or ""
+	Err  error  // the cause, or nil
+}
+
+// Error gives the place and the text.
+func (e *LostError) Error() string { return place(e.File, e.Line) + e.Text }
+
+// Unwrap gives the cause.
+func (e *LostError) Unwrap() error { return e.Err }
+
+func place(file string, line int) string {
+	if line == 0 {
+		return file + ": "
+	}
+	return fmt.Sprintf("%s:%d: ", file, line)
+}
+
+// Reason is an error's cause without the path that goes before it.
+func Reason(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err.Error()
+	}
+	return err.Error()
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"leadferry/importer/source/rows"
 )
 
 // Shared texts stay whole when they do not fit into memory, and the file that
@@ -24,7 +26,7 @@ func TestManySharedTexts(t *testing.T) {
 		return strconv.Itoa(i) + pad[:i%500]
 	}
 	for i := range texts {
-		if err := shared.add([]byte(text(i))); err != nil {
+		if err := shared.add(text(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,19 +106,11 @@ func TestCloseRemovesWhatAWorkbookLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := OpenArchive(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	book, err := held.Book()
-	if err != nil || len(book.Sheets) != 2 {
-		t.Fatalf("%+v, %v", book, err)
-	}
-	rows, err := book.Open(book.Sheets[0], 1<<20)
-	if err != nil || len(rows.shared.store.held) == 0 {
+	r, err := Open(bytes.NewReader(data), int64(len(data)), rows.Options{MaxRecord: 1 << 20}, &rows.Found{})
+	if err != nil || len(r.cells.shared.store.held) == 0 {
 		t.Fatal("no shared texts", err)
 	}
-	if err := rows.Close(); err != nil || rows.shared.store.held != nil {
+	if err := r.Close(); err != nil || r.cells.shared.store.held != nil {
 		t.Error("texts are still there", err)
 	}
 }

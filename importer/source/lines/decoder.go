@@ -1,11 +1,10 @@
-package source
+package lines
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
-	"slices"
+	"maps"
 
 	"golang.org/x/text/transform"
 )
@@ -39,22 +38,22 @@ type decoder struct {
 	err        error // what ended the reading
 
 	buf     []byte
-	out     []byte // what is decoded and not yet given
-	decoded int64  // place in the text of what is decoded next
-	spots   []spot
+	out     []byte         // what is decoded and not yet given
+	decoded int64          // place in the text of what is decoded next
+	spots   map[int64]spot // by places in the text
 }
 
-// spot is where bytes that are undecodable, or NUL, stand in the text and in the file.
+// spot says what stands in the file for a byte of the text that is undecodable, or NUL.
 type spot struct {
-	text, file int64
-	bytes      string
+	offset int64
+	bytes  string
 }
 
 // newDecoder decodes what in gives from the byte offset of the file on.
 func newDecoder(in io.Reader, c charset, offset int64) *decoder {
 	return &decoder{
 		in: in, charset: c, codec: c.encoding.NewDecoder().Transformer, raw: offset,
-		src: make([]byte, decodeBytes), buf: make([]byte, growth*decodeBytes),
+		src: make([]byte, decodeBytes), buf: make([]byte, growth*decodeBytes), spots: map[int64]spot{},
 	}
 }
 
@@ -113,18 +112,17 @@ func (d *decoder) slowly(src []byte, last bool) (text []byte, used int) {
 		if size == 0 {
 			break
 		}
-		at := spot{text: d.decoded + int64(len(text)), file: d.raw + int64(used)}
+		bad := d.bad(one[:n], rest[:size])
+		if bad && size > 1 && rest[1] < 0x80 && !d.charset.wide {
+			size = 1 // a letter, or the end of the line, that is none of it
+		}
+		at := d.decoded + int64(len(text))
 		switch {
-		case d.bad(one[:n], rest[:size]):
-			if size > 1 && rest[1] < 0x80 && !d.charset.wide {
-				size = 1 // a letter, or the end of the line, that is none of it
-			}
-			at.bytes = string(rest[:size])
-			d.remember(at)
+		case bad:
+			d.remember(at, spot{d.raw + int64(used), string(rest[:size])})
 			text = append(text, undecodable)
 		case one[0] == 0:
-			at.bytes = "\x00"
-			d.remember(at)
+			d.remember(at, spot{d.raw + int64(used), "\x00"})
 			fallthrough
 		default:
 			text = append(text, one[:n]...)
@@ -159,26 +157,13 @@ func (d *decoder) bad(text, src []byte) bool {
 	return d.charset.lax != nil && d.charset.lax(src)
 }
 
-func (d *decoder) remember(s spot) {
+func (d *decoder) remember(at int64, s spot) {
 	if len(d.spots) < maxSpots {
-		d.spots = append(d.spots, s)
+		d.spots[at] = s
 	}
 }
 
 // forget drops the places that lie before one of the text.
 func (d *decoder) forget(before int64) {
-	n := 0
-	for n < len(d.spots) && d.spots[n].text < before {
-		n++
-	}
-	d.spots = d.spots[:copy(d.spots, d.spots[n:])]
-}
-
-// spot finds what is remembered of a byte of the text.
-func (d *decoder) spot(text int64) (s spot, known bool) {
-	i, known := slices.BinarySearchFunc(d.spots, text, func(s spot, t int64) int { return cmp.Compare(s.text, t) })
-	if known {
-		s = d.spots[i]
-	}
-	return s, known
+	maps.DeleteFunc(d.spots, func(at int64, _ spot) bool { return at < before })
 }

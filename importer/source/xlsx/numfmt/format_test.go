@@ -1,4 +1,4 @@
-package xlsx
+package numfmt
 
 import (
 	"math"
@@ -14,12 +14,16 @@ import (
 //
 // faults 100
 func TestWholeNumbersKeepTheirDigits(t *testing.T) {
-	s := &formatter{styles: &styles{}}
+	general := Compile("General")
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(-exactLimit+1, exactLimit-1).Draw(t, "number")
 		form := rapid.SampledFrom([]byte("fgE")).Draw(t, "form")
-		got, err := s.number(strconv.FormatFloat(float64(n), form, -1, 64), 0)
-		if err != nil || got.Fault != nil || got.Text != strconv.FormatInt(n, 10) {
+		v, err := strconv.ParseFloat(strconv.FormatFloat(float64(n), form, -1, 64), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := general.Show(v, false)
+		if err != nil || got.Text != strconv.FormatInt(n, 10) {
 			t.Fatalf("%d: %+v, %v", n, got, err)
 		}
 	})
@@ -29,8 +33,8 @@ func TestSectionsArePartedOutsideQuotes(t *testing.T) {
 	for code, want := range map[string]int{
 		"": 1, "0;0": 2, `0";"0;0`: 2, `0\;0;0`: 2, `0";`: 1, `[Red];0`: 2, `[;0`: 2, "0_;;*;;0": 3, `0\`: 1, "_": 1,
 	} {
-		if got := splitSections(code); len(got) != want {
-			t.Errorf("%q: %q", code, got)
+		if got := Compile(code); len(got) != want {
+			t.Errorf("%q: %+v", code, got)
 		}
 	}
 }
@@ -44,16 +48,15 @@ func FuzzNumberFormat(f *testing.F) {
 		f.Add(code, -1e300)
 	}
 	f.Fuzz(func(t *testing.T, code string, v float64) {
-		if math.IsNaN(v) || math.IsInf(v, 0) || len(code) > maxFormatCode {
+		if math.IsNaN(v) || math.IsInf(v, 0) || len(code) > maxCode {
 			return
 		}
-		s := &formatter{styles: &styles{formats: []*numberFormat{nil}, ids: []int{164}, codes: map[int]string{164: code}}}
-		c, err := s.number(strconv.FormatFloat(v, 'g', -1, 64), 0)
+		shown, err := Compile(code).Show(v, false)
 		if err != nil {
-			t.Fatal(err)
+			return
 		}
-		if len(c.Text) > 20*maxFormatCode+1000 || strings.Contains(c.Text, "###") && !strings.Contains(code, "#") {
-			t.Fatalf("%q", c.Text)
+		if len(shown.Text) > 20*maxCode+1000 || strings.Contains(shown.Text, "###") && !strings.Contains(code, "#") {
+			t.Fatalf("%q", shown.Text)
 		}
 	})
 }

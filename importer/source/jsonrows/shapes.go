@@ -1,4 +1,4 @@
-package source
+package jsonrows
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/importer/source/rows"
 )
 
 // shapes knows the headers of the objects seen so far, so that rows with the
@@ -21,7 +23,7 @@ type shapes struct {
 
 // shape says how the members of an object become the cells of a row.
 type shape struct {
-	header *Header
+	header *rows.Header
 	keep   []int  // members that are the row's own columns
 	texts  []path // where rejects hold a row as text
 	fates  []path // where they tell what became of it
@@ -61,7 +63,7 @@ func (s *shapes) of(names []byte) *shape {
 }
 
 func (s *shapes) learn(names []byte) *shape {
-	header := &Header{Open: true}
+	header := &rows.Header{Open: true}
 	learned := &shape{header: header}
 	members := map[string]int{}
 	json := jsontext.NewDecoder(bytes.NewReader(names))
@@ -74,11 +76,11 @@ func (s *shapes) learn(names []byte) *shape {
 		case n == noteMember:
 			learned.texts = append(learned.texts, path{i, []string{"text"}})
 			learned.fates = append(learned.fates, path{i, []string{"outcome"}})
-		case n == textColumn:
+		case n == rows.TextColumn:
 			learned.texts = append(learned.texts, path{i, nil})
-		case n == outcomeColumn:
+		case n == rows.OutcomeColumn:
 			learned.fates = append(learned.fates, path{i, nil})
-		case !strings.HasPrefix(n, reserved):
+		case !strings.HasPrefix(n, rows.Reserved):
 			members[n] = i
 			header.Names = append(header.Names, n)
 			learned.keep = append(learned.keep, i)
@@ -127,14 +129,7 @@ func (s *shapes) find(value string, steps []string) string {
 	s.in.Reset(value)
 	s.json.Reset(&s.in)
 	for _, step := range steps {
-		found := false
-		switch s.json.PeekKind() {
-		case '{':
-			found = s.enterObject(step)
-		case '[':
-			found = s.enterList(step)
-		}
-		if !found {
+		if !s.enter(step) {
 			return ""
 		}
 	}
@@ -146,47 +141,26 @@ func (s *shapes) find(value string, steps []string) string {
 	return cell(value[end-len(inner) : end])
 }
 
-// enterObject goes on to the value of a key.
-func (s *shapes) enterObject(key string) bool {
-	_, err := s.json.ReadToken()
-	for err == nil && s.json.PeekKind() != '}' {
-		var name jsontext.Value
-		if name, err = s.json.ReadValue(); err != nil || isName(name, key) {
-			return err == nil
-		}
-		err = s.json.SkipValue()
-	}
-	return false
-}
-
-// enterList goes on to an element of a list, counted from 0.
-func (s *shapes) enterList(index string) bool {
-	n, err := strconv.Atoi(index)
-	if err != nil || strconv.Itoa(n) != index {
+// enter goes on to the value of a key, or to an element of a list, counted from 0.
+func (s *shapes) enter(step string) bool {
+	kind := s.json.PeekKind()
+	if kind != '{' && kind != '[' {
 		return false
 	}
-	_, err = s.json.ReadToken()
-	for ; err == nil && s.json.PeekKind() != ']'; n-- {
-		if n == 0 {
+	_, err := s.json.ReadToken()
+	for i := 0; err == nil && s.json.PeekKind() != kind+2; i++ { // the codes of both pairs are two apart
+		name := strconv.Itoa(i)
+		if kind == '{' {
+			token, err := s.json.ReadToken()
+			if err != nil {
+				return false
+			}
+			name = token.String()
+		}
+		if name == step {
 			return true
 		}
 		err = s.json.SkipValue()
 	}
 	return false
-}
-
-func isName(quoted []byte, name string) bool {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1:len(quoted)-1]) == name
-	}
-	return unquote(string(quoted)) == name
-}
-
-// unquote decodes a valid JSON string.
-func unquote(quoted string) string {
-	if strings.IndexByte(quoted, '\\') < 0 {
-		return quoted[1 : len(quoted)-1]
-	}
-	text, _ := jsontext.AppendUnquote(nil, quoted)
-	return string(text)
 }

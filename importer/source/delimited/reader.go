@@ -1,0 +1,403 @@
+// Package delimited reads rows of CSV and its kin: cells between delimiters, perhaps in
+// quotes, one record a line or more.
+//
+// It makes rows of the text that a [lines.Window] shows. Its promises: no row begins
+// inside another one's quotes, cells keep every byte, and a row that cannot be read is
+// the problem of that row alone, or the file is lost there.
+package delimited
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/importer/source/lines"
+	"leadferry/importer/source/rows"
+)
+
+// Reader splits a window into records, and records into cells.
+//
+// A cell that begins with a quote ends with the next single one, and holds
+// everything between as it is, up to 16 MiB; in any other cell a quote is text.
+// A record whose quotes do not fit is a problem of its row only where it is
+// certain that the next line is outside quotes: it has one line with an even
+// number of quotes and no fewer cells than the header, and the next quote of the
+// file begins a cell. Else the file is lost there: no row may begin inside
+// another one's quotes.
+type Reader struct {
+	in      *lines.Window
+	found   *rows.Found
+	columns rows.Columns
+
+	delim  string
+	plain  bool     // quotes are text like any other
+	fields []string // of the present record, as many as it has
+	quoted quoted
+	over   bool  // the present record goes on behind the window
+	ended  error // what ended the reading
+	cells  rows.Cells
+}
+
+// Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or
+// one of reading.
+func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
+	found.Delimiter = findDelimiter(in, o)
+	if !canDelimit(found.Delimiter) {
+		return nil, &rows.OpenError{Text: "the delimiter is not a character that can part cells", Hint: "any character but quotes, line ends and NUL can"}
+	}
+	r := newReader(in, found.Delimiter, o, found)
+	return r, r.begin(o)
+}
+
+func newReader(in *lines.Window, delim rune, o rows.Options, found *rows.Found) *Reader {
+	in.Widen()
+	d := string(delim)
+	return &Reader{in: in, found: found, delim: d, plain: o.NoQuotes, quoted: quoted{delim: []byte(d)}}
+}
+
+// begin takes the columns from the header line, or from the options where the
+// file has none. Rejects always have one.
+func (r *Reader) begin(o rows.Options) error {
+	rejects := (r.plain || o.NoHeader) && beginsRejects(r.in)
+	r.plain = r.plain && !rejects
+	names, line := o.Columns, 0
+	if !o.NoHeader || rejects {
+		size, err := r.header()
+		if err != nil {
+			return err
+		}
+		names, line = r.fields, r.in.Number
+		r.pass(size)
+	}
+	var err error
+	r.columns, err = rows.NewColumns(names, line, o, r.found)
+	return err
+}
+
+// header reads the first record, which has to be a header.
+func (r *Reader) header() (size int, err error) {
+	size, problem, err := r.record()
+	line := r.in.Number
+	refuse := func(line int, text, hint string) (int, error) {
+		return 0, &rows.OpenError{Line: line, Text: text, Hint: hint}
+	}
+	var lost *rows.LostError
+	switch {
+	case errors.As(err, &lost):
+		return refuse(lost.Line, "the header cannot be read: "+lost.Text, lost.Hint)
+	case errors.Is(err, io.EOF):
+		return refuse(0, "is empty: it has no header", rows.HeaderHint)
+	case err != nil:
+		return 0, err
+	case beginsJSON(r.in.Bytes(size)):
+		return refuse(line, "begins with a JSON object instead of a header", "name its format: --format jsonl")
+	case problem != nil:
+		return refuse(line, "the header cannot be read: "+problem.Text, cmp.Or(r.in.Hint(problem, size), rows.HeaderHint))
+	}
+	return size, nil
+}
+
+// beginsJSON says that a line is none but an object or a list of them.
+func beginsJSON(line []byte) bool {
+	return bytes.HasPrefix(line, []byte(`{"`)) || bytes.HasPrefix(line, []byte("[{"))
+}
+
+// Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError],
+// or one of reading.
+func (r *Reader) Next(row *rows.Row) error {
+	for r.ended == nil {
+		size, problem, err := r.record()
+		if err != nil {
+			r.ended = err
+			break
+		}
+		if problem == nil && r.columns.Blank(r.fields) {
+			r.found.Blank++
+			r.pass(size)
+			continue
+		}
+		r.ended = r.give(row, size, problem)
+		if r.ended != nil {
+			break
+		}
+		r.pass(size)
+		return nil
+	}
+	return r.ended
+}
+
+// give makes the row of a record of this size and problem.
+func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) (lost error) {
+	row.Line, row.Size = r.in.Number, size
+	if problem == nil {
+		problem = r.columns.Uncorrected(r.fields, row)
+	}
+	if problem == nil {
+		if row.Repeats, lost = r.columns.Again(r.fields, row.Line); lost != nil {
+			return lost
+		}
+	}
+	row.Cells = r.cells.Take(row.Cells, len(r.columns.Keep))
+	if problem == nil && !r.fits() {
+		problem = r.wrongWidth()
+	}
+	if problem == nil {
+		for i, column := range r.columns.Keep {
+			row.Cells[i] = r.fields[column]
+		}
+		return nil
+	}
+	row.Problem = r.in.Hinted(problem, size)
+	if row.Text == "" {
+		row.Text = r.in.Readable(len(lines.Body(r.in.Bytes(size))))
+	}
+	return nil
+}
+
+// pass goes on to what follows a record of this size.
+func (r *Reader) pass(size int) {
+	line := r.in.Number
+	r.in.Pass(size)
+	if r.over && r.in.PassLine() && !r.plain {
+		r.ended = r.tooMuch(line)
+	}
+	r.over = false
+}
+
+// record splits the next record into r.fields and gives its size in bytes, of
+// one that is too long for the window the limit. The record stays in the window.
+func (r *Reader) record() (size int, p *rows.Problem, err error) {
+	line, err := r.in.First()
+	switch {
+	case errors.Is(err, lines.ErrTooLong):
+		r.over, err = true, nil
+		if !r.plain && bytes.IndexByte(r.in.Bytes(r.in.Max), '"') >= 0 {
+			err = r.tooMuch(r.in.Number)
+		}
+		return r.in.Max, rows.TooLong(r.in.Limit), err
+	case err != nil:
+		return 0, nil, err
+	}
+	size = len(line)
+	switch {
+	case !r.plain && bytes.IndexByte(line, '"') >= 0:
+		size, p, err = r.splitQuoted()
+	case size > r.in.Limit:
+		p = rows.TooLong(r.in.Limit)
+	default:
+		p = r.split(lines.Body(line))
+	}
+	if p == nil && err == nil {
+		p = r.in.BadText(size)
+	}
+	return size, p, err
+}
+
+// split parts a record that holds no quotes.
+func (r *Reader) split(record []byte) *rows.Problem {
+	r.fields = r.fields[:0]
+	if bytes.IndexByte(record, '\r') >= 0 {
+		return loneCR()
+	}
+	rest, more := string(record), true
+	for more {
+		var cell string
+		cell, rest, more = strings.Cut(rest, r.delim)
+		r.fields = append(r.fields, cell)
+	}
+	return nil
+}
+
+// splitQuoted parts a record that holds quotes and takes as many lines as it needs.
+func (r *Reader) splitQuoted() (size int, p *rows.Problem, err error) {
+	r.quoted.reset()
+	for r.quoted.lines == 0 || r.quoted.open && !r.quoted.broken() {
+		line, err := r.in.Line(size)
+		opened := r.in.Number + r.quoted.from - 1
+		switch {
+		case errors.Is(err, io.EOF):
+			return 0, nil, lost(opened, "a quote opens here and is not closed before the end of the file")
+		case errors.Is(err, lines.ErrTooLong):
+			return 0, nil, lost(opened, fmt.Sprintf("a quote opens here and is not closed within %d bytes", r.in.Max-r.in.Limit))
+		case err != nil:
+			return 0, nil, err
+		}
+		r.quoted.add(line)
+		size += len(line)
+	}
+	r.fields = r.quoted.cells(r.fields[:0])
+	if r.doubtful(size) {
+		err = lost(r.in.Number, "the quotes of this row do not fit")
+	}
+	return size, r.quoted.fault, err
+}
+
+// doubtful says that the line behind a record of this size may be inside quotes:
+// its own do not fit, or it has quotes and other cells than the header.
+func (r *Reader) doubtful(size int) bool {
+	switch {
+	case r.columns.Width == 0: // it is the header, which has to fit
+		return false
+	case !r.quoted.broken():
+		return !r.fits() && !quoteOpens(r.in, size, r.quoted.delim)
+	case r.quoted.open || r.quoted.lines > 1:
+		return true
+	}
+	even := bytes.Count(r.in.Bytes(size), []byte{'"'})%2 == 0
+	return !even || len(r.fields) < r.columns.Width || !quoteOpens(r.in, size, r.quoted.delim)
+}
+
+// quoteOpens says that the first quote behind n bytes of the window begins a cell and
+// ends none, or that as many bytes as a record may have hold none. Quotes in pairs may
+// be an empty cell or stand inside one, and tell nothing.
+func quoteOpens(in *lines.Window, n int, delim []byte) bool {
+	var ended error
+	for seen := n; ; {
+		text := in.Text()
+		i := bytes.IndexByte(text[seen:], '"')
+		if i < 0 {
+			seen = len(text)
+		} else {
+			seen += i
+			before, after := text[:seen], bytes.TrimLeft(text[seen:], `"`)
+			switch quotes := len(text) - seen - len(after); {
+			case len(after) <= len(delim) && ended == nil: // what follows them is not there yet
+			case quotes%2 == 0:
+				seen += quotes
+				continue
+			default:
+				ends := len(after) == 0 || bytes.HasPrefix(after, delim) || after[0] == '\n' || after[0] == '\r'
+				return !ends && (bytes.HasSuffix(before, []byte{'\n'}) || bytes.HasSuffix(before, delim))
+			}
+		}
+		if seen-n >= in.Limit || ended != nil {
+			return i < 0 && (ended == nil || errors.Is(ended, io.EOF))
+		}
+		ended = in.More()
+	}
+}
+
+// fits says that the record has a cell for each column, and nothing beyond. Empty fields
+// beyond the header are let pass, as Excel writes them.
+func (r *Reader) fits() bool {
+	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width
+}
+
+func (r *Reader) wrongWidth() *rows.Problem {
+	c := &r.columns
+	text := fmt.Sprintf("the row has %s instead of %d", english.Plural(len(r.fields), "cell", ""), c.Width)
+	switch last := rows.Used(r.fields); {
+	case last > c.Width && last <= c.Width+c.Nameless:
+		text = fmt.Sprintf("the row holds something in column %d, which has no name in the header", last)
+	case c.Width == 1 && c.Line > 0:
+		text += fmt.Sprintf(" (hint: line %d was taken for the header; take out what stands before the header, or set the delimiter)", c.Line)
+	}
+	return &rows.Problem{Code: "columns", Text: text}
+}
+
+// tooMuch says that a row is too long to know where it ends.
+func (r *Reader) tooMuch(line int) error {
+	return lost(line, fmt.Sprintf("the row is longer than %d bytes and holds quotes", r.in.Max))
+}
+
+// lost says that it cannot be known where the rows behind a line begin.
+func lost(line int, text string) error {
+	return &rows.LostError{
+		Line: line, Text: text + ": where the rows behind it begin cannot be known, and none of them was read",
+		Hint: "mend the quotes of this row, or fetch the file again if it was cut; if quotes are text like any other in this file, say so in the mapping: source: {quote: none}",
+	}
+}
+
+func loneCR() *rows.Problem {
+	return &rows.Problem{Code: "line_end", Text: "a carriage return stands alone outside quotes; lines must end with LF or CR LF"}
+}
+
+// quoted gathers the cells of a record that holds quotes, one line after
+// another. What does not fit is noted, and read on as spreadsheets read it: what
+// follows a closing quote belongs to the cell up to the next delimiter.
+type quoted struct {
+	delim []byte
+	text  []byte // all cells, without their quotes
+	ends  []int  // where each of them ends
+	open  bool   // inside quotes: the next line belongs to the record
+	lines int    // that were added
+	from  int    // which of them, from 1, has the last quote that opened a cell
+	fault *rows.Problem
+}
+
+func (q *quoted) reset() {
+	*q = quoted{delim: q.delim, text: q.text[:0], ends: q.ends[:0]}
+}
+
+// add takes one line, with its end.
+func (q *quoted) add(line []byte) {
+	q.lines++
+	for rest, more := line, true; more; {
+		if q.open || bytes.HasPrefix(rest, []byte{'"'}) {
+			rest, more = q.addQuoted(rest)
+		} else {
+			rest, more = q.addBare(rest)
+		}
+	}
+}
+
+// addBare takes a cell without quotes. It gives what is left of the line, and
+// whether a delimiter says that more cells follow.
+func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
+	cell, rest, more := bytes.Cut(line, q.delim)
+	if !more {
+		cell = lines.Body(cell)
+	}
+	if bytes.IndexByte(cell, '\r') >= 0 && q.fault == nil {
+		q.fault = loneCR()
+	}
+	q.text = append(q.text, cell...)
+	q.ends = append(q.ends, len(q.text))
+	return rest, more
+}
+
+// addQuoted takes a cell in quotes, or the part of it that is on this line.
+func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
+	if !q.open {
+		q.open, q.from = true, q.lines
+		line = line[1:]
+	}
+	for {
+		text, after, closed := bytes.Cut(line, []byte{'"'})
+		q.text = append(q.text, text...)
+		if !closed {
+			return nil, false
+		}
+		if line = after; !bytes.HasPrefix(line, []byte{'"'}) {
+			break
+		}
+		q.text = append(q.text, '"')
+		line = line[1:]
+	}
+	q.open = false
+	rest, more = bytes.CutPrefix(line, q.delim)
+	if !more && len(lines.Body(line)) > 0 {
+		q.fault = &rows.Problem{Code: "quote", Text: "text follows the quote that closes a cell"}
+		return q.addBare(line)
+	}
+	q.ends = append(q.ends, len(q.text))
+	return rest, more
+}
+
+// broken says that the quotes of the record do not fit.
+func (q *quoted) broken() bool { return q.fault != nil && q.fault.Code == "quote" }
+
+// cells appends the gathered cells, parts of one string, to list.
+func (q *quoted) cells(list []string) []string {
+	text, start := string(q.text), 0
+	for _, end := range q.ends {
+		list = append(list, text[start:end])
+		start = end
+	}
+	return list
+}

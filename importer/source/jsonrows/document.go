@@ -1,0 +1,231 @@
+// Package jsonrows reads rows of JSON: one object a line, or the objects of a list.
+//
+// It makes rows of the text that a [lines.Window] shows. Its promises: values come digit
+// for digit, each key stands once, and a line or element that cannot be read is the
+// problem of that row alone, or the file is lost there: no row begins inside another one.
+package jsonrows
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/importer/source/lines"
+	"leadferry/importer/source/rows"
+)
+
+// listNames are the members in which CRMs put the list of their records:
+// Salesforce's records, HubSpot's results, OData's value, and the others' data,
+// items and leads.
+var listNames = []string{"records", "results", "value", "data", "items", "leads"}
+
+// pageNames are members that tell that the file holds one page of several.
+var pageNames = []string{"nextRecordsUrl", "@odata.nextLink", "paging"}
+
+const (
+	white      = " \t\r\n"
+	firstLook  = 64 << 10 // bytes in which most lists begin
+	beginBytes = 512      // in which a document begins
+)
+
+// Open finds out which of three forms a JSON text has, by as much of it
+// as a row may have bytes:
+//
+//   - A list, when it begins with a bracket: its elements are the rows.
+//   - A list inside one object: the first of the object's own members named
+//     records, results, value, data, items or leads that is a list which is
+//     empty or begins with an object. The members beside it are passed over.
+//     The object must be alone in the file, or go on behind its first line.
+//   - JSON Lines in all other cases. An object over several lines that is not
+//     of the second form is refused.
+//
+// Its error is a *[rows.OpenError], or one of reading.
+func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, error) {
+	found.Header = &rows.Header{Open: true}
+	defer in.Widen()
+	list := &listReader{in: in, objects: newObjects("element", o, found), found: found}
+	text, _, _ := in.Peek(min(beginBytes, in.Limit))
+	switch text = bytes.TrimLeft(text, white); {
+	case bytes.HasPrefix(text, []byte("[")):
+		if _, err := list.token(); err != nil {
+			return nil, err
+		}
+		in.Pass(1)
+		return list, nil
+	case bytes.HasPrefix(text, []byte("{")) && holdsList(in):
+		return list, list.find()
+	}
+	return &lineReader{in: in, objects: newObjects("line", o, found)}, nil
+}
+
+// An outline is what the beginning of a text says of the object that it begins with.
+type outline struct {
+	end  outlineEnd
+	size int  // up to the object's end, where that was seen
+	list bool // a member is a list of rows
+}
+
+type outlineEnd uint8
+
+const (
+	cut    outlineEnd = iota // the object goes on behind the text
+	closed                   // it ends in the text
+	broken                   // it is no JSON
+)
+
+// outlineOf reads an object as far as text goes.
+func outlineOf(text []byte) (o outline) {
+	json := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		name, err := json.ReadToken()
+		switch {
+		case err != nil:
+			return o.ended(err)
+		case name.Kind() == '}':
+			o.end, o.size = closed, int(json.InputOffset())
+			return o
+		case name.Kind() == '{':
+			continue
+		}
+		if slices.Contains(listNames, name.String()) && json.PeekKind() == '[' {
+			o.list = o.list || beginsList(bytes.TrimLeft(text[json.InputOffset():], white+":"))
+		}
+		if err := json.SkipValue(); err != nil {
+			return o.ended(err)
+		}
+	}
+}
+
+func (o outline) ended(err error) outline {
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		o.end = broken
+	}
+	return o
+}
+
+// holdsList says that the window begins with an object over several lines, or one
+// that is alone and holds a list of rows.
+func holdsList(in *lines.Window) bool {
+	for n := firstLook; ; n *= 4 {
+		text, last, whole := in.Peek(min(n, in.Limit))
+		last = last || n >= in.Limit // no more can be looked at
+		object := outlineOf(text)
+		first := bytes.IndexByte(text, '\n')
+		switch several := first >= 0 && (object.end != closed || first < object.size); {
+		case object.end == broken:
+			return object.list
+		case several && (object.end == closed || object.list):
+			return true
+		case object.end == closed:
+			alone := len(bytes.TrimSpace(text[object.size:])) == 0
+			if !alone || !object.list || last {
+				return alone && object.list && whole
+			}
+		case last:
+			// What is cut on its first line and never goes on is a broken
+			// line of JSON Lines.
+			return object.list || !whole && several
+		}
+	}
+}
+
+// beginsList says that text begins with a list that is empty or has an object
+// for its first element.
+func beginsList(text []byte) bool {
+	list, ok := bytes.CutPrefix(text, []byte("["))
+	list = bytes.TrimLeft(list, white)
+	return ok && len(list) > 0 && (list[0] == '{' || list[0] == ']')
+}
+
+// find goes on to the list inside the object that the window begins with.
+func (l *listReader) find() error {
+	hint := "the rows must be a list, a list named " + strings.Join(listNames, ", ") + " in one object, or one object a line (jq -c writes those)"
+	found, err := l.members(true)
+	var lost *rows.LostError
+	switch {
+	case errors.As(err, &lost):
+		return &rows.OpenError{Line: lost.Line, Text: lost.Text, Hint: hint, Err: lost.Err}
+	case errors.Is(err, io.EOF), err == nil && !found:
+		return &rows.OpenError{Text: "holds an object over several lines and in it no list of rows", Hint: hint}
+	}
+	return err
+}
+
+// members passes over members of the outer object: from its beginning to its
+// list, or from the list's end to its own. Its error is io.EOF where the file
+// ends too early.
+func (l *listReader) members(find bool) (found bool, err error) {
+	for first := find; ; first = false {
+		c, err := l.token()
+		switch {
+		case err != nil:
+			return false, err
+		case c == '}':
+			l.in.Pass(1)
+			return false, nil
+		case c != ',' && !first:
+			return false, l.lost("no comma stands between two members of the object")
+		}
+		l.in.Pass(1) // the comma, or the opening brace
+		if c, err = l.token(); err != nil || first && c == '}' {
+			return false, err
+		}
+		name, err := l.memberName()
+		if err != nil {
+			return false, err
+		}
+		if found, err := l.member(name, find); found || err != nil {
+			return found, err
+		}
+	}
+}
+
+// memberName passes over a member's name and the colon.
+func (l *listReader) memberName() (string, error) {
+	size, state, err := l.measure()
+	if err != nil {
+		return "", err
+	}
+	quoted := l.in.Bytes(size)
+	if state != scanEnd || quoted[0] != '"' {
+		return "", l.lost("a member of the object has no name")
+	}
+	name := string(quoted[1 : size-1])
+	l.in.Pass(size)
+	c, err := l.token()
+	if err == nil && c != ':' {
+		return "", l.lost("no colon follows the name of a member")
+	}
+	if err == nil {
+		l.in.Pass(1)
+	}
+	return name, err
+}
+
+// member passes over a member's value, or finds the list that is looked for.
+func (l *listReader) member(name string, find bool) (found bool, err error) {
+	c, err := l.token()
+	if err != nil {
+		return false, err
+	}
+	if slices.Contains(listNames, name) {
+		text, _, _ := l.in.Peek(firstLook)
+		switch list := beginsList(text); {
+		case list && find:
+			l.in.Pass(1)
+			l.wrapped = true
+			return true, nil
+		case list:
+			l.found.Warn("the object holds a second list, %q, which is not read", name)
+		}
+	}
+	if slices.Contains(pageNames, name) && (c == '"' || c == '{') {
+		l.found.Warn("the file holds one page of a longer list, as its member %q says", name)
+	}
+	l.scan.reset()
+	return false, l.passRest()
+}

@@ -1,0 +1,110 @@
+package jsonrows
+
+// A scan finds where a JSON value ends, piece by piece and without keeping
+// it. It looks at brackets and strings only: what it finds to be one value need
+// not be valid, but where it gives up, no end can be known.
+type scan struct {
+	open    []byte // brackets that are not closed
+	deepest int    // that were open at a time
+	inside  scanInside
+}
+
+// scanInside says what kind of text the next byte belongs to.
+type scanInside uint8
+
+const (
+	nothing scanInside = iota // the value has not begun
+	between                   // brackets
+	quoted                    // a string
+	escaped                   // a string, behind a backslash
+	plain                     // a number or a word, which ends where something else begins
+)
+
+// maxOpen bounds the brackets of a value that is passed over.
+const maxOpen = 10_000
+
+// scanState is what a piece of text has said.
+type scanState uint8
+
+const (
+	scanMore scanState = iota // the value goes on
+	scanEnd                   // it ends before the count of bytes given
+	scanLost                  // brackets that do not fit, or a string that its line ends in
+)
+
+func (s *scan) reset() { *s = scan{open: s.open[:0]} }
+
+// feed takes the next piece of the value and tells how many bytes of it belong
+// to the value, or lie before what makes no sense.
+func (s *scan) feed(text []byte) (int, scanState) {
+	for i, c := range text {
+		switch s.inside {
+		case plain:
+			if standsBetween(c) || c == '"' || c == '{' || c == '[' {
+				return i, scanEnd
+			}
+		case escaped:
+			if c == '\n' {
+				return i, scanLost
+			}
+			s.inside = quoted
+		case quoted:
+			switch c {
+			case '\n':
+				return i, scanLost
+			case '\\':
+				s.inside = escaped
+			case '"':
+				s.inside = between
+				if len(s.open) == 0 {
+					return i + 1, scanEnd
+				}
+			}
+		default:
+			if state := s.structure(c); state != scanMore {
+				return i + 1, state
+			}
+		}
+	}
+	return len(text), scanMore
+}
+
+// structure takes a byte outside strings.
+func (s *scan) structure(c byte) scanState {
+	first := s.inside == nothing
+	s.inside = between
+	switch c {
+	case '"':
+		s.inside = quoted
+	case '{', '[':
+		s.open = append(s.open, c)
+		if s.deepest = max(s.deepest, len(s.open)); len(s.open) > maxOpen {
+			return scanLost
+		}
+	case '}', ']':
+		last := len(s.open) - 1
+		if last < 0 || s.open[last] != c-2 { // the codes of both pairs are two apart
+			return scanLost
+		}
+		if s.open = s.open[:last]; last == 0 {
+			return scanEnd
+		}
+	default:
+		if first && standsBetween(c) {
+			return scanLost
+		}
+		if first {
+			s.inside = plain
+		}
+	}
+	return scanMore
+}
+
+// standsBetween says that a byte stands between values, not in them.
+func standsBetween(c byte) bool {
+	switch c {
+	case ' ', '\t', '\r', '\n', ',', ':', ']', '}':
+		return true
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+// Package lines shows the text of a file, in UTF-8 whatever its encoding is, from the
+// start of the present record on: its physical lines, what is no text in them, and where
+// that stands in the file.
+//
+// It stands below the readers of text, delimited and jsonrows. Its promises: memory does
+// not grow with the file, nothing is decoded by guess, and bytes that have no meaning in
+// the file's encoding never look like text.
+package lines
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// ErrTooLong says that a record is longer than the window may show.
+var ErrTooLong = errors.New("record too long")
+
+// Window shows the text of a file from the start of the present record on.
+// It grows to twice what a record may have at most, or a block, and no further.
+type Window struct {
+	Limit  int // bytes a record, without cells in quotes
+	Max    int // bytes a record at most
+	Number int // physical line on which the window starts, from 1
+
+	Encoding string // label of the text's encoding
+
+	in         io.Reader
+	buf        []byte
+	start, end int   // buf[start:end] is read and not yet passed
+	offset     int64 // place of buf[start] in the text
+	ctrlZ      bool  // stands behind buf[end], and belongs to the text if anything follows
+	err        error // what ended the reading; io.EOF at the end
+
+	decoder *decoder // nil: the text is UTF-8 and shown as it is
+	trusted bool     // text that is UTF-8 as well is taken for what its encoding says
+}
+
+// Block is how many bytes are read at once.
+const Block = 128 << 10
+
+const quotedRecords = 16 // records that a cell in quotes may have room for
+
+// New shows a text in UTF-8 whose records have at most so many bytes.
+func New(in io.Reader, limit int) *Window {
+	return &Window{in: in, buf: make([]byte, Block), Limit: limit, Max: limit, Number: 1, Encoding: utf8Label}
+}
+
+// Widen makes room for records with long cells in quotes, once it is known what
+// the file holds.
+func (w *Window) Widen() { w.Max = (1 + quotedRecords) * w.Limit }
+
+// Text is what was read and not yet passed.
+func (w *Window) Text() []byte { return w.buf[w.start:w.end] }
+
+// Held is how many bytes of memory the window takes.
+func (w *Window) Held() int { return len(w.buf) }
+
+// Bytes gives the first n bytes of the window, or as many as there are.
+func (w *Window) Bytes(n int) []byte { return w.buf[w.start:min(w.start+n, w.end)] }
+
+// More reads on, or gives what ended the reading. It may move what was given before.
+func (w *Window) More() error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.start > 0 {
+		w.end = copy(w.buf, w.Text())
+		w.start = 0
+	}
+	if w.end+1 >= len(w.buf) {
+		w.buf = append(w.buf, make([]byte, len(w.buf))...)
+	}
+	if w.decoder != nil {
+		w.decoder.forget(w.offset)
+	}
+	const ctrlZ = 0x1A // ends a text where it is its last byte
+	from := w.end
+	if w.ctrlZ {
+		w.buf[from] = ctrlZ
+		from++
+	}
+	n, err := io.ReadAtLeast(w.in, w.buf[from:], 1)
+	if n > 0 {
+		w.end = from + n
+		if w.ctrlZ = w.buf[w.end-1] == ctrlZ; w.ctrlZ {
+			w.end--
+		}
+	}
+	w.err = err
+	return err
+}
+
+// Line gives the physical line, with its end, that begins from bytes after the
+// record's start. It may move what earlier calls gave. The error is io.EOF,
+// ErrTooLong or what ended the reading.
+func (w *Window) Line(from int) ([]byte, error) {
+	for seen := from; ; {
+		text := w.Text()
+		i := bytes.IndexByte(text[seen:], '\n')
+		stop := len(text)
+		if i >= 0 {
+			stop = seen + i + 1
+		}
+		switch {
+		case stop > w.Max:
+			return nil, ErrTooLong
+		case i >= 0, errors.Is(w.err, io.EOF) && stop > from:
+			return text[from:stop], nil
+		case w.err != nil:
+			return nil, w.err
+		}
+		_ = w.More() // which is looked at after what there is
+		seen = stop
+	}
+}
+
+// First gives the first line that is not blank, which then begins the window.
+func (w *Window) First() ([]byte, error) {
+	for {
+		line, err := w.Line(0)
+		if err != nil || len(bytes.TrimLeft(Body(line), " ")) > 0 {
+			return line, err
+		}
+		w.Pass(len(line))
+	}
+}
+
+// Pass moves the window's start over n bytes.
+func (w *Window) Pass(n int) {
+	w.Number += bytes.Count(w.buf[w.start:w.start+n], []byte{'\n'})
+	w.offset += int64(n)
+	w.start += n
+}
+
+// PassLine moves the window's start over the rest of a line, however long, and
+// says whether a quote stood there.
+func (w *Window) PassLine() (quotes bool) {
+	for {
+		line, _, whole := bytes.Cut(w.Text(), []byte{'\n'})
+		quotes = quotes || bytes.IndexByte(line, '"') >= 0
+		n := len(line)
+		if whole {
+			n++
+		}
+		w.Pass(n)
+		if whole || w.More() != nil {
+			return quotes
+		}
+	}
+}
+
+// Peek gives the first n bytes of the window, or what there is before the
+// reading ends; last says that nothing more can be read, and whole that the text ends there.
+func (w *Window) Peek(n int) (text []byte, last, whole bool) {
+	for len(w.Text()) <= n && w.err == nil {
+		_ = w.More() // which w.err says, too
+	}
+	return w.Bytes(n), w.err != nil, len(w.Text()) <= n && errors.Is(w.err, io.EOF)
+}
+
+// Body is a line without its end.
+func Body(line []byte) []byte {
+	return bytes.TrimRight(bytes.TrimSuffix(line, []byte{'\n'}), "\r")
+}

@@ -1,0 +1,234 @@
+package rows
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize/english"
+)
+
+// What leadferry adds to a rejects file: columns whose names begin with Reserved, or one
+// member of that name without its last character to each object of JSON.
+const (
+	Reserved      = "leadferry_"
+	TextColumn    = Reserved + "text"    // a row that could not be taken apart
+	OutcomeColumn = Reserved + "outcome" // what became of a row
+	InDoubt       = "in_doubt"           // as an outcome: the row's lead may exist
+)
+
+// HeaderHint is what to do about a file without a header that can be read.
+const HeaderHint = "the first line must name the columns"
+
+// ByteOrderMark begins some texts in UTF-8, and stands before later rows of files that
+// were put together.
+const ByteOrderMark = "\uFEFF"
+
+// Columns say which columns of a table are its rows' own. Those that a rejects
+// file has added are not.
+type Columns struct {
+	Header   *Header
+	Line     int   // on which the header stands; 0: the file has none
+	Width    int   // columns of the file
+	Keep     []int // columns that are the rows' own
+	Nameless int   // columns behind the others that the header has no names for
+
+	names   []string // of all columns
+	text    int      // column TextColumn; -1: none
+	outcome int      // column OutcomeColumn; -1: none
+	null    []string // cells that count as empty
+}
+
+// NewColumns takes the names of a header on this line, or of the options where
+// line is 0.
+//
+// Names are taken without white space and invisible characters at their ends. A header
+// may end with blank cells, as spreadsheets write them for columns that were used once:
+// those are no columns, and a row that holds something there has a wrong number of cells.
+// A name that is blank or stands twice is for the mapping to refuse, which may not
+// use it. Names that differ in case or white space only are told apart, with a
+// warning.
+func NewColumns(names []string, line int, o Options, found *Found) (Columns, error) {
+	names = Trimmed(names)
+	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, null: o.Null}
+	if line > 0 && Used(names) > 0 {
+		c.Nameless = len(names) - Used(names)
+		names = names[:Used(names)]
+	}
+	if err := checkNames(names, line); err != nil {
+		return c, err
+	}
+	c.names, c.Width = names, len(names)
+	for i, name := range names {
+		switch {
+		case name == TextColumn:
+			c.text = i
+		case name == OutcomeColumn:
+			c.outcome = i
+		case !strings.HasPrefix(name, Reserved):
+			c.Header.Names = append(c.Header.Names, name)
+			c.Keep = append(c.Keep, i)
+		}
+	}
+	c.Header.Own = len(c.Keep)
+	if c.Nameless > 0 {
+		found.Warn("the header ends with %s; a row that holds something there is not read", english.Plural(c.Nameless, "blank cell", ""))
+	}
+	warnOfSimilar(names, found)
+	found.Header = c.Header
+	return c, nil
+}
+
+// checkNames refuses headers that can be none.
+func checkNames(names []string, line int) error {
+	switch {
+	case len(names) == 0:
+		return &OpenError{Text: "the columns of a file without header have no names", Hint: "list them under source.columns of the mapping"}
+	case Used(names) == 0:
+		return &OpenError{Line: line, Text: "the header names no column", Hint: HeaderHint}
+	case len(names) > MaxColumns:
+		return &OpenError{Line: line, Text: fmt.Sprintf("the header has %d columns, more than %d", len(names), MaxColumns), Hint: "split the file, or take out the columns that are not needed"}
+	}
+	return nil
+}
+
+// warnOfSimilar warns of columns that are easily taken for each other.
+func warnOfSimilar(names []string, found *Found) {
+	seen := make(map[string]int, len(names))
+	for i, name := range names {
+		plain := strings.ToLower(strings.Join(strings.Fields(name), " "))
+		first, twice := seen[plain]
+		switch {
+		case !twice:
+			seen[plain] = i
+		case names[first] != name:
+			found.Warn("the names of columns %d and %d differ in case or white space only; the mapping must write them exactly", first+1, i+1)
+		}
+	}
+}
+
+// Uncorrected finds a row of a rejects file that could not be taken apart and
+// stands there as text still, which becomes the text of r, or whose text was taken
+// away and nothing put in its place.
+func (c *Columns) Uncorrected(fields []string, r *Row) *Problem {
+	r.Doubted = c.outcome >= 0 && c.outcome < len(fields) && strings.TrimSpace(fields[c.outcome]) == InDoubt
+	switch {
+	case holds(fields, c.text):
+		r.Text = fields[c.text]
+		return NotCorrected(TextColumn)
+	case holds(fields, c.outcome) && c.empty(fields):
+		return &Problem{Code: "uncorrected", Text: "not corrected yet (hint: fill the row's columns, or take the row out)"}
+	}
+	return nil
+}
+
+// NotCorrected is the problem of a row that stands in a rejects file as it was written there.
+func NotCorrected(column string) *Problem {
+	return &Problem{Code: "uncorrected", Text: "not corrected yet (hint: fill the row's columns and empty " + column + ")"}
+}
+
+// Blank says that a row holds nothing, and is none of a rejects file, for which a
+// person was asked.
+func (c *Columns) Blank(fields []string) bool {
+	return c.empty(fields) && !holds(fields, c.text) && !holds(fields, c.outcome)
+}
+
+// empty says that no cell of a row holds anything, but for what a rejects file
+// has added.
+func (c *Columns) empty(fields []string) bool {
+	for i, cell := range fields {
+		added := i < c.Width && strings.HasPrefix(c.names[i], Reserved)
+		if !added && !IsBlank(cell, c.null) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds says that a row has something in a column, which is -1 where there is none.
+func holds(fields []string, column int) bool {
+	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
+}
+
+// Again says that a row is the header once more, in letters of any case, as in files
+// that were put together from several exports, each perhaps with its byte order mark.
+// One that has the same columns in another order, or the first and most of the others,
+// is the header of another table: what follows it is not what this file's header says.
+func (c *Columns) Again(fields []string, line int) (repeats bool, lost error) {
+	if len(fields) == 0 {
+		return false, nil
+	}
+	equal := strings.EqualFold
+	if c.Width == 1 { // of a column called name, Name may be a name
+		equal = func(a, b string) bool { return a == b }
+	}
+	first, marked := strings.CutPrefix(fields[0], ByteOrderMark)
+	if marked {
+		first = strings.Trim(first, `"`)
+	}
+	first = strings.TrimFunc(first, unseen)
+	if !slices.ContainsFunc(c.names, func(name string) bool { return equal(name, first) }) {
+		return false, nil
+	}
+	row := Trimmed(fields[:min(len(fields), c.Width)])
+	row[0] = first
+	same := 0
+	for i, field := range row {
+		if equal(field, c.names[i]) {
+			same++
+		}
+	}
+	most := equal(first, c.names[0]) && same > 1 && 2*same >= c.Width
+	switch {
+	case same == c.Width:
+		return true, nil
+	case most, slices.EqualFunc(inOrder(row), inOrder(c.names), equal):
+		return false, &LostError{
+			Line: line, Text: "the header of another table stands here, with other columns or in another order: the rows behind it are not what this file's header says",
+			Hint: "import each table as a file of its own",
+		}
+	}
+	return false, nil
+}
+
+// inOrder gives names in an order in which case does not count.
+func inOrder(names []string) []string {
+	return slices.SortedFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+}
+
+// Used counts the cells up to the last that holds something.
+func Used(cells []string) int {
+	n := len(cells)
+	for n > 0 && cells[n-1] == "" {
+		n--
+	}
+	return n
+}
+
+// Trimmed are cells without what nobody could see at their ends.
+func Trimmed(cells []string) []string {
+	cells = slices.Clone(cells)
+	for i, cell := range cells {
+		cells[i] = strings.TrimFunc(cell, unseen)
+	}
+	return cells
+}
+
+// IsBlank says that a cell holds nothing that anybody could see, or a word that
+// counts as empty.
+func IsBlank(cell string, null []string) bool {
+	switch {
+	case cell == "":
+		return true
+	case len(null) == 0 && cell[0] > ' ' && cell[0] < utf8.RuneSelf:
+		return false
+	}
+	cell = strings.TrimFunc(cell, unseen)
+	return cell == "" || slices.Contains(null, cell)
+}
+
+// unseen says that nobody could see a character at the end of a text.
+func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }

@@ -1,0 +1,195 @@
+// Package numfmt writes the numbers of a workbook's cells as their number formats show
+// them (ECMA-376 part 1, 18.8.30 and 18.8.31): digits, fractions, dates and durations.
+//
+// It stands below xlsx and knows no file. Its promises: no digit of a number is rounded
+// away for want of room, and what Excel would not show, or has lost, is an error.
+package numfmt
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Why a number cannot be taken as it is shown.
+var (
+	ErrDigits = errors.New("a number of more than 15 digits, of which Excel keeps only 15")
+	ErrDate   = errors.New("a number that is no date but has the format of one")
+)
+
+// Shown is a number as it is shown.
+type Shown struct {
+	Text     string
+	Number   bool // the number as it is, that may have lost zeros before it
+	Exponent bool // the format shows an exponent, the text does not
+	Blanked  bool // the format shows nothing of it
+}
+
+// Format is a number format: sections, each for some numbers.
+type Format []section
+
+// General is the format of numbers that have no other.
+var General = Format{{kind: general}}
+
+// kind says how a number becomes text.
+type kind uint8
+
+const (
+	general    kind = iota // all its digits
+	digits                 // places for digits
+	fraction               // numerator and denominator
+	scientific             // with an exponent, which the text does not have: all its digits
+	codedDate              // a date, time or duration as the code says
+	anyDate                // a date whose looks depend on the system, or cannot be written here: ISO 8601
+)
+
+// section is the part of a number format for some numbers.
+type section struct {
+	kind    kind
+	forText bool   // it has a place for text
+	test    string // "<", "<=", "=", "<>", ">=", ">" or ""
+	limit   float64
+	tokens  []token
+	places  places
+	words   *dateWords // of a coded date
+	ratio   ratio      // of a fraction
+}
+
+// maxCode is how long Excel lets the code of a format be, in characters.
+const maxCode = 255
+
+// Compile reads the code of a number format.
+func Compile(code string) Format {
+	if len(code) > 4*maxCode {
+		return General
+	}
+	var f Format
+	var part []string
+	for _, piece := range pieces.FindAllString(code, -1) {
+		if piece == ";" {
+			f, part = append(f, compileSection(part)), nil
+		} else {
+			part = append(part, piece)
+		}
+	}
+	f = append(f, compileSection(part))
+	// The last section is for text when it has a place for text.
+	if last := len(f) - 1; last > 2 || last > 0 && f[last].forText {
+		f = f[:min(last, 3)]
+	}
+	return f
+}
+
+// builtIn are the codes of number formats that workbooks do not write out. Those of dates
+// that look different from system to system are in ISO 8601, and those of East Asia and
+// Thailand (dates, too) are "". The currency of 5 to 8, 42 and 44 is that of the system on
+// which a workbook is shown; the number stands without it here.
+var builtIn = codes(map[string][]int{
+	"0": {1, 59}, "0.00": {2, 60}, "#,##0": {3, 61}, "#,##0.00": {4, 62}, "0%": {9, 67}, "0.00%": {10, 68},
+	"#,##0_);(#,##0)":       {5, 6, 37, 38},
+	"#,##0.00_);(#,##0.00)": {7, 8, 39, 40},
+	"0.00E+00":              {11},
+	"##0.0E+0":              {48},
+	"# ?/?":                 {12, 69},
+	"# ??/??":               {13, 70},
+	"yyyy-mm-dd":            {14, 15, 16, 17},
+	"hh:mm:ss":              {18, 19, 20, 21},
+	"yyyy-mm-dd hh:mm:ss":   {22},
+	"mm:ss":                 {45},
+	"[h]:mm:ss":             {46},
+	"mm:ss.0":               {47},
+	`_(* #,##0_);_(* \(#,##0\);_(* "-"_);_(@_)`:       {41, 42},
+	`_(* #,##0.00_);_(* \(#,##0.00\);_(* "-"_);_(@_)`: {43, 44},
+	"": {27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 50, 51, 52, 53, 54, 55, 56, 57, 58, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81},
+})
+
+func codes(ids map[string][]int) map[int]string {
+	all := map[int]string{}
+	for code, list := range ids {
+		for _, id := range list {
+			all[id] = code
+		}
+	}
+	return all
+}
+
+// BuiltIn is the number format of an identifier for which a workbook has no code.
+func BuiltIn(id int) Format {
+	switch code, known := builtIn[id]; {
+	case !known:
+		return General
+	case code == "":
+		return Format{{kind: anyDate}}
+	default:
+		return Compile(code)
+	}
+}
+
+// Show writes a number, whose days count from 1904 if they are days and not from 1900.
+// Its error is ErrDigits or ErrDate.
+func (f Format) Show(v float64, from1904 bool) (Shown, error) {
+	s, shown := f.choose(v)
+	switch {
+	case s.kind == codedDate, s.kind == anyDate:
+		text, err := s.date(v, from1904)
+		return Shown{Text: text}, err
+	case math.Abs(v) >= exactLimit:
+		return Shown{}, ErrDigits
+	case s.kind == fraction:
+		return Shown{Text: s.divide(shown)}, nil
+	case s.kind == digits:
+		text := s.fill(shown)
+		return Shown{Text: text, Number: s.places.zeros <= 1, Blanked: text == ""}, nil
+	}
+	return Shown{Text: exact(v), Number: true, Exponent: s.kind == scientific}, nil
+}
+
+// choose finds the section for a number, and the number that it shows: those
+// for negative numbers show them without sign.
+func (f Format) choose(v float64) (s *section, shown float64) {
+	tested := false
+	for i := range f {
+		if s := &f[i]; s.test != "" {
+			tested = true
+			if s.holds(v) {
+				return s, v
+			}
+		}
+	}
+	n := len(f)
+	switch {
+	case tested && f[n-1].test == "":
+		return &f[n-1], v
+	case tested:
+		return &section{kind: general}, v
+	case v < 0 && n > 1:
+		return &f[1], -v
+	case v == 0 && n > 2:
+		return &f[2], v
+	}
+	return &f[0], v
+}
+
+// holds says that a number is one of those that the section is for.
+func (s *section) holds(v float64) bool {
+	return v < s.limit && strings.Contains(s.test, "<") ||
+		v > s.limit && strings.Contains(s.test, ">") ||
+		v == s.limit && strings.Contains(s.test, "=")
+}
+
+// exact is a number with the 15 digits that Excel holds, never with an exponent.
+func exact(v float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
+	if err != nil {
+		rounded = v
+	}
+	if rounded == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
+// exactLimit is the first whole number that has more digits than Excel holds. None of
+// those behind the point count, which no phone number and no identifier has.
+const exactLimit = 1e15

@@ -1,0 +1,226 @@
+package xlsx
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/importer/source/rows"
+)
+
+// Reader reads the rows of a workbook's sheet. The first that is not blank is
+// the header. A merged area has its value in its first cell only, as the file
+// has it; rows and columns that are hidden are read like all others.
+type Reader struct {
+	sheet   *sheetReader // nil: the sheet has no rows
+	cells   formatter
+	columns rows.Columns
+	found   *rows.Found
+	limit   int // bytes a row
+	opened  []io.Closer
+
+	fields []string
+	fault  *rows.Problem // of the present row
+	faults []rows.Fault  // of its cells, by columns of the sheet
+	notes  notes
+	ended  error // what ended the reading
+	room   rows.Cells
+}
+
+// openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so
+// that one that was damaged on its way is refused before a row of it is given.
+func (r *Reader) openSheet(b *book, of sheet) error {
+	var err error
+	r.cells.from1904 = b.from1904
+	if r.cells.styles, err = b.readStyles(); err != nil {
+		return err
+	}
+	r.cells.shared, err = b.sharedTexts()
+	r.opened = append(r.opened, &r.cells.shared.store)
+	if err != nil {
+		return err
+	}
+	if err := b.parts.verify(of.part); err != nil {
+		return err
+	}
+	part, err := b.parts.open(of.part)
+	if err != nil {
+		return err
+	}
+	r.opened = append(r.opened, part)
+	r.notes.name = of.name
+	if r.sheet, err = newSheetReader(part, r.limit); errors.Is(err, io.EOF) { // it has no rows
+		r.ended, err = io.EOF, nil
+	}
+	return err
+}
+
+// begin takes the columns from the first row that is not blank, or from the
+// options where the sheet has no header.
+func (r *Reader) begin(o rows.Options) error {
+	names, line := o.Columns, 0
+	if !o.NoHeader {
+		err := r.advance()
+		switch {
+		case errors.Is(err, io.EOF):
+			return &rows.OpenError{Text: "is empty in sheet " + quote(r.notes.name) + ": it has no header", Hint: "the first row must name the columns"}
+		case err != nil:
+			return err
+		case r.fault != nil:
+			return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.fault.Text}
+		case len(r.faults) > 0:
+			return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.faults[0].Text}
+		}
+		names, line = r.fields, r.sheet.number
+	}
+	r.notes.columns, r.found.Blank = nil, 0 // only rows behind the header count
+	var err error
+	r.columns, err = rows.NewColumns(names, line, o, r.found)
+	return err
+}
+
+// Next reads the next row that holds data. Its error is io.EOF or a *[rows.LostError].
+func (r *Reader) Next(row *rows.Row) error {
+	switch err := r.advance(); {
+	case errors.Is(err, io.EOF) && r.sheet != nil:
+		r.notes.tell(r.sheet, &r.columns, r.found)
+		r.sheet, r.ended = nil, io.EOF
+	case r.ended == nil && err != nil:
+		r.ended = &rows.LostError{Line: r.sheet.number, Text: "the workbook cannot be read any further: " + rows.Reason(err), Err: err}
+	}
+	if r.ended != nil {
+		return r.ended
+	}
+	if r.sheet.hidden {
+		r.notes.hidden++
+	}
+	row.Line, row.Size, row.Cells = r.sheet.number, len(r.sheet.text), r.room.Take(row.Cells, len(r.columns.Keep))
+	row.Problem = r.problem(row)
+	if row.Problem == nil {
+		if row.Repeats, r.ended = r.columns.Again(r.fields, row.Line); r.ended != nil {
+			return r.ended
+		}
+		r.give(row)
+	}
+	if (row.Problem != nil || len(row.Faults) > 0) && row.Text == "" {
+		row.Text = asCSV(r.fields)
+	}
+	return nil
+}
+
+// problem tells why the present row cannot be used.
+func (r *Reader) problem(row *rows.Row) *rows.Problem {
+	if r.fault != nil {
+		return r.fault
+	}
+	if p := r.columns.Uncorrected(r.fields, row); p != nil {
+		return p
+	}
+	// A cell behind the header's last may hold nothing but what is no value.
+	for column := r.columns.Width; column < len(r.fields); column++ {
+		faulty := slices.ContainsFunc(r.faults, func(f rows.Fault) bool { return f.Column == column })
+		if !faulty && strings.TrimSpace(r.fields[column]) != "" {
+			return &rows.Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s", r.where(column), english.Plural(r.columns.Width, "column", ""))}
+		}
+	}
+	return nil
+}
+
+// give fills the cells of a row, and tells which of them are faulty.
+func (r *Reader) give(row *rows.Row) {
+	for i, column := range r.columns.Keep {
+		if column < len(r.fields) {
+			row.Cells[i] = r.fields[column]
+		}
+	}
+	for _, f := range r.faults {
+		if f.Column = slices.Index(r.columns.Keep, f.Column); f.Column >= 0 {
+			row.Faults = append(row.Faults, f)
+		}
+	}
+}
+
+// asCSV writes cells as a record of CSV, for people.
+func asCSV(cells []string) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write(cells) // into memory
+	w.Flush()
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x00", `\x00`)
+}
+
+// advance goes on to the next row that holds something and makes text of its cells.
+func (r *Reader) advance() error {
+	for r.ended == nil {
+		err := r.sheet.next()
+		if errors.Is(err, io.EOF) {
+			return err
+		}
+		if err == nil {
+			err = r.convert()
+		}
+		if err != nil {
+			return damaged(err)
+		}
+		if r.fault != nil || len(r.faults) > 0 || !r.columns.Blank(r.fields) {
+			return nil
+		}
+		r.found.Blank++
+	}
+	return r.ended
+}
+
+// convert makes r.fields of the cells of the present row, up to the last that
+// holds something.
+func (r *Reader) convert() error {
+	r.fields, r.fault, r.faults = r.fields[:0], nil, r.faults[:0]
+	size, long := 0, r.sheet.long
+	for column, raw := range r.sheet.cells {
+		cell, err := r.cells.cell(raw, string(r.sheet.text[raw.start:raw.end]))
+		if err != nil {
+			return err
+		}
+		if size += len(cell.Text); size > r.limit {
+			long = true
+			break
+		}
+		if f := cell.fault; f != nil {
+			text := fmt.Sprintf("%s %s (hint: %s)", r.where(column), f.text, f.hint)
+			r.faults = append(r.faults, rows.Fault{Column: column, Problem: rows.Problem{Code: "cell", Text: text}})
+		}
+		if cell.Text != "" {
+			for len(r.fields) < column {
+				r.fields = append(r.fields, "")
+			}
+			r.fields = append(r.fields, cell.Text)
+		}
+		r.notes.see(column, r.sheet.number, cell)
+	}
+	if long {
+		r.fault = rows.TooLong(r.limit)
+	}
+	return nil
+}
+
+// where names a cell of the present row by its place and its column's name.
+func (r *Reader) where(column int) string {
+	at := fmt.Sprintf("cell %s%d", columnName(column), r.sheet.number)
+	if i := slices.Index(r.columns.Keep, column); i >= 0 {
+		return fmt.Sprintf("%s of column %s", at, quote(r.columns.Header.Names[i]))
+	}
+	return at
+}
+
+// Close ends the reading and removes what was kept for it.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, c := range r.opened {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
