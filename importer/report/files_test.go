@@ -16,8 +16,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+func rejectsPaths(r *Run) (paths []string) {
+	for _, s := range r.rejects {
+		paths = append(paths, s.out.path)
+	}
+	return paths
+}
+
 // firstRejects is the first rejects file, or "" while there are no rejects.
-func firstRejects(r *Run) string { return append(r.rejectsPaths(), "")[0] }
+func firstRejects(r *Run) string { return append(rejectsPaths(r), "")[0] }
 
 func open(t *testing.T, f Files) *Run {
 	t.Helper()
@@ -71,13 +78,13 @@ func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
 		t.Error(diff)
 	}
 	for path, mode := range map[string]fs.FileMode{
-		dir: fs.ModeDir | 0o700, r.ResultsPath(): 0o600, firstRejects(r): 0o600, r.SummaryPath(): 0o600,
+		dir: fs.ModeDir | 0o700, r.files.Results: 0o600, firstRejects(r): 0o600, r.files.Summary: 0o600,
 	} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
 			t.Errorf("%s: %v, %v; want %v", path, info.Mode(), err, mode)
 		}
 	}
-	if s.ResultsPath != r.ResultsPath() || !slices.Equal(s.RejectsPaths, r.rejectsPaths()) || s.SummaryPath != r.SummaryPath() {
+	if s.ResultsPath != r.files.Results || !slices.Equal(s.RejectsPaths, rejectsPaths(r)) || s.SummaryPath != r.files.Summary {
 		t.Errorf("the summary does not say where the files lie: %+v", s)
 	}
 }
@@ -135,7 +142,7 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 			if got := read(t, canary); got != "sings" {
 				t.Errorf("the file behind the link holds %q", got)
 			}
-			for _, path := range []string{r.ResultsPath(), firstRejects(r), r.SummaryPath()} {
+			for _, path := range []string{r.files.Results, firstRejects(r), r.files.Summary} {
 				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 					t.Errorf("%s: %v, %v", path, info.Mode(), err)
 				}
@@ -254,7 +261,7 @@ func TestAFullDiskIsTold(t *testing.T) {
 			if tt.summary == "" {
 				return
 			}
-			if got := read(t, r.SummaryPath()); !strings.Contains(got, tt.summary) {
+			if got := read(t, r.files.Summary); !strings.Contains(got, tt.summary) {
 				t.Errorf("no %s in %s", tt.summary, got)
 			}
 			if _, err := os.Stat(filepath.Join(tt.files.Dir, "results.csv")); err == nil {

@@ -120,10 +120,10 @@ func TestASummaryIsAmended(t *testing.T) {
 	must(t, r.Finish(s))
 	s.Stopped("nobody listens", "")
 	must(t, s.Amend())
-	if got := read(t, r.SummaryPath()); !strings.Contains(got, `"stop_reason": "nobody listens"`) || !strings.Contains(got, `"exit_code": 3`) {
+	if got := read(t, r.files.Summary); !strings.Contains(got, `"stop_reason": "nobody listens"`) || !strings.Contains(got, `"exit_code": 3`) {
 		t.Error(got)
 	}
-	if diff := cmp.Diff([]string{"results.csv", "summary.json"}, names(t, r.Dir())); diff != "" {
+	if diff := cmp.Diff([]string{"results.csv", "summary.json"}, names(t, r.files.Dir)); diff != "" {
 		t.Error(diff)
 	}
 	if err := new(Summary).Amend(); err != nil {

@@ -2,12 +2,12 @@ package report
 
 import (
 	"bufio"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"leadferry/internal/trust"
@@ -21,7 +21,9 @@ type output struct {
 	name    string // in the folder
 	partial string // what it is called there until then; "" for a device or a pipe, written as it is
 	file    *os.File
+	opened  fs.FileInfo // by which the file is known again
 	buffer  *bufio.Writer
+	lines   *csv.Writer // into the buffer; nil: it holds no CSV
 }
 
 const outputBuffer = 64 << 10
@@ -33,18 +35,9 @@ const partialEnd = ".partial"
 // folder is the one that path lies in.
 func create(folder *os.Root, path string) (*output, error) {
 	o := &output{path: path, folder: folder, name: filepath.Base(path)}
-	special, err := o.isSpecial()
-	switch {
-	case os.IsPathSeparator(path[len(path)-1]):
-		err = errors.New("is the name of a folder")
-	case err != nil:
-	case special:
-		o.file, err = o.openSpecial()
-	default:
-		o.partial = o.name + partialEnd
-		if err = folder.Remove(o.partial); err == nil || errors.Is(err, fs.ErrNotExist) {
-			o.file, err = plant(folder, o.partial)
-		}
+	err := o.open()
+	if err == nil {
+		o.opened, err = o.file.Stat()
 	}
 	if err != nil {
 		return nil, o.failed(err)
@@ -53,10 +46,55 @@ func create(folder *os.Root, path string) (*output, error) {
 	return o, nil
 }
 
+func (o *output) open() error {
+	there, err := o.folder.Lstat(o.name)
+	switch {
+	case os.IsPathSeparator(o.path[len(o.path)-1]):
+		return errors.New("is the name of a folder")
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case there.IsDir():
+		return errors.New("is a folder")
+	case trust.MountPoint(o.path):
+		return errors.New("is mounted by itself, so that no file can take its place: mount its folder")
+	case there.Mode()&fs.ModeSymlink != 0:
+		// Replacing /dev/stdout would break more than this run.
+		if target, err := os.Stat(o.path); err == nil && !target.Mode().IsRegular() {
+			return errors.New("is a symbolic link to something that is not a file: symbolic links are not followed")
+		}
+	case !there.Mode().IsRegular():
+		return o.openSpecial(there)
+	}
+	o.partial = o.name + partialEnd
+	if err := o.folder.Remove(o.partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	o.file, err = plant(o.folder, o.partial)
+	return err
+}
+
 // plant makes a new file. What has come to stand there meanwhile is an error, also a
 // symbolic link: O_EXCL with O_CREATE follows none.
 func plant(folder *os.Root, name string) (*os.File, error) {
 	return folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+var errNotOurs = errors.New("belongs to another user, who would receive what is written to it")
+
+// openSpecial opens a device or a pipe of the user's own or of root's, and no other: it
+// may have been planted.
+func (o *output) openSpecial(there fs.FileInfo) (err error) {
+	if !trust.Trusted(there) { // before it is waited for
+		return errNotOurs
+	}
+	if o.file, err = o.folder.OpenFile(o.name, os.O_WRONLY|trust.NoFollow, 0); err != nil {
+		return err
+	}
+	if opened, err := o.file.Stat(); err != nil || !os.SameFile(there, opened) {
+		return errors.Join(errors.New("was replaced while it was opened"), err, o.file.Close())
+	}
+	return nil
 }
 
 // failed gives an error of the folder the whole path.
@@ -69,70 +107,29 @@ func (o *output) failed(err error) error {
 	return fmt.Errorf("%s: %w", o.path, err)
 }
 
-// isSpecial reports whether path is no place for a file of ours but something to be
-// written as it is, like a device or a pipe. A link to such a thing is refused:
-// replacing /dev/stdout would break more than this run.
-func (o *output) isSpecial() (bool, error) {
-	info, err := o.folder.Lstat(o.name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	case info.IsDir():
-		return false, errors.New("is a folder")
-	case trust.MountPoint(o.path):
-		return false, errors.New("is mounted by itself, so that no file can take its place: mount its folder")
-	case info.Mode()&fs.ModeSymlink == 0:
-		return !info.Mode().IsRegular(), nil
-	}
-	target, err := os.Stat(o.path)
-	if err == nil && !target.Mode().IsRegular() {
-		return false, errors.New("is a symbolic link to something that is not a file: symbolic links are not followed")
-	}
-	return false, nil
-}
-
-var errNotOurs = errors.New("belongs to another user, who would receive what is written to it")
-
-// openSpecial opens a device or a pipe of the user's own or of root's, and no other: it
-// may have been planted.
-func (o *output) openSpecial() (*os.File, error) {
-	info, err := o.folder.Lstat(o.name)
-	if err == nil && !trust.Trusted(info) { // before it is waited for
-		err = errNotOurs
-	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := o.folder.OpenFile(o.name, os.O_WRONLY|trust.NoFollow, 0)
-	if err != nil {
-		return nil, err
-	}
-	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
-		return nil, errors.Join(errors.New("was replaced while it was opened"), err, f.Close())
-	}
-	return f, nil
-}
-
 func (o *output) Write(p []byte) (int, error) { return o.buffer.Write(p) }
+
+// flush hands all that was written to the operating system.
+func (o *output) flush() error {
+	if o.lines != nil {
+		o.lines.Flush()
+		if err := o.lines.Error(); err != nil {
+			return err
+		}
+	}
+	return o.buffer.Flush()
+}
 
 // commit makes the content durable, gives the file its name and makes that durable.
 func (o *output) commit() error {
 	defer o.file.Close()
-	if err := o.buffer.Flush(); err != nil {
+	if err := o.flush(); err != nil {
 		return err
 	}
 	if o.partial == "" {
 		return o.file.Close()
 	}
-	if err := o.file.Sync(); err != nil {
-		return err
-	}
-	if err := o.own(); err != nil {
-		return err
-	}
-	if err := o.file.Close(); err != nil {
+	if err := errors.Join(o.file.Sync(), o.own(), o.file.Close()); err != nil {
 		return err
 	}
 	if err := o.folder.Rename(o.partial, o.name); err != nil {
@@ -141,25 +138,13 @@ func (o *output) commit() error {
 	return syncFolder(o.folder)
 }
 
-// is reports whether a file is this output, under the name that it bears now.
-func (o *output) is(file fs.FileInfo) bool {
-	return slices.ContainsFunc([]string{o.name, o.partial}, func(name string) bool {
-		ours, err := o.folder.Lstat(name)
-		return err == nil && os.SameFile(ours, file)
-	})
-}
-
 // own fails when NAME.partial is no longer the file that was opened.
 func (o *output) own() error {
-	mine, err := o.file.Stat()
-	if err != nil {
-		return err
-	}
 	there, err := o.folder.Lstat(o.partial)
 	if err != nil {
 		return o.failed(err)
 	}
-	if !os.SameFile(mine, there) {
+	if !os.SameFile(o.opened, there) {
 		return fmt.Errorf("%s was replaced by another run while this one wrote it", o.path+partialEnd)
 	}
 	return nil
@@ -175,6 +160,17 @@ func (o *output) discard() error {
 		return err
 	}
 	return o.folder.Remove(o.partial)
+}
+
+// remove leaves nothing of the output behind, nor of what bears its name.
+func (o *output) remove() error {
+	if err := o.discard(); err != nil || o.partial == "" {
+		return err
+	}
+	if err := o.folder.Remove(o.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // syncFolder makes the names in a folder durable, where its file system can.

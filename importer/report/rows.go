@@ -40,30 +40,25 @@ type Result struct {
 // results writes results, each line by gocsv as soon as it comes: what waited for others
 // would keep the whole rows in memory that its texts are parts of.
 type results struct {
-	out *output
-	csv *csv.Writer
-	row [1]Result // the one in hand
-
-	status int // the place of http_status in a line
+	*output
+	row    [1]Result // the one in hand
+	status int       // the place of http_status in a line
 }
 
 // newResults writes the header line, with further columns behind those that all results
 // have; the name of one that stands already is told apart.
 func newResults(out *output, further []string) (*results, error) {
-	w := &results{out: out, csv: csv.NewWriter(out)}
+	out.lines = csv.NewWriter(out)
 	header, err := gocsv.MarshalString([]Result{})
-	if err != nil {
-		return w, err
-	}
 	names := strings.Split(strings.TrimSpace(header), ",")
-	w.status = slices.Index(names, "http_status")
+	w := &results{output: out, status: slices.Index(names, "http_status")}
 	for _, name := range further {
 		for slices.Contains(names, name) {
 			name = "row_" + name
 		}
 		names = append(names, name)
 	}
-	return w, w.csv.Write(names)
+	return w, errors.Join(err, out.lines.Write(names))
 }
 
 // add writes a line. Texts from outside are cut and defused; names and IDs only lose what
@@ -74,34 +69,23 @@ func (w *results) add(r Result) error {
 	}
 	r.Location, r.Error = Cell(r.Location), Cell(r.Error)
 	w.row[0] = r
-	return gocsv.MarshalCSVWithoutHeaders(w.row[:], w)
+	return gocsv.MarshalCSVWithoutHeaders(w.row[:], line{w})
 }
 
-// Write takes a line from gocsv, empties a status that is not there, and puts the row's own
-// cells behind.
-func (w *results) Write(cells []string) error {
+// line takes a line from gocsv, which would hand each on at once.
+type line struct{ *results }
+
+// Write empties a status that is not there, and puts the row's own cells behind the others.
+func (w line) Write(cells []string) error {
 	if w.row[0].HTTPStatus == 0 {
 		cells[w.status] = ""
 	}
-	return w.csv.Write(append(cells, w.row[0].Own...))
+	return w.lines.Write(append(cells, w.row[0].Own...))
 }
 
-// Flush lets lines gather, where gocsv would hand on each.
-func (w *results) Flush() {}
+func (line) Flush() {}
 
-// Error is the first that a line met.
-func (w *results) Error() error { return w.csv.Error() }
-
-// flush hands all lines to the operating system.
-func (w *results) flush() error { return flush(w.csv, w.out) }
-
-func flush(lines *csv.Writer, out *output) error {
-	lines.Flush()
-	if err := lines.Error(); err != nil {
-		return err
-	}
-	return out.buffer.Flush()
-}
+func (w line) Error() error { return w.lines.Error() }
 
 // Reject is a row that needs attention. Names and Cells are its own columns as they
 // were read; Raw is a JSON object on one line, in their place. Text is the whole row
@@ -119,7 +103,6 @@ type Reject struct {
 // A sheet is one rejects file: rows of one header, or JSONL.
 type sheet struct {
 	out   *output
-	csv   *csv.Writer // nil: JSONL
 	names []string
 }
 
@@ -130,7 +113,8 @@ const byteOrderMark = "\uFEFF"
 func (r *Run) sheet(in Input, names []string) (*sheet, error) {
 	delimiter := cmp.Or(in.Delimiter, ',')
 	for _, s := range r.rejects {
-		if in.Format == jsonl && s.csv == nil || in.Format != jsonl && s.fits(delimiter, names) {
+		lines := s.out.lines
+		if in.Format == jsonl && lines == nil || in.Format != jsonl && lines != nil && lines.Comma == delimiter && slices.Equal(s.names, names) {
 			return s, nil
 		}
 	}
@@ -138,28 +122,20 @@ func (r *Run) sheet(in Input, names []string) (*sheet, error) {
 	if out == nil || err != nil {
 		return nil, err
 	}
-	s := &sheet{out: out}
+	s := &sheet{out, slices.Clone(names)}
 	r.rejects = append(r.rejects, s)
 	if in.Format != jsonl || in.Marked {
 		_, err = io.WriteString(out, byteOrderMark)
 	}
 	if err == nil && in.Format != jsonl {
-		err = s.header(delimiter, names)
+		out.lines = csv.NewWriter(out)
+		out.lines.Comma = delimiter
+		err = out.lines.Write(append(slices.Clone(names), notePrefix+"line", notePrefix+"outcome", notePrefix+"error", notePrefix+"text"))
 	}
 	return s, err
 }
 
 const jsonl = "jsonl"
-
-func (s *sheet) fits(delimiter rune, names []string) bool {
-	return s.csv != nil && s.csv.Comma == delimiter && slices.Equal(s.names, names)
-}
-
-func (s *sheet) header(delimiter rune, names []string) error {
-	s.names, s.csv = slices.Clone(names), csv.NewWriter(s.out)
-	s.csv.Comma = delimiter
-	return s.csv.Write(append(slices.Clone(names), notePrefix+"line", notePrefix+"outcome", notePrefix+"error", notePrefix+"text"))
-}
 
 // rejectsFile opens the next rejects file: rejects.csv, rejects-2.csv and so on, or
 // in this manner beside the named one.
@@ -172,7 +148,7 @@ func (r *Run) rejectsFile(format string) (*output, error) {
 	if format == jsonl || format == "tsv" {
 		extension = "." + format
 	}
-	path := r.path(r.files.Rejects, "rejects"+extension)
+	path := r.files.path(r.files.Rejects, "rejects"+extension)
 	if n := len(r.rejects); path != "" && n > 0 {
 		path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, filepath.Ext(path)), n+1, extension)
 	}
@@ -180,20 +156,13 @@ func (r *Run) rejectsFile(format string) (*output, error) {
 }
 
 func (s *sheet) write(rej *Reject) error {
-	if s.csv == nil {
+	if s.out.lines == nil {
 		_, err := s.out.Write(append(rej.object(), '\n'))
 		return err
 	}
 	row := make([]string, len(s.names), len(s.names)+4)
 	copy(row, rej.Cells)
-	return s.csv.Write(append(row, strconv.Itoa(rej.Line), rej.Outcome, Cell(rej.Error), rej.Text))
-}
-
-func (s *sheet) flush() error {
-	if s.csv == nil {
-		return s.out.buffer.Flush()
-	}
-	return flush(s.csv, s.out)
+	return s.out.lines.Write(append(row, strconv.Itoa(rej.Line), rej.Outcome, Cell(rej.Error), rej.Text))
 }
 
 // note is what is added to a rejected JSONL object, under noteName.

@@ -25,7 +25,7 @@ a.csv,2,1,k1,created,L1,x-1,o-1,Oak Hill,open,201,1,
 a.csv,3,2,=k2,invalid,,,,,,,0,"column ""Email"": not an e-mail address"
 "b\x1b,c.csv",9,1,-k3,rejected,+L3,,,'@here,-,422,2,'=cmd\n\x1b[2J
 `
-	if diff := cmp.Diff(want, read(t, r.ResultsPath())); diff != "" {
+	if diff := cmp.Diff(want, read(t, r.files.Results)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -33,7 +33,7 @@ a.csv,3,2,=k2,invalid,,,,,,,0,"column ""Email"": not an e-mail address"
 func TestARunWithoutRowsHasAHeader(t *testing.T) {
 	r := open(t, Files{Dir: t.TempDir()})
 	must(t, r.Finish(sample()))
-	if got := read(t, r.ResultsPath()); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "file,line,row,key,") {
+	if got := read(t, r.files.Results); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "file,line,row,key,") {
 		t.Errorf("results: %q", got)
 	}
 }
@@ -57,7 +57,7 @@ func TestResultsCanBeReadBack(t *testing.T) {
 		}
 		must(t, r.Finish(sample()))
 		var got []Result
-		must(t, gocsv.UnmarshalString(read(t, r.ResultsPath()), &got))
+		must(t, gocsv.UnmarshalString(read(t, r.files.Results), &got))
 		if diff := cmp.Diff(want, got); diff != "" {
 			rt.Fatal(diff)
 		}
@@ -175,11 +175,11 @@ func TestEachHeaderHasItsRejectsFile(t *testing.T) {
 				}
 			}
 			must(t, r.Finish(sample()))
-			got := strings.ReplaceAll(strings.Join(r.rejectsPaths(), " "), dir+"/", "")
+			got := strings.ReplaceAll(strings.Join(rejectsPaths(r), " "), dir+"/", "")
 			if got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			for i, path := range r.rejectsPaths() {
+			for i, path := range rejectsPaths(r) {
 				lines := 3
 				if in[i].Format == "jsonl" {
 					lines = 2

@@ -40,13 +40,25 @@ func (f Files) Wanted() bool {
 	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != ""
 }
 
+// path is where a file lies that a flag names, or else in the folder; "" where it is not wanted.
+func (f Files) path(named, name string) string {
+	switch {
+	case named == None, named == "" && f.Dir == "":
+		return ""
+	case named != "":
+		return named
+	}
+	return filepath.Join(f.Dir, name)
+}
+
 // Run is the files of one run. One goroutine at a time may use it.
 type Run struct {
-	files  Files
+	files  Files    // paths where there is one, "" where a file is not wanted
 	folder *os.Root // the run's own; nil without one
 	reused bool     // that folder is an earlier run's
 
-	results *results // nil: not wanted
+	outputs []*output // all that are open or complete
+	results *results  // nil: not wanted
 	rejects []*sheet
 	named   *output // the file of --rejects until the first reject
 	summary *output // nil: not wanted
@@ -56,12 +68,16 @@ type Run struct {
 // OpenRun makes the folder and opens the files, so that a place that cannot be
 // written to is known before the first request. Finish must follow.
 func OpenRun(f Files) (*Run, error) {
-	if f.Dir == None {
-		f.Dir = ""
-	}
 	if f.Results == "-" || f.Rejects == "-" {
 		return nil, errors.New("only the summary can go to standard output")
 	}
+	if f.Dir == None {
+		f.Dir = ""
+	}
+	if f.Summary == "-" {
+		f.Summary = None
+	}
+	f.Results, f.Summary = f.path(f.Results, "results.csv"), f.path(f.Summary, summaryFile)
 	r := &Run{files: f}
 	if f.Dir != "" {
 		folder, err := makeFolder(f.Dir)
@@ -71,7 +87,7 @@ func OpenRun(f Files) (*Run, error) {
 		r.folder, r.reused = folder, hasRun(folder)
 	}
 	if err := r.open(); err != nil {
-		for _, o := range r.outputs() {
+		for _, o := range r.outputs {
 			o.discard()
 		}
 		return nil, fmt.Errorf("open the run's files: %w", err)
@@ -80,21 +96,16 @@ func OpenRun(f Files) (*Run, error) {
 }
 
 func (r *Run) open() error {
-	results, err := r.create(r.ResultsPath())
-	if err != nil {
-		return err
+	results, err := r.create(r.files.Results)
+	if err == nil && results != nil {
+		r.results, err = newResults(results, r.files.Columns)
 	}
-	if results != nil {
-		if r.results, err = newResults(results, r.files.Columns); err != nil {
-			return err
-		}
+	if err == nil && r.files.Rejects != None {
+		r.named, err = r.create(r.files.Rejects)
 	}
-	if r.files.Rejects != None {
-		if r.named, err = r.create(r.files.Rejects); err != nil {
-			return err
-		}
+	if err == nil {
+		r.summary, err = r.create(r.files.Summary)
 	}
-	r.summary, err = r.create(r.SummaryPath())
 	return err
 }
 
@@ -103,71 +114,18 @@ func (r *Run) create(path string) (*output, error) {
 	if path == "" {
 		return nil, nil
 	}
-	dir := filepath.Dir(path)
-	if r.folder != nil && dir == filepath.Clean(r.files.Dir) {
-		return create(r.folder, path)
+	folder, dir := r.folder, filepath.Dir(path)
+	if folder == nil || dir != filepath.Clean(r.files.Dir) {
+		var err error
+		if folder, err = os.OpenRoot(dir); err != nil {
+			return nil, err
+		}
 	}
-	folder, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
+	o, err := create(folder, path)
+	if err == nil {
+		r.outputs = append(r.outputs, o)
 	}
-	return create(folder, path)
-}
-
-// rowFiles lists the files of rows that are open or complete.
-func (r *Run) rowFiles() []*output {
-	var outs []*output
-	if r.results != nil {
-		outs = append(outs, r.results.out)
-	}
-	for _, s := range r.rejects {
-		outs = append(outs, s.out)
-	}
-	if r.named != nil {
-		outs = append(outs, r.named)
-	}
-	return outs
-}
-
-func (r *Run) outputs() []*output {
-	if r.summary == nil {
-		return r.rowFiles()
-	}
-	return append(r.rowFiles(), r.summary)
-}
-
-// Dir is the run's folder, or "".
-func (r *Run) Dir() string { return r.files.Dir }
-
-// ResultsPath is where the results are written to, or "".
-func (r *Run) ResultsPath() string { return r.path(r.files.Results, "results.csv") }
-
-// SummaryPath is the file that the summary is written to, or "".
-func (r *Run) SummaryPath() string {
-	if r.files.Summary == "-" {
-		return ""
-	}
-	return r.path(r.files.Summary, summaryFile)
-}
-
-// rejectsPaths lists the rejects files: one for each header of CSV inputs, one for
-// all JSONL inputs.
-func (r *Run) rejectsPaths() []string {
-	var paths []string
-	for _, s := range r.rejects {
-		paths = append(paths, s.out.path)
-	}
-	return paths
-}
-
-func (r *Run) path(named, name string) string {
-	switch {
-	case named == None, named == "" && r.files.Dir == "":
-		return ""
-	case named != "":
-		return named
-	}
-	return filepath.Join(r.files.Dir, name)
+	return o, err
 }
 
 // Result writes the line of a row. An error is the first that any of the run's files met.
@@ -194,12 +152,9 @@ func (r *Run) Reject(in Input, rej Reject) error {
 // Flush hands all lines to the operating system. An error is the first that any of the
 // run's files met.
 func (r *Run) Flush() error {
-	if r.results != nil && r.err == nil {
-		r.err = r.results.flush()
-	}
-	for _, s := range r.rejects {
+	for _, o := range r.outputs {
 		if r.err == nil {
-			r.err = s.flush()
+			r.err = o.flush()
 		}
 	}
 	return r.err
@@ -230,34 +185,25 @@ func (r *Run) commitRows(s *Summary) error {
 	if err := r.Flush(); err != nil {
 		return fmt.Errorf("write results and rejects: %w", err)
 	}
-	if err := r.dropNamed(); err != nil {
-		return fmt.Errorf("remove the rejects file of an earlier run: %w", err)
-	}
-	for _, o := range r.rowFiles() {
-		if err := o.commit(); err != nil {
-			return fmt.Errorf("complete results and rejects: %w", err)
+	for _, o := range r.outputs {
+		switch o {
+		case r.summary:
+		case r.named: // what an earlier run left there would be taken for this one's
+			if err := o.remove(); err != nil {
+				return fmt.Errorf("remove the rejects file of an earlier run: %w", err)
+			}
+		default:
+			if err := o.commit(); err != nil {
+				return fmt.Errorf("complete results and rejects: %w", err)
+			}
 		}
 	}
 	if err := r.removeOld(); err != nil {
 		return fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
-	s.ResultsPath, s.RejectsPaths = r.ResultsPath(), r.rejectsPaths()
-	return nil
-}
-
-// dropNamed removes the file that --rejects named when there were no rejects: what
-// an earlier run left there would be taken for this one's.
-func (r *Run) dropNamed() error {
-	out := r.named
-	if out == nil {
-		return nil
-	}
-	r.named = nil
-	if err := out.discard(); err != nil || out.partial == "" {
-		return err
-	}
-	if err := out.folder.Remove(out.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	s.ResultsPath = r.files.Results
+	for _, sheet := range r.rejects {
+		s.RejectsPaths = append(s.RejectsPaths, sheet.out.path)
 	}
 	return nil
 }
@@ -266,14 +212,14 @@ func (r *Run) commitSummary(s *Summary) error {
 	if r.summary == nil {
 		return nil
 	}
-	if err := s.WriteJSON(r.summary); err != nil {
-		return err
+	err := s.WriteJSON(r.summary)
+	if err == nil {
+		err = r.summary.commit()
 	}
-	if err := r.summary.commit(); err != nil {
-		return err
+	if err == nil {
+		s.SummaryPath, s.run = r.files.Summary, r
 	}
-	s.SummaryPath, s.run = r.SummaryPath(), r
-	return nil
+	return err
 }
 
 // amend writes a summary once more.
@@ -312,5 +258,5 @@ func (r *Run) removeOld() error {
 // lie there by another path.
 func (r *Run) wrote(name string) bool {
 	there, err := r.folder.Lstat(name)
-	return err == nil && slices.ContainsFunc(r.outputs(), func(o *output) bool { return o.is(there) })
+	return err == nil && slices.ContainsFunc(r.outputs, func(o *output) bool { return os.SameFile(o.opened, there) })
 }
