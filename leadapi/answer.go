@@ -2,12 +2,13 @@ package leadapi
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,74 +16,67 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decode reads an answer: one JSON value of valid UTF-8, exact names, no name twice, nothing behind it. Members of another
-// type than expected stay zero: the service is in alpha, and a lead's ID must not be lost for a changed counter.
-func decode(body []byte, to any, o ...json.Options) bool {
-	return json.Unmarshal(body, to, append(o, loosely)...) == nil
+// answer is what a request got: the head, and as much of the body as came.
+type answer struct {
+	*http.Response
+	body     []byte // stands until the connection's next call
+	whole    bool   // the body came to its end, within bounds
+	readable bool   // it is whole and is not packed any more
 }
 
-var loosely = json.WithUnmarshalers(json.JoinUnmarshalers(
-	json.UnmarshalFromFunc(loose[string]),
-	json.UnmarshalFromFunc(loose[bool]),
-	json.UnmarshalFromFunc(loose[float64]),
-))
-
-func loose[T any](from *jsontext.Decoder, to *T) error {
-	v, err := from.ReadValue()
-	if err != nil {
-		return err
+// unpack undoes gzip, which is never asked for, and takes away a byte order mark.
+func (a *answer) unpack() {
+	if !a.whole {
+		return
 	}
-	assign(to, v)
-	return nil
-}
-
-// assign sets to, unless v is of another type.
-func assign[T any](to *T, v jsontext.Value) {
-	var t T
-	if json.Unmarshal(v, &t) == nil {
-		*to = t
+	if bytes.HasPrefix(a.body, []byte("\x1f\x8b")) {
+		z, err := gzip.NewReader(bytes.NewReader(a.body))
+		if err != nil {
+			return
+		}
+		if a.body, err = io.ReadAll(io.LimitReader(z, maxBody+1)); err != nil || len(a.body) > maxBody {
+			return
+		}
 	}
+	a.body, a.readable = bytes.TrimPrefix(a.body, []byte("\ufeff")), true
 }
 
-// scanner reads the members of answers. It does what decode does, for the answers that come with every row: without
-// reflection, in a third of the time.
-type scanner struct {
-	from bytes.Buffer
-	json *jsontext.Decoder
+// isText tells whether the body, or what came of it, is in no form but the ones that are read here.
+func (a *answer) isText() bool {
+	form := strings.ToLower(a.Header.Get("Content-Encoding"))
+	return a.readable == a.whole && slices.Contains([]string{"", "identity", "gzip", "x-gzip"}, form)
 }
 
-// members calls f with each member of the object that body is, and reports whether all of body could be read. What f
-// gets stands until it returns.
-func (c *Client) members(body []byte, f func(name []byte, v jsontext.Value)) bool {
-	s, ok := c.scanners.Get().(*scanner)
-	if !ok {
-		s = new(scanner)
-		s.json = jsontext.NewDecoder(&s.from)
-	}
-	defer c.scanners.Put(s)
-	s.from = *bytes.NewBuffer(body)
-	s.json.Reset(&s.from)
-	if t, err := s.json.ReadToken(); err != nil || t.Kind() != '{' {
-		return false
+// members calls f with each member of the object that body is, and reports whether all of body could be read: one JSON
+// object of valid UTF-8, no name twice, nothing behind it. What f gets stands until it returns. It leaves out what is of
+// another type than expected: the service is in alpha, and a lead's ID must not be lost for a changed counter.
+func members(body []byte, f func(name []byte, v jsontext.Value)) bool {
+	return json.Unmarshal(body, (*object)(&f)) == nil
+}
+
+// object reads an object member by member, which takes less than a struct and reflection do.
+type object func(name []byte, v jsontext.Value)
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (f *object) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	if t, err := from.ReadToken(); err != nil || t.Kind() != '{' {
+		return cmp.Or(err, errors.New("no object"))
 	}
 	var room [64]byte
-	for s.json.PeekKind() == '"' {
-		quoted, err := s.json.ReadValue()
+	for from.PeekKind() == '"' {
+		quoted, err := from.ReadValue()
 		if err != nil {
-			return false
+			return err
 		}
 		name, _ := jsontext.AppendUnquote(room[:0], quoted) // it has been read
-		v, err := s.json.ReadValue()
+		v, err := from.ReadValue()
 		if err != nil {
-			return false
+			return err
 		}
-		f(name, v)
+		(*f)(name, v)
 	}
-	if t, err := s.json.ReadToken(); err != nil || t.Kind() != '}' {
-		return false
-	}
-	_, err := s.json.ReadToken()
-	return err == io.EOF
+	_, err := from.ReadToken()
+	return err
 }
 
 // textOf is the text that a member holds, "" for any other type.
@@ -101,9 +95,6 @@ func fitting(v jsontext.Value, fits func(string) bool) string {
 	}
 	return ""
 }
-
-// shown is a text for people: at most 500 characters, control characters and the like escaped.
-func shown(v jsontext.Value) string { return clean(textOf(v)) }
 
 // Bounds of what an answer may say.
 const (
@@ -126,41 +117,4 @@ func validStatus(status string) bool {
 // validExternalID tells whether an ExternalID can be kept: it is bounded, and has no control characters.
 func validExternalID(id string) bool {
 	return len(id) <= maxExternalID && !strings.ContainsFunc(id, unicode.IsControl)
-}
-
-// unpacked is the body of an answer as it was before it was packed by gzip, which is never asked for, without a byte
-// order mark. It tells whether all of it was got, in bounds.
-func unpacked(body []byte) (plain []byte, whole bool) {
-	if bytes.HasPrefix(body, []byte("\x1f\x8b")) {
-		z, err := gzip.NewReader(bytes.NewReader(body))
-		if err != nil {
-			return nil, false
-		}
-		if body, err = io.ReadAll(io.LimitReader(z, maxBody+1)); err != nil || len(body) > maxBody {
-			return nil, false
-		}
-	}
-	return bytes.TrimPrefix(body, []byte("\ufeff")), true
-}
-
-// retryAfter reads how long an answer asks to wait: seconds, or a date in any of HTTP's three forms, taken from the
-// answer's own Date where it has one. A past date is 0, what is over 15 minutes is 15 minutes, nonsense is not there.
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	const most = 15 * time.Minute
-	text := strings.TrimSpace(h.Get("Retry-After"))
-	if text != "" && strings.Trim(text, "0123456789") == "" {
-		seconds, err := strconv.Atoi(text)
-		if err != nil || seconds > int(most/time.Second) {
-			return most, true
-		}
-		return time.Duration(seconds) * time.Second, true
-	}
-	when, err := http.ParseTime(text)
-	if err != nil {
-		return 0, false
-	}
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
-	}
-	return min(max(when.Sub(now), 0), most), true
 }

@@ -64,12 +64,14 @@ func FuzzAnswers(f *testing.F) {
 		f.Add([]byte(body), "Sun, 01 Mar 2026 12:00:30 GMT")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, header string) {
-		plain, _ := unpacked(body)
+		a := answer{body: body, whole: true}
+		a.unpack()
+		plain := a.body
 		var lead Lead
 		var made Created
-		for _, member := range []func([]byte, jsontext.Value){lead.member, made.member} {
+		for _, member := range []func([]byte, jsontext.Value){lead.member, made.member("")} {
 			var all map[string]jsontext.Value
-			ok := new(Client).members(plain, member)
+			ok := members(plain, member)
 			if wanted := json.Unmarshal(plain, &all) == nil && jsontext.Value(plain).Kind() == '{'; ok != wanted {
 				t.Errorf("%q: %v, want %v", plain, ok, wanted)
 			}
@@ -115,19 +117,19 @@ func TestTextsOfAnAnswerAreTakenByTheirPatterns(t *testing.T) {
 	for id, want := range map[string]string{"org-1": "org-1", "a b": "", "=1+1": "", "\x1b[2J": "", long: ""} {
 		lead, made := new(Lead), new(Created)
 		lead.member([]byte("OwnerID"), quoted(id))
-		made.member([]byte("assignedOrganizationID"), quoted(id))
+		made.member("")([]byte("assignedOrganizationID"), quoted(id))
 		if lead.OwnerID != want || made.OrganizationID != want {
 			t.Errorf("organization %.80q: %q and %q, want %q", id, lead.OwnerID, made.OrganizationID, want)
 		}
 	}
 	made := new(Created)
-	if made.of(&CreateRequest{OrganizationID: "Org 7"})([]byte("assignedOrganizationID"), quoted("Org 7")); made.OrganizationID != "Org 7" {
+	if made.member("Org 7")([]byte("assignedOrganizationID"), quoted("Org 7")); made.OrganizationID != "Org 7" {
 		t.Errorf("the organization that was asked for is taken as %q", made.OrganizationID)
 	}
 	for name, want := range map[string]string{"Café Nord": "Café Nord", "a\x1b[2Jb": `a\x1b[2Jb`, "=1+1": "=1+1", long: long[:500], "\u202e\r\n": `\u202e\r\n`} {
 		lead, made := new(Lead), new(Created)
 		lead.member([]byte("Location"), append(append([]byte(`{"Name":`), quoted(name)...), '}'))
-		made.member([]byte("assignedLocationName"), quoted(name))
+		made.member("")([]byte("assignedLocationName"), quoted(name))
 		if lead.LocationName != want || made.LocationName != want {
 			t.Errorf("location %.80q: %q and %q, want %q", name, lead.LocationName, made.LocationName, want)
 		}

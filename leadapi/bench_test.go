@@ -2,7 +2,6 @@ package leadapi
 
 import (
 	"bytes"
-	"context"
 	"net"
 	"runtime"
 	"strconv"
@@ -24,8 +23,8 @@ func BenchmarkCreate(b *testing.B) {
 		TypeKey: "contact-form", TypeLabel: "Contact form", Status: "inProgress",
 	}
 	body := `{"leadID":"5f1d7a2c-0b6e-4c3e-9a58-1f2e3d4c5b6a","assignedOrganizationID":"org-1","assignedLocationName":""}`
-	benchCalls(b, answer(201, body), func(c *Client) error {
-		_, err := c.Create(context.Background(), lead)
+	benchCalls(b, answerText(201, body), func(c *Client) error {
+		_, err := c.Create(b.Context(), lead)
 		return err
 	})
 }
@@ -38,8 +37,8 @@ func BenchmarkUpdate(b *testing.B) {
 		`"OwnerID":"org-1","Content":{"name":"Ann Lee","email":"ann@example.com","phone":"+15550100"},"Impressions":0,"IsTestLead":false,` +
 		`"Location":{"Name":"","Address":""},"RequestMeta":{"ContentType":"application/json","Host":"","IP":"","Locale":"","URL":"","UserAgent":""},` +
 		`"Source":"lead-collector","Status":"open","Stage":"lead","TypeKey":"form","TypeLabel":"Form","Views":0,"ExternalID":"crm-000000042","DisplayName":""}`
-	benchCalls(b, answer(200, body), func(c *Client) error {
-		_, err := c.Update(context.Background(), "lead-1", link)
+	benchCalls(b, answerText(200, body), func(c *Client) error {
+		_, err := c.Update(b.Context(), "lead-1", link)
 		return err
 	})
 }

@@ -148,7 +148,7 @@ func TestIdleConnectionClosedByThePeer(t *testing.T) {
 		mu.Lock()
 		arrived[body]++
 		mu.Unlock()
-		io.WriteString(c, answer(201, createdBody)) // promises to keep the connection, and closes it
+		io.WriteString(c, answerText(201, createdBody)) // promises to keep the connection, and closes it
 	})
 	client := signedIn(t, config(p.address()))
 	for n := range 300 {
@@ -175,7 +175,7 @@ func TestAnswersAreNeverCrossed(t *testing.T) {
 			}
 			_, name, _ := strings.Cut(body, `{"name":"`)
 			name, _, _ = strings.Cut(name, `"`)
-			io.WriteString(c, answer(201, `{"leadID":"`+name+`"}`)+answer(201, `{"leadID":"stray"}`))
+			io.WriteString(c, answerText(201, `{"leadID":"`+name+`"}`)+answerText(201, `{"leadID":"stray"}`))
 		}
 	})
 	c := config(p.address())

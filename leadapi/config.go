@@ -1,6 +1,7 @@
 package leadapi
 
 import (
+	"cmp"
 	"math"
 	"net"
 	"net/netip"
@@ -8,10 +9,51 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"golang.org/x/net/idna"
 )
+
+// Config says which service a Client speaks to, and how. BaseURL is needed always. Without ClientID and ClientSecret the
+// Client is good for Login and CreateOAuthClient only; without LeadsURL and TrunkID it creates no leads.
+type Config struct {
+	BaseURL      string // general API, without /v3
+	LeadsURL     string // lead creation application, without /v1
+	TrunkID      string // the brand's trunk organization
+	ClientID     string
+	ClientSecret string
+	Concurrency  int                    // connections a host at most; below 1 counts as 1
+	Timeout      time.Duration          // for one request, from dialling to the answer's last byte; 0 = 30 s
+	UserAgent    string                 // "" = leadferry
+	Leave        func(kind string) bool // asked just before the first byte of a request leaves: false holds it back, with ReasonHeld; may be nil
+	Observe      func(Call)             // called after each call of which a byte left, by its caller; may be nil
+	Trace        func(Call)             // called after each call that was tried, sent or not; may be nil
+	Now          func() time.Time       // nil = time.Now
+	Tokens       TokenStore             // keeps the token for later runs and other processes; nil: nobody does
+}
+
+// withDefaults fills in what was not set.
+func (c Config) withDefaults() Config {
+	c.Concurrency = max(c.Concurrency, 1)
+	if c.Timeout <= 0 {
+		c.Timeout = 30 * time.Second
+	}
+	c.UserAgent = cmp.Or(c.UserAgent, "leadferry")
+	if c.Leave == nil {
+		c.Leave = func(string) bool { return true }
+	}
+	if c.Observe == nil {
+		c.Observe = func(Call) {}
+	}
+	if c.Trace == nil {
+		c.Trace = func(Call) {}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
 
 // ConfigError says which setting of a Config cannot be used. It never repeats the setting's value.
 type ConfigError struct {

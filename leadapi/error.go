@@ -1,12 +1,24 @@
 package leadapi
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Applied says whether the service carried out a request.
@@ -44,7 +56,7 @@ const (
 // Error is a call that failed. It wraps nothing from below, which may quote secrets, but the end of the caller's context or
 // of the time limit.
 type Error struct {
-	Op            string        // "create", "update", "token", "login" or "client"
+	Op            string        // "create", "update", "reach", "token", "login" or "client"
 	Status        int           // HTTP status; 0: no answer that can be told
 	Message       string        // the service's words or ours: ≤ 500 characters, control characters escaped, no secrets
 	RetryAfter    time.Duration // what the answer asks for, 0 to 15 minutes
@@ -71,16 +83,7 @@ func (e *Error) later() bool {
 	return slices.Contains([]string{ReasonThrottled, ReasonConnect, ReasonCanceled, ReasonHeld}, e.Reason)
 }
 
-// interrupted is the error of a call whose caller's context ended, or whose time is over: cause says which.
-func interrupted(cause error, op string, applied Applied) *Error {
-	e := &Error{Op: op, Applied: applied, Reason: ReasonCanceled, Message: "stopped before the answer came", cause: cause}
-	if errors.Is(cause, context.DeadlineExceeded) {
-		e.Reason, e.Message = ReasonTimeout, "no answer in time"
-	}
-	return e
-}
-
-// verdict is what the status of an answer, other than a readable success, says of the request. What HTTP does not
+// verdict says what the status of an answer, other than a readable success, tells of the request. What HTTP does not
 // say to be refused may have been applied.
 func verdict(status int, retryAfter bool) (Applied, string) {
 	switch {
@@ -94,12 +97,217 @@ func verdict(status int, retryAfter bool) (Applied, string) {
 		return No, ReasonThrottled
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == 499:
 		return Maybe, ReasonTimeout
-	case status >= 300 && status < 400:
+	case status/100 == 3:
 		return Maybe, ReasonRedirect
-	case status >= 400 && status < 500:
+	case status/100 == 4:
 		return No, ReasonRefused
-	case status >= 500 && status < 600:
+	case status/100 == 5:
 		return Maybe, ReasonServerError
 	}
 	return Maybe, ReasonBadAnswer
+}
+
+// unsent is the error of a call that is refused here.
+func unsent(op, reason, text string) *Error {
+	return &Error{Op: op, Applied: No, Reason: reason, Message: text + "; nothing was sent"}
+}
+
+// interrupted is the error of a call whose caller's context ended, or whose time is over: cause says which.
+func interrupted(cause error, op string, applied Applied) *Error {
+	e := &Error{Op: op, Applied: applied, Reason: ReasonCanceled, Message: "stopped before the answer came", cause: cause}
+	if errors.Is(cause, context.DeadlineExceeded) {
+		e.Reason, e.Message = ReasonTimeout, "no answer in time"
+	}
+	return e
+}
+
+// unanswered is the error of a call that got no answer. Its text is made here: what lies below may quote the peer or the address.
+func (c *Client) unanswered(ctx context.Context, r request, sent bool, err error) *Error {
+	applied := No
+	if sent {
+		applied = Maybe
+	}
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(ctx.Err(), r.op, applied)
+	case !time.Now().Before(r.limit):
+		return interrupted(context.DeadlineExceeded, r.op, applied)
+	case sent:
+		return &Error{Op: r.op, Applied: Maybe, Reason: ReasonNoAnswer, Message: "the connection broke before a readable answer came"}
+	}
+	reason, text := unconnected(err)
+	text = clean("nothing could be sent to "+r.host.domain+": "+text, c.config.ClientSecret, r.bearer)
+	return &Error{Op: r.op, Applied: No, Reason: reason, Message: text}
+}
+
+// unconnected says why there is no connection.
+func unconnected(err error) (reason, text string) {
+	if fault, ok := errors.AsType[handshakeError](err); ok {
+		return ReasonTLS, fault.Error()
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return ReasonConnect, "the name could not be looked up"
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return ReasonConnect, errno.Error()
+	}
+	return ReasonConnect, "no connection, or one that was closed meanwhile"
+}
+
+// answered is the error of a call that got an answer other than a readable success.
+func (c *Client) answered(r request, a answer) *Error {
+	e := &Error{Op: r.op, Status: a.StatusCode}
+	e.RetryAfter, e.HasRetryAfter = retryAfter(a.Header, c.config.Now())
+	e.Applied, e.Reason = verdict(e.Status, e.HasRetryAfter)
+	if e.Status == r.success {
+		e.Applied = Yes
+	}
+	if e.Status/100 == 2 && r.op == "create" {
+		e.Reason = ReasonNoLeadID
+	}
+	switch {
+	case e.Reason == ReasonNoLeadID:
+		e.Message = "the answer holds no readable leadID"
+	case e.Reason == ReasonBadAnswer:
+		e.Message = "the answer cannot be read"
+	case e.Reason == ReasonRedirect:
+		e.Message = "the service redirects, which is never followed"
+	case r.op != "create" && r.op != "update":
+		e.Message = code(a.body)
+	case !a.isText():
+		e.Message = noText
+	default:
+		e.Message = clean(words(a.body), c.config.ClientSecret, r.bearer)
+	}
+	return e
+}
+
+// retryAfter reads how long an answer asks to wait: seconds, or a date in any of HTTP's three forms, taken from the
+// answer's own Date where it has one. A past date is 0, what is over 15 minutes is 15 minutes, nonsense is not there.
+func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	const most = 15 * time.Minute
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if text != "" && strings.Trim(text, "0123456789") == "" {
+		seconds, err := strconv.Atoi(text)
+		if err != nil || seconds > int(most/time.Second) {
+			return most, true
+		}
+		return time.Duration(seconds) * time.Second, true
+	}
+	when, err := http.ParseTime(text)
+	if err != nil {
+		return 0, false
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return min(max(when.Sub(now), 0), most), true
+}
+
+const (
+	noMessage = "no message was given"
+	noText    = "a message that is no text"
+)
+
+// The error codes of a token endpoint (RFC 6749, section 5.2).
+var codes = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"}
+
+// code is all that is told of an answer to a request with credentials: one of the known error codes. The words around it
+// may repeat a secret in a form that nobody thinks of.
+func code(body []byte) string {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return noMessage
+	}
+	if code := textOf(folded(body)["error"]); slices.Contains(codes, code) {
+		return code
+	}
+	return "its words are not shown, for they may repeat a secret"
+}
+
+// words finds what the body of an error has to say to a person, in the forms that are common, since the service's own is
+// not specified; in an unknown form, that is the whole body.
+func words(body []byte) string {
+	if bytes.IndexByte(body, 0) >= 0 {
+		return noText
+	}
+	outer := folded(body)
+	inner := folded(outer["error"])
+	var text string
+	for _, v := range []jsontext.Value{
+		outer["message"], outer["error_description"], outer["detail"],
+		inner["message"], inner["error_description"], inner["detail"], outer["error"], outer["title"],
+	} {
+		text = cmp.Or(text, textOf(v))
+	}
+	return cmp.Or(strings.TrimSpace(cmp.Or(text, string(body))), noMessage)
+}
+
+// folded are the members of an object by their names in small letters.
+func folded(body []byte) map[string]jsontext.Value {
+	all := map[string]jsontext.Value{}
+	members(body, func(name []byte, v jsontext.Value) { all[strings.ToLower(string(name))] = v.Clone() })
+	return all
+}
+
+// clean makes a text from outside fit to be shown: control characters and the like escaped, at most 500 characters.
+// A text that repeats a piece of a secret is withheld.
+func clean(text string, secrets ...string) string {
+	text = first(text)
+	if slices.ContainsFunc(secrets, func(s string) bool { return repeats(text, s) }) {
+		return "the message is withheld: it repeats a secret"
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if r == utf8.RuneError && size == 1 || !strconv.IsPrint(r) {
+			b.WriteString(strings.Trim(strconv.Quote(text[:size]), `"`))
+		} else {
+			b.WriteString(text[:size])
+		}
+		text = text[size:]
+	}
+	return first(b.String())
+}
+
+// telling is how many bytes running of a secret give it away.
+const telling = 12
+
+// repeats tells whether a text holds a piece of a secret, in a form in which a service may show what it was sent.
+func repeats(text, secret string) bool {
+	if len(secret) < telling {
+		return secret != "" && strings.Contains(text, secret)
+	}
+	text = strings.ToLower(text)
+	for _, form := range forms(secret) {
+		form = strings.ToLower(form)
+		for i := range len(form) - telling + 1 {
+			if strings.Contains(text, form[i:i+telling]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// forms writes a secret as it is, as a part of an address, in hexadecimal, and in base64 from any of three places on.
+func forms(secret string) []string {
+	all := []string{secret, url.QueryEscape(secret), hex.EncodeToString([]byte(secret))}
+	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for before := range 3 {
+			text := e.EncodeToString([]byte("\x00\x00"[:before] + secret))
+			all = append(all, text[(before*8+5)/6:(before+len(secret))*8/6])
+		}
+	}
+	return all
+}
+
+// first cuts a text at 500 characters.
+func first(text string) string {
+	count := 0
+	for at := range text {
+		if count++; count > 500 {
+			return text[:at]
+		}
+	}
+	return text
 }

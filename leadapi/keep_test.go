@@ -24,13 +24,13 @@ func TestWhichConnectionsAreKept(t *testing.T) {
 		answer string
 		kept   int
 	}{
-		"created":             {answer(201, createdBody), 1},
-		"refused":             {answer(422, "{}"), 1},
-		"throttled":           {answer(429, "{}"), 1},
-		"says that it closes": {answer(201, createdBody, "Connection: close"), 0},
-		"of HTTP/1.0":         {strings.Replace(answer(201, createdBody), "HTTP/1.1", "HTTP/1.0", 1), 0},
-		"server error":        {answer(500, "{}"), 0},
-		"without an ID":       {answer(202, "{}"), 0},
+		"created":             {answerText(201, createdBody), 1},
+		"refused":             {answerText(422, "{}"), 1},
+		"throttled":           {answerText(429, "{}"), 1},
+		"says that it closes": {answerText(201, createdBody, "Connection: close"), 0},
+		"of HTTP/1.0":         {strings.Replace(answerText(201, createdBody), "HTTP/1.1", "HTTP/1.0", 1), 0},
+		"server error":        {answerText(500, "{}"), 0},
+		"without an ID":       {answerText(202, "{}"), 0},
 		"of unknown length":   {"HTTP/1.1 201 x\r\n\r\n" + createdBody, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWhichConnectionsAreKept(t *testing.T) {
 func TestConnectionWithHalfARequestIsNotKept(t *testing.T) {
 	p := listen(t, func(p *peer, c net.Conn) {
 		io.ReadFull(c, make([]byte, 1000))
-		io.WriteString(c, answer(413, "{}"))
+		io.WriteString(c, answerText(413, "{}"))
 		<-t.Context().Done()
 	})
 	c := config(p.address())
@@ -72,14 +72,13 @@ func TestConnectionWithHalfARequestIsNotKept(t *testing.T) {
 	}
 }
 
-// The caller gives up while its call is being observed: what ends the call's time may come later than the next call.
+// The caller gives up while its answer is being read: what ends the call's time may come later than the next call.
 func TestConnectionOfAnEndedCallIsNotKept(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := config(answers(t, answer(201, createdBody)).address())
-	c.Observe = func(Call) { cancel() }
-	client := signedIn(t, c)
-	if _, err := client.Create(ctx, someLead()); err != nil {
-		t.Fatal(err)
+	client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
+	get := request{op: "create", method: "GET", host: client.leads, target: client.create}
+	if _, fault := client.do(ctx, get, func([]byte) bool { cancel(); return true }); fault != nil {
+		t.Fatal(fault)
 	}
 	if n := resting(client.leads); n != 0 {
 		t.Errorf("%d connections are kept", n)
@@ -88,7 +87,7 @@ func TestConnectionOfAnEndedCallIsNotKept(t *testing.T) {
 
 // What asks to be held back leaves nothing, be it a lead request or the token that it needs. fault 139
 func TestARequestThatIsHeldBackDoesNotLeave(t *testing.T) {
-	p := answers(t, answer(201, createdBody))
+	p := answers(t, answerText(201, createdBody))
 	c := config(p.address())
 	var asked []string
 	c.Leave = func(kind string) bool { asked = append(asked, kind); return false }
@@ -110,7 +109,7 @@ func TestConnectionsOfBeforeA421AreNotUsed(t *testing.T) {
 			if _, err := p.next(r); err != nil {
 				return
 			}
-			io.WriteString(c, answer([]int{201, 421}[n%2], createdBody))
+			io.WriteString(c, answerText([]int{201, 421}[n%2], createdBody))
 		}
 	})
 	client := signedIn(t, config(p.address()))
@@ -123,7 +122,7 @@ func TestConnectionsOfBeforeA421AreNotUsed(t *testing.T) {
 			t.Errorf("call %d: %v, want %d", n+1, e, want)
 		}
 	}
-	client.leads.leave(other, true)
+	client.leads.put(other, true)
 	if n := resting(client.leads); n != 1 {
 		t.Errorf("%d connections are kept, want the new one", n)
 	}
@@ -131,7 +130,7 @@ func TestConnectionsOfBeforeA421AreNotUsed(t *testing.T) {
 
 // The machine slept: by the clock that stands still then, the connection is fresh. fault 77
 func TestConnectionFromBeforeASleepIsNotUsed(t *testing.T) {
-	client := signedIn(t, config(answers(t, answer(201, createdBody)).address()))
+	client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
 	fault(t, client)
 	w := held(t, client.leads)
 	w.rested = w.rested.Round(0).Add(-time.Hour)
@@ -142,24 +141,24 @@ func TestConnectionFromBeforeASleepIsNotUsed(t *testing.T) {
 
 // What rests for too long is closed with the next call that ends. fault 88
 func TestOldConnectionsAreClosed(t *testing.T) {
-	client := signedIn(t, config(answers(t, answer(201, createdBody)).address()))
+	client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
 	h := client.leads
-	var wires []*wire
+	var conns []*conn
 	for range 3 {
-		w, err := h.take(t.Context(), time.Now().Add(time.Minute))
+		c, err := h.take(t.Context(), time.Now().Add(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
-		wires = append(wires, w)
+		conns = append(conns, c)
 	}
-	h.leave(wires[0], true)
-	h.leave(wires[1], true)
-	wires[0].rested = wires[0].rested.Add(-idleLimit)
-	h.leave(wires[2], true)
+	h.put(conns[0], true)
+	h.put(conns[1], true)
+	conns[0].rested = conns[0].rested.Add(-idleLimit)
+	h.put(conns[2], true)
 	if n := resting(h); n != 2 {
 		t.Errorf("%d connections rest, want 2", n)
 	}
-	if err := wires[0].SetDeadline(time.Time{}); err == nil {
+	if err := conns[0].SetDeadline(time.Time{}); err == nil {
 		t.Error("the oldest is still open")
 	}
 }

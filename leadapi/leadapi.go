@@ -15,101 +15,38 @@
 package leadapi
 
 import (
-	"sync"
+	"bytes"
+	"context"
+	"strconv"
 	"time"
 )
 
-// Config says which service a Client speaks to, and how. BaseURL is needed always. Without ClientID and ClientSecret the
-// Client is good for Login and CreateOAuthClient only; without LeadsURL and TrunkID it creates no leads.
-type Config struct {
-	BaseURL      string // general API, without /v3
-	LeadsURL     string // lead creation application, without /v1
-	TrunkID      string // the brand's trunk organization
-	ClientID     string
-	ClientSecret string
-	Concurrency  int                    // connections a host at most; below 1 counts as 1
-	Timeout      time.Duration          // for one request, from dialling to the answer's last byte; 0 = 30 s
-	UserAgent    string                 // "" = leadferry
-	Leave        func(kind string) bool // asked just before the first byte of a request leaves: false holds it back, with ReasonHeld; may be nil
-	Observe      func(Call)             // called after each request of which a byte left, by its caller; may be nil
-	Trace        func(Call)             // called after each call that was tried, sent or not; may be nil
-	Now          func() time.Time       // nil = time.Now
-	Tokens       TokenStore             // keeps the token for later runs and other processes; nil: nobody does
-}
-
-// Call is one request as Observe and Trace see it; calls come from several goroutines at
-// once. It holds nothing of what was sent or answered.
-type Call struct {
-	Kind     string        // "create", "update", "token", "login", "client" or "reach"
-	Status   int           // HTTP status; 0: no answer
-	Duration time.Duration // up to the answer's last byte
-
-	// For Trace alone:
-	Method   string
-	Began    time.Time
-	Waited   time.Duration // of Duration, for a connection
-	Sent     int           // bytes of the request, head and body; 0: none left
-	Received int           // bytes of the answer's body
-	Reused   bool          // the connection had carried a call before
-	Fault    *Error        // nil: as the specification has it
-}
-
 // Client speaks to one service with one account. It is safe for concurrent use.
 type Client struct {
-	general   *host  // base URL
-	base      string // its path
-	leads     *host  // leads URL; nil: no leads can be created
-	create    string // its path
-	id        string
-	secret    string
-	timeout   time.Duration
-	userAgent string
-	leave     func(kind string) bool
-	observe   func(Call)
-	trace     func(Call)
-	now       func() time.Time
-	keeper    *keeper
-	bodies    sync.Pool // *[]byte, for requests
-	scanners  sync.Pool // *scanner, for answers
+	config  Config // its defaults filled in
+	general *host  // base URL
+	base    string // its path
+	leads   *host  // leads URL; nil: no leads can be created
+	create  string // its path
+	keeper  *keeper
 }
 
 // New returns a Client, or a *[ConfigError] for the first setting that cannot be used. Nothing is sent.
-func New(c Config) (*Client, error) {
-	base, create, err := c.check()
+func New(config Config) (*Client, error) {
+	base, create, err := config.check()
 	if err != nil {
 		return nil, err
 	}
-	client := &Client{
-		general: newHost(base, max(c.Concurrency, 1)), base: base.EscapedPath(), id: c.ClientID, secret: c.ClientSecret,
-		timeout: c.Timeout, userAgent: c.UserAgent, leave: c.Leave, observe: c.Observe, trace: c.Trace, now: c.Now,
-	}
+	c := &Client{config: config.withDefaults(), base: base.EscapedPath()}
+	c.general = newHost(base, c.config.Concurrency)
 	if create != nil {
-		client.leads, client.create = client.general, create.EscapedPath()
+		c.leads, c.create = c.general, create.EscapedPath()
 		if create.Scheme != base.Scheme || create.Host != base.Host {
-			client.leads = newHost(create, max(c.Concurrency, 1))
+			c.leads = newHost(create, c.config.Concurrency)
 		}
 	}
-	if client.timeout <= 0 {
-		client.timeout = 30 * time.Second
-	}
-	if client.userAgent == "" {
-		client.userAgent = "leadferry"
-	}
-	if client.leave == nil {
-		client.leave = func(string) bool { return true }
-	}
-	if client.observe == nil {
-		client.observe = func(Call) {}
-	}
-	if client.trace == nil {
-		client.trace = func(Call) {}
-	}
-	if client.now == nil {
-		client.now = time.Now
-	}
-	client.bodies.New = func() any { return new([]byte) }
-	client.keeper = &keeper{fetch: client.fetch, now: client.now, store: c.Tokens, patience: client.timeout}
-	return client, nil
+	c.keeper = &keeper{fetch: c.fetch, now: c.config.Now, store: c.config.Tokens, patience: c.config.Timeout}
+	return c, nil
 }
 
 // Close closes the connections. The calls in flight must have returned.
@@ -118,4 +55,109 @@ func (c *Client) Close() {
 	if c.leads != nil {
 		c.leads.close()
 	}
+}
+
+// Call is one request as Observe and Trace see it; calls come from several goroutines at
+// once. It holds nothing of what was sent or answered.
+type Call struct {
+	Kind     string // "create", "update", "token", "login", "client" or "reach"
+	Method   string
+	Began    time.Time
+	Duration time.Duration // up to the answer's last byte
+	Waited   time.Duration // of Duration, for a connection
+	Sent     int           // bytes of the request, head and body; 0: none left
+	Received int           // bytes of the answer's body
+	Reused   bool          // the connection had carried a call before
+	Status   int           // HTTP status; 0: no answer
+	Fault    *Error        // nil: as the specification has it
+}
+
+// request is what a call sends.
+type request struct {
+	op      string
+	method  string
+	host    *host
+	target  string    // path, and query where there is one
+	content content   // nil: a request without body
+	bearer  string    // "": no Authorization header
+	success int       // the status that the specification names
+	limit   time.Time // when its time is over
+}
+
+// content is the body of a request.
+type content interface{ AppendJSON(b []byte) []byte }
+
+// do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 200, 201 or 202,
+// which it must not keep, and says whether it could be read.
+func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool) (int, *Error) {
+	if ctx.Err() != nil {
+		return 0, interrupted(ctx.Err(), r.op, No)
+	}
+	seen := Call{Kind: r.op, Method: r.method, Began: c.config.Now()}
+	r.limit = time.Now().Add(c.config.Timeout)
+	status, fault := c.carry(ctx, r, read, &seen)
+	seen.Status, seen.Fault, seen.Duration = status, fault, c.config.Now().Sub(seen.Began)
+	if seen.Sent > 0 {
+		c.config.Observe(seen)
+	}
+	c.config.Trace(seen)
+	return status, fault
+}
+
+// carry takes a call to its end and notes for Trace what it sees.
+func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (status int, fault *Error) {
+	conn, err := r.host.take(ctx, r.limit)
+	seen.Waited = c.config.Now().Sub(seen.Began)
+	if err != nil {
+		return 0, c.unanswered(ctx, r, false, err)
+	}
+	if !c.config.Leave(r.op) {
+		r.host.put(conn, false)
+		return 0, unsent(r.op, ReasonHeld, "held back")
+	}
+	seen.Reused = !conn.rested.IsZero()
+	_ = conn.SetDeadline(r.limit) // fails for a closed connection only, as the first write then does
+	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
+	keep := false
+	defer func() { r.host.put(conn, unhook() && keep) }() // last: the body is in the connection's room
+
+	conn.request = c.appendRequest(conn.request[:0], r, &conn.body)
+	a, sent, err := conn.exchange(conn.request)
+	if sent {
+		seen.Sent, seen.Received = len(conn.request), len(a.body)
+	}
+	if err != nil {
+		return 0, c.unanswered(ctx, r, sent, err)
+	}
+	keep = a.whole && !a.Close
+	if status = a.StatusCode; status >= 200 && status <= 202 && a.readable && read(a.body) {
+		return status, nil
+	}
+	fault = c.answered(r, a)
+	if fault.Reason == ReasonMisdirected {
+		r.host.renew()
+	}
+	keep = keep && fault.Applied != Maybe // the answer may be another request's, and this one's still to come
+	return status, fault
+}
+
+// appendRequest appends a request, whose body is made in room. Its parts are checked where they come from: addresses and
+// IDs hold no blanks, tokens visible ASCII only. There is never an Idempotency-Key: what lies between us and the service
+// might repeat the request for it.
+func (c *Client) appendRequest(b []byte, r request, room *bytes.Buffer) []byte {
+	var body []byte
+	if r.content != nil {
+		room.Reset()
+		body = r.content.AppendJSON(room.AvailableBuffer())
+	}
+	b = append(append(append(append(b, r.method...), ' '), r.target...), " HTTP/1.1\r\nHost: "...)
+	b = append(append(append(b, r.host.name...), "\r\nUser-Agent: "...), c.config.UserAgent...)
+	b = strconv.AppendInt(append(b, "\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: "...), int64(len(body)), 10)
+	if body != nil {
+		b = append(b, "\r\nContent-Type: application/json"...)
+	}
+	if r.bearer != "" {
+		b = append(append(b, "\r\nAuthorization: Bearer "...), r.bearer...)
+	}
+	return append(append(b, "\r\n\r\n"...), body...)
 }

@@ -4,8 +4,107 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+// CreateRequest is the body of a create (section "Lead creation request body"): OrganizationID, or LocatorID with a LocationSearch.
+type CreateRequest struct {
+	OrganizationID string
+	LocatorID      string // used when OrganizationID is ""; one of the two is needed
+	LocationSearch LocationSearch
+	Content        []ContentField // sent in this order; each key once
+	TypeKey        string
+	TypeLabel      string
+	Status         string // "": the service's default
+}
+
+// LocationSearch is what a locator picks a location by (section "locationSearch object"); "" is not sent.
+type LocationSearch struct{ SearchText, PostalCode string }
+
+// ContentField is one key and value of a lead's content. Value is a text, which may be empty, unless Literal says
+// that it is a JSON value (number, true, false, object or array; section "Lead", Content), sent as it stands.
+type ContentField struct {
+	Key, Value string
+	Literal    bool // Value must be valid JSON on one line
+}
+
+// UpdateRequest is the body of an update (section "6. Update a lead"); what is nil or empty is not sent.
+type UpdateRequest struct {
+	Status     *string
+	ExternalID *string
+	Content    []ContentField // merged into what the service holds
+}
+
+// AppendJSON appends the request to b, byte for byte as Create sends it. Texts must be UTF-8.
+func (r *CreateRequest) AppendJSON(b []byte) []byte {
+	b = append(b, '{')
+	switch {
+	case r.OrganizationID != "":
+		b = appendText(b, "organizationID", r.OrganizationID)
+	case r.LocatorID != "":
+		b = appendText(b, "locatorID", r.LocatorID)
+		b = append(appendName(b, "locationSearch"), '{')
+		if r.LocationSearch.SearchText != "" {
+			b = appendText(b, "searchText", r.LocationSearch.SearchText)
+		}
+		if r.LocationSearch.PostalCode != "" {
+			b = appendText(b, "postalCode", r.LocationSearch.PostalCode)
+		}
+		b = append(b, '}')
+	}
+	b = appendContent(b, "content", r.Content)
+	b = appendText(b, "typeKey", r.TypeKey)
+	b = appendText(b, "typeLabel", r.TypeLabel)
+	if r.Status != "" {
+		b = appendText(b, "status", r.Status)
+	}
+	return append(b, '}')
+}
+
+// AppendJSON appends the request to b, byte for byte as Update sends it. Texts must be UTF-8.
+func (r *UpdateRequest) AppendJSON(b []byte) []byte {
+	b = append(b, '{')
+	if r.Status != nil {
+		b = appendText(b, "Status", *r.Status)
+	}
+	if r.ExternalID != nil {
+		b = appendText(b, "ExternalID", *r.ExternalID)
+	}
+	if len(r.Content) > 0 {
+		b = appendContent(b, "Content", r.Content)
+	}
+	return append(b, '}')
+}
+
+func appendContent(b []byte, name string, fields []ContentField) []byte {
+	b = append(appendName(b, name), '{')
+	for _, f := range fields {
+		if f.Literal {
+			b = append(appendName(b, f.Key), f.Value...)
+			continue
+		}
+		b = appendText(b, f.Key, f.Value)
+	}
+	return append(b, '}')
+}
+
+func appendText(b []byte, name, value string) []byte {
+	return appendQuoted(appendName(b, name), value)
+}
+
+// appendName begins a member, with a comma unless the object has just been opened.
+func appendName(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(appendQuoted(b, name), ':')
+}
+
+func appendQuoted(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // fails for invalid UTF-8 only, which no reader of ours lets in
+	return b
+}
 
 // Created is the answer to a create (section "Lead creation response body").
 type Created struct {
@@ -26,14 +125,16 @@ type Lead struct {
 	ExternalID   string // at most 1,024 bytes, without control characters
 }
 
+const noLeads = "no leads URL and trunk ID are set"
+
 // Reach finds out whether lead creation gives answers at all, by a request that can make nothing: a GET of the
 // address that takes creates, without a token. Any answer is one, a refusal too, but one that asks to wait is an error. Its
 // error is an *[Error].
 func (c *Client) Reach(ctx context.Context) error {
 	if c.leads == nil {
-		return &Error{Op: "reach", Reason: ReasonRefused, Message: "no leads URL and trunk ID are set; nothing was sent"}
+		return unsent("reach", ReasonRefused, noLeads)
 	}
-	r := call{op: "reach", method: http.MethodGet, host: c.leads, target: c.create, success: http.StatusOK}
+	r := request{op: "reach", method: http.MethodGet, host: c.leads, target: c.create, success: http.StatusOK}
 	if status, err := c.do(ctx, r, func([]byte) bool { return true }); status == 0 || err != nil && err.Reason == ReasonThrottled {
 		return err
 	}
@@ -43,12 +144,13 @@ func (c *Client) Reach(ctx context.Context) error {
 // Create sends one create (section "5. Create a lead"), signing in first where needed. Any error is an *[Error].
 func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error) {
 	if c.leads == nil {
-		return nil, &Error{Op: "create", Reason: ReasonRefused, Message: "no leads URL and trunk ID are set; nothing was sent"}
+		return nil, unsent("create", ReasonRefused, noLeads)
 	}
 	made := new(Created)
-	status, err := c.signed(ctx, call{
-		op: "create", method: "POST", host: c.leads, target: c.create, success: 201,
-	}, r, func(body []byte) bool { return c.members(body, made.of(r)) && made.LeadID != "" })
+	member := made.member(r.OrganizationID)
+	status, err := c.signed(ctx, request{
+		op: "create", method: http.MethodPost, host: c.leads, target: c.create, content: r, success: http.StatusCreated,
+	}, func(body []byte) bool { return members(body, member) && made.LeadID != "" })
 	if err != nil {
 		return nil, err
 	}
@@ -56,24 +158,17 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	return made, nil
 }
 
-// of takes the answer to a request: an organization that was asked for is believed as it is.
-func (m *Created) of(r *CreateRequest) func(name []byte, v jsontext.Value) {
+// member takes what an answer says. An organization that was asked for is believed as it is.
+func (m *Created) member(asked string) func(name []byte, v jsontext.Value) {
 	return func(name []byte, v jsontext.Value) {
-		m.member(name, v)
-		if string(name) == "assignedOrganizationID" && m.OrganizationID == "" && textOf(v) == r.OrganizationID {
-			m.OrganizationID = r.OrganizationID
+		switch string(name) {
+		case "leadID":
+			m.LeadID = fitting(v, validID)
+		case "assignedOrganizationID":
+			m.OrganizationID = fitting(v, func(id string) bool { return validID(id) || id == asked })
+		case "assignedLocationName":
+			m.LocationName = clean(textOf(v))
 		}
-	}
-}
-
-func (m *Created) member(name []byte, v jsontext.Value) {
-	switch string(name) {
-	case "leadID":
-		m.LeadID = fitting(v, validID)
-	case "assignedOrganizationID":
-		m.OrganizationID = fitting(v, validID)
-	case "assignedLocationName":
-		m.LocationName = shown(v)
 	}
 }
 
@@ -81,18 +176,19 @@ func (m *Created) member(name []byte, v jsontext.Value) {
 // refused before anything is sent. The Lead is as the service answered: whether it is the one asked for is the caller's to check.
 func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*Lead, error) {
 	if !validID(leadID) {
-		return nil, &Error{Op: "update", Reason: ReasonRefused, Message: "the lead ID has characters that an ID cannot have; nothing was sent"}
+		return nil, unsent("update", ReasonRefused, "the lead ID has characters that an ID cannot have")
 	}
 	lead := new(Lead)
-	_, err := c.signed(ctx, call{
-		op: "update", method: "PATCH", host: c.general, target: c.base + "/v3/lead/" + leadID, success: 200,
-	}, r, func(body []byte) bool { return c.members(body, lead.member) && lead.ID != "" })
+	_, err := c.signed(ctx, request{
+		op: "update", method: http.MethodPatch, host: c.general, target: c.base + "/v3/lead/" + leadID, content: r, success: http.StatusOK,
+	}, func(body []byte) bool { return members(body, lead.member) && lead.ID != "" })
 	if err != nil {
 		return nil, err
 	}
 	return lead, nil
 }
 
+// member takes what an answer says.
 func (l *Lead) member(name []byte, v jsontext.Value) {
 	switch string(name) {
 	case "ID":
@@ -100,13 +196,15 @@ func (l *Lead) member(name []byte, v jsontext.Value) {
 	case "OwnerID":
 		l.OwnerID = fitting(v, validID)
 	case "Content":
-		assign(&l.Content, v)
-	case "Location":
-		var at struct {
-			Name jsontext.Value `json:"Name"`
+		if json.Unmarshal(v, &l.Content) != nil {
+			l.Content = nil // it is no object
 		}
-		assign(&at, v)
-		l.LocationName = shown(at.Name)
+	case "Location":
+		members(v, func(name []byte, v jsontext.Value) {
+			if string(name) == "Name" {
+				l.LocationName = clean(textOf(v))
+			}
+		})
 	case "Status":
 		l.Status = fitting(v, validStatus)
 	case "ExternalID":
@@ -114,27 +212,21 @@ func (l *Lead) member(name []byte, v jsontext.Value) {
 	}
 }
 
-// body is what a lead request carries.
-type body interface{ AppendJSON(b []byte) []byte }
-
-// signed makes a call with this body and the run's token, and tells the keeper what the service thought of it.
-func (c *Client) signed(ctx context.Context, r call, of body, read func([]byte) bool) (int, error) {
-	token, err := source{ctx, c.keeper}.Token()
-	if err != nil {
-		return 0, err
+// signed makes a call with the run's token, and tells the keeper what the service thought of it.
+func (c *Client) signed(ctx context.Context, r request, read func([]byte) bool) (int, error) {
+	token, fault := c.keeper.get(ctx)
+	if fault != nil {
+		return 0, fault
 	}
-	room := c.bodies.Get().(*[]byte)
-	defer c.bodies.Put(room)
-	*room = of.AppendJSON((*room)[:0])
-	r.body, r.bearer = *room, token.AccessToken
+	r.bearer = token.AccessToken
 	status, fault := c.do(ctx, r, read)
-	if status >= 200 && status < 300 {
+	if status/100 == 2 {
 		c.keeper.accept(token)
 	}
 	if fault == nil {
 		return status, nil
 	}
-	if status == 401 {
+	if status == http.StatusUnauthorized {
 		fault.Refusals = c.keeper.refuse(token)
 	}
 	return status, fault

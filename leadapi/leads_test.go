@@ -29,7 +29,7 @@ func TestUpdateReadsTheLead(t *testing.T) {
 		"null contents": {`{"ID":"l-1","Content":null,"ExternalID":null}`, Lead{ID: "l-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := signedIn(t, config(answers(t, answer(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
+			got, err := signedIn(t, config(answers(t, answerText(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,12 +43,12 @@ func TestUpdateReadsTheLead(t *testing.T) {
 // faults 38, 57, 69
 func TestUpdateThatCannotBeRead(t *testing.T) {
 	for body, want := range map[string]judgement{
-		answer(200, `{}`):                         {200, Yes, ReasonBadAnswer, false, 0},
-		answer(200, `{"ID":"a","ID":"b"}`):        {200, Yes, ReasonBadAnswer, false, 0},
-		answer(200, leadBody[:60]):                {200, Yes, ReasonBadAnswer, false, 0},
-		"HTTP/1.1 204 x\r\n\r\n":                  {204, Maybe, ReasonBadAnswer, false, 0},
-		answer(404, `{"message":"no such lead"}`): {404, No, ReasonRefused, false, 0},
-		answer(408, ``):                           {408, Maybe, ReasonTimeout, false, 0},
+		answerText(200, `{}`):                         {200, Yes, ReasonBadAnswer, false, 0},
+		answerText(200, `{"ID":"a","ID":"b"}`):        {200, Yes, ReasonBadAnswer, false, 0},
+		answerText(200, leadBody[:60]):                {200, Yes, ReasonBadAnswer, false, 0},
+		"HTTP/1.1 204 x\r\n\r\n":                      {204, Maybe, ReasonBadAnswer, false, 0},
+		answerText(404, `{"message":"no such lead"}`): {404, No, ReasonRefused, false, 0},
+		answerText(408, ``):                           {408, Maybe, ReasonTimeout, false, 0},
 	} {
 		_, err := signedIn(t, config(answers(t, body).address())).Update(t.Context(), "l-1", &UpdateRequest{})
 		if diff := cmp.Diff(want, judge(err.(*Error))); diff != "" {
@@ -59,7 +59,7 @@ func TestUpdateThatCannotBeRead(t *testing.T) {
 
 // fault 98, m31
 func TestIDsMustBePlain(t *testing.T) {
-	p := answers(t, answer(200, leadBody))
+	p := answers(t, answerText(200, leadBody))
 	client := signedIn(t, config(p.address()))
 	for id, good := range map[string]bool{
 		"a": true, "A-9._z": true, strings.Repeat("x", 128): true, "0b1c2d3e-0000-4000-8000-000000000000": true, ".a": true,
@@ -83,9 +83,9 @@ func TestIDsMustBePlain(t *testing.T) {
 }
 
 func TestOAuthClientIsRead(t *testing.T) {
-	p := answers(t, answer(201, `{"ID":"c-1","ReadOnly":false,"CreatedAt":"c","UpdatedAt":"u","Secret":"s","Domain":"","UserID":"u-1"}`))
+	p := answers(t, answerText(201, `{"ID":"c-1","ReadOnly":false,"CreatedAt":"c","UpdatedAt":"u","Secret":"s","Domain":"","UserID":"u-1"}`))
 	got, err := connect(t, Config{BaseURL: p.address()}).CreateOAuthClient(t.Context(), "jwt")
-	if diff := cmp.Diff(&OAuthClient{"c-1", false, "c", "u", "s", "", "u-1"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(&OAuthClient{"c-1", "s"}, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

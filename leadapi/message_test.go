@@ -76,7 +76,7 @@ func TestAccountErrorsTellStatusAndCodeOnly(t *testing.T) {
 		`{"message":"account ended"}`: "status 400: its words are not shown, for they may repeat a secret",
 		"":                            "status 400: no message was given",
 	} {
-		client := signedIn(t, config(answers(t, answer(400, body)).address()))
+		client := signedIn(t, config(answers(t, answerText(400, body)).address()))
 		_, login := client.Login(t.Context(), "a@example.com", password)
 		_, made := client.CreateOAuthClient(t.Context(), access)
 		_, token := client.fetch(t.Context(), "client_credentials", "")

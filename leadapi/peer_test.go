@@ -139,8 +139,8 @@ func answers(t testing.TB, answer string) *peer {
 	})
 }
 
-// answer writes an answer with its length.
-func answer(status int, body string, headers ...string) string {
+// answerText writes an answer with its length.
+func answerText(status int, body string, headers ...string) string {
 	text := fmt.Sprintf("HTTP/1.1 %03d x\r\nContent-Length: %d\r\n", status, len(body))
 	for _, h := range headers {
 		text += h + "\r\n"

@@ -16,12 +16,12 @@ import (
 // shelf is a TokenStore in memory. It may be told to fail.
 type shelf struct {
 	mu     sync.Mutex
-	kept   KeptToken
+	kept   oauth2.Token
 	locked error // Renew fails before renew runs
 	lost   error // Renew fails after it has, and keeps nothing
 }
 
-func (s *shelf) Renew(_ context.Context, renew func(KeptToken) KeptToken) error {
+func (s *shelf) Renew(_ context.Context, renew func(oauth2.Token) oauth2.Token) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.locked != nil {
@@ -41,7 +41,7 @@ func issueOn(t *testing.T, s *issuer, stores ...TokenStore) ([]*Client, *atomic.
 	clients := make([]*Client, len(stores))
 	for i, store := range stores {
 		c := config("http://" + first.general.address)
-		c.Now, c.Tokens = first.now, store
+		c.Now, c.Tokens = first.config.Now, store
 		clients[i] = connect(t, c)
 	}
 	return clients, elapsed
@@ -98,11 +98,11 @@ func TestRefusedTokenIsNotTakenOver(t *testing.T) {
 // fault 77: times that were kept are hints. Where the clock has been set, a renewal or a 401 puts it right.
 func TestKeptTimesAreHints(t *testing.T) {
 	now := time.Now().Round(0)
-	kept := func(issued, life time.Duration) KeptToken {
-		return KeptToken{Access: access + "0", Refresh: "+r/0", Issued: now.Add(issued), Expires: now.Add(issued + life)}
+	kept := func(issued, life time.Duration) oauth2.Token {
+		return oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: now.Add(issued + life), ExpiresIn: int64(life.Seconds())}
 	}
 	for name, test := range map[string]struct {
-		kept  KeptToken
+		kept  oauth2.Token
 		taken bool
 	}{
 		"young":               {kept(-time.Hour, 3*time.Hour), true},
@@ -111,10 +111,10 @@ func TestKeptTimesAreHints(t *testing.T) {
 		"over":                {kept(-4*time.Hour, 3*time.Hour), false},
 		"clock back a day":    {kept(23*time.Hour, 3*time.Hour), false},
 		"clock on a day":      {kept(-25*time.Hour, 3*time.Hour), false},
-		"no times":            {KeptToken{Access: access + "0", Refresh: "+r/0"}, false},
+		"no times":            {oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0"}, false},
 		"ends before it came": {kept(-time.Hour, -time.Hour), false},
 		"a year long":         {kept(-time.Hour, 8760*time.Hour), false},
-		"not a token":         {KeptToken{Access: "a\r\nb", Refresh: "+r/0", Issued: now, Expires: now.Add(time.Hour)}, false},
+		"not a token":         {oauth2.Token{AccessToken: "a\r\nb", RefreshToken: "+r/0", Expiry: now.Add(time.Hour), ExpiresIn: 3600}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &issuer{good: func(int) bool { return true }}
@@ -134,7 +134,7 @@ func TestKeptTimesAreHints(t *testing.T) {
 
 // A token that was taken over may have been revoked meanwhile, which says nothing of new ones.
 func TestKeptTokenThatIsRefusedIsRenewed(t *testing.T) {
-	store := &shelf{kept: KeptToken{Access: access + "99", Refresh: "+r/99", Issued: time.Now().Add(-time.Minute), Expires: time.Now().Add(time.Hour)}}
+	store := &shelf{kept: oauth2.Token{AccessToken: access + "99", RefreshToken: "+r/99", Expiry: time.Now().Add(59 * time.Minute), ExpiresIn: 3600}}
 	s := &issuer{good: func(token int) bool { return token == 1 }}
 	c, _ := issueOn(t, s, store)
 	if e := fault(t, c[0]); e == nil || e.Status != 401 || e.Refusals != 0 {
@@ -148,7 +148,7 @@ func TestKeptTokenThatIsRefusedIsRenewed(t *testing.T) {
 
 // fault 73: a refresh token that was spent for nothing is spent for all processes.
 func TestSpentRefreshTokenIsForgotten(t *testing.T) {
-	store := &shelf{kept: KeptToken{Access: access + "0", Refresh: "+r/0", Issued: time.Now().Add(-24 * time.Hour), Expires: time.Now().Add(-21 * time.Hour)}}
+	store := &shelf{kept: oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-21 * time.Hour), ExpiresIn: 10800}}
 	down := true
 	s := &issuer{grant: func(q url.Values) (int, string) {
 		if down {
@@ -160,7 +160,7 @@ func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 	if e := fault(t, c[0]); e == nil || e.Op != "token" {
 		t.Errorf("%v", e)
 	}
-	if store.kept.Refresh != "" {
+	if store.kept.RefreshToken != "" {
 		t.Error("the next process would try it again")
 	}
 	down = false
@@ -168,14 +168,14 @@ func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 		t.Error(e)
 	}
 	s.want("refresh_token+r/0", byAccount, byAccount)
-	if store.kept.Access != access+"3" || store.kept.Refresh != "+r/3" {
+	if store.kept.AccessToken != access+"3" || store.kept.RefreshToken != "+r/3" {
 		t.Errorf("kept: %+v", store.kept)
 	}
 }
 
 // fault 75: what may do better after a while spends nothing.
 func TestThrottledRefreshTokenIsKept(t *testing.T) {
-	old := KeptToken{Access: access + "0", Refresh: "+r/0", Issued: time.Now().Add(-24 * time.Hour), Expires: time.Now().Add(-21 * time.Hour)}
+	old := oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-21 * time.Hour), ExpiresIn: 10800}
 	store := &shelf{kept: old}
 	s := &issuer{grant: func(url.Values) (int, string) { return 429, "" }}
 	c, _ := issueOn(t, s, store)
@@ -189,7 +189,7 @@ func TestThrottledRefreshTokenIsKept(t *testing.T) {
 func TestRunGoesOnWithoutItsStore(t *testing.T) {
 	for name, store := range map[string]*shelf{"no lock": {locked: errors.New("x")}, "no room": {lost: errors.New("x")}} {
 		t.Run(name, func(t *testing.T) {
-			store.kept = KeptToken{Access: access + "0", Refresh: "+r/0", Issued: time.Now().Add(-4 * time.Hour), Expires: time.Now().Add(-time.Hour)}
+			store.kept = oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-time.Hour), ExpiresIn: 10800}
 			s := &issuer{}
 			c, elapsed := issueOn(t, s, store)
 			if e := fault(t, c[0]); e != nil {
@@ -211,7 +211,7 @@ func TestRunGoesOnWithoutItsStore(t *testing.T) {
 // busyStore is one whose lock another process has.
 type busyStore struct{}
 
-func (busyStore) Renew(ctx context.Context, _ func(KeptToken) KeptToken) error {
+func (busyStore) Renew(ctx context.Context, _ func(oauth2.Token) oauth2.Token) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -226,11 +226,11 @@ func TestWaitForTheStoreEnds(t *testing.T) {
 		}}
 		ctx, giveUp := context.WithTimeout(t.Context(), time.Second)
 		defer giveUp()
-		if _, err := (source{ctx, k}).Token(); !errors.Is(err, context.DeadlineExceeded) || fetched != 0 {
+		if _, err := k.get(ctx); !errors.Is(err, context.DeadlineExceeded) || fetched != 0 {
 			t.Errorf("%v, %d token requests", err, fetched)
 		}
 		began := time.Now()
-		if _, err := (source{t.Context(), k}).Token(); err != nil || fetched != 1 || time.Since(began) != time.Minute {
+		if _, err := k.get(t.Context()); err != nil || fetched != 1 || time.Since(began) != time.Minute {
 			t.Errorf("%v, %d token requests after %v", err, fetched, time.Since(began))
 		}
 	})

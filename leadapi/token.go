@@ -2,14 +2,137 @@ package leadapi
 
 import (
 	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/oauth2"
 )
 
-// renewPause is the least time between two renewals that no 401 asked for.
-const renewPause = 30 * time.Second
+const (
+	renewPause  = 30 * time.Second    // the least time between two renewals that no 401 asked for
+	defaultLife = 3 * time.Hour       // of an access token (section "Limits")
+	longestLife = 30 * 24 * time.Hour // of a token that is believed
+)
+
+// OAuthClient is what is read of the answer to CreateOAuthClient (section "OAuth client"). The service never shows Secret again.
+type OAuthClient struct{ ID, Secret string }
+
+// Login exchanges a service account's e-mail and password for a temporary token (section "1. Login").
+func (c *Client) Login(ctx context.Context, email, password string) (string, error) {
+	var token string
+	_, fault := c.do(ctx, request{
+		op: "login", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/login",
+		content: account{email, password}, success: http.StatusOK,
+	}, func(body []byte) bool {
+		return members(body, func(name []byte, v jsontext.Value) {
+			if string(name) == "Token" {
+				token = fitting(v, validToken)
+			}
+		}) && token != ""
+	})
+	if fault != nil {
+		return "", fault
+	}
+	return token, nil
+}
+
+// account is the body of a login.
+type account struct{ email, password string }
+
+func (a account) AppendJSON(b []byte) []byte {
+	return append(appendText(appendText(append(b, '{'), "email", a.email), "password", a.password), '}')
+}
+
+// CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client"). It cannot be deleted here.
+func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClient, error) {
+	if !validToken(jwt) {
+		return nil, unsent("client", ReasonRefused, "the temporary token has characters that a token cannot have")
+	}
+	client := new(OAuthClient)
+	_, fault := c.do(ctx, request{
+		op: "client", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/client", bearer: jwt, success: http.StatusCreated,
+	}, func(body []byte) bool {
+		return members(body, func(name []byte, v jsontext.Value) {
+			switch string(name) {
+			case "ID":
+				client.ID = fitting(v, validID)
+			case "Secret":
+				client.Secret = textOf(v)
+			}
+		}) && client.ID != "" && client.Secret != ""
+	})
+	if fault != nil {
+		return nil, fault
+	}
+	return client, nil
+}
+
+// SignIn obtains a token, unless there is a good one already, so that a wrong account is found before the first lead.
+func (c *Client) SignIn(ctx context.Context) error {
+	if _, fault := c.keeper.get(ctx); fault != nil {
+		return fault
+	}
+	return nil
+}
+
+// fetch makes one token request (sections 3 and 4). The life of the token counts from before the request.
+func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Token, *Error) {
+	query := url.Values{"grant_type": {grant}, "client_id": {c.config.ClientID}, "client_secret": {c.config.ClientSecret}}
+	if refresh != "" {
+		query.Set("refresh_token", refresh)
+	}
+	token, seconds := new(oauth2.Token), 0.0
+	began := c.config.Now()
+	_, fault := c.do(ctx, request{
+		op: "token", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/token?" + query.Encode(), success: http.StatusOK,
+	}, func(body []byte) bool {
+		return members(body, func(name []byte, v jsontext.Value) {
+			switch string(name) {
+			case "access_token":
+				token.AccessToken = fitting(v, validToken)
+			case "refresh_token":
+				token.RefreshToken = fitting(v, validToken)
+			case "expires_in":
+				seconds, _ = strconv.ParseFloat(string(v), 64)
+			}
+		}) && token.AccessToken != ""
+	})
+	if fault != nil {
+		fault.Applied = No // of the lead request that asked for a token, nothing has left
+		return nil, fault
+	}
+	life := lifetime(seconds)
+	token.ExpiresIn, token.Expiry = int64(life/time.Second), began.Add(life)
+	return token, nil
+}
+
+// lifetime is how long a token is used, in whole seconds. The service's word is a hint: nonsense counts as the specified
+// default, and a life too short to work with is stretched, since a 401 renews the token in any case.
+func lifetime(seconds float64) time.Duration {
+	if !(seconds > 0 && seconds <= longestLife.Seconds()) {
+		return defaultLife
+	}
+	return max(time.Duration(seconds)*time.Second, renewPause)
+}
+
+// validToken tells whether a token may stand in a header: visible ASCII, at most 16 KiB.
+func validToken(token string) bool {
+	return token != "" && len(token) <= 16<<10 && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// TokenStore keeps the token of one account for several processes. The times of a kept token are those of the machine's
+// clock, which may have been set since: they are hints, and a 401 says more.
+type TokenStore interface {
+	// Renew calls renew once with the token kept, a zero one where there is none, and keeps what it returns. While renew
+	// runs, no other process is in its own: so a refresh token is spent once. It waits for them until ctx ends. An error
+	// means that renew has not run, or that what it returned is not kept.
+	Renew(ctx context.Context, renew func(kept oauth2.Token) oauth2.Token) error
+}
 
 // keeper holds the token that all calls share, and renews it once for all of them.
 type keeper struct {
@@ -20,131 +143,192 @@ type keeper struct {
 
 	mu       sync.Mutex
 	token    *oauth2.Token // nil: none yet
-	renewAt  time.Time     // 80 % of the token's life
-	refresh  string        // "": none, or used up
-	accepted bool          // a request with this token succeeded
-	refused  bool          // a request with this token was answered 401
-	seen     string        // the access token that the store held last
-	refusals int           // tokens running that were refused and never accepted
-	flight   *flight       // the renewal under way
+	state    tokenState
+	renewAt  time.Time // when it is to be renewed although it still serves
+	refusals int       // tokens running that were refused and never accepted
+	renewal  *renewal  // the one under way
+
+	// Of the call that leads a renewal:
+	refresh string // "": none, or used up
+	stored  string // the access token that the store held last
 }
 
-// flight is one renewal, made by the call that found it needed; the others wait until it has landed.
-type flight struct {
-	landed chan struct{}
-	token  *oauth2.Token
-	fault  *Error
+// tokenState is what the service has said of the token at hand.
+type tokenState uint8
+
+const (
+	tokenNew      tokenState = iota // nothing
+	tokenAccepted                   // a request with it succeeded
+	tokenRefused                    // a request with it was answered 401
+)
+
+// renewal is made by the call that found it needed; the others wait until it is done.
+type renewal struct {
+	done  chan struct{}
+	token *oauth2.Token
+	fault *Error
 }
 
-// source is the oauth2.TokenSource of one call: the keeper's token, renewed, where needed, under the call's context.
-type source struct {
-	ctx context.Context
-	*keeper
-}
-
-var _ oauth2.TokenSource = source{}
-
-// Token returns a token that is not known to be bad. Any error is an *[Error] with Op "token" and Applied No.
-func (s source) Token() (*oauth2.Token, error) {
+// get returns a token that is not known to be bad. Its error has Op "token" and Applied No.
+func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 	for {
-		token, f, leads := s.board()
+		token, r, leads := k.current()
 		switch {
 		case token != nil:
 			return token, nil
 		case leads:
-			s.renew(s.ctx, f)
+			k.renew(ctx, r)
 		default:
 			select {
-			case <-f.landed:
-			case <-s.ctx.Done():
-				return nil, interrupted(s.ctx.Err(), "token", No)
+			case <-r.done:
+			case <-ctx.Done():
+				return nil, interrupted(ctx.Err(), "token", No)
 			}
-			if f.fault != nil && f.fault.Reason == ReasonCanceled {
+			if r.fault != nil && r.fault.Reason == ReasonCanceled {
 				continue // that was the leader's context, not ours
 			}
 		}
-		if f.fault != nil {
-			fault := *f.fault // each caller gets its own
+		if r.fault != nil {
+			fault := *r.fault // each caller gets its own
 			return nil, &fault
 		}
-		return f.token, nil
+		return r.token, nil
 	}
 }
 
-// board returns the token to use or else the flight to wait for, which the caller must lead if it is a new one.
+// current returns the token to use or else the renewal to wait for, which the caller must lead if it is a new one.
 // A token that is to be renewed early is used on while that goes on.
-func (k *keeper) board() (token *oauth2.Token, f *flight, leads bool) {
+func (k *keeper) current() (token *oauth2.Token, r *renewal, leads bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.usable() && (k.flight != nil || k.now().Before(k.renewAt)) {
+	if k.usable() && (k.renewal != nil || k.now().Before(k.renewAt)) {
 		return k.token, nil, false
 	}
-	if k.flight != nil {
-		return nil, k.flight, false
+	if k.renewal != nil {
+		return nil, k.renewal, false
 	}
-	k.flight = &flight{landed: make(chan struct{})}
-	return nil, k.flight, true
+	k.renewal = &renewal{done: make(chan struct{})}
+	return nil, k.renewal, true
 }
 
 func (k *keeper) usable() bool {
-	return k.token != nil && !k.refused && k.now().Before(k.token.Expiry)
+	return k.token != nil && k.state != tokenRefused && k.now().Before(k.token.Expiry)
 }
 
-// renew leads a flight. When an early renewal fails, the token at hand serves on. A token that another process had issued
+// renew leads a renewal. When an early one fails, the token at hand serves on. A token that another process had issued
 // counts as accepted: where it is refused, it has expired.
-func (k *keeper) renew(ctx context.Context, f *flight) {
-	r := k.request(ctx)
+func (k *keeper) renew(ctx context.Context, r *renewal) {
+	token, state, fault := k.request(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
-	case r.fault == nil:
-		k.token, k.refresh, k.renewAt = r.token, r.token.RefreshToken, r.renewAt
-		k.accepted, k.refused = r.shared, false
+	case fault == nil:
+		k.token, k.state, k.renewAt, k.refresh = token, state, renewAt(token), token.RefreshToken
 	case k.usable():
-		r.token, r.fault = k.token, nil
+		token, fault = k.token, nil
 		k.renewAt = k.now().Add(renewPause)
 	}
-	f.token, f.fault = r.token, r.fault
-	k.flight = nil
-	close(f.landed)
+	r.token, r.fault = token, fault
+	k.renewal = nil
+	close(r.done)
 }
 
-// ask asks for a token: by refresh token first, by client credentials when that fails. A refresh token is tried once, since
-// the service may have used it up without our hearing of it (spent); not at all once two new tokens running were refused.
-func (k *keeper) ask(ctx context.Context) (r renewal, spent bool) {
-	k.mu.Lock()
-	refresh, broken := k.refresh, k.refusals > 1
-	k.mu.Unlock()
-	if refresh != "" && !broken {
-		r = k.get(ctx, "refresh_token", refresh)
-		if r.fault == nil || r.fault.later() {
-			return r, false
+// request gets the token that another process has got meanwhile, or a new one, which is then kept for the others. The
+// store is a convenience: where it cannot be used, the account signs in by itself.
+func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenState, fault *Error) {
+	if k.store == nil {
+		token, fault = k.ask(ctx)
+		return token, tokenNew, fault
+	}
+	waiting, stop := context.WithTimeout(ctx, k.patience)
+	defer stop()
+	asked, next := false, ""
+	err := k.store.Renew(waiting, func(kept oauth2.Token) oauth2.Token {
+		asked = true
+		others := kept.AccessToken != k.stored
+		k.stored, next = kept.AccessToken, kept.AccessToken
+		if others && k.serves(&kept) {
+			token, state = k.adopt(kept), tokenAccepted
+			return kept
 		}
-		k.mu.Lock()
-		k.refresh = ""
-		k.mu.Unlock()
-		spent = true
+		if others {
+			k.refresh = kept.RefreshToken // ours was spent for it
+		}
+		had := k.refresh
+		if token, fault = k.ask(ctx); fault == nil {
+			kept = *token
+		} else if k.refresh != had {
+			kept.RefreshToken = ""
+		}
+		next = kept.AccessToken
+		return kept
+	})
+	switch {
+	case asked && err == nil:
+		k.stored = next
+	case asked:
+	case ctx.Err() != nil:
+		fault = interrupted(ctx.Err(), "token", No)
+	default:
+		token, fault = k.ask(ctx)
 	}
-	return k.get(ctx, "client_credentials", ""), spent
+	return token, state, fault
 }
 
-// get makes one token request.
-func (k *keeper) get(ctx context.Context, grant, refresh string) (r renewal) {
-	r.issued = k.now()
-	r.token, r.fault = k.fetch(ctx, grant, refresh)
-	if r.fault == nil {
-		now := k.now()
-		r.renewAt = now.Add(max(r.token.Expiry.Sub(now)*8/10, renewPause))
+// serves tells whether a kept token can be used without renewing it: it was issued, by the clock, and is not to be renewed yet.
+func (k *keeper) serves(kept *oauth2.Token) bool {
+	now := k.now()
+	return validToken(kept.AccessToken) && !now.Before(issued(kept)) && now.Before(renewAt(kept))
+}
+
+// adopt is a kept token as one that was just got: what is left of its life counts by the process's own clock from here.
+func (k *keeper) adopt(kept oauth2.Token) *oauth2.Token {
+	now := k.now()
+	kept.Expiry = now.Add(kept.Expiry.Sub(now))
+	return &kept
+}
+
+// life is that of a token as it was issued.
+func life(t *oauth2.Token) time.Duration { return time.Duration(t.ExpiresIn) * time.Second }
+
+func issued(t *oauth2.Token) time.Time { return t.Expiry.Add(-life(t)) }
+
+// renewAt is when 80 % of the life of a token are over, at the earliest renewPause after it was issued. A life that
+// cannot be is over at once.
+func renewAt(t *oauth2.Token) time.Time {
+	if life(t) <= 0 || life(t) > longestLife {
+		return issued(t)
 	}
-	return r
+	return issued(t).Add(max(life(t)*8/10, renewPause))
+}
+
+// ask asks the service for a token: by refresh token first, by client credentials when that fails. A refresh token is
+// tried once, since the service may have used it up without our hearing of it; not at all once two new tokens running
+// were refused.
+func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
+	k.mu.Lock()
+	broken := k.refusals > 1
+	k.mu.Unlock()
+	if k.refresh != "" && !broken {
+		token, fault := k.fetch(ctx, "refresh_token", k.refresh)
+		if fault == nil || fault.later() {
+			return token, fault
+		}
+		k.refresh = ""
+	}
+	return k.fetch(ctx, "client_credentials", "")
 }
 
 // accept notes that a request with the token succeeded.
 func (k *keeper) accept(token *oauth2.Token) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if token == k.token {
-		k.accepted, k.refusals = true, 0
+	if token != k.token {
+		return
+	}
+	k.refusals = 0
+	if k.state == tokenNew {
+		k.state = tokenAccepted
 	}
 }
 
@@ -153,11 +337,12 @@ func (k *keeper) accept(token *oauth2.Token) {
 func (k *keeper) refuse(token *oauth2.Token) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if token == k.token && !k.refused {
-		k.refused = true
-		if !k.accepted {
-			k.refusals++
-		}
+	if token != k.token {
+		return k.refusals
 	}
+	if k.state == tokenNew {
+		k.refusals++
+	}
+	k.state = tokenRefused
 	return k.refusals
 }

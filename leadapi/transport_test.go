@@ -2,6 +2,7 @@ package leadapi
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -68,13 +69,13 @@ func TestHeads(t *testing.T) {
 	c := signedIn(t, config("https://Service.example:8443/base"))
 	common := " HTTP/1.1\r\nHost: service.example:8443\r\nUser-Agent: leadferry\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: "
 	for _, test := range []struct {
-		call call
-		want string
+		request request
+		want    string
 	}{
-		{call{method: "POST", host: c.leads, target: c.create, body: []byte("{}"), bearer: access}, "POST /base/v1/trunk-1" + common + "2\r\nContent-Type: application/json\r\nAuthorization: Bearer " + access + "\r\n\r\n"},
-		{call{method: "POST", host: c.general, target: "/x?y=z"}, "POST /x?y=z" + common + "0\r\n\r\n"},
+		{request{method: "POST", host: c.leads, target: c.create, content: new(UpdateRequest), bearer: access}, "POST /base/v1/trunk-1" + common + "2\r\nContent-Type: application/json\r\nAuthorization: Bearer " + access + "\r\n\r\n{}"},
+		{request{method: "POST", host: c.general, target: "/x?y=z"}, "POST /x?y=z" + common + "0\r\n\r\n"},
 	} {
-		if got := string(c.appendHead(nil, test.call)); got != test.want {
+		if got := string(c.appendRequest(nil, test.request, new(bytes.Buffer))); got != test.want {
 			t.Errorf("head:\n%s\nwant:\n%s", got, test.want)
 		}
 	}
@@ -88,7 +89,7 @@ func TestNothingLeavesWithoutAConnection(t *testing.T) {
 	}
 	closed.Close()
 	stranger := serve(t, true, func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") })
-	plain := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answer(400, "this port speaks http")) })
+	plain := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answerText(400, "this port speaks http")) })
 	hangUp := listen(t, func(p *peer, c net.Conn) {})
 	old := stranger.TLS.Clone()
 	old.MinVersion, old.MaxVersion, old.NextProtos = tls.VersionTLS10, tls.VersionTLS11, nil
@@ -193,7 +194,7 @@ func TestConnectionsAreBoundedAndKept(t *testing.T) {
 
 func TestObserveSeesEachRequestThatLeft(t *testing.T) {
 	var seen []Call
-	c := config(answers(t, answer(201, createdBody)).address())
+	c := config(answers(t, answerText(201, createdBody)).address())
 	c.Observe = func(call Call) { seen = append(seen, call) }
 	fault(t, signedIn(t, c))
 	c.LeadsURL = "http://127.0.0.1:1"
@@ -206,7 +207,7 @@ func TestObserveSeesEachRequestThatLeft(t *testing.T) {
 // Trace sees calls that never left, too, and on which connections they went.
 func TestTraceSeesEachCall(t *testing.T) {
 	var seen []Call
-	s := answers(t, answer(201, createdBody))
+	s := answers(t, answerText(201, createdBody))
 	c := config(s.address())
 	c.Trace = func(call Call) { seen = append(seen, call) }
 	client := signedIn(t, c)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/oauth2"
+
 	"leadferry/internal/trust"
 	"leadferry/leadapi"
 )
@@ -50,17 +52,14 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 
 // kept is the file's content.
 type kept struct {
-	Key     string    `json:"key"`
-	Access  string    `json:"access_token"`
-	Refresh string    `json:"refresh_token"`
-	Issued  time.Time `json:"issued_at"`
-	Expires time.Time `json:"expires_at"`
+	Key string `json:"key"`
+	oauth2.Token
 }
 
 // Renew calls renew with the token kept, or a zero one, while no other process can,
 // and keeps what it returns. It waits for others until ctx ends. Where renew has not
 // run, the error says why; where it has, that the new token is not kept.
-func (f *TokenFile) Renew(ctx context.Context, renew func(leadapi.KeptToken) leadapi.KeptToken) error {
+func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.Token) error {
 	if err := makeFolder(filepath.Dir(f.path)); err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(leadapi.KeptToken) lea
 	}
 	before := f.read()
 	after := renew(before)
-	if after.Access == before.Access && after.Refresh == before.Refresh {
+	if after.AccessToken == before.AccessToken && after.RefreshToken == before.RefreshToken {
 		return nil
 	}
 	return f.write(after)
@@ -95,17 +94,17 @@ func waitLock(ctx context.Context, lock *os.File) error {
 
 // read returns the token kept. A file that is damaged, of another secret or open to
 // others is as none.
-func (f *TokenFile) read() leadapi.KeptToken {
+func (f *TokenFile) read() oauth2.Token {
 	var k kept
 	data, err := readFile(f.path, ownFiles)
 	if err != nil || json.Unmarshal(data, &k) != nil || !hmac.Equal([]byte(k.Key), []byte(f.key)) {
-		return leadapi.KeptToken{}
+		return oauth2.Token{}
 	}
-	return leadapi.KeptToken{Access: k.Access, Refresh: k.Refresh, Issued: k.Issued, Expires: k.Expires}
+	return k.Token
 }
 
-func (f *TokenFile) write(t leadapi.KeptToken) error {
-	data, err := json.Marshal(kept{f.key, t.Access, t.Refresh, t.Issued, t.Expires})
+func (f *TokenFile) write(t oauth2.Token) error {
+	data, err := json.Marshal(kept{f.key, t})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"leadferry/leadapi"
+	"golang.org/x/oauth2"
 )
 
 const base = "https://api.example.com"
@@ -27,9 +27,9 @@ func tokens(t *testing.T, dir, secret string) *TokenFile {
 }
 
 // swap puts a token into the file and returns the one that was there.
-func swap(t *testing.T, f *TokenFile, next leadapi.KeptToken) (before leadapi.KeptToken) {
+func swap(t *testing.T, f *TokenFile, next oauth2.Token) (before oauth2.Token) {
 	t.Helper()
-	err := f.Renew(t.Context(), func(kept leadapi.KeptToken) leadapi.KeptToken {
+	err := f.Renew(t.Context(), func(kept oauth2.Token) oauth2.Token {
 		before = kept
 		return next
 	})
@@ -39,9 +39,9 @@ func swap(t *testing.T, f *TokenFile, next leadapi.KeptToken) (before leadapi.Ke
 	return before
 }
 
-func token(name string) leadapi.KeptToken {
+func token(name string) oauth2.Token {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
-	return leadapi.KeptToken{Access: name, Refresh: "r-" + name, Issued: now, Expires: now.Add(time.Hour)}
+	return oauth2.Token{AccessToken: name, RefreshToken: "r-" + name, Expiry: now.Add(time.Hour), ExpiresIn: 3600}
 }
 
 // fault 113
@@ -52,7 +52,7 @@ func TestTokenIsKeptForItsOwnerAlone(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the folder is made before there is a token")
 	}
-	if got := swap(t, f, token("a")); got != (leadapi.KeptToken{}) {
+	if got := swap(t, f, token("a")); got != (oauth2.Token{}) {
 		t.Errorf("a token out of nothing: %v", got)
 	}
 	private(t, filepath.Dir(dir))
@@ -72,7 +72,7 @@ func TestTokenBelongsToAddressClientAndSecret(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := f.read(); got != (leadapi.KeptToken{}) {
+		if got := f.read(); got != (oauth2.Token{}) {
 			t.Errorf("%q finds %v", other, got)
 		}
 	}
@@ -91,7 +91,7 @@ func TestDamagedTokenIsNone(t *testing.T) {
 	}
 	for n := range good {
 		write(t, f.path, string(good[:n]), 0o600)
-		if got := f.read(); got != (leadapi.KeptToken{}) {
+		if got := f.read(); got != (oauth2.Token{}) {
 			t.Fatalf("%d bytes of the file are %v", n, got)
 		}
 	}
@@ -112,7 +112,7 @@ func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
 	if _, err := OpenTokens(dir, base, "c-1", "secret"); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "hint: rm ") {
 		t.Errorf("a file for the group: %v", err)
 	}
-	if f.read() != (leadapi.KeptToken{}) {
+	if f.read() != (oauth2.Token{}) {
 		t.Error("it is read all the same")
 	}
 	if err := errors.Join(os.Chmod(f.path, 0o600), os.Chmod(dir, 0o755)); err != nil {
@@ -121,7 +121,7 @@ func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
 	if _, err := OpenTokens(dir, base, "c-1", "secret"); err == nil || !strings.Contains(err.Error(), "chmod 700") {
 		t.Errorf("a folder for all: %v", err)
 	}
-	if err := f.Renew(t.Context(), func(k leadapi.KeptToken) leadapi.KeptToken { t.Error("renewed"); return k }); err == nil {
+	if err := f.Renew(t.Context(), func(k oauth2.Token) oauth2.Token { t.Error("renewed"); return k }); err == nil {
 		t.Error("a folder for all is written to")
 	}
 }
@@ -139,7 +139,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	if err := os.Symlink(canary, f.path); err != nil {
 		t.Skip(err)
 	}
-	if got := swap(t, f, token("b")); got != (leadapi.KeptToken{}) {
+	if got := swap(t, f, token("b")); got != (oauth2.Token{}) {
 		t.Errorf("a link was read: %v", got)
 	}
 	if after, _ := os.ReadFile(canary); string(after) != string(before) {
@@ -156,7 +156,7 @@ func TestRenewalsFollowOneAnother(t *testing.T) {
 	first, second := tokens(t, dir, "secret"), tokens(t, dir, "secret")
 	entered, leave, done := make(chan bool), make(chan bool), make(chan error)
 	go func() {
-		done <- first.Renew(t.Context(), func(leadapi.KeptToken) leadapi.KeptToken {
+		done <- first.Renew(t.Context(), func(oauth2.Token) oauth2.Token {
 			entered <- true
 			<-leave
 			return token("a")
@@ -165,12 +165,12 @@ func TestRenewalsFollowOneAnother(t *testing.T) {
 	<-entered
 	ctx, giveUp := context.WithTimeout(t.Context(), 5*lockPoll)
 	defer giveUp()
-	err := second.Renew(ctx, func(k leadapi.KeptToken) leadapi.KeptToken { t.Error("both renew at once"); return k })
+	err := second.Renew(ctx, func(k oauth2.Token) oauth2.Token { t.Error("both renew at once"); return k })
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	go func() {
-		done <- second.Renew(t.Context(), func(kept leadapi.KeptToken) leadapi.KeptToken {
+		done <- second.Renew(t.Context(), func(kept oauth2.Token) oauth2.Token {
 			if kept != token("a") {
 				t.Errorf("the second reads %v", kept)
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 // held is the connection that rests after a call.
-func held(t *testing.T, h *host) *wire {
+func held(t *testing.T, h *host) *conn {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -29,7 +29,7 @@ func held(t *testing.T, h *host) *wire {
 // what the next one has done with it.
 func TestEveryAnsweredCallIsObserved(t *testing.T) {
 	var observed atomic.Int64
-	c := config(answers(t, answer(201, `{"leadID":"l-1"}`)).address())
+	c := config(answers(t, answerText(201, `{"leadID":"l-1"}`)).address())
 	c.Concurrency = 4
 	c.Observe = func(call Call) {
 		if call.Kind == "create" {
@@ -56,10 +56,10 @@ func TestEveryAnsweredCallIsObserved(t *testing.T) {
 
 // fault 47: what came behind an answer is never the next call's: its connection is not used again.
 func TestStrayAnswerIsNotTakenForTheNext(t *testing.T) {
-	stray := answer(201, `{"leadID":"stray"}`)
+	stray := answerText(201, `{"leadID":"stray"}`)
 	for name, send := range map[string]func(c net.Conn){
-		"in one piece": func(c net.Conn) { io.WriteString(c, answer(201, createdBody)+stray) },
-		"behind it":    func(c net.Conn) { io.WriteString(c, answer(201, createdBody)); io.WriteString(c, stray) },
+		"in one piece": func(c net.Conn) { io.WriteString(c, answerText(201, createdBody)+stray) },
+		"behind it":    func(c net.Conn) { io.WriteString(c, answerText(201, createdBody)); io.WriteString(c, stray) },
 	} {
 		for _, secure := range []bool{false, true} {
 			var conns atomic.Int64
@@ -114,14 +114,14 @@ func TestAnswerFromBeforeTheRequest(t *testing.T) {
 			if _, err := p.next(r); err != nil {
 				return
 			}
-			io.WriteString(c, answer(201, createdBody))
+			io.WriteString(c, answerText(201, createdBody))
 		}
 	})
 	if e := fault(t, client); e != nil {
 		t.Fatal(e)
 	}
 	w := held(t, client.leads)
-	w.in.Reset(io.MultiReader(strings.NewReader(answer(201, `{"leadID":"stray"}`)), headReader{w}))
+	w.in.Reset(io.MultiReader(strings.NewReader(answerText(201, `{"leadID":"stray"}`)), &w.bounds))
 	if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != "lead-1" || p.seen() != 2 {
 		t.Errorf("%v, %v; %d requests", got, err, p.seen())
 	}
@@ -140,13 +140,13 @@ func TestLateAnswerIsNotTakenForTheNext(t *testing.T) {
 			return
 		}
 		if p.seen() > 1 {
-			io.WriteString(c, answer(201, createdBody))
+			io.WriteString(c, answerText(201, createdBody))
 			return
 		}
-		io.WriteString(c, answer(500, ""))
+		io.WriteString(c, answerText(500, ""))
 		<-late
 		p.next(r)
-		io.WriteString(c, answer(201, `{"leadID":"late"}`))
+		io.WriteString(c, answerText(201, `{"leadID":"late"}`))
 	})
 	client := signedIn(t, config(p.address()))
 	if e := fault(t, client); e == nil || e.Applied != Maybe {
@@ -163,7 +163,7 @@ func TestConnectionFoundClosed(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		p, client := either(t, secure, func(p *peer, c net.Conn) {
 			if _, err := p.next(bufio.NewReader(c)); err == nil {
-				io.WriteString(c, answer(201, createdBody)) // and closes, although it did not say so
+				io.WriteString(c, answerText(201, createdBody)) // and closes, although it did not say so
 			}
 		})
 		for range 3 {
@@ -182,7 +182,7 @@ func TestConnectionFoundClosed(t *testing.T) {
 
 // fault 40: of a request whose connection is closed before the first byte, nothing was sent.
 func TestNothingIsSentOverAClosedConnection(t *testing.T) {
-	p := answers(t, answer(201, createdBody))
+	p := answers(t, answerText(201, createdBody))
 	client := signedIn(t, config(p.address()))
 	w, err := client.leads.take(t.Context(), time.Now().Add(time.Minute))
 	if err != nil {
@@ -192,12 +192,12 @@ func TestNothingIsSentOverAClosedConnection(t *testing.T) {
 	if _, sent, err := w.exchange([]byte("POST / HTTP/1.1\r\n\r\n")); sent || err == nil {
 		t.Errorf("sent %v, error %v", sent, err)
 	}
-	client.leads.leave(w, false)
+	client.leads.put(w, false)
 }
 
 // A connection that has rested for long is about to be closed by the peer. fault 40
 func TestLongRestedConnectionIsNotUsed(t *testing.T) {
-	client := signedIn(t, config(answers(t, answer(201, createdBody)).address()))
+	client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
 	fault(t, client)
 	old := held(t, client.leads)
 	old.rested = old.rested.Add(-idleLimit)
@@ -213,7 +213,7 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 		written := make(chan bool)
 		_, client := either(t, secure, func(p *peer, c net.Conn) {
 			if _, err := p.next(bufio.NewReader(c)); err == nil {
-				io.WriteString(c, answer(201, createdBody))
+				io.WriteString(c, answerText(201, createdBody))
 				written <- true
 				io.Copy(io.Discard, c)
 			}
@@ -222,30 +222,29 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		head := client.appendHead(nil, call{method: "POST", host: client.leads, target: client.create})
-		if err := w.send(head); err != nil {
+		post := request{method: "POST", host: client.leads, target: client.create}
+		if err := w.send(client.appendRequest(nil, post, &w.body)); err != nil {
 			t.Fatal(err)
 		}
 		<-written
 		w.SetDeadline(time.Unix(1, 0))
-		w.head = maxHead
-		got, err := http.ReadResponse(w.in, nil)
+		got, err := w.receive()
 		if err != nil {
 			t.Fatalf("secure %v: %v", secure, err)
 		}
-		if body, whole := w.drain(got); !whole || string(body) != createdBody {
-			t.Errorf("secure %v: whole %v: %s", secure, whole, body)
+		if !got.whole || string(got.body) != createdBody {
+			t.Errorf("secure %v: whole %v: %s", secure, got.whole, got.body)
 		}
 		if _, err := w.in.ReadByte(); err == nil {
 			t.Errorf("secure %v: read on without an end", secure)
 		}
-		client.leads.leave(w, false)
+		client.leads.put(w, false)
 	}
 }
 
 // A call that is given up leaves no connection behind that another one could take, and does not disturb others.
 func TestCallsThatAreGivenUp(t *testing.T) {
-	p := answers(t, answer(201, createdBody))
+	p := answers(t, answerText(201, createdBody))
 	c := config(p.address())
 	c.Concurrency = 4
 	client := signedIn(t, c)
