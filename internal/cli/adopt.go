@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 	"leadferry/importer/report"
 )
 
-func (p *program) adoptCommand(shared []cli.Flag) *cli.Command {
+func (p *program) adoptCommand() *cli.Command {
 	return &cli.Command{
 		Name: "adopt", Usage: "take over leads that exist on the service already", ArgsUsage: "FILE.csv",
 		Description: `FILE.csv has the columns key and lead_id and, where known, external_id, status and
@@ -42,7 +41,7 @@ Example:
 
 Exit codes: 0 done; 2 the file was refused, nothing was taken over, or no
 checkpoint; 3 the disk refused it; 4 locked or damaged.`,
-		Flags: append([]cli.Flag{newCheckpointFlag()}, shared...), Action: p.adopt,
+		Flags: []cli.Flag{newCheckpointFlag()}, Action: p.adopt,
 	}
 }
 
@@ -58,7 +57,7 @@ func (p *program) adopt(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := openOrMakeCheckpoint(c)
+	db, err := p.openOrMakeCheckpoint(c)
 	if err != nil {
 		return err
 	}
@@ -98,14 +97,14 @@ func ofThisTarget(path string, read *list, target checkpoint.Target) error {
 }
 
 // openOrMakeCheckpoint makes one where there is none, if the flags name a target.
-func openOrMakeCheckpoint(c *cli.Context) (*checkpoint.DB, error) {
-	path, err := checkpointPath(c)
+func (p *program) openOrMakeCheckpoint(c *cli.Context) (*checkpoint.DB, error) {
+	path, err := p.checkpointPath(c)
 	if err != nil {
 		return nil, err
 	}
-	target := targetOf(c)
+	target := p.target()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || target.BaseURL == "" || target.LeadsURL == "" || target.TrunkID == "" {
-		return openCheckpoint(c, false)
+		return p.openCheckpoint(c, false)
 	}
 	if err := makeStateDir(path); err != nil {
 		return nil, err
@@ -208,9 +207,9 @@ func stateOfOutcome(row *listed) (string, error) {
 // entryOf is a row of a list as the checkpoint takes it; the reverse of exportedOf.
 func entryOf(row *listed) (checkpoint.Entry, error) {
 	e := checkpoint.Entry{
-		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status, File: row.File,
+		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
+		File: row.File, Line: int(row.Line),
 	}
-	e.Line, _ = strconv.Atoi(row.Line)
 	if row.State != "" {
 		s, err := stateNamed(row.State)
 		if err != nil {

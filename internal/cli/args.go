@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strconv"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"leadferry/mapping"
 )
 
 // commandLine is a command line taken apart, argument by argument. The flag parser
@@ -17,67 +20,65 @@ type commandLine struct {
 	app           *cli.App
 	path          []string     // the words that name the command
 	command       *cli.Command // nil until one is named
-	global        []string     // flags of the program, with their values
-	own           []string     // flags of the command, with their values
-	flags         []string     // the same, their names alone
+	global, own   []typedFlag  // flags of the program, and of the command
 	files         []string     // everything else
 	help, version bool
 }
 
-// reorder gives the arguments in the order that the parser expects: flags of the
-// program, the command, its flags, `--` and file names.
-func reorder(app *cli.App, args []string) ([]string, error) {
-	if len(args) == 0 {
-		return args, nil
-	}
+// typedFlag is a flag as it stands on the command line.
+type typedFlag struct {
+	cli.Flag
+	name  string // the one of its names that stands there
+	value string
+	words []string // the one or two arguments that it takes up
+}
+
+// readLine takes a command line apart, of which the program's name is not a part. After
+// an error, the first of which it returns, it goes on: how to log and what to do at the
+// end is known all the same.
+func readLine(app *cli.App, args []string) (*commandLine, error) {
 	l := &commandLine{app: app}
-	for rest := args[1:]; len(rest) > 0; {
-		n, err := l.take(rest)
-		if err != nil {
-			return nil, err
-		}
-		rest = rest[n:]
+	var first error
+	for len(args) > 0 {
+		n, err := l.take(args)
+		first, args = cmp.Or(first, err), args[n:]
 	}
-	return l.ordered(args[0])
+	return l, cmp.Or(first, l.check())
 }
 
 // take reads the next argument and returns how many it takes up. What follows `--` is
 // no flag, whatever it looks like.
-func (l *commandLine) take(args []string) (int, error) {
+func (l *commandLine) take(args []string) (n int, err error) {
 	switch a := args[0]; {
 	case a == "--":
 		for _, word := range args[1:] {
-			if err := l.takeWord(word); err != nil {
-				return 0, err
-			}
+			err = cmp.Or(err, l.takeWord(word))
 		}
-		return len(args), nil
-	case a != "-" && isThere(a):
-		return 0, looksLikeFlag(a)
-	case isFlag(a):
-		return l.takeFlag(args)
-	default:
+		return len(args), err
+	case a == "-" || a == "" || a[0] != '-':
 		return 1, l.takeWord(a)
+	case exists(a):
+		return 1, looksLikeFlag(a)
 	}
+	return l.takeFlag(args)
 }
 
-// isThere reports whether an argument that begins with - is the name of a file: a
+// looksLikeFlag refuses an argument that begins with - and is the name of a file: a
 // pattern such as *.csv brings them without anybody having written them.
-func isThere(arg string) bool {
-	return strings.HasPrefix(arg, "-") && exists(arg)
-}
-
 func looksLikeFlag(arg string) error {
 	return usage("there is a file called "+arg+", so it cannot be told whether the file or a flag is meant",
 		"write ./"+arg+" for the file; for the flag, rename the file or work in another folder")
 }
 
-func isFlag(a string) bool { return len(a) > 1 && a[0] == '-' }
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
 
 func (l *commandLine) takeWord(word string) error {
 	commands := l.below()
 	switch {
-	case word == "-" && isThere(word):
+	case word == "-" && exists(word):
 		return usage("there is a file called -, so it cannot be told whether the file or standard input is meant", "write ./- for the file, or rename it")
 	case len(commands) == 0:
 		l.files = append(l.files, word)
@@ -86,17 +87,20 @@ func (l *commandLine) takeWord(word string) error {
 		l.help = true
 		return nil
 	}
-	c := find(commands, word)
-	if c == nil {
-		return unknownCommand(commands, l.name(), word)
+	var names []string
+	for _, c := range commands {
+		if c.HasName(word) {
+			l.command, l.path = c, append(l.path, word)
+			return nil
+		}
+		names = append(names, c.Name)
 	}
-	l.command, l.path = c, append(l.path, word)
-	return nil
+	return usage("there is no command "+strconv.Quote(word), near("", word, names, "see "+l.name()+" --help"))
 }
 
 // takeFlag reads a flag and its value. Before the command is known, flags of all
 // commands are.
-func (l *commandLine) takeFlag(args []string) (int, error) {
+func (l *commandLine) takeFlag(args []string) (n int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(args[0][1:], "-"), "=")
 	switch name {
 	case "help", "h":
@@ -108,27 +112,26 @@ func (l *commandLine) takeFlag(args []string) (int, error) {
 	}
 	f := flagNamed(name, l.known())
 	if f == nil {
-		return 0, l.unknownFlag(name)
+		return 1, l.unknownFlag(name)
 	}
-	n := 1
-	if takesValue(f) && !joined {
-		if len(args) > 1 && args[1] != "-" && isThere(args[1]) {
-			return 0, looksLikeFlag(args[1])
-		}
-		if len(args) == 1 || l.swallows(args[1]) {
-			return 0, usage("flag "+args[0]+" needs a value", "see "+l.name()+" --help")
-		}
+	n = 1
+	switch _, isSwitch := f.(*cli.BoolFlag); {
+	case joined:
+	case isSwitch:
+		value = "true"
+	case len(args) > 1 && args[1] != "-" && strings.HasPrefix(args[1], "-") && exists(args[1]):
+		return 1, looksLikeFlag(args[1])
+	case len(args) == 1 || l.swallows(args[1]):
+		return 1, usage("flag "+args[0]+" needs a value", "see "+l.name()+" --help")
+	default:
 		n, value = 2, args[1]
 	}
-	if err := plausible(f, value, joined); err != nil {
-		return 0, err
-	}
+	into := &l.own
 	if flagNamed(name, l.app.Flags) != nil {
-		l.global = append(l.global, args[:n]...)
-	} else {
-		l.own, l.flags = append(l.own, args[:n]...), append(l.flags, name)
+		into = &l.global
 	}
-	return n, nil
+	*into = append(*into, typedFlag{f, name, value, args[:n]})
+	return n, wrongValue(f, value)
 }
 
 // swallows reports whether what stands where a value belongs is a flag: in a script,
@@ -136,19 +139,15 @@ func (l *commandLine) takeFlag(args []string) (int, error) {
 func (l *commandLine) swallows(value string) bool {
 	name, long := strings.CutPrefix(value, "--")
 	name, _, _ = strings.Cut(name, "=")
-	return long && (name == "" || flagNamed(name, l.known()) != nil || name == "help" || name == "version")
+	return long && (name == "" || name == "help" || name == "version" || flagNamed(name, l.known()) != nil)
 }
 
-// plausible checks what a flag's value must be by its kind.
-func plausible(f cli.Flag, value string, joined bool) error {
-	name := "--" + f.Names()[0]
-	var err error
-	hint := ""
+// wrongValue checks a flag's value by the flag's kind.
+func wrongValue(f cli.Flag, value string) (err error) {
+	name, hint := "--"+f.Names()[0], ""
 	switch f.(type) {
 	case *cli.BoolFlag:
-		if joined {
-			_, err = strconv.ParseBool(value)
-		}
+		_, err = strconv.ParseBool(value)
 		hint = "leave the value out"
 	case *cli.IntFlag:
 		_, err = strconv.Atoi(value)
@@ -169,42 +168,72 @@ func plausible(f cli.Flag, value string, joined bool) error {
 	return nil
 }
 
-// ordered puts the parts together.
-func (l *commandLine) ordered(program string) ([]string, error) {
+// check finds what is wrong with the line as a whole, unless only help is wanted.
+func (l *commandLine) check() error {
 	if l.command != nil && slices.Equal(l.files, []string{"help"}) && !strings.HasPrefix(l.command.ArgsUsage, "KEY") && !exists("help") {
 		l.help = true
 	}
 	switch {
-	case l.help:
-		return append(append([]string{program}, l.path...), "--help"), nil
-	case l.version:
-		return []string{program, "--version"}, nil
+	case l.help || l.version:
+		return nil
+	case len(l.own) > 0 && len(l.below()) > 0:
+		return usage("no command given", "see "+l.name()+" --help")
 	}
-	if len(l.own) > 0 && len(l.below()) > 0 {
-		return nil, usage("no command given", "see "+l.name()+" --help")
-	}
-	for _, name := range l.flags {
-		f := flagNamed(name, l.ownFlags())
-		if f == nil {
-			return nil, l.unknownFlag(name)
+	for _, f := range l.own {
+		main := f.Names()[0]
+		if flagNamed(f.name, l.command.Flags) == nil {
+			return l.unknownFlag(f.name)
 		}
-		if main := f.Names()[0]; main != name && slices.Contains(l.flags, main) {
-			return nil, usage("-"+name+" and --"+main+" are one flag", "give it once")
+		if main != f.name && slices.ContainsFunc(l.own, func(other typedFlag) bool { return other.name == main }) {
+			return usage("-"+f.name+" and --"+main+" are one flag", "give it once")
 		}
 	}
 	if l.command != nil && l.command.ArgsUsage == "" && len(l.files) > 0 {
-		return nil, usage(strings.Join(l.path, " ")+" takes no file names", "see "+l.name()+" --help")
+		return usage(strings.Join(l.path, " ")+" takes no file names", "see "+l.name()+" --help")
 	}
-	out := slices.Concat([]string{program}, l.global, l.path, l.own)
+	return nil
+}
+
+// ordered gives the arguments in the order that the parser expects: flags of the program,
+// the command, its flags, `--` and file names.
+func (l *commandLine) ordered() []string {
+	out := []string{l.app.Name}
+	switch {
+	case l.help:
+		return append(append(out, l.path...), "--help")
+	case l.version:
+		return append(out, "--version")
+	}
+	for _, f := range l.global {
+		out = append(out, f.words...)
+	}
+	out = append(out, l.path...)
+	for _, f := range l.own {
+		out = append(out, f.words...)
+	}
 	if len(l.files) > 0 {
 		out = append(append(out, "--"), l.files...)
 	}
-	return out, nil
+	return out
 }
 
-func exists(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
+// typed is the value that a flag has on the command line, the last one of several.
+func (l *commandLine) typed(name string) (value string, found bool) {
+	for _, f := range slices.Concat(l.global, l.own) {
+		if f.Names()[0] == name {
+			value, found = f.value, true
+		}
+	}
+	return value, found
+}
+
+// value is what a flag of the command is given, on the line or by its variable.
+func (l *commandLine) value(name string) string {
+	value, found := l.typed(name)
+	if f, ok := flagNamed(name, l.command.Flags).(cli.DocGenerationFlag); ok && !found && len(f.GetEnvVars()) > 0 {
+		return os.Getenv(f.GetEnvVars()[0])
+	}
+	return value
 }
 
 // below are the commands that the next word may name.
@@ -220,17 +249,14 @@ func (l *commandLine) name() string {
 	return strings.Join(append([]string{l.app.Name}, l.path...), " ")
 }
 
-func (l *commandLine) ownFlags() []cli.Flag {
-	if l.command == nil {
-		return nil
-	}
-	return l.command.Flags
-}
-
 // known are the flags that may stand here: those of the program, of the command, and
 // of what may still be named below it.
 func (l *commandLine) known() []cli.Flag {
-	return slices.Concat(l.ownFlags(), l.app.Flags, flagsOf(l.below()))
+	var own []cli.Flag
+	if l.command != nil {
+		own = l.command.Flags
+	}
+	return slices.Concat(own, l.app.Flags, flagsOf(l.below()))
 }
 
 func flagsOf(commands []*cli.Command) (flags []cli.Flag) {
@@ -238,33 +264,6 @@ func flagsOf(commands []*cli.Command) (flags []cli.Flag) {
 		flags = slices.Concat(flags, c.Flags, flagsOf(c.Subcommands))
 	}
 	return flags
-}
-
-func (l *commandLine) unknownFlag(name string) error {
-	var names []string
-	for _, f := range l.known() {
-		names = append(names, f.Names()...)
-	}
-	if others := commandsWith(name, l.app.Commands); len(others) > 0 {
-		return usage("there is no flag --"+name+" here", "it is one of leadferry "+strings.Join(others, ", "))
-	}
-	return usage("there is no flag --"+name, near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --"))
-}
-
-// commandsWith are the commands that have a flag.
-func commandsWith(flag string, commands []*cli.Command) (names []string) {
-	for _, c := range commands {
-		if flagNamed(flag, c.Flags) != nil || len(commandsWith(flag, c.Subcommands)) > 0 {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
-// takesValue reports whether the next argument belongs to the flag.
-func takesValue(f cli.Flag) bool {
-	d, ok := f.(cli.DocGenerationFlag)
-	return ok && d.TakesValue()
 }
 
 func flagNamed(name string, flags []cli.Flag) cli.Flag {
@@ -276,11 +275,27 @@ func flagNamed(name string, flags []cli.Flag) cli.Flag {
 	return nil
 }
 
-func find(commands []*cli.Command, name string) *cli.Command {
-	for _, c := range commands {
-		if c.HasName(name) {
-			return c
+func (l *commandLine) unknownFlag(name string) error {
+	var others, names []string
+	for _, c := range l.app.Commands {
+		if flagNamed(name, flagsOf([]*cli.Command{c})) != nil {
+			others = append(others, c.Name)
 		}
 	}
-	return nil
+	if len(others) > 0 {
+		return usage("there is no flag --"+name+" here", "it is one of leadferry "+strings.Join(others, ", "))
+	}
+	for _, f := range l.known() {
+		names = append(names, f.Names()...)
+	}
+	return usage("there is no flag --"+name, near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --"))
+}
+
+// near asks whether the name that is nearest is meant; where none is near, it gives
+// other.
+func near(prefix, name string, names []string, other string) string {
+	if n := mapping.Nearest(name, names); n != "" {
+		return "did you mean " + prefix + n + "?"
+	}
+	return other
 }

@@ -44,8 +44,9 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 		{"checkpoint status -v", "--version"},
 	}
 	for _, test := range tests {
-		got, err := reorder(app, append([]string{"leadferry"}, strings.Fields(test.args)...))
-		if want := "leadferry " + test.want; err != nil || strings.Join(got, " ") != want {
+		line, err := readLine(app, strings.Fields(test.args))
+		got := strings.Join(line.ordered(), " ")
+		if want := "leadferry " + test.want; err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %s", test.args, got, err, want)
 		}
 	}
@@ -87,9 +88,9 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"--log-format":                     "flag --log-format needs a value (see leadferry --help)",
 		"import ---limit 4":                "there is no flag ---limit (did you mean --limit?)",
 	} {
-		_, err := reorder(app, append([]string{"leadferry"}, strings.Fields(args)...))
+		_, err := readLine(app, strings.Fields(args))
 		got := ""
-		if e, ok := errors.AsType[*usageErr](err); ok {
+		if e, ok := errors.AsType[*exitError](err); ok {
 			got = e.text + " (" + e.hint + ")"
 		}
 		if got != want {
@@ -130,9 +131,9 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 				if name == "-" && (args[0] == "--mapping" || len(command) == 0) || command == nil && args[0] != name && args[0] != "--quiet" {
 					continue // there the word is a value, or no command yet
 				}
-				line := slices.Concat([]string{"leadferry"}, command, args)
-				_, err := reorder(app, line)
-				if e, ok := errors.AsType[*usageErr](err); !ok || !strings.Contains(e.hint, "./"+name+" ") && !hasNoMapping(command) {
+				line := slices.Concat(command, args)
+				_, err := readLine(app, line)
+				if e, ok := errors.AsType[*exitError](err); !ok || !strings.Contains(e.hint, "./"+name+" ") && !hasNoMapping(command) {
 					t.Errorf("%q: %v", line, err)
 				}
 			}
@@ -141,7 +142,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := reorder(app, []string{"leadferry", "import", "-", "--summary", "-"}); err != nil {
+	if _, err := readLine(app, []string{"import", "-", "--summary", "-"}); err != nil {
 		t.Errorf("standard input and output: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"leadferry/importer/report"
 )
 
-func (p *program) checkCommand(shared []cli.Flag) *cli.Command {
+func (p *program) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Usage: "check every page, record, index and count of the checkpoint",
 		Description: `Reads the whole file and says whether it can be relied on, and if not, what to do.
@@ -28,11 +28,11 @@ Example:
 
 Exit codes: 0 in order; 2 no checkpoint, or nobody said yes; 4 damaged, older than
 what is known, locked or of another target; 130 interrupted.`,
-		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "accept-older", Usage: "take a file that was restored from an older copy, as incomplete"},
-			&cli.BoolFlag{Name: "accept-loss", Usage: "give up what is missing from an incomplete checkpoint"},
-			&cli.BoolFlag{Name: "yes", Usage: "with --accept-loss: do not ask"},
-		}, shared...),
+		Flags: []cli.Flag{
+			boolFlag("", "accept-older", "take a file that was restored from an older copy, as incomplete"),
+			boolFlag("", "accept-loss", "give up what is missing from an incomplete checkpoint"),
+			boolFlag("", "yes", "with --accept-loss: do not ask"),
+		},
 		Action: p.check,
 	}
 }
@@ -45,7 +45,7 @@ func (p *program) check(c *cli.Context) (err error) {
 	if older && loss {
 		return usage("--accept-older and --accept-loss exclude one another", "first take the older copy and look at what is held, then give up what is missing")
 	}
-	path, o, target, err := existing(c)
+	path, o, target, err := p.existing(c)
 	if err != nil {
 		return err
 	}
@@ -136,14 +136,6 @@ func (p *program) printSalvaged(r *checkpoint.Salvaged) {
 		counts[checkpoint.State(s)] += n
 	}
 	p.printCounts(counts)
-}
-
-// lostText says what is missing of a damaged file, or nothing.
-func lostText(r *checkpoint.Salvaged) string {
-	if !r.Lost {
-		return ""
-	}
-	return ": " + r.Text()
 }
 
 // lostBlocks warns that an export cannot carry what was forgotten.

@@ -2,28 +2,29 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
-	"leadferry/importer"
 	"leadferry/importer/report"
 )
 
 func (p *program) checkpointCommand() *cli.Command {
-	shared := slices.Concat(checkpointFlags(), connectionFlags())
 	commands := []*cli.Command{
-		p.statusCommand(shared), p.exportCommand(shared), p.historyCommand(shared), p.resolveCommand(shared),
-		p.adoptCommand(shared), p.forgetCommand(shared), p.checkCommand(shared), p.repairCommand(),
+		p.statusCommand(), p.exportCommand(), p.historyCommand(), p.resolveCommand(),
+		p.adoptCommand(), p.forgetCommand(), p.checkCommand(), p.repairCommand(),
 	}
 	for _, c := range commands {
-		c.Action = p.saysDiskErrors(c.Action)
+		if c.Name != "repair" { // which names its files
+			c.Flags = append(c.Flags, checkpointFlags()...)
+		}
+		c.Flags = append(c.Flags, connectionFlags()...)
+		action := c.Action
+		c.Action = func(c *cli.Context) error { return sayingDiskErrors(action(c)) }
 	}
 	return &cli.Command{
 		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt",
@@ -41,48 +42,9 @@ written, or standard output is closed; 4 it is locked, damaged or of another tar
 	}
 }
 
-// saysDiskErrors gives errors of the disk the exit code of a run that they stop.
-func (p *program) saysDiskErrors(action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		err := action(c)
-		if broken := (*checkpoint.FileError)(nil); errors.As(err, &broken) {
-			p.fail(err)
-			p.code = importer.CodeStopped
-			return nil
-		}
-		return err
-	}
-}
-
-// existing is the checkpoint that the flags name, which must be there.
-func existing(c *cli.Context) (path string, o checkpoint.Options, t checkpoint.Target, err error) {
-	if path, err = checkpointPath(c); err != nil {
-		return path, o, t, err
-	}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return path, o, t, usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
-	}
-	if t = targetOf(c); t.LeadsURL == "" || t.TrunkID == "" {
-		t = checkpoint.Target{} // named by its path alone: whatever target it has
-	}
-	o = opening(c)
-	o.Require = true
-	return path, o, t, nil
-}
-
-// openCheckpoint opens one that must be there.
-func openCheckpoint(c *cli.Context, readOnly bool) (*checkpoint.DB, error) {
-	path, o, target, err := existing(c)
-	if err != nil {
-		return nil, err
-	}
-	o.ReadOnly = readOnly
-	return checkpoint.Open(path, target, o)
-}
-
-func (p *program) statusCommand(shared []cli.Flag) *cli.Command {
+func (p *program) statusCommand() *cli.Command {
 	return &cli.Command{
-		Name: "status", Usage: "what the checkpoint knows, and its last runs", Flags: shared,
+		Name: "status", Usage: "what the checkpoint knows, and its last runs",
 		Description: `Shows how many rows are in each state, how many leads stand in each status, the
 last runs with their counts, and decisions that something found since contradicts.
 While a run goes on it shows what that run wrote down last, a second ago at most.
@@ -93,7 +55,7 @@ Example:
 
 Exit codes: 0 done; 2 no checkpoint; 4 damaged, or locked by another command.`,
 		Action: func(c *cli.Context) error {
-			path, o, target, err := existing(c)
+			path, o, target, err := p.existing(c)
 			if err != nil {
 				return err
 			}

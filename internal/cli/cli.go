@@ -6,19 +6,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log"
-	"log/slog"
 	"os"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
-	"leadferry/importer/report"
+	"leadferry/internal/crash"
 )
 
 // Version is the release that this program is.
@@ -30,42 +29,16 @@ type Streams struct{ In, Out, Err *os.File }
 // program is one start of leadferry.
 type program struct {
 	Streams
-	interrupt  <-chan struct{}
-	args       []string
-	jsonErrors bool // --log-format json
-	code       int  // what the command that ran asks for
-	hold       hold
-	ending     atomic.Pointer[ending]
-	refusal    atomic.Pointer[refusal]
-	log        logOut // where log lines go
-}
-
-// logOut is standard error, or a progress bar that keeps log lines above itself.
-type logOut struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-func (l *logOut) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.to.Write(b)
-}
-
-func (l *logOut) redirect(to io.Writer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.to = to
-}
-
-// escaping writes lines of JSON with nothing in them that a terminal obeys.
-type escaping struct{ to io.Writer }
-
-func (e escaping) Write(line []byte) (int, error) {
-	if _, err := e.to.Write(report.EscapeJSON(line)); err != nil {
-		return 0, err
-	}
-	return len(line), nil
+	interrupt <-chan struct{}
+	args      []string
+	line      *commandLine
+	json      bool                     // --log-format json: standard error is read by a program
+	settings  atomic.Pointer[settings] // nil: the command has no connection flags, or has not begun
+	code      int                      // what the command that ran asks for
+	hold      hold
+	ending    *ending // nil: the command carries no rows
+	refusal   atomic.Pointer[exitError]
+	log       logOut // where log lines go
 }
 
 // Run runs one command line and returns its exit code. interrupt is closed by the
@@ -73,30 +46,27 @@ func (e escaping) Write(line []byte) (int, error) {
 // may still wait then: the process has to end.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
-	p := &program{Streams: s, interrupt: interrupt, args: args, jsonErrors: wantsJSON(args)}
+	p := &program{Streams: s, interrupt: interrupt, args: args}
 	p.log.redirect(s.Err)
+	app := p.app()
+	line, err := readLine(app, args[min(1, len(args)):])
+	format, _ := line.typed("log-format")
+	p.line, p.json, p.ending = line, format == "json", endingOf(line)
 	ended := make(chan int, 1)
 	go func() {
-		ended <- p.perform(func() error {
-			app := p.app()
-			ordered, err := reorder(app, args)
-			if err != nil {
-				return err
-			}
-			app.Metadata = map[string]any{lineArgs: ordered}
-			return app.RunContext(ctx, ordered)
-		})
+		if err == nil {
+			err = crash.Call(func() error { return app.RunContext(ctx, line.ordered()) })
+		}
+		if err != nil {
+			ended <- p.fail(err)
+			return
+		}
+		ended <- p.code
 	}()
 	return p.finish(ctx, p.conclusion(ctx, ended))
 }
 
 func (p *program) app() *cli.App {
-	commands := []*cli.Command{
-		p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.loginCommand(), p.configCommand(),
-		p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(),
-	}
-	settleFirst(commands)
-	p.watch(commands)
 	app := &cli.App{
 		Name:    "leadferry",
 		Usage:   "carry leads from spreadsheets into a lead-management service, once each",
@@ -116,15 +86,62 @@ or damaged; 5 rows in doubt, a person has to look; 130 interrupted, resumable.`,
 			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
 			&cli.StringFlag{Name: "log-format", Value: "text", Usage: "`FORMAT`: text or json"},
 		},
-		Commands:                  commands,
+		Commands: []*cli.Command{
+			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.loginCommand(), p.configCommand(),
+			p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(),
+		},
 		Action:                    func(c *cli.Context) error { return cli.ShowAppHelp(c) },
-		ExitErrHandler:            func(*cli.Context, error) {}, // the table in errors.go decides
+		ExitErrHandler:            func(*cli.Context, error) {}, // the table in exit.go decides
 		OnUsageError:              usageError,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
 	}
-	inherit(commands, app.Flags)
+	p.prepare(app.Commands, app.Flags)
 	return app
+}
+
+// prepare gives every command what all have in common: a beginning, errors of ours, no
+// second command help, numbers that are decimal, and no defaults that say nothing.
+func (p *program) prepare(commands []*cli.Command, flags []cli.Flag) {
+	for _, f := range flags {
+		switch f := f.(type) {
+		case *cli.BoolFlag:
+			f.DisableDefaultText = true
+		case *cli.IntFlag:
+			f.Base = 10
+		case *cli.DurationFlag:
+			if f.Value == 0 && f.DefaultText == "" {
+				f.DefaultText = "none"
+			}
+		}
+	}
+	for _, c := range commands {
+		c.Before, c.OnUsageError, c.HideHelpCommand = p.begin, usageError, true
+		p.prepare(c.Subcommands, c.Flags)
+	}
+}
+
+// usageError is an error of the flag parser that readLine did not foresee.
+func usageError(c *cli.Context, err error, _ bool) error {
+	return usage(err.Error(), "see "+helpName(c)+" --help")
+}
+
+// helpName is the command as a person types it.
+func helpName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
+
+// begin resolves the settings of a command with connection flags.
+func (p *program) begin(c *cli.Context) error {
+	if p.ending != nil {
+		p.ending.c.Store(c)
+	}
+	if flagNamed("profile", c.Command.Flags) == nil {
+		return nil
+	}
+	s, err := p.line.settle(c)
+	if err == nil {
+		p.settings.Store(s)
+	}
+	return err
 }
 
 // terminal reports whether f is one that a person looks at.
@@ -136,22 +153,6 @@ func width(f *os.File) int {
 		return w
 	}
 	return 80
-}
-
-// logger writes to standard error as --log-level and --log-format say.
-func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
-		return nil, usage("--log-level: no such level", "use debug, info, warn or error")
-	}
-	o := &slog.HandlerOptions{Level: level}
-	switch c.String("log-format") {
-	case "text":
-		return slog.New(slog.NewTextHandler(&p.log, o)), nil
-	case "json":
-		return p.attributed(slog.New(slog.NewJSONHandler(escaping{&p.log}, o))), nil
-	}
-	return nil, usage("--log-format: no such format", "use text or json")
 }
 
 // say is where announcements for people go: standard error, or nowhere with --quiet.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -13,16 +14,15 @@ import (
 	"unicode"
 )
 
-// patience is how long a command that a flag names may take.
-const patience = time.Minute
+// command is a program that a flag names, with its arguments. No shell ever sees it.
+type command []string
 
-// commandWords splits a command in a flag: at white space, quotes group, and a backslash
-// is itself. No shell ever sees it.
-func commandWords(flag, text string) ([]string, error) {
-	var words []string
+// commandOf splits a flag's text at white space; quotes group, and a backslash is itself.
+func commandOf(flag, text string) (command, error) {
+	var words command
 	var word strings.Builder
 	begun, quote := false, rune(0)
-	for _, r := range text {
+	for _, r := range text + " " {
 		switch {
 		case quote != 0 && r == quote:
 			quote = 0
@@ -39,9 +39,6 @@ func commandWords(flag, text string) ([]string, error) {
 			begun = false
 		}
 	}
-	if begun {
-		words = append(words, word.String())
-	}
 	switch {
 	case quote != 0:
 		return nil, usage("--"+flag+": a quote is never closed", "white space parts the words, quotes keep them together; there is no shell")
@@ -49,6 +46,32 @@ func commandWords(flag, text string) ([]string, error) {
 		return nil, usage("--"+flag+" names no command", "for example --"+flag+` "/usr/local/bin/tell 'the team'"`)
 	}
 	return words, nil
+}
+
+// patience is how long a command may take.
+const patience = time.Minute
+
+// run waits for the command's end, though not for those that it has started itself. Its
+// error says how the command failed, without a word of what it wrote.
+func (c command) run(ctx context.Context, stdout, stderr io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	x := exec.CommandContext(ctx, c[0], c[1:]...)
+	x.WaitDelay, x.Env = time.Second, withoutSecrets(os.Environ())
+	x.Stdout, x.Stderr = stdout, stderr
+	err := x.Run()
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // what it left running, like the agent of a key ring, keeps its output open
+		return nil
+	case exited && exit.ExitCode() >= 0:
+		return fmt.Errorf("the command ended with exit code %d", exit.ExitCode())
+	case exited:
+		return fmt.Errorf("the command was ended by a signal, or took longer than %v", patience)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
+		return errors.New("the command was not found")
+	}
+	return fmt.Errorf("the command could not be run: %w", err)
 }
 
 // ownSecrets are the variables that other programs need not know.
@@ -62,47 +85,20 @@ func withoutSecrets(environment []string) []string {
 	})
 }
 
-// started is a command that ends with ctx or when its patience is over, though not those
-// that it has started itself: nobody waits for them.
-func started(ctx context.Context, words []string) (*exec.Cmd, func()) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	c := exec.CommandContext(ctx, words[0], words[1:]...)
-	c.WaitDelay, c.Env = time.Second, withoutSecrets(os.Environ())
-	return c, cancel
-}
-
-// ended says in words how a command failed, without a word of what it wrote.
-func ended(err error) string {
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit) && exit.ExitCode() >= 0:
-		return fmt.Sprintf("ended with exit code %d", exit.ExitCode())
-	case errors.As(err, &exit):
-		return fmt.Sprintf("was ended by a signal, or took longer than %v", patience)
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return "was not found"
-	}
-	return "could not be run: " + err.Error()
-}
-
 // maxSecret is how many bytes a command may write for a secret.
 const maxSecret = 64 << 10
 
 // secretOf runs the command whose standard output is the client secret. What it writes
 // is shown nowhere, whatever becomes of it.
-func secretOf(ctx context.Context, command string) (string, error) {
+func secretOf(ctx context.Context, text string) (string, error) {
 	const flag = "client-secret-command"
-	words, err := commandWords(flag, command)
+	c, err := commandOf(flag, text)
 	if err != nil {
 		return "", err
 	}
-	c, cancel := started(ctx, words)
-	defer cancel()
-	out := &bounded{}
-	c.Stdout = out
-	// What it left running, like the agent of a key ring, may keep its output open.
-	if err := c.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		return "", usage("--"+flag+": the command "+ended(err), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
+	var out bounded
+	if err := c.run(ctx, &out, nil); err != nil {
+		return "", usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
 	}
 	secret := strings.TrimSpace(out.String())
 	if secret == "" || out.Len() > maxSecret || strings.ContainsFunc(secret, unicode.IsControl) {

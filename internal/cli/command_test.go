@@ -16,12 +16,12 @@ func TestWordsOfACommand(t *testing.T) {
 		`a "" ''`:                        {"a", "", ""},
 		"a $HOME *.csv; b | c && `d`":    {"a", "$HOME", "*.csv;", "b", "|", "c", "&&", "`d`"},
 	} {
-		if got, err := commandWords("x", text); err != nil || !slices.Equal(got, want) {
+		if got, err := commandOf("x", text); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
 	for text, want := range map[string]string{`a "b`: "never closed", `a 'b"`: "never closed", " ": "names no command", `"" a`: "names no command"} {
-		if got, err := commandWords("x", text); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := commandOf("x", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}

@@ -59,29 +59,21 @@ Example:
 
 Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
 		Flags: append(slices.Concat(connectionFlags(), pathFlags()),
-			&cli.BoolFlag{Name: "json", Usage: "a JSON array of objects with name, value and from"}),
+			boolFlag("", "json", "a JSON array of objects with name, value and from")),
 		Action: p.configShow,
 	}
 }
 
-// pathFlags are the flags of a run that the environment may set as well.
-func pathFlags() []cli.Flag {
-	return slices.DeleteFunc(slices.Concat(checkpointFlags(), inputFlags(), outputFlags(), []cli.Flag{metricsFlag()}), func(f cli.Flag) bool {
-		d, ok := f.(cli.DocGenerationFlag)
-		return !ok || len(d.GetEnvVars()) == 0
-	})
-}
-
 func (p *program) configShow(c *cli.Context) error {
-	rows := settingsOf(c).shown()
+	rows := p.settings.Load().shown()
 	for _, f := range pathFlags() {
-		rows = append(rows, given(c, f.Names()[0]))
+		rows = append(rows, p.line.given(f.Names()[0]))
 	}
 	rows = slices.DeleteFunc(rows, func(s setting) bool { return s.name == "checkpoint" && s.value == "" })
 	if !slices.ContainsFunc(rows, func(s setting) bool { return s.name == "checkpoint" }) {
-		rows = append(rows, checkpointSetting(targetOf(c)))
+		rows = append(rows, checkpointSetting(p.target()))
 	}
-	if text := mixedRegions(targetOf(c)); text != "" && targetOf(c).LeadsURL != "" && targetOf(c).BaseURL != "" {
+	if text := mixedRegions(p.target()); text != "" && p.target().LeadsURL != "" && p.target().BaseURL != "" {
 		fmt.Fprintf(p.say(c), "warning: %s\n", text)
 	}
 	if c.Bool("json") {
@@ -113,8 +105,7 @@ func (s *settings) shown() []setting {
 		row.value = masked(row.value)
 		rows = append(rows, row)
 	}
-	s.ask = func(string) (string, error) { return "not asked for", nil } // a command may need a person
-	a, err := s.account()
+	a, err := s.account(func(string) (string, error) { return "not asked for", nil }) // a command may need a person
 	secret := a.secret
 	switch {
 	case err != nil:

@@ -2,13 +2,12 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/gocarina/gocsv"
@@ -19,34 +18,9 @@ import (
 	"leadferry/importer/report"
 )
 
-// exported is a line of a checkpoint export (INTERFACE, "Files that a run writes").
-type exported struct {
-	Key            string `csv:"key" json:"key"`
-	State          string `csv:"state" json:"state"`
-	LeadID         string `csv:"lead_id" json:"lead_id"`
-	OrganizationID string `csv:"organization_id" json:"organization_id"`
-	Location       string `csv:"location" json:"location"`
-	Status         string `csv:"status" json:"status"`
-	ExternalID     string `csv:"external_id" json:"external_id"`
-	RunID          string `csv:"run_id" json:"run_id"`
-	UpdatedAt      string `csv:"updated_at" json:"updated_at"`
-	File           string `csv:"file" json:"file"`
-	Line           line   `csv:"line" json:"line,omitempty"`
-	Error          string `csv:"error" json:"error"`
-}
-
-// line is the number of a line; an entry that no file brought has none.
-type line int
-
-// MarshalCSV leaves the cell empty where there is no line.
-func (l line) MarshalCSV() (string, error) {
-	if l == 0 {
-		return "", nil
-	}
-	return strconv.Itoa(int(l)), nil
-}
-
-func (p *program) exportCommand(shared []cli.Flag) *cli.Command {
+func (p *program) exportCommand() *cli.Command {
+	output := nameFlag("", "output", "make `FILE` instead of writing to standard output")
+	output.Aliases = []string{"o"}
 	return &cli.Command{
 		Name: "export", Usage: "list what the checkpoint knows, as CSV or JSONL on standard output",
 		Description: `An export is what a person needs to find rows in doubt in the console: input file
@@ -60,22 +34,13 @@ Example:
    leadferry checkpoint export --state in_doubt --sandbox -o doubt.csv
 
 Exit codes: 0 done; 2 no checkpoint, or a file in the way; 3 it could not be written; 4 locked or damaged.`,
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "format", Value: "csv", Usage: "`FORMAT`: csv or jsonl"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, EnvVars: []string{"LEADFERRY_OUTPUT"}, Usage: "make `FILE` instead of writing to standard output"},
-			&cli.StringFlag{Name: "created-by", Usage: "only leads that `RUN` made, and rows in doubt that it sent"},
-			&cli.StringFlag{Name: "state", Usage: "only this `STATE`: created, partial, rejected or in_doubt"},
-		}, shared...),
-		Action: func(c *cli.Context) (err error) {
-			state, err := stateNamed(c.String("state"))
-			if err != nil {
-				return err
-			}
-			if err := oneOf(c, "format", "csv", "jsonl"); err != nil {
-				return err
-			}
-			return p.runExport(c, state)
+		Flags: []cli.Flag{
+			choiceFlag("", "format", "%", "csv", "jsonl"),
+			output,
+			textFlag("", "created-by", "only leads that `RUN` made, and rows in doubt that it sent"),
+			textFlag("", "state", "only this `STATE`: created, partial, rejected or in_doubt"),
 		},
+		Action: p.export,
 	}
 }
 
@@ -91,13 +56,12 @@ func stateNamed(name string) (checkpoint.State, error) {
 	return 0, usage("--state knows no such state", "use created, partial, rejected or in_doubt")
 }
 
-// exportBatch is how many lines are encoded at a time.
-const exportBatch = 512
-
-// runExport exports a checkpoint, or what can be read of a damaged one. Nothing is written
-// before the checkpoint is closed.
-func (p *program) runExport(c *cli.Context, state checkpoint.State) (err error) {
-	path, o, target, err := existing(c)
+func (p *program) export(c *cli.Context) error {
+	state, err := stateNamed(c.String("state"))
+	if err != nil {
+		return err
+	}
+	path, o, target, err := p.existing(c)
 	if err != nil {
 		return err
 	}
@@ -105,74 +69,100 @@ func (p *program) runExport(c *cli.Context, state checkpoint.State) (err error) 
 	if to == "-" {
 		to = ""
 	}
-	named := placeAt(to, "-o")
-	for _, q := range checkpoint.Companions(path) { // the next run would remove it
-		if q := placeAt(q, ""); to != "" && named.is(&q) {
-			return usage("-o "+to+" would take the place of "+q.path+", which is a part of the checkpoint", "name another place")
-		}
+	if err := newExport(to, path); err != nil {
+		return err
 	}
-	if _, err := os.Lstat(to); to != "" && !errors.Is(err, fs.ErrNotExist) {
-		return usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
-	}
-	x := &export{format: c.String("format"), terminal: to == "" && terminal(p.Out), spool: new(spool)}
-	run := c.String("created-by")
+	x := &export{csv: c.String("format") == "csv", terminal: to == "" && terminal(p.Out), state: state, run: c.String("created-by")}
 	o.ReadOnly = true
 	db, err := checkpoint.Open(path, target, o)
 	switch {
 	case errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrRolledBack):
-		err = errors.Join(p.exportDamaged(path, state, run, x), err)
-	case err != nil:
-		return err
-	case run != "":
-		err = errors.Join(x.write(func(f func(checkpoint.Entry) error) error { return db.MadeBy(run, state, f) }), db.Close())
+		err = errors.Join(p.exportDamaged(path, x), err)
+	case err == nil:
+		err = errors.Join(x.write(db), db.Close())
 	default:
-		err = errors.Join(x.write(func(f func(checkpoint.Entry) error) error { return db.Each(state, f) }), db.Close())
+		return err
 	}
-	out := "standard output"
-	broken := error(nil)
+	// Nothing is told before the checkpoint is closed.
+	out, broken := "standard output", error(nil)
 	if to == "" {
 		broken = x.spool.tell(p.Out)
 	} else {
 		out, broken = to, x.spool.into(to)
 	}
-	if broken != nil {
-		fmt.Fprintf(p.Err, "leadferry: %s could not be written: %v\n", report.Escape(out), broken)
-		p.code = importer.CodeStopped
+	if broken != nil && err == nil {
+		return stopped(fmt.Sprintf("%s could not be written: %v", out, broken), "")
 	}
 	return err
 }
 
-func (p *program) exportDamaged(path string, state checkpoint.State, run string, x *export) error {
-	return x.write(func(f func(checkpoint.Entry) error) error {
+// newExport refuses a name that is taken, or will be by the checkpoint.
+func newExport(to, checkpointPath string) error {
+	if to == "" {
+		return nil
+	}
+	named := placeAt(to, "-o")
+	for _, path := range checkpoint.Companions(checkpointPath) { // the next run would remove it
+		if q := placeAt(path, ""); named.is(&q) {
+			return usage("-o "+to+" would take the place of "+path+", which is a part of the checkpoint", "name another place")
+		}
+	}
+	if exists(to) {
+		return usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
+	}
+	return nil
+}
+
+func (p *program) exportDamaged(path string, x *export) error {
+	return x.lines(func(add func(checkpoint.Entry) error) error {
 		r, err := checkpoint.Salvage(path, func(e checkpoint.Entry) error {
-			if state != checkpoint.Unknown && state != e.State || run != "" && run != e.Run {
+			if x.state != checkpoint.Unknown && x.state != e.State || x.run != "" && x.run != e.Run {
 				return nil
 			}
-			return f(e)
+			return add(e)
 		})
 		if err == nil {
-			fmt.Fprintln(p.Err, "warning: the checkpoint is damaged or older than what is known; the export holds what can be read of it"+lostText(&r))
+			text := "warning: the checkpoint is damaged or older than what is known; the export holds what can be read of it"
+			if r.Lost {
+				text += ": " + r.Text()
+			}
+			fmt.Fprintln(p.Err, text)
 			p.lostBlocks(r.Forgotten)
 		}
 		return err
 	})
 }
 
-// export is how entries are written.
+// export is which entries are written, and how.
 type export struct {
-	format   string
+	csv      bool // else as JSONL
 	terminal bool // it goes to one: nothing may act upon it
-	spool    *spool
+	state    checkpoint.State
+	run      string // that made or sent them; "": any
+	spool    spool
 }
 
-// write writes every entry that each calls its function with.
-func (x *export) write(each func(func(checkpoint.Entry) error) error) error {
-	out := bufio.NewWriter(x.spool)
+// exportBatch is how many lines are encoded at a time.
+const exportBatch = 512
+
+// write writes the entries of a checkpoint.
+func (x *export) write(db *checkpoint.DB) error {
+	return x.lines(func(add func(checkpoint.Entry) error) error {
+		if x.run != "" {
+			return db.MadeBy(x.run, x.state, add)
+		}
+		return db.Each(x.state, add)
+	})
+}
+
+// lines writes a line of every entry that each calls its function with.
+func (x *export) lines(each func(add func(checkpoint.Entry) error) error) error {
+	out := bufio.NewWriter(&x.spool)
 	write := x.jsonLines(out)
-	if x.format == "csv" {
+	if x.csv {
 		write = x.csvLines(out)
 	}
-	lines := make([]exported, 0, exportBatch)
+	lines := make([]ExportLine, 0, exportBatch)
 	flush := func() error {
 		err := write(lines)
 		lines = lines[:0]
@@ -182,7 +172,7 @@ func (x *export) write(each func(func(checkpoint.Entry) error) error) error {
 		if e.State == checkpoint.NotMade {
 			return nil // nothing is known of it but that it may be sent
 		}
-		if lines = append(lines, exportedOf(&e)); len(lines) < exportBatch {
+		if lines = append(lines, exportLine(&e)); len(lines) < exportBatch {
 			return nil
 		}
 		return flush()
@@ -190,32 +180,45 @@ func (x *export) write(each func(func(checkpoint.Entry) error) error) error {
 	return errors.Join(err, flush(), out.Flush())
 }
 
+func exportLine(e *checkpoint.Entry) ExportLine {
+	x := ExportLine{
+		Key: e.Key, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e), Location: e.Location,
+		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
+		File: e.File, Line: lineNumber(e.Line), Error: importer.Explain(e),
+	}
+	if e.WantLink != "" { // it is not linked yet
+		x.ExternalID = e.WantLink
+	}
+	return x
+}
+
 // csvLines writes the header with the first lines, also where there are none.
-func (x *export) csvLines(out *bufio.Writer) func([]exported) error {
-	w, begun := gocsv.DefaultCSVWriter(out), false
-	return func(lines []exported) error {
+func (x *export) csvLines(out *bufio.Writer) func([]ExportLine) error {
+	w, marshal := gocsv.DefaultCSVWriter(out), gocsv.MarshalCSV
+	return func(lines []ExportLine) error {
 		for i := range lines {
-			lines[i].Location = report.Cell(lines[i].Location)
+			l := &lines[i]
+			l.Location = report.Cell(l.Location)
 			if x.terminal {
-				lines[i].escape()
+				for _, text := range []*string{&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID, &l.File, &l.Error} {
+					*text = report.Escape(*text)
+				}
 			}
 		}
-		if begun {
-			return gocsv.MarshalCSVWithoutHeaders(lines, w)
-		}
-		begun = true
-		return gocsv.MarshalCSV(lines, w)
+		err := marshal(lines, w)
+		marshal = gocsv.MarshalCSVWithoutHeaders
+		return err
 	}
 }
 
-func (x *export) jsonLines(out *bufio.Writer) func([]exported) error {
+func (x *export) jsonLines(out *bufio.Writer) func([]ExportLine) error {
 	var to io.Writer = out
 	if x.terminal {
 		to = escaping{out}
 	}
 	enc := json.NewEncoder(to)
 	enc.SetEscapeHTML(false)
-	return func(lines []exported) error {
+	return func(lines []ExportLine) error {
 		for i := range lines {
 			if err := enc.Encode(&lines[i]); err != nil {
 				return err
@@ -225,21 +228,68 @@ func (x *export) jsonLines(out *bufio.Writer) func([]exported) error {
 	}
 }
 
-// escape makes a line safe to show.
-func (x *exported) escape() {
-	for _, text := range []*string{&x.Key, &x.LeadID, &x.OrganizationID, &x.Status, &x.ExternalID, &x.RunID, &x.File, &x.Error} {
-		*text = report.Escape(*text)
-	}
+// spool keeps what a command has to say until its checkpoint is closed: who reads it
+// slowly, as less does, holds no lock. It is kept in a temporary file that has no name any
+// more, or in memory where none can be made or filled.
+type spool struct {
+	begun  bool
+	file   *os.File // nil: in memory
+	size   int64    // of the file
+	memory bytes.Buffer
 }
 
-func exportedOf(e *checkpoint.Entry) exported {
-	x := exported{
-		Key: e.Key, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e), Location: e.Location,
-		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
-		File: e.File, Line: line(e.Line), Error: importer.Explain(e),
+// Write keeps b.
+func (s *spool) Write(b []byte) (int, error) {
+	if !s.begun {
+		s.begun, s.file = true, nameless()
 	}
-	if e.WantLink != "" { // it is not linked yet
-		x.ExternalID = e.WantLink
+	if s.file == nil {
+		return s.memory.Write(b)
 	}
-	return x
+	if n, err := s.file.WriteAt(b, s.size); err == nil {
+		s.size += int64(n)
+		return n, nil
+	}
+	// The disk is full: what stands there is taken back.
+	_, err := s.memory.ReadFrom(io.NewSectionReader(s.file, 0, s.size))
+	if err = errors.Join(err, s.file.Close()); err != nil {
+		return 0, err
+	}
+	s.file = nil
+	return s.memory.Write(b)
+}
+
+func nameless() *os.File {
+	f, err := os.CreateTemp("", "leadferry-*")
+	if err != nil {
+		return nil
+	}
+	if os.Remove(f.Name()) != nil { // a system that keeps the names of open files
+		f.Close()
+		os.Remove(f.Name())
+		return nil
+	}
+	return f
+}
+
+// into writes everything into a new file, or leaves none.
+func (s *spool) into(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.tell(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// tell writes everything to out and lets go of it.
+func (s *spool) tell(out io.Writer) error {
+	if s.file == nil {
+		_, err := s.memory.WriteTo(out)
+		return err
+	}
+	_, err := io.Copy(out, io.NewSectionReader(s.file, 0, s.size))
+	return errors.Join(err, s.file.Close())
 }

@@ -14,7 +14,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-func (p *program) forgetCommand(shared []cli.Flag) *cli.Command {
+func (p *program) forgetCommand() *cli.Command {
 	return &cli.Command{
 		Name: "forget", Usage: "remove every trace of a person from the checkpoint", ArgsUsage: "KEY...",
 		Description: `Removes what the checkpoint holds under each KEY, also from the unused parts of its
@@ -33,9 +33,9 @@ remove.
 
 Exit codes: 0 done; 2 usage error or no checkpoint; 3 the disk refused it, or has no
 room for the compacted copy; 4 locked or damaged.`,
-		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "unblock", Usage: "remove the keyed hash too, so that the row may be sent again"},
-		}, shared...),
+		Flags: []cli.Flag{
+			boolFlag("", "unblock", "remove the keyed hash too, so that the row may be sent again"),
+		},
 		Action: p.forget,
 	}
 }
@@ -45,7 +45,7 @@ func (p *program) forget(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	db, err := openCheckpoint(c, false)
+	db, err := p.openCheckpoint(c, false)
 	if err != nil {
 		return err
 	}

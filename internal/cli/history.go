@@ -15,7 +15,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-func (p *program) historyCommand(shared []cli.Flag) *cli.Command {
+func (p *program) historyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "history", Usage: "what was sent and confirmed for one lead, with times and runs", ArgsUsage: "KEY",
 		Description: `Lists what was done with the row of this KEY, what a person decided about it, and
@@ -28,7 +28,7 @@ Example:
 
 Exit codes: 0 done; 2 no checkpoint, or it does not know the key; 4 locked or
 damaged.`,
-		Flags: shared, Action: p.history,
+		Action: p.history,
 	}
 }
 
@@ -37,7 +37,7 @@ func (p *program) history(c *cli.Context) (err error) {
 		return usage("history takes one key", "see leadferry checkpoint history --help")
 	}
 	key := rowkey.Trim(c.Args().First())
-	db, err := openCheckpoint(c, true)
+	db, err := p.openCheckpoint(c, true)
 	if err != nil {
 		return err
 	}

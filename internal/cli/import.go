@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/config"
+	"leadferry/leadapi"
 )
 
 func (p *program) importCommand() *cli.Command {
@@ -31,89 +34,124 @@ Try it without an account: leadferry import --sandbox -m leads.yaml leads.csv
 Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
-		Flags:  slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), sendFlags(), importFlags(), outputFlags()),
-		Action: p.runImport,
+		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), sendFlags(), []cli.Flag{
+			choiceFlag(running, "changed", "rows whose lead exists and that now carry other data: %; update sends the differences as sync does", "report", "update", "ignore"),
+		}, outputFlags()),
+		Action: func(c *cli.Context) error {
+			o, err := p.sendOptions(c)
+			if err != nil {
+				return err
+			}
+			o.IgnoreChanged, o.UpdateChanged = c.String("changed") == "ignore", c.String("changed") == "update"
+			return p.send(c, o, importer.Import)
+		},
 	}
 }
 
-func (p *program) runImport(c *cli.Context) error { return p.send(c, importer.Import) }
+// runOptions are those of every run.
+func (p *program) runOptions(c *cli.Context) (importer.Options, error) {
+	log, err := p.logger(c)
+	return importer.Options{
+		Command: c.Command.Name, Version: Version, RunID: p.ending.run, Interrupt: p.interrupt, Log: log,
+		Limit: c.Int("limit"), Rate: c.Float64("rate"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"),
+		OwnColumns: c.String("results-columns") == "all",
+	}, err
+}
+
+// sendOptions are those of a run that sends, but for what import and sync have alone.
+func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
+	o, err := p.runOptions(c)
+	if err == nil {
+		o.Limits, err = limits(c)
+	}
+	if err == nil {
+		o.ResendOn, err = resendOn(c.String("resend-on"))
+	}
+	o.Concurrency, o.Retries = c.Int("concurrency"), c.Int("retries")
+	o.MaxWait, o.MaxDuration = c.Duration("max-wait"), c.Duration("max-duration")
+	o.ResendInDoubt, o.RetryRejected = c.String("in-doubt") == "resend", c.Bool("retry-rejected")
+	o.CreateAlikes, o.NewColumns, o.NewKey = c.String("look-alikes") == "create", c.Bool("new-columns"), c.Bool("new-key")
+	o.DryRun = c.Bool("dry-run")
+	o.Files = filesOf(c, o.RunID, time.Now(), o.DryRun)
+	return o, err
+}
 
 // send carries out a run that sends.
-func (p *program) send(c *cli.Context, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
-	o, err := p.importOptions(c)
-	if err != nil {
-		return err
-	}
+func (p *program) send(c *cli.Context, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
 	in, err := p.openInputs(c, &o)
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	s, err := p.connection(c, &o)
+	closeService, err := p.connect(c, &o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, closeService()) }()
 	return p.conduct(c, in, o, run)
 }
 
-// importOptions turns the flags into options, before any file is touched.
-func (p *program) importOptions(c *cli.Context) (importer.Options, error) {
-	now := time.Now()
-	o := importer.Options{
-		Command: c.Command.Name, Version: Version, RunID: p.ending.Load().run, Interrupt: p.interrupt,
-		Limit: c.Int("limit"), Rate: c.Float64("rate"), Retries: c.Int("retries"),
-		MaxWait: c.Duration("max-wait"), MaxDuration: c.Duration("max-duration"),
-		ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
-		CreateAlikes: c.String("look-alikes") == "create", NewColumns: c.Bool("new-columns"), NewKey: c.Bool("new-key"),
-		DryRun: c.Bool("dry-run"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"),
+// connect finds the checkpoint and the service that it belongs to. With --sandbox it starts
+// the imitation, unless nothing will be sent.
+func (p *program) connect(c *cli.Context, o *importer.Options) (closeService func() error, err error) {
+	closeService = func() error { return nil }
+	if o.Checkpoint, err = p.checkpointPath(c); err != nil {
+		return nil, err
 	}
-	var errs [8]error
-	errs[0] = positive(c)
-	o.Concurrency, errs[1] = concurrency(c)
-	o.Limits, errs[2] = limits(c)
-	o.ResendOn, errs[3] = resendOn(c.String("resend-on"))
-	errs[4] = oneOf(c, "in-doubt", "hold", "resend")
-	errs[5] = choices(c, &o)
-	o.Log, errs[6] = p.logger(c)
-	errs[7] = oneOf(c, "look-alikes", "hold", "create")
-	for _, err := range errs {
-		if err != nil {
-			return o, err
-		}
+	switch {
+	case !c.Bool("sandbox"):
+		o.Client, err = p.service(c, !o.DryRun)
+	case !o.DryRun:
+		o.Client, closeService, err = openSandbox(c, o.Checkpoint)
 	}
-	o.Files = filesOf(c, o.RunID, now, o.DryRun)
-	return o, nil
-}
-
-// connection finds the service and the checkpoint that belongs to it.
-func (p *program) connection(c *cli.Context, o *importer.Options) (*service, error) {
-	path, err := checkpointPath(c)
 	if err != nil {
 		return nil, err
 	}
-	s, err := connect(c, path, !o.DryRun)
-	if err != nil {
-		return nil, err
-	}
-	o.Opening = opening(c)
+	o.Target, o.Opening = p.target(), opening(c)
 	o.Opening.Anew = o.Opening.Anew || p.asks(c, *o)
-	o.Checkpoint, o.Target, o.Client = path, s.target, s.client
-	o.Client.Trace = trace(o.Log)
+	o.Client.Trace, o.Client.UserAgent = trace(o.Log), "leadferry/"+Version
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
-	o.Client.UserAgent = "leadferry/" + Version
-	return s, nil
+	return closeService, nil
 }
 
-// checkpointPath is the one named, or the target's own.
-func checkpointPath(c *cli.Context) (string, error) {
-	if path := c.String("checkpoint"); path != "" {
-		return path, nil
+// service is the real service and the account for it; without the account, unless anything
+// is sent.
+func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
+	set := p.settings.Load()
+	api := leadapi.Config{BaseURL: set.get("base-url"), LeadsURL: set.get("leads-url"), TrunkID: set.get("trunk-id")}
+	if c.Bool("sandbox-reset") {
+		return api, usage("--sandbox-reset works with --sandbox only", "a real service's leads cannot be deleted")
 	}
-	t := targetOf(c)
-	if t.LeadsURL == "" || t.TrunkID == "" {
-		return "", usage("no --leads-url and --trunk-id given, so the target is not known",
-			"set them or their LEADFERRY_ variables, name a --checkpoint, or add --sandbox to try it out without an account")
+	if missing := set.missing("base-url", "leads-url", "trunk-id"); missing != "" {
+		return api, usage(missing, set.configHint())
 	}
-	return defaultCheckpoint(t)
+	if !sends {
+		return api, nil
+	}
+	a, err := set.account(func(command string) (string, error) { return secretOf(c.Context, command) })
+	switch {
+	case err != nil:
+		return api, err
+	case a.id.value == "":
+		return api, usage("no --client-id given", "leadferry login makes a client and stores it, or set LEADFERRY_CLIENT_ID and its secret")
+	case a.secret.value == "":
+		return api, usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file that others may not read, or --client-secret-command")
+	}
+	api.ClientID, api.ClientSecret = a.id.value, a.secret.value
+	api.Tokens, err = tokenStore(set.target().BaseURL, a.id.value, a.secret.value)
+	return api, err
+}
+
+// tokenStore keeps the client's token in the state directory. Without a place for it
+// each run signs in anew.
+func tokenStore(baseURL, clientID, secret string) (leadapi.TokenStore, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return nil, nil
+	}
+	f, err := config.OpenTokens(filepath.Join(dir, "tokens"), baseURL, clientID, secret)
+	if err != nil {
+		return nil, err // not a nil *TokenFile, which would be a store
+	}
+	return f, nil
 }

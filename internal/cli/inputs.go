@@ -8,7 +8,11 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
@@ -23,11 +27,26 @@ type inputs struct {
 	names   []string
 	options source.Options
 	files   []*source.File
-	stdin   *tap
+	stdin   *io.PipeReader // nil: not read
 }
 
 // letGo ends the reading of standard input, which may never end by itself.
-func (in *inputs) letGo() { in.stdin.letGo() }
+func (in *inputs) letGo() {
+	if in.stdin != nil {
+		in.stdin.Close()
+	}
+}
+
+// detached is what comes from in. Its reader can be closed while it waits, which a terminal
+// or a pipe cannot: the goroutine that reads these ends with the process.
+func detached(in io.Reader) *io.PipeReader {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, in)
+		w.CloseWithError(err)
+	}()
+	return r
+}
 
 func (in *inputs) close() {
 	for _, f := range in.files {
@@ -42,14 +61,18 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 	if o.Mapping, o.MappingFile, err = readMapping(c.String("mapping")); err != nil {
 		return nil, err
 	}
-	in := &inputs{stdin: newTap(p.In)}
+	in := &inputs{}
 	if in.names, err = inputNames(c); err != nil {
 		return nil, err
 	}
 	if in.options, err = p.sourceOptions(c, o.Mapping.Source); err != nil {
 		return nil, err
 	}
-	in.options.Paths, in.options.Stdin = o.Mapping.Paths(), in.stdin
+	in.options.Paths = o.Mapping.Paths()
+	if slices.Contains(in.names, "-") {
+		in.stdin = detached(p.In)
+		in.options.Stdin = in.stdin
+	}
 	var errs []error
 	for _, name := range in.names {
 		f, err := openInput(name, in.options)
@@ -60,16 +83,15 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		in.files = append(in.files, f)
 	}
 	o.Inputs = in.files
-	if len(errs) > 0 {
-		in.close()
-		return nil, errors.Join(errs...)
-	}
-	err = errors.Join(keepApart(c, o.Files, in.names, p.In), p.keepStreams(c, o.Files, in.names))
-	if err == nil {
-		err = in.fresh(c.Duration("max-age"))
-	}
-	if err == nil {
-		err = in.enough(c.Int("min-rows"))
+	err = errors.Join(errs...)
+	for _, check := range []func() error{
+		func() error { return p.keepApart(c, o.Files, in.names) },
+		func() error { return in.fresh(c.Duration("max-age")) },
+		func() error { return in.enough(c.Int("min-rows")) },
+	} {
+		if err == nil {
+			err = check()
+		}
 	}
 	if err != nil {
 		in.close()
@@ -86,17 +108,96 @@ func readMapping(path string) (*mapping.Mapping, importer.Named, error) {
 		return nil, importer.Named{}, usage("no mapping given", "name the mapping file with -m; samples/leads.yaml is one to start from")
 	}
 	f, err := os.Open(path)
-	if err != nil {
-		return nil, importer.Named{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), "check the path after -m")
+	var data []byte
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, maxMapping+1))
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxMapping+1))
 	if err != nil {
 		return nil, importer.Named{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), "check the path after -m")
 	}
 	sum := sha256.Sum256(data)
 	m, err := mapping.Parse(path, data)
 	return m, importer.Named{Path: path, SHA256: hex.EncodeToString(sum[:])}, err
+}
+
+// inputNames are the files of the command line, its patterns spread out as a shell
+// would: some shells leave that to the program, and timers have none. A name that a
+// file really has is no pattern.
+func inputNames(c *cli.Context) (names []string, err error) {
+	known := func(name string) bool {
+		return slices.ContainsFunc(names, func(other string) bool { return sameFile(other, name) })
+	}
+	for _, arg := range c.Args().Slice() {
+		if exists(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
+			if known(arg) {
+				return nil, usage(arg+" is named twice", "name each file once")
+			}
+			names = append(names, arg)
+			continue
+		}
+		found, err := filepath.Glob(arg)
+		if err != nil {
+			return nil, usage(arg+" is no file and no pattern that can be read", `a pattern holds *, ? and [a-z]`)
+		}
+		if len(found) == 0 {
+			return nil, usage("no file matches "+arg, "check the pattern, and the folder that the command is run in")
+		}
+		for _, name := range found {
+			if name == "-" {
+				name = "./-" // the file of this name, not standard input
+			}
+			if !known(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, usage("no input file given", "name it behind the command; - reads standard input; see "+helpName(c)+" --help")
+	}
+	return names, nil
+}
+
+// sameFile tells it of files that are not there yet by their names.
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	if err == nil && otherErr == nil {
+		return os.SameFile(one, other)
+	}
+	a, err = filepath.Abs(a)
+	b, otherErr = filepath.Abs(b)
+	return err == nil && otherErr == nil && a == b
+}
+
+// sourceOptions puts the flags above what a mapping says of the source.
+func (p *program) sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
+	o := source.Options{
+		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes, NoHeader: s.NoHeader, Columns: s.Columns,
+		Null: s.Null, Encoding: s.Encoding, TrustEncoding: c.Bool("trust-encoding"), Sheet: s.Sheet, Stdin: p.In,
+	}
+	if format := c.String("format"); format != "" {
+		o.Format = source.Format(format)
+		if !slices.Contains([]source.Format{source.CSV, source.TSV, source.JSONL, source.XLSX}, o.Format) {
+			return o, usage("--format takes csv, tsv, jsonl or xlsx", "without it the file's name and content decide")
+		}
+	}
+	if label := c.String("encoding"); label != "" {
+		o.Encoding = label
+	}
+	if sheet := c.String("sheet"); sheet != "" {
+		o.Sheet = sheet
+	}
+	switch d := c.String("delimiter"); {
+	case d == "":
+	case d == "tab" || d == `\t`:
+		o.Delimiter = '\t'
+	case utf8.RuneCountInString(d) == 1:
+		o.Delimiter, _ = utf8.DecodeRuneInString(d)
+	default:
+		return o, usage("--delimiter takes one character, or tab", `for example --delimiter ";"`)
+	}
+	return o, nil
 }
 
 // openInput opens one file; standard input has no name to tell its format by.
@@ -109,8 +210,7 @@ func openInput(name string, o source.Options) (*source.File, error) {
 
 // count reads the files once more, quickly, to say how many rows there are; 0 when
 // that cannot be known, as for standard input.
-func (in *inputs) count(limit int) int {
-	rows := 0
+func (in *inputs) count(limit int) (rows int) {
 	for _, name := range in.names {
 		if name == "-" {
 			return 0
@@ -135,13 +235,12 @@ func (in *inputs) countRows(name string, most int) (n int, err error) {
 	}
 	defer f.Close()
 	var row source.Row
-	for n < most {
+	for ; n < most; n++ {
 		if err := f.Next(&row); errors.Is(err, io.EOF) {
 			return n, nil
 		} else if err != nil {
 			return n, err
 		}
-		n++
 	}
 	return n, nil
 }
@@ -182,28 +281,12 @@ func (in *inputs) enough(least int) error {
 		}
 		rows += n
 	}
-	for i, name := range in.names {
-		if name == "-" {
-			rows += in.files[i].Hold(least - rows)
-		}
+	if i := slices.Index(in.names, "-"); i >= 0 {
+		rows += in.files[i].Hold(least - rows)
 	}
 	if rows < least {
-		return usage(fmt.Sprintf("%s there, and --min-rows asks for %d", english.PluralWord(rows, "only 1 row is", fmt.Sprintf("only %d rows are", rows)), least),
+		return usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is", fmt.Sprintf("%d rows are", rows)), least),
 			"look whether the export was cut short, or is another file; nothing was sent")
 	}
 	return nil
-}
-
-// readingFlags are those of the command line that say how the input is read, and how much
-// of it.
-func readingFlags(c *cli.Context) (words []string) {
-	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "limit"} {
-		if c.IsSet(name) {
-			words = append(words, "--"+name+"="+fmt.Sprint(c.Value(name)))
-		}
-	}
-	if c.Bool("trust-encoding") {
-		words = append(words, "--trust-encoding=true")
-	}
-	return words
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/text/unicode/norm"
@@ -69,13 +70,28 @@ func (p *place) in(folder *place) bool {
 	return p.dir == filepath.Join(folder.dir, folder.name)
 }
 
+// runsFolder is where run folders stand, in the folder that the program was started in.
+const runsFolder = "leadferry-runs"
+
+// filesOf is where the run's files go. A rehearsal writes only what is asked for.
+func filesOf(c *cli.Context, runID string, now time.Time, rehearsal bool) report.Files {
+	o := report.Files{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary")}
+	switch {
+	case o.Dir == "none":
+		o.Dir = ""
+	case o.Dir == "" && !rehearsal:
+		o.Dir = filepath.Join(runsFolder, now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
+	}
+	return o
+}
+
 // outputs are the places that a run writes to.
 type outputs struct {
 	named []place // by a flag each; what is the flag
 	dir   *place  // the run's folder, or nil
 }
 
-func outputsOf(f report.Files, metrics string) outputs {
+func outputsOf(f report.Files, metrics string) *outputs {
 	var o outputs
 	for _, n := range []struct{ flag, path string }{
 		{"--results", f.Results}, {"--rejects", f.Rejects}, {"--summary", f.Summary}, {"--metrics", metrics},
@@ -88,16 +104,22 @@ func outputsOf(f report.Files, metrics string) outputs {
 		dir := placeAt(f.Dir, "--out")
 		o.dir = &dir
 	}
-	return o
+	return &o
+}
+
+// all are the files and the folder.
+func (o *outputs) all() []place {
+	if o.dir == nil {
+		return o.named
+	}
+	return append(slices.Clone(o.named), *o.dir)
 }
 
 // takes says which output would be written over a place, or nothing.
 func (o *outputs) takes(q *place) string {
-	for i := range o.named {
-		p := &o.named[i]
+	for _, p := range o.named {
 		partial := placeAt(p.path+".partial", p.what)
-		switch {
-		case p.is(q), partial.is(q), p.what == "--rejects" && p.beside(q) && report.FurtherRejects(p.name, q.name):
+		if p.is(q) || partial.is(q) || p.what == "--rejects" && p.beside(q) && report.FurtherRejects(p.name, q.name) {
 			return p.what + " " + p.path
 		}
 	}
@@ -109,21 +131,39 @@ func (o *outputs) takes(q *place) string {
 
 // keepApart is the one rule for all outputs: none names the checkpoint, what the run
 // reads, or another output. It is asked before anything is sent or written.
-func keepApart(c *cli.Context, f report.Files, inputs []string, stdin *os.File) error {
-	o := outputsOf(f, c.String("metrics"))
-	if err := errors.Join(o.apart(), o.keepRun(c)); err != nil {
+func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) error {
+	o, kept := outputsOf(f, c.String("metrics")), p.keptPlaces(c, inputs)
+	if err := errors.Join(o.apart(), p.keepRun(c, o.dir)); err != nil {
 		return err
 	}
-	for _, q := range keptPlaces(c, inputs, stdin) {
+	const hint = "name another place: nothing was sent"
+	for _, q := range kept {
 		if by := o.takes(&q); by != "" {
-			return usage(fmt.Sprintf("%s would take the place of %s, which is %s", by, q.path, q.what), "name another place: nothing was sent")
+			return usage(fmt.Sprintf("%s would take the place of %s, which is %s", by, q.path, q.what), hint)
 		}
 	}
-	for _, q := range keptFolders(c) {
-		for _, one := range append(slices.Clone(o.named), o.folder()...) {
+	for _, q := range p.keptFolders() {
+		for _, one := range o.all() {
 			if one.in(&q) || one.is(&q) {
-				return usage(fmt.Sprintf("%s %s lies in %s, which is %s", one.what, one.path, q.path, q.what), "name another place: nothing was sent")
+				return usage(fmt.Sprintf("%s %s lies in %s, which is %s", one.what, one.path, q.path, q.what), hint)
 			}
+		}
+	}
+	return p.keepStreams(append(kept, o.named...))
+}
+
+// apart refuses two outputs in one place.
+func (o *outputs) apart() error {
+	for i, one := range o.named {
+		others := outputs{named: slices.Delete(slices.Clone(o.named), i, i+1)}
+		if by := others.takes(&one); by != "" {
+			return usage(fmt.Sprintf("%s and %s %s are one file", by, one.what, one.path), "give each output a file of its own: nothing was sent")
+		}
+		if o.dir == nil {
+			continue
+		}
+		if kind := report.RunFile(strings.ToLower(one.name)); o.dir.is(&one) || one.in(o.dir) && kind != "" && "--"+kind != one.what {
+			return usage(fmt.Sprintf("%s %s stands in the way of %s %s", one.what, one.path, o.dir.what, o.dir.path), "give each output a place of its own: nothing was sent")
 		}
 	}
 	return nil
@@ -131,54 +171,23 @@ func keepApart(c *cli.Context, f report.Files, inputs []string, stdin *os.File) 
 
 // keepRun refuses to replace what a run to a real target left by less: it may be all that is
 // known of its leads.
-func (o *outputs) keepRun(c *cli.Context) error {
-	if o.dir == nil {
+func (p *program) keepRun(c *cli.Context, dir *place) error {
+	if dir == nil {
 		return nil
 	}
-	w := witnessIn(o.dir.path)
-	if w.Run == "" || w.Target == sandboxTarget {
+	w := witnessIn(dir.path)
+	again := p.settings.Load() != nil && !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical()
+	if w.Run == "" || w.Target == sandboxTarget || again {
 		return nil
 	}
-	if settingsOf(c) != nil && !c.Bool("dry-run") && w.Target.Canonical() == targetOf(c).Canonical() {
-		return nil
-	}
-	return usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", o.dir.path, w.Run, w.Target.LeadsURL),
+	return usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", dir.path, w.Run, w.Target.LeadsURL),
 		"name another folder")
 }
 
-func (o *outputs) folder() []place {
-	if o.dir == nil {
-		return nil
-	}
-	return []place{*o.dir}
-}
-
-// apart refuses two outputs in one place.
-func (o *outputs) apart() error {
-	for i := range o.named {
-		one := &o.named[i]
-		rest := outputs{named: o.named[i+1:]}
-		if by := rest.takes(one); by != "" {
-			return usage(fmt.Sprintf("%s and %s %s are one file", by, one.what, one.path), "give each output a file of its own: nothing was sent")
-		}
-		before := outputs{named: o.named[:i]}
-		if by := before.takes(one); by != "" {
-			return usage(fmt.Sprintf("%s and %s %s are one file", by, one.what, one.path), "give each output a file of its own: nothing was sent")
-		}
-		if o.dir == nil {
-			continue
-		}
-		if kind := report.RunFile(strings.ToLower(one.name)); o.dir.is(one) || one.in(o.dir) && kind != "" && "--"+kind != one.what {
-			return usage(fmt.Sprintf("%s %s stands in the way of %s %s", one.what, one.path, o.dir.what, o.dir.path), "give each output a place of its own: nothing was sent")
-		}
-	}
-	return nil
-}
-
 // keptPlaces are the files that no output of a run may replace.
-func keptPlaces(c *cli.Context, inputs []string, stdin *os.File) []place {
+func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 	var kept []place
-	if info, err := stdin.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
+	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
 		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})
 	}
 	add := func(what string, paths ...string) {
@@ -190,23 +199,23 @@ func keptPlaces(c *cli.Context, inputs []string, stdin *os.File) []place {
 	}
 	add("an input", inputs...)
 	add("the mapping", c.String("mapping"))
-	for _, path := range checkpoints(c) {
+	for _, path := range p.checkpoints(c) {
 		add("the checkpoint", path)
 		add("a part of the checkpoint", checkpoint.Companions(path)...)
 		add("a part of the sandbox", sandboxData(path))
 	}
-	config, files := configFiles(c)
-	add("the configuration file", config)
-	add("a secret", files...)
+	set := p.fileSettings()
+	add("the configuration file", set.config.value)
+	add("a secret", set.get("client-secret-file"))
 	return kept
 }
 
 // checkpoints are the one of the command and those of all targets in the state directory:
 // a command without connection flags does not know which is meant.
-func checkpoints(c *cli.Context) []string {
+func (p *program) checkpoints(c *cli.Context) []string {
 	var paths []string
-	if settingsOf(c) != nil {
-		path, err := checkpointPath(c)
+	if p.settings.Load() != nil {
+		path, err := p.checkpointPath(c)
 		if err != nil {
 			return nil // the command ends with this error soon
 		}
@@ -222,21 +231,20 @@ func checkpoints(c *cli.Context) []string {
 	return paths
 }
 
-// configFiles are the configuration file and the files of secrets that the command's
-// flags, environment or profile name.
-func configFiles(c *cli.Context) (config string, secrets []string) {
-	s := settingsOf(c)
-	if s == nil || s.sandbox { // it is kept all the same
-		s = &settings{}
-		s.findConfig(c)
+// fileSettings are the settings, or as much of them as names files where a command has none.
+func (p *program) fileSettings() *settings {
+	s := p.settings.Load()
+	if s == nil || s.sandbox { // the configuration file is kept all the same
+		s = &settings{line: p.line}
+		s.findConfig()
 	}
-	return s.config.value, []string{s.get("client-secret-file")}
+	return s
 }
 
 // keptFolders are those that hold secrets and nothing else.
-func keptFolders(c *cli.Context) []place {
+func (p *program) keptFolders() []place {
 	var folders []place
-	if config, _ := configFiles(c); config != "" {
+	if config := p.fileSettings().config.value; config != "" {
 		folders = append(folders, placeAt(filepath.Join(filepath.Dir(config), "credentials"), "for the clients that login stores"))
 	}
 	if dir, err := stateDir(); err == nil {
@@ -248,22 +256,21 @@ func keptFolders(c *cli.Context) []place {
 // keepStreams refuses a command whose standard output or error was sent, by >> or a
 // service's settings, into a file that it reads, that is its checkpoint's, or that it
 // writes otherwise.
-func (p *program) keepStreams(c *cli.Context, f report.Files, inputs []string) error {
-	o := outputsOf(f, c.String("metrics"))
-	others := append(keptPlaces(c, inputs, p.In), o.named...)
+func (p *program) keepStreams(others []place) error {
 	for what, stream := range map[string]*os.File{"standard output": p.Out, "standard error": p.Err} {
 		info, err := stream.Stat()
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		for _, q := range others {
-			if q.file != nil && os.SameFile(info, q.file) {
-				if stream == p.Err { // not a word more goes there
-					p.Err = p.Out
-					p.log.redirect(p.Out)
-				}
-				return usage(fmt.Sprintf("%s goes into %s, which is %s", what, q.path, strings.TrimPrefix(q.what, "--")), "send it somewhere else: nothing was sent")
+			if q.file == nil || !os.SameFile(info, q.file) {
+				continue
 			}
+			if stream == p.Err { // not a word more goes there
+				p.Err = p.Out
+				p.log.redirect(p.Out)
+			}
+			return usage(fmt.Sprintf("%s goes into %s, which is %s", what, q.path, strings.TrimPrefix(q.what, "--")), "send it somewhere else: nothing was sent")
 		}
 	}
 	return nil
@@ -271,21 +278,18 @@ func (p *program) keepStreams(c *cli.Context, f report.Files, inputs []string) e
 
 // exposed warns of folders in which another user could put something else in the place
 // of an output.
-func (o *outputs) exposed() []string {
-	var warnings []string
-	warn := func(p *place, folder fs.FileInfo, path string) {
+func (o *outputs) exposed() (warnings []string) {
+	for _, p := range o.all() {
+		folder, path := p.folder, p.dir
+		if p.what == "--out" {
+			folder, path = p.file, p.path
+		}
 		if folder == nil || !folder.IsDir() {
-			return
+			continue
 		}
 		if why := trust.Exposed(folder); why != "" {
 			warnings = append(warnings, fmt.Sprintf("the folder %s of %s %s: whoever may write there can put other files in the place of this run's", path, p.what, why))
 		}
-	}
-	for i := range o.named {
-		warn(&o.named[i], o.named[i].folder, o.named[i].dir)
-	}
-	if o.dir != nil {
-		warn(o.dir, o.dir.file, o.dir.path)
 	}
 	return warnings
 }

@@ -32,10 +32,10 @@ Example:
 
 Exit codes: 0 done; 2 usage error, no checkpoint, or it is in order; 3 the disk refused
 it; 4 locked, of another format version, or of another checkpoint than the results.`,
-		Flags: append([]cli.Flag{
+		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "results", EnvVars: []string{"LEADFERRY_RESULTS"}, Usage: "results `FILE` of a run that used the checkpoint; can be given again"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "say what could be repaired, and write nothing"},
-		}, connectionFlags()...),
+			boolFlag("", "dry-run", "say what could be repaired, and write nothing"),
+		},
 		Action: p.repair,
 	}
 }
@@ -64,7 +64,7 @@ func (p *program) repair(c *cli.Context) error {
 		results = append(results, one)
 	}
 	dry := c.Bool("dry-run")
-	r, err := checkpoint.Repair(from, to, targetOf(c), results, dry, checkpoint.Options{AnyPlace: anyPlace()})
+	r, err := checkpoint.Repair(from, to, p.target(), results, dry, checkpoint.Options{AnyPlace: anyPlace()})
 	if err != nil {
 		return err
 	}

@@ -96,54 +96,44 @@ func sandboxData(checkpointPath string) string {
 	return strings.TrimSuffix(checkpointPath, ".db") + "-service.db"
 }
 
-// connectSandbox starts the imitation inside the process.
-func connectSandbox(c *cli.Context, checkpointPath string, sends bool) (*service, error) {
-	s := &service{target: sandboxTarget, close: func() error { return nil }}
-	if !sends {
-		return s, nil
-	}
+// openSandbox starts the imitation inside the process.
+func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, stop func() error, err error) {
 	if err := makeStateDir(checkpointPath); err != nil {
-		return nil, err
+		return api, nil, err
 	}
 	if c.Bool("sandbox-reset") {
 		if err := resetSandbox(checkpointPath); err != nil {
-			return nil, err
+			return api, nil, err
 		}
 	}
 	data := sandboxData(checkpointPath)
 	server, err := sandbox.New(sandbox.Options{Path: data, Wait: c.Duration("wait")})
 	if errors.Is(err, sandbox.ErrInUse) {
-		return nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
+		return api, nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
 	}
 	if err != nil {
-		return nil, usage(err.Error(), "--sandbox-reset begins anew")
+		return api, nil, usage(err.Error(), "--sandbox-reset begins anew")
 	}
 	listener, err := sandbox.Listen("127.0.0.1:0", server)
 	if err != nil {
-		return nil, errors.Join(err, server.Close())
+		return api, nil, errors.Join(err, server.Close())
 	}
-	s.close = func() error { return errors.Join(listener.Close(), server.Close()) }
-	s.client = leadapi.Config{
+	api = leadapi.Config{
 		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: sandbox.TrunkID,
 		ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret,
 	}
-	return s, nil
+	return api, func() error { return errors.Join(listener.Close(), server.Close()) }, nil
 }
 
 // resetSandbox removes the imitation's leads and checkpoint, and nothing that
 // belongs to a real target.
 func resetSandbox(path string) error {
 	db, err := checkpoint.Open(path, sandboxTarget, checkpoint.Options{Wait: time.Second, Require: true})
-	if errors.Is(err, checkpoint.ErrMissing) {
-		err = nil
+	if err == nil {
+		err = db.Close()
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, checkpoint.ErrMissing) {
 		return err
-	}
-	if db != nil {
-		if err := db.Close(); err != nil {
-			return err
-		}
 	}
 	if _, err := os.Lstat(sandboxData(path)); err == nil { // what is no file of the sandbox is not removed
 		data, err := sandbox.New(sandbox.Options{Path: sandboxData(path)})

@@ -25,15 +25,16 @@ type setting struct {
 }
 
 // settings are what the connection flags, the environment and the profile say
-// together. They are resolved before a command begins (settleFirst).
+// together. They are resolved before a command begins, so that a mistake in the
+// configuration is told before anything is read.
 type settings struct {
+	line       *commandLine
 	sandbox    bool
 	config     setting // the configuration file; "" where there is no place for one
 	profile    setting
 	profiles   []string // that the configuration file has
 	makes      bool     // the profile is not there, and login makes it
 	connection map[string]setting
-	ask        func(command string) (secret string, err error) // for the secret, once it is needed
 }
 
 // profileKeys are the keys of a profile by the names of their flags.
@@ -45,56 +46,21 @@ var profileKeys = map[string]string{
 // defaultProfile is used when none is named; it need not stand in the file.
 const defaultProfile = "default"
 
-// settled is the place of the settings in App.Metadata.
-const settled = "settings"
-
-// lineArgs is the place of the command line in App.Metadata.
-const lineArgs = "arguments"
-
-// settleFirst makes every command with connection flags resolve them before its
-// action, so that a mistake in the configuration is told before anything is read.
-func settleFirst(commands []*cli.Command) {
-	for _, c := range commands {
-		settleFirst(c.Subcommands)
-		for _, f := range c.Flags {
-			if f.Names()[0] == "profile" {
-				c.Before = settle
-			}
-		}
-	}
-}
-
-func settle(c *cli.Context) error {
-	s, err := resolve(c)
-	if err == nil {
-		c.App.Metadata[settled] = s
-	}
-	return err
-}
-
-// settingsOf are the settings of a command with connection flags.
-func settingsOf(c *cli.Context) *settings {
-	s, _ := c.App.Metadata[settled].(*settings)
-	return s
-}
-
 func (s *settings) get(name string) string { return s.connection[name].value }
 
-// resolve looks each setting up: flag, environment, profile, in this order. The
+// settle looks each setting up: flag, environment, profile, in this order. The
 // sandbox needs none of them.
-func resolve(c *cli.Context) (*settings, error) {
-	s := &settings{sandbox: c.Bool("sandbox"), connection: map[string]setting{}, ask: func(command string) (string, error) {
-		return secretOf(c.Context, command)
-	}}
+func (l *commandLine) settle(c *cli.Context) (*settings, error) {
+	s := &settings{line: l, sandbox: c.Bool("sandbox"), connection: map[string]setting{}}
 	if s.sandbox {
 		return s, nil
 	}
-	profile, err := s.readProfile(c)
+	profile, err := s.readProfile()
 	if err != nil {
 		return nil, err
 	}
 	for name, key := range profileKeys {
-		v := given(c, name)
+		v := l.given(name)
 		if value, ok := profile.Values[key]; ok && !v.given {
 			v = setting{name: name, value: value.Text, from: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.config.value, value.Line)}
 		}
@@ -103,36 +69,22 @@ func resolve(c *cli.Context) (*settings, error) {
 	return s, nil
 }
 
-// given is a setting as flag and environment have it. An empty variable is as none,
-// an empty flag is a flag. The parser does not tell a flag that repeats its variable.
-func given(c *cli.Context, name string) setting {
+// given is a setting as flag or environment have it. An empty variable is as none, an
+// empty flag is a flag.
+func (l *commandLine) given(name string) setting {
+	if value, found := l.typed(name); found {
+		return setting{name, value, "flag --" + name, true}
+	}
 	variable := variableOf(name)
-	value, found := os.LookupEnv(variable)
-	switch {
-	case !c.IsSet(name):
-		return setting{name: name}
-	case !found || value != c.String(name):
-		return setting{name, c.String(name), "flag --" + name, true}
-	case value == "":
-		return setting{name: name}
+	if value := os.Getenv(variable); value != "" {
+		return setting{name, value, "environment " + variable, true}
 	}
-	return setting{name, value, "environment " + variable, true}
-}
-
-// onLine says whether a flag stands on the command line, whatever its variable says.
-func onLine(c *cli.Context, name string) bool {
-	args, _ := c.App.Metadata[lineArgs].([]string)
-	for _, a := range args {
-		if flag, _, _ := strings.Cut(a, "="); flag == "--"+name || flag == "-"+name {
-			return true
-		}
-	}
-	return false
+	return setting{name: name}
 }
 
 // findConfig finds the configuration file's place.
-func (s *settings) findConfig(c *cli.Context) {
-	if s.config = given(c, "config"); s.config.given {
+func (s *settings) findConfig() {
+	if s.config = s.line.given("config"); s.config.given {
 		return
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
@@ -140,16 +92,11 @@ func (s *settings) findConfig(c *cli.Context) {
 	}
 }
 
-// variableOf is the environment variable of a flag.
-func variableOf(flag string) string {
-	return "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
 // readProfile finds the configuration file and the profile in it; the profile is
 // empty where none is named and there is none called default.
-func (s *settings) readProfile(c *cli.Context) (*config.Profile, error) {
-	s.findConfig(c)
-	s.profile = given(c, "profile")
+func (s *settings) readProfile() (*config.Profile, error) {
+	s.findConfig()
+	s.profile = s.line.given("profile")
 	if !s.profile.given {
 		s.profile = setting{name: "profile", value: defaultProfile, from: "default"}
 	}
@@ -163,7 +110,7 @@ func (s *settings) readProfile(c *cli.Context) (*config.Profile, error) {
 	case errors.Is(err, fs.ErrNotExist) && !s.config.given && none.Name == defaultProfile:
 		s.config.from += "; there is no such file"
 		return none, nil
-	case errors.Is(err, fs.ErrNotExist) && s.mayMake(c):
+	case errors.Is(err, fs.ErrNotExist) && s.mayMake():
 		return none, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usage(cmp.Or(s.config.value, "the configuration file")+": there is no such file",
@@ -175,17 +122,17 @@ func (s *settings) readProfile(c *cli.Context) (*config.Profile, error) {
 	if p := file.Profile(none.Name); p != nil {
 		return p, nil
 	}
-	if s.mayMake(c) || none.Name == defaultProfile {
+	if s.mayMake() || none.Name == defaultProfile {
 		return none, nil
 	}
 	return nil, usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.config.value), profileHint(none.Name, s.profiles))
 }
 
 // mayMake notes that login makes the profile, where one is named and its address is given
-// as a flag, also one that repeats its variable: that alone may be meant for another profile.
-func (s *settings) mayMake(c *cli.Context) bool {
-	base := given(c, "base-url")
-	s.makes = c.Command.Name == "login" && s.profile.given && s.config.value != "" && base.value != "" && onLine(c, base.name)
+// as a flag: an address of the environment may be meant for another profile.
+func (s *settings) mayMake() bool {
+	base, typed := s.line.typed("base-url")
+	s.makes = s.line.command.Name == "login" && s.profile.given && s.config.value != "" && base != "" && typed
 	return s.makes
 }
 
@@ -196,6 +143,20 @@ func profileHint(name string, names []string) string {
 	}
 	other += "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
 	return near("", name, names, other)
+}
+
+// missing says which of the settings are not set, or nothing.
+func (s *settings) missing(names ...string) string {
+	var missing []string
+	for _, name := range names {
+		if s.get(name) == "" {
+			missing = append(missing, "no --"+name)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return strings.Join(missing, ", ") + " given"
 }
 
 // configHint helps where a setting is missing.
@@ -215,9 +176,9 @@ const secretVariable = "LEADFERRY_CLIENT_SECRET"
 
 // account finds client ID and secret. What login stored serves where nothing else
 // does, for the address alone that the client was made at. Parts that are not there
-// stay empty.
-func (s *settings) account() (account, error) {
-	secret, err := s.givenSecret()
+// stay empty. ask runs the command that knows the secret.
+func (s *settings) account(ask func(command string) (secret string, err error)) (account, error) {
+	secret, err := s.givenSecret(ask)
 	a := account{s.connection["client-id"], secret}
 	if err != nil || a.id.value != "" && a.secret.value != "" {
 		return a, err
@@ -242,7 +203,7 @@ func (s *settings) account() (account, error) {
 
 // givenSecret is the secret of the environment, or of the file or the command that a
 // flag, the environment or the profile names.
-func (s *settings) givenSecret() (setting, error) {
+func (s *settings) givenSecret(ask func(string) (string, error)) (setting, error) {
 	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
 	if value := os.Getenv(secretVariable); value != "" && !file.given && !command.given {
 		return setting{"client-secret", value, "environment " + secretVariable, true}, nil
@@ -251,7 +212,7 @@ func (s *settings) givenSecret() (setting, error) {
 	case file.value != "" && command.value != "" && file.rank() == command.rank():
 		return setting{name: "client-secret"}, usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.from, command.from), "take one of them out")
 	case command.value != "" && command.rank() > file.rank():
-		value, err := s.ask(command.value)
+		value, err := ask(command.value)
 		return setting{"client-secret", value, "the output of a command, " + command.from, command.given}, err
 	case file.value != "":
 		value, err := config.ReadSecret(file.value)

@@ -2,13 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"sync"
 	"time"
-
-	"leadferry/importer"
-	"leadferry/internal/crash"
 )
 
 // How signals and the end of the process follow one another.
@@ -44,9 +40,6 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 	}()
 	return ctx, first
 }
-
-// errInterrupted ends a command before it has sent anything.
-var errInterrupted = errors.New("interrupted")
 
 // hold is about who ends the process at the first signal.
 type hold struct {
@@ -96,32 +89,6 @@ func (p *program) leave(ended <-chan int, within time.Duration, text string) int
 	case code := <-ended:
 		return code
 	case <-time.After(within):
-		return p.refused(importer.CodeInterrupted, usage(text, ""))
+		return p.fail(interrupted(text))
 	}
-}
-
-// perform runs one command to its end. A fault of the program itself becomes a sentence.
-func (p *program) perform(run func() error) (code int) {
-	var err error
-	func() {
-		defer crash.Recover(&err)
-		err = run()
-	}()
-	fault := (*crash.Error)(nil)
-	switch {
-	case errors.As(err, &fault):
-		return p.refused(importer.CodeStopped, usage(fault.Error(), "this is a fault of leadferry: report it with this line. What the checkpoint holds stands; the same command goes on from there"))
-	case errors.Is(err, errInterrupted):
-		return p.refused(importer.CodeInterrupted, usage("interrupted: nothing was sent", ""))
-	case err != nil:
-		return p.fail(err)
-	}
-	return p.code
-}
-
-// refused says why a command ended and returns its exit code.
-func (p *program) refused(code int, err error) int {
-	_, text, hint := judged(err)
-	p.tell(code, text, hint)
-	return code
 }

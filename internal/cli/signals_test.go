@@ -65,6 +65,7 @@ func TestCommandsThatDoNotEnd(t *testing.T) {
 				signals, ended := make(chan os.Signal, 4), make(chan int, 1)
 				ctx, interrupt := Watch(signals)
 				p := &program{Streams: Streams{Err: null}, interrupt: interrupt}
+				p.log.redirect(null)
 				if test.held && !p.hold.take() {
 					t.Fatal("nothing was interrupted yet")
 				}
@@ -99,9 +100,9 @@ func TestCommandsThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// What a tap reads is what came, in any portions, up to the error that ends it; once it
+// What is read of a detached stream is what came, in any portions, up to the error that ends it; once it
 // is let go of, no read waits.
-func TestTapLetsGo(t *testing.T) {
+func TestADetachedStreamLetsGo(t *testing.T) {
 	text := make([]byte, 300_000)
 	for i := range text {
 		text[i] = byte(i * 7)
@@ -116,17 +117,16 @@ func TestTapLetsGo(t *testing.T) {
 		}
 		w.CloseWithError(broken)
 	}()
-	if err := iotest.TestReader(newTap(&prefix{in: r, err: broken}), text); err != nil {
+	if err := iotest.TestReader(detached(&prefix{in: r, err: broken}), text); err != nil {
 		t.Error(err)
 	}
-	idle := newTap(iotest.DataErrReader(blocked{}))
-	time.AfterFunc(10*time.Millisecond, idle.letGo)
+	idle := detached(iotest.DataErrReader(blocked{}))
+	time.AfterFunc(10*time.Millisecond, func() { idle.Close() })
 	for range 2 {
-		if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, errLetGo) {
+		if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("idle: %v", err)
 		}
 	}
-	idle.letGo() // again does no harm
 }
 
 // prefix ends in order where its reader ends with err.

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
+
+// spooled is more than any buffer on the way holds, in bytes.
+const spooled = 4 << 20
 
 // What is told is what was written, in memory and beyond, with and without a place for a
 // file; no file stays.
@@ -16,7 +20,7 @@ func TestSpool(t *testing.T) {
 		t.Setenv("TMPDIR", temp)
 		var s spool
 		var want bytes.Buffer
-		for i := 0; want.Len() < mostSpooled+1<<20; i++ {
+		for i := 0; want.Len() < spooled+1<<20; i++ {
 			line := fmt.Sprintf("%d %0512d\n", i, i)
 			want.WriteString(line)
 			if _, err := s.Write([]byte(line)); err != nil {
@@ -40,11 +44,11 @@ func TestSpool(t *testing.T) {
 func TestSpoolBesideAFullDisk(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var s spool
-	block := bytes.Repeat([]byte("x"), mostSpooled)
+	block := bytes.Repeat([]byte("x"), spooled)
 	for i := range 3 {
 		if i == 2 { // as on a full disk, nothing can be written any more
 			name := filepath.Join(t.TempDir(), "read-only")
-			if err := os.WriteFile(name, block, 0o600); err != nil {
+			if err := os.WriteFile(name, slices.Concat(block, block), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			s.file.Close()

@@ -31,41 +31,21 @@ leadferry sync --sandbox -m leads.yaml changed.csv
 Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
-		Flags:  slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), sendFlags(), syncFlags(), outputFlags()),
-		Action: p.runSync,
+		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), sendFlags(), []cli.Flag{
+			choiceFlag(running, "missing", "rows whose lead is not known: %", "report", "create", "ignore"),
+			boolFlag(running, "check-remote", "before a lead is changed, read it, and hold the row as conflict when its status is not the one last confirmed"),
+			choiceFlag(running, "reopen", "changes from a closed status to an open one: %; hold makes them conflicts", "allow", "hold"),
+		}, outputFlags()),
+		Action: func(c *cli.Context) error {
+			o, err := p.sendOptions(c)
+			if err != nil {
+				return err
+			}
+			o.Missing = map[string]importer.Missing{"create": importer.MissingCreate, "ignore": importer.MissingIgnore}[c.String("missing")]
+			o.CheckRemote, o.HoldReopen = c.Bool("check-remote"), c.String("reopen") == "hold"
+			return unknownLeads(p.send(c, o, importer.Sync))
+		},
 	}
-}
-
-// importFlags are those of import alone.
-func importFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "changed", Value: "report", Usage: "rows whose lead exists and that now carry other data: `report|update|ignore`; update sends the differences as sync does", Category: running},
-	}
-}
-
-// syncFlags are those of sync alone.
-func syncFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "missing", Value: "report", Usage: "rows whose lead is not known: `report|create|ignore`", Category: running},
-		&cli.BoolFlag{Name: "check-remote", Usage: "before a lead is changed, read it, and hold the row as conflict when its status is not the one last confirmed", Category: running},
-		&cli.StringFlag{Name: "reopen", Value: "allow", Usage: "changes from a closed status to an open one: `allow|hold`; hold makes them conflicts", Category: running},
-	}
-}
-
-func (p *program) runSync(c *cli.Context) error { return unknownLeads(p.send(c, importer.Sync)) }
-
-// choices reads the flags of import alone and of sync alone.
-func choices(c *cli.Context, o *importer.Options) error {
-	if c.Command.Name != "sync" {
-		o.IgnoreChanged, o.UpdateChanged = c.String("changed") == "ignore", c.String("changed") == "update"
-		return oneOf(c, "changed", "report", "update", "ignore")
-	}
-	o.Missing = map[string]importer.Missing{"create": importer.MissingCreate, "ignore": importer.MissingIgnore}[c.String("missing")]
-	o.CheckRemote, o.HoldReopen = c.Bool("check-remote"), c.String("reopen") == "hold"
-	if err := oneOf(c, "missing", "report", "create", "ignore"); err != nil {
-		return err
-	}
-	return oneOf(c, "reopen", "allow", "hold")
 }
 
 // unknownLeads says what a sync does without a checkpoint: nothing, for it would know

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,31 +27,36 @@ Exit codes: 0 all is good; 1 some rows or a test of the mapping are not, the map
 cannot make leads yet, or a file breaks off; 2 the mapping or a file cannot be used
 at all; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), outputFlags(), []cli.Flag{
-			&cli.IntFlag{Name: "show", Usage: "print the first `N` requests as they would be sent", Category: running},
-			&cli.Float64Flag{Name: "rate", Usage: "say how long the requests take at `N` a second", Category: running},
-			&cli.BoolFlag{Name: "no-repeats", Usage: "do not look for repeated keys (saves 16 bytes a row)", Category: running},
+			countFlag(running, "show", 0, "print the first `N` requests as they would be sent"),
+			rateFlag("say how long the requests take at `N` a second"),
+			boolFlag(running, "no-repeats", "do not look for repeated keys (saves 16 bytes a row)"),
 		}),
-		Action: p.runValidate,
+		Action: func(c *cli.Context) error {
+			o, err := p.runOptions(c)
+			if err != nil {
+				return err
+			}
+			o.Flags, o.Files = readingFlags(c), filesOf(c, o.RunID, time.Now(), true)
+			in, err := p.openInputs(c, &o)
+			if err != nil {
+				return err
+			}
+			defer in.close()
+			return p.conduct(c, in, o, importer.Validate)
+		},
 	}
 }
 
-func (p *program) runValidate(c *cli.Context) error {
-	if err := positive(c); err != nil {
-		return err
+// readingFlags are those of the command line that say how the input is read, and how much
+// of it: the import that follows has to repeat them.
+func readingFlags(c *cli.Context) (words []string) {
+	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "limit"} {
+		if c.IsSet(name) {
+			words = append(words, "--"+name+"="+fmt.Sprint(c.Value(name)))
+		}
 	}
-	log, err := p.logger(c)
-	if err != nil {
-		return err
+	if c.Bool("trust-encoding") {
+		words = append(words, "--trust-encoding=true")
 	}
-	o := importer.Options{
-		Command: c.Command.Name, Version: Version, RunID: p.ending.Load().run, Interrupt: p.interrupt, Log: log,
-		Flags: readingFlags(c), Limit: c.Int("limit"), NoRepeats: c.Bool("no-repeats"), Show: c.Int("show"), Rate: c.Float64("rate"),
-	}
-	o.Files = filesOf(c, o.RunID, time.Now(), true)
-	in, err := p.openInputs(c, &o)
-	if err != nil {
-		return err
-	}
-	defer in.close()
-	return p.conduct(c, in, o, importer.Validate)
+	return words
 }

@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer"
+)
+
+// The parts of a command's help.
+const (
+	connecting = "Connection"
+	reading    = "Input"
+	running    = "Run"
+	files      = "Files"
+)
+
+// variableOf is the environment variable of a flag that has one.
+func variableOf(flag string) string {
+	return "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// nameFlag is a flag for a name, a path or an address, which has a variable.
+func nameFlag(category, name, usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, EnvVars: []string{variableOf(name)}, Usage: usage, Category: category}
+}
+
+func textFlag(category, name, usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, Usage: usage, Category: category}
+}
+
+func boolFlag(category, name, usage string) *cli.BoolFlag {
+	return &cli.BoolFlag{Name: name, Usage: usage, Category: category}
+}
+
+// choiceFlag is a flag that takes one of a few words, the first of them by itself. % in its
+// usage is the place of the words.
+func choiceFlag(category, name, about string, words ...string) *cli.StringFlag {
+	return &cli.StringFlag{
+		Name: name, Value: words[0], Usage: strings.Replace(about, "%", "`"+strings.Join(words, "|")+"`", 1), Category: category,
+		Action: func(c *cli.Context, word string) error {
+			if slices.Contains(words, word) {
+				return nil
+			}
+			return usage("--"+name+" takes "+strings.Join(words, " or "), "see "+helpName(c)+" --help")
+		},
+	}
+}
+
+// countFlag is a flag for a number that is not negative.
+func countFlag(category, name string, value int, text string) *cli.IntFlag {
+	return &cli.IntFlag{Name: name, Value: value, Usage: text, Category: category, Action: func(_ *cli.Context, n int) error {
+		if n < 0 {
+			return usage("--"+name+" must not be negative", "0 means no limit, or none")
+		}
+		return nil
+	}}
+}
+
+// timeFlag is a flag for a time that is not negative.
+func timeFlag(category, name string, value time.Duration, text string) *cli.DurationFlag {
+	return &cli.DurationFlag{Name: name, Value: value, Usage: text, Category: category, Action: func(_ *cli.Context, d time.Duration) error {
+		if d < 0 {
+			return usage("--"+name+" must not be negative", "for example 30s or 15m")
+		}
+		return nil
+	}}
+}
+
+func rateFlag(text string) *cli.Float64Flag {
+	return &cli.Float64Flag{Name: "rate", Usage: text, Category: running, Action: func(_ *cli.Context, rate float64) error {
+		if !(rate >= 0) || math.IsInf(rate, 0) {
+			return usage("--rate must be a number that is not negative", "0 means no limit")
+		}
+		return nil
+	}}
+}
+
+// connectionFlags name the service. The secret has no flag: it would show in the
+// process list.
+func connectionFlags() []cli.Flag {
+	return []cli.Flag{
+		nameFlag(connecting, "base-url", "general API, without /v3: `URL`"),
+		nameFlag(connecting, "leads-url", "lead creation application, without /v1: `URL`"),
+		nameFlag(connecting, "trunk-id", "the brand's trunk organization: `ID`"),
+		nameFlag(connecting, "client-id", "OAuth client `ID`; its secret comes from LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command"),
+		nameFlag(connecting, "client-secret-file", "`FILE` with the OAuth secret, of yours or root alone, which others may not read"),
+		nameFlag(connecting, "client-secret-command", "`COMMAND` whose standard output is the OAuth secret, run once without a shell"),
+		nameFlag(connecting, "profile", "`NAME` of a set of the above in the configuration file (default: the one named default, if any)"),
+		nameFlag(connecting, "config", "configuration `FILE` (default: leadferry/config.yaml in the user's configuration directory)"),
+		boolFlag(connecting, "sandbox", "use the built-in imitation service: no account, no network"),
+		boolFlag(connecting, "sandbox-reset", "with --sandbox: forget its leads and its checkpoint first"),
+	}
+}
+
+// sourceFlags override what is detected, or what the mapping says, of a file.
+func sourceFlags() []cli.Flag {
+	return []cli.Flag{
+		textFlag(reading, "format", "`FORMAT` of the input: csv, tsv, jsonl or xlsx (default: by name or content)"),
+		textFlag(reading, "delimiter", "one `CHARACTER`, or tab"),
+		textFlag(reading, "encoding", "`LABEL` of the text's encoding, such as windows-1252; a byte order mark wins (default: utf-8)"),
+		boolFlag(reading, "trust-encoding", "take rows that are valid UTF-8 for text of the single-byte encoding that is named, too; else they are invalid"),
+		textFlag(reading, "sheet", "`NAME` of the workbook's sheet (default: the first visible one)"),
+	}
+}
+
+// inputFlags say how files are read; import, sync and validate share them.
+func inputFlags() []cli.Flag {
+	mapping := nameFlag(reading, "mapping", "the mapping `FILE`")
+	mapping.Aliases = []string{"m"}
+	return append(sourceFlags(), mapping,
+		countFlag(reading, "limit", 0, "stop after the first `N` rows of the input, all files together (0: all)"),
+		countFlag(reading, "min-rows", 0, "refuse inputs that together hold fewer than `N` rows: an export that went wrong"),
+		timeFlag(reading, "max-age", 0, "refuse a file that was written longer ago than `DURATION`: last week's export"),
+	)
+}
+
+// outputFlags say where a run's files go.
+func outputFlags() []cli.Flag {
+	return []cli.Flag{
+		nameFlag(files, "out", "the run's folder `DIR`; none writes none (default: leadferry-runs/TIME-COMMAND-RUN)"),
+		nameFlag(files, "results", "write the results to `FILE`"),
+		choiceFlag(files, "results-columns", "%: all puts the rows' own columns into the results too, which are people's data", "own", "all"),
+		nameFlag(files, "rejects", "write the rejects to `FILE`"),
+		textFlag(files, "on-finish", "when the command ends, run `COMMAND` with the summary's path and the exit code, without a shell"),
+		nameFlag(files, "summary", "write the summary to `FILE`; - is standard output"),
+	}
+}
+
+// metricsFlag says where a run's figures go for a monitoring system.
+func metricsFlag() cli.Flag {
+	return nameFlag(files, "metrics", "write the run's figures to `FILE` as Prometheus text, for node_exporter, which reads names that end in .prom")
+}
+
+func checkpointFlags() []cli.Flag {
+	return []cli.Flag{
+		nameFlag(running, "checkpoint", "the checkpoint `FILE` (default: one per target in the user's state directory)"),
+		timeFlag(running, "wait", 0, "wait so long for the checkpoint's lock: `DURATION`"),
+	}
+}
+
+func newCheckpointFlag() cli.Flag {
+	return boolFlag(running, "new-checkpoint", "begin a new checkpoint although a run folder tells of an earlier one")
+}
+
+// pathFlags are the flags of a run that the environment may set as well.
+func pathFlags() []cli.Flag {
+	return slices.DeleteFunc(slices.Concat(checkpointFlags(), inputFlags(), outputFlags(), []cli.Flag{metricsFlag()}), func(f cli.Flag) bool {
+		d, ok := f.(cli.DocGenerationFlag)
+		return !ok || len(d.GetEnvVars()) == 0
+	})
+}
+
+// maxConcurrency is beyond what any service of this kind wants from one client.
+const maxConcurrency = 1024
+
+// sendFlags are those of a run that sends.
+func sendFlags() []cli.Flag {
+	concurrency := countFlag(running, "concurrency", 8, "requests in flight at most: `N`")
+	concurrency.Aliases = []string{"c"}
+	concurrency.Action = func(_ *cli.Context, n int) error {
+		if n < 1 || n > maxConcurrency {
+			return usage(fmt.Sprintf("--concurrency must be from 1 to %d", maxConcurrency), "8 suits most services")
+		}
+		return nil
+	}
+	maxInDoubt := countFlag(running, "max-in-doubt", 0, "stop when more than `N` rows fell in doubt in this run (0: never)")
+	maxInDoubt.DefaultText = "the larger of 20 and 4 × concurrency"
+	maxRejects := textFlag(running, "max-rejects", "stop when more than `N|P%` rows sent in this run were rejected or failed, or all at its beginning (0: never)")
+	maxRejects.Value = "100"
+	maxInvalid := textFlag(running, "max-invalid", "stop when more than `N|P%` rows are invalid: the wrong file or mapping (0: never)")
+	maxInvalid.Value = "50%"
+	keepRuns := countFlag(files, "keep-runs", 0, "remove the oldest folders in "+runsFolder+" beyond `N`: finished runs of this target without rejects and doubts")
+	keepRuns.DefaultText = "0, all"
+	return []cli.Flag{
+		boolFlag(running, "require-checkpoint", "exit 4 instead of starting a new checkpoint"),
+		newCheckpointFlag(),
+		concurrency,
+		rateFlag("requests per second at most, over all workers: `N` (0: no limit)"),
+		timeFlag(running, "timeout", 30*time.Second, "for one request: `DURATION`"),
+		countFlag(running, "retries", 5, "further tries of a request that was answered and is safe to try again: `N`"),
+		timeFlag(running, "max-wait", 15*time.Minute, "how long the run pauses while the service cannot be reached: `DURATION`"),
+		boolFlag(running, "dry-run", "plan against the checkpoint and print what would be sent; send and write nothing"),
+		countFlag(running, "show", 10, "with --dry-run: print the first `N` requests"),
+		boolFlag(running, "no-repeats", "with --dry-run: do not look for repeated keys"),
+		choiceFlag(running, "in-doubt", "rows whose earlier send has an unknown outcome: %", "hold", "resend"),
+		textFlag(running, "resend-on", "further `CODES` after which a create may be sent again; none withdraws 429 and 503 with Retry-After"),
+		maxInDoubt,
+		maxRejects,
+		maxInvalid,
+		countFlag(running, "max-creates", 0, "stop before more than `N` leads are made (0: no limit)"),
+		timeFlag(running, "max-duration", 0, "stop taking rows after this `DURATION`, finish what has begun, links included"),
+		choiceFlag(running, "look-alikes", "rows whose key is not known and looks like a known one, such as 12 and 00012: %; hold makes them conflicts", "hold", "create"),
+		boolFlag(running, "new-columns", "take a file whose columns are not those by which leads were made, though a row's own data are its key"),
+		boolFlag(running, "new-key", "take a file of which leads were made by another key or namespace"),
+		boolFlag(running, "retry-rejected", "send rows again that the service refused before"),
+		keepRuns,
+		boolFlag(running, "yes", "do not ask before leads are made"),
+		metricsFlag(),
+	}
+}
+
+// limits reads the flags that end a run early.
+func limits(c *cli.Context) (l importer.Limits, err error) {
+	l.MaxCreates, l.MaxInDoubt = c.Int("max-creates"), c.Int("max-in-doubt")
+	if !c.IsSet("max-in-doubt") {
+		l.MaxInDoubt = max(20, 4*c.Int("concurrency"))
+	}
+	if l.MaxRejects, err = share(c, "max-rejects"); err == nil {
+		l.MaxInvalid, err = share(c, "max-invalid")
+	}
+	return l, err
+}
+
+// share reads a flag that is a number of rows or a percentage of them.
+func share(c *cli.Context, name string) (importer.Share, error) {
+	number, percent := strings.CutSuffix(c.String(name), "%")
+	n, err := strconv.Atoi(number)
+	switch {
+	case err != nil || n < 0 || percent && n > 100:
+		return importer.Share{}, usage("--"+name+" is neither a number nor a percentage", "for example 100, 5% or 0")
+	case percent:
+		return importer.Share{Percent: n}, nil
+	}
+	return importer.Share{Rows: n}, nil
+}
+
+// resendOn reads --resend-on: HTTP statuses, or none.
+func resendOn(text string) (importer.ResendOn, error) {
+	r := importer.ResendOn{Codes: map[int]bool{}}
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		code, err := strconv.Atoi(word)
+		switch {
+		case text == "":
+		case word == "none":
+			r.NoDefault = true
+		case err != nil || code < 400 || code > 599:
+			return r, usage("--resend-on takes HTTP statuses from 400 to 599, or none", "for example 500,502")
+		default:
+			r.Codes[code] = true
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer"
+	"leadferry/importer/report"
+	"leadferry/leadapi"
+)
+
+// logOut is standard error, or a progress bar that keeps log lines above itself.
+type logOut struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (l *logOut) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(b)
+}
+
+func (l *logOut) redirect(to io.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to = to
+}
+
+// escaping writes lines of JSON with nothing in them that a terminal obeys.
+type escaping struct{ to io.Writer }
+
+func (e escaping) Write(line []byte) (int, error) {
+	if _, err := e.to.Write(report.EscapeJSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// logger writes to standard error as --log-level and --log-format say.
+func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
+	var o slog.HandlerOptions
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
+		return nil, usage("--log-level: no such level", "use debug, info, warn or error")
+	}
+	o.Level = level
+	switch c.String("log-format") {
+	case "text":
+		return slog.New(slog.NewTextHandler(&p.log, &o)), nil
+	case "json":
+		return p.attributed(slog.New(slog.NewJSONHandler(escaping{&p.log}, &o))), nil
+	}
+	return nil, usage("--log-format: no such format", "use text or json")
+}
+
+// jsonLog is where a program reads errors and warnings, one JSON object a line.
+func (p *program) jsonLog() *slog.Logger {
+	return p.attributed(slog.New(slog.NewJSONHandler(escaping{&p.log}, nil)))
+}
+
+// attributed is a log whose lines tell of which run they are.
+func (p *program) attributed(log *slog.Logger) *slog.Logger {
+	if p.ending == nil {
+		return log
+	}
+	log = log.With("run", p.ending.run, "command", p.ending.command)
+	s := p.settings.Load()
+	if s == nil {
+		return log
+	}
+	if !s.sandbox {
+		log = log.With("profile", s.profile.value)
+	}
+	if t := report.Target(s.target()); t.LeadsURL != "" {
+		log = log.With("target", t.String())
+	}
+	return log
+}
+
+// trace tells each call of the service at --log-level debug; nil where nobody wants to
+// know. The service's own words are left out: they may quote a row.
+func trace(log *slog.Logger) func(leadapi.Call) {
+	if !log.Enabled(context.Background(), slog.LevelDebug) {
+		return nil
+	}
+	return func(c leadapi.Call) {
+		fields := []any{
+			"method", c.Method, "kind", c.Kind, "status", c.Status, "began", c.Began.UTC().Format(time.RFC3339Nano),
+			"took_ms", c.Duration.Microseconds() / 1000, "waited_ms", c.Waited.Microseconds() / 1000,
+			"sent", c.Sent, "received", c.Received, "reused", c.Reused,
+		}
+		if e := c.Fault; e != nil {
+			fields = append(fields, "applied", e.Applied.String(), "reason", e.Reason)
+			if e.Status == 0 {
+				fields = append(fields, "cause", report.Escape(e.Message))
+			}
+		}
+		log.Debug("call", fields...)
+	}
+}
+
+// logStart is announce for a program. Warnings are no sign that all goes well, so
+// --quiet leaves them.
+func logStart(log *slog.Logger, s *importer.Start, warnings []string, quiet bool) {
+	for _, text := range warnings {
+		log.Warn(report.Escape(text))
+	}
+	if quiet {
+		return
+	}
+	if s.Checkpoint != "" {
+		log.Info("checkpoint", "path", s.Checkpoint, "new", s.New, "leads", s.Leads, "in_doubt", s.InDoubt)
+	}
+	for _, text := range s.Notes {
+		log.Info(report.Escape(text))
+	}
+}
+
+// logEnd is the summary's text for a program: how the run ended and its rows.
+func logEnd(log *slog.Logger, s *report.Summary) {
+	fields := []any{"outcome", s.Outcome, "exit_code", s.ExitCode}
+	for _, one := range []struct{ name, text string }{
+		{"reason", report.Escape(s.StopReason)}, {"hint", report.Escape(s.Hint)}, {"summary", s.SummaryPath},
+	} {
+		if one.text != "" {
+			fields = append(fields, one.name, one.text)
+		}
+	}
+	fields = append(fields, slog.Float64("duration_s", s.DurationS), slog.Any("rows", s.Rows))
+	level := slog.LevelError
+	switch s.ExitCode {
+	case importer.CodeComplete:
+		level = slog.LevelInfo
+	case importer.CodeAttention, importer.CodeInterrupted:
+		level = slog.LevelWarn
+	}
+	log.Log(context.Background(), level, "the run ended", fields...)
+}
+
+// logRefusal says for a program why a run did not begin.
+func logRefusal(log *slog.Logger, e *exitError) {
+	fields := []any{"outcome", "refused", "exit_code", e.code, "reason", report.Escape(e.text), "rows", report.RowCounts{}}
+	if e.hint != "" {
+		fields = append(fields, "hint", report.Escape(e.hint))
+	}
+	log.Error("the run ended", fields...)
+}
