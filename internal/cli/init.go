@@ -57,7 +57,10 @@ func (p *program) runInit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	proposal := propose.Propose(in)
+	proposal, err := propose.Propose(in)
+	if err != nil {
+		return err
+	}
 	if target == "-" {
 		_, err := p.Out.Write(proposal.YAML)
 		tell(p.say(c), proposal.Notes)
@@ -142,7 +145,6 @@ func (p *program) sample(c *cli.Context, name string) (propose.Input, error) {
 		return in, err
 	}
 	in.Columns, in.Rows, in.Bad = s.columns, s.rows, s.bad
-	in.FindHeader()
 	info := f.Info()
 	in.Format, in.Sheet = info.Format, o.Sheet
 	in.Delimiter = o.Delimiter

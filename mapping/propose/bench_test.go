@@ -22,6 +22,6 @@ func BenchmarkPropose(b *testing.B) {
 		in.Rows = append(in.Rows, row)
 	}
 	for b.Loop() {
-		Propose(in)
+		propose(b, in)
 	}
 }

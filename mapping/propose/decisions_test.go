@@ -165,7 +165,7 @@ func TestDecisions(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			in := sample(test.csv)
 			checkProposal(t, in)
-			p := Propose(in)
+			p := propose(t, in)
 			got := string(p.YAML) + strings.Join(p.Notes, "\n")
 			for _, want := range test.want {
 				if !strings.Contains(got, want) {
@@ -180,16 +180,16 @@ func TestDecisions(t *testing.T) {
 }
 
 func TestSourceSaysWhatAReaderCannotKnow(t *testing.T) {
-	in := sample("Email,Color\na@x.example,red")
-	in.File, in.Delimiter, in.Encoding, in.NoHeader = "-", ';', "windows-1252", true
-	got := string(Propose(in).YAML)
+	in := sample("a@x.example,red")
+	in.File, in.Delimiter, in.Encoding = "-", ';', "windows-1252"
+	got := string(propose(t, in).YAML)
 	want := "source:\n  format: csv  # standard input does not tell\n  delimiter: \";\"\n  encoding: windows-1252\n" +
-		"  header: false  # so the columns need names: give them better ones here and below\n  columns: [Email, Color]\n"
+		"  header: false  # so the columns need names: give them better ones here and below\n  columns: [col1, col2]\n"
 	if !strings.Contains(got, want) {
 		t.Error(got)
 	}
 	in = Input{File: "/some/where/Berlin Webinar (3).xlsx", Format: "xlsx", Sheet: "Leads: all", Columns: []string{"Email"}, Rows: [][]string{{"a@x.example"}}, Bad: 2}
-	if got := string(Propose(in).YAML); !strings.Contains(got, "source:\n  sheet: \"Leads: all\"\n") || !strings.Contains(got, "2 more could not be read") ||
+	if got := string(propose(t, in).YAML); !strings.Contains(got, "source:\n  sheet: \"Leads: all\"\n") || !strings.Contains(got, "2 more could not be read") ||
 		!strings.Contains(got, "type_key: berlin-webinar-lead\n") || strings.Contains(got, "where") {
 		t.Error(got)
 	}
@@ -204,7 +204,7 @@ func TestObjectsOfJSON(t *testing.T) {
 		},
 	}
 	checkProposal(t, in)
-	got := string(Propose(in).YAML)
+	got := string(propose(t, in).YAML)
 	for _, want := range []string{
 		`key: "{attributes.referenceId}"`, `email: {from: "{emails.0.value}"`, `emails.1.value: "{emails.1.value}"`,
 		`city: "{address.city}"`, `postalCode: "{address.zip}"`, `address.door: "{address.door}"`, `tags: "{tags}"`,

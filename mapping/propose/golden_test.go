@@ -5,7 +5,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +12,15 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+// propose is a proposal that has to come about.
+func propose(t failer, in Input) Proposal {
+	p, err := Propose(in)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return p
+}
 
 // readTable reads a file of testdata as the command would sample it.
 func readTable(t *testing.T, path string) Input {
@@ -33,15 +41,7 @@ func readTable(t *testing.T, path string) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.HasPrefix(in.File, "headerless") {
-		in.NoHeader = true
-		for i := range records[0] {
-			in.Columns = append(in.Columns, "col"+strconv.Itoa(i+1))
-		}
-	} else {
-		in.Columns, records = records[0], records[1:]
-	}
-	in.Rows = records
+	in.Columns, in.Rows = records[0], records[1:]
 	return in
 }
 
@@ -52,7 +52,7 @@ func TestExportsOfManySystems(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			p := Propose(readTable(t, file))
+			p := propose(t, readTable(t, file))
 			got := string(p.YAML) + "--- notes\n" + strings.Join(p.Notes, "\n") + "\n"
 			golden := strings.TrimSuffix(file, filepath.Ext(file)) + ".golden"
 			if *update {

@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,113 +25,23 @@ type name struct {
 	known   bool // the dictionary knows the header, if only as nothing of use
 }
 
-// readName looks a header up: as it is, without the words around, and last for a
-// known name inside.
+// readName looks a header up: as it is, without what stands in parentheses, without
+// the words around, and last for a known name inside.
 func readName(header string) name {
-	n := name{words: words(header)}
-	d := known()
-	n.foreign = slices.ContainsFunc(n.words, func(w string) bool { return d.foreign[w] })
-	if n.signs = d.exact(n.words); n.signs == nil {
+	d, n := known(), name{words: words(header)}
+	n.foreign = slices.ContainsFunc(n.words, func(w string) bool { return d.has("foreign", w) })
+	if n.signs = d.headers[strings.Join(n.words, "")]; n.signs == nil {
 		outside, _, _ := strings.Cut(header, "(")
-		n.signs = d.exact(words(outside))
+		n.signs = d.headers[joined(outside)]
+	}
+	if n.signs == nil && !n.foreign {
+		n.signs = d.bare(n.words)
+	}
+	if n.signs == nil && !n.foreign {
+		n.signs = d.within(n.words)
 	}
 	n.known = n.signs != nil
-	if !n.known && !n.foreign {
-		if n.signs = d.bare(n.words); n.signs == nil {
-			n.signs = d.within(n.words)
-		}
-		n.known = n.signs != nil
-	}
 	return n
-}
-
-func (d *dictionary) exact(words []string) []sign {
-	if len(words) == 0 || len(words) > d.longest {
-		return nil
-	}
-	return d.headers[joined(words)]
-}
-
-// places are the parts that a header with the word address may have.
-var places = []part{partStreet, partHouse, partCity, partState, partPostal, partCountry}
-
-// keyed are the parts of identifiers: any word before one makes it another.
-var keyed = []part{partRecordID, partOtherID, partRowNumber, partOrganization, partStatusID}
-
-// bare looks up the words without those that say nothing, which cost a little,
-// and without those that make it a second one, which cost more.
-func (d *dictionary) bare(words []string) []sign {
-	var left []string
-	strength, address, own := aroundName, false, true
-	for _, w := range words {
-		own = own && (d.own[w] || !d.noise[w] && !d.second[w])
-		switch {
-		case isNumber(w):
-			if w != "1" && w != "0" {
-				strength -= secondName
-			}
-		case d.noise[w]:
-			address = address || isAddress(w)
-		case d.second[w]:
-			strength -= secondName
-		default:
-			left = append(left, w)
-		}
-	}
-	var signs []sign
-	for _, s := range d.exact(left) {
-		if !s.whole && (!address || slices.Contains(places, s.part)) && (own || !slices.Contains(keyed, s.part)) {
-			s.strength *= strength
-			signs = append(signs, s)
-		}
-	}
-	return signs
-}
-
-// within looks for the longest name inside a header such as a form's question.
-func (d *dictionary) within(words []string) []sign {
-	var best []sign
-	longest := 0
-	for from := range words {
-		for to := from + 1; to <= min(len(words), from+d.longest); to++ {
-			text := joined(words[from:to])
-			length := utf8.RuneCountInString(text)
-			if length < shortestName || length < longest {
-				continue
-			}
-			outside := slices.Concat(words[:from], words[to:])
-			if signs := d.questions(text, slices.ContainsFunc(outside, isAddress)); signs != nil {
-				best, longest = signs, length
-			}
-		}
-	}
-	return best
-}
-
-// asked are the parts that forms ask for in sentences.
-var asked = []part{
-	partFirst, partLast, partFull, partEmail, partPhone, partMobile, partCompany,
-	partStreet, partCity, partPostal, partCountry, partMessage,
-}
-
-func (d *dictionary) questions(text string, address bool) []sign {
-	var signs []sign
-	for _, s := range d.headers[text] {
-		if slices.Contains(asked, s.part) && !s.whole && s.strength == 1 && text != "name" &&
-			(!address || slices.Contains(places, s.part)) {
-			s.strength = withinName
-			signs = append(signs, s)
-		}
-	}
-	return signs
-}
-
-func isAddress(word string) bool {
-	return strings.HasPrefix(word, "addr") || strings.HasPrefix(word, "adr")
-}
-
-func isNumber(word string) bool {
-	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) })
 }
 
 // strength is how surely the name says the part.
@@ -146,5 +57,134 @@ func (n name) strength(p part) float64 {
 
 // isKey reports whether the header speaks of an identifier of any kind.
 func (n name) isKey() bool {
-	return len(n.words) > 0 && known().keys[n.words[len(n.words)-1]]
+	return len(n.words) > 0 && known().has("keys", n.words[len(n.words)-1])
+}
+
+// isSecret reports whether the header names what no lead should carry.
+func (n name) isSecret() bool {
+	d := known()
+	return d.has("secret", strings.Join(n.words, "")) ||
+		slices.ContainsFunc(n.words, func(w string) bool { return d.has("secret word", w) })
+}
+
+// identifiers are parts that any word in front makes another table's: a "Form ID" is
+// not the lead's.
+var identifiers = []part{partRecordID, partOtherID, partRowNumber, partOrganization, partStatusID}
+
+// bare looks up the words without those that say nothing, which cost a little,
+// and without those that make it a second one, which cost more.
+func (d *dictionary) bare(words []string) []sign {
+	var left []string
+	strength, address, own := aroundName, false, true
+	for _, w := range words {
+		noise, second := d.has("noise", w), d.has("second", w)
+		own = own && (d.has("own", w) || !noise && !second)
+		switch {
+		case isNumber(w):
+			if w != "1" && w != "0" {
+				strength -= secondName
+			}
+		case noise:
+			address = address || isAddress(w)
+		case second:
+			strength -= secondName
+		default:
+			left = append(left, w)
+		}
+	}
+	var signs []sign
+	for _, s := range d.headers[strings.Join(left, "")] {
+		if !s.whole && (!address || ruleOf(s.part).place) && (own || !slices.Contains(identifiers, s.part)) {
+			s.strength *= strength
+			signs = append(signs, s)
+		}
+	}
+	return signs
+}
+
+// within looks for the longest name inside a header such as a form's question.
+func (d *dictionary) within(words []string) []sign {
+	var best []sign
+	longest := shortestName
+	for from := range words {
+		for to := from + 1; to <= min(len(words), from+d.longestHeader); to++ {
+			text := strings.Join(words[from:to], "")
+			if utf8.RuneCountInString(text) < longest || text == "name" {
+				continue
+			}
+			address := slices.ContainsFunc(words[:from], isAddress) || slices.ContainsFunc(words[to:], isAddress)
+			if signs := d.asked(text, address); signs != nil {
+				best, longest = signs, utf8.RuneCountInString(text)
+			}
+		}
+	}
+	return best
+}
+
+// asked are the signs of a name that forms ask for in sentences; next to the word
+// address only those of places count.
+func (d *dictionary) asked(text string, address bool) []sign {
+	var signs []sign
+	for _, s := range d.headers[text] {
+		if r := ruleOf(s.part); r.asked && !s.whole && s.strength == 1 && (!address || r.place) {
+			s.strength = withinName
+			signs = append(signs, s)
+		}
+	}
+	return signs
+}
+
+func isAddress(word string) bool {
+	return strings.HasPrefix(word, "addr") || strings.HasPrefix(word, "adr")
+}
+
+func isNumber(word string) bool {
+	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) })
+}
+
+// origin is where the leads come from, as far as the file tells.
+type origin struct {
+	Key, Label string // of the lead's type
+	Why        string
+}
+
+// originOf knows the system by its headers, else the file by its name.
+func (t *table) originOf() origin {
+	var headers []string
+	for _, header := range append(headersOf(t.Numbered), t.in.Columns...) {
+		headers = append(headers, strings.ToLower(header))
+	}
+	for _, system := range known().systems {
+		found := 0
+		for _, h := range system.phrases {
+			prefix, begins := strings.CutSuffix(h, "…")
+			if slices.ContainsFunc(headers, func(header string) bool {
+				return header == prefix || begins && strings.HasPrefix(header, prefix)
+			}) {
+				found++
+			}
+		}
+		if found >= 2 {
+			return origin{system.section, system.label, "the columns look like an export of " + strings.Fields(system.label)[0]}
+		}
+	}
+	if list := fileWords(t.in.File); len(list) > 0 {
+		label := strings.Join(list, " ") + " lead"
+		return origin{strings.Join(list, "-") + "-lead", strings.ToUpper(label[:1]) + label[1:], "from the file's name"}
+	}
+	return origin{"imported-lead", "Imported lead", "nothing tells where the leads come from"}
+}
+
+// baseName is the file's name without its folders.
+func baseName(file string) string { return path.Base(strings.ReplaceAll(file, "\\", "/")) }
+
+// fileWords are the words of the file's name that say something, in plain
+// letters and no more than four.
+func fileWords(file string) []string {
+	base, _, _ := strings.Cut(baseName(file), ".")
+	list := slices.DeleteFunc(words(base), func(w string) bool {
+		foreign := strings.ContainsFunc(w, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) })
+		return foreign || len(w) == 1 || known().has("generic", w)
+	})
+	return list[:min(len(list), 4)]
 }

@@ -10,11 +10,11 @@ import (
 
 // keyChoice is what makes a row the same row on the next run.
 type keyChoice struct {
-	column   *column // nil: the row's own data
-	lower    bool    // an address, of which case says nothing
-	external bool    // it is the CRM's own number, so the lead gets it as ExternalID
-	why      []string
-	instead  []*column // together they tell the rows apart too
+	Column   *column // nil: the row's own data
+	Lower    bool    // an address, of which case says nothing
+	External bool    // it is the CRM's own number, so the lead gets it as ExternalID
+	Why      []string
+	Together []*column // where there is no column: those that tell the rows apart together
 }
 
 const (
@@ -33,48 +33,44 @@ type identifier struct {
 
 // chooseKey looks for the CRM's own number of the lead, then for an address that
 // tells the rows apart; names and phone numbers never do.
-func (t *table) chooseKey(parts map[part]*column) keyChoice {
+func (d *draft) chooseKey() keyChoice {
 	var k keyChoice
-	ids := t.identifiers()
-	for _, id := range ids {
-		fault := t.faultOf(id)
+	for _, id := range d.identifiers() {
+		fault := d.faultOf(id)
 		if fault == "" {
-			k.column, k.external = id.column, true
-			k.why = append(k.why, t.praise(id)...)
-			return k
+			return keyChoice{Column: id.column, External: true, Why: append(k.Why, d.praise(id)...)}
 		}
 		if id.strength >= surePart {
-			k.why = append(k.why, fault+", so it can be neither key nor external_id.")
+			k.Why = append(k.Why, fault+", so it can be neither key nor external_id.")
 		}
 	}
-	if ref := t.reference(); ref != nil {
-		k.column = ref
-		k.why = append(k.why, shown(ref.header)+" holds the record's ID and is unique in "+t.extent()+".")
+	if k.Column = d.reference(); k.Column != nil {
+		k.Why = append(k.Why, shown(k.Column.header)+" holds the record's ID and is unique in "+d.Extent()+".")
 		return k
 	}
-	for _, c := range t.columns {
-		if c.name.strength(partRowNumber) >= surePart && len(k.why) < 2 {
-			k.why = append(k.why, shown(c.header)+" only counts the rows of this file.")
+	for _, c := range d.columns {
+		if c.name.strength(partRowNumber) >= surePart && len(k.Why) < 2 {
+			k.Why = append(k.Why, shown(c.header)+" only counts the rows of this file.")
 		}
 	}
-	if email := parts[partEmail]; email != nil && len(t.rows) > 0 && t.tells(email) {
-		k.column, k.lower = email, true
-		k.why = append(k.why, "No column numbers the leads for good. "+shown(email.header)+" is unique and filled in "+t.extent()+
+	if email := d.parts[partEmail]; email != nil && d.tells(email) {
+		k.Column, k.Lower = email, true
+		k.Why = append(k.Why, "No column numbers the leads for good. "+shown(email.header)+" is unique and filled in "+d.Extent()+
 			", so it has to do: these addresses are then kept in the checkpoint, and a second lead of the same person is told as"+
 			` "changed", not made. Better: export the CRM's own ID too, for key and external_id.`)
 		return k
 	}
-	k.why = append(k.why, "No column tells the rows apart for good, so a row's own data are its key: correcting a row makes another lead."+
+	k.Why = append(k.Why, "No column tells the rows apart for good, so a row's own data are its key: correcting a row makes another lead."+
 		" Better: export the CRM's own ID too, for key and external_id.")
-	k.instead = t.together(parts)
+	k.Together = d.together()
 	return k
 }
 
 // identifiers lists the columns that may number the leads, the likeliest first.
-func (t *table) identifiers() []identifier {
+func (d *draft) identifiers() []identifier {
 	var ids []identifier
-	for _, c := range t.columns {
-		if id := t.identifier(c); id.strength > 0 {
+	for _, c := range d.columns {
+		if id := identify(c); id.strength > 0 {
 			ids = append(ids, id)
 		}
 	}
@@ -86,67 +82,58 @@ func (t *table) identifiers() []identifier {
 	return ids
 }
 
-func (t *table) identifier(c *column) identifier {
+func identify(c *column) identifier {
 	p := c.profile
-	likely := p.share(kindSolid) >= 0.98 && p.longest <= mostKey && nothingLike(p, kindEmail, kindURL) && c.part == ""
-	if p.rows > 0 && !likely {
-		return identifier{}
-	}
 	own, other := c.name.strength(partRecordID), c.name.strength(partOtherID)
+	likely := p.rows == 0 || p.share(kindSolid) >= 0.98 && p.longest <= mostKey && p.nothingLike(kindEmail, kindURL) && c.part == ""
 	switch {
-	case own >= leastScore && (p.filled > 0 || p.rows == 0):
+	case !likely:
+	case own >= leastScore:
 		return identifier{c, own, false}
-	case p.rows > 0 && (p.rows < fewestRows || p.filled == 0):
+	case p.rows > 0 && p.rows < fewestRows:
 	case other >= leastScore:
 		return identifier{c, other * 0.7, false}
-	case c.name.known || c.name.foreign || !nothingLike(p, kindDate, kindDamaged):
+	case c.name.known || c.name.foreign || !p.nothingLike(kindDate, kindDamaged):
 	case p.share(kindUUID) == 1:
 		return identifier{c, 0.4, true}
-	case p.share(kindCode) == 1 && p.shapes == 1 && nothingLike(p, kindPhone) && (c.name.isKey() || nothingLike(p, kindNumber)):
+	case p.share(kindCode) == 1 && p.alike && p.nothingLike(kindPhone) && (c.name.isKey() || p.nothingLike(kindNumber)):
 		return identifier{c, 0.3, true}
 	}
 	return identifier{}
 }
 
-// tells reports whether the column is filled and different in every row.
-func (t *table) tells(c *column) bool {
-	if !c.profile.full() || !c.profile.unique() {
-		return false
-	}
-	seen := make(map[string]bool, len(c.cells))
+// tells reports whether the column is filled and different in every row, whatever the case.
+func (d *draft) tells(c *column) bool {
+	seen := map[string]bool{}
 	for _, cell := range c.cells {
 		seen[strings.ToLower(cell)] = true
 	}
-	return len(seen) == len(c.cells)
+	return len(seen) == len(c.cells) && len(seen) > 0 && !seen[""]
 }
 
 // faultOf is why the column cannot be the key, or "".
-func (t *table) faultOf(id identifier) string {
+func (d *draft) faultOf(id identifier) string {
 	p, name := id.column.profile, shown(id.column.header)
 	repeats := p.filled - p.distinct
 	switch {
-	case p.rows == 0:
-		return ""
 	case !p.full():
-		return name + " is " + t.empties(id.column)
+		return name + " is " + d.Empties(id.column)
 	case p.counts[kindDamaged] > 0:
 		return name + " was damaged by a spreadsheet (4.9E+11) in " + english.Plural(p.counts[kindDamaged], "row", "")
-	case repeats == 0:
-		return ""
-	case id.strength >= surePart && repeats*mostRepeats <= p.rows:
+	case repeats == 0, id.strength >= surePart && repeats*mostRepeats <= p.rows:
 		return ""
 	}
 	return name + " repeats in " + english.Plural(repeats, "row", "")
 }
 
-func (t *table) praise(id identifier) []string {
+func (d *draft) praise(id identifier) []string {
 	p, name := id.column.profile, shown(id.column.header)
 	if p.rows == 0 {
 		return []string{name + " by its name: no row was there to measure."}
 	}
-	said := name + " is unique and filled in " + t.extent() + "."
+	said := name + " is unique and filled in " + d.Extent() + "."
 	if repeats := p.filled - p.distinct; repeats > 0 {
-		said = name + " is filled in " + t.extent() + "; " + english.Plural(repeats, "row", "") + " repeat another's: they are told as" +
+		said = name + " is filled in " + d.Extent() + "; " + english.Plural(repeats, "row", "") + " repeat another's: they are told as" +
 			` "changed" or "unchanged", not made twice.`
 	}
 	list := []string{said}
@@ -161,12 +148,10 @@ func (t *table) praise(id identifier) []string {
 
 // reference is the record's ID as older Salesforce trees hold it, if every row
 // has one: "ref" and the 15 or 18 characters of the ID.
-func (t *table) reference() *column {
-	for _, c := range t.numbered {
-		if !strings.HasSuffix(c.header, ".referenceId") || !c.profile.full() || !c.profile.unique() || c.profile.rows == 0 {
-			continue
-		}
-		if !slices.ContainsFunc(c.cells, func(cell string) bool { return !strings.HasPrefix(cell, "ref00Q") || len(cell) < 18 }) {
+func (d *draft) reference() *column {
+	for _, c := range d.Numbered {
+		isID := func(cell string) bool { return strings.HasPrefix(cell, "ref00Q") && len(cell) >= 18 }
+		if strings.HasSuffix(c.header, ".referenceId") && d.apart(c) && !slices.ContainsFunc(c.cells, func(cell string) bool { return !isID(cell) }) {
 			return c
 		}
 	}
@@ -178,10 +163,10 @@ const mostTogether = 8
 
 // together finds two or three columns that tell the rows apart together: numbers
 // of other tables, the address and the time, which do not change.
-func (t *table) together(parts map[part]*column) []*column {
+func (d *draft) together() []*column {
 	var list []*column
-	for _, c := range t.columns {
-		steady := c == parts[partEmail] || c == parts[partCreated] ||
+	for _, c := range d.columns {
+		steady := c.part == partEmail || c.part == partCreated ||
 			c.part == "" && c.name.isKey() && c.name.strength(partRowNumber) == 0 && c.name.strength(partStatusID) == 0
 		if steady && c.profile.full() && c.profile.distinct > 1 && len(list) < mostTogether {
 			list = append(list, c)
@@ -189,11 +174,11 @@ func (t *table) together(parts map[part]*column) []*column {
 	}
 	for i, a := range list {
 		for j, b := range list[i+1:] {
-			if t.apart(a, b) {
+			if d.apart(a, b) {
 				return []*column{a, b}
 			}
 			for _, c := range list[i+j+2:] {
-				if t.apart(a, b, c) {
+				if d.apart(a, b, c) {
 					return []*column{a, b, c}
 				}
 			}
@@ -203,14 +188,64 @@ func (t *table) together(parts map[part]*column) []*column {
 }
 
 // apart reports whether the columns' cells differ in every row.
-func (t *table) apart(columns ...*column) bool {
-	seen := make(map[string]bool, len(t.rows))
-	for i := range t.rows {
-		var b strings.Builder
-		for _, c := range columns {
-			b.WriteString(itoa(len(c.cells[i])) + ":" + c.cells[i])
+func (d *draft) apart(columns ...*column) bool {
+	seen := map[[3]string]bool{}
+	for i := range d.in.Rows {
+		var cells [3]string
+		for j, c := range columns {
+			cells[j] = c.cells[i]
 		}
-		seen[b.String()] = true
+		seen[cells] = true
 	}
-	return len(seen) == len(t.rows) && len(t.rows) > 1
+	return len(seen) == len(d.in.Rows) && len(seen) > 0
+}
+
+// organizationChoice is how the leads find their dealers.
+type organizationChoice struct {
+	Column *column // names the organization, or nil
+	Live   bool    // its cells can be the service's IDs; else it is offered in a comment
+	Why    string
+}
+
+// chooseOrganization looks for the column that names the dealer of each lead.
+func (d *draft) chooseOrganization() organizationChoice {
+	var best organizationChoice
+	most := 0.0
+	for _, c := range d.columns {
+		o := d.organizationOf(c)
+		score := c.name.strength(partOrganization) + c.profile.share(kindUUID) + 0.5*c.profile.fill()
+		if o.Live {
+			score += 2
+		}
+		if o.Column != nil && score > most {
+			best, most = o, score
+		}
+	}
+	return best
+}
+
+// organizationOf judges one column: IDs are few for many leads. Names of dealers
+// and the numbers of other systems need a person.
+func (d *draft) organizationOf(c *column) organizationChoice {
+	p, strength := c.profile, c.name.strength(partOrganization)
+	named, sure := strength >= leastScore, strength >= surePart
+	repeats := p.filled < 20 || p.distinct < p.filled
+	codes := p.share(kindCode) >= 0.9 && p.nothingLike(kindDate, kindEmail, kindDamaged) && p.longest <= mostKey
+	unnamed := strength == 0 && !c.name.known && !c.name.foreign
+	switch {
+	case sure && p.rows == 0:
+		return organizationChoice{c, true, "by its name: no row was there to look at"}
+	case p.filled == 0 && p.rows > 0:
+	case named && p.share(kindUUID) >= 0.9 && repeats:
+		return organizationChoice{c, true, "by name and values, " + english.Plural(p.distinct, "dealer", "")}
+	case named && codes && repeats:
+		return organizationChoice{c, true, "by name and values, " + english.Plural(p.distinct, "code", "") + ": the service's own IDs?"}
+	case sure && p.share(kindSolid) >= 0.9:
+		return organizationChoice{c, false, "another system's numbers, by their looks"}
+	case named && c.name.strength(partCompany) == 0 && p.nothingLike(kindEmail, kindDate, kindYesNo):
+		return organizationChoice{c, false, "says where, but not by an ID"}
+	case unnamed && p.share(kindUUID) == 1 && p.filled >= 10 && p.distinct*2 <= p.filled:
+		return organizationChoice{c, false, "IDs that many rows share: dealers?"}
+	}
+	return organizationChoice{}
 }

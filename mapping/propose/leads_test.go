@@ -66,6 +66,9 @@ func treeInput(t *testing.T, name string, data []byte) Input {
 	return in
 }
 
+// unfilled is what a person replaces by a status, as proposal.tmpl has it.
+const unfilled = "DECIDE"
+
 // decide does what the comments ask a person for, and counts the lines edited.
 func decide(yaml []byte) (string, int) {
 	lines := strings.Split(string(yaml), "\n")
@@ -102,7 +105,7 @@ func imports(t *testing.T, in Input, yaml string) {
 		t.Fatalf("%v\n%s", err, yaml)
 	}
 	var rec mapping.Record
-	for i := range table.rows {
+	for i := range table.in.Rows {
 		if problems := b.Map(table.row(i), mapping.Env{}, &rec); problems != nil {
 			t.Errorf("row %d: %v\n%s", i+1, problems, yaml)
 		}
@@ -127,7 +130,7 @@ func TestLeadFilesAreImportedAfterFiveEditedLines(t *testing.T) {
 	for name, read := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := read(t)
-			yaml, edited := decide(Propose(in).YAML)
+			yaml, edited := decide(propose(t, in).YAML)
 			if edited == 0 || edited > 5 {
 				t.Errorf("%d lines edited", edited)
 			}

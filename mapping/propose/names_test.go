@@ -16,11 +16,11 @@ func partsOf(headers ...string) []string {
 	for p, c := range d.parts {
 		list = append(list, string(p)+"="+c.header)
 	}
-	if d.organization.column != nil {
-		list = append(list, "organization="+d.organization.column.header)
+	if d.Organization.Column != nil {
+		list = append(list, "organization="+d.Organization.Column.header)
 	}
-	if d.key.column != nil {
-		list = append(list, "key="+d.key.column.header)
+	if d.Key.Column != nil {
+		list = append(list, "key="+d.Key.Column.header)
 	}
 	slices.Sort(list)
 	return list
@@ -138,7 +138,7 @@ func TestStatusWords(t *testing.T) {
 // No phrase may stand for two statuses, or the order of the table would decide.
 func TestStatusTableIsOfOneMind(t *testing.T) {
 	first := map[string]string{}
-	for _, l := range parseWords(statusWords) {
+	for _, l := range readWords("statuses") {
 		if statusIndex(l.section) < 0 {
 			t.Errorf("%q is no status", l.section)
 		}
@@ -172,13 +172,12 @@ func TestALeadIsNoHeader(t *testing.T) {
 		if test.second != "" {
 			in.Rows = [][]string{strings.Split(test.second, ",")}
 		}
-		rows := len(in.Rows)
-		in.FindHeader()
-		if in.NoHeader != test.headless {
-			t.Errorf("%s: header taken for a lead: %v", test.first, in.NoHeader)
+		table := newTable(in)
+		if table.Headless != test.headless {
+			t.Errorf("%s: header taken for a lead: %v", test.first, table.Headless)
 		}
-		if test.headless && (len(in.Rows) != rows+1 || in.Rows[0][0] != strings.Split(test.first, ",")[0] || in.Columns[0] != "col1") {
-			t.Errorf("%s: columns %q, rows %q", test.first, in.Columns, in.Rows)
+		if rows := table.in.Rows; test.headless && (len(rows) != len(in.Rows)+1 || rows[0][0] != in.Columns[0] || table.in.Columns[0] != "col1") {
+			t.Errorf("%s: columns %q, rows %q", test.first, table.in.Columns, rows)
 		}
 	}
 }

@@ -3,9 +3,6 @@ package propose
 import (
 	"cmp"
 	"slices"
-	"strings"
-
-	"github.com/dustin/go-humanize"
 )
 
 // part is what a column plays in a lead; its word is the section in
@@ -40,72 +37,87 @@ const (
 	partRowNumber    part = "rownumber"
 )
 
-// rule says which cells go with a part.
+// rule says which column plays a part and what becomes of it in the lead.
 type rule struct {
 	part part
-	// fits says how much the cells speak for the part, 0 to 1, and whether they
-	// do not speak against it.
+	// fits says whether the cells do not speak against the part, and how much they
+	// speak for it, 0 to 1.
 	fits func(p *profile) (support float64, ok bool)
 	// alone is how surely the cells of a column with an unknown header say the
 	// part by themselves; nil: not at all.
 	alone func(p *profile) float64
+
+	asked bool // forms ask for it in sentences
+	place bool // a header with the word address may be it
+
+	key    string // of the content; "": it is joined to another part's
+	apply  string
+	format string
+	marked bool                               // cells may have a mark before the number, as lead ads write it
+	remark func(d *draft, c *column) []string // what a person should know of the cells
+}
+
+// rules are the parts that are given to at most one column each, in the order in which
+// people read a lead (the service's samples have name, email, phone, postalCode and
+// message). A column goes to the first of them when all else is equal. Status,
+// organization and identifiers are decided elsewhere.
+var rules = []rule{
+	{part: partSalutation, key: "salutation", fits: upTo(20)},
+	{part: partFirst, asked: true, fits: nameLike(kindGiven), alone: by(kindGiven, 0.4, 0.6)},
+	{part: partLast, asked: true, fits: nameLike(kindLetters)},
+	{part: partFull, key: "name", asked: true, fits: nameLike(kindPerson), alone: by(kindPerson, 0.4, 0.6)},
+	{part: partMiddle, fits: nameLike(kindLetters)},
+	{part: partEmail, key: "email", asked: true, fits: atLeast(kindEmail, 0.8), alone: by(kindEmail, 0.9, 0.8), apply: "lower", format: "email"},
+	{part: partPhone, key: "phone", asked: true, fits: atLeast(kindPhone, 0.7), alone: byPhone, marked: true, remark: phoneRemarks},
+	{part: partMobile, key: "mobile", asked: true, fits: atLeast(kindPhone, 0.7), marked: true, remark: phoneRemarks},
+	{part: partCompany, key: "company", asked: true, fits: prose},
+	{part: partJob, key: "jobTitle", fits: prose},
+	{part: partStreet, key: "street", asked: true, place: true, fits: prose, alone: by(kindStreet, 0.6, 0.6)},
+	{part: partHouse, place: true, fits: upTo(10)},
+	{part: partPostal, key: "postalCode", asked: true, place: true, fits: atLeast(kindPostal, 0.7), alone: byPostal, marked: true, remark: lostZeros},
+	{part: partCity, key: "city", asked: true, place: true, fits: placeName(40)},
+	{part: partState, key: "state", place: true, fits: placeName(30), alone: by(kindState, 0.95, 0.5)},
+	{part: partCountry, key: "country", asked: true, place: true, fits: country, alone: byCountry},
+	{part: partMessage, key: "message", asked: true, fits: prose, alone: byMessage},
+	{part: partSource, key: "leadSource", fits: prose},
+	{part: partCreated, key: "receivedOn", fits: atLeast(kindDate, 0.8), remark: unsureDates},
+}
+
+// ruleOf is the rule of a part; those that are decided elsewhere have an empty one.
+func ruleOf(p part) rule {
+	for _, r := range rules {
+		if r.part == p {
+			return r
+		}
+	}
+	return rule{}
 }
 
 // leastScore is what a column has to come to for a part.
 const leastScore = 0.4
 
-// rules are the parts that are given to at most one column each, in the order in
-// which they get it when all else is equal. Status, organization and identifiers
-// are decided elsewhere.
-var rules = []rule{
-	{partEmail, atLeast(kindEmail, 0.8), alone(kindEmail, 0.9, 0.8)},
-	{partPhone, atLeast(kindPhone, 0.7), alonePhone},
-	{partMobile, atLeast(kindPhone, 0.7), nil},
-	{partFirst, nameLike(kindGiven), alone(kindGiven, 0.4, 0.6)},
-	{partLast, nameLike(kindLetters), nil},
-	{partFull, nameLike(kindPerson), alone(kindPerson, 0.4, 0.6)},
-	{partMiddle, nameLike(kindLetters), nil},
-	{partSalutation, short(20), nil},
-	{partCompany, prose, nil},
-	{partJob, prose, nil},
-	{partStreet, prose, alone(kindStreet, 0.6, 0.6)},
-	{partHouse, short(10), nil},
-	{partPostal, atLeast(kindPostal, 0.7), alonePostal},
-	{partCity, place(40), nil},
-	{partState, place(30), alone(kindState, 0.95, 0.5)},
-	{partCountry, country, aloneCountry},
-	{partMessage, prose, aloneMessage},
-	{partSource, prose, nil},
-	{partCreated, atLeast(kindDate, 0.8), nil},
-}
-
 func atLeast(k kind, least float64) func(*profile) (float64, bool) {
 	return func(p *profile) (float64, bool) { return p.share(k), p.share(k) >= least }
-}
-
-// nothingLike reports whether few cells are of any of the kinds.
-func nothingLike(p *profile, ks ...kind) bool {
-	return !slices.ContainsFunc(ks, func(k kind) bool { return p.share(k) > 0.5 })
 }
 
 func nameLike(k kind) func(*profile) (float64, bool) {
 	return func(p *profile) (float64, bool) {
 		return p.share(k) / 2, p.average() <= 60 &&
-			nothingLike(p, kindEmail, kindURL, kindUUID, kindDate, kindNumber, kindYesNo, kindPhone, kindObject)
+			p.nothingLike(kindEmail, kindURL, kindUUID, kindDate, kindNumber, kindYesNo, kindPhone, kindObject)
 	}
 }
 
 func prose(p *profile) (float64, bool) {
-	return 0, nothingLike(p, kindEmail, kindURL, kindUUID, kindDate, kindNumber, kindYesNo, kindObject, kindDamaged)
+	return 0, p.nothingLike(kindEmail, kindURL, kindUUID, kindDate, kindNumber, kindYesNo, kindObject, kindDamaged)
 }
 
-func short(longest float64) func(*profile) (float64, bool) {
+func upTo(longest float64) func(*profile) (float64, bool) {
 	return func(p *profile) (float64, bool) {
-		return 0, p.average() <= longest && nothingLike(p, kindEmail, kindURL, kindObject)
+		return 0, p.average() <= longest && p.nothingLike(kindEmail, kindURL, kindObject)
 	}
 }
 
-func place(longest float64) func(*profile) (float64, bool) {
+func placeName(longest float64) func(*profile) (float64, bool) {
 	return func(p *profile) (float64, bool) {
 		_, ok := prose(p)
 		return p.share(kindState) / 4, ok && p.average() <= longest
@@ -113,50 +125,42 @@ func place(longest float64) func(*profile) (float64, bool) {
 }
 
 func country(p *profile) (float64, bool) {
-	ok := p.average() <= 40 && nothingLike(p, kindEmail, kindURL, kindDate, kindNumber, kindObject)
+	ok := p.average() <= 40 && p.nothingLike(kindEmail, kindURL, kindDate, kindNumber, kindObject)
 	return p.share(kindCountry) / 2, ok && (p.share(kindCountry) >= 0.5 || p.share(kindLetters) >= 0.7)
 }
 
-// aloneCountry does not take answers for Norway.
-func aloneCountry(p *profile) float64 {
-	if !nothingLike(p, kindYesNo) {
-		return 0
-	}
-	return alone(kindCountry, 0.95, 0.55)(p)
+func by(k kind, least, sure float64) func(*profile) float64 {
+	return func(p *profile) float64 { return when(p.filled >= 2 && p.share(k) >= least, sure) }
 }
 
-func alone(k kind, least, sure float64) func(*profile) float64 {
-	return func(p *profile) float64 {
-		if p.filled < 2 || p.share(k) < least {
-			return 0
-		}
+func when(yes bool, sure float64) float64 {
+	if yes {
 		return sure
 	}
+	return 0
 }
 
-// alonePhone wants the marks of phone numbers: digits alone may be anything.
-func alonePhone(p *profile) float64 {
-	if p.filled < 2 || p.share(kindPhone) < 0.95 || p.share(kindInteger) > 0.5 || p.share(kindSecret) > 0.5 || p.share(kindNumber) > 0.5 {
-		return 0
-	}
-	return 0.55
+// byPhone wants the marks of phone numbers: digits alone may be anything.
+func byPhone(p *profile) float64 {
+	return when(p.filled >= 2 && p.share(kindPhone) >= 0.95 && p.nothingLike(kindInteger, kindSecret, kindNumber), 0.55)
 }
 
-// alonePostal wants a first zero among numbers of five digits, which amounts and
+// byPostal wants a first zero among numbers of five digits, which amounts and
 // counters do not have.
-func alonePostal(p *profile) float64 {
-	if p.filled < 3 || p.share(kindPostal) < 0.95 || p.counts[kindZeroLed] == 0 || p.longest > 5 || p.average() < 5 {
-		return 0
-	}
-	return 0.45
+func byPostal(p *profile) float64 {
+	fives := p.longest <= 5 && p.average() >= 5
+	return when(p.filled >= 3 && p.share(kindPostal) >= 0.95 && p.counts[kindZeroLed] > 0 && fives, 0.45)
 }
 
-// aloneMessage wants whole sentences that differ.
-func aloneMessage(p *profile) float64 {
-	if _, ok := prose(p); !ok || p.filled < 3 || p.average() < 50 || p.distinct*10 < p.filled*8 {
-		return 0
-	}
-	return 0.42
+// byCountry does not take answers for Norway.
+func byCountry(p *profile) float64 {
+	return when(p.filled >= 2 && p.share(kindCountry) >= 0.95 && p.nothingLike(kindYesNo), 0.55)
+}
+
+// byMessage wants whole sentences that differ.
+func byMessage(p *profile) float64 {
+	_, ok := prose(p)
+	return when(ok && p.filled >= 3 && p.average() >= 50 && p.distinct*10 >= p.filled*8, 0.42)
 }
 
 // candidate is a column that may play a part, and how well it would.
@@ -164,144 +168,89 @@ type candidate struct {
 	column *column
 	part   part
 	score  float64
+	why    string
 }
 
-// assignParts gives each part to the column with the best score, each column at
-// most one part, and says what it rests on.
-func (t *table) assignParts(taken map[*column]bool) map[part]*column {
+// assignParts gives each part to the column with the best score, and each column at
+// most one part.
+func (d *draft) assignParts() {
 	var candidates []candidate
 	for _, r := range rules {
-		for _, c := range t.columns {
-			if score := t.score(r, c); score >= leastScore && !taken[c] {
-				candidates = append(candidates, candidate{c, r.part, score})
+		for _, c := range d.columns {
+			if score, why := r.score(c); score >= leastScore {
+				candidates = append(candidates, candidate{c, r.part, score, why})
 			}
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.column.profile.filled, a.column.profile.filled))
 	})
-	parts := map[part]*column{}
 	for _, cand := range candidates {
-		if parts[cand.part] == nil && cand.column.part == "" && !cand.odd(parts) {
-			parts[cand.part] = cand.column
-			cand.column.part = cand.part
-			cand.column.grounds = cand.grounds()
+		if d.parts[cand.part] == nil && cand.column.part == "" && !d.secondName(cand) {
+			d.give(cand.part, cand.column, cand.why)
 		}
 	}
-	t.neighbours(parts)
-	return parts
+	if d.parts[partFull] == nil && d.parts[partLast] == nil {
+		d.giveNeighbour(partFirst, partLast, "stands beside the first names")
+	}
+	if d.parts[partCity] == nil {
+		d.giveNeighbour(partPostal, partCity, "stands beside the postal codes")
+	}
 }
 
-// odd reports whether cells alone would make a second name of a column, such as
-// one of products called Emma and Max, in a file that has names already.
-func (cand candidate) odd(parts map[part]*column) bool {
-	names := []part{partFirst, partLast, partFull}
-	return slices.Contains(names, cand.part) && cand.column.name.strength(cand.part) == 0 &&
-		slices.ContainsFunc(names, func(p part) bool { return parts[p] != nil })
+func (d *draft) give(p part, c *column, why string) {
+	d.parts[p], c.part, c.why = c, p, why
 }
 
-// score is what a column is worth for a part: its name, what the cells add
-// to that, and how many cells there are.
-func (t *table) score(r rule, c *column) float64 {
+// score is what a column is worth for the part, and what that rests on: its name, what
+// the cells add to that, and how many cells there are.
+func (r rule) score(c *column) (score float64, why string) {
 	if c.inside == "" && c.profile.share(kindObject) > 0.5 {
-		return 0
+		return 0, ""
 	}
 	strength := c.name.strength(r.part)
 	support, fits := r.fits(c.profile)
 	switch {
 	case c.profile.rows == 0:
-		return strength
+		return strength, "by its name"
 	case c.profile.filled == 0 || !fits:
-		return 0
+		return 0, ""
+	case strength > 0 && support > 0.2:
+		return strength + 0.3*support + 0.5*c.profile.fill(), "by name and values"
 	case strength > 0:
-		return strength + 0.3*support + 0.5*c.profile.fill()
+		return strength + 0.3*support + 0.5*c.profile.fill(), "by its name"
 	case r.alone == nil || c.name.known || c.name.foreign:
-		return 0
+		return 0, ""
 	}
-	return r.alone(c.profile)
+	return r.alone(c.profile), "by its values"
 }
 
-// grounds are what the part of a column rests on.
-type grounds uint8
-
-const (
-	groundless grounds = iota
-	byName
-	byCells
-	byBoth
-	besideFirstNames
-	besidePostalCodes
-)
-
-// String says it in a comment of the mapping.
-func (g grounds) String() string {
-	return [...]string{"", "by its name", "by its values", "by name and values", "stands beside the first names", "stands beside the postal codes"}[g]
+// secondName reports whether cells alone would make a second name of a column, such as
+// one of products called Emma and Max, in a file that has names already.
+func (d *draft) secondName(cand candidate) bool {
+	names := []part{partFirst, partLast, partFull}
+	return slices.Contains(names, cand.part) && cand.column.name.strength(cand.part) == 0 &&
+		slices.ContainsFunc(names, func(p part) bool { return d.parts[p] != nil })
 }
 
-func (cand candidate) grounds() grounds {
-	named := cand.column.name.strength(cand.part) > 0
-	seen := false
-	for _, r := range rules {
-		if r.part == cand.part {
-			support, _ := r.fits(cand.column.profile)
-			seen = support > 0.2
-		}
-	}
-	switch {
-	case named && seen:
-		return byBoth
-	case named:
-		return byName
-	}
-	return byCells
-}
-
-// neighbours takes columns of words without a known name for what usually stands
-// beside others that were found by their cells: last names beside first names,
-// the city beside the postal code.
-func (t *table) neighbours(parts map[part]*column) {
-	if parts[partFull] == nil && parts[partLast] == nil {
-		t.neighbour(parts, partFirst, partLast, besideFirstNames)
-	}
-	if parts[partCity] == nil {
-		t.neighbour(parts, partPostal, partCity, besidePostalCodes)
-	}
-}
-
-func (t *table) neighbour(parts map[part]*column, of, wanted part, why grounds) {
-	found := parts[of]
-	if found == nil || found.grounds != byCells {
+// giveNeighbour takes a column of words without a known name for what usually stands
+// beside another that was found by its cells: last names beside first names, the city
+// beside the postal code.
+func (d *draft) giveNeighbour(of, wanted part, why string) {
+	found := d.parts[of]
+	if found == nil || found.name.strength(of) > 0 {
 		return
 	}
-	at := slices.Index(t.columns, found)
+	at := slices.Index(d.columns, found)
 	for _, i := range []int{at + 1, at - 1} {
-		if i < 0 || i >= len(t.columns) {
+		if i < 0 || i >= len(d.columns) {
 			continue
 		}
-		c, p := t.columns[i], t.columns[i].profile
-		if c.part == "" && !c.name.known && p.share(kindLetters) > 0.9 && p.distinct*2 > p.filled && p.average() <= 25 && p.share(kindCountry) < 0.5 {
-			parts[wanted], c.part, c.grounds = c, wanted, why
+		c, p := d.columns[i], d.columns[i].profile
+		words := p.share(kindLetters) > 0.9 && p.distinct*2 > p.filled && p.average() <= 25 && p.share(kindCountry) < 0.5
+		if c.part == "" && !c.name.known && words {
+			d.give(wanted, c, why)
 			return
 		}
 	}
-}
-
-// also lists other columns that could play the part, for a comment.
-func (t *table) also(p part) []string {
-	var names []string
-	at := slices.IndexFunc(rules, func(r rule) bool { return r.part == p })
-	for _, c := range t.columns {
-		if c.part == "" && c.profile.filled > 0 && t.score(rules[at], c) >= leastScore {
-			names = append(names, shown(c.header))
-		}
-	}
-	return names[:min(len(names), 3)]
-}
-
-// sayNames joins names for a sentence, the first few of them.
-func sayNames(names []string, most int) string {
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + " and " + humanize.Comma(int64(len(names)-most)) + " more"
-	}
-	return strings.Join(names, ", ")
 }

@@ -1,194 +1,76 @@
 package propose
 
 import (
+	_ "embed"
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"text/tabwriter"
+	"text/template"
+	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 )
 
-const (
-	unfilled = "DECIDE" // no status of the service, so a forgotten one is refused
+//go:embed proposal.tmpl
+var proposalText string
 
-	// schemaLine lets editors check the file, once leadferry schema has been saved
-	// beside it.
-	schemaLine = "# yaml-language-server: $schema=leadferry.schema.json"
-)
+var proposal = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+	"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf, "placeholders": placeholders,
+	"fileShown": fileShown, "statuses": func() string { return strings.Join(statuses[:], ", ") },
+}).Parse(proposalText))
 
-// render writes the draft down.
-func render(t *table, d *draft) []byte {
-	s := &sheet{}
-	s.put(0, schemaLine, "")
-	s.note(0, "Proposed by leadferry init for "+fileShown(t.in.File)+": "+t.in.size()+". Each comment says what a guess"+
-		" rests on. Correct what is wrong, then try it: leadferry validate -m MAPPING FILE")
-	s.put(0, "version: 1", "")
-	t.renderSource(s)
-	t.renderKey(s, d)
-	t.renderAssign(s, d)
-	s.blank()
-	s.put(0, "lead:", "")
-	s.note(1, "The category of these leads, for programs and for people; "+d.origin.why+". Adapt it.")
-	s.put(1, "type_key: "+scalar(d.origin.key), "")
-	s.put(1, "type_label: "+scalar(d.origin.label), "")
-	t.renderStatus(s, d)
-	if d.key.external && d.key.column != nil {
-		s.note(1, "The lead's number in the CRM, linked to the lead once it is made.")
-		s.put(1, "external_id: "+quoted(d.key.column.placeholder()), "")
-	}
-	t.renderContent(s, d)
-	return s.bytes()
+// yaml is the mapping file.
+func (d *draft) yaml() string { return unite(layOut(d.execute("mapping"))) }
+
+// notes are sentences for the person who asked for it.
+func (d *draft) notes() []string {
+	return strings.Split(strings.TrimSpace(unite(d.execute("notes"))), "\n")
 }
 
-// size says how much of the file was looked at.
-func (in *Input) size() string {
-	read := english.Plural(len(in.Rows), "row", "") + " read"
-	if in.Complete {
-		read += " (the whole file)"
+func (d *draft) execute(name string) string {
+	var b strings.Builder
+	if err := proposal.ExecuteTemplate(&b, name, d); err != nil {
+		panic(err) // the template and its view do not fit
 	}
-	if in.Bad > 0 {
-		read += ", " + itoa(in.Bad) + " more could not be read"
-	}
-	return read + ", " + english.Plural(len(in.Columns), "column", "")
+	return b.String()
 }
 
-// renderSource writes what a reader would not find out by itself.
-func (t *table) renderSource(s *sheet) {
-	in := &t.in
-	var body sheet
-	put := func(text, comment string) { body.put(1, text, comment) }
-	if in.File == "-" && slices.Contains([]string{"csv", "tsv", "jsonl", "xlsx"}, in.Format) {
-		put("format: "+in.Format, "standard input does not tell")
+// Source is what a reader would not find out by itself.
+func (d *draft) Source() []string {
+	var lines []string
+	in := &d.in
+	isText := in.Format != "jsonl" && in.Format != "xlsx"
+	if in.File == "-" && in.Format != "" {
+		lines = append(lines, "format: "+in.Format+"\tstandard input does not tell")
 	}
-	text := in.Format != "jsonl" && in.Format != "xlsx"
-	if d := in.Delimiter; text && d != 0 && !strings.ContainsRune("\"\r\n\x00\uFEFF\uFFFD", d) && (d != ',' || in.Format == "tsv") {
-		if d == '\t' {
-			put("delimiter: tab", "")
-		} else {
-			put("delimiter: "+quoted(string(d)), "")
-		}
+	if isText && in.Delimiter == '\t' {
+		lines = append(lines, "delimiter: tab")
+	} else if isText && in.Delimiter != 0 && (in.Delimiter != ',' || in.Format == "tsv") {
+		lines = append(lines, "delimiter: "+quoted(string(in.Delimiter)))
 	}
-	if in.Encoding != "" && text {
-		put("encoding: "+scalar(in.Encoding), "")
+	if isText && in.Encoding != "" {
+		lines = append(lines, "encoding: "+scalar(in.Encoding))
 	}
-	if in.Sheet != "" && in.Format == "xlsx" {
-		put("sheet: "+quoted(in.Sheet), "")
+	if in.Format == "xlsx" && in.Sheet != "" {
+		lines = append(lines, "sheet: "+quoted(in.Sheet))
 	}
-	if in.NoHeader && in.Format != "jsonl" && len(t.names) > 0 {
-		put("header: false", "so the columns need names: give them better ones here and below")
-		t.renderColumns(&body)
+	if d.Headless {
+		columns := wrap("columns: ["+strings.Join(in.Columns, ", ")+"]", widest-4)
+		lines = append(lines, "header: false\tso the columns need names: give them better ones here and below", strings.Join(columns, "\n    "))
 	}
-	if len(t.null) > 0 {
-		var list []string
-		for _, marker := range t.null {
-			list = append(list, quoted(marker))
-		}
-		put("null: ["+strings.Join(list, ", ")+"]", "cells that stand for nothing, as seen in the file")
+	if len(d.null) > 0 {
+		lines = append(lines, "null: ["+joinWith(d.null, ", ", quoted)+"]\tcells that stand for nothing, as seen in the file")
 	}
-	if len(body.lines) > 0 {
-		s.blank()
-		s.put(0, "source:", "")
-		s.lines = append(s.lines, body.lines...)
-	}
+	return lines
 }
 
-// renderColumns lists made-up names, some to a line.
-func (t *table) renderColumns(s *sheet) {
-	line := "columns: ["
-	for i, name := range t.names {
-		item := scalar(name)
-		if i < len(t.names)-1 {
-			item += ","
-		}
-		if len(line)+len(item) > widest-4 {
-			s.put(1, line, "")
-			line = "  "
-		}
-		if i > 0 && line != "  " {
-			line += " "
-		}
-		line += item
-	}
-	s.put(1, line+"]", "")
-}
-
-func (t *table) renderKey(s *sheet, d *draft) {
-	s.blank()
-	s.note(0, "What makes a row the same row on the next run.")
-	for _, why := range d.key.why {
-		s.note(0, why)
-	}
-	switch k := d.key; {
-	case k.column != nil && k.lower:
-		s.put(0, "key: {from: "+quoted(k.column.placeholder())+", apply: [lower]}", "")
-	case k.column != nil:
-		s.put(0, "key: "+quoted(k.column.placeholder()), "")
-	case k.instead != nil:
-		var texts []string
-		for _, c := range k.instead {
-			texts = append(texts, c.placeholder())
-		}
-		s.note(0, "These columns are together unique in "+t.extent()+"; take the # away if they never change:")
-		s.offer(0, "key: "+quoted(strings.Join(texts, " / ")), "")
-	}
-}
-
-func (t *table) renderStatus(s *sheet, d *draft) {
-	st := d.status
-	if st == nil {
-		s.note(1, "No column tells a status that leadferry knows, so the leads become New.")
-		return
-	}
-	name := shown(st.column.header)
-	if !st.live {
-		s.note(1, name+" may be a status, but "+st.silence()+", so the leads become New."+
-			" To use it, replace each "+unfilled+" by one of "+strings.Join(statuses[:], ", ")+" and take the first # of the line away:")
-		s.offer(1, "status: {from: "+quoted(st.column.placeholder())+", map: {"+strings.Join(st.offers(), ", ")+"}}", "")
-		return
-	}
-	undecided := 0
-	for _, w := range st.words {
-		if w.status < 0 {
-			undecided++
-		}
-	}
-	s.note(1, name+": "+english.Plural(len(st.words), "word", "")+", placed by meaning."+emptyStatus(t.empties(st.column)))
-	if undecided > 0 {
-		s.note(1, "For a person: replace "+unfilled+" by one of "+strings.Join(statuses[:], ", ")+
-			" and take the first # of the line away. Until then, rows with such a word are invalid.")
-	}
-	if d.otherStatus != nil {
-		s.note(1, shown(d.otherStatus.column.header)+" tells a status too.")
-	}
-	s.put(1, "status:", "")
-	s.put(2, "from: "+quoted(st.column.placeholder()), "")
-	s.put(2, "map:", "")
-	for _, w := range st.words {
-		if w.status >= 0 {
-			s.put(3, scalar(w.text)+": "+statuses[w.status], english.Plural(w.rows, "row", "")+doubt(w))
-		} else {
-			s.offer(3, scalar(w.text)+": "+unfilled, english.Plural(w.rows, "row", "")+" ? decide")
-		}
-	}
-	s.put(2, `else: "{}"`, "the service's own words pass, others are told")
-}
-
-func doubt(w statusWord) string {
-	if w.doubt {
-		return ", a doubtful guess"
-	}
-	return ""
-}
-
-func emptyStatus(empties string) string {
-	if empties == "" {
-		return ""
-	}
-	return " It is " + empties + ": these leads become New."
-}
-
-// silence says why the words could not be placed.
-func (st *statusChoice) silence() string {
-	p := st.column.profile
+// Silence says why the words could not be placed.
+func (s *statusChoice) Silence() string {
+	p := s.Column.profile
 	switch {
 	case p.share(kindYesNo) >= 0.9:
 		return "it only says yes or no (1 or 0)"
@@ -198,19 +80,6 @@ func (st *statusChoice) silence() string {
 	return "most of its words say nothing to leadferry"
 }
 
-// offers are entries of a map, for a comment.
-func (st *statusChoice) offers() []string {
-	var list []string
-	for _, w := range st.words {
-		to := unfilled
-		if w.status >= 0 {
-			to = statuses[w.status]
-		}
-		list = append(list, scalar(w.text)+": "+to)
-	}
-	return list
-}
-
 // Placeholders that no file has a column for: a line taken over unfilled is
 // refused, or fits no row, and never reaches the service.
 const (
@@ -218,152 +87,222 @@ const (
 	fillLocator      = "{ID OF THE LOCATOR}"
 )
 
-// entry is a way to assign a lead, as an object on one line.
-type entry struct{ text, comment string }
+// way is one to assign a lead, as an object of YAML.
+type way struct{ Text, Comment string }
 
-// renderAssign writes who gets the leads, or what a person has to fill in.
-func (t *table) renderAssign(s *sheet, d *draft) {
-	s.blank()
-	o := d.organization
-	entries := append(t.locators(d.parts), entry{"{organization: " + quoted(fillOrganization) + "}", "one organization"})
-	if o.live {
-		s.note(0, "Who gets the lead: the first entry of which no column is empty.")
-		if empties := t.empties(o.column); empties != "" {
-			s.note(0, shown(o.column.header)+" is "+empties+", and these rows are invalid until a person puts an ID in place"+
-				" of {ID …} in one of the lines below it and takes the # away.")
-		}
-		s.put(0, "assign:", "")
-		s.put(1, "- organization: "+quoted(o.column.placeholder()), o.why)
-		for _, e := range entries {
-			s.offer(1, "- "+e.text, e.comment)
-		}
-		return
-	}
-	s.note(0, "Who gets the leads: a person has to decide, and import needs it. Put an ID in place of {ID …} in one of these"+
-		" lines and take its # away; for several, make a list of them.")
-	if o.column != nil {
-		s.offer(0, "assign: [{organization: {from: "+quoted(o.column.placeholder())+`, map: {"THEIR WORD": "THE ID"}}}]`, shown(o.column.header)+": "+o.why)
-	}
-	for _, e := range entries {
-		s.offer(0, "assign: ["+e.text+"]", e.comment)
-	}
-}
+// In is the sample.
+func (t *table) In() Input { return t.in }
 
-// locators are the searches that the columns of an address allow (specification,
-// endpoint 5, rule 3).
-func (t *table) locators(parts map[part]*column) []entry {
-	var list []entry
+// Fields are the keys of the content that are written out.
+func (d *draft) Fields() []field { return slices.Concat(d.fields, d.Rest.fields) }
+
+// Ways are those beside a column: the searches that the columns of an address allow
+// (specification, endpoint 5, rule 3), and one organization for all.
+func (d *draft) Ways() []way {
+	var list []way
 	begin := "{locator: " + quoted(fillLocator) + ", type: "
-	if c := parts[partPostal]; c != nil {
-		postal := t.simpleField("", partPostal, c)
-		list = append(list, entry{begin + "regions, postal_code: " + postal.value() + "}", "by postal code"})
+	if c := d.parts[partPostal]; c != nil {
+		postal := d.fieldOf(ruleOf(partPostal), c).Value()
+		list = append(list, way{begin + "regions, postal_code: " + postal + "}", "by postal code"})
 	}
-	if text := searchText(parts); text != "" {
-		list = append(list, entry{begin + "radius, search_text: " + quoted(text) + "}", "the nearest; or type: regions-radius"})
-	}
-	return list
-}
-
-// searchText is the address in one line, from the parts that there are.
-func searchText(parts map[part]*column) string {
-	street := joinParts(parts, " ", partStreet, partHouse)
-	town := joinParts(parts, " ", partPostal, partCity)
-	if town == "" && street == "" {
-		return ""
-	}
-	var pieces []string
-	for _, piece := range []string{street, town, joinParts(parts, " ", partState), joinParts(parts, " ", partCountry)} {
-		if piece != "" {
-			pieces = append(pieces, piece)
+	var address []string
+	for _, line := range [][]part{{partStreet, partHouse}, {partPostal, partCity}, {partState}, {partCountry}} {
+		var columns []*column
+		for _, p := range line {
+			columns = append(columns, present(d.parts[p])...)
+		}
+		if len(columns) > 0 {
+			address = append(address, placeholders(columns, " "))
 		}
 	}
-	return strings.Join(pieces, ", ")
+	if d.parts[partStreet] != nil || d.parts[partHouse] != nil || d.parts[partPostal] != nil || d.parts[partCity] != nil {
+		text := begin + "radius, search_text: " + quoted(strings.Join(address, ", ")) + "}"
+		list = append(list, way{text, "the nearest; or type: regions-radius"})
+	}
+	return append(list, way{"{organization: " + quoted(fillOrganization) + "}", "one organization"})
 }
 
-func joinParts(parts map[part]*column, between string, wanted ...part) string {
-	var list []string
-	for _, p := range wanted {
-		if c := parts[p]; c != nil {
-			list = append(list, c.placeholder())
-		}
+// Value is the field's value in YAML.
+func (f field) Value() string {
+	from := quoted(placeholders(f.columns, " "))
+	if f.apply == "" && f.format == "" {
+		return from
 	}
-	return strings.Join(list, between)
-}
-
-// renderContent writes what the lead holds.
-func (t *table) renderContent(s *sheet, d *draft) {
-	r := &d.rest
-	s.note(1, "What the sales person reads. Empty values are left out.")
-	t.renderOut(s, d)
-	fields := append(append([]field{}, d.fields...), r.fields...)
-	if len(fields) == 0 && len(r.names) == 0 {
-		s.note(1, "No column with cells was left for it.")
-	}
-	s.put(1, "content:", "")
-	for _, f := range fields {
-		s.put(2, scalar(f.key)+": "+f.value(), f.comment)
-	}
-	if len(r.names) > 0 {
-		s.put(2, `"*": rest`, "under their own names: "+sayNames(r.names, 30))
-	}
-	if d.key.column == nil || !d.key.external || len(fields)+len(r.names) == 0 {
-		s.put(2, `importRef: "{@key}"`, "the row's key, so that a lead can be found in the console by its row")
-	}
-}
-
-// renderOut tells what the content does not have.
-func (t *table) renderOut(s *sheet, d *draft) {
-	r := &d.rest
-	if len(t.hidden) > 0 {
-		s.note(1, "Left out, since it looks like a secret (a password, a card, an account or an official number): "+
-			sayNames(headersOf(t.hidden), 20)+". So the other columns are listed one by one; a new one has to be added here.")
-	}
-	if len(t.numbered) > 0 {
-		s.note(1, "Left out: attributes, by which the export tells type and number of its records. So the other columns are"+
-			" listed one by one.")
-	}
-	if len(r.empty) > 0 {
-		s.note(1, "Empty in "+t.extent()+": "+sayNames(r.empty, 20)+".")
-	}
-	if len(r.out) > 0 {
-		s.note(1, "Too many to list: "+sayNames(r.out, 20)+".")
-	}
-	if len(t.nameless) > 0 {
-		s.note(1, "A mapping cannot name these columns (twice the same, or with } or @): "+sayShown(t.nameless, 10)+". Rename them to use them.")
-	}
-}
-
-func headersOf(columns []*column) []string {
-	var names []string
-	for _, c := range columns {
-		names = append(names, shown(c.header))
-	}
-	return names
-}
-
-func sayShown(headers []string, most int) string {
-	var names []string
-	for _, h := range headers {
-		names = append(names, shown(h))
-	}
-	return sayNames(names, most)
-}
-
-// value is the field's value in YAML.
-func (f field) value() string {
-	if f.apply == nil && f.format == "" {
-		return quoted(f.text)
-	}
-	v := "{from: " + quoted(f.text)
-	if f.apply != nil {
-		var steps []string
-		for _, a := range f.apply {
-			steps = append(steps, scalar(a))
-		}
-		v += ", apply: [" + strings.Join(steps, ", ") + "]"
+	v := "{from: " + from
+	if f.apply != "" {
+		v += ", apply: [" + scalar(f.apply) + "]"
 	}
 	if f.format != "" {
 		v += ", format: " + f.format
 	}
 	return v + "}"
+}
+
+// Widths in characters: a comment stands behind its line if there is room, below that of
+// the line before if both are short, and else above its line.
+const (
+	widest   = 110
+	farthest = 60
+)
+
+// layOut makes comments of what stands behind // and tabs.
+func layOut(text string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for line := range strings.Lines(text) {
+		body, comment, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		content := strings.TrimLeft(body, " ")
+		hash := body[:len(body)-len(content)] + "# "
+		above := func(text string) {
+			for _, line := range wrap(text, widest-len(hash)) {
+				fmt.Fprintln(w, hash+line)
+			}
+		}
+		long, wide := utf8.RuneCountInString(body), len("  # ")+utf8.RuneCountInString(comment)
+		prose, isProse := strings.CutPrefix(content, "// ")
+		switch {
+		case isProse:
+			above(prose)
+		case comment == "":
+			fmt.Fprintln(w, body)
+		case long <= farthest && farthest+wide <= widest:
+			fmt.Fprintln(w, body+"\t# "+comment)
+		case long+wide <= widest:
+			fmt.Fprintln(w, body+"  # "+comment)
+		default:
+			above(comment + ":")
+			fmt.Fprintln(w, body)
+		}
+	}
+	w.Flush() // into memory
+	return b.String()
+}
+
+// wrap breaks a text at blanks into lines of a width.
+func wrap(text string, width int) []string {
+	lines := []string{""}
+	for word := range strings.SplitSeq(text, " ") {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, word)
+		default:
+			*last += " " + word
+		}
+	}
+	return lines
+}
+
+// noBreak stands for a blank at which no line is broken.
+const noBreak = "\u00a0"
+
+func unite(text string) string { return strings.ReplaceAll(text, noBreak, " ") }
+
+// shown is a name for comments and notes: short, on one line, and no other line
+// can be made of it.
+func shown(name string) string {
+	const most = 40
+	if runes := []rune(name); len(runes) > most {
+		name = string(runes[:most-1]) + "…"
+	}
+	if isClear(name) {
+		name = "{" + name + "}"
+	} else {
+		name = quoted(name)
+	}
+	return strings.ReplaceAll(name, " ", noBreak)
+}
+
+// Shown is the column's name for comments and notes.
+func (c *column) Shown() string { return shown(c.header) }
+
+// fileShown is a file's name for comments.
+func fileShown(name string) string {
+	if name == "" || name == "-" {
+		return "standard input"
+	}
+	name = baseName(name)
+	if len(name) > 100 {
+		return "the file"
+	}
+	if isClear(name) {
+		return name
+	}
+	return quoted(name)
+}
+
+// isClear reports whether a name is made of letters, digits and harmless marks.
+func isClear(name string) bool {
+	return clearForm.MatchString(name) && strings.TrimSpace(name) == name
+}
+
+var (
+	clearForm = regexp.MustCompile(`^[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…: ']+$`)
+
+	// plainForm is of words of letters, digits and a few marks, which begin with a letter.
+	plainForm = regexp.MustCompile(`^[A-Za-zÀ-ÖØ-öø-ſ](?: ?[A-Za-zÀ-ÖØ-öø-ſ0-9_\-./()])*$`)
+	yamlWord  = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null|nan|inf)$`)
+)
+
+// scalar writes s as one YAML text on one line, in quotes where it would be taken
+// for something else, by YAML or by a person.
+func scalar(s string) string {
+	if len(s) <= 60 && plainForm.MatchString(s) && !yamlWord.MatchString(s) {
+		return s
+	}
+	return quoted(s)
+}
+
+// quoted writes s in double quotes, which YAML reads as Go does.
+func quoted(s string) string { return strconv.Quote(s) }
+
+// Value is the column's cell in YAML.
+func (c *column) Value() string { return quoted(c.placeholder()) }
+
+// sayNames lists headers for a sentence, the first few of them.
+func sayNames(headers []string, most int) string {
+	if len(headers) > most {
+		return sayNames(headers[:most], most) + " and " + strconv.Itoa(len(headers)-most) + " more"
+	}
+	return joinWith(headers, ", ", shown)
+}
+
+func joinWith(list []string, between string, write func(string) string) string {
+	var written []string
+	for _, s := range list {
+		written = append(written, write(s))
+	}
+	return strings.Join(written, between)
+}
+
+// and joins remarks that hold something.
+func and(remarks ...string) string {
+	return strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; ")
+}
+
+// Extent names the rows that were looked at, for a sentence.
+func (t *table) Extent() string {
+	n := len(t.in.Rows)
+	switch {
+	case n == 1 && t.in.Complete:
+		return "the one row"
+	case n == 1:
+		return "the first row"
+	case n == 2 && t.in.Complete:
+		return "both rows"
+	case t.in.Complete:
+		return "all " + english.Plural(n, "row", "")
+	}
+	return "the first " + english.Plural(n, "row", "")
+}
+
+// Empties says in how many rows the columns hold nothing, or "".
+func (t *table) Empties(columns ...*column) string {
+	empty := len(t.in.Rows) - t.filledRows(columns)
+	if empty == 0 {
+		return ""
+	}
+	return "empty in " + humanize.Comma(int64(empty)) + " of " + english.Plural(len(t.in.Rows), "row", "")
 }

@@ -2,6 +2,7 @@ package propose
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,32 +21,53 @@ func statusIndex(key string) int { return slices.Index(statuses[:], key) }
 const (
 	mostStatuses  = 50
 	longestStatus = 40 // characters
-	mostDigits    = 4  // one after another
 )
+
+// longNumber is one that could be somebody's.
+var longNumber = regexp.MustCompile(`\p{Nd}{5}`)
 
 // statusWord is a word of a status column.
 type statusWord struct {
-	text   string
-	rows   int
+	Text   string
+	Rows   int
+	Doubt  bool
 	status int // index in statuses, or -1: a person has to decide
-	doubt  bool
 }
 
 // statusChoice is a status column and what its words mean. live says that the
 // mapping uses it; else it is offered in a comment.
 type statusChoice struct {
-	column *column
-	words  []statusWord
-	live   bool
+	Column *column
+	Words  []statusWord
+	Live   bool
 	score  float64
+}
+
+// Status is the service's status, or "".
+func (w statusWord) Status() string {
+	if w.status < 0 {
+		return ""
+	}
+	return statuses[w.status]
+}
+
+// Open are the words that a person has to place.
+func (s *statusChoice) Open() []string {
+	var open []string
+	for _, w := range s.Words {
+		if w.status < 0 {
+			open = append(open, quoted(w.Text))
+		}
+	}
+	return open
 }
 
 // chooseStatus picks the column of which most words can be placed, or one that is
 // called so, to be offered.
-func (t *table) chooseStatus() (best, other *statusChoice) {
+func (d *draft) chooseStatus() (best, other *statusChoice) {
 	var list []*statusChoice
-	for _, c := range t.columns {
-		if s := t.statusOf(c); s != nil {
+	for _, c := range d.columns {
+		if s := statusOf(c); s != nil {
 			list = append(list, s)
 		}
 	}
@@ -53,7 +75,7 @@ func (t *table) chooseStatus() (best, other *statusChoice) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	if len(list) > 1 && list[1].live {
+	if len(list) > 1 && list[1].Live {
 		other = list[1]
 	}
 	return list[0], other
@@ -61,7 +83,7 @@ func (t *table) chooseStatus() (best, other *statusChoice) {
 
 // statusOf is what the column's cells say of statuses, or nil when they and the
 // name say too little.
-func (t *table) statusOf(c *column) *statusChoice {
+func statusOf(c *column) *statusChoice {
 	strength := max(c.name.strength(partStatus), c.name.strength(partStatusID))
 	p := c.profile
 	switch {
@@ -70,34 +92,34 @@ func (t *table) statusOf(c *column) *statusChoice {
 	case p.filled >= 2*fewestRows && p.distinct*2 > p.filled, p.share(kindGiven)+p.share(kindPerson) > 0.3:
 		return nil // words that hardly come twice, or people
 	}
-	s := &statusChoice{column: c, words: statusWordsOf(c.cells)}
-	if s.words == nil {
+	s := &statusChoice{Column: c, Words: statusWordsOf(c.cells)}
+	if s.Words == nil {
 		return nil
 	}
 	placed, rows, closes := 0, 0, false
-	for _, w := range s.words {
+	for _, w := range s.Words {
 		if w.status >= 0 {
 			placed++
-			rows += w.rows
+			rows += w.Rows
 		}
 		closes = closes || w.status >= statusIndex("closedWon")
 	}
 	share := float64(rows) / float64(p.filled)
-	enough := placed*2 >= len(s.words) || share >= 0.5
+	enough := placed*2 >= len(s.Words) || share >= 0.5
 	switch {
 	case strength >= leastScore && placed > 0 && enough:
-		s.live = true
-	case strength < leastScore && placed >= 2 && share >= 0.8 && p.filled >= 4 && p.filled > len(s.words):
-		s.live = true
+		s.Live = true
+	case strength < leastScore && placed >= 2 && share >= 0.8 && p.filled >= 4 && p.filled > len(s.Words):
+		s.Live = true
 	case strength < surePart:
 		return nil
 	}
 	s.score = 2*share + strength + 0.5*p.fill()
 	switch { // numbers of stages say more than a mere 0 and 1
-	case s.live:
+	case s.Live:
 		s.score++
 	case p.share(kindYesNo) < 0.9:
-		s.score += 0.1 * float64(1+min(len(s.words), 8))
+		s.score += 0.1 * float64(1+min(len(s.Words), 8))
 	}
 	if closes { // a column of stages alone would leave lost deals open
 		s.score += 0.3
@@ -119,12 +141,12 @@ func statusWordsOf(cells []string) []statusWord {
 	}
 	list := make([]statusWord, 0, len(counts))
 	for text, rows := range counts {
-		w := statusWord{text: text, rows: rows}
-		w.status, w.doubt = placeStatus(text)
+		w := statusWord{Text: text, Rows: rows}
+		w.status, w.Doubt = placeStatus(text)
 		list = append(list, w)
 	}
 	slices.SortFunc(list, func(a, b statusWord) int {
-		return cmp.Or(cmp.Compare(b.rows, a.rows), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
 	})
 	return list
 }
@@ -135,18 +157,7 @@ func tellable(s string) bool {
 	if utf8.RuneCountInString(s) > longestStatus || strings.Contains(s, "@") || !utf8.ValidString(s) {
 		return false
 	}
-	digits := 0
-	for _, r := range s {
-		if unicode.IsDigit(r) {
-			digits++
-		} else {
-			digits = 0
-		}
-		if digits > mostDigits || r != ' ' && !unicode.IsGraphic(r) {
-			return false
-		}
-	}
-	return true
+	return !longNumber.MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) })
 }
 
 // placeStatus is the service's status that a word stands for, or -1, and whether
@@ -160,7 +171,7 @@ func placeStatus(text string) (status int, doubt bool) {
 		best, found := placing{status: -1}, false
 		for from := 0; from+length <= len(list); from++ {
 			p, ok := d.statuses[strings.Join(list[from:from+length], " ")]
-			negated := from > 0 && d.negation[list[from-1]]
+			negated := from > 0 && d.has("negation", list[from-1])
 			if ok && !p.whole && !negated && p.status > best.status {
 				best, found = p, true
 			}
