@@ -63,23 +63,22 @@ func (c *Checks) assigned(p *page) {
 	}
 	p.heading("Would be assigned")
 	shown, further, located := 0, 0, false
-	for _, a := range c.Assignments {
+	for _, a := range c.Assignments { // organizations come first
 		switch {
-		case a.Others == "organizations", a.OrganizationID != "" && shown == topOrganizations:
-			further += a.Rows
-		case a.OrganizationID != "":
+		case a.OrganizationID != "" && shown < topOrganizations:
 			shown++
-			p.figure(a.Rows, a.whom())
+		case a.OrganizationID != "", a.Others == "organizations":
+			further += a.Rows
+			continue
+		case further > 0:
+			p.figure(further, "to other organizations")
+			further = 0
 		}
+		located = located || a.LocatorID != ""
+		p.figure(a.Rows, a.whom())
 	}
 	if further > 0 {
 		p.figure(further, "to other organizations")
-	}
-	for _, a := range c.Assignments {
-		if a.OrganizationID == "" && a.Others != "organizations" {
-			located = located || a.LocatorID != ""
-			p.figure(a.Rows, a.whom())
-		}
 	}
 	if located {
 		p.indented("Which organization a locator picks cannot be predicted: its settings on the service decide when the lead is made.")
@@ -105,7 +104,7 @@ func (c *Checks) projected(p *page) {
 	}
 	p.heading("Would be sent")
 	n := c.Projected
-	text := english.Plural(n.Create, "create request", "") + " and " + english.Plural(n.Update, "update", "")
+	text := requests(n.Create, n.Update)
 	if n.AtMost {
 		text += " at most"
 	}
@@ -184,6 +183,14 @@ func (c *Checks) faults() []string {
 // sends reports whether a run would send anything.
 func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0 }
 
+// fate is what would become of the good rows.
+func (c *Checks) fate() string {
+	if !c.sends() {
+		return "good"
+	}
+	return "good, would be sent"
+}
+
 // The rules that an edit of the mapping settles for all rows at once.
 const (
 	ruleStatus = "status"
@@ -197,12 +204,12 @@ func (c *Checks) byMapping() bool {
 
 // steps are what to do about the mapping and the files themselves.
 func (c *Checks) steps(todo *steps, mapping string) {
-	unassigned := 0
-	for _, r := range c.Rules {
-		if r.Rule == ruleAssign {
-			unassigned += r.Rows
+	unassigned := sum(c.Rules, func(r Rule) int {
+		if r.Rule != ruleAssign {
+			return 0
 		}
-	}
+		return r.Rows
+	})
 	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": what it lacks, only a person can decide.")
 	todo.add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
 	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+", or say with else what becomes of the others.")

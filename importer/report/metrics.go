@@ -1,14 +1,12 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"math"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -57,11 +55,8 @@ type Metrics struct {
 	path   string
 	run    MetricsRun
 	labels prometheus.Labels
-	last   lastRuns
+	last   map[string]float64 // by name of the gauge: when the last runs ended, as far as is known
 }
-
-// lastRuns are Unix times in seconds; 0: never, as far as is known.
-type lastRuns struct{ success, complete float64 }
 
 // NewMetrics is the metrics file at path. A device, a pipe or "-" is refused: the
 // file is replaced, not written into.
@@ -99,10 +94,10 @@ func (m *Metrics) End(s *Summary, code int, now time.Time) error {
 	if s != nil {
 		m.run.Started, now = s.StartedAt, s.FinishedAt
 		if s.Outcome == "complete" || s.Outcome == "attention" {
-			m.last.complete = seconds(now)
+			m.last[lastComplete] = seconds(now)
 		}
 		if code == 0 && !s.DryRun {
-			m.last.success = seconds(now)
+			m.last[lastSuccess] = seconds(now)
 		}
 	}
 	g := m.gauges(0)
@@ -139,6 +134,12 @@ const (
 	lastComplete = "last_complete_timestamp_seconds"
 )
 
+// lastHelp says what the times of last runs mean.
+var lastHelp = map[string]string{
+	lastSuccess:  "Unix time at which the last run ended with exit code 0.",
+	lastComplete: "Unix time at which the last run ended that came to the end of its input, whatever became of the rows.",
+}
+
 // gauges are what the file is to hold; each bears the common labels.
 type gauges struct {
 	registry *prometheus.Registry
@@ -162,11 +163,8 @@ func (m *Metrics) gauges(progress float64) *gauges {
 	g.vector("build_info", "The program that wrote this file; always 1.", "version", "goversion").WithLabelValues(m.run.Version, runtime.Version()).Set(1)
 	g.set("run_in_progress", "Whether the run goes on: 1 also when it was killed.", progress)
 	g.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(m.run.Started))
-	if m.last.success > 0 {
-		g.set(lastSuccess, "Unix time at which the last run ended with exit code 0.", m.last.success)
-	}
-	if m.last.complete > 0 {
-		g.set(lastComplete, "Unix time at which the last run ended that came to the end of its input, whatever became of the rows.", m.last.complete)
+	for name, at := range m.last {
+		g.set(name, lastHelp[name], at)
 	}
 	return g
 }
@@ -222,38 +220,22 @@ func statusLabel(word string) string {
 }
 
 // write replaces the file at path, for all to read: who reads sees the old file or the new
-// one. It is written as the run's other files are, which prometheus.WriteToTextfile would
-// do by name and without making it durable.
+// one. It is written as the run's other files are; prometheus.WriteToTextfile would do that
+// by name and without making it durable.
 func (g *gauges) write(path string) error {
 	families, err := g.registry.Gather()
 	if err == nil {
-		err = replaceText(path, families)
+		err = replace(path, func(w io.Writer) error {
+			for _, f := range families {
+				if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
-	}
-	return nil
-}
-
-func replaceText(path string, families []*dto.MetricFamily) error {
-	folder, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	out, err := create(folder, path)
-	if err != nil {
-		return err
-	}
-	err = out.file.Chmod(0o644)
-	for i := 0; i < len(families) && err == nil; i++ {
-		_, err = expfmt.MetricFamilyToText(out, families[i])
-	}
-	if err == nil {
-		err = out.commit()
-	}
-	if err != nil {
-		return errors.Join(err, out.discard())
 	}
 	return nil
 }
@@ -290,16 +272,16 @@ func IsMetrics(path string) bool {
 }
 
 // last says when the last runs with exactly these labels ended.
-func (old oldMetrics) last(labels prometheus.Labels) lastRuns {
-	value := func(name string) float64 {
+func (old oldMetrics) last(labels prometheus.Labels) map[string]float64 {
+	last := map[string]float64{}
+	for name := range lastHelp {
 		for _, series := range old[namespace+"_"+name].GetMetric() {
-			if v := series.GetGauge().GetValue(); v > 0 && !math.IsInf(v, 0) && maps.Equal(labelsOf(series), labels) {
-				return v
+			if at := series.GetGauge().GetValue(); at > 0 && !math.IsInf(at, 0) && maps.Equal(labelsOf(series), labels) {
+				last[name] = at
 			}
 		}
-		return 0
 	}
-	return lastRuns{success: value(lastSuccess), complete: value(lastComplete)}
+	return last
 }
 
 func labelsOf(series *dto.Metric) prometheus.Labels {
@@ -308,15 +290,6 @@ func labelsOf(series *dto.Metric) prometheus.Labels {
 		labels[pair.GetName()] = pair.GetValue()
 	}
 	return labels
-}
-
-// host is the host of an address, with its port; the sandbox's address is a word.
-func host(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return strings.ToValidUTF8(cmp.Or(u.Host, u.Path), "?")
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

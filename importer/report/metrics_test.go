@@ -269,7 +269,7 @@ func TestMetricsOfAnyTexts(t *testing.T) {
 		}
 		old, err := readMetrics(path)
 		last := old.last(run.labels())
-		if want := seconds(s.FinishedAt); err != nil || last.success != want || last.complete != want {
+		if want := seconds(s.FinishedAt); err != nil || last[lastSuccess] != want || last[lastComplete] != want {
 			t.Fatalf("%v, %v", last, err)
 		}
 	})

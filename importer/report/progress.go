@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,11 +19,10 @@ import (
 type ProgressOptions struct {
 	Out      io.Writer  // standard error
 	Terminal bool       // Out is one
-	Width    func() int // of the terminal, which may change; nil = 80
+	Width    func() int // of the terminal, which may change
 	Log      *slog.Logger
-	Total    int           // rows that are to be read; 0 = not known
-	Every    time.Duration // between log lines; 0 = 10 s
-	DryRun   bool          // nothing is sent: what counts is rows read
+	Total    int  // rows that are to be read; 0 = not known
+	DryRun   bool // nothing is sent: what counts is rows read
 }
 
 // Tick is how far a run has come.
@@ -45,39 +45,27 @@ type Progress struct {
 	mu     sync.Mutex
 	bar    *progressbar.ProgressBar // draws into its string only
 	line   string                   // on the terminal now
-	rate   pace
+	pace   pace
 	logged time.Time
 }
 
 const (
-	defaultEvery = 10 * time.Second
-	defaultWidth = 80
-	barWidth     = 20
+	logEvery = 10 * time.Second
+	barWidth = 20
 )
 
 // NewProgress begins to show progress.
 func NewProgress(o ProgressOptions) *Progress {
-	if o.Every <= 0 {
-		o.Every = defaultEvery
-	}
-	if o.Width == nil {
-		o.Width = func() int { return defaultWidth }
-	}
-	p := &Progress{options: o, logged: time.Now()}
-	rows := o.Total
-	if rows <= 0 {
-		rows = -1
-	}
 	// The bar would draw several times a change, let a line wrap that is wider than the
 	// terminal, and guess the time left from all rows; a spinner would have a goroutine
 	// that nobody waits for.
-	p.bar = progressbar.NewOptions(rows,
+	bar := progressbar.NewOptions(cmp.Or(o.Total, -1),
 		progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetTheme(progressbar.ThemeASCII),
 		progressbar.OptionSetWidth(barWidth), progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionShowTotalBytes(o.Total > 0), progressbar.OptionSetSpinnerChangeInterval(0),
 	)
-	return p
+	return &Progress{options: o, bar: bar, logged: time.Now()}
 }
 
 // Update shows a new state.
@@ -89,13 +77,17 @@ func (p *Progress) Update(t Tick) {
 		done, left = t.Read, max(0, p.options.Total-t.Read)
 	}
 	now := time.Now()
-	p.rate.add(now, done)
+	p.pace.add(now, done)
+	eta := ""
+	if p.options.Total > 0 && t.Paused == "" { // else nobody can tell
+		eta = p.pace.eta(left)
+	}
 	switch {
 	case p.options.Terminal:
-		p.draw(p.render(t, done, left))
-	case p.options.Log != nil && now.Sub(p.logged) >= p.options.Every:
+		p.draw(p.render(t, eta, done, left))
+	case now.Sub(p.logged) >= logEvery:
 		p.logged = now
-		p.log(t, left)
+		p.log(t, eta)
 	}
 }
 
@@ -117,50 +109,33 @@ func (p *Progress) Stop() {
 	p.draw("")
 }
 
-// render is the line of the bar. The bar's end stays one row ahead while the run
-// goes on, as a full bar never moves again.
-func (p *Progress) render(t Tick, done, left int) string {
+// render is the line of the bar, details by weight, as the end is cut where the terminal is
+// narrow. The bar's end stays one row ahead while the run goes on, as a full bar never
+// moves again.
+func (p *Progress) render(t Tick, eta string, done, left int) string {
 	if p.options.Total > 0 {
 		p.bar.ChangeMax(done + max(1, left))
 	}
 	_ = p.bar.Set(done) // its writer cannot fail
 	line := strings.TrimSpace(p.bar.String())
-	for _, detail := range p.details(t, left) {
-		line += ", " + detail
+	if t.Paused != "" {
+		line += ", paused: " + t.Paused
 	}
-	return escape(line, p.room())
+	if eta != "" {
+		line += ", " + eta + " left"
+	}
+	if t.Attention > 0 {
+		line += ", " + humanize.Comma(int64(t.Attention)) + " need attention"
+	}
+	if t.InDoubt > 0 {
+		line += ", " + humanize.Comma(int64(t.InDoubt)) + " in doubt"
+	}
+	return escape(fmt.Sprintf("%s, %.0f rows/s", line, p.pace.perSecond), p.room())
 }
 
 // room is how long a line may be: one that fills the terminal wraps and cannot be
 // drawn over.
 func (p *Progress) room() int { return max(1, p.options.Width()-1) }
-
-// details come by weight, as the end is cut where the terminal is narrow.
-func (p *Progress) details(t Tick, left int) []string {
-	var list []string
-	if t.Paused != "" {
-		list = append(list, "paused: "+t.Paused)
-	}
-	if eta := p.eta(t, left); eta != "" {
-		list = append(list, eta+" left")
-	}
-	if t.Attention > 0 {
-		list = append(list, humanize.Comma(int64(t.Attention))+" need attention")
-	}
-	if t.InDoubt > 0 {
-		list = append(list, humanize.Comma(int64(t.InDoubt))+" in doubt")
-	}
-	return append(list, fmt.Sprintf("%.0f rows/s", p.rate.perSecond))
-}
-
-// eta is how long the rest takes, or "" where nobody can tell.
-func (p *Progress) eta(t Tick, left int) string {
-	eta, moving := p.rate.eta(left)
-	if !moving || p.options.Total <= 0 || t.Paused != "" {
-		return ""
-	}
-	return eta.String()
-}
 
 // draw puts a line in the place of the one that is there.
 func (p *Progress) draw(line string) {
@@ -177,12 +152,12 @@ func (p *Progress) draw(line string) {
 	_, _ = io.WriteString(p.options.Out, text)
 }
 
-func (p *Progress) log(t Tick, left int) {
+func (p *Progress) log(t Tick, eta string) {
 	fields := []any{
 		"read", t.Read, "sent", t.Sent, "known", t.Known, "attention", t.Attention,
-		"in_doubt", t.InDoubt, "in_flight", t.InFlight, "rows_per_s", int(p.rate.perSecond + 0.5),
+		"in_doubt", t.InDoubt, "in_flight", t.InFlight, "rows_per_s", int(p.pace.perSecond + 0.5),
 	}
-	if eta := p.eta(t, left); eta != "" {
+	if eta != "" {
 		fields = append(fields, "left", eta)
 	}
 	if t.Paused != "" {
@@ -219,11 +194,11 @@ func (p *pace) add(now time.Time, done int) {
 	p.at, p.done = now, done
 }
 
-// eta is how long left rows take at this pace; false when nothing moves.
-func (p *pace) eta(left int) (time.Duration, bool) {
+// eta is how long left rows take at this pace, or "" when nothing moves.
+func (p *pace) eta(left int) string {
 	const slow = 0.01 // rows a second
 	if p.perSecond < slow {
-		return 0, false
+		return ""
 	}
-	return time.Duration(float64(left) / p.perSecond * float64(time.Second)).Round(time.Second), true
+	return time.Duration(float64(left) / p.perSecond * float64(time.Second)).Round(time.Second).String()
 }

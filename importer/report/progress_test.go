@@ -31,6 +31,8 @@ func screen(written string) string {
 	return strings.TrimRight(string(line), " ")
 }
 
+func wide() int { return 80 }
+
 func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 	run := func(step Tick, last Tick) func(*Progress) {
 		return func(p *Progress) {
@@ -102,6 +104,9 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out strings.Builder
 				tt.options.Out, tt.options.Terminal = &out, true
+				if tt.options.Width == nil {
+					tt.options.Width = wide
+				}
 				tt.act(NewProgress(tt.options))
 				got := screen(out.String())
 				if tt.options.Total == 0 && tt.want != "" {
@@ -136,7 +141,7 @@ func TestTheBarNeverOutgrowsTheTerminal(t *testing.T) {
 
 func TestLogLinesStandAboveTheBar(t *testing.T) {
 	var out strings.Builder
-	p := NewProgress(ProgressOptions{Out: &out, Terminal: true, Total: 10})
+	p := NewProgress(ProgressOptions{Out: &out, Terminal: true, Width: wide, Total: 10})
 	p.Update(Tick{Sent: 1})
 	bar := screen(out.String())
 	if _, err := fmt.Fprint(p, "a warning\n"); err != nil {
@@ -162,7 +167,7 @@ func TestWithoutATerminalProgressIsALogLineEachTenSeconds(t *testing.T) {
 			return a
 		}
 		p := NewProgress(ProgressOptions{
-			Out: &out, Total: 1000,
+			Out: &out, Width: wide, Total: 1000,
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: noTime})),
 		})
 		for i := range 5 * 25 { // 25 s
@@ -191,14 +196,14 @@ func TestNoTimeIsPromisedWhenNothingMoves(t *testing.T) {
 	for i := range 100 {
 		p.add(start.Add(time.Duration(i)*time.Second), 0)
 	}
-	if eta, ok := p.eta(10); ok {
+	if eta := p.eta(10); eta != "" {
 		t.Errorf("10 rows take %v", eta)
 	}
 }
 
 // A spinner with a goroutine of its own would be found by TestMain.
 func TestProgressWithoutATotalLeavesNothingBehind(t *testing.T) {
-	p := NewProgress(ProgressOptions{Out: io.Discard, Terminal: true})
+	p := NewProgress(ProgressOptions{Out: io.Discard, Terminal: true, Width: wide})
 	p.Update(Tick{Sent: 1})
 	p.Stop()
 }

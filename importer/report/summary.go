@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"strings"
 	"time"
 
@@ -88,9 +90,14 @@ type Target struct {
 	TrunkID  string `json:"trunk_id"`
 }
 
-// String is a short name of the target: the leads host with the trunk.
+// String is a short name of the target: the leads host, which for the sandbox is a word,
+// with the trunk.
 func (t Target) String() string {
-	return host(t.LeadsURL) + "/" + strings.ToValidUTF8(t.TrunkID, "?")
+	host := ""
+	if u, err := url.Parse(t.LeadsURL); err == nil {
+		host = cmp.Or(u.Host, u.Path)
+	}
+	return strings.ToValidUTF8(host+"/"+t.TrunkID, "?")
 }
 
 // Requests counts requests by kind and by HTTP status, further tries included.

@@ -44,30 +44,30 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 }
 
 func (s *Summary) headline(p *page) {
-	name := s.activity()
+	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
 	need, faults := s.Rows.attention(s.DryRun), strings.Join(s.Checks.faults(), ", and ")
-	rows := english.Plural(s.Rows.Read, "row", "")
+	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need"))
 	switch {
 	case s.Outcome == "interrupted":
-		p.wrap("", "", fmt.Sprintf("%s interrupted: %s.", name, s.progress()))
+		p.text(name + " interrupted: " + s.progress())
 	case s.Outcome == "stopped":
-		p.wrap("", "", fmt.Sprintf("%s stopped early: %s.", name, strings.TrimRight(s.StopReason, ".")))
-		p.wrap("", "", fmt.Sprintf("Until then, %s.", s.progress()))
+		p.text(name + " stopped early: " + strings.TrimRight(s.StopReason, "."))
+		p.text("Until then, " + s.progress())
 	case need > 0 && faults != "":
-		p.wrap("", "", fmt.Sprintf("%s finished: %s of %s %s attention, and %s.", name, humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need"), faults))
+		p.text(name + " finished: " + asking + ", and " + faults)
 	case need > 0:
-		p.wrap("", "", fmt.Sprintf("%s finished: %s of %s %s attention.", name, humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need")))
+		p.text(name + " finished: " + asking)
 	case faults != "":
-		p.wrap("", "", fmt.Sprintf("%s finished: no row needs attention, but %s.", name, faults))
+		p.text(name + " finished: no row needs attention, but " + faults)
 	case s.Rows.Read == 0:
-		p.wrap("", "", name+" complete: there were no rows.")
+		p.text(name + " complete: there were no rows")
 	default:
-		p.wrap("", "", fmt.Sprintf("%s complete: %s, nothing needs attention.", name, rows))
+		p.text(name + " complete: " + rows + ", nothing needs attention")
 	}
-	p.wrap("", "", s.traffic())
+	p.text(s.traffic())
 	for _, in := range s.Inputs {
 		if in.Changed {
-			p.wrap("", "", fmt.Sprintf("Mind: %s changed while it was read; this run may lack some of it.", in.Path))
+			p.text("Mind: " + in.Path + " changed while it was read; this run may lack some of it")
 		}
 	}
 }
@@ -96,13 +96,17 @@ func (s *Summary) traffic() string {
 	}
 	switch {
 	case s.DryRun && s.Command == "validate":
-		return fmt.Sprintf("Nothing was sent: this was a check. It took %s.", took)
+		return fmt.Sprintf("Nothing was sent: this was a check. It took %s", took)
 	case s.DryRun:
-		return fmt.Sprintf("Nothing was sent: this was a dry run. It took %s.", took)
+		return fmt.Sprintf("Nothing was sent: this was a dry run. It took %s", took)
 	case s.Requests.Create+s.Requests.Update == 0:
-		return fmt.Sprintf("Nothing was sent to the service. The run took %s.", took)
+		return fmt.Sprintf("Nothing was sent to the service. The run took %s", took)
 	}
-	return fmt.Sprintf("Sent in %s: %s and %s.", took, english.Plural(s.Requests.Create, "create request", ""), english.Plural(s.Requests.Update, "update", ""))
+	return fmt.Sprintf("Sent in %s: %s", took, requests(s.Requests.Create, s.Requests.Update))
+}
+
+func requests(creates, updates int) string {
+	return english.Plural(creates, "create request", "") + " and " + english.Plural(updates, "update", "")
 }
 
 func (s *Summary) rows(p *page) {
@@ -110,10 +114,7 @@ func (s *Summary) rows(p *page) {
 	p.figure(s.Rows.Read, "read")
 	for _, o := range s.Rows.outcomes() {
 		if o.name == "pending" && s.DryRun {
-			o.meaning = "good"
-			if s.Checks.sends() {
-				o.meaning = "good, would be sent"
-			}
+			o.meaning = s.Checks.fate()
 		}
 		if o.rows > 0 {
 			p.figure(o.rows, fmt.Sprintf("%-9s  %s", o.name, o.meaning))
@@ -131,11 +132,7 @@ func (s *Summary) transitions(p *page) {
 	list(p, "Changes of status, confirmed", s.Transitions, topTransitions, func(t Transition) {
 		p.figure(t.Leads, fmt.Sprintf("%-*s  to %s", width, from(t), Escape(t.To)))
 	}, func(others []Transition) {
-		leads := 0
-		for _, t := range others {
-			leads += t.Leads
-		}
-		p.figure(leads, "otherwise")
+		p.figure(sum(others, func(t Transition) int { return t.Leads }), "otherwise")
 	})
 }
 
@@ -159,11 +156,7 @@ func (s *Summary) places(p *page) {
 	list(p, "Assigned to", s.Organizations, topOrganizations, func(o Organization) {
 		p.figure(o.Leads, strings.TrimSpace(o.ID+"  "+o.Location))
 	}, func(others []Organization) {
-		leads := 0
-		for _, o := range others {
-			leads += o.Leads
-		}
-		p.figure(leads, "to "+english.Plural(len(others), "other", ""))
+		p.figure(sum(others, func(o Organization) int { return o.Leads }), "to "+english.Plural(len(others), "other", ""))
 	})
 }
 
@@ -208,6 +201,9 @@ func (p *page) heading(text string) { p.WriteString("\n" + text + "\n") }
 
 func (p *page) verbatim(text string) { p.WriteString("  " + escape(text, math.MaxInt) + "\n") }
 
+// text writes a sentence.
+func (p *page) text(text string) { p.wrap("", "", text+".") }
+
 func (p *page) indented(text string) { p.wrap("  ", "  ", text) }
 
 // figure writes a number and what it counts.
@@ -237,6 +233,13 @@ func (p *page) wrap(first, next, text string) {
 		line, used = line+word, used+n
 	}
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+func sum[T any](items []T, count func(T) int) (n int) {
+	for _, item := range items {
+		n += count(item)
+	}
+	return n
 }
 
 func capital(text string) string {
