@@ -88,7 +88,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // dot. Letters of any script are allowed.
 func isEmail(s string) bool {
 	local, domain, _ := strings.Cut(s, "@")
-	if len(s) > 254 || len(local) > 64 || !utf8.ValidString(s) || !isDotted(local, isLocal) {
+	if len(s) > 254 || len(local) > 64 || !isDotted(local, isLocal) {
 		return false
 	}
 	last := strings.LastIndexByte(domain, '.')
@@ -106,22 +106,20 @@ func isDotted(s string, isPart func(string) bool) bool {
 	return true
 }
 
-func isLocal(s string) bool {
+func isLocal(s string) bool { return isWord(s, "!#$%&'*+-/=?^_`{|}~") }
+
+func isLabel(s string) bool {
+	return isWord(s, "-") && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
+}
+
+// isWord reports whether s is letters, digits and the others, and not empty.
+func isWord(s, others string) bool {
 	for _, r := range s {
-		if !isLetterOrDigit(r) && (r >= utf8.RuneSelf || strings.IndexByte("!#$%&'*+-/=?^_`{|}~", byte(r)) < 0) {
+		if !isLetterOrDigit(r) && !strings.ContainsRune(others, r) {
 			return false
 		}
 	}
 	return s != ""
-}
-
-func isLabel(s string) bool {
-	for _, r := range s {
-		if !isLetterOrDigit(r) && r != '-' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
 }
 
 // isLetterOrDigit asks for ASCII first: the tables of Unicode take ten times as long.

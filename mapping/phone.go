@@ -1,16 +1,13 @@
 package mapping
 
 import (
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/nyaruka/phonenumbers"
 	"golang.org/x/text/language"
-	"golang.org/x/text/language/display"
 )
 
 // maxPhone is the longest text, in bytes, that is looked at as a phone number.
@@ -38,32 +35,19 @@ func e164(country string) (conversion, *fault) {
 	}, nil
 }
 
-// countryHint says which country may have been meant: by its code in another
-// form, its calling code or its English name.
+// countryHint says which country may have been meant: by its code in another form, or by
+// its calling code.
 func countryHint(s string) string {
-	var near string
+	near := ""
 	if code, err := strconv.Atoi(s); err == nil {
 		near = phonenumbers.GetRegionCodeForCountryCode(code)
 	} else if region, err := language.ParseRegion(strings.ToUpper(strings.TrimSpace(s))); err == nil {
 		near = region.Canonicalize().String()
-	} else {
-		near = countryNamed(s)
 	}
 	if phonenumbers.GetSupportedRegions()[near] {
 		return `did you mean "e164:` + near + `"?`
 	}
 	return `write the two letters of the country, for example "e164:US"`
-}
-
-// countryNamed is the code of the country with a name like this, or "".
-func countryNamed(name string) string {
-	codes := map[string]string{} // by name
-	for code := range phonenumbers.GetSupportedRegions() {
-		if region, err := language.ParseRegion(code); err == nil {
-			codes[display.English.Regions().Name(region)] = code
-		}
-	}
-	return codes[Nearest(name, slices.Sorted(maps.Keys(codes)))]
 }
 
 // extension is how people write the extension that ends a phone number.

@@ -194,7 +194,7 @@ func TestStepsThatCannotBeRead(t *testing.T) {
 		"e164:DEU":      `step e164 needs a country, and "DEU" is none; did you mean "e164:DE"?`,
 		"e164:49":       `step e164 needs a country, and "49" is none; did you mean "e164:DE"?`,
 		"e164:+1":       `step e164 needs a country, and "+1" is none; did you mean "e164:US"?`,
-		"e164:Germnay":  `step e164 needs a country, and "Germnay" is none; did you mean "e164:DE"?`,
+		"e164:Germany":  `step e164 needs a country, and "Germany" is none; write the two letters of the country, for example "e164:US"`,
 		"e164:ZZ":       `step e164 needs a country, and "ZZ" is none; write the two letters of the country, for example "e164:US"`,
 		"e164:800":      `step e164 needs a country, and "800" is none; write the two letters of the country, for example "e164:US"`,
 		"truncate":      `step truncate is not complete: it is written truncate:N; for example "truncate:80", with the quotes`,

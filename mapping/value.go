@@ -278,35 +278,38 @@ func (r *valueReader) readEmpty(n node) {
 	}
 }
 
-// addChecks gives the value its checks, and sees to it that its constants pass those that
-// come behind them.
+// addChecks gives the value its checks, and sees to it that its constants pass the last:
+// they come behind apply and format, which are for cells.
 func (r *valueReader) addChecks() {
 	if r.role == keyRole {
 		r.checks = append(r.checks, onlyIf(ruleControl, "", showsWhole))
 	}
 	r.checks = append(r.checks, r.format...)
+	before := len(r.checks)
 	switch kind := kindWords[r.kind]; {
 	case r.role == leadIDRole:
 		r.checks = append(r.checks, onlyIf(ruleLeadID, "", isLeadID))
 	case r.role == statusRole:
-		r.checks = append(r.checks, stage{ruleStatus, "", statusKey})
+		r.checks = append(r.checks, stage{ruleStatus, aStatus, statusKey})
 	case r.kind != String:
 		r.checks = append(r.checks, stage{ruleAs, kind.called, kind.do})
 	}
+	last := r.checks[before:]
 	for _, c := range r.constants {
-		if _, ok := statusKey(c.text); r.role == statusRole && !ok && c.text != "" {
-			r.notAStatus(c.node, c.text)
-		}
-		if kind := kindWords[r.kind]; r.kind != String && c.text != "" {
-			if _, ok := kind.do(c.text); !ok {
-				r.fail(c.node, "", "%s: %s is not %s", c.path, quote(c.text), kind.called)
-			}
+		if _, broken := through(last, c.text); broken != nil {
+			r.refuseConstant(c.node, c.text, broken.called)
 		}
 	}
 }
 
-func (r *valueReader) notAStatus(n node, s string) {
-	r.fail(n, statusHint(s), "%s: %s is not a status of the service", n.path, quote(s))
+const aStatus = "a status of the service"
+
+func (r *valueReader) refuseConstant(n node, s, called string) {
+	hint := ""
+	if called == aStatus {
+		hint = statusHint(s)
+	}
+	r.fail(n, hint, "%s: %s is not %s", n.path, quote(s), called)
 }
 
 // checkShape sees to it that nothing a cell holds can change a JSON value around it.
@@ -329,7 +332,7 @@ func (r *valueReader) checkFixed(n node) {
 	switch _, problem := r.eval(new(row)); {
 	case problem == nil:
 	case problem.Rule == ruleStatus:
-		r.notAStatus(n, problem.Status)
+		r.refuseConstant(n, problem.Status, aStatus)
 	default:
 		r.fail(n, "", "%s", problem.Text)
 	}

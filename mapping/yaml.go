@@ -63,11 +63,9 @@ func load(data []byte) ([]*yaml.Node, error) {
 	var docs []*yaml.Node
 	for len(docs) < 2 {
 		var doc yaml.Node
-		err := loader.Load(&doc)
-		if errors.Is(err, io.EOF) {
+		if err := loader.Load(&doc); errors.Is(err, io.EOF) {
 			break
-		}
-		if err != nil {
+		} else if err != nil {
 			return nil, err
 		}
 		docs = append(docs, doc.Content[0])
