@@ -25,15 +25,12 @@ const (
 	maxExpression  = 4096    // bytes: brackets cost the parser stack, and nothing else bounds them
 	maxNodes       = 1000    // of a parsed expression
 	maxExpressions = 128_000 // characters of all in a mapping file, where each counts for 128 more
-	maxPatterns    = 100     // regular expressions of a mapping file
 	maxMade        = 1 << 20 // bytes of the texts and lists that one computation makes
 	maxElements    = 100_000 // of all lists that one computation makes
 
 	cellsHint = `a cell is a text: int(column) or float(column) makes a number of it`
 	emptyHint = `a cell is a text and never missing: a != "" asks whether it holds anything, and a != "" ? a : b takes the first that does`
 )
-
-var errPatterns = fmt.Sprintf("a mapping file has at most %d regular expressions", maxPatterns)
 
 // expression is a compiled expression. It may be shared.
 type expression struct {
@@ -60,20 +57,13 @@ func (p *parser) expression(n node) *expression {
 		p.fail(n, "", "%s: the expressions of the mapping file are too many or too long", n.path)
 		return nil
 	}
-	places := p.places(n)
-	place := func(from int) position {
-		if from < len(places) {
-			return places[from]
-		}
-		return n.at()
-	}
 	e, problem := p.compile(s)
 	if problem != nil {
-		p.failAt(place(problem.from), problem.hint, "%s: %s", n.path, problem.text)
+		p.failAt(p.placeIn(n, problem.from), problem.hint, "%s: %s", n.path, problem.text)
 		return nil
 	}
 	for i, c := range e.columns {
-		e.columns[i].at = place(c.from)
+		e.columns[i].at = p.placeIn(n, c.from)
 	}
 	return e
 }
@@ -95,13 +85,6 @@ func (p *parser) condition(n node) *value {
 // known when it is computed.
 var results = map[reflect.Kind]string{
 	reflect.String: "a text", reflect.Int: "a number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.Interface: "unknown",
-}
-
-// countPatterns counts n more regular expressions of the file, and reports whether they
-// are not too many.
-func (p *parser) countPatterns(n int) bool {
-	p.patterns += n
-	return p.patterns <= maxPatterns
 }
 
 // exprLanguage knows the functions of the language and no others: they are pure, do
@@ -143,11 +126,8 @@ func (p *parser) compile(s string) (e *expression, problem *fault) {
 	if err != nil {
 		return nil, faultOf(err)
 	}
-	t := &exprTree{language: p.language}
+	t := &exprTree{parser: p}
 	t.resolve(&parsed.Node)
-	if t.fault == nil && !p.countPatterns(t.patterns) {
-		t.fault = &fault{text: errPatterns}
-	}
 	if t.fault != nil {
 		return nil, t.fault
 	}
@@ -164,8 +144,8 @@ func (t *exprTree) link(parsed *exprparser.Tree) (*vm.Program, *fault) {
 	for _, c := range t.columns {
 		variables[c.cell] = ""
 	}
-	t.language.WithEnv(variables)
-	if _, err := exprchecker.Check(parsed, t.language); err != nil {
+	t.parser.language.WithEnv(variables)
+	if _, err := exprchecker.Check(parsed, t.parser.language); err != nil {
 		return nil, faultOf(err)
 	}
 	if results[parsed.Node.Type().Kind()] == "" {
@@ -175,10 +155,10 @@ func (t *exprTree) link(parsed *exprparser.Tree) (*vm.Program, *fault) {
 	if t.fault != nil {
 		return nil, t.fault
 	}
-	if err := optimizer.Optimize(&parsed.Node, t.language); err != nil {
+	if err := optimizer.Optimize(&parsed.Node, t.parser.language); err != nil {
 		return nil, faultOf(err)
 	}
-	program, err := compiler.Compile(parsed, t.language)
+	program, err := compiler.Compile(parsed, t.parser.language)
 	if err != nil {
 		return nil, &fault{text: errExpression}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/conf"
 )
 
 // cellMark begins the names of cells among the variables of a program, so that no
@@ -20,13 +19,12 @@ const (
 
 // exprTree is an expression on its way to a program.
 type exprTree struct {
-	language *conf.Config
-	locals   map[string]bool              // that let declares
-	callees  map[*ast.IdentifierNode]bool // names of functions
-	columns  []exprColumn                 // in the order in which they stand first
-	builds   bool                         // it puts texts together
-	patterns int                          // how many regular expressions it has
-	fault    *fault                       // the first
+	parser  *parser
+	locals  map[string]bool              // that let declares
+	callees map[*ast.IdentifierNode]bool // names of functions
+	columns []exprColumn                 // in the order in which they stand first
+	builds  bool                         // it puts texts together
+	fault   *fault                       // the first
 }
 
 // visitor is a function that a walk shows each node, the parts of a node before itself.
@@ -74,7 +72,7 @@ func (t *exprTree) gatherCall(n *ast.CallNode) {
 	switch callee := n.Callee.(type) {
 	case *ast.IdentifierNode:
 		t.callees[callee] = true
-		if t.language.Functions[callee.Value] == nil {
+		if t.parser.language.Functions[callee.Value] == nil {
 			t.unknown(n, callee.Value)
 		}
 	case *ast.MemberNode:
@@ -180,8 +178,7 @@ func (t *exprTree) checkPattern(n *ast.BinaryNode) {
 		t.fail(n.Right, `column matches "^[0-9]+$"`, "the regular expression must be written out")
 		return
 	}
-	t.patterns++
-	if _, problem := readPattern(s.Value); problem != nil {
+	if _, problem := t.parser.readPattern(s.Value); problem != nil {
 		t.fail(s, problem.hint, problem.text)
 	}
 }

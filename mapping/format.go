@@ -43,9 +43,9 @@ func onlyIf(rule, called string, fits func(string) bool) stage {
 }
 
 // readFormat reads the word of format.
-func readFormat(word string) (stage, *fault) {
+func (p *parser) readFormat(word string) (stage, *fault) {
 	if strings.HasPrefix(word, "/") {
-		return readSlashed(word)
+		return p.readSlashed(word)
 	}
 	var names []string
 	for _, f := range formats() {
@@ -154,7 +154,8 @@ func isURL(s string) bool {
 func isHostLabel(s string) bool { return isLabel(strings.ReplaceAll(s, "_", "x")) }
 
 const (
-	maxPattern = 1 << 10 // bytes of a regular expression
+	maxPatterns = 100     // regular expressions of a mapping file
+	maxPattern  = 1 << 10 // bytes of one
 
 	// maxProgram is the most instructions that a regular expression may become: the
 	// time for a text is at most proportional to their number.
@@ -163,7 +164,7 @@ const (
 
 // readSlashed reads a regular expression between slashes. A text fits when a part of
 // it matches: ^ and $ stand for its ends.
-func readSlashed(word string) (stage, *fault) {
+func (p *parser) readSlashed(word string) (stage, *fault) {
 	end := strings.LastIndexByte(word, '/')
 	pattern, flags := word[1:max(1, end)], word[end+1:]
 	switch {
@@ -174,15 +175,18 @@ func readSlashed(word string) (stage, *fault) {
 	case pattern == "":
 		return stage{}, &fault{text: "the regular expression is empty", hint: "for example /^[0-9]{5}$/"}
 	}
-	re, problem := readPattern(pattern)
+	re, problem := p.readPattern(pattern)
 	if problem != nil {
 		return stage{}, problem
 	}
 	return onlyIf(ruleFormat, "a text that matches "+shortened(word, maxShown), re.MatchString), nil
 }
 
-// readPattern reads a regular expression in the syntax of RE2.
-func readPattern(pattern string) (*regexp.Regexp, *fault) {
+// readPattern reads a regular expression of the file, in the syntax of RE2.
+func (p *parser) readPattern(pattern string) (*regexp.Regexp, *fault) {
+	if p.patterns++; p.patterns > maxPatterns {
+		return nil, &fault{text: fmt.Sprintf("a mapping file has at most %d regular expressions", maxPatterns)}
+	}
 	if len(pattern) > maxPattern {
 		return nil, &fault{text: "the regular expression is longer than 1 KiB", hint: "leave out what need not be checked"}
 	}

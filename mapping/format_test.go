@@ -11,7 +11,7 @@ import (
 // formatOf is the check of a word that must be good.
 func formatOf(t testing.TB, word string) func(string) bool {
 	t.Helper()
-	format, problem := readFormat(word)
+	format, problem := new(parser).readFormat(word)
 	if problem != nil {
 		t.Fatalf("%s: %v", word, problem)
 	}
@@ -93,7 +93,7 @@ func TestFormatsThatCannotBeRead(t *testing.T) {
 		"/(([ab]c|d[ef]|gh){20}){50}/":        tooLarge,
 		"/" + strings.Repeat("a", 1025) + "/": "the regular expression is longer than 1 KiB; leave out what need not be checked",
 	} {
-		if _, problem := readFormat(word); problem == nil || problem.text+"; "+problem.hint != want {
+		if _, problem := new(parser).readFormat(word); problem == nil || problem.text+"; "+problem.hint != want {
 			t.Errorf("%.40q: %v\nwant %s", word, problem, want)
 		}
 	}
@@ -106,7 +106,7 @@ func TestFormatNamesAreForPeople(t *testing.T) {
 		"email": "an e-mail address", "url": "a web address", "integer": "a whole number", `/^\d{5}$/`: `a text that matches /^\d{5}$/`,
 		"/" + strings.Repeat("a", 100) + "/": "a text that matches /" + strings.Repeat("a", 99) + "…",
 	} {
-		if got, _ := readFormat(word); got.called != want {
+		if got, _ := new(parser).readFormat(word); got.called != want {
 			t.Errorf("%s: %s, want %s", word, got.called, want)
 		}
 	}
@@ -144,7 +144,7 @@ func FuzzFormat(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, word, text string) {
-		format, problem := readFormat(word)
+		format, problem := new(parser).readFormat(word)
 		switch {
 		case problem == nil && format.called == "", problem != nil && problem.text == "":
 			t.Fatalf("%q: %v, called %q", word, problem, format.called)

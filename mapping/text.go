@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,9 @@ const (
 	asValue
 )
 
+// tokens are what a text is made of: {{, a placeholder, one that is not closed, or words.
+var tokens = regexp.MustCompile(`\{\{|\{[^}]*\}?|[^{]+`)
+
 // split cuts s at its placeholders; {{ stands for a brace. Column names are
 // trimmed, as those of the header are. It gives the first fault.
 func split(s string) (text, *fault) {
@@ -53,24 +57,19 @@ func split(s string) (text, *fault) {
 		}
 		words.Reset()
 	}
-	for s != "" {
-		before, rest, found := strings.Cut(s, "{")
-		words.WriteString(before)
-		if !found {
-			break
-		}
-		if strings.HasPrefix(rest, "{") {
-			words.WriteByte('{')
-			s = rest[1:]
-			continue
-		}
-		name, after, closed := strings.Cut(rest, "}")
-		if !closed {
-			return nil, &fault{text: "a placeholder is not closed", hint: "close it with }, or write {{ for a brace"}
-		}
-		name = strings.TrimSpace(name)
+	for _, token := range tokens.FindAllString(s, -1) {
+		inside, closed := strings.CutSuffix(token[1:], "}")
+		name := strings.TrimSpace(inside)
 		kind, known := special[name]
 		switch {
+		case token == "{{":
+			words.WriteByte('{')
+			continue
+		case token[0] != '{':
+			words.WriteString(token)
+			continue
+		case !closed:
+			return nil, &fault{text: "a placeholder is not closed", hint: "close it with }, or write {{ for a brace"}
 		case !known && strings.HasPrefix(name, "@"):
 			return nil, &fault{text: "unknown placeholder " + quote(name), hint: didYouMean(name, []string{"@key", "@file", "@line", "@run"})}
 		case !known:
@@ -78,7 +77,6 @@ func split(s string) (text, *fault) {
 		}
 		endWords()
 		t = append(t, part{kind: kind, text: name})
-		s = after
 	}
 	endWords()
 	return t, nil

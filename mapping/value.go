@@ -163,8 +163,8 @@ type constant struct {
 func (r *valueReader) readObject(n node) {
 	members := []member{
 		{"from", func(n node) { r.text = r.readText(n) }},
-		{"apply", r.readApply},
-		{"format", r.readFormat},
+		{"apply", r.addSteps},
+		{"format", r.addFormat},
 	}
 	changing := []member{
 		{"expr", func(n node) { r.expr = r.expression(n) }},
@@ -199,7 +199,7 @@ func (r *valueReader) readObject(n node) {
 	}
 }
 
-func (r *valueReader) readApply(n node) {
+func (r *valueReader) addSteps(n node) {
 	r.list(n, func(n node) {
 		if word, ok := r.scalar(n); ok {
 			s, problem := readStep(word)
@@ -209,18 +209,12 @@ func (r *valueReader) readApply(n node) {
 	})
 }
 
-func (r *valueReader) readFormat(n node) {
-	word, ok := r.scalar(n)
-	if !ok {
-		return
+func (r *valueReader) addFormat(n node) {
+	if word, ok := r.scalar(n); ok {
+		format, problem := r.readFormat(word)
+		r.refuse(n, problem)
+		r.format = []stage{format}
 	}
-	if strings.HasPrefix(word, "/") && !r.countPatterns(1) {
-		r.fail(n, "", "%s: %s", n.path, errPatterns)
-		return
-	}
-	format, problem := readFormat(word)
-	r.refuse(n, problem)
-	r.format = []stage{format}
 }
 
 func (r *valueReader) readMap(n node) {

@@ -178,29 +178,24 @@ func (p *parser) plain(n *yaml.Node) {
 }
 
 // maxShownLine is the longest line, in bytes, in which a character's place is looked for.
-const maxShownLine = 64 << 10
+const maxShownLine = 8 << 10
 
-// places are those of the characters of the scalar n, and of its end, where the
-// file shows the scalar as it is; of others it is the place of n.
-func (p *parser) places(n node) []position {
-	var places []position
-	line := n.Line
+// placeIn is the place of a character of the scalar n, counted from 0, where the file
+// shows the scalar as it is; of others it is the place of n.
+func (p *parser) placeIn(n node, i int) position {
+	characters := []rune(n.Value)
+	before := string(characters[:min(i, len(characters))])
+	begin := strings.LastIndexByte(before, '\n') + 1 // of the line that holds it
+	piece, _, _ := strings.Cut(n.Value[begin:], "\n")
+	line := n.Line + strings.Count(before, "\n")
 	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		line++ // the text begins below its indicator
 	}
-	for piece := range strings.Lines(n.Value) {
-		piece = strings.TrimSuffix(piece, "\n")
-		column := p.columnOf(n, line, piece)
-		for i := range utf8.RuneCountInString(piece) + 1 {
-			place := n.at()
-			if column > 0 {
-				place = position{line, column + i}
-			}
-			places = append(places, place)
-		}
-		line++
+	column := p.columnOf(n, line, piece)
+	if column == 0 {
+		return n.at()
 	}
-	return places
+	return position{line, column + utf8.RuneCountInString(before[begin:])}
 }
 
 // columnOf is where the line shows this piece of the scalar n, or 0.
