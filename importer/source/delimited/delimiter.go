@@ -29,7 +29,7 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 		delim, _ := utf8.DecodeLastRune(before)
 		return delim
 	}
-	sample, _, whole := in.Peek(sampleBytes)
+	sample, whole := in.Peek(sampleBytes)
 	if !whole { // the last line is not all there
 		sample = sample[:bytes.LastIndexByte(sample, '\n')+1]
 	}

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
 )
@@ -27,9 +25,8 @@ var listNames = []string{"records", "results", "value", "data", "items", "leads"
 var pageNames = []string{"nextRecordsUrl", "@odata.nextLink", "paging"}
 
 const (
-	white      = " \t\r\n"
-	firstLook  = 64 << 10 // bytes in which most lists begin
-	beginBytes = 512      // in which a document begins
+	white     = " \t\r\n"
+	firstLook = 64 << 10 // bytes in which a document or a list begins
 )
 
 // Open finds out which of three forms a JSON text has, by as much of it
@@ -48,7 +45,7 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, err
 	found.Header = &rows.Header{Open: true}
 	defer in.Widen()
 	list := &listReader{in: in, objects: newObjects("element", o, found), found: found}
-	text, _, _ := in.Peek(min(beginBytes, in.Limit))
+	text, _ := in.Peek(min(firstLook, in.Limit))
 	switch text = bytes.TrimLeft(text, white); {
 	case bytes.HasPrefix(text, []byte("[")):
 		if _, err := list.token(); err != nil {
@@ -56,81 +53,35 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, err
 		}
 		in.Pass(1)
 		return list, nil
-	case bytes.HasPrefix(text, []byte("{")) && holdsList(in):
+	case bytes.HasPrefix(text, []byte("{")) && isDocument(in):
 		return list, list.find()
 	}
 	return &lineReader{in: in, objects: newObjects("line", o, found)}, nil
 }
 
-// An outline is what the beginning of a text says of the object that it begins with.
-type outline struct {
-	end  outlineEnd
-	size int  // up to the object's end, where that was seen
-	list bool // a member is a list of rows
-}
-
-type outlineEnd uint8
-
-const (
-	cut    outlineEnd = iota // the object goes on behind the text
-	closed                   // it ends in the text
-	broken                   // it is no JSON
-)
-
-// outlineOf reads an object as far as text goes.
-func outlineOf(text []byte) (o outline) {
-	json := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for {
-		name, err := json.ReadToken()
-		switch {
-		case err != nil:
-			return o.ended(err)
-		case name.Kind() == '}':
-			o.end, o.size = closed, int(json.InputOffset())
-			return o
-		case name.Kind() == '{':
-			continue
-		}
-		if slices.Contains(listNames, name.String()) && json.PeekKind() == '[' {
-			o.list = o.list || beginsList(bytes.TrimLeft(text[json.InputOffset():], white+":"))
-		}
-		if err := json.SkipValue(); err != nil {
-			return o.ended(err)
-		}
-	}
-}
-
-func (o outline) ended(err error) outline {
-	if !errors.Is(err, io.ErrUnexpectedEOF) {
-		o.end = broken
-	}
-	return o
-}
-
-// holdsList says that the window begins with an object over several lines, or one
+// isDocument says that the window begins with an object over several lines, or one
 // that is alone and holds a list of rows.
-func holdsList(in *lines.Window) bool {
-	for n := firstLook; ; n *= 4 {
-		text, last, whole := in.Peek(min(n, in.Limit))
-		last = last || n >= in.Limit // no more can be looked at
-		object := outlineOf(text)
-		first := bytes.IndexByte(text, '\n')
-		switch several := first >= 0 && (object.end != closed || first < object.size); {
-		case object.end == broken:
-			return object.list
-		case several && (object.end == closed || object.list):
-			return true
-		case object.end == closed:
-			alone := len(bytes.TrimSpace(text[object.size:])) == 0
-			if !alone || !object.list || last {
-				return alone && object.list && whole
-			}
-		case last:
-			// What is cut on its first line and never goes on is a broken
-			// line of JSON Lines.
-			return object.list || !whole && several
-		}
+func isDocument(in *lines.Window) bool {
+	text, whole := in.Peek(in.Limit)
+	probe := &listReader{in: lines.New(bytes.NewReader(text), in.Limit), found: &rows.Found{}}
+	list, err := probe.members(true)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false // no JSON, or none that is read so
 	}
+	var object scan
+	text = bytes.TrimLeft(text, white)
+	size, state := object.feed(text)
+	first := bytes.IndexByte(text, '\n')
+	several := first >= 0 && (state != scanEnd || first < size)
+	switch {
+	case state == scanEnd && !several:
+		alone := len(bytes.TrimSpace(text[size:])) == 0
+		return alone && list && whole
+	case several && (state == scanEnd || list):
+		return true
+	}
+	// What is cut on its first line and never goes on is a broken line of JSON Lines.
+	return list || !whole && several
 }
 
 // beginsList says that text begins with a list that is empty or has an object
@@ -213,7 +164,7 @@ func (l *listReader) member(name string, find bool) (found bool, err error) {
 		return false, err
 	}
 	if slices.Contains(listNames, name) {
-		text, _, _ := l.in.Peek(firstLook)
+		text, _ := l.in.Peek(firstLook)
 		switch list := beginsList(text); {
 		case list && find:
 			l.in.Pass(1)

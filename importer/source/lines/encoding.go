@@ -4,14 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io"
-	"strings"
+	"maps"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/transform"
 
 	"leadferry/importer/source/rows"
 )
@@ -49,8 +49,8 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 		w.offset = int64(size)
 		return w, nil
 	}
-	d := newDecoder(in, c, int64(size))
-	w := New(d, o.MaxRecord)
+	d := &decoder{charset: c, codec: c.encoding.NewDecoder().Transformer, offset: int64(size), spots: map[int64]spot{}}
+	w := New(transform.NewReader(in, d), o.MaxRecord)
 	w.Encoding, w.decoder, w.trusted = c.label, d, o.TrustEncoding
 	return w, nil
 }
@@ -170,48 +170,135 @@ func refuseWide(head []byte, named bool, c charset) error {
 // part of it that is at hand. Nothing is ever read in an encoding that was guessed.
 func encodingHint(label string, text []byte) string {
 	const save = ", or save it as UTF-8"
-	if label != utf8Label {
+	switch {
+	case label != utf8Label:
 		return "name the encoding that the file was written in with --encoding" + save
-	}
-	if isWestern(text) {
+	case isWestern(text):
 		return "set the encoding that the file was written in, which may be --encoding windows-1252" + save
 	}
-	var likely []string
-	for _, l := range []string{"shift_jis", "gb18030", "euc-kr", "big5"} {
-		if fits(l, text) {
-			likely = append(likely, l)
-		}
-	}
-	others := "windows-1251 (Cyrillic) or windows-1253 (Greek)"
-	if len(likely) > 0 {
-		others = strings.Join(likely, ", ") + " or " + others
-	}
-	return "set the encoding that the file was written in with --encoding, as " + others + save
+	return "set the encoding that the file was written in with --encoding, as shift_jis, gb18030, euc-kr, big5, windows-1251 (Cyrillic) or windows-1253 (Greek)" + save
 }
 
 // isWestern says that the bytes beyond ASCII have a meaning in windows-1252
 // and stand alone between others, as the accented letters of Latin texts do.
 func isWestern(text []byte) bool {
-	high := func(i int) bool { return i >= 0 && i < len(text) && text[i] >= utf8.RuneSelf }
 	alone, beside := 0, 0
-	for i := range text {
-		switch {
-		case !high(i):
-		case high(i-1) || high(i+1):
-			beside++
-		default:
+	for _, run := range bytes.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf }) {
+		for _, b := range run {
+			if charmap.Windows1252.DecodeByte(b) == utf8.RuneError {
+				return false
+			}
+		}
+		if len(run) == 1 {
 			alone++
+		} else {
+			beside += len(run)
 		}
 	}
-	return alone > beside && fits("windows-1252", text)
+	return alone > beside
 }
 
-// fits says that a text can be decoded.
-func fits(label string, text []byte) bool {
-	c, err := findCharset(label)
-	if err != nil {
-		return false
+// undecodable stands in the decoded text for bytes that have no meaning in the
+// file's encoding. No UTF-8 text holds it, so that the rows it stands in are
+// found in the same way as those of a damaged UTF-8 file.
+const undecodable = 0xFF
+
+const (
+	maxSpots    = 4096 // places remembered
+	widestRune  = 8    // bytes of text that a character can become
+	longestCode = 4    // bytes that a character can have in any encoding
+)
+
+// decoder turns text of another encoding into UTF-8.
+//
+// The decoders of x/text put U+FFFD for what they cannot decode. Text in which
+// it appears is decoded again, one character at a time, to tell those from a
+// U+FFFD that the file holds, and to know where they stand.
+type decoder struct {
+	transform.NopResetter
+	charset charset
+	codec   transform.Transformer
+
+	offset  int64          // place in the file of what is decoded next
+	decoded int64          // place of it in the text
+	spots   map[int64]spot // by places in the text
+}
+
+// spot says what stands in the file for a byte of the text that is undecodable, or NUL.
+type spot struct {
+	offset int64
+	bytes  string
+}
+
+// Transform decodes what it can of src.
+func (d *decoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
+	nDst, nSrc, err = d.codec.Transform(dst, src, atEOF)
+	if d.doubtful(src, dst[:nDst]) {
+		d.codec.Reset()
+		nDst, nSrc, err = d.slowly(dst, src, atEOF)
 	}
-	text, err = io.ReadAll(newDecoder(bytes.NewReader(text), c, 0))
-	return err == nil && utf8.Valid(text)
+	d.offset += int64(nSrc)
+	d.decoded += int64(nDst)
+	return nDst, nSrc, err
+}
+
+// doubtful looks for what must be looked at one by one.
+func (d *decoder) doubtful(src, text []byte) bool {
+	return bytes.Contains(text, []byte("\uFFFD")) || bytes.IndexByte(text, 0) >= 0 ||
+		d.charset.lax != nil && d.charset.lax(src)
+}
+
+// slowly decodes one character after another.
+func (d *decoder) slowly(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
+	for nSrc < len(src) {
+		if len(dst)-nDst < widestRune {
+			return nDst, nSrc, transform.ErrShortDst
+		}
+		rest, one := src[nSrc:], dst[nDst:nDst+widestRune]
+		n, size := d.one(one, rest, atEOF)
+		if size == 0 {
+			return nDst, nSrc, transform.ErrShortSrc
+		}
+		is := spot{d.offset + int64(nSrc), "\x00"}
+		bad := d.bad(one[:n], rest[:size])
+		if bad {
+			if size > 1 && rest[1] < utf8.RuneSelf && !d.charset.wide {
+				size = 1 // what follows is a letter, or the end of the line
+			}
+			is.bytes = string(rest[:size])
+			n = copy(one, []byte{undecodable})
+		}
+		if (bad || one[0] == 0) && len(d.spots) < maxSpots {
+			d.spots[d.decoded+int64(nDst)] = is
+		}
+		nDst, nSrc = nDst+n, nSrc+size
+	}
+	return nDst, nSrc, nil
+}
+
+// one decodes the character that src begins with. Its size is 0 where it is cut.
+func (d *decoder) one(dst, src []byte, atEOF bool) (n, size int) {
+	for k := 1; k <= min(longestCode, len(src)) && size == 0; k++ {
+		whole := atEOF && k == len(src)
+		// Only characters that use all k bytes are longer than U+FFFD; what
+		// follows a U+FFFD must wait for its own turn.
+		n, size, _ = d.codec.Transform(dst[:len("\uFFFD")], src[:k], whole)
+		if size == 0 {
+			n, size, _ = d.codec.Transform(dst, src[:k], whole)
+		}
+	}
+	return n, size
+}
+
+// bad says that a decoded character is none of the file's.
+func (d *decoder) bad(text, src []byte) bool {
+	if string(text) == "\uFFFD" {
+		return string(src) != d.charset.replacement
+	}
+	return d.charset.lax != nil && d.charset.lax(src)
+}
+
+// forget drops the places that lie before one of the text.
+func (d *decoder) forget(before int64) {
+	maps.DeleteFunc(d.spots, func(at int64, _ spot) bool { return at < before })
 }

@@ -53,15 +53,15 @@ type span struct{ first, last int }
 // newSheetReader reads up to the first row; io.EOF when there is none.
 func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 	s := &sheetReader{xml: newXMLDecoder(in), max: limit}
-	root, _, err := s.element()
-	if err != nil {
+	root, _, err := nextChild(s.xml)
+	switch {
+	case err != nil:
 		return nil, unexpected(err)
-	}
-	if root.Name.Local != "worksheet" {
+	case root.Name.Local != "worksheet":
 		return nil, errNoSheet
 	}
 	for {
-		e, more, err := s.element()
+		e, more, err := nextChild(s.xml)
 		switch {
 		case err != nil:
 			return nil, err
@@ -70,7 +70,7 @@ func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 		case e.Name.Local == "sheetData":
 			return s, nil
 		case e.Name.Local == "cols":
-			err = s.columns()
+			err = children(s.xml, s.column)
 		default:
 			err = s.xml.Skip()
 		}
@@ -80,10 +80,10 @@ func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 	}
 }
 
-// element goes on to the next element inside the present one, if there is one more.
-func (s *sheetReader) element() (e xml.StartElement, more bool, err error) {
+// nextChild goes on to the next element inside the present one, if there is one more.
+func nextChild(in *xml.Decoder) (e xml.StartElement, more bool, err error) {
 	for {
-		t, err := s.xml.Token()
+		t, err := in.Token()
 		if err != nil {
 			return e, false, err
 		}
@@ -92,6 +92,19 @@ func (s *sheetReader) element() (e xml.StartElement, more bool, err error) {
 			return t, true, nil
 		case xml.EndElement:
 			return e, false, nil
+		}
+	}
+}
+
+// children calls visit for each element inside the present one. It reads or skips it.
+func children(in *xml.Decoder, visit func(xml.StartElement) error) error {
+	for {
+		e, more, err := nextChild(in)
+		if more && err == nil {
+			err = visit(e)
+		}
+		if !more || err != nil {
+			return err
 		}
 	}
 }
@@ -106,22 +119,14 @@ func attribute(e xml.StartElement, name string) string {
 	return ""
 }
 
-// columns notes which columns are hidden.
-func (s *sheetReader) columns() error {
-	for {
-		e, more, err := s.element()
-		if !more || err != nil {
-			return err
-		}
-		first, _ := strconv.Atoi(attribute(e, "min"))
-		last, _ := strconv.Atoi(attribute(e, "max"))
-		if truth(attribute(e, "hidden")) && len(s.hiddenColumns) < maxColumns {
-			s.hiddenColumns = append(s.hiddenColumns, span{first - 1, last - 1})
-		}
-		if err := s.xml.Skip(); err != nil {
-			return err
-		}
+// column notes of columns whether they are hidden.
+func (s *sheetReader) column(e xml.StartElement) error {
+	first, _ := strconv.Atoi(attribute(e, "min"))
+	last, _ := strconv.Atoi(attribute(e, "max"))
+	if truth(attribute(e, "hidden")) && len(s.hiddenColumns) < maxColumns {
+		s.hiddenColumns = append(s.hiddenColumns, span{first - 1, last - 1})
 	}
+	return s.xml.Skip()
 }
 
 // hides tells whether a column is hidden.
@@ -132,7 +137,7 @@ func (s *sheetReader) hides(column int) bool {
 // next reads the next row; io.EOF after the last, when the sheet is whole.
 func (s *sheetReader) next() error {
 	for {
-		e, more, err := s.element()
+		e, more, err := nextChild(s.xml)
 		switch {
 		case err != nil:
 			return unexpected(err)
@@ -176,23 +181,14 @@ func (s *sheetReader) row(e xml.StartElement) error {
 	}
 	s.number, s.hidden, s.long, s.last = number, truth(attribute(e, "hidden")), false, -1
 	s.cells, s.text = s.cells[:0], s.text[:0]
-	for {
-		e, more, err := s.element()
-		switch {
-		case !more || err != nil:
-			return err
-		case e.Name.Local == "c":
-			err = s.cell(e)
-		default:
-			err = s.xml.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return children(s.xml, s.cell)
 }
 
+// cell reads a cell into its column; those passed over are no cells.
 func (s *sheetReader) cell(e xml.StartElement) error {
+	if e.Name.Local != "c" {
+		return s.xml.Skip()
+	}
 	c, column := rawCell{kind: "n", start: len(s.text)}, s.last+1
 	for _, a := range e.Attr {
 		switch a.Name.Local {
@@ -219,7 +215,7 @@ func (s *sheetReader) cell(e xml.StartElement) error {
 		return err
 	}
 	c.end = len(s.text)
-	for len(s.cells) <= column { // those passed over are no cells
+	for len(s.cells) <= column {
 		s.cells = append(s.cells, rawCell{})
 	}
 	if s.cells[column].kind != "" {
@@ -228,6 +224,71 @@ func (s *sheetReader) cell(e xml.StartElement) error {
 	s.cells[column], s.last = c, column
 	return nil
 }
+
+// content reads what is in a cell: its value, or the text that is written in it.
+func (s *sheetReader) content(c *rawCell) error {
+	return children(s.xml, func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "v":
+			c.value = true
+			return characters(s.xml, s.gather)
+		case "is":
+			c.value = true
+			return richText(s.xml, s.gather)
+		case "f":
+			c.formula = true
+		}
+		return s.xml.Skip()
+	})
+}
+
+// gather appends a piece of text, up to the row's limit.
+func (s *sheetReader) gather(text []byte) error {
+	if len(s.text)+len(text) > s.max {
+		s.long = true
+	} else {
+		s.text = append(s.text, text...)
+	}
+	return nil
+}
+
+// characters gives the text of the present element to gather, piece by piece.
+func characters(in *xml.Decoder, gather func([]byte) error) error {
+	for {
+		t, err := in.Token()
+		if err != nil {
+			return err
+		}
+		switch t := t.(type) {
+		case xml.CharData:
+			err = gather(t)
+		case xml.StartElement:
+			err = in.Skip()
+		case xml.EndElement:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// richText gathers the texts of an element that holds one, or many in
+// several fonts. Readings of Japanese words (rPh) are no part of the text.
+func richText(in *xml.Decoder, gather func([]byte) error) error {
+	return children(in, func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "t":
+			return characters(in, gather)
+		case "r":
+			return richText(in, gather)
+		}
+		return in.Skip()
+	})
+}
+
+// holdsText tells whether a cell of the present row has a value.
+func (s *sheetReader) holdsText() bool { return s.long || len(s.text) > 0 }
 
 // reference reads a cell's name, as "AB12", with the column counted from 0.
 func reference(name string) (column, row int, ok bool) {
@@ -251,96 +312,6 @@ func columnName(column int) string {
 	}
 	return string(name)
 }
-
-// content reads what is in a cell: its value, or the text that is written in it.
-func (s *sheetReader) content(c *rawCell) error {
-	for {
-		e, more, err := s.element()
-		if !more || err != nil {
-			return err
-		}
-		switch e.Name.Local {
-		case "v":
-			c.value = true
-			err = s.gather()
-		case "is":
-			c.value = true
-			err = richText(s.xml, s.gather)
-		case "f":
-			c.formula = true
-			err = s.xml.Skip()
-		default:
-			err = s.xml.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// gather appends the text of the present element, up to the row's limit.
-func (s *sheetReader) gather() error {
-	return characters(s.xml, func(text []byte) {
-		if len(s.text)+len(text) > s.max {
-			s.long = true
-			return
-		}
-		s.text = append(s.text, text...)
-	})
-}
-
-// characters gives the text of the present element to add, piece by piece.
-func characters(in *xml.Decoder, add func([]byte)) error {
-	for {
-		t, err := in.Token()
-		if err != nil {
-			return err
-		}
-		switch t := t.(type) {
-		case xml.CharData:
-			add(t)
-		case xml.StartElement:
-			if err := in.Skip(); err != nil {
-				return err
-			}
-		case xml.EndElement:
-			return nil
-		}
-	}
-}
-
-// richText calls gather for each text of an element that holds one, or many in
-// several fonts. Readings of Japanese words (rPh) are no part of the text.
-func richText(in *xml.Decoder, gather func() error) error {
-	for depth := 0; ; {
-		t, err := in.Token()
-		if err != nil {
-			return err
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			switch {
-			case t.Name.Local == "t":
-				err = gather()
-			case t.Name.Local == "r" && depth == 0:
-				depth++
-			default:
-				err = in.Skip()
-			}
-		case xml.EndElement:
-			if depth == 0 {
-				return nil
-			}
-			depth--
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// holdsText tells whether a cell of the present row has a value.
-func (s *sheetReader) holdsText() bool { return s.long || len(s.text) > 0 }
 
 // escapes are the characters that a workbook writes as _xHHHH_, one for each unit of UTF-16.
 var escapes = regexp.MustCompile(`_x[dD][89abAB][[:xdigit:]]{2}__x[dD][c-fC-F][[:xdigit:]]{2}_|_x[[:xdigit:]]{4}_`)

@@ -57,11 +57,11 @@ func (b *book) sharedTexts() (*sharedTexts, error) {
 
 func (t *sharedTexts) read(tokens *xml.Decoder) error {
 	var text []byte
-	gather := func() error {
-		if len(text) > maxToken {
+	gather := func(piece []byte) error {
+		if text = append(text, piece...); len(text) > maxToken {
 			return errHugeToken
 		}
-		return characters(tokens, func(piece []byte) { text = append(text, piece...) })
+		return nil
 	}
 	for {
 		token, err := tokens.Token()
