@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// Claim takes a lock on the file for as long as it is open, and reports false when
-// another process that claimed it is reading it. Where there are no locks, or for
-// standard input, nobody is.
+// Claim takes a lock on the file for as long as it is open, and reports false when another process that claimed it
+// is reading it. Where there are no locks, or for standard input, nobody is.
 func (f *File) Claim() (alone bool) {
 	if f.disk == nil {
 		return true

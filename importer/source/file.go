@@ -1,8 +1,7 @@
-// Package source turns input files into rows: CSV, TSV, JSON and Excel
-// workbooks, packed with gzip or zstd or not, in any encoding of the web.
+// Package source turns input files into rows: CSV, TSV, JSON and Excel workbooks, packed with gzip or zstd or not,
+// in any encoding of the web.
 //
-// It is the first station of a row's way: a [File] reads, the mapping judges.
-// What it promises:
+// It is the first station of a row's way: a [File] reads, the mapping judges. What it promises:
 //
 //   - Every cell is text as the file holds it: nothing is trimmed, rounded or
 //     taken for a number, and bytes inside quotes are kept exactly. The cells
@@ -22,15 +21,12 @@
 //     a packed file may ask for.
 //   - No error and no problem holds a cell's value.
 //
-// A line ends with LF or CR LF (CRs repeated before the LF belong to it), and
-// the last one with the file; a Ctrl-Z that ends the file is left out. Lines
-// that are empty or hold spaces only are passed over. A lone CR never ends a
-// line: files that have nothing else are refused, outside quotes it is a
-// problem of its row.
+// A line ends with LF or CR LF (CRs repeated before the LF belong to it), and the last one with the file; a Ctrl-Z
+// that ends the file is left out. Lines that are empty or hold spaces only are passed over. A lone CR never ends a
+// line: files that have nothing else are refused, outside quotes it is a problem of its row.
 //
-// The first line of a CSV file is its header, behind a line "sep=;" as Excel
-// writes it. Comments and titles before it are not looked for: the rows then
-// have other numbers of cells than the header, which is their problem.
+// The first line of a CSV file is its header, behind a line "sep=;" as Excel writes it. Comments and titles before
+// it are not looked for: the rows then have other numbers of cells than the header, which is their problem.
 package source
 
 import (
@@ -99,20 +95,18 @@ type File struct {
 	closers []io.Closer // what else was opened for a packed file or a workbook
 }
 
-// Header names the columns of a CSV file. For JSONL it is empty and open: each
-// row brings its own.
+// Header names the columns of a CSV file. For JSONL it is empty and open: each row brings its own.
 func (f *File) Header() *Header { return f.found.Header }
 
 // Delimiter is the character between the cells of a CSV file; 0 for JSONL.
 func (f *File) Delimiter() rune { return f.found.Delimiter }
 
-// Warnings are remarks about the file for people, without values. The list is
-// complete once the file is read to its end.
+// Warnings are remarks about the file for people, without values. The list is complete once the file is read to its
+// end.
 func (f *File) Warnings() []string { return f.found.Warnings }
 
-// Next reads the next row into r, whose Cells it uses again: who keeps them gives
-// it another Row. It returns io.EOF after the last one, and a
-// *LostError when the file cannot be read any further.
+// Next reads the next row into r, whose Cells it uses again: who keeps them gives it another Row. It returns io.EOF
+// after the last one, and a *LostError when the file cannot be read any further.
 func (f *File) Next(r *Row) error {
 	if len(f.ahead) > 0 {
 		*r, f.ahead = f.ahead[0], f.ahead[1:]
@@ -124,8 +118,8 @@ func (f *File) Next(r *Row) error {
 	return f.next(r)
 }
 
-// Hold reads ahead until n rows have come, and returns how many have. Next gives them as
-// if they had not been read, and what ended the reading, if anything did.
+// Hold reads ahead until n rows have come, and returns how many have. Next gives them as if they had not been read,
+// and what ended the reading, if anything did.
 func (f *File) Hold(n int) int {
 	for len(f.ahead) < n && f.over == nil {
 		var row Row // keeps its cells
@@ -195,8 +189,8 @@ func (f *File) Close() error {
 	return disk.Close()
 }
 
-// compare looks, when the reading ends, whether the path still leads to
-// the file that was opened, of the same size and time.
+// compare looks, when the reading ends, whether the path still leads to the file that was opened, of the same size
+// and time.
 func (f *File) compare() {
 	if f.disk == nil {
 		return

@@ -23,11 +23,10 @@ const (
 	sniffBytes    = 512     // are looked at to know what kind of file it is
 )
 
-// Open opens a file, or standard input for the name "-", and reads as far as
-// is needed to know what it holds: the header and 64 KiB, or up to the list of
-// rows in a JSON document. Its error is an *OpenError: there is no such regular
-// file, it holds no rows that can be read, its encoding is another one or its
-// header does not name each column.
+// Open opens a file, or standard input for the name "-", and reads as far as is needed to know what it holds: the
+// header and 64 KiB, or up to the list of rows in a JSON document. Its error is an *OpenError: there is no such
+// regular file, it holds no rows that can be read, its encoding is another one or its header does not name each
+// column.
 func Open(name string, o Options) (*File, error) {
 	if o.MaxRecord <= 0 {
 		o.MaxRecord = defaultRecord
@@ -105,9 +104,8 @@ func kind(m fs.FileMode) string {
 	return "a device"
 }
 
-// open finds out what the file holds and makes the reader of the rows. A
-// format that the options name must be true; one that only the name says may
-// turn out to be that of a workbook.
+// open finds out what the file holds and makes the reader of the rows. A format that the options name must be true;
+// one that only the name says may turn out to be that of a workbook.
 func (f *File) open(o Options) error {
 	switch f.format = o.Format; f.format {
 	case CSV, TSV, JSONL, XLSX:
@@ -183,8 +181,8 @@ func (f *File) openText(o Options) error {
 	return err
 }
 
-// firstLine takes what the window gave for the first line: nothing where the file
-// is empty, its beginning where it is too long.
+// firstLine takes what the window gave for the first line: nothing where the file is empty, its beginning where it
+// is too long.
 func (f *File) firstLine(line []byte, err error) ([]byte, error) {
 	switch {
 	case errors.Is(err, lines.ErrTooLong):
@@ -195,8 +193,8 @@ func (f *File) firstLine(line []byte, err error) ([]byte, error) {
 	return line, err
 }
 
-// openWorkbook makes the reader of the rows of a workbook, whatever its name says. The
-// file is read once from end to end for its checksum, from its beginning again.
+// openWorkbook makes the reader of the rows of a workbook, whatever its name says. The file is read once from end
+// to end for its checksum, from its beginning again.
 func (f *File) openWorkbook(o Options) error {
 	f.format = XLSX
 	var in io.ReaderAt = f.disk
@@ -221,8 +219,7 @@ func (f *File) openWorkbook(o Options) error {
 	return err
 }
 
-// namedFormat goes by the end of the name, without that of a packed file; ""
-// where it tells nothing.
+// namedFormat goes by the end of the name, without that of a packed file; "" where it tells nothing.
 func namedFormat(name string) Format {
 	name = strings.ToLower(name)
 	switch ext := filepath.Ext(name); ext {
@@ -252,4 +249,79 @@ func textFormat(line []byte) Format {
 		return JSONL
 	}
 	return CSV
+}
+
+const (
+	packedHint = "unpack it first, or send the unpacked text through standard input"
+	exportHint = "export the rows as CSV in UTF-8, or as an Excel workbook (.xlsx)"
+	readable   = "CSV, TSV, JSON and Excel workbooks (.xlsx) can be read, also packed with gzip or zstd"
+)
+
+// magic is what files of a kind begin with.
+type magic struct{ bytes, text, hint string }
+
+// refuseContent knows by their first bytes the files that hold no rows.
+func refuseContent(head []byte) error {
+	for _, m := range []magic{
+		{"BZh91AY&SY", "is packed with bzip2, which cannot be read", packedHint},
+		{"\xFD7zXZ\x00", "is packed with xz, which cannot be read", packedHint},
+		{"\x04\x22\x4D\x18", "is packed with lz4, which cannot be read", packedHint},
+		{"\x1F\x9D", "is packed with compress, which cannot be read", packedHint},
+		{"\x1F\x8B", "is packed with gzip in a way that is not known", packedHint},
+		{"7z\xBC\xAF\x27\x1C", "is a 7-Zip archive, which cannot be read", packedHint},
+		{"Rar!\x1A\x07", "is a RAR archive, which cannot be read", packedHint},
+		{"PK\x03\x04", "is an Excel workbook or another ZIP archive", "if it is a workbook, name its format: --format xlsx; else unpack it first"},
+		{"PK\x05\x06", "is an empty ZIP archive", readable},
+		{"PK\x07\x08", "is a part of a ZIP archive", packedHint},
+		{"%PDF-", "is a PDF document", exportHint},
+		{`{\rtf`, "is a text document (RTF)", exportHint},
+		{"\x89PNG\r\n", "is an image", readable},
+		{"\xFF\xD8\xFF", "is an image", readable},
+		{"GIF87a", "is an image", readable},
+		{"GIF89a", "is an image", readable},
+		{"II*\x00", "is an image", readable},
+		{"SQLite format 3\x00", "is an SQLite database", exportHint},
+		{"PAR1\x15", "is a Parquet file", exportHint},
+		{"Obj\x01", "is an Avro file", exportHint},
+		{"\xFF\xFE\x00\x00", "is text in UTF-32, which cannot be read", "save it as UTF-8"},
+		{"\x00\x00\xFE\xFF", "is text in UTF-32, which cannot be read", "save it as UTF-8"},
+	} {
+		if bytes.HasPrefix(head, []byte(m.bytes)) {
+			return &OpenError{Text: m.text, Hint: m.hint}
+		}
+	}
+	if xlsx.IsCompound(head) {
+		return &OpenError{Text: "is an old Excel workbook (.xls), or one with a password, which cannot be read", Hint: xlsx.Hint}
+	}
+	const tar, tarAt = "ustar", 257
+	if len(head) > tarAt && bytes.HasPrefix(head[tarAt:], []byte(tar)) {
+		return &OpenError{Text: "is a tar archive", Hint: packedHint}
+	}
+	return nil
+}
+
+// refuseMarkup knows pages and other markup by their text, which begins so.
+func refuseMarkup(text []byte) error {
+	text = bytes.ToLower(bytes.TrimLeft(text[:min(len(text), sniffBytes)], " \t\r\n"))
+	for _, m := range []magic{
+		{"<!doctype html", "is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew"},
+		{"<html", "is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew"},
+		{"<table", "is an HTML table, as some programs write under the name .xls", "open it in Excel and save it as .xlsx or as CSV in UTF-8"},
+		{"<?xml", "is an XML document", exportHint},
+		{"<?mso", "is an XML document", exportHint},
+	} {
+		if bytes.HasPrefix(text, []byte(m.bytes)) {
+			return &OpenError{Text: m.text, Hint: m.hint}
+		}
+	}
+	return nil
+}
+
+// refuseCR knows the files whose lines end with a lone CR by the first line, which then is the whole file or longer
+// than a record may be.
+func refuseCR(line []byte) error {
+	if bytes.IndexByte(line, '\r') >= 0 && bytes.IndexByte(line, '\n') < 0 {
+		return &OpenError{Line: 1, Text: "the lines end with CR alone, as on old Macintosh systems", Hint: "save the file with line ends LF or CR LF"}
+	}
+	return nil
 }

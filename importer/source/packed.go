@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	// The rows of a file fill it to a hundredth at best; more is a trap. What
-	// is below a first allowance takes no time worth speaking of, so that files
-	// of one row many times over, or of blanks, are read.
+	// The rows of a file fill it to a hundredth at best; more is a trap. What is below a first allowance takes no
+	// time worth speaking of, so that files of one row many times over, or of blanks, are read.
 	maxRatio = 100
 	maxFree  = 64 << 20 // bytes of a packed text
 	// Every program that writes zstd keeps to this window unless told otherwise.
@@ -53,8 +52,8 @@ func (f *File) unpack(in io.Reader, packing string) (*bufio.Reader, []byte, erro
 	return inner, head, err
 }
 
-// unpacker reads a packed file and stops where it is damaged or grows too much. It is
-// read to its end, however many members a gzip file or frames a zstd file has.
+// unpacker reads a packed file and stops where it is damaged or grows too much. It is read to its end, however many
+// members a gzip file or frames a zstd file has.
 type unpacker struct {
 	packing string
 	packed  *meter // has read the packed bytes

@@ -36,8 +36,8 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 	return detectDelimiter(sample, o)
 }
 
-// separatorLine passes over a first line as Excel writes it, "sep=;", and
-// gives what it says; 0 where there is none.
+// separatorLine passes over a first line as Excel writes it, "sep=;", and gives what it says; 0 where there is
+// none.
 func separatorLine(in *lines.Window) rune {
 	line, err := in.Line(0)
 	if err != nil || in.Number != 1 {
@@ -56,8 +56,7 @@ func separatorLine(in *lines.Window) rune {
 	return delim
 }
 
-// beginsRejects says that the first line that is not blank is the header of a
-// rejects file.
+// beginsRejects says that the first line that is not blank is the header of a rejects file.
 func beginsRejects(in *lines.Window) bool {
 	line, err := in.First()
 	for _, name := range []string{"line", "outcome", "error"} {
@@ -68,19 +67,15 @@ func beginsRejects(in *lines.Window) bool {
 	return true
 }
 
-// detectDelimiter finds the character that parts the cells of a CSV file, by
-// its beginning.
+// detectDelimiter finds the character that parts the cells of a CSV file, by its beginning.
 //
-// Comma, semicolon, tab and bar are tried in turn. Each splits the records as
-// the file would be read with it, so that nothing inside quotes counts. One
-// that does not part the header in two or more cells, or with which the
-// header's quotes do not fit, is out. The others are judged by how many of the
-// records have as many cells as the header. Those within a tenth of the best
-// are equal; of them the one that gives the header the most cells wins, then
-// the one after which a cell begins with a space less often, as words in a
-// sentence do, then the one that comes first. The comma is taken where nothing
-// parts the header. A file without header is judged by the number of its named
-// columns instead.
+// Comma, semicolon, tab and bar are tried in turn. Each splits the records as the file would be read with it, so
+// that nothing inside quotes counts. One that does not part the header in two or more cells, or with which the
+// header's quotes do not fit, is out. The others are judged by how many of the records have as many cells as the
+// header. Those within a tenth of the best are equal; of them the one that gives the header the most cells wins,
+// then the one after which a cell begins with a space less often, as words in a sentence do, then the one that
+// comes first. The comma is taken where nothing parts the header. A file without header is judged by the number of
+// its named columns instead.
 func detectDelimiter(sample []byte, o rows.Options) rune {
 	best, found := trial{delim: ','}, false
 	for _, d := range candidates {
@@ -129,8 +124,7 @@ func (t *trial) run(sample []byte, o rows.Options) bool {
 	}
 }
 
-// next reads a record and passes it. One whose quotes are in doubt counts as a row like
-// any other here.
+// next reads a record and passes it. One whose quotes are in doubt counts as a row like any other here.
 func (t *trial) next(r *Reader) (readable, more bool) {
 	size, p, _ := r.record()
 	if size == 0 || r.ended != nil {

@@ -1,9 +1,8 @@
-// Package delimited reads rows of CSV and its kin: cells between delimiters, perhaps in
-// quotes, one record a line or more.
+// Package delimited reads rows of CSV and its kin: cells between delimiters, perhaps in quotes, one record a line
+// or more.
 //
-// It makes rows of the text that a [lines.Window] shows. Its promises: no row begins
-// inside another one's quotes, cells keep every byte, and a row that cannot be read is
-// the problem of that row alone, or the file is lost there.
+// It makes rows of the text that a [lines.Window] shows. Its promises: no row begins inside another one's quotes,
+// cells keep every byte, and a row that cannot be read is the problem of that row alone, or the file is lost there.
 package delimited
 
 import (
@@ -22,13 +21,11 @@ import (
 
 // Reader splits a window into records, and records into cells.
 //
-// A cell that begins with a quote ends with the next single one, and holds
-// everything between as it is, up to 16 MiB; in any other cell a quote is text.
-// A record whose quotes do not fit is a problem of its row only where it is
-// certain that the next line is outside quotes: it has one line with an even
-// number of quotes and no fewer cells than the header, and the next quote of the
-// file begins a cell. Else the file is lost there: no row may begin inside
-// another one's quotes.
+// A cell that begins with a quote ends with the next single one, and holds everything between as it is, up to 16
+// MiB; in any other cell a quote is text. A record whose quotes do not fit is a problem of its row only where it is
+// certain that the next line is outside quotes: it has one line with an even number of quotes and no fewer cells
+// than the header, and the next quote of the file begins a cell. Else the file is lost there: no row may begin
+// inside another one's quotes.
 type Reader struct {
 	in      *lines.Window
 	found   *rows.Found
@@ -43,8 +40,7 @@ type Reader struct {
 	cells  rows.Cells
 }
 
-// Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or
-// one of reading.
+// Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
 	found.Delimiter = findDelimiter(in, o)
 	if !canDelimit(found.Delimiter) {
@@ -60,8 +56,8 @@ func newReader(in *lines.Window, delim rune, o rows.Options, found *rows.Found) 
 	return &Reader{in: in, found: found, delim: d, plain: o.NoQuotes, quoted: quoted{delim: []byte(d)}}
 }
 
-// begin takes the columns from the header line, or from the options where the
-// file has none. Rejects always have one.
+// begin takes the columns from the header line, or from the options where the file has none. Rejects always have
+// one.
 func (r *Reader) begin(o rows.Options) error {
 	rejects := (r.plain || o.NoHeader) && beginsRejects(r.in)
 	r.plain = r.plain && !rejects
@@ -107,8 +103,7 @@ func beginsJSON(line []byte) bool {
 	return bytes.HasPrefix(line, []byte(`{"`)) || bytes.HasPrefix(line, []byte("[{"))
 }
 
-// Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError],
-// or one of reading.
+// Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError], or one of reading.
 func (r *Reader) Next(row *rows.Row) error {
 	for r.ended == nil {
 		size, problem, err := r.record()
@@ -169,8 +164,8 @@ func (r *Reader) pass(size int) {
 	r.over = false
 }
 
-// record splits the next record into r.fields and gives its size in bytes, of
-// one that is too long for the window the limit. The record stays in the window.
+// record splits the next record into r.fields and gives its size in bytes, of one that is too long for the window
+// the limit. The record stays in the window.
 func (r *Reader) record() (size int, p *rows.Problem, err error) {
 	line, err := r.in.First()
 	switch {
@@ -237,8 +232,8 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem, err error) {
 	return size, r.quoted.fault, err
 }
 
-// doubtful says that the line behind a record of this size may be inside quotes:
-// its own do not fit, or it has quotes and other cells than the header.
+// doubtful says that the line behind a record of this size may be inside quotes: its own do not fit, or it has
+// quotes and other cells than the header.
 func (r *Reader) doubtful(size int) bool {
 	switch {
 	case r.columns.Width == 0: // it is the header, which has to fit
@@ -252,9 +247,8 @@ func (r *Reader) doubtful(size int) bool {
 	return !even || len(r.fields) < r.columns.Width || !quoteOpens(r.in, size, r.quoted.delim)
 }
 
-// quoteOpens says that the first quote behind n bytes of the window begins a cell and
-// ends none, or that as many bytes as a record may have hold none. Quotes in pairs may
-// be an empty cell or stand inside one, and tell nothing.
+// quoteOpens says that the first quote behind n bytes of the window begins a cell and ends none, or that as many
+// bytes as a record may have hold none. Quotes in pairs may be an empty cell or stand inside one, and tell nothing.
 func quoteOpens(in *lines.Window, n int, delim []byte) bool {
 	var ended error
 	for seen := n; ; {
@@ -282,8 +276,8 @@ func quoteOpens(in *lines.Window, n int, delim []byte) bool {
 	}
 }
 
-// fits says that the record has a cell for each column, and nothing beyond. Empty fields
-// beyond the header are let pass, as Excel writes them.
+// fits says that the record has a cell for each column, and nothing beyond. Empty fields beyond the header are let
+// pass, as Excel writes them.
 func (r *Reader) fits() bool {
 	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width
 }
@@ -317,9 +311,8 @@ func loneCR() *rows.Problem {
 	return &rows.Problem{Code: "line_end", Text: "a carriage return stands alone outside quotes; lines must end with LF or CR LF"}
 }
 
-// quoted gathers the cells of a record that holds quotes, one line after
-// another. What does not fit is noted, and read on as spreadsheets read it: what
-// follows a closing quote belongs to the cell up to the next delimiter.
+// quoted gathers the cells of a record that holds quotes, one line after another. What does not fit is noted, and
+// read on as spreadsheets read it: what follows a closing quote belongs to the cell up to the next delimiter.
 type quoted struct {
 	delim []byte
 	text  []byte // all cells, without their quotes
@@ -346,8 +339,8 @@ func (q *quoted) add(line []byte) {
 	}
 }
 
-// addBare takes a cell without quotes. It gives what is left of the line, and
-// whether a delimiter says that more cells follow.
+// addBare takes a cell without quotes. It gives what is left of the line, and whether a delimiter says that more
+// cells follow.
 func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
 	cell, rest, more := bytes.Cut(line, q.delim)
 	if !more {

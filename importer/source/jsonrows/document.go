@@ -1,8 +1,8 @@
 // Package jsonrows reads rows of JSON: one object a line, or the objects of a list.
 //
-// It makes rows of the text that a [lines.Window] shows. Its promises: values come digit
-// for digit, each key stands once, and a line or element that cannot be read is the
-// problem of that row alone, or the file is lost there: no row begins inside another one.
+// It makes rows of the text that a [lines.Window] shows. Its promises: values come digit for digit, each key stands
+// once, and a line or element that cannot be read is the problem of that row alone, or the file is lost there: no
+// row begins inside another one.
 package jsonrows
 
 import (
@@ -16,9 +16,8 @@ import (
 	"leadferry/importer/source/rows"
 )
 
-// listNames are the members in which CRMs put the list of their records:
-// Salesforce's records, HubSpot's results, OData's value, and the others' data,
-// items and leads.
+// listNames are the members in which CRMs put the list of their records: Salesforce's records, HubSpot's results,
+// OData's value, and the others' data, items and leads.
 var listNames = []string{"records", "results", "value", "data", "items", "leads"}
 
 // pageNames are members that tell that the file holds one page of several.
@@ -29,8 +28,7 @@ const (
 	firstLook = 64 << 10 // bytes in which a document or a list begins
 )
 
-// Open finds out which of three forms a JSON text has, by as much of it
-// as a row may have bytes:
+// Open finds out which of three forms a JSON text has, by as much of it as a row may have bytes:
 //
 //   - A list, when it begins with a bracket: its elements are the rows.
 //   - A list inside one object: the first of the object's own members named
@@ -59,9 +57,14 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, err
 	return &lineReader{in: in, objects: newObjects("line", o, found)}, nil
 }
 
-// isDocument says that the window begins with an object over several lines, or one
-// that is alone and holds a list of rows.
+// isDocument says that the window begins with an object over several lines, or one that is alone and holds a list
+// of rows.
 func isDocument(in *lines.Window) bool {
+	text, _ := in.Peek(min(firstLook, in.Limit))
+	line, rest, _ := bytes.Cut(bytes.TrimLeft(text, white), []byte{'\n'})
+	if _, state := new(scan).feed(line); state == scanEnd && len(bytes.TrimSpace(rest)) > 0 {
+		return false // the first line of many
+	}
 	text, whole := in.Peek(in.Limit)
 	probe := &listReader{in: lines.New(bytes.NewReader(text), in.Limit), found: &rows.Found{}}
 	list, err := probe.members(true)
@@ -84,8 +87,7 @@ func isDocument(in *lines.Window) bool {
 	return list || !whole && several
 }
 
-// beginsList says that text begins with a list that is empty or has an object
-// for its first element.
+// beginsList says that text begins with a list that is empty or has an object for its first element.
 func beginsList(text []byte) bool {
 	list, ok := bytes.CutPrefix(text, []byte("["))
 	list = bytes.TrimLeft(list, white)
@@ -106,9 +108,8 @@ func (l *listReader) find() error {
 	return err
 }
 
-// members passes over members of the outer object: from its beginning to its
-// list, or from the list's end to its own. Its error is io.EOF where the file
-// ends too early.
+// members passes over members of the outer object: from its beginning to its list, or from the list's end to its
+// own. Its error is io.EOF where the file ends too early.
 func (l *listReader) members(find bool) (found bool, err error) {
 	for first := find; ; first = false {
 		c, err := l.token()

@@ -59,9 +59,9 @@ func (l *lineReader) problem(line []byte, r *rows.Row) *rows.Problem {
 	return p
 }
 
-// reach is how many bytes of the window an object takes that is not whole on its
-// first line: up to the end of the line on which its brackets close, so that no
-// object inside it is taken for a row. Where they do not close it is the first line.
+// reach is how many bytes of the window an object takes that is not whole on its first line: up to the end of the
+// line on which its brackets close, so that no object inside it is taken for a row. Where they do not close it is
+// the first line.
 func (l *lineReader) reach(first int) int {
 	l.scan.reset()
 	for seen := 0; ; {

@@ -13,8 +13,7 @@ import (
 	"leadferry/importer/source/rows"
 )
 
-// listReader reads the elements of one JSON list, which is the whole document or
-// a member of the object that is.
+// listReader reads the elements of one JSON list, which is the whole document or a member of the object that is.
 type listReader struct {
 	in      *lines.Window
 	objects *objects
@@ -107,8 +106,8 @@ func (l *listReader) problem(element []byte, r *rows.Row) *rows.Problem {
 	return p
 }
 
-// measure finds how many bytes the value has that the window begins with, and
-// gives up behind the limit of a record. The value stays in the window.
+// measure finds how many bytes the value has that the window begins with, and gives up behind the limit of a
+// record. The value stays in the window.
 func (l *listReader) measure() (size int, state scanState, err error) {
 	l.scan.reset()
 	for {
@@ -190,8 +189,7 @@ func (l *listReader) lost(text string) error {
 	return &rows.LostError{Line: l.in.Number, Text: fmt.Sprintf("the JSON document cannot be read any further: %s", text)}
 }
 
-// oneLine is text that is no JSON value, its line breaks taken out with the
-// white space around them.
+// oneLine is text that is no JSON value, its line breaks taken out with the white space around them.
 func oneLine(text string) string {
 	all := strings.Split(text, "\n")
 	for i, line := range all {

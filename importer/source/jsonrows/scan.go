@@ -1,8 +1,7 @@
 package jsonrows
 
-// A scan finds where a JSON value ends, piece by piece and without keeping
-// it. It looks at brackets and strings only: what it finds to be one value need
-// not be valid, but where it gives up, no end can be known.
+// A scan finds where a JSON value ends, piece by piece and without keeping it. It looks at brackets and strings
+// only: what it finds to be one value need not be valid, but where it gives up, no end can be known.
 type scan struct {
 	open    []byte // brackets that are not closed
 	deepest int    // that were open at a time
@@ -34,8 +33,8 @@ const (
 
 func (s *scan) reset() { *s = scan{open: s.open[:0]} }
 
-// feed takes the next piece of the value and tells how many bytes of it belong
-// to the value, or lie before what makes no sense.
+// feed takes the next piece of the value and tells how many bytes of it belong to the value, or lie before what
+// makes no sense.
 func (s *scan) feed(text []byte) (int, scanState) {
 	for i, c := range text {
 		switch s.inside {

@@ -23,8 +23,8 @@ const (
 	utf16BELabel = "utf-16be"
 )
 
-// Decode shows the text of a file, whose first bytes are looked at, in UTF-8. A byte
-// order mark says what its encoding is, else the options do, else it is UTF-8.
+// Decode shows the text of a file, whose first bytes are looked at, in UTF-8. A byte order mark says what its
+// encoding is, else the options do, else it is UTF-8.
 func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error) {
 	c, err := findCharset(o.Encoding)
 	if err != nil {
@@ -96,8 +96,7 @@ func findCharset(label string) (charset, error) {
 		c.encoding = simplifiedchinese.GB18030
 		c.replacement, c.lax = "\x84\x31\xA4\x37", laxGB18030
 	case "iso-2022-jp":
-		// x/text does not check the second byte of a character and so could
-		// take a line's end for half of one.
+		// x/text does not check the second byte of a character and so could take a line's end for half of one.
 		return charset{}, &rows.OpenError{Text: "text in ISO-2022-JP cannot be read: its characters change their meaning within a line", Hint: "save the file as UTF-8 or Shift_JIS"}
 	default:
 		c.single = true
@@ -105,8 +104,7 @@ func findCharset(label string) (charset, error) {
 	return c, nil
 }
 
-// laxGB18030 finds four bytes that the decoder takes for a character although
-// the second is no digit.
+// laxGB18030 finds four bytes that the decoder takes for a character although the second is no digit.
 func laxGB18030(src []byte) bool {
 	for i := 0; i+3 < len(src); i++ {
 		if src[i] >= 0x81 && src[i+1] > '9' && src[i+1] < 0x40 && src[i+2] >= 0x81 && '0' <= src[i+3] && src[i+3] <= '9' {
@@ -116,8 +114,8 @@ func laxGB18030(src []byte) bool {
 	return false
 }
 
-// mark finds the byte order mark that a text begins with, once or more often: some
-// programs write it before one that is there.
+// mark finds the byte order mark that a text begins with, once or more often: some programs write it before one
+// that is there.
 func mark(head []byte) (label string, size int) {
 	for _, m := range []struct{ bytes, label string }{
 		{rows.ByteOrderMark, utf8Label},
@@ -134,8 +132,8 @@ func mark(head []byte) (label string, size int) {
 	return label, size
 }
 
-// refuseWide knows text in UTF-16 without mark that is not said to be such, by
-// the NULs in one half of its bytes, and text that is said to be but is not.
+// refuseWide knows text in UTF-16 without mark that is not said to be such, by the NULs in one half of its bytes,
+// and text that is said to be but is not.
 func refuseWide(head []byte, named bool, c charset) error {
 	if len(head) < 2 {
 		return nil
@@ -166,8 +164,8 @@ func refuseWide(head []byte, named bool, c charset) error {
 	return &rows.OpenError{Text: text, Hint: "set the encoding: --encoding " + label}
 }
 
-// encodingHint says what to do about text that is not what its label says, going by the
-// part of it that is at hand. Nothing is ever read in an encoding that was guessed.
+// encodingHint says what to do about text that is not what its label says, going by the part of it that is at hand.
+// Nothing is ever read in an encoding that was guessed.
 func encodingHint(label string, text []byte) string {
 	const save = ", or save it as UTF-8"
 	switch {
@@ -179,8 +177,8 @@ func encodingHint(label string, text []byte) string {
 	return "set the encoding that the file was written in with --encoding, as shift_jis, gb18030, euc-kr, big5, windows-1251 (Cyrillic) or windows-1253 (Greek)" + save
 }
 
-// isWestern says that the bytes beyond ASCII have a meaning in windows-1252
-// and stand alone between others, as the accented letters of Latin texts do.
+// isWestern says that the bytes beyond ASCII have a meaning in windows-1252 and stand alone between others, as the
+// accented letters of Latin texts do.
 func isWestern(text []byte) bool {
 	alone, beside := 0, 0
 	for _, run := range bytes.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf }) {
@@ -198,9 +196,8 @@ func isWestern(text []byte) bool {
 	return alone > beside
 }
 
-// undecodable stands in the decoded text for bytes that have no meaning in the
-// file's encoding. No UTF-8 text holds it, so that the rows it stands in are
-// found in the same way as those of a damaged UTF-8 file.
+// undecodable stands in the decoded text for bytes that have no meaning in the file's encoding. No UTF-8 text holds
+// it, so that the rows it stands in are found in the same way as those of a damaged UTF-8 file.
 const undecodable = 0xFF
 
 const (
@@ -211,9 +208,8 @@ const (
 
 // decoder turns text of another encoding into UTF-8.
 //
-// The decoders of x/text put U+FFFD for what they cannot decode. Text in which
-// it appears is decoded again, one character at a time, to tell those from a
-// U+FFFD that the file holds, and to know where they stand.
+// The decoders of x/text put U+FFFD for what they cannot decode. Text in which it appears is decoded again, one
+// character at a time, to tell those from a U+FFFD that the file holds, and to know where they stand.
 type decoder struct {
 	transform.NopResetter
 	charset charset
@@ -280,8 +276,8 @@ func (d *decoder) slowly(dst, src []byte, atEOF bool) (nDst, nSrc int, err error
 func (d *decoder) one(dst, src []byte, atEOF bool) (n, size int) {
 	for k := 1; k <= min(longestCode, len(src)) && size == 0; k++ {
 		whole := atEOF && k == len(src)
-		// Only characters that use all k bytes are longer than U+FFFD; what
-		// follows a U+FFFD must wait for its own turn.
+		// Only characters that use all k bytes are longer than U+FFFD; what follows a U+FFFD must wait for its own
+		// turn.
 		n, size, _ = d.codec.Transform(dst[:len("\uFFFD")], src[:k], whole)
 		if size == 0 {
 			n, size, _ = d.codec.Transform(dst, src[:k], whole)

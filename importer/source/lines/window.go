@@ -1,10 +1,8 @@
-// Package lines shows the text of a file, in UTF-8 whatever its encoding is, from the
-// start of the present record on: its physical lines, what is no text in them, and where
-// that stands in the file.
+// Package lines shows the text of a file, in UTF-8 whatever its encoding is, from the start of the present record
+// on: its physical lines, what is no text in them, and where that stands in the file.
 //
-// It stands below the readers of text, delimited and jsonrows. Its promises: memory does
-// not grow with the file, nothing is decoded by guess, and bytes that have no meaning in
-// the file's encoding never look like text.
+// It stands below the readers of text, delimited and jsonrows. Its promises: memory does not grow with the file,
+// nothing is decoded by guess, and bytes that have no meaning in the file's encoding never look like text.
 package lines
 
 import (
@@ -21,8 +19,8 @@ import (
 // ErrTooLong says that a record is longer than the window may show.
 var ErrTooLong = errors.New("record too long")
 
-// Window shows the text of a file from the start of the present record on.
-// It grows to twice what a record may have at most, or a block, and no further.
+// Window shows the text of a file from the start of the present record on. It grows to twice what a record may have
+// at most, or a block, and no further.
 type Window struct {
 	Limit  int // bytes a record, without cells in quotes
 	Max    int // bytes a record at most
@@ -51,8 +49,7 @@ func New(in io.Reader, limit int) *Window {
 	return &Window{in: in, buf: make([]byte, Block), Limit: limit, Max: limit, Number: 1, Encoding: utf8Label}
 }
 
-// Widen makes room for records with long cells in quotes, once it is known what
-// the file holds.
+// Widen makes room for records with long cells in quotes, once it is known what the file holds.
 func (w *Window) Widen() { w.Max = (1 + quotedRecords) * w.Limit }
 
 // Text is what was read and not yet passed.
@@ -96,9 +93,8 @@ func (w *Window) More() error {
 	return err
 }
 
-// Line gives the physical line, with its end, that begins from bytes after the
-// record's start. It may move what earlier calls gave. The error is io.EOF,
-// ErrTooLong or what ended the reading.
+// Line gives the physical line, with its end, that begins from bytes after the record's start. It may move what
+// earlier calls gave. The error is io.EOF, ErrTooLong or what ended the reading.
 func (w *Window) Line(from int) ([]byte, error) {
 	for seen := from; ; {
 		text := w.Text()
@@ -138,8 +134,7 @@ func (w *Window) Pass(n int) {
 	w.start += n
 }
 
-// PassLine moves the window's start over the rest of a line, however long, and
-// says whether a quote stood there.
+// PassLine moves the window's start over the rest of a line, however long, and says whether a quote stood there.
 func (w *Window) PassLine() (quotes bool) {
 	for {
 		line, _, whole := bytes.Cut(w.Text(), []byte{'\n'})
@@ -155,8 +150,8 @@ func (w *Window) PassLine() (quotes bool) {
 	}
 }
 
-// Peek gives the first n bytes of the window, or what there is before the
-// reading ends; whole says that nothing follows them.
+// Peek gives the first n bytes of the window, or what there is before the reading ends; whole says that nothing
+// follows them.
 func (w *Window) Peek(n int) (text []byte, whole bool) {
 	for len(w.Text()) <= n && w.err == nil {
 		_ = w.More() // which w.err says, too
@@ -169,8 +164,8 @@ func Body(line []byte) []byte {
 	return bytes.TrimRight(bytes.TrimSuffix(line, []byte{'\n'}), "\r")
 }
 
-// BadText finds what no text holds in the first n bytes of the window: a NUL,
-// or bytes that are none of the file's encoding, or seem to be another one's.
+// BadText finds what no text holds in the first n bytes of the window: a NUL, or bytes that are none of the file's
+// encoding, or seem to be another one's.
 func (w *Window) BadText(n int) *rows.Problem {
 	record := w.Bytes(n)
 	nul := bytes.IndexByte(record, 0)
@@ -183,8 +178,8 @@ func (w *Window) BadText(n int) *rows.Problem {
 	return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul)}
 }
 
-// mangled finds a record that was written in UTF-8 though the file is read in an
-// encoding of one byte a character, as in files put together from two systems.
+// mangled finds a record that was written in UTF-8 though the file is read in an encoding of one byte a character,
+// as in files put together from two systems.
 func (w *Window) mangled(record []byte) *rows.Problem {
 	if w.decoder == nil || w.trusted || !w.decoder.charset.single || firstHigh(record) == len(record) {
 		return nil
@@ -219,8 +214,8 @@ func (w *Window) Hinted(p *rows.Problem, n int) *rows.Problem {
 	return p
 }
 
-// Readable is the first n bytes of the window for people: bytes that are no text are
-// written as \xNN, as the file has them.
+// Readable is the first n bytes of the window for people: bytes that are no text are written as \xNN, as the file
+// has them.
 func (w *Window) Readable(n int) string {
 	record := w.Bytes(n)
 	var b strings.Builder
@@ -238,8 +233,7 @@ func (w *Window) Readable(n int) string {
 	return b.String()
 }
 
-// written is what the file has in place of the window's byte i. Its offset is -1 where
-// it is not known.
+// written is what the file has in place of the window's byte i. Its offset is -1 where it is not known.
 func (w *Window) written(i int) spot {
 	at := w.offset + int64(i)
 	if w.decoder == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// What leadferry adds to a rejects file: columns whose names begin with Reserved, or one
-// member of that name without its last character to each object of JSON.
+// What leadferry adds to a rejects file: columns whose names begin with Reserved, or one member of that name
+// without its last character to each object of JSON.
 const (
 	Reserved      = "leadferry_"
 	TextColumn    = Reserved + "text"    // a row that could not be taken apart
@@ -23,12 +23,10 @@ const (
 // HeaderHint is what to do about a file without a header that can be read.
 const HeaderHint = "the first line must name the columns"
 
-// ByteOrderMark begins some texts in UTF-8, and stands before later rows of files that
-// were put together.
+// ByteOrderMark begins some texts in UTF-8, and stands before later rows of files that were put together.
 const ByteOrderMark = "\uFEFF"
 
-// Columns say which columns of a table are its rows' own. Those that a rejects
-// file has added are not.
+// Columns say which columns of a table are its rows' own. Those that a rejects file has added are not.
 type Columns struct {
 	Header   *Header
 	Line     int   // on which the header stands; 0: the file has none
@@ -42,15 +40,12 @@ type Columns struct {
 	null    []string // cells that count as empty
 }
 
-// NewColumns takes the names of a header on this line, or of the options where
-// line is 0.
+// NewColumns takes the names of a header on this line, or of the options where line is 0.
 //
-// Names are taken without white space and invisible characters at their ends. A header
-// may end with blank cells, as spreadsheets write them for columns that were used once:
-// those are no columns, and a row that holds something there has a wrong number of cells.
-// A name that is blank or stands twice is for the mapping to refuse, which may not
-// use it. Names that differ in case or white space only are told apart, with a
-// warning.
+// Names are taken without white space and invisible characters at their ends. A header may end with blank cells, as
+// spreadsheets write them for columns that were used once: those are no columns, and a row that holds something
+// there has a wrong number of cells. A name that is blank or stands twice is for the mapping to refuse, which may
+// not use it. Names that differ in case or white space only are told apart, with a warning.
 func NewColumns(names []string, line int, o Options, found *Found) (Columns, error) {
 	names = Trimmed(names)
 	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, null: o.Null}
@@ -110,9 +105,8 @@ func warnOfSimilar(names []string, found *Found) {
 	}
 }
 
-// Uncorrected finds a row of a rejects file that could not be taken apart and
-// stands there as text still, which becomes the text of r, or whose text was taken
-// away and nothing put in its place.
+// Uncorrected finds a row of a rejects file that could not be taken apart and stands there as text still, which
+// becomes the text of r, or whose text was taken away and nothing put in its place.
 func (c *Columns) Uncorrected(fields []string, r *Row) *Problem {
 	r.Doubted = c.outcome >= 0 && c.outcome < len(fields) && strings.TrimSpace(fields[c.outcome]) == InDoubt
 	switch {
@@ -130,14 +124,12 @@ func NotCorrected(column string) *Problem {
 	return &Problem{Code: "uncorrected", Text: "not corrected yet (hint: fill the row's columns and empty " + column + ")"}
 }
 
-// Blank says that a row holds nothing, and is none of a rejects file, for which a
-// person was asked.
+// Blank says that a row holds nothing, and is none of a rejects file, for which a person was asked.
 func (c *Columns) Blank(fields []string) bool {
 	return c.empty(fields) && !holds(fields, c.text) && !holds(fields, c.outcome)
 }
 
-// empty says that no cell of a row holds anything, but for what a rejects file
-// has added.
+// empty says that no cell of a row holds anything, but for what a rejects file has added.
 func (c *Columns) empty(fields []string) bool {
 	for i, cell := range fields {
 		added := i < c.Width && strings.HasPrefix(c.names[i], Reserved)
@@ -153,10 +145,10 @@ func holds(fields []string, column int) bool {
 	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
 }
 
-// Again says that a row is the header once more, in letters of any case, as in files
-// that were put together from several exports, each perhaps with its byte order mark.
-// One that has the same columns in another order, or the first and most of the others,
-// is the header of another table: what follows it is not what this file's header says.
+// Again says that a row is the header once more, in letters of any case, as in files that were put together from
+// several exports, each perhaps with its byte order mark. One that has the same columns in another order, or the
+// first and most of the others, is the header of another table: what follows it is not what this file's header
+// says.
 func (c *Columns) Again(fields []string, line int) (repeats bool, lost error) {
 	if len(fields) == 0 {
 		return false, nil
@@ -217,8 +209,7 @@ func Trimmed(cells []string) []string {
 	return cells
 }
 
-// IsBlank says that a cell holds nothing that anybody could see, or a word that
-// counts as empty.
+// IsBlank says that a cell holds nothing that anybody could see, or a word that counts as empty.
 func IsBlank(cell string, null []string) bool {
 	switch {
 	case cell == "":

@@ -1,6 +1,6 @@
-// Package rows holds the words that the readers of all kinds of files share: the [Row] and
-// the [Problem] that it may have, the [Options] that say how a file is read, the [Columns]
-// that a header makes, and the errors that end a reading.
+// Package rows holds the words that the readers of all kinds of files share: the [Row] and the [Problem] that it
+// may have, the [Options] that say how a file is read, the [Columns] that a header makes, and the errors that end a
+// reading.
 //
 // It stands below the readers, and imports none of them.
 package rows
@@ -28,28 +28,25 @@ const MaxColumns = 16384
 
 // Options say how to read a file; the zero value detects what it can.
 type Options struct {
-	// Format is found by the name's ending when empty (.csv, .tsv, .tab, .json,
-	// .jsonl, .ndjson, .xlsx, .xlsm, without .gz, .zst or .zstd behind it), else
-	// by content: a text that begins with a brace, or with a bracket and a
-	// brace, is JSON. A file that begins as a workbook is one, whatever its name
-	// says. Standard input needs it.
+	// Format is found by the name's ending when empty (.csv, .tsv, .tab, .json, .jsonl, .ndjson, .xlsx, .xlsm,
+	// without .gz, .zst or .zstd behind it), else by content: a text that begins with a brace, or with a bracket
+	// and a brace, is JSON. A file that begins as a workbook is one, whatever its name says. Standard input needs
+	// it.
 	Format Format
-	// Delimiter parts the cells. 0: what a first line "sep=;" says, else a tab
-	// for TSV, and for CSV whichever of comma, semicolon, tab and bar splits
-	// most of the first 64 KiB into as many cells as the header.
+	// Delimiter parts the cells. 0: what a first line "sep=;" says, else a tab for TSV, and for CSV whichever of
+	// comma, semicolon, tab and bar splits most of the first 64 KiB into as many cells as the header.
 	Delimiter rune
-	// NoQuotes says that quotes are text like any other, so that each line is a
-	// row. Rejects files have quotes all the same.
+	// NoQuotes says that quotes are text like any other, so that each line is a row. Rejects files have quotes all
+	// the same.
 	NoQuotes bool
 	// Null are the cells that count as empty, beside blank ones.
 	Null []string
-	// Encoding is the label of the text's encoding as the WHATWG Encoding
-	// Standard has it, in any case. A byte order mark beats it; without both the
-	// text must be UTF-8. ISO-2022-JP, x-user-defined and the encodings that the
-	// standard only replaces are refused. Workbooks do not need it.
+	// Encoding is the label of the text's encoding as the WHATWG Encoding Standard has it, in any case. A byte
+	// order mark beats it; without both the text must be UTF-8. ISO-2022-JP, x-user-defined and the encodings that
+	// the standard only replaces are refused. Workbooks do not need it.
 	Encoding string
-	// TrustEncoding says that rows which are valid UTF-8, beyond ASCII, are text of
-	// the Encoding all the same, where that has one byte a character.
+	// TrustEncoding says that rows which are valid UTF-8, beyond ASCII, are text of the Encoding all the same,
+	// where that has one byte a character.
 	TrustEncoding bool
 	// Sheet names the sheet of a workbook to read; "" is the first one that is not hidden.
 	Sheet string
@@ -58,15 +55,15 @@ type Options struct {
 	Columns  []string
 	// Paths are the names of nested JSONL values to find, as "a.b" or "a.0".
 	Paths []string
-	// MaxRecord is how many bytes of UTF-8 a record may have with its line end; 0 means
-	// 1 MiB. A record of CSV with quotes may have 17 times as many, for one long cell.
+	// MaxRecord is how many bytes of UTF-8 a record may have with its line end; 0 means 1 MiB. A record of CSV with
+	// quotes may have 17 times as many, for one long cell.
 	MaxRecord int
 	// Stdin is what the file name "-" reads.
 	Stdin io.Reader
 }
 
-// Header names the cells of rows. It is never changed, so that rows of one
-// shape share it and callers may remember it by its pointer.
+// Header names the cells of rows. It is never changed, so that rows of one shape share it and callers may remember
+// it by its pointer.
 type Header struct {
 	Names []string // Names[:Own] are the row's own columns, Names[Own:] nested paths
 	Own   int
@@ -88,14 +85,13 @@ type Row struct {
 	Faults  []Fault  // XLSX: cells that cannot be taken, which matters where their columns are used
 }
 
-// Clear empties a row for the next record, whose header is this one for now. The room of
-// its cells is kept.
+// Clear empties a row for the next record, whose header is this one for now. The room of its cells is kept.
 func (r *Row) Clear(h *Header) { *r = Row{Header: h, Cells: r.Cells[:0]} }
 
 // Reader reads the rows of a file.
 type Reader interface {
-	// Next reads the next row that holds data into r, which is clear. Its error is io.EOF
-	// after the last one, a *LostError, or one of reading; it comes again ever after.
+	// Next reads the next row that holds data into r, which is clear. Its error is io.EOF after the last one, a
+	// *LostError, or one of reading; it comes again ever after.
 	Next(r *Row) error
 }
 
@@ -129,8 +125,8 @@ func (f *Found) Warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Cells gives out the cells of rows, many from one allocation. That is small, so
-// that a row that is kept keeps few others.
+// Cells gives out the cells of rows, many from one allocation. That is small, so that a row that is kept keeps few
+// others.
 type Cells struct{ free []string }
 
 const chunkCells = 256
@@ -171,8 +167,8 @@ func (e *OpenError) Error() string {
 // Unwrap gives the cause.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// LostError says that a file's structure is lost from a line on: the rows
-// after it cannot be known, and the run must stop.
+// LostError says that a file's structure is lost from a line on: the rows after it cannot be known, and the run
+// must stop.
 type LostError struct {
 	File string
 	Line int

@@ -13,9 +13,8 @@ import (
 	"strings"
 )
 
-// MaxUnpacked is how many bytes the parts of a workbook may have together. This and
-// the other limits are far above what Excel writes: what is beyond is made to fill
-// memory or disk.
+// MaxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above
+// what Excel writes: what is beyond is made to fill memory or disk.
 const MaxUnpacked = 1 << 30
 
 const (
@@ -28,8 +27,8 @@ const (
 	maxNest      = 64       // levels of elements
 )
 
-// damage says why a workbook cannot be read, in a sentence about it. It keeps no cause:
-// the texts of an XML decoder quote the file.
+// damage says why a workbook cannot be read, in a sentence about it. It keeps no cause: the texts of an XML decoder
+// quote the file.
 type damage struct{ text string }
 
 func (d *damage) Error() string { return d.text }
@@ -75,8 +74,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// archive is what a ZIP archive holds: parts, by names in lower case without
-// leading slash.
+// archive is what a ZIP archive holds: parts, by names in lower case without leading slash.
 type archive map[string]*zip.File
 
 // openArchive reads the directory of an archive and holds it to the limits.
@@ -118,8 +116,8 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	return parts, nil
 }
 
-// bounded gives up after so many bytes. An archive's directory is read as a whole before
-// its entries can be counted.
+// bounded gives up after so many bytes. An archive's directory is read as a whole before its entries can be
+// counted.
 type bounded struct {
 	in    io.ReaderAt
 	left  int64
@@ -134,8 +132,8 @@ func (b *bounded) ReadAt(p []byte, offset int64) (int, error) {
 	return b.in.ReadAt(p, offset)
 }
 
-// partName makes the names that an archive and the references inside it use
-// comparable: Excel takes them in any case, and some writers use backslashes.
+// partName makes the names that an archive and the references inside it use comparable: Excel takes them in any
+// case, and some writers use backslashes.
 func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(slashed.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
 }
@@ -169,9 +167,8 @@ func (a archive) decode(name string, v any) error {
 	return err
 }
 
-// guard hands out the tokens of a workbook's part as long as each is of a
-// sensible length and depth. A document type, and with it every entity of its
-// own, is refused.
+// guard hands out the tokens of a workbook's part as long as each is of a sensible length and depth. A document
+// type, and with it every entity of its own, is refused.
 type guard struct {
 	tokens *xml.Decoder
 	in     io.Reader

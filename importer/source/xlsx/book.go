@@ -34,8 +34,7 @@ type relation struct {
 	Target string `xml:"Target,attr"`
 }
 
-// kind is the last word of the relation's type: transitional and strict
-// workbooks have different ones before it.
+// kind is the last word of the relation's type: transitional and strict workbooks have different ones before it.
 func (r relation) kind() string { return slashed.Base(r.Type) }
 
 // relations reads where a part leads to, with targets as names of parts.
@@ -130,8 +129,8 @@ func (a archive) verify(part string) error {
 	return err
 }
 
-// holdsCells looks at the beginning of a sheet only. What it cannot read, or
-// does not see the end of, may well hold something.
+// holdsCells looks at the beginning of a sheet only. What it cannot read, or does not see the end of, may well hold
+// something.
 func (b *book) holdsCells(s sheet) bool {
 	in, err := b.parts.open(s.part)
 	if err != nil {
@@ -189,8 +188,7 @@ func (b *book) readStyles() (*styles, error) {
 	return s, nil
 }
 
-// of gives the number format of a style. A workbook's own code goes before the one that
-// is built in.
+// of gives the number format of a style. A workbook's own code goes before the one that is built in.
 func (s *styles) of(style int) (numfmt.Format, error) {
 	if len(s.ids) == 0 {
 		return numfmt.General, nil

@@ -113,9 +113,8 @@ func (t tally) holdNumbers() string {
 
 func are(n int) string { return english.PluralWord(n, "is", "are") }
 
-// Words that begin, or are, a part of the names of columns with phone numbers,
-// postal codes and other identifiers that may begin with a zero. A plain "id" is none:
-// nearly every workbook numbers its rows.
+// Words that begin, or are, a part of the names of columns with phone numbers, postal codes and other identifiers
+// that may begin with a zero. A plain "id" is none: nearly every workbook numbers its rows.
 var (
 	identifierStems = []string{
 		"phone", "telephon", "telefon", "telefoon", "teléfon", "téléphon", "puhelin", "telefax", "mobil", "móvil", "movil", "mobiel", "handy", "celular", "cellul",
@@ -140,8 +139,7 @@ func identifies(name string) bool {
 	return slices.ContainsFunc(identifierStems, func(stem string) bool { return strings.Contains(lower, stem) })
 }
 
-// words parts a name at all that is no letter, and where a small letter goes
-// before a big one: "leadID" has two.
+// words parts a name at all that is no letter, and where a small letter goes before a big one: "leadID" has two.
 func words(name string) []string {
 	var out strings.Builder
 	var last rune

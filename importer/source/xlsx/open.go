@@ -1,5 +1,5 @@
-// Package xlsx reads rows of Excel workbooks (ECMA-376): archive, book, and row by row the
-// cells of one sheet as Excel shows them.
+// Package xlsx reads rows of Excel workbooks (ECMA-376): archive, book, and row by row the cells of one sheet as
+// Excel shows them.
 //
 //	archive ─▶ book: its sheets ─▶ choose one ─▶ Reader: header, then Next
 //
@@ -18,8 +18,8 @@
 //   - An error, a formula that was never computed and a number that is no date
 //     but has the format of one are faults.
 //
-// Promises: memory does not grow with the workbook; a sheet that is damaged or cut is
-// told before its first row, by the checksums of the archive; no error quotes the file.
+// Promises: memory does not grow with the workbook; a sheet that is damaged or cut is told before its first row, by
+// the checksums of the archive; no error quotes the file.
 package xlsx
 
 import (
@@ -42,9 +42,9 @@ const (
 	repairHint  = "open the workbook in Excel, which may repair it, and save it anew, or save the sheet as CSV in UTF-8"
 )
 
-// Open reads what a workbook says of its sheets, chooses one, and reads up to its header.
-// Its error is a *[rows.OpenError], or one of reading. The sheet is read once from end to
-// end for the checksum of the archive, before the first row is given.
+// Open reads what a workbook says of its sheets, chooses one, and reads up to its header. Its error is a
+// *[rows.OpenError], or one of reading. The sheet is read once from end to end for the checksum of the archive,
+// before the first row is given.
 func Open(in io.ReaderAt, size int64, o rows.Options, found *rows.Found) (*Reader, error) {
 	if err := refuseOther(in, size); err != nil {
 		return nil, err
@@ -186,8 +186,8 @@ func NoWorkbook() error {
 	return &rows.OpenError{Text: "is not an Excel workbook", Hint: "if it is text, name its format: --format csv, tsv or jsonl"}
 }
 
-// refuseCompound tells apart the files in the older container by the names in its
-// directory, which stand in UTF-16 somewhere in it.
+// refuseCompound tells apart the files in the older container by the names in its directory, which stand in UTF-16
+// somewhere in it.
 func refuseCompound(in io.Reader) error {
 	const block, overlap = 128 << 10, 64 // no name is cut
 	secret, old := utf16le("EncryptedPackage"), utf16le("Workbook")

@@ -13,9 +13,8 @@ import (
 	"leadferry/importer/source/rows"
 )
 
-// Reader reads the rows of a workbook's sheet. The first that is not blank is
-// the header. A merged area has its value in its first cell only, as the file
-// has it; rows and columns that are hidden are read like all others.
+// Reader reads the rows of a workbook's sheet. The first that is not blank is the header. A merged area has its
+// value in its first cell only, as the file has it; rows and columns that are hidden are read like all others.
 type Reader struct {
 	sheet   *sheetReader // nil: the sheet has no rows
 	cells   formatter
@@ -32,8 +31,8 @@ type Reader struct {
 	room   rows.Cells
 }
 
-// openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so
-// that one that was damaged on its way is refused before a row of it is given.
+// openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so that one that was
+// damaged on its way is refused before a row of it is given.
 func (r *Reader) openSheet(b *book, of sheet) error {
 	var err error
 	r.cells.from1904 = b.from1904
@@ -60,8 +59,7 @@ func (r *Reader) openSheet(b *book, of sheet) error {
 	return err
 }
 
-// begin takes the columns from the first row that is not blank, or from the
-// options where the sheet has no header.
+// begin takes the columns from the first row that is not blank, or from the options where the sheet has no header.
 func (r *Reader) begin(o rows.Options) error {
 	names, line := o.Columns, 0
 	if !o.NoHeader {
@@ -175,8 +173,7 @@ func (r *Reader) advance() error {
 	return r.ended
 }
 
-// convert makes r.fields of the cells of the present row, up to the last that
-// holds something.
+// convert makes r.fields of the cells of the present row, up to the last that holds something.
 func (r *Reader) convert() error {
 	r.fields, r.fault, r.faults = r.fields[:0], nil, r.faults[:0]
 	size, long := 0, r.sheet.long

@@ -165,8 +165,8 @@ func (s *sheetReader) end() error {
 	}
 }
 
-// row reads the cells of a row. Rows and cells may leave out where they stand:
-// then they stand behind the one before.
+// row reads the cells of a row. Rows and cells may leave out where they stand: then they stand behind the one
+// before.
 func (s *sheetReader) row(e xml.StartElement) error {
 	number := s.number + 1
 	if at := attribute(e, "r"); at != "" {
@@ -273,8 +273,8 @@ func characters(in *xml.Decoder, gather func([]byte) error) error {
 	}
 }
 
-// richText gathers the texts of an element that holds one, or many in
-// several fonts. Readings of Japanese words (rPh) are no part of the text.
+// richText gathers the texts of an element that holds one, or many in several fonts. Readings of Japanese words
+// (rPh) are no part of the text.
 func richText(in *xml.Decoder, gather func([]byte) error) error {
 	return children(in, func(e xml.StartElement) error {
 		switch e.Name.Local {

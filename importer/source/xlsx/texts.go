@@ -19,9 +19,8 @@ const (
 
 var errShared = broken("a cell points to a shared text that is not there")
 
-// sharedTexts are the texts that a workbook keeps once for all its cells. They
-// lie in blocks, in memory while they are few and in a scratch file beyond, so
-// that memory does not grow with the workbook.
+// sharedTexts are the texts that a workbook keeps once for all its cells. They lie in blocks, in memory while they
+// are few and in a scratch file beyond, so that memory does not grow with the workbook.
 type sharedTexts struct {
 	store  Scratch
 	blocks []textBlock
@@ -145,10 +144,9 @@ func (t *sharedTexts) block(number int) ([]byte, error) {
 // maxHeld is how much a scratch keeps in memory.
 const maxHeld = 8 << 20
 
-// Scratch keeps bytes that are written once and then read anywhere: in memory
-// while they are few, beyond that in a temporary file (of mode 0600, in the
-// folder that TMPDIR names). They are people's data: where the system allows it
-// the file loses its name at once, so that nothing is left even after a kill.
+// Scratch keeps bytes that are written once and then read anywhere: in memory while they are few, beyond that in a
+// temporary file (of mode 0600, in the folder that TMPDIR names). They are people's data: where the system allows
+// it the file loses its name at once, so that nothing is left even after a kill.
 type Scratch struct {
 	size int64
 	held []byte

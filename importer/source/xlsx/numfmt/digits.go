@@ -38,8 +38,7 @@ func (s *section) fill(v float64) string {
 	return strings.TrimSpace(out.String())
 }
 
-// round gives the digits of a number before and behind the point, those before
-// it without zeros at the beginning.
+// round gives the digits of a number before and behind the point, those before it without zeros at the beginning.
 func (s *section) round(v float64) (whole, fraction string) {
 	number, ok := new(big.Rat).SetString(exact(v) + "e" + strconv.Itoa(s.places.scale))
 	if !ok {
@@ -49,8 +48,8 @@ func (s *section) round(v float64) (whole, fraction string) {
 	return strings.TrimLeft(whole, "0"), fraction
 }
 
-// before writes what stands in a place before the point. The first place takes all
-// digits for which there is no other; from the first '0' on none stays empty.
+// before writes what stands in a place before the point. The first place takes all digits for which there is no
+// other; from the first '0' on none stays empty.
 func (s *section) before(out *strings.Builder, kind byte, whole string, place int) {
 	left := s.places.whole - place // this place and those behind it
 	last := len(whole) - left      // the digit of this place; negative where there is none
@@ -86,9 +85,8 @@ func behind(kind byte, left string) string {
 	return ""
 }
 
-// fractionShape is a section that shows a fraction, one letter a token: whole part,
-// numerator, denominator to be found ("# ??/??") or given ("# ?/8"), text. In
-// "000/000", "00/00/0000" and "###/###-####" the slash is text.
+// fractionShape is a section that shows a fraction, one letter a token: whole part, numerator, denominator to be
+// found ("# ??/??") or given ("# ?/8"), text. In "000/000", "00/00/0000" and "###/###-####" the slash is text.
 var fractionShape = regexp.MustCompile(`^([^/.]*?)([?#]+)/(?:([?#0]+)|([1-9][0-9]*))(t*)$`)
 
 // ratio is the fraction of a section whose tokens and places are the whole part.

@@ -18,8 +18,7 @@ const (
 // Dates in formats that differ from system to system are in ISO 8601.
 var isoDate, isoTime, isoBoth = Compile("yyyy-mm-dd"), Compile("hh:mm:ss"), Compile("yyyy-mm-dd hh:mm:ss")
 
-// date writes the date of a number. Excel fills the cell with # for those before the
-// first day and after the last.
+// date writes the date of a number. Excel fills the cell with # for those before the first day and after the last.
 func (s *section) date(v float64, from1904 bool) (string, error) {
 	if v < 0 || v >= endOf1900 || from1904 && v >= endOf1904 {
 		return "", ErrDate
@@ -40,8 +39,8 @@ func (s *section) date(v float64, from1904 bool) (string, error) {
 // day is a date as Excel shows it; the weekday counts from Sunday, 0.
 type day struct{ year, month, day, weekday int }
 
-// dayOf is the date of a day's number. Excel takes 1900 for a leap year, and calls the
-// day before the first one 1900-01-00; its weekdays go with that.
+// dayOf is the date of a day's number. Excel takes 1900 for a leap year, and calls the day before the first one
+// 1900-01-00; its weekdays go with that.
 func dayOf(n int, from1904 bool) day {
 	if from1904 {
 		n += 1462
@@ -59,9 +58,9 @@ func dayOf(n int, from1904 bool) day {
 	return day{y, int(m), d, weekday}
 }
 
-// dateKind reads a section as the code of a date and says of which kind it is. What
-// cannot be written as Excel shows it, in words of a language or digits or years of
-// a calendar that are not known here, is written as ISO 8601.
+// dateKind reads a section as the code of a date and says of which kind it is. What cannot be written as Excel
+// shows it, in words of a language or digits or years of a calendar that are not known here, is written as ISO
+// 8601.
 func (c *compiler) dateKind() kind {
 	c.places.fraction = min(c.places.fraction, 3) // Excel has no more
 	last := -1                                    // the token of a date or time before
@@ -102,8 +101,8 @@ func (s *section) writable() bool {
 	return true
 }
 
-// clock writes the date, the time or the duration of a number, rounded to the
-// smallest part that the section shows of a second.
+// clock writes the date, the time or the duration of a number, rounded to the smallest part that the section shows
+// of a second.
 func (s *section) clock(v float64, from1904 bool) string {
 	parts := int64(math.Pow10(s.places.fraction)) // of a second
 	total := int64(math.Round(v * 86400 * float64(parts)))
@@ -181,8 +180,7 @@ type dateWords struct {
 	afterShort string
 }
 
-// knownDateWords are those that workbooks of the countries around this service have
-// in the codes of their dates.
+// knownDateWords are those that workbooks of the countries around this service have in the codes of their dates.
 var knownDateWords = []dateWords{
 	{0x09, "en", "January February March April May June July August September October November December", "", "Sunday Monday Tuesday Wednesday Thursday Friday Saturday", 3, ""},
 	{0xC07, "de-at", "Jänner Februar März April Mai Juni Juli August September Oktober November Dezember", "", "Sonntag Montag Dienstag Mittwoch Donnerstag Freitag Samstag", 2, ""},
@@ -197,8 +195,8 @@ var knownDateWords = []dateWords{
 	{0x414, "nb", "januar februar mars april mai juni juli august september oktober november desember", "", "søndag mandag tirsdag onsdag torsdag fredag lørdag", 3, ""},
 }
 
-// wordsOf finds the words of a language as a number format names it, by the
-// number of Windows ("407") or by its tag ("de-DE"); nil where they are not known.
+// wordsOf finds the words of a language as a number format names it, by the number of Windows ("407") or by its tag
+// ("de-DE"); nil where they are not known.
 func wordsOf(language string) *dateWords {
 	if language == "" {
 		return &knownDateWords[0]
@@ -214,15 +212,14 @@ func wordsOf(language string) *dateWords {
 	return nil
 }
 
-// otherCalendar tells whether the language of a number format asks for the years
-// of another calendar or for other digits than ours; both stand above its number.
+// otherCalendar tells whether the language of a number format asks for the years of another calendar or for other
+// digits than ours; both stand above its number.
 func otherCalendar(language string) bool {
 	id, err := strconv.ParseUint(language, 16, 64)
 	return err == nil && id>>16&0xFF > 1 || err == nil && id>>24 > 1
 }
 
-// month writes a month in the length of the code: 1 and 2 are digits, 3 is short,
-// 5 is its first letter.
+// month writes a month in the length of the code: 1 and 2 are digits, 3 is short, 5 is its first letter.
 func (w *dateWords) month(month, length int) string {
 	if length < 3 {
 		return fmt.Sprintf("%0*d", length, month)
