@@ -18,21 +18,19 @@ func makeFolder(path string) (*os.Root, error) {
 	if err := os.MkdirAll(filepath.Dir(filepath.Clean(path)), 0o700); err != nil {
 		return nil, err
 	}
-	err := os.Mkdir(path, 0o700)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+	made := os.Mkdir(path, 0o700)
+	if made != nil && !errors.Is(made, fs.ErrExist) {
+		return nil, made
 	}
-	made := err == nil
 	folder, err := os.OpenRoot(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case made:
-		err = untouched(folder, path)
-	default:
-		err = unplanted(folder, path)
-	}
 	if err != nil {
+		return nil, err
+	}
+	check := untouched
+	if made != nil {
+		check = unplanted
+	}
+	if err := check(folder, path); err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
 	return folder, nil

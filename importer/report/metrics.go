@@ -219,22 +219,9 @@ func statusLabel(word string) string {
 	return word
 }
 
-// write replaces the file at path, for all to read: who reads sees the old file or the new
-// one. It is written as the run's other files are; prometheus.WriteToTextfile would do that
-// by name and without making it durable.
+// write replaces the file at path, for all to read: who reads sees the old file or the new one.
 func (g *gauges) write(path string) error {
-	families, err := g.registry.Gather()
-	if err == nil {
-		err = replace(path, func(w io.Writer) error {
-			for _, f := range families {
-				if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	if err != nil {
+	if err := prometheus.WriteToTextfile(path, g.registry); err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
 	}
 	return nil
