@@ -111,12 +111,8 @@ const byteOrderMark = "\uFEFF"
 
 // sheet finds or begins the rejects file for a row of in; nil means that none is wanted.
 func (r *Run) sheet(in Input, names []string) (*sheet, error) {
-	delimiter := cmp.Or(in.Delimiter, ',')
-	for _, s := range r.rejects {
-		lines := s.out.lines
-		if in.Format == jsonl && lines == nil || in.Format != jsonl && lines != nil && lines.Comma == delimiter && slices.Equal(s.names, names) {
-			return s, nil
-		}
+	if i := slices.IndexFunc(r.rejects, func(s *sheet) bool { return s.takes(in, names) }); i >= 0 {
+		return r.rejects[i], nil
 	}
 	out, err := r.rejectsFile(in.Format)
 	if out == nil || err != nil {
@@ -129,13 +125,24 @@ func (r *Run) sheet(in Input, names []string) (*sheet, error) {
 	}
 	if err == nil && in.Format != jsonl {
 		out.lines = csv.NewWriter(out)
-		out.lines.Comma = delimiter
+		out.lines.Comma = in.delimiter()
 		err = out.lines.Write(append(slices.Clone(names), notePrefix+"line", notePrefix+"outcome", notePrefix+"error", notePrefix+"text"))
 	}
 	return s, err
 }
 
 const jsonl = "jsonl"
+
+// takes reports whether rows of in with these columns belong into the sheet.
+func (s *sheet) takes(in Input, names []string) bool {
+	lines := s.out.lines
+	if in.Format == jsonl || lines == nil {
+		return in.Format == jsonl && lines == nil
+	}
+	return lines.Comma == in.delimiter() && slices.Equal(s.names, names)
+}
+
+func (in *Input) delimiter() rune { return cmp.Or(in.Delimiter, ',') }
 
 // rejectsFile opens the next rejects file: rejects.csv, rejects-2.csv and so on, or
 // in this manner beside the named one.
