@@ -88,8 +88,15 @@ func (p *program) login(c *cli.Context) error {
 	if err := onlyClient(c, set); err != nil {
 		return err
 	}
-	ctx, release := p.untilInterrupted(c.Context)
-	defer release()
+	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
+	defer cancel()
+	go func() {
+		select {
+		case <-p.interrupt:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	made, err := p.makeClient(c, ctx, client)
 	if err != nil {
 		return err
@@ -159,7 +166,7 @@ func (s *settings) newProfile() config.NewProfile {
 // remarks says what an import with the profile will ask for, and warns of addresses that
 // do not belong together and of what counts before the client that was stored.
 func remarks(w io.Writer, set *settings) {
-	if missing := set.missing("leads-url", "trunk-id"); missing != "" && set.profile.given {
+	if missing := set.missing("leads-url", "trunk-id"); missing != "" && set.profile.given() {
 		fmt.Fprintf(w, "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
 			missing, set.profile.value, report.Escape(set.config.value))
 	}
@@ -274,21 +281,6 @@ func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.C
 		return untried
 	}
 	return stopped("the client is stored, but signing in with it failed: "+err.Error(), "try an import; log in again only if that is refused too")
-}
-
-// untilInterrupted is a context that ends with the first signal; the second ends ctx.
-func (p *program) untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-p.interrupt:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(); <-done }
 }
 
 // maxPassword bounds a password, in bytes.

@@ -18,11 +18,24 @@ import (
 
 // setting is one effective value and where it comes from.
 type setting struct {
-	name  string // of the flag
-	value string // "": not set
-	from  string // in words; "" where it is not set
-	given bool   // by a flag or the environment
+	name   string // of the flag
+	value  string // "": not set
+	from   string // in words; "" where it is not set
+	origin origin
 }
+
+// origin is where a setting comes from: a flag beats the environment, which beats the
+// profile.
+type origin uint8
+
+const (
+	byNobody origin = iota
+	byProfile
+	byEnvironment
+	byFlag
+)
+
+func (s *setting) given() bool { return s.origin >= byEnvironment }
 
 // settings are what the connection flags, the environment and the profile say
 // together. They are resolved before a command begins, so that a mistake in the
@@ -61,8 +74,8 @@ func (l *commandLine) settle(c *cli.Context) (*settings, error) {
 	}
 	for name, key := range profileKeys {
 		v := l.given(name)
-		if value, ok := profile.Values[key]; ok && !v.given {
-			v = setting{name: name, value: value.Text, from: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.config.value, value.Line)}
+		if value, ok := profile.Values[key]; ok && !v.given() {
+			v = setting{name: name, value: value.Text, from: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.config.value, value.Line), origin: byProfile}
 		}
 		s.connection[name] = v
 	}
@@ -73,18 +86,18 @@ func (l *commandLine) settle(c *cli.Context) (*settings, error) {
 // empty flag is a flag.
 func (l *commandLine) given(name string) setting {
 	if value, found := l.typed(name); found {
-		return setting{name, value, "flag --" + name, true}
+		return setting{name, value, "flag --" + name, byFlag}
 	}
 	variable := variableOf(name)
 	if value := os.Getenv(variable); value != "" {
-		return setting{name, value, "environment " + variable, true}
+		return setting{name, value, "environment " + variable, byEnvironment}
 	}
 	return setting{name: name}
 }
 
 // findConfig finds the configuration file's place.
 func (s *settings) findConfig() {
-	if s.config = s.line.given("config"); s.config.given {
+	if s.config = s.line.given("config"); s.config.given() {
 		return
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
@@ -97,7 +110,7 @@ func (s *settings) findConfig() {
 func (s *settings) readProfile() (*config.Profile, error) {
 	s.findConfig()
 	s.profile = s.line.given("profile")
-	if !s.profile.given {
+	if !s.profile.given() {
 		s.profile = setting{name: "profile", value: defaultProfile, from: "default"}
 	}
 	none := &config.Profile{Name: s.profile.value}
@@ -107,7 +120,7 @@ func (s *settings) readProfile() (*config.Profile, error) {
 		file, err = config.Load(s.config.value, mapping.Nearest)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !s.config.given && none.Name == defaultProfile:
+	case errors.Is(err, fs.ErrNotExist) && !s.config.given() && none.Name == defaultProfile:
 		s.config.from += "; there is no such file"
 		return none, nil
 	case errors.Is(err, fs.ErrNotExist) && s.mayMake():
@@ -131,8 +144,8 @@ func (s *settings) readProfile() (*config.Profile, error) {
 // mayMake notes that login makes the profile, where one is named and its address is given
 // as a flag: an address of the environment may be meant for another profile.
 func (s *settings) mayMake() bool {
-	base, typed := s.line.typed("base-url")
-	s.makes = s.line.command.Name == "login" && s.profile.given && s.config.value != "" && base != "" && typed
+	base := s.line.given("base-url")
+	s.makes = s.line.command.Name == "login" && s.profile.given() && s.config.value != "" && base.value != "" && base.origin == byFlag
 	return s.makes
 }
 
@@ -162,7 +175,7 @@ func (s *settings) missing(names ...string) string {
 // configHint helps where a setting is missing.
 func (s *settings) configHint() string {
 	hint := "set the flags or their LEADFERRY_ variables, "
-	if len(s.profiles) > 0 && !s.profile.given {
+	if len(s.profiles) > 0 && !s.profile.given() {
 		hint += "name a --profile (" + strings.Join(s.profiles, ", ") + "), "
 	}
 	return hint + "or add --sandbox to try it out without an account"
@@ -205,34 +218,20 @@ func (s *settings) account(ask func(command string) (secret string, err error)) 
 // flag, the environment or the profile names.
 func (s *settings) givenSecret(ask func(string) (string, error)) (setting, error) {
 	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
-	if value := os.Getenv(secretVariable); value != "" && !file.given && !command.given {
-		return setting{"client-secret", value, "environment " + secretVariable, true}, nil
+	if value := os.Getenv(secretVariable); value != "" && !file.given() && !command.given() {
+		return setting{"client-secret", value, "environment " + secretVariable, byEnvironment}, nil
 	}
 	switch {
-	case file.value != "" && command.value != "" && file.rank() == command.rank():
+	case file.value != "" && command.value != "" && file.origin == command.origin:
 		return setting{name: "client-secret"}, usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.from, command.from), "take one of them out")
-	case command.value != "" && command.rank() > file.rank():
+	case command.value != "" && command.origin > file.origin:
 		value, err := ask(command.value)
-		return setting{"client-secret", value, "the output of a command, " + command.from, command.given}, err
+		return setting{"client-secret", value, "the output of a command, " + command.from, command.origin}, err
 	case file.value != "":
 		value, err := config.ReadSecret(file.value)
-		return setting{"client-secret", value, file.value + ", " + file.from, file.given}, err
+		return setting{"client-secret", value, file.value + ", " + file.from, file.origin}, err
 	}
 	return setting{name: "client-secret"}, nil
-}
-
-// rank orders settings by where they come from: a flag beats the environment, which
-// beats the profile.
-func (s *setting) rank() int {
-	switch {
-	case !s.given && s.value == "":
-		return 0
-	case !s.given:
-		return 1
-	case strings.HasPrefix(s.from, "flag "):
-		return 3
-	}
-	return 2
 }
 
 func (s *settings) credentialsPath() string {
