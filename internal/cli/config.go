@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -67,29 +68,38 @@ Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
 func (p *program) configShow(c *cli.Context) error {
 	rows := p.settings.Load().shown()
 	for _, f := range pathFlags() {
-		rows = append(rows, p.line.given(f.Names()[0]))
+		if s := p.line.given(f.Names()[0]); s.Name != "checkpoint" || s.Value != "" {
+			rows = append(rows, s)
+		}
 	}
-	rows = slices.DeleteFunc(rows, func(s setting) bool { return s.name == "checkpoint" && s.value == "" })
-	if !slices.ContainsFunc(rows, func(s setting) bool { return s.name == "checkpoint" }) {
-		rows = append(rows, checkpointSetting(p.target()))
+	t := p.target()
+	if p.line.given("checkpoint").Value == "" {
+		rows = append(rows, checkpointSetting(t))
 	}
-	if text := mixedRegions(p.target()); text != "" && p.target().LeadsURL != "" && p.target().BaseURL != "" {
+	if text := mixedRegions(t); text != "" && t.LeadsURL != "" && t.BaseURL != "" {
 		fmt.Fprintf(p.say(c), "warning: %s\n", text)
 	}
 	if c.Bool("json") {
-		return p.settingsJSON(rows)
+		enc := json.NewEncoder(p.Out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(rows)
 	}
-	return p.settingsTable(rows)
+	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+	for _, s := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, report.Escape(cmp.Or(s.Value, "not set")), report.Escape(s.From))
+	}
+	return w.Flush()
 }
 
 // checkpointSetting is the checkpoint that a run would use by itself.
 func checkpointSetting(t checkpoint.Target) setting {
-	s := setting{name: "checkpoint"}
+	s := setting{Name: "checkpoint"}
 	if t.LeadsURL == "" || t.TrunkID == "" {
 		return s
 	}
 	if path, err := defaultCheckpoint(t); err == nil {
-		s.value, s.from = path, "default of the target"
+		s.Value, s.From = path, "default of the target"
 	}
 	return s
 }
@@ -97,12 +107,12 @@ func checkpointSetting(t checkpoint.Target) setting {
 // shown are the connection settings as people may see them.
 func (s *settings) shown() []setting {
 	if s.sandbox {
-		return []setting{{name: "sandbox", value: "true", from: "flag --sandbox"}}
+		return []setting{{Name: "sandbox", Value: "true", From: "flag --sandbox"}}
 	}
 	rows := []setting{s.config, s.profile}
 	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
 		row := s.connection[name]
-		row.value = masked(row.value)
+		row.Value = masked(row.Value)
 		rows = append(rows, row)
 	}
 	a, err := s.account(func(string) (string, error) { return "not asked for", nil }) // a command may need a person
@@ -110,29 +120,29 @@ func (s *settings) shown() []setting {
 	switch {
 	case err != nil:
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		secret = setting{name: "client-secret", value: "not usable: " + first, from: secret.from}
-	case secret.value != "":
-		secret.value = "set, not shown"
+		secret = setting{Name: "client-secret", Value: "not usable: " + first, From: secret.From}
+	case secret.Value != "":
+		secret.Value = "set, not shown"
 	}
-	secret.name = "client-secret"
+	secret.Name = "client-secret"
 	return append(rows, a.id, secret, s.tokens(a), proxySetting())
 }
 
 // tokens is the folder of the tokens that later runs sign in with.
 func (s *settings) tokens(a account) setting {
 	dir, err := stateDir()
-	if err != nil || a.secret.value == "" {
-		return setting{name: "token-cache"}
+	if err != nil || a.secret.Value == "" {
+		return setting{Name: "token-cache"}
 	}
-	return setting{name: "token-cache", value: filepath.Join(dir, "tokens"), from: "default"}
+	return setting{Name: "token-cache", Value: filepath.Join(dir, "tokens"), From: "default"}
 }
 
 // proxySetting says that proxies of the environment are not used, where there are any.
 func proxySetting() setting {
-	s := setting{name: "proxy", value: "none", from: "default"}
+	s := setting{Name: "proxy", Value: "none", From: "default"}
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
 		if os.Getenv(name) != "" {
-			s.from = name + " is set but never used"
+			s.From = name + " is set but never used"
 		}
 	}
 	return s
@@ -152,31 +162,4 @@ func masked(address string) string {
 		return address
 	}
 	return "not usable: " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String() + " with a user, a query or a fragment, not shown"
-}
-
-func (p *program) settingsTable(rows []setting) error {
-	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
-	for _, s := range rows {
-		if s.value == "" {
-			s.value = "not set"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.name, report.Escape(s.value), report.Escape(s.from))
-	}
-	return w.Flush()
-}
-
-func (p *program) settingsJSON(rows []setting) error {
-	type row struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-		From  string `json:"from"`
-	}
-	all := make([]row, len(rows))
-	for i, s := range rows {
-		all[i] = row{s.name, s.value, s.from}
-	}
-	enc := json.NewEncoder(p.Out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(all)
 }

@@ -132,13 +132,13 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	switch {
 	case err != nil:
 		return api, err
-	case a.id.value == "":
+	case a.id.Value == "":
 		return api, usage("no --client-id given", "leadferry login makes a client and stores it, or set LEADFERRY_CLIENT_ID and its secret")
-	case a.secret.value == "":
+	case a.secret.Value == "":
 		return api, usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file that others may not read, or --client-secret-command")
 	}
-	api.ClientID, api.ClientSecret = a.id.value, a.secret.value
-	api.Tokens, err = tokenStore(set.target().BaseURL, a.id.value, a.secret.value)
+	api.ClientID, api.ClientSecret = a.id.Value, a.secret.Value
+	api.Tokens, err = tokenStore(set.target().BaseURL, a.id.Value, a.secret.Value)
 	return api, err
 }
 

@@ -75,7 +75,7 @@ func (p *program) attributed(log *slog.Logger) *slog.Logger {
 		return log
 	}
 	if !s.sandbox {
-		log = log.With("profile", s.profile.value)
+		log = log.With("profile", s.profile.Value)
 	}
 	if t := report.Target(s.target()); t.LeadsURL != "" {
 		log = log.With("target", t.String())

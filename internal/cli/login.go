@@ -105,12 +105,12 @@ func (p *program) login(c *cli.Context) error {
 	if err := place.Keep(stored); err != nil {
 		return unstored(made.ID, err)
 	}
-	fmt.Fprintf(p.Out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.profile.value, set.credentialsPath())
+	fmt.Fprintf(p.Out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.profile.Value, set.credentialsPath())
 	if set.makes {
 		if err := profile.Add(); err != nil {
 			return stopped("the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+profile.Lines())
 		}
-		fmt.Fprintf(p.Out, "made       profile %s in %s\n", set.profile.value, report.Escape(set.config.value))
+		fmt.Fprintf(p.Out, "made       profile %s in %s\n", set.profile.Value, report.Escape(set.config.Value))
 	}
 	remarks(p.say(c), set)
 	api.ClientID, api.ClientSecret = made.ID, made.Secret
@@ -124,7 +124,7 @@ func mayLogIn(c *cli.Context, set *settings) error {
 		return usage("the sandbox needs no login", "leave --sandbox out, or try login with a service of leadferry sandbox")
 	case c.String("email") == "":
 		return usage("no --email given", "the address of the service account, as in the management console")
-	case set.config.value == "":
+	case set.config.Value == "":
 		return usage("the user's configuration directory is not known, so the client could not be stored", "name a file in the wanted folder with --config")
 	}
 	if missing := set.missing("base-url"); missing != "" {
@@ -156,7 +156,7 @@ func checkTarget(set *settings) error {
 
 // newProfile is the profile with the addresses that were given.
 func (s *settings) newProfile() config.NewProfile {
-	p := config.NewProfile{Path: s.config.value, Name: s.profile.value, Values: map[string]string{}, Nearest: mapping.Nearest}
+	p := config.NewProfile{Path: s.config.Value, Name: s.profile.Value, Values: map[string]string{}, Nearest: mapping.Nearest}
 	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
 		p.Values[profileKeys[name]] = strings.TrimSpace(s.get(name))
 	}
@@ -168,18 +168,18 @@ func (s *settings) newProfile() config.NewProfile {
 func remarks(w io.Writer, set *settings) {
 	if missing := set.missing("leads-url", "trunk-id"); missing != "" && set.profile.given() {
 		fmt.Fprintf(w, "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
-			missing, set.profile.value, report.Escape(set.config.value))
+			missing, set.profile.Value, report.Escape(set.config.Value))
 	}
 	if text := mixedRegions(set.target()); text != "" && set.get("leads-url") != "" {
 		fmt.Fprintf(w, "warning: %s\n", text)
 	}
 	hiding := []setting{set.connection["client-id"], set.connection["client-secret-file"], set.connection["client-secret-command"]}
 	if os.Getenv(secretVariable) != "" {
-		hiding = append(hiding, setting{value: "set", from: "environment " + secretVariable})
+		hiding = append(hiding, setting{Value: "set", From: "environment " + secretVariable})
 	}
 	for _, s := range hiding {
-		if s.value != "" {
-			fmt.Fprintf(w, "warning: %s counts before the client that was stored now; take it out to use that one\n", s.from)
+		if s.Value != "" {
+			fmt.Fprintf(w, "warning: %s counts before the client that was stored now; take it out to use that one\n", s.From)
 		}
 	}
 }
@@ -190,14 +190,14 @@ func onlyClient(c *cli.Context, set *settings) error {
 		return nil
 	}
 	has := set.connection["client-id"]
-	if has.value == "" {
+	if has.Value == "" {
 		stored, err := set.stored()
 		if err != nil || stored == nil {
 			return err
 		}
-		has.value, has.from = stored.ClientID, "stored by login ("+set.credentialsPath()+")"
+		has.Value, has.From = stored.ClientID, "stored by login ("+set.credentialsPath()+")"
 	}
-	return usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.profile.value, report.Escape(has.value), has.from),
+	return usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.profile.Value, report.Escape(has.Value), has.From),
 		"clients cannot be deleted here; add --new-client to make another one all the same")
 }
 

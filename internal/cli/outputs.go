@@ -205,7 +205,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 		add("a part of the sandbox", sandboxData(path))
 	}
 	set := p.fileSettings()
-	add("the configuration file", set.config.value)
+	add("the configuration file", set.config.Value)
 	add("a secret", set.get("client-secret-file"))
 	return kept
 }
@@ -244,7 +244,7 @@ func (p *program) fileSettings() *settings {
 // keptFolders are those that hold secrets and nothing else.
 func (p *program) keptFolders() []place {
 	var folders []place
-	if config := p.fileSettings().config.value; config != "" {
+	if config := p.fileSettings().config.Value; config != "" {
 		folders = append(folders, placeAt(filepath.Join(filepath.Dir(config), "credentials"), "for the clients that login stores"))
 	}
 	if dir, err := stateDir(); err == nil {

@@ -18,9 +18,9 @@ import (
 
 // setting is one effective value and where it comes from.
 type setting struct {
-	name   string // of the flag
-	value  string // "": not set
-	from   string // in words; "" where it is not set
+	Name   string `json:"name"`  // of the flag
+	Value  string `json:"value"` // "": not set
+	From   string `json:"from"`  // in words; "" where it is not set
 	origin origin
 }
 
@@ -59,7 +59,7 @@ var profileKeys = map[string]string{
 // defaultProfile is used when none is named; it need not stand in the file.
 const defaultProfile = "default"
 
-func (s *settings) get(name string) string { return s.connection[name].value }
+func (s *settings) get(name string) string { return s.connection[name].Value }
 
 // settle looks each setting up: flag, environment, profile, in this order. The
 // sandbox needs none of them.
@@ -75,7 +75,7 @@ func (l *commandLine) settle(c *cli.Context) (*settings, error) {
 	for name, key := range profileKeys {
 		v := l.given(name)
 		if value, ok := profile.Values[key]; ok && !v.given() {
-			v = setting{name: name, value: value.Text, from: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.config.value, value.Line), origin: byProfile}
+			v = setting{Name: name, Value: value.Text, From: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.config.Value, value.Line), origin: byProfile}
 		}
 		s.connection[name] = v
 	}
@@ -92,7 +92,7 @@ func (l *commandLine) given(name string) setting {
 	if value := os.Getenv(variable); value != "" {
 		return setting{name, value, "environment " + variable, byEnvironment}
 	}
-	return setting{name: name}
+	return setting{Name: name}
 }
 
 // findConfig finds the configuration file's place.
@@ -101,7 +101,7 @@ func (s *settings) findConfig() {
 		return
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
-		s.config = setting{name: "config", value: filepath.Join(dir, "leadferry", "config.yaml"), from: "default"}
+		s.config = setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}
 	}
 }
 
@@ -111,22 +111,22 @@ func (s *settings) readProfile() (*config.Profile, error) {
 	s.findConfig()
 	s.profile = s.line.given("profile")
 	if !s.profile.given() {
-		s.profile = setting{name: "profile", value: defaultProfile, from: "default"}
+		s.profile = setting{Name: "profile", Value: defaultProfile, From: "default"}
 	}
-	none := &config.Profile{Name: s.profile.value}
+	none := &config.Profile{Name: s.profile.Value}
 	var file *config.File
 	err := fs.ErrNotExist
-	if s.config.value != "" {
-		file, err = config.Load(s.config.value, mapping.Nearest)
+	if s.config.Value != "" {
+		file, err = config.Load(s.config.Value, mapping.Nearest)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !s.config.given() && none.Name == defaultProfile:
-		s.config.from += "; there is no such file"
+		s.config.From += "; there is no such file"
 		return none, nil
 	case errors.Is(err, fs.ErrNotExist) && s.mayMake():
 		return none, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, usage(cmp.Or(s.config.value, "the configuration file")+": there is no such file",
+		return nil, usage(cmp.Or(s.config.Value, "the configuration file")+": there is no such file",
 			"write one, or name another with --config; see leadferry config --help; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id")
 	case err != nil:
 		return nil, err
@@ -138,14 +138,14 @@ func (s *settings) readProfile() (*config.Profile, error) {
 	if s.mayMake() || none.Name == defaultProfile {
 		return none, nil
 	}
-	return nil, usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.config.value), profileHint(none.Name, s.profiles))
+	return nil, usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.config.Value), profileHint(none.Name, s.profiles))
 }
 
 // mayMake notes that login makes the profile, where one is named and its address is given
 // as a flag: an address of the environment may be meant for another profile.
 func (s *settings) mayMake() bool {
 	base := s.line.given("base-url")
-	s.makes = s.line.command.Name == "login" && s.profile.given() && s.config.value != "" && base.value != "" && base.origin == byFlag
+	s.makes = s.line.command.Name == "login" && s.profile.given() && s.config.Value != "" && base.Value != "" && base.origin == byFlag
 	return s.makes
 }
 
@@ -193,23 +193,23 @@ const secretVariable = "LEADFERRY_CLIENT_SECRET"
 func (s *settings) account(ask func(command string) (secret string, err error)) (account, error) {
 	secret, err := s.givenSecret(ask)
 	a := account{s.connection["client-id"], secret}
-	if err != nil || a.id.value != "" && a.secret.value != "" {
+	if err != nil || a.id.Value != "" && a.secret.Value != "" {
 		return a, err
 	}
 	stored, err := s.stored()
-	if stored == nil || err != nil || a.id.value != "" && a.id.value != stored.ClientID {
+	if stored == nil || err != nil || a.id.Value != "" && a.id.Value != stored.ClientID {
 		return a, err
 	}
 	if base := s.get("base-url"); base != "" && leadapi.Canonical(base) != leadapi.Canonical(stored.BaseURL) {
-		return a, usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL is another", s.profile.value, stored.BaseURL),
+		return a, usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL is another", s.profile.Value, stored.BaseURL),
 			"name the --profile that it is for, or run leadferry login for this one")
 	}
 	from := "stored by login (" + s.credentialsPath() + ")"
-	if a.id.value == "" {
-		a.id = setting{name: "client-id", value: stored.ClientID, from: from}
+	if a.id.Value == "" {
+		a.id = setting{Name: "client-id", Value: stored.ClientID, From: from}
 	}
-	if a.secret.value == "" {
-		a.secret = setting{name: "client-secret", value: stored.ClientSecret, from: from}
+	if a.secret.Value == "" {
+		a.secret = setting{Name: "client-secret", Value: stored.ClientSecret, From: from}
 	}
 	return a, nil
 }
@@ -222,25 +222,25 @@ func (s *settings) givenSecret(ask func(string) (string, error)) (setting, error
 		return setting{"client-secret", value, "environment " + secretVariable, byEnvironment}, nil
 	}
 	switch {
-	case file.value != "" && command.value != "" && file.origin == command.origin:
-		return setting{name: "client-secret"}, usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.from, command.from), "take one of them out")
-	case command.value != "" && command.origin > file.origin:
-		value, err := ask(command.value)
-		return setting{"client-secret", value, "the output of a command, " + command.from, command.origin}, err
-	case file.value != "":
-		value, err := config.ReadSecret(file.value)
-		return setting{"client-secret", value, file.value + ", " + file.from, file.origin}, err
+	case file.Value != "" && command.Value != "" && file.origin == command.origin:
+		return setting{Name: "client-secret"}, usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.From, command.From), "take one of them out")
+	case command.Value != "" && command.origin > file.origin:
+		value, err := ask(command.Value)
+		return setting{"client-secret", value, "the output of a command, " + command.From, command.origin}, err
+	case file.Value != "":
+		value, err := config.ReadSecret(file.Value)
+		return setting{"client-secret", value, file.Value + ", " + file.From, file.origin}, err
 	}
-	return setting{name: "client-secret"}, nil
+	return setting{Name: "client-secret"}, nil
 }
 
 func (s *settings) credentialsPath() string {
-	return config.CredentialsPath(s.config.value, s.profile.value)
+	return config.CredentialsPath(s.config.Value, s.profile.Value)
 }
 
 // stored is the client that login made for the profile, or nil.
 func (s *settings) stored() (*config.Credentials, error) {
-	if s.config.value == "" {
+	if s.config.Value == "" {
 		return nil, nil
 	}
 	return config.LoadCredentials(s.credentialsPath())
