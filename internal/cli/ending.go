@@ -25,9 +25,11 @@ type ending struct {
 	c        atomic.Pointer[cli.Context] // nil: the command line could not be read
 	run      string
 	command  string
-	metrics  *metrics // nil: none wanted
 	onFinish string
-	asJSON   bool                           // --summary -
+	asJSON   bool   // --summary -
+	metrics  string // "": none wanted
+	figures  *report.Metrics
+	begun    atomic.Bool                    // and the figures say so
 	log      *slog.Logger                   // set with summary
 	summary  atomic.Pointer[report.Summary] // nil: the run was refused
 }
@@ -38,8 +40,8 @@ func endingOf(l *commandLine) *ending {
 		return nil
 	}
 	e := &ending{run: newRunID(), command: l.command.Name, onFinish: l.value("on-finish"), asJSON: l.value("summary") == "-"}
-	if path := l.value("metrics"); path != "" && l.value("dry-run") != "true" {
-		e.metrics = &metrics{path: path}
+	if l.value("dry-run") != "true" {
+		e.metrics = l.value("metrics")
 	}
 	return e
 }
@@ -131,32 +133,25 @@ func (p *program) runOnFinish(ctx context.Context, s *report.Summary, code int) 
 
 const badMetrics = "the metrics file is not right"
 
-// metrics tells a monitoring system of one run; nil tells nobody.
-type metrics struct {
-	path  string
-	file  *report.Metrics
-	began atomic.Bool
-}
-
-// open finds out whether the file can be one of metrics.
-func (m *metrics) open() (err error) {
-	if m == nil {
+// openMetrics finds out whether the file can be one of metrics.
+func (e *ending) openMetrics() (err error) {
+	if e.metrics == "" {
 		return nil
 	}
-	if m.file, err = report.NewMetrics(m.path); err != nil {
+	if e.figures, err = report.NewMetrics(e.metrics); err != nil {
 		return usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
 	return nil
 }
 
-// begin is told once the run is sure to begin.
-func (m *metrics) begin(s *importer.Start, o *importer.Options) error {
-	if m == nil {
+// beginMetrics tells a monitoring system that the run is sure to begin.
+func (e *ending) beginMetrics(s *importer.Start, mapping string) error {
+	if e.metrics == "" {
 		return nil
 	}
-	defer m.began.Store(true)
-	return m.file.Begin(report.MetricsRun{
-		Command: o.Command, Version: Version, Mapping: o.MappingFile.Path, Started: time.Now(),
+	defer e.begun.Store(true)
+	return e.figures.Begin(report.MetricsRun{
+		Command: e.command, Version: Version, Mapping: mapping, Started: time.Now(),
 		Target: report.Target(s.Target), Leads: s.Leads, InDoubt: s.InDoubt,
 	})
 }
@@ -165,18 +160,18 @@ func (m *metrics) begin(s *importer.Start, o *importer.Options) error {
 // more than their figures, and a time of last success that stands still is an alarm of
 // its own.
 func (p *program) endMetrics(code int) error {
-	e, m := p.ending, p.ending.metrics
+	e := p.ending
 	switch {
-	case m == nil:
+	case e.metrics == "":
 		return nil
-	case m.began.Load():
-		return m.file.End(e.summary.Load(), code, time.Now())
+	case e.begun.Load():
+		return e.figures.End(e.summary.Load(), code, time.Now())
 	}
 	c := e.c.Load()
-	if !report.IsMetrics(m.path) && (c == nil || !p.mayMakeMetrics(c)) {
+	if !report.IsMetrics(e.metrics) && (c == nil || !p.mayMakeMetrics(c)) {
 		return nil
 	}
-	f, err := report.NewMetrics(m.path)
+	f, err := report.NewMetrics(e.metrics)
 	if err != nil {
 		return nil // that was the reason of the refusal
 	}
@@ -190,7 +185,7 @@ func (p *program) endMetrics(code int) error {
 // mayMakeMetrics reports whether a command that was refused may make the file: nothing is
 // there, and nothing else of the command has its place there.
 func (p *program) mayMakeMetrics(c *cli.Context) bool {
-	if _, err := os.Lstat(p.ending.metrics.path); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(p.ending.metrics); !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	return p.keepApart(c, filesOf(c, "", time.Time{}, false), c.Args().Slice()) == nil

@@ -29,7 +29,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		end.onFinish = ""
 		return err
 	}
-	if err := end.metrics.open(); err != nil {
+	if err := end.openMetrics(); err != nil {
 		return err
 	}
 	o.Warnings = outputsOf(o.Files, c.String("metrics")).exposed()
@@ -49,7 +49,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		if !p.hold.take() {
 			return errInterrupted
 		}
-		p.warnOf(badMetrics, end.metrics.begin(s, &o))
+		p.warnOf(badMetrics, end.beginMetrics(s, o.MappingFile.Path))
 		return nil
 	}
 	o.Progress, o.LetGo = shown.update, in.letGo
