@@ -14,11 +14,18 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
 // The keys of a profile: the connection flags with _ for -.
@@ -31,6 +38,8 @@ const (
 	ClientSecretCommand = "client_secret_command"
 )
 
+var profileKeys = []string{BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand}
+
 // Value is what a profile says of one key.
 type Value struct {
 	Text string // a client_secret_file is relative to the configuration file's folder no more
@@ -39,9 +48,9 @@ type Value struct {
 
 // Profile is one named set of connection settings.
 type Profile struct {
-	Name   string
-	Line   int
-	Values map[string]Value // by key; a key that the profile lacks is not there
+	Name         string
+	Line, Column int
+	Values       map[string]Value // by key; a key that the profile lacks is not there
 }
 
 // File is a configuration file.
@@ -69,23 +78,6 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Nearest is the one of names that somebody who wrote name may have meant, or "".
-type Nearest func(name string, names []string) string
-
-// maxFile bounds each file that is read here, in bytes.
-const maxFile = 64 << 10
-
-// Load reads the configuration file at path. A file that is not there is
-// fs.ErrNotExist; one that cannot be used is an [*Error] or [Errors], all mistakes at
-// once.
-func Load(path string, nearest Nearest) (*File, error) {
-	data, err := readFile(path, readable)
-	if err != nil {
-		return nil, err
-	}
-	return parse(path, data, nearest)
-}
-
 // Error is what is wrong with a file: where, a sentence, and what to do.
 type Error struct {
 	File         string
@@ -106,26 +98,148 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Errors are the mistakes of one configuration file, in its order.
-type Errors []*Error
+// Nearest is the one of names that somebody who wrote name may have meant, or "".
+type Nearest func(name string, names []string) string
 
-// Error joins the errors, one below the other.
-func (es Errors) Error() string {
-	lines := make([]string, len(es))
-	for i, e := range es {
-		lines[i] = e.Error()
+// Load reads the configuration file at path. A file that is not there is
+// fs.ErrNotExist; one that cannot be used is an [*Error] or several, joined: all mistakes
+// at once.
+func Load(path string, nearest Nearest) (*File, error) {
+	data, err := readFile(path, readable)
+	if err != nil {
+		return nil, err
 	}
-	return strings.Join(lines, "\n")
+	return parse(path, data, nearest)
 }
 
-// cause is an error of the file system without the path, which stands before it
-// already.
-func cause(err error) string {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err.Error()
+// parser reads the YAML as nodes: a decoder of structs would tell neither the key that
+// was meant nor a mistake without the value that stands there.
+type parser struct {
+	file    *File
+	nearest Nearest
+	errs    []error
+}
+
+func parse(path string, data []byte, nearest Nearest) (*File, error) {
+	p := &parser{file: &File{Path: path}, nearest: nearest}
+	const shape = "it begins with profiles:, and below it the name of each profile"
+	if doc := p.document(data); doc != nil {
+		p.each(doc, shape, func(key, child *yaml.Node) {
+			if p.known(key, "", "profiles") {
+				p.each(child, shape, p.profile)
+			}
+		})
 	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err.Error()
+	if p.errs != nil {
+		return nil, errors.Join(p.errs...)
 	}
-	return err.Error()
+	return p.file, nil
+}
+
+func (p *parser) fail(n *yaml.Node, hint, format string, args ...any) {
+	p.errs = append(p.errs, &Error{p.file.Path, max(1, n.Line), max(1, n.Column), fmt.Sprintf(format, args...), hint})
+}
+
+// maxDepth is how deep a configuration file may nest: file, profiles, profile, key.
+const maxDepth = 16
+
+// document is the one document of data, or nil: an empty file is one without profiles.
+// The reader's errors are told without their text, which may quote the file.
+func (p *parser) document(data []byte) *yaml.Node {
+	var doc, second yaml.Node
+	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
+	if err == nil {
+		err = loader.Load(&doc)
+	}
+	fault, placed := errors.AsType[*yaml.LoadError](err)
+	switch {
+	case !utf8.Valid(data):
+		p.fail(&yaml.Node{}, "save the file as UTF-8", "the configuration file is not text in UTF-8")
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		at := &yaml.Node{}
+		if placed {
+			at.Line, at.Column = fault.Mark.Line, fault.Mark.Column
+		}
+		p.fail(at, "look for a missing blank after a colon, an open quote or a tab before a key", "the configuration file is not YAML from here on")
+	case !errors.Is(loader.Load(&second), io.EOF):
+		p.fail(&second, "keep one document a file", "a second document follows")
+	case doc.Content[0].Kind != yaml.ScalarNode || doc.Content[0].ShortTag() != "!!null":
+		return doc.Content[0]
+	}
+	return nil
+}
+
+var profileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+
+func (p *parser) profile(key, n *yaml.Node) {
+	if !profileName.MatchString(key.Value) {
+		p.fail(key, "letters, digits and . _ - only, at most 64", "this cannot be the name of a profile")
+		return
+	}
+	for _, other := range p.file.Profiles {
+		if strings.EqualFold(other.Name, key.Value) { // their clients would share a file where names have no case
+			p.fail(key, "", "the name of this profile is that of line %d but for case", other.Line)
+			return
+		}
+	}
+	profile := &Profile{key.Value, key.Line, key.Column, map[string]Value{}}
+	p.file.Profiles = append(p.file.Profiles, profile)
+	p.each(n, "a profile holds base_url, leads_url, trunk_id and the like", func(key, child *yaml.Node) {
+		text := strings.TrimSpace(child.Value)
+		switch {
+		case key.Value == "client_secret":
+			p.fail(key, "put the secret into a file of mode 0600 and name it with client_secret_file, name a command with client_secret_command, or let leadferry login store it",
+				"a secret has no place in the configuration file")
+			return
+		case !p.known(key, " in profile "+profile.Name, profileKeys...):
+			return
+		case child.Kind != yaml.ScalarNode:
+			p.fail(child, "", "%s must be a text", key.Value)
+		case text == "":
+			p.fail(child, "leave the key out", "%s has no value", key.Value)
+		case key.Value == ClientSecretFile && !filepath.IsAbs(text):
+			text = filepath.Join(filepath.Dir(p.file.Path), text)
+		}
+		profile.Values[key.Value] = Value{text, key.Line}
+	})
+}
+
+// known reports whether a key is one of names, and takes down that it is not.
+func (p *parser) known(key *yaml.Node, where string, names ...string) bool {
+	if slices.Contains(names, key.Value) {
+		return true
+	}
+	hint := "the keys are " + strings.Join(names, ", ")
+	if near := p.nearest(key.Value, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	p.fail(key, hint, "unknown key %.64q%s", key.Value, where)
+	return false
+}
+
+// each calls f with every key of the object at n, and takes down what a
+// configuration file must not hold.
+func (p *parser) each(n *yaml.Node, shape string, f func(key, child *yaml.Node)) {
+	if n.Kind != yaml.MappingNode {
+		p.fail(n, shape, "keys and values are wanted here")
+		return
+	}
+	first := map[string]int{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key, child := n.Content[i], n.Content[i+1]
+		line, again := first[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge":
+			p.fail(key, "write the keys out", "a key must be a text")
+		case again:
+			p.fail(key, "", "key %.64q stands twice, first on line %d", key.Value, line)
+			continue
+		case child.Kind == yaml.AliasNode || child.Anchor != "" || child.Style&yaml.TaggedStyle != 0:
+			p.fail(child, "write the value out", "anchors, aliases and tags are not allowed")
+		default:
+			f(key, child)
+		}
+		first[key.Value] = key.Line
+	}
 }

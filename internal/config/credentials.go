@@ -51,9 +51,8 @@ const reserve = 8 << 10
 // Place is room on the disk for one client, found before the client is made: the
 // service shows its secret once and never again. One process has a place at a time.
 type Place struct {
-	path string
-	file *os.File
-	lock *os.File
+	draft *draft
+	lock  *os.File
 }
 
 // Reserve makes room for the client that will be stored at path, and keeps other
@@ -63,26 +62,26 @@ func Reserve(path string) (*Place, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	lock, err := openLock(path)
-	if err != nil {
-		return nil, &Error{File: path, Text: "no client could be stored here: " + cause(err)}
+	refuse := func(err error, hint string) error {
+		return &Error{File: path, Text: "no client could be stored here: " + cause(err), Hint: hint}
 	}
-	locked, err := tryLock(lock)
-	if err != nil || !locked {
-		lock.Close()
-		if err != nil {
-			return nil, &Error{File: path, Text: "no client could be stored here: " + cause(err)}
-		}
+	lock, err := takeLock(path)
+	if err != nil {
+		return nil, refuse(err, "")
+	}
+	if lock == nil {
 		return nil, &Error{File: path, Text: "another login for this profile is going on", Hint: "wait for its end"}
 	}
-	p := &Place{path: path, lock: lock}
-	if p.file, err = draft(path); err == nil {
-		err = fill(p.file, bytes.Repeat([]byte{' '}, reserve))
+	d, err := newDraft(path, 0o600)
+	if err == nil {
+		if err = d.fill(bytes.Repeat([]byte{' '}, reserve)); err != nil {
+			err = errors.Join(err, d.discard())
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(&Error{File: path, Text: "no client could be stored here: " + cause(err), Hint: "make room or name another --config"}, p.Close())
+		return nil, errors.Join(refuse(err, "make room or name another --config"), lock.Close())
 	}
-	return p, nil
+	return &Place{d, lock}, nil
 }
 
 // KeepError is a client that could not be stored as it should.
@@ -107,28 +106,16 @@ func (e *KeepError) Unwrap() error { return e.Err }
 func (p *Place) Keep(c Credentials) error {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err == nil {
-		err = fill(p.file, append(data, '\n'))
+		err = p.draft.fill(append(data, '\n'))
 	}
 	if err != nil {
 		return &KeepError{Err: err}
 	}
-	left := p.file.Name()
-	p.file.Close() // it is synced
-	p.file = nil   // from here on it is the only copy
-	if err := os.Rename(left, p.path); err != nil {
-		return &KeepError{Left: left, Err: err}
-	}
-	if err := syncDir(filepath.Dir(p.path)); err != nil {
-		return &KeepError{Left: p.path, Err: err}
+	if left, err := p.draft.put(); err != nil {
+		return &KeepError{left, err}
 	}
 	return nil
 }
 
 // Close gives the place free; what was not kept leaves nothing behind.
-func (p *Place) Close() error {
-	var err error
-	if p.file != nil {
-		err = discard(p.file)
-	}
-	return errors.Join(err, p.lock.Close())
-}
+func (p *Place) Close() error { return errors.Join(p.draft.discard(), p.lock.Close()) }

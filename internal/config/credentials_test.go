@@ -121,7 +121,7 @@ func TestFailureToStoreSaysWhereTheSecretIs(t *testing.T) {
 	}
 
 	p = reserved(t, filepath.Join(dir, "d", "eu.json"))
-	p.file.Close() // stands for a disk that fails
+	p.draft.Close() // stands for a disk that fails
 	if err := p.Keep(someClient); !errors.As(err, &fault) || fault.Left != "" {
 		t.Errorf("%v", err)
 	}

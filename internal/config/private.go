@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
-	"unicode"
 
 	"leadferry/internal/trust"
 )
@@ -22,6 +22,9 @@ const (
 	secret                // others may not read it, but in memory
 	ownFiles              // nobody else may read it, it is the user's, and a file of ours: no symbolic link
 )
+
+// maxFile bounds each file that is read here, in bytes.
+const maxFile = 64 << 10
 
 // readFile reads a small regular file. One that is not there is fs.ErrNotExist; any
 // other error is an *Error.
@@ -131,10 +134,72 @@ func makeFolder(dir string) error {
 	return checkFolder(dir)
 }
 
-// draft makes a new file of mode 0600 beside path, under a name that nobody knows
-// before; it never opens one that is there, nor a link.
-func draft(path string) (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
+// draft is a file in the making beside path, whose place it takes once it is whole. Nobody
+// knows its name before, so that it is never one that is there, nor a link.
+type draft struct {
+	*os.File // nil after put
+	path     string
+}
+
+func newDraft(path string, mode fs.FileMode) (*draft, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	d := &draft{f, path}
+	if mode != 0o600 {
+		if err := f.Chmod(mode); err != nil {
+			return nil, errors.Join(err, d.discard())
+		}
+	}
+	return d, nil
+}
+
+// fill makes data the draft's whole durable content.
+func (d *draft) fill(data []byte) error {
+	if _, err := d.WriteAt(data, 0); err != nil {
+		return err
+	}
+	if err := d.Truncate(int64(len(data))); err != nil {
+		return err
+	}
+	return d.Sync()
+}
+
+// put gives a draft that is filled its place. Where that fails, left is the file that holds
+// the data all the same.
+func (d *draft) put() (left string, err error) {
+	name := d.Name()
+	d.Close() // it is synced
+	d.File = nil
+	if err := os.Rename(name, d.path); err != nil {
+		return name, err
+	}
+	return d.path, syncDir(filepath.Dir(d.path))
+}
+
+// discard removes a draft, unless it has its place.
+func (d *draft) discard() error {
+	if d.File == nil {
+		return nil
+	}
+	return errors.Join(d.Close(), os.Remove(d.Name()))
+}
+
+// replace makes data the content of the file at path, durably and as a whole.
+func replace(path string, mode fs.FileMode, data []byte) error {
+	d, err := newDraft(path, mode)
+	if err != nil {
+		return err
+	}
+	if err := d.fill(data); err != nil {
+		return errors.Join(err, d.discard())
+	}
+	left, err := d.put()
+	if left != path {
+		return errors.Join(err, os.Remove(left))
+	}
+	return err
 }
 
 // removeDrafts removes what others left of path; nobody may be making one.
@@ -145,35 +210,38 @@ func removeDrafts(path string) {
 	}
 }
 
-// fill makes data the whole durable content of a draft.
-func fill(f *os.File, data []byte) error {
-	if _, err := f.WriteAt(data, 0); err != nil {
-		return err
+// takeLock takes the lock that stands for path, or gives nil where another has it. Its file
+// stays when path is replaced, so that everybody locks the same one.
+func takeLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|trust.NoFollow|trust.NonBlock, 0o600)
+	if err != nil {
+		return nil, err
 	}
-	if err := f.Truncate(int64(len(data))); err != nil {
-		return err
+	locked, err := tryLock(f)
+	if !locked {
+		return nil, errors.Join(err, f.Close())
 	}
-	return f.Sync()
+	return f, nil
 }
 
-// discard removes a draft.
-func discard(f *os.File) error { return errors.Join(f.Close(), os.Remove(f.Name())) }
-
-// openLock opens the file whose lock stands for path. It stays when path is
-// replaced, so that everybody locks the same one.
-func openLock(path string) (*os.File, error) {
-	return os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|trust.NoFollow|trust.NonBlock, 0o600)
+// cause is an error of the file system without the path, which stands before it
+// already.
+func cause(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
 }
+
+// bare are paths that a shell takes for one word as they are.
+var bare = regexp.MustCompile(`^[\p{L}\p{Nd}/._-]*$`)
 
 // word is a path as one word of a shell's command line, which hints are pasted into.
 func word(path string) string {
-	plain := func(r rune) rune {
-		if strings.ContainsRune("/._-", r) || unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return -1
-		}
-		return r
-	}
-	if strings.Map(plain, path) == "" {
+	if bare.MatchString(path) {
 		return path
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"

@@ -1,19 +1,17 @@
 package config
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // NewProfile is a profile that the configuration file at Path is to get. What stands in
@@ -26,86 +24,51 @@ type NewProfile struct {
 }
 
 // Check finds what speaks against adding the profile, and changes nothing but that the
-// file's folder is made. Its error is an [*Error] or [Errors].
+// file's folder is made. Its error is an [*Error] or several, joined.
 func (p NewProfile) Check() error {
-	target, old, mode, err := p.current()
-	if err != nil {
-		return err
-	}
-	if _, err := p.added(old); err != nil {
-		return err
-	}
-	f, err := p.draft(target, mode)
-	if err == nil {
-		err = discard(f)
-	}
-	return p.fault(err)
+	return p.add(func(target string, mode fs.FileMode, _ []byte) error {
+		d, err := newDraft(target, mode)
+		if err != nil {
+			return err
+		}
+		return d.discard()
+	})
 }
 
 // Add adds the profile durably, making the file where there is none. It goes on from
-// what the file holds by now. Its error is an [*Error] or [Errors].
-func (p NewProfile) Add() error {
-	target, old, mode, err := p.current()
+// what the file holds by now. Its error is an [*Error] or several, joined.
+func (p NewProfile) Add() error { return p.add(replace) }
+
+// add hands the new text of the file behind links to write, with who may read it.
+func (p NewProfile) add(write func(target string, mode fs.FileMode, text []byte) error) error {
+	target, err := filepath.EvalSymlinks(p.Path)
 	if err != nil {
+		target = p.Path
+	}
+	mode := fs.FileMode(0o600)
+	old, err := readFile(target, readable)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	if info, err := os.Stat(target); err == nil {
+		mode = info.Mode().Perm()
 	}
 	text, err := p.added(old)
 	if err != nil {
 		return err
 	}
-	f, err := p.draft(target, mode)
+	err = os.MkdirAll(filepath.Dir(target), 0o700)
+	if err == nil {
+		err = write(target, mode, text)
+	}
 	if err != nil {
-		return p.fault(err)
+		return &Error{File: p.Path, Text: "the profile cannot be added: " + cause(err), Hint: "make room or mend the folder, or name another --config"}
 	}
-	if err := fill(f, text); err != nil {
-		return p.fault(errors.Join(err, discard(f)))
-	}
-	err = errors.Join(f.Close(), os.Rename(f.Name(), target))
-	if err != nil {
-		return p.fault(errors.Join(err, os.Remove(f.Name())))
-	}
-	return p.fault(syncDir(filepath.Dir(target)))
+	return nil
 }
 
 // Lines are the profile as it would stand in a file without others.
 func (p NewProfile) Lines() string { return "profiles:\n" + p.block("  ", "\n") }
-
-// current is the file behind links, with what it holds and who may read it.
-func (p NewProfile) current() (target string, old []byte, mode fs.FileMode, err error) {
-	if target, err = filepath.EvalSymlinks(p.Path); err != nil {
-		target = p.Path
-	}
-	old, err = readFile(target, readable)
-	if errors.Is(err, fs.ErrNotExist) {
-		return target, nil, 0o600, nil
-	}
-	if err != nil {
-		return "", nil, 0, err
-	}
-	info, err := os.Stat(target)
-	if err != nil {
-		return "", nil, 0, p.fault(err)
-	}
-	return target, old, info.Mode().Perm(), nil
-}
-
-func (p NewProfile) draft(target string, mode fs.FileMode) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return nil, err
-	}
-	f, err := draft(target)
-	if err == nil && mode != 0o600 {
-		err = f.Chmod(mode)
-	}
-	return f, err
-}
-
-func (p NewProfile) fault(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &Error{File: p.Path, Text: "the profile cannot be added: " + cause(err), Hint: "make room or mend the folder, or name another --config"}
-}
 
 // added is the text of the file with the profile in it. What is not plain enough to be
 // added to is refused.
@@ -117,7 +80,7 @@ func (p NewProfile) added(old []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := p.insert(old)
+	text := []byte(p.insert(string(old), before))
 	after, err := parse(p.Path, text, p.Nearest)
 	if err != nil || !p.follows(before, after) {
 		return nil, &Error{File: p.Path, Text: "the profile cannot be added without changing what stands here", Hint: "add it by hand:\n" + p.Lines()}
@@ -128,60 +91,40 @@ func (p NewProfile) added(old []byte) ([]byte, error) {
 // follows reports whether the profile is all that after has besides before.
 func (p NewProfile) follows(before, after *File) bool {
 	n := len(before.Profiles)
-	if len(after.Profiles) != n+1 || after.Profiles[n].Name != p.Name || len(after.Profiles[n].Values) != len(p.keys()) {
+	if len(after.Profiles) != n+1 {
 		return false
 	}
-	for _, key := range p.keys() {
-		if after.Profiles[n].Values[key].Text != p.Values[key] {
-			return false
-		}
-	}
-	return slices.EqualFunc(before.Profiles, after.Profiles[:n], func(a, b *Profile) bool {
-		return a.Name == b.Name && maps.EqualFunc(a.Values, b.Values, func(v, w Value) bool { return v.Text == w.Text })
-	})
+	same := func(a, b *Profile) bool { return reflect.DeepEqual(a, b) }
+	added := after.Profiles[n]
+	return slices.EqualFunc(before.Profiles, after.Profiles[:n], same) && added.Name == p.Name &&
+		len(added.Values) == len(p.keys()) && !slices.ContainsFunc(p.keys(), func(key string) bool { return added.Values[key].Text != p.Values[key] })
 }
 
 // insert puts the profile behind the others: profiles: is the file's only key, so that
 // is its end.
-func (p NewProfile) insert(old []byte) []byte {
+func (p NewProfile) insert(old string, before *File) string {
 	end := "\n"
-	if bytes.Contains(old, []byte("\r\n")) {
+	if strings.Contains(old, "\r\n") {
 		end = "\r\n"
 	}
-	text := string(old)
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += end
+	if old != "" && !strings.HasSuffix(old, "\n") {
+		old += end
 	}
-	indent, found := p.indent(old)
-	switch {
-	case !found:
-		return []byte(text + "profiles:" + end + p.block("  ", end))
-	case indent == "":
-		return []byte(emptyProfiles.ReplaceAllLiteralString(text, "profiles:"+end+p.block("  ", end)))
+	if len(before.Profiles) > 0 {
+		return old + p.block(strings.Repeat(" ", before.Profiles[0].Column-1), end)
 	}
-	return []byte(text + p.block(indent, end))
+	added := "profiles:" + end + p.block("  ", end)
+	if noProfiles.MatchString(old) {
+		return noProfiles.ReplaceAllLiteralString(old, added)
+	}
+	return old + added
 }
 
-// emptyProfiles is a list of profiles with nothing in it.
-var emptyProfiles = regexp.MustCompile(`(?m)^profiles:[ \t]*\{[ \t]*\}[ \t]*\r?\n`)
-
-// indent is the white space before the names of profiles, "" where there are none under
-// profiles: yet; found is false where that key is not there either.
-func (p NewProfile) indent(old []byte) (indent string, found bool) {
-	var doc yaml.Node
-	if yaml.Unmarshal(old, &doc) != nil || len(doc.Content) == 0 || len(doc.Content[0].Content) < 2 {
-		return "", false
-	}
-	profiles := doc.Content[0].Content[1]
-	if len(profiles.Content) == 0 {
-		return "", true
-	}
-	return strings.Repeat(" ", max(0, profiles.Content[0].Column-1)), true
-}
+// noProfiles is a list of profiles with nothing in it.
+var noProfiles = regexp.MustCompile(`(?m)^profiles:[ \t]*\{[ \t]*\}[ \t]*\r?\n`)
 
 func (p NewProfile) keys() []string {
-	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(p.Values)), func(key string) bool { return p.Values[key] == "" })
-	return keys
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Values)), func(key string) bool { return p.Values[key] == "" })
 }
 
 // block is the profile in lines that begin with indent.
@@ -201,6 +144,5 @@ func scalar(text string) string {
 	if plain.MatchString(text) {
 		return text
 	}
-	quoted, _ := json.Marshal(text) // a text always can be
-	return string(quoted)
+	return strconv.Quote(text) // which YAML reads as Go does
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -63,14 +62,11 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.T
 	if err := makeFolder(filepath.Dir(f.path)); err != nil {
 		return err
 	}
-	lock, err := openLock(f.path)
+	lock, err := waitForLock(ctx, f.path)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	if err := waitLock(ctx, lock); err != nil {
-		return err
-	}
 	before := f.read()
 	after := renew(before)
 	if after.AccessToken == before.AccessToken && after.RefreshToken == before.RefreshToken {
@@ -79,15 +75,15 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.T
 	return f.write(after)
 }
 
-func waitLock(ctx context.Context, lock *os.File) error {
+func waitForLock(ctx context.Context, path string) (*os.File, error) {
 	for {
-		if locked, err := tryLock(lock); locked || err != nil {
-			return err
+		if lock, err := takeLock(path); lock != nil || err != nil {
+			return lock, err
 		}
 		select {
 		case <-time.After(lockPoll):
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -109,16 +105,5 @@ func (f *TokenFile) write(t oauth2.Token) error {
 		return err
 	}
 	removeDrafts(f.path) // of processes that were killed: the lock is ours
-	temp, err := draft(f.path)
-	if err != nil {
-		return err
-	}
-	if err := fill(temp, data); err != nil {
-		return errors.Join(err, discard(temp))
-	}
-	temp.Close() // it is synced
-	if err := os.Rename(temp.Name(), f.path); err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return syncDir(filepath.Dir(f.path))
+	return replace(f.path, 0o600, data)
 }

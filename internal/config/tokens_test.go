@@ -187,12 +187,12 @@ func TestRenewalsFollowOneAnother(t *testing.T) {
 func TestWaitForTheLockEnds(t *testing.T) {
 	dir := secretFolder(t)
 	f := tokens(t, dir, "secret")
-	lock, err := openLock(f.path)
+	lock, err := takeLock(f.path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	if locked, err := tryLock(lock); !locked || err != nil {
+	if again, err := takeLock(f.path); again != nil || err != nil {
 		t.Skip("no locks here")
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -209,12 +209,12 @@ func TestLeftDraftsAreRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tokens")
 	f := tokens(t, dir, "secret")
 	swap(t, f, token("a"))
-	left, err := draft(f.path)
+	left, err := newDraft(f.path, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := filepath.Join(dir, ".another.json-1.tmp")
-	if err := errors.Join(fill(left, []byte("half a token")), left.Close(), os.WriteFile(other, nil, 0o600)); err != nil {
+	if err := errors.Join(left.fill([]byte("half a token")), left.Close(), os.WriteFile(other, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	swap(t, f, token("b"))
