@@ -43,9 +43,6 @@ type restColumn struct {
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
 	b := &Binding{plan: m.plan.with(s.bind), null: m.Source.Null, warnings: m.columnConstants(s)}
-	if err := s.errs.orNil(); err != nil {
-		return nil, err
-	}
 	b.divide(m, s)
 	if err := s.errs.orNil(); err != nil {
 		return nil, err

@@ -91,13 +91,22 @@ func withVariants(forms []string, part string, others ...string) []string {
 	return forms
 }
 
-// misreads reports whether a date written by the form is read as another one: the last
-// word on what package time makes of it.
+// misreads reports whether a date written by the form is read as another one, or not at
+// all: the last word on what package time makes of it. A layout whose numbers nothing
+// parts fails on a day and a month of one digit.
 func misreads(form string) bool {
-	moment := time.Date(2009, time.October, 23, 18, 47, 56, 120_000_000, time.FixedZone("", 5*3600+1800))
-	written := moment.Format(form)
-	t, err := time.ParseInLocation(form, written, time.UTC)
-	return err != nil || t.Format(form) != written || t.Format(time.DateOnly) != moment.Format(time.DateOnly)
+	zone := time.FixedZone("", 5*3600+1800)
+	for _, moment := range [...]time.Time{
+		time.Date(2009, time.October, 23, 18, 47, 56, 120_000_000, zone),
+		time.Date(2009, time.January, 2, 3, 4, 5, 0, zone),
+	} {
+		written := moment.Format(form)
+		t, err := time.ParseInLocation(form, written, time.UTC)
+		if err != nil || t.Format(form) != written || t.Format(time.DateOnly) != moment.Format(time.DateOnly) {
+			return true
+		}
+	}
+	return false
 }
 
 // letterForms are the runs of a letter that stand for a part of a date, in Go's form.
@@ -212,19 +221,12 @@ func firstPart(layout string) datePart {
 	return datePart{text: layout[:1]}
 }
 
-func (p datePart) isNumber() bool { return p.field != "" && isDigit(p.text[len(p.text)-1]) }
-
-// isLoose reports whether p is a number of one or two digits.
-func (p datePart) isLoose() bool { return p.isNumber() && len(p.text) == 1 }
-
 // twelve counts the hours that need AM or PM, beside the field hour.
 const twelve = "hour up to 12"
 
 // outputOf is the form in which dates of a layout are written, or what is wrong with it.
 func outputOf(layout string) (out, fault string) {
 	count := map[string]int{} // of each field
-	touching := false
-	var before datePart
 	for layout != "" {
 		p := firstPart(layout)
 		if p.field == unusable || p.field == "" && isDigit(p.text[0]) {
@@ -234,12 +236,7 @@ func outputOf(layout string) (out, fault string) {
 		if p.text == "03" || p.text == "3" {
 			count[twelve]++
 		}
-		touching = touching || before.isLoose() && p.isNumber() || p.isLoose() && before.isNumber()
-		layout, before = layout[len(p.text):], p
-	}
-	fault = fieldFault(count)
-	if fault == "" && touching {
-		fault = "the layout has numbers of one or two digits without anything between"
+		layout = layout[len(p.text):]
 	}
 	out = time.DateOnly
 	if count["hour"] > 0 {
@@ -248,7 +245,7 @@ func outputOf(layout string) (out, fault string) {
 	if count["offset from UTC"] > 0 {
 		out += "Z07:00"
 	}
-	return out, fault
+	return out, fieldFault(count)
 }
 
 // fieldFault is what is wrong with a layout of these fields, or "".

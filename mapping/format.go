@@ -19,22 +19,19 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// formats are the words of format; called is how people call what fits.
-func formats() []format {
-	return []format{
-		{"email", "an e-mail address", isEmail},
-		{"phone", "a phone number", isPhone},
-		{"uuid", "a UUID", rowkey.IsUUID},
-		{"url", "a web address", isURL},
-		{"date", "a date such as 2006-01-02", isDate},
-		{"integer", "a whole number", isInteger},
-		{"number", "a number", isNumber},
-	}
-}
-
-type format struct {
+// formats are the words of format, and what people call texts that fit: a new one is an
+// entry here and a function.
+var formats = [...]struct {
 	name, called string
 	fits         func(string) bool
+}{
+	{"email", "an e-mail address", isEmail},
+	{"phone", "a phone number", isPhone},
+	{"uuid", "a UUID", rowkey.IsUUID},
+	{"url", "a web address", isURL},
+	{"date", "a date such as 2006-01-02", isDate},
+	{"integer", "a whole number", isInteger},
+	{"number", "a number", isNumber},
 }
 
 // onlyIf is the stage that lets the texts pass that fit.
@@ -48,7 +45,7 @@ func (p *parser) readFormat(word string) (stage, *fault) {
 		return p.readSlashed(word)
 	}
 	var names []string
-	for _, f := range formats() {
+	for _, f := range formats {
 		if f.name == word {
 			return onlyIf(ruleFormat, f.called, f.fits), nil
 		}

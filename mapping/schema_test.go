@@ -113,7 +113,7 @@ func TestTheSchemaKnowsTheWordsThatTheParserKnows(t *testing.T) {
 		inSchema = append(inSchema, regexp.MustCompile(`^\^([a-z0-9]+):`).FindStringSubmatch(pattern)[1])
 	}
 	var known []string
-	for _, s := range steps() {
+	for _, s := range steps {
 		known = append(known, s.name())
 	}
 	if diff := cmp.Diff(known, inSchema); diff != "" {
@@ -121,7 +121,7 @@ func TestTheSchemaKnowsTheWordsThatTheParserKnows(t *testing.T) {
 	}
 
 	known = nil
-	for _, f := range formats() {
+	for _, f := range formats {
 		known = append(known, f.name)
 	}
 	if diff := cmp.Diff(known, words("#/$defs/format/anyOf/0")); diff != "" {

@@ -48,7 +48,7 @@ func throughAll(stages []stage, s string) (result string, broken *stage) {
 	return s, nil
 }
 
-// step is a step that apply knows: a conversion, or the reader of its argument.
+// step is a word of apply: a conversion, or the reader of its argument.
 type step struct {
 	form    string // how it is written, an argument in capitals
 	example string // of one with an argument
@@ -61,31 +61,29 @@ func (s step) name() string {
 	return name
 }
 
-func steps() []step {
-	return []step{
-		{form: "trim", do: always(strings.TrimSpace)},
-		{form: "lower", do: always(strings.ToLower)},
-		{form: "upper", do: always(strings.ToUpper)},
-		{form: "title", do: always(title)},
-		{form: "squeeze", do: always(squeeze)},
-		{form: "digits", do: always(digits)},
-		{form: "e164:CC", example: "e164:US", read: e164},
-		{form: "date:LAYOUT", example: "date:DD.MM.YYYY", read: date},
-		{form: "truncate:N", example: "truncate:80", read: truncate},
-		{form: "split:SEP:N", example: "split:,:1", read: splitAt},
-	}
+// steps are all that apply knows: a new one is an entry here and a function.
+var steps = [...]step{
+	{form: "trim", do: always(strings.TrimSpace)},
+	{form: "lower", do: always(strings.ToLower)},
+	{form: "upper", do: always(strings.ToUpper)},
+	{form: "title", do: always(title)},
+	{form: "squeeze", do: always(squeeze)},
+	{form: "digits", do: always(digits)},
+	{form: "e164:CC", example: "e164:US", read: e164},
+	{form: "date:LAYOUT", example: "date:DD.MM.YYYY", read: date},
+	{form: "truncate:N", example: "truncate:80", read: truncate},
+	{form: "split:SEP:N", example: "split:,:1", read: splitAt},
 }
 
 // readStep reads a word of apply.
 func readStep(word string) (stage, *fault) {
-	known := steps()
 	name, argument, given := strings.Cut(word, ":")
-	i := slices.IndexFunc(known, func(s step) bool { return s.name() == name })
+	i := slices.IndexFunc(steps[:], func(s step) bool { return s.name() == name })
 	if i < 0 {
-		return stage{}, &fault{text: "unknown step " + quote(word), hint: stepHint(known, name, argument)}
+		return stage{}, &fault{text: "unknown step " + quote(word), hint: stepHint(name, argument)}
 	}
 	var problem *fault
-	s := known[i]
+	s := steps[i]
 	switch {
 	case s.read == nil && given:
 		problem = &fault{text: "step " + name + " takes nothing after its name", hint: "write " + name}
@@ -98,16 +96,16 @@ func readStep(word string) (stage, *fault) {
 }
 
 // stepHint says which step may have been meant by a name with this argument.
-func stepHint(known []step, name, argument string) string {
+func stepHint(name, argument string) string {
 	var names, forms []string
-	for _, s := range known {
+	for _, s := range steps {
 		names, forms = append(names, s.name()), append(forms, s.form)
 	}
 	near := Nearest(name, names)
 	if near == "" {
 		return "known here: " + strings.Join(forms, ", ")
 	}
-	switch s := known[slices.Index(names, near)]; {
+	switch s := steps[slices.Index(names, near)]; {
 	case s.read != nil && argument == "":
 		near = s.example
 	case s.read != nil:
