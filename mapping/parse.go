@@ -105,11 +105,12 @@ func (p *parser) fail(n node, hint, format string, args ...any) {
 	p.failAt(n.at(), hint, format, args...)
 }
 
-// refuse takes down what is wrong with the word n, if anything is.
-func (p *parser) refuse(n node, problem *fault) {
+// refuse takes down what is wrong with the word n, and reports whether anything is.
+func (p *parser) refuse(n node, problem *fault) bool {
 	if problem != nil {
 		p.fail(n, problem.hint, "%s", problem.text)
 	}
+	return problem != nil
 }
 
 func (p *parser) failAt(where position, hint, format string, args ...any) {
@@ -214,8 +215,7 @@ func (p *parser) known(n node, what string, words []string) bool {
 	if slices.Contains(words, n.Value) {
 		return true
 	}
-	p.refuse(n, unknownWord(what, n.Value, words))
-	return false
+	return !p.refuse(n, unknownWord(what, n.Value, words))
 }
 
 // Error is one mistake in a mapping file: where it stands, what is wrong in a

@@ -202,18 +202,18 @@ func (r *valueReader) readObject(n node) {
 func (r *valueReader) addSteps(n node) {
 	r.list(n, func(n node) {
 		if word, ok := r.scalar(n); ok {
-			s, problem := readStep(word)
-			r.refuse(n, problem)
-			r.apply = append(r.apply, s)
+			if s, problem := readStep(word); !r.refuse(n, problem) {
+				r.apply = append(r.apply, s)
+			}
 		}
 	})
 }
 
 func (r *valueReader) addFormat(n node) {
 	if word, ok := r.scalar(n); ok {
-		format, problem := r.readFormat(word)
-		r.refuse(n, problem)
-		r.format = []stage{format}
+		if format, problem := r.readFormat(word); !r.refuse(n, problem) {
+			r.format = []stage{format}
+		}
 	}
 }
 
