@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// Digests are keyed with a random key: a plain hash of an e-mail address or a phone number
+// Digester makes digests that are keyed with a random key: a plain hash of an e-mail address or a phone number
 // can be found by trying them all. The key lies in the same file, so whoever has the file
 // can try them all the same: a checkpoint is pseudonymous personal data, to be kept, copied
 // and erased as such. What digests keep safe is what leaves the file without the key.
-type digester struct{ pool sync.Pool }
+type Digester struct{ pool sync.Pool }
 
 // hasher is one keyed hash with the room that it works in.
 type hasher struct {
@@ -30,9 +30,13 @@ const (
 	ofColumn
 )
 
-func newDigester(key []byte) *digester {
-	return &digester{sync.Pool{New: func() any { return &hasher{mac: hmac.New(sha256.New, key)} }}}
+// NewDigester returns one of a key. It is safe for concurrent use.
+func NewDigester(key []byte) *Digester {
+	return &Digester{sync.Pool{New: func() any { return &hasher{mac: hmac.New(sha256.New, key)} }}}
 }
+
+// ColumnSize is the length of the digest of a column in bytes.
+const ColumnSize = 8
 
 func (h *hasher) sum() []byte {
 	h.mac.Reset()
@@ -40,48 +44,48 @@ func (h *hasher) sum() []byte {
 	return h.mac.Sum(h.out[:0])
 }
 
-// block returns the keyed digest that stands for a forgotten key.
-func (d *digester) block(key string) []byte {
+// Blocked returns the keyed digest that stands for a forgotten key.
+func (d *Digester) Blocked(key string) []byte {
 	h := d.pool.Get().(*hasher)
 	defer d.pool.Put(h)
 	h.in = append(append(h.in[:0], ofBlocked), key...)
 	return append([]byte(nil), h.sum()[:len(Digest{})]...)
 }
 
-// column returns the keyed digest of the name of a file's column.
-func (d *digester) column(name string) []byte {
+// Column returns the keyed digest of the name of a file's column.
+func (d *Digester) Column(name string) []byte {
 	h := d.pool.Get().(*hasher)
 	defer d.pool.Put(h)
 	h.in = append(append(h.in[:0], ofColumn), name...)
-	return append([]byte(nil), h.sum()[:columnSize]...)
+	return append([]byte(nil), h.sum()[:ColumnSize]...)
 }
 
 // Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b. It is safe
 // for concurrent use.
-func (d *DB) Sum(b []byte) (out Digest) {
-	h := d.digests.pool.Get().(*hasher)
+func (d *Digester) Sum(b []byte) (out Digest) {
+	h := d.pool.Get().(*hasher)
 	h.in = append(append(h.in[:0], ofRequest), b...)
 	copy(out[:], h.sum())
-	d.digests.pool.Put(h)
+	d.pool.Put(h)
 	return out
 }
 
 // SumName returns the keyed digest of a content key. It is safe for concurrent use.
-func (d *DB) SumName(name string) (out [4]byte) {
-	h := d.digests.pool.Get().(*hasher)
+func (d *Digester) SumName(name string) (out [4]byte) {
+	h := d.pool.Get().(*hasher)
 	h.in = append(append(h.in[:0], ofName), name...)
 	copy(out[:], h.sum())
-	d.digests.pool.Put(h)
+	d.pool.Put(h)
 	return out
 }
 
 // SumValue returns the keyed digest of the value of a content key. It is safe for
 // concurrent use.
-func (d *DB) SumValue(name, value string) (out [4]byte) {
-	h := d.digests.pool.Get().(*hasher)
+func (d *Digester) SumValue(name, value string) (out [4]byte) {
+	h := d.pool.Get().(*hasher)
 	h.in = binary.AppendUvarint(append(h.in[:0], ofValue), uint64(len(name)))
 	h.in = append(append(h.in, name...), value...)
 	copy(out[:], h.sum())
-	d.digests.pool.Put(h)
+	d.pool.Put(h)
 	return out
 }

@@ -1,232 +1,314 @@
 package checkpoint
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
+	"context"
+	"slices"
+	"sync"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
+	"leadferry/internal/crash"
 )
 
-// The buckets of the file.
-var (
-	inMeta    = []byte("meta")    // header and tally
-	inEntries = []byte("entries") // key → entry
-	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
-	inLeads   = []byte("leads")   // lead ID → key, unless they are equal
-	inLinks   = []byte("links")   // external ID that a lead has or is to have, key → nothing, unless they are equal
-	inWanted  = []byte("wanted")  // the same of intents
-	inFolds   = []byte("folds")   // fold of a key, key → nothing, unless they are equal; see move
-	inWords   = []byte("words")   // number → word
-	inRuns    = []byte("runs")    // number → run
-	inAudit   = []byte("audit")   // number → decision, or what contradicts one
-	inNotes   = []byte("notes")   // digest of a shape → shape
-	inRecent  = []byte("recent")  // number → key, entry that is on its way to entries
-	inBlocked = []byte("blocked") // keyed hash of a forgotten key → when
-)
+// patience is how long changes gather while every place for a request is taken.
+const patience = 4 * time.Millisecond
 
-var tallyKey = []byte("tally")
-
-// tally counts commits, keys by the state that a look-up shows, words, runs,
-// decisions, their contradictions and notes. It shows when a damaged page has lost some.
-type tally struct {
-	seq            uint64
-	keys           [states]uint64
-	words          uint64
-	runs           uint64
-	decisions      uint64
-	contradictions uint64
-	notes          uint64
-	statuses       [kindsOfStatus]uint64 // leads by the status last confirmed
+// Gathering says how changes come together into commits.
+type Gathering struct {
+	// Slots is how many claims may stand without an outcome, and so what a death leaves in
+	// doubt; others wait. 0: any number.
+	Slots int
+	// Idle reports that a place for a request is free: what has gathered is committed at
+	// once then. nil: always.
+	Idle func() bool
 }
 
-func (t tally) encode() []byte {
-	b := binary.AppendUvarint(nil, t.seq)
-	for _, n := range t.keys {
-		b = binary.AppendUvarint(b, n)
-	}
-	for _, n := range append([]uint64{t.words, t.runs, t.decisions, t.contradictions, t.notes}, t.statuses[:]...) {
-		b = binary.AppendUvarint(b, n)
-	}
-	return seal(b, 0, tallyKey)
+// Ledger gathers the changes of many goroutines into commits of its Store. A claim takes a
+// slot with the commit that makes it durable, and the commit that settles or withdraws it
+// gives the slot back: to claims of the same commit already, since a commit is there as a
+// whole or not at all.
+type Ledger struct {
+	Store
+	slots int
+	idle  func() bool
+	taken map[string]struct{} // keys whose claims have a slot; the writer's own
+	group []*waiting          // of the commit under way; the writer's own
+
+	mu        sync.Mutex
+	queue     []*waiting // what the writer has not taken yet
+	hurry     bool       // what has gathered is wanted at once
+	gathering bool       // the writer waits for more, but not for ever
+	closed    bool
+	broken    error         // of the Store: nothing is written any more
+	wake      chan struct{} // holds one token while there is something to look at
+	ended     chan struct{} // closed when the writer has ended
 }
 
-func decodeTally(record []byte) (t tally, err error) {
-	f, err := unseal(tallyKey, record)
-	if err != nil {
-		return t, err
-	}
-	t.seq = f.uint()
-	for i := range t.keys {
-		t.keys[i] = f.uint()
-	}
-	t.words, t.runs, t.decisions, t.contradictions, t.notes = f.uint(), f.uint(), f.uint(), f.uint(), f.uint()
-	for i := range t.statuses {
-		t.statuses[i] = f.uint()
-	}
-	return t, f.done()
+// waiting is a change whose caller waits for its commit.
+type waiting struct {
+	Change
+	done chan error
+	then func(Entry, error) // instead of done
 }
 
-// total is the number of keys that are known.
-func (t *tally) total() (n uint64) {
-	for _, keys := range t.keys {
-		n += keys
+func (w *waiting) end(err error) {
+	if w.then == nil {
+		w.done <- err
+		return
 	}
-	return n
+	if err == nil {
+		err = w.Err
+	}
+	w.then(w.Entry, err)
 }
 
-// move counts a key from one state to another; Unknown is not counted.
-func (t *tally) move(from, to State) {
-	if from != Unknown {
-		t.keys[from]--
+// NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
+func NewLedger(s Store, g Gathering) *Ledger {
+	l := &Ledger{
+		Store: s, slots: g.Slots, idle: g.Idle, taken: make(map[string]struct{}),
+		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
-	if to != Unknown {
-		t.keys[to]++
+	if l.idle == nil {
+		l.idle = func() bool { return true }
+	}
+	go l.run()
+	return l
+}
+
+// Claim writes an intent, once there is a slot for it: when it returns nil the create may
+// leave. Errors: ErrKey, ErrKnown, ErrBlocked, ErrClosed, that of ctx, which ends the wait for a
+// slot, so that nothing was written, or an error of the Store.
+func (l *Ledger) Claim(ctx context.Context, in Intent) error {
+	_, err := l.submit(ctx, Change{Kind: Claim, Entry: in.Entry(), Shape: in.Shape})
+	return err
+}
+
+// Withdraw removes the intent of a create that is known not to have been applied. An
+// intent that the claim replaced comes back.
+func (l *Ledger) Withdraw(ctx context.Context, key string) error {
+	_, err := l.submit(ctx, Change{Kind: Withdraw, Entry: Entry{Key: key}})
+	return err
+}
+
+// Settle writes an outcome, removes the intent and returns what now stands. With state
+// InDoubt the intent stays and takes over LeadID, Code and Reason. A lead ID that stands
+// under another key leaves this one in doubt with ReasonLeadTaken. Errors: ErrKey,
+// ErrState, ErrBlocked, or an error of the Store.
+func (l *Ledger) Settle(ctx context.Context, e Entry) (stored Entry, err error) {
+	return l.submit(ctx, Change{Kind: Settle, Entry: e})
+}
+
+// Mark notes durably that an update of a lead is about to be sent, by e.Unsettled, or
+// that none left after all, by an empty one. Nothing else of a lead that is known
+// changes, and its history gains no event. A lead that is not known is taken over as e
+// says, under a key that has no other lead. Errors: ErrKey, ErrBlocked, ErrKnown for a key
+// with another lead or in doubt, ErrTaken for a lead of another key, or an error of the
+// Store.
+func (l *Ledger) Mark(ctx context.Context, e Entry) (stored Entry, err error) {
+	return l.submit(ctx, Change{Kind: Mark, Entry: e})
+}
+
+// Close waits for changes that were asked for, ends the writer and closes the Store.
+func (l *Ledger) Close() error {
+	l.end()
+	return l.Store.Close()
+}
+
+// Drop is [Ledger.Close] as [Store] has it.
+func (l *Ledger) Drop() (gone bool, err error) {
+	l.end()
+	return l.Store.Drop()
+}
+
+func (l *Ledger) end() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.signal()
+	<-l.ended
+}
+
+// submit queues a change and waits until it is durable. A claim that still waits when ctx
+// ends is taken back. Nothing else is: an outcome is never thrown away.
+func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error) {
+	w := &waiting{Change: c, done: make(chan error, 1)}
+	var given <-chan struct{}
+	if c.Kind == Claim {
+		given = ctx.Done()
+	}
+	if err := l.enqueue(w); err != nil {
+		return c.Entry, err
+	}
+	select {
+	case err = <-w.done:
+	case <-given:
+		if l.takeBack(w) {
+			return c.Entry, ctx.Err()
+		}
+		err = <-w.done
+	}
+	if err == nil {
+		err = w.Err
+	}
+	return w.Entry, err
+}
+
+// Do is for callers that are called back instead of waiting, in the order of the calls; done
+// must not block.
+func (l *Ledger) Do(c Change, done func(Entry, error)) {
+	w := &waiting{Change: c, then: done}
+	if err := l.enqueue(w); err != nil {
+		done(c.Entry, err)
 	}
 }
 
-// ledger is the file inside one write transaction.
-type ledger struct {
-	tally
-	now       time.Time
-	digests   *digester
-	words     *words
-	unflushed *unflushed
-	recent    *recent
-	vacant    map[string]bool // keys claimed while they had no entry: none is there until putEntry
-	arena     []byte          // records live here until the commit: bbolt does not copy values
-	pile      *pile           // unless nil, takes index records
-	unsorted  bool            // the keys of this commit are in no order
-
-	meta, entries, intents, leads, links, wanted, folds, runs, audit, blocked, notes *bolt.Bucket
-	at                                                                               cursors
-}
-
-// cursors are for looking up: a bucket's own Get would make a new one each time.
-type cursors struct{ entries, intents, leads *bolt.Cursor }
-
-// begin binds the ledger to the buckets of tx as the next commit.
-func (l *ledger) begin(tx *bolt.Tx, t tally, now time.Time) error {
-	l.tally, l.now, l.arena, l.pile, l.unsorted = t, now.UTC(), l.arena[:0], nil, false
-	l.seq++
-	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
-	l.leads, l.links, l.wanted, l.folds = tx.Bucket(inLeads), tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
-	l.runs, l.audit, l.blocked, l.notes = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked), tx.Bucket(inNotes)
-	l.at = cursors{l.entries.Cursor(), l.intents.Cursor(), l.leads.Cursor()}
-	l.leads.FillPercent, l.folds.FillPercent = 0.7, 0.7 // index records come many at a time, or in no order; measured
-	l.recent.begin(tx, l.total())
+// enqueue hands a change to the writer, unless nothing is taken any more.
+func (l *Ledger) enqueue(w *waiting) error {
+	idle := l.idle()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.broken != nil:
+		return l.broken
+	case l.closed:
+		return ErrClosed
+	}
+	l.queue = append(l.queue, w)
+	l.hurry = l.hurry || idle
+	if idle || !l.gathering {
+		l.signal()
+	}
 	return nil
 }
 
-// end writes what belongs to every commit.
-func (l *ledger) end(tx *bolt.Tx) error {
-	if err := l.words.store(tx.Bucket(inWords)); err != nil {
-		return err
+// takeBack takes a change out of the queue, unless the writer has it.
+func (l *Ledger) takeBack(w *waiting) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.Index(l.queue, w)
+	if at >= 0 {
+		l.queue = slices.Delete(l.queue, at, at+1)
 	}
-	if err := l.unflushed.settle(l.leads); err != nil {
-		return err
-	}
-	if err := l.recent.settle(l.entries, l.meta); err != nil {
-		return err
-	}
-	l.tally.words = uint64(l.words.stored)
-	return l.meta.Put(tallyKey, l.tally.encode())
+	return at >= 0
 }
 
-// state returns what a look-up of key would show.
-func (l *ledger) state(key string) (State, error) {
-	if find(l.at.intents, key) != nil {
-		return InDoubt, nil
+// signal leaves one token for the writer; one is enough however many changes have come
+// since it looked.
+func (l *Ledger) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
 	}
-	s, err := stateOf(key, l.entry(key))
-	if s == Unknown && err == nil && l.keys[Forgotten] > 0 && l.blocked.Get(l.digests.block(key)) != nil {
-		return Forgotten, nil
-	}
-	return s, err
 }
 
-// entry returns the record of the entry of key, also below an intent, or nil.
-func (l *ledger) entry(key string) []byte {
-	if l.vacant[key] {
-		return nil
+// run commits what has gathered, until the ledger is closed and nothing is left.
+func (l *Ledger) run() {
+	defer close(l.ended)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for gathering := false; ; {
+		some, now, closed := l.look()
+		switch {
+		case now:
+			l.commit()
+			gathering = false
+			continue
+		case closed:
+			l.refuse()
+			return
+		case some && !gathering:
+			timer.Reset(patience)
+		}
+		gathering = some
+		if !some {
+			<-l.wake
+			continue
+		}
+		select {
+		case <-l.wake:
+		case <-timer.C:
+			l.commit()
+			gathering = false
+		}
 	}
-	if record := l.recent.find(key); record != nil {
-		return record
-	}
-	return find(l.at.entries, key)
 }
 
-// putEntry writes an entry into its place, or among the recent ones: a new one, or one
-// that stands there.
-func (l *ledger) putEntry(e *Entry, t tail, isNew bool) error {
-	record := l.record(e, t)
-	delete(l.vacant, e.Key)
-	if _, ok := l.recent.number(e.Key); ok || l.unsorted && isNew {
-		return l.recent.put(e.Key, record)
+// look says whether there are changes that can be committed, and whether they are wanted
+// now. From then on those that come wake the writer only if it has nothing to wait for, or
+// is to hurry.
+func (l *Ledger) look() (some, now, closed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	some = l.broken != nil && len(l.queue) > 0 || slices.ContainsFunc(l.queue, func(w *waiting) bool {
+		return w.Kind != Claim || l.free()
+	})
+	l.gathering = some
+	return some, some && (l.hurry || l.closed || l.broken != nil), l.closed
+}
+
+// free says whether there is a slot for a claim, or that none is needed.
+func (l *Ledger) free() bool { return l.slots == 0 || len(l.taken) < l.slots || l.broken != nil }
+
+// commit makes what has gathered durable and tells everybody.
+func (l *Ledger) commit() {
+	changes, err := l.take()
+	if err == nil {
+		err = crash.Call(func() error { return l.Store.Commit(context.Background(), changes) })
 	}
-	return l.entries.Put([]byte(e.Key), record)
-}
-
-func (l *ledger) deleteEntry(key string) error {
-	return errors.Join(l.recent.drop(key), l.entries.Delete([]byte(key)))
-}
-
-// putIntent writes an intent in place of the old one; the zero Entry is none.
-func (l *ledger) putIntent(old, e *Entry, t tail) error {
-	return errors.Join(l.want(old, e), l.intents.Put([]byte(e.Key), l.record(e, t)))
-}
-
-func (l *ledger) deleteIntent(old *Entry) error {
-	delete(l.vacant, old.Key)
-	return errors.Join(l.want(old, new(Entry)), l.intents.Delete([]byte(old.Key)))
-}
-
-// want brings the index of wanted external IDs in step with an intent that another one
-// replaces.
-func (l *ledger) want(old, e *Entry) error {
-	before, now := linkKey(old.WantLink, old.Key), linkKey(e.WantLink, e.Key)
-	var errs [2]error
-	if before != nil && !bytes.Equal(before, now) {
-		errs[0] = l.wanted.Delete(before)
+	l.mu.Lock()
+	l.broken = err
+	for _, w := range l.group {
+		if w.Kind == Claim && (err != nil || w.Err != nil) {
+			delete(l.taken, w.Entry.Key)
+			l.hurry = true // for those that wait for the slot
+		}
 	}
-	if now != nil && !bytes.Equal(before, now) {
-		errs[1] = l.wanted.Put(now, nil)
+	l.mu.Unlock()
+	for _, w := range l.group {
+		w.end(err)
 	}
-	return errors.Join(errs[:]...)
 }
 
-// record is what is written of e now. It stands until the commit.
-func (l *ledger) record(e *Entry, t tail) []byte {
-	e.Seq = l.seq
-	if e.Updated.IsZero() {
-		e.Updated = l.now
+// take takes what can be committed now: claims come last, as many as have slots. It fails
+// when nothing can be committed any more, and takes everything then.
+func (l *Ledger) take() (changes []*Change, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hurry = false
+	l.group = l.group[:0]
+	for _, w := range l.queue {
+		if w.Kind == Claim {
+			continue
+		}
+		if w.Kind != Mark {
+			delete(l.taken, w.Entry.Key)
+		}
+		l.group = append(l.group, w)
 	}
-	e.Updated = time.UnixMilli(e.Updated.UnixMilli()).UTC()
-	from := len(l.arena)
-	l.arena = l.words.appendEntry(l.arena, e, t)
-	return l.arena[from:len(l.arena):len(l.arena)]
+	left := l.queue[:0]
+	for _, w := range l.queue {
+		switch {
+		case w.Kind != Claim:
+		case !l.free():
+			left = append(left, w)
+		default:
+			l.taken[w.Entry.Key] = struct{}{}
+			l.group = append(l.group, w)
+		}
+	}
+	clear(l.queue[len(left):])
+	l.queue = left
+	for _, w := range l.group {
+		changes = append(changes, &w.Change)
+	}
+	return changes, l.broken
 }
 
-func validKey(key string) bool { return len(key) > 0 && len(key) <= MaxKey }
-
-// intent returns the intent of key; its State is Unknown when there is none.
-func (l *ledger) intent(key string) (e Entry, t tail, err error) {
-	record := find(l.at.intents, key)
-	if record == nil {
-		return e, t, nil
+// refuse ends the claims that wait for slots which nothing will free.
+func (l *Ledger) refuse() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.queue {
+		w.end(ErrClosed)
 	}
-	t, err = l.words.decode(key, record, &e)
-	return e, t, err
-}
-
-// known returns the entry of key, below an intent too; its State is Unknown when
-// there is none.
-func (l *ledger) known(key string) (e Entry, t tail, err error) {
-	record := l.entry(key)
-	if record == nil {
-		return e, t, nil
-	}
-	t, err = l.words.decode(key, record, &e)
-	return e, t, err
+	l.queue = nil
 }

@@ -1,298 +1,409 @@
-package checkpoint
+package checkpoint_test
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/crash"
 )
 
-// fault 66: the second row that claims a lead falls in doubt, also when both are
-// settled in one commit.
-func TestLeadOfAnotherKeyLeavesDoubt(t *testing.T) {
-	for _, lead := range []string{"lead.1", "0b1c2d3e-0000-4000-8000-000000000001", "first"} {
-		t.Run(lead, func(t *testing.T) {
-			d := opened(t, newPath(t), Options{})
-			for _, k := range []string{"first", "second"} {
-				d.Claim(intentOf(k, 7), func(error) {})
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// notedStore notes what is committed, and keeps nothing.
+type notedStore struct {
+	checkpoint.Store
+	mu      sync.Mutex
+	commits []string         // the changes of each, as their kinds and keys
+	intents map[string]bool  // that stand
+	most    int              // intents that ever stood at once
+	refused map[string]error // by key
+	broken  error
+	panics  bool
+	hold    chan struct{} // unless nil, a commit takes one
+	closed  bool
+}
+
+func (s *notedStore) Commit(_ context.Context, changes []*checkpoint.Change) error {
+	if s.hold != nil {
+		<-s.hold
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.panics {
+		panic("planted")
+	}
+	var done []string
+	for _, c := range changes {
+		key := c.Entry.Key
+		done = append(done, [...]string{"claim ", "withdraw ", "settle ", "mark "}[c.Kind]+key)
+		if c.Err = s.refused[key]; c.Err != nil || s.broken != nil {
+			continue
+		}
+		switch c.Kind {
+		case checkpoint.Claim:
+			s.intents[key] = true
+		case checkpoint.Withdraw, checkpoint.Settle:
+			delete(s.intents, key)
+		}
+		c.Entry.Seq = uint64(len(s.commits)) + 1
+	}
+	s.most = max(s.most, len(s.intents))
+	s.commits = append(s.commits, strings.Join(done, ", "))
+	return s.broken
+}
+
+func (s *notedStore) Close() error {
+	s.closed = true
+	return nil
+}
+
+// kept is a ledger of a notedStore and what became of the claims that were asked for.
+type kept struct {
+	*checkpoint.Ledger
+	store    *notedStore
+	idle     atomic.Bool
+	mu       sync.Mutex
+	claimed  []string
+	refusals []error
+}
+
+func newKept(slots int) *kept {
+	k := &kept{store: &notedStore{intents: map[string]bool{}, refused: map[string]error{}}}
+	k.Ledger = checkpoint.NewLedger(k.store, checkpoint.Gathering{Slots: slots, Idle: k.idle.Load})
+	return k
+}
+
+// claim asks for claims, one after another.
+func (k *kept) claim(ctx context.Context, keys ...string) {
+	for _, key := range keys {
+		go func() {
+			err := k.Claim(ctx, checkpoint.Intent{Key: key})
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			if err != nil {
+				k.refusals = append(k.refusals, err)
+				return
 			}
-			type answer struct {
-				e   Entry
-				err error
-			}
-			answers := make(chan answer, 2)
-			for _, k := range []string{"first", "second"} {
-				d.Settle(createdEntry(k, lead, 7), func(e Entry, err error) { answers <- answer{e, err} })
-			}
-			before := d.tally.Load().seq
-			d.Hurry()
-			first, second := <-answers, <-answers
-			if first.e.State != Created || first.err != nil {
-				t.Errorf("first: %+v", first)
-			}
-			got := second.e
-			if got.State != InDoubt || got.Reason != ReasonLeadTaken || got.LeadID != lead || got.File != "leads.csv" || second.err != nil {
-				t.Errorf("second: %+v", second)
-			}
-			if d.tally.Load().seq > before+1 {
-				t.Skip("not in one commit this time")
-			}
-			if diff := cmp.Diff(got, lookup(t, d, "second")); diff != "" {
-				t.Errorf("stored (-reported +looked up):\n%s", diff)
-			}
-			// Settling the first again is no doubt: the lead is its own.
-			if again, err := settle(d, createdEntry("first", lead, 8)); err != nil || again.State != Created {
-				t.Errorf("again: %+v, %v", again, err)
-			}
+			k.claimed = append(k.claimed, key)
+		}()
+		synctest.Wait()
+	}
+}
+
+// settle asks for an outcome and does not wait for it.
+func (k *kept) settle(key string) {
+	go k.Settle(context.Background(), checkpoint.Entry{Key: key, State: checkpoint.Created})
+	synctest.Wait()
+}
+
+// rest waits until all that can be committed is.
+func rest() {
+	time.Sleep(time.Second)
+	synctest.Wait()
+}
+
+func (k *kept) are(t *testing.T, when string, claimed ...string) {
+	t.Helper()
+	slices.Sort(k.claimed)
+	if !slices.Equal(k.claimed, claimed) {
+		t.Errorf("%s: claimed %q, want %q; refused %v", when, k.claimed, claimed, k.refusals)
+	}
+}
+
+func (k *kept) commits(t *testing.T, when string, want ...string) {
+	t.Helper()
+	if got := k.store.commits; !slices.Equal(got, want) {
+		t.Errorf("%s: commits\n%q, want\n%q", when, got, want)
+	}
+}
+
+func (k *kept) close(t *testing.T) {
+	t.Helper()
+	if err := k.Close(); err != nil || !k.store.closed {
+		t.Errorf("close: %v", err)
+	}
+	synctest.Wait()
+}
+
+// While every place for a request is taken, changes gather for some milliseconds.
+func TestChangesGatherUntilAPlaceIsFree(t *testing.T) {
+	for _, idle := range []bool{false, true} {
+		t.Run(fmt.Sprint("idle ", idle), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k, began := newKept(0), time.Now()
+				var all sync.WaitGroup
+				for i := range 3 {
+					if i == 2 {
+						k.idle.Store(idle)
+					}
+					all.Go(func() { _ = k.Withdraw(context.Background(), fmt.Sprint(i)) })
+					synctest.Wait()
+				}
+				all.Wait()
+				if waited := time.Since(began); idle != (waited == 0) || waited > 10*time.Millisecond {
+					t.Errorf("waited %v", waited)
+				}
+				k.commits(t, "all", "withdraw 0, withdraw 1, withdraw 2")
+				k.close(t)
+			})
 		})
 	}
 }
 
-// A row sent again although in doubt, but stopped before it was sent, is in the
-// same doubt as before.
-func TestWithdrawnResendRestoresTheEarlierDoubt(t *testing.T) {
-	path := newPath(t)
-	d := opened(t, path, Options{})
-	if err := claim(d, intentOf("k", 5)); err != nil {
-		t.Fatal(err)
-	}
-	doubt, err := settle(d, Entry{Key: "k", State: InDoubt, Code: 504, Reason: "server_error"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := claim(d, intentOf("k", 99)); err != nil {
-		t.Fatal(err)
-	}
-	if got := lookup(t, d, "k"); got.Line != 101 || got.Code != 0 {
-		t.Errorf("sent again: %+v", got)
-	}
-	d.Close()
-	d = opened(t, path, Options{})
-	if err := withdraw(d, "k"); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(doubt, lookup(t, d, "k")); diff != "" || d.InDoubt() != 1 {
-		t.Errorf("%d in doubt, (-before +after):\n%s", d.InDoubt(), diff)
-	}
-}
-
-func TestDecisions(t *testing.T) {
-	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("x", 3600))
-	d := opened(t, newPath(t), Options{Now: func() time.Time { return now }})
-	for i := range 5 {
-		in := intentOf(fmt.Sprint("k", i), i)
-		if i == 1 {
-			in.ExternalID = "crm-1"
-		}
-		if err := claim(d, in); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := settle(d, createdEntry("known", "lead-known", 1)); err != nil {
-		t.Fatal(err)
-	}
-	for name, refused := range map[string]struct {
-		index int
-		list  []Decision
-	}{
-		"not in doubt":      {1, []Decision{{Key: "k0"}, {Key: "known", LeadID: "x"}}},
-		"never heard of":    {0, []Decision{{Key: "none"}}},
-		"key twice":         {1, []Decision{{Key: "k0"}, {Key: "k0"}}},
-		"ID twice":          {2, []Decision{{Key: "k0", LeadID: "x"}, {Key: "k2"}, {Key: "k1", LeadID: "x"}}},
-		"no ID":             {1, []Decision{{Key: "k0"}, {Key: "k1", LeadID: "not found"}}},
-		"ID of a known key": {1, []Decision{{Key: "k0", LeadID: "x"}, {Key: "k1", LeadID: "lead-known"}}},
-	} {
-		var why *ListError
-		if err := resolve(d, refused.list...); !errors.As(err, &why) || why.Index != refused.index || why.Key != refused.list[why.Index].Key {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if d.InDoubt() != 5 {
-		t.Fatalf("%d in doubt: a refused list was carried out in part", d.InDoubt())
-	}
-	made := []Decision{{Key: "k0", LeadID: "lead-0"}, {Key: "k1", LeadID: "lead-1"}, {Key: "k2", Exists: true}, {Key: "k3"}}
-	if err := resolve(d, made...); err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []State{Created, Partial, Created, NotMade, InDoubt} {
-		if got := lookup(t, d, fmt.Sprint("k", i)); got.State != want {
-			t.Errorf("k%d is %v, want %v", i, got.State, want)
-		}
-	}
-	var kept []Decision
-	err := d.Decisions(func(one Decision, at time.Time) error {
-		if kept = append(kept, one); !at.Equal(now) || at.Location() != time.UTC {
-			t.Errorf("decided at %v", at)
-		}
-		return nil
+// What comes while a commit is under way is the next one: claims last, the rest as it came.
+func TestChangesGatherDuringACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(0)
+		k.idle.Store(true)
+		k.store.hold = make(chan struct{})
+		k.claim(t.Context(), "a", "c")
+		k.settle("z")
+		k.claim(t.Context(), "b")
+		go k.Mark(context.Background(), checkpoint.Entry{Key: "y"})
+		synctest.Wait()
+		go k.Withdraw(context.Background(), "z")
+		synctest.Wait()
+		close(k.store.hold)
+		rest()
+		k.commits(t, "gathered", "claim a", "settle z, mark y, withdraw z, claim c, claim b")
+		k.close(t)
 	})
-	if diff := cmp.Diff(made, kept); diff != "" || err != nil {
-		t.Errorf("kept %v:\n%s", err, diff)
-	}
 }
 
-// A refusal from before does not hold back a row that a person has set free.
-func TestDecisionThatNothingWasCreatedFreesTheRow(t *testing.T) {
-	d := opened(t, newPath(t), Options{})
-	if _, err := settle(d, Entry{Key: "k", State: Rejected, Code: 422, Reason: "refused"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := claim(d, intentOf("k", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := resolve(d, Decision{Key: "k"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := lookup(t, d, "k"); got.State != NotMade {
-		t.Errorf("still %v", got.State)
-	}
-	if diff := cmp.Diff([]string{"rejected +refused  422", "in_doubt +doubted open 0", "not_made +decided  0"}, acts(t, d, "k")); diff != "" {
-		t.Errorf("history (-want +got):\n%s", diff)
-	}
-	if err := claim(d, intentOf("k", 2)); err != nil {
-		t.Errorf("sent again: %v", err)
-	}
+// Claims beyond the slots wait, in their order, and one commit frees slots and fills
+// them. Invariant 2; fault 1
+func TestClaimsWaitForSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(2)
+		k.claim(t.Context(), "c", "b", "a", "e", "d")
+		rest()
+		k.are(t, "two slots", "b", "c")
+		k.settle("c")
+		rest()
+		k.are(t, "settled", "a", "b", "c")
+		go k.Settle(context.Background(), checkpoint.Entry{Key: "b", State: checkpoint.InDoubt})
+		synctest.Wait()
+		go k.Withdraw(context.Background(), "a")
+		rest()
+		k.are(t, "in doubt and withdrawn", "a", "b", "c", "d", "e")
+		k.commits(t, "all", "claim c, claim b", "settle c, claim a", "settle b, withdraw a, claim e, claim d")
+		k.close(t)
+	})
 }
 
-func TestRunsAreKeptInOrderOfTheirBeginning(t *testing.T) {
-	path := newPath(t)
-	d := opened(t, path, Options{})
-	later := RunInfo{ID: "b", Command: "import", Started: time.UnixMilli(5).UTC()}
-	first := RunInfo{ID: "a", Command: "sync", Started: time.UnixMilli(9).UTC(), Counts: map[string]int{"updated": 3}}
-	if err := errors.Join(d.AddRun(first), d.AddRun(later)); err != nil {
-		t.Fatal(err)
-	}
-	later.Finished, later.Outcome, later.Counts = time.UnixMilli(7).UTC(), "attention", map[string]int{"created": 1, "failed": 2}
-	if err := errors.Join(d.AddRun(later), claim(d, Intent{Key: "k", Run: "named only"}), claim(d, Intent{Key: "l", Run: "a"})); err != nil {
-		t.Fatal(err)
-	}
-	d.Close()
-	d = opened(t, path, Options{})
-	got, err := d.Runs()
-	if diff := cmp.Diff([]RunInfo{first, later}, got); diff != "" || err != nil {
-		t.Errorf("%v:\n%s", err, diff)
-	}
-	if lookup(t, d, "k").Run != "named only" || lookup(t, d, "l").Run != "a" {
-		t.Error("entries name other runs")
-	}
+// An outcome that comes while claims wait for slots is committed, also when no place for a
+// request is free.
+func TestOutcomeIsCommittedWhileClaimsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(1)
+		k.claim(t.Context(), "a", "b")
+		rest()
+		k.are(t, "one slot", "a")
+		k.claim(t.Context(), "c")
+		k.settle("a")
+		rest()
+		k.are(t, "settled", "a", "b")
+		k.close(t)
+	})
 }
 
-// faults 124, 126: any time comes back as it was, in UTC, and does not decide the
-// order.
-func TestOddTimesAreKept(t *testing.T) {
-	d := opened(t, newPath(t), Options{})
-	var last uint64
-	for i, at := range []time.Time{
-		time.Unix(0, 0), time.Date(1901, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC),
-		time.Date(2200, 6, 1, 0, 0, 0, 999_000_000, time.FixedZone("odd", -12345)),
-	} {
-		in := intentOf(fmt.Sprint(i), i)
-		in.Sent = at
-		if err := claim(d, in); err != nil {
-			t.Fatal(err)
+// A claim that the Store refuses takes no slot, not even from those that wait, and ends
+// nothing but its row.
+func TestRefusedClaimTakesNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(1)
+		k.store.refused["known"] = checkpoint.ErrKnown
+		began := time.Now()
+		k.idle.Store(true)
+		k.claim(t.Context(), "known", "known", "a", "b")
+		k.are(t, "refused", "a")
+		if waited := time.Since(began); waited != 0 || len(k.refusals) != 2 || !errors.Is(k.refusals[0], checkpoint.ErrKnown) {
+			t.Errorf("refused %v after %v", k.refusals, waited)
 		}
-		got := lookup(t, d, in.Key)
-		if !got.Updated.Equal(at) || got.Updated.Location() != time.UTC {
-			t.Errorf("%v came back as %v", at, got.Updated)
+		k.close(t)
+		if len(k.refusals) != 3 || !errors.Is(k.refusals[2], checkpoint.ErrClosed) {
+			t.Errorf("closed with a claim that waits: refused %v", k.refusals)
 		}
-		if got.Seq <= last {
-			t.Errorf("sequence %d after %d", got.Seq, last)
-		}
-		last = got.Seq
-	}
+	})
 }
 
-// fault 114: of 500 values of cells none is in the file or its neighbour, neither
-// as it is nor as a plain hash; only keys, IDs, statuses, organizations and
-// locators are.
-func TestNoCellValueReachesTheFile(t *testing.T) {
-	path := newPath(t)
-	d := opened(t, path, Options{})
-	var planted []string
-	for i := range 50 {
-		e := createdEntry(fmt.Sprint("key", i), fmt.Sprint("lead", i), i)
-		e.Content = nil
-		var body []byte
-		for j := range 10 {
-			value := fmt.Sprintf("planted-%d-%d@example.com", i, j)
-			planted = append(planted, value)
-			body = append(body, value...)
-			e.Content = append(e.Content, sumField(d, fmt.Sprint("name", j), value))
-		}
-		e.Digest = d.Sum(body)
-		if err := claim(d, Intent{Key: e.Key, Digest: e.Digest, Content: e.Content}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := settle(d, e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d.Close()
-	for _, end := range []string{"", ".seq"} {
-		file, err := os.ReadFile(path + end)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, value := range append(planted, "planted", "name0") {
-			if bytes.Contains(file, []byte(value)) {
-				t.Errorf("%q is in the file", value)
-			}
-		}
-	}
+// A slot that was promised to a claim which is refused goes to the next one at once.
+func TestSlotOfARefusedClaimGoesToTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(1)
+		k.store.refused["known"] = checkpoint.ErrKnown
+		k.claim(t.Context(), "known", "a")
+		time.Sleep(5 * time.Millisecond) // the first one has gathered
+		synctest.Wait()
+		k.commits(t, "both", "claim known", "claim a")
+		k.close(t)
+	})
 }
 
-func TestDigestsAreKeyedAndSeparate(t *testing.T) {
-	a, b := opened(t, newPath(t), Options{}), opened(t, newPath(t), Options{})
-	if again := a.Sum([]byte("x")); a.Sum([]byte("x")) != again || a.Sum([]byte("y")) == again {
-		t.Error("a digest is not a digest")
-	}
-	if a.Sum([]byte("x")) == b.Sum([]byte("x")) || sumField(a, "n", "v") == sumField(b, "n", "v") {
-		t.Error("digests of two files are equal: they are not keyed")
-	}
-	one, two := sumField(a, "ab", "c"), sumField(a, "a", "bc")
-	if one.Name == two.Name || one.Value == two.Value {
-		t.Error("name and value run into one another")
-	}
-	if one.Name != sumField(a, "ab", "d").Name {
-		t.Error("a name's digest depends on its value")
-	}
+// A claim that is given up while it waits is not written; one of which the commit is under
+// way stands, and says so. An outcome is never given up.
+func TestOnlyAWaitingClaimCanBeGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(1)
+		ctx, giveUp := context.WithCancel(t.Context())
+		k.claim(t.Context(), "a")
+		rest()
+		k.claim(ctx, "waits")
+		giveUp()
+		rest()
+		if len(k.refusals) != 1 || !errors.Is(k.refusals[0], context.Canceled) {
+			t.Errorf("refused %v", k.refusals)
+		}
+		if _, err := k.Settle(ctx, checkpoint.Entry{Key: "a", State: checkpoint.Created}); err != nil {
+			t.Errorf("an outcome was given up: %v", err)
+		}
+		k.store.hold = make(chan struct{})
+		ctx, giveUp = context.WithCancel(t.Context())
+		k.claim(ctx, "b")
+		rest() // it is being committed
+		giveUp()
+		synctest.Wait()
+		close(k.store.hold)
+		synctest.Wait()
+		k.are(t, "under way", "a", "b")
+		k.commits(t, "all", "claim a", "settle a", "claim b")
+		k.close(t)
+	})
 }
 
-func TestEachGoesThroughAllInOrderAndMayWrite(t *testing.T) {
-	d := opened(t, newPath(t), Options{})
-	const n = 3*chunk + 7
-	for i := range n {
-		k := fmt.Sprintf("%05d", i)
-		if i%3 == 0 {
-			d.Claim(intentOf(k, i), func(error) {})
-		} else {
-			d.Settle(createdEntry(k, "lead"+k, i), func(Entry, error) {})
+// The claim that was given up is nobody's any more: what comes later does not wait for it.
+func TestGivenUpClaimLeavesTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(0)
+		ctx, giveUp := context.WithCancel(t.Context())
+		k.claim(ctx, "a") // gathers
+		giveUp()
+		synctest.Wait()
+		began := time.Now()
+		k.claim(t.Context(), "b")
+		rest()
+		k.commits(t, "the other", "claim b")
+		if k.claim(t.Context(), "c"); time.Since(began) > time.Second {
+			t.Error("it took too long")
 		}
-	}
-	if err := withdraw(d, "none"); err != nil { // waits for those above
-		t.Fatal(err)
-	}
-	for state, want := range map[State]int{Unknown: n, InDoubt: (n + 2) / 3, Created: n - (n+2)/3, Rejected: 0} {
-		got, last := 0, ""
-		err := d.Each(state, func(e Entry) error {
-			if got++; e.Key <= last || (state != Unknown && e.State != state) {
-				t.Fatalf("%s (%v) after %s", e.Key, e.State, last)
-			}
-			if last = e.Key; got == 1 {
-				return d.AddRun(RunInfo{ID: "inside"})
-			}
-			return nil
+		rest()
+		k.are(t, "the others", "b", "c")
+		k.close(t)
+	})
+}
+
+// After the first error of the Store nothing is written, and who waits is told: claims
+// that wait for slots, too. Invariant 8
+func TestFailureEndsEverything(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		t.Run(fmt.Sprint("panics ", panics), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := newKept(1)
+				k.claim(t.Context(), "a", "b", "c")
+				rest()
+				k.are(t, "one slot", "a")
+				broken := errors.New("broken")
+				if k.store.panics = panics; !panics {
+					k.store.broken = broken
+				}
+				failed := func(err error) bool {
+					if panics {
+						return errors.As(err, new(*crash.Error))
+					}
+					return errors.Is(err, broken)
+				}
+				if _, err := k.Settle(context.Background(), checkpoint.Entry{Key: "a", State: checkpoint.Created}); !failed(err) {
+					t.Errorf("settled: %v", err)
+				}
+				rest()
+				if len(k.refusals) != 2 || !failed(k.refusals[0]) || !failed(k.refusals[1]) {
+					t.Errorf("refused %v", k.refusals)
+				}
+				k.store.broken, k.store.panics = nil, false // what works by chance
+				before := len(k.store.commits)
+				if err := k.Withdraw(context.Background(), "a"); !failed(err) || len(k.store.commits) != before {
+					t.Errorf("afterwards: %v", err)
+				}
+				k.close(t)
+			})
 		})
-		if err != nil || got != want {
-			t.Errorf("%v: %d of %d, %v", state, got, want, err)
+	}
+}
+
+func TestCloseFinishesWhatIsQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(0)
+		for i := range 100 {
+			go func() { _ = k.Claim(context.Background(), checkpoint.Intent{Key: fmt.Sprint(i)}) }()
 		}
-	}
-	stop := errors.New("enough")
-	if err := d.Each(Unknown, func(Entry) error { return stop }); err != stop {
-		t.Errorf("got %v", err)
-	}
+		synctest.Wait()
+		k.close(t)
+		if len(k.store.intents) != 100 || len(k.store.commits) != 1 {
+			t.Errorf("%d claimed by %d commits", len(k.store.intents), len(k.store.commits))
+		}
+		_, settled := k.Settle(context.Background(), checkpoint.Entry{Key: "a"})
+		for what, err := range map[string]error{
+			"claim": k.Claim(t.Context(), checkpoint.Intent{Key: "a"}), "settle": settled, "withdraw": k.Withdraw(t.Context(), "a"),
+		} {
+			if !errors.Is(err, checkpoint.ErrClosed) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+// Whatever is asked in whichever order, no commit leaves more claims than slots, and all
+// get their turn. Invariant 2
+func TestSlotsHold(t *testing.T) {
+	const most = 5
+	rapid.Check(t, func(t *rapid.T) {
+		ends := rapid.SliceOfN(rapid.SampledFrom([]string{"settle", "withdraw", "refuse", "give up"}), 1, 40).Draw(t, "ends")
+		idle := rapid.Bool().Draw(t, "idle")
+		k := newKept(most)
+		k.idle.Store(idle)
+		for i, end := range ends {
+			if end == "refuse" {
+				k.store.refused[fmt.Sprint(i)] = checkpoint.ErrKnown
+			}
+		}
+		var all sync.WaitGroup
+		for i, end := range ends {
+			key := fmt.Sprint(i)
+			all.Go(func() {
+				ctx, giveUp := context.WithCancel(context.Background())
+				defer giveUp()
+				if end == "give up" {
+					go giveUp()
+				}
+				err := k.Claim(ctx, checkpoint.Intent{Key: key})
+				switch {
+				case err != nil && end != "refuse" && end != "give up":
+					t.Error(end, err)
+				case err == nil && end == "settle":
+					_, err = k.Settle(ctx, checkpoint.Entry{Key: key, State: checkpoint.Created})
+				case err == nil:
+					err = k.Withdraw(ctx, key)
+				}
+				if err != nil && end != "refuse" && end != "give up" {
+					t.Error(end, err)
+				}
+			})
+		}
+		all.Wait()
+		if err := k.Close(); err != nil || k.store.most > most || len(k.store.intents) != 0 {
+			t.Fatalf("%d claims at once, %d left, %v", k.store.most, len(k.store.intents), err)
+		}
+	})
 }

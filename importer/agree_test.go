@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
 )
@@ -142,7 +143,7 @@ func (p *pair) copy() string {
 				p.t.Fatal(err)
 			}
 		}
-		db, err := checkpoint.Open(path, checkpoint.Target{TrunkID: "trunk"}, checkpoint.Options{ReadOnly: true, Check: true})
+		db, err := bolt.Open(path, checkpoint.Target{TrunkID: "trunk"}, bolt.Options{ReadOnly: true, Check: true})
 		if err == nil {
 			db.Close()
 			return path
@@ -157,13 +158,13 @@ func (p *pair) resolve() {
 	var list []checkpoint.Decision
 	used := map[string]bool{}
 	each := func(e checkpoint.Entry) error { used[e.LeadID] = true; return nil }
-	if err := p.db.Each(checkpoint.Created, each); err != nil {
+	if err := p.db.Each(p.t.Context(), checkpoint.Filter{State: checkpoint.Created}, each); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := p.db.Each(checkpoint.Partial, each); err != nil {
+	if err := p.db.Each(p.t.Context(), checkpoint.Filter{State: checkpoint.Partial}, each); err != nil {
 		p.t.Fatal(err)
 	}
-	err := p.db.Each(checkpoint.InDoubt, func(e checkpoint.Entry) error {
+	err := p.db.Each(p.t.Context(), checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 		d := checkpoint.Decision{Key: e.Key}
 		for id, key := range p.service.madeFor {
 			if key == e.Key && !used[id] {
@@ -174,7 +175,7 @@ func (p *pair) resolve() {
 		return nil
 	})
 	if err == nil && len(list) > 0 {
-		_, err = p.db.Resolve(list)
+		_, err = p.db.Resolve(p.t.Context(), list)
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -188,7 +189,7 @@ func text(v jsontext.Value) string {
 
 // agree compares the checkpoint with the service wherever it claims to know.
 func (p *pair) agree(when string) {
-	err := p.db.Each(checkpoint.Unknown, func(e checkpoint.Entry) error {
+	err := p.db.Each(p.t.Context(), checkpoint.Filter{}, func(e checkpoint.Entry) error {
 		if e.State != checkpoint.Created && e.State != checkpoint.Partial || e.LeadID == "" {
 			return nil
 		}
@@ -219,7 +220,7 @@ func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
 	for _, d := range e.Content {
 		held := false
 		for name, value := range l.Content {
-			held = held || p.db.SumName(name) == d.Name && p.db.SumValue(name, text(value)) == d.Value
+			held = held || p.db.Digests().SumName(name) == d.Name && p.db.Digests().SumValue(name, text(value)) == d.Value
 		}
 		if !held {
 			p.errorf("%s: %s is said to hold content that the service does not", when, e.Key)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/mapping"
 )
 
@@ -34,7 +35,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(test.name, func(b *testing.B) {
 			e := newEngine(Options{Concurrency: 1}, test.planner)
 			e.matches = test.matches
-			e.keepIn(db)
+			e.keepIn(newCalls(b.Context(), db))
 			at := 0
 			b.ReportAllocs()
 			for b.Loop() {
@@ -79,27 +80,30 @@ func benchItems(first, n int) []*item {
 }
 
 // knownLeads is a checkpoint that knows the leads of the rows as an import leaves them.
-func knownLeads(b *testing.B, items []*item) *checkpoint.DB {
+func knownLeads(b *testing.B, items []*item) *checkpoint.Ledger {
 	b.Helper()
-	db, err := checkpoint.Open(filepath.Join(b.TempDir(), "c.db"), checkpoint.Target{TrunkID: "trunk"}, checkpoint.Options{})
+	store, err := bolt.Open(filepath.Join(b.TempDir(), "c.db"), checkpoint.Target{TrunkID: "trunk"}, bolt.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
+	db := checkpoint.NewLedger(store, checkpoint.Gathering{})
 	b.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			b.Error(err)
 		}
 	})
-	d := newDigester(db)
+	d := newDigester(db.Digests())
 	for part := range slices.Chunk(items, benchRows/4) {
 		failed := make(chan error, len(part))
 		for _, it := range part {
-			db.Settle(checkpoint.Entry{
-				Key: it.rec.Key, State: checkpoint.Created, LeadID: "lead-" + it.rec.Key, Organization: "org-1", Status: "open",
-				Digest: d.whole(it), Content: d.fields(it), Run: "run-1",
-			}, func(_ checkpoint.Entry, err error) { failed <- err })
+			go func() {
+				_, err := db.Settle(b.Context(), checkpoint.Entry{
+					Key: it.rec.Key, State: checkpoint.Created, LeadID: "lead-" + it.rec.Key, Organization: "org-1", Status: "open",
+					Digest: d.whole(it), Content: d.fields(it), Run: "run-1",
+				})
+				failed <- err
+			}()
 		}
-		db.Hurry()
 		for range part {
 			if err := <-failed; err != nil {
 				b.Fatal(err)

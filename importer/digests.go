@@ -8,9 +8,16 @@ import (
 	"leadferry/mapping"
 )
 
+// sums makes the checkpoint's keyed digests.
+type sums interface {
+	Sum(b []byte) checkpoint.Digest
+	SumName(name string) [4]byte
+	SumValue(name, value string) [4]byte
+}
+
 // digester makes the keyed digests of rows, once each. Every goroutine has its own.
 type digester struct {
-	ledger Ledger
+	sums   sums
 	text   []byte
 	names  map[string][4]byte // digests of content keys
 	room   []checkpoint.ContentDigest
@@ -33,15 +40,15 @@ const (
 	roomAhead = 2048 // digests made room for at once
 )
 
-func newDigester(l Ledger) *digester {
-	return &digester{ledger: l, names: map[string][4]byte{}, seed: maphash.MakeSeed()}
+func newDigester(s sums) *digester {
+	return &digester{sums: s, names: map[string][4]byte{}, seed: maphash.MakeSeed()}
 }
 
 // whole is the digest of everything that the row sends.
 func (d *digester) whole(it *item) checkpoint.Digest {
 	if it.digest == (checkpoint.Digest{}) {
 		d.text = fingerprint(d.text[:0], &it.rec)
-		it.digest = d.ledger.Sum(d.text)
+		it.digest = d.sums.Sum(d.text)
 	}
 	return it.digest
 }
@@ -75,7 +82,7 @@ func (d *digester) name(name string) [4]byte {
 		if len(d.names) >= maxNames {
 			clear(d.names)
 		}
-		sum = d.ledger.SumName(name)
+		sum = d.sums.SumName(name)
 		d.names[name] = sum
 	}
 	return sum
@@ -86,7 +93,7 @@ func (d *digester) value(f *mapping.Field, name [4]byte) [4]byte {
 	hash := maphash.String(d.seed, value) ^ uint64(binary.LittleEndian.Uint32(name[:]))
 	v := &d.values[hash%maxValues]
 	if v.hash != hash {
-		*v = valued{hash, d.ledger.SumValue(f.Name, value)}
+		*v = valued{hash, d.sums.SumValue(f.Name, value)}
 	}
 	return v.sum
 }

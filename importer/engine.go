@@ -51,9 +51,9 @@ const (
 // only commits.
 type engine struct {
 	Options
-	ledger  Ledger         // nil for validate, and for a dry run without checkpoint
-	db      *checkpoint.DB // the same, for what is no business of a row's; or nil
-	sender  Sender         // nil: nothing is ever sent
+	ledger  Ledger             // nil for validate, and for a dry run without checkpoint
+	db      *checkpoint.Ledger // the same, for what is no business of a row's; or nil
+	sender  Sender             // nil: nothing is ever sent
 	client  *leadapi.Client
 	opened  *Start // what was known before the first row
 	meter   *meter

@@ -48,7 +48,10 @@ type Options struct {
 	Client     leadapi.Config
 	Target     checkpoint.Target
 	Checkpoint string // path
-	Opening    checkpoint.Options
+	// Open opens the checkpoint. With require one that is not there, or that has known nothing,
+	// is an error around checkpoint.ErrMissing; one that is to be read only is not made either.
+	Open       func(require, readOnly bool) (checkpoint.Store, error)
+	Require    bool         // the checkpoint must be there
 	Files      report.Files // all empty: none are written
 	OwnColumns bool         // results carry the rows' own columns
 	Warnings   []string     // that Start repeats

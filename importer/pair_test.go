@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -227,7 +228,7 @@ type pair struct {
 	errorf  func(format string, args ...any) // tells what is not as it should be
 	dir     string
 	path    string
-	db      *checkpoint.DB
+	db      *checkpoint.Ledger
 	service *remote
 	runs    int
 }
@@ -239,10 +240,11 @@ func newPair(t testing.TB, dir string) *pair {
 }
 
 func (p *pair) open() {
-	var err error
-	if p.db, err = checkpoint.Open(p.path, checkpoint.Target{TrunkID: "trunk"}, checkpoint.Options{Slots: 6}); err != nil {
+	db, err := bolt.Open(p.path, checkpoint.Target{TrunkID: "trunk"}, bolt.Options{})
+	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.db = checkpoint.NewLedger(db, checkpoint.Gathering{Slots: 6})
 }
 
 // ended is a run that is over.
@@ -292,7 +294,7 @@ func (p *pair) run(command string, o Options, rows ...string) *ended {
 		p.t.Fatal(err)
 	}
 	rec := &records{}
-	e.keepIn(p.db)
+	e.keepIn(newCalls(p.t.Context(), p.db))
 	e.sender, e.recorder = p.service, rec
 	e.run(p.t.Context())
 	return &ended{e, rec.lines}
@@ -301,7 +303,7 @@ func (p *pair) run(command string, o Options, rows ...string) *ended {
 // known is the checkpoint's entry of a key.
 func (p *pair) known(key string) checkpoint.Entry {
 	out := make([]checkpoint.Entry, 1)
-	if err := p.db.Lookup([]string{key}, out); err != nil {
+	if err := p.db.Find(p.t.Context(), []checkpoint.Query{{Key: key}}, out, make([]checkpoint.Match, 1)); err != nil {
 		p.t.Fatal(err)
 	}
 	return out[0]

@@ -51,7 +51,7 @@ func Sync(ctx context.Context, o Options) (*report.Summary, error) {
 	if o.Mapping.KeyFrom() == "row" && !o.Mapping.HasLeadID() {
 		return nil, errNoIdentity
 	}
-	o.Opening.Require = o.Opening.Require || !o.Mapping.HasLeadID()
+	o.Require = o.Require || !o.Mapping.HasLeadID()
 	return newSync(o).carryOut(ctx)
 }
 
@@ -80,7 +80,7 @@ func (e *engine) carryOut(ctx context.Context) (*report.Summary, error) {
 		e.client, e.sender = client, &metered{client, e.meter}
 		e.retrier.reach = client.Reach
 	}
-	db, err := openLedger(o)
+	db, err := openLedger(o, e.hungry)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (e *engine) carryOut(ctx context.Context) (*report.Summary, error) {
 	}
 	if db != nil {
 		e.db = db
-		e.keepIn(db)
+		e.keepIn(newCalls(ctx, db))
 		defer db.Drop() // of a run that was refused; else it is closed by then
 		if err := e.compareShapes(); err != nil {
 			return nil, err
@@ -126,22 +126,23 @@ func (e *engine) keepIn(l Ledger) {
 }
 
 // openLedger opens the checkpoint; a dry run does without one that is not there.
-func openLedger(o *Options) (*checkpoint.DB, error) {
-	opening := o.Opening
-	opening.ReadOnly, opening.Slots, opening.Used = o.DryRun, slotsPerWorker*o.Concurrency, opening.Require
-	if !o.DryRun && !opening.Require {
+func openLedger(o *Options, idle func() bool) (*checkpoint.Ledger, error) {
+	if !o.DryRun && !o.Require {
 		if err := os.MkdirAll(filepath.Dir(o.Checkpoint), 0o700); err != nil {
 			return nil, fmt.Errorf("make the checkpoint's folder: %w\nhint: name another file with --checkpoint", err)
 		}
 	}
-	db, err := checkpoint.Open(o.Checkpoint, o.Target, opening)
-	if o.DryRun && !opening.Require && errors.Is(err, checkpoint.ErrGone) {
+	store, err := o.Open(o.Require, o.DryRun)
+	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrGone) {
 		o.Log.Warn(err.Error())
 	}
-	if o.DryRun && !opening.Require && errors.Is(err, checkpoint.ErrMissing) {
+	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
 		return nil, nil
 	}
-	return db, err
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.NewLedger(store, checkpoint.Gathering{Slots: slotsPerWorker * o.Concurrency, Idle: idle}), nil
 }
 
 // perform tells what is about to happen, opens the run's files, signs in, runs the
@@ -186,9 +187,12 @@ func (e *engine) record() (*recorder, error) {
 func (e *engine) begin() error {
 	s := &Start{Target: e.Target}
 	if e.db != nil {
-		s.Checkpoint, s.New, s.Leads, s.InDoubt = e.db.Path(), e.db.New(), e.db.Leads(), e.db.InDoubt()
-		s.Anew, s.Checked = e.db.Anew(), e.db.Checked()
-		s.Warnings = e.db.Warnings()
+		known := e.db.Info()
+		s.Checkpoint, s.New, s.Leads, s.InDoubt = known.Path, known.New, known.Leads, known.InDoubt
+		s.Anew, s.Warnings = known.Anew, known.Warnings
+		if f, ok := e.db.Store.(interface{ Checked() <-chan struct{} }); ok {
+			s.Checked = f.Checked()
+		}
 		if s.Anew != "" {
 			s.Warnings = slices.Concat(s.Warnings, []string{"a new checkpoint is begun; the one before " + s.Anew})
 		}
@@ -212,7 +216,7 @@ const unfinished = "unfinished"
 // noteStart makes the checkpoint list the run from its beginning, so that one that
 // is killed is seen too.
 func (e *engine) noteStart(started time.Time) bool {
-	err := e.db.AddRun(checkpoint.RunInfo{ID: e.RunID, Command: e.Command, Started: started, Outcome: unfinished})
+	err := e.db.PutRun(context.Background(), checkpoint.RunInfo{ID: e.RunID, Command: e.Command, Started: started, Outcome: unfinished})
 	if err != nil {
 		e.stopped = ledgerFailed(err)
 	}
@@ -278,7 +282,7 @@ func (e *engine) finishRun(s *report.Summary, rec *recorder) {
 func (e *engine) closeLedger(s *report.Summary) error {
 	var err error
 	if e.sender != nil {
-		err = e.db.AddRun(runInfo(s))
+		err = e.db.PutRun(context.Background(), runInfo(s))
 	}
 	end := func() (bool, error) { return false, e.db.Close() }
 	if e.stopped != nil {
@@ -288,7 +292,7 @@ func (e *engine) closeLedger(s *report.Summary) error {
 	if err == nil {
 		err = closed
 	}
-	if s.Checkpoint.Sequence = e.db.Sequence(); gone { // no later one is another in its place
+	if s.Checkpoint.Sequence = e.db.Info().Sequence; gone { // no later one is another in its place
 		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
 	}
 	return err

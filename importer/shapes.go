@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -25,7 +26,7 @@ func (e *engine) compareShapes() error {
 	var all []error
 	for i, f := range e.Inputs {
 		shape := checkpoint.Shape{Columns: columnsOf(f), Key: e.Mapping.KeyForm(), Namespace: e.Mapping.Namespace()}
-		known, kin, err := e.db.Noted(shape)
+		known, kin, err := e.db.Noted(context.Background(), shape)
 		if err != nil {
 			return err
 		}

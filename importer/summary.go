@@ -25,7 +25,7 @@ func (e *engine) summary(started time.Time) *report.Summary {
 	}
 	if o := e.opened; o != nil && o.Checkpoint != "" {
 		s.Checkpoint = report.Checkpoint{
-			Path: o.Checkpoint, ID: e.db.ID(), Sequence: e.db.Sequence(), New: o.New, Leads: o.Leads,
+			Path: o.Checkpoint, ID: e.db.Info().ID, Sequence: e.db.Info().Sequence, New: o.New, Leads: o.Leads,
 		}
 	}
 	s.Target = report.Target{BaseURL: e.Target.BaseURL, LeadsURL: e.Target.LeadsURL, TrunkID: e.Target.TrunkID}

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer"
 	"leadferry/importer/report"
 )
@@ -65,18 +66,18 @@ func (p *program) adopt(c *cli.Context) (err error) {
 		_, dropped := db.Drop()
 		err = errors.Join(err, dropped)
 	}()
-	if db.New() {
-		fmt.Fprintf(p.say(c), "checkpoint: %s (new: no lead is known yet)\n", db.Path())
+	if db.Info().New {
+		fmt.Fprintf(p.say(c), "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
 	}
-	p.warn(db.Warnings())
-	if err := ofThisTarget(c.Args().First(), read, db.Target()); err != nil {
+	p.warn(db.Info().Warnings)
+	if err := ofThisTarget(c.Args().First(), read, db.Info().Target); err != nil {
 		return err
 	}
-	result, err := db.Adopt(entries)
+	result, err := db.Adopt(c.Context, entries)
 	if err != nil {
 		return read.refused(err, rows, "nothing was taken over")
 	}
-	p.reportAdopted(result, len(read.rows)-len(rows), db.Path())
+	p.reportAdopted(result, len(read.rows)-len(rows), db.Info().Path)
 	return nil
 }
 
@@ -97,7 +98,7 @@ func ofThisTarget(path string, read *list, target checkpoint.Target) error {
 }
 
 // openOrMakeCheckpoint makes one where there is none, if the flags name a target.
-func (p *program) openOrMakeCheckpoint(c *cli.Context) (*checkpoint.DB, error) {
+func (p *program) openOrMakeCheckpoint(c *cli.Context) (*bolt.Store, error) {
 	path, err := p.checkpointPath(c)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (p *program) openOrMakeCheckpoint(c *cli.Context) (*checkpoint.DB, error) {
 	if err := makeStateDir(path); err != nil {
 		return nil, err
 	}
-	return checkpoint.Open(path, target, opening(c))
+	return bolt.Open(path, target, opening(c))
 }
 
 func (p *program) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 )
 
@@ -50,7 +51,7 @@ func (p *program) check(c *cli.Context) (err error) {
 		return err
 	}
 	o.ReadOnly, o.Check, o.Accept = !older && !loss, true, older
-	db, err := checkpoint.Open(path, target, o)
+	db, err := bolt.Open(path, target, o)
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrDamaged) {
 			p.readable(path)
@@ -63,7 +64,7 @@ func (p *program) check(c *cli.Context) (err error) {
 		return err
 	}
 	p.warn(s.Warnings)
-	fmt.Fprintf(p.Out, "checkpoint  %s\nin order    every page, record, index and count\n", report.Escape(db.Path()))
+	fmt.Fprintf(p.Out, "checkpoint  %s\nin order    every page, record, index and count\n", report.Escape(db.Info().Path))
 	p.printCounts(s.Keys)
 	switch {
 	case older:
@@ -80,25 +81,25 @@ func (p *program) check(c *cli.Context) (err error) {
 	return nil
 }
 
-func (p *program) tookOlder(db *checkpoint.DB) {
-	if !db.TookOlder() {
+func (p *program) tookOlder(db *bolt.Store) {
+	if !db.Info().TookOlder {
 		fmt.Fprintln(p.Out, "\nnothing to accept: it is not older than what is known")
 		return
 	}
-	fmt.Fprintf(p.Out, "\naccepted: the checkpoint has a new ID and is incomplete: %s.\nRows that it does not know are held in doubt by the next run, not sent.\n", db.Missing())
+	fmt.Fprintf(p.Out, "\naccepted: the checkpoint has a new ID and is incomplete: %s.\nRows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
 }
 
 // acceptLoss asks before rows may be sent whose leads may exist.
-func (p *program) acceptLoss(c *cli.Context, db *checkpoint.DB) error {
-	if some, _ := db.Incomplete(); !some {
+func (p *program) acceptLoss(c *cli.Context, db *bolt.Store) error {
+	if !db.Info().Incomplete {
 		fmt.Fprintln(p.Out, "\nnothing to accept: the checkpoint is complete")
 		return nil
 	}
 	if !c.Bool("yes") {
 		hint := "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
-		question := fmt.Sprintf("The checkpoint is incomplete: %s.\nTheir rows are made a second time when they come again. Give up what is missing?", db.Missing())
+		question := fmt.Sprintf("The checkpoint is incomplete: %s.\nTheir rows are made a second time when they come again. Give up what is missing?", db.Info().Missing)
 		if !terminal(p.In) || !terminal(p.Err) {
-			return usage("the checkpoint is incomplete: "+db.Missing()+"; to give that up would make their leads a second time", hint)
+			return usage("the checkpoint is incomplete: "+db.Info().Missing+"; to give that up would make their leads a second time", hint)
 		}
 		yes, err := p.confirm(question)
 		if err != nil {
@@ -108,7 +109,7 @@ func (p *program) acceptLoss(c *cli.Context, db *checkpoint.DB) error {
 			return usage("nothing was given up", hint)
 		}
 	}
-	freed, err := db.AcceptLoss()
+	freed, err := db.AcceptLoss(c.Context)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (p *program) acceptLoss(c *cli.Context, db *checkpoint.DB) error {
 
 // readable says what an export of a damaged file would hold.
 func (p *program) readable(path string) {
-	r, err := checkpoint.Salvage(path, func(checkpoint.Entry) error { return nil })
+	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
 	if err != nil {
 		return // the error that is shown says more
 	}
@@ -130,7 +131,7 @@ func (p *program) readable(path string) {
 	p.lostBlocks(r.Forgotten)
 }
 
-func (p *program) printSalvaged(r *checkpoint.Salvaged) {
+func (p *program) printSalvaged(r *bolt.Salvaged) {
 	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
 	for s, n := range r.Keys {
 		counts[checkpoint.State(s)] += n

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 )
 
@@ -59,7 +60,7 @@ Exit codes: 0 done; 2 no checkpoint; 4 damaged, or locked by another command.`,
 			if err != nil {
 				return err
 			}
-			s, err := checkpoint.ReadStatus(path, target, o)
+			s, err := bolt.ReadStatus(path, target, o)
 			if err == nil {
 				p.status(&s)
 			}

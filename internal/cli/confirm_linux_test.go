@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -55,11 +56,11 @@ func (d *desk) asked(typed string, args ...string) (code int, shown string) {
 func (d *desk) inDoubt(entries ...checkpoint.Entry) string {
 	d.t.Helper()
 	path := filepath.Join(d.dir, "c.db")
-	db, err := checkpoint.Open(path, checkpoint.Target{LeadsURL: "https://leads.example.com", TrunkID: "t"}, checkpoint.Options{AnyPlace: true})
+	db, err := bolt.Open(path, checkpoint.Target{LeadsURL: "https://leads.example.com", TrunkID: "t"}, bolt.Options{AnyPlace: true})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	_, err = db.Adopt(entries)
+	_, err = db.Adopt(d.t.Context(), entries)
 	if closed := db.Close(); err != nil || closed != nil {
 		d.t.Fatal(err, closed)
 	}
@@ -76,7 +77,7 @@ func TestNoneCreatedAsks(t *testing.T) {
 			if code != want.code || !strings.Contains(shown, "2 rows in doubt") {
 				t.Errorf("exit %d\n%s", code, shown)
 			}
-			s, err := checkpoint.ReadStatus(path, checkpoint.Target{}, checkpoint.Options{AnyPlace: true})
+			s, err := bolt.ReadStatus(path, checkpoint.Target{}, bolt.Options{AnyPlace: true})
 			if err != nil || s.Keys[checkpoint.InDoubt] != want.doubts {
 				t.Errorf("%d in doubt, %v", s.Keys[checkpoint.InDoubt], err)
 			}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer"
 	"leadferry/importer/report"
 )
@@ -74,12 +76,12 @@ func (p *program) export(c *cli.Context) error {
 	}
 	x := &export{csv: c.String("format") == "csv", terminal: to == "" && terminal(p.Out), state: state, run: c.String("created-by")}
 	o.ReadOnly = true
-	db, err := checkpoint.Open(path, target, o)
+	db, err := bolt.Open(path, target, o)
 	switch {
 	case errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrRolledBack):
 		err = errors.Join(p.exportDamaged(path, x), err)
 	case err == nil:
-		err = errors.Join(x.write(db), db.Close())
+		err = errors.Join(x.write(c.Context, db), db.Close())
 	default:
 		return err
 	}
@@ -102,7 +104,7 @@ func newExport(to, checkpointPath string) error {
 		return nil
 	}
 	named := placeAt(to, "-o")
-	for _, path := range checkpoint.Companions(checkpointPath) { // the next run would remove it
+	for _, path := range bolt.Companions(checkpointPath) { // the next run would remove it
 		if q := placeAt(path, ""); named.is(&q) {
 			return usage("-o "+to+" would take the place of "+path+", which is a part of the checkpoint", "name another place")
 		}
@@ -115,7 +117,7 @@ func newExport(to, checkpointPath string) error {
 
 func (p *program) exportDamaged(path string, x *export) error {
 	return x.lines(func(add func(checkpoint.Entry) error) error {
-		r, err := checkpoint.Salvage(path, func(e checkpoint.Entry) error {
+		r, err := bolt.Salvage(path, func(e checkpoint.Entry) error {
 			if x.state != checkpoint.Unknown && x.state != e.State || x.run != "" && x.run != e.Run {
 				return nil
 			}
@@ -146,12 +148,9 @@ type export struct {
 const exportBatch = 512
 
 // write writes the entries of a checkpoint.
-func (x *export) write(db *checkpoint.DB) error {
+func (x *export) write(ctx context.Context, db *bolt.Store) error {
 	return x.lines(func(add func(checkpoint.Entry) error) error {
-		if x.run != "" {
-			return db.MadeBy(x.run, x.state, add)
-		}
-		return db.Each(x.state, add)
+		return db.Each(ctx, checkpoint.Filter{State: x.state, Run: x.run}, add)
 	})
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 	"leadferry/leadapi/sandbox"
@@ -52,14 +54,14 @@ func (p *program) forget(c *cli.Context) error {
 	if !p.hold.take() { // half of it would leave a copy of the file
 		return errors.Join(errInterrupted, db.Close())
 	}
-	alike, err := lookAlikes(db, keys) // first: nothing of them is known afterwards
+	_, alike, err := lookUp(c.Context, db, keys...) // first: nothing of them is known afterwards
 	inSandbox := 0
 	if err == nil {
 		inSandbox, err = forgetInSandbox(db, keys)
 	}
 	var r checkpoint.ForgetResult
 	if err == nil {
-		r, err = db.Forget(keys, c.Bool("unblock"))
+		r, err = db.Forget(c.Context, keys, c.Bool("unblock"))
 	}
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
@@ -74,7 +76,7 @@ func (p *program) forget(c *cli.Context) error {
 		fmt.Fprintf(p.Out, "%s removed from the sandbox's own data\n", english.Plural(inSandbox, "lead", ""))
 	}
 	switch {
-	case r.InDoubt > 0 && db.Target() == sandboxTarget:
+	case r.InDoubt > 0 && db.Info().Target == sandboxTarget:
 		fmt.Fprintln(p.Out, "of those in doubt a lead may stand in the sandbox's own data: a run with --sandbox --sandbox-reset empties them")
 	case r.InDoubt > 0:
 		fmt.Fprintln(p.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
@@ -95,19 +97,19 @@ func (p *program) forget(c *cli.Context) error {
 
 // forgetInSandbox removes the leads of keys from the data of --sandbox, where the checkpoint
 // is its, and returns how many there were.
-func forgetInSandbox(db *checkpoint.DB, keys []string) (int, error) {
-	if db.Target() != sandboxTarget {
+func forgetInSandbox(db *bolt.Store, keys []string) (int, error) {
+	if db.Info().Target != sandboxTarget {
 		return 0, nil
 	}
-	found := make([]checkpoint.Entry, len(keys))
-	if err := db.Lookup(keys, found); err != nil {
+	found, _, err := lookUp(context.Background(), db, keys...)
+	if err != nil {
 		return 0, err
 	}
 	var ids []string
 	for i := range found {
 		ids = append(ids, found[i].LeadID)
 	}
-	return sandbox.Forget(sandboxData(db.Path()), ids)
+	return sandbox.Forget(sandboxData(db.Info().Path), ids)
 }
 
 // keys are the arguments; - is standard input, one a line.

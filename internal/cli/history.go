@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
@@ -42,17 +44,17 @@ func (p *program) history(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }() // closed before anything is told, if all goes well
-	found := make([]checkpoint.Entry, 1)
-	if err := db.Lookup([]string{key}, found); err != nil {
+	found, alike, err := lookUp(c.Context, db, key)
+	if err != nil {
 		return err
 	}
-	lines, err := historyLines(db, key)
+	lines, err := historyLines(c.Context, db, key)
 	if err != nil {
 		return err
 	}
 	e := &found[0]
 	if e.State == checkpoint.Unknown && len(lines) == 0 {
-		return p.unknownKey(db, key)
+		return unknownKey(c.Context, db, key, alike[0])
 	}
 	if err := db.Close(); err != nil {
 		return err
@@ -67,32 +69,31 @@ func (p *program) history(c *cli.Context) (err error) {
 
 // unknownKey says that nothing is known of a key, or how it is spelt here: in other letters,
 // or with a slash in front where it would look like one of a namespace.
-func (p *program) unknownKey(db *checkpoint.DB, key string) error {
-	other, found := rowkey.Effective("", key), make([]checkpoint.Entry, 1)
-	if err := db.Lookup([]string{other}, found); err != nil {
+func unknownKey(ctx context.Context, db *bolt.Store, key string, alike checkpoint.Likeness) error {
+	other := rowkey.Effective("", key)
+	found, _, err := lookUp(ctx, db, other)
+	if err != nil {
 		return err
 	}
 	if found[0].State != checkpoint.Unknown {
 		return usage("the checkpoint does not know this key in a namespace", "without one, it is "+report.Escape(other))
 	}
-	alike, err := lookAlikes(db, []string{key})
-	if err != nil {
-		return err
-	}
 	hint := "leadferry checkpoint export lists all keys"
-	if l := alike[0]; l.File != "" {
-		hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(l.File), l.Line)
+	if alike.File != "" {
+		hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(alike.File), alike.Line)
 	}
 	return usage("the checkpoint does not know this key", hint)
 }
 
-// lookAlikes are, for keys that are not known, known ones that look like them.
-func lookAlikes(db *checkpoint.DB, keys []string) ([]checkpoint.Likeness, error) {
-	alike, queries := make([]checkpoint.Likeness, len(keys)), make([]checkpoint.Query, len(keys))
+// lookUp returns what is known of keys, and for those that are not known one that looks
+// like it.
+func lookUp(ctx context.Context, db *bolt.Store, keys ...string) (found []checkpoint.Entry, alike []checkpoint.Likeness, err error) {
+	found, alike = make([]checkpoint.Entry, len(keys)), make([]checkpoint.Likeness, len(keys))
+	queries := make([]checkpoint.Query, len(keys))
 	for i, key := range keys {
 		queries[i] = checkpoint.Query{Key: key, Alike: &alike[i]}
 	}
-	return alike, db.Find(queries, make([]checkpoint.Entry, len(keys)), make([]checkpoint.Match, len(keys)))
+	return found, alike, db.Find(ctx, queries, found, make([]checkpoint.Match, len(keys)))
 }
 
 // standing says how the key stands now.
@@ -133,8 +134,8 @@ type historyLine struct {
 }
 
 // historyLines gathers the events of a key and what the audit holds about it.
-func historyLines(db *checkpoint.DB, key string) (lines []historyLine, err error) {
-	events, err := db.History(key)
+func historyLines(ctx context.Context, db *bolt.Store, key string) (lines []historyLine, err error) {
+	events, err := db.History(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func historyLines(db *checkpoint.DB, key string) (lines []historyLine, err error
 		lines = append(lines, historyLine{ev.At, ev.Run, eventText(ev)})
 	}
 	var before time.Time // of the last decision
-	err = db.Decisions(func(d checkpoint.Decision, at time.Time) error {
+	err = db.Decisions(ctx, func(d checkpoint.Decision, at time.Time) error {
 		if d.Key != key {
 			return nil
 		}
@@ -157,7 +158,7 @@ func historyLines(db *checkpoint.DB, key string) (lines []historyLine, err error
 	if err != nil {
 		return nil, err
 	}
-	err = db.Contradictions(func(x checkpoint.Contradiction) error {
+	err = db.Contradictions(ctx, func(x checkpoint.Contradiction) error {
 		if x.Key == key || x.Other == key {
 			lines = append(lines, historyLine{x.Found, "-", "contradicts the decision about " + x.Key + ": " + x.Text})
 		}

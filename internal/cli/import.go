@@ -9,6 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/config"
@@ -107,8 +109,18 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	if err != nil {
 		return nil, err
 	}
-	o.Target, o.Opening = p.target(), opening(c)
-	o.Opening.Anew = o.Opening.Anew || p.asks(c, *o)
+	o.Target = p.target()
+	how := opening(c)
+	how.Anew = how.Anew || p.asks(c, *o)
+	path, target := o.Checkpoint, o.Target
+	o.Require, o.Open = how.Require, func(require, readOnly bool) (checkpoint.Store, error) {
+		how.Require, how.Used, how.ReadOnly = require, require, readOnly
+		store, err := bolt.Open(path, target, how)
+		if err != nil {
+			return nil, err // not a *bolt.Store that is nil
+		}
+		return store, nil
+	}
 	o.Client.Trace, o.Client.UserAgent = trace(o.Log), "leadferry/"+Version
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	return closeService, nil

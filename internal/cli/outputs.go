@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/text/unicode/norm"
 
-	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 	"leadferry/internal/trust"
 )
@@ -201,7 +201,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 	add("the mapping", c.String("mapping"))
 	for _, path := range p.checkpoints(c) {
 		add("the checkpoint", path)
-		add("a part of the checkpoint", checkpoint.Companions(path)...)
+		add("a part of the checkpoint", bolt.Companions(path)...)
 		add("a part of the sandbox", sandboxData(path))
 	}
 	set := p.fileSettings()

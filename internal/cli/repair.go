@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 )
 
@@ -45,8 +46,8 @@ func (p *program) repair(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o := checkpoint.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: anyPlace()}
-	db, err := checkpoint.Open(from, checkpoint.Target{}, o)
+	o := bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: anyPlace()}
+	db, err := bolt.Open(from, checkpoint.Target{}, o)
 	switch {
 	case err == nil:
 		return errors.Join(db.Close(), usage(from+": is in order: there is nothing to repair", "what results know besides, `leadferry checkpoint adopt` takes over"))
@@ -55,7 +56,7 @@ func (p *program) repair(c *cli.Context) error {
 	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
 		return err
 	}
-	var results []checkpoint.Evidence
+	var results []bolt.Evidence
 	for _, path := range files {
 		one, err := p.evidence(path)
 		if err != nil {
@@ -64,7 +65,7 @@ func (p *program) repair(c *cli.Context) error {
 		results = append(results, one)
 	}
 	dry := c.Bool("dry-run")
-	r, err := checkpoint.Repair(from, to, p.target(), results, dry, checkpoint.Options{AnyPlace: anyPlace()})
+	r, err := bolt.Repair(from, to, p.target(), results, dry, bolt.Options{AnyPlace: anyPlace()})
 	if err != nil {
 		return err
 	}
@@ -100,8 +101,8 @@ func isFolder(path string) bool {
 }
 
 // evidence reads results. The summary beside them says which checkpoint their run used.
-func (p *program) evidence(path string) (checkpoint.Evidence, error) {
-	one := checkpoint.Evidence{Source: path}
+func (p *program) evidence(path string) (bolt.Evidence, error) {
+	one := bolt.Evidence{Source: path}
 	read, err := p.readList(path, "repair")
 	if err != nil {
 		return one, err
@@ -114,7 +115,7 @@ func (p *program) evidence(path string) (checkpoint.Evidence, error) {
 	return one, nil
 }
 
-func (p *program) reportRepaired(from, to string, r *checkpoint.Repaired, dry bool) {
+func (p *program) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 	fmt.Fprintf(p.Out, "damaged     %s\n", report.Escape(from))
 	p.printSalvaged(&r.Salvaged)
 	p.tellCounts([]counted{

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 )
 
 func (p *program) resolveCommand() *cli.Command {
@@ -70,11 +72,11 @@ func (p *program) resolve(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	r, err := db.Resolve(decisions)
+	r, err := db.Resolve(c.Context, decisions)
 	if err != nil {
 		return read.refused(err, rows, "nothing was settled")
 	}
-	p.reportResolved(r, decisions, len(read.rows)-len(decisions), db.InDoubt())
+	p.reportResolved(r, decisions, len(read.rows)-len(decisions), db.Info().InDoubt)
 	return nil
 }
 
@@ -108,15 +110,15 @@ func (p *program) resolveNone(c *cli.Context) (err error) {
 			return errors.Join(err, usage("nothing was settled", "answer y, or add --yes"))
 		}
 	}
-	r, err := db.Resolve(decisions)
+	r, err := db.Resolve(c.Context, decisions)
 	if err == nil {
-		p.reportResolved(r, decisions, 0, db.InDoubt())
+		p.reportResolved(r, decisions, 0, db.Info().InDoubt)
 	}
 	return err
 }
 
-func noneCreated(db *checkpoint.DB) (decisions []checkpoint.Decision, err error) {
-	err = db.Each(checkpoint.InDoubt, func(e checkpoint.Entry) error {
+func noneCreated(db *bolt.Store) (decisions []checkpoint.Decision, err error) {
+	err = db.Each(context.Background(), checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
 			decisions = append(decisions, checkpoint.Decision{Key: e.Key})
 		}

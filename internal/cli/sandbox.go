@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
@@ -128,7 +129,7 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 // resetSandbox removes the imitation's leads and checkpoint, and nothing that
 // belongs to a real target.
 func resetSandbox(path string) error {
-	db, err := checkpoint.Open(path, sandboxTarget, checkpoint.Options{Wait: time.Second, Require: true})
+	db, err := bolt.Open(path, sandboxTarget, bolt.Options{Wait: time.Second, Require: true})
 	if err == nil {
 		err = db.Close()
 	}
@@ -144,7 +145,7 @@ func resetSandbox(path string) error {
 			return err
 		}
 	}
-	for _, name := range append(checkpoint.Companions(path), path, sandboxData(path)) {
+	for _, name := range append(bolt.Companions(path), path, sandboxData(path)) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
@@ -129,8 +130,8 @@ func makeStateDir(path string) error {
 
 // opening says how the checkpoint is opened that the flags name. A sandbox may always begin
 // anew, for its leads are nobody's.
-func opening(c *cli.Context) checkpoint.Options {
-	return checkpoint.Options{
+func opening(c *cli.Context) bolt.Options {
+	return bolt.Options{
 		Wait: c.Duration("wait"), AnyPlace: anyPlace(), Require: c.Bool("require-checkpoint"),
 		Witnesses: witnesses(c), Named: c.String("checkpoint") != "", Anew: c.Bool("new-checkpoint") || c.Bool("sandbox"),
 	}
@@ -143,7 +144,7 @@ func anyPlace() bool {
 }
 
 // existing is the checkpoint that the flags name, which must be there.
-func (p *program) existing(c *cli.Context) (path string, o checkpoint.Options, t checkpoint.Target, err error) {
+func (p *program) existing(c *cli.Context) (path string, o bolt.Options, t checkpoint.Target, err error) {
 	if path, err = p.checkpointPath(c); err != nil {
 		return path, o, t, err
 	}
@@ -159,13 +160,13 @@ func (p *program) existing(c *cli.Context) (path string, o checkpoint.Options, t
 }
 
 // openCheckpoint opens one that must be there.
-func (p *program) openCheckpoint(c *cli.Context, readOnly bool) (*checkpoint.DB, error) {
+func (p *program) openCheckpoint(c *cli.Context, readOnly bool) (*bolt.Store, error) {
 	path, o, target, err := p.existing(c)
 	if err != nil {
 		return nil, err
 	}
 	o.ReadOnly = readOnly
-	return checkpoint.Open(path, target, o)
+	return bolt.Open(path, target, o)
 }
 
 // mostFolders is how many run folders are asked for what they tell, the newest.

@@ -8,7 +8,7 @@ import (
 // design is the table of rooms: a package that is not in it is a fault, so that a new room is a decision.
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
-	below := append([]string{"importer", "leadapi/sandbox"}, leaves...)
+	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt"}, leaves...)
 	const crash, failpoint, rowkey, trust = "internal/crash", "internal/failpoint", "internal/rowkey", "internal/trust"
 	const words, lines, numfmt = "importer/source/rows", "importer/source/lines", "importer/source/xlsx/numfmt"
 	readers := []string{"importer/source/delimited", "importer/source/jsonrows", "importer/source/xlsx"}
@@ -24,7 +24,7 @@ func design() plan {
 			rowkey:                      {},
 			trust:                       {},
 			crash:                       {stdOnly: true},
-			"importer":                  {imports: append([]string{failpoint, rowkey, crash}, leaves...), tests: []string{"leadapi/sandbox"}},
+			"importer":                  {imports: append([]string{failpoint, rowkey, crash}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
 			"importer/source":           {imports: append([]string{words, lines}, readers...)},
 			words:                       {},
 			lines:                       {imports: []string{words}},
@@ -35,12 +35,13 @@ func design() plan {
 			"importer/report":           {imports: []string{trust}},
 			"mapping":                   {imports: []string{rowkey}},
 			"mapping/propose":           {imports: []string{"mapping", rowkey}},
-			"checkpoint":                {imports: []string{crash, failpoint, trust, rowkey}},
+			"checkpoint":                {imports: []string{crash}},
+			"checkpoint/bolt":           {imports: []string{"checkpoint", crash, failpoint, trust, rowkey}},
 			"leadapi":                   {imports: []string{failpoint}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox":           {tests: []string{"leadapi"}},
 		},
 		reserved: []reserved{
-			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint", "leadapi/sandbox"}, tests: true},
+			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "leadapi/sandbox"}, tests: true},
 			// The engine knows statuses by name; what makes calls is reserved below.
 			{path: "net/http", rooms: []string{"importer", "leadapi", "leadapi/sandbox"}},
 		},

@@ -6,7 +6,7 @@ func ledgerBugs() []bug {
 		{
 			number: 6, name: "size-0 file accepted", imitates: "m17, fault 17: a checkpoint that lost its content counts as a new one, and all rows are sent again",
 			edits: []edit{{
-				"checkpoint/take.go", "\tf, err := openOwn(d.path, flag)\n",
+				"checkpoint/bolt/take.go", "\tf, err := openOwn(d.path, flag)\n",
 				`	if info, err := os.Stat(d.path); err == nil && info.Size() == 0 && !o.ReadOnly {
 		if err := fill(d.path, newHeader(t, o.Now()), lacking{}); err != nil {
 			return err
@@ -15,15 +15,15 @@ func ledgerBugs() []bug {
 	f, err := openOwn(d.path, flag)
 `,
 			}},
-			checks: []check{{"checkpoint", []string{"TestOpenRefuses"}}},
+			checks: []check{{"checkpoint/bolt", []string{"TestOpenRefuses"}}},
 		},
 		{
 			number: 7, name: "commit error ignored", imitates: "m21, m22, fault 13: a change counts as durable whose commit failed",
 			edits: []edit{{
-				"checkpoint/writer.go", "\tif err != nil {\n\t\treturn w.d.fail(fmt.Errorf(",
-				"\tif err != nil && group[0].kind != aloneOp {\n\t\treturn nil\n\t}\n\tif err != nil {\n\t\treturn w.d.fail(fmt.Errorf(",
+				"checkpoint/bolt/commit.go", "\tif err != nil {\n\t\treturn d.fail(fmt.Errorf(",
+				"\tif err != nil && kind != \"other\" {\n\t\treturn nil\n\t}\n\tif err != nil {\n\t\treturn d.fail(fmt.Errorf(",
 			}},
-			checks: []check{{"checkpoint", []string{"TestFailedCommitStopsEverything"}}},
+			checks: []check{{"checkpoint/bolt", []string{"TestFailedCommitStopsEverything"}}},
 		},
 		{
 			number: 12, name: "row number for key", imitates: "fault 103: a row that is moved is another row, and is sent again",

@@ -1,0 +1,203 @@
+package bolt
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+)
+
+// The kinds of lines in the audit.
+const (
+	found         = iota // a decision
+	exists               // a decision, without lead ID
+	leadOfAnother        // the service gave the same lead ID to another key
+	alreadyThere         // sent again as not made, and the service has it already
+	noSuchLead           // the service does not know the lead
+)
+
+// evidence is what a contradiction says.
+func evidence(kind byte) string {
+	switch kind {
+	case leadOfAnother:
+		return "the service answered another row with the same lead ID"
+	case alreadyThere:
+		return "when the row was sent again, the service refused it as a conflict: it may have been made after all"
+	case noSuchLead:
+		return "the service knows no lead with this ID"
+	}
+	return ""
+}
+
+// record is a line of the audit.
+type record struct {
+	checkpoint.Decision
+	at   time.Time
+	send []byte // of a decision: the record of the intent that it is about, as it was
+	contradiction
+}
+
+// auditMark is added to the kind with which a line begins: no entry has such a state, so
+// that a damaged file's lines are not taken for entries.
+const auditMark = 0x10
+
+// contradiction is what a line of the audit holds beside the decision that it is
+// about.
+type contradiction struct {
+	kind    byte
+	other   string
+	decided time.Time
+}
+
+// note writes a line at the end of the audit and counts it.
+func (l *ledger) note(r record) error {
+	if r.kind == found && r.Exists {
+		r.kind = exists
+	}
+	last, _ := l.audit.Cursor().Last()
+	number := uint64(1)
+	if last != nil {
+		number += binary.BigEndian.Uint64(last)
+	}
+	key := binary.BigEndian.AppendUint64(nil, number)
+	l.count(r.kind)
+	r.at = l.now
+	return l.audit.Put(key, r.encode(key))
+}
+
+// count counts a line of the audit.
+func (l *ledger) count(kind byte) {
+	if kind > exists {
+		l.contradictions++
+	} else {
+		l.decisions++
+	}
+}
+
+func (r *record) encode(key []byte) []byte {
+	b := appendTime(appendText(appendText([]byte{auditMark + r.kind}, r.Key), r.LeadID), r.at)
+	if r.kind > exists {
+		b = appendTime(appendText(b, r.other), r.decided)
+	} else {
+		b = append(b, r.send...)
+	}
+	return seal(b, 0, key)
+}
+
+func decodeAudit(key, line []byte) (r record, err error) {
+	f, err := unseal(key, line)
+	if err != nil || len(key) != 8 {
+		return r, errRecord
+	}
+	r.kind = f.byte() - auditMark
+	r.Key, r.LeadID, r.at = f.text(), f.text(), f.time()
+	r.Exists = r.kind == exists
+	switch {
+	case r.kind > noSuchLead:
+		return r, errRecord
+	case r.kind > exists:
+		r.other, r.decided = f.text(), f.time()
+	default:
+		r.send = f.take(uint64(len(f.b)))
+	}
+	return r, f.done()
+}
+
+// lastDecisions are the last ones about each key.
+func (l *ledger) lastDecisions() (last map[string]record, err error) {
+	last = make(map[string]record)
+	err = l.audit.ForEach(func(k, v []byte) error {
+		r, err := decodeAudit(k, v)
+		if r.kind <= exists {
+			last[r.Key] = r
+		}
+		return err
+	})
+	return last, err
+}
+
+// The HTTP statuses that speak against a decision.
+const (
+	statusConflict = 409 // the lead is there already
+	statusNotFound = 404
+	statusGone     = 410
+)
+
+// weigh looks whether an outcome contradicts what a person decided.
+func (l *ledger) weigh(e *checkpoint.Entry) error {
+	switch {
+	case e.State == checkpoint.Rejected && e.Code == statusConflict:
+		return l.contradict(contradiction{kind: alreadyThere}, e.Key, "")
+	case e.LeadID != "" && (e.Code == statusNotFound || e.Code == statusGone):
+		return l.contradict(contradiction{kind: noSuchLead}, e.Key, e.LeadID)
+	}
+	return nil
+}
+
+// contradict notes evidence against the last decision about key, if there is one
+// that gave it this lead ID, and once only.
+func (l *ledger) contradict(c contradiction, key, lead string) error {
+	if l.decisions == 0 {
+		return nil
+	}
+	cursor := l.audit.Cursor()
+	for k, v := cursor.Last(); k != nil; k, v = cursor.Prev() {
+		r, err := decodeAudit(k, v)
+		switch {
+		case err != nil:
+			return err
+		case r.Key != key:
+			continue
+		case r.kind == c.kind && r.LeadID == lead && r.other == c.other:
+			return nil
+		case r.kind > exists:
+			continue
+		case r.LeadID != lead || r.Exists:
+			return nil
+		}
+		c.decided = r.at
+		return l.note(record{Decision: r.Decision, contradiction: c})
+	}
+	return nil
+}
+
+// audit calls f with every line, in order.
+func (d *Store) audit(f func(record) error) error {
+	var all []record
+	err := d.view("read decisions", func(tx *bbolt.Tx) error {
+		return tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
+			r, err := decodeAudit(k, v)
+			all = append(all, r)
+			return err
+		})
+	})
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f(all[i])
+	}
+	return err
+}
+
+// Decisions calls f with every decision that was ever made, in order, and the
+// time when it was made. An error of f ends it and is returned.
+func (d *Store) Decisions(_ context.Context, f func(checkpoint.Decision, time.Time) error) error {
+	return d.audit(func(r record) error {
+		if r.kind > exists {
+			return nil
+		}
+		return f(r.Decision, r.at)
+	})
+}
+
+// Contradictions calls f with everything that contradicts a decision, in the order
+// in which it was found. An error of f ends it and is returned.
+func (d *Store) Contradictions(_ context.Context, f func(checkpoint.Contradiction) error) error {
+	return d.audit(func(r record) error {
+		if r.kind <= exists {
+			return nil
+		}
+		return f(checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: evidence(r.kind)})
+	})
+}

@@ -1,0 +1,238 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"leadferry/checkpoint"
+)
+
+// Every record is its fields followed by four bytes of CRC over key and fields,
+// so that a value under a wrong key is noticed as well as a changed one.
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	errRecord  = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
+)
+
+func checksum(key, fields []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
+}
+
+// seal appends the checksum of key and b[from:] to b.
+func seal(b []byte, from int, key []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, checksum(key, b[from:]))
+}
+
+// unseal returns a reader of the record's fields, or errRecord.
+func unseal(key, record []byte) (reader, error) {
+	n := len(record) - 4
+	if n < 0 || binary.LittleEndian.Uint32(record[n:]) != checksum(key, record[:n]) {
+		return reader{}, errRecord
+	}
+	return reader{b: record[:n]}, nil
+}
+
+// appendText appends s with its length in front: 0 for none, 1 for a UUID in
+// lower case that follows in 16 bytes, else the number of bytes plus one.
+// No text is the beginning of another one, so texts can be joined to keys.
+func appendText(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, 0)
+	}
+	if id, ok := packUUID(s); ok {
+		return append(append(b, 1), id[:]...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(s))+1)
+	return append(b, s...)
+}
+
+func packUUID(s string) (id [16]byte, ok bool) {
+	if len(s) != 36 {
+		return id, false
+	}
+	n := 0
+	for i := 0; i < 36; {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if s[i] != '-' {
+				return id, false
+			}
+			i++
+			continue
+		}
+		hi, ok1 := nibble(s[i])
+		lo, ok2 := nibble(s[i+1])
+		if !ok1 || !ok2 {
+			return id, false
+		}
+		id[n] = hi<<4 | lo
+		n++
+		i += 2
+	}
+	return id, true
+}
+
+func nibble(c byte) (byte, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0', true
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10, true
+	}
+	return 0, false
+}
+
+func unpackUUID(id []byte) string {
+	var s [36]byte
+	hex.Encode(s[0:], id[0:4])
+	hex.Encode(s[9:], id[4:6])
+	hex.Encode(s[14:], id[6:8])
+	hex.Encode(s[19:], id[8:10])
+	hex.Encode(s[24:], id[10:16])
+	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
+	return string(s[:])
+}
+
+// appendTime keeps milliseconds; the zero time has a form of its own.
+func appendTime(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(b, 0)
+	}
+	return binary.AppendVarint(append(b, 1), t.UnixMilli())
+}
+
+const otherStatus = 255
+
+// kindsOfStatus is how many statuses are told apart when leads are counted: those of the
+// specification, and all others together.
+const kindsOfStatus = len(checkpoint.Statuses) + 1
+
+// kindOfStatus is the place of a status among them.
+func kindOfStatus(status string) int {
+	if i := slices.Index(checkpoint.Statuses[:], status); i >= 0 {
+		return i
+	}
+	return len(checkpoint.Statuses)
+}
+
+func boundedStatus(status string) string {
+	if utf8.RuneCountInString(status) <= checkpoint.MaxStatus {
+		return status
+	}
+	return string([]rune(status)[:checkpoint.MaxStatus])
+}
+
+func appendStatus(b []byte, status string) []byte {
+	if i := slices.Index(checkpoint.Statuses[:], status); i >= 0 {
+		return append(b, byte(i))
+	}
+	return appendText(append(b, otherStatus), boundedStatus(status))
+}
+
+// reader takes fields off a record. A field that is not there sets bad and
+// reads as zero.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.b, r.bad = nil, true
+		return nil
+	}
+	out := r.b[:n]
+	r.b = r.b[n:]
+	return out
+}
+
+func (r *reader) byte() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.take(uint64(len(r.b)) + 1)
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) text() string {
+	switch n := r.uint(); n {
+	case 0:
+		return ""
+	case 1:
+		if id := r.take(16); id != nil {
+			return unpackUUID(id)
+		}
+		return ""
+	default:
+		return string(r.take(n - 1))
+	}
+}
+
+// rawText returns a text as appendText wrote it.
+func (r *reader) rawText() []byte {
+	whole := r.b
+	switch n := r.uint(); n {
+	case 0:
+	case 1:
+		r.take(16)
+	default:
+		r.take(n - 1)
+	}
+	return whole[:len(whole)-len(r.b)]
+}
+
+func (r *reader) time() time.Time {
+	if r.byte() == 0 {
+		return time.Time{}
+	}
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.take(uint64(len(r.b)) + 1)
+		return time.Time{}
+	}
+	r.b = r.b[n:]
+	return time.UnixMilli(v).UTC()
+}
+
+func (r *reader) status() string {
+	i := r.byte()
+	if i == otherStatus {
+		return r.text()
+	}
+	if int(i) < len(checkpoint.Statuses) {
+		return checkpoint.Statuses[i]
+	}
+	r.bad = true
+	return ""
+}
+
+// statusKind takes a status off and says which it is.
+func (r *reader) statusKind() int {
+	kind := min(int(r.byte()), len(checkpoint.Statuses))
+	if kind == len(checkpoint.Statuses) {
+		r.rawText()
+	}
+	return kind
+}
+
+// done returns an error unless the fields were all there and nothing is left.
+func (r *reader) done() error {
+	if r.bad || len(r.b) != 0 {
+		return errRecord
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package bolt
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/crash"
+	"leadferry/internal/failpoint"
+)
+
+// Commit makes changes durable in one transaction. Sorted by key they cost bbolt least;
+// those of one key keep their order. See [checkpoint.Store].
+func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	err := d.write(kindOf(changes), func(l *ledger) error {
+		d.sorted = append(d.sorted[:0], changes...)
+		slices.SortStableFunc(d.sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
+		if d.order.ascending(d.sorted) {
+			l.entries.FillPercent = 0.95
+		} else {
+			l.unsorted = l.total() >= l.recent.from
+		}
+		for _, c := range d.sorted {
+			if err := l.apply(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		d.claimed.Store(true)
+	}
+	return err
+}
+
+// alone makes f a commit of its own; what f returns undoes it.
+func (d *Store) alone(f func(*ledger) error) error { return d.write("other", f) }
+
+// write makes what f changes durable, or fails the checkpoint: a commit that failed may
+// still be there, and the next one may succeed by chance. A *checkpoint.ListError is a
+// refusal: nothing was changed, and the checkpoint goes on.
+func (d *Store) write(kind string, f func(*ledger) error) error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	<-d.checked
+	switch {
+	case d.readOnly:
+		return checkpoint.ErrReadOnly
+	case d.failed() != nil:
+		return d.failed()
+	case d.closed.Load():
+		return checkpoint.ErrClosed
+	}
+	err := crash.Call(func() error { return d.transact(kind, f) })
+	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+		return d.fail(err)
+	}
+	return err
+}
+
+func (d *Store) transact(kind string, f func(*ledger) error) error {
+	failpoint.At("commit " + kind)
+	l := &d.ledger
+	err := guard(func() error {
+		return d.bolt.Update(func(tx *bbolt.Tx) error {
+			if err := l.begin(tx, *d.tally.Load(), d.now()); err != nil {
+				return err
+			}
+			if err := f(l); err != nil {
+				return err
+			}
+			if err := l.end(tx); err != nil {
+				return err
+			}
+			l.recent.announce(tx.ID())
+			return nil
+		})
+	})
+	if refused := (*checkpoint.ListError)(nil); errors.As(err, &refused) {
+		return err
+	}
+	if err != nil {
+		return d.fail(fmt.Errorf("write checkpoint %s: %w", d.path, err))
+	}
+	l.unflushed.landed()
+	l.recent.land()
+	failpoint.At("durable " + kind)
+	t := l.tally
+	d.tally.Store(&t)
+	if err := d.stamp(false); err != nil {
+		// These changes are durable, so they may be reported; nothing may follow.
+		_ = d.fail(err)
+	}
+	return nil
+}
+
+// apply makes one change. Its own refusal stays with it; what is returned is an error of
+// the file.
+func (l *ledger) apply(c *checkpoint.Change) error {
+	var err error
+	switch c.Kind {
+	case checkpoint.Claim:
+		if c.Shape != nil {
+			if err := l.putNote(c.Shape); err != nil {
+				return err
+			}
+		}
+		c.Entry.State = checkpoint.InDoubt
+		err = l.claim(&c.Entry)
+	case checkpoint.Settle:
+		c.Entry, err = l.settle(&c.Entry)
+	case checkpoint.Mark:
+		c.Entry, err = l.mark(&c.Entry)
+	default:
+		err = l.withdraw(c.Entry.Key)
+	}
+	if checkpoint.IsRefusal(err) {
+		c.Err, err = err, nil
+	}
+	return err
+}
+
+// kindOf names what a commit holds, for the points at which a test kills.
+func kindOf(changes []*checkpoint.Change) string {
+	has := func(kind checkpoint.ChangeKind) bool {
+		return slices.ContainsFunc(changes, func(c *checkpoint.Change) bool { return c.Kind == kind })
+	}
+	switch {
+	case has(checkpoint.Claim):
+		return "intent"
+	case has(checkpoint.Settle):
+		return "outcome"
+	case has(checkpoint.Mark):
+		return "mark"
+	}
+	return "other"
+}
+
+// order notices that keys come in ascending order. Pages are then filled nearly
+// to the brim, which halves the file; for keys in random order that would split
+// pages all the time.
+type order struct {
+	fronts [4]string // the greatest key as of the last commits: rows overtake one another
+	turn   int
+}
+
+// ascending reports whether most entries that sorted writes are greater than all keys
+// that were there a few commits ago. It is false when it writes none.
+func (o *order) ascending(sorted []*checkpoint.Change) bool {
+	front := o.fronts[(o.turn+1)%len(o.fronts)]
+	greatest := o.fronts[o.turn]
+	settled, ahead := 0, 0
+	for _, c := range sorted {
+		if c.Kind != checkpoint.Settle && c.Kind != checkpoint.Mark {
+			continue
+		}
+		settled++
+		if c.Entry.Key > front {
+			ahead++
+		}
+		greatest = max(greatest, c.Entry.Key)
+	}
+	o.turn = (o.turn + 1) % len(o.fronts)
+	o.fronts[o.turn] = greatest
+	return settled > 0 && 2*ahead > settled
+}

@@ -1,0 +1,354 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+)
+
+// contents reads everything that a checkpoint holds.
+func contents(d *Store) (all []checkpoint.Entry, err error) {
+	err = d.Each(context.Background(), checkpoint.Filter{State: checkpoint.Unknown}, func(e checkpoint.Entry) error { all = append(all, e); return nil })
+	return all, err
+}
+
+// crashed returns the bytes of a checkpoint that was killed, its PATH.seq, and
+// what it held.
+func crashed(t *testing.T) (file, mark []byte, held []checkpoint.Entry) {
+	t.Helper()
+	path := newPath(t)
+	d := seeded(t, path, 400)
+	if err := d.PutRun(context.Background(), checkpoint.RunInfo{ID: "one more", Command: "import"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := resolve(d, checkpoint.Decision{Key: "doubt-0"}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := contents(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := killed(t, path)
+	if file, err = os.ReadFile(copied); err != nil {
+		t.Fatal(err)
+	}
+	if mark, err = os.ReadFile(copied + ".seq"); err != nil {
+		t.Fatal(err)
+	}
+	return file, mark, held
+}
+
+// reopen writes a checkpoint as given and opens it.
+func reopen(t *testing.T, path string, file, mark []byte) (*Store, error) {
+	t.Helper()
+	writeFiles(t, path, file, mark)
+	return Open(path, target(), Options{ReadOnly: true})
+}
+
+// ended returns the bytes of a checkpoint that was closed in order, its PATH.seq, and
+// what it holds: many keys, so that its trees have branches.
+func ended(t *testing.T) (file, mark []byte, held []checkpoint.Entry) {
+	t.Helper()
+	path := newPath(t)
+	d := seeded(t, path, 400)
+	if err := errors.Join(d.PutRun(context.Background(), checkpoint.RunInfo{ID: "r", Command: "import"}), resolve(d, checkpoint.Decision{Key: "doubt-0"})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Forget(context.Background(), []string{"key-00017"}, false); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	for i := range 30 {
+		if _, err := settle(d, createdEntry("late-"+strconv.Itoa(37*i%100), uuid(random), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := contents(d)
+	if err := errors.Join(err, d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file, err1 := os.ReadFile(path)
+	mark, err2 := os.ReadFile(path + ".seq")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	return file, mark, held
+}
+
+// A flipped byte is noticed before anything can be changed, or it stood where
+// nothing is kept and everything reads as before: after a kill, after an end in
+// order, and where a large file is checked while the run goes on. 2,000 bytes in
+// all. faults 21, 22, m18, m19, m20
+func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
+	for name, test := range map[string]struct {
+		source func(*testing.T) (file, mark []byte, held []checkpoint.Entry)
+		flips  int
+		o      Options
+	}{
+		"after a kill":            {crashed, 600, Options{ReadOnly: true}},
+		"after an end in order":   {ended, 1000, Options{ReadOnly: true}},
+		"while the run begins":    {ended, 300, Options{atOnce: 1}},
+		"with bbolt's check, too": {ended, 100, Options{ReadOnly: true, Check: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, mark, held := test.source(t)
+			path, random := newPath(t), rand.New(rand.NewPCG(3, 4))
+			noticed := 0
+			for i := range test.flips {
+				if i == 0 || !test.o.ReadOnly {
+					writeFiles(t, path, file, mark)
+				}
+				at, flip := random.IntN(len(file)), byte(1+random.IntN(255))
+				patch(t, path, at, file[at]^flip)
+				if flipNoticed(t, path, held, test.o) {
+					noticed++
+				}
+				if t.Failed() {
+					t.Fatalf("byte %d ^ %d", at, flip)
+				}
+				patch(t, path, at, file[at])
+			}
+			if noticed < test.flips/6 {
+				t.Errorf("only %d of %d flips noticed", noticed, test.flips)
+			}
+			writeFiles(t, path, file, mark)
+			if flipNoticed(t, path, held, test.o) {
+				t.Error("the good file is refused")
+			}
+		})
+	}
+}
+
+// flipNoticed opens the file and reads it, if that goes; what it shows must be right.
+func flipNoticed(t *testing.T, path string, held []checkpoint.Entry, o Options) bool {
+	t.Helper()
+	d, err := Open(path, target(), o)
+	if err == nil && !o.ReadOnly {
+		if err = d.PutRun(context.Background(), checkpoint.RunInfo{ID: "first"}); err != nil {
+			d.Close()
+		}
+	}
+	if err != nil {
+		checkRefusal(t, err, checkpoint.ErrDamaged, checkpoint.ErrRolledBack, checkpoint.ErrVersion)
+		return true
+	}
+	got, err := contents(d)
+	if err != nil {
+		t.Errorf("opened, then %v", err)
+	}
+	if !reflect.DeepEqual(held, got) {
+		t.Errorf("wrong read:\n%s", cmp.Diff(held, got))
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	return false
+}
+
+func patch(t *testing.T, path string, at int, b byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte{b}, int64(at)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeFiles(t *testing.T, path string, file, mark []byte) {
+	t.Helper()
+	for end, b := range map[string][]byte{"": file, ".seq": mark} {
+		if err := os.WriteFile(path+end, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Every byte of the first pages and every header of a page is worth a look of
+// its own. faults 21, 22
+func TestFlippedPageHeaderIsNoticedOrHarmless(t *testing.T) {
+	file, mark, held := crashed(t)
+	path, page := newPath(t), os.Getpagesize()
+	for start := 0; start < len(file) && start < 30*page; start += page {
+		for at := start; at < start+pageHeader; at++ {
+			flip := byte(1) << (at % 8)
+			file[at] ^= flip
+			if d, err := reopen(t, path, file, mark); err == nil {
+				if got, err := contents(d); err != nil || !reflect.DeepEqual(held, got) {
+					t.Errorf("byte %d: wrong read, %v", at, err)
+				}
+				d.Close()
+			} else {
+				checkRefusal(t, err, checkpoint.ErrDamaged, checkpoint.ErrRolledBack)
+			}
+			file[at] ^= flip
+		}
+	}
+}
+
+// A file cut to any length is refused with a sentence. faults 17, 19, m17, m19
+func TestCutFileIsRefused(t *testing.T) {
+	for name, source := range map[string]func(*testing.T) (file, mark []byte, held []checkpoint.Entry){"after a kill": crashed, "after an end in order": ended} {
+		t.Run(name, func(t *testing.T) { cutsAreRefused(t, source) })
+	}
+}
+
+func cutsAreRefused(t *testing.T, source func(*testing.T) (file, mark []byte, held []checkpoint.Entry)) {
+	file, mark, _ := source(t)
+	path, random := newPath(t), rand.New(rand.NewPCG(5, 6))
+	img, err := inspectBytes(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lengths := []int{0, 1, 79, 80, 4095, 4096, 8192, int(img.bytes()) - 1}
+	for range 200 {
+		lengths = append(lengths, random.IntN(int(img.bytes())))
+	}
+	for _, n := range lengths {
+		_, err := reopen(t, path, file[:n], mark)
+		if err == nil {
+			t.Fatalf("opened after a cut to %d bytes", n)
+		}
+		checkRefusal(t, err, checkpoint.ErrDamaged)
+	}
+}
+
+func inspectBytes(t *testing.T, file []byte) (*image, error) {
+	t.Helper()
+	path := newPath(t)
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return inspect(f)
+}
+
+// checkRefusal wants an OpenError with a sentence around one of the kinds.
+func checkRefusal(t *testing.T, err error, kinds ...error) {
+	t.Helper()
+	var refused *checkpoint.OpenError
+	if !errors.As(err, &refused) || refused.Text == "" || refused.Path == "" {
+		t.Fatalf("%T: %v", err, err)
+	}
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return
+		}
+	}
+	t.Fatalf("unexpected kind: %v", err)
+}
+
+// The check finds records that are whole but do not belong together.
+func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
+	faults := map[string]func(*bbolt.Tx) error{
+		"entry gone":  func(tx *bbolt.Tx) error { return tx.Bucket(inEntries).Delete([]byte("key-00007")) },
+		"intent gone": func(tx *bbolt.Tx) error { return tx.Bucket(inIntents).Delete([]byte("doubt-1")) },
+		"lead moved": func(tx *bbolt.Tx) error {
+			k, _ := tx.Bucket(inLeads).Cursor().First()
+			return tx.Bucket(inLeads).Put(k, []byte("key-00399"))
+		},
+		"lead too many": func(tx *bbolt.Tx) error { return tx.Bucket(inLeads).Put([]byte("\x03ab"), []byte("key-00001")) },
+		"link gone": func(tx *bbolt.Tx) error {
+			k, _ := tx.Bucket(inLinks).Cursor().First()
+			return tx.Bucket(inLinks).Delete(k)
+		},
+		"word gone":   func(tx *bbolt.Tx) error { return tx.Bucket(inWords).Delete(wordKey(1)) },
+		"bucket gone": func(tx *bbolt.Tx) error { return tx.DeleteBucket(inAudit) },
+		"tally gone":  func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Delete(tallyKey) },
+		"record swapped": func(tx *bbolt.Tx) error {
+			b := tx.Bucket(inEntries)
+			return b.Put([]byte("key-00001"), b.Get([]byte("key-00002")))
+		},
+		"bucket in place": func(tx *bbolt.Tx) error { _, err := tx.Bucket(inIntents).CreateBucket([]byte("b")); return err },
+	}
+	source := newPath(t)
+	seeded(t, source, 400).Close() // writes the indexes
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			path := killed(t, source)
+			db, err := bbolt.Open(path, 0o600, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(db.Update(fault), db.Close()); err != nil {
+				t.Fatal(err)
+			}
+			later := killed(t, path)
+			_, err = Open(path, target(), Options{})
+			checkRefusal(t, err, checkpoint.ErrDamaged)
+			d, err := Open(later, target(), Options{atOnce: 1})
+			if err == nil {
+				err = claim(d, intentOf("new", 1))
+				d.Close()
+			}
+			checkRefusal(t, err, checkpoint.ErrDamaged)
+		})
+	}
+}
+
+// Damage that shows only later, because a large file was closed in order, is an
+// error from then on and never a wrong answer. faults 22, m20
+func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
+	path := newPath(t)
+	seeded(t, path, 400)
+	copied := killed(t, path)
+	d, err := Open(copied, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at+12 < len(file); at++ { // behind the key stands its record
+		if string(file[at:at+9]) == "key-00003" {
+			file[at+11] ^= 1
+		}
+	}
+	f, err := os.OpenFile(copied, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	first := lookupAll(d, []string{"key-00003"}, make([]checkpoint.Entry, 1))
+	if !errors.Is(first, checkpoint.ErrDamaged) {
+		t.Fatalf("look-up: %v", first)
+	}
+	if err := claim(d, intentOf("new", 1)); err != first {
+		t.Errorf("claim after damage: %v", err)
+	}
+	if err := d.Close(); !errors.Is(err, checkpoint.ErrDamaged) {
+		t.Errorf("close: %v", err)
+	}
+	_, err = Open(copied, target(), Options{})
+	checkRefusal(t, err, checkpoint.ErrDamaged)
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

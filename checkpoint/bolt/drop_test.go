@@ -1,0 +1,154 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+)
+
+// left are the files in the folder of a checkpoint.
+func left(t *testing.T, path string) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// faults 136
+func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
+	ended := checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Finished: time.Now()}
+	for name, use := range map[string]func(d *Store) error{
+		"refused": func(d *Store) error { return d.PutRun(context.Background(), ended) },
+		"claimed": func(d *Store) error { return errors.Join(claim(d, intentOf("k", 1)), withdraw(d, "k")) },
+		"refused by 422": func(d *Store) error {
+			_, err := settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422})
+			return err
+		},
+		"forgotten": func(d *Store) error { _, err := d.Forget(context.Background(), []string{"k"}, false); return err },
+	} {
+		path := newPath(t)
+		d, err := Open(path, target(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := use(d); err != nil {
+			t.Fatal(err)
+		}
+		gone, err := d.Drop()
+		if err != nil || gone != (name == "refused") || gone != (len(left(t, path)) == 0) {
+			t.Errorf("%s: gone %v, %v, %q", name, gone, err, left(t, path))
+		}
+	}
+	path := newPath(t)
+	d, err := Open(path, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.PutRun(context.Background(), ended), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d = opened(t, path, Options{Require: true, Used: true})
+	if gone, err := d.Drop(); gone || err != nil || d.Info().New {
+		t.Errorf("a checkpoint that a run has used: gone %v, %v", gone, err)
+	}
+}
+
+// One that is killed before it sends anything leaves a file that is no memory of leads.
+func TestWhatWasKilledBeforeItBeganIsNoCheckpoint(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{})
+	if err := d.PutRun(context.Background(), checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Outcome: "unfinished"}); err != nil {
+		t.Fatal(err)
+	}
+	dead := killed(t, path)
+	if _, err := Open(dead, target(), Options{Require: true, Used: true}); !errors.Is(err, checkpoint.ErrMissing) {
+		t.Errorf("satisfied by it: %v", err)
+	}
+	halfGone := killed(t, path)
+	if err := os.Remove(halfGone + ".seq"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(halfGone, target(), Options{Require: true, Used: true}); !errors.Is(err, checkpoint.ErrMissing) {
+		t.Errorf("satisfied by one that was killed while it removed it: %v", err)
+	}
+	again, err := Open(dead, target(), Options{})
+	if err != nil || !again.Info().New {
+		t.Fatalf("new: %v", err)
+	}
+	if gone, err := again.Drop(); !gone || err != nil || len(left(t, dead)) != 0 {
+		t.Errorf("gone %v, %v, %q", gone, err, left(t, dead))
+	}
+}
+
+// What may have known leads is no new one, however empty it is.
+func TestAnEmptyOneThatIsIncompleteIsNotDropped(t *testing.T) {
+	path := newPath(t)
+	if err := fill(path, newHeader(target(), time.Now()), lacking{some: true}); err != nil {
+		t.Fatal(err)
+	}
+	d := opened(t, path, Options{Require: true, Used: true})
+	if gone, err := d.Drop(); gone || err != nil {
+		t.Errorf("gone %v, %v", gone, err)
+	}
+}
+
+// A refusal in opening leaves nothing that it made itself.
+func TestWhoWaitsForADroppedCheckpointMakesANewOne(t *testing.T) {
+	path := newPath(t)
+	d, err := Open(path, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := make(chan error, 1)
+	go func() {
+		second, err := Open(path, target(), Options{Wait: time.Minute})
+		if err == nil {
+			err = errors.Join(claim(second, intentOf("k", 1)), second.Close())
+		}
+		result <- err
+	}()
+	if _, err := d.Drop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	if d := opened(t, path, Options{Require: true}); d.Info().InDoubt != 1 {
+		t.Errorf("%d in doubt", d.Info().InDoubt)
+	}
+}
+
+// A file system without links, or without renames that replace nothing, holds one too.
+func TestACheckpointIsPutInPlaceWithoutLinks(t *testing.T) {
+	for name, put := range map[string]func(from, to string) error{"rename": renameNew, "exclusive": replaceNew} {
+		dir := t.TempDir()
+		from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+		if err := os.WriteFile(from, []byte("new"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := put(from, to); errors.Is(err, errors.ErrUnsupported) {
+			continue
+		} else if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if b, err := os.ReadFile(to); string(b) != "new" || err != nil {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+		if err := os.WriteFile(from, []byte("second"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := put(from, to); !errors.Is(err, os.ErrExist) {
+			t.Errorf("%s replaced what was there: %v", name, err)
+		}
+	}
+}

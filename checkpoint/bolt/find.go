@@ -1,0 +1,193 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+)
+
+// Find looks for the lead of each Query in one read transaction; out and how must be as
+// long as qs. A key that is known decides, also when it is in doubt or forgotten; one
+// that the service refused has no lead, and stays in out where nothing else is found.
+// The slices of out's Content are used again.
+func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
+	unflushed := d.unflushedOwners(qs)
+	return d.read("look up leads", func(r *reading) error {
+		f := d.finder(r)
+		for i := range qs {
+			var err error
+			if how[i], err = f.find(&qs[i], unflushed, &out[i]); err != nil {
+				return err
+			}
+			if how[i] == checkpoint.NoMatch && qs[i].Alike != nil {
+				if err := f.alike(qs[i].Key, qs[i].Alike); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// unflushedOwners are the owners of leads that the index may lack. They are taken before
+// the transaction begins: what leaves the unflushed ones later is in the index by then.
+func (d *Store) unflushedOwners(qs []checkpoint.Query) (owners map[string]string) {
+	for i := range qs {
+		if !indexed(qs[i].LeadID) {
+			continue
+		}
+		if key, ok := d.unflushed.owner(appendText(nil, qs[i].LeadID)); ok {
+			if owners == nil {
+				owners = map[string]string{}
+			}
+			owners[qs[i].LeadID] = key
+		}
+	}
+	return owners
+}
+
+// finder reads inside one transaction.
+type finder struct {
+	*reading
+	d                                             *Store
+	intents, leads, links, wanted, folds, blocked *bbolt.Cursor
+	doubts, forgotten, folded                     bool // there are any
+}
+
+func (d *Store) finder(r *reading) *finder {
+	cursor := func(name []byte) *bbolt.Cursor { return r.tx.Bucket(name).Cursor() }
+	f := &finder{
+		reading: r, d: d, intents: cursor(inIntents),
+		leads: cursor(inLeads), links: cursor(inLinks), wanted: cursor(inWanted), folds: cursor(inFolds), blocked: cursor(inBlocked),
+	}
+	doubt, _ := f.intents.First()
+	block, _ := f.blocked.First()
+	fold, _ := f.folds.First()
+	f.doubts, f.forgotten, f.folded = doubt != nil, block != nil, fold != nil
+	return f
+}
+
+func (f *finder) find(q *checkpoint.Query, unflushed map[string]string, out *checkpoint.Entry) (checkpoint.Match, error) {
+	if err := f.byKey(q.Key, out); err != nil {
+		return checkpoint.NoMatch, err
+	}
+	owner, err := f.owner(q.LeadID, unflushed)
+	if err != nil {
+		return checkpoint.NoMatch, err
+	}
+	switch out.State {
+	case checkpoint.Created, checkpoint.Partial:
+		if owner != "" && owner != q.Key {
+			return checkpoint.Ambiguous, nil
+		}
+		return checkpoint.ByKey, nil
+	case checkpoint.InDoubt, checkpoint.Forgotten:
+		return checkpoint.ByKey, nil
+	}
+	if owner != "" {
+		return checkpoint.ByLeadID, f.byKey(owner, out)
+	}
+	if !indexed(q.ExternalID) {
+		return checkpoint.NoMatch, nil
+	}
+	return f.byExternalID(q, out)
+}
+
+// record is what stands under key, in doubt or not, or nil.
+func (f *finder) record(key string) []byte {
+	if f.doubts {
+		if record := find(f.intents, key); record != nil {
+			return record
+		}
+	}
+	return f.entry(key)
+}
+
+// byKey fills out with what stands under key.
+func (f *finder) byKey(key string, out *checkpoint.Entry) error {
+	record := f.record(key)
+	if record != nil {
+		_, err := f.d.words.decode(key, record, out)
+		return err
+	}
+	*out = checkpoint.Entry{Key: key, Content: out.Content[:0]}
+	if f.forgotten && find(f.blocked, string(f.d.digests.Blocked(key))) != nil {
+		out.State = checkpoint.Forgotten
+	}
+	return nil
+}
+
+// owner is the key whose entry has this lead ID, or nothing.
+func (f *finder) owner(id string, unflushed map[string]string) (string, error) {
+	if !indexed(id) {
+		return "", nil
+	}
+	key := id // where it equals the lead ID, the index has no record
+	if owner, ok := unflushed[id]; ok {
+		key = owner
+	} else if owner := find(f.leads, string(appendText(nil, id))); owner != nil {
+		key = string(owner)
+	}
+	record := f.entry(key)
+	if record == nil {
+		return "", nil
+	}
+	var e checkpoint.Entry
+	if _, err := f.d.words.decode(key, record, &e); err != nil || e.LeadID != id {
+		return "", err
+	}
+	return key, nil
+}
+
+// byExternalID fills out with the one lead that is linked so, or is to be, unless the Query names
+// another one. Where there is none, out stays as it is.
+func (f *finder) byExternalID(q *checkpoint.Query, out *checkpoint.Entry) (checkpoint.Match, error) {
+	key, several, err := f.linked(q.ExternalID)
+	switch {
+	case err != nil || key == "" && !several:
+		return checkpoint.NoMatch, err
+	case several:
+		return checkpoint.Ambiguous, nil
+	}
+	if err := f.byKey(key, out); err != nil {
+		return checkpoint.NoMatch, err
+	}
+	if !out.State.HasLead() && out.State != checkpoint.InDoubt {
+		return checkpoint.NoMatch, f.byKey(q.Key, out)
+	}
+	if q.LeadID != "" && out.LeadID != "" {
+		return checkpoint.Ambiguous, nil
+	}
+	return checkpoint.ByExternalID, nil
+}
+
+// linked is the key whose lead has the ExternalID, or is to have it, or says that there are
+// several.
+func (f *finder) linked(external string) (key string, several bool, err error) {
+	take := func(other string) {
+		several = several || key != "" && key != other
+		key = other
+	}
+	var e checkpoint.Entry
+	for _, record := range [][]byte{f.entry(external), find(f.intents, external)} { // the indexes lack what equals its key
+		if record == nil {
+			continue
+		}
+		if _, err := f.d.words.decode(external, record, &e); err != nil {
+			return "", false, err
+		}
+		if (e.State.HasLead() && e.ExternalID == external) || ((e.State.HasLead() || e.State == checkpoint.InDoubt) && e.WantLink == external) {
+			take(external)
+		}
+	}
+	prefix := appendText(nil, external)
+	for _, index := range []*bbolt.Cursor{f.links, f.wanted} {
+		for k, _ := index.Seek(prefix); bytes.HasPrefix(k, prefix) && !several; k, _ = index.Next() {
+			take(string(k[len(prefix):]))
+		}
+	}
+	return key, several, nil
+}

@@ -1,0 +1,220 @@
+package bolt
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"leadferry/checkpoint"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func target() checkpoint.Target {
+	return checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "trunk-1"}
+}
+
+func uuid(r *rand.Rand) string {
+	var b [16]byte
+	binary.NativeEndian.PutUint64(b[:], r.Uint64())
+	binary.NativeEndian.PutUint64(b[8:], r.Uint64())
+	return unpackUUID(b[:])
+}
+
+func intentOf(key string, line int) checkpoint.Entry {
+	return checkpoint.Entry{
+		Key: key, File: "leads.csv", Line: line + 2, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
+		Status: "open", Run: "20260101T000000Z-1", Updated: time.UnixMilli(1_770_000_000_123).UTC(),
+	}
+}
+
+func createdEntry(key, lead string, line int) checkpoint.Entry {
+	e := checkpoint.Entry{
+		Key: key, State: checkpoint.Created, LeadID: lead, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
+		Location: "Example Motors North", Status: "inProgress", ExternalID: key,
+		Run: "20260101T000000Z-1", Updated: time.UnixMilli(1_770_000_000_456).UTC(), Content: make([]checkpoint.ContentDigest, 12),
+	}
+	binary.NativeEndian.PutUint64(e.Digest[:], uint64(line))
+	for i := range e.Content {
+		binary.NativeEndian.PutUint32(e.Content[i].Value[:], uint32(i*line))
+	}
+	return e
+}
+
+// opened opens a checkpoint and, when the test ends, closes it and checks the
+// file: every test ends so.
+func opened(t *testing.T, path string, o Options) *Store {
+	t.Helper()
+	d, err := Open(path, target(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		d.Close()
+		intact(t, path)
+	})
+	return d
+}
+
+// intact fails the test unless every page and record of the file is right.
+func intact(t *testing.T, path string) {
+	t.Helper()
+	d, err := Open(path, target(), Options{ReadOnly: true, Check: true})
+	if err != nil {
+		t.Errorf("integrity check: %v", err)
+		return
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "c.db") }
+
+// killed copies a checkpoint and its sequence file as they are, as if the process
+// had been killed now, and returns the copy's path.
+func killed(t *testing.T, path string) string {
+	t.Helper()
+	to := newPath(t)
+	for _, end := range []string{"", ".seq"} {
+		b, err := os.ReadFile(path + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to+end, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// change makes one change in a commit of its own.
+func change(d *Store, kind checkpoint.ChangeKind, e checkpoint.Entry) (checkpoint.Entry, error) {
+	c := &checkpoint.Change{Kind: kind, Entry: e}
+	if err := d.Commit(context.Background(), []*checkpoint.Change{c}); err != nil {
+		return c.Entry, err
+	}
+	return c.Entry, c.Err
+}
+
+// together makes changes of one kind in one commit, of which none may be refused, and returns
+// what stands then.
+func together(t *testing.T, d *Store, kind checkpoint.ChangeKind, entries ...checkpoint.Entry) (stored []checkpoint.Entry) {
+	t.Helper()
+	var changes []*checkpoint.Change
+	for _, e := range entries {
+		changes = append(changes, &checkpoint.Change{Kind: kind, Entry: e})
+	}
+	if err := d.Commit(context.Background(), changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
+		if c.Err != nil {
+			t.Fatalf("%s: %v", c.Entry.Key, c.Err)
+		}
+		stored = append(stored, c.Entry)
+	}
+	return stored
+}
+
+func claim(d *Store, in checkpoint.Entry) error {
+	_, err := change(d, checkpoint.Claim, in)
+	return err
+}
+
+// claimNoting claims a row of a file of this shape.
+func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
+	t.Helper()
+	c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: intentOf("k", 1), Shape: &s}
+	if err := errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func withdraw(d *Store, key string) error {
+	_, err := change(d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
+	return err
+}
+
+func settle(d *Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return change(d, checkpoint.Settle, e)
+}
+
+func noted(d *Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return change(d, checkpoint.Mark, e)
+}
+
+// lookupAll fills out with what stands under keys.
+func lookupAll(d *Store, keys []string, out []checkpoint.Entry) error {
+	qs := make([]checkpoint.Query, len(keys))
+	for i, key := range keys {
+		qs[i].Key = key
+	}
+	return d.Find(context.Background(), qs, out, make([]checkpoint.Match, len(keys)))
+}
+
+func lookup(t *testing.T, d *Store, key string) checkpoint.Entry {
+	t.Helper()
+	out := make([]checkpoint.Entry, 1)
+	if err := d.Find(t.Context(), []checkpoint.Query{{Key: key}}, out, make([]checkpoint.Match, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}
+
+// early lets entries gather at once, a few at a time.
+var early = gathering{from: 1, least: 8, most: 8}
+
+// seeded makes a checkpoint with n created leads, three refusals and three rows
+// in doubt, and leaves it open. Half of the leads come in no order.
+func seeded(t *testing.T, path string, n int) *Store {
+	t.Helper()
+	d := opened(t, path, Options{gather: early})
+	random := rand.New(rand.NewPCG(1, 2))
+	order := append(random.Perm(n/2), random.Perm(n-n/2)...)
+	slices.Sort(order[:n/2])
+	for i, at := range order[n/2:] {
+		order[n/2+i] = n/2 + at
+	}
+	var entries []checkpoint.Entry
+	for _, i := range order {
+		if i >= n/2 && i%4 == 0 { // a commit of its own: a single one would have an order
+			together(t, d, checkpoint.Settle, entries...)
+			entries = entries[:0]
+		}
+		key := fmt.Sprintf("key-%05d", i)
+		e := createdEntry(key, uuid(random), i)
+		if i%2 == 0 {
+			e.ExternalID = fmt.Sprintf("crm-%d", i)
+		}
+		entries = append(entries, e)
+	}
+	together(t, d, checkpoint.Settle, entries...)
+	for i := range 3 {
+		if err := claim(d, intentOf(fmt.Sprintf("doubt-%d", i), i)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := settle(d, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func sumField(d *Store, name, value string) checkpoint.ContentDigest {
+	return checkpoint.ContentDigest{Name: d.digests.SumName(name), Value: d.digests.SumValue(name, value)}
+}
+
+func mayLack(d *Store, e *checkpoint.Entry) bool {
+	i := d.Info()
+	return i.MayLack(e)
+}

@@ -1,0 +1,114 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
+)
+
+// Whatever a key is, its record in the index leads back to it from its fold, and no other
+// key has the same.
+func TestFoldsLeadBackToTheirKeys(t *testing.T) {
+	d := checkpoint.NewDigester([]byte("secret"))
+	long := strings.Repeat("long.", 8)
+	key := rapid.OneOf(rapid.String(), rapid.StringMatching(`(ns/|/ns/|)0{0,9}[0-9]{0,6}`),
+		rapid.StringMatching(`[A-Fa-f0-9]{8}-0000-4000-8000-[A-Fa-f0-9]{12}`), rapid.StringMatching(`(`+long+`|)[A-Ca-c \x{200B}]{0,6}@[xX]{0,3}`))
+	rapid.Check(t, func(t *rapid.T) {
+		one, other := key.Draw(t, "key"), key.Draw(t, "other")
+		record := foldKey(d, one)
+		folded := rowkey.Fold(one)
+		if folded == one || folded == "" {
+			if record != nil {
+				t.Fatalf("%q has a record", one)
+			}
+			return
+		}
+		prefix := foldPrefix(d, folded)
+		if got := unfolded(folded, record[len(prefix):]); got != one {
+			t.Fatalf("%q, by its fold %q, is %q", one, folded, got)
+		}
+		if one != other && string(foldKey(d, other)) == string(record) {
+			t.Fatalf("%q and %q have one record", one, other)
+		}
+	})
+}
+
+// Damage that makes a record nonsense is no panic, and finds nobody.
+func TestUnfoldingNonsense(t *testing.T) {
+	for _, how := range []string{"", "\x03", "\x03\xff", "\x03\x09\x01", "\x03\x00\xff\xff\xff\xff\x7f", "\x01", "\x09abc"} {
+		if key := unfolded("12", []byte(how)); len(key) > checkpoint.MaxKey {
+			t.Errorf("%q: %d bytes", how, len(key))
+		}
+	}
+}
+
+// The index goes when a key does: withdrawn, forgotten, or never sent. faults 131
+func TestFoldsGoWithTheirKeys(t *testing.T) {
+	d := opened(t, newPath(t), Options{})
+	folds := func() (n int) {
+		if err := d.alone(func(l *ledger) error { n = l.folds.Inspect().KeyN; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for i := range 5 {
+		if err := claim(d, intentOf(fmt.Sprintf("00%d", i), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := folds(); n != 5 {
+		t.Errorf("%d records, want 5", n)
+	}
+	if err := withdraw(d, "000"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := settle(d, createdEntry("001", "lead-1", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if n := folds(); n != 4 {
+		t.Errorf("%d records, want 4", n)
+	}
+	for _, unblock := range []bool{false, true} {
+		if _, err := d.Forget(context.Background(), []string{"001", "002", "003", "004", "7"}, unblock); err != nil {
+			t.Fatal(err)
+		}
+		if n, want := folds(), map[bool]int{false: 4, true: 0}[unblock]; n != want { // the hashes of those that were forgotten
+			t.Errorf("unblock %v: %d records, want %d", unblock, n, want)
+		}
+	}
+}
+
+// Of who was forgotten, the index keeps no text, whatever stood in it. faults 131
+func TestForgettingTakesTheFoldAlong(t *testing.T) {
+	d := opened(t, newPath(t), Options{})
+	for i, key := range []string{"Ann@X.example", "Bob@X.example", "other"} {
+		if _, err := settle(d, createdEntry(key, fmt.Sprint("lead-", i), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Forget(context.Background(), []string{"Ann@X.example"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(d.path)
+	if err != nil || bytes.Contains(bytes.ToLower(b), []byte("ann@x.example")) || !bytes.Contains(b, []byte("bob@x.example")) {
+		t.Errorf("%v, or the file holds the wrong folds", err)
+	}
+	d = opened(t, d.path, Options{})
+	for key, want := range map[string]checkpoint.State{"ann@x.example": checkpoint.Forgotten, "ANN@x.example": checkpoint.Forgotten, "bob@X.example": checkpoint.Created, "Other": checkpoint.Unknown} {
+		like := &checkpoint.Likeness{}
+		if err := d.Find(context.Background(), []checkpoint.Query{{Key: key, Alike: like}}, make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)); err != nil || like.State != want {
+			t.Errorf("%s looks like one that is %v, %v; want %v", key, like.State, err, want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package bolt
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+)
+
+// lackingKey stands in the file while leads are missing from it.
+var lackingKey = []byte("incomplete")
+
+// lacking says whether leads are missing that the file, or what it was made from, has known,
+// so that a key that is not known may have one.
+type lacking struct {
+	some  bool
+	leads uint64 // how many are known to be missing, rows in doubt included; 0: nobody can count them
+	since uint64 // the commit that noted it: what was known before may have become something else
+}
+
+func (l lacking) encode() []byte {
+	b := binary.AppendUvarint(nil, l.leads)
+	return seal(binary.AppendUvarint(b, l.since), 0, lackingKey)
+}
+
+func decodeLacking(record []byte) (l lacking, err error) {
+	if record == nil {
+		return l, nil
+	}
+	f, err := unseal(lackingKey, record)
+	if err != nil {
+		return l, err
+	}
+	l = lacking{some: true, leads: f.uint(), since: f.uint()}
+	return l, f.done()
+}
+
+func (l *lacking) load(meta *bbolt.Bucket) (err error) {
+	*l, err = decodeLacking(meta.Get(lackingKey))
+	return err
+}
+
+// text says what is missing, as the subject of a sentence.
+func (l lacking) text() string {
+	switch l.leads {
+	case 0:
+		return "leads that it knew are missing, and nobody can count them"
+	case 1:
+		return "1 lead that it knew is missing"
+	}
+	return fmt.Sprintf("%d leads that it knew are missing", l.leads)
+}
+
+func (l lacking) warning() string {
+	return "the checkpoint is incomplete: " + l.text() + ". Rows that it does not know are held in doubt, not sent, until " +
+		"`leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
+}
+
+// AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is
+// given up, and the rows that were held for it, which it counts, may be sent.
+func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
+	err = d.alone(func(l *ledger) error {
+		freed = 0
+		var held []string
+		err := l.intents.ForEach(func(k, v []byte) error {
+			var e checkpoint.Entry
+			if _, err := l.words.decode(string(k), v, &e); err != nil {
+				return err
+			}
+			if e.Reason == checkpoint.ReasonIncomplete {
+				held = append(held, e.Key)
+			}
+			return nil
+		})
+		for i := 0; i < len(held) && err == nil; i++ {
+			err = l.withdraw(held[i])
+			freed++
+		}
+		if err != nil {
+			return err
+		}
+		return l.meta.Delete(lackingKey)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("accept loss: %w", err)
+	}
+	d.lacks = lacking{}
+	return freed, nil
+}

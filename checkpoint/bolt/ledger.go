@@ -1,0 +1,237 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+)
+
+// The buckets of the file.
+var (
+	inMeta    = []byte("meta")    // header and tally
+	inEntries = []byte("entries") // key → entry
+	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
+	inLeads   = []byte("leads")   // lead ID → key, unless they are equal
+	inLinks   = []byte("links")   // external ID that a lead has or is to have, key → nothing, unless they are equal
+	inWanted  = []byte("wanted")  // the same of intents
+	inFolds   = []byte("folds")   // fold of a key, key → nothing, unless they are equal; see move
+	inWords   = []byte("words")   // number → word
+	inRuns    = []byte("runs")    // number → run
+	inAudit   = []byte("audit")   // number → decision, or what contradicts one
+	inNotes   = []byte("notes")   // digest of a shape → shape
+	inRecent  = []byte("recent")  // number → key, entry that is on its way to entries
+	inBlocked = []byte("blocked") // keyed hash of a forgotten key → when
+)
+
+// states is how many there are.
+const states = int(checkpoint.Forgotten) + 1
+
+var tallyKey = []byte("tally")
+
+// tally counts commits, keys by the state that a look-up shows, words, runs,
+// decisions, their contradictions and notes. It shows when a damaged page has lost some.
+type tally struct {
+	seq            uint64
+	keys           [states]uint64
+	words          uint64
+	runs           uint64
+	decisions      uint64
+	contradictions uint64
+	notes          uint64
+	statuses       [kindsOfStatus]uint64 // leads by the status last confirmed
+}
+
+func (t tally) encode() []byte {
+	b := binary.AppendUvarint(nil, t.seq)
+	for _, n := range t.keys {
+		b = binary.AppendUvarint(b, n)
+	}
+	for _, n := range append([]uint64{t.words, t.runs, t.decisions, t.contradictions, t.notes}, t.statuses[:]...) {
+		b = binary.AppendUvarint(b, n)
+	}
+	return seal(b, 0, tallyKey)
+}
+
+func decodeTally(record []byte) (t tally, err error) {
+	f, err := unseal(tallyKey, record)
+	if err != nil {
+		return t, err
+	}
+	t.seq = f.uint()
+	for i := range t.keys {
+		t.keys[i] = f.uint()
+	}
+	t.words, t.runs, t.decisions, t.contradictions, t.notes = f.uint(), f.uint(), f.uint(), f.uint(), f.uint()
+	for i := range t.statuses {
+		t.statuses[i] = f.uint()
+	}
+	return t, f.done()
+}
+
+// total is the number of keys that are known.
+func (t *tally) total() (n uint64) {
+	for _, keys := range t.keys {
+		n += keys
+	}
+	return n
+}
+
+// move counts a key from one state to another; Unknown is not counted.
+func (t *tally) move(from, to checkpoint.State) {
+	if from != checkpoint.Unknown {
+		t.keys[from]--
+	}
+	if to != checkpoint.Unknown {
+		t.keys[to]++
+	}
+}
+
+// ledger is the file inside one write transaction.
+type ledger struct {
+	tally
+	now       time.Time
+	digests   *checkpoint.Digester
+	words     *words
+	unflushed *unflushed
+	recent    *recent
+	vacant    map[string]bool // keys claimed while they had no entry: none is there until putEntry
+	arena     []byte          // records live here until the commit: bbolt does not copy values
+	pile      *pile           // unless nil, takes index records
+	unsorted  bool            // the keys of this commit are in no order
+
+	meta, entries, intents, leads, links, wanted, folds, runs, audit, blocked, notes *bbolt.Bucket
+	at                                                                               cursors
+}
+
+// cursors are for looking up: a bucket's own Get would make a new one each time.
+type cursors struct{ entries, intents, leads *bbolt.Cursor }
+
+// begin binds the ledger to the buckets of tx as the next commit.
+func (l *ledger) begin(tx *bbolt.Tx, t tally, now time.Time) error {
+	l.tally, l.now, l.arena, l.pile, l.unsorted = t, now.UTC(), l.arena[:0], nil, false
+	l.seq++
+	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
+	l.leads, l.links, l.wanted, l.folds = tx.Bucket(inLeads), tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
+	l.runs, l.audit, l.blocked, l.notes = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked), tx.Bucket(inNotes)
+	l.at = cursors{l.entries.Cursor(), l.intents.Cursor(), l.leads.Cursor()}
+	l.leads.FillPercent, l.folds.FillPercent = 0.7, 0.7 // index records come many at a time, or in no order; measured
+	l.recent.begin(tx, l.total())
+	return nil
+}
+
+// end writes what belongs to every commit.
+func (l *ledger) end(tx *bbolt.Tx) error {
+	if err := l.words.store(tx.Bucket(inWords)); err != nil {
+		return err
+	}
+	if err := l.unflushed.settle(l.leads); err != nil {
+		return err
+	}
+	if err := l.recent.settle(l.entries, l.meta); err != nil {
+		return err
+	}
+	l.tally.words = uint64(l.words.stored)
+	return l.meta.Put(tallyKey, l.tally.encode())
+}
+
+// state returns what a look-up of key would show.
+func (l *ledger) state(key string) (checkpoint.State, error) {
+	if find(l.at.intents, key) != nil {
+		return checkpoint.InDoubt, nil
+	}
+	s, err := stateOf(key, l.entry(key))
+	if s == checkpoint.Unknown && err == nil && l.keys[checkpoint.Forgotten] > 0 && l.blocked.Get(l.digests.Blocked(key)) != nil {
+		return checkpoint.Forgotten, nil
+	}
+	return s, err
+}
+
+// entry returns the record of the entry of key, also below an intent, or nil.
+func (l *ledger) entry(key string) []byte {
+	if l.vacant[key] {
+		return nil
+	}
+	if record := l.recent.find(key); record != nil {
+		return record
+	}
+	return find(l.at.entries, key)
+}
+
+// putEntry writes an entry into its place, or among the recent ones: a new one, or one
+// that stands there.
+func (l *ledger) putEntry(e *checkpoint.Entry, t tail, isNew bool) error {
+	record := l.record(e, t)
+	delete(l.vacant, e.Key)
+	if _, ok := l.recent.number(e.Key); ok || l.unsorted && isNew {
+		return l.recent.put(e.Key, record)
+	}
+	return l.entries.Put([]byte(e.Key), record)
+}
+
+func (l *ledger) deleteEntry(key string) error {
+	return errors.Join(l.recent.drop(key), l.entries.Delete([]byte(key)))
+}
+
+// putIntent writes an intent in place of the old one; the zero Entry is none.
+func (l *ledger) putIntent(old, e *checkpoint.Entry, t tail) error {
+	return errors.Join(l.want(old, e), l.intents.Put([]byte(e.Key), l.record(e, t)))
+}
+
+func (l *ledger) deleteIntent(old *checkpoint.Entry) error {
+	delete(l.vacant, old.Key)
+	return errors.Join(l.want(old, new(checkpoint.Entry)), l.intents.Delete([]byte(old.Key)))
+}
+
+// want brings the index of wanted external IDs in step with an intent that another one
+// replaces.
+func (l *ledger) want(old, e *checkpoint.Entry) error {
+	before, now := linkKey(old.WantLink, old.Key), linkKey(e.WantLink, e.Key)
+	var errs [2]error
+	if before != nil && !bytes.Equal(before, now) {
+		errs[0] = l.wanted.Delete(before)
+	}
+	if now != nil && !bytes.Equal(before, now) {
+		errs[1] = l.wanted.Put(now, nil)
+	}
+	return errors.Join(errs[:]...)
+}
+
+// record is what is written of e now. It stands until the commit.
+func (l *ledger) record(e *checkpoint.Entry, t tail) []byte {
+	e.Seq = l.seq
+	if e.Updated.IsZero() {
+		e.Updated = l.now
+	}
+	e.Updated = time.UnixMilli(e.Updated.UnixMilli()).UTC()
+	from := len(l.arena)
+	l.arena = l.words.appendEntry(l.arena, e, t)
+	return l.arena[from:len(l.arena):len(l.arena)]
+}
+
+func validKey(key string) bool { return len(key) > 0 && len(key) <= checkpoint.MaxKey }
+
+// intent returns the intent of key; its State is Unknown when there is none.
+func (l *ledger) intent(key string) (e checkpoint.Entry, t tail, err error) {
+	record := find(l.at.intents, key)
+	if record == nil {
+		return e, t, nil
+	}
+	t, err = l.words.decode(key, record, &e)
+	return e, t, err
+}
+
+// known returns the entry of key, below an intent too; its State is Unknown when
+// there is none.
+func (l *ledger) known(key string) (e checkpoint.Entry, t tail, err error) {
+	record := l.entry(key)
+	if record == nil {
+		return e, t, nil
+	}
+	t, err = l.words.decode(key, record, &e)
+	return e, t, err
+}

@@ -1,0 +1,118 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+)
+
+// chunk is how many entries Each reads in one transaction.
+const chunk = 512
+
+// find returns the record under exactly this key, and leaves the cursor at it.
+func find(c *bbolt.Cursor, key string) []byte {
+	if k, v := c.Seek([]byte(key)); string(k) == key {
+		return v
+	}
+	return nil
+}
+
+// Each calls f with every key that which takes. It reads some hundred at a time and
+// holds no transaction while f runs. See [checkpoint.Store].
+func (d *Store) Each(ctx context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
+	keep := func(e *checkpoint.Entry, t *tail) bool { return which.Run == "" || d.words.maker(e, t) == which.Run }
+	return d.each(ctx, which.State, keep, f)
+}
+
+// maker is the run that made a lead, or sent what is in doubt.
+func (w *words) maker(e *checkpoint.Entry, t *tail) string {
+	if e.State == checkpoint.InDoubt || e.State.HasLead() && t.act&checkpoint.Made != 0 && t.act&checkpoint.Adopted == 0 {
+		return e.Run
+	}
+	past, _ := w.events(t.past) // of a record that was decoded
+	for _, ev := range slices.Backward(past) {
+		if ev.Act&checkpoint.Made != 0 && ev.Act&checkpoint.Adopted == 0 && e.State.HasLead() {
+			return ev.Run
+		}
+	}
+	return ""
+}
+
+func (d *Store) each(ctx context.Context, s checkpoint.State, keep func(*checkpoint.Entry, *tail) bool, f func(checkpoint.Entry) error) error {
+	var recent []string // keys, as of a commit
+	commit := -1
+	for after, more := []byte(nil), true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var found []checkpoint.Entry
+		err := d.read("read entries", func(r *reading) (err error) {
+			if now := r.tx.ID(); now != commit {
+				recent, commit = r.recentKeys(), now
+			}
+			found, after, err = d.collect(r, after, recent, s, keep)
+			more = after != nil
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range found {
+			if err := f(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// collect reads up to chunk keys from key from on and returns the key to go on
+// with, nil at the end.
+func (d *Store) collect(r *reading, from []byte, recent []string, s checkpoint.State, keep func(*checkpoint.Entry, *tail) bool) (found []checkpoint.Entry, next []byte, err error) {
+	intents := r.tx.Bucket(inIntents).Cursor()
+	ik, iv := intents.Seek(from)
+	entries := &ordered{}
+	if s != checkpoint.InDoubt {
+		entries = r.from(from, recent)
+	}
+	for n := 0; ik != nil || entries.key != nil; n++ {
+		k, v := ik, iv
+		order := compare(ik, entries.key)
+		if order > 0 {
+			k, v = entries.key, entries.value
+		}
+		if n == chunk {
+			return found, bytes.Clone(k), nil
+		}
+		var e checkpoint.Entry
+		t, err := d.words.decode(string(k), v, &e)
+		if err != nil {
+			return nil, nil, err
+		}
+		if (s == checkpoint.Unknown || s == e.State) && keep(&e, &t) {
+			found = append(found, e)
+		}
+		if order <= 0 {
+			ik, iv = intents.Next()
+		}
+		if order >= 0 && entries.key != nil {
+			entries.next()
+		}
+	}
+	return found, nil, nil
+}
+
+// compare orders keys; nil, the end, comes last.
+func compare(a, b []byte) int {
+	switch {
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return bytes.Compare(a, b)
+}

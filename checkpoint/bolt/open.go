@@ -1,0 +1,346 @@
+package bolt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"leadferry/checkpoint"
+)
+
+const (
+	leastWait = 50 * time.Millisecond // bbolt waits for ever when told 0
+	pollEvery = 50 * time.Millisecond
+	growBy    = 1 << 20   // bytes; bbolt's own 16 MiB would be most of a small file
+	atOnce    = 256 << 20 // bytes; larger files that ended in order are checked after opening
+)
+
+// Options say how a checkpoint is opened.
+type Options struct {
+	Wait     time.Duration // how long to wait for the lock; 0 tries once
+	ReadOnly bool          // take a shared lock and write nothing, not even PATH.seq
+	Require  bool          // ErrMissing instead of a new file; ReadOnly implies it
+	Used     bool          // ErrMissing for a file, too, that has known nothing because its run was refused or killed
+	Check    bool          // check every page and record, whatever PATH.seq says
+	Accept   bool          // check, and take an older copy as incomplete, under a new ID
+	Anew     bool          // make a new file although one is known to have been here
+	Named    bool          // a person chose the path: a missing file matters for what was here alone
+	AnyPlace bool          // take any file system for good
+	Now      func() time.Time
+
+	Witnesses []checkpoint.Witness // what runs left elsewhere
+
+	atOnce int64                       // instead of the constant, for tests
+	magic  func(string) (int64, error) // instead of statfs(2), for tests
+	host   string                      // instead of /etc/machine-id, for tests
+	later  bool                        // leave unused parts as they are
+	before *Store                      // the same file, as it was opened before it was compacted
+	gather gathering                   // instead of the constants, for tests
+}
+
+// Open opens the checkpoint at path, or makes a new one for t; the zero Target
+// opens one of whatever target and makes none. Its directory must exist. A file
+// that was closed in order and is larger than 256 MiB is checked while the caller
+// goes on; look-ups and changes wait for that. Errors are *[OpenError] around
+// a sentinel or the system's error.
+func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
+	d, err := openIdle(path, t, o)
+	if err != nil || o.ReadOnly {
+		return d, err
+	}
+	d.ledger = ledger{digests: d.digests, words: d.words, unflushed: d.unflushed, recent: d.recent, vacant: make(map[string]bool)}
+	if d.taking != nil {
+		if err := d.taking(); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+	d.teller = tell(d)
+	if d.erase.Load() && !o.later {
+		return d.finishErasing(t, o)
+	}
+	d.erase.Store(false)
+	return d, nil
+}
+
+// openIdle opens without starting the writer.
+func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
+	path = resolved(path)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.atOnce == 0 {
+		o.atOnce = atOnce
+	}
+	if o.magic == nil {
+		o.magic = magic
+	}
+	d := &Store{
+		path: path, readOnly: o.ReadOnly, now: o.Now, recent: &recent{gathering: o.gather.orDefault()},
+		checked: make(chan struct{}),
+	}
+	if o.before != nil {
+		d.warnings, d.tookOlder = o.before.warnings, o.before.tookOlder
+	}
+	if err := d.open(t, o); err != nil {
+		d.abandon(err)
+		return nil, d.openError(err)
+	}
+	return d, nil
+}
+
+func (d *Store) open(t checkpoint.Target, o Options) error {
+	if err := d.ground(o); err != nil {
+		return err
+	}
+	if err := d.take(t, o); err != nil {
+		return err
+	}
+	m, found, err := readMark(d.markPath())
+	if err != nil {
+		return err
+	}
+	img, err := inspect(d.file)
+	if err != nil {
+		return err
+	}
+	// More is not read before the check.
+	if err := guard(func() error { return img.peek(inMeta, inWords, inRecent) }); err != nil {
+		return err
+	}
+	if err := d.openBolt(t); err != nil {
+		return err
+	}
+	return d.begin(m, found, img, o)
+}
+
+// The ways to check a file before it is changed.
+const (
+	checkLater = iota // while its owner goes on
+	checkNow
+	checkTwice  // by bbolt's own check too
+	checkSlowly // after an unclean end: what the indexes lack is made up for
+)
+
+func howToCheck(m mark, found bool, img *image, o Options) int {
+	switch {
+	case !found || !m.clean || o.Accept:
+		return checkSlowly
+	case o.Check:
+		return checkTwice
+	case o.ReadOnly || img.bytes() <= o.atOnce:
+		return checkNow
+	}
+	return checkLater
+}
+
+// openBolt hands the file to bbolt and reads header, tally and runs.
+func (d *Store) openBolt(t checkpoint.Target) error {
+	err := guard(func() (err error) {
+		d.bolt, err = bbolt.Open(d.path, 0o600, &bbolt.Options{
+			Timeout: leastWait, ReadOnly: d.readOnly, NoStatistics: true,
+			OpenFile: func(string, int, os.FileMode) (*os.File, error) { return d.file, nil },
+		})
+		return err
+	})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return d.inUse()
+	}
+	if err != nil {
+		return err
+	}
+	d.bolt.AllocSize = growBy
+	return guard(func() error { return d.bolt.View(func(tx *bbolt.Tx) error { return d.load(tx, t) }) })
+}
+
+func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
+	meta := tx.Bucket(inMeta)
+	if meta == nil || meta.Get(headerKey) == nil {
+		return d.refuse(checkpoint.ErrDamaged, "is a database, but not a checkpoint", "")
+	}
+	if d.header, err = decodeHeader(meta.Get(headerKey)); err != nil {
+		return err
+	}
+	if v := d.header.version; v != format {
+		return d.refuse(checkpoint.ErrVersion, fmt.Sprintf("has format version %d; this program reads version %d", v, format),
+			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
+	}
+	if differ := d.header.differences(t); differ != "" && t != (checkpoint.Target{}) {
+		return d.refuse(checkpoint.ErrTarget, "belongs to another target: its "+differ, otherTarget)
+	}
+	for _, name := range buckets() {
+		if tx.Bucket(name) == nil {
+			return fmt.Errorf("%w: a part of it is missing", checkpoint.ErrDamaged)
+		}
+	}
+	d.erase.Store(meta.Get(eraseKey) != nil)
+	c, err := decodeTally(meta.Get(tallyKey))
+	d.tally.Store(&c)
+	d.digests = checkpoint.NewDigester(d.header.secret)
+	d.words, d.unflushed = newWords(), newUnflushed()
+	return errors.Join(err, d.lacks.load(meta), d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
+}
+
+// begin compares the file with PATH.seq, checks its records and marks it as open.
+func (d *Store) begin(m mark, found bool, img *image, o Options) error {
+	how := howToCheck(m, found, img, o)
+	seq := d.tally.Load().seq
+	d.host = hostOf(cmp.Or(o.host, "/etc/machine-id"), d.header.secret)
+	switch {
+	case d.fresh:
+	case !found:
+		d.warn(d.markPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
+	}
+	older, err := d.older(m, found, img, &o)
+	switch {
+	case err != nil:
+		return err
+	case d.fresh:
+	case older == "" && found && m.host != d.host && m.host != 0 && d.host != 0:
+		d.warn("the checkpoint was used on another machine before: if a copy of it goes on there, each makes leads again that the other has made")
+	case older == "":
+	case !o.Accept:
+		if err := d.keepOlder(m, found, &o); err != nil {
+			return err
+		}
+		return d.refuse(checkpoint.ErrRolledBack, older, "put the one back that was used last; if there is none, `leadferry checkpoint check --accept-older` "+
+			"takes this one: rows that it does not know are held then, not sent")
+	default:
+		d.tookOlder = true
+		d.taking = func() error { return d.takeOlder(m, found, &o) }
+	}
+	switch {
+	case m.id != d.header.id || m.seq != seq:
+		how = checkSlowly
+	case how == checkLater && d.erase.Load():
+		how = checkNow // what is to be compacted would be closed before that has ended
+	}
+	if err := d.check(img, how); err != nil {
+		return err
+	}
+	if d.lacks.some {
+		d.warn(d.lacks.warning())
+	}
+	if d.readOnly {
+		return nil
+	}
+	if err := d.begun(!found || !m.clean, o); err != nil {
+		return err
+	}
+	if d.fresh && found && m.id != d.header.id {
+		d.replaced = &m
+	}
+	if d.mark, err = openMark(d.markPath()); err != nil {
+		return err
+	}
+	if d.taking != nil {
+		return nil // PATH.seq speaks of the newer one until this one says that it is older
+	}
+	if err := d.stamp(false); err != nil {
+		return err
+	}
+	if err := errors.Join(d.mark.Sync(), syncDir(filepath.Dir(d.path))); err != nil {
+		return err
+	}
+	if how == checkLater {
+		d.surveyLater(img)
+	}
+	return nil
+}
+
+// begun looks whether an earlier run made the file and was killed before it used it, or
+// while it removed it.
+func (d *Store) begun(killed bool, o Options) error {
+	if d.fresh || !killed || d.tally.Load().total() > 0 || d.lacks.some || len(d.header.ancestors) > 0 {
+		return nil
+	}
+	unused, err := d.unused()
+	if unused && o.Used {
+		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
+	}
+	if d.fresh = unused; !unused || err != nil {
+		return err
+	}
+	gone, hint := d.gone(d.header.target, &o) // what that run was asked about, this one is too
+	if gone != "" && !o.Anew {
+		return d.refuse(checkpoint.ErrGone, gone, hint)
+	}
+	d.anew = gone
+	return nil
+}
+
+// check checks pages and records now, unless that is for later.
+func (d *Store) check(img *image, how int) (err error) {
+	switch how {
+	case checkLater:
+		return nil
+	case checkSlowly:
+		if err = guard(func() error { return img.walk(nil, nil) }); err == nil {
+			err = d.verify()
+		}
+	case checkTwice:
+		if err = d.survey(img, nil); err == nil {
+			err = guard(func() error { return d.bolt.View(checkPages) })
+		}
+	default:
+		err = d.survey(img, nil)
+	}
+	close(d.checked)
+	return err
+}
+
+// Companions are the paths of the files that belong to the checkpoint at path and stand
+// beside it, or come to.
+func Companions(path string) []string {
+	return []string{path + ".seq", path + ".compact", path + ".status", path + ".lock"}
+}
+
+func (d *Store) markPath() string { return d.path + ".seq" }
+
+func (d *Store) compactPath() string { return d.path + ".compact" }
+
+func (d *Store) warn(text string) { d.warnings = append(d.warnings, text) }
+
+func (d *Store) refuse(kind error, text, hint string) error {
+	return &checkpoint.OpenError{Path: d.path, Text: text, Hint: hint, Err: kind}
+}
+
+// otherTarget is what to do about a file of another target.
+const otherTarget = "leave out --checkpoint, and the target meets its own; or name the target that this one belongs to"
+
+// wayOut is what to do about a damaged file.
+const wayOut = "put a copy of it back; if there is none, `leadferry checkpoint repair` makes a new one of what can be read, " +
+	"which holds back the rows whose leads may be lost"
+
+// openError gives every error of opening its path and a sentence.
+func (d *Store) openError(err error) error {
+	if refused := (*checkpoint.OpenError)(nil); errors.As(err, &refused) {
+		return err
+	}
+	if errors.Is(err, checkpoint.ErrDamaged) {
+		return d.refuse(err, "is "+err.Error(), wayOut)
+	}
+	if errors.Is(err, errAnothers) {
+		return d.refuse(err, "cannot be opened: "+err.Error(), "run this as that user, or make the file yours (chown) if you know what is in it")
+	}
+	return d.refuse(err, "cannot be opened: "+err.Error(), "")
+}
+
+// abandon lets go of a file that could not be opened.
+func (d *Store) abandon(err error) {
+	_ = d.fail(err)
+	if d.mark != nil {
+		d.mark.Close()
+	}
+	if d.fresh && d.held && d.mark == nil {
+		os.Remove(d.path) // it holds nothing yet
+	}
+	if d.file != nil {
+		d.release()
+	}
+}

@@ -1,0 +1,263 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+)
+
+// faults 17, 24, 25, 27: what is not this target's good file is refused, says
+// why, and is left as it is.
+func TestOpenRefuses(t *testing.T) {
+	other := target()
+	other.TrunkID = "trunk-2"
+	tests := map[string]struct {
+		prepare func(t *testing.T, path string)
+		target  checkpoint.Target
+		options Options
+		want    error
+		text    string
+	}{
+		"missing when required":  {options: Options{Require: true}, want: checkpoint.ErrMissing, text: "does not exist"},
+		"missing when read only": {options: Options{ReadOnly: true}, want: checkpoint.ErrMissing, text: "does not exist"},
+		"size 0":                 {prepare: content(""), want: checkpoint.ErrDamaged, text: "empty"},
+		"text":                   {prepare: content(strings.Repeat("key,lead_id\n", 2000)), want: checkpoint.ErrDamaged, text: "begin"},
+		"directory":              {prepare: func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, want: nil, text: "directory"},
+		"other database":         {prepare: database(nil), want: checkpoint.ErrDamaged, text: "not a checkpoint"},
+		"other target":           {prepare: created, target: other, want: checkpoint.ErrTarget, text: `trunk ID is "trunk-1", not "trunk-2"`},
+		"older version":          {prepare: database(func(h *header) { h.version = format - 1 }), want: checkpoint.ErrVersion, text: "format version 3; this program reads version 4"},
+		"newer version":          {prepare: database(func(h *header) { h.version = format + 1 }), want: checkpoint.ErrVersion, text: "format version 5; this program reads version 4"},
+		"no buckets":             {prepare: database(func(*header) {}), want: checkpoint.ErrDamaged, text: "missing"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			if test.prepare != nil {
+				test.prepare(t, path)
+			}
+			before, _ := os.ReadFile(path)
+			if test.target == (checkpoint.Target{}) {
+				test.target = target()
+			}
+			_, err := Open(path, test.target, test.options)
+			var refused *checkpoint.OpenError
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), path) {
+				t.Fatalf("got %v, want %q", err, test.text)
+			}
+			if test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("%v is not %v", err, test.want)
+			}
+			if after, _ := os.ReadFile(path); string(after) != string(before) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+func content(s string) func(*testing.T, string) {
+	return func(t *testing.T, path string) {
+		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func created(t *testing.T, path string) {
+	d, err := Open(path, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// database makes a bbolt file with nothing but a header, if one is given.
+func database(change func(*header)) func(*testing.T, string) {
+	return func(t *testing.T, path string) {
+		db, err := bbolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(func(tx *bbolt.Tx) error {
+			if change == nil {
+				return nil
+			}
+			h := newHeader(target(), time.Now())
+			change(&h)
+			b, err := tx.CreateBucket(inMeta)
+			return errors.Join(err, b.Put(headerKey, h.encode()))
+		})
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fault 27
+func TestMissingOrClosedDirectoryIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none", "c.db")
+	if _, err := Open(path, target(), Options{}); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, checkpoint.ErrMissing) {
+		t.Errorf("missing directory: %v", err)
+	}
+}
+
+// fault 18: a new file is announced, made whole and private, and nothing else is
+// left behind.
+func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{AnyPlace: true})
+	if !d.Info().New || len(d.Info().Warnings) != 0 || d.path == "" {
+		t.Error("not announced as new:", d.Info().Warnings)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if m, ok, err := readMark(path + ".seq"); !ok || err != nil || !m.clean {
+		t.Errorf("mark after an end in order: %+v, %v", m, err)
+	}
+	if d = opened(t, path, Options{AnyPlace: true}); d.Info().New || len(d.Info().Warnings) != 0 {
+		t.Error("announced as new again:", d.Info().Warnings)
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 3 { // with PATH.status, while it is open
+		t.Errorf("files left: %v %v", files, err)
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v", f.Name(), info.Mode())
+		}
+	}
+}
+
+// Two that start at once: the second one's file does not replace the first's.
+func TestFirstNewCheckpointStays(t *testing.T) {
+	path := newPath(t)
+	created(t, path)
+	before, _ := os.ReadFile(path)
+	if made, err := create(path, newHeader(target(), time.Now()), lacking{}); made || err != nil {
+		t.Errorf("made %v, %v", made, err)
+	}
+	if after, _ := os.ReadFile(path); string(after) != string(before) {
+		t.Error("the first file was replaced")
+	}
+	intact(t, path)
+}
+
+// fault m24
+func TestWideModeIsTightened(t *testing.T) {
+	path := newPath(t)
+	created(t, path)
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := opened(t, path, Options{AnyPlace: true})
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if len(d.Info().Warnings) != 1 {
+		t.Errorf("warnings: %v", d.Info().Warnings)
+	}
+}
+
+// faults 81, m23: a second opener is told at once, in this process and in others.
+func TestSecondOpenerIsRefused(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{AnyPlace: true})
+	for _, o := range []Options{{}, {ReadOnly: true}, {Wait: 120 * time.Millisecond}} {
+		_, err := Open(path, target(), o)
+		checkRefusal(t, err, checkpoint.ErrLocked)
+		if !strings.Contains(err.Error(), "process") {
+			t.Errorf("holder not named: %v", err)
+		}
+	}
+	if out := otherProcess(t, path); !strings.Contains(out, "locked") {
+		t.Errorf("other process: %s", out)
+	}
+	if err := claim(d, intentOf("a", 1)); err != nil {
+		t.Errorf("the holder was disturbed: %v", err)
+	}
+}
+
+// otherProcess opens the checkpoint in another process and returns what it says.
+func otherProcess(t *testing.T, path string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOpenInOtherProcess$", "-test.v")
+	c.Env = append(os.Environ(), "CHECKPOINT_PATH="+path)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// TestOpenInOtherProcess is the other process.
+func TestOpenInOtherProcess(t *testing.T) {
+	path := os.Getenv("CHECKPOINT_PATH")
+	if path == "" {
+		t.Skip("runs only inside TestSecondOpenerIsRefused")
+	}
+	if _, err := Open(path, target(), Options{}); errors.Is(err, checkpoint.ErrLocked) {
+		t.Log("locked")
+	}
+}
+
+func TestWaitingOpenerGetsItsTurn(t *testing.T) {
+	path := newPath(t)
+	first, err := Open(path, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		d   *Store
+		err error
+	}
+	second := make(chan answer)
+	go func() {
+		d, err := Open(path, target(), Options{Wait: time.Minute})
+		second <- answer{d, err}
+	}()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := <-second
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	if err := a.d.Close(); err != nil {
+		t.Error(err)
+	}
+	intact(t, path)
+}
+
+func TestReadersShareAndWriteNothing(t *testing.T) {
+	path := newPath(t)
+	d := seeded(t, path, 10)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(path + ".seq")
+	a, b := opened(t, path, Options{ReadOnly: true}), opened(t, path, Options{ReadOnly: true})
+	if a.Info().Leads != 10 || b.Info().InDoubt != 3 {
+		t.Errorf("%d leads, %d in doubt", a.Info().Leads, b.Info().InDoubt)
+	}
+	if err := claim(a, intentOf("x", 1)); err != checkpoint.ErrReadOnly {
+		t.Errorf("claim: %v", err)
+	}
+	if err := b.PutRun(context.Background(), checkpoint.RunInfo{ID: "r"}); !errors.Is(err, checkpoint.ErrReadOnly) {
+		t.Errorf("run: %v", err)
+	}
+	if after, _ := os.ReadFile(path + ".seq"); string(after) != string(before) {
+		t.Error("PATH.seq was changed")
+	}
+}

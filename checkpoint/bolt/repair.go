@@ -1,0 +1,381 @@
+package bolt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"leadferry/checkpoint"
+)
+
+// Evidence is what the results of a run tell of leads, with the ID of the checkpoint that the
+// run used, or "" where nobody knows.
+type Evidence struct {
+	Source  string
+	ID      string
+	Target  checkpoint.Target
+	Entries []checkpoint.Entry // as for [Store.Adopt]
+}
+
+// Repaired says what came into a new checkpoint, and what is missing.
+type Repaired struct {
+	Salvaged
+	Found  int      // leads that the file lacked and results know
+	Unsure int      // of these, from results of which nobody knows whether they are of this checkpoint
+	Left   int      // leads of results that have another key; left out
+	Passed []string // results of another target; passed over
+}
+
+// Repair makes a new checkpoint of what the checksums of a damaged one vouch for and of what
+// results know besides, with an ID of its own that records the old one. While leads are
+// missing it is incomplete. A repair that is cut off leaves a file that is incomplete too. t
+// is needed only where the file has lost its target. A dry run writes nothing.
+func Repair(from, to string, t checkpoint.Target, results []Evidence, dryRun bool, o Options) (r Repaired, err error) {
+	s, err := salvageFile(from)
+	if err != nil {
+		return r, err
+	}
+	if s.nothing() && len(results) == 0 {
+		return r, &checkpoint.OpenError{
+			Path: from, Text: "holds nothing of a checkpoint", Err: checkpoint.ErrDamaged,
+			Hint: "what runs made stands in their results: --results leadferry-runs/*/results.csv",
+		}
+	}
+	p := repair{salvage: s, from: from, secret: s.header.version != 0}
+	if err := p.identify(t, o); err != nil {
+		return r, err
+	}
+	p.owners = p.leadOwners()
+	if err := p.weigh(results); err != nil {
+		return r, err
+	}
+	if dryRun {
+		return p.result, nil
+	}
+	return p.result, p.write(resolved(to), o)
+}
+
+// repair is one on its way.
+type repair struct {
+	*salvage
+	from   string
+	secret bool               // the key of the digests is known
+	owners map[string]string  // lead ID → key
+	extra  []checkpoint.Entry // of results: what the file lacks
+	result Repaired
+	made   header
+}
+
+// identify makes the header of the new file.
+func (p *repair) identify(t checkpoint.Target, o Options) error {
+	now := o.now()
+	h := newHeader(p.header.target, now)
+	if p.secret {
+		h.secret = p.header.secret
+		h.ancestors = append(slices.Clone(p.header.ancestors), p.header.id)
+	} else if h.target = t; t == (checkpoint.Target{}) {
+		return &checkpoint.OpenError{
+			Path: p.from, Text: "has lost even the target that it belongs to", Err: checkpoint.ErrDamaged,
+			Hint: "name it: --base-url, --leads-url and --trunk-id",
+		}
+	}
+	if p.marked && p.mark.id != p.header.id && !slices.Contains(h.ancestors, p.mark.id) {
+		h.ancestors = append(h.ancestors, p.mark.id)
+	}
+	p.made = h
+	p.result.Salvaged = p.sum()
+	return nil
+}
+
+func (o *Options) now() (t time.Time) {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// leadOwners are the keys under which leads stand. Of two keys with one lead, which a page
+// from before a correction may bring, the later one has it.
+func (p *repair) leadOwners() map[string]string {
+	owners := make(map[string]string, len(p.records))
+	for key, one := range p.records {
+		var e checkpoint.Entry
+		if _, err := p.blank.decode(key, one.last.record, &e); err != nil || !e.State.HasLead() || e.LeadID == "" {
+			continue
+		}
+		if other, twice := owners[e.LeadID]; !twice || p.records[other].last.seq < e.Seq {
+			owners[e.LeadID] = key
+		}
+	}
+	return owners
+}
+
+// weigh compares results with the file: what it lacks is taken, and counted where it is sure
+// that the run used this checkpoint.
+func (p *repair) weigh(results []Evidence) error {
+	digests, taken := checkpoint.NewDigester(p.made.secret), make(map[string]bool)
+	for _, one := range results {
+		if !p.secret && !p.marked {
+			one.ID = "" // nobody knows what the file's own ID was
+		}
+		if one.ID != "" && one.Target.Canonical() != p.made.target.Canonical() {
+			p.result.Passed = append(p.result.Passed, one.Source)
+			continue
+		}
+		if one.ID != "" && !p.descends(one.ID) {
+			return &checkpoint.OpenError{
+				Path: p.from, Err: checkpoint.ErrTarget, Hint: "name the results of runs that used this one",
+				Text: fmt.Sprintf("is another checkpoint than the one whose run wrote %s (ID %s)", one.Source, one.ID),
+			}
+		}
+		for i := range one.Entries {
+			e := &one.Entries[i]
+			if text, hint := unfit(e); text != "" {
+				return fmt.Errorf("%s: %w", one.Source, &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint})
+			}
+			was, owner := p.records[e.Key], p.owners[e.LeadID]
+			switch {
+			case taken[e.Key] || p.secret && p.blocked[string(digests.Blocked(e.Key))] != nil || e.State == checkpoint.Rejected:
+				continue
+			case e.State == checkpoint.InDoubt && was.last.counts():
+				continue
+			case e.State != checkpoint.InDoubt && was.last.state.HasLead() && !p.lacksID(e):
+				continue
+			case e.State != checkpoint.InDoubt && e.LeadID != "" && owner != "" && owner != e.Key:
+				p.result.Left++
+				continue
+			case e.State != checkpoint.InDoubt && e.LeadID == "" && was.last.state == checkpoint.InDoubt:
+				continue // a person knows no more than before
+			}
+			taken[e.Key] = true
+			p.extra = append(p.extra, *e)
+			if e.State == checkpoint.InDoubt {
+				continue
+			}
+			if e.LeadID != "" {
+				p.owners[e.LeadID] = e.Key
+			}
+			if !was.sure() {
+				p.result.Found++
+				if one.ID == "" {
+					p.result.Unsure++
+				}
+			}
+		}
+	}
+	p.settleCount()
+	return nil
+}
+
+// lacksID says whether a lead is known whose ID a result brings.
+func (p *repair) lacksID(e *checkpoint.Entry) bool {
+	var old checkpoint.Entry
+	_, err := p.blank.decode(e.Key, p.records[e.Key].last.record, &old)
+	return err == nil && old.LeadID == "" && e.LeadID != ""
+}
+
+// settleCount takes off what is missing what results know for sure.
+func (p *repair) settleCount() {
+	sure := p.result.Found - p.result.Unsure
+	if p.result.Missing == 0 || p.lacks.some {
+		return // nobody can tell which of the missing ones they are
+	}
+	p.result.Missing = max(0, p.result.Missing-sure)
+	p.result.Lost = p.result.Missing > 0
+}
+
+// descends says whether the file has this ID or had it once.
+func (p *repair) descends(text string) bool {
+	id, err := parseID(text)
+	return err == nil && (p.secret && id == p.header.id || slices.Contains(p.made.ancestors, id))
+}
+
+// write makes the new file.
+func (p *repair) write(to string, o Options) error {
+	cutOff := lacking{some: true, leads: uint64(p.result.Missing), since: 1<<63 - 1}
+	made, err := create(to, p.made, cutOff)
+	if err == nil && !made {
+		err = fs.ErrExist
+	}
+	if err != nil {
+		return &checkpoint.OpenError{Path: to, Text: "cannot be made: " + err.Error(), Err: err}
+	}
+	d, err := Open(to, p.made.target, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true})
+	if err != nil {
+		return err
+	}
+	for _, part := range []func(*Store) error{p.writeRecords, p.writeLines, p.writeExtra, p.conclude} {
+		if err = part(d); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, d.Close())
+}
+
+// carried is how many records a commit of a repair takes.
+const carried = 4096
+
+// inCommits writes each of a list, so many to a commit.
+func inCommits[T any](d *Store, list []T, write func(*ledger, T) error) error {
+	for part := range slices.Chunk(list, carried) {
+		err := d.alone(func(l *ledger) error {
+			for _, one := range part {
+				if err := write(l, one); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *repair) writeRecords(d *Store) error {
+	return inCommits(d, slices.Sorted(maps.Keys(p.records)), func(l *ledger, key string) error {
+		l.entries.FillPercent = 0.95
+		return p.carry(l, key)
+	})
+}
+
+// carry writes what stands under a key. Digests that nobody can make again go.
+func (p *repair) carry(l *ledger, key string) error {
+	var e checkpoint.Entry
+	t, err := p.blank.decode(key, p.records[key].last.record, &e)
+	if err != nil {
+		return err
+	}
+	if !p.secret {
+		e.Digest, e.Content, e.Refused = checkpoint.Digest{}, nil, checkpoint.Digest{}
+	}
+	if t, err = p.translate(l, key, t); err != nil {
+		return err
+	}
+	if e.State.HasLead() && e.LeadID != "" && p.owners[e.LeadID] != key {
+		e.WantLink, e.ExternalID = cmp.Or(e.WantLink, e.ExternalID), ""
+		e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
+	}
+	if err := l.move(key, checkpoint.Unknown, e.State); err != nil {
+		return err
+	}
+	if e.State == checkpoint.InDoubt {
+		return l.putIntent(new(checkpoint.Entry), &e, t)
+	}
+	return l.replace(new(checkpoint.Entry), &e, t)
+}
+
+// translate writes what stands beside an entry in the words of the new file.
+func (p *repair) translate(l *ledger, key string, t tail) (tail, error) {
+	past, err := p.blank.events(t.past)
+	if err != nil {
+		return t, err
+	}
+	t.past = nil
+	for _, ev := range past {
+		t.past = l.words.appendEvent(t.past, ev)
+	}
+	t.prior, err = p.again(l, key, t.prior)
+	return t, err
+}
+
+// again is a record inside another one, in the words of the new file.
+func (p *repair) again(l *ledger, key string, record []byte) ([]byte, error) {
+	if len(record) == 0 {
+		return nil, nil
+	}
+	var e checkpoint.Entry
+	t, err := p.blank.decode(key, record, &e)
+	if err == nil {
+		t, err = p.translate(l, key, t)
+	}
+	return l.words.appendEntry(nil, &e, t), err
+}
+
+// writeLines writes runs, decisions, notes, and hashes of what was forgotten.
+func (p *repair) writeLines(d *Store) error {
+	return d.alone(func(l *ledger) error {
+		known := map[string]bool{}
+		for _, number := range slices.Sorted(maps.Keys(p.runs)) {
+			info, err := decodeRun(numberKey(number), p.runs[number].record)
+			if err != nil || known[info.ID] {
+				continue
+			}
+			known[info.ID] = true
+			l.tally.runs++
+			key := numberKey(l.tally.runs)
+			if err := l.runs.Put(key, encodeRun(key, info)); err != nil {
+				return err
+			}
+		}
+		if !p.secret {
+			return nil
+		}
+		for key, record := range p.notes {
+			l.tally.notes++
+			if err := l.notes.Put([]byte(key), record); err != nil {
+				return err
+			}
+		}
+		return errors.Join(p.writeBlocked(l), p.writeAudit(l))
+	})
+}
+
+func (p *repair) writeBlocked(l *ledger) error {
+	for hash, record := range p.blocked {
+		folded, err := decodeBlock([]byte(hash), record)
+		if err != nil {
+			return err
+		}
+		l.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
+		if folded != nil {
+			err = l.folds.Put(forgottenFold(folded, []byte(hash)), nil)
+		}
+		if err := errors.Join(err, l.blocked.Put([]byte(hash), record)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeAudit writes the decisions but those about people who were forgotten.
+func (p *repair) writeAudit(l *ledger) error {
+	for _, number := range slices.Sorted(maps.Keys(p.audit)) {
+		key := numberKey(number)
+		r, err := decodeAudit(key, p.audit[number].record)
+		if err != nil {
+			return err
+		}
+		if l.blocked.Get(l.digests.Blocked(r.Key)) != nil || r.other != "" && l.blocked.Get(l.digests.Blocked(r.other)) != nil {
+			continue
+		}
+		if r.send, err = p.again(l, r.Key, r.send); err != nil {
+			return err
+		}
+		l.count(r.kind)
+		if err := l.audit.Put(key, r.encode(key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *repair) writeExtra(d *Store) error {
+	slices.SortFunc(p.extra, func(a, b checkpoint.Entry) int { return cmp.Compare(a.Key, b.Key) })
+	return inCommits(d, p.extra, func(l *ledger, e checkpoint.Entry) error { return l.adopt(e, false) })
+}
+
+// conclude says what is missing of all that was written.
+func (p *repair) conclude(d *Store) error {
+	return d.alone(func(l *ledger) error {
+		if !p.result.Lost {
+			return l.meta.Delete(lackingKey)
+		}
+		return l.meta.Put(lackingKey, lacking{leads: uint64(p.result.Missing), since: l.seq}.encode())
+	})
+}

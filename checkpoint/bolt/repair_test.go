@@ -1,0 +1,126 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+)
+
+// damagedAt is a copy of a checkpoint, of which bytes are lost.
+func damagedAt(t *testing.T, file, mark []byte, lose func([]byte) []byte) string {
+	t.Helper()
+	path := newPath(t)
+	if err := os.WriteFile(path, lose(append([]byte(nil), file...)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".seq", mark, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Whatever page is lost, each key that the file knew is known by the new one as it was, or
+// may be missing and is held; and those that are gone are counted. faults 19, 22, 128
+func TestRepairKeepsOrCountsWhatAFileKnew(t *testing.T) {
+	path := newPath(t)
+	d := seeded(t, path, 400)
+	for i := range 40 { // leaves pages behind that are not in use any more
+		key := fmt.Sprintf("free-%d", i)
+		if err := claim(d, intentOf(key, i)); err != nil {
+			t.Fatal(err)
+		}
+		if err := withdraw(d, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Resolve(context.Background(), []checkpoint.Decision{{Key: "doubt-0"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Forget(context.Background(), []string{"key-00003"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.PutRun(context.Background(), checkpoint.RunInfo{ID: "run-1", Command: "import"}); err != nil {
+		t.Fatal(err)
+	}
+	claimNoting(t, d, checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
+	if err := withdraw(d, "k"); err != nil {
+		t.Fatal(err)
+	}
+	held, err := contents(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	file, mark := bytesOf(t, path), bytesOf(t, path+".seq")
+	page := os.Getpagesize()
+	whole, lost := 0, 0
+	for at := 0; at <= len(file); at += page {
+		broken := damagedAt(t, file, mark, func(b []byte) []byte { // the last one: nothing is lost
+			if at < len(b) {
+				clear(b[at:min(len(b), at+page)])
+			}
+			return b
+		})
+		to := newPath(t)
+		r, err := Repair(broken, to, target(), nil, false, Options{})
+		if err != nil {
+			t.Fatalf("at %d: %v", at, err)
+		}
+		repaired := opened(t, to, Options{})
+		missing := 0
+		for _, was := range held {
+			is := lookup(t, repaired, was.Key)
+			switch known := was.State.HasLead() || was.State == checkpoint.InDoubt; {
+			case is.State == was.State && is.LeadID == was.LeadID && is.Digest == was.Digest:
+			case is.State.HasLead() || !mayLack(repaired, &is):
+				t.Errorf("at %d: %s was %v, is %v with lead %q", at, was.Key, was.State, is.State, is.LeadID)
+			case known && is.State != checkpoint.InDoubt:
+				missing++
+			}
+		}
+		some, leads := repaired.lacks.some, int(repaired.lacks.leads)
+		if some != r.Lost || leads != r.Missing || leads < missing || !some && missing > 0 {
+			t.Errorf("at %d: %d missing, counted as %d, incomplete %v, result %+v", at, missing, leads, some, r)
+		}
+		if leads > 0 {
+			lost++
+		}
+		if !some {
+			whole++
+			if got := lookup(t, repaired, "key-00003"); got.State != checkpoint.Forgotten && r.Forgotten > 0 {
+				t.Errorf("at %d: what was forgotten is %v", at, got.State)
+			}
+		}
+		if at >= len(file) {
+			runs, err := repaired.Runs(context.Background())
+			noted, _, noteErr := repaired.Noted(context.Background(), checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
+			decided := 0
+			decisions := repaired.Decisions(context.Background(), func(checkpoint.Decision, time.Time) error { decided++; return nil })
+			if some || len(runs) != 1 || !noted || decided != 1 || errors.Join(err, noteErr, decisions) != nil || r.Keys[checkpoint.NotMade] != 1 {
+				t.Errorf("of a whole file: incomplete %v, runs %v, noted %v, %d decisions, %+v", some, runs, noted, decided, r)
+			}
+			if repaired.header.id == d.header.id || !slices.Equal(repaired.header.ancestors, []fileID{d.header.id}) {
+				t.Errorf("ID %v after %v, before it %v", repaired.header.id, d.header.id, repaired.header.ancestors)
+			}
+		}
+		repaired.Close()
+	}
+	if whole == 0 || lost < 3 {
+		t.Errorf("%d pages were lost without loss, %d with leads", whole, lost)
+	}
+}
+
+func bytesOf(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,192 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"leadferry/checkpoint"
+)
+
+// Resolve settles keys in doubt, all or none. A lead ID makes the key Partial
+// when a link was asked for, else Created; Exists makes it Created without an
+// ID; neither makes it NotMade, free to be sent. A key that was decided otherwise
+// before, and that was not sent since, is corrected: it stands as if the first
+// decision had not been made. Each decision is kept with its time and with the send
+// that it is about. A refusal is a *[ListError]; a decision about an earlier send than
+// the last one is refused too.
+func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
+	err = d.alone(func(l *ledger) error {
+		r = checkpoint.ResolveResult{}
+		verdicts, err := l.review(ds, &r)
+		if err != nil {
+			return err
+		}
+		for i := range verdicts {
+			if err := l.undo(&verdicts[i]); err != nil {
+				return err
+			}
+		}
+		for i := range verdicts {
+			if err := l.decide(&verdicts[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return r, fmt.Errorf("resolve: %w", err)
+	}
+	return r, nil
+}
+
+// verdict is a decision that is to be carried out, with the send that it is about.
+type verdict struct {
+	checkpoint.Decision
+	send     checkpoint.Entry
+	tail     tail
+	corrects bool // an earlier decision
+	before   bool // is that decision
+}
+
+const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
+
+// review refuses a list before anything is changed, counts its entries and returns what
+// has to be carried out.
+func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (todo []verdict, err error) {
+	all, last := make([]verdict, len(ds)), map[string]record(nil)
+	keys, ids, leaving := make(map[string]bool, len(ds)), make(map[string]bool, len(ds)), make(map[string]bool)
+	for i, one := range ds {
+		text, hint := "", ""
+		switch {
+		case keys[one.Key]:
+			text = "its key stands twice in the list"
+		case one.LeadID != "" && !validID(one.LeadID):
+			text, hint = "its lead ID is none", idHint
+		case one.LeadID != "" && ids[one.LeadID]:
+			text = "its lead ID stands twice in the list"
+		case l.intents.Get([]byte(one.Key)) == nil && last == nil:
+			if last, err = l.lastDecisions(); err != nil {
+				return nil, err
+			}
+		}
+		if text == "" {
+			all[i], text, err = l.about(one, last)
+			hint = inDoubtHint
+		}
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			return nil, &checkpoint.ListError{Index: i, Key: one.Key, Text: text, Hint: hint}
+		}
+		keys[one.Key], ids[one.LeadID] = true, true
+		leaving[one.Key] = all[i].corrects
+	}
+	for i := range all {
+		v := &all[i]
+		owner, err := l.owner(v.LeadID)
+		switch {
+		case err != nil:
+			return nil, err
+		case v.before:
+			r.Before++
+			continue
+		case owner != "" && !leaving[owner]:
+			return nil, &checkpoint.ListError{Index: i, Key: v.Key, Text: "its lead ID is known already, under this or another key", Hint: "`leadferry checkpoint export` shows under which"}
+		case v.corrects:
+			r.Corrected++
+		default:
+			r.Settled++
+		}
+		todo = append(todo, *v)
+	}
+	return todo, nil
+}
+
+// about finds the send that a decision is about: one in doubt, or one that a person
+// settled, where the key was not sent again since. Else it says why there is none.
+func (l *ledger) about(one checkpoint.Decision, last map[string]record) (v verdict, refused string, err error) {
+	v.Decision = one
+	if v.send, v.tail, err = l.intent(one.Key); err != nil {
+		return v, "", err
+	}
+	if v.send.State == checkpoint.Unknown {
+		if refused, err = l.revisit(&v, last); refused != "" || err != nil {
+			return v, refused, err
+		}
+	}
+	if !isAbout(&one, &v.send) {
+		return v, "the row was sent again since this list was written, and nobody has looked for that send", nil
+	}
+	return v, "", nil
+}
+
+// revisit takes up a decision that was made before.
+func (l *ledger) revisit(v *verdict, last map[string]record) (refused string, err error) {
+	decided, ok := last[v.Key]
+	if !ok {
+		return "its key is not in doubt", nil
+	}
+	old, t, err := l.known(v.Key)
+	if err != nil {
+		return "", err
+	}
+	if free := decided.LeadID == "" && !decided.Exists; free && old.State != checkpoint.NotMade || !free && !old.State.HasLead() {
+		return "its key was settled before and was sent again since, so it is not in doubt", nil
+	}
+	if v.tail, err = l.words.decode(v.Key, decided.send, &v.send); err != nil {
+		return "", err
+	}
+	v.before = decided.LeadID == v.LeadID && decided.Exists == v.Exists && old.LeadID == v.LeadID
+	v.corrects = !v.before
+	v.tail.past = l.words.appendEvent(t.past, eventOf(&old, t.act)) // what was done since
+	return "", nil
+}
+
+// isAbout says whether a decision can be about this send: what a list says of another one
+// frees nothing.
+func isAbout(one *checkpoint.Decision, send *checkpoint.Entry) bool {
+	return (one.Sent.IsZero() || one.Sent.Unix() == send.Updated.Unix()) && (one.Run == "" || one.Run == send.Run)
+}
+
+const idHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
+
+// validID says whether an ID can be one of a lead: it becomes part of a path.
+func validID(id string) bool {
+	return len(id) <= 128 && strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '.' && r != '_' && r != '-'
+	})
+}
+
+// undo puts a key that was decided about back in doubt.
+func (l *ledger) undo(v *verdict) error {
+	if !v.corrects {
+		return nil
+	}
+	old, _, err := l.known(v.Key)
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.move(v.Key, old.State, checkpoint.InDoubt), l.unindex(&old), l.deleteEntry(v.Key), l.putIntent(new(checkpoint.Entry), &v.send, v.tail))
+}
+
+// decide carries out one decision about a key in doubt.
+func (l *ledger) decide(v *verdict) error {
+	send := tail{act: v.tail.act, past: v.tail.past} // an intent before it stands in the past
+	if err := l.note(record{Decision: v.Decision, send: l.words.appendEntry(nil, &v.send, send)}); err != nil {
+		return err
+	}
+	e := v.send
+	e.LeadID, e.Status, e.Code, e.Reason, e.Updated = v.LeadID, "", 0, "", l.now
+	switch {
+	case v.LeadID == "" && !v.Exists:
+		e.State = checkpoint.NotMade
+	case e.LeadID != "" && e.WantLink != "":
+		e.State = checkpoint.Partial
+	default:
+		e.State = checkpoint.Created
+	}
+	return l.conclude(&e, checkpoint.InDoubt, checkpoint.Decided)
+}

@@ -1,0 +1,83 @@
+package bolt
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+)
+
+func encodeRun(key []byte, info checkpoint.RunInfo) []byte {
+	b := appendText(appendText(nil, info.ID), info.Command)
+	b = appendText(appendTime(appendTime(b, info.Started), info.Finished), info.Outcome)
+	b = binary.AppendUvarint(b, uint64(len(info.Counts)))
+	for _, name := range slices.Sorted(maps.Keys(info.Counts)) {
+		b = binary.AppendUvarint(appendText(b, name), uint64(info.Counts[name]))
+	}
+	return seal(b, 0, key)
+}
+
+func decodeRun(key, record []byte) (info checkpoint.RunInfo, err error) {
+	f, err := unseal(key, record)
+	if err != nil {
+		return info, err
+	}
+	info = checkpoint.RunInfo{ID: f.text(), Command: f.text(), Started: f.time(), Finished: f.time(), Outcome: f.text()}
+	for n := f.uint(); n > 0 && !f.bad; n-- {
+		if info.Counts == nil {
+			info.Counts = make(map[string]int)
+		}
+		name := f.text()
+		info.Counts[name] = int(f.uint())
+	}
+	return info, f.done()
+}
+
+// PutRun keeps the history of a run. A second call with the same ID replaces
+// the first one: call it when a run starts and when it ends.
+func (d *Store) PutRun(_ context.Context, info checkpoint.RunInfo) error {
+	if info.ID == "" {
+		return errors.New("keep run: it has no ID")
+	}
+	err := d.alone(func(l *ledger) error { return l.addRun(info) })
+	if err != nil {
+		return fmt.Errorf("keep run: %w", err)
+	}
+	return nil
+}
+
+// addRun looks for the run from the newest one on, which is nearly always it.
+func (l *ledger) addRun(info checkpoint.RunInfo) error {
+	c := l.runs.Cursor()
+	for k, v := c.Last(); k != nil; k, v = c.Prev() {
+		old, err := decodeRun(k, v)
+		if err != nil {
+			return err
+		}
+		if old.ID == info.ID {
+			key := slices.Clone(k)
+			return l.runs.Put(key, encodeRun(key, info))
+		}
+	}
+	l.tally.runs++
+	key := binary.BigEndian.AppendUint64(nil, l.tally.runs)
+	return l.runs.Put(key, encodeRun(key, info))
+}
+
+// Runs returns all runs that were added, in the order of their first PutRun.
+func (d *Store) Runs(_ context.Context) (all []checkpoint.RunInfo, err error) {
+	err = d.view("read runs", func(tx *bbolt.Tx) error {
+		return tx.Bucket(inRuns).ForEach(func(k, v []byte) error {
+			info, err := decodeRun(k, v)
+			all = append(all, info)
+			return err
+		})
+	})
+	return all, err
+}

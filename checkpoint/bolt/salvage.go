@@ -1,0 +1,368 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"leadferry/checkpoint"
+)
+
+// Salvaged says what could be read of a damaged file.
+type Salvaged struct {
+	Keys      [states]int // by State
+	Forgotten int         // keys whose hash was found; an export cannot hold them
+	Lost      bool        // leads, or rows in doubt, are missing that the file has known
+	Missing   int         // how many of them; 0: nobody can count them
+}
+
+// Text says in words what is missing, as the subject of a sentence.
+func (r *Salvaged) Text() string { return lacking{leads: uint64(r.Missing)}.text() }
+
+// Salvage reads of a damaged file what can be read and calls f with it, ordered by
+// key. It looks at every page, also at unused ones, takes each record whose checksum
+// is right, and of several under one key the latest. So nothing that was ever
+// durable and is whole is missed; a row that was given free since may be in doubt
+// again, and must be looked up once more. An error of f ends it and is returned as it
+// is; other errors are *[OpenError].
+func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error) {
+	s, err := salvageFile(path)
+	if err != nil {
+		return r, err
+	}
+	r = s.sum()
+	for _, key := range slices.Sorted(maps.Keys(s.records)) {
+		var e checkpoint.Entry
+		if _, err := s.blank.decode(key, s.records[key].last.record, &e); err != nil {
+			return r, err
+		}
+		if err := f(e); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// salvageFile reads all pages of a file.
+func salvageFile(path string) (*salvage, error) {
+	d := &Store{path: path, readOnly: true}
+	s := &salvage{
+		records: make(map[string]piece), blocked: make(map[string][]byte), notes: make(map[string][]byte),
+		runs: make(map[uint64]line), audit: make(map[uint64]line), blank: newWords(),
+	}
+	s.texts, s.sure = make([]string, maxWords), make([]bool, maxWords)
+	s.blank.texts.Store(&s.texts)
+	if err := s.read(d); err != nil {
+		return nil, d.openError(err)
+	}
+	s.mark, s.marked, _ = readMark(d.markPath())
+	s.sift()
+	return s, nil
+}
+
+// salvage is what was found in the pages so far.
+type salvage struct {
+	records map[string]piece
+	texts   []string // by number; those that are lost are empty
+	sure    []bool   // of texts: it stood in a page in use
+	blank   *words   // the same texts
+	blocked map[string][]byte
+	notes   map[string][]byte
+	runs    map[uint64]line // by number
+	audit   map[uint64]line
+	header  header // version 0: none was found
+	tally   tally  // the last one
+	lacks   lacking
+	// In a page in use: what stands elsewhere may have been taken back.
+	headerInUse, lacksInUse bool
+	mark                    mark
+	marked                  bool
+	inUse                   bool // the page under way is in use: nothing in it was deleted
+}
+
+// piece is the latest record under a key, and the latest one in a page in use.
+type piece struct{ last, inUse version }
+
+type version struct {
+	record []byte // nil: none
+	seq    uint64
+	state  checkpoint.State
+	act    checkpoint.Act
+}
+
+// precedes says whether another one of the same key came later. An intent hides an entry of
+// the same commit.
+func (v *version) precedes(other *version) bool {
+	return v.record == nil || v.seq < other.seq || v.seq == other.seq && other.state == checkpoint.InDoubt
+}
+
+// sure says whether the row was one of those that are known: what stands in an unused page
+// alone may have been deleted before. A lead never is, but a doubt or a decision may be.
+func (p *piece) sure() bool {
+	return p.inUse.counts() || p.last.state.HasLead() && p.last.act&checkpoint.Decided == 0
+}
+
+// counts says whether the row must not be sent again.
+func (v *version) counts() bool { return v.state.HasLead() || v.state == checkpoint.InDoubt }
+
+// line is a record under a number.
+type line struct {
+	record []byte
+	inUse  bool
+}
+
+// sift throws away what was deleted, as far as that can be told: what was forgotten and,
+// where nothing in use is lost, what stood in unused pages alone.
+func (s *salvage) sift() {
+	digests := checkpoint.NewDigester(s.header.secret)
+	whole := s.counted() && s.have(func(p *piece) bool { return p.inUse.counts() }) >= s.known()
+	for key, p := range s.records {
+		if whole {
+			p.last = p.inUse
+		}
+		var e checkpoint.Entry
+		_, err := s.blank.decode(key, p.last.record, &e)
+		if p.last.record == nil || err != nil || s.header.version != 0 && s.blocked[string(digests.Blocked(key))] != nil {
+			delete(s.records, key)
+			continue
+		}
+		s.records[key] = p
+	}
+}
+
+// counted says whether it is known how many leads there have to be.
+func (s *salvage) counted() bool { return s.tally.seq > 0 || s.ours() }
+
+// ours says whether PATH.seq belongs to the file, as far as that is known.
+func (s *salvage) ours() bool {
+	return s.marked && (s.header.version == 0 || s.mark.id == s.header.id)
+}
+
+// nothing says that no byte of a checkpoint was found.
+func (s *salvage) nothing() bool {
+	return len(s.records) == 0 && s.header.version == 0 && s.tally.seq == 0 && !s.marked
+}
+
+// known is how many leads and rows in doubt there have to be.
+func (s *salvage) known() uint64 {
+	if s.ours() && s.mark.seq > s.tally.seq {
+		return s.mark.leads
+	}
+	return s.tally.known()
+}
+
+func (t *tally) known() uint64 {
+	return t.keys[checkpoint.Created] + t.keys[checkpoint.Partial] + t.keys[checkpoint.InDoubt]
+}
+
+// have counts the leads and rows in doubt that were found.
+func (s *salvage) have(fits func(*piece) bool) (n uint64) {
+	for _, p := range s.records {
+		if fits(&p) {
+			n++
+		}
+	}
+	return n
+}
+
+// sum counts what was found and what is missing.
+func (s *salvage) sum() (r Salvaged) {
+	for _, p := range s.records {
+		r.Keys[p.last.state]++
+	}
+	r.Forgotten = len(s.blocked)
+	found := s.have((*piece).sure)
+	switch {
+	case !s.counted():
+		r.Lost = true
+	case found < s.known():
+		r.Lost, r.Missing = true, int(s.known()-found)
+	}
+	if s.lacks.some && (s.lacksInUse || !s.headerInUse) {
+		r.Lost, r.Missing = true, r.Missing+int(s.lacks.leads)
+	}
+	return r
+}
+
+func (s *salvage) read(d *Store) (err error) {
+	if d.file, err = openOwn(d.path, os.O_RDONLY); errors.Is(err, fs.ErrNotExist) {
+		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
+	} else if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock(d.file), d.file.Close()) }()
+	held, err := tryLock(d.file, true)
+	if err != nil {
+		return err
+	}
+	if !held {
+		return d.inUse()
+	}
+	info, err := d.file.Stat()
+	if err != nil {
+		return err
+	}
+	img := &image{f: d.file, page: pageSize(d.file), pages: 1 << 40}
+	unused := unusedPages(d.file)
+	for at := int64(0); at < info.Size(); at += img.page {
+		s.inUse = unused != nil && !unused[uint64(at/img.page)]
+		s.page(img, at, info.Size())
+	}
+	return nil
+}
+
+// unusedPages are those that the newest meta page that can be read says are free, or nil
+// where that is lost.
+func unusedPages(f *os.File) map[uint64]bool {
+	newest := newestMeta(f)
+	if newest == nil {
+		return nil
+	}
+	ids, _, err := newest.freeList()
+	if err != nil {
+		return nil
+	}
+	unused := make(map[uint64]bool, len(ids)/8)
+	for ; len(ids) > 0; ids = ids[8:] {
+		unused[native.Uint64(ids)] = true
+	}
+	return unused
+}
+
+// pageSize is what a meta page says, or else what this machine would use.
+func pageSize(f *os.File) int64 {
+	for at := int64(0); at <= 1<<16; at = max(1<<10, 2*at) {
+		if m, ok := readMeta(f, at); ok {
+			return m.page
+		}
+	}
+	return int64(os.Getpagesize())
+}
+
+// page looks through one page, with those that continue it as far as there are any.
+func (s *salvage) page(img *image, at, size int64) {
+	b := make([]byte, img.page)
+	n, _ := img.f.ReadAt(b, at)
+	if n < pageHeader || native.Uint16(b[8:]) != leafPage {
+		return
+	}
+	if more := int64(native.Uint32(b[12:])); more > 0 && more < size/img.page {
+		b = make([]byte, (more+1)*img.page)
+		n, _ = img.f.ReadAt(b, at)
+	}
+	s.leaf(b[:n])
+}
+
+func (s *salvage) leaf(b []byte) {
+	for i := range int(native.Uint16(b[10:])) {
+		if pageHeader+(i+1)*element > len(b) {
+			return
+		}
+		kind, key, value, ok := leafElement(b, i)
+		if !ok {
+			continue
+		}
+		if kind == bucketValue && len(value) >= 2*pageHeader {
+			s.leaf(value[pageHeader:]) // a small bucket stands in its value
+		} else if f, err := unseal(key, value); err == nil {
+			s.record(key, value, f)
+		}
+	}
+}
+
+// record keeps an entry, an intent or a word. What else has a checksum is told from
+// them by its shape.
+func (s *salvage) record(key, value []byte, f reader) {
+	if word := f; len(key) == 4 {
+		text := word.text()
+		if n := int(wordNumber(key)); word.done() == nil && n > 0 && n <= maxWords {
+			if s.inUse || !s.sure[n-1] { // one of a commit that was cut off may stand in an unused page
+				s.texts[n-1], s.sure[n-1] = text, s.inUse
+			}
+			return
+		}
+	}
+	if _, inner, record, err := openRecent(key, value); err == nil {
+		if f, err := unseal([]byte(inner), record); err == nil {
+			s.record([]byte(inner), record, f)
+			return
+		}
+	}
+	if s.other(key, value) {
+		return
+	}
+	var e checkpoint.Entry
+	t, err := s.blank.decode(string(key), value, &e)
+	if err != nil {
+		return
+	}
+	v := version{append([]byte(nil), value...), e.Seq, e.State, t.act}
+	p := s.records[e.Key]
+	if p.last.precedes(&v) {
+		p.last = v
+	}
+	if s.inUse && p.inUse.precedes(&v) {
+		p.inUse = v
+	}
+	s.records[e.Key] = p
+}
+
+// other keeps what is neither an entry nor an intent and reports whether it was that.
+func (s *salvage) other(key, value []byte) bool {
+	keep := append([]byte(nil), value...)
+	if _, err := decodeNote(key, value); err == nil {
+		s.notes[string(key)] = keep
+		return true
+	}
+	if len(key) == len(checkpoint.Digest{}) {
+		if _, err := decodeBlock(key, value); err == nil {
+			s.blocked[string(key)] = keep
+			return true
+		}
+	}
+	if len(key) == 8 && len(value) > 0 && value[0] > byte(checkpoint.NotMade) {
+		lines := s.runs
+		if _, err := decodeAudit(key, value); err == nil {
+			lines = s.audit
+		} else if _, err := decodeRun(key, value); err != nil {
+			return false
+		}
+		if number := binary.BigEndian.Uint64(key); s.inUse || !lines[number].inUse {
+			lines[number] = line{keep, s.inUse}
+		}
+		return true
+	}
+	return s.meta(key, value)
+}
+
+// meta takes what is told of the file as a whole, and tells it from an entry whose key is
+// its name.
+func (s *salvage) meta(key, value []byte) bool {
+	switch string(key) {
+	case string(headerKey):
+		h, err := decodeHeader(value)
+		if err == nil && h.version == format && (s.inUse || s.header.version == 0) {
+			s.header, s.headerInUse = h, s.inUse
+		}
+		return err == nil
+	case string(tallyKey):
+		t, err := decodeTally(value)
+		if err == nil && t.seq > s.tally.seq {
+			s.tally = t
+		}
+		return err == nil
+	case string(stageKey):
+		_, err := decodeStage(value)
+		return err == nil
+	case string(lackingKey):
+		l, err := decodeLacking(value)
+		if err == nil && (s.inUse || !s.lacksInUse) {
+			s.lacks, s.lacksInUse = l, s.inUse
+		}
+		return err == nil
+	}
+	return false
+}

@@ -1,0 +1,127 @@
+package bolt
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"leadferry/internal/trust"
+)
+
+// mark is what PATH.seq holds: which file it belongs to, the number of that
+// file's last commit, what it knew then, and whether a run ended in order. It is one line of
+// fixed length, overwritten in place and well inside one disk sector.
+type mark struct {
+	id    fileID
+	seq   uint64
+	leads uint64 // keys with a lead or in doubt, as of that commit
+	clean bool
+	pid   int
+	host  uint64 // keyed hash of the machine's ID; 0: it has none
+}
+
+const markForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d %016x"
+
+func (m mark) line() []byte {
+	state := "open"
+	if m.clean {
+		state = "clean"
+	}
+	s := fmt.Sprintf(markForm, uint64(m.id), m.seq, m.leads, state, m.pid, m.host)
+	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
+}
+
+// parseMark accepts exactly what line writes.
+func parseMark(line []byte) (m mark, ok bool) {
+	fields := strings.Fields(string(line))
+	if len(fields) != 8 {
+		return m, false
+	}
+	var errs [5]error
+	m.id, errs[0] = parseID(fields[1])
+	m.seq, errs[1] = strconv.ParseUint(fields[2], 10, 64)
+	m.leads, errs[2] = strconv.ParseUint(fields[3], 10, 64)
+	m.pid, errs[3] = strconv.Atoi(fields[5])
+	m.host, errs[4] = strconv.ParseUint(fields[6], 16, 64)
+	m.clean = fields[4] == "clean"
+	return m, errors.Join(errs[:]...) == nil && string(m.line()) == string(line)
+}
+
+// hostOf is what a mark says of the machine whose ID stands in the file at path: that it is
+// another one than before, and no more. Containers mostly have none.
+func hostOf(path string, secret []byte) uint64 {
+	id, err := os.ReadFile(path)
+	if id = bytes.TrimSpace(id); err != nil || len(id) != 32 {
+		return 0
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(id)
+	return binary.BigEndian.Uint64(mac.Sum(nil))
+}
+
+// readMark returns found == false when PATH.seq is missing or unreadable.
+func readMark(path string) (m mark, found bool, err error) {
+	f, err := openOwn(path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, false, nil
+	}
+	if err != nil {
+		return m, false, fmt.Errorf("read sequence file: %w", err)
+	}
+	defer f.Close()
+	line, err := io.ReadAll(io.LimitReader(f, 1<<10)) // of a mark, a tenth of that
+	if err != nil {
+		return m, false, fmt.Errorf("read sequence file: %w", err)
+	}
+	m, found = parseMark(line)
+	return m, found, nil
+}
+
+// openOwn opens a file beside the checkpoint, or the checkpoint itself: never through a
+// symbolic link, which somebody may have planted, nor one that he may have written.
+func openOwn(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|trust.NoFollow|trust.NonBlock, 0o600)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is not a regular file", path)
+	case !trust.Trusted(info):
+		err = fmt.Errorf("%s %w", path, errAnothers)
+	default:
+		return f, nil
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+var errAnothers = errors.New("belongs to another user, who may have written what he likes into it")
+
+// openMark opens PATH.seq for writing.
+func openMark(path string) (*os.File, error) {
+	f, err := openOwn(path, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	narrow(f)
+	if err := f.Truncate(int64(len(mark{}.line()))); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

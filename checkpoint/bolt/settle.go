@@ -1,0 +1,263 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"leadferry/checkpoint"
+)
+
+// claim writes an intent. A row that is sent again although in doubt keeps the
+// intent of its earlier send inside the new one: when this claim is withdrawn,
+// the earlier doubt is as it was.
+func (l *ledger) claim(e *checkpoint.Entry) error {
+	if !validKey(e.Key) {
+		return checkpoint.ErrKey
+	}
+	from, err := l.state(e.Key)
+	if err != nil {
+		return err
+	}
+	t := tail{act: checkpoint.Doubted}
+	var old checkpoint.Entry
+	switch from {
+	case checkpoint.Created, checkpoint.Partial:
+		return checkpoint.ErrKnown
+	case checkpoint.Forgotten:
+		return checkpoint.ErrBlocked
+	case checkpoint.InDoubt:
+		var earlier tail
+		if old, earlier, err = l.intent(e.Key); err != nil {
+			return err
+		}
+		t.past = l.words.appendEvent(earlier.past, eventOf(&old, earlier.act))
+		earlier.prior = nil
+		t.prior = l.words.appendEntry(nil, &old, earlier)
+	}
+	if from == checkpoint.Unknown {
+		l.vacant[e.Key] = true
+	}
+	return errors.Join(l.move(e.Key, from, checkpoint.InDoubt), l.putIntent(&old, e, t))
+}
+
+// withdraw removes the intent of key, or puts its prior intent back.
+func (l *ledger) withdraw(key string) error {
+	in, t, err := l.intent(key)
+	if err != nil || in.State == checkpoint.Unknown {
+		return err
+	}
+	if len(t.prior) > 0 {
+		var prior checkpoint.Entry
+		if _, err := l.words.decode(key, t.prior, &prior); err != nil {
+			return err
+		}
+		from := len(l.arena)
+		l.arena = append(l.arena, t.prior...)
+		return errors.Join(l.want(&in, &prior), l.intents.Put([]byte(key), l.arena[from:len(l.arena):len(l.arena)]))
+	}
+	if err := l.deleteIntent(&in); err != nil {
+		return err
+	}
+	below, err := l.state(key)
+	return errors.Join(err, l.move(key, checkpoint.InDoubt, below))
+}
+
+// settle writes the outcome of a send and returns what now stands.
+func (l *ledger) settle(e *checkpoint.Entry) (checkpoint.Entry, error) {
+	switch {
+	case !validKey(e.Key):
+		return *e, checkpoint.ErrKey
+	case e.State == checkpoint.Unknown || e.State > checkpoint.InDoubt:
+		return *e, checkpoint.ErrState
+	}
+	from, err := l.state(e.Key)
+	switch {
+	case err != nil:
+		return *e, err
+	case from == checkpoint.Forgotten:
+		return *e, checkpoint.ErrBlocked
+	case e.State == checkpoint.InDoubt:
+		return l.doubt(e, from)
+	}
+	owner, err := l.owner(e.LeadID)
+	if err != nil {
+		return *e, err
+	}
+	if owner != "" && owner != e.Key {
+		e.Reason = checkpoint.ReasonLeadTaken
+		if err := l.contradict(contradiction{kind: leadOfAnother, other: e.Key}, owner, e.LeadID); err != nil {
+			return *e, err
+		}
+		return l.doubt(e, from)
+	}
+	if err := l.weigh(e); err != nil {
+		return *e, err
+	}
+	return *e, l.conclude(e, from, 0)
+}
+
+// conclude replaces intent and entry of a key by its outcome.
+func (l *ledger) conclude(e *checkpoint.Entry, from checkpoint.State, act checkpoint.Act) error {
+	if err := l.move(e.Key, from, e.State); err != nil {
+		return err
+	}
+	in, doubt, err := l.intent(e.Key)
+	if err != nil {
+		return err
+	}
+	if in.State != checkpoint.Unknown {
+		if err := errors.Join(l.at.intents.Delete(), l.want(&in, new(checkpoint.Entry))); err != nil {
+			return err
+		}
+	}
+	old, t, err := l.known(e.Key)
+	if err != nil {
+		return err
+	}
+	if old.State != checkpoint.Unknown {
+		t.past = l.words.appendEvent(t.past, eventOf(&old, t.act))
+	}
+	silent := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == ""
+	t.past, err = l.addDoubts(t.past, &in, doubt, silent)
+	if err != nil {
+		return err
+	}
+	t.act = actOf(&old, e) | act
+	return l.replace(&old, e, t)
+}
+
+// addDoubts adds earlier sends that got no answer, and the one of the intent itself
+// unless its outcome tells as much.
+func (l *ledger) addDoubts(past []byte, in *checkpoint.Entry, t tail, silent bool) ([]byte, error) {
+	earlier, err := l.words.events(t.past)
+	if err != nil || in.State == checkpoint.Unknown {
+		return past, err
+	}
+	for _, ev := range earlier {
+		past = l.words.appendEvent(past, ev)
+	}
+	if ev := without(eventOf(in, t.act)); !silent && !slices.Contains(earlier, ev) {
+		past = l.words.appendEvent(past, ev)
+	}
+	return past, nil
+}
+
+// doubt keeps the intent of e.Key and adds what is known of the answer.
+func (l *ledger) doubt(e *checkpoint.Entry, from checkpoint.State) (checkpoint.Entry, error) {
+	in, t, err := l.intent(e.Key)
+	if err != nil {
+		return *e, err
+	}
+	old := in
+	if in.State == checkpoint.Unknown {
+		in = *e
+	}
+	in.State, in.Code, in.Reason, in.LeadID = checkpoint.InDoubt, e.Code, e.Reason, e.LeadID
+	if e.Reason != checkpoint.ReasonIncomplete { // which was not sent
+		t.act |= checkpoint.Doubted
+	}
+	return in, errors.Join(l.move(e.Key, from, checkpoint.InDoubt), l.putIntent(&old, &in, t))
+}
+
+// owner returns the key under which a lead ID stands, or nothing.
+func (l *ledger) owner(id string) (string, error) {
+	if !indexed(id) {
+		return "", nil
+	}
+	lead := appendText(nil, id)
+	if key, ok := l.unflushed.owner(lead); ok {
+		return key, nil
+	}
+	if key := find(l.at.leads, string(lead)); key != nil {
+		return string(key), nil
+	}
+	record := l.entry(id)
+	if record == nil {
+		return "", nil
+	}
+	var e checkpoint.Entry
+	if _, err := l.words.decode(id, record, &e); err != nil || e.LeadID != id {
+		return "", err
+	}
+	return id, nil
+}
+
+// replace writes an entry in place of the old one and brings the indexes in step.
+func (l *ledger) replace(old, e *checkpoint.Entry, t tail) error {
+	if err := l.index(old, e); err != nil {
+		return err
+	}
+	return l.putEntry(e, t, old.State == checkpoint.Unknown)
+}
+
+// index puts the entry that comes into the indexes instead of the one that was there; the
+// zero Entry is in none. What they have in common is not touched: readers of the unflushed
+// ones would miss it for a moment.
+func (l *ledger) index(old, e *checkpoint.Entry) error {
+	if old.State.HasLead() {
+		l.statuses[kindOfStatus(old.Status)]--
+	}
+	if e.State.HasLead() {
+		l.statuses[kindOfStatus(e.Status)]++
+	}
+	oldLead, oldLinks := indexKeys(old)
+	lead, links := indexKeys(e)
+	var errs []error
+	if oldLead != nil && !bytes.Equal(oldLead, lead) {
+		l.unflushed.remove(oldLead)
+		errs = append(errs, l.leads.Delete(oldLead))
+	}
+	if lead != nil && !bytes.Equal(oldLead, lead) {
+		l.unflushed.add(lead, e.Key)
+	}
+	for _, link := range oldLinks {
+		if link != nil && !links.has(link) {
+			errs = append(errs, l.links.Delete(link))
+		}
+	}
+	for _, link := range links {
+		switch {
+		case link == nil || oldLinks.has(link):
+		case l.pile != nil:
+			l.pile.links = append(l.pile.links, link)
+		default:
+			errs = append(errs, l.links.Put(link, nil))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unindex takes an entry out of the indexes.
+func (l *ledger) unindex(old *checkpoint.Entry) error { return l.index(old, new(checkpoint.Entry)) }
+
+// indexed says whether an ID is kept in an index: bbolt's keys are bounded.
+func indexed(id string) bool { return id != "" && len(id) <= checkpoint.MaxKey }
+
+// linkKeys are the index keys of the external IDs of an entry: the one that its lead has,
+// and the one that it is to have; nil where none is kept.
+type linkKeys [2][]byte
+
+func (k linkKeys) has(link []byte) bool { return bytes.Equal(k[0], link) || bytes.Equal(k[1], link) }
+
+// indexKeys returns the index keys of an entry, nil where none is kept.
+func indexKeys(e *checkpoint.Entry) (lead []byte, links linkKeys) {
+	if indexed(e.LeadID) && e.LeadID != e.Key {
+		lead = appendText(nil, e.LeadID)
+	}
+	if e.State.HasLead() {
+		links[0] = linkKey(e.ExternalID, e.Key)
+		if e.WantLink != e.ExternalID {
+			links[1] = linkKey(e.WantLink, e.Key)
+		}
+	}
+	return lead, links
+}
+
+// linkKey is what stands in an index for an external ID of a key, or nil.
+func linkKey(external, key string) []byte {
+	if !indexed(external) || external == key {
+		return nil
+	}
+	return append(appendText(nil, external), key...)
+}

@@ -1,0 +1,76 @@
+package bolt
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"leadferry/checkpoint"
+)
+
+// N10, fault 32: at most 512 bytes a row with 12 content keys. So many rows also
+// take the index by lead ID through more than one generation, so every lead is
+// still known: before and after a crash, and after an end in order. fault 66
+func TestManyRowsStaySmallAndKnown(t *testing.T) {
+	const rows = generation + 8000
+	for name, key := range map[string]func(int) string{
+		"64 bytes in order":        func(i int) string { return fmt.Sprintf("key-%060d", i) },
+		"64 bytes, zeros in front": func(i int) string { return fmt.Sprintf("%064d", i+1) },
+		"addresses with capitals without order": func(i int) string {
+			return fmt.Sprintf("Ann.%016x@Sales.Example.COM", uint64(i+1)*0x9E3779B97F4A7C15)
+		},
+		"64 bytes without order": func(i int) string { return fmt.Sprintf("%016x%048d", uint64(i+1)*0x9E3779B97F4A7C15, i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			d := opened(t, path, Options{})
+			leads := make([]string, rows)
+			var changes []*checkpoint.Change
+			for i := range rows {
+				id := d.digests.Sum([]byte(key(i)))
+				leads[i] = unpackUUID(id[:])
+				changes = append(changes, &checkpoint.Change{Kind: checkpoint.Claim, Entry: intentOf(key(i), i)},
+					&checkpoint.Change{Kind: checkpoint.Settle, Entry: createdEntry(key(i), leads[i], i)})
+				if i%64 == 63 || i == rows-1 {
+					if err := d.Commit(t.Context(), changes); err != nil {
+						t.Fatal(err)
+					}
+					changes = changes[:0]
+				}
+			}
+			knows(t, d, leads)
+			waiting := 0
+			if err := d.alone(func(l *ledger) error { waiting = l.unflushed.size(); return nil }); err != nil || waiting >= generation {
+				t.Errorf("%d index records wait, %v", waiting, err)
+			}
+			copied := opened(t, killed(t, path), Options{})
+			knows(t, copied, leads)
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d bytes a row", info.Size()/rows)
+			if info.Size() > 512*rows {
+				t.Errorf("%d bytes a row", info.Size()/rows)
+			}
+			knows(t, opened(t, path, Options{}), leads)
+		})
+	}
+}
+
+// knows claims some leads for another key, which must not get them.
+func knows(t *testing.T, d *Store, leads []string) {
+	t.Helper()
+	for i := 0; i < len(leads); i += 4999 {
+		stored, err := settle(d, checkpoint.Entry{Key: "another", State: checkpoint.Created, LeadID: leads[i]})
+		if err != nil || stored.Reason != checkpoint.ReasonLeadTaken {
+			t.Errorf("lead of row %d: %v, %v", i, stored.State, err)
+		}
+	}
+	if d.Info().Leads != len(leads) {
+		t.Errorf("%d leads, want %d", d.Info().Leads, len(leads))
+	}
+}

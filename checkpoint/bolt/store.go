@@ -1,0 +1,261 @@
+// Package bolt keeps a checkpoint in one bbolt file.
+//
+// Promises, beside those of [checkpoint.Store]:
+//
+//   - A commit has been synced to disk.
+//   - A damaged, foreign, cut or rolled-back file is an error with a sentence,
+//     never a panic and never an empty ledger. Every record carries a checksum,
+//     and before the first change every page, record and index is checked: when
+//     the file is opened, or, where it is large and was closed in order, right
+//     after that.
+//   - [Store.Forget] leaves nothing of a key in the file's unused parts either.
+//
+// Beside the file PATH stands PATH.seq with the number of the last commit. [Repair] makes
+// a new checkpoint of a damaged one, which is incomplete while leads are missing from it.
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"leadferry/checkpoint"
+)
+
+var _ checkpoint.Store = (*Store)(nil)
+
+// Store is an open checkpoint file. All its methods are safe for concurrent use.
+type Store struct {
+	path      string
+	fresh     bool // made by this opening, or by one that was killed before it was used
+	held      bool // the lock
+	readOnly  bool
+	warnings  []string
+	tookOlder bool // see TookOlder
+	now       func() time.Time
+
+	file      *os.File // bbolt's own handle, which it closes
+	bolt      *bbolt.DB
+	mark      *os.File // PATH.seq; nil when read only
+	replaced  *mark    // what PATH.seq said before this file was made
+	header    header
+	digests   *checkpoint.Digester
+	words     *words
+	unflushed *unflushed
+	recent    *recent
+	lacks     lacking
+	host      uint64                // of this machine, see mark
+	taking    func() error          // takes an older copy for good, once the writer runs
+	anew      string                // what is known of one that was here before a new one was made, or ""
+	tally     atomic.Pointer[tally] // as of the last commit
+	broken    atomic.Pointer[error] // the first error; every later call returns it
+	checked   chan struct{}         // closed when the whole file has been checked
+	leaving   atomic.Bool           // nothing will be changed any more: the check may stop
+	stopped   atomic.Bool           // and it did: nobody may look at what it did not see
+	erase     atomic.Bool           // unused parts hold what was forgotten: compact at the end
+	claimed   atomic.Bool           // rows were claimed or settled
+	closed    atomic.Bool
+	teller    *teller // of PATH.status; nil when read only
+
+	writing sync.Mutex // one commit after another: what follows belongs to it
+	ledger  ledger
+	order   order
+	sorted  []*checkpoint.Change
+}
+
+// Info says what the checkpoint is and how much it knows now.
+func (d *Store) Info() checkpoint.Info {
+	t := d.tally.Load()
+	i := checkpoint.Info{
+		Path: d.path, ID: d.header.id.String(), Target: d.header.target, Sequence: t.seq,
+		New: d.fresh, Anew: d.anew, Warnings: d.warnings, TookOlder: d.tookOlder,
+		Keys: make(map[checkpoint.State]int), Incomplete: d.lacks.some, Since: d.lacks.since,
+	}
+	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
+		i.Keys[s] = int(t.keys[s])
+	}
+	i.Leads, i.InDoubt = i.Keys[checkpoint.Created]+i.Keys[checkpoint.Partial], i.Keys[checkpoint.InDoubt]
+	if i.Incomplete {
+		i.Missing = d.lacks.text()
+	}
+	return i
+}
+
+// Digests makes the keyed digests of this checkpoint.
+func (d *Store) Digests() *checkpoint.Digester { return d.digests }
+
+// empty says that nothing is known of any key, and that none was claimed since opening.
+func (d *Store) empty() bool {
+	t := d.tally.Load()
+	return t.total() == 0 && t.decisions == 0 && t.notes == 0 && !d.claimed.Load()
+}
+
+// unused says that the file is empty and that no run came to its end with it.
+func (d *Store) unused() (bool, error) {
+	if !d.empty() {
+		return false, nil
+	}
+	runs, err := d.Runs(context.Background())
+	return err == nil && !slices.ContainsFunc(runs, func(r checkpoint.RunInfo) bool { return !r.Finished.IsZero() }), err
+}
+
+// Drop is Close for whoever was refused: a file that is new and that has known nothing is
+// removed, so that it cannot pass for the memory of leads; gone says so.
+func (d *Store) Drop() (gone bool, err error) {
+	gone = !d.closed.Load() && !d.readOnly && d.fresh && d.empty()
+	return gone, d.close(gone)
+}
+
+// Close marks PATH.seq as ended in order, compacts the file if keys were forgotten, and
+// gives the lock back. After an error of the file the mark stays as it is, so that the next
+// opening checks everything. Only the first call does something.
+func (d *Store) Close() error { return d.close(false) }
+
+func (d *Store) close(drop bool) error {
+	if d.closed.Swap(true) {
+		return nil
+	}
+	if d.readOnly {
+		return d.release()
+	}
+	d.writing.Lock() // a commit may be under way
+	defer d.writing.Unlock()
+	err := d.writeIndex()
+	<-d.checked
+	d.teller.end()
+	if err == nil {
+		err = d.stamp(true)
+	}
+	switch {
+	case err == nil && drop:
+		err = d.remove()
+	case err == nil && d.erase.Load():
+		err = d.compact()
+	}
+	return errors.Join(err, d.mark.Close(), d.release())
+}
+
+// writeIndex writes what of the index by lead ID has gathered, some at a time.
+func (d *Store) writeIndex() error {
+	d.leaving.Store(true)
+	<-d.checked
+	err := d.failed()
+	for err == nil && d.unflushed.size() > 0 {
+		err = d.transact("other", func(l *ledger) error { return l.unflushed.write(l.leads, lastStep) })
+	}
+	return errors.Join(err, d.failed())
+}
+
+// remove takes the file away while the lock is held; who waits for it makes a new one. The
+// mark of one that stood here before comes back.
+func (d *Store) remove() error {
+	back := func() error { return os.Remove(d.markPath()) }
+	if d.replaced != nil {
+		back = func() error {
+			_, err := d.mark.WriteAt(d.replaced.line(), 0)
+			return errors.Join(err, d.mark.Sync())
+		}
+	}
+	return errors.Join(back(), os.Remove(d.path), syncDir(filepath.Dir(d.path)))
+}
+
+// release closes the file. When bbolt met damage it may still hold a lock of its
+// own and would never return; then only the file, with the lock on it, is closed.
+func (d *Store) release() error {
+	if d.bolt == nil || errors.Is(d.failed(), checkpoint.ErrDamaged) {
+		return errors.Join(unlock(d.file), d.file.Close())
+	}
+	return d.bolt.Close()
+}
+
+// stamp writes the number of the last commit to PATH.seq. It is synced only when
+// the mark changes, for a mark that is behind is right, only less sharp.
+func (d *Store) stamp(clean bool) error {
+	if err := d.inPlace(); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", d.path, err)
+	}
+	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid(), host: d.host}
+	if _, err := d.mark.WriteAt(m.line(), 0); err != nil {
+		return fmt.Errorf("write sequence file: %w", err)
+	}
+	if !clean {
+		return nil
+	}
+	if err := d.mark.Sync(); err != nil {
+		return fmt.Errorf("sync sequence file: %w", err)
+	}
+	return nil
+}
+
+// inPlace fails once the file is no longer the one at its path: what is written into it is lost to all later runs.
+func (d *Store) inPlace() error {
+	there, err := os.Stat(d.path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", checkpoint.ErrRemoved, err)
+	}
+	own, err := d.file.Stat()
+	if err == nil && !os.SameFile(there, own) {
+		err = checkpoint.ErrRemoved
+	}
+	return err
+}
+
+func (d *Store) failed() error {
+	if err := d.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// fail makes err the answer to every later call, unless there is one already:
+// damage as an *OpenError, what else befalls the file as a *FileError.
+func (d *Store) fail(err error) error {
+	if errors.Is(err, checkpoint.ErrDamaged) {
+		err = d.openError(err)
+	} else {
+		err = &checkpoint.FileError{Path: d.path, Err: err}
+	}
+	d.broken.CompareAndSwap(nil, &err)
+	return d.failed()
+}
+
+// view reads inside one transaction, once the file is checked. Values must not leave f.
+func (d *Store) view(what string, f func(*bbolt.Tx) error) error {
+	<-d.checked
+	if err := d.failed(); err != nil {
+		return err
+	}
+	if d.stopped.Load() {
+		return checkpoint.ErrClosed
+	}
+	err := guard(func() error { return d.bolt.View(f) })
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bolterrors.ErrDatabaseNotOpen):
+		return checkpoint.ErrClosed
+	}
+	return d.fail(fmt.Errorf("%s in checkpoint %s: %w", what, d.path, err))
+}
+
+// guard runs f, which works on bbolt's mapped file. Pages that make no sense and
+// parts of the map that the file does not reach become ErrDamaged.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", checkpoint.ErrDamaged, r)
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,214 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"leadferry/checkpoint"
+)
+
+// thorough takes every fault and 5,000 crash images: `go test ./checkpoint -run 'Disk|Crash' -thorough -timeout 30m`.
+var thorough = flag.Bool("thorough", false, "inject every disk fault and rebuild 5,000 crash images")
+
+// underStrace runs the worker below in a process of its own under strace, and returns
+// what it said.
+func underStrace(t *testing.T, path string, options ...string) string {
+	t.Helper()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed, so no fault of the disk can be injected")
+	}
+	args := append(options, os.Args[0], "-test.run=^TestWorkUnderStrace$")
+	c := exec.CommandContext(t.Context(), strace, args...)
+	c.Env = append(os.Environ(), "CHECKPOINT_WORK="+path)
+	var said, noise bytes.Buffer
+	c.Stdout, c.Stderr = &said, &noise
+	if err := c.Run(); err != nil && !strings.Contains(said.String(), "begin") {
+		t.Skipf("strace does not work here: %v: %s", err, noise.String())
+	}
+	if strings.Contains(noise.String(), "goroutine ") {
+		t.Fatalf("stack trace:\n%s", noise.String())
+	}
+	return said.String()
+}
+
+// TestWorkUnderStrace is the worker: it does what runs do, one commit after another
+// on one thread, so that the Nth call is the same in every run, and says what is
+// durable. After an error it tries to go on.
+func TestWorkUnderStrace(t *testing.T) {
+	path := os.Getenv("CHECKPOINT_WORK")
+	if path == "" {
+		t.Skip("runs only inside other tests")
+	}
+	runtime.LockOSThread()
+	say := func(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
+	say("begin")
+	d, err := openIdle(path, target(), Options{gather: gathering{from: 1, least: 2, most: 2}})
+	if err != nil {
+		say("not opened: %v", strings.ReplaceAll(err.Error(), "\n", " "))
+		return
+	}
+	d.ledger = ledger{digests: d.digests, words: d.words, unflushed: d.unflushed, recent: d.recent, vacant: make(map[string]bool)}
+	failed := false
+	told := func(done string, err error) {
+		switch {
+		case err != nil:
+			failed = true
+		case failed:
+			say("went on: %s", done)
+		default:
+			say("%s", done)
+		}
+	}
+	for i := 4; i >= 0; i-- { // not in order, so that entries gather
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		in, next := intentOf(a, i), intentOf(b, i)
+		told("claimed "+a+" "+b, d.Commit(t.Context(), []*checkpoint.Change{{Entry: in}, {Entry: next}}))
+		_, err := settle(d, createdEntry(a, "lead-"+a, i))
+		told("settled "+a, err)
+	}
+	told("settled b0", d.alone(func(l *ledger) error {
+		v := verdict{Decision: checkpoint.Decision{Key: "b0", LeadID: "lead-b0"}}
+		var err error
+		if v.send, v.tail, err = l.intent("b0"); err != nil {
+			return err
+		}
+		return l.decide(&v)
+	}))
+	if strings.HasSuffix(path, "forget.db") {
+		for more := true; more && !failed; {
+			told("moved", d.alone(func(l *ledger) error { more = !l.recent.empty(); return l.settleDown() }))
+		}
+		told("forgotten a1", d.alone(func(l *ledger) error { return l.forget([]string{"a1"}, false, new(checkpoint.ForgetResult)) }))
+		d.erase.Store(true)
+	}
+	if err := d.Close(); err == nil {
+		say("ended")
+	}
+}
+
+// durable opens what a worker left and compares it with what the worker said before.
+func durable(t *testing.T, path, said string) error {
+	t.Helper()
+	d, err := Open(path, target(), Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	want := make(map[string]checkpoint.State)
+	for line := range strings.Lines(said) {
+		words := strings.Fields(line)
+		for _, key := range words[min(1, len(words)):] {
+			switch words[0] {
+			case "claimed":
+				want[key] = checkpoint.InDoubt
+			case "settled":
+				want[key] = checkpoint.Created
+			case "forgotten":
+				want[key] = checkpoint.Forgotten
+			}
+		}
+	}
+	for key, state := range want {
+		got := lookup(t, d, key)
+		fits := got.State == state || state == checkpoint.InDoubt && got.State == checkpoint.Created || key == "a1" && got.State == checkpoint.Forgotten
+		if !fits || got.State == checkpoint.Created && got.LeadID != "lead-"+key {
+			t.Errorf("%s is %v (%s), but %v was durable", key, got.State, got.LeadID, state)
+		}
+	}
+	return nil
+}
+
+// The Nth write, sync, cut, link and rename of a checkpoint fails, for all N: nothing
+// goes on, and what was reported is there when the disk works again. faults 13, 31,
+// m21, m22
+func TestDiskFaultStopsEverythingAndLosesNothing(t *testing.T) {
+	most := 3
+	if *thorough {
+		most = 1000
+	}
+	for _, name := range []string{"work.db", "forget.db"} {
+		for _, call := range []string{"pwrite64", "fdatasync", "fsync", "ftruncate", "linkat", "renameat"} {
+			t.Run(name+" "+call, func(t *testing.T) {
+				fired := 0
+				for n := 1; fired < most; n += 1 + fired*fired*boolInt(!*thorough) {
+					path := strings.TrimSuffix(newPath(t), "c.db") + name
+					fault := []string{"EIO", "ENOSPC", "EDQUOT"}[n%3]
+					said := underStrace(t, path, "-f", "-qq", "-o", "/dev/null", "-e", "trace="+call,
+						"-e", fmt.Sprintf("inject=%s:error=%s:when=%d", call, fault, n))
+					if strings.Contains(said, "went on") {
+						t.Errorf("call %d: %s", n, said)
+					}
+					clean := strings.Contains(said, "ended")
+					err := durable(t, path, said)
+					switch {
+					case errors.Is(err, checkpoint.ErrMissing) && strings.Contains(said, "not opened"):
+					case err != nil:
+						t.Errorf("call %d, then: %v\n%s", n, err, said)
+					default:
+						opened(t, path, Options{}).Close()
+					}
+					if clean && (call != "linkat" || err == nil) {
+						break
+					}
+					fired++
+				}
+				if t.Logf("%d faults", fired); fired == 0 && call != "renameat" {
+					t.Error("no fault was injected")
+				}
+			})
+		}
+	}
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Whatever is put in place is synced before it gets its name, and its folder after.
+// fault 31
+func TestNamesComeAfterSyncsAndAreSynced(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace")
+	path := filepath.Join(t.TempDir(), "forget.db")
+	underStrace(t, path, "-f", "-qq", "-y", "-o", trace, "-e", "trace=pwrite64,ftruncate,fdatasync,fsync,linkat,renameat")
+	var calls []string
+	for line := range strings.Lines(string(read(t, trace))) {
+		_, call, _ := strings.Cut(line, " ")
+		switch name, _, _ := strings.Cut(strings.TrimSpace(call), "("); {
+		case name == "linkat" || name == "renameat":
+			calls = append(calls, "name")
+		case name == "fsync" && strings.Contains(call, "<"+filepath.Dir(path)+">"):
+			calls = append(calls, "folder")
+		case strings.Contains(call, ".seq>"):
+		case name == "pwrite64" || name == "ftruncate":
+			calls = append(calls, "write")
+		case name == "fdatasync" || name == "fsync":
+			calls = append(calls, "sync")
+		}
+	}
+	named := 0
+	for i, call := range calls {
+		if call != "name" {
+			continue
+		}
+		named++
+		if i == 0 || calls[i-1] != "sync" || i+1 == len(calls) || calls[i+1] != "folder" {
+			t.Errorf("around a new name: %v", calls[max(0, i-2):min(len(calls), i+2)])
+		}
+	}
+	if named != 2 {
+		t.Errorf("%d new names, not those of a new and of a compacted file: %v", named, calls)
+	}
+	intact(t, path)
+}

@@ -1,0 +1,149 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"leadferry/checkpoint"
+)
+
+// take opens and locks the file, and removes what a killed compaction left.
+func (d *Store) take(t checkpoint.Target, o Options) error {
+	for held := false; !held; {
+		if err := d.openFile(t, o); err != nil {
+			return err
+		}
+		var err error
+		if held, err = d.hold(o.Wait); err != nil {
+			return err
+		}
+	}
+	if d.held = true; d.readOnly {
+		return nil
+	}
+	for _, left := range []string{d.compactPath(), d.statusPath()} { // by one that was killed
+		if err := os.Remove(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold locks the open file. It lets go of it and reports false when who held the lock
+// has put a compacted file in its place: what is written to this one would be lost.
+func (d *Store) hold(wait time.Duration) (bool, error) {
+	if err := d.lock(wait); err != nil {
+		return false, err
+	}
+	ours, err := d.file.Stat()
+	if err != nil {
+		return false, err
+	}
+	if named, err := os.Stat(d.path); err == nil && os.SameFile(ours, named) {
+		return true, nil
+	}
+	err = errors.Join(unlock(d.file), d.file.Close())
+	d.file = nil
+	return false, err
+}
+
+// openFile opens the file, after making it if it may be made.
+func (d *Store) openFile(t checkpoint.Target, o Options) error {
+	flag := os.O_RDWR
+	if o.ReadOnly {
+		flag = os.O_RDONLY
+	}
+	d.fresh = false
+	f, err := openOwn(d.path, flag)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.make(t, &o); err != nil {
+			return err
+		}
+		f, err = openOwn(d.path, flag)
+	}
+	if err != nil {
+		return err
+	}
+	d.file = f
+	return d.checkFile()
+}
+
+// make makes the file, if it may be made.
+func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
+	gone, hint := d.gone(t, o)
+	switch {
+	case gone != "" && !o.Anew:
+		return d.refuse(checkpoint.ErrGone, gone, hint)
+	case o.ReadOnly || o.Require:
+		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
+	}
+	h := newHeader(t, o.Now())
+	m, found, err := readMark(d.markPath())
+	if err != nil {
+		return err
+	}
+	d.header = h
+	h.ancestors = d.foreign(m, found, o)
+	d.fresh, err = create(d.path, h, lacking{})
+	d.anew = gone
+	if other := d.elsewhere(t, o); other != "" && gone == "" {
+		d.warn(other)
+	}
+	return err
+}
+
+// checkFile takes the file from the sight of others, unless it is to be read only. Some
+// file systems know no modes.
+func (d *Store) checkFile() error {
+	info, err := d.file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().Perm()&0o077 == 0:
+		return nil
+	case d.readOnly:
+		d.warn("others may read the checkpoint; the next run makes its mode 0600")
+		return nil
+	}
+	if narrow(d.file) {
+		d.warn("others were able to read the checkpoint; its mode is 0600 now")
+	} else {
+		d.warn("others may read the checkpoint, and its file system does not let that be changed")
+	}
+	return nil
+}
+
+// narrow makes a file its owner's alone and says whether it is.
+func narrow(f *os.File) bool {
+	if f.Chmod(0o600) != nil {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode().Perm()&0o077 == 0
+}
+
+func (d *Store) lock(wait time.Duration) error {
+	for end := time.Now().Add(wait); ; time.Sleep(pollEvery) {
+		held, err := tryLock(d.file, d.readOnly)
+		if err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		if held {
+			return nil
+		}
+		if !time.Now().Before(end) {
+			return d.inUse()
+		}
+	}
+}
+
+func (d *Store) inUse() error {
+	holder := "another run"
+	if m, found, _ := readMark(d.markPath()); found && !m.clean {
+		holder = fmt.Sprintf("another run (process %d)", m.pid)
+	}
+	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
+}

@@ -1,0 +1,212 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// walker visits every page in use once, in the order of the trees, and checks that
+// each can be found: pages are used once and are not free, keys ascend, and those
+// below a branch lie between its keys. A key in the wrong place is as good as
+// gone: a look-up would miss it and its lead would be made twice.
+type walker struct {
+	img    *image
+	stop   func() bool       // asked at every page; nil: never
+	record recorder          // nil: the shape alone
+	use    []byte            // by page: what it is used for
+	trees  map[string][]byte // bucket → its value in the tree of buckets
+	buffer [][]byte          // a page a level
+	later  *[]subtree        // takes what is below the first page of a bucket; nil: walk there at once
+}
+
+// recorder is given the records of buckets. Key and value live until it returns.
+type recorder func(bucket string, key, value []byte) error
+
+// subtree is a page of a bucket and those below it. Its first key is low, for bbolt
+// finds its place in the page above by that; all lie below high. nil is no bound.
+type subtree struct {
+	bucket    string
+	page      uint64
+	level     int
+	low, high []byte
+}
+
+const (
+	unused = iota
+	inUse
+	isFree
+)
+
+// mostOfPage is far more bytes than the records of a page can have: a damaged length
+// shall not fill the memory.
+const mostOfPage = 64 << 20
+
+// deepest is far beyond what a tree of pages of this size can reach.
+const deepest = 32
+
+var errStopped = errors.New("stopped")
+
+func newWalker(m *image, stop func() bool, record recorder) *walker {
+	return &walker{img: m, stop: stop, record: record, use: make([]byte, m.pages), trees: make(map[string][]byte)}
+}
+
+// peek checks the shape of the tree of buckets and of the named ones alone.
+func (m *image) peek(names ...[]byte) error {
+	w := newWalker(m, nil, nil)
+	err := w.tree(subtree{page: m.root})
+	for i := 0; i < len(names) && err == nil; i++ {
+		err = w.bucket(string(names[i]), w.trees[string(names[i])])
+	}
+	return err
+}
+
+// bucket visits a bucket by its value in the tree of buckets: the number of its
+// first page, or a page inside the value where it is small.
+func (w *walker) bucket(name string, value []byte) error {
+	if value == nil {
+		return nil
+	}
+	if root := native.Uint64(value); root != 0 {
+		return w.tree(subtree{bucket: name, page: root})
+	}
+	// bbolt would give the page that a small bucket names free, once it outgrows its value.
+	inner := value[pageHeader:]
+	if len(inner) < pageHeader || native.Uint16(inner[8:]) != leafPage || native.Uint64(inner) != 0 || native.Uint32(inner[12:]) != 0 {
+		return damage("a bucket is none")
+	}
+	return w.leaf(name, inner, nil, nil)
+}
+
+func (w *walker) tree(t subtree) error {
+	if w.stop != nil && w.stop() {
+		return errStopped
+	}
+	if t.level == deepest {
+		return damage("its pages lead too deep")
+	}
+	for t.level >= len(w.buffer) {
+		w.buffer = append(w.buffer, nil)
+	}
+	b, err := w.img.read(t.page, w.buffer[t.level], mostOfPage)
+	if err != nil {
+		return err
+	}
+	w.buffer[t.level] = b
+	for page := t.page; page < t.page+uint64(len(b))/uint64(w.img.page); page++ {
+		if w.use[page] != unused {
+			return usedTwice(page)
+		}
+		w.use[page] = inUse
+	}
+	switch native.Uint16(b[8:]) {
+	case leafPage:
+		return w.leaf(t.bucket, b, t.low, t.high)
+	case branchPage:
+		return w.branch(t, b)
+	}
+	return damage("a page has no sense")
+}
+
+func usedTwice(page uint64) error {
+	return damage(fmt.Sprintf("page %d is used twice, or free and in use", page))
+}
+
+func (w *walker) branch(t subtree, b []byte) error {
+	count := elements(b)
+	if count <= 0 {
+		return damage("a page has no sense")
+	}
+	key, ok := branchKey(b, 0)
+	for i := range count {
+		next := t.high
+		more := true
+		if i+1 < count {
+			next, more = branchKey(b, i+1)
+		}
+		if !ok || !more {
+			return damage("a key leads out of its page")
+		}
+		if i == 0 && t.low != nil && !bytes.Equal(key, t.low) || next != nil && bytes.Compare(key, next) >= 0 {
+			return damage("keys are out of order")
+		}
+		below := subtree{t.bucket, native.Uint64(b[pageHeader+i*element+8:]), t.level + 1, key, next}
+		if err := w.descend(below); err != nil {
+			return err
+		}
+		key = next
+	}
+	return nil
+}
+
+func (w *walker) descend(t subtree) error {
+	if w.later == nil || t.level > 1 {
+		return w.tree(t)
+	}
+	t.low, t.high = bytes.Clone(t.low), bytes.Clone(t.high)
+	*w.later = append(*w.later, t)
+	return nil
+}
+
+// leaf checks the elements of a leaf page and hands out its records. Only the tree
+// of buckets, which has no name, holds buckets.
+func (w *walker) leaf(bucket string, b, low, high []byte) error {
+	count := elements(b)
+	if count < 0 {
+		return damage("a page has no sense")
+	}
+	if count == 0 && low != nil {
+		return damage("a page below another one is empty")
+	}
+	var last []byte
+	for i := range count {
+		kind, key, value, ok := leafElement(b, i)
+		switch {
+		case !ok:
+			return damage("a record leads out of its page")
+		case i == 0 && low != nil && !bytes.Equal(key, low), high != nil && bytes.Compare(key, high) >= 0,
+			i > 0 && bytes.Compare(last, key) >= 0:
+			return damage("keys are out of order")
+		case (kind == bucketValue) != (bucket == "") || kind > bucketValue || bucket == "" && len(value) < pageHeader:
+			return damage("a bucket is none")
+		case bucket == "":
+			w.trees[string(key)] = bytes.Clone(value)
+		case w.record != nil:
+			if err := w.record(bucket, key, value); err != nil {
+				return err
+			}
+		}
+		last = key
+	}
+	return nil
+}
+
+// elements returns how many elements a page has, or -1 when it is too small for them.
+func elements(b []byte) int {
+	count := int(native.Uint16(b[10:]))
+	if pageHeader+count*element > len(b) {
+		return -1
+	}
+	return count
+}
+
+func branchKey(b []byte, i int) (key []byte, ok bool) {
+	at := pageHeader + i*element
+	from := uint64(at) + uint64(native.Uint32(b[at:]))
+	to := from + uint64(native.Uint32(b[at+4:]))
+	if to > uint64(len(b)) {
+		return nil, false
+	}
+	return b[from:to:to], true
+}
+
+func leafElement(b []byte, i int) (kind uint32, key, value []byte, ok bool) {
+	at := pageHeader + i*element
+	from := uint64(at) + uint64(native.Uint32(b[at+4:]))
+	middle := from + uint64(native.Uint32(b[at+8:]))
+	to := middle + uint64(native.Uint32(b[at+12:]))
+	if to > uint64(len(b)) {
+		return 0, nil, nil, false
+	}
+	return native.Uint32(b[at:]), b[from:middle:middle], b[middle:to:to], true
+}

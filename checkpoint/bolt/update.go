@@ -1,0 +1,105 @@
+package bolt
+
+import (
+	"errors"
+
+	"leadferry/checkpoint"
+)
+
+// What updates left in an entry is a byte that says which parts follow.
+const (
+	isUnsettled = 1 << iota
+	isRefused
+	isSynced
+	isConfirmed
+)
+
+func updateFlags(e *checkpoint.Entry) (flags byte) {
+	set := func(flag byte, on bool) {
+		if on {
+			flags |= flag
+		}
+	}
+	set(isUnsettled, e.Unsettled != "")
+	set(isRefused, e.Refused != checkpoint.Digest{})
+	set(isSynced, e.Synced)
+	set(isConfirmed, !e.Confirmed.IsZero())
+	return flags
+}
+
+func (w *words) appendUpdate(b []byte, e *checkpoint.Entry) []byte {
+	flags := updateFlags(e)
+	b = append(b, flags)
+	if flags&isUnsettled != 0 {
+		b = appendStatus(w.appendWord(b, e.Unsettled), e.Sought)
+	}
+	if flags&isRefused != 0 {
+		b = append(b, e.Refused[:]...)
+	}
+	if flags&isConfirmed != 0 {
+		b = appendTime(b, e.Confirmed)
+	}
+	return b
+}
+
+func (r *reader) update(e *checkpoint.Entry, texts []string) {
+	flags := r.byte()
+	if flags&isUnsettled != 0 {
+		e.Unsettled, e.Sought = r.word(texts), r.status()
+	}
+	if flags&isRefused != 0 {
+		copy(e.Refused[:], r.take(uint64(len(e.Refused))))
+	}
+	e.Synced = flags&isSynced != 0
+	if flags&isConfirmed != 0 {
+		e.Confirmed = r.time()
+	}
+}
+
+func (l *ledger) mark(e *checkpoint.Entry) (checkpoint.Entry, error) {
+	if !validKey(e.Key) {
+		return *e, checkpoint.ErrKey
+	}
+	from, err := l.state(e.Key)
+	if err != nil {
+		return *e, err
+	}
+	old, t, err := l.known(e.Key)
+	lead := from.HasLead()
+	switch {
+	case err != nil:
+		return *e, err
+	case from == checkpoint.Forgotten:
+		return *e, checkpoint.ErrBlocked
+	case lead && old.LeadID == e.LeadID:
+		old.Unsettled, old.Sought = e.Unsettled, e.Sought
+		return old, l.putEntry(&old, t, false)
+	case from == checkpoint.InDoubt || lead && old.LeadID != "" || e.LeadID == "":
+		return *e, checkpoint.ErrKnown
+	}
+	return l.takeOver(e, &old, from)
+}
+
+// takeOver makes a lead that only the input knew the lead of its key.
+func (l *ledger) takeOver(e, old *checkpoint.Entry, from checkpoint.State) (checkpoint.Entry, error) {
+	owner, err := l.owner(e.LeadID)
+	if err != nil || owner != "" {
+		return *e, errors.Join(err, takenBy(owner))
+	}
+	taken := *e
+	taken.State = checkpoint.Created
+	if from.HasLead() { // its lead ID alone was not known
+		taken = completed(*old, e)
+		taken.Unsettled, taken.Sought = e.Unsettled, e.Sought
+	}
+	taken.Updated = l.now
+	err = l.conclude(&taken, from, checkpoint.Adopted)
+	return taken, err
+}
+
+func takenBy(owner string) error {
+	if owner == "" {
+		return nil
+	}
+	return checkpoint.ErrTaken
+}

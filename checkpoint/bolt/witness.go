@@ -1,0 +1,253 @@
+package bolt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dustin/go-humanize/english"
+	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+)
+
+// witnesses are those that speak of this file or of its target.
+func (o *Options) witnesses(keep func(*checkpoint.Witness) bool) (kept []*checkpoint.Witness) {
+	for i := range o.Witnesses {
+		if w := &o.Witnesses[i]; keep(w) {
+			kept = append(kept, w)
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b *checkpoint.Witness) int { return b.Ended.Compare(a.Ended) })
+	return kept
+}
+
+// tells says whether there was anything to know.
+func tells(w *checkpoint.Witness) bool { return w.Leads+w.Made > 0 }
+
+// whatKnew says what it knew.
+func whatKnew(w *checkpoint.Witness) string {
+	return "knew or made " + english.Plural(w.Leads+w.Made, "lead", "")
+}
+
+// at says whether the run used the checkpoint at path.
+func at(w *checkpoint.Witness, path string) bool {
+	return w.Path == path || resolved(w.Path) == path
+}
+
+// resolved is the one name of a file, whatever folder the program was started in: absolute,
+// with symbolic links followed, also where the file is not there yet.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	return path
+}
+
+// gone says what a checkpoint that is missing has known, or nothing, and what to do.
+func (d *Store) gone(t checkpoint.Target, o *Options) (text, hint string) {
+	const anew = "; --new-checkpoint begins anew: rows that it knew are made again when they come"
+	w := o.witnesses(func(w *checkpoint.Witness) bool {
+		return tells(w) && (at(w, d.path) || !o.Named && w.Target.Canonical() == t.Canonical())
+	})
+	// What was here comes first, then what knew most: a file that was made by mistake since
+	// would be named to the same end as none.
+	slices.SortStableFunc(w, func(a, b *checkpoint.Witness) int {
+		if here := at(a, d.path); here != at(b, d.path) {
+			if here {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.Leads+b.Made, a.Leads+a.Made)
+	})
+	if len(w) == 0 {
+		m, found, err := readMark(d.markPath())
+		if err != nil || !found || m.leads == 0 {
+			return "", ""
+		}
+		return fmt.Sprintf("does not exist, though %s beside it counts %s that one here knew", d.markPath(), english.Plural(int(m.leads), "lead", "")),
+			"put it back" + anew
+	}
+	text = fmt.Sprintf("does not exist, though a run of %s %s for this target (%s)", day(w[0].Ended), whatKnew(w[0]), w[0].Source)
+	if at(w[0], d.path) {
+		return text, "put it back" + anew
+	}
+	if _, err := os.Stat(w[0].Path); err == nil {
+		return text, "name the one of that run: --checkpoint " + strconv.Quote(w[0].Path) + anew
+	}
+	return text, "that run used " + w[0].Path + ": put it back" + anew
+}
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
+
+// foreign are the IDs of other checkpoints that PATH.seq and witnesses name at this path and
+// that this one does not descend from.
+func (d *Store) foreign(m mark, found bool, o *Options) (ids []fileID) {
+	add := func(id fileID) {
+		if id != d.header.id && !slices.Contains(d.header.ancestors, id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if found {
+		add(m.id)
+	}
+	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool { return tells(w) && at(w, d.path) }) {
+		if id, err := parseID(w.ID); err == nil {
+			add(id)
+		}
+	}
+	return ids
+}
+
+func parseID(text string) (fileID, error) {
+	id, err := strconv.ParseUint(text, 16, 64)
+	return fileID(id), err
+}
+
+// older says why the file is not the newest of all that are known to have been here, or
+// nothing.
+func (d *Store) older(m mark, found bool, img *image, o *Options) (string, error) {
+	const consequence = ": it would make leads twice"
+	seq := d.tally.Load().seq
+	ours := o.witnesses(func(w *checkpoint.Witness) bool { return w.ID == d.header.id.String() })
+	slices.SortStableFunc(ours, func(a, b *checkpoint.Witness) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	if len(ours) > 0 && ours[0].Sequence > seq {
+		return d.outrun(ours[0], fmt.Sprintf("is at commit %d, but a run of %s left it at commit %d", seq, day(ours[0].Ended), ours[0].Sequence)) + consequence, nil
+	}
+	if found && m.id == d.header.id && m.seq > seq {
+		return fmt.Sprintf("is at commit %d, but commit %d was made already: it was restored from an older copy, or damaged%s", seq, m.seq, consequence), nil
+	}
+	if len(ours) > 0 {
+		runs, err := d.runsKnown(img)
+		if err != nil {
+			return "", err
+		}
+		for _, w := range ours {
+			if w.Run != "" && !runs[w.Run] {
+				return d.outrun(w, fmt.Sprintf("does not know the run %s of %s, which sent something", w.Run, day(w.Ended))) + consequence, nil
+			}
+		}
+	}
+	if found && len(d.foreign(m, true, &Options{})) > 0 {
+		return fmt.Sprintf("is another one than %s beside it belongs to (its ID is %s, not %s): one of the two was put here from elsewhere, and what the other one knew would be made again",
+			d.markPath(), d.header.id, m.id), nil
+	}
+	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool { return tells(w) && at(w, d.path) }) {
+		if id, err := parseID(w.ID); err == nil && id != d.header.id && !slices.Contains(d.header.ancestors, id) {
+			return fmt.Sprintf("is another one than a run of %s used at this path (its ID is %s, not %s), and that one %s (%s), which would be made again",
+				day(w.Ended), d.header.id, id, whatKnew(w), w.Source), nil
+		}
+	}
+	return "", nil
+}
+
+// elsewhere says of a new file which other one knows leads of its trunk, at another path that
+// a person chose or under another address of the service, or nothing.
+func (d *Store) elsewhere(t checkpoint.Target, o *Options) string {
+	var most *checkpoint.Witness
+	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool {
+		return tells(w) && !at(w, d.path) && w.Target.Canonical().TrunkID == t.Canonical().TrunkID
+	}) {
+		if most == nil || w.Leads+w.Made > most.Leads+most.Made {
+			most = w
+		}
+	}
+	if most == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: is new, though a run of %s %s for this trunk at %s, with another checkpoint, %s (%s): unless `leadferry checkpoint adopt` takes them over, they are made again when they come",
+		d.path, day(most.Ended), whatKnew(most), most.Target.LeadsURL, most.Path, most.Source)
+}
+
+// keepOlder writes into PATH.seq what run folders know better: the file is refused from now
+// on, wherever the program is started and whatever folder it is told to write to.
+func (d *Store) keepOlder(m mark, found bool, o *Options) error {
+	if d.readOnly || found && m.id != d.header.id {
+		return nil
+	}
+	was := m.seq
+	m.id = d.header.id
+	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool {
+		return w.ID == d.header.id.String() && w.Sequence > d.tally.Load().seq
+	}) {
+		m.seq, m.leads = max(m.seq, w.Sequence), max(m.leads, uint64(w.Leads+w.Made))
+	}
+	if m.seq == was {
+		return nil
+	}
+	f, err := openMark(d.markPath())
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(m.line(), 0)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// outrun says of which file the run was, where that is not this path.
+func (d *Store) outrun(w *checkpoint.Witness, text string) string {
+	if at(w, d.path) {
+		return fmt.Sprintf("%s (%s): it was restored from an older copy", text, w.Source)
+	}
+	return fmt.Sprintf("%s (%s, with the copy %s): one of the two is older", text, w.Source, w.Path)
+}
+
+// runsKnown are the IDs of runs that the file lists.
+func (d *Store) runsKnown(img *image) (map[string]bool, error) {
+	known := make(map[string]bool)
+	err := guard(func() error {
+		if err := img.peek(inRuns); err != nil {
+			return err
+		}
+		return d.bolt.View(func(tx *bbolt.Tx) error {
+			return tx.Bucket(inRuns).ForEach(func(k, v []byte) error {
+				info, err := decodeRun(k, v)
+				known[info.ID] = true
+				return err
+			})
+		})
+	})
+	return known, err
+}
+
+// takeOlder makes an older copy, or one from elsewhere, this path's checkpoint for good: under
+// a new ID, so that nobody takes it for what it was, and incomplete.
+func (d *Store) takeOlder(m mark, found bool, o *Options) error {
+	h := d.header
+	h.ancestors = slices.Concat(h.ancestors, []fileID{h.id}, d.foreign(m, found, o))
+	h.id = newHeader(checkpoint.Target{}, h.made).id
+	lost := lacking{some: true}
+	known := d.known()
+	if found && m.leads > known {
+		lost.leads = m.leads - known
+	}
+	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool { return w.ID == d.header.id.String() }) {
+		if n := uint64(w.Leads + w.Made); n > known {
+			lost.leads = max(lost.leads, n-known)
+		}
+	}
+	lost.leads += d.lacks.leads
+	return d.alone(func(l *ledger) error {
+		lost.since = l.seq
+		d.header, d.lacks = h, lost // PATH.seq names it after the commit
+		if err := l.meta.Put(headerKey, h.encode()); err != nil {
+			return err
+		}
+		return l.meta.Put(lackingKey, lost.encode())
+	})
+}
+
+// known is how many keys must not be sent again: they have a lead, or are in doubt.
+func (d *Store) known() uint64 {
+	return d.tally.Load().known()
+}

@@ -1,0 +1,73 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can be wrong with a checkpoint file. [OpenError] carries them; ErrDamaged
+// also comes from calls that meet damage later.
+var (
+	ErrLocked     = errors.New("in use")
+	ErrMissing    = errors.New("missing")
+	ErrDamaged    = errors.New("damaged")
+	ErrRolledBack = errors.New("rolled back")
+	ErrGone       = fmt.Errorf("%w, though it was here", ErrMissing)
+	ErrTarget     = errors.New("another target")
+	ErrVersion    = errors.New("another format version")
+	ErrPlace      = errors.New("on a file system that cannot be relied on")
+)
+
+// What a single call can be refused for; the ledger goes on.
+var (
+	ErrClosed   = errors.New("checkpoint is closed")
+	ErrRemoved  = errors.New("taken away or replaced while it was in use")
+	ErrReadOnly = errors.New("checkpoint is open for reading only")
+	ErrKey      = errors.New("key is empty or longer than 1,024 bytes")
+	ErrKnown    = errors.New("key has a lead already, so it cannot be claimed")
+	ErrBlocked  = errors.New("key was forgotten, so nothing may be kept under it")
+	ErrTaken    = errors.New("lead belongs to another key")
+	ErrState    = errors.New("entry has no state that can be settled")
+)
+
+// OpenError says why a checkpoint file cannot be used.
+type OpenError struct {
+	Path, Text, Hint string
+	Err              error // the sentinel, or the system's error
+}
+
+// Error returns one sentence and, where the user can act, a line with a hint.
+func (e *OpenError) Error() string {
+	s := "checkpoint " + e.Path + ": " + e.Text
+	if e.Hint != "" {
+		s += "\nhint: " + e.Hint
+	}
+	return s
+}
+
+// Unwrap returns the sentinel, or the system's error.
+func (e *OpenError) Unwrap() error { return e.Err }
+
+// FileError is an error of the file that is no damage, such as a full disk. After
+// it nothing is written any more: what was reported is durable, what was not may be.
+type FileError struct {
+	Path string
+	Err  error
+}
+
+// Error says what could not be done.
+func (e *FileError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the system's error.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// IsRefusal reports whether err is what one change was refused for: it is the end of its row,
+// and the ledger goes on.
+func IsRefusal(err error) bool {
+	for _, refusal := range []error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}
