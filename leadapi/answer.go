@@ -7,10 +7,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
+	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -39,12 +38,6 @@ func (a *answer) unpack() {
 		}
 	}
 	a.body, a.readable = bytes.TrimPrefix(a.body, []byte("\ufeff")), true
-}
-
-// isText tells whether the body, or what came of it, is in no form but the ones that are read here.
-func (a *answer) isText() bool {
-	form := strings.ToLower(a.Header.Get("Content-Encoding"))
-	return a.readable == a.whole && slices.Contains([]string{"", "identity", "gzip", "x-gzip"}, form)
 }
 
 // members calls f with each member of the object that body is, and reports whether all of body could be read: one JSON
@@ -79,6 +72,14 @@ func (f *object) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 	return err
 }
 
+// fieldsOf are the members of an object, for answers that are rare; none where it cannot be read whole.
+func fieldsOf(body []byte) (all map[string]jsontext.Value) {
+	if json.Unmarshal(body, &all) != nil {
+		return nil
+	}
+	return all
+}
+
 // textOf is the text that a member holds, "" for any other type.
 func textOf(v jsontext.Value) string {
 	if v.Kind() != '"' {
@@ -88,33 +89,19 @@ func textOf(v jsontext.Value) string {
 	return string(text)
 }
 
-// fitting is a text that does what its kind promises, else "": what others keep and show of an answer is bounded here.
-func fitting(v jsontext.Value, fits func(string) bool) string {
-	if text := textOf(v); fits(text) {
+// fitting is a text that is valid for its kind, else "": what others keep and show of an answer is bounded here.
+func fitting(v jsontext.Value, valid func(string) bool) string {
+	if text := textOf(v); valid(text) {
 		return text
 	}
 	return ""
 }
 
-// Bounds of what an answer may say.
-const (
-	maxStatus     = 64   // characters
-	maxExternalID = 1024 // bytes
-)
+// validStatus tells whether a status looks like one, known or not: at most 64 letters, digits and the signs of labels, with
+// a letter or digit first.
+var validStatus = regexp.MustCompile(`^[\pL\p{Nd}][\pL\p{Nd} ._|/-]{0,63}$`).MatchString
 
-// validStatus tells whether a status looks like one, known or not: letters, digits and the signs of labels, with a
-// letter or digit first.
-func validStatus(status string) bool {
-	for i, r := range status {
-		word := unicode.IsLetter(r) || unicode.IsDigit(r)
-		if !word && (i == 0 || !strings.ContainsRune(" ._-|/", r)) {
-			return false
-		}
-	}
-	return utf8.RuneCountInString(status) <= maxStatus
-}
-
-// validExternalID tells whether an ExternalID can be kept: it is bounded, and has no control characters.
+// validExternalID tells whether an ExternalID can be kept: at most 1,024 bytes, and no control characters.
 func validExternalID(id string) bool {
-	return len(id) <= maxExternalID && !strings.ContainsFunc(id, unicode.IsControl)
+	return len(id) <= 1024 && !strings.ContainsFunc(id, unicode.IsControl)
 }

@@ -2,7 +2,6 @@ package leadapi
 
 import (
 	"cmp"
-	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -144,6 +143,8 @@ func Canonical(address string) string {
 	return u.String()
 }
 
+var defaultPorts = map[string]string{"https": "443", "http": "80"}
+
 func normalize(u *url.URL) error {
 	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
@@ -159,7 +160,7 @@ func normalize(u *url.URL) error {
 		name = "[" + name + "]"
 	}
 	port := strings.TrimLeft(u.Port(), "0")
-	if port != "" && port != map[string]string{"https": "443", "http": "80"}[u.Scheme] {
+	if port != "" && port != defaultPorts[u.Scheme] {
 		name += ":" + port
 	}
 	u.Host, u.Path = name, strings.TrimRight(u.Path, "/")
@@ -171,8 +172,8 @@ func port(u *url.URL) bool {
 	if u.Port() == "" {
 		return !strings.HasSuffix(u.Host, ":")
 	}
-	n, err := strconv.Atoi(u.Port())
-	return err == nil && n > 0 && n <= math.MaxUint16
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && n > 0
 }
 
 func loopback(host string) bool {
@@ -189,12 +190,9 @@ func plainID(field, name, id string) error {
 	return nil
 }
 
-// validID tells whether an ID may stand in a path: [A-Za-z0-9._-]{1,128}, and not dots only.
+const idSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+// validID tells whether an ID may stand in a path: 1 to 128 of idSigns, and not dots only.
 func validID(id string) bool {
-	if len(id) > 128 || strings.Trim(id, ".") == "" {
-		return false
-	}
-	return !strings.ContainsFunc(id, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
-	})
+	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idSigns) == ""
 }

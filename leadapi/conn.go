@@ -50,15 +50,10 @@ type host struct {
 // newHost returns the host of an address, with conns connections at most.
 func newHost(u *url.URL, conns int) *host {
 	h := &host{name: u.Host, domain: u.Hostname(), room: make(chan struct{}, conns)}
-	port := "80"
+	h.address = net.JoinHostPort(h.domain, cmp.Or(u.Port(), defaultPorts[u.Scheme]))
 	if u.Scheme == "https" {
-		port = "443"
-		h.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: u.Hostname()}
+		h.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: h.domain}
 	}
-	if u.Port() != "" {
-		port = u.Port()
-	}
-	h.address = net.JoinHostPort(u.Hostname(), port)
 	return h
 }
 
@@ -112,42 +107,39 @@ func (h *host) pop() *conn {
 	return c
 }
 
-// put takes back a connection: keep says that another call can use it. Those that have rested for too long are closed.
+// put takes back a connection: keep says that another call can use it.
 func (h *host) put(c *conn, keep bool) {
-	defer func() { <-h.room }()
+	if !keep || !h.shelve(c) {
+		c.Close()
+	}
+	<-h.room
+}
+
+// shelve lets a connection rest, unless it is of an earlier generation, and closes those that have rested for too long.
+func (h *host) shelve(c *conn) bool {
 	c.rest()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !keep || c.generation != h.generation {
-		c.Close()
-		return
+	if c.generation != h.generation {
+		return false
 	}
 	h.resting = append(h.resting, c)
-	old := slices.IndexFunc(h.resting, func(o *conn) bool { return !o.stale(c.rested) })
-	h.drop(old)
+	for h.resting[0].stale(c.rested) {
+		h.resting[0].Close()
+		h.resting = slices.Delete(h.resting, 0, 1)
+	}
+	return true
 }
 
-// renew has no connection that there is used again once its call is over.
+// renew closes the resting connections; those in use are not used again once their calls are over.
 func (h *host) renew() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.generation++
-	h.drop(len(h.resting))
-}
-
-// close closes the resting connections.
-func (h *host) close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.drop(len(h.resting))
-}
-
-// drop closes the first n of the resting connections.
-func (h *host) drop(n int) {
-	for _, c := range h.resting[:n] {
+	for _, c := range h.resting {
 		c.Close()
 	}
-	h.resting = slices.Delete(h.resting, 0, n)
+	h.resting = nil
 }
 
 // handshakeError is a handshake that failed for what the peer is, not for the network: it will be so the next time.
@@ -164,10 +156,12 @@ func (h *host) dial(ctx context.Context, limit time.Time) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.socket, err = newSocket(tcp); err != nil {
+	peek, err := newPeek(tcp)
+	if err != nil {
 		tcp.Close()
 		return nil, err
 	}
+	c.socket = &socket{Conn: tcp, peek: peek}
 	c.Conn = c.socket
 	if h.tls != nil {
 		secure := tls.Client(c.socket, h.tls)
@@ -295,7 +289,8 @@ type socket struct {
 	net.Conn
 	out  int64
 	late bool // a call has had its look after the time was over
-	peek peek
+	peek func(b []byte) (int, error)
+	one  [1]byte
 }
 
 func (s *socket) Write(b []byte) (int, error) {
@@ -309,7 +304,7 @@ func (s *socket) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) && !s.late {
 		s.late = true
-		if late, _ := s.peek.read(b); late > 0 {
+		if late, _ := s.peek(b); late > 0 {
 			n, err = late, nil
 		}
 	}
@@ -321,6 +316,6 @@ func (s *socket) Read(b []byte) (int, error) {
 
 // quiet tells whether the connection is open and nothing has come. What has come is lost.
 func (s *socket) quiet() bool {
-	_, err := s.peek.read(s.peek.one[:])
-	return nothing(err)
+	_, err := s.peek(s.one[:])
+	return isNothing(err)
 }

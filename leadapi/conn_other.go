@@ -9,22 +9,16 @@ import (
 	"time"
 )
 
-// peek reads what is there, or comes within a millisecond. It leaves that as the connection's time limit.
-type peek struct {
-	net.Conn
-	one [1]byte
+// newPeek returns what reads the bytes that have come to a connection, or come within a millisecond. It leaves that as the
+// connection's time limit.
+func newPeek(c net.Conn) (func(b []byte) (int, error), error) {
+	return func(b []byte) (int, error) {
+		if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
+			return 0, err
+		}
+		return c.Read(b)
+	}, nil
 }
 
-func newSocket(c net.Conn) (*socket, error) {
-	return &socket{Conn: c, peek: peek{Conn: c}}, nil
-}
-
-func (g *peek) read(b []byte) (int, error) {
-	if err := g.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
-		return 0, err
-	}
-	return g.Read(b)
-}
-
-// nothing tells whether the error of a look says that nothing was there.
-func nothing(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+// isNothing tells whether a look's error says that nothing was there.
+func isNothing(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

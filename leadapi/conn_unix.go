@@ -7,35 +7,26 @@ import (
 	"syscall"
 )
 
-// peek reads what is there, and never waits.
-type peek struct {
-	raw  syscall.RawConn
-	look func(fd uintptr) // made once: it would be an allocation a call
-	into []byte
-	one  [1]byte
-	n    int
-	err  error
-}
-
-func newSocket(c net.Conn) (*socket, error) {
-	s := &socket{Conn: c}
-	g := &s.peek
-	g.look = func(fd uintptr) { g.n, g.err = syscall.Read(int(fd), g.into) }
-	var err error
-	g.raw, err = c.(syscall.Conn).SyscallConn()
-	return s, err
-}
-
-// read takes no notice of the connection's time limits.
-func (g *peek) read(b []byte) (int, error) {
-	g.into = b
-	err := g.raw.Control(g.look)
-	g.into = nil
+// newPeek returns what reads the bytes that have come to a connection. It never waits, and takes no notice of time limits.
+func newPeek(c net.Conn) (func(b []byte) (int, error), error) {
+	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return g.n, g.err
+	var into []byte
+	var n int
+	var fault error
+	look := func(fd uintptr) { n, fault = syscall.Read(int(fd), into) } // made once: it would be an allocation a call
+	return func(b []byte) (int, error) {
+		into = b
+		err := raw.Control(look)
+		into = nil
+		if err != nil {
+			return 0, err
+		}
+		return n, fault
+	}, nil
 }
 
-// nothing tells whether the error of a look says that nothing was there.
-func nothing(err error) bool { return err == syscall.EAGAIN }
+// isNothing tells whether a look's error says that nothing was there.
+func isNothing(err error) bool { return err == syscall.EAGAIN }

@@ -122,7 +122,7 @@ func interrupted(cause error, op string, applied Applied) *Error {
 }
 
 // unanswered is the error of a call that got no answer. Its text is made here: what lies below may quote the peer or the address.
-func (c *Client) unanswered(ctx context.Context, r request, sent bool, err error) *Error {
+func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 	applied := No
 	if sent {
 		applied = Maybe
@@ -136,8 +136,7 @@ func (c *Client) unanswered(ctx context.Context, r request, sent bool, err error
 		return &Error{Op: r.op, Applied: Maybe, Reason: ReasonNoAnswer, Message: "the connection broke before a readable answer came"}
 	}
 	reason, text := unconnected(err)
-	text = clean("nothing could be sent to "+r.host.domain+": "+text, c.config.ClientSecret, r.bearer)
-	return &Error{Op: r.op, Applied: No, Reason: reason, Message: text}
+	return &Error{Op: r.op, Applied: No, Reason: reason, Message: clean("nothing could be sent to " + r.host.domain + ": " + text)}
 }
 
 // unconnected says why there is no connection.
@@ -174,7 +173,7 @@ func (c *Client) answered(r request, a answer) *Error {
 		e.Message = "the service redirects, which is never followed"
 	case r.op != "create" && r.op != "update":
 		e.Message = code(a.body)
-	case !a.isText():
+	case a.whole && !a.readable:
 		e.Message = noText
 	default:
 		e.Message = clean(words(a.body), c.config.ClientSecret, r.bearer)
@@ -185,12 +184,12 @@ func (c *Client) answered(r request, a answer) *Error {
 // retryAfter reads how long an answer asks to wait: seconds, or a date in any of HTTP's three forms, taken from the
 // answer's own Date where it has one. A past date is 0, what is over 15 minutes is 15 minutes, nonsense is not there.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	const most = 15 * time.Minute
+	const longest = 15 * time.Minute
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text != "" && strings.Trim(text, "0123456789") == "" {
 		seconds, err := strconv.Atoi(text)
-		if err != nil || seconds > int(most/time.Second) {
-			return most, true
+		if err != nil || seconds > int(longest/time.Second) {
+			return longest, true
 		}
 		return time.Duration(seconds) * time.Second, true
 	}
@@ -201,7 +200,7 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
-	return min(max(when.Sub(now), 0), most), true
+	return min(max(when.Sub(now), 0), longest), true
 }
 
 const (
@@ -218,7 +217,7 @@ func code(body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return noMessage
 	}
-	if code := textOf(folded(body)["error"]); slices.Contains(codes, code) {
+	if code := textOf(fieldsOf(body)["error"]); slices.Contains(codes, code) {
 		return code
 	}
 	return "its words are not shown, for they may repeat a secret"
@@ -252,22 +251,19 @@ func folded(body []byte) map[string]jsontext.Value {
 // clean makes a text from outside fit to be shown: control characters and the like escaped, at most 500 characters.
 // A text that repeats a piece of a secret is withheld.
 func clean(text string, secrets ...string) string {
-	text = first(text)
+	text = text[:min(len(text), maxText*utf8.UTFMax)]
 	if slices.ContainsFunc(secrets, func(s string) bool { return repeats(text, s) }) {
 		return "the message is withheld: it repeats a secret"
 	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if r == utf8.RuneError && size == 1 || !strconv.IsPrint(r) {
-			b.WriteString(strings.Trim(strconv.Quote(text[:size]), `"`))
-		} else {
-			b.WriteString(text[:size])
-		}
-		text = text[size:]
-	}
-	return first(b.String())
+	text = strconv.Quote(text)
+	shown := []rune(unquoted.Replace(text[1 : len(text)-1]))
+	return string(shown[:min(len(shown), maxText)])
 }
+
+const maxText = 500 // characters of a text from outside
+
+// unquoted undoes what quoting does to characters that need no escape.
+var unquoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
 // telling is how many bytes running of a secret give it away.
 const telling = 12
@@ -299,15 +295,4 @@ func forms(secret string) []string {
 		}
 	}
 	return all
-}
-
-// first cuts a text at 500 characters.
-func first(text string) string {
-	count := 0
-	for at := range text {
-		if count++; count > 500 {
-			return text[:at]
-		}
-	}
-	return text
 }

@@ -45,15 +45,17 @@ func New(config Config) (*Client, error) {
 			c.leads = newHost(create, c.config.Concurrency)
 		}
 	}
-	c.keeper = &keeper{fetch: c.fetch, now: c.config.Now, store: c.config.Tokens, patience: c.config.Timeout}
+	c.keeper = &keeper{
+		fetch: c.fetch, now: c.config.Now, store: c.config.Tokens, patience: c.config.Timeout, turn: make(chan struct{}, 1),
+	}
 	return c, nil
 }
 
 // Close closes the connections. The calls in flight must have returned.
 func (c *Client) Close() {
-	c.general.close()
+	c.general.renew()
 	if c.leads != nil {
-		c.leads.close()
+		c.leads.renew()
 	}
 }
 
@@ -109,7 +111,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	conn, err := r.host.take(ctx, r.limit)
 	seen.Waited = c.config.Now().Sub(seen.Began)
 	if err != nil {
-		return 0, c.unanswered(ctx, r, false, err)
+		return 0, unanswered(ctx, r, false, err)
 	}
 	if !c.config.Leave(r.op) {
 		r.host.put(conn, false)
@@ -127,7 +129,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		seen.Sent, seen.Received = len(conn.request), len(a.body)
 	}
 	if err != nil {
-		return 0, c.unanswered(ctx, r, sent, err)
+		return 0, unanswered(ctx, r, sent, err)
 	}
 	keep = a.whole && !a.Close
 	if status = a.StatusCode; status >= 200 && status <= 202 && a.readable && read(a.body) {
@@ -148,7 +150,8 @@ func (c *Client) appendRequest(b []byte, r request, room *bytes.Buffer) []byte {
 	var body []byte
 	if r.content != nil {
 		room.Reset()
-		body = r.content.AppendJSON(room.AvailableBuffer())
+		room.Write(r.content.AppendJSON(room.AvailableBuffer()))
+		body = room.Bytes()
 	}
 	b = append(append(append(append(b, r.method...), ' '), r.target...), " HTTP/1.1\r\nHost: "...)
 	b = append(append(append(b, r.host.name...), "\r\nUser-Agent: "...), c.config.UserAgent...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -45,20 +44,14 @@ func (r *CreateRequest) AppendJSON(b []byte) []byte {
 	case r.LocatorID != "":
 		b = appendText(b, "locatorID", r.LocatorID)
 		b = append(appendName(b, "locationSearch"), '{')
-		if r.LocationSearch.SearchText != "" {
-			b = appendText(b, "searchText", r.LocationSearch.SearchText)
-		}
-		if r.LocationSearch.PostalCode != "" {
-			b = appendText(b, "postalCode", r.LocationSearch.PostalCode)
-		}
+		b = appendGiven(b, "searchText", r.LocationSearch.SearchText)
+		b = appendGiven(b, "postalCode", r.LocationSearch.PostalCode)
 		b = append(b, '}')
 	}
 	b = appendContent(b, "content", r.Content)
 	b = appendText(b, "typeKey", r.TypeKey)
 	b = appendText(b, "typeLabel", r.TypeLabel)
-	if r.Status != "" {
-		b = appendText(b, "status", r.Status)
-	}
+	b = appendGiven(b, "status", r.Status)
 	return append(b, '}')
 }
 
@@ -87,6 +80,13 @@ func appendContent(b []byte, name string, fields []ContentField) []byte {
 		b = appendText(b, f.Key, f.Value)
 	}
 	return append(b, '}')
+}
+
+func appendGiven(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	return appendText(b, name, value)
 }
 
 func appendText(b []byte, name, value string) []byte {
@@ -196,15 +196,9 @@ func (l *Lead) member(name []byte, v jsontext.Value) {
 	case "OwnerID":
 		l.OwnerID = fitting(v, validID)
 	case "Content":
-		if json.Unmarshal(v, &l.Content) != nil {
-			l.Content = nil // it is no object
-		}
+		l.Content = fieldsOf(v)
 	case "Location":
-		members(v, func(name []byte, v jsontext.Value) {
-			if string(name) == "Name" {
-				l.LocationName = clean(textOf(v))
-			}
-		})
+		l.LocationName = clean(textOf(fieldsOf(v)["Name"]))
 	case "Status":
 		l.Status = fitting(v, validStatus)
 	case "ExternalID":

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/oauth2"
 )
 
@@ -23,17 +22,13 @@ const (
 type OAuthClient struct{ ID, Secret string }
 
 // Login exchanges a service account's e-mail and password for a temporary token (section "1. Login").
-func (c *Client) Login(ctx context.Context, email, password string) (string, error) {
-	var token string
+func (c *Client) Login(ctx context.Context, email, password string) (token string, err error) {
 	_, fault := c.do(ctx, request{
 		op: "login", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/login",
 		content: account{email, password}, success: http.StatusOK,
 	}, func(body []byte) bool {
-		return members(body, func(name []byte, v jsontext.Value) {
-			if string(name) == "Token" {
-				token = fitting(v, validToken)
-			}
-		}) && token != ""
+		token = fitting(fieldsOf(body)["Token"], validToken)
+		return token != ""
 	})
 	if fault != nil {
 		return "", fault
@@ -57,14 +52,9 @@ func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClien
 	_, fault := c.do(ctx, request{
 		op: "client", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/client", bearer: jwt, success: http.StatusCreated,
 	}, func(body []byte) bool {
-		return members(body, func(name []byte, v jsontext.Value) {
-			switch string(name) {
-			case "ID":
-				client.ID = fitting(v, validID)
-			case "Secret":
-				client.Secret = textOf(v)
-			}
-		}) && client.ID != "" && client.Secret != ""
+		a := fieldsOf(body)
+		client.ID, client.Secret = fitting(a["ID"], validID), textOf(a["Secret"])
+		return client.ID != "" && client.Secret != ""
 	})
 	if fault != nil {
 		return nil, fault
@@ -86,38 +76,31 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	if refresh != "" {
 		query.Set("refresh_token", refresh)
 	}
-	token, seconds := new(oauth2.Token), 0.0
-	began := c.config.Now()
+	token, began := new(oauth2.Token), c.config.Now()
 	_, fault := c.do(ctx, request{
 		op: "token", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/token?" + query.Encode(), success: http.StatusOK,
 	}, func(body []byte) bool {
-		return members(body, func(name []byte, v jsontext.Value) {
-			switch string(name) {
-			case "access_token":
-				token.AccessToken = fitting(v, validToken)
-			case "refresh_token":
-				token.RefreshToken = fitting(v, validToken)
-			case "expires_in":
-				seconds, _ = strconv.ParseFloat(string(v), 64)
-			}
-		}) && token.AccessToken != ""
+		a := fieldsOf(body)
+		token.AccessToken, token.RefreshToken = fitting(a["access_token"], validToken), fitting(a["refresh_token"], validToken)
+		seconds, _ := strconv.ParseFloat(string(a["expires_in"]), 64)
+		token.ExpiresIn = lifetime(seconds)
+		return token.AccessToken != ""
 	})
 	if fault != nil {
 		fault.Applied = No // of the lead request that asked for a token, nothing has left
 		return nil, fault
 	}
-	life := lifetime(seconds)
-	token.ExpiresIn, token.Expiry = int64(life/time.Second), began.Add(life)
+	token.Expiry = began.Add(life(token))
 	return token, nil
 }
 
-// lifetime is how long a token is used, in whole seconds. The service's word is a hint: nonsense counts as the specified
-// default, and a life too short to work with is stretched, since a 401 renews the token in any case.
-func lifetime(seconds float64) time.Duration {
+// lifetime is how many seconds a token is used. The service's word is a hint: nonsense counts as the specified default,
+// and a life too short to work with is stretched, since a 401 renews the token in any case.
+func lifetime(seconds float64) int64 {
 	if !(seconds > 0 && seconds <= longestLife.Seconds()) {
-		return defaultLife
+		seconds = defaultLife.Seconds()
 	}
-	return max(time.Duration(seconds)*time.Second, renewPause)
+	return int64(max(seconds, renewPause.Seconds()))
 }
 
 // validToken tells whether a token may stand in a header: visible ASCII, at most 16 KiB.
@@ -141,16 +124,17 @@ type keeper struct {
 	store    TokenStore    // nil: the token is this process's alone
 	patience time.Duration // how long the store may wait for other processes
 
+	turn    chan struct{} // held by the call that renews
+	refresh string        // that call's: "" for none, or used up
+	stored  string        // that call's: the access token that the store held last
+
 	mu       sync.Mutex
 	token    *oauth2.Token // nil: none yet
 	state    tokenState
 	renewAt  time.Time // when it is to be renewed although it still serves
 	refusals int       // tokens running that were refused and never accepted
-	renewal  *renewal  // the one under way
-
-	// Of the call that leads a renewal:
-	refresh string // "": none, or used up
-	stored  string // the access token that the store held last
+	renewals int       // how many have ended
+	fault    *Error    // of the last one
 }
 
 // tokenState is what the service has said of the token at hand.
@@ -162,75 +146,67 @@ const (
 	tokenRefused                    // a request with it was answered 401
 )
 
-// renewal is made by the call that found it needed; the others wait until it is done.
-type renewal struct {
-	done  chan struct{}
-	token *oauth2.Token
-	fault *Error
-}
-
-// get returns a token that is not known to be bad. Its error has Op "token" and Applied No.
+// get returns a token that is not known to be bad. Its error has Op "token" and Applied No. Who finds a renewal needed
+// makes it; the others wait for that, unless the token still serves meanwhile, and share its end, good or bad.
 func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
-	for {
-		token, r, leads := k.current()
-		switch {
-		case token != nil:
-			return token, nil
-		case leads:
-			k.renew(ctx, r)
-		default:
-			select {
-			case <-r.done:
-			case <-ctx.Done():
-				return nil, interrupted(ctx.Err(), "token", No)
-			}
-			if r.fault != nil && r.fault.Reason == ReasonCanceled {
-				continue // that was the leader's context, not ours
-			}
-		}
-		if r.fault != nil {
-			fault := *r.fault // each caller gets its own
-			return nil, &fault
-		}
-		return r.token, nil
+	token, due, renewals := k.current()
+	if !due {
+		return token, nil
 	}
+	select {
+	case k.turn <- struct{}{}:
+	default:
+		if token != nil {
+			return token, nil
+		}
+		select {
+		case k.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, interrupted(ctx.Err(), "token", No)
+		}
+	}
+	defer func() { <-k.turn }()
+	return k.renew(ctx, renewals)
 }
 
-// current returns the token to use or else the renewal to wait for, which the caller must lead if it is a new one.
-// A token that is to be renewed early is used on while that goes on.
-func (k *keeper) current() (token *oauth2.Token, r *renewal, leads bool) {
+// current returns the token if it serves, whether it is to be renewed, and how many renewals there have been.
+func (k *keeper) current() (token *oauth2.Token, due bool, renewals int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.usable() && (k.renewal != nil || k.now().Before(k.renewAt)) {
-		return k.token, nil, false
+	if !k.usable() {
+		return nil, true, k.renewals
 	}
-	if k.renewal != nil {
-		return nil, k.renewal, false
-	}
-	k.renewal = &renewal{done: make(chan struct{})}
-	return nil, k.renewal, true
+	return k.token, !k.now().Before(k.renewAt), k.renewals
 }
 
 func (k *keeper) usable() bool {
 	return k.token != nil && k.state != tokenRefused && k.now().Before(k.token.Expiry)
 }
 
-// renew leads a renewal. When an early one fails, the token at hand serves on. A token that another process had issued
-// counts as accepted: where it is refused, it has expired.
-func (k *keeper) renew(ctx context.Context, r *renewal) {
-	token, state, fault := k.request(ctx)
+// renew gets a new token, unless another call has done so since there were as many renewals. When an early one fails, the
+// token at hand serves on. A token that another process had issued counts as accepted: where it is refused, it has expired.
+func (k *keeper) renew(ctx context.Context, renewals int) (*oauth2.Token, *Error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch {
-	case fault == nil:
-		k.token, k.state, k.renewAt, k.refresh = token, state, renewAt(token), token.RefreshToken
-	case k.usable():
-		token, fault = k.token, nil
-		k.renewAt = k.now().Add(renewPause)
+	if k.renewals == renewals {
+		k.mu.Unlock()
+		token, state, fault := k.request(ctx)
+		k.mu.Lock()
+		switch {
+		case fault == nil:
+			k.token, k.state, k.renewAt, k.refresh = token, state, renewAt(token), token.RefreshToken
+		case k.usable():
+			k.renewAt, fault = k.now().Add(renewPause), nil
+		case fault.Reason == ReasonCanceled:
+			return nil, fault // this call's own end: the next one in turn begins anew
+		}
+		k.renewals, k.fault = k.renewals+1, fault
 	}
-	r.token, r.fault = token, fault
-	k.renewal = nil
-	close(r.done)
+	if k.fault != nil {
+		fault := *k.fault // each caller gets its own
+		return nil, &fault
+	}
+	return k.token, nil
 }
 
 // request gets the token that another process has got meanwhile, or a new one, which is then kept for the others. The
@@ -242,34 +218,30 @@ func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenS
 	}
 	waiting, stop := context.WithTimeout(ctx, k.patience)
 	defer stop()
-	asked, next := false, ""
+	asked := false
 	err := k.store.Renew(waiting, func(kept oauth2.Token) oauth2.Token {
 		asked = true
-		others := kept.AccessToken != k.stored
-		k.stored, next = kept.AccessToken, kept.AccessToken
-		if others && k.serves(&kept) {
-			token, state = k.adopt(kept), tokenAccepted
-			return kept
+		if kept.AccessToken != k.stored { // another process has put it there
+			k.stored, k.refresh = kept.AccessToken, kept.RefreshToken // ours was spent for it
+			if k.serves(&kept) {
+				token, state = &kept, tokenAccepted
+				return kept
+			}
 		}
-		if others {
-			k.refresh = kept.RefreshToken // ours was spent for it
-		}
-		had := k.refresh
 		if token, fault = k.ask(ctx); fault == nil {
-			kept = *token
-		} else if k.refresh != had {
+			return *token
+		}
+		if k.refresh == "" {
 			kept.RefreshToken = ""
 		}
-		next = kept.AccessToken
 		return kept
 	})
 	switch {
-	case asked && err == nil:
-		k.stored = next
-	case asked:
-	case ctx.Err() != nil:
+	case asked && err == nil && fault == nil:
+		k.stored = token.AccessToken
+	case !asked && ctx.Err() != nil:
 		fault = interrupted(ctx.Err(), "token", No)
-	default:
+	case !asked:
 		token, fault = k.ask(ctx)
 	}
 	return token, state, fault
@@ -279,13 +251,6 @@ func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenS
 func (k *keeper) serves(kept *oauth2.Token) bool {
 	now := k.now()
 	return validToken(kept.AccessToken) && !now.Before(issued(kept)) && now.Before(renewAt(kept))
-}
-
-// adopt is a kept token as one that was just got: what is left of its life counts by the process's own clock from here.
-func (k *keeper) adopt(kept oauth2.Token) *oauth2.Token {
-	now := k.now()
-	kept.Expiry = now.Add(kept.Expiry.Sub(now))
-	return &kept
 }
 
 // life is that of a token as it was issued.

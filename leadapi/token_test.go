@@ -126,7 +126,7 @@ func TestRenewalIsShared(t *testing.T) {
 	for _, end := range []*Error{nil, {Op: "token", Status: 500, Reason: ReasonServerError}} {
 		synctest.Test(t, func(t *testing.T) {
 			release, fetched := make(chan bool), 0
-			k := &keeper{now: time.Now, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
+			k := &keeper{turn: make(chan struct{}, 1), now: time.Now, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
 				fetched++
 				<-release
 				return &oauth2.Token{AccessToken: access, Expiry: time.Now().Add(time.Hour)}, end
@@ -154,7 +154,7 @@ func TestNobodyWaitsForAnEarlyRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan bool)
 		old := &oauth2.Token{AccessToken: access, Expiry: time.Now().Add(time.Hour)}
-		k := &keeper{now: time.Now, token: old, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
+		k := &keeper{turn: make(chan struct{}, 1), now: time.Now, token: old, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
 			<-release
 			return &oauth2.Token{AccessToken: refresh, Expiry: time.Now().Add(time.Hour)}, nil
 		}}
@@ -177,7 +177,7 @@ func TestWaiterOutlivesTheLeader(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		hasty, giveUp := context.WithCancel(t.Context())
 		fetched := 0
-		k := &keeper{now: time.Now, fetch: func(own context.Context, _, _ string) (*oauth2.Token, *Error) {
+		k := &keeper{turn: make(chan struct{}, 1), now: time.Now, fetch: func(own context.Context, _, _ string) (*oauth2.Token, *Error) {
 			if fetched++; fetched == 1 {
 				<-own.Done()
 				return nil, interrupted(own.Err(), "token", No)
@@ -335,7 +335,7 @@ func TestEachTokenIsOneRefusal(t *testing.T) {
 // fault 73: what may have been used up is not tried again, and refused new tokens end refreshing.
 func TestRefreshTokenIsTriedOnce(t *testing.T) {
 	var grants []string
-	k := &keeper{now: time.Now, refresh: refresh, fetch: func(_ context.Context, grant, _ string) (*oauth2.Token, *Error) {
+	k := &keeper{turn: make(chan struct{}, 1), now: time.Now, refresh: refresh, fetch: func(_ context.Context, grant, _ string) (*oauth2.Token, *Error) {
 		grants = append(grants, grant)
 		return nil, &Error{Status: 500, Reason: ReasonServerError}
 	}}
