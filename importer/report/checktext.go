@@ -15,7 +15,7 @@ import (
 const topChecks = 10
 
 // text shows what a rehearsal found in the rows, and then what it says of the mapping.
-func (c *Checks) text(p *page) {
+func (c *Checks) text(p *printer) {
 	list(p, "Checks that rows fail", c.Rules, topChecks, func(r Rule) {
 		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, r.sentence()))
 		p.hang(r.places())
@@ -57,7 +57,7 @@ func (r *Rule) places() string {
 func (at Place) String() string { return at.File + ":" + strconv.Itoa(at.Line) }
 
 // assigned previews to whom leads would go, as far as anybody can tell.
-func (c *Checks) assigned(p *page) {
+func (c *Checks) assigned(p *printer) {
 	if len(c.Assignments) == 0 {
 		return
 	}
@@ -98,7 +98,7 @@ func (a *Assignment) whom() string {
 }
 
 // projected says what a run would send, and how long that takes where it is known.
-func (c *Checks) projected(p *page) {
+func (c *Checks) projected(p *printer) {
 	if !c.sends() {
 		return
 	}
@@ -115,7 +115,7 @@ func (c *Checks) projected(p *page) {
 	p.indented(text + ".")
 }
 
-func (c *Checks) tests(p *page) {
+func (c *Checks) tests(p *printer) {
 	t := &c.Tests
 	if t.Run == 0 {
 		return
@@ -144,7 +144,7 @@ func (t *Tests) failed(of string) string {
 }
 
 // fault shows a fault at its place, with its hint.
-func (p *page) fault(f Fault) {
+func (p *printer) fault(f Fault) {
 	at := f.File
 	for _, n := range []int{f.Line, f.Column} {
 		if n > 0 {
@@ -158,7 +158,7 @@ func (p *page) fault(f Fault) {
 }
 
 // more ends a list that is longer than what is shown of it.
-func (p *page) more(n int, thing string) {
+func (p *printer) more(n int, thing string) {
 	p.indented(fmt.Sprintf("and %s more %s: see checks in --summary FILE.", humanize.Comma(int64(n)), english.PluralWord(n, thing, "")))
 }
 

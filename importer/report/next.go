@@ -24,7 +24,7 @@ func (l *steps) add(wanted bool, text string, commands ...string) {
 }
 
 // next tells what to do now, in the order in which to do it.
-func (s *Summary) next(p *page) {
+func (s *Summary) next(p *printer) {
 	var todo steps
 	todo.add(s.Hint != "", sentence(s.Hint))
 	if s.DryRun {
@@ -105,12 +105,12 @@ func (s *Summary) settle(todo *steps) {
 // at names the run's checkpoint, wherever the command is started: with another one, rows
 // that this one knows would be made again.
 func (s *Summary) at() string {
-	if s.Checkpoint.Path == "" {
+	path := s.Checkpoint.Path
+	if path == "" {
 		return ""
 	}
-	path, err := filepath.Abs(s.Checkpoint.Path)
-	if err != nil {
-		path = s.Checkpoint.Path
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
 	}
 	return " --checkpoint " + Quote(path)
 }
@@ -126,22 +126,19 @@ func (s *Summary) correct(rows int, then string) string {
 	return fmt.Sprintf("Correct the %s in the rejects file and %s, with the same flags as in this run:", english.Plural(rows, "row", ""), then)
 }
 
+// again are commands over the rejects files. A mapping or a flag may say that the inputs are
+// workbooks, which these are not.
 func (s *Summary) again(command string) []string {
+	workbooks := slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Format == "xlsx" })
 	var commands []string
 	for _, path := range s.RejectsPaths {
 		line := s.command(command, path)
-		if s.fromWorkbook() && filepath.Ext(path) != ".jsonl" && filepath.Ext(path) != ".tsv" {
+		if workbooks && filepath.Ext(path) != ".jsonl" && filepath.Ext(path) != ".tsv" {
 			line += " --format csv"
 		}
 		commands = append(commands, line)
 	}
 	return commands
-}
-
-// fromWorkbook reports whether a mapping or a flag may say that the inputs are
-// workbooks, which the rejects are not.
-func (s *Summary) fromWorkbook() bool {
-	return slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Format == "xlsx" })
 }
 
 // command is a command line over files with this run's mapping.

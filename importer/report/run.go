@@ -2,7 +2,9 @@
 // summary for scripts, the text for people, and the progress while it goes on.
 //
 // It stands at the end of a row's way. The checkpoint holds the truth and these
-// files repeat it: when they are lost, running again writes them anew.
+// files repeat it: when they are lost, running again writes them anew. Rows go to a Run as
+// they end; what the run as a whole has to say stands in its Summary, which is written as
+// JSON, as text for people and as metrics.
 //
 // Promises: a file bears its name only once it is complete and synced, until then
 // NAME.partial stands beside it; the folder of each is held open, no symbolic link is

@@ -27,7 +27,7 @@ const (
 // and commands that are longer.
 func (s *Summary) WriteText(w io.Writer, width int) error {
 	s.escape()
-	p := &page{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read)))}
+	p := &printer{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read)))}
 	s.headline(p)
 	s.rows(p)
 	s.transitions(p)
@@ -43,7 +43,7 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 	return err
 }
 
-func (s *Summary) headline(p *page) {
+func (s *Summary) headline(p *printer) {
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
 	need, faults := s.Rows.attention(s.DryRun), strings.Join(s.Checks.faults(), ", and ")
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need"))
@@ -109,7 +109,7 @@ func requests(creates, updates int) string {
 	return english.Plural(creates, "create request", "") + " and " + english.Plural(updates, "update", "")
 }
 
-func (s *Summary) rows(p *page) {
+func (s *Summary) rows(p *printer) {
 	p.heading("Rows")
 	p.figure(s.Rows.Read, "read")
 	for _, o := range s.Rows.outcomes() {
@@ -123,7 +123,7 @@ func (s *Summary) rows(p *page) {
 }
 
 // transitions show which statuses leads went from and to.
-func (s *Summary) transitions(p *page) {
+func (s *Summary) transitions(p *printer) {
 	from := func(t Transition) string { return cmp.Or(Escape(t.From), "not known") }
 	width := 0
 	for _, t := range s.Transitions {
@@ -136,7 +136,7 @@ func (s *Summary) transitions(p *page) {
 	})
 }
 
-func (s *Summary) reasons(p *page) {
+func (s *Summary) reasons(p *printer) {
 	if s.Rows.attention(s.DryRun) == 0 {
 		return
 	}
@@ -152,7 +152,7 @@ func (s *Summary) reasons(p *page) {
 	}, nil)
 }
 
-func (s *Summary) places(p *page) {
+func (s *Summary) places(p *printer) {
 	list(p, "Assigned to", s.Organizations, topOrganizations, func(o Organization) {
 		p.figure(o.Leads, strings.TrimSpace(o.ID+"  "+o.Location))
 	}, func(others []Organization) {
@@ -160,7 +160,7 @@ func (s *Summary) places(p *page) {
 	})
 }
 
-func (s *Summary) filesLeft(p *page) {
+func (s *Summary) filesLeft(p *printer) {
 	var lines []string
 	add := func(what string, paths ...string) {
 		for _, path := range paths {
@@ -175,8 +175,8 @@ func (s *Summary) filesLeft(p *page) {
 	list(p, "Files", lines, 0, p.verbatim, nil)
 }
 
-// page gathers lines of a given width, with nothing in them that a terminal obeys.
-type page struct {
+// printer gathers lines of a given width, with nothing in them that a terminal obeys.
+type printer struct {
 	strings.Builder
 	width   int
 	figures int // width of the column of numbers
@@ -184,7 +184,7 @@ type page struct {
 
 // list shows the items under a heading, or nothing where there are none. Where there are more than top, unless that is 0,
 // the others are left to rest.
-func list[T any](p *page, heading string, items []T, top int, show func(T), rest func(others []T)) {
+func list[T any](p *printer, heading string, items []T, top int, show func(T), rest func(others []T)) {
 	if len(items) > 0 {
 		p.heading(heading)
 	}
@@ -197,28 +197,28 @@ func list[T any](p *page, heading string, items []T, top int, show func(T), rest
 	}
 }
 
-func (p *page) heading(text string) { p.WriteString("\n" + text + "\n") }
+func (p *printer) heading(text string) { p.WriteString("\n" + text + "\n") }
 
-func (p *page) verbatim(text string) { p.WriteString("  " + escape(text, math.MaxInt) + "\n") }
+func (p *printer) verbatim(text string) { p.WriteString("  " + escape(text, math.MaxInt) + "\n") }
 
 // text writes a sentence.
-func (p *page) text(text string) { p.wrap("", "", text+".") }
+func (p *printer) text(text string) { p.wrap("", "", text+".") }
 
-func (p *page) indented(text string) { p.wrap("  ", "  ", text) }
+func (p *printer) indented(text string) { p.wrap("  ", "  ", text) }
 
 // figure writes a number and what it counts.
-func (p *page) figure(n int, text string) {
+func (p *printer) figure(n int, text string) {
 	p.wrap(fmt.Sprintf("  %*s  ", p.figures, humanize.Comma(int64(n))), p.margin(), text)
 }
 
 // hang writes what belongs to the figure above.
-func (p *page) hang(text string) { p.wrap(p.margin(), p.margin(), text) }
+func (p *printer) hang(text string) { p.wrap(p.margin(), p.margin(), text) }
 
 // margin reaches to the text behind a figure and the name of an outcome.
-func (p *page) margin() string { return strings.Repeat(" ", p.figures+4+len("unchanged  ")) }
+func (p *printer) margin() string { return strings.Repeat(" ", p.figures+4+len("unchanged  ")) }
 
 // wrap breaks a text between words; white space within it stays.
-func (p *page) wrap(first, next, text string) {
+func (p *printer) wrap(first, next, text string) {
 	line, used := first, utf8.RuneCountInString(first)
 	for i, word := range strings.Split(escape(text, math.MaxInt), " ") {
 		n := utf8.RuneCountInString(word)
