@@ -60,7 +60,8 @@ func TestDefuseStopsFormulas(t *testing.T) {
 	}
 }
 
-func checkSafe(t interface{ Errorf(string, ...any) }, in string) {
+func checkSafe(t fails, in string) {
+	t.Helper()
 	got := Cell(in)
 	if n := utf8.RuneCountInString(got); n > maxText {
 		t.Errorf("Cell(%q) has %d characters", in, n)
@@ -90,9 +91,7 @@ func TestKnownHostileTextsAreShownEscaped(t *testing.T) {
 	}
 	if b, err := os.ReadFile(cases + "blns/blns.json"); err == nil {
 		var list []string
-		if err := json.Unmarshal(b, &list); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(b, &list))
 		texts = append(texts, list...)
 	}
 	if texts == nil {

@@ -29,13 +29,18 @@ func firstRejects(r *Run) string { return append(rejectsPaths(r), "")[0] }
 func open(t *testing.T, f Files) *Run {
 	t.Helper()
 	r, err := OpenRun(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
-func must(t *testing.T, err error) {
+// fails is a test of any kind.
+type fails interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(...any)
+}
+
+func must(t fails, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

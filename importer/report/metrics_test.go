@@ -39,9 +39,7 @@ func ended(outcome string, code int) *Summary {
 func metricsAt(t *testing.T, path string) *Metrics {
 	t.Helper()
 	m, err := NewMetrics(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -49,12 +47,8 @@ func metricsAt(t *testing.T, path string) *Metrics {
 func night(t *testing.T, path string, run MetricsRun, s *Summary, code int) {
 	t.Helper()
 	m := metricsAt(t, path)
-	if err := m.Begin(run); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.End(s, code, run.Started.Add(10*time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Begin(run))
+	must(t, m.End(s, code, run.Started.Add(10*time.Second)))
 }
 
 // value is the number of the one series that begins with a name, labels left out.
@@ -91,9 +85,7 @@ func TestMetricsOfARunThatWasKilled(t *testing.T) {
 	night(t, path, nightly(), ended("complete", 0), 0)
 	again := nightly()
 	again.Started = clock.Add(24 * time.Hour)
-	if err := metricsAt(t, path).Begin(again); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metricsAt(t, path).Begin(again))
 	for name, want := range map[string]string{
 		"run_in_progress": "1", "run_start_timestamp_seconds": "1.7786394e+09", "checkpoint_rows_in_doubt": "2",
 		"run_exit_code": "none", "run_duration_seconds": "none", lastSuccess: "1.77855301e+09", lastComplete: "1.77855301e+09",
@@ -162,9 +154,7 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "leadferry.prom")
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(text), 0o600))
 			m := metricsAt(t, path)
 			if err := m.Begin(nightly()); err == nil || !strings.Contains(err.Error(), "read the metrics of the last run") {
 				t.Errorf("error %v", err)
@@ -172,9 +162,7 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 			if got := value(t, path, "run_in_progress"); got != "1" {
 				t.Errorf("in progress: %s", got)
 			}
-			if err := m.End(ended("complete", 0), 0, clock); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.End(ended("complete", 0), 0, clock))
 			night(t, path, nightly(), ended("stopped", 3), 3)
 			if got := value(t, path, lastSuccess); got != "1.77855301e+09" {
 				t.Errorf("last success %s", got)
@@ -185,9 +173,7 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 
 func TestAnEmptyOldFileSaysNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leadferry.prom")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, nil, 0o600))
 	night(t, path, nightly(), ended("stopped", 3), 3)
 	if got := value(t, path, lastSuccess); got != "none" {
 		t.Errorf("last success %s", got)
@@ -198,17 +184,11 @@ func TestAnEmptyOldFileSaysNothing(t *testing.T) {
 func TestMetricsFileIsForOthersToRead(t *testing.T) {
 	dir := t.TempDir()
 	path, target := filepath.Join(dir, "leadferry.prom"), filepath.Join(dir, "target")
-	if err := os.WriteFile(target, []byte("# a file of somebody else\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(target, []byte("# a file of somebody else\n"), 0o600))
+	must(t, os.Symlink(target, path))
 	night(t, path, nightly(), ended("complete", 0), 0)
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info.Mode() != fs.FileMode(0o644) {
 		t.Errorf("mode %v", info.Mode())
 	}
@@ -252,20 +232,12 @@ func TestMetricsOfAnyTexts(t *testing.T) {
 		run.Command, run.Version = strings.ToValidUTF8(run.Command, ""), "1"
 		s := ended("complete", 0)
 		s.Transitions = append(s.Transitions, Transition{text.Draw(t, "from"), text.Draw(t, "to"), 1})
-		if err := os.RemoveAll(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(path))
 		for range 2 {
 			m, err := NewMetrics(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := m.Begin(run); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.End(s, 0, clock); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, m.Begin(run))
+			must(t, m.End(s, 0, clock))
 		}
 		old, err := readMetrics(path)
 		last := old.last(run.labels())

@@ -29,11 +29,8 @@ func TestQuoteIsOneHarmlessWordOfAShell(t *testing.T) {
 	})
 }
 
-func checkQuote(t interface {
-	Errorf(string, ...any)
-	Fatal(...any)
-}, bash, path string,
-) {
+func checkQuote(t fails, bash, path string) {
+	t.Helper()
 	word := Quote(path)
 	if strings.IndexFunc(word, func(r rune) bool { return !unicode.IsGraphic(r) }) >= 0 {
 		t.Errorf("%q holds what a terminal obeys", word)
@@ -41,9 +38,7 @@ func checkQuote(t interface {
 	c := exec.Command(bash, "-c", "printf %s "+word)
 	c.Env = []string{"LC_ALL=C.UTF-8"}
 	out, err := c.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}
@@ -57,9 +52,7 @@ func TestEscapeJSONChangesNoMeaning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x{7f}\x{9b}\x{202e}\x{2066}\x{e0001}é"\\]*`)).Draw(t, "text")
 		b, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b = EscapeJSON(b)
 		var back string
 		if err := json.Unmarshal(b, &back); err != nil || back != text {

@@ -163,9 +163,7 @@ Next
 func text(t *testing.T, s *Summary, width int) string {
 	t.Helper()
 	var b strings.Builder
-	if err := s.WriteText(&b, width); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.WriteText(&b, width))
 	return b.String()
 }
 
@@ -240,9 +238,7 @@ func TestTextShowsChangesOfStatus(t *testing.T) {
 	s.Command, s.Requests = "sync", Requests{Update: 5}
 	s.Transitions = []Transition{{"contacted", "closedWon", 1200}, {"", "open", 3}, {"open", "in\x1bProgress", 1}}
 	var b strings.Builder
-	if err := s.WriteText(&b, 80); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.WriteText(&b, 80))
 	const want = `
 Changes of status, confirmed
   1,200  contacted  to closedWon
