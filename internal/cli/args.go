@@ -17,9 +17,9 @@ import (
 // stops at the first file name without a word, so that `import f.csv --dry-run` would
 // be a live run, and knows --help and --version in some places only.
 type commandLine struct {
-	app           *cli.App
-	path          []string     // the words that name the command
-	command       *cli.Command // nil until one is named
+	program       *cli.App
+	path          []string     // program and command, by the words that name them
+	command       *cli.Command // the program itself, until one is named
 	global, own   []typedFlag  // flags of the program, and of the command
 	files         []string     // everything else
 	help, version bool
@@ -37,7 +37,7 @@ type typedFlag struct {
 // an error, the first of which it returns, it goes on: how to log and what to do at the
 // end is known all the same.
 func readLine(app *cli.App, args []string) (*commandLine, error) {
-	l := &commandLine{app: app}
+	l := &commandLine{program: app, path: []string{app.Name}, command: &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}}
 	var first error
 	for len(args) > 0 {
 		n, err := l.take(args)
@@ -76,7 +76,7 @@ func exists(name string) bool {
 }
 
 func (l *commandLine) takeWord(word string) error {
-	commands := l.below()
+	commands := l.command.Subcommands
 	switch {
 	case word == "-" && exists(word):
 		return usage("there is a file called -, so it cannot be told whether the file or standard input is meant", "write ./- for the file, or rename it")
@@ -127,7 +127,7 @@ func (l *commandLine) takeFlag(args []string) (n int, err error) {
 		n, value = 2, args[1]
 	}
 	into := &l.own
-	if flagNamed(name, l.app.Flags) != nil {
+	if flagNamed(name, l.program.Flags) != nil {
 		into = &l.global
 	}
 	*into = append(*into, typedFlag{f, name, value, args[:n]})
@@ -170,13 +170,13 @@ func wrongValue(f cli.Flag, value string) (err error) {
 
 // check finds what is wrong with the line as a whole, unless only help is wanted.
 func (l *commandLine) check() error {
-	if l.command != nil && slices.Equal(l.files, []string{"help"}) && !strings.HasPrefix(l.command.ArgsUsage, "KEY") && !exists("help") {
+	if slices.Equal(l.files, []string{"help"}) && !strings.HasPrefix(l.command.ArgsUsage, "KEY") && !exists("help") {
 		l.help = true
 	}
 	switch {
 	case l.help || l.version:
 		return nil
-	case len(l.own) > 0 && len(l.below()) > 0:
+	case len(l.own) > 0 && len(l.command.Subcommands) > 0:
 		return usage("no command given", "see "+l.name()+" --help")
 	}
 	for _, f := range l.own {
@@ -188,8 +188,8 @@ func (l *commandLine) check() error {
 			return usage("-"+f.name+" and --"+main+" are one flag", "give it once")
 		}
 	}
-	if l.command != nil && l.command.ArgsUsage == "" && len(l.files) > 0 {
-		return usage(strings.Join(l.path, " ")+" takes no file names", "see "+l.name()+" --help")
+	if l.command.ArgsUsage == "" && len(l.files) > 0 {
+		return usage(strings.Join(l.path[1:], " ")+" takes no file names", "see "+l.name()+" --help")
 	}
 	return nil
 }
@@ -197,17 +197,17 @@ func (l *commandLine) check() error {
 // ordered gives the arguments in the order that the parser expects: flags of the program,
 // the command, its flags, `--` and file names.
 func (l *commandLine) ordered() []string {
-	out := []string{l.app.Name}
 	switch {
 	case l.help:
-		return append(append(out, l.path...), "--help")
+		return append(slices.Clone(l.path), "--help")
 	case l.version:
-		return append(out, "--version")
+		return []string{l.path[0], "--version"}
 	}
+	out := []string{l.path[0]}
 	for _, f := range l.global {
 		out = append(out, f.words...)
 	}
-	out = append(out, l.path...)
+	out = append(out, l.path[1:]...)
 	for _, f := range l.own {
 		out = append(out, f.words...)
 	}
@@ -236,27 +236,13 @@ func (l *commandLine) value(name string) string {
 	return value
 }
 
-// below are the commands that the next word may name.
-func (l *commandLine) below() []*cli.Command {
-	if l.command == nil {
-		return l.app.Commands
-	}
-	return l.command.Subcommands
-}
-
 // name is the command so far, as a person types it.
-func (l *commandLine) name() string {
-	return strings.Join(append([]string{l.app.Name}, l.path...), " ")
-}
+func (l *commandLine) name() string { return strings.Join(l.path, " ") }
 
 // known are the flags that may stand here: those of the program, of the command, and
 // of what may still be named below it.
 func (l *commandLine) known() []cli.Flag {
-	var own []cli.Flag
-	if l.command != nil {
-		own = l.command.Flags
-	}
-	return slices.Concat(own, l.app.Flags, flagsOf(l.below()))
+	return slices.Concat(l.command.Flags, l.program.Flags, flagsOf(l.command.Subcommands))
 }
 
 func flagsOf(commands []*cli.Command) (flags []cli.Flag) {
@@ -277,7 +263,7 @@ func flagNamed(name string, flags []cli.Flag) cli.Flag {
 
 func (l *commandLine) unknownFlag(name string) error {
 	var others, names []string
-	for _, c := range l.app.Commands {
+	for _, c := range l.program.Commands {
 		if flagNamed(name, flagsOf([]*cli.Command{c})) != nil {
 			others = append(others, c.Name)
 		}

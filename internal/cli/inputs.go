@@ -83,15 +83,14 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		in.files = append(in.files, f)
 	}
 	o.Inputs = in.files
-	err = errors.Join(errs...)
-	for _, check := range []func() error{
-		func() error { return p.keepApart(c, o.Files, in.names) },
-		func() error { return in.fresh(c.Duration("max-age")) },
-		func() error { return in.enough(c.Int("min-rows")) },
-	} {
-		if err == nil {
-			err = check()
-		}
+	if err = errors.Join(errs...); err == nil {
+		err = p.keepApart(c, o.Files, in.names)
+	}
+	if err == nil {
+		err = in.fresh(c.Duration("max-age"))
+	}
+	if err == nil {
+		err = in.enough(c.Int("min-rows"))
 	}
 	if err != nil {
 		in.close()
