@@ -8,7 +8,6 @@ package jsonrows
 import (
 	"bytes"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -42,15 +41,12 @@ const (
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, error) {
 	found.Header = &rows.Header{Open: true}
 	defer in.Widen()
-	list := &listReader{in: in, objects: newObjects("element", o, found), found: found}
+	list := &listReader{cursor: cursor{in: in}, objects: newObjects("element", o, found), found: found}
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	switch text = bytes.TrimLeft(text, white); {
 	case bytes.HasPrefix(text, []byte("[")):
-		if _, err := list.token(); err != nil {
-			return nil, err
-		}
-		in.Pass(1)
-		return list, nil
+		list.expect('[', "")
+		return list, list.err
 	case bytes.HasPrefix(text, []byte("{")) && isDocument(in):
 		return list, list.find()
 	}
@@ -66,14 +62,13 @@ func isDocument(in *lines.Window) bool {
 		return false // the first line of many
 	}
 	text, whole := in.Peek(in.Limit)
-	probe := &listReader{in: lines.New(bytes.NewReader(text), in.Limit), found: &rows.Found{}}
-	list, err := probe.members(true)
-	if err != nil && !errors.Is(err, io.EOF) {
+	probe := &listReader{cursor: cursor{in: lines.New(bytes.NewReader(text), in.Limit)}, found: &rows.Found{}}
+	list := probe.members(true)
+	if probe.err != nil && !errors.Is(probe.err, errCut) {
 		return false // no JSON, or none that is read so
 	}
-	var object scan
 	text = bytes.TrimLeft(text, white)
-	size, state := object.feed(text)
+	size, state := new(scan).feed(text)
 	first := bytes.IndexByte(text, '\n')
 	several := first >= 0 && (state != scanEnd || first < size)
 	switch {
@@ -96,73 +91,48 @@ func beginsList(text []byte) bool {
 
 // find goes on to the list inside the object that the window begins with.
 func (l *listReader) find() error {
-	hint := "the rows must be a list, a list named " + strings.Join(listNames, ", ") + " in one object, or one object a line (jq -c writes those)"
-	found, err := l.members(true)
+	refusal := &rows.OpenError{
+		Text: "holds an object over several lines and in it no list of rows",
+		Hint: "the rows must be a list, a list named " + strings.Join(listNames, ", ") + " in one object, or one object a line (jq -c writes those)",
+	}
 	var lost *rows.LostError
-	switch {
-	case errors.As(err, &lost):
-		return &rows.OpenError{Line: lost.Line, Text: lost.Text, Hint: hint, Err: lost.Err}
-	case errors.Is(err, io.EOF), err == nil && !found:
-		return &rows.OpenError{Text: "holds an object over several lines and in it no list of rows", Hint: hint}
+	switch found := l.members(true); {
+	case found:
+		return nil
+	case l.err == nil, errors.Is(l.err, errCut):
+		return refusal
+	case errors.As(l.err, &lost):
+		refusal.Line, refusal.Text = lost.Line, lost.Text
+		return refusal
 	}
-	return err
+	return l.err
 }
 
-// members passes over members of the outer object: from its beginning to its list, or from the list's end to its
-// own. Its error is io.EOF where the file ends too early.
-func (l *listReader) members(find bool) (found bool, err error) {
-	for first := find; ; first = false {
-		c, err := l.token()
-		switch {
-		case err != nil:
-			return false, err
-		case c == '}':
+// members passes over members of the outer object: from its beginning to its list, or from the list's end to its own.
+func (l *listReader) members(find bool) (found bool) {
+	if find {
+		l.expect('{', "")
+	}
+	for first := find; l.err == nil && !found; first = false {
+		if l.next() == '}' {
 			l.in.Pass(1)
-			return false, nil
-		case c != ',' && !first:
-			return false, l.lost("no comma stands between two members of the object")
+			return false
 		}
-		l.in.Pass(1) // the comma, or the opening brace
-		if c, err = l.token(); err != nil || first && c == '}' {
-			return false, err
+		if !first {
+			l.expect(',', "no comma stands between two members of the object")
 		}
-		name, err := l.memberName()
-		if err != nil {
-			return false, err
-		}
-		if found, err := l.member(name, find); found || err != nil {
-			return found, err
-		}
+		found = l.member(find)
 	}
+	return found
 }
 
-// memberName passes over a member's name and the colon.
-func (l *listReader) memberName() (string, error) {
-	size, state, err := l.measure()
-	if err != nil {
-		return "", err
-	}
-	quoted := l.in.Bytes(size)
-	if state != scanEnd || quoted[0] != '"' {
-		return "", l.lost("a member of the object has no name")
-	}
-	name := string(quoted[1 : size-1])
-	l.in.Pass(size)
-	c, err := l.token()
-	if err == nil && c != ':' {
-		return "", l.lost("no colon follows the name of a member")
-	}
-	if err == nil {
-		l.in.Pass(1)
-	}
-	return name, err
-}
-
-// member passes over a member's value, or finds the list that is looked for.
-func (l *listReader) member(name string, find bool) (found bool, err error) {
-	c, err := l.token()
-	if err != nil {
-		return false, err
+// member passes over a member, or finds the list that is looked for.
+func (l *listReader) member(find bool) (found bool) {
+	name := l.name()
+	l.expect(':', "no colon follows the name of a member")
+	c := l.next()
+	if l.err != nil {
+		return false
 	}
 	if slices.Contains(listNames, name) {
 		text, _ := l.in.Peek(firstLook)
@@ -170,7 +140,7 @@ func (l *listReader) member(name string, find bool) (found bool, err error) {
 		case list && find:
 			l.in.Pass(1)
 			l.wrapped = true
-			return true, nil
+			return true
 		case list:
 			l.found.Warn("the object holds a second list, %q, which is not read", name)
 		}
@@ -179,5 +149,23 @@ func (l *listReader) member(name string, find bool) (found bool, err error) {
 		l.found.Warn("the file holds one page of a longer list, as its member %q says", name)
 	}
 	l.scan.reset()
-	return false, l.passRest()
+	l.passRest()
+	return false
+}
+
+// name passes over the name of a member.
+func (l *listReader) name() string {
+	l.next()
+	size, state := l.measure()
+	if l.err != nil {
+		return ""
+	}
+	quoted := l.in.Bytes(size)
+	if state != scanEnd || quoted[0] != '"' {
+		l.lose(errors.New("a member of the object has no name"))
+		return ""
+	}
+	name := string(quoted[1 : size-1])
+	l.in.Pass(size)
+	return name
 }

@@ -1,5 +1,14 @@
 package jsonrows
 
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"leadferry/importer/source/lines"
+	"leadferry/importer/source/rows"
+)
+
 // A scan finds where a JSON value ends, piece by piece and without keeping it. It looks at brackets and strings
 // only: what it finds to be one value need not be valid, but where it gives up, no end can be known.
 type scan struct {
@@ -106,4 +115,90 @@ func standsBetween(c byte) bool {
 		return true
 	}
 	return false
+}
+
+// cursor goes through a JSON document, value by value. Its error, once there is one, stays.
+type cursor struct {
+	in   *lines.Window
+	scan scan
+	err  error // what ended the reading: a *rows.LostError, or one of reading
+}
+
+// lose says why nothing behind this place can be read.
+func (c *cursor) lose(why error) {
+	c.err = &rows.LostError{Line: c.in.Number, Text: "the JSON document cannot be read any further: " + why.Error(), Err: why}
+}
+
+// errCut is the cause where the file ends before the document does.
+var errCut = errors.New("the file ends within its list: it was cut")
+
+// more reads on.
+func (c *cursor) more() {
+	if c.err = c.in.More(); errors.Is(c.err, io.EOF) {
+		c.lose(errCut)
+	}
+}
+
+// next passes over white space and gives the byte behind it; 0 where there is an error.
+func (c *cursor) next() byte {
+	for c.err == nil {
+		text := c.in.Text()
+		left := bytes.TrimLeft(text, white)
+		c.in.Pass(len(text) - len(left))
+		if len(left) > 0 {
+			return left[0]
+		}
+		c.more()
+	}
+	return 0
+}
+
+// expect passes over one byte, or loses the document.
+func (c *cursor) expect(want byte, otherwise string) {
+	got := c.next()
+	switch {
+	case c.err != nil:
+	case got == want:
+		c.in.Pass(1)
+	default:
+		c.lose(errors.New(otherwise))
+	}
+}
+
+var errMisfit = errors.New("brackets or quotes do not fit, so that nobody can tell where a value ends")
+
+// measure finds how many bytes the value has that the window begins with, and gives up behind the limit of a
+// record. The value stays in the window.
+func (c *cursor) measure() (size int, state scanState) {
+	c.scan.reset()
+	for c.err == nil {
+		n, state := c.scan.feed(c.in.Text()[size:])
+		size += n
+		if state == scanLost {
+			c.in.Pass(size)
+			c.lose(errMisfit)
+		}
+		if state == scanEnd || size > c.in.Max {
+			return size, state
+		}
+		if c.err == nil {
+			c.more()
+		}
+	}
+	return 0, scanLost
+}
+
+// passRest passes over the rest of a value, however long.
+func (c *cursor) passRest() {
+	for state := scanMore; state == scanMore && c.err == nil; {
+		var n int
+		n, state = c.scan.feed(c.in.Text())
+		c.in.Pass(n)
+		switch state {
+		case scanLost:
+			c.lose(errMisfit)
+		case scanMore:
+			c.more()
+		}
+	}
 }
