@@ -154,17 +154,17 @@ func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
 	return stream, head, err
 }
 
-// openText makes the reader of the rows of a text.
+// openText makes the reader of the rows of a text, by its first line that is not blank.
 func (f *File) openText(o Options) error {
-	line, err := f.firstLine(f.window.Line(0))
-	if err == nil {
-		err = refuseCR(line)
+	line, err := f.window.First()
+	switch {
+	case errors.Is(err, lines.ErrTooLong):
+		line, err = f.window.Bytes(f.window.Limit), nil
+	case errors.Is(err, io.EOF):
+		err = nil
 	}
 	if err == nil {
-		line, err = f.firstLine(f.window.First())
-	}
-	if err == nil {
-		err = refuseMarkup(line)
+		err = refuseText(line)
 	}
 	if err != nil {
 		return err
@@ -179,18 +179,6 @@ func (f *File) openText(o Options) error {
 		f.reader, err = delimited.Open(f.window, o, &f.found)
 	}
 	return err
-}
-
-// firstLine takes what the window gave for the first line: nothing where the file is empty, its beginning where it
-// is too long.
-func (f *File) firstLine(line []byte, err error) ([]byte, error) {
-	switch {
-	case errors.Is(err, lines.ErrTooLong):
-		return f.window.Bytes(f.window.Limit), nil
-	case errors.Is(err, io.EOF):
-		return nil, nil
-	}
-	return line, err
 }
 
 // openWorkbook makes the reader of the rows of a workbook, whatever its name says. The file is read once from end
@@ -262,7 +250,14 @@ type magic struct{ bytes, text, hint string }
 
 // refuseContent knows by their first bytes the files that hold no rows.
 func refuseContent(head []byte) error {
-	for _, m := range []magic{
+	if xlsx.IsCompound(head) {
+		return &OpenError{Text: "is an old Excel workbook (.xls), or one with a password, which cannot be read", Hint: xlsx.Hint}
+	}
+	const tar, tarAt = "ustar", 257
+	if len(head) > tarAt && bytes.HasPrefix(head[tarAt:], []byte(tar)) {
+		return &OpenError{Text: "is a tar archive", Hint: packedHint}
+	}
+	return refuseMagic(head, []magic{
 		{"BZh91AY&SY", "is packed with bzip2, which cannot be read", packedHint},
 		{"\xFD7zXZ\x00", "is packed with xz, which cannot be read", packedHint},
 		{"\x04\x22\x4D\x18", "is packed with lz4, which cannot be read", packedHint},
@@ -285,43 +280,30 @@ func refuseContent(head []byte) error {
 		{"Obj\x01", "is an Avro file", exportHint},
 		{"\xFF\xFE\x00\x00", "is text in UTF-32, which cannot be read", "save it as UTF-8"},
 		{"\x00\x00\xFE\xFF", "is text in UTF-32, which cannot be read", "save it as UTF-8"},
-	} {
-		if bytes.HasPrefix(head, []byte(m.bytes)) {
-			return &OpenError{Text: m.text, Hint: m.hint}
-		}
-	}
-	if xlsx.IsCompound(head) {
-		return &OpenError{Text: "is an old Excel workbook (.xls), or one with a password, which cannot be read", Hint: xlsx.Hint}
-	}
-	const tar, tarAt = "ustar", 257
-	if len(head) > tarAt && bytes.HasPrefix(head[tarAt:], []byte(tar)) {
-		return &OpenError{Text: "is a tar archive", Hint: packedHint}
-	}
-	return nil
+	})
 }
 
-// refuseMarkup knows pages and other markup by their text, which begins so.
-func refuseMarkup(text []byte) error {
-	text = bytes.ToLower(bytes.TrimLeft(text[:min(len(text), sniffBytes)], " \t\r\n"))
-	for _, m := range []magic{
+// refuseText knows pages and other markup by their text, which begins so, and the files whose lines end with a lone
+// CR by the first line, which then is the whole file or longer than a record may be.
+func refuseText(line []byte) error {
+	if bytes.IndexByte(line, '\r') >= 0 && bytes.IndexByte(line, '\n') < 0 {
+		return &OpenError{Line: 1, Text: "the lines end with CR alone, as on old Macintosh systems", Hint: "save the file with line ends LF or CR LF"}
+	}
+	text := bytes.ToLower(bytes.TrimLeft(line[:min(len(line), sniffBytes)], " \t\r\n"))
+	return refuseMagic(text, []magic{
 		{"<!doctype html", "is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew"},
 		{"<html", "is an HTML page, perhaps one that asks to sign in", "download the file itself, or export the rows anew"},
 		{"<table", "is an HTML table, as some programs write under the name .xls", "open it in Excel and save it as .xlsx or as CSV in UTF-8"},
 		{"<?xml", "is an XML document", exportHint},
 		{"<?mso", "is an XML document", exportHint},
-	} {
+	})
+}
+
+func refuseMagic(text []byte, kinds []magic) error {
+	for _, m := range kinds {
 		if bytes.HasPrefix(text, []byte(m.bytes)) {
 			return &OpenError{Text: m.text, Hint: m.hint}
 		}
-	}
-	return nil
-}
-
-// refuseCR knows the files whose lines end with a lone CR by the first line, which then is the whole file or longer
-// than a record may be.
-func refuseCR(line []byte) error {
-	if bytes.IndexByte(line, '\r') >= 0 && bytes.IndexByte(line, '\n') < 0 {
-		return &OpenError{Line: 1, Text: "the lines end with CR alone, as on old Macintosh systems", Hint: "save the file with line ends LF or CR LF"}
 	}
 	return nil
 }

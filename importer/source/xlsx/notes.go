@@ -3,6 +3,7 @@ package xlsx
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -75,7 +76,7 @@ func (n *notes) tell(s *sheetReader, columns *rows.Columns, found *rows.Found) {
 	var hidden []string
 	for i, column := range columns.Keep {
 		if column < len(n.columns) && n.columns[column].filled && s.hides(column) {
-			hidden = append(hidden, quote(columns.Header.Names[i]))
+			hidden = append(hidden, strconv.Quote(columns.Header.Names[i]))
 		}
 	}
 	if len(hidden) > 0 {
@@ -93,14 +94,14 @@ func (n *notes) tell(s *sheetReader, columns *rows.Columns, found *rows.Found) {
 
 func (c columnNotes) tell(name string, found *rows.Found) {
 	if t := c.plain; t.cells > 0 && (c.zeros || c.long == t.cells || identifies(name)) {
-		found.Warn("column %s looks like phone numbers, postal codes or other identifiers, but %s, first in row %d: zeros at the beginning may be lost (hint: format the column as text before data are entered)",
-			quote(name), t.holdNumbers(), t.row)
+		found.Warn("column %q looks like phone numbers, postal codes or other identifiers, but %s, first in row %d: zeros at the beginning may be lost (hint: format the column as text before data are entered)",
+			name, t.holdNumbers(), t.row)
 	}
 	if t := c.exponents; t.cells > 0 {
-		found.Warn("column %s: %s %s shown with an exponent in Excel, first in row %d; all digits were taken instead", quote(name), english.Plural(t.cells, "cell", ""), are(t.cells), t.row)
+		found.Warn("column %q: %s %s shown with an exponent in Excel, first in row %d; all digits were taken instead", name, english.Plural(t.cells, "cell", ""), are(t.cells), t.row)
 	}
 	if t := c.blanked; t.cells > 0 {
-		found.Warn("column %s: %s, first in row %d, hidden by the format of the cell; such a cell counts as empty", quote(name), t.holdNumbers(), t.row)
+		found.Warn("column %q: %s, first in row %d, hidden by the format of the cell; such a cell counts as empty", name, t.holdNumbers(), t.row)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"leadferry/importer/source/rows"
@@ -81,7 +82,7 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 		return damaged(err)
 	}
 	if others := b.others(s); o.Sheet == "" && len(others) > 0 {
-		r.found.Warn("sheet %s was read; the workbook also holds %s (hint: %s)", quote(s.name), listed(others), sheetHint)
+		r.found.Warn("sheet %q was read; the workbook also holds %s (hint: %s)", s.name, listed(others), sheetHint)
 	}
 	return r.begin(o)
 }
@@ -104,7 +105,7 @@ func (b *book) choose(name string) (sheet, error) {
 			switch {
 			case !same(s.name, name):
 			case !s.cells:
-				return s, &rows.OpenError{Text: "has no cells in sheet " + quote(s.name) + ": it is a chart, a dialog or a macro", Hint: sheetHint}
+				return s, &rows.OpenError{Text: fmt.Sprintf("has no cells in sheet %q: it is a chart, a dialog or a macro", s.name), Hint: sheetHint}
 			default:
 				return s, nil
 			}
@@ -139,12 +140,10 @@ func (b *book) others(read sheet) (names []string) {
 
 func (s sheet) label() string {
 	if s.hidden {
-		return quote(s.name) + " (hidden)"
+		return strconv.Quote(s.name) + " (hidden)"
 	}
-	return quote(s.name)
+	return strconv.Quote(s.name)
 }
-
-func quote(name string) string { return `"` + name + `"` }
 
 // listed joins names, the first of them only where there are many.
 func listed(names []string) string {

@@ -66,7 +66,7 @@ func (r *Reader) begin(o rows.Options) error {
 		err := r.advance()
 		switch {
 		case errors.Is(err, io.EOF):
-			return &rows.OpenError{Text: "is empty in sheet " + quote(r.notes.name) + ": it has no header", Hint: "the first row must name the columns"}
+			return &rows.OpenError{Text: fmt.Sprintf("is empty in sheet %q: it has no header", r.notes.name), Hint: "the first row must name the columns"}
 		case err != nil:
 			return err
 		case r.fault != nil:
@@ -208,7 +208,7 @@ func (r *Reader) convert() error {
 func (r *Reader) where(column int) string {
 	at := fmt.Sprintf("cell %s%d", columnName(column), r.sheet.number)
 	if i := slices.Index(r.columns.Keep, column); i >= 0 {
-		return fmt.Sprintf("%s of column %s", at, quote(r.columns.Header.Names[i]))
+		return fmt.Sprintf("%s of column %q", at, r.columns.Header.Names[i])
 	}
 	return at
 }
