@@ -5,7 +5,7 @@
 //
 // Cells are the text that Excel shows in a system whose language is English, but:
 //
-//   - Numbers in the general and scientific formats keep all their digits, none
+//   - Numbers in the general, scientific and fraction formats keep all their digits, none
 //     is rounded for want of room. A whole number of more than 15 digits is a
 //     fault: Excel has lost the others.
 //   - Dates in formats that look different from system to system (14 to 22, and

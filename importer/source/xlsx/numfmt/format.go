@@ -39,7 +39,6 @@ type kind uint8
 const (
 	general    kind = iota // all its digits
 	digits                 // places for digits
-	fraction               // numerator and denominator
 	scientific             // with an exponent, which the text does not have: all its digits
 	codedDate              // a date, time or duration as the code says
 	anyDate                // a date whose looks depend on the system, or cannot be written here: ISO 8601
@@ -54,7 +53,6 @@ type section struct {
 	tokens  []token
 	places  places
 	words   *dateWords // of a coded date
-	ratio   ratio      // of a fraction
 }
 
 // maxCode is how long Excel lets the code of a format be, in characters.
@@ -136,8 +134,6 @@ func (f Format) Show(v float64, from1904 bool) (Shown, error) {
 		return Shown{Text: text}, err
 	case math.Abs(v) >= exactLimit:
 		return Shown{}, ErrDigits
-	case s.kind == fraction:
-		return Shown{Text: s.divide(shown)}, nil
 	case s.kind == digits:
 		text := s.fill(shown)
 		return Shown{Text: text, Number: s.places.zeros <= 1, Blanked: text == ""}, nil
@@ -198,6 +194,10 @@ const exactLimit = 1e15
 // stands for, runs of the letters of dates, and single characters.
 var pieces = regexp.MustCompile(`(?is)general|"[^"]*"?|\[[^\]]*\]|[\\_*].?|y+|m+|d+|h+|s+|am/pm|a/p|e[+-]|.`)
 
+// fractions are codes with numerator and denominator, as "# ??/??" and "# ?/8": their numbers are shown with all their
+// digits. In "00/00/0000" and "###/###-####" the slash is text.
+var fractions = regexp.MustCompile(`^[^/.]*[?#]/([?#0]+|[1-9][0-9]*)[^?#0./]*$`)
+
 // token is a piece of a section. Its kind is a place for a digit ('0', '#', '?'), the point ('.'), a part of a date
 // by its letter ('y', 'm', …), of a duration by the capital one ('H', 'M', 'S'), a half of the day ('a'), a minute
 // ('n'), the years of a calendar that is not ours ('e'), an exponent ('E'), the general format ('G'), a place for
@@ -249,8 +249,8 @@ func compileSection(code []string) section {
 		c.kind = c.dateKind()
 	case c.forText:
 		c.kind = general
-	case has("/"):
-		c.kind = c.fractionKind()
+	case has("/") && fractions.MatchString(strings.Join(code, "")):
+		c.kind = general
 	default:
 		c.kind = digits
 	}
