@@ -126,10 +126,11 @@ func (t *trial) run(sample []byte, o rows.Options) bool {
 
 // next reads a record and passes it. One whose quotes are in doubt counts as a row like any other here.
 func (t *trial) next(r *Reader) (readable, more bool) {
-	size, p, _ := r.record()
-	if size == 0 || r.ended != nil {
+	size, p := r.record()
+	if size == 0 {
 		return false, false
 	}
+	r.ended = nil
 	for _, cell := range r.fields {
 		if p == nil && strings.HasPrefix(cell, " ") {
 			t.spaced++

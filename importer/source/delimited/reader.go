@@ -77,19 +77,19 @@ func (r *Reader) begin(o rows.Options) error {
 
 // header reads the first record, which has to be a header.
 func (r *Reader) header() (size int, err error) {
-	size, problem, err := r.record()
+	size, problem := r.record()
 	line := r.in.Number
 	refuse := func(line int, text, hint string) (int, error) {
 		return 0, &rows.OpenError{Line: line, Text: text, Hint: hint}
 	}
 	var lost *rows.LostError
 	switch {
-	case errors.As(err, &lost):
+	case errors.As(r.ended, &lost):
 		return refuse(lost.Line, "the header cannot be read: "+lost.Text, lost.Hint)
-	case errors.Is(err, io.EOF):
+	case errors.Is(r.ended, io.EOF):
 		return refuse(0, "is empty: it has no header", rows.HeaderHint)
-	case err != nil:
-		return 0, err
+	case r.ended != nil:
+		return 0, r.ended
 	case beginsJSON(r.in.Bytes(size)):
 		return refuse(line, "begins with a JSON object instead of a header", "name its format: --format jsonl")
 	case problem != nil:
@@ -105,37 +105,32 @@ func beginsJSON(line []byte) bool {
 
 // Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError], or one of reading.
 func (r *Reader) Next(row *rows.Row) error {
-	for r.ended == nil {
-		size, problem, err := r.record()
-		if err != nil {
-			r.ended = err
-			break
+	for {
+		size, problem := r.record()
+		if r.ended != nil {
+			return r.ended
 		}
 		if problem == nil && r.columns.Blank(r.fields) {
 			r.found.Blank++
 			r.pass(size)
 			continue
 		}
-		r.ended = r.give(row, size, problem)
-		if r.ended != nil {
-			break
+		if r.give(row, size, problem); r.ended != nil {
+			return r.ended
 		}
 		r.pass(size)
 		return nil
 	}
-	return r.ended
 }
 
 // give makes the row of a record of this size and problem.
-func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) (lost error) {
+func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	row.Line, row.Size = r.in.Number, size
 	if problem == nil {
 		problem = r.columns.Uncorrected(r.fields, row)
 	}
 	if problem == nil {
-		if row.Repeats, lost = r.columns.Again(r.fields, row.Line); lost != nil {
-			return lost
-		}
+		row.Repeats, r.ended = r.columns.Again(r.fields, row.Line)
 	}
 	row.Cells = r.cells.Take(row.Cells, len(r.columns.Keep))
 	if problem == nil && !r.fits() {
@@ -145,13 +140,12 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) (lost erro
 		for i, column := range r.columns.Keep {
 			row.Cells[i] = r.fields[column]
 		}
-		return nil
+		return
 	}
 	row.Problem = r.in.Hinted(problem, size)
 	if row.Text == "" {
 		row.Text = r.in.Readable(len(lines.Body(r.in.Bytes(size))))
 	}
-	return nil
 }
 
 // pass goes on to what follows a record of this size.
@@ -164,33 +158,37 @@ func (r *Reader) pass(size int) {
 	r.over = false
 }
 
-// record splits the next record into r.fields and gives its size in bytes, of one that is too long for the window
-// the limit. The record stays in the window.
-func (r *Reader) record() (size int, p *rows.Problem, err error) {
+// record splits the next record into r.fields and gives its size in bytes, of one that is too long for the window the
+// limit. The record stays in the window. Where there is none, r.ended says why.
+func (r *Reader) record() (size int, p *rows.Problem) {
+	if r.ended != nil {
+		return 0, nil
+	}
 	line, err := r.in.First()
 	switch {
 	case errors.Is(err, lines.ErrTooLong):
-		r.over, err = true, nil
+		r.over = true
 		if !r.plain && bytes.IndexByte(r.in.Bytes(r.in.Max), '"') >= 0 {
-			err = r.tooMuch(r.in.Number)
+			r.ended = r.tooMuch(r.in.Number)
 		}
-		return r.in.Max, rows.TooLong(r.in.Limit), err
+		return r.in.Max, rows.TooLong(r.in.Limit)
 	case err != nil:
-		return 0, nil, err
+		r.ended = err
+		return 0, nil
 	}
 	size = len(line)
 	switch {
 	case !r.plain && bytes.IndexByte(line, '"') >= 0:
-		size, p, err = r.splitQuoted()
+		size, p = r.splitQuoted()
 	case size > r.in.Limit:
 		p = rows.TooLong(r.in.Limit)
 	default:
 		p = r.split(lines.Body(line))
 	}
-	if p == nil && err == nil {
+	if p == nil {
 		p = r.in.BadText(size)
 	}
-	return size, p, err
+	return size, p
 }
 
 // split parts a record that holds no quotes.
@@ -209,27 +207,34 @@ func (r *Reader) split(record []byte) *rows.Problem {
 }
 
 // splitQuoted parts a record that holds quotes and takes as many lines as it needs.
-func (r *Reader) splitQuoted() (size int, p *rows.Problem, err error) {
+func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
 	r.quoted.reset()
 	for r.quoted.lines == 0 || r.quoted.open && !r.quoted.broken() {
 		line, err := r.in.Line(size)
-		opened := r.in.Number + r.quoted.from - 1
-		switch {
-		case errors.Is(err, io.EOF):
-			return 0, nil, lost(opened, "a quote opens here and is not closed before the end of the file")
-		case errors.Is(err, lines.ErrTooLong):
-			return 0, nil, lost(opened, fmt.Sprintf("a quote opens here and is not closed within %d bytes", r.in.Max-r.in.Limit))
-		case err != nil:
-			return 0, nil, err
+		if err != nil {
+			r.ended = r.unclosed(err)
+			return 0, nil
 		}
 		r.quoted.add(line)
 		size += len(line)
 	}
 	r.fields = r.quoted.cells(r.fields[:0])
 	if r.doubtful(size) {
-		err = lost(r.in.Number, "the quotes of this row do not fit")
+		r.ended = lost(r.in.Number, "the quotes of this row do not fit")
 	}
-	return size, r.quoted.fault, err
+	return size, r.quoted.fault
+}
+
+// unclosed says that no line closes the last quote of a record.
+func (r *Reader) unclosed(err error) error {
+	opened := r.in.Number + r.quoted.from - 1
+	switch {
+	case errors.Is(err, io.EOF):
+		return lost(opened, "a quote opens here and is not closed before the end of the file")
+	case errors.Is(err, lines.ErrTooLong):
+		return lost(opened, fmt.Sprintf("a quote opens here and is not closed within %d bytes", r.in.Max-r.in.Limit))
+	}
+	return err
 }
 
 // doubtful says that the line behind a record of this size may be inside quotes: its own do not fit, or it has
@@ -309,88 +314,4 @@ func lost(line int, text string) error {
 
 func loneCR() *rows.Problem {
 	return &rows.Problem{Code: "line_end", Text: "a carriage return stands alone outside quotes; lines must end with LF or CR LF"}
-}
-
-// quoted gathers the cells of a record that holds quotes, one line after another. What does not fit is noted, and
-// read on as spreadsheets read it: what follows a closing quote belongs to the cell up to the next delimiter.
-type quoted struct {
-	delim []byte
-	text  []byte // all cells, without their quotes
-	ends  []int  // where each of them ends
-	open  bool   // inside quotes: the next line belongs to the record
-	lines int    // that were added
-	from  int    // which of them, from 1, has the last quote that opened a cell
-	fault *rows.Problem
-}
-
-func (q *quoted) reset() {
-	*q = quoted{delim: q.delim, text: q.text[:0], ends: q.ends[:0]}
-}
-
-// add takes one line, with its end.
-func (q *quoted) add(line []byte) {
-	q.lines++
-	for rest, more := line, true; more; {
-		if q.open || bytes.HasPrefix(rest, []byte{'"'}) {
-			rest, more = q.addQuoted(rest)
-		} else {
-			rest, more = q.addBare(rest)
-		}
-	}
-}
-
-// addBare takes a cell without quotes. It gives what is left of the line, and whether a delimiter says that more
-// cells follow.
-func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
-	cell, rest, more := bytes.Cut(line, q.delim)
-	if !more {
-		cell = lines.Body(cell)
-	}
-	if bytes.IndexByte(cell, '\r') >= 0 && q.fault == nil {
-		q.fault = loneCR()
-	}
-	q.text = append(q.text, cell...)
-	q.ends = append(q.ends, len(q.text))
-	return rest, more
-}
-
-// addQuoted takes a cell in quotes, or the part of it that is on this line.
-func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
-	if !q.open {
-		q.open, q.from = true, q.lines
-		line = line[1:]
-	}
-	for {
-		text, after, closed := bytes.Cut(line, []byte{'"'})
-		q.text = append(q.text, text...)
-		if !closed {
-			return nil, false
-		}
-		if line = after; !bytes.HasPrefix(line, []byte{'"'}) {
-			break
-		}
-		q.text = append(q.text, '"')
-		line = line[1:]
-	}
-	q.open = false
-	rest, more = bytes.CutPrefix(line, q.delim)
-	if !more && len(lines.Body(line)) > 0 {
-		q.fault = &rows.Problem{Code: "quote", Text: "text follows the quote that closes a cell"}
-		return q.addBare(line)
-	}
-	q.ends = append(q.ends, len(q.text))
-	return rest, more
-}
-
-// broken says that the quotes of the record do not fit.
-func (q *quoted) broken() bool { return q.fault != nil && q.fault.Code == "quote" }
-
-// cells appends the gathered cells, parts of one string, to list.
-func (q *quoted) cells(list []string) []string {
-	text, start := string(q.text), 0
-	for _, end := range q.ends {
-		list = append(list, text[start:end])
-		start = end
-	}
-	return list
 }

@@ -167,15 +167,9 @@ func (e *OpenError) Error() string {
 // Unwrap gives the cause.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// LostError says that a file's structure is lost from a line on: the rows after it cannot be known, and the run
-// must stop.
-type LostError struct {
-	File string
-	Line int
-	Text string
-	Hint string // what the user can do, or ""
-	Err  error  // the cause, or nil
-}
+// LostError says that a file's structure is lost from a line on: the rows after it cannot be known, and the run must
+// stop.
+type LostError OpenError
 
 // Error gives the place and the text.
 func (e *LostError) Error() string { return place(e.File, e.Line) + e.Text }

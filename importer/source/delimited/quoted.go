@@ -1,0 +1,92 @@
+package delimited
+
+import (
+	"bytes"
+
+	"leadferry/importer/source/lines"
+	"leadferry/importer/source/rows"
+)
+
+// quoted gathers the cells of a record that holds quotes, one line after another. What does not fit is noted, and
+// read on as spreadsheets read it: what follows a closing quote belongs to the cell up to the next delimiter.
+type quoted struct {
+	delim []byte
+	text  []byte // all cells, without their quotes
+	ends  []int  // where each of them ends
+	open  bool   // inside quotes: the next line belongs to the record
+	lines int    // that were added
+	from  int    // which of them, from 1, has the last quote that opened a cell
+	fault *rows.Problem
+}
+
+func (q *quoted) reset() {
+	*q = quoted{delim: q.delim, text: q.text[:0], ends: q.ends[:0]}
+}
+
+// add takes one line, with its end.
+func (q *quoted) add(line []byte) {
+	q.lines++
+	for rest, more := line, true; more; {
+		if q.open || bytes.HasPrefix(rest, []byte{'"'}) {
+			rest, more = q.addQuoted(rest)
+		} else {
+			rest, more = q.addBare(rest)
+		}
+	}
+}
+
+// addBare takes a cell without quotes. It gives what is left of the line, and whether a delimiter says that more
+// cells follow.
+func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
+	cell, rest, more := bytes.Cut(line, q.delim)
+	if !more {
+		cell = lines.Body(cell)
+	}
+	if bytes.IndexByte(cell, '\r') >= 0 && q.fault == nil {
+		q.fault = loneCR()
+	}
+	q.text = append(q.text, cell...)
+	q.ends = append(q.ends, len(q.text))
+	return rest, more
+}
+
+// addQuoted takes a cell in quotes, or the part of it that is on this line.
+func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
+	if !q.open {
+		q.open, q.from = true, q.lines
+		line = line[1:]
+	}
+	for {
+		text, after, closed := bytes.Cut(line, []byte{'"'})
+		q.text = append(q.text, text...)
+		if !closed {
+			return nil, false
+		}
+		if line = after; !bytes.HasPrefix(line, []byte{'"'}) {
+			break
+		}
+		q.text = append(q.text, '"')
+		line = line[1:]
+	}
+	q.open = false
+	rest, more = bytes.CutPrefix(line, q.delim)
+	if !more && len(lines.Body(line)) > 0 {
+		q.fault = &rows.Problem{Code: "quote", Text: "text follows the quote that closes a cell"}
+		return q.addBare(line)
+	}
+	q.ends = append(q.ends, len(q.text))
+	return rest, more
+}
+
+// broken says that the quotes of the record do not fit.
+func (q *quoted) broken() bool { return q.fault != nil && q.fault.Code == "quote" }
+
+// cells appends the gathered cells, parts of one string, to list.
+func (q *quoted) cells(list []string) []string {
+	text, start := string(q.text), 0
+	for _, end := range q.ends {
+		list = append(list, text[start:end])
+		start = end
+	}
+	return list
+}
