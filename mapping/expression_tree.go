@@ -22,7 +22,7 @@ type exprTree struct {
 	parser  *parser
 	locals  map[string]bool              // that let declares
 	callees map[*ast.IdentifierNode]bool // names of functions
-	columns []exprColumn                 // in the order in which they stand first
+	columns []exprColumn                 // each once, in the order in which they stand first
 	builds  bool                         // it puts texts together
 	fault   *fault                       // the first
 }
@@ -45,13 +45,6 @@ func (t *exprTree) resolve(n *ast.Node) {
 	ast.Walk(n, visitor(t.gather))
 	ast.Walk(n, visitor(t.putCell))
 	ast.Walk(n, visitor(t.check))
-	slices.SortStableFunc(t.columns, func(a, b exprColumn) int { return a.from - b.from })
-	seen := map[string]bool{}
-	t.columns = slices.DeleteFunc(t.columns, func(c exprColumn) bool {
-		again := seen[c.name]
-		seen[c.name] = true
-		return again
-	})
 }
 
 // gather notes the names that are no columns: those that let declares, and functions.
@@ -150,7 +143,9 @@ func isBareEnv(n ast.Node) bool {
 func (t *exprTree) check(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
-		if column, isCell := nameOfCell(n); isCell {
+		column, isCell := nameOfCell(n)
+		known := slices.ContainsFunc(t.columns, func(c exprColumn) bool { return c.name == column })
+		if isCell && !known {
 			t.columns = append(t.columns, exprColumn{name: column, cell: n.Value, from: n.Location().From})
 		}
 		if isBareEnv(n) {

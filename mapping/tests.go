@@ -122,7 +122,7 @@ func (t *Test) Compare(request []byte) []string {
 	var c comparison
 	if expected := t.request; expected.Node != nil {
 		expected.path = ""
-		c.value(expected, have)
+		c.value(expected, have, true)
 	}
 	return c.differences
 }
@@ -137,11 +137,13 @@ func (c *comparison) add(path, format string, args ...any) {
 	c.differences = append(c.differences, path+" "+fmt.Sprintf(format, args...))
 }
 
-// value compares what n expects with what is there.
-func (c *comparison) value(n node, have any) {
+// value compares what n expects with what is there, if anything is.
+func (c *comparison) value(n node, have any, found bool) {
 	object, isObject := have.(map[string]any)
 	list, isList := have.([]any)
 	switch {
+	case !found:
+		c.add(n.path, "is missing: it should be %s", showExpected(n))
 	case n.Kind == yaml.MappingNode && isObject:
 		c.object(n, object)
 	case n.Kind == yaml.SequenceNode && isList:
@@ -151,34 +153,33 @@ func (c *comparison) value(n node, have any) {
 	}
 }
 
+func (c *comparison) surplus(path string, have any) {
+	c.add(path, "is %s, which the test does not expect", show(have))
+}
+
 func (c *comparison) object(n node, have map[string]any) {
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i].Value
-		child := node{n.Content[i+1], below(n.path, printable(key))}
-		if value, found := have[key]; found {
-			c.value(child, value)
-		} else {
-			c.add(child.path, "is missing: it should be %s", showExpected(child))
-		}
+		value, found := have[key]
+		c.value(node{n.Content[i+1], below(n.path, printable(key))}, value, found)
 	}
 	for _, key := range slices.Sorted(maps.Keys(have)) {
 		if !n.has(key) && !(n.path == "content" && have[key] == "") {
-			c.add(below(n.path, printable(key)), "is %s, which the test does not expect", show(have[key]))
+			c.surplus(below(n.path, printable(key)), have[key])
 		}
 	}
 }
 
 func (c *comparison) list(n node, have []any) {
-	for i, child := range n.Content {
-		expected := node{child, element(n.path, i)}
-		if i < len(have) {
-			c.value(expected, have[i])
-		} else {
-			c.add(expected.path, "is missing: it should be %s", showExpected(expected))
+	for i := range max(len(n.Content), len(have)) {
+		switch path := element(n.path, i); {
+		case i >= len(have):
+			c.value(node{n.Content[i], path}, nil, false)
+		case i >= len(n.Content):
+			c.surplus(path, have[i])
+		default:
+			c.value(node{n.Content[i], path}, have[i], true)
 		}
-	}
-	for i := len(n.Content); i < len(have); i++ {
-		c.add(element(n.path, i), "is %s, which the test does not expect", show(have[i]))
 	}
 }
 
