@@ -21,14 +21,14 @@ type sign struct {
 
 // placing is the status that a word stands for.
 type placing struct {
-	status int // index in statuses
+	status string
 	doubt  bool
 	whole  bool // only when it is the whole text
 }
 
 // dictionary holds the tables in words/, ready to be asked.
 type dictionary struct {
-	systems    wordTable
+	systems    []wordLine
 	headers    map[string][]sign          // by joined words
 	statuses   map[string]placing         // by words with blanks between
 	sets       map[string]map[string]bool // by section: joined words
@@ -45,13 +45,25 @@ var known = sync.OnceValue(func() *dictionary {
 		sets: map[string]map[string]bool{}, null: map[string]bool{},
 	}
 	for _, l := range readWords("headers") {
-		d.addHeaders(l)
+		for _, p := range l.phrases {
+			for _, spelling := range p.spellings() {
+				d.addHeader(strings.Join(spelling, ""), sign{part(l.section), p.strength(), p.whole})
+				d.longestHeader = max(d.longestHeader, len(spelling))
+			}
+		}
 	}
 	for _, l := range readWords("statuses") {
-		d.addStatuses(l)
+		for _, p := range l.phrases {
+			for _, spelling := range p.spellings() {
+				d.statuses[strings.Join(spelling, " ")] = placing{l.section, p.doubt, p.whole}
+				d.longestStatus = max(d.longestStatus, len(spelling))
+			}
+		}
 	}
 	for _, l := range append(readWords("around"), readWords("values")...) {
-		d.addSet(l)
+		for _, p := range l.phrases {
+			d.addToSet(l, p)
+		}
 	}
 	return d
 })
@@ -59,50 +71,25 @@ var known = sync.OnceValue(func() *dictionary {
 // has reports whether joined words stand in a section.
 func (d *dictionary) has(section, words string) bool { return d.sets[section][words] }
 
-func (d *dictionary) addHeaders(l wordLine) {
-	for _, phrase := range l.phrases {
-		s := sign{part: part(l.section), strength: 1}
-		phrase, s.whole = strings.CutPrefix(phrase, "=")
-		phrase, weak := strings.CutPrefix(phrase, "~")
-		if weak {
-			s.strength = weakName
-		}
-		for _, spelling := range spellings(phrase) {
-			if name := strings.Join(spelling, ""); name != "" { // "#" has no words
-				d.headers[name] = append(d.headers[name], s)
-			}
-			d.longestHeader = max(d.longestHeader, len(spelling))
-		}
+func (d *dictionary) addHeader(name string, s sign) {
+	if name != "" { // "#" has no words
+		d.headers[name] = append(d.headers[name], s)
 	}
 }
 
-func (d *dictionary) addStatuses(l wordLine) {
-	for _, phrase := range l.phrases {
-		p := placing{status: statusIndex(l.section)}
-		phrase, p.whole = strings.CutPrefix(phrase, "=")
-		phrase, p.doubt = strings.CutSuffix(phrase, "?")
-		for _, spelling := range spellings(phrase) {
-			d.statuses[strings.Join(spelling, " ")] = p
-			d.longestStatus = max(d.longestStatus, len(spelling))
-		}
+func (d *dictionary) addToSet(l wordLine, p phrase) {
+	if l.section == "null" {
+		d.null[p.text] = true
+		return
 	}
-}
-
-func (d *dictionary) addSet(l wordLine) {
 	if d.sets[l.section] == nil {
 		d.sets[l.section] = map[string]bool{}
 	}
-	for _, phrase := range l.phrases {
-		if l.section == "null" {
-			d.null[phrase] = true
-			continue
-		}
-		for _, spelling := range spellings(phrase) {
-			word := strings.Join(spelling, "")
-			d.sets[l.section][word] = true
-			if l.label == "ends" {
-				d.streetEnds = append(d.streetEnds, word)
-			}
+	for _, spelling := range p.spellings() {
+		word := strings.Join(spelling, "")
+		d.sets[l.section][word] = true
+		if l.label == "ends" {
+			d.streetEnds = append(d.streetEnds, word)
 		}
 	}
 }
@@ -110,16 +97,29 @@ func (d *dictionary) addSet(l wordLine) {
 // wordLine is one line of a table in words/: phrases under a label, mostly a language.
 type wordLine struct {
 	section, label string
-	phrases        []string
+	phrases        []phrase
 }
 
-type wordTable []wordLine
+// phrase is one of a line, without the marks around it.
+type phrase struct {
+	text  string
+	whole bool // "=" before it: only when it is the whole text
+	weak  bool // "~" before it: a weak sign
+	doubt bool // "?" after it: a doubtful guess
+}
+
+func (p phrase) strength() float64 {
+	if p.weak {
+		return weakName
+	}
+	return 1
+}
 
 // readWords reads a table: sections at the margin, in them "label: phrases", which go
 // on in lines that stand further in.
-func readWords(name string) wordTable {
+func readWords(name string) []wordLine {
 	text, _ := wordFiles.ReadFile("words/" + name + ".txt") // it is part of the program
-	var table wordTable
+	var table []wordLine
 	section := ""
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\n")
@@ -138,11 +138,14 @@ func readWords(name string) wordTable {
 	return table
 }
 
-func phrasesOf(s string) []string {
-	var list []string
-	for phrase := range strings.SplitSeq(s, ",") {
-		if phrase = strings.TrimSpace(phrase); phrase != "" {
-			list = append(list, phrase)
+func phrasesOf(s string) []phrase {
+	var list []phrase
+	for text := range strings.SplitSeq(s, ",") {
+		var p phrase
+		text, p.whole = strings.CutPrefix(strings.TrimSpace(text), "=")
+		text, p.weak = strings.CutPrefix(text, "~")
+		if p.text, p.doubt = strings.CutSuffix(text, "?"); p.text != "" {
+			list = append(list, p)
 		}
 	}
 	return list
@@ -217,10 +220,10 @@ func notInWord(r rune) bool {
 // joined is how names are compared: "E-Mail", "e_mail" and "eMail" are one.
 func joined(s string) string { return strings.Join(words(s), "") }
 
-// spellings are the ways in which a phrase of the dictionary may be met.
-func spellings(phrase string) [][]string {
-	list := [][]string{words(phrase)}
-	if out := spelledOut.Replace(norm.NFC.String(phrase)); out != phrase {
+// spellings are the ways in which a phrase may be met.
+func (p phrase) spellings() [][]string {
+	list := [][]string{words(p.text)}
+	if out := spelledOut.Replace(norm.NFC.String(p.text)); out != p.text {
 		list = append(list, words(out))
 	}
 	return list

@@ -157,7 +157,7 @@ func (t *table) originOf() origin {
 	for _, system := range known().systems {
 		found := 0
 		for _, h := range system.phrases {
-			prefix, begins := strings.CutSuffix(h, "…")
+			prefix, begins := strings.CutSuffix(h.text, "…")
 			if slices.ContainsFunc(headers, func(header string) bool {
 				return header == prefix || begins && strings.HasPrefix(header, prefix)
 			}) {

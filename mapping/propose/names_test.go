@@ -125,11 +125,7 @@ func TestStatusWords(t *testing.T) {
 		"Ej intresserad": "closedNotInterested", "Tabt": "closedNotInterested", "Not sold": "", "Closed": "", "5": "", "Phase B": "", "": "",
 		"Lost to competitor": "closedBoughtOtherBrand", "Qualified - lost": "closedNotInterested", "Nicht verkauft": "",
 	} {
-		got := ""
-		if i, _ := placeStatus(word); i >= 0 {
-			got = statuses[i]
-		}
-		if got != want {
+		if got := placeStatus(word).status; got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
@@ -139,13 +135,13 @@ func TestStatusWords(t *testing.T) {
 func TestStatusTableIsOfOneMind(t *testing.T) {
 	first := map[string]string{}
 	for _, l := range readWords("statuses") {
-		if statusIndex(l.section) < 0 {
+		if !slices.Contains(statuses[:], l.section) {
 			t.Errorf("%q is no status", l.section)
 		}
 		for _, phrase := range l.phrases {
-			text := strings.Join(words(strings.Trim(phrase, "=?")), " ")
+			text := strings.Join(words(phrase.text), " ")
 			if other := first[text]; other != "" && other != l.section {
-				t.Errorf("%q stands for %s and %s", phrase, other, l.section)
+				t.Errorf("%q stands for %s and %s", phrase.text, other, l.section)
 			}
 			first[text] = l.section
 		}

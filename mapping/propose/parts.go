@@ -39,16 +39,22 @@ const (
 
 // rule says which column plays a part and what becomes of it in the lead.
 type rule struct {
-	part part
-	// fits says whether the cells do not speak against the part, and how much they
-	// speak for it, 0 to 1.
-	fits func(p *profile) (support float64, ok bool)
-	// alone is how surely the cells of a column with an unknown header say the
-	// part by themselves; nil: not at all.
-	alone func(p *profile) float64
-
+	part  part
 	asked bool // forms ask for it in sentences
 	place bool // a header with the word address may be it
+
+	// Cells that speak against the part: too few of a kind, too many of others, too long.
+	like    kind
+	least   float64 // share of cells that have to be of the kind
+	unlike  []kind
+	longest float64             // characters of an average cell; 0: any
+	weight  float64             // how much the kind's share speaks for the part
+	wants   func(*profile) bool // more that the cells have to be, or nil
+
+	// Cells that say the part by themselves, in a column with an unknown header.
+	sure  float64             // how surely they do; 0: not at all
+	all   float64             // share of cells that have to be of the kind
+	alone func(*profile) bool // more that such cells have to be, or nil
 
 	key    string // of the content; "": it is joined to another part's
 	apply  string
@@ -57,30 +63,38 @@ type rule struct {
 	remark func(d *draft, c *column) []string // what a person should know of the cells
 }
 
+// Kinds that speak against texts of a sort.
+var (
+	noName   = []kind{kindEmail, kindURL, kindUUID, kindDate, kindNumber, kindYesNo, kindPhone, kindObject}
+	noProse  = []kind{kindEmail, kindURL, kindUUID, kindDate, kindNumber, kindYesNo, kindObject, kindDamaged}
+	noWord   = []kind{kindEmail, kindURL, kindObject}
+	noNation = []kind{kindEmail, kindURL, kindDate, kindNumber, kindObject}
+)
+
 // rules are the parts that are given to at most one column each, in the order in which
 // people read a lead (the service's samples have name, email, phone, postalCode and
 // message). A column goes to the first of them when all else is equal. Status,
 // organization and identifiers are decided elsewhere.
 var rules = []rule{
-	{part: partSalutation, key: "salutation", fits: upTo(20)},
-	{part: partFirst, asked: true, fits: nameLike(kindGiven), alone: by(kindGiven, 0.4, 0.6)},
-	{part: partLast, asked: true, fits: nameLike(kindLetters)},
-	{part: partFull, key: "name", asked: true, fits: nameLike(kindPerson), alone: by(kindPerson, 0.4, 0.6)},
-	{part: partMiddle, fits: nameLike(kindLetters)},
-	{part: partEmail, key: "email", asked: true, fits: atLeast(kindEmail, 0.8), alone: by(kindEmail, 0.9, 0.8), apply: "lower", format: "email"},
-	{part: partPhone, key: "phone", asked: true, fits: atLeast(kindPhone, 0.7), alone: byPhone, marked: true, remark: phoneRemarks},
-	{part: partMobile, key: "mobile", asked: true, fits: atLeast(kindPhone, 0.7), marked: true, remark: phoneRemarks},
-	{part: partCompany, key: "company", asked: true, fits: prose},
-	{part: partJob, key: "jobTitle", fits: prose},
-	{part: partStreet, key: "street", asked: true, place: true, fits: prose, alone: by(kindStreet, 0.6, 0.6)},
-	{part: partHouse, place: true, fits: upTo(10)},
-	{part: partPostal, key: "postalCode", asked: true, place: true, fits: atLeast(kindPostal, 0.7), alone: byPostal, marked: true, remark: lostZeros},
-	{part: partCity, key: "city", asked: true, place: true, fits: placeName(40)},
-	{part: partState, key: "state", place: true, fits: placeName(30), alone: by(kindState, 0.95, 0.5)},
-	{part: partCountry, key: "country", asked: true, place: true, fits: country, alone: byCountry},
-	{part: partMessage, key: "message", asked: true, fits: prose, alone: byMessage},
-	{part: partSource, key: "leadSource", fits: prose},
-	{part: partCreated, key: "receivedOn", fits: atLeast(kindDate, 0.8), remark: unsureDates},
+	{part: partSalutation, key: "salutation", unlike: noWord, longest: 20},
+	{part: partFirst, asked: true, like: kindGiven, weight: 0.5, unlike: noName, longest: 60, sure: 0.6, all: 0.4},
+	{part: partLast, asked: true, like: kindLetters, weight: 0.5, unlike: noName, longest: 60},
+	{part: partFull, key: "name", asked: true, like: kindPerson, weight: 0.5, unlike: noName, longest: 60, sure: 0.6, all: 0.4},
+	{part: partMiddle, like: kindLetters, weight: 0.5, unlike: noName, longest: 60},
+	{part: partEmail, key: "email", asked: true, like: kindEmail, weight: 1, least: 0.8, sure: 0.8, all: 0.9, apply: "lower", format: "email"},
+	{part: partPhone, key: "phone", asked: true, like: kindPhone, weight: 1, least: 0.7, sure: 0.55, all: 0.95, alone: hasMarks, marked: true, remark: phoneRemarks},
+	{part: partMobile, key: "mobile", asked: true, like: kindPhone, weight: 1, least: 0.7, marked: true, remark: phoneRemarks},
+	{part: partCompany, key: "company", asked: true, unlike: noProse},
+	{part: partJob, key: "jobTitle", unlike: noProse},
+	{part: partStreet, key: "street", asked: true, place: true, like: kindStreet, unlike: noProse, sure: 0.6, all: 0.6},
+	{part: partHouse, place: true, unlike: noWord, longest: 10},
+	{part: partPostal, key: "postalCode", asked: true, place: true, like: kindPostal, weight: 1, least: 0.7, sure: 0.45, all: 0.95, alone: hasFirstZeros, marked: true, remark: lostZeros},
+	{part: partCity, key: "city", asked: true, place: true, like: kindState, weight: 0.25, unlike: noProse, longest: 40},
+	{part: partState, key: "state", place: true, like: kindState, weight: 0.25, unlike: noProse, longest: 30, sure: 0.5, all: 0.95},
+	{part: partCountry, key: "country", asked: true, place: true, like: kindCountry, weight: 0.5, unlike: noNation, longest: 40, wants: isNation, sure: 0.55, all: 0.95, alone: noAnswers},
+	{part: partMessage, key: "message", asked: true, unlike: noProse, sure: 0.42, alone: hasSentences},
+	{part: partSource, key: "leadSource", unlike: noProse},
+	{part: partCreated, key: "receivedOn", like: kindDate, weight: 1, least: 0.8, remark: unsureDates},
 }
 
 // ruleOf is the rule of a part; those that are decided elsewhere have an empty one.
@@ -93,74 +107,58 @@ func ruleOf(p part) rule {
 	return rule{}
 }
 
+// hasMarks wants the marks of phone numbers: digits alone may be anything.
+func hasMarks(p *profile) bool { return p.nothingLike(kindInteger, kindSecret, kindNumber) }
+
+// hasFirstZeros wants some among numbers of five digits; amounts and counters have none.
+func hasFirstZeros(p *profile) bool {
+	return p.filled >= 3 && p.counts[kindZeroLed] > 0 && p.longest <= 5 && p.average() >= 5
+}
+
+func isNation(p *profile) bool { return p.share(kindCountry) >= 0.5 || p.share(kindLetters) >= 0.7 }
+
+// noAnswers does not take them for Norway.
+func noAnswers(p *profile) bool { return p.nothingLike(kindYesNo) }
+
+// hasSentences wants whole ones that differ.
+func hasSentences(p *profile) bool {
+	return p.filled >= 3 && p.average() >= 50 && p.distinct*10 >= p.filled*8
+}
+
+// fits reports whether the cells do not speak against the part.
+func (r rule) fits(p *profile) bool {
+	return p.filled > 0 && p.share(r.like) >= r.least && p.nothingLike(r.unlike...) &&
+		(r.longest == 0 || p.average() <= r.longest) && (r.wants == nil || r.wants(p))
+}
+
+// says reports whether the cells say the part by themselves.
+func (r rule) says(p *profile) bool {
+	return r.sure > 0 && p.filled >= 2 && p.share(r.like) >= r.all && (r.alone == nil || r.alone(p))
+}
+
 // leastScore is what a column has to come to for a part.
 const leastScore = 0.4
 
-func atLeast(k kind, least float64) func(*profile) (float64, bool) {
-	return func(p *profile) (float64, bool) { return p.share(k), p.share(k) >= least }
-}
-
-func nameLike(k kind) func(*profile) (float64, bool) {
-	return func(p *profile) (float64, bool) {
-		return p.share(k) / 2, p.average() <= 60 &&
-			p.nothingLike(kindEmail, kindURL, kindUUID, kindDate, kindNumber, kindYesNo, kindPhone, kindObject)
+// score is what a column is worth for the part, and what that rests on: its name, what
+// the cells add to that, and how many cells there are.
+func (r rule) score(c *column) (score float64, why string) {
+	p, strength := c.profile, c.name.strength(r.part)
+	support := r.weight * p.share(r.like)
+	switch {
+	case c.inside == "" && p.share(kindObject) > 0.5:
+		return 0, ""
+	case p.rows == 0:
+		return strength, "by its name"
+	case !r.fits(p):
+		return 0, ""
+	case strength > 0 && support > 0.2:
+		return strength + 0.3*support + 0.5*p.fill(), "by name and values"
+	case strength > 0:
+		return strength + 0.3*support + 0.5*p.fill(), "by its name"
+	case r.says(p) && !c.name.known && !c.name.foreign:
+		return r.sure, "by its values"
 	}
-}
-
-func prose(p *profile) (float64, bool) {
-	return 0, p.nothingLike(kindEmail, kindURL, kindUUID, kindDate, kindNumber, kindYesNo, kindObject, kindDamaged)
-}
-
-func upTo(longest float64) func(*profile) (float64, bool) {
-	return func(p *profile) (float64, bool) {
-		return 0, p.average() <= longest && p.nothingLike(kindEmail, kindURL, kindObject)
-	}
-}
-
-func placeName(longest float64) func(*profile) (float64, bool) {
-	return func(p *profile) (float64, bool) {
-		_, ok := prose(p)
-		return p.share(kindState) / 4, ok && p.average() <= longest
-	}
-}
-
-func country(p *profile) (float64, bool) {
-	ok := p.average() <= 40 && p.nothingLike(kindEmail, kindURL, kindDate, kindNumber, kindObject)
-	return p.share(kindCountry) / 2, ok && (p.share(kindCountry) >= 0.5 || p.share(kindLetters) >= 0.7)
-}
-
-func by(k kind, least, sure float64) func(*profile) float64 {
-	return func(p *profile) float64 { return when(p.filled >= 2 && p.share(k) >= least, sure) }
-}
-
-func when(yes bool, sure float64) float64 {
-	if yes {
-		return sure
-	}
-	return 0
-}
-
-// byPhone wants the marks of phone numbers: digits alone may be anything.
-func byPhone(p *profile) float64 {
-	return when(p.filled >= 2 && p.share(kindPhone) >= 0.95 && p.nothingLike(kindInteger, kindSecret, kindNumber), 0.55)
-}
-
-// byPostal wants a first zero among numbers of five digits, which amounts and
-// counters do not have.
-func byPostal(p *profile) float64 {
-	fives := p.longest <= 5 && p.average() >= 5
-	return when(p.filled >= 3 && p.share(kindPostal) >= 0.95 && p.counts[kindZeroLed] > 0 && fives, 0.45)
-}
-
-// byCountry does not take answers for Norway.
-func byCountry(p *profile) float64 {
-	return when(p.filled >= 2 && p.share(kindCountry) >= 0.95 && p.nothingLike(kindYesNo), 0.55)
-}
-
-// byMessage wants whole sentences that differ.
-func byMessage(p *profile) float64 {
-	_, ok := prose(p)
-	return when(ok && p.filled >= 3 && p.average() >= 50 && p.distinct*10 >= p.filled*8, 0.42)
+	return 0, ""
 }
 
 // candidate is a column that may play a part, and how well it would.
@@ -200,29 +198,6 @@ func (d *draft) assignParts() {
 
 func (d *draft) give(p part, c *column, why string) {
 	d.parts[p], c.part, c.why = c, p, why
-}
-
-// score is what a column is worth for the part, and what that rests on: its name, what
-// the cells add to that, and how many cells there are.
-func (r rule) score(c *column) (score float64, why string) {
-	if c.inside == "" && c.profile.share(kindObject) > 0.5 {
-		return 0, ""
-	}
-	strength := c.name.strength(r.part)
-	support, fits := r.fits(c.profile)
-	switch {
-	case c.profile.rows == 0:
-		return strength, "by its name"
-	case c.profile.filled == 0 || !fits:
-		return 0, ""
-	case strength > 0 && support > 0.2:
-		return strength + 0.3*support + 0.5*c.profile.fill(), "by name and values"
-	case strength > 0:
-		return strength + 0.3*support + 0.5*c.profile.fill(), "by its name"
-	case r.alone == nil || c.name.known || c.name.foreign:
-		return 0, ""
-	}
-	return r.alone(c.profile), "by its values"
 }
 
 // secondName reports whether cells alone would make a second name of a column, such as

@@ -15,8 +15,6 @@ var statuses = [...]string{
 	"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
 }
 
-func statusIndex(key string) int { return slices.Index(statuses[:], key) }
-
 // Limits of a column whose words may be told: it has few, and short ones.
 const (
 	mostStatuses  = 50
@@ -30,8 +28,8 @@ var longNumber = regexp.MustCompile(`\p{Nd}{5}`)
 type statusWord struct {
 	Text   string
 	Rows   int
+	Status string // of the service, or "": a person has to decide
 	Doubt  bool
-	status int // index in statuses, or -1: a person has to decide
 }
 
 // statusChoice is a status column and what its words mean. live says that the
@@ -43,19 +41,11 @@ type statusChoice struct {
 	score  float64
 }
 
-// Status is the service's status, or "".
-func (w statusWord) Status() string {
-	if w.status < 0 {
-		return ""
-	}
-	return statuses[w.status]
-}
-
 // Open are the words that a person has to place.
 func (s *statusChoice) Open() []string {
 	var open []string
 	for _, w := range s.Words {
-		if w.status < 0 {
+		if w.Status == "" {
 			open = append(open, quoted(w.Text))
 		}
 	}
@@ -98,11 +88,11 @@ func statusOf(c *column) *statusChoice {
 	}
 	placed, rows, closes := 0, 0, false
 	for _, w := range s.Words {
-		if w.status >= 0 {
+		if w.Status != "" {
 			placed++
 			rows += w.Rows
 		}
-		closes = closes || w.status >= statusIndex("closedWon")
+		closes = closes || strings.HasPrefix(w.Status, "closed")
 	}
 	share := float64(rows) / float64(p.filled)
 	enough := placed*2 >= len(s.Words) || share >= 0.5
@@ -141,9 +131,8 @@ func statusWordsOf(cells []string) []statusWord {
 	}
 	list := make([]statusWord, 0, len(counts))
 	for text, rows := range counts {
-		w := statusWord{Text: text, Rows: rows}
-		w.status, w.Doubt = placeStatus(text)
-		list = append(list, w)
+		p := placeStatus(text)
+		list = append(list, statusWord{text, rows, p.status, p.doubt})
 	}
 	slices.SortFunc(list, func(a, b statusWord) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
@@ -160,25 +149,28 @@ func tellable(s string) bool {
 	return !longNumber.MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) })
 }
 
-// placeStatus is the service's status that a word stands for, or -1, and whether
-// that is a doubtful guess.
-func placeStatus(text string) (status int, doubt bool) {
+// placeStatus is the service's status that a word stands for, or none: the longest phrase
+// in it decides, and of equal ones that which stands for the later status.
+func placeStatus(text string) placing {
 	d, list := known(), words(text)
 	if p, ok := d.statuses[strings.Join(list, " ")]; ok {
-		return p.status, p.doubt
+		return p
+	}
+	later := func(a, b placing) bool {
+		return slices.Index(statuses[:], a.status) > slices.Index(statuses[:], b.status)
 	}
 	for length := min(len(list), d.longestStatus); length > 0; length-- {
-		best, found := placing{status: -1}, false
+		var best placing
 		for from := 0; from+length <= len(list); from++ {
-			p, ok := d.statuses[strings.Join(list[from:from+length], " ")]
+			p := d.statuses[strings.Join(list[from:from+length], " ")]
 			negated := from > 0 && d.has("negation", list[from-1])
-			if ok && !p.whole && !negated && p.status > best.status {
-				best, found = p, true
+			if !p.whole && !negated && later(p, best) {
+				best = p
 			}
 		}
-		if found {
-			return best.status, best.doubt
+		if best.status != "" {
+			return best
 		}
 	}
-	return -1, false
+	return placing{}
 }
