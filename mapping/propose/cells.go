@@ -191,27 +191,20 @@ const (
 	unsureOrder
 )
 
-// layouts are ways to write a date by their shape: those that can be read in one way only
-// before those in which day and month change places from country to country.
-var layouts = byShape(map[dateOrder][]string{
-	sureOrder: {
+// Ways to write a date by their shape: those that can be read in one way only, and those
+// in which day and month change places from country to country.
+var (
+	sureLayouts = byShape(
 		"2006-01-02", "2006/01/02", "2006.01.02", "20060102", "2 Jan 2006", "2 January 2006", "Jan 2, 2006", "January 2, 2006",
 		"2-Jan-2006", "02-Jan-06", "2 Jan, 2006", "Mon, 2 Jan 2006", "Mon Jan 2 2006", "2.1.2006", "2.1.06",
-	},
-	unsureOrder: {"1/2/2006", "2/1/2006", "1/2/06", "2/1/06", "1-2-2006", "2-1-2006"},
-})
+	)
+	unsureLayouts = byShape("1/2/2006", "2/1/2006", "1/2/06", "2/1/06", "1-2-2006", "2-1-2006")
+)
 
-type layout struct {
-	text  string
-	order dateOrder
-}
-
-func byShape(texts map[dateOrder][]string) map[string][]layout {
-	list := map[string][]layout{}
-	for _, order := range []dateOrder{sureOrder, unsureOrder} {
-		for _, text := range texts[order] {
-			list[shape(text)] = append(list[shape(text)], layout{text, order})
-		}
+func byShape(layouts ...string) map[string][]string {
+	list := map[string][]string{}
+	for _, layout := range layouts {
+		list[shape(layout)] = append(list[shape(layout)], layout)
 	}
 	return list
 }
@@ -232,10 +225,15 @@ func dateIn(s string) dateOrder {
 	if len(day) == len("20060102") && !strings.HasPrefix(day, "19") && !strings.HasPrefix(day, "20") && isNumber(day) {
 		return noDate
 	}
-	for _, l := range layouts[shape(day)] {
-		if _, err := time.Parse(l.text, day); err == nil {
-			return l.order
-		}
+	reads := func(layout string) bool {
+		_, err := time.Parse(layout, day)
+		return err == nil
+	}
+	switch shape := shape(day); {
+	case slices.ContainsFunc(sureLayouts[shape], reads):
+		return sureOrder
+	case slices.ContainsFunc(unsureLayouts[shape], reads):
+		return unsureOrder
 	}
 	return noDate
 }

@@ -38,39 +38,42 @@ func (d *draft) decideContent() {
 	}
 }
 
-func (d *draft) fieldOf(r rule, c *column, remarks ...string) field {
+// fieldOf makes the field of a column by its rule; also is one more remark, or "".
+func (d *draft) fieldOf(r rule, c *column, also string) field {
 	f := field{Key: r.key, columns: []*column{c}, apply: r.apply, format: r.format}
 	if r.marked && c.profile.share(kindPrefixed) > 0.5 {
 		f.apply = "split:::-1"
 	}
-	list := []string{c.why, d.Empties(c)}
+	remark := ""
 	if r.remark != nil {
-		list = append(list, r.remark(d, c)...)
+		remark = r.remark(c)
 	}
-	f.Comment = and(append(list, remarks...)...)
+	f.Comment = and(c.why, d.Empties(c), remark, also)
 	return f
 }
 
-func phoneRemarks(_ *draft, c *column) (remarks []string) {
+// phoneRemark tells of marks and of numbers that a spreadsheet damaged.
+func phoneRemark(c *column) string {
+	mark, damage := "", ""
 	if c.profile.share(kindPrefixed) > 0.5 {
-		remarks = append(remarks, "without the mark before the number")
+		mark = "without the mark before the number"
 	}
 	if n := c.profile.counts[kindDamaged]; n > 0 {
-		remarks = append(remarks, "a spreadsheet damaged "+english.Plural(n, "number", "")+" (4.9E+11)")
+		damage = "a spreadsheet damaged " + english.Plural(n, "number", "") + " (4.9E+11)"
 	}
-	return remarks
+	return and(mark, damage)
 }
 
-func unsureDates(_ *draft, c *column) []string {
+func unsureDates(c *column) string {
 	if c.profile.counts[kindSlashDate] == 0 {
-		return nil
+		return ""
 	}
-	return []string{"as it is: day and month could change places"}
+	return "as it is: day and month could change places"
 }
 
 // lostZeros tells of postal codes that may have lost their first zero: most have
 // five digits, some four.
-func lostZeros(_ *draft, c *column) []string {
+func lostZeros(c *column) string {
 	digits := map[int]int{}
 	for _, cell := range c.cells {
 		if isNumber(cell) {
@@ -78,9 +81,9 @@ func lostZeros(_ *draft, c *column) []string {
 		}
 	}
 	if digits[4] == 0 || digits[5] < digits[4]*3 {
-		return nil
+		return ""
 	}
-	return []string{english.Plural(digits[4], "row", "") + " with 4 digits: a zero lost?"}
+	return english.Plural(digits[4], "row", "") + " with 4 digits: a zero lost?"
 }
 
 // also tells of other columns that could play the part.
@@ -160,7 +163,7 @@ func (t *table) filledRows(columns []*column) int {
 // streetField puts the number of the house behind the street where it has a
 // column of its own. A lone address is called so.
 func (d *draft) streetField(r rule, street *column) field {
-	f := d.fieldOf(r, street)
+	f := d.fieldOf(r, street, "")
 	if house := d.parts[partHouse]; house != nil {
 		f.columns = append(f.columns, house)
 	} else if d.parts[partCity] == nil && d.parts[partPostal] == nil {

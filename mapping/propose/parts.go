@@ -59,8 +59,8 @@ type rule struct {
 	key    string // of the content; "": it is joined to another part's
 	apply  string
 	format string
-	marked bool                               // cells may have a mark before the number, as lead ads write it
-	remark func(d *draft, c *column) []string // what a person should know of the cells
+	marked bool                   // cells may have a mark before the number, as lead ads write it
+	remark func(c *column) string // what a person should know of the cells
 }
 
 // Kinds that speak against texts of a sort.
@@ -82,8 +82,8 @@ var rules = []rule{
 	{part: partFull, key: "name", asked: true, like: kindPerson, weight: 0.5, unlike: noName, longest: 60, sure: 0.6, all: 0.4},
 	{part: partMiddle, like: kindLetters, weight: 0.5, unlike: noName, longest: 60},
 	{part: partEmail, key: "email", asked: true, like: kindEmail, weight: 1, least: 0.8, sure: 0.8, all: 0.9, apply: "lower", format: "email"},
-	{part: partPhone, key: "phone", asked: true, like: kindPhone, weight: 1, least: 0.7, sure: 0.55, all: 0.95, alone: hasMarks, marked: true, remark: phoneRemarks},
-	{part: partMobile, key: "mobile", asked: true, like: kindPhone, weight: 1, least: 0.7, marked: true, remark: phoneRemarks},
+	{part: partPhone, key: "phone", asked: true, like: kindPhone, weight: 1, least: 0.7, sure: 0.55, all: 0.95, alone: hasMarks, marked: true, remark: phoneRemark},
+	{part: partMobile, key: "mobile", asked: true, like: kindPhone, weight: 1, least: 0.7, marked: true, remark: phoneRemark},
 	{part: partCompany, key: "company", asked: true, unlike: noProse},
 	{part: partJob, key: "jobTitle", unlike: noProse},
 	{part: partStreet, key: "street", asked: true, place: true, like: kindStreet, unlike: noProse, sure: 0.6, all: 0.6},

@@ -34,36 +34,32 @@ func (d *draft) notes() []string {
 func (d *draft) execute(name string) string {
 	var b strings.Builder
 	if err := proposal.ExecuteTemplate(&b, name, d); err != nil {
-		panic(err) // the template and its view do not fit
+		panic(err) // the template does not fit the draft
 	}
 	return b.String()
 }
 
 // Source is what a reader would not find out by itself.
-func (d *draft) Source() []string {
-	var lines []string
+func (d *draft) Source() (lines []string) {
 	in := &d.in
 	isText := in.Format != "jsonl" && in.Format != "xlsx"
-	if in.File == "-" && in.Format != "" {
-		lines = append(lines, "format: "+in.Format+"\tstandard input does not tell")
-	}
-	if isText && in.Delimiter == '\t' {
-		lines = append(lines, "delimiter: tab")
-	} else if isText && in.Delimiter != 0 && (in.Delimiter != ',' || in.Format == "tsv") {
-		lines = append(lines, "delimiter: "+quoted(string(in.Delimiter)))
-	}
-	if isText && in.Encoding != "" {
-		lines = append(lines, "encoding: "+scalar(in.Encoding))
-	}
-	if in.Format == "xlsx" && in.Sheet != "" {
-		lines = append(lines, "sheet: "+quoted(in.Sheet))
-	}
-	if d.Headless {
-		columns := wrap("columns: ["+strings.Join(in.Columns, ", ")+"]", widest-4)
-		lines = append(lines, "header: false\tso the columns need names: give them better ones here and below", strings.Join(columns, "\n    "))
-	}
-	if len(d.null) > 0 {
-		lines = append(lines, "null: ["+joinWith(d.null, ", ", quoted)+"]\tcells that stand for nothing, as seen in the file")
+	columns := wrap("columns: ["+strings.Join(in.Columns, ", ")+"]", widest-4)
+	for _, l := range []struct {
+		said bool
+		line string
+	}{
+		{in.File == "-" && in.Format != "", "format: " + in.Format + "\tstandard input does not tell"},
+		{isText && in.Delimiter == '\t', "delimiter: tab"},
+		{isText && !strings.ContainsRune("\x00\t,", in.Delimiter) || in.Delimiter == ',' && in.Format == "tsv", "delimiter: " + quoted(string(in.Delimiter))},
+		{isText && in.Encoding != "", "encoding: " + scalar(in.Encoding)},
+		{in.Format == "xlsx" && in.Sheet != "", "sheet: " + quoted(in.Sheet)},
+		{d.Headless, "header: false\tso the columns need names: give them better ones here and below"},
+		{d.Headless, strings.Join(columns, "\n    ")},
+		{len(d.null) > 0, "null: [" + joinWith(d.null, ", ", quoted) + "]\tcells that stand for nothing, as seen in the file"},
+	} {
+		if l.said {
+			lines = append(lines, l.line)
+		}
 	}
 	return lines
 }
@@ -102,7 +98,7 @@ func (d *draft) Ways() []way {
 	var list []way
 	begin := "{locator: " + quoted(fillLocator) + ", type: "
 	if c := d.parts[partPostal]; c != nil {
-		postal := d.fieldOf(ruleOf(partPostal), c).Value()
+		postal := d.fieldOf(ruleOf(partPostal), c, "").Value()
 		list = append(list, way{begin + "regions, postal_code: " + postal + "}", "by postal code"})
 	}
 	var address []string
@@ -207,7 +203,7 @@ func shown(name string) string {
 	if runes := []rune(name); len(runes) > most {
 		name = string(runes[:most-1]) + "…"
 	}
-	if isClear(name) {
+	if clearForm.MatchString(name) {
 		name = "{" + name + "}"
 	} else {
 		name = quoted(name)
@@ -223,23 +219,18 @@ func fileShown(name string) string {
 	if name == "" || name == "-" {
 		return "standard input"
 	}
-	name = baseName(name)
-	if len(name) > 100 {
+	switch name = baseName(name); {
+	case len(name) > 100:
 		return "the file"
-	}
-	if isClear(name) {
+	case clearForm.MatchString(name):
 		return name
 	}
 	return quoted(name)
 }
 
-// isClear reports whether a name is made of letters, digits and harmless marks.
-func isClear(name string) bool {
-	return clearForm.MatchString(name) && strings.TrimSpace(name) == name
-}
-
 var (
-	clearForm = regexp.MustCompile(`^[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…: ']+$`)
+	// clearForm is of names made of letters, digits and harmless marks.
+	clearForm = regexp.MustCompile(`^[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+(?: +[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+)*$`)
 
 	// plainForm is of words of letters, digits and a few marks, which begin with a letter.
 	plainForm = regexp.MustCompile(`^[A-Za-zÀ-ÖØ-öø-ſ](?: ?[A-Za-zÀ-ÖØ-öø-ſ0-9_\-./()])*$`)

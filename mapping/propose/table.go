@@ -188,7 +188,7 @@ const (
 )
 
 // addPaths adds the paths into columns that hold objects or lists, as a reader of
-// JSON lines resolves them.
+// JSON lines resolves them, in the order in which they are first met.
 func (t *table) addPaths() {
 	own := t.columns
 	t.columns = nil
@@ -197,40 +197,24 @@ func (t *table) addPaths() {
 		if c.profile.share(kindObject) < 0.9 {
 			continue
 		}
-		paths := pathsOf(c)
+		var headers []string
 		cells := map[string][]string{}
-		for _, path := range paths {
-			if header := c.header + "." + path; nameable(header) && !slices.Contains(t.in.Columns, header) {
-				cells[path] = make([]string, len(c.cells))
-			}
-		}
 		for i, cell := range c.cells {
 			eachValue(cell, func(path, value string) {
-				if to := cells[path]; to != nil && !slices.Contains(t.null, value) {
-					to[i] = value
+				header := c.header + "." + path
+				if cells[header] == nil && i < maxSearched && len(headers) < maxPaths && nameable(header) && !slices.Contains(t.in.Columns, header) {
+					headers = append(headers, header)
+					cells[header] = make([]string, len(c.cells))
+				}
+				if cells[header] != nil && !slices.Contains(t.null, value) {
+					cells[header][i] = value
 				}
 			})
 		}
-		for _, path := range paths {
-			if cells[path] != nil {
-				t.add(c.header+"."+path, c.header, cells[path])
-			}
+		for _, header := range headers {
+			t.add(header, c.header, cells[header])
 		}
 	}
-}
-
-// pathsOf lists the paths to texts, numbers and the like in a column's objects,
-// in the order in which they are first met.
-func pathsOf(c *column) []string {
-	var paths []string
-	for _, cell := range c.cells[:min(len(c.cells), maxSearched)] {
-		eachValue(cell, func(path, _ string) {
-			if len(paths) < maxPaths && !slices.Contains(paths, path) {
-				paths = append(paths, path)
-			}
-		})
-	}
-	return paths
 }
 
 // eachValue calls f with path and text of each plain value in a JSON text.
