@@ -126,54 +126,50 @@ func (p *program) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 	}, func(n int) string { return english.Plural(n, "row", "") })
 }
 
-// entriesOf are the entries of a list that are to be taken over; rows are their places in
-// it. Of a run's results, these are the rows that have a lead or may have one, once each
-// key.
-func entriesOf(read *list) (entries []checkpoint.Entry, rows []int, err error) {
-	if !read.results {
-		rows = make([]int, len(read.rows))
-		for i := range rows {
-			rows[i] = i
+// entriesOf are the entries of a list that are to be taken over, with their rows. Of a run's
+// results, these are the rows that have a lead or may have one, once each key.
+func entriesOf(read *list) (entries []checkpoint.Entry, rows []*listed, err error) {
+	if read.results {
+		rows, err = read.withLeads()
+	} else {
+		for i := range read.rows {
+			rows = append(rows, &read.rows[i])
 		}
-	} else if rows, err = read.withLeads(); err != nil {
-		return nil, nil, err
 	}
-	for _, i := range rows {
-		row := &read.rows[i]
-		if err := read.plausible(i, row.LeadID); err != nil {
+	for _, row := range rows {
+		if err := read.plausible(row, row.LeadID); err != nil {
 			return nil, nil, err
 		}
 		e, err := entryOf(row)
 		if err != nil {
-			return nil, nil, read.fault(i, err.Error()+"; nothing was taken over", "")
+			return nil, nil, read.fault(row, err.Error()+"; nothing was taken over", "")
 		}
 		entries = append(entries, e)
 	}
-	return entries, rows, nil
+	return entries, rows, err
 }
 
-// withLeads gives rows of a run's results their state and returns the places of those that
-// tell most of their keys.
-func (l *list) withLeads() (rows []int, err error) {
-	best := map[string]int{} // key → place in l.rows
+// withLeads gives rows of a run's results their state and returns those that tell most of
+// their keys.
+func (l *list) withLeads() (rows []*listed, err error) {
+	best := map[string]*listed{}
 	for i := range l.rows {
 		row := &l.rows[i]
-		row.State, err = stateOfOutcome(row)
-		if err != nil {
-			return nil, l.fault(i, err.Error()+"; nothing was taken over", "")
+		if row.State, err = stateOfOutcome(row); err != nil {
+			return nil, l.fault(row, err.Error()+"; nothing was taken over", "")
 		}
 		if row.State == "" || row.Key == "" {
 			continue
 		}
 		before, again := best[row.Key]
-		if again && row.LeadID != "" && l.rows[before].LeadID != "" && l.rows[before].LeadID != row.LeadID {
-			return nil, l.fault(i, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before+1), "take out the row that is wrong")
+		if again && row.LeadID != "" && before.LeadID != "" && before.LeadID != row.LeadID {
+			return nil, l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before.number), "take out the row that is wrong")
 		}
-		if !again || row.tells() >= l.rows[before].tells() {
-			best[row.Key] = i
+		if !again || row.tells() >= before.tells() {
+			best[row.Key] = row
 		}
 	}
-	return slices.Sorted(maps.Values(best)), nil
+	return slices.SortedFunc(maps.Values(best), func(a, b *listed) int { return a.number - b.number }), nil
 }
 
 // tells orders what rows of one key tell: that it has this lead, that it may have one, that

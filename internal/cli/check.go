@@ -95,19 +95,13 @@ func (p *program) acceptLoss(c *cli.Context, db *bolt.Store) error {
 		fmt.Fprintln(p.Out, "\nnothing to accept: the checkpoint is complete")
 		return nil
 	}
-	if !c.Bool("yes") {
-		hint := "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
-		question := fmt.Sprintf("The checkpoint is incomplete: %s.\nTheir rows are made a second time when they come again. Give up what is missing?", db.Info().Missing)
-		if !terminal(p.In) || !terminal(p.Err) {
-			return usage("the checkpoint is incomplete: "+db.Info().Missing+"; to give that up would make their leads a second time", hint)
-		}
-		yes, err := p.confirm(question)
-		if err != nil {
-			return err
-		}
-		if !yes {
-			return usage("nothing was given up", hint)
-		}
+	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
+	missing := "the checkpoint is incomplete: " + db.Info().Missing
+	if !p.mayAsk(c) {
+		return usage(missing+"; to give that up would make their leads a second time", hint)
+	}
+	if err := p.confirm(c, "T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what is missing?", "nothing was given up", hint); err != nil {
+		return err
 	}
 	freed, err := db.AcceptLoss(c.Context)
 	if err != nil {

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/dustin/go-humanize/english"
@@ -47,27 +45,37 @@ func (p *program) forget(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	db, err := p.openCheckpoint(c, false)
+	var alike []checkpoint.Likeness
+	var r checkpoint.ForgetResult
+	inSandbox, target := 0, checkpoint.Target{}
+	err = p.withCheckpoint(c, false, func(db *bolt.Store) (err error) {
+		if !p.hold.take() { // half of it would leave a copy of the file
+			return errInterrupted
+		}
+		found, similar, err := lookUp(c.Context, db, keys...) // first: nothing of them is known afterwards
+		if alike, target = similar, db.Info().Target; err == nil && target == sandboxTarget {
+			inSandbox, err = forgetInSandbox(found, db.Info().Path)
+		}
+		if err == nil {
+			r, err = db.Forget(c.Context, keys, c.Bool("unblock"))
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if !p.hold.take() { // half of it would leave a copy of the file
-		return errors.Join(errInterrupted, db.Close())
+	p.reportForgotten(&r, inSandbox, target == sandboxTarget, c.Bool("unblock"))
+	for i, l := range alike {
+		if l.File != "" {
+			fmt.Fprintf(p.Out, "%s is not known, but looks like the key of %s:%d, of which nothing was removed: forget that one by its own key\n", report.Escape(keys[i]), report.Escape(l.File), l.Line)
+		}
 	}
-	_, alike, err := lookUp(c.Context, db, keys...) // first: nothing of them is known afterwards
-	inSandbox := 0
-	if err == nil {
-		inSandbox, err = forgetInSandbox(db, keys)
-	}
-	var r checkpoint.ForgetResult
-	if err == nil {
-		r, err = db.Forget(c.Context, keys, c.Bool("unblock"))
-	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		return err
-	}
+	return nil
+}
+
+func (p *program) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandboxed, unblock bool) {
 	then := "not sent again"
-	if c.Bool("unblock") {
+	if unblock {
 		then = "may be sent again"
 	}
 	fmt.Fprintf(p.Out, "%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
@@ -76,40 +84,27 @@ func (p *program) forget(c *cli.Context) error {
 		fmt.Fprintf(p.Out, "%s removed from the sandbox's own data\n", english.Plural(inSandbox, "lead", ""))
 	}
 	switch {
-	case r.InDoubt > 0 && db.Info().Target == sandboxTarget:
+	case r.InDoubt > 0 && sandboxed:
 		fmt.Fprintln(p.Out, "of those in doubt a lead may stand in the sandbox's own data: a run with --sandbox --sandbox-reset empties them")
 	case r.InDoubt > 0:
 		fmt.Fprintln(p.Out, "of those in doubt a lead may exist on the service: look in the console, nobody will be reminded of them")
 	}
-	if n := r.Leads - inSandbox; n > 0 && c.Bool("unblock") {
+	if n := r.Leads - inSandbox; n > 0 && unblock {
 		fmt.Fprintf(p.Out, "the service has %s of these rows still, and the next import makes another: delete it in the console first\n", english.Plural(n, "lead", ""))
 	}
-	for i, l := range alike {
-		if l.File != "" {
-			fmt.Fprintf(p.Out, "%s is not known, but looks like the key of %s:%d, of which nothing was removed: forget that one by its own key\n", report.Escape(keys[i]), report.Escape(l.File), l.Line)
-		}
-	}
-	if r.Unknown > 0 && !c.Bool("unblock") {
+	if r.Unknown > 0 && !unblock {
 		fmt.Fprintln(p.Out, "keys that are not known are blocked all the same: check that they are spelt as `leadferry checkpoint export` lists keys, with their namespace")
 	}
-	return nil
 }
 
-// forgetInSandbox removes the leads of keys from the data of --sandbox, where the checkpoint
-// is its, and returns how many there were.
-func forgetInSandbox(db *bolt.Store, keys []string) (int, error) {
-	if db.Info().Target != sandboxTarget {
-		return 0, nil
-	}
-	found, _, err := lookUp(context.Background(), db, keys...)
-	if err != nil {
-		return 0, err
-	}
+// forgetInSandbox removes what leads of the entries the data of --sandbox have, and returns
+// how many there were.
+func forgetInSandbox(found []checkpoint.Entry, checkpointPath string) (int, error) {
 	var ids []string
 	for i := range found {
 		ids = append(ids, found[i].LeadID)
 	}
-	return sandbox.Forget(sandboxData(db.Info().Path), ids)
+	return sandbox.Forget(sandboxData(checkpointPath), ids)
 }
 
 // keys are the arguments; - is standard input, one a line.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,33 +33,29 @@ damaged.`,
 	}
 }
 
-func (p *program) history(c *cli.Context) (err error) {
+func (p *program) history(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return usage("history takes one key", "see leadferry checkpoint history --help")
 	}
 	key := rowkey.Trim(c.Args().First())
-	db, err := p.openCheckpoint(c, true)
+	var now checkpoint.Entry
+	var lines []historyLine
+	err := p.withCheckpoint(c, true, func(db *bolt.Store) error {
+		found, alike, err := lookUp(c.Context, db, key)
+		if err != nil {
+			return err
+		}
+		now = found[0]
+		lines, err = historyLines(c.Context, db, key)
+		if err == nil && now.State == checkpoint.Unknown && len(lines) == 0 {
+			err = unknownKey(c.Context, db, key, alike[0])
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }() // closed before anything is told, if all goes well
-	found, alike, err := lookUp(c.Context, db, key)
-	if err != nil {
-		return err
-	}
-	lines, err := historyLines(c.Context, db, key)
-	if err != nil {
-		return err
-	}
-	e := &found[0]
-	if e.State == checkpoint.Unknown && len(lines) == 0 {
-		return unknownKey(c.Context, db, key, alike[0])
-	}
-	if err := db.Close(); err != nil {
-		return err
-	}
-	p.standing(e)
-	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })
+	p.standing(&now)
 	for _, l := range lines {
 		fmt.Fprintf(p.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), report.Escape(l.run), report.Escape(l.text))
 	}
@@ -164,6 +159,7 @@ func historyLines(ctx context.Context, db *bolt.Store, key string) (lines []hist
 		}
 		return nil
 	})
+	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })
 	return lines, err
 }
 
@@ -180,21 +176,24 @@ func decisionText(d checkpoint.Decision) string {
 // eventText says in words what an event was.
 func eventText(ev checkpoint.Event) string {
 	var parts []string
-	add := func(act checkpoint.Act, text string) {
-		if ev.Act&act != 0 {
-			parts = append(parts, text)
+	for _, a := range []struct {
+		act  checkpoint.Act
+		text string
+	}{
+		{checkpoint.Adopted, "taken over from a list"},
+		{checkpoint.Decided, "settled"},
+		{checkpoint.Made, "created"},
+		{checkpoint.Linked, "ExternalID linked"},
+		{checkpoint.StatusSent, "status " + statusText(ev.Status)},
+		{checkpoint.DataSent, "other data sent"},
+		{checkpoint.Refused, "refused"},
+		{checkpoint.Doubted, "sent, in doubt" + sendText(&ev.Send)},
+	} {
+		byPeople := a.act == checkpoint.Made && ev.Act&(checkpoint.Adopted|checkpoint.Decided) != 0
+		if ev.Act&a.act != 0 && !byPeople {
+			parts = append(parts, a.text)
 		}
 	}
-	add(checkpoint.Adopted, "taken over from a list")
-	add(checkpoint.Decided, "settled")
-	if ev.Act&(checkpoint.Adopted|checkpoint.Decided) == 0 {
-		add(checkpoint.Made, "created")
-	}
-	add(checkpoint.Linked, "ExternalID linked")
-	add(checkpoint.StatusSent, "status "+statusText(ev.Status))
-	add(checkpoint.DataSent, "other data sent")
-	add(checkpoint.Refused, "refused")
-	add(checkpoint.Doubted, "sent, in doubt"+sendText(&ev.Send))
 	if ev.State == checkpoint.InDoubt && len(parts) == 0 {
 		parts = append(parts, "held, not sent: the checkpoint was incomplete")
 	}

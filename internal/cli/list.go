@@ -60,14 +60,15 @@ func (l *lineNumber) UnmarshalCSV(cell string) error {
 type listed struct {
 	ExportLine
 	Outcome string `csv:"outcome"` // of a run's results alone
+	at      int    // the line on which it begins
+	number  int    // of the row, from 1
 }
 
-// list is such a file: its rows and the lines on which they begin.
+// list is such a file.
 type list struct {
 	path    string
 	command string
 	rows    []listed
-	lines   []int
 	results bool // of a run: it has outcomes and no states
 }
 
@@ -102,10 +103,14 @@ func (p *program) readList(path, command string) (*list, error) {
 	} else {
 		err = l.readCSV(data)
 	}
-	for i := range l.rows {
-		l.rows[i].Key, l.rows[i].LeadID = rowkey.Trim(l.rows[i].Key), strings.TrimSpace(l.rows[i].LeadID)
-	}
 	return l, err
+}
+
+func (l *list) add(row listed, line int) *listed {
+	row.at, row.number = line, len(l.rows)+1
+	row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
+	l.rows = append(l.rows, row)
+	return &l.rows[row.number-1]
 }
 
 func (l *list) hint() string {
@@ -150,10 +155,9 @@ func (l *list) readRows(r *csv.Reader, columns *gocsv.Unmarshaller) error {
 			continue // what spreadsheets leave at the end
 		}
 		line, _ := r.FieldPos(0)
-		l.rows, l.lines = append(l.rows, row), append(l.lines, line)
-		if strings.Contains(rowkey.Trim(row.Key), "\n") {
+		if row := l.add(row, line); strings.Contains(row.Key, "\n") {
 			// CSV does not keep which kind of line break it was.
-			return l.fault(len(l.rows)-1, "its key has a line break, which CSV does not keep as it was", "use leadferry checkpoint export --format jsonl")
+			return l.fault(row, "its key has a line break, which CSV does not keep as it was", "use leadferry checkpoint export --format jsonl")
 		}
 	}
 }
@@ -178,13 +182,13 @@ func (l *list) readJSON(data []byte) error {
 		}
 		row := listed{ExportLine: x.ExportLine}
 		row.Key, row.LeadID = *x.Key, *x.LeadID
-		l.rows, l.lines = append(l.rows, row), append(l.lines, line)
+		l.add(row, line)
 	}
 }
 
 // plausible refuses what a person writes into a column of IDs but is none: words, which
 // have no digit, and nothing but zeros.
-func (l *list) plausible(i int, id string) error {
+func (l *list) plausible(row *listed, id string) error {
 	if id == "" || strings.ContainsAny(id, "0123456789") && strings.Trim(id, "0-._") != "" {
 		return nil
 	}
@@ -192,17 +196,16 @@ func (l *list) plausible(i int, id string) error {
 	if l.command == "resolve" {
 		hint += ", the word exists, or none where the lead was not made"
 	}
-	return l.fault(i, "its lead_id has no digit, or none but 0, so it is no lead ID", hint)
+	return l.fault(row, "its lead_id has no digit, or none but 0, so it is no lead ID", hint)
 }
 
-// fault is what is wrong with row i, from 0. It names no values.
-func (l *list) fault(i int, text, hint string) error {
-	return usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, l.lines[i], i+1, text), hint)
+// fault is what is wrong with a row. It names no values.
+func (l *list) fault(row *listed, text, hint string) error {
+	return usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, row.at, row.number, text), hint)
 }
 
-// refused turns the refusal of an entry into one of its row; rows are the places of the
-// entries in the list.
-func (l *list) refused(err error, rows []int, consequence string) error {
+// refused turns the refusal of an entry into one of its row; rows are those of the entries.
+func (l *list) refused(err error, rows []*listed, consequence string) error {
 	why := (*checkpoint.ListError)(nil)
 	if !errors.As(err, &why) {
 		return err

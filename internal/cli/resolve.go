@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,7 +42,7 @@ no checkpoint; 3 the disk refused it; 4 locked or damaged; 130 interrupted.`,
 	}
 }
 
-func (p *program) resolve(c *cli.Context) (err error) {
+func (p *program) resolve(c *cli.Context) error {
 	if c.NArg() > 1 || c.Bool("none-created") == c.Args().Present() {
 		return usage("resolve takes one file, or --none-created", "see leadferry checkpoint resolve --help")
 	}
@@ -67,70 +65,53 @@ func (p *program) resolve(c *cli.Context) (err error) {
 		return usage(read.path+": decides nothing: "+why+"; nothing was settled",
 			"write into lead_id the lead's ID, exists, or none where the lead was not made")
 	}
-	db, err := p.openCheckpoint(c, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	r, err := db.Resolve(c.Context, decisions)
-	if err != nil {
-		return read.refused(err, rows, "nothing was settled")
-	}
-	p.reportResolved(r, decisions, len(read.rows)-len(decisions), db.Info().InDoubt)
-	return nil
+	return p.withCheckpoint(c, false, func(db *bolt.Store) error {
+		r, err := db.Resolve(c.Context, decisions)
+		if err != nil {
+			return read.refused(err, rows, "nothing was settled")
+		}
+		p.reportResolved(r, decisions, len(read.rows)-len(decisions), db.Info().InDoubt)
+		return nil
+	})
 }
 
 // resolveNone decides about all that is in doubt at once, which a person confirms.
-func (p *program) resolveNone(c *cli.Context) (err error) {
-	asks := !c.Bool("yes")
-	if asks && (!terminal(p.In) || !terminal(p.Err)) {
+func (p *program) resolveNone(c *cli.Context) error {
+	if !p.mayAsk(c) {
 		return usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing was settled",
 			"run it in a terminal, or add --yes")
 	}
-	db, err := p.openCheckpoint(c, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	decisions, err := noneCreated(db)
-	if err != nil {
-		return err
-	}
-	if len(decisions) == 0 {
-		fmt.Fprintln(p.Out, "no row in doubt was sent by a run, so nothing was settled")
-		return nil
-	}
-	if asks {
-		question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?", english.Plural(len(decisions), "row", ""))
-		yes, err := p.confirm(question)
-		switch {
-		case errors.Is(err, errInterrupted):
-			return interrupted("interrupted: nothing was settled")
-		case err != nil || !yes:
-			return errors.Join(err, usage("nothing was settled", "answer y, or add --yes"))
+	return p.withCheckpoint(c, false, func(db *bolt.Store) error {
+		var decisions []checkpoint.Decision
+		err := db.Each(c.Context, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
+			if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
+				decisions = append(decisions, checkpoint.Decision{Key: e.Key})
+			}
+			return nil
+		})
+		if err == nil && len(decisions) == 0 {
+			fmt.Fprintln(p.Out, "no row in doubt was sent by a run, so nothing was settled")
+			return nil
 		}
-	}
-	r, err := db.Resolve(c.Context, decisions)
-	if err == nil {
-		p.reportResolved(r, decisions, 0, db.Info().InDoubt)
-	}
-	return err
-}
-
-func noneCreated(db *bolt.Store) (decisions []checkpoint.Decision, err error) {
-	err = db.Each(context.Background(), checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
-		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
-			decisions = append(decisions, checkpoint.Decision{Key: e.Key})
+		if err == nil {
+			err = p.confirm(c, fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?",
+				english.Plural(len(decisions), "row", "")), "nothing was settled", "answer y, or add --yes")
 		}
-		return nil
+		if err != nil {
+			return err
+		}
+		r, err := db.Resolve(c.Context, decisions)
+		if err == nil {
+			p.reportResolved(r, decisions, 0, db.Info().InDoubt)
+		}
+		return err
 	})
-	return decisions, err
 }
 
-// decisionsOf reads what a person wrote into the column lead_id; rows are the places of
-// the decisions in the list.
-func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []int, err error) {
-	for i, row := range read.rows {
+// decisionsOf reads what a person wrote into the column lead_id; rows are those that decide.
+func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []*listed, err error) {
+	for i := range read.rows {
+		row := &read.rows[i]
 		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.sender()}
 		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
 		switch {
@@ -141,10 +122,10 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []int, err e
 		case strings.EqualFold(d.LeadID, "none"):
 			d.LeadID = ""
 		}
-		if err := read.plausible(i, d.LeadID); err != nil {
+		if err := read.plausible(row, d.LeadID); err != nil {
 			return nil, nil, err
 		}
-		decisions, rows = append(decisions, d), append(rows, i)
+		decisions, rows = append(decisions, d), append(rows, row)
 	}
 	return decisions, rows, nil
 }

@@ -205,17 +205,21 @@ func (v *screen) ask(s *importer.Start) error {
 	if v.rows > 0 {
 		many = "up to " + english.Plural(v.rows, "lead", "")
 	}
-	yes, err := v.confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",
-		many, report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state))
-	if err != nil || yes {
-		return err
-	}
-	return usage("nothing was sent", "answer y, or add --yes")
+	return v.confirm(v.c, fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",
+		many, report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent", "answer y, or add --yes")
 }
 
-// confirm asks a person on the terminal. Anything but a yes is a no; an interruption is
-// errInterrupted.
-func (p *program) confirm(question string) (bool, error) {
+// mayAsk reports whether a person can be asked, or has said yes already.
+func (p *program) mayAsk(c *cli.Context) bool {
+	return c.Bool("yes") || terminal(p.In) && terminal(p.Err)
+}
+
+// confirm asks a person on the terminal, unless --yes is given. Whatever is no yes, or an
+// interruption, is an error that says that nothing was done.
+func (p *program) confirm(c *cli.Context, question, nothing, hint string) error {
+	if c.Bool("yes") {
+		return nil
+	}
 	fmt.Fprint(p.Err, question+" [y/N] ")
 	answer := make(chan string, 1)
 	go func() {
@@ -224,10 +228,13 @@ func (p *program) confirm(question string) (bool, error) {
 	}()
 	select {
 	case a := <-answer:
-		return a == "y" || a == "yes", nil
+		if a == "y" || a == "yes" {
+			return nil
+		}
+		return usage(nothing, hint)
 	case <-p.interrupt:
 		fmt.Fprintln(p.Err)
-		return false, errInterrupted
+		return interrupted("interrupted: " + nothing)
 	}
 }
 

@@ -169,6 +169,15 @@ func (p *program) openCheckpoint(c *cli.Context, readOnly bool) (*bolt.Store, er
 	return bolt.Open(path, target, o)
 }
 
+// withCheckpoint opens the checkpoint that is named, which must be there, as long as f takes.
+func (p *program) withCheckpoint(c *cli.Context, readOnly bool, f func(*bolt.Store) error) error {
+	db, err := p.openCheckpoint(c, readOnly)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(db), db.Close())
+}
+
 // mostFolders is how many run folders are asked for what they tell, the newest.
 const mostFolders = 100
 
