@@ -90,14 +90,9 @@ func Defuse(text string) string {
 // Cell is a text from outside as it stands in a CSV file for people.
 func Cell(text string) string { return Escape(Defuse(text)) }
 
-// word is a name, a key or an ID as it stands there: whole, and taken for what it is by
-// whoever looks it up, so that not even a formula is defused.
-func word(text string) string {
-	if plain(text, len(text)) {
-		return text
-	}
-	return escape(text, math.MaxInt)
-}
+// visible is a text as it is, but for what a terminal would act upon: a name, a key or an
+// ID is taken for what it is by whoever looks it up.
+func visible(text string) string { return escape(text, math.MaxInt) }
 
 // Quote makes a path one word of a shell's command line. What a terminal would act
 // upon is escaped as bash, zsh and ksh read it.
@@ -115,8 +110,8 @@ func quote(path string) string {
 	if path != "" && path[0] != '=' && strings.IndexFunc(path, odd) < 0 {
 		return path
 	}
-	if escape(path, math.MaxInt) != path {
-		return "$'" + escape(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(path), math.MaxInt) + "'"
+	if visible(path) != path {
+		return "$'" + visible(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(path)) + "'"
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

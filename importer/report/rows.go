@@ -65,7 +65,7 @@ func newResults(out *output, further []string) (*results, error) {
 // a terminal would act upon.
 func (w *results) add(r Result) error {
 	for _, text := range []*string{&r.File, &r.Key, &r.LeadID, &r.ExternalID, &r.OrganizationID, &r.Status} {
-		*text = word(*text)
+		*text = visible(*text)
 	}
 	r.Location, r.Error = Cell(r.Location), Cell(r.Error)
 	w.row[0] = r

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -199,7 +198,7 @@ func list[T any](p *printer, heading string, items []T, top int, show func(T), r
 
 func (p *printer) heading(text string) { p.WriteString("\n" + text + "\n") }
 
-func (p *printer) verbatim(text string) { p.WriteString("  " + escape(text, math.MaxInt) + "\n") }
+func (p *printer) verbatim(text string) { p.WriteString("  " + visible(text) + "\n") }
 
 // text writes a sentence.
 func (p *printer) text(text string) { p.wrap("", "", text+".") }
@@ -220,7 +219,7 @@ func (p *printer) margin() string { return strings.Repeat(" ", p.figures+4+len("
 // wrap breaks a text between words; white space within it stays.
 func (p *printer) wrap(first, next, text string) {
 	line, used := first, utf8.RuneCountInString(first)
-	for i, word := range strings.Split(escape(text, math.MaxInt), " ") {
+	for i, word := range strings.Split(visible(text), " ") {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
