@@ -48,19 +48,19 @@ func newOwnColumns(inputs []*source.File) *ownColumns {
 	return c
 }
 
-// cells puts a row's own cells, as they were read, into their places. room is used again.
-func (c *ownColumns) cells(row *source.Row, room []string) []string {
-	room = append(room[:0], make([]string, len(c.names))...)
+// cells puts a row's own cells, as they were read, into their places.
+func (c *ownColumns) cells(row *source.Row) []string {
+	cells := make([]string, len(c.names))
 	if row.Header == nil || row.Header.Open {
 		if c.whole >= 0 {
-			room[c.whole] = cmp.Or(row.Raw, row.Text)
+			cells[c.whole] = cmp.Or(row.Raw, row.Text)
 		}
-		return room
+		return cells
 	}
 	for i, at := range c.at[row.Header] {
 		if i < len(row.Cells) {
-			room[at] = row.Cells[i]
+			cells[at] = row.Cells[i]
 		}
 	}
-	return room
+	return cells
 }

@@ -13,17 +13,17 @@ import (
 // recorder writes the lines of rows in a goroutine of its own, so that a slow disk
 // for results holds up neither planning nor sending.
 type recorder struct {
-	files  *report.Run
-	inputs []report.Input
-	items  *items      // takes the rows back
-	own    *ownColumns // nil: results do not carry the rows' own cells
-	room   []string    // for these
-	lines  chan []line
-	spare  chan []line // written ones, to be filled again
-	batch  []line
-	size   int        // of its rows in the files
-	failed chan error // holds the first error
-	done   chan struct{}
+	files   *report.Run
+	inputs  []report.Input
+	items   *items          // takes the rows back
+	own     *ownColumns     // nil: results do not carry the rows' own cells
+	results []report.Result // room for those of a batch
+	lines   chan []line
+	spare   chan []line // written ones, to be filled again
+	batch   []line
+	size    int        // of its rows in the files
+	failed  chan error // holds the first error
+	done    chan struct{}
 }
 
 // line is a row with how it ended.
@@ -100,14 +100,13 @@ func (w *recorder) run() {
 	defer close(w.done)
 	broken := false
 	for batch := range w.lines {
-		for i := range batch {
-			if broken {
-				break
-			}
-			if err := crash.Call(func() error { return w.write(&batch[i]) }); err != nil {
+		if !broken {
+			if err := crash.Call(func() error { return w.write(batch) }); err != nil {
 				w.failed <- err
 				broken = true
 			}
+		}
+		for i := range batch {
 			w.items.put(batch[i].it)
 		}
 		clear(batch)
@@ -118,7 +117,29 @@ func (w *recorder) run() {
 	}
 }
 
-func (w *recorder) write(l *line) error {
+func (w *recorder) write(batch []line) error {
+	w.results = w.results[:0]
+	for i := range batch {
+		failpoint.At("before results line")
+		w.results = append(w.results, w.result(&batch[i]))
+	}
+	if err := w.files.Results(w.results); err != nil {
+		return fmt.Errorf("write results: %w", err)
+	}
+	for i := range batch {
+		failpoint.At("after results line")
+		if o := batch[i].r.outcome; !o.Attention() || o == Pending {
+			continue
+		}
+		if err := w.reject(&batch[i]); err != nil {
+			return fmt.Errorf("write rejects: %w", err)
+		}
+	}
+	clear(w.results)
+	return nil
+}
+
+func (w *recorder) result(l *line) report.Result {
 	it, r := l.it, &l.r
 	e := &r.entry
 	res := report.Result{
@@ -128,8 +149,7 @@ func (w *recorder) write(l *line) error {
 		Attempts: r.attempts, Error: r.text,
 	}
 	if w.own != nil {
-		w.room = w.own.cells(&it.row, w.room)
-		res.Own = w.room
+		res.Own = w.own.cells(&it.row)
 	}
 	if r.outcome == InDoubt || r.outcome == Partial {
 		res.ExternalID = e.WantLink
@@ -137,24 +157,18 @@ func (w *recorder) write(l *line) error {
 	if r.sent || r.outcome == Rejected || r.outcome == InDoubt || r.outcome == Partial {
 		res.HTTPStatus = e.Code
 	}
-	failpoint.At("before results line")
-	if err := w.files.Result(res); err != nil {
-		return fmt.Errorf("write results: %w", err)
-	}
-	failpoint.At("after results line")
-	if !r.outcome.Attention() || r.outcome == Pending {
-		return nil
-	}
+	return res
+}
+
+func (w *recorder) reject(l *line) error {
+	it, r := l.it, &l.r
 	h := it.row.Header
-	rej := report.Reject{Line: it.row.Line, Outcome: res.Outcome, Error: cmp.Or(r.whole, r.text), Raw: it.row.Raw, Text: it.row.Text}
+	rej := report.Reject{Line: it.row.Line, Outcome: r.outcome.String(), Error: cmp.Or(r.whole, r.text), Raw: it.row.Raw, Text: it.row.Text}
 	if h != nil {
 		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells
 	}
 	if len(rej.Cells) > len(rej.Names) {
 		rej.Cells = rej.Cells[:len(rej.Names)]
 	}
-	if err := w.files.Reject(w.inputs[it.input], rej); err != nil {
-		return fmt.Errorf("write rejects: %w", err)
-	}
-	return nil
+	return w.files.Reject(w.inputs[it.input], rej)
 }

@@ -37,12 +37,12 @@ type Result struct {
 	Own []string `csv:"-"` // the row's own cells, in the order of Files.Columns
 }
 
-// results writes results, each line by gocsv as soon as it comes: what waited for others
-// would keep the whole rows in memory that its texts are parts of.
+// results writes results.
 type results struct {
 	*output
-	row    [1]Result // the one in hand
-	status int       // the place of http_status in a line
+	batch  []Result // in hand
+	next   int      // the one of them whose line comes next
+	status int      // the place of http_status in a line
 }
 
 // newResults writes the header line, with further columns behind those that all results
@@ -61,26 +61,31 @@ func newResults(out *output, further []string) (*results, error) {
 	return w, errors.Join(err, out.lines.Write(names))
 }
 
-// add writes a line. Texts from outside are cut and defused; names and IDs only lose what
+// add writes lines by gocsv. Texts from outside are cut and defused; names and IDs only lose what
 // a terminal would act upon.
-func (w *results) add(r Result) error {
-	for _, text := range []*string{&r.File, &r.Key, &r.LeadID, &r.ExternalID, &r.OrganizationID, &r.Status} {
-		*text = visible(*text)
+func (w *results) add(batch []Result) error {
+	for i := range batch {
+		r := &batch[i]
+		for _, text := range []*string{&r.File, &r.Key, &r.LeadID, &r.ExternalID, &r.OrganizationID, &r.Status} {
+			*text = visible(*text)
+		}
+		r.Location, r.Error = Cell(r.Location), Cell(r.Error)
 	}
-	r.Location, r.Error = Cell(r.Location), Cell(r.Error)
-	w.row[0] = r
-	return gocsv.MarshalCSVWithoutHeaders(w.row[:], line{w})
+	w.batch, w.next = batch, 0
+	return gocsv.MarshalCSVWithoutHeaders(batch, line{w})
 }
 
-// line takes a line from gocsv, which would hand each on at once.
+// line takes a line from gocsv.
 type line struct{ *results }
 
 // Write empties a status that is not there, and puts the row's own cells behind the others.
 func (w line) Write(cells []string) error {
-	if w.row[0].HTTPStatus == 0 {
+	r := &w.batch[w.next]
+	w.next++
+	if r.HTTPStatus == 0 {
 		cells[w.status] = ""
 	}
-	return w.lines.Write(append(cells, w.row[0].Own...))
+	return w.lines.Write(append(cells, r.Own...))
 }
 
 func (line) Flush() {}

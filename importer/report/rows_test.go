@@ -17,7 +17,7 @@ func TestResultsAreWrittenAsAgreed(t *testing.T) {
 		{File: "a.csv", Line: 3, Row: 2, Key: "=k2", Outcome: "invalid", Error: `column "Email": not an e-mail address`},
 		{File: "b\x1b,c.csv", Line: 9, Row: 1, Key: "-k3", Outcome: "rejected", LeadID: "+L3", Location: "@here", Status: "-", HTTPStatus: 422, Attempts: 2, Error: "=cmd\n\x1b[2J"},
 	} {
-		must(t, r.Result(res))
+		must(t, r.Results([]Result{res}))
 	}
 	must(t, r.Finish(sample()))
 	const want = `file,line,row,key,outcome,lead_id,external_id,organization_id,location,status,http_status,attempts,error
@@ -53,7 +53,7 @@ func TestResultsCanBeReadBack(t *testing.T) {
 		r, err := OpenRun(Files{Dir: dir})
 		must(t, err)
 		for _, res := range want {
-			must(t, r.Result(res))
+			must(t, r.Results([]Result{res}))
 		}
 		must(t, r.Finish(sample()))
 		var got []Result

@@ -130,10 +130,10 @@ func (r *Run) create(path string) (*output, error) {
 	return o, err
 }
 
-// Result writes the line of a row. An error is the first that any of the run's files met.
-func (r *Run) Result(res Result) error {
+// Results writes the lines of rows, whose texts it makes fit to be shown. An error is the first that any of the run's files met.
+func (r *Run) Results(batch []Result) error {
 	if r.err == nil && r.results != nil {
-		r.err = r.results.add(res)
+		r.err = r.results.add(batch)
 	}
 	return r.err
 }
