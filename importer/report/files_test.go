@@ -70,7 +70,7 @@ var bad = Reject{Line: 2, Outcome: "invalid", Error: "no", Names: []string{"id"}
 func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs", "one")
 	r := open(t, Files{Dir: dir})
-	must(t, r.Results([]Result{Result{Key: "7"}}))
+	must(t, r.Results([]Result{{Key: "7"}}))
 	must(t, r.Reject(Input{}, bad))
 	want := []string{"rejects.csv.partial", "results.csv.partial", "summary.json.partial"}
 	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
@@ -124,7 +124,7 @@ func TestOnlyWantedFilesAreMade(t *testing.T) {
 			must(t, os.Mkdir(dir+"/a", 0o700))
 			defer os.RemoveAll(dir + "/a")
 			r := open(t, tt.files)
-			must(t, r.Results([]Result{Result{}}))
+			must(t, r.Results([]Result{{}}))
 			must(t, r.Reject(Input{}, bad))
 			must(t, r.Finish(sample()))
 			if diff := cmp.Diff(tt.want, names(t, dir+"/a")); diff != "" {
@@ -213,7 +213,7 @@ func TestLeftoversOfAKilledRunAreReplaced(t *testing.T) {
 	must(t, killed.buffer.Flush())
 
 	r := open(t, Files{Results: path})
-	must(t, r.Results([]Result{Result{Key: "7"}}))
+	must(t, r.Results([]Result{{Key: "7"}}))
 	must(t, r.Finish(sample()))
 	if got := read(t, path); strings.Contains(got, "half") || strings.Count(got, "\n") != 2 {
 		t.Errorf("results: %q", got)
@@ -256,7 +256,7 @@ func TestAFullDiskIsTold(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.files.Dir = t.TempDir()
 			r := open(t, tt.files)
-			must(t, r.Results([]Result{Result{Key: "7"}}))
+			must(t, r.Results([]Result{{Key: "7"}}))
 			must(t, r.Reject(Input{}, bad))
 			s := sample()
 			err := r.Finish(s)
@@ -281,7 +281,7 @@ func TestAFullDiskStopsResultsEarly(t *testing.T) {
 	r := open(t, Files{Results: "/dev/full"})
 	var err error
 	for i := 0; err == nil && i < outputBuffer; i++ {
-		err = r.Results([]Result{Result{Line: i}})
+		err = r.Results([]Result{{Line: i}})
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("after %d results: %v", outputBuffer, err)

@@ -52,7 +52,7 @@ func TestARunThatCannotWriteLeavesTheEarlierOnesFiles(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "rejects.csv"), []byte("x"), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "summary.json"), nil, 0o600))
 	r := open(t, Files{Dir: dir, Results: "/dev/full"})
-	must(t, r.Results([]Result{Result{}}))
+	must(t, r.Results([]Result{{}}))
 	if err := r.Finish(sample()); err == nil {
 		t.Fatal("nothing fails")
 	}
@@ -70,7 +70,7 @@ func TestAFolderThatIsSwappedReceivesNothing(t *testing.T) {
 	must(t, os.Rename(dir, moved))
 	must(t, os.Mkdir(dir, 0o700))
 	must(t, syscall.Mkfifo(filepath.Join(dir, "rejects.csv"), 0o600))
-	must(t, r.Results([]Result{Result{Key: "7"}}))
+	must(t, r.Results([]Result{{Key: "7"}}))
 	must(t, r.Reject(Input{}, bad))
 	must(t, r.Finish(sample()))
 	if diff := cmp.Diff([]string{"rejects.csv", "results.csv", "summary.json"}, names(t, moved)); diff != "" {
