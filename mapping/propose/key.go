@@ -8,12 +8,17 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// keyChoice is what makes a row the same row on the next run.
+// keyChoice is what makes a row the same row on the next run, and what that rests on.
 type keyChoice struct {
 	Column   *column // nil: the row's own data
-	Lower    bool    // an address, of which case says nothing
 	External bool    // it is the CRM's own number, so the lead gets it as ExternalID
-	Why      []string
+	Lower    bool    // it is an address, of which case says nothing
+	Repeats  int     // rows in which it repeats another's
+	ByValues bool    // its name does not say that it is a number
+
+	Faults   []string  // of columns that are called so and cannot be the key
+	Counter  *column   // one that only counts the rows, or nil
+	Broken   *column   // one that was the key and does not hold in every row, or nil
 	Together []*column // where there is no column: those that tell the rows apart together
 }
 
@@ -38,30 +43,25 @@ func (d *draft) chooseKey() keyChoice {
 	for _, id := range d.identifiers() {
 		fault := d.faultOf(id)
 		if fault == "" {
-			return keyChoice{Column: id.column, External: true, Why: append(k.Why, d.praise(id)...)}
+			k.Column, k.External, k.ByValues = id.column, true, id.byValues
+			k.Repeats = id.column.profile.filled - id.column.profile.distinct
+			return k
 		}
 		if id.strength >= surePart {
-			k.Why = append(k.Why, fault+", so it can be neither key nor external_id.")
+			k.Faults = append(k.Faults, fault)
 		}
 	}
 	if k.Column = d.reference(); k.Column != nil {
-		k.Why = append(k.Why, shown(k.Column.header)+" holds the record's ID and is unique in "+d.Extent()+".")
 		return k
 	}
-	for _, c := range d.columns {
-		if c.name.strength(partRowNumber) >= surePart && len(k.Why) < 2 {
-			k.Why = append(k.Why, shown(c.header)+" only counts the rows of this file.")
-		}
+	counts := func(c *column) bool { return c.name.strength(partRowNumber) >= surePart }
+	if i := slices.IndexFunc(d.columns, counts); i >= 0 {
+		k.Counter = d.columns[i]
 	}
-	if email := d.parts[partEmail]; email != nil && d.tells(email) {
+	if email := d.parts[partEmail]; email != nil && tells(email) {
 		k.Column, k.Lower = email, true
-		k.Why = append(k.Why, "No column numbers the leads for good. "+shown(email.header)+" is unique and filled in "+d.Extent()+
-			", so it has to do: these addresses are then kept in the checkpoint, and a second lead of the same person is told as"+
-			` "changed", not made. Better: export the CRM's own ID too, for key and external_id.`)
 		return k
 	}
-	k.Why = append(k.Why, "No column tells the rows apart for good, so a row's own data are its key: correcting a row makes another lead."+
-		" Better: export the CRM's own ID too, for key and external_id.")
 	k.Together = d.together()
 	return k
 }
@@ -103,7 +103,7 @@ func identify(c *column) identifier {
 }
 
 // tells reports whether the column is filled and different in every row, whatever the case.
-func (d *draft) tells(c *column) bool {
+func tells(c *column) bool {
 	seen := map[string]bool{}
 	for _, cell := range c.cells {
 		seen[strings.ToLower(cell)] = true
@@ -124,26 +124,6 @@ func (d *draft) faultOf(id identifier) string {
 		return ""
 	}
 	return name + " repeats in " + english.Plural(repeats, "row", "")
-}
-
-func (d *draft) praise(id identifier) []string {
-	p, name := id.column.profile, shown(id.column.header)
-	if p.rows == 0 {
-		return []string{name + " by its name: no row was there to measure."}
-	}
-	said := name + " is unique and filled in " + d.Extent() + "."
-	if repeats := p.filled - p.distinct; repeats > 0 {
-		said = name + " is filled in " + d.Extent() + "; " + english.Plural(repeats, "row", "") + " repeat another's: they are told as" +
-			` "changed" or "unchanged", not made twice.`
-	}
-	list := []string{said}
-	if p.counting {
-		list = append(list, "It counts 1, 2, 3 …: make sure that it is the CRM's own number, which stays with the lead in other exports.")
-	}
-	if id.byValues {
-		list = append(list, "Found by its values: make sure that it stays with the lead in other exports.")
-	}
-	return list
 }
 
 // reference is the record's ID as older Salesforce trees hold it, if every row

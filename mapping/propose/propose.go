@@ -168,7 +168,7 @@ func (d *draft) loosen(broken map[brokenRule]int) bool {
 		}
 	}
 	if c := d.Key.Column; c != nil && broken[brokenRule{"key", c.header}]+broken[brokenRule{"required", c.header}] > 0 {
-		d.Key = keyChoice{Why: []string{shown(c.header) + " does not hold in every row, so a row's own data are its key."}}
+		d.Key = keyChoice{Broken: c}
 		d.decideRest()
 		loosened = true
 	}

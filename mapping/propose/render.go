@@ -249,6 +249,9 @@ func scalar(s string) string {
 // quoted writes s in double quotes, which YAML reads as Go does.
 func quoted(s string) string { return strconv.Quote(s) }
 
+// Counts reports whether its cells are 1, 2, 3 … in the order of the rows.
+func (c *column) Counts() bool { return c.profile.counting }
+
 // Value is the column's cell in YAML.
 func (c *column) Value() string { return quoted(c.placeholder()) }
 
@@ -271,22 +274,6 @@ func joinWith(list []string, between string, write func(string) string) string {
 // and joins remarks that hold something.
 func and(remarks ...string) string {
 	return strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; ")
-}
-
-// Extent names the rows that were looked at, for a sentence.
-func (t *table) Extent() string {
-	n := len(t.in.Rows)
-	switch {
-	case n == 1 && t.in.Complete:
-		return "the one row"
-	case n == 1:
-		return "the first row"
-	case n == 2 && t.in.Complete:
-		return "both rows"
-	case t.in.Complete:
-		return "all " + english.Plural(n, "row", "")
-	}
-	return "the first " + english.Plural(n, "row", "")
 }
 
 // Empties says in how many rows the columns hold nothing, or "".
