@@ -138,7 +138,7 @@ func refuseWide(head []byte, named bool, c charset) error {
 	if len(head) < 2 {
 		return nil
 	}
-	var nuls [2]int
+	var nuls [2]int // on even and on odd places
 	for i, b := range head {
 		if b == 0 {
 			nuls[i%2]++
@@ -150,9 +150,9 @@ func refuseWide(head []byte, named bool, c charset) error {
 		return &rows.OpenError{Text: "is not text in " + c.label, Hint: "leave the encoding out, or name the one that the file was written in"}
 	case c.wide:
 		return nil
-	case head[0] != 0 && head[1] == 0 && nuls[0] == 0 && nuls[1] > 1:
+	case head[1] == 0 && nuls[0] == 0 && nuls[1] > 1:
 		label = utf16LELabel
-	case head[0] == 0 && head[1] != 0 && nuls[1] == 0 && nuls[0] > 1:
+	case head[0] == 0 && nuls[1] == 0 && nuls[0] > 1:
 		label = utf16BELabel
 	default:
 		return nil

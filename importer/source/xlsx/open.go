@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,68 +82,48 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	if err := r.openSheet(b, s); err != nil {
 		return damaged(err)
 	}
-	if others := b.others(s); o.Sheet == "" && len(others) > 0 {
+	others := b.labels(func(other sheet) bool { return other.part != s.part && b.holdsCells(other) })
+	if o.Sheet == "" && len(others) > 0 {
 		r.found.Warn("sheet %q was read; the workbook also holds %s (hint: %s)", s.name, listed(others), sheetHint)
 	}
 	return r.begin(o)
 }
 
-// choose finds the sheet to read: the one that is named, else the first that can be seen.
+// choose finds the sheet to read: the one that is named, in any case, else the first that can be seen.
 func (b *book) choose(name string) (sheet, error) {
-	for _, s := range b.sheets {
-		if name == "" && s.cells && !s.hidden {
-			return s, nil
-		}
-	}
+	find := func(fits func(s sheet) bool) int { return slices.IndexFunc(b.sheets, fits) }
+	i, none := 0, "has no sheet of the name that was asked for"
 	if name == "" {
-		return sheet{}, &rows.OpenError{Text: "has no sheet that is visible and holds cells" + b.list(), Hint: sheetHint}
+		i = find(func(s sheet) bool { return s.cells && !s.hidden })
+		none = "has no sheet that is visible and holds cells"
+	} else if i = find(func(s sheet) bool { return s.name == name }); i < 0 {
+		i = find(func(s sheet) bool { return strings.EqualFold(strings.TrimSpace(s.name), strings.TrimSpace(name)) })
 	}
-	for _, same := range []func(a, b string) bool{
-		func(a, b string) bool { return a == b },
-		func(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) },
-	} {
-		for _, s := range b.sheets {
-			switch {
-			case !same(s.name, name):
-			case !s.cells:
-				return s, &rows.OpenError{Text: fmt.Sprintf("has no cells in sheet %q: it is a chart, a dialog or a macro", s.name), Hint: sheetHint}
-			default:
-				return s, nil
+	switch {
+	case i >= 0 && b.sheets[i].cells:
+		return b.sheets[i], nil
+	case i >= 0:
+		none = fmt.Sprintf("has no cells in sheet %q: it is a chart, a dialog or a macro", b.sheets[i].name)
+	default:
+		if names := b.labels(func(sheet) bool { return true }); len(names) > 0 {
+			none += "; it has " + listed(names)
+		}
+	}
+	return sheet{}, &rows.OpenError{Text: none, Hint: sheetHint}
+}
+
+// labels name the tables that are some of the sheets.
+func (b *book) labels(some func(sheet) bool) (names []string) {
+	for _, s := range b.sheets {
+		if s.cells && some(s) {
+			name := strconv.Quote(s.name)
+			if s.hidden {
+				name += " (hidden)"
 			}
-		}
-	}
-	return sheet{}, &rows.OpenError{Text: "has no sheet of the name that was asked for" + b.list(), Hint: sheetHint}
-}
-
-// list names the sheets that can be read.
-func (b *book) list() string {
-	var names []string
-	for _, s := range b.sheets {
-		if s.cells {
-			names = append(names, s.label())
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "; it has " + listed(names)
-}
-
-// others are the labels of the sheets beside one that hold something, too.
-func (b *book) others(read sheet) (names []string) {
-	for _, s := range b.sheets {
-		if s.cells && s.part != read.part && b.holdsCells(s) {
-			names = append(names, s.label())
+			names = append(names, name)
 		}
 	}
 	return names
-}
-
-func (s sheet) label() string {
-	if s.hidden {
-		return strconv.Quote(s.name) + " (hidden)"
-	}
-	return strconv.Quote(s.name)
 }
 
 // listed joins names, the first of them only where there are many.
