@@ -25,7 +25,7 @@ var (
 
 // sheetReader reads a sheet's rows one after another, as the file holds them.
 type sheetReader struct {
-	xml *xml.Decoder
+	xml *xmlReader
 	max int // bytes of text a row
 
 	number        int  // of the present row in the sheet, from 1
@@ -52,8 +52,8 @@ type span struct{ first, last int }
 
 // newSheetReader reads up to the first row; io.EOF when there is none.
 func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
-	s := &sheetReader{xml: newXMLDecoder(in), max: limit}
-	root, _, err := nextChild(s.xml)
+	s := &sheetReader{xml: newXMLReader(in), max: limit}
+	root, _, err := s.xml.nextChild()
 	switch {
 	case err != nil:
 		return nil, unexpected(err)
@@ -61,7 +61,7 @@ func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 		return nil, errNoSheet
 	}
 	for {
-		e, more, err := nextChild(s.xml)
+		e, more, err := s.xml.nextChild()
 		switch {
 		case err != nil:
 			return nil, err
@@ -70,53 +70,14 @@ func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 		case e.Name.Local == "sheetData":
 			return s, nil
 		case e.Name.Local == "cols":
-			err = children(s.xml, s.column)
+			err = s.xml.children(s.column)
 		default:
-			err = s.xml.Skip()
+			err = s.xml.skip()
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-}
-
-// nextChild goes on to the next element inside the present one, if there is one more.
-func nextChild(in *xml.Decoder) (e xml.StartElement, more bool, err error) {
-	for {
-		t, err := in.Token()
-		if err != nil {
-			return e, false, err
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			return t, true, nil
-		case xml.EndElement:
-			return e, false, nil
-		}
-	}
-}
-
-// children calls visit for each element inside the present one. It reads or skips it.
-func children(in *xml.Decoder, visit func(xml.StartElement) error) error {
-	for {
-		e, more, err := nextChild(in)
-		if more && err == nil {
-			err = visit(e)
-		}
-		if !more || err != nil {
-			return err
-		}
-	}
-}
-
-// attribute is the value of an element's attribute, "" where it has none.
-func attribute(e xml.StartElement, name string) string {
-	for i := range e.Attr {
-		if e.Attr[i].Name.Local == name {
-			return e.Attr[i].Value
-		}
-	}
-	return ""
 }
 
 // column notes of columns whether they are hidden.
@@ -126,7 +87,7 @@ func (s *sheetReader) column(e xml.StartElement) error {
 	if truth(attribute(e, "hidden")) && len(s.hiddenColumns) < maxColumns {
 		s.hiddenColumns = append(s.hiddenColumns, span{first - 1, last - 1})
 	}
-	return s.xml.Skip()
+	return s.xml.skip()
 }
 
 // hides tells whether a column is hidden.
@@ -137,7 +98,7 @@ func (s *sheetReader) hides(column int) bool {
 // next reads the next row; io.EOF after the last, when the sheet is whole.
 func (s *sheetReader) next() error {
 	for {
-		e, more, err := nextChild(s.xml)
+		e, more, err := s.xml.nextChild()
 		switch {
 		case err != nil:
 			return unexpected(err)
@@ -146,7 +107,7 @@ func (s *sheetReader) next() error {
 		case e.Name.Local == "row":
 			return unexpected(s.row(e))
 		}
-		if err := s.xml.Skip(); err != nil {
+		if err := s.xml.skip(); err != nil {
 			return unexpected(err)
 		}
 	}
@@ -181,13 +142,13 @@ func (s *sheetReader) row(e xml.StartElement) error {
 	}
 	s.number, s.hidden, s.long, s.last = number, truth(attribute(e, "hidden")), false, -1
 	s.cells, s.text = s.cells[:0], s.text[:0]
-	return children(s.xml, s.cell)
+	return s.xml.children(s.cell)
 }
 
 // cell reads a cell into its column; those passed over are no cells.
 func (s *sheetReader) cell(e xml.StartElement) error {
 	if e.Name.Local != "c" {
-		return s.xml.Skip()
+		return s.xml.skip()
 	}
 	c, column := rawCell{kind: "n", start: len(s.text)}, s.last+1
 	for _, a := range e.Attr {
@@ -227,18 +188,18 @@ func (s *sheetReader) cell(e xml.StartElement) error {
 
 // content reads what is in a cell: its value, or the text that is written in it.
 func (s *sheetReader) content(c *rawCell) error {
-	return children(s.xml, func(e xml.StartElement) error {
+	return s.xml.children(func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "v":
 			c.value = true
-			return characters(s.xml, s.gather)
+			return s.xml.characters(s.gather)
 		case "is":
 			c.value = true
-			return richText(s.xml, s.gather)
+			return s.xml.richText(s.gather)
 		case "f":
 			c.formula = true
 		}
-		return s.xml.Skip()
+		return s.xml.skip()
 	})
 }
 
@@ -250,41 +211,6 @@ func (s *sheetReader) gather(text []byte) error {
 		s.text = append(s.text, text...)
 	}
 	return nil
-}
-
-// characters gives the text of the present element to gather, piece by piece.
-func characters(in *xml.Decoder, gather func([]byte) error) error {
-	for {
-		t, err := in.Token()
-		if err != nil {
-			return err
-		}
-		switch t := t.(type) {
-		case xml.CharData:
-			err = gather(t)
-		case xml.StartElement:
-			err = in.Skip()
-		case xml.EndElement:
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// richText gathers the texts of an element that holds one, or many in several fonts. Readings of Japanese words
-// (rPh) are no part of the text.
-func richText(in *xml.Decoder, gather func([]byte) error) error {
-	return children(in, func(e xml.StartElement) error {
-		switch e.Name.Local {
-		case "t":
-			return characters(in, gather)
-		case "r":
-			return richText(in, gather)
-		}
-		return in.Skip()
-	})
 }
 
 // holdsText tells whether a cell of the present row has a value.

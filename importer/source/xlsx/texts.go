@@ -51,10 +51,10 @@ func (b *book) sharedTexts() (*sharedTexts, error) {
 		return t, err
 	}
 	defer in.Close()
-	return t, t.read(newXMLDecoder(in))
+	return t, t.read(newXMLReader(in))
 }
 
-func (t *sharedTexts) read(tokens *xml.Decoder) error {
+func (t *sharedTexts) read(tokens *xmlReader) error {
 	var text []byte
 	gather := func(piece []byte) error {
 		if text = append(text, piece...); len(text) > maxToken {
@@ -69,7 +69,7 @@ func (t *sharedTexts) read(tokens *xml.Decoder) error {
 		}
 		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "si" {
 			text = text[:0]
-			if err = richText(tokens, gather); err == nil {
+			if err = tokens.richText(gather); err == nil {
 				err = t.add(unescape(string(text)))
 			}
 		}
