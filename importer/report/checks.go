@@ -1,5 +1,16 @@
 package report
 
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+)
+
 // Checks are what a rehearsal (validate, a dry run) says of the input and the mapping
 // beside how each row ended. Lists come by rows, most first; no cell's value stands
 // in them but statuses that are not mapped, and IDs of organizations and locators.
@@ -103,22 +114,15 @@ type Fault struct {
 
 // escape makes names of columns and texts fit to be shown, which may come from outside.
 func (c *Checks) escape() {
-	for i := range c.Rules {
-		r := &c.Rules[i]
-		r.Column, r.Error = Escape(r.Column), Escape(r.Error)
-	}
-	for i := range c.Tests.Failures {
-		f := &c.Tests.Failures[i]
-		f.Differences = escaped(f.Differences)
-	}
-	for _, list := range [][]Fault{c.LostFiles, c.CannotCreate} {
-		for i := range list {
-			list[i].Error, list[i].Hint = Escape(list[i].Error), Escape(list[i].Hint)
-		}
-	}
+	each(c.Rules, func(r *Rule) { r.Column, r.Error = Escape(r.Column), Escape(r.Error) })
+	each(c.Tests.Failures, func(f *Failure) { f.Differences = escaped(f.Differences) })
+	each(c.LostFiles, (*Fault).escape)
+	each(c.CannotCreate, (*Fault).escape)
 	c.UnusedColumns, c.Notes = escaped(c.UnusedColumns), escaped(c.Notes)
 	c.Projected.DurationS = round(c.Projected.DurationS)
 }
+
+func (f *Fault) escape() { f.Error, f.Hint = Escape(f.Error), Escape(f.Hint) }
 
 // escaped is a list of its own.
 func escaped(texts []string) []string {
@@ -127,4 +131,210 @@ func escaped(texts []string) []string {
 		list = append(list, Escape(text))
 	}
 	return list
+}
+
+// topChecks is how much of each list that a rehearsal has the text for people shows.
+const topChecks = 10
+
+// text shows what a rehearsal found in the rows, and then what it says of the mapping.
+func (c *Checks) text(p *printer) {
+	list(p, "Checks that rows fail", c.Rules, topChecks, func(r Rule) {
+		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, r.sentence()))
+		p.hang(r.places())
+	}, func(others []Rule) { p.more(len(others), "check") })
+	list(p, "Statuses that are not mapped", c.Statuses, topChecks, func(w Word) {
+		text := `"` + w.Status + `"`
+		if w.Hidden != "" {
+			text = w.Hidden
+		}
+		p.figure(w.Rows, text+", first at "+w.Place.String())
+	}, func(others []Word) { p.more(len(others), "text") })
+	list(p, "Files that could not be read to their end", c.LostFiles, 0, p.fault, nil)
+	c.assigned(p)
+	c.projected(p)
+	c.tests(p)
+	list(p, "What the mapping lacks to make leads", c.CannotCreate, 0, p.fault, nil)
+}
+
+func (r *Rule) sentence() string {
+	if r.Column == "" {
+		return r.Error
+	}
+	return "column " + r.Column + ": " + r.Error
+}
+
+// places lists where the rows stand, of which there may be more than are known.
+func (r *Rule) places() string {
+	var list []string
+	for _, at := range r.Places {
+		list = append(list, at.String())
+	}
+	if r.Rows > len(list) {
+		list = append(list, "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+// String is how people and editors name the place.
+func (at Place) String() string { return at.File + ":" + strconv.Itoa(at.Line) }
+
+// assigned previews to whom leads would go, as far as anybody can tell.
+func (c *Checks) assigned(p *printer) {
+	if len(c.Assignments) == 0 {
+		return
+	}
+	p.heading("Would be assigned")
+	shown, further, located := 0, 0, false
+	for _, a := range c.Assignments { // organizations come first
+		switch {
+		case a.OrganizationID != "" && shown < topOrganizations:
+			shown++
+		case a.OrganizationID != "", a.Others == "organizations":
+			further += a.Rows
+			continue
+		case further > 0:
+			p.figure(further, "to other organizations")
+			further = 0
+		}
+		located = located || a.LocatorID != ""
+		p.figure(a.Rows, a.whom())
+	}
+	if further > 0 {
+		p.figure(further, "to other organizations")
+	}
+	if located {
+		p.indented("Which organization a locator picks cannot be predicted: its settings on the service decide when the lead is made.")
+	}
+}
+
+func (a *Assignment) whom() string {
+	switch {
+	case a.OrganizationID != "":
+		return "to " + a.OrganizationID
+	case a.LocatorID != "":
+		return fmt.Sprintf("by the locator %s (entry %d of assign)", a.LocatorID, a.Entry)
+	case a.Others != "":
+		return "by other " + a.Others
+	}
+	return "to nobody: the mapping has no assign"
+}
+
+// projected says what a run would send, and how long that takes where it is known.
+func (c *Checks) projected(p *printer) {
+	if !c.sends() {
+		return
+	}
+	p.heading("Would be sent")
+	n := c.Projected
+	text := requests(n.Create, n.Update)
+	if n.AtMost {
+		text += " at most"
+	}
+	if n.Rate > 0 {
+		took := time.Duration(n.DurationS * float64(time.Second)).Round(time.Second)
+		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, max(took, time.Second))
+	}
+	p.indented(text + ".")
+}
+
+func (c *Checks) tests(p *printer) {
+	t := &c.Tests
+	if t.Run == 0 {
+		return
+	}
+	result := english.Plural(t.Run, "test", "") + english.PluralWord(t.Run, " passes.", ": all pass.")
+	if t.Failed > 0 {
+		result = t.failed(english.Plural(t.Run, "test", "")) + "."
+	}
+	p.heading("Tests of the mapping")
+	p.indented(result)
+	for i, f := range t.Failures {
+		if i == topChecks {
+			p.more(len(t.Failures)-i, "test")
+			return
+		}
+		p.verbatim(fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column))
+		for _, d := range f.Differences {
+			p.wrap("    ", "    ", d)
+		}
+	}
+}
+
+// failed says how many of the tests, which are named so, fail.
+func (t *Tests) failed(of string) string {
+	return fmt.Sprintf("%s of %s %s", humanize.Comma(int64(t.Failed)), of, english.PluralWord(t.Failed, "fails", "fail"))
+}
+
+// fault shows a fault at its place, with its hint.
+func (p *printer) fault(f Fault) {
+	at := f.File
+	for _, n := range []int{f.Line, f.Column} {
+		if n > 0 {
+			at += ":" + strconv.Itoa(n)
+		}
+	}
+	p.wrap("  ", "    ", at+": "+f.Error)
+	if f.Hint != "" {
+		p.wrap("    ", "    ", "hint: "+f.Hint)
+	}
+}
+
+// more ends a list that is longer than what is shown of it.
+func (p *printer) more(n int, thing string) {
+	p.indented(fmt.Sprintf("and %s more %s: see checks in --summary FILE.", humanize.Comma(int64(n)), english.PluralWord(n, thing, "")))
+}
+
+// faults are what needs attention beside rows.
+func (c *Checks) faults() []string {
+	if c == nil {
+		return nil
+	}
+	var faults []string
+	if c.Tests.Failed > 0 {
+		faults = append(faults, c.Tests.failed(english.Plural(c.Tests.Run, "test", "")+" of the mapping"))
+	}
+	if len(c.CannotCreate) > 0 {
+		faults = append(faults, "the mapping cannot make leads yet")
+	}
+	for _, f := range c.LostFiles {
+		faults = append(faults, f.File+" could not be read to its end")
+	}
+	return faults
+}
+
+// sends reports whether a run would send anything.
+func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0 }
+
+// fate is what would become of the good rows.
+func (c *Checks) fate() string {
+	if !c.sends() {
+		return "good"
+	}
+	return "good, would be sent"
+}
+
+// The rules that an edit of the mapping settles for all rows at once.
+const (
+	ruleStatus = "status"
+	ruleAssign = "assign"
+)
+
+// byMapping says whether the mapping is all that there is to correct.
+func (c *Checks) byMapping() bool {
+	return c != nil && len(c.Rules) > 0 && !slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Rule != ruleStatus && r.Rule != ruleAssign })
+}
+
+// steps are what to do about the mapping and the files themselves.
+func (c *Checks) steps(todo *steps, mapping string) {
+	unassigned := sum(c.Rules, func(r Rule) int {
+		if r.Rule != ruleAssign {
+			return 0
+		}
+		return r.Rows
+	})
+	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": what it lacks, only a person can decide.")
+	todo.add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
+	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+", or say with else what becomes of the others.")
+	todo.add(unassigned > 0, fmt.Sprintf("Add an entry under assign in %s for the %s that none fits, or fill in what they lack.", mapping, english.Plural(unassigned, "row", "")))
+	todo.add(len(c.LostFiles) > 0, "Get a whole copy of the files that could not be read to their end.")
 }

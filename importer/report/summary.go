@@ -168,18 +168,17 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 
 // escape makes the lists fit to be shown: texts in them may come from outside.
 func (s *Summary) escape() {
-	for i := range s.Organizations {
-		s.Organizations[i].Location = Escape(s.Organizations[i].Location)
-	}
-	for i := range s.Errors {
-		s.Errors[i].Error = Escape(s.Errors[i].Error)
-	}
-	for i := range s.InDoubt {
-		d := &s.InDoubt[i]
-		d.SentAt, d.OrganizationID = utc(d.SentAt), Escape(d.OrganizationID)
-	}
+	each(s.Organizations, func(o *Organization) { o.Location = Escape(o.Location) })
+	each(s.Errors, func(r *Reason) { r.Error = Escape(r.Error) })
+	each(s.InDoubt, func(d *Doubt) { d.SentAt, d.OrganizationID = utc(d.SentAt), Escape(d.OrganizationID) })
 	if s.Checks != nil {
 		s.Checks.escape()
+	}
+}
+
+func each[T any](items []T, do func(*T)) {
+	for i := range items {
+		do(&items[i])
 	}
 }
 
