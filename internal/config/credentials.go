@@ -72,12 +72,7 @@ func Reserve(path string) (*Place, error) {
 	if lock == nil {
 		return nil, &Error{File: path, Text: "another login for this profile is going on", Hint: "wait for its end"}
 	}
-	d, err := newDraft(path, 0o600)
-	if err == nil {
-		if err = d.fill(bytes.Repeat([]byte{' '}, reserve)); err != nil {
-			err = errors.Join(err, d.discard())
-		}
-	}
+	d, err := newDraft(path, 0o600, bytes.Repeat([]byte{' '}, reserve))
 	if err != nil {
 		return nil, errors.Join(refuse(err, "make room or name another --config"), lock.Close())
 	}

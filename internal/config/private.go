@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"leadferry/internal/trust"
 )
@@ -141,29 +142,25 @@ type draft struct {
 	path     string
 }
 
-func newDraft(path string, mode fs.FileMode) (*draft, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
+func newDraft(path string, mode fs.FileMode, data []byte) (*draft, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp") // of mode 0600
 	if err != nil {
 		return nil, err
 	}
 	d := &draft{f, path}
 	if mode != 0o600 {
-		if err := f.Chmod(mode); err != nil {
-			return nil, errors.Join(err, d.discard())
-		}
+		err = f.Chmod(mode)
+	}
+	if err := errors.Join(err, d.fill(data)); err != nil {
+		return nil, errors.Join(err, d.discard())
 	}
 	return d, nil
 }
 
 // fill makes data the draft's whole durable content.
 func (d *draft) fill(data []byte) error {
-	if _, err := d.WriteAt(data, 0); err != nil {
-		return err
-	}
-	if err := d.Truncate(int64(len(data))); err != nil {
-		return err
-	}
-	return d.Sync()
+	_, err := d.WriteAt(data, 0)
+	return errors.Join(err, d.Truncate(int64(len(data))), d.Sync())
 }
 
 // put gives a draft that is filled its place. Where that fails, left is the file that holds
@@ -188,12 +185,9 @@ func (d *draft) discard() error {
 
 // replace makes data the content of the file at path, durably and as a whole.
 func replace(path string, mode fs.FileMode, data []byte) error {
-	d, err := newDraft(path, mode)
+	d, err := newDraft(path, mode, data)
 	if err != nil {
 		return err
-	}
-	if err := d.fill(data); err != nil {
-		return errors.Join(err, d.discard())
 	}
 	left, err := d.put()
 	if left != path {
@@ -227,11 +221,8 @@ func takeLock(path string) (*os.File, error) {
 // cause is an error of the file system without the path, which stands before it
 // already.
 func cause(err error) string {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err.Error()
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err.Error()
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		return e.Error()
 	}
 	return err.Error()
 }

@@ -26,8 +26,8 @@ type NewProfile struct {
 // Check finds what speaks against adding the profile, and changes nothing but that the
 // file's folder is made. Its error is an [*Error] or several, joined.
 func (p NewProfile) Check() error {
-	return p.add(func(target string, mode fs.FileMode, _ []byte) error {
-		d, err := newDraft(target, mode)
+	return p.add(func(target string, mode fs.FileMode, text []byte) error {
+		d, err := newDraft(target, mode, text)
 		if err != nil {
 			return err
 		}

@@ -209,12 +209,12 @@ func TestLeftDraftsAreRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tokens")
 	f := tokens(t, dir, "secret")
 	swap(t, f, token("a"))
-	left, err := newDraft(f.path, 0o600)
+	left, err := newDraft(f.path, 0o600, []byte("half a token"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := filepath.Join(dir, ".another.json-1.tmp")
-	if err := errors.Join(left.fill([]byte("half a token")), left.Close(), os.WriteFile(other, nil, 0o600)); err != nil {
+	if err := errors.Join(left.Close(), os.WriteFile(other, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	swap(t, f, token("b"))
