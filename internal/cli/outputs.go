@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -85,102 +84,69 @@ func filesOf(c *cli.Context, runID string, now time.Time, rehearsal bool) report
 	return o
 }
 
-// outputs are the places that a run writes to.
-type outputs struct {
-	named []place // by a flag each; what is the flag
-	dir   *place  // the run's folder, or nil
-}
-
-func outputsOf(f report.Files, metrics string) *outputs {
-	var o outputs
+// outputsOf are the places that a run writes to: files, and the run's folder. What each is
+// to the run is its flag.
+func outputsOf(f report.Files, metrics string) (all []place) {
 	for _, n := range []struct{ flag, path string }{
-		{"--results", f.Results}, {"--rejects", f.Rejects}, {"--summary", f.Summary}, {"--metrics", metrics},
+		{"--results", f.Results}, {"--rejects", f.Rejects}, {"--summary", f.Summary}, {"--metrics", metrics}, {"--out", f.Dir},
 	} {
 		if n.path != "" && n.path != "-" && n.path != report.None {
-			o.named = append(o.named, placeAt(n.path, n.flag))
+			all = append(all, placeAt(n.path, n.flag))
 		}
 	}
-	if f.Dir != "" {
-		dir := placeAt(f.Dir, "--out")
-		o.dir = &dir
-	}
-	return &o
+	return all
 }
 
-// all are the files and the folder.
-func (o *outputs) all() []place {
-	if o.dir == nil {
-		return o.named
+// takes reports whether an output would be written over a place. A run's folder may hold
+// the output that it would have made there under the same name.
+func (p *place) takes(q *place) bool {
+	if p.what == "--out" {
+		kind := report.RunFile(strings.ToLower(q.name))
+		return p.is(q) || q.in(p) && kind != "" && "--"+kind != q.what
 	}
-	return append(slices.Clone(o.named), *o.dir)
-}
-
-// takes says which output would be written over a place, or nothing.
-func (o *outputs) takes(q *place) string {
-	for _, p := range o.named {
-		partial := placeAt(p.path+".partial", p.what)
-		if p.is(q) || partial.is(q) || p.what == "--rejects" && p.beside(q) && report.FurtherRejects(p.name, q.name) {
-			return p.what + " " + p.path
-		}
-	}
-	if o.dir != nil && (o.dir.is(q) || q.in(o.dir) && report.RunFile(strings.ToLower(q.name)) != "") {
-		return o.dir.what + " " + o.dir.path
-	}
-	return ""
+	partial := placeAt(p.path+".partial", p.what)
+	return p.is(q) || partial.is(q) || p.what == "--rejects" && p.beside(q) && report.FurtherRejects(p.name, q.name)
 }
 
 // keepApart is the one rule for all outputs: none names the checkpoint, what the run
 // reads, or another output. It is asked before anything is sent or written.
 func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) error {
-	o, kept := outputsOf(f, c.String("metrics")), p.keptPlaces(c, inputs)
-	if err := errors.Join(o.apart(), p.keepRun(c, o.dir)); err != nil {
-		return err
-	}
+	outputs, kept, folders := outputsOf(f, c.String("metrics")), p.keptPlaces(c, inputs), p.keptFolders()
 	const hint = "name another place: nothing was sent"
-	for _, q := range kept {
-		if by := o.takes(&q); by != "" {
-			return usage(fmt.Sprintf("%s would take the place of %s, which is %s", by, q.path, q.what), hint)
+	for i, o := range outputs {
+		for j, q := range outputs {
+			if i != j && o.takes(&q) {
+				return usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path), "give each output a place of its own: nothing was sent")
+			}
 		}
-	}
-	for _, q := range p.keptFolders() {
-		for _, one := range o.all() {
-			if one.in(&q) || one.is(&q) {
-				return usage(fmt.Sprintf("%s %s lies in %s, which is %s", one.what, one.path, q.path, q.what), hint)
+		for _, q := range kept {
+			if o.takes(&q) {
+				return usage(fmt.Sprintf("%s %s would take the place of %s, which is %s", o.what, o.path, q.path, q.what), hint)
+			}
+		}
+		for _, q := range folders {
+			if o.in(&q) || o.is(&q) {
+				return usage(fmt.Sprintf("%s %s lies in %s, which is %s", o.what, o.path, q.path, q.what), hint)
 			}
 		}
 	}
-	return p.keepStreams(append(kept, o.named...))
-}
-
-// apart refuses two outputs in one place.
-func (o *outputs) apart() error {
-	for i, one := range o.named {
-		others := outputs{named: slices.Delete(slices.Clone(o.named), i, i+1)}
-		if by := others.takes(&one); by != "" {
-			return usage(fmt.Sprintf("%s and %s %s are one file", by, one.what, one.path), "give each output a file of its own: nothing was sent")
-		}
-		if o.dir == nil {
-			continue
-		}
-		if kind := report.RunFile(strings.ToLower(one.name)); o.dir.is(&one) || one.in(o.dir) && kind != "" && "--"+kind != one.what {
-			return usage(fmt.Sprintf("%s %s stands in the way of %s %s", one.what, one.path, o.dir.what, o.dir.path), "give each output a place of its own: nothing was sent")
+	if f.Dir != "" {
+		if err := p.keepRun(c, f.Dir); err != nil {
+			return err
 		}
 	}
-	return nil
+	return p.keepStreams(append(kept, outputs...))
 }
 
 // keepRun refuses to replace what a run to a real target left by less: it may be all that is
 // known of its leads.
-func (p *program) keepRun(c *cli.Context, dir *place) error {
-	if dir == nil {
-		return nil
-	}
-	w := witnessIn(dir.path)
+func (p *program) keepRun(c *cli.Context, dir string) error {
+	w := witnessIn(dir)
 	again := p.settings.Load() != nil && !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical()
 	if w.Run == "" || w.Target == sandboxTarget || again {
 		return nil
 	}
-	return usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", dir.path, w.Run, w.Target.LeadsURL),
+	return usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
 		"name another folder")
 }
 
@@ -278,17 +244,17 @@ func (p *program) keepStreams(others []place) error {
 
 // exposed warns of folders in which another user could put something else in the place
 // of an output.
-func (o *outputs) exposed() (warnings []string) {
-	for _, p := range o.all() {
-		folder, path := p.folder, p.dir
-		if p.what == "--out" {
-			folder, path = p.file, p.path
+func exposed(outputs []place) (warnings []string) {
+	for _, o := range outputs {
+		folder, path := o.folder, o.dir
+		if o.what == "--out" {
+			folder, path = o.file, o.path
 		}
 		if folder == nil || !folder.IsDir() {
 			continue
 		}
 		if why := trust.Exposed(folder); why != "" {
-			warnings = append(warnings, fmt.Sprintf("the folder %s of %s %s: whoever may write there can put other files in the place of this run's", path, p.what, why))
+			warnings = append(warnings, fmt.Sprintf("the folder %s of %s %s: whoever may write there can put other files in the place of this run's", path, o.what, why))
 		}
 	}
 	return warnings

@@ -32,7 +32,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	if err := end.openMetrics(); err != nil {
 		return err
 	}
-	o.Warnings = outputsOf(o.Files, c.String("metrics")).exposed()
+	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
 	shown := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{})}
 	shown.watched = terminal(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
 	shown.asks = p.asks(c, o)
