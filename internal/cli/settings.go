@@ -1,18 +1,25 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/net/publicsuffix"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
+	"leadferry/leadapi/sandbox"
 	"leadferry/mapping"
 )
 
@@ -244,4 +251,75 @@ func (s *settings) stored() (*config.Credentials, error) {
 		return nil, nil
 	}
 	return config.LoadCredentials(s.credentialsPath())
+}
+
+// maxSecret is how many bytes a command may write for a secret.
+const maxSecret = 64 << 10
+
+// secretOf runs the command whose standard output is the client secret. What it writes
+// is shown nowhere, whatever becomes of it.
+func secretOf(ctx context.Context, text string) (string, error) {
+	const flag = "client-secret-command"
+	c, err := commandOf(flag, text)
+	if err != nil {
+		return "", err
+	}
+	var out bounded
+	if err := c.run(ctx, &out, nil); err != nil {
+		return "", usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
+	}
+	secret := strings.TrimSpace(out.String())
+	if secret == "" || out.Len() > maxSecret || strings.ContainsFunc(secret, unicode.IsControl) {
+		return "", usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
+	}
+	return secret, nil
+}
+
+// bounded keeps little more than a secret may have.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len() <= maxSecret {
+		b.Buffer.Write(p[:min(len(p), maxSecret+1)])
+	}
+	return len(p), nil
+}
+
+// sandboxTarget is the target of --sandbox: the same whatever port it listens on.
+var sandboxTarget = checkpoint.Target{BaseURL: "sandbox", LeadsURL: "sandbox", TrunkID: sandbox.TrunkID}
+
+// target is the service that is meant, as far as that is known.
+func (s *settings) target() checkpoint.Target {
+	if s.sandbox {
+		return sandboxTarget
+	}
+	return checkpoint.Target{BaseURL: leadapi.Canonical(s.get("base-url")), LeadsURL: leadapi.Canonical(s.get("leads-url")), TrunkID: s.get("trunk-id")}
+}
+
+// target is the one of the command's settings; nothing, where it has none.
+func (p *program) target() checkpoint.Target {
+	if s := p.settings.Load(); s != nil {
+		return s.target()
+	}
+	return checkpoint.Target{}
+}
+
+// mixedRegions says when the two addresses belong to different registered domains.
+func mixedRegions(t checkpoint.Target) string {
+	base, leads := registered(t.BaseURL), registered(t.LeadsURL)
+	if base == leads {
+		return ""
+	}
+	return fmt.Sprintf("the base URL (%s) and the leads URL (%s) belong to different domains: is one of the US and one of the EU?", base, leads)
+}
+
+func registered(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	if d, err := publicsuffix.EffectiveTLDPlusOne(u.Hostname()); err == nil {
+		return d
+	}
+	return u.Hostname()
 }
