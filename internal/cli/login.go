@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -207,7 +206,7 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	if u, err := url.Parse(p.target().BaseURL); err == nil {
 		host = u.Host
 	}
-	password, err := p.password(ctx, fmt.Sprintf("Password of %s at %s: ", report.Escape(email), host))
+	password, err := p.password(fmt.Sprintf("Password of %s at %s: ", report.Escape(email), host))
 	if err != nil {
 		return nil, err
 	}
@@ -288,13 +287,15 @@ const maxPassword = 4096
 
 // password comes from the environment, a terminal without echo, or the first line of
 // standard input. Its errors never hold it.
-func (p *program) password(ctx context.Context, prompt string) (text string, err error) {
+func (p *program) password(prompt string) (text string, err error) {
 	if text = os.Getenv("LEADFERRY_PASSWORD"); text == "" {
-		text, err = p.readPassword(ctx, prompt)
+		text, err = p.typePassword(prompt)
 	}
 	switch {
-	case err != nil:
+	case errors.Is(err, errInterrupted):
 		return "", err
+	case err != nil:
+		return "", usage(fmt.Sprintf("the password cannot be read: %v", err), "set LEADFERRY_PASSWORD, or pipe it into standard input")
 	case text == "":
 		return "", usage("no password given", "type it, set LEADFERRY_PASSWORD, or pipe it into standard input")
 	case len(text) > maxPassword || !utf8.ValidString(text):
@@ -303,34 +304,13 @@ func (p *program) password(ctx context.Context, prompt string) (text string, err
 	return text, nil
 }
 
-// readPassword waits for a line or the end of ctx. A read of a terminal cannot be
-// called off: its goroutine ends with the process, and the echo is put back here.
-func (p *program) readPassword(ctx context.Context, prompt string) (string, error) {
+func (p *program) typePassword(prompt string) (string, error) {
 	fd := int(p.In.Fd())
-	read := func() ([]byte, error) {
-		return bufio.NewReader(io.LimitReader(p.In, maxPassword+2)).ReadBytes('\n')
+	before, err := term.GetState(fd)
+	if err != nil {
+		return p.typed(io.LimitReader(p.In, maxPassword+2))
 	}
-	if before, err := term.GetState(fd); err == nil {
-		fmt.Fprint(p.Err, prompt)
-		defer func() { term.Restore(fd, before); fmt.Fprintln(p.Err) }()
-		read = func() ([]byte, error) { return term.ReadPassword(fd) }
-	}
-	type line struct {
-		text []byte
-		err  error
-	}
-	got := make(chan line, 1)
-	go func() {
-		text, err := read()
-		got <- line{text, err}
-	}()
-	select {
-	case l := <-got:
-		if l.err != nil && !errors.Is(l.err, io.EOF) {
-			return "", usage(fmt.Sprintf("the password cannot be read: %v", l.err), "set LEADFERRY_PASSWORD, or pipe it into standard input")
-		}
-		return strings.TrimRight(string(l.text), "\r\n"), nil
-	case <-ctx.Done():
-		return "", errInterrupted
-	}
+	fmt.Fprint(p.Err, prompt)
+	defer func() { term.Restore(fd, before); fmt.Fprintln(p.Err) }() // also after an interruption
+	return p.answered(func() ([]byte, error) { return term.ReadPassword(fd) })
 }

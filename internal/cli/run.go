@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -221,20 +223,42 @@ func (p *program) confirm(c *cli.Context, question, nothing, hint string) error 
 		return nil
 	}
 	fmt.Fprint(p.Err, question+" [y/N] ")
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(p.In).ReadString('\n') // no answer is a no
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case a := <-answer:
-		if a == "y" || a == "yes" {
-			return nil
-		}
-		return usage(nothing, hint)
-	case <-p.interrupt:
+	answer, err := p.typed(p.In)
+	switch {
+	case errors.Is(err, errInterrupted):
 		fmt.Fprintln(p.Err)
 		return interrupted("interrupted: " + nothing)
+	case slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))):
+		return nil
+	}
+	return usage(nothing, hint) // no answer is a no
+}
+
+// typed is the next line of in, without its end.
+func (p *program) typed(in io.Reader) (string, error) {
+	return p.answered(func() ([]byte, error) { return bufio.NewReader(in).ReadBytes('\n') })
+}
+
+// answered waits for what a person types, or for an interruption. A read of a terminal
+// cannot be called off: its goroutine ends with the process.
+func (p *program) answered(read func() ([]byte, error)) (string, error) {
+	type line struct {
+		text []byte
+		err  error
+	}
+	got := make(chan line, 1)
+	go func() {
+		text, err := read()
+		got <- line{text, err}
+	}()
+	select {
+	case l := <-got:
+		if errors.Is(l.err, io.EOF) {
+			l.err = nil
+		}
+		return strings.TrimRight(string(l.text), "\r\n"), l.err
+	case <-p.interrupt:
+		return "", errInterrupted
 	}
 }
 
