@@ -3,14 +3,15 @@ package sandbox
 import (
 	"cmp"
 	"crypto/rand"
-	"crypto/sha256"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"go.etcd.io/bbolt"
 )
 
 // The built-in service account and its OAuth client. They open nothing but a sandbox.
@@ -31,24 +32,89 @@ const (
 	loginLife   = 15 * time.Minute
 )
 
-// newAuthority signs with the key of the file, so that tokens outlive the process.
-func newAuthority(st *store, o Options) (*authority, error) {
-	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key)
-	key, err := st.secret("key", key)
+// use is what a token is good for, and names the bucket that holds it.
+type use string
+
+const (
+	accessUse  use = "access"
+	refreshUse use = "refresh" // makes one access token and the next refresh token
+	loginUse   use = "login"   // makes one OAuth client
+)
+
+// grant is what stands behind a token ("Authentication").
+type grant struct {
+	Owner   string // OAuth client or account
+	Expires time.Time
+}
+
+// issue makes a token for an OAuth client or account.
+func (s *Server) issue(u use, owner string, life time.Duration) (token string, err error) {
+	token = rand.Text()
+	g, err := json.Marshal(grant{owner, s.now().Add(life)})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	secret := sha256.Sum256([]byte(ClientSecret))
-	if _, err := st.secret(ClientID, secret[:]); err != nil {
-		return nil, err
+	return token, s.store.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(u)).Put(digest(token), g)
+	})
+}
+
+// find returns whose living token it is; "" for what is none.
+func (s *Server) find(tx *bbolt.Tx, u use, token string) (owner string) {
+	var g grant
+	v := tx.Bucket([]byte(u)).Get(digest(token))
+	if v == nil || json.Unmarshal(v, &g) != nil || !s.now().Before(g.Expires) {
+		return ""
 	}
-	return &authority{
-		key: key, now: o.Now,
-		accessLife:  cmp.Or(o.AccessLife, accessLife),
-		refreshLife: cmp.Or(o.RefreshLife, refreshLife),
-		refresh:     map[string]grant{}, spent: map[string]time.Time{},
-	}, nil
+	return g.Owner
+}
+
+// spend uses up a token that is good once, unless it is not alive or not the owner's, which is the refusal.
+func (s *Server) spend(u use, token, owner string, refusal error) error {
+	return s.store.Update(func(tx *bbolt.Tx) error {
+		if s.find(tx, u, token) != owner {
+			return refusal
+		}
+		return tx.Bucket([]byte(u)).Delete(digest(token))
+	})
+}
+
+// revoke ends the life of every access and temporary token, and returns the refusal that says so.
+func (s *Server) revoke() error {
+	refusal := refuse(http.StatusUnauthorized, "the token is not accepted")
+	return cmp.Or(s.store.Update(func(tx *bbolt.Tx) error {
+		for _, u := range []use{accessUse, loginUse} {
+			if err := tx.DeleteBucket([]byte(u)); err != nil {
+				return err
+			}
+			if _, err := tx.CreateBucket([]byte(u)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}), refusal)
+}
+
+// admit refuses a request that does not carry a living token of the use as its bearer ("Errors", 401).
+func (s *Server) admit(r *http.Request, u use) error {
+	headers := r.Header.Values("Authorization")
+	if len(headers) != 1 {
+		return refuse(http.StatusUnauthorized, "one Authorization header with a bearer token is required")
+	}
+	return s.store.View(func(tx *bbolt.Tx) error {
+		if s.find(tx, u, bearer(headers[0])) == "" {
+			return refuse(http.StatusUnauthorized, "the token is not accepted, or has expired")
+		}
+		return nil
+	})
+}
+
+func bearer(header string) string {
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return token
 }
 
 // login exchanges e-mail and password for a temporary token ("1. Login"), and takes no Authorization header.
@@ -60,15 +126,17 @@ func (s *Server) login(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	for _, name := range []string{"email", "password"} {
-		if _, err := f.required(name); err != nil {
-			return answer{}, err
-		}
+	if f["email"] == nil || f["password"] == nil {
+		return answer{}, refuse(http.StatusBadRequest, "email and password are required")
 	}
 	if f.text("email") != Email || f.text("password") != Password {
 		return answer{}, refuse(http.StatusUnauthorized, "the e-mail address or the password is wrong")
 	}
-	return respond(http.StatusOK, struct{ Token string }{s.authority.issue(loginUse, accountID, loginLife)})
+	token, err := s.issue(loginUse, accountID, loginLife)
+	if err != nil {
+		return answer{}, err
+	}
+	return respond(http.StatusOK, struct{ Token string }{token})
 }
 
 // client makes an OAuth client ("2. Create OAuth client"). Only a digest of its secret is kept.
@@ -76,12 +144,12 @@ func (s *Server) client(c call) (answer, error) {
 	if len(c.body) > 0 {
 		return answer{}, refuse(http.StatusBadRequest, "this address takes no body")
 	}
-	if err := s.authority.spend(c.Request); err != nil {
+	used := refuse(http.StatusUnauthorized, "the temporary token was used before")
+	if err := s.spend(loginUse, bearer(c.Header.Get("Authorization")), accountID, used); err != nil {
 		return answer{}, err
 	}
-	id, secret, at := randomID().String(), rand.Text(), timestamp(s.now())
-	hash := sha256.Sum256([]byte(secret))
-	if _, err := s.store.secret(id, hash[:]); err != nil {
+	id, secret, at := newID(uint64(s.now().UnixMilli())), rand.Text(), s.now().UTC().Format(timeLayout)
+	if err := s.store.Update(func(tx *bbolt.Tx) error { return putClient(tx, id, secret) }); err != nil {
 		return answer{}, err
 	}
 	return respond(http.StatusOK, struct {
@@ -95,39 +163,43 @@ func (s *Server) client(c call) (answer, error) {
 // token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token").
 func (s *Server) token(c call) (answer, error) {
 	if len(c.body) > 0 {
-		return answer{}, oauthRefusal(http.StatusBadRequest, "invalid_request", "this address takes no body")
+		return answer{}, oauthRefusal("invalid_request", "this address takes no body")
 	}
 	q, err := tokenQuery(c.URL.RawQuery)
 	if err != nil {
 		return answer{}, err
 	}
 	id := q["client_id"]
-	secret := sha256.Sum256([]byte(q["client_secret"]))
-	switch known, err := s.store.known(id, secret[:]); {
-	case err != nil:
-		return answer{}, err
-	case !known || id == "":
-		return answer{}, oauthRefusal(http.StatusUnauthorized, "invalid_client", "the client or its secret is not known")
+	if !s.store.isClient(id, q["client_secret"]) {
+		return answer{}, oauthRefusal("invalid_client", "the client or its secret is not known")
 	}
-	if q["grant_type"] == "refresh_token" && !s.authority.redeem(q["refresh_token"], id) {
-		return answer{}, oauthRefusal(http.StatusBadRequest, "invalid_grant", "the refresh token has expired, was used before or is not known")
+	if q["grant_type"] == "refresh_token" {
+		refusal := oauthRefusal("invalid_grant", "the refresh token has expired, was used before or is not known")
+		if err := s.spend(refreshUse, q["refresh_token"], id, refusal); err != nil {
+			return answer{}, err
+		}
+	}
+	access, err := s.issue(accessUse, id, s.options.AccessLife)
+	if err != nil {
+		return answer{}, err
+	}
+	refresh, err := s.issue(refreshUse, id, s.options.RefreshLife)
+	if err != nil {
+		return answer{}, err
 	}
 	return respond(http.StatusOK, struct {
 		AccessToken  string         `json:"access_token"`
 		ExpiresIn    jsontext.Value `json:"expires_in,omitzero"`
 		RefreshToken string         `json:"refresh_token"`
 		TokenType    string         `json:"token_type"`
-	}{
-		s.authority.issue(accessUse, id, s.authority.accessLife),
-		s.faults.expiresIn(s.authority.accessLife), s.authority.issueRefresh(id), "Bearer",
-	})
+	}{access, s.faults.expiresIn(s.options.AccessLife), refresh, "Bearer"})
 }
 
 // tokenQuery reads the parameters of a token request: exactly those of its grant, each once.
 func tokenQuery(raw string) (map[string]string, error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, oauthRefusal(http.StatusBadRequest, "invalid_request", "the query cannot be read")
+		return nil, oauthRefusal("invalid_request", "the query cannot be read")
 	}
 	want := []string{"grant_type", "client_id", "client_secret"}
 	switch values.Get("grant_type") {
@@ -135,24 +207,28 @@ func tokenQuery(raw string) (map[string]string, error) {
 	case "refresh_token":
 		want = append(want, "refresh_token")
 	default:
-		return nil, oauthRefusal(http.StatusBadRequest, "unsupported_grant_type", "grant_type must be client_credentials or refresh_token")
+		return nil, oauthRefusal("unsupported_grant_type", "grant_type must be client_credentials or refresh_token")
 	}
 	q := make(map[string]string, len(want))
 	for name, vs := range values {
 		if !slices.Contains(want, name) || len(vs) > 1 {
-			return nil, oauthRefusal(http.StatusBadRequest, "invalid_request", "the query has a parameter too many")
+			return nil, oauthRefusal("invalid_request", "the query has a parameter too many")
 		}
 		q[name] = vs[0]
 	}
 	for _, name := range want {
 		if q[name] == "" {
-			return nil, oauthRefusal(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s is required", name))
+			return nil, oauthRefusal("invalid_request", name+" is required")
 		}
 	}
 	return q, nil
 }
 
 // oauthRefusal is a refusal with a code that OAuth gives.
-func oauthRefusal(status int, code, reason string) error {
+func oauthRefusal(code, reason string) error {
+	status := http.StatusBadRequest
+	if code == "invalid_client" {
+		status = http.StatusUnauthorized
+	}
 	return &refusal{status: status, code: code, reason: reason}
 }

@@ -1,11 +1,12 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -39,6 +40,17 @@ func (f form) required(name string) (string, error) {
 	return v, nil
 }
 
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "the body did not arrive whole")
+	case len(body) > maxBody:
+		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
+	}
+	return body, nil
+}
+
 // parseBody reads a request's body, which must be declared as JSON ("Endpoints").
 func parseBody(h http.Header, body []byte, allowed fields) (form, error) {
 	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
@@ -53,72 +65,100 @@ func parseBody(h http.Header, body []byte, allowed fields) (form, error) {
 }
 
 // parseForm reads one object strictly: names in exact case and once only, valid UTF-8, nothing behind.
-func parseForm(what string, b []byte, allowed fields) (form, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(b))
-	if d.PeekKind() != object {
+func parseForm(what string, b []byte, allowed fields) (f form, err error) {
+	if jsontext.Value(b).Kind() != object {
 		return nil, refuse(http.StatusBadRequest, "%s must be a JSON object", what)
 	}
-	if _, err := d.ReadToken(); err != nil {
-		return nil, malformed(what)
+	if json.Unmarshal(b, &f) != nil {
+		return nil, refuse(http.StatusBadRequest, "%s is not well-formed JSON", what)
 	}
-	f := make(form, len(allowed))
-	for d.PeekKind() == text {
-		token, err := d.ReadToken()
-		if err != nil {
-			return nil, malformed(what)
+	for name, value := range f {
+		switch want := allowed[name]; {
+		case want == 0:
+			return nil, refuse(http.StatusBadRequest, "%.64q is not a field of this object", name)
+		case want != value.Kind():
+			return nil, refuse(http.StatusBadRequest, "%s must be %s", name, map[jsontext.Kind]string{text: "a string", object: "an object"}[want])
 		}
-		name := token.String()
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, malformed(what)
-		}
-		if err := allowed.check(name, value.Kind()); err != nil {
-			return nil, err
-		}
-		f[name] = value.Clone()
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return nil, malformed(what)
-	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return nil, malformed(what)
 	}
 	return f, nil
 }
 
-func malformed(what string) error {
-	return refuse(http.StatusBadRequest, "%s is not well-formed JSON", what)
-}
-
-func (fs fields) check(name string, kind jsontext.Kind) error {
-	want, known := fs[name]
-	switch {
-	case !known:
-		return refuse(http.StatusBadRequest, "%.64q is not a field of this object", name)
-	case want == kind:
-		return nil
-	case want == text:
-		return refuse(http.StatusBadRequest, "%s must be a string", name)
-	}
-	return refuse(http.StatusBadRequest, "%s must be an object", name)
-}
-
 // parseContent reads an object of key/value pairs. Numbers keep their digits.
-func parseContent(v jsontext.Value) (map[string]any, error) {
-	content := map[string]any{}
-	if err := json.Unmarshal(v, &content, exactNumbers()); err != nil {
-		return nil, malformed("content")
+func parseContent(v jsontext.Value) (content map[string]any, err error) {
+	if json.Unmarshal(v, &content, exactNumbers) != nil {
+		return nil, refuse(http.StatusBadRequest, "content is not well-formed JSON")
 	}
 	return content, nil
 }
 
-func exactNumbers() json.Options {
-	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
-		if d.PeekKind() != '0' {
-			return errors.ErrUnsupported
-		}
-		n, err := d.ReadValue()
-		*v = n.Clone()
-		return err
-	}))
+// exactNumbers has numbers read into jsontext.Value.
+var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	n, err := d.ReadValue()
+	*v = n.Clone()
+	return err
+}))
+
+// answer is what a request is given: a status, 0 for none, and a body of JSON.
+type answer struct {
+	status int
+	header map[string]string
+	body   []byte
+	leadID string // of the lead that the body names
+}
+
+func (a answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	if len(a.body) > 0 {
+		h.Set("Content-Type", "application/json")
+	}
+	for k, v := range a.header {
+		h.Set(k, v)
+	}
+	if a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a client that is gone has no use for the error
+}
+
+// respond returns an answer with v as its body.
+func respond(status int, v any) (answer, error) {
+	body, err := json.Marshal(v, json.Deterministic(true), jsontext.EscapeForHTML(false))
+	return answer{status: status, header: map[string]string{}, body: body}, err
+}
+
+// refusal is an error that the client is told ("Errors").
+type refusal struct {
+	status       int
+	code, reason string
+	allow        string // the method that the address takes
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+// refuse returns a refusal in words that hold no value of the request.
+func refuse(status int, format string, args ...any) error {
+	return &refusal{status: status, code: http.StatusText(status), reason: fmt.Sprintf(format, args...)}
+}
+
+// refused turns an error into an answer; what is no refusal is a fault of the sandbox itself.
+func refused(err error) answer {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		r = &refusal{status: http.StatusInternalServerError, code: http.StatusText(http.StatusInternalServerError), reason: err.Error()}
+	}
+	a, _ := respond(r.status, struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}{r.code, r.reason})
+	switch {
+	case r.allow != "":
+		a.header["Allow"] = r.allow
+	case r.status == http.StatusUnauthorized:
+		a.header["WWW-Authenticate"] = "Bearer"
+	}
+	return a
 }

@@ -1,6 +1,13 @@
 package sandbox
 
-import "slices"
+import (
+	"hash/fnv"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
 
 // TrunkID is the ID of the trunk organization of the sandbox's made-up brand. It stands in the path
 // of every create, and leads may be assigned to it directly.
@@ -27,11 +34,9 @@ const (
 // Organization is one organization of the brand; City is where it has its seat.
 type Organization struct{ ID, Name, City string }
 
-// Location is one place of an organization. Territories are the beginnings of the postal codes that it serves.
-type Location struct {
-	OrganizationID, Name, City, Address, PostalCode string
-	Territories                                     []string
-}
+// Location is one place of an organization. Territories are the beginnings of the postal codes that it serves, with blanks
+// between.
+type Location struct{ OrganizationID, Name, City, Address, PostalCode, Territories string }
 
 // Locator is one configured search over all locations.
 type Locator struct {
@@ -48,11 +53,7 @@ type Network struct {
 
 // Directory returns the sandbox's network, the same one in every sandbox. The caller may change what it gets.
 func Directory() Network {
-	n := Network{slices.Clone(organizations), slices.Clone(locations), slices.Clone(locators)}
-	for i := range n.Locations {
-		n.Locations[i].Territories = slices.Clone(n.Locations[i].Territories)
-	}
-	return n
+	return Network{slices.Clone(organizations), slices.Clone(locations), slices.Clone(locators)}
 }
 
 const (
@@ -93,27 +94,144 @@ var locators = []Locator{
 }
 
 var locations = []Location{
-	{boston, "Larkfield of Boston", "Boston", "12 Cambridge Street, Boston, MA 02134", "02134", []string{"020", "021", "022", "023", "024"}},
-	{boston, "Larkfield of Providence", "Providence", "48 Dorrance Street, Providence, RI 02903", "02903", []string{"027", "028", "029"}},
-	{newYork, "Larkfield of Manhattan", "New York", "301 West 57th Street, New York, NY 10019", "10019", []string{"10", "11", "12"}},
-	{newYork, "Larkfield of Newark", "Newark", "90 Halsey Street, Newark, NJ 07102", "07102", []string{"07", "08"}},
-	{philadelphia, "Larkfield of Philadelphia", "Philadelphia", "815 Arch Street, Philadelphia, PA 19107", "19107", []string{"17", "18", "19"}},
-	{philadelphia, "Larkfield of Pittsburgh", "Pittsburgh", "220 Penn Avenue, Pittsburgh, PA 15222", "15222", []string{"15", "16"}},
-	{baltimore, "Larkfield of Baltimore", "Baltimore", "77 Light Street, Baltimore, MD 21201", "21201", []string{"20", "21"}},
-	{baltimore, "Larkfield of Richmond", "Richmond", "1400 Main Street, Richmond, VA 23219", "23219", []string{"22", "23"}},
-	{atlanta, "Larkfield of Atlanta", "Atlanta", "640 Ponce Avenue, Atlanta, GA 30308", "30308", []string{"30", "31"}},
-	{atlanta, "Larkfield of Charlotte", "Charlotte", "512 Tryon Street, Charlotte, NC 28202", "28202", []string{"27", "28", "29"}},
-	{miami, "Larkfield of Miami", "Miami", "1010 Brickell Avenue, Miami, FL 33131", "33131", []string{"33"}},
-	{miami, "Larkfield of Orlando", "Orlando", "25 Orange Avenue, Orlando, FL 32801", "32801", []string{"32", "34"}},
-	{chicago, "Larkfield of Chicago", "Chicago", "2200 Clark Street, Chicago, IL 60614", "60614", []string{"60", "61"}},
-	{chicago, "Larkfield of Milwaukee", "Milwaukee", "333 Water Street, Milwaukee, WI 53202", "53202", []string{"53", "54"}},
-	{stLouis, "Larkfield of St. Louis", "St. Louis", "1818 Market Street, St. Louis, MO 63103", "63103", []string{"62", "63"}},
-	{dallas, "Larkfield of Dallas", "Dallas", "700 Commerce Street, Dallas, TX 75201", "75201", []string{"75", "76"}},
-	{dallas, "Larkfield of Houston", "Houston", "909 Fannin Street, Houston, TX 77002", "77002", []string{"77", "78"}},
-	{denver, "Larkfield of Denver", "Denver", "1600 Blake Street, Denver, CO 80202", "80202", []string{"80", "81"}},
-	{losAngeles, "Larkfield of Los Angeles", "Los Angeles", "450 Spring Street, Los Angeles, CA 90012", "90012", []string{"90", "91"}},
-	{losAngeles, "Larkfield of San Diego", "San Diego", "60 Harbor Drive, San Diego, CA 92101", "92101", []string{"92"}},
-	{losAngeles, "Larkfield of San Francisco", "San Francisco", "1355 Mission Street, San Francisco, CA 94103", "94103", []string{"94", "95"}},
-	{seattle, "Larkfield of Seattle", "Seattle", "501 Pike Street, Seattle, WA 98101", "98101", []string{"98"}},
-	{seattle, "Larkfield of Portland", "Portland", "88 Burnside Street, Portland, OR 97204", "97204", []string{"97"}},
+	{boston, "Larkfield of Boston", "Boston", "12 Cambridge Street, Boston, MA 02134", "02134", "020 021 022 023 024"},
+	{boston, "Larkfield of Providence", "Providence", "48 Dorrance Street, Providence, RI 02903", "02903", "027 028 029"},
+	{newYork, "Larkfield of Manhattan", "New York", "301 West 57th Street, New York, NY 10019", "10019", "10 11 12"},
+	{newYork, "Larkfield of Newark", "Newark", "90 Halsey Street, Newark, NJ 07102", "07102", "07 08"},
+	{philadelphia, "Larkfield of Philadelphia", "Philadelphia", "815 Arch Street, Philadelphia, PA 19107", "19107", "17 18 19"},
+	{philadelphia, "Larkfield of Pittsburgh", "Pittsburgh", "220 Penn Avenue, Pittsburgh, PA 15222", "15222", "15 16"},
+	{baltimore, "Larkfield of Baltimore", "Baltimore", "77 Light Street, Baltimore, MD 21201", "21201", "20 21"},
+	{baltimore, "Larkfield of Richmond", "Richmond", "1400 Main Street, Richmond, VA 23219", "23219", "22 23"},
+	{atlanta, "Larkfield of Atlanta", "Atlanta", "640 Ponce Avenue, Atlanta, GA 30308", "30308", "30 31"},
+	{atlanta, "Larkfield of Charlotte", "Charlotte", "512 Tryon Street, Charlotte, NC 28202", "28202", "27 28 29"},
+	{miami, "Larkfield of Miami", "Miami", "1010 Brickell Avenue, Miami, FL 33131", "33131", "33"},
+	{miami, "Larkfield of Orlando", "Orlando", "25 Orange Avenue, Orlando, FL 32801", "32801", "32 34"},
+	{chicago, "Larkfield of Chicago", "Chicago", "2200 Clark Street, Chicago, IL 60614", "60614", "60 61"},
+	{chicago, "Larkfield of Milwaukee", "Milwaukee", "333 Water Street, Milwaukee, WI 53202", "53202", "53 54"},
+	{stLouis, "Larkfield of St. Louis", "St. Louis", "1818 Market Street, St. Louis, MO 63103", "63103", "62 63"},
+	{dallas, "Larkfield of Dallas", "Dallas", "700 Commerce Street, Dallas, TX 75201", "75201", "75 76"},
+	{dallas, "Larkfield of Houston", "Houston", "909 Fannin Street, Houston, TX 77002", "77002", "77 78"},
+	{denver, "Larkfield of Denver", "Denver", "1600 Blake Street, Denver, CO 80202", "80202", "80 81"},
+	{losAngeles, "Larkfield of Los Angeles", "Los Angeles", "450 Spring Street, Los Angeles, CA 90012", "90012", "90 91"},
+	{losAngeles, "Larkfield of San Diego", "San Diego", "60 Harbor Drive, San Diego, CA 92101", "92101", "92"},
+	{losAngeles, "Larkfield of San Francisco", "San Francisco", "1355 Mission Street, San Francisco, CA 94103", "94103", "94 95"},
+	{seattle, "Larkfield of Seattle", "Seattle", "501 Pike Street, Seattle, WA 98101", "98101", "98"},
+	{seattle, "Larkfield of Portland", "Portland", "88 Burnside Street, Portland, OR 97204", "97204", "97"},
+}
+
+// locate has a locator choose the location, and so the organization. Each type takes exactly the
+// property that it needs ("locationSearch object").
+func locate(f form) (l Location, err error) {
+	id, err := f.required("locatorID")
+	if err != nil {
+		return l, err
+	}
+	if f["locationSearch"] == nil {
+		return l, refuse(http.StatusBadRequest, "locationSearch is required with locatorID")
+	}
+	at := slices.IndexFunc(locators, func(o Locator) bool { return o.ID == id })
+	if at < 0 {
+		return l, refuse(http.StatusUnprocessableEntity, "the locator is not known")
+	}
+	kind := locators[at].Type
+	if kind != RegionsAndTerritories {
+		text, err := searchProperty(f, "searchText", kind)
+		return search(kind, text), err
+	}
+	text, err := searchProperty(f, "postalCode", kind)
+	if err != nil {
+		return l, err
+	}
+	code := territoryCode(text)
+	if code == "" {
+		return l, refuse(http.StatusUnprocessableEntity, "no location serves this postal code")
+	}
+	return byTerritory(code), nil
+}
+
+func searchProperty(f form, name string, t LocatorType) (string, error) {
+	all, err := parseForm("locationSearch", f["locationSearch"], fields{"searchText": text, "postalCode": text})
+	if err != nil {
+		return "", err
+	}
+	if all[name] == nil || len(all) > 1 {
+		return "", refuse(http.StatusBadRequest, "a locator of the type %s takes %s and nothing else in locationSearch", t, name)
+	}
+	return all.required(name)
+}
+
+// search picks the location for a search text. A postal code in it counts first (within its territory where the locator
+// has such), then the last city named. A text without either lies somewhere, and always in the same place.
+func search(t LocatorType, text string) Location {
+	words := searchable(text)
+	if code := lastCode(words); code != "" {
+		if t == RegionsTerritoriesRadius {
+			return byTerritory(code)
+		}
+		return nearest(code)
+	}
+	best, at := -1, -1
+	for i, l := range locations {
+		city := searchable(l.City)
+		if begin := strings.LastIndex(words, city); begin >= 0 && begin+len(city) > at {
+			best, at = i, begin+len(city)
+		}
+	}
+	if best < 0 {
+		h := fnv.New32a()
+		h.Write([]byte(words))
+		best = int(h.Sum32() % uint32(len(locations)))
+	}
+	return locations[best]
+}
+
+// byTerritory picks the location of the territory that holds a postal code, or else the nearest one.
+func byTerritory(code string) Location {
+	for _, l := range locations {
+		for territory := range strings.FieldsSeq(l.Territories) {
+			if strings.HasPrefix(code, territory) {
+				return l
+			}
+		}
+	}
+	return nearest(code)
+}
+
+// nearest takes the distance between postal codes for that between places.
+func nearest(code string) Location {
+	n, _ := strconv.Atoi(code)
+	return slices.MinFunc(locations, func(a, b Location) int { return a.distance(n) - b.distance(n) })
+}
+
+func (l Location) distance(code int) int {
+	own, _ := strconv.Atoi(l.PostalCode)
+	return max(own-code, code-own)
+}
+
+// territoryCode returns the five digits of a postal code such as 02134 or 02134-1000, or "".
+func territoryCode(text string) string {
+	code, extra, long := strings.Cut(strings.TrimSpace(text), "-")
+	if !digits(code, 5) || long && !digits(extra, 4) {
+		return ""
+	}
+	return code
+}
+
+func lastCode(words string) (code string) {
+	for w := range strings.FieldsSeq(words) {
+		if digits(w, 5) {
+			code = w
+		}
+	}
+	return code
+}
+
+func digits(s string, n int) bool { return len(s) == n && strings.Trim(s, "0123456789") == "" }
+
+// searchable is the text as lower-case words, each between single spaces.
+func searchable(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return " " + strings.Join(words, " ") + " "
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,9 @@ func parseFaults(spec string) (*faults, error) {
 		if name, value, setting := strings.Cut(item, "="); setting {
 			err = fs.set(name, value)
 		} else if item != "" {
-			err = fs.add(item)
+			var f *fault
+			f, err = newFault(item)
+			fs.list = append(fs.list, f)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("sandbox: the fault %q is not understood: %w", item, err)
@@ -62,13 +65,12 @@ func parseFaults(spec string) (*faults, error) {
 func (fs *faults) set(name, value string) (err error) {
 	switch name {
 	case "seed":
-		fs.seed, err = strconv.ParseUint(value, 10, 64)
-		if err != nil {
+		if fs.seed, err = strconv.ParseUint(value, 10, 64); err != nil {
 			return errors.New("a seed is a whole number")
 		}
 	case "retry-after":
 		fs.retryAfter = value
-		if layout, seconds := dateForm(value); layout != "" {
+		if form, seconds, _ := strings.Cut(value, ":"); dateLayouts[form] != "" {
 			if _, err := strconv.Atoi(seconds); err != nil {
 				return errors.New("a date is given as whole seconds from now")
 			}
@@ -84,74 +86,49 @@ func (fs *faults) set(name, value string) (err error) {
 	return nil
 }
 
-func (fs *faults) add(item string) error {
-	at := strings.IndexAny(item, ":/#")
-	if at < 0 {
-		return errors.New("it lacks its rate: NAME:P%, NAME/N or NAME#N")
+// faultForm is that of a fault: its kind, name and endings, its rate in one of three ways, and its duration.
+var faultForm = regexp.MustCompile(`^(?:([a-z]+)\.)?([0-9a-z-]+?)(-stored)?(-retry)?(?::([0-9.]+)%|/([0-9]+)|#([0-9]+))(?::(.*))?$`)
+
+func newFault(item string) (*fault, error) {
+	m := faultForm.FindStringSubmatch(item)
+	if m == nil {
+		return nil, errors.New("it is not of the form NAME:P%, NAME/N or NAME#N")
 	}
-	f, err := newFault(item[:at])
-	if err != nil {
-		return err
+	f := &fault{kinds: []string{"create", "update"}, name: m[2], stored: m[3] != "", retry: m[4] != ""}
+	f.percent, _ = strconv.ParseFloat(m[5], 64)
+	f.every, _ = strconv.Atoi(m[6])
+	f.only, _ = strconv.Atoi(m[7])
+	if f.percent > 100 || m[5] == "" && f.every+f.only < 1 {
+		return nil, errors.New("its rate is not from 0% to 100%, or a whole number from 1")
 	}
-	rate, pause, long := strings.Cut(item[at+1:], ":")
-	if long {
-		if f.pause, err = time.ParseDuration(pause); err != nil || f.pause < 0 {
-			return errors.New("its duration is not one such as 3s or 200ms")
+	if m[1] != "" {
+		f.kinds = []string{m[1]}
+	}
+	if !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == f.kinds[0] }) {
+		return nil, errors.New("the kinds are create, update, token, login and client")
+	}
+	var err error
+	if m[8] != "" {
+		if f.pause, err = time.ParseDuration(m[8]); err != nil || f.pause < 0 {
+			return nil, errors.New("its duration is not one such as 3s or 200ms")
 		}
 	}
-	if err := f.rate(item[at], rate); err != nil {
-		return err
-	}
-	fs.list = append(fs.list, f)
-	return nil
+	return f, f.named()
 }
 
-// newFault reads a name with its kind and endings.
-func newFault(name string) (*fault, error) {
-	f := &fault{kinds: []string{"create", "update"}}
-	if kind, rest, found := strings.Cut(name, "."); found {
-		if !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == kind }) {
-			return nil, errors.New("the kinds are create, update, token, login and client")
-		}
-		f.kinds, name = []string{kind}, rest
-	}
-	name, f.retry = strings.CutSuffix(name, "-retry")
-	name, f.stored = strings.CutSuffix(name, "-stored")
-	f.name = name
-	status, err := strconv.Atoi(name)
+// named checks the name, which may be a status.
+func (f *fault) named() error {
+	status, err := strconv.Atoi(f.name)
 	switch {
-	case err == nil && status >= 200 && status <= 599 && len(name) == 3:
-		f.status = status
-		f.retry = f.retry || status == http.StatusTooManyRequests
-		return f, nil
+	case err == nil && status >= 200 && status <= 599 && len(f.name) == 3:
+		f.status, f.retry = status, f.retry || status == http.StatusTooManyRequests
 	case f.retry:
-		return nil, errors.New("-retry goes with a status from 200 to 599")
-	case name == "drop" || name == "hang" || name == "revoke" && !f.stored:
-		return f, nil
-	case f.stored || tricks[name] == nil:
-		return nil, errors.New("there is no fault of this name")
-	}
-	f.stored, f.pause = true, pauses[name]
-	return f, nil
-}
-
-func (f *fault) rate(form byte, text string) (err error) {
-	if form == ':' {
-		number, percent := strings.CutSuffix(text, "%")
-		f.percent, err = strconv.ParseFloat(number, 64)
-		if err != nil || !percent || !(f.percent >= 0 && f.percent <= 100) {
-			return errors.New("its rate is not a percentage from 0% to 100%")
-		}
-		return nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return errors.New("its rate is not a whole number from 1")
-	}
-	if form == '/' {
-		f.every = n
-	} else {
-		f.only = n
+		return errors.New("-retry goes with a status from 200 to 599")
+	case f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
+	case f.stored || tricks[f.name] == nil:
+		return errors.New("there is no fault of this name")
+	default:
+		f.stored = true
 	}
 	return nil
 }
@@ -181,8 +158,7 @@ func (fs *faults) pick(kind string) (hit *fault) {
 func (fs *faults) answer(f *fault) answer {
 	a := answer{status: f.status, header: map[string]string{}}
 	if f.status >= 300 && f.status != http.StatusNotModified {
-		a = refusalAnswer(f.status, cmp.Or(http.StatusText(f.status), "Unknown"), "the sandbox was asked for this fault")
-		a.header = map[string]string{}
+		a = refused(&refusal{status: f.status, code: cmp.Or(http.StatusText(f.status), "Unknown"), reason: "the sandbox was asked for this fault"})
 	}
 	if f.retry && fs.retryAfter != "none" {
 		a.header["Retry-After"] = fs.retryTime()
@@ -193,28 +169,17 @@ func (fs *faults) answer(f *fault) answer {
 	return a
 }
 
+var dateLayouts = map[string]string{"date": http.TimeFormat, "rfc850": "Monday, 02-Jan-06 15:04:05 GMT", "asctime": time.ANSIC}
+
 // retryTime gives dates by the machine's clock, as the Date header is.
 func (fs *faults) retryTime() string {
-	layout, seconds := dateForm(fs.retryAfter)
+	form, seconds, _ := strings.Cut(fs.retryAfter, ":")
+	layout := dateLayouts[form]
 	if layout == "" {
 		return fs.retryAfter
 	}
 	n, _ := strconv.Atoi(seconds)
 	return time.Now().UTC().Add(time.Duration(n) * time.Second).Format(layout)
-}
-
-// dateForm splits a setting such as date:5 into the layout of an HTTP date and the seconds.
-func dateForm(value string) (layout, seconds string) {
-	form, seconds, _ := strings.Cut(value, ":")
-	switch form {
-	case "date":
-		return http.TimeFormat, seconds
-	case "rfc850":
-		return "Monday, 02-Jan-06 15:04:05 GMT", seconds
-	case "asctime":
-		return time.ANSIC, seconds
-	}
-	return "", ""
 }
 
 // expiresIn is the lifetime that a token answer gives, in whole seconds unless the setting says otherwise.

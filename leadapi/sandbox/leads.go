@@ -1,11 +1,60 @@
 package sandbox
 
 import (
-	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
+	"time"
 )
+
+// Lead is a lead as the sandbox keeps it and answers updates with it, in the order of the specification's table ("Lead").
+// Values of Content are strings, booleans, nil, lists, objects, and numbers as jsontext.Value with the digits that were sent.
+type Lead struct {
+	ID          string
+	ReadOnly    bool
+	CreatedAt   string
+	UpdatedAt   string
+	OwnerID     string
+	Content     map[string]any
+	Impressions int
+	IsTestLead  bool
+	Location    struct{ Name, Address string }
+	RequestMeta struct{ ContentType, Host, IP, Locale, URL, UserAgent string }
+	Source      string
+	Status      string
+	Stage       string
+	TypeKey     string
+	TypeLabel   string
+	Views       int
+	ExternalID  string
+	DisplayName string
+}
+
+// statuses are the accepted keys ("States and transitions").
+var statuses = []string{
+	"open", "contacted", "inProgress", "onHold",
+	"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
+}
+
+func checkStatus(key string) error {
+	if !slices.Contains(statuses, key) {
+		return refuse(http.StatusUnprocessableEntity, "the status is not one of the accepted keys")
+	}
+	return nil
+}
+
+// timeLayout is that of ISO 8601, UTC, with fractional seconds.
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// touch marks the lead as changed: UpdatedAt always moves.
+func (l *Lead) touch(now time.Time) {
+	if last, err := time.Parse(timeLayout, l.UpdatedAt); err == nil && !now.After(last) {
+		now = last.Add(time.Microsecond)
+	}
+	l.UpdatedAt = now.UTC().Format(timeLayout)
+	l.DisplayName, _ = l.Content["name"].(string)
+}
 
 var createFields = fields{
 	"organizationID": text, "locatorID": text, "locationSearch": object,
@@ -25,12 +74,15 @@ func (s *Server) create(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if err := s.assign(&l, f); err != nil {
+	if err := l.assign(f); err != nil {
 		return answer{}, err
 	}
-	l.requested(c.Request)
-	l.CreatedAt = s.now()
-	l.UpdatedAt = l.CreatedAt
+	meta := &l.RequestMeta
+	meta.ContentType, meta.Host, meta.URL = c.Header.Get("Content-Type"), c.Host, c.URL.Path
+	meta.Locale, meta.UserAgent = c.Header.Get("Accept-Language"), c.UserAgent()
+	meta.IP, _, _ = net.SplitHostPort(c.RemoteAddr)
+	l.touch(s.now())
+	l.CreatedAt = l.UpdatedAt
 	if err := s.store.add(&l); err != nil {
 		return answer{}, err
 	}
@@ -38,7 +90,7 @@ func (s *Server) create(c call) (answer, error) {
 		LeadID       string `json:"leadID"`
 		Organization string `json:"assignedOrganizationID"`
 		Location     string `json:"assignedLocationName"`
-	}{l.ID, l.OrganizationID, l.LocationName})
+	}{l.ID, l.OwnerID, l.Location.Name})
 	a.leadID = l.ID
 	return a, err
 }
@@ -57,7 +109,7 @@ func newLead(f form) (l Lead, err error) {
 	if l.TypeLabel, err = f.required("typeLabel"); err != nil {
 		return l, err
 	}
-	l.Status = statuses[0]
+	l.Source, l.Stage, l.Status = "lead-collector", "lead", statuses[0]
 	if f["status"] != nil {
 		l.Status = f.text("status")
 	}
@@ -65,13 +117,15 @@ func newLead(f form) (l Lead, err error) {
 }
 
 // assign gives the lead to the organization that is named, or that a locator finds (endpoint 5, rules 1 to 3).
-func (s *Server) assign(l *Lead, f form) error {
+func (l *Lead) assign(f form) error {
 	direct, located := f["organizationID"] != nil, f["locatorID"] != nil || f["locationSearch"] != nil
 	switch {
 	case direct && located:
 		return refuse(http.StatusBadRequest, "give organizationID, or locatorID with locationSearch, not both")
 	case located:
-		return s.locate(l, f)
+		found, err := locate(f)
+		l.OwnerID, l.Location.Name, l.Location.Address = found.OrganizationID, found.Name, found.Address
+		return err
 	}
 	id, err := f.required("organizationID")
 	if err != nil {
@@ -80,52 +134,8 @@ func (s *Server) assign(l *Lead, f form) error {
 	if !slices.ContainsFunc(organizations, func(o Organization) bool { return o.ID == id }) {
 		return refuse(http.StatusUnprocessableEntity, "the organization is not known")
 	}
-	l.OrganizationID = id
+	l.OwnerID = id
 	return nil
-}
-
-// locate has a locator choose the location, and so the organization. Each type takes exactly the
-// property that it needs ("locationSearch object").
-func (s *Server) locate(l *Lead, f form) (err error) {
-	if l.LocatorID, err = f.required("locatorID"); err != nil {
-		return err
-	}
-	if f["locationSearch"] == nil {
-		return refuse(http.StatusBadRequest, "locationSearch is required with locatorID")
-	}
-	at := slices.IndexFunc(locators, func(o Locator) bool { return o.ID == l.LocatorID })
-	if at < 0 {
-		return refuse(http.StatusUnprocessableEntity, "the locator is not known")
-	}
-	kind, p := locators[at].Type, place{}
-	if kind == RegionsAndTerritories {
-		if l.PostalCode, err = searchProperty(f, "postalCode", kind); err != nil {
-			return err
-		}
-		code := territoryCode(l.PostalCode)
-		if code == "" {
-			return refuse(http.StatusUnprocessableEntity, "no location serves this postal code")
-		}
-		p = byTerritory(s.places, code)
-	} else {
-		if l.SearchText, err = searchProperty(f, "searchText", kind); err != nil {
-			return err
-		}
-		p = search(s.places, kind, l.SearchText)
-	}
-	l.OrganizationID, l.LocationName, l.LocationAddress = p.OrganizationID, p.Name, p.Address
-	return nil
-}
-
-func searchProperty(f form, name string, t LocatorType) (string, error) {
-	all, err := parseForm("locationSearch", f["locationSearch"], fields{"searchText": text, "postalCode": text})
-	if err != nil {
-		return "", err
-	}
-	if all[name] == nil || len(all) > 1 {
-		return "", refuse(http.StatusBadRequest, "a locator of the type %s takes %s and nothing else in locationSearch", t, name)
-	}
-	return all.required(name)
 }
 
 // update changes a lead ("6. Update a lead").
@@ -161,26 +171,10 @@ func (s *Server) update(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := respond(http.StatusOK, l.body())
+	a, err := respond(http.StatusOK, l)
 	a.leadID = l.ID
 	return a, err
 }
 
 // Leads returns every lead in the order of creation: what a test holds against what a run says it did.
-func (s *Server) Leads() ([]Lead, error) { return s.store.all() }
-
-// SetStatus gives a lead another status, as a person in the management console does. It fails when
-// the lead or the status key is not known.
-func (s *Server) SetStatus(leadID, status string) error {
-	if err := checkStatus(status); err != nil {
-		return fmt.Errorf("set the status of lead %s: %w", leadID, err)
-	}
-	_, err := s.store.change(leadID, func(l *Lead) {
-		l.Status = status
-		l.touch(s.now())
-	})
-	if err != nil {
-		return fmt.Errorf("set the status of lead %s: %w", leadID, err)
-	}
-	return nil
-}
+func (s *Server) Leads() ([]Lead, error) { return s.store.leads() }

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ func TestCreateAnswersWithTheAssignment(t *testing.T) {
 				t.Fatalf("status %d: %s", w.Code, w.Body)
 			}
 			got := decode(t, w)
-			if _, ok := parseID(got["leadID"].(string)); !ok {
+			if !isUUID(got["leadID"].(string)) {
 				t.Errorf("leadID is %v", got["leadID"])
 			}
 			delete(got, "leadID")
@@ -47,12 +46,12 @@ func TestCreateKeepsWhatWasSent(t *testing.T) {
 	w := ask(s, "POST", "/v1/"+TrunkID, body, "Authorization", signIn(s), "User-Agent", "leadferry/1", "Accept-Language", "en")
 	l := ledger(t, s)[0]
 	want := Lead{
-		ID: decode(t, w)["leadID"].(string), OrganizationID: chicago, LocatorID: RegionsLocatorID, PostalCode: "60614",
-		LocationName: "Larkfield of Chicago", LocationAddress: "2200 Clark Street, Chicago, IL 60614",
-		TypeKey: "contact-form", TypeLabel: "Contact form", Status: "inProgress",
-		CreatedAt: at.now(), UpdatedAt: at.now(), Content: l.Content,
-		ContentType: "application/json", Host: "example.com", IP: "192.0.2.1", Locale: "en", Path: "/v1/" + TrunkID, UserAgent: "leadferry/1",
+		ID: decode(t, w)["leadID"].(string), OwnerID: chicago, CreatedAt: "2026-05-04T09:30:00.120000Z", UpdatedAt: "2026-05-04T09:30:00.120000Z", Content: l.Content,
+		Source: "lead-collector", Stage: "lead", Status: "inProgress", TypeKey: "contact-form", TypeLabel: "Contact form", DisplayName: "Ann <Lee> & Söhne",
 	}
+	want.Location.Name, want.Location.Address = "Larkfield of Chicago", "2200 Clark Street, Chicago, IL 60614"
+	want.RequestMeta.ContentType, want.RequestMeta.Host, want.RequestMeta.IP = "application/json", "example.com", "192.0.2.1"
+	want.RequestMeta.Locale, want.RequestMeta.URL, want.RequestMeta.UserAgent = "en", "/v1/"+TrunkID, "leadferry/1"
 	if d := cmp.Diff(want, l); d != "" {
 		t.Error(d)
 	}
@@ -132,7 +131,7 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
 	s := open(t, Options{})
 	id, good := createLead(t, s, `{}`), signIn(s)
-	temporary := "Bearer " + s.authority.issue(loginUse, accountID, time.Hour)
+	temporary := "Bearer " + mint(s, loginUse, accountID, time.Hour)
 	for name, tt := range map[string]struct {
 		path, header, value string
 		status              int
@@ -141,7 +140,7 @@ func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
 		"another scheme":        {"", "Authorization", "Basic " + good[7:], 401},
 		"no scheme":             {"", "Authorization", good[7:], 401},
 		"a forged token":        {"", "Authorization", good[:len(good)-2] + "xx", 401},
-		"a token cut short":     {"", "Authorization", "Bearer " + header, 401},
+		"a token cut short":     {"", "Authorization", "Bearer ", 401},
 		"a temporary token":     {"", "Authorization", temporary, 401},
 		"no content type":       {"", "Content-Type", "", 415},
 		"form data":             {"", "Content-Type", "application/x-www-form-urlencoded", 415},
@@ -208,7 +207,7 @@ func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
 		if got := l.Status + ` "` + l.ExternalID + `" ` + string(content.body); got != step.want {
 			t.Errorf("after %s: %s, want %s", step.body, got, step.want)
 		}
-		if !l.UpdatedAt.After(before) {
+		if l.UpdatedAt <= before {
 			t.Errorf("after %s: UpdatedAt did not move", step.body)
 		}
 	}
@@ -232,7 +231,7 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		"a null ID":              {id, `{"ExternalID":null}`, 400},
 		"content of wrong type":  {id, `{"Content":"x"}`, 400},
 		"duplicate content":      {id, `{"Content":{"a":"2","a":"3"}}`, 400},
-		"an unknown lead":        {randomID().String(), `{"Status":"open"}`, 404},
+		"an unknown lead":        {newID(0), `{"Status":"open"}`, 404},
 		"a lead in capitals":     {strings.ToUpper(id), `{"Status":"open"}`, 404},
 		"an ID that is no UUID":  {"lead-1", `{"Status":"open"}`, 404},
 		"an escaped path":        {"..%2F..%2Fv3%2Foauth2%2Fclient", `{"Status":"open"}`, 404},
@@ -259,20 +258,6 @@ func TestEveryStatusIsAccepted(t *testing.T) {
 	for i, l := range ledger(t, s) {
 		if l.Status != keys[i] {
 			t.Errorf("%s instead of %s", l.Status, keys[i])
-		}
-	}
-}
-
-func TestAPersonSetsAStatus(t *testing.T) {
-	s := open(t, Options{})
-	id := createLead(t, s, `{}`)
-	if err := s.SetStatus(id, "contacted"); err != nil || ledger(t, s)[0].Status != "contacted" {
-		t.Errorf("%v, status %s", err, ledger(t, s)[0].Status)
-	}
-	for _, tt := range [][2]string{{id, "won"}, {randomID().String(), "open"}, {"x", "open"}} {
-		var r *refusal
-		if err := s.SetStatus(tt[0], tt[1]); !errors.As(err, &r) {
-			t.Errorf("SetStatus(%s, %s) gave %v", tt[0], tt[1], err)
 		}
 	}
 }

@@ -7,8 +7,7 @@
 // unknown is 422 (404 in a path), and the body of a refusal is {"error": …, "message": …}.
 //
 // A lead is stored before its create is answered, and outlives a kill of the process; nothing is
-// synced, so it need not outlive the machine. Access tokens and OAuth clients outlive it too,
-// refresh tokens do not.
+// synced, so it need not outlive the machine. Tokens and OAuth clients outlive it too.
 //
 // # Faults
 //
@@ -47,11 +46,14 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"maps"
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -76,14 +78,12 @@ type Counts map[string]map[int]int
 
 // Server is the service. It is an [http.Handler]; the general API and lead creation share its address.
 type Server struct {
-	store     *store
-	authority *authority
-	faults    *faults
-	places    []place
-	latency   time.Duration
-	now       func() time.Time
-	quit      chan struct{}
-	shut      func() error
+	options Options // its defaults filled in
+	now     func() time.Time
+	store   *store
+	faults  *faults
+	quit    chan struct{}
+	shut    func() error
 
 	mu     sync.Mutex
 	counts Counts
@@ -97,21 +97,16 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.AccessLife, o.RefreshLife = cmp.Or(o.AccessLife, accessLife), cmp.Or(o.RefreshLife, refreshLife)
 	st, err := openStore(o.Path, o.Wait)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		store: st, faults: fs, places: newPlaces(), latency: o.Latency, now: o.Now,
-		quit: make(chan struct{}), counts: Counts{},
+	s := &Server{options: o, now: o.Now, store: st, faults: fs, quit: make(chan struct{}), counts: Counts{}}
+	if s.now == nil {
+		s.now = time.Now
 	}
-	s.shut = sync.OnceValue(func() error { close(s.quit); return s.store.close() })
-	if s.authority, err = newAuthority(st, o); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
+	s.shut = sync.OnceValue(func() error { close(s.quit); return st.close() })
 	return s, nil
 }
 
@@ -129,9 +124,52 @@ func (s *Server) Counts() Counts {
 	return c
 }
 
+// endpoint is one entry of "Endpoints".
+type endpoint struct {
+	kind, method string
+	path         string // up to the path parameter, when it ends in a slash
+	query        bool   // has parameters in its query
+	bearer       use    // the token that it asks for
+	serve        func(*Server, call) (answer, error)
+}
+
+// call is one request at its endpoint.
+type call struct {
+	*http.Request
+	tail string // the path parameter
+	body []byte
+}
+
+var endpoints = []endpoint{
+	{kind: "create", method: http.MethodPost, path: "/v1/", bearer: accessUse, serve: (*Server).create},
+	{kind: "update", method: http.MethodPatch, path: "/v3/lead/", bearer: accessUse, serve: (*Server).update},
+	{kind: "token", method: http.MethodPost, path: "/v3/oauth2/token", query: true, serve: (*Server).token},
+	{kind: "login", method: http.MethodPost, path: "/v3/oauth2/login", serve: (*Server).login},
+	{kind: "client", method: http.MethodPost, path: "/v3/oauth2/client", bearer: loginUse, serve: (*Server).client},
+}
+
+// route finds the endpoint of a request. An endpoint of the kind other comes with an error.
+func route(r *http.Request) (e endpoint, tail string, err error) {
+	path := r.URL.EscapedPath()
+	for _, e := range endpoints {
+		tail, found := strings.CutPrefix(path, e.path)
+		if !found || (tail != "") != strings.HasSuffix(e.path, "/") {
+			continue
+		}
+		if r.Method != e.method {
+			return endpoint{kind: "other"}, "", &refusal{
+				status: http.StatusMethodNotAllowed, code: http.StatusText(http.StatusMethodNotAllowed),
+				reason: "this address takes " + e.method, allow: e.method,
+			}
+		}
+		return e, tail, nil
+	}
+	return endpoint{kind: "other"}, "", refuse(http.StatusNotFound, "there is nothing at this address")
+}
+
 // ServeHTTP answers one request as the specification says, or as a fault wants it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e, tail, err := s.route(r)
+	e, tail, err := route(r)
 	f := s.faults.pick(e.kind)
 	var body []byte
 	if err == nil {
@@ -139,12 +177,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var a answer
 	if err == nil && (f == nil || f.stored) {
-		a, err = s.handle(e, r, tail, body)
+		a, err = s.handle(e, call{r, tail, body})
 	}
 	if err != nil {
 		a, f = refused(err), nil
 	}
-	s.pause(r.Context(), s.latency)
+	s.pause(r.Context(), s.options.Latency)
 	if f == nil {
 		s.count(e.kind, a)
 		a.write(w)
@@ -153,15 +191,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.spoil(w, r, e.kind, f, a)
 }
 
-func readBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	switch {
-	case err != nil:
-		return nil, refuse(http.StatusBadRequest, "the body did not arrive whole")
-	case len(body) > maxBody:
-		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
+// handle checks what all endpoints have in common, and serves the request.
+func (s *Server) handle(e endpoint, c call) (answer, error) {
+	if e.bearer != "" {
+		if err := s.admit(c.Request, e.bearer); err != nil {
+			return answer{}, err
+		}
 	}
-	return body, nil
+	if !e.query && (c.URL.RawQuery != "" || c.URL.ForceQuery) {
+		return answer{}, refuse(http.StatusBadRequest, "this address takes no query")
+	}
+	return e.serve(s, c)
 }
 
 // count notes one answer of a kind. It returns the last lead answered that is not that of this answer, or "".
@@ -183,13 +223,70 @@ func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 	case <-s.quit:
 	}
 	return false
+}
+
+const closeWait = 2 * time.Second // for requests in flight
+
+// Listener serves a Server on a port of this machine. One goroutine accepts; Close waits for it.
+type Listener struct {
+	http   *http.Server
+	addr   net.Addr
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// Listen serves s at addr, such as 127.0.0.1:0 for any free port. It fails for an address that other machines reach.
+func Listen(addr string, s *Server) (*Listener, error) {
+	if err := loopback(addr); err != nil {
+		return nil, fmt.Errorf("sandbox: listen on %s: %w", addr, err)
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: listen on %s: %w", addr, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &Listener{addr: ln.Addr(), cancel: cancel, done: make(chan error, 1)}
+	l.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: 30 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	go func() { l.done <- l.http.Serve(ln) }()
+	return l, nil
+}
+
+func loopback(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	if host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		return errors.New("the sandbox serves this machine only, at 127.0.0.1, [::1] or localhost")
+	}
+	return nil
+}
+
+// URL returns the address of both the general API and lead creation, without a path.
+func (l *Listener) URL() string { return "http://" + l.addr.String() }
+
+// Close stops serving. Answers that are late by a fault or a latency are cut short; other requests in
+// flight have 2 seconds. The Server stays open.
+func (l *Listener) Close() error {
+	l.cancel()
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	err := l.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = l.http.Close()
+	}
+	if served := <-l.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
 }

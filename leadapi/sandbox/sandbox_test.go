@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -72,8 +73,19 @@ func ask(s *Server, method, target, body string, headers ...string) *httptest.Re
 }
 
 func signIn(s *Server) (authorization string) {
-	return "Bearer " + s.authority.issue(accessUse, ClientID, s.authority.accessLife)
+	return "Bearer " + mint(s, accessUse, ClientID, s.options.AccessLife)
 }
+
+func mint(s *Server, u use, owner string, life time.Duration) (token string) {
+	token, err := s.issue(u, owner, life)
+	if err != nil {
+		panic(err)
+	}
+	return token
+}
+
+// isUUID tells whether an ID looks like those of the service.
+var isUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString
 
 func decode(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
 	t.Helper()

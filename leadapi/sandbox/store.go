@@ -2,10 +2,14 @@ package sandbox
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -15,37 +19,28 @@ import (
 
 const (
 	lockWait = 500 * time.Millisecond
-	maxBatch = 512 // writes in one commit
+	copyStep = 16 << 20 // bytes that compacting copies in one transaction
 )
 
+// The buckets of a file, those of tokens beside; their names are in order.
 var (
-	leadBucket    = []byte("leads")   // lead ID, in the order of creation → Lead as JSON
-	accountBucket = []byte("account") // the signing key, and OAuth clients → digest of the secret
-	errClosed     = errors.New("the sandbox is closed")
+	clientBucket = []byte("clients") // OAuth client → digest of its secret
+	leadBucket   = []byte("leads")   // lead ID, in the order of creation → Lead as JSON
+	buckets      = [][]byte{[]byte(accessUse), clientBucket, leadBucket, []byte(loginUse), []byte(refreshUse)}
 )
-
-// store keeps leads and OAuth clients in a bbolt file. One goroutine writes, and commits together what
-// has gathered while it was committing. Nothing is synced: what is committed survives the process.
-type store struct {
-	db         *bbolt.DB
-	path       string
-	temporary  bool // removed by close
-	last       uuid // the newest lead; the writer's own
-	jobs       chan job
-	quit, done chan struct{}
-}
-
-// job is one write; err is given the outcome of its commit.
-type job struct {
-	do  func(*bbolt.Tx) error
-	err chan error
-}
 
 // ErrInUse is that of a file that another process holds.
 var ErrInUse = errors.New("in use by another process")
 
+// store keeps leads, OAuth clients and tokens in a bbolt file. Nothing is synced: what is committed survives the process.
+type store struct {
+	*bbolt.DB
+	path      string
+	temporary bool // removed by close
+}
+
 func openStore(path string, wait time.Duration) (*store, error) {
-	st := &store{path: path, jobs: make(chan job), quit: make(chan struct{}), done: make(chan struct{})}
+	st := &store{path: path}
 	options := &bbolt.Options{Timeout: max(wait, lockWait), NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType}
 	if path == "" {
 		f, err := os.CreateTemp("", "leadferry-sandbox-*.db")
@@ -63,150 +58,91 @@ func openStore(path string, wait time.Duration) (*store, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, err)
 	}
-	st.db = db
-	if err := db.Update(st.prepare); err != nil {
+	if err := db.Update(prepare); err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, errors.Join(err, db.Close()))
 	}
-	go st.write()
+	st.DB = db
 	return st, nil
 }
 
-// prepare makes the buckets of a new file, and refuses a file of another program.
-func (st *store) prepare(tx *bbolt.Tx) error {
-	leads := tx.Bucket(leadBucket)
-	foreign := (leads == nil) != (tx.Bucket(accountBucket) == nil)
-	err := tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
-		foreign = foreign || !bytes.Equal(name, leadBucket) && !bytes.Equal(name, accountBucket)
-		return nil
-	})
-	if err != nil {
+// prepare makes the buckets of a new file, and refuses a file of another program: a checkpoint has a bucket of leads, too.
+func prepare(tx *bbolt.Tx) error {
+	var found [][]byte
+	err := tx.ForEach(func(name []byte, _ *bbolt.Bucket) error { found = append(found, name); return nil })
+	if err != nil || slices.EqualFunc(found, buckets, bytes.Equal) {
 		return err
 	}
-	if foreign { // a checkpoint has a bucket of leads, too
+	if len(found) > 0 {
 		return errors.New("this is not a file of the sandbox")
 	}
-	if leads != nil {
-		key, _ := leads.Cursor().Last()
-		copy(st.last[:], key)
-		return nil
+	for _, name := range buckets {
+		if _, err := tx.CreateBucket(name); err != nil {
+			return err
+		}
 	}
-	_, err = tx.CreateBucket(leadBucket)
-	if err == nil {
-		_, err = tx.CreateBucket(accountBucket)
+	return putClient(tx, ClientID, ClientSecret)
+}
+
+func (st *store) close() error {
+	err := st.Close()
+	if st.temporary {
+		err = errors.Join(err, os.Remove(st.path))
 	}
 	return err
 }
 
-// write is the goroutine that commits; close waits for it.
-func (st *store) write() {
-	defer close(st.done)
-	for {
-		select {
-		case <-st.quit:
-			return
-		case j := <-st.jobs:
-			st.commit(st.gather(j))
-		}
-	}
+// newID returns a UUID of version 7 that begins with n, so that those of growing numbers are in order.
+func newID(n uint64) string {
+	var r [10]byte
+	_, _ = rand.Read(r[:])
+	r[0], r[2] = r[0]&0x0f|0x70, r[2]&0x3f|0x80
+	return fmt.Sprintf("%08x-%04x-%x-%x-%x", uint32(n>>16), uint16(n), r[:2], r[2:4], r[4:])
 }
 
-func (st *store) gather(first job) []job {
-	batch := []job{first}
-	for len(batch) < maxBatch {
-		select {
-		case j := <-st.jobs:
-			batch = append(batch, j)
-		default:
-			return batch
-		}
-	}
-	return batch
-}
-
-func (st *store) commit(batch []job) {
-	last := st.last
-	err := st.db.Update(func(tx *bbolt.Tx) error {
-		for _, j := range batch {
-			if err := j.do(tx); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		st.last = last
-		err = fmt.Errorf("sandbox: store: %w", err)
-	}
-	for _, j := range batch {
-		j.err <- err
-	}
-}
-
-// update runs do in the writer and returns once it is committed. An error of do undoes the whole
-// commit, that of others too: do reports what the client did wrong by other means.
-func (st *store) update(do func(*bbolt.Tx) error) error {
-	j := job{do, make(chan error, 1)}
-	select {
-	case st.jobs <- j:
-		return <-j.err
-	case <-st.quit:
-		return errClosed
-	}
-}
-
-// add gives the lead its ID and stores it.
+// add gives the lead its ID and stores it. IDs grow whatever the clock does.
 func (st *store) add(l *Lead) error {
-	return st.update(func(tx *bbolt.Tx) error {
-		st.last = st.last.after(l.CreatedAt)
-		l.ID = st.last.String()
-		return put(tx, st.last, l)
+	return st.Update(func(tx *bbolt.Tx) error {
+		n, err := tx.Bucket(leadBucket).NextSequence()
+		if err != nil {
+			return err
+		}
+		l.ID = newID(n)
+		return putLead(tx, l)
 	})
 }
 
 // change applies edit to a lead and returns it as stored; a lead that is not known is refused.
 func (st *store) change(id string, edit func(*Lead)) (l Lead, err error) {
-	unknown := refuse(http.StatusNotFound, "the lead is not known")
-	key, ok := parseID(id)
-	if !ok {
-		return l, unknown
-	}
-	found := false
-	err = st.update(func(tx *bbolt.Tx) error {
-		v := tx.Bucket(leadBucket).Get(key[:])
-		if found = v != nil; !found {
-			return nil
+	err = st.Update(func(tx *bbolt.Tx) error {
+		v := tx.Bucket(leadBucket).Get([]byte(id))
+		if v == nil {
+			return refuse(http.StatusNotFound, "the lead is not known")
 		}
-		if err := json.Unmarshal(v, &l, exactNumbers()); err != nil {
+		if err := json.Unmarshal(v, &l, exactNumbers); err != nil {
 			return err
 		}
 		edit(&l)
-		return put(tx, key, &l)
+		return putLead(tx, &l)
 	})
-	if err == nil && !found {
-		err = unknown
-	}
 	return l, err
 }
 
-func put(tx *bbolt.Tx, key uuid, l *Lead) error {
+func putLead(tx *bbolt.Tx, l *Lead) error {
 	v, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
 	b := tx.Bucket(leadBucket)
 	b.FillPercent = 0.95 // IDs come in order
-	return b.Put(key[:], v)
+	return b.Put([]byte(l.ID), v)
 }
 
-func (st *store) all() (leads []Lead, err error) {
-	err = st.db.View(func(tx *bbolt.Tx) error {
+// leads returns every lead in the order of creation.
+func (st *store) leads() (leads []Lead, err error) {
+	err = st.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(leadBucket).ForEach(func(_, v []byte) error {
-			var l Lead
-			if err := json.Unmarshal(v, &l, exactNumbers()); err != nil {
-				return err
-			}
-			leads = append(leads, l)
-			return nil
+			leads = append(leads, Lead{})
+			return json.Unmarshal(v, &leads[len(leads)-1], exactNumbers)
 		})
 	})
 	if err != nil {
@@ -215,34 +151,73 @@ func (st *store) all() (leads []Lead, err error) {
 	return leads, nil
 }
 
-// secret returns what is stored under a name of the account, or else stores and returns fresh.
-func (st *store) secret(name string, fresh []byte) (kept []byte, err error) {
-	err = st.update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(accountBucket)
-		if kept = bytes.Clone(b.Get([]byte(name))); kept != nil {
-			return nil
-		}
-		kept = fresh
-		return b.Put([]byte(name), fresh)
-	})
-	return kept, err
+func putClient(tx *bbolt.Tx, id, secret string) error {
+	return tx.Bucket(clientBucket).Put([]byte(id), digest(secret))
 }
 
-// known reports whether the account holds want under a name.
-func (st *store) known(name string, want []byte) (same bool, err error) {
-	err = st.db.View(func(tx *bbolt.Tx) error {
-		same = bytes.Equal(tx.Bucket(accountBucket).Get([]byte(name)), want)
+// isClient reports whether there is an OAuth client of this ID and secret.
+func (st *store) isClient(id, secret string) (known bool) {
+	err := st.View(func(tx *bbolt.Tx) error {
+		known = bytes.Equal(tx.Bucket(clientBucket).Get([]byte(id)), digest(secret))
 		return nil
 	})
-	return same, err
+	return known && err == nil
 }
 
-func (st *store) close() error {
-	close(st.quit)
-	<-st.done
-	err := st.db.Close()
-	if st.temporary {
-		err = errors.Join(err, os.Remove(st.path))
+// digest is what the file holds instead of a secret or token.
+func digest(secret string) []byte {
+	hash := sha256.Sum256([]byte(secret))
+	return hash[:]
+}
+
+// Forget removes leads from the file of a sandbox, which must not be in use, and from its
+// unused parts. It returns how many of them the file held; one that is not there holds none.
+func Forget(path string, ids []string) (n int, err error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || len(ids) == 0 {
+		return 0, nil
 	}
-	return err
+	st, err := openStore(path, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, st.close()) }()
+	err = st.Update(func(tx *bbolt.Tx) error {
+		leads := tx.Bucket(leadBucket)
+		for _, id := range ids {
+			if leads.Get([]byte(id)) == nil {
+				continue
+			}
+			n++
+			if err := leads.Delete([]byte(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = st.compact()
+	}
+	return n, err
+}
+
+// compact puts a copy in the place of the file: what was deleted stays in unused parts of
+// the old one, which goes. The lock on the old one is held meanwhile.
+func (st *store) compact() error {
+	name := st.path + ".compact"
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	fresh, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType})
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	err = errors.Join(bbolt.Compact(fresh, st.DB, copyStep), fresh.Sync(), fresh.Close())
+	if err == nil {
+		err = os.Rename(name, st.path)
+	}
+	if err != nil {
+		os.Remove(name)
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ var tricks = map[string]func(scene){
 	"revoke":       func(c scene) { c.write(c.w) },
 	"drop":         func(scene) { panic(http.ErrAbortHandler) },
 	"hang":         scene.hang,
-	"slow":         func(c scene) { c.s.pause(c.r.Context(), c.pause); c.write(c.w) },
+	"slow":         func(c scene) { c.s.pause(c.r.Context(), cmp.Or(c.pause, 3*time.Second)); c.write(c.w) },
 	"drip":         scene.drip,
 	"cut-body":     scene.cutBody,
 	"not-json":     scene.notJSON,
@@ -44,15 +44,12 @@ var tricks = map[string]func(scene){
 	"endless":      scene.endless,
 }
 
-// pauses are the durations of the faults that have one, when they are given none.
-var pauses = map[string]time.Duration{"slow": 3 * time.Second, "drip": time.Second}
-
 // spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.
 func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *fault, a answer) {
 	leadID := a.leadID
 	switch {
 	case f.name == "revoke":
-		a = refused(s.authority.revoke())
+		a = refused(s.revoke())
 	case f.status >= 300 || f.status > 0 && !f.stored:
 		a = s.faults.answer(f)
 	case f.status > 0:
@@ -78,7 +75,7 @@ func (c scene) hang() {
 func (c scene) drip() {
 	c.begin(len(c.body))
 	for i := range c.body {
-		if !c.send(c.body[i:i+1]) || !c.s.pause(c.r.Context(), c.pause) {
+		if !c.send(c.body[i:i+1]) || !c.s.pause(c.r.Context(), cmp.Or(c.pause, time.Second)) {
 			return
 		}
 	}
@@ -128,7 +125,7 @@ func (c scene) extra() {
 		panic(http.ErrAbortHandler)
 	}
 	defer conn.Close()
-	stray := strings.Replace(string(c.body), c.leadID, randomID().String(), 1)
+	stray := strings.Replace(string(c.body), c.leadID, newID(0), 1)
 	var b strings.Builder
 	for _, body := range []string{string(c.body), stray} {
 		b.WriteString("HTTP/1.1 " + strconv.Itoa(c.status) + " " + http.StatusText(c.status))
