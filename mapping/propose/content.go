@@ -152,7 +152,7 @@ func holds(full, part *column) bool {
 // filledRows is how many rows hold something in any of the columns.
 func (t *table) filledRows(columns []*column) int {
 	n := 0
-	for i := range t.in.Rows {
+	for i := range t.In.Rows {
 		if slices.ContainsFunc(columns, func(c *column) bool { return c.cells[i] != "" }) {
 			n++
 		}
@@ -212,7 +212,7 @@ func (d *draft) decideRest() {
 	for _, c := range d.columns {
 		switch {
 		case used[c] || c.inside == "" && opened[c.header] || c.inside != "" && !opened[c.inside]:
-		case c.profile.filled == 0 && len(d.in.Rows) > 0:
+		case c.profile.filled == 0 && len(d.In.Rows) > 0:
 			if c.inside == "" {
 				r.Empty = append(r.Empty, c.header)
 			}

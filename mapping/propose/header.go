@@ -151,7 +151,7 @@ type origin struct {
 // originOf knows the system by its headers, else the file by its name.
 func (t *table) originOf() origin {
 	var headers []string
-	for _, header := range append(headersOf(t.Numbered), t.in.Columns...) {
+	for _, header := range append(headersOf(t.Numbered), t.In.Columns...) {
 		headers = append(headers, strings.ToLower(header))
 	}
 	for _, system := range known().systems {
@@ -168,7 +168,7 @@ func (t *table) originOf() origin {
 			return origin{system.section, system.label, "the columns look like an export of " + strings.Fields(system.label)[0]}
 		}
 	}
-	if list := fileWords(t.in.File); len(list) > 0 {
+	if list := fileWords(t.In.File); len(list) > 0 {
 		label := strings.Join(list, " ") + " lead"
 		return origin{strings.Join(list, "-") + "-lead", strings.ToUpper(label[:1]) + label[1:], "from the file's name"}
 	}

@@ -170,14 +170,14 @@ func (d *draft) together() []*column {
 // apart reports whether the columns' cells differ in every row.
 func (d *draft) apart(columns ...*column) bool {
 	seen := map[[3]string]bool{}
-	for i := range d.in.Rows {
+	for i := range d.In.Rows {
 		var cells [3]string
 		for j, c := range columns {
 			cells[j] = c.cells[i]
 		}
 		seen[cells] = true
 	}
-	return len(seen) == len(d.in.Rows) && len(seen) > 0
+	return len(seen) == len(d.In.Rows) && len(seen) > 0
 }
 
 // organizationChoice is how the leads find their dealers.

@@ -105,7 +105,7 @@ func imports(t *testing.T, in Input, yaml string) {
 		t.Fatalf("%v\n%s", err, yaml)
 	}
 	var rec mapping.Record
-	for i := range table.in.Rows {
+	for i := range table.In.Rows {
 		if problems := b.Map(table.row(i), mapping.Env{}, &rec); problems != nil {
 			t.Errorf("row %d: %v\n%s", i+1, problems, yaml)
 		}

@@ -172,8 +172,8 @@ func TestALeadIsNoHeader(t *testing.T) {
 		if table.Headless != test.headless {
 			t.Errorf("%s: header taken for a lead: %v", test.first, table.Headless)
 		}
-		if rows := table.in.Rows; test.headless && (len(rows) != len(in.Rows)+1 || rows[0][0] != in.Columns[0] || table.in.Columns[0] != "col1") {
-			t.Errorf("%s: columns %q, rows %q", test.first, table.in.Columns, rows)
+		if rows := table.In.Rows; test.headless && (len(rows) != len(in.Rows)+1 || rows[0][0] != in.Columns[0] || table.In.Columns[0] != "col1") {
+			t.Errorf("%s: columns %q, rows %q", test.first, table.In.Columns, rows)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func checkProposal(t failer, in Input) {
 		t.Fatalf("%v\n%s", err, p.YAML)
 	}
 	table := newTable(in)
-	if slices.Contains(table.in.Columns, "") && in.Format != "jsonl" {
+	if slices.Contains(table.In.Columns, "") && in.Format != "jsonl" {
 		return // no reader takes such a file
 	}
 	b, err := m.Bind("in", table.shape())
@@ -102,7 +102,7 @@ func checkProposal(t failer, in Input) {
 		t.Fatalf("%v\n%s", err, p.YAML)
 	}
 	var rec mapping.Record
-	for i := range table.in.Rows {
+	for i := range table.In.Rows {
 		for _, problem := range b.Map(table.row(i), mapping.Env{}, &rec) {
 			if problem.Rule != "status" && problem.Rule != "assign" {
 				t.Fatalf("row %d: %+v\n%s", i+1, problem, p.YAML)

@@ -127,7 +127,7 @@ func (d *draft) try(yaml string) (map[brokenRule]int, error) {
 	d.Trial = trial{}
 	broken := map[brokenRule]int{}
 	var rec mapping.Record
-	for i := range d.in.Rows {
+	for i := range d.In.Rows {
 		problems := b.Map(d.row(i), mapping.Env{File: "input", Line: i + 1, Run: "run"}, &rec)
 		d.Trial.add(problems)
 		for _, p := range problems {

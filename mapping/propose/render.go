@@ -18,7 +18,7 @@ import (
 //go:embed proposal.tmpl
 var proposalText string
 
-var proposal = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+var proposal = template.Must(template.New("").Funcs(template.FuncMap{
 	"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf, "placeholders": placeholders,
 	"fileShown": fileShown, "statuses": func() string { return strings.Join(statuses[:], ", ") },
 }).Parse(proposalText))
@@ -41,7 +41,7 @@ func (d *draft) execute(name string) string {
 
 // Source is what a reader would not find out by itself.
 func (d *draft) Source() (lines []string) {
-	in := &d.in
+	in := &d.In
 	isText := in.Format != "jsonl" && in.Format != "xlsx"
 	columns := wrap("columns: ["+strings.Join(in.Columns, ", ")+"]", widest-4)
 	for _, l := range []struct {
@@ -85,9 +85,6 @@ const (
 
 // way is one to assign a lead, as an object of YAML.
 type way struct{ Text, Comment string }
-
-// In is the sample.
-func (t *table) In() Input { return t.in }
 
 // Fields are the keys of the content that are written out.
 func (d *draft) Fields() []field { return slices.Concat(d.fields, d.Rest.fields) }
@@ -278,9 +275,9 @@ func and(remarks ...string) string {
 
 // Empties says in how many rows the columns hold nothing, or "".
 func (t *table) Empties(columns ...*column) string {
-	empty := len(t.in.Rows) - t.filledRows(columns)
+	empty := len(t.In.Rows) - t.filledRows(columns)
 	if empty == 0 {
 		return ""
 	}
-	return "empty in " + humanize.Comma(int64(empty)) + " of " + english.Plural(len(t.in.Rows), "row", "")
+	return "empty in " + humanize.Comma(int64(empty)) + " of " + english.Plural(len(t.In.Rows), "row", "")
 }

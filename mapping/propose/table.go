@@ -31,7 +31,7 @@ type column struct {
 // table is the input as the proposal sees it. Exported names are those that proposal.tmpl
 // has, here and in what a draft holds.
 type table struct {
-	in       Input
+	In       Input
 	Headless bool      // the first line was a lead, and the columns have made-up names
 	columns  []*column // those that a mapping can name, in the input's order, paths after their column
 	paths    []*column // all paths into columns
@@ -43,21 +43,21 @@ type table struct {
 }
 
 func newTable(in Input) *table {
-	t := &table{in: in}
+	t := &table{In: in}
 	if in.Format != "jsonl" && t.beginsWithLead() {
 		t.Headless = true
-		t.in.Rows = append([][]string{in.Columns}, in.Rows...)
-		t.in.Columns = make([]string, len(in.Columns))
+		t.In.Rows = append([][]string{in.Columns}, in.Rows...)
+		t.In.Columns = make([]string, len(in.Columns))
 		for i := range in.Columns {
-			t.in.Columns[i] = "col" + strconv.Itoa(i+1)
+			t.In.Columns[i] = "col" + strconv.Itoa(i+1)
 		}
 	}
 	t.findNull()
 	times := map[string]int{}
-	for _, header := range t.in.Columns {
+	for _, header := range t.In.Columns {
 		times[header]++
 	}
-	for i, header := range t.in.Columns {
+	for i, header := range t.In.Columns {
 		switch {
 		case strings.HasPrefix(header, reserved+"_") || in.Format == "jsonl" && header == reserved:
 		case times[header] > 1 || !nameable(header):
@@ -91,7 +91,7 @@ var telling = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, ki
 // below them.
 func (t *table) beginsWithLead() bool {
 	alike, named := 0, false
-	for i, cell := range t.in.Columns {
+	for i, cell := range t.In.Columns {
 		if strings.HasPrefix(cell, reserved) {
 			continue
 		}
@@ -120,8 +120,8 @@ func nameable(header string) bool {
 
 // cells are those of a column, trimmed; what counts as empty is "".
 func (t *table) cells(index int) []string {
-	cells := make([]string, len(t.in.Rows))
-	for i, row := range t.in.Rows {
+	cells := make([]string, len(t.In.Rows))
+	for i, row := range t.In.Rows {
 		if cell := strings.TrimSpace(row[index]); !slices.Contains(t.null, cell) {
 			cells[i] = cell
 		}
@@ -133,9 +133,9 @@ func (t *table) cells(index int) []string {
 // columns of names: there are people called Null.
 func (t *table) findNull() {
 	all := map[string]bool{}
-	for i, header := range t.in.Columns {
+	for i, header := range t.In.Columns {
 		found := map[string]bool{}
-		for _, row := range t.in.Rows {
+		for _, row := range t.In.Rows {
 			if cell := strings.TrimSpace(row[i]); known().null[cell] {
 				found[cell] = true
 			}
@@ -202,7 +202,7 @@ func (t *table) addPaths() {
 		for i, cell := range c.cells {
 			eachValue(cell, func(path, value string) {
 				header := c.header + "." + path
-				if cells[header] == nil && i < maxSearched && len(headers) < maxPaths && nameable(header) && !slices.Contains(t.in.Columns, header) {
+				if cells[header] == nil && i < maxSearched && len(headers) < maxPaths && nameable(header) && !slices.Contains(t.In.Columns, header) {
 					headers = append(headers, header)
 					cells[header] = make([]string, len(c.cells))
 				}
@@ -252,12 +252,12 @@ func pathTo(d *jsontext.Decoder) (path string, ok bool) {
 // shape is the table's as mapping.Bind wants it, and its rows with the paths.
 func (t *table) shape() mapping.Columns {
 	return mapping.Columns{
-		Names: append(slices.Clone(t.in.Columns), headersOf(t.paths)...), Own: len(t.in.Columns), Open: t.in.Format == "jsonl",
+		Names: append(slices.Clone(t.In.Columns), headersOf(t.paths)...), Own: len(t.In.Columns), Open: t.In.Format == "jsonl",
 	}
 }
 
 func (t *table) row(i int) []string {
-	row := slices.Clone(t.in.Rows[i])
+	row := slices.Clone(t.In.Rows[i])
 	for _, path := range t.paths {
 		row = append(row, path.cells[i])
 	}
