@@ -114,7 +114,10 @@ func (t text) constant() (string, bool) {
 // fill is the text for a row, and for else the text that its map lacks. It is empty when
 // it has columns and none holds anything.
 func (t text) fill(r *row, lacking string) string {
-	if len(t) == 1 { // most texts are one column or a constant: nothing to copy
+	switch { // most texts are one column or a constant: nothing to copy
+	case len(t) == 1 && t[0].kind == column:
+		return strings.TrimSpace(r.cell(t[0].index))
+	case len(t) == 1:
 		return strings.TrimSpace(t[0].in(r, lacking))
 	}
 	var room [256]byte
