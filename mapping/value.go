@@ -113,12 +113,13 @@ func (v *value) columns() []string {
 	return names
 }
 
-// into reads a value like v into its place.
+// into is a member's read that puts a value like v into its place.
 func (p *parser) into(place **value, v value) func(node) {
 	return func(n node) { *place = p.value(n, v) }
 }
 
-// value reads the text or the object n as a value like v. It gives nil after an error.
+// value reads the text or the object n as a value like v, which says what is particular
+// to its place. It gives nil after an error.
 func (p *parser) value(n node, v value) *value {
 	v.path, v.at = n.path, n.at()
 	before := len(p.errs)
@@ -145,7 +146,8 @@ func (p *parser) value(n node, v value) *value {
 	return &v
 }
 
-// valueReader reads one value.
+// valueReader reads one value: what the file says goes into the value, mistakes to the
+// parser.
 type valueReader struct {
 	*parser
 	*value
