@@ -83,7 +83,7 @@ func (l *lab) validated(ctx context.Context, f leadFile, more ...string) (t tria
 
 // resume is N7: every row is known and unchanged.
 func (l *lab) resume(ctx context.Context) ([]finding, error) {
-	return l.besideValidate(ctx, "import", fmt.Sprintf("resume, %s finished rows", grouped(l.rows)), 2.5)
+	return l.besideValidate(ctx, "import", fmt.Sprintf("resume, %s finished rows", grouped(l.rows)), 3.0)
 }
 
 // sync is N8: no lead differs.
