@@ -33,13 +33,11 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	for _, test := range tests {
 		b.Run(test.name, func(b *testing.B) {
-			e := newEngine(Options{Concurrency: 1}, test.planner)
-			e.matches = test.matches
-			e.keepIn(newCalls(b.Context(), db))
+			l := &lookups{ledger: db, matches: test.matches, alikes: true, digests: newDigester(db.Digests()), touched: map[name]struct{}{}}
 			at := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				planBatch(b, e, test.items[at:at+batchRows], test.want)
+				planBatch(b, l, test.planner, test.items[at:at+batchRows], test.want)
 				at = (at + batchRows) % len(test.items)
 			}
 			b.ReportMetric(float64(b.N)*batchRows/b.Elapsed().Seconds(), "rows/s")
@@ -48,15 +46,14 @@ func BenchmarkPlan(b *testing.B) {
 }
 
 // planBatch plans a batch as the engine's loop does.
-func planBatch(b *testing.B, e *engine, items []*item, want Step) {
-	e.load(&batch{items: items})
-	if e.stopped != nil {
-		b.Fatal(e.stopped)
+func planBatch(b *testing.B, l *lookups, p Planner, items []*item, want Step) {
+	if err := l.load(b.Context(), items); err != nil {
+		b.Fatal(err)
 	}
 	for i, it := range items {
 		it.digest, it.sums = checkpoint.Digest{}, nil // of the pass before
-		c := e.remembered(it, i)
-		step := e.planner.Plan(&c)
+		c := l.remembered(it, i)
+		step := p.Plan(&c)
 		if step.Action != want.Action || step.Outcome != want.Outcome {
 			b.Fatalf("row %s: step %d %v, want %d %v", it.rec.Key, step.Action, step.Outcome, want.Action, want.Outcome)
 		}

@@ -68,10 +68,7 @@ func (b *breaker) enter(stopping context.Context, create bool) (pass, error) {
 		case <-stopping.Done():
 			return pass{}, errStopping
 		}
-		p, h, err := pass{}, hurdle{}, errStopping
-		if stopping.Err() == nil {
-			p, h, err = b.try(time.Now(), create)
-		}
+		p, h, err := b.try(stopping, time.Now(), create)
 		if err == nil && h.wait == 0 {
 			return p, nil
 		}
@@ -109,11 +106,12 @@ func (b *breaker) await(stopping context.Context, h hurdle) {
 	}
 }
 
-// try lets a request through or says what it has to wait for.
-func (b *breaker) try(now time.Time, create bool) (pass, hurdle, error) {
+// try lets a request through or says what it has to wait for. It looks at stopping under the lock: what ends the run
+// because of an answer does so before it lets another create pass.
+func (b *breaker) try(stopping context.Context, now time.Time, create bool) (pass, hurdle, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.contact.state == gone || create && b.creates.state == tripped {
+	if stopping.Err() != nil || b.contact.state == gone || create && b.creates.state == tripped {
 		return pass{}, hurdle{}, errStopping
 	}
 	if d := max(b.opens.Sub(now), b.contact.rest(now)); d > 0 {
@@ -221,6 +219,9 @@ func (b *breaker) throttle(d time.Duration) {
 	}
 	b.wake()
 }
+
+// idle reports that a place is free.
+func (b *breaker) idle() bool { return len(b.places) < cap(b.places) }
 
 // over is why nothing passes any more, or nil.
 func (b *breaker) over() *Stop {

@@ -27,7 +27,7 @@ func (b *breaker) tryNow(create bool) (pass, hurdle, error) {
 	default:
 		return pass{}, hurdle{wait: maxBackoff}, nil
 	}
-	p, h, err := b.try(time.Now(), create)
+	p, h, err := b.try(context.Background(), time.Now(), create)
 	if err != nil || h.wait > 0 {
 		<-b.places
 	}

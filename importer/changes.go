@@ -1,6 +1,13 @@
 package importer
 
 import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
 	"leadferry/checkpoint"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -97,18 +104,66 @@ func put(list []checkpoint.ContentDigest, d checkpoint.ContentDigest, unknown bo
 	return append(list, d)
 }
 
-// updateRequest is what the service is to change.
-func updateRequest(rec *mapping.Record, s *Changes) *leadapi.UpdateRequest {
-	r := &leadapi.UpdateRequest{}
-	if s.Status {
-		r.Status = &rec.Status
+// differing names what the lead carries otherwise than it was sent; wrong are the
+// fields among it by their place in the Record.
+func differing(rec *mapping.Record, send *Changes, lead *leadapi.Lead) (wrong map[int]bool, names []string) {
+	if send.Status && lead.Status != rec.Status {
+		names = append(names, "Status")
 	}
-	if s.ExternalID {
-		r.ExternalID = &rec.ExternalID
+	if send.ExternalID && lead.ExternalID != rec.ExternalID {
+		names = append(names, "ExternalID")
 	}
-	for _, i := range s.Fields {
+	for _, i := range send.Fields {
 		f := &rec.Content[i]
-		r.Content = append(r.Content, leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String})
+		if carries(lead.Content[f.Name], f) {
+			continue
+		}
+		if wrong == nil {
+			wrong = map[int]bool{}
+		}
+		wrong[i] = true
+		names = append(names, fmt.Sprintf("Content key %q", f.Name))
 	}
-	return r
+	return wrong, names
+}
+
+// decimal is a number to its last digit, however it is written.
+type decimal struct {
+	negative bool
+	digits   string // without zeros at either end
+	power    int    // of ten
+}
+
+// decimalOf reads a JSON number. One with a power beyond reason is as it is written.
+func decimalOf(number string) (d decimal) {
+	rest, negative := strings.CutPrefix(strings.ToLower(number), "-")
+	mantissa, power, _ := strings.Cut(rest, "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	all := strings.TrimLeft(whole+fraction, "0")
+	digits := strings.TrimRight(all, "0")
+	n, err := strconv.Atoi(power)
+	switch {
+	case digits == "":
+		return decimal{}
+	case err != nil && power != "":
+		return decimal{digits: number}
+	}
+	return decimal{negative, digits, n + len(all) - len(digits) - len(fraction)}
+}
+
+// carries reports whether a value of the answer is the one that was sent, however it
+// is written: 1.50 is 1.5, but 7 is not "7".
+func carries(have jsontext.Value, f *mapping.Field) bool {
+	if len(have) == 0 {
+		return false
+	}
+	if f.Kind == mapping.String {
+		text, err := jsontext.AppendUnquote(nil, have)
+		return err == nil && have.Kind() == '"' && string(text) == f.Value
+	}
+	if f.Kind == mapping.Number && have.Kind() == '0' {
+		return decimalOf(f.Value) == decimalOf(string(have))
+	}
+	sent, got := jsontext.Value(f.Value).Clone(), have.Clone()
+	return sent.Canonicalize() == nil && got.Canonicalize() == nil && bytes.Equal(sent, got)
 }

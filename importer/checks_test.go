@@ -27,15 +27,15 @@ func TestChecksAreBounded(t *testing.T) {
 			s.add(it, mapping.Problem{Rule: "format", Text: fmt.Sprint(i, j)})
 		}
 	}
-	list := s.list()
-	if len(list) != maxChecks+1 || list[0].problem.Rule != "other" || len(list[0].places) != firstPlaces {
+	list := s.list(at)
+	if len(list) != maxChecks+1 || list[0].Rule != "other" || len(list[0].Places) != firstPlaces {
 		t.Fatalf("%d checks, first %+v", len(list), list[0])
 	}
 	// The first 1,000 kinds come from 334 rows, the last of which has two kinds more.
-	if want := 3*maxChecks - maxChecks/3; list[0].rows != want {
-		t.Errorf("%d rows beyond, want %d", list[0].rows, want)
+	if want := 3*maxChecks - maxChecks/3; list[0].Rows != want {
+		t.Errorf("%d rows beyond, want %d", list[0].Rows, want)
 	}
-	if list[1].rows != 1 || list[1].places[0].line != 2 {
+	if list[1].Rows != 1 || list[1].Places[0].Line != 2 {
 		t.Errorf("second check %+v", list[1])
 	}
 }

@@ -14,7 +14,7 @@ import (
 // name and as whichever kind, and whatever shared its place meanwhile.
 func TestDigestsOfRepeatedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &ledgerTwin{}
+		l := twinSums{}
 		d := newDigester(l)
 		if rapid.Bool().Draw(t, "many") {
 			for i := range 3 * maxValues { // every place is taken

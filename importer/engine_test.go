@@ -23,11 +23,11 @@ func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, numbered(100), Options{Concurrency: 8})
 		tr.service.arrive = func(key string) {
-			if !tr.ledger.claimed(key) {
+			if tr.ledger.state(key) != checkpoint.InDoubt {
 				t.Errorf("row %s arrived at the service before its intent was durable", key)
 			}
 		}
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 100" {
 			t.Error(got)
 		}
@@ -52,7 +52,7 @@ func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
 			}
 			close(tr.ledger.hold)
 		}()
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if n := len(tr.records.lines); n != 20 {
 			t.Errorf("%d results, want 20", n)
 		}
@@ -71,11 +71,11 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		tr.Open = func(bool, bool) (checkpoint.Store, error) {
 			return bolt.Open(tr.Checkpoint, tr.Target, bolt.Options{})
 		}
-		db, err := openLedger(&tr.Options, tr.hungry)
+		db, err := openLedger(&tr.Options, tr.retrier.breaker.idle)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr.keepIn(newCalls(t.Context(), db))
+		tr.keepIn(db)
 		var mu sync.Mutex
 		most, oldest := 0, time.Duration(0)
 		tr.service.arrive = func(key string) {
@@ -92,7 +92,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 			time.Sleep(150 * time.Millisecond)
 			close(interrupt)
 		}()
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if most > 16 || most < 9 {
 			t.Errorf("%d intents at once, want more than 8 workers hold and at most 16", most)
 		}
@@ -134,7 +134,7 @@ func TestRowsOfOneKeyGoOneAfterAnother(t *testing.T) {
 			}
 			return nil
 		}
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if tr.service.clash {
 			t.Error("two requests of one key were in flight at once")
 		}
@@ -187,7 +187,7 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 				}
 				return nil
 			}
-			tr.run(t.Context())
+			tr.carry(t.Context())
 			sum := 0
 			for _, n := range tr.tally.outcomes {
 				sum += n
@@ -242,7 +242,7 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 					late.Add(1)
 				}
 			}
-			tr.run(t.Context())
+			tr.carry(t.Context())
 			if tr.stopped == nil || tr.stopped.Code != CodeStopped || !errors.Is(tr.stopped, errDisk) {
 				t.Fatalf("stopped for %v", tr.stopped)
 			}
@@ -272,7 +272,7 @@ func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 			tr := newTrial(t, numbered(20), Options{Concurrency: 2})
 			tr.remap(t, "  external_id: \"{id}\"\n")
 			tr.ledger.failAt = failAt
-			tr.run(t.Context())
+			tr.carry(t.Context())
 			for _, l := range tr.records.lines {
 				key := l.it.rec.Key
 				if state := tr.ledger.state(key); l.r.outcome == InDoubt && state == checkpoint.Partial {
@@ -292,7 +292,7 @@ func TestARefusalOfAllStopsSendingAtOnce(t *testing.T) {
 		var left atomic.Int32
 		tr.service.arrive = func(string) { left.Add(1) }
 		tr.service.answer = func(string, int) error { return refusal(407) }
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if n := left.Load(); n != 1 {
 			t.Errorf("%d creates left, want 1", n)
 		}

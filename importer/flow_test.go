@@ -19,7 +19,7 @@ func TestARepeatedKeyInOneBatchIsNotMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := append(numbered(30), "k000,n000", "k001,n001", "k002,other")
 		tr := newTrial(t, rows, Options{Concurrency: 1})
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 30 unchanged 2 changed 1" {
 			t.Error(got)
 		}
@@ -41,7 +41,7 @@ func TestALeadIsPartialUntilItIsLinked(t *testing.T) {
 				t.Errorf("row %s is %v while it is being linked, want partial", key, got)
 			}
 		}
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 20" {
 			t.Error(got)
 		}
@@ -52,7 +52,7 @@ func TestRateHoldsOverAllWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, numbered(21), Options{Concurrency: 8, Rate: 2})
 		began := time.Now()
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
 			t.Errorf("21 requests at 2 a second took %v, want about 10s", took)
 		}
@@ -113,7 +113,7 @@ func TestFingerprintOfTextsNeverChanges(t *testing.T) {
 
 // fieldLedger keeps what content digests are made of.
 type fieldLedger struct {
-	Ledger
+	sums
 	fields []string
 }
 
@@ -151,7 +151,7 @@ func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Concurrency: 2, Limits: Limits{MaxRejects: Share{Rows: 1}}})
 		tr.remap(t, "skip_if: 'name == \"out\"'\n")
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 2 skipped 2" {
 			t.Error(got)
 		}

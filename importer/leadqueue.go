@@ -5,10 +5,25 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// leadQueue keeps the rows of one lead in file order, one at a time. It stands under every
-// name by which a row of the lead may come.
+// maxParked is how many rows may wait behind rows of the same lead, and maxParkedBytes
+// how many bytes of the file, but for the row that exceeds it.
+const (
+	maxParked      = 1000
+	maxParkedBytes = 64 << 20
+)
+
+// leadQueues keep the rows of each lead in file order, one at a time. A lead has a queue
+// while a row of it is in flight.
+type leadQueues struct {
+	byName map[name]*leadQueue
+	turn   []*item // rows whose queue has just become free
+	parked int     // rows that wait
+	bytes  int     // that these take
+}
+
+// leadQueue stands under every name by which a row of its lead may come.
 type leadQueue struct {
-	active  int // rows in flight, or about to be
+	active  int // rows in flight, or whose turn it is
 	waiting []*item
 	names   []name
 }
@@ -24,149 +39,149 @@ type name struct {
 type nameKind uint8
 
 const (
-	noName nameKind = iota
-	byKey
+	byKey nameKind = iota
 	byLeadID
 	byExternalID
 )
 
-// names are those by which a row's lead goes; the first is always there.
-type names [4]name
+// names are those by which a row's lead goes; there is at least one.
+type names struct {
+	list [4]name
+	n    int
+}
+
+func (ns *names) add(kind nameKind, text string) {
+	ns.list[ns.n] = name{kind, text}
+	ns.n++
+}
+
+func (ns *names) all() []name { return ns.list[:ns.n] }
 
 // namesOf are the names of a row for which known was found. Nearly all rows have one, or
-// an ExternalID besides.
-func (e *engine) namesOf(it *item, known *checkpoint.Entry) names {
-	ns := names{{byKey, rowkey.Fold(known.Key)}}
-	if !e.matches {
+// an ExternalID besides; byIDs says that rows find their lead by its IDs, too.
+func namesOf(it *item, known *checkpoint.Entry, byIDs bool) (ns names) {
+	rec := &it.rec
+	ns.add(byKey, rowkey.Fold(known.Key))
+	if !byIDs {
 		return ns
 	}
-	rec := &it.rec
-	if rec.Key != known.Key {
-		ns[3] = name{byKey, rowkey.Fold(rec.Key)} // a row before this one may get a lead for it
-	}
 	if rec.LeadID != "" && rec.LeadID != known.LeadID {
-		ns[1] = name{byLeadID, rec.LeadID}
+		ns.add(byLeadID, rec.LeadID)
 	}
 	if rec.ExternalID != "" { // also its lead's own: a row before this one may find the lead by it
-		ns[2] = name{byExternalID, rec.ExternalID}
+		ns.add(byExternalID, rec.ExternalID)
+	}
+	if rec.Key != known.Key { // a row before this one may get a lead for it
+		ns.add(byKey, rowkey.Fold(rec.Key))
 	}
 	return ns
 }
 
-// leadQueue is the one in which rows of any of these names wait, or nil. Where they had
+func newLeadQueues() *leadQueues { return &leadQueues{byName: map[name]*leadQueue{}} }
+
+// find is the queue in which rows of any of these names wait, or nil. Where they had
 // several, those become one.
-func (e *engine) leadQueue(ns *names) *leadQueue {
+func (q *leadQueues) find(ns *names) *leadQueue {
 	var l *leadQueue
-	for _, n := range ns {
-		if n.kind == noName {
-			continue
-		}
-		switch other := e.leadQueues[n]; {
+	for _, n := range ns.all() {
+		switch other := q.byName[n]; {
 		case other == nil || other == l:
 		case l == nil:
 			l = other
 		default:
-			e.merge(l, other)
+			q.merge(l, other)
 		}
 	}
 	return l
 }
 
-func (e *engine) merge(l, other *leadQueue) {
+func (q *leadQueues) merge(l, other *leadQueue) {
 	l.active += other.active
 	l.waiting = append(l.waiting, other.waiting...)
-	e.call(l, other.names...)
+	q.call(l, other.names)
 }
 
 // call puts a queue under further names.
-func (e *engine) call(l *leadQueue, ns ...name) {
+func (q *leadQueues) call(l *leadQueue, ns []name) {
 	for _, n := range ns {
-		if n.kind != noName && e.leadQueues[n] != l {
-			e.leadQueues[n] = l
+		if q.byName[n] != l {
+			q.byName[n] = l
 			l.names = append(l.names, n)
 		}
 	}
 }
 
 // enter begins a queue with a row that goes on at once.
-func (e *engine) enter(it *item, ns *names) {
-	it.name = ns[0]
-	l := &leadQueue{active: 1}
-	e.call(l, ns[:]...)
+func (q *leadQueues) enter(it *item, ns *names) {
+	it.name = ns.list[0]
+	q.call(&leadQueue{active: 1}, ns.all())
 }
 
 // park lets a row wait for its queue.
-func (e *engine) park(it *item, l *leadQueue, ns *names) {
-	it.name = ns[0]
-	e.call(l, ns[:]...)
+func (q *leadQueues) park(it *item, l *leadQueue, ns *names) {
+	it.name = ns.list[0]
+	q.call(l, ns.all())
 	l.waiting = append(l.waiting, it)
-	e.count(it, 1)
+	q.count(it, 1)
 }
 
 // leave lets the next row of the queue have its turn, once no other is in flight.
-func (e *engine) leave(it *item) {
-	l := e.leadQueues[it.name]
+func (q *leadQueues) leave(it *item) {
+	l := q.byName[it.name]
 	if l.active--; l.active > 0 {
 		return
 	}
 	if len(l.waiting) == 0 {
 		for _, n := range l.names {
-			delete(e.leadQueues, n)
+			delete(q.byName, n)
 		}
 		return
 	}
 	l.active = 1
 	next := l.waiting[0]
-	e.turn = append(e.turn, next)
+	q.turn = append(q.turn, next)
 	l.waiting = l.waiting[1:]
-	e.count(next, -1)
+	q.count(next, -1)
 }
-
-// count counts one row more, or one less, among those that wait.
-func (e *engine) count(it *item, one int) {
-	e.parked += one
-	e.parkedBytes += one * it.row.Size
-}
-
-// full says that no more rows may wait.
-func (e *engine) full() bool { return e.parked >= maxParked || e.parkedBytes >= maxParkedBytes }
 
 // rejoin takes back the turn of a row whose queue has become one with another that
 // has a row in flight; false: it may go on.
-func (e *engine) rejoin(it *item, ns *names) bool {
-	l := e.leadQueues[it.name]
-	for _, n := range ns {
-		if other := e.leadQueues[n]; n.kind != noName && other != nil && other != l {
-			e.merge(l, other)
+func (q *leadQueues) rejoin(it *item, ns *names) bool {
+	l := q.byName[it.name]
+	for _, n := range ns.all() {
+		if other := q.byName[n]; other != nil && other != l {
+			q.merge(l, other)
 		}
 	}
-	e.call(l, ns[:]...)
+	q.call(l, ns.all())
 	if l.active == 1 {
 		return false
 	}
 	l.active--
 	l.waiting = append([]*item{it}, l.waiting...)
-	e.count(it, 1)
+	q.count(it, 1)
 	return true
 }
 
-// touch notes that the run acts on a lead, so that what a batch knows of it is old.
-func (e *engine) touch(ns *names) {
-	for _, n := range ns {
-		if n.kind != noName {
-			e.touched[n] = struct{}{}
-		}
-	}
+// count counts one row more, or one less, among those that wait.
+func (q *leadQueues) count(it *item, one int) {
+	q.parked += one
+	q.bytes += one * it.row.Size
 }
 
-func (e *engine) isTouched(ns *names) bool {
-	if len(e.touched) == 0 {
-		return false
+// full says that no more rows may wait.
+func (q *leadQueues) full() bool { return q.parked >= maxParked || q.bytes >= maxParkedBytes }
+
+// empty says that no row waits, nor has its turn.
+func (q *leadQueues) empty() bool { return q.parked == 0 && len(q.turn) == 0 }
+
+// drain takes all rows out that never had their turn.
+func (q *leadQueues) drain() []*item {
+	left := q.turn
+	for _, l := range q.byName {
+		left = append(left, l.waiting...)
+		l.waiting = nil // a queue may stand under several names
 	}
-	for _, n := range ns {
-		if _, ok := e.touched[n]; ok {
-			return true
-		}
-	}
-	return false
+	q.turn, q.parked, q.bytes = nil, 0, 0
+	return left
 }

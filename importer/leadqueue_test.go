@@ -38,23 +38,22 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 
 // A row whose turn has come goes back where it turns out to belong to a lead that has
 // a row in flight.
-func TestLanesBecomeOne(t *testing.T) {
-	e := &engine{leadQueues: map[name]*leadQueue{}}
+func TestQueuesBecomeOne(t *testing.T) {
+	e := newLeadQueues()
 	one, two, three, four := &item{}, &item{}, &item{}, &item{}
-	k1, k2 := names{{byKey, "k1"}}, names{{byKey, "k2"}}
-	both := names{{byKey, "k1"}, {}, {byExternalID, "x"}, {byKey, "k2"}}
+	k1, k2, both := namesBy(name{byKey, "k1"}), namesBy(name{byKey, "k2"}), namesBy(name{byKey, "k1"}, name{byExternalID, "x"}, name{byKey, "k2"})
 	e.enter(one, &k1)
 	e.enter(two, &k2)
-	e.park(three, e.leadQueue(&k1), &k1)
+	e.park(three, e.find(&k1), &k1)
 	e.leave(one)
 	if len(e.turn) != 1 || e.turn[0] != three || e.parked != 0 {
 		t.Fatalf("turn %v, %d parked", e.turn, e.parked)
 	}
 	e.turn = nil
-	if !e.rejoin(three, &both) || e.parked != 1 || e.leadQueue(&k1) != e.leadQueue(&k2) {
+	if !e.rejoin(three, &both) || e.parked != 1 || e.find(&k1) != e.find(&k2) {
 		t.Fatal("the row goes on beside another of its lead")
 	}
-	e.park(four, e.leadQueue(&k2), &k2)
+	e.park(four, e.find(&k2), &k2)
 	e.leave(two)
 	if len(e.turn) != 1 || e.turn[0] != three || e.rejoin(three, &both) {
 		t.Fatalf("turn %v", e.turn)
@@ -64,31 +63,38 @@ func TestLanesBecomeOne(t *testing.T) {
 	if len(e.turn) != 1 || e.turn[0] != four {
 		t.Fatalf("turn %v", e.turn)
 	}
-	if e.leave(four); len(e.leadQueues) != 0 || e.parked != 0 {
-		t.Errorf("%d queues are left, %d parked", len(e.leadQueues), e.parked)
+	if e.leave(four); len(e.byName) != 0 || e.parked != 0 {
+		t.Errorf("%d queues are left, %d parked", len(e.byName), e.parked)
 	}
+}
+
+func namesBy(list ...name) (ns names) {
+	for _, n := range list {
+		ns.add(n.kind, n.text)
+	}
+	return ns
 }
 
 // Rows that wait behind others, and rows that wait to be written, are bounded by their
 // bytes as well: a thousand cells of 16 MiB are more than most machines have. Invariant 6
 func TestLargeRowsDoNotGather(t *testing.T) {
-	e := &engine{leadQueues: map[name]*leadQueue{}}
-	k := names{{byKey, "k"}}
+	e := newLeadQueues()
+	k := namesBy(name{byKey, "k"})
 	large := func() *item { return &item{row: source.Row{Size: maxParkedBytes/2 + 1}} }
 	e.enter(large(), &k)
 	for i, full := range []bool{false, true} {
-		e.park(large(), e.leadQueue(&k), &k)
+		e.park(large(), e.find(&k), &k)
 		if e.full() != full {
 			t.Errorf("full with %d waiting: %v", i+1, !full)
 		}
 	}
-	first := e.leadQueue(&k).waiting[0]
+	first := e.find(&k).waiting[0]
 	e.leave(first)
 	if e.full() {
 		t.Error("still full when one has its turn")
 	}
-	if e.leave(first); e.parked != 0 || e.parkedBytes != 0 {
-		t.Errorf("%d rows of %d bytes are parked", e.parked, e.parkedBytes)
+	if e.leave(first); e.parked != 0 || e.bytes != 0 {
+		t.Errorf("%d rows of %d bytes are parked", e.parked, e.bytes)
 	}
 
 	w := &recorder{lines: make(chan []line, 8), spare: make(chan []line, 8), failed: make(chan error, 1)}
@@ -115,8 +121,8 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 func TestKeysDoNotKeepTheirRows(t *testing.T) {
 	for _, name := range []string{"Ann", strings.Repeat("x", largeRow)} {
 		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})
-		it, err := tr.rows.next(0, tr.Inputs[0])
-		if err != nil || tr.rows.record(it) != nil || it.fault != nil || it.rec.Key != "k1" {
+		it, err := tr.intake.next(0, tr.Inputs[0])
+		if err != nil || tr.intake.record(it) != nil || it.fault != nil || it.rec.Key != "k1" {
 			t.Fatalf("%v %+v", err, it)
 		}
 		part := unsafe.StringData(it.rec.Key) == unsafe.StringData(it.row.Cells[0])

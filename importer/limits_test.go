@@ -24,7 +24,7 @@ func TestMaxCreatesIsNeverExceeded(t *testing.T) {
 				}
 				return nil
 			}
-			tr.run(t.Context())
+			tr.carry(t.Context())
 			if made := len(tr.service.order); made != most {
 				t.Errorf("%d leads made, want %d", made, most)
 			}
@@ -85,7 +85,7 @@ func TestLimitsEndARun(t *testing.T) {
 				tr := newTrial(t, rows, Options{Concurrency: 4, Limits: test.limits})
 				tr.retrier.breaker.maxWait = 24 * time.Hour // silence alone ends none of these
 				tr.service.answer = test.answer
-				tr.run(t.Context())
+				tr.carry(t.Context())
 				if stops := tr.stopped != nil; stops != test.stops {
 					t.Errorf("stopped: %v (%v), want %v; %s", stops, tr.stopped, test.stops, tr.outcomes())
 				}
@@ -100,7 +100,7 @@ func TestLimitsEndARun(t *testing.T) {
 func TestMaxDurationEndsLikeAFinishedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, numbered(300), Options{Concurrency: 2, MaxDuration: time.Second})
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		outcome, _, code := tr.verdict()
 		if outcome != "stopped" || code != CodeAttention || tr.tally.outcomes[InDoubt] != 0 {
 			t.Errorf("%s with %d: %s", outcome, code, tr.outcomes())
@@ -114,7 +114,7 @@ func TestMaxDurationFinishesWhatHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, numbered(3000), Options{Concurrency: 4, MaxDuration: time.Second})
 		tr.remap(t, "  external_id: 'x-{id}'\n")
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		outcome, _, code := tr.verdict()
 		made := len(tr.service.order)
 		if outcome != "stopped" || code != CodeAttention || tr.tally.outcomes[Created] != made || tr.tally.outcomes[Partial] != 0 || made == 0 {
@@ -128,7 +128,7 @@ func TestMaxDurationAtTheEndOfTheInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, numbered(4), Options{Concurrency: 4, MaxDuration: time.Second})
 		tr.service.delay = time.Minute
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if outcome, _, code := tr.verdict(); outcome != "complete" || code != CodeComplete {
 			t.Errorf("%s with %d: %s", outcome, code, tr.outcomes())
 		}
@@ -163,7 +163,7 @@ func TestWhatEndsARunOutOfTime(t *testing.T) {
 				if test.signal {
 					time.AfterFunc(10*time.Second, func() { close(interrupt) })
 				}
-				tr.run(t.Context())
+				tr.carry(t.Context())
 				if _, _, code := tr.verdict(); code != test.code || tr.tally.outcomes[Partial] == 0 || tr.tally.outcomes[InDoubt] > 0 {
 					t.Errorf("exit %d: %s", code, tr.outcomes())
 				}
@@ -179,9 +179,9 @@ func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
 		tr := newTrial(t, numbered(40), Options{Concurrency: 2, Limits: Limits{MaxRejects: Share{Rows: 3}}})
 		first := newTrial(t, numbered(30), Options{Concurrency: 2})
 		first.service.answer = func(string, int) error { return refusal(422) }
-		first.run(t.Context())
-		tr.ledger.entries = first.ledger.entries
-		tr.run(t.Context())
+		first.carry(t.Context())
+		tr.keepIn(checkpoint.NewLedger(first.ledger, checkpoint.Gathering{}))
+		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 10 rejected 30" || tr.stopped != nil {
 			t.Errorf("%s; stopped for %v", got, tr.stopped)
 		}
@@ -210,7 +210,7 @@ func TestTheServiceGoesAwayAndComesBack(t *testing.T) {
 			}
 			return nil
 		}
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 200" {
 			t.Error(got)
 		}
@@ -224,7 +224,7 @@ func TestTheServiceGoesAwayAndComesBack(t *testing.T) {
 func TestALeadIDThatBelongsToAnotherRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, []string{"k1,same", "k2,same", "k3,other"}, Options{Concurrency: 3})
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 2 in_doubt 1" {
 			t.Error(got)
 		}
@@ -242,7 +242,7 @@ func TestAPanicInAWorkerEndsTheRunInOrder(t *testing.T) {
 			}
 			return nil
 		}
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if tr.stopped == nil || tr.stopped.Code != CodeStopped {
 			t.Fatalf("stopped for %v", tr.stopped)
 		}
@@ -266,7 +266,7 @@ func (p faultyPlanner) Plan(c *Case) Step {
 }
 
 // faultySums quote a row when they fail.
-type faultySums struct{ *ledgerTwin }
+type faultySums struct{ twinSums }
 
 func (faultySums) Sum(b []byte) checkpoint.Digest { panic(string(b)) }
 
@@ -275,7 +275,7 @@ func (faultySums) Sum(b []byte) checkpoint.Digest { panic(string(b)) }
 func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 	for name, sabotage := range map[string]func(*trial){
 		"planner": func(tr *trial) { tr.planner = faultyPlanner{tr.planner} },
-		"digest":  func(tr *trial) { tr.rows.digests = newDigester(faultySums{tr.ledger}) },
+		"digest":  func(tr *trial) { tr.intake.digests = newDigester(faultySums{}) },
 		"record": func(tr *trial) {
 			tr.records.see = func(it *item, _ *result) {
 				if it.rec.Key == "k030" {
@@ -288,7 +288,7 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tr := newTrial(t, numbered(50), Options{Concurrency: 4})
 				sabotage(tr)
-				tr.run(t.Context())
+				tr.carry(t.Context())
 				if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.Contains(tr.stopped.Reason, "internal error (string at importer/limits_test.go:") ||
 					strings.Contains(tr.stopped.Reason, "k030") {
 					t.Fatalf("stopped for %v", tr.stopped)
@@ -327,17 +327,14 @@ func TestALinkMustBeConfirmed(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tr := newTrial(t, nil, Options{})
-				tr.sender = linker{test.lead, test.err}
-				tr.events = make(chan event, 1)
-				tr.linker, tr.quit = tr.retrier, func() {}
-				tr.linker.stopping = t.Context()
-				j := &job{it: &item{}, entry: lead, step: Step{Action: Link, Outcome: Created}}
-				j.it.rec.Key, j.it.rec.ExternalID = "k", "x"
-				tr.link(t.Context(), j)
-				ev := <-tr.events
-				tr.ledger.close()
-				if ev.outcome != test.want || tr.ledger.state("k").String() != test.want.String() {
-					t.Errorf("outcome %v, ledger %v, want %v", ev.outcome, tr.ledger.state("k"), test.want)
+				c := carrier{ledger: tr.run.ledger, sender: linker{test.lead, test.err}, retrier: tr.retrier, ends: newEnds(t.Context()), sentSlots: make(chan struct{}, 1)}
+				defer c.ends.sendNoMore()
+				j := &job{it: &item{}, step: Step{Action: Link, Outcome: Created}}
+				j.entry, j.it.rec.Key, j.it.rec.ExternalID = lead, "k", "x"
+				c.carry(t.Context(), j)
+				tr.run.ledger.Close()
+				if j.outcome != test.want || tr.ledger.state("k").String() != test.want.String() {
+					t.Errorf("outcome %v, ledger %v, want %v", j.outcome, tr.ledger.state("k"), test.want)
 				}
 			})
 		})

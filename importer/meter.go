@@ -1,10 +1,13 @@
 package importer
 
 import (
+	"context"
 	"math"
+	"strconv"
 	"sync"
 	"time"
 
+	"leadferry/importer/report"
 	"leadferry/leadapi"
 )
 
@@ -87,6 +90,21 @@ func bucketOf(d time.Duration) int {
 	return min(i, bucketCount-1)
 }
 
+// report puts the requests into the run's figures.
+func (m *meter) report(s *report.Summary) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.Requests = report.Requests{
+		Create: m.kinds["create"], Update: m.kinds["update"], Token: m.kinds["token"], Retries: m.retries,
+		ByStatus: map[string]int{},
+	}
+	for status, n := range m.statuses {
+		s.Requests.ByStatus[strconv.Itoa(status)] = n
+	}
+	s.LatencyMs = report.Latency{P50: m.percentile(0.5), P90: m.percentile(0.9), P95: m.percentile(0.95), P99: m.percentile(0.99), Max: millis(m.longest)}
+	s.PeakInFlight = m.peak
+}
+
 // percentile is the duration in milliseconds below which share of the calls stayed.
 func (m *meter) percentile(share float64) float64 {
 	want, seen := int(math.Ceil(share*float64(m.measured))), 0
@@ -102,4 +120,20 @@ func (m *meter) percentile(share float64) float64 {
 // millis rounds to a hundredth of a millisecond.
 func millis(d time.Duration) float64 {
 	return math.Round(float64(d)/float64(10*time.Microsecond)) / 100
+}
+
+// metered counts the lead requests in flight.
+type metered struct {
+	Sender
+	meter *meter
+}
+
+func (m *metered) Create(ctx context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error) {
+	defer m.meter.enter()()
+	return m.Sender.Create(ctx, r)
+}
+
+func (m *metered) Update(ctx context.Context, leadID string, r *leadapi.UpdateRequest) (*leadapi.Lead, error) {
+	defer m.meter.enter()()
+	return m.Sender.Update(ctx, leadID, r)
 }

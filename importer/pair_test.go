@@ -249,11 +249,11 @@ func (p *pair) open() {
 
 // ended is a run that is over.
 type ended struct {
-	*engine
+	*run
 	lines []line
 }
 
-func (r *ended) outcomes() string { return (&trial{engine: r.engine}).outcomes() }
+func (r *ended) outcomes() string { return (&trial{run: r.run}).outcomes() }
 
 // text is how the row with this key ended, and why.
 func (r *ended) text(key string) string {
@@ -290,13 +290,13 @@ func (p *pair) run(command string, o Options, rows ...string) *ended {
 	if command == "sync" {
 		e = newSync(o)
 	}
-	if err := e.rows.bind(); err != nil {
+	if err := e.intake.bind(); err != nil {
 		p.t.Fatal(err)
 	}
 	rec := &records{}
-	e.keepIn(newCalls(p.t.Context(), p.db))
+	e.keepIn(p.db)
 	e.sender, e.recorder = p.service, rec
-	e.run(p.t.Context())
+	e.takeRows(p.t.Context())
 	return &ended{e, rec.lines}
 }
 

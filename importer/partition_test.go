@@ -56,7 +56,7 @@ func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tr := newTrial(t, numbered(500), Options{Concurrency: concurrency})
 				again := tr.cutOff(50*time.Millisecond, 10*time.Minute)
-				tr.run(t.Context())
+				tr.carry(t.Context())
 				doubts := tr.tally.outcomes[InDoubt]
 				if doubts == 0 || doubts > concurrency+1 || tr.tally.outcomes[Created]+doubts != 500 {
 					t.Errorf("at %d in flight: %s", concurrency, tr.outcomes())
@@ -76,7 +76,7 @@ func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 		tr := newTrial(t, numbered(500), Options{Concurrency: 8})
 		tr.cutOff(50*time.Millisecond, 100*time.Hour)
 		began := time.Now()
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if tr.stopped == nil || tr.stopped.Code != CodeStopped {
 			t.Fatalf("stopped for %v: %s", tr.stopped, tr.outcomes())
 		}

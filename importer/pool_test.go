@@ -18,7 +18,7 @@ import (
 func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		synctest.Test(t, func(t *testing.T) {
-			c := &retrier{breaker: newBreaker(time.Hour, 4, 0), retries: 2, stopping: t.Context(), retried: func() {}}
+			c := &retrier{breaker: newBreaker(time.Hour, 4, 0), retries: 2, retried: func() {}}
 			began := time.Now()
 			told := answers{after(status, time.Minute), nil}
 			ended := make(chan error)
@@ -53,7 +53,7 @@ func TestRetryAfterOfARowThatIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c.breaker, c.stopping, c.retried = newBreaker(time.Hour, 4, 0), t.Context(), func() {}
+				c.breaker, c.retried = newBreaker(time.Hour, 4, 0), func() {}
 				began := time.Now()
 				if _, err := sendCreate(t, c, (&answers{after(429, time.Minute)}).call); err == nil {
 					t.Error("the refusal is gone")
@@ -72,7 +72,7 @@ func TestRetryAfterOfARowThatIsGivenUp(t *testing.T) {
 // A token request is asked to wait like any other, and all the rows with it. faults 75, 139
 func TestRetryAfterOfATokenRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &retrier{breaker: newBreaker(time.Hour, 4, 0), retries: 2, stopping: t.Context(), retried: func() {}}
+		c := &retrier{breaker: newBreaker(time.Hour, 4, 0), retries: 2, retried: func() {}}
 		began := time.Now()
 		told := answers{&leadapi.Error{Op: "token", Status: 503, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: time.Minute}, nil}
 		var group sync.WaitGroup
@@ -112,7 +112,7 @@ func TestLinksDoNotWaitForCreates(t *testing.T) {
 				late.Add(1)
 			}
 		}
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 38 in_doubt 2" || late.Load() > 0 {
 			t.Errorf("%s; %d links of the leads that were made before came late", got, late.Load())
 		}
@@ -123,7 +123,7 @@ func TestAnExternalIDIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, []string{"k1," + strings.Repeat("x", checkpoint.MaxKey), "k2," + strings.Repeat("x", checkpoint.MaxKey+1)}, Options{})
 		tr.remap(t, "  external_id: \"{name}\"\n")
-		tr.run(t.Context())
+		tr.carry(t.Context())
 		if got := tr.outcomes(); got != "created 1 invalid 1" {
 			t.Error(got)
 		}

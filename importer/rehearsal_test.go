@@ -267,8 +267,8 @@ func TestRemarksOnTheMapping(t *testing.T) {
 	if diff := cmp.Diff(want, s.Notes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	e := newEngine(o, importPlanner{})
-	if err := e.rows.bind(); err != nil {
+	e := newRun(o, importPlanner{})
+	if err := e.intake.bind(); err != nil {
 		t.Fatal(err)
 	}
 	e.Begin = func(s *Start) error {
@@ -277,7 +277,7 @@ func TestRemarksOnTheMapping(t *testing.T) {
 		}
 		return nil
 	}
-	if err := e.begin(); err != nil {
+	if err := e.announce(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -287,7 +287,7 @@ func TestARunWarnsOfKeysThatLookLikeAddresses(t *testing.T) {
 	var log strings.Builder
 	tr := newTrial(t, []string{"k1,a", "ann@example.com,b", "bob@example.com,c"}, Options{})
 	tr.Log = slog.New(slog.NewTextHandler(&log, nil))
-	tr.run(t.Context())
+	tr.carry(t.Context())
 	if n := strings.Count(log.String(), "looks like an e-mail address"); n != 1 || strings.Contains(log.String(), "example") || !strings.Contains(log.String(), "line=3") {
 		t.Errorf("warned %d times: %s", n, log.String())
 	}
@@ -298,16 +298,15 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	rows := []string{"known,a", "new,a", "new,a", "new,b", "half,a", "half,a", "other,c"}
 	tr := newTrial(t, rows, Options{DryRun: true, Rate: 0.5})
 	tr.remap(t, "  external_id: \"{id}\"\n")
-	tr.ledger.entries["known"] = checkpoint.Entry{Key: "known", State: checkpoint.Created}
-	tr.ledger.entries["half"] = checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"}
-	tr.sender, tr.rehearsal, tr.planner = nil, newRehearsal(&Options{}), importPlanner{ignoreChanged: true}
-	tr.run(t.Context())
-	tr.rehearsal.repeated = tr.rehearsal.repeats.found(mostRepeats)
+	tr.ledger.settle(t, checkpoint.Entry{Key: "known", State: checkpoint.Created}, checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"})
+	tr.sender, tr.dry, tr.planner = nil, newDryRun(&tr.Options, tr.intake), importPlanner{ignoreChanged: true}
+	tr.carry(t.Context())
+	tr.dry.repeated = tr.dry.repeats.found(mostRepeats)
 	want := report.Projected{Create: 2, Update: 3, Rate: 0.5, DurationS: 10}
-	if diff := cmp.Diff(want, tr.projected()); diff != "" {
+	if diff := cmp.Diff(want, tr.dry.projected()); diff != "" {
 		t.Errorf("-want +got:\n%s; %s", diff, tr.outcomes())
 	}
-	if n := len(tr.service.order) + len(tr.ledger.intents); n != 0 {
+	if n := len(tr.service.order) + tr.ledger.Info().InDoubt; n != 0 {
 		t.Errorf("%d requests or intents in a dry run", n)
 	}
 }

@@ -70,7 +70,7 @@ func TestALeadThatCannotBeReadIsSentUncheckedAndCounted(t *testing.T) {
 		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.fate = nil
 		r := p.must("updated 1", p.run("sync", Options{CheckRemote: true}, "a,,x-a,onHold,Ann,1"))
-		if n := r.unchecked.Load(); n != 1 || p.known("a").State != checkpoint.Created || p.known("a").ExternalID != "x-a" {
+		if n := r.tally.unread; n != 1 || p.known("a").State != checkpoint.Created || p.known("a").ExternalID != "x-a" {
 			t.Errorf("%d unchecked, %+v", n, p.known("a"))
 		}
 	})

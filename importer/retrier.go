@@ -29,31 +29,31 @@ const maxFreshRefusals = 3
 // retrier is the one place where requests are sent again. It asks the client's errors
 // whether the request was applied, and makes all of them pass one breaker.
 type retrier struct {
-	breaker  *breaker
-	retries  int
-	resend   ResendOn
-	stopping context.Context             // ended: nothing more leaves
-	retried  func()                      // told of each further try
-	reach    func(context.Context) error // gets an answer, any at all, or an error; nil: creates find out
+	breaker *breaker
+	retries int
+	resend  ResendOn
+	retried func()                      // told of each further try
+	reach   func(context.Context) error // gets an answer, any at all, or an error; nil: creates find out
 }
 
-// deliver calls until the answer is final. Without turn the request (PATCH) may be sent
-// again whatever became of the one before; a create leaves in turn the pass that it was
-// sent with last, to be concluded by the caller. It returns nil, the last error of the
-// service, errStopping when the request is known not to have been applied and the
-// run stops, or a *Stop that ends the run; tries counts the requests that left.
-func (c *retrier) deliver(ctx context.Context, turn *pass, call func(context.Context) error) (tries int, err error) {
+// deliver calls until the answer is final; nothing leaves once leaving has ended. Without
+// turn the request (PATCH) may be sent again whatever became of the one before; a create
+// leaves in turn the pass that it was sent with last, to be concluded by the caller. It
+// returns nil, the last error of the service, errStopping when the request is known not to
+// have been applied and the run stops, or a *Stop that ends the run; tries counts the
+// requests that left.
+func (c *retrier) deliver(ctx, leaving context.Context, turn *pass, call func(context.Context) error) (tries int, err error) {
 	repeatable := turn == nil
 	if repeatable {
 		turn = new(pass)
 	}
 	for failures, unauthorized, misdirected := 0, 0, 0; ; {
-		p, err := c.breaker.enter(c.stopping, !repeatable)
+		p, err := c.breaker.enter(leaving, !repeatable)
 		if err != nil {
 			return tries, err
 		}
 		if *turn = p; p.ask && c.reach != nil {
-			err := c.preflight(p)
+			err := c.preflight(leaving, p)
 			if c.breaker.conclude(turn, nothingShown); err != nil {
 				return tries, err
 			}
@@ -68,8 +68,8 @@ func (c *retrier) deliver(ctx context.Context, turn *pass, call func(context.Con
 		if tries++; tries > 1 {
 			c.retried()
 		}
-		again, pause, err := c.judge(p, repeatable, err)
-		if !again {
+		next, err := c.decide(p, repeatable, err)
+		if next == final {
 			return tries, err
 		}
 		c.breaker.conclude(turn, nothingShown)
@@ -80,13 +80,10 @@ func (c *retrier) deliver(ctx context.Context, turn *pass, call func(context.Con
 		if misdirected += isStatus(err, http.StatusMisdirectedRequest); misdirected > 1 {
 			return tries, err
 		}
-		if pause == 0 {
+		if next == atOnce {
 			continue
 		}
-		if failures++; failures > c.retries {
-			return tries, err
-		}
-		if !c.sleep(err, backoffFor(failures)) {
+		if failures++; failures > c.retries || !c.sleep(leaving, err, backoffFor(failures)) {
 			return tries, err
 		}
 	}
@@ -94,8 +91,8 @@ func (c *retrier) deliver(ctx context.Context, turn *pass, call func(context.Con
 
 // preflight asks the service for any answer at all before a create goes out, which
 // would be in doubt without one. An error ends the run.
-func (c *retrier) preflight(p pass) error {
-	ctx, cancel := context.WithTimeout(c.stopping, reachLimit)
+func (c *retrier) preflight(leaving context.Context, p pass) error {
+	ctx, cancel := context.WithTimeout(leaving, reachLimit)
 	defer cancel()
 	err := c.reach(ctx)
 	var e *leadapi.Error
@@ -111,7 +108,7 @@ func (c *retrier) preflight(p pass) error {
 	case e != nil && e.Status != 0:
 		c.breaker.reached(p)
 		c.breaker.throttle(waitOf(e, backoffFor(1)))
-	case c.stopping.Err() != nil, reasonOf(err) == leadapi.ReasonHeld:
+	case leaving.Err() != nil, reasonOf(err) == leadapi.ReasonHeld:
 		c.breaker.unused(p)
 	default:
 		c.breaker.unanswered(p, false)
@@ -119,46 +116,52 @@ func (c *retrier) preflight(p pass) error {
 	return nil
 }
 
-// rowPause marks a failure that counts against the row's retries.
-const rowPause = time.Duration(1)
+// verdict says what becomes of a request after an answer.
+type verdict uint8
 
-// judge tells the breaker what the answer shows of the service and decides whether to
-// call again; a pause says that the try counts as one of the row's retries.
-func (c *retrier) judge(p pass, repeatable bool, err error) (again bool, pause time.Duration, _ error) {
+const (
+	final    verdict = iota
+	atOnce           // it is sent again as soon as the breaker lets it
+	retrying         // the same after a pause, as one of the row's retries
+)
+
+// decide tells the breaker what the answer shows of the service and whether the request
+// is sent again.
+func (c *retrier) decide(p pass, repeatable bool, err error) (verdict, error) {
 	var e *leadapi.Error
 	if err == nil || !errors.As(err, &e) {
 		c.breaker.answered(p)
-		return false, 0, err
+		return final, err
 	}
 	if stop := halts(e); stop != nil {
 		c.breaker.answered(p)
-		return false, 0, stop
+		return final, stop
 	}
 	switch {
 	case e.Status == 0 && e.Reason == leadapi.ReasonRefused: // by the client itself
 		c.breaker.unused(p)
-		return false, 0, err
+		return final, err
 	case e.Op == "token" || e.Status == 0 && e.Applied == leadapi.No:
 		if throttled(e) {
 			c.breaker.throttle(waitOf(e, backoffFor(1)))
 		}
 		if !c.breaker.unanswered(p, false) {
-			return false, 0, unreached(e)
+			return final, unreached(e)
 		}
-		return true, 0, err
+		return atOnce, err
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusMisdirectedRequest:
 		c.breaker.answered(p)
-		return true, 0, err
+		return atOnce, err
 	case e.Status == 0 && !repeatable && !p.probe:
 		c.breaker.unused(p) // the doubt says it: creates ask first from now on, and the others need not wait
-		return false, 0, err
+		return final, err
 	case e.Status == 0:
 		// The request may have arrived. Whether the others get answers is found
 		// out by one request at a time.
-		if !c.breaker.unanswered(p, true) {
-			return false, 0, err
+		if !c.breaker.unanswered(p, true) || !repeatable {
+			return final, err
 		}
-		return repeatable, rowPause, err
+		return retrying, err
 	}
 	if overload(e) {
 		c.breaker.overloaded(p)
@@ -168,7 +171,10 @@ func (c *retrier) judge(p pass, repeatable bool, err error) (again bool, pause t
 	} else {
 		c.breaker.answered(p)
 	}
-	return c.unapplied(e) || repeatable && transient(e.Status), rowPause, err
+	if c.unapplied(e) || repeatable && transient(e.Status) {
+		return retrying, err
+	}
+	return final, err
 }
 
 func reasonOf(err error) string {
@@ -191,7 +197,7 @@ const leastThrottle = 250 * time.Millisecond
 
 // sleep waits before the next try: at the breaker, all workers together, when the
 // service asked for it, else this row alone.
-func (c *retrier) sleep(err error, backoff time.Duration) bool {
+func (c *retrier) sleep(leaving context.Context, err error, backoff time.Duration) bool {
 	var e *leadapi.Error
 	if errors.As(err, &e) && (e.HasRetryAfter || e.Status == http.StatusTooManyRequests) {
 		c.breaker.throttle(waitOf(e, backoff))
@@ -202,7 +208,7 @@ func (c *retrier) sleep(err error, backoff time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-c.stopping.Done():
+	case <-leaving.Done():
 		return false
 	}
 }

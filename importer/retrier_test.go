@@ -46,7 +46,7 @@ func unauthorized(refusals int) *leadapi.Error {
 // sendCreate delivers a create and concludes what it has shown, as the engine does.
 func sendCreate(t testing.TB, c *retrier, call func(context.Context) error) (int, error) {
 	var turn pass
-	tries, err := c.deliver(t.Context(), &turn, call)
+	tries, err := c.deliver(t.Context(), t.Context(), &turn, call)
 	shown := nothingShown
 	var e *leadapi.Error
 	switch {
@@ -65,7 +65,7 @@ func sendCreate(t testing.TB, c *retrier, call func(context.Context) error) (int
 }
 
 func sendUpdate(t testing.TB, c *retrier, call func(context.Context) error) (int, error) {
-	return c.deliver(t.Context(), nil, call)
+	return c.deliver(t.Context(), t.Context(), nil, call)
 }
 
 // TestDeliver is INTERFACE's table "When a create is sent again" and its rule for
@@ -121,7 +121,7 @@ func TestDeliver(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, resend: test.resend, stopping: t.Context(), retried: func() {}}
+				c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, resend: test.resend, retried: func() {}}
 				send := sendCreate
 				if test.repeatable {
 					send = sendUpdate
@@ -144,7 +144,7 @@ func TestDeliver(t *testing.T) {
 
 func TestDeliverWaitsAsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, stopping: t.Context(), retried: func() {}}
+		c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, retried: func() {}}
 		began := time.Now()
 		script := answers{after(503, 90*time.Second), nil}
 		if _, err := sendCreate(t, c, script.call); err != nil {
@@ -158,7 +158,7 @@ func TestDeliverWaitsAsTold(t *testing.T) {
 
 func TestDeliverGivesUpOnAnUnreachableService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &retrier{breaker: newBreaker(15*time.Minute, 64, 0), stopping: t.Context(), retried: func() {}}
+		c := &retrier{breaker: newBreaker(15*time.Minute, 64, 0), retried: func() {}}
 		_, err := sendCreate(t, c, func(context.Context) error { return unsent })
 		var stop *Stop
 		if !errors.As(err, &stop) || stop.Code != CodeStopped {

@@ -1,70 +1,69 @@
 package importer
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/report"
 )
 
 // summary is the run's figures as INTERFACE fixes them.
-func (e *engine) summary(started time.Time) *report.Summary {
+func (r *run) summary(started time.Time) *report.Summary {
 	now := time.Now()
 	took := now.Sub(started)
 	s := &report.Summary{
-		RunID: e.RunID, Command: e.Command, Version: e.Version, DryRun: e.DryRun || e.ledger == nil,
+		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil,
 		StartedAt: started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
-		Flags:   e.Flags,
-		Mapping: report.File{Path: e.MappingFile.Path, SHA256: e.MappingFile.SHA256},
+		Flags:   r.Flags,
+		Mapping: report.File{Path: r.MappingFile.Path, SHA256: r.MappingFile.SHA256},
 	}
-	s.Outcome, s.StopReason, s.ExitCode = e.verdict()
-	if e.stopped != nil {
-		s.Hint, s.Same = e.stopped.Hint, e.stopped.Same
+	s.Outcome, s.StopReason, s.ExitCode = r.verdict()
+	if r.stopped != nil {
+		s.Hint, s.Same = r.stopped.Hint, r.stopped.Same
 	}
-	if o := e.opened; o != nil && o.Checkpoint != "" {
+	if o := r.opened; o != nil && r.ledger != nil {
+		known := r.ledger.Info()
 		s.Checkpoint = report.Checkpoint{
-			Path: o.Checkpoint, ID: e.db.Info().ID, Sequence: e.db.Info().Sequence, New: o.New, Leads: o.Leads,
+			Path: o.Checkpoint, ID: known.ID, Sequence: known.Sequence, New: o.New, Leads: o.Leads,
 		}
 	}
-	s.Target = report.Target{BaseURL: e.Target.BaseURL, LeadsURL: e.Target.LeadsURL, TrunkID: e.Target.TrunkID}
-	for i, f := range e.Inputs {
+	s.Target = report.Target{BaseURL: r.Target.BaseURL, LeadsURL: r.Target.LeadsURL, TrunkID: r.Target.TrunkID}
+	for i, f := range r.Inputs {
 		in := f.Info()
 		s.Inputs = append(s.Inputs, report.Input{
-			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: e.tally.rows[i], Blank: in.Blank, SHA256: in.SHA256, Changed: in.Changed,
+			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank, SHA256: in.SHA256, Changed: in.Changed,
 		})
 	}
-	s.Rows = e.counts()
 	if took > 0 {
-		s.ThroughputRowsPerS = float64(e.tally.total) / took.Seconds()
+		s.ThroughputRowsPerS = float64(r.tally.total) / took.Seconds()
 	}
-	if h := e.rehearsal; h != nil && h.repeats != nil {
-		h.repeated = h.repeats.found(mostRepeats)
+	if r.dry != nil {
+		r.dry.findRepeats()
 	}
-	s.Notes = e.notes()
-	if e.rehearsal != nil {
-		s.Checks = e.preview(s.Notes)
+	s.Notes = r.notes()
+	if r.dry != nil {
+		s.Checks = r.dry.findings(s.Notes)
 	}
-	e.requests(s)
-	e.places(s)
-	e.transitions(s)
-	e.errors(s)
-	e.doubts(s)
+	r.meter.report(s)
+	r.tally.report(s, r.intake.place)
 	return s
 }
 
 // verdict is how the run as a whole ended, with its exit code: the first that
 // applies of interrupted, stopped, in doubt, attention.
-func (e *engine) verdict() (outcome, reason string, code int) {
+func (r *run) verdict() (outcome, reason string, code int) {
 	outcome, code = "complete", CodeComplete
-	if e.tally.attention(e.sender == nil) > 0 || e.rehearsal != nil && e.rehearsal.fails(e.rows) {
+	if r.tally.attention(r.sender == nil) > 0 || r.dry != nil && r.dry.fails() {
 		outcome, code = "attention", CodeAttention
 	}
-	if e.tally.outcomes[InDoubt] > 0 {
+	if r.tally.outcomes[InDoubt] > 0 {
 		code = CodeInDoubt
 	}
-	s := e.stopped
+	s := r.stopped
 	switch {
 	case s == nil:
 		return outcome, "", code
@@ -78,64 +77,74 @@ func (e *engine) verdict() (outcome, reason string, code int) {
 	return "stopped", s.Reason, code
 }
 
-func (e *engine) counts() report.RowCounts {
-	n := e.tally.outcomes
-	return report.RowCounts{
-		Read: e.tally.total, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
-		Skipped: n[Skipped], Invalid: n[Invalid], Rejected: n[Rejected], Failed: n[Failed], Partial: n[Partial],
-		InDoubt: n[InDoubt], Unmatched: n[Unmatched], Conflict: n[Conflict], Pending: n[Pending],
+// warnings are those of the mapping file, by itself and beside the inputs, each in one
+// line.
+func (r *run) warnings() []string {
+	var list []string
+	for _, w := range slices.Concat(r.Mapping.Warnings(), r.intake.doubts) {
+		list = append(list, fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint))
 	}
+	return list
 }
 
-func (e *engine) requests(s *report.Summary) {
-	m := e.meter
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s.Requests = report.Requests{
-		Create: m.kinds["create"], Update: m.kinds["update"], Token: m.kinds["token"], Retries: m.retries,
-		ByStatus: map[string]int{},
-	}
-	for status, n := range m.statuses {
-		s.Requests.ByStatus[strconv.Itoa(status)] = n
-	}
-	s.LatencyMs = report.Latency{P50: m.percentile(0.5), P90: m.percentile(0.9), P95: m.percentile(0.95), P99: m.percentile(0.99), Max: millis(m.longest)}
-	s.PeakInFlight = m.peak
-}
-
-func (e *engine) places(s *report.Summary) {
-	for p, n := range e.tally.places {
-		s.Organizations = append(s.Organizations, report.Organization{ID: p.organization, Location: p.location, Leads: n})
-	}
-	slices.SortFunc(s.Organizations, func(a, b report.Organization) int {
-		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Location, b.Location))
-	})
-}
-
-func (e *engine) transitions(s *report.Summary) {
-	for m, n := range e.tally.moves {
-		s.Transitions = append(s.Transitions, report.Transition{From: m.from, To: m.to, Leads: n})
-	}
-	slices.SortFunc(s.Transitions, func(a, b report.Transition) int {
-		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
-}
-
-func (e *engine) errors(s *report.Summary) {
-	for _, r := range e.tally.frequent() {
-		reason := report.Reason{Outcome: r.outcome.String(), Error: r.text, Rows: r.rows}
-		for _, at := range r.places {
-			reason.Examples = append(reason.Examples, e.place(at))
+// shared names the inputs that another run reads at this moment. One with the same
+// checkpoint would have waited: its leads and ours are two each.
+func (r *run) shared() []string {
+	var texts []string
+	for _, f := range r.Inputs {
+		if !f.Claim() {
+			texts = append(texts, f.Info().Path+": another run is reading this file, with another checkpoint: if it sends to the same service, every lead is made twice (Ctrl-C stops this run in order)")
 		}
-		s.Errors = append(s.Errors, reason)
 	}
+	return texts
 }
 
-// doubts are what a person needs to look rows in doubt up. Two rows of one key are one.
-func (e *engine) doubts(s *report.Summary) {
-	for i := range e.tally.doubts {
-		d := &e.tally.doubts[i]
-		s.InDoubt = append(s.InDoubt, report.Doubt{
-			Place: e.place(d.at), SentAt: d.entry.Updated, OrganizationID: AskedFor(&d.entry), Reason: Explain(&d.entry),
-		})
+// remarks are what the mapping and the headers show before any row is read.
+func (r *run) remarks() []string {
+	var notes []string
+	if r.Mapping.KeyFrom() == "row" && !r.matches {
+		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead.")
 	}
+	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
+	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
+		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), listed(names)))
+	}
+	if slices.ContainsFunc(r.intake.unused, nameless) {
+		notes = append(notes, "A column without a name in the header is never sent.")
+	}
+	if names := r.Mapping.SearchedOnly(); len(names) > 0 && (!r.matches || r.Missing == MissingCreate) {
+		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service asks for the parts of an address in the content too.",
+			columns(names), listed(names), english.PluralWord(len(names), "it", "them")))
+	}
+	return notes
+}
+
+func columns(names []string) string {
+	return "the " + english.PluralWord(len(names), "column", "columns")
+}
+
+// mostListed is how many names a remark lists.
+const mostListed = 20
+
+func listed(names []string) string {
+	if len(names) <= mostListed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostListed], ", "), len(names)-mostListed)
+}
+
+// notes are remarks for people that concern no single outcome. A run that sends nothing
+// tells at its end also what one that sends says at its beginning.
+func (r *run) notes() []string {
+	var notes []string
+	if r.dry != nil {
+		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
+	}
+	notes = append(notes, r.tally.notes()...)
+	for i, f := range r.Inputs {
+		for _, text := range f.Warnings() {
+			notes = append(notes, r.intake.names[i]+": "+text)
+		}
+	}
+	return notes
 }

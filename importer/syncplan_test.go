@@ -11,7 +11,7 @@ import (
 )
 
 // planTwin sums values readably enough for planners.
-func planTwin() *digester { return newDigester(&ledgerTwin{}) }
+func planTwin() *digester { return newDigester(twinSums{}) }
 
 func sumsOf(fields ...mapping.Field) []checkpoint.ContentDigest {
 	it := &item{rec: mapping.Record{Content: fields}}

@@ -7,19 +7,8 @@ import (
 	"slices"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 )
-
-// result is how one row ended, on its way to the files and the counts.
-type result struct {
-	outcome  Outcome
-	entry    checkpoint.Entry // what the checkpoint knows of the row now
-	text     string           // for people
-	kind     string           // the same without what differs from row to row, or ""
-	whole    string           // for the rejects file, or "": with the service's own words
-	attempts int
-	sent     bool // a request left for it in this run
-	moved    moved
-}
 
 // Limits end a run early (INTERFACE, "Run flags").
 type Limits struct {
@@ -92,6 +81,7 @@ type tally struct {
 
 	statusElsewhere int // leads whose status somebody else changed
 	ownerElsewhere  int // leads that belong to another organization now
+	unread          int // leads that --check-remote could not read
 
 	creating int  // leads made or perhaps being made
 	made     int  // leads made or perhaps made
@@ -102,6 +92,7 @@ type tally struct {
 	known    int  // rows for which nothing was sent
 	refusal  int  // status by which all rows sent so far were refused; -1: not all
 	updates  bool // one of them was an update of a lead
+	address  bool // there was a key that looks like an e-mail address
 }
 
 type reasonKey struct {
@@ -137,17 +128,20 @@ func (t *tally) count(it *item, r *result) *Stop {
 	if r.text != "" {
 		t.because(it, r)
 	}
-	if r.outcome == InDoubt && (r.entry.Reason == checkpoint.ReasonIncomplete || !r.sent && r.entry.State != checkpoint.InDoubt) {
+	if r.outcome == InDoubt && (r.entry.Reason == checkpoint.ReasonIncomplete || r.attempts == 0 && r.entry.State != checkpoint.InDoubt) {
 		t.held++
 	}
 	if r.outcome == InDoubt && len(t.doubts) < maxDoubts {
 		t.doubts = append(t.doubts, doubt{placeOf(it), r.entry})
 	}
 	t.moved(&r.moved)
-	if r.sent && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
+	if r.unread {
+		t.unread++
+	}
+	if r.attempts > 0 && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
 		t.assigned(place{r.entry.Organization, r.entry.Location})
 	}
-	if !r.sent {
+	if r.attempts == 0 {
 		t.known++
 	} else {
 		t.sent++
@@ -213,6 +207,19 @@ func (t *tally) refused(r *result) {
 // doomed reports whether every row sent so far was refused with the same status, where
 // that ends a run.
 func (t *tally) doomed() bool { return t.trying() && t.sent > 0 }
+
+// onTrial holds rows back, while some are under way, until one was not refused like all
+// before it: no more are sent than show that something is wrong with every row.
+func (t *tally) onTrial(underWay int) bool {
+	return t.trying() && underWay > 0 && t.sent+underWay >= t.slots
+}
+
+// firstAddress reports whether a key that looks like an e-mail address is the first one.
+func (t *tally) firstAddress() bool {
+	first := !t.address
+	t.address = true
+	return first
+}
 
 // trying reports whether the rows sent so far, if any, give no hope for the next one.
 func (t *tally) trying() bool {
@@ -290,4 +297,65 @@ func (t *tally) frequent() []*reason {
 		return cmp.Or(cmp.Compare(b.rows, a.rows), before(a.places[0], b.places[0]), cmp.Compare(a.text, b.text))
 	})
 	return all
+}
+
+// report puts what was counted into the run's figures.
+func (t *tally) report(s *report.Summary, at func(spot) report.Place) {
+	n := t.outcomes
+	s.Rows = report.RowCounts{
+		Read: t.total, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
+		Skipped: n[Skipped], Invalid: n[Invalid], Rejected: n[Rejected], Failed: n[Failed], Partial: n[Partial],
+		InDoubt: n[InDoubt], Unmatched: n[Unmatched], Conflict: n[Conflict], Pending: n[Pending],
+	}
+	for p, n := range t.places {
+		s.Organizations = append(s.Organizations, report.Organization{ID: p.organization, Location: p.location, Leads: n})
+	}
+	slices.SortFunc(s.Organizations, func(a, b report.Organization) int {
+		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Location, b.Location))
+	})
+	for m, n := range t.moves {
+		s.Transitions = append(s.Transitions, report.Transition{From: m.from, To: m.to, Leads: n})
+	}
+	slices.SortFunc(s.Transitions, func(a, b report.Transition) int {
+		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	for _, r := range t.frequent() {
+		reason := report.Reason{Outcome: r.outcome.String(), Error: r.text, Rows: r.rows}
+		for _, place := range r.places {
+			reason.Examples = append(reason.Examples, at(place))
+		}
+		s.Errors = append(s.Errors, reason)
+	}
+	// What a person needs to look rows in doubt up. Two rows of one key are one.
+	for _, d := range t.doubts {
+		s.InDoubt = append(s.InDoubt, report.Doubt{
+			Place: at(d.at), SentAt: d.entry.Updated, OrganizationID: AskedFor(&d.entry), Reason: Explain(&d.entry),
+		})
+	}
+}
+
+const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles them one by one; " +
+	"results of earlier runs may know their lead IDs. `leadferry checkpoint check --accept-loss` gives up what is missing, so that they are sent."
+
+// notes are remarks for people: on rows that were held, and on what others did to the leads
+// that the run changed.
+func (t *tally) notes() (notes []string) {
+	if n := t.held; n == 1 {
+		notes = append(notes, "1 row was held, not sent"+whyHeld)
+	} else if n > 1 {
+		notes = append(notes, fmt.Sprintf("%d rows were held, not sent", n)+whyHeld)
+	}
+	for _, note := range []struct {
+		leads int
+		text  string
+	}{
+		{t.statusElsewhere, "Leads whose status was changed on the service since it was confirmed: %d. The checkpoint and the results say what it is now."},
+		{t.ownerElsewhere, "Leads that belong to another organization than before: %d. The checkpoint and the results say to which."},
+		{t.unread, "Leads that --check-remote could not read before they were changed, for want of a known ExternalID: %d."},
+	} {
+		if note.leads > 0 {
+			notes = append(notes, fmt.Sprintf(note.text, note.leads))
+		}
+	}
+	return notes
 }

@@ -10,13 +10,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -25,176 +25,55 @@ import (
 // commitTime is how long the twin's commits take.
 const commitTime = time.Millisecond
 
-// ledgerTwin keeps in memory what the checkpoint keeps on disk and counts a change
-// as durable only after commitTime. It notes what the engine must never do.
+// ledgerTwin is a checkpoint whose commits take commitTime, and fail when they
+// are told to. It notes what the engine must never do.
 type ledgerTwin struct {
-	mu      sync.Mutex
-	entries map[string]checkpoint.Entry
-	intents map[string]checkpoint.Entry
-	ids     map[string]string
-	queue   chan func()
-	done    sync.WaitGroup
-	writes  int           // commits so far
-	failAt  int           // this commit and all later ones fail; 0: none
-	failed  time.Time     // when the first did
-	hold    chan struct{} // settlements wait for it; nil: they do not
+	checkpoint.Store
+	mu     sync.Mutex
+	writes int           // changes so far
+	failAt int           // this change and all later ones fail; 0: none
+	failed time.Time     // when the first did
+	hold   chan struct{} // settlements wait for it; nil: they do not
 
 	slowWithdraw time.Duration
 }
 
 var errDisk = errors.New("the disk is full")
 
-func newLedgerTwin() *ledgerTwin {
-	l := &ledgerTwin{
-		entries: map[string]checkpoint.Entry{}, intents: map[string]checkpoint.Entry{}, ids: map[string]string{},
-		queue: make(chan func(), 10000),
+func newLedgerTwin(t testing.TB) *ledgerTwin {
+	store, err := bolt.Open(filepath.Join(t.TempDir(), "c.db"), checkpoint.Target{TrunkID: "trunk"}, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	l.done.Go(func() {
-		for write := range l.queue {
-			time.Sleep(commitTime)
-			write()
+	t.Cleanup(func() { store.Close() })
+	return &ledgerTwin{Store: store}
+}
+
+// Commit makes changes durable, or fails.
+func (l *ledgerTwin) Commit(ctx context.Context, changes []*checkpoint.Change) error {
+	for _, c := range changes {
+		switch {
+		case c.Kind == checkpoint.Withdraw:
+			time.Sleep(l.slowWithdraw)
+		case c.Kind == checkpoint.Settle && l.hold != nil:
+			<-l.hold
 		}
-	})
-	return l
-}
-
-func (l *ledgerTwin) close() {
-	close(l.queue)
-	l.done.Wait()
-}
-
-func (l *ledgerTwin) Sum(b []byte) (d checkpoint.Digest) {
-	copy(d[:], fmt.Sprintf("%x", len(b)))
-	for i, c := range b {
-		d[i%16] = d[i%16]*31 + c
 	}
-	return d
-}
-
-func (l *ledgerTwin) SumName(name string) (d [4]byte) {
-	binary.BigEndian.PutUint32(d[:], crc32.ChecksumIEEE([]byte(name)))
-	return d
-}
-
-func (l *ledgerTwin) SumValue(name, value string) (d [4]byte) {
-	return l.SumName(name + "=" + value)
-}
-
-func (l *ledgerTwin) Hurry() {}
-
-func (l *ledgerTwin) Note(checkpoint.Shape) {}
-
-func (l *ledgerTwin) MayLack(*checkpoint.Entry) bool { return false }
-
-func (l *ledgerTwin) Find(qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
+	time.Sleep(commitTime)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, q := range qs {
-		out[i], how[i] = l.find(q)
-		out[i].Content = slices.Clone(out[i].Content)
-	}
-	return nil
-}
-
-func (l *ledgerTwin) find(q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
-	if in, ok := l.intents[q.Key]; ok {
-		return in, checkpoint.ByKey
-	}
-	own, owner := l.entries[q.Key], l.ids[q.LeadID]
-	own.Key = q.Key
-	switch {
-	case own.State == checkpoint.Created || own.State == checkpoint.Partial:
-		if owner != "" && owner != q.Key {
-			return own, checkpoint.Ambiguous
-		}
-		return own, checkpoint.ByKey
-	case own.State == checkpoint.Forgotten:
-		return own, checkpoint.ByKey
-	case owner != "":
-		return l.entries[owner], checkpoint.ByLeadID
-	}
-	var linked []checkpoint.Entry
-	for _, e := range l.entries {
-		if q.ExternalID != "" && e.ExternalID == q.ExternalID {
-			linked = append(linked, e)
-		}
-	}
-	switch {
-	case len(linked) == 0:
-		return own, checkpoint.NoMatch
-	case len(linked) > 1 || q.LeadID != "":
-		return own, checkpoint.Ambiguous
-	}
-	return linked[0], checkpoint.ByExternalID
-}
-
-func (l *ledgerTwin) Mark(e checkpoint.Entry, done func(checkpoint.Entry, error)) {
-	l.queue <- func() {
-		err := l.commit(func() {
-			known, ok := l.entries[e.Key]
-			if !ok {
-				known, l.ids[e.LeadID] = e, e.Key
-			}
-			known.Unsettled, known.Sought = e.Unsettled, e.Sought
-			known.Content = slices.Clone(known.Content)
-			l.entries[e.Key], e = known, known
-		})
-		done(e, err)
-	}
-}
-
-// commit makes a change durable, or fails.
-func (l *ledgerTwin) commit(change func()) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.writes++
+	l.writes += len(changes)
 	if l.failAt > 0 && l.writes >= l.failAt {
 		if l.failed.IsZero() {
 			l.failed = time.Now()
 		}
 		return errDisk
 	}
-	change()
-	return nil
+	return l.Store.Commit(ctx, changes)
 }
 
-func (l *ledgerTwin) Claim(in checkpoint.Intent, done func(error)) {
-	l.queue <- func() {
-		done(l.commit(func() {
-			l.intents[in.Key] = checkpoint.Entry{Key: in.Key, State: checkpoint.InDoubt, Digest: in.Digest, WantLink: in.ExternalID, Updated: in.Sent}
-		}))
-	}
-}
-
-func (l *ledgerTwin) Withdraw(key string, done func(error)) {
-	l.queue <- func() {
-		time.Sleep(l.slowWithdraw)
-		done(l.commit(func() { delete(l.intents, key) }))
-	}
-}
-
-func (l *ledgerTwin) Settle(e checkpoint.Entry, done func(checkpoint.Entry, error)) {
-	l.queue <- func() {
-		if l.hold != nil {
-			<-l.hold
-		}
-		err := l.commit(func() {
-			if owner, taken := l.ids[e.LeadID]; e.LeadID != "" && taken && owner != e.Key {
-				e = checkpoint.Entry{Key: e.Key, State: checkpoint.InDoubt, Reason: checkpoint.ReasonLeadTaken}
-			}
-			if e.State == checkpoint.InDoubt {
-				l.intents[e.Key] = e
-				return
-			}
-			delete(l.intents, e.Key)
-			l.entries[e.Key] = e
-			if e.LeadID != "" {
-				l.ids[e.LeadID] = e.Key
-			}
-		})
-		done(e, err)
-	}
-}
+// Close leaves it open for those who look what it knows.
+func (l *ledgerTwin) Close() error { return nil }
 
 func (l *ledgerTwin) failedAt() time.Time {
 	l.mu.Lock()
@@ -202,21 +81,43 @@ func (l *ledgerTwin) failedAt() time.Time {
 	return l.failed
 }
 
-func (l *ledgerTwin) claimed(key string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, ok := l.intents[key]
-	return ok
+// settle puts outcomes of earlier runs into the twin.
+func (l *ledgerTwin) settle(t testing.TB, entries ...checkpoint.Entry) {
+	t.Helper()
+	var changes []*checkpoint.Change
+	for _, e := range entries {
+		changes = append(changes, &checkpoint.Change{Kind: checkpoint.Settle, Entry: e})
+	}
+	if err := l.Store.Commit(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (l *ledgerTwin) state(key string) checkpoint.State {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, ok := l.intents[key]; ok {
-		return checkpoint.InDoubt
+	out := make([]checkpoint.Entry, 1)
+	if err := l.Find(context.Background(), []checkpoint.Query{{Key: key}}, out, make([]checkpoint.Match, 1)); err != nil {
+		panic(err)
 	}
-	return l.entries[key].State
+	return out[0].State
 }
+
+// twinSums are digests that depend on all that they are made of.
+type twinSums struct{}
+
+func (twinSums) Sum(b []byte) (d checkpoint.Digest) {
+	copy(d[:], fmt.Sprintf("%x", len(b)))
+	for i, c := range b {
+		d[i%16] = d[i%16]*31 + c
+	}
+	return d
+}
+
+func (twinSums) SumName(name string) (d [4]byte) {
+	binary.BigEndian.PutUint32(d[:], crc32.ChecksumIEEE([]byte(name)))
+	return d
+}
+
+func (s twinSums) SumValue(name, value string) (d [4]byte) { return s.SumName(name + "=" + value) }
 
 // serviceTwin answers each create by the row's name and keeps a ledger of its own.
 type serviceTwin struct {
@@ -298,7 +199,7 @@ lead:
 
 // trial is an engine over a file of rows, with twins on both sides.
 type trial struct {
-	*engine
+	*run
 	ledger  *ledgerTwin
 	service *serviceTwin
 	records *records
@@ -325,14 +226,14 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	}
 	o.Inputs, o.Log = []*source.File{f}, slog.New(slog.NewTextHandler(io.Discard, nil))
 	o.Concurrency, o.MaxWait = max(o.Concurrency, 1), time.Hour
-	tr := &trial{ledger: newLedgerTwin(), service: newServiceTwin(), records: &records{}}
-	e := newEngine(o, importPlanner{})
-	if err := e.rows.bind(); err != nil {
+	tr := &trial{ledger: newLedgerTwin(t), service: newServiceTwin(), records: &records{}}
+	e := newRun(o, importPlanner{})
+	if err := e.intake.bind(); err != nil {
 		t.Fatal(err)
 	}
 	e.sender, e.recorder = tr.service, tr.records
-	e.keepIn(tr.ledger)
-	tr.engine = e
+	tr.run = e
+	tr.keepIn(checkpoint.NewLedger(tr.ledger, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Idle: e.retrier.breaker.idle}))
 	return tr
 }
 
@@ -343,16 +244,24 @@ func (tr *trial) remap(t testing.TB, lines string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.rows.mapping, tr.rows.names = m, nil
-	if err := tr.rows.bind(); err != nil {
+	tr.intake.mapping, tr.intake.names = m, nil
+	if err := tr.intake.bind(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// run runs the engine and the ledger to their end.
-func (tr *trial) run(ctx context.Context) {
-	tr.engine.run(ctx)
-	tr.ledger.close()
+// keepIn gives the run another ledger.
+func (tr *trial) keepIn(l *checkpoint.Ledger) {
+	if tr.run.ledger != nil {
+		tr.run.ledger.Close()
+	}
+	tr.run.keepIn(l)
+}
+
+// carry takes all rows to their outcome and closes the ledger.
+func (tr *trial) carry(ctx context.Context) {
+	tr.takeRows(ctx)
+	tr.run.ledger.Close()
 }
 
 // numbered is n rows with keys and names of their own.

@@ -1,10 +1,12 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"leadferry/checkpoint"
@@ -19,10 +21,23 @@ type leadBefore struct {
 	unsettled, sought    string    // an update before this one, as the checkpoint keeps it
 }
 
-// mark makes it durable that an update of the lead is about to be sent: from here to
-// its answer nobody knows what the service holds of what the row names. A lead that
-// only the file knew becomes known by it.
-func (e *engine) mark(j *job) {
+// update brings a lead in step with its row. From its mark to its answer nobody knows what
+// the service holds of what the row names.
+func (c *carrier) update(ctx context.Context, j *job) {
+	if !c.mark(j) || c.checkRemote && !c.check(ctx, j) {
+		return
+	}
+	lead, err := c.patch(ctx, j, updateRequest(&j.it.rec, &j.step.Send))
+	if err != nil {
+		c.notUpdated(j, err)
+		return
+	}
+	c.updated(j, lead)
+}
+
+// mark makes it durable that an update of the lead is about to be sent. A lead that only
+// the file knew becomes known by it.
+func (c *carrier) mark(j *job) bool {
 	known := &j.entry
 	j.leadBefore = leadBefore{known.Status, known.Organization, confirmedAt(known), known.Unsettled, known.Sought}
 	if !known.State.HasLead() {
@@ -31,17 +46,16 @@ func (e *engine) mark(j *job) {
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.it.rec.LeadID, checkpoint.Created
 	}
-	known.Unsettled, known.Sought = e.RunID, j.it.rec.Status
+	known.Unsettled, known.Sought = c.run, j.it.rec.Status
 	failpoint.At("before mark")
-	e.launch()
-	e.ledger.Mark(*known, func(stored checkpoint.Entry, err error) {
-		if err != nil {
-			e.post(event{job: j, outcome: Pending, err: err})
-			return
-		}
-		j.entry = stored
-		e.ready <- j
-	})
+	stored, err := c.ledger.Mark(c.ends.taking, *known)
+	if err != nil {
+		c.notBegun(j, err)
+		return false
+	}
+	j.entry, j.intended = stored, true
+	take(&j.slot, c.sentSlots)
+	return true
 }
 
 func confirmedAt(known *checkpoint.Entry) time.Time {
@@ -51,24 +65,11 @@ func confirmedAt(known *checkpoint.Entry) time.Time {
 	return known.Confirmed
 }
 
-// update sends what differs and settles what the answer shows.
-func (e *engine) update(ctx context.Context, j *job) {
-	if e.CheckRemote && !e.check(ctx, j) {
-		return
-	}
-	lead, err := e.patch(ctx, j, updateRequest(&j.it.rec, &j.step.Send))
-	if err != nil {
-		e.notUpdated(j, err)
-		return
-	}
-	e.updated(j, lead)
-}
-
 // patch sends an update until its answer is final.
-func (e *engine) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
+func (c *carrier) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
-	tries, err := e.retrier.deliver(ctx, nil, func(ctx context.Context) (err error) {
-		lead, err = e.sender.Update(ctx, j.entry.LeadID, r)
+	tries, err := c.retrier.deliver(ctx, c.ends.taking, nil, func(ctx context.Context) (err error) {
+		lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
 		var ae *leadapi.Error
 		if errors.As(err, &ae) && ae.Applied != leadapi.No {
 			j.maybeApplied = true
@@ -82,41 +83,35 @@ func (e *engine) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (l
 
 // notUpdated ends an update that got no answer to believe. Where one of its tries may
 // have been applied, the mark stays: the lead's next update sends the whole row.
-func (e *engine) notUpdated(j *job, err error) {
+func (c *carrier) notUpdated(j *job, err error) {
 	var stop *Stop
 	var ae *leadapi.Error
+	stops := errors.As(err, &stop) || errors.Is(err, errStopping)
+	c.end(j, stop)
 	if errors.As(err, &ae) {
 		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
 	}
 	switch {
-	case j.maybeApplied && ae != nil && final(ae):
-		e.notTaken(j, ae)
+	case ae != nil && !stops && refusedForGood(ae):
+		c.notTaken(j, ae)
+	case j.maybeApplied && stops:
+		c.unanswered(j, "the run stopped before an answer came")
 	case j.maybeApplied && ae != nil:
 		j.refuse(unconfirmed, ae)
-		e.post(event{job: j, outcome: Failed})
-	case errors.As(err, &stop):
-		if j.maybeApplied {
-			e.unanswered(j, "the run stopped before an answer came", stop)
-			return
-		}
-		e.release(j, Pending, stop)
-	case errors.Is(err, errStopping) && j.maybeApplied:
-		e.unanswered(j, "the run stopped before an answer came", nil)
-	case errors.Is(err, errStopping):
-		e.release(j, Pending, nil)
-	case ae != nil && final(ae):
-		e.notTaken(j, ae)
+		j.outcome = Failed
+	case stops:
+		c.release(j, Pending)
 	case ae != nil:
 		j.refuse("not updated: %s", ae)
-		e.release(j, Failed, nil)
+		c.release(j, Failed)
 	default:
 		j.text = "not updated: " + err.Error()
-		e.release(j, Failed, nil)
+		c.release(j, Failed)
 	}
 }
 
-// final reports whether the service, or the client, will never take the request.
-func final(ae *leadapi.Error) bool {
+// refusedForGood reports whether the service, or the client, will never take the request.
+func refusedForGood(ae *leadapi.Error) bool {
 	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized && !throttled(ae) && !transient(ae.Status)
 }
 
@@ -124,30 +119,30 @@ func final(ae *leadapi.Error) bool {
 const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole row again"
 
 // unanswered ends the row as failed and leaves the mark.
-func (e *engine) unanswered(j *job, why string, stop *Stop) {
-	j.text = fmt.Sprintf(unconfirmed, why)
-	e.post(event{job: j, outcome: Failed, stop: stop})
+func (c *carrier) unanswered(j *job, why string) {
+	j.outcome, j.text, j.whole = Failed, fmt.Sprintf(unconfirmed, why), ""
 }
 
 // release takes the mark back, for nothing of the update was applied.
-func (e *engine) release(j *job, outcome Outcome, stop *Stop) {
+func (c *carrier) release(j *job, outcome Outcome) {
+	j.outcome = outcome
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.leadBefore.unsettled, j.leadBefore.sought
-	e.ledger.Mark(entry, func(stored checkpoint.Entry, err error) {
-		if err == nil {
-			code, reason := j.entry.Code, j.entry.Reason
-			if j.entry = stored; j.attempts > 0 {
-				j.entry.Code, j.entry.Reason = code, reason
-			}
-		}
-		e.post(event{job: j, outcome: outcome, stop: stop, err: err})
-	})
+	stored, err := c.ledger.Mark(context.Background(), entry)
+	if err != nil {
+		c.unwritten(j, err)
+		return
+	}
+	code, reason := j.entry.Code, j.entry.Reason
+	if j.entry = stored; j.attempts > 0 {
+		j.entry.Code, j.entry.Reason = code, reason
+	}
 }
 
 // notTaken settles an update that the service will not take: what was confirmed
 // stands, and the same data are not sent again. What a try before the refusal, or an
 // update before this one, has left stays unknown.
-func (e *engine) notTaken(j *job, ae *leadapi.Error) {
+func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.it.digest
@@ -155,12 +150,143 @@ func (e *engine) notTaken(j *job, ae *leadapi.Error) {
 	if !j.maybeApplied {
 		entry.Unsettled, entry.Sought = j.leadBefore.unsettled, j.leadBefore.sought
 	}
-	e.sign(j)
-	e.settle(j, Rejected)
+	c.sign(j)
+	c.settle(j, Rejected)
+}
+
+// check reads the lead before it is changed, by an update of the ExternalID that it
+// has already, and reports whether the row may go on. A status that nobody here
+// confirmed, and that the row does not ask for, is a conflict. It stays one until the
+// row or the service agrees: the checkpoint keeps what was confirmed.
+func (c *carrier) check(ctx context.Context, j *job) (goesOn bool) {
+	external := j.entry.ExternalID
+	if external == "" {
+		j.unread = true
+		return true
+	}
+	lead, err := c.patch(ctx, j, &leadapi.UpdateRequest{ExternalID: &external})
+	switch {
+	case err != nil:
+		c.notUpdated(j, err)
+	case lead.ID != j.entry.LeadID:
+		c.unanswered(j, "the lead that came back is another one")
+	case lead.ExternalID != external:
+		c.unanswered(j, "the lead came back with another ExternalID")
+	case j.agrees(lead.Status):
+		j.maybeApplied = false
+		return c.proceed(j, lead)
+	default:
+		j.text = fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s: nothing was sent",
+			cmp.Or(lead.Status, "not readable"), j.leadBefore.status, clock(j.leadBefore.confirmed))
+		j.entry.Code = http.StatusOK
+		c.release(j, Conflict)
+	}
+	return false
+}
+
+// agrees reports whether the status is one that the run may find: the one confirmed,
+// the one that an unsettled update asked for, or the row's own.
+func (j *job) agrees(status string) bool {
+	before := &j.leadBefore
+	return before.status == "" || status == before.status || status == j.it.rec.Status ||
+		before.unsettled != "" && status == before.sought
+}
+
+// proceed goes on with what is left to send: the row's status may be there already.
+func (c *carrier) proceed(j *job, lead *leadapi.Lead) bool {
+	send := &j.step.Send
+	if !send.Status || lead.Status != j.it.rec.Status {
+		return true
+	}
+	send.Status = false
+	if !send.none() {
+		return true
+	}
+	if j.leadBefore.unsettled != "" {
+		j.entry.Content = nil // the row has none, so what the lead holds stays unknown
+	}
+	c.see(j, lead)
+	j.entry.Synced = true
+	c.settle(j, Unchanged)
+	return false
+}
+
+// reasonNotConfirmed is the class of an update whose answer shows other values.
+const reasonNotConfirmed = "not_confirmed"
+
+// updated settles what the lead that came back shows. The update holds only when it
+// is the lead that was meant and carries what was sent.
+func (c *carrier) updated(j *job, lead *leadapi.Lead) {
+	if lead.ID != j.entry.LeadID {
+		j.entry.Code = http.StatusOK
+		c.unanswered(j, "the lead that came back is another one")
+		return
+	}
+	rec, send := &j.it.rec, &j.step.Send
+	wrong, names := differing(rec, send, lead)
+	c.see(j, lead)
+	j.takeContent(wrong)
+	entry := &j.entry
+	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
+	if names != nil {
+		entry.Reason, entry.Synced = reasonNotConfirmed, true
+		j.text = "the update was answered but not confirmed: the lead came back with another " + strings.Join(names, ", ")
+		c.settle(j, Failed)
+		return
+	}
+	if send.Status && entry.Status != j.leadBefore.status {
+		j.moved.from, j.moved.to = j.leadBefore.status, entry.Status
+	}
+	if c.matches {
+		entry.Synced = true
+	} else {
+		entry.Digest, entry.Synced = j.it.digest, false
+	}
+	if entry.State == checkpoint.Partial && entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
+		entry.State, entry.WantLink = checkpoint.Created, ""
+	}
+	c.settle(j, j.step.Outcome)
+}
+
+// see takes over what the service shows of a lead, and notes what others changed.
+func (c *carrier) see(j *job, lead *leadapi.Lead) {
+	entry, before := &j.entry, &j.leadBefore
+	if lead.Status != "" {
+		entry.Status = lead.Status
+	}
+	if lead.ExternalID != "" {
+		entry.ExternalID = lead.ExternalID
+	}
+	if lead.OwnerID != "" {
+		entry.Organization = lead.OwnerID
+	}
+	if lead.LocationName != "" {
+		entry.Location = lead.LocationName
+	}
+	entry.Unsettled, entry.Sought, entry.Confirmed = "", "", checkpoint.Entry{}.Confirmed
+	c.sign(j)
+	if !j.step.Send.Status && before.unsettled == "" && before.status != "" && entry.Status != before.status {
+		j.moved.elsewhere = true
+		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
+			before.status, clock(before.confirmed), entry.Status))
+	}
+	if before.organization != "" && entry.Organization != before.organization {
+		j.moved.owner = true
+		j.say("it belongs to another organization now")
+	}
+}
+
+// takeContent keeps the digests of what the content is known to hold now.
+func (j *job) takeContent(wrong map[int]bool) {
+	known := j.entry.Content
+	if j.leadBefore.unsettled != "" {
+		known = nil // the update before this one may have changed any of them
+	}
+	j.entry.Content = merged(known, &j.it.rec, j.it.sums, wrong)
 }
 
 // sign says whose row it was that the entry shows.
-func (e *engine) sign(j *job) {
-	j.entry.Run, j.entry.Updated = e.RunID, time.Now()
-	j.entry.File, j.entry.Line = e.rows.names[j.it.input], j.it.row.Line
+func (c *carrier) sign(j *job) {
+	j.entry.Run, j.entry.Updated = c.run, time.Now()
+	j.entry.File, j.entry.Line = c.files[j.it.input], j.it.row.Line
 }

@@ -333,7 +333,7 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 		if text := r.text("a"); !strings.Contains(text, "open was confirmed on") || !strings.Contains(text, "another organization") {
 			t.Error(text)
 		}
-		if n := len(r.elsewhere()); n != 2 || len(r.tally.moves) != 0 {
+		if n := len(r.tally.notes()); n != 2 || len(r.tally.moves) != 0 {
 			t.Errorf("%d notes, %v", n, r.tally.moves)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 // whose answer to the one that makes n requests in flight is given by answer. It
 // returns the tries and the most that were in flight at once.
 func brownOut(t *testing.T, workers, rows int, answer func(n int32) error) (tries, most int32) {
-	c := &retrier{breaker: newBreaker(time.Hour, workers, 0), retries: 50, stopping: t.Context(), retried: func() {}}
+	c := &retrier{breaker: newBreaker(time.Hour, workers, 0), retries: 50, retried: func() {}}
 	var left, calls, inFlight, peak atomic.Int32
 	left.Store(int32(rows))
 	call := func(context.Context) error {

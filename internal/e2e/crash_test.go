@@ -68,7 +68,6 @@ var steps = []struct {
 	{"read", 1, "none", "0"},
 	{"before intent", 1, "none", "0"},
 	{"commit intent", 1, "none", "0"},
-	{"intent queued", 1, "none in_doubt", "0"},
 	{"durable intent", 1, "in_doubt", "0"},
 	{"write", 2, "in_doubt", "0"},     // head and first part of the body
 	{"write", 3, "in_doubt", "0"},     // mid body

@@ -24,8 +24,7 @@ func TestPanic(t *testing.T) {
 		nth   int
 		doubt int
 	}{
-		{"before intent", 9, 0},       // the scheduler
-		{"intent queued", 9, 0},       // the same, with a claim on its way
+		{"before intent", 9, 0},       // a carrier, with nothing claimed
 		{"commit intent", 3, 8},       // the ledger's writer
 		{"commit outcome", 3, 8},      // the same: no answer can be kept any more
 		{"read", 9, 1},                // a carrier, in the client

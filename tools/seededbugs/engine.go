@@ -6,36 +6,34 @@ func engineBugs() []bug {
 		{
 			number: 1, name: "intent after send", imitates: "fault 2: a create leaves before its intent is durable",
 			edits: []edit{{
-				"importer/judge.go",
-				`	e.ledger.Claim(intent, func(err error) {
-		if err != nil {
-			e.post(event{job: j, outcome: Pending, err: err})
-			return
-		}
-		e.creates <- j
-	})`,
-				`	e.creates <- j
-	e.ledger.Claim(intent, func(error) {})`,
+				"importer/carrier.go",
+				`	if err := c.ledger.Claim(c.ends.taking, in); err != nil {
+		c.notBegun(j, err)
+		return
+	}
+`,
+				`	go func() { _ = c.ledger.Claim(c.ends.taking, in) }()
+`,
 			}},
 			checks: []check{{"importer", []string{"TestNoCreateLeavesBeforeItsIntentIsDurable"}}},
 		},
 		{
 			number: 2, name: "batch of claims > slots", imitates: "fault 1: a death leaves a whole batch in doubt, not 2 × concurrency",
-			edits:  []edit{{"importer/run.go", "o.DryRun, slotsPerWorker*o.Concurrency", "o.DryRun, batchRows+slotsPerWorker*o.Concurrency"}},
+			edits:  []edit{{"importer/importer.go", "Slots: slotsPerPlace * o.Concurrency", "Slots: batchRows + slotsPerPlace*o.Concurrency"}},
 			checks: []check{{"importer", []string{"TestClaimsAreBoundedAndWithdrawn"}}},
 		},
 		{
 			number: 3, name: "retry on EOF", imitates: "m8, fault 37: a connection that broke is taken for a request that was not applied",
 			edits: []edit{{
-				"importer/retrier.go", "the others need not wait\n\t\treturn false, 0, err",
-				"the others need not wait\n\t\treturn e.Reason == leadapi.ReasonNoAnswer, rowPause, err",
+				"importer/retrier.go", "the others need not wait\n\t\treturn final, err",
+				"the others need not wait\n\t\tif e.Reason == leadapi.ReasonNoAnswer {\n\t\t\treturn retrying, err\n\t\t}\n\t\treturn final, err",
 			}},
 			checks: []check{{"importer", []string{"TestDeliver"}}},
 		},
 		{
 			number: 11, name: "order by completion", imitates: "faults 79, 80: rows of one key do not wait for one another",
 			edits: []edit{
-				{"importer/leadqueue.go", "func (e *engine) leadQueue(ns *names) *leadQueue {\n", "func (e *engine) leadQueue(ns *names) *leadQueue {\n\tif len(e.leadQueues) >= 0 {\n\t\treturn nil\n\t}\n"},
+				{"importer/leadqueue.go", "func (q *leadQueues) find(ns *names) *leadQueue {\n", "func (q *leadQueues) find(ns *names) *leadQueue {\n\tif len(q.byName) >= 0 {\n\t\treturn nil\n\t}\n"},
 				{"importer/leadqueue.go", "if l.active--; l.active > 0 {", "if l == nil {\n\t\treturn\n\t}\n\tif l.active--; l.active > 0 {"},
 			},
 			checks: []check{{"importer", []string{"TestRowsOfOneKeyGoOneAfterAnother"}}},
@@ -43,17 +41,10 @@ func engineBugs() []bug {
 		{
 			number: 14, name: "results before commit", imitates: "invariant 1: a row is shown as done before the checkpoint has it",
 			edits: []edit{{
-				"importer/job.go",
-				"	alone := j.turn.single // the others wait for what this one shows\n",
-				`	alone := j.turn.single
-	if outcome == Created {
-		entry, turn := j.entry, j.turn
-		e.post(event{job: j, outcome: outcome})
-		e.ledger.Settle(entry, func(stored checkpoint.Entry, err error) {
-			e.retrier.breaker.conclude(&turn, shownBy(stored, err))
-		})
-		return
-	}
+				"importer/carrier.go",
+				"	stored, err := c.ledger.Settle(context.Background(), j.entry)\n",
+				`	stored, err := j.entry, error(nil)
+	go func(e checkpoint.Entry) { _, _ = c.ledger.Settle(context.Background(), e) }(j.entry)
 `,
 			}},
 			checks: []check{{"importer", []string{"TestNoResultIsShownBeforeItsOutcomeIsDurable"}}},
@@ -80,7 +71,7 @@ func engineBugs() []bug {
 		},
 		{
 			number: 20, name: "stop that drops answers", imitates: "fault 4: the first signal ends requests that are under way, so that they are in doubt",
-			edits:  []edit{{"importer/retrier.go", "err = call(ctx)", "err = call(c.stopping)"}},
+			edits:  []edit{{"importer/retrier.go", "err = call(ctx)", "err = call(leaving)"}},
 			checks: []check{{"internal/e2e", []string{"TestCleanStop"}}},
 		},
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
 	"leadferry/mapping"
@@ -76,11 +78,12 @@ func (it *item) left() *result {
 type batch struct {
 	items []*item
 	err   error
+	at    int // the next row that is not taken yet
 }
 
-// reader turns files into Records, in file order, ahead of the engine. It is the
+// intake turns files into Records, in file order, ahead of the engine. It is the
 // only goroutine that touches the sources.
-type reader struct {
+type intake struct {
 	inputs  []*source.File
 	mapping *mapping.Mapping
 	digests *digester // nil: none wanted
@@ -95,19 +98,13 @@ type reader struct {
 	doubts   []mapping.Error // what is told of the mapping beside the inputs' headers
 	unused   []string        // columns that nothing uses, in their order, as far as they were seen
 	idle     map[string]bool // the same
-	lost     []lost          // inputs that ended before their end
-}
-
-// lost is an input that could not be read to its end.
-type lost struct {
-	input int
-	err   error
+	lost     []report.Fault  // tough: inputs that could not be read to their end
 }
 
 // run reads until the inputs or the limit end, or ctx does, and closes out. Reading,
 // making records and making their digests take about as long as one another, so each
 // has a goroutine.
-func (r *reader) run(ctx context.Context, out chan<- *batch) {
+func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	reading, enough := context.WithCancel(ctx)
 	read, made := make(chan *batch, 2), make(chan *batch, 2)
 	var group sync.WaitGroup
@@ -122,7 +119,7 @@ func (r *reader) run(ctx context.Context, out chan<- *batch) {
 
 // pass does something with the rows of each batch on its way. An error, which is one of
 // a row's file, ends the way.
-func (r *reader) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, do func(*item) error) {
+func (r *intake) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, do func(*item) error) {
 	defer close(out)
 	for b := range in {
 		for i, it := range b.items {
@@ -144,7 +141,7 @@ func (r *reader) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, 
 }
 
 // guard calls do, whose panic is an error of the row.
-func (r *reader) guard(it *item, do func(*item) error) (err error) {
+func (r *intake) guard(it *item, do func(*item) error) (err error) {
 	defer func() {
 		if fault := (*crash.Error)(nil); errors.As(err, &fault) {
 			err = fmt.Errorf("%s:%d: %w", r.names[it.input], it.row.Line, err)
@@ -154,7 +151,7 @@ func (r *reader) guard(it *item, do func(*item) error) (err error) {
 	return do(it)
 }
 
-func (r *reader) read(ctx context.Context, out chan<- *batch) {
+func (r *intake) read(ctx context.Context, out chan<- *batch) {
 	defer close(out)
 	b, size := &batch{}, 0
 	send := func() bool {
@@ -178,7 +175,7 @@ func (r *reader) read(ctx context.Context, out chan<- *batch) {
 				return
 			}
 			if err != nil && r.tough {
-				r.lost = append(r.lost, lost{i, err})
+				r.lose(i, err)
 				break
 			}
 			if err != nil {
@@ -199,13 +196,27 @@ func (r *reader) read(ctx context.Context, out chan<- *batch) {
 	}
 }
 
-func (r *reader) next(input int, f *source.File) (*item, error) {
+// lose notes that an input could not be read to its end.
+func (r *intake) lose(input int, err error) {
+	f := report.Fault{File: r.names[input], Error: err.Error(), Hint: "the rows after that place were not checked"}
+	var at *source.LostError
+	if errors.As(err, &at) {
+		f.Line, f.Error = at.Line, at.Text
+	}
+	r.lost = append(r.lost, f)
+}
+
+func (r *intake) place(at spot) report.Place {
+	return report.Place{File: r.names[at.input], Line: at.line}
+}
+
+func (r *intake) next(input int, f *source.File) (*item, error) {
 	it := r.items.get(input)
 	return it, crash.Call(func() error { return f.Next(&it.row) })
 }
 
 // record maps a row. What is wrong with the row is its fault; an error is one of its file.
-func (r *reader) record(it *item) error {
+func (r *intake) record(it *item) error {
 	if p := it.row.Problem; p != nil {
 		it.fault = faulty(mapping.Problem{Rule: p.Code, Text: p.Text})
 		return nil
@@ -260,7 +271,7 @@ func faultsOf(row *source.Row, b *mapping.Binding) (ps []mapping.Problem) {
 }
 
 // digest makes what the planner compares.
-func (r *reader) digest(it *item) error {
+func (r *intake) digest(it *item) error {
 	switch {
 	case r.digests == nil || it.fault != nil || it.rec.Skip:
 	case r.fields:
@@ -284,4 +295,69 @@ func sentence(ps []mapping.Problem) string {
 		b.WriteString(p.Text)
 	}
 	return b.String()
+}
+
+const (
+	maxBindings = 1024 // kept for JSONL, whose rows may all differ in shape
+	maxUnused   = 1000 // columns kept for the same reason
+)
+
+// bind checks the mapping against the header of every input, before anything is sent.
+// Its error has a *Misfit for each input that lacks columns.
+func (r *intake) bind() error {
+	r.bindings, r.idle = map[*source.Header]*mapping.Binding{}, map[string]bool{}
+	var all []error
+	for _, f := range r.inputs {
+		path := f.Info().Path
+		r.names = append(r.names, path)
+		b, err := r.binding(path, f.Header())
+		var missing mapping.Errors
+		if errors.As(err, &missing) {
+			err = r.misfit(path, f.Header(), missing)
+		}
+		all = append(all, err)
+		for _, w := range b.Warnings() {
+			if !slices.Contains(r.doubts, w) {
+				r.doubts = append(r.doubts, w)
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) error {
+	m := &Misfit{File: path, Mapping: missing[0].File, Missing: missing, Columns: h.Names[:h.Own]}
+	// What the mapping uses of the file shows where columns may be missing.
+	if b, err := r.mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: true}); err == nil {
+		m.Strange = len(b.Unused()) == h.Own
+	}
+	return m
+}
+
+func (r *intake) binding(path string, h *source.Header) (*mapping.Binding, error) {
+	if b := r.bindings[h]; b != nil {
+		return b, nil
+	}
+	b, err := r.mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
+	if err != nil {
+		return nil, err
+	}
+	if len(r.bindings) >= maxBindings {
+		clear(r.bindings)
+	}
+	r.bindings[h] = b
+	r.noteUnused(b.Unused())
+	return b, nil
+}
+
+func (r *intake) noteUnused(names []string) {
+	for _, name := range names {
+		if len(r.unused) == maxUnused {
+			return
+		}
+		if !r.idle[name] {
+			r.idle[name] = true
+			r.unused = append(r.unused, name)
+		}
+	}
 }

@@ -1,0 +1,411 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/crash"
+	"leadferry/internal/failpoint"
+	"leadferry/leadapi"
+)
+
+// job is a row with its step, which a carrier takes to its outcome.
+type job struct {
+	result // as far as it is known; its entry is what is known at first and what was settled in the end
+	it     *item
+	step   Step
+	names  names
+	stop   *Stop // set when the run has to end
+
+	intended bool                  // Create: the claim is durable; Update: the mark is
+	slot     chan struct{}         // of the carrier's sentSlots, where the row has one; or nil
+	turn     chan struct{}         // the same, of its creates
+	linking  bool                  // the lead exists and has to be linked
+	pass     pass                  // Create: what it was sent with
+	request  leadapi.CreateRequest // room that the carrier's next row uses again
+
+	leadBefore   leadBefore // Update: what was known of the lead
+	maybeApplied bool       // Update: a try may have been applied, and nobody can tell
+}
+
+// carrier carries one row at a time from its plan to its outcome. Each wait of a row is a
+// call that returns when it is over: for the claim to be durable, for a place in flight,
+// for the answer, for the outcome to be durable. All carriers of a run share one value.
+type carrier struct {
+	ledger      *checkpoint.Ledger
+	sender      Sender
+	retrier     *retrier
+	ends        *ends
+	run         string        // its ID
+	files       []string      // names of the inputs
+	shapes      shapes        // by what their rows are made leads; nil where none is
+	matches     bool          // rows find their lead by its IDs, too
+	checkRemote bool          // an update reads its lead first
+	sentSlots   chan struct{} // bounds the rows that were sent and not yet counted, but for those that wait for their link
+	creates     chan struct{} // bounds the creates that may leave: they may have to go singly, and then keep no link waiting
+}
+
+// carry takes a row to its outcome, which is durable when it returns, unless the text
+// says that the checkpoint could not be written. A panic becomes a doubt and ends the run
+// in order.
+func (c *carrier) carry(ctx context.Context, j *job) {
+	var fault error
+	defer func() {
+		if fault != nil {
+			c.crashed(j, fault)
+		}
+		give(&j.turn)
+		j.sayOrganization()
+	}()
+	defer crash.Recover(&fault)
+	switch j.step.Action {
+	case Create:
+		c.create(ctx, j)
+	case Link:
+		c.link(ctx, j)
+	case Update:
+		c.update(ctx, j)
+	default:
+		c.hold(j)
+	}
+}
+
+// create makes a lead and links it where the row asks for that.
+func (c *carrier) create(ctx context.Context, j *job) {
+	failpoint.At("before intent")
+	in := c.intent(j)
+	if err := c.ledger.Claim(c.ends.taking, in); err != nil {
+		c.notBegun(j, err)
+		return
+	}
+	c.shapes.noted(j.it.input, in.Shape)
+	j.intended = true
+	made, err := c.sendCreate(ctx, j)
+	if err != nil {
+		c.notMade(j, err)
+		return
+	}
+	c.made(j, made)
+	if j.linking {
+		give(&j.slot)
+		c.link(ctx, j)
+	}
+}
+
+// take waits for room in places; give gives it back.
+func take(held *chan struct{}, places chan struct{}) {
+	places <- struct{}{}
+	*held = places
+}
+
+func give(held *chan struct{}) {
+	if *held != nil {
+		<-*held
+		*held = nil
+	}
+}
+
+func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
+	take(&j.turn, c.creates)
+	take(&j.slot, c.sentSlots)
+	req := createRequest(&j.request, &j.it.rec)
+	tries, err := c.retrier.deliver(ctx, c.ends.taking, &j.pass, func(ctx context.Context) (err error) {
+		made, err = c.sender.Create(ctx, req)
+		return err
+	})
+	j.attempts += tries
+	failpoint.At("answered")
+	return made, err
+}
+
+// made settles a lead that the service says it created. One that asks for a link is
+// partial until it has it.
+func (c *carrier) made(j *job, made *leadapi.Created) {
+	give(&j.turn)
+	rec := &j.it.rec
+	j.entry = c.entryOf(j, checkpoint.Created)
+	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
+	j.entry.Status = rec.Status
+	if j.entry.Status == "" {
+		j.entry.Status = "open"
+	}
+	outcome := Created
+	if rec.ExternalID == "" {
+		j.entry.Code = made.Status
+	} else {
+		j.entry.State, j.entry.WantLink, outcome = checkpoint.Partial, rec.ExternalID, Partial
+	}
+	stored := c.settle(j, outcome)
+	shown := usable
+	switch {
+	case !stored:
+		shown = nothingShown
+	case j.outcome == InDoubt: // the ID is another row's
+		shown = inDoubt
+	}
+	c.conclude(j, shown)
+	j.linking = stored && j.outcome == Partial
+}
+
+// notMade settles a create that came to no lead, as far as one can tell.
+func (c *carrier) notMade(j *job, err error) {
+	var stop *Stop
+	var ae *leadapi.Error
+	switch {
+	case errors.Is(err, errStopping):
+		c.withdraw(j, Pending)
+	case errors.As(err, &stop):
+		c.end(j, stop)
+		c.withdraw(j, Pending)
+	case !errors.As(err, &ae):
+		j.text = err.Error()
+		c.withdraw(j, Failed)
+	case c.retrier.unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
+		j.refuse("%s", ae)
+		j.entry.Code = ae.Status
+		c.withdraw(j, Failed)
+	case ae.Applied == leadapi.No && !throttled(ae):
+		c.refused(j, ae)
+	default:
+		c.doubt(j, ae.Status, ae.Reason)
+	}
+}
+
+// conclude says what a create has shown of the service. Only then another one may leave in
+// its place, unless a lead was made.
+func (c *carrier) conclude(j *job, shown proof) {
+	c.retrier.breaker.conclude(&j.pass, shown)
+	give(&j.turn)
+}
+
+// refused settles a request that the service will not take.
+func (c *carrier) refused(j *job, ae *leadapi.Error) {
+	c.conclude(j, usable)
+	j.refuse("%s", ae)
+	j.entry = c.entryOf(j, checkpoint.Rejected)
+	j.entry.Content = nil // no lead holds it
+	j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
+	c.settle(j, Rejected)
+}
+
+// doubt settles a create of which nobody can tell whether it was applied.
+func (c *carrier) doubt(j *job, code int, reason string) {
+	shown := inDoubt
+	if code == 0 {
+		shown = unheard
+	}
+	c.conclude(j, shown)
+	j.entry = c.doubtOf(j)
+	j.entry.Code, j.entry.Reason = code, reason
+	c.settle(j, InDoubt)
+}
+
+// withdraw takes the claim of a create back that was not applied.
+func (c *carrier) withdraw(j *job, outcome Outcome) {
+	c.conclude(j, nothingShown)
+	j.outcome = outcome
+	if err := c.ledger.Withdraw(context.Background(), j.it.rec.Key); err != nil {
+		c.unwritten(j, err)
+	}
+}
+
+// link sends the ExternalID of a lead that exists. The link holds only when the
+// lead that comes back is the one that was meant and carries it.
+func (c *carrier) link(ctx context.Context, j *job) {
+	j.linking = true
+	take(&j.slot, c.sentSlots)
+	external := j.it.rec.ExternalID
+	var lead *leadapi.Lead
+	failpoint.At("before link")
+	tries, err := c.retrier.deliver(ctx, c.ends.sending, nil, func(ctx context.Context) (err error) {
+		lead, err = c.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external})
+		return err
+	})
+	j.attempts += tries
+	failpoint.At("link answered")
+	var stop *Stop
+	var ae *leadapi.Error
+	switch {
+	case err == nil && lead.ID == j.entry.LeadID && lead.ExternalID == external:
+		c.linked(j, lead)
+		return
+	case err == nil:
+		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another ExternalID"
+	case errors.Is(err, errStopping) || errors.As(err, &stop):
+		c.unlinked(j, stop)
+		return
+	case errors.As(err, &ae):
+		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
+		j.refuse("created but not linked: %s", ae)
+	default:
+		j.text = "created but not linked: " + err.Error()
+	}
+	j.entry.State, j.entry.WantLink = checkpoint.Partial, external
+	c.settle(j, Partial)
+}
+
+func (c *carrier) linked(j *job, lead *leadapi.Lead) {
+	entry := &j.entry
+	entry.State, entry.ExternalID, entry.WantLink = checkpoint.Created, lead.ExternalID, ""
+	entry.Code, entry.Reason = http.StatusOK, ""
+	entry.Run, entry.Updated = c.run, time.Now()
+	if lead.Status != "" {
+		entry.Status = lead.Status
+	}
+	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
+	entry.Location = cmp.Or(entry.Location, lead.LocationName)
+	j.text = j.step.Reason
+	c.settle(j, j.step.Outcome)
+}
+
+// unlinked ends a link that was not sent because the run stops: a lead made in
+// this run stays partial, one of an earlier run waits for its turn.
+func (c *carrier) unlinked(j *job, stop *Stop) {
+	j.outcome = Pending
+	if j.step.Action == Create {
+		j.outcome, j.text = Partial, "created; the run stopped before it was linked"
+	}
+	c.end(j, stop)
+}
+
+// hold makes it durable, for all runs, that a person has to look whether the row has a lead.
+// What such a lead holds is not known, so nothing is said of it.
+func (c *carrier) hold(j *job) {
+	j.entry = c.doubtOf(j)
+	j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
+	c.settle(j, InDoubt)
+}
+
+// settle makes an outcome durable and reports whether it is. What was stored decides, not
+// what was asked.
+func (c *carrier) settle(j *job, outcome Outcome) bool {
+	stored, err := c.ledger.Settle(context.Background(), j.entry)
+	j.outcome = outcome
+	if err != nil {
+		c.unwritten(j, err)
+		return false
+	}
+	j.entry = stored
+	if stored.State == checkpoint.InDoubt {
+		j.outcome, j.text, j.whole = InDoubt, doubtReason(stored.Reason, stored.Code), ""
+	}
+	return true
+}
+
+// notBegun ends a row whose intent or mark is not durable, so that nothing was sent.
+func (c *carrier) notBegun(j *job, err error) {
+	j.outcome = Pending
+	if c.ends.taking.Err() == nil || !errors.Is(err, context.Canceled) {
+		c.unwritten(j, err)
+	}
+}
+
+// unwritten makes a row say that the checkpoint does not know what became of it. A refusal
+// concerns the row alone; any other error ends the run.
+func (c *carrier) unwritten(j *job, err error) {
+	j.whole = ""
+	refused := checkpoint.IsRefusal(err)
+	switch {
+	case !refused:
+		j.text = "the checkpoint could not be written"
+		c.end(j, ledgerFailed(err))
+	case j.attempts == 0:
+		j.text = fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
+	default:
+		j.text = fmt.Sprintf("sent, but the checkpoint refused what came of it (%v)", err)
+	}
+	switch {
+	case j.attempts == 0 && refused:
+		j.outcome = Failed
+	case j.attempts == 0 || j.outcome == Pending:
+		j.outcome = Pending
+	case j.step.Action == Update:
+		j.outcome = Failed
+	case j.linking: // the lead is durable, the link alone is not
+		j.outcome = Partial
+	default:
+		j.outcome = InDoubt
+	}
+}
+
+// crashed ends a row at which the program itself failed.
+func (c *carrier) crashed(j *job, fault error) {
+	stop := crashed(fault)
+	c.end(j, stop)
+	switch {
+	case j.linking:
+		c.unlinked(j, stop)
+	case !j.intended:
+		j.outcome = Pending
+	case j.step.Action == Update:
+		c.unanswered(j, doubtReason(reasonPanic, 0))
+	default:
+		c.doubt(j, 0, reasonPanic)
+	}
+}
+
+// end makes the run end. Nothing leaves from here on: the next row would meet the same while
+// the ledger still writes, or before the scheduler hears of it.
+func (c *carrier) end(j *job, stop *Stop) {
+	if stop != nil {
+		j.stop = stop
+		c.ends.sendNoMore()
+	}
+}
+
+// sayOrganization says of a lead that was made or linked that it belongs to another
+// organization than the row asked for.
+func (j *job) sayOrganization() {
+	asked := j.it.rec.Organization
+	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" || asked == "" || j.entry.Organization == asked {
+		return
+	}
+	text := "the service assigned another organization than the row asked for"
+	if j.entry.Organization == "" {
+		text = "the service does not say which organization it assigned"
+	}
+	if j.whole != "" {
+		j.whole += "; " + text
+	}
+	j.say(text)
+}
+
+// say adds a remark to how the row ended.
+func (j *job) say(text string) {
+	if j.text != "" {
+		j.text += "; "
+	}
+	j.text += text
+}
+
+// entryOf starts an entry from the job's row.
+func (c *carrier) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
+	return checkpoint.Entry{
+		Key: j.it.rec.Key, State: s, Digest: j.it.digest, Content: j.it.sums,
+		File: c.files[j.it.input], Line: j.it.row.Line, Run: c.run, Updated: time.Now(),
+	}
+}
+
+// doubtOf is an entry with what a person needs to find the lead, if there is one.
+func (c *carrier) doubtOf(j *job) checkpoint.Entry {
+	rec := &j.it.rec
+	e := c.entryOf(j, checkpoint.InDoubt)
+	e.Organization, e.Locator, e.Status, e.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
+	return e
+}
+
+// intent is the durable note that a create is about to be sent. Its time is that of the
+// commit, for which the claim may have to wait.
+func (c *carrier) intent(j *job) checkpoint.Intent {
+	rec := &j.it.rec
+	return checkpoint.Intent{
+		Key: rec.Key, File: c.files[j.it.input], Line: j.it.row.Line,
+		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, ExternalID: rec.ExternalID,
+		Run: c.run, Digest: j.it.digest, Content: j.it.sums, Shape: c.shapes.of(j.it.input),
+	}
+}

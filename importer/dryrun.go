@@ -1,0 +1,271 @@
+package importer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/report"
+	"leadferry/internal/rowkey"
+	"leadferry/leadapi"
+	"leadferry/mapping"
+)
+
+// dryRun gathers what a run that sends nothing finds beside how each row ended: validate
+// and --dry-run. The scheduler alone writes it; its size does not grow with the input, but
+// for the repeats.
+type dryRun struct {
+	options *Options
+	intake  *intake
+
+	checks    *checks
+	statuses  *words
+	assigned  *assigned
+	repeats   *repeats // nil: not looked for
+	repeated  found    // at the end
+	addresses check    // rows whose key looks like an e-mail address
+
+	planned [actionCount]int // steps that would be taken
+	linked  int              // creates among them that ask for a link
+	shown   int              // requests
+
+	lacking mapping.Errors // what the mapping needs to make leads; nil: nothing
+	updates bool           // it makes none on purpose
+	tests   report.Tests   // of the mapping
+}
+
+func newDryRun(o *Options, in *intake) *dryRun {
+	d := &dryRun{options: o, intake: in, checks: newChecks(), statuses: newWords(), assigned: newAssigned()}
+	if !o.NoRepeats {
+		d.repeats = newRepeats()
+	}
+	return d
+}
+
+// read looks at a row before anything is planned for it.
+func (d *dryRun) read(it *item) {
+	switch {
+	case it.fault != nil:
+		for _, p := range it.fault.problems {
+			d.checks.add(it, p)
+			if p.Status != "" {
+				d.statuses.add(it, p.Status)
+			}
+		}
+	case !it.rec.Skip && isAddress(it.rec.Key):
+		d.addresses.add(it)
+	}
+}
+
+// plan ends a row as far as it goes without sending. An error is one of whoever is shown
+// requests.
+func (d *dryRun) plan(it *item, step Step, known *checkpoint.Entry) (r *result, err error) {
+	sends := step.Action != Nothing && step.Action != Hold
+	planned := step.Action
+	if !sends || step.Action == Create && d.lacking != nil {
+		planned = Nothing
+	}
+	if d.repeats != nil {
+		fold := it.rec.Key
+		if !d.options.CreateAlikes {
+			fold = rowkey.Fold(fold)
+		}
+		d.repeats.add(it.rec.Key, fold, planned, it.input, it.row.Line)
+	}
+	if !sends {
+		return &result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind}, nil
+	}
+	if planned != Nothing {
+		d.count(it, step)
+		err = d.show(it, step, known)
+	}
+	return &result{outcome: Pending}, err
+}
+
+func (d *dryRun) count(it *item, step Step) {
+	d.planned[step.Action]++
+	if step.Action != Create {
+		return
+	}
+	d.assigned.add(&it.rec)
+	if it.rec.ExternalID != "" {
+		d.linked++
+	}
+}
+
+// show hands the request of a row to whoever asked for the first few.
+func (d *dryRun) show(it *item, step Step, known *checkpoint.Entry) error {
+	if d.shown >= d.options.Show || d.options.Request == nil {
+		return nil
+	}
+	d.shown++
+	return d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
+}
+
+// fails reports whether anything but rows needs attention.
+func (d *dryRun) fails() bool {
+	return len(d.tests.Failures)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates
+}
+
+const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that is nobody's name or address"
+
+// isAddress reports whether a key looks like an e-mail address, as a person would see it.
+func isAddress(key string) bool {
+	at := strings.IndexByte(key, '@')
+	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
+}
+
+// mostRepeats is how many repeated rows are named.
+const mostRepeats = 3
+
+// examine asks what can be known of the mapping without any input: whether its tests
+// pass, and whether it can make leads.
+func (d *dryRun) examine() {
+	m := d.options.Mapping
+	errors.As(m.ForCreate(), &d.lacking)
+	d.updates = m.HasLeadID() || len(d.lacking) == ofCreates
+	for _, t := range m.Tests() {
+		d.tests.Run++
+		if differences := prove(m, &t); differences != nil {
+			d.tests.Failed++
+			d.tests.Failures = append(d.tests.Failures, report.Failure{
+				File: d.options.MappingFile.Path, Line: t.Line, Column: t.Column, Differences: differences,
+			})
+		}
+	}
+}
+
+// prove maps a test's row as rows of files are and compares the request. Fields that
+// hold a file's name, a line or a run are left out, since the row has none of these.
+func prove(m *mapping.Mapping, t *mapping.Test) []string {
+	b, err := m.Bind("the test", mapping.Columns{Names: t.Names, Own: len(t.Names), Open: true})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var rec mapping.Record
+	if ps := b.Map(t.Cells, mapping.Env{}, &rec); ps != nil {
+		var reasons []string
+		for _, p := range ps {
+			reasons = append(reasons, "the row is invalid: "+sentence([]mapping.Problem{p}))
+		}
+		return reasons
+	}
+	if rec.Skip {
+		return []string{"the row is left out by skip_if"}
+	}
+	return t.Compare(createRequest(new(leadapi.CreateRequest), steady(&rec)).AppendJSON(nil))
+}
+
+// steady is the Record without its volatile fields.
+func steady(rec *mapping.Record) *mapping.Record {
+	r := *rec
+	r.Content = nil
+	for _, f := range rec.Content {
+		if !f.Volatile {
+			r.Content = append(r.Content, f)
+		}
+	}
+	return &r
+}
+
+// ofCreates is how many parts of a mapping only creates need. One that has none of
+// them was never meant to make leads, nor was one by which rows bring their lead's ID.
+const ofCreates = 3
+
+// requestOf is the request that a step would send, as --show prints it.
+func requestOf(trunk, file string, it *item, step Step, known *checkpoint.Entry) Request {
+	r := Request{File: file, Line: it.row.Line, Key: it.rec.Key}
+	if step.Action != Create {
+		send := step.Send
+		if step.Action == Link {
+			send.ExternalID = true
+		}
+		r.Method, r.Path = "PATCH", "/v3/lead/"+cmp.Or(known.LeadID, it.rec.LeadID)
+		r.Body = updateRequest(&it.rec, &send).AppendJSON(nil)
+		return r
+	}
+	if trunk == "" {
+		trunk = "{trunkID}" // validate knows no target
+	}
+	r.Method, r.Path = "POST", "/v1/"+trunk
+	r.Body = createRequest(new(leadapi.CreateRequest), &it.rec).AppendJSON(nil)
+	return r
+}
+
+// findings are what was found, for people and scripts.
+func (d *dryRun) findings(notes []string) *report.Checks {
+	c := &report.Checks{
+		Rules: d.checks.list(d.intake.place), Statuses: d.statuses.list(d.intake.place), UnusedColumns: d.intake.unused,
+		Assignments: d.assigned.list(), Projected: d.projected(), Tests: d.tests, LostFiles: d.intake.lost, Notes: notes,
+	}
+	c.Repeats, c.LookAlikes = d.again(&d.repeated.same), d.again(&d.repeated.alike)
+	if !d.updates {
+		for _, l := range d.lacking {
+			c.CannotCreate = append(c.CannotCreate, report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
+		}
+	}
+	return c
+}
+
+// findRepeats looks for keys that stood in several rows, once all have been seen.
+func (d *dryRun) findRepeats() {
+	if d.repeats != nil {
+		d.repeated = d.repeats.found(mostRepeats)
+	}
+}
+
+// notes are remarks for people.
+func (d *dryRun) notes() (notes []string) {
+	if d.lacking != nil && d.updates {
+		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is assign, lead.type_key and lead.type_label.")
+	}
+	if n := d.addresses.rows; n > 0 {
+		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are kept in the checkpoint: take something that is nobody's name or address.",
+			n, d.intake.place(d.addresses.places[0])))
+	}
+	if same := &d.repeated.same; same.rows > 0 {
+		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. %s", same.rows, d.examples(same)))
+	}
+	if alike := &d.repeated.alike; alike.rows > 0 {
+		notes = append(notes, fmt.Sprintf("Rows whose key looks like that of an earlier row, but for leading zeros, blanks or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.rows, d.examples(alike)))
+	}
+	return notes
+}
+
+func (d *dryRun) examples(a *again) string {
+	var list []string
+	for _, r := range d.again(a).Places {
+		list = append(list, fmt.Sprintf("%s (first at %s)", r.Place, r.First))
+	}
+	return "For example " + strings.Join(list, ", ") + "."
+}
+
+func (d *dryRun) again(a *again) report.Repeats {
+	r := report.Repeats{Rows: a.rows}
+	for _, one := range a.first {
+		r.Places = append(r.Places, report.Repeat{
+			Place: d.intake.place(spot{input: one.Input, line: one.Line}), First: d.intake.place(spot{input: one.FirstInput, line: one.FirstLine}),
+		})
+	}
+	return r
+}
+
+// projected are the requests that a run would send: a create for each new key, and an
+// update for each link. An external_id is required where the mapping has one, so that
+// all creates ask for a link or none does.
+func (d *dryRun) projected() report.Projected {
+	moot := d.repeated.moot
+	p := report.Projected{
+		Create: d.planned[Create] - moot[Create], Update: d.planned[Link] - moot[Link] + d.planned[Update],
+		AtMost: d.repeats == nil,
+	}
+	if d.linked > 0 {
+		p.Update += p.Create
+	}
+	if rate := d.options.Rate; rate > 0 && p.Create+p.Update > 0 {
+		p.Rate, p.DurationS = rate, float64(p.Create+p.Update)/rate
+	}
+	return p
+}

@@ -1,0 +1,394 @@
+// Package importer carries rows from files into the lead service, once each. It is the
+// middle of leadferry and the only package that knows the order of steps. Import, Sync and
+// Validate are one engine with different planners. A row's way, each box a type:
+//
+//	files ─▶ [intake: read ─▶ map ─▶ digest]       three goroutines
+//	              │ batches
+//	         [scheduler]                           one goroutine: plans, counts, remembers
+//	              │ [lookups]     what the checkpoint knows of the row
+//	              │ [planner]     the row's one Step: create, link, update, hold, or nothing
+//	              │ [leadQueues]  rows of one lead wait for one another
+//	              │ todo
+//	         [carrier] …                           twice as many goroutines as places in flight,
+//	              │ claim ─▶ send ─▶ settle        each with one row, to its end; each request
+//	              │       ─▶ link ─▶ settle        waits at the [breaker], repeated by the [retrier]
+//	              │ done
+//	         [scheduler]
+//	              │ [tally]       counts, limits, why the run stops
+//	         [recorder] ─▶ results, rejects        one goroutine; the summary comes last
+//
+// It promises that no create leaves before its intent is durable and no update before
+// its mark, that no outcome is shown before it is durable, that a create which may
+// have been applied is never sent again by itself, that a row which may be known already
+// (its key looks like a known one, the checkpoint is incomplete) is held, not sent, that
+// an update counts only when the lead that comes back shows it, that rows of one lead go
+// one after another in file order, and that the outcomes add up to the rows read.
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/report"
+	"leadferry/internal/failpoint"
+	"leadferry/leadapi"
+)
+
+// Import creates the leads of the inputs' rows and links their ExternalIDs. It
+// returns the run's summary, also when the run ended early; an error means that
+// nothing was sent. With DryRun it plans against the checkpoint and sends and
+// writes nothing.
+func Import(ctx context.Context, o Options) (*report.Summary, error) {
+	if err := o.Mapping.ForCreate(); err != nil {
+		return nil, err
+	}
+	return newImport(o).carryOut(ctx)
+}
+
+func newImport(o Options) *run { return newRun(o, creating(&o)) }
+
+func creating(o *Options) importPlanner {
+	return importPlanner{
+		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, ownData: o.Mapping.KeyFrom() == "row",
+		ignoreChanged: o.IgnoreChanged, updateChanged: o.UpdateChanged,
+	}
+}
+
+// Sync brings Status, ExternalID and Content of leads that are known in step with the
+// inputs' rows, by updates of what differs from what was last confirmed. Rows find
+// their lead by key, by the lead's ID, or by ExternalID. It returns as Import does.
+func Sync(ctx context.Context, o Options) (*report.Summary, error) {
+	if o.Missing == MissingCreate {
+		if err := o.Mapping.ForCreate(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Mapping.KeyFrom() == "row" && !o.Mapping.HasLeadID() {
+		return nil, errNoIdentity
+	}
+	o.Require = o.Require || !o.Mapping.HasLeadID()
+	return newSync(o).carryOut(ctx)
+}
+
+func newSync(o Options) *run {
+	r := newRun(o, syncPlanner{importPlanner: creating(&o), missing: o.Missing, holdReopen: o.HoldReopen})
+	r.matches, r.intake.fields = true, true
+	return r
+}
+
+var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds no lead\n" +
+	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
+
+// Validate reads, maps and checks every row of every input, runs the mapping's tests
+// and sends nothing. It needs neither service nor checkpoint, and ends before the
+// inputs do for an interruption only.
+func Validate(ctx context.Context, o Options) (*report.Summary, error) {
+	r := newRun(o, validatePlanner{})
+	r.intake.tough = true
+	if err := r.intake.bind(); err != nil {
+		return nil, err
+	}
+	r.dry = newDryRun(&r.Options, r.intake)
+	r.dry.examine()
+	return r.perform(ctx)
+}
+
+// run is one Import, Sync or Validate, from its options to its summary.
+type run struct {
+	Options
+	planner Planner
+	matches bool // rows find their lead by its IDs, too
+	intake  *intake
+	tally   *tally
+	meter   *meter
+	retrier *retrier
+
+	ledger   *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
+	shapes   shapes             // by what rows are made leads; nil where none is
+	client   *leadapi.Client    // nil: nothing is ever sent
+	sender   Sender             // the same
+	dry      *dryRun            // of a run that sends nothing; else nil
+	recorder sink               // nil: no files wanted
+	opened   *Start             // what was known before the first row
+	stopped  *Stop              // why the run ended before its input
+}
+
+func newRun(o Options, p Planner) *run {
+	r := &run{Options: o, planner: p, meter: newMeter()}
+	r.intake = &intake{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit}
+	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
+	r.retrier = &retrier{breaker: newBreaker(o.MaxWait, o.Concurrency, o.Rate), retries: o.Retries, resend: o.ResendOn, retried: r.meter.retried}
+	return r
+}
+
+// carryOut connects the run to service and checkpoint and performs it.
+func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
+	if err := r.intake.bind(); err != nil {
+		return nil, err
+	}
+	if !r.DryRun {
+		r.Client.Observe, r.Client.Leave = r.meter.Observe, r.retrier.breaker.leaves
+		client, err := leadapi.New(r.Client)
+		if err != nil {
+			return nil, err
+		}
+		defer client.Close()
+		r.client, r.sender = client, &metered{client, r.meter}
+		r.retrier.reach = client.Reach
+	}
+	l, err := openLedger(&r.Options, r.retrier.breaker.idle)
+	if err != nil {
+		return nil, err
+	}
+	if r.DryRun {
+		r.dry = newDryRun(&r.Options, r.intake)
+	}
+	if l != nil {
+		r.keepIn(l)
+		defer l.Drop() // of a run that was refused; else it is closed by then
+		if !r.matches || r.Missing == MissingCreate {
+			if r.shapes, err = newShapes(ctx, &r.Options, l); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r.perform(ctx)
+}
+
+// keepIn gives the run its ledger.
+func (r *run) keepIn(l *checkpoint.Ledger) {
+	r.ledger, r.intake.digests = l, newDigester(l.Digests())
+}
+
+// openLedger opens the checkpoint; a dry run does without one that is not there.
+func openLedger(o *Options, idle func() bool) (*checkpoint.Ledger, error) {
+	if !o.DryRun && !o.Require {
+		if err := os.MkdirAll(filepath.Dir(o.Checkpoint), 0o700); err != nil {
+			return nil, fmt.Errorf("make the checkpoint's folder: %w\nhint: name another file with --checkpoint", err)
+		}
+	}
+	store, err := o.Open(o.Require, o.DryRun)
+	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrGone) {
+		o.Log.Warn(err.Error())
+	}
+	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.NewLedger(store, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Idle: idle}), nil
+}
+
+// perform tells what is about to happen, opens the run's files, signs in, takes the rows
+// to their outcomes and closes the files with the summary.
+func (r *run) perform(ctx context.Context) (*report.Summary, error) {
+	started := time.Now()
+	if err := r.announce(); err != nil {
+		return nil, err
+	}
+	rec, err := r.openFiles()
+	if err != nil {
+		return nil, err
+	}
+	if r.client == nil || r.noteStart(started) && r.signIn(ctx) {
+		r.takeRows(ctx)
+	}
+	s := r.summary(started)
+	r.finish(s, rec)
+	return s, nil
+}
+
+// takeRows takes every row to its outcome.
+func (r *run) takeRows(ctx context.Context) {
+	ends := newEnds(ctx)
+	defer ends.sendNoMore()
+	s := &scheduler{
+		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.breaker,
+		ends: ends, dry: r.dry, tally: r.tally, recorder: r.recorder, progress: r.progress, carriers: newCarriers(0),
+		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[name]struct{}{}},
+	}
+	if r.ledger != nil {
+		s.lookups.digests, s.lookups.info = newDigester(r.ledger.Digests()), r.ledger.Info()
+	}
+	var carry func(context.Context, *job)
+	if r.sender != nil {
+		s.carriers = newCarriers(r.Concurrency)
+		carry = (&carrier{
+			ledger: r.ledger, sender: r.sender, retrier: r.retrier, ends: ends,
+			sentSlots: s.carriers.sentSlots, creates: make(chan struct{}, r.Concurrency), shapes: r.shapes,
+			run: r.RunID, files: r.intake.names, matches: r.matches, checkRemote: r.CheckRemote,
+		}).carry
+	}
+	r.stopped = s.run(ctx, carry)
+}
+
+// progress tells whoever listens how far the run is.
+func (r *run) progress() {
+	if r.Progress == nil {
+		return
+	}
+	t := r.tally
+	r.Progress(Progress{
+		Read: t.total, Sent: t.sent, Known: t.known, Attention: t.attention(true),
+		InDoubt: t.outcomes[InDoubt], InFlight: r.meter.inFlight(), Paused: r.retrier.breaker.paused(),
+	})
+}
+
+// openFiles opens the run's files; nil where none are wanted.
+func (r *run) openFiles() (*recorder, error) {
+	if !r.Files.Wanted() {
+		return nil, nil
+	}
+	var own *ownColumns
+	if r.OwnColumns {
+		own = newOwnColumns(r.Inputs)
+		r.Files.Columns = own.names
+	}
+	files, err := report.OpenRun(r.Files)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nhint: name another place with --out, --results, --rejects or --summary", err)
+	}
+	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
+	r.recorder = rec
+	return rec, nil
+}
+
+// announce tells what is about to happen; the caller may still refuse it.
+func (r *run) announce() error {
+	s := &Start{Target: r.Target}
+	if r.ledger != nil {
+		known := r.ledger.Info()
+		s.Checkpoint, s.New, s.Leads, s.InDoubt = known.Path, known.New, known.Leads, known.InDoubt
+		s.Anew, s.Warnings = known.Anew, known.Warnings
+		if f, ok := r.ledger.Store.(interface{ Checked() <-chan struct{} }); ok {
+			s.Checked = f.Checked()
+		}
+		if s.Anew != "" {
+			s.Warnings = slices.Concat(s.Warnings, []string{"a new checkpoint is begun; the one before " + s.Anew})
+		}
+	}
+	if r.dry == nil {
+		s.Warnings = slices.Concat(s.Warnings, r.warnings())
+		s.Notes = r.remarks()
+		s.Warnings = append(s.Warnings, r.shared()...)
+	}
+	s.Warnings = append(s.Warnings, r.Warnings...)
+	r.opened = s
+	if r.Begin == nil {
+		return nil
+	}
+	return r.Begin(s)
+}
+
+// unfinished is the outcome of a run that has not ended, or was killed.
+const unfinished = "unfinished"
+
+// noteStart makes the checkpoint list the run from its beginning, so that one that
+// is killed is seen too.
+func (r *run) noteStart(started time.Time) bool {
+	err := r.ledger.PutRun(context.Background(), checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: started, Outcome: unfinished})
+	if err != nil {
+		r.stopped = ledgerFailed(err)
+	}
+	return err == nil
+}
+
+// signInWait bounds how long a run waits for the first token.
+const signInWait = time.Minute
+
+// signIn gets the first token, so that a wrong secret is known before the first row.
+func (r *run) signIn(ctx context.Context) bool {
+	waiting, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-r.Interrupt:
+			cancel()
+		case <-waiting.Done():
+		}
+	})
+	defer watch.Wait()
+	defer cancel()
+	r.retrier.breaker.maxWait = min(signInWait, r.MaxWait)
+	_, err := r.retrier.deliver(ctx, waiting, nil, r.client.SignIn)
+	r.retrier.breaker.maxWait = r.MaxWait
+	var stop *Stop
+	switch {
+	case err == nil:
+		return true
+	case errors.As(err, &stop):
+		r.stopped = stop
+	case waiting.Err() != nil:
+		r.stopped = interrupted()
+	default:
+		r.stopped = &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped, Err: err}
+	}
+	return false
+}
+
+// finish completes the run's files and closes the checkpoint. What the disk refuses is
+// said in the summary, which comes last, and in the run's history where it can be.
+func (r *run) finish(s *report.Summary, rec *recorder) {
+	for _, in := range s.Inputs {
+		if in.Changed {
+			r.Log.Warn("the input changed while it was read", "file", in.Path)
+		}
+	}
+	if rec != nil {
+		if err := rec.close(); err != nil {
+			halt(s, filesFailed(err))
+		}
+	}
+	failpoint.At("before run is noted")
+	if r.ledger != nil {
+		if err := r.closeLedger(s); err != nil {
+			halt(s, ledgerFailed(err))
+		}
+	}
+	failpoint.At("before files are finished")
+	if rec != nil {
+		rec.files.Finish(s) // says in the summary itself what it could not write
+	}
+}
+
+// closeLedger notes how the run ended and closes the checkpoint, which may still write.
+func (r *run) closeLedger(s *report.Summary) error {
+	var err error
+	if r.sender != nil {
+		err = r.ledger.PutRun(context.Background(), runInfo(s))
+	}
+	end := func() (bool, error) { return false, r.ledger.Close() }
+	if r.stopped != nil {
+		end = r.ledger.Drop
+	}
+	gone, closed := end()
+	if err == nil {
+		err = closed
+	}
+	if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone { // no later one is another in its place
+		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
+	}
+	return err
+}
+
+// halt makes the summary of a run that ended better say that it did not after all.
+func halt(s *report.Summary, stop *Stop) {
+	if stop.outranks(s.ExitCode) {
+		s.Outcome, s.StopReason, s.ExitCode, s.Hint, s.Same = "stopped", stop.Reason, stop.Code, stop.Hint, stop.Same
+	}
+}
+
+func runInfo(s *report.Summary) checkpoint.RunInfo {
+	return checkpoint.RunInfo{
+		ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt,
+		Outcome: s.Outcome, Counts: s.Rows.ByName(),
+	}
+}

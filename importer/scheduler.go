@@ -1,0 +1,400 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/crash"
+	"leadferry/leadapi"
+)
+
+// For each place in flight there are so many rows under way: a row waits for the checkpoint
+// for half of its time, and a row that waits for its claim makes the commits larger.
+const carriersPerPlace = 4
+
+// slotsPerPlace bounds, by the ledger's slots, the rows in doubt after a death: so many rows
+// may be claimed and not yet settled for each place in flight. It also bounds how many may
+// have been sent and not yet counted, and so how far a run goes beyond its limits.
+const slotsPerPlace = 2
+
+// ends are the two ways in which a run ends before its input: no more rows are taken,
+// though links of leads that were made still leave; and nothing leaves any more.
+type ends struct {
+	taking, sending        context.Context
+	takeNoMore, sendNoMore context.CancelFunc
+}
+
+func newEnds(ctx context.Context) *ends {
+	var e ends
+	e.sending, e.sendNoMore = context.WithCancel(ctx)
+	e.taking, e.takeNoMore = context.WithCancel(e.sending)
+	return &e
+}
+
+// carriers are the goroutines that carry rows. Rows go there and come back by two
+// channels, which have room for all of them, so that nobody waits to hand one over.
+type carriers struct {
+	todo, done chan *job
+	spare      []*job        // as many as rows may still be handed out
+	sentSlots  chan struct{} // one for each row that was sent, or is about to be, and not yet counted
+}
+
+func newCarriers(places int) *carriers {
+	n := carriersPerPlace * places
+	c := &carriers{todo: make(chan *job, n), done: make(chan *job, n), sentSlots: make(chan struct{}, slotsPerPlace*places)}
+	for range n {
+		c.spare = append(c.spare, new(job))
+	}
+	return c
+}
+
+// free reports whether another row may be handed out.
+func (c *carriers) free() bool { return len(c.spare) > 0 }
+
+// out is how many rows were handed out and have not been counted.
+func (c *carriers) out() int { return cap(c.todo) - len(c.spare) }
+
+func (c *carriers) hand(it *item, step Step, known *checkpoint.Entry, ns *names) {
+	last := len(c.spare) - 1
+	j := c.spare[last]
+	c.spare = c.spare[:last]
+	*j = job{it: it, step: step, names: *ns, request: leadapi.CreateRequest{Content: j.request.Content}}
+	j.entry = *known
+	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
+	c.todo <- j
+}
+
+// counted gives the place of a row back; the row itself stands until the next is handed out.
+func (c *carriers) counted(j *job) {
+	give(&j.slot)
+	c.spare = append(c.spare, j)
+}
+
+// scheduler takes every row to its outcome. It alone plans, counts and remembers, in one
+// goroutine: it reads batches, looks them up, keeps the rows of a lead in order, hands
+// rows to the carriers and takes back what became of them.
+type scheduler struct {
+	options  *Options
+	planner  Planner
+	lookups  *lookups
+	intake   *intake
+	queues   *leadQueues
+	carriers *carriers
+	breaker  *breaker
+	ends     *ends
+	dry      *dryRun // of a run that sends nothing; else nil
+	tally    *tally
+	recorder sink   // nil: no files wanted
+	progress func() // tells how far the run is
+
+	batches <-chan *batch // nil once no more rows come
+	batch   *batch
+	lost    *Stop // the input could not be read to its end, or nil
+	stopped *Stop // why the run ends before its input
+}
+
+// sink takes what became of each row, after it is durable.
+type sink interface {
+	add(it *item, r *result) error // the row is the sink's now, r is not
+}
+
+// run takes every row to its outcome and returns why it ended before the input did, or nil.
+// Nothing is in flight then. carry is nil where nothing is sent.
+func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) *Stop {
+	if s.options.LetGo != nil {
+		defer context.AfterFunc(s.ends.taking, s.options.LetGo)()
+	}
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer s.ends.sendNoMore()
+	batches := make(chan *batch, 4)
+	s.batches = batches
+	group.Go(func() { s.intake.run(s.ends.taking, batches) })
+	defer close(s.carriers.todo)
+	if carry != nil {
+		for range cap(s.carriers.todo) {
+			group.Go(func() {
+				for j := range s.carriers.todo {
+					carry(ctx, j)
+					s.carriers.done <- j
+				}
+			})
+		}
+	}
+	if err := crash.Call(func() error { s.loop(ctx); return nil }); err != nil {
+		s.stop(crashed(err))
+		s.loop(ctx) // what is under way is waited for
+		s.tally.makeUp()
+	}
+	return s.stopped
+}
+
+func (s *scheduler) loop(ctx context.Context) {
+	var deadline <-chan time.Time
+	if d := s.options.MaxDuration; d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		deadline = timer.C
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for s.advance(ctx) {
+			select {
+			case j := <-s.carriers.done:
+				s.count(j)
+			default:
+			}
+		}
+		if s.carriers.out() == 0 && (s.stopped != nil || s.batches == nil && s.batch == nil && s.queues.empty()) {
+			break
+		}
+		s.wait(ctx, deadline, tick.C)
+	}
+	if s.lost != nil {
+		s.stop(s.lost)
+	}
+	for _, it := range s.queues.drain() {
+		s.end(it, &result{outcome: Pending, text: "the run stopped before its turn"})
+	}
+}
+
+// wait blocks until something happens that may let rows go on.
+func (s *scheduler) wait(ctx context.Context, deadline, tick <-chan time.Time) {
+	batches, interrupt, done := s.batches, s.options.Interrupt, ctx.Done()
+	if s.batch != nil {
+		batches = nil
+	}
+	if s.stopped != nil {
+		batches, deadline = nil, nil
+		if s.stopped.Code == CodeInterrupted {
+			interrupt, done = nil, nil
+		}
+	}
+	select {
+	case j := <-s.carriers.done:
+		s.count(j)
+	case b, ok := <-batches:
+		s.load(ctx, b, ok)
+	case <-interrupt:
+		s.stop(interrupted())
+	case <-done:
+		s.stop(interrupted())
+	case <-deadline:
+		s.outOfTime()
+	case <-tick:
+		s.progress()
+	}
+}
+
+// stop makes the run end in order: nothing more is read or sent, what is in flight
+// is waited for. The first reason stands, unless another says more by its exit code.
+func (s *scheduler) stop(why *Stop) {
+	if s.stopped == nil || why.outranks(s.stopped.Code) {
+		s.stopped = why
+	}
+	s.ends.sendNoMore()
+}
+
+// outOfTime takes no more rows and finishes the leads that were made. There is nothing
+// to stop where every row has had its turn.
+func (s *scheduler) outOfTime() {
+	if s.batches == nil && s.batch == nil && s.queues.empty() || s.stopped != nil {
+		return
+	}
+	s.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
+	s.ends.takeNoMore()
+}
+
+// load looks up, in one read, what the checkpoint knows of a batch; without one, no more
+// rows come.
+func (s *scheduler) load(ctx context.Context, b *batch, ok bool) {
+	if !ok {
+		s.batches = nil
+		return
+	}
+	s.batch = b
+	s.failed(s.lookups.load(ctx, b.items))
+}
+
+// failed ends the run where the checkpoint could not be asked.
+func (s *scheduler) failed(err error) bool {
+	if err != nil && !errors.Is(err, context.Canceled) { // else the run is about to end
+		s.stop(ledgerFailed(err))
+	}
+	return err != nil
+}
+
+// advance takes one row a step further and reports false when none can go on now.
+func (s *scheduler) advance(ctx context.Context) bool {
+	switch {
+	case s.stopped != nil:
+		return false
+	case len(s.queues.turn) > 0:
+		return s.advanceTurn(ctx)
+	case s.batch == nil:
+		return false
+	case s.batch.at < len(s.batch.items):
+		return s.approach(ctx, s.batch.items[s.batch.at])
+	}
+	if s.batch.err != nil {
+		s.lost = inputEnded(s.batch.err) // no more rows come; those before it have their turn
+	}
+	s.batch = nil
+	return false
+}
+
+// approach takes a row to its lead: behind the rows that came before it, or into its plan.
+func (s *scheduler) approach(ctx context.Context, it *item) bool {
+	if r := it.left(); r != nil {
+		s.accept(it)
+		s.end(it, r)
+		return true
+	}
+	c := s.lookups.remembered(it, s.batch.at)
+	ns := s.lookups.names(&c)
+	l := s.queues.find(&ns)
+	if l == nil && s.lookups.isTouched(&ns) {
+		var err error
+		if c, err = s.lookups.fresh(ctx, it); s.failed(err) {
+			return false
+		}
+		ns = s.lookups.names(&c)
+		l = s.queues.find(&ns)
+	}
+	switch {
+	case l == nil:
+		return s.plan(&c, &ns, false)
+	case s.queues.full():
+		return false
+	}
+	s.accept(it)
+	s.queues.park(it, l, &ns)
+	return true
+}
+
+// advanceTurn goes on with a row that waited for its queue.
+func (s *scheduler) advanceTurn(ctx context.Context) bool {
+	it := s.queues.turn[0]
+	c, err := s.lookups.fresh(ctx, it)
+	if s.failed(err) {
+		return false
+	}
+	ns := s.lookups.names(&c)
+	if !s.queues.rejoin(it, &ns) && !s.plan(&c, &ns, true) {
+		return false
+	}
+	s.queues.turn = s.queues.turn[1:]
+	return true
+}
+
+// accept counts the batch's next row as read: from here on it must end in an outcome.
+func (s *scheduler) accept(it *item) {
+	s.batch.at++
+	s.tally.read(it.input)
+	switch {
+	case s.dry != nil:
+		s.dry.read(it)
+	case it.fault == nil && isAddress(it.rec.Key) && s.tally.firstAddress():
+		s.options.Log.Warn(addressWarning, "file", s.intake.names[it.input], "line", it.row.Line)
+	}
+}
+
+// plan asks the planner and acts on its step; false means that the row cannot go
+// on now, and has not been taken. waited says that it had to wait in its queue.
+func (s *scheduler) plan(c *Case, ns *names, waited bool) bool {
+	it, known := c.it, c.Known
+	step := s.planner.Plan(c)
+	if s.dry != nil {
+		s.accept(it)
+		r, err := s.dry.plan(it, step, known)
+		if err != nil {
+			s.stop(outputClosed(err))
+		}
+		s.end(it, r)
+		return true
+	}
+	if step.Action == Nothing {
+		if waited {
+			s.queues.leave(it)
+		} else {
+			s.accept(it)
+		}
+		s.end(it, &result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
+		return true
+	}
+	if !s.carriers.free() || step.Action != Hold && s.tally.onTrial(s.carriers.out()) || step.Action == Create && !s.mayCreate() {
+		return false
+	}
+	if !waited {
+		s.accept(it)
+		s.queues.enter(it, ns)
+	}
+	s.hand(it, step, known, ns)
+	return true
+}
+
+// mayCreate holds creates back while those under way could use up --max-creates,
+// and stops the run when the leads made have.
+func (s *scheduler) mayCreate() bool {
+	most := s.options.MaxCreates
+	if most == 0 || s.tally.creating < most {
+		return true
+	}
+	if s.tally.made >= most {
+		s.stop(&Stop{Reason: "as many leads as --max-creates allows have been made", Code: CodeStopped})
+	}
+	return false
+}
+
+// hand gives a row to the carriers.
+func (s *scheduler) hand(it *item, step Step, known *checkpoint.Entry, ns *names) {
+	s.lookups.touch(ns)
+	if step.Action != Hold {
+		if s.options.Sends != nil {
+			s.options.Sends()
+		}
+		s.lookups.digests.whole(it)
+		s.lookups.digests.fields(it)
+	}
+	if step.Action == Create {
+		s.tally.creating++
+	}
+	s.carriers.hand(it, step, known, ns)
+}
+
+// count takes a row back from its carrier and lets the next one of its lead go on.
+func (s *scheduler) count(j *job) {
+	s.carriers.counted(j)
+	s.lookups.touch(&j.names)
+	s.queues.leave(j.it)
+	if j.step.Action == Create {
+		s.tally.created(&j.result)
+	}
+	s.end(j.it, &j.result)
+	if j.stop != nil {
+		s.stop(j.stop)
+	}
+	if stop := s.breaker.over(); stop != nil {
+		s.stop(stop)
+	}
+}
+
+// end records a row's outcome and ends the run where a limit says so. The row is
+// gone then: what else is wanted of it comes before.
+func (s *scheduler) end(it *item, r *result) {
+	if stop := s.tally.count(it, r); stop != nil && s.dry == nil {
+		s.stop(stop)
+	}
+	if s.recorder == nil {
+		s.intake.items.put(it)
+		return
+	}
+	if err := s.recorder.add(it, r); err != nil {
+		s.stop(filesFailed(err))
+	}
+}
