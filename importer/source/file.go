@@ -82,7 +82,6 @@ type File struct {
 	reader rows.Reader
 	found  rows.Found    // by the reader
 	window *lines.Window // nil for a workbook
-	other  bool          // another encoding than UTF-8 was named
 	count  int
 	ahead  []Row // read by Hold and not given yet
 	over   error // what ended the reading ahead
@@ -161,10 +160,7 @@ func (f *File) next(r *Row) error {
 func (f *File) Info() Info {
 	info := Info{
 		Path: f.path, Format: string(f.format), Bytes: f.meter.bytes,
-		Other: f.other, Rows: f.count, Blank: f.found.Blank, SHA256: f.sum, Changed: f.changed,
-	}
-	if f.window != nil {
-		info.Encoding = f.window.Encoding
+		Encoding: f.found.Encoding, Other: f.found.Other, Rows: f.count, Blank: f.found.Blank, SHA256: f.sum, Changed: f.changed,
 	}
 	if f.stat != nil {
 		info.Size = f.stat.Size()

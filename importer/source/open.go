@@ -134,7 +134,6 @@ func (f *File) open(o Options) error {
 		err = xlsx.NoWorkbook()
 	}
 	if err == nil {
-		f.other = lines.IsOther(o.Encoding)
 		f.window, err = lines.Decode(in, o, &f.found)
 	}
 	if err != nil {

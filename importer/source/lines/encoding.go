@@ -30,6 +30,7 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	if err != nil {
 		return nil, err
 	}
+	found.Other = c.label != utf8Label
 	head, _ := in.Peek(in.Size()) // an error comes again where the text is read
 	label, size := mark(head)
 	if label == "" {
@@ -44,6 +45,7 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 		return nil, err
 	}
 	_, _ = in.Discard(size) // bytes that were seen
+	found.Encoding = c.label
 	if c.label == utf8Label {
 		w := New(in, o.MaxRecord)
 		w.offset = int64(size)
@@ -51,14 +53,8 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	}
 	d := &decoder{charset: c, codec: c.encoding.NewDecoder().Transformer, offset: int64(size), spots: map[int64]spot{}}
 	w := New(transform.NewReader(in, d), o.MaxRecord)
-	w.Encoding, w.decoder, w.trusted = c.label, d, o.TrustEncoding
+	w.encoding, w.decoder, w.trusted = c.label, d, o.TrustEncoding
 	return w, nil
-}
-
-// IsOther says that a label is one of an encoding other than UTF-8.
-func IsOther(label string) bool {
-	c, err := findCharset(label)
-	return err == nil && c.label != utf8Label
 }
 
 // charset is an encoding and what its decoder of x/text does not say.

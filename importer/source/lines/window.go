@@ -26,8 +26,6 @@ type Window struct {
 	Max    int // bytes a record at most
 	Number int // physical line on which the window starts, from 1
 
-	Encoding string // label of the text's encoding
-
 	in         io.Reader
 	buf        []byte
 	start, end int   // buf[start:end] is read and not yet passed
@@ -35,18 +33,19 @@ type Window struct {
 	ctrlZ      bool  // stands behind buf[end], and belongs to the text if anything follows
 	err        error // what ended the reading; io.EOF at the end
 
-	decoder *decoder // nil: the text is UTF-8 and shown as it is
-	trusted bool     // text that is UTF-8 as well is taken for what its encoding says
+	encoding string   // label of the text's encoding
+	decoder  *decoder // nil: the text is UTF-8 and shown as it is
+	trusted  bool     // text that is UTF-8 as well is taken for what its encoding says
 }
 
-// Block is how many bytes are read at once.
-const Block = 128 << 10
-
-const quotedRecords = 16 // records that a cell in quotes may have room for
+const (
+	block         = 128 << 10 // bytes that are read at first
+	quotedRecords = 16        // records that a cell in quotes may have room for
+)
 
 // New shows a text in UTF-8 whose records have at most so many bytes.
 func New(in io.Reader, limit int) *Window {
-	return &Window{in: in, buf: make([]byte, Block), Limit: limit, Max: limit, Number: 1, Encoding: utf8Label}
+	return &Window{in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1, encoding: utf8Label}
 }
 
 // Widen makes room for records with long cells in quotes, once it is known what the file holds.
@@ -54,9 +53,6 @@ func (w *Window) Widen() { w.Max = (1 + quotedRecords) * w.Limit }
 
 // Text is what was read and not yet passed.
 func (w *Window) Text() []byte { return w.buf[w.start:w.end] }
-
-// Held is how many bytes of memory the window takes.
-func (w *Window) Held() int { return len(w.buf) }
 
 // Bytes gives the first n bytes of the window, or as many as there are.
 func (w *Window) Bytes(n int) []byte { return w.buf[w.start:min(w.start+n, w.end)] }
@@ -71,7 +67,9 @@ func (w *Window) More() error {
 		w.start = 0
 	}
 	if w.end+1 >= len(w.buf) {
-		w.buf = append(w.buf, make([]byte, len(w.buf))...)
+		larger := make([]byte, 2*len(w.buf))
+		copy(larger, w.buf)
+		w.buf = larger
 	}
 	if w.decoder != nil {
 		w.decoder.forget(w.offset)
@@ -173,7 +171,7 @@ func (w *Window) BadText(n int) *rows.Problem {
 		return w.mangled(record)
 	}
 	if bad := firstInvalid(record); nul < 0 || bad < nul {
-		return &rows.Problem{Code: "encoding", Text: "the row is not " + textName(w.Encoding) + w.where(record, bad)}
+		return &rows.Problem{Code: "encoding", Text: "the row is not " + textName(w.encoding) + w.where(record, bad)}
 	}
 	return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul)}
 }
@@ -189,7 +187,7 @@ func (w *Window) mangled(record []byte) *rows.Problem {
 		return nil
 	}
 	return &rows.Problem{Code: "encoding", Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters",
-		w.Encoding, w.where(record, firstHigh(record)))}
+		w.encoding, w.where(record, firstHigh(record)))}
 }
 
 // Hint says what to do about a problem of the first n bytes of the window, or nothing.
@@ -200,9 +198,9 @@ func (w *Window) Hint(p *rows.Problem, n int) string {
 	case p.Code != "encoding":
 		return ""
 	case utf8.Valid(record):
-		return fmt.Sprintf("take the encoding out where the file is UTF-8, write all of it in one encoding where it was put together, or take such rows as %s with --trust-encoding", w.Encoding)
+		return fmt.Sprintf("take the encoding out where the file is UTF-8, write all of it in one encoding where it was put together, or take such rows as %s with --trust-encoding", w.encoding)
 	default:
-		return encodingHint(w.Encoding, record)
+		return encodingHint(w.encoding, record)
 	}
 }
 

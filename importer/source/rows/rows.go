@@ -116,6 +116,8 @@ func TooLong(limit int) *Problem {
 type Found struct {
 	Header    *Header  // of all rows; JSON: empty and open, as each row brings its own
 	Delimiter rune     // between the cells of a line; 0: there is none
+	Encoding  string   // label of the text's encoding, as "utf-8"; "" for a workbook
+	Other     bool     // an encoding other than UTF-8 was named, whatever a byte order mark said
 	Blank     int      // rows without any data that were passed over; they have no number
 	Warnings  []string // for people, without values
 }

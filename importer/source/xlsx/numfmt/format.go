@@ -80,48 +80,35 @@ func Compile(code string) Format {
 	return f
 }
 
-// builtIn are the codes of number formats that workbooks do not write out. Those of dates that look different from
-// system to system are in ISO 8601, and those of East Asia and Thailand (dates, too) are "". The currency of 5 to
-// 8, 42 and 44 is that of the system on which a workbook is shown; the number stands without it here.
-var builtIn = codes(map[string][]int{
-	"0": {1, 59}, "0.00": {2, 60}, "#,##0": {3, 61}, "#,##0.00": {4, 62}, "0%": {9, 67}, "0.00%": {10, 68},
-	"#,##0_);(#,##0)":       {5, 6, 37, 38},
-	"#,##0.00_);(#,##0.00)": {7, 8, 39, 40},
-	"0.00E+00":              {11},
-	"##0.0E+0":              {48},
-	"# ?/?":                 {12, 69},
-	"# ??/??":               {13, 70},
-	"yyyy-mm-dd":            {14, 15, 16, 17},
-	"hh:mm:ss":              {18, 19, 20, 21},
-	"yyyy-mm-dd hh:mm:ss":   {22},
-	"mm:ss":                 {45},
-	"[h]:mm:ss":             {46},
-	"mm:ss.0":               {47},
-	`_(* #,##0_);_(* \(#,##0\);_(* "-"_);_(@_)`:       {41, 42},
-	`_(* #,##0.00_);_(* \(#,##0.00\);_(* "-"_);_(@_)`: {43, 44},
-	"": {27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 50, 51, 52, 53, 54, 55, 56, 57, 58, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81},
-})
-
-func codes(ids map[string][]int) map[int]string {
-	all := map[int]string{}
-	for code, list := range ids {
-		for _, id := range list {
-			all[id] = code
-		}
-	}
-	return all
+// builtIn are the codes of number formats that workbooks do not write out and that do not show all digits. Those of
+// dates that look different from system to system are in ISO 8601. The currency of 5 to 8, 42 and 44 is that of the
+// system on which a workbook is shown; the number stands without it here.
+var builtIn = map[int]string{
+	1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 48: "##0.0E+0",
+	59: "0", 60: "0.00", 61: "#,##0", 62: "#,##0.00", 67: "0%", 68: "0.00%",
+	5: "#,##0_);(#,##0)", 6: "#,##0_);(#,##0)", 37: "#,##0_);(#,##0)", 38: "#,##0_);(#,##0)",
+	7: "#,##0.00_);(#,##0.00)", 8: "#,##0.00_);(#,##0.00)", 39: "#,##0.00_);(#,##0.00)", 40: "#,##0.00_);(#,##0.00)",
+	41: accounting, 42: accounting, 43: accounting2, 44: accounting2,
+	14: "yyyy-mm-dd", 15: "yyyy-mm-dd", 16: "yyyy-mm-dd", 17: "yyyy-mm-dd", 22: "yyyy-mm-dd hh:mm:ss",
+	18: "hh:mm:ss", 19: "hh:mm:ss", 20: "hh:mm:ss", 21: "hh:mm:ss", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
 }
 
-// BuiltIn is the number format of an identifier for which a workbook has no code.
+const (
+	accounting  = `_(* #,##0_);_(* \(#,##0\);_(* "-"_);_(@_)`
+	accounting2 = `_(* #,##0.00_);_(* \(#,##0.00\);_(* "-"_);_(@_)`
+)
+
+// BuiltIn is the number format of an identifier for which a workbook has no code. Dates of East Asia and Thailand
+// differ by language.
 func BuiltIn(id int) Format {
-	switch code, known := builtIn[id]; {
-	case !known:
-		return General
-	case code == "":
+	code, known := builtIn[id]
+	switch {
+	case id >= 27 && id <= 36, id >= 50 && id <= 58, id >= 71 && id <= 81:
 		return Format{{kind: anyDate}}
-	default:
+	case known:
 		return Compile(code)
 	}
+	return General
 }
 
 // Show writes a number, whose days count from 1904 if they are days and not from 1900. Its error is ErrDigits or
