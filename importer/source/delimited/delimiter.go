@@ -2,6 +2,7 @@ package delimited
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -36,20 +37,18 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 	return detectDelimiter(sample, o)
 }
 
-// separatorLine passes over a first line as Excel writes it, "sep=;", and gives what it says; 0 where there is
-// none.
+// separator is a first line as Excel writes it.
+var separator = regexp.MustCompile(`(?i)^"?sep=(.)"?$`)
+
+// separatorLine passes over it and gives what it says; 0 where there is none.
 func separatorLine(in *lines.Window) rune {
 	line, err := in.Line(0)
-	if err != nil || in.Number != 1 {
+	said := separator.FindSubmatch(lines.Body(line))
+	if err != nil || in.Number != 1 || said == nil {
 		return 0
 	}
-	const word = "sep="
-	said := bytes.TrimSuffix(bytes.TrimPrefix(lines.Body(line), []byte(`"`)), []byte(`"`))
-	if len(said) <= len(word) || !strings.EqualFold(string(said[:len(word)]), word) {
-		return 0
-	}
-	delim, size := utf8.DecodeRune(said[len(word):])
-	if len(word)+size != len(said) || !canDelimit(delim) {
+	delim, _ := utf8.DecodeRune(said[1])
+	if !canDelimit(delim) {
 		return 0
 	}
 	in.Pass(len(line))
