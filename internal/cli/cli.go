@@ -12,7 +12,6 @@ import (
 	"log"
 	"os"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -88,13 +87,13 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 	go func() {
 		<-signals
 		close(first)
-		for same := time.After(moment); ; {
+		same := time.After(moment)
+		for waiting := true; waiting; {
 			select {
 			case <-signals:
-				continue
 			case <-same:
+				waiting = false
 			}
-			break
 		}
 		<-signals
 		stop()
@@ -102,28 +101,24 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 	return ctx, first
 }
 
-// hold is about who ends the process at the first signal.
-type hold struct {
-	mu          sync.Mutex
-	held        bool // the command itself does, in order
-	interrupted bool
-}
+// hold is about who ends the process at the first signal: the command itself, in order,
+// once it holds it.
+type hold struct{ state atomic.Int32 }
+
+const (
+	free int32 = iota
+	held
+	signalled
+)
 
 // take says that the command sees to the first signal from here on; false: it has come
 // already, and nothing may begin.
 func (h *hold) take() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.held = !h.interrupted
-	return h.held
+	return h.state.CompareAndSwap(free, held) || h.state.Load() == held
 }
 
-func (h *hold) interrupt() (held bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.interrupted = true
-	return h.held
-}
+// interrupt notes the first signal and reports whether the command sees to it.
+func (h *hold) interrupt() bool { return h.state.Swap(signalled) == held }
 
 // conclusion waits for a command's end. One that sees to signals itself is given time
 // after the second; any other leaves at the first one, whatever it waits for: input, a

@@ -43,10 +43,7 @@ type lineNumber int
 
 // MarshalCSV leaves the cell empty where there is no line.
 func (l lineNumber) MarshalCSV() (string, error) {
-	if l == 0 {
-		return "", nil
-	}
-	return strconv.Itoa(int(l)), nil
+	return strings.TrimPrefix(strconv.Itoa(int(l)), "0"), nil
 }
 
 // UnmarshalCSV takes what is no number for no line: people may have edited the file.
