@@ -33,10 +33,10 @@ type typedFlag struct {
 	words []string // the one or two arguments that it takes up
 }
 
-// readLine takes a command line apart, of which the program's name is not a part. After
+// parseLine takes a command line apart, of which the program's name is not a part. After
 // an error, the first of which it returns, it goes on: how to log and what to do at the
 // end is known all the same.
-func readLine(app *cli.App, args []string) (*commandLine, error) {
+func parseLine(app *cli.App, args []string) (*commandLine, error) {
 	l := &commandLine{program: app, path: []string{app.Name}, command: &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}}
 	var first error
 	for len(args) > 0 {

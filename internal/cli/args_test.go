@@ -44,7 +44,7 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 		{"checkpoint status -v", "--version"},
 	}
 	for _, test := range tests {
-		line, err := readLine(app, strings.Fields(test.args))
+		line, err := parseLine(app, strings.Fields(test.args))
 		got := strings.Join(line.ordered(), " ")
 		if want := "leadferry " + test.want; err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %s", test.args, got, err, want)
@@ -88,7 +88,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"--log-format":                     "flag --log-format needs a value (see leadferry --help)",
 		"import ---limit 4":                "there is no flag ---limit (did you mean --limit?)",
 	} {
-		_, err := readLine(app, strings.Fields(args))
+		_, err := parseLine(app, strings.Fields(args))
 		got := ""
 		if e, ok := errors.AsType[*exitError](err); ok {
 			got = e.text + " (" + e.hint + ")"
@@ -132,7 +132,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 					continue // there the word is a value, or no command yet
 				}
 				line := slices.Concat(command, args)
-				_, err := readLine(app, line)
+				_, err := parseLine(app, line)
 				if e, ok := errors.AsType[*exitError](err); !ok || !strings.Contains(e.hint, "./"+name+" ") && !hasNoMapping(command) {
 					t.Errorf("%q: %v", line, err)
 				}
@@ -142,7 +142,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := readLine(app, []string{"import", "-", "--summary", "-"}); err != nil {
+	if _, err := parseLine(app, []string{"import", "-", "--summary", "-"}); err != nil {
 		t.Errorf("standard input and output: %v", err)
 	}
 }

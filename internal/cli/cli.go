@@ -50,7 +50,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	p := &program{Streams: s, interrupt: interrupt, args: args}
 	p.log.redirect(s.Err)
 	app := p.app()
-	line, err := readLine(app, args[min(1, len(args)):])
+	line, err := parseLine(app, args[min(1, len(args)):])
 	format, _ := line.typed("log-format")
 	p.line, p.json, p.ending = line, format == "json", endingOf(line)
 	ended := make(chan int, 1)
@@ -204,7 +204,7 @@ func (p *program) prepare(commands []*cli.Command, flags []cli.Flag) {
 	}
 }
 
-// usageError is an error of the flag parser that readLine did not foresee.
+// usageError is an error of the flag parser that parseLine did not foresee.
 func usageError(c *cli.Context, err error, _ bool) error {
 	return usage(err.Error(), "see "+helpName(c)+" --help")
 }

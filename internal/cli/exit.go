@@ -69,20 +69,20 @@ func sayingDiskErrors(err error) error {
 	return err
 }
 
-// told are sentences about one thing that is wrong, and what to do about it.
-type told struct {
+// sentence is what is wrong, in one line or more, and what to do about it.
+type sentence struct {
 	lines []string
 	hint  string
 }
 
 // sentences parts an error's lines at the hints that stand among them.
-func (e *exitError) sentences() (all []told) {
-	var one told
+func (e *exitError) sentences() (all []sentence) {
+	var one sentence
 	for line := range strings.Lines(e.text) {
 		line = strings.TrimSuffix(line, "\n")
 		if hint, ok := strings.CutPrefix(line, "hint: "); ok {
 			one.hint = hint
-			all, one = append(all, one), told{}
+			all, one = append(all, one), sentence{}
 		} else {
 			one.lines = append(one.lines, line)
 		}
@@ -113,7 +113,7 @@ func (p *program) fail(err error) int {
 	return exit.code
 }
 
-func (p *program) failJSON(one told, code int) {
+func (p *program) failJSON(one sentence, code int) {
 	fields := []any{slog.Int("exit_code", code)}
 	if one.hint != "" {
 		fields = append(fields, slog.String("hint", report.Escape(one.hint)))

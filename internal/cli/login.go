@@ -308,9 +308,9 @@ func (p *program) typePassword(prompt string) (string, error) {
 	fd := int(p.In.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
-		return p.typed(io.LimitReader(p.In, maxPassword+2))
+		return p.readAnswer(io.LimitReader(p.In, maxPassword+2))
 	}
 	fmt.Fprint(p.Err, prompt)
 	defer func() { term.Restore(fd, before); fmt.Fprintln(p.Err) }() // also after an interruption
-	return p.answered(func() ([]byte, error) { return term.ReadPassword(fd) })
+	return p.await(func() ([]byte, error) { return term.ReadPassword(fd) })
 }

@@ -223,7 +223,7 @@ func (p *program) confirm(c *cli.Context, question, nothing, hint string) error 
 		return nil
 	}
 	fmt.Fprint(p.Err, question+" [y/N] ")
-	answer, err := p.typed(p.In)
+	answer, err := p.readAnswer(p.In)
 	switch {
 	case errors.Is(err, errInterrupted):
 		fmt.Fprintln(p.Err)
@@ -234,14 +234,14 @@ func (p *program) confirm(c *cli.Context, question, nothing, hint string) error 
 	return usage(nothing, hint) // no answer is a no
 }
 
-// typed is the next line of in, without its end.
-func (p *program) typed(in io.Reader) (string, error) {
-	return p.answered(func() ([]byte, error) { return bufio.NewReader(in).ReadBytes('\n') })
+// readAnswer is the next line of in, without its end.
+func (p *program) readAnswer(in io.Reader) (string, error) {
+	return p.await(func() ([]byte, error) { return bufio.NewReader(in).ReadBytes('\n') })
 }
 
-// answered waits for what a person types, or for an interruption. A read of a terminal
+// await waits for what a person types, or for an interruption. A read of a terminal
 // cannot be called off: its goroutine ends with the process.
-func (p *program) answered(read func() ([]byte, error)) (string, error) {
+func (p *program) await(read func() ([]byte, error)) (string, error) {
 	type line struct {
 		text []byte
 		err  error
