@@ -219,9 +219,22 @@ func statusLabel(word string) string {
 	return word
 }
 
-// write replaces the file at path, for all to read: who reads sees the old file or the new one.
+// write replaces the file at path, for all to read: who reads sees the old file or the new
+// one. prometheus.WriteToTextfile goes by the names of files, which in the folder of another
+// user, like the collector's, may come to be those of others.
 func (g *gauges) write(path string) error {
-	if err := prometheus.WriteToTextfile(path, g.registry); err != nil {
+	families, err := g.registry.Gather()
+	if err == nil {
+		err = replace(path, func(w io.Writer) error {
+			for _, f := range families {
+				if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -182,6 +183,31 @@ func syncFolder(folder *os.Root) error {
 	defer d.Close()
 	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
 		return err
+	}
+	return nil
+}
+
+// replace puts a file that others may read, for which write has the content, in the place of
+// the one at path.
+func replace(path string, write func(io.Writer) error) error {
+	folder, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	out, err := create(folder, path)
+	if err != nil {
+		return err
+	}
+	err = out.file.Chmod(0o644)
+	if err == nil {
+		err = write(out)
+	}
+	if err == nil {
+		err = out.commit()
+	}
+	if err != nil {
+		return errors.Join(err, out.discard())
 	}
 	return nil
 }
