@@ -149,7 +149,7 @@ key: "{id}"
 assign: [{organization: "{org}"}]
 lead: {type_key: form, type_label: Form, content: {name: "{name}"}}
 `)
-	f := d.write("l.csv", strings.ReplaceAll(oneLead, "%ORG%", sandbox.Directory().Organizations[0].ID))
+	f := d.write("l.csv", strings.ReplaceAll(oneLead, "%ORG%", sandbox.Organizations()[0].ID))
 	return []string{"import", "-m", m, f, "--out", "none"}
 }
 

@@ -52,7 +52,7 @@ func canaryRows(later bool) [][]string {
 		if later {
 			cells[0], cells[3], stage = p.renamed, p.noted, "contacted"
 		}
-		org := sandbox.Directory().Organizations[i%3].ID
+		org := sandbox.Organizations()[i%3].ID
 		if i%10 == 8 {
 			org = ""
 		}

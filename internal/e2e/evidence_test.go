@@ -21,7 +21,7 @@ func TestTheHintNamesTheCheckpointThatKnows(t *testing.T) {
 	w.must(0, append(all, "--limit", "4")...)
 	path := w.checkpoint()
 	w.must(0, append(all, "--limit", "0", "--dry-run", "--checkpoint", "tried.db")...)
-	w.write("other.csv", "id,org,name\nN1,"+sandbox.Directory().Organizations[0].ID+",New\n")
+	w.write("other.csv", "id,org,name\nN1,"+sandbox.Organizations()[0].ID+",New\n")
 	out := w.must(0, "import", "-m", "leads.yaml", "other.csv", "--checkpoint", "tried.db")
 	contains(t, out, "tried.db: is new, though a run of", "knew or made 4 leads for this trunk at http://"+w.address()+", with another checkpoint, "+path)
 	if out := w.must(0, "import", "-m", "leads.yaml", "other.csv", "--checkpoint", "tried.db"); strings.Contains(out, "is new, though") {
@@ -49,7 +49,7 @@ func TestAnotherNameOfTheServiceOrTheUser(t *testing.T) {
 	w.must(0, append(all, "--limit", "2")...)
 	path := w.checkpoint()
 	other := "http://" + strings.Replace(w.address(), "127.0.0.1", "localhost", 1)
-	w.write("new.csv", "id,org,name\nN1,"+sandbox.Directory().Organizations[0].ID+",New\n")
+	w.write("new.csv", "id,org,name\nN1,"+sandbox.Organizations()[0].ID+",New\n")
 	contains(t, w.must(0, "import", "-m", "leads.yaml", "new.csv", "--leads-url", other, "--out", "none"),
 		"is new, though a run of", "knew or made 2 leads for this trunk at http://"+w.address(), path)
 	w.holds(3)
@@ -182,7 +182,7 @@ func TestNothingLessReplacesTheResultsOfARun(t *testing.T) {
 func TestARowInDoubtIsKnownFromItsRejects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "drop-stored#2,422#4"})
-	org := sandbox.Directory().Organizations[0].ID
+	org := sandbox.Organizations()[0].ID
 	w.write("own.yaml", "version: 1\nassign: [{organization: \"{org}\"}]\nlead: {type_key: k, type_label: L, content: {importRef: \"{id}\", on: \"{on}\"}}\n")
 	rows := "id,org,on\n"
 	lines := ""

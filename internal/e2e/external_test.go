@@ -67,7 +67,7 @@ func TestRowsOfOneExternalIDInOneRun(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sandbox.Options{Faults: faults})
 			w.write("crm.yaml", externalText)
-			org := sandbox.Directory().Organizations[0].ID
+			org := sandbox.Organizations()[0].ID
 			w.write("empty.csv", "id,crm,org,name\n")
 			w.must(0, "import", "-m", "crm.yaml", "empty.csv", "--out", "none")
 			text := "id,crm,org,name\n"
@@ -99,7 +99,7 @@ lead: {type_key: form, type_label: Form, external_id: "{crm}", content: {name: "
 `)
 	leads, export := "id,crm,org,name\n", "crm,org,name\n"
 	for i := range rows {
-		org := sandbox.Directory().Organizations[i%3].ID
+		org := sandbox.Organizations()[i%3].ID
 		leads += fmt.Sprintf("L%d,crm-%d,%s,Person %d\n", i, i, org, i)
 		export += fmt.Sprintf("crm-%d,%s,Person %d\n", i, org, i)
 	}

@@ -25,7 +25,7 @@ func TestLookAlikesAreOneForOrder(t *testing.T) {
 			for round := range 3 {
 				for i := range people * len(spellings) {
 					key := spellings[(i/people+i)%len(spellings)]
-					text += fmt.Sprintf("%d-%s,%s,Person %d %d\n", i%people, key, sandbox.Directory().Organizations[0].ID, i%people, round)
+					text += fmt.Sprintf("%d-%s,%s,Person %d %d\n", i%people, key, sandbox.Organizations()[0].ID, i%people, round)
 				}
 			}
 			w.write("leads.csv", text)
@@ -60,7 +60,7 @@ func TestLookAlikesAreOneForOrder(t *testing.T) {
 func TestWhatLooksLikeADoubt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "create.drop#1,create.422#2"})
-	org := sandbox.Directory().Organizations[0].ID
+	org := sandbox.Organizations()[0].ID
 	w.write("leads.yaml", mappingText)
 	row := func(keys ...string) string {
 		return "id,org,name\n" + strings.Join(keys, ","+org+",Ann\n") + "," + org + ",Ann\n"

@@ -134,7 +134,7 @@ func TestMissingCheckpointIsNotBegunAnew(t *testing.T) {
 	w.write("found.csv", "key,lead_id\nX1,lead-1\n")
 	contains(t, w.must(4, append(all, "--out", "elsewhere/run")...), "does not exist, though", ".seq beside it counts 6 leads")
 	contains(t, w.must(4, "checkpoint", "adopt", "found.csv"), ".seq beside it counts 6 leads")
-	w.write("one.csv", "id,org,name\nN1,"+sandbox.Directory().Organizations[0].ID+",New\n")
+	w.write("one.csv", "id,org,name\nN1,"+sandbox.Organizations()[0].ID+",New\n")
 	contains(t, w.must(0, "import", "-m", "leads.yaml", "one.csv", "--new-checkpoint"), "a new checkpoint is begun; the one before does not exist")
 	w.must(0, "import", "-m", "leads.yaml", "one.csv")
 	w.holds(7)
@@ -151,7 +151,7 @@ func TestMissingCheckpointIsNotBegunAnew(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.Remove(path+".seq")); err != nil {
 		t.Fatal(err)
 	}
-	w.write("one.csv", "id,org,name\nN2,"+sandbox.Directory().Organizations[0].ID+",New\n")
+	w.write("one.csv", "id,org,name\nN2,"+sandbox.Organizations()[0].ID+",New\n")
 	w.must(4, "import", "-m", "leads.yaml", "one.csv")
 	w.must(0, "import", "-m", "leads.yaml", "one.csv", "--new-checkpoint")
 	w.must(0, "import", "-m", "leads.yaml", "one.csv")

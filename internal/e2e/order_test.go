@@ -25,7 +25,7 @@ func TestResultsSortAlike(t *testing.T) {
 	for n := range repeats {
 		w := newWorld(t, sandbox.Options{Faults: "create.slow:20%:5ms,seed=" + itoa(n)})
 		w.leads(rows)
-		w.write("leads.csv", strings.ReplaceAll(w.read("leads.csv"), sandbox.Directory().Organizations[2].ID, "o-unknown"))
+		w.write("leads.csv", strings.ReplaceAll(w.read("leads.csv"), sandbox.Organizations()[2].ID, "o-unknown"))
 		w.write("more.csv", strings.ReplaceAll(w.read("leads.csv"), "\nL0", "\nM0"))
 		w.must(1, "import", "-m", "leads.yaml", "leads.csv", "more.csv", "--out", "none", "--results", "r.csv", "--max-rejects", "0", "-c", "16", "--log-level", "warn")
 		places, lines := w.sorted("r.csv")
@@ -135,7 +135,7 @@ func TestRepeatedKeys(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("id,org,name\n")
 	for i := range keys * times {
-		fmt.Fprintf(&b, "K%d,%s,Person %d of %d\n", i%keys, sandbox.Directory().Organizations[0].ID, i%keys, i/keys/(times/2))
+		fmt.Fprintf(&b, "K%d,%s,Person %d of %d\n", i%keys, sandbox.Organizations()[0].ID, i%keys, i/keys/(times/2))
 	}
 	w.write("leads.csv", b.String())
 	w.must(1, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "16", "--results", "r.csv", "--summary", "s.json")

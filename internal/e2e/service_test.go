@@ -200,7 +200,7 @@ func (w *world) leads(n int) {
 	var b strings.Builder
 	b.WriteString("id,org,name\n")
 	for i := range n {
-		fmt.Fprintf(&b, "L%05d,%s,Person %d\n", i, sandbox.Directory().Organizations[i%3].ID, i)
+		fmt.Fprintf(&b, "L%05d,%s,Person %d\n", i, sandbox.Organizations()[i%3].ID, i)
 	}
 	w.write("leads.csv", b.String())
 	w.write("leads.yaml", mappingText)

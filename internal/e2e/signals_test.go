@@ -106,7 +106,7 @@ func TestAbort(t *testing.T) {
 	if code := c.ProcessState.ExitCode(); code != 2 || !strings.Contains(dump.String(), "SIGABRT") || !strings.Contains(dump.String(), "goroutine ") {
 		t.Errorf("exit %d, without a dump:\n%s", code, dump.String())
 	}
-	for _, value := range []string{"Person ", "L0000", sandbox.Directory().Organizations[1].ID, sandbox.ClientSecret, "Bearer"} {
+	for _, value := range []string{"Person ", "L0000", sandbox.Organizations()[1].ID, sandbox.ClientSecret, "Bearer"} {
 		if strings.Contains(dump.String(), value) {
 			t.Errorf("the dump holds %q", value)
 		}

@@ -27,7 +27,7 @@ func (w *world) export(rows, version int) {
 	b.WriteString("id,org,name,stage\n")
 	for i := range rows {
 		n := (version + i%2) / 2
-		fmt.Fprintf(&b, "L%05d,%s,Person %d of %d,%s\n", i, sandbox.Directory().Organizations[i%3].ID, i, n, stages[(i+n)%len(stages)])
+		fmt.Fprintf(&b, "L%05d,%s,Person %d of %d,%s\n", i, sandbox.Organizations()[i%3].ID, i, n, stages[(i+n)%len(stages)])
 	}
 	w.write("crm.csv", b.String())
 }

@@ -136,7 +136,7 @@ func (s *Server) login(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return respond(http.StatusOK, struct{ Token string }{token})
+	return respond(http.StatusOK, struct{ Token string }{token}), nil
 }
 
 // client makes an OAuth client ("2. Create OAuth client"). Only a digest of its secret is kept.
@@ -157,7 +157,7 @@ func (s *Server) client(c call) (answer, error) {
 		ReadOnly                             bool
 		CreatedAt, UpdatedAt, Secret, Domain string
 		UserID                               string
-	}{ID: id, CreatedAt: at, UpdatedAt: at, Secret: secret, UserID: accountID})
+	}{ID: id, CreatedAt: at, UpdatedAt: at, Secret: secret, UserID: accountID}), nil
 }
 
 // token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token").
@@ -192,7 +192,7 @@ func (s *Server) token(c call) (answer, error) {
 		ExpiresIn    jsontext.Value `json:"expires_in,omitzero"`
 		RefreshToken string         `json:"refresh_token"`
 		TokenType    string         `json:"token_type"`
-	}{access, s.faults.expiresIn(s.options.AccessLife), refresh, "Bearer"})
+	}{access, s.faults.expiresIn(s.options.AccessLife), refresh, "Bearer"}), nil
 }
 
 // tokenQuery reads the parameters of a token request: exactly those of its grant, each once.

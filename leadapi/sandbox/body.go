@@ -125,9 +125,9 @@ func (a answer) write(w http.ResponseWriter) {
 }
 
 // respond returns an answer with v as its body.
-func respond(status int, v any) (answer, error) {
-	body, err := json.Marshal(v, json.Deterministic(true), jsontext.EscapeForHTML(false))
-	return answer{status: status, header: map[string]string{}, body: body}, err
+func respond(status int, v any) answer {
+	body, _ := json.Marshal(v, json.Deterministic(true), jsontext.EscapeForHTML(false)) // it is made of what was read
+	return answer{status: status, header: map[string]string{}, body: body}
 }
 
 // refusal is an error that the client is told ("Errors").
@@ -150,7 +150,7 @@ func refused(err error) answer {
 	if !ok {
 		r = &refusal{status: http.StatusInternalServerError, code: http.StatusText(http.StatusInternalServerError), reason: err.Error()}
 	}
-	a, _ := respond(r.status, struct {
+	a := respond(r.status, struct {
 		Error   string `json:"error"`
 		Message string `json:"message"`
 	}{r.code, r.reason})

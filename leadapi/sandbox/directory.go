@@ -3,6 +3,7 @@ package sandbox
 import (
 	"hash/fnv"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,41 +21,27 @@ const (
 	MixedLocatorID   = "93f69c0d-5bf3-4ee9-9997-15295147816b"
 )
 
-// LocatorType says how a locator searches, and so which property of locationSearch it needs
-// ("locationSearch object").
-type LocatorType string
-
-// The locator types under the names that the specification gives them.
+// The types of locators under the names that the specification gives them. They say how one searches, and so which
+// property of locationSearch it needs ("locationSearch object").
 const (
-	RadiusOnly               LocatorType = "Radius Only"
-	RegionsAndTerritories    LocatorType = "Regions and Territories"
-	RegionsTerritoriesRadius LocatorType = "Regions, Territories and Radius"
+	radiusOnly               = "Radius Only"
+	regionsAndTerritories    = "Regions and Territories"
+	regionsTerritoriesRadius = "Regions, Territories and Radius"
 )
 
-// Organization is one organization of the brand; City is where it has its seat.
-type Organization struct{ ID, Name, City string }
-
-// Location is one place of an organization. Territories are the beginnings of the postal codes that it serves, with blanks
-// between.
-type Location struct{ OrganizationID, Name, City, Address, PostalCode, Territories string }
-
-// Locator is one configured search over all locations.
-type Locator struct {
-	ID, Name string
-	Type     LocatorType
+var locators = map[string]string{
+	RadiusLocatorID: radiusOnly, RegionsLocatorID: regionsAndTerritories, MixedLocatorID: regionsTerritoriesRadius,
 }
 
-// Network is all that leads can be assigned to: the organizations (the trunk first), their locations and the locators.
-type Network struct {
-	Organizations []Organization
-	Locations     []Location
-	Locators      []Locator
-}
+// Organization is one organization of the brand.
+type Organization struct{ ID, Name string }
 
-// Directory returns the sandbox's network, the same one in every sandbox. The caller may change what it gets.
-func Directory() Network {
-	return Network{slices.Clone(organizations), slices.Clone(locations), slices.Clone(locators)}
-}
+// Organizations are those that leads can be assigned to, the trunk first. They are the same in every sandbox.
+func Organizations() []Organization { return slices.Clone(organizations) }
+
+// location is one place of an organization. Its territories are the beginnings of the postal codes that it serves, with
+// blanks between.
+type location struct{ organizationID, name, city, address, postalCode, territories string }
 
 const (
 	boston       = "5bb7fb0f-d8d9-415b-8725-460b8ce504db"
@@ -72,28 +59,22 @@ const (
 )
 
 var organizations = []Organization{
-	{TrunkID, "Larkfield Motors", "Chicago"},
-	{boston, "Harbor Larkfield", "Boston"},
-	{newYork, "Hudson Larkfield", "New York"},
-	{philadelphia, "Keystone Larkfield", "Philadelphia"},
-	{baltimore, "Chesapeake Larkfield", "Baltimore"},
-	{atlanta, "Peachtree Larkfield", "Atlanta"},
-	{miami, "Biscayne Larkfield", "Miami"},
-	{chicago, "Lakeshore Larkfield", "Chicago"},
-	{stLouis, "Gateway Larkfield", "St. Louis"},
-	{dallas, "Lone Star Larkfield", "Dallas"},
-	{denver, "Front Range Larkfield", "Denver"},
-	{losAngeles, "Golden State Larkfield", "Los Angeles"},
-	{seattle, "Evergreen Larkfield", "Seattle"},
+	{TrunkID, "Larkfield Motors"},
+	{boston, "Harbor Larkfield"},
+	{newYork, "Hudson Larkfield"},
+	{philadelphia, "Keystone Larkfield"},
+	{baltimore, "Chesapeake Larkfield"},
+	{atlanta, "Peachtree Larkfield"},
+	{miami, "Biscayne Larkfield"},
+	{chicago, "Lakeshore Larkfield"},
+	{stLouis, "Gateway Larkfield"},
+	{dallas, "Lone Star Larkfield"},
+	{denver, "Front Range Larkfield"},
+	{losAngeles, "Golden State Larkfield"},
+	{seattle, "Evergreen Larkfield"},
 }
 
-var locators = []Locator{
-	{RadiusLocatorID, "Find a dealer near you", RadiusOnly},
-	{RegionsLocatorID, "Sales territories", RegionsAndTerritories},
-	{MixedLocatorID, "Territories, then the nearest dealer", RegionsTerritoriesRadius},
-}
-
-var locations = []Location{
+var locations = []location{
 	{boston, "Larkfield of Boston", "Boston", "12 Cambridge Street, Boston, MA 02134", "02134", "020 021 022 023 024"},
 	{boston, "Larkfield of Providence", "Providence", "48 Dorrance Street, Providence, RI 02903", "02903", "027 028 029"},
 	{newYork, "Larkfield of Manhattan", "New York", "301 West 57th Street, New York, NY 10019", "10019", "10 11 12"},
@@ -121,7 +102,7 @@ var locations = []Location{
 
 // locate has a locator choose the location, and so the organization. Each type takes exactly the
 // property that it needs ("locationSearch object").
-func locate(f form) (l Location, err error) {
+func locate(f form) (l location, err error) {
 	id, err := f.required("locatorID")
 	if err != nil {
 		return l, err
@@ -129,12 +110,11 @@ func locate(f form) (l Location, err error) {
 	if f["locationSearch"] == nil {
 		return l, refuse(http.StatusBadRequest, "locationSearch is required with locatorID")
 	}
-	at := slices.IndexFunc(locators, func(o Locator) bool { return o.ID == id })
-	if at < 0 {
+	kind, known := locators[id]
+	if !known {
 		return l, refuse(http.StatusUnprocessableEntity, "the locator is not known")
 	}
-	kind := locators[at].Type
-	if kind != RegionsAndTerritories {
+	if kind != regionsAndTerritories {
 		text, err := searchProperty(f, "searchText", kind)
 		return search(kind, text), err
 	}
@@ -149,30 +129,30 @@ func locate(f form) (l Location, err error) {
 	return byTerritory(code), nil
 }
 
-func searchProperty(f form, name string, t LocatorType) (string, error) {
+func searchProperty(f form, name, kind string) (string, error) {
 	all, err := parseForm("locationSearch", f["locationSearch"], fields{"searchText": text, "postalCode": text})
 	if err != nil {
 		return "", err
 	}
 	if all[name] == nil || len(all) > 1 {
-		return "", refuse(http.StatusBadRequest, "a locator of the type %s takes %s and nothing else in locationSearch", t, name)
+		return "", refuse(http.StatusBadRequest, "a locator of the type %s takes %s and nothing else in locationSearch", kind, name)
 	}
 	return all.required(name)
 }
 
 // search picks the location for a search text. A postal code in it counts first (within its territory where the locator
 // has such), then the last city named. A text without either lies somewhere, and always in the same place.
-func search(t LocatorType, text string) Location {
+func search(kind, text string) location {
 	words := searchable(text)
 	if code := lastCode(words); code != "" {
-		if t == RegionsTerritoriesRadius {
+		if kind == regionsTerritoriesRadius {
 			return byTerritory(code)
 		}
 		return nearest(code)
 	}
 	best, at := -1, -1
 	for i, l := range locations {
-		city := searchable(l.City)
+		city := searchable(l.city)
 		if begin := strings.LastIndex(words, city); begin >= 0 && begin+len(city) > at {
 			best, at = i, begin+len(city)
 		}
@@ -186,9 +166,9 @@ func search(t LocatorType, text string) Location {
 }
 
 // byTerritory picks the location of the territory that holds a postal code, or else the nearest one.
-func byTerritory(code string) Location {
+func byTerritory(code string) location {
 	for _, l := range locations {
-		for territory := range strings.FieldsSeq(l.Territories) {
+		for territory := range strings.FieldsSeq(l.territories) {
 			if strings.HasPrefix(code, territory) {
 				return l
 			}
@@ -198,35 +178,35 @@ func byTerritory(code string) Location {
 }
 
 // nearest takes the distance between postal codes for that between places.
-func nearest(code string) Location {
+func nearest(code string) location {
 	n, _ := strconv.Atoi(code)
-	return slices.MinFunc(locations, func(a, b Location) int { return a.distance(n) - b.distance(n) })
+	return slices.MinFunc(locations, func(a, b location) int { return a.distance(n) - b.distance(n) })
 }
 
-func (l Location) distance(code int) int {
-	own, _ := strconv.Atoi(l.PostalCode)
+func (l location) distance(code int) int {
+	own, _ := strconv.Atoi(l.postalCode)
 	return max(own-code, code-own)
 }
 
+var zipCode = regexp.MustCompile(`^([0-9]{5})(-[0-9]{4})?$`)
+
 // territoryCode returns the five digits of a postal code such as 02134 or 02134-1000, or "".
 func territoryCode(text string) string {
-	code, extra, long := strings.Cut(strings.TrimSpace(text), "-")
-	if !digits(code, 5) || long && !digits(extra, 4) {
-		return ""
+	if m := zipCode.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
+		return m[1]
 	}
-	return code
+	return ""
 }
 
+// lastCode returns the last of the words that is a postal code, or "".
 func lastCode(words string) (code string) {
 	for w := range strings.FieldsSeq(words) {
-		if digits(w, 5) {
+		if zipCode.MatchString(w) {
 			code = w
 		}
 	}
 	return code
 }
-
-func digits(s string, n int) bool { return len(s) == n && strings.Trim(s, "0123456789") == "" }
 
 // searchable is the text as lower-case words, each between single spaces.
 func searchable(text string) string {

@@ -86,13 +86,13 @@ func (s *Server) create(c call) (answer, error) {
 	if err := s.store.add(&l); err != nil {
 		return answer{}, err
 	}
-	a, err := respond(http.StatusCreated, struct {
+	a := respond(http.StatusCreated, struct {
 		LeadID       string `json:"leadID"`
 		Organization string `json:"assignedOrganizationID"`
 		Location     string `json:"assignedLocationName"`
 	}{l.ID, l.OwnerID, l.Location.Name})
 	a.leadID = l.ID
-	return a, err
+	return a, nil
 }
 
 // newLead reads the part of a creation request that does not say who gets the lead.
@@ -124,7 +124,7 @@ func (l *Lead) assign(f form) error {
 		return refuse(http.StatusBadRequest, "give organizationID, or locatorID with locationSearch, not both")
 	case located:
 		found, err := locate(f)
-		l.OwnerID, l.Location.Name, l.Location.Address = found.OrganizationID, found.Name, found.Address
+		l.OwnerID, l.Location.Name, l.Location.Address = found.organizationID, found.name, found.address
 		return err
 	}
 	id, err := f.required("organizationID")
@@ -171,9 +171,9 @@ func (s *Server) update(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := respond(http.StatusOK, l)
+	a := respond(http.StatusOK, l)
 	a.leadID = l.ID
-	return a, err
+	return a, nil
 }
 
 // Leads returns every lead in the order of creation: what a test holds against what a run says it did.

@@ -197,7 +197,10 @@ func Forget(path string, ids []string) (n int, err error) {
 	if err == nil {
 		err = st.compact()
 	}
-	return n, err
+	if err != nil {
+		return n, fmt.Errorf("sandbox: forget leads: %w", err)
+	}
+	return n, nil
 }
 
 // compact puts a copy in the place of the file: what was deleted stays in unused parts of
@@ -205,19 +208,14 @@ func Forget(path string, ids []string) (n int, err error) {
 func (st *store) compact() error {
 	name := st.path + ".compact"
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("sandbox: %w", err)
+		return err
 	}
 	fresh, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true, NoGrowSync: true, FreelistType: bbolt.FreelistMapType})
 	if err != nil {
-		return fmt.Errorf("sandbox: %w", err)
+		return err
 	}
-	err = errors.Join(bbolt.Compact(fresh, st.DB, copyStep), fresh.Sync(), fresh.Close())
-	if err == nil {
-		err = os.Rename(name, st.path)
+	if err := errors.Join(bbolt.Compact(fresh, st.DB, copyStep), fresh.Sync(), fresh.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
 	}
-	if err != nil {
-		os.Remove(name)
-		return fmt.Errorf("sandbox: %w", err)
-	}
-	return nil
+	return os.Rename(name, st.path)
 }
