@@ -112,8 +112,8 @@ func Load(path string, nearest Nearest) (*File, error) {
 	return parse(path, data, nearest)
 }
 
-// parser reads the YAML as nodes: a decoder of structs would tell neither the key that
-// was meant nor a mistake without the value that stands there.
+// parser reads the YAML as nodes: decoding into structs, known fields only, would lose order
+// and lines, take aliases and tags, and repeat a value of the wrong shape in its errors.
 type parser struct {
 	file    *File
 	nearest Nearest
