@@ -236,7 +236,7 @@ func (r *run) progress() {
 		return
 	}
 	t := r.tally
-	r.Progress(Progress{
+	r.Progress(report.Tick{
 		Read: t.total, Sent: t.sent, Known: t.known, Attention: t.attention(true),
 		InDoubt: t.outcomes[InDoubt], InFlight: r.meter.inFlight(), Paused: r.retrier.breaker.paused(),
 	})

@@ -59,7 +59,7 @@ type Options struct {
 	Interrupt <-chan struct{}     // closed by the first signal; the context ends with the second
 	Begin     func(*Start) error  // told once before anything is sent; its error ends the run
 	LetGo     func()              // told once no more rows are wanted, so that reads of standard input end; or nil
-	Progress  func(Progress)      // told a few times a second, or nil
+	Progress  func(report.Tick)   // told a few times a second, or nil
 	Request   func(Request) error // told of each request that --show asks for
 	Sends     func()              // told of each row that is about to be sent, or nil
 }
@@ -78,12 +78,6 @@ type Start struct {
 	Warnings   []string
 	Notes      []string // remarks on the mapping; those of a rehearsal stand in its summary
 	Target     checkpoint.Target
-}
-
-// Progress is how far a run has come.
-type Progress struct {
-	Read, Sent, Known, Attention, InDoubt, InFlight int
-	Paused                                          string // why requests wait, or ""
 }
 
 // Request is one request as it would be sent.

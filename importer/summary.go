@@ -31,7 +31,7 @@ func (r *run) summary(started time.Time) *report.Summary {
 			Path: o.Checkpoint, ID: known.ID, Sequence: known.Sequence, New: o.New, Leads: o.Leads,
 		}
 	}
-	s.Target = report.Target{BaseURL: r.Target.BaseURL, LeadsURL: r.Target.LeadsURL, TrunkID: r.Target.TrunkID}
+	s.Target = report.Target(r.Target)
 	for i, f := range r.Inputs {
 		in := f.Info()
 		s.Inputs = append(s.Inputs, report.Input{

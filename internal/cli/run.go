@@ -127,9 +127,9 @@ func (v *screen) begin(s *importer.Start, dryRun bool) error {
 	return nil
 }
 
-func (v *screen) update(t importer.Progress) {
+func (v *screen) update(t report.Tick) {
 	if v.progress != nil {
-		v.progress.Update(report.Tick(t))
+		v.progress.Update(t)
 	}
 }
 
