@@ -201,7 +201,7 @@ func stateOfOutcome(row *listed) (string, error) {
 	return "", nil
 }
 
-// entryOf is a row of a list as the checkpoint takes it; the reverse of exportedOf.
+// entryOf is a row of a list as the checkpoint takes it; the reverse of exportLine.
 func entryOf(row *listed) (checkpoint.Entry, error) {
 	e := checkpoint.Entry{
 		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,

@@ -164,10 +164,10 @@ error, nothing was sent; 3 stopped early, resumable; 4 checkpoint locked, missin
 or damaged; 5 rows in doubt, a person has to look; 130 interrupted, resumable.`,
 		Reader: p.In, Writer: p.Out, ErrWriter: p.Err,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "quiet", Usage: "say nothing while all goes well"},
-			&cli.BoolFlag{Name: "no-progress", Usage: "no progress bar and no progress lines"},
+			boolFlag("", "quiet", "say nothing while all goes well"),
+			boolFlag("", "no-progress", "no progress bar and no progress lines"),
 			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
-			&cli.StringFlag{Name: "log-format", Value: "text", Usage: "`FORMAT`: text or json"},
+			choiceFlag("", "log-format", "log lines and errors as %", "text", "json"),
 		},
 		Commands: []*cli.Command{
 			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.loginCommand(), p.configCommand(),

@@ -37,7 +37,7 @@ Example:
 
 Exit codes: 0 done; 2 no checkpoint, or a file in the way; 3 it could not be written; 4 locked or damaged.`,
 		Flags: []cli.Flag{
-			choiceFlag("", "format", "%", "csv", "jsonl"),
+			choiceFlag("", "format", "lines as %", "csv", "jsonl"),
 			output,
 			textFlag("", "created-by", "only leads that `RUN` made, and rows in doubt that it sent"),
 			textFlag("", "state", "only this `STATE`: created, partial, rejected or in_doubt"),

@@ -50,13 +50,10 @@ func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
 		return nil, usage("--log-level: no such level", "use debug, info, warn or error")
 	}
 	o.Level = level
-	switch c.String("log-format") {
-	case "text":
-		return slog.New(slog.NewTextHandler(&p.log, &o)), nil
-	case "json":
+	if p.json {
 		return p.attributed(slog.New(slog.NewJSONHandler(escaping{&p.log}, &o))), nil
 	}
-	return nil, usage("--log-format: no such format", "use text or json")
+	return slog.New(slog.NewTextHandler(&p.log, &o)), nil
 }
 
 // jsonLog is where a program reads errors and warnings, one JSON object a line.
