@@ -37,7 +37,7 @@ type Reader struct {
 	quoted quoted
 	over   bool  // the present record goes on behind the window
 	ended  error // what ended the reading
-	cells  rows.Cells
+	arena  rows.Arena
 }
 
 // Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.
@@ -130,9 +130,9 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 		problem = r.columns.Uncorrected(r.fields, row)
 	}
 	if problem == nil {
-		row.Repeats, r.ended = r.columns.Again(r.fields, row.Line)
+		row.Repeats, r.ended = r.columns.HeaderAgain(r.fields, row.Line)
 	}
-	row.Cells = r.cells.Take(row.Cells, len(r.columns.Keep))
+	row.Cells = r.arena.Take(row.Cells, len(r.columns.Keep))
 	if problem == nil && !r.fits() {
 		problem = r.wrongWidth()
 	}

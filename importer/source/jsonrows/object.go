@@ -29,7 +29,7 @@ type objects struct {
 	json   *jsontext.Decoder
 	names  []byte   // of the present row as they are written
 	values []string // of the present row as they are written
-	cells  rows.Cells
+	arena  rows.Arena
 	scan   scan
 }
 
@@ -51,7 +51,7 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 		return b.problem("columns", fmt.Sprintf("holds an object with more than %d keys", rows.MaxColumns))
 	}
 	s := b.shapes.of(b.names)
-	r.Doubted = b.shapes.first(s.fates, b.values) == rows.InDoubt
+	r.Doubted = b.shapes.first(s.outcomes, b.values) == rows.InDoubt
 	switch text := b.shapes.first(s.texts, b.values); {
 	case strings.TrimSpace(text) != "":
 		r.Text = text
@@ -62,7 +62,7 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 		return b.problem("nul", "holds a NUL character")
 	}
 	r.Header = s.header
-	r.Cells = b.cells.Take(r.Cells, len(s.header.Names))
+	r.Cells = b.arena.Take(r.Cells, len(s.header.Names))
 	b.shapes.fill(s, r.Cells, b.values)
 	return nil
 }
@@ -180,11 +180,11 @@ type shapes struct {
 
 // shape says how the members of an object become the cells of a row.
 type shape struct {
-	header *rows.Header
-	keep   []int  // members that are the row's own columns
-	texts  []path // where rejects hold a row as text
-	fates  []path // where they tell what became of it
-	nested []path // where Names[Own:] are
+	header   *rows.Header
+	keep     []int  // members that are the row's own columns
+	texts    []path // where rejects hold a row as text
+	outcomes []path // where they tell what became of it
+	nested   []path // where Names[Own:] are
 }
 
 // path leads into a member: through keys of objects and indexes of lists.
@@ -232,11 +232,11 @@ func (s *shapes) learn(names []byte) *shape {
 		switch n := name.String(); {
 		case n == noteMember:
 			learned.texts = append(learned.texts, path{i, []string{"text"}})
-			learned.fates = append(learned.fates, path{i, []string{"outcome"}})
+			learned.outcomes = append(learned.outcomes, path{i, []string{"outcome"}})
 		case n == rows.TextColumn:
 			learned.texts = append(learned.texts, path{i, nil})
 		case n == rows.OutcomeColumn:
-			learned.fates = append(learned.fates, path{i, nil})
+			learned.outcomes = append(learned.outcomes, path{i, nil})
 		case !strings.HasPrefix(n, rows.Reserved):
 			members[n] = i
 			header.Names = append(header.Names, n)

@@ -145,11 +145,11 @@ func holds(fields []string, column int) bool {
 	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
 }
 
-// Again says that a row is the header once more, in letters of any case, as in files that were put together from
+// HeaderAgain says that a row is the header once more, in letters of any case, as in files that were put together from
 // several exports, each perhaps with its byte order mark. One that has the same columns in another order, or the
 // first and most of the others, is the header of another table: what follows it is not what this file's header
 // says.
-func (c *Columns) Again(fields []string, line int) (repeats bool, lost error) {
+func (c *Columns) HeaderAgain(fields []string, line int) (repeats bool, lost error) {
 	if len(fields) == 0 {
 		return false, nil
 	}

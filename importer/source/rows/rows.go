@@ -127,24 +127,24 @@ func (f *Found) Warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Cells gives out the cells of rows, many from one allocation. That is small, so that a row that is kept keeps few
+// Arena gives out the cells of rows, many from one allocation. That is small, so that a row that is kept keeps few
 // others.
-type Cells struct{ free []string }
+type Arena struct{ free []string }
 
 const chunkCells = 256
 
 // Take gives n empty cells, in the room that is handed back where it is large enough.
-func (c *Cells) Take(room []string, n int) []string {
+func (a *Arena) Take(room []string, n int) []string {
 	if cap(room) >= n {
 		room = room[:n]
 		clear(room)
 		return room
 	}
-	if n > len(c.free) {
-		c.free = make([]string, max(n, chunkCells))
+	if n > len(a.free) {
+		a.free = make([]string, max(n, chunkCells))
 	}
-	cells := c.free[:n:n]
-	c.free = c.free[n:]
+	cells := a.free[:n:n]
+	a.free = a.free[n:]
 	return cells
 }
 

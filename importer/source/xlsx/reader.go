@@ -17,7 +17,7 @@ import (
 // value in its first cell only, as the file has it; rows and columns that are hidden are read like all others.
 type Reader struct {
 	sheet   *sheetReader // nil: the sheet has no rows
-	cells   formatter
+	format  formatter
 	columns rows.Columns
 	found   *rows.Found
 	limit   int // bytes a row
@@ -28,19 +28,19 @@ type Reader struct {
 	faults []rows.Fault  // of its cells, by columns of the sheet
 	notes  notes
 	ended  error // what ended the reading
-	room   rows.Cells
+	arena  rows.Arena
 }
 
 // openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so that one that was
 // damaged on its way is refused before a row of it is given.
 func (r *Reader) openSheet(b *book, of sheet) error {
 	var err error
-	r.cells.from1904 = b.from1904
-	if r.cells.styles, err = b.readStyles(); err != nil {
+	r.format.from1904 = b.from1904
+	if r.format.styles, err = b.readStyles(); err != nil {
 		return err
 	}
-	r.cells.shared, err = b.sharedTexts()
-	r.opened = append(r.opened, &r.cells.shared.store)
+	r.format.shared, err = b.sharedTexts()
+	r.opened = append(r.opened, &r.format.shared.store)
 	if err != nil {
 		return err
 	}
@@ -97,10 +97,10 @@ func (r *Reader) Next(row *rows.Row) error {
 	if r.sheet.hidden {
 		r.notes.hidden++
 	}
-	row.Line, row.Size, row.Cells = r.sheet.number, len(r.sheet.text), r.room.Take(row.Cells, len(r.columns.Keep))
+	row.Line, row.Size, row.Cells = r.sheet.number, len(r.sheet.text), r.arena.Take(row.Cells, len(r.columns.Keep))
 	row.Problem = r.problem(row)
 	if row.Problem == nil {
-		if row.Repeats, r.ended = r.columns.Again(r.fields, row.Line); r.ended != nil {
+		if row.Repeats, r.ended = r.columns.HeaderAgain(r.fields, row.Line); r.ended != nil {
 			return r.ended
 		}
 		r.give(row)
@@ -178,7 +178,7 @@ func (r *Reader) convert() error {
 	r.fields, r.fault, r.faults = r.fields[:0], nil, r.faults[:0]
 	size, long := 0, r.sheet.long
 	for column, raw := range r.sheet.cells {
-		cell, err := r.cells.cell(raw, string(r.sheet.text[raw.start:raw.end]))
+		cell, err := r.format.cell(raw, string(r.sheet.text[raw.start:raw.end]))
 		if err != nil {
 			return err
 		}

@@ -107,10 +107,10 @@ func TestCloseRemovesWhatAWorkbookLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Open(bytes.NewReader(data), int64(len(data)), rows.Options{MaxRecord: 1 << 20}, &rows.Found{})
-	if err != nil || len(r.cells.shared.store.held) == 0 {
+	if err != nil || len(r.format.shared.store.held) == 0 {
 		t.Fatal("no shared texts", err)
 	}
-	if err := r.Close(); err != nil || r.cells.shared.store.held != nil {
+	if err := r.Close(); err != nil || r.format.shared.store.held != nil {
 		t.Error("texts are still there", err)
 	}
 }
