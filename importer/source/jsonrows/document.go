@@ -8,8 +8,11 @@ package jsonrows
 import (
 	"bytes"
 	"errors"
+	"io"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
@@ -64,8 +67,9 @@ func isDocument(in *lines.Window) bool {
 	text, whole := in.Peek(in.Limit)
 	probe := &listReader{cursor: cursor{in: lines.New(bytes.NewReader(text), in.Limit)}, found: &rows.Found{}}
 	list := probe.members(true)
-	if probe.err != nil && !errors.Is(probe.err, errCut) {
-		return false // no JSON, or none that is read so
+	json := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err := json.SkipValue(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return list // what is broken and has none is a broken line of JSON Lines
 	}
 	text = bytes.TrimLeft(text, white)
 	size, state := new(scan).feed(text)
