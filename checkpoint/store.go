@@ -48,7 +48,8 @@ type Store interface {
 	Find(ctx context.Context, qs []Query, out []Entry, how []Match) error
 
 	// Commit makes all changes durable in one commit, or fails: then nobody knows whether
-	// they are. What is refused of them stays with its Change. A claim of a key in doubt
+	// they are. They are made in the order of their keys, those of one key in the order
+	// given. What is refused of them stays with its Change. A claim of a key in doubt
 	// keeps the earlier intent inside the new one.
 	Commit(ctx context.Context, changes []*Change) error
 

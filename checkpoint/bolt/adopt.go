@@ -13,10 +13,6 @@ import (
 	"leadferry/checkpoint"
 )
 
-// mostText is how many bytes the texts of an entry of a list may have together. A page
-// takes four records of any size, and the check of a file bounds its pages.
-const mostText = 1 << 20
-
 // Adopt takes over leads that exist on the service, all or none. An entry has a key
 // and a lead ID, and what else is known of ExternalID, WantLink, Status,
 // Organization and Location; state Unknown counts as Created. What the lead holds
@@ -61,13 +57,13 @@ func (l *ledger) adoptAll(list []checkpoint.Entry, wanted []int, gaveUp map[stri
 			return err
 		}
 	}
-	return errors.Join(putAll(l.links, l.pile.links), putAll(l.folds, l.pile.folds))
+	return errors.Join(putAll(l.leads, l.pile.leads), putAll(l.links, l.pile.links), putAll(l.folds, l.pile.folds))
 }
 
-func putAll(index *bbolt.Bucket, records [][]byte) error {
-	slices.SortFunc(records, bytes.Compare)
+func putAll(index *bbolt.Bucket, records []indexRecord) error {
+	slices.SortFunc(records, func(a, b indexRecord) int { return bytes.Compare(a.key, b.key) })
 	for _, record := range records {
-		if err := index.Put(record, nil); err != nil {
+		if err := index.Put(record.key, record.value); err != nil {
 			return err
 		}
 	}
@@ -86,7 +82,7 @@ func (l *ledger) examine(list []checkpoint.Entry, r *checkpoint.AdoptResult) (wa
 	}
 	for i := range list {
 		e := &list[i]
-		text, hint := unfit(e)
+		text, hint := e.Unfit()
 		if first, twice := keys[e.Key]; twice && text == "" {
 			text = fmt.Sprintf("its key stands in row %d already", first+1)
 		}
@@ -115,23 +111,6 @@ func (l *ledger) examine(list []checkpoint.Entry, r *checkpoint.AdoptResult) (wa
 		}
 	}
 	return wanted, nil
-}
-
-// unfit says what is wrong with an entry by itself.
-func unfit(e *checkpoint.Entry) (text, hint string) {
-	switch {
-	case !validKey(e.Key):
-		return "its " + checkpoint.ErrKey.Error(), ""
-	case e.State > checkpoint.InDoubt:
-		return "its " + checkpoint.ErrState.Error(), ""
-	case e.LeadID == "" && (e.State == checkpoint.Unknown || e.State == checkpoint.Partial):
-		return "its lead ID is missing", "leave out rows that have no lead"
-	case e.LeadID != "" && !validID(e.LeadID):
-		return "its lead ID is none", idHint
-	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.File)+len(e.Run)+len(e.Reason) > mostText:
-		return "its texts are longer than 1 MiB together", "its location or another of its texts is none"
-	}
-	return "", ""
 }
 
 // judge compares an entry with what is known and says whether it is to be taken; given
@@ -218,7 +197,7 @@ func (l *ledger) giveUp(list []checkpoint.Entry, wanted []int) (keys map[string]
 			continue
 		}
 		keys[old.Key] = true
-		bare := checkpoint.Entry{Key: old.Key, State: checkpoint.Created, WantLink: cmp.Or(old.WantLink, old.ExternalID), Run: old.Run, Updated: old.Updated, Status: old.Status, Code: old.Code}
+		bare := old.Bare()
 		if err := errors.Join(l.move(old.Key, old.State, checkpoint.Created), l.replace(&old, &bare, t)); err != nil {
 			return nil, err
 		}
@@ -247,22 +226,11 @@ func (l *ledger) adopt(e checkpoint.Entry, corrects bool) error {
 		if corrects {
 			old.Status, old.Code = "", 0 // of the other lead
 		}
-		e = completed(old, &e)
+		e = old.Completed(&e)
 	}
 	if e.State == checkpoint.Unknown {
 		e.State = checkpoint.Created
 	}
 	e.Updated = l.now
 	return l.conclude(&e, from, checkpoint.Adopted)
-}
-
-// completed is an entry whose lead ID was not known, with what a list says of it.
-func completed(old checkpoint.Entry, e *checkpoint.Entry) checkpoint.Entry {
-	old.LeadID, old.State = e.LeadID, checkpoint.Created
-	old.ExternalID, old.Status = cmp.Or(old.ExternalID, e.ExternalID), cmp.Or(old.Status, e.Status)
-	old.Organization, old.Location = cmp.Or(old.Organization, e.Organization), cmp.Or(old.Location, e.Location)
-	if old.WantLink != "" && old.ExternalID != old.WantLink {
-		old.State = checkpoint.Partial
-	}
-	return old
 }

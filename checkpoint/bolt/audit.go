@@ -10,27 +10,12 @@ import (
 	"leadferry/checkpoint"
 )
 
-// The kinds of lines in the audit.
+// The kinds of lines in the audit. Those beyond are contradictions: exists and the kind of
+// their evidence.
 const (
-	found         = iota // a decision
-	exists               // a decision, without lead ID
-	leadOfAnother        // the service gave the same lead ID to another key
-	alreadyThere         // sent again as not made, and the service has it already
-	noSuchLead           // the service does not know the lead
+	found  = iota // a decision
+	exists        // a decision, without lead ID
 )
-
-// evidence is what a contradiction says.
-func evidence(kind byte) string {
-	switch kind {
-	case leadOfAnother:
-		return "the service answered another row with the same lead ID"
-	case alreadyThere:
-		return "when the row was sent again, the service refused it as a conflict: it may have been made after all"
-	case noSuchLead:
-		return "the service knows no lead with this ID"
-	}
-	return ""
-}
 
 // record is a line of the audit.
 type record struct {
@@ -63,17 +48,17 @@ func (l *ledger) note(r record) error {
 		number += binary.BigEndian.Uint64(last)
 	}
 	key := binary.BigEndian.AppendUint64(nil, number)
-	l.count(r.kind)
+	l.tally.count(r.kind)
 	r.at = l.now
 	return l.audit.Put(key, r.encode(key))
 }
 
 // count counts a line of the audit.
-func (l *ledger) count(kind byte) {
+func (t *tally) count(kind byte) {
 	if kind > exists {
-		l.contradictions++
+		t.contradictions++
 	} else {
-		l.decisions++
+		t.decisions++
 	}
 }
 
@@ -96,7 +81,7 @@ func decodeAudit(key, line []byte) (r record, err error) {
 	r.Key, r.LeadID, r.at = f.text(), f.text(), f.time()
 	r.Exists = r.kind == exists
 	switch {
-	case r.kind > noSuchLead:
+	case r.kind > exists+byte(checkpoint.NoSuchLead):
 		return r, errRecord
 	case r.kind > exists:
 		r.other, r.decided = f.text(), f.time()
@@ -119,22 +104,13 @@ func (l *ledger) lastDecisions() (last map[string]record, err error) {
 	return last, err
 }
 
-// The HTTP statuses that speak against a decision.
-const (
-	statusConflict = 409 // the lead is there already
-	statusNotFound = 404
-	statusGone     = 410
-)
-
 // weigh looks whether an outcome contradicts what a person decided.
 func (l *ledger) weigh(e *checkpoint.Entry) error {
-	switch {
-	case e.State == checkpoint.Rejected && e.Code == statusConflict:
-		return l.contradict(contradiction{kind: alreadyThere}, e.Key, "")
-	case e.LeadID != "" && (e.Code == statusNotFound || e.Code == statusGone):
-		return l.contradict(contradiction{kind: noSuchLead}, e.Key, e.LeadID)
+	evidence, lead := e.Against()
+	if evidence == checkpoint.NoEvidence {
+		return nil
 	}
-	return nil
+	return l.contradict(contradiction{kind: exists + byte(evidence)}, e.Key, lead)
 }
 
 // contradict notes evidence against the last decision about key, if there is one
@@ -198,6 +174,6 @@ func (d *Store) Contradictions(_ context.Context, f func(checkpoint.Contradictio
 		if r.kind <= exists {
 			return nil
 		}
-		return f(checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: evidence(r.kind)})
+		return f(checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: checkpoint.Evidence(r.kind - exists).String()})
 	})
 }

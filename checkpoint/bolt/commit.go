@@ -23,11 +23,6 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	err := d.write(kindOf(changes), func(l *ledger) error {
 		d.sorted = append(d.sorted[:0], changes...)
 		slices.SortStableFunc(d.sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
-		if d.order.ascending(d.sorted) {
-			l.entries.FillPercent = 0.95
-		} else {
-			l.unsorted = l.total() >= l.recent.from
-		}
 		for _, c := range d.sorted {
 			if err := l.apply(c); err != nil {
 				return err
@@ -50,7 +45,6 @@ func (d *Store) alone(f func(*ledger) error) error { return d.write("other", f) 
 func (d *Store) write(kind string, f func(*ledger) error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	<-d.checked
 	switch {
 	case d.readOnly:
 		return checkpoint.ErrReadOnly
@@ -80,7 +74,7 @@ func (d *Store) transact(kind string, f func(*ledger) error) error {
 			if err := l.end(tx); err != nil {
 				return err
 			}
-			l.recent.announce(tx.ID())
+			l.recent.announce()
 			return nil
 		})
 	})
@@ -90,7 +84,6 @@ func (d *Store) transact(kind string, f func(*ledger) error) error {
 	if err != nil {
 		return d.fail(fmt.Errorf("write checkpoint %s: %w", d.path, err))
 	}
-	l.unflushed.landed()
 	l.recent.land()
 	failpoint.At("durable " + kind)
 	t := l.tally
@@ -142,33 +135,4 @@ func kindOf(changes []*checkpoint.Change) string {
 		return "mark"
 	}
 	return "other"
-}
-
-// order notices that keys come in ascending order. Pages are then filled nearly
-// to the brim, which halves the file; for keys in random order that would split
-// pages all the time.
-type order struct {
-	fronts [4]string // the greatest key as of the last commits: rows overtake one another
-	turn   int
-}
-
-// ascending reports whether most entries that sorted writes are greater than all keys
-// that were there a few commits ago. It is false when it writes none.
-func (o *order) ascending(sorted []*checkpoint.Change) bool {
-	front := o.fronts[(o.turn+1)%len(o.fronts)]
-	greatest := o.fronts[o.turn]
-	settled, ahead := 0, 0
-	for _, c := range sorted {
-		if c.Kind != checkpoint.Settle && c.Kind != checkpoint.Mark {
-			continue
-		}
-		settled++
-		if c.Entry.Key > front {
-			ahead++
-		}
-		greatest = max(greatest, c.Entry.Key)
-	}
-	o.turn = (o.turn + 1) % len(o.fronts)
-	o.fronts[o.turn] = greatest
-	return settled > 0 && 2*ahead > settled
 }

@@ -65,7 +65,7 @@ func (d *Store) copyInto(copied *bbolt.DB, f *os.File) error {
 	if err != nil {
 		return err
 	}
-	return d.survey(img, nil)
+	return d.survey(img)
 }
 
 // finishErasing compacts a file whose last writer was killed before it could, and

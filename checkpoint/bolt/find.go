@@ -14,12 +14,11 @@ import (
 // that the service refused has no lead, and stays in out where nothing else is found.
 // The slices of out's Content are used again.
 func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
-	unflushed := d.unflushedOwners(qs)
 	return d.read("look up leads", func(r *reading) error {
 		f := d.finder(r)
 		for i := range qs {
 			var err error
-			if how[i], err = f.find(&qs[i], unflushed, &out[i]); err != nil {
+			if how[i], err = f.find(&qs[i], &out[i]); err != nil {
 				return err
 			}
 			if how[i] == checkpoint.NoMatch && qs[i].Alike != nil {
@@ -30,23 +29,6 @@ func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.
 		}
 		return nil
 	})
-}
-
-// unflushedOwners are the owners of leads that the index may lack. They are taken before
-// the transaction begins: what leaves the unflushed ones later is in the index by then.
-func (d *Store) unflushedOwners(qs []checkpoint.Query) (owners map[string]string) {
-	for i := range qs {
-		if !indexed(qs[i].LeadID) {
-			continue
-		}
-		if key, ok := d.unflushed.owner(appendText(nil, qs[i].LeadID)); ok {
-			if owners == nil {
-				owners = map[string]string{}
-			}
-			owners[qs[i].LeadID] = key
-		}
-	}
-	return owners
 }
 
 // finder reads inside one transaction.
@@ -70,11 +52,11 @@ func (d *Store) finder(r *reading) *finder {
 	return f
 }
 
-func (f *finder) find(q *checkpoint.Query, unflushed map[string]string, out *checkpoint.Entry) (checkpoint.Match, error) {
+func (f *finder) find(q *checkpoint.Query, out *checkpoint.Entry) (checkpoint.Match, error) {
 	if err := f.byKey(q.Key, out); err != nil {
 		return checkpoint.NoMatch, err
 	}
-	owner, err := f.owner(q.LeadID, unflushed)
+	owner, err := f.owner(q.LeadID)
 	if err != nil {
 		return checkpoint.NoMatch, err
 	}
@@ -121,25 +103,12 @@ func (f *finder) byKey(key string, out *checkpoint.Entry) error {
 }
 
 // owner is the key whose entry has this lead ID, or nothing.
-func (f *finder) owner(id string, unflushed map[string]string) (string, error) {
+func (f *finder) owner(id string) (string, error) {
 	if !indexed(id) {
 		return "", nil
 	}
-	key := id // where it equals the lead ID, the index has no record
-	if owner, ok := unflushed[id]; ok {
-		key = owner
-	} else if owner := find(f.leads, string(appendText(nil, id))); owner != nil {
-		key = string(owner)
-	}
-	record := f.entry(key)
-	if record == nil {
-		return "", nil
-	}
-	var e checkpoint.Entry
-	if _, err := f.d.words.decode(key, record, &e); err != nil || e.LeadID != id {
-		return "", err
-	}
-	return key, nil
+	lead := string(appendText(nil, id))
+	return f.d.words.ownerOf(id, f.entry, f.owners[lead], string(find(f.leads, lead)))
 }
 
 // byExternalID fills out with the one lead that is linked so, or is to be, unless the Query names

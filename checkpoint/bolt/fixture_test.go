@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,7 +67,7 @@ func opened(t *testing.T, path string, o Options) *Store {
 }
 
 // intact fails the test unless every page and record of the file is right.
-func intact(t *testing.T, path string) {
+func intact(t storetest.TB, path string) {
 	t.Helper()
 	d, err := Open(path, target(), Options{ReadOnly: true, Check: true})
 	if err != nil {
@@ -85,6 +86,12 @@ func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "c.db") }
 func killed(t *testing.T, path string) string {
 	t.Helper()
 	to := newPath(t)
+	copyAll(t, path, to)
+	return to
+}
+
+func copyAll(t storetest.TB, path, to string) {
+	t.Helper()
 	for _, end := range []string{"", ".seq"} {
 		b, err := os.ReadFile(path + end)
 		if err != nil {
@@ -94,7 +101,6 @@ func killed(t *testing.T, path string) string {
 			t.Fatal(err)
 		}
 	}
-	return to
 }
 
 // change makes one change in a commit of its own.
@@ -149,10 +155,6 @@ func settle(d *Store, e checkpoint.Entry) (checkpoint.Entry, error) {
 	return change(d, checkpoint.Settle, e)
 }
 
-func noted(d *Store, e checkpoint.Entry) (checkpoint.Entry, error) {
-	return change(d, checkpoint.Mark, e)
-}
-
 // lookupAll fills out with what stands under keys.
 func lookupAll(d *Store, keys []string, out []checkpoint.Entry) error {
 	qs := make([]checkpoint.Query, len(keys))
@@ -172,7 +174,7 @@ func lookup(t *testing.T, d *Store, key string) checkpoint.Entry {
 }
 
 // early lets entries gather at once, a few at a time.
-var early = gathering{from: 1, least: 8, most: 8}
+var early = gathering{least: 8, most: 8}
 
 // seeded makes a checkpoint with n created leads, three refusals and three rows
 // in doubt, and leaves it open. Half of the leads come in no order.
@@ -217,4 +219,10 @@ func sumField(d *Store, name, value string) checkpoint.ContentDigest {
 func mayLack(d *Store, e *checkpoint.Entry) bool {
 	i := d.Info()
 	return i.MayLack(e)
+}
+
+// resolve is Resolve without its counts.
+func resolve(d *Store, ds ...checkpoint.Decision) error {
+	_, err := d.Resolve(context.Background(), ds)
+	return err
 }

@@ -123,7 +123,7 @@ func (l *ledger) move(key string, from, to checkpoint.State) error {
 	case was:
 		return l.folds.Delete(record)
 	case l.pile != nil:
-		l.pile.folds = append(l.pile.folds, record)
+		l.pile.folds = append(l.pile.folds, indexRecord{key: record})
 		return nil
 	}
 	return l.folds.Put(record, nil)
@@ -131,7 +131,9 @@ func (l *ledger) move(key string, from, to checkpoint.State) error {
 
 // pile is where index records gather while many entries are written at once, for bbolt
 // likes them in order.
-type pile struct{ links, folds [][]byte }
+type pile struct{ leads, links, folds []indexRecord }
+
+type indexRecord struct{ key, value []byte }
 
 // alike looks for a key that this one looks like. One that has a lead, or may have one,
 // comes before one that was forgotten.

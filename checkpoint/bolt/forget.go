@@ -20,7 +20,7 @@ import (
 // fails, the next writer does it. A refusal is a *[ListError].
 func (d *Store) Forget(_ context.Context, keys []string, unblock bool) (r checkpoint.ForgetResult, err error) {
 	for i, key := range keys {
-		if !validKey(key) {
+		if !checkpoint.ValidKey(key) {
 			return r, fmt.Errorf("forget: %w", &checkpoint.ListError{Index: i, Key: key, Text: "its " + checkpoint.ErrKey.Error()})
 		}
 	}

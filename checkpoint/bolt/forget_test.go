@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -127,29 +126,6 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 		d.Contradictions(context.Background(), func(checkpoint.Contradiction) error { return errors.New("a contradiction is left") }))
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-// Lines that stay, and lines that come, do not get the place of one another.
-func TestDecisionsAfterForgetting(t *testing.T) {
-	d := opened(t, newPath(t), Options{})
-	var left []string
-	decide := func(key string) {
-		if err := errors.Join(claim(d, intentOf(key, 1)), resolve(d, checkpoint.Decision{Key: key})); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, key := range []string{"a", "b", "c"} {
-		decide(key)
-	}
-	if _, err := d.Forget(context.Background(), []string{"a", "b"}, false); err != nil {
-		t.Fatal(err)
-	}
-	decide("d")
-	decide("e")
-	err := d.Decisions(context.Background(), func(one checkpoint.Decision, _ time.Time) error { left = append(left, one.Key); return nil })
-	if err != nil || !slices.Equal(left, []string{"c", "d", "e"}) {
-		t.Errorf("%q, %v", left, err)
 	}
 }
 

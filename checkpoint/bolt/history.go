@@ -12,14 +12,6 @@ import (
 // first, the last ones, and, before others, those that tell whose word its lead ID is.
 const mostPast = 7
 
-func eventOf(e *checkpoint.Entry, act checkpoint.Act) checkpoint.Event {
-	ev := checkpoint.Event{Act: act, State: e.State, Status: e.Status, Code: e.Code, Run: e.Run, At: e.Updated}
-	if e.State == checkpoint.InDoubt {
-		ev.Send = checkpoint.Send{File: e.File, Line: e.Line, Organization: e.Organization, Locator: e.Locator}
-	}
-	return ev
-}
-
 // without is an event as a past holds it.
 func without(ev checkpoint.Event) checkpoint.Event {
 	ev.Send = checkpoint.Send{}
@@ -73,33 +65,6 @@ func (w *words) events(past []byte) (all []checkpoint.Event, err error) {
 	return all, f.done()
 }
 
-// actOf compares an entry with the one that it replaces.
-func actOf(old, e *checkpoint.Entry) (act checkpoint.Act) {
-	set := func(a checkpoint.Act, on bool) {
-		if on {
-			act |= a
-		}
-	}
-	switch e.State {
-	case checkpoint.Rejected:
-		return checkpoint.Refused
-	case checkpoint.InDoubt:
-		return checkpoint.Doubted
-	case checkpoint.NotMade:
-		return 0
-	}
-	made := old.State != checkpoint.Created && old.State != checkpoint.Partial
-	set(checkpoint.Made, made)
-	set(checkpoint.Linked, e.ExternalID != "" && e.ExternalID != old.ExternalID)
-	if !made {
-		set(checkpoint.StatusSent, e.Status != old.Status)
-		set(checkpoint.DataSent, e.Digest != old.Digest || !slices.Equal(e.Content, old.Content))
-		set(checkpoint.Refused, e.Refused != (checkpoint.Digest{}) && e.Code >= 400)
-		set(checkpoint.DataSent, act == 0 && old.Unsettled != "" && e.Unsettled == "" && e.Reason == "")
-	}
-	return act
-}
-
 // History returns what was done with a key, in order: its first event, the last
 // ones, and what a person decided or a list brought, with every send that was in doubt
 // when it was decided about. It is empty for a key that is not known. Times of sends that
@@ -139,7 +104,7 @@ func (w *words) eventsOf(key string, records [][]byte) (all []checkpoint.Event, 
 		if err != nil {
 			return nil, err
 		}
-		for _, ev := range append(past, eventOf(&e, t.act)) {
+		for _, ev := range append(past, e.Event(t.act)) {
 			at := slices.IndexFunc(all, func(other checkpoint.Event) bool { return without(other) == without(ev) })
 			later := slices.IndexFunc(all, func(other checkpoint.Event) bool { return other.At.After(ev.At) })
 			switch {

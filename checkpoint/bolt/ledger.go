@@ -94,15 +94,13 @@ func (t *tally) move(from, to checkpoint.State) {
 // ledger is the file inside one write transaction.
 type ledger struct {
 	tally
-	now       time.Time
-	digests   *checkpoint.Digester
-	words     *words
-	unflushed *unflushed
-	recent    *recent
-	vacant    map[string]bool // keys claimed while they had no entry: none is there until putEntry
-	arena     []byte          // records live here until the commit: bbolt does not copy values
-	pile      *pile           // unless nil, takes index records
-	unsorted  bool            // the keys of this commit are in no order
+	now     time.Time
+	digests *checkpoint.Digester
+	words   *words
+	recent  *recent
+	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
+	arena   []byte          // records live here until the commit: bbolt does not copy values
+	pile    *pile           // unless nil, takes index records
 
 	meta, entries, intents, leads, links, wanted, folds, runs, audit, blocked, notes *bbolt.Bucket
 	at                                                                               cursors
@@ -113,7 +111,7 @@ type cursors struct{ entries, intents, leads *bbolt.Cursor }
 
 // begin binds the ledger to the buckets of tx as the next commit.
 func (l *ledger) begin(tx *bbolt.Tx, t tally, now time.Time) error {
-	l.tally, l.now, l.arena, l.pile, l.unsorted = t, now.UTC(), l.arena[:0], nil, false
+	l.tally, l.now, l.arena, l.pile = t, now.UTC(), l.arena[:0], nil
 	l.seq++
 	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
 	l.leads, l.links, l.wanted, l.folds = tx.Bucket(inLeads), tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
@@ -129,10 +127,7 @@ func (l *ledger) end(tx *bbolt.Tx) error {
 	if err := l.words.store(tx.Bucket(inWords)); err != nil {
 		return err
 	}
-	if err := l.unflushed.settle(l.leads); err != nil {
-		return err
-	}
-	if err := l.recent.settle(l.entries, l.meta); err != nil {
+	if err := l.recent.settle(l); err != nil {
 		return err
 	}
 	l.tally.words = uint64(l.words.stored)
@@ -156,7 +151,10 @@ func (l *ledger) entry(key string) []byte {
 	if l.vacant[key] {
 		return nil
 	}
-	if record := l.recent.find(key); record != nil {
+	if record, ok := l.recent.find(key); ok {
+		if len(record) == 0 {
+			return nil
+		}
 		return record
 	}
 	return find(l.at.entries, key)
@@ -167,14 +165,32 @@ func (l *ledger) entry(key string) []byte {
 func (l *ledger) putEntry(e *checkpoint.Entry, t tail, isNew bool) error {
 	record := l.record(e, t)
 	delete(l.vacant, e.Key)
-	if _, ok := l.recent.number(e.Key); ok || l.unsorted && isNew {
+	if l.gathers(e.Key, isNew) {
 		return l.recent.put(e.Key, record)
 	}
 	return l.entries.Put([]byte(e.Key), record)
 }
 
+// gathers says whether an entry has its place among the recent ones.
+func (l *ledger) gathers(key string, isNew bool) bool {
+	_, ok := l.recent.where(key)
+	return ok || isNew && l.pile == nil
+}
+
+// fillAfter lets pages be filled nearly to the brim where keys come behind all others, which
+// halves the file; for keys in between that would split pages all the time.
+func (l *ledger) fillAfter(key string) {
+	l.entries.FillPercent = bbolt.DefaultFillPercent
+	if last, _ := l.entries.Cursor().Last(); string(last) < key {
+		l.entries.FillPercent = 0.95
+	}
+}
+
 func (l *ledger) deleteEntry(key string) error {
-	return errors.Join(l.recent.drop(key), l.entries.Delete([]byte(key)))
+	if _, ok := l.recent.where(key); ok {
+		return l.recent.put(key, nil)
+	}
+	return l.entries.Delete([]byte(key))
 }
 
 // putIntent writes an intent in place of the old one; the zero Entry is none.
@@ -212,8 +228,6 @@ func (l *ledger) record(e *checkpoint.Entry, t tail) []byte {
 	l.arena = l.words.appendEntry(l.arena, e, t)
 	return l.arena[from:len(l.arena):len(l.arena)]
 }
-
-func validKey(key string) bool { return len(key) > 0 && len(key) <= checkpoint.MaxKey }
 
 // intent returns the intent of key; its State is Unknown when there is none.
 func (l *ledger) intent(key string) (e checkpoint.Entry, t tail, err error) {

@@ -11,3 +11,6 @@ func unlock(*os.File) error { return nil }
 
 // syncDir does nothing: directories cannot be synced here.
 func syncDir(string) error { return nil }
+
+// fileNumber is nothing: files have no numbers here.
+func fileNumber(os.FileInfo) string { return "" }

@@ -4,6 +4,7 @@ package bolt
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 )
@@ -32,4 +33,12 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// fileNumber tells a file from others of this machine.
+func fileNumber(info os.FileInfo) string {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d %d", s.Dev, s.Ino)
+	}
+	return ""
 }

@@ -17,8 +17,7 @@ import (
 const (
 	leastWait = 50 * time.Millisecond // bbolt waits for ever when told 0
 	pollEvery = 50 * time.Millisecond
-	growBy    = 1 << 20   // bytes; bbolt's own 16 MiB would be most of a small file
-	atOnce    = 256 << 20 // bytes; larger files that ended in order are checked after opening
+	growBy    = 1 << 20 // bytes; bbolt's own 16 MiB would be most of a small file
 )
 
 // Options say how a checkpoint is opened.
@@ -36,7 +35,6 @@ type Options struct {
 
 	Witnesses []checkpoint.Witness // what runs left elsewhere
 
-	atOnce int64                       // instead of the constant, for tests
 	magic  func(string) (int64, error) // instead of statfs(2), for tests
 	host   string                      // instead of /etc/machine-id, for tests
 	later  bool                        // leave unused parts as they are
@@ -45,16 +43,15 @@ type Options struct {
 }
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
-// opens one of whatever target and makes none. Its directory must exist. A file
-// that was closed in order and is larger than 256 MiB is checked while the caller
-// goes on; look-ups and changes wait for that. Errors are *[OpenError] around
-// a sentinel or the system's error.
+// opens one of whatever target and makes none. Its directory must exist. The whole file is
+// checked first, unless it is as the last run in this boot of the machine left it, or was
+// killed with it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	d, err := openIdle(path, t, o)
 	if err != nil || o.ReadOnly {
 		return d, err
 	}
-	d.ledger = ledger{digests: d.digests, words: d.words, unflushed: d.unflushed, recent: d.recent, vacant: make(map[string]bool)}
+	d.ledger = ledger{digests: d.digests, words: d.words, recent: d.recent, vacant: make(map[string]bool)}
 	if d.taking != nil {
 		if err := d.taking(); err != nil {
 			return nil, errors.Join(err, d.Close())
@@ -74,15 +71,11 @@ func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.atOnce == 0 {
-		o.atOnce = atOnce
-	}
 	if o.magic == nil {
 		o.magic = magic
 	}
 	d := &Store{
 		path: path, readOnly: o.ReadOnly, now: o.Now, recent: &recent{gathering: o.gather.orDefault()},
-		checked: make(chan struct{}),
 	}
 	if o.before != nil {
 		d.warnings, d.tookOlder = o.before.warnings, o.before.tookOlder
@@ -119,24 +112,11 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	return d.begin(m, found, img, o)
 }
 
-// The ways to check a file before it is changed.
-const (
-	checkLater = iota // while its owner goes on
-	checkNow
-	checkTwice  // by bbolt's own check too
-	checkSlowly // after an unclean end: what the indexes lack is made up for
-)
-
-func howToCheck(m mark, found bool, img *image, o Options) int {
-	switch {
-	case !found || !m.clean || o.Accept:
-		return checkSlowly
-	case o.Check:
-		return checkTwice
-	case o.ReadOnly || img.bytes() <= o.atOnce:
-		return checkNow
-	}
-	return checkLater
+// untouched says whether the file is as the last run left it, or was killed with it, in this
+// boot of the machine: then what it holds was checked before, or written since.
+func (d *Store) untouched(m mark, found bool) bool {
+	seq, same := d.tally.Load().seq, m.file != 0 && m.file == d.fileOf(m.clean)
+	return found && same && m.id == d.header.id && (m.seq == seq || !m.clean && m.seq+1 == seq)
 }
 
 // openBolt hands the file to bbolt and reads header, tally and runs.
@@ -182,18 +162,15 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	c, err := decodeTally(meta.Get(tallyKey))
 	d.tally.Store(&c)
 	d.digests = checkpoint.NewDigester(d.header.secret)
-	d.words, d.unflushed = newWords(), newUnflushed()
+	d.words = newWords()
 	return errors.Join(err, d.lacks.load(meta), d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
 }
 
 // begin compares the file with PATH.seq, checks its records and marks it as open.
 func (d *Store) begin(m mark, found bool, img *image, o Options) error {
-	how := howToCheck(m, found, img, o)
-	seq := d.tally.Load().seq
 	d.host = hostOf(cmp.Or(o.host, "/etc/machine-id"), d.header.secret)
-	switch {
-	case d.fresh:
-	case !found:
+	d.asOpen.Store(d.fileOf(false))
+	if !found && !d.fresh {
 		d.warn(d.markPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
 	}
 	older, err := d.older(m, found, img, &o)
@@ -214,13 +191,7 @@ func (d *Store) begin(m mark, found bool, img *image, o Options) error {
 		d.tookOlder = true
 		d.taking = func() error { return d.takeOlder(m, found, &o) }
 	}
-	switch {
-	case m.id != d.header.id || m.seq != seq:
-		how = checkSlowly
-	case how == checkLater && d.erase.Load():
-		how = checkNow // what is to be compacted would be closed before that has ended
-	}
-	if err := d.check(img, how); err != nil {
+	if err := d.check(img, o.Check || o.Accept || !d.untouched(m, found), o.Check); err != nil {
 		return err
 	}
 	if d.lacks.some {
@@ -244,13 +215,7 @@ func (d *Store) begin(m mark, found bool, img *image, o Options) error {
 	if err := d.stamp(false); err != nil {
 		return err
 	}
-	if err := errors.Join(d.mark.Sync(), syncDir(filepath.Dir(d.path))); err != nil {
-		return err
-	}
-	if how == checkLater {
-		d.surveyLater(img)
-	}
-	return nil
+	return errors.Join(d.mark.Sync(), syncDir(filepath.Dir(d.path)))
 }
 
 // begun looks whether an earlier run made the file and was killed before it used it, or
@@ -274,30 +239,21 @@ func (d *Store) begun(killed bool, o Options) error {
 	return nil
 }
 
-// check checks pages and records now, unless that is for later.
-func (d *Store) check(img *image, how int) (err error) {
-	switch how {
-	case checkLater:
+// check checks pages and records, and then by bbolt's own check too.
+func (d *Store) check(img *image, whole, twice bool) error {
+	if !whole {
 		return nil
-	case checkSlowly:
-		if err = guard(func() error { return img.walk(nil, nil) }); err == nil {
-			err = d.verify()
-		}
-	case checkTwice:
-		if err = d.survey(img, nil); err == nil {
-			err = guard(func() error { return d.bolt.View(checkPages) })
-		}
-	default:
-		err = d.survey(img, nil)
 	}
-	close(d.checked)
-	return err
+	if err := d.survey(img); err != nil || !twice {
+		return err
+	}
+	return guard(func() error { return d.bolt.View(checkPages) })
 }
 
 // Companions are the paths of the files that belong to the checkpoint at path and stand
 // beside it, or come to.
 func Companions(path string) []string {
-	return []string{path + ".seq", path + ".compact", path + ".status", path + ".lock"}
+	return []string{path + ".seq", path + ".compact", path + ".status"}
 }
 
 func (d *Store) markPath() string { return d.path + ".seq" }

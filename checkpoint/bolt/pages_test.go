@@ -64,7 +64,7 @@ func inspectWalk(t *testing.T, file []byte) error {
 	if err != nil {
 		return err
 	}
-	return img.walk(nil, nil)
+	return img.walk(func() recorder { return nil })
 }
 
 // The guard against pages that lead in a circle works before anything follows
@@ -88,6 +88,21 @@ func TestPagesInCircleAreRefused(t *testing.T) {
 	t.Error(fmt.Sprint("no branch page in use was found in ", len(file), " bytes"))
 }
 
+// meeting lets the first two who read wait for one another: each has taken a subtree then.
+type meeting struct {
+	*bytes.Reader
+	asked atomic.Int32
+	group sync.WaitGroup
+}
+
+func (m *meeting) ReadAt(b []byte, at int64) (int, error) {
+	if m.asked.Add(1) <= 2 {
+		m.group.Done()
+		m.group.Wait()
+	}
+	return m.Reader.ReadAt(b, at)
+}
+
 // A page that two goroutines visit is as wrong as one that one of them visits twice.
 func TestPageOfTwoSubtreesIsNoticed(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
@@ -96,23 +111,15 @@ func TestPageOfTwoSubtreesIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img.f = bytes.NewReader(file)
-	var asked atomic.Int32
-	var both sync.WaitGroup
-	both.Add(2)
-	meet := func() bool {
-		if asked.Add(1) <= 2 {
-			both.Done()
-			both.Wait() // each has taken one of the subtrees
-		}
-		return false
-	}
+	both := &meeting{Reader: bytes.NewReader(file)}
+	both.group.Add(2)
+	img.f = both
 	root := subtree{page: img.root}
 	none := func() recorder { return nil }
-	if err := newWalker(img, meet, nil).divide([]subtree{root, root}, none); !errors.Is(err, checkpoint.ErrDamaged) {
+	if err := newWalker(img, nil).divide([]subtree{root, root}, none); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("the same subtree twice: %v", err)
 	}
-	if err := newWalker(img, nil, nil).divide([]subtree{root}, none); err != nil {
+	if err := newWalker(img, nil).divide([]subtree{root}, none); err != nil {
 		t.Errorf("once: %v", err)
 	}
 }
@@ -160,11 +167,11 @@ func TestLengthOfAPageIsBounded(t *testing.T) {
 	native.PutUint16(long[2*page+8:], leafPage)
 	native.PutUint32(long[2*page+12:], mostOfPage/page)
 	img := &image{f: bytes.NewReader(long), page: page, pages: uint64(len(long) / page), root: 2}
-	if err := newWalker(img, nil, nil).tree(subtree{page: 2}); !errors.Is(err, checkpoint.ErrDamaged) {
+	if err := newWalker(img, nil).tree(subtree{page: 2}); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Error(err)
 	}
 	native.PutUint32(long[2*page+12:], mostOfPage/page-1)
-	if err := newWalker(img, nil, nil).tree(subtree{page: 2}); err != nil {
+	if err := newWalker(img, nil).tree(subtree{page: 2}); err != nil {
 		t.Error(err)
 	}
 }

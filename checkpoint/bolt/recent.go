@@ -2,65 +2,72 @@ package bolt
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
 )
 
-// gathering says when entries gather in recent. The zero value stands for defaults.
-type gathering struct {
-	from  uint64 // keys that are known; before that, pages are few anyway
-	least uint64 // entries of a generation: a share of all, within these bounds
-	most  uint64
-}
+// gathering bounds a generation of recent entries: a share of all keys, between least and
+// most. The zero value stands for defaults.
+type gathering struct{ least, most uint64 }
 
-const gatherShare = 16
+const (
+	gatherShare = 8
+	lastStep    = 1 << 10 // records that one commit puts into their places when all have to go
+)
 
 func (g gathering) orDefault() gathering {
 	if g == (gathering{}) {
-		return gathering{from: 1 << 14, least: 1 << 10, most: 1 << 16}
+		return gathering{least: 1 << 10, most: 1 << 16}
 	}
 	return g
 }
 
-// recent holds entries whose keys come in no order, until many are there. Each in its
-// own place would rewrite pages of every level of the tree, all over the file, and a
-// commit waits for the disk to write them. Here they stand in the order in which they
-// came. A generation gathers; of the one before, each commit that adds some puts a few,
-// by the order of their keys, into their places, which often share pages then; the
-// records of the one before that are void and go.
+// recent holds new entries in the order in which they come, until many are there. Keys and
+// lead IDs come in any order: each entry and its index record in their own places would
+// rewrite pages all over the file, and a commit waits for the disk to write them. So a
+// generation gathers, and of the one before each commit puts some into their places: first
+// the index records in the order of their lead IDs, then the entries in the order of their
+// keys, which often share pages then. Its records are void afterwards, and go.
 //
-// An entry is either recent or in its place. A key has one record here at most that is
-// not void: one that is replaced or deleted is removed, one that has gone into its place
-// becomes void. Which are, stage tells.
+// An entry is either recent or in its place. Which are, a transaction tells by the stage that
+// it sees; the maps only say where to look: they know every entry that is recent in any
+// transaction that somebody reads, and perhaps more.
 type recent struct {
 	gathering
 
-	// What readers see, with what bbolt calls the commits, of which a transaction shows
-	// one. The maps change under the lock alone.
-	mu     sync.RWMutex
-	landed atomic.Int64      // the last commit: at fits
-	coming atomic.Int64      // the one that may show any moment now: at with shown fits
-	at     map[string]uint64 // key → number of its record
-	shown  map[string]uint64 // what the coming commit changes; nil: nothing
+	mu     sync.RWMutex      // held by who reads from before its transaction to the end
+	at     map[string]position // by key
+	owners map[string]string   // lead index key → key
 
 	// The writer's own.
 	stage
 	stored  stage
 	bucket  *bbolt.Bucket
 	cursor  *bbolt.Cursor
-	changed map[string]uint64 // by the commit under way; 0: gone
-	next    uint64            // number of the next record; the first is 1
-	filling uint64            // entries of the generation that gathers
-	queue   []string          // keys of the generation before that wait, in order; some may be gone
-	added   int               // since the last commit
+	added   map[string]position // by the commit under way, by key
+	leading map[string]string   // of added: lead index key → key
+	placed  []position          // by the commit under way: they are in their places
+	left    []position          // leads that the commit under way takes from entries
+	filling uint64              // entries of the generation that gathers
+	leads   []string            // of the generation before: index keys that wait, in order
+	keys    []string            // of that generation: entries that wait, in order
 }
 
-// stage is how far entries have gone into their places. A key that comes again afterwards
-// gets a number of the generation that gathers.
+// position is where an entry stands among the recent ones, with the index key of its lead.
+type position struct {
+	key, lead string
+	number    uint64
+}
+
+// stage is how far entries have gone into their places. A record that is not void and whose
+// number is below next is there.
 type stage struct {
+	next    uint64 // number of the next record; the first is 1
 	cleared uint64 // records with lower numbers are void
 	turned  uint64 // those with lower numbers belong to the generation that goes …
 	mark    string // … and are void up to this key
@@ -69,19 +76,19 @@ type stage struct {
 var stageKey = []byte("recent")
 
 func (s stage) encode() []byte {
-	b := binary.AppendUvarint(binary.AppendUvarint(nil, s.cleared), s.turned)
+	b := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(nil, s.next), s.cleared), s.turned)
 	return seal(appendText(b, s.mark), 0, stageKey)
 }
 
 func decodeStage(record []byte) (s stage, err error) {
 	if record == nil {
-		return stage{cleared: 1, turned: 1}, nil
+		return stage{next: 1, cleared: 1, turned: 1}, nil
 	}
 	f, err := unseal(stageKey, record)
 	if err != nil {
 		return s, err
 	}
-	s = stage{cleared: f.uint(), turned: f.uint(), mark: f.text()}
+	s = stage{next: f.uint(), cleared: f.uint(), turned: f.uint(), mark: f.text()}
 	return s, f.done()
 }
 
@@ -91,26 +98,21 @@ func (s stage) void(number uint64, key string) bool {
 
 // load reads what the file holds.
 func (r *recent) load(tx *bbolt.Tx) (err error) {
-	r.at, r.changed = make(map[string]uint64), make(map[string]uint64)
-	r.landed.Store(int64(tx.ID()))
-	r.coming.Store(int64(tx.ID()))
+	r.at, r.owners = make(map[string]position), make(map[string]string)
+	r.added, r.leading = make(map[string]position), make(map[string]string)
 	if r.stage, err = decodeStage(tx.Bucket(inMeta).Get(stageKey)); err != nil {
 		return err
 	}
-	r.stored, r.next = r.stage, r.turned
+	r.stored = r.stage
 	err = tx.Bucket(inRecent).ForEach(func(k, v []byte) error {
-		number, key, _, err := openRecent(k, v)
-		if err != nil {
+		number, key, record, err := openRecent(k, v)
+		if err != nil || r.void(number, key) {
 			return err
 		}
-		r.next = max(r.next, number+1)
-		if r.void(number, key) {
-			return nil
-		}
-		if _, twice := r.at[key]; twice {
+		if _, twice := r.at[key]; twice || number >= r.next {
 			return errRecord
 		}
-		r.at[key] = number
+		r.know(position{key, leadOf(key, record), number})
 		if number >= r.turned {
 			r.filling++
 		}
@@ -120,24 +122,36 @@ func (r *recent) load(tx *bbolt.Tx) (err error) {
 	return err
 }
 
-// line queues the generation that goes.
-func (r *recent) line() {
-	r.queue = r.queue[:0]
-	for key, number := range r.at {
-		if number < r.turned {
-			r.queue = append(r.queue, key)
-		}
+func (r *recent) know(p position) {
+	r.at[p.key] = p
+	if p.lead != "" {
+		r.owners[p.lead] = p.key
 	}
-	slices.Sort(r.queue)
 }
 
-// begin binds it to the next commit, and lets a full generation go; that stands also
-// when the commit is not made, for it changes nothing that is stored.
+// line queues the generation that goes.
+func (r *recent) line() {
+	r.leads, r.keys = r.leads[:0], r.keys[:0]
+	for key, p := range r.at {
+		if p.number >= r.turned {
+			continue
+		}
+		if r.keys = append(r.keys, key); p.lead != "" {
+			r.leads = append(r.leads, p.lead)
+		}
+	}
+	slices.Sort(r.keys)
+	slices.Sort(r.leads)
+}
+
+// begin binds it to the next commit, and lets a full generation go.
 func (r *recent) begin(tx *bbolt.Tx, keys uint64) {
 	r.bucket = tx.Bucket(inRecent)
 	r.bucket.FillPercent = 0.95
 	r.cursor = r.bucket.Cursor()
-	clear(r.changed)
+	r.placed, r.left = r.placed[:0], r.left[:0]
+	clear(r.added)
+	clear(r.leading)
 	if r.filling >= min(max(keys/gatherShare, r.least), r.most) {
 		r.turn()
 	}
@@ -145,110 +159,119 @@ func (r *recent) begin(tx *bbolt.Tx, keys uint64) {
 
 // turn lets the generation that gathers go, unless the one before is still going.
 func (r *recent) turn() {
-	if len(r.queue) > 0 || r.filling == 0 {
+	if len(r.keys) > 0 || r.filling == 0 {
 		return
 	}
-	r.clear()
+	r.cleared, r.mark = r.turned, ""
 	r.turned, r.filling = r.next, 0
 	r.line()
 }
 
-// clear makes the records of the generation that has gone void.
-func (r *recent) clear() { r.cleared, r.mark = r.turned, "" }
-
-// number is where the writer finds key, if it is recent.
-func (r *recent) number(key string) (number uint64, ok bool) { return numberOf(key, r.changed, r.at) }
-
-// numberOf is the number of the record of key in at, after what a commit has changed.
-func numberOf(key string, changed, at map[string]uint64) (number uint64, ok bool) {
-	if number, ok = changed[key]; ok {
-		return number, number > 0
+// where is where the writer finds key, if it is recent.
+func (r *recent) where(key string) (p position, ok bool) {
+	if p, ok = r.added[key]; ok {
+		return p, true
 	}
-	number, ok = at[key]
-	return number, ok
+	p, ok = r.at[key]
+	return p, ok && !r.void(p.number, key)
 }
 
-// find is what the writer finds under key, or nil.
-func (r *recent) find(key string) []byte {
-	if number, ok := r.number(key); ok {
-		return entryIn(find(r.cursor, string(numberKey(number))))
+// owner is the key that may have a lead, as far as that is recent, for the writer.
+func (r *recent) owner(lead string) string {
+	if key, ok := r.leading[lead]; ok {
+		return key
 	}
-	return nil
+	return r.owners[lead]
 }
 
-// put adds the record of an entry.
-func (r *recent) put(key string, record []byte) error {
-	if err := r.drop(key); err != nil {
-		return err
-	}
-	number := numberKey(r.next)
-	value := append(appendText(make([]byte, 0, len(key)+len(record)+8), key), record...)
-	r.changed[key] = r.next
-	r.next++
-	r.filling++
-	r.added++
-	return r.bucket.Put(number, seal(value, 0, number))
-}
-
-// drop removes the record of key, if there is one.
-func (r *recent) drop(key string) error {
-	number, ok := r.number(key)
+// find is what the writer finds under a key that is recent: an empty record of one that was
+// deleted.
+func (r *recent) find(key string) (record []byte, ok bool) {
+	p, ok := r.where(key)
 	if !ok {
-		return nil
+		return nil, false
 	}
-	if number >= r.turned {
-		r.filling--
-	}
-	r.changed[key] = 0
-	return r.bucket.Delete(numberKey(number))
+	k := numberKey(p.number)
+	return entryIn(k, find(r.cursor, string(k))), true
 }
 
-// settle puts twice as many entries into their places as came since the last commit,
-// so that a generation has gone before the next one is full.
-func (r *recent) settle(entries, meta *bbolt.Bucket) error {
-	n := 2 * r.added
-	r.added = 0
-	return r.place(entries, meta, n)
+// put adds the record of an entry, or replaces it. An empty record stands for one that was
+// deleted, until its turn comes.
+func (r *recent) put(key string, record []byte) error {
+	p := position{key, leadOf(key, record), r.next}
+	if old, ok := r.where(key); ok {
+		if p.number = old.number; old.lead != p.lead {
+			r.left = append(r.left, old)
+		}
+	} else {
+		r.next++
+		r.filling++
+	}
+	r.added[key] = p
+	if p.lead != "" {
+		r.leading[p.lead] = key
+	}
+	k := numberKey(p.number)
+	value := append(appendText(make([]byte, 0, len(key)+len(record)+8), key), record...)
+	return r.bucket.Put(k, seal(value, 0, k))
 }
 
-// place puts up to n entries into their places and removes as many void records.
-func (r *recent) place(entries, meta *bbolt.Bucket, n int) error {
+// settle puts three times as many records into their places as entries came, so that the
+// index records and the entries of a generation have gone before the next one is full.
+func (r *recent) settle(l *ledger) error { return r.place(l, 3*len(r.added)) }
+
+// place puts up to n records into their places and removes as many void ones.
+func (r *recent) place(l *ledger, n int) error {
 	if err := r.sweep(n); err != nil {
 		return err
 	}
-	for ; n > 0 && len(r.queue) > 0; n-- {
-		key := r.queue[0]
-		r.queue = r.queue[1:]
-		number, ok := r.number(key)
-		if !ok || number >= r.turned {
-			continue // gone, or come again, meanwhile
-		}
-		record := r.find(key)
-		if _, err := stateOf(key, record); err != nil {
-			return err
-		}
-		if err := entries.Put([]byte(key), record); err != nil {
-			return err
-		}
-		r.changed[key], r.mark = 0, key
+	if n > 0 && len(r.keys) > 0 {
+		l.fillAfter(r.keys[0])
 	}
-	if len(r.queue) == 0 {
-		r.clear()
+	for ; n > 0 && len(r.leads)+len(r.keys) > 0; n-- {
+		if err := r.placeOne(l); err != nil {
+			return err
+		}
+	}
+	if len(r.keys) == 0 {
+		r.cleared, r.mark = r.turned, ""
 	}
 	if r.stage == r.stored {
 		return nil
 	}
 	r.stored = r.stage
-	return meta.Put(stageKey, r.encode())
+	return l.meta.Put(stageKey, r.encode())
+}
+
+// placeOne puts the next index record or entry into its place.
+func (r *recent) placeOne(l *ledger) error {
+	if len(r.leads) > 0 {
+		lead := r.leads[0]
+		r.leads = r.leads[1:]
+		if p, ok := r.where(r.owner(lead)); ok && p.lead == lead { // else it has another one meanwhile
+			return l.leads.Put([]byte(lead), []byte(p.key))
+		}
+		return nil
+	}
+	key := r.keys[0]
+	r.keys = r.keys[1:]
+	p, _ := r.where(key)
+	k := numberKey(p.number)
+	record := entryIn(k, find(r.cursor, string(k)))
+	r.mark = key
+	if r.placed = append(r.placed, p); len(record) == 0 {
+		return nil
+	}
+	if _, err := stateOf(key, record); err != nil {
+		return err
+	}
+	return l.entries.Put([]byte(key), record)
 }
 
 // settleDown puts some entries into their places, also those that still gather.
 func (l *ledger) settleDown() error {
 	l.recent.turn()
-	if err := l.recent.place(l.entries, l.meta, lastStep); err != nil {
-		return err
-	}
-	return l.recent.sweep(lastStep)
+	return l.recent.place(l, lastStep)
 }
 
 // sweep removes up to n void records of the generation that has gone.
@@ -271,47 +294,66 @@ func (r *recent) empty() bool {
 	return k == nil
 }
 
-// announce is called when all changes of the commit txid are made, before it can show:
-// readers meet it while it still waits for the disk.
-func (r *recent) announce(txid int) {
-	if len(r.changed) > 0 {
-		r.mu.Lock() // waits for those who read
-		defer r.mu.Unlock()
-		r.shown = r.changed
+// announce is called when all changes of a commit are made, before it can show.
+func (r *recent) announce() {
+	if len(r.added) == 0 {
+		return
 	}
-	r.coming.Store(int64(txid))
+	r.mu.Lock() // waits for those who read
+	defer r.mu.Unlock()
+	for _, p := range r.added {
+		r.know(p)
+	}
 }
 
-// land takes over what the announced commit has changed.
+// land lets go of what the commit has put into its place, once nobody reads the file as it
+// was before.
 func (r *recent) land() {
-	if r.shown == nil {
-		r.landed.Store(r.coming.Load())
+	if len(r.placed)+len(r.left) == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.landed.Store(r.coming.Load())
-	for key, number := range r.shown {
-		if number == 0 {
-			delete(r.at, key)
-		} else {
-			r.at[key] = number
+	for _, p := range r.left {
+		if r.owners[p.lead] == p.key {
+			delete(r.owners, p.lead)
 		}
 	}
-	r.shown = nil
+	for _, p := range r.placed {
+		delete(r.at, p.key)
+		if r.owners[p.lead] == p.key {
+			delete(r.owners, p.lead)
+		}
+	}
 }
 
 func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-// entryIn is the record of the entry in a record of the bucket, unchecked. It is never
-// nil: what is missing must read as damage, not as a key that nobody knows.
-func entryIn(v []byte) []byte {
-	f := reader{b: v[:max(len(v)-4, 0)]}
-	f.rawText()
-	if f.b == nil {
-		return []byte{}
+// leadOf is the index key of the lead in the record of an entry, or nothing.
+func leadOf(key string, record []byte) string {
+	if len(record) < 4 {
+		return ""
 	}
-	return f.b
+	f := reader{b: record[3:]}
+	f.statusKind()
+	lead := f.rawText()
+	if len(lead) <= 1 || len(lead) > maxIndexKey || isText(lead, []byte(key)) {
+		return ""
+	}
+	return string(lead)
+}
+
+// entryIn is the record of the entry in a record of the bucket, unchecked; that of one that
+// was deleted is empty. What is missing must read as damage, not as a key that nobody knows.
+func entryIn(k, v []byte) []byte {
+	f := reader{b: v[:max(len(v)-4, 0)]}
+	if f.rawText(); len(f.b) > 0 {
+		return f.b
+	}
+	if _, _, record, err := openRecent(k, v); err == nil {
+		return record
+	}
+	return []byte{0}
 }
 
 // openRecent takes a record of the bucket apart: its number, and the key and the record
@@ -322,8 +364,87 @@ func openRecent(k, v []byte) (number uint64, key string, record []byte, err erro
 		return 0, "", nil, errRecord
 	}
 	key = f.text()
-	if f.bad || !validKey(key) {
+	if f.bad || !checkpoint.ValidKey(key) {
 		return 0, "", nil, errRecord
 	}
 	return binary.BigEndian.Uint64(k), key, f.b, nil
+}
+
+// reading is a transaction that only reads.
+type reading struct {
+	tx *bbolt.Tx
+	stage
+	at              map[string]position // of recent
+	owners          map[string]string
+	entries, recent *bbolt.Cursor
+}
+
+// read is view for what asks for entries. The writer waits for it before it changes the maps.
+func (d *Store) read(what string, f func(*reading) error) error {
+	d.recent.mu.RLock()
+	defer d.recent.mu.RUnlock()
+	return d.view(what, func(tx *bbolt.Tx) error {
+		r := &reading{tx: tx, at: d.recent.at, owners: d.recent.owners, entries: tx.Bucket(inEntries).Cursor(), recent: tx.Bucket(inRecent).Cursor()}
+		var err error
+		if r.stage, err = decodeStage(tx.Bucket(inMeta).Get(stageKey)); err != nil {
+			return err
+		}
+		return f(r)
+	})
+}
+
+// number is where to find key, if it is recent in this transaction.
+func (r *reading) number(key string) (number uint64, ok bool) {
+	p, ok := r.at[key]
+	return p.number, ok && p.number < r.next && !r.void(p.number, key)
+}
+
+// entry returns the record of the entry of key, also below an intent, or nil.
+func (r *reading) entry(key string) []byte {
+	if number, ok := r.number(key); ok {
+		k := numberKey(number)
+		if record := entryIn(k, find(r.recent, string(k))); len(record) > 0 {
+			return record
+		}
+		return nil
+	}
+	return find(r.entries, key)
+}
+
+// recentKeys are those of recent entries, in order.
+func (r *reading) recentKeys() []string {
+	keys := slices.Sorted(maps.Keys(r.at))
+	return slices.DeleteFunc(keys, func(key string) bool { _, ok := r.number(key); return !ok })
+}
+
+// ordered goes through entries in the order of their keys.
+type ordered struct {
+	*reading
+	rest       []string // keys of recent ones that are to come
+	key, value []byte   // of the entry that it stands at, nil at the end
+	k, v       []byte   // of the next one in its place
+}
+
+// from goes through the entries from a key on; recent is what recentKeys returns.
+func (r *reading) from(key []byte, recent []string) *ordered {
+	at, _ := slices.BinarySearch(recent, string(key))
+	o := &ordered{reading: r, rest: recent[at:]}
+	o.k, o.v = r.entries.Seek(key)
+	o.next()
+	return o
+}
+
+func (o *ordered) next() {
+	for len(o.rest) > 0 && (o.k == nil || o.rest[0] < string(o.k)) {
+		key := o.rest[0]
+		o.rest = o.rest[1:]
+		if o.value = o.entry(key); o.value != nil {
+			o.key = []byte(key)
+			return
+		}
+	}
+	o.key, o.value = o.k, o.v
+	if o.k != nil {
+		o.k, o.v = o.entries.Next()
+	}
 }

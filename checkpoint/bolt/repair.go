@@ -134,7 +134,7 @@ func (p *repair) weigh(results []Evidence) error {
 		}
 		for i := range one.Entries {
 			e := &one.Entries[i]
-			if text, hint := unfit(e); text != "" {
+			if text, hint := e.Unfit(); text != "" {
 				return fmt.Errorf("%s: %w", one.Source, &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint})
 			}
 			was, owner := p.records[e.Key], p.owners[e.LeadID]

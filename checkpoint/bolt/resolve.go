@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"leadferry/checkpoint"
 )
@@ -62,8 +61,8 @@ func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (
 		switch {
 		case keys[one.Key]:
 			text = "its key stands twice in the list"
-		case one.LeadID != "" && !validID(one.LeadID):
-			text, hint = "its lead ID is none", idHint
+		case one.LeadID != "" && !checkpoint.ValidLeadID(one.LeadID):
+			text, hint = "its lead ID is none", checkpoint.LeadIDHint
 		case one.LeadID != "" && ids[one.LeadID]:
 			text = "its lead ID stands twice in the list"
 		case l.intents.Get([]byte(one.Key)) == nil && last == nil:
@@ -117,7 +116,7 @@ func (l *ledger) about(one checkpoint.Decision, last map[string]record) (v verdi
 			return v, refused, err
 		}
 	}
-	if !isAbout(&one, &v.send) {
+	if !one.About(&v.send) {
 		return v, "the row was sent again since this list was written, and nobody has looked for that send", nil
 	}
 	return v, "", nil
@@ -141,23 +140,8 @@ func (l *ledger) revisit(v *verdict, last map[string]record) (refused string, er
 	}
 	v.before = decided.LeadID == v.LeadID && decided.Exists == v.Exists && old.LeadID == v.LeadID
 	v.corrects = !v.before
-	v.tail.past = l.words.appendEvent(t.past, eventOf(&old, t.act)) // what was done since
+	v.tail.past = l.words.appendEvent(t.past, old.Event(t.act)) // what was done since
 	return "", nil
-}
-
-// isAbout says whether a decision can be about this send: what a list says of another one
-// frees nothing.
-func isAbout(one *checkpoint.Decision, send *checkpoint.Entry) bool {
-	return (one.Sent.IsZero() || one.Sent.Unix() == send.Updated.Unix()) && (one.Run == "" || one.Run == send.Run)
-}
-
-const idHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
-
-// validID says whether an ID can be one of a lead: it becomes part of a path.
-func validID(id string) bool {
-	return len(id) <= 128 && strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '.' && r != '_' && r != '-'
-	})
 }
 
 // undo puts a key that was decided about back in doubt.
@@ -178,15 +162,6 @@ func (l *ledger) decide(v *verdict) error {
 	if err := l.note(record{Decision: v.Decision, send: l.words.appendEntry(nil, &v.send, send)}); err != nil {
 		return err
 	}
-	e := v.send
-	e.LeadID, e.Status, e.Code, e.Reason, e.Updated = v.LeadID, "", 0, "", l.now
-	switch {
-	case v.LeadID == "" && !v.Exists:
-		e.State = checkpoint.NotMade
-	case e.LeadID != "" && e.WantLink != "":
-		e.State = checkpoint.Partial
-	default:
-		e.State = checkpoint.Created
-	}
+	e := v.Outcome(v.send, l.now)
 	return l.conclude(&e, checkpoint.InDoubt, checkpoint.Decided)
 }

@@ -28,31 +28,33 @@ type mark struct {
 	clean bool
 	pid   int
 	host  uint64 // keyed hash of the machine's ID; 0: it has none
+	file  uint64 // keyed hash of the boot, of which file it is and, where a run ended in order, as what it was left; 0: nobody knows
 }
 
-const markForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d %016x"
+const markForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d %016x %016x"
 
 func (m mark) line() []byte {
 	state := "open"
 	if m.clean {
 		state = "clean"
 	}
-	s := fmt.Sprintf(markForm, uint64(m.id), m.seq, m.leads, state, m.pid, m.host)
+	s := fmt.Sprintf(markForm, uint64(m.id), m.seq, m.leads, state, m.pid, m.host, m.file)
 	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
 }
 
 // parseMark accepts exactly what line writes.
 func parseMark(line []byte) (m mark, ok bool) {
 	fields := strings.Fields(string(line))
-	if len(fields) != 8 {
+	if len(fields) != 9 {
 		return m, false
 	}
-	var errs [5]error
+	var errs [6]error
 	m.id, errs[0] = parseID(fields[1])
 	m.seq, errs[1] = strconv.ParseUint(fields[2], 10, 64)
 	m.leads, errs[2] = strconv.ParseUint(fields[3], 10, 64)
 	m.pid, errs[3] = strconv.Atoi(fields[5])
 	m.host, errs[4] = strconv.ParseUint(fields[6], 16, 64)
+	m.file, errs[5] = strconv.ParseUint(fields[7], 16, 64)
 	m.clean = fields[4] == "clean"
 	return m, errors.Join(errs[:]...) == nil && string(m.line()) == string(line)
 }
@@ -64,8 +66,27 @@ func hostOf(path string, secret []byte) uint64 {
 	if id = bytes.TrimSpace(id); err != nil || len(id) != 32 {
 		return 0
 	}
+	return keyed(secret, id)
+}
+
+// fileOf is what a mark says of the file itself: that it is this one since the machine was
+// started and, once a run has ended in order, that nobody has written to it since.
+func (d *Store) fileOf(ended bool) uint64 {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	info, failed := d.file.Stat()
+	if err != nil || failed != nil || fileNumber(info) == "" {
+		return 0
+	}
+	text := fmt.Appendf(boot, " %s", fileNumber(info))
+	if ended {
+		text = fmt.Appendf(text, " %d %d", info.Size(), info.ModTime().UnixNano())
+	}
+	return keyed(d.header.secret, text)
+}
+
+func keyed(secret, text []byte) uint64 {
 	mac := hmac.New(sha256.New, secret)
-	mac.Write(id)
+	mac.Write(text)
 	return binary.BigEndian.Uint64(mac.Sum(nil))
 }
 

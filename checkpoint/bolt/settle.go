@@ -12,7 +12,7 @@ import (
 // intent of its earlier send inside the new one: when this claim is withdrawn,
 // the earlier doubt is as it was.
 func (l *ledger) claim(e *checkpoint.Entry) error {
-	if !validKey(e.Key) {
+	if !checkpoint.ValidKey(e.Key) {
 		return checkpoint.ErrKey
 	}
 	from, err := l.state(e.Key)
@@ -31,7 +31,7 @@ func (l *ledger) claim(e *checkpoint.Entry) error {
 		if old, earlier, err = l.intent(e.Key); err != nil {
 			return err
 		}
-		t.past = l.words.appendEvent(earlier.past, eventOf(&old, earlier.act))
+		t.past = l.words.appendEvent(earlier.past, old.Event(earlier.act))
 		earlier.prior = nil
 		t.prior = l.words.appendEntry(nil, &old, earlier)
 	}
@@ -66,7 +66,7 @@ func (l *ledger) withdraw(key string) error {
 // settle writes the outcome of a send and returns what now stands.
 func (l *ledger) settle(e *checkpoint.Entry) (checkpoint.Entry, error) {
 	switch {
-	case !validKey(e.Key):
+	case !checkpoint.ValidKey(e.Key):
 		return *e, checkpoint.ErrKey
 	case e.State == checkpoint.Unknown || e.State > checkpoint.InDoubt:
 		return *e, checkpoint.ErrState
@@ -86,7 +86,7 @@ func (l *ledger) settle(e *checkpoint.Entry) (checkpoint.Entry, error) {
 	}
 	if owner != "" && owner != e.Key {
 		e.Reason = checkpoint.ReasonLeadTaken
-		if err := l.contradict(contradiction{kind: leadOfAnother, other: e.Key}, owner, e.LeadID); err != nil {
+		if err := l.contradict(contradiction{kind: exists + byte(checkpoint.LeadOfAnother), other: e.Key}, owner, e.LeadID); err != nil {
 			return *e, err
 		}
 		return l.doubt(e, from)
@@ -116,14 +116,14 @@ func (l *ledger) conclude(e *checkpoint.Entry, from checkpoint.State, act checkp
 		return err
 	}
 	if old.State != checkpoint.Unknown {
-		t.past = l.words.appendEvent(t.past, eventOf(&old, t.act))
+		t.past = l.words.appendEvent(t.past, old.Event(t.act))
 	}
 	silent := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == ""
 	t.past, err = l.addDoubts(t.past, &in, doubt, silent)
 	if err != nil {
 		return err
 	}
-	t.act = actOf(&old, e) | act
+	t.act = e.ActAfter(&old) | act
 	return l.replace(&old, e, t)
 }
 
@@ -137,7 +137,7 @@ func (l *ledger) addDoubts(past []byte, in *checkpoint.Entry, t tail, silent boo
 	for _, ev := range earlier {
 		past = l.words.appendEvent(past, ev)
 	}
-	if ev := without(eventOf(in, t.act)); !silent && !slices.Contains(earlier, ev) {
+	if ev := without(in.Event(t.act)); !silent && !slices.Contains(earlier, ev) {
 		past = l.words.appendEvent(past, ev)
 	}
 	return past, nil
@@ -165,36 +165,38 @@ func (l *ledger) owner(id string) (string, error) {
 	if !indexed(id) {
 		return "", nil
 	}
-	lead := appendText(nil, id)
-	if key, ok := l.unflushed.owner(lead); ok {
-		return key, nil
+	lead := string(appendText(nil, id))
+	return l.words.ownerOf(id, l.entry, l.recent.owner(lead), string(find(l.at.leads, lead)))
+}
+
+// ownerOf is the first of some keys whose entry has this lead ID, or else nothing. The index
+// has no record where the key itself is the lead ID.
+func (w *words) ownerOf(id string, entry func(key string) []byte, keys ...string) (string, error) {
+	for _, key := range append(keys, id) {
+		if key == "" {
+			continue
+		}
+		record := entry(key)
+		if record == nil {
+			continue
+		}
+		var e checkpoint.Entry
+		if _, err := w.decode(key, record, &e); err != nil || e.LeadID == id {
+			return key, err
+		}
 	}
-	if key := find(l.at.leads, string(lead)); key != nil {
-		return string(key), nil
-	}
-	record := l.entry(id)
-	if record == nil {
-		return "", nil
-	}
-	var e checkpoint.Entry
-	if _, err := l.words.decode(id, record, &e); err != nil || e.LeadID != id {
-		return "", err
-	}
-	return id, nil
+	return "", nil
 }
 
 // replace writes an entry in place of the old one and brings the indexes in step.
 func (l *ledger) replace(old, e *checkpoint.Entry, t tail) error {
-	if err := l.index(old, e); err != nil {
-		return err
-	}
-	return l.putEntry(e, t, old.State == checkpoint.Unknown)
+	isNew := old.State == checkpoint.Unknown
+	return errors.Join(l.index(old, e, isNew), l.putEntry(e, t, isNew))
 }
 
 // index puts the entry that comes into the indexes instead of the one that was there; the
-// zero Entry is in none. What they have in common is not touched: readers of the unflushed
-// ones would miss it for a moment.
-func (l *ledger) index(old, e *checkpoint.Entry) error {
+// zero Entry is in none. The index by lead ID has a recent one later.
+func (l *ledger) index(old, e *checkpoint.Entry, isNew bool) error {
 	if old.State.HasLead() {
 		l.statuses[kindOfStatus(old.Status)]--
 	}
@@ -204,12 +206,18 @@ func (l *ledger) index(old, e *checkpoint.Entry) error {
 	oldLead, oldLinks := indexKeys(old)
 	lead, links := indexKeys(e)
 	var errs []error
-	if oldLead != nil && !bytes.Equal(oldLead, lead) {
-		l.unflushed.remove(oldLead)
-		errs = append(errs, l.leads.Delete(oldLead))
-	}
-	if lead != nil && !bytes.Equal(oldLead, lead) {
-		l.unflushed.add(lead, e.Key)
+	if !bytes.Equal(oldLead, lead) {
+		if oldLead != nil {
+			errs = append(errs, l.leads.Delete(oldLead))
+		}
+		at, ok := l.recent.where(e.Key)
+		switch {
+		case lead == nil:
+		case l.pile != nil:
+			l.pile.leads = append(l.pile.leads, indexRecord{lead, []byte(e.Key)})
+		case !l.gathers(e.Key, isNew) || ok && at.number < l.recent.turned: // those of its generation may be there already
+			errs = append(errs, l.leads.Put(lead, []byte(e.Key)))
+		}
 	}
 	for _, link := range oldLinks {
 		if link != nil && !links.has(link) {
@@ -220,7 +228,7 @@ func (l *ledger) index(old, e *checkpoint.Entry) error {
 		switch {
 		case link == nil || oldLinks.has(link):
 		case l.pile != nil:
-			l.pile.links = append(l.pile.links, link)
+			l.pile.links = append(l.pile.links, indexRecord{key: link})
 		default:
 			errs = append(errs, l.links.Put(link, nil))
 		}
@@ -229,7 +237,9 @@ func (l *ledger) index(old, e *checkpoint.Entry) error {
 }
 
 // unindex takes an entry out of the indexes.
-func (l *ledger) unindex(old *checkpoint.Entry) error { return l.index(old, new(checkpoint.Entry)) }
+func (l *ledger) unindex(old *checkpoint.Entry) error {
+	return l.index(old, new(checkpoint.Entry), false)
+}
 
 // indexed says whether an ID is kept in an index: bbolt's keys are bounded.
 func indexed(id string) bool { return id != "" && len(id) <= checkpoint.MaxKey }

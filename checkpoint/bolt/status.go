@@ -123,7 +123,7 @@ func (t *teller) write() error {
 	select {
 	case <-t.stop:
 		return nil
-	case <-t.d.checked:
+	default:
 	}
 	s, err := t.d.Status()
 	if err != nil {

@@ -4,10 +4,10 @@
 //
 //   - A commit has been synced to disk.
 //   - A damaged, foreign, cut or rolled-back file is an error with a sentence,
-//     never a panic and never an empty ledger. Every record carries a checksum,
-//     and before the first change every page, record and index is checked: when
-//     the file is opened, or, where it is large and was closed in order, right
-//     after that.
+//     never a panic and never an empty ledger. Every record carries a checksum.
+//     Every page, record and index is checked when the file is opened, unless it
+//     is as the last run in this boot of the machine left it, or was killed with
+//     it.
 //   - [Store.Forget] leaves nothing of a key in the file's unused parts either.
 //
 // Beside the file PATH stands PATH.seq with the number of the last commit. [Repair] makes
@@ -44,32 +44,28 @@ type Store struct {
 	tookOlder bool // see TookOlder
 	now       func() time.Time
 
-	file      *os.File // bbolt's own handle, which it closes
-	bolt      *bbolt.DB
-	mark      *os.File // PATH.seq; nil when read only
-	replaced  *mark    // what PATH.seq said before this file was made
-	header    header
-	digests   *checkpoint.Digester
-	words     *words
-	unflushed *unflushed
-	recent    *recent
-	lacks     lacking
-	host      uint64                // of this machine, see mark
-	taking    func() error          // takes an older copy for good, once the writer runs
-	anew      string                // what is known of one that was here before a new one was made, or ""
-	tally     atomic.Pointer[tally] // as of the last commit
-	broken    atomic.Pointer[error] // the first error; every later call returns it
-	checked   chan struct{}         // closed when the whole file has been checked
-	leaving   atomic.Bool           // nothing will be changed any more: the check may stop
-	stopped   atomic.Bool           // and it did: nobody may look at what it did not see
-	erase     atomic.Bool           // unused parts hold what was forgotten: compact at the end
-	claimed   atomic.Bool           // rows were claimed or settled
-	closed    atomic.Bool
-	teller    *teller // of PATH.status; nil when read only
+	file     *os.File // bbolt's own handle, which it closes
+	bolt     *bbolt.DB
+	mark     *os.File // PATH.seq; nil when read only
+	replaced *mark    // what PATH.seq said before this file was made
+	header   header
+	digests  *checkpoint.Digester
+	words    *words
+	recent   *recent
+	lacks    lacking
+	host     uint64                // of this machine, see mark
+	asOpen   atomic.Uint64                // of the file while it is open, see mark
+	taking   func() error          // takes an older copy for good, once the writer runs
+	anew     string                // what is known of one that was here before a new one was made, or ""
+	tally    atomic.Pointer[tally] // as of the last commit
+	broken   atomic.Pointer[error] // the first error; every later call returns it
+	erase    atomic.Bool           // unused parts hold what was forgotten: compact at the end
+	claimed  atomic.Bool           // rows were claimed or settled
+	closed   atomic.Bool
+	teller   *teller // of PATH.status; nil when read only
 
 	writing sync.Mutex // one commit after another: what follows belongs to it
 	ledger  ledger
-	order   order
 	sorted  []*checkpoint.Change
 }
 
@@ -130,9 +126,8 @@ func (d *Store) close(drop bool) error {
 	}
 	d.writing.Lock() // a commit may be under way
 	defer d.writing.Unlock()
-	err := d.writeIndex()
-	<-d.checked
 	d.teller.end()
+	err := d.failed()
 	if err == nil {
 		err = d.stamp(true)
 	}
@@ -143,17 +138,6 @@ func (d *Store) close(drop bool) error {
 		err = d.compact()
 	}
 	return errors.Join(err, d.mark.Close(), d.release())
-}
-
-// writeIndex writes what of the index by lead ID has gathered, some at a time.
-func (d *Store) writeIndex() error {
-	d.leaving.Store(true)
-	<-d.checked
-	err := d.failed()
-	for err == nil && d.unflushed.size() > 0 {
-		err = d.transact("other", func(l *ledger) error { return l.unflushed.write(l.leads, lastStep) })
-	}
-	return errors.Join(err, d.failed())
 }
 
 // remove takes the file away while the lock is held; who waits for it makes a new one. The
@@ -184,7 +168,10 @@ func (d *Store) stamp(clean bool) error {
 	if err := d.inPlace(); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", d.path, err)
 	}
-	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid(), host: d.host}
+	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid(), host: d.host, file: d.asOpen.Load()}
+	if clean {
+		m.file = d.fileOf(true)
+	}
 	if _, err := d.mark.WriteAt(m.line(), 0); err != nil {
 		return fmt.Errorf("write sequence file: %w", err)
 	}
@@ -225,18 +212,17 @@ func (d *Store) fail(err error) error {
 	} else {
 		err = &checkpoint.FileError{Path: d.path, Err: err}
 	}
-	d.broken.CompareAndSwap(nil, &err)
+	if d.broken.CompareAndSwap(nil, &err) && d.mark != nil {
+		d.asOpen.Store(0) // so that the next opening checks the whole file
+		_ = d.stamp(false)
+	}
 	return d.failed()
 }
 
-// view reads inside one transaction, once the file is checked. Values must not leave f.
+// view reads inside one transaction. Values must not leave f.
 func (d *Store) view(what string, f func(*bbolt.Tx) error) error {
-	<-d.checked
 	if err := d.failed(); err != nil {
 		return err
-	}
-	if d.stopped.Load() {
-		return checkpoint.ErrClosed
 	}
 	err := guard(func() error { return d.bolt.View(f) })
 	switch {

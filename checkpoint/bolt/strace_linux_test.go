@@ -51,12 +51,12 @@ func TestWorkUnderStrace(t *testing.T) {
 	runtime.LockOSThread()
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
 	say("begin")
-	d, err := openIdle(path, target(), Options{gather: gathering{from: 1, least: 2, most: 2}})
+	d, err := openIdle(path, target(), Options{gather: gathering{least: 2, most: 2}})
 	if err != nil {
 		say("not opened: %v", strings.ReplaceAll(err.Error(), "\n", " "))
 		return
 	}
-	d.ledger = ledger{digests: d.digests, words: d.words, unflushed: d.unflushed, recent: d.recent, vacant: make(map[string]bool)}
+	d.ledger = ledger{digests: d.digests, words: d.words, recent: d.recent, vacant: make(map[string]bool)}
 	failed := false
 	told := func(done string, err error) {
 		switch {

@@ -3,29 +3,32 @@ package bolt
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"math/bits"
 
 	"leadferry/checkpoint"
+
+	"go.etcd.io/bbolt"
 )
 
-// survey checks a file that was closed in order, in one pass over its pages:
-// their shape and order, every checksum, the tally, and both indexes. An index
-// fits when the sums of the hashes of its records, and of those that the entries
-// ask for, are equal, whatever their order: no record has to be looked up. A
-// million entries take about a quarter of a second on one processor.
+// survey checks a file in one pass over its pages: their shape and order, every checksum, the
+// tally, and the indexes. An index fits when the sums of the hashes of its records, and of
+// those that the entries ask for, are equal, whatever their order: no record has to be looked
+// up. A million entries take about a quarter of a second on one processor.
 type survey struct {
 	words   *words
 	digests *checkpoint.Digester
-	recent  *recent
+	stage   stage
 	tally   tally
 	seed    maphash.Seed
 	bucket  string // whose records take takes
 	take    func(k, v []byte) error
 
-	joined []byte          // room for a key of links
-	hidden map[string]bool // keys with an intent
-	leads  int64           // difference of the sums, 0 when they fit
+	joined []byte            // room for a key of links
+	hidden map[string]bool   // keys with an intent
+	recent map[string]string // lead index keys of recent entries, and their keys: the index may have them already
+	leads  int64             // difference of the sums, 0 when they fit
 	links  int64
 	wanted int64
 	folds  int64
@@ -33,26 +36,26 @@ type survey struct {
 }
 
 // survey compares the image with what the checkpoint counted when it was opened.
-func (d *Store) survey(img *image, stop func() bool) error {
+func (d *Store) survey(img *image) error {
 	fast, end := img.mapped()
 	defer end()
-	err := guard(func() error { return d.count(fast, stop) })
+	err := guard(func() error { return d.count(fast) })
 	if fast != img && errors.Is(err, checkpoint.ErrDamaged) {
 		// A disk that fails to read looks like damage in a map.
-		return guard(func() error { return d.count(img, stop) })
+		return guard(func() error { return d.count(img) })
 	}
 	return err
 }
 
-func (d *Store) count(img *image, stop func() bool) error {
+func (d *Store) count(img *image) error {
 	var parts []*survey // of the goroutines that read
-	hidden, seed := make(map[string]bool), maphash.MakeSeed()
+	hidden, recent, seed := make(map[string]bool), make(map[string]string), maphash.MakeSeed()
 	part := func() recorder {
-		s := &survey{words: d.words, digests: d.digests, recent: d.recent, seed: seed, hidden: hidden}
+		s := &survey{words: d.words, digests: d.digests, stage: d.recent.stage, seed: seed, hidden: hidden, recent: recent}
 		parts = append(parts, s)
 		return s.record
 	}
-	if err := img.walk(stop, part, string(inIntents)); err != nil {
+	if err := img.walk(part, string(inIntents), string(inRecent)); err != nil {
 		return err
 	}
 	want := *d.tally.Load()
@@ -104,6 +107,9 @@ func (s *survey) taker(bucket string) func(k, v []byte) error {
 		return s.intent
 	case string(inLeads):
 		return func(k, v []byte) error {
+			if key, ok := s.recent[string(k)]; ok && key == string(v) {
+				return nil
+			}
 			s.index++
 			s.leads += s.sum(k, v)
 			return nil
@@ -117,7 +123,7 @@ func (s *survey) taker(bucket string) func(k, v []byte) error {
 	case string(inRuns):
 		return s.tally.run
 	case string(inAudit):
-		return s.tally.decision
+		return s.line
 	case string(inNotes):
 		return s.tally.note
 	case string(inBlocked):
@@ -171,11 +177,14 @@ func (s *survey) sum(a, b []byte) int64 {
 	return int64(high ^ low)
 }
 
-// gathered checks a recent entry, or one that is void.
+// gathered checks a recent entry, one that was deleted, or one that is void.
 func (s *survey) gathered(k, v []byte) error {
 	number, key, record, err := openRecent(k, v)
-	if err != nil || s.recent.at[key] != number {
+	if err != nil || s.stage.void(number, key) || len(record) == 0 {
 		return err
+	}
+	if lead := leadOf(key, record); lead != "" {
+		s.recent[lead] = key
 	}
 	return s.entry([]byte(key), record)
 }
@@ -183,8 +192,14 @@ func (s *survey) gathered(k, v []byte) error {
 func (s *survey) intent(k, v []byte) error {
 	s.hidden[string(k)] = true
 	var e checkpoint.Entry
-	if _, err := s.words.decode(string(k), v, &e); err != nil || e.State != checkpoint.InDoubt {
+	t, err := s.words.decode(string(k), v, &e)
+	if err != nil || e.State != checkpoint.InDoubt {
 		return errRecord
+	}
+	if len(t.prior) > 0 {
+		if _, err := s.words.decode(string(k), t.prior, new(checkpoint.Entry)); err != nil {
+			return err
+		}
 	}
 	s.tally.move(checkpoint.Unknown, checkpoint.InDoubt)
 	s.asks(&s.wanted, linkKey(e.WantLink, e.Key))
@@ -210,7 +225,7 @@ func (s *survey) entry(k, v []byte) error {
 		s.tally.move(checkpoint.Unknown, state)
 		s.asks(&s.folds, foldKey(s.digests, string(k)))
 	}
-	if n := len(lead); n > 1 && n <= maxIndexKey && !isText(lead, k) {
+	if n := len(lead); n > 1 && n <= maxIndexKey && !isText(lead, k) && s.bucket != string(inRecent) {
 		s.index--
 		s.leads -= s.sum(lead, k)
 	}
@@ -272,21 +287,39 @@ func (r *reader) skipWord() {
 	}
 }
 
-// Checked is closed once the whole file has been checked: look-ups and changes wait for
-// that. It is closed from the beginning unless the file is large.
-func (d *Store) Checked() <-chan struct{} { return d.checked }
+// checkPages runs bbolt's own check to its end. Its texts hold keys, so they go no further.
+func checkPages(tx *bbolt.Tx) error {
+	faults := 0
+	for range tx.Check() {
+		faults++
+	}
+	if faults > 0 {
+		return damage(fmt.Sprintf("%d faults in its pages", faults))
+	}
+	return nil
+}
 
-// surveyLater checks a large file while its owner goes on. Nothing is looked up and no
-// change is made before it has ended, and none after it has found damage.
-func (d *Store) surveyLater(img *image) {
-	go func() {
-		defer close(d.checked)
-		err := d.survey(img, d.leaving.Load)
-		switch {
-		case errors.Is(err, errStopped):
-			d.stopped.Store(true)
-		case err != nil:
-			_ = d.fail(err)
-		}
-	}()
+func (t *tally) run(k, v []byte) error {
+	t.runs++
+	_, err := decodeRun(k, v)
+	return err
+}
+
+func (t *tally) note(k, v []byte) error {
+	t.notes++
+	_, err := decodeNote(k, v)
+	return err
+}
+
+// line checks a line of the audit and the send in it.
+func (s *survey) line(k, v []byte) error {
+	r, err := decodeAudit(k, v)
+	if err != nil {
+		return err
+	}
+	s.tally.count(r.kind)
+	if len(r.send) > 0 {
+		_, err = s.words.decode(r.Key, r.send, new(checkpoint.Entry))
+	}
+	return err
 }

@@ -15,48 +15,91 @@ import (
 	"leadferry/checkpoint"
 )
 
-// Nothing is looked up and no change is made before a large file has been checked, and
-// closing does not wait for a check that nobody needs.
-func TestEverybodyWaitsForTheCheckOfALargeFile(t *testing.T) {
-	path := newPath(t)
-	seeded(t, path, 400).Close()
-	d, err := openIdle(path, target(), Options{})
-	if err != nil {
+// killHere leaves a file as a kill of its process would.
+func (d *Store) killHere(t *testing.T) {
+	t.Helper()
+	d.closed.Store(true)
+	d.teller.end()
+	if err := errors.Join(d.mark.Close(), d.release()); err != nil {
 		t.Fatal(err)
-	}
-	done, found := make(chan error, 1), make(chan error, 1)
-	d.checked = make(chan struct{}) // as if the check were still under way
-	d.ledger = ledger{digests: d.digests, words: d.words, unflushed: d.unflushed, recent: d.recent, vacant: make(map[string]bool)}
-	d.teller = tell(d)
-	before := d.tally.Load().seq
-	go func() { done <- claim(d, intentOf("new", 1)) }()
-	go func() { found <- lookupAll(d, []string{"key-00001"}, make([]checkpoint.Entry, 1)) }()
-	time.Sleep(20 * time.Millisecond) // time for what must not happen
-	if len(done) != 0 || len(found) != 0 || d.tally.Load().seq != before {
-		t.Error("a change or a look-up before the check has ended")
-	}
-	_ = d.fail(damage("found by the check"))
-	close(d.checked)
-	if claimed, looked := <-done, <-found; !errors.Is(claimed, checkpoint.ErrDamaged) || !errors.Is(looked, checkpoint.ErrDamaged) {
-		t.Errorf("claim: %v; look-up: %v", claimed, looked)
-	}
-	if err := d.Close(); !errors.Is(err, checkpoint.ErrDamaged) {
-		t.Errorf("close: %v", err)
-	}
-	d = opened(t, path, Options{atOnce: 1})
-	if err := d.Close(); err != nil {
-		t.Errorf("close at once: %v", err)
-	}
-	d = opened(t, path, Options{})
-	d.stopped.Store(true) // as if the check had not seen all
-	if err := lookupAll(d, []string{"key-00001"}, make([]checkpoint.Entry, 1)); !errors.Is(err, checkpoint.ErrClosed) {
-		t.Errorf("look-up after a check that was stopped: %v", err)
 	}
 }
 
-// The one pass finds what the slow check finds: every state, odd IDs, keys that are
-// IDs, and whatever a compaction or a crash left.
-func TestSurveyAgreesWithTheSlowCheck(t *testing.T) {
+// What was checked before, or was written since, is not checked again in the same boot of the
+// machine: after an end in order as after a kill. A look-up notices damage that it meets.
+// Whatever else may have happened to the file, all of it is checked. faults 21, 22
+func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
+	flip := func(t *testing.T, path string) {
+		b, key := read(t, path), []byte("key-00000")
+		for at := range b {
+			if page := at / os.Getpagesize() * os.Getpagesize(); bytes.HasPrefix(b[at:], key) && native.Uint16(b[page+8:]) == leafPage {
+				patch(t, path, at+12, b[at+12]^1) // behind the key stands its record
+			}
+		}
+	}
+	keepTime := func(t *testing.T, path string, f func()) {
+		info, err := os.Stat(path)
+		if f(); errors.Join(err, os.Chtimes(path, time.Time{}, info.ModTime())) != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		leave   func(*testing.T, *Store)
+		change  func(t *testing.T, path string)
+		noticed bool // when it is opened
+	}{
+		"ended, written to":      {func(t *testing.T, d *Store) { d.Close() }, flip, true},
+		"ended, and as it was":   {func(t *testing.T, d *Store) { d.Close() }, func(t *testing.T, path string) { keepTime(t, path, func() { flip(t, path) }) }, false},
+		"killed":                 {func(t *testing.T, d *Store) { d.killHere(t) }, flip, false},
+		"killed, another boot":   {func(t *testing.T, d *Store) { d.asOpen.Add(1); _ = d.stamp(false); d.killHere(t) }, flip, true},
+		"killed before the mark": {func(t *testing.T, d *Store) { behind(d, 1); d.killHere(t) }, flip, false},
+		"mark two commits late":  {func(t *testing.T, d *Store) { behind(d, 2); d.killHere(t) }, flip, true},
+		"mark gone":              {func(t *testing.T, d *Store) { d.Close() }, func(t *testing.T, path string) { os.Remove(path + ".seq"); flip(t, path) }, true},
+		"told to check": {func(t *testing.T, d *Store) { d.Close() }, func(t *testing.T, path string) {
+			keepTime(t, path, func() { flip(t, path) })
+			_, err := Open(path, target(), Options{Check: true})
+			checkRefusal(t, err, checkpoint.ErrDamaged)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			d, err := Open(path, target(), Options{gather: early})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 60 { // the first ones are in their places
+				if _, err := settle(d, createdEntry(fmt.Sprintf("key-%05d", i), fmt.Sprint("lead-", i), i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			test.leave(t, d)
+			test.change(t, path)
+			d, err = Open(path, target(), Options{ReadOnly: true})
+			if noticed := err != nil; noticed != test.noticed {
+				t.Fatalf("opening: %v", err)
+			}
+			if err != nil {
+				return
+			}
+			if err := lookupAll(d, []string{"key-00000"}, make([]checkpoint.Entry, 1)); !errors.Is(err, checkpoint.ErrDamaged) {
+				t.Errorf("look-up: %v", err)
+			}
+			d.Close()
+		})
+	}
+}
+
+// behind writes a PATH.seq that is some commits late.
+func behind(d *Store, commits uint64) {
+	t := *d.tally.Load()
+	t.seq -= commits
+	d.tally.Store(&t)
+	_ = d.stamp(false)
+}
+
+// The one pass understands every state, odd IDs, keys that are IDs, and whatever is on its way
+// into its place.
+func TestSurveyPassesWhatIsRight(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
 	random := rand.New(rand.NewPCG(8, 9))
@@ -85,11 +128,8 @@ func TestSurveyAgreesWithTheSlowCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(d.survey(img, nil), d.verify()); err != nil {
+	if err := d.survey(img); err != nil {
 		t.Error(err)
-	}
-	if err := d.survey(img, func() bool { return true }); !errors.Is(err, errStopped) {
-		t.Errorf("told to stop: %v", err)
 	}
 }
 
@@ -133,7 +173,7 @@ func TestSurveyNoticesIndexesThatDoNotFit(t *testing.T) {
 // whole, or a change puts its page there twice. faults 21, 22
 func TestMisledLookUpIsNoticed(t *testing.T) {
 	path := newPath(t)
-	d := opened(t, path, Options{})
+	d := opened(t, path, Options{gather: early})
 	for i := range 120 {
 		key := strings.Repeat(fmt.Sprintf("%05d-", 10*i), 150) // few on a page, so that branches have branches
 		if _, err := settle(d, checkpoint.Entry{Key: key, State: checkpoint.Rejected, Code: 422}); err != nil {
@@ -150,7 +190,7 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	img.f = bytes.NewReader(file)
-	used := newWalker(img, nil, nil)
+	used := newWalker(img, nil)
 	if err := errors.Join(used.tree(subtree{page: img.root}), used.bucket(string(inEntries), used.trees[string(inEntries)])); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 )
 
@@ -12,7 +11,6 @@ import (
 // gone: a look-up would miss it and its lead would be made twice.
 type walker struct {
 	img    *image
-	stop   func() bool       // asked at every page; nil: never
 	record recorder          // nil: the shape alone
 	use    []byte            // by page: what it is used for
 	trees  map[string][]byte // bucket → its value in the tree of buckets
@@ -45,15 +43,13 @@ const mostOfPage = 64 << 20
 // deepest is far beyond what a tree of pages of this size can reach.
 const deepest = 32
 
-var errStopped = errors.New("stopped")
-
-func newWalker(m *image, stop func() bool, record recorder) *walker {
-	return &walker{img: m, stop: stop, record: record, use: make([]byte, m.pages), trees: make(map[string][]byte)}
+func newWalker(m *image, record recorder) *walker {
+	return &walker{img: m, record: record, use: make([]byte, m.pages), trees: make(map[string][]byte)}
 }
 
 // peek checks the shape of the tree of buckets and of the named ones alone.
 func (m *image) peek(names ...[]byte) error {
-	w := newWalker(m, nil, nil)
+	w := newWalker(m, nil)
 	err := w.tree(subtree{page: m.root})
 	for i := 0; i < len(names) && err == nil; i++ {
 		err = w.bucket(string(names[i]), w.trees[string(names[i])])
@@ -79,9 +75,6 @@ func (w *walker) bucket(name string, value []byte) error {
 }
 
 func (w *walker) tree(t subtree) error {
-	if w.stop != nil && w.stop() {
-		return errStopped
-	}
 	if t.level == deepest {
 		return damage("its pages lead too deep")
 	}

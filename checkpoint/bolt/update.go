@@ -57,7 +57,7 @@ func (r *reader) update(e *checkpoint.Entry, texts []string) {
 }
 
 func (l *ledger) mark(e *checkpoint.Entry) (checkpoint.Entry, error) {
-	if !validKey(e.Key) {
+	if !checkpoint.ValidKey(e.Key) {
 		return *e, checkpoint.ErrKey
 	}
 	from, err := l.state(e.Key)
@@ -89,7 +89,7 @@ func (l *ledger) takeOver(e, old *checkpoint.Entry, from checkpoint.State) (chec
 	taken := *e
 	taken.State = checkpoint.Created
 	if from.HasLead() { // its lead ID alone was not known
-		taken = completed(*old, e)
+		taken = old.Completed(e)
 		taken.Unsettled, taken.Sought = e.Unsettled, e.Sought
 	}
 	taken.Updated = l.now

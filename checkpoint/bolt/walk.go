@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -11,15 +10,11 @@ import (
 // mostWalkers bounds the marks, a byte a page each; disks are busy with fewer.
 const mostWalkers = 4
 
-// walk checks the shape of the file and, unless newRecorder is nil, hands out every
-// record: those of the buckets first before the others. The others are read by several
+// walk checks the shape of the file and hands out every record: those of the buckets first before the others. The others are read by several
 // goroutines, each with a recorder of its own; newRecorder is not called by them.
 // Afterwards bbolt can go everywhere.
-func (m *image) walk(stop func() bool, newRecorder func() recorder, first ...string) error {
-	if newRecorder == nil {
-		newRecorder = func() recorder { return nil }
-	}
-	w := newWalker(m, stop, nil)
+func (m *image) walk(newRecorder func() recorder, first ...string) error {
+	w := newWalker(m, nil)
 	if err := w.markFree(); err != nil {
 		return err
 	}
@@ -74,13 +69,11 @@ func (w *walker) markFree() error {
 // when the marks are put together.
 func (w *walker) divide(all []subtree, newRecorder func() recorder) error {
 	var taken atomic.Int64
-	var failed atomic.Bool
-	stop := func() bool { return failed.Load() || w.stop != nil && w.stop() }
 	walkers := make([]*walker, min(mostWalkers, runtime.GOMAXPROCS(0), len(all)))
 	errs := make([]error, len(walkers))
 	var group sync.WaitGroup
 	for i := range walkers {
-		one := newWalker(w.img, stop, newRecorder())
+		one := newWalker(w.img, newRecorder())
 		walkers[i] = one
 		group.Go(func() {
 			for errs[i] == nil {
@@ -90,12 +83,13 @@ func (w *walker) divide(all []subtree, newRecorder func() recorder) error {
 				}
 				errs[i] = guard(func() error { return one.tree(all[next]) })
 			}
-			failed.Store(true)
 		})
 	}
 	group.Wait()
-	if err := worst(errs); err != nil {
-		return err
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
 	}
 	for _, one := range walkers {
 		for page, use := range one.use {
@@ -109,14 +103,4 @@ func (w *walker) divide(all []subtree, newRecorder func() recorder) error {
 		}
 	}
 	return nil
-}
-
-// worst is what a walker met; that others have stopped for it says nothing.
-func worst(errs []error) (worst error) {
-	for _, err := range errs {
-		if err != nil && (worst == nil || errors.Is(worst, errStopped)) {
-			worst = err
-		}
-	}
-	return worst
 }

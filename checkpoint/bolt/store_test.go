@@ -1,0 +1,44 @@
+package bolt
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
+)
+
+// The file does what every Store must do, whether entries gather or not.
+func TestStore(t *testing.T) {
+	for name, gather := range map[string]gathering{"": {}, "gathering one": {least: 1, most: 1}, "gathering some": {least: 3, most: 3}} {
+		t.Run(name, func(t *testing.T) {
+			place := func(t storetest.TB) string {
+				dir, err := os.MkdirTemp("", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { os.RemoveAll(dir) })
+				return filepath.Join(dir, "c.db")
+			}
+			storetest.Run(t, storetest.Backend{
+				Place: place,
+				Open: func(t storetest.TB, path string, now func() time.Time) checkpoint.Store {
+					d, err := Open(path, target(), Options{Now: now, gather: gather})
+					if err != nil {
+						t.Fatal(err)
+					}
+					d.bolt.NoSync = true // the disk's speed is not under test
+					return d
+				},
+				Killed: func(t storetest.TB, path string) string {
+					to := place(t)
+					copyAll(t, path, to)
+					return to
+				},
+				Intact: func(t storetest.TB, path string) { intact(t, path) },
+			})
+		})
+	}
+}

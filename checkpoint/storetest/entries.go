@@ -1,0 +1,233 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fault 66: the second row that claims a lead falls in doubt, also when both are
+// settled in one commit.
+func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
+	for _, lead := range []string{"lead.1", "0b1c2d3e-0000-4000-8000-000000000001", "first"} {
+		t.Run(lead, func(t *testing.T) {
+			d := b.open(t)
+			together(t, d, checkpoint.Claim, intentOf("first", 7), intentOf("second", 7))
+			stored := together(t, d, checkpoint.Settle, createdEntry("first", lead, 7), createdEntry("second", lead, 7))
+			if first := stored[0]; first.State != checkpoint.Created {
+				t.Errorf("first: %+v", first)
+			}
+			got := stored[1]
+			if got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != lead || got.File != "leads.csv" {
+				t.Errorf("second: %+v", got)
+			}
+			if diff := cmp.Diff(got, lookup(t, d, "second")); diff != "" {
+				t.Errorf("stored (-reported +looked up):\n%s", diff)
+			}
+			// Settling the first again is no doubt: the lead is its own.
+			if again, err := settle(d, createdEntry("first", lead, 8)); err != nil || again.State != checkpoint.Created {
+				t.Errorf("again: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// A row sent again although in doubt, but stopped before it was sent, is in the
+// same doubt as before.
+func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
+	d := b.open(t)
+	if err := claim(d, intentOf("k", 5)); err != nil {
+		t.Fatal(err)
+	}
+	doubt, err := settle(d, checkpoint.Entry{Key: "k", State: checkpoint.InDoubt, Code: 504, Reason: "server_error"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(d, intentOf("k", 99)); err != nil {
+		t.Fatal(err)
+	}
+	if got := lookup(t, d, "k"); got.Line != 101 || got.Code != 0 {
+		t.Errorf("sent again: %+v", got)
+	}
+	d = d.again(t)
+	if err := withdraw(d, "k"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(doubt, lookup(t, d, "k")); diff != "" || d.Info().InDoubt != 1 {
+		t.Errorf("%d in doubt, (-before +after):\n%s", d.Info().InDoubt, diff)
+	}
+}
+
+// A refused change is refused alone.
+func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
+	d := b.open(t)
+	if _, err := settle(d, createdEntry("known", "lead-1", 1)); err != nil {
+		t.Fatal(err)
+	}
+	long := string(make([]byte, checkpoint.MaxKey+1))
+	changes := []*checkpoint.Change{
+		{Kind: checkpoint.Claim, Entry: intentOf("known", 1)},
+		{Kind: checkpoint.Claim, Entry: intentOf("", 1)},
+		{Kind: checkpoint.Claim, Entry: intentOf(long, 1)},
+		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: "odd"}},
+		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: long, State: checkpoint.Created}},
+		{Kind: checkpoint.Claim, Entry: intentOf(long[:checkpoint.MaxKey], 1)},
+	}
+	if err := d.Commit(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []error{checkpoint.ErrKnown, checkpoint.ErrKey, checkpoint.ErrKey, checkpoint.ErrState, checkpoint.ErrKey, nil} {
+		if err := changes[i].Err; !errors.Is(err, want) || checkpoint.IsRefusal(err) != (want != nil) {
+			t.Errorf("change %d: %v, want %v", i, err, want)
+		}
+	}
+	if i := d.Info(); i.Leads != 1 || i.InDoubt != 1 {
+		t.Errorf("%+v", i)
+	}
+}
+
+// An intent without a time has that of its commit: people look for the lead by it.
+func claimIsSentWhenItIsCommitted(t *testing.T, b Backend) {
+	now := time.UnixMilli(1_770_000_000_000).UTC()
+	d := b.openAt(t, func() time.Time { return now })
+	if err := claim(d, checkpoint.Entry{Key: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if sent := lookup(t, d, "a").Updated; !sent.Equal(now) {
+		t.Errorf("sent %v, as it says, want %v", sent, now)
+	}
+}
+
+func closedRefusesEverything(t *testing.T, b Backend) {
+	d := b.open(t)
+	if err := errors.Join(d.Close(), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, settled := settle(d, createdEntry("a", "lead", 1))
+	_, counted := d.Runs(t.Context())
+	for what, err := range map[string]error{
+		"claim": claim(d, intentOf("a", 1)), "settle": settled, "withdraw": withdraw(d, "a"),
+		"look-up": d.Find(t.Context(), make([]checkpoint.Query, 1), make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)), "runs": counted,
+		"resolve": resolve(d, checkpoint.Decision{Key: "a"}),
+	} {
+		if !errors.Is(err, checkpoint.ErrClosed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// What is reported is durable: a copy taken then holds it. faults 2, 10
+func reportedIsDurable(t *testing.T, b Backend) {
+	if b.Killed == nil {
+		t.Skip("it cannot be killed")
+	}
+	d := b.open(t)
+	together(t, d, checkpoint.Claim, intentOf("c", 1), intentOf("a", 1), intentOf("b", 1))
+	if c := d.killed(t); lookup(t, c, "c").State != checkpoint.InDoubt {
+		t.Error("reported before it was durable")
+	}
+}
+
+// faults 124, 126: any time comes back as it was, in UTC, and does not decide the
+// order.
+func oddTimesAreKept(t *testing.T, b Backend) {
+	d := b.open(t)
+	var last uint64
+	for i, at := range []time.Time{
+		time.Unix(0, 0), time.Date(1901, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC),
+		time.Date(2200, 6, 1, 0, 0, 0, 999_000_000, time.FixedZone("odd", -12345)),
+	} {
+		in := intentOf(fmt.Sprint(i), i)
+		in.Updated = at
+		if err := claim(d, in); err != nil {
+			t.Fatal(err)
+		}
+		got := lookup(t, d, in.Key)
+		if !got.Updated.Equal(at) || got.Updated.Location() != time.UTC {
+			t.Errorf("%v came back as %v", at, got.Updated)
+		}
+		if got.Seq <= last {
+			t.Errorf("sequence %d after %d", got.Seq, last)
+		}
+		last = got.Seq
+	}
+}
+
+func digestsAreKeyed(t *testing.T, b Backend) {
+	one, other := b.open(t), b.open(t)
+	if again := one.Digests().Sum([]byte("x")); one.Digests().Sum([]byte("x")) != again || one.Digests().Sum([]byte("y")) == again {
+		t.Error("a digest is not a digest")
+	}
+	if one.Digests().Sum([]byte("x")) == other.Digests().Sum([]byte("x")) || sumField(one, "n", "v") == sumField(other, "n", "v") {
+		t.Error("digests of two files are equal: they are not keyed")
+	}
+	x, y := sumField(one, "ab", "c"), sumField(one, "a", "bc")
+	if x.Name == y.Name || x.Value == y.Value {
+		t.Error("name and value run into one another")
+	}
+	if x.Name != sumField(one, "ab", "d").Name {
+		t.Error("a name's digest depends on its value")
+	}
+}
+
+func runsAreKeptInOrder(t *testing.T, b Backend) {
+	d := b.open(t)
+	later := checkpoint.RunInfo{ID: "b", Command: "import", Started: time.UnixMilli(5).UTC()}
+	first := checkpoint.RunInfo{ID: "a", Command: "sync", Started: time.UnixMilli(9).UTC(), Counts: map[string]int{"updated": 3}}
+	if err := errors.Join(d.PutRun(context.Background(), first), d.PutRun(context.Background(), later)); err != nil {
+		t.Fatal(err)
+	}
+	later.Finished, later.Outcome, later.Counts = time.UnixMilli(7).UTC(), "attention", map[string]int{"created": 1, "failed": 2}
+	if err := errors.Join(d.PutRun(context.Background(), later), claim(d, checkpoint.Entry{Key: "k", Run: "named only"}), claim(d, checkpoint.Entry{Key: "l", Run: "a"})); err != nil {
+		t.Fatal(err)
+	}
+	d = d.again(t)
+	got, err := d.Runs(context.Background())
+	if diff := cmp.Diff([]checkpoint.RunInfo{first, later}, got); diff != "" || err != nil {
+		t.Errorf("%v:\n%s", err, diff)
+	}
+	if lookup(t, d, "k").Run != "named only" || lookup(t, d, "l").Run != "a" {
+		t.Error("entries name other runs")
+	}
+}
+
+func eachGoesThroughAllInOrderAndMayWrite(t *testing.T, b Backend) {
+	d := b.open(t)
+	const n = 3*512 + 7
+	var claims, outcomes []checkpoint.Entry
+	for i := range n {
+		k := fmt.Sprintf("%05d", i)
+		if i%3 == 0 {
+			claims = append(claims, intentOf(k, i))
+		} else {
+			outcomes = append(outcomes, createdEntry(k, "lead"+k, i))
+		}
+	}
+	together(t, d, checkpoint.Claim, claims...)
+	together(t, d, checkpoint.Settle, outcomes...)
+	for state, want := range map[checkpoint.State]int{checkpoint.Unknown: n, checkpoint.InDoubt: (n + 2) / 3, checkpoint.Created: n - (n+2)/3, checkpoint.Rejected: 0} {
+		got, last := 0, ""
+		err := d.Each(context.Background(), checkpoint.Filter{State: state}, func(e checkpoint.Entry) error {
+			if got++; e.Key <= last || (state != checkpoint.Unknown && e.State != state) {
+				t.Fatalf("%s (%v) after %s", e.Key, e.State, last)
+			}
+			if last = e.Key; got == 1 {
+				return d.PutRun(context.Background(), checkpoint.RunInfo{ID: "inside"})
+			}
+			return nil
+		})
+		if err != nil || got != want {
+			t.Errorf("%v: %d of %d, %v", state, got, want, err)
+		}
+	}
+	stop := errors.New("enough")
+	if err := d.Each(context.Background(), checkpoint.Filter{State: checkpoint.Unknown}, func(checkpoint.Entry) error { return stop }); err != stop {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,226 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
+	d := b.open(t)
+	put := func(key, lead, external string, s checkpoint.State) {
+		e := createdEntry(key, lead, 3)
+		e.ExternalID, e.State = external, s
+		if _, err := settle(d, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a", "lead.a", "x-a", checkpoint.Created)
+	put("b", "lead.b", "b", checkpoint.Partial)
+	put("lead.c", "lead.c", "x-c", checkpoint.Created)
+	put("d1", "lead.d1", "x-d", checkpoint.Created)
+	put("d2", "lead.d2", "x-d", checkpoint.Created)
+	put("e1", "lead.e1", "x-e", checkpoint.Created)
+	put("x-e", "lead.e2", "x-e", checkpoint.Created)
+	put("r", "", "x-r", checkpoint.Rejected)
+	put("noid", "", "x-noid", checkpoint.Created)
+	if err := claim(d, intentOf("doubt", 4)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Forget(context.Background(), []string{"gone"}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		q    checkpoint.Query
+		how  checkpoint.Match
+		key  string
+		stat checkpoint.State
+	}{
+		{checkpoint.Query{Key: "a"}, checkpoint.ByKey, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "a", LeadID: "lead.a", ExternalID: "x-d"}, checkpoint.ByKey, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "a", LeadID: "lead.new"}, checkpoint.ByKey, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "a", LeadID: "lead.b"}, checkpoint.Ambiguous, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "noid", LeadID: "lead.b"}, checkpoint.Ambiguous, "noid", checkpoint.Created},
+		{checkpoint.Query{Key: "noid", LeadID: "lead.new"}, checkpoint.ByKey, "noid", checkpoint.Created},
+		{checkpoint.Query{Key: "new", LeadID: "lead.a", ExternalID: "b"}, checkpoint.ByLeadID, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "new", LeadID: "lead.c"}, checkpoint.ByLeadID, "lead.c", checkpoint.Created},
+		{checkpoint.Query{Key: "new", LeadID: "lead.new"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", LeadID: "lead.new", ExternalID: "x-a"}, checkpoint.Ambiguous, "", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", LeadID: "lead.new", ExternalID: "x-noid"}, checkpoint.ByExternalID, "noid", checkpoint.Created},
+		{checkpoint.Query{Key: "new", ExternalID: "x-a"}, checkpoint.ByExternalID, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "new", ExternalID: "x-"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", ExternalID: "x-aa"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", ExternalID: "b"}, checkpoint.ByExternalID, "b", checkpoint.Partial},
+		{checkpoint.Query{Key: "new", ExternalID: "x-c"}, checkpoint.ByExternalID, "lead.c", checkpoint.Created},
+		{checkpoint.Query{Key: "new", ExternalID: "x-d"}, checkpoint.Ambiguous, "", checkpoint.Unknown},
+		{checkpoint.Query{Key: "new", ExternalID: "x-e"}, checkpoint.Ambiguous, "", checkpoint.Unknown},
+		{checkpoint.Query{Key: "x-e", ExternalID: "x-e"}, checkpoint.ByKey, "x-e", checkpoint.Created},
+		{checkpoint.Query{Key: "new", ExternalID: "x-r"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+		{checkpoint.Query{Key: "r"}, checkpoint.NoMatch, "r", checkpoint.Rejected},
+		{checkpoint.Query{Key: "r", LeadID: "lead.a"}, checkpoint.ByLeadID, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "r", ExternalID: "x-a"}, checkpoint.ByExternalID, "a", checkpoint.Created},
+		{checkpoint.Query{Key: "doubt", LeadID: "lead.a"}, checkpoint.ByKey, "doubt", checkpoint.InDoubt},
+		{checkpoint.Query{Key: "gone", LeadID: "lead.a"}, checkpoint.ByKey, "gone", checkpoint.Forgotten},
+		{checkpoint.Query{Key: "new"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
+	} {
+		e, how := sought(t, d, test.q)
+		if how != test.how || how != checkpoint.Ambiguous && (e.Key != test.key || e.State != test.stat) {
+			t.Errorf("%+v: found %d %q %v, want %d %q %v", test.q, how, e.Key, e.State, test.how, test.key, test.stat)
+		}
+	}
+}
+
+// A mark changes nothing else, adds no event and outlives a crash; a lead that is not
+// known is taken over with it.
+func marksChangeNothingElse(t *testing.T, b Backend) {
+	d := b.open(t)
+	before, err := settle(d, createdEntry("k", "lead.k", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, _ := d.History(context.Background(), "k")
+	stored, err := mark(d, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := before
+	want.Unsettled, want.Sought, want.Seq = "run-2", "closedWon", stored.Seq
+	if diff := cmp.Diff(want, stored); diff != "" {
+		t.Error(diff)
+	}
+	copied := d
+	if b.Killed != nil {
+		copied = d.killed(t)
+	}
+	if diff := cmp.Diff(want, lookup(t, copied, "k")); diff != "" {
+		t.Error(diff)
+	}
+	if now, _ := copied.History(context.Background(), "k"); !slices.Equal(now, events) {
+		t.Errorf("history %v, want %v", now, events)
+	}
+	back, err := mark(d, checkpoint.Entry{Key: "k", LeadID: "lead.k"})
+	if want.Unsettled, want.Sought, want.Seq = "", "", back.Seq; err != nil || !cmp.Equal(want, back) {
+		t.Errorf("taken back: %v %s", err, cmp.Diff(want, back))
+	}
+
+	if _, err := mark(d, checkpoint.Entry{Key: "new", LeadID: "lead.new", Unsettled: "run-2"}); err != nil {
+		t.Fatal(err)
+	}
+	e, how := sought(t, d, checkpoint.Query{Key: "other", LeadID: "lead.new"})
+	events, _ = d.History(context.Background(), "new")
+	if how != checkpoint.ByLeadID || e.Key != "new" || e.State != checkpoint.Created || e.Unsettled != "run-2" || len(events) != 1 || events[0].Act&checkpoint.Adopted == 0 {
+		t.Errorf("taken over: %d %+v %v", how, e, events)
+	}
+	if _, err := settle(d, checkpoint.Entry{Key: "noid", State: checkpoint.Created, Status: "open", ExternalID: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	e, err = mark(d, checkpoint.Entry{Key: "noid", LeadID: "lead.9", Unsettled: "run-2"})
+	if err != nil || e.LeadID != "lead.9" || e.Status != "open" || e.ExternalID != "x" || e.Unsettled != "run-2" {
+		t.Errorf("completed: %+v, %v", e, err)
+	}
+	if err := claim(d, intentOf("doubt", 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, refused := range []struct {
+		e   checkpoint.Entry
+		err error
+	}{
+		{checkpoint.Entry{Key: "", LeadID: "lead.k"}, checkpoint.ErrKey},
+		{checkpoint.Entry{Key: "k", LeadID: "lead.other"}, checkpoint.ErrKnown},
+		{checkpoint.Entry{Key: "doubt", LeadID: "lead.other"}, checkpoint.ErrKnown},
+		{checkpoint.Entry{Key: "nothing"}, checkpoint.ErrKnown},
+		{checkpoint.Entry{Key: "third", LeadID: "lead.k"}, checkpoint.ErrTaken},
+	} {
+		if _, err := mark(d, refused.e); !errors.Is(err, refused.err) {
+			t.Errorf("%+v: %v, want %v", refused.e, err, refused.err)
+		}
+	}
+}
+
+func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
+	at := time.UnixMilli(1_770_000_000_789).UTC()
+	d := b.open(t)
+	for i, change := range []func(*checkpoint.Entry){
+		func(e *checkpoint.Entry) { e.Unsettled = "run" },
+		func(e *checkpoint.Entry) { e.Unsettled, e.Sought = "run", "onHold" },
+		func(e *checkpoint.Entry) { e.Refused = checkpoint.Digest{7} },
+		func(e *checkpoint.Entry) { e.Synced = true },
+		func(e *checkpoint.Entry) { e.Confirmed = at },
+		func(e *checkpoint.Entry) {
+			e.Unsettled, e.Refused, e.Synced, e.Confirmed = "run", checkpoint.Digest{1}, true, at
+		},
+	} {
+		e := createdEntry(fmt.Sprint("k", i), fmt.Sprint("lead.", i), 3)
+		change(&e)
+		stored, err := settle(d, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(stored, lookup(t, d, e.Key)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// Shapes outlive the process and are told from one another.
+func shapesAreNoted(t *testing.T, b Backend) {
+	d := b.open(t)
+	byID := checkpoint.Shape{Columns: []string{"id", "e-mail of Ann", "name"}, Key: "{id}"}
+	for _, s := range []checkpoint.Shape{byID, byID, {Columns: []string{"other"}, Key: "{other}", Namespace: "dealers"}, {Key: "{id}"}} { // the last one says nothing
+		c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: intentOf("k", 1), Shape: &s}
+		if err := errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d = d.again(t)
+	for name, test := range map[string]struct {
+		shape checkpoint.Shape
+		known bool
+		kin   []checkpoint.Kin
+	}{
+		"the same":              {shape: checkpoint.Shape{Columns: []string{"name", "id", "e-mail of Ann"}, Key: "{id}"}, known: true},
+		"another key":           {shape: checkpoint.Shape{Columns: byID.Columns, Key: "{name}"}, kin: []checkpoint.Kin{{Key: "{id}"}}},
+		"another namespace":     {shape: checkpoint.Shape{Columns: byID.Columns, Key: "{id}", Namespace: "a"}, kin: []checkpoint.Kin{{Key: "{id}"}}},
+		"one more column":       {shape: checkpoint.Shape{Columns: append([]string{"new"}, byID.Columns...), Key: "{id}"}, kin: []checkpoint.Kin{{Key: "{id}", Strange: []string{"new"}}}},
+		"one less":              {shape: checkpoint.Shape{Columns: []string{"id", "name"}}, kin: []checkpoint.Kin{{Key: "{id}", Lacking: 1}}},
+		"one is another one":    {shape: checkpoint.Shape{Columns: []string{"id", "name", "city"}, Key: "{name}"}},
+		"no columns":            {shape: checkpoint.Shape{Key: "{name}"}},
+		"more than one, of all": {shape: checkpoint.Shape{Columns: append([]string{"other"}, byID.Columns...)}, kin: []checkpoint.Kin{{Key: "{other}", Namespace: "dealers", Strange: byID.Columns}, {Key: "{id}", Strange: []string{"other"}}}},
+	} {
+		known, kin, err := d.Noted(context.Background(), test.shape)
+		diff := cmp.Diff(test.kin, kin)
+		if back := len(kin) == 2 && cmp.Equal([]checkpoint.Kin{kin[1], kin[0]}, test.kin); back { // in no order
+			diff = ""
+		}
+		if err != nil || known != test.known || diff != "" {
+			t.Errorf("%s: known %v, %v (-want +got):\n%s", name, known, err, diff)
+		}
+	}
+}
+
+// Of keys that are not known, Find tells which known one looks like them. faults 131
+func looksAlike(t *testing.T, b Backend) {
+	d := b.open(t)
+	for i, key := range []string{"Ann@X.example", "Bob@X.example", "other"} {
+		if _, err := settle(d, createdEntry(key, fmt.Sprint("lead-", i), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Forget(t.Context(), []string{"Ann@X.example"}, false); err != nil {
+		t.Fatal(err)
+	}
+	d = d.again(t)
+	for key, want := range map[string]checkpoint.State{"ann@x.example": checkpoint.Forgotten, "ANN@x.example": checkpoint.Forgotten, "bob@X.example": checkpoint.Created, "Other": checkpoint.Unknown, "another": checkpoint.Unknown} {
+		like := &checkpoint.Likeness{}
+		if sought(t, d, checkpoint.Query{Key: key, Alike: like}); like.State != want {
+			t.Errorf("%s looks like one that is %v, want %v", key, like.State, want)
+		}
+	}
+}

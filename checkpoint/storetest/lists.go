@@ -1,0 +1,326 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
+	d := b.open(t)
+	list := []checkpoint.Entry{
+		{Key: "b", LeadID: "0b1c2d3e-0000-4000-8000-000000000001", ExternalID: "crm-1", Status: "closedWon", Organization: "org"},
+		{Key: "a", LeadID: "lead.2", Digest: d.Digests().Sum([]byte("x"))},
+	}
+	if r, err := d.Adopt(context.Background(), list); err != nil || r != (checkpoint.AdoptResult{Leads: 2}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, want := range list {
+		got := lookup(t, d, want.Key)
+		if got.State != checkpoint.Created || got.LeadID != want.LeadID || got.ExternalID != want.ExternalID || got.Status != want.Status || got.Digest != (checkpoint.Digest{}) || got.Content != nil {
+			t.Errorf("%+v", got)
+		}
+		if err := claim(d, intentOf(want.Key, 1)); !errors.Is(err, checkpoint.ErrKnown) {
+			t.Errorf("claimed: %v", err)
+		}
+	}
+	if stored, err := settle(d, createdEntry("c", "lead.2", 1)); err != nil || stored.Reason != checkpoint.ReasonLeadTaken {
+		t.Errorf("its lead under another key: %+v, %v", stored, err)
+	}
+	before := contents(t, d)
+	if r, err := d.Adopt(context.Background(), list); err != nil || r != (checkpoint.AdoptResult{Known: 2}) {
+		t.Errorf("again: %+v, %v", r, err)
+	}
+	if after := contents(t, d); cmp.Diff(before, after) != "" {
+		t.Error("the same list again changed something")
+	}
+}
+
+func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
+	d := b.open(t)
+	for _, e := range []checkpoint.Entry{createdEntry("known", "lead-1", 1), {Key: "refused", State: checkpoint.Rejected, Code: 422}} {
+		if _, err := settle(d, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := claim(d, intentOf("doubt", 1)); err != nil {
+		t.Fatal(err)
+	}
+	good := checkpoint.Entry{Key: "good", LeadID: "lead-9"}
+	for name, bad := range map[string]checkpoint.Entry{
+		"no key":           {LeadID: "lead-2"},
+		"long key":         {Key: strings.Repeat("k", checkpoint.MaxKey+1), LeadID: "lead-2"},
+		"no ID":            {Key: "a"},
+		"no ID, partial":   {Key: "a", State: checkpoint.Partial},
+		"bad ID":           {Key: "a", LeadID: "../lead"},
+		"dots":             {Key: "a", LeadID: ".."},
+		"long ID":          {Key: "a", LeadID: strings.Repeat("1", 129)},
+		"key twice":        {Key: "good", LeadID: "lead-2"},
+		"ID twice":         {Key: "a", LeadID: "lead-9"},
+		"ID of another":    {Key: "a", LeadID: "lead-1"},
+		"another ID":       {Key: "known", LeadID: "lead-2"},
+		"in doubt":         {Key: "doubt", LeadID: "lead-2"},
+		"long texts":       {Key: "a", LeadID: "lead-2", Location: strings.Repeat("n", 1<<20) + "s", ExternalID: "e"},
+		"forgotten, state": {Key: "a", LeadID: "lead-2", State: checkpoint.Forgotten},
+	} {
+		before := contents(t, d)
+		var why *checkpoint.ListError
+		if _, err := d.Adopt(context.Background(), []checkpoint.Entry{good, bad}); !errors.As(err, &why) || why.Index != 1 || why.Key != bad.Key {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := contents(t, d); cmp.Diff(before, after) != "" {
+			t.Errorf("%s: taken in part", name)
+		}
+	}
+}
+
+// What a list says of a lead whose ID nobody knew completes it; its data are known.
+func adoptCompletesALeadWithoutID(t *testing.T, b Backend) {
+	d := b.open(t)
+	in := intentOf("k", 1)
+	in.WantLink, in.Digest = "crm-1", d.Digests().Sum([]byte("data"))
+	if err := errors.Join(claim(d, in), resolve(d, checkpoint.Decision{Key: "k", Exists: true})); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := d.Adopt(context.Background(), []checkpoint.Entry{{Key: "k", LeadID: "lead-1", Status: "onHold"}}); err != nil || r.Leads != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := lookup(t, d, "k"); got.State != checkpoint.Partial || got.LeadID != "lead-1" || got.WantLink != "crm-1" || got.Digest != in.Digest || got.Status != "onHold" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A lead ID that people gave can be corrected, also crosswise; what the service gave, not.
+func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
+	d := b.open(t)
+	doubted(t, d, "c", "d")
+	wrong := []checkpoint.Entry{{Key: "a", LeadID: "lead-b", ExternalID: "crm-a", Status: "closedWon"}, {Key: "b", LeadID: "lead-a"}}
+	if _, err := d.Adopt(context.Background(), wrong); err != nil {
+		t.Fatal(err)
+	}
+	if err := resolve(d, checkpoint.Decision{Key: "c", LeadID: "lead-x"}, checkpoint.Decision{Key: "d", LeadID: "lead-d"}); err != nil {
+		t.Fatal(err)
+	}
+	moved := lookup(t, d, "a")
+	for i := range 14 {
+		moved.Digest = checkpoint.Digest{byte(i + 1)}
+		if _, err := settle(d, moved); err != nil {
+			t.Fatal(err)
+		}
+	}
+	right := []checkpoint.Entry{{Key: "a", LeadID: "lead-a"}, {Key: "b", LeadID: "lead-b", Status: "onHold"}, {Key: "c", LeadID: "lead-c"}}
+	if r, err := d.Adopt(context.Background(), right); err != nil || r != (checkpoint.AdoptResult{Leads: 3, Corrected: 3}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, want := range []checkpoint.Entry{
+		{Key: "a", State: checkpoint.Partial, LeadID: "lead-a", WantLink: "crm-a"},
+		{Key: "b", State: checkpoint.Created, LeadID: "lead-b", Status: "onHold"},
+		{Key: "c", State: checkpoint.Partial, LeadID: "lead-c", WantLink: "crm-c"},
+	} {
+		got := lookup(t, d, want.Key)
+		if got.Run, got.Updated, got.Seq = "", want.Updated, 0; cmp.Diff(want, got) != "" {
+			t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
+		}
+	}
+	if events, err := d.History(context.Background(), "a"); err != nil || events[0].Act&checkpoint.Adopted == 0 || events[len(events)-1].Act&checkpoint.Adopted == 0 {
+		t.Errorf("%+v, %v", events, err)
+	}
+	if r, err := d.Adopt(context.Background(), right); err != nil || r != (checkpoint.AdoptResult{Known: 3}) {
+		t.Fatalf("again: %+v, %v", r, err)
+	}
+	if _, err := settle(d, createdEntry("made", "lead-m", 1)); err != nil {
+		t.Fatal(err)
+	}
+	var why *checkpoint.ListError
+	for _, list := range [][]checkpoint.Entry{
+		{{Key: "made", LeadID: "lead-n"}},
+		{{Key: "b", LeadID: "lead-b"}, {Key: "a", LeadID: "lead-b"}},
+		{{Key: "b", LeadID: "lead-9", State: checkpoint.InDoubt}, {Key: "a", LeadID: "lead-b"}},
+		{{Key: "a", LeadID: "lead-d"}},
+	} {
+		if _, err := d.Adopt(context.Background(), list); !errors.As(err, &why) {
+			t.Errorf("%+v: %v", list, err)
+		}
+	}
+}
+
+// A status that nobody specified stays as it is.
+func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
+	d := b.open(t)
+	long := strings.Repeat("ü", checkpoint.MaxStatus+9)
+	if _, err := d.Adopt(context.Background(), []checkpoint.Entry{{Key: "a", LeadID: "lead-1", Status: "escalated"}, {Key: "b", LeadID: "lead-2", Status: long}}); err != nil {
+		t.Fatal(err)
+	}
+	d = d.again(t)
+	if a, b := lookup(t, d, "a").Status, lookup(t, d, "b").Status; a != "escalated" || b != strings.Repeat("ü", checkpoint.MaxStatus) {
+		t.Errorf("%q, %q", a, b)
+	}
+	if checkpoint.KnownStatus("escalated") || !checkpoint.KnownStatus("open") {
+		t.Error("which statuses the specification names")
+	}
+}
+
+// An export of everything, adopted by a new file: leads are known, doubts stay
+// doubts, refused rows are left out, and what was forgotten stays so.
+func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
+	old := b.open(t)
+	seed(t, old)
+	partial := createdEntry("partial", "lead-p", 1)
+	partial.State, partial.ExternalID, partial.WantLink = checkpoint.Partial, "", "crm-p"
+	taken := createdEntry("taken", lookup(t, old, "key-00001").LeadID, 1)
+	for _, e := range []checkpoint.Entry{partial, taken} {
+		if _, err := settle(old, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := resolve(old, checkpoint.Decision{Key: "doubt-1", Exists: true}); err != nil {
+		t.Fatal(err)
+	}
+	list := contents(t, old)
+	d := b.open(t)
+	if _, err := d.Forget(context.Background(), []string{"key-00003"}, false); err != nil {
+		t.Fatal(err)
+	}
+	want := checkpoint.AdoptResult{Leads: 21, InDoubt: 3, Rejected: 3, Forgotten: 1}
+	if r, err := d.Adopt(context.Background(), list); err != nil || r != want {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	d = d.again(t)
+	for _, was := range list {
+		got := lookup(t, d, was.Key)
+		switch {
+		case was.Key == "key-00003":
+			was = checkpoint.Entry{Key: was.Key, State: checkpoint.Forgotten}
+		case was.State == checkpoint.Rejected:
+			was = checkpoint.Entry{Key: was.Key}
+		case was.State == checkpoint.InDoubt && was.Reason == "":
+			was.Reason = checkpoint.ReasonAdopted
+		}
+		was.Digest, was.Content = checkpoint.Digest{}, nil
+		if was.Seq, got.Seq = 0, 0; was.State != checkpoint.InDoubt {
+			was.Updated = got.Updated
+		}
+		if diff := cmp.Diff(was, got); diff != "" {
+			t.Errorf("%s (-old +new):\n%s", was.Key, diff)
+		}
+	}
+	if r, err := d.Adopt(context.Background(), list); err != nil || r.Leads+r.InDoubt != 0 || r.Known != 24 {
+		t.Errorf("again: %+v, %v", r, err)
+	}
+}
+
+// Lines that stay, and lines that come, do not get the place of one another.
+func decisionsAfterForgetting(t *testing.T, b Backend) {
+	d := b.open(t)
+	var left []string
+	decide := func(key string) {
+		if err := errors.Join(claim(d, intentOf(key, 1)), resolve(d, checkpoint.Decision{Key: key})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		decide(key)
+	}
+	if _, err := d.Forget(context.Background(), []string{"a", "b"}, false); err != nil {
+		t.Fatal(err)
+	}
+	decide("d")
+	decide("e")
+	err := d.Decisions(context.Background(), func(one checkpoint.Decision, _ time.Time) error { left = append(left, one.Key); return nil })
+	if err != nil || !slices.Equal(left, []string{"c", "d", "e"}) {
+		t.Errorf("%q, %v", left, err)
+	}
+}
+
+// seed makes 20 created leads, three refusals and three rows in doubt.
+func seed(t TB, d checkpoint.Store) {
+	t.Helper()
+	for i := range 20 {
+		e := createdEntry(fmt.Sprintf("key-%05d", i), fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", i), i)
+		if i%2 == 0 {
+			e.ExternalID = fmt.Sprintf("crm-%d", i)
+		}
+		together(t, d, checkpoint.Settle, e)
+	}
+	for i := range 3 {
+		together(t, d, checkpoint.Claim, intentOf(fmt.Sprintf("doubt-%d", i), i))
+		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"})
+	}
+}
+
+// withPerson makes a checkpoint in which a person stands everywhere that one can.
+func withPerson(t TB, d checkpoint.Store) {
+	t.Helper()
+	seed(t, d)
+	together(t, d, checkpoint.Claim, intentOf("ann", 1))
+	if err := resolve(d, checkpoint.Decision{Key: "ann", LeadID: "her-lead"}); err != nil {
+		t.Fatal(err)
+	}
+	together(t, d, checkpoint.Settle, createdEntry("ann", "her-lead", 1))
+	together(t, d, checkpoint.Settle, createdEntry("bob", "her-lead", 2)) // contradicts the decision and falls in doubt
+	together(t, d, checkpoint.Claim, intentOf("bob", 3))                  // keeps the doubt inside a new intent
+}
+
+// A forgotten key is not sent again, and nothing else names what was known of it. fault 120
+func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
+	d := b.open(t)
+	withPerson(t, d)
+	r, err := d.Forget(t.Context(), []string{"ann", "never heard of", "doubt-1", "refused-1"}, false)
+	if want := (checkpoint.ForgetResult{Leads: 1, Unknown: 1, InDoubt: 1, Rejected: 1}); err != nil || r != want {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	d = d.again(t)
+	for _, key := range []string{"ann", "never heard of", "doubt-1", "refused-1"} {
+		if got := lookup(t, d, key); got.State != checkpoint.Forgotten || got.LeadID != "" {
+			t.Errorf("%+v", got)
+		}
+		if err := claim(d, intentOf(key, 1)); !errors.Is(err, checkpoint.ErrBlocked) {
+			t.Errorf("claim: %v", err)
+		}
+		if _, err := settle(d, createdEntry(key, "lead-x", 1)); !errors.Is(err, checkpoint.ErrBlocked) {
+			t.Errorf("settle: %v", err)
+		}
+	}
+	if got := lookup(t, d, "bob"); got.State != checkpoint.InDoubt {
+		t.Errorf("a neighbour: %+v", got)
+	}
+	if err := withdraw(d, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if got := lookup(t, d, "bob"); got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != "" {
+		t.Errorf("a neighbour's earlier doubt: %+v", got)
+	}
+	if i := d.Info(); i.Leads != 20 || i.InDoubt != 3 {
+		t.Errorf("%d leads, %d in doubt", i.Leads, i.InDoubt)
+	}
+	if left := told(t, d); len(left) != 0 {
+		t.Errorf("left of decisions: %q", left)
+	}
+}
+
+func unblockedKeyIsNew(t *testing.T, b Backend) {
+	d := b.open(t)
+	withPerson(t, d)
+	for _, unblock := range []bool{false, true, true} {
+		if _, err := d.Forget(t.Context(), []string{"ann"}, unblock); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := claim(d, intentOf("ann", 1)); err != nil {
+		t.Error(err)
+	}
+	if counts := d.Info().Keys; counts[checkpoint.Forgotten] != 0 {
+		t.Error(counts)
+	}
+	if _, err := d.Forget(t.Context(), []string{"a", ""}, false); !isListError(err, 1) || lookup(t, d, "a").State != checkpoint.Unknown {
+		t.Errorf("no key: %v", err)
+	}
+}

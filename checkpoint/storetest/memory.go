@@ -1,0 +1,380 @@
+// Package storetest says what every [checkpoint.Store] must do ([Run]), and holds one that
+// keeps everything in memory: what the others are compared with, and a quick one for tests of
+// what stands above.
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
+)
+
+var _ checkpoint.Store = (*Memory)(nil)
+
+// Memory is a Store without a file. It is gone with the process.
+type Memory struct {
+	Now func() time.Time // the time of a commit
+
+	mu      sync.Mutex
+	target  checkpoint.Target
+	digests *checkpoint.Digester
+	used    bool // opened again, or something was claimed or settled
+	closed  bool
+	known   knowledge
+}
+
+// knowledge is what is known. What a record points to is never changed, so that a copy of
+// the maps is a copy of all.
+type knowledge struct {
+	seq              uint64
+	entries, intents map[string]*record
+	blocked          map[string]bool
+	decided          []decided
+	found            []checkpoint.Contradiction
+	shapes           []checkpoint.Shape
+	runs             []checkpoint.RunInfo
+}
+
+// record is an outcome or an intent, with what led to it.
+type record struct {
+	checkpoint.Entry
+	act   checkpoint.Act
+	past  []checkpoint.Event
+	prior *record // of an intent: the one that it came in place of
+}
+
+// decided is a decision with the send that it was about.
+type decided struct {
+	checkpoint.Decision
+	at   time.Time
+	send *record
+}
+
+// NewMemory returns one that knows nothing.
+func NewMemory(t checkpoint.Target) *Memory {
+	return &Memory{
+		Now: time.Now, target: t, digests: checkpoint.NewDigester([]byte(rand.Text())),
+		known: knowledge{entries: map[string]*record{}, intents: map[string]*record{}, blocked: map[string]bool{}},
+	}
+}
+
+// Again is a Store that knows what this one knows, as if it had been opened again.
+func (m *Memory) Again() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &Memory{Now: m.Now, target: m.target, digests: m.digests, known: m.known.clone(), used: true}
+}
+
+func (k *knowledge) clone() knowledge {
+	c := *k
+	c.entries, c.intents, c.blocked = maps.Clone(k.entries), maps.Clone(k.intents), maps.Clone(k.blocked)
+	c.decided, c.found = slices.Clone(k.decided), slices.Clone(k.found)
+	c.shapes, c.runs = slices.Clone(k.shapes), slices.Clone(k.runs)
+	return c
+}
+
+// Info says what is known, in figures.
+func (m *Memory) Info() checkpoint.Info {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := checkpoint.Info{Path: "memory", ID: fmt.Sprintf("%p", m), Target: m.target, Sequence: m.known.seq, New: !m.used, Keys: map[checkpoint.State]int{}}
+	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
+		i.Keys[s] = 0
+	}
+	for _, key := range m.known.keys() {
+		i.Keys[m.known.visible(key).State]++
+	}
+	i.Keys[checkpoint.Forgotten] = len(m.known.blocked)
+	i.Leads, i.InDoubt = i.Keys[checkpoint.Created]+i.Keys[checkpoint.Partial], i.Keys[checkpoint.InDoubt]
+	return i
+}
+
+// Digests makes digests with a key of its own.
+func (m *Memory) Digests() *checkpoint.Digester { return m.digests }
+
+// Close refuses everything from now on.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+// Drop is Close, and says whether nothing was known.
+func (m *Memory) Drop() (gone bool, err error) {
+	gone = !m.used && len(m.known.keys())+len(m.known.blocked) == 0
+	return gone, m.Close()
+}
+
+// ask calls f with what is known.
+func (m *Memory) ask(f func(*knowledge) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return checkpoint.ErrClosed
+	}
+	return f(&m.known)
+}
+
+// change lets f change what is known, unless it fails.
+func (m *Memory) change(what string, f func(k *knowledge, now time.Time) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return checkpoint.ErrClosed
+	}
+	next := m.known.clone()
+	next.seq++
+	if err := f(&next, m.Now().UTC().Truncate(time.Millisecond)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	m.known = next
+	return nil
+}
+
+// keys are those that have an entry or an intent, in order.
+func (k *knowledge) keys() []string {
+	all := maps.Clone(k.entries)
+	maps.Copy(all, k.intents)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// visible is what a look-up shows.
+func (k *knowledge) visible(key string) *record {
+	switch {
+	case k.intents[key] != nil:
+		return k.intents[key]
+	case k.entries[key] != nil:
+		return k.entries[key]
+	case k.blocked[key]:
+		return &record{Entry: checkpoint.Entry{Key: key, State: checkpoint.Forgotten}}
+	}
+	return &record{Entry: checkpoint.Entry{Key: key}}
+}
+
+// owner is the key that has a lead, or nothing.
+func (k *knowledge) owner(lead string) string {
+	for key, e := range k.entries {
+		if lead != "" && e.LeadID == lead {
+			return key
+		}
+	}
+	return ""
+}
+
+// Find looks for leads, see [checkpoint.Store].
+func (m *Memory) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
+	return m.ask(func(k *knowledge) error {
+		for i, q := range qs {
+			found, match := k.find(q)
+			if out[i], how[i] = found.Entry, match; match == checkpoint.NoMatch && q.Alike != nil {
+				*q.Alike = k.alike(q.Key)[0]
+			}
+		}
+		return nil
+	})
+}
+
+func (k *knowledge) find(q checkpoint.Query) (*record, checkpoint.Match) {
+	own, owner := k.visible(q.Key), k.owner(q.LeadID)
+	switch {
+	case own.State.HasLead() && owner != "" && owner != q.Key:
+		return own, checkpoint.Ambiguous
+	case own.State.HasLead(), own.State == checkpoint.InDoubt, own.State == checkpoint.Forgotten:
+		return own, checkpoint.ByKey
+	case owner != "":
+		return k.visible(owner), checkpoint.ByLeadID
+	}
+	linked := map[string]bool{}
+	for key, e := range k.entries {
+		linked[key] = e.State.HasLead() && (e.ExternalID == q.ExternalID || e.WantLink == q.ExternalID)
+	}
+	for key, e := range k.intents {
+		linked[key] = linked[key] || e.WantLink == q.ExternalID
+	}
+	maps.DeleteFunc(linked, func(_ string, is bool) bool { return !is || q.ExternalID == "" })
+	for key := range linked {
+		if e := k.visible(key); len(linked) == 1 && (q.LeadID == "" || e.LeadID == "") {
+			return e, checkpoint.ByExternalID
+		}
+		return own, checkpoint.Ambiguous
+	}
+	return own, checkpoint.NoMatch
+}
+
+// alike are the keys that look like this one and have a lead, or may have one; else one that
+// was forgotten, or none.
+func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
+	folded := rowkey.Fold(key)
+	looks := func(other string) bool { return folded != "" && other != key && rowkey.Fold(other) == folded }
+	for _, other := range k.keys() {
+		e := k.visible(other)
+		listed := "/"+other == key && e.File == "" // a list that a person wrote has keys as the file does
+		if (e.State.HasLead() || e.State == checkpoint.InDoubt) && (looks(other) || listed) {
+			all = append(all, checkpoint.Likeness{State: e.State, File: e.File, Line: e.Line})
+		}
+	}
+	for other := range k.blocked {
+		if all == nil && looks(other) {
+			all = append(all, checkpoint.Likeness{State: checkpoint.Forgotten})
+		}
+	}
+	return append(all, checkpoint.Likeness{})
+}
+
+// Each calls f with every key, see [checkpoint.Store].
+func (m *Memory) Each(_ context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
+	var all []checkpoint.Entry
+	err := m.ask(func(k *knowledge) error {
+		for _, key := range k.keys() {
+			if r := k.visible(key); (which.State == checkpoint.Unknown || which.State == r.State) && (which.Run == "" || r.maker() == which.Run) {
+				all = append(all, r.Entry)
+			}
+		}
+		return nil
+	})
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f(all[i])
+	}
+	return err
+}
+
+// maker is the run that made a lead, or sent what is in doubt.
+func (r *record) maker() string {
+	if r.State == checkpoint.InDoubt {
+		return r.Run
+	}
+	for _, ev := range slices.Backward(append(slices.Clone(r.past), r.Event(r.act))) {
+		if r.State.HasLead() && ev.Act&checkpoint.Made != 0 && ev.Act&checkpoint.Adopted == 0 {
+			return ev.Run
+		}
+	}
+	return ""
+}
+
+// History tells what was done with a key.
+func (m *Memory) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
+	err = m.ask(func(k *knowledge) error {
+		records := []*record{k.entries[key], k.intents[key]}
+		for _, one := range k.decided {
+			if one.Key == key {
+				records = append(records, one.send)
+			}
+		}
+		for i, r := range records {
+			if r == nil {
+				continue
+			}
+			for _, ev := range append(slices.Clone(r.past), r.Event(r.act)) {
+				at := slices.IndexFunc(all, func(other checkpoint.Event) bool { return withoutSend(other) == withoutSend(ev) })
+				later := slices.IndexFunc(all, func(other checkpoint.Event) bool { return other.At.After(ev.At) })
+				switch {
+				case at >= 0 && all[at].Send == checkpoint.Send{}:
+					all[at] = ev
+				case at >= 0:
+				case i > 1 && later >= 0:
+					all = slices.Insert(all, later, ev)
+				default:
+					all = append(all, ev)
+				}
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+func withoutSend(ev checkpoint.Event) checkpoint.Event {
+	ev.Send = checkpoint.Send{}
+	return ev
+}
+
+// Noted compares a shape with those of earlier claims.
+func (m *Memory) Noted(_ context.Context, s checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
+	err = m.ask(func(k *knowledge) error {
+		for _, was := range k.shapes {
+			strange, lacking := beyond(s.Columns, was.Columns), len(beyond(was.Columns, s.Columns))
+			switch {
+			case len(s.Columns) == 0 || len(strange) > 0 && lacking > 0:
+			case len(strange)+lacking == 0 && was.Key == s.Key && was.Namespace == s.Namespace:
+				known = true
+			default:
+				kin = append(kin, checkpoint.Kin{Key: was.Key, Namespace: was.Namespace, Strange: strange, Lacking: lacking})
+			}
+		}
+		return nil
+	})
+	if known {
+		kin = nil
+	}
+	return known, kin, err
+}
+
+// beyond are the names that the others lack.
+func beyond(names, others []string) (strange []string) {
+	for _, name := range names {
+		if !slices.Contains(others, name) {
+			strange = append(strange, name)
+		}
+	}
+	return strange
+}
+
+// Runs returns what was put.
+func (m *Memory) Runs(context.Context) (all []checkpoint.RunInfo, err error) {
+	err = m.ask(func(k *knowledge) error { all = slices.Clone(k.runs); return nil })
+	return all, err
+}
+
+// PutRun keeps a run.
+func (m *Memory) PutRun(_ context.Context, r checkpoint.RunInfo) error {
+	return m.change("keep run", func(k *knowledge, _ time.Time) error {
+		at := slices.IndexFunc(k.runs, func(old checkpoint.RunInfo) bool { return old.ID == r.ID })
+		if at < 0 {
+			k.runs = append(k.runs, r)
+		} else {
+			k.runs[at] = r
+		}
+		return nil
+	})
+}
+
+// Decisions calls f with each that was made.
+func (m *Memory) Decisions(_ context.Context, f func(checkpoint.Decision, time.Time) error) error {
+	var all []decided
+	err := m.ask(func(k *knowledge) error { all = slices.Clone(k.decided); return nil })
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f(all[i].Decision, all[i].at)
+	}
+	return err
+}
+
+// Contradictions calls f with each that was found.
+func (m *Memory) Contradictions(_ context.Context, f func(checkpoint.Contradiction) error) error {
+	var all []checkpoint.Contradiction
+	err := m.ask(func(k *knowledge) error { all = slices.Clone(k.found); return nil })
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f(all[i])
+	}
+	return err
+}
+
+// bounded is a status as it is kept.
+func bounded(status string) string {
+	if letters := []rune(status); len(letters) > checkpoint.MaxStatus {
+		return string(letters[:checkpoint.MaxStatus])
+	}
+	return status
+}
+
+// sameShape says whether two shapes are one.
+func sameShape(a, b checkpoint.Shape) bool {
+	return a.Key == b.Key && a.Namespace == b.Namespace && len(beyond(a.Columns, b.Columns))+len(beyond(b.Columns, a.Columns)) == 0
+}

@@ -1,0 +1,244 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"leadferry/checkpoint"
+)
+
+// keyNamed is one of the keys of a test. Some look alike.
+func keyNamed(n int) string {
+	switch n {
+	case 5, 11:
+		return "k" + strings.Repeat(" ", n-4) + "1"
+	case 9, 10:
+		return strings.Repeat("0", n-8) + "7"
+	case 8:
+		return "7"
+	}
+	return fmt.Sprintf("k%d", n)
+}
+
+// machine runs one random sequence against a Store and against a Memory.
+type machine struct {
+	d   *opened
+	m   *Memory
+	now time.Time
+}
+
+// knowsWhatMemoryKnows: whatever is done, in whatever order and however much of it in one
+// commit, with the process killed anywhere between two commits: the Store knows what maps
+// would know. faults 1, 3, 10
+func knowsWhatMemoryKnows(t *testing.T, b Backend) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := &machine{m: NewMemory(checkpoint.Target{}), now: time.UnixMilli(1_770_000_000_000).UTC()}
+		now := func() time.Time { return x.now }
+		x.d, x.m.Now = b.openAt(t, now), now
+		t.Repeat(x.actions())
+	})
+}
+
+func drawKey(t *rapid.T) string { return keyNamed(rapid.IntRange(0, 12).Draw(t, "key")) }
+
+// drawLead draws a lead ID. Some equal keys.
+func drawLead(t *rapid.T) string {
+	n := rapid.IntRange(0, 14).Draw(t, "lead")
+	return []string{fmt.Sprintf("k%d", n), fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", n), fmt.Sprintf("lead.%d", n), ""}[n%4]
+}
+
+func (x *machine) actions() map[string]func(*rapid.T) {
+	actions := map[string]func(*rapid.T){
+		"commit":  x.commit,
+		"forget":  x.forget,
+		"adopt":   x.adopt,
+		"resolve": x.resolve,
+		"reopen":  func(t *rapid.T) { x.d = x.d.again(t) },
+		"": func(t *rapid.T) {
+			x.now = x.now.Add(time.Second)
+			x.compare(t)
+			x.find(t)
+		},
+	}
+	if x.d.b.Killed != nil {
+		actions["crash"] = func(t *rapid.T) {
+			old := x.d
+			x.d = old.killed(t)
+			old.Close()
+		}
+	}
+	return actions
+}
+
+func (x *machine) commit(t *rapid.T) {
+	var ours, theirs []*checkpoint.Change
+	for range rapid.IntRange(1, 5).Draw(t, "changes") {
+		c := x.draw(t)
+		other := c
+		ours, theirs = append(ours, &c), append(theirs, &other)
+	}
+	if err := errors.Join(x.m.Commit(context.Background(), ours), x.d.Commit(context.Background(), theirs)); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range ours {
+		if got := theirs[i]; !errors.Is(got.Err, want.Err) {
+			t.Fatalf("%d of %+v: refused as %v, want %v", got.Kind, got.Entry, got.Err, want.Err)
+		} else if got.Err == nil && got.Kind != checkpoint.Withdraw {
+			same(t, want.Entry, got.Entry)
+		}
+	}
+}
+
+func (x *machine) draw(t *rapid.T) checkpoint.Change {
+	c := checkpoint.Change{Kind: rapid.SampledFrom([]checkpoint.ChangeKind{checkpoint.Claim, checkpoint.Claim, checkpoint.Settle, checkpoint.Settle, checkpoint.Withdraw, checkpoint.Mark}).Draw(t, "kind")}
+	key, line := drawKey(t), rapid.IntRange(0, 9).Draw(t, "line")
+	switch c.Kind {
+	case checkpoint.Claim:
+		c.Entry = intentOf(key, line)
+		c.Entry.WantLink = rapid.SampledFrom([]string{"", key, "crm-1"}).Draw(t, "link")
+	case checkpoint.Settle:
+		c.Entry = createdEntry(key, drawLead(t), line)
+		c.Entry.State = rapid.SampledFrom([]checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt}).Draw(t, "state")
+		if c.Entry.State == checkpoint.Rejected {
+			c.Entry.LeadID, c.Entry.Code, c.Entry.Reason = "", rapid.SampledFrom([]int{409, 422}).Draw(t, "code"), "refused"
+		}
+		c.Entry.ExternalID = rapid.SampledFrom([]string{"", key, "crm-1", "crm-2"}).Draw(t, "link")
+	case checkpoint.Mark:
+		c.Entry = checkpoint.Entry{Key: key, LeadID: drawLead(t), Unsettled: rapid.SampledFrom([]string{"", "run-1", "run-2"}).Draw(t, "run")}
+		if now := lookup(t, x.m, key).LeadID; now != "" && rapid.Bool().Draw(t, "its own") {
+			c.Entry.LeadID = now
+		}
+	default:
+		c.Entry.Key = key
+	}
+	return c
+}
+
+// alike fails unless two calls ended alike.
+func alike(t *rapid.T, what string, want, got any, wantErr, gotErr error) {
+	t.Helper()
+	var ours, theirs *checkpoint.ListError
+	if (wantErr == nil) != (gotErr == nil) || errors.As(wantErr, &ours) != errors.As(gotErr, &theirs) || ours != nil && ours.Index != theirs.Index {
+		t.Fatalf("%s: %v, want %v", what, gotErr, wantErr)
+	}
+	if diff := cmp.Diff(want, got); diff != "" && wantErr == nil {
+		t.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func (x *machine) forget(t *rapid.T) {
+	keys, unblock := []string{drawKey(t), drawKey(t)}, rapid.Bool().Draw(t, "unblock")
+	want, wantErr := x.m.Forget(context.Background(), keys, unblock)
+	got, err := x.d.Forget(context.Background(), keys, unblock)
+	alike(t, "forget", want, got, wantErr, err)
+}
+
+func (x *machine) adopt(t *rapid.T) {
+	var list []checkpoint.Entry
+	for range rapid.IntRange(1, 3).Draw(t, "entries") {
+		e := checkpoint.Entry{Key: drawKey(t), LeadID: drawLead(t), Status: "open", Updated: x.now, State: checkpoint.Created}
+		if rapid.IntRange(0, 2).Draw(t, "doubt") == 0 {
+			e.State, e.LeadID, e.WantLink = checkpoint.InDoubt, "", e.Key
+		} else {
+			e.ExternalID = rapid.SampledFrom([]string{"", e.Key, "crm-1"}).Draw(t, "link")
+		}
+		list = append(list, e)
+	}
+	want, wantErr := x.m.Adopt(context.Background(), list)
+	got, err := x.d.Adopt(context.Background(), list)
+	alike(t, fmt.Sprintf("adopt %+v", list), want, got, wantErr, err)
+}
+
+func (x *machine) resolve(t *rapid.T) {
+	var list []checkpoint.Decision
+	for range rapid.IntRange(1, 3).Draw(t, "decisions") {
+		one := checkpoint.Decision{Key: drawKey(t), LeadID: drawLead(t)}
+		one.Exists = one.LeadID == "" && rapid.Bool().Draw(t, "exists")
+		list = append(list, one)
+	}
+	want, wantErr := x.m.Resolve(context.Background(), list)
+	got, err := x.d.Resolve(context.Background(), list)
+	alike(t, fmt.Sprintf("resolve %+v", list), want, got, wantErr, err)
+}
+
+// compare checks everything that is known.
+func (x *machine) compare(t *rapid.T) {
+	want, got := contents(t, x.m), contents(t, x.d)
+	if len(got) != len(want) {
+		t.Fatalf("%d keys, want %d", len(got), len(want))
+	}
+	for i := range want {
+		same(t, want[i], got[i])
+	}
+	ours, theirs := x.m.Info(), x.d.Info()
+	if !maps.Equal(ours.Keys, theirs.Keys) || ours.Leads != theirs.Leads || ours.InDoubt != theirs.InDoubt {
+		t.Fatalf("counts %v, want %v", theirs.Keys, ours.Keys)
+	}
+	if diff := cmp.Diff(told(t, x.m), told(t, x.d)); diff != "" {
+		t.Fatalf("decisions and what contradicts them (-want +got):\n%s", diff)
+	}
+	const bounded = 6 // events that every Store keeps
+	key := drawKey(t)
+	if events := acts(t, x.m, key); len(events) <= bounded {
+		if diff := cmp.Diff(events, acts(t, x.d, key)); diff != "" {
+			t.Fatalf("history of %s (-want +got):\n%s", key, diff)
+		}
+	}
+}
+
+// told is what a Store says of decisions.
+func told(t TB, d checkpoint.Store) (all []string) {
+	t.Helper()
+	err := errors.Join(
+		d.Decisions(context.Background(), func(one checkpoint.Decision, at time.Time) error {
+			all = append(all, fmt.Sprintln(one, at))
+			return nil
+		}),
+		d.Contradictions(context.Background(), func(c checkpoint.Contradiction) error {
+			all = append(all, fmt.Sprintln(c))
+			return nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// find looks for one lead in both.
+func (x *machine) find(t *rapid.T) {
+	q := checkpoint.Query{Key: keyNamed(rapid.IntRange(0, 14).Draw(t, "key")), LeadID: drawLead(t), Alike: &checkpoint.Likeness{}}
+	q.ExternalID = rapid.SampledFrom([]string{"", "crm-1", "crm-2", "k1", "k2", "k3"}).Draw(t, "external")
+	got, how := sought(t, x.d, q)
+	want, match := x.m.known.find(q)
+	if how != match {
+		t.Fatalf("%+v: found %d, want %d", q, how, match)
+	}
+	all := x.m.known.alike(q.Key)
+	if none := all[len(all)-1]; match == checkpoint.NoMatch && (!slices.Contains(all, *q.Alike) || len(all) > 1 && *q.Alike == none) {
+		t.Fatalf("%q looks like %+v, want one of %+v", q.Key, *q.Alike, all)
+	}
+	if match != checkpoint.Ambiguous {
+		same(t, want.Entry, got)
+	}
+}
+
+// same fails unless two entries are one, but for the number of the commit.
+func same(t *rapid.T, want, got checkpoint.Entry) {
+	t.Helper()
+	got.Seq, want.Seq = 0, 0
+	if len(got.Content) == 0 {
+		got.Content = nil
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("entry (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,364 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func decisionsSettleDoubts(t *testing.T, b Backend) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("x", 3600))
+	d := b.openAt(t, func() time.Time { return now })
+	for i := range 5 {
+		in := intentOf(fmt.Sprint("k", i), i)
+		if i == 1 {
+			in.WantLink = "crm-1"
+		}
+		if err := claim(d, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := settle(d, createdEntry("known", "lead-known", 1)); err != nil {
+		t.Fatal(err)
+	}
+	for name, refused := range map[string]struct {
+		index int
+		list  []checkpoint.Decision
+	}{
+		"not in doubt":      {1, []checkpoint.Decision{{Key: "k0"}, {Key: "known", LeadID: "x"}}},
+		"never heard of":    {0, []checkpoint.Decision{{Key: "none"}}},
+		"key twice":         {1, []checkpoint.Decision{{Key: "k0"}, {Key: "k0"}}},
+		"ID twice":          {2, []checkpoint.Decision{{Key: "k0", LeadID: "x"}, {Key: "k2"}, {Key: "k1", LeadID: "x"}}},
+		"no ID":             {1, []checkpoint.Decision{{Key: "k0"}, {Key: "k1", LeadID: "not found"}}},
+		"ID of a known key": {1, []checkpoint.Decision{{Key: "k0", LeadID: "x"}, {Key: "k1", LeadID: "lead-known"}}},
+	} {
+		var why *checkpoint.ListError
+		if err := resolve(d, refused.list...); !errors.As(err, &why) || why.Index != refused.index || why.Key != refused.list[why.Index].Key {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d.Info().InDoubt != 5 {
+		t.Fatalf("%d in doubt: a refused list was carried out in part", d.Info().InDoubt)
+	}
+	made := []checkpoint.Decision{{Key: "k0", LeadID: "lead-0"}, {Key: "k1", LeadID: "lead-1"}, {Key: "k2", Exists: true}, {Key: "k3"}}
+	if err := resolve(d, made...); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Created, checkpoint.NotMade, checkpoint.InDoubt} {
+		if got := lookup(t, d, fmt.Sprint("k", i)); got.State != want {
+			t.Errorf("k%d is %v, want %v", i, got.State, want)
+		}
+	}
+	var kept []checkpoint.Decision
+	err := d.Decisions(context.Background(), func(one checkpoint.Decision, at time.Time) error {
+		if kept = append(kept, one); !at.Equal(now) || at.Location() != time.UTC {
+			t.Errorf("decided at %v", at)
+		}
+		return nil
+	})
+	if diff := cmp.Diff(made, kept); diff != "" || err != nil {
+		t.Errorf("kept %v:\n%s", err, diff)
+	}
+}
+
+// A refusal from before does not hold back a row that a person has set free.
+func decisionThatNothingWasCreatedFreesTheRow(t *testing.T, b Backend) {
+	d := b.open(t)
+	if _, err := settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Reason: "refused"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(d, intentOf("k", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := resolve(d, checkpoint.Decision{Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := lookup(t, d, "k"); got.State != checkpoint.NotMade {
+		t.Errorf("still %v", got.State)
+	}
+	if diff := cmp.Diff([]string{"rejected +refused  422", "in_doubt +doubted open 0", "not_made +decided  0"}, acts(t, d, "k")); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	if err := claim(d, intentOf("k", 2)); err != nil {
+		t.Errorf("sent again: %v", err)
+	}
+}
+
+// faults 127
+func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
+	at := time.UnixMilli(1_780_000_000_000).UTC()
+	d := b.openAt(t, func() time.Time { return at })
+	doubted(t, d, "free", "exists", "a", "b", "none")
+	before := map[string]checkpoint.Entry{}
+	for _, key := range []string{"free", "exists", "a", "b", "none"} {
+		before[key] = lookup(t, d, key)
+	}
+	wrong := []checkpoint.Decision{{Key: "free"}, {Key: "exists", Exists: true}, {Key: "a", LeadID: "lead-b"}, {Key: "b", LeadID: "lead-a"}, {Key: "none", LeadID: "lead-n"}}
+	if r, err := d.Resolve(context.Background(), wrong); err != nil || r != (checkpoint.ResolveResult{Settled: 5}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	// The link of the wrong lead is refused meanwhile.
+	stuck := lookup(t, d, "a")
+	stuck.Code, stuck.Updated = 404, at.Add(time.Hour)
+	if _, err := settle(d, stuck); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := d.Resolve(context.Background(), wrong); err != nil || r != (checkpoint.ResolveResult{Before: 5}) {
+		t.Fatalf("the same again: %+v, %v", r, err)
+	}
+	d.Close()
+	d = b.reopen(t, d.place, func() time.Time { return at.Add(2 * time.Hour) })
+	right := []checkpoint.Decision{{Key: "free", LeadID: "lead-f"}, {Key: "exists", LeadID: "lead-e"}, {Key: "a", LeadID: "lead-a"}, {Key: "b", LeadID: "lead-b"}, {Key: "none"}}
+	if r, err := d.Resolve(context.Background(), right); err != nil || r != (checkpoint.ResolveResult{Corrected: 5}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, one := range right {
+		was, got := before[one.Key], lookup(t, d, one.Key)
+		if one.LeadID == "" {
+			if got.State != checkpoint.NotMade {
+				t.Errorf("%s: %+v", one.Key, got)
+			}
+			continue
+		}
+		was.State, was.LeadID, was.Status, was.Updated, was.Seq = checkpoint.Partial, one.LeadID, "", got.Updated, got.Seq
+		if diff := cmp.Diff(was, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", one.Key, diff)
+		}
+	}
+	var kept []checkpoint.Decision
+	if err := d.Decisions(context.Background(), func(one checkpoint.Decision, _ time.Time) error { kept = append(kept, one); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(append(wrong, right...), kept); diff != "" {
+		t.Errorf("the history keeps both (-want +got):\n%s", diff)
+	}
+	for _, key := range []string{"a", "none", "free"} {
+		events, err := d.History(context.Background(), key)
+		if err != nil || events[0].Act != checkpoint.Doubted || !events[0].At.Equal(before[key].Updated) || events[0].File != "leads.csv" || events[0].Line != before[key].Line {
+			t.Errorf("%s: the send before is gone: %+v, %v", key, events, err)
+		}
+	}
+	if got := acts(t, d, "a"); cmp.Diff([]string{"in_doubt +doubted open 0", "partial +made+decided  0", "partial   404", "partial +made+decided  0"}, got) != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// What was sent again since is no decision's business any more.
+func aDecisionOfTheDayBeforeIsRefused(t *testing.T, b Backend) {
+	d := b.open(t)
+	doubted(t, d, "again", "made", "doubt")
+	listed := map[string]checkpoint.Entry{}
+	for _, key := range []string{"again", "made", "doubt"} {
+		listed[key] = lookup(t, d, key)
+	}
+	if err := resolve(d, checkpoint.Decision{Key: "again"}, checkpoint.Decision{Key: "made"}); err != nil {
+		t.Fatal(err)
+	}
+	in := intentOf("again", 1)
+	in.Updated, in.Run = in.Updated.Add(24*time.Hour), "20260102T000000Z-1"
+	if _, err := settle(d, createdEntry("made", "lead-1", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(claim(d, in)); err != nil {
+		t.Fatal(err)
+	}
+	for name, one := range map[string]checkpoint.Decision{
+		"by its time": {Key: "again", Sent: listed["again"].Updated.Truncate(time.Second)},
+		"by its run":  {Key: "again", Run: listed["again"].Run},
+		"made":        {Key: "made", LeadID: "lead-9"},
+		"made, again": {Key: "made"},
+	} {
+		var why *checkpoint.ListError
+		if err := resolve(d, checkpoint.Decision{Key: "doubt"}, one); !errors.As(err, &why) || why.Index != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d.Info().InDoubt != 2 {
+		t.Errorf("%d in doubt", d.Info().InDoubt)
+	}
+	if err := resolve(d, checkpoint.Decision{Key: "doubt", Sent: listed["doubt"].Updated.Truncate(time.Second)}); err != nil {
+		t.Error(err)
+	}
+	if err := resolve(d, checkpoint.Decision{Key: "again", Sent: in.Updated.Truncate(time.Second), Run: in.Run}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A lead that a decision does not give up cannot be given to another row.
+func aCorrectionTakesNoLeadFromAnother(t *testing.T, b Backend) {
+	d := b.open(t)
+	doubted(t, d, "a", "b", "c")
+	if err := resolve(d, checkpoint.Decision{Key: "a", LeadID: "lead-a"}, checkpoint.Decision{Key: "b", LeadID: "lead-b"}); err != nil {
+		t.Fatal(err)
+	}
+	var why *checkpoint.ListError
+	for _, list := range [][]checkpoint.Decision{
+		{{Key: "a", LeadID: "lead-b"}},
+		{{Key: "c", LeadID: "lead-a"}},
+		{{Key: "b", LeadID: "lead-b"}, {Key: "a", LeadID: "lead-b"}},
+		{{Key: "b", LeadID: "lead-b"}, {Key: "c", LeadID: "lead-b"}},
+	} {
+		if err := resolve(d, list...); !errors.As(err, &why) || why.Index != len(list)-1 {
+			t.Errorf("%+v: %v", list, err)
+		}
+	}
+	if err := resolve(d, checkpoint.Decision{Key: "c", LeadID: "lead-a"}, checkpoint.Decision{Key: "a"}); err != nil {
+		t.Error("a lead that is given up:", err)
+	}
+	if got := lookup(t, d, "c"); got.LeadID != "lead-a" || d.Info().InDoubt != 0 || d.Info().Leads != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Evidence that comes after a decision and does not fit it is kept once; evidence
+// about rows that nobody decided about is none.
+func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
+	now := time.UnixMilli(1_770_000_000_000).UTC()
+	d := b.openAt(t, func() time.Time { return now })
+	decided := []checkpoint.Decision{{Key: "given", LeadID: "lead-1"}, {Key: "gone", LeadID: "lead-2"}, {Key: "free"}, {Key: "there", Exists: true}}
+	for _, one := range append(decided, checkpoint.Decision{Key: "undecided"}) {
+		if err := claim(d, intentOf(one.Key, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := resolve(d, decided...); err != nil {
+		t.Fatal(err)
+	}
+	at := now
+	now = now.Add(time.Hour)
+	for range 2 {
+		for _, e := range []checkpoint.Entry{
+			createdEntry("other", "lead-1", 1),
+			{Key: "gone", State: checkpoint.Partial, LeadID: "lead-2", Code: 404},
+			{Key: "free", State: checkpoint.Rejected, Code: 409},
+			{Key: "undecided", State: checkpoint.Rejected, Code: 409},
+			{Key: "given", State: checkpoint.Created, LeadID: "lead-1", Code: 200},
+			{Key: "there", State: checkpoint.Created, Code: 404},
+			createdEntry("own", "lead-7", 1),
+			{Key: "own", State: checkpoint.Partial, LeadID: "lead-7", Code: 404},
+			createdEntry("own too", "lead-7", 1),
+		} {
+			if _, err := settle(d, e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := []checkpoint.Contradiction{
+		{Decision: decided[0], Decided: at, Found: now, Other: "other", Text: checkpoint.LeadOfAnother.String()},
+		{Decision: decided[1], Decided: at, Found: now, Text: checkpoint.NoSuchLead.String()},
+		{Decision: decided[2], Decided: at, Found: now, Text: checkpoint.AlreadyThere.String()},
+	}
+	if diff := cmp.Diff(want, contradictions(t, d)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	d = d.again(t)
+	if got := contradictions(t, d); len(got) != 3 {
+		t.Errorf("after opening again: %+v", got)
+	}
+	if r, err := d.Forget(context.Background(), []string{"other"}, false); err != nil || r.InDoubt != 1 || len(contradictions(t, d)) != 2 {
+		t.Errorf("a forgotten key is still named: %+v, %v", r, err)
+	}
+}
+
+// A later decision is what counts.
+func evidenceAgainstAnOldDecisionIsNone(t *testing.T, b Backend) {
+	d := b.open(t)
+	for _, one := range []checkpoint.Decision{{Key: "k"}, {Key: "k", LeadID: "lead-1"}} {
+		if err := claim(d, intentOf("k", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolve(d, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 409}); err != nil {
+		t.Fatal(err)
+	}
+	if got := contradictions(t, d); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func contradictions(t *testing.T, d checkpoint.Store) (all []checkpoint.Contradiction) {
+	t.Helper()
+	if err := d.Contradictions(context.Background(), func(c checkpoint.Contradiction) error { all = append(all, c); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func historyTellsWhatWasDone(t *testing.T, b Backend) {
+	run := 0
+	at := func() time.Time { return time.UnixMilli(int64(1000 * run)).UTC() }
+	d := b.openAt(t, at)
+	step := func(e checkpoint.Entry) {
+		t.Helper()
+		e.Key, e.Run, e.Updated = "k", fmt.Sprint("run-", run), at()
+		run++
+		if _, err := settle(d, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent := func() {
+		t.Helper()
+		in := checkpoint.Entry{Key: "k", Run: fmt.Sprint("run-", run), WantLink: "crm", Updated: at().Add(-time.Millisecond)}
+		if err := claim(d, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent()
+	step(checkpoint.Entry{State: checkpoint.Rejected, Code: 422})
+	sent()
+	step(checkpoint.Entry{State: checkpoint.InDoubt, Code: 504})
+	sent() // again, although in doubt
+	if err := resolve(d, checkpoint.Decision{Key: "k", LeadID: "lead-1"}); err != nil {
+		t.Fatal(err)
+	}
+	step(checkpoint.Entry{State: checkpoint.Partial, LeadID: "lead-1", Code: 500})
+	step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "open", Code: 200})
+	step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon", Digest: checkpoint.Digest{1}})
+	want := []string{
+		"rejected +refused  422",
+		"in_doubt +doubted  504",
+		"in_doubt +doubted  0",
+		"partial +made+decided  0",
+		"partial   500",
+		"created +linked+status open 200",
+		"created +status+data closedWon 0",
+	}
+	if diff := cmp.Diff(want, acts(t, d, "k")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for range 5 {
+		step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon", Digest: checkpoint.Digest{2}})
+	}
+	d = d.again(t)
+	events, err := d.History(context.Background(), "k")
+	if err != nil || events[0].Act != checkpoint.Refused || events[0].Run != "run-0" || events[len(events)-1].Run != fmt.Sprint("run-", run-1) ||
+		len(events) < 8 || events[1].Act != checkpoint.Doubted || events[2].Act != checkpoint.Doubted || events[3].Act&checkpoint.Decided == 0 {
+		t.Errorf("of a long history: %+v, %v", events, err)
+	}
+	if events, err := d.History(context.Background(), "none"); len(events) != 0 || err != nil {
+		t.Errorf("of nothing: %+v, %v", events, err)
+	}
+}
+
+// A row whose create was withdrawn has no event; one in doubt shows its send.
+func historyOfADoubt(t *testing.T, b Backend) {
+	d := b.open(t)
+	if err := errors.Join(claim(d, intentOf("a", 1)), claim(d, intentOf("b", 1)), withdraw(d, "b")); err != nil {
+		t.Fatal(err)
+	}
+	if got := acts(t, d, "a"); len(got) != 1 || got[0] != "in_doubt +doubted open 0" {
+		t.Errorf("%q", got)
+	}
+	if got := acts(t, d, "b"); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}

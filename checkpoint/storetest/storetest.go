@@ -1,0 +1,240 @@
+package storetest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"leadferry/checkpoint"
+)
+
+// TB is a test, of the usual kind or of random ones.
+type TB interface {
+	rapid.TB
+	Cleanup(func())
+}
+
+// Backend is a kind of Store, as a test uses it.
+type Backend struct {
+	// Place makes a place for a new checkpoint.
+	Place func(t TB) string
+	// Open opens what lies at a place, or makes it.
+	Open func(t TB, place string, now func() time.Time) checkpoint.Store
+	// Killed copies what lies at a place to another one, as if its process had died now;
+	// nil: such a Store cannot be killed.
+	Killed func(t TB, place string) string
+	// Intact fails the test unless everything at a place is right; nil: nothing can be wrong.
+	Intact func(t TB, place string)
+}
+
+// Run checks that a Store does what every Store must do.
+func Run(t *testing.T, b Backend) {
+	for _, behaviour := range []func(*testing.T, Backend){
+		knowsWhatMemoryKnows,
+		leadOfAnotherKeyLeavesDoubt, withdrawnResendRestoresTheEarlierDoubt, badChangeDoesNotHarmItsNeighbours,
+		claimIsSentWhenItIsCommitted, closedRefusesEverything, oddTimesAreKept, digestsAreKeyed, runsAreKeptInOrder,
+		eachGoesThroughAllInOrderAndMayWrite, reportedIsDurable,
+		findsALeadByKeyThenByIDThenByExternalID, marksChangeNothingElse, whatUpdatesLeaveIsKept, shapesAreNoted, looksAlike,
+		decisionsSettleDoubts, decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected,
+		aDecisionOfTheDayBeforeIsRefused, aCorrectionTakesNoLeadFromAnother,
+		evidenceAgainstADecisionIsKept, evidenceAgainstAnOldDecisionIsNone,
+		historyTellsWhatWasDone, historyOfADoubt,
+		adoptedLeadsAreKnownAndTheirDataIsNot, adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID,
+		adoptCorrectsWhatPeopleGave, adoptKeepsAnUnknownStatus, exportIsAdoptedByANewCheckpoint,
+		forgottenKeyIsNotSentAgain, decisionsAfterForgetting, unblockedKeyIsNew,
+	} {
+		name := runtime.FuncForPC(reflect.ValueOf(behaviour).Pointer()).Name()
+		t.Run(name[strings.LastIndex(name, ".")+1:], func(t *testing.T) { behaviour(t, b) })
+	}
+}
+
+// opened is a Store that is open at a place.
+type opened struct {
+	checkpoint.Store
+	b     Backend
+	place string
+	now   func() time.Time
+}
+
+// open opens a new one. When the test ends it is closed and looked through.
+func (b Backend) open(t TB) *opened { return b.openAt(t, time.Now) }
+
+func (b Backend) openAt(t TB, now func() time.Time) *opened {
+	t.Helper()
+	return b.reopen(t, b.Place(t), now)
+}
+
+func (b Backend) reopen(t TB, place string, now func() time.Time) *opened {
+	t.Helper()
+	d := &opened{b.Open(t, place, now), b, place, now}
+	t.Cleanup(func() {
+		d.Close()
+		if b.Intact != nil {
+			b.Intact(t, place)
+		}
+	})
+	return d
+}
+
+// again closes a Store and opens it once more.
+func (d *opened) again(t TB) *opened {
+	t.Helper()
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return d.b.reopen(t, d.place, d.now)
+}
+
+// killed is the Store as it would be found had its process died now.
+func (d *opened) killed(t TB) *opened {
+	t.Helper()
+	return d.b.reopen(t, d.b.Killed(t, d.place), d.now)
+}
+
+// change makes one change in a commit of its own.
+func change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) (checkpoint.Entry, error) {
+	c := &checkpoint.Change{Kind: kind, Entry: e}
+	if err := d.Commit(context.Background(), []*checkpoint.Change{c}); err != nil {
+		return c.Entry, err
+	}
+	return c.Entry, c.Err
+}
+
+// together makes changes of one kind in one commit, of which none may be refused, and returns
+// what stands then.
+func together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind, entries ...checkpoint.Entry) (stored []checkpoint.Entry) {
+	t.Helper()
+	var changes []*checkpoint.Change
+	for _, e := range entries {
+		changes = append(changes, &checkpoint.Change{Kind: kind, Entry: e})
+	}
+	if err := d.Commit(context.Background(), changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
+		if c.Err != nil {
+			t.Fatalf("%s: %v", c.Entry.Key, c.Err)
+		}
+		stored = append(stored, c.Entry)
+	}
+	return stored
+}
+
+func claim(d checkpoint.Store, in checkpoint.Entry) error {
+	_, err := change(d, checkpoint.Claim, in)
+	return err
+}
+
+func withdraw(d checkpoint.Store, key string) error {
+	_, err := change(d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
+	return err
+}
+
+func settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return change(d, checkpoint.Settle, e)
+}
+
+func mark(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return change(d, checkpoint.Mark, e)
+}
+
+// resolve is Resolve without its counts.
+func resolve(d checkpoint.Store, ds ...checkpoint.Decision) error {
+	_, err := d.Resolve(context.Background(), ds)
+	return err
+}
+
+func sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
+	t.Helper()
+	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
+	if err := d.Find(context.Background(), []checkpoint.Query{q}, out, how); err != nil {
+		t.Fatal(err)
+	}
+	return out[0], how[0]
+}
+
+func lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
+	t.Helper()
+	e, _ := sought(t, d, checkpoint.Query{Key: key})
+	return e
+}
+
+// contents is everything that is known.
+func contents(t TB, d checkpoint.Store) (all []checkpoint.Entry) {
+	t.Helper()
+	if err := d.Each(context.Background(), checkpoint.Filter{}, func(e checkpoint.Entry) error { all = append(all, e); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func sumField(d checkpoint.Store, name, value string) checkpoint.ContentDigest {
+	return checkpoint.ContentDigest{Name: d.Digests().SumName(name), Value: d.Digests().SumValue(name, value)}
+}
+
+// isListError says whether an error refuses the entry at this place of a list.
+func isListError(err error, index int) bool {
+	why := (*checkpoint.ListError)(nil)
+	return errors.As(err, &why) && why.Index == index
+}
+
+// intentOf is what is claimed for a row.
+func intentOf(key string, line int) checkpoint.Entry {
+	return checkpoint.Entry{
+		Key: key, File: "leads.csv", Line: line + 2, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
+		Status: "open", Run: "20260101T000000Z-1", Updated: time.UnixMilli(1_770_000_000_123).UTC(),
+	}
+}
+
+func createdEntry(key, lead string, line int) checkpoint.Entry {
+	e := checkpoint.Entry{
+		Key: key, State: checkpoint.Created, LeadID: lead, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
+		Location: "Example Motors North", Status: "inProgress", ExternalID: key,
+		Run: "20260101T000000Z-1", Updated: time.UnixMilli(1_770_000_000_456).UTC(), Content: make([]checkpoint.ContentDigest, 12),
+	}
+	binary.NativeEndian.PutUint64(e.Digest[:], uint64(line))
+	for i := range e.Content {
+		binary.NativeEndian.PutUint32(e.Content[i].Value[:], uint32(i*line))
+	}
+	return e
+}
+
+// doubted makes one row in doubt for each key, sent a minute after the other.
+func doubted(t TB, d checkpoint.Store, keys ...string) {
+	t.Helper()
+	for i, key := range keys {
+		in := intentOf(key, i)
+		in.WantLink, in.Digest = "crm-"+key, d.Digests().Sum([]byte(key))
+		in.Updated = in.Updated.Add(time.Duration(i) * time.Minute)
+		if err := claim(d, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// acts is a history without times and runs.
+func acts(t TB, d checkpoint.Store, key string) (all []string) {
+	t.Helper()
+	events, err := d.History(context.Background(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range events {
+		names := ""
+		for i, name := range []string{"made", "linked", "status", "data", "refused", "doubted", "adopted", "decided"} {
+			if ev.Act&(1<<i) != 0 {
+				names += "+" + name
+			}
+		}
+		all = append(all, fmt.Sprintf("%v %s %s %d", ev.State, names, ev.Status, ev.Code))
+	}
+	return all
+}
