@@ -268,9 +268,6 @@ func (r *run) announce() error {
 		known := r.ledger.Info()
 		s.Checkpoint, s.New, s.Leads, s.InDoubt = known.Path, known.New, known.Leads, known.InDoubt
 		s.Anew, s.Warnings = known.Anew, known.Warnings
-		if f, ok := r.ledger.Store.(interface{ Checked() <-chan struct{} }); ok {
-			s.Checked = f.Checked()
-		}
 		if s.Anew != "" {
 			s.Warnings = slices.Concat(s.Warnings, []string{"a new checkpoint is begun; the one before " + s.Anew})
 		}

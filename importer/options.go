@@ -69,12 +69,11 @@ type Named struct{ Path, SHA256 string }
 
 // Start is what is known before the first request.
 type Start struct {
-	Checkpoint string          // path; "" without one
-	New        bool            // the checkpoint was made just now
-	Leads      int             // leads that it knows
-	InDoubt    int             // rows that it holds in doubt
-	Anew       string          // of a new one: what tells that another one was here, or nothing
-	Checked    <-chan struct{} // closed once the checkpoint is checked; nil without one
+	Checkpoint string // path; "" without one
+	New        bool   // the checkpoint was made just now
+	Leads      int    // leads that it knows
+	InDoubt    int    // rows that it holds in doubt
+	Anew       string // of a new one: what tells that another one was here, or nothing
 	Warnings   []string
 	Notes      []string // remarks on the mapping; those of a rehearsal stand in its summary
 	Target     checkpoint.Target

@@ -40,7 +40,7 @@ func (g gathering) orDefault() gathering {
 type recent struct {
 	gathering
 
-	mu     sync.RWMutex      // held by who reads from before its transaction to the end
+	mu     sync.RWMutex        // held by who reads from before its transaction to the end
 	at     map[string]position // by key
 	owners map[string]string   // lead index key → key
 

@@ -54,7 +54,7 @@ type Store struct {
 	recent   *recent
 	lacks    lacking
 	host     uint64                // of this machine, see mark
-	asOpen   atomic.Uint64                // of the file while it is open, see mark
+	asOpen   atomic.Uint64         // of the file while it is open, see mark
 	taking   func() error          // takes an older copy for good, once the writer runs
 	anew     string                // what is known of one that was here before a new one was made, or ""
 	tally    atomic.Pointer[tally] // as of the last commit

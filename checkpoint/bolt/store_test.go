@@ -12,7 +12,7 @@ import (
 
 // The file does what every Store must do, whether entries gather or not.
 func TestStore(t *testing.T) {
-	for name, gather := range map[string]gathering{"": {}, "gathering one": {least: 1, most: 1}, "gathering some": {least: 3, most: 3}} {
+	for name, gather := range map[string]gathering{"": {}, "a few at a time": {least: 3, most: 3}} {
 		t.Run(name, func(t *testing.T) {
 			place := func(t storetest.TB) string {
 				dir, err := os.MkdirTemp("", "")

@@ -7,9 +7,9 @@ import (
 	"hash/maphash"
 	"math/bits"
 
-	"leadferry/checkpoint"
-
 	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
 )
 
 // survey checks a file in one pass over its pages: their shape and order, every checksum, the

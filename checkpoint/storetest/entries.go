@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"leadferry/checkpoint"
-
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/checkpoint"
 )
 
 // fault 66: the second row that claims a lead falls in doubt, also when both are

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"leadferry/checkpoint"
-
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/checkpoint"
 )
 
 func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {

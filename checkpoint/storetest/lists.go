@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"leadferry/checkpoint"
-
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/checkpoint"
 )
 
 func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {

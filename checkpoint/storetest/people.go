@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"leadferry/checkpoint"
-
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/checkpoint"
 )
 
 func decisionsSettleDoubts(t *testing.T, b Backend) {

@@ -45,9 +45,6 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		if err := shown.begin(s, o.DryRun); err != nil {
 			return err
 		}
-		if s.Checked != nil {
-			<-s.Checked // nothing could be looked up meanwhile, and a signal still ends the wait
-		}
 		if !p.hold.take() {
 			return errInterrupted
 		}

@@ -11,7 +11,7 @@ func edgeBugs() []bug {
 		{
 			number: 25, name: "wanted ExternalID not looked for", imitates: "faults 127, 131: a sync makes leads again that are in doubt or not linked yet",
 			edits:  []edit{{"checkpoint/bolt/find.go", "[]*bbolt.Cursor{f.links, f.wanted}", "[]*bbolt.Cursor{f.links}"}},
-			checks: []check{{"checkpoint/bolt", []string{"TestFindKnowsWhatAMapWouldKnow"}}},
+			checks: []check{{"checkpoint/bolt", []string{"TestStore"}}},
 		},
 		{
 			number: 26, name: "outputs compared by name", imitates: "fault 129: an output replaces the checkpoint, which the path of a link names",
