@@ -227,15 +227,6 @@ func (l *commandLine) typed(name string) (value string, found bool) {
 	return value, found
 }
 
-// value is what a flag of the command is given, on the line or by its variable.
-func (l *commandLine) value(name string) string {
-	value, found := l.typed(name)
-	if f, ok := flagNamed(name, l.command.Flags).(cli.DocGenerationFlag); ok && !found && len(f.GetEnvVars()) > 0 {
-		return os.Getenv(f.GetEnvVars()[0])
-	}
-	return value
-}
-
 // name is the command so far, as a person types it.
 func (l *commandLine) name() string { return strings.Join(l.path, " ") }
 

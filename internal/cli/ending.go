@@ -43,9 +43,11 @@ func endingOf(l *commandLine) *ending {
 	if !slices.Contains([]string{"import", "sync", "validate"}, l.command.Name) {
 		return nil
 	}
-	e := &ending{run: newRunID(), command: l.command.Name, onFinish: l.value("on-finish"), asJSON: l.value("summary") == "-"}
-	if l.value("dry-run") != "true" {
-		e.metrics = l.value("metrics")
+	e := &ending{run: newRunID(), command: l.command.Name, asJSON: l.given("summary").Value == "-"}
+	e.onFinish, _ = l.typed("on-finish")
+	dry, _ := l.typed("dry-run")
+	if yes, _ := strconv.ParseBool(dry); !yes && flagNamed("metrics", l.command.Flags) != nil {
+		e.metrics = l.given("metrics").Value
 	}
 	return e
 }

@@ -90,7 +90,7 @@ func (p *program) export(c *cli.Context) error {
 	if to == "" {
 		broken = x.spool.tell(p.Out)
 	} else {
-		out, broken = to, x.spool.into(to)
+		out, broken = to, writeNew(to, 0o600, x.spool.tell)
 	}
 	if broken != nil && err == nil {
 		return stopped(fmt.Sprintf("%s could not be written: %v", out, broken), "")
@@ -271,18 +271,6 @@ func nameless() *os.File {
 	return f
 }
 
-// into writes everything into a new file, or leaves none.
-func (s *spool) into(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(s.tell(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
-}
-
 // tell writes everything to out and lets go of it.
 func (s *spool) tell(out io.Writer) error {
 	if s.file == nil {
@@ -291,4 +279,16 @@ func (s *spool) tell(out io.Writer) error {
 	}
 	_, err := io.Copy(out, io.NewSectionReader(s.file, 0, s.size))
 	return errors.Join(err, s.file.Close())
+}
+
+// writeNew makes a file that must not be there yet, or leaves none.
+func writeNew(path string, mode os.FileMode, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,8 +64,12 @@ func (p *program) runInit(c *cli.Context) error {
 		tell(p.say(c), proposal.Notes)
 		return err
 	}
-	if err := writeNew(target, proposal.YAML); err != nil {
+	err = writeNew(target, 0o644, func(w io.Writer) error {
+		_, err := w.Write(proposal.YAML)
 		return err
+	})
+	if err != nil {
+		return usage(fmt.Sprintf("the mapping cannot be written: %v", err), "name another place with -m")
 	}
 	if c.Bool("quiet") {
 		return nil
@@ -98,30 +100,9 @@ func mappingName(named, input string) (string, error) {
 		named = base + ".yaml"
 	}
 	if named != "-" && exists(named) {
-		return "", taken(named)
+		return "", usage(named+" is there already and is not overwritten", "name another file with -m, or print the mapping with -m -")
 	}
 	return named, nil
-}
-
-func taken(name string) error {
-	return usage(name+" is there already and is not overwritten", "name another file with -m, or print the mapping with -m -")
-}
-
-// writeNew writes a file that must not be there yet.
-func writeNew(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return taken(name)
-	}
-	if err != nil {
-		return usage(fmt.Sprintf("the mapping cannot be written: %v", err), "name another place with -m")
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		os.Remove(name) // half a mapping is worse than none
-		return usage(fmt.Sprintf("the mapping cannot be written: %v", err), "name another place with -m")
-	}
-	return nil
 }
 
 // sample reads the first rows of a file.

@@ -78,15 +78,6 @@ func (p *program) login(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	place, err := config.Reserve(set.credentialsPath())
-	if err != nil {
-		return err
-	}
-	defer place.Close() // what was kept is durable already
-	// Another login may have ended since the first look.
-	if err := onlyClient(c, set); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
 	defer cancel()
 	go func() {
@@ -96,15 +87,9 @@ func (p *program) login(c *cli.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	made, err := p.makeClient(c, ctx, client)
-	if err != nil {
+	if api.ClientID, api.ClientSecret, err = p.newClient(c, ctx, client); err != nil {
 		return err
 	}
-	stored := config.Credentials{BaseURL: api.BaseURL, ClientID: made.ID, ClientSecret: made.Secret, CreatedAt: time.Now().UTC().Truncate(time.Second)}
-	if err := place.Keep(stored); err != nil {
-		return unstored(made.ID, err)
-	}
-	fmt.Fprintf(p.Out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.profile.Value, set.credentialsPath())
 	if set.makes {
 		if err := profile.Add(); err != nil {
 			return stopped("the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+profile.Lines())
@@ -112,8 +97,31 @@ func (p *program) login(c *cli.Context) error {
 		fmt.Fprintf(p.Out, "made       profile %s in %s\n", set.profile.Value, report.Escape(set.config.Value))
 	}
 	remarks(p.say(c), set)
-	api.ClientID, api.ClientSecret = made.ID, made.Secret
 	return p.proveSignIn(c, ctx, api)
+}
+
+// newClient makes a client and stores it, of which nobody else has the secret.
+func (p *program) newClient(c *cli.Context, ctx context.Context, client *leadapi.Client) (id, secret string, err error) {
+	set := p.settings.Load()
+	place, err := config.Reserve(set.credentialsPath())
+	if err != nil {
+		return "", "", err
+	}
+	defer place.Close() // what was kept is durable already
+	// Another login may have ended since the first look.
+	if err := onlyClient(c, set); err != nil {
+		return "", "", err
+	}
+	made, err := p.makeClient(c, ctx, client)
+	if err != nil {
+		return "", "", err
+	}
+	err = place.Keep(config.Credentials{BaseURL: set.target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret, CreatedAt: time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return "", "", unstored(made.ID, err)
+	}
+	fmt.Fprintf(p.Out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.profile.Value, set.credentialsPath())
+	return made.ID, made.Secret, nil
 }
 
 // mayLogIn finds what speaks against a login before the password is asked for.
