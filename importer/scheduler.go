@@ -45,6 +45,9 @@ type carriers struct {
 
 func newCarriers(places int) *carriers {
 	n := carriersPerPlace * places
+	if places == 1 {
+		n = 1 // rows go in the order of the input then, as whoever asks for one at a time expects
+	}
 	c := &carriers{todo: make(chan *job, n), done: make(chan *job, n), sentSlots: make(chan struct{}, slotsPerPlace*places)}
 	for range n {
 		c.spare = append(c.spare, new(job))
