@@ -148,28 +148,21 @@ func (s *search) ambiguous(path, name string, at position) {
 // bind is v with its columns found.
 func (s *search) bind(v *value) *value {
 	bound := *v
-	bound.text = slices.Clone(v.text)
-	for i, p := range bound.text {
-		if p.kind == column {
-			bound.text[i].index = s.find(v, p.text, v.at)
-		}
-	}
-	if v.expr != nil {
-		for _, c := range v.expr.columns {
-			bound.cells = append(bound.cells, s.find(v, c.name, c.at))
-		}
+	for _, c := range v.columns {
+		bound.cells = append(bound.cells, s.find(v, c))
 	}
 	return &bound
 }
 
-// find is the index of the cell of a column that v names, or -1.
-func (s *search) find(v *value, name string, at position) int {
+// find is the index of the cell of a column that v is made of, or -1.
+func (s *search) find(v *value, c use) int {
+	name := c.name
 	index, found := s.index[name]
 	switch {
 	case !found && s.columns.Open:
 		return -1
 	case !found:
-		s.fail(at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name)), didYouMean(name, s.columns.Names))
+		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name)), didYouMean(name, s.columns.Names))
 		return -1
 	case index >= s.columns.Own:
 		member, inside, _ := strings.Cut(name, ".")
@@ -177,7 +170,7 @@ func (s *search) find(v *value, name string, at position) int {
 	default:
 		s.used[name] = true
 		if s.twice[name] {
-			s.ambiguous(v.path, name, at)
+			s.ambiguous(v.path, name, c.at)
 		}
 	}
 	return index

@@ -35,16 +35,9 @@ const (
 // expression is a compiled expression. It may be shared.
 type expression struct {
 	program *vm.Program
-	columns []exprColumn // each once, in the order in which they stand first
-	builds  bool         // it puts a text together
-	runs    sync.Pool    // of *exprRun
-}
-
-// exprColumn is a column that an expression names, and where.
-type exprColumn struct {
-	name, cell string // cell: among the variables of the program
-	from       int    // in the expression, in characters from 0
-	at         position
+	columns []use     // each once, in the order in which they stand first
+	builds  bool      // it puts a text together
+	runs    sync.Pool // of *exprRun
 }
 
 // expression reads the expression n. It gives nil after an error.
@@ -78,7 +71,7 @@ func (p *parser) condition(n node) *value {
 		p.fail(n, `for example: column == "yes"`, "%s must be true or false, and this is %s", n.path, results[kind])
 		return nil
 	}
-	return &value{path: n.path, at: n.at(), expr: e}
+	return &value{path: n.path, at: n.at(), expr: e, columns: e.columns}
 }
 
 // results are what people call those that an expression may have. That of an Interface is
@@ -142,7 +135,7 @@ func (p *parser) compile(s string) (e *expression, problem *fault) {
 func (t *exprTree) link(parsed *exprparser.Tree) (*vm.Program, *fault) {
 	variables := map[string]any{meterName: new(meter)}
 	for _, c := range t.columns {
-		variables[c.cell] = ""
+		variables[c.variable] = ""
 	}
 	t.parser.language.WithEnv(variables)
 	if _, err := exprchecker.Check(parsed, t.parser.language); err != nil {
@@ -246,10 +239,10 @@ func (v *value) run(r *row) (any, error) {
 	defer v.expr.runs.Put(run)
 	run.meter.left = maxMade
 	size := 0
-	for i, c := range v.expr.columns {
-		cell := strings.TrimSpace(r.cell(v.cells[i]))
+	for i, index := range v.cells {
+		cell := strings.TrimSpace(r.cell(index))
 		size += len(cell)
-		run.cells[c.cell] = cell
+		run.cells[v.columns[i].variable] = cell
 	}
 	if size > maxMade {
 		return nil, errTooLong

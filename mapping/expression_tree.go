@@ -22,7 +22,7 @@ type exprTree struct {
 	parser  *parser
 	locals  map[string]bool              // that let declares
 	callees map[*ast.IdentifierNode]bool // names of functions
-	columns []exprColumn                 // each once, in the order in which they stand first
+	columns []use                        // each once, in the order in which they stand first
 	builds  bool                         // it puts texts together
 	fault   *fault                       // the first
 }
@@ -144,9 +144,9 @@ func (t *exprTree) check(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
 		column, isCell := nameOfCell(n)
-		known := slices.ContainsFunc(t.columns, func(c exprColumn) bool { return c.name == column })
+		known := slices.ContainsFunc(t.columns, func(c use) bool { return c.name == column })
 		if isCell && !known {
-			t.columns = append(t.columns, exprColumn{name: column, cell: n.Value, from: n.Location().From})
+			t.columns = append(t.columns, use{name: column, variable: n.Value, from: n.Location().From})
 		}
 		if isBareEnv(n) {
 			t.fail(n, `$env["column"]`, "$env stands before a column's name only")

@@ -119,7 +119,7 @@ func FuzzExpression(f *testing.F) {
 			}
 			return
 		}
-		v := &value{path: "x", expr: e}
+		v := &value{path: "x", expr: e, columns: e.columns}
 		r := row{cells: []string{a, b}}
 		for i := range e.columns {
 			v.cells = append(v.cells, i%2)

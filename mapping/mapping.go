@@ -78,10 +78,10 @@ func (m *Mapping) columns(roles ...role) []string {
 	var names []string
 	seen := map[string]bool{}
 	for _, v := range m.plan.values() {
-		for _, name := range v.columns() {
-			if !seen[name] && (roles == nil || slices.Contains(roles, v.role)) {
-				seen[name] = true
-				names = append(names, name)
+		for _, c := range v.columns {
+			if !seen[c.name] && (roles == nil || slices.Contains(roles, v.role)) {
+				seen[c.name] = true
+				names = append(names, c.name)
 			}
 		}
 	}

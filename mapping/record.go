@@ -293,11 +293,6 @@ func (r *row) fills(values ...*value) bool {
 		if v == nil || v.preset != "" {
 			continue
 		}
-		for _, p := range v.text {
-			if p.kind == column && blank(r.cell(p.index)) {
-				return false
-			}
-		}
 		for _, index := range v.cells {
 			if blank(r.cell(index)) {
 				return false

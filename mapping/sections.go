@@ -67,7 +67,7 @@ func (p *parser) source(n node) {
 			yes, ok := p.boolean(n)
 			s.NoHeader = ok && !yes
 		}},
-		member{"columns", func(n node) { s.Columns = p.columns(n) }},
+		member{"columns", func(n node) { s.Columns = p.columnNames(n) }},
 		member{"null", func(n node) {
 			p.list(n, func(n node) {
 				word, _ := p.scalar(n)
@@ -137,7 +137,7 @@ func (p *parser) name(n node, hint string) string {
 	return name
 }
 
-func (p *parser) columns(n node) []string {
+func (p *parser) columnNames(n node) []string {
 	var names []string
 	p.list(n, func(n node) {
 		name := strings.TrimSpace(p.name(n, ""))

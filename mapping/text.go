@@ -16,7 +16,7 @@ type part struct {
 	kind  partKind
 	place place  // in a JSON value
 	text  string // a literal, or the name of a placeholder
-	index int    // of the column's cell once bound, or -1: the row has none
+	index int    // of a column: among those of the value
 }
 
 type partKind uint8
@@ -111,20 +111,20 @@ func (t text) constant() (string, bool) {
 	return "", false
 }
 
-// fill is the text for a row, and for else the text that its map lacks. It is empty when
-// it has columns and none holds anything.
-func (t text) fill(r *row, lacking string) string {
+// fill is the text for a row of which cells are the indexes; lacking is what else is asked
+// for. It is empty when it has columns and none holds anything.
+func (t text) fill(r *row, cells []int, lacking string) string {
 	switch { // most texts are one column or a constant: nothing to copy
 	case len(t) == 1 && t[0].kind == column:
-		return strings.TrimSpace(r.cell(t[0].index))
+		return strings.TrimSpace(r.cell(cells[0]))
 	case len(t) == 1:
-		return strings.TrimSpace(t[0].in(r, lacking))
+		return strings.TrimSpace(t[0].in(r, cells, lacking))
 	}
 	var room [256]byte
 	b, columns, filled := room[:0], false, false
 	for i := range t {
 		p := &t[i]
-		s := p.in(r, lacking)
+		s := p.in(r, cells, lacking)
 		if p.kind == column {
 			columns = true
 			filled = filled || !blank(s)
@@ -138,10 +138,10 @@ func (t text) fill(r *row, lacking string) string {
 }
 
 // in is what the part stands for in a row.
-func (p *part) in(r *row, lacking string) string {
+func (p *part) in(r *row, cells []int, lacking string) string {
 	switch p.kind {
 	case column:
-		return r.cell(p.index)
+		return r.cell(cells[p.index])
 	case itself:
 		return lacking
 	case rowKey:
@@ -176,8 +176,8 @@ func (p *part) put(b []byte, s string) []byte {
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// readText reads a text of the value.
-func (r *valueReader) readText(n node) text {
+// readText reads the text of the value.
+func (r *valueReader) readText(n node) {
 	t := r.placeholders(n)
 	switch c, constant := t.constant(); {
 	case t.has(itself):
@@ -187,7 +187,13 @@ func (r *valueReader) readText(n node) text {
 	case t != nil && constant && c == "":
 		r.fail(n, "", "%s is empty", n.path)
 	}
-	return t
+	for i := range t {
+		if p := &t[i]; p.kind == column {
+			p.index = len(r.columns)
+			r.columns = append(r.columns, use{name: p.text, at: r.at})
+		}
+	}
+	r.text = t
 }
 
 // placeholders reads a text with any placeholders; it is nil after an error.

@@ -17,9 +17,11 @@ type value struct {
 	role   role
 	clears bool // empty: clear
 
-	text   text
-	expr   *expression // instead of text
-	cells  []int       // of the expression's columns once bound, -1: the row has none
+	text    text
+	expr    *expression // instead of text
+	columns []use       // of text or expr
+	cells   []int       // those of the columns once bound, -1: the row has none
+
 	apply  []stage
 	table  map[string]string // map; nil: none
 	other  text              // what else says; nil: none
@@ -27,6 +29,14 @@ type value struct {
 	needed string            // the rule that an empty result breaks, or ""
 	checks []stage           // format, and what the role and as ask for
 	kind   Kind              // as
+}
+
+// use is where a value is made of a column.
+type use struct {
+	name     string
+	at       position
+	variable string // of an expression's program
+	from     int    // in an expression, in characters from 0
 }
 
 // role is what a value is for, where that asks for more or less than of others.
@@ -49,7 +59,7 @@ func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadID
 func (v *value) eval(r *row) (string, *Problem) {
 	s := ""
 	if v.expr == nil {
-		s = v.text.fill(r, "")
+		s = v.text.fill(r, v.cells, "")
 	} else {
 		var err error
 		if s, err = v.compute(r); err != nil {
@@ -66,7 +76,7 @@ func (v *value) eval(r *row) (string, *Problem) {
 		case found:
 			s = to
 		case v.other != nil:
-			s = v.other.fill(r, s)
+			s = v.other.fill(r, nil, s)
 		default:
 			return "", v.problem(ruleMap, "", s)
 		}
@@ -90,27 +100,15 @@ func (v *value) eval(r *row) (string, *Problem) {
 // problem says how a row breaks the rule: about is what the rule asks for, s the text
 // that breaks it.
 func (v *value) problem(rule, about, s string) *Problem {
-	p := &Problem{Column: strings.Join(v.columns(), ", "), Rule: rule, Text: v.path + " " + strings.Replace(complaints[rule], "%s", about, 1)}
+	var names []string
+	for _, c := range v.columns {
+		names = append(names, c.name)
+	}
+	p := &Problem{Column: strings.Join(names, ", "), Rule: rule, Text: v.path + " " + strings.Replace(complaints[rule], "%s", about, 1)}
 	if v.role == statusRole && (rule == ruleStatus || rule == ruleMap) {
 		p.Status = shortened(s, maxShown)
 	}
 	return p
-}
-
-// columns are those that the value is made of.
-func (v *value) columns() []string {
-	var names []string
-	for _, p := range v.text {
-		if p.kind == column {
-			names = append(names, p.text)
-		}
-	}
-	if v.expr != nil {
-		for _, c := range v.expr.columns {
-			names = append(names, c.name)
-		}
-	}
-	return names
 }
 
 // into is a member's read that puts a value like v into its place.
@@ -127,7 +125,7 @@ func (p *parser) value(n node, v value) *value {
 	if n.Kind == yaml.MappingNode && !n.isUnquoted() {
 		r.readObject(n)
 	} else {
-		v.text = r.readText(n)
+		r.readText(n)
 	}
 	r.addChecks()
 	if len(p.errs) > before {
@@ -136,11 +134,11 @@ func (p *parser) value(n node, v value) *value {
 	if v.kind == JSON {
 		r.checkShape(n)
 	}
-	c, constant := v.text.constant()
+	c, constant := v.text.constant() // of an expression: none
 	switch {
 	case constant && v.isIdentity():
 		p.fail(n, `write "{`+strings.Trim(c, "{}")+`}" for what the column holds`, "%s names no column, so that all rows would be one", v.path)
-	case constant && (v.expr == nil || len(v.expr.columns) == 0):
+	case constant && len(v.columns) == 0:
 		r.checkFixed(n)
 	}
 	return &v
@@ -164,12 +162,12 @@ type constant struct {
 // readObject reads a value by its keys: a new one is an entry here and a function.
 func (r *valueReader) readObject(n node) {
 	members := []member{
-		{"from", func(n node) { r.text = r.readText(n) }},
+		{"from", r.readText},
 		{"apply", r.addSteps},
 		{"format", r.addFormat},
 	}
 	changing := []member{
-		{"expr", func(n node) { r.expr = r.expression(n) }},
+		{"expr", r.readExpr},
 		{"map", r.readMap},
 		{"else", r.readElse},
 		{"default", func(n node) { r.preset = r.readConstant(n) }},
@@ -198,6 +196,13 @@ func (r *valueReader) readObject(n node) {
 		r.fail(n, `add from: "{column}"`, "%s lacks from", n.path)
 	case n.has("else") && !n.has("map"):
 		r.fail(n, "", "%s has else without map", n.path)
+	}
+}
+
+func (r *valueReader) readExpr(n node) {
+	r.expr = r.expression(n)
+	if r.expr != nil {
+		r.columns = r.expr.columns
 	}
 }
 
@@ -317,7 +322,7 @@ func (r *valueReader) checkShape(n node) {
 	case r.table != nil: // the text is looked up
 	case r.expr == nil:
 		r.markPlaces(n, r.text)
-	case r.expr.builds && len(r.expr.columns) > 0:
+	case r.expr.builds && len(r.columns) > 0:
 		r.fail(n, `from: '{{"name": "{name}"}' puts cells into JSON safely`, "%s puts a JSON value together, whose shape a cell could change", n.path)
 	}
 }

@@ -27,7 +27,7 @@ func ledgerBugs() []bug {
 		},
 		{
 			number: 12, name: "row number for key", imitates: "fault 103: a row that is moved is another row, and is sent again",
-			edits:  []edit{{"mapping/record.go", "r.key = b.rowKey(cells)", "r.key = \"row-\" + (&part{kind: line}).in(&r, \"\")"}},
+			edits:  []edit{{"mapping/record.go", "r.key = b.rowKey(cells)", "r.key = \"row-\" + (&part{kind: line}).in(&r, nil, \"\")"}},
 			checks: []check{{"mapping", []string{"TestTheDefaultKeyDoesNotHangOnThePlace"}}},
 		},
 		{
