@@ -37,37 +37,31 @@ func (s *section) fill(v float64) string {
 	return strings.TrimSpace(out.String())
 }
 
-// round gives the digits of a number before and behind the point, those before it without zeros at the beginning.
+// round gives the digits of a number before and behind the point, those before it with as many zeros at the beginning
+// as there are places from the first '0' on.
 func (s *section) round(v float64) (whole, fraction string) {
 	number, ok := new(big.Rat).SetString(exact(v) + "e" + strconv.Itoa(s.places.scale))
 	if !ok {
 		return exact(v), strings.Repeat("0", s.places.fraction)
 	}
 	whole, fraction, _ = strings.Cut(number.FloatString(s.places.fraction), ".")
-	return strings.TrimLeft(whole, "0"), fraction
+	whole = strings.TrimLeft(whole, "0")
+	return strings.Repeat("0", max(0, s.places.zeros-len(whole))) + whole, fraction
 }
 
-// before writes what stands in a place before the point. The first place takes all digits for which there is no
-// other; from the first '0' on none stays empty.
+// before writes what stands in a place before the point. The first place takes all digits for which there is no other.
 func (s *section) before(out *strings.Builder, kind byte, whole string, place int) {
-	left := s.places.whole - place // this place and those behind it
-	last := len(whole) - left      // the digit of this place; negative where there is none
-	first := last
-	if place == 0 {
-		first = min(0, last)
+	digit := len(whole) - (s.places.whole - place) // of this place; negative where there is none
+	if digit < 0 && kind == '?' {
+		out.WriteByte(' ')
 	}
-	for i := first; i <= last; i++ {
-		digit := ""
-		switch {
-		case i >= 0:
-			digit = whole[i : i+1]
-		case left <= s.places.zeros:
-			digit = "0"
-		case kind == '?':
-			out.WriteByte(' ')
-		}
-		out.WriteString(digit)
-		if behind := len(whole) - 1 - i; s.places.grouped && digit != "" && behind > 0 && behind%3 == 0 {
+	first := max(digit, 0)
+	if place == 0 {
+		first = 0
+	}
+	for i := first; i <= digit; i++ {
+		out.WriteByte(whole[i])
+		if behind := len(whole) - 1 - i; s.places.grouped && behind > 0 && behind%3 == 0 {
 			out.WriteByte(',')
 		}
 	}
