@@ -16,7 +16,7 @@ import (
 // Reader reads the rows of a workbook's sheet. The first that is not blank is the header. A merged area has its
 // value in its first cell only, as the file has it; rows and columns that are hidden are read like all others.
 type Reader struct {
-	sheet   *sheetReader // nil: the sheet has no rows
+	sheet   *sheetReader
 	format  formatter
 	columns rows.Columns
 	found   *rows.Found
@@ -53,9 +53,7 @@ func (r *Reader) openSheet(b *book, of sheet) error {
 	}
 	r.opened = append(r.opened, part)
 	r.notes.name = of.name
-	if r.sheet, err = newSheetReader(part, r.limit); errors.Is(err, io.EOF) { // it has no rows
-		r.ended, err = io.EOF, nil
-	}
+	r.sheet, err = newSheetReader(part, r.limit)
 	return err
 }
 
@@ -85,10 +83,11 @@ func (r *Reader) begin(o rows.Options) error {
 // Next reads the next row that holds data. Its error is io.EOF or a *[rows.LostError].
 func (r *Reader) Next(row *rows.Row) error {
 	switch err := r.advance(); {
-	case errors.Is(err, io.EOF) && r.sheet != nil:
+	case r.ended != nil:
+	case errors.Is(err, io.EOF):
 		r.notes.tell(r.sheet, &r.columns, r.found)
-		r.sheet, r.ended = nil, io.EOF
-	case r.ended == nil && err != nil:
+		r.ended = io.EOF
+	case err != nil:
 		r.ended = &rows.LostError{Line: r.sheet.number, Text: "the workbook cannot be read any further: " + rows.Reason(err), Err: err}
 	}
 	if r.ended != nil {

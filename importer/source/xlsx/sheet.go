@@ -25,8 +25,9 @@ var (
 
 // sheetReader reads a sheet's rows one after another, as the file holds them.
 type sheetReader struct {
-	xml *xmlReader
-	max int // bytes of text a row
+	xml    *xmlReader
+	max    int  // bytes of text a row
+	inData bool // among the rows
 
 	number        int  // of the present row in the sheet, from 1
 	hidden        bool // the present row is
@@ -50,34 +51,49 @@ type rawCell struct {
 // span is a run of columns, counted from 0.
 type span struct{ first, last int }
 
-// newSheetReader reads up to the first row; io.EOF when there is none.
+// newSheetReader reads the beginning of a sheet.
 func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 	s := &sheetReader{xml: newXMLReader(in), max: limit}
 	root, _, err := s.xml.nextChild()
-	switch {
-	case err != nil:
-		return nil, unexpected(err)
-	case root.Name.Local != "worksheet":
-		return nil, errNoSheet
+	if err == nil && root.Name.Local != "worksheet" {
+		err = errNoSheet
 	}
+	return s, unexpected(err)
+}
+
+// next reads the next row; io.EOF after the last, when the sheet is whole.
+func (s *sheetReader) next() error {
 	for {
 		e, more, err := s.xml.nextChild()
 		switch {
 		case err != nil:
-			return nil, err
-		case !more:
-			return s, s.end()
+		case !more && s.inData:
+			s.inData = false
+		case !more: // what follows is read for the checksum of the part
+			for err == nil {
+				_, err = s.xml.Token()
+			}
+			return err
+		case s.inData && e.Name.Local == "row":
+			return s.row(e)
 		case e.Name.Local == "sheetData":
-			return s, nil
+			s.inData = true
 		case e.Name.Local == "cols":
 			err = s.xml.children(s.column)
+		case e.Name.Local == "mergeCells":
+			err = s.xml.children(s.mergedArea)
 		default:
 			err = s.xml.skip()
 		}
 		if err != nil {
-			return nil, err
+			return unexpected(err)
 		}
 	}
+}
+
+func (s *sheetReader) mergedArea(xml.StartElement) error {
+	s.merged++
+	return s.xml.skip()
 }
 
 // column notes of columns whether they are hidden.
@@ -93,37 +109,6 @@ func (s *sheetReader) column(e xml.StartElement) error {
 // hides tells whether a column is hidden.
 func (s *sheetReader) hides(column int) bool {
 	return slices.ContainsFunc(s.hiddenColumns, func(s span) bool { return s.first <= column && column <= s.last })
-}
-
-// next reads the next row; io.EOF after the last, when the sheet is whole.
-func (s *sheetReader) next() error {
-	for {
-		e, more, err := s.xml.nextChild()
-		switch {
-		case err != nil:
-			return unexpected(err)
-		case !more:
-			return s.end()
-		case e.Name.Local == "row":
-			return unexpected(s.row(e))
-		}
-		if err := s.xml.skip(); err != nil {
-			return unexpected(err)
-		}
-	}
-}
-
-// end reads what follows the rows, so that every byte and the checksum are seen.
-func (s *sheetReader) end() error {
-	for {
-		t, err := s.xml.Token()
-		if err != nil {
-			return err
-		}
-		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "mergeCell" {
-			s.merged++
-		}
-	}
 }
 
 // row reads the cells of a row. Rows and cells may leave out where they stand: then they stand behind the one
