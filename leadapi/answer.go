@@ -85,7 +85,8 @@ func textOf(v jsontext.Value) string {
 	if v.Kind() != '"' {
 		return ""
 	}
-	text, _ := jsontext.AppendUnquote(nil, v) // it has been read
+	var room [64]byte
+	text, _ := jsontext.AppendUnquote(room[:0], v) // it has been read
 	return string(text)
 }
 
@@ -93,6 +94,14 @@ func textOf(v jsontext.Value) string {
 func fitting(v jsontext.Value, valid func(string) bool) string {
 	if text := textOf(v); valid(text) {
 		return text
+	}
+	return ""
+}
+
+// shown is a text for people. Most leads have no name of a location.
+func shown(v jsontext.Value) string {
+	if text := textOf(v); text != "" {
+		return clean(text)
 	}
 	return ""
 }

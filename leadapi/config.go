@@ -39,15 +39,6 @@ func (c Config) withDefaults() Config {
 		c.Timeout = 30 * time.Second
 	}
 	c.UserAgent = cmp.Or(c.UserAgent, "leadferry")
-	if c.Leave == nil {
-		c.Leave = func(string) bool { return true }
-	}
-	if c.Observe == nil {
-		c.Observe = func(Call) {}
-	}
-	if c.Trace == nil {
-		c.Trace = func(Call) {}
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

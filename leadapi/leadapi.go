@@ -99,10 +99,12 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 	r.limit = time.Now().Add(c.config.Timeout)
 	status, fault := c.carry(ctx, r, read, &seen)
 	seen.Status, seen.Fault, seen.Duration = status, fault, c.config.Now().Sub(seen.Began)
-	if seen.Sent > 0 {
+	if c.config.Observe != nil && seen.Sent > 0 {
 		c.config.Observe(seen)
 	}
-	c.config.Trace(seen)
+	if c.config.Trace != nil {
+		c.config.Trace(seen)
+	}
 	return status, fault
 }
 
@@ -113,7 +115,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	if err != nil {
 		return 0, unanswered(ctx, r, false, err)
 	}
-	if !c.config.Leave(r.op) {
+	if c.config.Leave != nil && !c.config.Leave(r.op) {
 		r.host.put(conn, false)
 		return 0, unsent(r.op, ReasonHeld, "held back")
 	}

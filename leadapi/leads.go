@@ -167,7 +167,7 @@ func (m *Created) member(asked string) func(name []byte, v jsontext.Value) {
 		case "assignedOrganizationID":
 			m.OrganizationID = fitting(v, func(id string) bool { return validID(id) || id == asked })
 		case "assignedLocationName":
-			m.LocationName = clean(textOf(v))
+			m.LocationName = shown(v)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (l *Lead) member(name []byte, v jsontext.Value) {
 	case "Content":
 		l.Content = fieldsOf(v)
 	case "Location":
-		l.LocationName = clean(textOf(fieldsOf(v)["Name"]))
+		l.LocationName = shown(fieldsOf(v)["Name"])
 	case "Status":
 		l.Status = fitting(v, validStatus)
 	case "ExternalID":
