@@ -32,6 +32,7 @@ type Ledger struct {
 	idle  func() bool
 	taken map[string]struct{} // keys whose claims have a slot; the writer's own
 	group []*waiting          // of the commit under way; the writer's own
+	rooms sync.Pool           // of *waiting
 
 	mu        sync.Mutex
 	queue     []*waiting // what the writer has not taken yet
@@ -43,29 +44,20 @@ type Ledger struct {
 	ended     chan struct{} // closed when the writer has ended
 }
 
-// waiting is a change whose caller waits for its commit.
+// waiting is a change whose caller waits for its commit. Rooms for them are used again: a
+// row makes two changes.
 type waiting struct {
 	Change
 	done chan error
-	then func(Entry, error) // instead of done
 }
 
-func (w *waiting) end(err error) {
-	if w.then == nil {
-		w.done <- err
-		return
-	}
-	if err == nil {
-		err = w.Err
-	}
-	w.then(w.Entry, err)
-}
+func newWaiting() any { return &waiting{done: make(chan error, 1)} }
 
 // NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
 		Store: s, slots: g.Slots, idle: g.Idle, taken: make(map[string]struct{}),
-		wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), rooms: sync.Pool{New: newWaiting},
 	}
 	if l.idle == nil {
 		l.idle = func() bool { return true }
@@ -130,7 +122,12 @@ func (l *Ledger) end() {
 // submit queues a change and waits until it is durable. A claim that still waits when ctx
 // ends is taken back. Nothing else is: an outcome is never thrown away.
 func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error) {
-	w := &waiting{Change: c, done: make(chan error, 1)}
+	w := l.rooms.Get().(*waiting)
+	w.Change = c
+	defer func() {
+		w.Change = Change{}
+		l.rooms.Put(w)
+	}()
 	var given <-chan struct{}
 	if c.Kind == Claim {
 		given = ctx.Done()
@@ -150,15 +147,6 @@ func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error)
 		err = w.Err
 	}
 	return w.Entry, err
-}
-
-// Do is for callers that are called back instead of waiting, in the order of the calls; done
-// must not block.
-func (l *Ledger) Do(c Change, done func(Entry, error)) {
-	w := &waiting{Change: c, then: done}
-	if err := l.enqueue(w); err != nil {
-		done(c.Entry, err)
-	}
 }
 
 // enqueue hands a change to the writer, unless nothing is taken any more.
@@ -264,7 +252,7 @@ func (l *Ledger) commit() {
 	}
 	l.mu.Unlock()
 	for _, w := range l.group {
-		w.end(err)
+		w.done <- err
 	}
 }
 
@@ -308,7 +296,7 @@ func (l *Ledger) refuse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.queue {
-		w.end(ErrClosed)
+		w.done <- ErrClosed
 	}
 	l.queue = nil
 }

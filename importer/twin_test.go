@@ -209,11 +209,12 @@ type trial struct {
 func newTrial(t testing.TB, rows []string, o Options) *trial {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "leads.csv")
-	text := "id,name,org\n"
+	var text strings.Builder
+	text.WriteString("id,name,org\n")
 	for _, r := range rows {
-		text += r + ",o-1\n"
+		text.WriteString(r + ",o-1\n")
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f, err := source.Open(path, source.Options{})
