@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
@@ -53,7 +55,7 @@ func planBatch(b *testing.B, l *lookups, p Planner, items []*item, want Step) {
 	for i, it := range items {
 		it.digest, it.sums = checkpoint.Digest{}, nil // of the pass before
 		c := l.remembered(it, i)
-		step := p.Plan(&c)
+		step := p.Plan(c)
 		if step.Action != want.Action || step.Outcome != want.Outcome {
 			b.Fatalf("row %s: step %d %v, want %d %v", it.rec.Key, step.Action, step.Outcome, want.Action, want.Outcome)
 		}
@@ -108,4 +110,40 @@ func knownLeads(b *testing.B, items []*item) *checkpoint.Ledger {
 		}
 	}
 	return db
+}
+
+// instant is a service that answers at once.
+type instant struct{}
+
+func (instant) Create(_ context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error) {
+	return &leadapi.Created{LeadID: "lead-" + r.Content[0].Value, OrganizationID: r.OrganizationID, Status: 201}, nil
+}
+
+func (instant) Update(_ context.Context, id string, r *leadapi.UpdateRequest) (*leadapi.Lead, error) {
+	return &leadapi.Lead{ID: id, ExternalID: *r.ExternalID, Status: "open"}, nil
+}
+
+// BenchmarkEngine measures an import of new rows without files and network: the engine and
+// its checkpoint.
+func BenchmarkEngine(b *testing.B) {
+	rows := make([]string, b.N)
+	for i := range rows {
+		rows[i] = fmt.Sprintf("k%07d,n%07d", i, i)
+	}
+	tr := newTrial(b, rows, Options{Concurrency: 64})
+	store, err := bolt.Open(filepath.Join(b.TempDir(), "x.db"), checkpoint.Target{TrunkID: "trunk"}, bolt.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	tr.keepIn(checkpoint.NewLedger(store, checkpoint.Gathering{Slots: 128, Idle: tr.retrier.breaker.idle}))
+	tr.sender, tr.recorder = instant{}, nil
+	b.ReportAllocs()
+	b.ResetTimer()
+	tr.takeRows(b.Context())
+	b.StopTimer()
+	if tr.tally.outcomes[Created] != b.N {
+		b.Fatal(tr.outcomes(), tr.stopped)
+	}
+	b.ReportMetric(float64(store.Info().Sequence), "commits")
+	tr.run.ledger.Close()
 }

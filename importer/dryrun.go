@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/repeats"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
@@ -23,9 +24,9 @@ type dryRun struct {
 	checks    *checks
 	statuses  *words
 	assigned  *assigned
-	repeats   *repeats // nil: not looked for
-	repeated  found    // at the end
-	addresses check    // rows whose key looks like an e-mail address
+	repeats   *repeats.Finder // nil: not looked for
+	repeated  repeats.Found   // at the end
+	addresses check           // rows whose key looks like an e-mail address
 
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
@@ -39,7 +40,7 @@ type dryRun struct {
 func newDryRun(o *Options, in *intake) *dryRun {
 	d := &dryRun{options: o, intake: in, checks: newChecks(), statuses: newWords(), assigned: newAssigned()}
 	if !o.NoRepeats {
-		d.repeats = newRepeats()
+		d.repeats = repeats.New()
 	}
 	return d
 }
@@ -72,7 +73,7 @@ func (d *dryRun) plan(it *item, step Step, known *checkpoint.Entry) (r *result, 
 		if !d.options.CreateAlikes {
 			fold = rowkey.Fold(fold)
 		}
-		d.repeats.add(it.rec.Key, fold, planned, it.input, it.row.Line)
+		d.repeats.Add(it.rec.Key, fold, uint8(planned), it.input, it.row.Line)
 	}
 	if !sends {
 		return &result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind}, nil
@@ -200,7 +201,7 @@ func (d *dryRun) findings(notes []string) *report.Checks {
 		Rules: d.checks.list(d.intake.place), Statuses: d.statuses.list(d.intake.place), UnusedColumns: d.intake.unused,
 		Assignments: d.assigned.list(), Projected: d.projected(), Tests: d.tests, LostFiles: d.intake.lost, Notes: notes,
 	}
-	c.Repeats, c.LookAlikes = d.again(&d.repeated.same), d.again(&d.repeated.alike)
+	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.updates {
 		for _, l := range d.lacking {
 			c.CannotCreate = append(c.CannotCreate, report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
@@ -212,7 +213,7 @@ func (d *dryRun) findings(notes []string) *report.Checks {
 // findRepeats looks for keys that stood in several rows, once all have been seen.
 func (d *dryRun) findRepeats() {
 	if d.repeats != nil {
-		d.repeated = d.repeats.found(mostRepeats)
+		d.repeated = d.repeats.Found(mostRepeats)
 	}
 }
 
@@ -225,16 +226,16 @@ func (d *dryRun) notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are kept in the checkpoint: take something that is nobody's name or address.",
 			n, d.intake.place(d.addresses.places[0])))
 	}
-	if same := &d.repeated.same; same.rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. %s", same.rows, d.examples(same)))
+	if same := &d.repeated.Same; same.Rows > 0 {
+		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. %s", same.Rows, d.examples(same)))
 	}
-	if alike := &d.repeated.alike; alike.rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key looks like that of an earlier row, but for leading zeros, blanks or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.rows, d.examples(alike)))
+	if alike := &d.repeated.Alike; alike.Rows > 0 {
+		notes = append(notes, fmt.Sprintf("Rows whose key looks like that of an earlier row, but for leading zeros, blanks or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike)))
 	}
 	return notes
 }
 
-func (d *dryRun) examples(a *again) string {
+func (d *dryRun) examples(a *repeats.Again) string {
 	var list []string
 	for _, r := range d.again(a).Places {
 		list = append(list, fmt.Sprintf("%s (first at %s)", r.Place, r.First))
@@ -242,9 +243,9 @@ func (d *dryRun) examples(a *again) string {
 	return "For example " + strings.Join(list, ", ") + "."
 }
 
-func (d *dryRun) again(a *again) report.Repeats {
-	r := report.Repeats{Rows: a.rows}
-	for _, one := range a.first {
+func (d *dryRun) again(a *repeats.Again) report.Repeats {
+	r := report.Repeats{Rows: a.Rows}
+	for _, one := range a.First {
 		r.Places = append(r.Places, report.Repeat{
 			Place: d.intake.place(spot{input: one.Input, line: one.Line}), First: d.intake.place(spot{input: one.FirstInput, line: one.FirstLine}),
 		})
@@ -256,7 +257,7 @@ func (d *dryRun) again(a *again) report.Repeats {
 // update for each link. An external_id is required where the mapping has one, so that
 // all creates ask for a link or none does.
 func (d *dryRun) projected() report.Projected {
-	moot := d.repeated.moot
+	moot := d.repeated.Moot
 	p := report.Projected{
 		Create: d.planned[Create] - moot[Create], Update: d.planned[Link] - moot[Link] + d.planned[Update],
 		AtMost: d.repeats == nil,

@@ -11,7 +11,7 @@ import (
 	"leadferry/mapping"
 )
 
-// Bounds of what a rehearsal keeps of the rows' faults.
+// Bounds of what a dry run keeps of the rows' faults.
 const (
 	maxChecks   = 1000
 	firstPlaces = 3

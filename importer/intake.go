@@ -143,12 +143,20 @@ func (r *intake) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, 
 // guard calls do, whose panic is an error of the row.
 func (r *intake) guard(it *item, do func(*item) error) (err error) {
 	defer func() {
-		if fault := (*crash.Error)(nil); errors.As(err, &fault) {
-			err = fmt.Errorf("%s:%d: %w", r.names[it.input], it.row.Line, err)
+		if err != nil {
+			err = r.located(it, err)
 		}
 	}()
 	defer crash.Recover(&err)
 	return do(it)
+}
+
+// located adds the row's place to a fault of the program.
+func (r *intake) located(it *item, err error) error {
+	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+		return fmt.Errorf("%s:%d: %w", r.names[it.input], it.row.Line, err)
+	}
+	return err
 }
 
 func (r *intake) read(ctx context.Context, out chan<- *batch) {

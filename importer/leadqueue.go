@@ -19,6 +19,7 @@ type leadQueues struct {
 	turn   []*item // rows whose queue has just become free
 	parked int     // rows that wait
 	bytes  int     // that these take
+	spare  []*leadQueue
 }
 
 // leadQueue stands under every name by which a row of its lead may come.
@@ -114,7 +115,12 @@ func (q *leadQueues) call(l *leadQueue, ns []name) {
 // enter begins a queue with a row that goes on at once.
 func (q *leadQueues) enter(it *item, ns *names) {
 	it.name = ns.list[0]
-	q.call(&leadQueue{active: 1}, ns.all())
+	l := new(leadQueue)
+	if last := len(q.spare) - 1; last >= 0 {
+		l, q.spare = q.spare[last], q.spare[:last]
+	}
+	l.active = 1
+	q.call(l, ns.all())
 }
 
 // park lets a row wait for its queue.
@@ -135,6 +141,8 @@ func (q *leadQueues) leave(it *item) {
 		for _, n := range l.names {
 			delete(q.byName, n)
 		}
+		*l = leadQueue{names: l.names[:0]}
+		q.spare = append(q.spare, l)
 		return
 	}
 	l.active = 1

@@ -26,6 +26,7 @@ type lookup struct {
 	known   []checkpoint.Entry
 	found   []checkpoint.Match
 	alike   []checkpoint.Likeness
+	row     Case // room for the one that is asked about
 }
 
 // load looks a batch up.
@@ -65,16 +66,17 @@ func grow[T any](s []T, n int) []T {
 }
 
 // remembered is what the checkpoint knew of the batch's i-th row when the batch came.
-func (l *lookups) remembered(it *item, i int) Case { return l.caseOf(&l.batch, it, i) }
+func (l *lookups) remembered(it *item, i int) *Case { return l.caseOf(&l.batch, it, i) }
 
 // fresh is what the checkpoint knows of a row now.
-func (l *lookups) fresh(ctx context.Context, it *item) (Case, error) {
+func (l *lookups) fresh(ctx context.Context, it *item) (*Case, error) {
 	err := l.ask(ctx, &l.again, []*item{it})
 	return l.caseOf(&l.again, it, 0), err
 }
 
-func (l *lookups) caseOf(a *lookup, it *item, i int) Case {
-	c := Case{Record: &it.rec, Known: &a.known[i], Run: l.run, it: it, digests: l.digests}
+func (l *lookups) caseOf(a *lookup, it *item, i int) *Case {
+	c := &a.row
+	*c = Case{Record: &it.rec, Known: &a.known[i], Run: l.run, it: it, digests: l.digests}
 	if l.ledger != nil {
 		c.Found, c.Alike, c.Lost = a.found[i], a.alike[i], l.info.MayLack(c.Known)
 	}

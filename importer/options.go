@@ -18,7 +18,7 @@ type Options struct {
 	Version     string
 	RunID       string
 	Mapping     *mapping.Mapping
-	MappingFile Named
+	MappingFile report.File // and the SHA-256 of its bytes
 	Inputs      []*source.File
 	Log         *slog.Logger
 
@@ -64,9 +64,6 @@ type Options struct {
 	Sends     func()              // told of each row that is about to be sent, or nil
 }
 
-// Named is a file by its path and the SHA-256 of its bytes in hexadecimal.
-type Named struct{ Path, SHA256 string }
-
 // Start is what is known before the first request.
 type Start struct {
 	Checkpoint string // path; "" without one
@@ -75,7 +72,7 @@ type Start struct {
 	InDoubt    int    // rows that it holds in doubt
 	Anew       string // of a new one: what tells that another one was here, or nothing
 	Warnings   []string
-	Notes      []string // remarks on the mapping; those of a rehearsal stand in its summary
+	Notes      []string // remarks on the mapping; those of a dry run stand in its summary
 	Target     checkpoint.Target
 }
 

@@ -1,6 +1,14 @@
 package importer
 
-import "leadferry/checkpoint"
+import (
+	"errors"
+	"fmt"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/source"
+	"leadferry/internal/crash"
+	"leadferry/leadapi"
+)
 
 // Outcome says how a row ended a run. INTERFACE names each; the counts of all
 // outcomes add up to the rows read.
@@ -67,4 +75,206 @@ type moved struct {
 	from, to  string // status that was last confirmed, and that is now; equal: nothing was changed by the run
 	elsewhere bool   // somebody else changed the status
 	owner     bool   // somebody else changed the owner
+}
+
+// Exit codes of a run (INTERFACE, "Exit status").
+const (
+	CodeComplete    = 0
+	CodeAttention   = 1
+	CodeStopped     = 3
+	CodeCheckpoint  = 4
+	CodeInDoubt     = 5
+	CodeInterrupted = 130
+)
+
+// Stop is why a run ended before its input did. It is no failure of the program:
+// what is known is durable and the run can be resumed.
+type Stop struct {
+	Reason string // a sentence for people
+	Hint   string // what to do, or ""
+	Code   int    // the exit code that it asks for, at least
+	Same   bool   // the same command would end at the same place, unless the hint is followed
+	Err    error  // the cause, or nil
+}
+
+// outranks reports whether a run that has ended with this exit code ends with s instead:
+// the first that applies of 130, 4 and 3.
+func (s *Stop) outranks(code int) bool {
+	for _, first := range []int{CodeInterrupted, CodeCheckpoint, CodeStopped} {
+		if code == first || s.Code == first {
+			return code != first
+		}
+	}
+	return false
+}
+
+// Error is the reason.
+func (s *Stop) Error() string { return s.Reason }
+
+// Unwrap is the cause.
+func (s *Stop) Unwrap() error { return s.Err }
+
+func interrupted() *Stop {
+	return &Stop{Reason: "interrupted", Code: CodeInterrupted}
+}
+
+// crashed ends a run at a fault of the program itself. What is settled stays.
+func crashed(err error) *Stop {
+	return &Stop{
+		Reason: err.Error(), Code: CodeStopped, Err: err, Same: true,
+		Hint: "this is a fault of leadferry: report it with this line. The same command goes on from here, but may fail again at the same row: the first rows with --limit, or the file without that row, will do",
+	}
+}
+
+func doubtful() *Stop {
+	return &Stop{
+		Reason: fmt.Sprintf("%d creates in a row, each sent alone, left doubt whether a lead was made", mostDoubts), Code: CodeStopped,
+		Hint: "find out from their errors why the service gives no usable answers before going on; what is in doubt stays so until a person has looked",
+	}
+}
+
+// unreached ends a run whose request could not be sent, or got no token, for too long.
+func unreached(e *leadapi.Error) *Stop {
+	if e.Status == 0 {
+		return &Stop{Reason: "the service cannot be reached: " + e.Message, Code: CodeStopped}
+	}
+	return &Stop{
+		Reason: fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message), Code: CodeStopped,
+		Hint: "check the base URL, unless the service is out of order: what answers there may be something else, such as the page of a proxy",
+	}
+}
+
+func silentTooLong() *Stop {
+	return &Stop{Reason: "the service has given no answer for as long as --max-wait allows", Code: CodeStopped}
+}
+
+func ledgerFailed(err error) *Stop {
+	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+		return crashed(fault)
+	}
+	if errors.Is(err, checkpoint.ErrDamaged) {
+		return &Stop{
+			Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Err: err, Same: true,
+			Hint: "leadferry checkpoint check says what to do",
+		}
+	}
+	if errors.Is(err, checkpoint.ErrRemoved) {
+		return &Stop{
+			Reason: fmt.Sprintf("the checkpoint is lost: %v", err), Code: CodeStopped, Err: err, Same: true,
+			Hint: "find out what took it away, and put it back; keep this run's results, which hold the IDs of its leads",
+		}
+	}
+	return &Stop{
+		Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err,
+		Hint: "make room or repair the disk",
+	}
+}
+
+func filesFailed(err error) *Stop {
+	return &Stop{
+		Reason: fmt.Sprintf("the run's files could not be written: %v", err), Code: CodeStopped, Err: err,
+		Hint: "make room or name another place: the checkpoint has every outcome, so the results of the next run are complete",
+	}
+}
+
+func outputClosed(err error) *Stop {
+	return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped, Err: err}
+}
+
+// inputEnded is why the rows end before the input does.
+func inputEnded(err error) *Stop {
+	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+		return crashed(err)
+	}
+	hint := "mend the file"
+	var lost *source.LostError
+	if errors.As(err, &lost) && lost.Hint != "" {
+		hint = lost.Hint
+	}
+	return &Stop{
+		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Err: err, Same: true,
+		Hint: hint + "; then run the same command again: what is done stays done",
+	}
+}
+
+// refuse says why the service did not do as asked. Its own words may repeat the row, so they stand in the rejects alone,
+// beside the row itself. format has one verb, for the status.
+func (j *job) refuse(format string, ae *leadapi.Error) {
+	public, whole := ae.Message, ae.Message
+	if ae.Status != 0 {
+		public, whole = fmt.Sprintf("HTTP %d, see the rejects", ae.Status), fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
+	}
+	j.text, j.whole = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
+}
+
+// reasonPanic is the class of a doubt that the program itself caused.
+const reasonPanic = "panic"
+
+// doubtReason is a doubt's short class, as the checkpoint keeps it, for people.
+func doubtReason(class string, code int) string {
+	text := class
+	switch class {
+	case "":
+		text = "the run ended before an answer came"
+	case leadapi.ReasonTimeout:
+		text = "no answer in time"
+	case leadapi.ReasonNoAnswer:
+		text = "the connection broke after the request had left"
+	case leadapi.ReasonCanceled:
+		text = "the run was stopped before an answer came"
+	case leadapi.ReasonBadAnswer:
+		text = "the answer could not be read"
+	case leadapi.ReasonNoLeadID:
+		text = "the answer carries no usable lead ID"
+	case leadapi.ReasonServerError:
+		text = "the service answered with an error of its own"
+	case leadapi.ReasonRedirect:
+		text = "the answer was a redirect"
+	case leadapi.ReasonThrottled:
+		text = "the service asked to wait, which --resend-on none does not trust"
+	case checkpoint.ReasonLeadTaken:
+		text = "the answer names a lead ID that belongs to another row"
+	case checkpoint.ReasonIncomplete:
+		text = "not sent: the checkpoint is incomplete, and the row may have a lead that it does not know any more"
+	case checkpoint.ReasonAdopted:
+		text = "it was in doubt in the checkpoint that it was taken over from"
+	case reasonPanic:
+		text = "the program failed while the request was under way"
+	}
+	if code != 0 {
+		return fmt.Sprintf("%s, HTTP %d", text, code)
+	}
+	return text
+}
+
+// ForLocator stands before a locator where an organization is expected.
+const ForLocator = "locator "
+
+// AskedFor is the organization that a lead is of or, while that is not known, the
+// locator that was asked for.
+func AskedFor(e *checkpoint.Entry) string {
+	if e.Organization == "" && e.Locator != "" {
+		return ForLocator + e.Locator
+	}
+	return e.Organization
+}
+
+// Explain says in words why an entry stands as it does, or nothing.
+func Explain(e *checkpoint.Entry) string {
+	switch e.State {
+	case checkpoint.InDoubt:
+		return doubtReason(e.Reason, e.Code)
+	case checkpoint.Rejected:
+		return refusedBefore(e)
+	}
+	if e.Unsettled != "" {
+		return fmt.Sprintf("an update of run %s was not confirmed: the next one sends all of its row", e.Unsettled)
+	}
+	switch {
+	case e.State == checkpoint.Partial:
+		return "created but not linked yet"
+	case e.State == checkpoint.Created && e.Refused != (checkpoint.Digest{}):
+		return fmt.Sprintf("its last update was refused with HTTP %d", e.Code)
+	}
+	return ""
 }

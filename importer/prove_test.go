@@ -17,7 +17,7 @@ tests:
 
 // The mapping's tests are run before any row; one that fails needs attention.
 func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
-	good := rehearsed(t, provedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\n")
+	good := validated(t, provedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\n")
 	if diff := cmp.Diff(report.Tests{Run: 1}, good.Checks.Tests); diff != "" || good.ExitCode != 0 {
 		t.Errorf("exit code %d, -want +got:\n%s", good.ExitCode, diff)
 	}
@@ -26,7 +26,7 @@ func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
   - row: {id: "9", org: o-1, name: "", email: ann}
     request: {}
 `
-	s := rehearsed(t, bad, Options{}, checkedHeader+"1,o-1,,,Ann,\n")
+	s := validated(t, bad, Options{}, checkedHeader+"1,o-1,,,Ann,\n")
 	want := report.Tests{Run: 3, Failed: 2, Failures: []report.Failure{
 		{File: "m.yaml", Line: 21, Column: 5, Differences: []string{`locationSearch.postalCode is "01234", not "01235"`}},
 		{File: "m.yaml", Line: 23, Column: 5, Differences: []string{
@@ -44,7 +44,7 @@ func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
 
 func TestATestWhoseRowIsLeftOutFails(t *testing.T) {
 	text := strings.Replace(provedMapping, "assign:", "skip_if: 'org == \"o-1\"'\nassign:", 1)
-	s := rehearsed(t, text, Options{}, checkedHeader+"1,o-1,,,Ann,\n2,o-2,,,Bob,\n,o-1,,,,\n")
+	s := validated(t, text, Options{}, checkedHeader+"1,o-1,,,Ann,\n2,o-2,,,Bob,\n,o-1,,,,\n")
 	want := []report.Failure{{File: "m.yaml", Line: 20, Column: 5, Differences: []string{"the row is left out by skip_if"}}}
 	if diff := cmp.Diff(want, s.Checks.Tests.Failures); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

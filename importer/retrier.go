@@ -60,7 +60,7 @@ func (c *retrier) deliver(ctx, leaving context.Context, turn *pass, call func(co
 			continue
 		}
 		err = call(ctx)
-		if reasonOf(err) == leadapi.ReasonHeld {
+		if err != nil && reasonOf(err) == leadapi.ReasonHeld {
 			c.breaker.unused(p)
 			c.breaker.conclude(turn, nothingShown)
 			continue
@@ -128,8 +128,12 @@ const (
 // decide tells the breaker what the answer shows of the service and whether the request
 // is sent again.
 func (c *retrier) decide(p pass, repeatable bool, err error) (verdict, error) {
+	if err == nil {
+		c.breaker.answered(p)
+		return final, nil
+	}
 	var e *leadapi.Error
-	if err == nil || !errors.As(err, &e) {
+	if !errors.As(err, &e) {
 		c.breaker.answered(p)
 		return final, err
 	}

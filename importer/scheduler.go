@@ -259,19 +259,19 @@ func (s *scheduler) approach(ctx context.Context, it *item) bool {
 		return true
 	}
 	c := s.lookups.remembered(it, s.batch.at)
-	ns := s.lookups.names(&c)
+	ns := s.lookups.names(c)
 	l := s.queues.find(&ns)
 	if l == nil && s.lookups.isTouched(&ns) {
 		var err error
 		if c, err = s.lookups.fresh(ctx, it); s.failed(err) {
 			return false
 		}
-		ns = s.lookups.names(&c)
+		ns = s.lookups.names(c)
 		l = s.queues.find(&ns)
 	}
 	switch {
 	case l == nil:
-		return s.plan(&c, &ns, false)
+		return s.plan(c, &ns, false)
 	case s.queues.full():
 		return false
 	}
@@ -287,8 +287,8 @@ func (s *scheduler) advanceTurn(ctx context.Context) bool {
 	if s.failed(err) {
 		return false
 	}
-	ns := s.lookups.names(&c)
-	if !s.queues.rejoin(it, &ns) && !s.plan(&c, &ns, true) {
+	ns := s.lookups.names(c)
+	if !s.queues.rejoin(it, &ns) && !s.plan(c, &ns, true) {
 		return false
 	}
 	s.queues.turn = s.queues.turn[1:]

@@ -18,6 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/mapping"
 )
@@ -102,9 +103,9 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 // maxMapping bounds a mapping file, in bytes.
 const maxMapping = 1 << 20
 
-func readMapping(path string) (*mapping.Mapping, importer.Named, error) {
+func readMapping(path string) (*mapping.Mapping, report.File, error) {
 	if path == "" {
-		return nil, importer.Named{}, usage("no mapping given", "name the mapping file with -m; samples/leads.yaml is one to start from")
+		return nil, report.File{}, usage("no mapping given", "name the mapping file with -m; samples/leads.yaml is one to start from")
 	}
 	f, err := os.Open(path)
 	var data []byte
@@ -113,11 +114,11 @@ func readMapping(path string) (*mapping.Mapping, importer.Named, error) {
 		data, err = io.ReadAll(io.LimitReader(f, maxMapping+1))
 	}
 	if err != nil {
-		return nil, importer.Named{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), "check the path after -m")
+		return nil, report.File{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), "check the path after -m")
 	}
 	sum := sha256.Sum256(data)
 	m, err := mapping.Parse(path, data)
-	return m, importer.Named{Path: path, SHA256: hex.EncodeToString(sum[:])}, err
+	return m, report.File{Path: path, SHA256: hex.EncodeToString(sum[:])}, err
 }
 
 // inputNames are the files of the command line, its patterns spread out as a shell

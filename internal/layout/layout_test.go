@@ -7,7 +7,7 @@ import (
 
 // design is the table of rooms: a package that is not in it is a fault, so that a new room is a decision.
 func design() plan {
-	leaves := []string{"importer/source", "importer/report", "mapping", "checkpoint", "leadapi"}
+	leaves := []string{"importer/source", "importer/report", "importer/repeats", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt"}, leaves...)
 	const crash, failpoint, rowkey, trust = "internal/crash", "internal/failpoint", "internal/rowkey", "internal/trust"
 	const words, lines, numfmt = "importer/source/rows", "importer/source/lines", "importer/source/xlsx/numfmt"
@@ -32,6 +32,7 @@ func design() plan {
 			"importer/source/jsonrows":  {imports: []string{words, lines}},
 			"importer/source/xlsx":      {imports: []string{words, numfmt}},
 			numfmt:                      {},
+			"importer/repeats":          {tests: []string{rowkey}},
 			"importer/report":           {imports: []string{trust}},
 			"mapping":                   {imports: []string{rowkey}},
 			"mapping/propose":           {imports: []string{"mapping", rowkey}},

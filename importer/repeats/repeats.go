@@ -1,4 +1,8 @@
-package importer
+// Package repeats finds keys that occur more than once in inputs, or that look alike, at 16
+// bytes a row. A run that sends nothing asks it how many of the steps that were planned row
+// by row a run that sends would take. It promises nothing about keys of one hash: of 56 bits,
+// they are rarer than what it is asked for.
+package repeats
 
 import (
 	"cmp"
@@ -11,10 +15,10 @@ import (
 	"sync/atomic"
 )
 
-// repeats finds keys that occur more than once, or look alike, at 16 bytes a row. Sightings
+// Finder finds keys that occur more than once, or look alike, at 16 bytes a row. Sightings
 // gather by the first bits of their hash: no two parts hold the same key, so each is sorted
 // by itself.
-type repeats struct {
+type Finder struct {
 	seed  maphash.Seed
 	parts [1 << partBits]part
 	rows  int
@@ -36,6 +40,7 @@ const (
 	mostPieces = 256 // of a part that is sorted in a copy, which takes 1 MiB then
 	lineBits   = 46
 	actionBits = 2
+	plans      = 1 << actionBits
 	ownBits    = 8
 
 	sightingSize = 16
@@ -43,11 +48,11 @@ const (
 	leastPercent = 5        // of the sightings, beyond which the collector would do little else
 )
 
-func newRepeats() *repeats { return &repeats{seed: maphash.MakeSeed()} }
+func New() *Finder { return &Finder{seed: maphash.MakeSeed()} }
 
-// add takes a key that looks like all others of its fold; that of one that shall look like
+// Add takes a key that looks like all others of its fold; that of one that shall look like
 // none is the key itself.
-func (r *repeats) add(key, fold string, planned Action, input, line int) {
+func (r *Finder) Add(key, fold string, planned uint8, input, line int) {
 	hash := maphash.String(r.seed, key)
 	if fold != key {
 		const own = 1<<ownBits - 1
@@ -62,7 +67,7 @@ func (r *repeats) add(key, fold string, planned Action, input, line int) {
 // sweepOften keeps the collector from letting as much garbage gather as there are
 // sightings, which would take twice the memory. There are no pointers in them, so that
 // collecting more often costs next to nothing.
-func (r *repeats) sweepOften() {
+func (r *Finder) sweepOften() {
 	percent := max(leastPercent, 100*garbageRoom/(garbageRoom+r.rows*sightingSize))
 	before := debug.SetGCPercent(percent)
 	if before < percent {
@@ -84,21 +89,21 @@ func (p *part) add(s sighting) {
 // Repeat is a row whose key stood in an earlier row.
 type Repeat struct{ Input, Line, FirstInput, FirstLine int }
 
-// found is what repeats come to.
-type found struct {
-	same  again            // rows that repeat an earlier key
-	alike again            // rows whose key looks like that of an earlier row
-	moot  [actionCount]int // planned actions that an earlier one for such a key makes needless
+// Found is what repeats come to.
+type Found struct {
+	Same  Again      // rows that repeat an earlier key
+	Alike Again      // rows whose key looks like that of an earlier row
+	Moot  [plans]int // planned actions that an earlier one for such a key makes needless
 }
 
-// again counts rows, and names a few of them in file order.
-type again struct {
-	rows  int
-	first []Repeat
+// Again counts rows, and names a few of them in file order.
+type Again struct {
+	Rows  int
+	First []Repeat
 }
 
-// found counts the rows whose key came earlier and names at most most of each kind.
-func (r *repeats) found(most int) (f found) {
+// Found counts the rows whose key came earlier and names at most most of each kind.
+func (r *Finder) Found(most int) (f Found) {
 	if r.usual != 0 {
 		defer debug.SetGCPercent(r.usual)
 	}
@@ -107,7 +112,7 @@ func (r *repeats) found(most int) (f found) {
 	var group sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
-			var mine found
+			var mine Found
 			var room []sighting
 			for i := next.Add(1) - 1; int(i) < len(r.parts); i = next.Add(1) - 1 {
 				room = r.parts[i].sort(room[:0])
@@ -155,22 +160,22 @@ func (p part) Less(i, j int) bool { return compare(*p.at(i), *p.at(j)) < 0 }
 func (p part) Swap(i, j int) { *p.at(i), *p.at(j) = *p.at(j), *p.at(i) }
 
 // look goes through a sorted part.
-func (f *found) look(p part, most int) {
+func (f *Found) look(p part, most int) {
 	var origin sighting
 	seen, acted := false, false
 	for _, piece := range p {
 		for _, s := range piece {
 			switch {
 			case seen && s.hash == origin.hash:
-				f.same.add(repeatOf(s, origin), most)
+				f.Same.add(repeatOf(s, origin), most)
 			case seen && s.hash>>ownBits == origin.hash>>ownBits:
-				f.alike.add(repeatOf(s, origin), most)
+				f.Alike.add(repeatOf(s, origin), most)
 			default:
 				origin, seen, acted = s, true, false
 			}
-			if planned := s.planned(); planned != Nothing {
+			if planned := s.planned(); planned != 0 {
 				if acted {
-					f.moot[planned]++
+					f.Moot[planned]++
 				}
 				acted = true
 			}
@@ -179,27 +184,27 @@ func (f *found) look(p part, most int) {
 }
 
 // join adds what another has found in other parts.
-func (f *found) join(other *found, most int) {
-	f.same.join(&other.same, most)
-	f.alike.join(&other.alike, most)
-	for i, n := range other.moot {
-		f.moot[i] += n
+func (f *Found) join(other *Found, most int) {
+	f.Same.join(&other.Same, most)
+	f.Alike.join(&other.Alike, most)
+	for i, n := range other.Moot {
+		f.Moot[i] += n
 	}
 }
 
-func (a *again) add(r Repeat, most int) {
-	a.rows++
-	a.first = keepFirst(a.first, r, most)
+func (a *Again) add(r Repeat, most int) {
+	a.Rows++
+	a.First = keepFirst(a.First, r, most)
 }
 
-func (a *again) join(other *again, most int) {
-	a.rows += other.rows
-	for _, r := range other.first {
-		a.first = keepFirst(a.first, r, most)
+func (a *Again) join(other *Again, most int) {
+	a.Rows += other.Rows
+	for _, r := range other.First {
+		a.First = keepFirst(a.First, r, most)
 	}
 }
 
-func (s sighting) planned() Action { return Action(s.where & (1<<actionBits - 1)) }
+func (s sighting) planned() uint8 { return uint8(s.where & (1<<actionBits - 1)) }
 
 // compare orders by the hash that look-alikes share: nearly all differ there.
 func compare(a, b sighting) int {

@@ -1,4 +1,4 @@
-package importer
+package repeats
 
 import (
 	"runtime"
@@ -13,16 +13,18 @@ import (
 	"leadferry/internal/rowkey"
 )
 
+const create = 1
+
 // The rows that repeat a key are those that a map finds, first ones first. faults 84
 func TestRepeatsAgreeWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfN(rapid.StringMatching(`[a-e]{1,2}`), 0, 200).Draw(t, "keys")
-		r := newRepeats()
+		r := New()
 		firsts := map[string]int{}
 		var want []Repeat
 		rows := 0
 		for i, key := range keys {
-			r.add(key, key, Create, 0, i+2)
+			r.Add(key, key, create, 0, i+2)
 			if first, ok := firsts[key]; ok {
 				rows++
 				if len(want) < 3 {
@@ -32,11 +34,11 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 			}
 			firsts[key] = i + 2
 		}
-		got := r.found(3)
-		if got.same.rows != rows || got.moot[Create] != rows {
-			t.Fatalf("%d repeated rows, %d creates less, want %d", got.same.rows, got.moot[Create], rows)
+		got := r.Found(3)
+		if got.Same.Rows != rows || got.Moot[create] != rows {
+			t.Fatalf("%d repeated rows, %d creates less, want %d", got.Same.Rows, got.Moot[create], rows)
 		}
-		if diff := cmp.Diff(want, got.same.first); diff != "" {
+		if diff := cmp.Diff(want, got.Same.First); diff != "" {
 			t.Fatal(diff)
 		}
 	})
@@ -45,28 +47,28 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 // A row whose key looks like an earlier one is told from one that repeats it, and beside the
 // first one of them needs no create of its own. faults 84, 131
 func TestLookAlikesAreToldFromRepeats(t *testing.T) {
-	r := newRepeats()
+	r := New()
 	for i, key := range []string{"a@x", "7", "007", "A@x", "7", "007", "8", "a@x"} {
-		r.add(key, rowkey.Fold(key), Create, 0, i+2)
+		r.Add(key, rowkey.Fold(key), create, 0, i+2)
 	}
-	got := r.found(3)
-	want := found{
-		same:  again{2, []Repeat{{Line: 6, FirstLine: 3}, {Line: 9, FirstLine: 2}}},
-		alike: again{3, []Repeat{{Line: 4, FirstLine: 3}, {Line: 5, FirstLine: 2}, {Line: 7, FirstLine: 3}}},
+	got := r.Found(3)
+	want := Found{
+		Same:  Again{2, []Repeat{{Line: 6, FirstLine: 3}, {Line: 9, FirstLine: 2}}},
+		Alike: Again{3, []Repeat{{Line: 4, FirstLine: 3}, {Line: 5, FirstLine: 2}, {Line: 7, FirstLine: 3}}},
 	}
-	want.moot[Create] = 5
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(found{}, again{})); diff != "" {
+	want.Moot[create] = 5
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestRepeatsAcrossPieces(t *testing.T) {
 	const rows = 2 << 16
-	r := newRepeats()
+	r := New()
 	for i := range rows {
-		r.add(string(rune(i%0xd000)), string(rune(i%0xd000)), Nothing, i%3, i)
+		r.Add(string(rune(i%0xd000)), string(rune(i%0xd000)), 0, i%3, i)
 	}
-	if got := r.found(1); got.same.rows != rows-0xd000 || got.moot != [actionCount]int{} {
+	if got := r.Found(1); got.Same.Rows != rows-0xd000 || got.Moot != [plans]int{} {
 		t.Errorf("%v repeated rows, want %d", got, rows-0xd000)
 	}
 }
@@ -80,24 +82,24 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 		debug.SetGCPercent(percent)
 		return percent
 	}
-	r := newRepeats()
+	r := New()
 	for i := range 1 << 21 {
-		r.add(strconv.Itoa(i), strconv.Itoa(i), Create, 0, i)
+		r.Add(strconv.Itoa(i), strconv.Itoa(i), create, 0, i)
 	}
 	if got, want := current(), 100*garbageRoom/(garbageRoom+sightingSize<<21); got != want {
 		t.Errorf("%d %% with %d rows, want %d %%", got, r.rows, want)
 	}
-	if f := r.found(1); f.same.rows != 0 {
-		t.Errorf("%d rows repeat a key, want none", f.same.rows)
+	if f := r.Found(1); f.Same.Rows != 0 {
+		t.Errorf("%d rows repeat a key, want none", f.Same.Rows)
 	}
 	if got := current(); got != 90 {
 		t.Errorf("%d %% afterwards, want 90 %%", got)
 	}
 
 	debug.SetGCPercent(5) // somebody wants even less memory
-	few := newRepeats()
+	few := New()
 	few.rows = 1<<21 - 1
-	few.add("key", "key", Create, 0, 1)
+	few.Add("key", "key", create, 0, 1)
 	if got := current(); got != 5 {
 		t.Errorf("%d %% instead of the 5 %% that were asked for", got)
 	}
@@ -107,16 +109,16 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 // same, and take no second room. Invariant 6
 func TestRepeatsOfFewKeys(t *testing.T) {
 	const rows = 1 << 20
-	r := newRepeats()
+	r := New()
 	for i := range rows {
-		r.add(strconv.Itoa(i%3), strconv.Itoa(i%3), Create, 0, i+2)
+		r.Add(strconv.Itoa(i%3), strconv.Itoa(i%3), create, 0, i+2)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got := r.found(2)
+	got := r.Found(2)
 	runtime.ReadMemStats(&after)
 	want := []Repeat{{Line: 5, FirstLine: 2}, {Line: 6, FirstLine: 3}}
-	if got.same.rows != rows-3 || got.moot[Create] != rows-3 || !slices.Equal(got.same.first, want) {
+	if got.Same.Rows != rows-3 || got.Moot[create] != rows-3 || !slices.Equal(got.Same.First, want) {
 		t.Errorf("%+v", got)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {

@@ -39,8 +39,8 @@ lead:
 
 const checkedHeader = "id,org,zip,stage,name,email\n"
 
-// rehearsed validates inputs by their text; a name that ends in .broken breaks off.
-func rehearsed(t *testing.T, text string, o Options, inputs ...string) *report.Summary {
+// validated validates inputs by their text; a name that ends in .broken breaks off.
+func validated(t *testing.T, text string, o Options, inputs ...string) *report.Summary {
 	t.Helper()
 	s, err := Validate(t.Context(), prepared(t, text, o, inputs...))
 	if err != nil {
@@ -101,7 +101,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 		"8,o-2,,Hot,Gil,g\n" +
 		"1,o-1,10115,Known,Ann,ann@example.com\n" // repeats the first key
 	more := "email,name,stage,zip,org,id,extra\n,Hal,,,o-2,9,x\n"
-	s := rehearsed(t, checkedMapping, Options{Rate: 2}, rows, more)
+	s := validated(t, checkedMapping, Options{Rate: 2}, rows, more)
 	want := &report.Checks{
 		Rules: []report.Rule{
 			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Places: places(3, 6, 8)},
@@ -138,12 +138,12 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 
 // Rows that cannot be read are one check however their numbers differ.
 func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
-	s := rehearsed(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
+	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
 	want := []report.Rule{{Rule: "columns", Error: "the row has … cells instead of 6", Rows: 3, Places: places(2, 3, 4)}}
 	if diff := cmp.Diff(want, s.Checks.Rules); diff != "" {
 		t.Error(diff)
 	}
-	s = rehearsed(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2\n")
+	s = validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2\n")
 	if got := s.Checks.Rules[0].Error; got != "the row has 2 cells instead of 6" {
 		t.Error("rows alike:", got)
 	}
@@ -152,7 +152,7 @@ func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 // A mapping that cannot make leads sends nothing, however often its keys repeat.
 func TestRepeatsOfRowsThatAreNotSent(t *testing.T) {
 	text := "version: 1\nkey: '{id}'\nlead: {content: {name: '{name}'}}\n"
-	s := rehearsed(t, text, Options{}, "id,name\n"+strings.Repeat("1,a\n", 96))
+	s := validated(t, text, Options{}, "id,name\n"+strings.Repeat("1,a\n", 96))
 	if p := s.Checks.Projected; p.Create != 0 || p.Update != 0 {
 		t.Errorf("%d creates, %d updates", p.Create, p.Update)
 	}
@@ -167,7 +167,7 @@ func TestRowsAreAllChecked(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&b, "%d,o-%d,,,,\n", i, i)
 	}
-	s := rehearsed(t, checkedMapping, Options{Limits: Limits{MaxRejects: Share{1, 1}, MaxInvalid: Share{1, 1}}}, b.String())
+	s := validated(t, checkedMapping, Options{Limits: Limits{MaxRejects: Share{1, 1}, MaxInvalid: Share{1, 1}}}, b.String())
 	if s.Rows.Invalid != 1000 || s.Checks.Rules[0].Rows != 1000 || s.Outcome != "attention" {
 		t.Errorf("%s with %d invalid rows, %+v", s.Outcome, s.Rows.Invalid, s.Checks.Rules)
 	}
@@ -209,7 +209,7 @@ func TestWhetherAMappingCanMakeLeads(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			shown := 0
 			o := Options{Show: 9, Request: func(Request) error { shown++; return nil }}
-			s := rehearsed(t, test.mapping, o, checkedHeader+"1,o-1,,open,Ann,\n")
+			s := validated(t, test.mapping, o, checkedHeader+"1,o-1,,open,Ann,\n")
 			c := s.Checks
 			if s.ExitCode != test.code || len(c.CannotCreate) != test.lacking || s.Rows.Pending != 1 {
 				t.Errorf("exit code %d, lacks %+v, rows %+v", s.ExitCode, c.CannotCreate, s.Rows)
@@ -234,14 +234,14 @@ func TestKeysThatLookLikeAddresses(t *testing.T) {
 			t.Errorf("%q: %v, want %v", key, !want, want)
 		}
 	}
-	s := rehearsed(t, checkedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\nann@example.com,o-1,,,Ann,\nbob@example.com,o-1,,,,\n")
+	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\nann@example.com,o-1,,,Ann,\nbob@example.com,o-1,,,,\n")
 	want := "Rows whose key looks like an e-mail address: 1, first at a.csv:3."
 	if len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], want) {
 		t.Errorf("notes %q, want %q", s.Notes, want)
 	}
 }
 
-// What a run that sends is told at its beginning, a rehearsal tells at its end.
+// What a run that sends is told at its beginning, a dry run tells at its end.
 func TestRemarksOnTheMapping(t *testing.T) {
 	text := strings.Replace(checkedMapping, "key: \"{id}\"\n", "", 1)
 	text = strings.Replace(text, "  external_id: \"{id}\"\n", "", 1)
@@ -256,7 +256,7 @@ func TestRemarksOnTheMapping(t *testing.T) {
 	o := prepared(t, text, Options{}, strings.TrimSpace(checkedHeader)+",,extra\n")
 	o.Begin = func(s *Start) error {
 		if len(s.Notes)+len(s.Warnings) > 0 {
-			t.Errorf("a rehearsal is told at its beginning: %q %q", s.Notes, s.Warnings)
+			t.Errorf("a dry run is told at its beginning: %q %q", s.Notes, s.Warnings)
 		}
 		return nil
 	}
@@ -301,7 +301,7 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	tr.ledger.settle(t, checkpoint.Entry{Key: "known", State: checkpoint.Created}, checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"})
 	tr.sender, tr.dry, tr.planner = nil, newDryRun(&tr.Options, tr.intake), importPlanner{ignoreChanged: true}
 	tr.carry(t.Context())
-	tr.dry.repeated = tr.dry.repeats.found(mostRepeats)
+	tr.dry.findRepeats()
 	want := report.Projected{Create: 2, Update: 3, Rate: 0.5, DurationS: 10}
 	if diff := cmp.Diff(want, tr.dry.projected()); diff != "" {
 		t.Errorf("-want +got:\n%s; %s", diff, tr.outcomes())
@@ -312,7 +312,7 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 }
 
 func TestWithoutRepeatsTheProjectionIsABound(t *testing.T) {
-	s := rehearsed(t, checkedMapping, Options{NoRepeats: true}, checkedHeader+"1,o-1,,,Ann,\n1,o-1,,,Ann,\n")
+	s := validated(t, checkedMapping, Options{NoRepeats: true}, checkedHeader+"1,o-1,,,Ann,\n1,o-1,,,Ann,\n")
 	if diff := cmp.Diff(report.Projected{Create: 2, Update: 2, AtMost: true}, s.Checks.Projected); diff != "" {
 		t.Error(diff)
 	}
