@@ -186,22 +186,29 @@ func (k *keeper) usable() bool {
 // renew gets a new token, unless another call has done so since there were as many renewals. When an early one fails, the
 // token at hand serves on. A token that another process had issued counts as accepted: where it is refused, it has expired.
 func (k *keeper) renew(ctx context.Context, renewals int) (*oauth2.Token, *Error) {
+	if _, _, ended := k.current(); ended > renewals {
+		return k.last()
+	}
+	token, state, fault := k.request(ctx)
+	k.mu.Lock()
+	switch {
+	case fault == nil:
+		k.token, k.state, k.renewAt, k.refresh = token, state, renewAt(token), token.RefreshToken
+	case k.usable():
+		k.renewAt, fault = k.now().Add(renewPause), nil
+	case fault.Reason == ReasonCanceled:
+		k.mu.Unlock()
+		return nil, fault // this call's own end: the next one in turn begins anew
+	}
+	k.renewals, k.fault = k.renewals+1, fault
+	k.mu.Unlock()
+	return k.last()
+}
+
+// last is what came of the last renewal.
+func (k *keeper) last() (*oauth2.Token, *Error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.renewals == renewals {
-		k.mu.Unlock()
-		token, state, fault := k.request(ctx)
-		k.mu.Lock()
-		switch {
-		case fault == nil:
-			k.token, k.state, k.renewAt, k.refresh = token, state, renewAt(token), token.RefreshToken
-		case k.usable():
-			k.renewAt, fault = k.now().Add(renewPause), nil
-		case fault.Reason == ReasonCanceled:
-			return nil, fault // this call's own end: the next one in turn begins anew
-		}
-		k.renewals, k.fault = k.renewals+1, fault
-	}
 	if k.fault != nil {
 		fault := *k.fault // each caller gets its own
 		return nil, &fault

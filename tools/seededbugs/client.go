@@ -43,7 +43,7 @@ func clientBugs() []bug {
 		},
 		{
 			number: 10, name: "refresh per worker", imitates: "fault 71: as many renewals as workers when the token expires",
-			edits:  []edit{{"leadapi/token.go", "\tif k.renewals == renewals {\n", "\tif k.renewals >= 0 {\n"}},
+			edits:  []edit{{"leadapi/token.go", "ended > renewals {\n", "ended < renewals {\n"}},
 			checks: []check{{"leadapi", []string{"TestTokenIsRenewedOnceForAllWorkers", "TestRenewalIsShared"}}},
 		},
 		{
