@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -169,13 +168,13 @@ func (s *Server) token(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	id := q["client_id"]
-	if !s.store.isClient(id, q["client_secret"]) {
+	id := q.Get("client_id")
+	if !s.store.isClient(id, q.Get("client_secret")) {
 		return answer{}, oauthRefusal("invalid_client", "the client or its secret is not known")
 	}
-	if q["grant_type"] == "refresh_token" {
+	if q.Get("grant_type") == "refresh_token" {
 		refusal := oauthRefusal("invalid_grant", "the refresh token has expired, was used before or is not known")
-		if err := s.spend(refreshUse, q["refresh_token"], id, refusal); err != nil {
+		if err := s.spend(refreshUse, q.Get("refresh_token"), id, refusal); err != nil {
 			return answer{}, err
 		}
 	}
@@ -196,30 +195,26 @@ func (s *Server) token(c call) (answer, error) {
 }
 
 // tokenQuery reads the parameters of a token request: exactly those of its grant, each once.
-func tokenQuery(raw string) (map[string]string, error) {
-	values, err := url.ParseQuery(raw)
+func tokenQuery(raw string) (url.Values, error) {
+	q, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, oauthRefusal("invalid_request", "the query cannot be read")
 	}
 	want := []string{"grant_type", "client_id", "client_secret"}
-	switch values.Get("grant_type") {
+	switch q.Get("grant_type") {
 	case "client_credentials":
 	case "refresh_token":
 		want = append(want, "refresh_token")
 	default:
 		return nil, oauthRefusal("unsupported_grant_type", "grant_type must be client_credentials or refresh_token")
 	}
-	q := make(map[string]string, len(want))
-	for name, vs := range values {
-		if !slices.Contains(want, name) || len(vs) > 1 {
-			return nil, oauthRefusal("invalid_request", "the query has a parameter too many")
-		}
-		q[name] = vs[0]
-	}
 	for _, name := range want {
-		if q[name] == "" {
-			return nil, oauthRefusal("invalid_request", name+" is required")
+		if len(q[name]) != 1 || q.Get(name) == "" {
+			return nil, oauthRefusal("invalid_request", name+" is required, once")
 		}
+	}
+	if len(q) > len(want) {
+		return nil, oauthRefusal("invalid_request", "the query has a parameter too many")
 	}
 	return q, nil
 }
