@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // eraseKey stands in the file from the commit that forgets keys until the file is
@@ -50,7 +51,7 @@ func (d *Store) compact() (err error) {
 	if err := os.Rename(d.compactPath(), d.path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(d.path))
+	return disk.SyncFolder(filepath.Dir(d.path))
 }
 
 func (d *Store) copyInto(copied *bbolt.DB, f *os.File) error {

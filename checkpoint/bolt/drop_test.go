@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // left are the files in the folder of a checkpoint.
@@ -130,7 +131,7 @@ func TestWhoWaitsForADroppedCheckpointMakesANewOne(t *testing.T) {
 
 // A file system without links, or without renames that replace nothing, holds one too.
 func TestACheckpointIsPutInPlaceWithoutLinks(t *testing.T) {
-	for name, put := range map[string]func(from, to string) error{"rename": renameNew, "exclusive": replaceNew} {
+	for name, put := range map[string]func(from, to string) error{"rename": disk.RenameNew, "exclusive": replaceNew} {
 		dir := t.TempDir()
 		from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 		if err := os.WriteFile(from, []byte("new"), 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 const (
@@ -243,7 +244,7 @@ func TestReplacedFileIsNotHeld(t *testing.T) {
 	if named, err := os.Stat(path); err != nil || !os.SameFile(held, named) {
 		t.Error("not the new file", err)
 	}
-	if err := errors.Join(unlock(waiting.file), waiting.file.Close()); err != nil {
+	if err := errors.Join(disk.Unlock(waiting.file), waiting.file.Close()); err != nil {
 		t.Error(err)
 	}
 }

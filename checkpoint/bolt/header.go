@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
@@ -116,9 +117,9 @@ func create(path string, h header, l lacking) (made bool, err error) {
 	if err := fill(temp.Name(), h, l); err != nil {
 		return false, err
 	}
-	for _, put := range []func(from, to string) error{os.Link, renameNew, replaceNew} {
+	for _, put := range []func(from, to string) error{os.Link, disk.RenameNew, replaceNew} {
 		if err = put(temp.Name(), path); err == nil {
-			return true, syncDir(filepath.Dir(path))
+			return true, disk.SyncFolder(filepath.Dir(path))
 		}
 		if errors.Is(err, fs.ErrExist) {
 			return false, nil

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // bbolt trusts its file. A page number that leads past the end kills the
@@ -92,10 +93,10 @@ func readMeta(f io.ReaderAt, at int64) (m *image, ok bool) {
 // reading panics.
 func (m *image) mapped() (fast *image, end func()) {
 	if f, ok := m.f.(*os.File); ok {
-		if b, err := mapFile(f, m.bytes()); err == nil {
+		if b, err := disk.Map(f, m.bytes()); err == nil {
 			fast := *m
 			fast.f = bytes.NewReader(b)
-			return &fast, func() { _ = unmapFile(b) }
+			return &fast, func() { _ = disk.Unmap(b) }
 		}
 	}
 	return m, func() {}

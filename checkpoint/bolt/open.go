@@ -12,6 +12,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 const (
@@ -72,7 +73,7 @@ func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	if o.magic == nil {
-		o.magic = magic
+		o.magic = disk.FileSystem
 	}
 	d := &Store{
 		path: path, readOnly: o.ReadOnly, now: o.Now, recent: &recent{gathering: o.gather.orDefault()},
@@ -215,7 +216,7 @@ func (d *Store) begin(m mark, found bool, img *image, o Options) error {
 	if err := d.stamp(false); err != nil {
 		return err
 	}
-	return errors.Join(d.mark.Sync(), syncDir(filepath.Dir(d.path)))
+	return errors.Join(d.mark.Sync(), disk.SyncFolder(filepath.Dir(d.path)))
 }
 
 // begun looks whether an earlier run made the file and was killed before it used it, or

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"leadferry/checkpoint"
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 )
 
 // place is a kind of file system that a checkpoint had better not lie on.
@@ -17,14 +17,25 @@ type place struct {
 
 const noLocks = "there, locks and synced writes may not hold what they promise, and rows could be sent twice"
 
+// placesByMagic are the kinds of file systems that need a word, by their number on Linux.
+var placesByMagic = map[int64]place{
+	0x6969:     {"NFS", true, noLocks},
+	0x517b:     {"SMB", false, noLocks},
+	0xff534d42: {"SMB", false, noLocks},
+	0xfe534d42: {"SMB", false, noLocks},
+	0x01021997: {"9P", false, noLocks},
+	0x65735546: {"FUSE", false, noLocks},
+	0x794c7630: {"an overlay", false, "it is gone with the container that it belongs to, unless that is kept"},
+}
+
 // ground finds out where the file lies, or will lie. What the system does not tell is
 // taken for good.
 func (d *Store) ground(o Options) error {
 	if o.ReadOnly {
 		return nil
 	}
-	if folder, err := os.Stat(filepath.Dir(d.path)); err == nil && trust.Exposed(folder) != "" {
-		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + trust.Exposed(folder) + ": whoever may write there can put another file in its place (--checkpoint names a file elsewhere)")
+	if folder, err := os.Stat(filepath.Dir(d.path)); err == nil && disk.Exposed(folder) != "" {
+		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + disk.Exposed(folder) + ": whoever may write there can put another file in its place (--checkpoint names a file elsewhere)")
 	}
 	if o.AnyPlace {
 		return nil

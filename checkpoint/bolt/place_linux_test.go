@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // fault 26
@@ -48,7 +49,7 @@ func TestWhereTheFileLies(t *testing.T) {
 			}
 		})
 	}
-	if number, err := magic(t.TempDir()); number == 0 || err != nil {
+	if number, err := disk.FileSystem(t.TempDir()); number == 0 || err != nil {
 		t.Errorf("this system says %d, %v", number, err)
 	}
 }

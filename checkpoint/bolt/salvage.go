@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // Salvaged says what could be read of a damaged file.
@@ -193,8 +194,8 @@ func (s *salvage) read(d *Store) (err error) {
 	} else if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock(d.file), d.file.Close()) }()
-	held, err := tryLock(d.file, true)
+	defer func() { err = errors.Join(err, disk.Unlock(d.file), d.file.Close()) }()
+	held, err := disk.TryLock(d.file, true)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"syscall"
 
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 )
 
 // mark is what PATH.seq holds: which file it belongs to, the number of that
@@ -74,10 +74,10 @@ func hostOf(path string, secret []byte) uint64 {
 func (d *Store) fileOf(ended bool) uint64 {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	info, failed := d.file.Stat()
-	if err != nil || failed != nil || fileNumber(info) == "" {
+	if err != nil || failed != nil || disk.FileNumber(info) == "" {
 		return 0
 	}
-	text := fmt.Appendf(boot, " %s", fileNumber(info))
+	text := fmt.Appendf(boot, " %s", disk.FileNumber(info))
 	if ended {
 		text = fmt.Appendf(text, " %d %d", info.Size(), info.ModTime().UnixNano())
 	}
@@ -111,7 +111,7 @@ func readMark(path string) (m mark, found bool, err error) {
 // openOwn opens a file beside the checkpoint, or the checkpoint itself: never through a
 // symbolic link, which somebody may have planted, nor one that he may have written.
 func openOwn(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, flags|trust.NoFollow|trust.NonBlock, 0o600)
+	f, err := os.OpenFile(path, flags|disk.NoFollow|disk.NonBlock, 0o600)
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", path)
 	}
@@ -123,7 +123,7 @@ func openOwn(path string, flags int) (*os.File, error) {
 	case err != nil:
 	case !info.Mode().IsRegular():
 		err = fmt.Errorf("%s is not a regular file", path)
-	case !trust.Trusted(info):
+	case !disk.Trusted(info):
 		err = fmt.Errorf("%s %w", path, errAnothers)
 	default:
 		return f, nil

@@ -30,6 +30,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 var _ checkpoint.Store = (*Store)(nil)
@@ -150,14 +151,14 @@ func (d *Store) remove() error {
 			return errors.Join(err, d.mark.Sync())
 		}
 	}
-	return errors.Join(back(), os.Remove(d.path), syncDir(filepath.Dir(d.path)))
+	return errors.Join(back(), os.Remove(d.path), disk.SyncFolder(filepath.Dir(d.path)))
 }
 
 // release closes the file. When bbolt met damage it may still hold a lock of its
 // own and would never return; then only the file, with the lock on it, is closed.
 func (d *Store) release() error {
 	if d.bolt == nil || errors.Is(d.failed(), checkpoint.ErrDamaged) {
-		return errors.Join(unlock(d.file), d.file.Close())
+		return errors.Join(disk.Unlock(d.file), d.file.Close())
 	}
 	return d.bolt.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // take opens and locks the file, and removes what a killed compaction left.
@@ -45,7 +46,7 @@ func (d *Store) hold(wait time.Duration) (bool, error) {
 	if named, err := os.Stat(d.path); err == nil && os.SameFile(ours, named) {
 		return true, nil
 	}
-	err = errors.Join(unlock(d.file), d.file.Close())
+	err = errors.Join(disk.Unlock(d.file), d.file.Close())
 	d.file = nil
 	return false, err
 }
@@ -125,9 +126,11 @@ func narrow(f *os.File) bool {
 	return err == nil && info.Mode().Perm()&0o077 == 0
 }
 
+// lock takes the lock that bbolt takes later on the same open file, where it then succeeds
+// at once. So the file can be looked at before bbolt maps it.
 func (d *Store) lock(wait time.Duration) error {
 	for end := time.Now().Add(wait); ; time.Sleep(pollEvery) {
-		held, err := tryLock(d.file, d.readOnly)
+		held, err := disk.TryLock(d.file, d.readOnly)
 		if err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}

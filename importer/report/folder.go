@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 )
 
 // makeFolder makes the run's folder, 0700, or takes the one that is there, and holds it
@@ -49,7 +49,7 @@ func unplanted(folder *os.Root, path string) error {
 			return err
 		case e.IsDir():
 			return fmt.Errorf("%s is a folder, and a run's file would stand there", filepath.Join(path, e.Name()))
-		case !trust.Trusted(info):
+		case !disk.Trusted(info):
 			return fmt.Errorf("%s: %w", filepath.Join(path, e.Name()), errNotOurs)
 		}
 	}
@@ -62,7 +62,7 @@ func untouched(folder *os.Root, path string) error {
 	if err != nil {
 		return err
 	}
-	if there, err := os.Lstat(path); err != nil || !os.SameFile(opened, there) || !trust.Mine(opened) {
+	if there, err := os.Lstat(path); err != nil || !os.SameFile(opened, there) || !disk.Mine(opened) {
 		return fmt.Errorf("%s was replaced by somebody else while it was made", path)
 	}
 	return nil

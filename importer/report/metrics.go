@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 )
 
 // MetricsRun is what is known of a run when it begins.
@@ -248,7 +248,7 @@ const maxMetrics = 1 << 20
 
 // readMetrics reads the file at path; no file holds nothing.
 func readMetrics(path string) (oldMetrics, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|trust.NonBlock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|disk.NonBlock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 )
 
 const (
@@ -27,12 +27,12 @@ const (
 // outcome, checkpoint, target, rows and requests. The summary of another user counts as
 // none, but that of the user who called sudo.
 func ReadOld(path string) (*Summary, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|trust.NoFollow|trust.NonBlock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|disk.NoFollow|disk.NonBlock, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !trust.Invokers(info) {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !disk.Invokers(info) {
 		return nil, errors.Join(err, errNotOurs)
 	}
 	dec := jsontext.NewDecoder(io.LimitReader(f, mostOfSummary), jsontext.AllowInvalidUTF8(true))
@@ -78,7 +78,7 @@ func Old(parents []string, most int) []*Summary {
 		dir.Close()
 		for _, e := range entries {
 			path := filepath.Join(parent, e.Name(), summaryFile)
-			if info, err := os.Lstat(path); err == nil && e.IsDir() && trust.Invokers(info) {
+			if info, err := os.Lstat(path); err == nil && e.IsDir() && disk.Invokers(info) {
 				found = append(found, file{path, info.ModTime()})
 			}
 		}
@@ -148,7 +148,7 @@ func removeRun(root *os.Root, name string) (bool, error) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if kind := RunFile(e.Name()); err != nil || kind == "" || kind == "rejects" || e.IsDir() || !trust.Mine(info) {
+		if kind := RunFile(e.Name()); err != nil || kind == "" || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
 			return false, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 )
 
 // output is a file on its way to its name. Its folder is held open, so that whoever
@@ -57,7 +57,7 @@ func (o *output) open() error {
 		return err
 	case there.IsDir():
 		return errors.New("is a folder")
-	case trust.MountPoint(o.path):
+	case disk.MountPoint(o.path):
 		return errors.New("is mounted by itself, so that no file can take its place: mount its folder")
 	case there.Mode()&fs.ModeSymlink != 0:
 		// Replacing /dev/stdout would break more than this run.
@@ -86,10 +86,10 @@ var errNotOurs = errors.New("belongs to another user, who would receive what is 
 // openSpecial opens a device or a pipe of the user's own or of root's, and no other: it
 // may have been planted.
 func (o *output) openSpecial(there fs.FileInfo) (err error) {
-	if !trust.Trusted(there) { // before it is waited for
+	if !disk.Trusted(there) { // before it is waited for
 		return errNotOurs
 	}
-	if o.file, err = o.folder.OpenFile(o.name, os.O_WRONLY|trust.NoFollow, 0); err != nil {
+	if o.file, err = o.folder.OpenFile(o.name, os.O_WRONLY|disk.NoFollow, 0); err != nil {
 		return err
 	}
 	if opened, err := o.file.Stat(); err != nil || !os.SameFile(there, opened) {

@@ -40,6 +40,7 @@ import (
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
+	"leadferry/internal/disk"
 )
 
 // The words of the readers, which the users of this package need to know alone.
@@ -168,6 +169,16 @@ func (f *File) Info() Info {
 	return info
 }
 
+// Claim takes a lock on the file for as long as it is open, and reports false when another process that claimed it
+// is reading it. Where there are no locks, or for standard input, nobody is.
+func (f *File) Claim() (alone bool) {
+	if f.disk == nil {
+		return true
+	}
+	held, err := disk.TryLock(f.disk, false)
+	return held || err != nil
+}
+
 // Close ends the reading; standard input stays open.
 func (f *File) Close() error {
 	for _, c := range f.closers {
@@ -180,9 +191,9 @@ func (f *File) Close() error {
 	if f.sum == "" {
 		f.compare()
 	}
-	disk := f.disk
+	opened := f.disk
 	f.disk = nil
-	return disk.Close()
+	return opened.Close()
 }
 
 // compare looks, when the reading ends, whether the path still leads to the file that was opened, of the same size

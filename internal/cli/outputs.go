@@ -14,7 +14,7 @@ import (
 
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 )
 
 // place is where a file of a run lies, or will lie, and what it is to the run.
@@ -253,7 +253,7 @@ func exposed(outputs []place) (warnings []string) {
 		if folder == nil || !folder.IsDir() {
 			continue
 		}
-		if why := trust.Exposed(folder); why != "" {
+		if why := disk.Exposed(folder); why != "" {
 			warnings = append(warnings, fmt.Sprintf("the folder %s of %s %s: whoever may write there can put other files in the place of this run's", path, o.what, why))
 		}
 	}

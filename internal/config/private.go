@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 )
 
 // reach says whom a file that is read may be open to. Whatever it is, it belongs to the
@@ -30,9 +30,9 @@ const maxFile = 64 << 10
 // readFile reads a small regular file. One that is not there is fs.ErrNotExist; any
 // other error is an *Error.
 func readFile(path string, who reach) ([]byte, error) {
-	flags := os.O_RDONLY | trust.NonBlock // a named pipe would wait for its writer
+	flags := os.O_RDONLY | disk.NonBlock // a named pipe would wait for its writer
 	if who == ownFiles {
-		flags |= trust.NoFollow
+		flags |= disk.NoFollow
 	}
 	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {
@@ -67,13 +67,13 @@ func believe(f *os.File, path string, who reach) error {
 	switch {
 	case !mode.IsRegular():
 		return refuse("is no regular file", "")
-	case !trust.Trusted(info) || who == ownFiles && !trust.Mine(info):
+	case !disk.Trusted(info) || who == ownFiles && !disk.Mine(info):
 		return refuse("belongs to another user, who could put into it what he likes", "copy it, or make it yours: chown \"$(id -un)\" "+path)
-	case trust.OthersWrite(info) && !(who == readable && trust.PrivateGroup(info)):
+	case disk.OthersWrite(info) && !(who == readable && disk.PrivateGroup(info)):
 		return refuse("group or others may write to this file", "chmod go-w "+path)
-	case who == ownFiles && open(mode):
+	case who == ownFiles && disk.Shared(mode):
 		return refuse("group or others may read this file, which holds a secret", "chmod 600 "+path)
-	case who == secret && open(mode&0o004) && !handedOver(f, path):
+	case who == secret && disk.Shared(mode&0o004) && !handedOver(f, path):
 		return refuse("others may read this file, which holds a secret", "chmod 600 "+path)
 	}
 	return nil
@@ -83,11 +83,11 @@ func believe(f *os.File, path string, who reach) error {
 // Kubernetes or Swarm has mounted: in memory, in a folder of root or the user.
 func handedOver(f *os.File, path string) bool {
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil || !trust.InMemory(f) {
+	if err != nil || !disk.InMemory(f) {
 		return false
 	}
 	folder, err := os.Stat(filepath.Dir(real))
-	return err == nil && trust.Trusted(folder)
+	return err == nil && disk.Trusted(folder)
 }
 
 // ReadSecret reads the OAuth secret from the file that a user named. It fails with
@@ -119,9 +119,9 @@ func checkFolder(dir string) error {
 		return &Error{File: dir, Text: "cannot be looked at: " + cause(err)}
 	case !info.IsDir():
 		return &Error{File: dir, Text: "is no folder"}
-	case !trust.Mine(info):
+	case !disk.Mine(info):
 		return &Error{File: dir, Text: "this folder for secrets belongs to another user", Hint: "make it yours, or have each user use a configuration and a state directory of his own"}
-	case open(info.Mode()):
+	case disk.Shared(info.Mode()):
 		return &Error{File: dir, Text: "group or others may look into this folder, which is for secrets", Hint: "chmod 700 " + word(dir)}
 	}
 	return nil
@@ -172,7 +172,7 @@ func (d *draft) put() (left string, err error) {
 	if err := os.Rename(name, d.path); err != nil {
 		return name, err
 	}
-	return d.path, syncDir(filepath.Dir(d.path))
+	return d.path, disk.SyncFolder(filepath.Dir(d.path))
 }
 
 // discard removes a draft, unless it has its place.
@@ -207,11 +207,11 @@ func removeDrafts(path string) {
 // takeLock takes the lock that stands for path, or gives nil where another has it. Its file
 // stays when path is replaced, so that everybody locks the same one.
 func takeLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|trust.NoFollow|trust.NonBlock, 0o600)
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|disk.NoFollow|disk.NonBlock, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	locked, err := tryLock(f)
+	locked, err := disk.TryLock(f, false)
 	if !locked {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 )
 
 // fault 112: a secret that others may read is refused, and never repeated.
@@ -84,7 +84,7 @@ func private(t *testing.T, dir string) {
 			return err
 		}
 		info, err := d.Info()
-		if err == nil && open(info.Mode()) {
+		if err == nil && disk.Shared(info.Mode()) {
 			t.Errorf("%s has mode %v", path, info.Mode())
 		}
 		return err
@@ -119,7 +119,7 @@ func TestSecretThatIsMountedInMemory(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if f, err := os.Open(dir); err != nil || !trust.InMemory(f) {
+	if f, err := os.Open(dir); err != nil || !disk.InMemory(f) {
 		t.Skip("/dev/shm is not in memory here")
 	}
 	data := filepath.Join(dir, "..data") // a link to the folder of the newest version

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"leadferry/internal/trust"
+	"leadferry/internal/disk"
 	"leadferry/leadapi"
 )
 
@@ -43,7 +43,7 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 		return nil, err
 	}
 	info, err := os.Lstat(f.path)
-	if err == nil && info.Mode().IsRegular() && (open(info.Mode()) || !trust.Mine(info)) {
+	if err == nil && info.Mode().IsRegular() && (disk.Shared(info.Mode()) || !disk.Mine(info)) {
 		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: "rm " + word(f.path)}
 	}
 	return f, nil

@@ -9,23 +9,23 @@ import (
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "importer/repeats", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt"}, leaves...)
-	const crash, failpoint, rowkey, trust = "internal/crash", "internal/failpoint", "internal/rowkey", "internal/trust"
+	const crash, failpoint, rowkey, disk = "internal/crash", "internal/failpoint", "internal/rowkey", "internal/disk"
 	const words, lines, numfmt = "importer/source/rows", "importer/source/lines", "importer/source/xlsx/numfmt"
 	readers := []string{"importer/source/delimited", "importer/source/jsonrows", "importer/source/xlsx"}
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                         {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":              {imports: append([]string{"internal/config", trust, crash, rowkey, "mapping/propose"}, below...)},
-			"internal/config":           {imports: []string{"leadapi", trust}},
+			"internal/cli":              {imports: append([]string{"internal/config", disk, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/config":           {imports: []string{"leadapi", disk}},
 			"internal/e2e":              {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout":           {},
 			failpoint:                   {},
 			rowkey:                      {},
-			trust:                       {},
+			disk:                        {},
 			crash:                       {stdOnly: true},
 			"importer":                  {imports: append([]string{failpoint, rowkey, crash}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
-			"importer/source":           {imports: append([]string{words, lines}, readers...)},
+			"importer/source":           {imports: append([]string{words, lines, disk}, readers...)},
 			words:                       {},
 			lines:                       {imports: []string{words}},
 			"importer/source/delimited": {imports: []string{words, lines}},
@@ -33,11 +33,11 @@ func design() plan {
 			"importer/source/xlsx":      {imports: []string{words, numfmt}},
 			numfmt:                      {},
 			"importer/repeats":          {tests: []string{rowkey}},
-			"importer/report":           {imports: []string{trust}},
+			"importer/report":           {imports: []string{disk}},
 			"mapping":                   {imports: []string{rowkey}},
 			"mapping/propose":           {imports: []string{"mapping", rowkey}},
 			"checkpoint":                {imports: []string{crash}},
-			"checkpoint/bolt":           {imports: []string{"checkpoint", crash, failpoint, trust, rowkey}, tests: []string{"checkpoint/storetest"}},
+			"checkpoint/bolt":           {imports: []string{"checkpoint", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},
 			"checkpoint/storetest":      {imports: []string{"checkpoint", rowkey}},
 			"leadapi":                   {imports: []string{failpoint}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox":           {tests: []string{"leadapi"}},

@@ -1,4 +1,4 @@
-package trust
+package disk
 
 import (
 	"io/fs"

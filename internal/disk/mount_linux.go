@@ -1,4 +1,4 @@
-package trust
+package disk
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File systems that live in memory, by the magic number of statfs(2).
+// File systems that live in memory, by their number.
 const (
 	tmpfs = 0x01021994
 	ramfs = 0x858458f6
@@ -24,10 +24,28 @@ func InMemory(f *os.File) bool {
 	return magic == tmpfs || magic == ramfs
 }
 
+// FileSystem is the number of the kind of file system that path lies on, as statfs(2) gives it; 0 where the system gives none.
+func FileSystem(path string) (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return 0, err
+	}
+	return int64(uint32(s.Type)), nil // its width is the machine's
+}
+
 // MountPoint reports whether something is mounted at path itself, as containers mount
 // single files: it can be written, but not replaced.
 func MountPoint(path string) bool {
 	var s unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, &s)
 	return err == nil && s.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
+}
+
+// RenameNew renames a file unless something has the new name already.
+func RenameNew(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
 }

@@ -1,0 +1,36 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// NoFollow and NonBlock are no flags here.
+const NoFollow, NonBlock = 0, 0
+
+// TryLock takes no lock: bbolt takes its own of the checkpoint, and two processes that renew
+// a token at once cost one more sign-in.
+func TryLock(*os.File, bool) (held bool, err error) { return true, nil }
+
+// Unlock has nothing to give back.
+func Unlock(*os.File) error { return nil }
+
+// SyncFolder does nothing: folders cannot be synced here.
+func SyncFolder(string) error { return nil }
+
+// FileNumber is nothing: files have no numbers here.
+func FileNumber(fs.FileInfo) string { return "" }
+
+// Map leaves it to calls of the system to read the file.
+func Map(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+// Unmap has nothing to end.
+func Unmap([]byte) error { return nil }
+
+// Shared is not known here: who may read a file is not in its mode.
+func Shared(fs.FileMode) bool { return false }
+
+func owner(fs.FileInfo) (uid, gid int, known bool) { return 0, 0, false }

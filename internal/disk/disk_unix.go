@@ -1,0 +1,71 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Flags for os.OpenFile: the last part of the path is no symbolic link, and a named pipe
+// does not wait for its other end.
+const (
+	NoFollow = syscall.O_NOFOLLOW
+	NonBlock = syscall.O_NONBLOCK
+)
+
+// TryLock takes the lock of an open file, unless another process has it. Closing the file, also
+// by the end of the process, gives it back.
+func TryLock(f *os.File, shared bool) (held bool, err error) {
+	how := syscall.LOCK_EX
+	if shared {
+		how = syscall.LOCK_SH
+	}
+	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Unlock gives the lock back. Closing the file is not enough while it is mapped.
+func Unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+// SyncFolder makes a new name in a folder durable.
+func SyncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// FileNumber tells a file from others of this machine; "" where the system does not.
+func FileNumber(info fs.FileInfo) string {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d %d", s.Dev, s.Ino)
+	}
+	return ""
+}
+
+// Map maps the first bytes of a file into memory, to be read only, until Unmap.
+func Map(f *os.File, bytes int64) ([]byte, error) {
+	return syscall.Mmap(int(f.Fd()), 0, int(bytes), syscall.PROT_READ, syscall.MAP_SHARED)
+}
+
+// Unmap ends what Map began.
+func Unmap(b []byte) error { return syscall.Munmap(b) }
+
+// Shared reports whether group or others may do anything with a file of this mode.
+func Shared(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }
+
+func owner(info fs.FileInfo) (uid, gid int, known bool) {
+	s, known := info.Sys().(*syscall.Stat_t)
+	if !known {
+		return 0, 0, false
+	}
+	return int(s.Uid), int(s.Gid), true
+}

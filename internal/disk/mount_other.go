@@ -1,0 +1,20 @@
+//go:build !linux
+
+package disk
+
+import (
+	"errors"
+	"os"
+)
+
+// InMemory is not known here.
+func InMemory(*os.File) bool { return false }
+
+// FileSystem is not known here.
+func FileSystem(string) (int64, error) { return 0, nil }
+
+// MountPoint is not known here.
+func MountPoint(string) bool { return false }
+
+// RenameNew is not to be had here.
+func RenameNew(string, string) error { return errors.ErrUnsupported }
