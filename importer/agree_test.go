@@ -251,7 +251,7 @@ func (p *pair) shown(when string, r *ended) {
 				p.errorf("%s: %s is %v, but %s is not what the row says", when, rec.Key, l.r.outcome, f.Name)
 			}
 		}
-		if rec.Status != "" && !l.r.moved.elsewhere && p.service.answered[id].Status != rec.Status && p.service.checked[id] != rec.Status {
+		if rec.Status != "" && !l.r.moved.statusByOthers && p.service.answered[id].Status != rec.Status && p.service.checked[id] != rec.Status {
 			p.errorf("%s: %s is %v as %s, but the service last said %s", when, rec.Key, l.r.outcome, rec.Status, p.service.answered[id].Status)
 		}
 	}

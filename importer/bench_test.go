@@ -35,7 +35,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	for _, test := range tests {
 		b.Run(test.name, func(b *testing.B) {
-			l := &lookups{ledger: db, matches: test.matches, alikes: true, digests: newDigester(db.Digests()), touched: map[name]struct{}{}}
+			l := &lookups{ledger: db, matches: test.matches, alikes: true, digests: newDigester(db.Digests()), touched: map[leadName]struct{}{}}
 			at := 0
 			b.ReportAllocs()
 			for b.Loop() {
@@ -98,7 +98,7 @@ func knownLeads(b *testing.B, items []*item) *checkpoint.Ledger {
 			go func() {
 				_, err := db.Settle(b.Context(), checkpoint.Entry{
 					Key: it.rec.Key, State: checkpoint.Created, LeadID: "lead-" + it.rec.Key, Organization: "org-1", Status: "open",
-					Digest: d.whole(it), Content: d.fields(it), Run: "run-1",
+					Digest: d.ofRequest(it), Content: d.ofContent(it), Run: "run-1",
 				})
 				failed <- err
 			}()

@@ -19,15 +19,15 @@ type job struct {
 	result // as far as it is known; its entry is what is known at first and what was settled in the end
 	it     *item
 	step   Step
-	names  names
+	names  leadNames
 	stop   *Stop // set when the run has to end
 
-	intended bool                  // Create: the claim is durable; Update: the mark is
-	slot     chan struct{}         // of the carrier's sentSlots, where the row has one; or nil
-	turn     chan struct{}         // the same, of its creates
-	linking  bool                  // the lead exists and has to be linked
-	pass     pass                  // Create: what it was sent with
-	request  leadapi.CreateRequest // room that the carrier's next row uses again
+	intended   bool                  // Create: the claim is durable; Update: the mark is
+	sentSlot   chan struct{}         // of the carrier's sentSlots, where the row has one; or nil
+	createSlot chan struct{}         // the same, of its creates
+	linking    bool                  // the lead exists and has to be linked
+	pass       pass                  // Create: what it was sent with
+	request    leadapi.CreateRequest // room that the carrier's next row uses again
 
 	leadBefore   leadBefore // Update: what was known of the lead
 	maybeApplied bool       // Update: a try may have been applied, and nobody can tell
@@ -40,14 +40,14 @@ type carrier struct {
 	ledger      *checkpoint.Ledger
 	sender      Sender
 	retrier     *retrier
-	ends        *ends
+	phases      *phases
 	run         string        // its ID
 	files       []string      // names of the inputs
 	shapes      shapes        // by what their rows are made leads; nil where none is
 	matches     bool          // rows find their lead by its IDs, too
 	checkRemote bool          // an update reads its lead first
 	sentSlots   chan struct{} // bounds the rows that were sent and not yet counted, but for those that wait for their link
-	creates     chan struct{} // bounds the creates that may leave: they may have to go singly, and then keep no link waiting
+	createSlots chan struct{} // bounds the creates that may leave: they may have to go singly, and then keep no link waiting
 }
 
 // carry takes a row to its outcome, which is durable when it returns, unless the text
@@ -59,7 +59,7 @@ func (c *carrier) carry(ctx context.Context, j *job) {
 		if fault != nil {
 			c.crashed(j, fault)
 		}
-		give(&j.turn)
+		give(&j.createSlot)
 		j.sayOrganization()
 	}()
 	defer crash.Recover(&fault)
@@ -79,7 +79,7 @@ func (c *carrier) carry(ctx context.Context, j *job) {
 func (c *carrier) create(ctx context.Context, j *job) {
 	failpoint.At("before intent")
 	in := c.intent(j)
-	if err := c.ledger.Claim(c.ends.taking, in); err != nil {
+	if err := c.ledger.Claim(c.phases.taking, in); err != nil {
 		c.notBegun(j, err)
 		return
 	}
@@ -92,7 +92,7 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	}
 	c.made(j, made)
 	if j.linking {
-		give(&j.slot)
+		give(&j.sentSlot)
 		c.link(ctx, j)
 	}
 }
@@ -111,10 +111,10 @@ func give(held *chan struct{}) {
 }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
-	take(&j.turn, c.creates)
-	take(&j.slot, c.sentSlots)
+	take(&j.createSlot, c.createSlots)
+	take(&j.sentSlot, c.sentSlots)
 	req := createRequest(&j.request, &j.it.rec)
-	tries, err := c.retrier.deliver(ctx, c.ends.taking, &j.pass, func(ctx context.Context) (err error) {
+	tries, err := c.retrier.deliver(ctx, c.phases.taking, &j.pass, func(ctx context.Context) (err error) {
 		made, err = c.sender.Create(ctx, req)
 		return err
 	})
@@ -126,7 +126,7 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 // made settles a lead that the service says it created. One that asks for a link is
 // partial until it has it.
 func (c *carrier) made(j *job, made *leadapi.Created) {
-	give(&j.turn)
+	give(&j.createSlot)
 	rec := &j.it.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
 	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
@@ -160,7 +160,7 @@ func (c *carrier) notMade(j *job, err error) {
 	case errors.Is(err, errStopping):
 		c.withdraw(j, Pending)
 	case errors.As(err, &stop):
-		c.end(j, stop)
+		c.stopRun(j, stop)
 		c.withdraw(j, Pending)
 	case !errors.As(err, &ae):
 		j.text = err.Error()
@@ -180,7 +180,7 @@ func (c *carrier) notMade(j *job, err error) {
 // its place, unless a lead was made.
 func (c *carrier) conclude(j *job, shown proof) {
 	c.retrier.breaker.conclude(&j.pass, shown)
-	give(&j.turn)
+	give(&j.createSlot)
 }
 
 // refused settles a request that the service will not take.
@@ -218,11 +218,11 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 // lead that comes back is the one that was meant and carries it.
 func (c *carrier) link(ctx context.Context, j *job) {
 	j.linking = true
-	take(&j.slot, c.sentSlots)
+	take(&j.sentSlot, c.sentSlots)
 	external := j.it.rec.ExternalID
 	var lead *leadapi.Lead
 	failpoint.At("before link")
-	tries, err := c.retrier.deliver(ctx, c.ends.sending, nil, func(ctx context.Context) (err error) {
+	tries, err := c.retrier.deliver(ctx, c.phases.sending, nil, func(ctx context.Context) (err error) {
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external})
 		return err
 	})
@@ -270,7 +270,7 @@ func (c *carrier) unlinked(j *job, stop *Stop) {
 	if j.step.Action == Create {
 		j.outcome, j.text = Partial, "created; the run stopped before it was linked"
 	}
-	c.end(j, stop)
+	c.stopRun(j, stop)
 }
 
 // hold makes it durable, for all runs, that a person has to look whether the row has a lead.
@@ -292,7 +292,7 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 	}
 	j.entry = stored
 	if stored.State == checkpoint.InDoubt {
-		j.outcome, j.text, j.whole = InDoubt, doubtReason(stored.Reason, stored.Code), ""
+		j.outcome, j.text, j.rejectText = InDoubt, doubtReason(stored.Reason, stored.Code), ""
 	}
 	return true
 }
@@ -300,7 +300,7 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 // notBegun ends a row whose intent or mark is not durable, so that nothing was sent.
 func (c *carrier) notBegun(j *job, err error) {
 	j.outcome = Pending
-	if c.ends.taking.Err() == nil || !errors.Is(err, context.Canceled) {
+	if c.phases.taking.Err() == nil || !errors.Is(err, context.Canceled) {
 		c.unwritten(j, err)
 	}
 }
@@ -308,12 +308,12 @@ func (c *carrier) notBegun(j *job, err error) {
 // unwritten makes a row say that the checkpoint does not know what became of it. A refusal
 // concerns the row alone; any other error ends the run.
 func (c *carrier) unwritten(j *job, err error) {
-	j.whole = ""
+	j.rejectText = ""
 	refused := checkpoint.IsRefusal(err)
 	switch {
 	case !refused:
 		j.text = "the checkpoint could not be written"
-		c.end(j, ledgerFailed(err))
+		c.stopRun(j, ledgerFailed(err))
 	case j.attempts == 0:
 		j.text = fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:
@@ -336,7 +336,7 @@ func (c *carrier) unwritten(j *job, err error) {
 // crashed ends a row at which the program itself failed.
 func (c *carrier) crashed(j *job, fault error) {
 	stop := crashed(fault)
-	c.end(j, stop)
+	c.stopRun(j, stop)
 	switch {
 	case j.linking:
 		c.unlinked(j, stop)
@@ -349,12 +349,12 @@ func (c *carrier) crashed(j *job, fault error) {
 	}
 }
 
-// end makes the run end. Nothing leaves from here on: the next row would meet the same while
-// the ledger still writes, or before the scheduler hears of it.
-func (c *carrier) end(j *job, stop *Stop) {
+// stopRun makes the run end. Nothing leaves from here on: the next row would meet the same
+// before the scheduler hears of it.
+func (c *carrier) stopRun(j *job, stop *Stop) {
 	if stop != nil {
 		j.stop = stop
-		c.ends.sendNoMore()
+		c.phases.sendNoMore()
 	}
 }
 
@@ -369,8 +369,8 @@ func (j *job) sayOrganization() {
 	if j.entry.Organization == "" {
 		text = "the service does not say which organization it assigned"
 	}
-	if j.whole != "" {
-		j.whole += "; " + text
+	if j.rejectText != "" {
+		j.rejectText += "; " + text
 	}
 	j.say(text)
 }

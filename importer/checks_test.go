@@ -19,8 +19,8 @@ func itemAt(number int) *item {
 func at(s spot) report.Place { return report.Place{File: "f", Line: s.line} }
 
 func TestChecksAreBounded(t *testing.T) {
-	s := newChecks()
-	for i := range 3 * maxChecks {
+	s := newFindings()
+	for i := range 3 * maxFindings {
 		it := itemAt(i + 1)
 		for j := range 3 {
 			s.add(it, mapping.Problem{Rule: "format", Text: fmt.Sprint(i, j)})
@@ -28,11 +28,11 @@ func TestChecksAreBounded(t *testing.T) {
 		}
 	}
 	list := s.list(at)
-	if len(list) != maxChecks+1 || list[0].Rule != "other" || len(list[0].Places) != firstPlaces {
+	if len(list) != maxFindings+1 || list[0].Rule != "other" || len(list[0].Places) != firstSpots {
 		t.Fatalf("%d checks, first %+v", len(list), list[0])
 	}
 	// The first 1,000 kinds come from 334 rows, the last of which has two kinds more.
-	if want := 3*maxChecks - maxChecks/3; list[0].Rows != want {
+	if want := 3*maxFindings - maxFindings/3; list[0].Rows != want {
 		t.Errorf("%d rows beyond, want %d", list[0].Rows, want)
 	}
 	if list[1].Rows != 1 || list[1].Places[0].Line != 2 {
@@ -75,7 +75,7 @@ func TestStatusesThatAreNotMapped(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newWords()
+			s := newStatusWords()
 			for i, w := range test.words {
 				s.add(itemAt(i+1), w)
 			}
@@ -84,7 +84,7 @@ func TestStatusesThatAreNotMapped(t *testing.T) {
 			}
 		})
 	}
-	s := newWords()
+	s := newStatusWords()
 	for i, w := range twice(various(50)) {
 		s.add(itemAt(i+1), w)
 	}

@@ -21,12 +21,12 @@ type dryRun struct {
 	options *Options
 	intake  *intake
 
-	checks    *checks
-	statuses  *words
+	checks    *findings
+	statuses  *statusWords
 	assigned  *assigned
 	repeats   *repeats.Finder // nil: not looked for
 	repeated  repeats.Found   // at the end
-	addresses check           // rows whose key looks like an e-mail address
+	addresses finding         // rows whose key looks like an e-mail address
 
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
@@ -38,7 +38,7 @@ type dryRun struct {
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
-	d := &dryRun{options: o, intake: in, checks: newChecks(), statuses: newWords(), assigned: newAssigned()}
+	d := &dryRun{options: o, intake: in, checks: newFindings(), statuses: newStatusWords(), assigned: newAssigned()}
 	if !o.NoRepeats {
 		d.repeats = repeats.New()
 	}
@@ -224,7 +224,7 @@ func (d *dryRun) notes() (notes []string) {
 	}
 	if n := d.addresses.rows; n > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are kept in the checkpoint: take something that is nobody's name or address.",
-			n, d.intake.place(d.addresses.places[0])))
+			n, d.intake.place(d.addresses.spots[0])))
 	}
 	if same := &d.repeated.Same; same.Rows > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. %s", same.Rows, d.examples(same)))

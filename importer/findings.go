@@ -13,55 +13,55 @@ import (
 
 // Bounds of what a dry run keeps of the rows' faults.
 const (
-	maxChecks   = 1000
-	firstPlaces = 3
+	maxFindings = 1000
+	firstSpots  = 3
 )
 
-// check is one thing that is wrong with rows: how many, and the first of them.
-type check struct {
+// finding is one thing that is wrong with rows: how many, and the first of them.
+type finding struct {
 	problem mapping.Problem // without the row's status
 	rows    int
-	places  []spot
+	spots   []spot
 	last    spot
 }
 
 // spot is where a row stands: on a line, of which a JSON array may have several rows.
 type spot struct{ input, line, number int }
 
-func placeOf(it *item) spot { return spot{it.input, it.row.Line, it.row.Number} }
+func spotOf(it *item) spot { return spot{it.input, it.row.Line, it.row.Number} }
 
 // add counts a row once, however often it is added in a row's turn.
-func (c *check) add(it *item) {
-	at := placeOf(it)
+func (c *finding) add(it *item) {
+	at := spotOf(it)
 	if c.rows > 0 && c.last == at {
 		return
 	}
 	c.rows++
 	c.last = at
-	if len(c.places) < firstPlaces {
-		c.places = append(c.places, at)
+	if len(c.spots) < firstSpots {
+		c.spots = append(c.spots, at)
 	}
 }
 
-// checks counts rows by what is wrong with them: rule, columns and text. Texts of rows
+// findings count rows by what is wrong with them: rule, columns and text. Texts of rows
 // that cannot be read may name an offset or a count: their numbers tell no two apart.
-type checks struct{ known map[mapping.Problem]*check }
+type findings struct{ known map[mapping.Problem]*finding }
 
-func newChecks() *checks { return &checks{map[mapping.Problem]*check{}} }
+func newFindings() *findings { return &findings{map[mapping.Problem]*finding{}} }
 
-func (s *checks) add(it *item, p mapping.Problem) {
+func (s *findings) add(it *item, p mapping.Problem) {
 	p.Status = ""
 	kind := p
 	if it.row.Problem != nil {
 		kind.Text = numbers.ReplaceAllString(p.Text, "…")
 	}
 	c := s.known[kind]
-	if c == nil && len(s.known) >= maxChecks {
+	if c == nil && len(s.known) >= maxFindings {
 		kind = mapping.Problem{Rule: "other", Text: "fails a check that is none of those listed"}
 		p, c = kind, s.known[kind]
 	}
 	if c == nil {
-		c = &check{problem: p}
+		c = &finding{problem: p}
 		s.known[kind] = c
 	}
 	if c.problem.Text != p.Text {
@@ -85,20 +85,20 @@ func common(a, b string) string {
 	})
 }
 
-// list gives the checks, most rows first, then in file order.
-func (s *checks) list(at func(spot) report.Place) (rules []report.Rule) {
-	all := make([]*check, 0, len(s.known))
+// list gives the findings, most rows first, then in file order.
+func (s *findings) list(at func(spot) report.Place) (rules []report.Rule) {
+	all := make([]*finding, 0, len(s.known))
 	for _, c := range s.known {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *check) int {
-		return cmp.Or(cmp.Compare(b.rows, a.rows), before(a.places[0], b.places[0]),
+	slices.SortFunc(all, func(a, b *finding) int {
+		return cmp.Or(cmp.Compare(b.rows, a.rows), before(a.spots[0], b.spots[0]),
 			cmp.Compare(a.problem.Rule, b.problem.Rule), cmp.Compare(a.problem.Column, b.problem.Column), cmp.Compare(a.problem.Text, b.problem.Text))
 	})
 	for _, c := range all {
 		r := report.Rule{Rule: c.problem.Rule, Column: c.problem.Column, Error: c.problem.Text, Rows: c.rows}
-		for _, place := range c.places {
-			r.Places = append(r.Places, at(place))
+		for _, s := range c.spots {
+			r.Places = append(r.Places, at(s))
 		}
 		rules = append(rules, r)
 	}
@@ -119,18 +119,18 @@ const (
 	likeNothing = "texts too varied for a status, not shown: is it taken from the right column?"
 )
 
-// words counts statuses that are not mapped. A mapping may take them from the wrong
+// statusWords counts statuses that are not mapped. A mapping may take them from the wrong
 // column by mistake, so that what looks like a person's data is counted only.
-type words struct {
-	known    map[string]*check
-	personal check
-	further  check // rows beyond maxWords
-	rows     check
+type statusWords struct {
+	known    map[string]*finding
+	personal finding
+	further  finding // rows beyond maxWords
+	rows     finding
 }
 
-func newWords() *words { return &words{known: map[string]*check{}} }
+func newStatusWords() *statusWords { return &statusWords{known: map[string]*finding{}} }
 
-func (s *words) add(it *item, word string) {
+func (s *statusWords) add(it *item, word string) {
 	s.rows.add(it)
 	if isPersonal(word) {
 		s.personal.add(it)
@@ -143,7 +143,7 @@ func (s *words) add(it *item, word string) {
 	case len(s.known) >= maxWords:
 		c = &s.further
 	default:
-		c = &check{}
+		c = &finding{}
 		s.known[strings.Clone(word)] = c
 	}
 	c.add(it)
@@ -169,21 +169,21 @@ func isPersonal(word string) bool {
 }
 
 // varied reports whether the words are too many, or too often new, for statuses.
-func (s *words) varied() bool {
+func (s *statusWords) varied() bool {
 	return s.further.rows > 0 || len(s.known) > tooVaried && 2*len(s.known) > s.rows.rows-s.personal.rows
 }
 
 // list gives the words, most rows first.
-func (s *words) list(at func(spot) report.Place) []report.Word {
+func (s *statusWords) list(at func(spot) report.Place) []report.Word {
 	var list []report.Word
-	add := func(c *check, status, hidden string) {
+	add := func(c *finding, status, hidden string) {
 		if c.rows > 0 {
-			list = append(list, report.Word{Status: status, Hidden: hidden, Rows: c.rows, Place: at(c.places[0])})
+			list = append(list, report.Word{Status: status, Hidden: hidden, Rows: c.rows, Place: at(c.spots[0])})
 		}
 	}
 	add(&s.personal, "", likePersons)
 	if s.varied() {
-		all := check{rows: s.rows.rows - s.personal.rows, places: []spot{s.first()}}
+		all := finding{rows: s.rows.rows - s.personal.rows, spots: []spot{s.first()}}
 		add(&all, "", likeNothing)
 	} else {
 		for word, c := range s.known {
@@ -197,11 +197,11 @@ func (s *words) list(at func(spot) report.Place) []report.Word {
 }
 
 // first is the first row of a word that does not look like a person's data.
-func (s *words) first() spot {
+func (s *statusWords) first() spot {
 	var first *spot
 	for _, c := range s.known {
-		if first == nil || before(c.places[0], *first) < 0 {
-			first = &c.places[0]
+		if first == nil || before(c.spots[0], *first) < 0 {
+			first = &c.spots[0]
 		}
 	}
 	return *first
@@ -215,8 +215,9 @@ const (
 
 // assigned counts rows by whom they name.
 type assigned struct {
-	rows      map[destination]*int
-	elsewhere [2]int // beyond maxAssigned: organizations, locators
+	rows map[destination]*int
+	// Rows of destinations beyond maxAssigned.
+	otherOrganizations, otherLocators int
 }
 
 // destination is an organization, or a locator with the entry of assign that names it.
@@ -229,15 +230,15 @@ func newAssigned() *assigned { return &assigned{rows: map[destination]*int{}} }
 
 func (s *assigned) add(rec *mapping.Record) {
 	d := destination{organization: rec.Organization}
-	kind := 0
+	others := &s.otherOrganizations
 	if rec.Organization == "" {
-		d.locator, d.entry, kind = rec.Locator, rec.Entry, 1
+		d.locator, d.entry, others = rec.Locator, rec.Entry, &s.otherLocators
 	}
 	rows := s.rows[d]
 	switch {
 	case rows != nil:
 	case len(s.rows) >= maxAssigned:
-		rows = &s.elsewhere[kind]
+		rows = others
 	default:
 		rows = new(int)
 		d.organization, d.locator = strings.Clone(d.organization), strings.Clone(d.locator)
@@ -256,21 +257,21 @@ func (s *assigned) list() []report.Assignment {
 			locators = append(locators, report.Assignment{LocatorID: d.locator, Entry: d.entry, Rows: *rows})
 		}
 	}
-	return append(most(organizations, "organizations", s.elsewhere[0]), most(locators, "locators", s.elsewhere[1])...)
+	return append(most(organizations, "organizations", s.otherOrganizations), most(locators, "locators", s.otherLocators)...)
 }
 
-// most keeps the most frequent of all and adds up the others, with those elsewhere.
-func most(all []report.Assignment, others string, elsewhere int) []report.Assignment {
+// most keeps the most frequent of all and adds up the others, with those that were not kept.
+func most(all []report.Assignment, others string, rows int) []report.Assignment {
 	slices.SortFunc(all, func(a, b report.Assignment) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.OrganizationID, b.OrganizationID),
 			cmp.Compare(a.LocatorID, b.LocatorID), cmp.Compare(a.Entry, b.Entry))
 	})
 	for i := mostAssigned; i < len(all); i++ {
-		elsewhere += all[i].Rows
+		rows += all[i].Rows
 	}
 	all = all[:min(len(all), mostAssigned)]
-	if elsewhere > 0 {
-		all = append(all, report.Assignment{Others: others, Rows: elsewhere})
+	if rows > 0 {
+		all = append(all, report.Assignment{Others: others, Rows: rows})
 	}
 	return all
 }

@@ -138,7 +138,7 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 		t.Error(diff)
 	}
 	var l fieldLedger
-	newDigester(&l).fields(&item{rec: rec})
+	newDigester(&l).ofContent(&item{rec: rec})
 	want := []string{"text=7", "number=\xff7", "yes=\xfftrue", "tags=\xff[\"7\"]", "cleared="}
 	if diff := cmp.Diff(want, l.fields); diff != "" {
 		t.Error(diff)

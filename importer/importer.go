@@ -9,16 +9,16 @@
 //	              │ [planner]     the row's one Step: create, link, update, hold, or nothing
 //	              │ [leadQueues]  rows of one lead wait for one another
 //	              │ todo
-//	         [carrier] …                           twice as many goroutines as places in flight,
-//	              │ claim ─▶ send ─▶ settle        each with one row, to its end; each request
-//	              │       ─▶ link ─▶ settle        waits at the [breaker], repeated by the [retrier]
+//	         [carrier] …                           some goroutines for each place in flight, each with
+//	              │ claim ─▶ send ─▶ settle        one row, to its end; each request waits at the
+//	              │       ─▶ link ─▶ settle        [breaker] and is repeated by the [retrier]
 //	              │ done
 //	         [scheduler]
 //	              │ [tally]       counts, limits, why the run stops
 //	         [recorder] ─▶ results, rejects        one goroutine; the summary comes last
 //
 // It promises that no create leaves before its intent is durable and no update before
-// its mark, that no outcome is shown before it is durable, that a create which may
+// it is marked in the checkpoint, that no outcome is shown before it is durable, that a create which may
 // have been applied is never sent again by itself, that a row which may be known already
 // (its key looks like a known one, the checkpoint is incomplete) is held, not sent, that
 // an update counts only when the lead that comes back shows it, that rows of one lead go
@@ -91,7 +91,7 @@ var errNoIdentity = errors.New("the mapping has neither key nor external_id nor 
 // inputs do for an interruption only.
 func Validate(ctx context.Context, o Options) (*report.Summary, error) {
 	r := newRun(o, validatePlanner{})
-	r.intake.tough = true
+	r.intake.keepGoing = true
 	if err := r.intake.bind(); err != nil {
 		return nil, err
 	}
@@ -208,12 +208,12 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 
 // takeRows takes every row to its outcome.
 func (r *run) takeRows(ctx context.Context) {
-	ends := newEnds(ctx)
-	defer ends.sendNoMore()
+	phases := newPhases(ctx)
+	defer phases.sendNoMore()
 	s := &scheduler{
 		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.breaker,
-		ends: ends, dry: r.dry, tally: r.tally, recorder: r.recorder, progress: r.progress, carriers: newCarriers(0),
-		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[name]struct{}{}},
+		phases: phases, dry: r.dry, tally: r.tally, recorder: r.recorder, progress: r.progress, carriers: newCarriers(0),
+		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]struct{}{}},
 	}
 	if r.ledger != nil {
 		s.lookups.digests, s.lookups.info = newDigester(r.ledger.Digests()), r.ledger.Info()
@@ -222,8 +222,8 @@ func (r *run) takeRows(ctx context.Context) {
 	if r.sender != nil {
 		s.carriers = newCarriers(r.Concurrency)
 		carry = (&carrier{
-			ledger: r.ledger, sender: r.sender, retrier: r.retrier, ends: ends,
-			sentSlots: s.carriers.sentSlots, creates: make(chan struct{}, r.Concurrency), shapes: r.shapes,
+			ledger: r.ledger, sender: r.sender, retrier: r.retrier, phases: phases,
+			sentSlots: s.carriers.sentSlots, createSlots: make(chan struct{}, r.Concurrency), shapes: r.shapes,
 			run: r.RunID, files: r.intake.names, matches: r.matches, checkRemote: r.CheckRemote,
 		}).carry
 	}

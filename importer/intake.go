@@ -34,7 +34,7 @@ type item struct {
 	fault  *fault                     // why the row is invalid, or nil
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
-	name   name                       // of the queue that it is in
+	name   leadName                   // of the queue that it is in
 }
 
 // items gives out rooms for rows, and takes them back when nobody looks at their row
@@ -84,14 +84,14 @@ type batch struct {
 // intake turns files into Records, in file order, ahead of the engine. It is the
 // only goroutine that touches the sources.
 type intake struct {
-	inputs  []*source.File
-	mapping *mapping.Mapping
-	digests *digester // nil: none wanted
-	fields  bool      // digests by field are wanted
-	runID   string
-	limit   int  // rows of all inputs together; 0 = all
-	tough   bool // an input that is lost in its middle does not end the run
-	items   items
+	inputs    []*source.File
+	mapping   *mapping.Mapping
+	digests   *digester // nil: none wanted
+	fields    bool      // digests by field are wanted
+	runID     string
+	limit     int  // rows of all inputs together; 0 = all
+	keepGoing bool // an input that is lost in its middle does not end the run
+	items     items
 
 	names    []string
 	bindings map[*source.Header]*mapping.Binding
@@ -110,16 +110,16 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	var group sync.WaitGroup
 	group.Go(func() {
 		defer enough() // nobody reads on for a mapping that does not fit
-		r.pass(ctx, read, made, r.record)
+		r.stage(ctx, read, made, r.record)
 	})
-	group.Go(func() { r.pass(ctx, made, out, r.digest) })
+	group.Go(func() { r.stage(ctx, made, out, r.digest) })
 	r.read(reading, read)
 	group.Wait()
 }
 
-// pass does something with the rows of each batch on its way. An error, which is one of
+// stage does something with the rows of each batch on its way. An error, which is one of
 // a row's file, ends the way.
-func (r *intake) pass(ctx context.Context, in <-chan *batch, out chan<- *batch, do func(*item) error) {
+func (r *intake) stage(ctx context.Context, in <-chan *batch, out chan<- *batch, do func(*item) error) {
 	defer close(out)
 	for b := range in {
 		for i, it := range b.items {
@@ -182,7 +182,7 @@ func (r *intake) read(ctx context.Context, out chan<- *batch) {
 			if err != nil && ctx.Err() != nil {
 				return
 			}
-			if err != nil && r.tough {
+			if err != nil && r.keepGoing {
 				r.lose(i, err)
 				break
 			}
@@ -283,9 +283,9 @@ func (r *intake) digest(it *item) error {
 	switch {
 	case r.digests == nil || it.fault != nil || it.rec.Skip:
 	case r.fields:
-		r.digests.fields(it)
+		r.digests.ofContent(it)
 	default:
-		r.digests.whole(it)
+		r.digests.ofRequest(it)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ const (
 // leadQueues keep the rows of each lead in file order, one at a time. A lead has a queue
 // while a row of it is in flight.
 type leadQueues struct {
-	byName map[name]*leadQueue
-	turn   []*item // rows whose queue has just become free
+	byName map[leadName]*leadQueue
+	ready  []*item // rows whose queue has just become free
 	parked int     // rows that wait
 	bytes  int     // that these take
 	spare  []*leadQueue
@@ -26,13 +26,13 @@ type leadQueues struct {
 type leadQueue struct {
 	active  int // rows in flight, or whose turn it is
 	waiting []*item
-	names   []name
+	names   []leadName
 }
 
-// name is an identity of a lead: the fold of the key that it has in the checkpoint, for
+// leadName is an identity of a lead: the fold of the key that it has in the checkpoint, for
 // look-alikes wait for one another, or, where it may get another row's lead ID or
 // ExternalID, these.
-type name struct {
+type leadName struct {
 	kind nameKind
 	text string
 }
@@ -45,22 +45,22 @@ const (
 	byExternalID
 )
 
-// names are those by which a row's lead goes; there is at least one.
-type names struct {
-	list [4]name
+// leadNames are those by which a row's lead goes; there is at least one.
+type leadNames struct {
+	list [4]leadName
 	n    int
 }
 
-func (ns *names) add(kind nameKind, text string) {
-	ns.list[ns.n] = name{kind, text}
+func (ns *leadNames) add(kind nameKind, text string) {
+	ns.list[ns.n] = leadName{kind, text}
 	ns.n++
 }
 
-func (ns *names) all() []name { return ns.list[:ns.n] }
+func (ns *leadNames) all() []leadName { return ns.list[:ns.n] }
 
 // namesOf are the names of a row for which known was found. Nearly all rows have one, or
 // an ExternalID besides; byIDs says that rows find their lead by its IDs, too.
-func namesOf(it *item, known *checkpoint.Entry, byIDs bool) (ns names) {
+func namesOf(it *item, known *checkpoint.Entry, byIDs bool) (ns leadNames) {
 	rec := &it.rec
 	ns.add(byKey, rowkey.Fold(known.Key))
 	if !byIDs {
@@ -78,11 +78,11 @@ func namesOf(it *item, known *checkpoint.Entry, byIDs bool) (ns names) {
 	return ns
 }
 
-func newLeadQueues() *leadQueues { return &leadQueues{byName: map[name]*leadQueue{}} }
+func newLeadQueues() *leadQueues { return &leadQueues{byName: map[leadName]*leadQueue{}} }
 
 // find is the queue in which rows of any of these names wait, or nil. Where they had
 // several, those become one.
-func (q *leadQueues) find(ns *names) *leadQueue {
+func (q *leadQueues) find(ns *leadNames) *leadQueue {
 	var l *leadQueue
 	for _, n := range ns.all() {
 		switch other := q.byName[n]; {
@@ -99,11 +99,11 @@ func (q *leadQueues) find(ns *names) *leadQueue {
 func (q *leadQueues) merge(l, other *leadQueue) {
 	l.active += other.active
 	l.waiting = append(l.waiting, other.waiting...)
-	q.call(l, other.names)
+	q.addNames(l, other.names)
 }
 
-// call puts a queue under further names.
-func (q *leadQueues) call(l *leadQueue, ns []name) {
+// addNames puts a queue under further names.
+func (q *leadQueues) addNames(l *leadQueue, ns []leadName) {
 	for _, n := range ns {
 		if q.byName[n] != l {
 			q.byName[n] = l
@@ -113,20 +113,20 @@ func (q *leadQueues) call(l *leadQueue, ns []name) {
 }
 
 // enter begins a queue with a row that goes on at once.
-func (q *leadQueues) enter(it *item, ns *names) {
+func (q *leadQueues) enter(it *item, ns *leadNames) {
 	it.name = ns.list[0]
 	l := new(leadQueue)
 	if last := len(q.spare) - 1; last >= 0 {
 		l, q.spare = q.spare[last], q.spare[:last]
 	}
 	l.active = 1
-	q.call(l, ns.all())
+	q.addNames(l, ns.all())
 }
 
 // park lets a row wait for its queue.
-func (q *leadQueues) park(it *item, l *leadQueue, ns *names) {
+func (q *leadQueues) park(it *item, l *leadQueue, ns *leadNames) {
 	it.name = ns.list[0]
-	q.call(l, ns.all())
+	q.addNames(l, ns.all())
 	l.waiting = append(l.waiting, it)
 	q.count(it, 1)
 }
@@ -147,21 +147,21 @@ func (q *leadQueues) leave(it *item) {
 	}
 	l.active = 1
 	next := l.waiting[0]
-	q.turn = append(q.turn, next)
+	q.ready = append(q.ready, next)
 	l.waiting = l.waiting[1:]
 	q.count(next, -1)
 }
 
 // rejoin takes back the turn of a row whose queue has become one with another that
 // has a row in flight; false: it may go on.
-func (q *leadQueues) rejoin(it *item, ns *names) bool {
+func (q *leadQueues) rejoin(it *item, ns *leadNames) bool {
 	l := q.byName[it.name]
 	for _, n := range ns.all() {
 		if other := q.byName[n]; other != nil && other != l {
 			q.merge(l, other)
 		}
 	}
-	q.call(l, ns.all())
+	q.addNames(l, ns.all())
 	if l.active == 1 {
 		return false
 	}
@@ -181,15 +181,15 @@ func (q *leadQueues) count(it *item, one int) {
 func (q *leadQueues) full() bool { return q.parked >= maxParked || q.bytes >= maxParkedBytes }
 
 // empty says that no row waits, nor has its turn.
-func (q *leadQueues) empty() bool { return q.parked == 0 && len(q.turn) == 0 }
+func (q *leadQueues) empty() bool { return q.parked == 0 && len(q.ready) == 0 }
 
 // drain takes all rows out that never had their turn.
 func (q *leadQueues) drain() []*item {
-	left := q.turn
+	left := q.ready
 	for _, l := range q.byName {
 		left = append(left, l.waiting...)
 		l.waiting = nil // a queue may stand under several names
 	}
-	q.turn, q.parked, q.bytes = nil, 0, 0
+	q.ready, q.parked, q.bytes = nil, 0, 0
 	return left
 }

@@ -41,34 +41,34 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 func TestQueuesBecomeOne(t *testing.T) {
 	e := newLeadQueues()
 	one, two, three, four := &item{}, &item{}, &item{}, &item{}
-	k1, k2, both := namesBy(name{byKey, "k1"}), namesBy(name{byKey, "k2"}), namesBy(name{byKey, "k1"}, name{byExternalID, "x"}, name{byKey, "k2"})
+	k1, k2, both := namesBy(leadName{byKey, "k1"}), namesBy(leadName{byKey, "k2"}), namesBy(leadName{byKey, "k1"}, leadName{byExternalID, "x"}, leadName{byKey, "k2"})
 	e.enter(one, &k1)
 	e.enter(two, &k2)
 	e.park(three, e.find(&k1), &k1)
 	e.leave(one)
-	if len(e.turn) != 1 || e.turn[0] != three || e.parked != 0 {
-		t.Fatalf("turn %v, %d parked", e.turn, e.parked)
+	if len(e.ready) != 1 || e.ready[0] != three || e.parked != 0 {
+		t.Fatalf("turn %v, %d parked", e.ready, e.parked)
 	}
-	e.turn = nil
+	e.ready = nil
 	if !e.rejoin(three, &both) || e.parked != 1 || e.find(&k1) != e.find(&k2) {
 		t.Fatal("the row goes on beside another of its lead")
 	}
 	e.park(four, e.find(&k2), &k2)
 	e.leave(two)
-	if len(e.turn) != 1 || e.turn[0] != three || e.rejoin(three, &both) {
-		t.Fatalf("turn %v", e.turn)
+	if len(e.ready) != 1 || e.ready[0] != three || e.rejoin(three, &both) {
+		t.Fatalf("turn %v", e.ready)
 	}
-	e.turn = nil
+	e.ready = nil
 	e.leave(three)
-	if len(e.turn) != 1 || e.turn[0] != four {
-		t.Fatalf("turn %v", e.turn)
+	if len(e.ready) != 1 || e.ready[0] != four {
+		t.Fatalf("turn %v", e.ready)
 	}
 	if e.leave(four); len(e.byName) != 0 || e.parked != 0 {
 		t.Errorf("%d queues are left, %d parked", len(e.byName), e.parked)
 	}
 }
 
-func namesBy(list ...name) (ns names) {
+func namesBy(list ...leadName) (ns leadNames) {
 	for _, n := range list {
 		ns.add(n.kind, n.text)
 	}
@@ -79,7 +79,7 @@ func namesBy(list ...name) (ns names) {
 // bytes as well: a thousand cells of 16 MiB are more than most machines have. Invariant 6
 func TestLargeRowsDoNotGather(t *testing.T) {
 	e := newLeadQueues()
-	k := namesBy(name{byKey, "k"})
+	k := namesBy(leadName{byKey, "k"})
 	large := func() *item { return &item{row: source.Row{Size: maxParkedBytes/2 + 1}} }
 	e.enter(large(), &k)
 	for i, full := range []bool{false, true} {

@@ -327,8 +327,8 @@ func TestALinkMustBeConfirmed(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tr := newTrial(t, nil, Options{})
-				c := carrier{ledger: tr.run.ledger, sender: linker{test.lead, test.err}, retrier: tr.retrier, ends: newEnds(t.Context()), sentSlots: make(chan struct{}, 1)}
-				defer c.ends.sendNoMore()
+				c := carrier{ledger: tr.run.ledger, sender: linker{test.lead, test.err}, retrier: tr.retrier, phases: newPhases(t.Context()), sentSlots: make(chan struct{}, 1)}
+				defer c.phases.sendNoMore()
 				j := &job{it: &item{}, step: Step{Action: Link, Outcome: Created}}
 				j.entry, j.it.rec.Key, j.it.rec.ExternalID = lead, "k", "x"
 				c.carry(t.Context(), j)
@@ -351,7 +351,7 @@ func TestWhatATallyNamesIsBounded(t *testing.T) {
 		t.Errorf("%d doubts, the last %+v", n, tally.doubts[n-1])
 	}
 	reasons := tally.frequent()
-	if len(reasons) != 1 || reasons[0].rows != 300 || len(reasons[0].places) != 3 || reasons[0].places[2].line != 4 {
+	if len(reasons) != 1 || reasons[0].rows != 300 || len(reasons[0].spots) != 3 || reasons[0].spots[2].line != 4 {
 		t.Errorf("%+v", reasons)
 	}
 }

@@ -17,7 +17,7 @@ type lookups struct {
 	digests *digester
 
 	batch, again lookup
-	touched      map[name]struct{} // leads acted on since the batch was read
+	touched      map[leadName]struct{} // leads acted on since the batch was read
 }
 
 // lookup is what the checkpoint knows of some rows, each by its place among them.
@@ -78,22 +78,22 @@ func (l *lookups) caseOf(a *lookup, it *item, i int) *Case {
 	c := &a.row
 	*c = Case{Record: &it.rec, Known: &a.known[i], Run: l.run, it: it, digests: l.digests}
 	if l.ledger != nil {
-		c.Found, c.Alike, c.Lost = a.found[i], a.alike[i], l.info.MayLack(c.Known)
+		c.Found, c.Alike, c.MayLack = a.found[i], a.alike[i], l.info.MayLack(c.Known)
 	}
 	return c
 }
 
 // names are those of the row's lead.
-func (l *lookups) names(c *Case) names { return namesOf(c.it, c.Known, l.matches) }
+func (l *lookups) names(c *Case) leadNames { return namesOf(c.it, c.Known, l.matches) }
 
 // touch notes that the run acts on a lead, so that what a batch knows of it is old.
-func (l *lookups) touch(ns *names) {
+func (l *lookups) touch(ns *leadNames) {
 	for _, n := range ns.all() {
 		l.touched[n] = struct{}{}
 	}
 }
 
-func (l *lookups) isTouched(ns *names) bool {
+func (l *lookups) isTouched(ns *leadNames) bool {
 	if len(l.touched) == 0 {
 		return false
 	}

@@ -60,21 +60,21 @@ func (o Outcome) Attention() bool {
 
 // result is how one row ended, on its way to the files and the counts.
 type result struct {
-	outcome  Outcome
-	entry    checkpoint.Entry // what the checkpoint knows of the row now
-	text     string           // for people
-	kind     string           // the same without what differs from row to row, or ""
-	whole    string           // for the rejects file, or "": with the service's own words
-	attempts int              // requests that left for it in this run
-	moved    moved            // what its update showed
-	unread   bool             // --check-remote could not read its lead
+	outcome    Outcome
+	entry      checkpoint.Entry // what the checkpoint knows of the row now
+	text       string           // for people
+	kind       string           // the same without what differs from row to row, or ""
+	rejectText string           // for the rejects file, or "": with the service's own words
+	attempts   int              // requests that left for it in this run
+	moved      moved            // what its update showed
+	unread     bool             // --check-remote could not read its lead
 }
 
 // moved is what the answer to an update shows of the lead's status and owner.
 type moved struct {
-	from, to  string // status that was last confirmed, and that is now; equal: nothing was changed by the run
-	elsewhere bool   // somebody else changed the status
-	owner     bool   // somebody else changed the owner
+	from, to       string // status that was last confirmed, and that is now; equal: nothing was changed by the run
+	statusByOthers bool   // somebody else changed the status
+	ownerByOthers  bool   // somebody else changed the owner
 }
 
 // Exit codes of a run (INTERFACE, "Exit status").
@@ -204,7 +204,7 @@ func (j *job) refuse(format string, ae *leadapi.Error) {
 	if ae.Status != 0 {
 		public, whole = fmt.Sprintf("HTTP %d, see the rejects", ae.Status), fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
 	}
-	j.text, j.whole = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
+	j.text, j.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
 }
 
 // reasonPanic is the class of a doubt that the program itself caused.

@@ -33,19 +33,19 @@ type Step struct {
 
 // Case is what a planner decides on: a row, and what the checkpoint knows of its lead.
 type Case struct {
-	Record *mapping.Record
-	Known  *checkpoint.Entry
-	Found  checkpoint.Match    // by what Known was found
-	Alike  checkpoint.Likeness // where no lead was found: the key that looks like the row's
-	Run    string
-	Lost   bool // the checkpoint is incomplete, and may have known a lead of the row once
+	Record  *mapping.Record
+	Known   *checkpoint.Entry
+	Found   checkpoint.Match    // by what Known was found
+	Alike   checkpoint.Likeness // where no lead was found: the key that looks like the row's
+	Run     string
+	MayLack bool // the checkpoint is incomplete, and may have known a lead of the row once
 
 	it      *item
 	digests *digester // nil without a checkpoint
 }
 
 // digest is the keyed digest of what the Record sends.
-func (c *Case) digest() checkpoint.Digest { return c.digests.whole(c.it) }
+func (c *Case) digest() checkpoint.Digest { return c.digests.ofRequest(c.it) }
 
 // Planner decides what becomes of a row. It is pure: the engine alone acts.
 type Planner interface {
@@ -67,7 +67,7 @@ func (p importPlanner) Plan(c *Case) Step {
 	case checkpoint.Forgotten:
 		return forgotten()
 	case checkpoint.InDoubt:
-		if p.resendDoubt && !c.Lost && known.Reason != checkpoint.ReasonIncomplete {
+		if p.resendDoubt && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
 			return Step{Action: Create}
 		}
 		return Step{Outcome: InDoubt, Reason: heldBack(known)}
@@ -143,7 +143,7 @@ func (p importPlanner) planCreate(c *Case) Step {
 		return Step{Outcome: Conflict, Reason: lookingLike(c.Alike) + ": nothing was sent", Kind: alikeKind}
 	case p.ownData && c.it.row.Doubted && c.Known.State == checkpoint.Unknown:
 		return Step{Outcome: Conflict, Reason: doubtedBefore}
-	case c.Lost:
+	case c.MayLack:
 		return Step{Action: Hold, Outcome: InDoubt, Reason: doubtReason(checkpoint.ReasonIncomplete, 0)}
 	}
 	return Step{Action: Create}

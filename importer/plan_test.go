@@ -45,7 +45,7 @@ func TestImportPlanner(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			it := &item{rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
-			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, Lost: test.lost, it: it, digests: newDigester(nil)})
+			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, MayLack: test.lost, it: it, digests: newDigester(nil)})
 			if step.Action != test.action || test.action != Create && step.Outcome != test.outcome {
 				t.Errorf("step %d %v, want %d %v", step.Action, step.Outcome, test.action, test.outcome)
 			}

@@ -163,7 +163,7 @@ func (w *recorder) result(l *line) report.Result {
 func (w *recorder) reject(l *line) error {
 	it, r := l.it, &l.r
 	h := it.row.Header
-	rej := report.Reject{Line: it.row.Line, Outcome: r.outcome.String(), Error: cmp.Or(r.whole, r.text), Raw: it.row.Raw, Text: it.row.Text}
+	rej := report.Reject{Line: it.row.Line, Outcome: r.outcome.String(), Error: cmp.Or(r.rejectText, r.text), Raw: it.row.Raw, Text: it.row.Text}
 	if h != nil {
 		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells
 	}

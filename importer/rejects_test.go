@@ -155,11 +155,11 @@ func TestRejectsOfAnyFileSendNothing(t *testing.T) {
 func TestTheRejectsAloneHaveTheServicesWords(t *testing.T) {
 	j := &job{}
 	j.refuse("not updated: %s", &leadapi.Error{Status: 422, Message: `no "Ann Lee"`})
-	if j.text != "not updated: HTTP 422, see the rejects" || j.whole != `not updated: HTTP 422: no "Ann Lee"` {
-		t.Errorf("%q, whole %q", j.text, j.whole)
+	if j.text != "not updated: HTTP 422, see the rejects" || j.rejectText != `not updated: HTTP 422: no "Ann Lee"` {
+		t.Errorf("%q, whole %q", j.text, j.rejectText)
 	}
 	j.refuse("not updated: %s", &leadapi.Error{Message: "no answer in time"})
-	if j.text != "not updated: no answer in time" || j.whole != j.text {
-		t.Errorf("the client's own words: %q, whole %q", j.text, j.whole)
+	if j.text != "not updated: no answer in time" || j.rejectText != j.text {
+		t.Errorf("the client's own words: %q, whole %q", j.text, j.rejectText)
 	}
 }

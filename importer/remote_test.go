@@ -42,8 +42,8 @@ func TestCheckRemote(t *testing.T) {
 		p.service.console(a, "onHold")
 		r := p.must("updated 1", p.run("sync", checked, "a,,x-a,onHold,Anna,1"))
 		p.sends(a+` {"ExternalID":"x-a"}`, a+` {"Content":{"name":"Anna"}}`)
-		if !strings.Contains(r.text("a"), "closedWon was confirmed on") || r.tally.statusElsewhere != 1 {
-			t.Errorf("%s, %d changed elsewhere", r.text("a"), r.tally.statusElsewhere)
+		if !strings.Contains(r.text("a"), "closedWon was confirmed on") || r.tally.statusByOthers != 1 {
+			t.Errorf("%s, %d changed elsewhere", r.text("a"), r.tally.statusByOthers)
 		}
 	})
 }

@@ -89,8 +89,8 @@ func newDigester(s sums) *digester {
 	return &digester{sums: s, names: map[string][4]byte{}, seed: maphash.MakeSeed()}
 }
 
-// whole is the digest of everything that the row sends.
-func (d *digester) whole(it *item) checkpoint.Digest {
+// ofRequest is the digest of everything that the row sends.
+func (d *digester) ofRequest(it *item) checkpoint.Digest {
 	if it.digest == (checkpoint.Digest{}) {
 		d.text = fingerprint(d.text[:0], &it.rec)
 		it.digest = d.sums.Sum(d.text)
@@ -98,9 +98,9 @@ func (d *digester) whole(it *item) checkpoint.Digest {
 	return it.digest
 }
 
-// fields are the short digests of the row's content without volatile fields, by which
+// ofContent are the short digests of the row's content without volatile fields, by which
 // a sync tells which content keys changed.
-func (d *digester) fields(it *item) []checkpoint.ContentDigest {
+func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 	if it.sums != nil {
 		return it.sums
 	}
@@ -208,7 +208,7 @@ func (c *Case) changes() *Changes {
 		}
 		return s
 	}
-	sums := c.digests.fields(c.it)
+	sums := c.digests.ofContent(c.it)
 	n, at := 0, 0
 	for i := range rec.Content {
 		if rec.Content[i].Volatile {

@@ -32,7 +32,7 @@ func TestDigestsOfRepeatedValues(t *testing.T) {
 			return f
 		}), 0, 100).Draw(t, "fields")
 		for range 3 {
-			got := d.fields(&item{rec: mapping.Record{Content: fields}})
+			got := d.ofContent(&item{rec: mapping.Record{Content: fields}})
 			for i := range fields {
 				f := &fields[i]
 				want := checkpoint.ContentDigest{Name: l.SumName(f.Name), Value: l.SumValue(f.Name, compared(f))}

@@ -36,25 +36,25 @@ type retrier struct {
 	reach   func(context.Context) error // gets an answer, any at all, or an error; nil: creates find out
 }
 
-// deliver calls until the answer is final; nothing leaves once leaving has ended. Without
-// turn the request (PATCH) may be sent again whatever became of the one before; a create
-// leaves in turn the pass that it was sent with last, to be concluded by the caller. It
-// returns nil, the last error of the service, errStopping when the request is known not to
+// deliver calls until the answer is final; nothing leaves once leaving has ended. For a create,
+// last is where it keeps the pass of its last try, which the caller concludes. Where last is nil
+// the request is a PATCH, or a sign-in: it may be sent again even if it may have been applied.
+// It returns nil, the last error of the service, errStopping when the request is known not to
 // have been applied and the run stops, or a *Stop that ends the run; tries counts the
 // requests that left.
-func (c *retrier) deliver(ctx, leaving context.Context, turn *pass, call func(context.Context) error) (tries int, err error) {
-	repeatable := turn == nil
+func (c *retrier) deliver(ctx, leaving context.Context, last *pass, call func(context.Context) error) (tries int, err error) {
+	repeatable := last == nil
 	if repeatable {
-		turn = new(pass)
+		last = new(pass)
 	}
 	for failures, unauthorized, misdirected := 0, 0, 0; ; {
 		p, err := c.breaker.enter(leaving, !repeatable)
 		if err != nil {
 			return tries, err
 		}
-		if *turn = p; p.ask && c.reach != nil {
+		if *last = p; p.ask && c.reach != nil {
 			err := c.preflight(leaving, p)
-			if c.breaker.conclude(turn, nothingShown); err != nil {
+			if c.breaker.conclude(last, nothingShown); err != nil {
 				return tries, err
 			}
 			continue
@@ -62,7 +62,7 @@ func (c *retrier) deliver(ctx, leaving context.Context, turn *pass, call func(co
 		err = call(ctx)
 		if err != nil && reasonOf(err) == leadapi.ReasonHeld {
 			c.breaker.unused(p)
-			c.breaker.conclude(turn, nothingShown)
+			c.breaker.conclude(last, nothingShown)
 			continue
 		}
 		if tries++; tries > 1 {
@@ -72,7 +72,7 @@ func (c *retrier) deliver(ctx, leaving context.Context, turn *pass, call func(co
 		if next == final {
 			return tries, err
 		}
-		c.breaker.conclude(turn, nothingShown)
+		c.breaker.conclude(last, nothingShown)
 		// Each token may be good for every other row and never for this one.
 		if unauthorized += isStatus(err, http.StatusUnauthorized); unauthorized > maxFreshRefusals {
 			return tries, err
@@ -116,18 +116,18 @@ func (c *retrier) preflight(leaving context.Context, p pass) error {
 	return nil
 }
 
-// verdict says what becomes of a request after an answer.
-type verdict uint8
+// nextTry says whether a request is sent again after an answer, and when.
+type nextTry uint8
 
 const (
-	final    verdict = iota
+	final    nextTry = iota
 	atOnce           // it is sent again as soon as the breaker lets it
 	retrying         // the same after a pause, as one of the row's retries
 )
 
 // decide tells the breaker what the answer shows of the service and whether the request
 // is sent again.
-func (c *retrier) decide(p pass, repeatable bool, err error) (verdict, error) {
+func (c *retrier) decide(p pass, repeatable bool, err error) (nextTry, error) {
 	if err == nil {
 		c.breaker.answered(p)
 		return final, nil

@@ -12,27 +12,28 @@ import (
 	"leadferry/leadapi"
 )
 
-// For each place in flight there are so many rows under way: a row waits for the checkpoint
-// for half of its time, and a row that waits for its claim makes the commits larger.
+// carriersPerPlace is how many carriers there are for each request that may be in flight: a
+// row waits for the checkpoint for half of its time, and the more rows wait for their claims,
+// the more of them share a commit.
 const carriersPerPlace = 4
 
-// slotsPerPlace bounds, by the ledger's slots, the rows in doubt after a death: so many rows
-// may be claimed and not yet settled for each place in flight. It also bounds how many may
+// slotsPerPlace is how many rows may be claimed and not yet settled for each request that may
+// be in flight: as many are in doubt when the process is killed. It also bounds how many may
 // have been sent and not yet counted, and so how far a run goes beyond its limits.
 const slotsPerPlace = 2
 
-// ends are the two ways in which a run ends before its input: no more rows are taken,
-// though links of leads that were made still leave; and nothing leaves any more.
-type ends struct {
+// phases are the two of a run, each a context that ends with it. While it takes rows, creates
+// and updates leave. While it sends, links of leads that were made leave, too.
+type phases struct {
 	taking, sending        context.Context
 	takeNoMore, sendNoMore context.CancelFunc
 }
 
-func newEnds(ctx context.Context) *ends {
-	var e ends
-	e.sending, e.sendNoMore = context.WithCancel(ctx)
-	e.taking, e.takeNoMore = context.WithCancel(e.sending)
-	return &e
+func newPhases(ctx context.Context) *phases {
+	var p phases
+	p.sending, p.sendNoMore = context.WithCancel(ctx)
+	p.taking, p.takeNoMore = context.WithCancel(p.sending)
+	return &p
 }
 
 // carriers are the goroutines that carry rows. Rows go there and come back by two
@@ -61,7 +62,7 @@ func (c *carriers) free() bool { return len(c.spare) > 0 }
 // out is how many rows were handed out and have not been counted.
 func (c *carriers) out() int { return cap(c.todo) - len(c.spare) }
 
-func (c *carriers) hand(it *item, step Step, known *checkpoint.Entry, ns *names) {
+func (c *carriers) hand(it *item, step Step, known *checkpoint.Entry, ns *leadNames) {
 	last := len(c.spare) - 1
 	j := c.spare[last]
 	c.spare = c.spare[:last]
@@ -73,7 +74,7 @@ func (c *carriers) hand(it *item, step Step, known *checkpoint.Entry, ns *names)
 
 // counted gives the place of a row back; the row itself stands until the next is handed out.
 func (c *carriers) counted(j *job) {
-	give(&j.slot)
+	give(&j.sentSlot)
 	c.spare = append(c.spare, j)
 }
 
@@ -88,16 +89,16 @@ type scheduler struct {
 	queues   *leadQueues
 	carriers *carriers
 	breaker  *breaker
-	ends     *ends
+	phases   *phases
 	dry      *dryRun // of a run that sends nothing; else nil
 	tally    *tally
 	recorder sink   // nil: no files wanted
 	progress func() // tells how far the run is
 
-	batches <-chan *batch // nil once no more rows come
-	batch   *batch
-	lost    *Stop // the input could not be read to its end, or nil
-	stopped *Stop // why the run ends before its input
+	batches   <-chan *batch // nil once no more rows come
+	batch     *batch
+	inputStop *Stop // the input could not be read to its end, or nil
+	stopped   *Stop // why the run ends before its input
 }
 
 // sink takes what became of each row, after it is durable.
@@ -109,14 +110,14 @@ type sink interface {
 // Nothing is in flight then. carry is nil where nothing is sent.
 func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) *Stop {
 	if s.options.LetGo != nil {
-		defer context.AfterFunc(s.ends.taking, s.options.LetGo)()
+		defer context.AfterFunc(s.phases.taking, s.options.LetGo)()
 	}
 	var group sync.WaitGroup
 	defer group.Wait()
-	defer s.ends.sendNoMore()
+	defer s.phases.sendNoMore()
 	batches := make(chan *batch, 4)
 	s.batches = batches
-	group.Go(func() { s.intake.run(s.ends.taking, batches) })
+	group.Go(func() { s.intake.run(s.phases.taking, batches) })
 	defer close(s.carriers.todo)
 	if carry != nil {
 		for range cap(s.carriers.todo) {
@@ -158,11 +159,11 @@ func (s *scheduler) loop(ctx context.Context) {
 		}
 		s.wait(ctx, deadline, tick.C)
 	}
-	if s.lost != nil {
-		s.stop(s.lost)
+	if s.inputStop != nil {
+		s.stop(s.inputStop)
 	}
 	for _, it := range s.queues.drain() {
-		s.end(it, &result{outcome: Pending, text: "the run stopped before its turn"})
+		s.finishRow(it, &result{outcome: Pending, text: "the run stopped before its turn"})
 	}
 }
 
@@ -200,7 +201,7 @@ func (s *scheduler) stop(why *Stop) {
 	if s.stopped == nil || why.outranks(s.stopped.Code) {
 		s.stopped = why
 	}
-	s.ends.sendNoMore()
+	s.phases.sendNoMore()
 }
 
 // outOfTime takes no more rows and finishes the leads that were made. There is nothing
@@ -210,7 +211,7 @@ func (s *scheduler) outOfTime() {
 		return
 	}
 	s.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
-	s.ends.takeNoMore()
+	s.phases.takeNoMore()
 }
 
 // load looks up, in one read, what the checkpoint knows of a batch; without one, no more
@@ -237,15 +238,15 @@ func (s *scheduler) advance(ctx context.Context) bool {
 	switch {
 	case s.stopped != nil:
 		return false
-	case len(s.queues.turn) > 0:
-		return s.advanceTurn(ctx)
+	case len(s.queues.ready) > 0:
+		return s.advanceReady(ctx)
 	case s.batch == nil:
 		return false
 	case s.batch.at < len(s.batch.items):
 		return s.approach(ctx, s.batch.items[s.batch.at])
 	}
 	if s.batch.err != nil {
-		s.lost = inputEnded(s.batch.err) // no more rows come; those before it have their turn
+		s.inputStop = inputEnded(s.batch.err) // no more rows come; those before it have their turn
 	}
 	s.batch = nil
 	return false
@@ -255,7 +256,7 @@ func (s *scheduler) advance(ctx context.Context) bool {
 func (s *scheduler) approach(ctx context.Context, it *item) bool {
 	if r := it.left(); r != nil {
 		s.accept(it)
-		s.end(it, r)
+		s.finishRow(it, r)
 		return true
 	}
 	c := s.lookups.remembered(it, s.batch.at)
@@ -281,8 +282,8 @@ func (s *scheduler) approach(ctx context.Context, it *item) bool {
 }
 
 // advanceTurn goes on with a row that waited for its queue.
-func (s *scheduler) advanceTurn(ctx context.Context) bool {
-	it := s.queues.turn[0]
+func (s *scheduler) advanceReady(ctx context.Context) bool {
+	it := s.queues.ready[0]
 	c, err := s.lookups.fresh(ctx, it)
 	if s.failed(err) {
 		return false
@@ -291,7 +292,7 @@ func (s *scheduler) advanceTurn(ctx context.Context) bool {
 	if !s.queues.rejoin(it, &ns) && !s.plan(c, &ns, true) {
 		return false
 	}
-	s.queues.turn = s.queues.turn[1:]
+	s.queues.ready = s.queues.ready[1:]
 	return true
 }
 
@@ -309,7 +310,7 @@ func (s *scheduler) accept(it *item) {
 
 // plan asks the planner and acts on its step; false means that the row cannot go
 // on now, and has not been taken. waited says that it had to wait in its queue.
-func (s *scheduler) plan(c *Case, ns *names, waited bool) bool {
+func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 	it, known := c.it, c.Known
 	step := s.planner.Plan(c)
 	if s.dry != nil {
@@ -318,7 +319,7 @@ func (s *scheduler) plan(c *Case, ns *names, waited bool) bool {
 		if err != nil {
 			s.stop(outputClosed(err))
 		}
-		s.end(it, r)
+		s.finishRow(it, r)
 		return true
 	}
 	if step.Action == Nothing {
@@ -327,7 +328,7 @@ func (s *scheduler) plan(c *Case, ns *names, waited bool) bool {
 		} else {
 			s.accept(it)
 		}
-		s.end(it, &result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
+		s.finishRow(it, &result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
 		return true
 	}
 	if !s.carriers.free() || step.Action != Hold && s.tally.onTrial(s.carriers.out()) || step.Action == Create && !s.mayCreate() {
@@ -355,14 +356,14 @@ func (s *scheduler) mayCreate() bool {
 }
 
 // hand gives a row to the carriers.
-func (s *scheduler) hand(it *item, step Step, known *checkpoint.Entry, ns *names) {
+func (s *scheduler) hand(it *item, step Step, known *checkpoint.Entry, ns *leadNames) {
 	s.lookups.touch(ns)
 	if step.Action != Hold {
 		if s.options.Sends != nil {
 			s.options.Sends()
 		}
-		s.lookups.digests.whole(it)
-		s.lookups.digests.fields(it)
+		s.lookups.digests.ofRequest(it)
+		s.lookups.digests.ofContent(it)
 	}
 	if step.Action == Create {
 		s.tally.creating++
@@ -378,7 +379,7 @@ func (s *scheduler) count(j *job) {
 	if j.step.Action == Create {
 		s.tally.created(&j.result)
 	}
-	s.end(j.it, &j.result)
+	s.finishRow(j.it, &j.result)
 	if j.stop != nil {
 		s.stop(j.stop)
 	}
@@ -387,9 +388,9 @@ func (s *scheduler) count(j *job) {
 	}
 }
 
-// end records a row's outcome and ends the run where a limit says so. The row is
+// finishRow records a row's outcome and ends the run where a limit says so. The row is
 // gone then: what else is wanted of it comes before.
-func (s *scheduler) end(it *item, r *result) {
+func (s *scheduler) finishRow(it *item, r *result) {
 	if stop := s.tally.count(it, r); stop != nil && s.dry == nil {
 		s.stop(stop)
 	}

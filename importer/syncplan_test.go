@@ -15,7 +15,7 @@ func planTwin() *digester { return newDigester(twinSums{}) }
 
 func sumsOf(fields ...mapping.Field) []checkpoint.ContentDigest {
 	it := &item{rec: mapping.Record{Content: fields}}
-	return planTwin().fields(it)
+	return planTwin().ofContent(it)
 }
 
 // planRow is the row of most cases; planLead the lead that is in step with it.
@@ -52,7 +52,7 @@ func sentBy(s *Step, rec *mapping.Record) string {
 // TestSyncPlanner is the sync planner's table: how the lead was found, what is known of
 // it, and what the row says. Invariant 3
 func TestSyncPlanner(t *testing.T) {
-	digest := func(rec mapping.Record) checkpoint.Digest { return planTwin().whole(&item{rec: rec}) }
+	digest := func(rec mapping.Record) checkpoint.Digest { return planTwin().ofRequest(&item{rec: rec}) }
 	create, ignore, hold := syncPlanner{missing: MissingCreate}, syncPlanner{missing: MissingIgnore}, syncPlanner{holdReopen: true}
 	type (
 		row  = *mapping.Record
@@ -163,7 +163,7 @@ func TestSyncPlanner(t *testing.T) {
 
 // What an import makes of leads that stand, by --changed and by what syncs did since.
 func TestImportOfChangedRows(t *testing.T) {
-	same := planTwin().whole(&item{rec: planRow()})
+	same := planTwin().ofRequest(&item{rec: planRow()})
 	other := checkpoint.Digest{9}
 	update, ignore := importPlanner{updateChanged: true}, importPlanner{ignoreChanged: true}
 	for _, test := range []struct {

@@ -41,9 +41,9 @@ func (s Share) String() string {
 
 // Bounds of what the tally keeps apart, so that memory does not grow with the input.
 const (
-	maxReasons = 1000
-	maxPlaces  = 10000
-	maxDoubts  = 200
+	maxReasons       = 1000
+	maxOrganizations = 10000
+	maxDoubts        = 200
 )
 
 // reason is one text by which rows ended, with how many and where the first ones stand.
@@ -51,7 +51,7 @@ type reason struct {
 	outcome Outcome
 	text    string
 	rows    int
-	places  []spot
+	spots   []spot
 }
 
 // doubt is a row in doubt with what the checkpoint knows of it.
@@ -60,8 +60,8 @@ type doubt struct {
 	entry checkpoint.Entry
 }
 
-// place is an organization, with its location, to which leads were assigned.
-type place struct{ organization, location string }
+// organization is one, with its location, to which leads were assigned.
+type organization struct{ organization, location string }
 
 // move is a change of a lead's status; from is "" where it was not known.
 type move struct{ from, to string }
@@ -71,17 +71,17 @@ type tally struct {
 	limits Limits
 	slots  int
 
-	rows     []int // read, by input
-	total    int
-	outcomes [outcomeCount]int
-	reasons  map[reasonKey]*reason
-	places   map[place]int
-	moves    map[move]int // leads by the change of status that a run confirmed
-	doubts   []doubt      // the first ones
+	rows          []int // read, by input
+	total         int
+	outcomes      [outcomeCount]int
+	reasons       map[reasonKey]*reason
+	organizations map[organization]int
+	moves         map[move]int // leads by the change of status that a run confirmed
+	doubts        []doubt      // the first ones
 
-	statusElsewhere int // leads whose status somebody else changed
-	ownerElsewhere  int // leads that belong to another organization now
-	unread          int // leads that --check-remote could not read
+	statusByOthers int // leads whose status somebody else changed
+	ownerByOthers  int // leads that belong to another organization now
+	unread         int // leads that --check-remote could not read
 
 	creating int  // leads made or perhaps being made
 	made     int  // leads made or perhaps made
@@ -103,7 +103,7 @@ type reasonKey struct {
 func newTally(inputs int, l Limits, slots int) *tally {
 	return &tally{
 		limits: l, slots: slots, rows: make([]int, inputs),
-		reasons: map[reasonKey]*reason{}, places: map[place]int{}, moves: map[move]int{},
+		reasons: map[reasonKey]*reason{}, organizations: map[organization]int{}, moves: map[move]int{},
 	}
 }
 
@@ -132,14 +132,14 @@ func (t *tally) count(it *item, r *result) *Stop {
 		t.held++
 	}
 	if r.outcome == InDoubt && len(t.doubts) < maxDoubts {
-		t.doubts = append(t.doubts, doubt{placeOf(it), r.entry})
+		t.doubts = append(t.doubts, doubt{spotOf(it), r.entry})
 	}
 	t.moved(&r.moved)
 	if r.unread {
 		t.unread++
 	}
 	if r.attempts > 0 && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
-		t.assigned(place{r.entry.Organization, r.entry.Location})
+		t.assigned(organization{r.entry.Organization, r.entry.Location})
 	}
 	if r.attempts == 0 {
 		t.known++
@@ -160,11 +160,11 @@ func (t *tally) moved(m *moved) {
 	if m.from != m.to {
 		t.moves[move{m.from, m.to}]++
 	}
-	if m.elsewhere {
-		t.statusElsewhere++
+	if m.statusByOthers {
+		t.statusByOthers++
 	}
-	if m.owner {
-		t.ownerElsewhere++
+	if m.ownerByOthers {
+		t.ownerByOthers++
 	}
 }
 
@@ -180,16 +180,16 @@ func (t *tally) because(it *item, r *result) {
 			t.reasons[key] = known
 		}
 	}
-	if known.rows++; len(known.places) < firstPlaces {
-		known.places = append(known.places, placeOf(it))
+	if known.rows++; len(known.spots) < firstSpots {
+		known.spots = append(known.spots, spotOf(it))
 	}
 }
 
-func (t *tally) assigned(p place) {
-	if _, ok := t.places[p]; !ok && len(t.places) >= maxPlaces {
-		p = place{organization: "others"}
+func (t *tally) assigned(p organization) {
+	if _, ok := t.organizations[p]; !ok && len(t.organizations) >= maxOrganizations {
+		p = organization{organization: "others"}
 	}
-	t.places[p]++
+	t.organizations[p]++
 }
 
 func (t *tally) refused(r *result) {
@@ -204,14 +204,14 @@ func (t *tally) refused(r *result) {
 	}
 }
 
-// doomed reports whether every row sent so far was refused with the same status, where
+// allRefused reports whether every row sent so far was refused with the same status, where
 // that ends a run.
-func (t *tally) doomed() bool { return t.trying() && t.sent > 0 }
+func (t *tally) allRefused() bool { return t.noneAccepted() && t.sent > 0 }
 
 // onTrial holds rows back, while some are under way, until one was not refused like all
 // before it: no more are sent than show that something is wrong with every row.
 func (t *tally) onTrial(underWay int) bool {
-	return t.trying() && underWay > 0 && t.sent+underWay >= t.slots
+	return t.noneAccepted() && underWay > 0 && t.sent+underWay >= t.slots
 }
 
 // firstAddress reports whether a key that looks like an e-mail address is the first one.
@@ -221,8 +221,9 @@ func (t *tally) firstAddress() bool {
 	return first
 }
 
-// trying reports whether the rows sent so far, if any, give no hope for the next one.
-func (t *tally) trying() bool {
+// noneAccepted reports whether every row sent so far, if any, was refused with one status,
+// where --max-rejects asks to look at that.
+func (t *tally) noneAccepted() bool {
 	return !t.limits.MaxRejects.none() && (t.refusal > 0 || t.sent == 0)
 }
 
@@ -245,7 +246,7 @@ func (t *tally) limit() *Stop {
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid), Same: true,
 			Hint: "the file or the mapping may be the wrong one: leadferry validate shows all that is wrong; mend that and run the same command again, which sends nothing twice, or add --max-invalid 0 to go on regardless",
 		}
-	case t.doomed() && t.sent >= t.slots:
+	case t.allRefused() && t.sent >= t.slots:
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.sent, t.refusal),
 			Hint: refusedHint(t.refusal, t.updates) + "; where the rows were right, the next run needs --retry-rejected, since what was refused is not sent again with the same data; --max-rejects 0 goes on regardless",
@@ -294,7 +295,7 @@ func (t *tally) frequent() []*reason {
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *reason) int {
-		return cmp.Or(cmp.Compare(b.rows, a.rows), before(a.places[0], b.places[0]), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(b.rows, a.rows), before(a.spots[0], b.spots[0]), cmp.Compare(a.text, b.text))
 	})
 	return all
 }
@@ -307,7 +308,7 @@ func (t *tally) report(s *report.Summary, at func(spot) report.Place) {
 		Skipped: n[Skipped], Invalid: n[Invalid], Rejected: n[Rejected], Failed: n[Failed], Partial: n[Partial],
 		InDoubt: n[InDoubt], Unmatched: n[Unmatched], Conflict: n[Conflict], Pending: n[Pending],
 	}
-	for p, n := range t.places {
+	for p, n := range t.organizations {
 		s.Organizations = append(s.Organizations, report.Organization{ID: p.organization, Location: p.location, Leads: n})
 	}
 	slices.SortFunc(s.Organizations, func(a, b report.Organization) int {
@@ -321,8 +322,8 @@ func (t *tally) report(s *report.Summary, at func(spot) report.Place) {
 	})
 	for _, r := range t.frequent() {
 		reason := report.Reason{Outcome: r.outcome.String(), Error: r.text, Rows: r.rows}
-		for _, place := range r.places {
-			reason.Examples = append(reason.Examples, at(place))
+		for _, s := range r.spots {
+			reason.Examples = append(reason.Examples, at(s))
 		}
 		s.Errors = append(s.Errors, reason)
 	}
@@ -349,8 +350,8 @@ func (t *tally) notes() (notes []string) {
 		leads int
 		text  string
 	}{
-		{t.statusElsewhere, "Leads whose status was changed on the service since it was confirmed: %d. The checkpoint and the results say what it is now."},
-		{t.ownerElsewhere, "Leads that belong to another organization than before: %d. The checkpoint and the results say to which."},
+		{t.statusByOthers, "Leads whose status was changed on the service since it was confirmed: %d. The checkpoint and the results say what it is now."},
+		{t.ownerByOthers, "Leads that belong to another organization than before: %d. The checkpoint and the results say to which."},
 		{t.unread, "Leads that --check-remote could not read before they were changed, for want of a known ExternalID: %d."},
 	} {
 		if note.leads > 0 {

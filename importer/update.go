@@ -24,7 +24,7 @@ type leadBefore struct {
 // update brings a lead in step with its row. From its mark to its answer nobody knows what
 // the service holds of what the row names.
 func (c *carrier) update(ctx context.Context, j *job) {
-	if !c.mark(j) || c.checkRemote && !c.check(ctx, j) {
+	if !c.mark(j) || c.checkRemote && !c.readFirst(ctx, j) {
 		return
 	}
 	lead, err := c.patch(ctx, j, updateRequest(&j.it.rec, &j.step.Send))
@@ -48,13 +48,13 @@ func (c *carrier) mark(j *job) bool {
 	}
 	known.Unsettled, known.Sought = c.run, j.it.rec.Status
 	failpoint.At("before mark")
-	stored, err := c.ledger.Mark(c.ends.taking, *known)
+	stored, err := c.ledger.Mark(c.phases.taking, *known)
 	if err != nil {
 		c.notBegun(j, err)
 		return false
 	}
 	j.entry, j.intended = stored, true
-	take(&j.slot, c.sentSlots)
+	take(&j.sentSlot, c.sentSlots)
 	return true
 }
 
@@ -68,7 +68,7 @@ func confirmedAt(known *checkpoint.Entry) time.Time {
 // patch sends an update until its answer is final.
 func (c *carrier) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
-	tries, err := c.retrier.deliver(ctx, c.ends.taking, nil, func(ctx context.Context) (err error) {
+	tries, err := c.retrier.deliver(ctx, c.phases.taking, nil, func(ctx context.Context) (err error) {
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
 		var ae *leadapi.Error
 		if errors.As(err, &ae) && ae.Applied != leadapi.No {
@@ -87,7 +87,7 @@ func (c *carrier) notUpdated(j *job, err error) {
 	var stop *Stop
 	var ae *leadapi.Error
 	stops := errors.As(err, &stop) || errors.Is(err, errStopping)
-	c.end(j, stop)
+	c.stopRun(j, stop)
 	if errors.As(err, &ae) {
 		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
 	}
@@ -120,7 +120,7 @@ const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole 
 
 // unanswered ends the row as failed and leaves the mark.
 func (c *carrier) unanswered(j *job, why string) {
-	j.outcome, j.text, j.whole = Failed, fmt.Sprintf(unconfirmed, why), ""
+	j.outcome, j.text, j.rejectText = Failed, fmt.Sprintf(unconfirmed, why), ""
 }
 
 // release takes the mark back, for nothing of the update was applied.
@@ -154,11 +154,11 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	c.settle(j, Rejected)
 }
 
-// check reads the lead before it is changed, by an update of the ExternalID that it
+// readFirst reads the lead before it is changed, by an update of the ExternalID that it
 // has already, and reports whether the row may go on. A status that nobody here
 // confirmed, and that the row does not ask for, is a conflict. It stays one until the
 // row or the service agrees: the checkpoint keeps what was confirmed.
-func (c *carrier) check(ctx context.Context, j *job) (goesOn bool) {
+func (c *carrier) readFirst(ctx context.Context, j *job) (goesOn bool) {
 	external := j.entry.ExternalID
 	if external == "" {
 		j.unread = true
@@ -266,12 +266,12 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	entry.Unsettled, entry.Sought, entry.Confirmed = "", "", checkpoint.Entry{}.Confirmed
 	c.sign(j)
 	if !j.step.Send.Status && before.unsettled == "" && before.status != "" && entry.Status != before.status {
-		j.moved.elsewhere = true
+		j.moved.statusByOthers = true
 		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
 			before.status, clock(before.confirmed), entry.Status))
 	}
 	if before.organization != "" && entry.Organization != before.organization {
-		j.moved.owner = true
+		j.moved.ownerByOthers = true
 		j.say("it belongs to another organization now")
 	}
 }
