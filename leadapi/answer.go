@@ -7,9 +7,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -108,7 +108,15 @@ func shown(v jsontext.Value) string {
 
 // validStatus tells whether a status looks like one, known or not: at most 64 letters, digits and the signs of labels, with
 // a letter or digit first.
-var validStatus = regexp.MustCompile(`^[\pL\p{Nd}][\pL\p{Nd} ._|/-]{0,63}$`).MatchString
+func validStatus(status string) bool {
+	for i, r := range status {
+		word := unicode.IsLetter(r) || unicode.IsDigit(r)
+		if !word && (i == 0 || !strings.ContainsRune(" ._-|/", r)) {
+			return false
+		}
+	}
+	return utf8.RuneCountInString(status) <= 64
+}
 
 // validExternalID tells whether an ExternalID can be kept: at most 1,024 bytes, and no control characters.
 func validExternalID(id string) bool {

@@ -198,7 +198,11 @@ func (l *Lead) member(name []byte, v jsontext.Value) {
 	case "Content":
 		l.Content = fieldsOf(v)
 	case "Location":
-		l.LocationName = shown(fieldsOf(v)["Name"])
+		members(v, func(name []byte, v jsontext.Value) {
+			if string(name) == "Name" {
+				l.LocationName = shown(v)
+			}
+		})
 	case "Status":
 		l.Status = fitting(v, validStatus)
 	case "ExternalID":
