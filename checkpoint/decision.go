@@ -50,6 +50,22 @@ type ForgetResult struct {
 	Already  int // were forgotten before
 }
 
+// Count counts a forgotten key of which this was known.
+func (r *ForgetResult) Count(known State) {
+	switch known {
+	case Created, Partial:
+		r.Leads++
+	case InDoubt:
+		r.InDoubt++
+	case Rejected:
+		r.Rejected++
+	case Forgotten:
+		r.Already++
+	default:
+		r.Unknown++
+	}
+}
+
 // ListError says why one entry of a list, and with it the whole list, is refused.
 type ListError struct {
 	Index      int // in the list, from 0

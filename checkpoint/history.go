@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"slices"
 	"time"
 )
 
@@ -28,6 +29,29 @@ type Event struct {
 	Run    string
 	At     time.Time // UTC, to the millisecond
 	Send             // Doubted: what was sent, where that is still known
+}
+
+// Past is an event as the past of an entry keeps it: without what was sent.
+func (ev Event) Past() Event {
+	ev.Send = Send{}
+	return ev
+}
+
+// AddEvent adds an event to a history, once: what was sent is told where one of the two knows it.
+// byTime puts it before what came later, instead of at the end.
+func AddEvent(history []Event, ev Event, byTime bool) []Event {
+	at := slices.IndexFunc(history, func(other Event) bool { return other.Past() == ev.Past() })
+	later := slices.IndexFunc(history, func(other Event) bool { return other.At.After(ev.At) })
+	switch {
+	case at >= 0 && history[at].Send == Send{}:
+		history[at] = ev
+	case at >= 0:
+	case byTime && later >= 0:
+		return slices.Insert(history, later, ev)
+	default:
+		return append(history, ev)
+	}
+	return history
 }
 
 // Send is what a person needs to find the lead of a send that was in doubt.

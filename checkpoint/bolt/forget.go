@@ -78,7 +78,7 @@ func (l *ledger) erase(key string, unblock bool, r *checkpoint.ForgetResult, tex
 	if err != nil {
 		return "", err
 	}
-	countForgotten(r, from)
+	r.Count(from)
 	old, t, err := l.known(key)
 	if err != nil {
 		return "", err
@@ -99,21 +99,6 @@ func (l *ledger) erase(key string, unblock bool, r *checkpoint.ForgetResult, tex
 		return old.LeadID, errors.Join(l.move(key, from, checkpoint.Unknown), l.unblock(key))
 	}
 	return old.LeadID, errors.Join(l.move(key, from, checkpoint.Forgotten), l.block(key))
-}
-
-func countForgotten(r *checkpoint.ForgetResult, s checkpoint.State) {
-	switch s {
-	case checkpoint.Created, checkpoint.Partial:
-		r.Leads++
-	case checkpoint.InDoubt:
-		r.InDoubt++
-	case checkpoint.Rejected:
-		r.Rejected++
-	case checkpoint.Forgotten:
-		r.Already++
-	default:
-		r.Unknown++
-	}
 }
 
 // scrubIntents takes forgotten lead IDs out of the doubts of other keys, which were

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"encoding/binary"
-	"slices"
 
 	"leadferry/checkpoint"
 )
@@ -11,12 +10,6 @@ import (
 // mostPast is how many events are kept before the one that the entry shows: the
 // first, the last ones, and, before others, those that tell whose word its lead ID is.
 const mostPast = 7
-
-// without is an event as a past holds it.
-func without(ev checkpoint.Event) checkpoint.Event {
-	ev.Send = checkpoint.Send{}
-	return ev
-}
 
 // givesLead are the acts that brought a lead ID: of the service, and of people.
 const (
@@ -105,17 +98,7 @@ func (w *words) eventsOf(key string, records [][]byte) (all []checkpoint.Event, 
 			return nil, err
 		}
 		for _, ev := range append(past, e.Event(t.act)) {
-			at := slices.IndexFunc(all, func(other checkpoint.Event) bool { return without(other) == without(ev) })
-			later := slices.IndexFunc(all, func(other checkpoint.Event) bool { return other.At.After(ev.At) })
-			switch {
-			case at >= 0 && all[at].Send == checkpoint.Send{}:
-				all[at] = ev
-			case at >= 0:
-			case i > 1 && later >= 0:
-				all = slices.Insert(all, later, ev)
-			default:
-				all = append(all, ev)
-			}
+			all = checkpoint.AddEvent(all, ev, i > 1)
 		}
 	}
 	return all, nil

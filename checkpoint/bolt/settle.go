@@ -137,7 +137,7 @@ func (l *ledger) addDoubts(past []byte, in *checkpoint.Entry, t tail, silent boo
 	for _, ev := range earlier {
 		past = l.words.appendEvent(past, ev)
 	}
-	if ev := without(in.Event(t.act)); !silent && !slices.Contains(earlier, ev) {
+	if ev := in.Event(t.act).Past(); !silent && !slices.Contains(earlier, ev) {
 		past = l.words.appendEvent(past, ev)
 	}
 	return past, nil

@@ -71,7 +71,7 @@ func (w *writing) claim(e *checkpoint.Entry) error {
 	case old.State == checkpoint.InDoubt:
 		prior := *old
 		prior.prior = nil
-		r.prior, r.past = &prior, append(slices.Clone(old.past), withoutSend(old.Event(old.act)))
+		r.prior, r.past = &prior, append(slices.Clone(old.past), old.Event(old.act).Past())
 	}
 	e.State = checkpoint.InDoubt
 	r.Entry = *e
@@ -134,7 +134,7 @@ func (w *writing) conclude(e checkpoint.Entry, act checkpoint.Act) checkpoint.En
 	}
 	if in != nil {
 		r.past = append(r.past, in.past...)
-		sent := withoutSend(in.Event(in.act))
+		sent := in.Event(in.act).Past()
 		told := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == "" // the outcome says as much
 		if !told && !slices.Contains(in.past, sent) {
 			r.past = append(r.past, sent)
@@ -404,7 +404,7 @@ func (m *Memory) Forget(_ context.Context, keys []string, unblock bool) (r check
 			if gone[key] {
 				continue
 			}
-			count(&r, k.visible(key).State)
+			r.Count(k.visible(key).State)
 			if e := k.entries[key]; e != nil && e.LeadID != "" {
 				leads[e.LeadID] = true
 			}
@@ -438,21 +438,6 @@ func (r *record) scrubbed(leads map[string]bool) *record {
 		clean.prior = r.prior.scrubbed(leads)
 	}
 	return &clean
-}
-
-func count(r *checkpoint.ForgetResult, s checkpoint.State) {
-	switch s {
-	case checkpoint.Created, checkpoint.Partial:
-		r.Leads++
-	case checkpoint.InDoubt:
-		r.InDoubt++
-	case checkpoint.Rejected:
-		r.Rejected++
-	case checkpoint.Forgotten:
-		r.Already++
-	default:
-		r.Unknown++
-	}
 }
 
 // AcceptLoss frees rows that were held; nothing is ever missing here.

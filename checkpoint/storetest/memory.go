@@ -273,27 +273,12 @@ func (m *Memory) History(_ context.Context, key string) (all []checkpoint.Event,
 				continue
 			}
 			for _, ev := range append(slices.Clone(r.past), r.Event(r.act)) {
-				at := slices.IndexFunc(all, func(other checkpoint.Event) bool { return withoutSend(other) == withoutSend(ev) })
-				later := slices.IndexFunc(all, func(other checkpoint.Event) bool { return other.At.After(ev.At) })
-				switch {
-				case at >= 0 && all[at].Send == checkpoint.Send{}:
-					all[at] = ev
-				case at >= 0:
-				case i > 1 && later >= 0:
-					all = slices.Insert(all, later, ev)
-				default:
-					all = append(all, ev)
-				}
+				all = checkpoint.AddEvent(all, ev, i > 1)
 			}
 		}
 		return nil
 	})
 	return all, err
-}
-
-func withoutSend(ev checkpoint.Event) checkpoint.Event {
-	ev.Send = checkpoint.Send{}
-	return ev
 }
 
 // Noted compares a shape with those of earlier claims.
