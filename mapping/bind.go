@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"leadferry/internal/spelling"
 )
 
 // Columns are the names of an input's cells: the row's own columns up to Own,
@@ -162,7 +164,7 @@ func (s *search) find(v *value, c use) int {
 	case !found && s.columns.Open:
 		return -1
 	case !found:
-		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name)), didYouMean(name, s.columns.Names))
+		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name)), spelling.Hint(name, s.columns.Names))
 		return -1
 	case index >= s.columns.Own:
 		member, inside, _ := strings.Cut(name, ".")

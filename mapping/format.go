@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 )
 
 // formats are the words of format, and what people call texts that fit: a new one is an
@@ -307,5 +308,5 @@ func statusHint(s string) string {
 	for _, st := range statuses {
 		names, keys = append(names, st.key, st.label), append(keys, st.key)
 	}
-	return cmp.Or(didYouMean(s, names), "the statuses are "+strings.Join(keys, ", "))
+	return cmp.Or(spelling.Hint(s, names), "the statuses are "+strings.Join(keys, ", "))
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 )
 
 // mappingFile reads the whole mapping file.
@@ -115,7 +116,7 @@ func (p *parser) encoding(n node) string {
 			return name
 		}
 	}
-	hint := cmp.Or(didYouMean(label, labels[:]), "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
+	hint := cmp.Or(spelling.Hint(label, labels[:]), "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
 	p.fail(n, hint, "%s %s is not an encoding", n.path, quote(label))
 	return ""
 }

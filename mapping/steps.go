@@ -9,6 +9,8 @@ import (
 	"github.com/rivo/uniseg"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
+
+	"leadferry/internal/spelling"
 )
 
 // conversion makes another text of one that is trimmed and not empty. It is false for
@@ -101,7 +103,7 @@ func stepHint(name, argument string) string {
 	for _, s := range steps {
 		names, forms = append(names, s.name()), append(forms, s.form)
 	}
-	near := Nearest(name, names)
+	near := spelling.Nearest(name, names)
 	if near == "" {
 		return "known here: " + strings.Join(forms, ", ")
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/internal/spelling"
 )
 
 // text is a compiled text: its parts stand one after another.
@@ -71,7 +73,7 @@ func split(s string) (text, *fault) {
 		case !closed:
 			return nil, &fault{text: "a placeholder is not closed", hint: "close it with }, or write {{ for a brace"}
 		case !known && strings.HasPrefix(name, "@"):
-			return nil, &fault{text: "unknown placeholder " + quote(name), hint: didYouMean(name, []string{"@key", "@file", "@line", "@run"})}
+			return nil, &fault{text: "unknown placeholder " + quote(name), hint: spelling.Hint(name, []string{"@key", "@file", "@line", "@run"})}
 		case !known:
 			kind = column
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/mapping"
+	"leadferry/internal/spelling"
 )
 
 // commandLine is a command line taken apart, argument by argument. The flag parser
@@ -271,7 +271,7 @@ func (l *commandLine) unknownFlag(name string) error {
 // near asks whether the name that is nearest is meant; where none is near, it gives
 // other.
 func near(prefix, name string, names []string, other string) string {
-	if n := mapping.Nearest(name, names); n != "" {
+	if n := spelling.Nearest(name, names); n != "" {
 		return "did you mean " + prefix + n + "?"
 	}
 	return other

@@ -20,7 +20,6 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
-	"leadferry/mapping"
 )
 
 func (p *program) loginCommand() *cli.Command {
@@ -163,11 +162,10 @@ func checkTarget(set *settings) error {
 
 // newProfile is the profile with the addresses that were given.
 func (s *settings) newProfile() config.NewProfile {
-	p := config.NewProfile{Path: s.config.Value, Name: s.profile.Value, Values: map[string]string{}, Nearest: mapping.Nearest}
-	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
-		p.Values[profileKeys[name]] = strings.TrimSpace(s.get(name))
-	}
-	return p
+	given := func(flag string) string { return strings.TrimSpace(s.get(flag)) }
+	return config.NewProfile{Path: s.config.Value, Name: s.profile.Value, Values: map[string]string{
+		config.BaseURL: given("base-url"), config.LeadsURL: given("leads-url"), config.TrunkID: given("trunk-id"),
+	}}
 }
 
 // remarks says what an import with the profile will ask for, and warns of addresses that

@@ -20,7 +20,6 @@ import (
 	"leadferry/internal/config"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
-	"leadferry/mapping"
 )
 
 // setting is one effective value and where it comes from.
@@ -57,12 +56,6 @@ type settings struct {
 	connection map[string]setting
 }
 
-// profileKeys are the keys of a profile by the names of their flags.
-var profileKeys = map[string]string{
-	"base-url": config.BaseURL, "leads-url": config.LeadsURL, "trunk-id": config.TrunkID,
-	"client-id": config.ClientID, "client-secret-file": config.ClientSecretFile, "client-secret-command": config.ClientSecretCommand,
-}
-
 // defaultProfile is used when none is named; it need not stand in the file.
 const defaultProfile = "default"
 
@@ -79,7 +72,8 @@ func (l *commandLine) settle(c *cli.Context) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, key := range profileKeys {
+	for _, key := range config.Keys() {
+		name := strings.ReplaceAll(key, "_", "-")
 		v := l.given(name)
 		if value, ok := profile.Values[key]; ok && !v.given() {
 			v = setting{Name: name, Value: value.Text, From: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.config.Value, value.Line), origin: byProfile}
@@ -124,7 +118,7 @@ func (s *settings) readProfile() (*config.Profile, error) {
 	var file *config.File
 	err := fs.ErrNotExist
 	if s.config.Value != "" {
-		file, err = config.Load(s.config.Value, mapping.Nearest)
+		file, err = config.Load(s.config.Value)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !s.config.given() && none.Name == defaultProfile:

@@ -15,6 +15,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -26,9 +27,11 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"leadferry/internal/spelling"
 )
 
-// The keys of a profile: the connection flags with _ for -.
+// The keys of a profile: the connection flags with _ for -, see [Keys].
 const (
 	BaseURL             = "base_url"
 	LeadsURL            = "leads_url"
@@ -38,7 +41,10 @@ const (
 	ClientSecretCommand = "client_secret_command"
 )
 
-var profileKeys = []string{BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand}
+// Keys returns the keys of a profile.
+func Keys() []string {
+	return []string{BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand}
+}
 
 // Value is what a profile says of one key.
 type Value struct {
@@ -98,30 +104,26 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Nearest is the one of names that somebody who wrote name may have meant, or "".
-type Nearest func(name string, names []string) string
-
 // Load reads the configuration file at path. A file that is not there is
 // fs.ErrNotExist; one that cannot be used is an [*Error] or several, joined: all mistakes
 // at once.
-func Load(path string, nearest Nearest) (*File, error) {
+func Load(path string) (*File, error) {
 	data, err := readFile(path, readable)
 	if err != nil {
 		return nil, err
 	}
-	return parse(path, data, nearest)
+	return parse(path, data)
 }
 
 // parser reads the YAML as nodes: decoding into structs, known fields only, would lose order
 // and lines, take aliases and tags, and repeat a value of the wrong shape in its errors.
 type parser struct {
-	file    *File
-	nearest Nearest
-	errs    []error
+	file *File
+	errs []error
 }
 
-func parse(path string, data []byte, nearest Nearest) (*File, error) {
-	p := &parser{file: &File{Path: path}, nearest: nearest}
+func parse(path string, data []byte) (*File, error) {
+	p := &parser{file: &File{Path: path}}
 	const shape = "it begins with profiles:, and below it the name of each profile"
 	if doc := p.document(data); doc != nil {
 		p.each(doc, shape, func(key, child *yaml.Node) {
@@ -192,7 +194,7 @@ func (p *parser) profile(key, n *yaml.Node) {
 			p.fail(key, "put the secret into a file of mode 0600 and name it with client_secret_file, name a command with client_secret_command, or let leadferry login store it",
 				"a secret has no place in the configuration file")
 			return
-		case !p.known(key, " in profile "+profile.Name, profileKeys...):
+		case !p.known(key, " in profile "+profile.Name, Keys()...):
 			return
 		case child.Kind != yaml.ScalarNode:
 			p.fail(child, "", "%s must be a text", key.Value)
@@ -210,10 +212,7 @@ func (p *parser) known(key *yaml.Node, where string, names ...string) bool {
 	if slices.Contains(names, key.Value) {
 		return true
 	}
-	hint := "the keys are " + strings.Join(names, ", ")
-	if near := p.nearest(key.Value, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
+	hint := cmp.Or(spelling.Hint(key.Value, names), "the keys are "+strings.Join(names, ", "))
 	p.fail(key, hint, "unknown key %.64q%s", key.Value, where)
 	return false
 }

@@ -11,14 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// near knows one misspelling, as the caller's Nearest would.
-func near(name string, _ []string) string {
-	if name == "base_ulr" {
-		return BaseURL
-	}
-	return ""
-}
-
 func write(t *testing.T, path, text string, mode fs.FileMode) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -44,7 +36,7 @@ profiles:
     client_secret_file: eu.secret
   bare: {}
 `, 0o644)
-	f, err := Load(path, near)
+	f, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +58,12 @@ profiles:
 
 func TestFileWithoutProfiles(t *testing.T) {
 	for _, text := range []string{"", "# nothing yet\n", "profiles: {}\n", "---\n"} {
-		f, err := Load(write(t, filepath.Join(t.TempDir(), "c"), text, 0o600), near)
+		f, err := Load(write(t, filepath.Join(t.TempDir(), "c"), text, 0o600))
 		if err != nil || len(f.Profiles) > 0 {
 			t.Errorf("%q: %v, %v", text, f, err)
 		}
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "none"), near); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -98,7 +90,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "c.yaml"), test.text, 0o600)
-			_, err := Load(path, near)
+			_, err := Load(path)
 			if err == nil {
 				t.Fatal("it is taken")
 			}
@@ -122,7 +114,7 @@ func mistakes(err error) (list []*Error) {
 
 func TestAllMistakesAreToldAtOnce(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "c"), "profils: {}\nprofiles:\n  us: {client_secret: a, trunk: b}\n", 0o600)
-	_, err := Load(path, near)
+	_, err := Load(path)
 	if all := mistakes(err); len(all) != 3 {
 		t.Errorf("%v", err)
 	}
@@ -132,7 +124,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 func TestHostileFilesAreRefused(t *testing.T) {
 	deep := strings.Repeat("[", 20000)
 	for _, text := range []string{"profiles: {us: {trunk_id: \"planted}}\n", "\xff\xfe", "a: b: planted\n", "\tplanted: x\n", deep, strings.Repeat("#planted\n", maxFile/8), "profiles: {us: *planted}", "%planted\n---\n", "planted\n: x\x00"} {
-		_, err := Load(write(t, filepath.Join(t.TempDir(), "c"), text, 0o600), near)
+		_, err := Load(write(t, filepath.Join(t.TempDir(), "c"), text, 0o600))
 		if err == nil || strings.Contains(err.Error(), "planted") {
 			t.Errorf("%.40q: %v", text, err)
 		}
@@ -143,7 +135,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("profiles:\n  us: {base_url: https://a, client_secret_file: s}\n"))
 	f.Add([]byte("profiles: {a: {client_secret: x}, A: *x}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := parse("/c/config.yaml", data, near)
+		file, err := parse("/c/config.yaml", data)
 		if (file == nil) == (err == nil) {
 			t.Fatalf("%v, %v", file, err)
 		}

@@ -151,7 +151,7 @@ func TestFilesOfAnotherUserAreRefused(t *testing.T) {
 	swap(t, kept, token("a"))
 	attempts := map[string]func() error{
 		secretFile: func() error { _, err := ReadSecret(secretFile); return err },
-		configFile: func() error { _, err := Load(configFile, near); return err },
+		configFile: func() error { _, err := Load(configFile); return err },
 		stored:     func() error { _, err := LoadCredentials(stored); return err },
 		kept.path:  func() error { _, err := OpenTokens(filepath.Dir(kept.path), base, "c-1", "secret"); return err },
 		filepath.Dir(kept.path): func() error {
@@ -192,7 +192,7 @@ func TestConfigurationThatOthersMayWriteToIsRefused(t *testing.T) {
 		if err := os.Lchown(path, -1, test.gid); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(path, near); (err == nil) != test.good {
+		if _, err := Load(path); (err == nil) != test.good {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -20,7 +20,6 @@ type NewProfile struct {
 	Path   string
 	Name   string
 	Values map[string]string // by key; empty ones are left out
-	Nearest
 }
 
 // Check finds what speaks against adding the profile, and changes nothing but that the
@@ -76,12 +75,12 @@ func (p NewProfile) added(old []byte) ([]byte, error) {
 	if !profileName.MatchString(p.Name) {
 		return nil, &Error{File: p.Path, Text: fmt.Sprintf("%q cannot be the name of a profile", p.Name), Hint: "letters, digits and . _ - only, at most 64"}
 	}
-	before, err := parse(p.Path, old, p.Nearest)
+	before, err := parse(p.Path, old)
 	if err != nil {
 		return nil, err
 	}
 	text := []byte(p.insert(string(old), before))
-	after, err := parse(p.Path, text, p.Nearest)
+	after, err := parse(p.Path, text)
 	if err != nil || !p.follows(before, after) {
 		return nil, &Error{File: p.Path, Text: "the profile cannot be added without changing what stands here", Hint: "add it by hand:\n" + p.Lines()}
 	}

@@ -35,7 +35,7 @@ func TestProfileIsAdded(t *testing.T) {
 			if test.old != "" {
 				write(t, path, test.old, 0o640)
 			}
-			p := NewProfile{path, "eu", map[string]string{BaseURL: "https://api.eu.example.com", TrunkID: "a b", LeadsURL: ""}, near}
+			p := NewProfile{path, "eu", map[string]string{BaseURL: "https://api.eu.example.com", TrunkID: "a b", LeadsURL: ""}}
 			checked, added := p.Check(), p.Add()
 			if (checked == nil) != (added == nil) || (added == nil) != (test.want != "") {
 				t.Fatalf("%v, then %v", checked, added)
@@ -68,16 +68,16 @@ func TestProfileIsAddedBehindALink(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := (NewProfile{link, "eu", nil, near}).Add(); err != nil {
+	if err := (NewProfile{link, "eu", nil}).Add(); err != nil {
 		t.Log(err) // a profile without keys has no lines
 	}
-	if err := (NewProfile{link, "eu", map[string]string{TrunkID: "t1"}, near}).Add(); err != nil {
+	if err := (NewProfile{link, "eu", map[string]string{TrunkID: "t1"}}).Add(); err != nil {
 		t.Error(err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v", err)
 	}
-	if f, err := Load(real, near); err != nil || len(f.Profiles) != 2 {
+	if f, err := Load(real); err != nil || len(f.Profiles) != 2 {
 		t.Errorf("%v, %v", f, err)
 	}
 }
@@ -85,7 +85,7 @@ func TestProfileIsAddedBehindALink(t *testing.T) {
 func TestProfileNeedsAName(t *testing.T) {
 	for _, name := range []string{"", "../us", ".us", "a b", strings.Repeat("x", 65)} {
 		path := filepath.Join(t.TempDir(), "config.yaml")
-		if err := (NewProfile{path, name, map[string]string{TrunkID: "t"}, near}).Check(); err == nil {
+		if err := (NewProfile{path, name, map[string]string{TrunkID: "t"}}).Check(); err == nil {
 			t.Errorf("%q is taken", name)
 		}
 	}

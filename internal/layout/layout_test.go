@@ -9,20 +9,22 @@ import (
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "importer/repeats", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt"}, leaves...)
-	const crash, failpoint, rowkey, disk = "internal/crash", "internal/failpoint", "internal/rowkey", "internal/disk"
+	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
+	const disk, spelling = "internal/disk", "internal/spelling"
 	const words, lines, numfmt = "importer/source/rows", "importer/source/lines", "importer/source/xlsx/numfmt"
 	readers := []string{"importer/source/delimited", "importer/source/jsonrows", "importer/source/xlsx"}
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                         {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":              {imports: append([]string{"internal/config", disk, crash, rowkey, "mapping/propose"}, below...)},
-			"internal/config":           {imports: []string{"leadapi", disk}},
+			"internal/cli":              {imports: append([]string{"internal/config", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/config":           {imports: []string{"leadapi", disk, spelling}},
 			"internal/e2e":              {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout":           {},
 			failpoint:                   {},
 			rowkey:                      {},
 			disk:                        {},
+			spelling:                    {stdOnly: true},
 			crash:                       {stdOnly: true},
 			"importer":                  {imports: append([]string{failpoint, rowkey, crash}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
 			"importer/source":           {imports: append([]string{words, lines, disk}, readers...)},
@@ -34,7 +36,7 @@ func design() plan {
 			numfmt:                      {},
 			"importer/repeats":          {tests: []string{rowkey}},
 			"importer/report":           {imports: []string{disk}},
-			"mapping":                   {imports: []string{rowkey}},
+			"mapping":                   {imports: []string{rowkey, spelling}},
 			"mapping/propose":           {imports: []string{"mapping", rowkey}},
 			"checkpoint":                {imports: []string{crash}},
 			"checkpoint/bolt":           {imports: []string{"checkpoint", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},

@@ -1,0 +1,68 @@
+// Package spelling finds the name that was meant by one that nobody knows: a key of a file, a
+// column, a flag. It stands below all rooms that know names.
+package spelling
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Hint asks whether the nearest of names is meant; "" where none is near.
+func Hint(name string, names []string) string {
+	if near := Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}
+
+// maxNear is the longest name, in characters, that is compared with others: the
+// work grows with the product of the lengths.
+const maxNear = 64
+
+// swap and change are what letters that are swapped, and a letter that is wrong,
+// missing or too many, count: swapped ones are the likelier slip.
+const swap, change = 1, 2
+
+// Nearest is the one of names that somebody who wrote name may have meant: equal
+// but for case, or at most a third of its characters wrong, missing, too many or
+// swapped with their neighbour. It is "" when none is so near.
+func Nearest(name string, names []string) string {
+	word := []rune(strings.ToLower(name))
+	if len(word) > maxNear {
+		return ""
+	}
+	nearest, least := "", change*max(1, len(word)/3)+1
+	for _, other := range names {
+		letters := []rune(strings.ToLower(other))
+		if change*max(len(letters)-len(word), len(word)-len(letters)) >= least {
+			continue
+		}
+		if d := distance(word, letters); d < least {
+			nearest, least = other, d
+		}
+	}
+	return nearest
+}
+
+// distance counts the single changes that make b of a.
+func distance(a, b []rune) int {
+	rows := make([][]int, len(a)+1) // rows[i][j] is the distance of a[:i] and b[:j]
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		for j := range rows[i] {
+			switch {
+			case i == 0 || j == 0:
+				rows[i][j] = change * (i + j)
+				continue
+			case a[i-1] == b[j-1]:
+				rows[i][j] = rows[i-1][j-1]
+			default:
+				rows[i][j] = change + min(rows[i-1][j-1], rows[i-1][j], rows[i][j-1])
+			}
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+swap)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
