@@ -7,12 +7,12 @@ func engineBugs() []bug {
 			number: 1, name: "intent after send", imitates: "fault 2: a create leaves before its intent is durable",
 			edits: []edit{{
 				"importer/carrier.go",
-				`	if err := c.ledger.Claim(c.ends.taking, in); err != nil {
+				`	if err := c.ledger.Claim(c.phases.taking, in); err != nil {
 		c.notBegun(j, err)
 		return
 	}
 `,
-				`	go func() { _ = c.ledger.Claim(c.ends.taking, in) }()
+				`	go func() { _ = c.ledger.Claim(c.phases.taking, in) }()
 `,
 			}},
 			checks: []check{{"importer", []string{"TestNoCreateLeavesBeforeItsIntentIsDurable"}}},
@@ -33,7 +33,7 @@ func engineBugs() []bug {
 		{
 			number: 11, name: "order by completion", imitates: "faults 79, 80: rows of one key do not wait for one another",
 			edits: []edit{
-				{"importer/leadqueue.go", "func (q *leadQueues) find(ns *names) *leadQueue {\n", "func (q *leadQueues) find(ns *names) *leadQueue {\n\tif len(q.byName) >= 0 {\n\t\treturn nil\n\t}\n"},
+				{"importer/leadqueue.go", "func (q *leadQueues) find(ns *leadNames) *leadQueue {\n", "func (q *leadQueues) find(ns *leadNames) *leadQueue {\n\tif len(q.byName) >= 0 {\n\t\treturn nil\n\t}\n"},
 				{"importer/leadqueue.go", "if l.active--; l.active > 0 {", "if l == nil {\n\t\treturn\n\t}\n\tif l.active--; l.active > 0 {"},
 			},
 			checks: []check{{"importer", []string{"TestRowsOfOneKeyGoOneAfterAnother"}}},
