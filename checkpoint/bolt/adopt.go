@@ -51,13 +51,13 @@ func (d *Store) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint.
 // holds what one commit changes in large arrays, into which it would insert each.
 func (l *ledger) adoptAll(list []checkpoint.Entry, wanted []int, gaveUp map[string]bool) error {
 	slices.SortFunc(wanted, func(a, b int) int { return cmp.Compare(list[a].Key, list[b].Key) })
-	l.pile = &pile{}
+	l.batch = &indexBatch{}
 	for _, i := range wanted {
 		if err := l.adopt(list[i], gaveUp[list[i].Key]); err != nil {
 			return err
 		}
 	}
-	return errors.Join(putAll(l.leads, l.pile.leads), putAll(l.links, l.pile.links), putAll(l.folds, l.pile.folds))
+	return errors.Join(putAll(l.leads, l.batch.leads), putAll(l.links, l.batch.links), putAll(l.folds, l.batch.folds))
 }
 
 func putAll(index *bbolt.Bucket, records []indexRecord) error {
@@ -96,7 +96,7 @@ func (l *ledger) examine(list []checkpoint.Entry, r *checkpoint.AdoptResult) (wa
 		if e.LeadID != "" && e.State != checkpoint.InDoubt {
 			ids[e.LeadID] = i
 		}
-		take, err := l.judge(e, given, r)
+		take, err := l.compareKnown(e, given, r)
 		if refused := (*checkpoint.ListError)(nil); errors.As(err, &refused) {
 			refused.Index, refused.Key = i, e.Key
 		}
@@ -113,9 +113,9 @@ func (l *ledger) examine(list []checkpoint.Entry, r *checkpoint.AdoptResult) (wa
 	return wanted, nil
 }
 
-// judge compares an entry with what is known and says whether it is to be taken; given
+// compareKnown compares an entry with what is known and says whether it is to be taken; given
 // is what the list says of all keys.
-func (l *ledger) judge(e *checkpoint.Entry, given map[string]string, r *checkpoint.AdoptResult) (take bool, err error) {
+func (l *ledger) compareKnown(e *checkpoint.Entry, given map[string]string, r *checkpoint.AdoptResult) (take bool, err error) {
 	from, err := l.state(e.Key)
 	if err != nil {
 		return false, err

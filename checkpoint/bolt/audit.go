@@ -17,8 +17,8 @@ const (
 	exists        // a decision, without lead ID
 )
 
-// record is a line of the audit.
-type record struct {
+// auditLine is a decision, or evidence against one, as the audit keeps it.
+type auditLine struct {
 	checkpoint.Decision
 	at   time.Time
 	send []byte // of a decision: the record of the intent that it is about, as it was
@@ -38,7 +38,7 @@ type contradiction struct {
 }
 
 // note writes a line at the end of the audit and counts it.
-func (l *ledger) note(r record) error {
+func (l *ledger) note(r auditLine) error {
 	if r.kind == found && r.Exists {
 		r.kind = exists
 	}
@@ -62,7 +62,7 @@ func (t *tally) count(kind byte) {
 	}
 }
 
-func (r *record) encode(key []byte) []byte {
+func (r *auditLine) encode(key []byte) []byte {
 	b := appendTime(appendText(appendText([]byte{auditMark + r.kind}, r.Key), r.LeadID), r.at)
 	if r.kind > exists {
 		b = appendTime(appendText(b, r.other), r.decided)
@@ -72,7 +72,7 @@ func (r *record) encode(key []byte) []byte {
 	return seal(b, 0, key)
 }
 
-func decodeAudit(key, line []byte) (r record, err error) {
+func decodeAudit(key, line []byte) (r auditLine, err error) {
 	f, err := unseal(key, line)
 	if err != nil || len(key) != 8 {
 		return r, errRecord
@@ -92,8 +92,8 @@ func decodeAudit(key, line []byte) (r record, err error) {
 }
 
 // lastDecisions are the last ones about each key.
-func (l *ledger) lastDecisions() (last map[string]record, err error) {
-	last = make(map[string]record)
+func (l *ledger) lastDecisions() (last map[string]auditLine, err error) {
+	last = make(map[string]auditLine)
 	err = l.audit.ForEach(func(k, v []byte) error {
 		r, err := decodeAudit(k, v)
 		if r.kind <= exists {
@@ -104,8 +104,8 @@ func (l *ledger) lastDecisions() (last map[string]record, err error) {
 	return last, err
 }
 
-// weigh looks whether an outcome contradicts what a person decided.
-func (l *ledger) weigh(e *checkpoint.Entry) error {
+// checkDecision looks whether an outcome contradicts what a person decided.
+func (l *ledger) checkDecision(e *checkpoint.Entry) error {
 	evidence, lead := e.Against()
 	if evidence == checkpoint.NoEvidence {
 		return nil
@@ -135,14 +135,14 @@ func (l *ledger) contradict(c contradiction, key, lead string) error {
 			return nil
 		}
 		c.decided = r.at
-		return l.note(record{Decision: r.Decision, contradiction: c})
+		return l.note(auditLine{Decision: r.Decision, contradiction: c})
 	}
 	return nil
 }
 
-// audit calls f with every line, in order.
-func (d *Store) audit(f func(record) error) error {
-	var all []record
+// eachAuditLine calls f with every line, in order.
+func (d *Store) eachAuditLine(f func(auditLine) error) error {
+	var all []auditLine
 	err := d.view("read decisions", func(tx *bbolt.Tx) error {
 		return tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
 			r, err := decodeAudit(k, v)
@@ -159,7 +159,7 @@ func (d *Store) audit(f func(record) error) error {
 // Decisions calls f with every decision that was ever made, in order, and the
 // time when it was made. An error of f ends it and is returned.
 func (d *Store) Decisions(_ context.Context, f func(checkpoint.Decision, time.Time) error) error {
-	return d.audit(func(r record) error {
+	return d.eachAuditLine(func(r auditLine) error {
 		if r.kind > exists {
 			return nil
 		}
@@ -170,7 +170,7 @@ func (d *Store) Decisions(_ context.Context, f func(checkpoint.Decision, time.Ti
 // Contradictions calls f with everything that contradicts a decision, in the order
 // in which it was found. An error of f ends it and is returned.
 func (d *Store) Contradictions(_ context.Context, f func(checkpoint.Contradiction) error) error {
-	return d.audit(func(r record) error {
+	return d.eachAuditLine(func(r auditLine) error {
 		if r.kind <= exists {
 			return nil
 		}

@@ -23,7 +23,7 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if m, _, err := readMark(path + ".seq"); err != nil || m.clean {
+	if m, _, err := readSeq(path + ".seq"); err != nil || m.clean {
 		t.Errorf("ended in order: %+v, %v", m, err)
 	}
 	d = opened(t, path, Options{})

@@ -23,7 +23,7 @@ const step = 16 << 20
 // renames it to PATH. A kill leaves the old file, which asks to be compacted, or
 // the new one; a half copy holds nothing that was forgotten, and the next opening
 // removes it. The lock on the old file is held throughout; who waits for it opens
-// PATH again (see take). bbolt must be open, and nothing may be written afterwards.
+// PATH again (see openLocked). bbolt must be open, and nothing may be written afterwards.
 func (d *Store) compact() (err error) {
 	defer func() {
 		if err != nil {

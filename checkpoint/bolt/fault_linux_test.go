@@ -56,7 +56,7 @@ func TestFailedCommitStopsEverything(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if m, ok, err := readMark(path + ".seq"); err != nil || !ok || m.clean {
+	if m, ok, err := readSeq(path + ".seq"); err != nil || !ok || m.clean {
 		t.Errorf("mark %+v: it claims an end in order", m)
 	}
 	d = opened(t, path, Options{})
@@ -69,12 +69,12 @@ func TestFailedCommitStopsEverything(t *testing.T) {
 func TestSequenceFileThatCannotBeWrittenStopsTheNextChange(t *testing.T) {
 	path := newPath(t)
 	d := seeded(t, path, 5)
-	kept := d.mark
+	kept := d.seqFile
 	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.mark = full
+	d.seqFile = full
 	if err := claim(d, intentOf("durable", 1)); err != nil {
 		t.Errorf("a durable change was reported as lost: %v", err)
 	}

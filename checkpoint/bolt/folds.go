@@ -122,16 +122,16 @@ func (l *ledger) move(key string, from, to checkpoint.State) error {
 		return nil
 	case was:
 		return l.folds.Delete(record)
-	case l.pile != nil:
-		l.pile.folds = append(l.pile.folds, indexRecord{key: record})
+	case l.batch != nil:
+		l.batch.folds = append(l.batch.folds, indexRecord{key: record})
 		return nil
 	}
 	return l.folds.Put(record, nil)
 }
 
-// pile is where index records gather while many entries are written at once, for bbolt
+// indexBatch is where index records gather while many entries are written at once, for bbolt
 // likes them in order.
-type pile struct{ leads, links, folds []indexRecord }
+type indexBatch struct{ leads, links, folds []indexRecord }
 
 type indexRecord struct{ key, value []byte }
 

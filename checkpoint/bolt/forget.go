@@ -175,7 +175,7 @@ func (l *ledger) scrubAudit(gone, leads, texts map[string]bool) error {
 }
 
 // decided is a line of the audit with the send in it, which is empty where there is none.
-func (l *ledger) decided(k, v []byte) (r record, e checkpoint.Entry, t tail, err error) {
+func (l *ledger) decided(k, v []byte) (r auditLine, e checkpoint.Entry, t tail, err error) {
 	if r, err = decodeAudit(k, v); err == nil && len(r.send) > 0 {
 		t, err = l.words.decode(r.Key, r.send, &e)
 	}

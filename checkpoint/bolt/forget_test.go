@@ -234,10 +234,10 @@ func TestReplacedFileIsNotHeld(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if held, err := waiting.hold(0); held || err != nil {
+	if held, err := waiting.lockInPlace(0); held || err != nil {
 		t.Errorf("held %v, %v", held, err)
 	}
-	if err := waiting.take(target(), Options{}); err != nil {
+	if err := waiting.openLocked(target(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	held, _ := waiting.file.Stat()

@@ -100,7 +100,7 @@ type ledger struct {
 	recent  *recent
 	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
 	arena   []byte          // records live here until the commit: bbolt does not copy values
-	pile    *pile           // unless nil, takes index records
+	batch   *indexBatch     // unless nil, takes index records
 
 	meta, entries, intents, leads, links, wanted, folds, runs, audit, blocked, notes *bbolt.Bucket
 	at                                                                               cursors
@@ -111,7 +111,7 @@ type cursors struct{ entries, intents, leads *bbolt.Cursor }
 
 // begin binds the ledger to the buckets of tx as the next commit.
 func (l *ledger) begin(tx *bbolt.Tx, t tally, now time.Time) error {
-	l.tally, l.now, l.arena, l.pile = t, now.UTC(), l.arena[:0], nil
+	l.tally, l.now, l.arena, l.batch = t, now.UTC(), l.arena[:0], nil
 	l.seq++
 	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
 	l.leads, l.links, l.wanted, l.folds = tx.Bucket(inLeads), tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
@@ -127,7 +127,7 @@ func (l *ledger) end(tx *bbolt.Tx) error {
 	if err := l.words.store(tx.Bucket(inWords)); err != nil {
 		return err
 	}
-	if err := l.recent.settle(l); err != nil {
+	if err := l.recent.flush(l); err != nil {
 		return err
 	}
 	l.tally.words = uint64(l.words.stored)
@@ -174,7 +174,7 @@ func (l *ledger) putEntry(e *checkpoint.Entry, t tail, isNew bool) error {
 // gathers says whether an entry has its place among the recent ones.
 func (l *ledger) gathers(key string, isNew bool) bool {
 	_, ok := l.recent.where(key)
-	return ok || isNew && l.pile == nil
+	return ok || isNew && l.batch == nil
 }
 
 // fillAfter lets pages be filled nearly to the brim where keys come behind all others, which

@@ -53,12 +53,12 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 		return d, err
 	}
 	d.ledger = ledger{digests: d.digests, words: d.words, recent: d.recent, vacant: make(map[string]bool)}
-	if d.taking != nil {
-		if err := d.taking(); err != nil {
+	if d.acceptOlder != nil {
+		if err := d.acceptOlder(); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
 	}
-	d.teller = tell(d)
+	d.statusWriter = newStatusWriter(d)
 	if d.erase.Load() && !o.later {
 		return d.finishErasing(t, o)
 	}
@@ -89,13 +89,13 @@ func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
 }
 
 func (d *Store) open(t checkpoint.Target, o Options) error {
-	if err := d.ground(o); err != nil {
+	if err := d.checkPlace(o); err != nil {
 		return err
 	}
-	if err := d.take(t, o); err != nil {
+	if err := d.openLocked(t, o); err != nil {
 		return err
 	}
-	m, found, err := readMark(d.markPath())
+	m, found, err := readSeq(d.seqPath())
 	if err != nil {
 		return err
 	}
@@ -110,12 +110,12 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err := d.openBolt(t); err != nil {
 		return err
 	}
-	return d.begin(m, found, img, o)
+	return d.startUse(m, found, img, o)
 }
 
 // untouched says whether the file is as the last run left it, or was killed with it, in this
 // boot of the machine: then what it holds was checked before, or written since.
-func (d *Store) untouched(m mark, found bool) bool {
+func (d *Store) untouched(m seqLine, found bool) bool {
 	seq, same := d.tally.Load().seq, m.file != 0 && m.file == d.fileOf(m.clean)
 	return found && same && m.id == d.header.id && (m.seq == seq || !m.clean && m.seq+1 == seq)
 }
@@ -167,12 +167,13 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	return errors.Join(err, d.lacks.load(meta), d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
 }
 
-// begin compares the file with PATH.seq, checks its records and marks it as open.
-func (d *Store) begin(m mark, found bool, img *image, o Options) error {
+// startUse compares the file with PATH.seq, checks its records and notes in PATH.seq that it
+// is open.
+func (d *Store) startUse(m seqLine, found bool, img *image, o Options) error {
 	d.host = hostOf(cmp.Or(o.host, "/etc/machine-id"), d.header.secret)
 	d.asOpen.Store(d.fileOf(false))
 	if !found && !d.fresh {
-		d.warn(d.markPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
+		d.warn(d.seqPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
 	}
 	older, err := d.older(m, found, img, &o)
 	switch {
@@ -190,7 +191,7 @@ func (d *Store) begin(m mark, found bool, img *image, o Options) error {
 			"takes this one: rows that it does not know are held then, not sent")
 	default:
 		d.tookOlder = true
-		d.taking = func() error { return d.takeOlder(m, found, &o) }
+		d.acceptOlder = func() error { return d.takeOlder(m, found, &o) }
 	}
 	if err := d.check(img, o.Check || o.Accept || !d.untouched(m, found), o.Check); err != nil {
 		return err
@@ -201,27 +202,27 @@ func (d *Store) begin(m mark, found bool, img *image, o Options) error {
 	if d.readOnly {
 		return nil
 	}
-	if err := d.begun(!found || !m.clean, o); err != nil {
+	if err := d.checkUnused(!found || !m.clean, o); err != nil {
 		return err
 	}
 	if d.fresh && found && m.id != d.header.id {
 		d.replaced = &m
 	}
-	if d.mark, err = openMark(d.markPath()); err != nil {
+	if d.seqFile, err = openSeq(d.seqPath()); err != nil {
 		return err
 	}
-	if d.taking != nil {
+	if d.acceptOlder != nil {
 		return nil // PATH.seq speaks of the newer one until this one says that it is older
 	}
 	if err := d.stamp(false); err != nil {
 		return err
 	}
-	return errors.Join(d.mark.Sync(), disk.SyncFolder(filepath.Dir(d.path)))
+	return errors.Join(d.seqFile.Sync(), disk.SyncFolder(filepath.Dir(d.path)))
 }
 
-// begun looks whether an earlier run made the file and was killed before it used it, or
+// checkUnused looks whether an earlier run made the file and was killed before it used it, or
 // while it removed it.
-func (d *Store) begun(killed bool, o Options) error {
+func (d *Store) checkUnused(killed bool, o Options) error {
 	if d.fresh || !killed || d.tally.Load().total() > 0 || d.lacks.some || len(d.header.ancestors) > 0 {
 		return nil
 	}
@@ -257,7 +258,7 @@ func Companions(path string) []string {
 	return []string{path + ".seq", path + ".compact", path + ".status"}
 }
 
-func (d *Store) markPath() string { return d.path + ".seq" }
+func (d *Store) seqPath() string { return d.path + ".seq" }
 
 func (d *Store) compactPath() string { return d.path + ".compact" }
 
@@ -291,10 +292,10 @@ func (d *Store) openError(err error) error {
 // abandon lets go of a file that could not be opened.
 func (d *Store) abandon(err error) {
 	_ = d.fail(err)
-	if d.mark != nil {
-		d.mark.Close()
+	if d.seqFile != nil {
+		d.seqFile.Close()
 	}
-	if d.fresh && d.held && d.mark == nil {
+	if d.fresh && d.held && d.seqFile == nil {
 		os.Remove(d.path) // it holds nothing yet
 	}
 	if d.file != nil {

@@ -123,7 +123,7 @@ func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if m, ok, err := readMark(path + ".seq"); !ok || err != nil || !m.clean {
+	if m, ok, err := readSeq(path + ".seq"); !ok || err != nil || !m.clean {
 		t.Errorf("mark after an end in order: %+v, %v", m, err)
 	}
 	if d = opened(t, path, Options{AnyPlace: true}); d.Info().New || len(d.Info().Warnings) != 0 {

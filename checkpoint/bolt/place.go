@@ -28,9 +28,9 @@ var placesByMagic = map[int64]place{
 	0x794c7630: {"an overlay", false, "it is gone with the container that it belongs to, unless that is kept"},
 }
 
-// ground finds out where the file lies, or will lie. What the system does not tell is
+// checkPlace finds out where the file lies, or will lie. What the system does not tell is
 // taken for good.
-func (d *Store) ground(o Options) error {
+func (d *Store) checkPlace(o Options) error {
 	if o.ReadOnly {
 		return nil
 	}

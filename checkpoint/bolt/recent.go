@@ -29,10 +29,11 @@ func (g gathering) orDefault() gathering {
 
 // recent holds new entries in the order in which they come, until many are there. Keys and
 // lead IDs come in any order: each entry and its index record in their own places would
-// rewrite pages all over the file, and a commit waits for the disk to write them. So a
-// generation gathers, and of the one before each commit puts some into their places: first
-// the index records in the order of their lead IDs, then the entries in the order of their
-// keys, which often share pages then. Its records are void afterwards, and go.
+// rewrite pages all over the file, and a commit waits for the disk to write them. So
+// they are kept here first, in generations. While the new generation gathers, each commit
+// moves a few records of the old one into their places: first the index records in the order
+// of their lead IDs, then the entries in the order of their keys, which often share pages
+// then. A record that was moved is void, and is removed by a later commit.
 //
 // An entry is either recent or in its place. Which are, a transaction tells by the stage that
 // it sees; the maps only say where to look: they know every entry that is recent in any
@@ -46,16 +47,16 @@ type recent struct {
 
 	// The writer's own.
 	stage
-	stored  stage
-	bucket  *bbolt.Bucket
-	cursor  *bbolt.Cursor
-	added   map[string]position // by the commit under way, by key
-	leading map[string]string   // of added: lead index key → key
-	placed  []position          // by the commit under way: they are in their places
-	left    []position          // leads that the commit under way takes from entries
-	filling uint64              // entries of the generation that gathers
-	leads   []string            // of the generation before: index keys that wait, in order
-	keys    []string            // of that generation: entries that wait, in order
+	stored   stage
+	bucket   *bbolt.Bucket
+	cursor   *bbolt.Cursor
+	added    map[string]position // by the commit under way, by key
+	leading  map[string]string   // of added: lead index key → key
+	placed   []position          // by the commit under way: they are in their places
+	left     []position          // leads that the commit under way takes from entries
+	gathered uint64              // entries of the new generation
+	leads    []string            // of the old generation: index keys to be moved, in order
+	keys     []string            // the same: keys of entries
 }
 
 // position is where an entry stands among the recent ones, with the index key of its lead.
@@ -67,33 +68,33 @@ type position struct {
 // stage is how far entries have gone into their places. A record that is not void and whose
 // number is below next is there.
 type stage struct {
-	next    uint64 // number of the next record; the first is 1
-	cleared uint64 // records with lower numbers are void
-	turned  uint64 // those with lower numbers belong to the generation that goes …
-	mark    string // … and are void up to this key
+	next      uint64 // number of the next record; the first is 1
+	voidBelow uint64 // records with lower numbers are void
+	oldBelow  uint64 // those with lower numbers belong to the old generation …
+	upTo      string // … and are void up to this key
 }
 
 var stageKey = []byte("recent")
 
 func (s stage) encode() []byte {
-	b := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(nil, s.next), s.cleared), s.turned)
-	return seal(appendText(b, s.mark), 0, stageKey)
+	b := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(nil, s.next), s.voidBelow), s.oldBelow)
+	return seal(appendText(b, s.upTo), 0, stageKey)
 }
 
 func decodeStage(record []byte) (s stage, err error) {
 	if record == nil {
-		return stage{next: 1, cleared: 1, turned: 1}, nil
+		return stage{next: 1, voidBelow: 1, oldBelow: 1}, nil
 	}
 	f, err := unseal(stageKey, record)
 	if err != nil {
 		return s, err
 	}
-	s = stage{next: f.uint(), cleared: f.uint(), turned: f.uint(), mark: f.text()}
+	s = stage{next: f.uint(), voidBelow: f.uint(), oldBelow: f.uint(), upTo: f.text()}
 	return s, f.done()
 }
 
 func (s stage) void(number uint64, key string) bool {
-	return number < s.cleared || number < s.turned && key <= s.mark
+	return number < s.voidBelow || number < s.oldBelow && key <= s.upTo
 }
 
 // load reads what the file holds.
@@ -113,8 +114,8 @@ func (r *recent) load(tx *bbolt.Tx) (err error) {
 			return errRecord
 		}
 		r.know(position{key, leadOf(key, record), number})
-		if number >= r.turned {
-			r.filling++
+		if number >= r.oldBelow {
+			r.gathered++
 		}
 		return nil
 	})
@@ -129,11 +130,11 @@ func (r *recent) know(p position) {
 	}
 }
 
-// line queues the generation that goes.
+// line queues the old generation.
 func (r *recent) line() {
 	r.leads, r.keys = r.leads[:0], r.keys[:0]
 	for key, p := range r.at {
-		if p.number >= r.turned {
+		if p.number >= r.oldBelow {
 			continue
 		}
 		if r.keys = append(r.keys, key); p.lead != "" {
@@ -144,7 +145,7 @@ func (r *recent) line() {
 	slices.Sort(r.leads)
 }
 
-// begin binds it to the next commit, and lets a full generation go.
+// begin binds it to the next commit; a generation that is full becomes the old one.
 func (r *recent) begin(tx *bbolt.Tx, keys uint64) {
 	r.bucket = tx.Bucket(inRecent)
 	r.bucket.FillPercent = 0.95
@@ -152,18 +153,18 @@ func (r *recent) begin(tx *bbolt.Tx, keys uint64) {
 	r.placed, r.left = r.placed[:0], r.left[:0]
 	clear(r.added)
 	clear(r.leading)
-	if r.filling >= min(max(keys/gatherShare, r.least), r.most) {
+	if r.gathered >= min(max(keys/gatherShare, r.least), r.most) {
 		r.turn()
 	}
 }
 
-// turn lets the generation that gathers go, unless the one before is still going.
+// turn makes the generation that gathers the old one, unless that is still being moved.
 func (r *recent) turn() {
-	if len(r.keys) > 0 || r.filling == 0 {
+	if len(r.keys) > 0 || r.gathered == 0 {
 		return
 	}
-	r.cleared, r.mark = r.turned, ""
-	r.turned, r.filling = r.next, 0
+	r.voidBelow, r.upTo = r.oldBelow, ""
+	r.oldBelow, r.gathered = r.next, 0
 	r.line()
 }
 
@@ -205,7 +206,7 @@ func (r *recent) put(key string, record []byte) error {
 		}
 	} else {
 		r.next++
-		r.filling++
+		r.gathered++
 	}
 	r.added[key] = p
 	if p.lead != "" {
@@ -216,9 +217,9 @@ func (r *recent) put(key string, record []byte) error {
 	return r.bucket.Put(k, seal(value, 0, k))
 }
 
-// settle puts three times as many records into their places as entries came, so that the
-// index records and the entries of a generation have gone before the next one is full.
-func (r *recent) settle(l *ledger) error { return r.place(l, 3*len(r.added)) }
+// flush puts three times as many records into their places as entries came, so that the
+// old generation has been moved before the new one is full.
+func (r *recent) flush(l *ledger) error { return r.place(l, 3*len(r.added)) }
 
 // place puts up to n records into their places and removes as many void ones.
 func (r *recent) place(l *ledger, n int) error {
@@ -234,7 +235,7 @@ func (r *recent) place(l *ledger, n int) error {
 		}
 	}
 	if len(r.keys) == 0 {
-		r.cleared, r.mark = r.turned, ""
+		r.voidBelow, r.upTo = r.oldBelow, ""
 	}
 	if r.stage == r.stored {
 		return nil
@@ -258,7 +259,7 @@ func (r *recent) placeOne(l *ledger) error {
 	p, _ := r.where(key)
 	k := numberKey(p.number)
 	record := entryIn(k, find(r.cursor, string(k)))
-	r.mark = key
+	r.upTo = key
 	if r.placed = append(r.placed, p); len(record) == 0 {
 		return nil
 	}
@@ -268,16 +269,16 @@ func (r *recent) placeOne(l *ledger) error {
 	return l.entries.Put([]byte(key), record)
 }
 
-// settleDown puts some entries into their places, also those that still gather.
+// settleDown puts some entries into their places, also those of the new generation.
 func (l *ledger) settleDown() error {
 	l.recent.turn()
 	return l.recent.place(l, lastStep)
 }
 
-// sweep removes up to n void records of the generation that has gone.
+// sweep removes up to n void records.
 func (r *recent) sweep(n int) error {
 	var gone [][]byte
-	for k, _ := r.cursor.First(); k != nil && len(gone) < n && binary.BigEndian.Uint64(k) < r.cleared; k, _ = r.cursor.Next() {
+	for k, _ := r.cursor.First(); k != nil && len(gone) < n && binary.BigEndian.Uint64(k) < r.voidBelow; k, _ = r.cursor.Next() {
 		gone = append(gone, slices.Clone(k))
 	}
 	for _, k := range gone {

@@ -54,7 +54,7 @@ const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what i
 // review refuses a list before anything is changed, counts its entries and returns what
 // has to be carried out.
 func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (todo []verdict, err error) {
-	all, last := make([]verdict, len(ds)), map[string]record(nil)
+	all, last := make([]verdict, len(ds)), map[string]auditLine(nil)
 	keys, ids, leaving := make(map[string]bool, len(ds)), make(map[string]bool, len(ds)), make(map[string]bool)
 	for i, one := range ds {
 		text, hint := "", ""
@@ -106,7 +106,7 @@ func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (
 
 // about finds the send that a decision is about: one in doubt, or one that a person
 // settled, where the key was not sent again since. Else it says why there is none.
-func (l *ledger) about(one checkpoint.Decision, last map[string]record) (v verdict, refused string, err error) {
+func (l *ledger) about(one checkpoint.Decision, last map[string]auditLine) (v verdict, refused string, err error) {
 	v.Decision = one
 	if v.send, v.tail, err = l.intent(one.Key); err != nil {
 		return v, "", err
@@ -123,7 +123,7 @@ func (l *ledger) about(one checkpoint.Decision, last map[string]record) (v verdi
 }
 
 // revisit takes up a decision that was made before.
-func (l *ledger) revisit(v *verdict, last map[string]record) (refused string, err error) {
+func (l *ledger) revisit(v *verdict, last map[string]auditLine) (refused string, err error) {
 	decided, ok := last[v.Key]
 	if !ok {
 		return "its key is not in doubt", nil
@@ -159,7 +159,7 @@ func (l *ledger) undo(v *verdict) error {
 // decide carries out one decision about a key in doubt.
 func (l *ledger) decide(v *verdict) error {
 	send := tail{act: v.tail.act, past: v.tail.past} // an intent before it stands in the past
-	if err := l.note(record{Decision: v.Decision, send: l.words.appendEntry(nil, &v.send, send)}); err != nil {
+	if err := l.note(auditLine{Decision: v.Decision, send: l.words.appendEntry(nil, &v.send, send)}); err != nil {
 		return err
 	}
 	e := v.Outcome(v.send, l.now)

@@ -95,7 +95,9 @@ func TestMissingSequenceFileIsWarnedOf(t *testing.T) {
 	for name, lose := range map[string]func(string) error{
 		"missing": os.Remove,
 		"cut":     func(p string) error { return os.Truncate(p, 10) },
-		"foreign": func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("x", len(mark{}.line()))), 0o600) },
+		"foreign": func(p string) error {
+			return os.WriteFile(p, []byte(strings.Repeat("x", len(seqLine{}.line()))), 0o600)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
@@ -172,15 +174,15 @@ func TestSequenceFileIsNotFollowedThroughALink(t *testing.T) {
 }
 
 func TestMarkReadsOnlyWhatItWrote(t *testing.T) {
-	want := mark{id: 1<<63 + 5, seq: 12345, leads: 99, clean: true, pid: 77, host: 1<<63 + 7}
+	want := seqLine{id: 1<<63 + 5, seq: 12345, leads: 99, clean: true, pid: 77, host: 1<<63 + 7}
 	line := want.line()
-	if got, ok := parseMark(line); !ok || got != want {
+	if got, ok := parseSeqLine(line); !ok || got != want {
 		t.Errorf("%+v, %v", got, ok)
 	}
 	for i := range line {
 		bad := append([]byte(nil), line...)
 		bad[i] ^= 1
-		if _, ok := parseMark(bad); ok {
+		if _, ok := parseSeqLine(bad); ok {
 			t.Errorf("accepted %q", bad)
 		}
 	}

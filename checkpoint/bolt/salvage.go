@@ -59,7 +59,7 @@ func salvageFile(path string) (*salvage, error) {
 	if err := s.read(d); err != nil {
 		return nil, d.openError(err)
 	}
-	s.mark, s.marked, _ = readMark(d.markPath())
+	s.mark, s.marked, _ = readSeq(d.seqPath())
 	s.sift()
 	return s, nil
 }
@@ -79,7 +79,7 @@ type salvage struct {
 	lacks   lacking
 	// In a page in use: what stands elsewhere may have been taken back.
 	headerInUse, lacksInUse bool
-	mark                    mark
+	mark                    seqLine
 	marked                  bool
 	inUse                   bool // the page under way is in use: nothing in it was deleted
 }

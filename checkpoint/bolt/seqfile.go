@@ -18,10 +18,10 @@ import (
 	"leadferry/internal/disk"
 )
 
-// mark is what PATH.seq holds: which file it belongs to, the number of that
+// seqLine is what PATH.seq holds: which file it belongs to, the number of that
 // file's last commit, what it knew then, and whether a run ended in order. It is one line of
 // fixed length, overwritten in place and well inside one disk sector.
-type mark struct {
+type seqLine struct {
 	id    fileID
 	seq   uint64
 	leads uint64 // keys with a lead or in doubt, as of that commit
@@ -31,19 +31,19 @@ type mark struct {
 	file  uint64 // keyed hash of the boot, of which file it is and, where a run ended in order, as what it was left; 0: nobody knows
 }
 
-const markForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d %016x %016x"
+const seqForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d %016x %016x"
 
-func (m mark) line() []byte {
+func (m seqLine) line() []byte {
 	state := "open"
 	if m.clean {
 		state = "clean"
 	}
-	s := fmt.Sprintf(markForm, uint64(m.id), m.seq, m.leads, state, m.pid, m.host, m.file)
+	s := fmt.Sprintf(seqForm, uint64(m.id), m.seq, m.leads, state, m.pid, m.host, m.file)
 	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
 }
 
 // parseMark accepts exactly what line writes.
-func parseMark(line []byte) (m mark, ok bool) {
+func parseSeqLine(line []byte) (m seqLine, ok bool) {
 	fields := strings.Fields(string(line))
 	if len(fields) != 9 {
 		return m, false
@@ -59,7 +59,7 @@ func parseMark(line []byte) (m mark, ok bool) {
 	return m, errors.Join(errs[:]...) == nil && string(m.line()) == string(line)
 }
 
-// hostOf is what a mark says of the machine whose ID stands in the file at path: that it is
+// hostOf is what the line says of the machine whose ID stands in the file at path: that it is
 // another one than before, and no more. Containers mostly have none.
 func hostOf(path string, secret []byte) uint64 {
 	id, err := os.ReadFile(path)
@@ -69,7 +69,7 @@ func hostOf(path string, secret []byte) uint64 {
 	return keyed(secret, id)
 }
 
-// fileOf is what a mark says of the file itself: that it is this one since the machine was
+// fileOf is what the line says of the file itself: that it is this one since the machine was
 // started and, once a run has ended in order, that nobody has written to it since.
 func (d *Store) fileOf(ended bool) uint64 {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -90,8 +90,8 @@ func keyed(secret, text []byte) uint64 {
 	return binary.BigEndian.Uint64(mac.Sum(nil))
 }
 
-// readMark returns found == false when PATH.seq is missing or unreadable.
-func readMark(path string) (m mark, found bool, err error) {
+// readSeq returns found == false when PATH.seq is missing or unreadable.
+func readSeq(path string) (m seqLine, found bool, err error) {
 	f, err := openOwn(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, false, nil
@@ -100,11 +100,11 @@ func readMark(path string) (m mark, found bool, err error) {
 		return m, false, fmt.Errorf("read sequence file: %w", err)
 	}
 	defer f.Close()
-	line, err := io.ReadAll(io.LimitReader(f, 1<<10)) // of a mark, a tenth of that
+	line, err := io.ReadAll(io.LimitReader(f, 1<<10)) // the line has a tenth of that
 	if err != nil {
 		return m, false, fmt.Errorf("read sequence file: %w", err)
 	}
-	m, found = parseMark(line)
+	m, found = parseSeqLine(line)
 	return m, found, nil
 }
 
@@ -133,14 +133,14 @@ func openOwn(path string, flags int) (*os.File, error) {
 
 var errAnothers = errors.New("belongs to another user, who may have written what he likes into it")
 
-// openMark opens PATH.seq for writing.
-func openMark(path string) (*os.File, error) {
+// openSeq opens PATH.seq for writing.
+func openSeq(path string) (*os.File, error) {
 	f, err := openOwn(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
 	narrow(f)
-	if err := f.Truncate(int64(len(mark{}.line()))); err != nil {
+	if err := f.Truncate(int64(len(seqLine{}.line()))); err != nil {
 		f.Close()
 		return nil, err
 	}

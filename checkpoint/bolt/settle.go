@@ -91,7 +91,7 @@ func (l *ledger) settle(e *checkpoint.Entry) (checkpoint.Entry, error) {
 		}
 		return l.doubt(e, from)
 	}
-	if err := l.weigh(e); err != nil {
+	if err := l.checkDecision(e); err != nil {
 		return *e, err
 	}
 	return *e, l.conclude(e, from, 0)
@@ -213,9 +213,9 @@ func (l *ledger) index(old, e *checkpoint.Entry, isNew bool) error {
 		at, ok := l.recent.where(e.Key)
 		switch {
 		case lead == nil:
-		case l.pile != nil:
-			l.pile.leads = append(l.pile.leads, indexRecord{lead, []byte(e.Key)})
-		case !l.gathers(e.Key, isNew) || ok && at.number < l.recent.turned: // those of its generation may be there already
+		case l.batch != nil:
+			l.batch.leads = append(l.batch.leads, indexRecord{lead, []byte(e.Key)})
+		case !l.gathers(e.Key, isNew) || ok && at.number < l.recent.oldBelow: // those of its generation may be there already
 			errs = append(errs, l.leads.Put(lead, []byte(e.Key)))
 		}
 	}
@@ -227,8 +227,8 @@ func (l *ledger) index(old, e *checkpoint.Entry, isNew bool) error {
 	for _, link := range links {
 		switch {
 		case link == nil || oldLinks.has(link):
-		case l.pile != nil:
-			l.pile.links = append(l.pile.links, indexRecord{key: link})
+		case l.batch != nil:
+			l.batch.links = append(l.batch.links, indexRecord{key: link})
 		default:
 			errs = append(errs, l.links.Put(link, nil))
 		}

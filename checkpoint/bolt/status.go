@@ -78,23 +78,23 @@ func (d *Store) standingContradictions() (all []checkpoint.Contradiction, err er
 	}))
 }
 
-// teller keeps PATH.status while the checkpoint is open for writing, so that its status
+// statusWriter keeps PATH.status while the checkpoint is open for writing, so that its status
 // can be asked for meanwhile.
-type teller struct {
+type statusWriter struct {
 	d    *Store
 	f    *os.File // nil: it could not be made, which harms nobody
 	stop chan struct{}
 	done sync.WaitGroup
 }
 
-// tellEvery is how old an account may become.
-const tellEvery = time.Second
+// statusEvery is how old it may become.
+const statusEvery = time.Second
 
 func (d *Store) statusPath() string { return d.path + ".status" }
 
-// tell begins to keep accounts.
-func tell(d *Store) *teller {
-	t := &teller{d: d, stop: make(chan struct{})}
+// newStatusWriter begins to keep it.
+func newStatusWriter(d *Store) *statusWriter {
+	t := &statusWriter{d: d, stop: make(chan struct{})}
 	t.f, _ = openOwn(d.statusPath(), os.O_RDWR|os.O_CREATE)
 	if t.f == nil {
 		return t
@@ -104,8 +104,8 @@ func tell(d *Store) *teller {
 	return t
 }
 
-func (t *teller) run() {
-	tick := time.NewTicker(tellEvery)
+func (t *statusWriter) run() {
+	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
 	for told := uint64(0); ; {
 		if seq := t.d.tally.Load().seq + 1; seq != told && t.write() == nil {
@@ -119,7 +119,7 @@ func (t *teller) run() {
 	}
 }
 
-func (t *teller) write() error {
+func (t *statusWriter) write() error {
 	select {
 	case <-t.stop:
 		return nil
@@ -140,7 +140,7 @@ func (t *teller) write() error {
 }
 
 // end removes the account.
-func (t *teller) end() {
+func (t *statusWriter) end() {
 	if t == nil {
 		return
 	}
@@ -157,9 +157,9 @@ func (t *teller) end() {
 // mostStatus bounds an account, in bytes.
 const mostStatus = 64 << 20
 
-// told reads the account of the process that holds the checkpoint; ok is false where there
+// readStatusFile reads the account of the process that holds the checkpoint; ok is false where there
 // is none, or where it is being written just now.
-func (d *Store) told() (s checkpoint.Status, ok bool) {
+func (d *Store) readStatusFile() (s checkpoint.Status, ok bool) {
 	f, err := openOwn(d.statusPath(), os.O_RDONLY)
 	if err != nil {
 		return s, false
@@ -191,7 +191,7 @@ func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Statu
 		if !errors.Is(err, checkpoint.ErrLocked) {
 			return s, err
 		}
-		if s, ok := (&Store{path: resolved(path)}).told(); ok {
+		if s, ok := (&Store{path: resolved(path)}).readStatusFile(); ok {
 			if differ := (header{target: s.Target}).differences(t); differ != "" && t != (checkpoint.Target{}) {
 				return s, (&Store{path: path}).refuse(checkpoint.ErrTarget, "belongs to another target: its "+differ, otherTarget)
 			}

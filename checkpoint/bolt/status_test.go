@@ -29,7 +29,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	if _, err := settle(d, createdEntry("other", "lead-0", 1)); err != nil { // contradicts it
 		t.Fatal(err)
 	}
-	if err := d.teller.write(); err != nil {
+	if err := d.statusWriter.write(); err != nil {
 		t.Fatal(err)
 	}
 	during, err := ReadStatus(path, target(), Options{})
@@ -68,7 +68,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 func TestStatusAfterAKill(t *testing.T) {
 	path := newPath(t)
 	d := seeded(t, path, 5)
-	if err := d.teller.write(); err != nil {
+	if err := d.statusWriter.write(); err != nil {
 		t.Fatal(err)
 	}
 	killed := killed(t, path)
@@ -85,7 +85,7 @@ func TestStatusAfterAKill(t *testing.T) {
 	if err := os.WriteFile(path+".status", account[:len(account)-9], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := (&Store{path: path}).told(); ok {
+	if _, ok := (&Store{path: path}).readStatusFile(); ok {
 		t.Error("half an account is read")
 	}
 }

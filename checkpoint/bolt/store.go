@@ -45,25 +45,25 @@ type Store struct {
 	tookOlder bool // see TookOlder
 	now       func() time.Time
 
-	file     *os.File // bbolt's own handle, which it closes
-	bolt     *bbolt.DB
-	mark     *os.File // PATH.seq; nil when read only
-	replaced *mark    // what PATH.seq said before this file was made
-	header   header
-	digests  *checkpoint.Digester
-	words    *words
-	recent   *recent
-	lacks    lacking
-	host     uint64                // of this machine, see mark
-	asOpen   atomic.Uint64         // of the file while it is open, see mark
-	taking   func() error          // takes an older copy for good, once the writer runs
-	anew     string                // what is known of one that was here before a new one was made, or ""
-	tally    atomic.Pointer[tally] // as of the last commit
-	broken   atomic.Pointer[error] // the first error; every later call returns it
-	erase    atomic.Bool           // unused parts hold what was forgotten: compact at the end
-	claimed  atomic.Bool           // rows were claimed or settled
-	closed   atomic.Bool
-	teller   *teller // of PATH.status; nil when read only
+	file         *os.File // bbolt's own handle, which it closes
+	bolt         *bbolt.DB
+	seqFile      *os.File // PATH.seq; nil when read only
+	replaced     *seqLine // what PATH.seq said before this file was made
+	header       header
+	digests      *checkpoint.Digester
+	words        *words
+	recent       *recent
+	lacks        lacking
+	host         uint64                // of this machine, see seqLine
+	asOpen       atomic.Uint64         // of the file while it is open, see seqLine
+	acceptOlder  func() error          // takes an older copy for good, once the writer runs
+	anew         string                // what is known of one that was here before a new one was made, or ""
+	tally        atomic.Pointer[tally] // as of the last commit
+	broken       atomic.Pointer[error] // the first error; every later call returns it
+	erase        atomic.Bool           // unused parts hold what was forgotten: compact at the end
+	claimed      atomic.Bool           // rows were claimed or settled
+	closed       atomic.Bool
+	statusWriter *statusWriter // of PATH.status; nil when read only
 
 	writing sync.Mutex // one commit after another: what follows belongs to it
 	ledger  ledger
@@ -113,8 +113,8 @@ func (d *Store) Drop() (gone bool, err error) {
 	return gone, d.close(gone)
 }
 
-// Close marks PATH.seq as ended in order, compacts the file if keys were forgotten, and
-// gives the lock back. After an error of the file the mark stays as it is, so that the next
+// Close notes in PATH.seq that the run ended in order, compacts the file if keys were forgotten, and
+// gives the lock back. After an error of the file PATH.seq stays as it is, so that the next
 // opening checks everything. Only the first call does something.
 func (d *Store) Close() error { return d.close(false) }
 
@@ -127,7 +127,7 @@ func (d *Store) close(drop bool) error {
 	}
 	d.writing.Lock() // a commit may be under way
 	defer d.writing.Unlock()
-	d.teller.end()
+	d.statusWriter.end()
 	err := d.failed()
 	if err == nil {
 		err = d.stamp(true)
@@ -138,17 +138,17 @@ func (d *Store) close(drop bool) error {
 	case err == nil && d.erase.Load():
 		err = d.compact()
 	}
-	return errors.Join(err, d.mark.Close(), d.release())
+	return errors.Join(err, d.seqFile.Close(), d.release())
 }
 
-// remove takes the file away while the lock is held; who waits for it makes a new one. The
-// mark of one that stood here before comes back.
+// remove takes the file away while the lock is held; who waits for it makes a new one. What
+// PATH.seq said of a file that stood here before comes back.
 func (d *Store) remove() error {
-	back := func() error { return os.Remove(d.markPath()) }
+	back := func() error { return os.Remove(d.seqPath()) }
 	if d.replaced != nil {
 		back = func() error {
-			_, err := d.mark.WriteAt(d.replaced.line(), 0)
-			return errors.Join(err, d.mark.Sync())
+			_, err := d.seqFile.WriteAt(d.replaced.line(), 0)
+			return errors.Join(err, d.seqFile.Sync())
 		}
 	}
 	return errors.Join(back(), os.Remove(d.path), disk.SyncFolder(filepath.Dir(d.path)))
@@ -163,23 +163,23 @@ func (d *Store) release() error {
 	return d.bolt.Close()
 }
 
-// stamp writes the number of the last commit to PATH.seq. It is synced only when
-// the mark changes, for a mark that is behind is right, only less sharp.
+// stamp writes the number of the last commit to PATH.seq. It is synced only at the
+// end, for a number that is behind is right, only less sharp.
 func (d *Store) stamp(clean bool) error {
 	if err := d.inPlace(); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", d.path, err)
 	}
-	m := mark{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid(), host: d.host, file: d.asOpen.Load()}
+	m := seqLine{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid(), host: d.host, file: d.asOpen.Load()}
 	if clean {
 		m.file = d.fileOf(true)
 	}
-	if _, err := d.mark.WriteAt(m.line(), 0); err != nil {
+	if _, err := d.seqFile.WriteAt(m.line(), 0); err != nil {
 		return fmt.Errorf("write sequence file: %w", err)
 	}
 	if !clean {
 		return nil
 	}
-	if err := d.mark.Sync(); err != nil {
+	if err := d.seqFile.Sync(); err != nil {
 		return fmt.Errorf("sync sequence file: %w", err)
 	}
 	return nil
@@ -213,7 +213,7 @@ func (d *Store) fail(err error) error {
 	} else {
 		err = &checkpoint.FileError{Path: d.path, Err: err}
 	}
-	if d.broken.CompareAndSwap(nil, &err) && d.mark != nil {
+	if d.broken.CompareAndSwap(nil, &err) && d.seqFile != nil {
 		d.asOpen.Store(0) // so that the next opening checks the whole file
 		_ = d.stamp(false)
 	}

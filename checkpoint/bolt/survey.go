@@ -22,8 +22,8 @@ type survey struct {
 	stage   stage
 	tally   tally
 	seed    maphash.Seed
-	bucket  string // whose records take takes
-	take    func(k, v []byte) error
+	bucket  string // whose records check checks
+	check   func(k, v []byte) error
 
 	joined []byte            // room for a key of links
 	hidden map[string]bool   // keys with an intent
@@ -91,13 +91,13 @@ func (t *tally) add(other *tally) {
 
 func (s *survey) record(bucket string, k, v []byte) error {
 	if bucket != s.bucket {
-		s.bucket, s.take = bucket, s.taker(bucket)
+		s.bucket, s.check = bucket, s.checkerOf(bucket)
 	}
-	return s.take(k, v)
+	return s.check(k, v)
 }
 
-// taker returns what checks the records of a bucket.
-func (s *survey) taker(bucket string) func(k, v []byte) error {
+// checkerOf returns what checks the records of a bucket.
+func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
 	switch bucket {
 	case string(inEntries):
 		return s.entry

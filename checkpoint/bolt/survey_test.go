@@ -19,8 +19,8 @@ import (
 func (d *Store) killHere(t *testing.T) {
 	t.Helper()
 	d.closed.Store(true)
-	d.teller.end()
-	if err := errors.Join(d.mark.Close(), d.release()); err != nil {
+	d.statusWriter.end()
+	if err := errors.Join(d.seqFile.Close(), d.release()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -27,8 +27,8 @@ func (o *Options) witnesses(keep func(*checkpoint.Witness) bool) (kept []*checkp
 	return kept
 }
 
-// tells says whether there was anything to know.
-func tells(w *checkpoint.Witness) bool { return w.Leads+w.Made > 0 }
+// knewAny says whether there was anything to know.
+func knewAny(w *checkpoint.Witness) bool { return w.Leads+w.Made > 0 }
 
 // whatKnew says what it knew.
 func whatKnew(w *checkpoint.Witness) string {
@@ -58,7 +58,7 @@ func resolved(path string) string {
 func (d *Store) gone(t checkpoint.Target, o *Options) (text, hint string) {
 	const anew = "; --new-checkpoint begins anew: rows that it knew are made again when they come"
 	w := o.witnesses(func(w *checkpoint.Witness) bool {
-		return tells(w) && (at(w, d.path) || !o.Named && w.Target.Canonical() == t.Canonical())
+		return knewAny(w) && (at(w, d.path) || !o.Named && w.Target.Canonical() == t.Canonical())
 	})
 	// What was here comes first, then what knew most: a file that was made by mistake since
 	// would be named to the same end as none.
@@ -72,11 +72,11 @@ func (d *Store) gone(t checkpoint.Target, o *Options) (text, hint string) {
 		return cmp.Compare(b.Leads+b.Made, a.Leads+a.Made)
 	})
 	if len(w) == 0 {
-		m, found, err := readMark(d.markPath())
+		m, found, err := readSeq(d.seqPath())
 		if err != nil || !found || m.leads == 0 {
 			return "", ""
 		}
-		return fmt.Sprintf("does not exist, though %s beside it counts %s that one here knew", d.markPath(), english.Plural(int(m.leads), "lead", "")),
+		return fmt.Sprintf("does not exist, though %s beside it counts %s that one here knew", d.seqPath(), english.Plural(int(m.leads), "lead", "")),
 			"put it back" + anew
 	}
 	text = fmt.Sprintf("does not exist, though a run of %s %s for this target (%s)", day(w[0].Ended), whatKnew(w[0]), w[0].Source)
@@ -93,7 +93,7 @@ func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
 // foreign are the IDs of other checkpoints that PATH.seq and witnesses name at this path and
 // that this one does not descend from.
-func (d *Store) foreign(m mark, found bool, o *Options) (ids []fileID) {
+func (d *Store) foreign(m seqLine, found bool, o *Options) (ids []fileID) {
 	add := func(id fileID) {
 		if id != d.header.id && !slices.Contains(d.header.ancestors, id) && !slices.Contains(ids, id) {
 			ids = append(ids, id)
@@ -102,7 +102,7 @@ func (d *Store) foreign(m mark, found bool, o *Options) (ids []fileID) {
 	if found {
 		add(m.id)
 	}
-	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool { return tells(w) && at(w, d.path) }) {
+	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool { return knewAny(w) && at(w, d.path) }) {
 		if id, err := parseID(w.ID); err == nil {
 			add(id)
 		}
@@ -117,7 +117,7 @@ func parseID(text string) (fileID, error) {
 
 // older says why the file is not the newest of all that are known to have been here, or
 // nothing.
-func (d *Store) older(m mark, found bool, img *image, o *Options) (string, error) {
+func (d *Store) older(m seqLine, found bool, img *image, o *Options) (string, error) {
 	const consequence = ": it would make leads twice"
 	seq := d.tally.Load().seq
 	ours := o.witnesses(func(w *checkpoint.Witness) bool { return w.ID == d.header.id.String() })
@@ -141,9 +141,9 @@ func (d *Store) older(m mark, found bool, img *image, o *Options) (string, error
 	}
 	if found && len(d.foreign(m, true, &Options{})) > 0 {
 		return fmt.Sprintf("is another one than %s beside it belongs to (its ID is %s, not %s): one of the two was put here from elsewhere, and what the other one knew would be made again",
-			d.markPath(), d.header.id, m.id), nil
+			d.seqPath(), d.header.id, m.id), nil
 	}
-	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool { return tells(w) && at(w, d.path) }) {
+	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool { return knewAny(w) && at(w, d.path) }) {
 		if id, err := parseID(w.ID); err == nil && id != d.header.id && !slices.Contains(d.header.ancestors, id) {
 			return fmt.Sprintf("is another one than a run of %s used at this path (its ID is %s, not %s), and that one %s (%s), which would be made again",
 				day(w.Ended), d.header.id, id, whatKnew(w), w.Source), nil
@@ -152,12 +152,12 @@ func (d *Store) older(m mark, found bool, img *image, o *Options) (string, error
 	return "", nil
 }
 
-// elsewhere says of a new file which other one knows leads of its trunk, at another path that
+// otherCheckpoint says of a new file which other one knows leads of its trunk, at another path that
 // a person chose or under another address of the service, or nothing.
-func (d *Store) elsewhere(t checkpoint.Target, o *Options) string {
+func (d *Store) otherCheckpoint(t checkpoint.Target, o *Options) string {
 	var most *checkpoint.Witness
 	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool {
-		return tells(w) && !at(w, d.path) && w.Target.Canonical().TrunkID == t.Canonical().TrunkID
+		return knewAny(w) && !at(w, d.path) && w.Target.Canonical().TrunkID == t.Canonical().TrunkID
 	}) {
 		if most == nil || w.Leads+w.Made > most.Leads+most.Made {
 			most = w
@@ -172,7 +172,7 @@ func (d *Store) elsewhere(t checkpoint.Target, o *Options) string {
 
 // keepOlder writes into PATH.seq what run folders know better: the file is refused from now
 // on, wherever the program is started and whatever folder it is told to write to.
-func (d *Store) keepOlder(m mark, found bool, o *Options) error {
+func (d *Store) keepOlder(m seqLine, found bool, o *Options) error {
 	if d.readOnly || found && m.id != d.header.id {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (d *Store) keepOlder(m mark, found bool, o *Options) error {
 	if m.seq == was {
 		return nil
 	}
-	f, err := openMark(d.markPath())
+	f, err := openSeq(d.seqPath())
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (d *Store) runsKnown(img *image) (map[string]bool, error) {
 
 // takeOlder makes an older copy, or one from elsewhere, this path's checkpoint for good: under
 // a new ID, so that nobody takes it for what it was, and incomplete.
-func (d *Store) takeOlder(m mark, found bool, o *Options) error {
+func (d *Store) takeOlder(m seqLine, found bool, o *Options) error {
 	h := d.header
 	h.ancestors = slices.Concat(h.ancestors, []fileID{h.id}, d.foreign(m, found, o))
 	h.id = newHeader(checkpoint.Target{}, h.made).id

@@ -11,14 +11,14 @@ import (
 	"leadferry/internal/disk"
 )
 
-// take opens and locks the file, and removes what a killed compaction left.
-func (d *Store) take(t checkpoint.Target, o Options) error {
+// openLocked opens and locks the file, and removes what a killed compaction left.
+func (d *Store) openLocked(t checkpoint.Target, o Options) error {
 	for held := false; !held; {
 		if err := d.openFile(t, o); err != nil {
 			return err
 		}
 		var err error
-		if held, err = d.hold(o.Wait); err != nil {
+		if held, err = d.lockInPlace(o.Wait); err != nil {
 			return err
 		}
 	}
@@ -33,9 +33,9 @@ func (d *Store) take(t checkpoint.Target, o Options) error {
 	return nil
 }
 
-// hold locks the open file. It lets go of it and reports false when who held the lock
+// lockInPlace locks the open file. It lets go of it and reports false when who held the lock
 // has put a compacted file in its place: what is written to this one would be lost.
-func (d *Store) hold(wait time.Duration) (bool, error) {
+func (d *Store) lockInPlace(wait time.Duration) (bool, error) {
 	if err := d.lock(wait); err != nil {
 		return false, err
 	}
@@ -82,7 +82,7 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
 	}
 	h := newHeader(t, o.Now())
-	m, found, err := readMark(d.markPath())
+	m, found, err := readSeq(d.seqPath())
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	h.ancestors = d.foreign(m, found, o)
 	d.fresh, err = create(d.path, h, lacking{})
 	d.anew = gone
-	if other := d.elsewhere(t, o); other != "" && gone == "" {
+	if other := d.otherCheckpoint(t, o); other != "" && gone == "" {
 		d.warn(other)
 	}
 	return err
@@ -145,7 +145,7 @@ func (d *Store) lock(wait time.Duration) error {
 
 func (d *Store) inUse() error {
 	holder := "another run"
-	if m, found, _ := readMark(d.markPath()); found && !m.clean {
+	if m, found, _ := readSeq(d.seqPath()); found && !m.clean {
 		holder = fmt.Sprintf("another run (process %d)", m.pid)
 	}
 	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
