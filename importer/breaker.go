@@ -220,8 +220,9 @@ func (b *breaker) throttle(d time.Duration) {
 	b.wake()
 }
 
-// idle reports that a place is free.
-func (b *breaker) idle() bool { return len(b.places) < cap(b.places) }
+// idle reports that a place is free, or will be as soon as an answer comes: where there is but one, nothing else is
+// gained by waiting for others.
+func (b *breaker) idle() bool { return len(b.places) < cap(b.places) || cap(b.places) == 1 }
 
 // over is why nothing passes any more, or nil.
 func (b *breaker) over() *Stop {

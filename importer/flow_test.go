@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,6 +166,17 @@ func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 			if l.r.outcome == Skipped && l.r.text != "left out by skip_if" {
 				t.Errorf("the result says %q", l.r.text)
 			}
+		}
+	})
+}
+
+// Whoever has one request in flight finds the rows sent in the order of the input.
+func TestOneAtATimeGoesInTheOrderOfTheInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrial(t, numbered(200), Options{Concurrency: 1})
+		tr.carry(t.Context())
+		if got := tr.outcomes(); got != "created 200" || !slices.IsSorted(tr.service.order) {
+			t.Errorf("%s, in the order %v", got, tr.service.order)
 		}
 	})
 }
