@@ -31,7 +31,10 @@ package checkpoint
 
 import (
 	"context"
+	"strings"
 	"time"
+
+	"leadferry/internal/rowkey"
 )
 
 // Store keeps a checkpoint. All its methods are safe for concurrent use.
@@ -120,6 +123,33 @@ type Store interface {
 	// Drop is Close for whoever was refused: a checkpoint that is New and that has known
 	// nothing is removed, so that it cannot pass for the memory of leads; gone says so.
 	Drop() (gone bool, err error)
+}
+
+// Target is what the leads of a checkpoint belong to. All three parts must be
+// equal when the file is opened again.
+type Target struct{ BaseURL, LeadsURL, TrunkID string }
+
+// Witness is what a run left in its own folder about the checkpoint that it used. PATH.seq
+// comes back with an older copy of its folder; a witness does not.
+type Witness struct {
+	Source   string // the file that says so
+	Path     string // of the checkpoint
+	ID       string // as in [Info]
+	Sequence uint64
+	Leads    int    // that it knew when the run began
+	Made     int    // that the run made, or may have
+	Run      string // ID of the run if it sent anything, else ""
+	Ended    time.Time
+	Target   Target
+}
+
+// Canonical is the target as targets are compared: the letters of a UUID are small. Its
+// addresses must have one form already.
+func (t Target) Canonical() Target {
+	if low := strings.ToLower(t.TrunkID); rowkey.IsUUID(low) {
+		t.TrunkID = low
+	}
+	return t
 }
 
 // Info is what a checkpoint is, and how much it knows.

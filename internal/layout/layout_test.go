@@ -38,7 +38,7 @@ func design() plan {
 			"importer/report":           {imports: []string{disk}},
 			"mapping":                   {imports: []string{rowkey, spelling}},
 			"mapping/propose":           {imports: []string{"mapping", rowkey}},
-			"checkpoint":                {imports: []string{crash}},
+			"checkpoint":                {imports: []string{crash, rowkey}},
 			"checkpoint/bolt":           {imports: []string{"checkpoint", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},
 			"checkpoint/storetest":      {imports: []string{"checkpoint", rowkey}},
 			"leadapi":                   {imports: []string{failpoint}, tests: []string{"leadapi/sandbox"}},
