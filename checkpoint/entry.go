@@ -103,8 +103,8 @@ type Intent struct {
 	Shape        *Shape // by what its input's rows are made leads, to be noted once; or nil
 }
 
-// Entry is what the ledger keeps of an intent.
-func (in Intent) Entry() Entry {
+// entry is what the ledger keeps of an intent.
+func (in Intent) entry() Entry {
 	return Entry{
 		Key: in.Key, State: InDoubt, File: in.File, Line: in.Line,
 		Organization: in.Organization, Locator: in.Locator, Status: in.Status,

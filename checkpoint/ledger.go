@@ -70,7 +70,7 @@ func NewLedger(s Store, g Gathering) *Ledger {
 // leave. Errors: ErrKey, ErrKnown, ErrBlocked, ErrClosed, that of ctx, which ends the wait for a
 // slot, so that nothing was written, or an error of the Store.
 func (l *Ledger) Claim(ctx context.Context, in Intent) error {
-	_, err := l.submit(ctx, Change{Kind: Claim, Entry: in.Entry(), Shape: in.Shape})
+	_, err := l.submit(ctx, Change{Kind: Claim, Entry: in.entry(), Shape: in.Shape})
 	return err
 }
 

@@ -173,8 +173,8 @@ func columnsOf(f *source.File) []string {
 	}
 	var common []string
 	size, begun := 0, false
-	for n := 1; n <= firstObjects && size < firstBytes && f.Hold(n) == n; n++ {
-		row := &f.Held()[n-1]
+	for n := 1; n <= firstObjects && size < firstBytes && f.ReadAhead(n) == n; n++ {
+		row := &f.Ahead()[n-1]
 		size += len(row.Raw)
 		if h := row.Header; row.Problem == nil && h != nil && h.Own > 0 {
 			common, begun = inBoth(common, h.Names[:h.Own], begun), true

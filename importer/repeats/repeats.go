@@ -48,6 +48,7 @@ const (
 	leastPercent = 5        // of the sightings, beyond which the collector would do little else
 )
 
+// New returns a Finder that has seen no row.
 func New() *Finder { return &Finder{seed: maphash.MakeSeed()} }
 
 // Add takes a key that looks like all others of its fold; that of one that shall look like

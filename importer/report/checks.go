@@ -11,7 +11,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Checks are what a rehearsal (validate, a dry run) says of the input and the mapping
+// Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping
 // beside how each row ended. Lists come by rows, most first; no cell's value stands
 // in them but statuses that are not mapped, and IDs of organizations and locators.
 type Checks struct {
@@ -133,10 +133,10 @@ func escaped(texts []string) []string {
 	return list
 }
 
-// topChecks is how much of each list that a rehearsal has the text for people shows.
+// topChecks is how much of each list the text for people shows.
 const topChecks = 10
 
-// text shows what a rehearsal found in the rows, and then what it says of the mapping.
+// text shows what was found in the rows, and then what is said of the mapping.
 func (c *Checks) text(p *printer) {
 	list(p, "Checks that rows fail", c.Rules, topChecks, func(r Rule) {
 		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, r.sentence()))

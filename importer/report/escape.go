@@ -78,9 +78,9 @@ func plain(text string, most int) bool {
 	return true
 }
 
-// Defuse puts ' before a text that a spreadsheet would take for a formula: one that
+// defuse puts ' before a text that a spreadsheet would take for a formula: one that
 // begins with = + - @ or their full-width forms, a tab, a line end or NUL.
-func Defuse(text string) string {
+func defuse(text string) string {
 	if r, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\t\r\n\x00＝＋－＠", r) {
 		return "'" + text
 	}
@@ -88,7 +88,7 @@ func Defuse(text string) string {
 }
 
 // Cell is a text from outside as it stands in a CSV file for people.
-func Cell(text string) string { return Escape(Defuse(text)) }
+func Cell(text string) string { return Escape(defuse(text)) }
 
 // visible is a text as it is, but for what a terminal would act upon: a name, a key or an
 // ID is taken for what it is by whoever looks it up.

@@ -46,16 +46,16 @@ func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
 func TestDefuseStopsFormulas(t *testing.T) {
 	for _, lead := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "\x00", "＝", "＋", "－", "＠"} {
 		in := lead + "1+1"
-		if got := Defuse(in); got != "'"+in {
-			t.Errorf("Defuse(%q) = %q", in, got)
+		if got := defuse(in); got != "'"+in {
+			t.Errorf("defuse(%q) = %q", in, got)
 		}
 		if got := Cell(in); !strings.HasPrefix(got, "'") {
 			t.Errorf("Cell(%q) = %q", in, got)
 		}
 	}
 	for _, in := range []string{"", "HTTP 422: =1", "'=1", "1+1", "é", " =1", "\xff="} {
-		if got := Defuse(in); got != in {
-			t.Errorf("Defuse(%q) = %q", in, got)
+		if got := defuse(in); got != in {
+			t.Errorf("defuse(%q) = %q", in, got)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func checkSafe(t fails, in string) {
 			t.Errorf("Cell(%q) shows %q", in, r)
 		}
 	}
-	if !utf8.ValidString(got) || Defuse(got) != got || Escape(got) != got {
+	if !utf8.ValidString(got) || defuse(got) != got || Escape(got) != got {
 		t.Errorf("Cell(%q) = %q is not safe", in, got)
 	}
 }

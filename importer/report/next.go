@@ -149,7 +149,7 @@ func (s *Summary) command(name string, files ...string) string {
 	}
 	line := strings.Join(words, " ") + s.at()
 	if s.Target.BaseURL == inSandbox {
-		line += " --sandbox" // not a lead of a rehearsal goes to a real service
+		line += " --sandbox" // no lead that was made for trying goes to a real service
 	}
 	return line
 }

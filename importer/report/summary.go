@@ -39,7 +39,7 @@ type Summary struct {
 	Errors             []Reason       `json:"errors"`
 	ThroughputRowsPerS float64        `json:"throughput_rows_per_s"`
 	PeakInFlight       int            `json:"peak_in_flight"`
-	Checks             *Checks        `json:"checks,omitzero"` // of a rehearsal
+	Checks             *Checks        `json:"checks,omitzero"` // of a run that sends nothing
 
 	Notes        []string `json:"-"` // remarks for people
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""

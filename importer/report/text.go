@@ -141,7 +141,7 @@ func (s *Summary) reasons(p *printer) {
 	}
 	asking := slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool {
 		return slices.Contains([]string{"created", "updated", "unchanged", "skipped", "pending"}, r.Outcome) ||
-			r.Outcome == "invalid" && s.Checks != nil // a rehearsal lists these check by check
+			r.Outcome == "invalid" && s.Checks != nil // a run that sends nothing lists these check by check
 	})
 	list(p, "Most frequent reasons", asking[:min(topReasons, len(asking))], 0, func(r Reason) {
 		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Outcome, r.Error))

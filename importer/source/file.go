@@ -84,7 +84,7 @@ type File struct {
 	found  rows.Found    // by the reader
 	window *lines.Window // nil for a workbook
 	count  int
-	ahead  []Row // read by Hold and not given yet
+	ahead  []Row // read by ReadAhead and not given yet
 	over   error // what ended the reading ahead
 
 	disk    *os.File    // nil for standard input
@@ -118,9 +118,9 @@ func (f *File) Next(r *Row) error {
 	return f.next(r)
 }
 
-// Hold reads ahead until n rows have come, and returns how many have. Next gives them as if they had not been read,
+// ReadAhead reads until n rows have come, and returns how many have. Next gives them as if they had not been read,
 // and what ended the reading, if anything did.
-func (f *File) Hold(n int) int {
+func (f *File) ReadAhead(n int) int {
 	for len(f.ahead) < n && f.over == nil {
 		var row Row // keeps its cells
 		if f.over = f.next(&row); f.over == nil {
@@ -130,8 +130,8 @@ func (f *File) Hold(n int) int {
 	return len(f.ahead)
 }
 
-// Held are the rows that Hold has read and Next has not given yet.
-func (f *File) Held() []Row { return f.ahead }
+// Ahead are the rows that ReadAhead has read and Next has not given yet.
+func (f *File) Ahead() []Row { return f.ahead }
 
 func (f *File) next(r *Row) error {
 	r.Clear(f.found.Header)

@@ -123,7 +123,7 @@ func TestHoldGivesTheSameRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		held := f.Hold(n)
+		held := f.ReadAhead(n)
 		if want := min(n, 2); n < 3 && held != want {
 			t.Errorf("%d held, want %d", held, want)
 		}

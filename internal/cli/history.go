@@ -55,7 +55,7 @@ func (p *program) history(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p.standing(&now)
+	p.writeState(&now)
 	for _, l := range lines {
 		fmt.Fprintf(p.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), report.Escape(l.run), report.Escape(l.text))
 	}
@@ -91,8 +91,8 @@ func lookUp(ctx context.Context, db *bolt.Store, keys ...string) (found []checkp
 	return found, alike, db.Find(ctx, queries, found, make([]checkpoint.Match, len(keys)))
 }
 
-// standing says how the key stands now.
-func (p *program) standing(e *checkpoint.Entry) {
+// writeState says how the key stands now.
+func (p *program) writeState(e *checkpoint.Entry) {
 	text := map[checkpoint.State]string{
 		checkpoint.Unknown:   "not made: the next import sends it",
 		checkpoint.NotMade:   "not made, a person said: the next import sends it",

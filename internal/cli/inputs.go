@@ -282,7 +282,7 @@ func (in *inputs) enough(least int) error {
 		rows += n
 	}
 	if i := slices.Index(in.names, "-"); i >= 0 {
-		rows += in.files[i].Hold(least - rows)
+		rows += in.files[i].ReadAhead(least - rows)
 	}
 	if rows < least {
 		return usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is", fmt.Sprintf("%d rows are", rows)), least),

@@ -72,13 +72,14 @@ func (p *place) in(folder *place) bool {
 // runsFolder is where run folders stand, in the folder that the program was started in.
 const runsFolder = "leadferry-runs"
 
-// filesOf is where the run's files go. A rehearsal writes only what is asked for.
-func filesOf(c *cli.Context, runID string, now time.Time, rehearsal bool) report.Files {
+// filesOf is where the run's files go. A run that sends nothing
+// writes only what is asked for.
+func filesOf(c *cli.Context, runID string, now time.Time, sendsNothing bool) report.Files {
 	o := report.Files{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary")}
 	switch {
 	case o.Dir == "none":
 		o.Dir = ""
-	case o.Dir == "" && !rehearsal:
+	case o.Dir == "" && !sendsNothing:
 		o.Dir = filepath.Join(runsFolder, now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
 	}
 	return o

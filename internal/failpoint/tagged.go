@@ -1,6 +1,7 @@
 //go:build failpoints
 
-// Package failpoint holds the named points at which a test makes the program die.
+// Package failpoint holds the named points at which a test makes the program die. Built with
+// the tag failpoints, the program dies at the one that the environment names.
 package failpoint
 
 import (
