@@ -1,6 +1,6 @@
 // Package disk is what systems do with files in ways of their own: who owns one and who else
-// may change it, as ssh asks before it believes one, locks, folders that are synced, memory that
-// shows a file, and mounts. Another user of the machine must be able neither to hand this program
+// may change it, as ssh asks before it believes one, locks, folders that are synced, and mounts.
+// Another user of the machine must be able neither to hand this program
 // a secret or a ledger of his own nor to be handed what it writes.
 //
 // It stands below the rooms that open files. It promises nothing where the system cannot:
