@@ -13,33 +13,33 @@ import (
 	"leadferry/checkpoint"
 )
 
-// Adopt takes over leads that exist on the service, all or none. An entry has a key
-// and a lead ID, and what else is known of ExternalID, WantLink, Status,
-// Organization and Location; state Unknown counts as Created. What the lead holds
-// is not known, so its Digest is zero and its first sync sends all content.
-//
-// The entries of an export of another checkpoint are taken as they stand: Created
-// without a lead ID is a lead whose ID nobody knows, Partial waits for its link,
-// InDoubt stays in doubt, so that no row is sent that may have been sent before.
-//
-// A list is refused as a whole, with a *[ListError], for a lead ID that is none, a
-// key or lead ID that stands twice, a key in doubt that was sent, a key to which the service itself
-// gave another lead, and a lead that has another key. A lead ID that people gave, by a
-// decision or an earlier list, is corrected; what was known of the wrong lead goes. The
-// same list again changes nothing. All stands in one commit, which takes about 2 KiB of
-// memory and 15 µs an entry.
+// adoptingKey stands in the file while a list is taken over by several commits.
+var adoptingKey = []byte("adopting")
+
+const cutOff = "a list was being adopted when the program was killed: adopt it again, which takes what is left of it"
+
+// adopted is how many entries of a list one commit takes.
+const adopted = 1 << 14
+
+// Adopt takes over leads that exist on the service, see [checkpoint.Store]. A long list takes
+// several commits: after a kill in their midst the same list is to be adopted again, as a
+// warning says. It takes some bytes of memory and 15 µs an entry.
 func (d *Store) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint.AdoptResult, err error) {
-	err = d.alone(func(l *ledger) error {
-		r = checkpoint.AdoptResult{}
-		wanted, err := l.examine(list, &r)
-		if err != nil {
-			return err
+	a := newAdoption(list)
+	err = d.exclusively(func() error {
+		err := d.transact("other", func(l *ledger) error {
+			if err := a.examine(l, &r); err != nil {
+				return err
+			}
+			if err := a.giveUp(l); err != nil {
+				return err
+			}
+			return a.write(l)
+		})
+		for err == nil && len(a.wanted) > 0 {
+			err = d.transact("other", a.write)
 		}
-		gaveUp, err := l.giveUp(list, wanted)
-		if err != nil {
-			return err
-		}
-		return l.adoptAll(list, wanted, gaveUp)
+		return err
 	})
 	if err != nil {
 		return r, fmt.Errorf("adopt: %w", err)
@@ -47,17 +47,73 @@ func (d *Store) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint.
 	return r, nil
 }
 
-// adoptAll writes entries in the order of their keys and index records in theirs: bbolt
-// holds what one commit changes in large arrays, into which it would insert each.
-func (l *ledger) adoptAll(list []checkpoint.Entry, wanted []int, gaveUp map[string]bool) error {
-	slices.SortFunc(wanted, func(a, b int) int { return cmp.Compare(list[a].Key, list[b].Key) })
+// adoption is a list on its way into the file.
+type adoption struct {
+	list          []checkpoint.Entry
+	byKey, byLead []int32 // places in the list, ordered by key and by lead ID, and then as they come
+	wanted        []int32 // what is to be written, in the order of keys
+	gaveUp        map[string]bool
+}
+
+func newAdoption(list []checkpoint.Entry) *adoption {
+	a := &adoption{list: list, gaveUp: make(map[string]bool)}
+	for i := range list {
+		if a.byKey = append(a.byKey, int32(i)); list[i].LeadID != "" && list[i].State != checkpoint.InDoubt {
+			a.byLead = append(a.byLead, int32(i))
+		}
+	}
+	slices.SortStableFunc(a.byKey, func(i, j int32) int { return cmp.Compare(list[i].Key, list[j].Key) })
+	slices.SortStableFunc(a.byLead, func(i, j int32) int { return cmp.Compare(list[i].LeadID, list[j].LeadID) })
+	return a
+}
+
+// ofKey is the first entry of a key, by its place in the list; -1: it has none.
+func (a *adoption) ofKey(key string) int {
+	at, ok := slices.BinarySearchFunc(a.byKey, key, func(i int32, key string) int { return cmp.Compare(a.list[i].Key, key) })
+	if !ok {
+		return -1
+	}
+	return int(a.byKey[at])
+}
+
+// ofLead is the same of a lead ID.
+func (a *adoption) ofLead(id string) int {
+	at, ok := slices.BinarySearchFunc(a.byLead, id, func(i int32, id string) int { return cmp.Compare(a.list[i].LeadID, id) })
+	if !ok {
+		return -1
+	}
+	return int(a.byLead[at])
+}
+
+// gives is the lead ID that the list gives to a key, or nothing.
+func (a *adoption) gives(key string) string {
+	if i := a.ofKey(key); i >= 0 && a.list[i].State != checkpoint.InDoubt && a.list[i].State != checkpoint.Rejected {
+		return a.list[i].LeadID
+	}
+	return ""
+}
+
+// write takes the next entries over: entries in the order of their keys and index records in
+// theirs, for bbolt holds what one commit changes in large arrays, into which it would insert
+// each.
+func (a *adoption) write(l *ledger) error {
 	l.batch = &indexBatch{}
-	for _, i := range wanted {
-		if err := l.adopt(list[i], gaveUp[list[i].Key]); err != nil {
+	part := a.wanted[:min(len(a.wanted), adopted)]
+	a.wanted = a.wanted[len(part):]
+	if len(part) > 0 {
+		l.fillAfter(a.list[part[0]].Key)
+	}
+	for _, i := range part {
+		e := a.list[i]
+		if err := l.adopt(e, a.gaveUp[e.Key]); err != nil {
 			return err
 		}
 	}
-	return errors.Join(putAll(l.leads, l.batch.leads), putAll(l.links, l.batch.links), putAll(l.folds, l.batch.folds))
+	note := l.meta.Delete(adoptingKey)
+	if len(a.wanted) > 0 {
+		note = l.meta.Put(adoptingKey, seal(nil, 0, adoptingKey))
+	}
+	return errors.Join(note, putAll(l.leads, l.batch.leads), putAll(l.links, l.batch.links), putAll(l.folds, l.batch.folds))
 }
 
 func putAll(index *bbolt.Bucket, records []indexRecord) error {
@@ -70,52 +126,42 @@ func putAll(index *bbolt.Bucket, records []indexRecord) error {
 	return nil
 }
 
-// examine refuses a list before anything is changed, counts its entries and returns
-// which have to be written.
-func (l *ledger) examine(list []checkpoint.Entry, r *checkpoint.AdoptResult) (wanted []int, err error) {
-	keys, ids := make(map[string]int, len(list)), make(map[string]int, len(list))
-	given := make(map[string]string, len(list)) // key → lead ID
-	for _, e := range list {
-		if e.State != checkpoint.InDoubt && e.State != checkpoint.Rejected {
-			given[e.Key] = e.LeadID
-		}
-	}
-	for i := range list {
-		e := &list[i]
+// examine refuses a list before anything is changed, counts its entries and finds those that
+// have to be written.
+func (a *adoption) examine(l *ledger, r *checkpoint.AdoptResult) error {
+	*r = checkpoint.AdoptResult{}
+	take := make([]bool, len(a.list))
+	for i := range a.list {
+		e := &a.list[i]
 		text, hint := e.Unfit()
-		if first, twice := keys[e.Key]; twice && text == "" {
+		if first := a.ofKey(e.Key); first < i && text == "" {
 			text = fmt.Sprintf("its key stands in row %d already", first+1)
 		}
-		if first, twice := ids[e.LeadID]; twice && text == "" && e.State != checkpoint.InDoubt {
+		if first := a.ofLead(e.LeadID); first >= 0 && first < i && text == "" && e.State != checkpoint.InDoubt {
 			text = fmt.Sprintf("its lead ID stands in row %d already", first+1)
 		}
 		if text != "" {
-			return nil, &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint}
+			return &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint}
 		}
-		keys[e.Key] = i
-		if e.LeadID != "" && e.State != checkpoint.InDoubt {
-			ids[e.LeadID] = i
-		}
-		take, err := l.compareKnown(e, given, r)
+		var err error
+		take[i], err = l.judge(e, a.gives, r)
 		if refused := (*checkpoint.ListError)(nil); errors.As(err, &refused) {
 			refused.Index, refused.Key = i, e.Key
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if take {
-			wanted = append(wanted, i)
-			if !checkpoint.KnownStatus(e.Status) {
-				r.Unspecified++
-			}
+		if take[i] && !checkpoint.KnownStatus(e.Status) {
+			r.Unspecified++
 		}
 	}
-	return wanted, nil
+	a.wanted = slices.DeleteFunc(slices.Clone(a.byKey), func(i int32) bool { return !take[i] })
+	return nil
 }
 
-// compareKnown compares an entry with what is known and says whether it is to be taken; given
-// is what the list says of all keys.
-func (l *ledger) compareKnown(e *checkpoint.Entry, given map[string]string, r *checkpoint.AdoptResult) (take bool, err error) {
+// judge compares an entry with what is known and says whether it is to be taken; gives is the
+// lead ID that the list gives to a key.
+func (l *ledger) judge(e *checkpoint.Entry, gives func(key string) string, r *checkpoint.AdoptResult) (take bool, err error) {
 	from, err := l.state(e.Key)
 	if err != nil {
 		return false, err
@@ -137,7 +183,7 @@ func (l *ledger) compareKnown(e *checkpoint.Entry, given map[string]string, r *c
 	case e.State == checkpoint.Rejected:
 		r.Rejected++
 		return false, nil
-	case owner != "" && owner != e.Key && (given[owner] == "" || given[owner] == e.LeadID):
+	case owner != "" && owner != e.Key && (gives(owner) == "" || gives(owner) == e.LeadID):
 		return false, &checkpoint.ListError{Text: "its lead ID belongs to another key"}
 	case e.State == checkpoint.InDoubt && !from.HasLead() && from != checkpoint.InDoubt:
 		r.InDoubt++
@@ -185,24 +231,23 @@ func (w *words) byPeople(t tail) bool {
 }
 
 // giveUp takes the lead IDs, and what was known of these leads, from entries that a list
-// corrects, and returns their keys. Only then may others have these leads.
-func (l *ledger) giveUp(list []checkpoint.Entry, wanted []int) (keys map[string]bool, err error) {
-	keys = make(map[string]bool)
-	for _, i := range wanted {
-		old, t, err := l.known(list[i].Key)
+// corrects. Only then may others have these leads.
+func (a *adoption) giveUp(l *ledger) error {
+	for _, i := range a.wanted {
+		old, t, err := l.known(a.list[i].Key)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if old.LeadID == "" || list[i].State == checkpoint.InDoubt {
+		if old.LeadID == "" || a.list[i].State == checkpoint.InDoubt {
 			continue
 		}
-		keys[old.Key] = true
+		a.gaveUp[old.Key] = true
 		bare := old.Bare()
 		if err := errors.Join(l.move(old.Key, old.State, checkpoint.Created), l.replace(&old, &bare, t)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return keys, nil
+	return nil
 }
 
 // adopt writes an entry that was judged good; corrects says that its key gave up a lead.

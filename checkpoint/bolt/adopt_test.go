@@ -1,1 +1,58 @@
 package bolt
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"leadferry/checkpoint"
+)
+
+// A long list takes several commits. One that was cut off is whole once it is adopted again,
+// which a warning asks for; everything that stands already stays.
+func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
+	path := newPath(t)
+	d := opened(t, path, Options{})
+	wrong := []checkpoint.Entry{{Key: "key-00000", LeadID: "lead-1"}, {Key: "key-00001", LeadID: "lead-0"}}
+	if _, err := d.Adopt(t.Context(), wrong); err != nil {
+		t.Fatal(err)
+	}
+	var list []checkpoint.Entry
+	for i := range 2*adopted + 10 {
+		list = append(list, checkpoint.Entry{Key: fmt.Sprintf("key-%05d", i), LeadID: fmt.Sprint("lead-", i), ExternalID: fmt.Sprint("crm-", i)})
+	}
+	slices.Reverse(list)
+	a, r := newAdoption(list), checkpoint.AdoptResult{}
+	err := d.alone(func(l *ledger) error {
+		if err := a.examine(l, &r); err != nil {
+			return err
+		}
+		if err := a.giveUp(l); err != nil {
+			return err
+		}
+		return a.write(l)
+	})
+	if err != nil || r.Leads != len(list) || r.Corrected != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	d = opened(t, killed(t, path), Options{})
+	if w := d.Info().Warnings; !slices.Contains(w, cutOff) || d.Info().Leads != adopted {
+		t.Errorf("%d leads, %q", d.Info().Leads, w)
+	}
+	if r, err := d.Adopt(t.Context(), list); err != nil || r.Known != adopted || r.Leads != adopted+10 {
+		t.Errorf("again: %+v, %v", r, err)
+	}
+	path = d.path
+	d.Close()
+	d = opened(t, path, Options{})
+	if w := d.Info().Warnings; len(w) > 0 || d.Info().Leads != len(list) {
+		t.Errorf("%d leads, %q", d.Info().Leads, w)
+	}
+	for i, e := range list {
+		if i%1000 == 0 || i > len(list)-3 {
+			if got, how := sought(t, d, checkpoint.Query{Key: "none", LeadID: e.LeadID}); how != checkpoint.ByLeadID || got.Key != e.Key {
+				t.Errorf("%s: %+v", e.LeadID, got)
+			}
+		}
+	}
+}

@@ -43,6 +43,11 @@ func (d *Store) alone(f func(*ledger) error) error { return d.write("other", f) 
 // still be there, and the next one may succeed by chance. A *checkpoint.ListError is a
 // refusal: nothing was changed, and the checkpoint goes on.
 func (d *Store) write(kind string, f func(*ledger) error) error {
+	return d.exclusively(func() error { return d.transact(kind, f) })
+}
+
+// exclusively lets f transact, as often as it likes, and nobody else.
+func (d *Store) exclusively(f func() error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	switch {
@@ -53,7 +58,7 @@ func (d *Store) write(kind string, f func(*ledger) error) error {
 	case d.closed.Load():
 		return checkpoint.ErrClosed
 	}
-	err := crash.Call(func() error { return d.transact(kind, f) })
+	err := crash.Call(f)
 	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
 		return d.fail(err)
 	}

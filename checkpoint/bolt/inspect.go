@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -10,7 +9,6 @@ import (
 	"os"
 
 	"leadferry/checkpoint"
-	"leadferry/internal/disk"
 )
 
 // bbolt trusts its file. A page number that leads past the end kills the
@@ -86,20 +84,6 @@ func readMeta(f io.ReaderAt, at int64) (m *image, ok bool) {
 		free: native.Uint64(meta[32:]), pages: native.Uint64(meta[40:]), txid: native.Uint64(meta[48:]),
 	}
 	return m, m.page >= 1<<10 && m.page <= 1<<16 && (at == 0 || at == m.page)
-}
-
-// mapped returns the image as it is read fastest, without a call of the system for every
-// page, and what ends that. Where the file has become shorter, or the disk cannot read it,
-// reading panics.
-func (m *image) mapped() (fast *image, end func()) {
-	if f, ok := m.f.(*os.File); ok {
-		if b, err := disk.Map(f, m.bytes()); err == nil {
-			fast := *m
-			fast.f = bytes.NewReader(b)
-			return &fast, func() { _ = disk.Unmap(b) }
-		}
-	}
-	return m, func() {}
 }
 
 func damage(text string) error { return fmt.Errorf("%w: %s", checkpoint.ErrDamaged, text) }

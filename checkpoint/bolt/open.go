@@ -160,6 +160,9 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 		}
 	}
 	d.erase.Store(meta.Get(eraseKey) != nil)
+	if meta.Get(adoptingKey) != nil {
+		d.warn(cutOff)
+	}
 	c, err := decodeTally(meta.Get(tallyKey))
 	d.tally.Store(&c)
 	d.digests = checkpoint.NewDigester(d.header.secret)

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"math/bits"
@@ -37,14 +36,7 @@ type survey struct {
 
 // survey compares the image with what the checkpoint counted when it was opened.
 func (d *Store) survey(img *image) error {
-	fast, end := img.mapped()
-	defer end()
-	err := guard(func() error { return d.count(fast) })
-	if fast != img && errors.Is(err, checkpoint.ErrDamaged) {
-		// A disk that fails to read looks like damage in a map.
-		return guard(func() error { return d.count(img) })
-	}
-	return err
+	return guard(func() error { return d.count(img) })
 }
 
 func (d *Store) count(img *image) error {

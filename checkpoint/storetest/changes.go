@@ -213,11 +213,13 @@ func (m *Memory) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpo
 			before[i] = is
 		}
 		for i, one := range ds {
+			if !before[i] && w.owner(one.LeadID) != "" {
+				return refused(i, one.Key, "its lead ID is known already")
+			}
+		}
+		for i, one := range ds {
 			if before[i] {
 				continue
-			}
-			if w.owner(one.LeadID) != "" {
-				return refused(i, one.Key, "its lead ID is known already")
 			}
 			send := *w.intents[one.Key]
 			send.prior = nil

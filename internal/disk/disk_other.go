@@ -3,7 +3,6 @@
 package disk
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 )
@@ -23,12 +22,6 @@ func SyncFolder(string) error { return nil }
 
 // FileNumber is nothing: files have no numbers here.
 func FileNumber(fs.FileInfo) string { return "" }
-
-// Map leaves it to calls of the system to read the file.
-func Map(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
-
-// Unmap has nothing to end.
-func Unmap([]byte) error { return nil }
 
 // Shared is not known here: who may read a file is not in its mode.
 func Shared(fs.FileMode) bool { return false }

@@ -51,14 +51,6 @@ func FileNumber(info fs.FileInfo) string {
 	return ""
 }
 
-// Map maps the first bytes of a file into memory, to be read only, until Unmap.
-func Map(f *os.File, bytes int64) ([]byte, error) {
-	return syscall.Mmap(int(f.Fd()), 0, int(bytes), syscall.PROT_READ, syscall.MAP_SHARED)
-}
-
-// Unmap ends what Map began.
-func Unmap(b []byte) error { return syscall.Munmap(b) }
-
 // Shared reports whether group or others may do anything with a file of this mode.
 func Shared(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }
 
