@@ -159,9 +159,9 @@ type Info struct {
 	Target   Target
 	Sequence uint64 // number of the last commit, also when the checkpoint is closed
 
-	New      bool     // opening made it, or found one that knows nothing because its run was killed before it sent anything
-	Anew     string   // New: what is known of the one that should have been there, as a sentence whose subject is the file; or nothing
-	Warnings []string // about what opening found that a person should know
+	New         bool     // opening made it, or found one that knows nothing because its run was killed before it sent anything
+	Predecessor string   // New: what is known of the one that should have been there instead, as a sentence whose subject is the file; or nothing
+	Warnings    []string // about what opening found that a person should know
 
 	Leads   int           // keys that have a lead
 	InDoubt int           // keys that have an intent without an outcome: those of earlier runs, and those in flight

@@ -267,9 +267,9 @@ func (r *run) announce() error {
 	if r.ledger != nil {
 		known := r.ledger.Info()
 		s.Checkpoint, s.New, s.Leads, s.InDoubt = known.Path, known.New, known.Leads, known.InDoubt
-		s.Anew, s.Warnings = known.Anew, known.Warnings
-		if s.Anew != "" {
-			s.Warnings = slices.Concat(s.Warnings, []string{"a new checkpoint is begun; the one before " + s.Anew})
+		s.Predecessor, s.Warnings = known.Predecessor, known.Warnings
+		if s.Predecessor != "" {
+			s.Warnings = slices.Concat(s.Warnings, []string{"a new checkpoint is begun; the one before " + s.Predecessor})
 		}
 	}
 	if r.dry == nil {

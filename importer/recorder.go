@@ -39,14 +39,14 @@ func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ow
 		files: files, items: rooms, own: own,
 		lines: make(chan []line, 8), spare: make(chan []line, 8), failed: make(chan error, 1), done: make(chan struct{}),
 	}
-	marked := false
+	mark := false // a byte order mark in rejects
 	for _, f := range inputs {
 		info := f.Info()
 		rec.inputs = append(rec.inputs, report.Input{Path: info.Path, Format: info.Format, Delimiter: f.Delimiter()})
-		marked = marked || info.Other
+		mark = mark || info.Other
 	}
 	for i := range rec.inputs {
-		rec.inputs[i].Marked = marked
+		rec.inputs[i].ByteOrderMark = mark
 	}
 	go rec.run()
 	return rec

@@ -83,16 +83,16 @@ type tally struct {
 	ownerByOthers  int // leads that belong to another organization now
 	unread         int // leads that --check-remote could not read
 
-	creating int  // leads made or perhaps being made
-	made     int  // leads made or perhaps made
-	fell     int  // rows that fell in doubt in this run
-	held     int  // rows in doubt that an incomplete checkpoint holds
-	sent     int  // rows of which a request left
-	bad      int  // those among them that were rejected or failed
-	known    int  // rows for which nothing was sent
-	refusal  int  // status by which all rows sent so far were refused; -1: not all
-	updates  bool // one of them was an update of a lead
-	address  bool // there was a key that looks like an e-mail address
+	creating        int  // leads made or perhaps being made
+	made            int  // leads made or perhaps made
+	newDoubts       int  // rows that fell in doubt in this run
+	held            int  // rows in doubt that an incomplete checkpoint holds
+	sent            int  // rows of which a request left
+	refusedOrFailed int  // those among them that were rejected or failed
+	known           int  // rows for which nothing was sent
+	refusal         int  // status by which all rows sent so far were refused; -1: not all
+	updates         bool // one of them was an update of a lead
+	address         bool // there was a key that looks like an e-mail address
 }
 
 type reasonKey struct {
@@ -148,9 +148,9 @@ func (t *tally) count(it *item, r *result) *Stop {
 		t.refused(r)
 		switch r.outcome {
 		case InDoubt:
-			t.fell++
+			t.newDoubts++
 		case Rejected, Failed:
-			t.bad++
+			t.refusedOrFailed++
 		}
 	}
 	return t.limit()
@@ -231,12 +231,12 @@ func (t *tally) noneAccepted() bool {
 func (t *tally) limit() *Stop {
 	l := t.limits
 	switch {
-	case l.MaxInDoubt > 0 && t.fell > l.MaxInDoubt:
+	case l.MaxInDoubt > 0 && t.newDoubts > l.MaxInDoubt:
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows fell in doubt (--max-in-doubt)", l.MaxInDoubt),
 			Hint: "find out why the service gives no usable answers before going on",
 		}
-	case l.MaxRejects.exceeded(t.bad, t.sent):
+	case l.MaxRejects.exceeded(t.refusedOrFailed, t.sent):
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
 			Hint: "look at the most frequent reasons first: rows that were rejected are not sent again, but those behind them may fare no better; --max-rejects 0 never stops",

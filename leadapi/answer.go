@@ -101,7 +101,7 @@ func fitting(v jsontext.Value, valid func(string) bool) string {
 // shown is a text for people. Most leads have no name of a location.
 func shown(v jsontext.Value) string {
 	if text := textOf(v); text != "" {
-		return clean(text)
+		return redact(text)
 	}
 	return ""
 }

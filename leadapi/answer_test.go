@@ -86,7 +86,7 @@ func FuzzAnswers(f *testing.F) {
 				t.Errorf("text %q", text)
 			}
 		}
-		text := clean(words(body), secret)
+		text := redact(words(body), secret)
 		if n := utf8.RuneCountInString(text); n == 0 || n > 500 || !utf8.ValidString(text) {
 			t.Errorf("message of %d characters", n)
 		}

@@ -43,7 +43,7 @@ type host struct {
 	room    chan struct{} // one token a connection in use or being dialled
 
 	mu         sync.Mutex
-	resting    []*conn // the one used last comes last
+	idle       []*conn // the one used last comes last
 	generation int     // connections of an earlier one are not used again
 }
 
@@ -57,13 +57,13 @@ func newHost(u *url.URL, conns int) *host {
 	return h
 }
 
-// take returns a connection that no other call uses: the one that rested last and can be used still, or a new one. Where
+// take returns a connection that no other call uses: the idle one that was used last, if it can be used still, or a new one. Where
 // there may be no more it waits, at most until limit. The caller must put it back.
 func (h *host) take(ctx context.Context, limit time.Time) (*conn, error) {
 	if err := h.enter(ctx, limit); err != nil {
 		return nil, err
 	}
-	for c := h.pop(); c != nil; c = h.pop() {
+	for c := h.takeIdle(); c != nil; c = h.takeIdle() {
 		if c.fit(time.Now()) {
 			return c, nil
 		}
@@ -94,52 +94,52 @@ func (h *host) enter(ctx context.Context, limit time.Time) error {
 	}
 }
 
-// pop takes out the connection that rested last, nil where none does.
-func (h *host) pop() *conn {
+// takeIdle takes out the idle connection that was used last, nil where there is none.
+func (h *host) takeIdle() *conn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := len(h.resting) - 1
+	n := len(h.idle) - 1
 	if n < 0 {
 		return nil
 	}
-	c := h.resting[n]
-	h.resting = slices.Delete(h.resting, n, n+1)
+	c := h.idle[n]
+	h.idle = slices.Delete(h.idle, n, n+1)
 	return c
 }
 
 // put takes back a connection: keep says that another call can use it.
 func (h *host) put(c *conn, keep bool) {
-	if !keep || !h.shelve(c) {
+	if !keep || !h.putIdle(c) {
 		c.Close()
 	}
 	<-h.room
 }
 
-// shelve lets a connection rest, unless it is of an earlier generation, and closes those that have rested for too long.
-func (h *host) shelve(c *conn) bool {
-	c.rest()
+// putIdle keeps a connection for another call, unless it is of an earlier generation, and closes those that have been idle for too long.
+func (h *host) putIdle(c *conn) bool {
+	c.release()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.generation != h.generation {
 		return false
 	}
-	h.resting = append(h.resting, c)
-	for h.resting[0].stale(c.rested) {
-		h.resting[0].Close()
-		h.resting = slices.Delete(h.resting, 0, 1)
+	h.idle = append(h.idle, c)
+	for h.idle[0].stale(c.idleSince) {
+		h.idle[0].Close()
+		h.idle = slices.Delete(h.idle, 0, 1)
 	}
 	return true
 }
 
-// renew closes the resting connections; those in use are not used again once their calls are over.
-func (h *host) renew() {
+// closeIdle closes the idle connections; those in use are not used again once their calls are over.
+func (h *host) closeIdle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.generation++
-	for _, c := range h.resting {
+	for _, c := range h.idle {
 		c.Close()
 	}
-	h.resting = nil
+	h.idle = nil
 }
 
 // handshakeError is a handshake that failed for what the peer is, not for the network: it will be so the next time.
@@ -196,7 +196,7 @@ type conn struct {
 	in         *bufio.Reader    // over bounds
 	request    []byte           // room for one
 	body       bytes.Buffer     // room for that of a request, then for that of an answer
-	rested     time.Time        // since when no call uses it; zero: none has
+	idleSince  time.Time        // since when no call uses it; zero: none has
 	generation int              // of the host
 }
 
@@ -249,7 +249,7 @@ func (c *conn) receive() (a answer, err error) {
 	return a, nil
 }
 
-// fit tells whether a connection that has rested can carry a call: not for so long that the peer may be about to close it,
+// fit tells whether a connection that was idle can carry a call: not for so long that the peer may be about to close it,
 // not closed, and with nothing to read.
 func (c *conn) fit(now time.Time) bool {
 	return !c.stale(now) && c.in.Buffered() == 0 && c.socket.quiet() && c.drained()
@@ -257,7 +257,7 @@ func (c *conn) fit(now time.Time) bool {
 
 // stale goes by the wall clock too: the other one stands still while the machine sleeps.
 func (c *conn) stale(now time.Time) bool {
-	return max(now.Sub(c.rested), now.Round(0).Sub(c.rested.Round(0))) >= idleLimit
+	return max(now.Sub(c.idleSince), now.Round(0).Sub(c.idleSince.Round(0))) >= idleLimit
 }
 
 // drained tells whether TLS has nothing left that it read ahead. It looks at the socket no more.
@@ -273,9 +273,9 @@ func (c *conn) drained() bool {
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// rest lets go of what one call needed.
-func (c *conn) rest() {
-	c.rested = time.Now()
+// release lets go of what one call needed.
+func (c *conn) release() {
+	c.idleSince = time.Now()
 	if cap(c.request) > keptRoom {
 		c.request = nil
 	}

@@ -19,10 +19,10 @@ func held(t *testing.T, h *host) *conn {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.resting) != 1 {
-		t.Fatalf("%d connections rest, want 1", len(h.resting))
+	if len(h.idle) != 1 {
+		t.Fatalf("%d connections rest, want 1", len(h.idle))
 	}
-	return h.resting[0]
+	return h.idle[0]
 }
 
 // Connections go from call to call: what one call sees of its connection must not be
@@ -200,7 +200,7 @@ func TestLongRestedConnectionIsNotUsed(t *testing.T) {
 	client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
 	fault(t, client)
 	old := held(t, client.leads)
-	old.rested = old.rested.Add(-idleLimit)
+	old.idleSince = old.idleSince.Add(-idleLimit)
 	fault(t, client)
 	if held(t, client.leads) == old {
 		t.Error("the same connection was used again")

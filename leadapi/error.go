@@ -136,7 +136,7 @@ func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 		return &Error{Op: r.op, Applied: Maybe, Reason: ReasonNoAnswer, Message: "the connection broke before a readable answer came"}
 	}
 	reason, text := unconnected(err)
-	return &Error{Op: r.op, Applied: No, Reason: reason, Message: clean("nothing could be sent to " + r.host.domain + ": " + text)}
+	return &Error{Op: r.op, Applied: No, Reason: reason, Message: redact("nothing could be sent to " + r.host.domain + ": " + text)}
 }
 
 // unconnected says why there is no connection.
@@ -176,7 +176,7 @@ func (c *Client) answered(r request, a answer) *Error {
 	case a.whole && !a.readable:
 		e.Message = noText
 	default:
-		e.Message = clean(words(a.body), c.config.ClientSecret, r.bearer)
+		e.Message = redact(words(a.body), c.config.ClientSecret, r.bearer)
 	}
 	return e
 }
@@ -248,11 +248,11 @@ func folded(body []byte) map[string]jsontext.Value {
 	return all
 }
 
-// clean makes a text from outside fit to be shown: control characters and the like escaped, at most 500 characters.
+// redact makes a text from outside fit to be shown: control characters and the like escaped, at most 500 characters.
 // A text that repeats a piece of a secret is withheld.
-func clean(text string, secrets ...string) string {
+func redact(text string, secrets ...string) string {
 	text = text[:min(len(text), maxText*utf8.UTFMax)]
-	if slices.ContainsFunc(secrets, func(s string) bool { return repeats(text, s) }) {
+	if slices.ContainsFunc(secrets, func(s string) bool { return revealsSecret(text, s) }) {
 		return "the message is withheld: it repeats a secret"
 	}
 	text = strconv.Quote(text)
@@ -268,13 +268,13 @@ var unquoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 // telling is how many bytes running of a secret give it away.
 const telling = 12
 
-// repeats tells whether a text holds a piece of a secret, in a form in which a service may show what it was sent.
-func repeats(text, secret string) bool {
+// revealsSecret tells whether a text holds a piece of a secret, in a form in which a service may show what it was sent.
+func revealsSecret(text, secret string) bool {
 	if len(secret) < telling {
 		return secret != "" && strings.Contains(text, secret)
 	}
 	text = strings.ToLower(text)
-	for _, form := range forms(secret) {
+	for _, form := range spellings(secret) {
 		form = strings.ToLower(form)
 		for i := range len(form) - telling + 1 {
 			if strings.Contains(text, form[i:i+telling]) {
@@ -285,8 +285,8 @@ func repeats(text, secret string) bool {
 	return false
 }
 
-// forms writes a secret as it is, as a part of an address, in hexadecimal, and in base64 from any of three places on.
-func forms(secret string) []string {
+// spellings writes a secret as it is, as a part of an address, in hexadecimal, and in base64 from any of three places on.
+func spellings(secret string) []string {
 	all := []string{secret, url.QueryEscape(secret), hex.EncodeToString([]byte(secret))}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {

@@ -15,7 +15,7 @@ import (
 func resting(h *host) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.resting)
+	return len(h.idle)
 }
 
 // A connection is used again only when the call before it has left nothing upon it. faults 36, 40, 47
@@ -133,7 +133,7 @@ func TestConnectionFromBeforeASleepIsNotUsed(t *testing.T) {
 	client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
 	fault(t, client)
 	w := held(t, client.leads)
-	w.rested = w.rested.Round(0).Add(-time.Hour)
+	w.idleSince = w.idleSince.Round(0).Add(-time.Hour)
 	if w.fit(time.Now()) {
 		t.Error("it is used")
 	}
@@ -153,7 +153,7 @@ func TestOldConnectionsAreClosed(t *testing.T) {
 	}
 	h.put(conns[0], true)
 	h.put(conns[1], true)
-	conns[0].rested = conns[0].rested.Add(-idleLimit)
+	conns[0].idleSince = conns[0].idleSince.Add(-idleLimit)
 	h.put(conns[2], true)
 	if n := resting(h); n != 2 {
 		t.Errorf("%d connections rest, want 2", n)

@@ -53,9 +53,9 @@ func New(config Config) (*Client, error) {
 
 // Close closes the connections. The calls in flight must have returned.
 func (c *Client) Close() {
-	c.general.renew()
+	c.general.closeIdle()
 	if c.leads != nil {
-		c.leads.renew()
+		c.leads.closeIdle()
 	}
 }
 
@@ -119,7 +119,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		r.host.put(conn, false)
 		return 0, unsent(r.op, ReasonHeld, "held back")
 	}
-	seen.Reused = !conn.rested.IsZero()
+	seen.Reused = !conn.idleSince.IsZero()
 	_ = conn.SetDeadline(r.limit) // fails for a closed connection only, as the first write then does
 	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
 	keep := false
@@ -139,7 +139,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	}
 	fault = c.answered(r, a)
 	if fault.Reason == ReasonMisdirected {
-		r.host.renew()
+		r.host.closeIdle()
 	}
 	keep = keep && fault.Applied != Maybe // the answer may be another request's, and this one's still to come
 	return status, fault

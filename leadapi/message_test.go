@@ -40,7 +40,7 @@ func TestMessageIsWhatTheServiceSays(t *testing.T) {
 		long:                                              long[:1000],
 		strings.Repeat("\x01", 600):                       strings.Repeat(`\x01`, 125),
 	} {
-		if got := clean(words([]byte(body))); got != want {
+		if got := redact(words([]byte(body))); got != want {
 			t.Errorf("%.80q: %q, want %q", body, got, want)
 		}
 	}
@@ -54,15 +54,15 @@ func TestTextThatRepeatsASecretIsWithheld(t *testing.T) {
 		"base64 for addresses": base64.RawURLEncoding.EncodeToString([]byte("a:" + token))[3:38], "hexadecimal": hex.EncodeToString([]byte(token)),
 	} {
 		for n := 0; n+12 <= len(text); n++ {
-			if got := clean("so "+text[n:n+12]+" it", token); !strings.Contains(got, "withheld") {
+			if got := redact("so "+text[n:n+12]+" it", token); !strings.Contains(got, "withheld") {
 				t.Errorf("%s: shows %q", form, got)
 			}
 		}
 	}
-	if got := clean("so "+token[:11]+" it", token); strings.Contains(got, "withheld") {
+	if got := redact("so "+token[:11]+" it", token); strings.Contains(got, "withheld") {
 		t.Error("11 characters are withheld")
 	}
-	if got := clean("is short", "short"); !strings.Contains(got, "withheld") {
+	if got := redact("is short", "short"); !strings.Contains(got, "withheld") {
 		t.Error("a short secret is shown")
 	}
 }

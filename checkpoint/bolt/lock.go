@@ -89,7 +89,7 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	d.header = h
 	h.ancestors = d.foreign(m, found, o)
 	d.fresh, err = create(d.path, h, lacking{})
-	d.anew = gone
+	d.predecessor = gone
 	if other := d.otherCheckpoint(t, o); other != "" && gone == "" {
 		d.warn(other)
 	}

@@ -240,7 +240,7 @@ func (d *Store) checkUnused(killed bool, o Options) error {
 	if gone != "" && !o.Anew {
 		return d.refuse(checkpoint.ErrGone, gone, hint)
 	}
-	d.anew = gone
+	d.predecessor = gone
 	return nil
 }
 

@@ -83,8 +83,8 @@ func (p *repair) identify(t checkpoint.Target, o Options) error {
 			Hint: "name it: --base-url, --leads-url and --trunk-id",
 		}
 	}
-	if p.marked && p.mark.id != p.header.id && !slices.Contains(h.ancestors, p.mark.id) {
-		h.ancestors = append(h.ancestors, p.mark.id)
+	if p.hasSeqLine && p.seqLine.id != p.header.id && !slices.Contains(h.ancestors, p.seqLine.id) {
+		h.ancestors = append(h.ancestors, p.seqLine.id)
 	}
 	p.made = h
 	p.result.Salvaged = p.sum()
@@ -119,7 +119,7 @@ func (p *repair) leadOwners() map[string]string {
 func (p *repair) weigh(results []Evidence) error {
 	digests, taken := checkpoint.NewDigester(p.made.secret), make(map[string]bool)
 	for _, one := range results {
-		if !p.secret && !p.marked {
+		if !p.secret && !p.hasSeqLine {
 			one.ID = "" // nobody knows what the file's own ID was
 		}
 		if one.ID != "" && one.Target.Canonical() != p.made.target.Canonical() {

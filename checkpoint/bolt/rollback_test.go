@@ -127,8 +127,8 @@ func TestRemovedCheckpointIsMissed(t *testing.T) {
 	_, err := Open(path, target(), Options{AnyPlace: true})
 	checkRefusal(t, err, checkpoint.ErrMissing)
 	d := opened(t, path, Options{AnyPlace: true, Anew: true})
-	if !d.Info().New || !strings.Contains(d.Info().Anew, "counts 8 leads") {
-		t.Errorf("new %v: %s", d.Info().New, d.Info().Anew)
+	if !d.Info().New || !strings.Contains(d.Info().Predecessor, "counts 8 leads") {
+		t.Errorf("new %v: %s", d.Info().New, d.Info().Predecessor)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestBeginningAnewIsAskedAgain(t *testing.T) {
 	}
 	o.Anew = true
 	d, err = Open(killed, target(), o)
-	if err != nil || d.Info().Anew == "" {
+	if err != nil || d.Info().Predecessor == "" {
 		t.Fatalf("asked again: %v", err)
 	}
 	if err := claim(d, intentOf("k", 1)); err != nil {

@@ -59,7 +59,7 @@ func salvageFile(path string) (*salvage, error) {
 	if err := s.read(d); err != nil {
 		return nil, d.openError(err)
 	}
-	s.mark, s.marked, _ = readSeq(d.seqPath())
+	s.seqLine, s.hasSeqLine, _ = readSeq(d.seqPath())
 	s.sift()
 	return s, nil
 }
@@ -79,8 +79,8 @@ type salvage struct {
 	lacks   lacking
 	// In a page in use: what stands elsewhere may have been taken back.
 	headerInUse, lacksInUse bool
-	mark                    seqLine
-	marked                  bool
+	seqLine                 seqLine
+	hasSeqLine              bool
 	inUse                   bool // the page under way is in use: nothing in it was deleted
 }
 
@@ -139,18 +139,18 @@ func (s *salvage) counted() bool { return s.tally.seq > 0 || s.ours() }
 
 // ours says whether PATH.seq belongs to the file, as far as that is known.
 func (s *salvage) ours() bool {
-	return s.marked && (s.header.version == 0 || s.mark.id == s.header.id)
+	return s.hasSeqLine && (s.header.version == 0 || s.seqLine.id == s.header.id)
 }
 
 // nothing says that no byte of a checkpoint was found.
 func (s *salvage) nothing() bool {
-	return len(s.records) == 0 && s.header.version == 0 && s.tally.seq == 0 && !s.marked
+	return len(s.records) == 0 && s.header.version == 0 && s.tally.seq == 0 && !s.hasSeqLine
 }
 
 // known is how many leads and rows in doubt there have to be.
 func (s *salvage) known() uint64 {
-	if s.ours() && s.mark.seq > s.tally.seq {
-		return s.mark.leads
+	if s.ours() && s.seqLine.seq > s.tally.seq {
+		return s.seqLine.leads
 	}
 	return s.tally.known()
 }

@@ -57,7 +57,7 @@ type Store struct {
 	host         uint64                // of this machine, see seqLine
 	asOpen       atomic.Uint64         // of the file while it is open, see seqLine
 	acceptOlder  func() error          // takes an older copy for good, once the writer runs
-	anew         string                // what is known of one that was here before a new one was made, or ""
+	predecessor  string                // what is known of one that was here before a new one was made, or ""
 	tally        atomic.Pointer[tally] // as of the last commit
 	broken       atomic.Pointer[error] // the first error; every later call returns it
 	erase        atomic.Bool           // unused parts hold what was forgotten: compact at the end
@@ -75,7 +75,7 @@ func (d *Store) Info() checkpoint.Info {
 	t := d.tally.Load()
 	i := checkpoint.Info{
 		Path: d.path, ID: d.header.id.String(), Target: d.header.target, Sequence: t.seq,
-		New: d.fresh, Anew: d.anew, Warnings: d.warnings, TookOlder: d.tookOlder,
+		New: d.fresh, Predecessor: d.predecessor, Warnings: d.warnings, TookOlder: d.tookOlder,
 		Keys: make(map[checkpoint.State]int), Incomplete: d.lacks.some, Since: d.lacks.since,
 	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {

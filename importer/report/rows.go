@@ -125,7 +125,7 @@ func (r *Run) sheet(in Input, names []string) (*sheet, error) {
 	}
 	s := &sheet{out, slices.Clone(names)}
 	r.rejects = append(r.rejects, s)
-	if in.Format != jsonl || in.Marked {
+	if in.Format != jsonl || in.ByteOrderMark {
 		_, err = io.WriteString(out, byteOrderMark)
 	}
 	if err == nil && in.Format != jsonl {

@@ -62,9 +62,9 @@ type Input struct {
 	Blank  int    `json:"blank"` // rows without any data, which Rows does not count
 	SHA256 string `json:"sha256"`
 
-	Delimiter rune `json:"-"` // 0 is a comma
-	Marked    bool `json:"-"` // its rejects begin with a byte order mark in JSONL, too: the run was told another encoding than theirs
-	Changed   bool `json:"-"` // while it was read
+	Delimiter     rune `json:"-"` // 0 is a comma
+	ByteOrderMark bool `json:"-"` // its rejects begin with a byte order mark in JSONL, too: the run was told another encoding than theirs
+	Changed       bool `json:"-"` // while it was read
 }
 
 // File is a file by its path and the SHA-256 of its bytes in hexadecimal.

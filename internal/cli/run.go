@@ -195,8 +195,8 @@ func (p *program) asks(c *cli.Context, o importer.Options) bool {
 func (v *screen) ask(s *importer.Start) error {
 	state := "the checkpoint knows " + english.Plural(s.Leads, "lead", "")
 	switch {
-	case s.Anew != "":
-		state = "the checkpoint " + report.Escape(s.Anew) + ": a new one is begun, and these leads would be made again"
+	case s.Predecessor != "":
+		state = "the checkpoint " + report.Escape(s.Predecessor) + ": a new one is begun, and these leads would be made again"
 	case s.Leads == 0 && s.InDoubt == 0:
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
