@@ -17,12 +17,16 @@
 //	              │ [tally]       counts, limits, why the run stops
 //	         [recorder] ─▶ results, rejects        one goroutine; the summary comes last
 //
-// It promises that no create leaves before its intent is durable and no update before
-// it is marked in the checkpoint, that no outcome is shown before it is durable, that a create which may
-// have been applied is never sent again by itself, that a row which may be known already
-// (its key looks like a known one, the checkpoint is incomplete) is held, not sent, that
-// an update counts only when the lead that comes back shows it, that rows of one lead go
-// one after another in file order, and that the outcomes add up to the rows read.
+// Promises:
+//
+//   - No create leaves before its intent is durable, no update before the checkpoint has
+//     marked its lead, and no outcome is shown before it is durable.
+//   - A create which may have been applied is never sent again by itself.
+//   - A row which may be known already is held, not sent: its key looks like a known one, or
+//     the checkpoint is incomplete.
+//   - An update counts only when the lead that comes back shows it.
+//   - Rows of one lead go one after another, in file order.
+//   - The outcomes add up to the rows read.
 package importer
 
 import (
