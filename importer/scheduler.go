@@ -287,7 +287,7 @@ func (s *scheduler) approach(ctx context.Context, it *item) bool {
 	return true
 }
 
-// advanceTurn goes on with a row that waited for its queue.
+// advanceReady goes on with a row that waited for its queue.
 func (s *scheduler) advanceReady(ctx context.Context) bool {
 	it := s.queues.ready[0]
 	c, err := s.lookups.fresh(ctx, it)

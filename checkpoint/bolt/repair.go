@@ -50,7 +50,7 @@ func Repair(from, to string, t checkpoint.Target, results []Evidence, dryRun boo
 		return r, err
 	}
 	p.owners = p.leadOwners()
-	if err := p.weigh(results); err != nil {
+	if err := p.addResults(results); err != nil {
 		return r, err
 	}
 	if dryRun {
@@ -114,61 +114,88 @@ func (p *repair) leadOwners() map[string]string {
 	return owners
 }
 
-// weigh compares results with the file: what it lacks is taken, and counted where it is sure
-// that the run used this checkpoint.
-func (p *repair) weigh(results []Evidence) error {
+// addResults takes over what results of runs know and the file lacks.
+func (p *repair) addResults(results []Evidence) error {
 	digests, taken := checkpoint.NewDigester(p.made.secret), make(map[string]bool)
 	for _, one := range results {
 		if !p.secret && !p.hasSeqLine {
 			one.ID = "" // nobody knows what the file's own ID was
 		}
-		if one.ID != "" && one.Target.Canonical() != p.made.target.Canonical() {
+		if ours, err := p.belongs(&one); err != nil {
+			return err
+		} else if !ours {
 			p.result.Passed = append(p.result.Passed, one.Source)
 			continue
-		}
-		if one.ID != "" && !p.descends(one.ID) {
-			return &checkpoint.OpenError{
-				Path: p.from, Err: checkpoint.ErrTarget, Hint: "name the results of runs that used this one",
-				Text: fmt.Sprintf("is another checkpoint than the one whose run wrote %s (ID %s)", one.Source, one.ID),
-			}
 		}
 		for i := range one.Entries {
 			e := &one.Entries[i]
 			if text, hint := e.Unfit(); text != "" {
 				return fmt.Errorf("%s: %w", one.Source, &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint})
 			}
-			was, owner := p.records[e.Key], p.owners[e.LeadID]
-			switch {
-			case taken[e.Key] || p.secret && p.blocked[string(digests.Blocked(e.Key))] != nil || e.State == checkpoint.Rejected:
+			forgotten := p.secret && p.blocked[string(digests.Blocked(e.Key))] != nil
+			if taken[e.Key] || forgotten || !p.wants(e) {
 				continue
-			case e.State == checkpoint.InDoubt && was.last.counts():
-				continue
-			case e.State != checkpoint.InDoubt && was.last.state.HasLead() && !p.lacksID(e):
-				continue
-			case e.State != checkpoint.InDoubt && e.LeadID != "" && owner != "" && owner != e.Key:
-				p.result.Left++
-				continue
-			case e.State != checkpoint.InDoubt && e.LeadID == "" && was.last.state == checkpoint.InDoubt:
-				continue // a person knows no more than before
 			}
 			taken[e.Key] = true
-			p.extra = append(p.extra, *e)
-			if e.State == checkpoint.InDoubt {
-				continue
-			}
-			if e.LeadID != "" {
-				p.owners[e.LeadID] = e.Key
-			}
-			if !was.sure() {
-				p.result.Found++
-				if one.ID == "" {
-					p.result.Unsure++
-				}
-			}
+			p.add(e, one.ID != "")
 		}
 	}
 	p.settleCount()
 	return nil
+}
+
+// belongs says whether results are of the target of this checkpoint. Those of its target and
+// of another checkpoint are an error; of those without an ID nobody knows.
+func (p *repair) belongs(one *Evidence) (bool, error) {
+	switch {
+	case one.ID == "":
+		return true, nil
+	case one.Target.Canonical() != p.made.target.Canonical():
+		return false, nil
+	case !p.descends(one.ID):
+		return false, &checkpoint.OpenError{
+			Path: p.from, Err: checkpoint.ErrTarget, Hint: "name the results of runs that used this one",
+			Text: fmt.Sprintf("is another checkpoint than the one whose run wrote %s (ID %s)", one.Source, one.ID),
+		}
+	}
+	return true, nil
+}
+
+// wants says whether a result knows more of its key than the file. It counts those that are
+// left out because the file has their lead under another key.
+func (p *repair) wants(e *checkpoint.Entry) bool {
+	was, owner := p.records[e.Key], p.owners[e.LeadID]
+	switch {
+	case e.State == checkpoint.Rejected:
+		return false
+	case e.State == checkpoint.InDoubt:
+		return !was.last.counts()
+	case was.last.state.HasLead() && !p.lacksID(e):
+		return false
+	case e.LeadID != "" && owner != "" && owner != e.Key:
+		p.result.Left++
+		return false
+	}
+	return e.LeadID != "" || was.last.state != checkpoint.InDoubt // else a person knows no more than before
+}
+
+// add takes a result over, and counts its lead where the file is not sure of one; sure says
+// that the run used this checkpoint.
+func (p *repair) add(e *checkpoint.Entry, sure bool) {
+	p.extra = append(p.extra, *e)
+	if e.State == checkpoint.InDoubt {
+		return
+	}
+	if e.LeadID != "" {
+		p.owners[e.LeadID] = e.Key
+	}
+	if was := p.records[e.Key]; was.sure() {
+		return
+	}
+	p.result.Found++
+	if !sure {
+		p.result.Unsure++
+	}
 }
 
 // lacksID says whether a lead is known whose ID a result brings.

@@ -42,7 +42,7 @@ func (m seqLine) line() []byte {
 	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
 }
 
-// parseMark accepts exactly what line writes.
+// parseSeqLine accepts exactly what line writes.
 func parseSeqLine(line []byte) (m seqLine, ok bool) {
 	fields := strings.Fields(string(line))
 	if len(fields) != 9 {

@@ -1,5 +1,5 @@
 // Package propose writes a mapping file for an input that it has seen a sample
-// of: the brain of leadferry init.
+// of, as leadferry init prints it.
 //
 // It stands before mapping, whose language it writes and whose rules judge the
 // outcome, and reads no file itself:
