@@ -83,9 +83,9 @@ func (e *Error) later() bool {
 	return slices.Contains([]string{ReasonThrottled, ReasonConnect, ReasonCanceled, ReasonHeld}, e.Reason)
 }
 
-// verdict says what the status of an answer, other than a readable success, tells of the request. What HTTP does not
+// appliedBy says what the status of an answer, other than a readable success, tells of the request. What HTTP does not
 // say to be refused may have been applied.
-func verdict(status int, retryAfter bool) (Applied, string) {
+func appliedBy(status int, retryAfter bool) (Applied, string) {
 	switch {
 	case status == http.StatusUnauthorized:
 		return No, ReasonUnauthorized
@@ -157,7 +157,7 @@ func unconnected(err error) (reason, text string) {
 func (c *Client) answered(r request, a answer) *Error {
 	e := &Error{Op: r.op, Status: a.StatusCode}
 	e.RetryAfter, e.HasRetryAfter = retryAfter(a.Header, c.config.Now())
-	e.Applied, e.Reason = verdict(e.Status, e.HasRetryAfter)
+	e.Applied, e.Reason = appliedBy(e.Status, e.HasRetryAfter)
 	if e.Status == r.success {
 		e.Applied = Yes
 	}

@@ -18,17 +18,17 @@ import (
 func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
 	err = d.alone(func(l *ledger) error {
 		r = checkpoint.ResolveResult{}
-		verdicts, err := l.review(ds, &r)
+		resolutions, err := l.review(ds, &r)
 		if err != nil {
 			return err
 		}
-		for i := range verdicts {
-			if err := l.undo(&verdicts[i]); err != nil {
+		for i := range resolutions {
+			if err := l.undo(&resolutions[i]); err != nil {
 				return err
 			}
 		}
-		for i := range verdicts {
-			if err := l.decide(&verdicts[i]); err != nil {
+		for i := range resolutions {
+			if err := l.decide(&resolutions[i]); err != nil {
 				return err
 			}
 		}
@@ -40,8 +40,8 @@ func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoi
 	return r, nil
 }
 
-// verdict is a decision that is to be carried out, with the send that it is about.
-type verdict struct {
+// resolution is a decision that is to be carried out, with the send that it is about.
+type resolution struct {
 	checkpoint.Decision
 	send     checkpoint.Entry
 	tail     tail
@@ -53,11 +53,43 @@ const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what i
 
 // review refuses a list before anything is changed, counts its entries and returns what
 // has to be carried out.
-func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (todo []verdict, err error) {
-	all, last := make([]verdict, len(ds)), map[string]auditLine(nil)
-	keys, ids, leaving := make(map[string]bool, len(ds)), make(map[string]bool, len(ds)), make(map[string]bool)
+func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (todo []resolution, err error) {
+	all, err := l.match(ds)
+	if err != nil {
+		return nil, err
+	}
+	leaving := make(map[string]bool) // keys whose lead ID the list takes from them
+	for i := range all {
+		leaving[all[i].Key] = all[i].corrects
+	}
+	for i := range all {
+		v := &all[i]
+		owner, err := l.owner(v.LeadID)
+		switch {
+		case err != nil:
+			return nil, err
+		case v.before:
+			r.Before++
+			continue
+		case owner != "" && !leaving[owner]:
+			return nil, &checkpoint.ListError{Index: i, Key: v.Key, Text: "its lead ID is known already, under this or another key", Hint: "`leadferry checkpoint export` shows under which"}
+		case v.corrects:
+			r.Corrected++
+		default:
+			r.Settled++
+		}
+		todo = append(todo, *v)
+	}
+	return todo, nil
+}
+
+// match finds for each decision of a list the send that it is about.
+func (l *ledger) match(ds []checkpoint.Decision) ([]resolution, error) {
+	all, last := make([]resolution, len(ds)), map[string]auditLine(nil)
+	keys, ids := make(map[string]bool, len(ds)), make(map[string]bool, len(ds))
 	for i, one := range ds {
 		text, hint := "", ""
+		var err error
 		switch {
 		case keys[one.Key]:
 			text = "its key stands twice in the list"
@@ -81,32 +113,13 @@ func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (
 			return nil, &checkpoint.ListError{Index: i, Key: one.Key, Text: text, Hint: hint}
 		}
 		keys[one.Key], ids[one.LeadID] = true, true
-		leaving[one.Key] = all[i].corrects
 	}
-	for i := range all {
-		v := &all[i]
-		owner, err := l.owner(v.LeadID)
-		switch {
-		case err != nil:
-			return nil, err
-		case v.before:
-			r.Before++
-			continue
-		case owner != "" && !leaving[owner]:
-			return nil, &checkpoint.ListError{Index: i, Key: v.Key, Text: "its lead ID is known already, under this or another key", Hint: "`leadferry checkpoint export` shows under which"}
-		case v.corrects:
-			r.Corrected++
-		default:
-			r.Settled++
-		}
-		todo = append(todo, *v)
-	}
-	return todo, nil
+	return all, nil
 }
 
 // about finds the send that a decision is about: one in doubt, or one that a person
 // settled, where the key was not sent again since. Else it says why there is none.
-func (l *ledger) about(one checkpoint.Decision, last map[string]auditLine) (v verdict, refused string, err error) {
+func (l *ledger) about(one checkpoint.Decision, last map[string]auditLine) (v resolution, refused string, err error) {
 	v.Decision = one
 	if v.send, v.tail, err = l.intent(one.Key); err != nil {
 		return v, "", err
@@ -123,7 +136,7 @@ func (l *ledger) about(one checkpoint.Decision, last map[string]auditLine) (v ve
 }
 
 // revisit takes up a decision that was made before.
-func (l *ledger) revisit(v *verdict, last map[string]auditLine) (refused string, err error) {
+func (l *ledger) revisit(v *resolution, last map[string]auditLine) (refused string, err error) {
 	decided, ok := last[v.Key]
 	if !ok {
 		return "its key is not in doubt", nil
@@ -145,7 +158,7 @@ func (l *ledger) revisit(v *verdict, last map[string]auditLine) (refused string,
 }
 
 // undo puts a key that was decided about back in doubt.
-func (l *ledger) undo(v *verdict) error {
+func (l *ledger) undo(v *resolution) error {
 	if !v.corrects {
 		return nil
 	}
@@ -157,7 +170,7 @@ func (l *ledger) undo(v *verdict) error {
 }
 
 // decide carries out one decision about a key in doubt.
-func (l *ledger) decide(v *verdict) error {
+func (l *ledger) decide(v *resolution) error {
 	send := tail{act: v.tail.act, past: v.tail.past} // an intent before it stands in the past
 	if err := l.note(auditLine{Decision: v.Decision, send: l.words.appendEntry(nil, &v.send, send)}); err != nil {
 		return err

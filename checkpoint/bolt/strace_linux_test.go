@@ -76,7 +76,7 @@ func TestWorkUnderStrace(t *testing.T) {
 		told("settled "+a, err)
 	}
 	told("settled b0", d.alone(func(l *ledger) error {
-		v := verdict{Decision: checkpoint.Decision{Key: "b0", LeadID: "lead-b0"}}
+		v := resolution{Decision: checkpoint.Decision{Key: "b0", LeadID: "lead-b0"}}
 		var err error
 		if v.send, v.tail, err = l.intent("b0"); err != nil {
 			return err
