@@ -276,8 +276,11 @@ func (m *Memory) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint
 		w := writing{k, now}
 		given := map[string]string{}
 		for _, e := range list {
-			if e.State != checkpoint.InDoubt && e.State != checkpoint.Rejected {
-				given[e.Key] = e.LeadID
+			if _, twice := given[e.Key]; !twice {
+				given[e.Key] = ""
+				if e.State != checkpoint.InDoubt && e.State != checkpoint.Rejected {
+					given[e.Key] = e.LeadID
+				}
 			}
 		}
 		var wanted []checkpoint.Entry
