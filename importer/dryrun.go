@@ -62,7 +62,7 @@ func (d *dryRun) read(it *item) {
 
 // plan ends a row as far as it goes without sending. An error is one of whoever is shown
 // requests.
-func (d *dryRun) plan(it *item, step Step, known *checkpoint.Entry) (r *result, err error) {
+func (d *dryRun) plan(it *item, step Step, known *checkpoint.Entry) (r result, err error) {
 	sends := step.Action != Nothing && step.Action != Hold
 	planned := step.Action
 	if !sends || step.Action == Create && d.lacking != nil {
@@ -76,13 +76,13 @@ func (d *dryRun) plan(it *item, step Step, known *checkpoint.Entry) (r *result, 
 		d.repeats.Add(it.rec.Key, fold, uint8(planned), it.input, it.row.Line)
 	}
 	if !sends {
-		return &result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind}, nil
+		return result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind}, nil
 	}
 	if planned != Nothing {
 		d.count(it, step)
 		err = d.show(it, step, known)
 	}
-	return &result{outcome: Pending}, err
+	return result{outcome: Pending}, err
 }
 
 func (d *dryRun) count(it *item, step Step) {

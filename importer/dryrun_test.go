@@ -334,3 +334,26 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// nowhere is a sink that keeps nothing.
+type nowhere struct{}
+
+func (nowhere) add(*item, *result) error { return nil }
+
+// Validate, and an import that finds all done, end rows by the million.
+func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
+	s := &scheduler{dry: newDryRun(&Options{NoRepeats: true}, nil), tally: newTally(1, Limits{}, 1), recorder: nowhere{}}
+	it, known := new(item), new(checkpoint.Entry)
+	for _, step := range []Step{{Action: Create}, {Outcome: Unchanged}} {
+		allocations := testing.AllocsPerRun(100, func() {
+			r, err := s.dry.plan(it, step, known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.end(it, r)
+		})
+		if allocations != 0 {
+			t.Errorf("a row with step %v makes %v allocations, want none", step, allocations)
+		}
+	}
+}

@@ -105,6 +105,8 @@ type scheduler struct {
 	batch     *batch
 	inputStop *Stop // the input could not be read to its end, or nil
 	stopped   *Stop // why the run ends before its input
+
+	ended result // of the row that ends in end
 }
 
 // sink takes what became of each row, after it is durable.
@@ -169,7 +171,7 @@ func (s *scheduler) loop(ctx context.Context) {
 		s.stop(s.inputStop)
 	}
 	for _, it := range s.queues.drain() {
-		s.finishRow(it, &result{outcome: Pending, text: "the run stopped before its turn"})
+		s.end(it, result{outcome: Pending, text: "the run stopped before its turn"})
 	}
 }
 
@@ -325,7 +327,7 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 		if err != nil {
 			s.stop(outputClosed(err))
 		}
-		s.finishRow(it, r)
+		s.end(it, r)
 		return true
 	}
 	if step.Action == Nothing {
@@ -334,7 +336,7 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 		} else {
 			s.accept(it)
 		}
-		s.finishRow(it, &result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
+		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
 		return true
 	}
 	if !s.carriers.free() || step.Action != Hold && s.tally.onTrial(s.carriers.out()) || step.Action == Create && !s.mayCreate() {
@@ -392,6 +394,13 @@ func (s *scheduler) count(j *job) {
 	if stop := s.breaker.over(); stop != nil {
 		s.stop(stop)
 	}
+}
+
+// end finishes a row that no carrier took. Its result stays in one place, since a run that
+// finds everything done would leave one behind for each row.
+func (s *scheduler) end(it *item, r result) {
+	s.ended = r
+	s.finishRow(it, &s.ended)
 }
 
 // finishRow records a row's outcome and ends the run where a limit says so. The row is
