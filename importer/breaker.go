@@ -220,9 +220,8 @@ func (b *breaker) throttle(d time.Duration) {
 	b.wake()
 }
 
-// idle reports that a place is free, or will be as soon as an answer comes: where there is but one, nothing else is
-// gained by waiting for others.
-func (b *breaker) idle() bool { return len(b.places) < cap(b.places) || cap(b.places) == 1 }
+// idle reports that a place is free.
+func (b *breaker) idle() bool { return len(b.places) < cap(b.places) }
 
 // over is why nothing passes any more, or nil.
 func (b *breaker) over() *Stop {

@@ -25,8 +25,6 @@ type job struct {
 	intended   bool                  // Create: the claim is durable; Update: the mark is
 	sentSlot   chan struct{}         // of the carrier's sentSlots, where the row has one; or nil
 	createSlot chan struct{}         // the same, of its creates
-	before     chan struct{}         // where rows leave in line: closed when the row before has left; or nil
-	left       chan struct{}         // the same of this row
 	linking    bool                  // the lead exists and has to be linked
 	pass       pass                  // Create: what it was sent with
 	request    leadapi.CreateRequest // room that the carrier's next row uses again
@@ -62,7 +60,6 @@ func (c *carrier) carry(ctx context.Context, j *job) {
 			c.crashed(j, fault)
 		}
 		give(&j.createSlot)
-		j.leaveLine()
 		j.sayOrganization()
 	}()
 	defer crash.Recover(&fault)
@@ -102,10 +99,8 @@ func (c *carrier) create(ctx context.Context, j *job) {
 
 // take waits for room in places; give gives it back.
 func take(held *chan struct{}, places chan struct{}) {
-	if *held == nil {
-		places <- struct{}{}
-		*held = places
-	}
+	places <- struct{}{}
+	*held = places
 }
 
 func give(held *chan struct{}) {
@@ -115,39 +110,15 @@ func give(held *chan struct{}) {
 	}
 }
 
-// deliver sends a row's request until its answer is final, once nothing has to leave before it.
-func (c *carrier) deliver(ctx, leaving context.Context, j *job, p *pass, call func(context.Context) error) error {
-	if j.before != nil {
-		<-j.before
-	}
-	if p != nil {
-		take(&j.createSlot, c.createSlots)
-	}
-	take(&j.sentSlot, c.sentSlots)
-	tries, err := c.retrier.deliver(ctx, leaving, p, call)
-	j.attempts += tries
-	j.leaveLine()
-	return err
-}
-
-// leaveLine lets the next row leave.
-func (j *job) leaveLine() {
-	if j.left == nil {
-		return
-	}
-	if j.before != nil {
-		<-j.before
-	}
-	close(j.left)
-	j.before, j.left = nil, nil
-}
-
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
+	take(&j.createSlot, c.createSlots)
+	take(&j.sentSlot, c.sentSlots)
 	req := createRequest(&j.request, &j.it.rec)
-	err = c.deliver(ctx, c.phases.taking, j, &j.pass, func(ctx context.Context) (err error) {
+	tries, err := c.retrier.deliver(ctx, c.phases.taking, &j.pass, func(ctx context.Context) (err error) {
 		made, err = c.sender.Create(ctx, req)
 		return err
 	})
+	j.attempts += tries
 	failpoint.At("answered")
 	return made, err
 }
@@ -247,13 +218,15 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 // lead that comes back is the one that was meant and carries it.
 func (c *carrier) link(ctx context.Context, j *job) {
 	j.linking = true
+	take(&j.sentSlot, c.sentSlots)
 	external := j.it.rec.ExternalID
 	var lead *leadapi.Lead
 	failpoint.At("before link")
-	err := c.deliver(ctx, c.phases.sending, j, nil, func(ctx context.Context) (err error) {
+	tries, err := c.retrier.deliver(ctx, c.phases.sending, nil, func(ctx context.Context) (err error) {
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external})
 		return err
 	})
+	j.attempts += tries
 	failpoint.At("link answered")
 	var stop *Stop
 	var ae *leadapi.Error

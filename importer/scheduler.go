@@ -42,16 +42,14 @@ type carriers struct {
 	todo, done chan *job
 	spare      []*job        // as many as rows may still be handed out
 	sentSlots  chan struct{} // one for each row that was sent, or is about to be, and not yet counted
-	inLine     bool          // rows leave in the order of the input, as whoever asks for one at a time expects
-	last       chan struct{} // closed when the row that was handed out last has left
 }
 
 func newCarriers(places int) *carriers {
 	n := carriersPerPlace * places
 	if places == 1 {
-		n = slotsPerPlace // so that each row in line has a slot
+		n = 1 // rows go in the order of the input then, as whoever asks for one at a time expects
 	}
-	c := &carriers{todo: make(chan *job, n), done: make(chan *job, n), sentSlots: make(chan struct{}, slotsPerPlace*places), inLine: places == 1}
+	c := &carriers{todo: make(chan *job, n), done: make(chan *job, n), sentSlots: make(chan struct{}, slotsPerPlace*places)}
 	for range n {
 		c.spare = append(c.spare, new(job))
 	}
@@ -71,10 +69,6 @@ func (c *carriers) hand(it *item, step Step, known *checkpoint.Entry, ns *leadNa
 	*j = job{it: it, step: step, names: *ns, request: leadapi.CreateRequest{Content: j.request.Content}}
 	j.entry = *known
 	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
-	if c.inLine {
-		j.before, j.left = c.last, make(chan struct{})
-		c.last = j.left
-	}
 	c.todo <- j
 }
 

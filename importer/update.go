@@ -54,6 +54,7 @@ func (c *carrier) mark(j *job) bool {
 		return false
 	}
 	j.entry, j.intended = stored, true
+	take(&j.sentSlot, c.sentSlots)
 	return true
 }
 
@@ -67,7 +68,7 @@ func confirmedAt(known *checkpoint.Entry) time.Time {
 // patch sends an update until its answer is final.
 func (c *carrier) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
-	err = c.deliver(ctx, c.phases.taking, j, nil, func(ctx context.Context) (err error) {
+	tries, err := c.retrier.deliver(ctx, c.phases.taking, nil, func(ctx context.Context) (err error) {
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
 		var ae *leadapi.Error
 		if errors.As(err, &ae) && ae.Applied != leadapi.No {
@@ -75,6 +76,7 @@ func (c *carrier) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (
 		}
 		return err
 	})
+	j.attempts += tries
 	failpoint.At("update answered")
 	return lead, err
 }
