@@ -28,7 +28,7 @@ func (l *lab) start(ctx context.Context) ([]finding, error) {
 		versions, imports = append(versions, version.Seconds()), append(imports, one.Seconds())
 	}
 	return []finding{
-		{"`leadferry --version`", "≤ 30 ms", fmt.Sprintf("%.0f ms", 1000*median(versions)), verdict(median(versions) <= 0.030)},
+		{"`leadferry --version`", "≤ 15 ms", fmt.Sprintf("%.0f ms", 1000*median(versions)), verdict(median(versions) <= 0.015)},
 		{"import of 1 row against the sandbox", "≤ 0.5 s", fmt.Sprintf("%.2f s", median(imports)), verdict(median(imports) <= 0.5)},
 	}, nil
 }
@@ -58,5 +58,5 @@ func (l *lab) binary(context.Context) ([]finding, error) {
 		return nil, err
 	}
 	size := float64(info.Size()) / 1e6
-	return []finding{{"the program, stripped", "≤ 40 MB", fmt.Sprintf("%.1f MB", size), verdict(size <= 40)}}, nil
+	return []finding{{"the program, stripped", "≤ 32 MB", fmt.Sprintf("%.1f MB", size), verdict(size <= 32)}}, nil
 }
