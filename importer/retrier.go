@@ -106,8 +106,8 @@ func (c *retrier) preflight(leaving context.Context, p pass) error {
 	case err == nil:
 		c.breaker.reached(p)
 	case e != nil && e.Status != 0:
-		c.breaker.reached(p)
 		c.breaker.throttle(waitOf(e, backoffFor(1)))
+		c.breaker.reached(p)
 	case leaving.Err() != nil, reasonOf(err) == leadapi.ReasonHeld:
 		c.breaker.unused(p)
 	default:
@@ -168,10 +168,10 @@ func (c *retrier) decide(p pass, repeatable bool, err error) (nextTry, error) {
 		return retrying, err
 	}
 	if overload(e) {
-		c.breaker.overloaded(p)
-		if throttled(e) { // all rows wait, whether or not this one is sent again
+		if throttled(e) { // all rows wait, whether or not this one is sent again; before its place is another's
 			c.breaker.throttle(waitOf(e, backoffFor(1)))
 		}
+		c.breaker.overloaded(p)
 	} else {
 		c.breaker.answered(p)
 	}

