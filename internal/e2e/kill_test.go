@@ -200,10 +200,23 @@ func (w *world) requests() (n int) {
 	return n
 }
 
+// arrived waits until the service has answered what had left before a kill: the kernel hands over what
+// was written, and a person looks later, too.
+func (w *world) arrived() {
+	for n, same := w.requests(), 0; same < 3; time.Sleep(100 * time.Millisecond) {
+		if now := w.requests(); now != n {
+			n, same = now, 0
+		} else {
+			same++
+		}
+	}
+}
+
 // settle looks every row in doubt up in the service's ledger, as a person does in
 // the console, and writes down what was found.
 func (w *world) settle() {
 	w.t.Helper()
+	w.arrived()
 	found := w.byRef()
 	doubt := w.exported("in_doubt")
 	if len(doubt) == 0 {
