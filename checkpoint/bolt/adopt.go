@@ -13,17 +13,16 @@ import (
 	"leadferry/checkpoint"
 )
 
-// adoptingKey stands in the file while a list is taken over by several commits.
+// adoptingKey stands in the file while a list is taken over by several commits: until it is
+// whole, the file is incomplete.
 var adoptingKey = []byte("adopting")
-
-const cutOff = "a list was being adopted when the program was killed: adopt it again, which takes what is left of it"
 
 // adopted is how many entries of a list one commit takes.
 const adopted = 1 << 14
 
 // Adopt takes over leads that exist on the service, see [checkpoint.Store]. A long list takes
-// several commits: after a kill in their midst the same list is to be adopted again, as a
-// warning says. It takes some bytes of memory and 15 µs an entry.
+// several commits: after a kill in their midst the checkpoint is incomplete until the same
+// list is adopted again. It takes some bytes of memory and 15 µs an entry.
 func (d *Store) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint.AdoptResult, err error) {
 	a := newAdoption(list)
 	err = d.exclusively(func() error {
@@ -38,6 +37,9 @@ func (d *Store) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint.
 		})
 		for err == nil && len(a.wanted) > 0 {
 			err = d.transact("other", a.write)
+		}
+		if err == nil && d.lacks.adopting {
+			d.lacks = lacking{}
 		}
 		return err
 	})

@@ -3,6 +3,7 @@ package bolt
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"leadferry/checkpoint"
@@ -36,11 +37,18 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	d = opened(t, killed(t, path), Options{})
-	if w := d.Info().Warnings; !slices.Contains(w, cutOff) || d.Info().Leads != adopted {
-		t.Errorf("%d leads, %q", d.Info().Leads, w)
+	info := d.Info()
+	if len(info.Warnings) != 1 || !strings.Contains(info.Warnings[0], "adopt") || info.Leads != adopted {
+		t.Errorf("%d leads, %q", info.Leads, info.Warnings)
+	}
+	if rest, _ := sought(t, d, checkpoint.Query{Key: list[0].Key}); rest.State != checkpoint.Unknown || !info.MayLack(&rest) {
+		t.Error("a row of the rest of the list would be sent")
 	}
 	if r, err := d.Adopt(t.Context(), list); err != nil || r.Known != adopted || r.Leads != adopted+10 {
 		t.Errorf("again: %+v, %v", r, err)
+	}
+	if d.Info().Incomplete {
+		t.Error("incomplete, though the list is there")
 	}
 	path = d.path
 	d.Close()

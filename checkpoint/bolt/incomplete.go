@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -19,6 +20,8 @@ type lacking struct {
 	some  bool
 	leads uint64 // how many are known to be missing, rows in doubt included; 0: nobody can count them
 	since uint64 // the commit that noted it: what was known before may have become something else
+
+	adopting bool // nothing but a part of a list, whose adoption was cut off
 }
 
 func (l lacking) encode() []byte {
@@ -38,23 +41,33 @@ func decodeLacking(record []byte) (l lacking, err error) {
 	return l, f.done()
 }
 
-func (l *lacking) load(meta *bbolt.Bucket) (err error) {
+// load reads what the file says as of commit seq.
+func (l *lacking) load(meta *bbolt.Bucket, seq uint64) (err error) {
 	*l, err = decodeLacking(meta.Get(lackingKey))
+	if !l.some && meta.Get(adoptingKey) != nil {
+		*l = lacking{some: true, since: seq, adopting: true}
+	}
 	return err
 }
 
 // text says what is missing, as the subject of a sentence.
 func (l lacking) text() string {
-	switch l.leads {
-	case 0:
+	switch {
+	case l.adopting:
+		return "the rest of a list is missing, whose adoption was cut off"
+	case l.leads == 0:
 		return "leads that it knew are missing, and nobody can count them"
-	case 1:
+	case l.leads == 1:
 		return "1 lead that it knew is missing"
 	}
 	return fmt.Sprintf("%d leads that it knew are missing", l.leads)
 }
 
 func (l lacking) warning() string {
+	if l.adopting {
+		return "the checkpoint is incomplete: a list was being adopted when the program was killed. Adopt it again, which takes what is left of it; " +
+			"until then rows that the checkpoint does not know are held in doubt, not sent (`leadferry checkpoint check --accept-loss` gives the rest of the list up)"
+	}
 	return "the checkpoint is incomplete: " + l.text() + ". Rows that it does not know are held in doubt, not sent, until " +
 		"`leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
 }
@@ -82,7 +95,7 @@ func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
 		if err != nil {
 			return err
 		}
-		return l.meta.Delete(lackingKey)
+		return errors.Join(l.meta.Delete(lackingKey), l.meta.Delete(adoptingKey))
 	})
 	if err != nil {
 		return 0, fmt.Errorf("accept loss: %w", err)

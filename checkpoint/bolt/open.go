@@ -160,14 +160,11 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 		}
 	}
 	d.erase.Store(meta.Get(eraseKey) != nil)
-	if meta.Get(adoptingKey) != nil {
-		d.warn(cutOff)
-	}
 	c, err := decodeTally(meta.Get(tallyKey))
 	d.tally.Store(&c)
 	d.digests = checkpoint.NewDigester(d.header.secret)
 	d.words = newWords()
-	return errors.Join(err, d.lacks.load(meta), d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
+	return errors.Join(err, d.lacks.load(meta, c.seq), d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
 }
 
 // startUse compares the file with PATH.seq, checks its records and notes in PATH.seq that it
