@@ -4,24 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
-	"sync"
-	"syscall"
 	"time"
 
 	"leadferry/internal/failpoint"
 )
 
 const (
-	dialLimit = 10 * time.Second // for connecting and the TLS handshake
 	// idleLimit is below the 5 s after which common servers close a connection: a create that crosses such a close
 	// would be in doubt.
 	idleLimit = 4 * time.Second
@@ -33,156 +27,6 @@ const (
 )
 
 var longAgo = time.Unix(1, 0)
-
-// host is an application of the service and the connections to it: straight there, over no proxy, HTTP/1.1 only.
-type host struct {
-	name    string        // as the header Host says it
-	domain  string        // without port
-	address string        // host and port, to dial
-	tls     *tls.Config   // nil: plain HTTP, on loopback
-	room    chan struct{} // one token a connection in use or being dialled
-
-	mu         sync.Mutex
-	idle       []*conn // the one used last comes last
-	generation int     // connections of an earlier one are not used again
-}
-
-// newHost returns the host of an address, with conns connections at most.
-func newHost(u *url.URL, conns int) *host {
-	h := &host{name: u.Host, domain: u.Hostname(), room: make(chan struct{}, conns)}
-	h.address = net.JoinHostPort(h.domain, cmp.Or(u.Port(), defaultPorts[u.Scheme]))
-	if u.Scheme == "https" {
-		h.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: h.domain}
-	}
-	return h
-}
-
-// take returns a connection that no other call uses: the idle one that was used last, if it can be used still, or a new one. Where
-// there may be no more it waits, at most until limit. The caller must put it back.
-func (h *host) take(ctx context.Context, limit time.Time) (*conn, error) {
-	if err := h.enter(ctx, limit); err != nil {
-		return nil, err
-	}
-	for c := h.takeIdle(); c != nil; c = h.takeIdle() {
-		if c.fit(time.Now()) {
-			return c, nil
-		}
-		c.Close()
-	}
-	c, err := h.dial(ctx, limit)
-	if err != nil {
-		<-h.room
-		return nil, err
-	}
-	return c, nil
-}
-
-// enter waits until there may be one connection more.
-func (h *host) enter(ctx context.Context, limit time.Time) error {
-	select {
-	case h.room <- struct{}{}: // mostly, and a timer would be dear
-		return nil
-	default:
-	}
-	ctx, stop := context.WithDeadline(ctx, limit)
-	defer stop()
-	select {
-	case h.room <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// takeIdle takes out the idle connection that was used last, nil where there is none.
-func (h *host) takeIdle() *conn {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := len(h.idle) - 1
-	if n < 0 {
-		return nil
-	}
-	c := h.idle[n]
-	h.idle = slices.Delete(h.idle, n, n+1)
-	return c
-}
-
-// put takes back a connection: keep says that another call can use it.
-func (h *host) put(c *conn, keep bool) {
-	if !keep || !h.putIdle(c) {
-		c.Close()
-	}
-	<-h.room
-}
-
-// putIdle keeps a connection for another call, unless it is of an earlier generation, and closes those that have been idle for too long.
-func (h *host) putIdle(c *conn) bool {
-	c.release()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if c.generation != h.generation {
-		return false
-	}
-	h.idle = append(h.idle, c)
-	for h.idle[0].stale(c.idleSince) {
-		h.idle[0].Close()
-		h.idle = slices.Delete(h.idle, 0, 1)
-	}
-	return true
-}
-
-// closeIdle closes the idle connections; those in use are not used again once their calls are over.
-func (h *host) closeIdle() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.generation++
-	for _, c := range h.idle {
-		c.Close()
-	}
-	h.idle = nil
-}
-
-// handshakeError is a handshake that failed for what the peer is, not for the network: it will be so the next time.
-type handshakeError struct{ error }
-
-// dial connects and, where the host wants it, makes a TLS handshake.
-func (h *host) dial(ctx context.Context, limit time.Time) (*conn, error) {
-	ctx, stop := context.WithTimeout(ctx, min(dialLimit, time.Until(limit)))
-	defer stop()
-	h.mu.Lock()
-	c := &conn{generation: h.generation}
-	h.mu.Unlock()
-	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", h.address)
-	if err != nil {
-		return nil, err
-	}
-	peek, err := newPeek(tcp)
-	if err != nil {
-		tcp.Close()
-		return nil, err
-	}
-	c.socket = &socket{Conn: tcp, peek: peek}
-	c.Conn = c.socket
-	if h.tls != nil {
-		secure := tls.Client(c.socket, h.tls)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			tcp.Close()
-			return nil, handshakeFault(ctx, err)
-		}
-		c.Conn = secure
-	}
-	c.in = bufio.NewReader(&c.bounds)
-	c.bounds.R = c.Conn
-	return c, nil
-}
-
-func handshakeFault(ctx context.Context, err error) error {
-	_, broken := errors.AsType[syscall.Errno](err)
-	if ctx.Err() != nil || broken || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	return handshakeError{err}
-}
 
 // conn is a connection to the service. It carries one call at a time, by one goroutine that writes the whole request
 // before it reads: so "a byte has left" is a count, and an answer is never taken for another call's. An http.Transport over
