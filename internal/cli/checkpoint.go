@@ -1,24 +1,18 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"net/url"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
+
+	"leadferry/checkpoint/bolt"
+	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/leadapi/sandbox"
 
 	"github.com/urfave/cli/v2"
-
-	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
-	"leadferry/importer/report"
 )
 
 func (p *program) checkpointCommand() *cli.Command {
@@ -50,6 +44,23 @@ written, or standard output is closed; 4 it is locked, damaged or of another tar
 	}
 }
 
+// desk is where the command works.
+func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
+	return &checkpointcmd.Desk{
+		In: p.In, Out: p.Out, Err: p.Err, Say: p.say(c),
+		Find:    func() (checkpointcmd.Place, error) { return p.existing(c) },
+		MayAsk:  p.mayAsk(c),
+		Confirm: func(question, nothing, hint string) error { return p.confirm(c, question, nothing, hint) },
+		Hold: func() error {
+			if !p.hold.take() {
+				return errInterrupted
+			}
+			return nil
+		},
+		Witness: witnessIn,
+	}
+}
+
 func (p *program) statusCommand() *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "what the checkpoint knows, and its last runs",
@@ -62,279 +73,292 @@ Example:
    leadferry checkpoint status --sandbox
 
 Exit codes: 0 done; 2 no checkpoint; 4 damaged, or locked by another command.`,
-		Action: func(c *cli.Context) error {
-			path, o, target, err := p.existing(c)
-			if err != nil {
-				return err
-			}
-			s, err := bolt.ReadStatus(path, target, o)
-			if err == nil {
-				p.status(&s)
-			}
-			return err
+		Action: func(c *cli.Context) error { return p.desk(c).Status() },
+	}
+}
+
+func (p *program) exportCommand() *cli.Command {
+	output := nameFlag("", "output", "make `FILE` instead of writing to standard output")
+	output.Aliases = []string{"o"}
+	return &cli.Command{
+		Name: "export", Usage: "list what the checkpoint knows, as CSV or JSONL on standard output",
+		Description: `An export is what a person needs to find rows in doubt in the console: input file
+and line, the time sent, organization or locator, and the reason. resolve takes it
+back with lead IDs filled in, adopt takes it into another checkpoint. Of a damaged
+checkpoint it holds what can still be read; the exit code is 4 all the same. -o never
+writes over a file that is there: somebody may have filled it in.
+
+Example:
+
+   leadferry checkpoint export --state in_doubt --sandbox -o doubt.csv
+
+Exit codes: 0 done; 2 no checkpoint, or a file in the way; 3 it could not be written; 4 locked or damaged.`,
+		Flags: []cli.Flag{
+			choiceFlag("", "format", "lines as %", "csv", "jsonl"),
+			output,
+			textFlag("", "created-by", "only leads that `RUN` made, and rows in doubt that it sent"),
+			textFlag("", "state", "only this `STATE`: created, partial, rejected or in_doubt"),
 		},
+		Action: p.export,
 	}
 }
 
-func (p *program) status(s *checkpoint.Status) {
-	fmt.Fprintf(p.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", report.Escape(s.Path), report.Escape(s.Target.LeadsURL), report.Escape(s.Target.TrunkID))
-	if s.Process != 0 {
-		fmt.Fprintf(p.Out, "a run goes on (process %d); as of %s, rows in flight count as in doubt:\n", s.Process, s.At.Format(time.RFC3339))
+// export tells what the checkpoint knows once that is closed: who reads it slowly, as less
+// does, holds no lock.
+func (p *program) export(c *cli.Context) error {
+	to := c.String("output")
+	if to == "-" {
+		to = ""
 	}
-	p.printCounts(s.Keys)
-	p.warn(s.Warnings)
-	if len(s.Statuses) > 0 {
-		fmt.Fprintln(p.Out, "\nleads by status last confirmed")
+	path, err := p.checkpointPath(c)
+	if err == nil {
+		err = newExport(to, path)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Statuses)) {
-		fmt.Fprintf(p.Out, "%-22s  %d\n", report.Escape(cmp.Or(name, "not known")), s.Statuses[name])
-	}
-	if len(s.Runs) > 0 {
-		fmt.Fprintln(p.Out, "\nlast runs")
-	}
-	for _, r := range s.Runs {
-		fmt.Fprintf(p.Out, "%s  %s  %-8s  %-11s  %s\n", r.Started.UTC().Format(time.RFC3339), report.Escape(r.ID), report.Escape(r.Command), report.Escape(r.Outcome), report.Escape(countsText(r.Counts)))
-	}
-	p.followUp(s)
-}
-
-func (p *program) printCounts(counts map[checkpoint.State]int) {
-	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
-		fmt.Fprintf(p.Out, "%-10s  %d\n", s, counts[s])
-	}
-	for _, s := range []checkpoint.State{checkpoint.NotMade, checkpoint.Forgotten} {
-		if counts[s] > 0 {
-			fmt.Fprintf(p.Out, "%-10s  %d\n", s, counts[s])
-		}
-	}
-}
-
-// counted is a number and what it counts.
-type counted struct {
-	n    int
-	text string
-}
-
-// tellCounts prints those that are not 0.
-func (p *program) tellCounts(list []counted, number func(int) string) {
-	for _, one := range list {
-		if one.n > 0 {
-			fmt.Fprintln(p.Out, number(one.n)+" "+one.text)
-		}
-	}
-}
-
-func (p *program) warn(warnings []string) {
-	for _, text := range warnings {
-		fmt.Fprintf(p.Err, "warning: %s\n", report.Escape(text))
-	}
-}
-
-// followUp says what a person has to look at.
-func (p *program) followUp(s *checkpoint.Status) {
-	at := " --checkpoint " + report.Quote(s.Path)
-	if n := s.Keys[checkpoint.InDoubt]; n > 0 && s.Process == 0 {
-		fmt.Fprintf(p.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s\n", n, at, at)
-	}
-	for _, x := range s.Contradictions {
-		text := fmt.Sprintf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s", day(x.Decided), report.Escape(x.Key), decisionText(x.Decision), day(x.Found), x.Text)
-		if x.Other != "" {
-			text += " (" + report.Escape(x.Other) + ")"
-		}
-		fmt.Fprintln(p.Out, text+": look both up in the console")
-	}
-}
-
-func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
-
-func countsText(counts map[string]int) string {
-	text := ""
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if counts[name] > 0 {
-			text += fmt.Sprintf(" %s %d", name, counts[name])
-		}
-	}
-	if text == "" {
-		return "nothing"
-	}
-	return text[1:]
-}
-
-// stateDir is leadferry's folder in the user's state directory, or among the user's own
-// application data where there is none.
-func stateDir() (string, error) {
-	switch runtime.GOOS {
-	case "darwin", "ios", "windows", "plan9":
-		dir, err := os.UserConfigDir()
-		return filepath.Join(dir, "leadferry", "state"), err
-	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "leadferry"), nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "state", "leadferry"), err
-}
-
-// checkpointPath is the checkpoint that is named, or the target's own.
-func (p *program) checkpointPath(c *cli.Context) (string, error) {
-	if path := c.String("checkpoint"); path != "" {
-		return path, nil
-	}
-	t := p.target()
-	if t.LeadsURL == "" || t.TrunkID == "" {
-		return "", usage("no --leads-url and --trunk-id given, so the target is not known",
-			"set them or their LEADFERRY_ variables, name a --checkpoint, or add --sandbox to try it out without an account")
-	}
-	return defaultCheckpoint(t)
-}
-
-// defaultCheckpoint is the one place where a target's checkpoint lies, whatever
-// folder the program was started in.
-func defaultCheckpoint(t checkpoint.Target) (string, error) {
-	dir, err := stateDir()
 	if err != nil {
-		return "", usage(fmt.Sprintf("the state directory is not known: %v", err), "name a file with --checkpoint")
+		return err
 	}
-	if t == sandboxTarget {
-		return filepath.Join(dir, "sandbox.db"), nil
+	x := checkpointcmd.Export{
+		State: c.String("state"), Run: c.String("created-by"), CSV: c.String("format") == "csv", Terminal: to == "" && terminal(p.Out),
 	}
-	u, err := url.Parse(t.LeadsURL)
-	if err != nil || u.Hostname() == "" {
-		return "", usage("--leads-url is not an address", "it looks like https://leads.example.com")
+	var told spool
+	err = p.desk(c).Export(c.Context, x, &told)
+	name, broken := "standard output", error(nil)
+	switch {
+	case err != nil && !told.begun: // refused
+	case to == "":
+		broken = told.tell(p.Out)
+	default:
+		name, broken = to, writeNew(to, 0o600, told.tell)
 	}
-	name := u.Hostname()
-	if u.Port() != "" {
-		name += "_" + u.Port()
+	if broken != nil && err == nil {
+		return stopped(fmt.Sprintf("%s could not be written: %v", name, broken), "")
 	}
-	return filepath.Join(dir, plainName(name+"-"+t.Canonical().TrunkID)+".db"), nil
+	return err
 }
 
-// plainName keeps what may stand in a file name on every system.
-func plainName(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '_':
-			return r
+// newExport refuses a name that is taken, or will be by the checkpoint.
+func newExport(to, checkpointPath string) error {
+	if to == "" {
+		return nil
+	}
+	named := placeAt(to, "-o")
+	for _, path := range bolt.Companions(checkpointPath) { // the next run would remove it
+		if q := placeAt(path, ""); named.is(&q) {
+			return usage("-o "+to+" would take the place of "+path+", which is a part of the checkpoint", "name another place")
 		}
-		return '_'
-	}, s)
-}
-
-// makeStateDir makes the checkpoint's folder, for its owner alone.
-func makeStateDir(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), "name another file with --checkpoint")
+	}
+	if exists(to) {
+		return usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
 	}
 	return nil
 }
 
-// opening says how the checkpoint is opened that the flags name. A sandbox may always begin
-// anew, for its leads are nobody's.
-func opening(c *cli.Context) bolt.Options {
-	return bolt.Options{
-		Wait: c.Duration("wait"), AnyPlace: anyPlace(), Require: c.Bool("require-checkpoint"),
-		Witnesses: witnesses(c), Named: c.String("checkpoint") != "", Anew: c.Bool("new-checkpoint") || c.Bool("sandbox"),
+func (p *program) historyCommand() *cli.Command {
+	return &cli.Command{
+		Name: "history", Usage: "what was sent and confirmed for one lead, with times and runs", ArgsUsage: "KEY",
+		Description: `Lists what was done with the row of this KEY, what a person decided about it, and
+what was found since that does not fit the decision. Of long histories the first
+event and the last ones are kept.
+
+Example:
+
+   leadferry checkpoint history L-104204 --sandbox
+
+Exit codes: 0 done; 2 no checkpoint, or it does not know the key; 4 locked or
+damaged.`,
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usage("history takes one key", "see leadferry checkpoint history --help")
+			}
+			return p.desk(c).History(c.Context, c.Args().First())
+		},
 	}
 }
 
-// anyPlace tells whether the user takes responsibility for where the checkpoint lies.
-func anyPlace() bool {
-	yes, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
-	return yes
+func (p *program) resolveCommand() *cli.Command {
+	return &cli.Command{
+		Name: "resolve", Usage: "settle rows in doubt by what a person found in the console", ArgsUsage: "FILE.csv",
+		Description: `FILE.csv has the columns key and lead_id; - is standard input, and an export as
+JSONL will do too. In lead_id, the ID of the lead that was found settles the row; the
+word exists says that the lead was made but its ID is not known, so that it is never
+sent again; the word none says that it was not made and may be sent. An empty lead_id
+decides nothing: the row stays in doubt.
+
+Each decision is kept with its time: leadferry checkpoint history KEY shows it, and
+status shows whether anything that was found since contradicts it. A wrong one is
+corrected by another file, as long as its row was not sent again since.
+
+Example:
+
+   leadferry checkpoint export --state in_doubt --sandbox -o doubt.csv
+   # look each row up in the console and write what you found into lead_id
+   leadferry checkpoint resolve doubt.csv --sandbox
+
+Exit codes: 0 done; 2 the file was refused or decides nothing, nothing was settled, or
+no checkpoint; 3 the disk refused it; 4 locked or damaged; 130 interrupted.`,
+		Flags: []cli.Flag{
+			boolFlag("", "none-created", "say of all rows in doubt that they were not made and may be sent"),
+			boolFlag("", "yes", "with --none-created: do not ask"),
+		},
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 1 || c.Bool("none-created") == c.Args().Present() {
+				return usage("resolve takes one file, or --none-created", "see leadferry checkpoint resolve --help")
+			}
+			if c.Bool("none-created") {
+				return p.desk(c).ResolveNone(c.Context)
+			}
+			return p.desk(c).Resolve(c.Context, c.Args().First())
+		},
+	}
 }
 
-// existing is the checkpoint that the flags name, which must be there.
-func (p *program) existing(c *cli.Context) (path string, o bolt.Options, t checkpoint.Target, err error) {
-	if path, err = p.checkpointPath(c); err != nil {
-		return path, o, t, err
+func (p *program) adoptCommand() *cli.Command {
+	return &cli.Command{
+		Name: "adopt", Usage: "take over leads that exist on the service already", ArgsUsage: "FILE.csv",
+		Description: `FILE.csv has the columns key and lead_id and, where known, external_id, status and
+organization_id; - is standard input. The leads count as made from then on: no
+import makes them again, and a sync finds them and sends them all their content at
+first. The file is taken as a whole or not at all; the same file again does no harm.
+A lead ID that came from a list or a decision before is corrected.
+
+The export of another checkpoint, CSV or JSONL, and the results.csv of a run can be
+given as they are: rows in doubt stay in doubt, partial ones wait for their link, and
+rows that are known to have a lead, but not which, are never made again. Rows without a
+lead are left out. Where there is no checkpoint yet, one is made for the target that
+the flags name.
+
+Example:
+
+   leadferry checkpoint adopt leads-of-the-console.csv --sandbox
+
+Exit codes: 0 done; 2 the file was refused, nothing was taken over, or no
+checkpoint; 3 the disk refused it; 4 locked or damaged.`,
+		Flags: []cli.Flag{newCheckpointFlag()},
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usage("adopt takes one file", "see leadferry checkpoint adopt --help")
+			}
+			return p.desk(c).Adopt(c.Context, c.Args().First(), func() (*bolt.Store, error) { return p.openOrMakeCheckpoint(c) })
+		},
 	}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return path, o, t, usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
-	}
-	if t = p.target(); t.LeadsURL == "" || t.TrunkID == "" {
-		t = checkpoint.Target{} // named by its path alone: whatever target it has
-	}
-	o = opening(c)
-	o.Require = true
-	return path, o, t, nil
 }
 
-// openCheckpoint opens one that must be there.
-func (p *program) openCheckpoint(c *cli.Context, readOnly bool) (*bolt.Store, error) {
-	path, o, target, err := p.existing(c)
-	if err != nil {
-		return nil, err
+func (p *program) forgetCommand() *cli.Command {
+	return &cli.Command{
+		Name: "forget", Usage: "remove every trace of a person from the checkpoint", ArgsUsage: "KEY...",
+		Description: `Removes what the checkpoint holds under each KEY, also from the unused parts of its
+file, and keeps only a keyed hash, so that the next file does not make the lead
+again: such rows are skipped. KEY - reads keys from standard input, one a line, so
+that they show in no process list. --unblock removes the hash too: the row counts
+as new. The lead on the service stays: delete it in the console; that of the sandbox
+goes.
+
+Example:
+
+   leadferry checkpoint forget L-104204 --sandbox
+
+Run folders, exports and copies of the checkpoint that hold the person are yours to
+remove.
+
+Exit codes: 0 done; 2 usage error or no checkpoint; 3 the disk refused it, or has no
+room for the compacted copy; 4 locked or damaged.`,
+		Flags: []cli.Flag{
+			boolFlag("", "unblock", "remove the keyed hash too, so that the row may be sent again"),
+		},
+		Action: func(c *cli.Context) error {
+			imitation := checkpointcmd.Sandbox{Target: sandboxTarget, Forget: func(checkpointPath string, leadIDs []string) (int, error) {
+				return sandbox.Forget(sandboxData(checkpointPath), leadIDs)
+			}}
+			return p.desk(c).Forget(c.Context, c.Args().Slice(), c.Bool("unblock"), imitation)
+		},
 	}
-	o.ReadOnly = readOnly
-	return bolt.Open(path, target, o)
 }
 
-// withCheckpoint opens the checkpoint that is named, which must be there, as long as f takes.
-func (p *program) withCheckpoint(c *cli.Context, readOnly bool, f func(*bolt.Store) error) error {
-	db, err := p.openCheckpoint(c, readOnly)
-	if err != nil {
-		return err
+func (p *program) checkCommand() *cli.Command {
+	return &cli.Command{
+		Name: "check", Usage: "check every page, record, index and count of the checkpoint",
+		Description: `Reads the whole file and says whether it can be relied on, and if not, what to do.
+Nothing is changed, but by these two. --accept-older takes a copy that is older than
+what was known once, such as a restored backup, or one from elsewhere. It is incomplete
+then: a row that it does not know may have been sent after the copy was made, so it is
+held in doubt, not sent, until leadferry checkpoint resolve settles it. --accept-loss
+gives up what is missing from an incomplete checkpoint: the rows that were held, and
+all that come, are sent. It asks first.
+
+Example:
+
+   leadferry checkpoint check --sandbox
+
+Exit codes: 0 in order; 2 no checkpoint, or nobody said yes; 4 damaged, older than
+what is known, locked or of another target; 130 interrupted.`,
+		Flags: []cli.Flag{
+			boolFlag("", "accept-older", "take a file that was restored from an older copy, as incomplete"),
+			boolFlag("", "accept-loss", "give up what is missing from an incomplete checkpoint"),
+			boolFlag("", "yes", "with --accept-loss: do not ask"),
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usage("check takes no file", "name the checkpoint with --checkpoint")
+			}
+			return p.desk(c).Check(c.Context, c.Bool("accept-older"), c.Bool("accept-loss"))
+		},
 	}
-	return errors.Join(f(db), db.Close())
 }
 
-// mostFolders is how many run folders are asked for what they tell, the newest.
-const mostFolders = 100
+func (p *program) repairCommand() *cli.Command {
+	return &cli.Command{
+		Name: "repair", Usage: "make a new checkpoint of what can be read of a damaged one", ArgsUsage: "OLD NEW",
+		Description: `Brings everything that the checksums of the damaged file OLD vouch for into the new
+file NEW, and what results of earlier runs know besides. OLD is only read.
 
-// witnesses are what the run folders at hand tell of checkpoints: those beside which this
-// run's own will stand. The sandbox has none and is none: its leads are nobody's.
-func witnesses(c *cli.Context) (all []checkpoint.Witness) {
-	if c.Bool("sandbox") {
-		return nil
+What is known to be missing is counted. While leads are missing, NEW is incomplete: a
+row that it does not know may be one of them, so it is held in doubt, not sent, until
+leadferry checkpoint resolve settles it, or leadferry checkpoint check --accept-loss
+gives up what is missing.
+
+Example:
+
+   leadferry checkpoint repair leads.db repaired.db --results leadferry-runs/*/results.csv
+
+Exit codes: 0 done; 2 usage error, no checkpoint, or it is in order; 3 the disk refused
+it; 4 locked, of another format version, or of another checkpoint than the results.`,
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "results", EnvVars: []string{"LEADFERRY_RESULTS"}, Usage: "results `FILE` of a run that used the checkpoint; can be given again"},
+			boolFlag("", "dry-run", "say what could be repaired, and write nothing"),
+		},
+		Action: func(c *cli.Context) error {
+			from, to, results, err := repairNames(c)
+			if err != nil {
+				return err
+			}
+			return p.desk(c).Repair(from, to, p.target(), results, c.Bool("dry-run"), anyPlace())
+		},
 	}
-	for _, s := range report.Old(runParents(c), mostFolders) {
-		if w := witnessOf(s); w.ID != "" && w.Target != sandboxTarget {
-			all = append(all, w)
+}
+
+// repairNames are the files that the command line names. A pattern that a shell spread out
+// leaves further results behind the two names.
+func repairNames(c *cli.Context) (from, to string, results []string, err error) {
+	names := c.Args().Slice()
+	results = c.StringSlice("results")
+	if len(names) > 2 && len(results) > 0 {
+		names, results = names[:2], slices.Concat(results, names[2:])
+	}
+	if len(names) != 2 || sameFile(names[0], names[1]) {
+		return "", "", nil, usage("repair takes two files: the damaged one, and one that is not there yet", "see leadferry checkpoint repair --help")
+	}
+	for _, path := range []string{names[1], names[1] + ".seq"} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return "", "", nil, usage(path+": exists already", "name a file that is not there yet")
 		}
 	}
-	return all
+	if dir := filepath.Dir(names[1]); !isFolder(dir) {
+		return "", "", nil, usage("there is no folder "+dir, "make it first")
+	}
+	return names[0], names[1], results, nil
 }
 
-// runParents are the folders in which run folders stand.
-func runParents(c *cli.Context) []string {
-	parents := []string{runsFolder}
-	out := c.String("out")
-	if out == "" {
-		out = os.Getenv("LEADFERRY_OUT") // of commands that have no run folder of their own
-	}
-	if out != "" && out != "none" {
-		if whole, err := filepath.Abs(out); err == nil {
-			out = whole
-		}
-		if parent := filepath.Dir(out); !slices.ContainsFunc(parents, func(p string) bool { return sameFile(p, parent) }) {
-			parents = append(parents, parent)
-		}
-	}
-	return parents
-}
-
-// witnessOf is what a summary tells of the checkpoint that its run used; nothing, if it used
-// none.
-func witnessOf(s *report.Summary) checkpoint.Witness {
-	if s.Checkpoint.Path == "" || s.Checkpoint.ID == "" {
-		return checkpoint.Witness{}
-	}
-	w := checkpoint.Witness{
-		Source: s.SummaryPath, Path: s.Checkpoint.Path, ID: s.Checkpoint.ID, Sequence: s.Checkpoint.Sequence, Leads: s.Checkpoint.Leads,
-		Ended: s.FinishedAt, Target: checkpoint.Target(s.Target),
-	}
-	if !s.DryRun && s.Requests.Create+s.Requests.Update > 0 {
-		w.Run = s.RunID
-		w.Made = min(s.Requests.Create, s.Rows.Created+s.Rows.Partial+s.Rows.InDoubt)
-	}
-	return w
-}
-
-// witnessIn is what the run whose files lie in a folder tells; nothing, if that says none.
-func witnessIn(folder string) checkpoint.Witness {
-	s, err := report.ReadOld(filepath.Join(folder, "summary.json"))
-	if err != nil {
-		return checkpoint.Witness{}
-	}
-	return witnessOf(s)
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

@@ -1,6 +1,6 @@
 // Package cli is leadferry's command line: one file a command, each of which turns
 // flags into options and makes one call, and one table that turns errors into
-// sentences and exit codes.
+// sentences and exit codes. What those of `leadferry checkpoint` do is in checkpointcmd.
 //
 // It is the outermost room: it knows every other one and none knows it.
 package cli

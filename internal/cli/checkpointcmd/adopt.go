@@ -1,19 +1,17 @@
-package cli
+package checkpointcmd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
-	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
@@ -21,36 +19,10 @@ import (
 	"leadferry/importer/report"
 )
 
-func (p *program) adoptCommand() *cli.Command {
-	return &cli.Command{
-		Name: "adopt", Usage: "take over leads that exist on the service already", ArgsUsage: "FILE.csv",
-		Description: `FILE.csv has the columns key and lead_id and, where known, external_id, status and
-organization_id; - is standard input. The leads count as made from then on: no
-import makes them again, and a sync finds them and sends them all their content at
-first. The file is taken as a whole or not at all; the same file again does no harm.
-A lead ID that came from a list or a decision before is corrected.
-
-The export of another checkpoint, CSV or JSONL, and the results.csv of a run can be
-given as they are: rows in doubt stay in doubt, partial ones wait for their link, and
-rows that are known to have a lead, but not which, are never made again. Rows without a
-lead are left out. Where there is no checkpoint yet, one is made for the target that
-the flags name.
-
-Example:
-
-   leadferry checkpoint adopt leads-of-the-console.csv --sandbox
-
-Exit codes: 0 done; 2 the file was refused, nothing was taken over, or no
-checkpoint; 3 the disk refused it; 4 locked or damaged.`,
-		Flags: []cli.Flag{newCheckpointFlag()}, Action: p.adopt,
-	}
-}
-
-func (p *program) adopt(c *cli.Context) (err error) {
-	if c.NArg() != 1 {
-		return usage("adopt takes one file", "see leadferry checkpoint adopt --help")
-	}
-	read, err := p.readList(c.Args().First(), "adopt")
+// Adopt takes over the leads of a file, as a whole or not at all. open opens the checkpoint,
+// or makes one.
+func (d *Desk) Adopt(ctx context.Context, path string, open func() (*bolt.Store, error)) (err error) {
+	read, err := d.readList(path, "adopt")
 	if err != nil {
 		return err
 	}
@@ -58,7 +30,7 @@ func (p *program) adopt(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := p.openOrMakeCheckpoint(c)
+	db, err := open()
 	if err != nil {
 		return err
 	}
@@ -67,28 +39,28 @@ func (p *program) adopt(c *cli.Context) (err error) {
 		err = errors.Join(err, dropped)
 	}()
 	if db.Info().New {
-		fmt.Fprintf(p.say(c), "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
+		fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
 	}
-	p.warn(db.Info().Warnings)
-	if err := ofThisTarget(c.Args().First(), read, db.Info().Target); err != nil {
+	d.warn(db.Info().Warnings)
+	if err := d.ofThisTarget(path, read, db.Info().Target); err != nil {
 		return err
 	}
-	result, err := db.Adopt(c.Context, entries)
+	result, err := db.Adopt(ctx, entries)
 	if err != nil {
 		return read.refused(err, rows, "nothing was taken over")
 	}
-	p.reportAdopted(result, len(read.rows)-len(rows), db.Info().Path)
+	d.reportAdopted(result, len(read.rows)-len(rows), db.Info().Path)
 	return nil
 }
 
 // ofThisTarget refuses results of which the summary beside them says that their run had
 // another target: leads that this one lacks would count as made. An export says nothing of
 // its target, and is how leads move with a service that changes its address.
-func ofThisTarget(path string, read *list, target checkpoint.Target) error {
+func (d *Desk) ofThisTarget(path string, read *list, target checkpoint.Target) error {
 	if !read.results || path == "-" {
 		return nil
 	}
-	w := witnessIn(filepath.Dir(path))
+	w := d.Witness(filepath.Dir(path))
 	if w.ID == "" || w.Target.Canonical() == target.Canonical() {
 		return nil
 	}
@@ -97,26 +69,10 @@ func ofThisTarget(path string, read *list, target checkpoint.Target) error {
 		"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+w.Path)
 }
 
-// openOrMakeCheckpoint makes one where there is none, if the flags name a target.
-func (p *program) openOrMakeCheckpoint(c *cli.Context) (*bolt.Store, error) {
-	path, err := p.checkpointPath(c)
-	if err != nil {
-		return nil, err
-	}
-	target := p.target()
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || target.BaseURL == "" || target.LeadsURL == "" || target.TrunkID == "" {
-		return p.openCheckpoint(c, false)
-	}
-	if err := makeStateDir(path); err != nil {
-		return nil, err
-	}
-	return bolt.Open(path, target, opening(c))
-}
-
-func (p *program) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
-	fmt.Fprintf(p.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
+func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
+	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + report.Quote(path)
-	p.tellCounts([]counted{
+	d.tellCounts([]counted{
 		{r.Corrected, "corrected: people had given it another lead ID before"},
 		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
 		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},

@@ -1,4 +1,4 @@
-package cli
+package checkpointcmd
 
 import (
 	"bytes"
@@ -74,9 +74,9 @@ const maxList = 512 << 20
 
 // readList reads a file; - is standard input. Further columns are allowed and
 // ignored. A column that is missing must not read as empty.
-func (p *program) readList(path, command string) (*list, error) {
+func (d *Desk) readList(path, command string) (*list, error) {
 	l := &list{path: path, command: command}
-	in := p.In
+	in := d.In
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {

@@ -1,4 +1,4 @@
-package cli
+package checkpointcmd
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer"
@@ -16,48 +14,29 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-func (p *program) historyCommand() *cli.Command {
-	return &cli.Command{
-		Name: "history", Usage: "what was sent and confirmed for one lead, with times and runs", ArgsUsage: "KEY",
-		Description: `Lists what was done with the row of this KEY, what a person decided about it, and
-what was found since that does not fit the decision. Of long histories the first
-event and the last ones are kept.
-
-Example:
-
-   leadferry checkpoint history L-104204 --sandbox
-
-Exit codes: 0 done; 2 no checkpoint, or it does not know the key; 4 locked or
-damaged.`,
-		Action: p.history,
-	}
-}
-
-func (p *program) history(c *cli.Context) error {
-	if c.NArg() != 1 {
-		return usage("history takes one key", "see leadferry checkpoint history --help")
-	}
-	key := rowkey.Trim(c.Args().First())
+// History lists what was done with the row of a key, decided about it and found since.
+func (d *Desk) History(ctx context.Context, key string) error {
+	key = rowkey.Trim(key)
 	var now checkpoint.Entry
 	var lines []historyLine
-	err := p.withCheckpoint(c, true, func(db *bolt.Store) error {
-		found, alike, err := lookUp(c.Context, db, key)
+	err := d.with(true, func(db *bolt.Store) error {
+		found, alike, err := lookUp(ctx, db, key)
 		if err != nil {
 			return err
 		}
 		now = found[0]
-		lines, err = historyLines(c.Context, db, key)
+		lines, err = historyLines(ctx, db, key)
 		if err == nil && now.State == checkpoint.Unknown && len(lines) == 0 {
-			err = unknownKey(c.Context, db, key, alike[0])
+			err = unknownKey(ctx, db, key, alike[0])
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	p.writeState(&now)
+	d.writeState(&now)
 	for _, l := range lines {
-		fmt.Fprintf(p.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), report.Escape(l.run), report.Escape(l.text))
+		fmt.Fprintf(d.Out, "%s  %-8s  %s\n", l.at.UTC().Format(time.RFC3339), report.Escape(l.run), report.Escape(l.text))
 	}
 	return nil
 }
@@ -92,7 +71,7 @@ func lookUp(ctx context.Context, db *bolt.Store, keys ...string) (found []checkp
 }
 
 // writeState says how the key stands now.
-func (p *program) writeState(e *checkpoint.Entry) {
+func (d *Desk) writeState(e *checkpoint.Entry) {
 	text := map[checkpoint.State]string{
 		checkpoint.Unknown:   "not made: the next import sends it",
 		checkpoint.NotMade:   "not made, a person said: the next import sends it",
@@ -101,7 +80,7 @@ func (p *program) writeState(e *checkpoint.Entry) {
 	if text == "" {
 		text = strings.ReplaceAll(e.State.String(), "_", " ")
 	}
-	fmt.Fprintf(p.Out, "now         %s\n", text)
+	fmt.Fprintf(d.Out, "now         %s\n", text)
 	for _, part := range []struct{ name, value string }{
 		{"lead", e.LeadID},
 		{"status", statusText(e.Status)},
@@ -113,13 +92,13 @@ func (p *program) writeState(e *checkpoint.Entry) {
 		{"reason", importer.Explain(e)},
 	} {
 		if part.value != "" {
-			fmt.Fprintf(p.Out, "%-10s  %s\n", part.name, report.Escape(part.value))
+			fmt.Fprintf(d.Out, "%-10s  %s\n", part.name, report.Escape(part.value))
 		}
 	}
 	if e.File != "" {
-		fmt.Fprintf(p.Out, "row         %s:%d\n", report.Escape(e.File), e.Line)
+		fmt.Fprintf(d.Out, "row         %s:%d\n", report.Escape(e.File), e.Line)
 	}
-	fmt.Fprintln(p.Out)
+	fmt.Fprintln(d.Out)
 }
 
 type historyLine struct {

@@ -1,0 +1,113 @@
+package checkpointcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+	"leadferry/importer/report"
+)
+
+// Check reads the whole checkpoint and says whether it can be relied on. older takes one
+// that is older than what was known once, loss gives up what an incomplete one lacks.
+func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
+	if older && loss {
+		return usage("--accept-older and --accept-loss exclude one another", "first take the older copy and look at what is held, then give up what is missing")
+	}
+	at, err := d.Find()
+	if err != nil {
+		return err
+	}
+	at.Options.ReadOnly, at.Options.Check, at.Options.Accept = !older && !loss, true, older
+	db, err := bolt.Open(at.Path, at.Target, at.Options)
+	if err != nil {
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			d.readable(at.Path)
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	s, err := db.Status()
+	if err != nil {
+		return err
+	}
+	d.warn(s.Warnings)
+	fmt.Fprintf(d.Out, "checkpoint  %s\nin order    every page, record, index and count\n", report.Escape(db.Info().Path))
+	d.printCounts(s.Keys)
+	switch {
+	case older:
+		d.tookOlder(db)
+	case loss:
+		if err := d.acceptLoss(ctx, db); err != nil {
+			return err
+		}
+		if s, err = db.Status(); err != nil {
+			return err
+		}
+	}
+	d.followUp(&s)
+	return nil
+}
+
+func (d *Desk) tookOlder(db *bolt.Store) {
+	if !db.Info().TookOlder {
+		fmt.Fprintln(d.Out, "\nnothing to accept: it is not older than what is known")
+		return
+	}
+	fmt.Fprintf(d.Out, "\naccepted: the checkpoint has a new ID and is incomplete: %s.\nRows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
+}
+
+// acceptLoss asks before rows may be sent whose leads may exist.
+func (d *Desk) acceptLoss(ctx context.Context, db *bolt.Store) error {
+	if !db.Info().Incomplete {
+		fmt.Fprintln(d.Out, "\nnothing to accept: the checkpoint is complete")
+		return nil
+	}
+	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
+	missing := "the checkpoint is incomplete: " + db.Info().Missing
+	if !d.MayAsk {
+		return usage(missing+"; to give that up would make their leads a second time", hint)
+	}
+	if err := d.Confirm("T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what is missing?", "nothing was given up", hint); err != nil {
+		return err
+	}
+	freed, err := db.AcceptLoss(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.Out, "\naccepted: what is missing was given up; rows that were held for it and may be sent now: %d\n", freed)
+	return nil
+}
+
+// readable says what an export of a damaged file would hold.
+func (d *Desk) readable(path string) {
+	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
+	if err != nil {
+		return // the error that is shown says more
+	}
+	fmt.Fprintf(d.Out, "checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", report.Escape(path))
+	d.printSalvaged(&r)
+	if r.Lost {
+		fmt.Fprintln(d.Out, "missing     "+r.Text())
+	}
+	d.lostBlocks(r.Forgotten)
+}
+
+func (d *Desk) printSalvaged(r *bolt.Salvaged) {
+	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
+	for s, n := range r.Keys {
+		counts[checkpoint.State(s)] += n
+	}
+	d.printCounts(counts)
+}
+
+// lostBlocks warns that an export cannot carry what was forgotten.
+func (d *Desk) lostBlocks(n int) {
+	if n > 0 {
+		fmt.Fprintf(d.Err, "warning: %s forgotten: an export does not name them, so forget them again in the new checkpoint\n", english.Plural(n, "key", ""))
+	}
+}

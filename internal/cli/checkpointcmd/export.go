@@ -1,0 +1,165 @@
+package checkpointcmd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gocarina/gocsv"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+	"leadferry/importer"
+	"leadferry/importer/report"
+)
+
+func stateNamed(name string) (checkpoint.State, error) {
+	if name == "" {
+		return checkpoint.Unknown, nil
+	}
+	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	return 0, usage("--state knows no such state", "use created, partial, rejected or in_doubt")
+}
+
+// Export is which entries are written, and how.
+type Export struct {
+	State    string // "": any
+	Run      string // that made or sent them; "": any
+	CSV      bool   // else JSONL
+	Terminal bool   // it goes to one: nothing may act upon it
+
+	state checkpoint.State
+}
+
+// Export writes what the checkpoint knows. Of a damaged one it writes what can still be read,
+// and fails all the same. The checkpoint is closed when it returns: whoever reads slowly
+// must not hold its lock, so out keeps all that it is given until then.
+func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) {
+	if x.state, err = stateNamed(x.State); err != nil {
+		return err
+	}
+	at, err := d.Find()
+	if err != nil {
+		return err
+	}
+	at.Options.ReadOnly = true
+	db, err := bolt.Open(at.Path, at.Target, at.Options)
+	switch {
+	case errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrRolledBack):
+		return errors.Join(d.exportDamaged(at.Path, &x, out), err)
+	case err != nil:
+		return err
+	}
+	err = x.lines(out, func(add func(checkpoint.Entry) error) error {
+		return db.Each(ctx, checkpoint.Filter{State: x.state, Run: x.Run}, add)
+	})
+	return errors.Join(err, db.Close())
+}
+
+func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
+	return x.lines(out, func(add func(checkpoint.Entry) error) error {
+		r, err := bolt.Salvage(path, func(e checkpoint.Entry) error {
+			if x.state != checkpoint.Unknown && x.state != e.State || x.Run != "" && x.Run != e.Run {
+				return nil
+			}
+			return add(e)
+		})
+		if err == nil {
+			text := "warning: the checkpoint is damaged or older than what is known; the export holds what can be read of it"
+			if r.Lost {
+				text += ": " + r.Text()
+			}
+			fmt.Fprintln(d.Err, text)
+			d.lostBlocks(r.Forgotten)
+		}
+		return err
+	})
+}
+
+// exportBatch is how many lines are encoded at a time.
+const exportBatch = 512
+
+// lines writes a line of every entry that each calls its function with.
+func (x *Export) lines(to io.Writer, each func(add func(checkpoint.Entry) error) error) error {
+	out := bufio.NewWriter(to)
+	write := x.jsonLines(out)
+	if x.CSV {
+		write = x.csvLines(out)
+	}
+	lines := make([]ExportLine, 0, exportBatch)
+	flush := func() error {
+		err := write(lines)
+		lines = lines[:0]
+		return err
+	}
+	err := each(func(e checkpoint.Entry) error {
+		if e.State == checkpoint.NotMade {
+			return nil // nothing is known of it but that it may be sent
+		}
+		if lines = append(lines, exportLine(&e)); len(lines) < exportBatch {
+			return nil
+		}
+		return flush()
+	})
+	return errors.Join(err, flush(), out.Flush())
+}
+
+func exportLine(e *checkpoint.Entry) ExportLine {
+	x := ExportLine{
+		Key: e.Key, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e), Location: e.Location,
+		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
+		File: e.File, Line: lineNumber(e.Line), Error: importer.Explain(e),
+	}
+	if e.WantLink != "" { // it is not linked yet
+		x.ExternalID = e.WantLink
+	}
+	return x
+}
+
+// csvLines writes the header with the first lines, also where there are none.
+func (x *Export) csvLines(out *bufio.Writer) func([]ExportLine) error {
+	w, marshal := gocsv.DefaultCSVWriter(out), gocsv.MarshalCSV
+	return func(lines []ExportLine) error {
+		for i := range lines {
+			l := &lines[i]
+			l.Location = report.Cell(l.Location)
+			if x.Terminal {
+				for _, text := range []*string{&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID, &l.File, &l.Error} {
+					*text = report.Escape(*text)
+				}
+			}
+		}
+		err := marshal(lines, w)
+		marshal = gocsv.MarshalCSVWithoutHeaders
+		return err
+	}
+}
+
+func (x *Export) jsonLines(out *bufio.Writer) func([]ExportLine) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	return func(lines []ExportLine) error {
+		text.Reset()
+		for i := range lines {
+			if err := enc.Encode(&lines[i]); err != nil {
+				return err
+			}
+		}
+		b := text.Bytes()
+		if x.Terminal {
+			b = report.EscapeJSON(b)
+		}
+		_, err := out.Write(b)
+		return err
+	}
+}

@@ -1,0 +1,131 @@
+package checkpointcmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+)
+
+// Resolve settles rows in doubt by the decisions of a file, all of them or none.
+func (d *Desk) Resolve(ctx context.Context, path string) error {
+	read, err := d.readList(path, "resolve")
+	if err != nil {
+		return err
+	}
+	decisions, rows, err := decisionsOf(read)
+	if err != nil {
+		return err
+	}
+	if len(decisions) == 0 {
+		why := "it has no rows"
+		if n := len(read.rows); n > 0 {
+			why = "lead_id is empty in " + english.Plural(n, "row", "")
+		}
+		return usage(read.path+": decides nothing: "+why+"; nothing was settled",
+			"write into lead_id the lead's ID, exists, or none where the lead was not made")
+	}
+	return d.with(false, func(db *bolt.Store) error {
+		r, err := db.Resolve(ctx, decisions)
+		if err != nil {
+			return read.refused(err, rows, "nothing was settled")
+		}
+		d.reportResolved(r, decisions, len(read.rows)-len(decisions), db.Info().InDoubt)
+		return nil
+	})
+}
+
+// ResolveNone says of all rows in doubt that they were not made, which a person confirms.
+func (d *Desk) ResolveNone(ctx context.Context) error {
+	if !d.MayAsk {
+		return usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing was settled",
+			"run it in a terminal, or add --yes")
+	}
+	return d.with(false, func(db *bolt.Store) error {
+		var decisions []checkpoint.Decision
+		err := db.Each(ctx, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
+			if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
+				decisions = append(decisions, checkpoint.Decision{Key: e.Key})
+			}
+			return nil
+		})
+		if err == nil && len(decisions) == 0 {
+			fmt.Fprintln(d.Out, "no row in doubt was sent by a run, so nothing was settled")
+			return nil
+		}
+		if err == nil {
+			err = d.Confirm(fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?",
+				english.Plural(len(decisions), "row", "")), "nothing was settled", "answer y, or add --yes")
+		}
+		if err != nil {
+			return err
+		}
+		r, err := db.Resolve(ctx, decisions)
+		if err == nil {
+			d.reportResolved(r, decisions, 0, db.Info().InDoubt)
+		}
+		return err
+	})
+}
+
+// decisionsOf reads what a person wrote into the column lead_id; rows are those that decide.
+func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []*listed, err error) {
+	for i := range read.rows {
+		row := &read.rows[i]
+		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.sender()}
+		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
+		switch {
+		case d.LeadID == "":
+			continue
+		case strings.EqualFold(d.LeadID, "exists"):
+			d.LeadID, d.Exists = "", true
+		case strings.EqualFold(d.LeadID, "none"):
+			d.LeadID = ""
+		}
+		if err := read.plausible(row, d.LeadID); err != nil {
+			return nil, nil, err
+		}
+		decisions, rows = append(decisions, d), append(rows, row)
+	}
+	return decisions, rows, nil
+}
+
+// sender is the run that the list names. Spreadsheet programs take some for numbers; what
+// they leave of these says nothing.
+func (row *listed) sender() string {
+	if len(row.RunID) == 8 && strings.Trim(row.RunID, "0123456789abcdef") == "" {
+		return row.RunID
+	}
+	return ""
+}
+
+// reportResolved tells apart what was decided, and what was not.
+func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, undecided, doubts int) {
+	found, exist, not := 0, 0, 0
+	for _, d := range decisions {
+		switch {
+		case d.LeadID != "":
+			found++
+		case d.Exists:
+			exist++
+		default:
+			not++
+		}
+	}
+	fmt.Fprintf(d.Out, "%s settled (%d with a lead ID, %d without one that exist, %d not made), %d still in doubt\n",
+		english.Plural(len(decisions), "row", ""), found, exist, not, doubts)
+	d.tellCounts([]counted{
+		{r.Corrected, "of these had been decided otherwise: corrected, and the history keeps both"},
+		{r.Before, "of these had been decided so before"},
+		{undecided, "without a decision, passed over: an empty lead_id decides nothing"},
+	}, strconv.Itoa)
+	if found+not > 0 {
+		fmt.Fprintln(d.Out, "run the import again to send what may be sent and to link what was found")
+	}
+}

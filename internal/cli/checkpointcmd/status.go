@@ -1,0 +1,78 @@
+package checkpointcmd
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+	"leadferry/importer/report"
+)
+
+// Status shows what the checkpoint knows, its last runs, and what a person has to look at.
+func (d *Desk) Status() error {
+	at, err := d.Find()
+	if err != nil {
+		return err
+	}
+	s, err := bolt.ReadStatus(at.Path, at.Target, at.Options)
+	if err == nil {
+		d.status(&s)
+	}
+	return err
+}
+
+func (d *Desk) status(s *checkpoint.Status) {
+	fmt.Fprintf(d.Out, "checkpoint  %s\ntarget      %s, trunk %s\n", report.Escape(s.Path), report.Escape(s.Target.LeadsURL), report.Escape(s.Target.TrunkID))
+	if s.Process != 0 {
+		fmt.Fprintf(d.Out, "a run goes on (process %d); as of %s, rows in flight count as in doubt:\n", s.Process, s.At.Format(time.RFC3339))
+	}
+	d.printCounts(s.Keys)
+	d.warn(s.Warnings)
+	if len(s.Statuses) > 0 {
+		fmt.Fprintln(d.Out, "\nleads by status last confirmed")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Statuses)) {
+		fmt.Fprintf(d.Out, "%-22s  %d\n", report.Escape(cmp.Or(name, "not known")), s.Statuses[name])
+	}
+	if len(s.Runs) > 0 {
+		fmt.Fprintln(d.Out, "\nlast runs")
+	}
+	for _, r := range s.Runs {
+		fmt.Fprintf(d.Out, "%s  %s  %-8s  %-11s  %s\n", r.Started.UTC().Format(time.RFC3339), report.Escape(r.ID), report.Escape(r.Command), report.Escape(r.Outcome), report.Escape(countsText(r.Counts)))
+	}
+	d.followUp(s)
+}
+
+// followUp says what a person has to look at.
+func (d *Desk) followUp(s *checkpoint.Status) {
+	at := " --checkpoint " + report.Quote(s.Path)
+	if n := s.Keys[checkpoint.InDoubt]; n > 0 && s.Process == 0 {
+		fmt.Fprintf(d.Out, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s\n", n, at, at)
+	}
+	for _, x := range s.Contradictions {
+		text := fmt.Sprintf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s", day(x.Decided), report.Escape(x.Key), decisionText(x.Decision), day(x.Found), x.Text)
+		if x.Other != "" {
+			text += " (" + report.Escape(x.Other) + ")"
+		}
+		fmt.Fprintln(d.Out, text+": look both up in the console")
+	}
+}
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
+
+func countsText(counts map[string]int) string {
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if counts[name] > 0 {
+			text += fmt.Sprintf(" %s %d", name, counts[name])
+		}
+	}
+	if text == "" {
+		return "nothing"
+	}
+	return text[1:]
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+	"leadferry/importer/report"
+	"leadferry/internal/cli/checkpointcmd"
+)
+
+// stateDir is leadferry's folder in the user's state directory, or among the user's own
+// application data where there is none.
+func stateDir() (string, error) {
+	switch runtime.GOOS {
+	case "darwin", "ios", "windows", "plan9":
+		dir, err := os.UserConfigDir()
+		return filepath.Join(dir, "leadferry", "state"), err
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "leadferry"), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "state", "leadferry"), err
+}
+
+// checkpointPath is the checkpoint that is named, or the target's own.
+func (p *program) checkpointPath(c *cli.Context) (string, error) {
+	if path := c.String("checkpoint"); path != "" {
+		return path, nil
+	}
+	t := p.target()
+	if t.LeadsURL == "" || t.TrunkID == "" {
+		return "", usage("no --leads-url and --trunk-id given, so the target is not known",
+			"set them or their LEADFERRY_ variables, name a --checkpoint, or add --sandbox to try it out without an account")
+	}
+	return defaultCheckpoint(t)
+}
+
+// defaultCheckpoint is the one place where a target's checkpoint lies, whatever
+// folder the program was started in.
+func defaultCheckpoint(t checkpoint.Target) (string, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return "", usage(fmt.Sprintf("the state directory is not known: %v", err), "name a file with --checkpoint")
+	}
+	if t == sandboxTarget {
+		return filepath.Join(dir, "sandbox.db"), nil
+	}
+	u, err := url.Parse(t.LeadsURL)
+	if err != nil || u.Hostname() == "" {
+		return "", usage("--leads-url is not an address", "it looks like https://leads.example.com")
+	}
+	name := u.Hostname()
+	if u.Port() != "" {
+		name += "_" + u.Port()
+	}
+	return filepath.Join(dir, plainName(name+"-"+t.Canonical().TrunkID)+".db"), nil
+}
+
+// plainName keeps what may stand in a file name on every system.
+func plainName(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '_':
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+// makeStateDir makes the checkpoint's folder, for its owner alone.
+func makeStateDir(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), "name another file with --checkpoint")
+	}
+	return nil
+}
+
+// opening says how the checkpoint is opened that the flags name. A sandbox may always begin
+// anew, for its leads are nobody's.
+func opening(c *cli.Context) bolt.Options {
+	return bolt.Options{
+		Wait: c.Duration("wait"), AnyPlace: anyPlace(), Require: c.Bool("require-checkpoint"),
+		Witnesses: witnesses(c), Named: c.String("checkpoint") != "", Anew: c.Bool("new-checkpoint") || c.Bool("sandbox"),
+	}
+}
+
+// anyPlace tells whether the user takes responsibility for where the checkpoint lies.
+func anyPlace() bool {
+	yes, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
+	return yes
+}
+
+// existing is the checkpoint that the flags name, which must be there.
+func (p *program) existing(c *cli.Context) (checkpointcmd.Place, error) {
+	path, err := p.checkpointPath(c)
+	if err != nil {
+		return checkpointcmd.Place{}, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return checkpointcmd.Place{}, usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
+	}
+	at := checkpointcmd.Place{Path: path, Target: p.target(), Options: opening(c)}
+	if at.Target.LeadsURL == "" || at.Target.TrunkID == "" {
+		at.Target = checkpoint.Target{} // named by its path alone: whatever target it has
+	}
+	at.Options.Require = true
+	return at, nil
+}
+
+// openOrMakeCheckpoint makes one where there is none, if the flags name a target.
+func (p *program) openOrMakeCheckpoint(c *cli.Context) (*bolt.Store, error) {
+	path, err := p.checkpointPath(c)
+	if err != nil {
+		return nil, err
+	}
+	target := p.target()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || target.BaseURL == "" || target.LeadsURL == "" || target.TrunkID == "" {
+		at, err := p.existing(c)
+		if err != nil {
+			return nil, err
+		}
+		return bolt.Open(at.Path, at.Target, at.Options)
+	}
+	if err := makeStateDir(path); err != nil {
+		return nil, err
+	}
+	return bolt.Open(path, target, opening(c))
+}
+
+// mostFolders is how many run folders are asked for what they tell, the newest.
+const mostFolders = 100
+
+// witnesses are what the run folders at hand tell of checkpoints: those beside which this
+// run's own will stand. The sandbox has none and is none: its leads are nobody's.
+func witnesses(c *cli.Context) (all []checkpoint.Witness) {
+	if c.Bool("sandbox") {
+		return nil
+	}
+	for _, s := range report.Old(runParents(c), mostFolders) {
+		if w := witnessOf(s); w.ID != "" && w.Target != sandboxTarget {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// runParents are the folders in which run folders stand.
+func runParents(c *cli.Context) []string {
+	parents := []string{runsFolder}
+	out := c.String("out")
+	if out == "" {
+		out = os.Getenv("LEADFERRY_OUT") // of commands that have no run folder of their own
+	}
+	if out != "" && out != "none" {
+		if whole, err := filepath.Abs(out); err == nil {
+			out = whole
+		}
+		if parent := filepath.Dir(out); !slices.ContainsFunc(parents, func(p string) bool { return sameFile(p, parent) }) {
+			parents = append(parents, parent)
+		}
+	}
+	return parents
+}
+
+// witnessOf is what a summary tells of the checkpoint that its run used; nothing, if it used
+// none.
+func witnessOf(s *report.Summary) checkpoint.Witness {
+	if s.Checkpoint.Path == "" || s.Checkpoint.ID == "" {
+		return checkpoint.Witness{}
+	}
+	w := checkpoint.Witness{
+		Source: s.SummaryPath, Path: s.Checkpoint.Path, ID: s.Checkpoint.ID, Sequence: s.Checkpoint.Sequence, Leads: s.Checkpoint.Leads,
+		Ended: s.FinishedAt, Target: checkpoint.Target(s.Target),
+	}
+	if !s.DryRun && s.Requests.Create+s.Requests.Update > 0 {
+		w.Run = s.RunID
+		w.Made = min(s.Requests.Create, s.Rows.Created+s.Rows.Partial+s.Rows.InDoubt)
+	}
+	return w
+}
+
+// witnessIn is what the run whose files lie in a folder tells; nothing, if that says none.
+func witnessIn(folder string) checkpoint.Witness {
+	s, err := report.ReadOld(filepath.Join(folder, "summary.json"))
+	if err != nil {
+		return checkpoint.Witness{}
+	}
+	return witnessOf(s)
+}

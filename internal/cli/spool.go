@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+)
+
+// spool keeps what a command has to say until its checkpoint is closed: who reads it
+// slowly, as less does, holds no lock. It is kept in a temporary file that has no name any
+// more, or in memory where none can be made or filled.
+type spool struct {
+	begun  bool
+	file   *os.File // nil: in memory
+	size   int64    // of the file
+	memory bytes.Buffer
+}
+
+// Write keeps b.
+func (s *spool) Write(b []byte) (int, error) {
+	if !s.begun {
+		s.begun, s.file = true, nameless()
+	}
+	if s.file == nil {
+		return s.memory.Write(b)
+	}
+	if n, err := s.file.WriteAt(b, s.size); err == nil {
+		s.size += int64(n)
+		return n, nil
+	}
+	// The disk is full: what stands there is taken back.
+	_, err := s.memory.ReadFrom(io.NewSectionReader(s.file, 0, s.size))
+	if err = errors.Join(err, s.file.Close()); err != nil {
+		return 0, err
+	}
+	s.file = nil
+	return s.memory.Write(b)
+}
+
+func nameless() *os.File {
+	f, err := os.CreateTemp("", "leadferry-*")
+	if err != nil {
+		return nil
+	}
+	if os.Remove(f.Name()) != nil { // a system that keeps the names of open files
+		f.Close()
+		os.Remove(f.Name())
+		return nil
+	}
+	return f
+}
+
+// tell writes everything to out and lets go of it.
+func (s *spool) tell(out io.Writer) error {
+	if s.file == nil {
+		_, err := s.memory.WriteTo(out)
+		return err
+	}
+	_, err := io.Copy(out, io.NewSectionReader(s.file, 0, s.size))
+	return errors.Join(err, s.file.Close())
+}
+
+// writeNew makes a file that must not be there yet, or leaves none.
+func writeNew(path string, mode os.FileMode, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
