@@ -75,6 +75,7 @@ type Entry struct {
 	Line         int       // physical line in File, from 1
 	Locator      string    // InDoubt: the locator asked for
 	WantLink     string    // InDoubt, Partial: the external ID to link
+	RequestID    string    // InDoubt: what the create carried in the header that is named for it, or ""
 	Run          string    // the run that wrote it
 	Updated      time.Time // UTC, to the millisecond; for InDoubt when it was sent
 	Seq          uint64    // number of the commit that wrote it; orders entries, times do not
@@ -96,6 +97,7 @@ type Intent struct {
 	Locator      string // … or the locator asked for
 	Status       string
 	ExternalID   string // link wanted when not empty
+	RequestID    string // of its first attempt, where creates carry one
 	Run          string
 	Sent         time.Time // zero: when it is committed
 	Digest       Digest
@@ -108,7 +110,7 @@ func (in Intent) entry() Entry {
 	return Entry{
 		Key: in.Key, State: InDoubt, File: in.File, Line: in.Line,
 		Organization: in.Organization, Locator: in.Locator, Status: in.Status,
-		WantLink: in.ExternalID, Run: in.Run, Updated: in.Sent,
+		WantLink: in.ExternalID, RequestID: in.RequestID, Run: in.Run, Updated: in.Sent,
 		Digest: in.Digest, Content: in.Content,
 	}
 }

@@ -34,7 +34,7 @@ func (e *Entry) Unfit() (text, hint string) {
 		return "its lead ID is missing", "leave out rows that have no lead"
 	case e.LeadID != "" && !ValidLeadID(e.LeadID):
 		return "its lead ID is none", LeadIDHint
-	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.File)+len(e.Run)+len(e.Reason) > mostText:
+	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.RequestID)+len(e.File)+len(e.Run)+len(e.Reason) > mostText:
 		return "its texts are longer than 1 MiB together", "its location or another of its texts is none"
 	}
 	return "", ""
@@ -103,7 +103,7 @@ func (d *Decision) About(send *Entry) bool {
 
 // Outcome is what becomes of a send by a decision.
 func (d *Decision) Outcome(send Entry, now time.Time) Entry {
-	send.LeadID, send.Status, send.Code, send.Reason, send.Updated = d.LeadID, "", 0, "", now
+	send.LeadID, send.Status, send.Code, send.Reason, send.RequestID, send.Updated = d.LeadID, "", 0, "", "", now
 	switch {
 	case d.LeadID == "" && !d.Exists:
 		send.State = NotMade

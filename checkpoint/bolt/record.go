@@ -12,7 +12,7 @@ const (
 	hasLink                // external ID
 	hasAnswer              // code and reason
 	hasOrigin              // file and line
-	hasWish                // locator and wanted link
+	hasWish                // locator, wanted link and request ID
 	hasPrior               // the intent that this one replaced, as it was
 	hasPast                // events before the one that the entry shows
 	hasUpdate              // what updates left, see appendUpdate
@@ -50,7 +50,7 @@ func (w *words) appendEntry(b []byte, e *checkpoint.Entry, t tail) []byte {
 		b = w.appendWord(binary.AppendUvarint(b, uint64(e.Line)), e.File)
 	}
 	if flags&hasWish != 0 {
-		b = appendText(w.appendWord(b, e.Locator), e.WantLink)
+		b = appendText(appendText(w.appendWord(b, e.Locator), e.WantLink), e.RequestID)
 	}
 	b = appendTime(w.appendWord(b, e.Run), e.Updated)
 	b = binary.AppendUvarint(b, e.Seq)
@@ -76,7 +76,7 @@ func entryFlags(e *checkpoint.Entry, t tail) (flags byte) {
 	set(hasLink, e.ExternalID != "" && !own)
 	set(hasAnswer, e.Code != 0 || e.Reason != "")
 	set(hasOrigin, e.Line != 0 || e.File != "")
-	set(hasWish, e.Locator != "" || e.WantLink != "")
+	set(hasWish, e.Locator != "" || e.WantLink != "" || e.RequestID != "")
 	set(hasPast, len(t.past) > 0)
 	set(hasPrior, len(t.prior) > 0)
 	set(hasUpdate, updateFlags(e) != 0)
@@ -111,7 +111,7 @@ func (w *words) decode(key string, record []byte, e *checkpoint.Entry) (t tail, 
 		e.Line, e.File = int(f.uint()), f.word(texts)
 	}
 	if flags&hasWish != 0 {
-		e.Locator, e.WantLink = f.word(texts), f.text()
+		e.Locator, e.WantLink, e.RequestID = f.word(texts), f.text(), f.text()
 	}
 	e.Run, e.Updated, e.Seq = f.word(texts), f.time(), f.uint()
 	if flags&hasUpdate != 0 {

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 
@@ -154,6 +155,7 @@ func (l *ledger) doubt(e *checkpoint.Entry, from checkpoint.State) (checkpoint.E
 		in = *e
 	}
 	in.State, in.Code, in.Reason, in.LeadID = checkpoint.InDoubt, e.Code, e.Reason, e.LeadID
+	in.RequestID = cmp.Or(e.RequestID, in.RequestID)
 	if e.Reason != checkpoint.ReasonIncomplete { // which was not sent
 		t.act |= checkpoint.Doubted
 	}

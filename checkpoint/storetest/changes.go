@@ -118,6 +118,7 @@ func (w *writing) doubt(e checkpoint.Entry) checkpoint.Entry {
 		r = *in
 	}
 	r.State, r.Code, r.Reason, r.LeadID = checkpoint.InDoubt, e.Code, e.Reason, e.LeadID
+	r.RequestID = cmp.Or(e.RequestID, r.RequestID)
 	if e.Reason != checkpoint.ReasonIncomplete { // which was not sent
 		r.act |= checkpoint.Doubted
 	}

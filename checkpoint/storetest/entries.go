@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,30 @@ func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
 	}
 	if diff := cmp.Diff(doubt, lookup(t, d, "k")); diff != "" || d.Info().InDoubt != 1 {
 		t.Errorf("%d in doubt, (-before +after):\n%s", d.Info().InDoubt, diff)
+	}
+}
+
+// By the ID that a create carried, the service's operators find what became of it: that of its
+// intent, or of its last attempt where the outcome knows it.
+func requestIDOfADoubtIsKept(t *testing.T, b Backend) {
+	const first, last = "0b1c2d3e-0000-4000-8000-000000000001", "0b1c2d3e-0000-4000-8000-000000000002"
+	d := b.open(t)
+	for key, id := range map[string]string{"known": "", "also known": last} {
+		in := intentOf(key, 1)
+		in.RequestID = first
+		if err := claim(d, in); err != nil {
+			t.Fatal(err)
+		}
+		d = d.again(t)
+		if got := lookup(t, d, key); got.RequestID != first {
+			t.Errorf("%s, claimed: %+v", key, got)
+		}
+		if _, err := settle(d, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, RequestID: id, Reason: "timeout"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := lookup(t, d, key); got.RequestID != stdcmp.Or(id, first) {
+			t.Errorf("%s, in doubt: %+v", key, got)
+		}
 	}
 }
 

@@ -105,6 +105,7 @@ func (x *machine) draw(t *rapid.T) checkpoint.Change {
 	case checkpoint.Claim:
 		c.Entry = intentOf(key, line)
 		c.Entry.WantLink = rapid.SampledFrom([]string{"", key, "crm-1"}).Draw(t, "link")
+		c.Entry.RequestID = rapid.SampledFrom([]string{"", "", "id-1", "0b1c2d3e-0000-4000-8000-000000000001"}).Draw(t, "request ID")
 	case checkpoint.Settle:
 		c.Entry = createdEntry(key, drawLead(t), line)
 		c.Entry.State = rapid.SampledFrom([]checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt}).Draw(t, "state")

@@ -39,7 +39,7 @@ type Backend struct {
 func Run(t *testing.T, b Backend) {
 	for _, behaviour := range []func(*testing.T, Backend){
 		knowsWhatMemoryKnows,
-		leadOfAnotherKeyLeavesDoubt, withdrawnResendRestoresTheEarlierDoubt, badChangeDoesNotHarmItsNeighbours,
+		leadOfAnotherKeyLeavesDoubt, withdrawnResendRestoresTheEarlierDoubt, requestIDOfADoubtIsKept, badChangeDoesNotHarmItsNeighbours,
 		claimIsSentWhenItIsCommitted, closedRefusesEverything, oddTimesAreKept, digestsAreKeyed, runsAreKeptInOrder,
 		eachGoesThroughAllInOrderAndMayWrite, reportedIsDurable,
 		findsALeadByKeyThenByIDThenByExternalID, marksChangeNothingElse, whatUpdatesLeaveIsKept, shapesAreNoted, looksAlike,
