@@ -18,11 +18,19 @@ import (
 
 var _ checkpoint.Store = (*Memory)(nil)
 
-// Memory is a Store without a file. It is gone with the process.
+// Memory is a Store without a file. It is gone with the process. Its fields may be set before
+// it is used; they are called with its lock held, so they must not call it.
 type Memory struct {
 	Now func() time.Time // the time of a commit
+	// Refuse, unless nil, is asked before each change of a commit: what it returns the change
+	// is refused for. It must be one of the errors that [checkpoint.IsRefusal] knows.
+	Refuse func(c *checkpoint.Change) error
+	// Fail, unless nil, is asked before each commit: what it returns is the end of the Store,
+	// for this commit and all later ones. Nothing of the commit is made.
+	Fail func(changes []*checkpoint.Change) error
 
 	mu      sync.Mutex
+	failed  error // see Fail
 	target  checkpoint.Target
 	digests *checkpoint.Digester
 	used    bool // opened again, or something was claimed or settled
@@ -130,14 +138,20 @@ func (m *Memory) change(what string, f func(k *knowledge, now time.Time) error) 
 	if m.closed {
 		return checkpoint.ErrClosed
 	}
+	if m.failed != nil {
+		return m.failed
+	}
 	next := m.known.clone()
 	next.seq++
-	if err := f(&next, m.Now().UTC().Truncate(time.Millisecond)); err != nil {
+	if err := f(&next, m.now()); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	m.known = next
 	return nil
 }
+
+// now is the time of a commit, as it is kept.
+func (m *Memory) now() time.Time { return m.Now().UTC().Truncate(time.Millisecond) }
 
 // keys are those that have an entry or an intent, in order.
 func (k *knowledge) keys() []string {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -28,4 +29,31 @@ func TestMemory(t *testing.T) {
 			return to
 		},
 	})
+}
+
+// A refusal by the hook is the change's own; a failure is the Store's end.
+func TestMemoryRefusesAndFailsAsItIsTold(t *testing.T) {
+	m := NewMemory(checkpoint.Target{})
+	m.Refuse = func(c *checkpoint.Change) error {
+		if c.Kind == checkpoint.Claim && c.Entry.Key == "b" {
+			return checkpoint.ErrKnown
+		}
+		return nil
+	}
+	for key, want := range map[string]error{"a": nil, "b": checkpoint.ErrKnown, "c": nil} {
+		if err := claim(m, intentOf(key, 1)); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", key, err, want)
+		}
+	}
+	if all := contents(t, m); len(all) != 2 {
+		t.Errorf("%d keys are known", len(all))
+	}
+	full := errors.New("no space is left")
+	m.Fail = func([]*checkpoint.Change) error { return full }
+	for range 2 {
+		if err := claim(m, intentOf("d", 1)); !errors.Is(err, full) {
+			t.Errorf("claim: %v", err)
+		}
+		m.Fail = nil // one failure is enough
+	}
 }
