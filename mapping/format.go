@@ -43,7 +43,11 @@ func onlyIf(rule, called string, fits func(string) bool) stage {
 // readFormat reads the word of format.
 func (p *parser) readFormat(word string) (stage, *fault) {
 	if strings.HasPrefix(word, "/") {
-		return p.readSlashed(word)
+		re, problem := p.readSlashed(word)
+		if problem != nil {
+			return stage{}, problem
+		}
+		return onlyIf(ruleFormat, "a text that matches "+shortened(word, maxShown), re.MatchString), nil
 	}
 	var names []string
 	for _, f := range formats {
@@ -162,22 +166,22 @@ const (
 
 // readSlashed reads a regular expression between slashes. A text fits when a part of
 // it matches: ^ and $ stand for its ends.
-func (p *parser) readSlashed(word string) (stage, *fault) {
+func (p *parser) readSlashed(word string) (*regexp.Regexp, *fault) {
+	const example = "for example '/^[0-9]{5}$/', with the quotes"
 	end := strings.LastIndexByte(word, '/')
+	if !strings.HasPrefix(word, "/") {
+		return nil, &fault{text: "a regular expression stands between slashes", hint: example}
+	}
 	pattern, flags := word[1:max(1, end)], word[end+1:]
 	switch {
 	case end > 0 && flags != "" && strings.TrimFunc(flags, unicode.IsLetter) == "":
-		return stage{}, &fault{text: "a regular expression takes no letters after its last slash", hint: "write (?i) at its beginning to take capitals and small letters alike"}
+		return nil, &fault{text: "a regular expression takes no letters after its last slash", hint: "write (?i) at its beginning to take capitals and small letters alike"}
 	case end == 0 || flags != "":
-		return stage{}, &fault{text: "the regular expression has no slash at its end", hint: "for example /^[0-9]{5}$/"}
+		return nil, &fault{text: "the regular expression has no slash at its end", hint: example}
 	case pattern == "":
-		return stage{}, &fault{text: "the regular expression is empty", hint: "for example /^[0-9]{5}$/"}
+		return nil, &fault{text: "the regular expression is empty", hint: example}
 	}
-	re, problem := p.readPattern(pattern)
-	if problem != nil {
-		return stage{}, problem
-	}
-	return onlyIf(ruleFormat, "a text that matches "+shortened(word, maxShown), re.MatchString), nil
+	return p.readPattern(pattern)
 }
 
 // readPattern reads a regular expression of the file, in the syntax of RE2.

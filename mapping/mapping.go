@@ -34,6 +34,7 @@ package mapping
 import (
 	"cmp"
 	_ "embed" // for the schema
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -65,6 +66,12 @@ type Source struct {
 	Columns   []string // the columns' names, given if and only if NoHeader
 	Null      []string // cells that count as empty, compared after trimming
 	Sheet     string   // of an xlsx workbook
+
+	SkipRows   int            // lines, or rows of a sheet, before the header
+	SkipFooter int            // and at the end
+	Footer     *regexp.Regexp // fits the first row of a footer; nil: there is none
+	Comment    string         // begins lines that are passed over
+	Backslash  bool           // escape: a backslash stands before quotes
 }
 
 // Paths lists the columns that hold a dot, each once: a JSONL row may keep them

@@ -83,8 +83,8 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:2:84: source.sheet is a blank name\nhint: leave the key out for the first sheet",
 		},
 		{"an encoding that is none", "version: 1\nsource: {encoding: hz-gb-2312}\n", "m:2:20: source.encoding \"hz-gb-2312\" is not an encoding\nhint: for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis"},
-		{"a workbook's delimiter", "version: 1\nsource: {format: xlsx, delimiter: ;}\n", "m:2:9: xlsx has neither delimiter nor quote nor encoding"},
-		{"a workbook's encoding", "version: 1\nsource: {format: xlsx, encoding: utf-8}\n", "m:2:9: xlsx has neither delimiter nor quote nor encoding"},
+		{"a workbook's delimiter", "version: 1\nsource: {format: xlsx, delimiter: ;}\n", "m:2:24: a source of the format xlsx has no delimiter\nhint: take it out, or correct the format"},
+		{"a workbook's encoding", "version: 1\nsource: {format: xlsx, encoding: utf-8}\n", "m:2:24: a source of the format xlsx has no encoding\nhint: take it out, or correct the format"},
 		{"a namespace", "version: 1\nnamespace: a b\n", "m:2:12: namespace takes 1 to 64 letters, digits, dots, underscores and hyphens\nhint: for example namespace: dealers"},
 		{"a long namespace", "version: 1\nnamespace: " + strings.Repeat("a", 65) + "\n", "m:2:12: namespace takes 1 to 64 letters, digits, dots, underscores and hyphens\nhint: for example namespace: dealers"},
 		{"the rest", "version: 1\nlead: {content: {'*': all}}\n", "m:2:23: lead.content.* takes the word rest only: every column that nothing else uses\nhint: \"*\": rest"},
@@ -115,7 +115,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:2:23: source.columns[2] is a blank name\n" +
 				"m:2:28: the column \"a\" stands twice",
 		},
-		{"a delimiter in JSONL", "version: 1\nsource: {format: jsonl, delimiter: ;}\n", "m:2:9: jsonl has neither delimiter nor quote nor header line"},
+		{"a delimiter in JSONL", "version: 1\nsource: {format: jsonl, delimiter: ;}\n", "m:2:25: a source of the format jsonl has no delimiter\nhint: take it out, or correct the format"},
 		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nm:3:7: lead must hold keys and values\nm:4:6: key must be a text"},
 		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text"},
 	}
@@ -157,7 +157,11 @@ func TestForCreateTellsWhatALeadNeeds(t *testing.T) {
 }
 
 func TestSourceIsReadAsWritten(t *testing.T) {
-	m := parse(t, "version: 1\nsource:\n  format: tsv\n  delimiter: tab\n  encoding: UTF-8\n  header: false\n  columns: [' a', 007, no]\n  null: ['', ' n/a ', NULL]\n")
+	m := parse(t, "version: 1\nsource:\n  skip_rows: 3\n  skip_footer: '2'\n  footer: /^Grand total/\n  comment: //\n  escape: \\\n")
+	if s := m.Source; s.SkipRows != 3 || s.SkipFooter != 2 || s.Footer.String() != "^Grand total" || s.Comment != "//" || !s.Backslash {
+		t.Errorf("source %+v", s)
+	}
+	m = parse(t, "version: 1\nsource:\n  format: tsv\n  delimiter: tab\n  encoding: UTF-8\n  header: false\n  columns: [' a', 007, no]\n  null: ['', ' n/a ', NULL]\n")
 	want := Source{Format: "tsv", Delimiter: '\t', Encoding: "utf-8", NoHeader: true, Columns: []string{"a", "007", "no"}, Null: []string{"", "n/a", "NULL"}}
 	if diff := cmp.Diff(want, m.Source); diff != "" {
 		t.Errorf("source (-want +got):\n%s", diff)

@@ -2,7 +2,9 @@ package mapping
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -76,12 +78,15 @@ func (p *parser) source(n node) {
 			})
 		}},
 		member{"sheet", func(n node) { s.Sheet = p.name(n, "leave the key out for the first sheet") }},
+		member{"skip_rows", func(n node) { s.SkipRows = p.lineCount(n) }},
+		member{"skip_footer", func(n node) { s.SkipFooter = p.lineCount(n) }},
+		member{"footer", func(n node) { s.Footer = p.footer(n) }},
+		member{"comment", func(n node) { s.Comment = p.comment(n) }},
+		member{"escape", func(n node) { s.Backslash = p.oneOf(n, "way to escape quotes", `\`) != "" }},
 	)
-	switch {
-	case s.Format == "jsonl" && (s.Delimiter != 0 || s.NoQuotes || s.NoHeader):
-		p.fail(n, "", "jsonl has neither delimiter nor quote nor header line")
-	case s.Format == "xlsx" && (s.Delimiter != 0 || s.NoQuotes || s.Encoding != ""):
-		p.fail(n, "", "xlsx has neither delimiter nor quote nor encoding")
+	p.without(n, s.Format)
+	if n.has("quote") && n.has("escape") {
+		p.fail(n, "keep one of them", "%s has both quote: none and escape, which is for quotes", n.path)
 	}
 	switch columns := n.has("columns"); {
 	case s.NoHeader && !columns && s.Format != "jsonl":
@@ -89,6 +94,59 @@ func (p *parser) source(n node) {
 	case columns && !n.has("header"):
 		p.fail(n, "add header: false", "%s.columns names the columns of a file without header line", n.path)
 	}
+}
+
+// missing are the keys of source that a format has no use for, and what it is that it has not.
+var missing = map[string]map[string]string{
+	"jsonl": {
+		"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "header": "header line",
+		"skip_rows": "lines before its rows", "skip_footer": "lines behind its rows", "footer": "lines behind its rows", "comment": "comments",
+	},
+	"xlsx": {"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "encoding": "encoding", "comment": "comments"},
+}
+
+// without refuses the keys of source that the format has no use for.
+func (p *parser) without(n node, format string) {
+	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+		key := node{n.Content[i], below(n.path, n.Content[i].Value)}
+		what := missing[format][key.Value]
+		if what == "" || key.Value == "header" && n.Content[i+1].Value == "true" {
+			continue
+		}
+		p.fail(key, "take it out, or correct the format", "a source of the format %s has no %s", format, what)
+	}
+}
+
+// maxLines is the most lines that skip_rows and skip_footer take.
+const maxLines = 1000
+
+func (p *parser) lineCount(n node) int {
+	s, ok := p.scalar(n)
+	lines, err := strconv.Atoi(s)
+	if ok && (err != nil || lines < 0 || lines > maxLines) {
+		p.fail(n, "count the lines before the header, or behind the last row, blank ones too", "%s takes a number of lines, at most %d", n.path, maxLines)
+		return 0
+	}
+	return lines
+}
+
+func (p *parser) footer(n node) *regexp.Regexp {
+	word, ok := p.scalar(n)
+	if !ok {
+		return nil
+	}
+	re, problem := p.readSlashed(word)
+	p.refuse(n, problem)
+	return re
+}
+
+func (p *parser) comment(n node) string {
+	s, ok := p.scalar(n)
+	if ok && (blank(s) || strings.TrimSpace(s) != s || strings.ContainsAny(s, "\"\r\n") || len(s) > 16) {
+		p.fail(n, `for example comment: "#"`, "%s takes what a comment begins with: a few characters, no blank and no quote", n.path)
+		return ""
+	}
+	return s
 }
 
 func (p *parser) delimiter(n node) rune {

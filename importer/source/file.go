@@ -25,8 +25,9 @@
 // that ends the file is left out. Lines that are empty or hold spaces only are passed over. A lone CR never ends a
 // line: files that have nothing else are refused, outside quotes it is a problem of its row.
 //
-// The first line of a CSV file is its header, behind a line "sep=;" as Excel writes it. Comments and titles before
-// it are not looked for: the rows then have other numbers of cells than the header, which is their problem.
+// The first line of a CSV file is its header, behind a line "sep=;" as Excel writes it. Comments, titles before it and
+// totals behind the rows are left out where a [Frame] tells of them, else the rows then have other numbers of cells
+// than the header, which is their problem. What was left out is told.
 package source
 
 import (
@@ -46,6 +47,7 @@ import (
 // The words of the readers, which the users of this package need to know alone.
 type (
 	Options   = rows.Options
+	Frame     = rows.Frame
 	Format    = rows.Format
 	Header    = rows.Header
 	Row       = rows.Row

@@ -174,7 +174,8 @@ func sameFile(a, b string) bool {
 func (p *program) sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
 	o := source.Options{
 		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes, NoHeader: s.NoHeader, Columns: s.Columns,
-		Null: s.Null, Encoding: s.Encoding, TrustEncoding: c.Bool("trust-encoding"), Sheet: s.Sheet, Stdin: p.In,
+		Null: s.Null, Encoding: s.Encoding, TrustEncoding: c.Bool("trust-encoding"), Sheet: s.Sheet, Stdin: p.In, Backslash: s.Backslash,
+		Frame: source.Frame{SkipRows: s.SkipRows, SkipFooter: s.SkipFooter, Footer: s.Footer, Comment: s.Comment},
 	}
 	if format := c.String("format"); format != "" {
 		o.Format = source.Format(format)

@@ -10,17 +10,18 @@ import (
 // quoted gathers the cells of a record that holds quotes, one line after another. What does not fit is noted, and
 // read on as spreadsheets read it: what follows a closing quote belongs to the cell up to the next delimiter.
 type quoted struct {
-	delim []byte
-	text  []byte // all cells, without their quotes
-	ends  []int  // where each of them ends
-	open  bool   // inside quotes: the next line belongs to the record
-	lines int    // that were added
-	from  int    // which of them, from 1, has the last quote that opened a cell
-	fault *rows.Problem
+	delim  []byte
+	escape bool   // a backslash stands before quotes in quotes
+	text   []byte // all cells, without their quotes
+	ends   []int  // where each of them ends
+	open   bool   // inside quotes: the next line belongs to the record
+	lines  int    // that were added
+	from   int    // which of them, from 1, has the last quote that opened a cell
+	fault  *rows.Problem
 }
 
 func (q *quoted) reset() {
-	*q = quoted{delim: q.delim, text: q.text[:0], ends: q.ends[:0]}
+	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}
 }
 
 // add takes one line, with its end.
@@ -57,7 +58,7 @@ func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 		line = line[1:]
 	}
 	for {
-		text, after, closed := bytes.Cut(line, []byte{'"'})
+		text, after, closed := q.cutAtQuote(line)
 		q.text = append(q.text, text...)
 		if !closed {
 			return nil, false
@@ -76,6 +77,25 @@ func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 	}
 	q.ends = append(q.ends, len(q.text))
 	return rest, more
+}
+
+// cutAtQuote is what stands before the next quote and behind it. What a backslash stands before is gathered at once.
+func (q *quoted) cutAtQuote(line []byte) (text, after []byte, closed bool) {
+	for q.escape {
+		i := bytes.IndexAny(line, "\"\\")
+		if i < 0 || line[i] == '"' {
+			break
+		}
+		q.text = append(q.text, line[:i]...)
+		line = line[i+1:]
+		if len(line) == 0 || line[0] != '"' && line[0] != '\\' { // it is text like any other
+			q.text = append(q.text, '\\')
+			continue
+		}
+		q.text = append(q.text, line[0])
+		line = line[1:]
+	}
+	return bytes.Cut(line, []byte{'"'})
 }
 
 // broken says that the quotes of the record do not fit.

@@ -31,6 +31,10 @@ type Reader struct {
 	found   *rows.Found
 	columns rows.Columns
 
+	frame    rows.Frame
+	tail     *lines.Tail // nil: the last lines are shown as all others
+	comments int         // lines that were passed over as such
+
 	delim  string
 	plain  bool     // quotes are text like any other
 	fields []string // of the present record, as many as it has
@@ -42,18 +46,27 @@ type Reader struct {
 
 // Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
+	if beginsRejects(in) { // what the mapping says of its file is not true of what we wrote
+		o.Backslash, o.Frame = false, rows.Frame{}
+	}
+	in.SkipTo(o.SkipRows + 1)
+	var tail *lines.Tail
+	if o.SkipFooter > 0 {
+		tail = in.HideLast(o.SkipFooter)
+	}
 	found.Delimiter = findDelimiter(in, o)
 	if !canDelimit(found.Delimiter) {
 		return nil, &rows.OpenError{Text: "the delimiter is not a character that can part cells", Hint: "any character but quotes, line ends and NUL can"}
 	}
 	r := newReader(in, found.Delimiter, o, found)
+	r.tail = tail
 	return r, r.begin(o)
 }
 
 func newReader(in *lines.Window, delim rune, o rows.Options, found *rows.Found) *Reader {
 	in.Widen()
 	d := string(delim)
-	return &Reader{in: in, found: found, delim: d, plain: o.NoQuotes, quoted: quoted{delim: []byte(d)}}
+	return &Reader{in: in, found: found, delim: d, frame: o.Frame, plain: o.NoQuotes, quoted: quoted{delim: []byte(d), escape: o.Backslash}}
 }
 
 // begin takes the columns from the header line, or from the options where the file has none. Rejects always have
@@ -107,7 +120,11 @@ func beginsJSON(line []byte) bool {
 func (r *Reader) Next(row *rows.Row) error {
 	for {
 		size, problem := r.record()
+		if r.ended == nil && r.frame.Footer != nil && r.atFooter(size, problem) {
+			r.leaveFooter()
+		}
 		if r.ended != nil {
+			r.tellLeftOut()
 			return r.ended
 		}
 		if problem == nil && r.columns.Blank(r.fields) {
@@ -143,6 +160,9 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 		return
 	}
 	row.Problem = r.in.Hinted(problem, size)
+	if problem.Code == "quote" && r.hasEscapes(size) {
+		problem.Text += " (hint: " + escapeHint + ")"
+	}
 	if row.Text == "" {
 		row.Text = r.in.Readable(len(lines.Body(r.in.Bytes(size))))
 	}
@@ -164,7 +184,7 @@ func (r *Reader) record() (size int, p *rows.Problem) {
 	if r.ended != nil {
 		return 0, nil
 	}
-	line, err := r.in.First()
+	line, err := r.first()
 	switch {
 	case errors.Is(err, lines.ErrTooLong):
 		r.over = true
@@ -212,7 +232,7 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
 	for r.quoted.lines == 0 || r.quoted.open && !r.quoted.broken() {
 		line, err := r.in.Line(size)
 		if err != nil {
-			r.ended = r.unclosed(err)
+			r.ended = r.unclosed(err, size)
 			return 0, nil
 		}
 		r.quoted.add(line)
@@ -220,19 +240,19 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
 	}
 	r.fields = r.quoted.cells(r.fields[:0])
 	if r.doubtful(size) {
-		r.ended = lost(r.in.Number, "the quotes of this row do not fit")
+		r.ended = r.lost(r.in.Number, "the quotes of this row do not fit", size)
 	}
 	return size, r.quoted.fault
 }
 
 // unclosed says that no line closes the last quote of a record.
-func (r *Reader) unclosed(err error) error {
+func (r *Reader) unclosed(err error, size int) error {
 	opened := r.in.Number + r.quoted.from - 1
 	switch {
 	case errors.Is(err, io.EOF):
-		return lost(opened, "a quote opens here and is not closed before the end of the file")
+		return r.lost(opened, "a quote opens here and is not closed before the end of the file", size)
 	case errors.Is(err, lines.ErrTooLong):
-		return lost(opened, fmt.Sprintf("a quote opens here and is not closed within %d bytes", r.in.Max-r.in.Limit))
+		return r.lost(opened, fmt.Sprintf("a quote opens here and is not closed within %d bytes", r.in.Max-r.in.Limit), size)
 	}
 	return err
 }
@@ -301,15 +321,24 @@ func (r *Reader) wrongWidth() *rows.Problem {
 
 // tooMuch says that a row is too long to know where it ends.
 func (r *Reader) tooMuch(line int) error {
-	return lost(line, fmt.Sprintf("the row is longer than %d bytes and holds quotes", r.in.Max))
+	return r.lost(line, fmt.Sprintf("the row is longer than %d bytes and holds quotes", r.in.Max), 0)
 }
 
-// lost says that it cannot be known where the rows behind a line begin.
-func lost(line int, text string) error {
-	return &rows.LostError{
-		Line: line, Text: text + ": where the rows behind it begin cannot be known, and none of them was read",
-		Hint: "mend the quotes of this row, or fetch the file again if it was cut; if quotes are text like any other in this file, say so in the mapping: source: {quote: none}",
+// escapeHint is for files in which a backslash stands before quotes.
+const escapeHint = `where a backslash stands before quotes in this file, say so in the mapping: source: {escape: "\\"}`
+
+// hasEscapes says that a backslash stands before a quote in a record of this size.
+func (r *Reader) hasEscapes(size int) bool {
+	return !r.quoted.escape && bytes.Contains(r.in.Bytes(size), []byte(`\"`))
+}
+
+// lost says that it cannot be known where the rows behind a line begin. The size is that of what was seen of the row.
+func (r *Reader) lost(line int, text string, size int) error {
+	hint := "mend the quotes of this row, or fetch the file again if it was cut; if quotes are text like any other in this file, say so in the mapping: source: {quote: none}"
+	if r.hasEscapes(size) {
+		hint = escapeHint
 	}
+	return &rows.LostError{Line: line, Text: text + ": where the rows behind it begin cannot be known, and none of them was read", Hint: hint}
 }
 
 func loneCR() *rows.Problem {

@@ -41,6 +41,7 @@ type Window struct {
 const (
 	block         = 128 << 10 // bytes that are read at first
 	quotedRecords = 16        // records that a cell in quotes may have room for
+	ctrlZ         = 0x1A      // ends a text where it is its last byte
 )
 
 // New shows a text in UTF-8 whose records have at most so many bytes.
@@ -74,7 +75,6 @@ func (w *Window) More() error {
 	if w.decoder != nil {
 		w.decoder.forget(w.offset)
 	}
-	const ctrlZ = 0x1A // ends a text where it is its last byte
 	from := w.end
 	if w.ctrlZ {
 		w.buf[from] = ctrlZ

@@ -10,6 +10,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Format names the way in which a file holds its rows.
@@ -39,6 +43,10 @@ type Options struct {
 	// NoQuotes says that quotes are text like any other, so that each line is a row. Rejects files have quotes all
 	// the same.
 	NoQuotes bool
+	// Backslash says that a backslash stands before a quote or a backslash in quotes, as MySQL writes them.
+	// Doubled quotes are one all the same.
+	Backslash bool
+	Frame
 	// Null are the cells that count as empty, beside blank ones.
 	Null []string
 	// Encoding is the label of the text's encoding as the WHATWG Encoding Standard has it, in any case. A byte
@@ -60,6 +68,31 @@ type Options struct {
 	MaxRecord int
 	// Stdin is what the file name "-" reads.
 	Stdin io.Reader
+}
+
+// Frame is what stands around a table. No file of JSON has one, nor has a rejects file.
+type Frame struct {
+	// SkipRows are the lines before the header, or before the first row where there is none; SkipFooter those at
+	// the end of the file. Of a sheet they are its rows, blank ones too, up to the last that holds something.
+	SkipRows, SkipFooter int
+	// Footer matches the first row of what stands behind the table; nil: nothing does.
+	Footer *regexp.Regexp
+	// Comment begins lines that are passed over; "": none are.
+	Comment string
+}
+
+// EndsAt says that a row of these cells begins the footer: those that hold something, with a blank between.
+func (f *Frame) EndsAt(cells []string) bool {
+	if f.Footer == nil {
+		return false
+	}
+	held := make([]string, 0, len(cells))
+	for _, cell := range cells {
+		if cell = strings.TrimFunc(cell, unseen); cell != "" {
+			held = append(held, cell)
+		}
+	}
+	return len(held) > 0 && f.Footer.MatchString(strings.Join(held, " "))
 }
 
 // Header names the cells of rows. It is never changed, so that rows of one shape share it and callers may remember
@@ -125,6 +158,13 @@ type Found struct {
 // Warn adds to what people should know about the file.
 func (f *Found) Warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
+}
+
+// LeftOut warns of lines that were not read, from this one on, for what the mapping says of its source.
+func (f *Found) LeftOut(line, lines int, key string) {
+	if lines > 0 {
+		f.Warn("%s left out as source.%s says, from line %d to the end", english.PluralWord(lines, "1 line was", fmt.Sprintf("%d lines were", lines)), key, line)
+	}
 }
 
 // Arena gives out the cells of rows, many from one allocation. That is small, so that a row that is kept keeps few

@@ -51,7 +51,7 @@ func Open(in io.ReaderAt, size int64, o rows.Options, found *rows.Found) (*Reade
 	if err := refuseOther(in, size); err != nil {
 		return nil, err
 	}
-	r := &Reader{found: found, limit: o.MaxRecord}
+	r := &Reader{found: found, frame: o.Frame, limit: o.MaxRecord}
 	err := r.open(in, size, o)
 	if err != nil {
 		r.Close()

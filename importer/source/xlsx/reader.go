@@ -20,6 +20,7 @@ type Reader struct {
 	format  formatter
 	columns rows.Columns
 	found   *rows.Found
+	frame   rows.Frame
 	limit   int // bytes a row
 	opened  []io.Closer
 
@@ -84,6 +85,10 @@ func (r *Reader) begin(o rows.Options) error {
 func (r *Reader) Next(row *rows.Row) error {
 	switch err := r.advance(); {
 	case r.ended != nil:
+	case err == nil && r.frame.EndsAt(r.fields):
+		r.found.Warn("the rows from line %d on were left out as source.footer says", r.sheet.number)
+		r.notes.tell(r.sheet, &r.columns, r.found)
+		r.ended = io.EOF
 	case errors.Is(err, io.EOF):
 		r.notes.tell(r.sheet, &r.columns, r.found)
 		r.ended = io.EOF
@@ -157,6 +162,9 @@ func (r *Reader) advance() error {
 		err := r.sheet.next()
 		if errors.Is(err, io.EOF) {
 			return err
+		}
+		if err == nil && r.sheet.number <= r.frame.SkipRows {
+			continue
 		}
 		if err == nil {
 			err = r.convert()

@@ -1,0 +1,151 @@
+package source_test
+
+import (
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/importer/source"
+)
+
+// framed reads a CSV file and gives its rows and warnings as text.
+func framed(t *testing.T, data string, o source.Options) string {
+	t.Helper()
+	if o.Format == "" {
+		o.Format = source.CSV
+	}
+	o.Stdin = strings.NewReader(data)
+	f, err := source.Open("-", o)
+	if err != nil {
+		return err.Error()
+	}
+	rows, err := rowsUntil(f)
+	text := show(rows)
+	if !errors.Is(err, io.EOF) {
+		return text + err.Error()
+	}
+	if f.Info().SHA256 == "" {
+		t.Error("the file was not read to its end")
+	}
+	return text + strings.Join(f.Warnings(), "\n")
+}
+
+func frame(skip, last int, footer, comment string) source.Options {
+	o := source.Options{}
+	o.SkipRows, o.SkipFooter, o.Comment = skip, last, comment
+	if footer != "" {
+		o.Footer = regexp.MustCompile(footer)
+	}
+	return o
+}
+
+func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
+	const footer = "5 lines were left out as source.skip_footer says, from line 4 to the end"
+	for _, test := range []struct {
+		name, data string
+		o          source.Options
+		want       string
+	}{
+		{"lines before the header", "Report\n\"of, 2026\n\nid,name\n1,Ann\n", frame(3, 0, "", ""), "5:1|Ann\n"},
+		{"blank lines before the header count", "\n\n\nid,name\n1,Ann\n", frame(3, 0, "", ""), "5:1|Ann\n"},
+		{"the delimiter is that of the table", "Report; of; 2026\nid,name\n1,Ann\n", frame(1, 0, "", ""), "3:1|Ann\n"},
+		{"more lines than there are", "id\n1\n", frame(3, 0, "", ""), "-: is empty: it has no header\nhint: the first line must name the columns"},
+		{"lines at the end", "id,name\n1,Ann\n2,Bob\n\nTotal \"2\n\n\"x\nend", frame(0, 5, "", ""), "2:1|Ann\n3:2|Bob\n" + footer},
+		{"lines at the end, the last one ended", "id,name\n1,Ann\n2,Bob\n\n\n\n\nend\n", frame(0, 5, "", ""), "2:1|Ann\n3:2|Bob\n" + footer},
+		{"the header is left out too", "id\n1\n", frame(0, 2, "", ""), "-: is empty: it has no header\nhint: the first line must name the columns"},
+		{"from the first row that fits", "id,name\n1,Ann\n\n\"Grand total\",2\n3,\"x", frame(0, 0, "^Grand total", ""), "2:1|Ann\n2 lines were left out as source.footer says, from line 4 to the end"},
+		{"the cells that hold something", "id,name\n1,Ann\n,, Total\n", frame(0, 0, "^Total$", ""), "2:1|Ann\n1 line was left out as source.footer says, from line 3 to the end"},
+		{"a footer inside quotes is none", "id,name\n1,\"Ann\nTotal\"\n2,Bob\n", frame(0, 0, "^Total", ""), "2:1|Ann\nTotal\n4:2|Bob\n"},
+		{"no footer", "id,name\n1,Ann\n", frame(0, 0, "^Total", ""), "2:1|Ann\n"},
+		{"comments", "# by\nid,name\n#1,Ann\n2,#Bob\n3,\"\n#4\"\n#", frame(0, 0, "", "#"), "4:2|#Bob\n5:3|\n#4\n3 lines were passed over as source.comment says"},
+	} {
+		if diff := cmp.Diff(test.want, framed(t, test.data, test.o)); diff != "" {
+			t.Errorf("%s:\n%s", test.name, diff)
+		}
+	}
+}
+
+// However the text comes in pieces, the same lines are left out.
+func TestTheLastLinesOfALongFileAreLeftOut(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("id,text\n")
+	for range 5000 {
+		b.WriteString("1," + strings.Repeat("x", 100) + "\n")
+	}
+	for _, last := range []int{1, 7, 1000} {
+		rows := readAll(t, b.String(), source.Options{Format: source.CSV, Frame: source.Frame{SkipFooter: last}})
+		if len(rows) != 5000-last {
+			t.Errorf("%d rows without the last %d", len(rows), last)
+		}
+	}
+}
+
+// A rejects file is ours: its first line is a header, whatever the mapping says of the file that it comes from.
+func TestARejectsFileHasNothingAroundIt(t *testing.T) {
+	o := frame(1, 1, "Ann", "1")
+	o.Backslash = true
+	got := framed(t, "id,name,leadferry_line,leadferry_outcome,leadferry_error,leadferry_text\n1,\"Ann\\\",4,rejected,x,\n", o)
+	if got != "2:1|Ann\\\n" {
+		t.Error(got)
+	}
+}
+
+func TestABackslashMayStandBeforeQuotes(t *testing.T) {
+	escaped := source.Options{Backslash: true}
+	const lost = "-:2: the quotes of this row do not fit: where the rows behind it begin cannot be known, and none of them was read"
+	for _, test := range []struct {
+		name, data string
+		o          source.Options
+		want       string
+	}{
+		{"a quote", `a,b` + "\n" + `"x \"y\"",2` + "\n", escaped, `2:x "y"|2` + "\n"},
+		{"a quote and a delimiter", `a,b` + "\n" + `"x\",y",2` + "\n", escaped, `2:x",y|2` + "\n"},
+		{"a backslash at the end of a cell", `a,b` + "\n" + `"C:\\",2` + "\n", escaped, `2:C:\|2` + "\n"},
+		{"any other backslash", `a,b` + "\n" + `"C:\new\",\` + "\n" + `",2\` + "\n", escaped, `2:C:\new",\` + "\n" + `|2\` + "\n"},
+		{"doubled quotes", `a,b` + "\n" + `"x ""y""",""` + "\n", escaped, `2:x "y"|` + "\n"},
+		{"outside quotes", `a,b` + "\n" + `\"x\",2` + "\n", escaped, `2:\"x\"|2` + "\n"},
+		{"not told, and lost", `a,b` + "\n" + `"x \"y",2` + "\n" + `"1","2"` + "\n", source.Options{}, lost},
+	} {
+		if diff := cmp.Diff(test.want, framed(t, test.data, test.o)); diff != "" {
+			t.Errorf("%s:\n%s", test.name, diff)
+		}
+	}
+	const hint = `(hint: where a backslash stands before quotes in this file, say so in the mapping: source: {escape: "\\"})`
+	rows := readAll(t, "a,b\n\"x \\\"y\\\"\",2\n3,4\n", source.Options{Format: source.CSV})
+	if p := rows[0].Problem; p == nil || !strings.HasSuffix(p.Text, hint) {
+		t.Errorf("%v: no hint to escape", p)
+	}
+}
+
+func TestWhatStandsAroundASheetIsPassedOver(t *testing.T) {
+	w := workbook{rows: inline("Report") + "<row/>" + inline("id", "name") + inline("1", "Ann") + inline("2", "Bob") + "<row/>" + inline("Total", "2")}
+	path := w.file(t)
+	for _, test := range []struct {
+		o    source.Options
+		want string
+	}{
+		{frame(2, 3, "", ""), "4:1|Ann\n"},
+		{frame(2, 2, "", ""), "4:1|Ann\n5:2|Bob\n"},
+		{frame(2, 0, "^Total 2$", ""), "4:1|Ann\n5:2|Bob\n"},
+		{frame(2, 0, "^Bob", ""), "4:1|Ann\n5:2|Bob\n7:Total|2\n"},
+	} {
+		rows, warnings := readSheet(t, path, test.o)
+		if got := show(rows); got != test.want {
+			t.Errorf("%+v: %s", test.o.Frame, got)
+		}
+		if leaves := len(rows) < 3; leaves != (len(warnings) == 1) {
+			t.Errorf("%+v: warnings %q", test.o.Frame, warnings)
+		}
+	}
+}
+
+func TestJSONHasNothingAroundItsRows(t *testing.T) {
+	refusal := openError(t, write(t, "a.jsonl", "{\"a\": 1}\n"), frame(1, 0, "", ""))
+	if refusal.Text != "is JSON, which has no lines before or behind its rows" {
+		t.Error(refusal)
+	}
+}
