@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"leadferry/leadapi"
 )
 
 // The breaker's measures of time.
@@ -32,6 +34,7 @@ type breaker struct {
 	mu      sync.Mutex
 	opens   time.Time // nobody passes before
 	contact contact
+	fault   *leadapi.Error // of the last request without any answer; nil: none yet
 	load    load
 	creates creates
 	pace    pace
@@ -177,6 +180,13 @@ func (b *breaker) unused(p pass) {
 	b.back(false)
 }
 
+// missed keeps why a request has got no answer, for whom the run stops of it.
+func (b *breaker) missed(e *leadapi.Error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fault = e
+}
+
 // unanswered notes that a request met silence; left says that some of it has left. Waiting longer than maxWait since it began is too long: false.
 func (b *breaker) unanswered(p pass, left bool) bool {
 	b.mu.Lock()
@@ -231,7 +241,7 @@ func (b *breaker) over() *Stop {
 	case b.creates.state == tripped:
 		return doubtful()
 	case b.contact.state == gone:
-		return silentTooLong()
+		return silentTooLong(b.fault)
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func doubtful() *Stop {
 // unreached ends a run whose request could not be sent, or got no token, for too long.
 func unreached(e *leadapi.Error) *Stop {
 	if e.Status == 0 {
-		return &Stop{Reason: "the service cannot be reached: " + e.Message, Code: CodeStopped}
+		return &Stop{Reason: "the service cannot be reached: " + e.Message, Code: CodeStopped, Hint: e.Hint}
 	}
 	return &Stop{
 		Reason: fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message), Code: CodeStopped,
@@ -144,8 +144,13 @@ func unreached(e *leadapi.Error) *Stop {
 	}
 }
 
-func silentTooLong() *Stop {
-	return &Stop{Reason: "the service has given no answer for as long as --max-wait allows", Code: CodeStopped}
+// silentTooLong ends a run at which the service has been silent for too long; last is the last it met.
+func silentTooLong(last *leadapi.Error) *Stop {
+	stop := &Stop{Reason: "the service has given no answer for as long as --max-wait allows", Code: CodeStopped}
+	if last != nil {
+		stop.Reason, stop.Hint = stop.Reason+": "+last.Message, last.Hint
+	}
+	return stop
 }
 
 func ledgerFailed(err error) *Stop {

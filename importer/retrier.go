@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"leadferry/leadapi"
@@ -111,6 +112,7 @@ func (c *retrier) preflight(leaving context.Context, p pass) error {
 	case leaving.Err() != nil, reasonOf(err) == leadapi.ReasonHeld:
 		c.breaker.unused(p)
 	default:
+		c.breaker.missed(e)
 		c.breaker.unanswered(p, false)
 	}
 	return nil
@@ -149,6 +151,7 @@ func (c *retrier) decide(p pass, repeatable bool, err error) (nextTry, error) {
 		if throttled(e) {
 			c.breaker.throttle(waitOf(e, backoffFor(1)))
 		}
+		c.breaker.missed(e)
 		if !c.breaker.unanswered(p, false) {
 			return final, unreached(e)
 		}
@@ -162,6 +165,7 @@ func (c *retrier) decide(p pass, repeatable bool, err error) (nextTry, error) {
 	case e.Status == 0:
 		// The request may have arrived. Whether the others get answers is found
 		// out by one request at a time.
+		c.breaker.missed(e)
 		if !c.breaker.unanswered(p, true) || !repeatable {
 			return final, err
 		}
@@ -235,7 +239,9 @@ func halts(e *leadapi.Error) *Stop {
 	case e.Status == http.StatusUnauthorized && e.Refusals >= maxFreshRefusals:
 		return &Stop{Reason: "the service refuses tokens that it has just issued (HTTP 401)", Code: CodeStopped, Hint: "check that the leads URL and the base URL belong to the same region, and the account's memberships"}
 	case e.Reason == leadapi.ReasonTLS:
-		return &Stop{Reason: "the connection cannot be trusted: " + e.Message, Code: CodeStopped, Hint: "check the address, this machine's clock, and whether its system knows the certificate's issuer"}
+		return &Stop{Reason: "the connection cannot be trusted: " + e.Message, Code: CodeStopped, Hint: e.Hint}
+	case slices.Contains([]string{leadapi.ReasonClientCert, leadapi.ReasonProxy, leadapi.ReasonProxyAuth}, e.Reason):
+		return &Stop{Reason: e.Message, Code: CodeStopped, Hint: e.Hint}
 	}
 	return nil
 }

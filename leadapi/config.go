@@ -2,6 +2,8 @@ package leadapi
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/netip"
 	"net/url"
@@ -22,6 +24,9 @@ type Config struct {
 	TrunkID      string // the brand's trunk organization
 	ClientID     string
 	ClientSecret string
+	Proxy        func(*url.URL) *Proxy  // over which proxy an application is reached, by its address; nil, or nil of it: none
+	Authorities  []*x509.Certificate    // trusted beside the system's
+	Certificate  *tls.Certificate       // shown to the service where it asks for one; nil: none
 	Concurrency  int                    // connections a host at most; below 1 counts as 1
 	Timeout      time.Duration          // for one request, from dialling to the answer's last byte; 0 = 30 s
 	UserAgent    string                 // "" = leadferry

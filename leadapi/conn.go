@@ -3,7 +3,6 @@ package leadapi
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -36,6 +35,7 @@ var longAgo = time.Unix(1, 0)
 type conn struct {
 	net.Conn                    // the socket, or TLS upon it
 	socket     *socket          // what passes the machine's border
+	tap        *tap             // what passes below TLS; nil without
 	bounds     io.LimitedReader // of what may still be read of the answer
 	in         *bufio.Reader    // over bounds
 	request    []byte           // room for one
@@ -56,7 +56,7 @@ func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
 	// Where the peer had enough before the end, it may have said why.
 	a, broken := c.receive()
 	if broken != nil {
-		return a, true, cmp.Or(err, broken)
+		return a, true, errors.Join(broken, err)
 	}
 	a.Close = a.Close || err != nil // what is missing of the request would be the next one's beginning
 	return a, true, nil

@@ -2,55 +2,131 @@ package leadapi
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"syscall"
 	"time"
 )
 
-const dialLimit = 10 * time.Second // for connecting and the TLS handshake
+const dialLimit = 10 * time.Second // for connecting, a proxy's answer and the TLS handshakes, together
 
-// handshakeError is a handshake that failed for what the peer is, not for the network: it will be so the next time.
-type handshakeError struct{ error }
+// dialError is why there is no connection, in words made here: what lies below may quote an address with a password in it.
+type dialError struct {
+	reason     string // ReasonConnect, where it may be otherwise the next time
+	text, hint string
+	untaken    bool // a request was written, and the peer ended the handshake before it could have read it
+}
 
-// dial connects and, where the host wants it, makes a TLS handshake.
+func (e *dialError) Error() string { return e.text }
+
+// dial connects, over the proxy where there is one, and makes a TLS handshake where the host wants it. Of what is written
+// here nothing is the request's: its bytes are counted from then on. An error is a *dialError.
 func (h *host) dial(ctx context.Context, limit time.Time) (*conn, error) {
-	ctx, stop := context.WithTimeout(ctx, min(dialLimit, time.Until(limit)))
+	within := min(dialLimit, time.Until(limit))
+	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	h.mu.Lock()
 	c := &conn{generation: h.generation}
 	h.mu.Unlock()
-	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", h.address)
-	if err != nil {
-		return nil, err
-	}
-	peek, err := newPeek(tcp)
-	if err != nil {
-		tcp.Close()
-		return nil, err
-	}
-	c.socket = &socket{Conn: tcp, peek: peek}
-	c.Conn = c.socket
-	if h.tls != nil {
-		secure := tls.Client(c.socket, h.tls)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			tcp.Close()
-			return nil, handshakeFault(ctx, err)
+	fault := h.reach(ctx, c)
+	if fault != nil {
+		if c.socket != nil {
+			c.socket.Close()
 		}
-		c.Conn = secure
+		if ctx.Err() != nil { // what was under way tells no more than that it was interrupted
+			fault = &dialError{reason: ReasonConnect, text: fmt.Sprintf("no connection%s within %s", h.proxy.over(), max(within, 0).Round(time.Millisecond))}
+		}
+		return nil, fault
 	}
 	c.in = bufio.NewReader(&c.bounds)
 	c.bounds.R = c.Conn
 	return c, nil
 }
 
-func handshakeFault(ctx context.Context, err error) error {
-	_, broken := errors.AsType[syscall.Errno](err)
-	if ctx.Err() != nil || broken || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
+// reach makes the layers of a connection, from the socket up.
+func (h *host) reach(ctx context.Context, c *conn) *dialError {
+	at := h.address
+	if h.proxy != nil {
+		at = h.proxy.address
 	}
-	return handshakeError{err}
+	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", at)
+	if err != nil {
+		return unconnected(err, h.proxy)
+	}
+	peek, err := newPeek(tcp)
+	if err != nil {
+		tcp.Close()
+		return unconnected(err, h.proxy)
+	}
+	c.socket = &socket{Conn: tcp, peek: peek}
+	c.Conn = c.socket
+	if h.proxy != nil {
+		var fault *dialError
+		if c.Conn, fault = h.tunnel(ctx, c.socket); fault != nil {
+			return fault
+		}
+	}
+	if h.tls == nil {
+		return nil
+	}
+	c.tap = &tap{Conn: c.Conn}
+	secure, err := handshake(ctx, c.tap, h.tls, h.certificate)
+	if err != nil {
+		return h.handshakeFault(c.tap, err)
+	}
+	c.Conn = secure
+	return nil
+}
+
+// unconnected says why there is no connection to the service, or to the proxy where there is one.
+func unconnected(err error, over *Proxy) *dialError {
+	fault := &dialError{reason: ReasonConnect, text: cmp.Or(broken(err), noConnection)}
+	_, unknown := errors.AsType[*net.DNSError](err)
+	switch {
+	case unknown && over == nil:
+		fault.text = "the name could not be looked up"
+		fault.hint = "check the address; where this machine reaches the internet over a proxy alone, name it with --proxy or HTTPS_PROXY"
+	case unknown:
+		fault.text = "the name of the proxy " + over.String() + " could not be looked up"
+	case over != nil:
+		fault.text = "the proxy " + over.String() + " cannot be reached: " + fault.text
+	}
+	if over != nil {
+		fault.hint = "leadferry config show tells where this proxy is named"
+	}
+	return fault
+}
+
+// broken says in the system's words what became of a connection; nothing where it has none.
+func broken(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the connection was closed"
+	}
+	return ""
+}
+
+const noConnection = "no connection, or one that was closed meanwhile"
+
+// handshake speaks TLS upon t, and shows the certificate where one is asked for.
+func handshake(ctx context.Context, t *tap, config *tls.Config, certificate *tls.Certificate) (*tls.Conn, error) {
+	config = config.Clone()
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		t.asked, t.shown = true, certificate
+		if certificate == nil {
+			return new(tls.Certificate), nil
+		}
+		return certificate, nil // also where it is of another authority than asked for: the peer says so better
+	}
+	secure := tls.Client(t, config)
+	err := secure.HandshakeContext(ctx)
+	t.done = true
+	return secure, err
 }

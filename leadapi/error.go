@@ -8,13 +8,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -40,14 +38,16 @@ const (
 	ReasonTimeout      = "timeout"      // no whole answer in time; 408, 425, 499
 	ReasonNoAnswer     = "no_answer"    // the connection broke after the first byte
 	ReasonConnect      = "connect"      // no connection, or one found closed: not one byte left
-	ReasonTLS          = "tls"          // the peer's certificate or TLS was not accepted
+	ReasonTLS          = "tls"          // the peer's certificate was not accepted
+	ReasonClientCert   = "client_cert"  // the peer did not accept ours, or wants one: nothing was taken
+	ReasonProxy        = "proxy"        // the proxy opens no way, and will not: not one byte left
 	ReasonBadAnswer    = "bad_answer"   // an answer that cannot be read
 	ReasonNoLeadID     = "no_lead_id"   // a create's 2xx without readable leadID
 	ReasonUnauthorized = "unauthorized" // 401
 	ReasonMisdirected  = "misdirected"  // 421: a new connection may fare better, and is what the next call gets
 	ReasonHeld         = "held"         // Config.Leave said no: not one byte left
 	ReasonThrottled    = "throttled"    // 429, 503 with Retry-After
-	ReasonProxyAuth    = "proxy_auth"   // 407
+	ReasonProxyAuth    = "proxy_auth"   // 407, of the proxy or from behind it
 	ReasonRedirect     = "redirect"     // 3xx; never followed
 	ReasonServerError  = "server_error" // 5xx
 	ReasonCanceled     = "canceled"     // the caller's context ended
@@ -59,6 +59,7 @@ type Error struct {
 	Op            string        // "create", "update", "reach", "token", "login" or "client"
 	Status        int           // HTTP status; 0: no answer that can be told
 	Message       string        // the service's words or ours: ≤ 500 characters, control characters escaped, no secrets
+	Hint          string        // what the user can do; may be ""
 	RetryAfter    time.Duration // what the answer asks for, 0 to 15 minutes
 	HasRetryAfter bool          // whether it asks
 	Applied       Applied       // with Op "token": No, as nothing of the lead request left
@@ -80,7 +81,7 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // later tells whether the same request may do better after a while.
 func (e *Error) later() bool {
-	return slices.Contains([]string{ReasonThrottled, ReasonConnect, ReasonCanceled, ReasonHeld}, e.Reason)
+	return slices.Contains([]string{ReasonThrottled, ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld}, e.Reason)
 }
 
 // appliedBy says what the status of an answer, other than a readable success, tells of the request. What HTTP does not
@@ -127,30 +128,20 @@ func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 	if sent {
 		applied = Maybe
 	}
+	dialled, ok := errors.AsType[*dialError](err)
 	switch {
+	case ok && dialled.untaken:
+		return &Error{Op: r.op, Applied: No, Reason: dialled.reason, Message: redact(r.host.domain + " took nothing: " + dialled.text), Hint: redact(dialled.hint)}
 	case ctx.Err() != nil:
 		return interrupted(ctx.Err(), r.op, applied)
+	case ok:
+		return &Error{Op: r.op, Applied: No, Reason: dialled.reason, Message: redact("nothing could be sent to " + r.host.domain + ": " + dialled.text), Hint: redact(dialled.hint)}
 	case !time.Now().Before(r.limit):
 		return interrupted(context.DeadlineExceeded, r.op, applied)
 	case sent:
 		return &Error{Op: r.op, Applied: Maybe, Reason: ReasonNoAnswer, Message: "the connection broke before a readable answer came"}
 	}
-	reason, text := unconnected(err)
-	return &Error{Op: r.op, Applied: No, Reason: reason, Message: redact("nothing could be sent to " + r.host.domain + ": " + text)}
-}
-
-// unconnected says why there is no connection.
-func unconnected(err error) (reason, text string) {
-	if fault, ok := errors.AsType[handshakeError](err); ok {
-		return ReasonTLS, fault.Error()
-	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return ReasonConnect, "the name could not be looked up"
-	}
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return ReasonConnect, errno.Error()
-	}
-	return ReasonConnect, "no connection, or one that was closed meanwhile"
+	return &Error{Op: r.op, Applied: No, Reason: ReasonConnect, Message: "nothing could be sent to " + r.host.domain + ": " + cmp.Or(broken(err), noConnection)}
 }
 
 // answered is the error of a call that got an answer other than a readable success.

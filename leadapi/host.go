@@ -11,27 +11,44 @@ import (
 	"time"
 )
 
-// host is an application of the service and the connections to it: straight there, over no proxy, HTTP/1.1 only.
+// host is an application of the service and the connections to it: straight there or through a proxy, HTTP/1.1 only.
 type host struct {
-	name    string        // as the header Host says it
-	domain  string        // without port
-	address string        // host and port, to dial
-	tls     *tls.Config   // nil: plain HTTP, on loopback
-	room    chan struct{} // one token a connection in use or being dialled
+	name        string           // as the header Host says it
+	domain      string           // without port
+	address     string           // host and port, to dial
+	tls         *tls.Config      // nil: plain HTTP, on loopback
+	certificate *tls.Certificate // to show where one is asked for; nil: none
+	proxy       *Proxy           // nil: none
+	proxyTLS    *tls.Config      // nil: the way to the proxy is plain
+	room        chan struct{}    // one token a connection in use or being dialled
 
 	mu         sync.Mutex
 	idle       []*conn // the one used last comes last
 	generation int     // connections of an earlier one are not used again
 }
 
-// newHost returns the host of an address, with conns connections at most.
-func newHost(u *url.URL, conns int) *host {
-	h := &host{name: u.Host, domain: u.Hostname(), room: make(chan struct{}, conns)}
+// newHost returns the host of an address. An error is a *ConfigError.
+func (c Config) newHost(u *url.URL) (*host, error) {
+	h := &host{name: u.Host, domain: u.Hostname(), certificate: c.Certificate, room: make(chan struct{}, c.Concurrency)}
 	h.address = net.JoinHostPort(h.domain, cmp.Or(u.Port(), defaultPorts[u.Scheme]))
-	if u.Scheme == "https" {
-		h.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: h.domain}
+	if c.Proxy != nil {
+		h.proxy = c.Proxy(u)
 	}
-	return h
+	overTLS := h.proxy != nil && h.proxy.scheme == "https"
+	if u.Scheme != "https" && !overTLS {
+		return h, nil
+	}
+	trusted, err := roots(c.Authorities)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "https" {
+		h.tls = tlsConfig(h.domain, trusted, c.Concurrency)
+	}
+	if overTLS {
+		h.proxyTLS = tlsConfig(h.proxy.name, trusted, c.Concurrency)
+	}
+	return h, nil
 }
 
 // take returns a connection that no other call uses: the idle one that was used last, if it can be used still, or a new one. Where

@@ -6,7 +6,7 @@
 // It promises:
 //
 //   - A request leaves at most once a call, and not at all where the Leave of its [Config] says no. HTTP/1.1 only, over
-//     connections of our own, no redirects, no proxy, no idempotency header: nothing repeats a request of which a byte has left.
+//     connections of our own, through proxies by CONNECT alone, no redirects, no idempotency header: nothing repeats a request of which a byte has left.
 //   - Every failed call returns an *[Error], which says whether the request was applied. "Not applied" rests on the bytes
 //     that left the socket or on the status of the answer, never on the text of an error.
 //   - Answers are bounded (headers 64 KiB, body 1 MiB) and believed only when whole: strict JSON, exact names, no name twice,
@@ -38,11 +38,15 @@ func New(config Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{config: config.withDefaults(), base: base.EscapedPath()}
-	c.general = newHost(base, c.config.Concurrency)
+	if c.general, err = c.config.newHost(base); err != nil {
+		return nil, err
+	}
 	if create != nil {
 		c.leads, c.create = c.general, create.EscapedPath()
 		if create.Scheme != base.Scheme || create.Host != base.Host {
-			c.leads = newHost(create, c.config.Concurrency)
+			if c.leads, err = c.config.newHost(create); err != nil {
+				return nil, err
+			}
 		}
 	}
 	c.keeper = &keeper{
@@ -131,7 +135,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		seen.Sent, seen.Received = len(conn.request), len(a.body)
 	}
 	if err != nil {
-		return 0, unanswered(ctx, r, sent, err)
+		return 0, unanswered(ctx, r, sent, conn.untaken(r.host, err))
 	}
 	keep = a.whole && !a.Close
 	if status = a.StatusCode; status >= 200 && status <= 202 && a.readable && read(a.body) {

@@ -106,8 +106,8 @@ func TestNothingLeavesWithoutAConnection(t *testing.T) {
 		"unknown name":          {"https://service.invalid", ReasonConnect, stranger},
 		"unknown certificate":   {stranger.URL, ReasonTLS, nil},
 		"other name":            {strings.Replace(stranger.URL, "127.0.0.1", "localhost", 1), ReasonTLS, stranger},
-		"no TLS":                {"https://" + plain.Addr().String(), ReasonTLS, stranger},
-		"TLS 1.1":               {"https://" + outdated.Addr().String(), ReasonTLS, stranger},
+		"no TLS":                {"https://" + plain.Addr().String(), ReasonConnect, stranger},
+		"TLS 1.1":               {"https://" + outdated.Addr().String(), ReasonConnect, stranger},
 		"closed in a handshake": {"https://" + hangUp.Addr().String(), ReasonConnect, stranger},
 	} {
 		t.Run(name, func(t *testing.T) {

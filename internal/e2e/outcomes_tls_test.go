@@ -83,6 +83,7 @@ func TestNothingLeavesForAStranger(t *testing.T) {
 	closed.Close()
 	silent := func(c net.Conn, _ *bufio.Reader) { io.Copy(io.Discard, c) }
 	const distrust, gone = "cannot be trusted", "the service " // cannot be reached, or gives no answer
+	const noCertificate = "it asks for a client certificate, and none is set"
 	table := []struct {
 		name, stop string
 		config     *tls.Config
@@ -95,9 +96,11 @@ func TestNothingLeavesForAStranger(t *testing.T) {
 		{name: "not valid yet", config: good.config(func(c *x509.Certificate) { c.NotBefore = time.Now().Add(30 * time.Minute) }), stop: distrust},
 		{name: "another address", config: good.config(func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 9)} }), stop: distrust},
 		{name: "another name", config: good.config(func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"leads.example.com"} }), stop: distrust},
-		{name: "TLS 1.1", config: atMost(good.config(asIs), tls.VersionTLS11), stop: distrust},
-		{name: "HTTP/2 only", config: onlyHTTP2(good.config(asIs)), stop: distrust},
-		{name: "no TLS", plain: func(c net.Conn, _ *bufio.Reader) { say(c, answered(400, "this port speaks http"), 0) }, stop: distrust},
+		{name: "TLS 1.1", config: atMost(good.config(asIs), tls.VersionTLS11), stop: gone},
+		{name: "HTTP/2 only", config: onlyHTTP2(good.config(asIs)), stop: gone},
+		{name: "no TLS", plain: func(c net.Conn, _ *bufio.Reader) { say(c, answered(400, "this port speaks http"), 0) }, stop: "plain HTTP, not TLS"},
+		{name: "client certificate, TLS 1.3", config: mutual(good.config(asIs), tls.VersionTLS13), stop: noCertificate},
+		{name: "client certificate, TLS 1.2", config: mutual(good.config(asIs), tls.VersionTLS12), stop: noCertificate},
 		{name: "closed in the handshake", plain: func(net.Conn, *bufio.Reader) {}, stop: gone},
 		{name: "silent in the handshake", plain: silent, stop: gone},
 		{name: "connection refused", address: "https://" + closed.Addr().String(), stop: gone},
@@ -141,6 +144,12 @@ func TestNothingLeavesForAStranger(t *testing.T) {
 
 func atMost(c *tls.Config, version uint16) *tls.Config {
 	c.MinVersion, c.MaxVersion = tls.VersionTLS10, version
+	return c
+}
+
+// mutual wants a certificate of the client.
+func mutual(c *tls.Config, version uint16) *tls.Config {
+	c.ClientAuth, c.MaxVersion = tls.RequireAnyClientCert, version
 	return c
 }
 

@@ -1,0 +1,271 @@
+package leadapi
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Proxy is what stands between this machine and the service, and opens a way through itself: an HTTP proxy, by CONNECT, or
+// a SOCKS5 proxy (RFC 1928). It sees neither requests nor answers.
+type Proxy struct {
+	scheme       string // http, https or socks5
+	name         string // of its host
+	address      string // host and port, to dial
+	user, secret string // "": none
+}
+
+var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
+
+// ParseProxy reads the address of a proxy: http, which is meant where there is no scheme, https or socks5, with user and
+// password if need be. Its error is a *[ConfigError] that repeats nothing of the address.
+func ParseProxy(text string) (*Proxy, error) {
+	fail := func(sentence, hint string) (*Proxy, error) {
+		return nil, &ConfigError{"Proxy", "the proxy's address " + sentence, hint}
+	}
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || strings.Contains(u.Hostname(), "%") || !port(u) || strings.ContainsFunc(text, blank) || normalize(u) != nil {
+		return fail("is none", "it looks like http://proxy.example.com:3128; in a user or password, signs such as @ : / # are written as %40 %3A %2F %23")
+	}
+	p := &Proxy{scheme: strings.ToLower(u.Scheme), name: u.Hostname()}
+	if p.scheme == "socks5h" { // names are never looked up here
+		p.scheme = "socks5"
+	}
+	p.address = net.JoinHostPort(p.name, cmp.Or(u.Port(), proxyPorts[p.scheme]))
+	p.user = u.User.Username()
+	p.secret, _ = u.User.Password()
+	switch {
+	case proxyPorts[p.scheme] == "":
+		return fail("must begin with http://, https:// or socks5://", "")
+	case u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
+		return fail("has something behind the port", "in a user or password, signs such as / ? # are written as %2F %3F %23")
+	case p.scheme == "socks5" && max(len(p.user), len(p.secret)) > 255:
+		return fail("has a user or password of more than 255 bytes, which SOCKS5 cannot carry", "")
+	}
+	return p, nil
+}
+
+// String is the proxy's address without user and password.
+func (p *Proxy) String() string { return p.scheme + "://" + p.address }
+
+// HasPassword reports whether the address holds what nobody else may see.
+func (p *Proxy) HasPassword() bool { return p.secret != "" }
+
+// over names the proxy in a sentence; nothing where there is none.
+func (p *Proxy) over() string {
+	if p == nil {
+		return ""
+	}
+	return " over the proxy " + p.String()
+}
+
+// tunnel has the host's proxy open a way to the host, upon a connection to the proxy.
+func (h *host) tunnel(ctx context.Context, c net.Conn) (net.Conn, *dialError) {
+	p := h.proxy
+	if h.proxyTLS != nil {
+		under := &tap{Conn: c}
+		secure, err := handshake(ctx, under, h.proxyTLS, nil)
+		if err != nil {
+			return nil, h.proxyHandshakeFault(under, err)
+		}
+		c = secure
+	}
+	if limit, ok := ctx.Deadline(); ok {
+		_ = c.SetDeadline(limit) // fails for a closed connection only
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })()
+	if p.scheme == "socks5" {
+		return c, p.socks(c, h.address)
+	}
+	return c, p.connect(c, h.address)
+}
+
+// connect asks an HTTP proxy for a connection (RFC 9110, section 9.3.6). The answer's head is bounded, its body is not read.
+func (p *Proxy) connect(c net.Conn, address string) *dialError {
+	request := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\nUser-Agent: leadferry\r\n"
+	if p.user != "" || p.secret != "" {
+		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.user+":"+p.secret)) + "\r\n"
+	}
+	if _, err := io.WriteString(c, request+"\r\n"); err != nil {
+		return p.silent(err)
+	}
+	in := bufio.NewReader(io.LimitReader(c, maxHead))
+	status := http.StatusContinue
+	for status/100 == 1 && status != http.StatusSwitchingProtocols {
+		a, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
+		if err != nil {
+			return p.silent(err)
+		}
+		status = a.StatusCode
+	}
+	switch {
+	case status/100 != 2:
+		return p.refusal(status)
+	case in.Buffered() > 0:
+		return p.fault("sent something of its own behind its answer to CONNECT")
+	}
+	return nil
+}
+
+// silent is the error of a proxy that gave no answer that can be read.
+func (p *Proxy) silent(err error) *dialError {
+	fault := p.fault("gave no answer that can be read")
+	if what := broken(err); what != "" {
+		fault.text = "the proxy " + p.String() + " gave no answer: " + what
+	}
+	fault.hint = "check that a proxy listens there, and whether it is http://, https:// or socks5://"
+	return fault
+}
+
+// fault is an error of the proxy that may pass.
+func (p *Proxy) fault(text string) *dialError {
+	return &dialError{reason: ReasonConnect, text: "the proxy " + p.String() + " " + text}
+}
+
+// refusal is the error for an answer of an HTTP proxy that opens no way. What says that the proxy cannot now is waited for;
+// what says that it does not, stops a run.
+func (p *Proxy) refusal(status int) *dialError {
+	fault := p.fault(fmt.Sprintf("opens no way to the service: it answers CONNECT with HTTP %d", status))
+	final := []int{http.StatusNotImplemented, http.StatusHTTPVersionNotSupported, http.StatusNetworkAuthenticationRequired}
+	passing := []int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, 499}
+	switch {
+	case status == http.StatusProxyAuthRequired:
+		return p.unauthorized("HTTP 407")
+	case status == http.StatusForbidden:
+		fault.reason, fault.hint = ReasonProxy, "ask whoever runs the proxy to allow CONNECT to this address and port, or take the address out of its use with NO_PROXY or --proxy none"
+	case status/100 != 5 && !slices.Contains(passing, status), slices.Contains(final, status):
+		fault.reason, fault.hint = ReasonProxy, "check that this is an HTTP proxy that allows CONNECT; --proxy none goes without"
+	}
+	return fault
+}
+
+// unauthorized is the error of a proxy that does not take the user, or wants one.
+func (p *Proxy) unauthorized(how string) *dialError {
+	fault := p.fault("asks for a user and a password (" + how + ")")
+	fault.reason, fault.hint = ReasonProxyAuth, "put them into its address, best in LEADFERRY_PROXY, which the process list does not show: "+p.scheme+"://USER:PASSWORD@"+p.address
+	if p.user != "" || p.secret != "" {
+		fault.text = "the proxy " + p.String() + " does not accept the user and password of its address (" + how + ")"
+		fault.hint = "check both: signs such as @ : / # are written as %40 %3A %2F %23"
+	}
+	return fault
+}
+
+// The words of SOCKS5.
+const (
+	socksVersion   = 5
+	socksNoSignIn  = 0
+	socksPassword  = 2
+	socksConnect   = 1
+	socksIPv4      = 1
+	socksName      = 3
+	socksIPv6      = 4
+	socksForbidden = 2
+)
+
+// socksAnswers are the refusals of a SOCKS5 proxy (RFC 1928, section 6).
+var socksAnswers = map[byte]string{
+	1: "failed", 2: "does not allow this connection", 3: "cannot reach the network", 4: "cannot reach the host", 5: "was refused the connection",
+	6: "found the host too far away", 7: "does not make connections", 8: "does not take this kind of address",
+}
+
+// socks asks a SOCKS5 proxy for a connection. It reads no byte more than the proxy's answers have.
+func (p *Proxy) socks(c net.Conn, address string) *dialError {
+	if fault := p.socksSignIn(c); fault != nil {
+		return fault
+	}
+	a, fault := p.socksAsk(c, socksRequest(address), 2)
+	switch {
+	case fault != nil:
+		return fault
+	case a[0] != socksVersion:
+		return p.fault(noSocks)
+	case a[1] != 0:
+		return p.socksRefusal(a[1])
+	}
+	if a, fault = p.socksAsk(c, nil, 3); fault != nil { // nothing, a kind of address, its first byte
+		return fault
+	}
+	rest := map[byte]int{socksIPv4: 3, socksIPv6: 15, socksName: int(a[2])}[a[1]]
+	if rest == 0 {
+		return p.fault(noSocks)
+	}
+	_, fault = p.socksAsk(c, nil, rest+2)
+	return fault
+}
+
+// socksSignIn agrees on a way to sign in, with user and password where the proxy wants them (RFC 1929).
+func (p *Proxy) socksSignIn(c net.Conn) *dialError {
+	methods := []byte{socksVersion, 1, socksNoSignIn}
+	if p.user != "" {
+		methods = []byte{socksVersion, 2, socksNoSignIn, socksPassword}
+	}
+	a, fault := p.socksAsk(c, methods, 2)
+	switch {
+	case fault != nil:
+		return fault
+	case a[0] != socksVersion:
+		return p.fault(noSocks)
+	case a[1] == socksNoSignIn:
+		return nil
+	case a[1] != socksPassword || p.user == "":
+		return p.unauthorized("SOCKS5")
+	}
+	b := append([]byte{1, byte(len(p.user))}, p.user...)
+	a, fault = p.socksAsk(c, append(append(b, byte(len(p.secret))), p.secret...), 2)
+	if fault == nil && a[1] != 0 {
+		fault = p.unauthorized("SOCKS5")
+	}
+	return fault
+}
+
+const noSocks = "does not speak SOCKS5"
+
+// socksAsk sends a request and reads so many bytes of the answer.
+func (p *Proxy) socksAsk(c net.Conn, request []byte, answer int) ([]byte, *dialError) {
+	if _, err := c.Write(request); err != nil {
+		return nil, p.silent(err)
+	}
+	b := make([]byte, answer)
+	if _, err := io.ReadFull(c, b); err != nil {
+		return nil, p.silent(err)
+	}
+	return b, nil
+}
+
+func (p *Proxy) socksRefusal(code byte) *dialError {
+	fault := p.fault(cmp.Or(socksAnswers[code], "gives an answer that is not known") + " (SOCKS5 answer " + strconv.Itoa(int(code)) + ")")
+	if code == socksForbidden || code > 6 {
+		fault.reason, fault.hint = ReasonProxy, "ask whoever runs the proxy to allow this address and port; --proxy none goes without"
+	}
+	return fault
+}
+
+// socksRequest asks for a connection to an address; a name is the proxy's to look up.
+func socksRequest(address string) []byte {
+	name, port, _ := net.SplitHostPort(address) // it was joined here
+	b := []byte{socksVersion, socksConnect, 0}
+	switch ip, err := netip.ParseAddr(name); {
+	case err != nil:
+		b = append(append(b, socksName, byte(len(name))), name...)
+	case ip.Is4():
+		b = append(append(b, socksIPv4), ip.AsSlice()...)
+	default:
+		b = append(append(b, socksIPv6), ip.AsSlice()...)
+	}
+	n, _ := strconv.ParseUint(port, 10, 16) // it was checked
+	return binary.BigEndian.AppendUint16(b, uint16(n))
+}
