@@ -33,6 +33,7 @@ type world struct {
 func newWorld(t *testing.T, o sandbox.Options) *world {
 	t.Helper()
 	dir := t.TempDir()
+	o.Strict = true // the program sends nothing that the specification does not name
 	server, err := sandbox.New(o)
 	if err != nil {
 		t.Fatal(err)

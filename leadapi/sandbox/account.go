@@ -121,7 +121,7 @@ func (s *Server) login(c call) (answer, error) {
 	if c.Header.Get("Authorization") != "" {
 		return answer{}, refuse(http.StatusBadRequest, "login takes no Authorization header")
 	}
-	f, err := parseBody(c.Header, c.body, fields{"email": text, "password": text})
+	f, err := s.form(c, fields{"email": text, "password": text})
 	if err != nil {
 		return answer{}, err
 	}
@@ -140,7 +140,7 @@ func (s *Server) login(c call) (answer, error) {
 
 // client makes an OAuth client ("2. Create OAuth client"). Only a digest of its secret is kept.
 func (s *Server) client(c call) (answer, error) {
-	if len(c.body) > 0 {
+	if s.options.Strict && len(c.body) > 0 {
 		return answer{}, refuse(http.StatusBadRequest, "this address takes no body")
 	}
 	used := refuse(http.StatusUnauthorized, "the temporary token was used before")
@@ -161,10 +161,10 @@ func (s *Server) client(c call) (answer, error) {
 
 // token grants tokens ("3. Generate access and refresh tokens", "4. Refresh access token").
 func (s *Server) token(c call) (answer, error) {
-	if len(c.body) > 0 {
+	if s.options.Strict && len(c.body) > 0 {
 		return answer{}, oauthRefusal("invalid_request", "this address takes no body")
 	}
-	q, err := tokenQuery(c.URL.RawQuery)
+	q, err := tokenQuery(c.URL.RawQuery, s.options.Strict)
 	if err != nil {
 		return answer{}, err
 	}
@@ -194,8 +194,8 @@ func (s *Server) token(c call) (answer, error) {
 	}{access, s.faults.expiresIn(s.options.AccessLife), refresh, "Bearer"}), nil
 }
 
-// tokenQuery reads the parameters of a token request: exactly those of its grant, each once.
-func tokenQuery(raw string) (url.Values, error) {
+// tokenQuery reads the parameters of a token request: those of its grant, each once; strict takes no others.
+func tokenQuery(raw string, strict bool) (url.Values, error) {
 	q, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, oauthRefusal("invalid_request", "the query cannot be read")
@@ -213,7 +213,7 @@ func tokenQuery(raw string) (url.Values, error) {
 			return nil, oauthRefusal("invalid_request", name+" is required, once")
 		}
 	}
-	if len(q) > len(want) {
+	if strict && len(q) > len(want) {
 		return nil, oauthRefusal("invalid_request", "the query has a parameter too many")
 	}
 	return q, nil

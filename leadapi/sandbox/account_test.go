@@ -62,7 +62,7 @@ func TestTemporaryTokensExpire(t *testing.T) {
 }
 
 func TestLoginAndClientRefuseWhatTheSpecificationDoesNotAllow(t *testing.T) {
-	s := open(t, Options{})
+	s := open(t, Options{Strict: true})
 	good := `{"email":"` + Email + `","password":"` + Password + `"}`
 	temporary := "Bearer " + mint(s, loginUse, accountID, loginLife)
 	for name, tt := range map[string]struct {
@@ -131,7 +131,7 @@ func TestLifetimesCanBeShort(t *testing.T) {
 }
 
 func TestTokenRequestsAreStrict(t *testing.T) {
-	s := open(t, Options{})
+	s := open(t, Options{Strict: true})
 	refresh := decode(t, tokens(s, "grant_type", "client_credentials"))["refresh_token"].(string)
 	const good = "/v3/oauth2/token?client_id=" + ClientID + "&client_secret=" + ClientSecret
 	for name, tt := range map[string]struct {

@@ -19,10 +19,10 @@ const (
 	object = jsontext.Kind('{')
 )
 
-// fields names what an object may hold, and of which kind. Nothing else is let in.
+// fields names what an object may hold, and of which kind.
 type fields map[string]jsontext.Kind
 
-// form is an object that holds what its fields allow.
+// form is what an object holds of its fields.
 type form map[string]jsontext.Value
 
 // text returns a text field, "" when it is not there.
@@ -51,21 +51,22 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// parseBody reads a request's body, which must be declared as JSON ("Endpoints").
-func parseBody(h http.Header, body []byte, allowed fields) (form, error) {
-	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+// form reads a request's body, which must be declared as JSON ("Endpoints").
+func (s *Server) form(c call, known fields) (form, error) {
+	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	charset := params["charset"]
 	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 	}
-	if h.Get("Content-Encoding") != "" {
+	if c.Header.Get("Content-Encoding") != "" {
 		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Encoding is not supported")
 	}
-	return parseForm("the body", body, allowed)
+	return parseForm("the body", c.body, known, s.options.Strict)
 }
 
-// parseForm reads one object strictly: names in exact case and once only, valid UTF-8, nothing behind.
-func parseForm(what string, b []byte, allowed fields) (f form, err error) {
+// parseForm reads one object: names in exact case and once only, valid UTF-8, nothing behind. Fields that are not known, or
+// null, are left out; strict refuses them.
+func parseForm(what string, b []byte, known fields, strict bool) (f form, err error) {
 	if jsontext.Value(b).Kind() != object {
 		return nil, refuse(http.StatusBadRequest, "%s must be a JSON object", what)
 	}
@@ -73,7 +74,9 @@ func parseForm(what string, b []byte, allowed fields) (f form, err error) {
 		return nil, refuse(http.StatusBadRequest, "%s is not well-formed JSON", what)
 	}
 	for name, value := range f {
-		switch want := allowed[name]; {
+		switch want := known[name]; {
+		case !strict && (want == 0 || value.Kind() == 'n'):
+			delete(f, name)
 		case want == 0:
 			return nil, refuse(http.StatusBadRequest, "%.64q is not a field of this object", name)
 		case want != value.Kind():

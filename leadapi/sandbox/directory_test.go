@@ -1,6 +1,11 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,18 +36,20 @@ func TestSearchesFindThePlace(t *testing.T) {
 		{regionsTerritoriesRadius, "99501", "Seattle"},
 		{regionsTerritoriesRadius, "Portland, Oregon", "Portland"},
 	} {
-		if got := search(tt.locator, tt.text); got.city != tt.city {
+		if got := brand.search(tt.locator, tt.text); got.city != tt.city {
 			t.Errorf("%s, %q: %s, want %s", tt.locator, tt.text, got.city, tt.city)
 		}
 	}
 }
 
-func TestTerritoryCodesAreFiveDigits(t *testing.T) {
+func TestPostalCodesOfAnyCountry(t *testing.T) {
 	for text, want := range map[string]string{
-		"02134": "02134", " 02134 ": "02134", "02134-1000": "02134",
-		"": "", "2134": "", "021345": "", "0213a": "", "02134-": "", "02134-10": "", "K1A 0B1": "", "٠٢١٣٤": "",
+		"02134": "02134", " 02134 ": "02134", "02134-1000": "02134", "021341000": "021341000",
+		"SW1A 1AA": "SW1A1AA", "sw1a1aa": "SW1A1AA", "K1A 0B1": "K1A0B1", "1010": "1010", "D02 AF30": "D02AF30",
+		"100-0001": "1000001", "01310-100": "01310100", "C1420AAB": "C1420AAB", "HM 12": "HM12", "101": "101",
+		"": "", "7": "", "n/a": "", "Leeds": "", "02134-": "", "12  34": "", "\u0662\u0661\u0663": "", "12345678901": "", "1_000": "",
 	} {
-		if got := territoryCode(text); got != want {
+		if got := postalCode(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -52,7 +59,7 @@ func TestEverySearchFindsTheSamePlaceAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		kind := rapid.SampledFrom([]string{radiusOnly, regionsTerritoriesRadius}).Draw(t, "type")
-		first, again := search(kind, text), search(kind, " -"+text+".")
+		first, again := brand.search(kind, text), brand.search(kind, " -"+text+".")
 		if first.name == "" || first.name != again.name {
 			t.Errorf("%q, then %q", first.name, again.name)
 		}
@@ -72,7 +79,7 @@ func TestTheDirectoryIsWhole(t *testing.T) {
 		if !seen[l.organizationID] || l.name == "" || !strings.HasSuffix(l.address, l.postalCode) {
 			t.Errorf("location %+v", l)
 		}
-		if got := byTerritory(l.postalCode); got.name != l.name {
+		if got, _ := brand.territory(l.postalCode); got.name != l.name {
 			t.Errorf("%s is served by %s", l.name, got.name)
 		}
 		for code := range strings.FieldsSeq(l.territories) {
@@ -85,5 +92,104 @@ func TestTheDirectoryIsWhole(t *testing.T) {
 	Organizations()[0].ID = "another"
 	if Organizations()[0].ID != TrunkID {
 		t.Error("the trunk is not first, or the organizations can be changed from outside")
+	}
+}
+
+const ownDirectory = `trunk: {id: brand-1, name: Mine}
+organizations:
+  - o-1
+  - 0042
+  - id: leeds
+    name: Northern
+    locations:
+      - {name: Leeds, city: Leeds, postal_code: LS1 4AP, territories: [LS, "wf1 "], address: "1 High Street"}
+      - {city: York, postal_code: YO1 7HH, territories: [YO, LS29]}
+locators:
+  - {id: by-code, type: regions}
+  - {id: by-place, type: radius}
+  - {id: by-both, type: regions-radius}
+`
+
+func loadDirectory(t *testing.T, text string) (*Directory, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return LoadDirectory(path)
+}
+
+func TestADirectoryOfOnesOwn(t *testing.T) {
+	d, err := loadDirectory(t, ownDirectory)
+	if err != nil || d.TrunkID() != "brand-1" {
+		t.Fatal(d, err)
+	}
+	s := open(t, Options{Directory: d})
+	located := func(id, search string) string {
+		return `{"locatorID":"` + id + `","locationSearch":` + search + `,"content":{},"typeKey":"k","typeLabel":"l"}`
+	}
+	named := func(id string) string { return strings.Replace(direct(`{}`), boston, id, 1) }
+	for body, want := range map[string]string{
+		named("o-1"):     "o-1 ",
+		named("0042"):    "0042 ",
+		named("brand-1"): "brand-1 ",
+		located("by-code", `{"postalCode":"ls1 4ap"}`):        "leeds Leeds",
+		located("by-code", `{"postalCode":"LS29 0AA"}`):       "leeds Northern", // the narrower territory
+		located("by-code", `{"postalCode":"WF1 2AB"}`):        "leeds Leeds",
+		located("by-place", `{"searchText":"5 Mill, York"}`):  "leeds Northern",
+		located("by-both", `{"searchText":"LEEDS, England"}`): "leeds Leeds",
+	} {
+		w := ask(s, "POST", "/v1/brand-1", body, "Authorization", signIn(s))
+		if w.Code != 201 {
+			t.Errorf("%s: %s", body, w.Body)
+			continue
+		}
+		a := decode(t, w)
+		if got := fmt.Sprint(a["assignedOrganizationID"], " ", a["assignedLocationName"]); got != want {
+			t.Errorf("%s: assigned to %s, want %s", body, got, want)
+		}
+	}
+	for body, status := range map[string]int{named(boston): 422, located(RadiusLocatorID, `{"searchText":"x"}`): 422} {
+		refuses(t, s, ask(s, "POST", "/v1/brand-1", body, "Authorization", signIn(s)), status)
+	}
+	refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, named("o-1"), "Authorization", signIn(s)), 404)
+}
+
+func TestADirectoryCanBeJSON(t *testing.T) {
+	d, err := loadDirectory(t, "\ufeff"+`{"organizations": ["a", {"id": "b", "name": "B"}], "locators": [{"id": "l", "type": "radius"}]}`)
+	if err != nil || d.TrunkID() != TrunkID || !d.known["b"] {
+		t.Error(d, err)
+	}
+}
+
+func TestMistakesInADirectoryAreNamedByLine(t *testing.T) {
+	const one = "organizations: [a]\n"
+	for text, want := range map[string]string{
+		"":                     "yaml",
+		"trunk: t\n":           "names no organization",
+		"organisations: [a]\n": ":1:1: unknown key organisations",
+		one + "locators:\n  - {id: l, kind: x}\n":                          ":3:13: unknown key kind",
+		one + "locators:\n  - {id: l, type: x}\n":                          ":3:5: the locator has no type",
+		one + "locators:\n  - l\n":                                         ":3:5: ",
+		"organizations:\n  - a\n  - {id: a}\n":                             ":3:5: the organization stands on line 2 already",
+		"organizations:\n  - a b\n":                                        ":2:5: the organization has no ID, or one that cannot be",
+		"organizations:\n  - {name: x}\n":                                  ":2:5: the organization has no ID",
+		"organizations:\n  - ..\n":                                         ":2:5: the organization has no ID",
+		"organizations:\n  - [a]\n":                                        ":2:5: ",
+		"organizations: a\n":                                               ":1:16: ",
+		"trunk: a\norganizations: [a]\n":                                   ":2:17: the organization stands on line 1 already",
+		"organizations: [" + TrunkID + "]\n":                               "the sandbox's own trunk",
+		"organizations: [a\n":                                              ":2:1: ",
+		"organizations:\n- id: a\n  locations: [{postal_code: nowhere}]\n": ":2:3: the postal code of a location",
+		one + "---\n" + one:                                                "multiple",
+		one + "\xff":                                                       "UTF-8",
+	} {
+		_, err := loadDirectory(t, text)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "mine.yaml") || strings.Contains(err.Error(), "sandbox.") {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := LoadDirectory(filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
 	}
 }

@@ -63,10 +63,10 @@ var createFields = fields{
 
 // create makes a lead ("5. Create a lead"). It is stored when create returns.
 func (s *Server) create(c call) (answer, error) {
-	if c.tail != TrunkID {
+	if c.tail != s.directory.trunkID {
 		return answer{}, refuse(http.StatusNotFound, "the trunk organization is not known")
 	}
-	f, err := parseBody(c.Header, c.body, createFields)
+	f, err := s.form(c, createFields)
 	if err != nil {
 		return answer{}, err
 	}
@@ -74,7 +74,7 @@ func (s *Server) create(c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if err := l.assign(f); err != nil {
+	if err := l.assign(f, s.directory, s.options.Strict); err != nil {
 		return answer{}, err
 	}
 	meta := &l.RequestMeta
@@ -117,13 +117,13 @@ func newLead(f form) (l Lead, err error) {
 }
 
 // assign gives the lead to the organization that is named, or that a locator finds (endpoint 5, rules 1 to 3).
-func (l *Lead) assign(f form) error {
+func (l *Lead) assign(f form, d *Directory, strict bool) error {
 	direct, located := f["organizationID"] != nil, f["locatorID"] != nil || f["locationSearch"] != nil
 	switch {
 	case direct && located:
 		return refuse(http.StatusBadRequest, "give organizationID, or locatorID with locationSearch, not both")
 	case located:
-		found, err := locate(f)
+		found, err := d.locate(f, strict)
 		l.OwnerID, l.Location.Name, l.Location.Address = found.organizationID, found.name, found.address
 		return err
 	}
@@ -131,7 +131,7 @@ func (l *Lead) assign(f form) error {
 	if err != nil {
 		return refuse(http.StatusBadRequest, "organizationID, or locatorID with locationSearch, is required")
 	}
-	if !slices.ContainsFunc(organizations, func(o Organization) bool { return o.ID == id }) {
+	if !d.known[id] {
 		return refuse(http.StatusUnprocessableEntity, "the organization is not known")
 	}
 	l.OwnerID = id
@@ -140,7 +140,7 @@ func (l *Lead) assign(f form) error {
 
 // update changes a lead ("6. Update a lead").
 func (s *Server) update(c call) (answer, error) {
-	f, err := parseBody(c.Header, c.body, fields{"Status": text, "ExternalID": text, "Content": object})
+	f, err := s.form(c, fields{"Status": text, "ExternalID": text, "Content": object})
 	if err != nil {
 		return answer{}, err
 	}

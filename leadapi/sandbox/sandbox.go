@@ -1,10 +1,11 @@
 // Package sandbox imitates the lead service: for trying leadferry out without an account, and for
 // tests. It stands at the far end of the way of a row, behind leadapi, and knows nothing of rows.
 //
-// It serves all six endpoints of the specification to one built-in service account and one made-up
-// brand (see [Directory]), and refuses whatever the specification does not allow. What the
-// specification leaves open it decides once: what cannot be read is 400, what names something
-// unknown is 422 (404 in a path), and the body of a refusal is {"error": …, "message": …}.
+// It serves all six endpoints of the specification to one built-in service account and one brand
+// (see [Directory]), and refuses what the specification forbids; with Options.Strict also what it does
+// not name: fields, parameters, bodies and nulls. What the specification leaves open it decides once:
+// what cannot be read is 400, what names something unknown is 422 (404 in a path), and the body of a
+// refusal is {"error": …, "message": …}.
 //
 // A lead is stored before its create is answered, and outlives a kill of the process; nothing is
 // synced, so it need not outlive the machine. Tokens and OAuth clients outlive it too.
@@ -67,6 +68,8 @@ type Options struct {
 	Wait        time.Duration    // how long to wait for a file that another process holds
 	Latency     time.Duration    // added to every answer
 	Faults      string           // see the package comment
+	Directory   *Directory       // the brand; nil is a made-up one
+	Strict      bool             // refuses what the specification does not name, too
 	AccessLife  time.Duration    // of access tokens; 0 is 3 hours ("Limits")
 	RefreshLife time.Duration    // of refresh tokens; 0 is 3 days ("Limits")
 	Now         func() time.Time // nil is time.Now
@@ -78,12 +81,13 @@ type Counts map[string]map[int]int
 
 // Server is the service. It is an [http.Handler]; the general API and lead creation share its address.
 type Server struct {
-	options Options // its defaults filled in
-	now     func() time.Time
-	store   *store
-	faults  *faults
-	quit    chan struct{}
-	shut    func() error
+	options   Options // its defaults filled in
+	directory *Directory
+	now       func() time.Time
+	store     *store
+	faults    *faults
+	quit      chan struct{}
+	shut      func() error
 
 	mu     sync.Mutex
 	counts Counts
@@ -102,7 +106,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, now: o.Now, store: st, faults: fs, quit: make(chan struct{}), counts: Counts{}}
+	s := &Server{options: o, directory: cmp.Or(o.Directory, brand), now: o.Now, store: st, faults: fs, quit: make(chan struct{}), counts: Counts{}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -198,7 +202,7 @@ func (s *Server) handle(e endpoint, c call) (answer, error) {
 			return answer{}, err
 		}
 	}
-	if !e.query && (c.URL.RawQuery != "" || c.URL.ForceQuery) {
+	if s.options.Strict && !e.query && (c.URL.RawQuery != "" || c.URL.ForceQuery) {
 		return answer{}, refuse(http.StatusBadRequest, "this address takes no query")
 	}
 	return e.serve(s, c)
