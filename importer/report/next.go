@@ -151,6 +151,9 @@ func (s *Summary) command(name string, files ...string) string {
 	if s.Target.BaseURL == inSandbox {
 		line += " --sandbox" // no lead that was made for trying goes to a real service
 	}
+	if !s.DryRun {
+		line += flags(s.Flags) // those of a check are about reading its input, which rejects are not
+	}
 	return line
 }
 

@@ -43,7 +43,7 @@ type Summary struct {
 
 	Notes        []string `json:"-"` // remarks for people
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
-	Flags        []string `json:"-"` // how the input is read, and how much of it: a check's import has to do the same
+	Flags        []string `json:"-"` // of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
 	Same         bool     `json:"-"` // the same command would stop at the same place
 	ResultsPath  string   `json:"-"` // these three are set by Run.Finish
 	RejectsPaths []string `json:"-"`

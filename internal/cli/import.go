@@ -106,6 +106,9 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	case !o.DryRun:
 		o.Client, closeService, err = openSandbox(c, o.Checkpoint)
 	}
+	if path := c.String("directory"); c.Bool("sandbox") && path != "" {
+		o.Flags = []string{"--directory=" + path}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +136,9 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	api := leadapi.Config{BaseURL: set.get("base-url"), LeadsURL: set.get("leads-url"), TrunkID: set.get("trunk-id")}
 	if c.Bool("sandbox-reset") {
 		return api, usage("--sandbox-reset works with --sandbox only", "a real service's leads cannot be deleted")
+	}
+	if _, typed := p.line.typed("directory"); typed {
+		return api, usage("--directory works with --sandbox only", "a real service knows its organizations itself")
 	}
 	if missing := set.missing("base-url", "leads-url", "trunk-id"); missing != "" {
 		return api, usage(missing, set.configHint())

@@ -77,6 +77,19 @@ export LEADFERRY_CLIENT_SECRET=%[4]s
 	return err
 }
 
+// directoryOf reads the user's own brand, where one is named; else it is nil.
+func directoryOf(c *cli.Context) (*sandbox.Directory, error) {
+	path := c.String("directory")
+	if path == "" {
+		return nil, nil
+	}
+	d, err := sandbox.LoadDirectory(path)
+	if err != nil {
+		return nil, usage(err.Error(), "")
+	}
+	return d, nil
+}
+
 // printAnswers says how many requests of each kind were given each status.
 func printAnswers(w io.Writer, counts sandbox.Counts) {
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
@@ -107,8 +120,12 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 			return api, nil, err
 		}
 	}
+	directory, err := directoryOf(c)
+	if err != nil {
+		return api, nil, err
+	}
 	data := sandboxData(checkpointPath)
-	server, err := sandbox.New(sandbox.Options{Path: data, Wait: c.Duration("wait")})
+	server, err := sandbox.New(sandbox.Options{Path: data, Wait: c.Duration("wait"), Directory: directory})
 	if errors.Is(err, sandbox.ErrInUse) {
 		return api, nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
 	}
@@ -120,7 +137,7 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 		return api, nil, errors.Join(err, server.Close())
 	}
 	api = leadapi.Config{
-		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: sandbox.TrunkID,
+		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: directory.TrunkID(),
 		ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret,
 	}
 	return api, func() error { return errors.Join(listener.Close(), server.Close()) }, nil

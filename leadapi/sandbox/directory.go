@@ -159,8 +159,8 @@ func (r *directoryReader) fail(at place, hint, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%s: %s%s", where, fmt.Sprintf(format, args...), hint))
 }
 
-// goType is what the YAML reader says of the types into which it reads.
-var goType = regexp.MustCompile(`(?s) (?:not found in type|into) .*`)
+// unknownKey is what the YAML reader says of a key that has no place in the type into which it reads.
+var unknownKey = regexp.MustCompile(`(?s)^field (.+) not found in type .*`)
 
 // syntax reports whether the file could be read, and takes down the YAML reader's errors.
 func (r *directoryReader) syntax(err error) bool {
@@ -177,10 +177,10 @@ func (r *directoryReader) syntax(err error) bool {
 		if text == "" && fault.Unwrap() != nil {
 			text = strings.TrimPrefix(fault.Unwrap().Error(), "yaml: ")
 		}
-		if name, unknown := strings.CutPrefix(text, "field "); unknown {
-			text = "unknown key " + name
+		if text = unknownKey.ReplaceAllString(text, "unknown key $1"); strings.HasPrefix(text, "cannot construct ") {
+			text = "a value of another kind is wanted here"
 		}
-		r.fail(place{fault.Mark.Line, fault.Mark.Column}, directoryKeys, "%s", goType.ReplaceAllString(text, " here"))
+		r.fail(place{fault.Mark.Line, fault.Mark.Column}, directoryKeys, "%s", text)
 	}
 	return err == nil
 }

@@ -64,7 +64,7 @@ var createFields = fields{
 // create makes a lead ("5. Create a lead"). It is stored when create returns.
 func (s *Server) create(c call) (answer, error) {
 	if c.tail != s.directory.trunkID {
-		return answer{}, refuse(http.StatusNotFound, "the trunk organization is not known")
+		return answer{}, refuse(http.StatusNotFound, "the trunk organization is not known; --directory names your own")
 	}
 	f, err := s.form(c, createFields)
 	if err != nil {
@@ -132,7 +132,7 @@ func (l *Lead) assign(f form, d *Directory, strict bool) error {
 		return refuse(http.StatusBadRequest, "organizationID, or locatorID with locationSearch, is required")
 	}
 	if !d.known[id] {
-		return refuse(http.StatusUnprocessableEntity, "the organization is not known")
+		return refuse(http.StatusUnprocessableEntity, "the organization is not known; --directory names your own")
 	}
 	l.OwnerID = id
 	return nil

@@ -22,7 +22,7 @@ func (d *Directory) locate(f form, strict bool) (l location, err error) {
 	}
 	kind, known := d.locators[id]
 	if !known {
-		return l, refuse(http.StatusUnprocessableEntity, "the locator is not known")
+		return l, refuse(http.StatusUnprocessableEntity, "the locator is not known; --directory names your own")
 	}
 	if kind != regionsAndTerritories {
 		text, err := searchProperty(f, "searchText", kind, strict)
