@@ -83,11 +83,6 @@ func TestHeads(t *testing.T) {
 
 // faults 33, 34
 func TestNothingLeavesWithoutAConnection(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
 	stranger := serve(t, true, func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") })
 	plain := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answerText(400, "this port speaks http")) })
 	hangUp := listen(t, func(p *peer, c net.Conn) {})
@@ -102,7 +97,7 @@ func TestNothingLeavesWithoutAConnection(t *testing.T) {
 		address, reason string
 		trusted         *httptest.Server
 	}{
-		"connection refused":    {"http://" + closed.Addr().String(), ReasonConnect, stranger},
+		"connection refused":    {"http://127.0.0.1:1", ReasonConnect, stranger},
 		"unknown name":          {"https://service.invalid", ReasonConnect, stranger},
 		"unknown certificate":   {stranger.URL, ReasonTLS, nil},
 		"other name":            {strings.Replace(stranger.URL, "127.0.0.1", "localhost", 1), ReasonTLS, stranger},

@@ -86,16 +86,18 @@ func TestSettingsThatCannotWork(t *testing.T) {
 // TestOneRunAtATime: a second run on the same checkpoint ends at once with 4 and
 // sends nothing, or waits. faults 81
 func TestOneRunAtATime(t *testing.T) {
-	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
+	w := newWorld(t, sandbox.Options{})
+	h := w.hold(1)
 	w.leads(200)
 	first := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "2")
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the first run has begun", func() bool { return len(w.byRef()) > 0 })
+	h.full(t)
 	if out := w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--out", "none"); !strings.Contains(out, "hint: ") {
 		t.Errorf("no hint: %s", out)
 	}
+	time.AfterFunc(200*time.Millisecond, func() { close(h.let) })
 	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--wait", "1m", "--summary", "s.json")
 	if err := first.Wait(); err != nil {
 		t.Error(err)

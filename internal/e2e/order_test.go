@@ -162,8 +162,8 @@ func TestRepeatedKeys(t *testing.T) {
 }
 
 // TestNothingIsLeftOpen counts what a run holds open while connections break under it:
-// at most one connection a request in flight, and one for tokens; and no more files at
-// its end than at its beginning. fault 88
+// at most one connection a request in flight, and one for tokens, and no file that stays.
+// fault 88
 func TestNothingIsLeftOpen(t *testing.T) {
 	t.Parallel()
 	const rows, concurrency = 1200, 8
@@ -193,10 +193,9 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	if n := len(files); n < 10 {
 		t.Fatalf("only %d looks at the process", n)
 	}
-	early, late := slices.Max(files[:len(files)/3]), slices.Max(files[len(files)/3*2:])
-	t.Logf("at most %d connections; files open: %d in the first third, %d in the last", most, early, late)
-	if late > early+2 || early > concurrency+24 {
-		t.Errorf("%d files were open in the first third of the run, %d in the last", early, late)
+	// More than a hundred connections break under it: each that stays would be one of these.
+	if n := slices.Max(files); n > concurrency+24 {
+		t.Errorf("%d files were open at once", n)
 	}
 	if n := len(w.byRef()) + len(w.exported("in_doubt")); n < rows {
 		t.Errorf("%d rows are made or in doubt, want %d", n, rows)

@@ -79,8 +79,6 @@ func asIs(*x509.Certificate) {}
 func TestNothingLeavesForAStranger(t *testing.T) {
 	t.Parallel()
 	good, stranger := newAuthority(t), newAuthority(t)
-	closed := listenRaw(t)
-	closed.Close()
 	silent := func(c net.Conn, _ *bufio.Reader) { io.Copy(io.Discard, c) }
 	const distrust, gone = "cannot be trusted", "the service " // cannot be reached, or gives no answer
 	const noCertificate = "it asks for a client certificate, and none is set"
@@ -103,7 +101,7 @@ func TestNothingLeavesForAStranger(t *testing.T) {
 		{name: "client certificate, TLS 1.2", config: mutual(good.config(asIs), tls.VersionTLS12), stop: noCertificate},
 		{name: "closed in the handshake", plain: func(net.Conn, *bufio.Reader) {}, stop: gone},
 		{name: "silent in the handshake", plain: silent, stop: gone},
-		{name: "connection refused", address: "https://" + closed.Addr().String(), stop: gone},
+		{name: "connection refused", address: "https://127.0.0.1:1", stop: gone},
 		{name: "no such name", address: "https://leads.invalid", stop: gone},
 	}
 	atOnce(t, 2*len(table), func(i int) {
@@ -121,7 +119,11 @@ func TestNothingLeavesForAStranger(t *testing.T) {
 				address = "https://" + openDoor(t, tls.NewListener(listenRaw(t), row.config), serve).Addr().String()
 			}
 			w.env = append(w.env, "SSL_CERT_FILE="+w.dir+"/authority.pem", "SSL_CERT_DIR="+w.dir, at+"="+address)
-			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1", "--log-level", "debug", "--timeout", "700ms", "--max-wait", "300ms")
+			limit, wait := "20s", "20s"
+			if row.stop == gone {
+				limit, wait = "700ms", "300ms"
+			}
+			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1", "--log-level", "debug", "--timeout", limit, "--max-wait", wait)
 			s := w.summary("run/summary.json")
 			posts, rows := w.peer.posted(), w.results("run/results.csv")
 			if row.stop == "" {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -182,11 +183,11 @@ func (w *world) door() *door {
 // listen opens the door, at the address where it was before.
 func (d *door) listen(t *testing.T) (shut func()) {
 	t.Helper()
-	addr := d.addr
-	if addr == "" {
-		addr = "127.0.0.1:0"
+	// No connection of another test leaves from this address, so that none takes the port meanwhile.
+	l, err := net.Listen("tcp", cmp.Or(d.addr, "127.0.0.2:0"))
+	if err != nil && d.addr == "" { // not every system has it
+		l, err = net.Listen("tcp", "127.0.0.1:0")
 	}
-	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type rawScript struct {
 	from, times int
 	deaf        bool   // a GET gets no answer either
 	busyGets    int    // so many GETs are asked to wait a second
-	busyTokens  []int  // which token requests are asked to wait a second
+	busyTokens  []int  // which token requests are asked to wait
 	tokenSays   string // the answer to every token request; "": the right one
 }
 
@@ -129,6 +129,9 @@ func (p *rawPeer) serveAPI(c net.Conn, r *bufio.Reader) {
 	}
 }
 
+// tokenWait is how long a token request is asked to wait.
+const tokenWait = 2 * time.Second
+
 // token is the answer to a token request with the right secret.
 func (p *rawPeer) token(q rawRequest) string {
 	_, query, _ := strings.Cut(q.path, "?")
@@ -140,7 +143,7 @@ func (p *rawPeer) token(q rawRequest) string {
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, time.Now())
 	if slices.Contains(p.script.busyTokens, len(p.asked)) {
-		return answered(429, "{}", "Retry-After: 1")
+		return answered(429, "{}", "Retry-After: "+itoa(int(tokenWait/time.Second)))
 	}
 	p.tokens++
 	return answered(200, fmt.Sprintf(`{"access_token":"%s%d","expires_in":10800,"refresh_token":"%s%d","token_type":"Bearer"}`, rawAccess, p.tokens, rawRefresh, p.tokens))

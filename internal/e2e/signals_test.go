@@ -18,7 +18,7 @@ import (
 // wakes, and count; where none came, the rows are in doubt. Nothing is sent again.
 // fault 7
 func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
-	const rows, concurrency, timeout = 40, 4, 2 * time.Second
+	const rows, concurrency, timeout = 40, 4, 3 * time.Second
 	for _, test := range []struct {
 		name     string
 		answered bool // while the process does not run

@@ -27,7 +27,7 @@ func TestCleanStop(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, sandbox.Options{Latency: 30 * time.Millisecond})
 			w.leads(400)
-			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv", "--rate", "100")
+			c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv", "--rate", "50")
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
