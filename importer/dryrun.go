@@ -203,11 +203,17 @@ func (d *dryRun) findings(notes []string) *report.Checks {
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.updates {
-		for _, l := range d.lacking {
-			c.CannotCreate = append(c.CannotCreate, report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
-		}
+		c.CannotCreate = faults(d.lacking)
 	}
+	c.Unconfirmed = faults(d.options.Mapping.Unconfirmed())
 	return c
+}
+
+func faults(errs []mapping.Error) (list []report.Fault) {
+	for _, e := range errs {
+		list = append(list, report.Fault{File: e.File, Line: e.Line, Column: e.Column, Error: e.Text, Hint: e.Hint})
+	}
+	return list
 }
 
 // findRepeats looks for keys that stood in several rows, once all have been seen.

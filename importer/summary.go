@@ -110,6 +110,9 @@ func (r *run) remarks() []string {
 	if r.Mapping.KeyFrom() == "row" && !r.matches {
 		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead.")
 	}
+	if guesses := r.Mapping.Unconfirmed(); len(guesses) > 0 && r.dry == nil {
+		notes = append(notes, fmt.Sprintf("The mapping holds %s that nobody has confirmed, the first on line %d: validate names them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line))
+	}
 	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
 	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
 		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), listed(names)))

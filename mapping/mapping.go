@@ -44,12 +44,13 @@ type Mapping struct {
 	// Source says how the file wants its inputs read.
 	Source Source
 
-	name     string
-	plan     plan
-	tests    []Test
-	warnings []Error
-	root     position // where the file's first key stands
-	lead     position // where the lead section stands, or root
+	name        string
+	plan        plan
+	tests       []Test
+	warnings    []Error
+	unconfirmed []Error
+	root        position // where the file's first key stands
+	lead        position // where the lead section stands, or root
 }
 
 // Tests are the entries of the section tests, in the order of the file.

@@ -31,6 +31,7 @@ func Parse(name string, data []byte) (*Mapping, error) {
 	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)
 		p.secrets("", doc.Node)
+		p.marks()
 	}
 	if err := p.errs.orNil(); err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ type Checks struct {
 	Projected     Projected    `json:"projected"`
 	Tests         Tests        `json:"tests"`
 	CannotCreate  []Fault      `json:"cannot_create"` // what the mapping lacks to make leads
+	Unconfirmed   []Fault      `json:"unconfirmed"`   // guesses in the mapping that nobody has confirmed
 	LostFiles     []Fault      `json:"lost_files"`    // that could not be read to their end
 	Notes         []string     `json:"notes"`         // the remarks of the text for people
 }
@@ -118,6 +119,7 @@ func (c *Checks) escape() {
 	each(c.Tests.Failures, func(f *Failure) { f.Differences = escaped(f.Differences) })
 	each(c.LostFiles, (*Fault).escape)
 	each(c.CannotCreate, (*Fault).escape)
+	each(c.Unconfirmed, (*Fault).escape)
 	c.UnusedColumns, c.Notes = escaped(c.UnusedColumns), escaped(c.Notes)
 	c.Projected.DurationS = round(c.Projected.DurationS)
 }
@@ -154,6 +156,7 @@ func (c *Checks) text(p *printer) {
 	c.projected(p)
 	c.tests(p)
 	list(p, "What the mapping lacks to make leads", c.CannotCreate, 0, p.fault, nil)
+	list(p, "Guesses that nobody has confirmed yet (take the mark ? away where one is right)", c.Unconfirmed, 0, p.fault, nil)
 }
 
 func (r *Rule) sentence() string {

@@ -1,0 +1,53 @@
+package mapping
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMarkedGuessesAreNamed(t *testing.T) {
+	text := `version: 1  # ? really
+# ? Nobody knows whether
+#   this is right.
+# ?not a mark
+#  ? nor this
+key: "{a # ? b}"   # ? unique among few
+lead:
+  content:
+    x: 'it''s # ? no mark'
+    y: "\" # ? none" # is none
+    z: a#b  # ?  spaced
+    # ? of the content
+    w: "{a # ? b}"
+    long: "` + strings.Repeat("x", 70) + `" # ? long
+`
+	m, err := Parse("m.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range m.Unconfirmed() {
+		got = append(got, fmt.Sprintf("%d:%d %s", g.Line, g.Column, g.Text))
+	}
+	want := []string{
+		"1:11 version: 1: really",
+		"2:1 Nobody knows whether this is right.",
+		`6:17 key: "{a # ? b}": unique among few`,
+		"11:11 z: a#b: spaced",
+		"12:1 of the content",
+		`14:83 long: "` + strings.Repeat("x", 53) + "…: long",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMarksHaveAnEnd(t *testing.T) {
+	m, err := Parse("m.yaml", []byte("version: 1\n"+strings.Repeat("# ? a\n", 1000)))
+	if err != nil || len(m.Unconfirmed()) != maxErrors {
+		t.Error(len(m.Unconfirmed()), err)
+	}
+}
