@@ -28,7 +28,8 @@ type placing struct {
 
 // dictionary holds the tables in words/, ready to be asked.
 type dictionary struct {
-	systems    []wordLine
+	systems    map[string][]wordLine      // by section
+	shared     map[string]int             // systems that have the header
 	headers    map[string][]sign          // by joined words
 	statuses   map[string]placing         // by words with blanks between
 	sets       map[string]map[string]bool // by section: joined words
@@ -41,8 +42,14 @@ type dictionary struct {
 // known is the dictionary, made when it is first needed: most commands do not.
 var known = sync.OnceValue(func() *dictionary {
 	d := &dictionary{
-		systems: readWords("systems"), headers: map[string][]sign{}, statuses: map[string]placing{},
+		systems: map[string][]wordLine{}, shared: map[string]int{}, headers: map[string][]sign{}, statuses: map[string]placing{},
 		sets: map[string]map[string]bool{}, null: map[string]bool{},
+	}
+	for _, l := range readWords("systems") {
+		d.systems[l.section] = append(d.systems[l.section], l)
+	}
+	for _, lines := range d.systems {
+		d.addSystem(lines)
 	}
 	for _, l := range readWords("headers") {
 		for _, p := range l.phrases {
@@ -70,6 +77,18 @@ var known = sync.OnceValue(func() *dictionary {
 
 // has reports whether joined words stand in a section.
 func (d *dictionary) has(section, words string) bool { return d.sets[section][words] }
+
+func (d *dictionary) addSystem(lines []wordLine) {
+	own := map[string]bool{}
+	for _, l := range lines {
+		for _, p := range l.phrases {
+			own[p.text] = true
+		}
+	}
+	for text := range own {
+		d.shared[text]++
+	}
+}
 
 func (d *dictionary) addHeader(name string, s sign) {
 	if name != "" { // "#" has no words

@@ -148,31 +148,59 @@ type origin struct {
 	Why        string
 }
 
+// leastSigns is what a file must have of a system's headers to be taken for its export. A
+// header that no other system has is one sign.
+const leastSigns = 1.5
+
 // originOf knows the system by its headers, else the file by its name.
 func (t *table) originOf() origin {
 	var headers []string
 	for _, header := range append(headersOf(t.Numbered), t.In.Columns...) {
 		headers = append(headers, strings.ToLower(header))
 	}
-	for _, system := range known().systems {
-		found := 0
-		for _, h := range system.phrases {
-			prefix, begins := strings.CutSuffix(h.text, "…")
-			if slices.ContainsFunc(headers, func(header string) bool {
-				return header == prefix || begins && strings.HasPrefix(header, prefix)
-			}) {
-				found++
-			}
+	var best wordLine
+	most, second := 0.0, 0.0
+	for _, lines := range known().systems {
+		if signs := signsOf(lines, headers); signs > most {
+			best, most, second = lines[0], signs, most
+		} else {
+			second = max(second, signs)
 		}
-		if found >= 2 {
-			return origin{system.section, system.label, "the columns look like an export of " + strings.Fields(system.label)[0]}
-		}
+	}
+	if most >= leastSigns && most > second {
+		return origin{best.section, best.label, "the columns look like an export of " + strings.Fields(best.label)[0]}
 	}
 	if list := fileWords(t.In.File); len(list) > 0 {
 		label := strings.Join(list, " ") + " lead"
 		return origin{strings.Join(list, "-") + "-lead", strings.ToUpper(label[:1]) + label[1:], "from the file's name"}
 	}
 	return origin{"imported-lead", "Imported lead", "nothing tells where the leads come from"}
+}
+
+// signsOf adds up the headers that a system's exports have. Of those that begin alike the
+// first three count.
+func signsOf(lines []wordLine, headers []string) (signs float64) {
+	counted := map[string]bool{}
+	for _, l := range lines {
+		for _, p := range l.phrases {
+			if counted[p.text] {
+				continue
+			}
+			counted[p.text] = true
+			n, most := 0, 1
+			prefix, begins := strings.CutSuffix(p.text, "…")
+			if begins {
+				most = 3
+			}
+			for _, header := range headers {
+				if n < most && (header == prefix || begins && strings.HasPrefix(header, prefix)) {
+					n++
+				}
+			}
+			signs += float64(n) / float64(known().shared[p.text])
+		}
+	}
+	return signs
 }
 
 // baseName is the file's name without its folders.
