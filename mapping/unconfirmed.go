@@ -33,6 +33,10 @@ func (p *parser) marks() {
 			}
 			text, i = text+" "+strings.TrimSpace(more), i+1
 		}
+		if named, isAbove := strings.CutSuffix(text, ":"); isAbove && body == "" { // the line below is meant
+			body, _ = commentOf(p.line(i + 2))
+			text = named
+		}
 		if body = strings.TrimSpace(body); body != "" {
 			text = shortened(body, mostOfGuess) + ": " + strings.TrimSpace(text)
 		}

@@ -21,6 +21,8 @@ lead:
     y: "\" # ? none" # is none
     z: a#b  # ?  spaced
     # ? of the content
+    # ? long and
+    #   above:
     w: "{a # ? b}"
     long: "` + strings.Repeat("x", 70) + `" # ? long
 `
@@ -38,7 +40,8 @@ lead:
 		`6:17 key: "{a # ? b}": unique among few`,
 		"11:11 z: a#b: spaced",
 		"12:1 of the content",
-		`14:83 long: "` + strings.Repeat("x", 53) + "…: long",
+		`13:1 w: "{a # ? b}": long and above`,
+		`16:83 long: "` + strings.Repeat("x", 53) + "…: long",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -125,7 +125,7 @@ func (p *program) sample(c *cli.Context, name string) (propose.Input, error) {
 	if err != nil {
 		return in, err
 	}
-	in.Columns, in.Rows, in.Bad = s.columns, s.rows, s.bad
+	in.Columns, in.Rows, in.Bad, in.Repeats = s.columns, s.rows, s.bad, s.repeats
 	info := f.Info()
 	in.Format, in.Sheet = info.Format, o.Sheet
 	in.Delimiter = o.Delimiter
@@ -148,7 +148,9 @@ type sampler struct {
 	columns []string
 	index   map[string]int
 	rows    [][]string
-	bad     int
+	bad     []propose.Unread
+	lost    int // rows that could not be read
+	repeats int
 	bytes   int
 }
 
@@ -165,8 +167,9 @@ func (s *sampler) read(f *source.File) (complete bool, err error) {
 		case err != nil:
 			return false, err
 		case row.Problem != nil:
-			s.bad++
+			s.lose(&row)
 		case row.Repeats:
+			s.repeats++
 		default:
 			s.add(&row)
 		}
@@ -176,7 +179,24 @@ func (s *sampler) read(f *source.File) (complete bool, err error) {
 
 func (s *sampler) full() bool {
 	n := len(s.rows)
-	return n+s.bad >= maxSampleRows || n*len(s.columns) >= maxSampleCells || s.bytes >= maxSampleBytes
+	return n+s.lost >= maxSampleRows || n*len(s.columns) >= maxSampleCells || s.bytes >= maxSampleBytes
+}
+
+// mostReasons is how many reasons for unread rows are told apart.
+const mostReasons = 3
+
+// lose counts a row that cannot be read by its reason.
+func (s *sampler) lose(row *source.Row) {
+	s.lost++
+	why := row.Problem.Text
+	i := slices.IndexFunc(s.bad, func(u propose.Unread) bool { return u.Why == why })
+	if i < 0 && len(s.bad) > mostReasons {
+		i, s.bad[mostReasons].Why = mostReasons, "other reasons"
+	}
+	if i < 0 {
+		i, s.bad = len(s.bad), append(s.bad, propose.Unread{Why: why, Line: row.Line})
+	}
+	s.bad[i].Rows++
 }
 
 // learn takes the columns of a header, or those that an object has and none before it.

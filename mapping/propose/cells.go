@@ -345,6 +345,10 @@ func (p *profile) average() float64 { return ratio(p.total, p.filled) }
 // full reports whether every row holds something.
 func (p *profile) full() bool { return p.filled == p.rows }
 
+// tooFew reports whether the rows are too few to show anything about a column whose name says
+// little: two cells differ by chance.
+func (p *profile) tooFew() bool { return p.rows > 0 && p.rows < fewestRows }
+
 // nothingLike reports whether few cells are of any of the kinds.
 func (p *profile) nothingLike(kinds ...kind) bool {
 	return !slices.ContainsFunc(kinds, func(k kind) bool { return p.share(k) > 0.5 })

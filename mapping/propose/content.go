@@ -15,6 +15,7 @@ type field struct {
 	columns []*column
 	apply   string
 	format  string
+	refused int // rows whose value the format refuses, few enough to be mistakes
 }
 
 // decideContent makes the fields of the columns that were recognised.
@@ -45,8 +46,11 @@ func (d *draft) fieldOf(r rule, c *column, also string) field {
 		f.apply = "split:::-1"
 	}
 	remark := ""
-	if r.remark != nil {
+	switch {
+	case r.remark != nil:
 		remark = r.remark(c)
+	case r.part == partCreated:
+		f.apply, remark = c.dateStep()
 	}
 	f.Comment = and(c.why, d.Empties(c), remark, also)
 	return f
@@ -59,16 +63,9 @@ func phoneRemark(c *column) string {
 		mark = "without the mark before the number"
 	}
 	if n := c.profile.counts[kindDamaged]; n > 0 {
-		damage = "a spreadsheet damaged " + english.Plural(n, "number", "") + " (4.9E+11)"
+		damage = "? a spreadsheet damaged " + english.Plural(n, "number", "") + " (4.9E+11)"
 	}
 	return and(mark, damage)
-}
-
-func unsureDates(c *column) string {
-	if c.profile.counts[kindSlashDate] == 0 {
-		return ""
-	}
-	return "as it is: day and month could change places"
 }
 
 // lostZeros tells of postal codes that may have lost their first zero: most have
@@ -83,7 +80,7 @@ func lostZeros(c *column) string {
 	if digits[4] == 0 || digits[5] < digits[4]*3 {
 		return ""
 	}
-	return english.Plural(digits[4], "row", "") + " with 4 digits: a zero lost?"
+	return "? " + english.Plural(digits[4], "row", "") + " with 4 digits: a zero lost?"
 }
 
 // also tells of other columns that could play the part.

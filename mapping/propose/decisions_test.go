@@ -37,8 +37,8 @@ func TestDecisions(t *testing.T) {
 			"\nkey:",
 		},
 		{
-			"a damaged identifier", "id,Email\n4.9E+11,a@x.example\n5.1E+11,b@x.example",
-			[]string{"{id} was damaged by a spreadsheet (4.9E+11) in 2 rows", `key: {from: "{Email}", apply: [lower]}`},
+			"a damaged identifier", "id,Email\n4.9E+11,a@x.example\n5.1E+11,b@x.example\n5.2E+11,c@x.example\n5.3E+11,d@x.example\n5.4E+11,e@x.example",
+			[]string{"{id} was damaged by a spreadsheet (4.9E+11) in 5 rows", "# ? for want of a number of the CRM's own", `key: {from: "{Email}", apply: [lower]}`},
 			`key: "{id}"`,
 		},
 		{
@@ -47,9 +47,17 @@ func TestDecisions(t *testing.T) {
 			"\nkey:",
 		},
 		{
-			"an identifier that counts", "ID,Name\n1,Ann Lee\n2,Bob Ray",
-			[]string{"It counts 1, 2, 3", `key: "{ID}"`},
+			"an identifier that counts", "ID,Name\n1,Ann Lee\n2,Bob Ray\n3,Eve Lee\n4,Joe Ray\n5,Tom Lee",
+			[]string{"# ? it counts 1, 2, 3", `key: "{ID}"`},
 			"",
+		},
+		{
+			"a key of two rows", "Email,Name\na@x.example,Ann Lee\nb@x.example,Bob Ray",
+			[]string{"# ? No column tells the rows apart for good ({Email} does in these rows, but they are too few to tell)"},
+			"\nkey:",
+		},
+		{
+			"a number of two rows", "Lead ID,Name\nL-7,Ann Lee\nL-9,Bob Ray", []string{`key: "{Lead ID}"`, "# ? by its name only, the rows are too few"}, "",
 		},
 		{
 			"addresses that differ in case only", "Email\na@x.example\nA@x.example", []string{"a row's own data are its key"}, "\nkey:",
@@ -58,7 +66,7 @@ func TestDecisions(t *testing.T) {
 			"neither names nor numbers", "Full Name,Phone\nAnn Lee,201-555-0100\nBob Ray,201-555-0101", []string{"a row's own data"}, "\nkey:",
 		},
 		{
-			"columns together", "campaign_id,created_at\n5,2026-01-01\n5,2026-01-02\n6,2026-01-01",
+			"columns together", "campaign_id,created_at\n5,2026-01-01\n5,2026-01-02\n6,2026-01-01\n6,2026-01-02\n7,2026-01-01",
 			[]string{`# key: "{campaign_id} / {created_at}"`},
 			"",
 		},
@@ -69,7 +77,7 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"an organization", "dealer_id,Email\n8a1e6f91-0951-4549-a823-213cb38eb51c,a@x.example\n,b@x.example",
-			[]string{"assign:\n  - organization: \"{dealer_id}\"", "1 dealer; empty in 1 of 2 rows", "1 row without one"},
+			[]string{"assign:\n  - organization: \"{dealer_id}\"", "# ? 1 dealer: the service's own IDs?; empty in 1 of 2 rows", "1 row without one"},
 			"# assign",
 		},
 		{
@@ -136,8 +144,30 @@ func TestDecisions(t *testing.T) {
 			"lost zeros", "ZIP\n2134\n90210\n60601\n60602", []string{"1 row with 4 digits: a zero lost?"}, "",
 		},
 		{
-			"dates of two readings", "Created\n03/01/2026\n15/01/2026", []string{"day and month could change places"}, "",
+			"dates of two readings", "Created\n03/01/2026\n05/01/2026",
+			[]string{`Say apply: ["date:DD/MM/YYYY"] or ["date:MM/DD/YYYY"]`, `receivedOn: "{Created}"`},
+			", apply: [",
 		},
+		{"dates of one reading", "Created\n03/01/2026\n15/01/2026", []string{`{from: "{Created}", apply: ["date:DD/MM/YYYY"]}`}, "# ? day"},
+		{"American dates", "Created\n3/1/2026 9:05 AM\n1/15/2026 12:00 PM", []string{`apply: ["date:M/D/YYYY h:mm a"]`}, ""},
+		{"German dates", "Erstellt am\n03.01.2026 09:05\n05.01.2026 10:00", []string{`apply: ["date:DD.MM.YYYY HH:mm"]`}, ""},
+		{"dates of both readings", "Created\n1/15/2026\n15/1/2026", []string{"in some rows the day comes first"}, ", apply: ["},
+		{"dates in several ways", "Created\n1/15/2026\n15.1.2026", []string{"written in several ways"}, ", apply: ["},
+		{"a date that is none", "Created\n31.02.2026" + strings.Repeat("\n15.01.2026", 9), []string{"as it is: some dates are none"}, ", apply: ["},
+		{"ISO dates", "Created\n2026-01-15\n2026-01-16", []string{`receivedOn: "{Created}"`}, "date:"},
+		{
+			"one bad address of many", "Email\nann..lee@x.example" + strings.Repeat("\nbob@x.example", 40),
+			[]string{"format: email", "1 row would be refused: correct the file", "40 good, 1 with a mistake in a cell that has a format"},
+			"no format",
+		},
+		{"how warm a lead is", "Status,Email\nHot,a@x.example\nCold,b@x.example\nWarm,c@x.example\nHot,d@x.example", []string{"it says how warm a lead is", "Hot: DECIDE"}, "\n  status:"},
+		{"ratings", "Rating,Email\nHot,a@x.example\nCold,b@x.example\nWarm,c@x.example\nHot,d@x.example", []string{"No column tells a status"}, "DECIDE"},
+		{
+			"converted", "Status,Email\nClosed - Converted,a@x.example\nOpen - Not Contacted,b@x.example",
+			[]string{"Closed - Converted: closedWon  # ? 1 row, a doubtful guess", "# 1 row\n"},
+			"",
+		},
+		{"a dealer's short numbers", "Dealer ID,Email\n10482,a@x.example\n10482,b@x.example\n10611,c@x.example", []string{"another system's numbers"}, "- organization: \"{Dealer ID}\""},
 		{
 			"people called Null", "Last Name,City\nNULL,Bonn\nLee,n/a", []string{`null: ["n/a"]`}, "\"NULL\"",
 		},
@@ -184,13 +214,13 @@ func TestSourceSaysWhatAReaderCannotKnow(t *testing.T) {
 	in.File, in.Delimiter, in.Encoding = "-", ';', "windows-1252"
 	got := string(propose(t, in).YAML)
 	want := "source:\n  format: csv  # standard input does not tell\n  delimiter: \";\"\n  encoding: windows-1252\n" +
-		"  header: false  # so the columns need names: give them better ones here and below\n  columns: [col1, col2]\n"
+		"  header: false  # ? the first line looks like a lead; give the columns better names, here and below\n  columns: [col1, col2]\n"
 	if !strings.Contains(got, want) {
 		t.Error(got)
 	}
-	in = Input{File: "/some/where/Berlin Webinar (3).xlsx", Format: "xlsx", Sheet: "Leads: all", Columns: []string{"Email"}, Rows: [][]string{{"a@x.example"}}, Bad: 2}
+	in = Input{File: "/some/where/Berlin Webinar (3).xlsx", Format: "xlsx", Sheet: "Leads: all", Columns: []string{"Email"}, Rows: [][]string{{"a@x.example"}}, Bad: []Unread{{"it is odd", 2, 7}}}
 	if got := string(propose(t, in).YAML); !strings.Contains(got, "source:\n  sheet: \"Leads: all\"\n") || !strings.Contains(got, "2 more could not be read") ||
-		!strings.Contains(got, "type_key: berlin-webinar-lead\n") || strings.Contains(got, "where") {
+		!strings.Contains(got, "type_key: berlin-webinar-lead ") || strings.Contains(got, "where") {
 		t.Error(got)
 	}
 }

@@ -14,6 +14,7 @@ const (
 	aroundName   = 0.92 // words that say nothing stood around it
 	withinName   = 0.5  // the name stands somewhere in a longer header
 	secondName   = 0.25 // taken off a second one of its kind
+	secondMost   = 0.65 // what a second one of its kind comes to: "Other Phone"
 	shortestName = 4    // characters of a name that is looked for in longer headers
 )
 

@@ -17,6 +17,7 @@ type keyChoice struct {
 	ByValues bool    // its name does not say that it is a number
 
 	Faults   []string  // of columns that are called so and cannot be the key
+	Alone    *column   // an address that tells the rows apart, of which there are too few
 	Counter  *column   // one that only counts the rows, or nil
 	Broken   *column   // one that was the key and does not hold in every row, or nil
 	Together []*column // where there is no column: those that tell the rows apart together
@@ -59,11 +60,37 @@ func (d *draft) chooseKey() keyChoice {
 		k.Counter = d.columns[i]
 	}
 	if email := d.parts[partEmail]; email != nil && tells(email) {
-		k.Column, k.Lower = email, true
-		return k
+		if !email.profile.tooFew() {
+			k.Column, k.Lower = email, true
+			return k
+		}
+		k.Alone = email
 	}
 	k.Together = d.together()
 	return k
+}
+
+// Few reports whether so few rows were there that nothing of them tells whether a column
+// is unique: its name alone speaks for it.
+func (k keyChoice) Few() bool { return k.Column != nil && k.Column.profile.rows < fewestRows }
+
+// Guess says why the key is one that a person has to confirm, or "".
+func (k keyChoice) Guess() string {
+	switch {
+	case k.Column == nil:
+		return ""
+	case k.Few():
+		return "by its name only, the rows are too few to show that it is unique"
+	case k.Lower:
+		return "for want of a number of the CRM's own"
+	case k.ByValues:
+		return "by its values: does it stay with the lead in other exports?"
+	case k.Column.Counts():
+		return "it counts 1, 2, 3 …: is it the CRM's own number, which stays with the lead in other exports?"
+	case k.Repeats > 0:
+		return "it repeats"
+	}
+	return ""
 }
 
 // identifiers lists the columns that may number the leads, the likeliest first.
@@ -90,7 +117,7 @@ func identify(c *column) identifier {
 	case !likely:
 	case own >= leastScore:
 		return identifier{c, own, false}
-	case p.rows > 0 && p.rows < fewestRows:
+	case p.tooFew():
 	case other >= leastScore:
 		return identifier{c, other * 0.7, false}
 	case c.name.known || c.name.foreign || !p.nothingLike(kindDate, kindDamaged):
@@ -145,6 +172,9 @@ const mostTogether = 8
 // of other tables, the address and the time, which do not change.
 func (d *draft) together() []*column {
 	var list []*column
+	if len(d.In.Rows) < fewestRows {
+		return nil
+	}
 	for _, c := range d.columns {
 		steady := c.part == partEmail || c.part == partCreated ||
 			c.part == "" && c.name.isKey() && c.name.strength(partRowNumber) == 0 && c.name.strength(partStatusID) == 0
@@ -214,12 +244,12 @@ func (d *draft) organizationOf(c *column) organizationChoice {
 	unnamed := strength == 0 && !c.name.known && !c.name.foreign
 	switch {
 	case sure && p.rows == 0:
-		return organizationChoice{c, true, "by its name: no row was there to look at"}
+		return organizationChoice{c, true, "? by its name: no row was there to look at"}
 	case p.filled == 0 && p.rows > 0:
 	case named && p.share(kindUUID) >= 0.9 && repeats:
-		return organizationChoice{c, true, "by name and values, " + english.Plural(p.distinct, "dealer", "")}
+		return organizationChoice{c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?"}
 	case named && codes && repeats:
-		return organizationChoice{c, true, "by name and values, " + english.Plural(p.distinct, "code", "") + ": the service's own IDs?"}
+		return organizationChoice{c, false, "another system's numbers, by their looks"}
 	case sure && p.share(kindSolid) >= 0.9:
 		return organizationChoice{c, false, "another system's numbers, by their looks"}
 	case named && c.name.strength(partCompany) == 0 && p.nothingLike(kindEmail, kindDate, kindYesNo):

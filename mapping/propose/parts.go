@@ -94,7 +94,7 @@ var rules = []rule{
 	{part: partCountry, key: "country", asked: true, place: true, like: kindCountry, weight: 0.5, unlike: noNation, longest: 40, wants: isNation, sure: 0.55, all: 0.95, alone: noAnswers},
 	{part: partMessage, key: "message", asked: true, unlike: noProse, sure: 0.42, alone: hasSentences},
 	{part: partSource, key: "leadSource", unlike: noProse},
-	{part: partCreated, key: "receivedOn", like: kindDate, weight: 1, least: 0.8, remark: unsureDates},
+	{part: partCreated, key: "receivedOn", like: kindDate, weight: 1, least: 0.8},
 }
 
 // ruleOf is the rule of a part; those that are decided elsewhere have an empty one.
@@ -153,10 +153,12 @@ func (r rule) score(c *column) (score float64, why string) {
 		return 0, ""
 	case strength > 0 && support > 0.2:
 		return strength + 0.3*support + 0.5*p.fill(), "by name and values"
-	case strength > 0:
+	case strength >= secondMost:
 		return strength + 0.3*support + 0.5*p.fill(), "by its name"
+	case strength > 0:
+		return strength + 0.3*support + 0.5*p.fill(), "? by its name, which may mean other things"
 	case r.says(p) && !c.name.known && !c.name.foreign:
-		return r.sure, "by its values"
+		return r.sure, "? by its values"
 	}
 	return 0, ""
 }
@@ -189,10 +191,10 @@ func (d *draft) assignParts() {
 		}
 	}
 	if d.parts[partFull] == nil && d.parts[partLast] == nil {
-		d.giveNeighbour(partFirst, partLast, "stands beside the first names")
+		d.giveNeighbour(partFirst, partLast, "? stands beside the first names")
 	}
 	if d.parts[partCity] == nil {
-		d.giveNeighbour(partPostal, partCity, "stands beside the postal codes")
+		d.giveNeighbour(partPostal, partCity, "? stands beside the postal codes")
 	}
 }
 

@@ -49,7 +49,7 @@ func inputs() *rapid.Generator[Input] {
 			Encoding:  rapid.SampledFrom([]string{"", "", "utf-8", "windows-1252"}).Draw(t, "encoding"),
 			Sheet:     rapid.SampledFrom([]string{"", "", "Leads 1", "a: #b"}).Draw(t, "sheet"),
 			Complete:  rapid.Bool().Draw(t, "complete"),
-			Bad:       rapid.IntRange(0, 3).Draw(t, "bad"),
+			Bad:       []Unread{{"the row has 3 cells", 1, 7}}[:rapid.IntRange(0, 1).Draw(t, "bad")],
 		}
 		var pools [][]string
 		for range rapid.IntRange(0, 12).Draw(t, "columns") {
@@ -104,7 +104,8 @@ func checkProposal(t failer, in Input) {
 	var rec mapping.Record
 	for i := range table.In.Rows {
 		for _, problem := range b.Map(table.row(i), mapping.Env{}, &rec) {
-			if problem.Rule != "status" && problem.Rule != "assign" {
+			told := problem.Rule == "format" && bytes.Contains(p.YAML, []byte("would be refused: correct the file"))
+			if problem.Rule != "status" && problem.Rule != "assign" && !told {
 				t.Fatalf("row %d: %+v\n%s", i+1, problem, p.YAML)
 			}
 		}

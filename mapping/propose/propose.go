@@ -14,7 +14,8 @@
 //
 // Promises: the same Input gives the same Proposal; the YAML is a mapping file
 // that loads, and every sampled row is valid under it unless a person has to
-// decide something, which a comment and a note then say; no cell of a row stands
+// decide something or correct the row, which a comment and a note then say; what is
+// guessed has a comment that begins with a question mark, as validate names it; no cell of a row stands
 // in comments or notes, but for words of a status column that holds few and short
 // ones.
 package propose
@@ -42,7 +43,15 @@ type Input struct {
 	Columns  []string   // the first line of a table, which may be a lead
 	Rows     [][]string // a cell for each column
 	Complete bool       // Rows are all rows of the file
-	Bad      int        // rows that could not be read and are not in Rows
+	Bad      []Unread   // why rows could not be read, which are not in Rows
+	Repeats  int        // rows that are the header once more; they are passed over by any reading
+}
+
+// Unread is why rows could not be read, in words without their cells: how many, and the line
+// of the first.
+type Unread struct {
+	Why        string
+	Rows, Line int
 }
 
 // Proposal is a mapping file of at most 1 MiB, and what people should know of
@@ -106,6 +115,7 @@ type trial struct {
 	Good       int
 	Unassigned int // without organization: a person has to decide
 	Undecided  int // with a status that a person has to place
+	Mistaken   int // with a value that its format refuses
 	Others     int // invalid for another reason
 }
 
@@ -148,10 +158,16 @@ func (t *trial) add(problems []mapping.Problem) {
 		t.Undecided++
 	case breaks("assign"):
 		t.Unassigned++
+	case breaks("format"):
+		t.Mistaken++
 	default:
 		t.Others++
 	}
 }
+
+// mostMistakes is in how many filled rows one may break a format that the others keep: it is
+// told as a mistake of the row, and the format stays.
+const mostMistakes = 20
 
 // loosen takes back what rows break, and reports whether that is anything. What a person
 // has to decide stays.
@@ -159,12 +175,20 @@ func (d *draft) loosen(broken map[brokenRule]int) bool {
 	loosened := false
 	for i := range d.fields {
 		f := &d.fields[i]
-		n := broken[brokenRule{"format", strings.Join(headersOf(f.columns), ", ")}]
-		if n > 0 && f.format != "" {
-			f.format = ""
-			f.Comment = and(f.Comment, "no format: "+english.Plural(n, "row", "")+" would be refused")
+		columns := strings.Join(headersOf(f.columns), ", ")
+		n := broken[brokenRule{"format", columns}]
+		switch {
+		case broken[brokenRule{"apply", columns}] > 0 && strings.HasPrefix(f.apply, "date:"):
+			f.apply, loosened = "", true
+			f.Comment = and(f.Comment, "? as it is: some dates are none")
+		case n == 0 || f.format == "" || f.refused == n:
+		case n*mostMistakes <= d.filledRows(f.columns):
+			f.refused, loosened = n, true
+			f.Comment = and(f.Comment, english.Plural(n, "row", "")+" would be refused: correct the file, or say on_invalid: drop")
+		default:
+			f.format, loosened = "", true
+			f.Comment = and(f.Comment, "? no format: "+english.Plural(n, "row", "")+" would be refused")
 			d.Loosened = append(d.Loosened, f.Key)
-			loosened = true
 		}
 	}
 	if c := d.Key.Column; c != nil && broken[brokenRule{"key", c.header}]+broken[brokenRule{"required", c.header}] > 0 {

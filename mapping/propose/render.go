@@ -53,7 +53,7 @@ func (d *draft) Source() (lines []string) {
 		{isText && !strings.ContainsRune("\x00\t,", in.Delimiter) || in.Delimiter == ',' && in.Format == "tsv", "delimiter: " + quoted(string(in.Delimiter))},
 		{isText && in.Encoding != "", "encoding: " + scalar(in.Encoding)},
 		{in.Format == "xlsx" && in.Sheet != "", "sheet: " + quoted(in.Sheet)},
-		{d.Headless, "header: false\tso the columns need names: give them better ones here and below"},
+		{d.Headless, "header: false\t? the first line looks like a lead; give the columns better names, here and below"},
 		{d.Headless, strings.Join(columns, "\n    ")},
 		{len(d.null) > 0, "null: [" + joinWith(d.null, ", ", quoted) + "]\tcells that stand for nothing, as seen in the file"},
 	} {
@@ -64,12 +64,22 @@ func (d *draft) Source() (lines []string) {
 	return lines
 }
 
+// Unread is how many rows could not be read.
+func (d *draft) Unread() (n int) {
+	for _, u := range d.In.Bad {
+		n += u.Rows
+	}
+	return n
+}
+
 // Silence says why the words could not be placed.
 func (s *statusChoice) Silence() string {
 	p := s.Column.profile
 	switch {
 	case p.share(kindYesNo) >= 0.9:
 		return "it only says yes or no (1 or 0)"
+	case s.isTemperature():
+		return "it says how warm a lead is, and not how far it has come"
 	case p.share(kindInteger) >= 0.9:
 		return "it holds numbers, whose meaning only the CRM knows"
 	}
@@ -147,8 +157,12 @@ func layOut(text string) string {
 		content := strings.TrimLeft(body, " ")
 		hash := body[:len(body)-len(content)] + "# "
 		above := func(text string) {
-			for _, line := range wrap(text, widest-len(hash)) {
-				fmt.Fprintln(w, hash+line)
+			further := ""
+			for i, line := range wrap(text, widest-len(hash)) {
+				if i > 0 && strings.HasPrefix(text, guess) {
+					further = "  " // so that the mark is known to go on
+				}
+				fmt.Fprintln(w, hash+further+line)
 			}
 		}
 		long, wide := utf8.RuneCountInString(body), len("  # ")+utf8.RuneCountInString(comment)
@@ -268,9 +282,23 @@ func joinWith(list []string, between string, write func(string) string) string {
 	return strings.Join(written, between)
 }
 
-// and joins remarks that hold something.
+// guess begins the remark on what a person has to confirm: validate names such lines.
+const guess = "? "
+
+// and joins remarks that hold something. One of them that is a guess makes all of them one.
 func and(remarks ...string) string {
-	return strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; ")
+	var said []string
+	mark := ""
+	for _, r := range remarks {
+		text, isGuess := strings.CutPrefix(r, guess)
+		if isGuess {
+			mark = guess
+		}
+		if text != "" {
+			said = append(said, text)
+		}
+	}
+	return mark + strings.Join(said, "; ")
 }
 
 // Empties says in how many rows the columns hold nothing, or "".

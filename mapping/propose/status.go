@@ -38,6 +38,7 @@ type statusChoice struct {
 	Column *column
 	Words  []statusWord
 	Live   bool
+	Sure   bool // its name says so
 	score  float64
 }
 
@@ -50,6 +51,11 @@ func (s *statusChoice) Open() []string {
 		}
 	}
 	return open
+}
+
+// isTemperature reports whether the words say hot, warm or cold.
+func (s *statusChoice) isTemperature() bool {
+	return !slices.ContainsFunc(s.Words, func(w statusWord) bool { return !known().has("temperature", joined(w.Text)) })
 }
 
 // chooseStatus picks the column of which most words can be placed, or one that is
@@ -82,7 +88,7 @@ func statusOf(c *column) *statusChoice {
 	case p.filled >= 2*fewestRows && p.distinct*2 > p.filled, p.share(kindGiven)+p.share(kindPerson) > 0.3:
 		return nil // words that hardly come twice, or people
 	}
-	s := &statusChoice{Column: c, Words: statusWordsOf(c.cells)}
+	s := &statusChoice{Column: c, Words: statusWordsOf(c.cells), Sure: strength >= surePart}
 	if s.Words == nil {
 		return nil
 	}
@@ -169,6 +175,7 @@ func placeStatus(text string) placing {
 			}
 		}
 		if best.status != "" {
+			best.doubt = best.doubt || length < len(list) // the other words may say otherwise
 			return best
 		}
 	}
