@@ -105,10 +105,19 @@ func TestJSONLists(t *testing.T) {
 // faults 96
 func TestJSONListsInsideAnObject(t *testing.T) {
 	pad := strings.Repeat("p", 1<<21)
+	var lineOfEach strings.Builder
+	for i := range 1<<17 + 1 {
+		lineOfEach.WriteString(strconv.Itoa(i+2) + ":1\n")
+	}
 	for _, test := range []struct{ name, data, want string }{
 		{"Salesforce", "{\n \"totalSize\": 1,\n \"records\": [\n  {\"a\": 1},\n  {\"a\": 2}\n ],\n \"done\": true\n}\n", "4:1\n5:2\n"},
 		{"on one line", `{"results":[{"a":1},{"a":2}]}` + "\n\n", "1:1\n1:2\n"},
 		{"empty list", `{"value":[]}`, ""},
+		{"one list under any name", "{\n\"total\": 2,\n\"kontakte\": [\n{\"a\":1},\n{\"a\":2}],\n\"tags\": [\"x\"], \"none\": []}", "4:1\n5:2\n"},
+		{"a list under any name alone on one line", `{"contacts":[{"a":1},{"a":2}]}`, "1:1\n1:2\n"},
+		{"an object on one line with a list is a row", `{"a":"Ann","tags":[{"b":1},{"b":2}]}`, "1:Ann|[{\"b\":1},{\"b\":2}]\n"},
+		{"a long list under any name", "{\n\"contacts\":[" + strings.Repeat("{\"a\":1},\n", 1<<17) + `{"a":1}]}`, lineOfEach.String()},
+		{"a known name beats others", "{\n\"included\":[{\"a\":1}],\n\"data\":[{\"a\":2}]}", "3:2\n"},
 		{"behind other lists", `{"tags":["x"],"data":[1],"items":[{"a":1}]}`, "1:1\n"},
 		{"the first of several", "{\n\"data\":[{\"a\":1}],\n\"leads\":[{\"a\":2}]}", "2:1\n"},
 		{"a broken element", "{\"leads\":[\n{\"a\":1},\n{\"a\":},\n{\"a\":3}]}", "2:1\n3!json\n4:3\n"},
@@ -172,6 +181,7 @@ func TestJSONDocumentsWarnOfWhatIsNotRead(t *testing.T) {
 		`{"results":[{"a":1}],"paging":{"next":{}}}`:              "paging",
 		`{"data":[{"a":1}],"leads":[{"a":2}]}`:                    `second list, "leads"`,
 		`{"data":[{"a":1}],"tags":[{"a":2}],"paging":null,"x":1}`: "",
+		"{\"x\":1,\"rows\":[{\"a\":1}]\n}":                        `the rows are those of the list "rows"`,
 	} {
 		got, f := readLost(t, strings.NewReader(data), source.Options{Format: source.JSONL})
 		if got != "1:1\n" {

@@ -35,8 +35,11 @@ const (
 //   - A list, when it begins with a bracket: its elements are the rows.
 //   - A list inside one object: the first of the object's own members named
 //     records, results, value, data, items or leads that is a list which is
-//     empty or begins with an object. The members beside it are passed over.
-//     The object must be alone in the file, or go on behind its first line.
+//     empty or begins with an object; where none is named so, the only list
+//     that begins with an object. The members beside it are passed over. The
+//     object must be alone in the file, or go on behind its first line; on one
+//     line, a list of another name must be its only member and have two
+//     elements, or the line is a row.
 //   - JSON Lines in all other cases. An object over several lines that is not
 //     of the second form is refused.
 //
@@ -50,7 +53,7 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, err
 	case bytes.HasPrefix(text, []byte("[")):
 		list.expect('[', "")
 		return list, list.err
-	case bytes.HasPrefix(text, []byte("{")) && isDocument(in):
+	case bytes.HasPrefix(text, []byte("{")) && list.isDocument():
 		return list, list.find()
 	}
 	return &lineReader{in: in, objects: newObjects("line", o, found)}, nil
@@ -58,7 +61,8 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, err
 
 // isDocument says that the window begins with an object over several lines, or one that is alone and holds a list
 // of rows.
-func isDocument(in *lines.Window) bool {
+func (l *listReader) isDocument() bool {
+	in := l.in
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	line, rest, _ := bytes.Cut(bytes.TrimLeft(text, white), []byte{'\n'})
 	if _, state := new(scan).feed(line); state == scanEnd && len(bytes.TrimSpace(rest)) > 0 {
@@ -67,6 +71,10 @@ func isDocument(in *lines.Window) bool {
 	text, whole := in.Peek(in.Limit)
 	probe := &listReader{cursor: cursor{in: lines.New(bytes.NewReader(text), in.Limit)}, found: &rows.Found{}}
 	list := probe.members(true)
+	if !list {
+		l.only = onlyList(text)
+		list = l.only != ""
+	}
 	json := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err := json.SkipValue(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return list // what is broken and has none is a broken line of JSON Lines
@@ -86,6 +94,55 @@ func isDocument(in *lines.Window) bool {
 	return list || !whole && several
 }
 
+// onlyList is the name of the one list among the members of the object that text begins with,
+// or "": its first element is an object, and nothing of the object that might be another list
+// lies behind the end of the text. In an object on one line, which may be a row, it stands
+// alone and has two elements or more.
+func onlyList(text []byte) string {
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	name, members := "", 0
+	if _, err := d.ReadToken(); err != nil {
+		return ""
+	}
+	for d.PeekKind() == '"' {
+		key, err := d.ReadToken()
+		if err != nil {
+			return ""
+		}
+		member := key.String()
+		members++
+		d.PeekKind() // passes over the colon
+		value := bytes.TrimLeft(text[d.InputOffset():], white+":")
+		isList := beginsList(value) && !bytes.HasPrefix(bytes.TrimLeft(value[1:], white), []byte("]"))
+		if isList && name != "" {
+			return ""
+		}
+		if isList {
+			name = member
+		}
+		if cut := d.SkipValue() != nil; cut && !isList {
+			return ""
+		} else if cut {
+			break // the list goes on behind the text
+		}
+	}
+	if oneLine := bytes.IndexByte(bytes.TrimSpace(text), '\n') < 0; oneLine && (members > 1 || !hasSecond(text)) {
+		return ""
+	}
+	return name
+}
+
+// hasSecond says that the list which is the first member of an object has two elements.
+func hasSecond(text []byte) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for range 3 { // the brace, the name and the bracket
+		if _, err := d.ReadToken(); err != nil {
+			return false
+		}
+	}
+	return d.SkipValue() == nil && d.PeekKind() == '{'
+}
+
 // beginsList says that text begins with a list that is empty or has an object for its first element.
 func beginsList(text []byte) bool {
 	list, ok := bytes.CutPrefix(text, []byte("["))
@@ -97,7 +154,7 @@ func beginsList(text []byte) bool {
 func (l *listReader) find() error {
 	refusal := &rows.OpenError{
 		Text: "holds an object over several lines and in it no list of rows",
-		Hint: "the rows must be a list, a list named " + strings.Join(listNames, ", ") + " in one object, or one object a line (jq -c writes those)",
+		Hint: "the rows must be a list, the only list of objects in one object or one named " + strings.Join(listNames, ", ") + ", or one object a line (jq -c writes those)",
 	}
 	var lost *rows.LostError
 	switch found := l.members(true); {
@@ -138,12 +195,15 @@ func (l *listReader) member(find bool) (found bool) {
 	if l.err != nil {
 		return false
 	}
-	if slices.Contains(listNames, name) {
+	if slices.Contains(listNames, name) || l.only != "" && name == l.only {
 		text, _ := l.in.Peek(firstLook)
 		switch list := beginsList(text); {
 		case list && find:
 			l.in.Pass(1)
 			l.wrapped = true
+			if l.only != "" {
+				l.found.Warn("the rows are those of the list %q; the members beside it are not read", name)
+			}
 			return true
 		case list:
 			l.found.Warn("the object holds a second list, %q, which is not read", name)

@@ -16,6 +16,7 @@ type listReader struct {
 	objects *objects
 	found   *rows.Found
 	compact jsontext.Value // the present element without white space
+	only    string         // the list's name, where it is none of listNames
 	wrapped bool           // the list is a member of the document
 	begun   bool           // an element was read
 }
