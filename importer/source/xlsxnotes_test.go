@@ -108,3 +108,47 @@ func TestWarningsTellNoValues(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// Where Excel took some texts of a column for dates and left others, the former may be wrong.
+func TestDatesBesideTextsAreToldOf(t *testing.T) {
+	const date, text = `<c s="1"><v>46085</v></c>`, `<c t="str"><v>%s</v></c>`
+	const sentence = `column "when": %s, first in row 3, that Excel did not take for dates as it did with others: in these day and month may be swapped, and they are written as 2026-03-04 (hint: step date of the mapping reads several layouts, as in "date:YYYY-MM-DD|DD.MM.YYYY")`
+	for name, test := range map[string]struct {
+		texts []string
+		want  string
+	}{
+		"one":          {[]string{"13.04.2026"}, "1 text looks like a date"},
+		"two":          {[]string{"13/4/26", "2026/04/13 10:11"}, "2 texts look like dates"},
+		"ISO 8601":     {[]string{"2026-04-13", "2026-04-13T10:11:12"}, ""},
+		"other things": {[]string{"1.2.3.4", "555-555-0101", "1/2", "2026", "10.000.000", "12-34.56", "1.2.", "1/2/2026x"}, ""},
+	} {
+		w := workbook{formats: []string{"dd.mm.yyyy"}, rows: inline("when") + "<row>" + date + "</row>"}
+		for _, s := range test.texts {
+			w.rows += "<row>" + fmt.Sprintf(text, s) + "</row>"
+		}
+		var want []string
+		if test.want != "" {
+			want = []string{fmt.Sprintf(sentence, test.want)}
+		}
+		if _, warnings := readSheet(t, w.file(t), source.Options{}); !cmp.Equal(want, warnings) {
+			t.Errorf("%s: %s", name, cmp.Diff(want, warnings))
+		}
+	}
+}
+
+// What stands far behind the header's names is none of the table.
+func TestHeaderWithACellFarAway(t *testing.T) {
+	w := workbook{rows: `<row><c t="str"><v>a</v></c><c t="str"><v>b</v></c><c r="XFD1" t="str"><v>left</v></c></row>` +
+		inline("1", "2") + `<row><c t="str"><v>3</v></c><c r="XFD3" t="str"><v>x</v></c></row>`}
+	rows, warnings := readSheet(t, w.file(t), source.Options{})
+	if got := show(rows); got != "2:1|2\n3!columns\n" {
+		t.Errorf("%q", got)
+	}
+	const far = "cell XFD1 of the header stands far behind the others, and is taken for no column; a row that holds something there is not read"
+	if !cmp.Equal([]string{far}, warnings) {
+		t.Errorf("%q", warnings)
+	}
+	if want := "cell XFD3 holds something, but the header has only 2 columns"; rows[1].Problem.Text != want {
+		t.Errorf("%q", rows[1].Problem.Text)
+	}
+}

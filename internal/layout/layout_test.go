@@ -11,7 +11,8 @@ func design() plan {
 	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
 	const disk, spelling = "internal/disk", "internal/spelling"
-	const words, lines, numfmt = "importer/source/rows", "importer/source/lines", "importer/source/xlsx/numfmt"
+	const words, lines = "importer/source/rows", "importer/source/lines"
+	const numfmt, xmlscan = "importer/source/xlsx/numfmt", "importer/source/xlsx/xmlscan"
 	readers := []string{"importer/source/delimited", "importer/source/jsonrows", "importer/source/xlsx"}
 	return plan{
 		module: "leadferry",
@@ -33,8 +34,9 @@ func design() plan {
 			lines:                        {imports: []string{words}},
 			"importer/source/delimited":  {imports: []string{words, lines}},
 			"importer/source/jsonrows":   {imports: []string{words, lines}},
-			"importer/source/xlsx":       {imports: []string{words, numfmt}},
+			"importer/source/xlsx":       {imports: []string{words, numfmt, xmlscan}},
 			numfmt:                       {},
+			xmlscan:                      {},
 			"importer/repeats":           {tests: []string{rowkey}},
 			"importer/report":            {imports: []string{disk}},
 			"mapping":                    {imports: []string{rowkey, spelling}},

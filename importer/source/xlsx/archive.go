@@ -11,6 +11,8 @@ import (
 	"math"
 	slashed "path"
 	"strings"
+
+	"leadferry/importer/source/xlsx/xmlscan"
 )
 
 // MaxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above
@@ -63,6 +65,12 @@ func damaged(err error) error {
 		return broken("the archive is broken or cut")
 	case errors.Is(err, zip.ErrAlgorithm):
 		return broken("a part is packed in an unknown way")
+	case errors.Is(err, xmlscan.ErrLong):
+		return errHugeToken
+	case errors.Is(err, xmlscan.ErrNest):
+		return errNest
+	case errors.Is(err, xmlscan.ErrDoctype):
+		return errDoctype
 	}
 	return errXML
 }
@@ -161,141 +169,34 @@ func (a archive) decode(name string, v any) error {
 	if a[name].UncompressedSize64 > maxSmallPart {
 		return errSmallPart
 	}
-	if err := xml.NewTokenDecoder(newXMLReader(in)).Decode(v); err != nil {
+	if err := xml.NewTokenDecoder(bookReader{newScanner(in)}).Decode(v); err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, in) // the checksum comes at the end
 	return err
 }
 
-// xmlReader hands out the tokens of a workbook's part as long as each is of a sensible length and depth, and the
-// elements are closed as they were opened. A document type, and with it every entity of its own, is refused. Without
-// an [xml.Decoder] on top of it, which looks up name spaces, a sheet is read in three quarters of the time.
-type xmlReader struct {
-	tokens *xml.Decoder
-	in     io.Reader
-	left   int        // bytes until the token is too long
-	open   []xml.Name // elements that are not closed yet
+func newScanner(in io.Reader) *xmlscan.Scanner {
+	return xmlscan.New(in, xmlscan.Limits{Token: maxToken, Nest: maxNest})
 }
 
-func newXMLReader(in io.Reader) *xmlReader {
-	r := &xmlReader{in: in}
-	r.tokens = xml.NewDecoder(r)
-	return r
-}
-
-// Read lets the decoder below have the bytes of one token.
-func (r *xmlReader) Read(p []byte) (int, error) {
-	if r.left <= 0 {
-		return 0, errHugeToken
-	}
-	n, err := r.in.Read(p)
-	r.left -= n
-	return n, err
-}
+// bookReader hands out the tokens of a part that describes the workbook, for [xml.NewTokenDecoder].
+type bookReader struct{ *xmlscan.Scanner }
 
 // Token gives the next token; io.EOF where the part ends and nothing is open.
-func (r *xmlReader) Token() (xml.Token, error) {
-	r.left = maxToken
-	t, err := r.tokens.RawToken()
-	last := len(r.open) - 1
+func (r bookReader) Token() (xml.Token, error) {
+	kind, err := r.Next()
 	switch {
-	case errors.Is(err, io.EOF) && last >= 0:
-		return nil, errXML
 	case err != nil:
 		return nil, err
+	case kind == xmlscan.Text:
+		return xml.CharData(r.Text()), nil
+	case kind == xmlscan.End:
+		return xml.EndElement{Name: xml.Name{Local: string(r.Name())}}, nil
 	}
-	switch t := t.(type) {
-	case xml.Directive:
-		return nil, errDoctype
-	case xml.StartElement:
-		if r.open = append(r.open, t.Name); len(r.open) > maxNest {
-			return nil, errNest
-		}
-	case xml.EndElement:
-		if last < 0 || r.open[last] != t.Name {
-			return nil, errXML
-		}
-		r.open = r.open[:last]
+	e := xml.StartElement{Name: xml.Name{Local: string(r.Name())}}
+	for _, a := range r.Attributes() {
+		e.Attr = append(e.Attr, xml.Attr{Name: xml.Name{Local: string(a.Name)}, Value: string(a.Value)})
 	}
-	return t, nil
-}
-
-// nextChild goes on to the next element inside the present one, if there is one more.
-func (r *xmlReader) nextChild() (e xml.StartElement, more bool, err error) {
-	for {
-		t, err := r.Token()
-		if err != nil {
-			return e, false, err
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			return t, true, nil
-		case xml.EndElement:
-			return e, false, nil
-		}
-	}
-}
-
-// children calls visit for each element inside the present one. It reads or skips it.
-func (r *xmlReader) children(visit func(xml.StartElement) error) error {
-	for {
-		e, more, err := r.nextChild()
-		if more && err == nil {
-			err = visit(e)
-		}
-		if !more || err != nil {
-			return err
-		}
-	}
-}
-
-// skip passes over the rest of the present element.
-func (r *xmlReader) skip() error {
-	return r.children(func(xml.StartElement) error { return r.skip() })
-}
-
-// characters gives the text of the present element to gather, piece by piece.
-func (r *xmlReader) characters(gather func([]byte) error) error {
-	for {
-		t, err := r.Token()
-		if err != nil {
-			return err
-		}
-		switch t := t.(type) {
-		case xml.CharData:
-			err = gather(t)
-		case xml.StartElement:
-			err = r.skip()
-		case xml.EndElement:
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// richText gathers the texts of an element that holds one, or many in several fonts. Readings of Japanese words (rPh)
-// are no part of the text.
-func (r *xmlReader) richText(gather func([]byte) error) error {
-	return r.children(func(e xml.StartElement) error {
-		switch e.Name.Local {
-		case "t":
-			return r.characters(gather)
-		case "r":
-			return r.richText(gather)
-		}
-		return r.skip()
-	})
-}
-
-// attribute is the value of an element's attribute, "" where it has none.
-func attribute(e xml.StartElement, name string) string {
-	for i := range e.Attr {
-		if e.Attr[i].Name.Local == name {
-			return e.Attr[i].Value
-		}
-	}
-	return ""
+	return e, nil
 }

@@ -1,10 +1,11 @@
 package xlsx
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"strconv"
-	"strings"
+	"time"
 
 	"leadferry/importer/source/xlsx/numfmt"
 )
@@ -36,10 +37,23 @@ func faultOf(shown string) *fault {
 	return &fault{text, "mend its formula, or empty the cell"}
 }
 
-// cell is a cell as it is shown.
+// kindOf is a kind of cell, "" one that is not known.
+func kindOf(name []byte) string {
+	for _, kind := range [...]string{"s", "n", "str", "inlineStr", "b", "e", "d"} {
+		if string(name) == kind {
+			return kind
+		}
+	}
+	return ""
+}
+
+// cell is a cell as it is shown. Its text stands until the next one is made.
 type cell struct {
-	numfmt.Shown
-	fault *fault // or nil
+	text    []byte
+	kept    string        // the text instead, where it is long and made once for many cells
+	tooLong bool          // the text is longer than a row may be
+	number  *numfmt.Shown // of a number; else nil
+	fault   *fault        // or nil
 }
 
 // formatter makes text of cells.
@@ -47,71 +61,102 @@ type formatter struct {
 	shared   *sharedTexts
 	styles   *styles
 	from1904 bool
+	shown    numfmt.Shown // the last number
 }
 
 var errKind = broken("a cell is of an unknown kind")
 
 // cell gives the text of a cell with this value. The error says that the workbook is damaged.
-func (f *formatter) cell(c rawCell, value string) (cell, error) {
+func (f *formatter) cell(c *rawCell, value []byte) (cell, error) {
 	switch {
-	case c.kind == "":
-		return cell{}, nil
 	case c.kind == "e":
-		return faulty(value, faultOf(value)), nil
+		return cell{text: value, fault: faultOf(string(value))}, nil
 	case c.formula && !c.value:
-		return faulty("", faultFormula), nil
-	}
-	switch bare := strings.TrimSpace(value); {
+		return cell{fault: faultFormula}, nil
 	case c.kind == "str", c.kind == "inlineStr":
 		return textCell(unescape(value)), nil
-	case c.kind == "d": // a date in ISO 8601, which some programs write
-		return textCell(value), nil
-	case c.kind != "n" && c.kind != "s" && c.kind != "b":
+	}
+	switch bare := bytes.TrimSpace(value); {
+	case c.kind == "":
 		return cell{}, errKind
-	case bare == "":
+	case len(bare) == 0:
 		return cell{}, nil
 	case c.kind == "n":
 		return f.number(bare, c.style)
+	case c.kind == "d":
+		return f.isoDate(bare, c.style)
 	case c.kind == "s":
-		index, err := strconv.Atoi(bare)
+		index, err := strconv.Atoi(string(bare))
 		if err != nil {
 			return cell{}, errShared
 		}
-		text, err := f.shared.get(index)
-		return textCell(text), err
-	case bare == "0", bare == "false":
-		return textCell("FALSE"), nil
-	case bare == "1", bare == "true":
-		return textCell("TRUE"), nil
+		return f.shared.get(index)
+	case string(bare) == "0", string(bare) == "false":
+		return cell{text: []byte("FALSE")}, nil
+	case string(bare) == "1", string(bare) == "true":
+		return cell{text: []byte("TRUE")}, nil
 	}
 	return cell{}, errKind
 }
 
-func faulty(text string, f *fault) cell { return cell{numfmt.Shown{Text: text}, f} }
-
-func textCell(text string) cell {
-	if strings.IndexByte(text, 0) >= 0 {
-		return faulty(text, faultNUL)
+func textCell(text []byte) cell {
+	if bytes.IndexByte(text, 0) >= 0 {
+		return cell{text: text, fault: faultNUL}
 	}
-	return faulty(text, nil)
+	return cell{text: text}
 }
 
 // number writes a number as its format says; one with a fault as it is written.
-func (f *formatter) number(value string, style int) (cell, error) {
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil || strings.Trim(value, "0123456789+-.eE") != "" || math.IsInf(v, 0) {
-		return faulty(value, faultNumber), nil
-	}
+func (f *formatter) number(value []byte, style int) (cell, error) {
 	format, err := f.styles.of(style)
 	if err != nil {
 		return cell{}, err
 	}
-	switch shown, err := format.Show(v, f.from1904); {
-	case errors.Is(err, numfmt.ErrDigits):
-		return faulty(value, faultDigits), nil
-	case err != nil:
-		return faulty(value, faultDate), nil
-	default:
-		return cell{Shown: shown}, nil
+	if format.IsGeneral() && isShort(value) {
+		f.shown = numfmt.Shown{Number: true}
+		return cell{text: value, number: &f.shown}, nil
 	}
+	v, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || len(bytes.Trim(value, "0123456789+-.eE")) > 0 || math.IsInf(v, 0) {
+		return cell{text: value, fault: faultNumber}, nil
+	}
+	return f.show(format, v, value), nil
+}
+
+func (f *formatter) show(format numfmt.Format, v float64, value []byte) cell {
+	var err error
+	switch f.shown, err = format.Show(v, f.from1904); {
+	case errors.Is(err, numfmt.ErrDigits):
+		return cell{text: value, fault: faultDigits}
+	case err != nil:
+		return cell{text: value, fault: faultDate}
+	}
+	return cell{text: []byte(f.shown.Text), number: &f.shown}
+}
+
+// isShort says that a number is a whole one of few digits, written as it is shown in the general format.
+func isShort(value []byte) bool {
+	return len(value) < 15 && allDigits(value) && (value[0] != '0' || len(value) == 1)
+}
+
+// isoForms are how some programs write dates.
+var isoForms = []string{"2006-01-02T15:04:05", "2006-01-02", "15:04:05"}
+
+// isoDate writes a date that the cell holds in ISO 8601 as those are that it holds as a number. What is none, or names a
+// zone of time, is text.
+func (f *formatter) isoDate(value []byte, style int) (cell, error) {
+	format, err := f.styles.of(style)
+	if err != nil {
+		return cell{}, err
+	}
+	for _, form := range isoForms {
+		if at, err := time.Parse(form, string(value)); err == nil {
+			text, ok := format.Date(at)
+			if ok {
+				f.shown = numfmt.Shown{Text: text, Date: true}
+				return cell{text: []byte(text), number: &f.shown}, nil
+			}
+		}
+	}
+	return textCell(value), nil
 }

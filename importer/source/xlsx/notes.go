@@ -22,6 +22,7 @@ type notes struct {
 // columnNotes are the notes on one column.
 type columnNotes struct {
 	plain, exponents, blanked tally
+	dates, dateTexts          tally
 	long                      int  // plain numbers of ten digits or more
 	filled                    bool // something stands in it
 	zeros                     bool // texts of digits that begin with a zero or a plus
@@ -39,34 +40,87 @@ func (t *tally) add(row int) {
 // longNumber has as many digits as phone numbers have, and amounts seldom.
 const longNumber = 10
 
-// see notes a cell.
-func (n *notes) see(column, row int, cell cell) {
-	if cell.fault != nil || cell.Text == "" && !cell.Blanked {
-		return
-	}
+// see notes a cell that is not empty, or seems to be.
+func (n *notes) see(column, row int, cell *cell) {
 	for len(n.columns) <= column {
 		n.columns = append(n.columns, columnNotes{})
 	}
-	c := &n.columns[column]
+	c, text := &n.columns[column], cell.text
 	c.filled = true
+	shown := cell.number
 	switch {
-	case cell.Blanked:
+	case shown == nil:
+		c.text(row, text)
+	case shown.Blanked:
 		c.blanked.add(row)
-	case !cell.Number:
-		first := cell.Text[0]
-		c.zeros = c.zeros || len(cell.Text) > 2 && (first == '0' || first == '+') && allDigits(cell.Text[1:])
-	case allDigits(cell.Text):
+	case shown.Date:
+		c.dates.add(row)
+	case !shown.Number:
+		c.text(row, text)
+	case allDigits(text):
 		c.plain.add(row)
-		if len(cell.Text) >= longNumber {
+		if len(text) >= longNumber {
 			c.long++
 		}
 	}
-	if cell.Exponent {
+	if shown != nil && shown.Exponent {
 		c.exponents.add(row)
 	}
 }
 
-func allDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
+// text notes a text that tells something of the others of its column.
+func (c *columnNotes) text(row int, text []byte) {
+	if len(text) < 3 || len(text) > maxTelling || text[0] != '+' && (text[0] < '0' || text[0] > '9') {
+		return
+	}
+	switch {
+	case allDigits(text[1:]):
+		c.zeros = c.zeros || text[0] == '0' || text[0] == '+'
+	case looksLikeDate(text):
+		c.dateTexts.add(row)
+	}
+}
+
+// maxTelling is how long a text with a date or a number is.
+const maxTelling = 40
+
+// looksLikeDate says that a text begins with three numbers as dates do, but not as those of ISO 8601 do, as which
+// dates are written here.
+func looksLikeDate(text []byte) bool {
+	var digits [3]int
+	part, sign := 0, byte(0)
+	for _, b := range text {
+		switch {
+		case '0' <= b && b <= '9':
+			digits[part]++
+		case part < 2 && digits[part] > 0 && strings.IndexByte("./-", b) >= 0 && (part == 0 || b == sign):
+			part, sign = part+1, b
+		default:
+			return part == 2 && digits[2] > 0 && (b == ' ' || b == 'T' || b == ',') && isDate(digits, sign)
+		}
+	}
+	return part == 2 && isDate(digits, sign)
+}
+
+func isDate(digits [3]int, sign byte) bool {
+	year := digits[2]
+	if digits[0] == 4 {
+		digits[0], year = digits[2], 4
+		if sign == '-' && digits[0] == 2 && digits[1] == 2 {
+			return false
+		}
+	}
+	return (year == 2 || year == 4) && digits[0] > 0 && digits[0] <= 2 && digits[1] <= 2
+}
+
+func allDigits(text []byte) bool {
+	for _, b := range text {
+		if b < '0' || b > '9' {
+			return false
+		}
+	}
+	return true
+}
 
 // tell makes warnings of the notes.
 func (n *notes) tell(s *sheetReader, columns *rows.Columns, found *rows.Found) {
@@ -100,6 +154,10 @@ func (c columnNotes) tell(name string, found *rows.Found) {
 	if t := c.exponents; t.cells > 0 {
 		found.Warn("column %q: %s %s shown with an exponent in Excel, first in row %d; all digits were taken instead", name, english.Plural(t.cells, "cell", ""), are(t.cells), t.row)
 	}
+	if t := c.dateTexts; t.cells > 0 && c.dates.cells > 0 {
+		found.Warn("column %q: %s, first in row %d, that Excel did not take for dates as it did with others: in these day and month may be swapped, and they are written as 2026-03-04 (hint: step date of the mapping reads several layouts, as in \"date:YYYY-MM-DD|DD.MM.YYYY\")",
+			name, t.lookLikeDates(), t.row)
+	}
 	if t := c.blanked; t.cells > 0 {
 		found.Warn("column %q: %s, first in row %d, hidden by the format of the cell; such a cell counts as empty", name, t.holdNumbers(), t.row)
 	}
@@ -110,6 +168,13 @@ func (t tally) holdNumbers() string {
 		return "1 cell holds a number"
 	}
 	return fmt.Sprintf("%d cells hold numbers", t.cells)
+}
+
+func (t tally) lookLikeDates() string {
+	if t.cells == 1 {
+		return "1 text looks like a date"
+	}
+	return fmt.Sprintf("%d texts look like dates", t.cells)
 }
 
 func are(n int) string { return english.PluralWord(n, "is", "are") }

@@ -8,13 +8,14 @@
 //   - Numbers in the general, scientific and fraction formats keep all their digits, none
 //     is rounded for want of room. A whole number of more than 15 digits is a
 //     fault: Excel has lost the others.
-//   - Dates in formats that look different from system to system (14 to 22, and
-//     those of East Asia, among the built-in ones) are written as 2026-03-04,
-//     10:11:12 or both, and so are those with words, years or digits of a language
-//     that is not known here. All other formats are written as they say.
+//   - Dates are written as 2026-03-04, times as 10:11:12, and both with a blank
+//     between, whatever their format: in which order it has day and month, nobody
+//     could tell from the text. A format without a day, or without a time, leaves
+//     that out. Durations are written as their format says.
 //   - The built-in currency formats, whose currency depends on the system, are
 //     written without one. Blanks that only align a number are left out.
-//   - Text is what was entered, whatever its format adds to it.
+//   - Text is what was entered, whatever its format adds to it. Texts that look like
+//     dates, beside dates in one column, are told of.
 //   - An error, a formula that was never computed and a number that is no date
 //     but has the format of one are faults.
 //

@@ -24,12 +24,31 @@ type Reader struct {
 	limit   int // bytes a row
 	opened  []io.Closer
 
-	fields []string
+	held   []heldCell    // cells of the present row that hold something
+	text   []byte        // theirs
+	size   int           // bytes of all texts of the present row
+	fields []string      // one for each column of the header, and behind them the cells beyond
+	beyond int           // column of the first cell behind the header that holds something; 0: none
 	fault  *rows.Problem // of the present row
 	faults []rows.Fault  // of its cells, by columns of the sheet
 	notes  notes
 	ended  error // what ended the reading
 	arena  rows.Arena
+}
+
+// heldCell is a cell that holds something.
+type heldCell struct {
+	column, start, end int    // in the text of its row
+	kept               string // instead of it
+	faulty             bool
+}
+
+// in is the cell's text as a part of that of its row.
+func (c *heldCell) in(row string) string {
+	if c.kept != "" {
+		return c.kept
+	}
+	return row[c.start:c.end]
 }
 
 // openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so that one that was
@@ -40,7 +59,7 @@ func (r *Reader) openSheet(b *book, of sheet) error {
 	if r.format.styles, err = b.readStyles(); err != nil {
 		return err
 	}
-	r.format.shared, err = b.sharedTexts()
+	r.format.shared, err = b.sharedTexts(r.limit)
 	r.opened = append(r.opened, &r.format.shared.store)
 	if err != nil {
 		return err
@@ -48,6 +67,7 @@ func (r *Reader) openSheet(b *book, of sheet) error {
 	if err := b.parts.verify(of.part); err != nil {
 		return err
 	}
+	r.format.shared.left = max(MaxUnpacked, maxRatio*int64(b.parts[of.part].UncompressedSize64))
 	part, err := b.parts.open(of.part)
 	if err != nil {
 		return err
@@ -73,13 +93,36 @@ func (r *Reader) begin(o rows.Options) error {
 		case len(r.faults) > 0:
 			return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.faults[0].Text}
 		}
-		names, line = r.fields, r.sheet.number
+		names, line = r.header(), r.sheet.number
 	}
 	r.notes.columns, r.found.Blank = nil, 0 // only rows behind the header count
 	var err error
 	r.columns, err = rows.NewColumns(names, line, o, r.found)
 	return err
 }
+
+// maxGap is how many columns of a table may lack a name one behind the other.
+const maxGap = 1000
+
+// header takes the names of the columns from the present row, as far as they stand together: behind that, something
+// was left in the sheet that is none of the table.
+func (r *Reader) header() (names []string) {
+	text := string(r.text)
+	for _, c := range r.held {
+		if c.column-len(names) > maxGap {
+			r.found.Warn("%s of the header stands far behind the others, and is taken for no column; a row that holds something there is not read", r.where(c.column))
+			break
+		}
+		for len(names) < c.column {
+			names = append(names, "")
+		}
+		names = append(names, c.in(text))
+	}
+	return names
+}
+
+// bytesPerCell is what a cell takes beside its text.
+const bytesPerCell = 16
 
 // Next reads the next row that holds data. Its error is io.EOF or a *[rows.LostError].
 func (r *Reader) Next(row *rows.Row) error {
@@ -101,7 +144,8 @@ func (r *Reader) Next(row *rows.Row) error {
 	if r.sheet.hidden {
 		r.notes.hidden++
 	}
-	row.Line, row.Size, row.Cells = r.sheet.number, len(r.sheet.text), r.arena.Take(row.Cells, len(r.columns.Keep))
+	row.Line, row.Cells = r.sheet.number, r.arena.Take(row.Cells, len(r.columns.Keep))
+	row.Size = r.size + bytesPerCell*len(row.Cells)
 	row.Problem = r.problem(row)
 	if row.Problem == nil {
 		if row.Repeats, r.ended = r.columns.HeaderAgain(r.fields, row.Line); r.ended != nil {
@@ -123,12 +167,8 @@ func (r *Reader) problem(row *rows.Row) *rows.Problem {
 	if p := r.columns.Uncorrected(r.fields, row); p != nil {
 		return p
 	}
-	// A cell behind the header's last may hold nothing but what is no value.
-	for column := r.columns.Width; column < len(r.fields); column++ {
-		faulty := slices.ContainsFunc(r.faults, func(f rows.Fault) bool { return f.Column == column })
-		if !faulty && strings.TrimSpace(r.fields[column]) != "" {
-			return &rows.Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s", r.where(column), english.Plural(r.columns.Width, "column", ""))}
-		}
+	if r.beyond > 0 {
+		return &rows.Problem{Code: "columns", Text: fmt.Sprintf("%s holds something, but the header has only %s", r.where(r.beyond), english.Plural(r.columns.Width, "column", ""))}
 	}
 	return nil
 }
@@ -172,6 +212,7 @@ func (r *Reader) advance() error {
 		if err != nil {
 			return damaged(err)
 		}
+		r.spread()
 		if r.fault != nil || len(r.faults) > 0 || !r.columns.Blank(r.fields) {
 			return nil
 		}
@@ -180,35 +221,57 @@ func (r *Reader) advance() error {
 	return r.ended
 }
 
-// convert makes r.fields of the cells of the present row, up to the last that holds something.
+// convert makes texts of the cells of the present row, as Excel shows them.
 func (r *Reader) convert() error {
-	r.fields, r.fault, r.faults = r.fields[:0], nil, r.faults[:0]
-	size, long := 0, r.sheet.long
-	for column, raw := range r.sheet.cells {
-		cell, err := r.format.cell(raw, string(r.sheet.text[raw.start:raw.end]))
+	r.held, r.text, r.size, r.fault, r.faults = r.held[:0], r.text[:0], 0, nil, r.faults[:0]
+	long := r.sheet.long
+	for i := range r.sheet.cells {
+		raw := &r.sheet.cells[i]
+		cell, err := r.format.cell(raw, r.sheet.text[raw.start:raw.end])
 		if err != nil {
 			return err
 		}
-		if size += len(cell.Text); size > r.limit {
+		if r.size += len(cell.text) + len(cell.kept); r.size > r.limit || cell.tooLong {
 			long = true
 			break
 		}
 		if f := cell.fault; f != nil {
-			text := fmt.Sprintf("%s %s (hint: %s)", r.where(column), f.text, f.hint)
-			r.faults = append(r.faults, rows.Fault{Column: column, Problem: rows.Problem{Code: "cell", Text: text}})
+			text := fmt.Sprintf("%s %s (hint: %s)", r.where(raw.column), f.text, f.hint)
+			r.faults = append(r.faults, rows.Fault{Column: raw.column, Problem: rows.Problem{Code: "cell", Text: text}})
 		}
-		if cell.Text != "" {
-			for len(r.fields) < column {
-				r.fields = append(r.fields, "")
-			}
-			r.fields = append(r.fields, cell.Text)
+		filled := len(cell.text) > 0 || cell.kept != ""
+		if filled {
+			start := len(r.text)
+			r.text = append(r.text, cell.text...)
+			r.held = append(r.held, heldCell{raw.column, start, len(r.text), cell.kept, cell.fault != nil})
 		}
-		r.notes.see(column, r.sheet.number, cell)
+		if cell.fault == nil && (filled || cell.number != nil) {
+			r.notes.see(raw.column, r.sheet.number, &cell)
+		}
 	}
 	if long {
 		r.fault = rows.TooLong(r.limit)
 	}
 	return nil
+}
+
+// spread makes r.fields of the cells that hold something. What stands behind the header's columns may stand very far
+// behind them: only the texts follow.
+func (r *Reader) spread() {
+	width, text := r.columns.Width, string(r.text)
+	r.fields, r.beyond = slices.Grow(r.fields[:0], width)[:width], 0
+	clear(r.fields)
+	for _, c := range r.held {
+		cell := c.in(text)
+		if c.column < width {
+			r.fields[c.column] = cell
+			continue
+		}
+		r.fields = append(r.fields, cell)
+		if r.beyond == 0 && !c.faulty && strings.TrimSpace(cell) != "" {
+			r.beyond = c.column
+		}
+	}
 }
 
 // where names a cell of the present row by its place and its column's name.

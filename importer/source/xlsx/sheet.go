@@ -1,14 +1,15 @@
 package xlsx
 
 import (
-	"encoding/xml"
+	"bytes"
 	"io"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"leadferry/importer/source/xlsx/xmlscan"
 )
 
 // How many rows and columns a sheet of Excel has.
@@ -25,7 +26,7 @@ var (
 
 // sheetReader reads a sheet's rows one after another, as the file holds them.
 type sheetReader struct {
-	xml    *xmlReader
+	xml    *xmlscan.Scanner
 	max    int  // bytes of text a row
 	inData bool // among the rows
 
@@ -34,14 +35,15 @@ type sheetReader struct {
 	long          bool // the present row has more text than max; its cells are not complete
 	cells         []rawCell
 	text          []byte // of all cells of the present row
-	last          int    // column of the cell read last
+	ordered       bool   // each cell of the present row stands behind the one before
 	merged        int    // areas of merged cells, known at the end
 	hiddenColumns []span // columns that are hidden
 }
 
-// rawCell is a cell as it is written. A row has one for each column up to its last.
+// rawCell is a cell as it is written.
 type rawCell struct {
-	kind       string // "n" number, "s" shared text, "str", "inlineStr", "b", "e", "d"; "": no cell here
+	column     int    // from 0
+	kind       string // "n" number, "s" shared text, "str", "inlineStr", "b", "e", "d"
 	style      int
 	start, end int // of its value in the reader's text
 	formula    bool
@@ -53,9 +55,9 @@ type span struct{ first, last int }
 
 // newSheetReader reads the beginning of a sheet.
 func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
-	s := &sheetReader{xml: newXMLReader(in), max: limit}
-	root, _, err := s.xml.nextChild()
-	if err == nil && root.Name.Local != "worksheet" {
+	s := &sheetReader{xml: newScanner(in), max: limit}
+	more, err := s.xml.NextChild()
+	if err == nil && (!more || string(s.xml.Name()) != "worksheet") {
 		err = errNoSheet
 	}
 	return s, unexpected(err)
@@ -64,26 +66,27 @@ func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 // next reads the next row; io.EOF after the last, when the sheet is whole.
 func (s *sheetReader) next() error {
 	for {
-		e, more, err := s.xml.nextChild()
+		more, err := s.xml.NextChild()
+		name := string(s.xml.Name())
 		switch {
 		case err != nil:
 		case !more && s.inData:
 			s.inData = false
 		case !more: // what follows is read for the checksum of the part
 			for err == nil {
-				_, err = s.xml.Token()
+				_, err = s.xml.Next()
 			}
 			return err
-		case s.inData && e.Name.Local == "row":
-			return s.row(e)
-		case e.Name.Local == "sheetData":
+		case s.inData && name == "row":
+			return s.row()
+		case name == "sheetData":
 			s.inData = true
-		case e.Name.Local == "cols":
-			err = s.xml.children(s.column)
-		case e.Name.Local == "mergeCells":
-			err = s.xml.children(s.mergedArea)
+		case name == "cols":
+			err = s.xml.Children(s.column)
+		case name == "mergeCells":
+			err = s.xml.Children(s.mergedArea)
 		default:
-			err = s.xml.skip()
+			err = s.xml.Skip()
 		}
 		if err != nil {
 			return unexpected(err)
@@ -91,19 +94,19 @@ func (s *sheetReader) next() error {
 	}
 }
 
-func (s *sheetReader) mergedArea(xml.StartElement) error {
+func (s *sheetReader) mergedArea() error {
 	s.merged++
-	return s.xml.skip()
+	return s.xml.Skip()
 }
 
 // column notes of columns whether they are hidden.
-func (s *sheetReader) column(e xml.StartElement) error {
-	first, _ := strconv.Atoi(attribute(e, "min"))
-	last, _ := strconv.Atoi(attribute(e, "max"))
-	if truth(attribute(e, "hidden")) && len(s.hiddenColumns) < maxColumns {
+func (s *sheetReader) column() error {
+	first, _ := strconv.Atoi(string(s.xml.Attribute("min")))
+	last, _ := strconv.Atoi(string(s.xml.Attribute("max")))
+	if truth(string(s.xml.Attribute("hidden"))) && len(s.hiddenColumns) < maxColumns {
 		s.hiddenColumns = append(s.hiddenColumns, span{first - 1, last - 1})
 	}
-	return s.xml.skip()
+	return s.xml.Skip()
 }
 
 // hides tells whether a column is hidden.
@@ -113,10 +116,10 @@ func (s *sheetReader) hides(column int) bool {
 
 // row reads the cells of a row. Rows and cells may leave out where they stand: then they stand behind the one
 // before.
-func (s *sheetReader) row(e xml.StartElement) error {
+func (s *sheetReader) row() error {
 	number := s.number + 1
-	if at := attribute(e, "r"); at != "" {
-		n, err := strconv.Atoi(at)
+	if at := s.xml.Attribute("r"); len(at) > 0 {
+		n, err := strconv.Atoi(string(at))
 		if err != nil || n < number {
 			return errRowOrder
 		}
@@ -125,68 +128,106 @@ func (s *sheetReader) row(e xml.StartElement) error {
 	if number > maxSheetRows {
 		return errRowOrder
 	}
-	s.number, s.hidden, s.long, s.last = number, truth(attribute(e, "hidden")), false, -1
+	s.number, s.hidden, s.long, s.ordered = number, truth(string(s.xml.Attribute("hidden"))), false, true
 	s.cells, s.text = s.cells[:0], s.text[:0]
-	return s.xml.children(s.cell)
+	for {
+		more, err := s.xml.NextChild()
+		switch {
+		case err != nil:
+			return unexpected(err)
+		case !more:
+			return s.inOrder()
+		case string(s.xml.Name()) == "c":
+			err = s.cell()
+		default:
+			err = s.xml.Skip()
+		}
+		if err != nil {
+			return unexpected(err)
+		}
+	}
 }
 
-// cell reads a cell into its column; those passed over are no cells.
-func (s *sheetReader) cell(e xml.StartElement) error {
-	if e.Name.Local != "c" {
-		return s.xml.skip()
+// inOrder puts cells in order that are not, as no program that is known writes them.
+func (s *sheetReader) inOrder() error {
+	if s.ordered {
+		return nil
 	}
-	c, column := rawCell{kind: "n", start: len(s.text)}, s.last+1
-	for _, a := range e.Attr {
-		switch a.Name.Local {
+	slices.SortFunc(s.cells, func(a, b rawCell) int { return a.column - b.column })
+	for i := 1; i < len(s.cells); i++ {
+		if s.cells[i].column == s.cells[i-1].column {
+			return errCellAt
+		}
+	}
+	return nil
+}
+
+// cell reads a cell; those passed over are no cells.
+func (s *sheetReader) cell() error {
+	c, last := rawCell{kind: "n", start: len(s.text)}, -1
+	if n := len(s.cells); n > 0 {
+		last = s.cells[n-1].column
+	}
+	c.column = last + 1
+	for _, a := range s.xml.Attributes() {
+		switch string(a.Name) {
 		case "r":
 			at, row, ok := reference(a.Value)
 			if !ok || row != s.number {
 				return errCellAt
 			}
-			column = at
+			c.column = at
 		case "s":
-			style, err := strconv.Atoi(a.Value)
+			style, err := strconv.Atoi(string(a.Value))
 			if err != nil {
 				return errStyle
 			}
 			c.style = style
 		case "t":
-			c.kind = a.Value
+			c.kind = kindOf(a.Value)
 		}
 	}
-	if column >= maxColumns {
+	if c.column >= maxColumns {
 		return errCellAt
 	}
-	if err := s.content(&c); err != nil {
-		return err
-	}
+	s.ordered = s.ordered && c.column > last
+	err := s.content(&c)
 	c.end = len(s.text)
-	for len(s.cells) <= column {
-		s.cells = append(s.cells, rawCell{})
-	}
-	if s.cells[column].kind != "" {
+	if len(s.cells) == maxColumns {
 		return errCellAt
 	}
-	s.cells[column], s.last = c, column
-	return nil
+	s.cells = append(s.cells, c)
+	return err
 }
 
 // content reads what is in a cell: its value, or the text that is written in it.
 func (s *sheetReader) content(c *rawCell) error {
-	return s.xml.children(func(e xml.StartElement) error {
-		switch e.Name.Local {
+	for {
+		more, err := s.xml.NextChild()
+		if !more || err != nil {
+			return err
+		}
+		switch string(s.xml.Name()) {
 		case "v":
 			c.value = true
-			return s.xml.characters(s.gather)
+			err = s.value()
 		case "is":
 			c.value = true
-			return s.xml.richText(s.gather)
+			err = richText(s.xml, s.gather)
 		case "f":
 			c.formula = true
+			err = s.xml.Skip()
+		default:
+			err = s.xml.Skip()
 		}
-		return s.xml.skip()
-	})
+		if err != nil {
+			return err
+		}
+	}
 }
+
+// value gathers the text of an element.
+func (s *sheetReader) value() error { return s.xml.Characters(s.gather) }
 
 // gather appends a piece of text, up to the row's limit.
 func (s *sheetReader) gather(text []byte) error {
@@ -202,7 +243,7 @@ func (s *sheetReader) gather(text []byte) error {
 func (s *sheetReader) holdsText() bool { return s.long || len(s.text) > 0 }
 
 // reference reads a cell's name, as "AB12", with the column counted from 0.
-func reference(name string) (column, row int, ok bool) {
+func reference(name []byte) (column, row int, ok bool) {
 	i := 0
 	for ; i < len(name) && i < 3; i++ {
 		letter := name[i] &^ 0x20
@@ -211,7 +252,7 @@ func reference(name string) (column, row int, ok bool) {
 		}
 		column = column*26 + int(letter-'A') + 1
 	}
-	row, err := strconv.Atoi(name[i:])
+	row, err := strconv.Atoi(string(name[i:]))
 	return column - 1, row, i > 0 && err == nil && row > 0
 }
 
@@ -228,20 +269,20 @@ func columnName(column int) string {
 var escapes = regexp.MustCompile(`_x[dD][89abAB][[:xdigit:]]{2}__x[dD][c-fC-F][[:xdigit:]]{2}_|_x[[:xdigit:]]{4}_`)
 
 // unescape decodes them. What is no character stays as it is.
-func unescape(text string) string {
-	if !strings.Contains(text, "_x") {
+func unescape(text []byte) []byte {
+	if !bytes.Contains(text, []byte("_x")) {
 		return text
 	}
-	return escapes.ReplaceAllStringFunc(text, func(escape string) string {
+	return escapes.ReplaceAllFunc(text, func(escape []byte) []byte {
 		var units []uint16
-		for _, hex := range []string{escape[2:6], escape[max(0, len(escape)-5) : len(escape)-1]} {
-			unit, _ := strconv.ParseUint(hex, 16, 16)
+		for _, hex := range [][]byte{escape[2:6], escape[max(0, len(escape)-5) : len(escape)-1]} {
+			unit, _ := strconv.ParseUint(string(hex), 16, 16)
 			units = append(units, uint16(unit))
 		}
 		runes := utf16.Decode(units[:len(escape)/7])
 		if runes[0] == utf8.RuneError {
 			return escape
 		}
-		return string(runes)
+		return []byte(string(runes))
 	})
 }

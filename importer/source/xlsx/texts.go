@@ -1,13 +1,16 @@
 package xlsx
 
 import (
+	"bytes"
 	"encoding/binary"
-	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"sort"
+
+	"leadferry/importer/source/xlsx/xmlscan"
 )
 
 const (
@@ -15,7 +18,12 @@ const (
 	blockBytes = 16 << 10 // a block ends with the text that makes it so long
 	heldBlocks = 64       // blocks in memory at a time, those longer than a few apart
 	longBlock  = 4 * blockBytes
+
+	longText = 4 << 10 // bytes from which on a text is made once for all its cells
+	maxKept  = 8 << 20 // bytes of such texts
 )
+
+var errRepeated = &damage{fmt.Sprintf("the cells of the sheet hold more than %d times as much text as is written in it, by texts that they share", maxRatio)}
 
 var errShared = broken("a cell points to a shared text that is not there")
 
@@ -27,9 +35,14 @@ type sharedTexts struct {
 	count  int
 	open   []byte // the block that is being filled
 	held   [heldBlocks]heldBlock
+
+	max       int // bytes of a text that a row may hold; of those with more only that is kept
+	kept      map[int]cell
+	keptBytes int
+	left      int64 // bytes of such texts that cells may have together
 }
 
-// textBlock is a run of texts, each behind its length.
+// textBlock is a run of texts, each behind twice its length and 1; a 0 stands for one that has too many bytes.
 type textBlock struct {
 	first int   // index of its first text
 	start int64 // in the store
@@ -40,9 +53,13 @@ type heldBlock struct {
 	data   []byte
 }
 
+func newSharedTexts(limit int) *sharedTexts {
+	return &sharedTexts{max: limit, left: MaxUnpacked, kept: map[int]cell{}}
+}
+
 // sharedTexts reads the part with the shared texts; a workbook without texts may lack it.
-func (b *book) sharedTexts() (*sharedTexts, error) {
-	t := &sharedTexts{}
+func (b *book) sharedTexts(limit int) (*sharedTexts, error) {
+	t := newSharedTexts(limit)
 	if b.strings == "" {
 		return t, nil
 	}
@@ -51,10 +68,10 @@ func (b *book) sharedTexts() (*sharedTexts, error) {
 		return t, err
 	}
 	defer in.Close()
-	return t, t.read(newXMLReader(in))
+	return t, t.read(newScanner(in))
 }
 
-func (t *sharedTexts) read(tokens *xmlReader) error {
+func (t *sharedTexts) read(tokens *xmlscan.Scanner) error {
 	var text []byte
 	gather := func(piece []byte) error {
 		if text = append(text, piece...); len(text) > maxToken {
@@ -63,14 +80,14 @@ func (t *sharedTexts) read(tokens *xmlReader) error {
 		return nil
 	}
 	for {
-		token, err := tokens.Token()
+		kind, err := tokens.Next()
 		if errors.Is(err, io.EOF) {
 			return t.close()
 		}
-		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "si" {
+		if err == nil && kind == xmlscan.Start && string(tokens.Name()) == "si" {
 			text = text[:0]
-			if err = tokens.richText(gather); err == nil {
-				err = t.add(unescape(string(text)))
+			if err = richText(tokens, gather); err == nil {
+				err = t.add(unescape(text))
 			}
 		}
 		if err != nil {
@@ -79,12 +96,30 @@ func (t *sharedTexts) read(tokens *xmlReader) error {
 	}
 }
 
+// richText gathers the texts of an element that holds one, or many in several fonts. Readings of Japanese words (rPh)
+// are no part of the text.
+func richText(tokens *xmlscan.Scanner, gather func([]byte) error) error {
+	return tokens.Children(func() error {
+		switch string(tokens.Name()) {
+		case "t":
+			return tokens.Characters(gather)
+		case "r":
+			return richText(tokens, gather)
+		}
+		return tokens.Skip()
+	})
+}
+
 // add appends a text.
-func (t *sharedTexts) add(text string) error {
+func (t *sharedTexts) add(text []byte) error {
 	if len(t.open) == 0 {
 		t.blocks = append(t.blocks, textBlock{t.count, t.store.size})
 	}
-	t.open = binary.AppendUvarint(t.open, uint64(len(text)))
+	size := uint64(len(text))<<1 | 1
+	if len(text) > t.max {
+		size, text = 0, nil
+	}
+	t.open = binary.AppendUvarint(t.open, size)
 	t.open = append(t.open, text...)
 	t.count++
 	if t.count-t.blocks[len(t.blocks)-1].first < blockTexts && len(t.open) < blockBytes {
@@ -100,23 +135,50 @@ func (t *sharedTexts) close() error {
 	return err
 }
 
-// get gives the text of an index, counted from 0.
-func (t *sharedTexts) get(i int) (string, error) {
+// get gives the cell with the text of an index, counted from 0.
+func (t *sharedTexts) get(i int) (cell, error) {
 	if i < 0 || i >= t.count {
-		return "", errShared
+		return cell{}, errShared
+	}
+	if c, ok := t.kept[i]; ok {
+		if t.left -= int64(len(c.kept)); t.left < 0 {
+			return cell{}, errRepeated
+		}
+		return c, nil
 	}
 	number := sort.Search(len(t.blocks), func(n int) bool { return t.blocks[n].first > i })
 	data, err := t.block(number)
 	if err != nil {
-		return "", err
+		return cell{}, err
 	}
 	for skip := i - t.blocks[number-1].first; ; skip-- {
-		size, n := binary.Uvarint(data)
-		if data = data[n:]; skip == 0 {
-			return string(data[:size]), nil
+		head, n := binary.Uvarint(data)
+		size := int(head >> 1)
+		switch data = data[n:]; {
+		case skip > 0:
+			data = data[size:]
+		case head == 0:
+			return cell{tooLong: true}, nil
+		case size < longText:
+			return textCell(data[:size]), nil
+		default:
+			return t.keep(i, textCell(data[:size])), nil
 		}
-		data = data[size:]
 	}
+}
+
+// keep makes of a long text one for all its cells: a workbook of some kilobytes may have thousands of them.
+func (t *sharedTexts) keep(i int, c cell) cell {
+	if t.keptBytes += len(c.text); t.keptBytes > maxKept {
+		clear(t.kept)
+		t.keptBytes = len(c.text)
+	}
+	if len(bytes.TrimSpace(c.text)) > 0 {
+		c.kept = string(c.text)
+	}
+	c.text = nil
+	t.kept[i] = c
+	return c
 }
 
 // block gives a block by its number, counted from 1.

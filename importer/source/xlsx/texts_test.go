@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"leadferry/importer/source/rows"
 )
@@ -18,7 +20,7 @@ import (
 func TestManySharedTexts(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	const texts = 40_000
-	shared, pad := &sharedTexts{}, strings.Repeat("x", 500)
+	shared, pad := newSharedTexts(1<<20), strings.Repeat("x", 500)
 	text := func(i int) string {
 		if i%10_000 == 9_999 { // longer than any block that is held
 			return strings.Repeat(strconv.Itoa(i), longBlock)
@@ -26,7 +28,7 @@ func TestManySharedTexts(t *testing.T) {
 		return strconv.Itoa(i) + pad[:i%500]
 	}
 	for i := range texts {
-		if err := shared.add(text(i)); err != nil {
+		if err := shared.add([]byte(text(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,8 +45,9 @@ func TestManySharedTexts(t *testing.T) {
 	}
 	for i := range texts {
 		for _, n := range []int{i, i * 7919 % texts} { // one after another, and to and fro
-			if got, err := shared.get(n); err != nil || got != text(n) {
-				t.Fatalf("%d: %.20q instead of %.20q, %v", n, got, text(n), err)
+			got, err := shared.get(n)
+			if shown := string(got.text) + got.kept; err != nil || shown != text(n) {
+				t.Fatalf("%d: %.20q instead of %.20q, %v", n, shown, text(n), err)
 			}
 		}
 	}
@@ -52,6 +55,9 @@ func TestManySharedTexts(t *testing.T) {
 		if cap(block.data) > 2*longBlock {
 			t.Errorf("a block of %d bytes is held", cap(block.data))
 		}
+	}
+	if shared.keptBytes > maxKept || len(shared.kept) == 0 {
+		t.Errorf("%d long texts of %d bytes are kept", len(shared.kept), shared.keptBytes)
 	}
 	for _, n := range []int{-1, texts} {
 		if _, err := shared.get(n); !errors.Is(err, errShared) {
@@ -63,6 +69,64 @@ func TestManySharedTexts(t *testing.T) {
 	}
 	if _, err := shared.get(texts / 2); err == nil {
 		t.Error("a text could be read from what was removed")
+	}
+}
+
+// A long text that many cells share is made once, and a sheet that holds far more text by such than is written in it
+// is refused.
+func TestSharedTextUsedOften(t *testing.T) {
+	shared := newSharedTexts(longText)
+	for _, text := range []string{strings.Repeat("x", longText), strings.Repeat(" ", longText), strings.Repeat("x", longText+1), "short"} {
+		if err := shared.add([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := shared.close(); err != nil || shared.store.size > 3*longText {
+		t.Fatalf("%d bytes are kept: %v", shared.store.size, err)
+	}
+	cells := func(i int) (a, b cell) {
+		for _, c := range []*cell{&a, &b} {
+			var err error
+			if *c, err = shared.get(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return a, b
+	}
+	if a, b := cells(0); len(a.kept) != longText || unsafe.StringData(a.kept) != unsafe.StringData(b.kept) {
+		t.Error("each cell has a text of its own")
+	}
+	if a, _ := cells(1); a.kept != "" || len(a.text) > 0 {
+		t.Error("blanks are kept as a text")
+	}
+	if a, b := cells(2); !a.tooLong || !b.tooLong {
+		t.Error("a text that no row may hold is given")
+	}
+	if a, _ := cells(3); string(a.text) != "short" {
+		t.Errorf("%q", a.text)
+	}
+	shared.left = 2 * longText
+	cells(0)
+	if _, err := shared.get(0); !errors.Is(err, errRepeated) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Cells far to the right take neither time nor memory for those that are not there.
+func TestCellsFarToTheRight(t *testing.T) {
+	s, err := newSheetReader(strings.NewReader(`<worksheet><sheetData><row><c r="XFD1"><v>1</v></c><c r="A1"><v>2</v></c></row></sheetData></worksheet>`), 100)
+	if err == nil {
+		err = s.next()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Reader{sheet: s, limit: 100, format: formatter{styles: &styles{}}, columns: rows.Columns{Width: 2}}
+	if err := r.convert(); err != nil {
+		t.Fatal(err)
+	}
+	if r.spread(); len(s.cells) != 2 || !slices.Equal(r.fields, []string{"2", "", "1"}) || r.beyond != maxColumns-1 {
+		t.Errorf("%d cells, fields %q, the first beyond the header in column %d", len(s.cells), r.fields, r.beyond)
 	}
 }
 

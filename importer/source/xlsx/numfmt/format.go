@@ -23,6 +23,7 @@ var (
 type Shown struct {
 	Text     string
 	Number   bool // the number as it is, that may have lost zeros before it
+	Date     bool // a date or a time of the day, in ISO 8601
 	Exponent bool // the format shows an exponent, the text does not
 	Blanked  bool // the format shows nothing of it
 }
@@ -40,8 +41,8 @@ const (
 	general    kind = iota // all its digits
 	digits                 // places for digits
 	scientific             // with an exponent, which the text does not have: all its digits
-	codedDate              // a date, time or duration as the code says
-	anyDate                // a date whose looks depend on the system, or cannot be written here: ISO 8601
+	date                   // a date, a time of the day, or both
+	duration               // hours, minutes or seconds beyond the day, or of no day, as the code says
 )
 
 // section is the part of a number format for some numbers.
@@ -52,7 +53,8 @@ type section struct {
 	limit   float64
 	tokens  []token
 	places  places
-	words   *dateWords // of a coded date
+	day     bool // a date shows the day
+	time    bool // a date shows the time
 }
 
 // maxCode is how long Excel lets the code of a format be, in characters.
@@ -80,8 +82,7 @@ func Compile(code string) Format {
 	return f
 }
 
-// builtIn are the codes of number formats that workbooks do not write out and that do not show all digits. Those of
-// dates that look different from system to system are in ISO 8601. The currency of 5 to 8, 42 and 44 is that of the
+// builtIn are the codes of number formats that workbooks do not write out and that do not show all digits. The currency of 5 to 8, 42 and 44 is that of the
 // system on which a workbook is shown; the number stands without it here.
 var builtIn = map[int]string{
 	1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 48: "##0.0E+0",
@@ -104,7 +105,7 @@ func BuiltIn(id int) Format {
 	code, known := builtIn[id]
 	switch {
 	case id >= 27 && id <= 36, id >= 50 && id <= 58, id >= 71 && id <= 81:
-		return Format{{kind: anyDate}}
+		return anyDate
 	case known:
 		return Compile(code)
 	}
@@ -116,9 +117,9 @@ func BuiltIn(id int) Format {
 func (f Format) Show(v float64, from1904 bool) (Shown, error) {
 	s, shown := f.choose(v)
 	switch {
-	case s.kind == codedDate, s.kind == anyDate:
+	case s.kind == date, s.kind == duration:
 		text, err := s.date(v, from1904)
-		return Shown{Text: text}, err
+		return Shown{Text: text, Date: s.kind == date}, err
 	case math.Abs(v) >= exactLimit:
 		return Shown{}, ErrDigits
 	case s.kind == digits:
@@ -160,6 +161,9 @@ func (s *section) holds(v float64) bool {
 		v > s.limit && strings.Contains(s.test, ">") ||
 		v == s.limit && strings.Contains(s.test, "=")
 }
+
+// IsGeneral says that the format is that of numbers that have no other, which shows all digits.
+func (f Format) IsGeneral() bool { return len(f) == 1 && f[0].kind == general && f[0].test == "" }
 
 // exact is a number with the 15 digits that Excel holds, never with an exponent.
 func exact(v float64) string {
@@ -208,10 +212,8 @@ type places struct {
 // compiler is the state of reading one section.
 type compiler struct {
 	section
-	kinds    strings.Builder // of the tokens
-	numerals bool            // digits that are not ours, which are written in ours
-	language string          // of months and weekdays; "" is English
-	system   string          // the code instead of a date or time in the system's own looks
+	kinds  strings.Builder // of the tokens
+	system bool            // a date or time in the system's own looks
 }
 
 // compileSection reads the pieces of one section.
@@ -226,10 +228,8 @@ func compileSection(code []string) section {
 	switch {
 	case has("G"):
 		c.kind = general
-	case c.system != "":
-		iso := compileSection(pieces.FindAllString(c.system, -1))
-		iso.test, iso.limit = c.test, c.limit
-		return iso
+	case c.system:
+		c.kind = date
 	case has("E"):
 		c.kind = scientific
 	case has("ymdhsaeHMS") && c.places.whole == 0: // else its letters are text that lacks quotes
@@ -287,7 +287,7 @@ func (c *compiler) text(text string) {
 	}
 }
 
-// bracket reads what stands in brackets: a condition, a currency, a language, a count of hours that goes beyond the
+// bracket reads what stands in brackets: a condition, a currency, a count of hours that goes beyond the
 // day, or a colour.
 func (c *compiler) bracket(inner string) {
 	lower := strings.ToLower(inner)
@@ -295,13 +295,11 @@ func (c *compiler) bracket(inner string) {
 	case strings.HasPrefix(inner, "$"):
 		sign, language, _ := strings.Cut(inner[1:], "-")
 		c.text(sign)
-		switch language = strings.ToLower(language); language {
+		switch strings.ToLower(language) {
 		case "f800", "x-sysdate":
-			c.system = "yyyy-mm-dd"
+			c.system, c.day = true, true
 		case "f400", "x-systime":
-			c.system = "hh:mm:ss"
-		default:
-			c.language = language
+			c.system, c.time = true, true
 		}
 	case strings.IndexAny(inner, "<=>") == 0:
 		test := inner[:len(inner)-len(strings.TrimLeft(inner, "<=>"))]
@@ -311,8 +309,6 @@ func (c *compiler) bracket(inner string) {
 		}
 	case lower != "" && strings.Contains("hms", lower[:1]) && strings.Trim(lower, lower[:1]) == "":
 		c.token(lower[0]&^0x20, lower)
-	case strings.HasPrefix(lower, "dbnum"):
-		c.numerals = true
 	}
 }
 
