@@ -96,13 +96,13 @@ func connectionFlags() []cli.Flag {
 		nameFlag(connecting, "config", "configuration `FILE` (default: leadferry/config.yaml in the user's configuration directory)"),
 		boolFlag(connecting, "sandbox", "use the built-in imitation service: no account, no network"),
 		boolFlag(connecting, "sandbox-reset", "with --sandbox: forget its leads and its checkpoint first"),
-		directoryFlag("with --sandbox: "),
+		directoryFlag(connecting, "with --sandbox: "),
 	}
 }
 
 // directoryFlag names the brand that the imitation serves.
-func directoryFlag(when string) cli.Flag {
-	return nameFlag(connecting, "directory", when+"`FILE` with your own organizations, locators and trunk, of the form that leadferry sandbox --help shows")
+func directoryFlag(category, when string) cli.Flag {
+	return nameFlag(category, "directory", when+"`FILE` with your own organizations, locators and trunk, of the form that leadferry sandbox --help shows")
 }
 
 // sourceFlags override what is detected, or what the mapping says, of a file.

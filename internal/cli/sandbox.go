@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -16,57 +19,81 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/importer/report"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
 
 func (p *program) sandboxCommand() *cli.Command {
+	flag := func(name, usage string) *cli.StringFlag { return nameFlag("", name, usage) }
+	addr, faults := flag("addr", "loopback `ADDRESS` to listen on; port 0 takes a free one"), textFlag("", "faults", "what goes wrong how often: `SPEC`, see above")
+	addr.Value = "127.0.0.1:8080"
+	life := timeFlag("", "access-life", 0, "lifetime of access tokens: `DURATION`")
+	life.DefaultText = "3h"
 	return &cli.Command{
 		Name: "sandbox", Usage: "a local imitation of the service, for trying out and for tests",
 		Description: `Serves the whole interface on a loopback address until interrupted and prints
-the settings to export for it.
+the settings to export for it, those of TLS and proxy too where they are switched on.
 
 Example:
 
    leadferry sandbox --addr 127.0.0.1:8080 --latency 20ms --faults '429:5%,drop-stored:1%'
+   leadferry sandbox --mutual-tls --proxy-listen 127.0.0.1:3128 --proxy-user ann --idle-close 1s
 
-A fault is NAME:P% (so many of the requests), NAME/N (every Nth) or NAME#N (the Nth
-alone), for example 429, 503-retry, 500, drop, hang (not applied) and 500-stored,
-drop-stored, slow, cut-body, no-id (applied); seed=N repeats the same chances.
-
-To try out login: the account is sandbox@example.com, its password sandbox-password.
+To try out login: the account is ` + sandbox.Email + `, its password ` + sandbox.Password + `.
 How many requests were answered how is printed at the end.
+
+--faults: ` + sandbox.FaultHelp + `
+
+--directory: a file in YAML or JSON such as
+` + indented(sandbox.DirectoryHelp) + `
 
 Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8080", EnvVars: []string{"LEADFERRY_ADDR"}, Usage: "loopback `ADDRESS` to listen on; port 0 takes a free one"},
-			&cli.DurationFlag{Name: "latency", Usage: "added to every answer: `DURATION`"},
-			&cli.StringFlag{Name: "faults", Usage: "what goes wrong how often: `SPEC`"},
-			&cli.StringFlag{Name: "data", EnvVars: []string{"LEADFERRY_DATA"}, Usage: "`FILE` that keeps the leads; without one they are gone at the end"},
-			&cli.DurationFlag{Name: "access-life", DefaultText: "3h", Usage: "lifetime of access tokens: `DURATION`"},
+			addr,
+			flag("leads-listen", "an `ADDRESS` of its own for the lead creation application"),
+			boolFlag("", "tls", "https, by a certificate for localhost, 127.0.0.1 and ::1 of an authority made for this start"),
+			flag("tls-dir", "https, and the files for clients in `DIR` (default: in a temporary folder)"),
+			boolFlag("", "mutual-tls", "https, and clients must show a certificate, which is written for them"),
+			flag("client-ca", "https, and clients must show a certificate that those in the PEM `FILE` vouch for"),
+			timeFlag("", "idle-close", 0, "close connections that rested so long: `DURATION`"),
+			flag("proxy-listen", "an `ADDRESS` for an HTTP proxy, which leads to the sandbox alone"),
+			flag("proxy-user", "whom the proxy lets in: `NAME[:PASSWORD]`; without a password one is made up"),
+			timeFlag("", "latency", 0, "added to every answer: `DURATION`"),
+			faults,
+			boolFlag("", "strict", "refuse what the specification does not name, too: fields, nulls, parameters, postal codes that no territory holds"),
+			directoryFlag("", ""),
+			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
+			life,
 		},
 		Action: p.sandbox,
 	}
 }
 
+func indented(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
+
 func (p *program) sandbox(c *cli.Context) error {
+	directory, err := directoryOf(c)
+	if err != nil {
+		return err
+	}
+	network, err := networkOf(c)
+	if err != nil {
+		return err
+	}
 	server, err := sandbox.New(sandbox.Options{
 		Path: c.String("data"), Latency: c.Duration("latency"), Faults: c.String("faults"), AccessLife: c.Duration("access-life"),
+		Directory: directory, Strict: c.Bool("strict"),
 	})
 	if err != nil {
 		return usage(err.Error(), "see leadferry sandbox --help")
 	}
-	listener, err := sandbox.Listen(c.String("addr"), server)
+	listener, err := server.Serve(network)
 	if err != nil {
-		return errors.Join(usage(err.Error(), "choose another --addr on 127.0.0.1"), server.Close())
+		return errors.Join(usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free"), server.Close())
 	}
-	fmt.Fprintf(p.Out, `export LEADFERRY_BASE_URL=%[1]s
-export LEADFERRY_LEADS_URL=%[1]s
-export LEADFERRY_TRUNK_ID=%[2]s
-export LEADFERRY_CLIENT_ID=%[3]s
-export LEADFERRY_CLIENT_SECRET=%[4]s
-`, listener.URL(), sandbox.TrunkID, sandbox.ClientID, sandbox.ClientSecret)
-	fmt.Fprintln(p.say(c), "the sandbox is listening; export the lines above in another shell, end it with Ctrl-C")
+	fmt.Fprint(p.Out, exports(listener, directory, c.String("client-ca") != ""))
+	fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
 	p.hold.take() // whether or not a signal has come
 	select {
 	case <-p.interrupt:
@@ -75,6 +102,55 @@ export LEADFERRY_CLIENT_SECRET=%[4]s
 	err = errors.Join(listener.Close(), server.Close())
 	printAnswers(p.say(c), server.Counts())
 	return err
+}
+
+// networkOf reads the flags of the sandbox's network.
+func networkOf(c *cli.Context) (n sandbox.Network, err error) {
+	n = sandbox.Network{
+		Addr: c.String("addr"), LeadsAddr: c.String("leads-listen"), IdleClose: c.Duration("idle-close"), ProxyAddr: c.String("proxy-listen"),
+	}
+	secure := sandbox.TLS{Dir: c.String("tls-dir"), Mutual: c.Bool("mutual-tls"), ClientCA: c.String("client-ca")}
+	if c.Bool("tls") || secure != (sandbox.TLS{}) {
+		n.TLS = &secure
+	}
+	name, password, _ := strings.Cut(c.String("proxy-user"), ":")
+	switch {
+	case c.String("proxy-user") == "":
+	case n.ProxyAddr == "":
+		return n, usage("--proxy-user is given and --proxy-listen is not", "name an address for the proxy, such as 127.0.0.1:3128")
+	case name == "":
+		return n, usage("--proxy-user has no name", "for example --proxy-user ann")
+	default:
+		n.ProxyUser = url.UserPassword(name, cmp.Or(password, rand.Text()))
+	}
+	return n, nil
+}
+
+// exports are the lines for a shell that has a client reach the sandbox. What an earlier start or another service may
+// have left in that shell is taken back, but for a client certificate of the user's own, where that is asked for.
+func exports(l *sandbox.Listener, d *sandbox.Directory, ownCert bool) string {
+	ca, cert, key := l.Files()
+	gone := []string{secretVariable + "_FILE", secretVariable + "_COMMAND"}
+	var lines strings.Builder
+	for _, v := range [][2]string{
+		{"base-url", l.URL()},
+		{"leads-url", l.LeadsURL()},
+		{"trunk-id", d.TrunkID()},
+		{"client-id", sandbox.ClientID},
+		{"client-secret", sandbox.ClientSecret},
+		{"proxy", cmp.Or(l.ProxyURL(), "none")}, // a profile may have one
+		{"ca-file", ca},
+		{"client-cert", cert},
+		{"client-key", key},
+	} {
+		switch name := variableOf(v[0]); {
+		case v[1] != "":
+			fmt.Fprintf(&lines, "export %s=%s\n", name, report.Quote(v[1]))
+		case !ownCert || v[0] == "ca-file":
+			gone = append(gone, name)
+		}
+	}
+	return lines.String() + "unset " + strings.Join(gone, " ") + "\n"
 }
 
 // directoryOf reads the user's own brand, where one is named; else it is nil.

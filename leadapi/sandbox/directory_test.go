@@ -155,6 +155,13 @@ func TestADirectoryOfOnesOwn(t *testing.T) {
 	refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, named("o-1"), "Authorization", signIn(s)), 404)
 }
 
+func TestTheDirectoryOfTheHelpIsOne(t *testing.T) {
+	d, err := loadDirectory(t, DirectoryHelp)
+	if err != nil || len(d.known) != 3 || len(d.locators) != 1 || len(d.locations) != 2 {
+		t.Error(d, err)
+	}
+}
+
 func TestADirectoryCanBeJSON(t *testing.T) {
 	d, err := loadDirectory(t, "\ufeff"+`{"organizations": ["a", {"id": "b", "name": "B"}], "locators": [{"id": "l", "type": "radius"}]}`)
 	if err != nil || d.TrunkID() != TrunkID || !d.known["b"] {

@@ -16,6 +16,41 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// FaultHelp is the grammar of Options.Faults.
+const FaultHelp = `A list of faults and settings, separated by commas. A fault is
+   [KIND.]NAME:P%[:DURATION]   hits P percent of the requests
+   [KIND.]NAME/N[:DURATION]    hits every Nth request
+   [KIND.]NAME#N[:DURATION]    hits the Nth request only
+KIND is create, update, token, login, client or proxy (CONNECT; takes STATUS, drop,
+hang and slow); without it a fault hits creates and updates. A request suffers the
+first fault of the list that hits it. Not applied are
+   STATUS, STATUS-retry   answered so (200 to 599), 429 and -retry with a Retry-After: 503-retry
+   drop                   the connection is closed without an answer
+   hang                   no answer at all, until the client goes
+   revoke                 401, and every token issued until now is refused from now on
+Applied and stored, unless the request is refused, are
+   STATUS-stored          answered so; 200 to 299 keep the body: 500-stored, 202-stored
+   drop-stored, hang-stored
+   close                  answered, and then the connection is closed unannounced
+   slow, drip             answered after DURATION (3s); one byte each DURATION (1s)
+   gzip, deflate, bom     packed unasked; behind a byte order mark
+   gzip-bomb              packed with 64 MiB of blanks
+   cut-body, not-json     half a body; a page of HTML
+   no-id, bad-id          without the lead's ID; with one that cannot be one
+   other-id               with the ID of another lead, answered before
+   other-org              of the trunk organization
+   other-status           closedBoughtOtherBrand, whatever was asked for
+   info                   100 informational answers first
+   extra                  another answer follows unasked on the connection
+   huge-header            1 MiB of header
+   endless                blanks until the client goes
+Settings are
+   seed=N                 what chance starts from (0): the same seed hits the same requests
+   retry-after=TEXT       how long to wait, in answers that say so (1); date:S, rfc850:S and
+                          asctime:S are a date S seconds ahead, none leaves it out
+   keep-alive=S           each answer announces that the connection may rest S seconds
+   expires=JSON           the expires_in of token answers; none leaves it out`
+
 // fault is one thing that goes wrong, and when.
 type fault struct {
 	kinds  []string
@@ -33,6 +68,7 @@ type fault struct {
 // faults is a parsed Options.Faults.
 type faults struct {
 	retryAfter string
+	keepAlive  string // seconds; "": not announced
 	expires    string
 	seed       uint64
 
@@ -41,7 +77,7 @@ type faults struct {
 	list   []*fault
 }
 
-// parseFaults reads the grammar of the package comment.
+// parseFaults reads the grammar of FaultHelp.
 func parseFaults(spec string) (*faults, error) {
 	fs := &faults{retryAfter: "1"}
 	for item := range strings.SplitSeq(spec, ",") {
@@ -75,13 +111,18 @@ func (fs *faults) set(name, value string) (err error) {
 				return errors.New("a date is given as whole seconds from now")
 			}
 		}
+	case "keep-alive":
+		fs.keepAlive = value
+		if _, err := strconv.ParseUint(value, 10, 16); err != nil {
+			return errors.New("keep-alive takes whole seconds")
+		}
 	case "expires":
 		fs.expires = value
 		if value != "none" && !jsontext.Value(value).IsValid() {
 			return errors.New("expires takes a JSON value or none")
 		}
 	default:
-		return errors.New("settings are seed, retry-after and expires")
+		return errors.New("settings are seed, retry-after, keep-alive and expires")
 	}
 	return nil
 }
@@ -104,8 +145,8 @@ func newFault(item string) (*fault, error) {
 	if m[1] != "" {
 		f.kinds = []string{m[1]}
 	}
-	if !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == f.kinds[0] }) {
-		return nil, errors.New("the kinds are create, update, token, login and client")
+	if f.kinds[0] != proxyKind && !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == f.kinds[0] }) {
+		return nil, errors.New("the kinds are create, update, token, login, client and proxy")
 	}
 	var err error
 	if m[8] != "" {
@@ -119,18 +160,29 @@ func newFault(item string) (*fault, error) {
 // named checks the name, which may be a status.
 func (f *fault) named() error {
 	status, err := strconv.Atoi(f.name)
+	ofProxy := f.kinds[0] == proxyKind
 	switch {
+	case ofProxy && (f.stored || err != nil && !slices.Contains([]string{"drop", "hang", "slow"}, f.name)):
+		return errors.New("the faults of the proxy are STATUS, drop, hang and slow")
 	case err == nil && status >= 200 && status <= 599 && len(f.name) == 3:
 		f.status, f.retry = status, f.retry || status == http.StatusTooManyRequests
 	case f.retry:
 		return errors.New("-retry goes with a status from 200 to 599")
-	case f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
+	case ofProxy || f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
 	case f.stored || tricks[f.name] == nil:
 		return errors.New("there is no fault of this name")
 	default:
 		f.stored = true
 	}
 	return nil
+}
+
+// wait is how long an answer of the proxy is late, for ever where there is none.
+func (f *fault) wait() time.Duration {
+	if f.name == "hang" {
+		return forEver
+	}
+	return cmp.Or(f.pause, slowness)
 }
 
 // pick counts a request of a kind and returns the fault that hits it, or nil.

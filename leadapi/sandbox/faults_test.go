@@ -3,6 +3,7 @@ package sandbox
 import (
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,9 @@ func TestFaultsThatMeanNothingAreRefused(t *testing.T) {
 		"speed=1":            "settings are",
 		"expires={":          "JSON value",
 		"retry-after=date:x": "whole seconds",
+		"keep-alive=soon":    "whole seconds",
+		"proxy.gzip:1%":      "faults of the proxy",
+		"proxy.500-stored/1": "faults of the proxy",
 	} {
 		_, err := parseFaults("429:5%," + spec)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), spec) {
@@ -125,6 +129,9 @@ func TestEveryTrickOfTheTableIsAFault(t *testing.T) {
 	for name := range tricks {
 		if _, err := parseFaults(name + ":1%"); err != nil {
 			t.Error(err)
+		}
+		if !regexp.MustCompile(`[ ,]` + name + `\b`).MatchString(FaultHelp) {
+			t.Errorf("the help does not tell of %s", name)
 		}
 	}
 }

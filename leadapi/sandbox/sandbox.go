@@ -10,49 +10,13 @@
 // A lead is stored before its create is answered, and outlives a kill of the process; nothing is
 // synced, so it need not outlive the machine. Tokens and OAuth clients outlive it too.
 //
-// # Faults
-//
-// Options.Faults is a list, separated by commas, of faults and settings:
-//
-//	[KIND.]NAME:P%[:DURATION]   hits P percent of the requests
-//	[KIND.]NAME/N[:DURATION]    hits every Nth request
-//	[KIND.]NAME#N[:DURATION]    hits the Nth request only
-//	seed=N                      what chance starts from (0): the same seed hits the same requests
-//	retry-after=TEXT            how long to wait, in answers that say so (1); date:S, rfc850:S and
-//	                            asctime:S are a date S seconds ahead, none leaves it out
-//	expires=JSON                the expires_in of token answers; none leaves it out
-//
-// KIND is create, update, token, login or client; without it a fault hits creates and updates. A
-// request suffers the first fault of the list that hits it. These are not applied:
-//
-//	STATUS, STATUS-retry   answered so (200 to 599), 429 and -retry with a Retry-After: 503-retry
-//	drop                   the connection is closed without an answer
-//	hang                   no answer at all, until the client goes
-//	revoke                 401, and every token issued until now is refused from now on
-//
-// These are applied and stored, unless the request is refused, which is then answered as ever:
-//
-//	STATUS-stored          answered so; 200 to 299 keep the body: 500-stored, 202-stored
-//	drop-stored, hang-stored
-//	slow, drip             answered after DURATION (3s); one byte each DURATION (1s)
-//	cut-body, not-json     half a body; a page of HTML
-//	no-id, bad-id          without the lead's ID; with one that cannot be one
-//	other-id               with the ID of another lead, answered before
-//	other-org              of the trunk organization
-//	other-status           closedBoughtOtherBrand, whatever was asked for
-//	info                   100 informational answers first
-//	extra                  another answer follows unasked on the connection
-//	huge-header, gzip      1 MiB of header; 64 MiB of body, packed
-//	endless                blanks until the client goes
+// Options.Faults says what goes wrong and how often (see [FaultHelp]), and a [Network] how it is reached.
 package sandbox
 
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -67,7 +31,7 @@ type Options struct {
 	Path        string           // the file of its leads; "" is a temporary one, removed by Close
 	Wait        time.Duration    // how long to wait for a file that another process holds
 	Latency     time.Duration    // added to every answer
-	Faults      string           // see the package comment
+	Faults      string           // see FaultHelp
 	Directory   *Directory       // the brand; nil is a made-up one
 	Strict      bool             // refuses what the specification does not name, too
 	AccessLife  time.Duration    // of access tokens; 0 is 3 hours ("Limits")
@@ -76,10 +40,10 @@ type Options struct {
 }
 
 // Counts says how many requests of each kind were given each HTTP status, 0 for no answer at all.
-// Kinds are create, update, token, login, client and other.
+// Kinds are create, update, token, login, client, proxy and other.
 type Counts map[string]map[int]int
 
-// Server is the service. It is an [http.Handler]; the general API and lead creation share its address.
+// Server is the service. It is an [http.Handler] for both applications, the general API and lead creation.
 type Server struct {
 	options   Options // its defaults filled in
 	directory *Directory
@@ -175,6 +139,9 @@ func route(r *http.Request) (e endpoint, tail string, err error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e, tail, err := route(r)
 	f := s.faults.pick(e.kind)
+	if s.faults.keepAlive != "" {
+		w.Header().Set("Keep-Alive", "timeout="+s.faults.keepAlive)
+	}
 	var body []byte
 	if err == nil {
 		body, err = readBody(r)
@@ -234,62 +201,4 @@ func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	case <-s.quit:
 	}
 	return false
-}
-
-// Listener serves a Server on a port of this machine. One goroutine accepts; Close waits for it.
-type Listener struct {
-	http   *http.Server
-	addr   net.Addr
-	cancel context.CancelFunc
-	done   chan struct{} // closed when nothing is accepted any more
-}
-
-// Listen serves s at addr, such as 127.0.0.1:0 for any free port. It fails for an address that other machines reach.
-func Listen(addr string, s *Server) (*Listener, error) {
-	if err := loopback(addr); err != nil {
-		return nil, fmt.Errorf("sandbox: listen on %s: %w", addr, err)
-	}
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: listen on %s: %w", addr, err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	l := &Listener{addr: ln.Addr(), cancel: cancel, done: make(chan struct{})}
-	l.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: 30 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	go func() {
-		defer close(l.done)
-		_ = l.http.Serve(ln) // ends by Close alone
-	}()
-	return l, nil
-}
-
-func loopback(addr string) error {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return err
-	}
-	if host != "localhost" && !net.ParseIP(host).IsLoopback() {
-		return errors.New("the sandbox serves this machine only, at 127.0.0.1, [::1] or localhost")
-	}
-	return nil
-}
-
-// URL returns the address of both the general API and lead creation, without a path.
-func (l *Listener) URL() string { return "http://" + l.addr.String() }
-
-// Close stops serving. Answers that are late by a fault or a latency are cut short; other requests in
-// flight have 2 seconds. The Server stays open.
-func (l *Listener) Close() error {
-	l.cancel()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	err := l.http.Shutdown(ctx)
-	if err != nil {
-		err = l.http.Close()
-	}
-	<-l.done
-	return err
 }

@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"bytes"
 	"cmp"
 	"compress/gzip"
+	"compress/zlib"
 	"io"
 	"net/http"
 	"strconv"
@@ -28,7 +30,7 @@ var tricks = map[string]func(scene){
 	"revoke":       func(c scene) { c.write(c.w) },
 	"drop":         func(scene) { panic(http.ErrAbortHandler) },
 	"hang":         scene.hang,
-	"slow":         func(c scene) { c.s.pause(c.r.Context(), cmp.Or(c.pause, 3*time.Second)); c.write(c.w) },
+	"slow":         func(c scene) { c.s.pause(c.r.Context(), cmp.Or(c.pause, slowness)); c.write(c.w) },
 	"drip":         scene.drip,
 	"cut-body":     scene.cutBody,
 	"not-json":     scene.notJSON,
@@ -40,7 +42,11 @@ var tricks = map[string]func(scene){
 	"info":         scene.inform,
 	"extra":        scene.extra,
 	"huge-header":  func(c scene) { c.w.Header().Set("X-Padding", strings.Repeat("x", 1<<20)); c.write(c.w) },
-	"gzip":         scene.bomb,
+	"gzip":         func(c scene) { c.pack("gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }) },
+	"deflate":      func(c scene) { c.pack("deflate", func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }) },
+	"gzip-bomb":    scene.bomb,
+	"bom":          func(c scene) { c.body = append([]byte("\ufeff"), c.body...); c.write(c.w) },
+	"close":        func(c scene) { c.raw(c.wire(string(c.body))) },
 	"endless":      scene.endless,
 }
 
@@ -66,9 +72,15 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 	a.write(w)
 }
 
-// hang gives no answer; the pause of a day stands for ever.
+// Pauses of faults that name none.
+const (
+	slowness = 3 * time.Second
+	forEver  = 24 * time.Hour
+)
+
+// hang gives no answer.
 func (c scene) hang() {
-	c.s.pause(c.r.Context(), 24*time.Hour)
+	c.s.pause(c.r.Context(), forEver)
 	panic(http.ErrAbortHandler)
 }
 
@@ -120,18 +132,37 @@ func (c scene) inform() {
 
 // extra sends, in one piece, its answer and another one that nobody asked for.
 func (c scene) extra() {
+	c.raw(c.wire(string(c.body)) + c.wire(strings.Replace(string(c.body), c.leadID, newID(0), 1)))
+}
+
+// wire is the answer as it stands on the connection, without a word of what becomes of that.
+func (c scene) wire(body string) string {
+	head := "HTTP/1.1 " + strconv.Itoa(c.status) + " " + http.StatusText(c.status)
+	if alive := c.w.Header().Get("Keep-Alive"); alive != "" {
+		head += "\r\nKeep-Alive: " + alive
+	}
+	return head + "\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+}
+
+// raw sends a text as it is and closes the connection.
+func (c scene) raw(text string) {
 	conn, _, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	defer conn.Close()
-	stray := strings.Replace(string(c.body), c.leadID, newID(0), 1)
-	var b strings.Builder
-	for _, body := range []string{string(c.body), stray} {
-		b.WriteString("HTTP/1.1 " + strconv.Itoa(c.status) + " " + http.StatusText(c.status))
-		b.WriteString("\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
-	}
-	_, _ = io.WriteString(conn, b.String())
+	_, _ = io.WriteString(conn, text)
+}
+
+// pack packs the body unasked.
+func (c scene) pack(encoding string, packer func(io.Writer) io.WriteCloser) {
+	var b bytes.Buffer
+	z := packer(&b)
+	_, _ = z.Write(c.body)
+	_ = z.Close()
+	c.w.Header().Set("Content-Encoding", encoding)
+	c.body = b.Bytes()
+	c.write(c.w)
 }
 
 // bomb packs the body behind 64 MiB of blanks.

@@ -1,9 +1,14 @@
 package sandbox
 
 import (
+	"bufio"
+	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -77,6 +82,20 @@ func TestAnswersAreSpoiledAfterStoring(t *testing.T) {
 			return err == nil && len(res.Header.Get("X-Padding")) == 1<<20
 		},
 		"gzip": func(res *http.Response, body string, err error) bool {
+			z, broken := gzip.NewReader(strings.NewReader(body))
+			return err == nil && broken == nil && res.Header.Get("Content-Encoding") == "gzip" && holdsID(z)
+		},
+		"deflate": func(res *http.Response, body string, err error) bool {
+			z, broken := zlib.NewReader(strings.NewReader(body))
+			return err == nil && broken == nil && res.Header.Get("Content-Encoding") == "deflate" && holdsID(z)
+		},
+		"bom": func(_ *http.Response, body string, err error) bool {
+			return err == nil && strings.HasPrefix(body, "\ufeff{")
+		},
+		"keep-alive=7,close": func(res *http.Response, body string, err error) bool {
+			return err == nil && !res.Close && res.Header.Get("Keep-Alive") == "timeout=7" && holdsID(strings.NewReader(body))
+		},
+		"gzip-bomb": func(res *http.Response, body string, err error) bool {
 			return err == nil && res.Header.Get("Content-Encoding") == "gzip" && strings.HasPrefix(body, "\x1f\x8b") && len(body) < 1<<18
 		},
 	} {
@@ -90,6 +109,32 @@ func TestAnswersAreSpoiledAfterStoring(t *testing.T) {
 				t.Errorf("%d leads stored", n)
 			}
 		})
+	}
+}
+
+func holdsID(r io.Reader) bool {
+	b, err := io.ReadAll(r)
+	return err == nil && strings.Contains(string(b), `{"leadID":"`)
+}
+
+// TestClosedUnannounced: the answer promises a connection that is gone when it is used again.
+func TestClosedUnannounced(t *testing.T) {
+	s, l, _ := serve(t, "close#1")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(l.URL(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := direct(`{}`)
+	fmt.Fprintf(conn, "POST /v1/%s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		TrunkID, signIn(s), len(body), body)
+	in := bufio.NewReader(conn)
+	res, err := http.ReadResponse(in, nil)
+	if err != nil || res.StatusCode != 201 || res.Close || !holdsID(res.Body) {
+		t.Fatal(res, err)
+	}
+	if _, err := in.ReadByte(); err != io.EOF {
+		t.Errorf("then comes %v, not the end", err)
 	}
 }
 
