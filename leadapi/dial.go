@@ -72,6 +72,9 @@ func (h *host) reach(ctx context.Context, c *conn) *dialError {
 		}
 	}
 	if h.tls == nil {
+		if h.proxy != nil && h.proxyTLS == nil && !c.socket.quiet() { // it would be taken for the first answer
+			return h.proxy.fault(ownWords)
+		}
 		return nil
 	}
 	c.tap = &tap{Conn: c.Conn}

@@ -134,7 +134,7 @@ func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 		return &Error{Op: r.op, Applied: No, Reason: dialled.reason, Message: redact(r.host.domain + " took nothing: " + dialled.text), Hint: redact(dialled.hint)}
 	case ctx.Err() != nil:
 		return interrupted(ctx.Err(), r.op, applied)
-	case ok:
+	case ok && !sent:
 		return &Error{Op: r.op, Applied: No, Reason: dialled.reason, Message: redact("nothing could be sent to " + r.host.domain + ": " + dialled.text), Hint: redact(dialled.hint)}
 	case !time.Now().Before(r.limit):
 		return interrupted(context.DeadlineExceeded, r.op, applied)

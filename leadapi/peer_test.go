@@ -88,16 +88,19 @@ func play(t testing.TB, l net.Listener, serve func(p *peer, c net.Conn)) *peer {
 			p.wait.Go(func() { defer c.Close(); serve(p, c) })
 		}
 	})
-	t.Cleanup(func() {
-		l.Close()
-		p.mu.Lock()
-		for c := range p.conns {
-			c.Close()
-		}
-		p.mu.Unlock()
-		p.wait.Wait()
-	})
+	t.Cleanup(p.end)
 	return p
+}
+
+// end closes all connections and waits for those who serve them.
+func (p *peer) end() {
+	p.Close()
+	p.mu.Lock()
+	for c := range p.conns {
+		c.Close()
+	}
+	p.mu.Unlock()
+	p.wait.Wait()
 }
 
 func (p *peer) address() string { return "http://" + p.Addr().String() }

@@ -32,14 +32,14 @@ var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080
 // password if need be. Its error is a *[ConfigError] that repeats nothing of the address.
 func ParseProxy(text string) (*Proxy, error) {
 	fail := func(sentence, hint string) (*Proxy, error) {
-		return nil, &ConfigError{"Proxy", "the proxy's address " + sentence, hint}
+		return nil, &ConfigError{"Proxy", "the proxy " + sentence, hint}
 	}
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || strings.Contains(u.Hostname(), "%") || !port(u) || strings.ContainsFunc(text, blank) || normalize(u) != nil {
-		return fail("is none", "it looks like http://proxy.example.com:3128; in a user or password, signs such as @ : / # are written as %40 %3A %2F %23")
+		return fail("is not an address", "it looks like http://proxy.example.com:3128; in a user or password, signs such as @ : / # are written as %40 %3A %2F %23")
 	}
 	p := &Proxy{scheme: strings.ToLower(u.Scheme), name: u.Hostname()}
 	if p.scheme == "socks5h" { // names are never looked up here
@@ -116,10 +116,12 @@ func (p *Proxy) connect(c net.Conn, address string) *dialError {
 	case status/100 != 2:
 		return p.refusal(status)
 	case in.Buffered() > 0:
-		return p.fault("sent something of its own behind its answer to CONNECT")
+		return p.fault(ownWords)
 	}
 	return nil
 }
+
+const ownWords = "sent something of its own behind its answer"
 
 // silent is the error of a proxy that gave no answer that can be read.
 func (p *Proxy) silent(err error) *dialError {

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -34,7 +32,9 @@ that US and EU stand side by side:
        trunk_id: 77c0...
 
 Further keys: client_id, and client_secret_file or client_secret_command, for a client
-that login did not store. A flag beats the environment, which beats the profile. Without --profile the
+that login did not store; proxy, ca_file, client_cert and client_key, for the way to the
+service. Names of files are relative to the configuration file's folder. A proxy's password
+stands in a file that nobody else may read, or in LEADFERRY_PROXY. A flag beats the environment, which beats the profile. Without --profile the
 one called default is used, if there is one.
 
 Example:
@@ -119,13 +119,12 @@ func (s *settings) shown() []setting {
 	secret := a.secret
 	switch {
 	case err != nil:
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		secret = setting{Name: "client-secret", Value: "not usable: " + first, From: secret.From}
+		secret = setting{Name: "client-secret", Value: unusable(err), From: secret.From}
 	case secret.Value != "":
 		secret.Value = "set, not shown"
 	}
 	secret.Name = "client-secret"
-	return append(rows, a.id, secret, s.tokens(a), proxySetting())
+	return append(append(rows, a.id, secret, s.tokens(a)), s.shownNetwork()...)
 }
 
 // tokens is the folder of the tokens that later runs sign in with.
@@ -135,17 +134,6 @@ func (s *settings) tokens(a account) setting {
 		return setting{Name: "token-cache"}
 	}
 	return setting{Name: "token-cache", Value: filepath.Join(dir, "tokens"), From: "default"}
-}
-
-// proxySetting says that proxies of the environment are not used, where there are any.
-func proxySetting() setting {
-	s := setting{Name: "proxy", Value: "none", From: "default"}
-	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
-		if os.Getenv(name) != "" {
-			s.From = name + " is set but never used"
-		}
-	}
-	return s
 }
 
 // masked is an address without what may be a secret in it. Such an address is

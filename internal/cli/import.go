@@ -143,8 +143,8 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	if missing := set.missing("base-url", "leads-url", "trunk-id"); missing != "" {
 		return api, usage(missing, set.configHint())
 	}
-	if !sends {
-		return api, nil
+	if err := set.reach(&api); err != nil || !sends {
+		return api, err
 	}
 	a, err := set.account(func(command string) (string, error) { return secretOf(c.Context, command) })
 	switch {

@@ -104,7 +104,7 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 
 // logStart is announce for a program. Warnings are no sign that all goes well, so
 // --quiet leaves them.
-func logStart(log *slog.Logger, s *importer.Start, warnings []string, quiet bool) {
+func logStart(log *slog.Logger, s *importer.Start, warnings, notes []string, quiet bool) {
 	for _, text := range warnings {
 		log.Warn(report.Escape(text))
 	}
@@ -114,7 +114,7 @@ func logStart(log *slog.Logger, s *importer.Start, warnings []string, quiet bool
 	if s.Checkpoint != "" {
 		log.Info("checkpoint", "path", s.Checkpoint, "new", s.New, "leads", s.Leads, "in_doubt", s.InDoubt)
 	}
-	for _, text := range s.Notes {
+	for _, text := range notes {
 		log.Info(report.Escape(text))
 	}
 }

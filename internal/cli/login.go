@@ -72,6 +72,9 @@ func (p *program) login(c *cli.Context) error {
 		return err
 	}
 	api := leadapi.Config{BaseURL: set.target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version, Trace: trace(log)}
+	if err := set.reach(&api); err != nil {
+		return err
+	}
 	client, err := leadapi.New(api)
 	if err != nil {
 		return err
@@ -163,9 +166,9 @@ func checkTarget(set *settings) error {
 // newProfile is the profile with the addresses that were given.
 func (s *settings) newProfile() config.NewProfile {
 	given := func(flag string) string { return strings.TrimSpace(s.get(flag)) }
-	return config.NewProfile{Path: s.config.Value, Name: s.profile.Value, Values: map[string]string{
-		config.BaseURL: given("base-url"), config.LeadsURL: given("leads-url"), config.TrunkID: given("trunk-id"),
-	}}
+	values := s.network()
+	values[config.BaseURL], values[config.LeadsURL], values[config.TrunkID] = given("base-url"), given("leads-url"), given("trunk-id")
+	return config.NewProfile{Path: s.config.Value, Name: s.profile.Value, Values: values}
 }
 
 // remarks says what an import with the profile will ask for, and warns of addresses that
@@ -174,6 +177,9 @@ func remarks(w io.Writer, set *settings) {
 	if missing := set.missing("leads-url", "trunk-id"); missing != "" && set.profile.given() {
 		fmt.Fprintf(w, "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
 			missing, set.profile.Value, report.Escape(set.config.Value))
+	}
+	if set.makes && strings.Contains(set.get("proxy"), "@") {
+		fmt.Fprintln(w, "note: the proxy is not in the profile, since it holds a password: later runs need LEADFERRY_PROXY")
 	}
 	if text := mixedRegions(set.target()); text != "" && set.get("leads-url") != "" {
 		fmt.Fprintf(w, "warning: %s\n", text)
@@ -224,7 +230,7 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	case answered && fault.Status >= 400 && fault.Status < 500:
 		return nil, stopped("the service refused the login: "+fault.Error(), "check the e-mail address, the password, and that the account belongs to this base URL; no client was made")
 	case err != nil:
-		return nil, stopped("the login failed: "+err.Error(), "no client was made; try again")
+		return nil, withHint("the login failed: ", err, "no client was made; try again")
 	}
 	defer context.AfterFunc(ctx, func() {
 		fmt.Fprintln(&p.log, "waiting for the answer: it may hold the only copy of a secret (Ctrl-C again stops at once)")
@@ -244,7 +250,7 @@ func unmade(c *cli.Context, err error) error {
 		code = importer.CodeInterrupted
 	}
 	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Applied == leadapi.No {
-		return &exitError{code, "no client was made: " + fault.Error(), "check the account's memberships, and try again"}
+		return &exitError{code, "no client was made: " + fault.Error(), cmp.Or(fault.Hint, "check the account's memberships, and try again")}
 	}
 	return &exitError{
 		code, "a client may have been made, but its secret did not arrive and is not shown again: " + err.Error(),
@@ -285,7 +291,7 @@ func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.C
 	case ctx.Err() != nil:
 		return untried
 	}
-	return stopped("the client is stored, but signing in with it failed: "+err.Error(), "try an import; log in again only if that is refused too")
+	return withHint("the client is stored, but signing in with it failed: ", err, "try an import; log in again only if that is refused too")
 }
 
 // maxPassword bounds a password, in bytes.

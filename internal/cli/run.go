@@ -166,8 +166,12 @@ func (v *screen) announce(s *importer.Start) {
 	if text := mixedRegions(s.Target); text != "" {
 		warnings = append(warnings, text)
 	}
+	notes := s.Notes[:len(s.Notes):len(s.Notes)]
+	if s.Checkpoint != "" {
+		notes = append(notes, v.settings.Load().routeNotes()...)
+	}
 	if v.json {
-		logStart(v.log, s, warnings, v.c.Bool("quiet"))
+		logStart(v.log, s, warnings, notes, v.c.Bool("quiet"))
 		return
 	}
 	w := v.say(v.c)
@@ -181,7 +185,7 @@ func (v *screen) announce(s *importer.Start) {
 	for _, text := range warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Escape(text))
 	}
-	for _, text := range s.Notes {
+	for _, text := range notes {
 		fmt.Fprintf(w, "note: %s\n", report.Escape(text))
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,6 +29,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
+	"leadferry/internal/disk"
 	"leadferry/internal/spelling"
 )
 
@@ -39,16 +41,23 @@ const (
 	ClientID            = "client_id"
 	ClientSecretFile    = "client_secret_file"
 	ClientSecretCommand = "client_secret_command"
+	ProxyURL            = "proxy"
+	CAFile              = "ca_file"
+	ClientCert          = "client_cert"
+	ClientKey           = "client_key"
 )
 
 // Keys returns the keys of a profile.
 func Keys() []string {
-	return []string{BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand}
+	return []string{BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand, ProxyURL, CAFile, ClientCert, ClientKey}
 }
+
+// pathKeys are those of them that name a file.
+var pathKeys = []string{ClientSecretFile, CAFile, ClientCert, ClientKey}
 
 // Value is what a profile says of one key.
 type Value struct {
-	Text string // a client_secret_file is relative to the configuration file's folder no more
+	Text string // the name of a file is relative to the configuration file's folder no more
 	Line int    // where it stands, from 1
 }
 
@@ -112,7 +121,25 @@ func Load(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(path, data)
+	f, err := parse(path, data)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.checkProxies()
+}
+
+// checkProxies refuses a proxy with a user or password in a file that others may read.
+func (f *File) checkProxies() error {
+	info, err := os.Stat(f.Path)
+	if err != nil || !disk.Shared(info.Mode()) {
+		return nil
+	}
+	for _, p := range f.Profiles {
+		if v := p.Values[ProxyURL]; strings.Contains(v.Text, "@") {
+			return &Error{f.Path, v.Line, 1, "a proxy with a user or password stands in a file that group or others may read", "chmod 600 " + word(f.Path) + ", or set LEADFERRY_PROXY"}
+		}
+	}
+	return nil
 }
 
 // parser reads the YAML as nodes: decoding into structs, known fields only, would lose order
@@ -200,7 +227,7 @@ func (p *parser) profile(key, n *yaml.Node) {
 			p.fail(child, "", "%s must be a text", key.Value)
 		case text == "":
 			p.fail(child, "leave the key out", "%s has no value", key.Value)
-		case key.Value == ClientSecretFile && !filepath.IsAbs(text):
+		case slices.Contains(pathKeys, key.Value) && !filepath.IsAbs(text):
 			text = filepath.Join(filepath.Dir(p.file.Path), text)
 		}
 		profile.Values[key.Value] = Value{text, key.Line}

@@ -24,12 +24,14 @@ const (
 	ownFiles              // nobody else may read it, it is the user's, and a file of ours: no symbolic link
 )
 
-// maxFile bounds each file that is read here, in bytes.
+// maxFile bounds a file that is read here, unless it holds certificates, in bytes.
 const maxFile = 64 << 10
 
 // readFile reads a small regular file. One that is not there is fs.ErrNotExist; any
 // other error is an *Error.
-func readFile(path string, who reach) ([]byte, error) {
+func readFile(path string, who reach) ([]byte, error) { return readUpTo(path, who, maxFile) }
+
+func readUpTo(path string, who reach, most int64) ([]byte, error) {
 	flags := os.O_RDONLY | disk.NonBlock // a named pipe would wait for its writer
 	if who == ownFiles {
 		flags |= disk.NoFollow
@@ -45,12 +47,12 @@ func readFile(path string, who reach) ([]byte, error) {
 	if err := believe(f, path, who); err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, &Error{File: path, Text: "cannot be read: " + cause(err)}
 	}
-	if len(data) > maxFile {
-		return nil, &Error{File: path, Text: fmt.Sprintf("is longer than %d KiB", maxFile>>10)}
+	if int64(len(data)) > most {
+		return nil, &Error{File: path, Text: fmt.Sprintf("is longer than %d KiB", most>>10)}
 	}
 	return data, nil
 }

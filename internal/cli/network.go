@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"leadferry/internal/config"
+	"leadferry/leadapi"
+)
+
+// noProxy is the word for a proxy that means none, whatever the environment says.
+const noProxy = "none"
+
+// route is over which proxy an application is reached, nil for none, and what says so.
+type route struct {
+	proxy *leadapi.Proxy
+	from  string
+}
+
+// routeTo finds the way to an address: --proxy, its variable or the profile count for every
+// address, HTTPS_PROXY where NO_PROXY does not name it, and never for this machine itself.
+func (s *settings) routeTo(address *url.URL) (route, error) {
+	if named := s.connection["proxy"]; named.Value != "" {
+		return parseRoute(named.Value, named.From)
+	}
+	environment := httpproxy.FromEnvironment()
+	if environment.HTTPSProxy == "" {
+		return route{from: unusedProxy()}, nil
+	}
+	picks := httpproxy.Config{HTTPSProxy: "http://proxy.invalid", NoProxy: environment.NoProxy}
+	if picked, _ := picks.ProxyFunc()(address); picked != nil { // it fails for addresses of proxies that cannot be
+		return parseRoute(environment.HTTPSProxy, "environment "+firstSet("https_proxy", "HTTPS_PROXY"))
+	}
+	local := httpproxy.Config{HTTPSProxy: picks.HTTPSProxy}
+	if picked, _ := local.ProxyFunc()(address); picked == nil {
+		return route{from: "no proxy of the environment counts for this machine itself"}, nil
+	}
+	return route{from: "environment " + firstSet("no_proxy", "NO_PROXY") + " takes it out"}, nil
+}
+
+func parseRoute(text, from string) (route, error) {
+	if strings.EqualFold(strings.TrimSpace(text), noProxy) {
+		return route{from: from}, nil
+	}
+	proxy, err := leadapi.ParseProxy(strings.TrimSpace(text))
+	if err != nil {
+		return route{from: from}, fmt.Errorf("%s: %w", from, err)
+	}
+	return route{proxy, from}, nil
+}
+
+// firstSet is the first of the variables that holds something, or the last.
+func firstSet(names ...string) string {
+	for _, name := range names {
+		if os.Getenv(name) != "" {
+			return name
+		}
+	}
+	return names[len(names)-1]
+}
+
+// unusedProxy names the variable of a proxy that others may heed and nothing here does.
+func unusedProxy() string {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
+		if os.Getenv(name) != "" {
+			return name + " is set, but HTTPS_PROXY and --proxy alone count"
+		}
+	}
+	return "default"
+}
+
+// String is the proxy without what is secret in it.
+func (r route) String() string {
+	switch {
+	case r.proxy == nil:
+		return noProxy
+	case r.proxy.HasPassword():
+		return r.proxy.String() + " with a user and a password, not shown"
+	}
+	return r.proxy.String()
+}
+
+// addresses are the flags of the two applications.
+var addresses = [...]string{"base-url", "leads-url"}
+
+// routes are the ways to the applications whose addresses are set, by flag. What is no
+// address is the client's to refuse.
+func (s *settings) routes() (map[string]route, error) {
+	all := map[string]route{}
+	for _, name := range addresses {
+		u, err := url.Parse(leadapi.Canonical(s.get(name)))
+		if s.get(name) == "" || err != nil {
+			continue
+		}
+		if all[name], err = s.routeTo(u); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// routeNotes tell which proxies requests go over, for a run's beginning.
+func (s *settings) routeNotes() (notes []string) {
+	if s == nil {
+		return nil
+	}
+	all, err := s.routes()
+	base, leads := all[addresses[0]], all[addresses[1]]
+	if err != nil || base.proxy == nil && leads.proxy == nil {
+		return nil
+	}
+	if base.String() == leads.String() {
+		return []string{fmt.Sprintf("the service is reached over the proxy %s (%s)", base, base.from)}
+	}
+	for _, name := range addresses {
+		if r := all[name]; r.proxy != nil {
+			notes = append(notes, fmt.Sprintf("--%s is reached over the proxy %s (%s)", name, r, r.from))
+		}
+	}
+	return notes
+}
+
+// reach fills in how the service is reached: over which proxy, and which certificates are
+// trusted and shown.
+func (s *settings) reach(api *leadapi.Config) (err error) {
+	if _, err := s.routes(); err != nil {
+		return err
+	}
+	api.Proxy = func(address *url.URL) *leadapi.Proxy {
+		r, _ := s.routeTo(address) // it has been tried
+		return r.proxy
+	}
+	if api.Authorities, err = s.authorities(); err == nil {
+		api.Certificate, err = s.clientCertificate()
+	}
+	return err
+}
+
+func (s *settings) authorities() ([]*x509.Certificate, error) {
+	path := s.get("ca-file")
+	if path == "" {
+		return nil, nil
+	}
+	return config.ReadAuthorities(path)
+}
+
+func (s *settings) clientCertificate() (*tls.Certificate, error) {
+	certificate, key := s.connection["client-cert"], s.connection["client-key"]
+	switch {
+	case certificate.Value == "" && key.Value == "":
+		return nil, nil
+	case certificate.Value == "":
+		return nil, usage("there is a key for a client certificate ("+key.From+") and no certificate", "name it with --client-cert")
+	}
+	return config.ReadClientCertificate(certificate.Value, key.Value)
+}
+
+// shownNetwork are the settings of proxies and certificates as people may see them.
+func (s *settings) shownNetwork() []setting {
+	all, err := s.routes()
+	var rows []setting
+	for _, name := range addresses {
+		row := setting{Name: name + "-proxy"}
+		if r, found := all[name]; found {
+			row.Value, row.From = r.String(), r.from
+			if err != nil {
+				row.Value = unusable(err)
+			}
+		}
+		rows = append(rows, row)
+	}
+	_, untrusted := s.authorities()
+	_, unshown := s.clientCertificate()
+	for _, one := range []struct {
+		name string
+		err  error
+	}{{"ca-file", untrusted}, {"client-cert", unshown}, {"client-key", nil}} {
+		row := s.connection[one.name]
+		row.Name = one.name
+		if one.err != nil {
+			row.Value = unusable(one.err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// unusable is the first line of an error, for a setting that cannot be used.
+func unusable(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return "not usable: " + first
+}
+
+// network are the settings of proxies and certificates for a new profile. A proxy with a
+// password is none: the file is for others to read, too.
+func (s *settings) network() map[string]string {
+	values := map[string]string{config.ProxyURL: strings.TrimSpace(s.get("proxy"))}
+	if strings.Contains(values[config.ProxyURL], "@") {
+		delete(values, config.ProxyURL)
+	}
+	for key, name := range map[string]string{config.CAFile: "ca-file", config.ClientCert: "client-cert", config.ClientKey: "client-key"} {
+		if path := s.get(name); path != "" {
+			whole, _ := filepath.Abs(path) // fails without a working folder
+			values[key] = cmp.Or(whole, path)
+		}
+	}
+	return values
+}
+
+// withHint is a fault's text with what the user can do about it, or else.
+func withHint(text string, err error, otherwise string) error {
+	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Hint != "" {
+		otherwise = fault.Hint + "; " + otherwise
+	}
+	return stopped(text+err.Error(), otherwise)
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/base64"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"leadferry/internal/config"
+	"leadferry/leadapi/sandbox"
+)
+
+// proxyVariables are all that name proxies, for whomever.
+var proxyVariables = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"}
+
+func withoutProxies(t *testing.T) {
+	for _, name := range proxyVariables {
+		t.Setenv(name, "")
+	}
+}
+
+// fault 43: which proxy is used for which address, and why; its password is in none of it.
+func TestWhichProxyIsUsed(t *testing.T) {
+	d := newDesk(t, "")
+	withoutProxies(t)
+	path := d.write("config/leadferry/config.yaml", `profiles:
+  p: {base_url: "https://api.example.com", leads_url: "https://leads.example.net:8443", proxy: "http://u:pl4nted@profile:1"}
+  local: {base_url: "http://localhost:1", leads_url: "https://leads.example.net", ca_file: no.pem, client_key: key.pem}
+`)
+	const secured = " with a user and a password, not shown"
+	p, local := []string{"--profile", "p"}, []string{"--profile", "local"}
+	without := func(args ...string) []string { return with(p, append([]string{"--proxy", ""}, args...)...) }
+	type env map[string]string
+	for _, test := range []struct {
+		env               env
+		args              []string
+		row, value, fromA string
+	}{
+		{nil, p, "base-url-proxy", "http://profile:1" + secured, "profile p (" + path + ":2)"},
+		{env{"LEADFERRY_PROXY": "https://e"}, p, "leads-url-proxy", "https://e:443", "environment LEADFERRY_PROXY"},
+		{env{"LEADFERRY_PROXY": "https://e"}, with(p, "--proxy", "socks5://f"), "leads-url-proxy", "socks5://f:1080", "flag --proxy"},
+		{env{"LEADFERRY_PROXY": "None", "HTTPS_PROXY": "http://x"}, p, "leads-url-proxy", "none", "environment LEADFERRY_PROXY"},
+		{env{"HTTPS_PROXY": "http://u:pl4nted@x:1"}, without(), "leads-url-proxy", "http://x:1" + secured, "environment HTTPS_PROXY"},
+		{env{"https_proxy": "y:1", "HTTPS_PROXY": "http://x"}, without(), "base-url-proxy", "http://y:1", "environment https_proxy"},
+		{env{"HTTPS_PROXY": "http://x", "NO_PROXY": ".example.com"}, without(), "base-url-proxy", "none", "environment NO_PROXY takes it out"},
+		{env{"HTTPS_PROXY": "http://x", "NO_PROXY": ".example.com"}, without(), "leads-url-proxy", "http://x:80", "environment HTTPS_PROXY"},
+		{env{"HTTPS_PROXY": "http://x", "no_proxy": "*"}, without(), "leads-url-proxy", "none", "environment no_proxy takes it out"},
+		{env{"HTTPS_PROXY": "http://x", "NO_PROXY": "*"}, with(p, "--proxy", "f:1"), "leads-url-proxy", "http://f:1", "flag --proxy"},
+		{env{"HTTPS_PROXY": "http://x"}, local, "base-url-proxy", "none", "no proxy of the environment counts for this machine itself"},
+		{env{"LEADFERRY_PROXY": "http://x"}, local, "base-url-proxy", "http://x:80", "environment LEADFERRY_PROXY"},
+		{env{"HTTP_PROXY": "http://x"}, without(), "base-url-proxy", "none", "HTTP_PROXY is set, but HTTPS_PROXY and --proxy alone count"},
+		{nil, without(), "base-url-proxy", "none", "default"},
+		{nil, nil, "base-url-proxy", "", ""},
+		{env{"HTTPS_PROXY": "ftp://u:pl4nted@x"}, without(), "base-url-proxy", "not usable: environment HTTPS_PROXY: the proxy must begin with http://, https:// or socks5://", "environment HTTPS_PROXY"},
+		{nil, local, "ca-file", "not usable: " + filepath.Join(filepath.Dir(path), "no.pem") + ": there is no such file", "profile local (" + path + ":3)"},
+		{nil, local, "client-cert", "not usable: there is a key for a client certificate (profile local (" + path + ":3)) and no certificate", ""},
+		{nil, local, "client-key", filepath.Join(filepath.Dir(path), "key.pem"), "profile local (" + path + ":3)"},
+	} {
+		for name, value := range test.env {
+			t.Setenv(name, value)
+		}
+		value, from := d.shows(test.row, test.args...)
+		if value != test.value || from != test.fromA {
+			t.Errorf("%v %v: %s is %q from %q, want %q from %q", test.env, test.args, test.row, value, from, test.value, test.fromA)
+		}
+		if out := d.must(0, "", append([]string{"config", "show"}, test.args...)); strings.Contains(out, "pl4nted") {
+			t.Errorf("the password is shown:\n%s", out)
+		}
+		for name := range test.env {
+			os.Unsetenv(name)
+		}
+	}
+}
+
+// A setting that cannot be used ends the command before anything is read or asked for.
+func TestNetworkSettingsThatCannotBe(t *testing.T) {
+	d := newDesk(t, "https://api.example.com")
+	withoutProxies(t)
+	t.Setenv("LEADFERRY_LEADS_URL", "https://leads.example.com")
+	t.Setenv("LEADFERRY_TRUNK_ID", "t-1")
+	t.Setenv("LEADFERRY_PASSWORD", "pass word")
+	mapping := d.write("leads.yaml", "version: 1\nlead: {content: {id: \"{id}\"}}\n")
+	leads := d.write("leads.csv", "id\n1\n")
+	for _, test := range []struct{ args, says []string }{
+		{[]string{"--proxy", "http://u:pl4nted@proxy:0"}, []string{"flag --proxy: the proxy is not an address", "hint: it looks like http://proxy.example.com:3128"}},
+		{[]string{"--proxy", "http://u:pl4nted/x@proxy"}, []string{"flag --proxy: the proxy ", "hint: "}},
+		{[]string{"--ca-file", "no-such.pem"}, []string{"no-such.pem: there is no such file", "hint: check --ca-file"}},
+		{[]string{"--client-key", "no-such.pem"}, []string{"no certificate", "hint: name it with --client-cert"}},
+		{[]string{"--client-cert", mapping}, []string{"is not in PEM form", "hint: "}},
+	} {
+		for _, command := range [][]string{{"import", "-m", mapping, leads}, {"import", "-m", mapping, leads, "--dry-run"}, {"login", "--email", "a@example.com"}} {
+			out := d.must(2, "", append(command, test.args...), test.says...)
+			if strings.Contains(out, "pl4nted") {
+				t.Errorf("the password is shown:\n%s", out)
+			}
+		}
+	}
+}
+
+// login reaches the service as imports with its profile will.
+func TestLoginGoesThroughTheProxy(t *testing.T) {
+	_, service := startSandbox(t, "")
+	var mu sync.Mutex
+	var opened []string
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	t.Cleanup(func() { proxy.Close(); wait.Wait() })
+	wait.Go(func() {
+		for {
+			c, err := proxy.Accept()
+			if err != nil {
+				return
+			}
+			wait.Go(func() {
+				defer c.Close()
+				r := bufio.NewReader(c)
+				ask, err := http.ReadRequest(r)
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				opened = append(opened, ask.Method+" "+ask.Host)
+				mu.Unlock()
+				if want := "Basic " + base64.StdEncoding.EncodeToString([]byte("u:pl4nted")); ask.Header.Get("Proxy-Authorization") != want {
+					io.WriteString(c, "HTTP/1.1 407 x\r\nProxy-Authenticate: Basic realm=\"pl4nted\"\r\n\r\n")
+					return
+				}
+				to, err := net.Dial("tcp", ask.Host)
+				if err != nil {
+					return
+				}
+				defer to.Close()
+				io.WriteString(c, "HTTP/1.1 200 x\r\n\r\n")
+				wait.Go(func() { io.Copy(to, r); to.Close() })
+				io.Copy(c, to)
+			})
+		}
+	})
+	at := proxy.Addr().String()
+	d := newDesk(t, service)
+	withoutProxies(t)
+	t.Setenv("LEADFERRY_PASSWORD", sandbox.Password)
+	login := []string{"login", "--email", sandbox.Email}
+	out := d.must(3, "", append(login, "--proxy", "http://"+at), "the proxy http://"+at+" asks for a user and a password", "hint: put them into its address", "no client was made")
+	out += d.must(3, "", append(login, "--proxy", "http://u:pl4nted-too@"+at), "does not accept the user and password of its address")
+	out += d.must(0, "", append(login, "--base-url", service, "--profile", "new", "--proxy", "http://u:pl4nted@"+at), "signed in", "the proxy is not in the profile")
+	if strings.Contains(out, "pl4nted") {
+		t.Errorf("the password is shown:\n%s", out)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, one := range opened {
+		if "http://"+strings.TrimPrefix(one, "CONNECT ") != service {
+			t.Errorf("the proxy was asked: %s, want a way to %s", one, service)
+		}
+	}
+	if len(opened) < 3 {
+		t.Errorf("the proxy was asked %d times only", len(opened))
+	}
+	f, err := config.Load(filepath.Join(d.dir, "config", "leadferry", "config.yaml"))
+	if err != nil || f.Profile("new").Values[config.ProxyURL].Text != "" {
+		t.Errorf("%v, %v", f, err)
+	}
+}

@@ -1,0 +1,150 @@
+//go:build unix
+
+package config
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func asPEM(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
+
+// selfSigned is a certificate and its key in the two forms that keys come in, all as PEM.
+func selfSigned(t *testing.T) (certificate, key, oldKey string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sec1, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asPEM("CERTIFICATE", der), asPEM("PRIVATE KEY", pkcs8), asPEM("EC PRIVATE KEY", sec1)
+}
+
+func TestAuthorities(t *testing.T) {
+	one, key, _ := selfSigned(t)
+	two, _, _ := selfSigned(t)
+	block, _ := pem.Decode([]byte(one))
+	path := filepath.Join(t.TempDir(), "ca file.pem")
+	for text, want := range map[string]string{ // what is said; a number of certificates, where it is good
+		one:                           "1",
+		"# ours\n" + one + key + two:  "2",
+		"":                            "is empty",
+		" \n":                         "is empty",
+		"planted":                     "is not in PEM form",
+		string(block.Bytes):           "openssl x509 -inform der -in '" + path,
+		key:                           "holds no certificate, but private key",
+		one[:len(one)/2]:              "damaged",
+		one + two[:len(two)/2]:        "damaged",
+		asPEM("CERTIFICATE", nil):     "damaged",
+		asPEM("PKCS7", []byte("xxx")): "holds no certificate, but pkcs7",
+		strings.Repeat("x", 5<<20):    "is longer than",
+	} {
+		write(t, path, text, 0o644)
+		got, err := ReadAuthorities(path)
+		if err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "planted")) || err == nil && string('0'+rune(len(got))) != want {
+			t.Errorf("%.40q: %d, %v, want %s", text, len(got), err, want)
+		}
+	}
+	for name, want := range map[string]string{"no-such": "there is no such file", "": "is no regular file"} {
+		if _, err := ReadAuthorities(filepath.Join(filepath.Dir(path), name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", name, err, want)
+		}
+	}
+	write(t, path, one, 0o644)
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadAuthorities(path); err == nil || !strings.Contains(err.Error(), "may write") {
+		t.Errorf("anybody may add authorities: %v", err)
+	}
+}
+
+func TestClientCertificate(t *testing.T) {
+	certificate, key, oldKey := selfSigned(t)
+	other, otherKey, _ := selfSigned(t)
+	encrypted := "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n"
+	dir := t.TempDir()
+	at, keyAt := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
+	for _, test := range []struct {
+		certificate, key string // "" for key: in one file
+		mode             os.FileMode
+		want             string // "": good
+	}{
+		{certificate, key, 0o600, ""},
+		{certificate + other, oldKey, 0o600, ""},
+		{certificate + key, "", 0o600, ""},
+		{certificate, certificate + key, 0o640, ""},
+		{certificate, key, 0o644, "others may read this file, which holds a secret"},
+		{certificate + key, "", 0o644, "others may read this file, which holds a secret"},
+		{certificate, otherKey, 0o600, "is not that of the client certificate in " + at},
+		{other + certificate, key, 0o600, "is not that of the client certificate in " + at},
+		{certificate, "", 0o600, "holds no private key"},
+		{certificate, certificate, 0o600, "holds no private key"},
+		{certificate, " ", 0o600, "is empty"},
+		{certificate, "pl4nted", 0o600, "is not in PEM form"},
+		{certificate, asPEM("PRIVATE KEY", []byte("pl4nted")), 0o600, "damaged"},
+		{certificate, asPEM("ENCRYPTED PRIVATE KEY", []byte("pl4nted")), 0o600, "the key is encrypted"},
+		{certificate, encrypted, 0o600, "the key is encrypted"},
+		{key, key, 0o600, "holds no certificate"},
+	} {
+		for _, path := range []string{at, keyAt} {
+			os.Remove(path)
+		}
+		write(t, at, test.certificate, test.mode)
+		name := keyAt
+		if write(t, keyAt, test.key, test.mode); test.key == "" {
+			name = ""
+		}
+		pair, err := ReadClientCertificate(at, name)
+		if test.want == "" && (err != nil || pair.Leaf == nil || pair.PrivateKey == nil) {
+			t.Errorf("%v", err)
+		}
+		if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "pl4nted")) {
+			t.Errorf("%v, want %s", err, test.want)
+		}
+	}
+}
+
+// A configuration file may be read by others, a proxy's password may not.
+func TestProxyInAProfile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	for text, want := range map[string]string{
+		"http://proxy:3128": "", "none": "", "http://u:pl4nted@proxy:3128": "chmod 600 ",
+	} {
+		os.Remove(path)
+		write(t, path, "profiles:\n  eu: {proxy: \""+text+"\", ca_file: ca.pem}\n", 0o644)
+		f, err := Load(path)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pl4nted")) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if f, err = Load(path); err != nil || f.Profile("eu").Values[ProxyURL].Text != text || f.Profile("eu").Values[CAFile].Text != filepath.Join(filepath.Dir(path), "ca.pem") {
+			t.Errorf("%s: %v, %v", text, f, err)
+		}
+	}
+}

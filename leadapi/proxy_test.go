@@ -1,0 +1,370 @@
+package leadapi
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// relay carries bytes both ways until one side ends; up and down bound how many, below 0 is no bound.
+func relay(c net.Conn, in io.Reader, to net.Conn, up, down int64) {
+	defer to.Close()
+	var wait sync.WaitGroup
+	wait.Go(func() { limited(to, in, up); to.Close(); c.Close() })
+	limited(c, to, down)
+	c.Close()
+	wait.Wait()
+}
+
+func limited(to io.Writer, from io.Reader, n int64) {
+	if n >= 0 {
+		from = io.LimitReader(from, n)
+	}
+	io.Copy(to, from)
+}
+
+// connectProxy plays an HTTP proxy that asks act what to answer; nothing means that it opens the way.
+func connectProxy(t testing.TB, act func(c net.Conn, ask *http.Request) string) *peer {
+	return listen(t, func(p *peer, c net.Conn) { serveConnect(c, act) })
+}
+
+func serveConnect(c net.Conn, act func(c net.Conn, ask *http.Request) string) {
+	r := bufio.NewReader(c)
+	ask, err := http.ReadRequest(r)
+	if err != nil {
+		return
+	}
+	if said := act(c, ask); said != "" {
+		io.WriteString(c, said)
+		return
+	}
+	to, err := net.Dial("tcp", ask.Host)
+	if err != nil {
+		return
+	}
+	io.WriteString(c, "HTTP/1.1 200 Connection established\r\nContent-Length: 7\r\n\r\n") // the length is to be ignored
+	relay(c, r, to, -1, -1)
+}
+
+// socksProxy plays a SOCKS5 proxy that wants a user and password, where user is not "", and answers with code.
+func socksProxy(t testing.TB, user, password string, code byte) *peer {
+	return listen(t, func(p *peer, c net.Conn) {
+		var b [600]byte
+		read := func(n int) []byte { io.ReadFull(c, b[:n]); return b[:n] }
+		methods := slices.Clone(read(int(read(2)[1])))
+		switch {
+		case user == "":
+			c.Write([]byte{5, 0})
+		case !slices.Contains(methods, 2):
+			c.Write([]byte{5, 0xff})
+			return
+		default:
+			c.Write([]byte{5, 2})
+			got := string(read(int(read(2)[1])))
+			if got += ":" + string(read(int(read(1)[0]))); got != user+":"+password {
+				c.Write([]byte{1, 1})
+				return
+			}
+			c.Write([]byte{1, 0})
+		}
+		host := ""
+		switch read(4)[3] {
+		case 1:
+			host = net.IP(slices.Clone(read(4))).String()
+		case 3:
+			host = string(read(int(read(1)[0])))
+		}
+		port := binary.BigEndian.Uint16(read(2))
+		if code != 0 {
+			c.Write([]byte{5, code, 0, 1, 0, 0, 0, 0, 0, 0})
+			return
+		}
+		to, err := net.Dial("tcp", fmt.Sprint(host, ":", port))
+		if err != nil {
+			return
+		}
+		c.Write(append([]byte{5, 0, 0, 3, 4}, "here\x01\x02"...))
+		relay(c, c, to, -1, -1)
+	})
+}
+
+func through(t testing.TB, c Config, proxy string) Config {
+	t.Helper()
+	p, err := ParseProxy(proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Proxy = func(*url.URL) *Proxy { return p }
+	return c
+}
+
+const proxyUser, proxyPassword, proxyLogin = "us@er", "p4nted:/#word", "us%40er:p4nted%3A%2F%23word@"
+
+// fault 43: over every kind of proxy, to services with TLS and without, and over one connection for all.
+func TestCreatesGoThroughProxies(t *testing.T) {
+	secure := serve(t, true, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(201); io.WriteString(w, createdBody) })
+	plain := answers(t, answerText(201, createdBody))
+	var asked sync.Map
+	note := func(_ net.Conn, ask *http.Request) string {
+		request := http.Request{Header: http.Header{"Authorization": ask.Header["Proxy-Authorization"]}}
+		if user, password, _ := request.BasicAuth(); ask.Method != http.MethodConnect || user != proxyUser || password != proxyPassword {
+			return answerText(407, "")
+		}
+		n, _ := asked.LoadOrStore(ask.Host, new(int))
+		*n.(*int)++
+		return ""
+	}
+	overHTTP := connectProxy(t, note)
+	overTLS := listen(t, func(p *peer, c net.Conn) {
+		upon := tls.Server(c, &tls.Config{Certificates: secure.TLS.Certificates})
+		defer upon.Close()
+		serveConnect(upon, note)
+	})
+	socks := socksProxy(t, proxyUser, proxyPassword, 0)
+	for _, proxy := range []string{
+		"http://" + proxyLogin + overHTTP.Addr().String(), "https://" + proxyLogin + overTLS.Addr().String(),
+		"socks5://" + proxyLogin + socks.Addr().String(), "socks5h://" + proxyLogin + socks.Addr().String(),
+	} {
+		for _, service := range []string{secure.URL, plain.address()} {
+			asked.Clear()
+			c := through(t, config(service), proxy)
+			c.Authorities = []*x509.Certificate{secure.Certificate()}
+			client := signedIn(t, c)
+			for range 3 {
+				if e := fault(t, client); e != nil {
+					t.Fatalf("%s to %s: %v", proxy, service, e)
+				}
+			}
+			asked.Range(func(host, n any) bool {
+				if "://"+host.(string) != strings.TrimLeft(service, "https") || *n.(*int) != 1 {
+					t.Errorf("%s to %s: %d times CONNECT %s", proxy, service, *n.(*int), host)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// fault 43: what a proxy says instead of opening a way is never an answer of the service.
+func TestProxiesThatRefuse(t *testing.T) {
+	service := listen(t, func(p *peer, c net.Conn) { t.Error("somebody reached the service") })
+	says := func(status int) *peer {
+		return connectProxy(t, func(net.Conn, *http.Request) string {
+			return answerText(status, `{"leadID":"stray"}`, "Retry-After: 1", "X-Echo: "+proxyPassword)
+		})
+	}
+	talks := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answerText(400, "")); io.Copy(io.Discard, c) })
+	gone := listen(t, func(*peer, net.Conn) {})
+	gone.Close()
+	for name, test := range map[string]struct{ address, reason, text string }{
+		"407":              {"http://" + proxyLogin + says(407).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
+		"407, no user":     {"http://" + says(407).Addr().String(), ReasonProxyAuth, "asks for a user and a password"},
+		"403":              {"http://" + proxyLogin + says(403).Addr().String(), ReasonProxy, "HTTP 403"},
+		"405":              {"http://" + proxyLogin + says(405).Addr().String(), ReasonProxy, "HTTP 405"},
+		"302":              {"http://" + proxyLogin + says(302).Addr().String(), ReasonProxy, "HTTP 302"},
+		"101":              {"http://" + proxyLogin + says(101).Addr().String(), ReasonProxy, "HTTP 101"},
+		"501":              {"http://" + proxyLogin + says(501).Addr().String(), ReasonProxy, "HTTP 501"},
+		"429":              {"http://" + proxyLogin + says(429).Addr().String(), ReasonConnect, "HTTP 429"},
+		"502":              {"http://" + proxyLogin + says(502).Addr().String(), ReasonConnect, "HTTP 502"},
+		"503":              {"http://" + proxyLogin + says(503).Addr().String(), ReasonConnect, "HTTP 503"},
+		"504":              {"http://" + proxyLogin + says(504).Addr().String(), ReasonConnect, "HTTP 504"},
+		"200 and more":     {"http://" + proxyLogin + says(200).Addr().String(), ReasonConnect, "something of its own"},
+		"not there":        {"http://" + proxyLogin + gone.Addr().String(), ReasonConnect, "cannot be reached: connection refused"},
+		"no such name":     {"http://" + proxyLogin + "proxy.invalid:3128", ReasonConnect, "the name of the proxy http://proxy.invalid:3128 could not be looked up"},
+		"no TLS":           {"https://" + proxyLogin + talks.Addr().String(), ReasonConnect, "plain HTTP, not TLS"},
+		"no SOCKS":         {"socks5://" + proxyLogin + talks.Addr().String(), ReasonConnect, "does not speak SOCKS5"},
+		"SOCKS, no user":   {"socks5://" + socksProxy(t, "u", "p", 0).Addr().String(), ReasonProxyAuth, "asks for a user and a password"},
+		"SOCKS, bad user":  {"socks5://" + proxyLogin + socksProxy(t, "u", "p", 0).Addr().String(), ReasonProxyAuth, "does not accept"},
+		"SOCKS, forbidden": {"socks5://" + proxyLogin + socksProxy(t, "", "", 2).Addr().String(), ReasonProxy, "does not allow"},
+		"SOCKS, refused":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 5).Addr().String(), ReasonConnect, "refused the connection"},
+		"SOCKS, unknown":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 77).Addr().String(), ReasonProxy, "answer 77"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := fault(t, signedIn(t, through(t, config(service.address()), test.address)))
+			if e == nil || e.Applied != No || e.Status != 0 || e.Reason != test.reason || !strings.Contains(e.Message, test.text) {
+				t.Fatalf("%v, %s, want not applied, %s, %q", e, e.Reason, test.reason, test.text)
+			}
+			if text := e.Error() + e.Hint; strings.Contains(text, "p4nted") || strings.Contains(text, "us@er") || test.reason != ReasonConnect && e.Hint == "" {
+				t.Errorf("%s, hint %s", e, e.Hint)
+			}
+		})
+	}
+}
+
+// fault 45: a proxy that never ends its answer, or never begins it.
+func TestProxiesAreBounded(t *testing.T) {
+	endless := connectProxy(t, func(c net.Conn, _ *http.Request) string {
+		_, err := io.WriteString(c, "HTTP/1.1 200 x\r\n")
+		for err == nil {
+			_, err = io.WriteString(c, "X: "+strings.Repeat("x", 4096)+"\r\n")
+		}
+		return " "
+	})
+	silent := listen(t, func(p *peer, c net.Conn) { io.Copy(io.Discard, c) })
+	for _, proxy := range []string{endless.address(), "http://" + silent.Addr().String(), "socks5://" + silent.Addr().String(), "https://" + silent.Addr().String()} {
+		c := through(t, config("https://service.invalid"), proxy)
+		c.Timeout = 300 * time.Millisecond
+		began := time.Now()
+		e := fault(t, signedIn(t, c))
+		if e == nil || e.Applied != No || e.Reason != ReasonConnect || !strings.Contains(e.Message, "proxy "+proxy) || time.Since(began) > dialLimit {
+			t.Errorf("%s: %v after %v", proxy, e, time.Since(began))
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := signedIn(t, through(t, config("https://service.invalid"), "http://"+silent.Addr().String())).Create(ctx, someLead()); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestAddressesOfProxies(t *testing.T) {
+	for text, want := range map[string]string{
+		"proxy.example.com:3128": "http://proxy.example.com:3128", "http://Proxy.example.com./": "http://proxy.example.com:80", "HTTPS://p": "https://p:443",
+		"socks5://u:p@[::1]": "socks5://[::1]:1080", "socks5h://p:99": "socks5://p:99", "u:p%40@p:1": "http://p:1",
+		"": "", "http://": "", "ftp://p": "", "http://p:0": "", "http://p:99999": "", "http://p/x": "", "http://p?x": "", "http://p#": "", "http://u:pl4nted#x@p": "",
+		"http://u:pl4nted/x@p": "", "http://u:12/3pl4nted@p": "", "http://p q": "", "http://u:%zz@p": "", "socks5://" + strings.Repeat("u", 256) + "@p": "", "socks4://p": "",
+	} {
+		p, err := ParseProxy(text)
+		switch {
+		case want == "" && (err == nil || strings.Contains(err.Error(), "pl4nted")):
+			t.Errorf("%q: %v, %v", text, p, err)
+		case want != "" && (err != nil || p.String() != want):
+			t.Errorf("%q: %v, %v, want %s", text, p, err, want)
+		}
+	}
+}
+
+// arriving plays a service whose ledger says what has arrived whole.
+func arriving(t testing.TB, settings *tls.Config, arrived *sync.Map) *peer {
+	return listen(t, func(p *peer, c net.Conn) {
+		if settings != nil {
+			c = tls.Server(c, settings)
+			defer c.Close()
+		}
+		r := bufio.NewReader(c)
+		for {
+			body, err := p.next(r)
+			if err != nil {
+				return
+			}
+			n, _ := arrived.LoadOrStore(body, 0)
+			arrived.Store(body, n.(int)+1)
+			io.WriteString(c, answerText(201, createdBody))
+		}
+	})
+}
+
+// faults 35-38, 43, 47: a proxy may do at every step what it likes: a create that is called made was made once, and what
+// is called not applied never arrived.
+func TestProxiesThatMisbehave(t *testing.T) {
+	known := serve(t, true, func(http.ResponseWriter, *http.Request) {})
+	secured := &tls.Config{Certificates: known.TLS.Certificates}
+	rapid.Check(t, func(r *rapid.T) {
+		var arrived sync.Map
+		settings := rapid.SampledFrom([]*tls.Config{nil, secured}).Draw(r, "TLS")
+		service := arriving(t, settings, &arrived)
+		socks := rapid.Bool().Draw(r, "SOCKS5")
+		steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) [3]int {
+			return [3]int{rapid.IntRange(0, 5).Draw(r, "act"), rapid.IntRange(0, 700).Draw(r, "at"), rapid.IntRange(0, 3).Draw(r, "what")}
+		}), 1, 6).Draw(r, "steps")
+		var mu sync.Mutex
+		next := 0
+		proxy := listen(t, func(p *peer, c net.Conn) {
+			mu.Lock()
+			step := steps[next%len(steps)]
+			next++
+			mu.Unlock()
+			misbehave(c, service.Addr().String(), socks, step)
+		})
+		scheme := map[bool]string{false: "http", true: "socks5"}[socks]
+		where := service.address()
+		if settings != nil {
+			where = "https://" + service.Addr().String()
+		}
+		c := through(t, config(where), scheme+"://"+proxy.Addr().String())
+		c.Authorities = []*x509.Certificate{known.Certificate()}
+		c.Timeout = 300 * time.Millisecond // some steps leave the client waiting; whoever is late is no worse off
+		client := signedIn(t, c)
+		faults := map[string]error{}
+		for n := range len(steps) + 1 {
+			lead := someLead()
+			lead.Content[0].Value = fmt.Sprint(n)
+			made, err := client.Create(t.Context(), lead)
+			if err == nil && made.LeadID != "lead-1" {
+				r.Fatalf("a stray answer was taken: %v", made)
+			}
+			faults[string(lead.AppendJSON(nil))] = err
+		}
+		client.Close()
+		for _, p := range []*peer{proxy, service} { // nothing is under way any more
+			p.end()
+		}
+		for body, err := range faults {
+			n, _ := arrived.Load(body)
+			count, _ := n.(int)
+			if err == nil && count != 1 || err != nil && err.(*Error).Applied == No && count != 0 || count > 1 {
+				r.Fatalf("arrived %d times: %v", count, err)
+			}
+		}
+	})
+}
+
+// misbehave is a proxy's connection that goes wrong at one place, if at all.
+func misbehave(c net.Conn, service string, socks bool, step [3]int) {
+	act, at, what := step[0], step[1], step[2]
+	stray := []string{answerText(201, `{"leadID":"stray"}`), "\x16\x03\x03", "x", "\r\n"}[what]
+	said := "HTTP/1.1 200 OK\r\n\r\n"
+	in := io.Reader(c)
+	if socks {
+		io.ReadFull(c, make([]byte, 3))
+		c.Write([]byte{5, 0})
+		io.ReadFull(c, make([]byte, 10)) // an IPv4 address
+		said = "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"
+	} else {
+		r := bufio.NewReader(c)
+		if _, err := http.ReadRequest(r); err != nil {
+			return
+		}
+		in = r
+	}
+	up, down := int64(-1), int64(-1)
+	switch act {
+	case 0: // as it should
+	case 1:
+		io.WriteString(c, said[:min(at, len(said)-1)])
+		return
+	case 2:
+		io.WriteString(c, stray)
+		return
+	case 3:
+		said += stray
+	case 4:
+		up = int64(at)
+	case 5:
+		down = int64(at)
+	}
+	to, err := net.Dial("tcp", service)
+	if err != nil {
+		return
+	}
+	if _, err := io.WriteString(c, said); err != nil {
+		to.Close()
+		return
+	}
+	relay(c, in, to, up, down)
+}

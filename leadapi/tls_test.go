@@ -1,0 +1,214 @@
+package leadapi
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// signing is an authority of a test.
+type signing struct {
+	t    testing.TB
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+func newSigning(t testing.TB, name string) *signing {
+	s := &signing{t: t}
+	s.cert = &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-9 * time.Hour), NotAfter: time.Now().Add(9 * time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	pair := s.sign(s.cert)
+	s.cert = pair.Leaf
+	return s
+}
+
+// sign makes a certificate; the first one is the authority's own.
+func (s *signing) sign(c *x509.Certificate) *tls.Certificate {
+	s.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.key == nil {
+		s.key = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, s.cert, &key.PublicKey, s.key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+// pair is a certificate for 127.0.0.1, valid between two hours from now.
+func (s *signing) pair(from, to time.Duration, addresses ...net.IP) *tls.Certificate {
+	return s.sign(&x509.Certificate{
+		SerialNumber: big.NewInt(2), IPAddresses: addresses, NotBefore: time.Now().Add(from * time.Hour), NotAfter: time.Now().Add(to * time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
+}
+
+var here = net.IPv4(127, 0, 0, 1)
+
+// overTLS plays a service that answers every create, on connections that it closes where once is set.
+func overTLS(t testing.TB, settings *tls.Config, once bool) *peer {
+	return listen(t, func(p *peer, c net.Conn) {
+		c = tls.Server(c, settings)
+		defer c.Close()
+		r := bufio.NewReader(c)
+		for {
+			if _, err := p.next(r); err != nil {
+				return
+			}
+			if io.WriteString(c, answerText(201, createdBody)); once {
+				return
+			}
+		}
+	})
+}
+
+// faults 33, 34: a certificate that will not do says why, and what can be done about it.
+func TestCertificatesThatAreNotBelieved(t *testing.T) {
+	good, stranger := newSigning(t, "good"), newSigning(t, "stranger's")
+	for name, test := range map[string]struct {
+		pair       *tls.Certificate
+		text, hint string
+	}{
+		"good":      {pair: good.pair(-1, 1, here)},
+		"stranger":  {stranger.pair(-1, 1, here), "its certificate is of an authority that this machine does not trust (CN=stranger's)", "--ca-file"},
+		"expired":   {good.pair(-2, -1, here), "its certificate expired at 2", "clock says 2"},
+		"not yet":   {good.pair(1, 2, here), "its certificate is not valid before 2", "clock says 2"},
+		"elsewhere": {good.pair(-1, 1, net.IPv4(127, 0, 0, 9)), "its certificate is not for 127.0.0.1, but for others: certificate is valid for 127.0.0.9", "check the address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := overTLS(t, &tls.Config{Certificates: []tls.Certificate{*test.pair}}, false)
+			c := config("https://" + p.Addr().String())
+			c.Authorities = []*x509.Certificate{good.cert}
+			e := fault(t, signedIn(t, c))
+			switch {
+			case test.text == "":
+				if e != nil {
+					t.Error(e)
+				}
+			case e == nil || e.Applied != No || e.Reason != ReasonTLS || !strings.Contains(e.Message, test.text) || !strings.Contains(e.Hint, test.hint):
+				t.Errorf("%v (hint: %v), want %q, %q", e, e.Hint, test.text, test.hint)
+			}
+		})
+	}
+}
+
+// A service that wants a client certificate says so in TLS 1.3 only when the request may have left: that is no doubt.
+func TestClientCertificates(t *testing.T) {
+	ours, theirs := newSigning(t, "ours"), newSigning(t, "theirs")
+	pool := x509.NewCertPool()
+	pool.AddCert(ours.cert)
+	server := *ours.pair(-1, 1, here)
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		p := overTLS(t, &tls.Config{Certificates: []tls.Certificate{server}, MaxVersion: version, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}, false)
+		for text, pair := range map[string]*tls.Certificate{
+			"":                                 ours.pair(-1, 1),
+			"it asks for a client certificate": nil,
+			"it does not accept the client certificate of": theirs.pair(-1, 1),
+			"which expired on 2":                           ours.pair(-3, -2),
+		} {
+			c := config("https://" + p.Addr().String())
+			c.Authorities, c.Certificate = []*x509.Certificate{ours.cert}, pair
+			client := signedIn(t, c)
+			for range 3 {
+				e := fault(t, client)
+				if text == "" && e != nil || text != "" && (e == nil || e.Applied != No || e.Reason != ReasonClientCert || !strings.Contains(e.Message, text) || e.Hint == "") {
+					t.Errorf("%s: %v, want %q", tls.VersionName(version), e, text)
+				}
+			}
+		}
+		if n := p.seen(); n != 3 {
+			t.Errorf("%s: %d requests were taken, want 3", tls.VersionName(version), n)
+		}
+	}
+}
+
+// What else may have come before, or on another connection, leaves doubt.
+func TestAlertsThatProveNothing(t *testing.T) {
+	ours := newSigning(t, "ours")
+	p := overTLS(t, &tls.Config{Certificates: []tls.Certificate{*ours.pair(-1, 1, here)}, ClientAuth: tls.RequireAnyClientCert}, false)
+	c := config("https://" + p.Addr().String())
+	c.Authorities = []*x509.Certificate{ours.cert}
+	client := signedIn(t, c)
+	failed := func() (*conn, error) {
+		fresh, err := client.leads.dial(t.Context(), time.Now().Add(5*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { fresh.Close() })
+		_, _, err = fresh.exchange([]byte("POST / HTTP/1.1\r\n\r\n"))
+		return fresh, err
+	}
+	proves := func(c *conn, err error) bool {
+		_, ok := errors.AsType[*dialError](c.untaken(client.leads, err))
+		return ok
+	}
+	if c, err := failed(); !proves(c, err) {
+		t.Fatalf("the first thing on a new connection leaves doubt: %v", err)
+	}
+	for name, change := range map[string]func(c *conn){
+		"another record before": func(c *conn) { c.tap.in += 24 },
+		"used before":           func(c *conn) { c.idleSince = time.Now() },
+	} {
+		c, err := failed()
+		if change(c); proves(c, err) {
+			t.Errorf("%s: called not applied", name)
+		}
+	}
+	c1, _ := failed()
+	for name, err := range map[string]error{"closed": io.EOF, "another alert": &net.OpError{Op: "remote error", Err: tls.AlertError(80)}, "reset": &net.OpError{Op: "read", Err: tls.AlertError(116)}} {
+		if proves(c1, err) {
+			t.Errorf("%s: called not applied", name)
+		}
+	}
+	c1.tap.asked = false
+	if proves(c1, &net.OpError{Op: "remote error", Err: tls.AlertError(handshakeFailure)}) {
+		t.Error("a failure that may be about anything is called not applied")
+	}
+}
+
+func TestSessionsAreResumed(t *testing.T) {
+	ours := newSigning(t, "ours")
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		var resumed atomic.Int64
+		settings := &tls.Config{Certificates: []tls.Certificate{*ours.pair(-1, 1, here)}, MaxVersion: version, VerifyConnection: func(s tls.ConnectionState) error {
+			if s.DidResume {
+				resumed.Add(1)
+			}
+			return nil
+		}}
+		c := config("https://" + overTLS(t, settings, true).Addr().String())
+		c.Authorities = []*x509.Certificate{ours.cert}
+		client := signedIn(t, c)
+		for range 3 {
+			if e := fault(t, client); e != nil {
+				t.Fatal(e)
+			}
+			client.Close()
+		}
+		if resumed.Load() != 2 {
+			t.Errorf("%s: %d of 2 connections resumed a session", tls.VersionName(version), resumed.Load())
+		}
+	}
+}
