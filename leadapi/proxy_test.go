@@ -151,7 +151,7 @@ func TestCreatesGoThroughProxies(t *testing.T) {
 				}
 			}
 			asked.Range(func(host, n any) bool {
-				if "://"+host.(string) != strings.TrimLeft(service, "https") || *n.(*int) != 1 {
+				if _, want, _ := strings.Cut(service, "://"); host != want || *n.(*int) != 1 {
 					t.Errorf("%s to %s: %d times CONNECT %s", proxy, service, *n.(*int), host)
 				}
 				return true

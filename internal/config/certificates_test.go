@@ -136,14 +136,14 @@ func TestProxyInAProfile(t *testing.T) {
 	} {
 		os.Remove(path)
 		write(t, path, "profiles:\n  eu: {proxy: \""+text+"\", ca_file: ca.pem}\n", 0o644)
-		f, err := Load(path)
+		_, err := Load(path)
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pl4nted")) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 		if err := os.Chmod(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if f, err = Load(path); err != nil || f.Profile("eu").Values[ProxyURL].Text != text || f.Profile("eu").Values[CAFile].Text != filepath.Join(filepath.Dir(path), "ca.pem") {
+		if f, err := Load(path); err != nil || f.Profile("eu").Values[ProxyURL].Text != text || f.Profile("eu").Values[CAFile].Text != filepath.Join(filepath.Dir(path), "ca.pem") {
 			t.Errorf("%s: %v, %v", text, f, err)
 		}
 	}
