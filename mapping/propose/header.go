@@ -153,6 +153,29 @@ type origin struct {
 // header that no other system has is one sign.
 const leastSigns = 1.5
 
+// Known is how many of the columns have names that the dictionary knows.
+func Known(columns []string) (n int) {
+	for _, header := range columns {
+		if readName(header).known {
+			n++
+		}
+	}
+	return n
+}
+
+// FooterWord is the word or words with which a text begins that stand behind tables and not
+// in them, as "Grand total", or "".
+func FooterWord(text string) string {
+	text = text[:min(len(text), maxHeader)]
+	found := ""
+	for i, r := range text + " " {
+		if i <= len(text) && notInWord(r) && known().has("footer", joined(text[:i])) {
+			found = text[:i]
+		}
+	}
+	return found
+}
+
 // originOf knows the system by its headers, else the file by its name.
 func (t *table) originOf() origin {
 	var headers []string

@@ -40,6 +40,11 @@ type Input struct {
 	Encoding  string
 	Sheet     string
 
+	SkipRows, SkipFooter int    // lines around the table
+	Footer               string // a regular expression for the first row behind the table
+	Comment              string // begins lines that are passed over
+	Backslash            bool   // before quotes
+
 	Columns  []string   // the first line of a table, which may be a lead
 	Rows     [][]string // a cell for each column
 	Complete bool       // Rows are all rows of the file

@@ -87,10 +87,10 @@ func (t *table) add(header, inside string, cells []string) {
 var telling = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, kindURL, kindZeroLed, kindCode, kindNumber}
 
 // beginsWithLead reports whether the first line of a table is a lead and no header: it has
-// an e-mail address, or no name that is known and two cells at least that look like those
-// below them.
+// an e-mail address, or hardly a name that is known and two cells at least that look like
+// those below them, or stand there again.
 func (t *table) beginsWithLead() bool {
-	alike, named := 0, false
+	alike, named := 0, 0
 	for i, cell := range t.In.Columns {
 		if strings.HasPrefix(cell, reserved) {
 			continue
@@ -99,17 +99,23 @@ func (t *table) beginsWithLead() bool {
 		if kinds.has(kindEmail) {
 			return true
 		}
-		named = named || readName(cell).known
-		if named || !slices.ContainsFunc(telling, kinds.has) {
+		if readName(cell).known {
+			named++
 			continue
 		}
-		below := measure(t.cells(i))
-		if slices.ContainsFunc(telling, func(k kind) bool { return kinds.has(k) && below.share(k) > 0.5 }) {
+		cells := t.cells(i)
+		below := measure(cells)
+		looks := func(k kind) bool { return kinds.has(k) && below.share(k) > 0.5 }
+		if slices.ContainsFunc(telling, looks) || cell != "" && slices.Contains(cells, strings.TrimSpace(cell)) {
 			alike++
 		}
 	}
-	return !named && alike > 1
+	return alike > 1 && named*leastUnnamed < len(t.In.Columns)
 }
+
+// leastUnnamed is among how many columns of a file without header one may be called like a
+// column by chance: there is a city called By.
+const leastUnnamed = 4
 
 // nameable reports whether a placeholder can name the column: braces, an @ and
 // blanks at the ends mean something else there.

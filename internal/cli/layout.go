@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"leadferry/importer/source"
+	"leadferry/mapping/propose"
+)
+
+// layout finds out what stands around the table in a file, and how its quotes are written,
+// by reading it in several ways: what helps is kept.
+type layout struct {
+	name  string
+	piped []byte    // the beginning of standard input
+	rest  io.Reader // and what follows it
+}
+
+// best is the file, read in the way in which most of its rows can be read. Where none is
+// better, it is the usual one.
+func (l *layout) best(o source.Options) *sampled {
+	best := l.read(o)
+	if best.plain() || len(l.piped) == maxPiped {
+		return best
+	}
+	lines := l.lines(o)
+	for _, way := range lines.ways(o.Delimiter) {
+		o := best.options
+		way(&o)
+		if r := l.read(o); r.beats(best) {
+			best = r
+		}
+	}
+	return l.withoutFooter(best)
+}
+
+// plain reports whether nothing of the file asks for another reading: all rows could be
+// read, the header is known, and the last row does not look like a footer.
+func (r *sampled) plain() bool {
+	return r.err == nil && r.info.Format == string(source.JSONL) ||
+		r.err == nil && r.lost == 0 && propose.Known(r.columns) > 1 && !r.lastIsThin()
+}
+
+// beats reports whether more of the file can be read so than in another way: rows first,
+// then columns whose names are known.
+func (r *sampled) beats(other *sampled) bool {
+	if r.err != nil || other.err != nil {
+		return r.err == nil
+	}
+	const equal = 0.02
+	mine, its := r.share(), other.share()
+	known, knownThere := propose.Known(r.columns), propose.Known(other.columns)
+	switch {
+	case mine > its+equal && known >= knownThere, mine >= its && known > knownThere:
+		return true
+	}
+	return mine >= its && known >= knownThere && r.lost < other.lost && len(r.rows) >= len(other.rows)
+}
+
+// share is the part of the rows that could be read.
+func (r *sampled) share() float64 {
+	return float64(len(r.rows)) / float64(max(1, len(r.rows)+r.lost))
+}
+
+// rawLine is a line of a file, or a row of a sheet.
+type rawLine struct {
+	number int
+	text   string   // "" of a sheet
+	cells  []string // of a sheet
+}
+
+type rawLines []rawLine
+
+const (
+	mostRaw      = 60 // lines that are looked at
+	widestRaw    = 256
+	noDelimiter  = '\x1f' // stands in no table
+	commentSign  = "#"
+	leastOfWidth = 0.6 // part of the columns that a header has names for
+)
+
+// lines are the first of the file that hold something, as they stand there; none of JSON.
+func (l *layout) lines(o source.Options) (lines rawLines) {
+	o.NoHeader, o.Columns, o.NoQuotes, o.Delimiter = true, []string{"line"}, true, noDelimiter
+	if l.name == "-" {
+		o.Stdin = strings.NewReader(string(l.piped))
+	}
+	f, err := openInput(l.name, o)
+	if err == nil && f.Info().Format == string(source.XLSX) {
+		f.Close()
+		for i := range widestRaw {
+			o.Columns = append(o.Columns, fmt.Sprintf("column %d", i))
+		}
+		f, err = openInput(l.name, o)
+	}
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	format := f.Info().Format
+	var row source.Row
+	for len(lines) < mostRaw && format != string(source.JSONL) && f.Next(&row) == nil {
+		line := rawLine{number: row.Line}
+		switch {
+		case format == string(source.XLSX):
+			line.cells = slices.Clone(row.Cells)
+		case row.Problem == nil:
+			line.text = strings.Clone(row.Cells[0])
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// ways are changes of the options that the lines call for, in the order in which they are
+// tried, each on top of those that helped.
+func (lines rawLines) ways(delimiter rune) (ways []func(*source.Options)) {
+	var commented, escaped bool
+	for _, l := range lines {
+		commented = commented || strings.HasPrefix(l.text, commentSign)
+		escaped = escaped || strings.Contains(l.text, `\"`)
+	}
+	if commented {
+		ways = append(ways, func(o *source.Options) { o.Comment = commentSign })
+	}
+	if escaped {
+		ways = append(ways, func(o *source.Options) { o.Backslash = true })
+	}
+	if before := lines.beforeHeader(delimiter); before > 0 {
+		ways = append(ways, func(o *source.Options) { o.SkipRows = before })
+		if escaped {
+			ways = append(ways, func(o *source.Options) { o.SkipRows, o.Backslash = before, true })
+		}
+	}
+	return ways
+}
+
+// beforeHeader is how many lines stand before the first one that has about as many cells as
+// most of the others.
+func (lines rawLines) beforeHeader(delimiter rune) int {
+	header, most := 0, 0
+	for _, d := range []rune{',', ';', '\t', '|'} {
+		if delimiter != 0 && d != delimiter {
+			continue
+		}
+		cells := lines.split(d)
+		width, times := usualWidth(cells)
+		if width < 2 || width*times <= most {
+			continue
+		}
+		most = width * times
+		header = max(0, slices.IndexFunc(cells, func(c []string) bool {
+			return filled(c) >= 2 && float64(filled(c)) >= leastOfWidth*float64(width)
+		}))
+	}
+	if header == 0 {
+		return 0
+	}
+	return lines[header].number - 1
+}
+
+func (lines rawLines) split(delimiter rune) (all [][]string) {
+	for _, l := range lines {
+		cells := l.cells
+		if cells == nil {
+			cells = splitLine(l.text, delimiter)
+		}
+		all = append(all, cells)
+	}
+	return all
+}
+
+// splitLine parts a line that stands alone; one whose quotes do not fit comes as far as it
+// goes.
+func splitLine(text string, delimiter rune) []string {
+	r := csv.NewReader(strings.NewReader(text))
+	r.Comma, r.LazyQuotes, r.FieldsPerRecord = delimiter, true, -1
+	cells, err := r.Read()
+	if err != nil && !errors.Is(err, io.EOF) && cells == nil {
+		return strings.Split(text, string(delimiter))
+	}
+	return cells
+}
+
+// usualWidth is how many cells most lines have, up to the last that holds something, and
+// how many lines those are; of equal ones the widest.
+func usualWidth(all [][]string) (width, times int) {
+	counts := map[int]int{}
+	for _, cells := range all {
+		n := len(cells)
+		for n > 0 && strings.TrimSpace(cells[n-1]) == "" {
+			n--
+		}
+		counts[n]++
+	}
+	for n, count := range counts {
+		if count > times || count == times && n > width {
+			width, times = n, count
+		}
+	}
+	return width, times
+}
+
+func filled(cells []string) (n int) {
+	for _, cell := range cells {
+		if strings.TrimSpace(cell) != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// thin reports whether a row of a table with so many columns holds less than leads do.
+func (l *lastRow) thin(columns int) bool {
+	named := propose.FooterWord(l.first) != ""
+	return l.bad || l.filled*4 <= columns || named && l.filled*2 <= columns
+}
+
+func (r *sampled) lastIsThin() bool {
+	return len(r.tail) > 0 && r.tail[len(r.tail)-1].thin(len(r.columns))
+}
+
+// withoutFooter reads the file without what stands behind its table, when the last rows
+// are thin and one of them says by its first word that it is none of them.
+func (l *layout) withoutFooter(r *sampled) *sampled {
+	if r.err != nil || !r.complete {
+		return r
+	}
+	from := len(r.tail)
+	for from > 0 && r.tail[from-1].thin(len(r.columns)) {
+		from--
+	}
+	last := r.tail[from:]
+	named := slices.IndexFunc(last, func(l lastRow) bool { return propose.FooterWord(l.first) != "" })
+	if named < 0 {
+		return r
+	}
+	before := 0
+	for _, l := range last[:named] {
+		if l.bad && l.filled <= 1 { // the title of a report
+			before++
+		}
+	}
+	o := r.options
+	if before == 0 {
+		o.Footer = regexp.MustCompile("^" + regexp.QuoteMeta(propose.FooterWord(last[named].first)))
+		if without := l.read(o); without.err == nil && without.lost <= r.lost && len(without.rows) > 0 {
+			return without
+		}
+		return r
+	}
+	for skip := last[len(last)-1].line - last[named-before].line + 1; skip <= mostLast+mostRaw; skip++ {
+		o.SkipFooter = skip // blank lines at the end count too
+		if without := l.read(o); without.err == nil && without.lost == 0 {
+			return without
+		}
+	}
+	return r
+}

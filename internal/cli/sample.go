@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer/source"
+	"leadferry/mapping"
+	"leadferry/mapping/propose"
+)
+
+// sample reads the first rows of a file, in the way in which most of them can be read.
+func (p *program) sample(c *cli.Context, name string) (propose.Input, error) {
+	o, err := p.sourceOptions(c, mapping.Source{})
+	if err != nil {
+		return propose.Input{}, err
+	}
+	l := &layout{name: name}
+	if name == "-" {
+		l.piped, err = io.ReadAll(io.LimitReader(p.In, maxPiped))
+		l.rest = p.In
+	}
+	if err != nil {
+		return propose.Input{}, err
+	}
+	r := l.best(o)
+	switch lost := (*source.LostError)(nil); {
+	case errors.As(r.err, &lost):
+		return propose.Input{}, usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
+	case r.err != nil:
+		return propose.Input{}, r.err
+	}
+	return r.input(name), nil
+}
+
+// maxPiped is how much of standard input is kept to be read once more, in bytes.
+const maxPiped = 64 << 20
+
+// sampled is a file as far as it was read in one way.
+type sampled struct {
+	options source.Options
+	info    source.Info
+	sampler
+	complete bool
+	err      error
+}
+
+// read reads the first rows with these options.
+func (l *layout) read(o source.Options) *sampled {
+	r := &sampled{options: o}
+	if l.name == "-" {
+		r.options.Stdin = io.MultiReader(bytes.NewReader(l.piped), l.rest)
+	}
+	f, err := openInput(l.name, r.options)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	defer f.Close()
+	r.complete, r.err = r.sampler.read(f)
+	r.info = f.Info()
+	return r
+}
+
+// input is the sample as proposals are made of it.
+func (r *sampled) input(name string) propose.Input {
+	o := &r.options
+	in := propose.Input{
+		File: name, Format: r.info.Format, Sheet: o.Sheet, Delimiter: o.Delimiter,
+		SkipRows: o.SkipRows, SkipFooter: o.SkipFooter, Comment: o.Comment, Backslash: o.Backslash,
+		Columns: r.columns, Rows: r.rows, Complete: r.complete, Bad: r.bad, Repeats: r.repeats,
+	}
+	if o.Footer != nil {
+		in.Footer = o.Footer.String()
+	}
+	if o.Encoding != "" {
+		in.Encoding = r.info.Encoding
+	}
+	return in
+}
+
+// Bounds of what a proposal is made from: a file may have wide rows and long cells.
+const (
+	maxSampleRows  = 10_000
+	maxSampleCells = 2_000_000
+	maxSampleCell  = 1000 // bytes of a cell that are looked at
+	maxSampleBytes = 64 << 20
+)
+
+// sampler gathers rows of any shape under the columns that any of them has.
+type sampler struct {
+	columns []string
+	index   map[string]int
+	rows    [][]string
+	bad     []propose.Unread
+	lost    int // rows that could not be read
+	repeats int
+	bytes   int
+	tail    []lastRow
+}
+
+// lastRow is what is kept of each of the last rows, to know a footer by.
+type lastRow struct {
+	line   int
+	first  string // cell that holds something
+	filled int    // cells
+	bad    bool
+}
+
+// mostLast is how many of the last rows are kept.
+const mostLast = 12
+
+func (s *sampler) keep(row *source.Row) {
+	last := lastRow{line: row.Line, bad: row.Problem != nil}
+	cells := row.Cells
+	if last.bad {
+		cells = splitLine(row.Text, ',')
+	}
+	for _, cell := range cells {
+		if cell = strings.TrimSpace(cell); cell == "" {
+			continue
+		}
+		if last.filled == 0 {
+			last.first = strings.Clone(cell[:min(len(cell), maxSampleCell)])
+		}
+		last.filled++
+	}
+	s.tail = append(s.tail[max(0, len(s.tail)+1-mostLast):], last)
+}
+
+// read takes rows as long as there is room and reports whether those are all.
+func (s *sampler) read(f *source.File) (complete bool, err error) {
+	s.index = map[string]int{}
+	s.learn(f.Header())
+	defer s.square()
+	for !s.full() {
+		var row source.Row // keeps its cells
+		err := f.Next(&row)
+		if err == nil {
+			s.keep(&row)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case err != nil:
+			return false, err
+		case row.Problem != nil:
+			s.lose(&row)
+		case row.Repeats:
+			s.repeats++
+		default:
+			s.add(&row)
+		}
+	}
+	return false, nil
+}
+
+func (s *sampler) full() bool {
+	n := len(s.rows)
+	return n+s.lost >= maxSampleRows || n*len(s.columns) >= maxSampleCells || s.bytes >= maxSampleBytes
+}
+
+// mostReasons is how many reasons for unread rows are told apart.
+const mostReasons = 3
+
+// lose counts a row that cannot be read by its reason.
+func (s *sampler) lose(row *source.Row) {
+	s.lost++
+	why := row.Problem.Text
+	i := slices.IndexFunc(s.bad, func(u propose.Unread) bool { return u.Why == why })
+	if i < 0 && len(s.bad) > mostReasons {
+		i, s.bad[mostReasons].Why = mostReasons, "other reasons"
+	}
+	if i < 0 {
+		i, s.bad = len(s.bad), append(s.bad, propose.Unread{Why: why, Line: row.Line})
+	}
+	s.bad[i].Rows++
+}
+
+// learn takes the columns of a header, or those that an object has and none before it.
+func (s *sampler) learn(h *source.Header) {
+	for _, name := range h.Names[:h.Own] {
+		if _, known := s.index[name]; !known || !h.Open {
+			s.index[name] = len(s.columns)
+			s.columns = append(s.columns, name)
+		}
+	}
+}
+
+func (s *sampler) add(row *source.Row) {
+	if row.Header.Open {
+		s.learn(row.Header)
+	}
+	cells := make([]string, len(s.columns))
+	for i, name := range row.Header.Names[:row.Header.Own] {
+		cell := row.Cells[i]
+		if len(cell) > maxSampleCell {
+			cell = strings.ToValidUTF8(cell[:maxSampleCell], "")
+		}
+		at := i // of a table, where a name may stand twice
+		if row.Header.Open {
+			at = s.index[name]
+		}
+		cells[at] = strings.Clone(cell) // the row's other cells need not be kept
+		s.bytes += len(cell)
+	}
+	s.rows = append(s.rows, cells)
+}
+
+// square gives every row all the columns: earlier ones lack those that came later.
+func (s *sampler) square() {
+	for i, cells := range s.rows {
+		s.rows[i] = append(slices.Clip(cells), make([]string, len(s.columns)-len(cells))...)
+	}
+}
