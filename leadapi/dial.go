@@ -48,8 +48,35 @@ func (h *host) dial(ctx context.Context, limit time.Time) (*conn, error) {
 	return c, nil
 }
 
-// reach makes the layers of a connection, from the socket up.
+// layer is a part of a connection, which is made upon what there is.
+type layer struct {
+	name string
+	make func(ctx context.Context, c *conn) *dialError
+}
+
+// layers are those of a connection to the host, from the socket up.
+func (h *host) layers() []layer {
+	all := append(make([]layer, 0, 3), layer{"connect", h.connect})
+	if h.proxy != nil {
+		all = append(all, layer{"proxy", h.cross})
+	}
+	if h.tls != nil {
+		all = append(all, layer{"tls", h.secure})
+	}
+	return all
+}
+
 func (h *host) reach(ctx context.Context, c *conn) *dialError {
+	for _, l := range h.layers() {
+		if fault := l.make(ctx, c); fault != nil {
+			return fault
+		}
+	}
+	return nil
+}
+
+// connect makes the socket.
+func (h *host) connect(ctx context.Context, c *conn) *dialError {
 	at := h.address
 	if h.proxy != nil {
 		at = h.proxy.address
@@ -65,18 +92,20 @@ func (h *host) reach(ctx context.Context, c *conn) *dialError {
 	}
 	c.socket = &socket{Conn: tcp, peek: peek}
 	c.Conn = c.socket
-	if h.proxy != nil {
-		var fault *dialError
-		if c.Conn, fault = h.tunnel(ctx, c.socket); fault != nil {
-			return fault
-		}
+	return nil
+}
+
+// cross makes the way through the proxy.
+func (h *host) cross(ctx context.Context, c *conn) (fault *dialError) {
+	c.Conn, fault = h.tunnel(ctx, c.socket)
+	if fault == nil && h.tls == nil && h.proxyTLS == nil && !c.socket.quiet() { // it would be taken for the first answer
+		return h.proxy.fault(ownWords)
 	}
-	if h.tls == nil {
-		if h.proxy != nil && h.proxyTLS == nil && !c.socket.quiet() { // it would be taken for the first answer
-			return h.proxy.fault(ownWords)
-		}
-		return nil
-	}
+	return fault
+}
+
+// secure makes TLS.
+func (h *host) secure(ctx context.Context, c *conn) *dialError {
 	c.tap = &tap{Conn: c.Conn}
 	secure, err := handshake(ctx, c.tap, h.tls, h.certificate)
 	if err != nil {

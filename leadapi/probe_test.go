@@ -1,0 +1,138 @@
+package leadapi
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// network serves a sandbox, and returns the settings of a client that reaches it in every way that it asks for.
+func network(t *testing.T, n sandbox.Network) (Config, *sandbox.Server) {
+	t.Helper()
+	s, err := sandbox.New(sandbox.Options{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Addr = "127.0.0.1:0"
+	l, err := s.Serve(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = l.Close(), s.Close() })
+	c := Config{BaseURL: l.URL(), LeadsURL: l.LeadsURL(), TrunkID: sandbox.TrunkID, ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret}
+	ca, cert, key := l.Files()
+	if text, err := os.ReadFile(ca); err == nil {
+		block, _ := pem.Decode(text)
+		authority, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Authorities = []*x509.Certificate{authority}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Certificate = &pair
+	}
+	if l.ProxyURL() != "" {
+		proxy, err := ParseProxy(l.ProxyURL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Proxy = func(*url.URL) *Proxy { return proxy }
+	}
+	return c, s
+}
+
+// probed are the steps of a probe in short: their names, those of lead creation in capitals, with a ! where it does not work.
+func probed(t *testing.T, c Config) (names string, steps []Step) {
+	t.Helper()
+	client := connect(t, c)
+	var all []string
+	client.Probe(t.Context(), func(s Step) {
+		name := s.Name
+		if s.LeadCreation {
+			name = strings.ToUpper(name)
+		}
+		if !s.Works {
+			name += "!"
+		}
+		if s.Text == "" {
+			t.Errorf("%s says nothing", name)
+		}
+		all, steps = append(all, name), append(steps, s)
+	})
+	return strings.Join(all, " "), steps
+}
+
+func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
+	user := url.UserPassword("ann", "proxy-password")
+	whole := sandbox.Network{TLS: &sandbox.TLS{Mutual: true}, LeadsAddr: "127.0.0.1:0", ProxyAddr: "127.0.0.1:0", ProxyUser: user}
+	apart := sandbox.Network{LeadsAddr: "127.0.0.1:0"}
+	silent := answers(t, answerText(503, "later"))
+	elsewhere := answers(t, answerText(302, "", "Location: https://example.com/"))
+	for name, tt := range map[string]struct {
+		network sandbox.Network
+		change  func(c *Config)
+		want    string
+		text    string // of one of the steps, or its hint
+	}{
+		"plain":               {sandbox.Network{}, nil, "connect sign-in ANSWER", "HTTP 405"},
+		"apart":               {apart, nil, "connect sign-in CONNECT ANSWER", "HTTP 405"},
+		"everything":          {whole, nil, "connect proxy tls sign-in CONNECT PROXY TLS ANSWER", "TLS 1.3, certificate of CN=leadferry sandbox authority, good for 6 days more; it asks for a client certificate and gets"},
+		"a name":              {apart, func(c *Config) { c.BaseURL = strings.Replace(c.BaseURL, "127.0.0.1", "localhost", 1) }, "lookup connect sign-in CONNECT ANSWER", "localhost is "},
+		"no such name":        {apart, func(c *Config) { c.LeadsURL = "https://leads.invalid" }, "connect sign-in LOOKUP!", "could not be looked up"},
+		"nobody listens":      {apart, func(c *Config) { c.BaseURL = "http://127.0.0.1:1" }, "connect! CONNECT ANSWER", "refused"},
+		"nobody at both":      {sandbox.Network{}, func(c *Config) { c.BaseURL, c.LeadsURL = "http://127.0.0.1:1", "http://127.0.0.1:1" }, "connect!", "refused"},
+		"not trusted":         {whole, func(c *Config) { c.Authorities = nil }, "connect proxy tls! CONNECT PROXY TLS!", "--ca-file"},
+		"no certificate":      {whole, func(c *Config) { c.Certificate = nil }, "connect proxy tls sign-in! CONNECT PROXY TLS ANSWER!", "--client-cert"},
+		"no user":             {whole, func(c *Config) { c.Proxy = without(c.Proxy) }, "connect proxy! CONNECT PROXY!", "asks for a user and a password"},
+		"a wrong secret":      {apart, func(c *Config) { c.ClientSecret = "wrong-secret-of-mine" }, "connect sign-in! CONNECT ANSWER", "check client ID and secret"},
+		"no account":          {apart, func(c *Config) { c.ClientID, c.ClientSecret = "", "" }, "connect sign-in! CONNECT ANSWER", "leadferry login"},
+		"lead creation fails": {apart, func(c *Config) { c.LeadsURL = silent.address() }, "connect sign-in CONNECT ANSWER!", "HTTP 503"},
+		"a redirect":          {apart, func(c *Config) { c.LeadsURL = elsewhere.address() }, "connect sign-in CONNECT ANSWER!", "never followed"},
+		"no lead creation":    {apart, func(c *Config) { c.LeadsURL, c.TrunkID = "", "" }, "connect sign-in", "token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := network(t, tt.network)
+			if tt.change != nil {
+				tt.change(&c)
+			}
+			got, steps := probed(t, c)
+			if got != tt.want {
+				t.Errorf("%s, want %s\n%+v", got, tt.want, steps)
+			}
+			if !slices.ContainsFunc(steps, func(s Step) bool { return strings.Contains(s.Text+" "+s.Hint, tt.text) }) {
+				t.Errorf("no step says %q: %+v", tt.text, steps)
+			}
+			for _, step := range steps {
+				for _, secret := range []string{"proxy-password", sandbox.ClientSecret, "wrong-secret-of-mine"} {
+					if strings.Contains(step.Text+step.Hint, secret) {
+						t.Errorf("%s shows a secret: %+v", step.Name, step)
+					}
+				}
+			}
+			if leads, err := s.Leads(); err != nil || len(leads) > 0 || s.Counts()["create"] != nil {
+				t.Errorf("%d leads, answers %v, %v", len(leads), s.Counts(), err)
+			}
+		})
+	}
+}
+
+// without takes the user from a proxy.
+func without(with func(*url.URL) *Proxy) func(*url.URL) *Proxy {
+	return func(u *url.URL) *Proxy {
+		p := *with(u)
+		p.user, p.secret = "", ""
+		return &p
+	}
+}
