@@ -222,7 +222,7 @@ func descriptors(t *testing.T, p *os.Process) (all, sockets int) {
 // costs no memory; its line comes last. faults 85, 87
 func TestOneSlowRow(t *testing.T) {
 	t.Parallel()
-	const rows = 3000
+	const rows = 1500
 	w := newWorld(t, sandbox.Options{})
 	h := w.hold(1)
 	w.leads(rows)
