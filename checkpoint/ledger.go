@@ -128,25 +128,31 @@ func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error)
 		w.Change = Change{}
 		l.rooms.Put(w)
 	}()
-	var given <-chan struct{}
-	if c.Kind == Claim {
-		given = ctx.Done()
-	}
 	if err := l.enqueue(w); err != nil {
 		return c.Entry, err
 	}
-	select {
-	case err = <-w.done:
-	case <-given:
-		if l.takeBack(w) {
-			return c.Entry, ctx.Err()
-		}
-		err = <-w.done
+	if c.Kind == Claim {
+		err = l.awaitClaim(ctx, w)
+	} else {
+		err = <-w.done // a wait for two channels would take twice the time
 	}
 	if err == nil {
 		err = w.Err
 	}
 	return w.Entry, err
+}
+
+// awaitClaim waits for a claim to be durable, or for the end of ctx, if it can be taken back.
+func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
+	select {
+	case err := <-w.done:
+		return err
+	case <-ctx.Done():
+		if l.takeBack(w) {
+			return ctx.Err()
+		}
+		return <-w.done
+	}
 }
 
 // enqueue hands a change to the writer, unless nothing is taken any more.

@@ -129,7 +129,7 @@ func (b *breaker) try(stopping context.Context, now time.Time, create bool) (pas
 	}
 	p := pass{create: create, since: now}
 	b.contact.leave(&p)
-	b.load.inFlight++
+	b.load.enter()
 	if create {
 		b.creates.leave(&p)
 		p.ask = p.ask || p.probe
@@ -228,6 +228,13 @@ func (b *breaker) throttle(d time.Duration) {
 		b.opens = until
 	}
 	b.wake()
+}
+
+// inFlight is how many requests are under way, and how many were at most.
+func (b *breaker) inFlight() (now, most int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.load.inFlight, b.load.most
 }
 
 // idle reports that a place is free.

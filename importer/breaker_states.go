@@ -94,6 +94,12 @@ type load struct {
 	window   float64   // of limit, at least 1
 	cut      time.Time // when window was made smaller
 	inFlight int
+	most     int // that were in flight at once
+}
+
+func (l *load) enter() {
+	l.inFlight++
+	l.most = max(l.most, l.inFlight)
 }
 
 func (l *load) full() bool { return l.inFlight >= int(l.window) }

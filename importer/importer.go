@@ -144,7 +144,7 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 			return nil, err
 		}
 		defer client.Close()
-		r.client, r.sender = client, &metered{client, r.meter}
+		r.client, r.sender = client, client
 		r.retrier.reach = client.Reach
 	}
 	l, err := openLedger(&r.Options, r.retrier.breaker.idle)
@@ -240,9 +240,10 @@ func (r *run) progress() {
 		return
 	}
 	t := r.tally
+	inFlight, _ := r.retrier.breaker.inFlight()
 	r.Progress(report.Tick{
 		Read: t.total, Sent: t.sent, Known: t.known, Attention: t.attention(true),
-		InDoubt: t.outcomes[InDoubt], InFlight: r.meter.inFlight(), Paused: r.retrier.breaker.paused(),
+		InDoubt: t.outcomes[InDoubt], InFlight: inFlight, Paused: r.retrier.breaker.paused(),
 	})
 }
 

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -54,6 +53,7 @@ func (r *run) summary(started time.Time) *report.Summary {
 		s.Checks = r.dry.findings(s.Notes)
 	}
 	r.meter.report(s)
+	_, s.PeakInFlight = r.retrier.breaker.inFlight()
 	r.tally.report(s, r.intake.place)
 	return s
 }
@@ -164,8 +164,6 @@ type meter struct {
 	kinds    map[string]int
 	statuses map[int]int
 	retries  int
-	current  int
-	peak     int
 	buckets  [bucketCount]int
 	measured int
 	longest  time.Duration
@@ -208,26 +206,6 @@ func (m *meter) retried() {
 	m.retries++
 }
 
-// enter counts a lead request in flight until the returned function is called.
-func (m *meter) enter() (leave func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.current++
-	m.peak = max(m.peak, m.current)
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.current--
-	}
-}
-
-// inFlight is how many lead requests are under way.
-func (m *meter) inFlight() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.current
-}
-
 func bucketOf(d time.Duration) int {
 	if d <= bucketUnit {
 		return 0
@@ -248,7 +226,6 @@ func (m *meter) report(s *report.Summary) {
 		s.Requests.ByStatus[strconv.Itoa(status)] = n
 	}
 	s.LatencyMs = report.Latency{P50: m.percentile(0.5), P90: m.percentile(0.9), P95: m.percentile(0.95), P99: m.percentile(0.99), Max: millis(m.longest)}
-	s.PeakInFlight = m.peak
 }
 
 // percentile is the duration in milliseconds below which share of the calls stayed.
@@ -266,20 +243,4 @@ func (m *meter) percentile(share float64) float64 {
 // millis rounds to a hundredth of a millisecond.
 func millis(d time.Duration) float64 {
 	return math.Round(float64(d)/float64(10*time.Microsecond)) / 100
-}
-
-// metered counts the lead requests in flight.
-type metered struct {
-	Sender
-	meter *meter
-}
-
-func (m *metered) Create(ctx context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error) {
-	defer m.meter.enter()()
-	return m.Sender.Create(ctx, r)
-}
-
-func (m *metered) Update(ctx context.Context, leadID string, r *leadapi.UpdateRequest) (*leadapi.Lead, error) {
-	defer m.meter.enter()()
-	return m.Sender.Update(ctx, leadID, r)
 }
