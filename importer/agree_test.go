@@ -3,7 +3,6 @@ package importer
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/storetest"
 	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
 )
@@ -94,7 +93,8 @@ func (p *pair) happen(h *happening) *ended {
 		p.resolve()
 		return nil
 	}
-	asked, image := 0, ""
+	asked := 0
+	var image *storetest.Memory // of the checkpoint, as a process that is killed now leaves it
 	s.fate = func(op, _ string) string {
 		asked++
 		if asked > len(h.fates) {
@@ -110,7 +110,7 @@ func (p *pair) happen(h *happening) *ended {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if arrived++; arrived == h.dies {
-			image = p.copy()
+			image = p.store.Again()
 			s.dead = true
 		}
 	}
@@ -120,37 +120,13 @@ func (p *pair) happen(h *happening) *ended {
 	}
 	r := p.run(h.kind, o, h.rows...)
 	s.fate, s.arrive, s.dead = nil, nil, false
-	if image == "" {
+	if image == nil {
 		return r
 	}
 	p.db.Close()
-	p.path = image
+	p.store = image
 	p.open()
 	return nil
-}
-
-// copy is the checkpoint as a process that is killed now leaves it. A commit that is
-// under way may tear the copy, as it never does a file; then it is made again.
-func (p *pair) copy() string {
-	path := filepath.Join(p.dir, fmt.Sprintf("copy-%d.db", p.runs))
-	for range 100 {
-		for _, end := range []string{"", ".seq"} {
-			b, err := os.ReadFile(p.path + end)
-			if err == nil {
-				err = os.WriteFile(path+end, b, 0o600)
-			}
-			if err != nil {
-				p.t.Fatal(err)
-			}
-		}
-		db, err := bolt.Open(path, checkpoint.Target{TrunkID: "trunk"}, bolt.Options{ReadOnly: true, Check: true})
-		if err == nil {
-			db.Close()
-			return path
-		}
-	}
-	p.t.Fatal("no whole copy of the checkpoint")
-	return ""
 }
 
 // resolve settles every doubt by what the service holds, as a person does.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
 	"leadferry/leadapi"
 )
 
@@ -64,13 +64,8 @@ func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
 func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		interrupt := make(chan struct{})
-		tr := newTrial(t, numbered(300), Options{
-			Concurrency: 8, Interrupt: interrupt,
-			Checkpoint: filepath.Join(t.TempDir(), "c.db"), Target: checkpoint.Target{TrunkID: "trunk"},
-		})
-		tr.Open = func(bool, bool) (checkpoint.Store, error) {
-			return bolt.Open(tr.Checkpoint, tr.Target, bolt.Options{})
-		}
+		tr := newTrial(t, numbered(300), Options{Concurrency: 8, Interrupt: interrupt, Checkpoint: filepath.Join(t.TempDir(), "c.db")})
+		tr.Open = func(bool, bool) (checkpoint.Store, error) { return newLedgerTwin(), nil }
 		db, err := openLedger(&tr.Options, tr.retrier.breaker.idle)
 		if err != nil {
 			t.Fatal(err)
@@ -297,4 +292,39 @@ func TestARefusalOfAllStopsSendingAtOnce(t *testing.T) {
 			t.Errorf("%d creates left, want 1", n)
 		}
 	})
+}
+
+// What the checkpoint refuses of a row is that row's outcome, and the run goes on: a claim
+// that is refused leaves it unsent, an outcome leaves it in doubt.
+func TestARefusalOfTheLedgerIsItsRowsOutcome(t *testing.T) {
+	for _, test := range []struct {
+		kind  checkpoint.ChangeKind
+		want  string
+		sends int
+	}{
+		{checkpoint.Claim, "created 28 failed 2", 0},
+		{checkpoint.Settle, "created 28 in_doubt 2", 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTrial(t, numbered(30), Options{Concurrency: 4})
+			tr.ledger.Refuse = func(c *checkpoint.Change) error {
+				if c.Kind == test.kind && (c.Entry.Key == "k000" || c.Entry.Key == "k017") {
+					return checkpoint.ErrKnown
+				}
+				return nil
+			}
+			tr.carry(t.Context())
+			if got := tr.outcomes(); got != test.want || tr.stopped != nil {
+				t.Errorf("%s, stopped for %v; want %s", got, tr.stopped, test.want)
+			}
+			if n := tr.service.sends["n017"]; n != test.sends {
+				t.Errorf("the row was sent %d times, want %d", n, test.sends)
+			}
+			for _, l := range tr.records.lines {
+				if refused := strings.Contains(l.r.text, "the checkpoint refused"); refused != (l.r.outcome != Created) {
+					t.Errorf("row %s is %s: %q", l.it.rec.Key, l.r.outcome, l.r.text)
+				}
+			}
+		})
+	}
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/storetest"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -28,7 +28,7 @@ const commitTime = time.Millisecond
 // ledgerTwin is a checkpoint whose commits take commitTime, and fail when they
 // are told to. It notes what the engine must never do.
 type ledgerTwin struct {
-	checkpoint.Store
+	*storetest.Memory
 	mu     sync.Mutex
 	writes int           // changes so far
 	failAt int           // this change and all later ones fail; 0: none
@@ -40,13 +40,8 @@ type ledgerTwin struct {
 
 var errDisk = errors.New("the disk is full")
 
-func newLedgerTwin(t testing.TB) *ledgerTwin {
-	store, err := bolt.Open(filepath.Join(t.TempDir(), "c.db"), checkpoint.Target{TrunkID: "trunk"}, bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
-	return &ledgerTwin{Store: store}
+func newLedgerTwin() *ledgerTwin {
+	return &ledgerTwin{Memory: storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"})}
 }
 
 // Commit makes changes durable, or fails.
@@ -69,7 +64,7 @@ func (l *ledgerTwin) Commit(ctx context.Context, changes []*checkpoint.Change) e
 		}
 		return errDisk
 	}
-	return l.Store.Commit(ctx, changes)
+	return l.Memory.Commit(ctx, changes)
 }
 
 // Close leaves it open for those who look what it knows.
@@ -88,7 +83,7 @@ func (l *ledgerTwin) settle(t testing.TB, entries ...checkpoint.Entry) {
 	for _, e := range entries {
 		changes = append(changes, &checkpoint.Change{Kind: checkpoint.Settle, Entry: e})
 	}
-	if err := l.Store.Commit(t.Context(), changes); err != nil {
+	if err := l.Memory.Commit(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -227,7 +222,7 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	}
 	o.Inputs, o.Log = []*source.File{f}, slog.New(slog.NewTextHandler(io.Discard, nil))
 	o.Concurrency, o.MaxWait = max(o.Concurrency, 1), time.Hour
-	tr := &trial{ledger: newLedgerTwin(t), service: newServiceTwin(), records: &records{}}
+	tr := &trial{ledger: newLedgerTwin(), service: newServiceTwin(), records: &records{}}
 	e := newRun(o, importPlanner{})
 	if err := e.intake.bind(); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/storetest"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -227,25 +227,19 @@ type pair struct {
 	t       testing.TB
 	errorf  func(format string, args ...any) // tells what is not as it should be
 	dir     string
-	path    string
+	store   *storetest.Memory
 	db      *checkpoint.Ledger
 	service *remote
 	runs    int
 }
 
 func newPair(t testing.TB, dir string) *pair {
-	p := &pair{t: t, errorf: t.Errorf, dir: dir, path: filepath.Join(dir, "c.db"), service: newRemote()}
+	p := &pair{t: t, errorf: t.Errorf, dir: dir, store: storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"}), service: newRemote()}
 	p.open()
 	return p
 }
 
-func (p *pair) open() {
-	db, err := bolt.Open(p.path, checkpoint.Target{TrunkID: "trunk"}, bolt.Options{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.db = checkpoint.NewLedger(db, checkpoint.Gathering{Slots: 6})
-}
+func (p *pair) open() { p.db = checkpoint.NewLedger(p.store, checkpoint.Gathering{Slots: 6}) }
 
 // ended is a run that is over.
 type ended struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
 )
 
 // paired runs a test with both sides.
@@ -109,7 +110,7 @@ func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		lead := p.known("a").LeadID
 		p.db.Close()
-		p.path += ".new"
+		p.store = storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"})
 		p.open()
 		p.service.sent()
 		r := p.run("sync", Options{Concurrency: 8, Missing: MissingCreate},
