@@ -261,7 +261,11 @@ func (b *breaker) paused() string {
 	case time.Now().Before(b.opens):
 		return "the service asked to wait"
 	case b.contact.state == silent:
-		return "no answer from the service, trying with one request at a time"
+		text := "no answer from the service, trying with one request at a time"
+		if b.fault != nil {
+			text += ": " + b.fault.Message
+		}
+		return text
 	case b.creates.state == singly && b.creates.doubts > 0:
 		return "a create left doubt, trying with one at a time"
 	}

@@ -104,21 +104,30 @@ func (p *Proxy) connect(c net.Conn, address string) *dialError {
 		return p.silent(err)
 	}
 	in := bufio.NewReader(io.LimitReader(c, maxHead))
-	status := http.StatusContinue
-	for status/100 == 1 && status != http.StatusSwitchingProtocols {
-		a, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
-		if err != nil {
+	a := &http.Response{StatusCode: http.StatusContinue}
+	for a.StatusCode/100 == 1 && a.StatusCode != http.StatusSwitchingProtocols {
+		var err error
+		if a, err = http.ReadResponse(in, &http.Request{Method: http.MethodConnect}); err != nil {
 			return p.silent(err)
 		}
-		status = a.StatusCode
 	}
 	switch {
-	case status/100 != 2:
-		return p.refusal(status)
+	case a.StatusCode == http.StatusProxyAuthRequired && !offersBasic(a.Header):
+		fault := p.fault("asks for a sign-in of a kind other than Basic (HTTP 407)")
+		fault.reason, fault.hint = ReasonProxyAuth, "Basic alone is supported: where the proxy wants NTLM or Kerberos, a helper on this machine, such as cntlm or px, can sign in, and is named as the proxy"
+		return fault
+	case a.StatusCode/100 != 2:
+		return p.refusal(a.StatusCode)
 	case in.Buffered() > 0:
 		return p.fault(ownWords)
 	}
 	return nil
+}
+
+// offersBasic reports whether a proxy takes a user and a password as they are, or does not say what it takes.
+func offersBasic(h http.Header) bool {
+	offered := h.Values("Proxy-Authenticate")
+	return len(offered) == 0 || slices.ContainsFunc(offered, func(text string) bool { return strings.Contains(strings.ToLower(text), "basic") })
 }
 
 const ownWords = "sent something of its own behind its answer"
@@ -142,6 +151,7 @@ func (p *Proxy) fault(text string) *dialError {
 // what says that it does not, stops a run.
 func (p *Proxy) refusal(status int) *dialError {
 	fault := p.fault(fmt.Sprintf("opens no way to the service: it answers CONNECT with HTTP %d", status))
+	fault.hint = "check the address; if it is right, whoever runs the proxy can tell why it cannot reach it"
 	final := []int{http.StatusNotImplemented, http.StatusHTTPVersionNotSupported, http.StatusNetworkAuthenticationRequired}
 	passing := []int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, 499}
 	switch {

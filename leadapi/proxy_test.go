@@ -172,7 +172,10 @@ func TestProxiesThatRefuse(t *testing.T) {
 	gone := listen(t, func(*peer, net.Conn) {})
 	gone.Close()
 	for name, test := range map[string]struct{ address, reason, text string }{
-		"407":              {"http://" + proxyLogin + says(407).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
+		"407": {"http://" + proxyLogin + says(407).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
+		"407, NTLM": {"http://" + proxyLogin + connectProxy(t, func(net.Conn, *http.Request) string {
+			return answerText(407, "", "Proxy-Authenticate: Negotiate", "Proxy-Authenticate: NTLM")
+		}).Addr().String(), ReasonProxyAuth, "of a kind other than Basic"},
 		"407, no user":     {"http://" + says(407).Addr().String(), ReasonProxyAuth, "asks for a user and a password"},
 		"403":              {"http://" + proxyLogin + says(403).Addr().String(), ReasonProxy, "HTTP 403"},
 		"405":              {"http://" + proxyLogin + says(405).Addr().String(), ReasonProxy, "HTTP 405"},
@@ -278,7 +281,7 @@ func TestProxiesThatMisbehave(t *testing.T) {
 		var arrived sync.Map
 		settings := rapid.SampledFrom([]*tls.Config{nil, secured}).Draw(r, "TLS")
 		service := arriving(t, settings, &arrived)
-		socks := rapid.Bool().Draw(r, "SOCKS5")
+		scheme := rapid.SampledFrom([]string{"http", "https", "socks5"}).Draw(r, "scheme")
 		steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) [3]int {
 			return [3]int{rapid.IntRange(0, 5).Draw(r, "act"), rapid.IntRange(0, 700).Draw(r, "at"), rapid.IntRange(0, 3).Draw(r, "what")}
 		}), 1, 6).Draw(r, "steps")
@@ -289,9 +292,12 @@ func TestProxiesThatMisbehave(t *testing.T) {
 			step := steps[next%len(steps)]
 			next++
 			mu.Unlock()
-			misbehave(c, service.Addr().String(), socks, step)
+			if scheme == "https" {
+				c = tls.Server(c, secured)
+				defer c.Close()
+			}
+			misbehave(c, service.Addr().String(), scheme == "socks5", step)
 		})
-		scheme := map[bool]string{false: "http", true: "socks5"}[socks]
 		where := service.address()
 		if settings != nil {
 			where = "https://" + service.Addr().String()

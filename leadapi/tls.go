@@ -97,7 +97,7 @@ func (t *tap) one() bool {
 // first that comes on a new connection, the request was not taken.
 func (c *conn) untaken(h *host, err error) error {
 	secure, ok := c.Conn.(*tls.Conn)
-	if !ok || !c.idleSince.IsZero() || !c.tap.one() || secure.ConnectionState().Version != tls.VersionTLS13 {
+	if !ok || c.tap == nil || !c.idleSince.IsZero() || !c.tap.one() || secure.ConnectionState().Version != tls.VersionTLS13 {
 		return err
 	}
 	fault := h.clientCertificateFault(c.tap, err)
