@@ -152,7 +152,7 @@ func (c *Client) probeAnswer(ctx context.Context) Step {
 func (c *Client) probeToken(ctx context.Context) Step {
 	s, began := Step{Name: "sign-in"}, time.Now()
 	if c.config.ClientID == "" {
-		s.Text, s.Hint = "no OAuth client is set, so nothing was tried", "leadferry login makes one and stores it; or set LEADFERRY_CLIENT_ID and its secret"
+		s.Text, s.Hint = "no OAuth client with its secret is set, so nothing was tried", "leadferry login makes one and stores it; or set LEADFERRY_CLIENT_ID and its secret"
 		return s
 	}
 	err := c.SignIn(ctx)

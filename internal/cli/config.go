@@ -17,7 +17,7 @@ import (
 
 func (p *program) configCommand() *cli.Command {
 	return &cli.Command{
-		Name: "config", Usage: "show every effective setting and where it comes from",
+		Name: "config", Usage: "show every effective setting and where it comes from, or check whether they work",
 		Description: `The configuration file names the connection settings of one or more profiles, so
 that US and EU stand side by side:
 
@@ -40,9 +40,11 @@ one called default is used, if there is one.
 Example:
 
    leadferry config show --profile eu
+   leadferry config check --profile eu
 
-Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
-		Subcommands: []*cli.Command{p.configShowCommand()},
+Exit codes: 0 done; 2 usage error, or a mistake in the configuration file;
+3 the check found what does not work.`,
+		Subcommands: []*cli.Command{p.configShowCommand(), p.configCheckCommand()},
 		Action:      func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) },
 	}
 }

@@ -201,19 +201,28 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 		return api, nil, err
 	}
 	data := sandboxData(checkpointPath)
-	server, err := sandbox.New(sandbox.Options{Path: data, Wait: c.Duration("wait"), Directory: directory})
+	api, stop, err = serveSandbox(sandbox.Options{Path: data, Wait: c.Duration("wait"), Directory: directory})
 	if errors.Is(err, sandbox.ErrInUse) {
 		return api, nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
 	}
 	if err != nil {
 		return api, nil, usage(err.Error(), "--sandbox-reset begins anew")
 	}
+	return api, stop, nil
+}
+
+// serveSandbox serves an imitation on a free port, and returns what a client needs for it.
+func serveSandbox(o sandbox.Options) (api leadapi.Config, stop func() error, err error) {
+	server, err := sandbox.New(o)
+	if err != nil {
+		return api, nil, err
+	}
 	listener, err := sandbox.Listen("127.0.0.1:0", server)
 	if err != nil {
 		return api, nil, errors.Join(err, server.Close())
 	}
 	api = leadapi.Config{
-		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: directory.TrunkID(),
+		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: o.Directory.TrunkID(),
 		ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret,
 	}
 	return api, func() error { return errors.Join(listener.Close(), server.Close()) }, nil
