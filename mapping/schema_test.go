@@ -166,10 +166,11 @@ func goodFiles(t *testing.T) map[string]string {
 			"- row: {}\n  request: {locatorID: l, locationSearch: {searchText: a, postalCode: 01234}}\n",
 	}
 	samples, err := filepath.Glob("../samples/*.yaml")
-	if err != nil || len(samples) == 0 {
-		t.Fatalf("no samples: %v", err)
+	exports, errExports := filepath.Glob("../samples/*/*.yaml")
+	if err != nil || errExports != nil || len(samples) == 0 || len(exports) == 0 {
+		t.Fatalf("no samples: %v %v", err, errExports)
 	}
-	for _, name := range samples {
+	for _, name := range append(samples, exports...) {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
