@@ -33,6 +33,7 @@ type Config struct {
 	Leave        func(kind string) bool // asked just before the first byte of a request leaves: false holds it back, with ReasonHeld; may be nil
 	Observe      func(Call)             // called after each call of which a byte left, by its caller; may be nil
 	Trace        func(Call)             // called after each call that was tried, sent or not; may be nil
+	SingleUse    func(host string)      // told once a host when each create gets a connection of its own there, for it closed a used one without an answer; may be nil
 	Now          func() time.Time       // nil = time.Now
 	Tokens       TokenStore             // keeps the token for later runs and other processes; nil: nobody does
 }

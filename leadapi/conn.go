@@ -15,10 +15,6 @@ import (
 )
 
 const (
-	// idleLimit is below the 5 s after which common servers close a connection: a create that crosses such a close
-	// would be in doubt.
-	idleLimit = 4 * time.Second
-
 	maxHead  = 64 << 10 // bytes of an answer's head, informational answers included
 	maxBody  = 1 << 20  // bytes of an answer's body
 	piece    = 8 << 10  // bytes a write
@@ -40,24 +36,37 @@ type conn struct {
 	in         *bufio.Reader    // over bounds
 	request    []byte           // room for one
 	body       bytes.Buffer     // room for that of a request, then for that of an answer
-	idleSince  time.Time        // since when no call uses it; zero: none has
 	generation int              // of the host
+
+	carried   int           // requests so far
+	idleSince time.Time     // since when no call uses it
+	restLimit time.Duration // for how long it may rest
+	left      int           // requests that it may still carry; negative: no limit is known
+	retires   time.Time     // when it carries no more
+	rested    time.Duration // before the call that uses it
+	served    bool          // that call got an answer
+	explores  bool          // that call goes beyond what the host has shown
 }
 
 // exchange sends a request and returns the answer, informational ones left out. sent says whether a byte of the request
 // has left. When ctx ends, so does the exchange.
 func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
 	before := c.socket.out
-	c.socket.late = false
+	c.socket.late, c.served = false, false
 	err = c.send(request)
 	if c.socket.out == before {
 		return a, false, err
+	}
+	if c.carried++; c.left > 0 {
+		c.left--
 	}
 	// Where the peer had enough before the end, it may have said why.
 	a, broken := c.receive()
 	if broken != nil {
 		return a, true, errors.Join(broken, err)
 	}
+	c.served = true
+	c.heed(a.Header)
 	a.Close = a.Close || err != nil // what is missing of the request would be the next one's beginning
 	return a, true, nil
 }
@@ -93,15 +102,14 @@ func (c *conn) receive() (a answer, err error) {
 	return a, nil
 }
 
-// fit tells whether a connection that was idle can carry a call: not for so long that the peer may be about to close it,
-// not closed, and with nothing to read.
-func (c *conn) fit(now time.Time) bool {
-	return !c.stale(now) && c.in.Buffered() == 0 && c.socket.quiet() && c.drained()
+// fit tells whether a connection that was idle can carry a call: it is not closed, and there is nothing to read.
+func (c *conn) fit() bool {
+	return c.in.Buffered() == 0 && c.socket.quiet() && c.drained()
 }
 
-// stale goes by the wall clock too: the other one stands still while the machine sleeps.
-func (c *conn) stale(now time.Time) bool {
-	return max(now.Sub(c.idleSince), now.Round(0).Sub(c.idleSince.Round(0))) >= idleLimit
+// mute tells whether the last call got not a byte of an answer, for the peer closed the connection.
+func (c *conn) mute(err error) bool {
+	return c.bounds.N == maxHead && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // drained tells whether TLS has nothing left that it read ahead. It looks at the socket no more.

@@ -184,7 +184,7 @@ func TestConnectionFoundClosed(t *testing.T) {
 func TestNothingIsSentOverAClosedConnection(t *testing.T) {
 	p := answers(t, answerText(201, createdBody))
 	client := signedIn(t, config(p.address()))
-	w, err := client.leads.take(t.Context(), time.Now().Add(time.Minute))
+	w, _, err := client.leads.take(t.Context(), time.Now().Add(time.Minute), anyConn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,12 +218,12 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 				io.Copy(io.Discard, c)
 			}
 		})
-		w, err := client.leads.take(t.Context(), time.Now().Add(time.Minute))
+		w, _, err := client.leads.take(t.Context(), time.Now().Add(time.Minute), anyConn)
 		if err != nil {
 			t.Fatal(err)
 		}
 		post := request{method: "POST", host: client.leads, target: client.create}
-		if err := w.send(client.appendRequest(nil, post, &w.body)); err != nil {
+		if err := w.send(client.appendRequest(nil, post, w)); err != nil {
 			t.Fatal(err)
 		}
 		<-written

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"slices"
@@ -25,6 +26,7 @@ type host struct {
 	mu         sync.Mutex
 	idle       []*conn // the one used last comes last
 	generation int     // connections of an earlier one are not used again
+	reuse      reuse
 }
 
 // newHost returns the host of an address. An error is a *ConfigError.
@@ -51,24 +53,26 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	return h, nil
 }
 
-// take returns a connection that no other call uses: the idle one that was used last, if it can be used still, or a new one. Where
-// there may be no more it waits, at most until limit. The caller must put it back.
-func (h *host) take(ctx context.Context, limit time.Time) (*conn, error) {
+// take returns a connection that no other call uses: the idle one that was used last, if this call may go over it, or a
+// new one; trial says that the host must first have answered something over it that can make nothing. Where there may be no more
+// connections it waits, at most until limit. The caller must put it back.
+func (h *host) take(ctx context.Context, limit time.Time, kind use) (c *conn, trial bool, err error) {
 	if err := h.enter(ctx, limit); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	for c := h.takeIdle(); c != nil; c = h.takeIdle() {
-		if c.fit(time.Now()) {
-			return c, nil
-		}
-		c.Close()
+	if c, trial = h.takeIdle(kind, time.Now()); c != nil {
+		return c, trial, nil
 	}
-	c, err := h.dial(ctx, limit)
-	if err != nil {
+	if c, err = h.dial(ctx, limit); err != nil {
 		<-h.room
-		return nil, err
+		return nil, false, err
 	}
-	return c, nil
+	c.restLimit, c.left = idleLimit, -1
+	if kind == safeConn && h.singleUse() {
+		c.left = 1
+	}
+	c.retires = time.Now().Add(retireAfter + rand.N(retireAfter/3))
+	return c, false, nil
 }
 
 // enter waits until there may be one connection more.
@@ -88,41 +92,92 @@ func (h *host) enter(ctx context.Context, limit time.Time) error {
 	}
 }
 
-// takeIdle takes out the idle connection that was used last, nil where there is none.
-func (h *host) takeIdle() *conn {
+// takeIdle takes out the idle connection that was used last, of those that the call may go over; nil where there is none.
+// For a new one it makes room: no more than there may be are open, resting ones included.
+func (h *host) takeIdle(kind use, now time.Time) (c *conn, trial bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := len(h.idle) - 1
-	if n < 0 {
-		return nil
+	for i, c := range slices.Backward(h.idle) {
+		if may, trial := h.reuse.allows(c, kind, now); may {
+			h.idle = slices.Delete(h.idle, i, i+1)
+			c.rested = c.rest(now)
+			return c, trial
+		}
 	}
-	c := h.idle[n]
-	h.idle = slices.Delete(h.idle, n, n+1)
-	return c
+	for len(h.idle) > 0 && len(h.room)+len(h.idle) > cap(h.room) {
+		h.closeOldest()
+	}
+	return nil, false
+}
+
+func (h *host) closeOldest() {
+	h.idle[0].Close()
+	h.idle = slices.Delete(h.idle, 0, 1)
 }
 
 // put takes back a connection: keep says that another call can use it.
 func (h *host) put(c *conn, keep bool) {
-	if !keep || !h.putIdle(c) {
+	if !h.putIdle(c, keep) {
 		c.Close()
 	}
 	<-h.room
 }
 
-// putIdle keeps a connection for another call, unless it is of an earlier generation, and closes those that have been idle for too long.
-func (h *host) putIdle(c *conn) bool {
+// putIdle notes what the call has shown of the host and keeps the connection for another one, unless it is of an earlier
+// generation. It closes those that have been idle for too long.
+func (h *host) putIdle(c *conn, keep bool) bool {
 	c.release()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c.generation != h.generation {
+	if c.served && c.carried > 1 {
+		h.reuse.answered(c.rested, c.carried-1)
+	}
+	if c.explores {
+		c.explores, h.reuse.exploring = false, false
+	}
+	if !keep || c.generation != h.generation || !c.lasts(c.idleSince, 0) {
 		return false
 	}
 	h.idle = append(h.idle, c)
-	for h.idle[0].stale(c.idleSince) {
-		h.idle[0].Close()
-		h.idle = slices.Delete(h.idle, 0, 1)
+	for !h.idle[0].lasts(c.idleSince, h.idle[0].rest(c.idleSince)) {
+		h.closeOldest()
 	}
 	return true
+}
+
+// tried notes that a request was answered over a used connection, which goes on without rest.
+func (h *host) tried(c *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reuse.answered(c.rested, c.carried-1)
+	c.rested = 0
+}
+
+// closed takes back a connection that was found closed before anything was sent over it.
+func (h *host) closed(c *conn) {
+	h.mu.Lock()
+	h.reuse.closed(c.rested)
+	h.mu.Unlock()
+	h.put(c, false)
+}
+
+// lost notes that the host closed a used connection, or fell silent upon it, instead of answering. From now on each create
+// gets a connection of its own: first is said when it did not before.
+func (h *host) lost(closed bool) (first bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if closed {
+		h.reuse.lost = time.Now()
+	}
+	first, h.reuse.single = !h.reuse.single, true
+	return first
+}
+
+// singleUse tells whether each create gets a connection of its own.
+func (h *host) singleUse() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.reuse.single
 }
 
 // closeIdle closes the idle connections; those in use are not used again once their calls are over.

@@ -113,7 +113,7 @@ func TestConnectionsOfBeforeA421AreNotUsed(t *testing.T) {
 		}
 	})
 	client := signedIn(t, config(p.address()))
-	other, err := client.leads.take(t.Context(), time.Now().Add(time.Minute))
+	other, _, err := client.leads.take(t.Context(), time.Now().Add(time.Minute), anyConn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestConnectionFromBeforeASleepIsNotUsed(t *testing.T) {
 	fault(t, client)
 	w := held(t, client.leads)
 	w.idleSince = w.idleSince.Round(0).Add(-time.Hour)
-	if w.fit(time.Now()) {
+	if now := time.Now(); w.lasts(now, w.rest(now)) {
 		t.Error("it is used")
 	}
 }
@@ -145,7 +145,7 @@ func TestOldConnectionsAreClosed(t *testing.T) {
 	h := client.leads
 	var conns []*conn
 	for range 3 {
-		c, err := h.take(t.Context(), time.Now().Add(time.Minute))
+		c, _, err := h.take(t.Context(), time.Now().Add(time.Minute), anyConn)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,8 @@
 package leadapi
 
 import (
-	"bytes"
 	"context"
+	"net/http"
 	"strconv"
 	"time"
 )
@@ -83,6 +83,7 @@ type request struct {
 	op      string
 	method  string
 	host    *host
+	use     use
 	target  string    // path, and query where there is one
 	content content   // nil: a request without body
 	bearer  string    // "": no Authorization header
@@ -102,39 +103,42 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 	seen := Call{Kind: r.op, Method: r.method, Began: c.config.Now()}
 	r.limit = time.Now().Add(c.config.Timeout)
 	status, fault := c.carry(ctx, r, read, &seen)
-	seen.Status, seen.Fault, seen.Duration = status, fault, c.config.Now().Sub(seen.Began)
+	seen.Status, seen.Fault = status, fault
+	c.told(seen)
+	return status, fault
+}
+
+// told tells those who want to know of a call that is over.
+func (c *Client) told(seen Call) {
+	seen.Duration = c.config.Now().Sub(seen.Began)
 	if c.config.Observe != nil && seen.Sent > 0 {
 		c.config.Observe(seen)
 	}
 	if c.config.Trace != nil {
 		c.config.Trace(seen)
 	}
-	return status, fault
 }
 
 // carry takes a call to its end and notes for Trace what it sees.
 func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (status int, fault *Error) {
-	conn, err := r.host.take(ctx, r.limit)
-	seen.Waited = c.config.Now().Sub(seen.Began)
-	if err != nil {
-		return 0, unanswered(ctx, r, false, err)
+	conn, fault := c.ready(ctx, r, seen)
+	if fault != nil {
+		return 0, fault
 	}
-	if c.config.Leave != nil && !c.config.Leave(r.op) {
-		r.host.put(conn, false)
-		return 0, unsent(r.op, ReasonHeld, "held back")
-	}
-	seen.Reused = !conn.idleSince.IsZero()
+	seen.Reused = conn.carried > 0
 	_ = conn.SetDeadline(r.limit) // fails for a closed connection only, as the first write then does
 	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
 	keep := false
 	defer func() { r.host.put(conn, unhook() && keep) }() // last: the body is in the connection's room
 
-	conn.request = c.appendRequest(conn.request[:0], r, &conn.body)
 	a, sent, err := conn.exchange(conn.request)
 	if sent {
 		seen.Sent, seen.Received = len(conn.request), len(a.body)
 	}
 	if err != nil {
+		if sent && seen.Reused && conn.mute(err) && ctx.Err() == nil {
+			c.lost(r.host, true)
+		}
 		return 0, unanswered(ctx, r, sent, conn.untaken(r.host, err))
 	}
 	keep = a.whole && !a.Close
@@ -149,21 +153,103 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	return status, fault
 }
 
-// appendRequest appends a request, whose body is made in room. Its parts are checked where they come from: addresses and
-// IDs hold no blanks, tokens visible ASCII only. There is never an Idempotency-Key: what lies between us and the service
-// might repeat the request for it.
-func (c *Client) appendRequest(b []byte, r request, room *bytes.Buffer) []byte {
+// ready returns a connection over which the request, which stands written in it, may leave now. The last thing that is
+// looked at is whether the peer has closed it.
+func (c *Client) ready(ctx context.Context, r request, seen *Call) (*conn, *Error) {
+	for {
+		conn, trial, err := r.host.take(ctx, r.limit, r.use)
+		seen.Waited = c.config.Now().Sub(seen.Began)
+		if err != nil {
+			return nil, unanswered(ctx, r, false, err)
+		}
+		if trial {
+			if again, fault := c.try(ctx, r, conn); fault != nil {
+				return nil, fault
+			} else if again {
+				continue
+			}
+		}
+		conn.request = c.appendRequest(conn.request[:0], r, conn)
+		if c.config.Leave != nil && !c.config.Leave(r.op) {
+			r.host.put(conn, false)
+			return nil, unsent(r.op, ReasonHeld, "held back")
+		}
+		if conn.carried == 0 || conn.fit() {
+			return conn, nil
+		}
+		r.host.closed(conn)
+	}
+}
+
+// try finds out, by a request that can make nothing, whether the host still answers over a connection that has rested for
+// longer than any before. again says that another one must be taken; an error that no request may leave now. Then it has put the
+// connection back.
+func (c *Client) try(ctx context.Context, r request, conn *conn) (again bool, fault *Error) {
+	if c.config.Leave != nil && !c.config.Leave("reach") {
+		r.host.put(conn, false)
+		return false, unsent(r.op, ReasonHeld, "held back")
+	}
+	if !conn.fit() {
+		r.host.closed(conn)
+		return true, nil
+	}
+	now := time.Now()
+	get := c.reaching()
+	get.limit = now.Add(min(trialLimit, r.limit.Sub(now)/2))
+	seen := Call{Kind: get.op, Method: get.method, Began: c.config.Now(), Reused: true}
+	_ = conn.SetDeadline(get.limit)
+	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
+	conn.request = c.appendRequest(conn.request[:0], get, conn)
+	a, sent, err := conn.exchange(conn.request)
+	ended := !unhook()
+	if sent {
+		seen.Sent, seen.Received = len(conn.request), len(a.body)
+	}
+	switch {
+	case err == nil:
+		r.host.tried(conn)
+		seen.Status = a.StatusCode
+		if fault = c.answered(get, a); fault.Reason != ReasonThrottled && fault.Reason != ReasonProxyAuth {
+			fault = nil
+		}
+	case ctx.Err() != nil:
+		fault = interrupted(ctx.Err(), r.op, No)
+	case sent:
+		c.lost(r.host, conn.mute(err))
+	}
+	seen.Fault = fault
+	if again = err != nil || ended || a.Close || !a.whole || a.StatusCode == http.StatusMisdirectedRequest; again || fault != nil {
+		r.host.put(conn, false)
+	}
+	c.told(seen)
+	return again, fault
+}
+
+// lost notes that a host gave no answer over a connection that had carried others before.
+func (c *Client) lost(h *host, closed bool) {
+	if h.lost(closed) && c.config.SingleUse != nil {
+		c.config.SingleUse(h.domain)
+	}
+}
+
+// appendRequest appends a request, whose body is made in the connection's room. Its parts are checked where they come from:
+// addresses and IDs hold no blanks, tokens visible ASCII only. There is never an Idempotency-Key: what lies between us and the
+// service might repeat the request for it.
+func (c *Client) appendRequest(b []byte, r request, conn *conn) []byte {
 	var body []byte
 	if r.content != nil {
-		room.Reset()
-		room.Write(r.content.AppendJSON(room.AvailableBuffer()))
-		body = room.Bytes()
+		conn.body.Reset()
+		conn.body.Write(r.content.AppendJSON(conn.body.AvailableBuffer()))
+		body = conn.body.Bytes()
 	}
 	b = append(append(append(append(b, r.method...), ' '), r.target...), " HTTP/1.1\r\nHost: "...)
 	b = append(append(append(b, r.host.name...), "\r\nUser-Agent: "...), c.config.UserAgent...)
 	b = strconv.AppendInt(append(b, "\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: "...), int64(len(body)), 10)
 	if body != nil {
 		b = append(b, "\r\nContent-Type: application/json"...)
+	}
+	if conn.left == 1 {
+		b = append(b, "\r\nConnection: close"...)
 	}
 	if r.bearer != "" {
 		b = append(append(b, "\r\nAuthorization: Bearer "...), r.bearer...)

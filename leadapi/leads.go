@@ -134,11 +134,16 @@ func (c *Client) Reach(ctx context.Context) error {
 	if c.leads == nil {
 		return unsent("reach", ReasonRefused, noLeads)
 	}
-	r := request{op: "reach", method: http.MethodGet, host: c.leads, target: c.create, success: http.StatusOK}
+	r := c.reaching()
 	if status, err := c.do(ctx, r, func([]byte) bool { return true }); status == 0 || err != nil && err.Reason == ReasonThrottled {
 		return err
 	}
 	return nil
+}
+
+// reaching is the request of Reach. It gets a new connection, as a create would after what Reach is asked for.
+func (c *Client) reaching() request {
+	return request{op: "reach", method: http.MethodGet, host: c.leads, target: c.create, success: http.StatusOK}
 }
 
 // Create sends one create (section "5. Create a lead"), signing in first where needed. Any error is an *[Error].
@@ -149,7 +154,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	made := new(Created)
 	member := made.member(r.OrganizationID)
 	status, err := c.signed(ctx, request{
-		op: "create", method: http.MethodPost, host: c.leads, target: c.create, content: r, success: http.StatusCreated,
+		op: "create", method: http.MethodPost, host: c.leads, use: safeConn, target: c.create, content: r, success: http.StatusCreated,
 	}, func(body []byte) bool { return members(body, member) && made.LeadID != "" })
 	if err != nil {
 		return nil, err
@@ -180,7 +185,7 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	}
 	lead := new(Lead)
 	_, err := c.signed(ctx, request{
-		op: "update", method: http.MethodPatch, host: c.general, target: c.base + "/v3/lead/" + leadID, content: r, success: http.StatusOK,
+		op: "update", method: http.MethodPatch, host: c.general, use: anyConn, target: c.base + "/v3/lead/" + leadID, content: r, success: http.StatusOK,
 	}, func(body []byte) bool { return members(body, lead.member) && lead.ID != "" })
 	if err != nil {
 		return nil, err

@@ -35,8 +35,20 @@ func config(address string) Config {
 	}
 }
 
-// connect returns a Client of the address that is closed with the test.
+// connect returns a Client of the address that is closed with the test. Its service has shown that it keeps connections.
 func connect(t testing.TB, c Config) *Client {
+	t.Helper()
+	client := stranger(t, c)
+	for _, h := range []*host{client.general, client.leads} {
+		if h != nil {
+			h.reuse = reuse{rest: time.Hour, carried: 1 << 30}
+		}
+	}
+	return client
+}
+
+// stranger returns a Client of which the service has shown nothing yet.
+func stranger(t testing.TB, c Config) *Client {
 	t.Helper()
 	client, err := New(c)
 	if err != nil {
@@ -49,7 +61,10 @@ func connect(t testing.TB, c Config) *Client {
 // signedIn returns a Client that holds a token already.
 func signedIn(t testing.TB, c Config) *Client {
 	t.Helper()
-	client := connect(t, c)
+	return withToken(connect(t, c))
+}
+
+func withToken(client *Client) *Client {
 	soon := time.Now().Add(time.Hour)
 	client.keeper.token = &oauth2.Token{AccessToken: access, Expiry: soon}
 	client.keeper.renewAt = soon

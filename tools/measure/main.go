@@ -19,6 +19,7 @@
 //	go -C tools run ./measure readjsonl leads.jsonl
 //	go -C tools run ./measure readxlsx leads.xlsx
 //	go -C tools run ./measure bare -url http://127.0.0.1:8099 -c 64 leads.csv
+//	go -C tools run ./measure closing              # rows in doubt where the service closes connections without a word
 package main
 
 import (
@@ -69,6 +70,8 @@ func run(ctx context.Context, args []string, s streams) error {
 		return runReader(args[1:], s, countJSONL)
 	case "readxlsx":
 		return runReader(args[1:], s, countXLSX)
+	case "closing":
+		return runClosing(ctx, args[1:], s)
 	case "bare":
 		return runBare(ctx, args[1:], s)
 	}

@@ -21,7 +21,7 @@ type options struct {
 }
 
 func parseOptions(args []string, s streams) (o options, err error) {
-	set := flags("[flags]: takes the numbers that leadferry has to hold (also: measure sink|leads|readcsv|readjsonl|readxlsx|bare -h)", s)
+	set := flags("[flags]: takes the numbers that leadferry has to hold (also: measure sink|leads|readcsv|readjsonl|readxlsx|bare|closing -h)", s)
 	set.IntVar(&o.rows, "rows", fullRows, "rows of the inputs; each number takes its share")
 	set.IntVar(&o.runs, "runs", 3, "turns that a figure is the median of")
 	set.DurationVar(&o.wrk, "wrk", 10*time.Second, "how long wrk runs each time")
@@ -34,7 +34,7 @@ func parseOptions(args []string, s streams) (o options, err error) {
 		return o, err
 	}
 	if set.NArg() > 0 {
-		return o, fmt.Errorf("%q is neither a flag nor one of sink, leads, readcsv, readjsonl, readxlsx, bare", set.Arg(0))
+		return o, fmt.Errorf("%q is neither a flag nor one of sink, leads, readcsv, readjsonl, readxlsx, bare, closing", set.Arg(0))
 	}
 	if *quick {
 		o.hasten(set)

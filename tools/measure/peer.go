@@ -46,7 +46,7 @@ func (p *peer) serve() {
 			continue
 		}
 		p.from += n
-		if !p.answer(&r) || r.last {
+		if !p.answer(&r) || r.last || p.sink.closes && p.sink.after == 0 {
 			return
 		}
 	}
@@ -63,6 +63,11 @@ func (p *peer) receive() bool {
 			return false
 		}
 		p.in = append(p.in, make([]byte, len(p.in))...)
+	}
+	if p.sink.closes && p.sink.after > 0 {
+		if err := p.conn.SetReadDeadline(time.Now().Add(p.sink.after)); err != nil {
+			return false
+		}
 	}
 	n, err := p.conn.Read(p.in[p.to:])
 	p.to += n

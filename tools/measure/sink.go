@@ -25,6 +25,8 @@ import (
 // and all of them share one processor.
 type sink struct {
 	latency time.Duration // added to every answer but /stats
+	closes  bool          // it closes connections without a word:
+	after   time.Duration // when they have rested for so long; 0: after each answer
 	ids     *leadIDs
 	counters
 	peers sync.WaitGroup
