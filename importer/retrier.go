@@ -66,6 +66,10 @@ func (c *retrier) deliver(ctx, leaving context.Context, last *pass, call func(co
 			c.breaker.conclude(last, nothingShown)
 			continue
 		}
+		if c.askedToWait(p, err) {
+			c.breaker.conclude(last, nothingShown)
+			continue
+		}
 		if tries++; tries > 1 {
 			c.retried()
 		}
@@ -116,6 +120,18 @@ func (c *retrier) preflight(leaving context.Context, p pass) error {
 		c.breaker.unanswered(p, false)
 	}
 	return nil
+}
+
+// askedToWait hears a wait that the service asked for when it was asked, before a create left, whether a connection still
+// serves.
+func (c *retrier) askedToWait(p pass, err error) bool {
+	var e *leadapi.Error
+	if !errors.As(err, &e) || e.Op != "reach" || !throttled(e) {
+		return false
+	}
+	c.breaker.throttle(waitOf(e, backoffFor(1)))
+	c.breaker.overloaded(p)
+	return true
 }
 
 // nextTry says whether a request is sent again after an answer, and when.

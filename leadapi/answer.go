@@ -3,10 +3,13 @@ package leadapi
 import (
 	"bytes"
 	"cmp"
+	"compress/flate"
 	"compress/gzip"
+	"compress/zlib"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,25 +23,70 @@ type answer struct {
 	*http.Response
 	body     []byte // stands until the connection's next call
 	whole    bool   // the body came to its end, within bounds
-	readable bool   // it is whole and is not packed any more
+	readable bool   // it is whole and not packed any more
 }
 
-// unpack undoes gzip, which is never asked for, and takes away a byte order mark.
+// unpack undoes gzip and deflate, which are never asked for, and takes away a byte order mark. What says that it is packed and
+// is not counts as it is; what is too large, or packed otherwise, is not readable.
 func (a *answer) unpack() {
 	if !a.whole {
 		return
 	}
-	if bytes.HasPrefix(a.body, []byte("\x1f\x8b")) {
-		z, err := gzip.NewReader(bytes.NewReader(a.body))
-		if err != nil {
+	packings := packingsOf(a.Header["Content-Encoding"])
+	if len(packings) == 0 && bytes.HasPrefix(a.body, []byte("\x1f\x8b")) {
+		packings = []string{"gzip"}
+	}
+	if len(packings) > mostPackings {
+		return
+	}
+	for _, packing := range slices.Backward(packings) {
+		plain, fits := unpacked(a.body, packing)
+		if !fits {
 			return
 		}
-		if a.body, err = io.ReadAll(io.LimitReader(z, maxBody+1)); err != nil || len(a.body) > maxBody {
-			return
-		}
+		a.body = plain
 	}
 	a.body, a.readable = bytes.TrimPrefix(a.body, []byte("\ufeff")), true
 }
+
+// packingsOf names the packings of an answer, the outermost last.
+func packingsOf(lines []string) (all []string) {
+	for _, line := range lines {
+		for word := range strings.SplitSeq(line, ",") {
+			if word = strings.ToLower(strings.TrimSpace(word)); word != "" && word != "identity" {
+				all = append(all, word)
+			}
+		}
+	}
+	return all
+}
+
+// mostPackings is how often an answer may have been packed, one upon the other.
+const mostPackings = 3
+
+// unpacked undoes one packing; fits is false for what is larger than an answer may be, or packed in an unknown way.
+func unpacked(body []byte, packing string) (plain []byte, fits bool) {
+	for _, open := range unpackers[packing] {
+		r, err := open(bytes.NewReader(body))
+		if err != nil {
+			continue
+		}
+		if plain, err = io.ReadAll(io.LimitReader(r, maxBody+1)); err == nil {
+			return plain, len(plain) <= maxBody
+		}
+	}
+	return body, bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff"))), []byte("{"))
+}
+
+// unpackers are the ways to read each packing; what is called deflate is zlib, but some send it bare.
+var unpackers = map[string][]func(io.Reader) (io.Reader, error){
+	"gzip":    {openGzip},
+	"x-gzip":  {openGzip},
+	"deflate": {openZlib, func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil }},
+}
+
+func openGzip(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+func openZlib(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }
 
 // members calls f with each member of the object that body is, and reports whether all of body could be read: one JSON
 // object of valid UTF-8, no name twice, nothing behind it. What f gets stands until it returns. It leaves out what is of

@@ -61,10 +61,10 @@ func TestRetryAfterIsRead(t *testing.T) {
 // faults 52, 70, 118, m27: whatever comes, reading it ends without panic, in bounds, and an ID is plain.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{createdBody, leadBody, `{"error":{"message":"x"}}`, `{"access_token":"a","expires_in":1e400}`, "\xff\xfe", "[", `{"leadID":"\ud800"}`, `{"lead\u0049D":"a","LEADID":"b","x":{"y":1}}`, `{"leadID":"a","leadID":"a"}`, `{"leadID":"a","x":{"y":1,"y":1}}`, `{"leadID":"a"} {}`, `null`, `{}`, `{"leadID":null,"assignedLocationName":7}`} {
-		f.Add([]byte(body), "Sun, 01 Mar 2026 12:00:30 GMT")
+		f.Add([]byte(body), "Sun, 01 Mar 2026 12:00:30 GMT", "deflate, gzip")
 	}
-	f.Fuzz(func(t *testing.T, body []byte, header string) {
-		a := answer{body: body, whole: true}
+	f.Fuzz(func(t *testing.T, body []byte, header, packing string) {
+		a := answer{Response: &http.Response{Header: http.Header{"Content-Encoding": {packing}}}, body: body, whole: true}
 		a.unpack()
 		plain := a.body
 		var lead Lead

@@ -102,6 +102,13 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 	}
 }
 
+// singleUse says that creates go on connections of their own from now on, which takes longer.
+func singleUse(log *slog.Logger) func(host string) {
+	return func(host string) {
+		log.Warn(host + " closed a connection that was used again, or fell silent on it, without a word: from now on each create goes over a connection of its own")
+	}
+}
+
 // logStart is announce for a program. Warnings are no sign that all goes well, so
 // --quiet leaves them.
 func logStart(log *slog.Logger, s *importer.Start, warnings, notes []string, quiet bool) {
