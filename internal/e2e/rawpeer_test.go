@@ -42,7 +42,7 @@ type rawScript struct {
 	update      bool // PATCHes are meant
 	from, times int
 	deaf        bool   // a GET gets no answer either
-	busyGets    int    // so many GETs are asked to wait a second
+	busyGets    int    // so many GETs, after the first create that is disturbed, are asked to wait a second
 	busyTokens  []int  // which token requests are asked to wait
 	tokenSays   string // the answer to every token request; "": the right one
 }
@@ -239,7 +239,10 @@ func (p *rawPeer) get(c net.Conn, r *bufio.Reader) bool {
 	_, err := takeRequest(r, 0)
 	p.mu.Lock()
 	p.gets++
-	mute, busy := p.script.deaf, p.gets <= p.script.busyGets
+	mute, busy := p.script.deaf, p.script.busyGets > 0 && len(p.posts) >= p.script.from
+	if busy {
+		p.script.busyGets--
+	}
 	p.mu.Unlock()
 	if busy {
 		return err == nil && say(c, answered(429, "{}", "Retry-After: 1"), 0)
