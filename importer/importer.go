@@ -2,7 +2,7 @@
 // middle of leadferry and the only package that knows the order of steps. Import, Sync and
 // Validate are one engine with different planners. A row's way, each box a type:
 //
-//	files ─▶ [intake: read ─▶ map ─▶ digest]       three goroutines
+//	files ─▶ [intake: read ─▶ map, digest]        one goroutine reads, several make Records
 //	              │ batches
 //	         [scheduler]                           one goroutine: plans, counts, remembers
 //	              │ [lookups]     what the checkpoint knows of the row
@@ -168,7 +168,7 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 
 // keepIn gives the run its ledger.
 func (r *run) keepIn(l *checkpoint.Ledger) {
-	r.ledger, r.intake.digests = l, newDigester(l.Digests())
+	r.ledger, r.intake.sums = l, l.Digests()
 }
 
 // openLedger opens the checkpoint; a dry run does without one that is not there.

@@ -3,10 +3,10 @@ package importer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"math"
+	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"leadferry/checkpoint"
@@ -78,130 +78,128 @@ func (it *item) left() *result {
 type batch struct {
 	items []*item
 	err   error
-	at    int // the next row that is not taken yet
+	at    int                // the next row that is not taken yet
+	made  chan struct{}      // closed when its Records are made
+	bound []*mapping.Binding // to headers that its maker has not met before
 }
 
-// intake turns files into Records, in file order, ahead of the engine. It is the
-// only goroutine that touches the sources.
+// intake turns files into Records, in file order, ahead of the engine. One goroutine
+// reads the sources; as many as there are processors make Records and digests, each of a
+// batch at a time.
 type intake struct {
 	inputs    []*source.File
 	mapping   *mapping.Mapping
-	digests   *digester // nil: none wanted
-	fields    bool      // digests by field are wanted
+	sums      sums // nil: no digests are wanted
+	fields    bool // digests by field are wanted
 	runID     string
 	limit     int  // rows of all inputs together; 0 = all
 	keepGoing bool // an input that is lost in its middle does not end the run
 	items     items
 
 	names    []string
-	bindings map[*source.Header]*mapping.Binding
-	doubts   []mapping.Error // what is told of the mapping beside the inputs' headers
-	unused   []string        // columns that nothing uses, in their order, as far as they were seen
-	idle     map[string]bool // the same
-	lost     []report.Fault  // tough: inputs that could not be read to their end
+	bindings map[*source.Header]*mapping.Binding // of the inputs' own headers
+	doubts   []mapping.Error                     // what is told of the mapping beside the inputs' headers
+	unused   []string                            // columns that nothing uses, in their order, as far as they were seen
+	idle     map[string]bool                     // the same
+	lost     []report.Fault                      // tough: inputs that could not be read to their end
 }
 
-// run reads until the inputs or the limit end, or ctx does, and closes out. Reading,
-// making records and making their digests take about as long as one another, so each
-// has a goroutine.
+// maxMakers is how many goroutines make Records at most: they wait for the one that reads
+// then.
+const maxMakers = 8
+
+// run reads until the inputs or the limit end, or ctx does, and closes out. Nobody reads on
+// for a mapping that does not fit.
 func (r *intake) run(ctx context.Context, out chan<- *batch) {
+	makers := min(runtime.GOMAXPROCS(0), maxMakers)
 	reading, enough := context.WithCancel(ctx)
-	read, made := make(chan *batch, 2), make(chan *batch, 2)
+	unmade, inOrder := make(chan *batch, makers), make(chan *batch, makers+2)
 	var group sync.WaitGroup
+	defer group.Wait()
+	defer enough()
+	defer close(out)
+	for range makers {
+		group.Go(func() { r.newMaker().run(unmade) })
+	}
 	group.Go(func() {
-		defer enough() // nobody reads on for a mapping that does not fit
-		r.stage(ctx, read, made, r.record)
+		defer close(unmade)
+		defer close(inOrder)
+		r.read(reading, func(b *batch) bool {
+			b.made = make(chan struct{})
+			return handed(reading, inOrder, b) && handed(reading, unmade, b)
+		})
 	})
-	group.Go(func() { r.stage(ctx, made, out, r.digest) })
-	r.read(reading, read)
-	group.Wait()
-}
-
-// stage does something with the rows of each batch on its way. An error, which is one of
-// a row's file, ends the way.
-func (r *intake) stage(ctx context.Context, in <-chan *batch, out chan<- *batch, do func(*item) error) {
-	defer close(out)
-	for b := range in {
-		for i, it := range b.items {
-			if err := r.guard(it, do); err != nil {
-				b.items, b.err = b.items[:i], err
-				break
-			}
-		}
-		last := b.err != nil // the batch is the next one's once it is sent
+	for b := range inOrder {
 		select {
-		case out <- b:
+		case <-b.made:
 		case <-ctx.Done():
 			return
 		}
-		if last {
+		for _, b := range b.bound {
+			r.noteUnused(b)
+		}
+		last := b.err != nil // the batch is the next one's once it is handed over
+		if !handed(ctx, out, b) || last {
 			return
 		}
 	}
 }
 
-// guard calls do, whose panic is an error of the row.
-func (r *intake) guard(it *item, do func(*item) error) (err error) {
-	defer func() {
-		if err != nil {
-			err = r.located(it, err)
-		}
-	}()
-	defer crash.Recover(&err)
-	return do(it)
+// handed hands a batch over, unless ctx ends before somebody takes it.
+func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
+	select {
+	case to <- b:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
-// located adds the row's place to a fault of the program.
-func (r *intake) located(it *item, err error) error {
-	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
-		return fmt.Errorf("%s:%d: %w", r.names[it.input], it.row.Line, err)
+// read hands on the rows of all inputs, batch by batch, as long as somebody takes them.
+func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
+	left := r.limit
+	if left == 0 {
+		left = math.MaxInt
 	}
-	return err
+	for at := 0; at < len(r.inputs) && left > 0; {
+		b := &batch{items: make([]*item, 0, min(batchRows, left))}
+		at = r.fill(ctx, b, at, left)
+		left -= len(b.items)
+		last := b.err != nil
+		if (last || len(b.items) > 0) && !hand(b) || last {
+			return
+		}
+	}
 }
 
-func (r *intake) read(ctx context.Context, out chan<- *batch) {
-	defer close(out)
-	b, size := &batch{}, 0
-	send := func() bool {
-		select {
-		case out <- b:
-			size = 0
-			b = &batch{items: make([]*item, 0, batchRows)}
-			return true
-		case <-ctx.Done():
-			return false
+// fill reads the rows of a batch, from the input at a place on, and returns the place at
+// which to go on.
+func (r *intake) fill(ctx context.Context, b *batch, at, left int) int {
+	size := 0
+	for ; at < len(r.inputs); at++ {
+		err := crash.Call(func() error {
+			for len(b.items) < min(batchRows, left) && size < batchBytes {
+				it := r.items.get(at)
+				if err := r.inputs[at].Next(&it.row); err != nil {
+					return err
+				}
+				b.items = append(b.items, it)
+				size += it.row.Size
+			}
+			return nil
+		})
+		switch {
+		case err == nil:
+			return at
+		case errors.Is(err, io.EOF):
+		case r.keepGoing && ctx.Err() == nil:
+			r.lose(at, err)
+		default:
+			b.err = err
+			return at
 		}
 	}
-	read := 0
-	for i, f := range r.inputs {
-		for r.limit == 0 || read < r.limit {
-			it, err := r.next(i, f)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil && ctx.Err() != nil {
-				return
-			}
-			if err != nil && r.keepGoing {
-				r.lose(i, err)
-				break
-			}
-			if err != nil {
-				b.err = err
-				send()
-				return
-			}
-			read++
-			b.items = append(b.items, it)
-			size += it.row.Size
-			if (len(b.items) == batchRows || size >= batchBytes) && !send() {
-				return
-			}
-		}
-	}
-	if len(b.items) > 0 {
-		send()
-	}
+	return at
 }
 
 // lose notes that an input could not be read to its end.
@@ -218,97 +216,9 @@ func (r *intake) place(at spot) report.Place {
 	return report.Place{File: r.names[at.input], Line: at.line}
 }
 
-func (r *intake) next(input int, f *source.File) (*item, error) {
-	it := r.items.get(input)
-	return it, crash.Call(func() error { return f.Next(&it.row) })
-}
-
-// record maps a row. What is wrong with the row is its fault; an error is one of its file.
-func (r *intake) record(it *item) error {
-	if p := it.row.Problem; p != nil {
-		it.fault = faulty(mapping.Problem{Rule: p.Code, Text: p.Text})
-		return nil
-	}
-	b, err := r.binding(r.names[it.input], it.row.Header)
-	if err != nil {
-		return err
-	}
-	if ps := faultsOf(&it.row, b); ps != nil {
-		it.fault = faulty(ps...)
-		return nil
-	}
-	it.row.Text = "" // all that matters could be taken
-	if it.row.Repeats {
-		it.rec.Skip = true
-		return nil
-	}
-	env := mapping.Env{File: r.names[it.input], Line: it.row.Line, Run: r.runID}
-	ps := b.Map(it.row.Cells, env, &it.rec)
-	if it.row.Size > largeRow {
-		it.detach()
-	}
-	switch {
-	case ps != nil:
-		it.fault = faulty(ps...)
-	case it.rec.Skip:
-	case len(it.rec.Key) > checkpoint.MaxKey:
-		it.fault = faulty(mapping.Problem{Rule: "key", Text: fmt.Sprintf("the key is longer than %d bytes", checkpoint.MaxKey)})
-	case len(it.rec.ExternalID) > checkpoint.MaxKey:
-		it.fault = faulty(mapping.Problem{Rule: "external_id", Text: fmt.Sprintf("the ExternalID is longer than %d bytes", checkpoint.MaxKey)})
-	}
-	return nil
-}
-
-// detach makes texts of their own of those that the run or the checkpoint may remember
-// longer than the row: a key that is a part of the row's text would keep all of it.
-func (it *item) detach() {
-	rec := &it.rec
-	for _, text := range []*string{&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator, &rec.Status} {
-		*text = strings.Clone(*text)
-	}
-}
-
-// faultsOf are the faults of a row's cells in columns that the mapping uses.
-func faultsOf(row *source.Row, b *mapping.Binding) (ps []mapping.Problem) {
-	for _, f := range row.Faults {
-		if b.Uses(f.Column) {
-			ps = append(ps, mapping.Problem{Rule: f.Code, Text: f.Text})
-		}
-	}
-	return ps
-}
-
-// digest makes what the planner compares.
-func (r *intake) digest(it *item) error {
-	switch {
-	case r.digests == nil || it.fault != nil || it.rec.Skip:
-	case r.fields:
-		r.digests.ofContent(it)
-	default:
-		r.digests.ofRequest(it)
-	}
-	return nil
-}
-
-// sentence joins the problems of a row.
-func sentence(ps []mapping.Problem) string {
-	var b strings.Builder
-	for i, p := range ps {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		if p.Column != "" {
-			fmt.Fprintf(&b, "column %s: ", p.Column)
-		}
-		b.WriteString(p.Text)
-	}
-	return b.String()
-}
-
-const (
-	maxBindings = 1024 // kept for JSONL, whose rows may all differ in shape
-	maxUnused   = 1000 // columns kept for the same reason
-)
+// maxUnused is how many columns that nothing uses are kept: rows of JSONL may all have
+// others.
+const maxUnused = 1000
 
 // bind checks the mapping against the header of every input, before anything is sent.
 // Its error has a *Misfit for each input that lacks columns.
@@ -318,12 +228,15 @@ func (r *intake) bind() error {
 	for _, f := range r.inputs {
 		path := f.Info().Path
 		r.names = append(r.names, path)
-		b, err := r.binding(path, f.Header())
+		b, err := bindTo(r.mapping, path, f.Header())
 		var missing mapping.Errors
 		if errors.As(err, &missing) {
 			err = r.misfit(path, f.Header(), missing)
 		}
-		all = append(all, err)
+		if all = append(all, err); err == nil {
+			r.bindings[f.Header()] = b
+			r.noteUnused(b)
+		}
 		for _, w := range b.Warnings() {
 			if !slices.Contains(r.doubts, w) {
 				r.doubts = append(r.doubts, w)
@@ -342,24 +255,8 @@ func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) e
 	return m
 }
 
-func (r *intake) binding(path string, h *source.Header) (*mapping.Binding, error) {
-	if b := r.bindings[h]; b != nil {
-		return b, nil
-	}
-	b, err := r.mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
-	if err != nil {
-		return nil, err
-	}
-	if len(r.bindings) >= maxBindings {
-		clear(r.bindings)
-	}
-	r.bindings[h] = b
-	r.noteUnused(b.Unused())
-	return b, nil
-}
-
-func (r *intake) noteUnused(names []string) {
-	for _, name := range names {
+func (r *intake) noteUnused(b *mapping.Binding) {
+	for _, name := range b.Unused() {
 		if len(r.unused) == maxUnused {
 			return
 		}

@@ -121,8 +121,9 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 func TestKeysDoNotKeepTheirRows(t *testing.T) {
 	for _, name := range []string{"Ann", strings.Repeat("x", largeRow)} {
 		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})
-		it, err := tr.intake.next(0, tr.Inputs[0])
-		if err != nil || tr.intake.record(it) != nil || it.fault != nil || it.rec.Key != "k1" {
+		it := new(item)
+		err := tr.Inputs[0].Next(&it.row)
+		if err != nil || tr.intake.newMaker().record(it) != nil || it.fault != nil || it.rec.Key != "k1" {
 			t.Fatalf("%v %+v", err, it)
 		}
 		part := unsafe.StringData(it.rec.Key) == unsafe.StringData(it.row.Cells[0])

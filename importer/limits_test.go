@@ -282,7 +282,7 @@ func (faultySums) Sum(b []byte) checkpoint.Digest { panic(string(b)) }
 func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 	for name, sabotage := range map[string]func(*trial){
 		"planner": func(tr *trial) { tr.planner = faultyPlanner{tr.planner} },
-		"digest":  func(tr *trial) { tr.intake.digests = newDigester(faultySums{}) },
+		"digest":  func(tr *trial) { tr.intake.sums = faultySums{} },
 		"record": func(tr *trial) {
 			tr.records.see = func(it *item, _ *result) {
 				if it.rec.Key == "k030" {
