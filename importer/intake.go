@@ -166,6 +166,9 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 		at = r.fill(ctx, b, at, left)
 		left -= len(b.items)
 		last := b.err != nil
+		if ctx.Err() != nil { // the error may be that of an input which was closed to end the reading
+			return
+		}
 		if (last || len(b.items) > 0) && !hand(b) || last {
 			return
 		}
