@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/source"
@@ -202,12 +203,16 @@ func inputEnded(err error) *Stop {
 	}
 }
 
-// refuse says why the service did not do as asked. Its own words may repeat the row, so they stand in the rejects alone,
-// beside the row itself. format has one verb, for the status.
+// refuse says why the service did not do as asked, by status and class. Its own words may repeat the row, so they stand
+// in the rejects alone, beside the row itself. format has one verb.
 func (j *job) refuse(format string, ae *leadapi.Error) {
 	public, whole := ae.Message, ae.Message
 	if ae.Status != 0 {
-		public, whole = fmt.Sprintf("HTTP %d, see the rejects", ae.Status), fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
+		class := fmt.Sprintf("HTTP %d (%s)", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
+		public, whole = class+", see the rejects", fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
+		if ae.Own {
+			public = class + ": " + ae.Message
+		}
 	}
 	j.text, j.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
 }

@@ -154,8 +154,12 @@ func TestRejectsOfAnyFileSendNothing(t *testing.T) {
 // fault 116: the service's words may repeat the row, so they stand beside it and nowhere else.
 func TestTheRejectsAloneHaveTheServicesWords(t *testing.T) {
 	j := &job{}
-	j.refuse("not updated: %s", &leadapi.Error{Status: 422, Message: `no "Ann Lee"`})
-	if j.text != "not updated: HTTP 422, see the rejects" || j.rejectText != `not updated: HTTP 422: no "Ann Lee"` {
+	j.refuse("not updated: %s", &leadapi.Error{Status: 422, Reason: leadapi.ReasonRefused, Message: `no "Ann Lee"`})
+	if j.text != "not updated: HTTP 422 (refused), see the rejects" || j.rejectText != `not updated: HTTP 422: no "Ann Lee"` {
+		t.Errorf("%q, whole %q", j.text, j.rejectText)
+	}
+	j.refuse("not updated: %s", &leadapi.Error{Status: 200, Reason: leadapi.ReasonBadAnswer, Own: true, Message: "the answer cannot be read"})
+	if j.text != "not updated: HTTP 200 (bad answer): the answer cannot be read" || j.rejectText != "not updated: HTTP 200: the answer cannot be read" {
 		t.Errorf("%q, whole %q", j.text, j.rejectText)
 	}
 	j.refuse("not updated: %s", &leadapi.Error{Message: "no answer in time"})

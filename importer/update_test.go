@@ -195,7 +195,7 @@ func TestARefusedUpdateIsRemembered(t *testing.T) {
 		p.service.fate = func(string, string) string { return "422" }
 		p.service.sent()
 		r := p.must("rejected 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
-		if r.text("a") != "rejected: HTTP 422, see the rejects" {
+		if r.text("a") != "rejected: HTTP 422 (refused), see the rejects" {
 			t.Error(r.text("a"))
 		}
 		p.service.fate = nil

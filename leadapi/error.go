@@ -59,6 +59,7 @@ type Error struct {
 	Op            string        // "create", "update", "reach", "token", "login" or "client"
 	Status        int           // HTTP status; 0: no answer that can be told
 	Message       string        // the service's words or ours: ≤ 500 characters, control characters escaped, no secrets
+	Own           bool          // Message is ours: nothing in it is the service's, whose words may repeat what it was sent
 	Hint          string        // what the user can do; may be ""
 	RetryAfter    time.Duration // what the answer asks for, 0 to 15 minutes
 	HasRetryAfter bool          // whether it asks
@@ -157,11 +158,11 @@ func (c *Client) answered(r request, a answer) *Error {
 	}
 	switch {
 	case e.Reason == ReasonNoLeadID:
-		e.Message = "the answer holds no readable leadID"
+		e.Message = noLeadID
 	case e.Reason == ReasonBadAnswer:
-		e.Message = "the answer cannot be read"
+		e.Message = unreadable
 	case e.Reason == ReasonRedirect:
-		e.Message = "the service redirects, which is never followed"
+		e.Message = redirects
 	case r.op != "create" && r.op != "update":
 		e.Message = code(a.body)
 	case a.whole && !a.readable:
@@ -169,6 +170,7 @@ func (c *Client) answered(r request, a answer) *Error {
 	default:
 		e.Message = redact(words(a.body), c.config.ClientSecret, r.bearer)
 	}
+	e.Own = slices.Contains(ourMessages, e.Message)
 	return e
 }
 
@@ -194,10 +196,16 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return min(max(when.Sub(now), 0), longest), true
 }
 
+// What is said of an answer without a word of its own.
 const (
-	noMessage = "no message was given"
-	noText    = "a message that is no text"
+	noLeadID   = "the answer holds no readable leadID"
+	unreadable = "the answer cannot be read"
+	redirects  = "the service redirects, which is never followed"
+	noMessage  = "no message was given"
+	noText     = "a message that is no text"
 )
+
+var ourMessages = []string{noLeadID, unreadable, redirects, noMessage, noText}
 
 // The error codes of a token endpoint (RFC 6749, section 5.2).
 var codes = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"}

@@ -28,7 +28,7 @@ func attention() *Summary {
 		{"o-1", "Oak Hill", 1234000}, {"o-2", "", 300}, {"o-3", "", 100}, {"o-4", "", 50}, {"o-5", "", 40}, {"o-6", "", 9}, {"o-7", "", 1},
 	}
 	s.Errors = []Reason{
-		{"rejected", `HTTP 422, see the rejects`, 60, []Place{{"leads.csv", 17}}},
+		{"rejected", `HTTP 422 (refused), see the rejects`, 60, []Place{{"leads.csv", 17}}},
 		{"in_doubt", "no answer in time", 4, []Place{{"leads.csv", 90}}},
 		{"invalid", `column "Email": not an e-mail address`, 2, []Place{{"more.csv", 4}}},
 		{"invalid", "a fourth reason", 1, []Place{{"more.csv", 5}}},
@@ -86,7 +86,7 @@ Rows
           4  in_doubt   nobody can tell if a lead was made
 
 Most frequent reasons
-         60  rejected   HTTP 422, see the rejects
+         60  rejected   HTTP 422 (refused), see the rejects
                         for example leads.csv:17
           4  in_doubt   no answer in time
                         for example leads.csv:90
