@@ -51,8 +51,8 @@ func (d *dryRun) read(it *item) {
 	case it.fault != nil:
 		for _, p := range it.fault.problems {
 			d.checks.add(it, p)
-			if p.Status != "" {
-				d.statuses.add(it, p.Status)
+			if p.Rule == "status" || p.Word != "" {
+				d.statuses.add(it, p.Word)
 			}
 		}
 	case !it.rec.Skip && isAddress(it.rec.Key):

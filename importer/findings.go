@@ -50,7 +50,7 @@ type findings struct{ known map[mapping.Problem]*finding }
 func newFindings() *findings { return &findings{map[mapping.Problem]*finding{}} }
 
 func (s *findings) add(it *item, p mapping.Problem) {
-	p.Status = ""
+	p.Word = ""
 	kind := p
 	if it.row.Problem != nil {
 		kind.Text = numbers.ReplaceAllString(p.Text, "…")

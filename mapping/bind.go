@@ -37,6 +37,7 @@ type ownColumn struct {
 
 type restColumn struct {
 	ownColumn
+	as      string     // the key of the content
 	without [][]string // paths into its object that other values use
 }
 
@@ -54,25 +55,26 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 
 // divide says what becomes of each of the row's own columns.
 func (b *Binding) divide(m *Mapping, s *search) {
-	keys, hasRest := map[string]bool{}, false
+	keys, hasRest, rest := map[string]bool{}, false, rest{}
 	for _, f := range b.plan.content {
 		if f.isRest() {
-			hasRest = true
+			hasRest, rest = true, f.rest
 		} else {
 			keys[f.name] = true
 		}
 	}
+	b.warnings = append(b.warnings, rest.strangers(m.name, s)...)
 	for i, name := range s.columns.Names[:s.columns.Own] {
 		own, parts := ownColumn{name, i}, s.parts[name]
 		used := s.used[name] || len(parts) > 0
-		resting := hasRest && !s.used[name] && !keys[name] && !blank(name)
+		resting := hasRest && !s.used[name] && !keys[rest.prefix+name] && !blank(name) && !rest.excepts(name)
 		b.own = append(b.own, own)
 		b.uses = append(b.uses, used || resting || m.KeyFrom() == "row")
 		switch {
 		case resting && s.twice[name]:
 			s.ambiguous("lead.content.*", name, m.lead)
 		case resting:
-			b.rest = append(b.rest, restColumn{own, parts})
+			b.rest = append(b.rest, restColumn{own, rest.prefix + name, parts})
 		case !used:
 			b.unused = append(b.unused, name)
 		}
@@ -80,17 +82,62 @@ func (b *Binding) divide(m *Mapping, s *search) {
 	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
 }
 
+// excepts reports whether a column is to be left out.
+func (r *rest) excepts(column string) bool {
+	return slices.ContainsFunc(r.except, func(e use) bool { return fits(e.name, column) })
+}
+
+// fits reports whether * in the pattern can stand for characters that make it the name.
+func fits(pattern, name string) bool {
+	begin, others, wild := strings.Cut(pattern, "*")
+	name, found := strings.CutPrefix(name, begin)
+	if !wild || !found {
+		return found && name == ""
+	}
+	pieces := strings.Split(others, "*")
+	last := len(pieces) - 1
+	for _, piece := range pieces[:last] {
+		if _, name, found = strings.Cut(name, piece); !found {
+			return false
+		}
+	}
+	return strings.HasSuffix(name, pieces[last])
+}
+
+// strangers warns of columns to be left out that the input does not have: one that is
+// misspelt goes in.
+func (r *rest) strangers(mapping string, s *search) (warnings []Error) {
+	for _, e := range r.except {
+		if !s.columns.Open && !slices.ContainsFunc(s.columns.Names, func(name string) bool { return fits(e.name, name) }) {
+			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file, quote(e.name))
+			warnings = append(warnings, Error{mapping, e.at.line, e.at.column, text, spelling.Hint(e.name, s.columns.Names)})
+		}
+	}
+	return warnings
+}
+
 // columnConstants warns of constants that are the name of a column.
 func (m *Mapping) columnConstants(s *search) []Error {
 	var warnings []Error
-	for _, v := range m.plan.values() {
+	warn := func(v *value) {
 		c, _ := v.text.constant()
 		if _, found := s.index[c]; found && c != "" && len(warnings) < maxErrors {
 			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, quote(c))
 			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + c + `}" for what the column holds`})
 		}
 	}
+	for _, v := range m.plan.values() {
+		v.visit(warn)
+	}
 	return warnings
+}
+
+// Lacks are all columns that an input lacks, unless it is Open, of those that the mapping
+// names as far as it could be read.
+func (m *Mapping) Lacks(file string, c Columns) Errors {
+	s := newSearch(m.name, file, c)
+	m.plan.with(s.bind)
+	return s.errs
 }
 
 // Uses reports whether the mapping uses the cells of one of the row's own columns,
@@ -152,6 +199,20 @@ func (s *search) bind(v *value) *value {
 	bound := *v
 	for _, c := range v.columns {
 		bound.cells = append(bound.cells, s.find(v, c))
+	}
+	if v.parts != nil {
+		parts := *v.parts
+		parts.values = nil
+		for _, part := range v.parts.values {
+			parts.values = append(parts.values, s.bind(part))
+		}
+		bound.parts = &parts
+	}
+	bound.apply = slices.Clone(v.apply)
+	for i := range bound.apply {
+		if by := bound.apply[i].by; by != nil {
+			bound.apply[i].by = s.bind(by)
+		}
 	}
 	return &bound
 }

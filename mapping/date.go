@@ -1,30 +1,149 @@
 package mapping
 
 import (
-	"regexp"
-	"slices"
+	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// date reads a text by a layout and gives it as ISO 8601: 2006-01-02, or
-// 2006-01-02T15:04:05 when the layout has a time of day, with fractions of a second
-// if there are any, and the offset from UTC when the layout has one. A date that no
-// calendar has does not fit. Names of months are English; years of two digits are
-// those from 1969 to 2068.
-func date(layout string) (conversion, *fault) {
-	forms, out, problem := readLayout(layout)
-	if problem != nil {
-		return nil, &fault{text: "step date: " + problem.text, hint: problem.hint}
+// date reads a text by the first of several layouts, parted by |, that it fits, and gives
+// it as ISO 8601: 2006-01-02, or 2006-01-02T15:04:05 when the layout has a time of day,
+// with fractions of a second if there are any, and the offset from UTC when the layout has
+// one. A date that no calendar has does not fit. Names of months are English unless @de or
+// the like stands behind the layout; years of two digits are those from 1969 to 2068.
+// Layouts that take one text for different days are refused.
+func date(_ *parser, argument string) (conversion, *fault) {
+	var forms []dateForm
+	for layout := range strings.SplitSeq(argument, "|") {
+		form, problem := readForm(layout)
+		if problem != nil {
+			return nil, &fault{text: "step date: " + problem.text, hint: problem.hint}
+		}
+		for _, other := range forms {
+			if other.confuses(form) || form.confuses(other) {
+				return nil, &fault{
+					text: fmt.Sprintf("step date: a text can fit %s and %s, which take it for different days", quote(other.layout), quote(layout)),
+					hint: "keep the one that the file is written in; where two columns differ, give each its own",
+				}
+			}
+		}
+		forms = append(forms, form)
+	}
+	if len(forms) == 1 {
+		return forms[0].read, nil
 	}
 	return func(s string) (string, bool) {
+		for _, form := range forms {
+			if day, ok := form.read(s); ok {
+				return day, true
+			}
+		}
+		return "", false
+	}, nil
+}
+
+// dateForm is one way to write dates.
+type dateForm struct {
+	layout string
+	read   conversion
+	write  func(time.Time) string
+}
+
+// probes are moments that tell layouts apart whose parts stand in another order.
+var probes = [...]time.Time{
+	time.Date(2004, time.May, 6, 7, 8, 9, 0, time.UTC), time.Date(2011, time.October, 12, 13, 14, 15, 0, time.UTC),
+}
+
+// confuses reports whether the other form reads what this one writes as another day.
+func (f *dateForm) confuses(other dateForm) bool {
+	for _, probe := range probes {
+		read, fits := other.read(f.write(probe))
+		if fits && !strings.HasPrefix(read, probe.Format(time.DateOnly)) {
+			return true
+		}
+	}
+	return false
+}
+
+// countedForms are the layouts that count from a day.
+var countedForms = map[string]dateForm{
+	"unix":    {read: fromUnix(time.Second), write: func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }},
+	"unix_ms": {read: fromUnix(time.Millisecond), write: func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }},
+	"excel":   {read: fromExcel, write: func(t time.Time) string { return strconv.Itoa(int(t.Sub(excelBegin) / (24 * time.Hour))) }},
+}
+
+func readForm(layout string) (dateForm, *fault) {
+	if form, known := countedForms[layout]; known {
+		form.layout = layout
+		return form, nil
+	}
+	bare, language, named := strings.Cut(layout, "@")
+	forms, out, problem := readLayout(bare)
+	if problem != nil {
+		return dateForm{}, problem
+	}
+	f := dateForm{layout: layout, write: func(t time.Time) string { return t.Format(forms[0]) }}
+	f.read = func(s string) (string, bool) {
 		for _, form := range forms {
 			if t, err := time.ParseInLocation(form, s, time.UTC); err == nil {
 				return t.Format(out), true
 			}
 		}
 		return "", false
-	}, nil
+	}
+	if !named {
+		return f, nil
+	}
+	english, problem := translator(bare, forms[0], language)
+	if problem != nil {
+		return dateForm{}, problem
+	}
+	inEnglish := f.read
+	f.read = func(s string) (string, bool) {
+		for _, text := range english(s) {
+			if day, ok := inEnglish(text); ok {
+				return day, true
+			}
+		}
+		return "", false
+	}
+	return f, nil
+}
+
+// fromUnix reads what counts units since 1970 in UTC, as Unix does.
+func fromUnix(unit time.Duration) conversion {
+	per := int64(time.Second / unit)
+	return func(s string) (string, bool) {
+		n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 64) // through a column of decimals
+		if err != nil || n/per > 1<<38 || n/per < -1<<38 {
+			return "", false
+		}
+		t := time.Unix(n/per, n%per*int64(unit)).UTC()
+		return t.Format("2006-01-02T15:04:05.999999999Z"), 0 < t.Year() && t.Year() <= 9999
+	}
+}
+
+// excelBegin is day 0 of Excel's days behind February 1900, in which it has a day too many.
+var excelBegin = time.Date(1899, time.December, 30, 0, 0, 0, 0, time.UTC)
+
+// fromExcel reads a day of Excel's by its number, a fraction of which is the time of day.
+func fromExcel(s string) (string, bool) {
+	const firstMarch, last = 61, 2958465 // of 1900; of 9999
+	days, err := strconv.ParseFloat(s, 64)
+	if err != nil || !isNumber(s) || days < 1 || days >= last+1 || math.Floor(days) == firstMarch-1 {
+		return "", false
+	}
+	if days < firstMarch {
+		days++
+	}
+	whole, part := math.Modf(days)
+	t := excelBegin.AddDate(0, 0, int(whole)).Add(time.Duration(math.Round(part*24*3600*1000)) * time.Millisecond)
+	if part == 0 {
+		return t.Format(time.DateOnly), true
+	}
+	return t.Format("2006-01-02T15:04:05.999999999"), true
 }
 
 // isDate reports whether s is a day of the calendar, or a time of one, in the
@@ -44,227 +163,4 @@ func isDate(s string) bool {
 		}
 	}
 	return false
-}
-
-const (
-	maxLayout  = 64 // bytes
-	layoutHint = `write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in "date:02.01.2006"`
-)
-
-// readLayout reads a layout, in letters or as Go's reference date, which has digits:
-// the forms of package time that it stands for, and the one to write the date in.
-func readLayout(layout string) (forms []string, out string, problem *fault) {
-	text := ""
-	switch letters := !strings.ContainsAny(layout, "0123456789"); {
-	case len(layout) > maxLayout:
-		return nil, "", &fault{text: "the layout is too long", hint: layoutHint}
-	case strings.TrimSpace(layout) != layout:
-		return nil, "", &fault{text: "the layout begins or ends with white space", hint: "leave the white space out"}
-	case letters:
-		layout, text = fromLetters(layout)
-		forms = withVariants([]string{layout}, "PM", "pm")
-		forms = withVariants(forms, "Z07:00", "Z0700", "Z07")
-	default:
-		forms = []string{layout}
-	}
-	if text == "" {
-		out, text = outputOf(layout)
-	}
-	if text == "" && slices.ContainsFunc(forms, misreads) {
-		text = "the layout does not tell dates apart"
-	}
-	if text != "" {
-		return nil, "", &fault{text: text, hint: layoutHint}
-	}
-	return forms, out, nil
-}
-
-// withVariants adds, for each form that has part, the same with the others in its place.
-func withVariants(forms []string, part string, others ...string) []string {
-	for _, form := range slices.Clone(forms) {
-		for _, other := range others {
-			if strings.Contains(form, part) {
-				forms = append(forms, strings.ReplaceAll(form, part, other))
-			}
-		}
-	}
-	return forms
-}
-
-// misreads reports whether a date written by the form is read as another one, or not at
-// all: the last word on what package time makes of it. A layout whose numbers nothing
-// parts fails on a day and a month of one digit.
-func misreads(form string) bool {
-	zone := time.FixedZone("", 5*3600+1800)
-	for _, moment := range [...]time.Time{
-		time.Date(2009, time.October, 23, 18, 47, 56, 120_000_000, zone),
-		time.Date(2009, time.January, 2, 3, 4, 5, 0, zone),
-	} {
-		written := moment.Format(form)
-		t, err := time.ParseInLocation(form, written, time.UTC)
-		if err != nil || t.Format(form) != written || t.Format(time.DateOnly) != moment.Format(time.DateOnly) {
-			return true
-		}
-	}
-	return false
-}
-
-// letterForms are the runs of a letter that stand for a part of a date, in Go's form.
-var letterForms = map[string]string{
-	"yyyy": "2006", "YYYY": "2006", "yy": "06", "YY": "06",
-	"m": "1", "M": "1", "mm": "01", "MM": "01", "mmm": "Jan", "MMM": "Jan", "mmmm": "January", "MMMM": "January",
-	"d": "2", "D": "2", "dd": "02", "DD": "02", "ddd": "Mon", "EEE": "Mon", "dddd": "Monday", "EEEE": "Monday",
-	"HH": "15", "H": "15", "hh": "03", "h": "3", "a": "PM", "A": "PM", "tt": "PM",
-	"ss": "05", "SS": "05", "s": "5",
-	"Z": "Z07:00", "ZZ": "Z07:00", "X": "Z07:00", "XX": "Z07:00", "XXX": "Z07:00",
-}
-
-// minuteForms are the runs that are minutes behind an hour and months elsewhere:
-// people write both in either case.
-var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
-
-// fromLetters is a layout in letters as Go's reference date. A letter that stands for
-// nothing is a fault: it may be a part in another program's layouts.
-func fromLetters(s string) (layout, fault string) {
-	s = strings.ReplaceAll(s, "'T'", "T") // as Java writes it
-	last := ""                            // part of the date
-	for s != "" {
-		run := firstRun(s)
-		s = s[len(run):]
-		form := letterForms[run]
-		behindHour, behindSecond := last == "15" || last == "03" || last == "3", last == "05" || last == "5"
-		switch letter := isLetter(run[0]) || run[0] == '_'; {
-		case run == "T" || !letter:
-			layout += run
-			continue
-		case behindHour && minuteForms[run] != "":
-			form = minuteForms[run]
-		case behindSecond && run[0] == 'S' && strings.ContainsAny(layout[len(layout)-1:], ".,"):
-			form = strings.Repeat("0", len(run))
-		case form == "":
-			return "", quote(run) + " stands for no part of a date"
-		}
-		layout += form
-		last = form
-	}
-	return layout, ""
-}
-
-// firstRun is the byte that s begins with, as often as it stands there.
-func firstRun(s string) string {
-	n := 1
-	for n < len(s) && s[n] == s[0] {
-		n++
-	}
-	return s[:n]
-}
-
-func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
-
-// datePart is a part of a layout in Go's form, and what it stands for.
-type datePart struct{ text, field string }
-
-// unusable are parts that cannot be used: a day of the year, names of time zones, which
-// are not unique, and seconds of an offset.
-const unusable = "unusable"
-
-// dateParts are what package time takes for a field, those that begin with others first.
-var dateParts = []datePart{
-	{"January", "month"},
-	{"Jan", "month"},
-	{"Monday", "weekday"},
-	{"Mon", "weekday"},
-	{"MST", unusable},
-	{"2006", "year"},
-	{"_2006", "year"},
-	{"002", unusable},
-	{"__2", unusable},
-	{"_2", "day"},
-	{"01", "month"},
-	{"02", "day"},
-	{"03", "hour"},
-	{"04", "minute"},
-	{"05", "second"},
-	{"06", "year"},
-	{"15", "hour"},
-	{"1", "month"},
-	{"2", "day"},
-	{"3", "hour"},
-	{"4", "minute"},
-	{"5", "second"},
-	{"PM", "half of the day"},
-	{"pm", "half of the day"},
-	{"Z07:00:00", unusable},
-	{"-07:00:00", unusable},
-	{"Z07:00", "offset from UTC"},
-	{"-07:00", "offset from UTC"},
-	{"Z0700", "offset from UTC"},
-	{"-0700", "offset from UTC"},
-	{"Z07", "offset from UTC"},
-	{"-07", "offset from UTC"},
-}
-
-// fraction is that of a second as package time writes it: a point or comma and zeros
-// or nines only.
-var fraction = regexp.MustCompile(`^([.,](?:0+|9+))(?:[^0-9]|$)`)
-
-// firstPart is what the layout begins with, a byte that stands for itself if nothing else.
-func firstPart(layout string) datePart {
-	if found := fraction.FindStringSubmatch(layout); found != nil {
-		return datePart{found[1], "fraction"}
-	}
-	for _, p := range dateParts {
-		if strings.HasPrefix(layout, p.text) {
-			return p
-		}
-	}
-	return datePart{text: layout[:1]}
-}
-
-// twelve counts the hours that need AM or PM, beside the field hour.
-const twelve = "hour up to 12"
-
-// outputOf is the form in which dates of a layout are written, or what is wrong with it.
-func outputOf(layout string) (out, fault string) {
-	count := map[string]int{} // of each field
-	for layout != "" {
-		p := firstPart(layout)
-		if p.field == unusable || p.field == "" && isDigit(p.text[0]) {
-			return "", quote(p.text) + " is no part of Go's reference date that can be used here"
-		}
-		count[p.field]++
-		if p.text == "03" || p.text == "3" {
-			count[twelve]++
-		}
-		layout = layout[len(p.text):]
-	}
-	out = time.DateOnly
-	if count["hour"] > 0 {
-		out += "T15:04:05.999999999"
-	}
-	if count["offset from UTC"] > 0 {
-		out += "Z07:00"
-	}
-	return out, fieldFault(count)
-}
-
-// fieldFault is what is wrong with a layout of these fields, or "".
-func fieldFault(count map[string]int) string {
-	for i, field := range [...]string{"year", "month", "day", "hour", "minute", "second", "fraction", "half of the day", "offset from UTC"} {
-		switch {
-		case count[field] > 1:
-			return "the layout has the " + field + " twice"
-		case count[field] == 0 && i < 3:
-			return "the layout has no " + field
-		}
-	}
-	switch hour, minute, second := count["hour"], count["minute"], count["second"]; {
-	case count[twelve] != count["half of the day"]:
-		return "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm"
-	case minute > hour, second > minute, count["fraction"] > second:
-		return "the layout has a time of day without its larger part"
-	case count["offset from UTC"] > hour:
-		return "the layout has an offset from UTC without a time of day"
-	}
-	return ""
 }

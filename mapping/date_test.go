@@ -95,7 +95,7 @@ func TestLayoutsThatCannotBeUsed(t *testing.T) {
 		"2.1.2006 3:04":             "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm",
 		strings.Repeat("D.M.Y", 30): "the layout is too long",
 	} {
-		_, problem := readStep("date:" + layout)
+		_, problem := new(parser).readStep(position{}, "date:"+layout)
 		if problem == nil || problem.text != "step date: "+want || problem.hint == "" {
 			t.Errorf("%s: %v, want %q and a hint", layout, problem, want)
 		}

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"net/netip"
 	"net/url"
-	"regexp"
-	"regexp/syntax"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,7 +34,7 @@ var formats = [...]struct {
 
 // onlyIf is the stage that lets the texts pass that fit.
 func onlyIf(rule, called string, fits func(string) bool) stage {
-	return stage{rule, called, func(s string) (string, bool) { return s, fits(s) }}
+	return stage{rule: rule, called: called, do: func(s string) (string, bool) { return s, fits(s) }}
 }
 
 // readFormat reads the word of format.
@@ -154,74 +151,6 @@ func isURL(s string) bool {
 
 // isHostLabel is isLabel and an underscore, which names of machines have.
 func isHostLabel(s string) bool { return isLabel(strings.ReplaceAll(s, "_", "x")) }
-
-const (
-	maxPatterns = 100     // regular expressions of a mapping file
-	maxPattern  = 1 << 10 // bytes of one
-
-	// maxProgram is the most instructions that a regular expression may become: the
-	// time for a text is at most proportional to their number.
-	maxProgram = 4096
-)
-
-// readSlashed reads a regular expression between slashes. A text fits when a part of
-// it matches: ^ and $ stand for its ends.
-func (p *parser) readSlashed(word string) (*regexp.Regexp, *fault) {
-	const example = "for example '/^[0-9]{5}$/', with the quotes"
-	end := strings.LastIndexByte(word, '/')
-	if !strings.HasPrefix(word, "/") {
-		return nil, &fault{text: "a regular expression stands between slashes", hint: example}
-	}
-	pattern, flags := word[1:max(1, end)], word[end+1:]
-	switch {
-	case end > 0 && flags != "" && strings.TrimFunc(flags, unicode.IsLetter) == "":
-		return nil, &fault{text: "a regular expression takes no letters after its last slash", hint: "write (?i) at its beginning to take capitals and small letters alike"}
-	case end == 0 || flags != "":
-		return nil, &fault{text: "the regular expression has no slash at its end", hint: example}
-	case pattern == "":
-		return nil, &fault{text: "the regular expression is empty", hint: example}
-	}
-	return p.readPattern(pattern)
-}
-
-// readPattern reads a regular expression of the file, in the syntax of RE2.
-func (p *parser) readPattern(pattern string) (*regexp.Regexp, *fault) {
-	if p.patterns++; p.patterns > maxPatterns {
-		return nil, &fault{text: fmt.Sprintf("a mapping file has at most %d regular expressions", maxPatterns)}
-	}
-	if len(pattern) > maxPattern {
-		return nil, &fault{text: "the regular expression is longer than 1 KiB", hint: "leave out what need not be checked"}
-	}
-	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err == nil && instructions(tree) > maxProgram {
-		return nil, &fault{text: "the regular expression is too large once its repetitions are written out", hint: "use * or + in place of large numbers"}
-	}
-	re, err := regexp.Compile(pattern)
-	if err == nil {
-		return re, nil
-	}
-	text := "the regular expression cannot be read"
-	if se := new(syntax.Error); errors.As(err, &se) {
-		text += fmt.Sprintf(": %s in %s", se.Code, quote(se.Expr))
-	}
-	return nil, &fault{text: text, hint: "the syntax is that of RE2: no look-ahead, no back-references"}
-}
-
-// instructions is about how many instructions a program for the expression has;
-// to count them must not take the memory that the limit is there to save.
-func instructions(re *syntax.Regexp) int {
-	n := 1
-	if re.Op == syntax.OpLiteral {
-		n = len(re.Rune)
-	}
-	for _, sub := range re.Sub {
-		n += instructions(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(1, re.Min, re.Max)
-	}
-	return min(n, maxProgram+1)
-}
 
 // kindWords are the words of as by their kinds, and how a text stands in a request that
 // is one.

@@ -107,11 +107,11 @@ lead:
 	want := []Problem{
 		{Column: "id", Rule: "key", Text: "key is empty, but every row needs one"},
 		{Column: "crm", Rule: "required", Text: "lead.external_id is empty, but required"},
-		{Column: "", Rule: "assign", Text: "no entry of assign has all its columns filled"},
-		{Column: "stage", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Status: "Secret"},
+		{Column: "", Rule: "assign", Text: "no entry of assign has all that it needs: entry 1 lacks \"org\", entry 2 lacks \"zip\""},
+		{Column: "stage", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "Secret"},
 		{Column: "first, last", Rule: "required", Text: "lead.content.name is empty, but required"},
 		{Column: "email", Rule: "format", Text: "lead.content.email is not an e-mail address"},
-		{Column: "kind", Rule: "map", Text: "lead.content.kind has a text that its map lacks, and there is no else"},
+		{Column: "kind", Rule: "map", Text: "lead.content.kind has a text that its map lacks, and there is no else", Word: "Secret"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -159,7 +159,7 @@ assign:
 func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
 	file := "version: 1\nassign:\n- organization: {from: '{org}', map: {a: b}}\n- organization: other\n"
 	_, got := cells{"org", "x"}.in(t, file)
-	want := []Problem{{Column: "org", Rule: "map", Text: "assign[1].organization has a text that its map lacks, and there is no else"}}
+	want := []Problem{{Column: "org", Rule: "map", Text: "assign[1].organization has a text that its map lacks, and there is no else", Word: "x"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}

@@ -44,13 +44,16 @@ type Mapping struct {
 	// Source says how the file wants its inputs read.
 	Source Source
 
-	name        string
-	plan        plan
-	tests       []Test
-	warnings    []Error
-	unconfirmed []Error
-	root        position // where the file's first key stands
-	lead        position // where the lead section stands, or root
+	name           string
+	plan           plan
+	tests          []Test
+	warnings       []Error
+	unconfirmed    []Error
+	tableFiles     []string          // beside the mapping file
+	pull, conflict map[string]string // by status
+
+	root position // where the file's first key stands
+	lead position // where the lead section stands, or root
 }
 
 // Tests are the entries of the section tests, in the order of the file.
@@ -86,7 +89,7 @@ func (m *Mapping) columns(roles ...role) []string {
 	var names []string
 	seen := map[string]bool{}
 	for _, v := range m.plan.values() {
-		for _, c := range v.columns {
+		for _, c := range v.uses() {
 			if !seen[c.name] && (roles == nil || slices.Contains(roles, v.role)) {
 				seen[c.name] = true
 				names = append(names, c.name)
@@ -95,6 +98,16 @@ func (m *Mapping) columns(roles ...role) []string {
 	}
 	return names
 }
+
+// TableFiles are the names of the files beside the mapping file that hold its tables.
+func (m *Mapping) TableFiles() []string { return m.tableFiles }
+
+// Pull is the CRM's word for each status that the mapping names, where several of its
+// words stand for one.
+func (m *Mapping) Pull() map[string]string { return m.pull }
+
+// Conflict is the rule for each status that the mapping names: report, file or service.
+func (m *Mapping) Conflict() map[string]string { return m.conflict }
 
 // HasLeadID says whether the file may know the service's own IDs of its leads, so
 // that a sync finds them without a checkpoint.
@@ -143,13 +156,7 @@ func (m *Mapping) KeyForm() string {
 	if v == nil {
 		return ""
 	}
-	form := v.text.String()
-	for _, step := range v.apply {
-		if step.called != "trim" {
-			form += " | " + step.called
-		}
-	}
-	return form
+	return v.form()
 }
 
 // Namespace is the mapping's, or "".
@@ -171,12 +178,23 @@ type assignment struct {
 	organization, locator, searchText, postalCode *value
 }
 
+func (t *assignment) values() []*value {
+	return []*value{t.organization, t.locator, t.searchText, t.postalCode}
+}
+
 // field is a key of the content, or without value the place of all columns that
 // nothing else uses.
 type field struct {
 	name     string
 	value    *value
+	rest     rest
 	volatile bool
+}
+
+// rest is what of the columns that nothing else uses goes into the content.
+type rest struct {
+	except []use // names, in which * stands for any characters
+	prefix string
 }
 
 func (f *field) isRest() bool { return f.value == nil }

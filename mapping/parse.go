@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -27,16 +28,27 @@ const (
 // error is Errors: all mistakes at once, at most 100, or those for which the file
 // cannot be read as plain YAML.
 func Parse(name string, data []byte) (*Mapping, error) {
-	p := &parser{file: name, m: &Mapping{name: name}}
-	if doc, ok := p.document(data); ok {
+	m, err := ParseBeside(name, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// ParseBeside is Parse of a file that may name tables beside it, which read reads. With
+// Errors it gives the mapping as far as it could be read, or nil, so that an input can be
+// asked for the columns that it lacks (see Lacks) and all mistakes are told at once.
+func ParseBeside(name string, data []byte, read ReadTable) (*Mapping, error) {
+	m := &Mapping{name: name, pull: map[string]string{}, conflict: map[string]string{}}
+	p := &parser{file: name, m: m, read: read, named: map[string]*namedTable{}}
+	doc, ok := p.document(data)
+	if ok {
 		p.mappingFile(doc)
 		p.secrets("", doc.Node)
 		p.marks()
+		return m, p.errs.orNil()
 	}
-	if err := p.errs.orNil(); err != nil {
-		return nil, err
-	}
-	return p.m, nil
+	return nil, p.errs.orNil()
 }
 
 type parser struct {
@@ -44,6 +56,9 @@ type parser struct {
 	lines [][]byte // of the file
 	m     *Mapping
 	errs  Errors
+
+	read  ReadTable // nil: there are no files
+	named map[string]*namedTable
 
 	language    *conf.Config // of the expressions, once there is one
 	expressions int          // the length of all, see maxExpressions
@@ -117,8 +132,12 @@ func (p *parser) refuse(n node, problem *fault) bool {
 }
 
 func (p *parser) failAt(where position, hint, format string, args ...any) {
+	p.failIn(p.file, where, hint, format, args...)
+}
+
+func (p *parser) failIn(file string, where position, hint, format string, args ...any) {
 	if !p.full() {
-		p.errs = append(p.errs, Error{p.file, where.line, where.column, fmt.Sprintf(format, args...), hint})
+		p.errs = append(p.errs, Error{file, where.line, where.column, fmt.Sprintf(format, args...), hint})
 	}
 }
 
@@ -221,9 +240,9 @@ func (p *parser) known(n node, what string, words []string) bool {
 	return !p.refuse(n, unknownWord(what, n.Value, words))
 }
 
-// Error is one mistake in a mapping file: where it stands, what is wrong in a
-// sentence, and in Hint, if not empty, what to do. Line and Column count from 1,
-// columns in characters.
+// Error is one mistake in a mapping file or in a table beside it: where it stands, what
+// is wrong in a sentence, and in Hint, if not empty, what to do. Line and Column count
+// from 1, columns in characters; 0 is none.
 type Error struct {
 	File         string
 	Line, Column int
@@ -232,14 +251,21 @@ type Error struct {
 
 // Error gives file, line, column and text, and the hint on a line of its own.
 func (e Error) Error() string {
-	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
+	s := e.File
+	for _, n := range [...]int{e.Line, e.Column} {
+		if n > 0 {
+			s += ":" + strconv.Itoa(n)
+		}
+	}
+	s += ": " + e.Text
 	if e.Hint != "" {
 		s += "\nhint: " + e.Hint
 	}
 	return s
 }
 
-// Errors are the mistakes of one file, in the order in which they stand there.
+// Errors are the mistakes of a mapping file and its tables, in the order in which they
+// stand there.
 type Errors []Error
 
 // Error joins the errors, one below the other.
@@ -256,8 +282,14 @@ func (es Errors) orNil() error {
 	if len(es) == 0 {
 		return nil
 	}
+	files := map[string]int{}
+	for _, e := range es {
+		if _, known := files[e.File]; !known {
+			files[e.File] = len(files)
+		}
+	}
 	slices.SortStableFunc(es, func(a, b Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return es
 }

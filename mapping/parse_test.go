@@ -87,7 +87,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 		{"a workbook's encoding", "version: 1\nsource: {format: xlsx, encoding: utf-8}\n", "m:2:24: a source of the format xlsx has no encoding\nhint: take it out, or correct the format"},
 		{"a namespace", "version: 1\nnamespace: a b\n", "m:2:12: namespace takes 1 to 64 letters, digits, dots, underscores and hyphens\nhint: for example namespace: dealers"},
 		{"a long namespace", "version: 1\nnamespace: " + strings.Repeat("a", 65) + "\n", "m:2:12: namespace takes 1 to 64 letters, digits, dots, underscores and hyphens\nhint: for example namespace: dealers"},
-		{"the rest", "version: 1\nlead: {content: {'*': all}}\n", "m:2:23: lead.content.* takes the word rest only: every column that nothing else uses\nhint: \"*\": rest"},
+		{"the rest", "version: 1\nlead: {content: {'*': all}}\n", "m:2:23: lead.content.* takes the word rest, for every column that nothing else uses\nhint: \"*\": rest"},
 		{
 			"kinds", "version: 1\nlead: {type_key: {from: '{a}', as: number, empty: clear}, content: {a: {from: x, as: numbr, empty: no}}}\n",
 			"m:2:36: lead.type_key.as: only values in lead.content can be other than texts\n" +
@@ -103,7 +103,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:5:53: lead.content.b.else: \"perhaps\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
 				"m:5:71: lead.content.b.default: \"ja\" is not a boolean: true or false, yes or no, on or off, y or n, 1 or 0\n" +
 				"m:6:8: lead.content.c is not an e-mail address\n" +
-				"m:7:8: lead.content.d has a text that its map lacks, and there is no else\n" +
+				"m:7:8: lead.content.d looks up the constant \"x\" in its map, which lacks it\nhint: write from: \"{x}\" for what the column holds\n" +
 				"m:8:8: lead.content.e is empty, but required\n" +
 				"m:9:8: lead.content.f is not one JSON value without repeated names, at most 64 levels deep\n" +
 				"m:10:8: lead.content.g is not one JSON value without repeated names, at most 64 levels deep",

@@ -18,21 +18,44 @@ const maxPhone = 128
 // (ITU-T E.164). Only numbers that the numbering plans know are taken, and none
 // with letters or an extension: the form has no room for an extension, and to drop
 // it would call somebody else.
-func e164(country string) (conversion, *fault) {
+func e164(_ *parser, country string) (conversion, *fault) {
 	if !phonenumbers.GetSupportedRegions()[country] {
 		return nil, &fault{text: "step e164 needs a country, and " + quote(country) + " is none", hint: countryHint(country)}
 	}
-	return func(s string) (string, bool) {
-		dialled, ok := dial(s)
-		if !ok {
-			return "", false
+	return func(s string) (string, bool) { return international(s, country) }, nil
+}
+
+func international(s, country string) (string, bool) {
+	dialled, ok := dial(s)
+	if !ok {
+		return "", false
+	}
+	number, err := phonenumbers.Parse(dialled, country)
+	if err != nil || !phonenumbers.IsValidNumber(number) {
+		return "", false
+	}
+	return phonenumbers.Format(number, phonenumbers.E164), true
+}
+
+// unknownRegion is a country of whose numbers only those with + are known.
+const unknownRegion = "ZZ"
+
+// e164Of is e164 with the country that another column holds, by its code of two or three
+// letters (ISO 3166-1), in any case. Where it holds nothing, only numbers with + fit.
+func e164Of(country, s string) (string, bool) {
+	switch len(country) {
+	case 0:
+		return international(s, unknownRegion)
+	case 2, 3:
+		country = strings.ToUpper(country)
+		if phonenumbers.GetSupportedRegions()[country] {
+			return international(s, country)
 		}
-		number, err := phonenumbers.Parse(dialled, country)
-		if err != nil || !phonenumbers.IsValidNumber(number) {
-			return "", false
+		if region, err := language.ParseRegion(country); err == nil && phonenumbers.GetSupportedRegions()[region.Canonicalize().String()] {
+			return international(s, region.Canonicalize().String())
 		}
-		return phonenumbers.Format(number, phonenumbers.E164), true
-	}, nil
+	}
+	return "", false
 }
 
 // countryHint says which country may have been meant: by its code in another form, or by

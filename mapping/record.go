@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,8 @@ type Record struct {
 	// "States and transitions").
 	Status     string
 	ExternalID string
+	// Dropped counts values that were left out since they break a rule (on_invalid: drop).
+	Dropped int
 	// Content is in the order of the mapping file, "*" at its place and there in the
 	// order of the input's columns. Empty values are left out unless the mapping says
 	// empty: clear.
@@ -72,9 +75,9 @@ type Env struct {
 // Problem is why a row cannot be used. Column names the column or columns that
 // the value comes from, if any; Text is a sentence without the value. Rule is one
 // of key, control, required, map, format, status, assign, apply, as, expr and lead_id.
-// Status is set for the rule status only: the word that is neither a status of the
-// service nor mapped to one, so that a run can list such words.
-type Problem struct{ Column, Rule, Text, Status string }
+// Word is set for the rules map and status only: the text that a map lacks, or that is no
+// status of the service, so that a run can list such words.
+type Problem struct{ Column, Rule, Text, Word string }
 
 const (
 	ruleKey      = "key"
@@ -111,6 +114,7 @@ type row struct {
 	env      Env
 	key      string
 	problems []Problem
+	dropped  int
 }
 
 // Map fills rec, whose slices it uses again, from a row's cells, of which there
@@ -151,6 +155,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 			r.addField(f, rec)
 		}
 	}
+	rec.Dropped = r.dropped
 	return r.problems
 }
 
@@ -158,6 +163,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 func (r *row) addField(f *field, rec *Record) {
 	s, problem := f.value.eval(r)
 	switch {
+	case problem == absent:
 	case problem != nil:
 		r.problems = append(r.problems, *problem)
 	case s != "":
@@ -176,7 +182,7 @@ func (b *Binding) addRest(r *row, rec *Record) {
 			s = string(left)
 		}
 		if s != "" {
-			rec.Content = append(rec.Content, Field{Name: c.name, Value: s})
+			rec.Content = append(rec.Content, Field{Name: c.as, Value: s})
 		}
 	}
 }
@@ -269,7 +275,7 @@ func (r *row) assign(entries []assignment, rec *Record) {
 	before := len(r.problems)
 	for i := range entries {
 		t := &entries[i]
-		if !r.fills(t.organization, t.locator, t.searchText, t.postalCode) {
+		if !r.fills(t.values()...) {
 			continue
 		}
 		rec.Organization, rec.Locator = r.take(t.organization), r.take(t.locator)
@@ -282,15 +288,47 @@ func (r *row) assign(entries []assignment, rec *Record) {
 	}
 	if len(entries) > 0 {
 		rec.Entry = 0
-		r.problems = append(r.problems, Problem{Rule: ruleAssign, Text: "no entry of assign has all its columns filled"})
+		r.problems = append(r.problems, Problem{Rule: ruleAssign, Text: r.unassigned(entries)})
 	}
 }
 
+// maxEntries is how many entries of assign are told about one by one.
+const maxEntries = 5
+
+// unassigned says why no entry of assign can be used: by what it lacks.
+func (r *row) unassigned(entries []assignment) string {
+	var all []string
+	for i := range entries {
+		var lacks []string
+		for _, v := range entries[i].values() {
+			if v == nil || v.preset != "" {
+				continue
+			}
+			v.visit(func(v *value) {
+				for j, index := range v.cells {
+					if name := strconv.Quote(v.columns[j].name); blank(r.cell(index)) && !slices.Contains(lacks, name) {
+						lacks = append(lacks, name)
+					}
+				}
+			})
+		}
+		text := "comes out empty"
+		if len(lacks) > 0 {
+			text = "lacks " + strings.Join(lacks, " and ")
+		}
+		if all = append(all, fmt.Sprintf("entry %d %s", i+1, text)); i+1 == maxEntries && len(entries) > maxEntries {
+			all = append(all, fmt.Sprintf("and so on for %d more", len(entries)-maxEntries))
+			break
+		}
+	}
+	return "no entry of assign has all that it needs: " + strings.Join(all, ", ")
+}
+
 // fills reports whether all columns of the values hold something, but for values that
-// have a default to fall back on.
+// have a default to fall back on, or other parts.
 func (r *row) fills(values ...*value) bool {
 	for _, v := range values {
-		if v == nil || v.preset != "" {
+		if v == nil || v.preset != "" || v.parts != nil {
 			continue
 		}
 		for _, index := range v.cells {
@@ -308,7 +346,7 @@ func (r *row) take(v *value) string {
 		return ""
 	}
 	s, problem := v.eval(r)
-	if problem != nil {
+	if problem != nil && problem != absent {
 		r.problems = append(r.problems, *problem)
 	}
 	return s

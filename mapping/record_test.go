@@ -59,10 +59,10 @@ func TestALeadIDMustFitIntoAPath(t *testing.T) {
 func TestAStatusThatIsNoneIsTold(t *testing.T) {
 	long := strings.Repeat("ä", 2000)
 	for file, want := range map[string]Problem{
-		"lead: {status: '{s}'}\n":                                       {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Status: "Open - Not Contacted"},
-		"lead: {status: {from: '{s}', map: {W: open}}}\n":               {Column: "s", Rule: "map", Text: "lead.status has a text that its map lacks, and there is no else", Status: "Open - Not Contacted"},
-		"lead: {status: {from: '{s}', map: {W: open}, else: '<{}>'}}\n": {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Status: "<Open - Not Contacted>"},
-		"lead: {content: {a: {from: '{s}', map: {W: open}}}}\n":         {Column: "s", Rule: "map", Text: "lead.content.a has a text that its map lacks, and there is no else"},
+		"lead: {status: '{s}'}\n":                                       {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "Open - Not Contacted"},
+		"lead: {status: {from: '{s}', map: {W: open}}}\n":               {Column: "s", Rule: "map", Text: "lead.status has a text that its map lacks, and there is no else", Word: "Open - Not Contacted"},
+		"lead: {status: {from: '{s}', map: {W: open}, else: '<{}>'}}\n": {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "<Open - Not Contacted>"},
+		"lead: {content: {a: {from: '{s}', map: {W: open}}}}\n":         {Column: "s", Rule: "map", Text: "lead.content.a has a text that its map lacks, and there is no else", Word: "Open - Not Contacted"},
 	} {
 		_, problems := cells{"s", "Open - Not Contacted"}.in(t, "version: 1\n"+file)
 		if diff := cmp.Diff([]Problem{want}, problems); diff != "" {
@@ -70,7 +70,7 @@ func TestAStatusThatIsNoneIsTold(t *testing.T) {
 		}
 	}
 	_, problems := cells{"s", long}.in(t, "version: 1\nlead: {status: '{s}'}\n")
-	if len(problems) != 1 || len(problems[0].Status) > 300 {
+	if len(problems) != 1 || len(problems[0].Word) > 300 {
 		t.Error("a long word is told whole")
 	}
 }

@@ -17,16 +17,22 @@ import (
 // places are the objects of the schema that list their keys, and a mapping file
 // that has such an object, with a verb for what is in it.
 var places = map[string]string{
-	"#":                      "version: 1\n%s\n",
-	"#/$defs/source":         "version: 1\nsource: {%s}\n",
-	"#/$defs/lead":           "version: 1\nlead: {%s}\n",
-	"#/$defs/valueObject":    "version: 1\nlead: {type_key: {%s}}\n",
-	"#/$defs/identityObject": "version: 1\nkey: {%s}\n",
-	"#/$defs/contentObject":  "version: 1\nlead: {content: {a: {%s}}}\n",
-	"#/$defs/statusObject":   "version: 1\nlead: {status: {%s}}\n",
-	"#/$defs/assignment":     "version: 1\nassign: [{%s}]\n",
-	"#/$defs/test":           "version: 1\ntests: [{%s}]\n",
-	"#/$defs/test/…/request": "version: 1\ntests: [{row: {}, request: {%s}}]\n",
+	"#":                                       "version: 1\n%s\n",
+	"#/$defs/source":                          "version: 1\nsource: {%s}\n",
+	"#/$defs/lead":                            "version: 1\nlead: {%s}\n",
+	"#/$defs/valueObject":                     "version: 1\nlead: {type_key: {%s}}\n",
+	"#/$defs/identityObject":                  "version: 1\nkey: {%s}\n",
+	"#/$defs/contentObject":                   "version: 1\nlead: {content: {a: {%s}}}\n",
+	"#/$defs/statusObject":                    "version: 1\nlead: {status: {%s}}\n",
+	"#/$defs/identityPart":                    "version: 1\nkey: {join: [{%s}]}\n",
+	"#/$defs/partObject":                      "version: 1\nlead: {content: {a: {first: [{%s}]}}}\n",
+	"#/$defs/memberObject":                    "version: 1\nlead: {content: {a: {list: [{%s}]}}}\n",
+	"#/$defs/tableFile":                       "version: 1\ntables: {a: {file: b.csv, %s}}\n",
+	"#/$defs/restObject":                      "version: 1\nlead: {content: {'*': {%s}}}\n",
+	"#/$defs/restObject/…/rest":               "version: 1\nlead: {content: {'*': {rest: {%s}}}}\n",
+	"#/$defs/assignment":                      "version: 1\nassign: [{%s}]\n",
+	"#/$defs/test":                            "version: 1\ntests: [{%s}]\n",
+	"#/$defs/test/…/request":                  "version: 1\ntests: [{row: {}, request: {%s}}]\n",
 	"#/$defs/test/…/request/…/locationSearch": "version: 1\ntests: [{row: {}, request: {locationSearch: {%s}}}]\n",
 }
 
@@ -100,6 +106,7 @@ func TestTheSchemaKnowsTheWordsThatTheParserKnows(t *testing.T) {
 	for pointer, file := range map[string]string{
 		"#/$defs/source/properties/format": "version: 1\nsource: {format: %s}\n",
 		"#/$defs/as":                       "version: 1\nlead: {content: {a: {from: b, as: %s}}}\n",
+		"#/$defs/onInvalid":                "version: 1\nlead: {content: {a: {from: b, on_invalid: %s}}}\n",
 		"#/$defs/empty":                    "version: 1\nlead: {content: {a: {from: b, empty: %s}}}\n",
 	} {
 		if diff := cmp.Diff(knownHere(t, fmt.Sprintf(file, nothingNear)), sorted(words(pointer))); diff != "" {
@@ -162,6 +169,11 @@ func goodFiles(t *testing.T) map[string]string {
 			"- {locator: '{l}', type: regions-radius, search_text: {from: '{a}', default: Berlin}}\n- {locator: l, type: regions, postal_code: 01234}\n",
 		"values": "version: 1\nlead:\n  content:\n    a: {from: '{a}', apply: [trim, lower, upper, title, squeeze, digits, 'e164:US', 'date:DD.MM.YYYY', 'truncate:80', 'split:,:-1', 'split:::1'], empty: clear}\n" +
 			"    b: {from: '{b}', format: '/^[0-9]{5}$/'}\n    c: {from: '{c}', format: email, required: true}\n    d: {expr: 'int(score) * 10', as: number}\n    e: true\n    f: 1.5\n    '*': rest\n",
+		"tables": "version: 1\ntables: {a: {Won: closedWon}, b: {x: 1}}\nlead: {status: {from: '{s}', map: a}, content: {n: {from: '{n}', map: b, else: '{}'}}}\n",
+		"parts": "version: 1\nkey: {join: ['{a}', {from: '{b}', apply: [lower]}, {join: [x, '{c}']}], sep: '/'}\nassign: [{locator: l, type: radius, search_text: {join: ['{a}', {from: '{b}', default: x}], sep: ', '}}]\n" +
+			"lead:\n  status: {first: ['{a}', open], map: {x: open}, else: '{}', pull: {Open: x}, conflict: {closedWon: service}}\n  content:\n    a: {first: ['{a}', {from: '{b}', on_invalid: drop, format: email}], default: x, empty: clear}\n" +
+			"    b: {object: {c: '{c}', d: {object: {e: {list: [x, {from: '{f}', as: number}]}}}}, required: true, empty: clear}\n    c: {list: ['{a}', {object: {b: '{b}'}}], on_invalid: drop}\n    '*': {rest: {except: [ssn, 'tmp_*'], prefix: crm_}}\n",
+		"steps": "version: 1\nlead:\n  content:\n    a: {from: '{a}', apply: ['e164:{country}', 'replace:/(a)\\/b/$1\\//', 'replace:/x//', 'extract:/a(b)/', 'date:YYYY-MM-DD|unix|D. MMMM YYYY@de']}\n",
 		"tests": "version: 1\ntests:\n- {row: {a: 7, b: null, c.d: x}, request: {organizationID: o, typeKey: k, typeLabel: l, status: open, content: {a: 1, b: [x, {}]}}}\n" +
 			"- row: {}\n  request: {locatorID: l, locationSearch: {searchText: a, postalCode: 01234}}\n",
 	}
@@ -220,6 +232,15 @@ func TestTheSchemaRefusesWhatTheParserRefuses(t *testing.T) {
 		"version: 1\nlead: {status: won}\n", "version: 1\nlead: {status: {from: '{a}', map: {b: won}}}\n", "version: 1\nlead: {status: {from: '{a}', default: won}}\n",
 		"version: 1\nlead: {name: a}\n", "version: 1\nlead: {content: [a]}\n", "version: 1\nlead: {content: {' ': a}}\n", "version: 1\nlead: {content: {a: }}\n", "version: 1\nlead: {content: {'*': all}}\n",
 		"version: 1\nlead: {content: {a: {from: b, as: int}}}\n", "version: 1\nlead: {content: {a: {from: b, empty: drop}}}\n",
+		"version: 1\ntables: {a: b}\n", "version: 1\ntables: {a: {' ': x}}\n", "version: 1\ntables: {a: {file: a/b.csv, key: k, value: v}}\n", "version: 1\ntables: {a: {file: b.csv, key: k}}\n", "version: 1\ntables: {a: {x: [y]}}\n",
+		"version: 1\nlead: {content: {a: {first: []}}}\n", "version: 1\nlead: {content: {a: {first: [b], join: [c]}}}\n", "version: 1\nlead: {content: {a: {join: [{object: {b: c}}]}}}\n",
+		"version: 1\nlead: {content: {a: {from: b, sep: c}}}\n", "version: 1\nlead: {content: {a: {object: {}}}}\n", "version: 1\nlead: {content: {a: {object: {b: c}, apply: [lower]}}}\n",
+		"version: 1\nlead: {content: {a: {list: [{from: '{b}', empty: clear}]}}}\n", "version: 1\nlead: {content: {a: {first: [{from: '1', as: number}]}}}\n", "version: 1\nlead: {type_key: {object: {a: b}}}\n",
+		"version: 1\nlead: {type_key: {from: '{a}', on_invalid: drop}}\n", "version: 1\nlead: {content: {a: {from: '{a}', on_invalid: drop, required: true}}}\n",
+		"version: 1\nkey: {first: ['{a}']}\n", "version: 1\nkey: {join: [{from: '{a}', default: x}]}\n", "version: 1\nkey: {join: ['{a}'], from: '{b}'}\n",
+		"version: 1\nlead: {status: {from: '{a}', map: {b: open}, pull: {won: b}}}\n", "version: 1\nlead: {status: {from: '{a}', conflict: {open: mine}}}\n",
+		"version: 1\nlead: {content: {'*': {rest: {}, x: y}}}\n", "version: 1\nlead: {content: {'*': {rest: {except: []}}}}\n",
+		"version: 1\nlead: {type_key: {from: a, apply: ['replace:/a/']}}\n", "version: 1\nlead: {type_key: {from: a, apply: ['replace:a/b/']}}\n", "version: 1\nlead: {type_key: {from: a, apply: ['extract:/a/']}}\n",
 		"version: 1\nassign: [{}]\n", "version: 1\nassign: [{organization: a, locator: b}]\n", "version: 1\nassign: [{locator: a, type: radius}]\n", "version: 1\nassign: [{locator: a, search_text: b}]\n",
 		"version: 1\nassign: [{locator: a, type: regions, search_text: b}]\n", "version: 1\nassign: [{locator: a, type: radius, postal_code: b}]\n", "version: 1\nassign: [{locator: a, type: region, postal_code: b}]\n",
 		"version: 1\ntests: []\n", "version: 1\ntests: [{row: {}}]\n", "version: 1\ntests: [{row: {a: [b]}, request: {}}]\n", "version: 1\ntests: [{row: {}, request: {typekey: a}}]\n",

@@ -20,8 +20,12 @@ import (
 func (p *parser) mappingFile(doc node) {
 	m := p.m
 	m.root, m.lead = doc.at(), doc.at()
+	if _, tables, found := doc.child("tables"); found { // which the others name
+		p.namedTables(tables)
+	}
 	p.object(doc,
 		member{"version", p.version},
+		member{"tables", func(node) {}},
 		member{"source", p.source},
 		member{"namespace", p.namespace},
 		member{"key", p.into(&m.plan.key, value{role: keyRole, needed: ruleKey})},
@@ -40,7 +44,7 @@ func (p *parser) mappingFile(doc node) {
 	if key == nil && !doc.has("key") {
 		key, hint = m.plan.externalID, "give a key of its own"
 	}
-	if key != nil && key.text.has(rowKey) {
+	if key != nil && key.has(rowKey) {
 		p.failAt(key.at, hint, "%s is the row's key, which cannot be made of {@key}", key.path)
 	}
 }
@@ -226,7 +230,7 @@ func (p *parser) content(n node) {
 		f := field{name: key.Value}
 		switch {
 		case f.name == "*":
-			p.rest(child)
+			f.rest = p.rest(child)
 		case blank(f.name):
 			p.fail(key, "", "%s has a key without a name", n.path)
 			return
@@ -234,17 +238,33 @@ func (p *parser) content(n node) {
 			if f.value = p.value(child, value{role: contentRole}); f.value == nil {
 				return
 			}
-			f.volatile = f.value.text.has(file, line, run)
+			f.volatile = f.value.has(file, line, run)
 		}
 		p.m.plan.content = append(p.m.plan.content, f)
 	})
 }
 
-// rest takes the columns into the content that nothing else uses.
-func (p *parser) rest(n node) {
-	if s, ok := p.scalar(n); ok && s != "rest" {
-		p.fail(n, `"*": rest`, "%s takes the word rest only: every column that nothing else uses", n.path)
+// rest takes the columns into the content that nothing else uses, or some of them.
+func (p *parser) rest(n node) rest {
+	var all rest
+	if n.Kind != yaml.MappingNode || n.isUnquoted() {
+		if s, ok := p.scalar(n); ok && s != "rest" {
+			p.fail(n, `"*": rest`, "%s takes the word rest, for every column that nothing else uses", n.path)
+		}
+		return all
 	}
+	if !n.has("rest") {
+		p.fail(n, `"*": {rest: {except: [ssn, "tmp_*"], prefix: "crm_"}}`, "%s lacks rest", n.path)
+	}
+	p.object(n, member{"rest", func(n node) {
+		p.object(n,
+			member{"except", func(n node) {
+				p.list(n, func(n node) { all.except = append(all.except, use{name: strings.TrimSpace(p.name(n, "")), at: n.at()}) })
+			}},
+			member{"prefix", func(n node) { all.prefix, _ = p.scalar(n) }},
+		)
+	}})
+	return all
 }
 
 // searches are the locator types and what a search by them needs (specification,

@@ -27,22 +27,30 @@ func always(change func(string) string) conversion {
 type stage struct {
 	rule, called string // called: a step as the file has it, or what people call a text that fits
 	do           conversion
+
+	by   *value // of a step whose argument is made of columns
+	with func(argument, s string) (string, bool)
 }
 
 // through is s after all stages, or the first stage that it does not fit. A text that
 // is empty, or becomes so, fits. It is short enough for the compiler to put it where it
 // is called, since most values have no stages.
-func through(stages []stage, s string) (result string, broken *stage) {
+func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	if len(stages) == 0 {
 		return s, nil
 	}
-	return throughAll(stages, s)
+	return throughAll(stages, s, r)
 }
 
-func throughAll(stages []stage, s string) (result string, broken *stage) {
+func throughAll(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
-		if s, fits = stages[i].do(s); !fits {
+		if by := stages[i].by; by != nil {
+			s, fits = stages[i].with(by.text.fill(r, by.cells, ""), s)
+		} else {
+			s, fits = stages[i].do(s)
+		}
+		if !fits {
 			return "", &stages[i]
 		}
 		s = strings.TrimSpace(s)
@@ -55,7 +63,8 @@ type step struct {
 	form    string // how it is written, an argument in capitals
 	example string // of one with an argument
 	do      conversion
-	read    func(argument string) (conversion, *fault)
+	read    func(p *parser, argument string) (conversion, *fault)
+	with    func(argument, s string) (string, bool) // of one whose argument may be made of columns
 }
 
 func (s step) name() string {
@@ -71,14 +80,16 @@ var steps = [...]step{
 	{form: "title", do: always(title)},
 	{form: "squeeze", do: always(squeeze)},
 	{form: "digits", do: always(digits)},
-	{form: "e164:CC", example: "e164:US", read: e164},
+	{form: "e164:CC", example: "e164:US", read: e164, with: e164Of},
 	{form: "date:LAYOUT", example: "date:DD.MM.YYYY", read: date},
 	{form: "truncate:N", example: "truncate:80", read: truncate},
 	{form: "split:SEP:N", example: "split:,:1", read: splitAt},
+	{form: "replace:/RE/TEXT/", example: "replace:/[^0-9]+//", read: replace},
+	{form: "extract:/RE/", example: "extract:/([0-9]{5})/", read: extract},
 }
 
-// readStep reads a word of apply.
-func readStep(word string) (stage, *fault) {
+// readStep reads a word of apply. A placeholder in it stands at the place at.
+func (p *parser) readStep(at position, word string) (stage, *fault) {
 	name, argument, given := strings.Cut(word, ":")
 	i := slices.IndexFunc(steps[:], func(s step) bool { return s.name() == name })
 	if i < 0 {
@@ -91,10 +102,24 @@ func readStep(word string) (stage, *fault) {
 		problem = &fault{text: "step " + name + " takes nothing after its name", hint: "write " + name}
 	case s.read != nil && argument == "":
 		problem = &fault{text: "step " + name + " is not complete: it is written " + s.form, hint: "for example " + quote(s.example) + ", with the quotes"}
+	case s.with != nil && strings.Contains(argument, "{"):
+		by, problem := textBy(at, argument)
+		return stage{rule: ruleApply, called: word, by: by, with: s.with}, problem
 	case s.read != nil:
-		s.do, problem = s.read(argument)
+		s.do, problem = s.read(p, argument)
 	}
-	return stage{ruleApply, word, s.do}, problem
+	return stage{rule: ruleApply, called: word, do: s.do}, problem
+}
+
+// textBy is the argument of a step that is made of columns.
+func textBy(at position, argument string) (*value, *fault) {
+	t, problem := split(argument)
+	if problem == nil && t.has(itself, rowKey, file, line, run) {
+		problem = &fault{text: "step " + argument + " takes columns only", hint: "for example e164:{country}"}
+	}
+	by := &value{at: at, text: t}
+	by.addColumns()
+	return by, problem
 }
 
 // stepHint says which step may have been meant by a name with this argument.
@@ -152,7 +177,7 @@ func asciiDigit(r rune) rune {
 
 // truncate keeps the first characters of a text, as people count them: a letter
 // with its accents is one, and so is an emoji.
-func truncate(argument string) (conversion, *fault) {
+func truncate(_ *parser, argument string) (conversion, *fault) {
 	n, err := strconv.Atoi(argument)
 	if err != nil || n < 1 {
 		return nil, &fault{text: "step truncate needs a number of characters, at least 1", hint: `for example "truncate:80"`}
@@ -171,7 +196,7 @@ func truncate(argument string) (conversion, *fault) {
 
 // splitAt takes one part of a text: the argument is a separator, a colon and the
 // part's number, so the separator itself may hold colons.
-func splitAt(argument string) (conversion, *fault) {
+func splitAt(_ *parser, argument string) (conversion, *fault) {
 	const example = `for example "split:,:1" for what stands before the first comma, "split:,:-1" for what stands after the last`
 	i := strings.LastIndexByte(argument, ':')
 	if i < 1 {

@@ -22,7 +22,7 @@ type failer interface {
 // stepOf is the step of a word that must be good.
 func stepOf(t failer, word string) conversion {
 	t.Helper()
-	s, problem := readStep(word)
+	s, problem := new(parser).readStep(position{}, word)
 	if problem != nil {
 		t.Fatalf("%s: %v", word, problem)
 	}
@@ -33,7 +33,7 @@ func stepOf(t failer, word string) conversion {
 func fitting(s stage) conversion {
 	stages := []stage{s}
 	return func(text string) (string, bool) {
-		got, broken := through(stages, text)
+		got, broken := through(stages, text, nil)
 		return got, broken == nil
 	}
 }
@@ -178,8 +178,8 @@ func TestE164OfManyCountriesGoesThroughItself(t *testing.T) {
 
 func TestStepsThatCannotBeRead(t *testing.T) {
 	for word, want := range map[string]string{
-		"":              `unknown step ""` + "; known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYOUT, truncate:N, split:SEP:N",
-		"lowercase":     `unknown step "lowercase"; known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYOUT, truncate:N, split:SEP:N`,
+		"":              `unknown step ""` + "; known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYOUT, truncate:N, split:SEP:N, replace:/RE/TEXT/, extract:/RE/",
+		"lowercase":     `unknown step "lowercase"; known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYOUT, truncate:N, split:SEP:N, replace:/RE/TEXT/, extract:/RE/`,
 		"Lower":         `unknown step "Lower"; did you mean "lower"?`,
 		"lowr:x":        `unknown step "lowr:x"; did you mean "lower"?`,
 		"e146:US":       `unknown step "e146:US"; did you mean "e164:US"?`,
@@ -208,7 +208,7 @@ func TestStepsThatCannotBeRead(t *testing.T) {
 		"split:,:0":     "step split needs the number of a part: 1 is the first, -1 the last",
 		"split:,:x":     "step split needs the number of a part: 1 is the first, -1 the last",
 	} {
-		_, problem := readStep(word)
+		_, problem := new(parser).readStep(position{}, word)
 		if problem == nil {
 			t.Errorf("%q was taken", word)
 			continue
@@ -329,7 +329,7 @@ func FuzzSteps(f *testing.F) {
 		f.Add(word, "+49 (0)30 123456")
 	}
 	f.Fuzz(func(t *testing.T, word, text string) {
-		s, problem := readStep(word)
+		s, problem := new(parser).readStep(position{}, word)
 		if problem != nil {
 			if problem.text == "" {
 				t.Fatalf("%q: a fault without text", word)

@@ -189,13 +189,18 @@ func (r *valueReader) readText(n node) {
 	case t != nil && constant && c == "":
 		r.fail(n, "", "%s is empty", n.path)
 	}
-	for i := range t {
-		if p := &t[i]; p.kind == column {
-			p.index = len(r.columns)
-			r.columns = append(r.columns, use{name: p.text, at: r.at})
+	r.text = t
+	r.addColumns()
+}
+
+// addColumns notes the columns of the value's text.
+func (v *value) addColumns() {
+	for i := range v.text {
+		if p := &v.text[i]; p.kind == column {
+			p.index = len(v.columns)
+			v.columns = append(v.columns, use{name: p.text, at: v.at})
 		}
 	}
-	r.text = t
 }
 
 // placeholders reads a text with any placeholders; it is nil after an error.

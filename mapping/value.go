@@ -1,34 +1,35 @@
 package mapping
 
 import (
-	"slices"
+	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
 
 	"leadferry/internal/rowkey"
 )
 
-// value is one compiled value: a text or an expression and what is done to its
-// result, in the order of the fields.
+// value is one compiled value: what it is made of and what is done to that, in the
+// order of the fields.
 type value struct {
 	path   string // how the mapping file calls it: lead.content.email
 	at     position
 	role   role
+	inside inside
 	clears bool // empty: clear
+	drops  bool // on_invalid: drop
 
 	text    text
 	expr    *expression // instead of text
+	parts   *parts      // of other values, instead of text
 	columns []use       // of text or expr
 	cells   []int       // those of the columns once bound, -1: the row has none
 
 	apply  []stage
-	table  map[string]string // map; nil: none
-	other  text              // what else says; nil: none
-	preset string            // default
-	needed string            // the rule that an empty result breaks, or ""
-	checks []stage           // format, and what the role and as ask for
-	kind   Kind              // as
+	table  *table  // map; nil: none
+	other  text    // what else says; nil: none
+	preset string  // default
+	needed string  // the rule that an empty result breaks, or ""
+	checks []stage // format, and what the role and as ask for
+	kind   Kind    // as
 }
 
 // use is where a value is made of a column.
@@ -51,27 +52,112 @@ const (
 	contentRole // stands in lead.content, where more is allowed
 )
 
+// inside is what a value is a part of, which then decides how it stands in the request.
+type inside uint8
+
+const (
+	nothing inside = iota
+	aText          // of first or join
+	aMember        // of object or list
+)
+
 // isIdentity reports whether the value says what a row is. A table, or what stands in
 // for a cell that is filled later, must not change that.
 func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
 
-// eval is what the value comes to in a row, or the problem of a row that breaks its rules.
-func (v *value) eval(r *row) (string, *Problem) {
-	s := ""
-	if v.expr == nil {
-		s = v.text.fill(r, v.cells, "")
-	} else {
-		var err error
-		if s, err = v.compute(r); err != nil {
-			return "", v.problem(ruleExpr, reason(err), "")
+// visit calls f with the value and with all that it is made of.
+func (v *value) visit(f func(*value)) {
+	f(v)
+	if v.parts != nil {
+		for _, part := range v.parts.values {
+			part.visit(f)
 		}
 	}
-	s, broken := through(v.apply, s)
+	for i := range v.apply {
+		if by := v.apply[i].by; by != nil {
+			f(by)
+		}
+	}
+}
+
+// has reports whether a text of the value has a part of these kinds.
+func (v *value) has(kinds ...partKind) (found bool) {
+	v.visit(func(v *value) { found = found || v.text.has(kinds...) })
+	return found
+}
+
+// uses are the columns that the value is made of, each once.
+func (v *value) uses() (all []use) {
+	seen := map[string]bool{}
+	v.visit(func(v *value) {
+		for _, c := range v.columns {
+			if !seen[c.name] {
+				seen[c.name] = true
+				all = append(all, c)
+			}
+		}
+	})
+	return all
+}
+
+// form is the value as the mapping says it, but for rules that a row may only break: its
+// text or what it is joined of, and the steps that change it.
+func (v *value) form() string {
+	form := v.text.String()
+	if v.parts != nil {
+		var forms []string
+		for _, part := range v.parts.values {
+			forms = append(forms, strconv.Quote(part.form()))
+		}
+		form = "{join: [" + strings.Join(forms, ", ") + "], sep: " + strconv.Quote(v.parts.sep) + "}"
+	}
+	for _, step := range v.apply {
+		if step.called != "trim" {
+			form += " | " + step.called
+		}
+	}
+	return form
+}
+
+// absent is in place of the problem of a value that on_invalid leaves out.
+var absent = new(Problem)
+
+// eval is what the value comes to in a row, or the problem of a row that breaks its rules,
+// or absent.
+func (v *value) eval(r *row) (string, *Problem) {
+	before := len(r.problems)
+	s, problem := v.result(r)
+	if problem != nil && v.drops {
+		r.problems = r.problems[:before]
+		if problem != absent {
+			r.dropped++
+		}
+		return "", absent
+	}
+	return s, problem
+}
+
+func (v *value) result(r *row) (s string, problem *Problem) {
+	switch {
+	case v.parts != nil:
+		s, problem = v.parts.put(r)
+	case v.expr == nil:
+		s = v.text.fill(r, v.cells, "")
+	default:
+		var err error
+		if s, err = v.compute(r); err != nil {
+			problem = v.problem(ruleExpr, reason(err), "")
+		}
+	}
+	if problem != nil {
+		return "", problem
+	}
+	s, broken := through(v.apply, s, r)
 	if broken != nil {
 		return "", v.problem(broken.rule, broken.called, "")
 	}
 	if v.table != nil && s != "" {
-		to, found := v.table[s]
+		to, found := v.table.find(s)
 		switch {
 		case found:
 			s = to
@@ -90,7 +176,7 @@ func (v *value) eval(r *row) (string, *Problem) {
 	if s == "" && v.needed != "" {
 		return "", v.problem(v.needed, "", "")
 	}
-	result, broken := through(v.checks, s)
+	result, broken := through(v.checks, s, r)
 	if broken != nil {
 		return "", v.problem(broken.rule, broken.called, s)
 	}
@@ -101,240 +187,12 @@ func (v *value) eval(r *row) (string, *Problem) {
 // that breaks it.
 func (v *value) problem(rule, about, s string) *Problem {
 	var names []string
-	for _, c := range v.columns {
+	for _, c := range v.uses() {
 		names = append(names, c.name)
 	}
 	p := &Problem{Column: strings.Join(names, ", "), Rule: rule, Text: v.path + " " + strings.Replace(complaints[rule], "%s", about, 1)}
-	if v.role == statusRole && (rule == ruleStatus || rule == ruleMap) {
-		p.Status = shortened(s, maxShown)
+	if rule == ruleStatus || rule == ruleMap {
+		p.Word = shortened(s, maxShown)
 	}
 	return p
-}
-
-// into is a member's read that puts a value like v into its place.
-func (p *parser) into(place **value, v value) func(node) {
-	return func(n node) { *place = p.value(n, v) }
-}
-
-// value reads the text or the object n as a value like v, which says what is particular
-// to its place. It gives nil after an error.
-func (p *parser) value(n node, v value) *value {
-	v.path, v.at = n.path, n.at()
-	before := len(p.errs)
-	r := valueReader{parser: p, value: &v}
-	if n.Kind == yaml.MappingNode && !n.isUnquoted() {
-		r.readObject(n)
-	} else {
-		r.readText(n)
-	}
-	r.addChecks()
-	if len(p.errs) > before {
-		return nil
-	}
-	if v.kind == JSON {
-		r.checkShape(n)
-	}
-	c, constant := v.text.constant() // of an expression: none
-	switch {
-	case constant && v.isIdentity():
-		p.fail(n, `write "{`+strings.Trim(c, "{}")+`}" for what the column holds`, "%s names no column, so that all rows would be one", v.path)
-	case constant && len(v.columns) == 0:
-		r.checkFixed(n)
-	}
-	return &v
-}
-
-// valueReader reads one value: what the file says goes into the value, mistakes to the
-// parser.
-type valueReader struct {
-	*parser
-	*value
-	format    []stage // none or one
-	constants []constant
-}
-
-// constant is a text that may take the place of the value's: one of map, else or default.
-type constant struct {
-	node
-	text string
-}
-
-// readObject reads a value by its keys: a new one is an entry here and a function.
-func (r *valueReader) readObject(n node) {
-	members := []member{
-		{"from", r.readText},
-		{"apply", r.addSteps},
-		{"format", r.addFormat},
-	}
-	changing := []member{
-		{"expr", r.readExpr},
-		{"map", r.readMap},
-		{"else", r.readElse},
-		{"default", func(n node) { r.preset = r.readConstant(n) }},
-		{"required", r.readRequired},
-		{"as", r.readAs},
-		{"empty", r.readEmpty},
-	}
-	before := len(r.errs)
-	for _, m := range changing {
-		if key, _, found := n.child(m.name); found && r.isIdentity() {
-			r.fail(key, "what a row is must not change with a table, or with a cell that is filled later",
-				"%s takes from, apply and format only, not %s", n.path, m.name)
-		}
-	}
-	if len(r.errs) > before {
-		return
-	}
-	if !r.isIdentity() {
-		members = append(members, changing...)
-	}
-	r.object(n, members...)
-	switch from, expr := n.has("from"), n.has("expr"); {
-	case from && expr:
-		r.fail(n, "keep one of them", "%s has both from and expr", n.path)
-	case !from && !expr && len(r.errs) == before: // else it was misspelt
-		r.fail(n, `add from: "{column}"`, "%s lacks from", n.path)
-	case n.has("else") && !n.has("map"):
-		r.fail(n, "", "%s has else without map", n.path)
-	}
-}
-
-func (r *valueReader) readExpr(n node) {
-	r.expr = r.expression(n)
-	if r.expr != nil {
-		r.columns = r.expr.columns
-	}
-}
-
-func (r *valueReader) addSteps(n node) {
-	r.list(n, func(n node) {
-		if word, ok := r.scalar(n); ok {
-			if s, problem := readStep(word); !r.refuse(n, problem) {
-				r.apply = append(r.apply, s)
-			}
-		}
-	})
-}
-
-func (r *valueReader) addFormat(n node) {
-	if word, ok := r.scalar(n); ok {
-		if format, problem := r.readFormat(word); !r.refuse(n, problem) {
-			r.format = []stage{format}
-		}
-	}
-}
-
-func (r *valueReader) readMap(n node) {
-	r.table = map[string]string{}
-	r.each(n, func(key, child node) {
-		from := strings.TrimSpace(key.Value)
-		if from == "" {
-			r.fail(key, "use default", "%s is not asked for empty texts", n.path)
-			return
-		}
-		r.table[from] = r.readConstant(child)
-	})
-}
-
-func (r *valueReader) readElse(n node) {
-	r.other = r.placeholders(n)
-	if c, ok := r.other.constant(); ok {
-		r.constants = append(r.constants, constant{n, c})
-	}
-	if r.other.has(column, rowKey, file, line, run) {
-		r.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", n.path)
-	}
-}
-
-func (r *valueReader) readConstant(n node) string {
-	c, ok := r.placeholders(n).constant()
-	if !ok {
-		r.fail(n, "write {{ for a brace", "%s takes no placeholders", n.path)
-	}
-	r.constants = append(r.constants, constant{n, c})
-	return c
-}
-
-func (r *valueReader) readRequired(n node) {
-	if yes, _ := r.boolean(n); yes && r.needed == "" {
-		r.needed = ruleRequired
-	}
-}
-
-func (r *valueReader) readAs(n node) {
-	var words []string
-	for _, k := range kindWords {
-		words = append(words, k.name)
-	}
-	r.kind = Kind(max(0, slices.Index(words, r.oneOf(n, "kind of value", words...))))
-	if r.kind != String && r.role != contentRole {
-		r.fail(n, "", "%s: only values in lead.content can be other than texts", n.path)
-	}
-}
-
-func (r *valueReader) readEmpty(n node) {
-	r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear"
-	if r.clears && r.role != contentRole {
-		r.fail(n, "", "%s: only values in lead.content can be cleared", n.path)
-	}
-}
-
-// addChecks gives the value its checks, and sees to it that its constants pass the last:
-// they come behind apply and format, which are for cells.
-func (r *valueReader) addChecks() {
-	if r.role == keyRole {
-		r.checks = append(r.checks, onlyIf(ruleControl, "", showsWhole))
-	}
-	r.checks = append(r.checks, r.format...)
-	before := len(r.checks)
-	switch kind := kindWords[r.kind]; {
-	case r.role == leadIDRole:
-		r.checks = append(r.checks, onlyIf(ruleLeadID, "", isLeadID))
-	case r.role == statusRole:
-		r.checks = append(r.checks, stage{ruleStatus, aStatus, statusKey})
-	case r.kind != String:
-		r.checks = append(r.checks, stage{ruleAs, kind.called, kind.do})
-	}
-	last := r.checks[before:]
-	for _, c := range r.constants {
-		if _, broken := through(last, c.text); broken != nil {
-			r.refuseConstant(c.node, c.text, broken.called)
-		}
-	}
-}
-
-const aStatus = "a status of the service"
-
-func (r *valueReader) refuseConstant(n node, s, called string) {
-	hint := ""
-	if called == aStatus {
-		hint = statusHint(s)
-	}
-	r.fail(n, hint, "%s: %s is not %s", n.path, quote(s), called)
-}
-
-// checkShape sees to it that nothing a cell holds can change a JSON value around it.
-func (r *valueReader) checkShape(n node) {
-	other := n
-	other.path += ".else"
-	r.markPlaces(other, r.other)
-	switch {
-	case r.table != nil: // the text is looked up
-	case r.expr == nil:
-		r.markPlaces(n, r.text)
-	case r.expr.builds && len(r.columns) > 0:
-		r.fail(n, `from: '{{"name": "{name}"}' puts cells into JSON safely`, "%s puts a JSON value together, whose shape a cell could change", n.path)
-	}
-}
-
-// checkFixed checks a value that names no column. It comes to the same in every row, so
-// a rule that it breaks is a mistake of the file.
-func (r *valueReader) checkFixed(n node) {
-	switch _, problem := r.eval(new(row)); {
-	case problem == nil:
-	case problem.Rule == ruleStatus:
-		r.refuseConstant(n, problem.Status, aStatus)
-	default:
-		r.fail(n, "", "%s", problem.Text)
-	}
 }

@@ -1,0 +1,372 @@
+package mapping
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// into is a member's read that puts a value like v into its place.
+func (p *parser) into(place **value, v value) func(node) {
+	return func(n node) { *place = p.value(n, v) }
+}
+
+// value reads the text or the object n as a value like v, which says what is particular
+// to its place. It gives nil after an error.
+func (p *parser) value(n node, v value) *value {
+	v.path, v.at = n.path, n.at()
+	before := len(p.errs)
+	r := valueReader{parser: p, value: &v}
+	if n.Kind == yaml.MappingNode && !n.isUnquoted() {
+		r.readObject(n)
+	} else {
+		r.readText(n)
+	}
+	r.addChecks()
+	if len(p.errs) > before {
+		return nil
+	}
+	if v.kind == JSON {
+		r.checkShape(n)
+	}
+	switch {
+	case len(v.uses()) > 0 || v.has(rowKey, file, line, run):
+	case !v.isIdentity():
+		r.checkFixed(n)
+	case v.inside == nothing:
+		c, _ := v.text.constant() // of a join: none
+		p.fail(n, `write "{`+cmp.Or(strings.Trim(c, "{}"), "column")+`}" for what the column holds`, "%s names no column, so that all rows would be one", v.path)
+	}
+	return &v
+}
+
+// valueReader reads one value: what the file says goes into the value, mistakes to the
+// parser.
+type valueReader struct {
+	*parser
+	*value
+	format    []stage // none or one
+	constants []constant
+	sep       *string // of a join that is not read yet
+	pulls     []node  // the words of pull
+}
+
+// constant is a text that may take the place of the value's: one of map, else or default.
+type constant struct {
+	file string
+	at   position
+	path string
+	text string
+}
+
+func (p *parser) constant(n node, text string) constant {
+	return constant{p.file, n.at(), n.path, text}
+}
+
+// readObject reads a value by its keys: a new one is an entry here and a function.
+func (r *valueReader) readObject(n node) {
+	members := []member{
+		{"from", r.readText},
+		{"join", r.readParts(join)},
+		{"sep", r.readSeparator},
+		{"apply", r.addSteps},
+		{"format", r.addFormat},
+	}
+	changing := []member{
+		{"expr", r.readExpr},
+		{"first", r.readParts(first)},
+		{"object", r.readParts(object)},
+		{"list", r.readParts(list)},
+		{"map", r.readMap},
+		{"else", r.readElse},
+		{"default", func(n node) { r.preset = r.readConstant(n) }},
+		{"on_invalid", r.readOnInvalid},
+		{"required", r.readRequired},
+		{"as", r.readAs},
+		{"empty", r.readEmpty},
+	}
+	before := len(r.errs)
+	for _, m := range changing {
+		if key, _, found := n.child(m.name); found && r.isIdentity() {
+			r.fail(key, "what a row is must not change with a table, or with a cell that is filled later",
+				"%s takes from, join, apply and format only, not %s", n.path, m.name)
+		}
+	}
+	if len(r.errs) > before {
+		return
+	}
+	if !r.isIdentity() {
+		members = append(members, changing...)
+	}
+	if r.role == statusRole && r.inside == nothing {
+		members = append(members, member{"pull", r.readPull}, member{"conflict", r.readConflict})
+	}
+	r.object(n, members...)
+	r.checkKeys(n, len(r.errs) > before)
+}
+
+// checkKeys sees to it that the keys of a value go together.
+func (r *valueReader) checkKeys(n node, misspelt bool) {
+	var given []string
+	for _, name := range append([]string{"from", "expr"}, ways[:]...) {
+		if n.has(name) {
+			given = append(given, name)
+		}
+	}
+	drops, _, _ := n.child("on_invalid")
+	switch {
+	case len(given) > 1:
+		r.fail(n, "keep one of them", "%s has both %s and %s", n.path, given[0], given[1])
+	case len(given) == 0 && !misspelt:
+		r.fail(n, `add from: "{column}"`, "%s lacks from", n.path)
+	case n.has("else") && !n.has("map"):
+		r.fail(n, "", "%s has else without map", n.path)
+	case n.has("sep") && !n.has("join"):
+		r.fail(n, `for example {join: ["{street}", "{city}"], sep: ", "}`, "%s has sep without join", n.path)
+	case r.drops && r.role != contentRole:
+		r.fail(drops, "", "%s: only values in lead.content can be left out when they are invalid", n.path)
+	case r.drops && r.needed != "":
+		r.fail(drops, "keep one of them", "%s is both required and left out when it is invalid", n.path)
+	case r.parts != nil:
+		r.checkParts(n)
+	}
+}
+
+func (r *valueReader) readSeparator(n node) {
+	sep, ok := r.scalar(n)
+	if ok && r.parts == nil { // join stands behind it, or nowhere
+		r.sep = &sep
+	}
+	if ok && r.parts != nil {
+		r.parts.sep = sep
+	}
+}
+
+func (r *valueReader) readOnInvalid(n node) {
+	r.drops = r.oneOf(n, "way with invalid values", "row", "drop") == "drop"
+}
+
+func (r *valueReader) readExpr(n node) {
+	r.expr = r.expression(n)
+	if r.expr != nil {
+		r.columns = r.expr.columns
+	}
+}
+
+func (r *valueReader) addSteps(n node) {
+	r.list(n, func(n node) {
+		if word, ok := r.scalar(n); ok {
+			if s, problem := r.readStep(n.at(), word); !r.refuse(n, problem) {
+				r.apply = append(r.apply, s)
+			}
+		}
+	})
+}
+
+func (r *valueReader) addFormat(n node) {
+	if word, ok := r.scalar(n); ok {
+		if format, problem := r.readFormat(word); !r.refuse(n, problem) {
+			r.format = []stage{format}
+		}
+	}
+}
+
+func (r *valueReader) readMap(n node) {
+	var constants []constant
+	if n.Kind == yaml.ScalarNode {
+		r.table, constants = r.namedTable(n)
+	} else {
+		r.table, constants = r.words(n)
+	}
+	r.constants = append(r.constants, constants...)
+}
+
+func (r *valueReader) readElse(n node) {
+	r.other = r.placeholders(n)
+	if c, ok := r.other.constant(); ok {
+		r.constants = append(r.constants, r.parser.constant(n, c))
+	}
+	if r.other.has(column, rowKey, file, line, run) {
+		r.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", n.path)
+	}
+}
+
+func (r *valueReader) readConstant(n node) string {
+	c := r.fixed(n)
+	r.constants = append(r.constants, r.parser.constant(n, c))
+	return c
+}
+
+// fixed is a text without placeholders.
+func (p *parser) fixed(n node) string {
+	c, ok := p.placeholders(n).constant()
+	if !ok {
+		p.fail(n, "write {{ for a brace", "%s takes no placeholders", n.path)
+	}
+	return c
+}
+
+func (r *valueReader) readRequired(n node) {
+	if yes, _ := r.boolean(n); yes && r.needed == "" {
+		r.needed = ruleRequired
+	}
+}
+
+func (r *valueReader) readAs(n node) {
+	var words []string
+	for _, k := range kindWords {
+		words = append(words, k.name)
+	}
+	r.kind = Kind(max(0, slices.Index(words, r.oneOf(n, "kind of value", words...))))
+	switch {
+	case r.kind == String:
+	case r.role != contentRole:
+		r.fail(n, "", "%s: only values in lead.content can be other than texts", n.path)
+	case r.inside == aText:
+		r.fail(n, "put as beside first or join", "%s: a part of a text is a text", n.path)
+	}
+}
+
+func (r *valueReader) readEmpty(n node) {
+	r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear"
+	switch {
+	case !r.clears:
+	case r.role != contentRole:
+		r.fail(n, "", "%s: only values in lead.content can be cleared", n.path)
+	case r.inside != nothing:
+		r.fail(n, "put empty beside the whole value", "%s: a part that comes out empty is left out", n.path)
+	}
+}
+
+// addChecks gives the value its checks, and sees to it that its constants pass the last:
+// they come behind apply and format, which are for cells.
+func (r *valueReader) addChecks() {
+	if r.role == keyRole && r.inside == nothing {
+		r.checks = append(r.checks, onlyIf(ruleControl, "", showsWhole))
+	}
+	r.checks = append(r.checks, r.format...)
+	before := len(r.checks)
+	switch kind := kindWords[r.kind]; {
+	case r.parts != nil && r.parts.isJSON():
+	case r.role == leadIDRole && r.inside == nothing:
+		r.checks = append(r.checks, onlyIf(ruleLeadID, "", isLeadID))
+	case r.role == statusRole && r.inside == nothing:
+		r.checks = append(r.checks, stage{rule: ruleStatus, called: aStatus, do: statusKey})
+	case r.kind != String:
+		r.checks = append(r.checks, stage{rule: ruleAs, called: kind.called, do: kind.do})
+	}
+	last := r.checks[before:]
+	for _, c := range r.constants {
+		if _, broken := through(last, c.text, nil); broken != nil {
+			r.refuseConstant(c, broken.called)
+		}
+	}
+	r.checkPull()
+}
+
+const aStatus = "a status of the service"
+
+func (r *valueReader) refuseConstant(c constant, called string) {
+	hint := ""
+	if called == aStatus {
+		hint = statusHint(c.text)
+	}
+	r.failIn(c.file, c.at, hint, "%s: %s is not %s", c.path, quote(c.text), called)
+}
+
+// checkShape sees to it that nothing a cell holds can change a JSON value around it.
+func (r *valueReader) checkShape(n node) {
+	other := n
+	other.path += ".else"
+	r.markPlaces(other, r.other)
+	const hint = `{object: {name: "{name}", seats: {from: "{seats}", as: number}}} puts cells into JSON safely`
+	whole := true // the text is one cell, or a constant
+	for _, part := range r.alternatives() {
+		whole = whole && len(part.text) < 2 && part.expr == nil
+		switch {
+		case r.table != nil: // the text is looked up
+		case part.parts != nil && part.parts.way == join, part.expr != nil && part.expr.builds && len(part.columns) > 0:
+			r.failAt(part.at, hint, "%s puts a JSON value together, whose shape a cell could change", part.path)
+		case part.expr == nil:
+			r.markPlaces(node{n.Node, part.path}, part.text)
+		}
+	}
+	for _, step := range r.apply {
+		name, _, _ := strings.Cut(step.called, ":")
+		changes := name == "replace" || !whole && slices.Contains([]string{"extract", "split", "truncate"}, name)
+		if changes && r.table == nil {
+			r.fail(n, hint, "%s: the step %s could change the shape of a JSON value", n.path, name)
+		}
+	}
+}
+
+// alternatives are the values of which one is taken as it is: the value, or those of first.
+func (r *valueReader) alternatives() []*value {
+	list := []*value{r.value}
+	for i := 0; i < len(list); i++ {
+		if parts := list[i].parts; parts != nil && parts.way == first {
+			list = append(list, parts.values...)
+		}
+	}
+	return list
+}
+
+// checkFixed checks a value that names no column. It comes to the same in every row, so
+// a rule that it breaks is a mistake of the file.
+func (r *valueReader) checkFixed(n node) {
+	_, problem := r.eval(new(row))
+	c, _ := r.text.constant()
+	switch {
+	case problem == nil || problem == absent:
+	case problem.Rule == ruleStatus:
+		r.refuseConstant(r.parser.constant(n, problem.Word), aStatus)
+	case problem.Rule == ruleMap && n.has("from"):
+		r.fail(n, `write from: "{`+c+`}" for what the column holds`, "%s looks up the constant %s in its map, which lacks it", n.path, quote(c))
+	default:
+		r.fail(n, "", "%s", problem.Text)
+	}
+}
+
+// readPull reads the words by which the CRM knows statuses.
+func (r *valueReader) readPull(n node) {
+	r.each(n, func(key, child node) {
+		if status, ok := r.statusOf(key); ok {
+			r.m.pull[status] = r.fixed(child)
+			r.pulls = append(r.pulls, child)
+		}
+	})
+}
+
+// checkPull sees to it that each word comes back as the status that it is for.
+func (r *valueReader) checkPull() {
+	for _, n := range r.pulls {
+		status, _ := statusKey(n.path[strings.LastIndexByte(n.path, '.')+1:])
+		to, found := "", false
+		if r.table != nil {
+			to, found = r.table.find(r.m.pull[status])
+		}
+		if back, _ := statusKey(to); !found || back != status {
+			r.fail(n, "take one of the words that map turns into "+status, "%s: %s is no word that map turns into this status", n.path, quote(n.Value))
+		}
+	}
+}
+
+// readConflict reads whose word counts for statuses that both sides changed.
+func (r *valueReader) readConflict(n node) {
+	r.each(n, func(key, child node) {
+		if status, ok := r.statusOf(key); ok {
+			r.m.conflict[status] = r.oneOf(child, "rule for conflicts", "report", "file", "service")
+		}
+	})
+}
+
+// statusOf is the key of the status that the word n stands for.
+func (p *parser) statusOf(n node) (key string, ok bool) {
+	key, ok = statusKey(n.Value)
+	if !ok {
+		p.fail(n, statusHint(n.Value), "%s: %s is not %s", n.path, quote(n.Value), aStatus)
+	}
+	return key, ok
+}
