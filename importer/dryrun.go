@@ -23,6 +23,8 @@ type dryRun struct {
 
 	checks    *findings
 	statuses  *statusWords
+	words     *lackingWords // texts that other maps lack
+	dropped   finding       // rows with values that on_invalid left out
 	assigned  *assigned
 	repeats   *repeats.Finder // nil: not looked for
 	repeated  repeats.Found   // at the end
@@ -38,7 +40,7 @@ type dryRun struct {
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
-	d := &dryRun{options: o, intake: in, checks: newFindings(), statuses: newStatusWords(), assigned: newAssigned()}
+	d := &dryRun{options: o, intake: in, checks: newFindings(), statuses: newStatusWords(), words: &lackingWords{known: map[lackingWord]*finding{}}, assigned: newAssigned()}
 	if !o.NoRepeats {
 		d.repeats = repeats.New()
 	}
@@ -51,14 +53,23 @@ func (d *dryRun) read(it *item) {
 	case it.fault != nil:
 		for _, p := range it.fault.problems {
 			d.checks.add(it, p)
-			if p.Rule == "status" || p.Word != "" {
+			switch {
+			case p.Value == statusValue:
 				d.statuses.add(it, p.Word)
+			case p.Value != "":
+				d.words.add(it, p)
 			}
 		}
 	case !it.rec.Skip && isAddress(it.rec.Key):
 		d.addresses.add(it)
 	}
+	if it.fault == nil && it.rec.Dropped > 0 {
+		d.dropped.add(it)
+	}
 }
+
+// statusValue is what a mapping calls the status of leads.
+const statusValue = "lead.status"
 
 // plan ends a row as far as it goes without sending. An error is one of whoever is shown
 // requests.
@@ -198,7 +209,7 @@ func requestOf(trunk, file string, it *item, step Step, known *checkpoint.Entry)
 // findings are what was found, for people and scripts.
 func (d *dryRun) findings(notes []string) *report.Checks {
 	c := &report.Checks{
-		Rules: d.checks.list(d.intake.place), Statuses: d.statuses.list(d.intake.place), UnusedColumns: d.intake.unused,
+		Rules: d.checks.list(d.intake.place), Statuses: d.statuses.list(d.intake.place), Lacking: d.words.list(d.intake.place), UnusedColumns: d.intake.unused,
 		Assignments: d.assigned.list(), Projected: d.projected(), Tests: d.tests, LostFiles: d.intake.lost, Notes: notes,
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
@@ -231,6 +242,9 @@ func (d *dryRun) notes() (notes []string) {
 	if n := d.addresses.rows; n > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are kept in the checkpoint: take something that is nobody's name or address.",
 			n, d.intake.place(d.addresses.spots[0])))
+	}
+	if n := d.dropped.rows; n > 0 {
+		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.spots[0])))
 	}
 	if same := &d.repeated.Same; same.Rows > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. %s", same.Rows, d.examples(same)))

@@ -50,7 +50,7 @@ type findings struct{ known map[mapping.Problem]*finding }
 func newFindings() *findings { return &findings{map[mapping.Problem]*finding{}} }
 
 func (s *findings) add(it *item, p mapping.Problem) {
-	p.Word = ""
+	p.Word, p.Value = "", ""
 	kind := p
 	if it.row.Problem != nil {
 		kind.Text = numbers.ReplaceAllString(p.Text, "…")
@@ -107,6 +107,45 @@ func (s *findings) list(at func(spot) report.Place) (rules []report.Rule) {
 
 func before(a, b spot) int {
 	return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.number, b.number))
+}
+
+// maxLacking is how many different texts are kept that maps lack.
+const maxLacking = 1000
+
+// lackingWords counts the texts that the maps of values lack, but for that of the status.
+type lackingWords struct {
+	known   map[lackingWord]*finding
+	further finding // rows beyond maxLacking
+}
+
+type lackingWord struct{ value, text string }
+
+func (s *lackingWords) add(it *item, p mapping.Problem) {
+	word := lackingWord{p.Value, p.Word}
+	c := s.known[word]
+	switch {
+	case c != nil:
+	case len(s.known) >= maxLacking:
+		c = &s.further
+	default:
+		c = &finding{}
+		s.known[lackingWord{p.Value, strings.Clone(p.Word)}] = c
+	}
+	c.add(it)
+}
+
+// list gives the texts by value, most rows first.
+func (s *lackingWords) list(at func(spot) report.Place) (list []report.Lacking) {
+	for word, c := range s.known {
+		list = append(list, report.Lacking{Value: word.value, Text: report.Escape(word.text), Rows: c.rows, Place: at(c.spots[0])})
+	}
+	slices.SortFunc(list, func(a, b report.Lacking) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
+	})
+	if s.further.rows > 0 {
+		list = append(list, report.Lacking{Others: true, Rows: s.further.rows, Place: at(s.further.spots[0])})
+	}
+	return list
 }
 
 // Bounds of what is kept and shown of statuses that are not mapped.

@@ -301,7 +301,7 @@ func (s *scheduler) advanceReady(ctx context.Context) bool {
 // accept counts the batch's next row as read: from here on it must end in an outcome.
 func (s *scheduler) accept(it *item) {
 	s.batch.at++
-	s.tally.read(it.input)
+	s.tally.read(it)
 	switch {
 	case s.dry != nil:
 		s.dry.read(it)

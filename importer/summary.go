@@ -48,6 +48,7 @@ func (r *run) summary(started time.Time) *report.Summary {
 	if r.dry != nil {
 		r.dry.findRepeats()
 	}
+	s.DroppedValues = r.tally.dropped
 	s.Notes = r.notes()
 	if r.dry != nil {
 		s.Checks = r.dry.findings(s.Notes)

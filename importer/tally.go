@@ -73,6 +73,7 @@ type tally struct {
 
 	rows          []int // read, by input
 	total         int
+	dropped       int // values that on_invalid left out
 	outcomes      [outcomeCount]int
 	reasons       map[reasonKey]*reason
 	organizations map[organization]int
@@ -107,9 +108,12 @@ func newTally(inputs int, l Limits, slots int) *tally {
 	}
 }
 
-func (t *tally) read(input int) {
-	t.rows[input]++
+func (t *tally) read(it *item) {
+	t.rows[it.input]++
 	t.total++
+	if it.fault == nil {
+		t.dropped += it.rec.Dropped
+	}
 }
 
 // created gives back a create's share of --max-creates where no lead can have come of it.

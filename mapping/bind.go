@@ -135,6 +135,9 @@ func (m *Mapping) columnConstants(s *search) []Error {
 // Lacks are all columns that an input lacks, unless it is Open, of those that the mapping
 // names as far as it could be read.
 func (m *Mapping) Lacks(file string, c Columns) Errors {
+	if m.vague {
+		return nil
+	}
 	s := newSearch(m.name, file, c)
 	m.plan.with(s.bind)
 	return s.errs

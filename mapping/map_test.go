@@ -108,10 +108,10 @@ lead:
 		{Column: "id", Rule: "key", Text: "key is empty, but every row needs one"},
 		{Column: "crm", Rule: "required", Text: "lead.external_id is empty, but required"},
 		{Column: "", Rule: "assign", Text: "no entry of assign has all that it needs: entry 1 lacks \"org\", entry 2 lacks \"zip\""},
-		{Column: "stage", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "Secret"},
+		{Column: "stage", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "Secret", Value: "lead.status"},
 		{Column: "first, last", Rule: "required", Text: "lead.content.name is empty, but required"},
 		{Column: "email", Rule: "format", Text: "lead.content.email is not an e-mail address"},
-		{Column: "kind", Rule: "map", Text: "lead.content.kind has a text that its map lacks, and there is no else", Word: "Secret"},
+		{Column: "kind", Rule: "map", Text: "lead.content.kind has a text that its map lacks, and there is no else", Word: "Secret", Value: "lead.content.kind"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -159,7 +159,7 @@ assign:
 func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
 	file := "version: 1\nassign:\n- organization: {from: '{org}', map: {a: b}}\n- organization: other\n"
 	_, got := cells{"org", "x"}.in(t, file)
-	want := []Problem{{Column: "org", Rule: "map", Text: "assign[1].organization has a text that its map lacks, and there is no else", Word: "x"}}
+	want := []Problem{{Column: "org", Rule: "map", Text: "assign[1].organization has a text that its map lacks, and there is no else", Word: "x", Value: "assign[1].organization"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}

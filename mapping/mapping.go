@@ -52,6 +52,8 @@ type Mapping struct {
 	tableFiles     []string          // beside the mapping file
 	pull, conflict map[string]string // by status
 
+	vague bool // how the inputs are to be read is not certain
+
 	root position // where the file's first key stands
 	lead position // where the lead section stands, or root
 }

@@ -277,6 +277,14 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// And adds mistakes, at most 100 of all, and puts them in order.
+func (es Errors) And(more Errors) Errors {
+	all := slices.Concat(es, more)
+	all = all[:min(len(all), maxErrors)]
+	_ = all.orNil() // which sorts
+	return all
+}
+
 // orNil is es in the order of the file, or nil when there is nothing to say.
 func (es Errors) orNil() error {
 	if len(es) == 0 {

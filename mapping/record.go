@@ -76,8 +76,9 @@ type Env struct {
 // the value comes from, if any; Text is a sentence without the value. Rule is one
 // of key, control, required, map, format, status, assign, apply, as, expr and lead_id.
 // Word is set for the rules map and status only: the text that a map lacks, or that is no
-// status of the service, so that a run can list such words.
-type Problem struct{ Column, Rule, Text, Word string }
+// status of the service, so that a run can list such words; Value is what the mapping
+// calls the value then, as lead.status.
+type Problem struct{ Column, Rule, Text, Word, Value string }
 
 const (
 	ruleKey      = "key"

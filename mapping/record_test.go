@@ -59,10 +59,10 @@ func TestALeadIDMustFitIntoAPath(t *testing.T) {
 func TestAStatusThatIsNoneIsTold(t *testing.T) {
 	long := strings.Repeat("ä", 2000)
 	for file, want := range map[string]Problem{
-		"lead: {status: '{s}'}\n":                                       {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "Open - Not Contacted"},
-		"lead: {status: {from: '{s}', map: {W: open}}}\n":               {Column: "s", Rule: "map", Text: "lead.status has a text that its map lacks, and there is no else", Word: "Open - Not Contacted"},
-		"lead: {status: {from: '{s}', map: {W: open}, else: '<{}>'}}\n": {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "<Open - Not Contacted>"},
-		"lead: {content: {a: {from: '{s}', map: {W: open}}}}\n":         {Column: "s", Rule: "map", Text: "lead.content.a has a text that its map lacks, and there is no else", Word: "Open - Not Contacted"},
+		"lead: {status: '{s}'}\n":                                       {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "Open - Not Contacted", Value: "lead.status"},
+		"lead: {status: {from: '{s}', map: {W: open}}}\n":               {Column: "s", Rule: "map", Text: "lead.status has a text that its map lacks, and there is no else", Word: "Open - Not Contacted", Value: "lead.status"},
+		"lead: {status: {from: '{s}', map: {W: open}, else: '<{}>'}}\n": {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "<Open - Not Contacted>", Value: "lead.status"},
+		"lead: {content: {a: {from: '{s}', map: {W: open}}}}\n":         {Column: "s", Rule: "map", Text: "lead.content.a has a text that its map lacks, and there is no else", Word: "Open - Not Contacted", Value: "lead.content.a"},
 	} {
 		_, problems := cells{"s", "Open - Not Contacted"}.in(t, "version: 1\n"+file)
 		if diff := cmp.Diff([]Problem{want}, problems); diff != "" {

@@ -64,7 +64,8 @@ func (p *parser) namespace(n node) {
 }
 
 func (p *parser) source(n node) {
-	s := &p.m.Source
+	s, before := &p.m.Source, len(p.errs)
+	defer func() { p.m.vague = len(p.errs) > before }()
 	p.object(n,
 		member{"format", func(n node) { s.Format = p.oneOf(n, "source format", "csv", "tsv", "jsonl", "xlsx") }},
 		member{"delimiter", func(n node) { s.Delimiter = p.delimiter(n) }},

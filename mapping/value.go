@@ -192,7 +192,7 @@ func (v *value) problem(rule, about, s string) *Problem {
 	}
 	p := &Problem{Column: strings.Join(names, ", "), Rule: rule, Text: v.path + " " + strings.Replace(complaints[rule], "%s", about, 1)}
 	if rule == ruleStatus || rule == ruleMap {
-		p.Word = shortened(s, maxShown)
+		p.Word, p.Value = shortened(s, maxShown), v.path
 	}
 	return p
 }

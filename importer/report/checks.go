@@ -13,10 +13,12 @@ import (
 
 // Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping
 // beside how each row ended. Lists come by rows, most first; no cell's value stands
-// in them but statuses that are not mapped, and IDs of organizations and locators.
+// in them but IDs of organizations and locators, and, for the terminal alone, texts that
+// are not mapped.
 type Checks struct {
 	Rules         []Rule       `json:"rules"`
-	Statuses      []Word       `json:"statuses"`
+	Statuses      []Word       `json:"-"`
+	Lacking       []Lacking    `json:"-"`
 	Repeats       Repeats      `json:"repeats"`
 	LookAlikes    Repeats      `json:"look_alikes"`
 	UnusedColumns []string     `json:"unused_columns"`
@@ -51,6 +53,15 @@ type Word struct {
 	Status string `json:"status"`
 	Hidden string `json:"hidden,omitempty"`
 	Rows   int    `json:"rows"`
+	Place
+}
+
+// Lacking is a text that the map of a value lacks, by what the mapping calls the value,
+// and where it stands first; or all others.
+type Lacking struct {
+	Value, Text string
+	Others      bool
+	Rows        int
 	Place
 }
 
@@ -151,6 +162,13 @@ func (c *Checks) text(p *printer) {
 		}
 		p.figure(w.Rows, text+", first at "+w.Place.String())
 	}, func(others []Word) { p.more(len(others), "text") })
+	list(p, "Texts that a map lacks", c.Lacking, 0, func(l Lacking) {
+		text := l.Value + `  "` + l.Text + `"`
+		if l.Others {
+			text = "other texts"
+		}
+		p.figure(l.Rows, text+", first at "+l.Place.String())
+	}, nil)
 	list(p, "Files that could not be read to their end", c.LostFiles, 0, p.fault, nil)
 	c.assigned(p)
 	c.projected(p)
@@ -320,11 +338,12 @@ func (c *Checks) fate() string {
 const (
 	ruleStatus = "status"
 	ruleAssign = "assign"
+	ruleMap    = "map"
 )
 
 // byMapping says whether the mapping is all that there is to correct.
 func (c *Checks) byMapping() bool {
-	return c != nil && len(c.Rules) > 0 && !slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Rule != ruleStatus && r.Rule != ruleAssign })
+	return c != nil && len(c.Rules) > 0 && !slices.ContainsFunc(c.Rules, func(r Rule) bool { return !slices.Contains([]string{ruleStatus, ruleAssign, ruleMap}, r.Rule) })
 }
 
 // steps are what to do about the mapping and the files themselves.
@@ -338,6 +357,7 @@ func (c *Checks) steps(todo *steps, mapping string) {
 	todo.add(len(c.CannotCreate) > 0, "Complete "+mapping+": what it lacks, only a person can decide.")
 	todo.add(c.Tests.Failed > 0, "Correct the mapping, or what its tests expect.")
 	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+", or say with else what becomes of the others.")
+	todo.add(len(c.Lacking) > 0, "Add the texts that a map lacks to it or to its table, or say with else what becomes of the others.")
 	todo.add(unassigned > 0, fmt.Sprintf("Add an entry under assign in %s for the %s that none fits, or fill in what they lack.", mapping, english.Plural(unassigned, "row", "")))
 	todo.add(len(c.LostFiles) > 0, "Get a whole copy of the files that could not be read to their end.")
 }

@@ -223,7 +223,6 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	_, got, _ := strings.Cut(b.String(), `"checks": `)
 	got = strings.Join(strings.Fields(got), "")
 	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"places":[{"file":"a.csv","line":2}]}],` +
-		`"statuses":[{"status":"Hot","rows":2,"file":"a.csv","line":3},{"status":"","hidden":"notshown","rows":1,"file":"a.csv","line":4}],` +
 		`"repeats":{"rows":1,"places":[{"file":"b.csv","line":5,"first":{"file":"a.csv","line":2}}]},"look_alikes":{"rows":0,"places":[]},"unused_columns":[],` +
 		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":"locators","rows":3}],` +
 		`"projected":{"create":3,"update":3,"rate":7,"duration_s":0.857},` +

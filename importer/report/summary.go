@@ -39,6 +39,7 @@ type Summary struct {
 	Errors             []Reason       `json:"errors"`
 	ThroughputRowsPerS float64        `json:"throughput_rows_per_s"`
 	PeakInFlight       int            `json:"peak_in_flight"`
+	DroppedValues      int            `json:"dropped_values"`  // that break a rule and were left out as the mapping asks
 	Checks             *Checks        `json:"checks,omitzero"` // of a run that sends nothing
 
 	Notes        []string `json:"-"` // remarks for people

@@ -74,7 +74,8 @@ const emptySummary = `{
   "transitions": [],
   "errors": [],
   "throughput_rows_per_s": 0,
-  "peak_in_flight": 0
+  "peak_in_flight": 0,
+  "dropped_values": 0
 }
 `
 

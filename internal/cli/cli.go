@@ -39,7 +39,8 @@ type program struct {
 	hold      hold
 	ending    *ending // nil: the command carries no rows
 	refusal   atomic.Pointer[exitError]
-	log       logOut // where log lines go
+	log       logOut   // where log lines go
+	tables    []string // files that the mapping reads
 }
 
 // Run runs one command line and returns its exit code. interrupt is closed by the

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +16,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
-	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/mapping"
 )
@@ -59,7 +56,12 @@ func (in *inputs) close() {
 // with names and headers is known before anything is sent.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, error) {
 	var err error
-	if o.Mapping, o.MappingFile, err = readMapping(c.String("mapping")); err != nil {
+	o.Mapping, o.MappingFile, err = p.readMapping(c.String("mapping"))
+	var mistakes mapping.Errors
+	if errors.As(err, &mistakes) && o.Mapping != nil {
+		return nil, p.withMissing(c, o.Mapping, mistakes)
+	}
+	if err != nil {
 		return nil, err
 	}
 	in := &inputs{}
@@ -98,27 +100,6 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		return nil, err
 	}
 	return in, nil
-}
-
-// maxMapping bounds a mapping file, in bytes.
-const maxMapping = 1 << 20
-
-func readMapping(path string) (*mapping.Mapping, report.File, error) {
-	if path == "" {
-		return nil, report.File{}, usage("no mapping given", "name the mapping file with -m; samples/leads.yaml is one to start from")
-	}
-	f, err := os.Open(path)
-	var data []byte
-	if err == nil {
-		defer f.Close()
-		data, err = io.ReadAll(io.LimitReader(f, maxMapping+1))
-	}
-	if err != nil {
-		return nil, report.File{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), "check the path after -m")
-	}
-	sum := sha256.Sum256(data)
-	m, err := mapping.Parse(path, data)
-	return m, report.File{Path: path, SHA256: hex.EncodeToString(sum[:])}, err
 }
 
 // inputNames are the files of the command line, its patterns spread out as a shell

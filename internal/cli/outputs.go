@@ -166,6 +166,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 	}
 	add("an input", inputs...)
 	add("the mapping", c.String("mapping"))
+	add("a table of the mapping", p.tables...)
 	for _, path := range p.checkpoints(c) {
 		add("the checkpoint", path)
 		add("a part of the checkpoint", bolt.Companions(path)...)

@@ -120,12 +120,15 @@ func (d *draft) Ways() []way {
 			columns = append(columns, present(d.parts[p])...)
 		}
 		if len(columns) > 0 {
-			address = append(address, placeholders(columns, " "))
+			address = append(address, quoted(placeholders(columns, " ")))
 		}
 	}
 	if d.parts[partStreet] != nil || d.parts[partHouse] != nil || d.parts[partPostal] != nil || d.parts[partCity] != nil {
-		text := begin + "radius, search_text: " + quoted(strings.Join(address, ", ")) + "}"
-		list = append(list, way{text, "the nearest; or type: regions-radius"})
+		text := address[0]
+		if len(address) > 1 { // what is there of an address does
+			text = "{join: [" + strings.Join(address, ", ") + `], sep: ", "}`
+		}
+		list = append(list, way{begin + "radius, search_text: " + text + "}", "the nearest; or type: regions-radius"})
 	}
 	return append(list, way{"{organization: " + quoted(fillOrganization) + "}", "one organization"})
 }

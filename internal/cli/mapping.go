@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer/report"
+	"leadferry/importer/source"
+	"leadferry/internal/spelling"
+	"leadferry/mapping"
+)
+
+const (
+	maxMapping = 1 << 20  // bytes of a mapping file
+	maxTable   = 64 << 20 // bytes of a table beside it
+)
+
+// readMapping reads a mapping file and the tables beside it. With mistakes in them, which
+// are mapping.Errors, it gives the mapping as far as it could be read, or nil.
+func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error) {
+	if path == "" {
+		return nil, report.File{}, usage("no mapping given", "name the mapping file with -m; samples/leads.yaml is one to start from")
+	}
+	f, err := os.Open(path)
+	var data []byte
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, maxMapping+1))
+	}
+	if err != nil {
+		return nil, report.File{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), "check the path after -m")
+	}
+	sum := sha256.New()
+	sum.Write(data)
+	m, err := mapping.ParseBeside(path, data, func(name, key, value string, add func(mapping.TableRow)) error {
+		file := filepath.Join(filepath.Dir(path), name)
+		p.tables = append(p.tables, file)
+		t := table{file: file, columns: [2]string{key, value}, add: add}
+		err := t.read()
+		io.WriteString(sum, t.sha256)
+		return err
+	})
+	return m, report.File{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
+}
+
+// withMissing adds the columns that the inputs lack to the mistakes of a mapping file, so
+// that all are told at once. Inputs that cannot be opened are told another time.
+func (p *program) withMissing(c *cli.Context, m *mapping.Mapping, mistakes mapping.Errors) error {
+	names, err := inputNames(c)
+	if err != nil {
+		return mistakes
+	}
+	o, err := p.sourceOptions(c, m.Source)
+	if err != nil {
+		return mistakes
+	}
+	for _, name := range names {
+		if name == "-" {
+			continue
+		}
+		f, err := source.Open(name, o)
+		if err != nil {
+			continue
+		}
+		h := f.Header()
+		mistakes = mistakes.And(m.Lacks(name, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open}))
+		f.Close()
+	}
+	return mistakes
+}
+
+// table is a file beside the mapping file that is being read.
+type table struct {
+	file    string
+	columns [2]string // of the words, and of what they become
+	places  [2]int
+	add     func(mapping.TableRow)
+	sha256  string
+	errs    mapping.Errors
+}
+
+// read gives the rows of a table that is CSV or a workbook. Its error is mapping.Errors.
+func (t *table) read() error {
+	if info, err := os.Stat(t.file); err == nil && info.Size() > maxTable {
+		t.fail(0, fmt.Sprintf("the table is longer than %d MiB", maxTable>>20), "keep what the mapping needs")
+		return t.errs
+	}
+	f, err := source.Open(t.file, source.Options{})
+	if err != nil {
+		t.refuse(err)
+		return t.errs
+	}
+	defer f.Close()
+	if format := source.Format(f.Info().Format); format == source.JSONL {
+		t.fail(0, "the table is JSON", "save it as CSV in UTF-8, or as an Excel workbook (.xlsx)")
+		return t.errs
+	}
+	t.find(f.Header().Names)
+	if t.errs == nil {
+		t.rows(f)
+	}
+	t.sha256 = f.Info().SHA256
+	if t.errs == nil {
+		return nil
+	}
+	return t.errs
+}
+
+func (t *table) fail(line int, text, hint string) {
+	t.errs = append(t.errs, mapping.Error{File: t.file, Line: line, Text: text, Hint: hint})
+}
+
+// refuse takes down why the file cannot be read, or no further.
+func (t *table) refuse(err error) {
+	var refusal *source.OpenError
+	var lost *source.LostError
+	if errors.As(err, &lost) {
+		refusal = (*source.OpenError)(lost)
+	}
+	if refusal != nil || errors.As(err, &refusal) {
+		t.fail(refusal.Line, cmp.Or(refusal.Text, "cannot be read"), refusal.Hint)
+		return
+	}
+	t.fail(0, "cannot be read", "")
+}
+
+// find looks for the columns.
+func (t *table) find(names []string) {
+	for i, column := range t.columns {
+		t.places[i] = slices.Index(names, column)
+		switch {
+		case t.places[i] < 0:
+			t.fail(0, fmt.Sprintf("the table has no column %q", column), cmp.Or(spelling.Hint(column, names), "it has "+quotedNames(names)))
+		case slices.Contains(names[t.places[i]+1:], column):
+			t.fail(0, fmt.Sprintf("the table has more than one column %q", column), "give each column a name of its own")
+		}
+	}
+}
+
+// quotedNames lists the first few names.
+func quotedNames(names []string) string {
+	const most = 8
+	text := ""
+	for i, name := range names {
+		if i == most {
+			return text + fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%q", name)
+	}
+	return text
+}
+
+// rows gives those of the table. A row that cannot be read is a mistake, and so is a cell.
+func (t *table) rows(f *source.File) {
+	size := 0
+	for {
+		var row source.Row
+		err := f.Next(&row)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if size += row.Size; err == nil && size > maxTable {
+			t.fail(row.Line, fmt.Sprintf("the table has more than %d MiB once it is unpacked", maxTable>>20), "keep what the mapping needs")
+			return
+		}
+		if err != nil {
+			t.refuse(err)
+			return
+		}
+		if t.take(&row); len(t.errs) > maxTableErrors {
+			return
+		}
+	}
+}
+
+// maxTableErrors is how many rows are told that are wrong.
+const maxTableErrors = 100
+
+func (t *table) take(row *source.Row) {
+	faults := slices.DeleteFunc(row.Faults, func(f source.Fault) bool { return !slices.Contains(t.places[:], f.Column) })
+	switch {
+	case row.Problem != nil:
+		t.fail(row.Line, row.Problem.Text, "")
+	case len(faults) > 0:
+		t.fail(row.Line, faults[0].Text, "")
+	case !row.Repeats:
+		t.add(mapping.TableRow{Line: row.Line, Key: row.Cells[t.places[0]], Value: row.Cells[t.places[1]]})
+	}
+}
