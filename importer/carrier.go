@@ -14,25 +14,6 @@ import (
 	"leadferry/leadapi"
 )
 
-// job is a row with its step, which a carrier takes to its outcome.
-type job struct {
-	result // as far as it is known; its entry is what is known at first and what was settled in the end
-	it     *item
-	step   Step
-	names  leadNames
-	stop   *Stop // set when the run has to end
-
-	intended   bool                  // Create: the claim is durable; Update: the mark is
-	sentSlot   chan struct{}         // of the carrier's sentSlots, where the row has one; or nil
-	createSlot chan struct{}         // the same, of its creates
-	linking    bool                  // the lead exists and has to be linked
-	pass       pass                  // Create: what it was sent with
-	request    leadapi.CreateRequest // room that the carrier's next row uses again
-
-	leadBefore   leadBefore // Update: what was known of the lead
-	maybeApplied bool       // Update: a try may have been applied, and nobody can tell
-}
-
 // carrier carries one row at a time from its plan to its outcome. Each wait of a row is a
 // call that returns when it is over: for the claim to be durable, for a place in flight,
 // for the answer, for the outcome to be durable. All carriers of a run share one value.
@@ -94,19 +75,6 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	if j.linking {
 		give(&j.sentSlot)
 		c.link(ctx, j)
-	}
-}
-
-// take waits for room in places; give gives it back.
-func take(held *chan struct{}, places chan struct{}) {
-	places <- struct{}{}
-	*held = places
-}
-
-func give(held *chan struct{}) {
-	if *held != nil {
-		<-*held
-		*held = nil
 	}
 }
 
@@ -356,31 +324,6 @@ func (c *carrier) stopRun(j *job, stop *Stop) {
 		j.stop = stop
 		c.phases.sendNoMore()
 	}
-}
-
-// sayOrganization says of a lead that was made or linked that it belongs to another
-// organization than the row asked for.
-func (j *job) sayOrganization() {
-	asked := j.it.rec.Organization
-	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" || asked == "" || j.entry.Organization == asked {
-		return
-	}
-	text := "the service assigned another organization than the row asked for"
-	if j.entry.Organization == "" {
-		text = "the service does not say which organization it assigned"
-	}
-	if j.rejectText != "" {
-		j.rejectText += "; " + text
-	}
-	j.say(text)
-}
-
-// say adds a remark to how the row ended.
-func (j *job) say(text string) {
-	if j.text != "" {
-		j.text += "; "
-	}
-	j.text += text
 }
 
 // entryOf starts an entry from the job's row.

@@ -3,80 +3,12 @@ package importer
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/crash"
-	"leadferry/leadapi"
 )
-
-// carriersPerPlace is how many carriers there are for each request that may be in flight: a
-// row waits for the checkpoint for half of its time, and the more rows wait for their claims,
-// the more of them share a commit.
-const carriersPerPlace = 4
-
-// slotsPerPlace is how many rows may be claimed and not yet settled for each request that may
-// be in flight: as many are in doubt when the process is killed. It also bounds how many may
-// have been sent and not yet counted, and so how far a run goes beyond its limits.
-const slotsPerPlace = 2
-
-// phases are the two of a run, each a context that ends with it. While it takes rows, creates
-// and updates leave. While it sends, links of leads that were made leave, too.
-type phases struct {
-	taking, sending        context.Context
-	takeNoMore, sendNoMore context.CancelFunc
-}
-
-func newPhases(ctx context.Context) *phases {
-	var p phases
-	p.sending, p.sendNoMore = context.WithCancel(ctx)
-	p.taking, p.takeNoMore = context.WithCancel(p.sending)
-	return &p
-}
-
-// carriers are the goroutines that carry rows. Rows go there and come back by two
-// channels, which have room for all of them, so that nobody waits to hand one over.
-type carriers struct {
-	todo, done chan *job
-	spare      []*job        // as many as rows may still be handed out
-	sentSlots  chan struct{} // one for each row that was sent, or is about to be, and not yet counted
-}
-
-func newCarriers(places int) *carriers {
-	n := carriersPerPlace * places
-	if places == 1 {
-		n = 1 // rows go in the order of the input then, as whoever asks for one at a time expects
-	}
-	c := &carriers{todo: make(chan *job, n), done: make(chan *job, n), sentSlots: make(chan struct{}, slotsPerPlace*places)}
-	for range n {
-		c.spare = append(c.spare, new(job))
-	}
-	return c
-}
-
-// free reports whether another row may be handed out.
-func (c *carriers) free() bool { return len(c.spare) > 0 }
-
-// out is how many rows were handed out and have not been counted.
-func (c *carriers) out() int { return cap(c.todo) - len(c.spare) }
-
-func (c *carriers) hand(it *item, step Step, known *checkpoint.Entry, ns *leadNames) {
-	last := len(c.spare) - 1
-	j := c.spare[last]
-	c.spare = c.spare[:last]
-	*j = job{it: it, step: step, names: *ns, request: leadapi.CreateRequest{Content: j.request.Content}}
-	j.entry = *known
-	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
-	c.todo <- j
-}
-
-// counted gives the place of a row back; the row itself stands until the next is handed out.
-func (c *carriers) counted(j *job) {
-	give(&j.sentSlot)
-	c.spare = append(c.spare, j)
-}
 
 // scheduler takes every row to its outcome. It alone plans, counts and remembers, in one
 // goroutine: it reads batches, looks them up, keeps the rows of a lead in order, hands
@@ -122,14 +54,7 @@ func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) 
 	group.Go(func() { s.intake.run(s.phases.taking, batches) })
 	defer close(s.carriers.todo)
 	if carry != nil {
-		for range cap(s.carriers.todo) {
-			group.Go(func() {
-				for j := range s.carriers.todo {
-					carry(ctx, j)
-					s.carriers.done <- j
-				}
-			})
-		}
+		s.carriers.start(&group, func(j *job) { carry(ctx, j) })
 	}
 	if err := crash.Call(func() error { s.loop(ctx); return nil }); err != nil {
 		s.stop(crashed(err))
