@@ -27,6 +27,7 @@ type carrier struct {
 	shapes      shapes        // by what their rows are made leads; nil where none is
 	matches     bool          // rows find their lead by its IDs, too
 	checkRemote bool          // an update reads its lead first
+	requestIDs  bool          // each attempt to create a lead carries one
 	sentSlots   chan struct{} // bounds the rows that were sent and not yet counted, but for those that wait for their link
 	createSlots chan struct{} // bounds the creates that may leave: they may have to go singly, and then keep no link waiting
 }
@@ -82,7 +83,13 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 	take(&j.createSlot, c.createSlots)
 	take(&j.sentSlot, c.sentSlots)
 	req := createRequest(&j.request, &j.it.rec)
+	first, attempt := j.requestID, 0
 	tries, err := c.retrier.deliver(ctx, c.phases.taking, &j.pass, func(ctx context.Context) (err error) {
+		if first != "" {
+			attempt++
+			j.requestID = leadapi.RequestIDOf(first, attempt)
+			req.RequestID = j.requestID
+		}
 		made, err = c.sender.Create(ctx, req)
 		return err
 	})
@@ -169,7 +176,7 @@ func (c *carrier) doubt(j *job, code int, reason string) {
 	}
 	c.conclude(j, shown)
 	j.entry = c.doubtOf(j)
-	j.entry.Code, j.entry.Reason = code, reason
+	j.entry.Code, j.entry.Reason, j.entry.RequestID = code, reason, j.requestID
 	c.settle(j, InDoubt)
 }
 
@@ -346,9 +353,12 @@ func (c *carrier) doubtOf(j *job) checkpoint.Entry {
 // commit, for which the claim may have to wait.
 func (c *carrier) intent(j *job) checkpoint.Intent {
 	rec := &j.it.rec
+	if j.requestID = ""; c.requestIDs {
+		j.requestID = leadapi.NewRequestID()
+	}
 	return checkpoint.Intent{
 		Key: rec.Key, File: c.files[j.it.input], Line: j.it.row.Line,
 		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, ExternalID: rec.ExternalID,
-		Run: c.run, Digest: j.it.digest, Content: j.it.sums, Shape: c.shapes.of(j.it.input),
+		RequestID: j.requestID, Run: c.run, Digest: j.it.digest, Content: j.it.sums, Shape: c.shapes.of(j.it.input),
 	}
 }

@@ -22,6 +22,7 @@ type job struct {
 	createSlot chan struct{}         // the same, of its creates
 	linking    bool                  // the lead exists and has to be linked
 	pass       pass                  // Create: what it was sent with
+	requestID  string                // Create: of its last attempt, where requests carry IDs
 	request    leadapi.CreateRequest // room that the carrier's next row uses again
 
 	leadBefore   leadBefore // Update: what was known of the lead

@@ -228,7 +228,7 @@ func (r *run) takeRows(ctx context.Context) {
 		carry = (&carrier{
 			ledger: r.ledger, sender: r.sender, retrier: r.retrier, phases: phases,
 			sentSlots: s.carriers.sentSlots, createSlots: make(chan struct{}, r.Concurrency), shapes: r.shapes,
-			run: r.RunID, files: r.intake.names, matches: r.matches, checkRemote: r.CheckRemote,
+			run: r.RunID, files: r.intake.names, matches: r.matches, checkRemote: r.CheckRemote, requestIDs: r.Client.RequestIDHeader != "",
 		}).carry
 	}
 	r.stopped = s.run(ctx, carry)

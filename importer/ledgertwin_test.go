@@ -123,6 +123,7 @@ type serviceTwin struct {
 	inFlight map[string]int
 	order    []string // names in the order in which they were accepted
 	arrive   func(key string)
+	see      func(key string, r *leadapi.CreateRequest)
 	update   func(id string)
 	unlinked func() error // nil: updates are accepted
 	clash    bool         // two requests of one key at once
@@ -142,6 +143,9 @@ func (s *serviceTwin) Create(ctx context.Context, r *leadapi.CreateRequest) (*le
 	s.mu.Unlock()
 	if s.arrive != nil {
 		s.arrive(key)
+	}
+	if s.see != nil {
+		s.see(key, r)
 	}
 	time.Sleep(s.delay)
 	s.mu.Lock()

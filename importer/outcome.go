@@ -269,6 +269,14 @@ func AskedFor(e *checkpoint.Entry) string {
 	return e.Organization
 }
 
+// WithRequestID adds to why a row is in doubt by which ID the service's operators find its request, where it carried one.
+func WithRequestID(text string, e *checkpoint.Entry) string {
+	if e.State != checkpoint.InDoubt || e.RequestID == "" {
+		return text
+	}
+	return text + "; request ID " + e.RequestID
+}
+
 // Explain says in words why an entry stands as it does, or nothing.
 func Explain(e *checkpoint.Entry) string {
 	switch e.State {

@@ -146,7 +146,7 @@ func (w *recorder) result(l *line) report.Result {
 		File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
 		Key: it.rec.Key, Outcome: r.outcome.String(),
 		LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location, Status: e.Status,
-		Attempts: r.attempts, Error: r.text,
+		Attempts: r.attempts, Error: WithRequestID(r.text, e),
 	}
 	if w.own != nil {
 		res.Own = w.own.cells(&it.row)
@@ -163,7 +163,7 @@ func (w *recorder) result(l *line) report.Result {
 func (w *recorder) reject(l *line) error {
 	it, r := l.it, &l.r
 	h := it.row.Header
-	rej := report.Reject{Line: it.row.Line, Outcome: r.outcome.String(), Error: cmp.Or(r.rejectText, r.text), Raw: it.row.Raw, Text: it.row.Text}
+	rej := report.Reject{Line: it.row.Line, Outcome: r.outcome.String(), Error: WithRequestID(cmp.Or(r.rejectText, r.text), &r.entry), Raw: it.row.Raw, Text: it.row.Text}
 	if h != nil {
 		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells
 	}

@@ -334,7 +334,7 @@ func (t *tally) report(s *report.Summary, at func(spot) report.Place) {
 	// What a person needs to look rows in doubt up. Two rows of one key are one.
 	for _, d := range t.doubts {
 		s.InDoubt = append(s.InDoubt, report.Doubt{
-			Place: at(d.at), SentAt: d.entry.Updated, OrganizationID: AskedFor(&d.entry), Reason: Explain(&d.entry),
+			Place: at(d.at), SentAt: d.entry.Updated, OrganizationID: AskedFor(&d.entry), Reason: Explain(&d.entry), RequestID: d.entry.RequestID,
 		})
 	}
 }

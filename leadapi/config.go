@@ -33,9 +33,12 @@ type Config struct {
 	Leave        func(kind string) bool // asked just before the first byte of a request leaves: false holds it back, with ReasonHeld; may be nil
 	Observe      func(Call)             // called after each call of which a byte left, by its caller; may be nil
 	Trace        func(Call)             // called after each call that was tried, sent or not; may be nil
-	SingleUse    func(host string)      // told once a host when each create gets a connection of its own there, for it closed a used one without an answer; may be nil
-	Now          func() time.Time       // nil = time.Now
-	Tokens       TokenStore             // keeps the token for later runs and other processes; nil: nobody does
+	// RequestIDHeader names the header in which each attempt to create or update a lead carries an ID; "": none does.
+	RequestIDHeader string
+
+	SingleUse func(host string) // told once a host when each create gets a connection of its own there, for it closed a used one without an answer; may be nil
+	Now       func() time.Time  // nil = time.Now
+	Tokens    TokenStore        // keeps the token for later runs and other processes; nil: nobody does
 }
 
 // withDefaults fills in what was not set.
@@ -68,6 +71,9 @@ func (e *ConfigError) Error() string {
 
 // check returns the two addresses that requests start from; create is nil where no leads can be created.
 func (c Config) check() (base, create *url.URL, err error) {
+	if err := requestIDHeader(c.RequestIDHeader); err != nil {
+		return nil, nil, err
+	}
 	if base, err = address("BaseURL", "base URL", c.BaseURL, "/v3"); err != nil {
 		return nil, nil, err
 	}

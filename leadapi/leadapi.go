@@ -87,6 +87,7 @@ type request struct {
 	target  string    // path, and query where there is one
 	content content   // nil: a request without body
 	bearer  string    // "": no Authorization header
+	id      string    // of the request, in Config's RequestIDHeader; "": none
 	success int       // the status that the specification names
 	limit   time.Time // when its time is over
 }
@@ -253,6 +254,9 @@ func (c *Client) appendRequest(b []byte, r request, conn *conn) []byte {
 	}
 	if r.bearer != "" {
 		b = append(append(b, "\r\nAuthorization: Bearer "...), r.bearer...)
+	}
+	if r.id != "" {
+		b = append(append(append(append(b, "\r\n"...), c.config.RequestIDHeader...), ": "...), r.id...)
 	}
 	return append(append(b, "\r\n\r\n"...), body...)
 }

@@ -16,6 +16,7 @@ type CreateRequest struct {
 	TypeKey        string
 	TypeLabel      string
 	Status         string // "": the service's default
+	RequestID      string // for Config's RequestIDHeader, where that is set; "": a new one
 }
 
 // LocationSearch is what a locator picks a location by (section "locationSearch object"); "" is not sent.
@@ -151,10 +152,13 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	if c.leads == nil {
 		return nil, unsent("create", ReasonRefused, noLeads)
 	}
+	if r.RequestID != "" && !validID(r.RequestID) {
+		return nil, unsent("create", ReasonRefused, "the request ID has characters that an ID cannot have")
+	}
 	made := new(Created)
 	member := made.member(r.OrganizationID)
 	status, err := c.signed(ctx, request{
-		op: "create", method: http.MethodPost, host: c.leads, use: safeConn, target: c.create, content: r, success: http.StatusCreated,
+		op: "create", method: http.MethodPost, host: c.leads, use: safeConn, target: c.create, content: r, id: c.requestID(r.RequestID), success: http.StatusCreated,
 	}, func(body []byte) bool { return members(body, member) && made.LeadID != "" })
 	if err != nil {
 		return nil, err
@@ -185,7 +189,7 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	}
 	lead := new(Lead)
 	_, err := c.signed(ctx, request{
-		op: "update", method: http.MethodPatch, host: c.general, use: anyConn, target: c.base + "/v3/lead/" + leadID, content: r, success: http.StatusOK,
+		op: "update", method: http.MethodPatch, host: c.general, use: anyConn, target: c.base + "/v3/lead/" + leadID, content: r, id: c.requestID(""), success: http.StatusOK,
 	}, func(body []byte) bool { return members(body, lead.member) && lead.ID != "" })
 	if err != nil {
 		return nil, err
@@ -213,6 +217,17 @@ func (l *Lead) member(name []byte, v jsontext.Value) {
 	case "ExternalID":
 		l.ExternalID = fitting(v, validExternalID)
 	}
+}
+
+// requestID is the ID that a request carries: the one given, or a new one; none where no header is named for it.
+func (c *Client) requestID(given string) string {
+	if c.config.RequestIDHeader == "" {
+		return ""
+	}
+	if given == "" {
+		return NewRequestID()
+	}
+	return given
 }
 
 // signed makes a call with the run's token, and tells the keeper what the service thought of it.

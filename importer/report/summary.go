@@ -140,6 +140,7 @@ type Doubt struct {
 	SentAt         time.Time `json:"sent_at"`
 	OrganizationID string    `json:"organization_id"`
 	Reason         string    `json:"reason"`
+	RequestID      string    `json:"request_id,omitempty"`
 }
 
 // Reason is a text by which rows ended, with how many and where the first three stand.

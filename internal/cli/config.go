@@ -32,10 +32,11 @@ that US and EU stand side by side:
        trunk_id: 77c0...
 
 Further keys: client_id, and client_secret_file or client_secret_command, for a client
-that login did not store; proxy, ca_file, client_cert and client_key, for the way to the
-service. Names of files are relative to the configuration file's folder. A proxy's password
-stands in a file that nobody else may read, or in LEADFERRY_PROXY. A flag beats the environment, which beats the profile. Without --profile the
-one called default is used, if there is one.
+that login did not store; proxy, ca_file, client_cert, client_key and request_id_header,
+for the way to the service. Names of files are relative to the configuration file's
+folder. A proxy's password stands in a file that nobody else may read, or in
+LEADFERRY_PROXY. A flag beats the environment, which beats the profile. Without
+--profile the one called default is used, if there is one.
 
 Example:
 

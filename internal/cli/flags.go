@@ -94,6 +94,7 @@ func connectionFlags() []cli.Flag {
 		nameFlag(connecting, "client-secret-command", "`COMMAND` whose standard output is the OAuth secret, run once without a shell"),
 		nameFlag(connecting, "proxy", "`URL` of the proxy for all requests: http://, https:// or socks5://, a user and password best in the variable; none: no proxy (default: HTTPS_PROXY, but for NO_PROXY)"),
 		nameFlag(connecting, "ca-file", "PEM `FILE` with certificates that are trusted beside the system's"),
+		nameFlag(connecting, "request-id-header", "`NAME` of a header in which each attempt carries a random ID, kept and shown with rows in doubt (default: none)"),
 		nameFlag(connecting, "client-cert", "PEM `FILE` with a client certificate for a service that asks for one, and its key if --client-key is not given"),
 		nameFlag(connecting, "client-key", "PEM `FILE` with the client certificate's key, not encrypted, which others may not read"),
 		nameFlag(connecting, "profile", "`NAME` of a set of the above in the configuration file (default: the one named default, if any)"),

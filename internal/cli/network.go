@@ -145,6 +145,11 @@ func (s *settings) reach(api *leadapi.Config) (err error) {
 	return err
 }
 
+// requestIDHeader names the header for request IDs; the sandbox has one by flag and environment alone.
+func (s *settings) requestIDHeader() string {
+	return cmp.Or(s.get("request-id-header"), s.line.given("request-id-header").Value)
+}
+
 func (s *settings) authorities() ([]*x509.Certificate, error) {
 	path := s.get("ca-file")
 	if path == "" {
@@ -191,7 +196,9 @@ func (s *settings) shownNetwork() []setting {
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	header := s.connection["request-id-header"]
+	header.Name = "request-id-header"
+	return append(rows, header)
 }
 
 // unusable is the first line of an error, for a setting that cannot be used.
@@ -207,6 +214,7 @@ func (s *settings) network() map[string]string {
 	if strings.Contains(values[config.ProxyURL], "@") {
 		delete(values, config.ProxyURL)
 	}
+	values[config.RequestIDHeader] = s.get("request-id-header")
 	for key, name := range map[string]string{config.CAFile: "ca-file", config.ClientCert: "client-cert", config.ClientKey: "client-key"} {
 		if path := s.get(name); path != "" {
 			whole, _ := filepath.Abs(path) // fails without a working folder

@@ -85,7 +85,7 @@ func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 	if value, _ := d.shows("base-url", eu...); value != "https://api.eu.example.com" {
 		t.Errorf("with an empty variable: %q", value)
 	}
-	table := d.must(0, "", []string{"config", "show", "--profile", "eu"}, "base-url ", profile("4"), "client-secret    not set")
+	table := d.must(0, "", []string{"config", "show", "--profile", "eu"}, "base-url ", profile("4"), "client-secret      not set")
 	if !strings.Contains(table, "trunk-id") {
 		t.Error("no trunk ID in the table")
 	}

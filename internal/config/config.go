@@ -43,13 +43,14 @@ const (
 	ClientSecretCommand = "client_secret_command"
 	ProxyURL            = "proxy"
 	CAFile              = "ca_file"
+	RequestIDHeader     = "request_id_header"
 	ClientCert          = "client_cert"
 	ClientKey           = "client_key"
 )
 
 // Keys returns the keys of a profile.
 func Keys() []string {
-	return []string{BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand, ProxyURL, CAFile, ClientCert, ClientKey}
+	return []string{BaseURL, LeadsURL, TrunkID, ClientID, ClientSecretFile, ClientSecretCommand, ProxyURL, CAFile, ClientCert, ClientKey, RequestIDHeader}
 }
 
 // pathKeys are those of them that name a file.

@@ -117,7 +117,7 @@ func exportLine(e *checkpoint.Entry) ExportLine {
 	x := ExportLine{
 		Key: e.Key, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e), Location: e.Location,
 		Status: e.Status, ExternalID: e.ExternalID, RunID: e.Run, UpdatedAt: e.Updated.UTC().Format(time.RFC3339),
-		File: e.File, Line: lineNumber(e.Line), Error: importer.Explain(e),
+		File: e.File, Line: lineNumber(e.Line), Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,
 	}
 	if e.WantLink != "" { // it is not linked yet
 		x.ExternalID = e.WantLink

@@ -90,6 +90,7 @@ func (d *Desk) writeState(e *checkpoint.Entry) {
 		{"locator", e.Locator},
 		{"location", e.Location},
 		{"reason", importer.Explain(e)},
+		{"request ID", e.RequestID},
 	} {
 		if part.value != "" {
 			fmt.Fprintf(d.Out, "%-10s  %s\n", part.name, report.Escape(part.value))

@@ -35,7 +35,8 @@ type ExportLine struct {
 	UpdatedAt      string     `csv:"updated_at" json:"updated_at"`
 	File           string     `csv:"file" json:"file"`
 	Line           lineNumber `csv:"line" json:"line,omitempty"`
-	Error          string     `csv:"error" json:"error"`
+	Error          string     `csv:"error" json:"error"` // in doubt: the request's ID, too
+	RequestID      string     `csv:"-" json:"request_id,omitempty"`
 }
 
 // lineNumber is the number of a line; an entry that no file brought has none.
