@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/dustin/go-humanize/english"
 )
@@ -108,6 +109,9 @@ func (d *draft) nameField() field {
 			last, full = full, nil
 		}
 	}
+	if last != nil && strings.ContainsFunc(last.header, isEastAsian) {
+		first, last = last, first // the family name comes first there
+	}
 	f := field{Key: "name", columns: present(first, last)}
 	switch {
 	case full != nil && (len(f.columns) == 0 || full.profile.filled > d.filledRows(f.columns)):
@@ -125,6 +129,10 @@ func (d *draft) nameField() field {
 		f.Comment = and(f.columns[0].why, d.Empties(f.columns...))
 	}
 	return f
+}
+
+func isEastAsian(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
 func present(columns ...*column) []*column {
