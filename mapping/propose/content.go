@@ -205,7 +205,7 @@ func (d *draft) decideRest() {
 	if d.Key.External {
 		use(d.Key.Column)
 	}
-	if d.Organization.Live {
+	if d.Organization.Live || d.Organization.Words != nil {
 		use(d.Organization.Column)
 	}
 	if d.Status != nil && d.Status.Live {

@@ -82,11 +82,22 @@ func TestDecisions(t *testing.T) {
 		},
 		{
 			"numbers of another system", "organization_id,Email\n1,a@x.example\n1,b@x.example",
-			[]string{`# assign: [{organization: {from: "{organization_id}", map: {"THEIR WORD": "THE ID"}}}]`},
-			"\nassign",
+			[]string{"{organization_id} holds another system's numbers of the dealers", "tables:\n  dealers:\n    \"1\": \"\"  # ? 2 rows\n", `- organization: {from: "{organization_id}", map: dealers}`, "0 good, 2 without organization"},
+			"",
 		},
 		{
-			"a name of a dealer", "Dealer,Email\nShelby Cars,a@x.example\nShelby Cars,b@x.example", []string{"says where, but not by an ID"}, "\nassign",
+			"names of dealers", "Dealer,Email\nShelby Cars,a@x.example\nShelby Cars,b@x.example\nNull,c@x.example",
+			[]string{"    Shelby Cars: \"\"  # ? 2 rows\n    \"Null\": \"\"       # ? 1 row\n", "an organization ID behind each of the 2 words of {Dealer}"},
+			"",
+		},
+		{
+			"names of places", "Location,Email\nBonn,a@x.example\nBonn,b@x.example", []string{"says where, but not by an ID", `# assign: [{organization: {from: "{Location}", map: dealers}}]`}, "\nassign",
+		},
+		{
+			"names of sellers", "Dealer,Email\nAnna Lee,a@x.example\nAnna Lee,b@x.example", []string{"says where, but not by an ID"}, "Anna Lee:",
+		},
+		{
+			"one number of many digits", "Dealer ID,Email\n10482,a@x.example\n10482,b@x.example\n10611,c@x.example", []string{`# assign: [{organization: {from: "{Dealer ID}", map: dealers}}]`}, "10611",
 		},
 		{
 			"an organization that is a company", "Organization,Email\nShelby & Sons,a@x.example\n,b@x.example", []string{`company: "{Organization}"`}, "THEIR WORD",
@@ -167,7 +178,7 @@ func TestDecisions(t *testing.T) {
 			[]string{"Closed - Converted: closedWon  # ? 1 row, a doubtful guess", "# 1 row\n"},
 			"",
 		},
-		{"a dealer's short numbers", "Dealer ID,Email\n10482,a@x.example\n10482,b@x.example\n10611,c@x.example", []string{"another system's numbers"}, "- organization: \"{Dealer ID}\""},
+		{"a dealer's short numbers", "Dealer ID,Email\n10482,a@x.example\n10482,b@x.example\n10611,c@x.example\n10611,d@x.example", []string{"another system's numbers", `"10482": ""`}, "- organization: \"{Dealer ID}\""},
 		{
 			"people called Null", "Last Name,City\nNULL,Bonn\nLee,n/a", []string{`null: ["n/a"]`}, "\"NULL\"",
 		},

@@ -2,6 +2,7 @@ package propose
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -215,6 +216,7 @@ type organizationChoice struct {
 	Column *column // names the organization, or nil
 	Live   bool    // its cells can be the service's IDs; else it is offered in a comment
 	Why    string
+	Words  []statusWord // of a table that a person has to fill in with the service's IDs
 }
 
 // chooseOrganization looks for the column that names the dealer of each lead.
@@ -224,8 +226,11 @@ func (d *draft) chooseOrganization() organizationChoice {
 	for _, c := range d.columns {
 		o := d.organizationOf(c)
 		score := c.name.strength(partOrganization) + c.profile.share(kindUUID) + 0.5*c.profile.fill()
-		if o.Live {
+		switch {
+		case o.Live:
 			score += 2
+		case o.Words != nil:
+			score++
 		}
 		if o.Column != nil && score > most {
 			best, most = o, score
@@ -239,23 +244,41 @@ func (d *draft) chooseOrganization() organizationChoice {
 func (d *draft) organizationOf(c *column) organizationChoice {
 	p, strength := c.profile, c.name.strength(partOrganization)
 	named, sure := strength >= leastScore, strength >= surePart
+	var words []statusWord
+	if sure {
+		words = dealersOf(c)
+	}
 	repeats := p.filled < 20 || p.distinct < p.filled
 	codes := p.share(kindCode) >= 0.9 && p.nothingLike(kindDate, kindEmail, kindDamaged) && p.longest <= mostKey
 	unnamed := strength == 0 && !c.name.known && !c.name.foreign
 	switch {
 	case sure && p.rows == 0:
-		return organizationChoice{c, true, "? by its name: no row was there to look at"}
+		return organizationChoice{c, true, "? by its name: no row was there to look at", nil}
 	case p.filled == 0 && p.rows > 0:
 	case named && p.share(kindUUID) >= 0.9 && repeats:
-		return organizationChoice{c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?"}
-	case named && codes && repeats:
-		return organizationChoice{c, false, "another system's numbers, by their looks"}
-	case sure && p.share(kindSolid) >= 0.9:
-		return organizationChoice{c, false, "another system's numbers, by their looks"}
+		return organizationChoice{c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?", nil}
+	case named && codes && repeats, sure && p.share(kindSolid) >= 0.9:
+		return organizationChoice{c, false, "another system's numbers, by their looks", words}
 	case named && c.name.strength(partCompany) == 0 && p.nothingLike(kindEmail, kindDate, kindYesNo):
-		return organizationChoice{c, false, "says where, but not by an ID"}
+		return organizationChoice{c, false, "says where, but not by an ID", words}
 	case unnamed && p.share(kindUUID) == 1 && p.filled >= 10 && p.distinct*2 <= p.filled:
-		return organizationChoice{c, false, "IDs that many rows share: dealers?"}
+		return organizationChoice{c, false, "IDs that many rows share: dealers?", nil}
 	}
 	return organizationChoice{}
 }
+
+// dealersOf are the words of a column of dealers with their rows, the most frequent first, or
+// nil where they are many, hardly come twice or could be somebody's.
+func dealersOf(c *column) []statusWord {
+	p := c.profile
+	if p.filled == 0 || p.distinct > mostStatuses || p.filled >= 2*fewestRows && p.distinct*2 > p.filled || p.share(kindGiven)+p.share(kindPerson) > 0.3 {
+		return nil
+	}
+	return countWords(c.cells, func(word string, rows int) bool {
+		return tellable(word) || rows > 1 && dealerForm.MatchString(word)
+	})
+}
+
+// dealerForm is of the numbers that systems give dealers. A word with one is told where
+// several rows have it.
+var dealerForm = regexp.MustCompile(`^[A-Z]{0,4}[-_/. ]?[0-9]{3,8}$`)

@@ -16,8 +16,8 @@
 // that loads, and every sampled row is valid under it unless a person has to
 // decide something or correct the row, which a comment and a note then say; what is
 // guessed has a comment that begins with a question mark, as validate names it; no cell of a row stands
-// in comments or notes, but for words of a status column that holds few and short
-// ones.
+// in comments or notes, but for words of a column of statuses or dealers that holds
+// few and short ones.
 package propose
 
 import (
@@ -105,7 +105,7 @@ func newDraft(t *table) *draft {
 	if d.Status, d.OtherStatus = d.chooseStatus(); d.Status != nil && d.Status.Live {
 		d.Status.Column.part = partStatus
 	}
-	if d.Organization = d.chooseOrganization(); d.Organization.Live {
+	if d.Organization = d.chooseOrganization(); d.Organization.Live || d.Organization.Words != nil {
 		d.Organization.Column.part = partOrganization
 	}
 	d.assignParts()

@@ -69,6 +69,9 @@ func (d *draft) Source() (lines []string) {
 	return lines
 }
 
+// Codes reports whether the words are numbers of another system.
+func (o organizationChoice) Codes() bool { return o.Column.profile.share(kindSolid) >= 0.9 }
+
 // Unread is how many rows could not be read.
 func (d *draft) Unread() (n int) {
 	for _, u := range d.In.Bad {

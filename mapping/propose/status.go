@@ -24,7 +24,7 @@ const (
 // longNumber is one that could be somebody's.
 var longNumber = regexp.MustCompile(`\p{Nd}{5}`)
 
-// statusWord is a word of a status column.
+// statusWord is a word of a status column, or of one of dealers.
 type statusWord struct {
 	Text   string
 	Rows   int
@@ -126,19 +126,29 @@ func statusOf(c *column) *statusChoice {
 // statusWordsOf counts the words of a status column, the most frequent first, or
 // is nil when one is too long to be one or might be somebody's.
 func statusWordsOf(cells []string) []statusWord {
+	list := countWords(cells, func(word string, _ int) bool { return tellable(word) })
+	for i := range list {
+		p := placeStatus(list[i].Text)
+		list[i].Status, list[i].Doubt = p.status, p.doubt
+	}
+	return list
+}
+
+// countWords counts the cells that hold something by their text, the most frequent first,
+// or is nil when one may not be told.
+func countWords(cells []string, may func(word string, rows int) bool) []statusWord {
 	counts := map[string]int{}
 	for _, cell := range cells {
-		if cell == "" {
-			continue
-		}
-		if counts[cell]++; counts[cell] == 1 && !tellable(cell) {
-			return nil
+		if cell != "" {
+			counts[cell]++
 		}
 	}
 	list := make([]statusWord, 0, len(counts))
 	for text, rows := range counts {
-		p := placeStatus(text)
-		list = append(list, statusWord{text, rows, p.status, p.doubt})
+		if !may(text, rows) {
+			return nil
+		}
+		list = append(list, statusWord{Text: text, Rows: rows})
 	}
 	slices.SortFunc(list, func(a, b statusWord) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
