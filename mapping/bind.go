@@ -121,6 +121,7 @@ func (m *Mapping) columnConstants(s *search) []Error {
 	var warnings []Error
 	warn := func(v *value) {
 		c, _ := v.text.constant()
+		c = strings.Trim(c, "{}") // of {{name}}, as other languages write it
 		if _, found := s.index[c]; found && c != "" && len(warnings) < maxErrors {
 			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, quote(c))
 			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + c + `}" for what the column holds`})
@@ -228,7 +229,11 @@ func (s *search) find(v *value, c use) int {
 	case !found && s.columns.Open:
 		return -1
 	case !found:
-		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name)), spelling.Hint(name, s.columns.Names))
+		hint := spelling.Hint(name, s.columns.Names)
+		if hint == "" && c.variable != "" {
+			hint = missingHint(name)
+		}
+		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name)), hint)
 		return -1
 	case index >= s.columns.Own:
 		member, inside, _ := strings.Cut(name, ".")

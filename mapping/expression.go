@@ -29,7 +29,7 @@ const (
 	maxElements    = 100_000 // of all lists that one computation makes
 
 	cellsHint = `a cell is a text: int(column) or float(column) makes a number of it`
-	emptyHint = `a cell is a text and never missing: a != "" asks whether it holds anything, and a != "" ? a : b takes the first that does`
+	emptyHint = `a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`
 )
 
 // expression is a compiled expression. It may be shared.
@@ -117,14 +117,14 @@ func (p *parser) compile(s string) (e *expression, problem *fault) {
 	}
 	parsed, err := exprparser.ParseWithConfig(s, p.language)
 	if err != nil {
-		return nil, faultOf(err)
+		return nil, faultOf(s, err)
 	}
 	t := &exprTree{parser: p}
 	t.resolve(&parsed.Node)
 	if t.fault != nil {
 		return nil, t.fault
 	}
-	program, problem := t.link(parsed)
+	program, problem := t.link(s, parsed)
 	if problem != nil {
 		return nil, problem
 	}
@@ -132,14 +132,14 @@ func (p *parser) compile(s string) (e *expression, problem *fault) {
 }
 
 // link checks the types of a resolved tree and makes the program.
-func (t *exprTree) link(parsed *exprparser.Tree) (*vm.Program, *fault) {
+func (t *exprTree) link(s string, parsed *exprparser.Tree) (*vm.Program, *fault) {
 	variables := map[string]any{meterName: new(meter)}
 	for _, c := range t.columns {
 		variables[c.variable] = ""
 	}
 	t.parser.language.WithEnv(variables)
 	if _, err := exprchecker.Check(parsed, t.parser.language); err != nil {
-		return nil, faultOf(err)
+		return nil, faultOf(s, err)
 	}
 	if results[parsed.Node.Type().Kind()] == "" {
 		return nil, &fault{text: "the expression comes to a list or an object, not to a text", hint: `join(list, ", ") makes a text of a list`}
@@ -149,7 +149,7 @@ func (t *exprTree) link(parsed *exprparser.Tree) (*vm.Program, *fault) {
 		return nil, t.fault
 	}
 	if err := optimizer.Optimize(&parsed.Node, t.parser.language); err != nil {
-		return nil, faultOf(err)
+		return nil, faultOf(s, err)
 	}
 	program, err := compiler.Compile(parsed, t.parser.language)
 	if err != nil {
@@ -163,12 +163,12 @@ var truth = regexp.MustCompile(`^invalid operation: (\|\||&&|or|and|!|not) .*str
 
 // faultOf is the library's error, which holds nothing but words of the expression,
 // in the words of the other errors.
-func faultOf(err error) *fault {
+func faultOf(s string, err error) *fault {
 	var e *exprfile.Error
 	if !errors.As(err, &e) {
 		return &fault{text: errExpression}
 	}
-	text, hint := strings.ReplaceAll(e.Message, cellMark, ""), ""
+	text := strings.ReplaceAll(e.Message, cellMark, "")
 	if token, found := strings.CutPrefix(text, "unexpected token "); found {
 		switch _, word, quoted := strings.Cut(token, "("); {
 		case token == "EOF":
@@ -177,13 +177,7 @@ func faultOf(err error) *fault {
 			text = "unexpected " + strings.TrimSuffix(word, ")")
 		}
 	}
-	switch {
-	case truth.MatchString(text):
-		hint = emptyHint
-	case strings.Contains(text, "type"):
-		hint = cellsHint
-	}
-	return &fault{text, hint, e.From}
+	return &fault{text, expressionHint(s, text), e.From}
 }
 
 // exprError is why an expression cannot be computed. It never holds a cell.

@@ -37,6 +37,7 @@ func ownFunctions() []*builtin.Function {
 		own("string", toText, new(func(string) string), new(func(int) string), new(func(float64) string), new(func(bool) string), new(func(any) string)),
 		own("split", splitText, new(func(string, string) []string), new(func(string, string, int) []string)),
 		own("join", joinTexts, new(func([]string, string) string), new(func([]any, string) string), new(func([]string) string), new(func([]any) string)),
+		own("coalesce", firstText, new(func(string, ...string) string)),
 		own("replace", replaceText, new(func(string, string, string) string)),
 		own("repeat", repeatText, new(func(string, int) string)),
 		own("indexOf", indexOf(strings.Index), new(func(string, string) int)),
@@ -165,6 +166,16 @@ func joinTexts(m *meter, args []any) any {
 		m.take(len(s) + len(glue))
 	}
 	return strings.Join(texts, glue)
+}
+
+// firstText is the first text that holds anything.
+func firstText(_ *meter, args []any) any {
+	for _, s := range args {
+		if s := s.(string); !blank(s) {
+			return s
+		}
+	}
+	return ""
 }
 
 func replaceText(m *meter, args []any) any {

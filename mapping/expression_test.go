@@ -93,6 +93,8 @@ func TestExpressionsComeOutAsTheirLanguageSays(t *testing.T) {
 		{`if score == "70" {"a"} else {"b"}`, "a"},
 		{`get(split(name, " "), 5) ?? "x"`, "x"},
 		{`none != "" ? none : name`, "Ömer Lee"},
+		{`coalesce(none, name, score)`, "Ömer Lee"},
+		{`coalesce(trim(none)) + coalesce(none, "?")`, "?"},
 		{`int(score) > 50 ? "hot" : nil`, "hot"},
 	}
 	for _, tt := range tests {
@@ -107,22 +109,24 @@ func TestExpressionsComeOutAsTheirLanguageSays(t *testing.T) {
 
 // faults 105, 107
 func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
-	const functions = "known here: abs, all, any, ceil, count, filter, find, findIndex, findLast, findLastIndex, first, float, floor, get, " +
+	const functions = "known here: abs, all, any, ceil, coalesce, count, filter, find, findIndex, findLast, findLastIndex, first, float, floor, get, " +
 		"hasPrefix, hasSuffix, indexOf, int, join, last, lastIndexOf, len, lower, map, max, mean, median, min, none, one, repeat, replace, " +
 		"reverse, round, sort, split, string, sum, take, trim, trimPrefix, trimSuffix, upper"
 	const types = "\nhint: a cell is a text: int(column) or float(column) makes a number of it"
-	const empty = "\nhint: a cell is a text and never missing: a != \"\" asks whether it holds anything, and a != \"\" ? a : b takes the first that does"
+	const empty = "\nhint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != \"\" asks whether it does"
+	const clock = "\nhint: there is no clock in an expression: the same row gives the same lead at all times"
+	const end = "\nhint: write what follows, or take the last operator out"
 	tests := []struct{ expr, want string }{
-		{`name +`, "13: x.expr: the expression ends where more must follow"},
-		{`name name`, `13: x.expr: unexpected "name"`},
-		{`name & 1`, "13: x.expr: unexpected \"&\""},
+		{`name +`, "13: x.expr: the expression ends where more must follow" + end},
+		{`name name`, `13: x.expr: unexpected "name"` + "\nhint: write $env[\"name name\"] for a column whose name is no single word"},
+		{`name & 1`, "13: x.expr: unexpected \"&\"\nhint: and asks whether both are so; + puts texts together: first + \" \" + last"},
 		{`name + 1`, "13: x.expr: invalid operation: + (mismatched types string and int)" + types},
 		{`äé + 1`, "11: x.expr: invalid operation: + (mismatched types string and int)" + types},
 		{`score > 5`, "14: x.expr: invalid operation: > (mismatched types string and int)" + types},
 		{`x + foo(1)`, "12: x.expr: unknown function \"foo\"\nhint: " + functions},
 		{`uper(x)`, "8: x.expr: unknown function \"uper\"\nhint: did you mean \"upper\"?"},
-		{`now()`, "8: x.expr: unknown function \"now\"\nhint: " + functions},
-		{`::now()`, "10: x.expr: unknown function \"now\"\nhint: " + functions},
+		{`now()`, "8: x.expr: unknown function \"now\"" + clock},
+		{`::now()`, "10: x.expr: unknown function \"now\"" + clock},
 		{`reduce([1], # + #acc)`, "8: x.expr: unknown function \"reduce\"\nhint: " + functions},
 		{`groupBy([1], #)`, "8: x.expr: unknown function \"groupBy\"\nhint: " + functions},
 		{`len($env)`, "12: x.expr: $env stands before a column's name only\nhint: $env[\"column\"]"},
@@ -149,7 +153,7 @@ func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 		{`!phone`, "8: x.expr: invalid operation: ! (mismatched type string)" + empty},
 		{`not phone`, "8: x.expr: invalid operation: not (mismatched type string)" + empty},
 		{`phone ? phone : mobile`, "8: x.expr: non-bool expression (type string) used as condition" + empty},
-		{`""[`, "10: x.expr: the expression ends where more must follow"},
+		{`""[`, "10: x.expr: the expression ends where more must follow" + end},
 	}
 	for _, tt := range tests {
 		t.Run(tt.expr, func(t *testing.T) {
@@ -189,7 +193,7 @@ func TestBindTellsTheColumnsThatAnExpressionMisses(t *testing.T) {
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"name", "e-mail"}, Own: 2})
 	want := "m:2:11: skip_if: leads.csv has no column \"nme\"\nhint: did you mean \"name\"?\n" +
 		"m:5:22: lead.content.x: leads.csv has no column \"E-Mail\"\nhint: did you mean \"e-mail\"?\n" +
-		"m:5:40: lead.content.x: leads.csv has no column \"zip\"\n" +
+		"m:5:40: lead.content.x: leads.csv has no column \"zip\"\nhint: if the text is meant, it needs quotes: \"zip\"\n" +
 		"m:5:46: lead.content.x: leads.csv has no column \"nme\"\nhint: did you mean \"name\"?"
 	if err == nil {
 		t.Fatal("the columns were not missed")

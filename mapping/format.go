@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,12 +18,15 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// formats are the words of format, and what people call texts that fit: a new one is an
-// entry here and a function.
-var formats = [...]struct {
+// formatWord is a word of format, and what people call texts that fit.
+type formatWord struct {
 	name, called string
 	fits         func(string) bool
-}{
+}
+
+// formats are the words of format, and what people call texts that fit: a new one is an
+// entry here and a function.
+var formats = [...]formatWord{
 	{"email", "an e-mail address", isEmail},
 	{"phone", "a phone number", isPhone},
 	{"uuid", "a UUID", rowkey.IsUUID},
@@ -54,6 +58,19 @@ func (p *parser) readFormat(word string) (stage, *fault) {
 		names = append(names, f.name)
 	}
 	return stage{}, unknownWord("format "+quote(word), word, append(names, "/regular expression/"))
+}
+
+// formatMeant adds to the fault of a word of format what may be meant by it.
+func formatMeant(word string, problem *fault) *fault {
+	name, _, _ := strings.Cut(word, ":")
+	switch {
+	case problem == nil || strings.HasPrefix(word, "/"):
+	case slices.ContainsFunc(steps[:], func(s step) bool { return s.name() == name }):
+		problem.hint = "that is a step: apply: [" + quote(word) + "]"
+	case strings.ContainsAny(word, `^$[\*`):
+		problem.hint = "a regular expression stands between slashes, in quotes: '/" + shortened(word, maxQuoted) + "/'"
+	}
+	return problem
 }
 
 // isInteger reports whether s is decimal digits, after a sign or none. Zeros at

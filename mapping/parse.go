@@ -158,7 +158,9 @@ func (p *parser) object(n node, members ...member) {
 		if n.path != "" {
 			what += " in " + n.path
 		}
-		if p.known(key, what, names) {
+		if hint := misplaced(key.Value); hint != "" && !slices.Contains(names, key.Value) {
+			p.fail(key, hint, "unknown %s", what)
+		} else if p.known(key, what, names) {
 			members[slices.Index(names, key.Value)].read(value)
 		}
 	})
@@ -170,8 +172,11 @@ func (p *parser) each(n node, f func(key, value node)) {
 	case n.Kind != yaml.MappingNode && n.path == "":
 		p.fail(n, "begin with version: 1", "a mapping file holds keys and values")
 		return
+	case n.Kind == yaml.SequenceNode:
+		p.fail(n, "take the dashes or the brackets away: "+n.path[strings.LastIndexByte(n.path, '.')+1:]+": {name: …}", "%s must hold keys and values", n.path)
+		return
 	case n.Kind != yaml.MappingNode:
-		p.fail(n, "", "%s must hold keys and values", n.path)
+		p.fail(n, "for example "+n.path[strings.LastIndexByte(n.path, '.')+1:]+": {name: …}", "%s must hold keys and values", n.path)
 		return
 	}
 	first := map[string]int{} // line
@@ -190,7 +195,11 @@ func (p *parser) each(n node, f func(key, value node)) {
 // list calls f with every element of the list n.
 func (p *parser) list(n node, f func(n node)) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-		p.fail(n, "begin each line with a dash, or write [a, b]", "%s must be a list", n.path)
+		hint := "begin each line with a dash, or write [a, b]"
+		if n.Kind == yaml.ScalarNode && n.Value != "" {
+			hint = "write [" + quote(n.Value) + "]"
+		}
+		p.fail(n, hint, "%s must be a list", n.path)
 		return
 	}
 	for i := 0; i < len(n.Content) && !p.full(); i++ {
@@ -205,7 +214,7 @@ func (p *parser) scalar(n node) (string, bool) {
 	case n.isUnquoted():
 		p.fail(n, quoteHint, "%s is read as an object, not as a text", n.path)
 	case n.Kind != yaml.ScalarNode:
-		p.fail(n, "", "%s must be a text", n.path)
+		p.fail(n, "one text stands there, in quotes if it holds brackets or braces", "%s must be a text", n.path)
 	case n.Value == "" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
 		p.fail(n, `leave the key out, or write "" for an empty text`, "%s has no value", n.path)
 	default:
@@ -217,7 +226,7 @@ func (p *parser) scalar(n node) (string, bool) {
 func (p *parser) boolean(n node) (yes, ok bool) {
 	s, ok := p.scalar(n)
 	if ok && s != "true" && s != "false" {
-		p.fail(n, "", "%s must be true or false", n.path)
+		p.fail(n, "write true or false, without quotes", "%s must be true or false", n.path)
 		ok = false
 	}
 	return s == "true", ok

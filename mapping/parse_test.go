@@ -26,7 +26,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 			"unknown words", "version: 1\nlead:\n  content:\n    a: {from: x, apply: [lwer], format: emial, required: yes}\n",
 			`m:4:26: unknown step "lwer"` + "\nhint: did you mean \"lower\"?\n" +
 				`m:4:41: unknown format "emial"` + "\nhint: did you mean \"email\"?\n" +
-				"m:4:58: lead.content.a.required must be true or false",
+				"m:4:58: lead.content.a.required must be true or false\nhint: write true or false, without quotes",
 		},
 		{
 			"placeholders", "version: 1\nlead:\n  content:\n    a: \"{x\"\n    b: \"{}\"\n    c: \"{@fil}\"\n    d: {Email}\n    e: \"\"\n    f:\n",
@@ -116,8 +116,8 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:2:28: the column \"a\" stands twice",
 		},
 		{"a delimiter in JSONL", "version: 1\nsource: {format: jsonl, delimiter: ;}\n", "m:2:25: a source of the format jsonl has no delimiter\nhint: take it out, or correct the format"},
-		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nm:3:7: lead must hold keys and values\nm:4:6: key must be a text"},
-		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text"},
+		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nhint: for example source: {name: …}\nm:3:7: lead must hold keys and values\nhint: take the dashes or the brackets away: lead: {name: …}\nm:4:6: key must be a text\nhint: one text stands there, in quotes if it holds brackets or braces"},
+		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text\nhint: one text stands there, in quotes if it holds brackets or braces"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -82,7 +82,7 @@ func instructions(re *syntax.Regexp) int {
 func extract(p *parser, argument string) (conversion, *fault) {
 	re, problem := p.readSlashed(argument)
 	if problem == nil && re.NumSubexp() == 0 {
-		problem = &fault{text: "step extract has no group in its regular expression", hint: `put what is to be taken in parentheses: "extract:/([0-9]{5})/"`}
+		problem = &fault{text: "step extract has no group in its regular expression", hint: `put what is to be taken in parentheses: 'extract:/([0-9]{5})/'`}
 	}
 	if problem != nil {
 		return nil, problem
@@ -148,9 +148,9 @@ func cutReplace(argument string) (pattern, with string, problem *fault) {
 	}
 	switch {
 	case len(pieces) != 3 || pieces[0] != "" || begin != len(argument):
-		return "", "", &fault{text: "step replace is written replace:/RE/TEXT/", hint: `for example "replace:/[^0-9]+//", and \\/ for a slash in it`}
+		return "", "", &fault{text: "step replace is written replace:/RE/TEXT/", hint: `for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`}
 	case pieces[1] == "":
-		return "", "", &fault{text: "the regular expression is empty", hint: `for example "replace:/[^0-9]+//"`}
+		return "", "", &fault{text: "the regular expression is empty", hint: `for example 'replace:/[^0-9]+//'`}
 	}
 	return pieces[1], strings.ReplaceAll(pieces[2], `\/`, "/"), nil
 }

@@ -129,6 +129,9 @@ func stepHint(name, argument string) string {
 		names, forms = append(names, s.name()), append(forms, s.form)
 	}
 	near := spelling.Nearest(name, names)
+	if slices.ContainsFunc(formats[:], func(f formatWord) bool { return f.name == name }) {
+		return "that is a format: format: " + name
+	}
 	if near == "" {
 		return "known here: " + strings.Join(forms, ", ")
 	}

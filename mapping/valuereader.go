@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"leadferry/internal/spelling"
 )
 
 // into is a member's read that puts a value like v into its place.
@@ -88,6 +90,9 @@ func (r *valueReader) readObject(n node) {
 		{"empty", r.readEmpty},
 	}
 	before := len(r.errs)
+	if r.isStranger(n, members, changing) {
+		return
+	}
 	for _, m := range changing {
 		if key, _, found := n.child(m.name); found && r.isIdentity() {
 			r.fail(key, "what a row is must not change with a table, or with a cell that is filled later",
@@ -105,6 +110,30 @@ func (r *valueReader) readObject(n node) {
 	}
 	r.object(n, members...)
 	r.checkKeys(n, len(r.errs) > before)
+}
+
+// isStranger refuses an object that has no key of a value, and says what may be meant by it.
+func (r *valueReader) isStranger(n node, members ...[]member) bool {
+	for _, list := range members {
+		for _, m := range list {
+			if n.has(m.name) {
+				return false
+			}
+		}
+	}
+	if len(n.Content) < 2 {
+		return false
+	}
+	_, known := statusKey(n.Content[1].Value)
+	switch first := quote(n.Content[0].Value); {
+	case r.role == statusRole && known:
+		r.fail(n, `put the words under map: {from: "{Stage}", map: {`+first+": "+n.Content[1].Value+"}}", "%s lacks from", n.path)
+		return true
+	case r.role == contentRole && r.inside != aText && spelling.Nearest(n.Content[0].Value, append(ways[:], "from", "expr")) == "":
+		r.fail(n, "for a JSON object write {object: {"+first+`: …}}, for one text {from: "{column}"}`, "%s lacks from", n.path)
+		return true
+	}
+	return false
 }
 
 // checkKeys sees to it that the keys of a value go together.
@@ -156,6 +185,14 @@ func (r *valueReader) readExpr(n node) {
 }
 
 func (r *valueReader) addSteps(n node) {
+	if n.Kind == yaml.SequenceNode {
+		for i, child := range n.Content {
+			if child.Kind == yaml.MappingNode {
+				r.fail(node{child, element(n.path, i)}, `put each step in quotes: apply: ["split:,:1"]`, "%s is read as an object, not as a step", element(n.path, i))
+				return
+			}
+		}
+	}
 	r.list(n, func(n node) {
 		if word, ok := r.scalar(n); ok {
 			if s, problem := r.readStep(n.at(), word); !r.refuse(n, problem) {
@@ -167,7 +204,7 @@ func (r *valueReader) addSteps(n node) {
 
 func (r *valueReader) addFormat(n node) {
 	if word, ok := r.scalar(n); ok {
-		if format, problem := r.readFormat(word); !r.refuse(n, problem) {
+		if format, problem := r.readFormat(word); !r.refuse(n, formatMeant(word, problem)) {
 			r.format = []stage{format}
 		}
 	}

@@ -3,7 +3,6 @@ package mapping
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -130,26 +129,13 @@ func (p *parser) syntax(err error) {
 		p.failAt(position{1, 1}, "", "the mapping file is not YAML: %v", err)
 		return
 	}
-	text := "the mapping file is not YAML: " + le.Message
-	if le.ContextMsg != "" {
-		text += " " + le.ContextMsg
-		if le.ContextMark.Line > 0 && le.ContextMark.Line != le.Mark.Line {
-			text += fmt.Sprintf(" that begins on line %d", le.ContextMark.Line)
-		}
-	}
-	where, hint := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}, ""
-	switch line := p.line(where.line); {
-	case strings.HasPrefix(strings.TrimLeft(line, " "), "\t"):
-		hint = "write spaces at the beginning of lines"
-	case strings.Contains(line, ": {"):
-		hint = quoteHint
-	}
+	where, text, hint := p.syntaxFault(le)
 	p.failAt(where, hint, "%s", text)
 }
 
-// line is a line of the file, counted from 1; "" behind its end.
+// line is a line of the file, counted from 1; "" where it has none.
 func (p *parser) line(n int) string {
-	if n > len(p.lines) {
+	if n < 1 || n > len(p.lines) {
 		return ""
 	}
 	return string(p.lines[n-1])
@@ -169,7 +155,7 @@ func (p *parser) plain(n *yaml.Node) {
 	for i, child := range n.Content {
 		switch isKey := n.Kind == yaml.MappingNode && i%2 == 0; {
 		case isKey && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode:
-			p.fail(node{Node: child}, "", "a key must be a text")
+			p.fail(node{Node: child}, quoteHint, "a key must be a text")
 		case isKey && child.ShortTag() == "!!merge":
 			p.fail(node{Node: child}, "write the keys out", "merge keys are not allowed")
 		}

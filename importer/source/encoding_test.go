@@ -288,7 +288,9 @@ func TestCharactersOnTheBordersOfBlocks(t *testing.T) {
 func TestHintsNameALikelyEncoding(t *testing.T) {
 	for data, want := range map[string]string{
 		"name\nJos\xE9 M\xFCller\n":              "--encoding windows-1252,",
+		"name\nDani\xE8\xEBlle cr\xE9\xE9e\n":    "--encoding windows-1252,", // accents side by side
 		"name\n\xCA\xEB\xE5\xEF\n":               "windows-1253",
+		"name\n\xCF\xF0\xE8\xE2\xE5\xF2 a\n":     "windows-1251 (Cyrillic)",
 		"name\n\x83\x5C\x82\xA0\x82\xA2\x81\x41": "shift_jis",
 		"name\nx\x81\x8D\xFF\n":                  "windows-1251 (Cyrillic)",
 	} {

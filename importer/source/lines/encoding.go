@@ -173,23 +173,32 @@ func encodingHint(label string, text []byte) string {
 	return "set the encoding that the file was written in with --encoding, as shift_jis, gb18030, euc-kr, big5, windows-1251 (Cyrillic) or windows-1253 (Greek)" + save
 }
 
-// isWestern says that the bytes beyond ASCII have a meaning in windows-1252 and stand alone between others, as the
-// accented letters of Latin texts do.
+// isWestern says that the bytes beyond ASCII have a meaning in windows-1252 and stand in words of letters of ASCII, or
+// alone, as the accented letters of Latin texts do.
 func isWestern(text []byte) bool {
-	alone, beside := 0, 0
-	for _, run := range bytes.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf }) {
-		for _, b := range run {
+	western, other := 0, 0
+	notLetter := func(r rune) bool { return r < utf8.RuneSelf && (r|0x20 < 'a' || 'z' < r|0x20) }
+	for _, word := range bytes.FieldsFunc(text, notLetter) {
+		high, accented := 0, true
+		for _, b := range word {
+			if b < utf8.RuneSelf {
+				continue
+			}
 			if charmap.Windows1252.DecodeByte(b) == utf8.RuneError {
 				return false
 			}
+			high++
+			accented = accented && b >= 0xC0
 		}
-		if len(run) == 1 {
-			alone++
-		} else {
-			beside += len(run)
+		switch {
+		case high == 0:
+		case high == 1, accented && 2*high <= len(word):
+			western++
+		default:
+			other++
 		}
 	}
-	return alone > beside
+	return western > other
 }
 
 // undecodable stands in the decoded text for bytes that have no meaning in the file's encoding. No UTF-8 text holds

@@ -1,0 +1,178 @@
+package mapping
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// What people write that YAML takes for something else, line by line.
+var (
+	tabIndent       = regexp.MustCompile(`^ *\t`)
+	barePlaceholder = regexp.MustCompile(`[:,\[] *\{[^{}:,'"]*\}`)
+	barePattern     = regexp.MustCompile(`[:,\[] *(/[^'"]*[{\[:#][^'"]*/)`)
+	colonInText     = regexp.MustCompile(`^ *(?:- )?([\w*.-]+): +([^'"{\[|>].*: .*)$`)
+	noBlank         = regexp.MustCompile(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
+	bareStar        = regexp.MustCompile(`(?:^|[{, ])\* *:`)
+)
+
+const notYAML = "the mapping file is not YAML: "
+
+// syntaxFault is the YAML reader's error in words, and where it is: at the mark, unless
+// what is wrong began elsewhere.
+func (p *parser) syntaxFault(le *yaml.LoadError) (where position, text, hint string) {
+	where = position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
+	text = notYAML + le.Message
+	if le.ContextMsg != "" {
+		text += " " + le.ContextMsg
+		if le.ContextMark.Line > 0 && le.ContextMark.Line != le.Mark.Line {
+			text += " that begins on line " + strconv.Itoa(le.ContextMark.Line)
+		}
+	}
+	line, begun := p.line(where.line), p.line(le.ContextMark.Line)
+	switch first := p.characterAt(where); {
+	case tabIndent.MatchString(line):
+		return where, notYAML + "a tab stands at the beginning of the line", "write spaces at the beginning of lines"
+	case bareStar.MatchString(line):
+		return where, notYAML + "a star without quotes means something else in it", `write the star in quotes: "*": rest`
+	case barePattern.MatchString(line):
+		pattern := barePattern.FindStringSubmatch(line)[1]
+		return where, notYAML + "a regular expression without quotes means something else in it", "write it in quotes: '" + shortened(pattern, maxQuoted) + "'"
+	case strings.Contains(le.ContextMsg, "quoted scalar"):
+		return p.unclosedQuote(le)
+	case barePlaceholder.MatchString(line):
+		return where, text, quoteHint
+	case colonInText.MatchString(line):
+		found := colonInText.FindStringSubmatch(line)
+		return where, notYAML + "a colon and a blank stand in a text without quotes", "write " + found[1] + `: "` + shortened(strings.TrimSpace(found[2]), maxQuoted) + `"`
+	case noBlank.MatchString(begun), noBlank.MatchString(line):
+		found := noBlank.FindStringSubmatch(cmp.Or(begun, line))
+		if found == nil {
+			found = noBlank.FindStringSubmatch(line)
+		}
+		return where, text, "write a blank behind the colon: " + found[1] + ": " + shortened(found[2], maxQuoted)
+	case first == "@" || first == "%" || first == "`":
+		return where, notYAML + "a text that begins with " + first + " needs quotes", `write "` + first + `…", or "{@key}" for the row's key`
+	case strings.Contains(le.Message, "max depth"):
+		return where, text, "objects and lists stand in one another more deeply than any mapping needs"
+	case strings.Contains(le.Message, "mapping values are not allowed"):
+		hint = "keys that belong together begin in the same column: look at the line above, too"
+	}
+	return where, text, cmp.Or(hint, "look at this line and the one above: quotes, brackets, colons, and how far in they begin")
+}
+
+// unclosedQuote is the fault of a quote that nothing closes, at the place where it was opened.
+func (p *parser) unclosedQuote(le *yaml.LoadError) (where position, text, hint string) {
+	where = position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
+	if le.ContextMark.Line > 0 {
+		where = position{le.ContextMark.Line, max(1, le.ContextMark.Column)}
+	}
+	return where, notYAML + "a quote opens here that is not closed, or a backslash stands in it that means nothing", `close the quote; in 'single quotes' a backslash is itself`
+}
+
+// characterAt is the character of the file at a place; "" where there is none.
+func (p *parser) characterAt(at position) string {
+	characters := []rune(p.line(at.line))
+	if at.column > len(characters) {
+		return ""
+	}
+	return string(characters[at.column-1])
+}
+
+// elsewhere says where keys stand that people put in the wrong place.
+var elsewhere = map[string]string{
+	"content": "under lead", "status": "under lead", "type_key": "under lead", "type_label": "under lead", "external_id": "under lead",
+	"organization": "in an entry of assign", "locator": "in an entry of assign", "search_text": "in an entry of assign beside its locator",
+	"postal_code": "in an entry of assign beside its locator", "delimiter": "under source", "encoding": "under source", "header": "under source",
+	"columns": "under source", "null": "under source", "sheet": "under source", "skip_rows": "under source", "skip_footer": "under source",
+	"map": `beside from: {from: "{column}", map: {…}}`, "apply": `beside from: {from: "{column}", apply: [lower]}`,
+	"format": `beside from: {from: "{column}", format: email}`, "required": `beside from: {from: "{column}", required: true}`,
+	"default": `beside from: {from: "{column}", default: …}`, "key": "at the beginning of a line", "assign": "at the beginning of a line",
+}
+
+// misplaced is the hint for a key that is known elsewhere, or "".
+func misplaced(key string) string {
+	if place := elsewhere[key]; place != "" {
+		return key + " stands " + place
+	}
+	return ""
+}
+
+// What people write in expressions as other languages have it.
+var (
+	braced       = regexp.MustCompile(`\{ *([^{}"':]+?) *\}`)
+	severalWords = regexp.MustCompile(`(?:^|[^\w"'])([A-Za-z]\w*(?: +[A-Za-z]\w*)+) *(?:[=!<>+)]|$)`)
+	hyphened     = regexp.MustCompile(`[A-Za-z]\w*(?:-[A-Za-z]\w*)+`)
+	operators    = regexp.MustCompile(` (?:and|or|not|in|matches|contains|startsWith|endsWith|if|else|let) `)
+)
+
+// otherwise are functions and operators of other languages, and how this one says it.
+var otherwise = map[string]string{
+	"=": `== compares: column == "yes"`, "<": "!= asks whether two differ", "&": `and asks whether both are so; + puts texts together: first + " " + last`,
+	"then": `write: stage == "Won" ? "yes" : "no"`, "concat": `+ puts texts together: first + " " + last`, "substring": "write column[0:3] for the first three characters",
+	"substr": "write column[0:3] for the first three characters", "contains": `write: column contains "text"`, "startsWith": `write: column startsWith "text"`,
+	"endsWith": `write: column endsWith "text"`, "ifnull": "write coalesce(a, b)", "nvl": "write coalesce(a, b)", "isnull": `write: column == ""`, "length": "write len(column)",
+	"if": `write: stage == "Won" ? "yes" : "no"`, "toUpper": "write upper(column)", "toLower": "write lower(column)", "toInt": "write int(column)", "parseInt": "write int(column)",
+	"parseFloat": "write float(column)", "toString": "write string(number)", "strip": "write trim(column)", "regex": `write: column matches "^[0-9]+$"`,
+	"now": "there is no clock in an expression: the same row gives the same lead at all times", "today": "there is no clock in an expression: the same row gives the same lead at all times",
+}
+
+// expressionHint says what may have been meant by an expression that cannot be read.
+func expressionHint(s, text string) string {
+	_, token, _ := strings.Cut(text, `unexpected "`)
+	token = strings.TrimSuffix(token, `"`)
+	if token == ">" && strings.Contains(s, "<>") {
+		token = "<"
+	}
+	name := ""
+	if found := severalWords.FindStringSubmatch(s); found != nil && !operators.MatchString(" "+found[1]+" ") {
+		name = found[1]
+	}
+	switch {
+	case braced.MatchString(s):
+		column := braced.FindStringSubmatch(s)[1]
+		return "columns have no braces in an expression: " + columnIn(column)
+	case otherwise[token] != "":
+		return otherwise[token]
+	case name != "" && strings.HasPrefix(text, "unexpected"):
+		return "write " + columnIn(name) + " for a column whose name is no single word"
+	case strings.Contains(text, "operation: - (") && hyphened.MatchString(s):
+		return "write " + columnIn(hyphened.FindString(s)) + " for the column, or int(a) - int(b) for a difference"
+	case truth.MatchString(text):
+		return emptyHint
+	case strings.Contains(text, "type"):
+		return cellsHint
+	case strings.Contains(text, "ends where"):
+		return "write what follows, or take the last operator out"
+	case !strings.HasPrefix(text, "unexpected"):
+		return ""
+	}
+	return `for example: stage == "Won" ? first + " " + last : coalesce(nick, "?")`
+}
+
+// columnIn is a column as expressions name it.
+func columnIn(name string) string {
+	if isIdentifier.MatchString(name) {
+		return name
+	}
+	return `$env["` + shortened(name, maxQuoted) + `"]`
+}
+
+var isIdentifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+
+// missingHint says what may have been meant by a column of an expression that an input
+// does not have.
+func missingHint(name string) string {
+	switch {
+	case slices.Contains([]string{"null", "nil", "none", "undefined", "empty"}, strings.ToLower(name)):
+		return `a cell is a text and never missing: ` + name + ` is written ""`
+	case utf8.RuneCountInString(name) <= maxQuoted && isIdentifier.MatchString(name):
+		return `if the text is meant, it needs quotes: "` + name + `"`
+	}
+	return ""
+}

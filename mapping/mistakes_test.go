@@ -1,0 +1,483 @@
+package mapping
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var header = Columns{Names: []string{"first", "last", "Lead Status", "vip", "a", "b", "score", "Stage"}, Own: 8}
+
+// mistakes are such as people make, with all that is said to each: by the mapping file
+// alone, or beside the header above.
+var mistakes = []struct{ file, want string }{
+	{
+		"version: 1\nlead:\n\ttype_key: a",
+		`m:3:1: the mapping file is not YAML: a tab stands at the beginning of the line
+hint: write spaces at the beginning of lines`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: '{first} + " " + {last}'}}}`,
+		`m:2:35: lead.content.a.expr: unexpected "}"
+hint: columns have no braces in an expression: first`,
+	},
+	{
+		`version: 1
+skip_if: 'vip = "x"'`,
+		`m:2:15: skip_if: unexpected "="
+hint: == compares: column == "yes"`,
+	},
+	{
+		`version: 1
+skip_if: Lead Status == "x"`,
+		`m:2:15: skip_if: unexpected "Status"
+hint: write $env["Lead Status"] for a column whose name is no single word`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    a: {from: "{a}", apply: [split:,:1]}`,
+		`m:4:30: lead.content.a.apply[1] is read as an object, not as a step
+hint: put each step in quotes: apply: ["split:,:1"]`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    {*: rest}`,
+		`m:4:7: the mapping file is not YAML: a star without quotes means something else in it
+hint: write the star in quotes: "*": rest`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    *: rest`,
+		`m:4:6: the mapping file is not YAML: a star without quotes means something else in it
+hint: write the star in quotes: "*": rest`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    zip: {from: "{a}", format: /^[0-9]{5}$/}`,
+		`m:4:34: the mapping file is not YAML: a regular expression without quotes means something else in it
+hint: write it in quotes: '/^[0-9]{5}$/'`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    zip:
+      from: "{a}"
+      format: ^[0-9]{5}$`,
+		`m:6:15: unknown format "^[0-9]{5}$"
+hint: a regular expression stands between slashes, in quotes: '/^[0-9]{5}$/'`,
+	},
+	{
+		`version: 1
+lead:
+  type_key: a
+  type_label: Form: contact`,
+		`m:4:19: the mapping file is not YAML: a colon and a blank stand in a text without quotes
+hint: write type_label: "Form: contact"`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'a || b'}}}`,
+		`m:2:31: lead.content.a.expr: invalid operation: || (mismatched types string and string)
+hint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'a ?? b'}}}`,
+		`m:2:31: lead.content.a.expr: ?? takes the left side always, since that is never missing
+hint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`,
+	},
+	{
+		`version: 1
+lead:
+  status: {from: Stage, map: {Won: closedWon}}`,
+		`m:3:11: lead.status looks up the constant "Stage" in its map, which lacks it
+hint: write from: "{Stage}" for what the column holds`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    name: {first} {last}`,
+		`m:4:19: the mapping file is not YAML: did not find expected key while parsing a block mapping
+hint: a text that begins with a placeholder needs quotes: "{column}"`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    name: {first}`,
+		`m:4:11: lead.content.name is read as an object, not as a text
+hint: a text that begins with a placeholder needs quotes: "{column}"`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'a and b'}}}`,
+		`m:2:31: lead.content.a.expr: invalid operation: and (mismatched types string and string)
+hint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'score * 10'}}}`,
+		`m:2:35: lead.content.a.expr: invalid operation: * (mismatched types string and int)
+hint: a cell is a text: int(column) or float(column) makes a number of it`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'a.upper()'}}}`,
+		`m:2:31: lead.content.a.expr: there are no methods, only functions
+hint: upper(column)`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'if a == "x" then b'}}}`,
+		`m:2:41: lead.content.a.expr: unexpected "then"
+hint: write: stage == "Won" ? "yes" : "no"`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: "a == 'x' && "}}}`,
+		`m:2:40: lead.content.a.expr: the expression ends where more must follow
+hint: write what follows, or take the last operator out`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'concat(a, b)'}}}`,
+		`m:2:29: lead.content.a.expr: unknown function "concat"
+hint: + puts texts together: first + " " + last`,
+	},
+	{
+		`version: 1
+skip_if: vip == yes`,
+		`m:2:17: skip_if: in.csv has no column "yes"
+hint: if the text is meant, it needs quotes: "yes"`,
+	},
+	{
+		`version: 1
+  key: "{a}"`,
+		`m:2:6: the mapping file is not YAML: mapping values are not allowed in this context
+hint: keys that belong together begin in the same column: look at the line above, too`,
+	},
+	{
+		`version: 1
+key: "{a}
+lead: {}`,
+		`m:2:6: the mapping file is not YAML: a quote opens here that is not closed, or a backslash stands in it that means nothing
+hint: close the quote; in 'single quotes' a backslash is itself`,
+	},
+	{
+		`version: 1
+key:"{a}"`,
+		`m:3:1: the mapping file is not YAML: could not find expected ':' while scanning a simple key that begins on line 2
+hint: write a blank behind the colon: key: "{a}"`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    a: "{a}"
+    b: {from "{b}"}`,
+		`m:5:18: the mapping file is not YAML: a quote opens here that is not closed, or a backslash stands in it that means nothing
+hint: close the quote; in 'single quotes' a backslash is itself`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    a: @key`,
+		`m:4:8: the mapping file is not YAML: a text that begins with @ needs quotes
+hint: write "@…", or "{@key}" for the row's key`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    a: %a`,
+		`m:4:8: the mapping file is not YAML: a text that begins with % needs quotes
+hint: write "%…", or "{@key}" for the row's key`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    a: {from: "{a}", apply: lower}`,
+		`m:4:29: lead.content.a.apply must be a list
+hint: write ["lower"]`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    a: {from: "{a}", apply: ["date:dd/mm/yyyy hh:mm"]}`,
+		`m:4:30: step date: hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm
+hint: write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in "date:02.01.2006"`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    a: {from: "{a}", format: date:DD.MM.YYYY}`,
+		`m:4:30: unknown format "date:DD.MM.YYYY"
+hint: that is a step: apply: ["date:DD.MM.YYYY"]`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    a: {{a}}`,
+		`m:4:9: a key must be a text
+hint: a text that begins with a placeholder needs quotes: "{column}"`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    - a: "{a}"`,
+		`m:4:5: lead.content must hold keys and values
+hint: take the dashes or the brackets away: content: {name: …}`,
+	},
+	{
+		`version: 1
+content:
+  a: "{a}"`,
+		`m:2:1: unknown key "content"
+hint: content stands under lead`,
+	},
+	{
+		`version: 1
+lead:
+  status: "{Stage}"
+  map: {Won: closedWon}`,
+		`m:4:3: unknown key "map" in lead
+hint: map stands beside from: {from: "{column}", map: {…}}`,
+	},
+	{
+		`version: 1
+lead:
+  status:
+    Won: closedWon
+    Lost: closedNotInterested`,
+		`m:4:5: lead.status lacks from
+hint: put the words under map: {from: "{Stage}", map: {"Won": closedWon}}`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    a: {from: "{a}", map: {x: }}`,
+		`m:4:31: lead.content.a.map.x has no value
+hint: leave the key out, or write "" for an empty text`,
+	},
+	{
+		`version: 1
+assign: {organization: "{a}"}`,
+		`m:2:9: assign must be a list
+hint: begin each line with a dash, or write [a, b]`,
+	},
+	{
+		`version: 1
+assign:
+  organization: "{a}"`,
+		`m:3:3: assign must be a list
+hint: begin each line with a dash, or write [a, b]`,
+	},
+	{
+		`version: 1
+key: a`,
+		`m:2:6: key names no column, so that all rows would be one
+hint: write "{a}" for what the column holds`,
+	},
+	{
+		`version: 1
+key: "{A}"`,
+		`m:2:6: key: in.csv has no column "A"
+hint: did you mean "a"?`,
+	},
+	{
+		`version: 1
+lead: {content: {a: "{frist} {last}"}}`,
+		`m:2:21: lead.content.a: in.csv has no column "frist"
+hint: did you mean "first"?`,
+	},
+	{
+		`version: 1
+source: {delimiter: '\t'}`,
+		`m:2:21: source.delimiter must be one character, and no quote or line break
+hint: for example ";" or tab`,
+	},
+	{
+		`version: 1
+source: {encoding: ansi}`,
+		`m:2:20: source.encoding "ansi" is not an encoding
+hint: for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis`,
+	},
+	{
+		`version: 1.0
+key: "{a}"`,
+		`m:1:10: version "1.0" of the mapping language is not known
+hint: write version: 1`,
+	},
+	{
+		`version: "1"
+tables: {d: {file: sub/d.csv, key: a, value: b}}`,
+		`m:2:20: tables.d.file takes the bare name of a file
+hint: put it beside the mapping file and name it without a folder: dealers.csv`,
+	},
+	{
+		`version: 1
+tables: {dealers: {x: y}}
+assign: [{organization: {from: "{a}", map: dealer}}]`,
+		`m:3:44: assign[1].organization.map: there is no table "dealer"
+hint: did you mean "dealers"?`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", on_invalid: skip, format: email}}}`,
+		`m:2:47: unknown way with invalid values "skip"
+hint: known here: row, drop`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {first: "{a}"}}}`,
+		`m:2:29: lead.content.a.first must be a list
+hint: write ["{a}"]`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {join: ["{a}", "{b}"], separator: ", "}}}`,
+		`m:2:44: unknown key "separator" in lead.content.a
+hint: known here: from, join, sep, apply, format, expr, first, object, list, map, else, default, on_invalid, required, as, empty`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", apply: ["replace:/a/b"]}}}`,
+		`m:2:43: step replace is written replace:/RE/TEXT/
+hint: for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", apply: ["date:DD/MM/YYYY|MM/DD/YYYY"]}}}`,
+		`m:2:43: step date: a text can fit "DD/MM/YYYY" and "MM/DD/YYYY", which take it for different days
+hint: keep the one that the file is written in; where two columns differ, give each its own`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", apply: ["date:D. MMMM YYYY@ger"]}}}`,
+		`m:2:43: step date: no names of months are known in the language "ger"
+hint: known here: ar, cs, da, de, es, fr, it, ja, ko, nb, nl, pl, pt, ru, sv, tr, zh`,
+	},
+	{
+		`version: 1
+source: {skip_rows: three}`,
+		`m:2:21: source.skip_rows takes a number of lines, at most 1000
+hint: count the lines before the header, or behind the last row, blank ones too`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", required: yes}}}`,
+		`m:2:45: lead.content.a.required must be true or false
+hint: write true or false, without quotes`,
+	},
+	{
+		`version: 1
+lead: {type_key: a, type_lable: b}`,
+		`m:2:21: unknown key "type_lable" in lead
+hint: did you mean "type_label"?`,
+	},
+	{
+		`version: 1
+lead: {status: {from: "{Stage}", map: {Won: Won}}}`,
+		`m:2:45: lead.status.map.Won: "Won" is not a status of the service
+hint: the statuses are open, contacted, inProgress, onHold, closedWon, closedNotInterested, closedBoughtUsed, closedBoughtOtherBrand`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: '{"name": "{first}"}', as: json}}}`,
+		`m:2:21: lead.content.a is not a JSON value around its placeholders
+hint: for example '{{"name": "{name}", "seats": {seats}}': in quotes a cell is a text, else a JSON value`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", apply: ["e164:+49"]}}}`,
+		`m:2:43: step e164 needs a country, and "+49" is none
+hint: did you mean "e164:DE"?`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'a + 1'}}}`,
+		`m:2:31: lead.content.a.expr: invalid operation: + (mismatched types string and int)
+hint: a cell is a text: int(column) or float(column) makes a number of it`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'a == null ? "x" : a'}}}`,
+		`m:2:34: lead.content.a: in.csv has no column "null"
+hint: a cell is a text and never missing: null is written ""`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'a > 10'}}}`,
+		`m:2:31: lead.content.a.expr: invalid operation: > (mismatched types string and int)
+hint: a cell is a text: int(column) or float(column) makes a number of it`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'not a'}}}`,
+		`m:2:29: lead.content.a.expr: invalid operation: not (mismatched type string)
+hint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`,
+	},
+	{
+		`version: 1
+skip_if: "{vip} == 'x'"`,
+		`m:2:15: skip_if: unexpected "}"
+hint: columns have no braces in an expression: vip`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'a <> b'}}}`,
+		`m:2:32: lead.content.a.expr: unexpected ">"
+hint: != asks whether two differ`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'a & b'}}}`,
+		`m:2:31: lead.content.a.expr: unexpected "&"
+hint: and asks whether both are so; + puts texts together: first + " " + last`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {expr: 'E-mail + a'}}}`,
+		`m:2:30: lead.content.a.expr: invalid operation: - (mismatched types string and string)
+hint: write $env["E-mail"] for the column, or int(a) - int(b) for a difference`,
+	},
+}
+
+// faults 105, 108
+func TestMistakesAreToldWithTheEditThatMendsThem(t *testing.T) {
+	for _, mistake := range mistakes {
+		m, err := Parse("m", []byte(mistake.file+"\n"))
+		if err == nil {
+			_, err = m.Bind("in.csv", header)
+		}
+		if err == nil {
+			t.Errorf("%s\nwas taken", mistake.file)
+			continue
+		}
+		if diff := cmp.Diff(mistake.want, err.Error()); diff != "" {
+			t.Errorf("%s\n(-want +got):\n%s", mistake.file, diff)
+		}
+		if !strings.Contains(err.Error(), "\nhint: ") {
+			t.Errorf("%s\nno hint: %v", mistake.file, err)
+		}
+	}
+}
