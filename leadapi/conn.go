@@ -46,19 +46,24 @@ type conn struct {
 	rested    time.Duration // before the call that uses it
 	served    bool          // that call got an answer
 	explores  bool          // that call goes beyond what the host has shown
+	traced    bool          // somebody wants to know firstByte
+	firstByte time.Duration // of that call's answer, after the request had left; 0: none came
 }
 
 // exchange sends a request and returns the answer, informational ones left out. sent says whether a byte of the request
 // has left. When ctx ends, so does the exchange.
 func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
 	before := c.socket.out
-	c.socket.late, c.served = false, false
+	c.socket.late, c.served, c.firstByte = false, false, 0
 	err = c.send(request)
 	if c.socket.out == before {
 		return a, false, err
 	}
 	if c.carried++; c.left > 0 {
 		c.left--
+	}
+	if c.traced {
+		c.awaitFirst()
 	}
 	// Where the peer had enough before the end, it may have said why.
 	a, broken := c.receive()
@@ -69,6 +74,15 @@ func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
 	c.heed(a.Header)
 	a.Close = a.Close || err != nil // what is missing of the request would be the next one's beginning
 	return a, true, nil
+}
+
+// awaitFirst takes the time until the first byte of an answer.
+func (c *conn) awaitFirst() {
+	began := time.Now()
+	c.bounds.N = maxHead
+	if _, err := c.in.Peek(1); err == nil {
+		c.firstByte = time.Since(began)
+	}
 }
 
 func (c *conn) send(request []byte) error {

@@ -158,7 +158,9 @@ func handshake(ctx context.Context, t *tap, config *tls.Config, certificate *tls
 		return certificate, nil // also where it is of another authority than asked for: the peer says so better
 	}
 	secure := tls.Client(t, config)
+	done := shaking(ctx)
 	err := secure.HandshakeContext(ctx)
+	done(err)
 	t.done = true
 	return secure, err
 }

@@ -27,11 +27,12 @@ type host struct {
 	idle       []*conn // the one used last comes last
 	generation int     // connections of an earlier one are not used again
 	reuse      reuse
+	traced     bool // calls are
 }
 
 // newHost returns the host of an address. An error is a *ConfigError.
 func (c Config) newHost(u *url.URL) (*host, error) {
-	h := &host{name: u.Host, domain: u.Hostname(), certificate: c.Certificate, room: make(chan struct{}, c.Concurrency)}
+	h := &host{traced: c.Trace != nil, name: u.Host, domain: u.Hostname(), certificate: c.Certificate, room: make(chan struct{}, c.Concurrency)}
 	h.address = net.JoinHostPort(h.domain, cmp.Or(u.Port(), defaultPorts[u.Scheme]))
 	if c.Proxy != nil {
 		h.proxy = c.Proxy(u)
@@ -67,7 +68,7 @@ func (h *host) take(ctx context.Context, limit time.Time, kind use) (c *conn, tr
 		<-h.room
 		return nil, false, err
 	}
-	c.restLimit, c.left = idleLimit, -1
+	c.restLimit, c.left, c.traced = idleLimit, -1, h.traced
 	if kind == safeConn && h.singleUse() {
 		c.left = 1
 	}

@@ -63,21 +63,6 @@ func (c *Client) Close() {
 	}
 }
 
-// Call is one request as Observe and Trace see it; calls come from several goroutines at
-// once. It holds nothing of what was sent or answered.
-type Call struct {
-	Kind     string // "create", "update", "token", "login", "client" or "reach"
-	Method   string
-	Began    time.Time
-	Duration time.Duration // up to the answer's last byte
-	Waited   time.Duration // of Duration, for a connection
-	Sent     int           // bytes of the request, head and body; 0: none left
-	Received int           // bytes of the answer's body
-	Reused   bool          // the connection had carried a call before
-	Status   int           // HTTP status; 0: no answer
-	Fault    *Error        // nil: as the specification has it
-}
-
 // request is what a call sends.
 type request struct {
 	op      string
@@ -101,7 +86,7 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 	if ctx.Err() != nil {
 		return 0, interrupted(ctx.Err(), r.op, No)
 	}
-	seen := Call{Kind: r.op, Method: r.method, Began: c.config.Now()}
+	seen := Call{Kind: r.op, Method: r.method, Began: c.config.Now(), Detail: c.detail(r)}
 	r.limit = time.Now().Add(c.config.Timeout)
 	status, fault := c.carry(ctx, r, read, &seen)
 	seen.Status, seen.Fault = status, fault
@@ -136,6 +121,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	if sent {
 		seen.Sent, seen.Received = len(conn.request), len(a.body)
 	}
+	seen.Detail.exchanged(conn, a, err)
 	if err != nil {
 		if sent && seen.Reused && conn.mute(err) && ctx.Err() == nil {
 			c.lost(r.host, true)
@@ -158,9 +144,10 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 // looked at is whether the peer has closed it.
 func (c *Client) ready(ctx context.Context, r request, seen *Call) (*conn, *Error) {
 	for {
-		conn, trial, err := r.host.take(ctx, r.limit, r.use)
+		conn, trial, err := r.host.take(seen.Detail.watch(ctx), r.limit, r.use)
 		seen.Waited = c.config.Now().Sub(seen.Began)
 		if err != nil {
+			seen.Detail.failed(err)
 			return nil, unanswered(ctx, r, false, err)
 		}
 		if trial {
@@ -197,7 +184,7 @@ func (c *Client) try(ctx context.Context, r request, conn *conn) (again bool, fa
 	now := time.Now()
 	get := c.reaching()
 	get.limit = now.Add(min(trialLimit, r.limit.Sub(now)/2))
-	seen := Call{Kind: get.op, Method: get.method, Began: c.config.Now(), Reused: true}
+	seen := Call{Kind: get.op, Method: get.method, Began: c.config.Now(), Reused: true, Detail: c.detail(get)}
 	_ = conn.SetDeadline(get.limit)
 	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
 	conn.request = c.appendRequest(conn.request[:0], get, conn)
@@ -206,6 +193,7 @@ func (c *Client) try(ctx context.Context, r request, conn *conn) (again bool, fa
 	if sent {
 		seen.Sent, seen.Received = len(conn.request), len(a.body)
 	}
+	seen.Detail.exchanged(conn, a, err)
 	switch {
 	case err == nil:
 		r.host.tried(conn)

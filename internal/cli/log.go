@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,17 +87,29 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 	if !log.Enabled(context.Background(), slog.LevelDebug) {
 		return nil
 	}
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return func(c leadapi.Call) {
+		d := c.Detail
 		fields := []any{
-			"method", c.Method, "kind", c.Kind, "status", c.Status, "began", c.Began.UTC().Format(time.RFC3339Nano),
-			"took_ms", c.Duration.Microseconds() / 1000, "waited_ms", c.Waited.Microseconds() / 1000,
+			"method", c.Method, "kind", c.Kind, "status", c.Status, "host", d.Host, "path", d.Path, "began", c.Began.UTC().Format(time.RFC3339Nano),
+			"took_ms", ms(c.Duration), "waited_ms", ms(c.Waited), "dns_ms", ms(d.DNS), "connect_ms", ms(d.Connect), "tls_ms", ms(d.Handshake), "first_byte_ms", ms(d.FirstByte),
 			"sent", c.Sent, "received", c.Received, "reused", c.Reused,
+		}
+		for _, one := range []struct{ name, text string }{
+			{"tls", d.TLS}, {"proxy", d.Proxy}, {"headers", report.Escape(strings.Join(d.Headers, ","))}, {"request_id", d.RequestID},
+		} {
+			if one.text != "" {
+				fields = append(fields, one.name, one.text)
+			}
 		}
 		if e := c.Fault; e != nil {
 			fields = append(fields, "applied", e.Applied.String(), "reason", e.Reason)
 			if e.Status == 0 {
-				fields = append(fields, "cause", report.Escape(e.Message))
+				fields = append(fields, "message", report.Escape(e.Message))
 			}
+		}
+		if d.Cause != "" {
+			fields = append(fields, "cause", d.Cause)
 		}
 		log.Debug("call", fields...)
 	}
