@@ -2,6 +2,7 @@ package propose
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,78 +10,104 @@ import (
 // numericDate is a date in numbers with the year last, and perhaps a time.
 var numericDate = regexp.MustCompile(`^([0-9]{1,2})([./-])([0-9]{1,2})([./-])([0-9]{4}|[0-9]{2})(?:(,? |T)([0-9]{1,2}):[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?)?$`)
 
-// dateForm is how the numeric dates of a column are written, as far as all agree.
+// dateForm is a way in which numeric dates of a column are written.
 type dateForm struct {
-	sign         string // between the numbers
-	short        bool   // some days or months have one digit
-	year, time   string // in letters of the step date
-	first, third bool   // some first or second number is more than 12, and can be no month
+	sign       string // between the numbers
+	year, time string // in letters of the step date
+	short      bool   // some days or months have one digit
 }
+
+// dateForms are the ways of a column, and what its numbers say of the order of day and
+// month, by the sign between them.
+type dateForms struct {
+	list               []dateForm
+	dayFirst, dayAfter map[string]bool // some first, or second, number is more than 12
+}
+
+// mostForms is how many ways one column may have.
+const mostForms = 3
 
 // dateStep is the step that makes ISO dates of a column whose dates are in numbers, and
 // what a person should know of it. A column in which day and month could change places
 // stays as it is, and the person is asked.
 func (c *column) dateStep() (step, remark string) {
-	var form dateForm
-	n := 0
+	forms := dateForms{dayFirst: map[string]bool{}, dayAfter: map[string]bool{}}
+	others := false
 	for _, cell := range c.cells {
 		m := numericDate.FindStringSubmatch(cell)
-		switch {
-		case cell == "":
-		case m == nil && n > 0:
-			return "", "? as it is: its dates are written in several ways"
-		case m == nil:
-			return "", ""
-		case !form.add(m, n == 0):
-			return "", "? as it is: its dates are written in several ways"
-		default:
-			n++
+		if others = others || cell != "" && (m == nil || m[2] != m[4]); m != nil {
+			forms.add(m)
 		}
 	}
-	dayFirst, monthFirst := "date:"+form.layout("D", "M"), "date:"+form.layout("M", "D")
 	switch {
-	case n == 0:
+	case len(forms.list) == 0:
 		return "", ""
-	case form.first && form.third:
-		return "", "? as it is: in some rows the day comes first, in others the month"
-	case form.first, form.sign == "." && !form.third:
-		return dayFirst, ""
-	case form.third:
-		return monthFirst, ""
+	case others, len(forms.list) > mostForms:
+		return "", "? as it is: its dates are written in several ways"
 	}
-	ways := "Say apply: [" + quoted(dayFirst) + "] or [" + quoted(monthFirst) + "]"
+	for _, f := range forms.list {
+		if forms.dayFirst[f.sign] && forms.dayAfter[f.sign] {
+			return "", "? as it is: in some rows the day comes first, in others the month"
+		}
+	}
+	if sure := forms.step("DM"); sure == forms.step("MD") {
+		return sure, ""
+	}
+	ways := "Say apply: [" + quoted(forms.step("DM")) + "] or [" + quoted(forms.step("MD")) + "]"
 	return "", "? as it is: day or month first? " + strings.ReplaceAll(ways, " ", noBreak)
 }
 
-// add takes a date's parts, and reports whether it is written as those before.
-func (f *dateForm) add(m []string, begins bool) bool {
-	day, _ := strconv.Atoi(m[1])
-	month, _ := strconv.Atoi(m[3])
-	f.first, f.third = f.first || day > 12, f.third || month > 12
-	f.short = f.short || len(m[1]) == 1 || len(m[3]) == 1
-	year, clock := strings.Repeat("Y", len(m[5])), ""
-	switch hour := "HH:mm"; {
-	case m[7] == "":
-	case m[9] != "":
-		hour = "h:mm"
-		fallthrough
-	default:
-		clock = m[6] + hour
-		if m[8] != "" {
-			clock += ":ss"
-		}
-		if m[9] != "" {
-			clock += strings.Repeat(" ", len(m[9])-2) + "a"
-		}
+// add takes the parts of a date.
+func (f *dateForms) add(m []string) {
+	first, _ := strconv.Atoi(m[1])
+	second, _ := strconv.Atoi(m[3])
+	sign := m[2]
+	f.dayFirst[sign], f.dayAfter[sign] = f.dayFirst[sign] || first > 12, f.dayAfter[sign] || second > 12
+	form := dateForm{sign: sign, year: strings.Repeat("Y", len(m[5])), time: timeOf(m[6], m[7], m[8], m[9])}
+	i := slices.IndexFunc(f.list, func(other dateForm) bool {
+		return other.sign == form.sign && other.year == form.year && other.time == form.time
+	})
+	if i < 0 {
+		i, f.list = len(f.list), append(f.list, form)
 	}
-	same := begins || f.sign == m[2] && f.year == year && f.time == clock
-	f.sign, f.year, f.time = m[2], year, clock
-	return same && m[2] == m[4]
+	f.list[i].short = f.list[i].short || len(m[1]) == 1 || len(m[3]) == 1
 }
 
-func (f *dateForm) layout(first, second string) string {
-	if !f.short {
-		first, second = first+first, second+second
+// timeOf is the time of a date in letters, with what stands before it.
+func timeOf(before, hour, seconds, half string) string {
+	if hour == "" {
+		return ""
 	}
-	return first + f.sign + second + f.sign + f.year + f.time
+	text := before + "HH:mm"
+	if half != "" {
+		text = before + "h:mm"
+	}
+	if seconds != "" {
+		text += ":ss"
+	}
+	if half != "" {
+		text += strings.Repeat(" ", len(half)-len("am")) + "a"
+	}
+	return text
+}
+
+// step reads each of the forms, with day and month in the order of the letters where
+// nothing tells it: dates with points begin with the day.
+func (f *dateForms) step(unsure string) string {
+	var layouts []string
+	for _, form := range f.list {
+		order := unsure
+		switch {
+		case f.dayAfter[form.sign]:
+			order = "MD"
+		case f.dayFirst[form.sign], form.sign == ".":
+			order = "DM"
+		}
+		first, second := order[:1], order[1:]
+		if !form.short {
+			first, second = first+first, second+second
+		}
+		layouts = append(layouts, first+form.sign+second+form.sign+form.year+form.time)
+	}
+	return "date:" + strings.Join(layouts, "|")
 }

@@ -163,7 +163,9 @@ func TestDecisions(t *testing.T) {
 		{"American dates", "Created\n3/1/2026 9:05 AM\n1/15/2026 12:00 PM", []string{`apply: ["date:M/D/YYYY h:mm a"]`}, ""},
 		{"German dates", "Erstellt am\n03.01.2026 09:05\n05.01.2026 10:00", []string{`apply: ["date:DD.MM.YYYY HH:mm"]`}, ""},
 		{"dates of both readings", "Created\n1/15/2026\n15/1/2026", []string{"in some rows the day comes first"}, ", apply: ["},
-		{"dates in several ways", "Created\n1/15/2026\n15.1.2026", []string{"written in several ways"}, ", apply: ["},
+		{"dates in two ways", "Created\n15.1.2026\n16.01.2026 09:05", []string{`apply: ["date:D.M.YYYY|DD.MM.YYYY HH:mm"]`}, "several ways"},
+		{"dates in several ways", "Created\n1/15/2026\n2026-01-15", []string{"written in several ways"}, ", apply: ["},
+		{"dates of two countries", "Created\n1/15/2026\n15.1.2026", []string{`apply: ["date:M/D/YYYY|D.M.YYYY"]`}, "several ways"},
 		{"a date that is none", "Created\n31.02.2026" + strings.Repeat("\n15.01.2026", 9), []string{"as it is: some dates are none"}, ", apply: ["},
 		{"ISO dates", "Created\n2026-01-15\n2026-01-16", []string{`receivedOn: "{Created}"`}, "date:"},
 		{
