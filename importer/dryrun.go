@@ -214,17 +214,15 @@ func (d *dryRun) findings(notes []string) *report.Checks {
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.updates {
-		c.CannotCreate = faults(d.lacking)
+		for _, l := range d.lacking {
+			c.CannotCreate = append(c.CannotCreate, report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
+		}
 	}
-	c.Unconfirmed = faults(d.options.Mapping.Unconfirmed())
+	for _, g := range d.options.Mapping.Unconfirmed() {
+		at := report.Place{File: d.options.MappingFile.Path, Line: g.Line}
+		c.Unconfirmed = append(c.Unconfirmed, report.Guess{Place: at, Why: g.Why, Of: g.Of})
+	}
 	return c
-}
-
-func faults(errs []mapping.Error) (list []report.Fault) {
-	for _, e := range errs {
-		list = append(list, report.Fault{File: e.File, Line: e.Line, Column: e.Column, Error: e.Text, Hint: e.Hint})
-	}
-	return list
 }
 
 // findRepeats looks for keys that stood in several rows, once all have been seen.

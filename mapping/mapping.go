@@ -48,7 +48,7 @@ type Mapping struct {
 	plan           plan
 	tests          []Test
 	warnings       []Error
-	unconfirmed    []Error
+	unconfirmed    []Guess
 	tableFiles     []string          // beside the mapping file
 	pull, conflict map[string]string // by status
 

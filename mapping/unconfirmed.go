@@ -5,11 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// Unconfirmed are the guesses of leadferry init that nobody has confirmed, each with its
-// place: the lines of the mapping file whose comment begins with a question mark, "# ?".
-// Whoever finds a guess right takes the mark away. The texts hold what the file says
-// there, at most 100 of them.
-func (m *Mapping) Unconfirmed() []Error { return m.unconfirmed }
+// Guess is a guess of leadferry init that nobody has confirmed, by its place in the mapping
+// file: Of is what the file says there, "" of all that follows, and Why what the guess rests on.
+type Guess struct {
+	Line, Column int
+	Of, Why      string
+}
+
+// Unconfirmed are the lines of the mapping file whose comment begins with a question mark,
+// "# ?", at most 100 of them. Whoever finds a guess right takes the mark away.
+func (m *Mapping) Unconfirmed() []Guess { return m.unconfirmed }
 
 const (
 	mark        = "? "
@@ -25,7 +30,7 @@ func (p *parser) marks() {
 		if !marked {
 			continue
 		}
-		where := position{i + 1, utf8.RuneCountInString(body) + 1}
+		guess := Guess{Line: i + 1, Column: utf8.RuneCountInString(body) + 1}
 		for body == "" {
 			next, more := commentOf(p.line(i + 2))
 			if next != "" || !strings.HasPrefix(more, "   ") {
@@ -37,10 +42,8 @@ func (p *parser) marks() {
 			body, _ = commentOf(p.line(i + 2))
 			text = named
 		}
-		if body = strings.TrimSpace(body); body != "" {
-			text = shortened(body, mostOfGuess) + ": " + strings.TrimSpace(text)
-		}
-		p.m.unconfirmed = append(p.m.unconfirmed, Error{File: p.file, Line: where.line, Column: where.column, Text: text})
+		guess.Of, guess.Why = shortened(strings.TrimSpace(body), mostOfGuess), strings.TrimSpace(text)
+		p.m.unconfirmed = append(p.m.unconfirmed, guess)
 	}
 }
 

@@ -32,14 +32,14 @@ lead:
 	}
 	var got []string
 	for _, g := range m.Unconfirmed() {
-		got = append(got, fmt.Sprintf("%d:%d %s", g.Line, g.Column, g.Text))
+		got = append(got, fmt.Sprintf("%d:%d %s: %s", g.Line, g.Column, g.Of, g.Why))
 	}
 	want := []string{
 		"1:11 version: 1: really",
-		"2:1 Nobody knows whether this is right.",
+		"2:1 : Nobody knows whether this is right.",
 		`6:17 key: "{a # ? b}": unique among few`,
 		"11:11 z: a#b: spaced",
-		"12:1 of the content",
+		"12:1 : of the content",
 		`13:1 w: "{a # ? b}": long and above`,
 		`16:83 long: "` + strings.Repeat("x", 53) + "…: long",
 	}

@@ -26,7 +26,7 @@ type Checks struct {
 	Projected     Projected    `json:"projected"`
 	Tests         Tests        `json:"tests"`
 	CannotCreate  []Fault      `json:"cannot_create"` // what the mapping lacks to make leads
-	Unconfirmed   []Fault      `json:"unconfirmed"`   // guesses in the mapping that nobody has confirmed
+	Unconfirmed   []Guess      `json:"unconfirmed"`   // guesses in the mapping that nobody has confirmed
 	LostFiles     []Fault      `json:"lost_files"`    // that could not be read to their end
 	Notes         []string     `json:"notes"`         // the remarks of the text for people
 }
@@ -124,13 +124,21 @@ type Fault struct {
 	Hint   string `json:"hint,omitempty"`
 }
 
+// Guess is a line of the mapping that nobody has confirmed, and why it was written so. What
+// the line says may be a word of the rows, and is shown to people only.
+type Guess struct {
+	Place
+	Why string `json:"why"`
+	Of  string `json:"-"`
+}
+
 // escape makes names of columns and texts fit to be shown, which may come from outside.
 func (c *Checks) escape() {
 	each(c.Rules, func(r *Rule) { r.Column, r.Error = Escape(r.Column), Escape(r.Error) })
 	each(c.Tests.Failures, func(f *Failure) { f.Differences = escaped(f.Differences) })
 	each(c.LostFiles, (*Fault).escape)
 	each(c.CannotCreate, (*Fault).escape)
-	each(c.Unconfirmed, (*Fault).escape)
+	each(c.Unconfirmed, func(g *Guess) { g.Of, g.Why = Escape(g.Of), Escape(g.Why) })
 	c.UnusedColumns, c.Notes = escaped(c.UnusedColumns), escaped(c.Notes)
 	c.Projected.DurationS = round(c.Projected.DurationS)
 }
@@ -174,7 +182,13 @@ func (c *Checks) text(p *printer) {
 	c.projected(p)
 	c.tests(p)
 	list(p, "What the mapping lacks to make leads", c.CannotCreate, 0, p.fault, nil)
-	list(p, "Guesses that nobody has confirmed yet (take the mark ? away where one is right)", c.Unconfirmed, 0, p.fault, nil)
+	list(p, "Guesses that nobody has confirmed yet (take the mark ? away where one is right)", c.Unconfirmed, 0, func(g Guess) {
+		what := g.Place.String() + ": "
+		if g.Of != "" {
+			what += g.Of + ": "
+		}
+		p.wrap("  ", "    ", what+g.Why)
+	}, nil)
 }
 
 func (r *Rule) sentence() string {

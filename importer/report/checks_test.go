@@ -196,7 +196,7 @@ func TestChecksAreShownEscaped(t *testing.T) {
 		Repeats: Repeats{1, []Repeat{{at, at}}}, UnusedColumns: []string{evil}, Notes: []string{evil},
 		Assignments:  []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: evil, Rows: 1}},
 		Tests:        Tests{Run: 1, Failed: 1, Failures: []Failure{{evil, 1, 1, []string{evil}}}},
-		CannotCreate: []Fault{f}, LostFiles: []Fault{f}, Unconfirmed: []Fault{f},
+		CannotCreate: []Fault{f}, LostFiles: []Fault{f}, Unconfirmed: []Guess{{at, evil, evil}},
 	}
 	got := text(t, s, 80)
 	for _, bad := range []string{"\x1b", "\u202e", "\nforged"} {
@@ -214,7 +214,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: "locators", Rows: 3}},
 		Projected:   Projected{Create: 3, Update: 3, Rate: 7, DurationS: 6.0 / 7},
 		Tests:       Tests{2, 1, []Failure{{"m.yaml", 4, 5, []string{"no"}}}},
-		Unconfirmed: []Fault{{File: "m.yaml", Line: 2, Error: "a guess"}},
+		Unconfirmed: []Guess{{Place{"m.yaml", 2}, "a guess", "a word"}},
 		LostFiles:   []Fault{{File: "c.csv", Error: "lost"}},
 		Notes:       []string{"note"},
 	}}
@@ -227,7 +227,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":"locators","rows":3}],` +
 		`"projected":{"create":3,"update":3,"rate":7,"duration_s":0.857},` +
 		`"tests":{"run":2,"failed":1,"failures":[{"file":"m.yaml","line":4,"column":5,"differences":["no"]}]},` +
-		`"cannot_create":[],"unconfirmed":[{"file":"m.yaml","line":2,"error":"aguess"}],"lost_files":[{"file":"c.csv","error":"lost"}],"notes":["note"]}}`
+		`"cannot_create":[],"unconfirmed":[{"file":"m.yaml","line":2,"why":"aguess"}],"lost_files":[{"file":"c.csv","error":"lost"}],"notes":["note"]}}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -110,8 +110,12 @@ func TestInit(t *testing.T) {
 func (w *world) guessesAreMarked(sample, file string) {
 	w.t.Helper()
 	var marks []string
-	for _, g := range w.summary("s.json").Checks.Unconfirmed {
-		marks = append(marks, g.Error)
+	named := w.summary("s.json").Checks.Unconfirmed
+	for i, g := range w.mapping("m.yaml").Unconfirmed() {
+		marks = append(marks, g.Of+": "+g.Why)
+		if i >= len(named) || named[i].Line != g.Line || named[i].Why != g.Why {
+			w.t.Errorf("validate does not name the guess of line %d", g.Line)
+		}
 	}
 	says := func(what, guess string) {
 		for _, m := range marks {
@@ -121,7 +125,7 @@ func (w *world) guessesAreMarked(sample, file string) {
 		}
 		w.t.Errorf("%s: the proposal has %q, which the sample has not, and no mark names it:\n%s", what, guess, strings.Join(marks, "\n"))
 	}
-	if got, want := w.keyOf("m.yaml"), w.keyOf(sample); got != want {
+	if got, want := w.mapping("m.yaml").KeyForm(), w.mapping(sample).KeyForm(); got != want {
 		says("key", "key: ")
 	}
 	got, right := w.wouldSend("m.yaml", file), w.wouldSend(sample, file)
@@ -151,9 +155,9 @@ type guessed struct {
 }
 
 // wouldSend is what the rows of a file come to with a mapping.
-func (w *world) wouldSend(mapping, file string) (list []guessed) {
+func (w *world) wouldSend(name, file string) (list []guessed) {
 	w.t.Helper()
-	for line := range strings.Lines(w.must(0, "validate", "-m", mapping, file, "--show", "1000", "--quiet")) {
+	for line := range strings.Lines(w.must(0, "validate", "-m", name, file, "--show", "1000", "--quiet")) {
 		if strings.HasPrefix(line, "{") {
 			var r guessed
 			if err := json.Unmarshal([]byte(line), &r); err != nil {
@@ -165,8 +169,8 @@ func (w *world) wouldSend(mapping, file string) (list []guessed) {
 	return list
 }
 
-// keyOf is what a mapping file makes the key of.
-func (w *world) keyOf(name string) string {
+// mapping is a mapping file.
+func (w *world) mapping(name string) *mapping.Mapping {
 	w.t.Helper()
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(w.dir, name)
@@ -179,7 +183,7 @@ func (w *world) keyOf(name string) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return m.KeyForm()
+	return m
 }
 
 // edit changes lines of a file as a person would in an editor.
