@@ -64,6 +64,7 @@ func (c *Client) probeWay(ctx context.Context, h *host, tell func(Step)) bool {
 		switch {
 		case fault != nil && ctx.Err() != nil:
 			s.Works, s.Text = false, fmt.Sprintf("no answer within %s", dialLimit)
+			s.Hint = "check the address and its port, and whether a firewall is in the way or a proxy is needed"
 		case fault != nil:
 			s.Works, s.Text, s.Hint = false, redact(fault.text), redact(fault.hint)
 		default:

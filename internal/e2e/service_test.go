@@ -32,16 +32,24 @@ type world struct {
 
 func newWorld(t *testing.T, o sandbox.Options) *world {
 	t.Helper()
+	return newWorldOn(t, o, sandbox.Network{})
+}
+
+// newWorldOn is a world whose service is reached so.
+func newWorldOn(t *testing.T, o sandbox.Options, n sandbox.Network) *world {
+	t.Helper()
 	dir := t.TempDir()
 	o.Strict = true // the program sends nothing that the specification does not name
 	server, err := sandbox.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := sandbox.Listen("127.0.0.1:0", server)
+	n.Addr = "127.0.0.1:0"
+	l, err := server.Serve(n)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ca, cert, key := l.Files()
 	t.Cleanup(func() {
 		if err := errors.Join(l.Close(), server.Close()); err != nil {
 			t.Error(err)
@@ -55,9 +63,10 @@ func newWorld(t *testing.T, o sandbox.Options) *world {
 	w.env = append(os.Environ(),
 		"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
 		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "TMPDIR="+filepath.Join(dir, "tmp"),
-		"LEADFERRY_BASE_URL="+l.URL(), "LEADFERRY_LEADS_URL="+l.URL(), "LEADFERRY_TRUNK_ID="+sandbox.TrunkID,
+		"LEADFERRY_BASE_URL="+l.URL(), "LEADFERRY_LEADS_URL="+l.LeadsURL(), "LEADFERRY_TRUNK_ID="+sandbox.TrunkID,
 		"LEADFERRY_ANY_FILESYSTEM=1", // wherever the tests' own folder lies
 		"LEADFERRY_CLIENT_ID="+sandbox.ClientID, "LEADFERRY_CLIENT_SECRET="+sandbox.ClientSecret,
+		"LEADFERRY_PROXY="+l.ProxyURL(), "LEADFERRY_CA_FILE="+ca, "LEADFERRY_CLIENT_CERT="+cert, "LEADFERRY_CLIENT_KEY="+key,
 	)
 	return w
 }
