@@ -39,7 +39,7 @@ func (h *host) dial(ctx context.Context, limit time.Time) (*conn, error) {
 			c.socket.Close()
 		}
 		if ctx.Err() != nil { // what was under way tells no more than that it was interrupted
-			fault = &dialError{reason: ReasonConnect, text: fmt.Sprintf("no connection%s within %s", h.proxy.over(), max(within, 0).Round(time.Millisecond))}
+			fault = &dialError{reason: ReasonConnect, text: fmt.Sprintf("no connection%s within %s", h.proxy.over(), max(within, 0).Round(time.Millisecond)), hint: h.hint()}
 		}
 		return nil, fault
 	}
@@ -83,12 +83,12 @@ func (h *host) connect(ctx context.Context, c *conn) *dialError {
 	}
 	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", at)
 	if err != nil {
-		return unconnected(err, h.proxy)
+		return h.unconnected(err)
 	}
 	peek, err := newPeek(tcp)
 	if err != nil {
 		tcp.Close()
-		return unconnected(err, h.proxy)
+		return h.unconnected(err)
 	}
 	c.socket = &socket{Conn: tcp, peek: peek}
 	c.Conn = c.socket
@@ -116,22 +116,29 @@ func (h *host) secure(ctx context.Context, c *conn) *dialError {
 }
 
 // unconnected says why there is no connection to the service, or to the proxy where there is one.
-func unconnected(err error, over *Proxy) *dialError {
-	fault := &dialError{reason: ReasonConnect, text: cmp.Or(broken(err), noConnection)}
+func (h *host) unconnected(err error) *dialError {
+	fault := &dialError{reason: ReasonConnect, text: cmp.Or(broken(err), noConnection), hint: h.hint()}
 	_, unknown := errors.AsType[*net.DNSError](err)
 	switch {
-	case unknown && over == nil:
+	case unknown && h.proxy == nil:
 		fault.text = "the name could not be looked up"
-		fault.hint = "check the address; where this machine reaches the internet over a proxy alone, name it with --proxy or HTTPS_PROXY"
 	case unknown:
-		fault.text = "the name of the proxy " + over.String() + " could not be looked up"
-	case over != nil:
-		fault.text = "the proxy " + over.String() + " cannot be reached: " + fault.text
-	}
-	if over != nil {
-		fault.hint = "leadferry config show tells where this proxy is named"
+		fault.text = "the name of the proxy " + h.proxy.String() + " could not be looked up"
+	case h.proxy != nil:
+		fault.text = "the proxy " + h.proxy.String() + " cannot be reached: " + fault.text
 	}
 	return fault
+}
+
+// hint says what to look at where nobody answers.
+func (h *host) hint() string {
+	switch {
+	case h.proxy != nil:
+		return "check that a proxy listens there, and whether it is http://, https:// or socks5://; leadferry config show tells where it is named"
+	case loopback(h.domain):
+		return ""
+	}
+	return "check the address; where this machine reaches the internet over a proxy alone, name it with --proxy or HTTPS_PROXY"
 }
 
 // broken says in the system's words what became of a connection; nothing where it has none.

@@ -92,7 +92,7 @@ func (h *host) probeName(ctx context.Context) (s Step, needed bool) {
 	found, err := net.DefaultResolver.LookupHost(ctx, name)
 	s = Step{Name: "lookup", Works: err == nil, Text: redact(name + " is " + strings.Join(found, ", ")), Took: time.Since(began)}
 	if err != nil {
-		fault := unconnected(err, h.proxy)
+		fault := h.unconnected(err)
 		s.Text, s.Hint = redact(fault.text), redact(fault.hint)
 	}
 	return s, true
