@@ -24,6 +24,31 @@ type dialError struct {
 
 func (e *dialError) Error() string { return e.text }
 
+const (
+	lately  = 30 * time.Second // since a connection was made: the host is there
+	atOnce  = time.Second      // a dial that fails within it is tried again
+	redials = 2
+)
+
+// open dials, and where that fails fast although the host was there lately, it dials again at once: behind one address
+// there may be several nodes, of which one is down, and a run has no reason to pause for it.
+func (h *host) open(ctx context.Context, limit time.Time) (c *conn, err error) {
+	for n := 0; ; n++ {
+		began := time.Now()
+		c, err = h.dial(ctx, limit)
+		h.mu.Lock()
+		known := began.Sub(h.opened) < lately
+		if err == nil {
+			h.opened = began
+		}
+		h.mu.Unlock()
+		fault, _ := errors.AsType[*dialError](err)
+		if err == nil || !known || n == redials || fault.reason != ReasonConnect || time.Since(began) > atOnce || ctx.Err() != nil {
+			return c, err
+		}
+	}
+}
+
 // dial connects, over the proxy where there is one, and makes a TLS handshake where the host wants it. Of what is written
 // here nothing is the request's: its bytes are counted from then on. An error is a *dialError.
 func (h *host) dial(ctx context.Context, limit time.Time) (*conn, error) {

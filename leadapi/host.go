@@ -24,8 +24,9 @@ type host struct {
 	room        chan struct{}    // one token a connection in use or being dialled
 
 	mu         sync.Mutex
-	idle       []*conn // the one used last comes last
-	generation int     // connections of an earlier one are not used again
+	idle       []*conn   // the one used last comes last
+	generation int       // connections of an earlier one are not used again
+	opened     time.Time // when a connection was made last
 	reuse      reuse
 	traced     bool // calls are
 }
@@ -64,7 +65,7 @@ func (h *host) take(ctx context.Context, limit time.Time, kind use) (c *conn, tr
 	if c, trial = h.takeIdle(kind, time.Now()); c != nil {
 		return c, trial, nil
 	}
-	if c, err = h.dial(ctx, limit); err != nil {
+	if c, err = h.open(ctx, limit); err != nil {
 		<-h.room
 		return nil, false, err
 	}
