@@ -102,9 +102,6 @@ func (a *adoption) write(l *ledger) error {
 	l.batch = &indexBatch{}
 	part := a.wanted[:min(len(a.wanted), adopted)]
 	a.wanted = a.wanted[len(part):]
-	if len(part) > 0 {
-		l.fillAfter(a.list[part[0]].Key)
-	}
 	for _, i := range part {
 		e := a.list[i]
 		if err := l.adopt(e, a.gaveUp[e.Key]); err != nil {
@@ -115,7 +112,7 @@ func (a *adoption) write(l *ledger) error {
 	if len(a.wanted) > 0 {
 		note = l.meta.Put(adoptingKey, seal(nil, 0, adoptingKey))
 	}
-	return errors.Join(note, putAll(l.leads, l.batch.leads), putAll(l.links, l.batch.links), putAll(l.folds, l.batch.folds))
+	return errors.Join(note, putAll(l.leads.in, l.batch.leads), putAll(l.links, l.batch.links), putAll(l.folds, l.batch.folds))
 }
 
 func putAll(index *bbolt.Bucket, records []indexRecord) error {

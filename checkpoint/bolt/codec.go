@@ -24,6 +24,8 @@ func checksum(key, fields []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
 }
 
+const sealSize = 4 // bytes
+
 // seal appends the checksum of key and b[from:] to b.
 func seal(b []byte, from int, key []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, checksum(key, b[from:]))
@@ -31,7 +33,7 @@ func seal(b []byte, from int, key []byte) []byte {
 
 // unseal returns a reader of the record's fields, or errRecord.
 func unseal(key, record []byte) (reader, error) {
-	n := len(record) - 4
+	n := len(record) - sealSize
 	if n < 0 || binary.LittleEndian.Uint32(record[n:]) != checksum(key, record[:n]) {
 		return reader{}, errRecord
 	}

@@ -70,16 +70,17 @@ func (d *Store) transact(kind string, f func(*ledger) error) error {
 	l := &d.ledger
 	err := guard(func() error {
 		return d.bolt.Update(func(tx *bbolt.Tx) error {
-			if err := l.begin(tx, *d.tally.Load(), d.now()); err != nil {
-				return err
-			}
+			l.begin(tx, *d.tally.Load(), d.now())
 			if err := f(l); err != nil {
 				return err
 			}
 			if err := l.end(tx); err != nil {
 				return err
 			}
-			l.recent.announce()
+			d.readers.Lock()
+			defer d.readers.Unlock()
+			l.entries.announce()
+			l.leads.announce()
 			return nil
 		})
 	})
@@ -89,7 +90,7 @@ func (d *Store) transact(kind string, f func(*ledger) error) error {
 	if err != nil {
 		return d.fail(fmt.Errorf("write checkpoint %s: %w", d.path, err))
 	}
-	l.recent.land()
+	d.land()
 	failpoint.At("durable " + kind)
 	t := l.tally
 	d.tally.Store(&t)
@@ -98,6 +99,16 @@ func (d *Store) transact(kind string, f func(*ledger) error) error {
 		_ = d.fail(err)
 	}
 	return nil
+}
+
+// land lets the writer forget where records stood before a commit that is durable.
+func (d *Store) land() {
+	if len(d.entries.deleted)+len(d.leads.deleted) > 0 {
+		d.readers.Lock()
+		defer d.readers.Unlock()
+		d.entries.land()
+		d.leads.land()
+	}
 }
 
 // apply makes one change. Its own refusal stays with it; what is returned is an error of

@@ -34,16 +34,15 @@ func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.
 // finder reads inside one transaction.
 type finder struct {
 	*reading
-	d                                             *Store
-	intents, leads, links, wanted, folds, blocked *bbolt.Cursor
-	doubts, forgotten, folded                     bool // there are any
+	intents, links, wanted, folds, blocked *bbolt.Cursor
+	doubts, forgotten, folded              bool // there are any
 }
 
 func (d *Store) finder(r *reading) *finder {
 	cursor := func(name []byte) *bbolt.Cursor { return r.tx.Bucket(name).Cursor() }
 	f := &finder{
-		reading: r, d: d, intents: cursor(inIntents),
-		leads: cursor(inLeads), links: cursor(inLinks), wanted: cursor(inWanted), folds: cursor(inFolds), blocked: cursor(inBlocked),
+		reading: r, intents: cursor(inIntents),
+		links: cursor(inLinks), wanted: cursor(inWanted), folds: cursor(inFolds), blocked: cursor(inBlocked),
 	}
 	doubt, _ := f.intents.First()
 	block, _ := f.blocked.First()
@@ -108,7 +107,7 @@ func (f *finder) owner(id string) (string, error) {
 		return "", nil
 	}
 	lead := string(appendText(nil, id))
-	return f.d.words.ownerOf(id, f.entry, f.owners[lead], string(find(f.leads, lead)))
+	return f.d.words.ownerOf(id, f.entry, string(f.leads.find(lead, f.d.leads.gathers)))
 }
 
 // byExternalID fills out with the one lead that is linked so, or is to be, unless the Query names

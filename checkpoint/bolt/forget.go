@@ -26,11 +26,8 @@ func (d *Store) Forget(_ context.Context, keys []string, unblock bool) (r checkp
 	}
 	for done := false; !done && err == nil; {
 		err = d.alone(func(l *ledger) error {
-			if err := l.settleDown(); err != nil { // void records may hold what is to be forgotten
+			if done, err = l.drain(); !done || err != nil { // the log may hold what is to be forgotten
 				return err
-			}
-			if done = l.recent.empty(); !done {
-				return nil
 			}
 			r = checkpoint.ForgetResult{}
 			return l.forget(keys, unblock, &r)
@@ -92,7 +89,7 @@ func (l *ledger) erase(key string, unblock bool, r *checkpoint.ForgetResult, tex
 		return "", err
 	}
 	in.Key = key
-	if err := errors.Join(l.unindex(&old), l.deleteEntry(key), l.deleteIntent(&in)); err != nil {
+	if err := errors.Join(l.unindex(&old), l.entries.delete(key), l.deleteIntent(&in)); err != nil {
 		return "", err
 	}
 	if unblock {
@@ -209,7 +206,7 @@ func (l *ledger) scrubWords(texts map[string]bool) error {
 		_, e, t, err := l.decided(k, v)
 		return errors.Join(err, used(&e, &t))
 	})
-	for _, bucket := range []*bbolt.Bucket{l.intents, l.entries} {
+	for _, bucket := range []*bbolt.Bucket{l.intents, l.entries.in} {
 		if err == nil {
 			err = bucket.ForEach(entry)
 		}

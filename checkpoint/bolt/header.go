@@ -19,7 +19,7 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 4
+const format = 5
 
 var headerKey = []byte("header")
 
@@ -165,5 +165,5 @@ func fill(path string, h header, l lacking) error {
 }
 
 func buckets() [][]byte {
-	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inRuns, inAudit, inBlocked, inNotes, inRecent}
+	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inRuns, inAudit, inBlocked, inNotes, newEntries, newLeads}
 }

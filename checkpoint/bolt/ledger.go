@@ -13,19 +13,20 @@ import (
 
 // The buckets of the file.
 var (
-	inMeta    = []byte("meta")    // header and tally
-	inEntries = []byte("entries") // key → entry
-	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
-	inLeads   = []byte("leads")   // lead ID → key, unless they are equal
-	inLinks   = []byte("links")   // external ID that a lead has or is to have, key → nothing, unless they are equal
-	inWanted  = []byte("wanted")  // the same of intents
-	inFolds   = []byte("folds")   // fold of a key, key → nothing, unless they are equal; see move
-	inWords   = []byte("words")   // number → word
-	inRuns    = []byte("runs")    // number → run
-	inAudit   = []byte("audit")   // number → decision, or what contradicts one
-	inNotes   = []byte("notes")   // digest of a shape → shape
-	inRecent  = []byte("recent")  // number → key, entry that is on its way to entries
-	inBlocked = []byte("blocked") // keyed hash of a forgotten key → when
+	inMeta     = []byte("meta")        // header and tally
+	inEntries  = []byte("entries")     // key → entry
+	inIntents  = []byte("intents")     // key → intent; small, so that what was in flight is found at once
+	inLeads    = []byte("leads")       // lead ID → key, unless they are equal
+	inLinks    = []byte("links")       // external ID that a lead has or is to have, key → nothing, unless they are equal
+	inWanted   = []byte("wanted")      // the same of intents
+	inFolds    = []byte("folds")       // fold of a key, key → nothing, unless they are equal; see move
+	inWords    = []byte("words")       // number → word
+	inRuns     = []byte("runs")        // number → run
+	inAudit    = []byte("audit")       // number → decision, or what contradicts one
+	inNotes    = []byte("notes")       // digest of a shape → shape
+	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
+	newEntries = []byte("new entries") // number → some new records of entries, see buffered
+	newLeads   = []byte("new leads")   // the same of leads
 )
 
 // states is how many there are.
@@ -97,29 +98,33 @@ type ledger struct {
 	now     time.Time
 	digests *checkpoint.Digester
 	words   *words
-	recent  *recent
 	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
 	arena   []byte          // records live here until the commit: bbolt does not copy values
 	batch   *indexBatch     // unless nil, takes index records
 
-	meta, entries, intents, leads, links, wanted, folds, runs, audit, blocked, notes *bbolt.Bucket
-	at                                                                               cursors
+	meta, intents, links, wanted, folds, runs, audit, blocked, notes *bbolt.Bucket
+	entries, leads                                                   *buffered
+	sent                                                             *bbolt.Cursor // of intents, for looking up: a bucket's own Get would make a new one each time
+	last                                                             string        // the last key in entries when the commit began
 }
 
-// cursors are for looking up: a bucket's own Get would make a new one each time.
-type cursors struct{ entries, intents, leads *bbolt.Cursor }
+func (d *Store) newLedger() ledger {
+	return ledger{digests: d.digests, words: d.words, entries: d.entries, leads: d.leads, vacant: make(map[string]bool)}
+}
 
 // begin binds the ledger to the buckets of tx as the next commit.
-func (l *ledger) begin(tx *bbolt.Tx, t tally, now time.Time) error {
+func (l *ledger) begin(tx *bbolt.Tx, t tally, now time.Time) {
 	l.tally, l.now, l.arena, l.batch = t, now.UTC(), l.arena[:0], nil
 	l.seq++
-	l.meta, l.entries, l.intents = tx.Bucket(inMeta), tx.Bucket(inEntries), tx.Bucket(inIntents)
-	l.leads, l.links, l.wanted, l.folds = tx.Bucket(inLeads), tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
+	l.meta, l.intents = tx.Bucket(inMeta), tx.Bucket(inIntents)
+	l.links, l.wanted, l.folds = tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
 	l.runs, l.audit, l.blocked, l.notes = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked), tx.Bucket(inNotes)
-	l.at = cursors{l.entries.Cursor(), l.intents.Cursor(), l.leads.Cursor()}
-	l.leads.FillPercent, l.folds.FillPercent = 0.7, 0.7 // index records come many at a time, or in no order; measured
-	l.recent.begin(tx, l.total())
-	return nil
+	l.sent = l.intents.Cursor()
+	l.entries.begin(tx, l.total())
+	l.leads.begin(tx, l.total())
+	l.leads.in.FillPercent, l.folds.FillPercent = 0.7, 0.7 // index records come many at a time, or in no order; measured
+	last, _ := l.entries.in.Cursor().Last()
+	l.last = string(last)
 }
 
 // end writes what belongs to every commit.
@@ -127,16 +132,23 @@ func (l *ledger) end(tx *bbolt.Tx) error {
 	if err := l.words.store(tx.Bucket(inWords)); err != nil {
 		return err
 	}
-	if err := l.recent.flush(l); err != nil {
+	if err := errors.Join(l.entries.end(), l.leads.end()); err != nil {
 		return err
 	}
 	l.tally.words = uint64(l.words.stored)
 	return l.meta.Put(tallyKey, l.tally.encode())
 }
 
+// drain moves some of what gathers, and is done when nothing of it is left in the log.
+func (l *ledger) drain() (done bool, err error) {
+	entries, err := l.entries.drain()
+	leads, failed := l.leads.drain()
+	return entries && leads, errors.Join(err, failed)
+}
+
 // state returns what a look-up of key would show.
 func (l *ledger) state(key string) (checkpoint.State, error) {
-	if find(l.at.intents, key) != nil {
+	if find(l.sent, key) != nil {
 		return checkpoint.InDoubt, nil
 	}
 	s, err := stateOf(key, l.entry(key))
@@ -151,46 +163,22 @@ func (l *ledger) entry(key string) []byte {
 	if l.vacant[key] {
 		return nil
 	}
-	if record, ok := l.recent.find(key); ok {
-		if len(record) == 0 {
-			return nil
-		}
-		return record
-	}
-	return find(l.at.entries, key)
+	return l.entries.find(key)
 }
 
-// putEntry writes an entry into its place, or among the recent ones: a new one, or one
-// that stands there.
+// putEntry writes an entry. A new one gathers, unless it comes behind all others: then its
+// page is at hand.
 func (l *ledger) putEntry(e *checkpoint.Entry, t tail, isNew bool) error {
 	record := l.record(e, t)
 	delete(l.vacant, e.Key)
-	if l.gathers(e.Key, isNew) {
-		return l.recent.put(e.Key, record)
+	if isNew && l.batch == nil && e.Key <= l.last {
+		l.entries.insert(e.Key, record)
+		return nil
 	}
-	return l.entries.Put([]byte(e.Key), record)
-}
-
-// gathers says whether an entry has its place among the recent ones.
-func (l *ledger) gathers(key string, isNew bool) bool {
-	_, ok := l.recent.where(key)
-	return ok || isNew && l.batch == nil
-}
-
-// fillAfter lets pages be filled nearly to the brim where keys come behind all others, which
-// halves the file; for keys in between that would split pages all the time.
-func (l *ledger) fillAfter(key string) {
-	l.entries.FillPercent = bbolt.DefaultFillPercent
-	if last, _ := l.entries.Cursor().Last(); string(last) < key {
-		l.entries.FillPercent = 0.95
+	if isNew && e.Key > l.last {
+		l.entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
 	}
-}
-
-func (l *ledger) deleteEntry(key string) error {
-	if _, ok := l.recent.where(key); ok {
-		return l.recent.put(key, nil)
-	}
-	return l.entries.Delete([]byte(key))
+	return l.entries.put(e.Key, record)
 }
 
 // putIntent writes an intent in place of the old one; the zero Entry is none.
@@ -231,7 +219,7 @@ func (l *ledger) record(e *checkpoint.Entry, t tail) []byte {
 
 // intent returns the intent of key; its State is Unknown when there is none.
 func (l *ledger) intent(key string) (e checkpoint.Entry, t tail, err error) {
-	record := find(l.at.intents, key)
+	record := find(l.sent, key)
 	if record == nil {
 		return e, t, nil
 	}

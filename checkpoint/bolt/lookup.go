@@ -43,7 +43,7 @@ func (w *words) maker(e *checkpoint.Entry, t *tail) string {
 }
 
 func (d *Store) each(ctx context.Context, s checkpoint.State, keep func(*checkpoint.Entry, *tail) bool, f func(checkpoint.Entry) error) error {
-	var recent []string // keys, as of a commit
+	var gathered []string // keys, as of a commit
 	commit := -1
 	for after, more := []byte(nil), true; more; {
 		if err := ctx.Err(); err != nil {
@@ -52,9 +52,9 @@ func (d *Store) each(ctx context.Context, s checkpoint.State, keep func(*checkpo
 		var found []checkpoint.Entry
 		err := d.read("read entries", func(r *reading) (err error) {
 			if now := r.tx.ID(); now != commit {
-				recent, commit = r.recentKeys(), now
+				gathered, commit = r.gatheredKeys(), now
 			}
-			found, after, err = d.collect(r, after, recent, s, keep)
+			found, after, err = d.collect(r, after, gathered, s, keep)
 			more = after != nil
 			return err
 		})
@@ -72,12 +72,12 @@ func (d *Store) each(ctx context.Context, s checkpoint.State, keep func(*checkpo
 
 // collect reads up to chunk keys from key from on and returns the key to go on
 // with, nil at the end.
-func (d *Store) collect(r *reading, from []byte, recent []string, s checkpoint.State, keep func(*checkpoint.Entry, *tail) bool) (found []checkpoint.Entry, next []byte, err error) {
+func (d *Store) collect(r *reading, from []byte, gathered []string, s checkpoint.State, keep func(*checkpoint.Entry, *tail) bool) (found []checkpoint.Entry, next []byte, err error) {
 	intents := r.tx.Bucket(inIntents).Cursor()
 	ik, iv := intents.Seek(from)
 	entries := &ordered{}
 	if s != checkpoint.InDoubt {
-		entries = r.from(from, recent)
+		entries = r.from(from, gathered)
 	}
 	for n := 0; ik != nil || entries.key != nil; n++ {
 		k, v := ik, iv

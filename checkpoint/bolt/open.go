@@ -52,7 +52,7 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	if err != nil || o.ReadOnly {
 		return d, err
 	}
-	d.ledger = ledger{digests: d.digests, words: d.words, recent: d.recent, vacant: make(map[string]bool)}
+	d.ledger = d.newLedger()
 	if d.acceptOlder != nil {
 		if err := d.acceptOlder(); err != nil {
 			return nil, errors.Join(err, d.Close())
@@ -75,9 +75,8 @@ func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
 	if o.magic == nil {
 		o.magic = disk.FileSystem
 	}
-	d := &Store{
-		path: path, readOnly: o.ReadOnly, now: o.Now, recent: &recent{gathering: o.gather.orDefault()},
-	}
+	d := &Store{path: path, readOnly: o.ReadOnly, now: o.Now}
+	d.entries, d.leads = newBuffered(inEntries, newEntries, false, o.gather), newBuffered(inLeads, newLeads, true, o.gather)
 	if o.before != nil {
 		d.warnings, d.tookOlder = o.before.warnings, o.before.tookOlder
 	}
@@ -104,7 +103,7 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 		return err
 	}
 	// More is not read before the check.
-	if err := guard(func() error { return img.peek(inMeta, inWords, inRecent) }); err != nil {
+	if err := guard(func() error { return img.peek(inMeta, inWords, newEntries, newLeads) }); err != nil {
 		return err
 	}
 	if err := d.openBolt(t); err != nil {
@@ -164,7 +163,7 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	d.tally.Store(&c)
 	d.digests = checkpoint.NewDigester(d.header.secret)
 	d.words = newWords()
-	return errors.Join(err, d.lacks.load(meta, c.seq), d.words.load(tx.Bucket(inWords)), d.recent.load(tx))
+	return errors.Join(err, d.lacks.load(meta, c.seq), d.words.load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
 }
 
 // startUse compares the file with PATH.seq, checks its records and notes in PATH.seq that it

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"leadferry/checkpoint"
@@ -64,7 +61,7 @@ func inspectWalk(t *testing.T, file []byte) error {
 	if err != nil {
 		return err
 	}
-	return img.walk(func() recorder { return nil })
+	return img.walk(nil)
 }
 
 // The guard against pages that lead in a circle works before anything follows
@@ -86,42 +83,6 @@ func TestPagesInCircleAreRefused(t *testing.T) {
 		}
 	}
 	t.Error(fmt.Sprint("no branch page in use was found in ", len(file), " bytes"))
-}
-
-// meeting lets the first two who read wait for one another: each has taken a subtree then.
-type meeting struct {
-	*bytes.Reader
-	asked atomic.Int32
-	group sync.WaitGroup
-}
-
-func (m *meeting) ReadAt(b []byte, at int64) (int, error) {
-	if m.asked.Add(1) <= 2 {
-		m.group.Done()
-		m.group.Wait()
-	}
-	return m.Reader.ReadAt(b, at)
-}
-
-// A page that two goroutines visit is as wrong as one that one of them visits twice.
-func TestPageOfTwoSubtreesIsNoticed(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	file, _, _ := crashed(t)
-	img, err := inspectBytes(t, file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	both := &meeting{Reader: bytes.NewReader(file)}
-	both.group.Add(2)
-	img.f = both
-	root := subtree{page: img.root}
-	none := func() recorder { return nil }
-	if err := newWalker(img, nil).divide([]subtree{root, root}, none); !errors.Is(err, checkpoint.ErrDamaged) {
-		t.Errorf("the same subtree twice: %v", err)
-	}
-	if err := newWalker(img, nil).divide([]subtree{root}, none); err != nil {
-		t.Errorf("once: %v", err)
-	}
 }
 
 // A small bucket stands in the tree of buckets and names no page of its own: bbolt would

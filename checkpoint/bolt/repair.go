@@ -266,7 +266,6 @@ func inCommits[T any](d *Store, list []T, write func(*ledger, T) error) error {
 
 func (p *repair) writeRecords(d *Store) error {
 	return inCommits(d, slices.Sorted(maps.Keys(p.records)), func(l *ledger, key string) error {
-		l.entries.FillPercent = 0.95
 		return p.carry(l, key)
 	})
 }

@@ -166,7 +166,7 @@ func (l *ledger) undo(v *resolution) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.move(v.Key, old.State, checkpoint.InDoubt), l.unindex(&old), l.deleteEntry(v.Key), l.putIntent(new(checkpoint.Entry), &v.send, v.tail))
+	return errors.Join(l.move(v.Key, old.State, checkpoint.InDoubt), l.unindex(&old), l.entries.delete(v.Key), l.putIntent(new(checkpoint.Entry), &v.send, v.tail))
 }
 
 // decide carries out one decision about a key in doubt.

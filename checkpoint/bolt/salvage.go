@@ -286,11 +286,8 @@ func (s *salvage) record(key, value []byte, f reader) {
 			return
 		}
 	}
-	if _, inner, record, err := openRecent(key, value); err == nil {
-		if f, err := unseal([]byte(inner), record); err == nil {
-			s.record([]byte(inner), record, f)
-			return
-		}
+	if s.line(f) {
+		return
 	}
 	if s.other(key, value) {
 		return
@@ -309,6 +306,18 @@ func (s *salvage) record(key, value []byte, f reader) {
 		p.inUse = v
 	}
 	s.records[e.Key] = p
+}
+
+// line keeps the entries of a line in which some gather and reports whether there are any.
+func (s *salvage) line(items reader) (is bool) {
+	_ = items.each(func(key, value []byte) error {
+		if f, err := unseal(key, value); err == nil {
+			is = true
+			s.record(key, value, f)
+		}
+		return nil
+	})
+	return is
 }
 
 // other keeps what is neither an entry nor an intent and reports whether it was that.
@@ -354,9 +363,6 @@ func (s *salvage) meta(key, value []byte) bool {
 		if err == nil && t.seq > s.tally.seq {
 			s.tally = t
 		}
-		return err == nil
-	case string(stageKey):
-		_, err := decodeStage(value)
 		return err == nil
 	case string(lackingKey):
 		l, err := decodeLacking(value)

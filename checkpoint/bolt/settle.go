@@ -108,7 +108,7 @@ func (l *ledger) conclude(e *checkpoint.Entry, from checkpoint.State, act checkp
 		return err
 	}
 	if in.State != checkpoint.Unknown {
-		if err := errors.Join(l.at.intents.Delete(), l.want(&in, new(checkpoint.Entry))); err != nil {
+		if err := errors.Join(l.sent.Delete(), l.want(&in, new(checkpoint.Entry))); err != nil {
 			return err
 		}
 	}
@@ -168,13 +168,13 @@ func (l *ledger) owner(id string) (string, error) {
 		return "", nil
 	}
 	lead := string(appendText(nil, id))
-	return l.words.ownerOf(id, l.entry, l.recent.owner(lead), string(find(l.at.leads, lead)))
+	return l.words.ownerOf(id, l.entry, string(l.leads.find(lead)))
 }
 
-// ownerOf is the first of some keys whose entry has this lead ID, or else nothing. The index
-// has no record where the key itself is the lead ID.
-func (w *words) ownerOf(id string, entry func(key string) []byte, keys ...string) (string, error) {
-	for _, key := range append(keys, id) {
+// ownerOf is the key whose entry has this lead ID, or nothing; indexed is what the index
+// says, which has no record where the key itself is the lead ID.
+func (w *words) ownerOf(id string, entry func(key string) []byte, indexed string) (string, error) {
+	for _, key := range []string{indexed, id} {
 		if key == "" {
 			continue
 		}
@@ -193,12 +193,12 @@ func (w *words) ownerOf(id string, entry func(key string) []byte, keys ...string
 // replace writes an entry in place of the old one and brings the indexes in step.
 func (l *ledger) replace(old, e *checkpoint.Entry, t tail) error {
 	isNew := old.State == checkpoint.Unknown
-	return errors.Join(l.index(old, e, isNew), l.putEntry(e, t, isNew))
+	return errors.Join(l.index(old, e), l.putEntry(e, t, isNew))
 }
 
 // index puts the entry that comes into the indexes instead of the one that was there; the
-// zero Entry is in none. The index by lead ID has a recent one later.
-func (l *ledger) index(old, e *checkpoint.Entry, isNew bool) error {
+// zero Entry is in none.
+func (l *ledger) index(old, e *checkpoint.Entry) error {
 	if old.State.HasLead() {
 		l.statuses[kindOfStatus(old.Status)]--
 	}
@@ -210,15 +210,14 @@ func (l *ledger) index(old, e *checkpoint.Entry, isNew bool) error {
 	var errs []error
 	if !bytes.Equal(oldLead, lead) {
 		if oldLead != nil {
-			errs = append(errs, l.leads.Delete(oldLead))
+			errs = append(errs, l.leads.delete(string(oldLead)))
 		}
-		at, ok := l.recent.where(e.Key)
 		switch {
 		case lead == nil:
 		case l.batch != nil:
 			l.batch.leads = append(l.batch.leads, indexRecord{lead, []byte(e.Key)})
-		case !l.gathers(e.Key, isNew) || ok && at.number < l.recent.oldBelow: // those of its generation may be there already
-			errs = append(errs, l.leads.Put(lead, []byte(e.Key)))
+		default:
+			l.leads.insert(string(lead), []byte(e.Key))
 		}
 	}
 	for _, link := range oldLinks {
@@ -240,7 +239,7 @@ func (l *ledger) index(old, e *checkpoint.Entry, isNew bool) error {
 
 // unindex takes an entry out of the indexes.
 func (l *ledger) unindex(old *checkpoint.Entry) error {
-	return l.index(old, new(checkpoint.Entry), false)
+	return l.index(old, new(checkpoint.Entry))
 }
 
 // indexed says whether an ID is kept in an index: bbolt's keys are bounded.

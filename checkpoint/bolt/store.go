@@ -45,25 +45,26 @@ type Store struct {
 	tookOlder bool // see TookOlder
 	now       func() time.Time
 
-	file         *os.File // bbolt's own handle, which it closes
-	bolt         *bbolt.DB
-	seqFile      *os.File // PATH.seq; nil when read only
-	replaced     *seqLine // what PATH.seq said before this file was made
-	header       header
-	digests      *checkpoint.Digester
-	words        *words
-	recent       *recent
-	lacks        lacking
-	host         uint64                // of this machine, see seqLine
-	asOpen       atomic.Uint64         // of the file while it is open, see seqLine
-	acceptOlder  func() error          // takes an older copy for good, once the writer runs
-	predecessor  string                // what is known of one that was here before a new one was made, or ""
-	tally        atomic.Pointer[tally] // as of the last commit
-	broken       atomic.Pointer[error] // the first error; every later call returns it
-	erase        atomic.Bool           // unused parts hold what was forgotten: compact at the end
-	claimed      atomic.Bool           // rows were claimed or settled
-	closed       atomic.Bool
-	statusWriter *statusWriter // of PATH.status; nil when read only
+	file           *os.File // bbolt's own handle, which it closes
+	bolt           *bbolt.DB
+	seqFile        *os.File // PATH.seq; nil when read only
+	replaced       *seqLine // what PATH.seq said before this file was made
+	header         header
+	digests        *checkpoint.Digester
+	words          *words
+	readers        sync.RWMutex // held by who reads entries, from before its transaction to the end
+	entries, leads *buffered
+	lacks          lacking
+	host           uint64                // of this machine, see seqLine
+	asOpen         atomic.Uint64         // of the file while it is open, see seqLine
+	acceptOlder    func() error          // takes an older copy for good, once the writer runs
+	predecessor    string                // what is known of one that was here before a new one was made, or ""
+	tally          atomic.Pointer[tally] // as of the last commit
+	broken         atomic.Pointer[error] // the first error; every later call returns it
+	erase          atomic.Bool           // unused parts hold what was forgotten: compact at the end
+	claimed        atomic.Bool           // rows were claimed or settled
+	closed         atomic.Bool
+	statusWriter   *statusWriter // of PATH.status; nil when read only
 
 	writing sync.Mutex // one commit after another: what follows belongs to it
 	ledger  ledger

@@ -56,7 +56,7 @@ func TestWorkUnderStrace(t *testing.T) {
 		say("not opened: %v", strings.ReplaceAll(err.Error(), "\n", " "))
 		return
 	}
-	d.ledger = ledger{digests: d.digests, words: d.words, recent: d.recent, vacant: make(map[string]bool)}
+	d.ledger = d.newLedger()
 	failed := false
 	told := func(done string, err error) {
 		switch {
@@ -84,8 +84,8 @@ func TestWorkUnderStrace(t *testing.T) {
 		return l.decide(&v)
 	}))
 	if strings.HasSuffix(path, "forget.db") {
-		for more := true; more && !failed; {
-			told("moved", d.alone(func(l *ledger) error { more = !l.recent.empty(); return l.settleDown() }))
+		for done := false; !done && !failed; {
+			told("moved", d.alone(func(l *ledger) (err error) { done, err = l.drain(); return err }))
 		}
 		told("forgotten a1", d.alone(func(l *ledger) error { return l.forget([]string{"a1"}, false, new(checkpoint.ForgetResult)) }))
 		d.erase.Store(true)

@@ -18,20 +18,17 @@ import (
 type survey struct {
 	words   *words
 	digests *checkpoint.Digester
-	stage   stage
 	tally   tally
 	seed    maphash.Seed
 	bucket  string // whose records check checks
 	check   func(k, v []byte) error
 
-	joined []byte            // room for a key of links
-	hidden map[string]bool   // keys with an intent
-	recent map[string]string // lead index keys of recent entries, and their keys: the index may have them already
-	leads  int64             // difference of the sums, 0 when they fit
-	links  int64
-	wanted int64
-	folds  int64
-	index  int64 // records of the indexes less those asked for
+	joined  []byte                                      // room for a key of links
+	hidden  map[string]bool                             // keys with an intent
+	entries map[string][]byte                           // what gathers and was not met in its place
+	leads   map[string]string                           // the same of the index by lead ID
+	sums    struct{ leads, links, wanted, folds int64 } // differences, 0 when they fit
+	index   int64                                       // records of the indexes less those asked for
 }
 
 // survey compares the image with what the checkpoint counted when it was opened.
@@ -40,45 +37,30 @@ func (d *Store) survey(img *image) error {
 }
 
 func (d *Store) count(img *image) error {
-	var parts []*survey // of the goroutines that read
-	hidden, recent, seed := make(map[string]bool), make(map[string]string), maphash.MakeSeed()
-	part := func() recorder {
-		s := &survey{words: d.words, digests: d.digests, stage: d.recent.stage, seed: seed, hidden: hidden, recent: recent}
-		parts = append(parts, s)
-		return s.record
+	s := &survey{
+		words: d.words, digests: d.digests, seed: maphash.MakeSeed(),
+		hidden: make(map[string]bool), entries: make(map[string][]byte), leads: make(map[string]string),
 	}
-	if err := img.walk(part, string(inIntents), string(inRecent)); err != nil {
+	if err := img.walk(s.record, string(inIntents), string(newEntries), string(newLeads)); err != nil {
 		return err
 	}
-	want := *d.tally.Load()
-	sum := survey{tally: tally{seq: want.seq}}
-	for _, s := range parts {
-		sum.tally.add(&s.tally)
-		sum.index, sum.leads, sum.links = sum.index+s.index, sum.leads+s.leads, sum.links+s.links
-		sum.wanted, sum.folds = sum.wanted+s.wanted, sum.folds+s.folds
+	for key, record := range s.entries {
+		if err := s.entry([]byte(key), record); err != nil {
+			return err
+		}
 	}
+	for lead, key := range s.leads {
+		s.holds(&s.sums.leads, []byte(lead), []byte(key))
+	}
+	want := *d.tally.Load()
+	s.tally.seq = want.seq
 	switch {
-	case sum.tally != want:
+	case s.tally != want:
 		return damage("it holds more or fewer records than it counted")
-	case sum.index != 0 || sum.leads != 0 || sum.links != 0 || sum.wanted != 0 || sum.folds != 0:
+	case s.index != 0 || s.sums != struct{ leads, links, wanted, folds int64 }{}:
 		return damage("an index does not fit the records")
 	}
 	return nil
-}
-
-// add adds what another one has counted, but commits.
-func (t *tally) add(other *tally) {
-	for i := range t.keys {
-		t.keys[i] += other.keys[i]
-	}
-	t.words += other.words
-	t.runs += other.runs
-	t.decisions += other.decisions
-	t.contradictions += other.contradictions
-	for i := range t.statuses {
-		t.statuses[i] += other.statuses[i]
-	}
-	t.notes += other.notes
 }
 
 func (s *survey) record(bucket string, k, v []byte) error {
@@ -92,26 +74,28 @@ func (s *survey) record(bucket string, k, v []byte) error {
 func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
 	switch bucket {
 	case string(inEntries):
-		return s.entry
-	case string(inRecent):
-		return s.gathered
-	case string(inIntents):
-		return s.intent
+		return func(k, v []byte) error {
+			delete(s.entries, string(k))
+			return s.entry(k, v)
+		}
 	case string(inLeads):
 		return func(k, v []byte) error {
-			if key, ok := s.recent[string(k)]; ok && key == string(v) {
-				return nil
-			}
-			s.index++
-			s.leads += s.sum(k, v)
+			delete(s.leads, string(k))
+			s.holds(&s.sums.leads, k, v)
 			return nil
 		}
+	case string(newEntries):
+		return inLines(func(key, record []byte) { s.entries[string(key)] = bytes.Clone(record) })
+	case string(newLeads):
+		return inLines(func(lead, key []byte) { s.leads[string(lead)] = string(key) })
+	case string(inIntents):
+		return s.intent
 	case string(inLinks):
-		return s.holds(&s.links)
+		return s.indexed(&s.sums.links)
 	case string(inWanted):
-		return s.holds(&s.wanted)
+		return s.indexed(&s.sums.wanted)
 	case string(inFolds):
-		return s.holds(&s.folds)
+		return s.indexed(&s.sums.folds)
 	case string(inRuns):
 		return s.tally.run
 	case string(inAudit):
@@ -133,20 +117,35 @@ func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
 	}
 }
 
-// holds counts the records of an index whose records have no value.
-func (s *survey) holds(index *int64) func(k, v []byte) error {
+// inLines checks the lines of a log and hands out what they hold.
+func inLines(f func(key, value []byte)) func(k, line []byte) error {
+	return func(k, line []byte) error {
+		_, items, err := openLine(k, line)
+		if err != nil {
+			return err
+		}
+		return items.each(func(key, value []byte) error { f(key, value); return nil })
+	}
+}
+
+// indexed counts the records of an index whose records have no value.
+func (s *survey) indexed(index *int64) func(k, v []byte) error {
 	return func(k, _ []byte) error {
-		s.index++
-		*index += s.sum(k, nil)
+		s.holds(index, k, nil)
 		return nil
 	}
 }
 
-// asks counts what an index has to hold; nil is nothing.
-func (s *survey) asks(index *int64, record []byte) {
+// holds counts a record of an index; asks what an index has to hold; nil is nothing.
+func (s *survey) holds(index *int64, record, value []byte) {
+	s.index++
+	*index += s.sum(record, value)
+}
+
+func (s *survey) asks(index *int64, record, value []byte) {
 	if record != nil {
 		s.index--
-		*index -= s.sum(record, nil)
+		*index -= s.sum(record, value)
 	}
 }
 
@@ -157,7 +156,7 @@ func (s *survey) block(k, v []byte) error {
 	}
 	s.tally.keys[checkpoint.Forgotten]++
 	if folded != nil {
-		s.asks(&s.folds, forgottenFold(folded, k))
+		s.asks(&s.sums.folds, forgottenFold(folded, k), nil)
 	}
 	return nil
 }
@@ -167,18 +166,6 @@ func (s *survey) block(k, v []byte) error {
 func (s *survey) sum(a, b []byte) int64 {
 	high, low := bits.Mul64(bits.RotateLeft64(maphash.Bytes(s.seed, a), 1), maphash.Bytes(s.seed, b)|1)
 	return int64(high ^ low)
-}
-
-// gathered checks a recent entry, one that was deleted, or one that is void.
-func (s *survey) gathered(k, v []byte) error {
-	number, key, record, err := openRecent(k, v)
-	if err != nil || s.stage.void(number, key) || len(record) == 0 {
-		return err
-	}
-	if lead := leadOf(key, record); lead != "" {
-		s.recent[lead] = key
-	}
-	return s.entry([]byte(key), record)
 }
 
 func (s *survey) intent(k, v []byte) error {
@@ -194,8 +181,8 @@ func (s *survey) intent(k, v []byte) error {
 		}
 	}
 	s.tally.move(checkpoint.Unknown, checkpoint.InDoubt)
-	s.asks(&s.wanted, linkKey(e.WantLink, e.Key))
-	s.asks(&s.folds, foldKey(s.digests, e.Key))
+	s.asks(&s.sums.wanted, linkKey(e.WantLink, e.Key), nil)
+	s.asks(&s.sums.folds, foldKey(s.digests, e.Key), nil)
 	return nil
 }
 
@@ -215,11 +202,10 @@ func (s *survey) entry(k, v []byte) error {
 	}
 	if !s.hidden[string(k)] {
 		s.tally.move(checkpoint.Unknown, state)
-		s.asks(&s.folds, foldKey(s.digests, string(k)))
+		s.asks(&s.sums.folds, foldKey(s.digests, string(k)), nil)
 	}
-	if n := len(lead); n > 1 && n <= maxIndexKey && !isText(lead, k) && s.bucket != string(inRecent) {
-		s.index--
-		s.leads -= s.sum(lead, k)
+	if n := len(lead); n > 1 && n <= maxIndexKey && !isText(lead, k) {
+		s.asks(&s.sums.leads, lead, k)
 	}
 	if !state.HasLead() {
 		return nil
@@ -235,7 +221,7 @@ func (s *survey) entry(k, v []byte) error {
 	f.skipWord()
 	if link := f.rawText(); len(link) > 1 && len(link) <= maxIndexKey {
 		s.joined = append(append(s.joined[:0], link...), k...)
-		s.asks(&s.links, s.joined)
+		s.asks(&s.sums.links, s.joined, nil)
 	}
 	if f.bad {
 		return errRecord
@@ -250,8 +236,8 @@ func (s *survey) wishes(k, v []byte) error {
 		return err
 	}
 	_, links := indexKeys(&e)
-	s.asks(&s.links, links[0])
-	s.asks(&s.links, links[1])
+	s.asks(&s.sums.links, links[0], nil)
+	s.asks(&s.sums.links, links[1], nil)
 	return nil
 }
 

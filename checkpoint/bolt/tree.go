@@ -15,7 +15,6 @@ type walker struct {
 	use    []byte            // by page: what it is used for
 	trees  map[string][]byte // bucket → its value in the tree of buckets
 	buffer [][]byte          // a page a level
-	later  *[]subtree        // takes what is below the first page of a bucket; nil: walk there at once
 }
 
 // recorder is given the records of buckets. Key and value live until it returns.
@@ -124,20 +123,11 @@ func (w *walker) branch(t subtree, b []byte) error {
 			return damage("keys are out of order")
 		}
 		below := subtree{t.bucket, native.Uint64(b[pageHeader+i*element+8:]), t.level + 1, key, next}
-		if err := w.descend(below); err != nil {
+		if err := w.tree(below); err != nil {
 			return err
 		}
 		key = next
 	}
-	return nil
-}
-
-func (w *walker) descend(t subtree) error {
-	if w.later == nil || t.level > 1 {
-		return w.tree(t)
-	}
-	t.low, t.high = bytes.Clone(t.low), bytes.Clone(t.high)
-	*w.later = append(*w.later, t)
 	return nil
 }
 

@@ -14,27 +14,30 @@ import (
 	"leadferry/checkpoint"
 )
 
-// records counts what stands in the bucket of recent entries, and names what is void.
-func records(t *testing.T, d *Store) (all int, void []string) {
+// inLog says how many entries stand in the log and not in their places, and names those
+// that stand in both.
+func inLog(t *testing.T, d *Store) (waiting int, moved []string) {
 	t.Helper()
 	err := d.view("count", func(tx *bbolt.Tx) error {
-		s, err := decodeStage(tx.Bucket(inMeta).Get(stageKey))
-		if err != nil {
-			return err
-		}
-		return tx.Bucket(inRecent).ForEach(func(k, v []byte) error {
-			number, key, _, err := openRecent(k, v)
-			all++
-			if s.void(number, key) {
-				void = append(void, key)
+		return tx.Bucket(newEntries).ForEach(func(k, line []byte) error {
+			_, items, err := openLine(k, line)
+			if err != nil {
+				return err
 			}
-			return err
+			return items.each(func(key, _ []byte) error {
+				if tx.Bucket(inEntries).Get(key) != nil {
+					moved = append(moved, string(key))
+				} else {
+					waiting++
+				}
+				return nil
+			})
 		})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all, void
+	return waiting, moved
 }
 
 // settleAll settles one entry a commit.
@@ -60,16 +63,15 @@ func TestNewEntriesGather(t *testing.T) {
 	keys := shuffled(300)
 	for i := range keys {
 		settleAll(t, d, keys[i:i+1])
-		all, void := records(t, d)
-		if all-len(void) > 2*20+2 || all > 3*20+2 {
-			t.Fatalf("%d records, %d of them void, after %d entries", all, len(void), i+1)
+		if waiting, moved := inLog(t, d); waiting > 2*20+2 || waiting+len(moved) > 4*20 {
+			t.Fatalf("%d records wait and %d have been moved, after %d entries", waiting, len(moved), i+1)
 		}
 		if got := lookup(t, d, keys[i/2]); got.LeadID != "lead-"+keys[i/2] {
 			t.Fatalf("after %d entries, entry %d is %+v", i+1, i/2, got)
 		}
 	}
-	if all, _ := records(t, d); all < 20 {
-		t.Errorf("%d records", all)
+	if waiting, moved := inLog(t, d); waiting+len(moved) < 10 {
+		t.Errorf("%d records", waiting+len(moved))
 	}
 	if d.Info().Leads != 300 {
 		t.Errorf("%d leads", d.Info().Leads)
@@ -125,15 +127,15 @@ func readWhileWriting(t *testing.T, unsynced bool) {
 	readers.Wait()
 }
 
-// A record that is void already still holds a person.
-func TestForgettingReachesVoidRecords(t *testing.T) {
+// A line whose records have been moved still holds persons.
+func TestForgettingReachesTheLog(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{gather: early})
 	keys := shuffled(20)
-	var gone []string // those whose records are void
+	var gone []string // those whose records have been moved
 	for i := 0; len(gone) <= 3; i++ {
 		settleAll(t, d, keys[i:i+1])
-		_, gone = records(t, d)
+		_, gone = inLog(t, d)
 	}
 	r, err := d.Forget(context.Background(), gone, false)
 	if err := errors.Join(err, d.Close()); err != nil || r.Leads != len(gone) {
@@ -150,8 +152,8 @@ func TestForgettingReachesVoidRecords(t *testing.T) {
 	}
 }
 
-// A record that should be there and is not is damage, not a key that nobody knows.
-func TestLostRecentRecordIsDamage(t *testing.T) {
+// A line that should be there and is not is damage, not keys that nobody knows.
+func TestLostLineIsDamage(t *testing.T) {
 	d, err := Open(newPath(t), target(), Options{gather: early})
 	if err != nil {
 		t.Fatal(err)
@@ -159,8 +161,8 @@ func TestLostRecentRecordIsDamage(t *testing.T) {
 	keys := shuffled(8)
 	settleAll(t, d, keys)
 	err = d.alone(func(l *ledger) error {
-		k, _ := l.recent.cursor.First()
-		return l.recent.bucket.Delete(bytes.Clone(k))
+		k, _ := l.entries.lines.Cursor().First()
+		return l.entries.lines.Delete(bytes.Clone(k))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -171,41 +173,5 @@ func TestLostRecentRecordIsDamage(t *testing.T) {
 	}
 	if err := d.Close(); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("close: %v", err)
-	}
-}
-
-// How far a generation had gone says nothing of the next one, though the rest of it was
-// given free and the process was killed before it had ended.
-func TestGenerationWhoseRestIsGivenFree(t *testing.T) {
-	path := newPath(t)
-	d := opened(t, path, Options{gather: early})
-	refuse := func(d *Store, key string) {
-		t.Helper()
-		if _, err := settle(d, checkpoint.Entry{Key: key, State: checkpoint.Rejected, Code: 422}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var rest []string
-	keys := shuffled(100)
-	for i := 0; len(rest) == 0 || len(rest) > 4; i++ {
-		refuse(d, keys[i])
-		if err := d.alone(func(l *ledger) error { rest = append(rest[:0], l.recent.keys...); return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, key := range rest {
-		if err := errors.Join(claim(d, intentOf(key, 1)), resolve(d, checkpoint.Decision{Key: key})); err != nil {
-			t.Fatal(err)
-		}
-	}
-	path = killed(t, path)
-	d = opened(t, path, Options{gather: gathering{least: 1, most: 1}})
-	late := []string{"9", "8", "7", "6", "5", "4", "3", "2", "1"} // before all others
-	for _, key := range late {
-		refuse(d, key)
-		reader := opened(t, killed(t, path), Options{ReadOnly: true})
-		if got := lookup(t, reader, key); got.State != checkpoint.Rejected {
-			t.Errorf("%s is lost", key)
-		}
 	}
 }
