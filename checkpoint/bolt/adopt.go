@@ -17,6 +17,8 @@ import (
 // whole, the file is incomplete.
 var adoptingKey = []byte("adopting")
 
+func adoptingMark() []byte { return seal(nil, 0, adoptingKey) }
+
 // adopted is how many entries of a list one commit takes.
 const adopted = 1 << 14
 
@@ -26,14 +28,14 @@ const adopted = 1 << 14
 func (d *Store) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint.AdoptResult, err error) {
 	a := newAdoption(list)
 	err = d.exclusively(func() error {
-		err := d.transact("other", func(l *ledger) error {
-			if err := a.examine(l, &r); err != nil {
+		err := d.transact("other", func(w *writing) error {
+			if err := a.examine(w, &r); err != nil {
 				return err
 			}
-			if err := a.giveUp(l); err != nil {
+			if err := a.giveUp(w); err != nil {
 				return err
 			}
-			return a.write(l)
+			return a.write(w)
 		})
 		for err == nil && len(a.wanted) > 0 {
 			err = d.transact("other", a.write)
@@ -98,21 +100,21 @@ func (a *adoption) gives(key string) string {
 // write takes the next entries over: entries in the order of their keys and index records in
 // theirs, for bbolt holds what one commit changes in large arrays, into which it would insert
 // each.
-func (a *adoption) write(l *ledger) error {
-	l.batch = &indexBatch{}
+func (a *adoption) write(w *writing) error {
+	w.batch = &indexBatch{}
 	part := a.wanted[:min(len(a.wanted), adopted)]
 	a.wanted = a.wanted[len(part):]
 	for _, i := range part {
 		e := a.list[i]
-		if err := l.adopt(e, a.gaveUp[e.Key]); err != nil {
+		if err := w.adopt(e, a.gaveUp[e.Key]); err != nil {
 			return err
 		}
 	}
-	note := l.meta.Delete(adoptingKey)
+	note := w.meta.Delete(adoptingKey)
 	if len(a.wanted) > 0 {
-		note = l.meta.Put(adoptingKey, seal(nil, 0, adoptingKey))
+		note = w.meta.Put(adoptingKey, adoptingMark())
 	}
-	return errors.Join(note, putAll(l.leads.in, l.batch.leads), putAll(l.links, l.batch.links), putAll(l.folds, l.batch.folds))
+	return errors.Join(note, putAll(w.leads.in, w.batch.leads), putAll(w.links, w.batch.links), putAll(w.folds, w.batch.folds))
 }
 
 func putAll(index *bbolt.Bucket, records []indexRecord) error {
@@ -127,7 +129,7 @@ func putAll(index *bbolt.Bucket, records []indexRecord) error {
 
 // examine refuses a list before anything is changed, counts its entries and finds those that
 // have to be written.
-func (a *adoption) examine(l *ledger, r *checkpoint.AdoptResult) error {
+func (a *adoption) examine(w *writing, r *checkpoint.AdoptResult) error {
 	*r = checkpoint.AdoptResult{}
 	take := make([]bool, len(a.list))
 	for i := range a.list {
@@ -143,7 +145,7 @@ func (a *adoption) examine(l *ledger, r *checkpoint.AdoptResult) error {
 			return &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint}
 		}
 		var err error
-		take[i], err = l.judge(e, a.gives, r)
+		take[i], err = w.judge(e, a.gives, r)
 		if refused := (*checkpoint.ListError)(nil); errors.As(err, &refused) {
 			refused.Index, refused.Key = i, e.Key
 		}
@@ -160,18 +162,18 @@ func (a *adoption) examine(l *ledger, r *checkpoint.AdoptResult) error {
 
 // judge compares an entry with what is known and says whether it is to be taken; gives is the
 // lead ID that the list gives to a key.
-func (l *ledger) judge(e *checkpoint.Entry, gives func(key string) string, r *checkpoint.AdoptResult) (take bool, err error) {
-	from, err := l.state(e.Key)
+func (w *writing) judge(e *checkpoint.Entry, gives func(key string) string, r *checkpoint.AdoptResult) (take bool, err error) {
+	from, err := w.state(e.Key)
 	if err != nil {
 		return false, err
 	}
-	old, t, err := l.known(e.Key)
+	old, t, err := w.known(e.Key)
 	if err != nil {
 		return false, err
 	}
 	owner, err := "", error(nil)
 	if e.State != checkpoint.InDoubt {
-		owner, err = l.owner(e.LeadID)
+		owner, err = w.owner(e.LeadID)
 	}
 	switch {
 	case err != nil:
@@ -190,7 +192,7 @@ func (l *ledger) judge(e *checkpoint.Entry, gives func(key string) string, r *ch
 	case e.State == checkpoint.InDoubt:
 		r.Known++
 		return false, nil
-	case from == checkpoint.InDoubt && l.held(e.Key):
+	case from == checkpoint.InDoubt && w.held(e.Key):
 		r.Leads++
 		return true, nil
 	case from == checkpoint.InDoubt:
@@ -198,7 +200,7 @@ func (l *ledger) judge(e *checkpoint.Entry, gives func(key string) string, r *ch
 	case !from.HasLead() || old.LeadID == "" && e.LeadID != "":
 		r.Leads++
 		return true, nil
-	case e.LeadID != "" && old.LeadID != e.LeadID && !l.words.byPeople(t):
+	case e.LeadID != "" && old.LeadID != e.LeadID && !w.words.byPeople(t):
 		return false, &checkpoint.ListError{Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when"}
 	case e.LeadID != "" && old.LeadID != e.LeadID:
 		r.Leads++
@@ -210,8 +212,8 @@ func (l *ledger) judge(e *checkpoint.Entry, gives func(key string) string, r *ch
 }
 
 // held says whether a key in doubt was not sent, but may have a lead that is missing here.
-func (l *ledger) held(key string) bool {
-	in, _, err := l.intent(key) // of a record that was read before
+func (w *writing) held(key string) bool {
+	in, _, err := w.intent(key) // of a record that was read before
 	return err == nil && in.Reason == checkpoint.ReasonIncomplete
 }
 
@@ -231,9 +233,9 @@ func (w *words) byPeople(t tail) bool {
 
 // giveUp takes the lead IDs, and what was known of these leads, from entries that a list
 // corrects. Only then may others have these leads.
-func (a *adoption) giveUp(l *ledger) error {
+func (a *adoption) giveUp(w *writing) error {
 	for _, i := range a.wanted {
-		old, t, err := l.known(a.list[i].Key)
+		old, t, err := w.known(a.list[i].Key)
 		if err != nil {
 			return err
 		}
@@ -242,7 +244,7 @@ func (a *adoption) giveUp(l *ledger) error {
 		}
 		a.gaveUp[old.Key] = true
 		bare := old.Bare()
-		if err := errors.Join(l.move(old.Key, old.State, checkpoint.Created), l.replace(&old, &bare, t)); err != nil {
+		if err := errors.Join(w.move(old.Key, old.State, checkpoint.Created), w.replace(&old, &bare, t)); err != nil {
 			return err
 		}
 	}
@@ -250,9 +252,9 @@ func (a *adoption) giveUp(l *ledger) error {
 }
 
 // adopt writes an entry that was judged good; corrects says that its key gave up a lead.
-func (l *ledger) adopt(e checkpoint.Entry, corrects bool) error {
+func (w *writing) adopt(e checkpoint.Entry, corrects bool) error {
 	e.Digest, e.Content = checkpoint.Digest{}, nil
-	from, err := l.state(e.Key)
+	from, err := w.state(e.Key)
 	if err != nil {
 		return err
 	}
@@ -260,10 +262,10 @@ func (l *ledger) adopt(e checkpoint.Entry, corrects bool) error {
 		if e.Reason == "" {
 			e.Reason = checkpoint.ReasonAdopted
 		}
-		return errors.Join(l.move(e.Key, from, checkpoint.InDoubt), l.putIntent(new(checkpoint.Entry), &e, tail{act: checkpoint.Adopted | checkpoint.Doubted}))
+		return errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(new(checkpoint.Entry), &e, tail{act: checkpoint.Adopted | checkpoint.Doubted}))
 	}
 	if from.HasLead() { // its lead ID alone was not known
-		old, _, err := l.known(e.Key)
+		old, _, err := w.known(e.Key)
 		if err != nil {
 			return err
 		}
@@ -275,6 +277,6 @@ func (l *ledger) adopt(e checkpoint.Entry, corrects bool) error {
 	if e.State == checkpoint.Unknown {
 		e.State = checkpoint.Created
 	}
-	e.Updated = l.now
-	return l.conclude(&e, from, checkpoint.Adopted)
+	e.Updated = w.now
+	return w.conclude(&e, from, checkpoint.Adopted)
 }

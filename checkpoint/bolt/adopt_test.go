@@ -24,14 +24,14 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	}
 	slices.Reverse(list)
 	a, r := newAdoption(list), checkpoint.AdoptResult{}
-	err := d.alone(func(l *ledger) error {
-		if err := a.examine(l, &r); err != nil {
+	err := d.alone(func(w *writing) error {
+		if err := a.examine(w, &r); err != nil {
 			return err
 		}
-		if err := a.giveUp(l); err != nil {
+		if err := a.giveUp(w); err != nil {
 			return err
 		}
-		return a.write(l)
+		return a.write(w)
 	})
 	if err != nil || r.Leads != len(list) || r.Corrected != 2 {
 		t.Fatalf("%+v, %v", r, err)
@@ -44,6 +44,7 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	if rest, _ := sought(t, d, checkpoint.Query{Key: list[0].Key}); rest.State != checkpoint.Unknown || !info.MayLack(&rest) {
 		t.Error("a row of the rest of the list would be sent")
 	}
+	repairedKeepsWhatWasCutOff(t, path, list)
 	if r, err := d.Adopt(t.Context(), list); err != nil || r.Known != adopted || r.Leads != adopted+10 {
 		t.Errorf("again: %+v, %v", r, err)
 	}
@@ -62,5 +63,27 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 				t.Errorf("%s: %+v", e.LeadID, got)
 			}
 		}
+	}
+}
+
+// What a repair makes of a file whose adoption was cut off waits for the rest of the list, too.
+func repairedKeepsWhatWasCutOff(t *testing.T, path string, list []checkpoint.Entry) {
+	t.Helper()
+	made := newPath(t)
+	r, err := Repair(killed(t, path), made, target(), nil, false, Options{})
+	if err != nil || r.Lost || !r.Incomplete() || !strings.Contains(r.Text(), "rest of a list") {
+		t.Errorf("repaired: %+v, %v", r, err)
+	}
+	d := opened(t, made, Options{})
+	rest, _ := sought(t, d, checkpoint.Query{Key: list[0].Key})
+	if info := d.Info(); !info.MayLack(&rest) {
+		t.Error("repaired: a row of the rest of the list would be sent")
+	}
+	if _, err := d.Adopt(t.Context(), list); err != nil || d.Info().Incomplete || d.Info().Leads != len(list) {
+		t.Errorf("repaired and adopted: %+v, %v", d.Info(), err)
+	}
+	d.Close()
+	if r, err = Repair(made, newPath(t), target(), nil, true, Options{}); err != nil || r.Incomplete() {
+		t.Errorf("repaired once more: %+v, %v", r, err)
 	}
 }

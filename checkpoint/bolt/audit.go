@@ -25,9 +25,9 @@ type auditLine struct {
 	contradiction
 }
 
-// auditMark is added to the kind with which a line begins: no entry has such a state, so
+// auditKind is added to the kind with which a line begins: no entry has such a state, so
 // that a damaged file's lines are not taken for entries.
-const auditMark = 0x10
+const auditKind = 0x10
 
 // contradiction is what a line of the audit holds beside the decision that it is
 // about.
@@ -38,19 +38,19 @@ type contradiction struct {
 }
 
 // note writes a line at the end of the audit and counts it.
-func (l *ledger) note(r auditLine) error {
+func (w *writing) note(r auditLine) error {
 	if r.kind == found && r.Exists {
 		r.kind = exists
 	}
-	last, _ := l.audit.Cursor().Last()
+	last, _ := w.audit.Cursor().Last()
 	number := uint64(1)
 	if last != nil {
 		number += binary.BigEndian.Uint64(last)
 	}
 	key := binary.BigEndian.AppendUint64(nil, number)
-	l.tally.count(r.kind)
-	r.at = l.now
-	return l.audit.Put(key, r.encode(key))
+	w.tally.count(r.kind)
+	r.at = w.now
+	return w.audit.Put(key, r.encode(key))
 }
 
 // count counts a line of the audit.
@@ -63,7 +63,7 @@ func (t *tally) count(kind byte) {
 }
 
 func (r *auditLine) encode(key []byte) []byte {
-	b := appendTime(appendText(appendText([]byte{auditMark + r.kind}, r.Key), r.LeadID), r.at)
+	b := appendTime(appendText(appendText([]byte{auditKind + r.kind}, r.Key), r.LeadID), r.at)
 	if r.kind > exists {
 		b = appendTime(appendText(b, r.other), r.decided)
 	} else {
@@ -77,7 +77,7 @@ func decodeAudit(key, line []byte) (r auditLine, err error) {
 	if err != nil || len(key) != 8 {
 		return r, errRecord
 	}
-	r.kind = f.byte() - auditMark
+	r.kind = f.byte() - auditKind
 	r.Key, r.LeadID, r.at = f.text(), f.text(), f.time()
 	r.Exists = r.kind == exists
 	switch {
@@ -86,15 +86,15 @@ func decodeAudit(key, line []byte) (r auditLine, err error) {
 	case r.kind > exists:
 		r.other, r.decided = f.text(), f.time()
 	default:
-		r.send = f.take(uint64(len(f.b)))
+		r.send = f.next(uint64(len(f.b)))
 	}
 	return r, f.done()
 }
 
 // lastDecisions are the last ones about each key.
-func (l *ledger) lastDecisions() (last map[string]auditLine, err error) {
+func (w *writing) lastDecisions() (last map[string]auditLine, err error) {
 	last = make(map[string]auditLine)
-	err = l.audit.ForEach(func(k, v []byte) error {
+	err = w.audit.ForEach(func(k, v []byte) error {
 		r, err := decodeAudit(k, v)
 		if r.kind <= exists {
 			last[r.Key] = r
@@ -105,21 +105,21 @@ func (l *ledger) lastDecisions() (last map[string]auditLine, err error) {
 }
 
 // checkDecision looks whether an outcome contradicts what a person decided.
-func (l *ledger) checkDecision(e *checkpoint.Entry) error {
+func (w *writing) checkDecision(e *checkpoint.Entry) error {
 	evidence, lead := e.Against()
 	if evidence == checkpoint.NoEvidence {
 		return nil
 	}
-	return l.contradict(contradiction{kind: exists + byte(evidence)}, e.Key, lead)
+	return w.contradict(contradiction{kind: exists + byte(evidence)}, e.Key, lead)
 }
 
 // contradict notes evidence against the last decision about key, if there is one
 // that gave it this lead ID, and once only.
-func (l *ledger) contradict(c contradiction, key, lead string) error {
-	if l.decisions == 0 {
+func (w *writing) contradict(c contradiction, key, lead string) error {
+	if w.decisions == 0 {
 		return nil
 	}
-	cursor := l.audit.Cursor()
+	cursor := w.audit.Cursor()
 	for k, v := cursor.Last(); k != nil; k, v = cursor.Prev() {
 		r, err := decodeAudit(k, v)
 		switch {
@@ -135,7 +135,7 @@ func (l *ledger) contradict(c contradiction, key, lead string) error {
 			return nil
 		}
 		c.decided = r.at
-		return l.note(auditLine{Decision: r.Decision, contradiction: c})
+		return w.note(auditLine{Decision: r.Decision, contradiction: c})
 	}
 	return nil
 }

@@ -360,7 +360,7 @@ func appendItem(line []byte, key string, value []byte) []byte {
 	return append(binary.AppendUvarint(line, uint64(len(value))), value...)
 }
 
-func (r *reader) item() (key, value []byte) { return r.take(r.uint()), r.take(r.uint()) }
+func (r *reader) item() (key, value []byte) { return r.next(r.uint()), r.next(r.uint()) }
 
 // openLine checks a line and returns its number and what it holds.
 func openLine(k, line []byte) (number uint64, items reader, err error) {

@@ -160,9 +160,9 @@ func TestLostLineIsDamage(t *testing.T) {
 	}
 	keys := shuffled(8)
 	settleAll(t, d, keys)
-	err = d.alone(func(l *ledger) error {
-		k, _ := l.entries.lines.Cursor().First()
-		return l.entries.lines.Delete(bytes.Clone(k))
+	err = d.alone(func(w *writing) error {
+		k, _ := w.entries.lines.Cursor().First()
+		return w.entries.lines.Delete(bytes.Clone(k))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -143,7 +143,7 @@ type reader struct {
 	bad bool
 }
 
-func (r *reader) take(n uint64) []byte {
+func (r *reader) next(n uint64) []byte {
 	if n > uint64(len(r.b)) {
 		r.b, r.bad = nil, true
 		return nil
@@ -154,7 +154,7 @@ func (r *reader) take(n uint64) []byte {
 }
 
 func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
+	if b := r.next(1); b != nil {
 		return b[0]
 	}
 	return 0
@@ -163,7 +163,7 @@ func (r *reader) byte() byte {
 func (r *reader) uint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.take(uint64(len(r.b)) + 1)
+		r.next(uint64(len(r.b)) + 1)
 		return 0
 	}
 	r.b = r.b[n:]
@@ -175,12 +175,12 @@ func (r *reader) text() string {
 	case 0:
 		return ""
 	case 1:
-		if id := r.take(16); id != nil {
+		if id := r.next(16); id != nil {
 			return unpackUUID(id)
 		}
 		return ""
 	default:
-		return string(r.take(n - 1))
+		return string(r.next(n - 1))
 	}
 }
 
@@ -190,9 +190,9 @@ func (r *reader) rawText() []byte {
 	switch n := r.uint(); n {
 	case 0:
 	case 1:
-		r.take(16)
+		r.next(16)
 	default:
-		r.take(n - 1)
+		r.next(n - 1)
 	}
 	return whole[:len(whole)-len(r.b)]
 }
@@ -203,7 +203,7 @@ func (r *reader) time() time.Time {
 	}
 	v, n := binary.Varint(r.b)
 	if n <= 0 {
-		r.take(uint64(len(r.b)) + 1)
+		r.next(uint64(len(r.b)) + 1)
 		return time.Time{}
 	}
 	r.b = r.b[n:]

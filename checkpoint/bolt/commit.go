@@ -20,11 +20,11 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	err := d.write(kindOf(changes), func(l *ledger) error {
+	err := d.write(kindOf(changes), func(w *writing) error {
 		d.sorted = append(d.sorted[:0], changes...)
 		slices.SortStableFunc(d.sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
 		for _, c := range d.sorted {
-			if err := l.apply(c); err != nil {
+			if err := w.apply(c); err != nil {
 				return err
 			}
 		}
@@ -37,19 +37,19 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 }
 
 // alone makes f a commit of its own; what f returns undoes it.
-func (d *Store) alone(f func(*ledger) error) error { return d.write("other", f) }
+func (d *Store) alone(f func(*writing) error) error { return d.write("other", f) }
 
 // write makes what f changes durable, or fails the checkpoint: a commit that failed may
 // still be there, and the next one may succeed by chance. A *checkpoint.ListError is a
 // refusal: nothing was changed, and the checkpoint goes on.
-func (d *Store) write(kind string, f func(*ledger) error) error {
+func (d *Store) write(kind string, f func(*writing) error) error {
 	return d.exclusively(func() error { return d.transact(kind, f) })
 }
 
 // exclusively lets f transact, as often as it likes, and nobody else.
 func (d *Store) exclusively(f func() error) error {
-	d.writing.Lock()
-	defer d.writing.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
 	case d.readOnly:
 		return checkpoint.ErrReadOnly
@@ -65,9 +65,9 @@ func (d *Store) exclusively(f func() error) error {
 	return err
 }
 
-func (d *Store) transact(kind string, f func(*ledger) error) error {
+func (d *Store) transact(kind string, f func(*writing) error) error {
 	failpoint.At("commit " + kind)
-	l := &d.ledger
+	l := &d.w
 	err := guard(func() error {
 		return d.bolt.Update(func(tx *bbolt.Tx) error {
 			l.begin(tx, *d.tally.Load(), d.now())
@@ -113,23 +113,23 @@ func (d *Store) land() {
 
 // apply makes one change. Its own refusal stays with it; what is returned is an error of
 // the file.
-func (l *ledger) apply(c *checkpoint.Change) error {
+func (w *writing) apply(c *checkpoint.Change) error {
 	var err error
 	switch c.Kind {
 	case checkpoint.Claim:
 		if c.Shape != nil {
-			if err := l.putNote(c.Shape); err != nil {
+			if err := w.putNote(c.Shape); err != nil {
 				return err
 			}
 		}
 		c.Entry.State = checkpoint.InDoubt
-		err = l.claim(&c.Entry)
+		err = w.claim(&c.Entry)
 	case checkpoint.Settle:
-		c.Entry, err = l.settle(&c.Entry)
+		c.Entry, err = w.settle(&c.Entry)
 	case checkpoint.Mark:
-		c.Entry, err = l.mark(&c.Entry)
+		c.Entry, err = w.mark(&c.Entry)
 	default:
-		err = l.withdraw(c.Entry.Key)
+		err = w.withdraw(c.Entry.Key)
 	}
 	if checkpoint.IsRefusal(err) {
 		c.Err, err = err, nil

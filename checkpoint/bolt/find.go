@@ -135,7 +135,7 @@ func (f *finder) byExternalID(q *checkpoint.Query, out *checkpoint.Entry) (check
 // linked is the key whose lead has the ExternalID, or is to have it, or says that there are
 // several.
 func (f *finder) linked(external string) (key string, several bool, err error) {
-	take := func(other string) {
+	note := func(other string) {
 		several = several || key != "" && key != other
 		key = other
 	}
@@ -148,13 +148,13 @@ func (f *finder) linked(external string) (key string, several bool, err error) {
 			return "", false, err
 		}
 		if (e.State.HasLead() && e.ExternalID == external) || ((e.State.HasLead() || e.State == checkpoint.InDoubt) && e.WantLink == external) {
-			take(external)
+			note(external)
 		}
 	}
 	prefix := appendText(nil, external)
 	for _, index := range []*bbolt.Cursor{f.links, f.wanted} {
 		for k, _ := index.Seek(prefix); bytes.HasPrefix(k, prefix) && !several; k, _ = index.Next() {
-			take(string(k[len(prefix):]))
+			note(string(k[len(prefix):]))
 		}
 	}
 	return key, several, nil

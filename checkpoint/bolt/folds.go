@@ -110,23 +110,23 @@ func forgottenFold(folded, key []byte) []byte {
 }
 
 // move counts a key from one state to another, and keeps the index of folds in step.
-func (l *ledger) move(key string, from, to checkpoint.State) error {
-	l.tally.move(from, to)
+func (w *writing) move(key string, from, to checkpoint.State) error {
+	w.tally.move(from, to)
 	was, is := from != checkpoint.Unknown && from != checkpoint.Forgotten, to != checkpoint.Unknown && to != checkpoint.Forgotten
 	if was == is {
 		return nil
 	}
-	record := foldKey(l.digests, key)
+	record := foldKey(w.digests, key)
 	switch {
 	case record == nil:
 		return nil
 	case was:
-		return l.folds.Delete(record)
-	case l.batch != nil:
-		l.batch.folds = append(l.batch.folds, indexRecord{key: record})
+		return w.folds.Delete(record)
+	case w.batch != nil:
+		w.batch.folds = append(w.batch.folds, indexRecord{key: record})
 		return nil
 	}
-	return l.folds.Put(record, nil)
+	return w.folds.Put(record, nil)
 }
 
 // indexBatch is where index records gather while many entries are written at once, for bbolt
@@ -201,23 +201,23 @@ func (f *finder) wasForgotten(key, folded string) bool {
 }
 
 // block leaves the keyed hash of a key that is forgotten, and that of its fold.
-func (l *ledger) block(key string) error {
-	hash, value := l.digests.Blocked(key), appendTime(nil, l.now)
+func (w *writing) block(key string) error {
+	hash, value := w.digests.Blocked(key), appendTime(nil, w.now)
 	if folded := rowkey.Fold(key); folded != key && folded != "" {
-		hashed := l.digests.Blocked(folded)
+		hashed := w.digests.Blocked(folded)
 		value = append(value, hashed...)
-		if err := l.folds.Put(forgottenFold(hashed, hash), nil); err != nil {
+		if err := w.folds.Put(forgottenFold(hashed, hash), nil); err != nil {
 			return err
 		}
 	}
-	return l.blocked.Put(hash, seal(value, 0, hash))
+	return w.blocked.Put(hash, seal(value, 0, hash))
 }
 
 // unblock removes both again.
-func (l *ledger) unblock(key string) error {
-	hash := l.digests.Blocked(key)
-	record := forgottenFold(l.digests.Blocked(rowkey.Fold(key)), hash)
-	return errors.Join(l.blocked.Delete(hash), l.folds.Delete(record))
+func (w *writing) unblock(key string) error {
+	hash := w.digests.Blocked(key)
+	record := forgottenFold(w.digests.Blocked(rowkey.Fold(key)), hash)
+	return errors.Join(w.blocked.Delete(hash), w.folds.Delete(record))
 }
 
 // decodeBlock reads the record of a forgotten key; folded is the hash of its fold, or nil.
@@ -230,7 +230,7 @@ func decodeBlock(key, record []byte) (folded []byte, err error) {
 		return nil, errRecord
 	}
 	if len(f.b) > 0 {
-		folded = f.take(uint64(len(checkpoint.Digest{})))
+		folded = f.next(uint64(len(checkpoint.Digest{})))
 	}
 	return folded, f.done()
 }

@@ -54,7 +54,7 @@ func TestUnfoldingNonsense(t *testing.T) {
 func TestFoldsGoWithTheirKeys(t *testing.T) {
 	d := opened(t, newPath(t), Options{})
 	folds := func() (n int) {
-		if err := d.alone(func(l *ledger) error { n = l.folds.Inspect().KeyN; return nil }); err != nil {
+		if err := d.alone(func(w *writing) error { n = w.folds.Inspect().KeyN; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return n

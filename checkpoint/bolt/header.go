@@ -73,14 +73,14 @@ func decodeHeader(record []byte) (h header, err error) {
 	for n := f.uint(); n > 0 && !f.bad; n-- {
 		h.ancestors = append(h.ancestors, f.fileID())
 	}
-	h.secret = append([]byte(nil), f.take(32)...)
+	h.secret = append([]byte(nil), f.next(32)...)
 	h.target = checkpoint.Target{BaseURL: f.text(), LeadsURL: f.text(), TrunkID: f.text()}
 	h.made = f.time()
 	return h, f.done()
 }
 
 func (r *reader) fileID() fileID {
-	if b := r.take(8); b != nil {
+	if b := r.next(8); b != nil {
 		return fileID(binary.BigEndian.Uint64(b))
 	}
 	return 0

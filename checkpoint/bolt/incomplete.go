@@ -75,12 +75,12 @@ func (l lacking) warning() string {
 // AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is
 // given up, and the rows that were held for it, which it counts, may be sent.
 func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
-	err = d.alone(func(l *ledger) error {
+	err = d.alone(func(w *writing) error {
 		freed = 0
 		var held []string
-		err := l.intents.ForEach(func(k, v []byte) error {
+		err := w.intents.ForEach(func(k, v []byte) error {
 			var e checkpoint.Entry
-			if _, err := l.words.decode(string(k), v, &e); err != nil {
+			if _, err := w.words.decode(string(k), v, &e); err != nil {
 				return err
 			}
 			if e.Reason == checkpoint.ReasonIncomplete {
@@ -89,13 +89,13 @@ func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
 			return nil
 		})
 		for i := 0; i < len(held) && err == nil; i++ {
-			err = l.withdraw(held[i])
+			err = w.withdraw(held[i])
 			freed++
 		}
 		if err != nil {
 			return err
 		}
-		return errors.Join(l.meta.Delete(lackingKey), l.meta.Delete(adoptingKey))
+		return errors.Join(w.meta.Delete(lackingKey), w.meta.Delete(adoptingKey))
 	})
 	if err != nil {
 		return 0, fmt.Errorf("accept loss: %w", err)

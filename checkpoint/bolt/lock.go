@@ -87,7 +87,7 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 		return err
 	}
 	d.header = h
-	h.ancestors = d.foreign(m, found, o)
+	h.descendFrom(d.strangers(m, found, o))
 	d.fresh, err = create(d.path, h, lacking{})
 	d.predecessor = gone
 	if other := d.otherCheckpoint(t, o); other != "" && gone == "" {

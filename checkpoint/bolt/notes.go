@@ -31,7 +31,7 @@ func decodeNote(key, record []byte) (n note, err error) {
 		return n, errRecord
 	}
 	n = note{key: f.text(), namespace: f.text()}
-	n.columns = f.take(uint64(len(f.b)))
+	n.columns = f.next(uint64(len(f.b)))
 	if f.bad || len(n.columns) == 0 || len(n.columns)%checkpoint.ColumnSize != 0 {
 		return n, errRecord
 	}
@@ -56,13 +56,13 @@ func noteOf(d *checkpoint.Digester, s *checkpoint.Shape) (key []byte, n note) {
 }
 
 // putNote keeps a shape by which rows are about to be made leads, once.
-func (l *ledger) putNote(s *checkpoint.Shape) error {
-	key, n := noteOf(l.digests, s)
-	if key == nil || l.notes.Get(key) != nil {
+func (w *writing) putNote(s *checkpoint.Shape) error {
+	key, n := noteOf(w.digests, s)
+	if key == nil || w.notes.Get(key) != nil {
 		return nil
 	}
-	l.tally.notes++
-	return l.notes.Put(key, n.encode(key))
+	w.tally.notes++
+	return w.notes.Put(key, n.encode(key))
 }
 
 // Noted reports whether leads were made by this very shape; else kin are all of which the

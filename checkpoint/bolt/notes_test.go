@@ -37,11 +37,11 @@ func TestDamagedNoteIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	claimNoting(t, d, checkpoint.Shape{Columns: []string{"id"}, Key: "{" + strings.Repeat("i", 40) + "}"})
-	err = d.alone(func(l *ledger) error {
-		k, v := l.notes.Cursor().First()
+	err = d.alone(func(w *writing) error {
+		k, v := w.notes.Cursor().First()
 		v = bytes.Clone(v)
 		v[3]++
-		return l.notes.Put(bytes.Clone(k), v)
+		return w.notes.Put(bytes.Clone(k), v)
 	})
 	if err != nil {
 		t.Fatal(err)

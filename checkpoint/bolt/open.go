@@ -52,7 +52,7 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	if err != nil || o.ReadOnly {
 		return d, err
 	}
-	d.ledger = d.newLedger()
+	d.w = d.newWriting()
 	if d.acceptOlder != nil {
 		if err := d.acceptOlder(); err != nil {
 			return nil, errors.Join(err, d.Close())

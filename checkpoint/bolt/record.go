@@ -102,7 +102,7 @@ func (w *words) decode(key string, record []byte, e *checkpoint.Entry) (t tail, 
 	case flags&hasLink != 0:
 		e.ExternalID = f.text()
 	}
-	copy(e.Digest[:], f.take(uint64(len(e.Digest))))
+	copy(e.Digest[:], f.next(uint64(len(e.Digest))))
 	f.content(e, texts)
 	if flags&hasAnswer != 0 {
 		e.Code, e.Reason = int(f.uint()), f.word(texts)
@@ -118,10 +118,10 @@ func (w *words) decode(key string, record []byte, e *checkpoint.Entry) (t tail, 
 		f.update(e, texts)
 	}
 	if flags&hasPast != 0 {
-		t.past = f.take(f.uint())
+		t.past = f.next(f.uint())
 	}
 	if flags&hasPrior != 0 {
-		t.prior = f.take(f.uint())
+		t.prior = f.next(f.uint())
 	}
 	if e.State == checkpoint.Unknown || e.State > checkpoint.NotMade {
 		return t, errRecord
@@ -133,7 +133,7 @@ func (r *reader) content(e *checkpoint.Entry, texts []string) {
 	for n := r.uint(); n > 0 && !r.bad; n-- {
 		var c checkpoint.ContentDigest
 		copy(c.Name[:], r.word(texts))
-		copy(c.Value[:], r.take(4))
+		copy(c.Value[:], r.next(4))
 		e.Content = append(e.Content, c)
 	}
 	if len(e.Content) == 0 {

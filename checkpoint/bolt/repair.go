@@ -140,7 +140,7 @@ func (p *repair) addResults(results []Evidence) error {
 			p.add(e, one.ID != "")
 		}
 	}
-	p.settleCount()
+	p.countMissing()
 	return nil
 }
 
@@ -205,8 +205,8 @@ func (p *repair) lacksID(e *checkpoint.Entry) bool {
 	return err == nil && old.LeadID == "" && e.LeadID != ""
 }
 
-// settleCount takes off what is missing what results know for sure.
-func (p *repair) settleCount() {
+// countMissing takes off what is missing what results know for sure.
+func (p *repair) countMissing() {
 	sure := p.result.Found - p.result.Unsure
 	if p.result.Missing == 0 || p.lacks.some {
 		return // nobody can tell which of the missing ones they are
@@ -247,11 +247,11 @@ func (p *repair) write(to string, o Options) error {
 const carried = 4096
 
 // inCommits writes each of a list, so many to a commit.
-func inCommits[T any](d *Store, list []T, write func(*ledger, T) error) error {
+func inCommits[T any](d *Store, list []T, write func(*writing, T) error) error {
 	for part := range slices.Chunk(list, carried) {
-		err := d.alone(func(l *ledger) error {
+		err := d.alone(func(w *writing) error {
 			for _, one := range part {
-				if err := write(l, one); err != nil {
+				if err := write(w, one); err != nil {
 					return err
 				}
 			}
@@ -265,13 +265,13 @@ func inCommits[T any](d *Store, list []T, write func(*ledger, T) error) error {
 }
 
 func (p *repair) writeRecords(d *Store) error {
-	return inCommits(d, slices.Sorted(maps.Keys(p.records)), func(l *ledger, key string) error {
-		return p.carry(l, key)
+	return inCommits(d, slices.Sorted(maps.Keys(p.records)), func(w *writing, key string) error {
+		return p.carry(w, key)
 	})
 }
 
 // carry writes what stands under a key. Digests that nobody can make again go.
-func (p *repair) carry(l *ledger, key string) error {
+func (p *repair) carry(w *writing, key string) error {
 	var e checkpoint.Entry
 	t, err := p.blank.decode(key, p.records[key].last.record, &e)
 	if err != nil {
@@ -280,52 +280,52 @@ func (p *repair) carry(l *ledger, key string) error {
 	if !p.secret {
 		e.Digest, e.Content, e.Refused = checkpoint.Digest{}, nil, checkpoint.Digest{}
 	}
-	if t, err = p.translate(l, key, t); err != nil {
+	if t, err = p.translate(w, key, t); err != nil {
 		return err
 	}
 	if e.State.HasLead() && e.LeadID != "" && p.owners[e.LeadID] != key {
 		e.WantLink, e.ExternalID = cmp.Or(e.WantLink, e.ExternalID), ""
 		e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
 	}
-	if err := l.move(key, checkpoint.Unknown, e.State); err != nil {
+	if err := w.move(key, checkpoint.Unknown, e.State); err != nil {
 		return err
 	}
 	if e.State == checkpoint.InDoubt {
-		return l.putIntent(new(checkpoint.Entry), &e, t)
+		return w.putIntent(new(checkpoint.Entry), &e, t)
 	}
-	return l.replace(new(checkpoint.Entry), &e, t)
+	return w.replace(new(checkpoint.Entry), &e, t)
 }
 
 // translate writes what stands beside an entry in the words of the new file.
-func (p *repair) translate(l *ledger, key string, t tail) (tail, error) {
+func (p *repair) translate(w *writing, key string, t tail) (tail, error) {
 	past, err := p.blank.events(t.past)
 	if err != nil {
 		return t, err
 	}
 	t.past = nil
 	for _, ev := range past {
-		t.past = l.words.appendEvent(t.past, ev)
+		t.past = w.words.appendEvent(t.past, ev)
 	}
-	t.prior, err = p.again(l, key, t.prior)
+	t.prior, err = p.again(w, key, t.prior)
 	return t, err
 }
 
 // again is a record inside another one, in the words of the new file.
-func (p *repair) again(l *ledger, key string, record []byte) ([]byte, error) {
+func (p *repair) again(w *writing, key string, record []byte) ([]byte, error) {
 	if len(record) == 0 {
 		return nil, nil
 	}
 	var e checkpoint.Entry
 	t, err := p.blank.decode(key, record, &e)
 	if err == nil {
-		t, err = p.translate(l, key, t)
+		t, err = p.translate(w, key, t)
 	}
-	return l.words.appendEntry(nil, &e, t), err
+	return w.words.appendEntry(nil, &e, t), err
 }
 
 // writeLines writes runs, decisions, notes, and hashes of what was forgotten.
 func (p *repair) writeLines(d *Store) error {
-	return d.alone(func(l *ledger) error {
+	return d.alone(func(w *writing) error {
 		known := map[string]bool{}
 		for _, number := range slices.Sorted(maps.Keys(p.runs)) {
 			info, err := decodeRun(numberKey(number), p.runs[number].record)
@@ -333,9 +333,9 @@ func (p *repair) writeLines(d *Store) error {
 				continue
 			}
 			known[info.ID] = true
-			l.tally.runs++
-			key := numberKey(l.tally.runs)
-			if err := l.runs.Put(key, encodeRun(key, info)); err != nil {
+			w.tally.runs++
+			key := numberKey(w.tally.runs)
+			if err := w.runs.Put(key, encodeRun(key, info)); err != nil {
 				return err
 			}
 		}
@@ -343,26 +343,26 @@ func (p *repair) writeLines(d *Store) error {
 			return nil
 		}
 		for key, record := range p.notes {
-			l.tally.notes++
-			if err := l.notes.Put([]byte(key), record); err != nil {
+			w.tally.notes++
+			if err := w.notes.Put([]byte(key), record); err != nil {
 				return err
 			}
 		}
-		return errors.Join(p.writeBlocked(l), p.writeAudit(l))
+		return errors.Join(p.writeBlocked(w), p.writeAudit(w))
 	})
 }
 
-func (p *repair) writeBlocked(l *ledger) error {
+func (p *repair) writeBlocked(w *writing) error {
 	for hash, record := range p.blocked {
 		folded, err := decodeBlock([]byte(hash), record)
 		if err != nil {
 			return err
 		}
-		l.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
+		w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
 		if folded != nil {
-			err = l.folds.Put(forgottenFold(folded, []byte(hash)), nil)
+			err = w.folds.Put(forgottenFold(folded, []byte(hash)), nil)
 		}
-		if err := errors.Join(err, l.blocked.Put([]byte(hash), record)); err != nil {
+		if err := errors.Join(err, w.blocked.Put([]byte(hash), record)); err != nil {
 			return err
 		}
 	}
@@ -370,21 +370,21 @@ func (p *repair) writeBlocked(l *ledger) error {
 }
 
 // writeAudit writes the decisions but those about people who were forgotten.
-func (p *repair) writeAudit(l *ledger) error {
+func (p *repair) writeAudit(w *writing) error {
 	for _, number := range slices.Sorted(maps.Keys(p.audit)) {
 		key := numberKey(number)
 		r, err := decodeAudit(key, p.audit[number].record)
 		if err != nil {
 			return err
 		}
-		if l.blocked.Get(l.digests.Blocked(r.Key)) != nil || r.other != "" && l.blocked.Get(l.digests.Blocked(r.other)) != nil {
+		if w.blocked.Get(w.digests.Blocked(r.Key)) != nil || r.other != "" && w.blocked.Get(w.digests.Blocked(r.other)) != nil {
 			continue
 		}
-		if r.send, err = p.again(l, r.Key, r.send); err != nil {
+		if r.send, err = p.again(w, r.Key, r.send); err != nil {
 			return err
 		}
-		l.count(r.kind)
-		if err := l.audit.Put(key, r.encode(key)); err != nil {
+		w.count(r.kind)
+		if err := w.audit.Put(key, r.encode(key)); err != nil {
 			return err
 		}
 	}
@@ -393,15 +393,20 @@ func (p *repair) writeAudit(l *ledger) error {
 
 func (p *repair) writeExtra(d *Store) error {
 	slices.SortFunc(p.extra, func(a, b checkpoint.Entry) int { return cmp.Compare(a.Key, b.Key) })
-	return inCommits(d, p.extra, func(l *ledger, e checkpoint.Entry) error { return l.adopt(e, false) })
+	return inCommits(d, p.extra, func(w *writing, e checkpoint.Entry) error { return w.adopt(e, false) })
 }
 
 // conclude says what is missing of all that was written.
 func (p *repair) conclude(d *Store) error {
-	return d.alone(func(l *ledger) error {
-		if !p.result.Lost {
-			return l.meta.Delete(lackingKey)
+	return d.alone(func(w *writing) error {
+		if p.result.CutOff {
+			if err := w.meta.Put(adoptingKey, adoptingMark()); err != nil {
+				return err
+			}
 		}
-		return l.meta.Put(lackingKey, lacking{leads: uint64(p.result.Missing), since: l.seq}.encode())
+		if !p.result.Lost {
+			return w.meta.Delete(lackingKey)
+		}
+		return w.meta.Put(lackingKey, lacking{leads: uint64(p.result.Missing), since: w.seq}.encode())
 	})
 }

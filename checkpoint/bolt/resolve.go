@@ -16,19 +16,19 @@ import (
 // that it is about. A refusal is a *[ListError]; a decision about an earlier send than
 // the last one is refused too.
 func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
-	err = d.alone(func(l *ledger) error {
+	err = d.alone(func(w *writing) error {
 		r = checkpoint.ResolveResult{}
-		resolutions, err := l.review(ds, &r)
+		resolutions, err := w.review(ds, &r)
 		if err != nil {
 			return err
 		}
 		for i := range resolutions {
-			if err := l.undo(&resolutions[i]); err != nil {
+			if err := w.undo(&resolutions[i]); err != nil {
 				return err
 			}
 		}
 		for i := range resolutions {
-			if err := l.decide(&resolutions[i]); err != nil {
+			if err := w.decide(&resolutions[i]); err != nil {
 				return err
 			}
 		}
@@ -53,8 +53,8 @@ const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what i
 
 // review refuses a list before anything is changed, counts its entries and returns what
 // has to be carried out.
-func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (todo []resolution, err error) {
-	all, err := l.match(ds)
+func (w *writing) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (todo []resolution, err error) {
+	all, err := w.match(ds)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (
 	}
 	for i := range all {
 		v := &all[i]
-		owner, err := l.owner(v.LeadID)
+		owner, err := w.owner(v.LeadID)
 		switch {
 		case err != nil:
 			return nil, err
@@ -84,7 +84,7 @@ func (l *ledger) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (
 }
 
 // match finds for each decision of a list the send that it is about.
-func (l *ledger) match(ds []checkpoint.Decision) ([]resolution, error) {
+func (w *writing) match(ds []checkpoint.Decision) ([]resolution, error) {
 	all, last := make([]resolution, len(ds)), map[string]auditLine(nil)
 	keys, ids := make(map[string]bool, len(ds)), make(map[string]bool, len(ds))
 	for i, one := range ds {
@@ -97,13 +97,13 @@ func (l *ledger) match(ds []checkpoint.Decision) ([]resolution, error) {
 			text, hint = "its lead ID is none", checkpoint.LeadIDHint
 		case one.LeadID != "" && ids[one.LeadID]:
 			text = "its lead ID stands twice in the list"
-		case l.intents.Get([]byte(one.Key)) == nil && last == nil:
-			if last, err = l.lastDecisions(); err != nil {
+		case w.intents.Get([]byte(one.Key)) == nil && last == nil:
+			if last, err = w.lastDecisions(); err != nil {
 				return nil, err
 			}
 		}
 		if text == "" {
-			all[i], text, err = l.about(one, last)
+			all[i], text, err = w.about(one, last)
 			hint = inDoubtHint
 		}
 		if err != nil {
@@ -119,13 +119,13 @@ func (l *ledger) match(ds []checkpoint.Decision) ([]resolution, error) {
 
 // about finds the send that a decision is about: one in doubt, or one that a person
 // settled, where the key was not sent again since. Else it says why there is none.
-func (l *ledger) about(one checkpoint.Decision, last map[string]auditLine) (v resolution, refused string, err error) {
+func (w *writing) about(one checkpoint.Decision, last map[string]auditLine) (v resolution, refused string, err error) {
 	v.Decision = one
-	if v.send, v.tail, err = l.intent(one.Key); err != nil {
+	if v.send, v.tail, err = w.intent(one.Key); err != nil {
 		return v, "", err
 	}
 	if v.send.State == checkpoint.Unknown {
-		if refused, err = l.revisit(&v, last); refused != "" || err != nil {
+		if refused, err = w.revisit(&v, last); refused != "" || err != nil {
 			return v, refused, err
 		}
 	}
@@ -136,45 +136,45 @@ func (l *ledger) about(one checkpoint.Decision, last map[string]auditLine) (v re
 }
 
 // revisit takes up a decision that was made before.
-func (l *ledger) revisit(v *resolution, last map[string]auditLine) (refused string, err error) {
+func (w *writing) revisit(v *resolution, last map[string]auditLine) (refused string, err error) {
 	decided, ok := last[v.Key]
 	if !ok {
 		return "its key is not in doubt", nil
 	}
-	old, t, err := l.known(v.Key)
+	old, t, err := w.known(v.Key)
 	if err != nil {
 		return "", err
 	}
 	if free := decided.LeadID == "" && !decided.Exists; free && old.State != checkpoint.NotMade || !free && !old.State.HasLead() {
 		return "its key was settled before and was sent again since, so it is not in doubt", nil
 	}
-	if v.tail, err = l.words.decode(v.Key, decided.send, &v.send); err != nil {
+	if v.tail, err = w.words.decode(v.Key, decided.send, &v.send); err != nil {
 		return "", err
 	}
 	v.before = decided.LeadID == v.LeadID && decided.Exists == v.Exists && old.LeadID == v.LeadID
 	v.corrects = !v.before
-	v.tail.past = l.words.appendEvent(t.past, old.Event(t.act)) // what was done since
+	v.tail.past = w.words.appendEvent(t.past, old.Event(t.act)) // what was done since
 	return "", nil
 }
 
 // undo puts a key that was decided about back in doubt.
-func (l *ledger) undo(v *resolution) error {
+func (w *writing) undo(v *resolution) error {
 	if !v.corrects {
 		return nil
 	}
-	old, _, err := l.known(v.Key)
+	old, _, err := w.known(v.Key)
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.move(v.Key, old.State, checkpoint.InDoubt), l.unindex(&old), l.entries.delete(v.Key), l.putIntent(new(checkpoint.Entry), &v.send, v.tail))
+	return errors.Join(w.move(v.Key, old.State, checkpoint.InDoubt), w.unindex(&old), w.entries.delete(v.Key), w.putIntent(new(checkpoint.Entry), &v.send, v.tail))
 }
 
 // decide carries out one decision about a key in doubt.
-func (l *ledger) decide(v *resolution) error {
+func (w *writing) decide(v *resolution) error {
 	send := tail{act: v.tail.act, past: v.tail.past} // an intent before it stands in the past
-	if err := l.note(auditLine{Decision: v.Decision, send: l.words.appendEntry(nil, &v.send, send)}); err != nil {
+	if err := w.note(auditLine{Decision: v.Decision, send: w.words.appendEntry(nil, &v.send, send)}); err != nil {
 		return err
 	}
-	e := v.Outcome(v.send, l.now)
-	return l.conclude(&e, checkpoint.InDoubt, checkpoint.Decided)
+	e := v.Outcome(v.send, w.now)
+	return w.conclude(&e, checkpoint.InDoubt, checkpoint.Decided)
 }

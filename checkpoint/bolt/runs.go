@@ -45,7 +45,7 @@ func (d *Store) PutRun(_ context.Context, info checkpoint.RunInfo) error {
 	if info.ID == "" {
 		return errors.New("keep run: it has no ID")
 	}
-	err := d.alone(func(l *ledger) error { return l.addRun(info) })
+	err := d.alone(func(w *writing) error { return w.addRun(info) })
 	if err != nil {
 		return fmt.Errorf("keep run: %w", err)
 	}
@@ -53,8 +53,8 @@ func (d *Store) PutRun(_ context.Context, info checkpoint.RunInfo) error {
 }
 
 // addRun looks for the run from the newest one on, which is nearly always it.
-func (l *ledger) addRun(info checkpoint.RunInfo) error {
-	c := l.runs.Cursor()
+func (w *writing) addRun(info checkpoint.RunInfo) error {
+	c := w.runs.Cursor()
 	for k, v := c.Last(); k != nil; k, v = c.Prev() {
 		old, err := decodeRun(k, v)
 		if err != nil {
@@ -62,12 +62,12 @@ func (l *ledger) addRun(info checkpoint.RunInfo) error {
 		}
 		if old.ID == info.ID {
 			key := slices.Clone(k)
-			return l.runs.Put(key, encodeRun(key, info))
+			return w.runs.Put(key, encodeRun(key, info))
 		}
 	}
-	l.tally.runs++
-	key := binary.BigEndian.AppendUint64(nil, l.tally.runs)
-	return l.runs.Put(key, encodeRun(key, info))
+	w.tally.runs++
+	key := binary.BigEndian.AppendUint64(nil, w.tally.runs)
+	return w.runs.Put(key, encodeRun(key, info))
 }
 
 // Runs returns all runs that were added, in the order of their first PutRun.

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io/fs"
@@ -18,10 +19,23 @@ type Salvaged struct {
 	Forgotten int         // keys whose hash was found; an export cannot hold them
 	Lost      bool        // leads, or rows in doubt, are missing that the file has known
 	Missing   int         // how many of them; 0: nobody can count them
+	CutOff    bool        // the rest of a list is missing, whose adoption was cut off
 }
 
+// Incomplete says whether anything is missing.
+func (r *Salvaged) Incomplete() bool { return r.Lost || r.CutOff }
+
 // Text says in words what is missing, as the subject of a sentence.
-func (r *Salvaged) Text() string { return lacking{leads: uint64(r.Missing)}.text() }
+func (r *Salvaged) Text() string {
+	lost, rest := lacking{leads: uint64(r.Missing)}.text(), lacking{adopting: true}.text()
+	switch {
+	case r.Lost && r.CutOff:
+		return lost + ", and " + rest
+	case r.CutOff:
+		return rest
+	}
+	return lost
+}
 
 // Salvage reads of a damaged file what can be read and calls f with it, ordered by
 // key. It looks at every page, also at unused ones, takes each record whose checksum
@@ -79,10 +93,14 @@ type salvage struct {
 	lacks   lacking
 	// In a page in use: what stands elsewhere may have been taken back.
 	headerInUse, lacksInUse bool
+	adopting                trace
 	seqLine                 seqLine
 	hasSeqLine              bool
 	inUse                   bool // the page under way is in use: nothing in it was deleted
 }
+
+// trace says whether something stands in the file, and whether in a page in use.
+type trace struct{ found, inUse bool }
 
 // piece is the latest record under a key, and the latest one in a page in use.
 type piece struct{ last, inUse version }
@@ -185,6 +203,7 @@ func (s *salvage) sum() (r Salvaged) {
 	if s.lacks.some && (s.lacksInUse || !s.headerInUse) {
 		r.Lost, r.Missing = true, r.Missing+int(s.lacks.leads)
 	}
+	r.CutOff = s.adopting.inUse || s.adopting.found && !s.headerInUse
 	return r
 }
 
@@ -322,7 +341,10 @@ func (s *salvage) line(items reader) (is bool) {
 
 // other keeps what is neither an entry nor an intent and reports whether it was that.
 func (s *salvage) other(key, value []byte) bool {
-	keep := append([]byte(nil), value...)
+	if s.meta(key, value) {
+		return true
+	}
+	keep := bytes.Clone(value)
 	if _, err := decodeNote(key, value); err == nil {
 		s.notes[string(key)] = keep
 		return true
@@ -345,7 +367,7 @@ func (s *salvage) other(key, value []byte) bool {
 		}
 		return true
 	}
-	return s.meta(key, value)
+	return false
 }
 
 // meta takes what is told of the file as a whole, and tells it from an entry whose key is
@@ -364,6 +386,12 @@ func (s *salvage) meta(key, value []byte) bool {
 			s.tally = t
 		}
 		return err == nil
+	case string(adoptingKey):
+		is := bytes.Equal(value, adoptingMark())
+		if is {
+			s.adopting = trace{true, s.adopting.inUse || s.inUse}
+		}
+		return is
 	case string(lackingKey):
 		l, err := decodeLacking(value)
 		if err == nil && (s.inUse || !s.lacksInUse) {

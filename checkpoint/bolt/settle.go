@@ -12,11 +12,11 @@ import (
 // claim writes an intent. A row that is sent again although in doubt keeps the
 // intent of its earlier send inside the new one: when this claim is withdrawn,
 // the earlier doubt is as it was.
-func (l *ledger) claim(e *checkpoint.Entry) error {
+func (w *writing) claim(e *checkpoint.Entry) error {
 	if !checkpoint.ValidKey(e.Key) {
 		return checkpoint.ErrKey
 	}
-	from, err := l.state(e.Key)
+	from, err := w.state(e.Key)
 	if err != nil {
 		return err
 	}
@@ -29,124 +29,124 @@ func (l *ledger) claim(e *checkpoint.Entry) error {
 		return checkpoint.ErrBlocked
 	case checkpoint.InDoubt:
 		var earlier tail
-		if old, earlier, err = l.intent(e.Key); err != nil {
+		if old, earlier, err = w.intent(e.Key); err != nil {
 			return err
 		}
-		t.past = l.words.appendEvent(earlier.past, old.Event(earlier.act))
+		t.past = w.words.appendEvent(earlier.past, old.Event(earlier.act))
 		earlier.prior = nil
-		t.prior = l.words.appendEntry(nil, &old, earlier)
+		t.prior = w.words.appendEntry(nil, &old, earlier)
 	}
 	if from == checkpoint.Unknown {
-		l.vacant[e.Key] = true
+		w.vacant[e.Key] = true
 	}
-	return errors.Join(l.move(e.Key, from, checkpoint.InDoubt), l.putIntent(&old, e, t))
+	return errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(&old, e, t))
 }
 
 // withdraw removes the intent of key, or puts its prior intent back.
-func (l *ledger) withdraw(key string) error {
-	in, t, err := l.intent(key)
+func (w *writing) withdraw(key string) error {
+	in, t, err := w.intent(key)
 	if err != nil || in.State == checkpoint.Unknown {
 		return err
 	}
 	if len(t.prior) > 0 {
 		var prior checkpoint.Entry
-		if _, err := l.words.decode(key, t.prior, &prior); err != nil {
+		if _, err := w.words.decode(key, t.prior, &prior); err != nil {
 			return err
 		}
-		from := len(l.arena)
-		l.arena = append(l.arena, t.prior...)
-		return errors.Join(l.want(&in, &prior), l.intents.Put([]byte(key), l.arena[from:len(l.arena):len(l.arena)]))
+		from := len(w.arena)
+		w.arena = append(w.arena, t.prior...)
+		return errors.Join(w.want(&in, &prior), w.intents.Put([]byte(key), w.arena[from:len(w.arena):len(w.arena)]))
 	}
-	if err := l.deleteIntent(&in); err != nil {
+	if err := w.deleteIntent(&in); err != nil {
 		return err
 	}
-	below, err := l.state(key)
-	return errors.Join(err, l.move(key, checkpoint.InDoubt, below))
+	below, err := w.state(key)
+	return errors.Join(err, w.move(key, checkpoint.InDoubt, below))
 }
 
 // settle writes the outcome of a send and returns what now stands.
-func (l *ledger) settle(e *checkpoint.Entry) (checkpoint.Entry, error) {
+func (w *writing) settle(e *checkpoint.Entry) (checkpoint.Entry, error) {
 	switch {
 	case !checkpoint.ValidKey(e.Key):
 		return *e, checkpoint.ErrKey
 	case e.State == checkpoint.Unknown || e.State > checkpoint.InDoubt:
 		return *e, checkpoint.ErrState
 	}
-	from, err := l.state(e.Key)
+	from, err := w.state(e.Key)
 	switch {
 	case err != nil:
 		return *e, err
 	case from == checkpoint.Forgotten:
 		return *e, checkpoint.ErrBlocked
 	case e.State == checkpoint.InDoubt:
-		return l.doubt(e, from)
+		return w.doubt(e, from)
 	}
-	owner, err := l.owner(e.LeadID)
+	owner, err := w.owner(e.LeadID)
 	if err != nil {
 		return *e, err
 	}
 	if owner != "" && owner != e.Key {
 		e.Reason = checkpoint.ReasonLeadTaken
-		if err := l.contradict(contradiction{kind: exists + byte(checkpoint.LeadOfAnother), other: e.Key}, owner, e.LeadID); err != nil {
+		if err := w.contradict(contradiction{kind: exists + byte(checkpoint.LeadOfAnother), other: e.Key}, owner, e.LeadID); err != nil {
 			return *e, err
 		}
-		return l.doubt(e, from)
+		return w.doubt(e, from)
 	}
-	if err := l.checkDecision(e); err != nil {
+	if err := w.checkDecision(e); err != nil {
 		return *e, err
 	}
-	return *e, l.conclude(e, from, 0)
+	return *e, w.conclude(e, from, 0)
 }
 
 // conclude replaces intent and entry of a key by its outcome.
-func (l *ledger) conclude(e *checkpoint.Entry, from checkpoint.State, act checkpoint.Act) error {
-	if err := l.move(e.Key, from, e.State); err != nil {
+func (w *writing) conclude(e *checkpoint.Entry, from checkpoint.State, act checkpoint.Act) error {
+	if err := w.move(e.Key, from, e.State); err != nil {
 		return err
 	}
-	in, doubt, err := l.intent(e.Key)
+	in, doubt, err := w.intent(e.Key)
 	if err != nil {
 		return err
 	}
 	if in.State != checkpoint.Unknown {
-		if err := errors.Join(l.sent.Delete(), l.want(&in, new(checkpoint.Entry))); err != nil {
+		if err := errors.Join(w.sent.Delete(), w.want(&in, new(checkpoint.Entry))); err != nil {
 			return err
 		}
 	}
-	old, t, err := l.known(e.Key)
+	old, t, err := w.known(e.Key)
 	if err != nil {
 		return err
 	}
 	if old.State != checkpoint.Unknown {
-		t.past = l.words.appendEvent(t.past, old.Event(t.act))
+		t.past = w.words.appendEvent(t.past, old.Event(t.act))
 	}
 	silent := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == ""
-	t.past, err = l.addDoubts(t.past, &in, doubt, silent)
+	t.past, err = w.addDoubts(t.past, &in, doubt, silent)
 	if err != nil {
 		return err
 	}
 	t.act = e.ActAfter(&old) | act
-	return l.replace(&old, e, t)
+	return w.replace(&old, e, t)
 }
 
 // addDoubts adds earlier sends that got no answer, and the one of the intent itself
 // unless its outcome tells as much.
-func (l *ledger) addDoubts(past []byte, in *checkpoint.Entry, t tail, silent bool) ([]byte, error) {
-	earlier, err := l.words.events(t.past)
+func (w *writing) addDoubts(past []byte, in *checkpoint.Entry, t tail, silent bool) ([]byte, error) {
+	earlier, err := w.words.events(t.past)
 	if err != nil || in.State == checkpoint.Unknown {
 		return past, err
 	}
 	for _, ev := range earlier {
-		past = l.words.appendEvent(past, ev)
+		past = w.words.appendEvent(past, ev)
 	}
 	if ev := in.Event(t.act).Past(); !silent && !slices.Contains(earlier, ev) {
-		past = l.words.appendEvent(past, ev)
+		past = w.words.appendEvent(past, ev)
 	}
 	return past, nil
 }
 
 // doubt keeps the intent of e.Key and adds what is known of the answer.
-func (l *ledger) doubt(e *checkpoint.Entry, from checkpoint.State) (checkpoint.Entry, error) {
-	in, t, err := l.intent(e.Key)
+func (w *writing) doubt(e *checkpoint.Entry, from checkpoint.State) (checkpoint.Entry, error) {
+	in, t, err := w.intent(e.Key)
 	if err != nil {
 		return *e, err
 	}
@@ -159,16 +159,16 @@ func (l *ledger) doubt(e *checkpoint.Entry, from checkpoint.State) (checkpoint.E
 	if e.Reason != checkpoint.ReasonIncomplete { // which was not sent
 		t.act |= checkpoint.Doubted
 	}
-	return in, errors.Join(l.move(e.Key, from, checkpoint.InDoubt), l.putIntent(&old, &in, t))
+	return in, errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(&old, &in, t))
 }
 
 // owner returns the key under which a lead ID stands, or nothing.
-func (l *ledger) owner(id string) (string, error) {
+func (w *writing) owner(id string) (string, error) {
 	if !indexed(id) {
 		return "", nil
 	}
 	lead := string(appendText(nil, id))
-	return l.words.ownerOf(id, l.entry, string(l.leads.find(lead)))
+	return w.words.ownerOf(id, w.entry, string(w.leads.find(lead)))
 }
 
 // ownerOf is the key whose entry has this lead ID, or nothing; indexed is what the index
@@ -191,55 +191,55 @@ func (w *words) ownerOf(id string, entry func(key string) []byte, indexed string
 }
 
 // replace writes an entry in place of the old one and brings the indexes in step.
-func (l *ledger) replace(old, e *checkpoint.Entry, t tail) error {
+func (w *writing) replace(old, e *checkpoint.Entry, t tail) error {
 	isNew := old.State == checkpoint.Unknown
-	return errors.Join(l.index(old, e), l.putEntry(e, t, isNew))
+	return errors.Join(w.index(old, e), w.putEntry(e, t, isNew))
 }
 
 // index puts the entry that comes into the indexes instead of the one that was there; the
 // zero Entry is in none.
-func (l *ledger) index(old, e *checkpoint.Entry) error {
+func (w *writing) index(old, e *checkpoint.Entry) error {
 	if old.State.HasLead() {
-		l.statuses[kindOfStatus(old.Status)]--
+		w.statuses[kindOfStatus(old.Status)]--
 	}
 	if e.State.HasLead() {
-		l.statuses[kindOfStatus(e.Status)]++
+		w.statuses[kindOfStatus(e.Status)]++
 	}
 	oldLead, oldLinks := indexKeys(old)
 	lead, links := indexKeys(e)
 	var errs []error
 	if !bytes.Equal(oldLead, lead) {
 		if oldLead != nil {
-			errs = append(errs, l.leads.delete(string(oldLead)))
+			errs = append(errs, w.leads.delete(string(oldLead)))
 		}
 		switch {
 		case lead == nil:
-		case l.batch != nil:
-			l.batch.leads = append(l.batch.leads, indexRecord{lead, []byte(e.Key)})
+		case w.batch != nil:
+			w.batch.leads = append(w.batch.leads, indexRecord{lead, []byte(e.Key)})
 		default:
-			l.leads.insert(string(lead), []byte(e.Key))
+			w.leads.insert(string(lead), []byte(e.Key))
 		}
 	}
 	for _, link := range oldLinks {
 		if link != nil && !links.has(link) {
-			errs = append(errs, l.links.Delete(link))
+			errs = append(errs, w.links.Delete(link))
 		}
 	}
 	for _, link := range links {
 		switch {
 		case link == nil || oldLinks.has(link):
-		case l.batch != nil:
-			l.batch.links = append(l.batch.links, indexRecord{key: link})
+		case w.batch != nil:
+			w.batch.links = append(w.batch.links, indexRecord{key: link})
 		default:
-			errs = append(errs, l.links.Put(link, nil))
+			errs = append(errs, w.links.Put(link, nil))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // unindex takes an entry out of the indexes.
-func (l *ledger) unindex(old *checkpoint.Entry) error {
-	return l.index(old, new(checkpoint.Entry))
+func (w *writing) unindex(old *checkpoint.Entry) error {
+	return w.index(old, new(checkpoint.Entry))
 }
 
 // indexed says whether an ID is kept in an index: bbolt's keys are bounded.

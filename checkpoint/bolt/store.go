@@ -66,9 +66,9 @@ type Store struct {
 	closed         atomic.Bool
 	statusWriter   *statusWriter // of PATH.status; nil when read only
 
-	writing sync.Mutex // one commit after another: what follows belongs to it
-	ledger  ledger
-	sorted  []*checkpoint.Change
+	mu     sync.Mutex // one commit after another: what follows belongs to it
+	w      writing
+	sorted []*checkpoint.Change
 }
 
 // Info says what the checkpoint is and how much it knows now.
@@ -126,8 +126,8 @@ func (d *Store) close(drop bool) error {
 	if d.readOnly {
 		return d.release()
 	}
-	d.writing.Lock() // a commit may be under way
-	defer d.writing.Unlock()
+	d.mu.Lock() // a commit may be under way
+	defer d.mu.Unlock()
 	d.statusWriter.end()
 	err := d.failed()
 	if err == nil {

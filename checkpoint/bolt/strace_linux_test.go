@@ -56,7 +56,7 @@ func TestWorkUnderStrace(t *testing.T) {
 		say("not opened: %v", strings.ReplaceAll(err.Error(), "\n", " "))
 		return
 	}
-	d.ledger = d.newLedger()
+	d.w = d.newWriting()
 	failed := false
 	told := func(done string, err error) {
 		switch {
@@ -75,19 +75,19 @@ func TestWorkUnderStrace(t *testing.T) {
 		_, err := settle(d, createdEntry(a, "lead-"+a, i))
 		told("settled "+a, err)
 	}
-	told("settled b0", d.alone(func(l *ledger) error {
+	told("settled b0", d.alone(func(w *writing) error {
 		v := resolution{Decision: checkpoint.Decision{Key: "b0", LeadID: "lead-b0"}}
 		var err error
-		if v.send, v.tail, err = l.intent("b0"); err != nil {
+		if v.send, v.tail, err = w.intent("b0"); err != nil {
 			return err
 		}
-		return l.decide(&v)
+		return w.decide(&v)
 	}))
 	if strings.HasSuffix(path, "forget.db") {
 		for done := false; !done && !failed; {
-			told("moved", d.alone(func(l *ledger) (err error) { done, err = l.drain(); return err }))
+			told("moved", d.alone(func(w *writing) (err error) { done, err = w.drain(); return err }))
 		}
-		told("forgotten a1", d.alone(func(l *ledger) error { return l.forget([]string{"a1"}, false, new(checkpoint.ForgetResult)) }))
+		told("forgotten a1", d.alone(func(w *writing) error { return w.forget([]string{"a1"}, false, new(checkpoint.ForgetResult)) }))
 		d.erase.Store(true)
 	}
 	if err := d.Close(); err == nil {

@@ -48,7 +48,7 @@ func (r *reader) update(e *checkpoint.Entry, texts []string) {
 		e.Unsettled, e.Sought = r.word(texts), r.status()
 	}
 	if flags&isRefused != 0 {
-		copy(e.Refused[:], r.take(uint64(len(e.Refused))))
+		copy(e.Refused[:], r.next(uint64(len(e.Refused))))
 	}
 	e.Synced = flags&isSynced != 0
 	if flags&isConfirmed != 0 {
@@ -56,15 +56,15 @@ func (r *reader) update(e *checkpoint.Entry, texts []string) {
 	}
 }
 
-func (l *ledger) mark(e *checkpoint.Entry) (checkpoint.Entry, error) {
+func (w *writing) mark(e *checkpoint.Entry) (checkpoint.Entry, error) {
 	if !checkpoint.ValidKey(e.Key) {
 		return *e, checkpoint.ErrKey
 	}
-	from, err := l.state(e.Key)
+	from, err := w.state(e.Key)
 	if err != nil {
 		return *e, err
 	}
-	old, t, err := l.known(e.Key)
+	old, t, err := w.known(e.Key)
 	lead := from.HasLead()
 	switch {
 	case err != nil:
@@ -73,16 +73,16 @@ func (l *ledger) mark(e *checkpoint.Entry) (checkpoint.Entry, error) {
 		return *e, checkpoint.ErrBlocked
 	case lead && old.LeadID == e.LeadID:
 		old.Unsettled, old.Sought = e.Unsettled, e.Sought
-		return old, l.putEntry(&old, t, false)
+		return old, w.putEntry(&old, t, false)
 	case from == checkpoint.InDoubt || lead && old.LeadID != "" || e.LeadID == "":
 		return *e, checkpoint.ErrKnown
 	}
-	return l.takeOver(e, &old, from)
+	return w.takeOver(e, &old, from)
 }
 
 // takeOver makes a lead that only the input knew the lead of its key.
-func (l *ledger) takeOver(e, old *checkpoint.Entry, from checkpoint.State) (checkpoint.Entry, error) {
-	owner, err := l.owner(e.LeadID)
+func (w *writing) takeOver(e, old *checkpoint.Entry, from checkpoint.State) (checkpoint.Entry, error) {
+	owner, err := w.owner(e.LeadID)
 	if err != nil || owner != "" {
 		return *e, errors.Join(err, takenBy(owner))
 	}
@@ -92,8 +92,8 @@ func (l *ledger) takeOver(e, old *checkpoint.Entry, from checkpoint.State) (chec
 		taken = old.Completed(e)
 		taken.Unsettled, taken.Sought = e.Unsettled, e.Sought
 	}
-	taken.Updated = l.now
-	err = l.conclude(&taken, from, checkpoint.Adopted)
+	taken.Updated = w.now
+	err = w.conclude(&taken, from, checkpoint.Adopted)
 	return taken, err
 }
 

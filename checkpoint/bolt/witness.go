@@ -91,23 +91,40 @@ func (d *Store) gone(t checkpoint.Target, o *Options) (text, hint string) {
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
-// foreign are the IDs of other checkpoints that PATH.seq and witnesses name at this path and
-// that this one does not descend from.
-func (d *Store) foreign(m seqLine, found bool, o *Options) (ids []fileID) {
-	add := func(id fileID) {
-		if id != d.header.id && !slices.Contains(d.header.ancestors, id) && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+// stranger is another checkpoint that was at this path.
+type stranger struct {
+	id   fileID
+	text string // why this one is not it, as a sentence whose subject is the file
+}
+
+// strangers are the checkpoints that PATH.seq and witnesses name at this path and that this
+// one does not descend from.
+func (d *Store) strangers(m seqLine, found bool, o *Options) (all []stranger) {
+	add := func(id fileID, text string) {
+		if id != d.header.id && !slices.Contains(d.header.ancestors, id) {
+			all = append(all, stranger{id, text})
 		}
 	}
 	if found {
-		add(m.id)
+		add(m.id, fmt.Sprintf("is another one than %s beside it belongs to (its ID is %s, not %s): one of the two was put here from elsewhere, and what the other one knew would be made again",
+			d.seqPath(), d.header.id, m.id))
 	}
 	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool { return knewAny(w) && at(w, d.path) }) {
 		if id, err := parseID(w.ID); err == nil {
-			add(id)
+			add(id, fmt.Sprintf("is another one than a run of %s used at this path (its ID is %s, not %s), and that one %s (%s), which would be made again",
+				day(w.Ended), d.header.id, id, whatKnew(w), w.Source))
 		}
 	}
-	return ids
+	return all
+}
+
+// descendFrom makes these its ancestors, in whose place it comes.
+func (h *header) descendFrom(all []stranger) {
+	for _, one := range all {
+		if !slices.Contains(h.ancestors, one.id) {
+			h.ancestors = append(h.ancestors, one.id)
+		}
+	}
 }
 
 func parseID(text string) (fileID, error) {
@@ -139,15 +156,8 @@ func (d *Store) older(m seqLine, found bool, img *image, o *Options) (string, er
 			}
 		}
 	}
-	if found && len(d.foreign(m, true, &Options{})) > 0 {
-		return fmt.Sprintf("is another one than %s beside it belongs to (its ID is %s, not %s): one of the two was put here from elsewhere, and what the other one knew would be made again",
-			d.seqPath(), d.header.id, m.id), nil
-	}
-	for _, w := range o.witnesses(func(w *checkpoint.Witness) bool { return knewAny(w) && at(w, d.path) }) {
-		if id, err := parseID(w.ID); err == nil && id != d.header.id && !slices.Contains(d.header.ancestors, id) {
-			return fmt.Sprintf("is another one than a run of %s used at this path (its ID is %s, not %s), and that one %s (%s), which would be made again",
-				day(w.Ended), d.header.id, id, whatKnew(w), w.Source), nil
-		}
+	if others := d.strangers(m, found, o); len(others) > 0 {
+		return others[0].text, nil
 	}
 	return "", nil
 }
@@ -224,7 +234,8 @@ func (d *Store) runsKnown(img *image) (map[string]bool, error) {
 // a new ID, so that nobody takes it for what it was, and incomplete.
 func (d *Store) takeOlder(m seqLine, found bool, o *Options) error {
 	h := d.header
-	h.ancestors = slices.Concat(h.ancestors, []fileID{h.id}, d.foreign(m, found, o))
+	h.ancestors = append(slices.Clone(h.ancestors), h.id)
+	h.descendFrom(d.strangers(m, found, o))
 	h.id = newHeader(checkpoint.Target{}, h.made).id
 	lost := lacking{some: true}
 	known := d.known()
@@ -237,13 +248,13 @@ func (d *Store) takeOlder(m seqLine, found bool, o *Options) error {
 		}
 	}
 	lost.leads += d.lacks.leads
-	return d.alone(func(l *ledger) error {
-		lost.since = l.seq
+	return d.alone(func(w *writing) error {
+		lost.since = w.seq
 		d.header, d.lacks = h, lost // PATH.seq names it after the commit
-		if err := l.meta.Put(headerKey, h.encode()); err != nil {
+		if err := w.meta.Put(headerKey, h.encode()); err != nil {
 			return err
 		}
-		return l.meta.Put(lackingKey, lost.encode())
+		return w.meta.Put(lackingKey, lost.encode())
 	})
 }
 

@@ -91,7 +91,7 @@ func (d *Desk) readable(path string) {
 	}
 	fmt.Fprintf(d.Out, "checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", report.Escape(path))
 	d.printSalvaged(&r)
-	if r.Lost {
+	if r.Incomplete() {
 		fmt.Fprintln(d.Out, "missing     "+r.Text())
 	}
 	d.lostBlocks(r.Forgotten)

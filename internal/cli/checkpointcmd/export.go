@@ -75,7 +75,7 @@ func (d *Desk) exportDamaged(path string, x *Export, out io.Writer) error {
 		})
 		if err == nil {
 			text := "warning: the checkpoint is damaged or older than what is known; the export holds what can be read of it"
-			if r.Lost {
+			if r.Incomplete() {
 				text += ": " + r.Text()
 			}
 			fmt.Fprintln(d.Err, text)

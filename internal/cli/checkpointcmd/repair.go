@@ -67,7 +67,7 @@ func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 	for _, path := range r.Passed {
 		fmt.Fprintf(d.Out, "passed over %s: its run had another target\n", report.Escape(path))
 	}
-	if r.Lost {
+	if r.Incomplete() {
 		fmt.Fprintf(d.Out, "incomplete  %s: rows that are not known are held in doubt, not sent\n", r.Text())
 	}
 	if dry {

@@ -92,8 +92,8 @@ func (t *tally) move(from, to checkpoint.State) {
 	}
 }
 
-// ledger is the file inside one write transaction.
-type ledger struct {
+// writing is the file inside one transaction that writes.
+type writing struct {
 	tally
 	now     time.Time
 	digests *checkpoint.Digester
@@ -108,132 +108,132 @@ type ledger struct {
 	last                                                             string        // the last key in entries when the commit began
 }
 
-func (d *Store) newLedger() ledger {
-	return ledger{digests: d.digests, words: d.words, entries: d.entries, leads: d.leads, vacant: make(map[string]bool)}
+func (d *Store) newWriting() writing {
+	return writing{digests: d.digests, words: d.words, entries: d.entries, leads: d.leads, vacant: make(map[string]bool)}
 }
 
-// begin binds the ledger to the buckets of tx as the next commit.
-func (l *ledger) begin(tx *bbolt.Tx, t tally, now time.Time) {
-	l.tally, l.now, l.arena, l.batch = t, now.UTC(), l.arena[:0], nil
-	l.seq++
-	l.meta, l.intents = tx.Bucket(inMeta), tx.Bucket(inIntents)
-	l.links, l.wanted, l.folds = tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
-	l.runs, l.audit, l.blocked, l.notes = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked), tx.Bucket(inNotes)
-	l.sent = l.intents.Cursor()
-	l.entries.begin(tx, l.total())
-	l.leads.begin(tx, l.total())
-	l.leads.in.FillPercent, l.folds.FillPercent = 0.7, 0.7 // index records come many at a time, or in no order; measured
-	last, _ := l.entries.in.Cursor().Last()
-	l.last = string(last)
+// begin binds it to the buckets of tx as the next commit.
+func (w *writing) begin(tx *bbolt.Tx, t tally, now time.Time) {
+	w.tally, w.now, w.arena, w.batch = t, now.UTC(), w.arena[:0], nil
+	w.seq++
+	w.meta, w.intents = tx.Bucket(inMeta), tx.Bucket(inIntents)
+	w.links, w.wanted, w.folds = tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
+	w.runs, w.audit, w.blocked, w.notes = tx.Bucket(inRuns), tx.Bucket(inAudit), tx.Bucket(inBlocked), tx.Bucket(inNotes)
+	w.sent = w.intents.Cursor()
+	w.entries.begin(tx, w.total())
+	w.leads.begin(tx, w.total())
+	w.leads.in.FillPercent, w.folds.FillPercent = 0.7, 0.7 // index records come many at a time, or in no order; measured
+	last, _ := w.entries.in.Cursor().Last()
+	w.last = string(last)
 }
 
 // end writes what belongs to every commit.
-func (l *ledger) end(tx *bbolt.Tx) error {
-	if err := l.words.store(tx.Bucket(inWords)); err != nil {
+func (w *writing) end(tx *bbolt.Tx) error {
+	if err := w.words.store(tx.Bucket(inWords)); err != nil {
 		return err
 	}
-	if err := errors.Join(l.entries.end(), l.leads.end()); err != nil {
+	if err := errors.Join(w.entries.end(), w.leads.end()); err != nil {
 		return err
 	}
-	l.tally.words = uint64(l.words.stored)
-	return l.meta.Put(tallyKey, l.tally.encode())
+	w.tally.words = uint64(w.words.stored)
+	return w.meta.Put(tallyKey, w.tally.encode())
 }
 
 // drain moves some of what gathers, and is done when nothing of it is left in the log.
-func (l *ledger) drain() (done bool, err error) {
-	entries, err := l.entries.drain()
-	leads, failed := l.leads.drain()
+func (w *writing) drain() (done bool, err error) {
+	entries, err := w.entries.drain()
+	leads, failed := w.leads.drain()
 	return entries && leads, errors.Join(err, failed)
 }
 
 // state returns what a look-up of key would show.
-func (l *ledger) state(key string) (checkpoint.State, error) {
-	if find(l.sent, key) != nil {
+func (w *writing) state(key string) (checkpoint.State, error) {
+	if find(w.sent, key) != nil {
 		return checkpoint.InDoubt, nil
 	}
-	s, err := stateOf(key, l.entry(key))
-	if s == checkpoint.Unknown && err == nil && l.keys[checkpoint.Forgotten] > 0 && l.blocked.Get(l.digests.Blocked(key)) != nil {
+	s, err := stateOf(key, w.entry(key))
+	if s == checkpoint.Unknown && err == nil && w.keys[checkpoint.Forgotten] > 0 && w.blocked.Get(w.digests.Blocked(key)) != nil {
 		return checkpoint.Forgotten, nil
 	}
 	return s, err
 }
 
 // entry returns the record of the entry of key, also below an intent, or nil.
-func (l *ledger) entry(key string) []byte {
-	if l.vacant[key] {
+func (w *writing) entry(key string) []byte {
+	if w.vacant[key] {
 		return nil
 	}
-	return l.entries.find(key)
+	return w.entries.find(key)
 }
 
 // putEntry writes an entry. A new one gathers, unless it comes behind all others: then its
 // page is at hand.
-func (l *ledger) putEntry(e *checkpoint.Entry, t tail, isNew bool) error {
-	record := l.record(e, t)
-	delete(l.vacant, e.Key)
-	if isNew && l.batch == nil && e.Key <= l.last {
-		l.entries.insert(e.Key, record)
+func (w *writing) putEntry(e *checkpoint.Entry, t tail, isNew bool) error {
+	record := w.record(e, t)
+	delete(w.vacant, e.Key)
+	if isNew && w.batch == nil && e.Key <= w.last {
+		w.entries.insert(e.Key, record)
 		return nil
 	}
-	if isNew && e.Key > l.last {
-		l.entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
+	if isNew && e.Key > w.last {
+		w.entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
 	}
-	return l.entries.put(e.Key, record)
+	return w.entries.put(e.Key, record)
 }
 
 // putIntent writes an intent in place of the old one; the zero Entry is none.
-func (l *ledger) putIntent(old, e *checkpoint.Entry, t tail) error {
-	return errors.Join(l.want(old, e), l.intents.Put([]byte(e.Key), l.record(e, t)))
+func (w *writing) putIntent(old, e *checkpoint.Entry, t tail) error {
+	return errors.Join(w.want(old, e), w.intents.Put([]byte(e.Key), w.record(e, t)))
 }
 
-func (l *ledger) deleteIntent(old *checkpoint.Entry) error {
-	delete(l.vacant, old.Key)
-	return errors.Join(l.want(old, new(checkpoint.Entry)), l.intents.Delete([]byte(old.Key)))
+func (w *writing) deleteIntent(old *checkpoint.Entry) error {
+	delete(w.vacant, old.Key)
+	return errors.Join(w.want(old, new(checkpoint.Entry)), w.intents.Delete([]byte(old.Key)))
 }
 
 // want brings the index of wanted external IDs in step with an intent that another one
 // replaces.
-func (l *ledger) want(old, e *checkpoint.Entry) error {
+func (w *writing) want(old, e *checkpoint.Entry) error {
 	before, now := linkKey(old.WantLink, old.Key), linkKey(e.WantLink, e.Key)
 	var errs [2]error
 	if before != nil && !bytes.Equal(before, now) {
-		errs[0] = l.wanted.Delete(before)
+		errs[0] = w.wanted.Delete(before)
 	}
 	if now != nil && !bytes.Equal(before, now) {
-		errs[1] = l.wanted.Put(now, nil)
+		errs[1] = w.wanted.Put(now, nil)
 	}
 	return errors.Join(errs[:]...)
 }
 
 // record is what is written of e now. It stands until the commit.
-func (l *ledger) record(e *checkpoint.Entry, t tail) []byte {
-	e.Seq = l.seq
+func (w *writing) record(e *checkpoint.Entry, t tail) []byte {
+	e.Seq = w.seq
 	if e.Updated.IsZero() {
-		e.Updated = l.now
+		e.Updated = w.now
 	}
 	e.Updated = time.UnixMilli(e.Updated.UnixMilli()).UTC()
-	from := len(l.arena)
-	l.arena = l.words.appendEntry(l.arena, e, t)
-	return l.arena[from:len(l.arena):len(l.arena)]
+	from := len(w.arena)
+	w.arena = w.words.appendEntry(w.arena, e, t)
+	return w.arena[from:len(w.arena):len(w.arena)]
 }
 
 // intent returns the intent of key; its State is Unknown when there is none.
-func (l *ledger) intent(key string) (e checkpoint.Entry, t tail, err error) {
-	record := find(l.sent, key)
+func (w *writing) intent(key string) (e checkpoint.Entry, t tail, err error) {
+	record := find(w.sent, key)
 	if record == nil {
 		return e, t, nil
 	}
-	t, err = l.words.decode(key, record, &e)
+	t, err = w.words.decode(key, record, &e)
 	return e, t, err
 }
 
 // known returns the entry of key, below an intent too; its State is Unknown when
 // there is none.
-func (l *ledger) known(key string) (e checkpoint.Entry, t tail, err error) {
-	record := l.entry(key)
+func (w *writing) known(key string) (e checkpoint.Entry, t tail, err error) {
+	record := w.entry(key)
 	if record == nil {
 		return e, t, nil
 	}
-	t, err = l.words.decode(key, record, &e)
+	t, err = w.words.decode(key, record, &e)
 	return e, t, err
 }
