@@ -137,17 +137,45 @@ func (lines rawLines) ways(delimiter rune) (ways []func(*source.Options)) {
 			ways = append(ways, func(o *source.Options) { o.SkipRows, o.Backslash = before, true })
 		}
 	}
+	if columns := lines.withoutHeader(delimiter); columns > 0 {
+		ways = append(ways, func(o *source.Options) { o.NoHeader, o.Columns = true, propose.MadeUp(columns) })
+	}
 	return ways
+}
+
+// withoutHeader is how many columns a file has whose first line is a lead, or 0.
+func (lines rawLines) withoutHeader(delimiter rune) (columns int) {
+	most := 0
+	for _, d := range lines.delimiters(delimiter) {
+		cells := lines.split(d)
+		width, times := usualWidth(cells)
+		if width < 2 || width*times <= most {
+			continue
+		}
+		most, columns = width*times, 0
+		for i, row := range cells {
+			cells[i] = slices.Concat(row, make([]string, max(0, width-len(row))))[:width]
+		}
+		if propose.BeginsWithLead(cells[0], cells[1:]) {
+			columns = width
+		}
+	}
+	return columns
+}
+
+// delimiters are those that may part the lines.
+func (lines rawLines) delimiters(named rune) []rune {
+	if named != 0 {
+		return []rune{named}
+	}
+	return []rune{',', ';', '\t', '|'}
 }
 
 // beforeHeader is how many lines stand before the first one that has about as many cells as
 // most of the others.
 func (lines rawLines) beforeHeader(delimiter rune) int {
 	header, most := 0, 0
-	for _, d := range []rune{',', ';', '\t', '|'} {
-		if delimiter != 0 && d != delimiter {
-			continue
-		}
+	for _, d := range lines.delimiters(delimiter) {
 		cells := lines.split(d)
 		width, times := usualWidth(cells)
 		if width < 2 || width*times <= most {

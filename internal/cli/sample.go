@@ -39,8 +39,9 @@ func (p *program) sample(c *cli.Context, name string) (propose.Input, error) {
 	return r.input(name), nil
 }
 
-// maxPiped is how much of standard input is kept to be read once more, in bytes.
-const maxPiped = 64 << 20
+// maxPiped is how much of standard input is kept to be read once more, in bytes. Of more than
+// that, only the usual way of reading is tried.
+const maxPiped = 16 << 20
 
 // sampled is a file as far as it was read in one way.
 type sampled struct {
@@ -48,6 +49,7 @@ type sampled struct {
 	info    source.Info
 	sampler
 	complete bool
+	warnings []string
 	err      error
 }
 
@@ -64,7 +66,7 @@ func (l *layout) read(o source.Options) *sampled {
 	}
 	defer f.Close()
 	r.complete, r.err = r.sampler.read(f)
-	r.info = f.Info()
+	r.info, r.warnings = f.Info(), f.Warnings()
 	return r
 }
 
@@ -74,7 +76,7 @@ func (r *sampled) input(name string) propose.Input {
 	in := propose.Input{
 		File: name, Format: r.info.Format, Sheet: o.Sheet, Delimiter: o.Delimiter,
 		SkipRows: o.SkipRows, SkipFooter: o.SkipFooter, Comment: o.Comment, Backslash: o.Backslash,
-		Columns: r.columns, Rows: r.rows, Complete: r.complete, Bad: r.bad, Repeats: r.repeats,
+		NoHeader: o.NoHeader, Columns: r.columns, Rows: r.rows, Complete: r.complete, Bad: r.bad, Repeats: r.repeats, Warnings: r.warnings,
 	}
 	if o.Footer != nil {
 		in.Footer = o.Footer.String()

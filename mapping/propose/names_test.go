@@ -179,6 +179,8 @@ func TestALeadIsNoHeader(t *testing.T) {
 		{"Kennung,2024,2025", "A1,5,6", false},
 		{"2024-01-01,2024-02-01,Name", "2024-01-05,2024-02-07,Ann", false},
 		{"a,b,c", "1,2,3", false},
+		{"Ann,Lee,617-555-0101,02134", "", true},
+		{"Anrede,2024,2025", "", false},
 		{"Ann,Lee,New,Bonn,Germany,x", "Bob,Ray,New,Bonn,France,y", true},
 		{"1,Ann,617-555-0101,2026-01-02,Phone,x", "2,Bob,617-555-0102,2026-01-03,Web,y", true},
 		{"id,contact@example.com's list", "1,x", false},

@@ -45,10 +45,12 @@ type Input struct {
 	Comment              string // begins lines that are passed over
 	Backslash            bool   // before quotes
 
+	NoHeader bool       // the first line is among the Rows, and the names of the Columns are made up
 	Columns  []string   // the first line of a table, which may be a lead
 	Rows     [][]string // a cell for each column
 	Complete bool       // Rows are all rows of the file
 	Bad      []Unread   // why rows could not be read, which are not in Rows
+	Warnings []string   // of the reader, for people
 	Repeats  int        // rows that are the header once more; they are passed over by any reading
 }
 

@@ -44,13 +44,11 @@ type table struct {
 
 func newTable(in Input) *table {
 	t := &table{In: in}
-	if in.Format != "jsonl" && t.beginsWithLead() {
+	t.Headless = in.NoHeader
+	if in.Format != "jsonl" && !in.NoHeader && t.beginsWithLead() {
 		t.Headless = true
 		t.In.Rows = append([][]string{in.Columns}, in.Rows...)
-		t.In.Columns = make([]string, len(in.Columns))
-		for i := range in.Columns {
-			t.In.Columns[i] = "col" + strconv.Itoa(i+1)
-		}
+		t.In.Columns = MadeUp(len(in.Columns))
 	}
 	t.findNull()
 	times := map[string]int{}
@@ -83,6 +81,24 @@ func (t *table) add(header, inside string, cells []string) {
 	}
 }
 
+// MadeUp are names for so many columns that have none.
+func MadeUp(columns int) (names []string) {
+	for i := range columns {
+		names = append(names, "col"+strconv.Itoa(i+1))
+	}
+	return names
+}
+
+// BeginsWithLead reports whether the first line of a table looks like the rows below it, and
+// not like their header. All rows have as many cells.
+func BeginsWithLead(first []string, rows [][]string) bool {
+	t := &table{In: Input{Columns: first, Rows: rows}}
+	return t.beginsWithLead()
+}
+
+// speaking are those of them that a name of a column never looks like.
+var speaking = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, kindURL, kindZeroLed}
+
 // telling are the kinds of cells that no header has for names.
 var telling = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, kindURL, kindZeroLed, kindCode, kindNumber}
 
@@ -105,7 +121,9 @@ func (t *table) beginsWithLead() bool {
 		}
 		cells := t.cells(i)
 		below := measure(cells)
-		looks := func(k kind) bool { return kinds.has(k) && below.share(k) > 0.5 }
+		looks := func(k kind) bool {
+			return kinds.has(k) && (below.share(k) > 0.5 || len(cells) == 0 && slices.Contains(speaking, k))
+		}
 		if slices.ContainsFunc(telling, looks) || cell != "" && slices.Contains(cells, strings.TrimSpace(cell)) {
 			alike++
 		}
