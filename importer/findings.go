@@ -112,10 +112,12 @@ func before(a, b spot) int {
 // maxLacking is how many different texts are kept that maps lack.
 const maxLacking = 1000
 
-// lackingWords counts the texts that the maps of values lack, but for that of the status.
+// lackingWords counts the texts that the maps of values lack, but for that of the status. A
+// mapping may take them from the wrong column, so that what looks like a person's data is
+// counted only.
 type lackingWords struct {
 	known   map[lackingWord]*finding
-	further finding // rows beyond maxLacking
+	further finding // rows of such texts, and those beyond maxLacking
 }
 
 type lackingWord struct{ value, text string }
@@ -125,7 +127,7 @@ func (s *lackingWords) add(it *item, p mapping.Problem) {
 	c := s.known[word]
 	switch {
 	case c != nil:
-	case len(s.known) >= maxLacking:
+	case len(s.known) >= maxLacking, isPersonal(p.Word):
 		c = &s.further
 	default:
 		c = &finding{}
