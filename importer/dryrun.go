@@ -118,7 +118,13 @@ func (d *dryRun) show(it *item, step Step, known *checkpoint.Entry) error {
 
 // fails reports whether anything but rows needs attention.
 func (d *dryRun) fails() bool {
-	return len(d.tests.Failures)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates
+	return len(d.tests.Failures)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
+		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed()) > 0
+}
+
+// suspects are good rows that a strict check takes for problems.
+func (d *dryRun) suspects() int {
+	return d.repeated.Same.Rows + d.repeated.Alike.Rows + d.dropped.rows
 }
 
 const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that is nobody's name or address"
@@ -129,8 +135,12 @@ func isAddress(key string) bool {
 	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
 }
 
-// mostRepeats is how many repeated rows are named.
-const mostRepeats = 3
+// mostRepeats is how many repeated rows are named, maxRepeats how many in the problems of a
+// strict check.
+const (
+	mostRepeats = 3
+	maxRepeats  = 10_000
+)
 
 // examine asks what can be known of the mapping without any input: whether its tests
 // pass, and whether it can make leads.
@@ -211,6 +221,7 @@ func (d *dryRun) findings(notes []string) *report.Checks {
 	c := &report.Checks{
 		Rules: d.checks.list(d.intake.place), Statuses: d.statuses.list(d.intake.place), Lacking: d.words.list(d.intake.place), UnusedColumns: d.intake.unused,
 		Assignments: d.assigned.list(), Projected: d.projected(), Tests: d.tests, LostFiles: d.intake.lost, Notes: notes,
+		DroppedRows: d.dropped.rows, Strict: d.options.Strict,
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.updates {
@@ -228,7 +239,11 @@ func (d *dryRun) findings(notes []string) *report.Checks {
 // findRepeats looks for keys that stood in several rows, once all have been seen.
 func (d *dryRun) findRepeats() {
 	if d.repeats != nil {
-		d.repeated = d.repeats.Found(mostRepeats)
+		most := mostRepeats
+		if d.options.Strict && d.options.Files.Problems != "" {
+			most = maxRepeats
+		}
+		d.repeated = d.repeats.Found(most)
 	}
 }
 
@@ -267,6 +282,9 @@ func (d *dryRun) again(a *repeats.Again) report.Repeats {
 		r.Places = append(r.Places, report.Repeat{
 			Place: d.intake.place(spot{input: one.Input, line: one.Line}), First: d.intake.place(spot{input: one.FirstInput, line: one.FirstLine}),
 		})
+	}
+	if len(r.Places) > mostRepeats {
+		r.Places, r.More = r.Places[:mostRepeats], r.Places[mostRepeats:]
 	}
 	return r
 }

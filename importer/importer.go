@@ -262,6 +262,7 @@ func (r *run) openFiles() (*recorder, error) {
 		return nil, fmt.Errorf("%w\nhint: name another place with --out, --results, --rejects or --summary", err)
 	}
 	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
+	rec.strict = r.Strict
 	r.recorder = rec
 	return rec, nil
 }

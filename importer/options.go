@@ -42,8 +42,10 @@ type Options struct {
 	CheckRemote   bool // a sync reads a lead before it changes it
 	HoldReopen    bool // --reopen hold
 	DryRun        bool
-	NoRepeats     bool // validate, dry run: do not look for repeated keys
-	Show          int  // validate, dry run: requests to show
+	NoRepeats     bool  // validate, dry run: do not look for repeated keys
+	Strict        bool  // validate: what only looks wrong counts as wrong
+	Tolerate      Share // validate: so many problem rows end with CodeComplete all the same
+	Show          int   // validate, dry run: requests to show
 
 	Client     leadapi.Config
 	Target     checkpoint.Target

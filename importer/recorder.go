@@ -13,17 +13,19 @@ import (
 // recorder writes the lines of rows in a goroutine of its own, so that a slow disk
 // for results holds up neither planning nor sending.
 type recorder struct {
-	files   *report.Run
-	inputs  []report.Input
-	items   *items          // takes the rows back
-	own     *ownColumns     // nil: results do not carry the rows' own cells
-	results []report.Result // room for those of a batch
-	lines   chan []line
-	spare   chan []line // written ones, to be filled again
-	batch   []line
-	size    int        // of its rows in the files
-	failed  chan error // holds the first error
-	done    chan struct{}
+	files    *report.Run
+	inputs   []report.Input
+	items    *items           // takes the rows back
+	own      *ownColumns      // nil: results do not carry the rows' own cells
+	results  []report.Result  // room for those of a batch
+	problems []report.Problem // the same
+	strict   bool             // values that were left out are a problem
+	lines    chan []line
+	spare    chan []line // written ones, to be filled again
+	batch    []line
+	size     int        // of its rows in the files
+	failed   chan error // holds the first error
+	done     chan struct{}
 }
 
 // line is a row with how it ended.
@@ -136,7 +138,42 @@ func (w *recorder) write(batch []line) error {
 		}
 	}
 	clear(w.results)
+	return w.tell(batch)
+}
+
+// tell writes what is wrong with rows, where that is wanted.
+func (w *recorder) tell(batch []line) error {
+	if !w.files.Tells() {
+		return nil
+	}
+	w.problems = w.problems[:0]
+	for i := range batch {
+		w.problems = w.appendProblems(w.problems, &batch[i])
+	}
+	if err := w.files.Problems(w.problems); err != nil {
+		return fmt.Errorf("write problems: %w", err)
+	}
 	return nil
+}
+
+// appendProblems adds the checks that a row fails, or why it needs attention all the same.
+func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Problem {
+	it, r := l.it, &l.r
+	p := report.Problem{File: w.inputs[it.input].Path, Line: report.Number(it.row.Line), Row: report.Number(it.row.Number)}
+	switch {
+	case it.fault != nil:
+		for _, found := range it.fault.problems {
+			p.Column, p.Rule, p.Text = found.Column, found.Rule, found.Text
+			all = append(all, p)
+		}
+	case w.strict && it.rec.Dropped > 0:
+		p.Rule, p.Text = "dropped", "holds a value that breaks a rule and is left out, as on_invalid says"
+		all = append(all, p)
+	case r.outcome.Attention() && r.outcome != Pending:
+		p.Rule, p.Text = r.outcome.String(), r.text
+		all = append(all, p)
+	}
+	return all
 }
 
 func (w *recorder) result(l *line) report.Result {

@@ -25,6 +25,9 @@ func (r *run) summary(started time.Time) *report.Summary {
 		Flags:   r.Flags,
 		Mapping: r.MappingFile,
 	}
+	if r.dry != nil {
+		r.dry.findRepeats()
+	}
 	s.Outcome, s.StopReason, s.ExitCode = r.verdict()
 	if r.stopped != nil {
 		s.Hint, s.Same = r.stopped.Hint, r.stopped.Same
@@ -45,9 +48,6 @@ func (r *run) summary(started time.Time) *report.Summary {
 	if took > 0 {
 		s.ThroughputRowsPerS = float64(r.tally.total) / took.Seconds()
 	}
-	if r.dry != nil {
-		r.dry.findRepeats()
-	}
 	s.DroppedValues = r.tally.dropped
 	s.Notes = r.notes()
 	if r.dry != nil {
@@ -63,8 +63,11 @@ func (r *run) summary(started time.Time) *report.Summary {
 // applies of interrupted, stopped, in doubt, attention.
 func (r *run) verdict() (outcome, reason string, code int) {
 	outcome, code = "complete", CodeComplete
-	if r.tally.attention(r.sender == nil) > 0 || r.dry != nil && r.dry.fails() {
+	switch bad := r.badRows(); {
+	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.total):
 		outcome, code = "attention", CodeAttention
+	case bad > 0:
+		outcome = "attention"
 	}
 	if r.tally.outcomes[InDoubt] > 0 {
 		code = CodeInDoubt
@@ -81,6 +84,15 @@ func (r *run) verdict() (outcome, reason string, code int) {
 		code = max(code, s.Code)
 	}
 	return "stopped", s.Reason, code
+}
+
+// badRows is how many rows need attention, or are problems since the check is strict.
+func (r *run) badRows() int {
+	bad := r.tally.attention(r.sender == nil)
+	if r.dry != nil && r.Strict {
+		bad += r.dry.suspects()
+	}
+	return bad
 }
 
 // warnings are those of the mapping file, by itself and beside the inputs, each in one
@@ -148,6 +160,9 @@ func (r *run) notes() []string {
 	var notes []string
 	if r.dry != nil {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
+	}
+	if bad := r.badRows(); bad > 0 && r.Tolerate.covers(bad, r.tally.total) {
+		notes = append(notes, fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
 	}
 	notes = append(notes, r.tally.notes()...)
 	for i, f := range r.Inputs {

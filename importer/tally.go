@@ -31,6 +31,11 @@ func (s Share) exceeded(n, of int) bool {
 	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
 }
 
+// covers reports whether n of a number of rows are no more than the bound, which is none by itself.
+func (s Share) covers(n, of int) bool {
+	return !s.none() && (s.Percent == 0 && n <= s.Rows || s.Percent > 0 && n*100 <= s.Percent*of)
+}
+
 // String is the bound in words, before what it counts.
 func (s Share) String() string {
 	if s.Percent > 0 {

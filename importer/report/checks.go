@@ -22,7 +22,9 @@ type Checks struct {
 	Repeats       Repeats      `json:"repeats"`
 	LookAlikes    Repeats      `json:"look_alikes"`
 	UnusedColumns []string     `json:"unused_columns"`
-	Assignments   []Assignment `json:"assignments"` // organizations, then locators
+	DroppedRows   int          `json:"-"`               // that have values which were left out
+	Strict        bool         `json:"strict,omitzero"` // repeats, look-alikes, unused columns and dropped values count
+	Assignments   []Assignment `json:"assignments"`     // organizations, then locators
 	Projected     Projected    `json:"projected"`
 	Tests         Tests        `json:"tests"`
 	CannotCreate  []Fault      `json:"cannot_create"` // what the mapping lacks to make leads
@@ -70,6 +72,7 @@ type Lacking struct {
 type Repeats struct {
 	Rows   int      `json:"rows"`
 	Places []Repeat `json:"places"`
+	More   []Repeat `json:"-"` // that the problems of a strict check name besides
 }
 
 // Repeat is one such row and the first of its key.
@@ -163,13 +166,13 @@ func (c *Checks) text(p *printer) {
 		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, r.sentence()))
 		p.hang(r.places())
 	}, func(others []Rule) { p.more(len(others), "check") })
-	list(p, "Statuses that are not mapped", c.Statuses, topChecks, func(w Word) {
+	list(p, "Statuses that are not mapped", c.Statuses, 0, func(w Word) {
 		text := `"` + w.Status + `"`
 		if w.Hidden != "" {
 			text = w.Hidden
 		}
 		p.figure(w.Rows, text+", first at "+w.Place.String())
-	}, func(others []Word) { p.more(len(others), "text") })
+	}, nil)
 	list(p, "Texts that a map lacks", c.Lacking, 0, func(l Lacking) {
 		text := l.Value + `  "` + l.Text + `"`
 		if l.Others {
@@ -334,6 +337,28 @@ func (c *Checks) faults() []string {
 	for _, f := range c.LostFiles {
 		faults = append(faults, f.File+" could not be read to its end")
 	}
+	return append(faults, c.strictFaults()...)
+}
+
+// strictFaults are those that count where a check is strict only.
+func (c *Checks) strictFaults() (faults []string) {
+	if !c.Strict {
+		return nil
+	}
+	for _, f := range []struct {
+		n                  int
+		thing, one, others string
+	}{
+		{c.Repeats.Rows, "row", "repeats a key", "repeat a key"},
+		{c.LookAlikes.Rows, "row", "has a key that looks like another", "have keys that look like others"},
+		{c.DroppedRows, "row", "has values that are left out", "have values that are left out"},
+		{len(c.UnusedColumns), "column", "is used by nothing", "are used by nothing"},
+		{len(c.Unconfirmed), "guess", "is not confirmed", "are not confirmed"},
+	} {
+		if f.n > 0 {
+			faults = append(faults, english.Plural(f.n, f.thing, map[string]string{"guess": "guesses"}[f.thing])+" "+english.PluralWord(f.n, f.one, f.others))
+		}
+	}
 	return faults
 }
 
@@ -373,5 +398,6 @@ func (c *Checks) steps(todo *steps, mapping string) {
 	todo.add(len(c.Statuses) > 0, "Name the statuses under lead.status.map in "+mapping+", or say with else what becomes of the others.")
 	todo.add(len(c.Lacking) > 0, "Add the texts that a map lacks to it or to its table, or say with else what becomes of the others.")
 	todo.add(unassigned > 0, fmt.Sprintf("Add an entry under assign in %s for the %s that none fits, or fill in what they lack.", mapping, english.Plural(unassigned, "row", "")))
+	todo.add(len(c.strictFaults()) > 0, "Mend what the notes and lists above say of the file and the mapping, or check without --strict, which counts it.")
 	todo.add(len(c.LostFiles) > 0, "Get a whole copy of the files that could not be read to their end.")
 }

@@ -18,6 +18,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,13 +34,15 @@ const None = "none"
 // whose path is "" lies in the folder, and is not written without one.
 type Files struct {
 	Dir, Results, Rejects, Summary string
+	Problems                       string // in no folder by itself; Annotations go to Annotate
+	Annotate                       io.Writer
 
 	Columns []string // of the results beside those that all have: the rows' own
 }
 
 // Wanted reports whether any file or folder is.
 func (f Files) Wanted() bool {
-	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != ""
+	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" || f.Problems != ""
 }
 
 // path is where a file lies that a flag names, or else in the folder; "" where it is not wanted.
@@ -59,12 +62,13 @@ type Run struct {
 	folder *os.Root // the run's own; nil without one
 	reused bool     // that folder is an earlier run's
 
-	outputs []*output // all that are open or complete
-	results *results  // nil: not wanted
-	rejects []*sheet
-	named   *output // the file of --rejects until the first reject
-	summary *output // nil: not wanted
-	err     error   // the first failure; nothing is written after it
+	outputs  []*output     // all that are open or complete
+	results  *results      // nil: not wanted
+	problems problemWriter // nil: not wanted
+	rejects  []*sheet
+	named    *output // the file of --rejects until the first reject
+	summary  *output // nil: not wanted
+	err      error   // the first failure; nothing is written after it
 }
 
 // OpenRun makes the folder and opens the files, so that a place that cannot be
@@ -104,6 +108,9 @@ func (r *Run) open() error {
 	}
 	if err == nil && r.files.Rejects != None {
 		r.named, err = r.create(r.files.Rejects)
+	}
+	if err == nil {
+		err = r.openProblems()
 	}
 	if err == nil {
 		r.summary, err = r.create(r.files.Summary)
@@ -168,6 +175,9 @@ func (r *Run) Flush() error {
 // A rejects file that nothing went into is not left behind, nor what an earlier run left
 // in the folder and this one has not written again.
 func (r *Run) Finish(s *Summary) error {
+	if r.err == nil {
+		r.err = r.endProblems(s)
+	}
 	if r.err == nil {
 		r.err = r.commitRows(s)
 	}

@@ -139,6 +139,7 @@ func outputFlags() []cli.Flag {
 		nameFlag(files, "results", "write the results to `FILE`"),
 		choiceFlag(files, "results-columns", "%: all puts the rows' own columns into the results too, which are people's data", "own", "all"),
 		nameFlag(files, "rejects", "write the rejects to `FILE`"),
+		nameFlag(files, "problems", "write every problem of every row to `FILE`, by the ending of its name: .csv, .jsonl or .xml (JUnit); github prints annotations"),
 		textFlag(files, "on-finish", "when the command ends, run `COMMAND` with the summary's path and the exit code, without a shell"),
 		nameFlag(files, "summary", "write the summary to `FILE`; - is standard output"),
 	}

@@ -75,7 +75,7 @@ const runsFolder = "leadferry-runs"
 // filesOf is where the run's files go. A run that sends nothing
 // writes only what is asked for.
 func filesOf(c *cli.Context, runID string, now time.Time, sendsNothing bool) report.Files {
-	o := report.Files{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary")}
+	o := report.Files{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary"), Problems: c.String("problems")}
 	switch {
 	case o.Dir == "none":
 		o.Dir = ""
@@ -89,9 +89,9 @@ func filesOf(c *cli.Context, runID string, now time.Time, sendsNothing bool) rep
 // to the run is its flag.
 func outputsOf(f report.Files, metrics string) (all []place) {
 	for _, n := range []struct{ flag, path string }{
-		{"--results", f.Results}, {"--rejects", f.Rejects}, {"--summary", f.Summary}, {"--metrics", metrics}, {"--out", f.Dir},
+		{"--results", f.Results}, {"--rejects", f.Rejects}, {"--summary", f.Summary}, {"--problems", f.Problems}, {"--metrics", metrics}, {"--out", f.Dir},
 	} {
-		if n.path != "" && n.path != "-" && n.path != report.None {
+		if n.path != "" && n.path != "-" && n.path != report.None && !(n.flag == "--problems" && n.path == report.Annotations) {
 			all = append(all, placeAt(n.path, n.flag))
 		}
 	}
@@ -112,6 +112,9 @@ func (p *place) takes(q *place) bool {
 // keepApart is the one rule for all outputs: none names the checkpoint, what the run
 // reads, or another output. It is asked before anything is sent or written.
 func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) error {
+	if err := report.CheckProblems(f.Problems); err != nil {
+		return usage(err.Error(), "name a file such as problems.csv, or say --problems github for annotations of a workflow")
+	}
 	outputs, kept, folders := outputsOf(f, c.String("metrics")), p.keptPlaces(c, inputs), p.keptFolders()
 	const hint = "name another place: nothing was sent"
 	for i, o := range outputs {

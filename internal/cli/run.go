@@ -51,7 +51,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		p.warnOf(badMetrics, end.beginMetrics(s, o.MappingFile.Path))
 		return nil
 	}
-	o.Progress, o.LetGo = shown.update, in.letGo
+	o.Progress, o.LetGo, o.Files.Annotate = shown.update, in.letGo, &p.log
 	var restore func()
 	o.Sends, restore = processors()
 	defer restore()

@@ -23,6 +23,11 @@ Example:
 
    leadferry validate -m leads.yaml leads.csv --show 3 --rate 10
 
+For machines: --problems FILE lists every problem of every row, --problems github
+prints them as annotations of a workflow; --strict and --tolerate say what is a
+problem, and how many may be; --summary - prints the figures as JSON on standard
+output, and where nothing could be checked exit_code, reason and hint.
+
 Exit codes: 0 all is good; 1 some rows or a test of the mapping are not, the mapping
 cannot make leads yet, or a file breaks off; 2 the mapping or a file cannot be used
 at all; 130 interrupted.`,
@@ -30,6 +35,8 @@ at all; 130 interrupted.`,
 			countFlag(running, "show", 0, "print the first `N` requests as they would be sent"),
 			rateFlag("say how long the requests take at `N` a second"),
 			boolFlag(running, "no-repeats", "do not look for repeated keys (saves 16 bytes a row)"),
+			boolFlag(running, "strict", "repeated keys, columns that nothing uses, values that are left out and guesses that nobody confirmed count as problems"),
+			textFlag(running, "tolerate", "end with 0 when no more than `N|P%` rows are not good"),
 		}),
 		Action: func(c *cli.Context) error {
 			o, err := p.runOptions(c)
@@ -37,6 +44,10 @@ at all; 130 interrupted.`,
 				return err
 			}
 			o.Flags, o.Files = readingFlags(c), filesOf(c, o.RunID, time.Now(), true)
+			o.Strict = c.Bool("strict")
+			if o.Tolerate, err = share(c, "tolerate"); err != nil && c.IsSet("tolerate") {
+				return err
+			}
 			in, err := p.openInputs(c, &o)
 			if err != nil {
 				return err

@@ -1,0 +1,339 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
+	"github.com/go-json-experiment/json"
+	"github.com/gocarina/gocsv"
+)
+
+// Problem is one thing that is wrong, with a row or, without Line and Row, with a file. Rule is the check that a row
+// fails, or the row's outcome where the service, or what is known of its lead, is in the way; or what else a file
+// fails: map, test, mapping, guess, lost, repeated, look_alike, unused, dropped.
+type Problem struct {
+	File   string `csv:"file" json:"file"`
+	Line   Number `csv:"line" json:"line,omitzero"`
+	Row    Number `csv:"row" json:"row,omitzero"`
+	Column string `csv:"column" json:"column,omitempty"`
+	Rule   string `csv:"rule" json:"rule"`
+	Text   string `csv:"text" json:"text"`
+}
+
+// Number counts from 1; 0 is an empty cell.
+type Number int
+
+// MarshalCSV gives the cell.
+func (n Number) MarshalCSV() (string, error) {
+	if n == 0 {
+		return "", nil
+	}
+	return strconv.Itoa(int(n)), nil
+}
+
+// Annotations, in place of the path of Files.Problems, are those of a workflow of GitHub, which read them from a
+// command's output.
+const Annotations = "github"
+
+// problemKinds are what may write problems, by the ending of the file's name.
+var problemKinds = map[string]func(io.Writer) problemWriter{
+	".csv":   func(out io.Writer) problemWriter { return &csvProblems{lines: csv.NewWriter(out)} },
+	".jsonl": func(out io.Writer) problemWriter { return jsonProblems{out} },
+	".xml":   func(out io.Writer) problemWriter { return &testCases{out: out} },
+}
+
+// CheckProblems says whether problems can be written to a file of this name.
+func CheckProblems(path string) error {
+	if path == "" || path == Annotations || problemKinds[strings.ToLower(filepath.Ext(path))] != nil {
+		return nil
+	}
+	return errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl or .xml")
+}
+
+// problemWriter writes problems in some form. Texts are fit to be shown already.
+type problemWriter interface {
+	add([]Problem) error
+	end() error // what stands behind the last one
+}
+
+// openProblems opens the file of problems, or sends them to where the annotations go.
+func (r *Run) openProblems() error {
+	path := r.files.Problems
+	if path == Annotations {
+		r.problems = &annotations{out: r.files.Annotate}
+		return nil
+	}
+	out, err := r.create(path)
+	if err != nil || out == nil {
+		return err
+	}
+	r.problems = problemKinds[strings.ToLower(filepath.Ext(path))](out)
+	return r.problems.add(nil) // what stands before the first one
+}
+
+// Tells says whether problems are written at all.
+func (r *Run) Tells() bool { return r.problems != nil }
+
+// Problems writes what is wrong with rows. An error is the first that any of the run's files met.
+func (r *Run) Problems(batch []Problem) error {
+	if r.problems == nil || r.err != nil || len(batch) == 0 {
+		return r.err
+	}
+	for i := range batch {
+		p := &batch[i]
+		p.File, p.Column, p.Text = visible(p.File), Escape(p.Column), Escape(p.Text)
+	}
+	r.err = r.problems.add(batch)
+	return r.err
+}
+
+// endProblems writes what is wrong beside rows, and ends the file.
+func (r *Run) endProblems(s *Summary) error {
+	if r.problems == nil {
+		return nil
+	}
+	if err := r.Problems(s.Checks.problems(s.Mapping.Path)); err != nil {
+		return err
+	}
+	return r.problems.end()
+}
+
+// problems are what the checks found beside what is wrong with single rows.
+func (c *Checks) problems(mapping string) (all []Problem) {
+	if c == nil {
+		return nil
+	}
+	faults := func(rule string, list []Fault) {
+		for _, f := range list {
+			all = append(all, Problem{File: f.File, Line: Number(f.Line), Rule: rule, Text: f.Error})
+		}
+	}
+	for _, w := range c.Statuses {
+		text := `"` + w.Status + `"`
+		if w.Hidden != "" {
+			text = w.Hidden
+		}
+		all = append(all, Problem{File: mapping, Column: "lead.status", Rule: "map", Text: fmt.Sprintf("the map lacks %s: %s, first at %s", text, english.Plural(w.Rows, "row", ""), w.Place)})
+	}
+	for _, l := range c.Lacking {
+		text := strconv.Quote(l.Text)
+		if l.Others {
+			text = "other texts"
+		}
+		all = append(all, Problem{File: mapping, Column: l.Value, Rule: "map", Text: fmt.Sprintf("the map lacks %s: %s, first at %s", text, english.Plural(l.Rows, "row", ""), l.Place)})
+	}
+	for _, f := range c.Tests.Failures {
+		all = append(all, Problem{File: f.File, Line: Number(f.Line), Rule: "test", Text: strings.Join(f.Differences, "; ")})
+	}
+	faults("mapping", c.CannotCreate)
+	faults("lost", c.LostFiles)
+	return append(all, c.strictProblems(mapping)...)
+}
+
+// strictProblems are those that count where a check is strict only.
+func (c *Checks) strictProblems(mapping string) (all []Problem) {
+	if !c.Strict {
+		return nil
+	}
+	again := func(rule, text string, r *Repeats) {
+		named := slices.Concat(r.Places, r.More)
+		for _, one := range named {
+			all = append(all, Problem{File: one.File, Line: Number(one.Line), Rule: rule, Text: text + one.First.String()})
+		}
+		if more := r.Rows - len(named); more > 0 {
+			all = append(all, Problem{File: mapping, Rule: rule, Text: fmt.Sprintf("and %s more", english.Plural(more, "row", ""))})
+		}
+	}
+	again("repeated", "the key stands already at ", &c.Repeats)
+	again("look_alike", "the key looks like the one at ", &c.LookAlikes)
+	for _, g := range c.Unconfirmed {
+		all = append(all, Problem{File: g.File, Line: Number(g.Line), Column: g.Of, Rule: "guess", Text: g.Why})
+	}
+	for _, name := range c.UnusedColumns {
+		all = append(all, Problem{File: mapping, Column: name, Rule: "unused", Text: "no part of the mapping uses the column"})
+	}
+	return all
+}
+
+// csvProblems writes a table.
+type csvProblems struct {
+	lines *csv.Writer
+	begun bool
+}
+
+func (w *csvProblems) add(batch []Problem) error {
+	for i := range batch {
+		batch[i].Column, batch[i].Text = defuse(batch[i].Column), defuse(batch[i].Text)
+	}
+	marshal := gocsv.MarshalCSVWithoutHeaders
+	if !w.begun {
+		marshal, w.begun = gocsv.MarshalCSV, true
+	}
+	if batch == nil {
+		batch = []Problem{}
+	}
+	err := marshal(batch, w.lines)
+	w.lines.Flush()
+	return errors.Join(err, w.lines.Error())
+}
+
+func (*csvProblems) end() error { return nil }
+
+// jsonProblems writes an object a line.
+type jsonProblems struct{ out io.Writer }
+
+func (w jsonProblems) add(batch []Problem) error {
+	for _, p := range batch {
+		line, err := json.Marshal(p)
+		if err == nil {
+			_, err = w.out.Write(append(EscapeJSON(line), '\n'))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (jsonProblems) end() error { return nil }
+
+// testCases writes the report of a test run as JUnit does, in which each problem is a test that fails.
+type testCases struct {
+	out   io.Writer
+	begun bool
+	some  bool
+}
+
+// testCase is one of them. One without a failure passes.
+type testCase struct {
+	XMLName struct{} `xml:"testcase"`
+	Class   string   `xml:"classname,attr"`
+	Name    string   `xml:"name,attr"`
+	File    string   `xml:"file,attr,omitempty"`
+	Line    Number   `xml:"line,attr,omitempty"`
+	Failure *failed  `xml:"failure"`
+}
+
+type failed struct {
+	Type    string `xml:"type,attr"`
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func (w *testCases) add(batch []Problem) error {
+	var err error
+	if !w.begun {
+		w.begun = true
+		_, err = io.WriteString(w.out, xml.Header+"<testsuites name=\"leadferry\">\n<testsuite name=\"leadferry\">\n")
+	}
+	for _, p := range batch {
+		w.some = true
+		err = errors.Join(err, w.write(testCase{
+			Class: p.File, Name: cmp.Or(p.where(), p.File) + ": " + p.Rule, File: p.File, Line: p.Line,
+			Failure: &failed{Type: p.Rule, Message: p.sentence(), Text: p.at() + p.sentence()},
+		}))
+	}
+	return err
+}
+
+func (w *testCases) write(c testCase) error {
+	b, err := xml.Marshal(c)
+	if err == nil {
+		_, err = w.out.Write(append(b, '\n'))
+	}
+	return err
+}
+
+// end closes the report. Programs that read it take one without any test for a failure.
+func (w *testCases) end() error {
+	var err error
+	if !w.some {
+		err = w.write(testCase{Class: "leadferry", Name: "no problems"})
+	}
+	_, closed := io.WriteString(w.out, "</testsuite>\n</testsuites>\n")
+	return errors.Join(err, closed)
+}
+
+// where names the row and the column of a problem.
+func (p *Problem) where() string {
+	var words []string
+	if p.Line > 0 {
+		words = append(words, fmt.Sprintf("line %d", p.Line))
+	}
+	if p.Column != "" {
+		words = append(words, "column "+p.Column)
+	}
+	return strings.Join(words, ", ")
+}
+
+func (p *Problem) sentence() string {
+	if p.Column == "" {
+		return p.Text
+	}
+	return "column " + p.Column + ": " + p.Text
+}
+
+// at is the place before a sentence, as editors read it.
+func (p *Problem) at() string {
+	switch {
+	case p.File == "":
+		return ""
+	case p.Line == 0:
+		return p.File + ": "
+	}
+	return Place{p.File, int(p.Line)}.String() + ": "
+}
+
+// maxAnnotations is how many are printed: GitHub shows ten of a step.
+const maxAnnotations = 100
+
+// annotations are commands of GitHub's workflows, one a problem.
+type annotations struct {
+	out     io.Writer
+	written int
+	more    int
+}
+
+// What stands for itself in no command, nor in a property of one.
+var (
+	commandText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+func (w *annotations) add(batch []Problem) error {
+	for _, p := range batch {
+		if w.written == maxAnnotations {
+			w.more++
+			continue
+		}
+		w.written++
+		properties := "title=" + commandProperty.Replace(p.Rule)
+		if p.File != "" {
+			properties = "file=" + commandProperty.Replace(p.File) + "," + properties
+		}
+		if p.Line > 0 {
+			properties += fmt.Sprintf(",line=%d", p.Line)
+		}
+		if _, err := fmt.Fprintf(w.out, "::error %s::%s\n", properties, commandText.Replace(p.sentence())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *annotations) end() error {
+	if w.more == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w.out, "::warning title=leadferry::%s more; --problems FILE writes all\n", english.Plural(w.more, "problem", ""))
+	return err
+}

@@ -1,0 +1,158 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// found is a summary with a problem of every kind that checks know.
+func found() *Summary {
+	return &Summary{Mapping: File{Path: "m.yaml"}, Checks: &Checks{
+		Statuses:      []Word{{Status: "Hot", Rows: 2, Place: Place{"a.csv", 3}}, {Hidden: "not shown", Rows: 1, Place: Place{"a.csv", 4}}},
+		Lacking:       []Lacking{{Value: "lead.content.x", Text: "Z", Rows: 1, Place: Place{"a.csv", 7}}, {Others: true, Rows: 4, Place: Place{"a.csv", 9}}},
+		Tests:         Tests{Run: 1, Failed: 1, Failures: []Failure{{File: "m.yaml", Line: 9, Differences: []string{"one", "two"}}}},
+		CannotCreate:  []Fault{{File: "m.yaml", Line: 1, Error: "assign is missing"}},
+		LostFiles:     []Fault{{File: "a.csv", Line: 8, Error: "a quote is never closed"}},
+		Repeats:       Repeats{Rows: 3, Places: []Repeat{{Place{"a.csv", 5}, Place{"a.csv", 2}}}, More: []Repeat{{Place{"a.csv", 6}, Place{"a.csv", 2}}}},
+		UnusedColumns: []string{"extra"},
+		Strict:        true,
+	}}
+}
+
+// told is what a run writes of its problems to a file of this ending.
+func told(t *testing.T, ending string, s *Summary, batches ...[]Problem) string {
+	t.Helper()
+	var printed bytes.Buffer
+	f := Files{Problems: ending, Annotate: &printed}
+	if ending != Annotations {
+		f.Problems = filepath.Join(t.TempDir(), "problems"+ending)
+	}
+	r, err := OpenRun(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range batches {
+		if err := r.Problems(batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Finish(s); err != nil {
+		t.Fatal(err)
+	}
+	if ending == Annotations {
+		return printed.String()
+	}
+	b, err := os.ReadFile(f.Problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func evilProblem() []Problem {
+	return []Problem{{File: "a,b:c%.csv", Line: 3, Row: 2, Column: "=x\u202e", Rule: "format", Text: "@is\r\n<no> & \"date\"\x1b[31m"}}
+}
+
+func TestProblemsInEachForm(t *testing.T) {
+	for ending, want := range map[string]string{
+		".csv": `file,line,row,column,rule,text
+"a,b:c%.csv",3,2,'=x\u202e,format,"'@is\r\n<no> & ""date""\x1b[31m"
+m.yaml,,,lead.status,map,"the map lacks ""Hot"": 2 rows, first at a.csv:3"
+m.yaml,,,lead.status,map,"the map lacks not shown: 1 row, first at a.csv:4"
+m.yaml,,,lead.content.x,map,"the map lacks ""Z"": 1 row, first at a.csv:7"
+m.yaml,,,,map,"the map lacks other texts: 4 rows, first at a.csv:9"
+m.yaml,9,,,test,one; two
+m.yaml,1,,,mapping,assign is missing
+a.csv,8,,,lost,a quote is never closed
+a.csv,5,,,repeated,the key stands already at a.csv:2
+a.csv,6,,,repeated,the key stands already at a.csv:2
+m.yaml,,,,repeated,and 1 row more
+m.yaml,,,extra,unused,no part of the mapping uses the column
+`,
+		".jsonl": `{"file":"a,b:c%.csv","line":3,"row":2,"column":"=x\\u202e","rule":"format","text":"@is\\r\\n<no> & \"date\"\\x1b[31m"}
+{"file":"m.yaml","column":"lead.status","rule":"map","text":"the map lacks \"Hot\": 2 rows, first at a.csv:3"}
+{"file":"m.yaml","column":"lead.status","rule":"map","text":"the map lacks not shown: 1 row, first at a.csv:4"}
+{"file":"m.yaml","column":"lead.content.x","rule":"map","text":"the map lacks \"Z\": 1 row, first at a.csv:7"}
+{"file":"m.yaml","rule":"map","text":"the map lacks other texts: 4 rows, first at a.csv:9"}
+{"file":"m.yaml","line":9,"rule":"test","text":"one; two"}
+{"file":"m.yaml","line":1,"rule":"mapping","text":"assign is missing"}
+{"file":"a.csv","line":8,"rule":"lost","text":"a quote is never closed"}
+{"file":"a.csv","line":5,"rule":"repeated","text":"the key stands already at a.csv:2"}
+{"file":"a.csv","line":6,"rule":"repeated","text":"the key stands already at a.csv:2"}
+{"file":"m.yaml","rule":"repeated","text":"and 1 row more"}
+{"file":"m.yaml","column":"extra","rule":"unused","text":"no part of the mapping uses the column"}
+`,
+		Annotations: `::error file=a%2Cb%3Ac%25.csv,title=format,line=3::column =x\u202e: @is\r\n<no> & "date"\x1b[31m
+::error file=m.yaml,title=map::column lead.status: the map lacks "Hot": 2 rows, first at a.csv:3
+::error file=m.yaml,title=map::column lead.status: the map lacks not shown: 1 row, first at a.csv:4
+::error file=m.yaml,title=map::column lead.content.x: the map lacks "Z": 1 row, first at a.csv:7
+::error file=m.yaml,title=map::the map lacks other texts: 4 rows, first at a.csv:9
+::error file=m.yaml,title=test,line=9::one; two
+::error file=m.yaml,title=mapping,line=1::assign is missing
+::error file=a.csv,title=lost,line=8::a quote is never closed
+::error file=a.csv,title=repeated,line=5::the key stands already at a.csv:2
+::error file=a.csv,title=repeated,line=6::the key stands already at a.csv:2
+::error file=m.yaml,title=repeated::and 1 row more
+::error file=m.yaml,title=unused::column extra: no part of the mapping uses the column
+`,
+	} {
+		if diff := cmp.Diff(want, told(t, ending, found(), evilProblem())); diff != "" {
+			t.Errorf("%s: %s", ending, diff)
+		}
+	}
+}
+
+// What a server for tests reads of the report: suites, cases, failures.
+type junit struct {
+	XMLName xml.Name `xml:"testsuites"`
+	Suites  []struct {
+		Cases []struct {
+			Name    string `xml:"name,attr"`
+			Class   string `xml:"classname,attr"`
+			Failure *struct {
+				Type    string `xml:"type,attr"`
+				Message string `xml:"message,attr"`
+			} `xml:"failure"`
+		} `xml:"testcase"`
+	} `xml:"testsuite"`
+}
+
+func TestProblemsAsJUnit(t *testing.T) {
+	read := func(text string) (j junit) {
+		if err := xml.Unmarshal([]byte(text), &j); err != nil || len(j.Suites) != 1 {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		return j
+	}
+	bad := read(told(t, ".xml", found(), evilProblem())).Suites[0].Cases
+	if len(bad) != 12 || bad[0].Name != `line 3, column =x\u202e: format` || bad[0].Class != "a,b:c%.csv" || bad[0].Failure.Type != "format" ||
+		!strings.HasSuffix(bad[0].Failure.Message, `<no> & "date"\x1b[31m`) {
+		t.Errorf("%d cases, %+v", len(bad), bad[0])
+	}
+	good := read(told(t, ".xml", &Summary{})).Suites[0].Cases
+	if len(good) != 1 || good[0].Failure != nil {
+		t.Errorf("%+v", good)
+	}
+}
+
+func TestAnnotationsAreBounded(t *testing.T) {
+	batch := make([]Problem, maxAnnotations+5)
+	got := told(t, Annotations, &Summary{}, batch)
+	if lines := strings.Count(got, "\n"); lines != maxAnnotations+1 || !strings.HasSuffix(got, "::warning title=leadferry::5 problems more; --problems FILE writes all\n") {
+		t.Errorf("%d lines, the last of %q", lines, got[len(got)-100:])
+	}
+}
+
+func TestProblemsNeedAKnownEnding(t *testing.T) {
+	for path, ok := range map[string]bool{"": true, "github": true, "a/b.CSV": true, "x.jsonl": true, "x.xml": true, "x.json": false, "x": false, "-": false} {
+		if err := CheckProblems(path); (err == nil) != ok {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}
