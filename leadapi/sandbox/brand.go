@@ -17,7 +17,7 @@ const (
 func Organizations() []Organization { return slices.Clone(organizations) }
 
 // brand is the made-up brand.
-var brand = newDirectory(organizations, map[string]string{
+var brand = newDirectory(TrunkID, organizations, map[string]string{
 	RadiusLocatorID: radiusOnly, RegionsLocatorID: regionsAndTerritories, MixedLocatorID: regionsTerritoriesRadius,
 }, locations)
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -41,9 +42,9 @@ type Directory struct {
 	locations []location
 }
 
-// newDirectory returns a directory of at least one organization, the first of which is the trunk, and one location.
-func newDirectory(organizations []Organization, locators map[string]string, locations []location) *Directory {
-	d := &Directory{trunkID: organizations[0].ID, known: map[string]bool{}, locators: locators, locations: locations}
+// newDirectory returns a directory of organizations, of which the trunk is one, and at least one location.
+func newDirectory(trunkID string, organizations []Organization, locators map[string]string, locations []location) *Directory {
+	d := &Directory{trunkID: trunkID, known: map[string]bool{}, locators: locators, locations: locations}
 	for _, o := range organizations {
 		d.known[o.ID] = true
 	}
@@ -135,7 +136,7 @@ func LoadDirectory(path string) (*Directory, error) {
 	if r.errs != nil {
 		return nil, errors.Join(r.errs...)
 	}
-	return newDirectory(r.organizations, r.locators, r.locations), nil
+	return newDirectory(file.Trunk.ID, r.organizations, r.locators, r.locations), nil
 }
 
 // directoryReader gathers what a file says and what is wrong with it.
@@ -186,13 +187,15 @@ func (r *directoryReader) syntax(err error) bool {
 }
 
 func (r *directoryReader) read(file *directoryFile) {
-	if file.Trunk.ID == "" {
-		file.Trunk.ID = TrunkID
-	}
-	if len(file.Organizations) == 0 {
+	if file.Trunk.ID == "" && len(file.Organizations) == 0 {
 		r.fail(place{}, "list the IDs of your organizations under organizations:", "the directory names no organization")
 	}
-	r.organization(&file.Trunk, false)
+	trunk := &file.Trunk
+	trunk.ID = cmp.Or(trunk.ID, TrunkID)
+	listed := slices.ContainsFunc(file.Organizations, func(o organizationEntry) bool { return o.ID == trunk.ID })
+	if !listed { // as it may be in a list of all of them
+		r.organization(trunk, len(file.Organizations) == 0)
+	}
 	for i := range file.Organizations {
 		r.organization(&file.Organizations[i], true)
 	}
@@ -237,10 +240,8 @@ func (r *directoryReader) id(id, what string, at place) bool {
 	switch {
 	case !validID(id) || strings.Trim(id, ".") == "":
 		r.fail(at, "letters, digits, and . _ - only, at most 128", "the %s has no ID, or one that cannot be", what)
-	case again && first.line > 0:
-		r.fail(at, "", "the %s stands on line %d already", what, first.line)
 	case again:
-		r.fail(at, "", "the %s is the sandbox's own trunk", what)
+		r.fail(at, "", "the %s stands on line %d already", what, first.line)
 	default:
 		r.seen[what+id] = at
 		return true

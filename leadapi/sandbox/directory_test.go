@@ -162,6 +162,16 @@ func TestTheDirectoryOfTheHelpIsOne(t *testing.T) {
 	}
 }
 
+// TestTheTrunkIsAnOrganization: alone, or in a list of all of them.
+func TestTheTrunkIsAnOrganization(t *testing.T) {
+	for _, text := range []string{"trunk: t\nlocators: [{id: l, type: radius}]\n", "trunk: t\norganizations: [a, {id: t, name: Mine}]\n", "organizations: [" + TrunkID + "]\n"} {
+		d, err := loadDirectory(t, text)
+		if err != nil || !d.known[d.trunkID] || len(d.locations) == 0 {
+			t.Errorf("%q: %+v, %v", text, d, err)
+		}
+	}
+}
+
 func TestADirectoryCanBeJSON(t *testing.T) {
 	d, err := loadDirectory(t, "\ufeff"+`{"organizations": ["a", {"id": "b", "name": "B"}], "locators": [{"id": "l", "type": "radius"}]}`)
 	if err != nil || d.TrunkID() != TrunkID || !d.known["b"] {
@@ -173,7 +183,7 @@ func TestMistakesInADirectoryAreNamedByLine(t *testing.T) {
 	const one = "organizations: [a]\n"
 	for text, want := range map[string]string{
 		"":                     "yaml",
-		"trunk: t\n":           "names no organization",
+		"locators: []\n":       "names no organization",
 		"organisations: [a]\n": ":1:1: unknown key organisations",
 		one + "locators:\n  - {id: l, kind: x}\n":                          ":3:13: unknown key kind",
 		one + "locators:\n  - {id: l, type: x}\n":                          ":3:5: the locator has no type",
@@ -184,8 +194,7 @@ func TestMistakesInADirectoryAreNamedByLine(t *testing.T) {
 		"organizations:\n  - ..\n":                                         ":2:5: the organization has no ID",
 		"organizations:\n  - [a]\n":                                        ":2:5: ",
 		"organizations: a\n":                                               ":1:16: ",
-		"trunk: a\norganizations: [a]\n":                                   ":2:17: the organization stands on line 1 already",
-		"organizations: [" + TrunkID + "]\n":                               "the sandbox's own trunk",
+		"organizations: [a, a]\n":                                          ":1:20: the organization stands on line 1 already",
 		"organizations: [a\n":                                              ":2:1: ",
 		"organizations:\n- id: a\n  locations: [{postal_code: nowhere}]\n": ":2:3: the postal code of a location",
 		one + "---\n" + one:                                                "multiple",
