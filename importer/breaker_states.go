@@ -47,6 +47,9 @@ func (c *contact) probes(p pass) bool { return c.state == silent && p.probe && p
 
 // heard notes an answer, and reports whether it ends the silence.
 func (c *contact) heard(p pass, now time.Time) bool {
+	if c.state == answering && p.silence == c.silence {
+		c.backoff /= 2 // one node of many may be down: what works makes up for it
+	}
 	if !c.probes(p) {
 		return false
 	}

@@ -212,6 +212,28 @@ func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
 	})
 }
 
+// One connection of many that fails is no reason to pause for long: answers in between count. fault 33
+func TestFlickeringConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker(time.Hour, 4, 0)
+		began := time.Now()
+		for n := range 1000 {
+			p, err := b.enter(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n%20 == 0 {
+				b.unanswered(p, false)
+			} else {
+				b.answered(p)
+			}
+		}
+		if waited := time.Since(began); waited > 50*time.Second {
+			t.Errorf("50 of 1000 connections failed, which took %v", waited)
+		}
+	})
+}
+
 // A probe of a silence that has ended lets no second probe of the next one pass. fault 46
 func TestProbesOfAnEarlierSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
