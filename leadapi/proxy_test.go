@@ -170,8 +170,6 @@ func TestProxiesThatRefuse(t *testing.T) {
 		})
 	}
 	talks := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answerText(400, "")); io.Copy(io.Discard, c) })
-	gone := listen(t, func(*peer, net.Conn) {})
-	gone.Close()
 	for name, test := range map[string]struct{ address, reason, text string }{
 		"407": {"http://" + proxyLogin + says(407).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
 		"407, NTLM": {"http://" + proxyLogin + connectProxy(t, func(net.Conn, *http.Request) string {
@@ -188,7 +186,7 @@ func TestProxiesThatRefuse(t *testing.T) {
 		"503":              {"http://" + proxyLogin + says(503).Addr().String(), ReasonConnect, "HTTP 503"},
 		"504":              {"http://" + proxyLogin + says(504).Addr().String(), ReasonConnect, "HTTP 504"},
 		"200 and more":     {"http://" + proxyLogin + says(200).Addr().String(), ReasonConnect, "something of its own"},
-		"not there":        {"http://" + proxyLogin + gone.Addr().String(), ReasonConnect, "cannot be reached: connection refused"},
+		"not there":        {"http://" + proxyLogin + "127.0.0.1:1", ReasonConnect, "cannot be reached: connection refused"},
 		"no such name":     {"http://" + proxyLogin + "proxy.invalid:3128", ReasonConnect, "the name of the proxy http://proxy.invalid:3128 could not be looked up"},
 		"no TLS":           {"https://" + proxyLogin + talks.Addr().String(), ReasonConnect, "plain HTTP, not TLS"},
 		"no SOCKS":         {"socks5://" + proxyLogin + talks.Addr().String(), ReasonConnect, "does not speak SOCKS5"},
