@@ -138,3 +138,79 @@ func TestDatesSurviveTheirLayouts(t *testing.T) {
 		}
 	})
 }
+
+func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
+	for _, tt := range []struct{ layouts, text, want string }{
+		{"DD.MM.YYYY|YYYY-MM-DD", "31.12.2025", "2025-12-31"},
+		{"DD.MM.YYYY|YYYY-MM-DD", "2025-12-31", "2025-12-31"},
+		{"DD.MM.YYYY|YYYY-MM-DD HH:mm", "2025-12-31 07:05", "2025-12-31T07:05:00"},
+		{"DD.MM.YYYY|YYYY-MM-DD", "12/31/2025", unfit},
+		{"unix", "1700000000", "2023-11-14T22:13:20Z"},
+		{"unix", "1700000000.0", "2023-11-14T22:13:20Z"},
+		{"unix", "-1", "1969-12-31T23:59:59Z"},
+		{"unix", "1e9", unfit},
+		{"unix", "9223372036854775807", unfit},
+		{"unix_ms", "1700000000123", "2023-11-14T22:13:20.123Z"},
+		{"unix_ms", "-1", "1969-12-31T23:59:59.999Z"},
+		{"excel", "45000", "2023-03-15"},
+		{"excel", "45000.75", "2023-03-15T18:00:00"},
+		{"excel", "45000.7083333333", "2023-03-15T17:00:00"},
+		{"excel", "1", "1900-01-01"},
+		{"excel", "59", "1900-02-28"},
+		{"excel", "60", unfit}, // a day that never was
+		{"excel", "61", "1900-03-01"},
+		{"excel", "2958465", "9999-12-31"},
+		{"excel", "2958466", unfit},
+		{"excel", "0", unfit},
+		{"excel", "0x1p10", unfit},
+		{"D. MMMM YYYY@de", "5. März 2024", "2024-03-05"},
+		{"D. MMMM YYYY@de", "5. MÄRZ 2024", "2024-03-05"},
+		{"D. MMM YYYY@de", "5. Sept. 2024", "2024-09-05"},
+		{"D. MMM YYYY@de", "5. Okt 2024", "2024-10-05"},
+		{"D. MMM. YYYY@de", "5. Okt. 2024", "2024-10-05"},
+		{"D. MMMM YYYY@de", "5. March 2024", "2024-03-05"}, // English is always known,
+		{"D. MMMM YYYY@de", "5. Märzen 2024", unfit},
+		{"dddd, D. MMMM YYYY@de", "Dienstag, 5. März 2024", "2024-03-05"},
+		{"ddd D MMM YYYY@es", "mar. 5 mar. 2024", "2024-03-05"},
+		{"D 'de' MMMM 'de' YYYY@es", "5 de enero de 2024", "2024-01-05"},
+		{"D 'de' MMMM 'de' YYYY@pt", "5 de dezembro de 2024", "2024-12-05"},
+		{"D MMMM YYYY@fr", "5 août 2024", "2024-08-05"},
+		{"D MMMM YYYY@fr", "5 juillet 2024", "2024-07-05"},
+		{"D MMM YYYY@fr", "5 juil. 2024", "2024-07-05"},
+		{"D MMMM YYYY@ru", "5 января 2024", "2024-01-05"},
+		{"D MMMM YYYY@pl", "5 września 2024", "2024-09-05"},
+		{"D MMMM YYYY@tr", "5 Mayıs 2024", "2024-05-05"},
+		{"D MMMM YYYY@tr", "5 EKIM 2024", "2024-10-05"},
+		{"D MMMM YYYY@ar", "٥ يناير ٢٠٢٤", "2024-01-05"},
+		{"YYYY年MMMMD日@zh", "2024年十二月5日", "2024-12-05"},
+		{"YYYY年M月D日", "2024年12月5日", "2024-12-05"},
+		{"02 January 2006@it", "05 gennaio 2024", "2024-01-05"},
+		{"D. MMMM YYYY@de|D MMMM YYYY", "5 March 2024", "2024-03-05"},
+	} {
+		if got, ok := stepOf(t, "date:"+tt.layouts)(tt.text); ok != (tt.want != unfit) || ok && got != tt.want {
+			t.Errorf("%s of %q: %q %t, want %q", tt.layouts, tt.text, got, ok, tt.want)
+		}
+	}
+	for _, layouts := range []string{
+		"DD/MM/YYYY|MM/DD/YYYY", "YY-MM-DD|DD-MM-YY", "unix|unix_ms", "YYYYMMDD|unix", "unix|excel", "YYYY-MM-DD|YYYY-DD-MM", "D. MMMM YYYY@xx", "YYYY-MM-DD@de", "unix@de", "DD.MM.YYYY|", "|unix",
+	} {
+		if _, problem := new(parser).readStep(position{}, "date:"+layouts); problem == nil || problem.hint == "" {
+			t.Errorf("%s: %v", layouts, problem)
+		}
+	}
+}
+
+// Whole and short names of every month of every language come back as the month.
+func TestNamesOfMonthsOfAllLanguages(t *testing.T) {
+	for code, make := range languages {
+		read := stepOf(t, "date:D MMMM YYYY@"+code)
+		for i, names := range [][]string{make().MonthsWide(), make().MonthsAbbreviated()} {
+			for m, name := range names {
+				want := time.Date(2024, time.Month(m+1), 5, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+				if got, ok := read("5 " + name + " 2024"); !ok || got != want {
+					t.Errorf("%s, form %d: %q is %q %t, want %s", code, i, name, got, ok, want)
+				}
+			}
+		}
+	}
+}

@@ -10,7 +10,8 @@ import (
 // whole is a mapping file with every word of the language.
 const whole = `
 version: 1
-source: {format: csv, delimiter: ";", encoding: windows-1252, header: true, null: ["", "NULL"]}
+tables: {kinds: {Won: w}}
+source: {format: csv, skip_rows: 1, skip_footer: 2, footer: /^Total/, comment: "#", escape: "\\", delimiter: ";", encoding: windows-1252, header: true, null: ["", "NULL"]}
 namespace: dealers
 key: "{id}"
 lead_id: "{lead_id}"
@@ -31,7 +32,12 @@ lead:
     ok: {from: "{ok}", as: boolean}
     data: {from: "{data}", as: json}
     ref: "{@key} {@file}:{@line} {@run}"
-    "*": rest
+    vehicle: {object: {name: "{name}", score: {from: "{score}", as: number, on_invalid: drop}, all: {list: [x, "{id}", {first: ["{ok}", "{data}"]}]}}}
+    address: {join: ["{name}", {from: "{zip}", apply: ['replace:/0+/-/', 'extract:/(.)/']}], sep: ", ", empty: clear}
+    since: {from: "{name}", apply: ["date:D. MMMM YYYY@de|unix|YYYY-MM-DD"], on_invalid: drop}
+    phone: {from: "{zip}", apply: ["e164:{stage}"], on_invalid: drop}
+    kind: {from: "{stage}", map: kinds, else: "{}"}
+    "*": {rest: {except: ["tmp_*"], prefix: "crm_"}}
 tests:
   - row: {id: "7"}
     request: {organizationID: o}
@@ -130,6 +136,72 @@ func FuzzExpression(f *testing.F) {
 		}
 		if broken == nil && !utf8.ValidString(first) && utf8.ValidString(a+b) {
 			t.Fatalf("%q is no text", first)
+		}
+	})
+}
+
+// FuzzPattern replaces and extracts by any regular expression in any text.
+func FuzzPattern(f *testing.F) {
+	f.Add("/[^0-9]+/$$/", "+49 30")
+	f.Add(`/(a)\/(?P<n>b)/${2}$n/`, "a/b")
+	f.Add("/([0-9]{5})/", "D-10115")
+	f.Fuzz(func(t *testing.T, argument, text string) {
+		if step, problem := new(parser).readStep(position{}, "replace:"+argument); problem == nil {
+			if got, fits := fitting(step)(text); fits && len(got) > max(len(text), maxMade) {
+				t.Fatalf("%d bytes of %d", len(got), len(text))
+			}
+		} else if problem.text == "" {
+			t.Fatal("no word of what is wrong")
+		}
+		if step, problem := new(parser).readStep(position{}, "extract:"+argument); problem == nil {
+			if got, fits := fitting(step)(text); !fits || !strings.Contains(text, got) {
+				t.Fatalf("%q of %q", got, text)
+			}
+		}
+	})
+}
+
+// FuzzTable reads any table, with and without folding, and asks it for any text.
+func FuzzTable(f *testing.F) {
+	f.Add("Auto Haus;o-1\nMüller;o-2", "AUTOHAUS", true)
+	f.Add("a;b\n;\nc;", "c", false)
+	f.Fuzz(func(t *testing.T, rows, text string, fold bool) {
+		file := fmt.Sprintf("version: 1\ntables: {t: {file: dealers.csv, key: k, value: v, fold: %t}}\nlead: {content: {x: {from: '{a}', map: t, else: ''}}}\n", fold)
+		m, err := ParseBeside("m", []byte(file), tableOf(rows))
+		if err != nil {
+			if m == nil || len(err.Error()) == 0 {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		for _, name := range append(strings.Split(rows, "\n"), text) {
+			word, to, _ := strings.Cut(name, ";")
+			b, values := cells{"a", word}.bind(t, m, false)
+			var rec Record
+			if problems := b.Map(values, Env{}, &rec); problems != nil {
+				t.Fatalf("%q: %v", word, problems)
+			}
+			if known := strings.Contains("\n"+rows+"\n", "\n"+name+"\n") && !blank(word); known && !blank(to) && (len(rec.Content) != 1 || rec.Content[0].Value != strings.TrimSpace(to)) {
+				t.Fatalf("%q becomes %v, not %q", word, rec.Content, to)
+			}
+		}
+	})
+}
+
+// FuzzDate reads any text by any layouts.
+func FuzzDate(f *testing.F) {
+	f.Add("D. MMMM YYYY@de|unix", "5. März 2024")
+	f.Add("ddd D 'de' MMM YYYY@es|excel", "45000.5")
+	f.Fuzz(func(t *testing.T, layouts, text string) {
+		step, problem := new(parser).readStep(position{}, "date:"+layouts)
+		if problem != nil {
+			if problem.text == "" {
+				t.Fatal("no word of what is wrong")
+			}
+			return
+		}
+		if got, fits := fitting(step)(text); fits && got != "" && !isDate(got) {
+			t.Fatalf("%q of %q by %s", got, text, layouts)
 		}
 	})
 }

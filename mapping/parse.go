@@ -46,7 +46,9 @@ func ParseBeside(name string, data []byte, read ReadTable) (*Mapping, error) {
 		p.mappingFile(doc)
 		p.secrets("", doc.Node)
 		p.marks()
-		return m, p.errs.orNil()
+		own := slices.DeleteFunc(slices.Clone(p.errs), func(e Error) bool { return e.File != name })
+		ofTables := slices.DeleteFunc(p.errs, func(e Error) bool { return e.File == name })
+		return m, append(own, ofTables...).orNil() // the mapping's come first
 	}
 	return nil, p.errs.orNil()
 }

@@ -157,6 +157,9 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 		}
 	}
 	rec.Dropped = r.dropped
+	if len(r.problems) == 0 { // perhaps of values that were left out
+		return nil
+	}
 	return r.problems
 }
 

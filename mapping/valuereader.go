@@ -196,6 +196,12 @@ func (r *valueReader) addSteps(n node) {
 	r.list(n, func(n node) {
 		if word, ok := r.scalar(n); ok {
 			if s, problem := r.readStep(n.at(), word); !r.refuse(n, problem) {
+				if s.by != nil {
+					s.by.path = n.path
+				}
+				if s.by != nil && r.isIdentity() {
+					r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column", n.path)
+				}
 				r.apply = append(r.apply, s)
 			}
 		}

@@ -1,0 +1,173 @@
+package mapping
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// contentOf maps a row by one content key x and gives the fields, "invalid" with the
+// problems' texts, or "" where nothing is sent; the count of dropped values behind it.
+func contentOf(t *testing.T, row cells, x string) string {
+	t.Helper()
+	rec, problems := row.in(t, "version: 1\nkey: '{id}'\nlead:\n  content:\n    x: "+x+"\n")
+	text := ""
+	for _, f := range rec.Content {
+		text += f.Value
+		if f.Value == "" {
+			text += `""`
+		}
+	}
+	if problems != nil {
+		text = "invalid"
+		for _, p := range problems {
+			text += "; " + p.Text
+		}
+	}
+	return text + strings.Repeat("-", rec.Dropped)
+}
+
+func TestValuesThatAreMadeOfOthers(t *testing.T) {
+	row := cells{"id", "1", "a", "A", "none", " ", "mail", "a@b.co", "bad", "a@", "n", "07", "seven", "7", "quote", `x", "admin": "1`, "street", "Main St 1", "zip", "", "city", "Rome"}
+	for _, tt := range []struct{ name, value, want string }{
+		{"the first that holds anything", `{first: ["{none}", "{a}", web]}`, "A"},
+		{"a constant last", `{first: ["{none}", web]}`, "web"},
+		{"none", `{first: ["{none}", "x {none}"]}`, ""},
+		{"none, then default", `{first: ["{none}"], default: d}`, "d"},
+		{"one that is invalid is passed over and counted", `{first: [{from: "{bad}", format: email}, "{mail}"]}`, "a@b.co-"},
+		{"all are invalid", `{first: [{from: "{bad}", format: email}, "{none}"]}`, "invalid; lead.content.x.first[1] is not an e-mail address"},
+		{"all are dropped", `{first: [{from: "{bad}", format: email, on_invalid: drop}], default: d, empty: clear}`, "-"},
+		{"steps behind", `{first: ["{none}", "{a}"], apply: [lower], map: {a: b}}`, "b"},
+		{"a first in a first", `{first: [{first: ["{none}"]}, {first: ["{none}", "{a}"]}]}`, "A"},
+		{"as behind first", `{first: ["{none}", "{seven}"], as: number}`, "7"},
+		{"as behind first, of JSON", `{first: ['{{"q": "{quote}"}'], as: json}`, `{"q":"x\", \"admin\": \"1"}`},
+
+		{"a partly blank address", `{join: ["{street}", "{zip} {city}"], sep: ", "}`, "Main St 1, Rome"},
+		{"of one part", `{join: ["{none}", "{city}"], sep: ", "}`, "Rome"},
+		{"a blank between", `{join: ["{a}", "{city}"]}`, "A Rome"},
+		{"nothing between, said before", `{sep: "", join: ["{a}", "{city}"]}`, "ARome"},
+		{"nothing to join", `{join: ["{none}", "{zip}"]}`, ""},
+		{"a part is dropped", `{join: ["{a}", {from: "{bad}", format: email, on_invalid: drop}]}`, "A-"},
+		{"a part is invalid", `{join: ["{a}", {from: "{bad}", format: email}]}`, "invalid; lead.content.x.join[2] is not an e-mail address"},
+		{"all that there was is dropped", `{join: ["{none}", {from: "{bad}", format: email, on_invalid: drop}], empty: clear}`, "-"},
+
+		{"an object", `{object: {a: "{a}", n: {from: "{seven}", as: number}, none: "{none}", deep: {object: {b: {from: "yes", as: boolean}}}}}`, `{"a":"A","n":7,"deep":{"b":true}}`},
+		{"no member holds anything", `{object: {none: "{none}", l: {list: ["{none}"]}}}`, ""},
+		{"no member, cleared", `{object: {none: "{none}"}, empty: clear}`, `""`},
+		{"no member, required", `{object: {none: "{none}"}, required: true}`, "invalid; lead.content.x is empty, but required"},
+		{"a cell does not change the shape", `{object: {q: "{quote}"}}`, `{"q":"x\", \"admin\": \"1"}`},
+		{"a list", `{list: [import, "{none}", "{a}", {list: ["{city}"]}]}`, `["import","A",["Rome"]]`},
+		{"a member is dropped", `{object: {a: "{a}", n: {from: "{n}", as: number, on_invalid: drop}}}`, `{"a":"A"}-`},
+		{
+			"members are invalid, told at once", `{object: {n: {from: "{n}", as: number}, m: {from: "{bad}", format: email}}}`,
+			"invalid; lead.content.x.object.m is not an e-mail address; lead.content.x.object.n is not a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros",
+		},
+		{"an object that is left out as a whole", `{object: {a: "{a}", n: {from: "{n}", as: number}, m: {from: "{bad}", format: email}}, on_invalid: drop}`, "-"},
+
+		{"on_invalid drop is never clear, default or else", `{from: "{bad}", map: {x: y}, on_invalid: drop, default: d, empty: clear}`, "-"},
+		{"on_invalid drop of what cannot be computed", `{expr: 'int(bad)', on_invalid: drop}`, "-"},
+		{"on_invalid drop of a good value", `{from: "{mail}", format: email, on_invalid: drop}`, "a@b.co"},
+	} {
+		if diff := cmp.Diff(tt.want, contentOf(t, row, tt.value)); diff != "" {
+			t.Errorf("%s: %s\n%s", tt.name, tt.value, diff)
+		}
+	}
+}
+
+func TestEightLevelsAreEnough(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat("{list: [", n) + "x" + strings.Repeat("]}", n) }
+	if _, err := Parse("m", []byte("version: 1\nlead: {content: {a: "+deep(8)+"}}\n")); err != nil {
+		t.Error(err)
+	}
+	_, err := Parse("m", []byte("version: 1\nlead: {content: {a: "+deep(9)+"}}\n"))
+	if err == nil || !strings.Contains(err.Error(), "on more than 8 levels") || strings.Count(err.Error(), "levels") != 1 {
+		t.Error(err)
+	}
+}
+
+// faults 106
+func TestNothingThatACellHoldsChangesTheShapeOfJSON(t *testing.T) {
+	for _, value := range []string{
+		`{join: ['{{"a": "', "{a}", '"}'], sep: "", as: json}`,
+		`{first: [{join: ['{{"a": "', "{a}", '"}']}], as: json}`,
+		`{first: [{expr: '"{" + a + "}"'}], as: json}`,
+		`{from: "{a}", apply: ['replace:/^(.*)$/{"n": "$1"}/'], as: json}`,
+		`{from: '{{"a": "{a}", "b": 1}', apply: ["split:,:1"], as: json}`,
+		`{from: '{{"a": "{a}", "b": 1}', apply: ['extract:/("a".*)/'], as: json}`,
+	} {
+		if m, err := Parse("m", []byte("version: 1\nlead: {content: {x: "+value+"}}\n")); err == nil {
+			t.Errorf("%s was taken: %v", value, m)
+		}
+	}
+}
+
+func TestAnEntryOfAssignMayBeJoinedOfWhatIsThere(t *testing.T) {
+	file := "version: 1\nassign:\n- {locator: L, type: radius, search_text: {join: ['{street}', '{zip} {city}'], sep: ', '}}\n- organization: {first: ['{a}', '{b}']}\n"
+	for _, tt := range []struct {
+		row                  cells
+		search, organization string
+	}{
+		{cells{"street", "S", "zip", "", "city", "C", "a", "", "b", ""}, "S, C", ""},
+		{cells{"street", "", "zip", "", "city", "C", "a", "", "b", ""}, "C", ""},
+		{cells{"street", "", "zip", "", "city", "", "a", "", "b", "o"}, "", "o"},
+	} {
+		rec, problems := tt.row.in(t, file)
+		if problems != nil || rec.SearchText != tt.search || rec.Organization != tt.organization {
+			t.Errorf("%q: %+v %v", tt.row, rec, problems)
+		}
+	}
+	_, problems := cells{"street", "", "zip", "", "city", "", "a", "", "b", ""}.in(t, file)
+	want := `no entry of assign has all that it needs: entry 1 lacks "street" and "zip" and "city", entry 2 lacks "a" and "b"`
+	if len(problems) != 1 || problems[0].Text != want {
+		t.Errorf("%v, want %s", problems, want)
+	}
+}
+
+func TestAKeyMayBeJoined(t *testing.T) {
+	file := "version: 1\nkey: {join: ['{a}', {from: '{b}', apply: [lower]}], sep: '-'}\n"
+	for b, want := range map[string]string{"X": "A-x", "": "A"} {
+		if rec, problems := (cells{"a", "A", "b", b}).in(t, file); problems != nil || rec.Key != want {
+			t.Errorf("%q %v, want %s", rec.Key, problems, want)
+		}
+	}
+	if got, want := parse(t, file).KeyForm(), `{join: ["{a}", "{b} | lower"], sep: "-"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestRestWithoutSomeColumns(t *testing.T) {
+	row := cells{"id", "7", "ssn", "1", "tmp_a", "2", "a_tmp", "3", "zip", "4", "crm_zip", "5"}
+	b, values := row.bind(t, parse(t, "version: 1\nkey: '{id}'\nlead: {content: {crm_zip: x, '*': {rest: {except: [ssn, 'tmp_*', nobody], prefix: crm_}}}}\n"), false)
+	var rec Record
+	b.Map(values, Env{}, &rec)
+	want := []Field{{Name: "crm_zip", Value: "x"}, {Name: "crm_a_tmp", Value: "3"}, {Name: "crm_crm_zip", Value: "5"}}
+	if diff := cmp.Diff(want, rec.Content); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
+	}
+	if w := b.Warnings(); len(w) != 1 || w[0].Text != `lead.content.*: in.csv has no column "nobody" that could be left out` {
+		t.Errorf("warnings: %v", w)
+	}
+	for pattern, names := range map[string][2]string{"a": {"a", "ab"}, "a*": {"ab", "ba"}, "*a": {"ba", "ab"}, "a*c*e": {"abcde", "abce f"}, "*": {"", ""}} {
+		if !fits(pattern, names[0]) || pattern != "*" && fits(pattern, names[1]) {
+			t.Errorf("%s does not tell %q", pattern, names)
+		}
+	}
+}
+
+func TestWordsOfTheWayBack(t *testing.T) {
+	m := parse(t, "version: 1\nlead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon}, pull: {In Progress: X}, conflict: {Closed | Won: service, open: report}}}\n")
+	if diff := cmp.Diff([]map[string]string{{"inProgress": "X"}, {"closedWon": "service", "open": "report"}}, []map[string]string{m.Pull(), m.Conflict()}); diff != "" {
+		t.Error(diff)
+	}
+	for file, want := range map[string]string{
+		"pull: {inProgress: Z}": `m:2:71: lead.status.pull.inProgress: "Z" is no word that map turns into this status` + "\nhint: take one of the words that map turns into inProgress",
+		"pull: {open: W}":       `m:2:65: lead.status.pull.open: "W" is no word that map turns into this status` + "\nhint: take one of the words that map turns into open",
+		"conflict: {won: file}": `m:2:63: lead.status.conflict.won: "won" is not a status of the service` + "\nhint: the statuses are open, contacted, inProgress, onHold, closedWon, closedNotInterested, closedBoughtUsed, closedBoughtOtherBrand",
+	} {
+		_, err := Parse("m", []byte("version: 1\nlead: {status: {from: '{s}', map: {W: inProgress}, "+file+"}}\n"))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", file, err, want)
+		}
+	}
+}

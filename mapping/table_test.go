@@ -1,0 +1,112 @@
+package mapping
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tableOf reads tables from this text: a line a row, key and value parted by a semicolon.
+func tableOf(text string) ReadTable {
+	return func(name, key, value string, add func(TableRow)) error {
+		if name != "dealers.csv" {
+			return Errors{{File: name, Text: "there is no such file", Hint: "check the name"}}
+		}
+		for i, line := range strings.Split(text, "\n") {
+			k, v, _ := strings.Cut(line, ";")
+			add(TableRow{Line: i + 2, Key: k, Value: v})
+		}
+		return nil
+	}
+}
+
+const dealers = "version: 1\nkey: '{id}'\ntables:\n  dealers: {file: dealers.csv, key: Name, value: ID, fold: true}\nassign: [{organization: {from: '{d}', map: dealers}}]\n"
+
+func TestATableBesideTheMapping(t *testing.T) {
+	m, err := ParseBeside("dir/m.yaml", []byte(dealers), tableOf(" Auto Haus ;o-1\nMüller;o-2\nSTRASSE;o-3\nundecided;\n;"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"dealers.csv"}, m.TableFiles()); diff != "" {
+		t.Error(diff)
+	}
+	for text, want := range map[string]string{
+		"Auto Haus": "o-1", "AUTOHAUS": "o-1", " auto  haus": "o-1", "Mu\u0308LLER": "o-2", "M\u200bÜLLER": "o-2", "Straße": "o-3", "Ｓｔｒａｓｓｅ": "o-3",
+		"undecided": "", "Auto-Haus": "", "nobody": "",
+	} {
+		b, values := cells{"id", "1", "d", text}.bind(t, m, false)
+		var rec Record
+		problems := b.Map(values, Env{}, &rec)
+		if rec.Organization != want || (problems == nil) != (want != "") {
+			t.Errorf("%q: %q %v, want %q", text, rec.Organization, problems, want)
+		}
+		if want == "" && (problems[0].Word != text || problems[0].Value != "assign[1].organization") {
+			t.Errorf("%q: %+v", text, problems)
+		}
+	}
+}
+
+func TestATablesOwnMistakesAreToldWithTheirPlace(t *testing.T) {
+	for _, tt := range []struct{ name, file, rows, want string }{
+		{"equal keys", dealers, "A b;o-1\nx;o-2\nab;o-3", "dir/dealers.csv:4: a word of the table tables.dealers stands twice, first on line 2\nhint: keep one of them"},
+		{"no word", dealers, "a;o-1\n ;o-2", "dir/dealers.csv:3: a row of the table tables.dealers has no word\nhint: fill it in, or take the row out"},
+		{
+			"no status", "version: 1\ntables: {t: {file: dealers.csv, key: a, value: b}}\nlead: {status: {from: '{s}', map: t}}\n", "a;open\nb;won",
+			"dir/dealers.csv:3: tables.t: \"won\" is not a status of the service\nhint: the statuses are open, contacted, inProgress, onHold, closedWon, closedNotInterested, closedBoughtUsed, closedBoughtOtherBrand",
+		},
+		{
+			"no number", "version: 1\ntables: {t: {a: x}}\nlead: {content: {n: {from: '{s}', map: t, as: number}}}\n", "",
+			"dir/m.yaml:2:17: tables.t.a: \"x\" is not a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros",
+		},
+		{"no file", "version: 1\ntables: {t: {file: other.csv, key: a, value: b}}\n", "", "other.csv: there is no such file\nhint: check the name"},
+		{
+			"mistakes of the mapping come first", "version: 1\ntables: {t: {file: dealers.csv, key: a, value: b}}\nkeys: x\n", "a;b\na;c",
+			"dir/m.yaml:3:1: unknown key \"keys\"\nhint: did you mean \"key\"?\ndir/dealers.csv:3: a word of the table tables.t stands twice, first on line 2\nhint: keep one of them",
+		},
+	} {
+		_, err := ParseBeside("dir/m.yaml", []byte(tt.file), tableOf(tt.rows))
+		if err == nil {
+			t.Errorf("%s was taken", tt.name)
+			continue
+		}
+		if diff := cmp.Diff(strings.Split(tt.want, "\n"), strings.Split(err.Error(), "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestATablesFileStandsBesideTheMapping(t *testing.T) {
+	for _, name := range []string{"a/b.csv", "../b.csv", `a\b.csv`, "/etc/passwd", "..", ".", "C:b.csv", "' b.csv'"} {
+		_, err := ParseBeside("m", []byte("version: 1\ntables: {t: {file: "+name+", key: a, value: b}}\n"), func(string, string, string, func(TableRow)) error {
+			t.Errorf("%s was read", name)
+			return nil
+		})
+		var es Errors
+		if !errors.As(err, &es) || !strings.Contains(es[0].Text, "takes the bare name of a file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A mapping that cannot be read in whole still tells the columns that an input lacks.
+func TestWhatAnInputLacksIsToldBesideOtherMistakes(t *testing.T) {
+	m, err := ParseBeside("m", []byte("version: 1\nkey: '{id}'\nlead:\n  content:\n    a: {from: '{mail}', formt: email}\n    b: '{nme}'\n    c: {first: ['{x}', '{y}'], apply: ['e164:{z}']}\n"), nil)
+	var es Errors
+	if !errors.As(err, &es) || m == nil {
+		t.Fatal(m, err)
+	}
+	all := es.And(m.Lacks("in.csv", Columns{Names: []string{"id", "name"}, Own: 2}))
+	want := "m:5:25: unknown key \"formt\" in lead.content.a\nhint: did you mean \"format\"?\n" +
+		"m:6:8: lead.content.b: in.csv has no column \"nme\"\nhint: did you mean \"name\"?\n" +
+		"m:7:17: lead.content.c.first[1]: in.csv has no column \"x\"\n" +
+		"m:7:24: lead.content.c.first[2]: in.csv has no column \"y\"\n" +
+		"m:7:40: lead.content.c.apply[1]: in.csv has no column \"z\""
+	if diff := cmp.Diff(want, all.Error()); diff != "" {
+		t.Error(diff)
+	}
+	if m, _ := ParseBeside("m", []byte("version: 1\nsource: {skip_rows: x}\nkey: '{id}'\n"), nil); m.Lacks("in.csv", Columns{}) != nil {
+		t.Error("columns are missed though nobody knows where the header stands")
+	}
+}
