@@ -256,6 +256,9 @@ func (d *dryRun) notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are kept in the checkpoint: take something that is nobody's name or address.",
 			n, d.intake.place(d.addresses.spots[0])))
 	}
+	if names := d.options.Mapping.Composed(); len(names) > 0 {
+		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out empty vanish from the service.", listed(names)))
+	}
 	if n := d.dropped.rows; n > 0 {
 		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.spots[0])))
 	}

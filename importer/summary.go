@@ -100,7 +100,11 @@ func (r *run) badRows() int {
 func (r *run) warnings() []string {
 	var list []string
 	for _, w := range slices.Concat(r.Mapping.Warnings(), r.intake.doubts) {
-		list = append(list, fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint))
+		text := fmt.Sprintf("%s:%d:%d: %s", w.File, w.Line, w.Column, w.Text)
+		if w.Hint != "" {
+			text += ": " + w.Hint
+		}
+		list = append(list, text)
 	}
 	return list
 }

@@ -101,6 +101,16 @@ func (m *Mapping) columns(roles ...role) []string {
 	return names
 }
 
+// Composed are the keys of the content that are objects or lists.
+func (m *Mapping) Composed() (names []string) {
+	for _, f := range m.plan.content {
+		if f.value != nil && f.value.parts != nil && f.value.parts.isJSON() {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
 // TableFiles are the names of the files beside the mapping file that hold its tables.
 func (m *Mapping) TableFiles() []string { return m.tableFiles }
 

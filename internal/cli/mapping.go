@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,6 +126,10 @@ func (t *table) refuse(err error) {
 	var lost *source.LostError
 	if errors.As(err, &lost) {
 		refusal = (*source.OpenError)(lost)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		t.fail(0, "there is no such file", "put the table beside the mapping file")
+		return
 	}
 	if refusal != nil || errors.As(err, &refusal) {
 		t.fail(refusal.Line, cmp.Or(refusal.Text, "cannot be read"), refusal.Hint)

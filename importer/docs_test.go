@@ -1,0 +1,79 @@
+package importer
+
+import (
+	"encoding/csv"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/mapping"
+)
+
+// fences are the examples of a page: what they are, and their text.
+var fences = regexp.MustCompile("(?ms)^```(\\w+)(?: ([\\w.]+))?\n(.*?)^```$")
+
+// leftOut is what examples leave out that are about something else.
+var leftOut = regexp.MustCompile(`^(typeKey is "",|typeLabel is "",|content is an object,)`)
+
+// Each example of the mapping language is right: its tests pass, or it is refused with the words below it.
+func TestExamplesOfTheMappingLanguage(t *testing.T) {
+	page, err := os.ReadFile("../docs/mapping.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]string{}
+	refusal, run := "", 0
+	for _, fence := range fences.FindAllStringSubmatch(string(page), -1) {
+		kind, about, text := fence[1], fence[2], fence[3]
+		switch {
+		case kind == "csv":
+			tables[about] = text
+			continue
+		case kind == "text":
+			if diff := cmp.Diff(strings.TrimSpace(text), refusal); diff != "" {
+				t.Errorf("what is said of a mistake (-page +truth):\n%s", diff)
+			}
+			continue
+		}
+		m, err := mapping.ParseBeside("mapping.yaml", []byte("version: 1\n"+text), tableOf(t, tables))
+		switch {
+		case about == "wrong" && err == nil:
+			t.Errorf("taken:\n%s", text)
+		case about == "wrong":
+			refusal = err.Error()
+		case err != nil:
+			t.Errorf("%v:\n%s", err, text)
+		case len(m.Tests()) == 0:
+			t.Errorf("no tests:\n%s", text)
+		default:
+			for _, test := range m.Tests() {
+				run++
+				differences := slices.DeleteFunc(prove(m, &test), func(d string) bool { return leftOut.MatchString(d) })
+				if len(differences) > 0 {
+					t.Errorf("%s:\n%s", strings.Join(differences, "\n"), text)
+				}
+			}
+		}
+	}
+	if run < 15 {
+		t.Errorf("%d tests were run: the page is not read as it is written", run)
+	}
+}
+
+// tableOf reads the tables of a page.
+func tableOf(t *testing.T, tables map[string]string) mapping.ReadTable {
+	return func(name, key, value string, add func(mapping.TableRow)) error {
+		rows, err := csv.NewReader(strings.NewReader(tables[name])).ReadAll()
+		if err != nil || len(rows) == 0 || rows[0][0] != key || rows[0][1] != value {
+			t.Fatalf("the table %s: %v %q", name, err, rows)
+		}
+		for i, row := range rows[1:] {
+			add(mapping.TableRow{Line: i + 2, Key: row[0], Value: row[1]})
+		}
+		return nil
+	}
+}
