@@ -22,6 +22,7 @@ import (
 
 const (
 	maxMapping = 1 << 20  // bytes of a mapping file
+	sniffed    = 512      // bytes by which a file of another kind is known
 	maxTable   = 64 << 20 // bytes of a table beside it
 )
 
@@ -39,6 +40,10 @@ func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error
 	}
 	if err != nil {
 		return nil, report.File{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), "check the path after -m")
+	}
+	if what := source.NoMapping(path, data[:min(len(data), sniffed)]); what != "" {
+		return nil, report.File{}, usage(path+" is "+what+", not a mapping file",
+			"-m takes the mapping, and files with rows stand without a flag; leadferry init FILE writes a mapping for a file")
 	}
 	sum := sha256.New()
 	sum.Write(data)
