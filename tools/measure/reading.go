@@ -10,7 +10,7 @@ import (
 
 // validateCSV is N5.
 func (l *lab) validateCSV(ctx context.Context) ([]finding, error) {
-	return l.besideReader(ctx, leadFile{to: l.rows}, "readcsv", "encoding/csv loop", 0.35)
+	return l.besideReader(ctx, leadFile{to: l.rows}, "readcsv", "encoding/csv loop", 0.45)
 }
 
 // validateJSONL is N6.
