@@ -28,9 +28,10 @@ const (
 )
 
 // reuse is what a host has shown of how it keeps connections, and what follows for creates. One goes over a used
-// connection only where a request was answered before after as long a rest, and on one that had carried as many. What goes
-// beyond is tried by one call at a time, a longer rest by a GET that can make nothing. So a host that closes without a word
-// costs one create at most, be it after a time, after a number of requests or after each answer.
+// connection where a request was answered before after twice the rest (its clock and ours, and what is between, are not in step),
+// and on one that had carried as many. What goes beyond is tried by one call at a time, a rest longer than any before by a GET
+// that can make nothing. So a host that closes without a word costs one create at most, be it after a time, after a number of
+// requests or after each answer.
 type reuse struct {
 	rest      time.Duration // the longest after which a request was answered
 	carried   int           // the most requests that a connection had carried when another one was answered
@@ -50,7 +51,7 @@ func (u *reuse) allows(c *conn, kind use, now time.Time) (may, trial bool) {
 		return u.lost.IsZero() || now.Sub(u.lost) >= lostPause, false
 	case u.single || rest >= createRest:
 		return false, false
-	case rest <= u.rest && c.carried <= u.carried:
+	case rest <= u.rest/2 && c.carried <= u.carried:
 		return true, false
 	case u.exploring || rest > u.rest && u.trials == mostTrials:
 		return false, false
