@@ -175,7 +175,7 @@ const mostReasons = 3
 func (s *sampler) lose(row *source.Row) {
 	s.lost++
 	why := row.Problem.Text
-	i := slices.IndexFunc(s.bad, func(u propose.Unread) bool { return u.Why == why })
+	i := slices.IndexFunc(s.bad, func(u propose.Unread) bool { return alike(u.Why, why) })
 	if i < 0 && len(s.bad) > mostReasons {
 		i, s.bad[mostReasons].Why = mostReasons, "other reasons"
 	}
@@ -183,6 +183,17 @@ func (s *sampler) lose(row *source.Row) {
 		i, s.bad = len(s.bad), append(s.bad, propose.Unread{Why: why, Line: row.Line})
 	}
 	s.bad[i].Rows++
+}
+
+// alike reports whether two texts differ in numbers only: the places of rows.
+func alike(a, b string) bool {
+	noDigits := func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}
+	return strings.Map(noDigits, a) == strings.Map(noDigits, b)
 }
 
 // learn takes the columns of a header, or those that an object has and none before it.

@@ -104,9 +104,9 @@ var telling = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, ki
 
 // beginsWithLead reports whether the first line of a table is a lead and no header: it has
 // an e-mail address, or hardly a name that is known and two cells at least that look like
-// those below them, or stand there again.
+// those below them, or stand there again, or one that begins to count the rows.
 func (t *table) beginsWithLead() bool {
-	alike, named := 0, 0
+	alike, named, goesOn := 0, 0, false
 	for i, cell := range t.In.Columns {
 		if strings.HasPrefix(cell, reserved) {
 			continue
@@ -127,8 +127,22 @@ func (t *table) beginsWithLead() bool {
 		if slices.ContainsFunc(telling, looks) || cell != "" && slices.Contains(cells, strings.TrimSpace(cell)) {
 			alike++
 		}
+		goesOn = goesOn || counts(append([]string{strings.TrimSpace(cell)}, cells...))
 	}
-	return alike > 1 && named*leastUnnamed < len(t.In.Columns)
+	return (alike > 1 || goesOn && alike > 0) && named*leastUnnamed < len(t.In.Columns)
+}
+
+// counts reports whether the cells are numbers each of which is one more than that before.
+func counts(cells []string) bool {
+	before := 0
+	for i, cell := range cells {
+		n, err := strconv.Atoi(cell)
+		if err != nil || i > 0 && n != before+1 {
+			return false
+		}
+		before = n
+	}
+	return len(cells) > 2
 }
 
 // leastUnnamed is among how many columns of a file without header one may be called like a
