@@ -40,7 +40,7 @@ func (p *parser) secrets(key string, n *yaml.Node) {
 			p.secrets(key, child)
 		case isKey:
 			p.secrets("", child)
-		case slices.Contains([]string{"from", "default", "expr", "else"}, n.Content[i-1].Value):
+		case slices.Contains([]string{"from", "default", "expr", "else", "first", "join", "list"}, n.Content[i-1].Value):
 			p.secrets(key, child) // of the key that has the value
 		default:
 			p.secrets(n.Content[i-1].Value, child)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -23,6 +24,17 @@ func FuzzCSV(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) { fuzz(t, data, source.Options{Format: source.CSV}) })
+}
+
+// FuzzFrame leaves out what stands around any table.
+func FuzzFrame(f *testing.F) {
+	f.Add([]byte("title\n\nid,n\n#1\n1,\"a\\\"b\"\nTotal,2\nend"), uint8(2), uint8(1))
+	f.Add([]byte("\"x\ny\"\n#\na\n\x1a"), uint8(1), uint8(0))
+	f.Fuzz(func(t *testing.T, data []byte, skip, last uint8) {
+		o := source.Options{Format: source.CSV, Backslash: skip%2 == 1}
+		o.SkipRows, o.SkipFooter, o.Comment, o.Footer = int(skip%5), int(last%5), "#", regexp.MustCompile("^Total")
+		fuzz(t, data, o)
+	})
 }
 
 func FuzzJSON(f *testing.F) {
