@@ -64,7 +64,7 @@ func (p *peer) receive() bool {
 		}
 		p.in = append(p.in, make([]byte, len(p.in))...)
 	}
-	if p.sink.closes && p.sink.after > 0 {
+	if p.sink.closes && p.sink.after > 0 && p.registered { // a first request may take as long as it wants
 		if err := p.conn.SetReadDeadline(time.Now().Add(p.sink.after)); err != nil {
 			return false
 		}
