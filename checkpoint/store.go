@@ -31,6 +31,7 @@ package checkpoint
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"time"
 
@@ -104,8 +105,8 @@ type Store interface {
 	// lead ID that stands twice, a key in doubt that was sent, a key to which the service
 	// itself gave another lead, and a lead that has another key. A lead ID that people gave,
 	// by a decision or an earlier list, is corrected; what was known of the wrong lead goes.
-	// The same list again changes nothing.
-	Adopt(ctx context.Context, list []Entry) (AdoptResult, error)
+	// The same list again changes nothing. An error that the list yields is returned as it is.
+	Adopt(ctx context.Context, list List) (AdoptResult, error)
 
 	// Forget removes every trace of keys, all or none: entries, intents, index records,
 	// decisions about them, and their lead IDs wherever they stand. A keyed hash of each key
@@ -177,6 +178,21 @@ type Info struct {
 // more. Such a row must not be sent: settling it with ReasonIncomplete holds it.
 func (i *Info) MayLack(e *Entry) bool {
 	return i.Incomplete && !e.State.HasLead() && e.State != Forgotten && e.Seq <= i.Since
+}
+
+// List is a list of entries that is too long for the memory: a Store goes through it several
+// times, and each time it must yield the same entries, until it yields an error.
+type List = iter.Seq2[Entry, error]
+
+// ListOf is a list of entries that are in memory.
+func ListOf(entries ...Entry) List {
+	return func(yield func(Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Filter says which keys are wanted.

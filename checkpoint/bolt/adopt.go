@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -20,28 +21,38 @@ var adoptingKey = []byte("adopting")
 func adoptingMark() []byte { return seal(nil, 0, adoptingKey) }
 
 // adopted is how many entries of a list one commit takes.
-const adopted = 1 << 14
+const adopted = 1 << 11
 
 // Adopt takes over leads that exist on the service, see [checkpoint.Store]. A long list takes
 // several commits: after a kill in their midst the checkpoint is incomplete until the same
-// list is adopted again. It takes some bytes of memory and 15 µs an entry.
-func (d *Store) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint.AdoptResult, err error) {
-	a := newAdoption(list)
+// list is adopted again. It takes 40 bytes of memory an entry, beside what one commit holds,
+// and about 20 µs.
+func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.AdoptResult, err error) {
+	a := &adoption{list: list, digests: d.digests, corrected: make(map[string]bool)}
+	if err := a.read(); err != nil {
+		return r, fmt.Errorf("adopt: %w", err)
+	}
 	err = d.exclusively(func() error {
 		err := d.transact("other", func(w *writing) error {
-			if err := a.examine(w, &r); err != nil {
+			if r, err = a.examine(w); err != nil {
 				return err
 			}
-			if err := a.giveUp(w); err != nil {
-				return err
+			if err := a.giveUp(w); err != nil || a.wanted > adopted {
+				return errors.Join(err, w.meta.Put(adoptingKey, adoptingMark()))
 			}
-			return a.write(w)
+			return a.inParts(func(part []checkpoint.Entry, _ bool) error { return a.write(w, part, true) })
 		})
-		for err == nil && len(a.wanted) > 0 {
-			err = d.transact("other", a.write)
+		begun := err == nil && a.wanted > adopted
+		if begun {
+			err = a.inParts(func(part []checkpoint.Entry, last bool) error {
+				return d.transact("other", func(w *writing) error { return a.write(w, part, last) })
+			})
 		}
-		if err == nil && d.lacks.adopting {
+		switch {
+		case err == nil && d.lacks.adopting:
 			d.lacks = lacking{}
+		case err != nil && begun && !d.lacks.some:
+			d.lacks = lacking{some: true, since: d.tally.Load().seq, adopting: true}
 		}
 		return err
 	})
@@ -53,66 +64,160 @@ func (d *Store) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint.
 
 // adoption is a list on its way into the file.
 type adoption struct {
-	list          []checkpoint.Entry
-	byKey, byLead []int32 // places in the list, ordered by key and by lead ID, and then as they come
-	wanted        []int32 // what is to be written, in the order of keys
-	gaveUp        map[string]bool
+	list      checkpoint.List
+	digests   *checkpoint.Digester
+	rows      []adopting // in the order of keys' digests
+	first     refusal    // of the first entry whose key or lead ID stands before it already
+	take      []bool     // by place in the list: to be written
+	wanted    int        // how many
+	corrected map[string]bool
 }
 
-func newAdoption(list []checkpoint.Entry) *adoption {
-	a := &adoption{list: list, gaveUp: make(map[string]bool)}
-	for i := range list {
-		if a.byKey = append(a.byKey, int32(i)); list[i].LeadID != "" && list[i].State != checkpoint.InDoubt {
-			a.byLead = append(a.byLead, int32(i))
+// adopting is what is kept of an entry of the list.
+type adopting struct {
+	key, lead checkpoint.Digest // lead is zero where the entry gives none
+	at        uint32            // in the list
+	stays     bool              // it takes no lead ID from its key
+}
+
+// refusal is why an entry of a list is refused.
+type refusal struct {
+	at   int
+	text string
+}
+
+// listFailure is an error of the list, not of the file.
+type listFailure struct{ error }
+
+// Unwrap returns what the list yielded.
+func (f *listFailure) Unwrap() error { return f.error }
+
+var errListChanged = errors.New("the list is not the same any more: something else writes to it")
+
+// read goes through the list for what stands in it twice.
+func (a *adoption) read() error {
+	for e, err := range a.list {
+		if err != nil {
+			return &listFailure{err}
+		}
+		row := a.row(&e)
+		row.at = uint32(len(a.rows))
+		a.rows = append(a.rows, row)
+	}
+	a.first.at = len(a.rows)
+	given := func(row *adopting) checkpoint.Digest { return row.lead }
+	a.findTwice(given, "its lead ID stands in row %d already")
+	a.findTwice(func(row *adopting) checkpoint.Digest { return row.key }, "its key stands in row %d already")
+	return nil
+}
+
+func (a *adoption) row(e *checkpoint.Entry) adopting {
+	row := adopting{key: a.digests.Sum([]byte(e.Key))}
+	if e.LeadID != "" && e.State != checkpoint.InDoubt {
+		row.lead = a.digests.Sum([]byte(e.LeadID))
+	}
+	row.stays = row.lead == (checkpoint.Digest{}) || e.State == checkpoint.Rejected
+	return row
+}
+
+// findTwice orders the rows by one of their digests, and looks for one that another row has.
+func (a *adoption) findTwice(digest func(*adopting) checkpoint.Digest, text string) {
+	slices.SortFunc(a.rows, func(x, y adopting) int {
+		dx, dy := digest(&x), digest(&y)
+		return cmp.Or(bytes.Compare(dx[:], dy[:]), cmp.Compare(x.at, y.at))
+	})
+	first := 0
+	for i := range a.rows {
+		one := digest(&a.rows[i])
+		if one != digest(&a.rows[first]) {
+			first = i
+		}
+		if at := int(a.rows[i].at); i > first && one != (checkpoint.Digest{}) && at <= a.first.at {
+			a.first = refusal{at, fmt.Sprintf(text, a.rows[first].at+1)}
 		}
 	}
-	slices.SortStableFunc(a.byKey, func(i, j int32) int { return cmp.Compare(list[i].Key, list[j].Key) })
-	slices.SortStableFunc(a.byLead, func(i, j int32) int { return cmp.Compare(list[i].LeadID, list[j].LeadID) })
-	return a
 }
 
-// ofKey is the first entry of a key, by its place in the list; -1: it has none.
-func (a *adoption) ofKey(key string) int {
-	at, ok := slices.BinarySearchFunc(a.byKey, key, func(i int32, key string) int { return cmp.Compare(a.list[i].Key, key) })
-	if !ok {
-		return -1
+// find is the place of the first row of a key.
+func (a *adoption) find(key checkpoint.Digest) (at int, ok bool) {
+	return slices.BinarySearchFunc(a.rows, key, func(row adopting, key checkpoint.Digest) int { return bytes.Compare(row.key[:], key[:]) })
+}
+
+// keeps says whether the list gives a key no lead ID, or this one, so that its lead stays.
+func (a *adoption) keeps(key, lead string) bool {
+	at, ok := a.find(a.digests.Sum([]byte(key)))
+	return !ok || a.rows[at].stays || a.rows[at].lead == a.digests.Sum([]byte(lead))
+}
+
+// each goes through the list once more.
+func (a *adoption) each(f func(i int, e *checkpoint.Entry) error) error {
+	i := 0
+	for e, err := range a.list {
+		if err != nil {
+			return &listFailure{err}
+		}
+		if !a.holds(a.row(&e), i) {
+			return &listFailure{errListChanged}
+		}
+		if err := f(i, &e); err != nil {
+			return err
+		}
+		i++
 	}
-	return int(a.byKey[at])
-}
-
-// ofLead is the same of a lead ID.
-func (a *adoption) ofLead(id string) int {
-	at, ok := slices.BinarySearchFunc(a.byLead, id, func(i int32, id string) int { return cmp.Compare(a.list[i].LeadID, id) })
-	if !ok {
-		return -1
+	if i < len(a.rows) {
+		return &listFailure{errListChanged}
 	}
-	return int(a.byLead[at])
+	return nil
 }
 
-// gives is the lead ID that the list gives to a key, or nothing.
-func (a *adoption) gives(key string) string {
-	if i := a.ofKey(key); i >= 0 && a.list[i].State != checkpoint.InDoubt && a.list[i].State != checkpoint.Rejected {
-		return a.list[i].LeadID
+// holds says whether a row stood at this place when the list was read first.
+func (a *adoption) holds(row adopting, i int) bool {
+	row.at = uint32(i)
+	at, ok := a.find(row.key)
+	for ; ok && at < len(a.rows) && a.rows[at].key == row.key; at++ {
+		if a.rows[at] == row {
+			return true
+		}
 	}
-	return ""
+	return false
 }
 
-// write takes the next entries over: entries in the order of their keys and index records in
-// theirs, for bbolt holds what one commit changes in large arrays, into which it would insert
-// each.
-func (a *adoption) write(w *writing) error {
+// inParts hands out the entries that are to be written, so many at a time, in the order of
+// their keys; the last part may be empty.
+func (a *adoption) inParts(f func(part []checkpoint.Entry, last bool) error) error {
+	var part []checkpoint.Entry
+	err := a.each(func(i int, e *checkpoint.Entry) error {
+		if !a.take[i] {
+			return nil
+		}
+		if len(part) == adopted {
+			if err := f(part, false); err != nil {
+				return err
+			}
+			part = part[:0]
+		}
+		part = append(part, *e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return f(part, true)
+}
+
+// write takes entries over: entries in the order of their keys and index records in theirs,
+// for bbolt holds what one commit changes in large arrays, into which it would insert each.
+func (a *adoption) write(w *writing, part []checkpoint.Entry, last bool) error {
 	w.batch = &indexBatch{}
-	part := a.wanted[:min(len(a.wanted), adopted)]
-	a.wanted = a.wanted[len(part):]
-	for _, i := range part {
-		e := a.list[i]
-		if err := w.adopt(e, a.gaveUp[e.Key]); err != nil {
+	slices.SortFunc(part, func(x, y checkpoint.Entry) int { return cmp.Compare(x.Key, y.Key) })
+	for _, e := range part {
+		if err := w.adopt(e, a.corrected[e.Key]); err != nil {
 			return err
 		}
 	}
-	note := w.meta.Delete(adoptingKey)
-	if len(a.wanted) > 0 {
-		note = w.meta.Put(adoptingKey, adoptingMark())
+	note := w.meta.Put(adoptingKey, adoptingMark())
+	if last {
+		note = w.meta.Delete(adoptingKey)
 	}
 	return errors.Join(note, putAll(w.leads.in, w.batch.leads), putAll(w.links, w.batch.links), putAll(w.folds, w.batch.folds))
 }
@@ -129,47 +234,46 @@ func putAll(index *bbolt.Bucket, records []indexRecord) error {
 
 // examine refuses a list before anything is changed, counts its entries and finds those that
 // have to be written.
-func (a *adoption) examine(w *writing, r *checkpoint.AdoptResult) error {
-	*r = checkpoint.AdoptResult{}
-	take := make([]bool, len(a.list))
-	for i := range a.list {
-		e := &a.list[i]
+func (a *adoption) examine(w *writing) (r checkpoint.AdoptResult, err error) {
+	a.take, a.wanted = make([]bool, len(a.rows)), 0
+	err = a.each(func(i int, e *checkpoint.Entry) error {
 		text, hint := e.Unfit()
-		if first := a.ofKey(e.Key); first < i && text == "" {
-			text = fmt.Sprintf("its key stands in row %d already", first+1)
-		}
-		if first := a.ofLead(e.LeadID); first >= 0 && first < i && text == "" && e.State != checkpoint.InDoubt {
-			text = fmt.Sprintf("its lead ID stands in row %d already", first+1)
+		if text == "" && i == a.first.at {
+			text = a.first.text
 		}
 		if text != "" {
 			return &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint}
 		}
-		var err error
-		take[i], err = w.judge(e, a.gives, r)
+		take, corrects, err := w.judge(e, a.keeps, &r)
 		if refused := (*checkpoint.ListError)(nil); errors.As(err, &refused) {
 			refused.Index, refused.Key = i, e.Key
 		}
-		if err != nil {
+		if err != nil || !take {
 			return err
 		}
-		if take[i] && !checkpoint.KnownStatus(e.Status) {
+		a.take[i] = true
+		a.wanted++
+		if corrects {
+			a.corrected[e.Key] = true
+		}
+		if !checkpoint.KnownStatus(e.Status) {
 			r.Unspecified++
 		}
-	}
-	a.wanted = slices.DeleteFunc(slices.Clone(a.byKey), func(i int32) bool { return !take[i] })
-	return nil
+		return nil
+	})
+	return r, err
 }
 
-// judge compares an entry with what is known and says whether it is to be taken; gives is the
-// lead ID that the list gives to a key.
-func (w *writing) judge(e *checkpoint.Entry, gives func(key string) string, r *checkpoint.AdoptResult) (take bool, err error) {
+// judge compares an entry with what is known and says whether it is to be taken, and whether
+// it corrects a lead ID; keeps says whether the list leaves a lead to a key.
+func (w *writing) judge(e *checkpoint.Entry, keeps func(key, lead string) bool, r *checkpoint.AdoptResult) (take, corrects bool, err error) {
 	from, err := w.state(e.Key)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	old, t, err := w.known(e.Key)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	owner, err := "", error(nil)
 	if e.State != checkpoint.InDoubt {
@@ -177,38 +281,38 @@ func (w *writing) judge(e *checkpoint.Entry, gives func(key string) string, r *c
 	}
 	switch {
 	case err != nil:
-		return false, err
+		return false, false, err
 	case from == checkpoint.Forgotten:
 		r.Forgotten++
-		return false, nil
+		return false, false, nil
 	case e.State == checkpoint.Rejected:
 		r.Rejected++
-		return false, nil
-	case owner != "" && owner != e.Key && (gives(owner) == "" || gives(owner) == e.LeadID):
-		return false, &checkpoint.ListError{Text: "its lead ID belongs to another key"}
+		return false, false, nil
+	case owner != "" && owner != e.Key && keeps(owner, e.LeadID):
+		return false, false, &checkpoint.ListError{Text: "its lead ID belongs to another key"}
 	case e.State == checkpoint.InDoubt && !from.HasLead() && from != checkpoint.InDoubt:
 		r.InDoubt++
-		return true, nil
+		return true, false, nil
 	case e.State == checkpoint.InDoubt:
 		r.Known++
-		return false, nil
+		return false, false, nil
 	case from == checkpoint.InDoubt && w.held(e.Key):
 		r.Leads++
-		return true, nil
+		return true, old.LeadID != "", nil
 	case from == checkpoint.InDoubt:
-		return false, &checkpoint.ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
+		return false, false, &checkpoint.ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
 	case !from.HasLead() || old.LeadID == "" && e.LeadID != "":
 		r.Leads++
-		return true, nil
+		return true, old.LeadID != "", nil
 	case e.LeadID != "" && old.LeadID != e.LeadID && !w.words.byPeople(t):
-		return false, &checkpoint.ListError{Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when"}
+		return false, false, &checkpoint.ListError{Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when"}
 	case e.LeadID != "" && old.LeadID != e.LeadID:
 		r.Leads++
 		r.Corrected++
-		return true, nil
+		return true, old.LeadID != "", nil
 	}
 	r.Known++
-	return false, nil
+	return false, false, nil
 }
 
 // held says whether a key in doubt was not sent, but may have a lead that is missing here.
@@ -231,18 +335,14 @@ func (w *words) byPeople(t tail) bool {
 	return false
 }
 
-// giveUp takes the lead IDs, and what was known of these leads, from entries that a list
+// giveUp takes the lead IDs, and what was known of these leads, from entries that the list
 // corrects. Only then may others have these leads.
 func (a *adoption) giveUp(w *writing) error {
-	for _, i := range a.wanted {
-		old, t, err := w.known(a.list[i].Key)
+	for _, key := range slices.Sorted(maps.Keys(a.corrected)) {
+		old, t, err := w.known(key)
 		if err != nil {
 			return err
 		}
-		if old.LeadID == "" || a.list[i].State == checkpoint.InDoubt {
-			continue
-		}
-		a.gaveUp[old.Key] = true
 		bare := old.Bare()
 		if err := errors.Join(w.move(old.Key, old.State, checkpoint.Created), w.replace(&old, &bare, t)); err != nil {
 			return err

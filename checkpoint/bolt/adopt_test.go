@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
 	wrong := []checkpoint.Entry{{Key: "key-00000", LeadID: "lead-1"}, {Key: "key-00001", LeadID: "lead-0"}}
-	if _, err := d.Adopt(t.Context(), wrong); err != nil {
+	if _, err := d.Adopt(t.Context(), checkpoint.ListOf(wrong...)); err != nil {
 		t.Fatal(err)
 	}
 	var list []checkpoint.Entry
@@ -23,29 +24,28 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 		list = append(list, checkpoint.Entry{Key: fmt.Sprintf("key-%05d", i), LeadID: fmt.Sprint("lead-", i), ExternalID: fmt.Sprint("crm-", i)})
 	}
 	slices.Reverse(list)
-	a, r := newAdoption(list), checkpoint.AdoptResult{}
-	err := d.alone(func(w *writing) error {
-		if err := a.examine(w, &r); err != nil {
-			return err
+	times, cut := 0, errors.New("the disk is gone")
+	_, err := d.Adopt(t.Context(), func(yield func(checkpoint.Entry, error) bool) {
+		times++
+		for i, e := range list {
+			if times == 3 && i == adopted+1 && !yield(e, cut) || !yield(e, nil) {
+				return
+			}
 		}
-		if err := a.giveUp(w); err != nil {
-			return err
-		}
-		return a.write(w)
 	})
-	if err != nil || r.Leads != len(list) || r.Corrected != 2 {
-		t.Fatalf("%+v, %v", r, err)
+	if !errors.Is(err, cut) || !d.Info().Incomplete {
+		t.Fatalf("%+v, %v", d.Info(), err)
 	}
 	d = opened(t, killed(t, path), Options{})
 	info := d.Info()
-	if len(info.Warnings) != 1 || !strings.Contains(info.Warnings[0], "adopt") || info.Leads != adopted {
+	if len(info.Warnings) != 1 || !strings.Contains(info.Warnings[0], "adopt") || info.Leads != adopted+2 {
 		t.Errorf("%d leads, %q", info.Leads, info.Warnings)
 	}
-	if rest, _ := sought(t, d, checkpoint.Query{Key: list[0].Key}); rest.State != checkpoint.Unknown || !info.MayLack(&rest) {
+	if rest, _ := sought(t, d, checkpoint.Query{Key: list[len(list)-100].Key}); rest.State != checkpoint.Unknown || !info.MayLack(&rest) {
 		t.Error("a row of the rest of the list would be sent")
 	}
 	repairedKeepsWhatWasCutOff(t, path, list)
-	if r, err := d.Adopt(t.Context(), list); err != nil || r.Known != adopted || r.Leads != adopted+10 {
+	if r, err := d.Adopt(t.Context(), checkpoint.ListOf(list...)); err != nil || r.Known != adopted || r.Leads != adopted+10 {
 		t.Errorf("again: %+v, %v", r, err)
 	}
 	if d.Info().Incomplete {
@@ -75,11 +75,11 @@ func repairedKeepsWhatWasCutOff(t *testing.T, path string, list []checkpoint.Ent
 		t.Errorf("repaired: %+v, %v", r, err)
 	}
 	d := opened(t, made, Options{})
-	rest, _ := sought(t, d, checkpoint.Query{Key: list[0].Key})
+	rest, _ := sought(t, d, checkpoint.Query{Key: list[len(list)-100].Key})
 	if info := d.Info(); !info.MayLack(&rest) {
 		t.Error("repaired: a row of the rest of the list would be sent")
 	}
-	if _, err := d.Adopt(t.Context(), list); err != nil || d.Info().Incomplete || d.Info().Leads != len(list) {
+	if _, err := d.Adopt(t.Context(), checkpoint.ListOf(list...)); err != nil || d.Info().Incomplete || d.Info().Leads != len(list) {
 		t.Errorf("repaired and adopted: %+v, %v", d.Info(), err)
 	}
 	d.Close()

@@ -179,7 +179,7 @@ func (b *buffered) rewrite(number uint64, key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	var line []byte
+	line := []byte{lineKind}
 	err = items.each(func(other, was []byte) error {
 		switch {
 		case string(other) != key:
@@ -209,6 +209,9 @@ func (b *buffered) end() error {
 	for i := range b.fresh {
 		one := &b.fresh[i]
 		if value := b.added[one.key]; value != nil {
+			if len(line) == 0 {
+				line = append(line, lineKind)
+			}
 			line = appendItem(line, one.key, value)
 			one.line = b.next
 		}
@@ -342,7 +345,8 @@ func (p *places) gathered(key string, g gathered) (value []byte) {
 		}
 		return []byte{0}
 	}
-	f := reader{b: line[:max(len(line)-4, 0)]}
+	f := reader{b: line[:max(len(line)-sealSize, 0)]}
+	f.byte()
 	for len(f.b) > 0 {
 		if other, value := f.item(); string(other) == key {
 			return value
@@ -353,6 +357,10 @@ func (p *places) gathered(key string, g gathered) (value []byte) {
 	}
 	return nil
 }
+
+// lineKind is what a line begins with: no other record does, so that a damaged file's lines
+// are taken for nothing else.
+const lineKind = 0xff
 
 // appendItem adds to a line a key and its record, each with its length in front.
 func appendItem(line []byte, key string, value []byte) []byte {
@@ -365,7 +373,7 @@ func (r *reader) item() (key, value []byte) { return r.next(r.uint()), r.next(r.
 // openLine checks a line and returns its number and what it holds.
 func openLine(k, line []byte) (number uint64, items reader, err error) {
 	items, err = unseal(k, line)
-	if err != nil || len(k) != 8 {
+	if err != nil || len(k) != 8 || items.byte() != lineKind {
 		return 0, items, errRecord
 	}
 	return binary.BigEndian.Uint64(k), items, nil

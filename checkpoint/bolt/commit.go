@@ -84,7 +84,7 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 			return nil
 		})
 	})
-	if refused := (*checkpoint.ListError)(nil); errors.As(err, &refused) {
+	if refused, unread := (*checkpoint.ListError)(nil), (*listFailure)(nil); errors.As(err, &refused) || errors.As(err, &unread) {
 		return err
 	}
 	if err != nil {

@@ -52,6 +52,11 @@ func TestRepairKeepsOrCountsWhatAFileKnew(t *testing.T) {
 	if err := withdraw(d, "k"); err != nil {
 		t.Fatal(err)
 	}
+	for i, key := range []string{"a3", "a1", "a2"} { // out of order, so that they gather
+		if _, err := settle(d, createdEntry(key, fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", i), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	held, err := contents(d)
 	if err != nil {
 		t.Fatal(err)

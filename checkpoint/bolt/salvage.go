@@ -305,7 +305,8 @@ func (s *salvage) record(key, value []byte, f reader) {
 			return
 		}
 	}
-	if s.line(f) {
+	if _, items, err := openLine(key, value); err == nil {
+		s.line(items)
 		return
 	}
 	if s.other(key, value) {
@@ -327,16 +328,14 @@ func (s *salvage) record(key, value []byte, f reader) {
 	s.records[e.Key] = p
 }
 
-// line keeps the entries of a line in which some gather and reports whether there are any.
-func (s *salvage) line(items reader) (is bool) {
+// line keeps the entries of a line; one of the index has none.
+func (s *salvage) line(items reader) {
 	_ = items.each(func(key, value []byte) error {
 		if f, err := unseal(key, value); err == nil {
-			is = true
 			s.record(key, value, f)
 		}
 		return nil
 	})
-	return is
 }
 
 // other keeps what is neither an entry nor an intent and reports whether it was that.

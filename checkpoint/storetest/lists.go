@@ -20,7 +20,7 @@ func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
 		{Key: "b", LeadID: "0b1c2d3e-0000-4000-8000-000000000001", ExternalID: "crm-1", Status: "closedWon", Organization: "org"},
 		{Key: "a", LeadID: "lead.2", Digest: d.Digests().Sum([]byte("x"))},
 	}
-	if r, err := d.Adopt(context.Background(), list); err != nil || r != (checkpoint.AdoptResult{Leads: 2}) {
+	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r != (checkpoint.AdoptResult{Leads: 2}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, want := range list {
@@ -36,7 +36,7 @@ func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
 		t.Errorf("its lead under another key: %+v, %v", stored, err)
 	}
 	before := contents(t, d)
-	if r, err := d.Adopt(context.Background(), list); err != nil || r != (checkpoint.AdoptResult{Known: 2}) {
+	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r != (checkpoint.AdoptResult{Known: 2}) {
 		t.Errorf("again: %+v, %v", r, err)
 	}
 	if after := contents(t, d); cmp.Diff(before, after) != "" {
@@ -73,7 +73,7 @@ func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 	} {
 		before := contents(t, d)
 		var why *checkpoint.ListError
-		if _, err := d.Adopt(context.Background(), []checkpoint.Entry{good, bad}); !errors.As(err, &why) || why.Index != 1 || why.Key != bad.Key {
+		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(good, bad)); !errors.As(err, &why) || why.Index != 1 || why.Key != bad.Key {
 			t.Errorf("%s: %v", name, err)
 		}
 		if after := contents(t, d); cmp.Diff(before, after) != "" {
@@ -90,7 +90,7 @@ func adoptCompletesALeadWithoutID(t *testing.T, b Backend) {
 	if err := errors.Join(claim(d, in), resolve(d, checkpoint.Decision{Key: "k", Exists: true})); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := d.Adopt(context.Background(), []checkpoint.Entry{{Key: "k", LeadID: "lead-1", Status: "onHold"}}); err != nil || r.Leads != 1 {
+	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(checkpoint.Entry{Key: "k", LeadID: "lead-1", Status: "onHold"})); err != nil || r.Leads != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if got := lookup(t, d, "k"); got.State != checkpoint.Partial || got.LeadID != "lead-1" || got.WantLink != "crm-1" || got.Digest != in.Digest || got.Status != "onHold" {
@@ -103,7 +103,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 	d := b.open(t)
 	doubted(t, d, "c", "d")
 	wrong := []checkpoint.Entry{{Key: "a", LeadID: "lead-b", ExternalID: "crm-a", Status: "closedWon"}, {Key: "b", LeadID: "lead-a"}}
-	if _, err := d.Adopt(context.Background(), wrong); err != nil {
+	if _, err := d.Adopt(context.Background(), checkpoint.ListOf(wrong...)); err != nil {
 		t.Fatal(err)
 	}
 	if err := resolve(d, checkpoint.Decision{Key: "c", LeadID: "lead-x"}, checkpoint.Decision{Key: "d", LeadID: "lead-d"}); err != nil {
@@ -117,7 +117,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 		}
 	}
 	right := []checkpoint.Entry{{Key: "a", LeadID: "lead-a"}, {Key: "b", LeadID: "lead-b", Status: "onHold"}, {Key: "c", LeadID: "lead-c"}}
-	if r, err := d.Adopt(context.Background(), right); err != nil || r != (checkpoint.AdoptResult{Leads: 3, Corrected: 3}) {
+	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(right...)); err != nil || r != (checkpoint.AdoptResult{Leads: 3, Corrected: 3}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, want := range []checkpoint.Entry{
@@ -133,7 +133,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 	if events, err := d.History(context.Background(), "a"); err != nil || events[0].Act&checkpoint.Adopted == 0 || events[len(events)-1].Act&checkpoint.Adopted == 0 {
 		t.Errorf("%+v, %v", events, err)
 	}
-	if r, err := d.Adopt(context.Background(), right); err != nil || r != (checkpoint.AdoptResult{Known: 3}) {
+	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(right...)); err != nil || r != (checkpoint.AdoptResult{Known: 3}) {
 		t.Fatalf("again: %+v, %v", r, err)
 	}
 	if _, err := settle(d, createdEntry("made", "lead-m", 1)); err != nil {
@@ -146,7 +146,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 		{{Key: "b", LeadID: "lead-9", State: checkpoint.InDoubt}, {Key: "a", LeadID: "lead-b"}},
 		{{Key: "a", LeadID: "lead-d"}},
 	} {
-		if _, err := d.Adopt(context.Background(), list); !errors.As(err, &why) {
+		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); !errors.As(err, &why) {
 			t.Errorf("%+v: %v", list, err)
 		}
 	}
@@ -156,7 +156,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
 	d := b.open(t)
 	long := strings.Repeat("ü", checkpoint.MaxStatus+9)
-	if _, err := d.Adopt(context.Background(), []checkpoint.Entry{{Key: "a", LeadID: "lead-1", Status: "escalated"}, {Key: "b", LeadID: "lead-2", Status: long}}); err != nil {
+	if _, err := d.Adopt(context.Background(), checkpoint.ListOf(checkpoint.Entry{Key: "a", LeadID: "lead-1", Status: "escalated"}, checkpoint.Entry{Key: "b", LeadID: "lead-2", Status: long})); err != nil {
 		t.Fatal(err)
 	}
 	d = d.again(t)
@@ -190,7 +190,7 @@ func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 		t.Fatal(err)
 	}
 	want := checkpoint.AdoptResult{Leads: 21, InDoubt: 3, Rejected: 3, Forgotten: 1}
-	if r, err := d.Adopt(context.Background(), list); err != nil || r != want {
+	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r != want {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	d = d.again(t)
@@ -212,7 +212,7 @@ func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 			t.Errorf("%s (-old +new):\n%s", was.Key, diff)
 		}
 	}
-	if r, err := d.Adopt(context.Background(), list); err != nil || r.Leads+r.InDoubt != 0 || r.Known != 24 {
+	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r.Leads+r.InDoubt != 0 || r.Known != 24 {
 		t.Errorf("again: %+v, %v", r, err)
 	}
 }

@@ -87,7 +87,14 @@ func (w *writing) reopen(d *checkpoint.Decision, r *checkpoint.ResolveResult) (b
 }
 
 // Adopt takes over leads, see [checkpoint.Store].
-func (m *Memory) Adopt(_ context.Context, list []checkpoint.Entry) (r checkpoint.AdoptResult, err error) {
+func (m *Memory) Adopt(_ context.Context, entries checkpoint.List) (r checkpoint.AdoptResult, err error) {
+	var list []checkpoint.Entry
+	for e, err := range entries {
+		if err != nil {
+			return r, err
+		}
+		list = append(list, e)
+	}
 	err = m.change("adopt", func(k *knowledge, now time.Time) error {
 		w := writing{k, now}
 		given := map[string]string{}

@@ -154,8 +154,8 @@ func (x *machine) adopt(t *rapid.T) {
 		}
 		list = append(list, e)
 	}
-	want, wantErr := x.m.Adopt(context.Background(), list)
-	got, err := x.d.Adopt(context.Background(), list)
+	want, wantErr := x.m.Adopt(context.Background(), checkpoint.ListOf(list...))
+	got, err := x.d.Adopt(context.Background(), checkpoint.ListOf(list...))
 	alike(t, fmt.Sprintf("adopt %+v", list), want, got, wantErr, err)
 }
 

@@ -3,9 +3,9 @@ package checkpointcmd
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,11 +22,17 @@ import (
 // Adopt takes over the leads of a file, as a whole or not at all. open opens the checkpoint,
 // or makes one.
 func (d *Desk) Adopt(ctx context.Context, path string, open func() (*bolt.Store, error)) (err error) {
-	read, err := d.readList(path, "adopt")
+	read, file, err := d.openList(path, "adopt")
 	if err != nil {
 		return err
 	}
-	entries, rows, err := entriesOf(read)
+	defer file.Close()
+	best, err := read.choose()
+	if err != nil {
+		return err
+	}
+	taken := 0
+	err = read.eachEntry(best, func(checkpoint.Entry, *listed) error { taken++; return nil })
 	if err != nil {
 		return err
 	}
@@ -45,12 +51,44 @@ func (d *Desk) Adopt(ctx context.Context, path string, open func() (*bolt.Store,
 	if err := d.ofThisTarget(path, read, db.Info().Target); err != nil {
 		return err
 	}
-	result, err := db.Adopt(ctx, entries)
-	if err != nil {
-		return read.refused(err, rows, "nothing was taken over")
+	result, err := db.Adopt(ctx, read.entries(best))
+	if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
+		return read.refusedEntry(best, why)
 	}
-	d.reportAdopted(result, len(read.rows)-len(rows), db.Info().Path)
+	if err != nil {
+		return err
+	}
+	d.reportAdopted(result, read.rows-taken, db.Info().Path)
 	return nil
+}
+
+// entries are what is to be taken over, as a checkpoint reads it: several times.
+func (l *list) entries(best chosen) checkpoint.List {
+	return func(yield func(checkpoint.Entry, error) bool) {
+		err := l.eachEntry(best, func(e checkpoint.Entry, _ *listed) error {
+			if !yield(e, nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(checkpoint.Entry{}, err)
+		}
+	}
+}
+
+var errEnough = errors.New("enough was read")
+
+// refusedEntry finds the row of the entry for which a list is refused.
+func (l *list) refusedEntry(best chosen, why *checkpoint.ListError) error {
+	at := 0
+	err := l.eachEntry(best, func(_ checkpoint.Entry, row *listed) error {
+		if at++; at <= why.Index {
+			return nil
+		}
+		return l.refused(why, row, "nothing was taken over")
+	})
+	return cmp.Or(err, error(why))
 }
 
 // ofThisTarget refuses results of which the summary beside them says that their run had
@@ -82,50 +120,75 @@ func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) 
 	}, func(n int) string { return english.Plural(n, "row", "") })
 }
 
-// entriesOf are the entries of a list that are to be taken over, with their rows. Of a run's
-// results, these are the rows that have a lead or may have one, once each key.
-func entriesOf(read *list) (entries []checkpoint.Entry, rows []*listed, err error) {
-	if read.results {
-		rows, err = read.withLeads()
-	} else {
-		for i := range read.rows {
-			rows = append(rows, &read.rows[i])
+// eachEntry calls f with the entries of a list that are to be taken over, and their rows.
+func (l *list) eachEntry(best chosen, f func(checkpoint.Entry, *listed) error) error {
+	return l.each(func(row *listed) (err error) {
+		if l.results {
+			if row.State, err = l.stateOf(row); err != nil || best[digestOf(row.Key)].number != row.number {
+				return err
+			}
 		}
-	}
-	for _, row := range rows {
-		if err := read.plausible(row, row.LeadID); err != nil {
-			return nil, nil, err
+		if err := l.plausible(row, row.LeadID); err != nil {
+			return err
 		}
 		e, err := entryOf(row)
 		if err != nil {
-			return nil, nil, read.fault(row, err.Error()+"; nothing was taken over", "")
+			return l.fault(row, err.Error()+"; nothing was taken over", "")
 		}
-		entries = append(entries, e)
-	}
-	return entries, rows, err
+		return f(e, row)
+	})
 }
 
-// withLeads gives rows of a run's results their state and returns those that tell most of
-// their keys.
-func (l *list) withLeads() (rows []*listed, err error) {
-	best := map[string]*listed{}
-	for i := range l.rows {
-		row := &l.rows[i]
-		if row.State, err = stateOfOutcome(row); err != nil {
-			return nil, l.fault(row, err.Error()+"; nothing was taken over", "")
+// chosen are the rows of a run's results that tell most of their keys, and have a lead or may
+// have one, by digests of the keys: there may be more of them than the memory holds.
+type chosen map[digest]told
+
+type digest [16]byte
+
+type told struct {
+	lead   digest
+	number int // of the row
+	tells  int
+}
+
+func digestOf(text string) digest {
+	sum := sha256.Sum256([]byte(text))
+	return digest(sum[:])
+}
+
+// choose goes through a run's results for them; of another list it takes none.
+func (l *list) choose() (chosen, error) {
+	best := chosen{}
+	err := l.each(func(row *listed) (err error) {
+		if !l.results {
+			return errEnough
 		}
-		if row.State == "" || row.Key == "" {
-			continue
+		if row.State, err = l.stateOf(row); err != nil || row.State == "" || row.Key == "" {
+			return err
 		}
-		before, again := best[row.Key]
-		if again && row.LeadID != "" && before.LeadID != "" && before.LeadID != row.LeadID {
-			return nil, l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before.number), "take out the row that is wrong")
+		key, lead := digestOf(row.Key), digestOf(row.LeadID)
+		before, again := best[key]
+		if again && row.LeadID != "" && before.lead != digestOf("") && before.lead != lead {
+			return l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before.number), "take out the row that is wrong")
 		}
-		if !again || row.tells() >= before.tells() {
-			best[row.Key] = row
+		if !again || row.tells() >= before.tells {
+			best[key] = told{lead, row.number, row.tells()}
 		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
-	return slices.SortedFunc(maps.Values(best), func(a, b *listed) int { return a.number - b.number }), nil
+	return best, err
+}
+
+// stateOf is how a row of a run's results stands in a checkpoint.
+func (l *list) stateOf(row *listed) (string, error) {
+	state, err := stateOfOutcome(row)
+	if err != nil {
+		return "", l.fault(row, err.Error()+"; nothing was taken over", "")
+	}
+	return state, nil
 }
 
 // tells orders what rows of one key tell: that it has this lead, that it may have one, that

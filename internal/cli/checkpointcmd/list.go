@@ -1,7 +1,7 @@
 package checkpointcmd
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -11,11 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gocarina/gocsv"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/transform"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
@@ -62,64 +63,130 @@ type listed struct {
 	number  int    // of the row, from 1
 }
 
-// list is such a file.
+// list is such a file. Who goes through it with each holds one row at a time.
 type list struct {
 	path    string
 	command string
-	rows    []listed
+	in      io.ReadSeeker
 	results bool // of a run: it has outcomes and no states
+	rows    int  // that were read last
 }
 
-// maxList bounds such a file, in bytes: about two million rows of an export.
-const maxList = 512 << 20
+// maxRows bounds a file whose rows are held in memory, in bytes: about two million rows of an
+// export.
+const maxRows = 512 << 20
 
-// readList reads a file; - is standard input. Further columns are allowed and
-// ignored. A column that is missing must not read as empty.
-func (d *Desk) readList(path, command string) (*list, error) {
+// openList opens a file; - is standard input, which is kept in a temporary file. The caller
+// closes it.
+func (d *Desk) openList(path, command string) (*list, io.Closer, error) {
 	l := &list{path: path, command: command}
-	in := d.In
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, usage(fmt.Sprintf("the file cannot be read: %v", err), l.hint())
-		}
-		defer f.Close()
-		in = f
+	open := func() (io.ReadSeekCloser, error) { return os.Open(path) }
+	if path == "-" {
+		open = func() (io.ReadSeekCloser, error) { return spooled(d.In) }
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxList+1))
+	f, err := open()
+	if err != nil {
+		return nil, nil, usage(fmt.Sprintf("the file cannot be read: %v", err), l.hint())
+	}
+	l.in = f
+	if err := l.check(); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return l, f, nil
+}
+
+// spooled keeps what is read in a temporary file, which goes when it is closed; where the
+// system allows that, it has no name before.
+func spooled(in io.Reader) (*spool, error) {
+	f, err := os.CreateTemp("", "leadferry-*")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(f.Name())
+	s := &spool{f}
+	if _, err := io.Copy(f, in); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+type spool struct{ *os.File }
+
+// Close lets go of it.
+func (s *spool) Close() error {
+	err := s.File.Close()
+	os.Remove(s.Name())
+	return err
+}
+
+// check reads a file to its end and says what it is.
+func (l *list) check() error {
+	size, err := io.Copy(io.Discard, transform.NewReader(l.in, encoding.UTF8Validator))
+	switch {
+	case errors.Is(err, encoding.ErrInvalidUTF8):
+		return usage(l.path+": is not UTF-8, so keys would not be recognised", "save it as CSV UTF-8")
+	case err != nil:
+		return usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+	case size > maxRows && l.command != "adopt":
+		return usage(l.path+": is larger than 512 MiB", "split it")
+	}
+	return nil
+}
+
+// each calls f with every row, from the first one on. Further columns are allowed and
+// ignored. A column that is missing must not read as empty.
+func (l *list) each(f func(row *listed) error) error {
+	in, isJSON, err := l.begin()
+	l.rows = 0
+	add := func(row listed, line int) error {
+		l.rows++
+		row.at, row.number = line, l.rows
+		row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
+		if !isJSON && strings.Contains(row.Key, "\n") {
+			// CSV does not keep which kind of line break it was.
+			return l.fault(&row, "its key has a line break, which CSV does not keep as it was", "use leadferry checkpoint export --format jsonl")
+		}
+		return f(&row)
+	}
 	switch {
 	case err != nil:
-		return nil, usage(fmt.Sprintf("%s: cannot be read: %v", path, err), l.hint())
-	case len(data) > maxList:
-		return nil, usage(path+": is larger than 512 MiB", "split it")
-	case !utf8.Valid(data):
-		return nil, usage(path+": is not UTF-8, so keys would not be recognised", "save it as CSV UTF-8")
+		return usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+	case isJSON:
+		return l.eachObject(in, add)
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
-		err = l.readJSON(data)
-	} else {
-		err = l.readCSV(data)
-	}
-	return l, err
+	return l.eachRecord(add)
 }
 
-func (l *list) add(row listed, line int) *listed {
-	row.at, row.number = line, len(l.rows)+1
-	row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
-	l.rows = append(l.rows, row)
-	return &l.rows[row.number-1]
+// begin reads from the beginning, behind a byte order mark, and says whether JSON follows.
+func (l *list) begin() (in *bufio.Reader, isJSON bool, err error) {
+	if _, err := l.in.Seek(0, io.SeekStart); err != nil {
+		return nil, false, err
+	}
+	in = bufio.NewReaderSize(l.in, 64<<10)
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
+		_, _ = in.Discard(len(mark)) // it was read before
+	}
+	for n := 1; ; n++ {
+		b, err := in.Peek(n)
+		if err != nil || !strings.ContainsRune(" \t\r\n", rune(b[n-1])) {
+			return in, err == nil && b[n-1] == '{', nil
+		}
+	}
 }
 
 func (l *list) hint() string {
 	return l.command + " takes a CSV file with the columns key and lead_id, such as leadferry checkpoint export writes"
 }
 
-// readCSV takes the delimiter under which the header has both columns:
+// eachRecord takes the delimiter under which the header has both columns:
 // spreadsheet programs write what the language of the computer asks for.
-func (l *list) readCSV(data []byte) error {
+func (l *list) eachRecord(add func(listed, int) error) error {
 	for _, comma := range []rune{',', ';', '\t'} {
-		r := csv.NewReader(bytes.NewReader(data))
+		in, _, err := l.begin()
+		if err != nil {
+			return usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+		}
+		r := csv.NewReader(in)
 		r.Comma = comma
 		columns, err := gocsv.NewUnmarshaller(r, listed{})
 		if err != nil || !slices.Contains(columns.Headers, "key") || !slices.Contains(columns.Headers, "lead_id") {
@@ -131,12 +198,12 @@ func (l *list) readCSV(data []byte) error {
 			}
 		}
 		l.results = slices.Contains(columns.Headers, "outcome") && !slices.Contains(columns.Headers, "state")
-		return l.readRows(r, columns)
+		return l.readRecords(r, columns, add)
 	}
 	return usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
 }
 
-func (l *list) readRows(r *csv.Reader, columns *gocsv.Unmarshaller) error {
+func (l *list) readRecords(r *csv.Reader, columns *gocsv.Unmarshaller, add func(listed, int) error) error {
 	for {
 		read, err := columns.Read()
 		if errors.Is(err, io.EOF) {
@@ -153,17 +220,17 @@ func (l *list) readRows(r *csv.Reader, columns *gocsv.Unmarshaller) error {
 			continue // what spreadsheets leave at the end
 		}
 		line, _ := r.FieldPos(0)
-		if row := l.add(row, line); strings.Contains(row.Key, "\n") {
-			// CSV does not keep which kind of line break it was.
-			return l.fault(row, "its key has a line break, which CSV does not keep as it was", "use leadferry checkpoint export --format jsonl")
+		if err := add(row, line); err != nil {
+			return err
 		}
 	}
 }
 
-// readJSON reads an export as JSONL.
-func (l *list) readJSON(data []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
-	for line, from := 1, int64(0); ; {
+// eachObject reads an export as JSONL.
+func (l *list) eachObject(in io.Reader, add func(listed, int) error) error {
+	lines := &lineCounter{in: in, line: 1}
+	dec := jsontext.NewDecoder(lines)
+	for {
 		var x struct {
 			ExportLine
 			Key    *string `json:"key"` // nil where it is not there
@@ -173,15 +240,44 @@ func (l *list) readJSON(data []byte) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		line += bytes.Count(data[from:dec.InputOffset()], []byte("\n"))
-		from = dec.InputOffset()
+		line := lines.at(dec.InputOffset())
 		if err != nil || x.Key == nil || x.LeadID == nil {
 			return usage(fmt.Sprintf("%s:%d: is no JSON object with key and lead_id", l.path, line), l.hint())
 		}
 		row := listed{ExportLine: x.ExportLine}
 		row.Key, row.LeadID = *x.Key, *x.LeadID
-		l.add(row, line)
+		if err := add(row, line); err != nil {
+			return err
+		}
 	}
+}
+
+// lineCounter knows on which line a place of what was read is, from one place on to the next.
+type lineCounter struct {
+	in     io.Reader
+	read   int64
+	breaks []int64 // where lines end, beyond the last place asked for
+	line   int
+}
+
+// Read reads on.
+func (c *lineCounter) Read(b []byte) (int, error) {
+	n, err := c.in.Read(b)
+	for i, one := range b[:n] {
+		if one == '\n' {
+			c.breaks = append(c.breaks, c.read+int64(i))
+		}
+	}
+	c.read += int64(n)
+	return n, err
+}
+
+func (c *lineCounter) at(offset int64) int {
+	for len(c.breaks) > 0 && c.breaks[0] < offset {
+		c.breaks = c.breaks[1:]
+		c.line++
+	}
+	return c.line
 }
 
 // plausible refuses what a person writes into a column of IDs but is none: words, which
@@ -202,11 +298,7 @@ func (l *list) fault(row *listed, text, hint string) error {
 	return usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, row.at, row.number, text), hint)
 }
 
-// refused turns the refusal of an entry into one of its row; rows are those of the entries.
-func (l *list) refused(err error, rows []*listed, consequence string) error {
-	why := (*checkpoint.ListError)(nil)
-	if !errors.As(err, &why) {
-		return err
-	}
-	return l.fault(rows[why.Index], why.Text+"; "+consequence, cmp.Or(why.Hint, l.hint()))
+// refused is the refusal of a list for one of its rows.
+func (l *list) refused(why *checkpoint.ListError, row *listed, consequence string) error {
+	return l.fault(row, why.Text+"; "+consequence, cmp.Or(why.Hint, l.hint()))
 }

@@ -44,11 +44,20 @@ func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string,
 // evidence reads results. The summary beside them says which checkpoint their run used.
 func (d *Desk) evidence(path string) (bolt.Evidence, error) {
 	one := bolt.Evidence{Source: path}
-	read, err := d.readList(path, "repair")
+	read, file, err := d.openList(path, "repair")
 	if err != nil {
 		return one, err
 	}
-	if one.Entries, _, err = entriesOf(read); err != nil {
+	defer file.Close()
+	best, err := read.choose()
+	if err != nil {
+		return one, err
+	}
+	err = read.eachEntry(best, func(e checkpoint.Entry, _ *listed) error {
+		one.Entries = append(one.Entries, e)
+		return nil
+	})
+	if err != nil {
 		return one, err
 	}
 	w := d.Witness(filepath.Dir(path))

@@ -2,6 +2,7 @@ package checkpointcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,18 +16,19 @@ import (
 
 // Resolve settles rows in doubt by the decisions of a file, all of them or none.
 func (d *Desk) Resolve(ctx context.Context, path string) error {
-	read, err := d.readList(path, "resolve")
+	read, file, err := d.openList(path, "resolve")
 	if err != nil {
 		return err
 	}
-	decisions, rows, err := decisionsOf(read)
+	defer file.Close()
+	decisions, rows, all, err := decisionsOf(read)
 	if err != nil {
 		return err
 	}
 	if len(decisions) == 0 {
 		why := "it has no rows"
-		if n := len(read.rows); n > 0 {
-			why = "lead_id is empty in " + english.Plural(n, "row", "")
+		if all > 0 {
+			why = "lead_id is empty in " + english.Plural(all, "row", "")
 		}
 		return usage(read.path+": decides nothing: "+why+"; nothing was settled",
 			"write into lead_id the lead's ID, exists, or none where the lead was not made")
@@ -34,9 +36,12 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 	return d.with(false, func(db *bolt.Store) error {
 		r, err := db.Resolve(ctx, decisions)
 		if err != nil {
-			return read.refused(err, rows, "nothing was settled")
+			if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
+				return read.refused(why, &rows[why.Index], "nothing was settled")
+			}
+			return err
 		}
-		d.reportResolved(r, decisions, len(read.rows)-len(decisions), db.Info().InDoubt)
+		d.reportResolved(r, decisions, all-len(decisions), db.Info().InDoubt)
 		return nil
 	})
 }
@@ -74,26 +79,25 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 	})
 }
 
-// decisionsOf reads what a person wrote into the column lead_id; rows are those that decide.
-func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []*listed, err error) {
-	for i := range read.rows {
-		row := &read.rows[i]
+// decisionsOf reads what a person wrote into the column lead_id; rows are those that decide,
+// of all.
+func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, all int, err error) {
+	err = read.each(func(row *listed) error {
+		all++
 		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.sender()}
 		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
 		switch {
 		case d.LeadID == "":
-			continue
+			return nil
 		case strings.EqualFold(d.LeadID, "exists"):
 			d.LeadID, d.Exists = "", true
 		case strings.EqualFold(d.LeadID, "none"):
 			d.LeadID = ""
 		}
-		if err := read.plausible(row, d.LeadID); err != nil {
-			return nil, nil, err
-		}
-		decisions, rows = append(decisions, d), append(rows, row)
-	}
-	return decisions, rows, nil
+		decisions, rows = append(decisions, d), append(rows, *row)
+		return read.plausible(row, d.LeadID)
+	})
+	return decisions, rows, all, err
 }
 
 // sender is the run that the list names. Spreadsheet programs take some for numbers; what
