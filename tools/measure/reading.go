@@ -10,7 +10,30 @@ import (
 
 // validateCSV is N5.
 func (l *lab) validateCSV(ctx context.Context) ([]finding, error) {
-	return l.besideReader(ctx, leadFile{to: l.rows}, "readcsv", "encoding/csv loop", 0.45)
+	const target = 1.6
+	f := leadFile{to: l.rows}
+	found, err := l.besideReader(ctx, f, "readcsv", "encoding/csv loop", 0.45)
+	if err != nil {
+		return nil, err
+	}
+	var ratios []float64
+	for range l.runs {
+		one, err := l.validatedBy(ctx, 1, f)
+		if err != nil {
+			return nil, err
+		}
+		two, err := l.validatedBy(ctx, 2, f)
+		if err != nil {
+			return nil, err
+		}
+		ratios = append(ratios, one.wall.Seconds()/two.wall.Seconds())
+	}
+	return append(found, finding{
+		what:     fmt.Sprintf("validate, CSV, GOMAXPROCS=2, %s rows", grouped(f.to)),
+		target:   fmt.Sprintf("≥ %.1f × GOMAXPROCS=1", target),
+		measured: fmt.Sprintf("%.2f", median(ratios)),
+		held:     verdict(median(ratios) >= target),
+	}), nil
 }
 
 // validateJSONL is N6.
@@ -67,7 +90,12 @@ func (l *lab) besideReader(ctx context.Context, f leadFile, reader, name string,
 }
 
 // validated validates a file.
-func (l *lab) validated(ctx context.Context, f leadFile, more ...string) (t trial, err error) {
+func (l *lab) validated(ctx context.Context, f leadFile, more ...string) (trial, error) {
+	return l.validatedBy(ctx, 0, f, more...)
+}
+
+// validatedBy does so with as many processors, 0 for all.
+func (l *lab) validatedBy(ctx context.Context, processors int, f leadFile, more ...string) (t trial, err error) {
 	path, err := l.input(f)
 	if err != nil {
 		return t, err
@@ -76,6 +104,7 @@ func (l *lab) validated(ctx context.Context, f leadFile, more ...string) (t tria
 	if err != nil {
 		return t, err
 	}
+	w.processors = processors
 	defer func() { err = errors.Join(err, w.leave()) }()
 	args := append([]string{"validate", "-m", l.path("plain.yaml")}, more...)
 	return w.run(ctx, outcomes{"pending": f.to - f.from}, append(args, path)...)

@@ -18,6 +18,7 @@ type world struct {
 	dir        string
 	checkpoint string
 	service    *service // nil: none is told
+	processors int      // that the program may use; 0: all
 }
 
 func (l *lab) world(s *service) (*world, error) {
@@ -39,6 +40,9 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	}
 	for _, name := range []string{"HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TMPDIR"} {
 		cmd.Env = append(cmd.Env, name+"="+w.dir)
+	}
+	if w.processors > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GOMAXPROCS=%d", w.processors))
 	}
 	if w.service != nil {
 		cmd.Env = append(cmd.Env,
