@@ -96,9 +96,9 @@ func refuseOwn(name string, head []byte) error {
 	text := ""
 	switch extension := strings.ToLower(filepath.Ext(name)); {
 	case len(head) > checkpointMagicAt && bytes.HasPrefix(head[checkpointMagicAt:], []byte(checkpointMagic)):
-		text = "is a checkpoint, or what a sandbox holds, and no table"
+		text = "is " + KindCheckpoint + ", or what a sandbox holds, and no table"
 	case mappingHead.Match(head), extension == ".yaml", extension == ".yml":
-		text = "is a mapping or another YAML file, and no table"
+		text = "is " + KindMapping + ", and no table"
 	case summaryHead.Match(head):
 		text = "is the summary of a run, and no table"
 	default:
@@ -107,8 +107,15 @@ func refuseOwn(name string, head []byte) error {
 	return &OpenError{Text: text, Hint: ownHint}
 }
 
-// NoMapping says what kind of file one is that cannot be a mapping file, by its name and its first bytes; "" where it may be one.
-func NoMapping(name string, head []byte) string {
+// Kinds that KindOf gives of files which stand beside the inputs in a command.
+const (
+	KindMapping    = "a mapping or another YAML file"
+	KindCheckpoint = "a checkpoint"
+)
+
+// KindOf says what kind of file one is, by its name and its first bytes, where that is known: it may be named in the
+// place of another. "" stands for a text of which nothing is known.
+func KindOf(name string, head []byte) string {
 	if packingOf(head) != "" {
 		return "a packed file"
 	}
@@ -116,11 +123,10 @@ func NoMapping(name string, head []byte) string {
 	if err == nil {
 		err = refuseText(bytes.ReplaceAll(head, []byte("\r"), nil))
 	}
-	if err == nil && !mappingHead.Match(head) {
-		err = refuseOwn("", head)
+	if err == nil {
+		err = refuseOwn(name, head)
 	}
-	var known *OpenError
-	if errors.As(err, &known) {
+	if known := (*OpenError)(nil); errors.As(err, &known) {
 		text, _, _ := strings.Cut(strings.TrimPrefix(known.Text, "is "), ", ")
 		return text
 	}

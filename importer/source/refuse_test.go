@@ -15,15 +15,15 @@ import (
 func TestFilesInTheWrongPlace(t *testing.T) {
 	page := strings.Repeat("\x00", 16) + "\xED\xDA\x0C\xED" + strings.Repeat("\x00", 4076)
 	book := string(workbook{rows: inline("a")}.bytes(t))
-	for _, test := range []struct{ name, data, input, mapping string }{
+	for _, test := range []struct{ name, data, input, kind string }{
 		{"x.db", page, "is a checkpoint, or what a sandbox holds, and no table", "a checkpoint"},
 		{"x.csv", page, "is a checkpoint, or what a sandbox holds, and no table", "a checkpoint"},
-		{"m.yaml", "version: 1\n", "is a mapping or another YAML file, and no table", ""},
-		{"m.txt", "\uFEFF# made by hand\n\n---\nversion: 1\n", "is a mapping or another YAML file, and no table", ""},
-		{"m.yml", strings.Repeat("# a long remark\n", 100), "is a mapping or another YAML file, and no table", ""},
+		{"m.yaml", "version: 1\n", "is a mapping or another YAML file, and no table", source.KindMapping},
+		{"m.txt", "\uFEFF# made by hand\n\n---\nversion: 1\n", "is a mapping or another YAML file, and no table", source.KindMapping},
+		{"m.yml", strings.Repeat("# a long remark\n", 100), "is a mapping or another YAML file, and no table", source.KindMapping},
 		{"m.json", `{"version": 1}`, "", ""},
 		{"summary.json", "{\n  \"run_id\": \"1\"}", "is the summary of a run, and no table", "the summary of a run"},
-		{"a.csv", "version: 1,b\n", "is a mapping or another YAML file, and no table", "a table by its name"},
+		{"a.csv", "version: 1,b\n", "is a mapping or another YAML file, and no table", source.KindMapping},
 		{"b.csv", "version,b\n", "", "a table by its name"},
 		{"rows", "a,b\n", "", ""},
 		{"c.tsv", "a\tb\n", "", "a table by its name"},
@@ -48,8 +48,8 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		case !errors.As(err, &refusal) || !strings.Contains(refusal.Text, test.input) || test.input == "" || refusal.Hint == "":
 			t.Errorf("%s: %v", test.name, err)
 		}
-		if got := source.NoMapping(path, []byte(test.data)); got != test.mapping {
-			t.Errorf("%s as a mapping: %q instead of %q", test.name, got, test.mapping)
+		if got := source.KindOf(path, []byte(test.data)); got != test.kind {
+			t.Errorf("%s: kind %q instead of %q", test.name, got, test.kind)
 		}
 	}
 }

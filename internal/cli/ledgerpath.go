@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
+	"leadferry/importer/source"
 	"leadferry/internal/cli/checkpointcmd"
 )
 
@@ -38,7 +40,7 @@ func stateDir() (string, error) {
 // checkpointPath is the checkpoint that is named, or the target's own.
 func (p *program) checkpointPath(c *cli.Context) (string, error) {
 	if path := c.String("checkpoint"); path != "" {
-		return path, nil
+		return path, refuseOther(path)
 	}
 	t := p.target()
 	if t.LeadsURL == "" || t.TrunkID == "" {
@@ -46,6 +48,25 @@ func (p *program) checkpointPath(c *cli.Context) (string, error) {
 			"set them or their LEADFERRY_ variables, name a --checkpoint, or add --sandbox to try it out without an account")
 	}
 	return defaultCheckpoint(t)
+}
+
+// refuseOther refuses a file that is named as a checkpoint and is known to be something else: what to do about a damaged
+// one would be wrong for it.
+func refuseOther(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil // opening it as a checkpoint says why
+	}
+	defer f.Close()
+	head := make([]byte, sniffed)
+	n, _ := io.ReadFull(f, head)
+	if what := source.KindOf(path, head[:n]); n > 0 && what != "" && what != source.KindCheckpoint {
+		return usage(path+" is "+what+", not a checkpoint", "--checkpoint takes the file that leadferry made, if any; files with rows stand without a flag")
+	}
+	return nil
 }
 
 // defaultCheckpoint is the one place where a target's checkpoint lies, whatever

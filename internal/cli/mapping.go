@@ -41,7 +41,7 @@ func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error
 	if err != nil {
 		return nil, report.File{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), "check the path after -m")
 	}
-	if what := source.NoMapping(path, data[:min(len(data), sniffed)]); what != "" {
+	if what := source.KindOf(path, data[:min(len(data), sniffed)]); what != "" && what != source.KindMapping {
 		return nil, report.File{}, usage(path+" is "+what+", not a mapping file",
 			"-m takes the mapping, and files with rows stand without a flag; leadferry init FILE writes a mapping for a file")
 	}
