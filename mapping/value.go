@@ -123,18 +123,25 @@ func (v *value) form() string {
 var absent = new(Problem)
 
 // eval is what the value comes to in a row, or the problem of a row that breaks its rules,
-// or absent.
+// or absent. It is short enough for the compiler to put it where it is called.
 func (v *value) eval(r *row) (string, *Problem) {
+	if v.drops {
+		return v.orAbsent(r)
+	}
+	return v.result(r)
+}
+
+func (v *value) orAbsent(r *row) (string, *Problem) {
 	before := len(r.problems)
 	s, problem := v.result(r)
-	if problem != nil && v.drops {
-		r.problems = r.problems[:before]
-		if problem != absent {
-			r.dropped++
-		}
-		return "", absent
+	if problem == nil {
+		return s, nil
 	}
-	return s, problem
+	r.problems = r.problems[:before]
+	if problem != absent {
+		r.dropped++
+	}
+	return "", absent
 }
 
 func (v *value) result(r *row) (s string, problem *Problem) {
