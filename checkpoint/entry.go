@@ -86,6 +86,21 @@ type Entry struct {
 	Refused   Digest    // of the row whose update the service refused; zero once one is confirmed
 	Synced    bool      // updates have changed what the lead holds since Digest
 	Confirmed time.Time // when the service last showed what the lead holds; zero: Updated
+	Seen      Sight     // what a later read showed, where that is not what stands above
+}
+
+// Sight is what a read showed of a lead's status and organization. It is kept beside what was
+// confirmed, never in its place: whoever looks for what others changed needs both. The zero
+// Sight is none.
+type Sight struct {
+	At           time.Time // UTC, to the millisecond
+	Status       string
+	Organization string
+
+	// Kept says that the service's status was let stand against that of the file, which is
+	// Against: as long as the file carries that, it has said nothing new.
+	Kept    bool
+	Against string
 }
 
 // Intent is the note that a create is about to be sent, with what a person

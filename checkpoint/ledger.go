@@ -90,8 +90,8 @@ func (l *Ledger) Settle(ctx context.Context, e Entry) (stored Entry, err error) 
 }
 
 // Mark notes durably that an update of a lead is about to be sent, by e.Unsettled, or
-// that none left after all, by an empty one. Nothing else of a lead that is known
-// changes, and its history gains no event. A lead that is not known is taken over as e
+// that none left after all, by an empty one, and keeps what a read showed, e.Seen. Nothing
+// else of a lead that is known changes, and its history gains no event. A lead that is not known is taken over as e
 // says, under a key that has no other lead. Errors: ErrKey, ErrBlocked, ErrKnown for a key
 // with another lead or in doubt, ErrTaken for a lead of another key, or an error of the
 // Store.

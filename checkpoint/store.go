@@ -217,5 +217,5 @@ const (
 	Claim    ChangeKind = iota // writes an intent
 	Withdraw                   // removes the intent of a create that is known not to have been applied; one that it replaced comes back
 	Settle                     // writes an outcome and removes the intent; InDoubt keeps it and adds what is known of the answer
-	Mark                       // notes that an update is about to be sent, by Entry.Unsettled, or that none left after all, by an empty one
+	Mark                       // notes that an update is about to be sent, by Entry.Unsettled, or that none left after all, by an empty one; and what was Seen
 )

@@ -39,6 +39,7 @@ func withPerson(t *testing.T, path string) *Store {
 	}
 	linked := createdEntry(person, herLead, 1)
 	linked.ExternalID, linked.Location, linked.Organization, linked.File, linked.Run = herLink, herPlace, herOrg, herFile, "run-of-ann"
+	linked.Seen = checkpoint.Sight{At: time.UnixMilli(1).UTC(), Status: "onHold", Organization: "seen-" + herOrg}
 	linked.Content = append(linked.Content, sumField(d, herField, "x"))
 	bob := createdEntry(neighbor, herLead, 2) // contradicts the decision and falls in doubt
 	for _, e := range []checkpoint.Entry{linked, bob} {

@@ -12,6 +12,8 @@ const (
 	isRefused
 	isSynced
 	isConfirmed
+	isSeen
+	isKept
 )
 
 func updateFlags(e *checkpoint.Entry) (flags byte) {
@@ -24,6 +26,8 @@ func updateFlags(e *checkpoint.Entry) (flags byte) {
 	set(isRefused, e.Refused != checkpoint.Digest{})
 	set(isSynced, e.Synced)
 	set(isConfirmed, !e.Confirmed.IsZero())
+	set(isSeen, e.Seen != checkpoint.Sight{})
+	set(isKept, e.Seen.Kept)
 	return flags
 }
 
@@ -39,6 +43,12 @@ func (w *words) appendUpdate(b []byte, e *checkpoint.Entry) []byte {
 	if flags&isConfirmed != 0 {
 		b = appendTime(b, e.Confirmed)
 	}
+	if flags&isSeen != 0 {
+		b = w.appendWord(appendStatus(appendTime(b, e.Seen.At), e.Seen.Status), e.Seen.Organization)
+	}
+	if flags&isKept != 0 {
+		b = appendStatus(b, e.Seen.Against)
+	}
 	return b
 }
 
@@ -53,6 +63,12 @@ func (r *reader) update(e *checkpoint.Entry, texts []string) {
 	e.Synced = flags&isSynced != 0
 	if flags&isConfirmed != 0 {
 		e.Confirmed = r.time()
+	}
+	if flags&isSeen != 0 {
+		e.Seen = checkpoint.Sight{At: r.time(), Status: r.status(), Organization: r.word(texts)}
+	}
+	if flags&isKept != 0 {
+		e.Seen.Kept, e.Seen.Against = true, r.status()
 	}
 }
 
@@ -72,7 +88,7 @@ func (w *writing) mark(e *checkpoint.Entry) (checkpoint.Entry, error) {
 	case from == checkpoint.Forgotten:
 		return *e, checkpoint.ErrBlocked
 	case lead && old.LeadID == e.LeadID:
-		old.Unsettled, old.Sought = e.Unsettled, e.Sought
+		old.Unsettled, old.Sought, old.Seen = e.Unsettled, e.Sought, e.Seen
 		return old, w.putEntry(&old, t, false)
 	case from == checkpoint.InDoubt || lead && old.LeadID != "" || e.LeadID == "":
 		return *e, checkpoint.ErrKnown
@@ -90,7 +106,7 @@ func (w *writing) takeOver(e, old *checkpoint.Entry, from checkpoint.State) (che
 	taken.State = checkpoint.Created
 	if from.HasLead() { // its lead ID alone was not known
 		taken = old.Completed(e)
-		taken.Unsettled, taken.Sought = e.Unsettled, e.Sought
+		taken.Unsettled, taken.Sought, taken.Seen = e.Unsettled, e.Sought, e.Seen
 	}
 	taken.Updated = w.now
 	err = w.conclude(&taken, from, checkpoint.Adopted)

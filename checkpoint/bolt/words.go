@@ -88,7 +88,7 @@ func (w *words) forget(unused map[string]bool, b *bbolt.Bucket) error {
 
 // each calls f with every text that the record of an entry uses.
 func (w *words) each(e *checkpoint.Entry, t *tail, f func(string)) error {
-	for _, s := range []string{e.Organization, e.Location, e.Locator, e.File, e.Run, e.Reason, e.Unsettled} {
+	for _, s := range []string{e.Organization, e.Location, e.Locator, e.File, e.Run, e.Reason, e.Unsettled, e.Seen.Organization} {
 		f(s)
 	}
 	for i := range e.Content {

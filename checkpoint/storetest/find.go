@@ -86,12 +86,13 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 		t.Fatal(err)
 	}
 	events, _ := d.History(context.Background(), "k")
-	stored, err := mark(d, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open"})
+	seen := checkpoint.Sight{At: time.UnixMilli(1_770_000_000_789).UTC(), Status: "onHold", Organization: "org-2", Kept: true, Against: "open"}
+	stored, err := mark(d, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := before
-	want.Unsettled, want.Sought, want.Seq = "run-2", "closedWon", stored.Seq
+	want.Unsettled, want.Sought, want.Seen, want.Seq = "run-2", "closedWon", seen, stored.Seq
 	if diff := cmp.Diff(want, stored); diff != "" {
 		t.Error(diff)
 	}
@@ -106,7 +107,8 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 		t.Errorf("history %v, want %v", now, events)
 	}
 	back, err := mark(d, checkpoint.Entry{Key: "k", LeadID: "lead.k"})
-	if want.Unsettled, want.Sought, want.Seq = "", "", back.Seq; err != nil || !cmp.Equal(want, back) {
+	want.Unsettled, want.Sought, want.Seen, want.Seq = "", "", checkpoint.Sight{}, back.Seq
+	if err != nil || !cmp.Equal(want, back) {
 		t.Errorf("taken back: %v %s", err, cmp.Diff(want, back))
 	}
 
@@ -153,8 +155,14 @@ func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 		func(e *checkpoint.Entry) { e.Refused = checkpoint.Digest{7} },
 		func(e *checkpoint.Entry) { e.Synced = true },
 		func(e *checkpoint.Entry) { e.Confirmed = at },
+		func(e *checkpoint.Entry) { e.Seen = checkpoint.Sight{At: at, Status: "closedWon", Organization: "org-9"} },
+		func(e *checkpoint.Entry) { e.Seen = checkpoint.Sight{At: at, Kept: true} },
+		func(e *checkpoint.Entry) {
+			e.Seen = checkpoint.Sight{At: at, Status: "a status of tomorrow", Kept: true, Against: "another one"}
+		},
 		func(e *checkpoint.Entry) {
 			e.Unsettled, e.Refused, e.Synced, e.Confirmed = "run", checkpoint.Digest{1}, true, at
+			e.Seen = checkpoint.Sight{At: at, Status: "onHold", Organization: "org-1", Kept: true, Against: "open"}
 		},
 	} {
 		e := createdEntry(fmt.Sprint("k", i), fmt.Sprint("lead.", i), 3)

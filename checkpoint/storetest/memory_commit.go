@@ -204,7 +204,7 @@ func (w *writing) mark(e *checkpoint.Entry) error {
 		return checkpoint.ErrBlocked
 	case old.State.HasLead() && old.LeadID == e.LeadID:
 		r := *old
-		r.Unsettled, r.Sought = e.Unsettled, e.Sought
+		r.Unsettled, r.Sought, r.Seen = e.Unsettled, e.Sought, e.Seen
 		w.entries[e.Key] = w.stamped(r)
 		*e = w.entries[e.Key].Entry
 		return nil
@@ -217,7 +217,7 @@ func (w *writing) mark(e *checkpoint.Entry) error {
 	taken.State = checkpoint.Created
 	if old.State.HasLead() { // its lead ID alone was not known
 		taken = old.Completed(e)
-		taken.Unsettled, taken.Sought = e.Unsettled, e.Sought
+		taken.Unsettled, taken.Sought, taken.Seen = e.Unsettled, e.Sought, e.Seen
 	}
 	taken.Updated = w.now
 	*e = w.conclude(taken, checkpoint.Adopted)

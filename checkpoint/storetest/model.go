@@ -115,6 +115,7 @@ func (x *machine) draw(t *rapid.T) checkpoint.Change {
 		c.Entry.ExternalID = rapid.SampledFrom([]string{"", key, "crm-1", "crm-2"}).Draw(t, "link")
 	case checkpoint.Mark:
 		c.Entry = checkpoint.Entry{Key: key, LeadID: drawLead(t), Unsettled: rapid.SampledFrom([]string{"", "run-1", "run-2"}).Draw(t, "run")}
+		c.Entry.Seen = rapid.SampledFrom([]checkpoint.Sight{{}, {At: x.now, Status: "closedWon", Organization: "org-1"}, {At: x.now, Kept: true, Against: "open"}}).Draw(t, "seen")
 		if now := lookup(t, x.m, key).LeadID; now != "" && rapid.Bool().Draw(t, "its own") {
 			c.Entry.LeadID = now
 		}
