@@ -155,7 +155,9 @@ func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 		func(e *checkpoint.Entry) { e.Refused = checkpoint.Digest{7} },
 		func(e *checkpoint.Entry) { e.Synced = true },
 		func(e *checkpoint.Entry) { e.Confirmed = at },
-		func(e *checkpoint.Entry) { e.Seen = checkpoint.Sight{At: at, Status: "closedWon", Organization: "org-9"} },
+		func(e *checkpoint.Entry) {
+			e.Seen = checkpoint.Sight{At: at, Status: "closedWon", Organization: "org-9"}
+		},
 		func(e *checkpoint.Entry) { e.Seen = checkpoint.Sight{At: at, Kept: true} },
 		func(e *checkpoint.Entry) {
 			e.Seen = checkpoint.Sight{At: at, Status: "a status of tomorrow", Kept: true, Against: "another one"}
