@@ -26,7 +26,7 @@ type carrier struct {
 	files       []string      // names of the inputs
 	shapes      shapes        // by what their rows are made leads; nil where none is
 	matches     bool          // rows find their lead by its IDs, too
-	checkRemote bool          // an update reads its lead first
+	conflicts   conflicts     // what others changed on the service, and whether leads are read for it
 	requestIDs  bool          // each attempt to create a lead carries one
 	sentSlots   chan struct{} // bounds the rows that were sent and not yet counted, but for those that wait for their link
 	createSlots chan struct{} // bounds the creates that may leave: they may have to go singly, and then keep no link waiting
@@ -52,6 +52,8 @@ func (c *carrier) carry(ctx context.Context, j *job) {
 		c.link(ctx, j)
 	case Update:
 		c.update(ctx, j)
+	case Note:
+		c.note(j)
 	default:
 		c.hold(j)
 	}
@@ -230,7 +232,7 @@ func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 	entry.Code, entry.Reason = http.StatusOK, ""
 	entry.Run, entry.Updated = c.run, time.Now()
 	if lead.Status != "" {
-		entry.Status = lead.Status
+		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
 	}
 	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
 	entry.Location = cmp.Or(entry.Location, lead.LocationName)

@@ -74,7 +74,7 @@ const statusValue = "lead.status"
 // plan ends a row as far as it goes without sending. An error is one of whoever is shown
 // requests.
 func (d *dryRun) plan(it *item, step Step, known *checkpoint.Entry) (r result, err error) {
-	sends := step.Action != Nothing && step.Action != Hold
+	sends := step.Action.sends()
 	planned := step.Action
 	if !sends || step.Action == Create && d.lacking != nil {
 		planned = Nothing

@@ -60,7 +60,7 @@ func newImport(o Options) *run { return newRun(o, creating(&o)) }
 
 func creating(o *Options) importPlanner {
 	return importPlanner{
-		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, ownData: o.Mapping.KeyFrom() == "row",
+		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, ownData: o.Mapping.KeyFrom() == "row", conflicts: newConflicts(o),
 		ignoreChanged: o.IgnoreChanged, updateChanged: o.UpdateChanged,
 	}
 }
@@ -82,7 +82,7 @@ func Sync(ctx context.Context, o Options) (*report.Summary, error) {
 }
 
 func newSync(o Options) *run {
-	r := newRun(o, syncPlanner{importPlanner: creating(&o), missing: o.Missing, holdReopen: o.HoldReopen})
+	r := newRun(o, syncPlanner{importPlanner: creating(&o), missing: o.Missing})
 	r.matches, r.intake.fields = true, true
 	return r
 }
@@ -228,7 +228,7 @@ func (r *run) takeRows(ctx context.Context) {
 		carry = (&carrier{
 			ledger: r.ledger, sender: r.sender, retrier: r.retrier, phases: phases,
 			sentSlots: s.carriers.sentSlots, createSlots: make(chan struct{}, r.Concurrency), shapes: r.shapes,
-			run: r.RunID, files: r.intake.names, matches: r.matches, checkRemote: r.CheckRemote, requestIDs: r.Client.RequestIDHeader != "",
+			run: r.RunID, files: r.intake.names, matches: r.matches, conflicts: newConflicts(&r.Options), requestIDs: r.Client.RequestIDHeader != "",
 		}).carry
 	}
 	r.stopped = s.run(ctx, carry)

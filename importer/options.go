@@ -40,6 +40,8 @@ type Options struct {
 	NewKey        bool // another key or namespace than leads were made by
 	Missing       Missing
 	CheckRemote   bool // a sync reads a lead before it changes it
+	CheckAll      bool // the same, whether it changes it or not
+	Conflict      Rule // what becomes of a lead whose status others have changed
 	HoldReopen    bool // --reopen hold
 	DryRun        bool
 	NoRepeats     bool  // validate, dry run: do not look for repeated keys

@@ -19,6 +19,7 @@ const (
 	Link
 	Update
 	Hold // keeps the row as in doubt, since an incomplete checkpoint may lack its lead
+	Note // keeps in the checkpoint what an earlier read of the lead came to
 	actionCount
 )
 
@@ -29,7 +30,11 @@ type Step struct {
 	Reason  string  // for people: why the row ends so
 	Kind    string  // the same without what differs from row to row, or ""
 	Send    Changes // for Update: what is sent
+	Keep    bool    // the service's status stands against the row's
 }
+
+// sends says whether the action makes requests.
+func (a Action) sends() bool { return a == Create || a == Link || a == Update }
 
 // Case is what a planner decides on: a row, and what the checkpoint knows of its lead.
 type Case struct {
@@ -60,6 +65,7 @@ type importPlanner struct {
 	ignoreChanged bool
 	updateChanged bool
 	ownData       bool // a row's own data are its key
+	conflicts
 }
 
 func (p importPlanner) Plan(c *Case) Step {
@@ -108,7 +114,7 @@ func (p importPlanner) planUpdate(c *Case) Step {
 	case known.LeadID == "":
 		return Step{Outcome: Changed, Reason: "the lead exists and this row carries other data than was sent, but the lead's ID is not known"}
 	}
-	return planUpdate(c, p.retryRejected)
+	return p.weigh(c, planUpdate(c, p.retryRejected))
 }
 
 // sentLast reports whether the row carries the data that were sent last, and nothing
@@ -220,7 +226,6 @@ const (
 type syncPlanner struct {
 	importPlanner // for rows whose lead is to be made
 	missing       Missing
-	holdReopen    bool
 }
 
 func (p syncPlanner) Plan(c *Case) Step {
@@ -265,16 +270,12 @@ func (p syncPlanner) unmatched(c *Case) Step {
 }
 
 func (p syncPlanner) update(c *Case) Step {
-	rec, known := c.Record, c.Known
+	known := c.Known
 	step := planUpdate(c, p.retryRejected)
 	if step.Action == Nothing && known.LeadID == "" {
 		return Step{Outcome: Unmatched, Reason: "the lead that the row names is not known, and the row has nothing to send"}
 	}
-	if step.Action == Update && p.holdReopen && isClosed(known.Status) && rec.Status != "" && !isClosed(rec.Status) {
-		return Step{Outcome: Conflict, Reason: fmt.Sprintf("the lead is %s, confirmed on %s, and the row would reopen it as %s: nothing was sent",
-			known.Status, clock(confirmedAt(known)), rec.Status)}
-	}
-	return step
+	return p.weigh(c, step)
 }
 
 // planUpdate sends what differs of a lead that is known. Behind an update of this run

@@ -258,7 +258,7 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
 		return true
 	}
-	if !s.carriers.free() || step.Action != Hold && s.tally.onTrial(s.carriers.out()) || step.Action == Create && !s.mayCreate() {
+	if !s.carriers.free() || step.Action.sends() && s.tally.onTrial(s.carriers.out()) || step.Action == Create && !s.mayCreate() {
 		return false
 	}
 	if !waited {
@@ -285,7 +285,7 @@ func (s *scheduler) mayCreate() bool {
 // hand gives a row to the carriers.
 func (s *scheduler) hand(it *item, step Step, known *checkpoint.Entry, ns *leadNames) {
 	s.lookups.touch(ns)
-	if step.Action != Hold {
+	if step.Action.sends() {
 		if s.options.Sends != nil {
 			s.options.Sends()
 		}

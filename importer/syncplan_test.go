@@ -53,7 +53,7 @@ func sentBy(s *Step, rec *mapping.Record) string {
 // it, and what the row says. Invariant 3
 func TestSyncPlanner(t *testing.T) {
 	digest := func(rec mapping.Record) checkpoint.Digest { return planTwin().ofRequest(&item{rec: rec}) }
-	create, ignore, hold := syncPlanner{missing: MissingCreate}, syncPlanner{missing: MissingIgnore}, syncPlanner{holdReopen: true}
+	create, ignore, hold := syncPlanner{missing: MissingCreate}, syncPlanner{missing: MissingIgnore}, syncPlanner{importPlanner: importPlanner{conflicts: conflicts{holdReopen: true}}}
 	type (
 		row  = *mapping.Record
 		lead = *checkpoint.Entry

@@ -359,7 +359,7 @@ func (t *tally) notes() (notes []string) {
 		leads int
 		text  string
 	}{
-		{t.statusByOthers, "Leads whose status was changed on the service since it was confirmed: %d. The checkpoint and the results say what it is now."},
+		{t.statusByOthers, "Leads whose status was changed on the service since it was confirmed: %d. The results say what it is now; --conflict says what a sync makes of them."},
 		{t.ownerByOthers, "Leads that belong to another organization than before: %d. The checkpoint and the results say to which."},
 		{t.unread, "Leads that --check-remote could not read before they were changed, for want of a known ExternalID: %d."},
 	} {

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,17 +13,11 @@ import (
 	"leadferry/leadapi"
 )
 
-// leadBefore is what was known of a lead before an update of it.
-type leadBefore struct {
-	status, organization string
-	confirmed            time.Time // when the status was
-	unsettled, sought    string    // an update before this one, as the checkpoint keeps it
-}
-
 // update brings a lead in step with its row. From its mark to its answer nobody knows what
 // the service holds of what the row names.
 func (c *carrier) update(ctx context.Context, j *job) {
-	if !c.mark(j) || c.checkRemote && !c.readFirst(ctx, j) {
+	j.leadBefore = beforeOf(&j.entry)
+	if c.conflicts.read && !c.readFirst(ctx, j) || !c.mark(j) {
 		return
 	}
 	lead, err := c.patch(ctx, j, updateRequest(&j.it.rec, &j.step.Send))
@@ -39,7 +32,6 @@ func (c *carrier) update(ctx context.Context, j *job) {
 // the file knew becomes known by it.
 func (c *carrier) mark(j *job) bool {
 	known := &j.entry
-	j.leadBefore = leadBefore{known.Status, known.Organization, confirmedAt(known), known.Unsettled, known.Sought}
 	if !known.State.HasLead() {
 		known.Content = nil // what was refused or not made is nowhere
 	}
@@ -54,7 +46,9 @@ func (c *carrier) mark(j *job) bool {
 		return false
 	}
 	j.entry, j.intended = stored, true
-	take(&j.sentSlot, c.sentSlots)
+	if j.sentSlot == nil {
+		take(&j.sentSlot, c.sentSlots)
+	}
 	return true
 }
 
@@ -155,60 +149,40 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 }
 
 // readFirst reads the lead before it is changed, by an update of the ExternalID that it
-// has already, and reports whether the row may go on. A status that nobody here
-// confirmed, and that the row does not ask for, is a conflict. It stays one until the
-// row or the service agrees: the checkpoint keeps what was confirmed.
+// has already, and reports whether the row may go on. What is not confirmed is that ExternalID
+// alone, so nothing is marked.
 func (c *carrier) readFirst(ctx context.Context, j *job) (goesOn bool) {
-	external := j.entry.ExternalID
-	if external == "" {
+	if j.entry.ExternalID == "" {
 		j.unread = true
 		return true
 	}
+	lead := c.read(ctx, j)
+	return lead != nil && c.weighRead(j, lead)
+}
+
+// read asks the service what it holds of a lead; nil ends the row. The lead must be the one that
+// was meant, with the ExternalID that was sent.
+func (c *carrier) read(ctx context.Context, j *job) *leadapi.Lead {
+	external := j.entry.ExternalID
+	take(&j.sentSlot, c.sentSlots)
 	lead, err := c.patch(ctx, j, &leadapi.UpdateRequest{ExternalID: &external})
+	j.maybeApplied = false
 	switch {
 	case err != nil:
 		c.notUpdated(j, err)
 	case lead.ID != j.entry.LeadID:
-		c.unanswered(j, "the lead that came back is another one")
+		c.unreadable(j, "the lead that came back is another one")
 	case lead.ExternalID != external:
-		c.unanswered(j, "the lead came back with another ExternalID")
-	case j.agrees(lead.Status):
-		j.maybeApplied = false
-		return c.proceed(j, lead)
+		c.unreadable(j, "the lead came back with another ExternalID")
 	default:
-		j.text = fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s: nothing was sent",
-			cmp.Or(lead.Status, "not readable"), j.leadBefore.status, clock(j.leadBefore.confirmed))
-		j.entry.Code = http.StatusOK
-		c.release(j, Conflict)
+		return lead
 	}
-	return false
+	return nil
 }
 
-// agrees reports whether the status is one that the run may find: the one confirmed,
-// the one that an unsettled update asked for, or the row's own.
-func (j *job) agrees(status string) bool {
-	before := &j.leadBefore
-	return before.status == "" || status == before.status || status == j.it.rec.Status ||
-		before.unsettled != "" && status == before.sought
-}
-
-// proceed goes on with what is left to send: the row's status may be there already.
-func (c *carrier) proceed(j *job, lead *leadapi.Lead) bool {
-	send := &j.step.Send
-	if !send.Status || lead.Status != j.it.rec.Status {
-		return true
-	}
-	send.Status = false
-	if !send.none() {
-		return true
-	}
-	if j.leadBefore.unsettled != "" {
-		j.entry.Content = nil // the row has none, so what the lead holds stays unknown
-	}
-	c.see(j, lead)
-	j.entry.Synced = true
-	c.settle(j, Unchanged)
-	return false
+// unreadable ends a row as failed whose lead was not shown.
+func (c *carrier) unreadable(j *job, why string) {
+	j.outcome, j.text, j.entry.Code = Failed, "its lead could not be read: "+why+"; nothing was changed", http.StatusOK
 }
 
 // reasonNotConfirmed is the class of an update whose answer shows other values.
@@ -251,8 +225,16 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 // see takes over what the service shows of a lead, and notes what others changed.
 func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	entry, before := &j.entry, &j.leadBefore
-	if lead.Status != "" {
-		entry.Status = lead.Status
+	elsewhere := !j.step.Send.Status && before.unsettled == "" && before.status != "" && lead.Status != before.status && lead.Status != j.it.rec.Status
+	switch {
+	case lead.Status == "":
+	case elsewhere || j.step.Keep:
+		entry.Seen = before.sight(lead)
+		if j.step.Keep {
+			entry.Seen.Kept, entry.Seen.Against = true, j.it.rec.Status
+		}
+	default:
+		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
 	}
 	if lead.ExternalID != "" {
 		entry.ExternalID = lead.ExternalID
@@ -265,12 +247,18 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	}
 	entry.Unsettled, entry.Sought, entry.Confirmed = "", "", checkpoint.Entry{}.Confirmed
 	c.sign(j)
-	if !j.step.Send.Status && before.unsettled == "" && before.status != "" && entry.Status != before.status {
+	j.noteOthers(lead)
+}
+
+// noteOthers says what others have changed of a lead that came back.
+func (j *job) noteOthers(lead *leadapi.Lead) {
+	before := &j.leadBefore
+	if !j.step.Send.Status && before.unsettled == "" && before.status != "" && lead.Status != "" && lead.Status != before.status {
 		j.moved.statusByOthers = true
 		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
-			before.status, clock(before.confirmed), entry.Status))
+			before.status, clock(before.confirmed), lead.Status))
 	}
-	if before.organization != "" && entry.Organization != before.organization {
+	if before.organization != "" && lead.OwnerID != "" && lead.OwnerID != before.organization {
 		j.moved.ownerByOthers = true
 		j.say("it belongs to another organization now")
 	}

@@ -320,7 +320,8 @@ func TestAStopLeavesNoMarkOfWhatWasNotSent(t *testing.T) {
 	})
 }
 
-// What others changed is taken over from the answer, told, and counted.
+// What others changed is told, counted, and kept beside what was confirmed: the next sync does
+// not send the file's old status over it.
 func TestChangesByOthersAreSeen(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
@@ -328,7 +329,7 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 		p.service.console(a, "onHold")
 		p.service.leads[a].OwnerID = "org-2"
 		r := p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Anna,1"))
-		if e := p.known("a"); e.Status != "onHold" || e.Organization != "org-2" {
+		if e := p.known("a"); e.Status != "open" || e.Seen.Status != "onHold" || e.Organization != "org-2" {
 			t.Errorf("%+v", e)
 		}
 		if text := r.text("a"); !strings.Contains(text, "open was confirmed on") || !strings.Contains(text, "another organization") {
@@ -337,6 +338,9 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 		if n := len(r.tally.notes()); n != 2 || len(r.tally.moves) != 0 {
 			t.Errorf("%d notes, %v", n, r.tally.moves)
 		}
+		p.service.sent()
+		p.must("conflict 1", p.run("sync", Options{}, "a,,x-a,open,Anna,1"))
+		p.sends()
 	})
 }
 

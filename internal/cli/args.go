@@ -115,7 +115,7 @@ func (l *commandLine) takeFlag(args []string) (n int, err error) {
 		return 1, l.unknownFlag(name)
 	}
 	n = 1
-	switch _, isSwitch := f.(*cli.BoolFlag); {
+	switch isSwitch := standsAlone(f); {
 	case joined:
 	case isSwitch:
 		value = "true"
@@ -132,6 +132,15 @@ func (l *commandLine) takeFlag(args []string) (n int, err error) {
 	}
 	*into = append(*into, typedFlag{f, name, value, args[:n]})
 	return n, wrongValue(f, value)
+}
+
+// standsAlone reports whether a flag needs no value.
+func standsAlone(f cli.Flag) bool {
+	switch f.(type) {
+	case *cli.BoolFlag, *cli.GenericFlag:
+		return true
+	}
+	return false
 }
 
 // swallows reports whether what stands where a value belongs is a flag: in a script,

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -33,7 +34,8 @@ Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), sendFlags(), []cli.Flag{
 			choiceFlag(running, "missing", "rows whose lead is not known: %", "report", "create", "ignore"),
-			boolFlag(running, "check-remote", "before a lead is changed, read it, and hold the row as conflict when its status is not the one last confirmed"),
+			checkRemoteFlag(),
+			choiceFlag(running, "conflict", "rows whose lead's status was changed on the service: % (a conflict, the file's status is sent, or the service's stays); the mapping's conflict: goes before", "report", "file", "service"),
 			choiceFlag(running, "reopen", "changes from a closed status to an open one: %; hold makes them conflicts", "allow", "hold"),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
@@ -42,7 +44,8 @@ Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 				return err
 			}
 			o.Missing = map[string]importer.Missing{"create": importer.MissingCreate, "ignore": importer.MissingIgnore}[c.String("missing")]
-			o.CheckRemote, o.HoldReopen = c.Bool("check-remote"), c.String("reopen") == "hold"
+			o.HoldReopen, o.Conflict = c.String("reopen") == "hold", importer.RuleOf(c.String("conflict"))
+			o.CheckRemote, o.CheckAll = checksRemote(c)
 			return unknownLeads(p.send(c, o, importer.Sync))
 		},
 	}
@@ -56,4 +59,42 @@ func unknownLeads(err error) error {
 		missing.Hint = "a sync changes leads that a checkpoint knows: import them first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
 	}
 	return err
+}
+
+// checkAll is what --check-remote=all asks for.
+const checkAll = "all"
+
+// remoteCheck is a switch that also takes a word.
+type remoteCheck string
+
+func (v *remoteCheck) String() string { return string(*v) }
+
+func (v *remoteCheck) Set(text string) error {
+	*v = remoteCheck(text)
+	return nil
+}
+
+// IsBoolFlag lets the flag stand without a value.
+func (*remoteCheck) IsBoolFlag() bool { return true }
+
+func checkRemoteFlag() cli.Flag {
+	return &cli.GenericFlag{
+		Name: "check-remote", Value: new(remoteCheck), DefaultText: "no lead is read", Category: running,
+		Usage: "before a lead is changed, read it, and decide by --conflict about a status that is not the one last confirmed; --check-remote=`all` reads every lead of the file",
+		Action: func(c *cli.Context, value any) error {
+			if word := value.(*remoteCheck).String(); word != checkAll {
+				if _, err := strconv.ParseBool(word); err != nil {
+					return usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+helpName(c)+" --help")
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// checksRemote says whether leads are read before they are changed, or all of them.
+func checksRemote(c *cli.Context) (changed, all bool) {
+	word := c.Generic("check-remote").(*remoteCheck).String()
+	changed, _ = strconv.ParseBool(word) // was checked by the flag
+	return changed || word == checkAll, word == checkAll
 }

@@ -1,0 +1,254 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+)
+
+// Rule says whose status stands where others have changed a lead's status on the service.
+type Rule uint8
+
+// RuleReport leaves that to a person, RuleFile sends the file's status, and RuleService keeps
+// the service's.
+const (
+	RuleReport Rule = iota
+	RuleFile
+	RuleService
+)
+
+// RuleOf is the rule that a word names, as --conflict and the mapping have it; any other word
+// is report.
+func RuleOf(word string) Rule {
+	return map[string]Rule{"file": RuleFile, "service": RuleService}[word]
+}
+
+// conflicts is what a run does about statuses that others have changed on the service.
+type conflicts struct {
+	rule       Rule
+	byStatus   map[string]string // rules of single statuses of the service, which go before, by their words
+	holdReopen bool
+	read, all  bool // a lead is read before it is changed; or whether it changes or not
+}
+
+func newConflicts(o *Options) conflicts {
+	return conflicts{
+		rule: o.Conflict, byStatus: o.Mapping.Conflict(), holdReopen: o.HoldReopen,
+		read: (o.CheckRemote || o.CheckAll) && !o.DryRun, all: o.CheckAll && !o.DryRun,
+	}
+}
+
+// ruleFor is the rule where the service shows a status. One that could not be read is for a
+// person.
+func (p *conflicts) ruleFor(service string) Rule {
+	word, own := p.byStatus[service]
+	switch {
+	case service == "":
+		return RuleReport
+	case own:
+		return RuleOf(word)
+	}
+	return p.rule
+}
+
+// leadBefore is what was known of a lead before an update of it.
+type leadBefore struct {
+	status, organization string
+	confirmed            time.Time // when the status was
+	unsettled, sought    string    // an update before this one, as the checkpoint keeps it
+	seen                 checkpoint.Sight
+}
+
+func beforeOf(known *checkpoint.Entry) leadBefore {
+	return leadBefore{known.Status, known.Organization, confirmedAt(known), known.Unsettled, known.Sought, known.Seen}
+}
+
+// changedBy says who has changed the status of a lead, from what both sides were last known to
+// hold: file is the row's, service the one that the service shows. What an update without an
+// answer asked for was not changed by others.
+func (b *leadBefore) changedBy(file, service string) (byFile, byService bool) {
+	switch {
+	case file == service && service != "":
+		return false, false
+	case b.seen.Kept: // against what the file said then
+		byFile = file != "" && file != b.seen.Against
+		return byFile, !byFile || service != b.seen.Status
+	case b.status == "", b.unsettled != "" && service == b.sought:
+		return file != "", false
+	}
+	return file != "" && file != b.status, service != b.status
+}
+
+// weigh lets the step of a row stand, unless others have changed the status of its lead as far
+// as earlier runs have seen, or the carrier is to read the lead first.
+func (p *conflicts) weigh(c *Case, step Step) Step {
+	file, before := c.Record.Status, beforeOf(c.Known)
+	seen := before.seen.Status
+	switch {
+	case step.Action == Nothing && step.Outcome != Unchanged:
+		return step
+	case p.read && c.Known.ExternalID != "" && (p.all || step.Action == Update || seen != "" && seen != before.status):
+		step.Action, step.Outcome = Update, Updated
+		return p.reopening(c, step, before.status)
+	case seen == "":
+		return p.reopening(c, step, before.status)
+	}
+	if _, byService := before.changedBy(file, seen); !byService {
+		return p.reopening(c, p.agreed(c, step, &before), seen)
+	}
+	switch p.ruleFor(seen) {
+	case RuleReport:
+		return Step{Outcome: Conflict, Reason: before.changedElsewhere(seen), Kind: changedKind}
+	case RuleFile:
+		return p.reopening(c, withStatus(step, file), seen)
+	}
+	step.Send.Status, step.Keep = false, true
+	switch {
+	case !step.Send.none():
+		return step
+	case before.seen.Kept && before.seen.Against == file:
+		return Step{Outcome: Unchanged, Keep: true}
+	}
+	return Step{Action: Note, Outcome: Unchanged, Keep: true}
+}
+
+// agreed is the step of a row whose lead shows nothing new: the row may ask for what the
+// service was seen to hold, or for another status than was kept.
+func (p *conflicts) agreed(c *Case, step Step, before *leadBefore) Step {
+	file, seen := c.Record.Status, before.seen.Status
+	switch {
+	case file != seen:
+		return withStatus(step, file)
+	case seen == before.status || before.unsettled != "":
+		return step
+	}
+	if step.Send.Status = false; step.Send.none() {
+		return Step{Action: Note, Outcome: Unchanged}
+	}
+	step.Send.Status = true // its answer confirms it
+	return step
+}
+
+func withStatus(step Step, file string) Step {
+	if file != "" {
+		step.Action, step.Outcome, step.Send.Status = Update, Updated, true
+	}
+	return step
+}
+
+// reopening holds a step that would open a closed lead again, where that is asked for.
+func (p *conflicts) reopening(c *Case, step Step, service string) Step {
+	if file := c.Record.Status; step.Action == Update && p.reopens(service, file) {
+		return Step{Outcome: Conflict, Reason: fmt.Sprintf("the lead is %s, confirmed on %s, and the row would reopen it as %s: nothing was sent",
+			service, clock(whenKnown(c.Known)), file)}
+	}
+	return step
+}
+
+// whenKnown is when the status of a lead was seen or confirmed last.
+func whenKnown(known *checkpoint.Entry) time.Time {
+	if known.Seen.At.IsZero() {
+		return confirmedAt(known)
+	}
+	return known.Seen.At
+}
+
+func (p *conflicts) reopens(service, file string) bool {
+	return p.holdReopen && isClosed(service) && file != "" && !isClosed(file)
+}
+
+const changedKind = "the lead's status was changed on the service: nothing was sent"
+
+// changedElsewhere is for people: why a row is a conflict.
+func (b *leadBefore) changedElsewhere(service string) string {
+	return fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s: nothing was sent",
+		cmp.Or(service, "not readable"), b.status, clock(b.confirmed))
+}
+
+// weighRead is what becomes of an update once its lead was read. It reports whether anything
+// is left to send.
+func (c *carrier) weighRead(j *job, lead *leadapi.Lead) (goesOn bool) {
+	file, send := j.it.rec.Status, &j.step.Send
+	_, byService := j.leadBefore.changedBy(file, lead.Status)
+	rule := c.conflicts.ruleFor(lead.Status)
+	switch {
+	case byService && rule == RuleReport:
+		return c.held(j, lead, j.leadBefore.changedElsewhere(lead.Status))
+	case byService && rule == RuleService:
+		send.Status, j.step.Keep = false, true
+	default:
+		send.Status = file != "" && file != lead.Status
+	}
+	if send.Status && c.conflicts.reopens(lead.Status, file) {
+		return c.held(j, lead, fmt.Sprintf("the lead is %s on the service, and the row would reopen it as %s: nothing was sent", lead.Status, file))
+	}
+	if !send.none() {
+		return true
+	}
+	c.inStep(j, lead)
+	return false
+}
+
+// held ends a row as a conflict and keeps what was seen.
+func (c *carrier) held(j *job, lead *leadapi.Lead, why string) bool {
+	j.text, j.entry.Code = why, http.StatusOK
+	j.entry.Seen = j.leadBefore.sight(lead)
+	c.release(j, Conflict)
+	return false
+}
+
+// inStep ends a row whose lead was read and that has nothing to send.
+func (c *carrier) inStep(j *job, lead *leadapi.Lead) {
+	before := &j.leadBefore
+	if j.step.Keep || lead.Status == before.status && before.unsettled == "" {
+		j.entry.Seen = before.sight(lead)
+		j.noteOthers(lead)
+		c.keep(j)
+		return
+	}
+	if before.unsettled != "" {
+		j.entry.Content = nil // the row has none, so what the lead holds stays unknown
+	}
+	c.see(j, lead)
+	j.entry.Synced = true
+	c.settle(j, Unchanged)
+}
+
+// keep makes what was seen durable, with the file's status where the service's is let stand
+// against it.
+func (c *carrier) keep(j *job) {
+	if j.step.Keep {
+		j.entry.Seen.Kept, j.entry.Seen.Against = true, j.it.rec.Status
+	}
+	c.release(j, Unchanged)
+}
+
+// note ends a row that sends nothing and has something to keep: the service's status, which it
+// lets stand, or that both sides agree on a status that was only seen.
+func (c *carrier) note(j *job) {
+	j.leadBefore = beforeOf(&j.entry)
+	if j.step.Keep {
+		c.keep(j)
+		return
+	}
+	entry := &j.entry
+	entry.Status, entry.Confirmed, entry.Synced, entry.Seen = entry.Seen.Status, entry.Seen.At, true, checkpoint.Sight{}
+	c.settle(j, Unchanged)
+}
+
+// sight is what a read of the lead shows, to be kept beside what was confirmed. A decision to
+// let the service's status stand holds as long as it is that.
+func (b *leadBefore) sight(lead *leadapi.Lead) checkpoint.Sight {
+	if lead.Status == "" {
+		return b.seen
+	}
+	seen := checkpoint.Sight{At: time.Now().UTC().Truncate(time.Millisecond), Status: lead.Status, Organization: lead.OwnerID}
+	if b.seen.Kept && b.seen.Status == lead.Status {
+		seen.Kept, seen.Against = true, b.seen.Against
+	}
+	return seen
+}

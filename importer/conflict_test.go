@@ -1,0 +1,152 @@
+package importer
+
+import (
+	"strings"
+	"testing"
+
+	"leadferry/checkpoint"
+)
+
+// Who changed what, from what both sides were last known to hold.
+func TestChangedBy(t *testing.T) {
+	kept := leadBefore{status: "contacted", seen: checkpoint.Sight{Status: "closedWon", Kept: true, Against: "inProgress"}}
+	for name, test := range map[string]struct {
+		before        leadBefore
+		file, service string
+		want          string
+	}{
+		"nobody":                           {leadBefore{status: "open"}, "open", "open", ""},
+		"file":                             {leadBefore{status: "open"}, "onHold", "open", "file"},
+		"service":                          {leadBefore{status: "open"}, "open", "onHold", "service"},
+		"both":                             {leadBefore{status: "open"}, "contacted", "onHold", "both"},
+		"both to the same":                 {leadBefore{status: "open"}, "onHold", "onHold", ""},
+		"no status in the row":             {leadBefore{status: "open"}, "", "onHold", "service"},
+		"no status was known":              {leadBefore{}, "open", "onHold", "file"},
+		"not readable":                     {leadBefore{status: "open"}, "open", "", "service"},
+		"neither has one":                  {leadBefore{status: "open"}, "", "", "service"},
+		"what an unsettled update sought":  {leadBefore{status: "open", unsettled: "r", sought: "onHold"}, "open", "onHold", ""},
+		"sought, the file went on":         {leadBefore{status: "open", unsettled: "r", sought: "onHold"}, "contacted", "onHold", "file"},
+		"kept, a stale file":               {kept, "inProgress", "closedWon", "service"},
+		"kept, the file took it over":      {kept, "closedWon", "closedWon", ""},
+		"kept, the file goes on":           {kept, "onHold", "closedWon", "file"},
+		"kept, the file as once confirmed": {kept, "contacted", "closedWon", "file"},
+		"kept, the service goes on":        {kept, "inProgress", "open", "service"},
+		"kept, both go on":                 {kept, "onHold", "open", "both"},
+	} {
+		byFile, byService := test.before.changedBy(test.file, test.service)
+		if test.want == "" && name == "what an unsettled update sought" {
+			test.want = "file" // it has to be sent to be known
+		}
+		if got := map[[2]bool]string{{true, false}: "file", {false, true}: "service", {true, true}: "both"}[[2]bool{byFile, byService}]; got != test.want {
+			t.Errorf("%s: by %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// What a plain sync makes of a status that an earlier run has seen, without a read of its own.
+func TestWhatWasSeenIsTreatedByTheRule(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		a := p.known("a").LeadID
+		p.service.console(a, "closedWon")
+		p.must("conflict 1", p.run("sync", Options{CheckAll: true}, "a,,x-a,open,Ann,1"))
+		if e := p.known("a"); e.Status != "open" || e.Seen.Status != "closedWon" || e.Seen.Organization != "org-1" || e.Seen.At.IsZero() {
+			t.Errorf("%+v", e)
+		}
+		p.service.sent()
+		r := p.must("conflict 1", p.run("sync", Options{}, "a,,x-a,contacted,Ann,1"))
+		if text := r.text("a"); !strings.Contains(text, "closedWon; open was confirmed") {
+			t.Error(text)
+		}
+		p.must("conflict 1", p.run("sync", Options{Conflict: RuleFile, HoldReopen: true}, "a,,x-a,contacted,Ann,1"))
+		p.must("conflict 1", p.run("import", Options{UpdateChanged: true}, "a,,x-a,contacted,Ann,1"))
+		p.sends()
+
+		service := Options{Conflict: RuleService}
+		p.must("unchanged 1", p.run("sync", service, "a,,x-a,contacted,Ann,1"))
+		p.sends()
+		if e := p.known("a"); e.Status != "open" || !e.Seen.Kept || e.Seen.Against != "contacted" {
+			t.Errorf("%+v", e)
+		}
+		p.must("unchanged 1", p.run("sync", service, "a,,x-a,contacted,Ann,1")) // a stale file is not ahead
+		p.must("updated 1", p.run("sync", service, "a,,x-a,contacted,Anna,1"))  // its content is
+		p.sends(a + ` {"Content":{"name":"Anna"}}`)
+		if e := p.known("a"); e.Status != "open" || e.Seen.Status != "closedWon" || !e.Seen.Kept {
+			t.Errorf("%+v", e)
+		}
+		p.must("updated 1", p.run("sync", service, "a,,x-a,open,Anna,1")) // the file went on, to what was confirmed once
+		p.sends(a + ` {"Status":"open"}`)
+		if e := p.known("a"); e.Status != "open" || e.Seen != (checkpoint.Sight{}) {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// Both sides agree on what was only seen: nothing is sent, and it counts as confirmed.
+func TestAFileThatTakesOverWhatWasSeen(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		a := p.known("a").LeadID
+		p.service.console(a, "closedWon")
+		p.must("unchanged 1", p.run("sync", Options{CheckAll: true, Conflict: RuleService}, "a,,x-a,open,Ann,1"))
+		p.service.sent()
+		p.must("unchanged 1", p.run("sync", Options{}, "a,,x-a,closedWon,Ann,1"))
+		p.sends()
+		if e := p.known("a"); e.Status != "closedWon" || e.Seen != (checkpoint.Sight{}) {
+			t.Errorf("%+v", e)
+		}
+		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
+		p.sends(a + ` {"Status":"onHold"}`)
+	})
+}
+
+// --check-remote=all finds what changed where the file stood still; a row of which nothing
+// changed is read, and that is all.
+func TestCheckRemoteAll(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
+		a, b := p.known("a").LeadID, p.known("b").LeadID
+		p.service.sent()
+		p.service.console(b, "onHold")
+		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"}
+		p.must("unchanged 2", p.run("sync", Options{CheckRemote: true}, rows...))
+		p.sends()
+		p.must("unchanged 1 conflict 1", p.run("sync", Options{CheckAll: true, Concurrency: 1}, rows...))
+		p.service.sent()
+		p.must("updated 1 unchanged 1", p.run("sync", Options{CheckAll: true, Conflict: RuleFile}, rows...))
+		if sent := p.service.sent(); strings.Count(sent, "ExternalID") != 2 || !strings.Contains(sent, b+` {"Status":"open"}`) || strings.Contains(sent, a+` {"Status`) {
+			t.Error(sent)
+		}
+		if e := p.known("a"); e.Unsettled != "" || e.Seen.Status != "open" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// The mapping's rule of a status goes before --conflict.
+func TestRuleOfAStatus(t *testing.T) {
+	p := conflicts{rule: RuleFile, byStatus: map[string]string{"closedWon": "service", "onHold": "report"}}
+	for status, want := range map[string]Rule{"closedWon": RuleService, "onHold": RuleReport, "open": RuleFile, "unheard of": RuleFile, "": RuleReport} {
+		if got := p.ruleFor(status); got != want {
+			t.Errorf("%q: %d, want %d", status, got, want)
+		}
+	}
+}
+
+// A read that does not show the lead that was meant changes nothing.
+func TestAReadThatShowsAnotherLead(t *testing.T) {
+	for _, fate := range []string{"other-id", "other-external"} {
+		paired(t, func(t *testing.T, p *pair) {
+			p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+			p.service.fate = func(string, string) string { return fate }
+			before := p.known("a")
+			r := p.must("failed 1", p.run("sync", Options{CheckRemote: true}, "a,,x-a,onHold,Ann,1"))
+			if text := r.text("a"); !strings.Contains(text, "could not be read") {
+				t.Error(text)
+			}
+			if e := p.known("a"); e.Seen != before.Seen || e.Status != before.Status || e.Unsettled != "" {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
