@@ -21,8 +21,9 @@ func (p *program) initCommand() *cli.Command {
 		Name: "init", Usage: "guess a mapping from a file's header and first rows", ArgsUsage: "FILE",
 		Description: `Reads up to 10,000 rows of FILE and writes a mapping with a comment on every
 guess: which columns are what, what makes a row the same row, which statuses the
-file holds. What only a person can know, such as who gets the leads, is marked.
-Nothing is overwritten; - for the mapping prints it instead.
+file holds, which lines stand around the table. What is not certain has a comment
+that begins with a question mark, and validate names it until the mark is taken
+away. Nothing is overwritten; - for the mapping prints it instead.
 
 Example:
 
