@@ -11,7 +11,7 @@ import (
 )
 
 // locate has a locator choose the location, and so the organization. Each type needs a property of its own
-// ("locationSearch object"). strict takes no other, and no postal code that no territory holds.
+// ("locationSearch object"). strict takes no other, and no postal code that is none of the brand's country, unless a territory holds it.
 func (d *Directory) locate(f form, strict bool) (l location, err error) {
 	id, err := f.required("locatorID")
 	if err != nil {
@@ -35,7 +35,7 @@ func (d *Directory) locate(f form, strict bool) (l location, err error) {
 	code := postalCode(text)
 	l, held := d.territory(code)
 	switch {
-	case code == "" || strict && !held:
+	case code == "" || strict && !held && !zipCode(code):
 		return l, refuse(http.StatusUnprocessableEntity, "no location serves this postal code")
 	case !held:
 		l = d.nearest(code)
