@@ -30,6 +30,25 @@ type happening struct {
 	dies    int // at which arrival the process is killed; 0: never
 	lead    int
 	status  string
+
+	reconciling Reconciling
+}
+
+// heldByService is what a reconciliation may not change: Status, Content and owner of each lead.
+func (p *pair) heldByService() map[string]string {
+	held := map[string]string{}
+	for id, l := range p.service.leads {
+		held[id] = fmt.Sprint(l.Status, l.Content, l.OwnerID)
+	}
+	return held
+}
+
+func (p *pair) unchanged(before map[string]string) {
+	for id, now := range p.heldByService() {
+		if now != before[id] {
+			p.errorf("a reconciliation changed %s from %s to %s", id, before[id], now)
+		}
+	}
 }
 
 func drawRow(rt *rapid.T) string {
@@ -46,7 +65,7 @@ func drawRow(rt *rapid.T) string {
 }
 
 func drawHappening(rt *rapid.T) (h happening) {
-	h.kind = rapid.SampledFrom([]string{"import", "sync", "sync", "sync", "console", "resolve"}).Draw(rt, "kind")
+	h.kind = rapid.SampledFrom([]string{"import", "sync", "sync", "sync", "console", "console", "reconcile", "resolve"}).Draw(rt, "kind")
 	switch h.kind {
 	case "console":
 		h.lead, h.status = rapid.IntRange(0, 9).Draw(rt, "lead"), rapid.SampledFrom(statuses).Draw(rt, "status")
@@ -61,6 +80,10 @@ func drawHappening(rt *rapid.T) (h happening) {
 		Conflict: Rule(rapid.IntRange(0, 2).Draw(rt, "conflict")), UpdateChanged: rapid.Bool().Draw(rt, "update"),
 		HoldReopen: rapid.Bool().Draw(rt, "hold"), Missing: Missing(rapid.IntRange(0, 2).Draw(rt, "missing")),
 		MaxWait: time.Minute,
+	}
+	h.reconciling = Reconciling{None: rapid.IntRange(0, 3).Draw(rt, "remote none") == 0, Sample: rapid.IntRange(0, 2).Draw(rt, "sample")}
+	if rapid.Bool().Draw(rt, "fresh") {
+		h.reconciling.Fresh = time.Second
 	}
 	fate := rapid.SampledFrom([]string{"", "", "", "", "lost", "silent", "422", "429", "500-stored", "other-id", "other-status", "other-content", "no-content"})
 	h.fates = rapid.SliceOfN(fate, 0, 20).Draw(rt, "fates")
@@ -116,6 +139,10 @@ func (p *pair) happen(h *happening) *ended {
 		}
 	}
 	o := h.options
+	if h.kind == "reconcile" {
+		o.Reconciling = h.reconciling
+		defer p.unchanged(p.heldByService())
+	}
 	if h.kind == "import" {
 		o.CheckRemote, o.CheckAll = false, false
 	}

@@ -52,6 +52,8 @@ func (c *carrier) carry(ctx context.Context, j *job) {
 		c.link(ctx, j)
 	case Update:
 		c.update(ctx, j)
+	case Read:
+		c.reconcile(ctx, j)
 	case Note:
 		c.note(j)
 	default:

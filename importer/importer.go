@@ -119,6 +119,8 @@ type run struct {
 	client   *leadapi.Client    // nil: nothing is ever sent
 	sender   Sender             // the same
 	dry      *dryRun            // of a run that sends nothing; else nil
+	drift    *drift             // of a reconciliation; else nil
+	cost     string             // for people: what a reconciliation is about to cost
 	recorder sink               // nil: no files wanted
 	opened   *Start             // what was known before the first row
 	stopped  *Stop              // why the run ended before its input
@@ -157,6 +159,11 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 	if l != nil {
 		r.keepIn(l)
 		defer l.Drop() // of a run that was refused; else it is closed by then
+		if r.drift != nil {
+			if err := r.prepareReconciliation(ctx); err != nil {
+				return nil, err
+			}
+		}
 		if !r.matches || r.Missing == MissingCreate {
 			if r.shapes, err = newShapes(ctx, &r.Options, l); err != nil {
 				return nil, err
@@ -204,6 +211,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	if r.client == nil || r.noteStart(started) && r.signIn(ctx) {
 		r.takeRows(ctx)
+		r.findAbsent(ctx, rec)
 	}
 	s := r.summary(started)
 	r.finish(s, rec)
@@ -216,7 +224,7 @@ func (r *run) takeRows(ctx context.Context) {
 	defer phases.sendNoMore()
 	s := &scheduler{
 		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.breaker,
-		phases: phases, dry: r.dry, tally: r.tally, recorder: r.recorder, progress: r.progress, carriers: newCarriers(0),
+		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, recorder: r.recorder, progress: r.progress, carriers: newCarriers(0),
 		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]struct{}{}},
 	}
 	if r.ledger != nil {
@@ -280,7 +288,9 @@ func (r *run) announce() error {
 	}
 	if r.dry == nil {
 		s.Warnings = slices.Concat(s.Warnings, r.warnings())
-		s.Notes = r.remarks()
+		if s.Notes = r.remarks(); r.cost != "" {
+			s.Notes = append(s.Notes, r.cost)
+		}
 		s.Warnings = append(s.Warnings, r.shared()...)
 	}
 	s.Warnings = append(s.Warnings, r.Warnings...)

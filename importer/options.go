@@ -41,6 +41,7 @@ type Options struct {
 	Missing       Missing
 	CheckRemote   bool // a sync reads a lead before it changes it
 	CheckAll      bool // the same, whether it changes it or not
+	Reconciling   Reconciling
 	Conflict      Rule // what becomes of a lead whose status others have changed
 	HoldReopen    bool // --reopen hold
 	DryRun        bool

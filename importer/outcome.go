@@ -69,6 +69,7 @@ type result struct {
 	attempts   int              // requests that left for it in this run
 	moved      moved            // what its update showed
 	unread     bool             // --check-remote could not read its lead
+	found      comparison       // by a reconciliation
 }
 
 // moved is what the answer to an update shows of the lead's status and owner.

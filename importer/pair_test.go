@@ -281,8 +281,11 @@ func (p *pair) run(command string, o Options, rows ...string) *ended {
 		o.MaxWait = time.Hour
 	}
 	e := newImport(o)
-	if command == "sync" {
+	switch command {
+	case "sync":
 		e = newSync(o)
+	case "reconcile":
+		e = newReconcile(o)
 	}
 	if err := e.intake.bind(); err != nil {
 		p.t.Fatal(err)
@@ -290,7 +293,13 @@ func (p *pair) run(command string, o Options, rows ...string) *ended {
 	rec := &records{}
 	e.keepIn(p.db)
 	e.sender, e.recorder = p.service, rec
+	if e.drift != nil {
+		if err := e.prepareReconciliation(p.t.Context()); err != nil {
+			p.t.Fatal(err)
+		}
+	}
 	e.takeRows(p.t.Context())
+	e.findAbsent(p.t.Context(), nil)
 	return &ended{e, rec.lines}
 }
 

@@ -19,6 +19,7 @@ const (
 	Link
 	Update
 	Hold // keeps the row as in doubt, since an incomplete checkpoint may lack its lead
+	Read // compares the lead with its row, and changes nothing
 	Note // keeps in the checkpoint what an earlier read of the lead came to
 	actionCount
 )
@@ -31,10 +32,11 @@ type Step struct {
 	Kind    string  // the same without what differs from row to row, or ""
 	Send    Changes // for Update: what is sent
 	Keep    bool    // the service's status stands against the row's
+	Found   comparison
 }
 
 // sends says whether the action makes requests.
-func (a Action) sends() bool { return a == Create || a == Link || a == Update }
+func (a Action) sends() bool { return a == Create || a == Link || a == Update || a == Read }
 
 // Case is what a planner decides on: a row, and what the checkpoint knows of its lead.
 type Case struct {
@@ -232,7 +234,7 @@ func (p syncPlanner) Plan(c *Case) Step {
 	rec, known := c.Record, c.Known
 	switch {
 	case c.Found == checkpoint.Ambiguous:
-		return Step{Outcome: Conflict, Reason: "the row names two leads: its key, lead ID and ExternalID do not belong to one"}
+		return Step{Outcome: Conflict, Reason: namesTwo}
 	case known.State == checkpoint.Forgotten:
 		return forgotten()
 	case known.State == checkpoint.InDoubt && p.missing == MissingCreate && c.Found == checkpoint.ByKey:
@@ -244,7 +246,7 @@ func (p syncPlanner) Plan(c *Case) Step {
 	case c.Found == checkpoint.NoMatch && rec.LeadID == "":
 		return p.unmatched(c)
 	case known.LeadID != "" && rec.LeadID != "" && known.LeadID != rec.LeadID:
-		return Step{Outcome: Conflict, Reason: "the row names another lead than the one that is known by its key"}
+		return Step{Outcome: Conflict, Reason: namesAnother}
 	case known.LeadID == "" && rec.LeadID == "":
 		return Step{Outcome: Unmatched, Reason: "the lead exists, but its ID is not known"}
 	}

@@ -3,7 +3,10 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"time"
 
+	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
@@ -15,11 +18,12 @@ import (
 type recorder struct {
 	files    *report.Run
 	inputs   []report.Input
-	items    *items           // takes the rows back
-	own      *ownColumns      // nil: results do not carry the rows' own cells
-	results  []report.Result  // room for those of a batch
-	problems []report.Problem // the same
-	strict   bool             // values that were left out are a problem
+	items    *items            // takes the rows back
+	own      *ownColumns       // nil: results do not carry the rows' own cells
+	results  []report.Result   // room for those of a batch
+	problems []report.Problem  // the same
+	compared []report.Compared // the same
+	strict   bool              // values that were left out are a problem
 	lines    chan []line
 	spare    chan []line // written ones, to be filled again
 	batch    []line
@@ -120,6 +124,12 @@ func (w *recorder) run() {
 }
 
 func (w *recorder) write(batch []line) error {
+	if batch[0].r.found.verdict == Absent {
+		if err := w.compare(batch); err != nil {
+			return fmt.Errorf("write the reconciliation: %w", err)
+		}
+		return nil
+	}
 	w.results = w.results[:0]
 	for i := range batch {
 		failpoint.At("before results line")
@@ -138,7 +148,71 @@ func (w *recorder) write(batch []line) error {
 		}
 	}
 	clear(w.results)
+	if err := w.compare(batch); err != nil {
+		return fmt.Errorf("write the reconciliation: %w", err)
+	}
 	return w.tell(batch)
+}
+
+// compare writes what came of comparing rows, where that is wanted.
+func (w *recorder) compare(batch []line) error {
+	if !w.files.Reconciles() {
+		return nil
+	}
+	w.compared = w.compared[:0]
+	for i := range batch {
+		it, r := batch[i].it, &batch[i].r
+		if r.outcome == Pending {
+			continue
+		}
+		c := comparedWith(&r.entry, &r.found)
+		if c.Key, c.StatusFile, c.Error = it.rec.Key, it.rec.Status, r.text; r.found.verdict == Absent {
+			c.Key = r.entry.Key
+		} else {
+			c.File, c.Line, c.Row = w.inputs[it.input].Path, strconv.Itoa(it.row.Line), strconv.Itoa(it.row.Number)
+		}
+		w.compared = append(w.compared, c)
+	}
+	return w.files.Reconciliation(w.compared)
+}
+
+func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
+	c := report.Compared{
+		LeadID: e.LeadID, ExternalID: e.ExternalID, StatusConfirmed: e.Status, StatusService: cmp.Or(f.service, e.Seen.Status),
+		Verdict: f.verdict.String(), ChangedBy: f.changedBy, ContentKeys: f.keys, OrganizationID: cmp.Or(f.owner, AskedFor(e)),
+	}
+	if e.State.HasLead() {
+		c.ConfirmedAt = stamp(confirmedAt(e))
+	}
+	c.ServiceUpdatedAt = stamp(f.changed)
+	return c
+}
+
+// stamp is a time in files; "" for none.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// absent writes a lead that no row names, once all rows are on their way.
+func (w *recorder) absent(e *checkpoint.Entry) error {
+	if len(w.batch) > 0 && w.batch[0].r.found.verdict != Absent {
+		if err := w.flush(); err != nil {
+			return &absentError{err}
+		}
+	}
+	known := *e
+	known.Content = nil // the next lead's
+	w.batch = append(w.batch, line{it: new(item), r: result{entry: known, text: "no row names the lead", found: comparison{verdict: Absent}}})
+	if len(w.batch) < recordBatch {
+		return nil
+	}
+	if err := w.flush(); err != nil {
+		return &absentError{err}
+	}
+	return nil
 }
 
 // tell writes what is wrong with rows, where that is wanted.

@@ -24,6 +24,7 @@ type scheduler struct {
 	phases   *phases
 	dry      *dryRun // of a run that sends nothing; else nil
 	tally    *tally
+	drift    *drift // of a reconciliation; else nil
 	recorder sink   // nil: no files wanted
 	progress func() // tells how far the run is
 
@@ -225,6 +226,9 @@ func (s *scheduler) advanceReady(ctx context.Context) bool {
 
 // accept counts the batch's next row as read: from here on it must end in an outcome.
 func (s *scheduler) accept(it *item) {
+	if s.drift != nil {
+		s.drift.name(it.rec.Key, s.lookups.batch.known[s.batch.at].Key)
+	}
 	s.batch.at++
 	s.tally.read(it)
 	switch {
@@ -255,7 +259,7 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 		} else {
 			s.accept(it)
 		}
-		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
+		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind, found: step.Found})
 		return true
 	}
 	if !s.carriers.free() || step.Action.sends() && s.tally.onTrial(s.carriers.out()) || step.Action == Create && !s.mayCreate() {
@@ -325,6 +329,9 @@ func (s *scheduler) end(it *item, r result) {
 // finishRow records a row's outcome and ends the run where a limit says so. The row is
 // gone then: what else is wanted of it comes before.
 func (s *scheduler) finishRow(it *item, r *result) {
+	if s.drift != nil {
+		s.drift.count(it, r)
+	}
 	if stop := s.tally.count(it, r); stop != nil && s.dry == nil {
 		s.stop(stop)
 	}

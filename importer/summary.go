@@ -56,6 +56,9 @@ func (r *run) summary(started time.Time) *report.Summary {
 	r.meter.report(s)
 	_, s.PeakInFlight = r.retrier.breaker.inFlight()
 	r.tally.report(s, r.intake.place)
+	if r.drift != nil {
+		r.drift.report(s)
+	}
 	return s
 }
 

@@ -156,33 +156,41 @@ func (c *carrier) readFirst(ctx context.Context, j *job) (goesOn bool) {
 		j.unread = true
 		return true
 	}
-	lead := c.read(ctx, j)
-	return lead != nil && c.weighRead(j, lead)
+	lead, err := c.readLead(ctx, j)
+	var other errUnreadable
+	switch {
+	case errors.As(err, &other):
+		j.outcome, j.text, j.entry.Code = Failed, "its lead could not be read: "+err.Error()+"; nothing was changed", http.StatusOK
+	case err != nil:
+		c.notUpdated(j, err)
+	default:
+		return c.weighRead(j, lead)
+	}
+	return false
 }
 
-// read asks the service what it holds of a lead; nil ends the row. The lead must be the one that
-// was meant, with the ExternalID that was sent.
-func (c *carrier) read(ctx context.Context, j *job) *leadapi.Lead {
+// errUnreadable is an answer that does not show the lead that was meant.
+type errUnreadable string
+
+func (e errUnreadable) Error() string { return string(e) }
+
+// readLead asks the service what it holds of a lead, by an update of the ExternalID that it has.
+// The lead must come back as the one that was meant, with the ExternalID that was sent; its other
+// values are what they are.
+func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	external := j.entry.ExternalID
 	take(&j.sentSlot, c.sentSlots)
 	lead, err := c.patch(ctx, j, &leadapi.UpdateRequest{ExternalID: &external})
 	j.maybeApplied = false
 	switch {
 	case err != nil:
-		c.notUpdated(j, err)
+		return nil, err
 	case lead.ID != j.entry.LeadID:
-		c.unreadable(j, "the lead that came back is another one")
+		return nil, errUnreadable("the lead that came back is another one")
 	case lead.ExternalID != external:
-		c.unreadable(j, "the lead came back with another ExternalID")
-	default:
-		return lead
+		return nil, errUnreadable("the lead came back with another ExternalID")
 	}
-	return nil
-}
-
-// unreadable ends a row as failed whose lead was not shown.
-func (c *carrier) unreadable(j *job, why string) {
-	j.outcome, j.text, j.entry.Code = Failed, "its lead could not be read: "+why+"; nothing was changed", http.StatusOK
+	return lead, nil
 }
 
 // reasonNotConfirmed is the class of an update whose answer shows other values.
@@ -258,7 +266,12 @@ func (j *job) noteOthers(lead *leadapi.Lead) {
 		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
 			before.status, clock(before.confirmed), lead.Status))
 	}
-	if before.organization != "" && lead.OwnerID != "" && lead.OwnerID != before.organization {
+	j.noteOwner(lead)
+}
+
+// noteOwner says that a lead that came back belongs to another organization.
+func (j *job) noteOwner(lead *leadapi.Lead) {
+	if before := &j.leadBefore; before.organization != "" && lead.OwnerID != "" && lead.OwnerID != before.organization {
 		j.moved.ownerByOthers = true
 		j.say("it belongs to another organization now")
 	}

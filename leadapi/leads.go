@@ -3,6 +3,7 @@ package leadapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -124,6 +125,7 @@ type Lead struct {
 	LocationName string // at most 500 characters, escaped for people
 	Status       string // at most 64 characters, without control characters; also one that is not specified
 	ExternalID   string // at most 1,024 bytes, without control characters
+	UpdatedAt    time.Time
 }
 
 const noLeads = "no leads URL and trunk ID are set"
@@ -212,6 +214,8 @@ func (l *Lead) member(name []byte, v jsontext.Value) {
 				l.LocationName = shown(v)
 			}
 		})
+	case "UpdatedAt":
+		l.UpdatedAt, _ = time.Parse(time.RFC3339, textOf(v)) // fails with the zero time
 	case "Status":
 		l.Status = fitting(v, validStatus)
 	case "ExternalID":

@@ -69,10 +69,10 @@ func untouched(folder *os.Root, path string) error {
 }
 
 // runFiles are the names of what runs leave in their folders.
-var runFiles = regexp.MustCompile(`^(?:(summary)\.json|(results)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
+var runFiles = regexp.MustCompile(`^(?:(summary)\.json|(results)\.csv|(reconciliation)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
 
-// RunFile says what a file of this name in a run's folder is: summary, results, report or
-// rejects, or "": runs neither write nor remove such a file there.
+// RunFile says what a file of this name in a run's folder is: summary, results,
+// reconciliation, report or rejects, or "": runs neither write nor remove such a file there.
 func RunFile(name string) string {
 	if m := runFiles.FindStringSubmatch(name); m != nil {
 		return strings.Join(m[1:], "")

@@ -204,6 +204,18 @@ func (g *gauges) figures(s *Summary) {
 			took.WithLabelValues(stat).Set(ms / 1000)
 		}
 	}
+	if r := s.Reconciliation; r != nil {
+		verdicts := g.vector("run_verdicts", "Rows by verdict of the reconciliation, and absent leads.", "verdict")
+		for _, v := range r.Verdicts {
+			verdicts.WithLabelValues(v.Verdict).Set(float64(v.Leads))
+		}
+		if s := r.Sample; s != nil {
+			drift := g.vector("run_sample_drift_ratio", "Share of sampled leads that differ, and its 95 % interval.", "bound")
+			for bound, share := range map[string]float64{"measured": s.Share, "low": s.Low, "high": s.High} {
+				drift.WithLabelValues(bound).Set(share)
+			}
+		}
+	}
 	changes := g.vector("run_transitions", "Leads whose status the run changed.", "from", "to")
 	for _, t := range s.Transitions {
 		changes.WithLabelValues(statusLabel(t.From), statusLabel(t.To)).Add(float64(t.Leads))

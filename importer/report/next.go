@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -62,6 +63,11 @@ func (s *Summary) afterRun(todo *steps) {
 // decisions are what only a person can decide.
 func (s *Summary) decisions(todo *steps) {
 	n := s.Rows
+	if r := s.Reconciliation; r != nil {
+		todo.add(n.Conflict > 0, "Look at the rows that differ: "+cmp.Or(r.Path, "the reconciliation")+" says who changed what. A sync sends what the file changed; its --conflict says whose status stands where the service changed.")
+		todo.add(n.Unmatched > 0, "Look at the rows without a verdict on their lead: import those that have no lead yet, or take leads over that exist with `leadferry checkpoint adopt`.")
+		return
+	}
 	todo.add(n.Changed > 0, "Look at the rows that changed since: their leads stand as they were sent. --changed update sends what differs, --changed ignore counts such rows as unchanged.")
 	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take leads over that exist with `leadferry checkpoint adopt`. --missing ignore leaves such rows out.")
 	todo.add(n.Conflict > 0, "Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")

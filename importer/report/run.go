@@ -34,6 +34,8 @@ const None = "none"
 // whose path is "" lies in the folder, and is not written without one.
 type Files struct {
 	Dir, Results, Rejects, Summary string
+	Reconciles                     bool   // a reconciliation is wanted
+	Reconciliation                 string // where it goes
 	Problems                       string // in no folder by itself; Annotations go to Annotate
 	Annotate                       io.Writer
 
@@ -42,7 +44,7 @@ type Files struct {
 
 // Wanted reports whether any file or folder is.
 func (f Files) Wanted() bool {
-	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" || f.Problems != ""
+	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" || f.Problems != "" || f.Reconciliation != ""
 }
 
 // path is where a file lies that a flag names, or else in the folder; "" where it is not wanted.
@@ -62,13 +64,14 @@ type Run struct {
 	folder *os.Root // the run's own; nil without one
 	reused bool     // that folder is an earlier run's
 
-	outputs  []*output     // all that are open or complete
-	results  *results      // nil: not wanted
-	problems problemWriter // nil: not wanted
-	rejects  []*sheet
-	named    *output // the file of --rejects until the first reject
-	summary  *output // nil: not wanted
-	err      error   // the first failure; nothing is written after it
+	outputs        []*output     // all that are open or complete
+	results        *results      // nil: not wanted
+	reconciliation *output       // nil: not wanted
+	problems       problemWriter // nil: not wanted
+	rejects        []*sheet
+	named          *output // the file of --rejects until the first reject
+	summary        *output // nil: not wanted
+	err            error   // the first failure; nothing is written after it
 }
 
 // OpenRun makes the folder and opens the files, so that a place that cannot be
@@ -111,6 +114,9 @@ func (r *Run) open() error {
 	}
 	if err == nil {
 		err = r.openProblems()
+	}
+	if err == nil {
+		err = r.openReconciliation()
 	}
 	if err == nil {
 		r.summary, err = r.create(r.files.Summary)
@@ -214,6 +220,9 @@ func (r *Run) commitRows(s *Summary) error {
 		return fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
 	s.ResultsPath = r.files.Results
+	if r.reconciliation != nil && s.Reconciliation != nil {
+		s.Reconciliation.Path = r.reconciliation.path
+	}
 	for _, sheet := range r.rejects {
 		s.RejectsPaths = append(s.RejectsPaths, sheet.out.path)
 	}

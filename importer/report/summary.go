@@ -42,6 +42,8 @@ type Summary struct {
 	DroppedValues      int            `json:"dropped_values"`  // that break a rule and were left out as the mapping asks
 	Checks             *Checks        `json:"checks,omitzero"` // of a run that sends nothing
 
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // of reconcile alone
+
 	Notes        []string `json:"-"` // remarks for people
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
 	Flags        []string `json:"-"` // of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too

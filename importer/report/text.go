@@ -29,6 +29,7 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 	p := &printer{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read)))}
 	s.headline(p)
 	s.rows(p)
+	s.Reconciliation.text(p)
 	s.transitions(p)
 	s.reasons(p)
 	if s.Checks != nil {
@@ -98,6 +99,8 @@ func (s *Summary) traffic() string {
 		return fmt.Sprintf("Nothing was sent: this was a check. It took %s", took)
 	case s.DryRun:
 		return fmt.Sprintf("Nothing was sent: this was a dry run. It took %s", took)
+	case s.Reconciliation != nil:
+		return fmt.Sprintf("No Status, Content or owner was changed. Leads were read in %s: %s", took, english.Plural(s.Requests.Update, "request", ""))
 	case s.Requests.Create+s.Requests.Update == 0:
 		return fmt.Sprintf("Nothing was sent to the service. The run took %s", took)
 	}
@@ -170,6 +173,9 @@ func (s *Summary) filesLeft(p *printer) {
 	}
 	add("results", s.ResultsPath)
 	add("rejects", s.RejectsPaths...)
+	if s.Reconciliation != nil {
+		add("reconciliation", s.Reconciliation.Path)
+	}
 	add("summary", s.SummaryPath)
 	list(p, "Files", lines, 0, p.verbatim, nil)
 }

@@ -161,6 +161,9 @@ func wrongValue(f cli.Flag, value string) (err error) {
 	case *cli.IntFlag:
 		_, err = strconv.Atoi(value)
 		hint = "it takes a whole number, for example " + name + " 10"
+	case *cli.Uint64Flag:
+		_, err = strconv.ParseUint(value, 10, 64)
+		hint = "it takes a whole number that is not negative"
 	case *cli.Float64Flag:
 		_, err = strconv.ParseFloat(value, 64)
 		hint = "it takes a number, for example " + name + " 4 or 0.5"
@@ -171,7 +174,7 @@ func wrongValue(f cli.Flag, value string) (err error) {
 	if err != nil {
 		return usage(strconv.Quote(value)+" is no value for "+name, hint)
 	}
-	if value == "" && slices.Contains([]string{"checkpoint", "out", "results", "rejects", "summary", "metrics", "output"}, f.Names()[0]) {
+	if value == "" && slices.Contains([]string{"checkpoint", "out", "results", "rejects", "reconciliation", "summary", "metrics", "output"}, f.Names()[0]) {
 		return usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the default")
 	}
 	return nil

@@ -171,7 +171,7 @@ or damaged; 5 rows in doubt, a person has to look; 130 interrupted, resumable.`,
 			choiceFlag("", "log-format", "log lines and errors as %", "text", "json"),
 		},
 		Commands: []*cli.Command{
-			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.loginCommand(), p.configCommand(),
+			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.loginCommand(), p.configCommand(),
 			p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(),
 		},
 		Action:                    func(c *cli.Context) error { return cli.ShowAppHelp(c) },

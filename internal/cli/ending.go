@@ -40,7 +40,7 @@ type ending struct {
 
 // endingOf is what is owed after a command line; nil where it carries no rows.
 func endingOf(l *commandLine) *ending {
-	if !slices.Contains([]string{"import", "sync", "validate"}, l.command.Name) {
+	if !slices.Contains([]string{"import", "sync", "reconcile", "validate"}, l.command.Name) {
 		return nil
 	}
 	e := &ending{run: newRunID(), command: l.command.Name, asJSON: l.given("summary").Value == "-"}

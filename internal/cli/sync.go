@@ -51,12 +51,12 @@ Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 	}
 }
 
-// unknownLeads says what a sync does without a checkpoint: nothing, for it would know
+// unknownLeads says why sync and reconcile do nothing without a checkpoint: they would know
 // no lead.
 func unknownLeads(err error) error {
 	missing := (*checkpoint.OpenError)(nil)
 	if errors.Is(err, checkpoint.ErrMissing) && errors.As(err, &missing) && missing.Hint == "" {
-		missing.Hint = "a sync changes leads that a checkpoint knows: import them first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
+		missing.Hint = "leads are found in a checkpoint that knows them: import them first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
 	}
 	return err
 }

@@ -1,0 +1,186 @@
+package importer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+)
+
+// verdicts are those of a run's rows, by key.
+func (r *ended) verdicts() string {
+	var all []string
+	for v := Same; v < verdictCount; v++ {
+		if n := r.drift.verdicts[v]; n > 0 {
+			all = append(all, fmt.Sprint(v, " ", n))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func (p *pair) compares(o Options, want string, rows ...string) *ended {
+	p.t.Helper()
+	before := p.heldByService()
+	r := p.run("reconcile", o, rows...)
+	if got := r.verdicts(); got != want {
+		p.t.Errorf("%s, want %s", got, want)
+	}
+	p.unchanged(before)
+	return r
+}
+
+// Every verdict, by what the file and people in the console did since the import.
+func TestVerdicts(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		row := func(key, status, name string) string { return fmt.Sprintf("%s,,x-%s,%s,%s,1", key, key, status, name) }
+		var imported []string
+		for _, key := range []string{"same", "file", "content", "service", "both", "agreed", "gone"} {
+			imported = append(imported, row(key, "open", "Ann"))
+		}
+		p.must("created 7", p.run("import", Options{}, imported...))
+		for _, key := range []string{"service", "both", "agreed"} {
+			p.service.console(p.known(key).LeadID, "closedWon")
+		}
+		rows := []string{
+			row("same", "open", "Ann"), row("file", "contacted", "Ann"), row("content", "open", "Anna"), row("service", "open", "Ann"),
+			row("both", "contacted", "Ann"), row("agreed", "closedWon", "Ann"), row("nobody", "open", "Ann"),
+		}
+		p.service.sent()
+		r := p.compares(Options{}, "same 2 file_ahead 2 service_ahead 1 both_changed 1 unmatched 1 absent 1", rows...)
+		if got := r.outcomes(); got != "unchanged 2 unmatched 1 conflict 4" {
+			t.Error(got)
+		}
+		if sent := p.service.sent(); strings.Count(sent, "\n") != 6 || strings.Contains(sent, "Status") || strings.Contains(sent, "Content") {
+			t.Error(sent)
+		}
+		for _, l := range r.lines {
+			if f := l.r.found; l.it.rec.Key == "content" && (f.keys != "name" || f.changedBy != "file") || l.it.rec.Key == "both" && (f.changedBy != "both" || f.service != "closedWon") {
+				t.Errorf("%s: %+v", l.it.rec.Key, f)
+			}
+		}
+		if e := p.known("service"); e.Status != "open" || e.Seen.Status != "closedWon" || e.Unsettled != "" {
+			t.Errorf("%+v", e)
+		}
+		// Without a read of its own, what was seen counts: also for a sync.
+		for _, o := range []Reconciling{{None: true}, {Fresh: time.Hour}} {
+			p.compares(Options{Reconciling: o}, "same 2 file_ahead 2 service_ahead 1 both_changed 1 unmatched 1 absent 1", rows...)
+		}
+		p.sends()
+		p.must("unchanged 1 conflict 1", p.run("sync", Options{}, rows[3], rows[5]))
+		p.sends()
+	})
+}
+
+// What a read shows that is not the lead that was meant is taken for nothing; a status that the
+// specification does not name is taken for what it is.
+func TestReadsThatShowSomethingElse(t *testing.T) {
+	for fate, want := range map[string]string{"other-id": "unread 1", "other-external": "unread 1", "404": "unread 1", "500-stored": "unread 1", "lost": "unread 1", "": "service_ahead 1"} {
+		t.Run(fate, func(t *testing.T) {
+			paired(t, func(t *testing.T, p *pair) {
+				p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+				before := p.known("a")
+				p.service.console(before.LeadID, "archived by accounting")
+				p.service.fate = func(string, string) string { return fate }
+				r := p.compares(Options{}, want, "a,,x-a,open,Ann,1")
+				after := p.known("a")
+				if after.Refused != before.Refused || after.Unsettled != "" || after.Status != "open" || (after.Seen.Status != "") != (fate == "") {
+					t.Errorf("%+v", after)
+				}
+				if fate != "" && !strings.HasPrefix(r.text("a"), "failed: its lead could not be read") {
+					t.Error(r.text("a"))
+				}
+			})
+		})
+	}
+}
+
+// Leads without a known ExternalID cannot be read; doubts stay doubts.
+func TestLeadsThatCannotBeRead(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.service.fate = func(op, id string) string {
+			switch {
+			case op == "update":
+				return "422"
+			case id == "new doubt":
+				return "lost"
+			}
+			return ""
+		}
+		p.must("partial 1 in_doubt 1", p.run("import", Options{}, "a,,x-a,open,Ann,1", "doubt,,x-d,open,Ann,1"))
+		p.service.fate = nil
+		p.compares(Options{}, "unread 1 in_doubt 1", "a,,x-a,open,Ann,1", "doubt,,x-d,open,Ann,1")
+		if e := p.known("a"); e.State != checkpoint.Partial {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// A sample is the same by the same seed, and so many leads are read.
+func TestSample(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		var rows []string
+		for i := range 40 {
+			rows = append(rows, fmt.Sprintf("k%d,,x-%d,open,P,%d", i, i, i))
+		}
+		p.must("created 40", p.run("import", Options{Concurrency: 8}, rows...))
+		for i := range 20 {
+			p.service.console(p.known(fmt.Sprintf("k%d", i)).LeadID, "onHold")
+		}
+		p.service.sent()
+		var first string
+		for range 2 {
+			r := p.run("reconcile", Options{Concurrency: 1, Reconciling: Reconciling{Sample: 10, Seed: 7}}, rows...)
+			if d := r.drift; d.picked != 10 || d.read != 10 || d.verdicts[Unread] != 30 || d.differ != d.verdicts[ServiceAhead] {
+				t.Errorf("%+v", d)
+			}
+			sent := inOrder(p.service.sent())
+			if first == "" {
+				first = sent
+			}
+			if sent != first || strings.Count(sent, "\n") != 10 {
+				t.Errorf("read\n%sand first\n%s", sent, first)
+			}
+		}
+		p.run("reconcile", Options{Concurrency: 1, Reconciling: Reconciling{Sample: 10, Seed: 8}}, rows...)
+		if inOrder(p.service.sent()) == first {
+			t.Error("another seed picks the same leads")
+		}
+	})
+}
+
+func inOrder(lines string) string {
+	all := strings.SplitAfter(lines, "\n")
+	slices.Sort(all)
+	return strings.Join(all, "")
+}
+
+// Wilson's interval, by figures of its literature.
+func TestWilson(t *testing.T) {
+	for _, test := range []struct {
+		hits, n   int
+		low, high float64
+	}{{0, 10, 0, 0.2775}, {10, 10, 0.7225, 1}, {1, 10, 0.0179, 0.4042}, {5, 10, 0.2366, 0.7634}, {81, 263, 0.2553, 0.3662}, {0, 0, 0, 1}} {
+		low, high := wilson(test.hits, test.n)
+		if math.Abs(low-test.low) > 0.0001 || math.Abs(high-test.high) > 0.0001 {
+			t.Errorf("%d of %d: %.4f to %.4f, want %.4f to %.4f", test.hits, test.n, low, high, test.low, test.high)
+		}
+	}
+}
+
+// Only leads of the namespace are absent, and only where all input was read.
+func TestAbsentLeads(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 3", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"))
+		other := checkpoint.Entry{Key: "webinar/a", State: checkpoint.Created, LeadID: "lead-w", ExternalID: "w", Status: "open"}
+		if _, err := p.db.Settle(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		p.compares(Options{}, "same 1 absent 2", "a,,x-a,open,Ann,1")
+		p.compares(Options{}, "same 1 absent 1", "a,,x-a,open,Ann,1", "b,,x-b,no status at all,Bob,1") // invalid, but named
+		p.compares(Options{Limit: 1}, "same 1", "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
+	})
+}

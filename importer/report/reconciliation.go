@@ -1,0 +1,131 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"strings"
+
+	"github.com/gocarina/gocsv"
+)
+
+// Compared is one line of the reconciliation: a row beside its lead, or a lead that no row names,
+// which has no File, Line and Row. Of content it names the keys that differ, never values.
+type Compared struct {
+	File             string `csv:"file"`
+	Line             string `csv:"line"`
+	Row              string `csv:"row"`
+	Key              string `csv:"key"`
+	LeadID           string `csv:"lead_id"`
+	ExternalID       string `csv:"external_id"`
+	StatusFile       string `csv:"status_file"`
+	StatusConfirmed  string `csv:"status_confirmed"`
+	StatusService    string `csv:"status_service"`
+	Verdict          string `csv:"verdict"`
+	ChangedBy        string `csv:"changed_by"` // file, service, both or ""
+	ConfirmedAt      string `csv:"confirmed_at"`
+	ServiceUpdatedAt string `csv:"service_updated_at"`
+	ContentKeys      string `csv:"content_keys"`
+	OrganizationID   string `csv:"organization_id"`
+	Error            string `csv:"error"`
+}
+
+// Reconciles reports whether a reconciliation is written.
+func (r *Run) Reconciles() bool { return r.reconciliation != nil }
+
+// Reconciliation writes lines of it, whose texts it makes fit to be shown.
+func (r *Run) Reconciliation(batch []Compared) error {
+	if r.err != nil {
+		return r.err
+	}
+	each(batch, func(c *Compared) {
+		for _, text := range []*string{&c.File, &c.Key, &c.LeadID, &c.ExternalID, &c.StatusFile, &c.StatusConfirmed, &c.StatusService, &c.OrganizationID} {
+			*text = visible(*text)
+		}
+		c.ContentKeys, c.Error = Cell(c.ContentKeys), Cell(c.Error)
+	})
+	r.err = gocsv.MarshalCSVWithoutHeaders(batch, gocsv.NewSafeCSVWriter(r.reconciliation.lines))
+	return r.err
+}
+
+func (r *Run) openReconciliation() (err error) {
+	if !r.files.Reconciles {
+		return nil
+	}
+	path := r.files.path(r.files.Reconciliation, "reconciliation.csv")
+	if r.reconciliation, err = r.create(path); err != nil || r.reconciliation == nil {
+		return err
+	}
+	r.reconciliation.lines = csv.NewWriter(r.reconciliation)
+	header, err := gocsv.MarshalString([]Compared{})
+	if err == nil {
+		err = r.reconciliation.lines.Write(strings.Split(strings.TrimSpace(header), ","))
+	}
+	return err
+}
+
+// Reconciliation is what a reconciliation has found, in figures. Absent leads have no row.
+type Reconciliation struct {
+	Verdicts []VerdictCount `json:"verdicts"`
+	Statuses []Transition   `json:"statuses"` // from the file's status to the service's
+	Owners   []Transition   `json:"owners"`   // of leads that moved from one organization to another
+	Sample   *Sample        `json:"sample,omitempty"`
+	Path     string         `json:"-"` // of the file
+}
+
+// VerdictCount is how many rows, or absent leads, have a verdict.
+type VerdictCount struct {
+	Verdict string `json:"verdict"`
+	Leads   int    `json:"leads"`
+}
+
+// Sample is what a random sample of the leads shows: the share of those that differ, from 0 to 1,
+// and its 95 % interval (Wilson).
+type Sample struct {
+	Seed   uint64  `json:"seed"`
+	Picked int     `json:"picked"`
+	Read   int     `json:"read"`
+	Differ int     `json:"differ"`
+	Share  float64 `json:"share"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+// verdictMeanings say what verdicts mean to a person.
+var verdictMeanings = map[string]string{
+	"same": "file and service agree", "file_ahead": "the file has changed: a sync sends it", "service_ahead": "the service has changed",
+	"both_changed": "both have changed", "unread": "the lead was not read", "unmatched": "no lead is known for the row",
+	"absent": "known leads that no row names", "in_doubt": "nobody can tell if a lead was made",
+}
+
+// text writes it for people.
+func (r *Reconciliation) text(p *printer) {
+	if r == nil {
+		return
+	}
+	p.heading("Verdicts")
+	for _, v := range r.Verdicts {
+		if v.Leads > 0 {
+			p.figure(v.Leads, fmt.Sprintf("%-13s  %s", v.Verdict, verdictMeanings[v.Verdict]))
+		}
+	}
+	named := func(status string) string {
+		if status == "" {
+			return "none"
+		}
+		return Escape(status)
+	}
+	moves := func(title string, moves []Transition, between string) {
+		list(p, title, moves, topTransitions, func(t Transition) {
+			p.figure(t.Leads, named(t.From)+between+named(t.To))
+		}, func(others []Transition) {
+			p.figure(sum(others, func(t Transition) int { return t.Leads }), "otherwise")
+		})
+	}
+	moves("Status in the file, and on the service", r.Statuses, "  ×  ")
+	moves("Leads that belong to another organization now", r.Owners, "  to  ")
+	if s := r.Sample; s != nil {
+		p.heading("Sample")
+		p.indented(fmt.Sprintf("%d of %d leads picked were read; %d differ: %.1f %%, and of all leads 95 %% likely %.1f to %.1f %% (--seed %d)",
+			s.Read, s.Picked, s.Differ, 100*s.Share, 100*s.Low, 100*s.High, s.Seed))
+	}
+}

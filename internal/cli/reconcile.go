@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer"
+)
+
+func (p *program) reconcileCommand() *cli.Command {
+	return &cli.Command{
+		Name: "reconcile", Usage: "compare file, checkpoint and service, lead by lead; change nothing", ArgsUsage: "FILE...",
+		Description: `Compares, for each row, the file, what the service last confirmed of its lead, and
+what it holds now, and writes reconciliation.csv: who changed what. A lead is read by
+the service's only read, an update of the ExternalID that it has already: no Status,
+Content or owner is changed, but an ExternalID that was changed elsewhere is written
+again. What was seen is kept beside what was confirmed: a sync treats it by --conflict.
+
+Example, each week, 400 leads of all:
+
+   leadferry reconcile -m crm.yaml crm-export.csv --sample 400 --rate 5 \
+      --base-url https://api.example.com --leads-url https://leads.example.com \
+      --trunk-id 3f2a... --client-id 9c1b...
+
+Try it without an account, after leadferry import --sandbox of the same rows:
+leadferry reconcile --sandbox -m leads.yaml leads.csv
+
+Exit codes: 0 every row is the same, or not read on purpose; 1 some rows differ, or
+their leads could not be read; 2 usage, mapping or input error; 3 stopped early,
+resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
+		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), readFlags(), []cli.Flag{
+			choiceFlag(running, "remote", "leads that are read: %; none compares file and checkpoint only", "all", "none"),
+			timeFlag(running, "fresh", 0, "read no lead that was confirmed or read within this `DURATION`"),
+			countFlag(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs (0: all)"),
+			&cli.Uint64Flag{Name: "seed", Usage: "pick the sample by `N`, which a run tells: the same leads again", DefaultText: "another one each time", Category: running},
+			nameFlag(files, "reconciliation", "write the reconciliation to `FILE`"),
+		}, outputFlags()),
+		Action: func(c *cli.Context) error {
+			o, err := p.sendOptions(c)
+			if err != nil {
+				return err
+			}
+			o.Reconciling = importer.Reconciling{None: c.String("remote") == "none", Fresh: c.Duration("fresh"), Sample: c.Int("sample"), Seed: c.Uint64("seed")}
+			switch {
+			case o.Reconciling.None && (o.Reconciling.Sample > 0 || o.Reconciling.Fresh > 0):
+				return usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
+			case c.IsSet("seed") && o.Reconciling.Sample == 0:
+				return usage("--seed picks the leads of --sample, which is not given", "for example --sample 400")
+			case !c.IsSet("seed"):
+				var b [4]byte // short enough to be typed
+				rand.Read(b[:])
+				o.Reconciling.Seed = uint64(binary.BigEndian.Uint32(b[:]))
+			}
+			o.Files.Reconciles, o.Files.Reconciliation = true, c.String("reconciliation")
+			return unknownLeads(p.send(c, o, importer.Reconcile))
+		},
+	}
+}
+
+// readFlags are those of runs that send, but for what concerns the making of leads and the
+// changing of them.
+func readFlags() []cli.Flag {
+	makes := []string{
+		"require-checkpoint", "new-checkpoint", "dry-run", "show", "no-repeats", "in-doubt", "resend-on", "max-in-doubt", "max-creates",
+		"look-alikes", "new-columns", "new-key", "retry-rejected", "yes",
+	}
+	return slices.DeleteFunc(sendFlags(), func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
+}
