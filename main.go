@@ -11,6 +11,9 @@ import (
 )
 
 func main() {
+	if cli.Completes(os.Args, os.Stdout) { // before anything that a half-typed command could begin
+		return
+	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup stays nohup

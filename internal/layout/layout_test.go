@@ -18,8 +18,10 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{"internal/cli/checkpointcmd", "internal/config", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/cli":               {imports: append([]string{"internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
 			"internal/cli/checkpointcmd": {imports: []string{"importer", "importer/report", "checkpoint", "checkpoint/bolt", rowkey}},
+			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
+			"internal/cli/reference":     {stdOnly: true},
 			"internal/config":            {imports: []string{"leadapi", disk, spelling}},
 			"internal/e2e":               {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout":            {},

@@ -1,0 +1,219 @@
+// Package complete answers what may stand at the end of a command line that is still being
+// typed, and holds the scripts by which bash, zsh, fish and PowerShell ask.
+//
+// A half-typed command may be `checkpoint forget KEY`, so it promises: the answer comes from
+// the tables of package reference alone. No command begins, nothing is written, and neither
+// the program nor a script evaluates what was typed; the scripts only hand it over, and run
+// the leadferry of the PATH for it, whatever program the line names.
+package complete
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"leadferry/internal/cli/reference"
+)
+
+// Word is the first argument by which scripts ask. What follows are the words of the line up
+// to the cursor, without the program's name. The last of them, which may be empty, has a dot
+// behind it: some shells drop empty arguments.
+const Word = "__complete"
+
+// Answer is what may stand where the cursor is.
+type Answer struct {
+	Values   []Value
+	Kind     reference.Kind
+	Suffixes []string // of files that fit best; nil: any
+}
+
+// Value is one word that may stand there, whole, and what it means.
+type Value struct{ Word, About string }
+
+// Write prints the answer as the scripts read it: a line with the kind and suffixes of files,
+// then a line a word, with a tab before what it means.
+func (a Answer) Write(w io.Writer) error {
+	b := []byte(strings.Join(append([]string{string(a.Kind)}, a.Suffixes...), " ") + "\n")
+	for _, v := range a.Values {
+		if !strings.ContainsFunc(v.Word, unicode.IsControl) {
+			b = fmt.Appendf(b, "%s\t%s\n", v.Word, short(v.About))
+		}
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+// longest is how many characters of an explanation have room beside a word.
+const longest = 64
+
+// short is the beginning of an explanation.
+func short(about string) string {
+	about, _, _ = strings.Cut(about, "\n")
+	about, _, _ = strings.Cut(about, "; ")
+	if utf8.RuneCountInString(about) <= longest {
+		return about
+	}
+	cut := string([]rune(about)[:longest])
+	return strings.TrimRight(cut[:strings.LastIndexByte(cut, ' ')+1], " ,:") + " ..."
+}
+
+// Complete finds what may stand where the cursor is. asked is what follows [Word].
+func Complete(program *reference.Command, asked []string) Answer {
+	if len(asked) == 0 {
+		asked = []string{"."}
+	}
+	l := &line{program: program, command: program, given: map[string]string{}}
+	for before := asked[:len(asked)-1]; len(before) > 0 && !l.lost; {
+		before = before[l.take(before):]
+	}
+	a := l.answer(strings.TrimSuffix(asked[len(asked)-1], "."))
+	if a.Kind == "" {
+		a.Kind = reference.Words
+	}
+	return a
+}
+
+// line is a command line up to the word at the cursor.
+type line struct {
+	program, command *reference.Command
+	given            map[string]string // values of flags by name; switches have none
+	awaited          *reference.Flag   // the last word, whose value is still to come
+	onlyFiles        bool              // behind --
+	arguments        int
+	lost             bool // a word is none that can stand there
+}
+
+// take reads the next word and returns how many it takes up.
+func (l *line) take(words []string) int {
+	word := words[0]
+	switch {
+	case l.onlyFiles:
+		l.arguments++
+	case word == "--":
+		l.onlyFiles = true
+	case len(word) > 1 && word[0] == '-':
+		return l.takeFlag(words)
+	case len(l.command.Commands) > 0 && word != "help":
+		if sub := l.command.Find(word); sub != nil {
+			l.command = sub
+		} else {
+			l.lost = true
+		}
+	case len(l.command.Commands) == 0:
+		l.arguments++
+	}
+	return 1
+}
+
+func (l *line) takeFlag(words []string) int {
+	name, value, joined := strings.Cut(strings.TrimPrefix(words[0][1:], "-"), "=")
+	f := l.flag(name)
+	if f == nil {
+		return 1
+	}
+	n := 1
+	switch {
+	case joined || f.Argument == "":
+	case len(words) == 1:
+		l.awaited = f
+	case !l.isFlag(words[1]): // else the value was forgotten
+		n, value = 2, words[1]
+	}
+	l.given[f.Names[0]] = value
+	return n
+}
+
+// flag finds a flag of the command, of the program, or, before its command is named, of any.
+func (l *line) flag(name string) (found *reference.Flag) {
+	if found = l.program.Flag(name); found == nil {
+		l.command.Each(func(c *reference.Command) {
+			if found == nil {
+				found = c.Flag(name)
+			}
+		})
+	}
+	return found
+}
+
+func (l *line) isFlag(word string) bool {
+	name, long := strings.CutPrefix(word, "--")
+	name, _, _ = strings.Cut(name, "=")
+	return long && (name == "" || l.flag(name) != nil)
+}
+
+// answer is what may stand in place of the word that was begun.
+func (l *line) answer(begun string) Answer {
+	name, _, joined := strings.Cut(begun, "=")
+	switch {
+	case l.lost:
+		return Answer{}
+	case l.awaited != nil:
+		return l.values(l.awaited.Values, "", begun)
+	case !l.onlyFiles && strings.HasPrefix(begun, "-") && joined:
+		if f := l.flag(strings.TrimLeft(name, "-")); f != nil {
+			return l.values(f.Values, name+"=", begun)
+		}
+		return Answer{}
+	case !l.onlyFiles && strings.HasPrefix(begun, "-"):
+		return Answer{Values: l.flags(begun)}
+	case len(l.command.Commands) > 0:
+		return Answer{Values: commands(l.command, begun)}
+	case l.arguments > 0 && !strings.Contains(l.command.Arguments, "...") && l.arguments >= len(strings.Fields(l.command.Arguments)):
+		return Answer{}
+	}
+	return l.values(l.command.Values, "", begun)
+}
+
+func commands(c *reference.Command, begun string) (found []Value) {
+	for _, sub := range c.Commands {
+		if strings.HasPrefix(sub.Word(), begun) {
+			found = append(found, Value{sub.Word(), sub.Summary})
+		}
+	}
+	return found
+}
+
+// flags are those that may still be given here, by their long names, and where no more than
+// one dash was typed by their letters.
+func (l *line) flags(begun string) (found []Value) {
+	all := slices.Concat(l.command.Flags, []reference.Flag{{Names: []string{"help", "h"}, Usage: "show help"}})
+	if l.command != l.program {
+		all = append(all, l.program.Flags...)
+	} else {
+		all = append(all, reference.Flag{Names: []string{"version", "v"}, Usage: "print the version"})
+	}
+	for _, f := range all {
+		if _, twice := l.given[f.Names[0]]; twice && !f.Repeats {
+			continue
+		}
+		for _, name := range f.Names {
+			word := "--" + name
+			if len(name) == 1 {
+				word = "-" + name
+			}
+			if strings.HasPrefix(word, begun) {
+				found = append(found, Value{word, f.Usage})
+			}
+		}
+	}
+	return found
+}
+
+// values are the words that may stand in a place, each behind what of the word at the cursor
+// comes before it.
+func (l *line) values(v reference.Values, before, begun string) Answer {
+	a := Answer{Kind: v.Kind, Suffixes: v.Suffixes}
+	words := v.Words
+	if v.Look != nil {
+		words = slices.Concat(words, v.Look(func(flag string) string { return l.given[flag] }))
+	}
+	for _, w := range words {
+		if strings.HasPrefix(before+w, begun) {
+			a.Values = append(a.Values, Value{Word: before + w})
+		}
+	}
+	return a
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"leadferry/internal/cli/complete"
+)
+
+// typed are lines as a person types them up to the tab, and the last word that the shell
+// makes of each, without a / at its end.
+var typed = []struct{ line, want string }{
+	{"leadferry imp", "import"},
+	{"leadferry checkpoint resol", "resolve"},
+	{"leadferry import --encodi", "--encoding"},
+	{"leadferry import --in-doubt re", "resend"},
+	{"leadferry import --in-doubt=re", "--in-doubt=resend"},
+	{"leadferry import --profile e", "eu"},
+	{"leadferry import --config=other.yaml --profile n", "north"},
+	{"leadferry import --config 'the other.yaml' --profile s", "south"},
+	{"leadferry checkpoint export --state in", "in_doubt"},
+	{"leadferry import -m map", "map of it.yaml"},
+	{"leadferry import --results=res", "--results=results.csv"},
+	{"leadferry import lea", "leads.txt"},
+	{"leadferry import -- lea", "leads.txt"},
+	{"leadferry import --out nig", "nightly"},
+	{"leadferry import --out=nig", "--out=nightly"},
+	{"leadferry import --problems=gi", "--problems=github"},
+	{"leadferry completion pow", "powershell"},
+	{"leadferry checkpoint forget lea", "lea"},
+	{"leadferry import --look-alikes lea", "lea"},
+}
+
+// hostile is a line that must not be run while it is typed, nor anything in it.
+const hostile = "leadferry checkpoint forget $(touch ran) `touch ran` KEY --yes -- "
+
+// shellFolder is a folder with files to complete, and the environment of a shell in it
+// that finds this test's program as leadferry.
+func shellFolder(t *testing.T) (dir string, env []string) {
+	t.Helper()
+	dir = t.TempDir()
+	home := filepath.Join(dir, "home")
+	for name, text := range map[string]string{
+		"home/leadferry/config.yaml": "profiles:\n  eu:\n    trunk_id: a\n", "other.yaml": "profiles:\n  north:\n    trunk_id: a\n",
+		"the other.yaml": "profiles:\n  south:\n    trunk_id: a\n", "map of it.yaml": "", "map.csv": "", "results.csv": "", "results.txt": "",
+		"leads.txt": "", "nightly/x": "", "nightly.csv": "", "calls": "",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "bin", "leadferry")); err != nil {
+		t.Fatal(err)
+	}
+	return dir, []string{
+		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + home, "TERM=dumb", "PS1=> ",
+		"LC_ALL=C.UTF-8", "LEADFERRY_TEST_CALLS=" + filepath.Join(dir, "calls"),
+	}
+}
+
+// neverRun fails when the program was called for anything but an answer, or what was typed
+// has run.
+func neverRun(t *testing.T, dir string) {
+	t.Helper()
+	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for call := range strings.Lines(string(calls)) {
+		switch {
+		case strings.HasPrefix(call, complete.Word+" "):
+			asked++
+		case !strings.HasPrefix(call, "completion "):
+			t.Errorf("it was run: leadferry %s", call)
+		}
+	}
+	if asked < len(typed) {
+		t.Errorf("it was asked %d times only", asked)
+	}
+	if exists(filepath.Join(dir, "ran")) {
+		t.Error("what was typed has run")
+	}
+}
+
+func shellNamed(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed here", name)
+	}
+	return path
+}
+
+// fish tells what it would offer.
+func TestCompletionInFish(t *testing.T) {
+	t.Parallel()
+	fish := shellNamed(t, "fish")
+	dir, env := shellFolder(t)
+	script := "leadferry completion fish | source\n"
+	for _, one := range typed {
+		script += "echo '=='; complete -C " + `"` + one.line + `"` + "\n"
+	}
+	c := exec.Command(fish, "--no-config", "-c", script+"complete -C '"+hostile+"'\n")
+	c.Dir, c.Env = dir, env
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	offers := strings.Split(string(out), "==\n")[1:]
+	if len(offers) != len(typed) {
+		t.Fatalf("%s", out)
+	}
+	for i, one := range typed {
+		word, _, _ := strings.Cut(strings.TrimSuffix(offers[i], "\n"), "\t")
+		last := one.line[strings.LastIndexByte(one.line, ' ')+1:]
+		if one.want == last {
+			last = ""
+		} else {
+			last = one.want
+		}
+		if word = strings.TrimSuffix(strings.ReplaceAll(word, `\`, ""), "/"); word != last {
+			t.Errorf("%s: %q, want %q", one.line, offers[i], one.want)
+		}
+	}
+	neverRun(t, dir)
+}
+
+func TestCompletionInBash(t *testing.T) {
+	t.Parallel()
+	inTerminal(t, "source <(leadferry completion bash); bind 'set bell-style none'", shellNamed(t, "bash"), "--norc", "--noprofile", "-i")
+}
+
+func TestCompletionInZsh(t *testing.T) {
+	t.Parallel()
+	inTerminal(t, "bindkey -e; autoload -U compinit; compinit -u -D; zstyle ':completion:*' insert-tab false; source <(leadferry completion zsh)",
+		shellNamed(t, "zsh"), "-f", "-i")
+}
+
+// inTerminal types each line and a tab in a terminal, and then, at its beginning, a command
+// that tells the words that the shell has by then.
+func inTerminal(t *testing.T, setup string, shell ...string) {
+	person, tty := terminalPair(t)
+	dir, env := shellFolder(t)
+	c := exec.Command(shell[0], shell[1:]...)
+	c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr = dir, env, tty, tty, tty
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
+	heard := new(listener)
+	go heard.listen(person)
+	const tell = `told() { local n=${@: -1}; printf '\ntold %s <%s>\n' "$1" "${n%/}"; }`
+	fmt.Fprintf(person, "%s\n%s\ntold 0 ready\n", tell, setup)
+	heard.waitFor(t, "told 0 <ready>", 1)
+	for i, one := range typed {
+		const toBeginning = "\x01"
+		io.WriteString(person, fmt.Sprintf("%s\t%stold %d \n", one.line, toBeginning, i+1))
+		heard.waitFor(t, fmt.Sprintf("told %d <%s>", i+1, one.want), 1)
+		if t.Failed() {
+			return
+		}
+	}
+	const emptied = "\x01\x0b" // to the beginning, and all behind it away
+	io.WriteString(person, hostile+"\t"+emptied+"told end here\n")
+	heard.waitFor(t, "told end <here>", 1)
+	neverRun(t, dir)
+}

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/internal/cli/complete"
+	"leadferry/internal/cli/reference"
+	"leadferry/internal/config"
+)
+
+// Reference is the whole command line as tables.
+func Reference() *reference.Command {
+	app := (&program{}).app()
+	r := referenceOf(&cli.Command{
+		Name: app.Name, Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags, Subcommands: app.Commands,
+	}, nil)
+	return &r
+}
+
+func referenceOf(c *cli.Command, above []string) reference.Command {
+	r := reference.Command{
+		Path: append(above[:len(above):len(above)], c.Name), Summary: c.Usage, Description: c.Description, Arguments: c.ArgsUsage,
+	}
+	r.Values = argumentsOf(r.Name(), c.ArgsUsage)
+	for _, f := range c.Flags {
+		r.Flags = append(r.Flags, referenceOfFlag(f, r.Name()))
+	}
+	for _, sub := range c.Subcommands {
+		r.Commands = append(r.Commands, referenceOf(sub, r.Path))
+	}
+	return r
+}
+
+var backticked = regexp.MustCompile("`([^`]*)`")
+
+func referenceOfFlag(f cli.Flag, command string) reference.Flag {
+	r := reference.Flag{Names: f.Names()}
+	if d, ok := f.(cli.DocGenerationFlag); ok {
+		r.Usage = strings.ReplaceAll(d.GetUsage(), "`", "")
+		if d.TakesValue() {
+			r.Argument, r.Default = "VALUE", defaultOf(f, d)
+			if m := backticked.FindStringSubmatch(d.GetUsage()); m != nil {
+				r.Argument = m[1]
+			}
+		}
+		r.Variable = strings.Join(d.GetEnvVars(), ", ")
+	}
+	if c, ok := f.(cli.CategorizableFlag); ok {
+		r.Category = c.GetCategory()
+	}
+	_, r.Repeats = f.(*cli.StringSliceFlag)
+	r.Values = flagValues(r.Names[0], r.Argument, command)
+	return r
+}
+
+// defaultOf is what holds without the flag, where that says anything.
+func defaultOf(f cli.Flag, d cli.DocGenerationFlag) string {
+	if strings.Contains(d.GetUsage(), "(default: ") {
+		return ""
+	}
+	text := strings.Trim(d.GetDefaultText(), `"`)
+	if _, isTime := f.(*cli.DurationFlag); isTime {
+		text = strings.TrimSuffix(text, "0s")
+		text = regexp.MustCompile(`^(\d+h)0m$`).ReplaceAllString(text, "$1")
+		if !strings.ContainsAny(text, "hms") || text == "none" {
+			text = d.GetDefaultText()
+		}
+		if text == "none" {
+			return ""
+		}
+	}
+	if text == "0" {
+		return ""
+	}
+	return text
+}
+
+// oneOf fits the names of values that are words themselves, such as hold|resend.
+var oneOf = regexp.MustCompile(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
+
+// flagValues is what may be the value of a flag. Its name says so where that of its value
+// does not.
+func flagValues(name, argument, command string) reference.Values {
+	v := reference.Values{Kind: reference.Words}
+	switch argument {
+	case "FILE":
+		v.Kind = reference.Files
+	case "DIR":
+		v.Kind = reference.Folders
+	}
+	if oneOf.MatchString(argument) {
+		v.Words = strings.Split(argument, "|")
+	}
+	switch name {
+	case "mapping":
+		v.Suffixes = []string{".yaml", ".yml", ".json"}
+	case "config", "directory":
+		v.Suffixes = []string{".yaml", ".yml"}
+	case "ca-file", "client-cert", "client-key", "client-ca":
+		v.Suffixes = []string{".pem", ".crt", ".key"}
+	case "checkpoint":
+		v.Suffixes = []string{".db"}
+	case "results":
+		v.Suffixes = []string{".csv"}
+	case "summary":
+		v.Words = []string{"-"}
+	case "out":
+		v.Words = []string{"none"}
+	case "problems":
+		v.Words = []string{"github"}
+	case "proxy":
+		v.Words = []string{"none"}
+	case "profile":
+		v.Look = profileNames
+	case "log-level":
+		v.Words = []string{"debug", "info", "warn", "error"}
+	case "state":
+		v.Words = []string{"created", "partial", "rejected", "in_doubt"}
+	case "delimiter":
+		v.Words = []string{"tab"}
+	case "encoding":
+		v.Words = encodings()
+	case "resend-on":
+		v.Words = []string{"none", "500", "502", "503", "504"}
+	case "max-rejects", "max-invalid", "tolerate":
+		v.Words = []string{"0", "100", "5%", "50%"}
+	}
+	if name == "format" && v.Words == nil {
+		v.Words = []string{"csv", "tsv", "jsonl", "xlsx"}
+	}
+	return v
+}
+
+// encodings are those in which exports come, by the names that the web has for them.
+func encodings() []string {
+	return []string{
+		"utf-8", "utf-16le", "utf-16be", "windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254", "windows-1255",
+		"windows-1256", "windows-1257", "windows-1258", "windows-874", "iso-8859-2", "iso-8859-5", "iso-8859-7", "iso-8859-15", "macintosh",
+		"ibm866", "koi8-r", "koi8-u", "shift_jis", "euc-jp", "iso-2022-jp", "euc-kr", "gbk", "gb18030", "big5",
+	}
+}
+
+// argumentsOf is what the arguments of a command may be, by what they are called.
+func argumentsOf(command, arguments string) reference.Values {
+	first, _, _ := strings.Cut(arguments, " ")
+	switch {
+	case oneOf.MatchString(first):
+		return reference.Values{Kind: reference.Words, Words: strings.Split(first, "|")}
+	case command == "leadferry checkpoint repair":
+		return reference.Values{Kind: reference.Files, Suffixes: []string{".db"}}
+	case first == "FILE.csv":
+		return reference.Values{Kind: reference.Files, Suffixes: []string{".csv", ".jsonl"}}
+	case strings.HasPrefix(first, "FILE"):
+		return reference.Values{Kind: reference.Files}
+	}
+	return reference.Values{Kind: reference.Words}
+}
+
+// profileNames are those of the configuration file that is meant. One that cannot be read
+// has none: the command will say what is wrong with it.
+func profileNames(given func(flag string) string) []string {
+	s := &settings{line: &commandLine{}}
+	s.findConfig()
+	path := s.config.Value
+	if named := given("config"); named != "" {
+		path = named
+		if below, ok := strings.CutPrefix(named, "~/"); ok {
+			if home, err := os.UserHomeDir(); err == nil {
+				path = filepath.Join(home, below)
+			}
+		}
+	}
+	file, err := config.Load(path)
+	if err != nil {
+		return nil
+	}
+	names := slices.Sorted(slices.Values(file.Names()))
+	if !slices.Contains(names, defaultProfile) {
+		names = append(names, defaultProfile)
+	}
+	return names
+}
+
+// Completes answers a completion script on out, where that is what args are: the program
+// itself must not begin then. Its exit code is 0 even where there is nothing to say.
+func Completes(args []string, out *os.File) bool {
+	if len(args) < 2 || args[1] != complete.Word {
+		return false
+	}
+	_ = complete.Complete(Reference(), args[2:]).Write(out) // who does not listen wants none
+	return true
+}
+
+func (p *program) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "completion", Usage: "print what makes a shell complete commands, flags and values", ArgsUsage: strings.Join(complete.Shells(), "|"),
+		Description: `Prints a script for the shell. It asks leadferry what may stand at the cursor, which
+answers from its tables of commands and flags, and with the names of your profiles.
+Nothing of a line that is being typed is run.
+
+Example:
+
+   leadferry completion bash > ~/.local/share/bash-completion/completions/leadferry
+   leadferry completion zsh > ~/.zfunc/_leadferry
+   leadferry completion fish > ~/.config/fish/completions/leadferry.fish
+   leadferry completion powershell >> $PROFILE
+
+The folders must be there. For zsh, ~/.zshrc needs the line fpath+=~/.zfunc before
+the one with compinit. For bash without the package bash-completion, let ~/.bashrc
+read the file with source. New shells complete then.
+
+Exit codes: 0 printed; 2 there is no such shell; 3 standard output is closed.`,
+		Action: func(c *cli.Context) error {
+			_, script := complete.Script(c.Args().First())
+			if c.NArg() != 1 || script == nil {
+				return usage("completion takes one of "+strings.Join(complete.Shells(), ", "), "for example: leadferry completion bash")
+			}
+			if _, err := p.Out.Write(script); err != nil {
+				return stopped(fmt.Sprintf("standard output could not be written: %v", err), "")
+			}
+			return nil
+		},
+	}
+}

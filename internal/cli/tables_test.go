@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/encoding/htmlindex"
+	"pgregory.net/rapid"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/cli/complete"
+	"leadferry/internal/cli/reference"
+)
+
+// TestMain makes the test's own program stand for leadferry where it is called so: shells
+// run it, and what they asked of it is kept.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) != "leadferry" {
+		os.Exit(m.Run())
+	}
+	if calls, err := os.OpenFile(os.Getenv("LEADFERRY_TEST_CALLS"), os.O_APPEND|os.O_WRONLY, 0); err == nil {
+		calls.WriteString(strings.Join(os.Args[1:], " ") + "\n")
+		calls.Close()
+	}
+	if !Completes(os.Args, os.Stdout) {
+		os.Exit(Run(context.Background(), nil, os.Args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	}
+}
+
+// answered is the answer to a line whose last word is being typed: kind first, then words.
+func answered(t *testing.T, asked ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := complete.Complete(Reference(), asked).Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for line := range strings.Lines(out.String()) {
+		word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// What may stand at the cursor follows from the flags that the commands have.
+func TestCompletionKnowsTheCommandLine(t *testing.T) {
+	t.Setenv("LEADFERRY_CONFIG", "")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	config := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(config, []byte("profiles:\n  us:\n    trunk_id: a\n  eu:\n    trunk_id: b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for asked, want := range map[string]string{
+		"ch.":                                         "words checkpoint",
+		"checkpoint re.":                              "words resolve repair",
+		"help checkpoint re.":                         "words resolve repair",
+		"checkpoint help re.":                         "words resolve repair",
+		"nonsense .":                                  "words",
+		"import .":                                    "files",
+		"checkpoint resolve .":                        "files .csv .jsonl",
+		"checkpoint repair a b .":                     "words",
+		"checkpoint history .":                        "words",
+		"checkpoint status .":                         "words",
+		"completion f.":                               "words fish",
+		"completion fish .":                           "words",
+		"import --chan.":                              "words --changed",
+		"sync --chan.":                                "words",
+		"--quiet import --qui.":                       "words",
+		"import --quiet f.csv --no-p.":                "words --no-progress",
+		"import --changed .":                          "words report update ignore",
+		"import --changed=up.":                        "words --changed=update",
+		"import --changed --dry.":                     "words",
+		"import --changed --dry-run --lim.":           "words --limit",
+		"import -m .":                                 "files .yaml .yml .json",
+		"import -m=.":                                 "files .yaml .yml .json",
+		"import -m a --mapp.":                         "words",
+		"completion -.":                               "words --help -h --quiet --no-progress --log-level --log-format",
+		"import -- --d.":                              "files",
+		"import --out n.":                             "folders none",
+		"import --problems=.":                         "files --problems=github",
+		"checkpoint --checkpoint c status --sandb.":   "words --sandbox --sandbox-reset",
+		"checkpoint repair --results a --resu.":       "words --results",
+		"import --profile .":                          "words",
+		"import --config " + config + " --profile .":  "words eu us default",
+		"import --config=" + config + " --profile=e.": "words --profile=eu",
+		"import --config /nowhere --profile .":        "words",
+		"checkpoint forget KEY -- .":                  "words",
+		"--log-level d.":                              "words debug",
+		"--vers.":                                     "words --version",
+		"import --unknown x -- .":                     "files",
+	} {
+		if got := answered(t, strings.Split(asked, " ")...); got != want {
+			t.Errorf("%s: %s, want %s", asked, got, want)
+		}
+	}
+	if got := answered(t); !strings.HasPrefix(got, "words init validate import") {
+		t.Errorf("nothing asked: %s", got)
+	}
+}
+
+// Whatever is typed, an answer fits what was begun and is printed on one line a word.
+func TestCompletionOfAnything(t *testing.T) {
+	program := Reference()
+	var words []string
+	program.Each(func(c *reference.Command) {
+		words = append(words, c.Word())
+		for _, f := range c.Flags {
+			words = append(words, "--"+f.Names[0], "--"+f.Names[0]+"=")
+		}
+	})
+	word := rapid.OneOf(rapid.SampledFrom(words), rapid.String(), rapid.SampledFrom([]string{"-", "--", "-m", "-m=", "=", "", "help", "$(x)"}))
+	rapid.Check(t, func(t *rapid.T) {
+		before, begun := rapid.SliceOfN(word, 0, 6).Draw(t, "before"), word.Draw(t, "begun")
+		a := complete.Complete(program, append(before, begun+"."))
+		var out bytes.Buffer
+		if err := a.Write(&out); err != nil || bytes.Count(out.Bytes(), []byte("\n")) != len(a.Values)+1 {
+			t.Fatalf("%v: %q", err, out.String())
+		}
+		for _, v := range a.Values {
+			if !strings.HasPrefix(v.Word, begun) {
+				t.Fatalf("%q does not begin with %q", v.Word, begun)
+			}
+		}
+	})
+}
+
+// What is offered for a value is taken.
+func TestOfferedValuesAreTaken(t *testing.T) {
+	for _, label := range encodings() {
+		if _, err := htmlindex.Get(label); err != nil {
+			t.Errorf("%s: %v", label, err)
+		}
+	}
+	app := (&program{}).app()
+	var states []string
+	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
+		states = append(states, s.String())
+	}
+	Reference().Each(func(c *reference.Command) {
+		for _, f := range c.Flags {
+			for _, w := range f.Values.Words {
+				if _, err := parseLine(app, append(slices.Clone(c.Path[1:]), "--"+f.Names[0]+"="+w)); err != nil {
+					t.Errorf("%s --%s=%s: %v", c.Name(), f.Names[0], w, err)
+				}
+			}
+			switch f.Names[0] {
+			case "log-level":
+				for _, w := range f.Values.Words {
+					if err := new(slog.Level).UnmarshalText([]byte(w)); err != nil {
+						t.Error(err)
+					}
+				}
+			case "state":
+				if !slices.Equal(f.Values.Words, states) {
+					t.Errorf("states: %v, want %v", f.Values.Words, states)
+				}
+			}
+		}
+	})
+}
+
+// The command prints the script of each shell, and refuses others.
+func TestCompletionPrintsTheScripts(t *testing.T) {
+	d := newDesk(t, "")
+	for _, shell := range complete.Shells() {
+		name, script := complete.Script(shell)
+		if out := d.must(0, "", []string{"completion", shell}, complete.Word); out != string(script) || name == "" {
+			t.Errorf("%s: another script", shell)
+		}
+		if strings.Contains(string(script), "eval ") || strings.Contains(string(script), "Invoke-Expression") || strings.Contains(string(script), "compgen -W") {
+			t.Errorf("%s: what is typed is evaluated", shell)
+		}
+	}
+	d.must(2, "", []string{"completion"}, "bash, zsh, fish, powershell")
+	d.must(2, "", []string{"completion", "tcsh"}, "bash, zsh, fish, powershell")
+}
