@@ -120,6 +120,8 @@ type run struct {
 	sender   Sender             // the same
 	dry      *dryRun            // of a run that sends nothing; else nil
 	drift    *drift             // of a reconciliation; else nil
+	pulled   []report.Pulled    // of a run that came to its end
+	pulls    *pulls             // nil: no pull file is wanted
 	cost     string             // for people: what a reconciliation is about to cost
 	recorder sink               // nil: no files wanted
 	opened   *Start             // what was known before the first row
@@ -129,6 +131,9 @@ type run struct {
 func newRun(o Options, p Planner) *run {
 	r := &run{Options: o, planner: p, meter: newMeter()}
 	r.intake = &intake{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit}
+	if o.Files.Pull != "" {
+		r.pulls = newPulls(o.Mapping)
+	}
 	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
 	r.retrier = &retrier{breaker: newBreaker(o.MaxWait, o.Concurrency, o.Rate), retries: o.Retries, resend: o.ResendOn, retried: r.meter.retried}
 	return r
@@ -213,6 +218,9 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		r.takeRows(ctx)
 		r.findAbsent(ctx, rec)
 	}
+	if r.pulls != nil && r.stopped == nil {
+		r.pulled = r.pulls.lines()
+	}
 	s := r.summary(started)
 	r.finish(s, rec)
 	return s, nil
@@ -224,7 +232,7 @@ func (r *run) takeRows(ctx context.Context) {
 	defer phases.sendNoMore()
 	s := &scheduler{
 		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.breaker,
-		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, recorder: r.recorder, progress: r.progress, carriers: newCarriers(0),
+		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, conflicts: newConflicts(&r.Options), recorder: r.recorder, progress: r.progress, carriers: newCarriers(0),
 		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]struct{}{}},
 	}
 	if r.ledger != nil {
@@ -356,7 +364,11 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 		}
 	}
 	if rec != nil {
-		if err := rec.close(); err != nil {
+		err := rec.close()
+		if err == nil && r.pulls != nil && r.stopped == nil {
+			err = rec.files.Pull(r.pulled)
+		}
+		if err != nil {
 			halt(s, filesFailed(err))
 		}
 	}

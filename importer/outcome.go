@@ -69,6 +69,7 @@ type result struct {
 	attempts   int              // requests that left for it in this run
 	moved      moved            // what its update showed
 	unread     bool             // --check-remote could not read its lead
+	kept       bool             // the service's status stands against the row's
 	found      comparison       // by a reconciliation
 }
 

@@ -14,19 +14,21 @@ import (
 // goroutine: it reads batches, looks them up, keeps the rows of a lead in order, hands
 // rows to the carriers and takes back what became of them.
 type scheduler struct {
-	options  *Options
-	planner  Planner
-	lookups  *lookups
-	intake   *intake
-	queues   *leadQueues
-	carriers *carriers
-	breaker  *breaker
-	phases   *phases
-	dry      *dryRun // of a run that sends nothing; else nil
-	tally    *tally
-	drift    *drift // of a reconciliation; else nil
-	recorder sink   // nil: no files wanted
-	progress func() // tells how far the run is
+	options   *Options
+	planner   Planner
+	lookups   *lookups
+	intake    *intake
+	queues    *leadQueues
+	carriers  *carriers
+	breaker   *breaker
+	phases    *phases
+	dry       *dryRun // of a run that sends nothing; else nil
+	tally     *tally
+	conflicts conflicts
+	drift     *drift // of a reconciliation; else nil
+	pulls     *pulls // nil: no pull file is wanted
+	recorder  sink   // nil: no files wanted
+	progress  func() // tells how far the run is
 
 	batches   <-chan *batch // nil once no more rows come
 	batch     *batch
@@ -259,7 +261,7 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 		} else {
 			s.accept(it)
 		}
-		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind, found: step.Found})
+		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind, kept: step.Keep, found: step.Found})
 		return true
 	}
 	if !s.carriers.free() || step.Action.sends() && s.tally.onTrial(s.carriers.out()) || step.Action == Create && !s.mayCreate() {
@@ -310,6 +312,7 @@ func (s *scheduler) count(j *job) {
 	if j.step.Action == Create {
 		s.tally.created(&j.result)
 	}
+	j.kept = j.step.Keep && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
 	s.finishRow(j.it, &j.result)
 	if j.stop != nil {
 		s.stop(j.stop)
@@ -331,6 +334,9 @@ func (s *scheduler) end(it *item, r result) {
 func (s *scheduler) finishRow(it *item, r *result) {
 	if s.drift != nil {
 		s.drift.count(it, r)
+	}
+	if s.pulls != nil {
+		s.pulls.add(it, r, s.conflicts.ruleFor(r.found.service))
 	}
 	if stop := s.tally.count(it, r); stop != nil && s.dry == nil {
 		s.stop(stop)

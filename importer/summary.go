@@ -71,6 +71,8 @@ func (r *run) verdict() (outcome, reason string, code int) {
 		outcome, code = "attention", CodeAttention
 	case bad > 0:
 		outcome = "attention"
+	case r.pulls != nil && len(r.pulls.wordless) > 0:
+		outcome, code = "attention", CodeAttention
 	}
 	if r.tally.outcomes[InDoubt] > 0 {
 		code = CodeInDoubt
@@ -172,6 +174,9 @@ func (r *run) notes() []string {
 		notes = append(notes, fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
 	}
 	notes = append(notes, r.tally.notes()...)
+	if r.pulls != nil && r.pulls.note() != "" {
+		notes = append(notes, r.pulls.note())
+	}
 	for i, f := range r.Inputs {
 		for _, text := range f.Warnings() {
 			notes = append(notes, r.intake.names[i]+": "+text)

@@ -51,6 +51,7 @@ type Mapping struct {
 	unconfirmed    []Guess
 	tableFiles     []string          // beside the mapping file
 	pull, conflict map[string]string // by status
+	pullOnly       bool              // statuses without a word in pull have none
 
 	vague bool // how the inputs are to be read is not certain
 
@@ -114,9 +115,16 @@ func (m *Mapping) Composed() (names []string) {
 // TableFiles are the names of the files beside the mapping file that hold its tables.
 func (m *Mapping) TableFiles() []string { return m.tableFiles }
 
-// Pull is the CRM's word for each status that the mapping names, where several of its
-// words stand for one.
-func (m *Mapping) Pull() map[string]string { return m.pull }
+// PullWord is the CRM's own word for a status of the service: that of pull, else the first that
+// the status's map turns into it, and the status itself where the mapping has neither. known is
+// false where there is none; a word that is empty on purpose leaves the lead out.
+func (m *Mapping) PullWord(status string) (word string, known bool) {
+	if word, known = m.pull[status]; known || m.pullOnly {
+		return word, known
+	}
+	_, known = statusKey(status)
+	return status, known
+}
 
 // Conflict is the rule for each status that the mapping names: report, file or service.
 func (m *Mapping) Conflict() map[string]string { return m.conflict }

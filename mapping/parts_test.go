@@ -157,8 +157,30 @@ func TestRestWithoutSomeColumns(t *testing.T) {
 
 func TestWordsOfTheWayBack(t *testing.T) {
 	m := parse(t, "version: 1\nlead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon}, pull: {In Progress: X}, conflict: {Closed | Won: service, open: report}}}\n")
-	if diff := cmp.Diff([]map[string]string{{"inProgress": "X"}, {"closedWon": "service", "open": "report"}}, []map[string]string{m.Pull(), m.Conflict()}); diff != "" {
+	if diff := cmp.Diff(map[string]string{"closedWon": "service", "open": "report"}, m.Conflict()); diff != "" {
 		t.Error(diff)
+	}
+	const mapped, pulled, plain = "lead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon, Z: open}, pull: {In Progress: X, onHold: '', open: ''}}}",
+		"lead: {status: {from: '{s}', pull: {closedWon: Closed | Won}}}", "lead: {status: '{s}', content: {a: {from: '{a}', map: {b: open}}}}"
+	for _, test := range []struct {
+		file, status, word string
+		known              bool
+	}{
+		{mapped, "inProgress", "X", true},
+		{mapped, "closedWon", "Y", true},
+		{mapped, "onHold", "", true},
+		{mapped, "open", "", true},
+		{mapped, "contacted", "", false},
+		{strings.ReplaceAll(mapped, "In Progress: X, ", ""), "inProgress", "W", true},
+		{pulled, "closedWon", "Closed | Won", true},
+		{pulled, "open", "", false},
+		{plain, "open", "open", true},
+		{plain, "archived", "archived", false},
+	} {
+		word, known := parse(t, "version: 1\n"+test.file+"\n").PullWord(test.status)
+		if known != test.known || known && word != test.word {
+			t.Errorf("%s of %s: %q, %v", test.status, test.file, word, known)
+		}
 	}
 	for file, want := range map[string]string{
 		"pull: {inProgress: Z}": `m:2:71: lead.status.pull.inProgress: "Z" is no word that map turns into this status` + "\nhint: take one of the words that map turns into inProgress",

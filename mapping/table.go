@@ -17,7 +17,8 @@ import (
 // table says what texts become. It may be shared.
 type table struct {
 	words map[string]string
-	folds bool // case and blanks of the words do not matter
+	order []string // the words as they are written
+	folds bool     // case and blanks of the words do not matter
 }
 
 // find is what a text becomes that is trimmed and not empty.
@@ -102,6 +103,7 @@ func (p *parser) words(n node) (*table, []constant) {
 			return
 		}
 		t.words[from] = p.fixed(child)
+		t.order = append(t.order, from)
 		constants = append(constants, p.constant(child, t.words[from]))
 	})
 	return t, constants
@@ -190,6 +192,7 @@ func (p *parser) addWord(t *namedTable, path string, row TableRow, first map[str
 		first[word] = row.Line
 		if to != "" {
 			t.words[word] = to
+			t.order = append(t.order, from)
 			t.constants = append(t.constants, constant{p.beside(file), at, path, to})
 		}
 	}

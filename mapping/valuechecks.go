@@ -104,16 +104,32 @@ func (r *valueReader) readPull(n node) {
 	})
 }
 
-// checkPull sees to it that each word comes back as the status that it is for.
+// checkPull sees to it that each word comes back as the status that it is for, and finds the
+// words of the other statuses in the table: the first one of several. No word leaves out leads
+// of that status.
 func (r *valueReader) checkPull() {
+	if r.role != statusRole || r.inside != nothing {
+		return
+	}
 	for _, n := range r.pulls {
 		status, _ := statusKey(n.path[strings.LastIndexByte(n.path, '.')+1:])
-		to, found := "", false
+		word := r.m.pull[status]
+		to, found := word, true
 		if r.table != nil {
-			to, found = r.table.find(r.m.pull[status])
+			to, found = r.table.find(word)
 		}
-		if back, _ := statusKey(to); !found || back != status {
+		if back, _ := statusKey(to); word != "" && (!found || back != status) {
 			r.fail(n, "take one of the words that map turns into "+status, "%s: %s is no word that map turns into this status", n.path, quote(n.Value))
+		}
+	}
+	if r.m.pullOnly = r.table != nil || len(r.pulls) > 0; r.table == nil {
+		return
+	}
+	for _, word := range r.table.order {
+		to, _ := r.table.find(word)
+		status, known := statusKey(to)
+		if _, has := r.m.pull[status]; known && !has {
+			r.m.pull[status] = word
 		}
 	}
 }

@@ -34,6 +34,7 @@ const None = "none"
 // whose path is "" lies in the folder, and is not written without one.
 type Files struct {
 	Dir, Results, Rejects, Summary string
+	Pull                           string // what the CRM should take over; in no folder by itself
 	Reconciles                     bool   // a reconciliation is wanted
 	Reconciliation                 string // where it goes
 	Problems                       string // in no folder by itself; Annotations go to Annotate
@@ -44,7 +45,7 @@ type Files struct {
 
 // Wanted reports whether any file or folder is.
 func (f Files) Wanted() bool {
-	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" || f.Problems != "" || f.Reconciliation != ""
+	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" || f.Problems != "" || f.Pull != "" || f.Reconciliation != ""
 }
 
 // path is where a file lies that a flag names, or else in the folder; "" where it is not wanted.
@@ -67,6 +68,7 @@ type Run struct {
 	outputs        []*output     // all that are open or complete
 	results        *results      // nil: not wanted
 	reconciliation *output       // nil: not wanted
+	pull           *output       // the same
 	problems       problemWriter // nil: not wanted
 	rejects        []*sheet
 	named          *output // the file of --rejects until the first reject
@@ -77,7 +79,7 @@ type Run struct {
 // OpenRun makes the folder and opens the files, so that a place that cannot be
 // written to is known before the first request. Finish must follow.
 func OpenRun(f Files) (*Run, error) {
-	if f.Results == "-" || f.Rejects == "-" {
+	if slices.Contains([]string{f.Results, f.Rejects, f.Reconciliation, f.Pull}, "-") {
 		return nil, errors.New("only the summary can go to standard output")
 	}
 	if f.Dir == None {
@@ -117,6 +119,9 @@ func (r *Run) open() error {
 	}
 	if err == nil {
 		err = r.openReconciliation()
+	}
+	if err == nil {
+		err = r.openPull()
 	}
 	if err == nil {
 		r.summary, err = r.create(r.files.Summary)
@@ -206,6 +211,10 @@ func (r *Run) commitRows(s *Summary) error {
 	for _, o := range r.outputs {
 		switch o {
 		case r.summary:
+		case r.pull:
+			if err := r.commitPull(); err != nil {
+				return fmt.Errorf("complete the pull file: %w", err)
+			}
 		case r.named: // what an earlier run left there would be taken for this one's
 			if err := o.remove(); err != nil {
 				return fmt.Errorf("remove the rejects file of an earlier run: %w", err)
@@ -220,6 +229,9 @@ func (r *Run) commitRows(s *Summary) error {
 		return fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
 	s.ResultsPath = r.files.Results
+	if r.pull != nil && r.pull.lines != nil {
+		s.PullPath = r.files.Pull
+	}
 	if r.reconciliation != nil && s.Reconciliation != nil {
 		s.Reconciliation.Path = r.reconciliation.path
 	}

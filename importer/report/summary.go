@@ -48,9 +48,10 @@ type Summary struct {
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
 	Flags        []string `json:"-"` // of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
 	Same         bool     `json:"-"` // the same command would stop at the same place
-	ResultsPath  string   `json:"-"` // these three are set by Run.Finish
+	ResultsPath  string   `json:"-"` // these four are set by Run.Finish
 	RejectsPaths []string `json:"-"`
 	SummaryPath  string   `json:"-"`
+	PullPath     string   `json:"-"`
 
 	run *Run // that wrote it to SummaryPath
 }

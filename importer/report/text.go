@@ -177,6 +177,7 @@ func (s *Summary) filesLeft(p *printer) {
 		add("reconciliation", s.Reconciliation.Path)
 	}
 	add("summary", s.SummaryPath)
+	add("pull", s.PullPath)
 	list(p, "Files", lines, 0, p.verbatim, nil)
 }
 

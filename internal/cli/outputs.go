@@ -89,7 +89,7 @@ func filesOf(c *cli.Context, runID string, now time.Time, sendsNothing bool) rep
 // to the run is its flag.
 func outputsOf(f report.Files, metrics string) (all []place) {
 	for _, n := range []struct{ flag, path string }{
-		{"--results", f.Results}, {"--rejects", f.Rejects}, {"--summary", f.Summary}, {"--problems", f.Problems}, {"--reconciliation", f.Reconciliation}, {"--metrics", metrics}, {"--out", f.Dir},
+		{"--results", f.Results}, {"--rejects", f.Rejects}, {"--summary", f.Summary}, {"--problems", f.Problems}, {"--reconciliation", f.Reconciliation}, {"--pull", f.Pull}, {"--metrics", metrics}, {"--out", f.Dir},
 	} {
 		if n.path != "" && n.path != "-" && n.path != report.None && !(n.flag == "--problems" && n.path == report.Annotations) {
 			all = append(all, placeAt(n.path, n.flag))

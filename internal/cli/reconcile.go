@@ -37,6 +37,7 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 			countFlag(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs (0: all)"),
 			&cli.Uint64Flag{Name: "seed", Usage: "pick the sample by `N`, which a run tells: the same leads again", DefaultText: "another one each time", Category: running},
 			nameFlag(files, "reconciliation", "write the reconciliation to `FILE`"),
+			pullFlag(),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := p.sendOptions(c)
@@ -54,7 +55,7 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 				rand.Read(b[:])
 				o.Reconciling.Seed = uint64(binary.BigEndian.Uint32(b[:]))
 			}
-			o.Files.Reconciles, o.Files.Reconciliation = true, c.String("reconciliation")
+			o.Files.Reconciles, o.Files.Reconciliation, o.Files.Pull = true, c.String("reconciliation"), c.String("pull")
 			return unknownLeads(p.send(c, o, importer.Reconcile))
 		},
 	}
@@ -68,4 +69,9 @@ func readFlags() []cli.Flag {
 		"look-alikes", "new-columns", "new-key", "retry-rejected", "yes",
 	}
 	return slices.DeleteFunc(sendFlags(), func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
+}
+
+// pullFlag says where what the CRM should take over goes.
+func pullFlag() cli.Flag {
+	return nameFlag(files, "pull", "write what the CRM should take over to `FILE`, as CSV in its own words: leads whose status the service has changed")
 }

@@ -37,6 +37,7 @@ Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 			checkRemoteFlag(),
 			choiceFlag(running, "conflict", "rows whose lead's status was changed on the service: % (a conflict, the file's status is sent, or the service's stays); the mapping's conflict: goes before", "report", "file", "service"),
 			choiceFlag(running, "reopen", "changes from a closed status to an open one: %; hold makes them conflicts", "allow", "hold"),
+			pullFlag(),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := p.sendOptions(c)
@@ -45,6 +46,9 @@ Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 			}
 			o.Missing = map[string]importer.Missing{"create": importer.MissingCreate, "ignore": importer.MissingIgnore}[c.String("missing")]
 			o.HoldReopen, o.Conflict = c.String("reopen") == "hold", importer.RuleOf(c.String("conflict"))
+			if o.Files.Pull = c.String("pull"); o.Files.Pull != "" && o.DryRun {
+				return usage("--dry-run writes nothing, so there is no --pull", "leadferry reconcile --pull writes it and changes nothing")
+			}
 			o.CheckRemote, o.CheckAll = checksRemote(c)
 			return unknownLeads(p.send(c, o, importer.Sync))
 		},

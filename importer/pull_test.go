@@ -1,0 +1,141 @@
+package importer
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"leadferry/importer/report"
+	"leadferry/mapping"
+)
+
+// pulledBy is what a run's pull file says, by ExternalID, and the order of its lines.
+func (r *ended) pulledBy() (status map[string]string, order string) {
+	status = map[string]string{}
+	for _, l := range r.pulls.lines() {
+		status[l.ExternalID] = l.Status
+		order += l.ExternalID + " "
+	}
+	return status, order
+}
+
+// What is kept stands in every pull file, as long as the file says what it said then, and in the
+// order of the rows.
+func TestPullHoldsWhatIsKept(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"}
+		p.must("created 3", p.run("import", Options{}, rows...))
+		for _, key := range []string{"c", "a"} {
+			p.service.console(p.known(key).LeadID, "closedWon")
+		}
+		files := report.Files{Pull: "pull.csv"}
+		service := Options{Files: files, Conflict: RuleService, CheckAll: true}
+		for range 2 {
+			if _, order := p.must("unchanged 3", p.run("sync", service, rows...)).pulledBy(); order != "x-a x-c " {
+				t.Error(order)
+			}
+		}
+		service.CheckAll = false
+		if _, order := p.must("unchanged 3", p.run("sync", service, rows...)).pulledBy(); order != "x-a x-c " {
+			t.Error(order)
+		}
+		for _, o := range []Reconciling{{}, {None: true}} {
+			if _, order := p.run("reconcile", Options{Files: files, Reconciling: o}, rows...).pulledBy(); order != "x-a x-c " {
+				t.Error(order)
+			}
+		}
+		rows[0] = "a,,x-a,onHold,Ann,1" // the file goes on
+		if _, order := p.must("updated 1 unchanged 2", p.run("sync", service, rows...)).pulledBy(); order != "x-c " {
+			t.Error(order)
+		}
+	})
+}
+
+// Statuses come in the CRM's words; those without one are named, unless they are left out on
+// purpose.
+func TestWordsOfThePullFile(t *testing.T) {
+	m, err := mapping.Parse("m", []byte("version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPulls(m)
+	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
+		p.leads[fmt.Sprint(i)] = pulled{0, i, report.Pulled{LeadID: fmt.Sprint(i), Status: status}}
+	}
+	if lines := p.lines(); len(lines) != 1 || lines[0].Status != "Won" {
+		t.Errorf("%+v", lines)
+	}
+	if note := p.note(); !strings.Contains(note, "archived (1), open (2).") {
+		t.Error(note)
+	}
+}
+
+// TestPullClosesTheCircle: whatever both sides made of their leads, after sync --conflict service
+// and once the CRM has taken the pull file over, both sides are equal: every row is the same, and
+// nothing is sent any more.
+func TestPullClosesTheCircle(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(rt, "leads")
+		var first, then, console []string
+		for range n {
+			for _, list := range []*[]string{&first, &then, &console} {
+				*list = append(*list, rapid.SampledFrom(statuses[:4]).Draw(rt, "status"))
+			}
+		}
+		check, seenBefore := rapid.Bool().Draw(rt, "check all"), rapid.Bool().Draw(rt, "reconciled before")
+		killed := rapid.IntRange(0, n).Draw(rt, "killed")
+		dir, err := os.MkdirTemp("", "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		var faults []string
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, dir)
+			p.errorf = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+			defer func() { p.db.Close() }()
+			rows := func(status []string) (rows []string) {
+				for i, s := range status {
+					rows = append(rows, fmt.Sprintf("k%d,,x-%d,%s,Ann,%d", i, i, s, i))
+				}
+				return rows
+			}
+			p.run("import", Options{}, rows(first)...)
+			for i, status := range console {
+				p.service.console(p.known(fmt.Sprintf("k%d", i)).LeadID, status)
+			}
+			o := Options{Conflict: RuleService, CheckAll: check || !seenBefore, Files: report.Files{Pull: "pull.csv"}}
+			if seenBefore {
+				p.happen(&happening{kind: "reconcile", rows: rows(then), dies: killed})
+				p.run("reconcile", Options{}, rows(then)...)
+			}
+			p.happen(&happening{kind: "sync", rows: rows(then), options: o, dies: killed})
+			pull, _ := p.run("sync", o, rows(then)...).pulledBy()
+			for i := range then {
+				if word, ok := pull[fmt.Sprintf("x-%d", i)]; ok {
+					then[i] = word
+				}
+			}
+			if r := p.run("reconcile", Options{}, rows(then)...); r.drift.verdicts[Same] != n {
+				p.errorf("%s", r.verdicts())
+			}
+			p.run("sync", Options{}, rows(then)...)
+			p.service.sent()
+			if r := p.run("sync", Options{}, rows(then)...); r.tally.outcomes[Unchanged] != n || p.service.sent() != "" {
+				p.errorf("not in step: %s", r.outcomes())
+			}
+			for i, status := range then {
+				if e := p.known(fmt.Sprintf("k%d", i)); p.service.lead(e.LeadID).Status != status || e.Status != status {
+					p.errorf("row %d is %s, the lead %s", i, status, p.service.lead(e.LeadID).Status)
+				}
+			}
+		})
+		if faults != nil {
+			rt.Fatalf("%s\nfirst %v, then %v, console %v, check %v, seen %v, killed %d", strings.Join(faults, "\n"), first, then, console, check, seenBefore, killed)
+		}
+	})
+}
