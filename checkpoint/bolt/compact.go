@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/pages"
 	"leadferry/internal/disk"
 )
 
@@ -62,7 +63,7 @@ func (d *Store) copyInto(copied *bbolt.DB, f *os.File) error {
 	if err := errors.Join(err, copied.Sync()); err != nil {
 		return err
 	}
-	img, err := inspect(f)
+	img, err := pages.Inspect(f)
 	if err != nil {
 		return err
 	}

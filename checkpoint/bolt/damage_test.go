@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/pages"
 )
 
 // contents reads everything that a checkpoint holds.
@@ -182,7 +183,7 @@ func TestFlippedPageHeaderIsNoticedOrHarmless(t *testing.T) {
 	file, mark, held := crashed(t)
 	path, page := newPath(t), os.Getpagesize()
 	for start := 0; start < len(file) && start < 30*page; start += page {
-		for at := start; at < start+pageHeader; at++ {
+		for at := start; at < start+headSize; at++ {
 			flip := byte(1) << (at % 8)
 			file[at] ^= flip
 			if d, err := reopen(t, path, file, mark); err == nil {
@@ -212,9 +213,9 @@ func cutsAreRefused(t *testing.T, source func(*testing.T) (file, mark []byte, he
 	if err != nil {
 		t.Fatal(err)
 	}
-	lengths := []int{0, 1, 79, 80, 4095, 4096, 8192, int(img.bytes()) - 1}
+	lengths := []int{0, 1, 79, 80, 4095, 4096, 8192, int(img.Bytes()) - 1}
 	for range 200 {
-		lengths = append(lengths, random.IntN(int(img.bytes())))
+		lengths = append(lengths, random.IntN(int(img.Bytes())))
 	}
 	for _, n := range lengths {
 		_, err := reopen(t, path, file[:n], mark)
@@ -225,7 +226,7 @@ func cutsAreRefused(t *testing.T, source func(*testing.T) (file, mark []byte, he
 	}
 }
 
-func inspectBytes(t *testing.T, file []byte) (*image, error) {
+func inspectBytes(t *testing.T, file []byte) (*pages.Image, error) {
 	t.Helper()
 	path := newPath(t)
 	if err := os.WriteFile(path, file, 0o600); err != nil {
@@ -236,7 +237,7 @@ func inspectBytes(t *testing.T, file []byte) (*image, error) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	return inspect(f)
+	return pages.Inspect(f)
 }
 
 // checkRefusal wants an OpenError with a sentence around one of the kinds.

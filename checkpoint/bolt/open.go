@@ -12,6 +12,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/pages"
 	"leadferry/internal/disk"
 )
 
@@ -98,12 +99,12 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err != nil {
 		return err
 	}
-	img, err := inspect(d.file)
+	img, err := pages.Inspect(d.file)
 	if err != nil {
 		return err
 	}
 	// More is not read before the check.
-	if err := guard(func() error { return img.peek(inMeta, inWords, newEntries, newLeads) }); err != nil {
+	if err := guard(func() error { return img.Peek(inMeta, inWords, newEntries, newLeads) }); err != nil {
 		return err
 	}
 	if err := d.openBolt(t); err != nil {
@@ -168,7 +169,7 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 
 // startUse compares the file with PATH.seq, checks its records and notes in PATH.seq that it
 // is open.
-func (d *Store) startUse(m seqLine, found bool, img *image, o Options) error {
+func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) error {
 	d.host = hostOf(cmp.Or(o.host, "/etc/machine-id"), d.header.secret)
 	d.asOpen.Store(d.fileOf(false))
 	if !found && !d.fresh {
@@ -241,7 +242,7 @@ func (d *Store) checkUnused(killed bool, o Options) error {
 }
 
 // check checks pages and records, and then by bbolt's own check too.
-func (d *Store) check(img *image, whole, twice bool) error {
+func (d *Store) check(img *pages.Image, whole, twice bool) error {
 	if !whole {
 		return nil
 	}

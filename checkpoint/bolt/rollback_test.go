@@ -72,7 +72,7 @@ func TestLostCommitIsNoticedAfterKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file[int64(img.txid%2)*img.page+pageHeader+20] ^= 1
+	file[int64(img.TxID%2)*img.PageSize+headSize+20] ^= 1
 	if err := os.WriteFile(copied, file, 0o600); err != nil {
 		t.Fatal(err)
 	}

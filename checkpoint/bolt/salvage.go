@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/pages"
 	"leadferry/internal/disk"
 )
 
@@ -96,7 +97,7 @@ type salvage struct {
 	adopting                trace
 	seqLine                 seqLine
 	hasSeqLine              bool
-	inUse                   bool // the page under way is in use: nothing in it was deleted
+	inUse                   bool // the record under way stands in a page in use: nothing in it was deleted
 }
 
 // trace says whether something stands in the file, and whether in a page in use.
@@ -225,72 +226,13 @@ func (s *salvage) read(d *Store) (err error) {
 	if err != nil {
 		return err
 	}
-	img := &image{f: d.file, page: pageSize(d.file), pages: 1 << 40}
-	unused := unusedPages(d.file)
-	for at := int64(0); at < info.Size(); at += img.page {
-		s.inUse = unused != nil && !unused[uint64(at/img.page)]
-		s.page(img, at, info.Size())
-	}
-	return nil
-}
-
-// unusedPages are those that the newest meta page that can be read says are free, or nil
-// where that is lost.
-func unusedPages(f *os.File) map[uint64]bool {
-	newest := newestMeta(f)
-	if newest == nil {
-		return nil
-	}
-	ids, _, err := newest.freeList()
-	if err != nil {
-		return nil
-	}
-	unused := make(map[uint64]bool, len(ids)/8)
-	for ; len(ids) > 0; ids = ids[8:] {
-		unused[native.Uint64(ids)] = true
-	}
-	return unused
-}
-
-// pageSize is what a meta page says, or else what this machine would use.
-func pageSize(f *os.File) int64 {
-	for at := int64(0); at <= 1<<16; at = max(1<<10, 2*at) {
-		if m, ok := readMeta(f, at); ok {
-			return m.page
-		}
-	}
-	return int64(os.Getpagesize())
-}
-
-// page looks through one page, with those that continue it as far as there are any.
-func (s *salvage) page(img *image, at, size int64) {
-	b := make([]byte, img.page)
-	n, _ := img.f.ReadAt(b, at)
-	if n < pageHeader || native.Uint16(b[8:]) != leafPage {
-		return
-	}
-	if more := int64(native.Uint32(b[12:])); more > 0 && more < size/img.page {
-		b = make([]byte, (more+1)*img.page)
-		n, _ = img.f.ReadAt(b, at)
-	}
-	s.leaf(b[:n])
-}
-
-func (s *salvage) leaf(b []byte) {
-	for i := range int(native.Uint16(b[10:])) {
-		if pageHeader+(i+1)*element > len(b) {
-			return
-		}
-		kind, key, value, ok := leafElement(b, i)
-		if !ok {
-			continue
-		}
-		if kind == bucketValue && len(value) >= 2*pageHeader {
-			s.leaf(value[pageHeader:]) // a small bucket stands in its value
-		} else if f, err := unseal(key, value); err == nil {
+	pages.Scan(d.file, info.Size(), func(inUse bool, key, value []byte) {
+		if f, err := unseal(key, value); err == nil {
+			s.inUse = inUse
 			s.record(key, value, f)
 		}
-	}
+	})
+	return nil
 }
 
 // record keeps an entry, an intent or a word. What else has a checksum is told from

@@ -119,7 +119,7 @@ func TestSalvageNeedsLeavesAlone(t *testing.T) {
 	page := os.Getpagesize()
 	clear(file[:2*page])
 	for at := 2 * page; at < len(file); at += page {
-		if native.Uint16(file[at+8:]) == branchPage {
+		if endian.Uint16(file[at+8:]) == branchKind {
 			clear(file[at : at+page])
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/pages"
 )
 
 // survey checks a file in one pass over its pages: their shape and order, every checksum, the
@@ -32,16 +33,16 @@ type survey struct {
 }
 
 // survey compares the image with what the checkpoint counted when it was opened.
-func (d *Store) survey(img *image) error {
+func (d *Store) survey(img *pages.Image) error {
 	return guard(func() error { return d.count(img) })
 }
 
-func (d *Store) count(img *image) error {
+func (d *Store) count(img *pages.Image) error {
 	s := &survey{
 		words: d.words, digests: d.digests, seed: maphash.MakeSeed(),
 		hidden: make(map[string]bool), entries: make(map[string][]byte), leads: make(map[string]string),
 	}
-	if err := img.walk(s.record, string(inIntents), string(newEntries), string(newLeads)); err != nil {
+	if err := img.Walk(s.record, string(inIntents), string(newEntries), string(newLeads)); err != nil {
 		return err
 	}
 	for key, record := range s.entries {
@@ -56,9 +57,9 @@ func (d *Store) count(img *image) error {
 	s.tally.seq = want.seq
 	switch {
 	case s.tally != want:
-		return damage("it holds more or fewer records than it counted")
+		return pages.Damage("it holds more or fewer records than it counted")
 	case s.index != 0 || s.sums != struct{ leads, links, wanted, folds int64 }{}:
-		return damage("an index does not fit the records")
+		return pages.Damage("an index does not fit the records")
 	}
 	return nil
 }
@@ -272,7 +273,7 @@ func checkPages(tx *bbolt.Tx) error {
 		faults++
 	}
 	if faults > 0 {
-		return damage(fmt.Sprintf("%d faults in its pages", faults))
+		return pages.Damage(fmt.Sprintf("%d faults in its pages", faults))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/pages"
 )
 
 // killHere leaves a file as a kill of its process would.
@@ -32,7 +33,7 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 	flip := func(t *testing.T, path string) {
 		b, key := read(t, path), []byte("key-00000")
 		for at := range b {
-			if page := at / os.Getpagesize() * os.Getpagesize(); bytes.HasPrefix(b[at:], key) && native.Uint16(b[page+8:]) == leafPage {
+			if page := at / os.Getpagesize() * os.Getpagesize(); bytes.HasPrefix(b[at:], key) && endian.Uint16(b[page+8:]) == leafKind {
 				patch(t, path, at+12, b[at+12]^1) // behind the key stands its record
 			}
 		}
@@ -124,7 +125,7 @@ func TestSurveyPassesWhatIsRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = opened(t, path, Options{})
-	img, err := inspect(d.file)
+	img, err := pages.Inspect(d.file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,32 +186,20 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 	}
 	file, page := read(t, path), os.Getpagesize()
 	mark := read(t, path+".seq")
-	img, err := inspectBytes(t, file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	img.f = bytes.NewReader(file)
-	used := newWalker(img, nil)
-	if err := errors.Join(used.tree(subtree{page: img.root}), used.bucket(string(inEntries), used.trees[string(inEntries)])); err != nil {
-		t.Fatal(err)
-	}
+	used := branchesOf(t, path)
 	noticed, branches := 0, 0
 	for at := 2 * page; at < len(file); at += page {
-		if native.Uint16(file[at+8:]) != branchPage || used.use[at/page] != inUse {
+		if !used[at/page] {
 			continue
 		}
 		branches++
-		for i := range elements(file[at : at+page]) {
+		for i := range elementsOf(file[at : at+page]) {
 			for _, flip := range []struct {
 				at int
 				by byte
 			}{{3, 1}, {3, 2}, {3, 4}, {4, 1}, {4, 16}} { // to another key, or above or below this one alone
 				broken := append([]byte(nil), file...)
-				key, ok := branchKey(broken[at:at+page], i)
-				if !ok {
-					t.Fatal("a branch without keys")
-				}
-				key[flip.at] ^= flip.by
+				keyOf(broken[at:at+page], i)[flip.at] ^= flip.by
 				d, err := reopen(t, path, broken, mark)
 				if err == nil {
 					d.Close()
@@ -232,16 +221,16 @@ func TestRecordsOutOfOrderAreNoticed(t *testing.T) {
 	file, mark, _ := ended(t)
 	page, noticed := os.Getpagesize(), 0
 	for at := 2 * page; at < len(file); at += page {
-		if native.Uint16(file[at+8:]) != leafPage || elements(file[at:at+page]) < 2 {
+		if endian.Uint16(file[at+8:]) != leafKind || elementsOf(file[at:at+page]) < 2 {
 			continue
 		}
 		broken := append([]byte(nil), file...)
-		first, second := broken[at+pageHeader:at+pageHeader+element], broken[at+pageHeader+element:at+pageHeader+2*element]
+		first, second := broken[at+headSize:at+headSize+elementSize], broken[at+headSize+elementSize:at+headSize+2*elementSize]
 		was := append([]byte(nil), first...)
 		copy(first, second)
 		copy(second, was)
-		native.PutUint32(first[4:], native.Uint32(first[4:])+element)
-		native.PutUint32(second[4:], native.Uint32(second[4:])-element)
+		endian.PutUint32(first[4:], endian.Uint32(first[4:])+elementSize)
+		endian.PutUint32(second[4:], endian.Uint32(second[4:])-elementSize)
 		if d, err := reopen(t, newPath(t), broken, mark); err == nil {
 			d.Close() // a page that is free by now
 			continue

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/pages"
 )
 
 // witnesses are those that speak of this file or of its target.
@@ -134,7 +135,7 @@ func parseID(text string) (fileID, error) {
 
 // older says why the file is not the newest of all that are known to have been here, or
 // nothing.
-func (d *Store) older(m seqLine, found bool, img *image, o *Options) (string, error) {
+func (d *Store) older(m seqLine, found bool, img *pages.Image, o *Options) (string, error) {
 	const consequence = ": it would make leads twice"
 	seq := d.tally.Load().seq
 	ours := o.witnesses(func(w *checkpoint.Witness) bool { return w.ID == d.header.id.String() })
@@ -213,10 +214,10 @@ func (d *Store) outrun(w *checkpoint.Witness, text string) string {
 }
 
 // runsKnown are the IDs of runs that the file lists.
-func (d *Store) runsKnown(img *image) (map[string]bool, error) {
+func (d *Store) runsKnown(img *pages.Image) (map[string]bool, error) {
 	known := make(map[string]bool)
 	err := guard(func() error {
-		if err := img.peek(inRuns); err != nil {
+		if err := img.Peek(inRuns); err != nil {
 			return err
 		}
 		return d.bolt.View(func(tx *bbolt.Tx) error {

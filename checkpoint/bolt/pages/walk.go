@@ -1,8 +1,10 @@
-package bolt
+package pages
 
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // walker visits every page in use once, in the order of the trees, and checks that
@@ -10,15 +12,15 @@ import (
 // below a branch lie between its keys. A key in the wrong place is as good as
 // gone: a look-up would miss it and its lead would be made twice.
 type walker struct {
-	img    *image
-	record recorder          // nil: the shape alone
+	img    *Image
+	record Recorder          // nil: the shape alone
 	use    []byte            // by page: what it is used for
 	trees  map[string][]byte // bucket → its value in the tree of buckets
 	buffer [][]byte          // a page a level
 }
 
-// recorder is given the records of buckets. Key and value live until it returns.
-type recorder func(bucket string, key, value []byte) error
+// Recorder is given the records of buckets. Key and value live until it returns.
+type Recorder func(bucket string, key, value []byte) error
 
 // subtree is a page of a bucket and those below it. Its first key is low, for bbolt
 // finds its place in the page above by that; all lie below high. nil is no bound.
@@ -42,18 +44,61 @@ const mostOfPage = 64 << 20
 // deepest is far beyond what a tree of pages of this size can reach.
 const deepest = 32
 
-func newWalker(m *image, record recorder) *walker {
+func newWalker(m *Image, record Recorder) *walker {
 	return &walker{img: m, record: record, use: make([]byte, m.pages), trees: make(map[string][]byte)}
 }
 
-// peek checks the shape of the tree of buckets and of the named ones alone.
-func (m *image) peek(names ...[]byte) error {
+// Peek checks the shape of the tree of buckets and of the named ones alone.
+func (m *Image) Peek(names ...[]byte) error {
 	w := newWalker(m, nil)
-	err := w.tree(subtree{page: m.root})
+	err := w.tree(subtree{page: m.Root})
 	for i := 0; i < len(names) && err == nil; i++ {
 		err = w.bucket(string(names[i]), w.trees[string(names[i])])
 	}
 	return err
+}
+
+// Walk checks the shape of the file and hands out every record: those of the buckets first
+// before the others. Afterwards bbolt can go everywhere.
+func (m *Image) Walk(record Recorder, first ...string) error {
+	w := newWalker(m, nil)
+	if err := w.markFree(); err != nil {
+		return err
+	}
+	if err := w.tree(subtree{page: m.Root}); err != nil {
+		return err
+	}
+	w.record = record
+	for _, name := range slices.Concat(first, slices.Sorted(maps.Keys(w.trees))) {
+		if err := w.bucket(name, w.trees[name]); err != nil {
+			return err
+		}
+		delete(w.trees, name)
+	}
+	for id := uint64(2); id < m.pages; id++ {
+		if w.use[id] == unused {
+			return Damage(fmt.Sprintf("page %d is neither used nor free", id))
+		}
+	}
+	return nil
+}
+
+func (w *walker) markFree() error {
+	ids, size, err := w.img.freeList()
+	if err != nil {
+		return err
+	}
+	for id := w.img.Free; id < w.img.Free+size; id++ {
+		w.use[id] = inUse
+	}
+	for ; len(ids) > 0; ids = ids[8:] {
+		id := native.Uint64(ids)
+		if w.use[id] != unused {
+			return Damage(fmt.Sprintf("page %d is free twice, or free and in use", id))
+		}
+		w.use[id] = isFree
+	}
+	return nil
 }
 
 // bucket visits a bucket by its value in the tree of buckets: the number of its
@@ -68,14 +113,14 @@ func (w *walker) bucket(name string, value []byte) error {
 	// bbolt would give the page that a small bucket names free, once it outgrows its value.
 	inner := value[pageHeader:]
 	if len(inner) < pageHeader || native.Uint16(inner[8:]) != leafPage || native.Uint64(inner) != 0 || native.Uint32(inner[12:]) != 0 {
-		return damage("a bucket is none")
+		return Damage("a bucket is none")
 	}
 	return w.leaf(name, inner, nil, nil)
 }
 
 func (w *walker) tree(t subtree) error {
 	if t.level == deepest {
-		return damage("its pages lead too deep")
+		return Damage("its pages lead too deep")
 	}
 	for t.level >= len(w.buffer) {
 		w.buffer = append(w.buffer, nil)
@@ -85,7 +130,7 @@ func (w *walker) tree(t subtree) error {
 		return err
 	}
 	w.buffer[t.level] = b
-	for page := t.page; page < t.page+uint64(len(b))/uint64(w.img.page); page++ {
+	for page := t.page; page < t.page+uint64(len(b))/uint64(w.img.PageSize); page++ {
 		if w.use[page] != unused {
 			return usedTwice(page)
 		}
@@ -97,17 +142,17 @@ func (w *walker) tree(t subtree) error {
 	case branchPage:
 		return w.branch(t, b)
 	}
-	return damage("a page has no sense")
+	return Damage("a page has no sense")
 }
 
 func usedTwice(page uint64) error {
-	return damage(fmt.Sprintf("page %d is used twice, or free and in use", page))
+	return Damage(fmt.Sprintf("page %d is used twice, or free and in use", page))
 }
 
 func (w *walker) branch(t subtree, b []byte) error {
 	count := elements(b)
 	if count <= 0 {
-		return damage("a page has no sense")
+		return Damage("a page has no sense")
 	}
 	key, ok := branchKey(b, 0)
 	for i := range count {
@@ -117,10 +162,10 @@ func (w *walker) branch(t subtree, b []byte) error {
 			next, more = branchKey(b, i+1)
 		}
 		if !ok || !more {
-			return damage("a key leads out of its page")
+			return Damage("a key leads out of its page")
 		}
 		if i == 0 && t.low != nil && !bytes.Equal(key, t.low) || next != nil && bytes.Compare(key, next) >= 0 {
-			return damage("keys are out of order")
+			return Damage("keys are out of order")
 		}
 		below := subtree{t.bucket, native.Uint64(b[pageHeader+i*element+8:]), t.level + 1, key, next}
 		if err := w.tree(below); err != nil {
@@ -136,22 +181,22 @@ func (w *walker) branch(t subtree, b []byte) error {
 func (w *walker) leaf(bucket string, b, low, high []byte) error {
 	count := elements(b)
 	if count < 0 {
-		return damage("a page has no sense")
+		return Damage("a page has no sense")
 	}
 	if count == 0 && low != nil {
-		return damage("a page below another one is empty")
+		return Damage("a page below another one is empty")
 	}
 	var last []byte
 	for i := range count {
 		kind, key, value, ok := leafElement(b, i)
 		switch {
 		case !ok:
-			return damage("a record leads out of its page")
+			return Damage("a record leads out of its page")
 		case i == 0 && low != nil && !bytes.Equal(key, low), high != nil && bytes.Compare(key, high) >= 0,
 			i > 0 && bytes.Compare(last, key) >= 0:
-			return damage("keys are out of order")
+			return Damage("keys are out of order")
 		case (kind == bucketValue) != (bucket == "") || kind > bucketValue || bucket == "" && len(value) < pageHeader:
-			return damage("a bucket is none")
+			return Damage("a bucket is none")
 		case bucket == "":
 			w.trees[string(key)] = bytes.Clone(value)
 		case w.record != nil:

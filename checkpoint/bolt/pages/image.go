@@ -1,0 +1,159 @@
+// Package pages looks at the raw pages of a bbolt file, before bbolt does and where bbolt cannot.
+//
+// bbolt trusts its file. A page number that leads past the end kills the process, one that leads
+// in a circle overflows the stack, and its own check runs where neither can be caught. So the
+// shape of the file is checked here first: [Image.Peek] checks what opening reads, [Image.Walk]
+// the rest before anything else is asked. [Scan] reads a damaged file page by page. What the
+// records mean is not known here. Errors about the shape are [checkpoint.ErrDamaged].
+package pages
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math"
+	"os"
+
+	"leadferry/checkpoint"
+)
+
+// A page is its header (number, flags, elements, further pages), its elements, and their keys
+// and values.
+const (
+	pageHeader  = 16
+	element     = 16 // size of a branch or leaf element
+	branchPage  = 0x01
+	leafPage    = 0x02
+	freePage    = 0x10
+	bucketValue = 0x01 // flag of a leaf element
+	metaMagic   = 0xED0CDAED
+	metaSize    = 64
+)
+
+var native = binary.NativeEndian
+
+// Image is the file as the newest of its two meta pages describes it.
+type Image struct {
+	f        io.ReaderAt
+	PageSize int64  // bytes
+	Root     uint64 // the page of the tree of buckets
+	Free     uint64 // the page of the list of free pages
+	TxID     uint64 // the commit that wrote the meta page
+	pages    uint64 // how many there are, free ones included
+}
+
+// Inspect reads the meta pages and refuses a file that is cut or foreign. The image reads from f.
+func Inspect(f *os.File) (*Image, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() == 0 {
+		return nil, Damage("it is empty")
+	}
+	newest := newestMeta(f)
+	switch {
+	case newest == nil:
+		return nil, Damage("it does not begin like a checkpoint")
+	case newest.pages > math.MaxInt64/uint64(newest.PageSize) || newest.Bytes() > info.Size():
+		return nil, Damage("it is shorter than its header says")
+	}
+	return newest, newest.checkFree()
+}
+
+// newestMeta is the newer of the meta pages that can be read, or nil.
+func newestMeta(f io.ReaderAt) (newest *Image) {
+	for at := int64(0); at <= 1<<16; at = max(1<<10, 2*at) {
+		m, ok := readMeta(f, at)
+		if ok && (newest == nil || m.TxID > newest.TxID) {
+			newest = m
+		}
+	}
+	return newest
+}
+
+// readMeta reads the meta page at an offset; ok is false when none is there.
+func readMeta(f io.ReaderAt, at int64) (m *Image, ok bool) {
+	var b [pageHeader + metaSize]byte
+	if _, err := f.ReadAt(b[:], at); err != nil {
+		return nil, false
+	}
+	meta := b[pageHeader:]
+	sum := fnv.New64a()
+	sum.Write(meta[:metaSize-8])
+	if native.Uint32(meta) != metaMagic || native.Uint64(meta[metaSize-8:]) != sum.Sum64() {
+		return nil, false
+	}
+	m = &Image{
+		f: f, PageSize: int64(native.Uint32(meta[8:])), Root: native.Uint64(meta[16:]),
+		Free: native.Uint64(meta[32:]), pages: native.Uint64(meta[40:]), TxID: native.Uint64(meta[48:]),
+	}
+	return m, m.PageSize >= 1<<10 && m.PageSize <= 1<<16 && (at == 0 || at == m.PageSize)
+}
+
+// Damage is [checkpoint.ErrDamaged] with what is wrong with the file.
+func Damage(text string) error { return fmt.Errorf("%w: %s", checkpoint.ErrDamaged, text) }
+
+// Bytes is how long the file is at least.
+func (m *Image) Bytes() int64 { return int64(m.pages) * m.PageSize }
+
+// read returns page id with the pages that continue it, up to most bytes, in buf where
+// it fits.
+func (m *Image) read(id uint64, buf []byte, most int64) ([]byte, error) {
+	if id < 2 || id >= m.pages {
+		return nil, Damage("a page number leads out of it")
+	}
+	b := room(buf, m.PageSize)
+	if _, err := m.f.ReadAt(b, int64(id)*m.PageSize); err != nil {
+		return nil, fmt.Errorf("read page %d: %w", id, err)
+	}
+	more := uint64(native.Uint32(b[12:]))
+	if native.Uint64(b) != id || more >= m.pages-id || int64(more) >= most/m.PageSize {
+		return nil, Damage(fmt.Sprintf("page %d is none", id))
+	}
+	if more > 0 {
+		b = room(b, int64(more+1)*m.PageSize)
+		if _, err := m.f.ReadAt(b, int64(id)*m.PageSize); err != nil {
+			return nil, fmt.Errorf("read page %d: %w", id, err)
+		}
+	}
+	return b, nil
+}
+
+// room returns n bytes, those of buf where it is large enough.
+func room(buf []byte, n int64) []byte {
+	if int64(cap(buf)) < n {
+		return make([]byte, n)
+	}
+	return buf[:n]
+}
+
+// checkFree makes sure that bbolt can read its list of free pages.
+func (m *Image) checkFree() error {
+	_, _, err := m.freeList()
+	return err
+}
+
+// freeList returns the numbers of the free pages, eight bytes each, and how many
+// pages the list itself takes.
+func (m *Image) freeList() (ids []byte, size uint64, err error) {
+	b, err := m.read(m.Free, nil, m.Bytes())
+	if err != nil {
+		return nil, 0, err
+	}
+	count, at := uint64(native.Uint16(b[10:])), uint64(pageHeader)
+	if count == 0xFFFF {
+		count, at = native.Uint64(b[pageHeader:]), at+8
+	}
+	if native.Uint16(b[8:]) != freePage || count > (uint64(len(b))-at)/8 {
+		return nil, 0, Damage("its list of free pages is none")
+	}
+	ids = b[at : at+8*count]
+	for rest := ids; len(rest) > 0; rest = rest[8:] {
+		if id := native.Uint64(rest); id < 2 || id >= m.pages {
+			return nil, 0, Damage("its list of free pages leads out of it")
+		}
+	}
+	return ids, uint64(len(b)) / uint64(m.PageSize), nil
+}
