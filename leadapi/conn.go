@@ -45,6 +45,7 @@ type conn struct {
 	retires   time.Time     // when it carries no more
 	rested    time.Duration // before the call that uses it
 	served    bool          // that call got an answer
+	took      time.Duration // from that call's first byte to its answer's last
 	explores  bool          // that call goes beyond what the host has shown
 	traced    bool          // somebody wants to know firstByte
 	firstByte time.Duration // of that call's answer, after the request had left; 0: none came
@@ -53,7 +54,7 @@ type conn struct {
 // exchange sends a request and returns the answer, informational ones left out. sent says whether a byte of the request
 // has left. When ctx ends, so does the exchange.
 func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
-	before := c.socket.out
+	before, began := c.socket.out, time.Now()
 	c.socket.late, c.served, c.firstByte = false, false, 0
 	err = c.send(request)
 	if c.socket.out == before {
@@ -70,7 +71,7 @@ func (c *conn) exchange(request []byte) (a answer, sent bool, err error) {
 	if broken != nil {
 		return a, true, errors.Join(broken, err)
 	}
-	c.served = true
+	c.served, c.took = true, time.Since(began)
 	c.heed(a.Header)
 	a.Close = a.Close || err != nil // what is missing of the request would be the next one's beginning
 	return a, true, nil

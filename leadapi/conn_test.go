@@ -167,6 +167,7 @@ func TestConnectionFoundClosed(t *testing.T) {
 			}
 		})
 		for range 3 {
+			client.leads.reuse = reuse{rest: time.Hour, carried: 1}
 			if e := fault(t, client); e != nil {
 				t.Fatalf("secure %v: %v", secure, e)
 			}

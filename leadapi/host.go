@@ -56,25 +56,25 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 }
 
 // take returns a connection that no other call uses: the idle one that was used last, if this call may go over it, or a
-// new one; trial says that the host must first have answered something over it that can make nothing. Where there may be no more
+// new one; first says that the host must have answered something over it before that can make nothing. Where there may be no more
 // connections it waits, at most until limit. The caller must put it back.
-func (h *host) take(ctx context.Context, limit time.Time, kind use) (c *conn, trial bool, err error) {
+func (h *host) take(ctx context.Context, limit time.Time, kind use) (c *conn, first trial, err error) {
 	if err := h.enter(ctx, limit); err != nil {
-		return nil, false, err
+		return nil, first, err
 	}
-	if c, trial = h.takeIdle(kind, time.Now()); c != nil {
-		return c, trial, nil
+	if c, first = h.takeIdle(kind, time.Now()); c != nil {
+		return c, first, nil
 	}
 	if c, err = h.open(ctx, limit); err != nil {
 		<-h.room
-		return nil, false, err
+		return nil, first, err
 	}
 	c.restLimit, c.left, c.traced = idleLimit, -1, h.traced
 	if kind == safeConn && h.singleUse() {
 		c.left = 1
 	}
 	c.retires = time.Now().Add(retireAfter + rand.N(retireAfter/3))
-	return c, false, nil
+	return c, trial{}, nil
 }
 
 // enter waits until there may be one connection more.
@@ -96,20 +96,20 @@ func (h *host) enter(ctx context.Context, limit time.Time) error {
 
 // takeIdle takes out the idle connection that was used last, of those that the call may go over; nil where there is none.
 // For a new one it makes room: no more than there may be are open, resting ones included.
-func (h *host) takeIdle(kind use, now time.Time) (c *conn, trial bool) {
+func (h *host) takeIdle(kind use, now time.Time) (c *conn, first trial) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, c := range slices.Backward(h.idle) {
-		if may, trial := h.reuse.allows(c, kind, now); may {
+		if may, first := h.reuse.allows(c, kind, now); may {
 			h.idle = slices.Delete(h.idle, i, i+1)
-			c.rested = c.rest(now)
-			return c, trial
+			c.rested, c.served = c.rest(now), false
+			return c, first
 		}
 	}
 	for len(h.idle) > 0 && len(h.room)+len(h.idle) > cap(h.room) {
 		h.closeOldest()
 	}
-	return nil, false
+	return nil, trial{}
 }
 
 func (h *host) closeOldest() {
@@ -131,7 +131,8 @@ func (h *host) putIdle(c *conn, keep bool) bool {
 	c.release()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c.served && c.carried > 1 {
+	if c.served {
+		h.reuse.took(c.took)
 		h.reuse.answered(c.rested, c.carried-1)
 	}
 	if c.explores {
@@ -151,6 +152,7 @@ func (h *host) putIdle(c *conn, keep bool) bool {
 func (h *host) tried(c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.reuse.took(c.took)
 	h.reuse.answered(c.rested, c.carried-1)
 	c.rested = 0
 }

@@ -107,7 +107,7 @@ func (c *Client) told(seen Call) {
 
 // carry takes a call to its end and notes for Trace what it sees.
 func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (status int, fault *Error) {
-	conn, fault := c.ready(ctx, r, seen)
+	conn, fault := c.ready(ctx, &r, seen)
 	if fault != nil {
 		return 0, fault
 	}
@@ -142,22 +142,22 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 
 // ready returns a connection over which the request, which stands written in it, may leave now. The last thing that is
 // looked at is whether the peer has closed it.
-func (c *Client) ready(ctx context.Context, r request, seen *Call) (*conn, *Error) {
+func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Error) {
 	for {
-		conn, trial, err := r.host.take(seen.Detail.watch(ctx), r.limit, r.use)
+		conn, first, err := r.host.take(seen.Detail.watch(ctx), r.limit, r.use)
 		seen.Waited = c.config.Now().Sub(seen.Began)
 		if err != nil {
 			seen.Detail.failed(err)
-			return nil, unanswered(ctx, r, false, err)
+			return nil, unanswered(ctx, *r, false, err)
 		}
-		if trial {
-			if again, fault := c.try(ctx, r, conn); fault != nil {
+		if first.needed {
+			if again, fault := c.try(ctx, r, conn, first.rest); fault != nil {
 				return nil, fault
 			} else if again {
 				continue
 			}
 		}
-		conn.request = c.appendRequest(conn.request[:0], r, conn)
+		conn.request = c.appendRequest(conn.request[:0], *r, conn)
 		if c.config.Leave != nil && !c.config.Leave(r.op) {
 			r.host.put(conn, false)
 			return nil, unsent(r.op, ReasonHeld, "held back")
@@ -169,16 +169,20 @@ func (c *Client) ready(ctx context.Context, r request, seen *Call) (*conn, *Erro
 	}
 }
 
-// try finds out, by a request that can make nothing, whether the host still answers over a connection that has rested for
-// longer than any before. again says that another one must be taken; an error that no request may leave now. Then it has put the
+// try finds out, by a request that can make nothing, whether the host still answers over a connection once it has rested for
+// so long; the wait is none of the call's time. again says that another one must be taken; an error that no request may leave now. Then it has put the
 // connection back.
-func (c *Client) try(ctx context.Context, r request, conn *conn) (again bool, fault *Error) {
+func (c *Client) try(ctx context.Context, r *request, conn *conn, rest time.Duration) (again bool, fault *Error) {
+	waited := conn.awaitRest(ctx, rest)
+	r.limit = r.limit.Add(waited)
 	if c.config.Leave != nil && !c.config.Leave("reach") {
 		r.host.put(conn, false)
 		return false, unsent(r.op, ReasonHeld, "held back")
 	}
 	if !conn.fit() {
-		r.host.closed(conn)
+		if r.host.closed(conn); waited > 0 {
+			c.lost(r.host, false) // it closes too soon to show anything
+		}
 		return true, nil
 	}
 	now := time.Now()

@@ -136,6 +136,74 @@ func TestHostThatClosesAfterSomeRequests(t *testing.T) {
 	}
 }
 
+// What a host shows of its patience is an answer, not a connection that was found closed or was not needed after all.
+func TestOnlyAnswersShowPatience(t *testing.T) {
+	for name, give := range map[string]func(c *Client, w *conn){
+		"found closed": func(c *Client, w *conn) { c.leads.closed(w) },
+		"held back":    func(c *Client, w *conn) { c.leads.put(w, false) },
+	} {
+		client, _ := strangerTo(t, false, new(closer).serve(func(int, string) bool { return false }))
+		for range 2 {
+			creates(t, client, 1)
+		}
+		shown := client.leads.reuse.rest
+		held(t, client.leads).idleSince = time.Now().Add(-2 * time.Second)
+		w, _, err := client.leads.take(t.Context(), time.Now().Add(time.Minute), anyConn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if give(client, w); shown == 0 || client.leads.reuse.rest > shown {
+			t.Errorf("%s: shown %s before, %s after", name, shown, client.leads.reuse.rest)
+		}
+	}
+}
+
+// While an answer and the next request are on their way, the host counts, too: a short rest proves nothing of a longer way.
+func TestTheWayIsPartOfARest(t *testing.T) {
+	const ms = time.Millisecond
+	now := time.Now()
+	for _, test := range []struct {
+		rest, shown, trip time.Duration
+		may               bool
+		wait              time.Duration // before the GET; 0: none is needed
+	}{
+		{rest: 0, shown: 0, trip: 0, may: true, wait: 100 * ms},
+		{rest: 5 * ms, shown: 90 * ms, trip: 1 * ms, may: true, wait: 101 * ms},
+		{rest: 5 * ms, shown: 102 * ms, trip: 1 * ms, may: true},
+		{rest: 5 * ms, shown: 102 * ms, trip: 800 * ms, may: true, wait: 900 * ms},
+		{rest: 5 * ms, shown: 899 * ms, trip: 800 * ms, may: true, wait: 900 * ms},
+		{rest: 5 * ms, shown: 910 * ms, trip: 800 * ms, may: true},
+		{rest: 300 * ms, shown: 200 * ms, trip: 1 * ms, may: true, wait: 300 * ms},
+		{rest: 750 * ms, shown: 2000 * ms, trip: 1 * ms},
+	} {
+		u := reuse{rest: test.shown, trip: test.trip, carried: 9}
+		c := &conn{carried: 1, restLimit: idleLimit, left: -1, retires: now.Add(time.Hour), idleSince: now.Add(-test.rest)}
+		may, first := u.allows(c, safeConn, now)
+		if may != test.may || may && (first.needed != (test.wait > 0) || first.needed && first.rest != test.wait) {
+			t.Errorf("%+v: %v, %+v", test, may, first)
+		}
+	}
+	u := reuse{rest: time.Second, trip: 900 * ms, carried: 9}
+	c := &conn{carried: 1, restLimit: idleLimit, left: -1, retires: now.Add(time.Hour), idleSince: now.Add(-60 * ms)}
+	if u.allows(c, safeConn, now); !u.exploring {
+		t.Error("a rest of which the way leaves no double is gone by all at once")
+	}
+}
+
+// A host that closes sooner than a first trial waits is found out before anything leaves.
+func TestHostThatClosesSoon(t *testing.T) {
+	client, single := strangerTo(t, false, func(p *peer, c net.Conn) {
+		if _, err := p.next(bufio.NewReader(c)); err != nil {
+			return
+		}
+		io.WriteString(c, answerText(201, createdBody))
+		time.Sleep(time.Millisecond)
+	})
+	if made, doubts := creates(t, client, 20); made != 20 || doubts != 0 || len(single()) != 1 {
+		t.Errorf("%d made, %d in doubt, said %q", made, doubts, single())
+	}
+}
+
 // Creates go over a used connection where the host has answered after as long a rest, else after a GET; never after a second.
 func TestRestBeforeACreate(t *testing.T) {
 	var s closer
