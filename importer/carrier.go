@@ -88,12 +88,13 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 	take(&j.sentSlot, c.sentSlots)
 	req := createRequest(&j.request, &j.it.rec)
 	first, attempt := j.requestID, 0
-	tries, err := c.retrier.deliver(ctx, c.phases.taking, &j.pass, func(ctx context.Context) (err error) {
+	tries, err := c.retrier.deliver(ctx, c.phases.taking, &j.pass, func(ctx context.Context, anew bool) (err error) {
 		if first != "" {
 			attempt++
 			j.requestID = leadapi.RequestIDOf(first, attempt)
 			req.RequestID = j.requestID
 		}
+		req.NewConnection = anew
 		made, err = c.sender.Create(ctx, req)
 		return err
 	})
@@ -201,8 +202,8 @@ func (c *carrier) link(ctx context.Context, j *job) {
 	external := j.it.rec.ExternalID
 	var lead *leadapi.Lead
 	failpoint.At("before link")
-	tries, err := c.retrier.deliver(ctx, c.phases.sending, nil, func(ctx context.Context) (err error) {
-		lead, err = c.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external})
+	tries, err := c.retrier.deliver(ctx, c.phases.sending, nil, func(ctx context.Context, anew bool) (err error) {
+		lead, err = c.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external, NewConnection: anew})
 		return err
 	})
 	j.attempts += tries

@@ -339,7 +339,7 @@ func (r *run) signIn(ctx context.Context) bool {
 	defer watch.Wait()
 	defer cancel()
 	r.retrier.breaker.maxWait = min(signInWait, r.MaxWait)
-	_, err := r.retrier.deliver(ctx, waiting, nil, r.client.SignIn)
+	_, err := r.retrier.deliver(ctx, waiting, nil, func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
 	r.retrier.breaker.maxWait = r.MaxWait
 	var stop *Stop
 	switch {

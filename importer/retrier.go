@@ -37,13 +37,13 @@ type retrier struct {
 	reach   func(context.Context) error // gets an answer, any at all, or an error; nil: creates find out
 }
 
-// deliver calls until the answer is final; nothing leaves once leaving has ended. For a create,
+// deliver calls until the answer is final, after a 421 with the wish for a new connection; nothing leaves once leaving has ended. For a create,
 // last is where it keeps the pass of its last try, which the caller concludes. Where last is nil
 // the request is a PATCH, or a sign-in: it may be sent again even if it may have been applied.
 // It returns nil, the last error of the service, errStopping when the request is known not to
 // have been applied and the run stops, or a *Stop that ends the run; tries counts the
 // requests that left.
-func (c *retrier) deliver(ctx, leaving context.Context, last *pass, call func(context.Context) error) (tries int, err error) {
+func (c *retrier) deliver(ctx, leaving context.Context, last *pass, call func(ctx context.Context, anew bool) error) (tries int, err error) {
 	repeatable := last == nil
 	if repeatable {
 		last = new(pass)
@@ -60,7 +60,7 @@ func (c *retrier) deliver(ctx, leaving context.Context, last *pass, call func(co
 			}
 			continue
 		}
-		err = call(ctx)
+		err = call(ctx, misdirected > 0)
 		if err != nil && reasonOf(err) == leadapi.ReasonHeld {
 			c.breaker.unused(p)
 			c.breaker.conclude(last, nothingShown)

@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,7 +47,7 @@ func unauthorized(refusals int) *leadapi.Error {
 // sendCreate delivers a create and concludes what it has shown, as the engine does.
 func sendCreate(t testing.TB, c *retrier, call func(context.Context) error) (int, error) {
 	var turn pass
-	tries, err := c.deliver(t.Context(), t.Context(), &turn, call)
+	tries, err := c.deliver(t.Context(), t.Context(), &turn, func(ctx context.Context, _ bool) error { return call(ctx) })
 	shown := nothingShown
 	var e *leadapi.Error
 	switch {
@@ -65,7 +66,7 @@ func sendCreate(t testing.TB, c *retrier, call func(context.Context) error) (int
 }
 
 func sendUpdate(t testing.TB, c *retrier, call func(context.Context) error) (int, error) {
-	return c.deliver(t.Context(), t.Context(), nil, call)
+	return c.deliver(t.Context(), t.Context(), nil, func(ctx context.Context, _ bool) error { return call(ctx) })
 }
 
 // TestDeliver is INTERFACE's table "When a create is sent again" and its rule for
@@ -165,4 +166,17 @@ func TestDeliverGivesUpOnAnUnreachableService(t *testing.T) {
 			t.Errorf("error %v, want a stop with code 3", err)
 		}
 	})
+}
+
+// What is sent again after a 421 asks for a connection that nobody has used.
+func TestNewConnectionAfterMisdirected(t *testing.T) {
+	c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, retried: func() {}}
+	script, asked := answers{unauthorized(1), misdirected, nil}, []bool{}
+	_, err := c.deliver(t.Context(), t.Context(), nil, func(ctx context.Context, anew bool) error {
+		asked = append(asked, anew)
+		return script.call(ctx)
+	})
+	if want := []bool{false, false, true}; err != nil || !slices.Equal(asked, want) {
+		t.Errorf("%v, %v, want %v", err, asked, want)
+	}
 }

@@ -62,7 +62,8 @@ func confirmedAt(known *checkpoint.Entry) time.Time {
 // patch sends an update until its answer is final.
 func (c *carrier) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
-	tries, err := c.retrier.deliver(ctx, c.phases.taking, nil, func(ctx context.Context) (err error) {
+	tries, err := c.retrier.deliver(ctx, c.phases.taking, nil, func(ctx context.Context, anew bool) (err error) {
+		r.NewConnection = anew
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
 		var ae *leadapi.Error
 		if errors.As(err, &ae) && ae.Applied != leadapi.No {

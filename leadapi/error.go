@@ -44,7 +44,7 @@ const (
 	ReasonBadAnswer    = "bad_answer"   // an answer that cannot be read
 	ReasonNoLeadID     = "no_lead_id"   // a create's 2xx without readable leadID
 	ReasonUnauthorized = "unauthorized" // 401
-	ReasonMisdirected  = "misdirected"  // 421: a new connection may fare better, and is what the next call gets
+	ReasonMisdirected  = "misdirected"  // 421: a connection made for NewConnection may fare better
 	ReasonHeld         = "held"         // Config.Leave said no: not one byte left
 	ReasonThrottled    = "throttled"    // 429, 503 with Retry-After
 	ReasonProxyAuth    = "proxy_auth"   // 407, of the proxy or from behind it

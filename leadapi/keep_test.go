@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -126,6 +127,25 @@ func TestConnectionsOfBeforeA421AreNotUsed(t *testing.T) {
 	client.leads.put(other, true)
 	if n := resting(client.leads); n != 1 {
 		t.Errorf("%d connections are kept, want the new one", n)
+	}
+}
+
+// A request that wants a new connection gets one, although there are used ones that would do. fault 138
+func TestRequestsThatWantANewConnection(t *testing.T) {
+	var s closer
+	p := listen(t, s.serve(func(int, string) bool { return false }))
+	client := signedIn(t, config(p.address()))
+	creates(t, client, 1)
+	anew := someLead()
+	anew.NewConnection = true
+	if _, err := client.Create(t.Context(), anew); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Update(t.Context(), "lead-1", &UpdateRequest{NewConnection: true}); err != nil {
+		t.Error(err)
+	}
+	if got, want := fmt.Sprint(s.seen()), "[[POST] [POST] [PATCH]]"; got != want {
+		t.Errorf("the connections carried %s, want %s", got, want)
 	}
 }
 

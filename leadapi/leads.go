@@ -18,6 +18,7 @@ type CreateRequest struct {
 	TypeLabel      string
 	Status         string // "": the service's default
 	RequestID      string // for Config's RequestIDHeader, where that is set; "": a new one
+	NewConnection  bool   // it may go over no used connection, as after a 421
 }
 
 // LocationSearch is what a locator picks a location by (section "locationSearch object"); "" is not sent.
@@ -35,6 +36,8 @@ type UpdateRequest struct {
 	Status     *string
 	ExternalID *string
 	Content    []ContentField // merged into what the service holds
+
+	NewConnection bool // it may go over no used connection, as after a 421
 }
 
 // AppendJSON appends the request to b, byte for byte as Create sends it. Texts must be UTF-8.
@@ -160,7 +163,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	made := new(Created)
 	member := made.member(r.OrganizationID)
 	status, err := c.signed(ctx, request{
-		op: "create", method: http.MethodPost, host: c.leads, use: safeConn, target: c.create, content: r, id: c.requestID(r.RequestID), success: http.StatusCreated,
+		op: "create", method: http.MethodPost, host: c.leads, use: unlessNew(r.NewConnection, safeConn), target: c.create, content: r, id: c.requestID(r.RequestID), success: http.StatusCreated,
 	}, func(body []byte) bool { return members(body, member) && made.LeadID != "" })
 	if err != nil {
 		return nil, err
@@ -191,7 +194,7 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	}
 	lead := new(Lead)
 	_, err := c.signed(ctx, request{
-		op: "update", method: http.MethodPatch, host: c.general, use: anyConn, target: c.base + "/v3/lead/" + leadID, content: r, id: c.requestID(""), success: http.StatusOK,
+		op: "update", method: http.MethodPatch, host: c.general, use: unlessNew(r.NewConnection, anyConn), target: c.base + "/v3/lead/" + leadID, content: r, id: c.requestID(""), success: http.StatusOK,
 	}, func(body []byte) bool { return members(body, lead.member) && lead.ID != "" })
 	if err != nil {
 		return nil, err

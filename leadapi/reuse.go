@@ -30,6 +30,13 @@ const (
 	safeConn            // a new one, or one of which the host has shown that it keeps it: a create
 )
 
+func unlessNew(wanted bool, kind use) use {
+	if wanted {
+		return newConn
+	}
+	return kind
+}
+
 // reuse is what a host has shown of how it keeps connections, and what follows for creates. One goes over a used
 // connection where a request was answered before after twice the rest (its clock and ours, and what is between, are not in step),
 // and on one that had carried as many. To the host, a connection rests while an answer and the next request are on their way, too:
