@@ -71,7 +71,7 @@ func (e *ConfigError) Error() string {
 
 // check returns the two addresses that requests start from; create is nil where no leads can be created.
 func (c Config) check() (base, create *url.URL, err error) {
-	if err := requestIDHeader(c.RequestIDHeader); err != nil {
+	if err := CheckRequestIDHeader(c.RequestIDHeader); err != nil {
 		return nil, nil, err
 	}
 	if base, err = address("BaseURL", "base URL", c.BaseURL, "/v3"); err != nil {

@@ -27,9 +27,9 @@ func RequestIDOf(id string, n int) string {
 	return fmt.Sprintf("%s%02x", id[:len(id)-2], min(n, 255))
 }
 
-// requestIDHeader refuses names that a request ID cannot stand under: those of HTTP itself, and those for which somebody on the way
-// might send the request again or somewhere else.
-func requestIDHeader(name string) error {
+// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot stand under: those of HTTP itself, and those
+// for which somebody on the way might send the request again or somewhere else.
+func CheckRequestIDHeader(name string) error {
 	if name == "" {
 		return nil
 	}

@@ -5,12 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -79,35 +76,6 @@ func TestOpenTellsNoValues(t *testing.T) {
 	refusal := openError(t, write(t, "leads.csv", "secret,b,\"secret\n"), source.Options{})
 	if strings.Contains(refusal.Error(), "secret") {
 		t.Errorf("a file without header would show its first row: %v", refusal)
-	}
-}
-
-// faults 27, 97
-func TestOpenRefusesWhatIsNoFile(t *testing.T) {
-	dir := t.TempDir()
-	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	for path, want := range map[string]string{
-		filepath.Join(dir, "missing.csv"): "no such file",
-		dir:                               "a directory",
-		pipe:                              "a named pipe",
-		socket:                            "a socket",
-		os.DevNull:                        "a device",
-		"-":                               "no standard input",
-	} {
-		if refusal := openError(t, path, source.Options{}); !strings.Contains(refusal.Text, want) {
-			t.Errorf("%s: want %q: %v", path, want, refusal)
-		}
-	}
-	if !errors.Is(openError(t, filepath.Join(dir, "missing.csv"), source.Options{}), fs.ErrNotExist) {
-		t.Error("the cause of a missing file is not kept")
 	}
 }
 

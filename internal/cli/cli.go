@@ -8,6 +8,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"leadferry/internal/crash"
+	"leadferry/leadapi"
 )
 
 // Version is the release that this program is.
@@ -222,10 +224,15 @@ func (p *program) begin(c *cli.Context) error {
 		return nil
 	}
 	s, err := p.line.settle(c)
-	if err == nil {
-		p.settings.Store(s)
+	if err != nil {
+		return err
 	}
-	return err
+	p.settings.Store(s)
+	header := s.requestIDHeader()
+	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil && c.Command.Name != "show" { // which shows what is wrong
+		return fmt.Errorf("%s: %w", header.From, err)
+	}
+	return nil
 }
 
 // terminal reports whether f is one that a person looks at.

@@ -110,7 +110,7 @@ func checkpointSetting(t checkpoint.Target) setting {
 // shown are the connection settings as people may see them.
 func (s *settings) shown() []setting {
 	if s.sandbox {
-		return []setting{{Name: "sandbox", Value: "true", From: "flag --sandbox"}, s.line.given("directory")}
+		return []setting{{Name: "sandbox", Value: "true", From: "flag --sandbox"}, s.line.given("directory"), s.shownRequestIDHeader()}
 	}
 	rows := []setting{s.config, s.profile}
 	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {

@@ -125,7 +125,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 		return store, nil
 	}
 	o.Client.Trace, o.Client.SingleUse, o.Client.UserAgent = trace(o.Log), singleUse(o.Log), "leadferry/"+Version
-	o.Client.RequestIDHeader = p.settings.Load().requestIDHeader()
+	o.Client.RequestIDHeader = p.settings.Load().requestIDHeader().Value
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	return closeService, nil
 }

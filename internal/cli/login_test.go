@@ -25,11 +25,12 @@ type desk struct {
 func newDesk(t *testing.T, baseURL string) *desk {
 	t.Helper()
 	for _, pair := range os.Environ() {
-		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "LEADFERRY_") {
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "LEADFERRY_") || strings.HasPrefix(name, "SSL_CERT_") {
 			t.Setenv(name, value) // so that it is put back
 			os.Unsetenv(name)
 		}
 	}
+	withoutProxies(t)
 	d := &desk{t: t, dir: t.TempDir(), interrupt: make(chan struct{})}
 	t.Setenv("HOME", d.dir)
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(d.dir, "config"))

@@ -146,8 +146,20 @@ func (s *settings) reach(api *leadapi.Config) (err error) {
 }
 
 // requestIDHeader names the header for request IDs; the sandbox has one by flag and environment alone.
-func (s *settings) requestIDHeader() string {
-	return cmp.Or(s.get("request-id-header"), s.line.given("request-id-header").Value)
+func (s *settings) requestIDHeader() setting {
+	const name = "request-id-header"
+	if row, found := s.connection[name]; found {
+		return row
+	}
+	return s.line.given(name)
+}
+
+func (s *settings) shownRequestIDHeader() setting {
+	row := s.requestIDHeader()
+	if err := leadapi.CheckRequestIDHeader(row.Value); err != nil {
+		row.Value = unusable(err)
+	}
+	return row
 }
 
 func (s *settings) authorities() ([]*x509.Certificate, error) {
@@ -196,9 +208,7 @@ func (s *settings) shownNetwork() []setting {
 		}
 		rows = append(rows, row)
 	}
-	header := s.connection["request-id-header"]
-	header.Name = "request-id-header"
-	return append(rows, header)
+	return append(rows, s.shownRequestIDHeader())
 }
 
 // unusable is the first line of an error, for a setting that cannot be used.

@@ -20,6 +20,7 @@ import (
 var proxyVariables = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"}
 
 func withoutProxies(t *testing.T) {
+	t.Helper()
 	for _, name := range proxyVariables {
 		t.Setenv(name, "")
 	}
@@ -28,7 +29,6 @@ func withoutProxies(t *testing.T) {
 // fault 43: which proxy is used for which address, and why; its password is in none of it.
 func TestWhichProxyIsUsed(t *testing.T) {
 	d := newDesk(t, "")
-	withoutProxies(t)
 	path := d.write("config/leadferry/config.yaml", `profiles:
   p: {base_url: "https://api.example.com", leads_url: "https://leads.example.net:8443", proxy: "http://u:pl4nted@profile:1"}
   local: {base_url: "http://localhost:1", leads_url: "https://leads.example.net", ca_file: no.pem, client_key: key.pem}
@@ -57,6 +57,8 @@ func TestWhichProxyIsUsed(t *testing.T) {
 		{env{"HTTP_PROXY": "http://x"}, without(), "base-url-proxy", "none", "HTTP_PROXY is set, but HTTPS_PROXY and --proxy alone count"},
 		{nil, without(), "base-url-proxy", "none", "default"},
 		{nil, nil, "base-url-proxy", "", ""},
+		{env{"LEADFERRY_REQUEST_ID_HEADER": "Host"}, p, "request-id-header", "not usable: the header for request IDs has a meaning of its own in HTTP", "environment LEADFERRY_REQUEST_ID_HEADER"},
+		{nil, []string{"--sandbox", "--request-id-header", "X-Request-ID"}, "request-id-header", "X-Request-ID", "flag --request-id-header"},
 		{env{"HTTPS_PROXY": "ftp://u:pl4nted@x"}, without(), "base-url-proxy", "not usable: environment HTTPS_PROXY: the proxy must begin with http://, https:// or socks5://", "environment HTTPS_PROXY"},
 		{nil, local, "ca-file", "not usable: " + filepath.Join(filepath.Dir(path), "no.pem") + ": there is no such file", "profile local (" + path + ":3)"},
 		{nil, local, "client-cert", "not usable: there is a key for a client certificate (profile local (" + path + ":3)) and no certificate", ""},
@@ -81,7 +83,6 @@ func TestWhichProxyIsUsed(t *testing.T) {
 // A setting that cannot be used ends the command before anything is read or asked for.
 func TestNetworkSettingsThatCannotBe(t *testing.T) {
 	d := newDesk(t, "https://api.example.com")
-	withoutProxies(t)
 	t.Setenv("LEADFERRY_LEADS_URL", "https://leads.example.com")
 	t.Setenv("LEADFERRY_TRUNK_ID", "t-1")
 	t.Setenv("LEADFERRY_PASSWORD", "pass word")
@@ -92,9 +93,10 @@ func TestNetworkSettingsThatCannotBe(t *testing.T) {
 		{[]string{"--proxy", "http://u:pl4nted/x@proxy"}, []string{"flag --proxy: the proxy ", "hint: "}},
 		{[]string{"--ca-file", "no-such.pem"}, []string{"no-such.pem: there is no such file", "hint: check --ca-file"}},
 		{[]string{"--client-key", "no-such.pem"}, []string{"no certificate", "hint: name it with --client-cert"}},
+		{[]string{"--request-id-header", "Authorization"}, []string{"flag --request-id-header: the header for request IDs has a meaning of its own", "hint: use a name such as X-Request-ID"}},
 		{[]string{"--client-cert", mapping}, []string{"is not in PEM form", "hint: "}},
 	} {
-		for _, command := range [][]string{{"import", "-m", mapping, leads}, {"import", "-m", mapping, leads, "--dry-run"}, {"login", "--email", "a@example.com"}} {
+		for _, command := range [][]string{{"import", "-m", mapping, leads}, {"import", "-m", mapping, leads, "--dry-run"}, {"login", "--email", "a@example.com"}, {"config", "check"}} {
 			out := d.must(2, "", append(command, test.args...), test.says...)
 			if strings.Contains(out, "pl4nted") {
 				t.Errorf("the password is shown:\n%s", out)
@@ -147,7 +149,6 @@ func TestLoginGoesThroughTheProxy(t *testing.T) {
 	})
 	at := proxy.Addr().String()
 	d := newDesk(t, service)
-	withoutProxies(t)
 	t.Setenv("LEADFERRY_PASSWORD", sandbox.Password)
 	login := []string{"login", "--email", sandbox.Email}
 	out := d.must(3, "", append(login, "--proxy", "http://"+at), "the proxy http://"+at+" asks for a user and a password", "hint: put them into its address", "no client was made")
