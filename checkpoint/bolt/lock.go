@@ -103,7 +103,7 @@ func (d *Store) checkFile() error {
 	switch {
 	case err != nil:
 		return err
-	case info.Mode().Perm()&0o077 == 0:
+	case !disk.Shared(info.Mode()):
 		return nil
 	case d.readOnly:
 		d.warn("others may read the checkpoint; the next run makes its mode 0600")
@@ -123,7 +123,7 @@ func narrow(f *os.File) bool {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode().Perm()&0o077 == 0
+	return err == nil && !disk.Shared(info.Mode())
 }
 
 // lock takes the lock that bbolt takes later on the same open file, where it then succeeds

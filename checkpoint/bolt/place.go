@@ -19,13 +19,15 @@ const noLocks = "there, locks and synced writes may not hold what they promise, 
 
 // placesByMagic are the kinds of file systems that need a word, by their number on Linux.
 var placesByMagic = map[int64]place{
-	0x6969:     {"NFS", true, noLocks},
-	0x517b:     {"SMB", false, noLocks},
-	0xff534d42: {"SMB", false, noLocks},
-	0xfe534d42: {"SMB", false, noLocks},
-	0x01021997: {"9P", false, noLocks},
-	0x65735546: {"FUSE", false, noLocks},
-	0x794c7630: {"an overlay", false, "it is gone with the container that it belongs to, unless that is kept"},
+	0x6969: {"NFS", true, noLocks},
+
+	disk.NetworkDrive: {"a network drive", true, noLocks},
+	0x517b:            {"SMB", false, noLocks},
+	0xff534d42:        {"SMB", false, noLocks},
+	0xfe534d42:        {"SMB", false, noLocks},
+	0x01021997:        {"9P", false, noLocks},
+	0x65735546:        {"FUSE", false, noLocks},
+	0x794c7630:        {"an overlay", false, "it is gone with the container that it belongs to, unless that is kept"},
 }
 
 // checkPlace finds out where the file lies, or will lie. What the system does not tell is

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"leadferry/internal/disk"
 )
@@ -133,7 +132,7 @@ func (o *output) commit() error {
 	if err := errors.Join(o.file.Sync(), o.own(), o.file.Close()); err != nil {
 		return err
 	}
-	if err := o.folder.Rename(o.partial, o.name); err != nil {
+	if err := disk.Patiently(func() error { return o.folder.Rename(o.partial, o.name) }); err != nil {
 		return o.failed(err)
 	}
 	return syncFolder(o.folder)
@@ -181,10 +180,7 @@ func syncFolder(folder *os.Root) error {
 		return err
 	}
 	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
-		return err
-	}
-	return nil
+	return disk.SyncOpen(d)
 }
 
 // replace puts a file that others may read, for which write has the content, in the place of

@@ -16,6 +16,7 @@ import (
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
 	"leadferry/importer/source/xlsx"
+	"leadferry/internal/disk"
 )
 
 const (
@@ -55,6 +56,8 @@ func unreadable(err error) *OpenError {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Text, e.Hint = "there is no such file", "check the name, and the folder that the command is run in"
+	case disk.Held(err) != "":
+		e.Text, e.Hint = "cannot be read: another program has it open and keeps it to itself", disk.Held(err)
 	case errors.Is(err, fs.ErrPermission):
 		e.Hint = "check who may read the file, and the folders it is in"
 	case errors.As(err, &packed):
@@ -84,11 +87,11 @@ func (f *File) find(o Options) error {
 	if !stat.Mode().IsRegular() {
 		return &OpenError{Text: "is " + kind(stat.Mode()) + ", not a file", Hint: `only regular files can be read, and standard input by the name "-"`}
 	}
-	disk, err := os.Open(f.path)
+	opened, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
-	f.disk, f.stat, f.meter = disk, stat, newMeter(disk)
+	f.disk, f.stat, f.meter = opened, stat, newMeter(opened)
 	return nil
 }
 

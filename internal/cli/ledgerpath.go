@@ -23,10 +23,14 @@ import (
 )
 
 // stateDir is leadferry's folder in the user's state directory, or among the user's own
-// application data where there is none.
+// application data where there is none: on Windows those of this machine, since what roams is copied
+// from one machine to another, an older checkpoint over a newer one.
 func stateDir() (string, error) {
 	switch runtime.GOOS {
-	case "darwin", "ios", "windows", "plan9":
+	case "windows":
+		dir, err := os.UserCacheDir() // %LOCALAPPDATA%
+		return filepath.Join(dir, "leadferry", "state"), err
+	case "darwin", "ios", "plan9":
 		dir, err := os.UserConfigDir()
 		return filepath.Join(dir, "leadferry", "state"), err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
+	"leadferry/internal/config"
 	"leadferry/internal/disk"
 )
 
@@ -215,8 +216,8 @@ func (p *program) fileSettings() *settings {
 // keptFolders are those that hold secrets and nothing else.
 func (p *program) keptFolders() []place {
 	var folders []place
-	if config := p.fileSettings().config.Value; config != "" {
-		folders = append(folders, placeAt(filepath.Join(filepath.Dir(config), "credentials"), "for the clients that login stores"))
+	if path := p.fileSettings().config.Value; path != "" {
+		folders = append(folders, placeAt(config.CredentialsFolder(path), "for the clients that login stores"))
 	}
 	if dir, err := stateDir(); err == nil {
 		folders = append(folders, placeAt(filepath.Join(dir, "tokens"), "for the tokens of sign-ins"))

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
@@ -20,10 +21,25 @@ type Credentials struct {
 	CreatedAt    time.Time `json:"created_at"`
 }
 
-// CredentialsPath is where the client of a profile is stored: in a folder beside the
-// configuration file.
+// CredentialsPath is where the client of a profile is stored.
 func CredentialsPath(configPath, profile string) string {
-	return filepath.Join(filepath.Dir(configPath), "credentials", profile+".json")
+	return filepath.Join(CredentialsFolder(configPath), profile+".json")
+}
+
+// CredentialsFolder is where the clients are stored of a configuration file: in a folder beside it, unless it may roam
+// from one Windows machine to another. Secrets stay on this one.
+func CredentialsFolder(configPath string) string {
+	beside := filepath.Join(filepath.Dir(configPath), "credentials")
+	if runtime.GOOS != "windows" {
+		return beside
+	}
+	roaming, err := os.UserConfigDir()
+	local, failed := os.UserCacheDir()
+	rest, inside := filepath.Rel(roaming, beside)
+	if err != nil || failed != nil || inside != nil || !filepath.IsLocal(rest) {
+		return beside
+	}
+	return filepath.Join(local, rest)
 }
 
 // LoadCredentials reads a stored client; nil where there is none. A file that group

@@ -171,7 +171,7 @@ func (d *draft) put() (left string, err error) {
 	name := d.Name()
 	d.Close() // it is synced
 	d.File = nil
-	if err := os.Rename(name, d.path); err != nil {
+	if err := disk.Rename(name, d.path); err != nil {
 		return name, err
 	}
 	return d.path, disk.SyncFolder(filepath.Dir(d.path))

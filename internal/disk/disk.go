@@ -13,6 +13,9 @@ import (
 	"strconv"
 )
 
+// NetworkDrive is what FileSystem says on Windows of a file on another machine. Nothing on Linux has this number.
+const NetworkDrive = -1
+
 // Mine reports whether a file belongs to the user that the program runs as.
 func Mine(info fs.FileInfo) bool {
 	uid, _, known := owner(info)

@@ -1,4 +1,4 @@
-//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || windows)
 
 package disk
 
@@ -19,6 +19,9 @@ func Unlock(*os.File) error { return nil }
 
 // SyncFolder does nothing: folders cannot be synced here.
 func SyncFolder(string) error { return nil }
+
+// SyncOpen does nothing, too.
+func SyncOpen(*os.File) error { return nil }
 
 // FileNumber is nothing: files have no numbers here.
 func FileNumber(fs.FileInfo) string { return "" }

@@ -43,6 +43,14 @@ func SyncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// SyncOpen makes the names in an open folder durable, where its file system can.
+func SyncOpen(folder *os.File) error {
+	if err := folder.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return nil
+}
+
 // FileNumber tells a file from others of this machine; "" where the system does not.
 func FileNumber(info fs.FileInfo) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {

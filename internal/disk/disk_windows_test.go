@@ -1,0 +1,125 @@
+package disk
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/windows"
+)
+
+// folder is an empty folder, which goes as far as the system lets: wine does not know how T.TempDir removes one.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "disk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func written(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAFolderIsSyncedAsFarAsTheSystemLets(t *testing.T) {
+	dir := folder(t)
+	if err := SyncFolder(dir); err != nil {
+		t.Error(err)
+	}
+	if err := SyncFolder(filepath.Join(dir, "none")); err == nil {
+		t.Error("a folder that is not there was synced")
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := SyncOpen(f); err != nil {
+		t.Error(err)
+	}
+}
+
+// One opening of a file has its lock, the others wait, and read it all the same.
+func TestOneOpeningHasTheLock(t *testing.T) {
+	path := written(t, filepath.Join(folder(t), "f"), "text")
+	open := func() *os.File {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	takes := func(f *os.File, shared, want bool) {
+		t.Helper()
+		if held, err := TryLock(f, shared); held != want || err != nil {
+			t.Errorf("held %v, %v", held, err)
+		}
+	}
+	first, second := open(), open()
+	takes(first, false, true)
+	takes(second, false, false)
+	takes(second, true, false)
+	if text, err := os.ReadFile(path); string(text) != "text" {
+		t.Error(err)
+	}
+	if err := Unlock(first); err != nil {
+		t.Error(err)
+	}
+	takes(first, true, true)
+	takes(second, true, true)
+	takes(open(), false, false)
+}
+
+// A file that somebody has open is replaced once he lets go of it.
+func TestAFileIsReplacedOnceItIsClosed(t *testing.T) {
+	dir := folder(t)
+	from, to := filepath.Join(dir, "new"), written(t, filepath.Join(dir, "f"), "old")
+	reader, err := os.Open(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	tries := 0
+	err = Patiently(func() error {
+		if tries++; tries == 1 {
+			written(t, from, "new")
+		} else {
+			reader.Close()
+		}
+		return move(from, to, windows.MOVEFILE_REPLACE_EXISTING)
+	})
+	if text, _ := os.ReadFile(to); err != nil || string(text) != "new" || tries != 2 {
+		t.Errorf("%q after %d tries, %v", text, tries, err)
+	}
+	if err := RenameNew(written(t, from, "newer"), to); !errors.Is(err, os.ErrExist) {
+		t.Error(err)
+	}
+}
+
+func TestAFileThatStaysOpenSaysSo(t *testing.T) {
+	dir := folder(t)
+	from, to := written(t, filepath.Join(dir, "new"), "new"), written(t, filepath.Join(dir, "f"), "old")
+	reader, err := os.Open(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := Rename(from, to); err == nil || !strings.Contains(err.Error(), "close it in Excel") {
+		t.Error(err)
+	}
+	if text, _ := os.ReadFile(to); string(text) != "old" {
+		t.Errorf("%q", text)
+	}
+	if Held(&os.PathError{Err: windows.ERROR_SHARING_VIOLATION}) == "" || Held(os.ErrNotExist) != "" {
+		t.Error("who holds a file and who does not")
+	}
+}

@@ -1,0 +1,68 @@
+package disk
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/windows"
+)
+
+// A file that is open somewhere cannot be replaced or removed here. A virus scanner or an indexer lets go of it soon.
+const (
+	patience  = 4 * time.Second
+	tryAgain  = 50 * time.Millisecond
+	heldWords = "it is open in another program, or may not be changed: close it in Excel, or wherever it is open"
+)
+
+// held says that another program has a file open.
+type held struct{ cause error }
+
+func (h held) Error() string { return heldWords }
+func (h held) Unwrap() error { return h.cause }
+
+// Held says in words what to do about a file that another program has open and lets nobody else read; nothing about
+// other errors.
+func Held(err error) (hint string) {
+	if errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return "close it in Excel, or in whatever program has it open"
+	}
+	return ""
+}
+
+// Patiently replaces, renames or removes a file by f, which it calls again for some seconds while another program has
+// the file open.
+func Patiently(f func() error) error {
+	for end := time.Now().Add(patience); ; time.Sleep(tryAgain) {
+		err := f()
+		if Held(err) == "" && !errors.Is(err, windows.ERROR_ACCESS_DENIED) { // which a rename says instead
+			return err
+		}
+		if !time.Now().Before(end) {
+			return held{err}
+		}
+	}
+}
+
+// Rename gives a file another name, in the place of one that has it, and waits for the disk to know it.
+func Rename(from, to string) error {
+	return Patiently(func() error { return move(from, to, windows.MOVEFILE_REPLACE_EXISTING) })
+}
+
+// RenameNew renames a file unless something has the new name already.
+func RenameNew(from, to string) error { return move(from, to, 0) }
+
+func move(from, to string, flags uint32) error {
+	old, err := windows.UTF16PtrFromString(from)
+	if err != nil {
+		return err
+	}
+	name, err := windows.UTF16PtrFromString(to)
+	if err != nil {
+		return err
+	}
+	if err := windows.MoveFileEx(old, name, flags|windows.MOVEFILE_WRITE_THROUGH); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
