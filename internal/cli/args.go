@@ -23,6 +23,7 @@ type commandLine struct {
 	global, own   []typedFlag  // flags of the program, and of the command
 	files         []string     // everything else
 	help, version bool
+	topic         bool // help is wanted on connectionTopic
 }
 
 // typedFlag is a flag as it stands on the command line.
@@ -85,6 +86,9 @@ func (l *commandLine) takeWord(word string) error {
 		return nil
 	case word == "help":
 		l.help = true
+		return nil
+	case word == connectionTopic && l.help && len(l.path) == 1:
+		l.topic = true
 		return nil
 	}
 	var names []string

@@ -3,11 +3,15 @@ package cli
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+
+	"leadferry/internal/cli/reference"
 )
 
 // Flags count wherever they stand: a --dry-run behind a file name that were dropped
@@ -34,6 +38,7 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 		{"import f.csv --help", "import --help"},
 		{"import --limit 3 -h f.csv", "import --help"},
 		{"help import", "import --help"},
+		{"help connection", "--help"},
 		{"help checkpoint export", "checkpoint export --help"},
 		{"checkpoint help export", "checkpoint export --help"},
 		{"checkpoint export help", "checkpoint export --help"},
@@ -163,15 +168,24 @@ func TestHelpOfEachCommand(t *testing.T) {
 			t.Errorf("%v: no example", path)
 		}
 		for line := range strings.Lines(out) {
-			if strings.Count(line, "(default") > 1 || strings.Contains(line, "(default: 0s)") || strings.Contains(line, "(default: false)") {
+			if strings.Contains(line, "(default: 0") && !strings.Contains(line, "(default: 0,") || strings.Contains(line, "(default: false)") || utf8.RuneCountInString(line) > reference.Width+1 {
 				t.Errorf("%v: %s", path, line)
 			}
+		}
+		if strings.Contains(out, "--base-url URL") {
+			t.Errorf("%v: lists the connection flags once more", path)
 		}
 		for _, c := range commands {
 			walk(append(path[:len(path):len(path)], c.Name), c.Subcommands)
 		}
 	}
 	walk(nil, app.Commands)
+	connection := d.must(0, "", []string{"help", connectionTopic})
+	for _, f := range connectionFlags() {
+		if !strings.Contains(connection, "   --"+f.Names()[0]) {
+			t.Errorf("--%s is in no help", f.Names()[0])
+		}
+	}
 }
 
 // Every flag that names a connection or a path can be set in the environment.
@@ -200,4 +214,50 @@ func categoryOf(f cli.Flag) string {
 		return c.GetCategory()
 	}
 	return ""
+}
+
+// The examples of help can be typed as they stand: the parser takes each of them, and those
+// that need no service work, one after another, in a folder with the samples.
+func TestExamplesOfHelpRun(t *testing.T) {
+	d := newDesk(t, "")
+	for _, name := range []string{"leads.csv", "leads.yaml"} {
+		b, err := os.ReadFile("../../samples/" + name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(d.dir, name), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(d.dir)
+	app, ran := (&program{}).app(), 0
+	Reference().Each(func(c *reference.Command) {
+		examples := 0
+		for line := range strings.Lines(strings.ReplaceAll(c.Description, "\\\n", "")) {
+			if !strings.HasPrefix(line, "   leadferry ") {
+				continue
+			}
+			examples++
+			line, _, _ = strings.Cut(line, " #")
+			line, _, piped := strings.Cut(strings.TrimSpace(line), " |")
+			line, _, _ = strings.Cut(line, " >")
+			args := strings.Fields(strings.ReplaceAll(line, "'", ""))[1:]
+			if _, err := parseLine(app, args); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+			alone := slices.Contains([]string{"validate", "schema", "completion"}, args[0]) || slices.Contains(args, "--sandbox") && args[0] != "checkpoint"
+			if alone && !piped && !strings.Contains(line, "samples/") {
+				ran++
+				if code, out := d.run("", args...); code != 0 && code != 1 {
+					t.Errorf("%s: exit %d\n%s", line, code, out)
+				}
+			}
+		}
+		if examples == 0 && !strings.HasPrefix(c.Name(), "leadferry config") {
+			t.Errorf("%s: no example", c.Name())
+		}
+	})
+	if ran < 5 {
+		t.Errorf("%d examples ran", ran)
+	}
 }

@@ -40,7 +40,7 @@ Example:
 Exit codes: 0 done; 2 usage error or no checkpoint at the path; 3 it could not be
 written, or standard output is closed; 4 it is locked, damaged or of another target.`,
 		Subcommands: commands,
-		Action:      func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) },
+		Action:      p.showHelp,
 	}
 }
 
@@ -318,7 +318,8 @@ gives up what is missing.
 
 Example:
 
-   leadferry checkpoint repair leads.db repaired.db --results leadferry-runs/*/results.csv
+   leadferry checkpoint repair leads.db repaired.db \
+      --results leadferry-runs/*/results.csv
 
 Exit codes: 0 done; 2 usage error, no checkpoint, or it is in order; 3 the disk refused
 it; 4 locked, of another format version, or of another checkpoint than the results.`,

@@ -59,7 +59,12 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	ended := make(chan int, 1)
 	go func() {
 		if err == nil {
-			err = crash.Call(func() error { return app.RunContext(ctx, line.ordered()) })
+			err = crash.Call(func() error {
+				if line.help {
+					return p.help()
+				}
+				return app.RunContext(ctx, line.ordered())
+			})
 		}
 		if err != nil {
 			ended <- p.fail(err)
@@ -176,7 +181,7 @@ or damaged; 5 rows in doubt, a person has to look; 130 interrupted, resumable.`,
 			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.loginCommand(), p.configCommand(),
 			p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(), p.completionCommand(),
 		},
-		Action:                    func(c *cli.Context) error { return cli.ShowAppHelp(c) },
+		Action:                    p.showHelp,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table in exit.go decides
 		OnUsageError:              usageError,
 		DisableSliceFlagSeparator: true,

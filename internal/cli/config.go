@@ -46,7 +46,7 @@ Example:
 Exit codes: 0 done; 2 usage error, or a mistake in the configuration file;
 3 the check found what does not work.`,
 		Subcommands: []*cli.Command{p.configShowCommand(), p.configCheckCommand()},
-		Action:      func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) },
+		Action:      p.showHelp,
 	}
 }
 
@@ -59,7 +59,8 @@ can be tried out.
 Example:
 
    leadferry config show --profile eu
-   leadferry config show --json | jq -r '.[] | select(.name == "checkpoint").value'
+   leadferry config show --json |
+      jq -r '.[] | select(.name == "checkpoint").value'
 
 Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
 		Flags: append(slices.Concat(connectionFlags(), pathFlags()),

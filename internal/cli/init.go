@@ -27,7 +27,7 @@ away. Nothing is overwritten; - for the mapping prints it instead.
 
 Example:
 
-   leadferry init leads.csv                  writes leads.yaml
+   leadferry init leads.csv                  # writes leads.yaml
    leadferry validate -m leads.yaml leads.csv
 
 Exit codes: 0 the mapping was written; 2 the file cannot be read, or a mapping of

@@ -38,7 +38,8 @@ may have made one is never repeated.
 Example:
 
    leadferry login --email importer@example.com --profile eu \
-      --base-url https://api.eu.example.com --leads-url https://leads.eu.example.com --trunk-id 3f2a...
+      --base-url https://api.eu.example.com --leads-url https://leads.eu.example.com \
+      --trunk-id 3f2a...
    leadferry import --profile eu -m leads.yaml leads.csv
 
 Exit codes: 0 the client is stored and its sign-in works; 2 usage or configuration

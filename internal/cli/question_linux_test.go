@@ -42,7 +42,7 @@ func (l *listener) heard() string {
 // waitFor waits until a text was heard so often, and fails when it is not, or oftener.
 func (l *listener) waitFor(t *testing.T, text string, times int) {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		if strings.Count(l.heard(), text) >= times {
 			break
 		}

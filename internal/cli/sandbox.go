@@ -37,8 +37,10 @@ the settings to export for it, those of TLS and proxy too where they are switche
 
 Example:
 
-   leadferry sandbox --addr 127.0.0.1:8080 --latency 20ms --faults '429:5%,drop-stored:1%'
-   leadferry sandbox --mutual-tls --proxy-listen 127.0.0.1:3128 --proxy-user ann --idle-close 1s
+   leadferry sandbox --addr 127.0.0.1:8080 --latency 20ms \
+      --faults '429:5%,drop-stored:1%'
+   leadferry sandbox --mutual-tls --proxy-listen 127.0.0.1:3128 \
+      --proxy-user ann --idle-close 1s
 
 To try out login: the account is ` + sandbox.Email + `, its password ` + sandbox.Password + `.
 How many requests were answered how is printed at the end.

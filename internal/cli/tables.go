@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -207,7 +206,8 @@ Nothing of a line that is being typed is run.
 
 Example:
 
-   leadferry completion bash > ~/.local/share/bash-completion/completions/leadferry
+   leadferry completion bash > \
+      ~/.local/share/bash-completion/completions/leadferry
    leadferry completion zsh > ~/.zfunc/_leadferry
    leadferry completion fish > ~/.config/fish/completions/leadferry.fish
    leadferry completion powershell >> $PROFILE
@@ -222,10 +222,7 @@ Exit codes: 0 printed; 2 there is no such shell; 3 standard output is closed.`,
 			if c.NArg() != 1 || script == nil {
 				return usage("completion takes one of "+strings.Join(complete.Shells(), ", "), "for example: leadferry completion bash")
 			}
-			if _, err := p.Out.Write(script); err != nil {
-				return stopped(fmt.Sprintf("standard output could not be written: %v", err), "")
-			}
-			return nil
+			return p.print(string(script))
 		},
 	}
 }

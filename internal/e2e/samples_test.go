@@ -195,7 +195,8 @@ func (m *machine) setting(name, value string) {
 		return
 	}
 	help, err := exec.Command(binary(), "sync", "--help").Output()
-	if err != nil || !strings.Contains(string(help), "$"+name) {
+	connection, _ := exec.Command(binary(), "help", "connection").Output()
+	if err != nil || !strings.Contains(string(help)+string(connection), "$"+name) {
 		m.t.Errorf("no flag of sync takes %s", name)
 	}
 }

@@ -60,11 +60,11 @@ organizations:
   - 9c1b...                           # an ID, or more:
   - id: 77aa...
     name: Northern Motors
-    locations:                        # where locators may send a lead; default: one of its name
+    locations:  # where locators may send a lead; default: one of its name
       - {name: Leeds, city: Leeds, address: "1 High Street, Leeds LS1 4AP",
          postal_code: LS1 4AP, territories: [LS, WF1]}
 locators:
-  - {id: 0b1c..., type: regions}      # radius, regions or regions-radius, as in a mapping`
+  - {id: 0b1c..., type: regions}      # or radius, or regions-radius`
 
 const directoryKeys = "its keys are trunk, organizations (id, name, locations with name, city, address, postal_code, territories) and locators (id, type)"
 
