@@ -13,7 +13,8 @@ import (
 // with fractions of a second if there are any, and the offset from UTC when the layout has
 // one. A date that no calendar has does not fit. Names of months are English unless @de or
 // the like stands behind the layout; years of two digits are those from 1969 to 2068.
-// Layouts that take one text for different days are refused.
+// Layouts that take one text for different days are refused. What fits none and is ISO
+// 8601 already stays, as the cells of workbooks do that are dates.
 func date(_ *parser, argument string) (conversion, *fault) {
 	var forms []dateForm
 	for layout := range strings.SplitSeq(argument, "|") {
@@ -31,16 +32,13 @@ func date(_ *parser, argument string) (conversion, *fault) {
 		}
 		forms = append(forms, form)
 	}
-	if len(forms) == 1 {
-		return forms[0].read, nil
-	}
 	return func(s string) (string, bool) {
-		for _, form := range forms {
-			if day, ok := form.read(s); ok {
+		for i := range forms {
+			if day, ok := forms[i].read(s); ok {
 				return day, true
 			}
 		}
-		return "", false
+		return s, isDate(s)
 	}, nil
 }
 
