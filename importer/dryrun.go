@@ -24,7 +24,10 @@ type dryRun struct {
 	checks    *findings
 	statuses  *statusWords
 	words     *lackingWords // texts that other maps lack
+	caught    *lackingWords // texts that maps lack and else took
 	dropped   finding       // rows with values that on_invalid left out
+	elsewhere finding       // rows with texts that else took
+	suspect   finding       // rows with either
 	assigned  *assigned
 	repeats   *repeats.Finder // nil: not looked for
 	repeated  repeats.Found   // at the end
@@ -40,7 +43,7 @@ type dryRun struct {
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
-	d := &dryRun{options: o, intake: in, checks: newFindings(), statuses: newStatusWords(), words: &lackingWords{known: map[lackingWord]*finding{}}, assigned: newAssigned()}
+	d := &dryRun{options: o, intake: in, checks: newFindings(), statuses: newStatusWords(), words: newLackingWords(), caught: newLackingWords(), assigned: newAssigned()}
 	if !o.NoRepeats {
 		d.repeats = repeats.New()
 	}
@@ -63,8 +66,17 @@ func (d *dryRun) read(it *item) {
 	case !it.rec.Skip && isAddress(it.rec.Key):
 		d.addresses.add(it)
 	}
-	if it.fault == nil && it.rec.Dropped > 0 {
+	if it.fault != nil {
+		return
+	}
+	if len(it.rec.Dropped) > 0 {
 		d.dropped.add(it)
+		d.suspect.add(it)
+	}
+	for _, p := range it.rec.Caught {
+		d.caught.add(it, p)
+		d.elsewhere.add(it)
+		d.suspect.add(it)
 	}
 }
 
@@ -124,7 +136,7 @@ func (d *dryRun) fails() bool {
 
 // suspects are good rows that a strict check takes for problems.
 func (d *dryRun) suspects() int {
-	return d.repeated.Same.Rows + d.repeated.Alike.Rows + d.dropped.rows
+	return d.repeated.Same.Rows + d.repeated.Alike.Rows + d.suspect.rows
 }
 
 const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that is nobody's name or address"
@@ -221,7 +233,7 @@ func (d *dryRun) findings(notes []string) *report.Checks {
 	c := &report.Checks{
 		Rules: d.checks.list(d.intake.place), Statuses: d.statuses.list(d.intake.place), Lacking: d.words.list(d.intake.place), UnusedColumns: d.intake.unused,
 		Assignments: d.assigned.list(), Projected: d.projected(), Tests: d.tests, LostFiles: d.intake.lost, Notes: notes,
-		DroppedRows: d.dropped.rows, Strict: d.options.Strict,
+		DroppedRows: d.dropped.rows, Caught: d.caught.list(d.intake.place), CaughtRows: d.elsewhere.rows, Strict: d.options.Strict,
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.updates {

@@ -120,6 +120,8 @@ type lackingWords struct {
 	further finding // rows of such texts, and those beyond maxLacking
 }
 
+func newLackingWords() *lackingWords { return &lackingWords{known: map[lackingWord]*finding{}} }
+
 type lackingWord struct{ value, text string }
 
 func (s *lackingWords) add(it *item, p mapping.Problem) {

@@ -206,6 +206,7 @@ func openLedger(o *Options, idle func() bool) (*checkpoint.Ledger, error) {
 // perform tells what is about to happen, opens the run's files, signs in, takes the rows
 // to their outcomes and closes the files with the summary.
 func (r *run) perform(ctx context.Context) (*report.Summary, error) {
+	r.intake.caught = r.dry != nil
 	started := time.Now()
 	if err := r.announce(); err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func (s *items) get(input int) *item {
 		return &item{input: input}
 	}
 	// Cells and content are rooms that the next row fills again.
-	*it = item{input: input, row: source.Row{Cells: it.row.Cells}, rec: mapping.Record{Content: it.rec.Content[:0]}}
+	*it = item{input: input, row: source.Row{Cells: it.row.Cells}, rec: mapping.Record{Content: it.rec.Content[:0], Dropped: it.rec.Dropped[:0], Caught: it.rec.Caught[:0]}}
 	return it
 }
 
@@ -91,6 +91,7 @@ type intake struct {
 	mapping   *mapping.Mapping
 	sums      sums // nil: no digests are wanted
 	fields    bool // digests by field are wanted
+	caught    bool // texts are wanted that maps lack and else takes
 	runID     string
 	limit     int  // rows of all inputs together; 0 = all
 	keepGoing bool // an input that is lost in its middle does not end the run

@@ -240,9 +240,15 @@ func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Proble
 			p.Column, p.Rule, p.Text = found.Column, found.Rule, found.Text
 			all = append(all, p)
 		}
-	case w.strict && it.rec.Dropped > 0:
-		p.Rule, p.Text = "dropped", "holds a value that breaks a rule and is left out, as on_invalid says"
-		all = append(all, p)
+	case w.strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
+		for _, found := range it.rec.Dropped {
+			p.Column, p.Rule, p.Text = found.Column, "dropped", found.Text+": it is left out, as on_invalid says"
+			all = append(all, p)
+		}
+		for _, found := range it.rec.Caught {
+			p.Column, p.Rule, p.Text = found.Column, found.Rule, found.Text
+			all = append(all, p)
+		}
 	case r.outcome.Attention() && r.outcome != Pending:
 		p.Rule, p.Text = r.outcome.String(), r.text
 		all = append(all, p)

@@ -117,7 +117,7 @@ func (t *tally) read(it *item) {
 	t.rows[it.input]++
 	t.total++
 	if it.fault == nil {
-		t.dropped += it.rec.Dropped
+		t.dropped += len(it.rec.Dropped)
 	}
 }
 

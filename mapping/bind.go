@@ -75,7 +75,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 			s.ambiguous("lead.content.*", name, m.lead)
 		case resting:
 			b.rest = append(b.rest, restColumn{own, rest.prefix + name, parts})
-		case !used:
+		case !used && !(hasRest && rest.excepts(name)):
 			b.unused = append(b.unused, name)
 		}
 	}
@@ -158,7 +158,7 @@ func (b *Binding) Warnings() []Error {
 }
 
 // Unused lists the row's own columns that go nowhere, in the input's order: no value
-// of the mapping names them, and no "*": rest takes them. The default key is made of
+// of the mapping names them, and no "*": rest takes them or leaves them out by name. The default key is made of
 // them all the same.
 func (b *Binding) Unused() []string { return b.unused }
 

@@ -25,6 +25,10 @@ func TestDatesBecomeISO8601(t *testing.T) {
 		{"DD.MM.YYYY", "31.12.24", unfit},
 		{"DD.MM.YYYY", "31.12.2024 10:00", unfit},
 		{"DD.MM.YYYY", "soon", unfit},
+		{"DD.MM.YYYY", "2024-12-31", "2024-12-31"}, // a cell of a workbook that is a date
+		{"DD.MM.YYYY", "2024-12-31T10:30:00", "2024-12-31T10:30:00"},
+		{"DD.MM.YYYY", "2024-12-32", unfit},
+		{"DD.MM.YYYY|unix", "2024-12-31", "2024-12-31"},
 		{"YYYYMMDD", "20241231", "2024-12-31"},
 		{"YYYYMMD", "2024123", "2024-12-03"},
 		{"D MMM YYYY", "3 jan 2024", "2024-01-03"},

@@ -65,18 +65,19 @@ func (ps *parts) put(r *row) (string, *Problem) {
 // that one breaks is broken.
 func (ps *parts) first(r *row) (string, *Problem) {
 	var bad *Problem
-	before, broken := len(r.problems), 0
+	var broken []Problem
+	before := len(r.problems)
 	for _, part := range ps.values {
 		s, problem := part.eval(r)
 		switch {
 		case problem == nil && s != "":
-			r.dropped += broken
+			r.dropped = append(r.dropped, broken...)
 			return s, nil
 		case problem == absent && bad == nil:
 			bad = absent
 		case problem != nil && problem != absent:
 			r.problems = r.problems[:before]
-			broken++
+			broken = append(broken, *problem)
 			if bad == nil || bad == absent {
 				bad = problem
 			}

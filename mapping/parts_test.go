@@ -25,7 +25,7 @@ func contentOf(t *testing.T, row cells, x string) string {
 			text += "; " + p.Text
 		}
 	}
-	return text + strings.Repeat("-", rec.Dropped)
+	return text + strings.Repeat("-", len(rec.Dropped))
 }
 
 func TestValuesThatAreMadeOfOthers(t *testing.T) {

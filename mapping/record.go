@@ -38,8 +38,12 @@ type Record struct {
 	// "States and transitions").
 	Status     string
 	ExternalID string
-	// Dropped counts values that were left out since they break a rule (on_invalid: drop).
-	Dropped int
+	// Dropped are the values that were left out since they break a rule (on_invalid: drop), and
+	// why.
+	Dropped []Problem
+	// Caught are the texts that a map lacks and that its else took, where Env asks for them, but
+	// for those that are a status of the service and pass as they are.
+	Caught []Problem
 	// Content is in the order of the mapping file, "*" at its place and there in the
 	// order of the input's columns. Empty values are left out unless the mapping says
 	// empty: clear.
@@ -70,6 +74,8 @@ type Env struct {
 	File string // {@file}
 	Line int    // {@line}
 	Run  string // {@run}
+
+	Caught bool // Record.Caught is wanted
 }
 
 // Problem is why a row cannot be used. Column names the column or columns that
@@ -85,6 +91,7 @@ const (
 	ruleControl  = "control"
 	ruleRequired = "required"
 	ruleMap      = "map"
+	ruleElse     = "else"
 	ruleFormat   = "format"
 	ruleStatus   = "status"
 	ruleAssign   = "assign"
@@ -115,7 +122,8 @@ type row struct {
 	env      Env
 	key      string
 	problems []Problem
-	dropped  int
+	dropped  []Problem
+	caught   []Problem
 }
 
 // Map fills rec, whose slices it uses again, from a row's cells, of which there
@@ -123,8 +131,8 @@ type row struct {
 // nil when rec is good. Any number of goroutines may call it at once.
 func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	p := &b.plan
+	r := row{cells: cells, null: b.null, env: env, dropped: rec.Dropped[:0], caught: rec.Caught[:0]}
 	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content)+len(b.rest))}
-	r := row{cells: cells, null: b.null, env: env}
 	if p.skip != nil && r.skips(p.skip) {
 		rec.Skip = true
 		return nil
@@ -156,7 +164,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 			r.addField(f, rec)
 		}
 	}
-	rec.Dropped = r.dropped
+	rec.Dropped, rec.Caught = r.dropped, r.caught
 	if len(r.problems) == 0 { // perhaps of values that were left out
 		return nil
 	}

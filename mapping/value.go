@@ -139,7 +139,7 @@ func (v *value) orAbsent(r *row) (string, *Problem) {
 	}
 	r.problems = r.problems[:before]
 	if problem != absent {
-		r.dropped++
+		r.dropped = append(r.dropped, *problem)
 	}
 	return "", absent
 }
@@ -169,6 +169,9 @@ func (v *value) result(r *row) (s string, problem *Problem) {
 		case found:
 			s = to
 		case v.other != nil:
+			if r.env.Caught {
+				r.noteCaught(v, s)
+			}
 			s = v.other.fill(r, nil, s)
 		default:
 			return "", v.problem(ruleMap, "", s)
@@ -188,6 +191,16 @@ func (v *value) result(r *row) (s string, problem *Problem) {
 		return "", v.problem(broken.rule, broken.called, s)
 	}
 	return result, nil
+}
+
+// noteCaught takes down that only else has a place for a text.
+func (r *row) noteCaught(v *value, s string) {
+	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, nil, s) == s {
+		return
+	}
+	p := v.problem(ruleMap, "", s)
+	p.Rule, p.Text = ruleElse, v.path+" has a text that its map lacks, and else takes it"
+	r.caught = append(r.caught, *p)
 }
 
 // problem says how a row breaks the rule: about is what the rule asks for, s the text

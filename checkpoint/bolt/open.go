@@ -142,7 +142,7 @@ func (d *Store) openBolt(t checkpoint.Target) error {
 func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	meta := tx.Bucket(inMeta)
 	if meta == nil || meta.Get(headerKey) == nil {
-		return d.refuse(checkpoint.ErrDamaged, "is a database, but not a checkpoint", "")
+		return d.refuse(checkpoint.ErrDamaged, "is a database, but not a checkpoint", "check the path: each run prints that of its checkpoint")
 	}
 	if d.header, err = decodeHeader(meta.Get(headerKey)); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (d *Store) checkUnused(killed bool, o Options) error {
 	}
 	unused, err := d.unused()
 	if unused && o.Used {
-		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
+		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", missing)
 	}
 	if d.fresh = unused; !unused || err != nil {
 		return err
@@ -274,6 +274,10 @@ const otherTarget = "leave out --checkpoint, and the target meets its own; or na
 // wayOut is what to do about a damaged file.
 const wayOut = "put a copy of it back; if there is none, `leadferry checkpoint repair` makes a new one of what can be read, " +
 	"which holds back the rows whose leads may be lost"
+
+// missing is what to do about a checkpoint that must be there and is not.
+const missing = "check the path and the target: each run prints that of its checkpoint. " +
+	"Only where nothing was ever sent is a new one right: import without --require-checkpoint begins it"
 
 // openError gives every error of opening its path and a sentence.
 func (d *Store) openError(err error) error {

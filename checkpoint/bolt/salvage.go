@@ -210,7 +210,7 @@ func (s *salvage) sum() (r Salvaged) {
 
 func (s *salvage) read(d *Store) (err error) {
 	if d.file, err = openOwn(d.path, os.O_RDONLY); errors.Is(err, fs.ErrNotExist) {
-		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
+		return d.refuse(checkpoint.ErrMissing, "does not exist", "check the path: each run prints that of its checkpoint")
 	} else if err != nil {
 		return err
 	}

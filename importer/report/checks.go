@@ -23,7 +23,9 @@ type Checks struct {
 	LookAlikes    Repeats      `json:"look_alikes"`
 	UnusedColumns []string     `json:"unused_columns"`
 	DroppedRows   int          `json:"-"`               // that have values which were left out
-	Strict        bool         `json:"strict,omitzero"` // repeats, look-alikes, unused columns and dropped values count
+	Caught        []Lacking    `json:"-"`               // texts that maps lack and else takes
+	CaughtRows    int          `json:"-"`               // that have such
+	Strict        bool         `json:"strict,omitzero"` // repeats, look-alikes, unused columns, what only else takes and dropped values count
 	Assignments   []Assignment `json:"assignments"`     // organizations, then locators
 	Projected     Projected    `json:"projected"`
 	Tests         Tests        `json:"tests"`
@@ -65,6 +67,14 @@ type Lacking struct {
 	Others      bool
 	Rows        int
 	Place
+}
+
+func (l *Lacking) text() string {
+	text := l.Value + `  "` + l.Text + `"`
+	if l.Others {
+		text = "other texts"
+	}
+	return text + ", first at " + l.Place.String()
 }
 
 // Repeats counts rows whose key stands in an earlier row, or looks like that of an earlier
@@ -173,13 +183,10 @@ func (c *Checks) text(p *printer) {
 		}
 		p.figure(w.Rows, text+", first at "+w.Place.String())
 	}, nil)
-	list(p, "Texts that a map lacks", c.Lacking, 0, func(l Lacking) {
-		text := l.Value + `  "` + l.Text + `"`
-		if l.Others {
-			text = "other texts"
-		}
-		p.figure(l.Rows, text+", first at "+l.Place.String())
-	}, nil)
+	list(p, "Texts that a map lacks", c.Lacking, 0, func(l Lacking) { p.figure(l.Rows, l.text()) }, nil)
+	list(p, "Texts that only else takes", c.Caught, topChecks, func(l Lacking) { p.figure(l.Rows, l.text()) }, func(others []Lacking) {
+		p.indented(fmt.Sprintf("and %s more: --strict --problems FILE lists all.", english.Plural(len(others), "text", "")))
+	})
 	list(p, "Files that could not be read to their end", c.LostFiles, 0, p.fault, nil)
 	c.assigned(p)
 	c.projected(p)
@@ -352,6 +359,7 @@ func (c *Checks) strictFaults() (faults []string) {
 		{c.Repeats.Rows, "row", "repeats a key", "repeat a key"},
 		{c.LookAlikes.Rows, "row", "has a key that looks like another", "have keys that look like others"},
 		{c.DroppedRows, "row", "has values that are left out", "have values that are left out"},
+		{c.CaughtRows, "row", "has a text that only else takes", "have texts that only else takes"},
 		{len(c.UnusedColumns), "column", "is used by nothing", "are used by nothing"},
 		{len(c.Unconfirmed), "guess", "is not confirmed", "are not confirmed"},
 	} {

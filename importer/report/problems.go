@@ -19,7 +19,7 @@ import (
 
 // Problem is one thing that is wrong, with a row or, without Line and Row, with a file. Rule is the check that a row
 // fails, or the row's outcome where the service, or what is known of its lead, is in the way; or what else a file
-// fails: map, test, mapping, guess, lost, repeated, look_alike, unused, dropped.
+// fails: map, test, mapping, guess, lost, repeated, look_alike, unused, dropped, else.
 type Problem struct {
 	File   string `csv:"file" json:"file"`
 	Line   Number `csv:"line" json:"line,omitzero"`
@@ -124,19 +124,25 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 		}
 		all = append(all, Problem{File: mapping, Column: "lead.status", Rule: "map", Text: fmt.Sprintf("the map lacks %s: %s, first at %s", text, english.Plural(w.Rows, "row", ""), w.Place)})
 	}
-	for _, l := range c.Lacking {
-		text := strconv.Quote(l.Text)
-		if l.Others {
-			text = "other texts"
-		}
-		all = append(all, Problem{File: mapping, Column: l.Value, Rule: "map", Text: fmt.Sprintf("the map lacks %s: %s, first at %s", text, english.Plural(l.Rows, "row", ""), l.Place)})
-	}
+	all = append(all, lacking("map", mapping, c.Lacking)...)
 	for _, f := range c.Tests.Failures {
 		all = append(all, Problem{File: f.File, Line: Number(f.Line), Rule: "test", Text: strings.Join(f.Differences, "; ")})
 	}
 	faults("mapping", c.CannotCreate)
 	faults("lost", c.LostFiles)
 	return append(all, c.strictProblems(mapping)...)
+}
+
+// lacking are the texts that maps lack.
+func lacking(rule, mapping string, list []Lacking) (all []Problem) {
+	for _, l := range list {
+		text := `"` + l.Text + `"`
+		if l.Others {
+			text = "other texts"
+		}
+		all = append(all, Problem{File: mapping, Column: l.Value, Rule: rule, Text: fmt.Sprintf("the map lacks %s: %s, first at %s", text, english.Plural(l.Rows, "row", ""), l.Place)})
+	}
+	return all
 }
 
 // strictProblems are those that count where a check is strict only.
@@ -158,6 +164,7 @@ func (c *Checks) strictProblems(mapping string) (all []Problem) {
 	for _, g := range c.Unconfirmed {
 		all = append(all, Problem{File: g.File, Line: Number(g.Line), Column: g.Of, Rule: "guess", Text: g.Why})
 	}
+	all = append(all, lacking("else", mapping, c.Caught)...)
 	for _, name := range c.UnusedColumns {
 		all = append(all, Problem{File: mapping, Column: name, Rule: "unused", Text: "no part of the mapping uses the column"})
 	}

@@ -35,7 +35,7 @@ at all; 130 interrupted.`,
 			countFlag(running, "show", 0, "print the first `N` requests as they would be sent"),
 			rateFlag("say how long the requests take at `N` a second"),
 			boolFlag(running, "no-repeats", "do not look for repeated keys (saves 16 bytes a row)"),
-			boolFlag(running, "strict", "repeated keys, columns that nothing uses, values that are left out and guesses that nobody confirmed count as problems"),
+			boolFlag(running, "strict", "repeated keys, columns that nothing uses, words that only else takes, values that are left out and guesses that nobody confirmed count as problems"),
 			textFlag(running, "tolerate", "end with 0 when no more than `N|P%` rows are not good"),
 		}),
 		Action: func(c *cli.Context) error {
