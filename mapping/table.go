@@ -201,7 +201,7 @@ func (p *parser) addWord(t *namedTable, path string, row TableRow, first map[str
 // tableName is the name of a file that stands beside the mapping file, and nowhere else.
 func (p *parser) tableName(n node) string {
 	name, ok := p.scalar(n)
-	if ok && (path.Base(name) != name || strings.ContainsAny(name, `\:`) || strings.Trim(name, ".") == "" || strings.TrimSpace(name) != name) {
+	if ok && (path.Base(name) != name || strings.ContainsAny(name, `\:`) || strings.Trim(name, ".") == "" || name == "-" || strings.TrimSpace(name) != name) {
 		p.fail(n, "put it beside the mapping file and name it without a folder: dealers.csv", "%s takes the bare name of a file", n.path)
 	}
 	return name

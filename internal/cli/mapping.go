@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -137,10 +138,18 @@ func (t *table) refuse(err error) {
 		return
 	}
 	if refusal != nil || errors.As(err, &refusal) {
-		t.fail(refusal.Line, cmp.Or(refusal.Text, "cannot be read"), refusal.Hint)
+		t.fail(refusal.Line, cmp.Or(refusal.Text, "cannot be read"), ofTable(refusal.Hint))
 		return
 	}
 	t.fail(0, "cannot be read", "")
+}
+
+// ofTable is a hint for a table, which no flag and nothing under source is about.
+func ofTable(hint string) string {
+	if strings.Contains(hint, "--") || strings.Contains(hint, "source") || strings.Contains(hint, "standard input") {
+		return "save the table as CSV in UTF-8, or as an Excel workbook (.xlsx)"
+	}
+	return hint
 }
 
 // find looks for the columns.
@@ -202,9 +211,10 @@ func (t *table) take(row *source.Row) {
 	faults := slices.DeleteFunc(row.Faults, func(f source.Fault) bool { return !slices.Contains(t.places[:], f.Column) })
 	switch {
 	case row.Problem != nil:
-		t.fail(row.Line, row.Problem.Text, "")
+		text, hint, _ := strings.Cut(strings.TrimSuffix(row.Problem.Text, ")"), " (hint: ")
+		t.fail(row.Line, text, cmp.Or(ofTable(hint), "mend the row, or take it out"))
 	case len(faults) > 0:
-		t.fail(row.Line, faults[0].Text, "")
+		t.fail(row.Line, faults[0].Text, "mend the cell, or take the row out")
 	case !row.Repeats:
 		t.add(mapping.TableRow{Line: row.Line, Key: row.Cells[t.places[0]], Value: row.Cells[t.places[1]]})
 	}
