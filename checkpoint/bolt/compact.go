@@ -49,10 +49,22 @@ func (d *Store) compact() (err error) {
 	if err := errors.Join(err, copied.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(d.compactPath(), d.path); err != nil {
-		return err
+	return d.inItsPlace(func() error { return disk.Rename(d.compactPath(), d.path) })
+}
+
+// inItsPlace replaces or removes the file by f. Where a file that is open cannot be (on Windows), it is closed
+// before, and the lock of PATH.seq keeps others from it until f is done: see lockInPlace.
+func (d *Store) inItsPlace(f func() error) error {
+	if disk.KeepsOpenFiles {
+		held, err := disk.TryLock(d.seqFile, false) // given back when it is closed
+		if !held {
+			return errors.Join(errors.New("somebody else is about to replace it"), err)
+		}
+		if err := d.release(); err != nil {
+			return err
+		}
 	}
-	return disk.SyncFolder(filepath.Dir(d.path))
+	return errors.Join(f(), disk.SyncFolder(filepath.Dir(d.path)))
 }
 
 func (d *Store) copyInto(copied *bbolt.DB, f *os.File) error {

@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -146,13 +145,16 @@ func (d *Store) close(drop bool) error {
 // PATH.seq said of a file that stood here before comes back.
 func (d *Store) remove() error {
 	back := func() error { return os.Remove(d.seqPath()) }
+	if disk.KeepsOpenFiles {
+		back = func() error { return d.seqFile.Truncate(0) } // which is as good as none
+	}
 	if d.replaced != nil {
 		back = func() error {
 			_, err := d.seqFile.WriteAt(d.replaced.line(), 0)
 			return errors.Join(err, d.seqFile.Sync())
 		}
 	}
-	return errors.Join(back(), os.Remove(d.path), disk.SyncFolder(filepath.Dir(d.path)))
+	return errors.Join(back(), d.inItsPlace(func() error { return disk.Patiently(func() error { return os.Remove(d.path) }) }))
 }
 
 // release closes the file. When bbolt met damage it may still hold a lock of its

@@ -4,6 +4,9 @@ package disk
 
 import "os"
 
+// KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
+const KeepsOpenFiles = false
+
 // Held says nothing: an open file keeps nobody from it here.
 func Held(error) (hint string) { return "" }
 

@@ -8,7 +8,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A file that is open somewhere cannot be replaced or removed here. A virus scanner or an indexer lets go of it soon.
+// KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
+const KeepsOpenFiles = true
+
+// A virus scanner or an indexer lets go of a file soon.
 const (
 	patience  = 4 * time.Second
 	tryAgain  = 50 * time.Millisecond

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -204,7 +205,8 @@ func Forget(path string, ids []string) (n int, err error) {
 }
 
 // compact puts a copy in the place of the file: what was deleted stays in unused parts of
-// the old one, which goes. The lock on the old one is held meanwhile.
+// the old one, which goes. The lock on the old one is held meanwhile, but on Windows, where a file that is open cannot
+// be replaced: there the store is closed afterwards.
 func (st *store) compact() error {
 	name := st.path + ".compact"
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -216,6 +218,11 @@ func (st *store) compact() error {
 	}
 	if err := errors.Join(bbolt.Compact(fresh, st.DB, copyStep), fresh.Sync(), fresh.Close()); err != nil {
 		return errors.Join(err, os.Remove(name))
+	}
+	if runtime.GOOS == "windows" {
+		if err := st.Close(); err != nil {
+			return err
+		}
 	}
 	return os.Rename(name, st.path)
 }

@@ -1,0 +1,105 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"leadferry/internal/disk"
+)
+
+// ownPath is where a checkpoint may be made; wine does not know how T.TempDir removes a folder.
+func ownPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bolt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "c.db")
+}
+
+// What is forgotten is gone from the file also where an open file cannot be replaced. Who waits for it meanwhile
+// opens the new one, and a refused opening leaves alone what belongs to the one that holds it.
+func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
+	path := ownPath(t)
+	d := withPerson(t, path)
+	if _, err := d.Forget(context.Background(), []string{person}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, target(), Options{}); err == nil {
+		t.Fatal("opened twice")
+	}
+	if _, err := os.Stat(d.statusPath()); err != nil {
+		t.Error(err)
+	}
+	next := make(chan error)
+	go func() {
+		waiting, err := Open(path, target(), Options{Wait: time.Minute})
+		if err == nil {
+			err = waiting.Close()
+		}
+		next <- err
+	}()
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-next; err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte(person)) {
+		t.Error("a trace is left", err)
+	}
+}
+
+// While the file is closed to be replaced, nobody takes the old one for it.
+func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
+	path := ownPath(t)
+	withPerson(t, path).Close()
+	seq, err := os.OpenFile(path+".seq", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held, err := disk.TryLock(seq, false); !held {
+		t.Fatal(err)
+	}
+	opened := make(chan error)
+	go func() {
+		d, err := Open(path, target(), Options{})
+		if err == nil {
+			err = d.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Error("opened the old one", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	seq.Close()
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+// A new file that was refused its use goes.
+func TestAFileIsDroppedOnceItIsClosed(t *testing.T) {
+	path := ownPath(t)
+	d, err := Open(path, target(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := d.Drop(); !gone || err != nil {
+		t.Error(gone, err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	if d, err = Open(path, target(), Options{}); err != nil || !d.Info().New {
+		t.Fatal("not as new", err)
+	}
+	d.Close()
+}
