@@ -91,7 +91,7 @@ func TestTheCrontab(t *testing.T) {
 		}
 		commands = append(commands, e[1])
 	}
-	if len(commands) != 1 {
+	if len(commands) != 2 {
 		t.Fatalf("commands: %q", commands)
 	}
 	m.imports("/var/lib/leadferry/leads.db")
@@ -102,6 +102,13 @@ func TestTheCrontab(t *testing.T) {
 		t.Errorf("cron mails %q and %q", out, told)
 	}
 	if b, err := os.ReadFile(m.here("/var/lib/prometheus/node-exporter/leadferry-sync.prom")); err != nil || !strings.Contains(string(b), `outcome="updated"`) {
+		t.Errorf("metrics: %v\n%s", err, b)
+	}
+	out, told = m.night(exec.Command("sh", "-c", m.here(commands[1])))
+	if !strings.HasPrefix(out, "Reconcile finished: 2 of 200 rows need attention.\n") || told != "" {
+		t.Errorf("cron mails %q and %q", out, told)
+	}
+	if b, err := os.ReadFile(m.here("/var/lib/prometheus/node-exporter/leadferry-reconcile.prom")); err != nil || !strings.Contains(string(b), `bound="low"`) {
 		t.Errorf("metrics: %v\n%s", err, b)
 	}
 }
@@ -165,7 +172,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 		t.Skip("systemd-analyze is not there (Debian: apt-get install systemd)")
 	}
 	dir := t.TempDir()
-	names := []string{"leadferry-sync.service", "leadferry-sync.timer"}
+	names := []string{"leadferry-sync.service", "leadferry-sync.timer", "leadferry-reconcile.service", "leadferry-reconcile.timer"}
 	args := []string{"verify", "--man=no"}
 	for _, name := range names {
 		text := strings.ReplaceAll(sampleText(t, name), "/usr/local/bin/leadferry", binary())
@@ -175,7 +182,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 		}
 		args = append(args, path)
 	}
-	if b, err := exec.Command(analyze, args...).CombinedOutput(); err != nil || strings.Contains(string(b), dir) || strings.Contains(string(b), "leadferry-sync") {
+	if b, err := exec.Command(analyze, args...).CombinedOutput(); err != nil || strings.Contains(string(b), dir) || strings.Contains(string(b), "leadferry-") {
 		t.Errorf("%v\n%s", err, b)
 	}
 	calendar := unit(t, "leadferry-sync.timer")["OnCalendar"]
