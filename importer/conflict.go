@@ -107,13 +107,17 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 		return p.reopening(c, withStatus(step, file), seen)
 	}
 	step.Send.Status, step.Keep = false, true
+	step.Reason, step.Kind = "the service's status stands: "+seen, keptKind
 	switch {
 	case !step.Send.none():
 		return step
 	case before.seen.Kept && before.seen.Against == file:
-		return Step{Outcome: Unchanged, Keep: true}
+		step.Action = Nothing
+	default:
+		step.Action = Note
 	}
-	return Step{Action: Note, Outcome: Unchanged, Keep: true}
+	step.Outcome = Unchanged
+	return step
 }
 
 // agreed is the step of a row whose lead shows nothing new: the row may ask for what the
@@ -160,6 +164,8 @@ func whenKnown(known *checkpoint.Entry) time.Time {
 func (p *conflicts) reopens(service, file string) bool {
 	return p.holdReopen && isClosed(service) && file != "" && !isClosed(file)
 }
+
+const keptKind = "the service's status stands against the file's"
 
 const changedKind = "the lead's status was changed on the service: nothing was sent"
 
@@ -232,6 +238,7 @@ func (c *carrier) keep(j *job) {
 func (c *carrier) note(j *job) {
 	j.leadBefore = beforeOf(&j.entry)
 	if j.step.Keep {
+		j.text, j.kind = j.step.Reason, j.step.Kind
 		c.keep(j)
 		return
 	}

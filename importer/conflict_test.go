@@ -68,8 +68,11 @@ func TestWhatWasSeenIsTreatedByTheRule(t *testing.T) {
 		if e := p.known("a"); e.Status != "open" || !e.Seen.Kept || e.Seen.Against != "contacted" {
 			t.Errorf("%+v", e)
 		}
-		p.must("unchanged 1", p.run("sync", service, "a,,x-a,contacted,Ann,1")) // a stale file is not ahead
-		p.must("updated 1", p.run("sync", service, "a,,x-a,contacted,Anna,1"))  // its content is
+		r = p.must("unchanged 1", p.run("sync", service, "a,,x-a,contacted,Ann,1")) // a stale file is not ahead
+		if text := r.text("a"); text != "unchanged: the service's status stands: closedWon" || r.tally.kept != 1 {
+			t.Errorf("%q, %d kept", text, r.tally.kept)
+		}
+		p.must("updated 1", p.run("sync", service, "a,,x-a,contacted,Anna,1")) // its content is
 		p.sends(a + ` {"Content":{"name":"Anna"}}`)
 		if e := p.known("a"); e.Status != "open" || e.Seen.Status != "closedWon" || !e.Seen.Kept {
 			t.Errorf("%+v", e)

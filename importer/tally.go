@@ -88,6 +88,7 @@ type tally struct {
 	statusByOthers int // leads whose status somebody else changed
 	ownerByOthers  int // leads that belong to another organization now
 	unread         int // leads that --check-remote could not read
+	kept           int // leads whose status on the service stands against the file's
 
 	creating        int  // leads made or perhaps being made
 	made            int  // leads made or perhaps made
@@ -146,6 +147,9 @@ func (t *tally) count(it *item, r *result) *Stop {
 	t.moved(&r.moved)
 	if r.unread {
 		t.unread++
+	}
+	if r.kept {
+		t.kept++
 	}
 	if r.attempts > 0 && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
 		t.assigned(organization{r.entry.Organization, r.entry.Location})
@@ -361,6 +365,7 @@ func (t *tally) notes() (notes []string) {
 	}{
 		{t.statusByOthers, "Leads whose status was changed on the service since it was confirmed: %d. The results say what it is now; --conflict says what a sync makes of them."},
 		{t.ownerByOthers, "Leads that belong to another organization than before: %d. The checkpoint and the results say to which."},
+		{t.kept, "Leads whose status on the service stands against the file's: %d. --pull writes what the CRM should take over."},
 		{t.unread, "Leads that --check-remote could not read before they were changed, for want of a known ExternalID: %d."},
 	} {
 		if note.leads > 0 {
