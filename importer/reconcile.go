@@ -112,7 +112,7 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 	}
 	_, chosen := p.sampled[known.Key]
 	switch {
-	case !p.reads, !p.since.IsZero() && kept != "" && whenKnown(known).After(p.since):
+	case !p.reads, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
 		return step.judged(rec.Status, &before, kept)
 	case p.sampled != nil && !chosen:
 		return none(Skipped, Unread, "its lead is not in the sample")
@@ -121,6 +121,12 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 	}
 	step.Action, step.Found.sampled = Read, chosen
 	return step
+}
+
+// shown reports whether the service itself has shown what a lead holds: of one that was taken over
+// from a list, nobody but the list has.
+func shown(known *checkpoint.Entry) bool {
+	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
 const (

@@ -65,6 +65,15 @@ func TestVerdicts(t *testing.T) {
 		if e := p.known("service"); e.Status != "open" || e.Seen.Status != "closedWon" || e.Unsettled != "" {
 			t.Errorf("%+v", e)
 		}
+		adopted := checkpoint.Entry{Key: "adopted", State: checkpoint.Created, LeadID: "lead-of-a-list", ExternalID: "x-adopted", Status: "open", Updated: time.Now()}
+		if _, err := p.db.Settle(t.Context(), adopted); err != nil {
+			t.Fatal(err)
+		}
+		p.compares(Options{Reconciling: Reconciling{Fresh: time.Hour}}, "unread 1 absent 7", row("adopted", "open", "Ann")) // nobody but a list has said so
+		if _, err := p.db.Forget(t.Context(), []string{"adopted"}, true); err != nil {
+			t.Fatal(err)
+		}
+		p.service.sent()
 		// Without a read of its own, what was seen counts: also for a sync.
 		for _, o := range []Reconciling{{None: true}, {Fresh: time.Hour}} {
 			p.compares(Options{Reconciling: o}, "same 2 file_ahead 2 service_ahead 1 both_changed 1 unmatched 1 absent 1", rows...)

@@ -255,6 +255,9 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 		entry.Location = lead.LocationName
 	}
 	entry.Unsettled, entry.Sought, entry.Confirmed = "", "", checkpoint.Entry{}.Confirmed
+	if entry.Seen.Status != "" { // what was confirmed stands as of then
+		entry.Confirmed = before.confirmed
+	}
 	c.sign(j)
 	j.noteOthers(lead)
 }

@@ -329,7 +329,7 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 		p.service.console(a, "onHold")
 		p.service.leads[a].OwnerID = "org-2"
 		r := p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Anna,1"))
-		if e := p.known("a"); e.Status != "open" || e.Seen.Status != "onHold" || e.Organization != "org-2" {
+		if e := p.known("a"); e.Status != "open" || e.Seen.Status != "onHold" || e.Organization != "org-2" || !e.Confirmed.Before(e.Seen.At) {
 			t.Errorf("%+v", e)
 		}
 		if text := r.text("a"); !strings.Contains(text, "open was confirmed on") || !strings.Contains(text, "another organization") {

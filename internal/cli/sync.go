@@ -84,7 +84,7 @@ func (*remoteCheck) IsBoolFlag() bool { return true }
 func checkRemoteFlag() cli.Flag {
 	return &cli.GenericFlag{
 		Name: "check-remote", Value: new(remoteCheck), DefaultText: "no lead is read", Category: running,
-		Usage: "before a lead is changed, read it, and decide by --conflict about a status that is not the one last confirmed; --check-remote=`all` reads every lead of the file",
+		Usage: "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed",
 		Action: func(c *cli.Context, value any) error {
 			if word := value.(*remoteCheck).String(); word != checkAll {
 				if _, err := strconv.ParseBool(word); err != nil {
