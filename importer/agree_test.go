@@ -215,7 +215,7 @@ func (p *pair) agree(when string) {
 // agreeOn compares a lead that is settled. The service's last answer about it says
 // what status it had then, whatever a person made of it since.
 func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
-	if seen := p.service.answered[e.LeadID].Status; e.Status != seen && e.Seen.Status != seen && e.Status != p.service.checked[e.LeadID] && e.Seen.Status != p.service.checked[e.LeadID] && e.Status != "closedBoughtOtherBrand" {
+	if seen := p.service.answered[e.LeadID].Status; e.Status != seen && e.Seen.Status != seen && e.Status != p.service.checked[e.LeadID] && e.Seen.Status != p.service.checked[e.LeadID] && e.Status != "closedBoughtOtherBrand" && e.Seen.Status != "closedBoughtOtherBrand" {
 		p.errorf("%s: %s is %q, the service last said %q", when, e.Key, e.Status, seen)
 	}
 	if e.ExternalID != "" && e.ExternalID != l.ExternalID {
