@@ -168,8 +168,8 @@ func (w *world) commands(prefix ...string) (all [][]string) {
 	}
 	list, _, _ = strings.Cut(list, "\n\n")
 	for line := range strings.Lines(list) {
-		if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); name != "" && name != "help," {
-			all = append(all, w.commands(append(slices.Clone(prefix), strings.TrimSuffix(name, ","))...)...)
+		if name, _, _ := strings.Cut(strings.TrimPrefix(line, "   "), " "); name != "" { // else the line before goes on
+			all = append(all, w.commands(append(slices.Clone(prefix), name)...)...)
 		}
 	}
 	return all
