@@ -21,6 +21,7 @@ func design() plan {
 			"internal/cli":               {imports: append([]string{"internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
 			"internal/cli/checkpointcmd": {imports: []string{"importer", "importer/report", "checkpoint", "checkpoint/bolt", rowkey}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
+			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
 			"internal/cli/reference":     {stdOnly: true},
 			"internal/config":            {imports: []string{"leadapi", disk, spelling}},
 			"internal/e2e":               {tests: append([]string{"internal/cli"}, below...)},
