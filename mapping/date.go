@@ -86,7 +86,7 @@ func readForm(layout string) (dateForm, *fault) {
 	f.read = func(s string) (string, bool) {
 		for _, form := range forms {
 			if t, err := time.ParseInLocation(form, s, time.UTC); err == nil {
-				return t.Format(out), true
+				return t.Format(out), t.Year() > 0
 			}
 		}
 		return "", false

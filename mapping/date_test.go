@@ -21,6 +21,7 @@ func TestDatesBecomeISO8601(t *testing.T) {
 		{"M/D/YYYY", "2/29/2024", "2024-02-29"},
 		{"M/D/YYYY", "2/29/2023", unfit},
 		{"DD.MM.YYYY", "31.02.2024", unfit},
+		{"DD.MM.YYYY", "01.01.0000", unfit},
 		{"DD.MM.YYYY", "00.01.2024", unfit},
 		{"DD.MM.YYYY", "31.12.24", unfit},
 		{"DD.MM.YYYY", "31.12.2024 10:00", unfit},

@@ -39,6 +39,7 @@ func (r *Reader) leaveFooter() {
 	line, n := r.in.Number, 0
 	n, r.ended = r.in.Drain()
 	r.found.LeftOut(line, n, "footer")
+	r.frame.Footer = nil
 }
 
 // tellLeftOut says at the end of the text what of it was not read.
@@ -46,6 +47,8 @@ func (r *Reader) tellLeftOut() {
 	if !errors.Is(r.ended, io.EOF) {
 		return
 	}
+	r.found.NoFooter(&r.frame)
+	r.frame.Footer = nil // told once
 	if r.tail != nil {
 		r.found.LeftOut(r.tail.Line, r.tail.Lines, "skip_footer")
 		r.tail = nil

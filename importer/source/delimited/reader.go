@@ -100,7 +100,8 @@ func (r *Reader) header() (size int, err error) {
 	case errors.As(r.ended, &lost):
 		return refuse(lost.Line, "the header cannot be read: "+lost.Text, lost.Hint)
 	case errors.Is(r.ended, io.EOF):
-		return refuse(0, "is empty: it has no header", rows.HeaderHint)
+		text, hint := r.frame.Empty("is empty: it has no header", rows.HeaderHint)
+		return refuse(0, text, hint)
 	case r.ended != nil:
 		return 0, r.ended
 	case beginsJSON(r.in.Bytes(size)):

@@ -95,6 +95,16 @@ func (f *Frame) EndsAt(cells []string) bool {
 	return len(held) > 0 && f.Footer.MatchString(strings.Join(held, " "))
 }
 
+// Empty is the text and the hint of an input in which there is no header: those given, or others where lines were
+// left out.
+func (f *Frame) Empty(text, hint string) (string, string) {
+	if f.SkipRows == 0 && f.SkipFooter == 0 {
+		return text, hint
+	}
+	return "has no header once source.skip_rows and source.skip_footer are left out of it",
+		"count the lines before the header and behind the last row again, blank ones too"
+}
+
 // Header names the cells of rows. It is never changed, so that rows of one shape share it and callers may remember
 // it by its pointer.
 type Header struct {
@@ -164,6 +174,13 @@ func (f *Found) Warn(format string, args ...any) {
 func (f *Found) LeftOut(line, lines int, key string) {
 	if lines > 0 {
 		f.Warn("%s left out as source.%s says, from line %d to the end", english.PluralWord(lines, "1 line was", fmt.Sprintf("%d lines were", lines)), key, line)
+	}
+}
+
+// NoFooter warns at the end of an input that has rows up to it, though they should end before: it may be cut.
+func (f *Found) NoFooter(of *Frame) {
+	if of.Footer != nil {
+		f.Warn("no row fits source.footer: is the file whole?")
 	}
 }
 

@@ -85,7 +85,8 @@ func (r *Reader) begin(o rows.Options) error {
 		err := r.advance()
 		switch {
 		case errors.Is(err, io.EOF):
-			return &rows.OpenError{Text: fmt.Sprintf("is empty in sheet %q: it has no header", r.notes.name), Hint: "the first row must name the columns"}
+			text, hint := r.frame.Empty(fmt.Sprintf("is empty in sheet %q: it has no header", r.notes.name), "the first row must name the columns")
+			return &rows.OpenError{Text: text, Hint: hint}
 		case err != nil:
 			return err
 		case r.fault != nil:
@@ -133,6 +134,7 @@ func (r *Reader) Next(row *rows.Row) error {
 		r.notes.tell(r.sheet, &r.columns, r.found)
 		r.ended = io.EOF
 	case errors.Is(err, io.EOF):
+		r.found.NoFooter(&r.frame)
 		r.notes.tell(r.sheet, &r.columns, r.found)
 		r.ended = io.EOF
 	case err != nil:
