@@ -96,7 +96,7 @@ func (d *dryRun) plan(it *item, step Step, known *checkpoint.Entry) (r result, e
 		if !d.options.CreateAlikes {
 			fold = rowkey.Fold(fold)
 		}
-		d.repeats.Add(it.rec.Key, fold, uint8(planned), it.input, it.row.Line)
+		d.repeats.Add(it.rec.Key, fold, uint8(planned), repeats.Spot{Input: it.input, Line: it.row.Line, Number: it.row.Number})
 	}
 	if !sends {
 		return result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind}, nil
@@ -295,7 +295,7 @@ func (d *dryRun) again(a *repeats.Again) report.Repeats {
 	r := report.Repeats{Rows: a.Rows}
 	for _, one := range a.First {
 		r.Places = append(r.Places, report.Repeat{
-			Place: d.intake.place(spot{input: one.Input, line: one.Line}), First: d.intake.place(spot{input: one.FirstInput, line: one.FirstLine}),
+			Place: d.intake.place(spot{one.At.Input, one.At.Line, one.At.Number}), First: d.intake.place(spot{one.First.Input, one.First.Line, one.First.Number}), Row: one.At.Number,
 		})
 	}
 	if len(r.Places) > mostRepeats {

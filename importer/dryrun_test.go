@@ -114,7 +114,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 			{Status: "Hot", Rows: 3, Place: places(3)[0]},
 			{Status: "hot", Rows: 1, Place: places(6)[0]},
 		},
-		Repeats:       report.Repeats{Rows: 1, Places: []report.Repeat{{Place: places(10)[0], First: places(2)[0]}}},
+		Repeats:       report.Repeats{Rows: 1, Places: []report.Repeat{{Place: places(10)[0], First: places(2)[0], Row: 9}}},
 		UnusedColumns: []string{"extra"},
 		Assignments: []report.Assignment{
 			{OrganizationID: "o-1", Rows: 2}, {OrganizationID: "o-2", Rows: 1}, {LocatorID: "loc-1", Entry: 2, Rows: 1},

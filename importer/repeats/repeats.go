@@ -22,7 +22,9 @@ type Finder struct {
 	seed  maphash.Seed
 	parts [1 << partBits]part
 	rows  int
-	usual int // the collector's percentage before it was lowered; 0: it was not
+	begin []uint32 // for each input, the rows of those before it
+	last  uint32   // row of all inputs that came last
+	usual int      // the collector's percentage before it was lowered; 0: it was not
 }
 
 // part is a share of the sightings, in pieces, for a slice that grows would take twice
@@ -30,15 +32,15 @@ type Finder struct {
 type part [][]sighting
 
 // sighting is a key's hash and where its row starts, with the action planned for it: 56 bits
-// of hash that look-alikes share, and 8 by which they differ; 16 bits of input, 46 of line,
-// 2 of action.
+// of hash that look-alikes share, and 8 by which they differ; 32 bits for the row's number
+// among those of all inputs, 30 for how far its line is from its number, 2 of action.
 type sighting struct{ hash, where uint64 }
 
 const (
 	partBits   = 8
 	pieceRows  = 256
 	mostPieces = 256 // of a part that is sorted in a copy, which takes 1 MiB then
-	lineBits   = 46
+	lineBits   = 30
 	actionBits = 2
 	plans      = 1 << actionBits
 	ownBits    = 8
@@ -52,17 +54,44 @@ const (
 func New() *Finder { return &Finder{seed: maphash.MakeSeed()} }
 
 // Add takes a key that looks like all others of its fold; that of one that shall look like
-// none is the key itself.
-func (r *Finder) Add(key, fold string, planned uint8, input, line int) {
+// none is the key itself. Inputs come one after another.
+func (r *Finder) Add(key, fold string, planned uint8, at Spot) {
 	hash := maphash.String(r.seed, key)
 	if fold != key {
 		const own = 1<<ownBits - 1
 		hash = maphash.String(r.seed, fold)&^own | hash&own
 	}
-	r.parts[hash>>(64-partBits)].add(sighting{hash, (uint64(input)<<lineBits|uint64(line))<<actionBits | uint64(planned)})
+	r.parts[hash>>(64-partBits)].add(sighting{hash, (uint64(r.number(at))<<lineBits|ahead(at))<<actionBits | uint64(planned)})
 	if r.rows++; r.rows*sightingSize >= garbageRoom && r.rows&(r.rows-1) == 0 {
 		r.sweepOften()
 	}
+}
+
+// number is the row's among those of all inputs.
+func (r *Finder) number(at Spot) uint32 {
+	for len(r.begin) <= at.Input {
+		r.begin = append(r.begin, r.last)
+	}
+	r.last = r.begin[at.Input] + uint32(at.Number)
+	return r.last
+}
+
+// ahead is how far a row's line is from its number, which is behind it where rows share
+// lines: 2^29 lines at most.
+func ahead(at Spot) uint64 {
+	const middle = 1 << (lineBits - 1)
+	return uint64(min(max(at.Line-at.Number+middle, 0), 2*middle-1))
+}
+
+// spot is where the row of a sighting stands.
+func (r *Finder) spot(s sighting) Spot {
+	const middle = 1 << (lineBits - 1)
+	number := uint32(s.where >> (actionBits + lineBits))
+	input, _ := slices.BinarySearch(r.begin, number) // rows count from 1
+	input--
+	at := Spot{Input: input, Number: int(number - r.begin[input])}
+	at.Line = at.Number + int(s.where>>actionBits&(1<<lineBits-1)) - middle
+	return at
 }
 
 // sweepOften keeps the collector from letting as much garbage gather as there are
@@ -87,8 +116,11 @@ func (p *part) add(s sighting) {
 	(*p)[last] = append((*p)[last], s)
 }
 
+// Spot is where a row stands: its line, and its number, in one of the inputs, from 1.
+type Spot struct{ Input, Line, Number int }
+
 // Repeat is a row whose key stood in an earlier row.
-type Repeat struct{ Input, Line, FirstInput, FirstLine int }
+type Repeat struct{ At, First Spot }
 
 // Found is what repeats come to.
 type Found struct {
@@ -117,7 +149,7 @@ func (r *Finder) Found(most int) (f Found) {
 			var room []sighting
 			for i := next.Add(1) - 1; int(i) < len(r.parts); i = next.Add(1) - 1 {
 				room = r.parts[i].sort(room[:0])
-				mine.look(r.parts[i], most)
+				mine.look(r, r.parts[i], most)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -161,16 +193,16 @@ func (p part) Less(i, j int) bool { return compare(*p.at(i), *p.at(j)) < 0 }
 func (p part) Swap(i, j int) { *p.at(i), *p.at(j) = *p.at(j), *p.at(i) }
 
 // look goes through a sorted part.
-func (f *Found) look(p part, most int) {
+func (f *Found) look(r *Finder, p part, most int) {
 	var origin sighting
 	seen, acted := false, false
 	for _, piece := range p {
 		for _, s := range piece {
 			switch {
 			case seen && s.hash == origin.hash:
-				f.Same.add(repeatOf(s, origin), most)
+				f.Same.add(r.repeat(s, origin), most)
 			case seen && s.hash>>ownBits == origin.hash>>ownBits:
-				f.Alike.add(repeatOf(s, origin), most)
+				f.Alike.add(r.repeat(s, origin), most)
 			default:
 				origin, seen, acted = s, true, false
 			}
@@ -215,21 +247,11 @@ func compare(a, b sighting) int {
 	return cmp.Compare(a.where, b.where)
 }
 
-// place is the input and the line.
-func (s sighting) place() (input, line int) {
-	at := s.where >> actionBits
-	return int(at >> lineBits), int(at & (1<<lineBits - 1))
-}
-
-func repeatOf(s, origin sighting) (r Repeat) {
-	r.Input, r.Line = s.place()
-	r.FirstInput, r.FirstLine = origin.place()
-	return r
-}
+func (r *Finder) repeat(s, origin sighting) Repeat { return Repeat{r.spot(s), r.spot(origin)} }
 
 func keepFirst(first []Repeat, r Repeat, most int) []Repeat {
 	at, _ := slices.BinarySearchFunc(first, r, func(a, b Repeat) int {
-		return cmp.Or(cmp.Compare(a.Input, b.Input), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(cmp.Compare(a.At.Input, b.At.Input), cmp.Compare(a.At.Number, b.At.Number))
 	})
 	if at == most {
 		return first

@@ -24,11 +24,11 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 		var want []Repeat
 		rows := 0
 		for i, key := range keys {
-			r.Add(key, key, create, 0, i+2)
+			r.Add(key, key, create, Spot{Line: i + 2, Number: i + 1})
 			if first, ok := firsts[key]; ok {
 				rows++
 				if len(want) < 3 {
-					want = append(want, Repeat{Line: i + 2, FirstLine: first})
+					want = append(want, Repeat{At: Spot{Line: i + 2, Number: i + 1}, First: Spot{Line: first, Number: first - 1}})
 				}
 				continue
 			}
@@ -49,12 +49,12 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 	r := New()
 	for i, key := range []string{"a@x", "7", "007", "A@x", "7", "007", "8", "a@x"} {
-		r.Add(key, rowkey.Fold(key), create, 0, i+2)
+		r.Add(key, rowkey.Fold(key), create, Spot{Line: i + 2, Number: i + 1})
 	}
 	got := r.Found(3)
 	want := Found{
-		Same:  Again{2, []Repeat{{Line: 6, FirstLine: 3}, {Line: 9, FirstLine: 2}}},
-		Alike: Again{3, []Repeat{{Line: 4, FirstLine: 3}, {Line: 5, FirstLine: 2}, {Line: 7, FirstLine: 3}}},
+		Same:  Again{2, []Repeat{{At: Spot{Line: 6, Number: 5}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 9, Number: 8}, First: Spot{Line: 2, Number: 1}}}},
+		Alike: Again{3, []Repeat{{At: Spot{Line: 4, Number: 3}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 5, Number: 4}, First: Spot{Line: 2, Number: 1}}, {At: Spot{Line: 7, Number: 6}, First: Spot{Line: 3, Number: 2}}}},
 	}
 	want.Moot[create] = 5
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -66,7 +66,7 @@ func TestRepeatsAcrossPieces(t *testing.T) {
 	const rows = 2 << 16
 	r := New()
 	for i := range rows {
-		r.Add(string(rune(i%0xd000)), string(rune(i%0xd000)), 0, i%3, i)
+		r.Add(string(rune(i%0xd000)), string(rune(i%0xd000)), 0, Spot{Line: i + 1, Number: i + 1})
 	}
 	if got := r.Found(1); got.Same.Rows != rows-0xd000 || got.Moot != [plans]int{} {
 		t.Errorf("%v repeated rows, want %d", got, rows-0xd000)
@@ -84,7 +84,7 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 	}
 	r := New()
 	for i := range 1 << 21 {
-		r.Add(strconv.Itoa(i), strconv.Itoa(i), create, 0, i)
+		r.Add(strconv.Itoa(i), strconv.Itoa(i), create, Spot{Line: i + 1, Number: i + 1})
 	}
 	if got, want := current(), 100*garbageRoom/(garbageRoom+sightingSize<<21); got != want {
 		t.Errorf("%d %% with %d rows, want %d %%", got, r.rows, want)
@@ -99,7 +99,7 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 	debug.SetGCPercent(5) // somebody wants even less memory
 	few := New()
 	few.rows = 1<<21 - 1
-	few.Add("key", "key", create, 0, 1)
+	few.Add("key", "key", create, Spot{Line: 1, Number: 1})
 	if got := current(); got != 5 {
 		t.Errorf("%d %% instead of the 5 %% that were asked for", got)
 	}
@@ -111,17 +111,34 @@ func TestRepeatsOfFewKeys(t *testing.T) {
 	const rows = 1 << 20
 	r := New()
 	for i := range rows {
-		r.Add(strconv.Itoa(i%3), strconv.Itoa(i%3), create, 0, i+2)
+		r.Add(strconv.Itoa(i%3), strconv.Itoa(i%3), create, Spot{Line: i + 2, Number: i + 1})
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	got := r.Found(2)
 	runtime.ReadMemStats(&after)
-	want := []Repeat{{Line: 5, FirstLine: 2}, {Line: 6, FirstLine: 3}}
+	want := []Repeat{{At: Spot{Line: 5, Number: 4}, First: Spot{Line: 2, Number: 1}}, {At: Spot{Line: 6, Number: 5}, First: Spot{Line: 3, Number: 2}}}
 	if got.Same.Rows != rows-3 || got.Moot[create] != rows-3 || !slices.Equal(got.Same.First, want) {
 		t.Errorf("%+v", got)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
 		t.Errorf("%d bytes beside %d of sightings", took, rows*sightingSize)
+	}
+}
+
+// Rows are named by input, line and number, though they share lines or spread over many, and
+// though an input has none.
+func TestRepeatsNameTheirRows(t *testing.T) {
+	r := New()
+	spots := []Spot{{0, 2, 1}, {0, 900, 2}, {2, 1, 1}, {2, 1, 3}, {3, 7, 5}}
+	for _, at := range spots {
+		r.Add("key", "key", create, at)
+	}
+	var want []Repeat
+	for _, at := range spots[1:] {
+		want = append(want, Repeat{at, spots[0]})
+	}
+	if diff := cmp.Diff(want, r.Found(9).Same.First); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -89,6 +89,7 @@ type Repeats struct {
 type Repeat struct {
 	Place
 	First Place `json:"first"`
+	Row   int   `json:"-"` // its number
 }
 
 // Assignment counts rows by whom they name: an organization, or a locator by an entry

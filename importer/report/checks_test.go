@@ -193,7 +193,7 @@ func TestChecksAreShownEscaped(t *testing.T) {
 	s.Mapping.Path = evil
 	s.Checks = &Checks{
 		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Statuses: []Word{{evil, evil, 1, at}, {evil, "", 1, at}},
-		Repeats: Repeats{Rows: 1, Places: []Repeat{{at, at}}}, UnusedColumns: []string{evil}, Notes: []string{evil},
+		Repeats: Repeats{Rows: 1, Places: []Repeat{{at, at, 1}}}, UnusedColumns: []string{evil}, Notes: []string{evil},
 		Assignments:  []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: evil, Rows: 1}},
 		Tests:        Tests{Run: 1, Failed: 1, Failures: []Failure{{evil, 1, 1, []string{evil}}}},
 		CannotCreate: []Fault{f}, LostFiles: []Fault{f}, Unconfirmed: []Guess{{at, evil, evil}},
@@ -210,7 +210,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	s := &Summary{Checks: &Checks{
 		Rules:       []Rule{{"format", "A\u202eB", strings.Repeat("x", 600), 4, []Place{{"a.csv", 2}}}},
 		Statuses:    []Word{{"Hot", "", 2, Place{"a.csv", 3}}, {"", "not shown", 1, Place{"a.csv", 4}}},
-		Repeats:     Repeats{Rows: 1, Places: []Repeat{{Place{"b.csv", 5}, Place{"a.csv", 2}}}},
+		Repeats:     Repeats{Rows: 1, Places: []Repeat{{Place{"b.csv", 5}, Place{"a.csv", 2}, 4}}},
 		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: "locators", Rows: 3}},
 		Projected:   Projected{Create: 3, Update: 3, Rate: 7, DurationS: 6.0 / 7},
 		Tests:       Tests{2, 1, []Failure{{"m.yaml", 4, 5, []string{"no"}}}},

@@ -153,7 +153,7 @@ func (c *Checks) strictProblems(mapping string) (all []Problem) {
 	again := func(rule, text string, r *Repeats) {
 		named := slices.Concat(r.Places, r.More)
 		for _, one := range named {
-			all = append(all, Problem{File: one.File, Line: Number(one.Line), Rule: rule, Text: text + one.First.String()})
+			all = append(all, Problem{File: one.File, Line: Number(one.Line), Row: Number(one.Row), Rule: rule, Text: text + one.First.String()})
 		}
 		if more := r.Rows - len(named); more > 0 {
 			all = append(all, Problem{File: mapping, Rule: rule, Text: fmt.Sprintf("and %s more", english.Plural(more, "row", ""))})

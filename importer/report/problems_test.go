@@ -19,7 +19,7 @@ func found() *Summary {
 		Tests:         Tests{Run: 1, Failed: 1, Failures: []Failure{{File: "m.yaml", Line: 9, Differences: []string{"one", "two"}}}},
 		CannotCreate:  []Fault{{File: "m.yaml", Line: 1, Error: "assign is missing"}},
 		LostFiles:     []Fault{{File: "a.csv", Line: 8, Error: "a quote is never closed"}},
-		Repeats:       Repeats{Rows: 3, Places: []Repeat{{Place{"a.csv", 5}, Place{"a.csv", 2}}}, More: []Repeat{{Place{"a.csv", 6}, Place{"a.csv", 2}}}},
+		Repeats:       Repeats{Rows: 3, Places: []Repeat{{Place{"a.csv", 5}, Place{"a.csv", 2}, 4}}, More: []Repeat{{Place{"a.csv", 6}, Place{"a.csv", 2}, 5}}},
 		UnusedColumns: []string{"extra"},
 		Strict:        true,
 	}}
@@ -70,8 +70,8 @@ m.yaml,,,,map,"the map lacks other texts: 4 rows, first at a.csv:9"
 m.yaml,9,,,test,one; two
 m.yaml,1,,,mapping,assign is missing
 a.csv,8,,,lost,a quote is never closed
-a.csv,5,,,repeated,the key stands already at a.csv:2
-a.csv,6,,,repeated,the key stands already at a.csv:2
+a.csv,5,4,,repeated,the key stands already at a.csv:2
+a.csv,6,5,,repeated,the key stands already at a.csv:2
 m.yaml,,,,repeated,and 1 row more
 m.yaml,,,extra,unused,no part of the mapping uses the column
 `,
@@ -83,8 +83,8 @@ m.yaml,,,extra,unused,no part of the mapping uses the column
 {"file":"m.yaml","line":9,"rule":"test","text":"one; two"}
 {"file":"m.yaml","line":1,"rule":"mapping","text":"assign is missing"}
 {"file":"a.csv","line":8,"rule":"lost","text":"a quote is never closed"}
-{"file":"a.csv","line":5,"rule":"repeated","text":"the key stands already at a.csv:2"}
-{"file":"a.csv","line":6,"rule":"repeated","text":"the key stands already at a.csv:2"}
+{"file":"a.csv","line":5,"row":4,"rule":"repeated","text":"the key stands already at a.csv:2"}
+{"file":"a.csv","line":6,"row":5,"rule":"repeated","text":"the key stands already at a.csv:2"}
 {"file":"m.yaml","rule":"repeated","text":"and 1 row more"}
 {"file":"m.yaml","column":"extra","rule":"unused","text":"no part of the mapping uses the column"}
 `,
