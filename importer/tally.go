@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
+
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 )
@@ -41,7 +43,7 @@ func (s Share) String() string {
 	if s.Percent > 0 {
 		return fmt.Sprintf("%d%% of the rows", s.Percent)
 	}
-	return fmt.Sprintf("%d rows", s.Rows)
+	return english.Plural(s.Rows, "row", "")
 }
 
 // Bounds of what the tally keeps apart, so that memory does not grow with the input.
