@@ -12,13 +12,14 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // adoptingKey stands in the file while a list is taken over by several commits: until it is
 // whole, the file is incomplete.
 var adoptingKey = []byte("adopting")
 
-func adoptingMark() []byte { return seal(nil, 0, adoptingKey) }
+func adoptingMark() []byte { return records.Seal(nil, 0, adoptingKey) }
 
 // adopted is how many entries of a list one commit takes.
 const adopted = 1 << 11
@@ -304,7 +305,7 @@ func (w *writing) judge(e *checkpoint.Entry, keeps func(key, lead string) bool, 
 	case !from.HasLead() || old.LeadID == "" && e.LeadID != "":
 		r.Leads++
 		return true, old.LeadID != "", nil
-	case e.LeadID != "" && old.LeadID != e.LeadID && !w.words.byPeople(t):
+	case e.LeadID != "" && old.LeadID != e.LeadID && !w.words.ByPeople(t):
 		return false, false, &checkpoint.ListError{Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when"}
 	case e.LeadID != "" && old.LeadID != e.LeadID:
 		r.Leads++
@@ -319,20 +320,6 @@ func (w *writing) judge(e *checkpoint.Entry, keeps func(key, lead string) bool, 
 func (w *writing) held(key string) bool {
 	in, _, err := w.intent(key) // of a record that was read before
 	return err == nil && in.Reason == checkpoint.ReasonIncomplete
-}
-
-// byPeople says whether the lead ID of an entry is the word of people.
-func (w *words) byPeople(t tail) bool {
-	if t.act&givesLead != 0 {
-		return t.act&ofPeople != 0
-	}
-	past, _ := w.events(t.past) // of a record that was decoded
-	for _, ev := range slices.Backward(past) {
-		if ev.Act&givesLead != 0 {
-			return ev.Act&ofPeople != 0
-		}
-	}
-	return false
 }
 
 // giveUp takes the lead IDs, and what was known of these leads, from entries that the list
@@ -362,7 +349,7 @@ func (w *writing) adopt(e checkpoint.Entry, corrects bool) error {
 		if e.Reason == "" {
 			e.Reason = checkpoint.ReasonAdopted
 		}
-		return errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(new(checkpoint.Entry), &e, tail{act: checkpoint.Adopted | checkpoint.Doubted}))
+		return errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(new(checkpoint.Entry), &e, records.Tail{Act: checkpoint.Adopted | checkpoint.Doubted}))
 	}
 	if from.HasLead() { // its lead ID alone was not known
 		old, _, err := w.known(e.Key)

@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // The kinds of lines in the audit. Those beyond are contradictions: exists and the kind of
@@ -63,32 +64,32 @@ func (t *tally) count(kind byte) {
 }
 
 func (r *auditLine) encode(key []byte) []byte {
-	b := appendTime(appendText(appendText([]byte{auditKind + r.kind}, r.Key), r.LeadID), r.at)
+	b := records.AppendTime(records.AppendText(records.AppendText([]byte{auditKind + r.kind}, r.Key), r.LeadID), r.at)
 	if r.kind > exists {
-		b = appendTime(appendText(b, r.other), r.decided)
+		b = records.AppendTime(records.AppendText(b, r.other), r.decided)
 	} else {
 		b = append(b, r.send...)
 	}
-	return seal(b, 0, key)
+	return records.Seal(b, 0, key)
 }
 
 func decodeAudit(key, line []byte) (r auditLine, err error) {
-	f, err := unseal(key, line)
+	f, err := records.Unseal(key, line)
 	if err != nil || len(key) != 8 {
-		return r, errRecord
+		return r, records.ErrRecord
 	}
-	r.kind = f.byte() - auditKind
-	r.Key, r.LeadID, r.at = f.text(), f.text(), f.time()
+	r.kind = f.Byte() - auditKind
+	r.Key, r.LeadID, r.at = f.Text(), f.Text(), f.Time()
 	r.Exists = r.kind == exists
 	switch {
 	case r.kind > exists+byte(checkpoint.NoSuchLead):
-		return r, errRecord
+		return r, records.ErrRecord
 	case r.kind > exists:
-		r.other, r.decided = f.text(), f.time()
+		r.other, r.decided = f.Text(), f.Time()
 	default:
-		r.send = f.next(uint64(len(f.b)))
+		r.send = f.Rest()
 	}
-	return r, f.done()
+	return r, f.Done()
 }
 
 // lastDecisions are the last ones about each key.

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"leadferry/checkpoint/bolt/records"
+
 	"go.etcd.io/bbolt"
 )
 
@@ -82,12 +84,12 @@ func newBuffered(name, log []byte, small bool, g gathering) *buffered {
 func (b *buffered) load(tx *bbolt.Tx) error {
 	b.next = 1
 	err := tx.Bucket(b.log).ForEach(func(k, line []byte) error {
-		number, items, err := openLine(k, line)
+		number, items, err := records.OpenLine(k, line)
 		if err != nil {
 			return err
 		}
 		b.next = number + 1
-		return items.each(func(key, value []byte) error {
+		return items.Each(func(key, value []byte) error {
 			b.know(string(key), number, value)
 			return nil
 		})
@@ -175,24 +177,24 @@ func (b *buffered) delete(key string) error {
 // rewrite replaces one record of a line, or takes it out.
 func (b *buffered) rewrite(number uint64, key string, value []byte) error {
 	k := numberKey(number)
-	_, items, err := openLine(k, b.lines.Get(k))
+	_, items, err := records.OpenLine(k, b.lines.Get(k))
 	if err != nil {
 		return err
 	}
-	line := []byte{lineKind}
-	err = items.each(func(other, was []byte) error {
+	line := records.NewLine()
+	err = items.Each(func(other, was []byte) error {
 		switch {
 		case string(other) != key:
-			line = appendItem(line, string(other), was)
+			line = records.AppendItem(line, string(other), was)
 		case value != nil:
-			line = appendItem(line, key, value)
+			line = records.AppendItem(line, key, value)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return b.lines.Put(k, seal(line, 0, k))
+	return b.lines.Put(k, records.Seal(line, 0, k))
 }
 
 // end moves twice as many records into their places as were added, so that the old generation
@@ -210,16 +212,16 @@ func (b *buffered) end() error {
 		one := &b.fresh[i]
 		if value := b.added[one.key]; value != nil {
 			if len(line) == 0 {
-				line = append(line, lineKind)
+				line = append(line, records.NewLine()...)
 			}
-			line = appendItem(line, one.key, value)
+			line = records.AppendItem(line, one.key, value)
 			one.line = b.next
 		}
 		if len(line) < lineSize && i < len(b.fresh)-1 || len(line) == 0 {
 			continue
 		}
 		k := numberKey(b.next)
-		if err := b.lines.Put(k, seal(line, 0, k)); err != nil {
+		if err := b.lines.Put(k, records.Seal(line, 0, k)); err != nil {
 			return err
 		}
 		b.next++
@@ -244,8 +246,8 @@ func (b *buffered) move(n int) error {
 		if !b.small {
 			value = b.gathered(key, g)
 		}
-		if value == nil || !b.small && len(value) < sealSize {
-			return errRecord
+		if value == nil || !b.small && len(value) < records.SealSize {
+			return records.ErrRecord
 		}
 		if err := b.in.Put([]byte(key), value); err != nil {
 			return err
@@ -259,12 +261,12 @@ func (b *buffered) sweep(n int) error {
 	c := b.lines.Cursor()
 	var gone []uint64
 	for k, line := c.First(); k != nil && len(b.swept) < n && binary.BigEndian.Uint64(k) < b.movedTo; k, line = c.Next() {
-		number, items, err := openLine(k, line)
+		number, items, err := records.OpenLine(k, line)
 		if err != nil {
 			return err
 		}
 		gone = append(gone, number)
-		err = items.each(func(key, _ []byte) error {
+		err = items.Each(func(key, _ []byte) error {
 			if b.gathers[string(key)].line == number {
 				b.swept = append(b.swept, string(key))
 			}
@@ -345,52 +347,7 @@ func (p *places) gathered(key string, g gathered) (value []byte) {
 		}
 		return []byte{0}
 	}
-	f := reader{b: line[:max(len(line)-sealSize, 0)]}
-	f.byte()
-	for len(f.b) > 0 {
-		if other, value := f.item(); string(other) == key {
-			return value
-		}
-	}
-	if f.bad {
-		return []byte{0}
-	}
-	return nil
-}
-
-// lineKind is what a line begins with: no other record does, so that a damaged file's lines
-// are taken for nothing else.
-const lineKind = 0xff
-
-// appendItem adds to a line a key and its record, each with its length in front.
-func appendItem(line []byte, key string, value []byte) []byte {
-	line = append(binary.AppendUvarint(line, uint64(len(key))), key...)
-	return append(binary.AppendUvarint(line, uint64(len(value))), value...)
-}
-
-func (r *reader) item() (key, value []byte) { return r.next(r.uint()), r.next(r.uint()) }
-
-// openLine checks a line and returns its number and what it holds.
-func openLine(k, line []byte) (number uint64, items reader, err error) {
-	items, err = unseal(k, line)
-	if err != nil || len(k) != 8 || items.byte() != lineKind {
-		return 0, items, errRecord
-	}
-	return binary.BigEndian.Uint64(k), items, nil
-}
-
-// each calls f with the items that are left.
-func (r reader) each(f func(key, value []byte) error) error {
-	for len(r.b) > 0 {
-		key, value := r.item()
-		if r.bad || len(key) == 0 {
-			return errRecord
-		}
-		if err := f(key, value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return records.ItemOf(line, key)
 }
 
 func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // inLog says how many entries stand in the log and not in their places, and names those
@@ -20,11 +21,11 @@ func inLog(t *testing.T, d *Store) (waiting int, moved []string) {
 	t.Helper()
 	err := d.view("count", func(tx *bbolt.Tx) error {
 		return tx.Bucket(newEntries).ForEach(func(k, line []byte) error {
-			_, items, err := openLine(k, line)
+			_, items, err := records.OpenLine(k, line)
 			if err != nil {
 				return err
 			}
-			return items.each(func(key, _ []byte) error {
+			return items.Each(func(key, _ []byte) error {
 				if tx.Bucket(inEntries).Get(key) != nil {
 					moved = append(moved, string(key))
 				} else {

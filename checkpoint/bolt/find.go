@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // Find looks for the lead of each Query in one read transaction; out and how must be as
@@ -71,7 +72,7 @@ func (f *finder) find(q *checkpoint.Query, out *checkpoint.Entry) (checkpoint.Ma
 	if owner != "" {
 		return checkpoint.ByLeadID, f.byKey(owner, out)
 	}
-	if !indexed(q.ExternalID) {
+	if !records.Indexed(q.ExternalID) {
 		return checkpoint.NoMatch, nil
 	}
 	return f.byExternalID(q, out)
@@ -91,7 +92,7 @@ func (f *finder) record(key string) []byte {
 func (f *finder) byKey(key string, out *checkpoint.Entry) error {
 	record := f.record(key)
 	if record != nil {
-		_, err := f.d.words.decode(key, record, out)
+		_, err := f.d.words.Decode(key, record, out)
 		return err
 	}
 	*out = checkpoint.Entry{Key: key, Content: out.Content[:0]}
@@ -103,11 +104,11 @@ func (f *finder) byKey(key string, out *checkpoint.Entry) error {
 
 // owner is the key whose entry has this lead ID, or nothing.
 func (f *finder) owner(id string) (string, error) {
-	if !indexed(id) {
+	if !records.Indexed(id) {
 		return "", nil
 	}
-	lead := string(appendText(nil, id))
-	return f.d.words.ownerOf(id, f.entry, string(f.leads.find(lead, f.d.leads.gathers)))
+	lead := string(records.AppendText(nil, id))
+	return ownerOf(f.d.words, id, f.entry, string(f.leads.find(lead, f.d.leads.gathers)))
 }
 
 // byExternalID fills out with the one lead that is linked so, or is to be, unless the Query names
@@ -144,14 +145,14 @@ func (f *finder) linked(external string) (key string, several bool, err error) {
 		if record == nil {
 			continue
 		}
-		if _, err := f.d.words.decode(external, record, &e); err != nil {
+		if _, err := f.d.words.Decode(external, record, &e); err != nil {
 			return "", false, err
 		}
 		if (e.State.HasLead() && e.ExternalID == external) || ((e.State.HasLead() || e.State == checkpoint.InDoubt) && e.WantLink == external) {
 			note(external)
 		}
 	}
-	prefix := appendText(nil, external)
+	prefix := records.AppendText(nil, external)
 	for _, index := range []*bbolt.Cursor{f.links, f.wanted} {
 		for k, _ := index.Seek(prefix); bytes.HasPrefix(k, prefix) && !several; k, _ = index.Next() {
 			note(string(k[len(prefix):]))

@@ -28,7 +28,11 @@ func uuid(r *rand.Rand) string {
 	var b [16]byte
 	binary.NativeEndian.PutUint64(b[:], r.Uint64())
 	binary.NativeEndian.PutUint64(b[8:], r.Uint64())
-	return unpackUUID(b[:])
+	return uuidOf(b)
+}
+
+func uuidOf(b [16]byte) string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 func intentOf(key string, line int) checkpoint.Entry {

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // Forget removes every trace of keys, all or none: entries, intents, index records,
@@ -65,7 +66,7 @@ func (w *writing) forget(keys []string, unblock bool, r *checkpoint.ForgetResult
 	if err := w.scrubWords(texts); err != nil {
 		return err
 	}
-	return w.meta.Put(eraseKey, seal(nil, 0, eraseKey))
+	return w.meta.Put(eraseKey, records.Seal(nil, 0, eraseKey))
 }
 
 // erase removes what stands under key, leaves its hash or not, and returns its lead
@@ -85,7 +86,7 @@ func (w *writing) erase(key string, unblock bool, r *checkpoint.ForgetResult, te
 		return "", err
 	}
 	note := func(s string) { texts[s] = true }
-	if err := errors.Join(w.words.each(&old, &t, note), w.words.each(&in, &sent, note)); err != nil {
+	if err := errors.Join(w.words.Each(&old, &t, note), w.words.Each(&in, &sent, note)); err != nil {
 		return "", err
 	}
 	in.Key = key
@@ -103,12 +104,12 @@ func (w *writing) erase(key string, unblock bool, r *checkpoint.ForgetResult, te
 func (w *writing) scrubIntents(leads map[string]bool) error {
 	type change struct {
 		e checkpoint.Entry
-		t tail
+		t records.Tail
 	}
 	var changes []change
 	err := w.intents.ForEach(func(k, v []byte) error {
 		var e, before checkpoint.Entry
-		t, err := w.words.decode(string(k), v, &e)
+		t, err := w.words.Decode(string(k), v, &e)
 		if err != nil {
 			return err
 		}
@@ -116,14 +117,14 @@ func (w *writing) scrubIntents(leads map[string]bool) error {
 		if hit {
 			e.LeadID = ""
 		}
-		if len(t.prior) > 0 {
-			earlier, err := w.words.decode(string(k), t.prior, &before)
+		if len(t.Prior) > 0 {
+			earlier, err := w.words.Decode(string(k), t.Prior, &before)
 			if err != nil {
 				return err
 			}
 			if leads[before.LeadID] {
 				hit, before.LeadID = true, ""
-				t.prior = w.words.appendEntry(nil, &before, earlier)
+				t.Prior = w.words.AppendEntry(nil, &before, earlier)
 			}
 		}
 		if hit {
@@ -153,10 +154,10 @@ func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
 			} else {
 				w.decisions--
 			}
-			return w.words.each(&e, &t, func(s string) { texts[s] = true })
+			return w.words.Each(&e, &t, func(s string) { texts[s] = true })
 		case e.LeadID != "" && leads[e.LeadID]:
 			e.LeadID = ""
-			r.send = w.words.appendEntry(nil, &e, t)
+			r.send = w.words.AppendEntry(nil, &e, t)
 			changed[string(k)] = r.encode(k)
 		}
 		return nil
@@ -172,9 +173,9 @@ func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
 }
 
 // decided is a line of the audit with the send in it, which is empty where there is none.
-func (w *writing) decided(k, v []byte) (r auditLine, e checkpoint.Entry, t tail, err error) {
+func (w *writing) decided(k, v []byte) (r auditLine, e checkpoint.Entry, t records.Tail, err error) {
 	if r, err = decodeAudit(k, v); err == nil && len(r.send) > 0 {
-		t, err = w.words.decode(r.Key, r.send, &e)
+		t, err = w.words.Decode(r.Key, r.send, &e)
 	}
 	return r, e, t, err
 }
@@ -184,9 +185,9 @@ var errAllUsed = errors.New("every text is used")
 // scrubWords removes those of the texts that nothing uses any more: a location, a file
 // or an organization that was one person's alone.
 func (w *writing) scrubWords(texts map[string]bool) error {
-	maps.DeleteFunc(texts, func(s string, _ bool) bool { return s == "" || w.words.numbers[s] == 0 })
-	used := func(e *checkpoint.Entry, t *tail) error {
-		if err := w.words.each(e, t, func(s string) { delete(texts, s) }); err != nil {
+	maps.DeleteFunc(texts, func(s string, _ bool) bool { return s == "" || !w.words.Has(s) })
+	used := func(e *checkpoint.Entry, t *records.Tail) error {
+		if err := w.words.Each(e, t, func(s string) { delete(texts, s) }); err != nil {
 			return err
 		}
 		if len(texts) == 0 {
@@ -199,7 +200,7 @@ func (w *writing) scrubWords(texts map[string]bool) error {
 	}
 	var e checkpoint.Entry
 	entry := func(k, v []byte) error {
-		t, err := w.words.decode(string(k), v, &e)
+		t, err := w.words.Decode(string(k), v, &e)
 		return errors.Join(err, used(&e, &t))
 	}
 	err := w.audit.ForEach(func(k, v []byte) error {
@@ -212,7 +213,7 @@ func (w *writing) scrubWords(texts map[string]bool) error {
 		}
 	}
 	if err == nil {
-		err = w.words.forget(texts, w.meta.Tx().Bucket(inWords))
+		err = w.words.Forget(texts, w.meta.Tx().Bucket(inWords))
 	} else if errors.Is(err, errAllUsed) {
 		err = nil
 	}

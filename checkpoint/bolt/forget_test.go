@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -56,7 +57,7 @@ func withPerson(t *testing.T, path string) *Store {
 // traces counts what of the person is in the files of a folder.
 func traces(t *testing.T, path string) (n int) {
 	t.Helper()
-	lead := appendText(nil, herLead)[1:]
+	lead := records.AppendText(nil, herLead)[1:]
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	if err != nil {
 		t.Fatal(err)

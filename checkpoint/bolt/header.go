@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -56,31 +57,31 @@ func (h header) encode() []byte {
 		b = binary.BigEndian.AppendUint64(b, uint64(id))
 	}
 	b = append(b, h.secret...)
-	b = appendText(appendText(appendText(b, h.target.BaseURL), h.target.LeadsURL), h.target.TrunkID)
-	return seal(appendTime(b, h.made), 0, headerKey)
+	b = records.AppendText(records.AppendText(records.AppendText(b, h.target.BaseURL), h.target.LeadsURL), h.target.TrunkID)
+	return records.Seal(records.AppendTime(b, h.made), 0, headerKey)
 }
 
 // decodeHeader stops after the version when it is not ours.
 func decodeHeader(record []byte) (h header, err error) {
-	f, err := unseal(headerKey, record)
+	f, err := records.Unseal(headerKey, record)
 	if err != nil {
 		return h, err
 	}
-	if h.version = f.uint(); h.version != format {
+	if h.version = f.Uint(); h.version != format {
 		return h, nil
 	}
-	h.id = f.fileID()
-	for n := f.uint(); n > 0 && !f.bad; n-- {
-		h.ancestors = append(h.ancestors, f.fileID())
+	h.id = takeID(&f)
+	for n := f.Uint(); n > 0 && !f.Bad; n-- {
+		h.ancestors = append(h.ancestors, takeID(&f))
 	}
-	h.secret = append([]byte(nil), f.next(32)...)
-	h.target = checkpoint.Target{BaseURL: f.text(), LeadsURL: f.text(), TrunkID: f.text()}
-	h.made = f.time()
-	return h, f.done()
+	h.secret = append([]byte(nil), f.Next(32)...)
+	h.target = checkpoint.Target{BaseURL: f.Text(), LeadsURL: f.Text(), TrunkID: f.Text()}
+	h.made = f.Time()
+	return h, f.Done()
 }
 
-func (r *reader) fileID() fileID {
-	if b := r.next(8); b != nil {
+func takeID(f *records.Reader) fileID {
+	if b := f.Next(8); b != nil {
 		return fileID(binary.BigEndian.Uint64(b))
 	}
 	return 0

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // lackingKey stands in the file while leads are missing from it.
@@ -26,19 +27,19 @@ type lacking struct {
 
 func (l lacking) encode() []byte {
 	b := binary.AppendUvarint(nil, l.leads)
-	return seal(binary.AppendUvarint(b, l.since), 0, lackingKey)
+	return records.Seal(binary.AppendUvarint(b, l.since), 0, lackingKey)
 }
 
 func decodeLacking(record []byte) (l lacking, err error) {
 	if record == nil {
 		return l, nil
 	}
-	f, err := unseal(lackingKey, record)
+	f, err := records.Unseal(lackingKey, record)
 	if err != nil {
 		return l, err
 	}
-	l = lacking{some: true, leads: f.uint(), since: f.uint()}
-	return l, f.done()
+	l = lacking{some: true, leads: f.Uint(), since: f.Uint()}
+	return l, f.Done()
 }
 
 // load reads what the file says as of commit seq.
@@ -80,7 +81,7 @@ func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
 		var held []string
 		err := w.intents.ForEach(func(k, v []byte) error {
 			var e checkpoint.Entry
-			if _, err := w.words.decode(string(k), v, &e); err != nil {
+			if _, err := w.words.Decode(string(k), v, &e); err != nil {
 				return err
 			}
 			if e.Reason == checkpoint.ReasonIncomplete {

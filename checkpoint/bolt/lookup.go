@@ -3,11 +3,11 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"slices"
 
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // chunk is how many entries Each reads in one transaction.
@@ -24,25 +24,13 @@ func find(c *bbolt.Cursor, key string) []byte {
 // Each calls f with every key that which takes. It reads some hundred at a time and
 // holds no transaction while f runs. See [checkpoint.Store].
 func (d *Store) Each(ctx context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
-	keep := func(e *checkpoint.Entry, t *tail) bool { return which.Run == "" || d.words.maker(e, t) == which.Run }
+	keep := func(e *checkpoint.Entry, t *records.Tail) bool {
+		return which.Run == "" || d.words.Maker(e, t) == which.Run
+	}
 	return d.each(ctx, which.State, keep, f)
 }
 
-// maker is the run that made a lead, or sent what is in doubt.
-func (w *words) maker(e *checkpoint.Entry, t *tail) string {
-	if e.State == checkpoint.InDoubt || e.State.HasLead() && t.act&checkpoint.Made != 0 && t.act&checkpoint.Adopted == 0 {
-		return e.Run
-	}
-	past, _ := w.events(t.past) // of a record that was decoded
-	for _, ev := range slices.Backward(past) {
-		if ev.Act&checkpoint.Made != 0 && ev.Act&checkpoint.Adopted == 0 && e.State.HasLead() {
-			return ev.Run
-		}
-	}
-	return ""
-}
-
-func (d *Store) each(ctx context.Context, s checkpoint.State, keep func(*checkpoint.Entry, *tail) bool, f func(checkpoint.Entry) error) error {
+func (d *Store) each(ctx context.Context, s checkpoint.State, keep func(*checkpoint.Entry, *records.Tail) bool, f func(checkpoint.Entry) error) error {
 	var gathered []string // keys, as of a commit
 	commit := -1
 	for after, more := []byte(nil), true; more; {
@@ -72,7 +60,7 @@ func (d *Store) each(ctx context.Context, s checkpoint.State, keep func(*checkpo
 
 // collect reads up to chunk keys from key from on and returns the key to go on
 // with, nil at the end.
-func (d *Store) collect(r *reading, from []byte, gathered []string, s checkpoint.State, keep func(*checkpoint.Entry, *tail) bool) (found []checkpoint.Entry, next []byte, err error) {
+func (d *Store) collect(r *reading, from []byte, gathered []string, s checkpoint.State, keep func(*checkpoint.Entry, *records.Tail) bool) (found []checkpoint.Entry, next []byte, err error) {
 	intents := r.tx.Bucket(inIntents).Cursor()
 	ik, iv := intents.Seek(from)
 	entries := &ordered{}
@@ -89,7 +77,7 @@ func (d *Store) collect(r *reading, from []byte, gathered []string, s checkpoint
 			return found, bytes.Clone(k), nil
 		}
 		var e checkpoint.Entry
-		t, err := d.words.decode(string(k), v, &e)
+		t, err := d.words.Decode(string(k), v, &e)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -115,4 +103,27 @@ func compare(a, b []byte) int {
 		return -1
 	}
 	return bytes.Compare(a, b)
+}
+
+// History returns what was done with a key, in order: its first event, the last
+// ones, and what a person decided or a list brought, with every send that was in doubt
+// when it was decided about. It is empty for a key that is not known. Times of sends that
+// got no answer are those of the send.
+func (d *Store) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
+	err = d.read("read history", func(r *reading) error {
+		versions := [][]byte{r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key))}
+		err := r.tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
+			line, err := decodeAudit(k, v)
+			if line.Key == key {
+				versions = append(versions, line.send)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		all, err = d.words.EventsOf(key, versions)
+		return err
+	})
+	return all, err
 }

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // of keys in the bucket: nothing else that has a checksum begins so and is so long
@@ -21,19 +22,19 @@ type note struct {
 }
 
 func (n *note) encode(key []byte) []byte {
-	b := appendText(appendText(nil, n.key), n.namespace)
-	return seal(append(b, n.columns...), 0, key)
+	b := records.AppendText(records.AppendText(nil, n.key), n.namespace)
+	return records.Seal(append(b, n.columns...), 0, key)
 }
 
 func decodeNote(key, record []byte) (n note, err error) {
-	f, err := unseal(key, record)
+	f, err := records.Unseal(key, record)
 	if err != nil || !bytes.HasPrefix(key, []byte(notePrefix)) || len(key) != len(notePrefix)+len(checkpoint.Digest{}) {
-		return n, errRecord
+		return n, records.ErrRecord
 	}
-	n = note{key: f.text(), namespace: f.text()}
-	n.columns = f.next(uint64(len(f.b)))
-	if f.bad || len(n.columns) == 0 || len(n.columns)%checkpoint.ColumnSize != 0 {
-		return n, errRecord
+	n = note{key: f.Text(), namespace: f.Text()}
+	n.columns = f.Rest()
+	if f.Bad || len(n.columns) == 0 || len(n.columns)%checkpoint.ColumnSize != 0 {
+		return n, records.ErrRecord
 	}
 	return n, nil
 }
@@ -51,7 +52,7 @@ func noteOf(d *checkpoint.Digester, s *checkpoint.Shape) (key []byte, n note) {
 	if len(n.columns) == 0 {
 		return nil, n
 	}
-	sum := d.Sum(append(appendText(appendText([]byte(notePrefix), n.key), n.namespace), n.columns...))
+	sum := d.Sum(append(records.AppendText(records.AppendText([]byte(notePrefix), n.key), n.namespace), n.columns...))
 	return append([]byte(notePrefix), sum[:]...), n
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/pages"
+	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -163,8 +164,8 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	c, err := decodeTally(meta.Get(tallyKey))
 	d.tally.Store(&c)
 	d.digests = checkpoint.NewDigester(d.header.secret)
-	d.words = newWords()
-	return errors.Join(err, d.lacks.load(meta, c.seq), d.words.load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
+	d.words = records.NewWords()
+	return errors.Join(err, d.lacks.load(meta, c.seq), d.words.Load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
 }
 
 // startUse compares the file with PATH.seq, checks its records and notes in PATH.seq that it

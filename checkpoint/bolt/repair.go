@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // Evidence is what the results of a run tell of leads, with the ID of the checkpoint that the
@@ -104,7 +105,7 @@ func (p *repair) leadOwners() map[string]string {
 	owners := make(map[string]string, len(p.records))
 	for key, one := range p.records {
 		var e checkpoint.Entry
-		if _, err := p.blank.decode(key, one.last.record, &e); err != nil || !e.State.HasLead() || e.LeadID == "" {
+		if _, err := p.blank.Decode(key, one.last.record, &e); err != nil || !e.State.HasLead() || e.LeadID == "" {
 			continue
 		}
 		if other, twice := owners[e.LeadID]; !twice || p.records[other].last.seq < e.Seq {
@@ -201,7 +202,7 @@ func (p *repair) add(e *checkpoint.Entry, sure bool) {
 // lacksID says whether a lead is known whose ID a result brings.
 func (p *repair) lacksID(e *checkpoint.Entry) bool {
 	var old checkpoint.Entry
-	_, err := p.blank.decode(e.Key, p.records[e.Key].last.record, &old)
+	_, err := p.blank.Decode(e.Key, p.records[e.Key].last.record, &old)
 	return err == nil && old.LeadID == "" && e.LeadID != ""
 }
 
@@ -273,7 +274,7 @@ func (p *repair) writeRecords(d *Store) error {
 // carry writes what stands under a key. Digests that nobody can make again go.
 func (p *repair) carry(w *writing, key string) error {
 	var e checkpoint.Entry
-	t, err := p.blank.decode(key, p.records[key].last.record, &e)
+	t, err := p.blank.Decode(key, p.records[key].last.record, &e)
 	if err != nil {
 		return err
 	}
@@ -297,16 +298,16 @@ func (p *repair) carry(w *writing, key string) error {
 }
 
 // translate writes what stands beside an entry in the words of the new file.
-func (p *repair) translate(w *writing, key string, t tail) (tail, error) {
-	past, err := p.blank.events(t.past)
+func (p *repair) translate(w *writing, key string, t records.Tail) (records.Tail, error) {
+	past, err := p.blank.Events(t.Past)
 	if err != nil {
 		return t, err
 	}
-	t.past = nil
+	t.Past = nil
 	for _, ev := range past {
-		t.past = w.words.appendEvent(t.past, ev)
+		t.Past = w.words.AppendEvent(t.Past, ev)
 	}
-	t.prior, err = p.again(w, key, t.prior)
+	t.Prior, err = p.again(w, key, t.Prior)
 	return t, err
 }
 
@@ -316,11 +317,11 @@ func (p *repair) again(w *writing, key string, record []byte) ([]byte, error) {
 		return nil, nil
 	}
 	var e checkpoint.Entry
-	t, err := p.blank.decode(key, record, &e)
+	t, err := p.blank.Decode(key, record, &e)
 	if err == nil {
 		t, err = p.translate(w, key, t)
 	}
-	return w.words.appendEntry(nil, &e, t), err
+	return w.words.AppendEntry(nil, &e, t), err
 }
 
 // writeLines writes runs, decisions, notes, and hashes of what was forgotten.
@@ -354,13 +355,13 @@ func (p *repair) writeLines(d *Store) error {
 
 func (p *repair) writeBlocked(w *writing) error {
 	for hash, record := range p.blocked {
-		folded, err := decodeBlock([]byte(hash), record)
+		folded, err := records.DecodeBlock([]byte(hash), record)
 		if err != nil {
 			return err
 		}
 		w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
 		if folded != nil {
-			err = w.folds.Put(forgottenFold(folded, []byte(hash)), nil)
+			err = w.folds.Put(records.ForgottenFold(folded, []byte(hash)), nil)
 		}
 		if err := errors.Join(err, w.blocked.Put([]byte(hash), record)); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // Resolve settles keys in doubt, all or none. A lead ID makes the key Partial
@@ -44,7 +45,7 @@ func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoi
 type resolution struct {
 	checkpoint.Decision
 	send     checkpoint.Entry
-	tail     tail
+	tail     records.Tail
 	corrects bool // an earlier decision
 	before   bool // is that decision
 }
@@ -148,12 +149,12 @@ func (w *writing) revisit(v *resolution, last map[string]auditLine) (refused str
 	if free := decided.LeadID == "" && !decided.Exists; free && old.State != checkpoint.NotMade || !free && !old.State.HasLead() {
 		return "its key was settled before and was sent again since, so it is not in doubt", nil
 	}
-	if v.tail, err = w.words.decode(v.Key, decided.send, &v.send); err != nil {
+	if v.tail, err = w.words.Decode(v.Key, decided.send, &v.send); err != nil {
 		return "", err
 	}
 	v.before = decided.LeadID == v.LeadID && decided.Exists == v.Exists && old.LeadID == v.LeadID
 	v.corrects = !v.before
-	v.tail.past = w.words.appendEvent(t.past, old.Event(t.act)) // what was done since
+	v.tail.Past = w.words.AppendEvent(t.Past, old.Event(t.Act)) // what was done since
 	return "", nil
 }
 
@@ -171,8 +172,8 @@ func (w *writing) undo(v *resolution) error {
 
 // decide carries out one decision about a key in doubt.
 func (w *writing) decide(v *resolution) error {
-	send := tail{act: v.tail.act, past: v.tail.past} // an intent before it stands in the past
-	if err := w.note(auditLine{Decision: v.Decision, send: w.words.appendEntry(nil, &v.send, send)}); err != nil {
+	send := records.Tail{Act: v.tail.Act, Past: v.tail.Past} // an intent before it stands in the past
+	if err := w.note(auditLine{Decision: v.Decision, send: w.words.AppendEntry(nil, &v.send, send)}); err != nil {
 		return err
 	}
 	e := v.Outcome(v.send, w.now)

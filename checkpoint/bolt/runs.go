@@ -11,32 +11,33 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 func encodeRun(key []byte, info checkpoint.RunInfo) []byte {
-	b := appendText(appendText(nil, info.ID), info.Command)
-	b = appendText(appendTime(appendTime(b, info.Started), info.Finished), info.Outcome)
+	b := records.AppendText(records.AppendText(nil, info.ID), info.Command)
+	b = records.AppendText(records.AppendTime(records.AppendTime(b, info.Started), info.Finished), info.Outcome)
 	b = binary.AppendUvarint(b, uint64(len(info.Counts)))
 	for _, name := range slices.Sorted(maps.Keys(info.Counts)) {
-		b = binary.AppendUvarint(appendText(b, name), uint64(info.Counts[name]))
+		b = binary.AppendUvarint(records.AppendText(b, name), uint64(info.Counts[name]))
 	}
-	return seal(b, 0, key)
+	return records.Seal(b, 0, key)
 }
 
 func decodeRun(key, record []byte) (info checkpoint.RunInfo, err error) {
-	f, err := unseal(key, record)
+	f, err := records.Unseal(key, record)
 	if err != nil {
 		return info, err
 	}
-	info = checkpoint.RunInfo{ID: f.text(), Command: f.text(), Started: f.time(), Finished: f.time(), Outcome: f.text()}
-	for n := f.uint(); n > 0 && !f.bad; n-- {
+	info = checkpoint.RunInfo{ID: f.Text(), Command: f.Text(), Started: f.Time(), Finished: f.Time(), Outcome: f.Text()}
+	for n := f.Uint(); n > 0 && !f.Bad; n-- {
 		if info.Counts == nil {
 			info.Counts = make(map[string]int)
 		}
-		name := f.text()
-		info.Counts[name] = int(f.uint())
+		name := f.Text()
+		info.Counts[name] = int(f.Uint())
 	}
-	return info, f.done()
+	return info, f.Done()
 }
 
 // PutRun keeps the history of a run. A second call with the same ID replaces

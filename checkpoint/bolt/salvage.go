@@ -11,6 +11,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/pages"
+	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -52,7 +53,7 @@ func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error
 	r = s.sum()
 	for _, key := range slices.Sorted(maps.Keys(s.records)) {
 		var e checkpoint.Entry
-		if _, err := s.blank.decode(key, s.records[key].last.record, &e); err != nil {
+		if _, err := s.blank.Decode(key, s.records[key].last.record, &e); err != nil {
 			return r, err
 		}
 		if err := f(e); err != nil {
@@ -67,10 +68,10 @@ func salvageFile(path string) (*salvage, error) {
 	d := &Store{path: path, readOnly: true}
 	s := &salvage{
 		records: make(map[string]piece), blocked: make(map[string][]byte), notes: make(map[string][]byte),
-		runs: make(map[uint64]line), audit: make(map[uint64]line), blank: newWords(),
+		runs: make(map[uint64]line), audit: make(map[uint64]line),
 	}
-	s.texts, s.sure = make([]string, maxWords), make([]bool, maxWords)
-	s.blank.texts.Store(&s.texts)
+	s.texts, s.sure = make([]string, records.MaxWords), make([]bool, records.MaxWords)
+	s.blank = records.WordsOf(s.texts)
 	if err := s.read(d); err != nil {
 		return nil, d.openError(err)
 	}
@@ -82,9 +83,9 @@ func salvageFile(path string) (*salvage, error) {
 // salvage is what was found in the pages so far.
 type salvage struct {
 	records map[string]piece
-	texts   []string // by number; those that are lost are empty
-	sure    []bool   // of texts: it stood in a page in use
-	blank   *words   // the same texts
+	texts   []string       // by number; those that are lost are empty
+	sure    []bool         // of texts: it stood in a page in use
+	blank   *records.Words // the same texts
 	blocked map[string][]byte
 	notes   map[string][]byte
 	runs    map[uint64]line // by number
@@ -144,7 +145,7 @@ func (s *salvage) sift() {
 			p.last = p.inUse
 		}
 		var e checkpoint.Entry
-		_, err := s.blank.decode(key, p.last.record, &e)
+		_, err := s.blank.Decode(key, p.last.record, &e)
 		if p.last.record == nil || err != nil || s.header.version != 0 && s.blocked[string(digests.Blocked(key))] != nil {
 			delete(s.records, key)
 			continue
@@ -227,27 +228,25 @@ func (s *salvage) read(d *Store) (err error) {
 		return err
 	}
 	pages.Scan(d.file, info.Size(), func(inUse bool, key, value []byte) {
-		if f, err := unseal(key, value); err == nil {
-			s.inUse = inUse
-			s.record(key, value, f)
-		}
+		s.inUse = inUse
+		s.record(key, value)
 	})
 	return nil
 }
 
 // record keeps an entry, an intent or a word. What else has a checksum is told from
 // them by its shape.
-func (s *salvage) record(key, value []byte, f reader) {
-	if word := f; len(key) == 4 {
-		text := word.text()
-		if n := int(wordNumber(key)); word.done() == nil && n > 0 && n <= maxWords {
-			if s.inUse || !s.sure[n-1] { // one of a commit that was cut off may stand in an unused page
-				s.texts[n-1], s.sure[n-1] = text, s.inUse
-			}
-			return
-		}
+func (s *salvage) record(key, value []byte) {
+	if _, err := records.Unseal(key, value); err != nil {
+		return
 	}
-	if _, items, err := openLine(key, value); err == nil {
+	if n, text, err := records.DecodeWord(key, value); err == nil {
+		if s.inUse || !s.sure[n-1] { // one of a commit that was cut off may stand in an unused page
+			s.texts[n-1], s.sure[n-1] = text, s.inUse
+		}
+		return
+	}
+	if _, items, err := records.OpenLine(key, value); err == nil {
 		s.line(items)
 		return
 	}
@@ -255,11 +254,11 @@ func (s *salvage) record(key, value []byte, f reader) {
 		return
 	}
 	var e checkpoint.Entry
-	t, err := s.blank.decode(string(key), value, &e)
+	t, err := s.blank.Decode(string(key), value, &e)
 	if err != nil {
 		return
 	}
-	v := version{append([]byte(nil), value...), e.Seq, e.State, t.act}
+	v := version{append([]byte(nil), value...), e.Seq, e.State, t.Act}
 	p := s.records[e.Key]
 	if p.last.precedes(&v) {
 		p.last = v
@@ -271,11 +270,9 @@ func (s *salvage) record(key, value []byte, f reader) {
 }
 
 // line keeps the entries of a line; one of the index has none.
-func (s *salvage) line(items reader) {
-	_ = items.each(func(key, value []byte) error {
-		if f, err := unseal(key, value); err == nil {
-			s.record(key, value, f)
-		}
+func (s *salvage) line(items records.Reader) {
+	_ = items.Each(func(key, value []byte) error {
+		s.record(key, value)
 		return nil
 	})
 }
@@ -291,7 +288,7 @@ func (s *salvage) other(key, value []byte) bool {
 		return true
 	}
 	if len(key) == len(checkpoint.Digest{}) {
-		if _, err := decodeBlock(key, value); err == nil {
+		if _, err := records.DecodeBlock(key, value); err == nil {
 			s.blocked[string(key)] = keep
 			return true
 		}

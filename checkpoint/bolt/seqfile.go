@@ -39,7 +39,7 @@ func (m seqLine) line() []byte {
 		state = "clean"
 	}
 	s := fmt.Sprintf(seqForm, uint64(m.id), m.seq, m.leads, state, m.pid, m.host, m.file)
-	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
+	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // parseSeqLine accepts exactly what line writes.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // claim writes an intent. A row that is sent again although in doubt keeps the
@@ -20,7 +21,7 @@ func (w *writing) claim(e *checkpoint.Entry) error {
 	if err != nil {
 		return err
 	}
-	t := tail{act: checkpoint.Doubted}
+	t := records.Tail{Act: checkpoint.Doubted}
 	var old checkpoint.Entry
 	switch from {
 	case checkpoint.Created, checkpoint.Partial:
@@ -28,13 +29,13 @@ func (w *writing) claim(e *checkpoint.Entry) error {
 	case checkpoint.Forgotten:
 		return checkpoint.ErrBlocked
 	case checkpoint.InDoubt:
-		var earlier tail
+		var earlier records.Tail
 		if old, earlier, err = w.intent(e.Key); err != nil {
 			return err
 		}
-		t.past = w.words.appendEvent(earlier.past, old.Event(earlier.act))
-		earlier.prior = nil
-		t.prior = w.words.appendEntry(nil, &old, earlier)
+		t.Past = w.words.AppendEvent(earlier.Past, old.Event(earlier.Act))
+		earlier.Prior = nil
+		t.Prior = w.words.AppendEntry(nil, &old, earlier)
 	}
 	if from == checkpoint.Unknown {
 		w.vacant[e.Key] = true
@@ -48,13 +49,13 @@ func (w *writing) withdraw(key string) error {
 	if err != nil || in.State == checkpoint.Unknown {
 		return err
 	}
-	if len(t.prior) > 0 {
+	if len(t.Prior) > 0 {
 		var prior checkpoint.Entry
-		if _, err := w.words.decode(key, t.prior, &prior); err != nil {
+		if _, err := w.words.Decode(key, t.Prior, &prior); err != nil {
 			return err
 		}
 		from := len(w.arena)
-		w.arena = append(w.arena, t.prior...)
+		w.arena = append(w.arena, t.Prior...)
 		return errors.Join(w.want(&in, &prior), w.intents.Put([]byte(key), w.arena[from:len(w.arena):len(w.arena)]))
 	}
 	if err := w.deleteIntent(&in); err != nil {
@@ -117,29 +118,29 @@ func (w *writing) conclude(e *checkpoint.Entry, from checkpoint.State, act check
 		return err
 	}
 	if old.State != checkpoint.Unknown {
-		t.past = w.words.appendEvent(t.past, old.Event(t.act))
+		t.Past = w.words.AppendEvent(t.Past, old.Event(t.Act))
 	}
 	silent := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == ""
-	t.past, err = w.addDoubts(t.past, &in, doubt, silent)
+	t.Past, err = w.addDoubts(t.Past, &in, doubt, silent)
 	if err != nil {
 		return err
 	}
-	t.act = e.ActAfter(&old) | act
+	t.Act = e.ActAfter(&old) | act
 	return w.replace(&old, e, t)
 }
 
 // addDoubts adds earlier sends that got no answer, and the one of the intent itself
 // unless its outcome tells as much.
-func (w *writing) addDoubts(past []byte, in *checkpoint.Entry, t tail, silent bool) ([]byte, error) {
-	earlier, err := w.words.events(t.past)
+func (w *writing) addDoubts(past []byte, in *checkpoint.Entry, t records.Tail, silent bool) ([]byte, error) {
+	earlier, err := w.words.Events(t.Past)
 	if err != nil || in.State == checkpoint.Unknown {
 		return past, err
 	}
 	for _, ev := range earlier {
-		past = w.words.appendEvent(past, ev)
+		past = w.words.AppendEvent(past, ev)
 	}
-	if ev := in.Event(t.act).Past(); !silent && !slices.Contains(earlier, ev) {
-		past = w.words.appendEvent(past, ev)
+	if ev := in.Event(t.Act).Past(); !silent && !slices.Contains(earlier, ev) {
+		past = w.words.AppendEvent(past, ev)
 	}
 	return past, nil
 }
@@ -157,23 +158,23 @@ func (w *writing) doubt(e *checkpoint.Entry, from checkpoint.State) (checkpoint.
 	in.State, in.Code, in.Reason, in.LeadID = checkpoint.InDoubt, e.Code, e.Reason, e.LeadID
 	in.RequestID = cmp.Or(e.RequestID, in.RequestID)
 	if e.Reason != checkpoint.ReasonIncomplete { // which was not sent
-		t.act |= checkpoint.Doubted
+		t.Act |= checkpoint.Doubted
 	}
 	return in, errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(&old, &in, t))
 }
 
 // owner returns the key under which a lead ID stands, or nothing.
 func (w *writing) owner(id string) (string, error) {
-	if !indexed(id) {
+	if !records.Indexed(id) {
 		return "", nil
 	}
-	lead := string(appendText(nil, id))
-	return w.words.ownerOf(id, w.entry, string(w.leads.find(lead)))
+	lead := string(records.AppendText(nil, id))
+	return ownerOf(w.words, id, w.entry, string(w.leads.find(lead)))
 }
 
 // ownerOf is the key whose entry has this lead ID, or nothing; indexed is what the index
 // says, which has no record where the key itself is the lead ID.
-func (w *words) ownerOf(id string, entry func(key string) []byte, indexed string) (string, error) {
+func ownerOf(w *records.Words, id string, entry func(key string) []byte, indexed string) (string, error) {
 	for _, key := range []string{indexed, id} {
 		if key == "" {
 			continue
@@ -183,7 +184,7 @@ func (w *words) ownerOf(id string, entry func(key string) []byte, indexed string
 			continue
 		}
 		var e checkpoint.Entry
-		if _, err := w.decode(key, record, &e); err != nil || e.LeadID == id {
+		if _, err := w.Decode(key, record, &e); err != nil || e.LeadID == id {
 			return key, err
 		}
 	}
@@ -191,7 +192,7 @@ func (w *words) ownerOf(id string, entry func(key string) []byte, indexed string
 }
 
 // replace writes an entry in place of the old one and brings the indexes in step.
-func (w *writing) replace(old, e *checkpoint.Entry, t tail) error {
+func (w *writing) replace(old, e *checkpoint.Entry, t records.Tail) error {
 	isNew := old.State == checkpoint.Unknown
 	return errors.Join(w.index(old, e), w.putEntry(e, t, isNew))
 }
@@ -200,13 +201,13 @@ func (w *writing) replace(old, e *checkpoint.Entry, t tail) error {
 // zero Entry is in none.
 func (w *writing) index(old, e *checkpoint.Entry) error {
 	if old.State.HasLead() {
-		w.statuses[kindOfStatus(old.Status)]--
+		w.statuses[records.KindOfStatus(old.Status)]--
 	}
 	if e.State.HasLead() {
-		w.statuses[kindOfStatus(e.Status)]++
+		w.statuses[records.KindOfStatus(e.Status)]++
 	}
-	oldLead, oldLinks := indexKeys(old)
-	lead, links := indexKeys(e)
+	oldLead, oldLinks := records.IndexKeys(old)
+	lead, links := records.IndexKeys(e)
 	var errs []error
 	if !bytes.Equal(oldLead, lead) {
 		if oldLead != nil {
@@ -221,13 +222,13 @@ func (w *writing) index(old, e *checkpoint.Entry) error {
 		}
 	}
 	for _, link := range oldLinks {
-		if link != nil && !links.has(link) {
+		if link != nil && !links.Has(link) {
 			errs = append(errs, w.links.Delete(link))
 		}
 	}
 	for _, link := range links {
 		switch {
-		case link == nil || oldLinks.has(link):
+		case link == nil || oldLinks.Has(link):
 		case w.batch != nil:
 			w.batch.links = append(w.batch.links, indexRecord{key: link})
 		default:
@@ -242,33 +243,50 @@ func (w *writing) unindex(old *checkpoint.Entry) error {
 	return w.index(old, new(checkpoint.Entry))
 }
 
-// indexed says whether an ID is kept in an index: bbolt's keys are bounded.
-func indexed(id string) bool { return id != "" && len(id) <= checkpoint.MaxKey }
-
-// linkKeys are the index keys of the external IDs of an entry: the one that its lead has,
-// and the one that it is to have; nil where none is kept.
-type linkKeys [2][]byte
-
-func (k linkKeys) has(link []byte) bool { return bytes.Equal(k[0], link) || bytes.Equal(k[1], link) }
-
-// indexKeys returns the index keys of an entry, nil where none is kept.
-func indexKeys(e *checkpoint.Entry) (lead []byte, links linkKeys) {
-	if indexed(e.LeadID) && e.LeadID != e.Key {
-		lead = appendText(nil, e.LeadID)
+func (w *writing) mark(e *checkpoint.Entry) (checkpoint.Entry, error) {
+	if !checkpoint.ValidKey(e.Key) {
+		return *e, checkpoint.ErrKey
 	}
-	if e.State.HasLead() {
-		links[0] = linkKey(e.ExternalID, e.Key)
-		if e.WantLink != e.ExternalID {
-			links[1] = linkKey(e.WantLink, e.Key)
-		}
+	from, err := w.state(e.Key)
+	if err != nil {
+		return *e, err
 	}
-	return lead, links
+	old, t, err := w.known(e.Key)
+	lead := from.HasLead()
+	switch {
+	case err != nil:
+		return *e, err
+	case from == checkpoint.Forgotten:
+		return *e, checkpoint.ErrBlocked
+	case lead && old.LeadID == e.LeadID:
+		old.Unsettled, old.Sought, old.Seen = e.Unsettled, e.Sought, e.Seen
+		return old, w.putEntry(&old, t, false)
+	case from == checkpoint.InDoubt || lead && old.LeadID != "" || e.LeadID == "":
+		return *e, checkpoint.ErrKnown
+	}
+	return w.takeOver(e, &old, from)
 }
 
-// linkKey is what stands in an index for an external ID of a key, or nil.
-func linkKey(external, key string) []byte {
-	if !indexed(external) || external == key {
+// takeOver makes a lead that only the input knew the lead of its key.
+func (w *writing) takeOver(e, old *checkpoint.Entry, from checkpoint.State) (checkpoint.Entry, error) {
+	owner, err := w.owner(e.LeadID)
+	if err != nil || owner != "" {
+		return *e, errors.Join(err, takenBy(owner))
+	}
+	taken := *e
+	taken.State = checkpoint.Created
+	if from.HasLead() { // its lead ID alone was not known
+		taken = old.Completed(e)
+		taken.Unsettled, taken.Sought, taken.Seen = e.Unsettled, e.Sought, e.Seen
+	}
+	taken.Updated = w.now
+	err = w.conclude(&taken, from, checkpoint.Adopted)
+	return taken, err
+}
+
+func takenBy(owner string) error {
+	if owner == "" {
 		return nil
 	}
-	return append(appendText(nil, external), key...)
+	return checkpoint.ErrTaken
 }

@@ -28,7 +28,7 @@ func TestManyRowsStaySmallAndKnown(t *testing.T) {
 			var changes []*checkpoint.Change
 			for i := range rows {
 				id := d.digests.Sum([]byte(key(i)))
-				leads[i] = unpackUUID(id[:])
+				leads[i] = uuidOf(id)
 				changes = append(changes, &checkpoint.Change{Kind: checkpoint.Claim, Entry: intentOf(key(i), i)},
 					&checkpoint.Change{Kind: checkpoint.Settle, Entry: createdEntry(key(i), leads[i], i)})
 				if i%64 == 63 || i == rows-1 {

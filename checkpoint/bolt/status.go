@@ -134,7 +134,7 @@ func (t *statusWriter) write() error {
 	if err != nil {
 		return err
 	}
-	text = fmt.Appendf(nil, "%08x\n%s\n", crc32.Checksum(text, castagnoli), text)
+	text = fmt.Appendf(nil, "%08x\n%s\n", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)), text)
 	_, err = t.f.WriteAt(text, 0)
 	return errors.Join(err, t.f.Truncate(int64(len(text))))
 }
@@ -167,7 +167,7 @@ func (d *Store) readStatusFile() (s checkpoint.Status, ok bool) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, mostStatus))
 	sum, account, _ := bytes.Cut(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
-	if err != nil || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(account, castagnoli)) {
+	if err != nil || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(account, crc32.MakeTable(crc32.Castagnoli))) {
 		return s, false
 	}
 	return s, json.Unmarshal(account, &s) == nil

@@ -29,6 +29,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -50,7 +51,7 @@ type Store struct {
 	replaced       *seqLine // what PATH.seq said before this file was made
 	header         header
 	digests        *checkpoint.Digester
-	words          *words
+	words          *records.Words
 	readers        sync.RWMutex // held by who reads entries, from before its transaction to the end
 	entries, leads *buffered
 	lacks          lacking

@@ -10,6 +10,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/pages"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // survey checks a file in one pass over its pages: their shape and order, every checksum, the
@@ -17,7 +18,7 @@ import (
 // those that the entries ask for, are equal, whatever their order: no record has to be looked
 // up. A million entries take about a quarter of a second on one processor.
 type survey struct {
-	words   *words
+	words   *records.Words
 	digests *checkpoint.Digester
 	tally   tally
 	seed    maphash.Seed
@@ -108,12 +109,12 @@ func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
 	case string(inWords):
 		return func(k, v []byte) error {
 			s.tally.words++
-			_, err := unseal(k, v)
+			_, err := records.Unseal(k, v)
 			return err
 		}
 	}
 	return func(k, v []byte) error {
-		_, err := unseal(k, v)
+		_, err := records.Unseal(k, v)
 		return err
 	}
 }
@@ -121,11 +122,11 @@ func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
 // inLines checks the lines of a log and hands out what they hold.
 func inLines(f func(key, value []byte)) func(k, line []byte) error {
 	return func(k, line []byte) error {
-		_, items, err := openLine(k, line)
+		_, items, err := records.OpenLine(k, line)
 		if err != nil {
 			return err
 		}
-		return items.each(func(key, value []byte) error { f(key, value); return nil })
+		return items.Each(func(key, value []byte) error { f(key, value); return nil })
 	}
 }
 
@@ -151,13 +152,13 @@ func (s *survey) asks(index *int64, record, value []byte) {
 }
 
 func (s *survey) block(k, v []byte) error {
-	folded, err := decodeBlock(k, v)
+	folded, err := records.DecodeBlock(k, v)
 	if err != nil {
 		return err
 	}
 	s.tally.keys[checkpoint.Forgotten]++
 	if folded != nil {
-		s.asks(&s.sums.folds, forgottenFold(folded, k), nil)
+		s.asks(&s.sums.folds, records.ForgottenFold(folded, k), nil)
 	}
 	return nil
 }
@@ -172,60 +173,41 @@ func (s *survey) sum(a, b []byte) int64 {
 func (s *survey) intent(k, v []byte) error {
 	s.hidden[string(k)] = true
 	var e checkpoint.Entry
-	t, err := s.words.decode(string(k), v, &e)
+	t, err := s.words.Decode(string(k), v, &e)
 	if err != nil || e.State != checkpoint.InDoubt {
-		return errRecord
+		return records.ErrRecord
 	}
-	if len(t.prior) > 0 {
-		if _, err := s.words.decode(string(k), t.prior, new(checkpoint.Entry)); err != nil {
+	if len(t.Prior) > 0 {
+		if _, err := s.words.Decode(string(k), t.Prior, new(checkpoint.Entry)); err != nil {
 			return err
 		}
 	}
 	s.tally.move(checkpoint.Unknown, checkpoint.InDoubt)
-	s.asks(&s.sums.wanted, linkKey(e.WantLink, e.Key), nil)
-	s.asks(&s.sums.folds, foldKey(s.digests, e.Key), nil)
+	s.asks(&s.sums.wanted, records.LinkKey(e.WantLink, e.Key), nil)
+	s.asks(&s.sums.folds, records.FoldKey(s.digests, e.Key), nil)
 	return nil
 }
 
-// entry reads of an entry what is counted and indexed. The checksum vouches for
-// the rest.
+// entry counts an entry and asks for what the indexes have to hold of it.
 func (s *survey) entry(k, v []byte) error {
-	f, err := unseal(k, v)
+	g, err := records.GistOf(k, v)
 	if err != nil {
 		return err
 	}
-	state, flags := checkpoint.State(f.byte()), f.byte()
-	f.byte()
-	status := f.statusKind()
-	lead := f.rawText()
-	if state == checkpoint.Unknown || state == checkpoint.InDoubt || state > checkpoint.NotMade || f.bad {
-		return errRecord
-	}
 	if !s.hidden[string(k)] {
-		s.tally.move(checkpoint.Unknown, state)
-		s.asks(&s.sums.folds, foldKey(s.digests, string(k)), nil)
+		s.tally.move(checkpoint.Unknown, g.State)
+		s.asks(&s.sums.folds, records.FoldKey(s.digests, string(k)), nil)
 	}
-	if n := len(lead); n > 1 && n <= maxIndexKey && !isText(lead, k) {
-		s.asks(&s.sums.leads, lead, k)
+	s.asks(&s.sums.leads, g.Lead, k)
+	if g.State.HasLead() {
+		s.tally.statuses[g.Status]++
 	}
-	if !state.HasLead() {
-		return nil
-	}
-	s.tally.statuses[status]++
-	if flags&hasWish != 0 { // few: all others are linked
+	if g.Wishes {
 		return s.wishes(k, v)
 	}
-	if flags&hasLink == 0 {
-		return nil
-	}
-	f.skipWord()
-	f.skipWord()
-	if link := f.rawText(); len(link) > 1 && len(link) <= maxIndexKey {
-		s.joined = append(append(s.joined[:0], link...), k...)
+	if g.Link != nil {
+		s.joined = append(append(s.joined[:0], g.Link...), k...)
 		s.asks(&s.sums.links, s.joined, nil)
-	}
-	if f.bad {
-		return errRecord
 	}
 	return nil
 }
@@ -233,37 +215,13 @@ func (s *survey) entry(k, v []byte) error {
 // wishes counts the links of an entry that asks for one.
 func (s *survey) wishes(k, v []byte) error {
 	var e checkpoint.Entry
-	if _, err := s.words.decode(string(k), v, &e); err != nil {
+	if _, err := s.words.Decode(string(k), v, &e); err != nil {
 		return err
 	}
-	_, links := indexKeys(&e)
+	_, links := records.IndexKeys(&e)
 	s.asks(&s.sums.links, links[0], nil)
 	s.asks(&s.sums.links, links[1], nil)
 	return nil
-}
-
-// maxIndexKey is the length of the longest ID that is kept in an index, as
-// appendText writes it.
-const maxIndexKey = checkpoint.MaxKey + 2
-
-// isText says whether raw is text as appendText writes it. It nearly never is, which
-// is cheap to see by the lengths or by the last byte of a UUID.
-func isText(raw, text []byte) bool {
-	const digits = "0123456789abcdef"
-	if len(text) == 36 && raw[0] == 1 {
-		if last := raw[16]; digits[last>>4] != text[34] || digits[last&15] != text[35] {
-			return false
-		}
-	} else if n := len(raw) - len(text); n != 1 && n != 2 {
-		return false
-	}
-	return bytes.Equal(raw, appendText(nil, string(text)))
-}
-
-func (r *reader) skipWord() {
-	if r.uint() == 1 {
-		r.rawText()
-	}
 }
 
 // checkPages runs bbolt's own check to its end. Its texts hold keys, so they go no further.
@@ -298,7 +256,7 @@ func (s *survey) line(k, v []byte) error {
 	}
 	s.tally.count(r.kind)
 	if len(r.send) > 0 {
-		_, err = s.words.decode(r.Key, r.send, new(checkpoint.Entry))
+		_, err = s.words.Decode(r.Key, r.send, new(checkpoint.Entry))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // The buckets of the file.
@@ -44,7 +45,7 @@ type tally struct {
 	decisions      uint64
 	contradictions uint64
 	notes          uint64
-	statuses       [kindsOfStatus]uint64 // leads by the status last confirmed
+	statuses       [records.KindsOfStatus]uint64 // leads by the status last confirmed
 }
 
 func (t tally) encode() []byte {
@@ -55,23 +56,23 @@ func (t tally) encode() []byte {
 	for _, n := range append([]uint64{t.words, t.runs, t.decisions, t.contradictions, t.notes}, t.statuses[:]...) {
 		b = binary.AppendUvarint(b, n)
 	}
-	return seal(b, 0, tallyKey)
+	return records.Seal(b, 0, tallyKey)
 }
 
 func decodeTally(record []byte) (t tally, err error) {
-	f, err := unseal(tallyKey, record)
+	f, err := records.Unseal(tallyKey, record)
 	if err != nil {
 		return t, err
 	}
-	t.seq = f.uint()
+	t.seq = f.Uint()
 	for i := range t.keys {
-		t.keys[i] = f.uint()
+		t.keys[i] = f.Uint()
 	}
-	t.words, t.runs, t.decisions, t.contradictions, t.notes = f.uint(), f.uint(), f.uint(), f.uint(), f.uint()
+	t.words, t.runs, t.decisions, t.contradictions, t.notes = f.Uint(), f.Uint(), f.Uint(), f.Uint(), f.Uint()
 	for i := range t.statuses {
-		t.statuses[i] = f.uint()
+		t.statuses[i] = f.Uint()
 	}
-	return t, f.done()
+	return t, f.Done()
 }
 
 // total is the number of keys that are known.
@@ -97,7 +98,7 @@ type writing struct {
 	tally
 	now     time.Time
 	digests *checkpoint.Digester
-	words   *words
+	words   *records.Words
 	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
 	arena   []byte          // records live here until the commit: bbolt does not copy values
 	batch   *indexBatch     // unless nil, takes index records
@@ -129,13 +130,13 @@ func (w *writing) begin(tx *bbolt.Tx, t tally, now time.Time) {
 
 // end writes what belongs to every commit.
 func (w *writing) end(tx *bbolt.Tx) error {
-	if err := w.words.store(tx.Bucket(inWords)); err != nil {
+	if err := w.words.Store(tx.Bucket(inWords)); err != nil {
 		return err
 	}
 	if err := errors.Join(w.entries.end(), w.leads.end()); err != nil {
 		return err
 	}
-	w.tally.words = uint64(w.words.stored)
+	w.tally.words = uint64(w.words.Count())
 	return w.meta.Put(tallyKey, w.tally.encode())
 }
 
@@ -151,7 +152,7 @@ func (w *writing) state(key string) (checkpoint.State, error) {
 	if find(w.sent, key) != nil {
 		return checkpoint.InDoubt, nil
 	}
-	s, err := stateOf(key, w.entry(key))
+	s, err := records.StateOf(key, w.entry(key))
 	if s == checkpoint.Unknown && err == nil && w.keys[checkpoint.Forgotten] > 0 && w.blocked.Get(w.digests.Blocked(key)) != nil {
 		return checkpoint.Forgotten, nil
 	}
@@ -168,7 +169,7 @@ func (w *writing) entry(key string) []byte {
 
 // putEntry writes an entry. A new one gathers, unless it comes behind all others: then its
 // page is at hand.
-func (w *writing) putEntry(e *checkpoint.Entry, t tail, isNew bool) error {
+func (w *writing) putEntry(e *checkpoint.Entry, t records.Tail, isNew bool) error {
 	record := w.record(e, t)
 	delete(w.vacant, e.Key)
 	if isNew && w.batch == nil && e.Key <= w.last {
@@ -182,7 +183,7 @@ func (w *writing) putEntry(e *checkpoint.Entry, t tail, isNew bool) error {
 }
 
 // putIntent writes an intent in place of the old one; the zero Entry is none.
-func (w *writing) putIntent(old, e *checkpoint.Entry, t tail) error {
+func (w *writing) putIntent(old, e *checkpoint.Entry, t records.Tail) error {
 	return errors.Join(w.want(old, e), w.intents.Put([]byte(e.Key), w.record(e, t)))
 }
 
@@ -194,7 +195,7 @@ func (w *writing) deleteIntent(old *checkpoint.Entry) error {
 // want brings the index of wanted external IDs in step with an intent that another one
 // replaces.
 func (w *writing) want(old, e *checkpoint.Entry) error {
-	before, now := linkKey(old.WantLink, old.Key), linkKey(e.WantLink, e.Key)
+	before, now := records.LinkKey(old.WantLink, old.Key), records.LinkKey(e.WantLink, e.Key)
 	var errs [2]error
 	if before != nil && !bytes.Equal(before, now) {
 		errs[0] = w.wanted.Delete(before)
@@ -206,34 +207,34 @@ func (w *writing) want(old, e *checkpoint.Entry) error {
 }
 
 // record is what is written of e now. It stands until the commit.
-func (w *writing) record(e *checkpoint.Entry, t tail) []byte {
+func (w *writing) record(e *checkpoint.Entry, t records.Tail) []byte {
 	e.Seq = w.seq
 	if e.Updated.IsZero() {
 		e.Updated = w.now
 	}
 	e.Updated = time.UnixMilli(e.Updated.UnixMilli()).UTC()
 	from := len(w.arena)
-	w.arena = w.words.appendEntry(w.arena, e, t)
+	w.arena = w.words.AppendEntry(w.arena, e, t)
 	return w.arena[from:len(w.arena):len(w.arena)]
 }
 
 // intent returns the intent of key; its State is Unknown when there is none.
-func (w *writing) intent(key string) (e checkpoint.Entry, t tail, err error) {
+func (w *writing) intent(key string) (e checkpoint.Entry, t records.Tail, err error) {
 	record := find(w.sent, key)
 	if record == nil {
 		return e, t, nil
 	}
-	t, err = w.words.decode(key, record, &e)
+	t, err = w.words.Decode(key, record, &e)
 	return e, t, err
 }
 
 // known returns the entry of key, below an intent too; its State is Unknown when
 // there is none.
-func (w *writing) known(key string) (e checkpoint.Entry, t tail, err error) {
+func (w *writing) known(key string) (e checkpoint.Entry, t records.Tail, err error) {
 	record := w.entry(key)
 	if record == nil {
 		return e, t, nil
 	}
-	t, err = w.words.decode(key, record, &e)
+	t, err = w.words.Decode(key, record, &e)
 	return e, t, err
 }

@@ -46,13 +46,14 @@ func design() plan {
 			"mapping/propose":            {imports: []string{"mapping", rowkey}},
 			"checkpoint":                 {imports: []string{crash, rowkey}},
 			"checkpoint/bolt/pages":      {imports: []string{"checkpoint"}},
-			"checkpoint/bolt":            {imports: []string{"checkpoint", "checkpoint/bolt/pages", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},
+			"checkpoint/bolt/records":    {imports: []string{"checkpoint", rowkey}},
+			"checkpoint/bolt":            {imports: []string{"checkpoint", "checkpoint/bolt/pages", "checkpoint/bolt/records", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},
 			"checkpoint/storetest":       {imports: []string{"checkpoint", rowkey}},
 			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox":            {tests: []string{"leadapi"}},
 		},
 		reserved: []reserved{
-			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "leadapi/sandbox"}, tests: true},
+			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "checkpoint/bolt/records", "leadapi/sandbox"}, tests: true},
 			// The engine knows statuses by name; what makes calls is reserved below.
 			{path: "net/http", rooms: []string{"importer", "leadapi", "leadapi/sandbox"}},
 		},

@@ -1,4 +1,9 @@
-package bolt
+// Package records knows how each record of a checkpoint's entries is written and read: its fields
+// and checksum ([Reader], [Seal]), the entry or intent with its events ([Words.AppendEntry],
+// [Tail]), the texts that recur ([Words]), what the indexes hold of it ([IndexKeys], [FoldKey],
+// [GistOf]) and the lines in which new records gather ([OpenLine]). Which bucket a record stands
+// in, and when it is written, is not known here. What cannot be read is [ErrRecord].
+package records
 
 import (
 	"encoding/binary"
@@ -17,33 +22,36 @@ import (
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-	errRecord  = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
+
+	// ErrRecord is [checkpoint.ErrDamaged] of a record that is not whole.
+	ErrRecord = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
 )
 
 func checksum(key, fields []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
 }
 
-const sealSize = 4 // bytes
+// SealSize is how many bytes Seal appends.
+const SealSize = 4
 
-// seal appends the checksum of key and b[from:] to b.
-func seal(b []byte, from int, key []byte) []byte {
+// Seal appends the checksum of key and b[from:] to b.
+func Seal(b []byte, from int, key []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, checksum(key, b[from:]))
 }
 
-// unseal returns a reader of the record's fields, or errRecord.
-func unseal(key, record []byte) (reader, error) {
-	n := len(record) - sealSize
+// Unseal returns a reader of the record's fields, or ErrRecord.
+func Unseal(key, record []byte) (Reader, error) {
+	n := len(record) - SealSize
 	if n < 0 || binary.LittleEndian.Uint32(record[n:]) != checksum(key, record[:n]) {
-		return reader{}, errRecord
+		return Reader{}, ErrRecord
 	}
-	return reader{b: record[:n]}, nil
+	return Reader{b: record[:n]}, nil
 }
 
-// appendText appends s with its length in front: 0 for none, 1 for a UUID in
+// AppendText appends s with its length in front: 0 for none, 1 for a UUID in
 // lower case that follows in 16 bytes, else the number of bytes plus one.
 // No text is the beginning of another one, so texts can be joined to keys.
-func appendText(b []byte, s string) []byte {
+func AppendText(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)
 	}
@@ -100,8 +108,8 @@ func unpackUUID(id []byte) string {
 	return string(s[:])
 }
 
-// appendTime keeps milliseconds; the zero time has a form of its own.
-func appendTime(b []byte, t time.Time) []byte {
+// AppendTime keeps milliseconds; the zero time has a form of its own.
+func AppendTime(b []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return append(b, 0)
 	}
@@ -110,12 +118,12 @@ func appendTime(b []byte, t time.Time) []byte {
 
 const otherStatus = 255
 
-// kindsOfStatus is how many statuses are told apart when leads are counted: those of the
+// KindsOfStatus is how many statuses are told apart when leads are counted: those of the
 // specification, and all others together.
-const kindsOfStatus = len(checkpoint.Statuses) + 1
+const KindsOfStatus = len(checkpoint.Statuses) + 1
 
-// kindOfStatus is the place of a status among them.
-func kindOfStatus(status string) int {
+// KindOfStatus is the place of a status among them.
+func KindOfStatus(status string) int {
 	if i := slices.Index(checkpoint.Statuses[:], status); i >= 0 {
 		return i
 	}
@@ -133,19 +141,20 @@ func appendStatus(b []byte, status string) []byte {
 	if i := slices.Index(checkpoint.Statuses[:], status); i >= 0 {
 		return append(b, byte(i))
 	}
-	return appendText(append(b, otherStatus), boundedStatus(status))
+	return AppendText(append(b, otherStatus), boundedStatus(status))
 }
 
-// reader takes fields off a record. A field that is not there sets bad and
+// Reader takes fields off a record. A field that is not there sets Bad and
 // reads as zero.
-type reader struct {
+type Reader struct {
 	b   []byte
-	bad bool
+	Bad bool
 }
 
-func (r *reader) next(n uint64) []byte {
+// Next takes n bytes, which are not copied.
+func (r *Reader) Next(n uint64) []byte {
 	if n > uint64(len(r.b)) {
-		r.b, r.bad = nil, true
+		r.b, r.Bad = nil, true
 		return nil
 	}
 	out := r.b[:n]
@@ -153,88 +162,95 @@ func (r *reader) next(n uint64) []byte {
 	return out
 }
 
-func (r *reader) byte() byte {
-	if b := r.next(1); b != nil {
+// Byte takes one byte.
+func (r *Reader) Byte() byte {
+	if b := r.Next(1); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
-func (r *reader) uint() uint64 {
+// Uint takes a number as [binary.AppendUvarint] wrote it.
+func (r *Reader) Uint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.next(uint64(len(r.b)) + 1)
+		r.Next(uint64(len(r.b)) + 1)
 		return 0
 	}
 	r.b = r.b[n:]
 	return v
 }
 
-func (r *reader) text() string {
-	switch n := r.uint(); n {
+// Text takes what [AppendText] wrote.
+func (r *Reader) Text() string {
+	switch n := r.Uint(); n {
 	case 0:
 		return ""
 	case 1:
-		if id := r.next(16); id != nil {
+		if id := r.Next(16); id != nil {
 			return unpackUUID(id)
 		}
 		return ""
 	default:
-		return string(r.next(n - 1))
+		return string(r.Next(n - 1))
 	}
 }
 
-// rawText returns a text as appendText wrote it.
-func (r *reader) rawText() []byte {
+// rawText returns a text as AppendText wrote it.
+func (r *Reader) rawText() []byte {
 	whole := r.b
-	switch n := r.uint(); n {
+	switch n := r.Uint(); n {
 	case 0:
 	case 1:
-		r.next(16)
+		r.Next(16)
 	default:
-		r.next(n - 1)
+		r.Next(n - 1)
 	}
 	return whole[:len(whole)-len(r.b)]
 }
 
-func (r *reader) time() time.Time {
-	if r.byte() == 0 {
+// Time takes what [AppendTime] wrote, in UTC.
+func (r *Reader) Time() time.Time {
+	if r.Byte() == 0 {
 		return time.Time{}
 	}
 	v, n := binary.Varint(r.b)
 	if n <= 0 {
-		r.next(uint64(len(r.b)) + 1)
+		r.Next(uint64(len(r.b)) + 1)
 		return time.Time{}
 	}
 	r.b = r.b[n:]
 	return time.UnixMilli(v).UTC()
 }
 
-func (r *reader) status() string {
-	i := r.byte()
+func (r *Reader) status() string {
+	i := r.Byte()
 	if i == otherStatus {
-		return r.text()
+		return r.Text()
 	}
 	if int(i) < len(checkpoint.Statuses) {
 		return checkpoint.Statuses[i]
 	}
-	r.bad = true
+	r.Bad = true
 	return ""
 }
 
 // statusKind takes a status off and says which it is.
-func (r *reader) statusKind() int {
-	kind := min(int(r.byte()), len(checkpoint.Statuses))
+func (r *Reader) statusKind() int {
+	kind := min(int(r.Byte()), len(checkpoint.Statuses))
 	if kind == len(checkpoint.Statuses) {
 		r.rawText()
 	}
 	return kind
 }
 
-// done returns an error unless the fields were all there and nothing is left.
-func (r *reader) done() error {
-	if r.bad || len(r.b) != 0 {
-		return errRecord
+// Rest is what is left.
+func (r *Reader) Rest() []byte { return r.Next(uint64(len(r.b))) }
+
+// Done returns an error unless the fields were all there and nothing is left.
+func (r *Reader) Done() error {
+	if r.Bad || len(r.b) != 0 {
+		return ErrRecord
 	}
 	return nil
 }

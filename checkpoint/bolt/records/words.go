@@ -1,4 +1,4 @@
-package bolt
+package records
 
 import (
 	"encoding/binary"
@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	maxWords = 1 << 16 // more stand in the entries themselves
+	MaxWords = 1 << 16 // more stand in the entries themselves
 	maxWord  = 128     // bytes
 	maxNames = 256     // of one content that are remembered
 )
 
-// words gives texts that recur in many entries (runs, organizations, locations,
+// Words gives texts that recur in many entries (runs, organizations, locations,
 // input files, digests of content keys) numbers from 1, in the order in which
 // they come first. They make entries small and cheap to read. Only the writer
 // adds; everybody reads. One that nothing uses any more is forgotten: its number stays
 // empty.
-type words struct {
+type Words struct {
 	texts   atomic.Pointer[[]string] // grows at its end, and loses texts in a copy
 	numbers map[string]uint64
 	stored  int // how many of texts are in the file
@@ -35,48 +35,62 @@ type named struct {
 	number uint64
 }
 
-func newWords() *words {
-	w := &words{numbers: make(map[string]uint64)}
+// NewWords returns none.
+func NewWords() *Words {
+	w := &Words{numbers: make(map[string]uint64)}
 	w.texts.Store(new([]string))
 	return w
 }
 
+// WordsOf are the words that stand in texts, by number from 1; they change with it.
+func WordsOf(texts []string) *Words {
+	w := NewWords()
+	w.texts.Store(&texts)
+	return w
+}
+
+// Has says whether s has a number.
+func (w *Words) Has(s string) bool { return w.numbers[s] != 0 }
+
+// Count is how many are in the file, forgotten ones included.
+func (w *Words) Count() int { return w.stored }
+
 // number returns the number of s, or 0 when s has to stand where it is used.
-func (w *words) number(s string) uint64 {
-	if n, ok := w.numbers[s]; ok || len(s) > maxWord || len(*w.texts.Load()) >= maxWords {
+func (w *Words) number(s string) uint64 {
+	if n, ok := w.numbers[s]; ok || len(s) > maxWord || len(*w.texts.Load()) >= MaxWords {
 		return n
 	}
 	return w.add(s)
 }
 
-func (w *words) add(s string) uint64 {
+func (w *Words) add(s string) uint64 {
 	texts := append(*w.texts.Load(), s)
 	w.texts.Store(&texts)
 	w.numbers[s] = uint64(len(texts))
 	return uint64(len(texts))
 }
 
-// store writes what was added since the last commit into its bucket.
-func (w *words) store(b *bbolt.Bucket) error {
+// Store writes what was added since the last commit into its bucket.
+func (w *Words) Store(b *bbolt.Bucket) error {
 	texts := *w.texts.Load()
 	for ; w.stored < len(texts); w.stored++ {
 		key := wordKey(uint64(w.stored) + 1)
-		if err := b.Put(key, seal(appendText(nil, texts[w.stored]), 0, key)); err != nil {
+		if err := b.Put(key, Seal(AppendText(nil, texts[w.stored]), 0, key)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forget empties the numbers of texts that nothing uses.
-func (w *words) forget(unused map[string]bool, b *bbolt.Bucket) error {
+// Forget empties the numbers of texts that nothing uses.
+func (w *Words) Forget(unused map[string]bool, b *bbolt.Bucket) error {
 	texts := slices.Clone(*w.texts.Load())
 	for s := range unused {
 		n := w.numbers[s]
 		delete(w.numbers, s)
 		texts[n-1] = ""
 		if key := wordKey(n); n <= uint64(w.stored) {
-			if err := b.Put(key, seal(appendText(nil, ""), 0, key)); err != nil {
+			if err := b.Put(key, Seal(AppendText(nil, ""), 0, key)); err != nil {
 				return err
 			}
 		}
@@ -86,39 +100,39 @@ func (w *words) forget(unused map[string]bool, b *bbolt.Bucket) error {
 	return nil
 }
 
-// each calls f with every text that the record of an entry uses.
-func (w *words) each(e *checkpoint.Entry, t *tail, f func(string)) error {
+// Each calls f with every text that the record of an entry uses.
+func (w *Words) Each(e *checkpoint.Entry, t *Tail, f func(string)) error {
 	for _, s := range []string{e.Organization, e.Location, e.Locator, e.File, e.Run, e.Reason, e.Unsettled, e.Seen.Organization} {
 		f(s)
 	}
 	for i := range e.Content {
 		f(string(e.Content[i].Name[:]))
 	}
-	past, err := w.events(t.past)
+	past, err := w.Events(t.Past)
 	for _, ev := range past {
 		f(ev.Run)
 	}
-	if err != nil || len(t.prior) == 0 {
+	if err != nil || len(t.Prior) == 0 {
 		return err
 	}
 	var before checkpoint.Entry
-	earlier, err := w.decode(e.Key, t.prior, &before)
+	earlier, err := w.Decode(e.Key, t.Prior, &before)
 	if err != nil {
 		return err
 	}
-	return w.each(&before, &earlier, f)
+	return w.Each(&before, &earlier, f)
 }
 
-// load reads the bucket and refuses gaps and repeated words.
-func (w *words) load(b *bbolt.Bucket) error {
+// Load reads the bucket and refuses gaps and repeated words.
+func (w *Words) Load(b *bbolt.Bucket) error {
 	err := b.ForEach(func(k, v []byte) error {
-		f, err := unseal(k, v)
+		f, err := Unseal(k, v)
 		if err != nil {
 			return err
 		}
-		s := f.text()
-		if f.done() != nil || s != "" && w.numbers[s] != 0 || string(wordKey(w.add(s))) != string(k) {
-			return errRecord
+		s := f.Text()
+		if f.Done() != nil || s != "" && w.numbers[s] != 0 || string(wordKey(w.add(s))) != string(k) {
+			return ErrRecord
 		}
 		return nil
 	})
@@ -129,18 +143,18 @@ func (w *words) load(b *bbolt.Bucket) error {
 func wordKey(number uint64) []byte { return binary.BigEndian.AppendUint32(nil, uint32(number)) }
 
 // appendWord appends 0 for no text, 1 and the text, or its number plus one.
-func (w *words) appendWord(b []byte, s string) []byte {
+func (w *Words) appendWord(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)
 	}
 	if n := w.number(s); n > 0 {
 		return binary.AppendUvarint(b, n+1)
 	}
-	return appendText(append(b, 1), s)
+	return AppendText(append(b, 1), s)
 }
 
 // appendName is appendWord for the name at this place of a content.
-func (w *words) appendName(b []byte, at int, name [4]byte) []byte {
+func (w *Words) appendName(b []byte, at int, name [4]byte) []byte {
 	if at < len(w.names) && w.names[at].name == name {
 		return binary.AppendUvarint(b, w.names[at].number+1)
 	}
@@ -152,18 +166,35 @@ func (w *words) appendName(b []byte, at int, name [4]byte) []byte {
 }
 
 // word reads what appendWord wrote; texts is what was loaded from words.
-func (r *reader) word(texts []string) string {
-	n := r.uint()
+func (r *Reader) word(texts []string) string {
+	n := r.Uint()
 	switch {
 	case n == 0:
 		return ""
 	case n == 1:
-		return r.text()
+		return r.Text()
 	case n-2 < uint64(len(texts)):
 		return texts[n-2]
 	}
-	r.bad = true
+	r.Bad = true
 	return ""
 }
 
-func wordNumber(key []byte) uint32 { return binary.BigEndian.Uint32(key) }
+// DecodeWord reads a record of the bucket of words.
+func DecodeWord(key, record []byte) (number int, text string, err error) {
+	f, err := Unseal(key, record)
+	if err != nil || len(key) != 4 {
+		return 0, "", ErrRecord
+	}
+	text, number = f.Text(), int(binary.BigEndian.Uint32(key))
+	if number == 0 || number > MaxWords {
+		return 0, "", ErrRecord
+	}
+	return number, text, f.Done()
+}
+
+func (r *Reader) skipWord() {
+	if r.Uint() == 1 {
+		r.rawText()
+	}
+}

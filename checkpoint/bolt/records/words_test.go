@@ -1,4 +1,4 @@
-package bolt
+package records
 
 import (
 	"testing"
@@ -12,16 +12,16 @@ import (
 // Contents come back as they were, whichever names the one before had at the same places.
 func TestContentsOfOtherNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWords()
+		w := NewWords()
 		for range 20 {
 			e := checkpoint.Entry{Key: "k", State: checkpoint.Created, Content: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) (d checkpoint.ContentDigest) {
 				d.Name[3] = rapid.ByteRange('a', 'e').Draw(t, "name")
 				d.Value[0] = rapid.Byte().Draw(t, "value")
 				return d
 			}), 1, 6).Draw(t, "content")}
-			record := w.appendEntry(nil, &e, tail{})
+			record := w.AppendEntry(nil, &e, Tail{})
 			var got checkpoint.Entry
-			if _, err := w.decode("k", record, &got); err != nil {
+			if _, err := w.Decode("k", record, &got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(e, got); diff != "" {

@@ -1,4 +1,4 @@
-package bolt
+package records
 
 import (
 	"testing"
@@ -9,12 +9,12 @@ import (
 
 // The first and the last events are kept, in order, and a row stays small.
 func TestHistoryIsBounded(t *testing.T) {
-	w := newWords()
+	w := NewWords()
 	var past []byte
 	for i := range 100 {
-		past = w.appendEvent(past, checkpoint.Event{Act: checkpoint.StatusSent, State: checkpoint.Created, Status: "closedWon", Code: 200, Run: "run", At: time.UnixMilli(1_770_000_000_000 + int64(i)).UTC()})
+		past = w.AppendEvent(past, checkpoint.Event{Act: checkpoint.StatusSent, State: checkpoint.Created, Status: "closedWon", Code: 200, Run: "run", At: time.UnixMilli(1_770_000_000_000 + int64(i)).UTC()})
 	}
-	events, err := w.events(past)
+	events, err := w.Events(past)
 	if err != nil || len(events) != mostPast {
 		t.Fatalf("%d events, %v", len(events), err)
 	}

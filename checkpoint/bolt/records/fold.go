@@ -1,0 +1,133 @@
+package records
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
+)
+
+// FoldKey is the record of a key in the index of folds, or nil.
+//
+// A key whose fold is another one has a record there from the moment it is known: the fold, or a
+// hash of it where it is long, and how the key differs from it. Whoever looks for a fold knows
+// it, so that this is enough to find the key. Of a forgotten key no more is kept than a keyed
+// hash of its fold.
+func FoldKey(d *checkpoint.Digester, key string) []byte {
+	folded := rowkey.Fold(key)
+	if folded == key || folded == "" {
+		return nil
+	}
+	return appendUnfolding(FoldPrefix(d, folded), folded, key)
+}
+
+const (
+	longFold = 24   // bytes; longer ones are hashed
+	isHash   = 0x80 // no text that is not so long begins so
+)
+
+// FoldPrefix is what the records of a fold begin with. That of one fold is not the
+// beginning of another's, and two folds do not have the same: 63 bits see to that.
+func FoldPrefix(d *checkpoint.Digester, folded string) []byte {
+	if _, ok := packUUID(folded); ok || len(folded) <= longFold {
+		return AppendText(nil, folded)
+	}
+	hash := d.Blocked(folded)[:8:8]
+	hash[0] |= isHash
+	return hash
+}
+
+// How a key differs from its fold.
+const (
+	anyhow      = iota // the key follows
+	someCapital        // bits follow, one a byte
+	allCapitals
+	someZeros // where, and how many
+)
+
+func appendUnfolding(b []byte, folded, key string) []byte {
+	if at, zeros := strings.IndexByte(folded, '/')+1, len(key)-len(folded); zeros > 0 && key == folded[:at]+strings.Repeat("0", zeros)+folded[at:] {
+		return binary.AppendUvarint(binary.AppendUvarint(append(b, someZeros), uint64(at)), uint64(zeros))
+	}
+	switch bits, all := capitals(folded, key); {
+	case bits == nil:
+		return append(append(b, anyhow), key...)
+	case all:
+		return append(b, allCapitals)
+	default:
+		return append(append(b, someCapital), bytes.TrimRight(bits, "\x00")...)
+	}
+}
+
+// capitals are the bits of letters that are small in the fold and not in the key, and
+// whether those are all; nil where the key differs in something else.
+func capitals(folded, key string) (bits []byte, all bool) {
+	if len(folded) != len(key) {
+		return nil, false
+	}
+	bits, all = make([]byte, (len(key)+7)/8), true
+	for i := range len(key) {
+		switch {
+		case key[i] == folded[i]:
+			all = all && !isSmall(folded[i])
+		case isSmall(folded[i]) && key[i] == folded[i]-'a'+'A':
+			bits[i/8] |= 1 << (i % 8)
+		default:
+			return nil, false
+		}
+	}
+	return bits, all
+}
+
+func isSmall(c byte) bool { return 'a' <= c && c <= 'z' }
+
+// Unfolded is the key that a record of the fold is of; what follows its prefix is how.
+func Unfolded(folded string, how []byte) string {
+	f := Reader{b: how}
+	switch f.Byte() {
+	case someCapital, allCapitals:
+		key := []byte(folded)
+		for i, c := range key {
+			if set := i/8 < len(f.b) && f.b[i/8]>>(i%8)&1 == 1; isSmall(c) && (set || how[0] == allCapitals) {
+				key[i] = c - 'a' + 'A'
+			}
+		}
+		return string(key)
+	case someZeros:
+		at, zeros := f.Uint(), f.Uint()
+		if at > uint64(len(folded)) || zeros > checkpoint.MaxKey {
+			return ""
+		}
+		return folded[:at] + strings.Repeat("0", int(zeros)) + folded[at:]
+	}
+	return string(f.b)
+}
+
+// ForgottenFold is the record of a forgotten key: no fold is empty, so that none begins so.
+func ForgottenFold(folded, key []byte) []byte {
+	return append(append([]byte{0}, folded...), key...)
+}
+
+// EncodeBlock is the record of a forgotten key under its hash; folded is the hash of its fold,
+// or nil.
+func EncodeBlock(hash, folded []byte, at time.Time) []byte {
+	return Seal(append(AppendTime(nil, at), folded...), 0, hash)
+}
+
+// DecodeBlock reads the record of a forgotten key; folded is the hash of its fold, or nil.
+func DecodeBlock(key, record []byte) (folded []byte, err error) {
+	f, err := Unseal(key, record)
+	if err != nil || len(key) != len(checkpoint.Digest{}) {
+		return nil, ErrRecord
+	}
+	if at := f.Time(); at.IsZero() {
+		return nil, ErrRecord
+	}
+	if len(f.b) > 0 {
+		folded = f.Next(uint64(len(checkpoint.Digest{})))
+	}
+	return folded, f.Done()
+}
