@@ -71,7 +71,7 @@ func engineBugs() []bug {
 		},
 		{
 			number: 20, name: "stop that drops answers", imitates: "fault 4: the first signal ends requests that are under way, so that they are in doubt",
-			edits:  []edit{{"importer/retrier.go", "err = call(ctx)", "err = call(leaving)"}},
+			edits:  []edit{{"importer/retrier.go", "err = call(ctx, misdirected > 0)", "err = call(leaving, misdirected > 0)"}},
 			checks: []check{{"internal/e2e", []string{"TestCleanStop"}}},
 		},
 	}
