@@ -97,7 +97,7 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	case gone != "" && !o.Anew:
 		return d.refuse(checkpoint.ErrGone, gone, hint)
 	case o.ReadOnly || o.Require:
-		return d.refuse(checkpoint.ErrMissing, "does not exist", missing)
+		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
 	}
 	h := newHeader(t, o.Now())
 	m, found, err := readSeq(d.seqPath())

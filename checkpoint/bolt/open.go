@@ -229,7 +229,7 @@ func (d *Store) checkUnused(killed bool, o Options) error {
 	}
 	unused, err := d.unused()
 	if unused && o.Used {
-		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", missing)
+		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
 	}
 	if d.fresh = unused; !unused || err != nil {
 		return err
@@ -275,10 +275,6 @@ const otherTarget = "leave out --checkpoint, and the target meets its own; or na
 // wayOut is what to do about a damaged file.
 const wayOut = "put a copy of it back; if there is none, `leadferry checkpoint repair` makes a new one of what can be read, " +
 	"which holds back the rows whose leads may be lost"
-
-// missing is what to do about a checkpoint that must be there and is not.
-const missing = "check the path and the target: each run prints that of its checkpoint. " +
-	"Only where nothing was ever sent is a new one right: import without --require-checkpoint begins it"
 
 // openError gives every error of opening its path and a sentence.
 func (d *Store) openError(err error) error {

@@ -45,7 +45,8 @@ Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 				return err
 			}
 			o.IgnoreChanged, o.UpdateChanged = c.String("changed") == "ignore", c.String("changed") == "update"
-			return p.send(c, o, importer.Import)
+			return hintIfMissing(p.send(c, o, importer.Import), "check the path and the target: each run prints that of its checkpoint. "+
+				"Only where nothing was ever sent is a new one right: import without --require-checkpoint begins it")
 		},
 	}
 }

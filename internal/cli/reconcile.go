@@ -56,7 +56,7 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 				o.Reconciling.Seed = uint64(binary.BigEndian.Uint32(b[:]))
 			}
 			o.Files.Reconciles, o.Files.Reconciliation, o.Files.Pull = true, c.String("reconciliation"), c.String("pull")
-			return unknownLeads(p.send(c, o, importer.Reconcile))
+			return hintIfMissing(p.send(c, o, importer.Reconcile), unknownLeads)
 		},
 	}
 }

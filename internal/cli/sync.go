@@ -50,17 +50,20 @@ Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 				return usage("--dry-run writes nothing, so there is no --pull", "leadferry reconcile --pull writes it and changes nothing")
 			}
 			o.CheckRemote, o.CheckAll = checksRemote(c)
-			return unknownLeads(p.send(c, o, importer.Sync))
+			return hintIfMissing(p.send(c, o, importer.Sync), unknownLeads)
 		},
 	}
 }
 
 // unknownLeads says why sync and reconcile do nothing without a checkpoint: they would know
 // no lead.
-func unknownLeads(err error) error {
+const unknownLeads = "leads are found in a checkpoint that knows them: import them first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
+
+// hintIfMissing gives the error of a checkpoint that is not there a hint, where it has none.
+func hintIfMissing(err error, hint string) error {
 	missing := (*checkpoint.OpenError)(nil)
 	if errors.Is(err, checkpoint.ErrMissing) && errors.As(err, &missing) && missing.Hint == "" {
-		missing.Hint = "leads are found in a checkpoint that knows them: import them first, take them over with `leadferry checkpoint adopt`, or name the file with --checkpoint"
+		missing.Hint = hint
 	}
 	return err
 }
