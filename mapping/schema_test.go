@@ -33,6 +33,7 @@ var places = map[string]string{
 	"#/$defs/assignment":        "version: 1\nassign: [{%s}]\n",
 	"#/$defs/test":              "version: 1\ntests: [{%s}]\n",
 	"#/$defs/test/…/request":    "version: 1\ntests: [{row: {}, request: {%s}}]\n",
+
 	"#/$defs/test/…/request/…/locationSearch": "version: 1\ntests: [{row: {}, request: {locationSearch: {%s}}}]\n",
 }
 

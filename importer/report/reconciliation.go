@@ -125,7 +125,7 @@ func (r *Reconciliation) text(p *printer) {
 	moves("Leads that belong to another organization now", r.Owners, "  to  ")
 	if s := r.Sample; s != nil {
 		p.heading("Sample")
-		p.indented(fmt.Sprintf("%d of %d leads picked were read; %d differ: %.1f %%, and of all leads 95 %% likely %.1f to %.1f %% (--seed %d)",
+		p.indented(fmt.Sprintf("%d of %d leads picked were read, %d of them differ: %.1f %%. Of all leads, with 95 %% confidence, %.1f to %.1f %% do (--seed %d)",
 			s.Read, s.Picked, s.Differ, 100*s.Share, 100*s.Low, 100*s.High, s.Seed))
 	}
 }

@@ -164,10 +164,14 @@ func (s *Summary) places(p *printer) {
 
 func (s *Summary) filesLeft(p *printer) {
 	var lines []string
+	width := len("results")
+	if s.Reconciliation != nil {
+		width = len("reconciliation")
+	}
 	add := func(what string, paths ...string) {
 		for _, path := range paths {
 			if path != "" {
-				lines = append(lines, what+"  "+path)
+				lines = append(lines, fmt.Sprintf("%-*s  %s", width, what, path))
 			}
 		}
 	}
