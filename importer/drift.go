@@ -9,19 +9,19 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/named"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 )
 
-// drift is what a reconciliation counts, and which keys its rows named: 8 bytes each, by
-// which leads are found that no row names.
+// drift is what a reconciliation counts, and which keys its rows named, by which leads are found
+// that no row names.
 type drift struct {
 	seed     uint64
 	picked   int // leads of the sample
@@ -30,12 +30,11 @@ type drift struct {
 	verdicts [verdictCount]int
 	statuses map[move]int // of the file, and on the service
 	owners   map[move]int // of leads that moved from one to another
-	named    []uint64
-	hash     maphash.Seed
+	named    *named.Keys
 }
 
 func newDrift(seed uint64) *drift {
-	return &drift{seed: seed, statuses: map[move]int{}, owners: map[move]int{}, hash: maphash.MakeSeed()}
+	return &drift{seed: seed, statuses: map[move]int{}, owners: map[move]int{}, named: named.New()}
 }
 
 // mostMoves bounds what is told apart of statuses and owners: the service's words may be any.
@@ -68,24 +67,19 @@ func (d *drift) count(it *item, r *result) {
 	}
 }
 
-// name notes that a row names a key.
-func (d *drift) name(keys ...string) {
-	for _, key := range keys {
-		if key != "" {
-			d.named = append(d.named, maphash.String(d.hash, key))
-		}
+// name notes that a row names a lead, by its own key or another.
+func (d *drift) name(own, known string) {
+	if d.named.Add(own); known != own {
+		d.named.Add(known)
 	}
 }
 
 // tellAbsent hands over the leads of a namespace that no row has named, in the order of their
 // keys.
 func (d *drift) tellAbsent(ctx context.Context, l *checkpoint.Ledger, namespace string, tell func(*checkpoint.Entry) error) error {
-	slices.Sort(d.named)
-	d.named = slices.Compact(d.named)
-	return eachLead(ctx, l, namespace, func(e *checkpoint.Entry) error {
-		if _, named := slices.BinarySearch(d.named, maphash.String(d.hash, e.Key)); named {
-			return nil
-		}
+	each := func(f func(*checkpoint.Entry) error) error { return eachLead(ctx, l, namespace, f) }
+	key := func(e *checkpoint.Entry) string { return e.Key }
+	return named.Missing(d.named, each, key, func(e *checkpoint.Entry) error {
 		d.verdicts[Absent]++
 		return tell(e)
 	})
@@ -217,7 +211,11 @@ func (r *run) prepareReconciliation(ctx context.Context) error {
 
 // findAbsent adds the leads that no row has named, where all rows were read.
 func (r *run) findAbsent(ctx context.Context, rec *recorder) {
-	if r.drift == nil || r.stopped != nil || r.Limit > 0 {
+	if r.drift == nil {
+		return
+	}
+	defer r.drift.named.Close()
+	if r.stopped != nil || r.Limit > 0 {
 		return
 	}
 	err := r.drift.tellAbsent(ctx, r.ledger, r.Mapping.Namespace(), func(e *checkpoint.Entry) error {

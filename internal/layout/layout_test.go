@@ -7,7 +7,7 @@ import (
 
 // design is the table of rooms: a package that is not in it is a fault, so that a new room is a decision.
 func design() plan {
-	leaves := []string{"importer/source", "importer/report", "importer/repeats", "mapping", "checkpoint", "leadapi"}
+	leaves := []string{"importer/source", "importer/report", "importer/repeats", "importer/named", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
 	const disk, spelling = "internal/disk", "internal/spelling"
@@ -41,6 +41,7 @@ func design() plan {
 			numfmt:                       {},
 			xmlscan:                      {},
 			"importer/repeats":           {tests: []string{rowkey}},
+			"importer/named":             {stdOnly: true},
 			"importer/report":            {imports: []string{disk}},
 			"mapping":                    {imports: []string{rowkey, spelling}},
 			"mapping/propose":            {imports: []string{"mapping", rowkey}},

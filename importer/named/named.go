@@ -1,0 +1,197 @@
+// Package named remembers which keys the rows of an input named, and finds the known keys that
+// none did, in memory that does not grow with either: a pass over all known keys asks it twice.
+//
+// A key is a hash of 8 bytes here. The newest are held in memory; what goes beyond is sorted and
+// put into a temporary file that has no name any more, so that nothing is left of it whatever
+// becomes of the process. It holds no key, only hashes by a seed of this process alone. Where no
+// such file can be made or filled, the hashes stay in memory.
+package named
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"hash/maphash"
+	"io"
+	"os"
+	"slices"
+)
+
+// held is how many hashes stay in memory: 8 MiB.
+const held = 1 << 20
+
+// Keys are those that were named. One goroutine uses them.
+type Keys struct {
+	seed   maphash.Seed
+	held   int
+	recent []uint64
+	file   *os.File // nil: none was needed yet, or none can be had
+	runs   []int    // lengths of the sorted runs of hashes in the file, one behind another
+	size   int64    // of them all
+	full   bool     // the file takes no more
+}
+
+// New are no keys.
+func New() *Keys { return &Keys{seed: maphash.MakeSeed(), held: held} }
+
+// Add notes that a row named a key; "" is none.
+func (k *Keys) Add(key string) {
+	if key == "" {
+		return
+	}
+	if len(k.recent) >= k.held && !k.full {
+		k.spill()
+	}
+	k.recent = append(k.recent, maphash.String(k.seed, key))
+}
+
+// spill puts the recent hashes into the file, or lets them stay.
+func (k *Keys) spill() {
+	k.sort()
+	if len(k.recent) < k.held/2 {
+		return // most were named twice
+	}
+	if k.file == nil {
+		if k.file, _ = os.CreateTemp("", "leadferry-*"); k.file == nil {
+			k.full = true
+			return
+		}
+		os.Remove(k.file.Name()) // some systems keep the name until it is closed
+	}
+	to := bufio.NewWriterSize(io.NewOffsetWriter(k.file, k.size), 1<<16)
+	var b [8]byte
+	for _, h := range k.recent {
+		binary.LittleEndian.PutUint64(b[:], h)
+		_, _ = to.Write(b[:]) // Flush tells
+	}
+	if to.Flush() != nil {
+		k.full = true // the disk is full: what stands there is not counted
+		return
+	}
+	k.runs, k.size = append(k.runs, len(k.recent)), k.size+int64(8*len(k.recent))
+	k.recent = k.recent[:0]
+}
+
+func (k *Keys) sort() {
+	slices.Sort(k.recent)
+	k.recent = slices.Compact(k.recent)
+}
+
+// Missing calls tell with each thing whose key was not named, in the order in which each gives
+// them. It calls each twice where the hashes did not fit into memory, which has to give the same
+// things both times. The errors of all three end it.
+func Missing[T any](k *Keys, each func(func(T) error) error, key func(T) string, tell func(T) error) error {
+	k.sort()
+	if len(k.runs) == 0 {
+		return each(func(thing T) error {
+			if _, named := slices.BinarySearch(k.recent, maphash.String(k.seed, key(thing))); named {
+				return nil
+			}
+			return tell(thing)
+		})
+	}
+	c := &call{keys: k}
+	err := each(func(thing T) error {
+		c.waiting = append(c.waiting, asked{maphash.String(k.seed, key(thing)), c.count})
+		c.count++
+		if len(c.waiting) < k.held/2 {
+			return nil
+		}
+		return c.answer()
+	})
+	if err := cmp.Or(err, c.answer()); err != nil {
+		return err
+	}
+	at := uint32(0)
+	return each(func(thing T) error {
+		at++
+		if c.isNamed(at - 1) {
+			return nil
+		}
+		return tell(thing)
+	})
+}
+
+// call asks for all known keys, many at once, and keeps a bit for each.
+type call struct {
+	keys    *Keys
+	waiting []asked
+	count   uint32
+	named   []uint64
+}
+
+// asked is a known key and its number.
+type asked struct {
+	hash uint64
+	at   uint32
+}
+
+func (c *call) isNamed(at uint32) bool {
+	word := int(at / 64)
+	return word < len(c.named) && c.named[word]>>(at%64)&1 == 1
+}
+
+func (c *call) mark(at uint32) {
+	for int(at/64) >= len(c.named) {
+		c.named = append(c.named, 0)
+	}
+	c.named[at/64] |= 1 << (at % 64)
+}
+
+// answer marks those of the waiting that were named.
+func (c *call) answer() error {
+	slices.SortFunc(c.waiting, func(a, b asked) int { return cmp.Compare(a.hash, b.hash) })
+	offset := int64(0)
+	for _, n := range c.keys.runs {
+		size := int64(8 * n)
+		in := bufio.NewReaderSize(io.NewSectionReader(c.keys.file, offset, size), 1<<16)
+		if err := c.compare(func() (uint64, error) { return next(in) }); err != nil {
+			return err
+		}
+		offset += size
+	}
+	at := 0
+	err := c.compare(func() (uint64, error) {
+		if at++; at > len(c.keys.recent) {
+			return 0, io.EOF
+		}
+		return c.keys.recent[at-1], nil
+	})
+	c.waiting = c.waiting[:0]
+	return err
+}
+
+func next(in io.Reader) (uint64, error) {
+	var b [8]byte
+	_, err := io.ReadFull(in, b[:])
+	return binary.LittleEndian.Uint64(b[:]), err
+}
+
+// compare goes through the waiting and the sorted hashes that next gives side by side.
+func (c *call) compare(next func() (uint64, error)) error {
+	h, err := next()
+	for _, w := range c.waiting {
+		for err == nil && h < w.hash {
+			h, err = next()
+		}
+		if err != nil {
+			break
+		}
+		if h == w.hash {
+			c.mark(w.at)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// Close lets go of the file.
+func (k *Keys) Close() {
+	if k.file != nil {
+		k.file.Close()
+		os.Remove(k.file.Name())
+	}
+}
