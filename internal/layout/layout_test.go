@@ -24,6 +24,7 @@ func design() plan {
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
 			"internal/cli/reference":     {stdOnly: true},
 			"internal/config":            {imports: []string{"leadapi", disk, spelling}},
+			"internal/page":              {stdOnly: true},
 			"internal/e2e":               {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout":            {},
 			failpoint:                    {},
@@ -56,7 +57,7 @@ func design() plan {
 		reserved: []reserved{
 			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "checkpoint/bolt/records", "leadapi/sandbox"}, tests: true},
 			// The engine knows statuses by name; what makes calls is reserved below.
-			{path: "net/http", rooms: []string{"importer", "leadapi", "leadapi/sandbox"}},
+			{path: "net/http", rooms: []string{"importer", "internal/page", "leadapi", "leadapi/sandbox"}},
 		},
 		calls: reserved{path: "net/http", rooms: []string{"leadapi"}},
 		names: []string{

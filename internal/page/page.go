@@ -1,0 +1,102 @@
+// Package page is what the page of a run and the page of the sandbox have in common: looks,
+// and the safety of showing them.
+//
+// A page is a View, whose Main html/template made of the data, so that every text in it is
+// escaped. It is shown in one of two ways:
+//
+//	page.Write(file, view)                  // stands alone: from disk, by mail, in print
+//	s, err := page.Serve("127.0.0.1:0", site) // live: site gives the View of an address
+//	s.URL()                                  // for the person: with the token
+//	s.Close()                                // sends the last Views and ends
+//
+// A Site is asked for each page and, once a second, for each reader of one, with the same
+// address: a search is a query (/?q=oak) and stays live. What is the same as before is not
+// sent. It is asked by many goroutines, so whoever makes Views at a cost keeps the last one.
+// While a page is live, a child of Main with an id is replaced only where it changed, so that
+// what a reader opened, selected or typed elsewhere stays: make them sections with ids.
+//
+// Looks (style.css): .verdict with .good, .warn, .bad or .idle and a word, .tiles of dl,
+// tables (.num for figures), details, pre and code for what is copied, figure.chart with an
+// svg role="img", .s0 to .s7 for series, which differ in pattern too. A page has light, dark
+// and print; no colour says anything alone, and all can be told apart by colour-blind eyes.
+//
+// Promises: a page loads nothing and runs nothing but the script of this package, both
+// enforced by a Content-Security-Policy; a server listens on loopback, answers GETs that name
+// it by a loopback name and bring its token, tells nothing to other sites, and holds few
+// connections for a bounded time: whoever does not read is dropped. What is shown never waits
+// for a reader.
+package page
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+)
+
+// View is one page.
+type View struct {
+	Title string
+	Main  template.HTML // what is in <main>
+}
+
+//go:embed style.css
+var style string
+
+// follow keeps a live page up to date.
+//
+//go:embed follow.js
+var follow string
+
+var frame = template.Must(template.New("frame").Parse(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+{{with .Policy}}<meta http-equiv="Content-Security-Policy" content="{{.}}">
+{{end}}<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<meta name="robots" content="noindex">
+<title>{{.Title}}</title>
+<style>{{.Style}}</style>
+{{with .Script}}<noscript><meta http-equiv="refresh" content="5"></noscript>
+{{end}}</head>
+<body>
+<main>
+{{.Main}}</main>
+{{with .Script}}<p id="word" role="status"></p>
+<script>{{.}}</script>
+{{end}}</body>
+</html>
+`))
+
+type framed struct {
+	View
+	Policy string
+	Style  template.CSS
+	Script template.JS
+}
+
+// The policies of a file and of a server. Neither lets a page load anything from anywhere.
+var (
+	filePolicy   = "default-src 'none'; style-src " + hashOf(style) + "; base-uri 'none'; form-action 'none'"
+	servedPolicy = "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(follow) +
+		"; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+// hashOf names a text in a Content-Security-Policy.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Write writes a page that stands alone and runs no script. Its error is w's.
+func Write(w io.Writer, v View) error {
+	return frame.Execute(w, framed{View: v, Policy: filePolicy, Style: template.CSS(style)})
+}
+
+// writeLive writes a page that follows its address.
+func writeLive(w io.Writer, v View) error {
+	return frame.Execute(w, framed{View: v, Style: template.CSS(style), Script: template.JS(follow)})
+}
