@@ -62,6 +62,15 @@ func ParseProxy(text string) (*Proxy, error) {
 // String is the proxy's address without user and password.
 func (p *Proxy) String() string { return p.scheme + "://" + p.address }
 
+// URL is the whole address, user and password included, for another client.
+func (p *Proxy) URL() *url.URL {
+	u := &url.URL{Scheme: p.scheme, Host: p.address}
+	if p.user != "" || p.secret != "" {
+		u.User = url.UserPassword(p.user, p.secret)
+	}
+	return u
+}
+
 // HasPassword reports whether the address holds what nobody else may see.
 func (p *Proxy) HasPassword() bool { return p.secret != "" }
 

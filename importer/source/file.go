@@ -71,7 +71,7 @@ type Info struct {
 	Encoding     string // label of what was read, as "utf-8" or "windows-1252"; "" for XLSX
 	Bytes        int64  // read so far, of the file as it lies on disk
 	Other        bool   // an encoding other than UTF-8 was named, whatever a byte order mark said
-	Size         int64  // on disk; 0: unknown
+	Size         int64  // on disk, or where it comes from; 0: unknown
 	Rows         int    // read so far
 	Blank        int    // rows without any data that were passed over so far; they have no number
 	SHA256       string // of all bytes on disk in hexadecimal; "" unless read to the end
@@ -89,7 +89,9 @@ type File struct {
 	ahead  []Row // read by ReadAhead and not given yet
 	over   error // what ended the reading ahead
 
-	disk    *os.File    // nil for standard input
+	disk    *os.File    // nil for standard input and streams
+	stream  bool        // it comes from elsewhere, by OpenStream
+	size    int64       // 0: not known
 	stat    os.FileInfo // as it was when opened
 	changed bool
 	meter   *meter
@@ -153,7 +155,7 @@ func (f *File) next(r *Row) error {
 	}
 	var lost *LostError
 	if !errors.As(err, &lost) {
-		lost = &LostError{Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err), Err: err}
+		lost = &LostError{Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err), Hint: hintOf(err), Err: err}
 	}
 	lost.File = f.path
 	return lost
@@ -161,18 +163,14 @@ func (f *File) next(r *Row) error {
 
 // Info tells what is known of the file and its reading so far.
 func (f *File) Info() Info {
-	info := Info{
-		Path: f.path, Format: string(f.format), Bytes: f.meter.bytes,
+	return Info{
+		Path: f.path, Format: string(f.format), Bytes: f.meter.bytes, Size: f.size,
 		Encoding: f.found.Encoding, Other: f.found.Other, Rows: f.count, Blank: f.found.Blank, SHA256: f.sum, Changed: f.changed,
 	}
-	if f.stat != nil {
-		info.Size = f.stat.Size()
-	}
-	return info
 }
 
 // Claim takes a lock on the file for as long as it is open, and reports false when another process that claimed it
-// is reading it. Where there are no locks, or for standard input, nobody is.
+// is reading it. Where there are no locks, or for what is no file, nobody is.
 func (f *File) Claim() (alone bool) {
 	if f.disk == nil {
 		return true

@@ -29,11 +29,21 @@ const (
 // regular file, it holds no rows that can be read, its encoding is another one or its header does not name each
 // column.
 func Open(name string, o Options) (*File, error) {
+	return begin(&File{path: name}, o, func(f *File) error { return f.find(o) })
+}
+
+// OpenStream is Open for what comes from elsewhere under a name, of size bytes, 0: unknown, and closes it in the end. It
+// is read once. Errors of its reading may have a Hint.
+func OpenStream(name string, in io.ReadCloser, size int64, o Options) (*File, error) {
+	f := &File{path: name, stream: true, size: size, meter: newMeter(in), closers: []io.Closer{in}}
+	return begin(f, o, func(*File) error { return nil })
+}
+
+func begin(f *File, o Options, find func(*File) error) (*File, error) {
 	if o.MaxRecord <= 0 {
 		o.MaxRecord = defaultRecord
 	}
-	f := &File{path: name}
-	err := f.find(o)
+	err := find(f)
 	if err == nil {
 		err = f.open(o)
 	}
@@ -45,13 +55,13 @@ func Open(name string, o Options) (*File, error) {
 	if !errors.As(err, &refusal) {
 		refusal = unreadable(err)
 	}
-	refusal.File = name
+	refusal.File = f.path
 	return nil, refusal
 }
 
 // unreadable is the refusal of a file for an error of reading.
 func unreadable(err error) *OpenError {
-	e := &OpenError{Text: "cannot be read: " + rows.Reason(err), Err: err}
+	e := &OpenError{Text: "cannot be read: " + rows.Reason(err), Err: err, Hint: hintOf(err)}
 	var packed *packedError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -65,6 +75,14 @@ func unreadable(err error) *OpenError {
 		e.Text = "cannot be read: " + e.Text
 	}
 	return e
+}
+
+// hintOf is what an error of reading says can be done about it, or nothing.
+func hintOf(err error) string {
+	if knows := (interface{ Hint() string })(nil); errors.As(err, &knows) {
+		return knows.Hint()
+	}
+	return ""
 }
 
 // find opens the bytes of the file.
@@ -91,7 +109,7 @@ func (f *File) find(o Options) error {
 	if err != nil {
 		return err
 	}
-	f.disk, f.stat, f.meter = opened, stat, newMeter(opened)
+	f.disk, f.stat, f.meter, f.size = opened, stat, newMeter(opened), stat.Size()
 	return nil
 }
 
@@ -118,14 +136,14 @@ func (f *File) open(o Options) error {
 		return &OpenError{Text: fmt.Sprintf("the format %q is not known", string(o.Format)), Hint: "csv, tsv, jsonl and xlsx can be read"}
 	}
 	if f.disk == nil && f.format == XLSX {
-		return f.openWorkbook(o)
+		return f.openWorkbook(f.meter, o)
 	}
 	in, head, err := sniff(f.meter)
 	if err != nil {
 		return err
 	}
-	if (xlsx.IsArchive(head) || xlsx.IsCompound(head)) && f.disk != nil && (o.Format == "" || o.Format == XLSX) {
-		return f.openWorkbook(o)
+	if (xlsx.IsArchive(head) || xlsx.IsCompound(head)) && (f.disk != nil || f.stream) && (o.Format == "" || o.Format == XLSX) {
+		return f.openWorkbook(in, o)
 	}
 	if packing := packingOf(head); packing != "" {
 		in, head, err = f.unpack(in, packing)
@@ -190,8 +208,8 @@ func (f *File) openText(o Options) error {
 }
 
 // openWorkbook makes the reader of the rows of a workbook, whatever its name says. The file is read once from end
-// to end for its checksum, from its beginning again.
-func (f *File) openWorkbook(o Options) error {
+// to end for its checksum, from its beginning again; what is no file is read on from where it stands.
+func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	f.format = XLSX
 	var in io.ReaderAt = f.disk
 	var size int64
@@ -199,10 +217,10 @@ func (f *File) openWorkbook(o Options) error {
 	if f.disk != nil {
 		f.meter = newMeter(io.NewSectionReader(f.disk, 0, 1<<62))
 		size, err = io.Copy(io.Discard, f.meter)
-	} else { // standard input is kept, for it is read to and fro
+	} else { // it is kept, for it is read to and fro
 		kept := &xlsx.Scratch{}
 		f.closers = append(f.closers, kept)
-		size, err = io.Copy(kept, io.LimitReader(f.meter, xlsx.MaxUnpacked+1))
+		size, err = io.Copy(kept, io.LimitReader(stream, xlsx.MaxUnpacked+1))
 		in = kept
 	}
 	if err != nil {

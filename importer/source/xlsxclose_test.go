@@ -15,7 +15,7 @@ func TestCloseRemovesStandardInput(t *testing.T) {
 	}
 	for _, sheet := range []string{"", "Sheet1", "sheet 9"} {
 		f := &File{path: "-", meter: newMeter(bytes.NewReader(data))}
-		refusal := f.openWorkbook(Options{Sheet: sheet, MaxRecord: defaultRecord})
+		refusal := f.openWorkbook(f.meter, Options{Sheet: sheet, MaxRecord: defaultRecord})
 		if (refusal != nil) != (sheet == "sheet 9") || len(f.closers) == 0 {
 			t.Fatal(refusal)
 		}

@@ -20,8 +20,8 @@ import (
 func (p *program) importCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "create leads, then link ExternalID; resumable", ArgsUsage: "FILE...",
-		Description: `Reads each FILE (CSV, TSV, JSONL or XLSX; - is standard input), maps its rows and
-makes one lead of each, exactly once: what was done is kept in the checkpoint, so the
+		Description: `Reads each FILE (CSV, TSV, JSONL or XLSX; an https:// address will do, - is standard
+input), maps its rows and makes one lead of each, exactly once: what was done is kept in the checkpoint, so the
 same command can be run again after any stop and sends only what is left.
 
 Example:

@@ -10,6 +10,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/fetch"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
 )
@@ -43,6 +44,9 @@ func (p *program) runInit(c *cli.Context) error {
 	}
 	if len(names) > 1 {
 		return usage("init reads one file", "the mapping fits every file that has the same columns")
+	}
+	if fetch.IsAddress(names[0]) && !exists(names[0]) {
+		return usage("init reads a file, not an address", "fetch the file first; a few thousand of its first lines will do")
 	}
 	target, err := mappingName(c.String("mapping"), names[0])
 	if err != nil {

@@ -17,22 +17,25 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/source"
+	"leadferry/internal/fetch"
 	"leadferry/mapping"
 )
 
 // inputs are the files of one run.
 type inputs struct {
-	names   []string
+	names   []string // paths, "-" or addresses as they were given, with what is secret in them
 	options source.Options
 	files   []*source.File
 	stdin   *io.PipeReader // nil: not read
+	fetched fetched
 }
 
-// letGo ends the reading of standard input, which may never end by itself.
+// letGo ends the reading of standard input, which may never end by itself, and of what comes over a network.
 func (in *inputs) letGo() {
 	if in.stdin != nil {
 		in.stdin.Close()
 	}
+	in.fetched.letGo()
 }
 
 // detached is what comes from in. Its reader can be closed while it waits, which a terminal
@@ -76,9 +79,12 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		in.stdin = detached(p.In)
 		in.options.Stdin = in.stdin
 	}
+	if in.fetched, err = p.fetches(c.Context, in.names); err != nil {
+		return nil, err
+	}
 	var errs []error
 	for _, name := range in.names {
-		f, err := openInput(name, in.options)
+		f, err := in.open(name)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -87,7 +93,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 	}
 	o.Inputs = in.files
 	if err = errors.Join(errs...); err == nil {
-		err = p.keepApart(c, o.Files, in.names)
+		err = p.keepApart(c, o.Files, in.local())
 	}
 	if err == nil {
 		err = in.fresh(c.Duration("max-age"))
@@ -110,9 +116,9 @@ func inputNames(c *cli.Context) (names []string, err error) {
 		return slices.ContainsFunc(names, func(other string) bool { return sameFile(other, name) })
 	}
 	for _, arg := range c.Args().Slice() {
-		if exists(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
+		if exists(arg) || fetch.IsAddress(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
 			if known(arg) {
-				return nil, usage(arg+" is named twice", "name each file once")
+				return nil, usage(shownName(arg)+" is named twice", "name each file once")
 			}
 			names = append(names, arg)
 			continue
@@ -191,12 +197,12 @@ func openInput(name string, o source.Options) (*source.File, error) {
 }
 
 // count reads the files once more, quickly, to say how many rows there are; 0 when
-// that cannot be known, as for standard input.
+// that cannot be known, as for standard input, or takes as long as the run, as over a network.
 func (in *inputs) count(limit int) (rows int) {
+	if len(in.local()) < len(in.names) || slices.Contains(in.names, "-") {
+		return 0
+	}
 	for _, name := range in.names {
-		if name == "-" {
-			return 0
-		}
 		n, err := in.countRows(name, math.MaxInt)
 		if err != nil {
 			return 0
@@ -211,7 +217,7 @@ func (in *inputs) count(limit int) (rows int) {
 
 // countRows counts the rows of a file, up to most.
 func (in *inputs) countRows(name string, most int) (n int, err error) {
-	f, err := source.Open(name, in.options)
+	f, err := in.open(name)
 	if err != nil {
 		return 0, err
 	}
@@ -237,13 +243,13 @@ func (in *inputs) fresh(age time.Duration) error {
 		if name == "-" {
 			return usage("--max-age cannot be judged of standard input, which has no age", "name the file instead")
 		}
-		info, err := os.Stat(name)
+		written, err := in.written(name)
 		if err != nil {
-			return usage(fmt.Sprintf("%s: its age cannot be known: %v", name, err), "")
+			return usage(fmt.Sprintf("%s: its age cannot be known: %v", shownName(name), err), "")
 		}
-		if old := time.Since(info.ModTime()); old > age {
-			return usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", name,
-				info.ModTime().UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)), "look whether the export failed; nothing was sent")
+		if old := time.Since(written); old > age {
+			return usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", shownName(name),
+				written.UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)), "look whether the export failed; nothing was sent")
 		}
 	}
 	return nil

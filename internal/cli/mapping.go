@@ -17,6 +17,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/fetch"
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
@@ -71,7 +72,7 @@ func (p *program) withMissing(c *cli.Context, m *mapping.Mapping, mistakes mappi
 		return mistakes
 	}
 	for _, name := range names {
-		if name == "-" {
+		if name == "-" || fetch.IsAddress(name) {
 			continue
 		}
 		f, err := source.Open(name, o)

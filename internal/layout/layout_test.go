@@ -18,7 +18,7 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{"internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/cli":               {imports: append([]string{"internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", "internal/fetch", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
 			"internal/cli/checkpointcmd": {imports: []string{"importer", "importer/report", "checkpoint", "checkpoint/bolt", rowkey}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
@@ -27,6 +27,7 @@ func design() plan {
 			"internal/page":              {stdOnly: true},
 			"internal/e2e":               {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout":            {},
+			"internal/fetch":             {},
 			failpoint:                    {},
 			rowkey:                       {},
 			disk:                         {},
@@ -57,9 +58,9 @@ func design() plan {
 		reserved: []reserved{
 			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "checkpoint/bolt/records", "leadapi/sandbox"}, tests: true},
 			// The engine knows statuses by name; what makes calls is reserved below.
-			{path: "net/http", rooms: []string{"importer", "internal/page", "leadapi", "leadapi/sandbox"}},
+			{path: "net/http", rooms: []string{"importer", "internal/page", "internal/fetch", "leadapi", "leadapi/sandbox"}},
 		},
-		calls: reserved{path: "net/http", rooms: []string{"leadapi"}},
+		calls: reserved{path: "net/http", rooms: []string{"leadapi", "internal/fetch"}},
 		names: []string{
 			"Get", "Head", "Post", "PostForm", "NewRequest", "NewRequestWithContext",
 			"Client", "DefaultClient", "Transport", "DefaultTransport", "RoundTripper",
