@@ -110,6 +110,7 @@ type answer struct {
 	header map[string]string
 	body   []byte
 	leadID string // of the lead that the body names
+	reason string // of a refusal
 }
 
 func (a answer) write(w http.ResponseWriter) {
@@ -157,6 +158,7 @@ func refused(err error) answer {
 		Error   string `json:"error"`
 		Message string `json:"message"`
 	}{r.code, r.reason})
+	a.reason = r.reason
 	switch {
 	case r.allow != "":
 		a.header["Allow"] = r.allow

@@ -37,16 +37,16 @@ type location struct{ organizationID, name, city, address, postalCode, territori
 // Directory is the brand that a Server serves: to which organizations leads can be assigned, and by which locators.
 type Directory struct {
 	trunkID   string
-	known     map[string]bool   // organizations by ID, the trunk too
+	names     map[string]string // of organizations by ID, the trunk too
 	locators  map[string]string // type by ID
 	locations []location
 }
 
 // newDirectory returns a directory of organizations, of which the trunk is one, and at least one location.
 func newDirectory(trunkID string, organizations []Organization, locators map[string]string, locations []location) *Directory {
-	d := &Directory{trunkID: trunkID, known: map[string]bool{}, locators: locators, locations: locations}
+	d := &Directory{trunkID: trunkID, names: map[string]string{}, locators: locators, locations: locations}
 	for _, o := range organizations {
-		d.known[o.ID] = true
+		d.names[o.ID] = o.Name
 	}
 	return d
 }

@@ -157,7 +157,7 @@ func TestADirectoryOfOnesOwn(t *testing.T) {
 
 func TestTheDirectoryOfTheHelpIsOne(t *testing.T) {
 	d, err := loadDirectory(t, DirectoryHelp)
-	if err != nil || len(d.known) != 3 || len(d.locators) != 1 || len(d.locations) != 2 {
+	if err != nil || len(d.names) != 3 || len(d.locators) != 1 || len(d.locations) != 2 {
 		t.Error(d, err)
 	}
 }
@@ -166,7 +166,7 @@ func TestTheDirectoryOfTheHelpIsOne(t *testing.T) {
 func TestTheTrunkIsAnOrganization(t *testing.T) {
 	for _, text := range []string{"trunk: t\nlocators: [{id: l, type: radius}]\n", "trunk: t\norganizations: [a, {id: t, name: Mine}]\n", "organizations: [" + TrunkID + "]\n"} {
 		d, err := loadDirectory(t, text)
-		if err != nil || !d.known[d.trunkID] || len(d.locations) == 0 {
+		if _, known := d.names[d.trunkID]; err != nil || !known || len(d.locations) == 0 {
 			t.Errorf("%q: %+v, %v", text, d, err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestTheTrunkIsAnOrganization(t *testing.T) {
 
 func TestADirectoryCanBeJSON(t *testing.T) {
 	d, err := loadDirectory(t, "\ufeff"+`{"organizations": ["a", {"id": "b", "name": "B"}], "locators": [{"id": "l", "type": "radius"}]}`)
-	if err != nil || d.TrunkID() != TrunkID || !d.known["b"] {
+	if _, known := d.names["b"]; err != nil || d.TrunkID() != TrunkID || !known {
 		t.Error(d, err)
 	}
 }

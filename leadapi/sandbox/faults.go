@@ -54,6 +54,7 @@ Settings are
 // fault is one thing that goes wrong, and when.
 type fault struct {
 	kinds  []string
+	text   string // as it was written, without kind and rate
 	name   string // without -stored and -retry
 	status int    // of the name, when it is one
 	stored bool   // the request is applied
@@ -135,7 +136,7 @@ func newFault(item string) (*fault, error) {
 	if m == nil {
 		return nil, errors.New("it is not of the form NAME:P%, NAME/N or NAME#N")
 	}
-	f := &fault{kinds: []string{"create", "update"}, name: m[2], stored: m[3] != "", retry: m[4] != ""}
+	f := &fault{kinds: []string{"create", "update"}, text: m[2] + m[3] + m[4], name: m[2], stored: m[3] != "", retry: m[4] != ""}
 	f.percent, _ = strconv.ParseFloat(m[5], 64)
 	f.every, _ = strconv.Atoi(m[6])
 	f.only, _ = strconv.Atoi(m[7])

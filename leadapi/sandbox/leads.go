@@ -131,7 +131,7 @@ func (l *Lead) assign(f form, d *Directory, strict bool) error {
 	if err != nil {
 		return refuse(http.StatusBadRequest, "organizationID, or locatorID with locationSearch, is required")
 	}
-	if !d.known[id] {
+	if _, known := d.names[id]; !known {
 		return refuse(http.StatusUnprocessableEntity, "the organization is not known; --directory names your own")
 	}
 	l.OwnerID = id
@@ -158,7 +158,7 @@ func (s *Server) update(c call) (answer, error) {
 			return answer{}, err
 		}
 	}
-	l, err := s.store.change(c.tail, func(l *Lead) {
+	l, err := s.store.change(c.tail, s.now(), func(l *Lead) {
 		if f["Status"] != nil {
 			l.Status = f.text("Status")
 		}
@@ -166,7 +166,6 @@ func (s *Server) update(c call) (answer, error) {
 			l.ExternalID = f.text("ExternalID")
 		}
 		maps.Copy(l.Content, content)
-		l.touch(s.now())
 	})
 	if err != nil {
 		return answer{}, err

@@ -125,7 +125,7 @@ func (s *Server) only(prefix string) http.Handler {
 			return
 		}
 		a := refused(refuse(http.StatusNotFound, "this is the other application's address"))
-		s.count("other", a)
+		s.journal.note(s.entry("other", r, nil, a))
 		a.write(w)
 	})
 }
@@ -191,7 +191,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.server.pause(r.Context(), f.wait())
 	}
 	if f != nil && (f.name == "hang" || f.name == "drop") {
-		p.server.count(proxyKind, answer{})
+		p.note(r, f, answer{})
 		panic(http.ErrAbortHandler)
 	}
 	a, fault := p.refusal(r), f != nil && f.status > 0
@@ -201,14 +201,18 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.status == 0 {
 		conn, err := new(net.Dialer).DialContext(r.Context(), "tcp", r.Host)
 		if err == nil {
-			p.server.count(proxyKind, answer{status: http.StatusOK})
+			p.note(r, f, answer{status: http.StatusOK})
 			p.tunnel(w, r, conn)
 			return
 		}
 		a = refused(refuse(http.StatusBadGateway, "the sandbox cannot be reached"))
 	}
-	p.server.count(proxyKind, a)
+	p.note(r, f, a)
 	a.write(w)
+}
+
+func (p *proxy) note(r *http.Request, f *fault, a answer) {
+	p.server.journal.note(p.server.entry(proxyKind, r, f, a))
 }
 
 // refusal is what speaks against a tunnel, or nothing.

@@ -16,7 +16,6 @@ package sandbox
 import (
 	"cmp"
 	"context"
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -39,10 +38,6 @@ type Options struct {
 	Now         func() time.Time // nil is time.Now
 }
 
-// Counts says how many requests of each kind were given each HTTP status, 0 for no answer at all.
-// Kinds are create, update, token, login, client, proxy and other.
-type Counts map[string]map[int]int
-
 // Server is the service. It is an [http.Handler] for both applications, the general API and lead creation.
 type Server struct {
 	options   Options // its defaults filled in
@@ -53,9 +48,7 @@ type Server struct {
 	quit      chan struct{}
 	shut      func() error
 
-	mu     sync.Mutex
-	counts Counts
-	newest [2]string // the lead answered last, and the other one before
+	journal journal
 }
 
 // New returns a Server on the leads of o.Path, which it locks. It fails when the faults are no list
@@ -70,7 +63,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, directory: cmp.Or(o.Directory, brand), now: o.Now, store: st, faults: fs, quit: make(chan struct{}), counts: Counts{}}
+	s := &Server{options: o, directory: cmp.Or(o.Directory, brand), now: o.Now, store: st, faults: fs, quit: make(chan struct{}), journal: journal{counts: Counts{}}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -80,17 +73,6 @@ func New(o Options) (*Server, error) {
 
 // Close ends hanging and slow answers, and closes the file. Requests that come later get a 500.
 func (s *Server) Close() error { return s.shut() }
-
-// Counts returns the requests answered so far.
-func (s *Server) Counts() Counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := make(Counts, len(s.counts))
-	for kind, m := range s.counts {
-		c[kind] = maps.Clone(m)
-	}
-	return c
-}
 
 // endpoint is one entry of "Endpoints".
 type endpoint struct {
@@ -155,7 +137,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.pause(r.Context(), s.options.Latency)
 	if f == nil {
-		s.count(e.kind, a)
+		s.journal.note(s.entry(e.kind, r, nil, a))
 		a.write(w)
 		return
 	}
@@ -173,20 +155,6 @@ func (s *Server) handle(e endpoint, c call) (answer, error) {
 		return answer{}, refuse(http.StatusBadRequest, "this address takes no query")
 	}
 	return e.serve(s, c)
-}
-
-// count notes one answer of a kind. It returns the last lead answered that is not that of this answer, or "".
-func (s *Server) count(kind string, a answer) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.counts[kind] == nil {
-		s.counts[kind] = map[int]int{}
-	}
-	s.counts[kind][a.status]++
-	if a.leadID != "" && a.leadID != s.newest[0] {
-		s.newest = [2]string{a.leadID, s.newest[0]}
-	}
-	return s.newest[1]
 }
 
 // pause waits for d, or until the client or the sandbox goes. It reports whether d passed.

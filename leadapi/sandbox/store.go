@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"runtime"
@@ -26,7 +27,7 @@ const (
 // The buckets of a file, those of tokens beside; their names are in order.
 var (
 	clientBucket = []byte("clients") // OAuth client → digest of its secret
-	leadBucket   = []byte("leads")   // lead ID, in the order of creation → Lead as JSON
+	leadBucket   = []byte("leads")   // lead ID, in the order of creation → record as JSON
 	buckets      = [][]byte{[]byte(accessUse), clientBucket, leadBucket, []byte(loginUse), []byte(refreshUse)}
 )
 
@@ -108,34 +109,42 @@ func (st *store) add(l *Lead) error {
 			return err
 		}
 		l.ID = newID(n)
-		return putLead(tx, l)
+		return putLead(tx, &record{Lead: *l})
 	})
 }
 
-// change applies edit to a lead and returns it as stored; a lead that is not known is refused.
-func (st *store) change(id string, edit func(*Lead)) (l Lead, err error) {
-	err = st.Update(func(tx *bbolt.Tx) error {
+// change applies edit to a lead and returns it as stored, with what changed in its history; a lead that is not known is
+// refused.
+func (st *store) change(id string, now time.Time, edit func(*Lead)) (Lead, error) {
+	var r record
+	err := st.Update(func(tx *bbolt.Tx) error {
 		v := tx.Bucket(leadBucket).Get([]byte(id))
 		if v == nil {
 			return refuse(http.StatusNotFound, "the lead is not known")
 		}
-		if err := json.Unmarshal(v, &l, exactNumbers); err != nil {
+		if err := json.Unmarshal(v, &r, exactNumbers); err != nil {
 			return err
 		}
-		edit(&l)
-		return putLead(tx, &l)
+		before := r.Lead
+		before.Content = maps.Clone(r.Content)
+		edit(&r.Lead)
+		r.touch(now)
+		if err := r.add(now, before); err != nil {
+			return err
+		}
+		return putLead(tx, &r)
 	})
-	return l, err
+	return r.Lead, err
 }
 
-func putLead(tx *bbolt.Tx, l *Lead) error {
-	v, err := json.Marshal(l)
+func putLead(tx *bbolt.Tx, r *record) error {
+	v, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	b := tx.Bucket(leadBucket)
 	b.FillPercent = 0.95 // IDs come in order
-	return b.Put([]byte(l.ID), v)
+	return b.Put([]byte(r.ID), v)
 }
 
 // leads returns every lead in the order of creation.

@@ -64,7 +64,7 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 		a = answer{}
 	}
 	a.leadID = leadID
-	c := scene{answer: a, s: s, w: w, r: r, pause: f.pause, before: s.count(kind, a)}
+	c := scene{answer: a, s: s, w: w, r: r, pause: f.pause, before: s.journal.note(s.entry(kind, r, f, a))}
 	if trick := tricks[f.name]; trick != nil {
 		trick(c)
 		return

@@ -1,0 +1,194 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+)
+
+// names are those of leads, in the order in which they are found.
+func names(leads []Lead) (found []string) {
+	for _, l := range leads {
+		found = append(found, l.DisplayName)
+	}
+	return found
+}
+
+func TestFindMatchesEveryWordInAValue(t *testing.T) {
+	s := open(t, Options{})
+	ann := createLead(t, s, `{"name":"Ann Ohm","email":"ann@example.com","n":17}`)
+	createLead(t, s, `{"name":"Bob \"Quick\" Lee","note":"status: ünclear"}`)
+	ask(s, "POST", "/v1/"+TrunkID, `{"organizationID":"`+miami+`","content":{"name":"Cid"},"typeKey":"k","typeLabel":"Brochure","status":"onHold"}`, "Authorization", signIn(s))
+	ask(s, "PATCH", "/v3/lead/"+ann, `{"ExternalID":"CRM-0007"}`, "Authorization", signIn(s))
+	for query, want := range map[string][]string{
+		"":                   {"Cid", `Bob "Quick" Lee`, "Ann Ohm"},
+		"ann OHM":            {"Ann Ohm"},
+		"ohm ann@":           {"Ann Ohm"},
+		"ann bob":            nil,
+		"crm-0007":           {"Ann Ohm"},
+		"17":                 {"Ann Ohm"},
+		ann:                  {"Ann Ohm"},
+		`"quick"`:            {`Bob "Quick" Lee`},
+		"ÜNCLEAR":            {`Bob "Quick" Lee`},
+		"onhold brochure":    {"Cid"},
+		"biscayne":           {"Cid"}, // the name of the organization
+		miami:                {"Cid"},
+		"externalid":         nil, // a field is no value
+		"\xff\x00":           nil,
+		" \t ":               {"Cid", `Bob "Quick" Lee`, "Ann Ohm"},
+		"not there, nowhere": nil,
+	} {
+		f, err := s.Find(query, "", 10)
+		if d := cmp.Diff(want, names(f.Leads)); d != "" || err != nil || f.Older != "" || f.Short {
+			t.Errorf("%q: %v, %+v: %s", query, err, f, d)
+		}
+	}
+}
+
+// Page by page each lead is found once, whatever the size of pages, and though leads come meanwhile.
+func TestFindGoesThroughAllPages(t *testing.T) {
+	s := open(t, Options{})
+	var want []string
+	for i := range 23 {
+		name := fmt.Sprint("lead ", i)
+		createLead(t, s, fmt.Sprintf(`{"name":%q,"even":%v}`, name, i%2 == 0))
+		want = append([]string{name}, want...)
+	}
+	for limit := 1; limit < 25; limit++ {
+		var got []string
+		for before, pages := "", 0; pages == 0 || before != ""; pages++ {
+			f, err := s.Find("lead", before, limit)
+			if err != nil || len(f.Leads) > limit || pages > 23 {
+				t.Fatal(err, len(f.Leads), pages)
+			}
+			got, before = append(got, names(f.Leads)...), f.Older
+			createLead(t, s, `{"name":"another"}`)
+		}
+		got = slices.DeleteFunc(got, func(name string) bool { return name == "another" })
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("pages of %d: %s", limit, d)
+		}
+	}
+}
+
+// A search that finds little stops after a while, and goes on where it stopped.
+func TestFindIsBounded(t *testing.T) {
+	s := open(t, Options{})
+	createLead(t, s, `{"name":"needle"}`)
+	if err := s.store.fill(mostLooked + 10); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Find("needle", "", 10)
+	if err != nil || len(f.Leads) != 0 || !f.Short || f.Older == "" {
+		t.Fatalf("%v, %+v", err, f)
+	}
+	if f, err = s.Find("needle", f.Older, 10); err != nil || len(f.Leads) != 1 || f.Short || f.Older != "" {
+		t.Errorf("%v, %+v", err, f)
+	}
+	if n, err := s.Made(); n != mostLooked+11 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// fill adds leads in one go.
+func (st *store) fill(n int) error {
+	return st.Update(func(tx *bbolt.Tx) error {
+		for range n {
+			i, err := tx.Bucket(leadBucket).NextSequence()
+			if err != nil {
+				return err
+			}
+			if err := putLead(tx, &record{Lead: Lead{ID: newID(i), Content: map[string]any{"name": "hay"}}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func TestHistoryTellsWhatChanged(t *testing.T) {
+	at := newClock()
+	s := open(t, Options{Now: at.now, Path: t.TempDir() + "/leads.db"})
+	createLead(t, s, `{"name":"Ann"}`)
+	id := createLead(t, s, `{"name":"Bob","n":1}`)
+	createLead(t, s, `{"name":"Cid"}`)
+	update := func(body string) {
+		t.Helper()
+		at.move(time.Minute)
+		if w := ask(s, "PATCH", "/v3/lead/"+id, body, "Authorization", signIn(s)); w.Code != 200 {
+			t.Fatal(w.Code, w.Body)
+		}
+	}
+	update(`{"Status":"contacted","ExternalID":"x","Content":{"n":2,"a":["b"]}}`)
+	update(`{"Status":"contacted","ExternalID":"x"}`) // nothing new
+	update(`{"Status":"onHold","Content":{"a":"` + strings.Repeat("é", 600) + `"}}`)
+	h, err := s.History(id)
+	if err != nil || h == nil || h.Dropped != 0 || h.Status != "onHold" {
+		t.Fatalf("%v, %+v", err, h)
+	}
+	began := newClock().at
+	want := []Change{
+		{began.Add(time.Minute), []ChangedValue{{"Status", "open", "contacted"}, {"ExternalID", "", "x"}, {"Content.a", "", `["b"]`}, {"Content.n", "1", "2"}}},
+		{began.Add(3 * time.Minute), []ChangedValue{{"Status", "contacted", "onHold"}, {"Content.a", `["b"]`, strings.Repeat("é", mostText/2)}}},
+	}
+	if d := cmp.Diff(want, h.Changes); d != "" {
+		t.Error(d)
+	}
+	for i := range mostChanges {
+		update(fmt.Sprintf(`{"Content":{"i":%d}}`, i))
+	}
+	if h, err = s.History(id); err != nil || len(h.Changes) != mostChanges || h.Dropped != 2 || h.Changes[mostChanges-1].Values[0].To != fmt.Sprint(mostChanges-1) {
+		t.Errorf("%v, %+v", err, h)
+	}
+	if h, err := s.History(ledger(t, s)[0].ID); err != nil || len(h.Changes) != 0 {
+		t.Errorf("another lead: %+v, %v", h, err)
+	}
+	if h, err := s.History("no such"); h != nil || err != nil {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func TestRequestsAreKeptWithoutSecrets(t *testing.T) {
+	s := open(t, Options{Faults: "create.drop-stored#2"})
+	first := createLead(t, s, `{}`)
+	func() {
+		defer func() { _ = recover() }() // no answer
+		ask(s, "POST", "/v1/"+TrunkID, direct(`{"email":"secret@example.com"}`), "Authorization", signIn(s), "X-Request-ID", strings.Repeat("r", 200))
+	}()
+	ask(s, "POST", "/v3/oauth2/token?client_secret=secret", "")
+	ask(s, "PATCH", "/v3/lead/"+strings.Repeat("x", 400), `{}`, "Authorization", "Bearer secret")
+	all := s.Requests(10, func(Request) bool { return true })
+	made := ledger(t, s)
+	want := []Request{
+		{Number: 4, Kind: "update", Method: "PATCH", Path: ("/v3/lead/" + strings.Repeat("x", 400))[:200], Status: 401, Reason: "the token is not accepted, or has expired"},
+		{Number: 3, Kind: "token", Method: "POST", Path: "/v3/oauth2/token", Status: 400, Reason: all[1].Reason},
+		{Number: 2, Kind: "create", Method: "POST", Path: "/v1/" + TrunkID, RequestID: strings.Repeat("r", 100), Fault: "drop-stored", LeadID: made[1].ID},
+		{Number: 1, Kind: "create", Method: "POST", Path: "/v1/" + TrunkID, Status: 201, LeadID: first},
+	}
+	if d := cmp.Diff(want, all, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "At" }, cmp.Ignore())); d != "" {
+		t.Error(d)
+	}
+	if strings.Contains(fmt.Sprint(all), "secret") {
+		t.Errorf("a secret is kept: %v", all)
+	}
+	if few := s.Requests(1, func(r Request) bool { return r.Kind == "create" }); len(few) != 1 || few[0].Number != 2 {
+		t.Errorf("%+v", few)
+	}
+}
+
+func TestOnlyTheLastRequestsAreKept(t *testing.T) {
+	s := open(t, Options{})
+	for range 2*mostRequests + 7 {
+		s.journal.note(s.entry("other", httptest.NewRequest("GET", "/", nil), nil, answer{status: 404}))
+	}
+	all := s.Requests(5000, func(Request) bool { return true })
+	if len(all) != mostRequests || all[0].Number != 2*mostRequests+7 || all[mostRequests-1].Number != mostRequests+8 || s.Answered() != all[0].Number {
+		t.Errorf("%d, from %d", len(all), all[0].Number)
+	}
+}
