@@ -141,6 +141,10 @@ func newRun(o Options, p Planner) *run {
 
 // carryOut connects the run to service and checkpoint and performs it.
 func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
+	var err error
+	if r.intake.sharding, err = newSharding(r.Shard, r.Mapping); err != nil {
+		return nil, err
+	}
 	if err := r.intake.bind(); err != nil {
 		return nil, err
 	}

@@ -93,7 +93,8 @@ type intake struct {
 	fields    bool // digests by field are wanted
 	caught    bool // texts are wanted that maps lack and else takes
 	runID     string
-	limit     int  // rows of all inputs together; 0 = all
+	limit     int // rows of all inputs together; 0 = all
+	sharding  sharding
 	keepGoing bool // an input that is lost in its middle does not end the run
 	items     items
 
@@ -130,6 +131,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 			return handed(reading, inOrder, b) && handed(reading, unmade, b)
 		})
 	})
+	var few *batch // rows of this shard that are not yet worth a look-up
 	for b := range inOrder {
 		select {
 		case <-b.made:
@@ -139,10 +141,20 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 		for _, b := range b.bound {
 			r.noteUnused(b)
 		}
+		if few != nil {
+			b.items = append(few.items, b.items...)
+		}
+		if few = nil; len(b.items) < batchRows && b.err == nil && r.sharding.Of > 1 {
+			few = b
+			continue
+		}
 		last := b.err != nil // the batch is the next one's once it is handed over
 		if !handed(ctx, out, b) || last {
 			return
 		}
+	}
+	if few != nil {
+		handed(ctx, out, few)
 	}
 }
 

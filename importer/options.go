@@ -24,6 +24,7 @@ type Options struct {
 
 	Flags       []string      // that a command which follows on this one has to repeat, as words
 	Limit       int           // rows of all inputs together; 0 = all
+	Shard       Shard         // of these, the part that this worker takes
 	Concurrency int           // requests in flight at most
 	Rate        float64       // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
 	Retries     int           // further tries of a request that was answered and may be sent again

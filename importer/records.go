@@ -41,12 +41,19 @@ func (m *recordMaker) run(unmade <-chan *batch) {
 func (m *recordMaker) make(b *batch) {
 	at := 0
 	m.bound = nil
+	mine := b.items[:0] // never more than were looked at
 	err := crash.Call(func() error {
 		for ; at < len(b.items); at++ {
-			if err := m.record(b.items[at]); err != nil {
+			it := b.items[at]
+			if err := m.record(it); err != nil {
 				return err
 			}
-			m.digest(b.items[at])
+			if !m.intake.sharding.takes(it) {
+				m.intake.items.put(it)
+				continue
+			}
+			m.digest(it)
+			mine = append(mine, it)
 		}
 		return nil
 	})
@@ -55,9 +62,9 @@ func (m *recordMaker) make(b *batch) {
 		if fault := (*crash.Error)(nil); errors.As(err, &fault) {
 			err = fmt.Errorf("%s:%d: %w", m.intake.names[it.input], it.row.Line, err)
 		}
-		b.items, b.err = b.items[:at], err
+		b.err = err
 	}
-	b.bound = m.bound
+	b.items, b.bound = mine, m.bound
 }
 
 // record maps a row. What is wrong with the row is its fault; an error is one of its file.

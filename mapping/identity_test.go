@@ -90,3 +90,25 @@ func TestKeysWithoutInvisibleEnds(t *testing.T) {
 		}
 	}
 }
+
+func TestOneIdentity(t *testing.T) {
+	for text, want := range map[string]bool{
+		`key: "{id}"`:                                                          true,
+		`lead: {external_id: "{id}"}`:                                          true,
+		"key: \"{id}\"\nlead: {external_id: \"{id}\"}":                         true,
+		"key: \"{id}\"\nlead: {external_id: \"{other}\"}":                      false,
+		"key: {from: \"{id}\", apply: [lower]}\nlead: {external_id: \"{id}\"}": false,
+		`lead_id: "{id}"`:                                                      true,
+		"lead_id: \"{id}\"\nkey: \"{id}\"":                                     false,
+		"lead_id: \"{id}\"\nlead: {external_id: \"{id}\"}":                     false,
+		"lead: {content: {name: \"{id}\"}}":                                    true,
+	} {
+		m, err := Parse("m.yaml", []byte("version: 1\n"+text))
+		if m == nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got := m.OneIdentity(); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}

@@ -168,6 +168,16 @@ func (m *Mapping) KeyFrom() string {
 	return "row"
 }
 
+// OneIdentity reports whether rows find their lead by one value alone: lead_id, or the key where external_id is the same
+// text or not given.
+func (m *Mapping) OneIdentity() bool {
+	key, external := m.plan.key, m.plan.externalID
+	if m.plan.leadID != nil {
+		return key == nil && external == nil
+	}
+	return key == nil || external == nil || key.form() == external.form()
+}
+
 // KeyForm is what of a row is its key, as the mapping says it: the text of key, or of
 // external_id where there is none, and the steps that change it; "" for the row's own data.
 // Two mappings of one form give a row the same key.

@@ -1,0 +1,125 @@
+package importer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"leadferry/internal/rowkey"
+	"leadferry/mapping"
+)
+
+// shardOf reads the rows that one worker of a number takes, as the engine does.
+func shardOf(t testing.TB, rows []string, s Shard, limit int) (keys []string) {
+	tr := newTrial(t, rows, Options{Shard: s, Limit: limit})
+	defer tr.run.ledger.Close()
+	tr.intake.sharding = sharding{Shard: s}
+	out := make(chan *batch)
+	go tr.intake.run(t.Context(), out)
+	for b := range out {
+		if b.err != nil {
+			t.Fatal(b.err)
+		}
+		for _, it := range b.items {
+			name := it.rec.Key
+			if it.fault != nil {
+				name = "line " + fmt.Sprint(it.row.Line)
+			}
+			keys = append(keys, name)
+		}
+	}
+	return keys
+}
+
+// Every row falls to one worker and no more, in the order of the file, and all that may have one lead to the same.
+func TestShardsAreTheInput(t *testing.T) {
+	rows := numbered(1000)
+	for i := 0; i < 1000; i += 7 {
+		rows[i] = strings.Replace(rows[i], "k", "000", 1) // some are numbers alone
+		rows = append(rows, strings.TrimLeft(rows[i], "0"))
+	}
+	for i := 0; i < 1000; i += 10 {
+		rows[i] = "," + rows[i] // a cell too many, or no key
+	}
+	for _, of := range []int{1, 2, 3, 7, 64} {
+		all := shardOf(t, rows, Shard{}, 900)
+		place := map[string][]int{}
+		for i, key := range all {
+			place[key] = append(place[key], i)
+		}
+		total, home := 0, map[string]int{}
+		for index := range of {
+			last := -1
+			for _, key := range shardOf(t, rows, Shard{index, of}, 900) {
+				at := place[key][0]
+				place[key] = place[key][1:]
+				if at < last {
+					t.Fatalf("%d/%d: %s is out of order", index, of, key)
+				}
+				last = at
+				if other, met := home[rowkey.Fold(key)]; met && other != index {
+					t.Fatalf("%s fell to %d and to %d of %d", key, other, index, of)
+				}
+				home[rowkey.Fold(key)] = index
+				total++
+			}
+		}
+		if total != len(all) || total != 900 {
+			t.Errorf("%d workers took %d rows of %d", of, total, len(all))
+		}
+	}
+}
+
+// Rows fall to all workers in about equal parts, whatever their keys look like.
+func TestShardsAreEven(t *testing.T) {
+	for _, form := range []string{"%d", "k%05d", "crm/%d", "L-%d@example.com"} {
+		const of, rows = 16, 16000
+		var counts [of]int
+		for i := range rows {
+			for index := range of {
+				if s := (sharding{Shard: Shard{index, of}}); s.takes(&item{rec: mapping.Record{Key: fmt.Sprintf(form, i)}}) {
+					counts[index]++
+				}
+			}
+		}
+		for index, n := range counts {
+			if n < rows/of*8/10 || n > rows/of*12/10 {
+				t.Errorf("%s: %d rows of %d fall to %d/%d", form, n, rows, index, of)
+			}
+		}
+	}
+}
+
+// Which worker takes a key is the same in every release: workers of two may meet in one fleet.
+func TestShardsStayWhatTheyAre(t *testing.T) {
+	for key, want := range map[string]int{"1": 51, "L-104204": 89, "crm/17": 60, "ann@example.com": 81} {
+		for index := range 100 {
+			if s := (sharding{Shard: Shard{index, 100}}); s.takes(&item{rec: mapping.Record{Key: key}}) && index != want {
+				t.Errorf("%s falls to %d, want %d", key, index, want)
+			}
+		}
+	}
+}
+
+func TestRowsOfALeadFallToOneWorker(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		of := rapid.IntRange(2, 100).Draw(t, "of")
+		key := rapid.StringMatching(`0{0,3}[0-9]{1,6}|[A-Za-z]{1,3}@x\.de|[0-9a-fA-F]{8}-0000-4000-8000-00000000abcd`).Draw(t, "key")
+		home := func(key, lead string, byLead bool) (at int) {
+			for index := range of {
+				if s := (sharding{Shard{index, of}, byLead}); s.takes(&item{rec: mapping.Record{Key: key, LeadID: lead}}) {
+					at = index
+				}
+			}
+			return at
+		}
+		if folded := rowkey.Fold(key); home(key, "", false) != home(folded, "", false) {
+			t.Fatalf("%q and %q fall to two workers", key, folded)
+		}
+		if home("a"+key, key, true) != home("b", key, true) {
+			t.Fatal("a lead falls to two workers")
+		}
+	})
+}
