@@ -33,7 +33,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -41,6 +40,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/disk"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
@@ -190,7 +190,7 @@ func (r *run) keepIn(l *checkpoint.Ledger) {
 // openLedger opens the checkpoint; a dry run does without one that is not there.
 func openLedger(o *Options, idle func() bool) (*checkpoint.Ledger, error) {
 	if !o.DryRun && !o.Require {
-		if err := os.MkdirAll(filepath.Dir(o.Checkpoint), 0o700); err != nil {
+		if err := disk.MakeFolders(filepath.Dir(o.Checkpoint)); err != nil {
 			return nil, fmt.Errorf("make the checkpoint's folder: %w\nhint: name another file with --checkpoint", err)
 		}
 	}

@@ -37,6 +37,10 @@ func (d *Store) compact() (err error) {
 	if err != nil {
 		return err
 	}
+	err = disk.MakeNewPrivate(f)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
 	copied, err := bbolt.Open(d.compactPath(), 0o600, &bbolt.Options{
 		NoSync: true, NoStatistics: true, // synced once, at its end
 		OpenFile: func(string, int, os.FileMode) (*os.File, error) { return f, nil },

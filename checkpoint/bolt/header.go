@@ -112,7 +112,7 @@ func create(path string, h header, l lacking) (made bool, err error) {
 		return false, err
 	}
 	defer os.Remove(temp.Name())
-	if err := temp.Close(); err != nil {
+	if err := errors.Join(disk.MakeNewPrivate(temp), temp.Close()); err != nil {
 		return false, err
 	}
 	if err := fill(temp.Name(), h, l); err != nil {
@@ -125,12 +125,15 @@ func create(path string, h header, l lacking) (made bool, err error) {
 		if errors.Is(err, fs.ErrExist) {
 			return false, nil
 		}
-		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EINVAL) {
+		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, errFirst) && !errors.Is(err, syscall.EINVAL) {
 			break // file systems say in these ways that they cannot
 		}
 	}
 	return false, err
 }
+
+// errFirst is EPERM, and ERROR_INVALID_FUNCTION on Windows.
+const errFirst = syscall.Errno(1)
 
 // replaceNew is what is left where a file system knows neither links nor renames that
 // replace nothing. A kill in its midst leaves an empty file, which is refused.

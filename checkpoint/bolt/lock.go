@@ -115,20 +115,20 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 }
 
 // checkFile takes the file from the sight of others, unless it is to be read only. Some
-// file systems know no modes.
+// file systems do not keep who may read what.
 func (d *Store) checkFile() error {
-	info, err := d.file.Stat()
+	info, err := disk.StatOpen(d.file)
 	switch {
 	case err != nil:
 		return err
-	case !disk.Shared(info.Mode()):
+	case !disk.Shared(info):
 		return nil
 	case d.readOnly:
-		d.warn("others may read the checkpoint; the next run makes its mode 0600")
+		d.warn("others may read the checkpoint; the next run takes that from them")
 		return nil
 	}
 	if narrow(d.file) {
-		d.warn("others were able to read the checkpoint; its mode is 0600 now")
+		d.warn("others were able to read the checkpoint; they no longer are")
 	} else {
 		d.warn("others may read the checkpoint, and its file system does not let that be changed")
 	}
@@ -137,11 +137,11 @@ func (d *Store) checkFile() error {
 
 // narrow makes a file its owner's alone and says whether it is.
 func narrow(f *os.File) bool {
-	if f.Chmod(0o600) != nil {
+	if disk.MakePrivate(f) != nil {
 		return false
 	}
-	info, err := f.Stat()
-	return err == nil && !disk.Shared(info.Mode())
+	info, err := disk.StatOpen(f)
+	return err == nil && !disk.Shared(info)
 }
 
 // lock takes the lock that bbolt takes later on the same open file, where it then succeeds

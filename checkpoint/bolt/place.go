@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"os"
 	"path/filepath"
 
 	"leadferry/checkpoint"
@@ -36,7 +35,7 @@ func (d *Store) checkPlace(o Options) error {
 	if o.ReadOnly {
 		return nil
 	}
-	if folder, err := os.Stat(filepath.Dir(d.path)); err == nil && disk.Exposed(folder) != "" {
+	if folder, err := disk.Stat(filepath.Dir(d.path)); err == nil && disk.Exposed(folder) != "" {
 		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + disk.Exposed(folder) + ": whoever may write there can put another file in its place (--checkpoint names a file elsewhere)")
 	}
 	if o.AnyPlace {

@@ -118,7 +118,7 @@ func openOwn(path string, flags int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
+	info, err := disk.StatOpen(f)
 	switch {
 	case err != nil:
 	case !info.Mode().IsRegular():

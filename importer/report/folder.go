@@ -12,13 +12,13 @@ import (
 	"leadferry/internal/disk"
 )
 
-// makeFolder makes the run's folder, 0700, or takes the one that is there, and holds it
+// makeFolder makes the run's folder, for its owner alone, or takes the one that is there, and holds it
 // open: its parent may be anyone's, who may put another folder in its place.
 func makeFolder(path string) (*os.Root, error) {
-	if err := os.MkdirAll(filepath.Dir(filepath.Clean(path)), 0o700); err != nil {
+	if err := disk.MakeFolders(filepath.Dir(filepath.Clean(path))); err != nil {
 		return nil, err
 	}
-	made := os.Mkdir(path, 0o700)
+	made := disk.MakeFolder(path)
 	if made != nil && !errors.Is(made, fs.ErrExist) {
 		return nil, made
 	}

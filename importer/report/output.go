@@ -77,7 +77,14 @@ func (o *output) open() error {
 // plant makes a new file. What has come to stand there meanwhile is an error, also a
 // symbolic link: O_EXCL with O_CREATE follows none.
 func plant(folder *os.Root, name string) (*os.File, error) {
-	return folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.MakeNewPrivate(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 var errNotOurs = errors.New("belongs to another user, who would receive what is written to it")

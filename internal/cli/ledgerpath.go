@@ -20,6 +20,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/internal/disk"
 )
 
 // stateDir is leadferry's folder in the user's state directory, or among the user's own
@@ -107,7 +108,7 @@ func plainName(s string) string {
 
 // makeStateDir makes the checkpoint's folder, for its owner alone.
 func makeStateDir(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
 		return usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), "name another file with --checkpoint")
 	}
 	return nil

@@ -252,11 +252,12 @@ func (p *program) keepStreams(others []place) error {
 // of an output.
 func exposed(outputs []place) (warnings []string) {
 	for _, o := range outputs {
-		folder, path := o.folder, o.dir
+		path := o.dir
 		if o.what == "--out" {
-			folder, path = o.file, o.path
+			path = o.path
 		}
-		if folder == nil || !folder.IsDir() {
+		folder, err := disk.Stat(path)
+		if err != nil || !folder.IsDir() {
 			continue
 		}
 		if why := disk.Exposed(folder); why != "" {

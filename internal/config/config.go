@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -131,8 +130,8 @@ func Load(path string) (*File, error) {
 
 // checkProxies refuses a proxy with a user or password in a file that others may read.
 func (f *File) checkProxies() error {
-	info, err := os.Stat(f.Path)
-	if err != nil || !disk.Shared(info.Mode()) {
+	info, err := disk.Stat(f.Path)
+	if err != nil || !disk.Shared(info) {
 		return nil
 	}
 	for _, p := range f.Profiles {

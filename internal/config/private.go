@@ -61,21 +61,20 @@ func readUpTo(path string, who reach, most int64) ([]byte, error) {
 // others may read.
 func believe(f *os.File, path string, who reach) error {
 	refuse := func(text, hint string) error { return &Error{File: path, Text: text, Hint: hint} }
-	info, err := f.Stat()
+	info, err := disk.StatOpen(f)
 	if err != nil {
 		return refuse("cannot be read: "+cause(err), "")
 	}
-	mode := info.Mode()
 	switch {
-	case !mode.IsRegular():
+	case !info.Mode().IsRegular():
 		return refuse("is no regular file", "")
 	case !disk.Trusted(info) || who == ownFiles && !disk.Mine(info):
 		return refuse("belongs to another user, who could put into it what he likes", "copy it, or make it yours: chown \"$(id -un)\" "+path)
 	case disk.OthersWrite(info) && !(who == readable && disk.PrivateGroup(info)):
 		return refuse("group or others may write to this file", "chmod go-w "+path)
-	case who == ownFiles && disk.Shared(mode):
+	case who == ownFiles && disk.Shared(info):
 		return refuse("group or others may read this file, which holds a secret", "chmod 600 "+path)
-	case who == secret && disk.Shared(mode&0o004) && !handedOver(f, path):
+	case who == secret && disk.OthersRead(info) && !handedOver(f, path):
 		return refuse("others may read this file, which holds a secret", "chmod 600 "+path)
 	}
 	return nil
@@ -88,7 +87,7 @@ func handedOver(f *os.File, path string) bool {
 	if err != nil || !disk.InMemory(f) {
 		return false
 	}
-	folder, err := os.Stat(filepath.Dir(real))
+	folder, err := disk.Stat(filepath.Dir(real))
 	return err == nil && disk.Trusted(folder)
 }
 
@@ -113,7 +112,7 @@ func ReadSecret(path string) (string, error) {
 // checkFolder refuses a folder of secrets that is another user's, or that group or others
 // may enter. One that is not there is good.
 func checkFolder(dir string) error {
-	info, err := os.Stat(dir)
+	info, err := disk.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -123,7 +122,7 @@ func checkFolder(dir string) error {
 		return &Error{File: dir, Text: "is no folder"}
 	case !disk.Mine(info):
 		return &Error{File: dir, Text: "this folder for secrets belongs to another user", Hint: "make it yours, or have each user use a configuration and a state directory of his own"}
-	case disk.Shared(info.Mode()):
+	case disk.Shared(info):
 		return &Error{File: dir, Text: "group or others may look into this folder, which is for secrets", Hint: "chmod 700 " + word(dir)}
 	}
 	return nil
@@ -131,7 +130,7 @@ func checkFolder(dir string) error {
 
 // makeFolder makes a folder for its owner alone, or takes one that is so already.
 func makeFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := disk.MakeFolders(dir); err != nil {
 		return &Error{File: dir, Text: "the folder cannot be made: " + cause(err)}
 	}
 	return checkFolder(dir)
@@ -150,7 +149,9 @@ func newDraft(path string, mode fs.FileMode, data []byte) (*draft, error) {
 		return nil, err
 	}
 	d := &draft{f, path}
-	if mode != 0o600 {
+	if mode == 0o600 {
+		err = disk.MakeNewPrivate(f)
+	} else {
 		err = f.Chmod(mode)
 	}
 	if err := errors.Join(err, d.fill(data)); err != nil {

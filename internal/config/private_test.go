@@ -84,7 +84,7 @@ func private(t *testing.T, dir string) {
 			return err
 		}
 		info, err := d.Info()
-		if err == nil && disk.Shared(info.Mode()) {
+		if err == nil && disk.Shared(info) {
 			t.Errorf("%s has mode %v", path, info.Mode())
 		}
 		return err

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"leadferry/internal/disk"
 )
 
 // NewProfile is a profile that the configuration file at Path is to get. What stands in
@@ -49,14 +50,14 @@ func (p NewProfile) add(write func(target string, mode fs.FileMode, text []byte)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if info, err := os.Stat(target); err == nil {
+	if info, err := disk.Stat(target); err == nil {
 		mode = info.Mode().Perm()
 	}
 	text, err := p.added(old)
 	if err != nil {
 		return err
 	}
-	err = os.MkdirAll(filepath.Dir(target), 0o700)
+	err = disk.MakeFolders(filepath.Dir(target))
 	if err == nil {
 		err = write(target, mode, text)
 	}

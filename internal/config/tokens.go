@@ -42,8 +42,10 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
-	info, err := os.Lstat(f.path)
-	if err == nil && info.Mode().IsRegular() && (disk.Shared(info.Mode()) || !disk.Mine(info)) {
+	if info, err := os.Lstat(f.path); err != nil || !info.Mode().IsRegular() {
+		return f, nil
+	}
+	if info, err := disk.Stat(f.path); err == nil && (disk.Shared(info) || !disk.Mine(info)) {
 		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: "rm " + word(f.path)}
 	}
 	return f, nil

@@ -3,8 +3,9 @@
 // Another user of the machine must be able neither to hand this program
 // a secret or a ledger of his own nor to be handed what it writes.
 //
-// It stands below the rooms that open files. It promises nothing where the system cannot:
-// where that does not say whose files are, all are the user's own.
+// It stands below the rooms that open files. What Stat and StatOpen return says whose a file is and who
+// else may use it on every system, what other packages return on those alone that keep that in a mode, not on Windows.
+// It promises nothing where the system cannot: where that does not say whose files are, all are the user's own.
 package disk
 
 import (
@@ -41,6 +42,18 @@ func Trusted(info fs.FileInfo) bool {
 func OthersWrite(info fs.FileInfo) bool {
 	_, _, known := owner(info)
 	return known && info.Mode().Perm()&0o022 != 0 && !(info.IsDir() && info.Mode()&fs.ModeSticky != 0)
+}
+
+// Shared reports whether group or others may do anything with a file.
+func Shared(info fs.FileInfo) bool {
+	_, _, known := owner(info)
+	return known && info.Mode().Perm()&0o077 != 0
+}
+
+// OthersRead reports whether users outside of its group, too, may read a file.
+func OthersRead(info fs.FileInfo) bool {
+	_, _, known := owner(info)
+	return known && info.Mode().Perm()&0o004 != 0
 }
 
 // PrivateGroup reports whether those others are the owner's own group alone, as many

@@ -26,7 +26,4 @@ func SyncOpen(*os.File) error { return nil }
 // FileNumber is nothing: files have no numbers here.
 func FileNumber(fs.FileInfo) string { return "" }
 
-// Shared is not known here: who may read a file is not in its mode.
-func Shared(fs.FileMode) bool { return false }
-
 func owner(fs.FileInfo) (uid, gid int, known bool) { return 0, 0, false }

@@ -59,9 +59,6 @@ func FileNumber(info fs.FileInfo) string {
 	return ""
 }
 
-// Shared reports whether group or others may do anything with a file of this mode.
-func Shared(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }
-
 func owner(info fs.FileInfo) (uid, gid int, known bool) {
 	s, known := info.Sys().(*syscall.Stat_t)
 	if !known {

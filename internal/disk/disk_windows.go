@@ -70,8 +70,3 @@ func SyncOpen(folder *os.File) error { return SyncFolder(folder.Name()) }
 
 // FileNumber is nothing: a file's number is not in what is known of it here.
 func FileNumber(fs.FileInfo) string { return "" }
-
-// Shared is not known here: who may read a file is not in its mode.
-func Shared(fs.FileMode) bool { return false }
-
-func owner(fs.FileInfo) (uid, gid int, known bool) { return 0, 0, false }

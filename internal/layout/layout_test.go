@@ -33,7 +33,7 @@ func design() plan {
 			disk:                         {},
 			spelling:                     {stdOnly: true},
 			crash:                        {stdOnly: true},
-			"importer":                   {imports: append([]string{failpoint, rowkey, crash}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
+			"importer":                   {imports: append([]string{failpoint, rowkey, crash, disk}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
 			"importer/source":            {imports: append([]string{words, lines, disk}, readers...)},
 			words:                        {},
 			lines:                        {imports: []string{words}},
