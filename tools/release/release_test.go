@@ -1,0 +1,399 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"sigs.k8s.io/yaml"
+)
+
+var (
+	every = flag.Bool("every", false, "build for every system, not only for Linux and Windows on amd64")
+	cold  = flag.Bool("cold", false, "compile the second time from nothing: a minute or two more, and then nothing of the first build can be in it")
+)
+
+// made is a release of the clone's last commit, from a clone of it in a folder of its own.
+func made(t *testing.T, targets string) string {
+	t.Helper()
+	clone, out := filepath.Join(t.TempDir(), "clone"), t.TempDir()
+	if said, err := exec.Command("git", "clone", "-q", "--no-hardlinks", "../..", clone).CombinedOutput(); err != nil {
+		t.Skipf("no clone to make a release of: %v\n%s", err, said)
+	}
+	ts, err := parseTargets(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := newBuilder(t.Context(), clone, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(b.work)
+	r := release{builder: b, out: out, url: "https://downloads.example.com/leadferry", maintainer: "someone <someone@example.com>"}
+	if err := r.make(t.Context(), ts, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestRelease(t *testing.T) {
+	targets := "linux/amd64,windows/amd64,windows/arm64"
+	if *every {
+		targets = allTargets()
+	}
+	out := made(t, targets)
+	t.Run("sums", func(t *testing.T) { sums(t, out) })
+	t.Run("archives", func(t *testing.T) { archives(t, out) })
+	t.Run("bill", func(t *testing.T) { billOfMaterials(t, out) })
+	t.Run("image", func(t *testing.T) { image(t, out) })
+	t.Run("manifests", func(t *testing.T) { manifestsOf(t, out) })
+	t.Run("deb", func(t *testing.T) { debianPackage(t, out) })
+	t.Run("rpm", func(t *testing.T) { redHatPackage(t, out) })
+	t.Run("again", func(t *testing.T) { again(t, out) })
+}
+
+// sums holds SHA256SUMS against the tool that reads it, and that no file is left out.
+func sums(t *testing.T, out string) {
+	check := exec.Command("sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
+	check.Dir = out
+	if said, err := check.CombinedOutput(); err != nil {
+		t.Errorf("sha256sum: %v\n%s", err, said)
+	}
+	list, err := os.ReadFile(filepath.Join(out, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, want := strings.Count(string(list), "\n"), len(filesBelow(t, out))-1; have != want {
+		t.Errorf("%d sums of %d files", have, want)
+	}
+}
+
+// archives holds that each has what people install from it, below one folder.
+func archives(t *testing.T, out string) {
+	wanted := []string{
+		"README.md", "samples/leads.yaml", "man/leadferry.1", "man/leadferry-import.1", "completion/leadferry.bash",
+		"completion/_leadferry", "completion/leadferry.fish", "completion/leadferry.ps1", "THIRD-PARTY-LICENCES.txt", "bill-of-materials.cdx.json",
+	}
+	for path, read := range map[string]func(*testing.T, string) map[string][]byte{
+		"leadferry_*_linux_amd64.tar.gz": tarGz, "leadferry_*_windows_amd64.zip": zipped,
+	} {
+		path := one(t, out, path)
+		files := read(t, path)
+		folder := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".tar.gz"), ".zip") + "/"
+		for name := range files {
+			if !strings.HasPrefix(name, folder) {
+				t.Errorf("%s: %s lies outside of %s", path, name, folder)
+			}
+		}
+		for _, name := range wanted {
+			if len(files[folder+name]) == 0 {
+				t.Errorf("%s: no %s", path, name)
+			}
+		}
+		for _, work := range []string{"Go, go1", "go.etcd.io/bbolt v", "github.com/urfave/cli/v2 v"} {
+			if !bytes.Contains(files[folder+"THIRD-PARTY-LICENCES.txt"], []byte(work)) {
+				t.Errorf("%s: no licence of %s", path, work)
+			}
+		}
+	}
+}
+
+// billOfMaterials holds that the bill names every module that the Go tool sees in the binary.
+func billOfMaterials(t *testing.T, out string) {
+	text, err := os.ReadFile(one(t, out, "*_linux_amd64.cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := new(cdx.BOM)
+	if err := cdx.NewBOMDecoder(bytes.NewReader(text), cdx.BOMFileFormatJSON).Decode(doc); err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, c := range *doc.Components {
+		listed[c.Name+" "+c.Version] = true
+	}
+	said, err := exec.Command("go", "version", "-m", program1(t, out)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(said)) {
+		if words := strings.Fields(line); len(words) > 2 && words[0] == "dep" {
+			seen++
+			if !listed[words[1]+" "+words[2]] {
+				t.Errorf("no component %s %s", words[1], words[2])
+			}
+		}
+	}
+	if seen == 0 || seen+1 != len(listed) {
+		t.Errorf("%d modules in the program, %d components (Go is one)", seen, len(listed))
+	}
+}
+
+// image holds that the layout is valid and that its programs run as nobody.
+func image(t *testing.T, out string) {
+	index, err := layout.ImageIndexFromPath(one(t, out, "leadferry_*_image"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(index); err != nil {
+		t.Error(err)
+	}
+	all, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := index.Image(all.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := found.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.OS != "linux" || config.Architecture != "amd64" || config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/usr/bin/leadferry"}) {
+		t.Errorf("config %+v", config)
+	}
+	content := mutate.Extract(found)
+	defer content.Close()
+	files := untar(t, content)
+	for name, begins := range map[string]string{"usr/bin/leadferry": "\x7fELF", "etc/ssl/certs/ca-certificates.crt": "-----BEGIN CERTIFICATE-----"} {
+		if !bytes.HasPrefix(files[name], []byte(begins)) {
+			t.Errorf("%s begins with %q", name, files[name][:min(10, len(files[name]))])
+		}
+	}
+}
+
+// manifestsOf holds that what package managers read can be read, and names the archives that are there.
+func manifestsOf(t *testing.T, out string) {
+	read := []string{"scoop/leadferry.json"}
+	for _, kind := range []string{"", ".installer", ".locale.en-US"} {
+		read = append(read, "winget/Leadferry.Leadferry"+kind+".yaml")
+	}
+	if *every {
+		read = append(read, "homebrew/leadferry.rb")
+	}
+	for _, name := range read {
+		text, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var any map[string]any
+		switch filepath.Ext(name) {
+		case ".yaml":
+			err = yaml.UnmarshalStrict(text, &any)
+		case ".json":
+			err = json.Unmarshal(text, &any)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		archives := "leadferry_*_windows_*.zip"
+		switch filepath.Base(name) {
+		case "Leadferry.Leadferry.yaml", "Leadferry.Leadferry.locale.en-US.yaml":
+			continue
+		case "leadferry.rb":
+			archives = "leadferry_*_darwin_*.tar.gz"
+		}
+		paths, _ := filepath.Glob(filepath.Join(out, archives))
+		if len(paths) != 2 {
+			t.Errorf("%d archives %s", len(paths), archives)
+		}
+		for _, path := range paths {
+			sum, err := sumOf(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Contains(bytes.ToLower(text), []byte(sum)) || !bytes.Contains(text, []byte("/"+filepath.Base(path))) {
+				t.Errorf("%s does not name %s with its hash", name, filepath.Base(path))
+			}
+		}
+	}
+}
+
+// debianPackage installs it below a folder of its own and uses what was installed.
+func debianPackage(t *testing.T, out string) {
+	if _, err := exec.LookPath("dpkg"); err != nil || os.Getuid() != 0 || runtime.GOARCH != "amd64" {
+		t.Skip("needs dpkg, root and amd64")
+	}
+	root := t.TempDir()
+	for _, name := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates"} {
+		if err := os.MkdirAll(filepath.Join(root, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.Command("dpkg", "--root="+root, "--log=/dev/null", "--install", one(t, out, "leadferry_*_amd64.deb")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("dpkg: %v\n%s", err, said)
+	}
+	for _, name := range []string{
+		"man/man1/leadferry.1.gz", "bash-completion/completions/leadferry", "zsh/vendor-completions/_leadferry",
+		"fish/vendor_completions.d/leadferry.fish", "doc/leadferry/copyright", "doc/leadferry/README.md",
+	} {
+		if _, err := os.Stat(filepath.Join(root, "usr/share", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	samples := filepath.Join(root, "usr/share/doc/leadferry/samples")
+	use := exec.Command(filepath.Join(root, "usr/bin/leadferry"), "import", "--sandbox", "-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv"))
+	use.Dir = t.TempDir()
+	use.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	if said, err := use.CombinedOutput(); err != nil || !bytes.Contains(said, []byte("200")) {
+		t.Errorf("the installed program: %v\n%s", err, said)
+	}
+}
+
+// redHatPackage reads it with rpm's own tool.
+func redHatPackage(t *testing.T, out string) {
+	rpm, err := exec.LookPath("rpm")
+	if err != nil {
+		t.Skip("needs rpm")
+	}
+	said, err := exec.Command(rpm, "--query", "--package", "--list", "--info", one(t, out, "leadferry-*.x86_64.rpm")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("rpm: %v\n%s", err, said)
+	}
+	for _, name := range []string{"/usr/bin/leadferry", "/usr/share/man/man1/leadferry.1.gz", "/usr/share/zsh/site-functions/_leadferry", "Build Host  : localhost"} {
+		if !bytes.Contains(said, []byte(name)) {
+			t.Errorf("rpm does not say %s:\n%s", name, said)
+		}
+	}
+}
+
+// again holds that another clone in another place gives the same bytes.
+func again(t *testing.T, out string) {
+	if *cold {
+		t.Setenv("GOCACHE", t.TempDir())
+	}
+	second := made(t, "linux/amd64")
+	same := 0
+	for name, sum := range filesBelow(t, second) {
+		if strings.Contains(name, "_image/") || name == "SHA256SUMS" {
+			continue // they hold what was made for other systems, too
+		}
+		if first, err := sumOf(filepath.Join(out, name)); err != nil || first != sum {
+			t.Errorf("%s is another file the second time (%v)", name, err)
+		}
+		same++
+	}
+	if same < 4 {
+		t.Errorf("%d files compared: an archive, two packages and a bill are wanted", same)
+	}
+}
+
+// filesBelow are the files of a folder with their sums.
+func filesBelow(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		all[name], err = sumOf(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// one is the only path that fits a pattern.
+func one(t *testing.T, folder, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(folder, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d files %s: %v (%v)", len(found), pattern, found, err)
+	}
+	return found[0]
+}
+
+// program1 is the path of the program for Linux, taken out of its archive.
+func program1(t *testing.T, out string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), program)
+	for name, data := range tarGz(t, one(t, out, "leadferry_*_linux_amd64.tar.gz")) {
+		if strings.HasSuffix(name, "/"+program) {
+			if err := os.WriteFile(path, data, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return path
+}
+
+func tarGz(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	unpacked, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return untar(t, unpacked)
+}
+
+func untar(t *testing.T, from io.Reader) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for in := tar.NewReader(from); ; {
+		head, err := in.Next()
+		if err == io.EOF {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[head.Name], err = io.ReadAll(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func zipped(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	in, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	files := map[string][]byte{}
+	for _, f := range in.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[f.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+	}
+	return files
+}
