@@ -13,6 +13,8 @@ import (
 	"log"
 	"os"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +27,22 @@ import (
 
 // Version is the release that this program is.
 const Version = "0.1.0"
+
+// version is what --version says: the release, the commit that it was built from where the Go tool stamped one, and Go's.
+func version() string {
+	words := []string{Version}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				words = append(words, "commit "+s.Value)
+			case s.Key == "vcs.modified" && s.Value == "true":
+				words = append(words, "and changes")
+			}
+		}
+	}
+	return strings.Join(append(words, runtime.Version()), " ")
+}
 
 // Streams are the program's three.
 type Streams struct{ In, Out, Err *os.File }
@@ -161,7 +179,7 @@ func (p *program) app() *cli.App {
 	app := &cli.App{
 		Name:    "leadferry",
 		Usage:   "carry leads from spreadsheets into a lead-management service, once each",
-		Version: Version + " " + runtime.Version(),
+		Version: version(),
 		Description: `A first try needs no account and no network:
 
    leadferry validate -m samples/leads.yaml samples/leads.csv

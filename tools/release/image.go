@@ -93,9 +93,13 @@ func (r *release) layer(p product) ([]byte, error) {
 	var b bytes.Buffer
 	out := tar.NewWriter(&b)
 	for _, folder := range []*tar.Header{
-		{Name: "etc/", Mode: 0o755}, {Name: "etc/ssl/", Mode: 0o755}, {Name: "etc/ssl/certs/", Mode: 0o755},
-		{Name: "state/", Mode: 0o700, Uid: nobody, Gid: nobody}, {Name: "tmp/", Mode: 0o1777},
-		{Name: "usr/", Mode: 0o755}, {Name: "usr/bin/", Mode: 0o755},
+		{Name: "etc/", Mode: 0o755},
+		{Name: "etc/ssl/", Mode: 0o755},
+		{Name: "etc/ssl/certs/", Mode: 0o755},
+		{Name: "state/", Mode: 0o700, Uid: nobody, Gid: nobody},
+		{Name: "tmp/", Mode: 0o1777},
+		{Name: "usr/", Mode: 0o755},
+		{Name: "usr/bin/", Mode: 0o755},
 	} {
 		folder.Typeflag, folder.ModTime, folder.Format = tar.TypeDir, r.when, tar.FormatPAX
 		if err := out.WriteHeader(folder); err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -253,6 +254,10 @@ func debianPackage(t *testing.T, out string) {
 		if _, err := os.Stat(filepath.Join(root, "usr/share", name)); err != nil {
 			t.Error(err)
 		}
+	}
+	said, err = exec.Command(filepath.Join(root, "usr/bin/leadferry"), "--version").CombinedOutput()
+	if err != nil || !regexp.MustCompile(`^leadferry version \S+ commit [0-9a-f]{40} go1\.`).Match(said) {
+		t.Errorf("leadferry --version: %v: %s", err, said)
 	}
 	samples := filepath.Join(root, "usr/share/doc/leadferry/samples")
 	use := exec.Command(filepath.Join(root, "usr/bin/leadferry"), "import", "--sandbox", "-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads.csv"))
