@@ -193,6 +193,7 @@ func asciiUpper(s string) string {
 // TestTheScanSees plants each canary in each encoding, at each alignment, and finds it;
 // and it finds none where none is. Of secrets it finds pieces.
 func TestTheScanSees(t *testing.T) {
+	t.Parallel()
 	people, secrets := plantedPeople(), plantedSecrets()
 	f := newFinder(slices.Concat(people, secrets))
 	if len(people) < 500 {

@@ -75,6 +75,7 @@ func harmless(t *testing.T, what, text string) {
 // the log is one line; spreadsheets find no formula in the texts from outside, and every
 // cell of the row's own as it was. faults 117, 118
 func TestHostileTexts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	hostileService(w)
 	column, file := "text"+hostile, "=1+2\x1b[2J\u202e\u009b\nlevel=ERROR msg=forged\n.csv"
@@ -178,6 +179,7 @@ func (w *world) commands(prefix ...string) (all [][]string) {
 // TestNoFlagTakesASecret walks all commands: what may be secret has no flag, and who
 // tries one is not told what he typed. fault 112
 func TestNoFlagTakesASecret(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	flag := regexp.MustCompile(`(?m)^ +(--.*?)(?:  |$)`)
 	commands, flags := w.commands(), 0
@@ -207,6 +209,7 @@ func TestNoFlagTakesASecret(t *testing.T) {
 // TestForgetLeavesNothing: after forget and the deletion of the runs' folders, no trace
 // of a person is left in any file of the program. fault 120
 func TestForgetLeavesNothing(t *testing.T) {
+	t.Parallel()
 	w, p := parroted(t)
 	w.canaryFiles()
 	w.write("secret", canarySecret)
@@ -241,6 +244,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 // TestNobodyElseIsContacted lists the connections of every command that sends, and of
 // some that must not: no update check, no telemetry, no name server. fault 121
 func TestNobodyElseIsContacted(t *testing.T) {
+	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("strace is not installed")

@@ -183,6 +183,7 @@ func (s *scribe) ends(code int, input string, args ...string) {
 // it hears, and looks for them in all that is left behind. Invariant 7;
 // faults 111, 113-116, 119, 120
 func TestNothingLeaks(t *testing.T) {
+	t.Parallel()
 	w, p := parroted(t)
 	w.canaryFiles()
 	if err := os.Mkdir(filepath.Join(w.dir, "said"), 0o700); err != nil {

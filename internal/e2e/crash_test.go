@@ -94,6 +94,7 @@ var steps = []struct {
 // TestCrashSteps dies at each step of one row's way and finds exactly what that
 // step allows; afterwards the import is finished. fault 2
 func TestCrashSteps(t *testing.T) {
+	t.Parallel()
 	for range *rounds {
 		for _, step := range steps {
 			t.Run(fmt.Sprintf("%s %d", step.point, step.nth), func(t *testing.T) {
@@ -123,6 +124,7 @@ func TestCrashSteps(t *testing.T) {
 // TestCrashChains dies up to ten times in a row at random points of an import by
 // eight workers, and loses and doubles nothing. faults 2, 3
 func TestCrashChains(t *testing.T) {
+	t.Parallel()
 	const rows, concurrency = 60, 8
 	for range *rounds {
 		w := newWorld(t, sandbox.Options{})

@@ -27,44 +27,35 @@ func doubtfulActs() map[string]rawAct {
 // next run four more at most. fault 138
 func TestDoubtForEveryCreateCostsFourRows(t *testing.T) {
 	t.Parallel()
-	type trial struct {
-		name        string
-		act         rawAct
-		concurrency int
-	}
-	var all []trial
 	for name, act := range doubtfulActs() {
-		for _, c := range []int{1, 8, 16, 64} {
-			all = append(all, trial{name, act, c})
+		for _, concurrency := range []int{1, 8, 16, 64} {
+			t.Run(fmt.Sprintf("%s, %d in flight", name, concurrency), func(t *testing.T) {
+				t.Parallel()
+				w := newRawTrial(t, rawScript{act: act, store: true, from: 1, times: always})
+				w.rows(200)
+				runs, limit := 1, "1m"
+				if concurrency == 8 {
+					runs = 2
+				}
+				if act.end == hold {
+					limit = "1s"
+				}
+				for run := range runs {
+					code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(concurrency), "--timeout", limit)
+					s := w.summary("run/summary.json")
+					if code != 3 || !strings.Contains(s.StopReason, "4 creates in a row") {
+						t.Errorf("exit %d, stopped for %q\n%s", code, s.StopReason, out)
+					}
+					if n := w.peer.posted(); n != 4*(run+1) || s.Rows.InDoubt != n || s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read {
+						t.Errorf("%d creates reached the service; %+v", n, s.Rows)
+					}
+				}
+				if n := len(w.exported("in_doubt")); n != 4*runs {
+					t.Errorf("%d rows in doubt in the checkpoint, want %d", n, 4*runs)
+				}
+			})
 		}
 	}
-	atOnce(t, len(all), func(i int) {
-		tr := all[i]
-		t.Run(fmt.Sprintf("%s, %d in flight", tr.name, tr.concurrency), func(t *testing.T) {
-			w := newRawTrial(t, rawScript{act: tr.act, store: true, from: 1, times: always})
-			w.rows(200)
-			runs, limit := 1, "1m"
-			if tr.concurrency == 8 {
-				runs = 2
-			}
-			if tr.act.end == hold {
-				limit = "1s"
-			}
-			for run := range runs {
-				code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", itoa(tr.concurrency), "--timeout", limit)
-				s := w.summary("run/summary.json")
-				if code != 3 || !strings.Contains(s.StopReason, "4 creates in a row") {
-					t.Errorf("exit %d, stopped for %q\n%s", code, s.StopReason, out)
-				}
-				if n := w.peer.posted(); n != 4*(run+1) || s.Rows.InDoubt != n || s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read {
-					t.Errorf("%d creates reached the service; %+v", n, s.Rows)
-				}
-			}
-			if n := len(w.exported("in_doubt")); n != 4*runs {
-				t.Errorf("%d rows in doubt in the checkpoint, want %d", n, 4*runs)
-			}
-		})
-	})
 }
 
 // The same for one that answers with the ID of a lead that is known. faults 66, 138

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,8 +32,19 @@ func binary() string { return filepath.Join(os.Getenv("LEADFERRY_TEST_BIN"), "le
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	manyAtOnce()
 	if program != nil {
 		os.Exit(build(m.Run))
+	}
+}
+
+// manyAtOnce lets more tests run at a time than there are processors, unless -parallel says how many: most of
+// them wait most of the time, for a program that waits itself.
+func manyAtOnce() {
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if !asked {
+		flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 // linked yet, one way each, and a CRM's nightly export find them by their ExternalID, by
 // another key: none is made a second time, whoever comes first. faults 127, 131
 func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
+	t.Parallel()
 	const rows = 4
 	for _, test := range []struct {
 		name, faults, state, decided, want string // want: the outcome of the first row of the export
@@ -62,6 +63,7 @@ func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 // TestRowsOfOneExternalIDInOneRun makes, links and finds a lead while other rows of the same
 // ExternalID wait, under other keys. faults 131
 func TestRowsOfOneExternalIDInOneRun(t *testing.T) {
+	t.Parallel()
 	for faults, code := range map[string]int{"": 0, "update.500#1": 1, "create.drop-stored#1": 5, "create.500-stored#1": 5} {
 		t.Run(faults, func(t *testing.T) {
 			t.Parallel()

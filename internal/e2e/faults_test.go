@@ -16,6 +16,7 @@ import (
 // TestAgainstAFaultyService runs an import against every kind of trouble at once and
 // compares both sides. faults 37-39, 42, 53, 61, 63, 64
 func TestAgainstAFaultyService(t *testing.T) {
+	t.Parallel()
 	const rows = 400
 	for _, faults := range []string{
 		"429:10%,503-retry:5%,retry-after=0",
@@ -24,6 +25,7 @@ func TestAgainstAFaultyService(t *testing.T) {
 		"revoke/150,429:5%,drop-stored:1%,retry-after=0",
 	} {
 		t.Run(faults, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, sandbox.Options{Faults: faults + ",seed=7"})
 			w.leads(rows)
 			code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--results", "r.csv",
@@ -56,6 +58,7 @@ func TestAgainstAFaultyService(t *testing.T) {
 // TestSettingsThatCannotWork: sign-in refused and a service that is not there end
 // with 3 and a sentence, before the first row. faults 33, 78
 func TestSettingsThatCannotWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(10)
 	base := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--summary", "s.json", "--max-wait", "300ms"}
@@ -86,6 +89,7 @@ func TestSettingsThatCannotWork(t *testing.T) {
 // TestOneRunAtATime: a second run on the same checkpoint ends at once with 4 and
 // sends nothing, or waits. faults 81
 func TestOneRunAtATime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	h := w.hold(1)
 	w.leads(200)
@@ -110,6 +114,7 @@ func TestOneRunAtATime(t *testing.T) {
 // TestAClosedPipe: standard output without a reader loses nothing but the text.
 // faults 11
 func TestAClosedPipe(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(50)
 	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--results", "r.csv", "--summary", "s.json")

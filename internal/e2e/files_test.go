@@ -50,6 +50,7 @@ func (w *world) holdsNames(want ...string) {
 // No lead is made from inside a cell, nor from a row without data or a header, and the
 // rows before a place where the file is lost are sent. faults m25, 90, 132
 func TestNoLeadFromInsideACell(t *testing.T) {
+	t.Parallel()
 	letter := strings.Repeat("7,mary,line\n", 1500)
 	for _, test := range []struct {
 		name, file, text string
@@ -86,6 +87,7 @@ func TestNoLeadFromInsideACell(t *testing.T) {
 
 // Without a key a row without data would be a lead like any other.
 func TestNoLeadFromNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.write("m.yaml", strings.Replace(filesMapping, `key: "{id}"`, "source: {null: [NULL]}", 1))
 	w.write("a.csv", "id,name,note\n1,Ann,x\nNULL,,NULL\n,,\n\ufeffid,name,note\n")
@@ -101,6 +103,7 @@ func TestNoLeadFromNothing(t *testing.T) {
 // sends nothing; the rejects of that run say the same once more. Once it is filled in
 // and the text is emptied it is a lead. fault 132
 func TestRejectsThatAreNotCorrectedSendNothing(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, file, text, rejects string
 		flags                     []string
@@ -150,6 +153,7 @@ func TestRejectsThatAreNotCorrectedSendNothing(t *testing.T) {
 // Who takes the texts out of rejects and fills nothing in has decided nothing: the rows
 // are not passed over as blank ones. faults 127, 132
 func TestRejectsWhoseTextIsGoneAreNotPassedOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.write("m.yaml", strings.Replace(filesMapping, `key: "{id}"`, "source: {null: [NULL]}", 1))
 	w.write("a.csv", "id,name,note\n2,Bob\n")
@@ -166,6 +170,7 @@ func TestRejectsWhoseTextIsGoneAreNotPassedOver(t *testing.T) {
 // Rows of a file that was put together from two systems: those that are UTF-8 though
 // another encoding is named are held, unless a person knows better. faults 91, 133
 func TestAFileInTwoEncodings(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.write("m.yaml", filesMapping)
 	w.write("a.csv", "id,name,note\n1,Zo\xeb M\xfcller,x\n2,Zoë Müller,x\n3,Ann,x\n")
@@ -186,6 +191,7 @@ func TestAFileInTwoEncodings(t *testing.T) {
 // A fault of a workbook's cell matters where its column is used; the cell stands in the
 // rejects, and is sent by nobody who did not correct it. fault 132
 func TestFaultsInAWorkbook(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	cell := func(text string) string { return `<c t="inlineStr"><is><t>` + text + `</t></is></c>` }
 	row := func(cells ...string) string { return "<row>" + strings.Join(cells, "") + "</row>" }
@@ -216,6 +222,7 @@ func TestFaultsInAWorkbook(t *testing.T) {
 
 // A name that stands twice is refused where it is used, and nowhere else. fault 93
 func TestAColumnThatStandsTwice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.write("m.yaml", filesMapping)
 	w.write("a.csv", "id,name,x,note,x,\n1,Ann,,y,,\n")
@@ -230,6 +237,7 @@ func TestAColumnThatStandsTwice(t *testing.T) {
 // The rejects of a file are read by the mapping that read it, whatever that says of its
 // source.
 func TestRejectsAreReadByTheirMapping(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ source, file, text string }{
 		{"{header: false, columns: [id, name, note]}", "a.csv", "1,Ann,x\n2,Bob\n"},
 		{"{quote: none}", "a.tsv", "id\tname\tnote\n1\tAnn\t\"x\n2\tBob \"B\n"},
@@ -258,6 +266,7 @@ func TestRejectsAreReadByTheirMapping(t *testing.T) {
 // What leadferry adds to rejects is no data: neither of the key that a row's own data
 // are, nor of the rest that is sent.
 func TestColumnsOfARejectsFileAreNoData(t *testing.T) {
+	t.Parallel()
 	const note = "leadferry_line,leadferry_outcome,leadferry_error,leadferry_text"
 	w := newWorld(t, sandbox.Options{})
 	w.write("m.yaml", `{version: 1, assign: [{organization: "{org}"}], lead: {type_key: t, type_label: T, content: {"*": rest}}}`)

@@ -58,6 +58,7 @@ var proposals = []struct {
 // it; the service's ledger is the judge. What the proposal for an export guesses otherwise
 // than its sample says is marked, and validate names it.
 func TestInit(t *testing.T) {
+	t.Parallel()
 	for _, test := range proposals {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()

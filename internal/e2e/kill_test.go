@@ -20,6 +20,7 @@ import (
 // what is in doubt is settled as a person would, by the service's own ledger, and both
 // sides are compared. Every other chain links, too. Invariants 1, 2 and 3; faults 1, 3
 func TestKill(t *testing.T) {
+	t.Parallel()
 	for _, m := range matrix {
 		t.Run("-c "+itoa(m.concurrency), func(t *testing.T) {
 			t.Parallel()

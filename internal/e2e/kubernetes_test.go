@@ -114,6 +114,7 @@ func manifests(t *testing.T) (c claim, j cronJob) {
 // TestTheCronJobIsSound: it never runs twice, leaves a run its time, and has no secret
 // that its user cannot read alone.
 func TestTheCronJobIsSound(t *testing.T) {
+	t.Parallel()
 	c, j := manifests(t)
 	job := j.Spec.JobTemplate.Spec
 	p := job.Template.Spec
@@ -178,6 +179,7 @@ func under(mounted map[string]bool, name string, write bool) bool {
 
 // TestTheCronJobRuns: its very arguments and variables, against an imitation.
 func TestTheCronJobRuns(t *testing.T) {
+	t.Parallel()
 	_, j := manifests(t)
 	main := j.Spec.JobTemplate.Spec.Template.Spec.Containers[0]
 	m := newMachine(t)

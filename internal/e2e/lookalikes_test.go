@@ -15,6 +15,7 @@ var spellings = []string{"Ann@X.example", "ann@x.example", "ANN@x.example", " an
 // in flight: each is made once, whichever of its rows comes first in the file, and all
 // others are held; or, where that is asked for, one lead a spelling. faults 79, 131
 func TestLookAlikesAreOneForOrder(t *testing.T) {
+	t.Parallel()
 	const people = 6
 	for _, mode := range []string{"hold", "create"} {
 		t.Run(mode, func(t *testing.T) {
@@ -103,6 +104,7 @@ func TestWhatLooksLikeADoubt(t *testing.T) {
 // lead may have been made, so that the same file by another key is refused. Before that
 // nothing has been noted. faults 2, 131
 func TestTheShapeIsNotedBeforeTheFirstLead(t *testing.T) {
+	t.Parallel()
 	for point, code := range map[string]int{"before intent": 0, "durable intent": 2} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()

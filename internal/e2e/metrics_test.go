@@ -45,6 +45,7 @@ func (w *world) expect(name string, want map[string]string) map[string]string {
 
 // TestMetrics: good night, bad night, dry run.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(20)
 	args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--metrics", "l.prom"}
@@ -77,6 +78,7 @@ func TestMetrics(t *testing.T) {
 
 // TestMetricsOfAKilledRun: who watches sees a run that began and does not end.
 func TestMetricsOfAKilledRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
 	w.leads(300)
 	args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--metrics", "l.prom"}
@@ -109,6 +111,7 @@ func TestMetricsOfAKilledRun(t *testing.T) {
 
 // TestMetricsReplaceNoOtherFile of the run, and nothing that is no file.
 func TestMetricsReplaceNoOtherFile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
 	w.write("secret", sandbox.ClientSecret)
@@ -130,6 +133,7 @@ func TestMetricsReplaceNoOtherFile(t *testing.T) {
 
 // TestMetricsThatCannotBeWritten cost nothing but themselves.
 func TestMetricsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
 	out := w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--quiet", "--metrics", "gone/l.prom")
@@ -140,6 +144,7 @@ func TestMetricsThatCannotBeWritten(t *testing.T) {
 
 // TestJSONLogIsAllJSON: one object a line on standard error, whatever the run meets.
 func TestJSONLogIsAllJSON(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		args   []string
@@ -175,6 +180,7 @@ func TestJSONLogIsAllJSON(t *testing.T) {
 
 // TestJSONLogOfAnInterruption: also what else is written for people.
 func TestJSONLogOfAnInterruption(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
 	w.leads(2000)
 	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "none", "--quiet", "--log-format", "json")
@@ -200,6 +206,7 @@ func TestJSONLogOfAnInterruption(t *testing.T) {
 // TestMetricsSayTheExitCodeOfTheProgram, which is not the run's own where nobody read
 // what it printed.
 func TestMetricsSayTheExitCodeOfTheProgram(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
 	r, out, err := os.Pipe()

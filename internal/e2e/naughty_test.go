@@ -25,6 +25,7 @@ lead:
 // TestNaughtyStrings: hostile texts reach the service byte for byte, whatever the
 // file's format, and never the terminal. faults 99, 100, 118
 func TestNaughtyStrings(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile(filepath.Join(cases(t), "blns", "blns.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -33,9 +33,7 @@ func newHouse(t *testing.T) *house {
 	for path := dir; path != os.TempDir() && path != "/"; path = filepath.Dir(path) {
 		h.ok(os.Chmod(path, 0o755))
 	}
-	b, err := os.ReadFile(binary())
-	h.ok(err)
-	h.ok(os.WriteFile(h.program, b, 0o755))
+	h.ok(os.Link(binary(), h.program)) // nothing can be run that a child of other tests still has open for writing
 	h.ok(os.Mkdir(h.shared, 0o777))
 	h.ok(os.Chmod(h.shared, 0o777))
 	h.ok(os.Mkdir(h.home, 0o700))
@@ -93,6 +91,7 @@ func (h *house) plants(name string, mode os.FileMode, text string) string {
 // TestANeighbourReceivesNothing, and nothing of his is believed, whatever he has planted
 // where all may write. fault 137
 func TestANeighbourReceivesNothing(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	pipe, config := os.ModeNamedPipe|0o666, "profiles: {default: {base_url: \"https://neighbour.example\", leads_url: \"https://neighbour.example\", trunk_id: t, client_id: c}}\n"
 	run := h.plants("run", os.ModeDir|0o777, "")

@@ -36,9 +36,10 @@ func TestEveryNetwork(t *testing.T) {
 		{name: "packed", faults: "gzip/2,deflate/3,bom/5", sure: true},
 		{name: "answers are lost", faults: "create.drop-stored#9,create.drop#20,update.drop/10,proxy.drop#3"},
 	}
-	atOnce(t, len(ways)*len(moods), func(i int) {
+	for i := range len(ways) * len(moods) {
 		way, mood := ways[i/len(moods)], moods[i%len(moods)]
 		t.Run(way.name+"/"+mood.name, func(t *testing.T) {
+			t.Parallel()
 			way.network.IdleClose = mood.idleClose
 			w := newWorldOn(t, sandbox.Options{Faults: mood.faults}, way.network)
 			w.leads(rows)
@@ -57,5 +58,5 @@ func TestEveryNetwork(t *testing.T) {
 				t.Errorf("%d leads, %v", len(leads), err)
 			}
 		})
-	})
+	}
 }

@@ -144,9 +144,9 @@ func TestCompanyNetwork(t *testing.T) {
 		{name: "client certificate", leads: func(c *tls.Config) *tls.Config { return mutual(c.Clone(), tls.VersionTLS13) }, args: []string{"--client-cert", "client.pem"}},
 		{name: "no client certificate", leads: func(c *tls.Config) *tls.Config { return mutual(c.Clone(), tls.VersionTLS13) }, code: 3, text: "it asks for a client certificate, and none is set"},
 	}
-	atOnce(t, len(table), func(i int) {
-		row := &table[i]
+	for _, row := range table {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			if row.leads == nil {
 				row.leads = plain
 			}
@@ -173,7 +173,7 @@ func TestCompanyNetwork(t *testing.T) {
 			w.peersLedger(w.results("run/results.csv"))
 			w.scan(out)
 		})
-	})
+	}
 }
 
 // clientCertificate writes one, with its key in the same file.

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"leadferry/importer/report"
@@ -91,14 +90,14 @@ func (w *rawTrial) rows(n int) {
 func TestOutcomeTable(t *testing.T) {
 	t.Parallel()
 	target := openDoor(t, listenRaw(t), func(net.Conn, *bufio.Reader) {}) // of redirects
-	var table []outcomeRow
-	for _, part := range [][]outcomeRow{
-		statusRows(), redirectRows(target.url()), waitRows(), bodyRows(), headRows(), wireRows(), breakerRows(),
-	} {
-		table = append(table, part...)
-	}
-	atOnce(t, len(table), func(i int) {
-		row := &table[i]
+	t.Cleanup(func() {                                                    // when all have ended
+		if n := target.visits(); n > 0 {
+			t.Errorf("%d connections to the target of redirects", n)
+		}
+	})
+	for _, row := range slices.Concat(
+		breakerRows(), statusRows(), redirectRows(target.url()), waitRows(), bodyRows(), headRows(), wireRows(),
+	) {
 		switch {
 		case row.both:
 			t.Run(row.name+"/stored", func(t *testing.T) { row.try(t, true) })
@@ -106,33 +105,11 @@ func TestOutcomeTable(t *testing.T) {
 		default:
 			t.Run(row.name, func(t *testing.T) { row.try(t, row.stored) })
 		}
-	})
-	if n := target.visits(); n > 0 {
-		t.Errorf("%d connections to the target of redirects", n)
 	}
-}
-
-// atOnce calls f for 0 to n-1, a few at once: most trials wait most of the time, so
-// that go test's own -parallel is too small.
-func atOnce(t *testing.T, n int, f func(i int)) {
-	t.Helper()
-	next := make(chan int)
-	var wait sync.WaitGroup
-	for range 6 {
-		wait.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wait.Wait()
 }
 
 func (row *outcomeRow) try(t *testing.T, stored bool) {
+	t.Parallel()
 	w := newRawTrial(t, rawScript{act: row.act, store: stored, from: cmp.Or(row.from, 2), times: cmp.Or(row.times, 1), deaf: row.deaf})
 	n := 3
 	if row.times == always {

@@ -33,9 +33,7 @@ type updateWant struct {
 // a service that fails at the PATCH. faults 42, 56, 57, 61-65, 68, 69, 111, 114-116
 func TestOutcomeTableOfUpdates(t *testing.T) {
 	t.Parallel()
-	table := append(updateStatusRows(), updateAnswerRows()...)
-	atOnce(t, len(table), func(i int) {
-		row := &table[i]
+	for _, row := range append(updateStatusRows(), updateAnswerRows()...) {
 		for _, applied := range []bool{false, true} {
 			if applied && !row.both {
 				continue
@@ -45,7 +43,7 @@ func TestOutcomeTableOfUpdates(t *testing.T) {
 				t.Run(row.name+"/link", func(t *testing.T) { row.tryLink(t, applied) })
 			}
 		}
-	})
+	}
 }
 
 func updateStatusRows() []updateRow {
@@ -116,6 +114,7 @@ func (row *updateRow) script(applied bool) rawScript {
 
 // trySync brings three leads that were adopted in step with a file.
 func (row *updateRow) trySync(t *testing.T, applied bool) {
+	t.Parallel()
 	w := newRawTrial(t, row.script(applied))
 	w.known()
 	code, out := w.run(append([]string{"sync", "-m", "crm.yaml", "crm.csv", "--out", "run", "-c", "1", "--timeout", "20s", "--max-wait", "20s", "--log-level", "debug"}, row.args...)...)
@@ -164,6 +163,7 @@ func (w *rawTrial) known() {
 
 // tryLink imports three rows that ask for an ExternalID.
 func (row *updateRow) tryLink(t *testing.T, applied bool) {
+	t.Parallel()
 	w := newRawTrial(t, row.script(applied))
 	w.rows(3)
 	w.write("leads.yaml", rawMapping+linkText)

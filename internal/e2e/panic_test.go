@@ -18,6 +18,7 @@ import (
 // row in flight but the one at that place is in doubt, and nothing of a row is shown. The
 // next run does the rest. fault 9
 func TestPanic(t *testing.T) {
+	t.Parallel()
 	const planted, rows = "planted-in-a-row", 30
 	for _, test := range []struct {
 		point string

@@ -27,6 +27,7 @@ func (w *world) paste(line string) (code int, out string) {
 // TestPrintedCommandsArePastedAsTheyStand: what a run prints under Next, unedited, in
 // order, backwards and twice, makes no lead twice, and frees no row in doubt. faults 127
 func TestPrintedCommandsArePastedAsTheyStand(t *testing.T) {
+	t.Parallel()
 	for _, order := range []string{"in order", "backwards"} {
 		t.Run(order, func(t *testing.T) {
 			w := newWorld(t, sandbox.Options{Faults: "drop-stored/5,422/7"})
@@ -74,6 +75,7 @@ func (w *world) doubts(checkpoint string) int {
 // TestAListOfYesterdayFreesNothing: a list that says of an earlier send that no lead was
 // made is refused once the row was sent again. faults 127
 func TestAListOfYesterdayFreesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "drop#1,drop-stored#2"})
 	w.leads(1)
 	run := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none"}
@@ -99,6 +101,7 @@ func TestAListOfYesterdayFreesNothing(t *testing.T) {
 // wrong lead was refused before, and the lead that comes back fills what was not known.
 // Exports tell by which run a lead was made. faults 127
 func TestASettledRowIsLinked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "drop-stored#1"})
 	w.write("leads.csv", "id,city\nA,Newark\nB,Newark\n")
 	w.write("leads.yaml", `version: 1

@@ -25,6 +25,7 @@ const importAll = `"$0" import -m leads.yaml leads.csv --out run --summary -`
 // Go runtime has put /dev/null in its place, lest a file be opened under its number;
 // nothing tells that from a /dev/null that was meant. faults 11, 12, 15
 func TestStreamsClosed(t *testing.T) {
+	t.Parallel()
 	const rows = 60
 	for _, test := range []struct {
 		name, script string
@@ -94,6 +95,7 @@ func (w *world) whole(rows int) {
 // An import's whole summary may be in the pipe before its reader goes, so it ends with 0
 // or 3, and is complete in either case. fault 11
 func TestReaderGoes(t *testing.T) {
+	t.Parallel()
 	const rows = 30
 	t.Run("validate", func(t *testing.T) {
 		t.Parallel()
@@ -161,6 +163,7 @@ func TestParentDies(t *testing.T) {
 // TestFilesThatCannotBeWritten: a run whose results or summary the disk refuses ends with
 // 3 and says so, in the history of runs too, and nothing is lost. fault 15
 func TestFilesThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}

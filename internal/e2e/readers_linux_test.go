@@ -16,6 +16,7 @@ import (
 // TestARefusedRunLeavesNoCheckpoint: whatever refuses a run before its first lead request,
 // --require-checkpoint is not satisfied by what it leaves. faults 136
 func TestARefusedRunLeavesNoCheckpoint(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
 	w.write("taken", "")
@@ -48,6 +49,7 @@ func TestARefusedRunLeavesNoCheckpoint(t *testing.T) {
 // TestStatusAndExportBesideARun: the status of a checkpoint can be asked for while a run
 // goes on, and who reads an export slowly keeps no run out. faults 81
 func TestStatusAndExportBesideARun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
 	w.leads(400)
 	run := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "none", "-c", "2"}
@@ -90,6 +92,7 @@ func TestStatusAndExportBesideARun(t *testing.T) {
 // TestReadingFromAReadOnlyMount: status, export and a rehearsal change nothing and need no
 // disk that can be written. fault 27
 func TestReadingFromAReadOnlyMount(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
 	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "none")

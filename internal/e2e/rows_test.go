@@ -13,6 +13,7 @@ import (
 // TestMistakes compares every row of the sample with mistakes with what is right
 // for it. faults 84, 90, 91, 102, 103
 func TestMistakes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	samples := filepath.Join(root(t), "samples")
 	w.must(1, "import", "-m", filepath.Join(samples, "leads.yaml"), filepath.Join(samples, "leads-with-mistakes.csv"),
@@ -43,6 +44,7 @@ func TestMistakes(t *testing.T) {
 
 // TestSamplesAreOneSetOfLeads: the JSONL sample makes the same requests as the CSV.
 func TestSamplesAreOneSetOfLeads(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	samples := filepath.Join(root(t), "samples")
 	shown := func(name string) string {

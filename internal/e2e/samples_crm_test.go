@@ -38,6 +38,7 @@ var exports = []struct {
 // CRM afterwards, source and address too, no lead is made a second time. Every export of the
 // folder is in the table.
 func TestSamplesOfCRMs(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join(root(t), "samples", "exports")
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	if err != nil || len(files) != 2*len(exports) {

@@ -59,6 +59,7 @@ func mapped(t *testing.T, mappingFile, input string) map[string]mapping.Record {
 // TestTheCRMSpeaksOfTheImportsLeads: the two mappings write the same data in the same
 // way, so that only what people changed in the CRM differs.
 func TestTheCRMSpeaksOfTheImportsLeads(t *testing.T) {
+	t.Parallel()
 	imported, exported := mapped(t, "leads.yaml", "leads.csv"), mapped(t, "crm.yaml", "crm-export.csv")
 	got := map[string]int{}
 	for key, now := range exported {
@@ -106,6 +107,7 @@ func content(r mapping.Record, name string) string {
 // TestTheCRMExportOfTheNight runs the commands that crm.yaml begins with: they show
 // transitions, a conflict and a row without a lead; the same again sends nothing.
 func TestTheCRMExportOfTheNight(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	if err := os.CopyFS(filepath.Join(w.dir, "samples"), os.DirFS(filepath.Join(root(t), "samples"))); err != nil {
 		t.Fatal(err)

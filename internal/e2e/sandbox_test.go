@@ -51,6 +51,7 @@ func (w *world) serveSandbox(args ...string) (stop func()) {
 // TestTheSandboxCommand: the settings that it prints are all that an import needs,
 // and a signal ends it in order.
 func TestTheSandboxCommand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	stop := w.serveSandbox("--faults", "429#3")
 	w.leads(20)

@@ -70,6 +70,7 @@ func orderly(t *testing.T, args []string, whole, grace time.Duration) {
 
 // TestTheCrontab runs its first command by the shell, with its variables.
 func TestTheCrontab(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	entry := regexp.MustCompile(`^(?:[0-9*/,-]+ ){5}leadferry (.*)$`)
 	variable := regexp.MustCompile(`^([A-Z_]+)=(\S*)$`)
@@ -142,6 +143,7 @@ func systemdTime(t *testing.T, u map[string][]string, name string) time.Duration
 }
 
 func TestTheSystemdService(t *testing.T) {
+	t.Parallel()
 	m, u := newMachine(t), unit(t, "leadferry-sync.service")
 	args := strings.Fields(u["ExecStart"][0])[1:]
 	orderly(t, args, systemdTime(t, u, "TimeoutStartSec"), systemdTime(t, u, "TimeoutStopSec"))
@@ -167,6 +169,7 @@ func TestTheSystemdService(t *testing.T) {
 
 // TestSystemdTakesTheUnits asks systemd itself, with the program where it is.
 func TestSystemdTakesTheUnits(t *testing.T) {
+	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd-analyze is not there (Debian: apt-get install systemd)")

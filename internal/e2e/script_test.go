@@ -16,6 +16,7 @@ import (
 // TestScripts runs the scripts of testdata over the built program: each begins in an
 // empty folder with the samples beside it and a state directory of its own.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	samples, caseFiles := filepath.Join(root(t), "samples"), filepath.Join(root(t), "..", "shared", "cases")
 	_, noCases := os.Stat(caseFiles)
 	w := watchScripts(t)

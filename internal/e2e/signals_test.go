@@ -20,6 +20,7 @@ import (
 // wakes, and count; where none came, the rows are in doubt. Nothing is sent again.
 // fault 7
 func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
+	t.Parallel()
 	const rows, concurrency, timeout = 40, 4, 3 * time.Second
 	for _, test := range []struct {
 		name     string

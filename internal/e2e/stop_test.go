@@ -19,6 +19,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // claims that were not sent are withdrawn, and nothing is in doubt. Invariant 2;
 // faults 4, 6.
 func TestCleanStop(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			if signal.Ignored(sig) {

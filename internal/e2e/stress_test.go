@@ -37,6 +37,7 @@ func TestBrownOut(t *testing.T) {
 // TestAllRefused: where the first 2 × K rows sent are all refused alike, something is
 // wrong with all of them: the run stops and leaves the others alone. faults 54, 55
 func TestAllRefused(t *testing.T) {
+	t.Parallel()
 	const rows = 200
 	for _, status := range []string{"403", "404", "405"} {
 		for _, concurrency := range []int{1, 4, 16} {

@@ -67,6 +67,7 @@ func (w *world) equal(rows, version int) {
 // goes on where it was, none falls in doubt, and in the end the service holds what the
 // file says. Invariants 2 and 4; faults 1, 3, 79
 func TestKillSync(t *testing.T) {
+	t.Parallel()
 	for _, m := range matrix {
 		t.Run("-c "+itoa(m.concurrency), func(t *testing.T) {
 			t.Parallel()
@@ -116,6 +117,7 @@ func (w *world) inStep(rows int) {
 // TestCrashStepsOfSync dies at each step of one row's update. The next sync brings the
 // lead in step, whatever the one before left, and the one after sends nothing. fault 2
 func TestCrashStepsOfSync(t *testing.T) {
+	t.Parallel()
 	program, err := crashing()
 	if err != nil {
 		t.Fatal(err)
