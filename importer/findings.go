@@ -2,12 +2,12 @@ package importer
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"leadferry/importer/report"
+	"leadferry/internal/lazyregexp"
 	"leadferry/mapping"
 )
 
@@ -53,7 +53,7 @@ func (s *findings) add(it *item, p mapping.Problem) {
 	p.Word, p.Value = "", ""
 	kind := p
 	if it.row.Problem != nil {
-		kind.Text = numbers.ReplaceAllString(p.Text, "…")
+		kind.Text = numbers().ReplaceAllString(p.Text, "…")
 	}
 	c := s.known[kind]
 	if c == nil && len(s.known) >= maxFindings {
@@ -70,14 +70,14 @@ func (s *findings) add(it *item, p mapping.Problem) {
 	c.add(it)
 }
 
-var numbers = regexp.MustCompile(`[0-9]+|…`)
+var numbers = lazyregexp.New(`[0-9]+|…`)
 
 // common is a with … for each number that is another one in b, which differs from a
 // in numbers only.
 func common(a, b string) string {
-	others := numbers.FindAllString(b, -1)
+	others := numbers().FindAllString(b, -1)
 	i := -1
-	return numbers.ReplaceAllStringFunc(a, func(number string) string {
+	return numbers().ReplaceAllStringFunc(a, func(number string) string {
 		if i++; i < len(others) && number == others[i] {
 			return number
 		}

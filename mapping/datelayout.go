@@ -1,10 +1,11 @@
 package mapping
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"leadferry/internal/lazyregexp"
 )
 
 const (
@@ -90,7 +91,7 @@ var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
 func fromLetters(s string) (layout, fault string) {
 	last := "" // part of the date
 	for s != "" {
-		if word := words.FindStringSubmatch(s); word != nil {
+		if word := words().FindStringSubmatch(s); word != nil {
 			layout += word[1]
 			s = s[len(word[0]):]
 			continue
@@ -117,7 +118,7 @@ func fromLetters(s string) (layout, fault string) {
 }
 
 // words are such as the layout has between quotes.
-var words = regexp.MustCompile(`^'([^']*)'`)
+var words = lazyregexp.New(`^'([^']*)'`)
 
 // firstRun is the byte that s begins with, as often as it stands there.
 func firstRun(s string) string {
@@ -175,11 +176,11 @@ var dateParts = []datePart{
 
 // fraction is that of a second as package time writes it: a point or comma and zeros
 // or nines only.
-var fraction = regexp.MustCompile(`^([.,](?:0+|9+))(?:[^0-9]|$)`)
+var fraction = lazyregexp.New(`^([.,](?:0+|9+))(?:[^0-9]|$)`)
 
 // firstPart is what the layout begins with, a byte that stands for itself if nothing else.
 func firstPart(layout string) datePart {
-	if found := fraction.FindStringSubmatch(layout); found != nil {
+	if found := fraction().FindStringSubmatch(layout); found != nil {
 		return datePart{found[1], "fraction"}
 	}
 	for _, p := range dateParts {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,8 @@ import (
 	exprparser "github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/internal/lazyregexp"
 )
 
 const (
@@ -159,7 +160,7 @@ func (t *exprTree) link(s string, parsed *exprparser.Tree) (*vm.Program, *fault)
 }
 
 // truth finds the library's errors about texts in place of conditions.
-var truth = regexp.MustCompile(`^invalid operation: (\|\||&&|or|and|!|not) .*string|used as condition`)
+var truth = lazyregexp.New(`^invalid operation: (\|\||&&|or|and|!|not) .*string|used as condition`)
 
 // faultOf is the library's error, which holds nothing but words of the expression,
 // in the words of the other errors.

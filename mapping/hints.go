@@ -2,23 +2,24 @@ package mapping
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // What people write that YAML takes for something else, line by line.
 var (
-	tabIndent       = regexp.MustCompile(`^ *\t`)
-	barePlaceholder = regexp.MustCompile(`[:,\[] *\{[^{}:,'"]*\}`)
-	barePattern     = regexp.MustCompile(`[:,\[] *(/[^'"]*[{\[:#][^'"]*/)`)
-	colonInText     = regexp.MustCompile(`^ *(?:- )?([\w*.-]+): +([^'"{\[|>].*: .*)$`)
-	noBlank         = regexp.MustCompile(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
-	bareStar        = regexp.MustCompile(`(?:^|[{, ])\* *:`)
+	tabIndent       = lazyregexp.New(`^ *\t`)
+	barePlaceholder = lazyregexp.New(`[:,\[] *\{[^{}:,'"]*\}`)
+	barePattern     = lazyregexp.New(`[:,\[] *(/[^'"]*[{\[:#][^'"]*/)`)
+	colonInText     = lazyregexp.New(`^ *(?:- )?([\w*.-]+): +([^'"{\[|>].*: .*)$`)
+	noBlank         = lazyregexp.New(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
+	bareStar        = lazyregexp.New(`(?:^|[{, ])\* *:`)
 )
 
 const notYAML = "the mapping file is not YAML: "
@@ -36,24 +37,24 @@ func (p *parser) syntaxFault(le *yaml.LoadError) (where position, text, hint str
 	}
 	line, begun := p.line(where.line), p.line(le.ContextMark.Line)
 	switch first := p.characterAt(where); {
-	case tabIndent.MatchString(line):
+	case tabIndent().MatchString(line):
 		return where, notYAML + "a tab stands at the beginning of the line", "write spaces at the beginning of lines"
-	case bareStar.MatchString(line):
+	case bareStar().MatchString(line):
 		return where, notYAML + "a star without quotes means something else in it", `write the star in quotes: "*": rest`
-	case barePattern.MatchString(line):
-		pattern := barePattern.FindStringSubmatch(line)[1]
+	case barePattern().MatchString(line):
+		pattern := barePattern().FindStringSubmatch(line)[1]
 		return where, notYAML + "a regular expression without quotes means something else in it", "write it in quotes: '" + shortened(pattern, maxQuoted) + "'"
 	case strings.Contains(le.ContextMsg, "quoted scalar"):
 		return p.unclosedQuote(le)
-	case barePlaceholder.MatchString(line):
+	case barePlaceholder().MatchString(line):
 		return where, text, quoteHint
-	case colonInText.MatchString(line):
-		found := colonInText.FindStringSubmatch(line)
+	case colonInText().MatchString(line):
+		found := colonInText().FindStringSubmatch(line)
 		return where, notYAML + "a colon and a blank stand in a text without quotes", "write " + found[1] + `: "` + shortened(strings.TrimSpace(found[2]), maxQuoted) + `"`
-	case noBlank.MatchString(begun), noBlank.MatchString(line):
-		found := noBlank.FindStringSubmatch(cmp.Or(begun, line))
+	case noBlank().MatchString(begun), noBlank().MatchString(line):
+		found := noBlank().FindStringSubmatch(cmp.Or(begun, line))
 		if found == nil {
-			found = noBlank.FindStringSubmatch(line)
+			found = noBlank().FindStringSubmatch(line)
 		}
 		return where, text, "write a blank behind the colon: " + found[1] + ": " + shortened(found[2], maxQuoted)
 	case first == "@" || first == "%" || first == "`":
@@ -105,10 +106,10 @@ func misplaced(key string) string {
 
 // What people write in expressions as other languages have it.
 var (
-	braced       = regexp.MustCompile(`\{ *([^{}"':]+?) *\}`)
-	severalWords = regexp.MustCompile(`(?:^|[^\w"'])([A-Za-z]\w*(?: +[A-Za-z]\w*)+) *(?:[=!<>+)]|$)`)
-	hyphened     = regexp.MustCompile(`[A-Za-z]\w*(?:-[A-Za-z]\w*)+`)
-	operators    = regexp.MustCompile(` (?:and|or|not|in|matches|contains|startsWith|endsWith|if|else|let) `)
+	braced       = lazyregexp.New(`\{ *([^{}"':]+?) *\}`)
+	severalWords = lazyregexp.New(`(?:^|[^\w"'])([A-Za-z]\w*(?: +[A-Za-z]\w*)+) *(?:[=!<>+)]|$)`)
+	hyphened     = lazyregexp.New(`[A-Za-z]\w*(?:-[A-Za-z]\w*)+`)
+	operators    = lazyregexp.New(` (?:and|or|not|in|matches|contains|startsWith|endsWith|if|else|let) `)
 )
 
 // otherwise are functions and operators of other languages, and how this one says it.
@@ -130,20 +131,20 @@ func expressionHint(s, text string) string {
 		token = "<"
 	}
 	name := ""
-	if found := severalWords.FindStringSubmatch(s); found != nil && !operators.MatchString(" "+found[1]+" ") {
+	if found := severalWords().FindStringSubmatch(s); found != nil && !operators().MatchString(" "+found[1]+" ") {
 		name = found[1]
 	}
 	switch {
-	case braced.MatchString(s):
-		column := braced.FindStringSubmatch(s)[1]
+	case braced().MatchString(s):
+		column := braced().FindStringSubmatch(s)[1]
 		return "columns have no braces in an expression: " + columnIn(column)
 	case otherwise[token] != "":
 		return otherwise[token]
 	case name != "" && strings.HasPrefix(text, "unexpected"):
 		return "write " + columnIn(name) + " for a column whose name is no single word"
-	case strings.Contains(text, "operation: - (") && hyphened.MatchString(s):
-		return "write " + columnIn(hyphened.FindString(s)) + " for the column, or int(a) - int(b) for a difference"
-	case truth.MatchString(text):
+	case strings.Contains(text, "operation: - (") && hyphened().MatchString(s):
+		return "write " + columnIn(hyphened().FindString(s)) + " for the column, or int(a) - int(b) for a difference"
+	case truth().MatchString(text):
 		return emptyHint
 	case strings.Contains(text, "type"):
 		return cellsHint
@@ -157,13 +158,13 @@ func expressionHint(s, text string) string {
 
 // columnIn is a column as expressions name it.
 func columnIn(name string) string {
-	if isIdentifier.MatchString(name) {
+	if isIdentifier().MatchString(name) {
 		return name
 	}
 	return `$env["` + shortened(name, maxQuoted) + `"]`
 }
 
-var isIdentifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+var isIdentifier = lazyregexp.New(`^[A-Za-z_]\w*$`)
 
 // missingHint says what may have been meant by a column of an expression that an input
 // does not have.
@@ -171,7 +172,7 @@ func missingHint(name string) string {
 	switch {
 	case slices.Contains([]string{"null", "nil", "none", "undefined", "empty"}, strings.ToLower(name)):
 		return `a cell is a text and never missing: ` + name + ` is written ""`
-	case utf8.RuneCountInString(name) <= maxQuoted && isIdentifier.MatchString(name):
+	case utf8.RuneCountInString(name) <= maxQuoted && isIdentifier().MatchString(name):
 		return `if the text is meant, it needs quotes: "` + name + `"`
 	}
 	return ""

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"leadferry/internal/lazyregexp"
 )
 
 const (
@@ -156,7 +158,7 @@ func cutReplace(argument string) (pattern, with string, problem *fault) {
 }
 
 // references are what package regexp reads behind a dollar.
-var references = regexp.MustCompile(`\$(\$|\{\w*\}|\w*)`)
+var references = lazyregexp.New(`\$(\$|\{\w*\}|\w*)`)
 
 // maxGroups bounds what is kept of each match.
 const maxGroups = 20
@@ -167,7 +169,7 @@ func checkReplacement(re *regexp.Regexp, with string) *fault {
 	if re.NumSubexp() > maxGroups {
 		return &fault{text: fmt.Sprintf("step replace has more than %d groups", maxGroups), hint: "write (?:…) for groups that are not asked for"}
 	}
-	found := references.FindAllStringSubmatch(with, -1)
+	found := references().FindAllStringSubmatch(with, -1)
 	if len(found) > maxGroups {
 		return &fault{text: fmt.Sprintf("step replace asks for more than %d groups", maxGroups)}
 	}

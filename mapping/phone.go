@@ -1,13 +1,14 @@
 package mapping
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/nyaruka/phonenumbers"
 	"golang.org/x/text/language"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // maxPhone is the longest text, in bytes, that is looked at as a phone number.
@@ -74,7 +75,7 @@ func countryHint(s string) string {
 }
 
 // extension is how people write the extension that ends a phone number.
-var extension = regexp.MustCompile(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
+var extension = lazyregexp.New(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
 
 // isPhone reports whether s can be dialled. A number with + must be one that the
 // numbering plans know. Of others nobody knows the country: they need 5 to 15
@@ -83,7 +84,7 @@ func isPhone(s string) bool {
 	if len(s) > maxPhone {
 		return false
 	}
-	number, ok := dial(extension.ReplaceAllLiteralString(s, ""))
+	number, ok := dial(extension().ReplaceAllLiteralString(s, ""))
 	if !ok {
 		return false
 	}

@@ -1,12 +1,13 @@
 package mapping
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v4"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // Warnings are remarks about a good mapping file, each with its place: constants
@@ -22,7 +23,7 @@ const maxSecret = 8 << 10
 const secretHint = "take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file"
 
 // token is a JSON Web Token (RFC 7519), or the header that carries any token.
-var token = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
+var token = lazyregexp.New(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
 
 // secretKeys are the ends of keys, in small letters and without what stands
 // between words, whose constants are secrets.
@@ -51,7 +52,7 @@ func (p *parser) secrets(key string, n *yaml.Node) {
 // secretIn is what the constant s of a key looks like, or "".
 func secretIn(key, s string) string {
 	s = s[:min(len(s), maxSecret)]
-	if token.MatchString(s) {
+	if token().MatchString(s) {
 		return "a token"
 	}
 	if s == "" || strings.Contains(s, "{") || strings.ContainsFunc(s, unicode.IsSpace) {

@@ -1,13 +1,13 @@
 package mapping
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
 )
 
@@ -46,7 +46,7 @@ const (
 )
 
 // tokens are what a text is made of: {{, a placeholder, one that is not closed, or words.
-var tokens = regexp.MustCompile(`\{\{|\{[^}]*\}?|[^{]+`)
+var tokens = lazyregexp.New(`\{\{|\{[^}]*\}?|[^{]+`)
 
 // split cuts s at its placeholders; {{ stands for a brace. Column names are
 // trimmed, as those of the header are. It gives the first fault.
@@ -59,7 +59,7 @@ func split(s string) (text, *fault) {
 		}
 		words.Reset()
 	}
-	for _, token := range tokens.FindAllString(s, -1) {
+	for _, token := range tokens().FindAllString(s, -1) {
 		inside, closed := strings.CutSuffix(token[1:], "}")
 		name := strings.TrimSpace(inside)
 		kind, known := special[name]

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/lazyregexp"
 )
 
 // makeFolder makes the run's folder, for its owner alone, or takes the one that is there, and holds it
@@ -69,25 +69,25 @@ func untouched(folder *os.Root, path string) error {
 }
 
 // runFiles are the names of what runs leave in their folders.
-var runFiles = regexp.MustCompile(`^(?:(summary)\.json|(results)\.csv|(reconciliation)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
+var runFiles = lazyregexp.New(`^(?:(summary)\.json|(results)\.csv|(reconciliation)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
 
 // RunFile says what a file of this name in a run's folder is: summary, results,
 // reconciliation, report or rejects, or "": runs neither write nor remove such a file there.
 func RunFile(name string) string {
-	if m := runFiles.FindStringSubmatch(name); m != nil {
+	if m := runFiles().FindStringSubmatch(name); m != nil {
 		return strings.Join(m[1:], "")
 	}
 	return ""
 }
 
 // furtherEnd is what comes behind the first name, without its ending, in the names of further rejects files.
-var furtherEnd = regexp.MustCompile(`^-\d+\.(?i:csv|tsv|jsonl)(?:\.partial)?$`)
+var furtherEnd = lazyregexp.New(`^-\d+\.(?i:csv|tsv|jsonl)(?:\.partial)?$`)
 
 // FurtherRejects reports whether a file called other may come to stand beside the one that
 // --rejects names, for rows of another header.
 func FurtherRejects(named, other string) bool {
 	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
-	return ours && furtherEnd.MatchString(end)
+	return ours && furtherEnd().MatchString(end)
 }
 
 // hasRun reports whether an earlier run has left its files in a folder, complete or not.

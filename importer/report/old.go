@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/lazyregexp"
 )
 
 const (
@@ -94,7 +94,7 @@ func Old(parents []string, most int) []*Summary {
 }
 
 // runFolder is how the folders of runs are called.
-var runFolder = regexp.MustCompile(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
+var runFolder = lazyregexp.New(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
 // Prune removes from the folder parent, in which run folders lie, those of the target
 // beyond the newest keep, if nothing in them asks for anybody: runs that came to their
@@ -111,7 +111,7 @@ func Prune(parent string, keep int, target Target) (int, error) {
 	}
 	defer root.Close()
 	runs := slices.DeleteFunc(Old([]string{parent}, mostNames), func(s *Summary) bool {
-		return s.Target != target || s.DryRun || !runFolder.MatchString(filepath.Base(filepath.Dir(s.SummaryPath)))
+		return s.Target != target || s.DryRun || !runFolder().MatchString(filepath.Base(filepath.Dir(s.SummaryPath)))
 	})
 	slices.SortFunc(runs, func(a, b *Summary) int { return b.FinishedAt.Compare(a.FinishedAt) })
 	kept, removed := 0, 0

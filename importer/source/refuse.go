@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"leadferry/importer/source/xlsx"
+	"leadferry/internal/lazyregexp"
 )
 
 const (
@@ -87,8 +87,8 @@ const ownHint = "name the file that holds the rows; the mapping goes behind -m, 
 const checkpointMagic, checkpointMagicAt = "\xED\xDA\x0C\xED", 16
 
 var (
-	mappingHead = regexp.MustCompile(`^\x{FEFF}?(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*version:[ \t]`)
-	summaryHead = regexp.MustCompile(`^\{\s*"run_id":`)
+	mappingHead = lazyregexp.New(`^\x{FEFF}?(?:[ \t]*(?:#[^\n]*)?\r?\n|---[ \t]*\r?\n)*version:[ \t]`)
+	summaryHead = lazyregexp.New(`^\{\s*"run_id":`)
 )
 
 // refuseOwn knows the files that stand beside an input in a command, and are easily named in its place.
@@ -97,9 +97,9 @@ func refuseOwn(name string, head []byte) error {
 	switch extension := strings.ToLower(filepath.Ext(name)); {
 	case len(head) > checkpointMagicAt && bytes.HasPrefix(head[checkpointMagicAt:], []byte(checkpointMagic)):
 		text = "is " + KindCheckpoint + ", or what a sandbox holds, and no table"
-	case mappingHead.Match(head), extension == ".yaml", extension == ".yml":
+	case mappingHead().Match(head), extension == ".yaml", extension == ".yml":
 		text = "is " + KindMapping + ", and no table"
-	case summaryHead.Match(head):
+	case summaryHead().Match(head):
 		text = "is the summary of a run, and no table"
 	default:
 		return nil

@@ -12,6 +12,7 @@ import (
 	"leadferry/internal/cli/complete"
 	"leadferry/internal/cli/reference"
 	"leadferry/internal/config"
+	"leadferry/internal/lazyregexp"
 )
 
 // Reference is the whole command line as tables.
@@ -37,7 +38,7 @@ func referenceOf(c *cli.Command, above []string) reference.Command {
 	return r
 }
 
-var backticked = regexp.MustCompile("`([^`]*)`")
+var backticked = lazyregexp.New("`([^`]*)`")
 
 func referenceOfFlag(f cli.Flag, command string) reference.Flag {
 	r := reference.Flag{Names: f.Names()}
@@ -45,7 +46,7 @@ func referenceOfFlag(f cli.Flag, command string) reference.Flag {
 		r.Usage = strings.ReplaceAll(d.GetUsage(), "`", "")
 		if d.TakesValue() {
 			r.Argument, r.Default = "VALUE", defaultOf(f, d)
-			if m := backticked.FindStringSubmatch(d.GetUsage()); m != nil {
+			if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
 				r.Argument = m[1]
 			}
 		}
@@ -82,7 +83,7 @@ func defaultOf(f cli.Flag, d cli.DocGenerationFlag) string {
 }
 
 // oneOf fits the names of values that are words themselves, such as hold|resend.
-var oneOf = regexp.MustCompile(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
+var oneOf = lazyregexp.New(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
 
 // flagValues is what may be the value of a flag. Its name says so where that of its value
 // does not.
@@ -94,7 +95,7 @@ func flagValues(name, argument, command string) reference.Values {
 	case "DIR":
 		v.Kind = reference.Folders
 	}
-	if oneOf.MatchString(argument) {
+	if oneOf().MatchString(argument) {
 		v.Words = strings.Split(argument, "|")
 	}
 	switch name {
@@ -150,7 +151,7 @@ func encodings() []string {
 func argumentsOf(command, arguments string) reference.Values {
 	first, _, _ := strings.Cut(arguments, " ")
 	switch {
-	case oneOf.MatchString(first):
+	case oneOf().MatchString(first):
 		return reference.Values{Kind: reference.Words, Words: strings.Split(first, "|")}
 	case command == "leadferry checkpoint repair":
 		return reference.Values{Kind: reference.Files, Suffixes: []string{".db"}}

@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -29,6 +28,7 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
 )
 
@@ -199,10 +199,10 @@ func (p *parser) document(data []byte) *yaml.Node {
 	return nil
 }
 
-var profileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+var profileName = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
 func (p *parser) profile(key, n *yaml.Node) {
-	if !profileName.MatchString(key.Value) {
+	if !profileName().MatchString(key.Value) {
 		p.fail(key, "letters, digits and . _ - only, at most 64", "this cannot be the name of a profile")
 		return
 	}

@@ -148,7 +148,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, p := range file.Profiles {
-			if !profileName.MatchString(p.Name) {
+			if !profileName().MatchString(p.Name) {
 				t.Errorf("profile %q", p.Name)
 			}
 			for key, v := range p.Values {

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/lazyregexp"
 )
 
 // reach says whom a file that is read may be open to. Whatever it is, it belongs to the
@@ -231,11 +231,11 @@ func cause(err error) string {
 }
 
 // bare are paths that a shell takes for one word as they are.
-var bare = regexp.MustCompile(`^[\p{L}\p{Nd}/._-]*$`)
+var bare = lazyregexp.New(`^[\p{L}\p{Nd}/._-]*$`)
 
 // word is a path as one word of a shell's command line, which hints are pasted into.
 func word(path string) string {
-	if bare.MatchString(path) {
+	if bare().MatchString(path) {
 		return path
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"

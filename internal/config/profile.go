@@ -7,12 +7,12 @@ import (
 	"maps"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/lazyregexp"
 )
 
 // NewProfile is a profile that the configuration file at Path is to get. What stands in
@@ -73,7 +73,7 @@ func (p NewProfile) Lines() string { return "profiles:\n" + p.block("  ", "\n") 
 // added is the text of the file with the profile in it. What is not plain enough to be
 // added to is refused.
 func (p NewProfile) added(old []byte) ([]byte, error) {
-	if !profileName.MatchString(p.Name) {
+	if !profileName().MatchString(p.Name) {
 		return nil, &Error{File: p.Path, Text: fmt.Sprintf("%q cannot be the name of a profile", p.Name), Hint: "letters, digits and . _ - only, at most 64"}
 	}
 	before, err := parse(p.Path, old)
@@ -114,14 +114,14 @@ func (p NewProfile) insert(old string, before *File) string {
 		return old + p.block(strings.Repeat(" ", before.Profiles[0].Column-1), end)
 	}
 	added := "profiles:" + end + p.block("  ", end)
-	if noProfiles.MatchString(old) {
-		return noProfiles.ReplaceAllLiteralString(old, added)
+	if noProfiles().MatchString(old) {
+		return noProfiles().ReplaceAllLiteralString(old, added)
 	}
 	return old + added
 }
 
 // noProfiles is a list of profiles with nothing in it.
-var noProfiles = regexp.MustCompile(`(?m)^profiles:[ \t]*\{[ \t]*\}[ \t]*\r?\n`)
+var noProfiles = lazyregexp.New(`(?m)^profiles:[ \t]*\{[ \t]*\}[ \t]*\r?\n`)
 
 func (p NewProfile) keys() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Values)), func(key string) bool { return p.Values[key] == "" })
@@ -138,10 +138,10 @@ func (p NewProfile) block(indent, end string) string {
 }
 
 // plain are texts that need no quotes.
-var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~/:-]*[A-Za-z0-9/]$`)
+var plain = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._~/:-]*[A-Za-z0-9/]$`)
 
 func scalar(text string) string {
-	if plain.MatchString(text) {
+	if plain().MatchString(text) {
 		return text
 	}
 	return strconv.Quote(text) // which YAML reads as Go does

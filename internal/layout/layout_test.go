@@ -10,7 +10,7 @@ func design() plan {
 	leaves := []string{"importer/source", "importer/report", "importer/repeats", "importer/named", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
-	const disk, spelling = "internal/disk", "internal/spelling"
+	const disk, spelling, lazyregexp = "internal/disk", "internal/spelling", "internal/lazyregexp"
 	const words, lines = "importer/source/rows", "importer/source/lines"
 	const numfmt, xmlscan = "importer/source/xlsx/numfmt", "importer/source/xlsx/xmlscan"
 	readers := []string{"importer/source/delimited", "importer/source/jsonrows", "importer/source/xlsx"}
@@ -18,12 +18,12 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{"internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", "internal/fetch", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", "internal/fetch", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
 			"internal/cli/checkpointcmd": {imports: []string{"importer", "importer/report", "checkpoint", "checkpoint/bolt", rowkey}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
-			"internal/cli/reference":     {stdOnly: true},
-			"internal/config":            {imports: []string{"leadapi", disk, spelling}},
+			"internal/cli/reference":     {imports: []string{lazyregexp}, stdOnly: true},
+			"internal/config":            {imports: []string{"leadapi", disk, spelling, lazyregexp}},
 			"internal/page":              {stdOnly: true},
 			"internal/e2e":               {tests: append([]string{"internal/cli"}, below...)},
 			"internal/layout":            {},
@@ -33,27 +33,28 @@ func design() plan {
 			disk:                         {},
 			spelling:                     {stdOnly: true},
 			crash:                        {stdOnly: true},
-			"importer":                   {imports: append([]string{failpoint, rowkey, crash, disk}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
-			"importer/source":            {imports: append([]string{words, lines, disk}, readers...)},
+			lazyregexp:                   {stdOnly: true},
+			"importer":                   {imports: append([]string{lazyregexp, failpoint, rowkey, crash, disk}, leaves...), tests: []string{"leadapi/sandbox", "checkpoint/bolt", "checkpoint/storetest"}},
+			"importer/source":            {imports: append([]string{lazyregexp, words, lines, disk}, readers...)},
 			words:                        {},
 			lines:                        {imports: []string{words}},
-			"importer/source/delimited":  {imports: []string{words, lines}},
-			"importer/source/jsonrows":   {imports: []string{words, lines}},
-			"importer/source/xlsx":       {imports: []string{words, numfmt, xmlscan}},
-			numfmt:                       {},
+			"importer/source/delimited":  {imports: []string{words, lines, lazyregexp}},
+			"importer/source/jsonrows":   {imports: []string{words, lines, lazyregexp}},
+			"importer/source/xlsx":       {imports: []string{words, numfmt, xmlscan, lazyregexp}},
+			numfmt:                       {imports: []string{lazyregexp}},
 			xmlscan:                      {},
 			"importer/repeats":           {tests: []string{rowkey}},
 			"importer/named":             {stdOnly: true},
-			"importer/report":            {imports: []string{disk}},
-			"mapping":                    {imports: []string{rowkey, spelling}},
-			"mapping/propose":            {imports: []string{"mapping", rowkey}},
+			"importer/report":            {imports: []string{disk, lazyregexp}},
+			"mapping":                    {imports: []string{rowkey, spelling, lazyregexp}},
+			"mapping/propose":            {imports: []string{"mapping", rowkey, lazyregexp}},
 			"checkpoint":                 {imports: []string{crash, rowkey}},
 			"checkpoint/bolt/pages":      {imports: []string{"checkpoint"}},
 			"checkpoint/bolt/records":    {imports: []string{"checkpoint", rowkey}},
 			"checkpoint/bolt":            {imports: []string{"checkpoint", "checkpoint/bolt/pages", "checkpoint/bolt/records", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},
 			"checkpoint/storetest":       {imports: []string{"checkpoint", rowkey}},
 			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox"}},
-			"leadapi/sandbox":            {tests: []string{"leadapi"}},
+			"leadapi/sandbox":            {imports: []string{lazyregexp}, tests: []string{"leadapi"}},
 		},
 		reserved: []reserved{
 			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "checkpoint/bolt/records", "leadapi/sandbox"}, tests: true},

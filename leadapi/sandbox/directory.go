@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // The types of locators under the names that the specification gives them. They say how one searches, and so which
@@ -161,7 +162,7 @@ func (r *directoryReader) fail(at place, hint, format string, args ...any) {
 }
 
 // unknownKey is what the YAML reader says of a key that has no place in the type into which it reads.
-var unknownKey = regexp.MustCompile(`(?s)^field (.+) not found in type .*`)
+var unknownKey = lazyregexp.New(`(?s)^field (.+) not found in type .*`)
 
 // syntax reports whether the file could be read, and takes down the YAML reader's errors.
 func (r *directoryReader) syntax(err error) bool {
@@ -178,7 +179,7 @@ func (r *directoryReader) syntax(err error) bool {
 		if text == "" && fault.Unwrap() != nil {
 			text = strings.TrimPrefix(fault.Unwrap().Error(), "yaml: ")
 		}
-		if text = unknownKey.ReplaceAllString(text, "unknown key $1"); strings.HasPrefix(text, "cannot construct ") {
+		if text = unknownKey().ReplaceAllString(text, "unknown key $1"); strings.HasPrefix(text, "cannot construct ") {
 			text = "a value of another kind is wanted here"
 		}
 		r.fail(place{fault.Mark.Line, fault.Mark.Column}, directoryKeys, "%s", text)
@@ -232,13 +233,13 @@ func (r *directoryReader) organization(o *organizationEntry, located bool) {
 	}
 }
 
-var validID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`).MatchString
+var validID = lazyregexp.New(`^[A-Za-z0-9._-]{1,128}$`)
 
 // id reports whether an ID can be one and is new.
 func (r *directoryReader) id(id, what string, at place) bool {
 	first, again := r.seen[what+id]
 	switch {
-	case !validID(id) || strings.Trim(id, ".") == "":
+	case !validID().MatchString(id) || strings.Trim(id, ".") == "":
 		r.fail(at, "letters, digits, and . _ - only, at most 128", "the %s has no ID, or one that cannot be", what)
 	case again:
 		r.fail(at, "", "the %s stands on line %d already", what, first.line)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // FaultHelp is the grammar of Options.Faults.
@@ -129,10 +130,10 @@ func (fs *faults) set(name, value string) (err error) {
 }
 
 // faultForm is that of a fault: its kind, name and endings, its rate in one of three ways, and its duration.
-var faultForm = regexp.MustCompile(`^(?:([a-z]+)\.)?([0-9a-z-]+?)(-stored)?(-retry)?(?::([0-9.]+)%|/([0-9]+)|#([0-9]+))(?::(.*))?$`)
+var faultForm = lazyregexp.New(`^(?:([a-z]+)\.)?([0-9a-z-]+?)(-stored)?(-retry)?(?::([0-9.]+)%|/([0-9]+)|#([0-9]+))(?::(.*))?$`)
 
 func newFault(item string) (*fault, error) {
-	m := faultForm.FindStringSubmatch(item)
+	m := faultForm().FindStringSubmatch(item)
 	if m == nil {
 		return nil, errors.New("it is not of the form NAME:P%, NAME/N or NAME#N")
 	}

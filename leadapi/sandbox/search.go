@@ -3,11 +3,12 @@ package sandbox
 import (
 	"hash/fnv"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // locate has a locator choose the location, and so the organization. Each type needs a property of its own
@@ -35,7 +36,7 @@ func (d *Directory) locate(f form, strict bool) (l location, err error) {
 	code := postalCode(text)
 	l, held := d.territory(code)
 	switch {
-	case code == "" || strict && !held && !zipCode(code):
+	case code == "" || strict && !held && !zipCode().MatchString(code):
 		return l, refuse(http.StatusUnprocessableEntity, "no location serves this postal code")
 	case !held:
 		l = d.nearest(code)
@@ -89,7 +90,7 @@ func (d *Directory) somewhere(text string) location {
 func (d *Directory) territory(code string) (found location, held bool) {
 	longest := 0
 	for _, l := range d.locations {
-		if digits(l.postalCode) && len(code) != len(l.postalCode) {
+		if digits().MatchString(l.postalCode) && len(code) != len(l.postalCode) {
 			continue
 		}
 		for t := range strings.FieldsSeq(l.territories) {
@@ -115,7 +116,7 @@ func (d *Directory) nearest(code string) location {
 const farAway = 1 << 20
 
 func (l location) distance(code string) int {
-	if zipCode(code) && zipCode(l.postalCode) {
+	if zipCode().MatchString(code) && zipCode().MatchString(l.postalCode) {
 		own, _ := strconv.Atoi(l.postalCode)
 		other, _ := strconv.Atoi(code)
 		return max(own-other, other-own)
@@ -128,10 +129,10 @@ func (l location) distance(code string) int {
 }
 
 var (
-	digits     = regexp.MustCompile(`^[0-9]+$`).MatchString
-	zipCode    = regexp.MustCompile(`^[0-9]{5}$`).MatchString
-	longerZip  = regexp.MustCompile(`^([0-9]{5})-[0-9]{4}$`)
-	anyCode    = regexp.MustCompile(`^[0-9A-Z](?:[ -]?[0-9A-Z]){1,9}$`)
+	digits     = lazyregexp.New(`^[0-9]+$`)
+	zipCode    = lazyregexp.New(`^[0-9]{5}$`)
+	longerZip  = lazyregexp.New(`^([0-9]{5})-[0-9]{4}$`)
+	anyCode    = lazyregexp.New(`^[0-9A-Z](?:[ -]?[0-9A-Z]){1,9}$`)
 	codeBlanks = strings.NewReplacer(" ", "", "-", "")
 )
 
@@ -139,10 +140,10 @@ var (
 // SW1A1AA for "sw1a 1aa", 02134 for 02134-1000. It returns "" for what cannot be one: each has a digit.
 func postalCode(text string) string {
 	code := strings.ToUpper(strings.TrimSpace(text))
-	if m := longerZip.FindStringSubmatch(code); m != nil {
+	if m := longerZip().FindStringSubmatch(code); m != nil {
 		return m[1]
 	}
-	if !anyCode.MatchString(code) || !strings.ContainsAny(code, "0123456789") {
+	if !anyCode().MatchString(code) || !strings.ContainsAny(code, "0123456789") {
 		return ""
 	}
 	return codeBlanks.Replace(code)
@@ -151,7 +152,7 @@ func postalCode(text string) string {
 // lastCode returns the last of the words that is a postal code of five digits, or "".
 func lastCode(words string) (code string) {
 	for w := range strings.FieldsSeq(words) {
-		if zipCode(w) {
+		if zipCode().MatchString(w) {
 			code = w
 		}
 	}

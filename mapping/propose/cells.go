@@ -1,7 +1,6 @@
 package propose
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"leadferry/internal/lazyregexp"
 	"leadferry/internal/rowkey"
 )
 
@@ -57,11 +57,11 @@ var looksLike = [kinds]func(c *cell) bool{
 	kindEmail: matches(`^[^@\s\p{Z}]+@[^@\s\p{Z}]+\.[^@\s\p{Z}.]+$`),
 	// 6 to 15 digits with the marks that people put between, and an extension: x12, ext. 12.
 	kindPhone: func(c *cell) bool {
-		return c.date == noDate && (phoneForm.MatchString(c.value) || damagedForm.MatchString(c.value))
+		return c.date == noDate && (phoneForm().MatchString(c.value) || damagedForm().MatchString(c.value))
 	},
 	// What postal codes of the world have in common: at most ten characters in two groups, two digits or more.
 	kindPostal: func(c *cell) bool {
-		return len(c.value) >= 3 && len(c.value) <= 10 && postalForm.MatchString(c.value) && twoDigits.MatchString(c.value)
+		return len(c.value) >= 3 && len(c.value) <= 10 && postalForm().MatchString(c.value) && twoDigits().MatchString(c.value)
 	},
 	kindURL:  matches(`(?i)^(?:https?://|www\.)`),
 	kindUUID: func(c *cell) bool { return rowkey.IsUUID(strings.TrimSuffix(strings.TrimPrefix(c.value, "{"), "}")) },
@@ -80,21 +80,21 @@ var looksLike = [kinds]func(c *cell) bool{
 	},
 	// A common given name.
 	kindGiven: func(c *cell) bool {
-		return len(c.words) == 1 && isGiven(c.words[0]) && lettersForm.MatchString(c.value)
+		return len(c.words) == 1 && isGiven(c.words[0]) && lettersForm().MatchString(c.value)
 	},
 	// Two words or more, a common given name before or behind the others.
 	kindPerson: func(c *cell) bool {
 		n := len(c.words)
-		return n > 1 && (isGiven(c.words[0]) || n <= 4 && isGiven(c.words[n-1])) && lettersForm.MatchString(c.value)
+		return n > 1 && (isGiven(c.words[0]) || n <= 4 && isGiven(c.words[n-1])) && lettersForm().MatchString(c.value)
 	},
-	kindLetters: func(c *cell) bool { return lettersForm.MatchString(c.value) },
+	kindLetters: func(c *cell) bool { return lettersForm().MatchString(c.value) },
 	// May be an identifier, and more likely so with a digit.
 	kindSolid: isSolid,
 	kindCode:  func(c *cell) bool { return len(c.text) >= 4 && strings.ContainsAny(c.text, "0123456789") && isSolid(c) },
 	// A postal code such as 01067.
 	kindZeroLed: matches(`^0[0-9]{4}$`),
 	// 4.91761E+11: a spreadsheet took a number for a quantity.
-	kindDamaged: func(c *cell) bool { return damagedForm.MatchString(c.value) },
+	kindDamaged: func(c *cell) bool { return damagedForm().MatchString(c.value) },
 	// p:+49…, z:50667: an export's mark before the value.
 	kindPrefixed: func(c *cell) bool {
 		return len(c.value) < len(c.text) && strings.IndexByte("+0123456789", c.value[0]) >= 0
@@ -106,21 +106,21 @@ var looksLike = [kinds]func(c *cell) bool{
 const quantity = `[+-]*\.*[0-9](?:[0-9.,]*[0-9.])?`
 
 var (
-	markForm    = regexp.MustCompile(`^[a-z]{1,2}:`)
-	phoneForm   = regexp.MustCompile(`^(?i:tel:)?'?\(?\+?(?:[ ()\-./‑–\x{a0}]*[0-9]){6,15}[ ()\-./‑–\x{a0}]*(?i:e?x.*)?$`)
-	postalForm  = regexp.MustCompile(`^[0-9A-Za-z]+(?:[ -][0-9A-Za-z]+)?$`)
-	twoDigits   = regexp.MustCompile(`[0-9].*[0-9]`)
-	damagedForm = regexp.MustCompile(`^` + quantity + `[Ee]\+[0-9]{1,3}$`)
-	lettersForm = regexp.MustCompile("^[\\p{M} .,'’`\\-–&/()]*\\p{L}[\\p{L}\\p{M} .,'’`\\-–&/()]*$")
-	cardForm    = regexp.MustCompile(`^[3-6][0-9]{13,15}$`)
-	ibanForm    = regexp.MustCompile(`^[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}$`)
-	socialForm  = regexp.MustCompile(`^[0-9]{3}-[0-9]{2}-[0-9]{4}$`)
-	tokenForm   = regexp.MustCompile(`^eyJ[^.]*\.[^.]*\.[^.]*$`)
+	markForm    = lazyregexp.New(`^[a-z]{1,2}:`)
+	phoneForm   = lazyregexp.New(`^(?i:tel:)?'?\(?\+?(?:[ ()\-./‑–\x{a0}]*[0-9]){6,15}[ ()\-./‑–\x{a0}]*(?i:e?x.*)?$`)
+	postalForm  = lazyregexp.New(`^[0-9A-Za-z]+(?:[ -][0-9A-Za-z]+)?$`)
+	twoDigits   = lazyregexp.New(`[0-9].*[0-9]`)
+	damagedForm = lazyregexp.New(`^` + quantity + `[Ee]\+[0-9]{1,3}$`)
+	lettersForm = lazyregexp.New("^[\\p{M} .,'’`\\-–&/()]*\\p{L}[\\p{L}\\p{M} .,'’`\\-–&/()]*$")
+	cardForm    = lazyregexp.New(`^[3-6][0-9]{13,15}$`)
+	ibanForm    = lazyregexp.New(`^[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}$`)
+	socialForm  = lazyregexp.New(`^[0-9]{3}-[0-9]{2}-[0-9]{4}$`)
+	tokenForm   = lazyregexp.New(`^eyJ[^.]*\.[^.]*\.[^.]*$`)
 )
 
 func matches(form string) func(*cell) bool {
-	compiled := regexp.MustCompile(form)
-	return func(c *cell) bool { return compiled.MatchString(c.value) }
+	compiled := lazyregexp.New(form)
+	return func(c *cell) bool { return compiled().MatchString(c.value) }
 }
 
 // stands is for kinds whose cells stand in a section of words/values.txt.
@@ -151,8 +151,8 @@ var gaps = strings.NewReplacer(" ", "", "-", "")
 // isSecret takes cards, IBANs, US social security numbers and signed tokens.
 func isSecret(value string) bool {
 	plain := gaps.Replace(value)
-	return cardForm.MatchString(plain) && cardChecks(plain) || ibanForm.MatchString(plain) && ibanChecks(plain) ||
-		socialForm.MatchString(value) || tokenForm.MatchString(value)
+	return cardForm().MatchString(plain) && cardChecks(plain) || ibanForm().MatchString(plain) && ibanChecks(plain) ||
+		socialForm().MatchString(value) || tokenForm().MatchString(value)
 }
 
 // cardChecks says whether the check digit of a payment card's number is right.
@@ -256,7 +256,7 @@ func kindsOf(text string) kindSet {
 		return 0
 	}
 	c := &cell{text: text, value: text}
-	if value := text[len(markForm.FindString(text)):]; value != "" {
+	if value := text[len(markForm().FindString(text)):]; value != "" {
 		c.value = value
 	}
 	c.date = dateIn(c.value)

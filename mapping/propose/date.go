@@ -1,14 +1,15 @@
 package propose
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // numericDate is a date in numbers with the year last, and perhaps a time.
-var numericDate = regexp.MustCompile(`^([0-9]{1,2})([./-])([0-9]{1,2})([./-])([0-9]{4}|[0-9]{2})(?:(,? |T)([0-9]{1,2}):[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?)?$`)
+var numericDate = lazyregexp.New(`^([0-9]{1,2})([./-])([0-9]{1,2})([./-])([0-9]{4}|[0-9]{2})(?:(,? |T)([0-9]{1,2}):[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?)?$`)
 
 // dateForm is a way in which numeric dates of a column are written.
 type dateForm struct {
@@ -34,7 +35,7 @@ func (c *column) dateStep() (step, remark string) {
 	forms := dateForms{dayFirst: map[string]bool{}, dayAfter: map[string]bool{}}
 	others := false
 	for _, cell := range c.cells {
-		m := numericDate.FindStringSubmatch(cell)
+		m := numericDate().FindStringSubmatch(cell)
 		if others = others || cell != "" && (m == nil || m[2] != m[4]); m != nil {
 			forms.add(m)
 		}

@@ -2,11 +2,12 @@ package propose
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // keyChoice is what makes a row the same row on the next run, and what that rests on.
@@ -275,10 +276,10 @@ func dealersOf(c *column) []statusWord {
 		return nil
 	}
 	return countWords(c.cells, func(word string, rows int) bool {
-		return tellable(word) || rows > 1 && dealerForm.MatchString(word)
+		return tellable(word) || rows > 1 && dealerForm().MatchString(word)
 	})
 }
 
 // dealerForm is of the numbers that systems give dealers. A word with one is told where
 // several rows have it.
-var dealerForm = regexp.MustCompile(`^[A-Z]{0,4}[-_/. ]?[0-9]{3,8}$`)
+var dealerForm = lazyregexp.New(`^[A-Z]{0,4}[-_/. ]?[0-9]{3,8}$`)

@@ -3,25 +3,30 @@ package propose
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"text/template"
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
+
+	"leadferry/internal/lazyregexp"
 )
 
 //go:embed proposal.tmpl
 var proposalText string
 
-var proposal = template.Must(template.New("").Funcs(template.FuncMap{
-	"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf, "placeholders": placeholders,
-	"fileShown": fileShown, "statuses": func() string { return strings.Join(statuses[:], ", ") },
-}).Parse(proposalText))
+// proposal is parsed when it is first needed: few runs propose anything.
+var proposal = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf, "placeholders": placeholders,
+		"fileShown": fileShown, "statuses": func() string { return strings.Join(statuses[:], ", ") },
+	}).Parse(proposalText))
+})
 
 // yaml is the mapping file.
 func (d *draft) yaml() string { return unite(layOut(d.execute("mapping"))) }
@@ -33,7 +38,7 @@ func (d *draft) notes() []string {
 
 func (d *draft) execute(name string) string {
 	var b strings.Builder
-	if err := proposal.ExecuteTemplate(&b, name, d); err != nil {
+	if err := proposal().ExecuteTemplate(&b, name, d); err != nil {
 		panic(err) // the template does not fit the draft
 	}
 	return b.String()
@@ -225,7 +230,7 @@ func shown(name string) string {
 	if runes := []rune(name); len(runes) > most {
 		name = string(runes[:most-1]) + "…"
 	}
-	if clearForm.MatchString(name) {
+	if clearForm().MatchString(name) {
 		name = "{" + name + "}"
 	} else {
 		name = quoted(name)
@@ -244,7 +249,7 @@ func fileShown(name string) string {
 	switch name = baseName(name); {
 	case len(name) > 100:
 		return "the file"
-	case clearForm.MatchString(name):
+	case clearForm().MatchString(name):
 		return name
 	}
 	return quoted(name)
@@ -252,17 +257,17 @@ func fileShown(name string) string {
 
 var (
 	// clearForm is of names made of letters, digits and harmless marks.
-	clearForm = regexp.MustCompile(`^[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+(?: +[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+)*$`)
+	clearForm = lazyregexp.New(`^[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+(?: +[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+)*$`)
 
 	// plainForm is of words of letters, digits and a few marks, which begin with a letter.
-	plainForm = regexp.MustCompile(`^[A-Za-zÀ-ÖØ-öø-ſ](?: ?[A-Za-zÀ-ÖØ-öø-ſ0-9_\-./()])*$`)
-	yamlWord  = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null|nan|inf)$`)
+	plainForm = lazyregexp.New(`^[A-Za-zÀ-ÖØ-öø-ſ](?: ?[A-Za-zÀ-ÖØ-öø-ſ0-9_\-./()])*$`)
+	yamlWord  = lazyregexp.New(`(?i)^(y|n|yes|no|on|off|true|false|null|nan|inf)$`)
 )
 
 // scalar writes s as one YAML text on one line, in quotes where it would be taken
 // for something else, by YAML or by a person.
 func scalar(s string) string {
-	if len(s) <= 60 && plainForm.MatchString(s) && !yamlWord.MatchString(s) {
+	if len(s) <= 60 && plainForm().MatchString(s) && !yamlWord().MatchString(s) {
 		return s
 	}
 	return quoted(s)

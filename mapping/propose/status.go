@@ -2,11 +2,12 @@ package propose
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // statuses are those of the service by key, in the order of its specification
@@ -22,7 +23,7 @@ const (
 )
 
 // longNumber is one that could be somebody's.
-var longNumber = regexp.MustCompile(`\p{Nd}{5}`)
+var longNumber = lazyregexp.New(`\p{Nd}{5}`)
 
 // statusWord is a word of a status column, or of one of dealers.
 type statusWord struct {
@@ -162,7 +163,7 @@ func tellable(s string) bool {
 	if utf8.RuneCountInString(s) > longestStatus || strings.Contains(s, "@") || !utf8.ValidString(s) {
 		return false
 	}
-	return !longNumber.MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) })
+	return !longNumber().MatchString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) })
 }
 
 // placeStatus is the service's status that a word stands for, or none: the longest phrase

@@ -2,12 +2,12 @@ package delimited
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
+	"leadferry/internal/lazyregexp"
 )
 
 const (
@@ -38,12 +38,12 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 }
 
 // separator is a first line as Excel writes it.
-var separator = regexp.MustCompile(`(?i)^"?sep=(.)"?$`)
+var separator = lazyregexp.New(`(?i)^"?sep=(.)"?$`)
 
 // separatorLine passes over it and gives what it says; 0 where there is none.
 func separatorLine(in *lines.Window) rune {
 	line, err := in.Line(0)
-	said := separator.FindSubmatch(lines.Body(line))
+	said := separator().FindSubmatch(lines.Body(line))
 	if err != nil || in.Number != 1 || said == nil {
 		return 0
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/importer/source/rows"
+	"leadferry/internal/lazyregexp"
 )
 
 // maxDepth is how many levels a JSON object may have.
@@ -40,7 +40,7 @@ func newObjects(part string, o rows.Options, found *rows.Found) *objects {
 }
 
 // nulEscape is a NUL character in a JSON text, behind no backslash or an even number of them.
-var nulEscape = regexp.MustCompile(`(^|[^\\])(\\\\)*\\u0000`)
+var nulEscape = lazyregexp.New(`(^|[^\\])(\\\\)*\\u0000`)
 
 // row makes cells of the members of an object, or tells why it is no row. The object's text is r.Raw again.
 func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
@@ -58,7 +58,7 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 		return rows.NotCorrected(noteMember + ".text")
 	case s.header.Own == 0:
 		return b.problem("json", "holds an object without members")
-	case bytes.Contains(object, []byte(`\u0000`)) && nulEscape.Match(object):
+	case bytes.Contains(object, []byte(`\u0000`)) && nulEscape().Match(object):
 		return b.problem("nul", "holds a NUL character")
 	}
 	r.Header = s.header

@@ -3,13 +3,13 @@ package xlsx
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"leadferry/importer/source/xlsx/xmlscan"
+	"leadferry/internal/lazyregexp"
 )
 
 // How many rows and columns a sheet of Excel has.
@@ -266,14 +266,14 @@ func columnName(column int) string {
 }
 
 // escapes are the characters that a workbook writes as _xHHHH_, one for each unit of UTF-16.
-var escapes = regexp.MustCompile(`_x[dD][89abAB][[:xdigit:]]{2}__x[dD][c-fC-F][[:xdigit:]]{2}_|_x[[:xdigit:]]{4}_`)
+var escapes = lazyregexp.New(`_x[dD][89abAB][[:xdigit:]]{2}__x[dD][c-fC-F][[:xdigit:]]{2}_|_x[[:xdigit:]]{4}_`)
 
 // unescape decodes them. What is no character stays as it is.
 func unescape(text []byte) []byte {
 	if !bytes.Contains(text, []byte("_x")) {
 		return text
 	}
-	return escapes.ReplaceAllFunc(text, func(escape []byte) []byte {
+	return escapes().ReplaceAllFunc(text, func(escape []byte) []byte {
 		var units []uint16
 		for _, hex := range [][]byte{escape[2:6], escape[max(0, len(escape)-5) : len(escape)-1]} {
 			unit, _ := strconv.ParseUint(string(hex), 16, 16)

@@ -2,9 +2,10 @@ package reference
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // Width is how many columns a screen of help takes, so that it fits every terminal and
@@ -178,11 +179,11 @@ func (h *screen) text(text string) {
 }
 
 // number is an exit code at the beginning of what it means: a line must not end with it.
-var number = regexp.MustCompile(`([;:] \d{1,3}) `)
+var number = lazyregexp.New(`([;:] \d{1,3}) `)
 
 func (h *screen) paragraph(indent, text string) {
 	const glue = "\x00"
-	for _, line := range wrap(number.ReplaceAllString(text, "$1"+glue), Width-len(indent)) {
+	for _, line := range wrap(number().ReplaceAllString(text, "$1"+glue), Width-len(indent)) {
 		h.line("%s%s", indent, strings.ReplaceAll(line, glue, " "))
 	}
 }

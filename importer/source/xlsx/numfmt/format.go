@@ -8,9 +8,10 @@ package numfmt
 import (
 	"errors"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // Why a number cannot be taken as it is shown.
@@ -67,7 +68,7 @@ func Compile(code string) Format {
 	}
 	var f Format
 	var part []string
-	for _, piece := range pieces.FindAllString(code, -1) {
+	for _, piece := range pieces().FindAllString(code, -1) {
 		if piece == ";" {
 			f, part = append(f, compileSection(part)), nil
 		} else {
@@ -183,11 +184,11 @@ const exactLimit = 1e15
 
 // pieces parts a code: words, quoted text, what stands in brackets, a sign with the character that it quotes or
 // stands for, runs of the letters of dates, and single characters.
-var pieces = regexp.MustCompile(`(?is)general|"[^"]*"?|\[[^\]]*\]|[\\_*].?|y+|m+|d+|h+|s+|am/pm|a/p|e[+-]|.`)
+var pieces = lazyregexp.New(`(?is)general|"[^"]*"?|\[[^\]]*\]|[\\_*].?|y+|m+|d+|h+|s+|am/pm|a/p|e[+-]|.`)
 
 // fractions are codes with numerator and denominator, as "# ??/??" and "# ?/8": their numbers are shown with all their
 // digits. In "00/00/0000" and "###/###-####" the slash is text.
-var fractions = regexp.MustCompile(`^[^/.]*[?#]/([?#0]+|[1-9][0-9]*)[^?#0./]*$`)
+var fractions = lazyregexp.New(`^[^/.]*[?#]/([?#0]+|[1-9][0-9]*)[^?#0./]*$`)
 
 // token is a piece of a section. Its kind is a place for a digit ('0', '#', '?'), the point ('.'), a part of a date
 // by its letter ('y', 'm', …), of a duration by the capital one ('H', 'M', 'S'), a half of the day ('a'), a minute
@@ -236,7 +237,7 @@ func compileSection(code []string) section {
 		c.kind = c.dateKind()
 	case c.forText:
 		c.kind = general
-	case has("/") && fractions.MatchString(strings.Join(code, "")):
+	case has("/") && fractions().MatchString(strings.Join(code, "")):
 		c.kind = general
 	default:
 		c.kind = digits
