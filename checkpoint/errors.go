@@ -22,6 +22,7 @@ var (
 var (
 	ErrClosed   = errors.New("checkpoint is closed")
 	ErrRemoved  = errors.New("taken away or replaced while it was in use")
+	ErrFenced   = errors.New("a newer worker has taken the place of this one")
 	ErrReadOnly = errors.New("checkpoint is open for reading only")
 	ErrKey      = errors.New("key is empty or longer than 1,024 bytes")
 	ErrKnown    = errors.New("key has a lead already, so it cannot be claimed")

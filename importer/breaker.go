@@ -38,8 +38,9 @@ type breaker struct {
 	load    load
 	creates creates
 	pace    pace
-	hoping  int           // requests that wait for what another one's answer may bring
-	changed chan struct{} // closed and replaced when those who wait must look again
+	hoping  int                 // requests that wait for what another one's answer may bring
+	changed chan struct{}       // closed and replaced when those who wait must look again
+	tell    func(time.Duration) // told of waits that the service asks for; nil: nobody else sends to it
 }
 
 // pass is what a request holds while it is under way.
@@ -226,6 +227,9 @@ func (b *breaker) throttle(d time.Duration) {
 	defer b.mu.Unlock()
 	if until := time.Now().Add(min(d, maxThrottle)); until.After(b.opens) {
 		b.opens = until
+		if b.tell != nil {
+			b.tell(d)
+		}
 	}
 	b.wake()
 }

@@ -120,11 +120,19 @@ func (l *load) failed(p pass, now time.Time) {
 // pace spaces requests evenly.
 type pace struct {
 	limiter *rate.Limiter // nil: no limit
+	ration  *ration       // of a fleet, instead; or nil
 	queued  int           // requests that wait for it
 }
 
 // take lets a request leave, 0, or says how long it has to wait, behind those that wait already.
 func (s *pace) take(now time.Time) time.Duration {
+	if s.ration != nil {
+		d := s.ration.take(now)
+		if d > 0 {
+			s.queued++
+		}
+		return d
+	}
 	if s.limiter == nil || s.limiter.AllowN(now, 1) {
 		return 0
 	}

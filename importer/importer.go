@@ -123,6 +123,7 @@ type run struct {
 	pulled   []report.Pulled    // of a run that came to its end
 	pulls    *pulls             // nil: no pull file is wanted
 	cost     string             // for people: what a reconciliation is about to cost
+	member   *member            // nil: the run is no worker of a fleet
 	recorder sink               // nil: no files wanted
 	opened   *Start             // what was known before the first row
 	stopped  *Stop              // why the run ended before its input
@@ -168,6 +169,7 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 	if l != nil {
 		r.keepIn(l)
 		defer l.Drop() // of a run that was refused; else it is closed by then
+		r.join(l.Store)
 		if r.drift != nil {
 			if err := r.prepareReconciliation(ctx); err != nil {
 				return nil, err
@@ -185,6 +187,17 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 // keepIn gives the run its ledger.
 func (r *run) keepIn(l *checkpoint.Ledger) {
 	r.ledger, r.intake.sums = l, l.Digests()
+}
+
+// join makes the run a worker of its fleet: what is to hold for all of them is no more judged here alone.
+func (r *run) join(s checkpoint.Store) {
+	if r.FleetName == "" || r.DryRun {
+		return
+	}
+	f := r.Fleet(s)
+	r.member = newMember(f, r.Limits, r.retrier.breaker, r.Rate)
+	r.tally.share(f.Runs())
+	r.MaxCreates = 0 // the ledger counts them
 }
 
 // openLedger opens the checkpoint; a dry run does without one that is not there.
@@ -238,7 +251,7 @@ func (r *run) takeRows(ctx context.Context) {
 	s := &scheduler{
 		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.breaker,
 		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, conflicts: newConflicts(&r.Options), recorder: r.recorder, progress: r.progress, carriers: newCarriers(0),
-		lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]struct{}{}},
+		member: r.member, lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]struct{}{}},
 	}
 	if r.ledger != nil {
 		s.lookups.digests, s.lookups.info = newDigester(r.ledger.Digests()), r.ledger.Info()
@@ -252,6 +265,7 @@ func (r *run) takeRows(ctx context.Context) {
 			run: r.RunID, files: r.intake.names, matches: r.matches, conflicts: newConflicts(&r.Options), requestIDs: r.Client.RequestIDHeader != "",
 		}).carry
 	}
+	defer r.member.start(ctx)()
 	r.stopped = s.run(ctx, carry)
 }
 
@@ -377,6 +391,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 			halt(s, filesFailed(err))
 		}
 	}
+	r.leave(s)
 	failpoint.At("before run is noted")
 	if r.ledger != nil {
 		if err := r.closeLedger(s); err != nil {
@@ -386,6 +401,16 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	failpoint.At("before files are finished")
 	if rec != nil {
 		rec.files.Finish(s) // says in the summary itself what it could not write
+	}
+}
+
+// leave tells the fleet how the worker ended. What it cannot be told stays what it was told before.
+func (r *run) leave(s *report.Summary) {
+	if r.member == nil {
+		return
+	}
+	if err := r.member.leave(r.tally, s); err != nil {
+		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
 	}
 }
 

@@ -25,6 +25,7 @@ type Options struct {
 	Flags       []string      // that a command which follows on this one has to repeat, as words
 	Limit       int           // rows of all inputs together; 0 = all
 	Shard       Shard         // of these, the part that this worker takes
+	FleetName   string        // the fleet that the worker belongs to; "": none
 	Concurrency int           // requests in flight at most
 	Rate        float64       // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
 	Retries     int           // further tries of a request that was answered and may be sent again
@@ -57,10 +58,11 @@ type Options struct {
 	// Open opens the checkpoint. With require one that is not there, or that has known nothing,
 	// is an error around checkpoint.ErrMissing; one that is to be read only is not made either.
 	Open       func(require, readOnly bool) (checkpoint.Store, error)
-	Require    bool         // the checkpoint must be there
-	Files      report.Files // all empty: none are written
-	OwnColumns bool         // results carry the rows' own columns
-	Warnings   []string     // that Start repeats
+	Fleet      func(checkpoint.Store) Fleet // what the worker shares with its fleet, if it belongs to one
+	Require    bool                         // the checkpoint must be there
+	Files      report.Files                 // all empty: none are written
+	OwnColumns bool                         // results carry the rows' own columns
+	Warnings   []string                     // that Start repeats
 
 	Interrupt <-chan struct{}     // closed by the first signal; the context ends with the second
 	Begin     func(*Start) error  // told once before anything is sent; its error ends the run

@@ -87,6 +87,7 @@ const (
 	CodeStopped     = 3
 	CodeCheckpoint  = 4
 	CodeInDoubt     = 5
+	CodeFenced      = 6
 	CodeInterrupted = 130
 )
 
@@ -101,9 +102,9 @@ type Stop struct {
 }
 
 // outranks reports whether a run that has ended with this exit code ends with s instead:
-// the first that applies of 130, 4 and 3.
+// the first that applies of 130, 4, 6 and 3.
 func (s *Stop) outranks(code int) bool {
-	for _, first := range []int{CodeInterrupted, CodeCheckpoint, CodeStopped} {
+	for _, first := range []int{CodeInterrupted, CodeCheckpoint, CodeFenced, CodeStopped} {
 		if code == first || s.Code == first {
 			return code != first
 		}
@@ -159,6 +160,15 @@ func silentTooLong(last *leadapi.Error) *Stop {
 func ledgerFailed(err error) *Stop {
 	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
 		return crashed(fault)
+	}
+	if errors.Is(err, checkpoint.ErrFenced) {
+		return &Stop{
+			Reason: "a newer worker has taken the place of this one", Code: CodeFenced, Err: err,
+			Hint: "there is nothing to repair: the newer one goes on",
+		}
+	}
+	if errors.Is(err, checkpoint.ErrEnough) {
+		return &Stop{Reason: "as many leads as --max-creates allows have been made, or are being made", Code: CodeStopped, Err: err}
 	}
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		return &Stop{

@@ -25,10 +25,11 @@ type scheduler struct {
 	dry       *dryRun // of a run that sends nothing; else nil
 	tally     *tally
 	conflicts conflicts
-	drift     *drift // of a reconciliation; else nil
-	pulls     *pulls // nil: no pull file is wanted
-	recorder  sink   // nil: no files wanted
-	progress  func() // tells how far the run is
+	drift     *drift  // of a reconciliation; else nil
+	pulls     *pulls  // nil: no pull file is wanted
+	recorder  sink    // nil: no files wanted
+	progress  func()  // tells how far the run is
+	member    *member // nil: the run is no worker of a fleet
 
 	batches   <-chan *batch // nil once no more rows come
 	batch     *batch
@@ -99,7 +100,7 @@ func (s *scheduler) loop(ctx context.Context) {
 
 // wait blocks until something happens that may let rows go on.
 func (s *scheduler) wait(ctx context.Context, deadline, tick <-chan time.Time) {
-	batches, interrupt, done := s.batches, s.options.Interrupt, ctx.Done()
+	batches, interrupt, done, fleet := s.batches, s.options.Interrupt, ctx.Done(), s.member.over()
 	if s.batch != nil {
 		batches = nil
 	}
@@ -120,8 +121,11 @@ func (s *scheduler) wait(ctx context.Context, deadline, tick <-chan time.Time) {
 		s.stop(interrupted())
 	case <-deadline:
 		s.outOfTime()
+	case stop := <-fleet:
+		s.stop(stop)
 	case <-tick:
 		s.progress()
+		s.member.note(s.tally)
 	}
 }
 

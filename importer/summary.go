@@ -39,6 +39,9 @@ func (r *run) summary(started time.Time) *report.Summary {
 		}
 	}
 	s.Target = report.Target(r.Target)
+	if s.Fleet = r.FleetName; s.Fleet != "" {
+		s.Shard = fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
+	}
 	for i, f := range r.Inputs {
 		in := f.Info()
 		s.Inputs = append(s.Inputs, report.Input{
@@ -83,7 +86,7 @@ func (r *run) verdict() (outcome, reason string, code int) {
 		return outcome, "", code
 	case s.Code == CodeInterrupted:
 		return "interrupted", s.Reason, s.Code
-	case s.Code == CodeStopped, s.Code == CodeCheckpoint: // both go before a row in doubt
+	case s.Code == CodeStopped, s.Code == CodeCheckpoint, s.Code == CodeFenced: // they go before a row in doubt
 		code = s.Code
 	default:
 		code = max(code, s.Code)
@@ -118,6 +121,9 @@ func (r *run) warnings() []string {
 // checkpoint would have waited: its leads and ours are two each.
 func (r *run) shared() []string {
 	var texts []string
+	if r.FleetName != "" { // workers beside this one read it as well
+		return nil
+	}
 	for _, f := range r.Inputs {
 		if !f.Claim() {
 			texts = append(texts, f.Info().Path+": another run is reading this file, with another checkpoint: if it sends to the same service, every lead is made twice (Ctrl-C stops this run in order)")

@@ -76,12 +76,15 @@ type move struct{ from, to string }
 // tally counts a run. The engine's loop alone writes it.
 type tally struct {
 	limits Limits
+	shared bool // with a fleet
 	slots  int
 
 	rows          []int // read, by input
 	total         int
 	dropped       int // values that on_invalid left out
 	outcomes      [outcomeCount]int
+	common        [outcomeCount]int   // of a fleet: the same, with what workers before this one did in their runs
+	fellows       map[string]struct{} // these runs
 	reasons       map[reasonKey]*reason
 	organizations map[organization]int
 	moves         map[move]int // leads by the change of status that a run confirmed
@@ -137,6 +140,9 @@ func (t *tally) created(r *result) {
 // count adds a row and says whether a limit ends the run.
 func (t *tally) count(it *item, r *result) *Stop {
 	t.outcomes[r.outcome]++
+	if t.shared {
+		t.common[t.first(r)]++
+	}
 	if r.text != "" {
 		t.because(it, r)
 	}
@@ -169,6 +175,25 @@ func (t *tally) count(it *item, r *result) *Stop {
 		}
 	}
 	return t.limit()
+}
+
+// share makes the tally that of a worker in a place where others were before, in these runs.
+func (t *tally) share(runs []string) {
+	t.shared, t.fellows = true, map[string]struct{}{}
+	for _, run := range runs {
+		t.fellows[run] = struct{}{}
+	}
+}
+
+// first is how a row ended for the first worker of its shard that took it to its end.
+func (t *tally) first(r *result) Outcome {
+	if _, fellow := t.fellows[r.entry.Run]; !fellow || r.outcome != Unchanged {
+		return r.outcome
+	}
+	if r.entry.Synced {
+		return Updated
+	}
+	return Created
 }
 
 func (t *tally) moved(m *moved) {
@@ -242,29 +267,46 @@ func (t *tally) noneAccepted() bool {
 	return !t.limits.MaxRejects.none() && (t.refusal > 0 || t.sent == 0)
 }
 
-// limit returns why the run must end, or nil.
+// counts are what limits are about.
+type counts struct{ read, invalid, sent, refused, doubts int }
+
+func (t *tally) counts() counts {
+	return counts{read: t.total, invalid: t.outcomes[Invalid], sent: t.sent, refused: t.refusedOrFailed, doubts: t.newDoubts}
+}
+
+// limit returns why the run must end, or nil. Those of a fleet are judged by what all its workers did.
 func (t *tally) limit() *Stop {
-	l := t.limits
+	if !t.shared {
+		if stop := t.limits.reached(t.counts()); stop != nil {
+			return stop
+		}
+	}
+	if t.allRefused() && t.sent >= t.slots {
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.sent, t.refusal),
+			Hint: refusedHint(t.refusal, t.updates) + "; where the rows were right, the next run needs --retry-rejected, since what was refused is not sent again with the same data; --max-rejects 0 goes on regardless",
+		}
+	}
+	return nil
+}
+
+// reached returns the limit that these counts exceed, or nil.
+func (l *Limits) reached(c counts) *Stop {
 	switch {
-	case l.MaxInDoubt > 0 && t.newDoubts > l.MaxInDoubt:
+	case l.MaxInDoubt > 0 && c.doubts > l.MaxInDoubt:
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows fell in doubt (--max-in-doubt)", l.MaxInDoubt),
 			Hint: "find out why the service gives no usable answers before going on",
 		}
-	case l.MaxRejects.exceeded(t.refusedOrFailed, t.sent):
+	case l.MaxRejects.exceeded(c.refused, c.sent):
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
 			Hint: "look at the most frequent reasons first: rows that were rejected are not sent again, but those behind them may fare no better; --max-rejects 0 never stops",
 		}
-	case l.MaxInvalid.exceeded(t.outcomes[Invalid], t.total):
+	case l.MaxInvalid.exceeded(c.invalid, c.read):
 		return &Stop{
 			Code: CodeStopped, Reason: fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid), Same: true,
 			Hint: "the file or the mapping may be the wrong one: leadferry validate shows all that is wrong; mend that and run the same command again, which sends nothing twice, or add --max-invalid 0 to go on regardless",
-		}
-	case t.allRefused() && t.sent >= t.slots:
-		return &Stop{
-			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.sent, t.refusal),
-			Hint: refusedHint(t.refusal, t.updates) + "; where the rows were right, the next run needs --retry-rejected, since what was refused is not sent again with the same data; --max-rejects 0 goes on regardless",
 		}
 	}
 	return nil
@@ -277,6 +319,7 @@ func (t *tally) makeUp() {
 		missing -= n
 	}
 	t.outcomes[Pending] += missing
+	t.common[Pending] += missing
 }
 
 // refusedHint is what to look at when the service refuses everything with one status.
@@ -315,14 +358,17 @@ func (t *tally) frequent() []*reason {
 	return all
 }
 
-// report puts what was counted into the run's figures.
-func (t *tally) report(s *report.Summary, at func(spot) report.Place) {
-	n := t.outcomes
-	s.Rows = report.RowCounts{
-		Read: t.total, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
+func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
+	return report.RowCounts{
+		Read: read, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
 		Skipped: n[Skipped], Invalid: n[Invalid], Rejected: n[Rejected], Failed: n[Failed], Partial: n[Partial],
 		InDoubt: n[InDoubt], Unmatched: n[Unmatched], Conflict: n[Conflict], Pending: n[Pending],
 	}
+}
+
+// report puts what was counted into the run's figures.
+func (t *tally) report(s *report.Summary, at func(spot) report.Place) {
+	s.Rows = rowCounts(t.total, &t.outcomes)
 	for p, n := range t.organizations {
 		s.Organizations = append(s.Organizations, report.Organization{ID: p.organization, Location: p.location, Leads: n})
 	}

@@ -44,6 +44,9 @@ type Summary struct {
 
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // of reconcile alone
 
+	Fleet string `json:"fleet,omitempty"` // that the run was a worker of
+	Shard string `json:"shard,omitempty"` // the part of the input that it took, as I/N; "" in the report of a fleet
+
 	Notes        []string `json:"-"` // remarks for people
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
 	Flags        []string `json:"-"` // of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too

@@ -1,0 +1,77 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Terms are what the workers of a fleet agree about: the first one to come sets them.
+type Terms struct {
+	Fleet         string
+	Shard, Shards int
+	MaxCreates    int     // leads that all of them make at most; 0: no limit
+	Rate          float64 // requests a second that all of them send at most; 0: no limit
+	Same          []Term  // what else is the same for all
+}
+
+// Term is one thing about which workers agree, such as the mapping, by a text that is equal where it is.
+type Term struct{ Name, Value string }
+
+// longestShown is how many characters a value may have to be of use to people: longer ones are hashes.
+const longestShown = 32
+
+// Differs says, in a sentence, in what the terms differ from those of the fleet; "" where they do not.
+func (t *Terms) Differs(fleet *Terms) string {
+	if t.Shards != fleet.Shards {
+		return fmt.Sprintf("this worker is one of %d, and those of the fleet are %d", t.Shards, fleet.Shards)
+	}
+	if t.MaxCreates != fleet.MaxCreates {
+		return fmt.Sprintf("--max-creates is %d here, and %d in the fleet", t.MaxCreates, fleet.MaxCreates)
+	}
+	if t.Rate != fleet.Rate {
+		return fmt.Sprintf("--rate is %v here, and %v in the fleet", t.Rate, fleet.Rate)
+	}
+	for i, own := range t.Same {
+		if i >= len(fleet.Same) || fleet.Same[i].Name != own.Name {
+			return own.Name + " is not that of the fleet"
+		}
+		if other := fleet.Same[i].Value; other != own.Value {
+			if max(len(other), len(own.Value)) > longestShown {
+				return own.Name + " is another one than that of the fleet"
+			}
+			return fmt.Sprintf("%s is %s here, and %s in the fleet", own.Name, own.Value, other)
+		}
+	}
+	if len(fleet.Same) > len(t.Same) {
+		return fleet.Same[len(t.Same)].Name + " is not that of the fleet"
+	}
+	return ""
+}
+
+// TermsError says that a worker does not belong to the fleet that it names. Nothing of the fleet has changed.
+type TermsError struct{ Fleet, Text string }
+
+// Error says how it differs, and what to do.
+func (e *TermsError) Error() string {
+	return fmt.Sprintf("the worker does not fit into the fleet %s: %s\nhint: start all workers of a fleet by one command, and give another run another --fleet name", e.Fleet, e.Text)
+}
+
+// ErrEnough refuses a claim since the fleet has claimed as many leads as it may make. It is the end of the run.
+var ErrEnough = errors.New("the fleet has made as many leads as it may")
+
+// Progress is what a worker has done so far.
+type Progress struct {
+	Read, Invalid, Sent, Refused, Doubts int           // rows; Refused: sent, and rejected or failed
+	Wants                                bool          // it needs room for more requests, where the fleet has a rate
+	Pause                                time.Duration // that the service has asked for since the last time
+	Rows                                 any           // by outcome, for the report of the fleet; it is written as JSON
+}
+
+// Common is what holds for all workers of a fleet now.
+type Common struct {
+	Read, Invalid, Sent, Refused, Doubts int           // of all
+	Tokens                               int           // requests that may leave, evenly,
+	After                                time.Duration // from then on
+	Pause                                time.Duration // that is left of the longest one that the service has asked any of them for
+}

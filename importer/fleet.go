@@ -1,0 +1,231 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/importer/report"
+)
+
+// Fleet is what the workers of a fleet share through their ledger.
+type Fleet interface {
+	// Exchange tells the others what this worker has done, and returns what holds for all of them.
+	// checkpoint.ErrFenced says that a newer worker has its place; after other errors it may be tried again.
+	Exchange(ctx context.Context, p checkpoint.Progress) (checkpoint.Common, error)
+	// Runs are those of workers that had this worker's place in the fleet before it.
+	Runs() []string
+	// Conclude leaves the worker's summary, in JSON, for the report of the fleet.
+	Conclude(ctx context.Context, summary []byte) error
+}
+
+// pulse is how often a worker asks what holds for its fleet, unless it needs to know sooner.
+const pulse = 250 * time.Millisecond
+
+// member is this worker's side of the fleet: it tells what was done, and makes what holds for all hold here. The rate comes
+// in pieces of a quarter of a second's requests, waits of the service at once, limits one exchange late.
+type member struct {
+	fleet   Fleet
+	limits  Limits
+	breaker *breaker
+	stops   chan *Stop    // why the fleet ends; the first reason
+	wake    chan struct{} // holds one token while an exchange is wanted at once
+
+	mu   sync.Mutex
+	told checkpoint.Progress // what to tell next
+}
+
+func newMember(f Fleet, l Limits, b *breaker, rate float64) *member {
+	m := &member{fleet: f, limits: l, breaker: b, stops: make(chan *Stop, 1), wake: make(chan struct{}, 1)}
+	b.tell = m.asked
+	if rate > 0 {
+		b.pace = pace{ration: &ration{every: time.Duration(float64(time.Second) / rate), ask: m.want}}
+	}
+	return m
+}
+
+// over is told why the fleet ends; nil, for ever, where there is none.
+func (m *member) over() <-chan *Stop {
+	if m == nil {
+		return nil
+	}
+	return m.stops
+}
+
+// note takes down what the worker has done.
+func (m *member) note(t *tally) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := t.counts()
+	m.told.Read, m.told.Invalid, m.told.Sent, m.told.Refused, m.told.Doubts = c.read, c.invalid, c.sent, c.refused, c.doubts
+	m.told.Rows = rowCounts(t.total, &t.common)
+}
+
+// asked is told of a wait that the service asked for.
+func (m *member) asked(d time.Duration) {
+	m.mu.Lock()
+	m.told.Pause = max(m.told.Pause, d)
+	m.mu.Unlock()
+	m.hurry()
+}
+
+// want is told that the ration runs out.
+func (m *member) want() {
+	m.mu.Lock()
+	m.told.Wants = true
+	m.mu.Unlock()
+	m.hurry()
+}
+
+func (m *member) hurry() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// start begins to exchange, and returns what ends it.
+func (m *member) start(ctx context.Context) (end func()) {
+	if m == nil {
+		return func() {}
+	}
+	running, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { m.run(running) })
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// lastWord is how long a worker that has ended tries to say so.
+const lastWord = 5 * time.Second
+
+// leave tells for the last time what was done, and leaves the summary, with the rows as all workers of this shard took them.
+func (m *member) leave(t *tally, s *report.Summary) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
+	defer cancel()
+	m.note(t)
+	m.told.Wants = false
+	if _, err := m.fleet.Exchange(ctx, m.told); err != nil {
+		return err
+	}
+	whole := *s
+	whole.Rows = rowCounts(t.total, &t.common)
+	var b bytes.Buffer
+	if err := whole.WriteJSON(&b); err != nil {
+		return err
+	}
+	return m.fleet.Conclude(ctx, b.Bytes())
+}
+
+// run exchanges until ctx ends.
+func (m *member) run(ctx context.Context) {
+	timer := time.NewTicker(pulse)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		if stop := m.exchange(ctx); stop != nil {
+			m.stops <- stop
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-m.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// exchange tells and hears, and returns why the run ends, or nil. What could not be told is told the next time.
+func (m *member) exchange(ctx context.Context) *Stop {
+	m.mu.Lock()
+	p := m.told
+	m.told.Wants, m.told.Pause = false, 0
+	m.mu.Unlock()
+	c, err := m.fleet.Exchange(ctx, p)
+	if errors.Is(err, checkpoint.ErrFenced) {
+		return ledgerFailed(err)
+	}
+	if err != nil { // claims will meet it as well, and end the run if it lasts
+		m.mu.Lock()
+		m.told.Wants, m.told.Pause = m.told.Wants || p.Wants, max(m.told.Pause, p.Pause)
+		m.mu.Unlock()
+		return nil
+	}
+	if c.Pause > 0 {
+		m.breaker.hold(c.Pause)
+	}
+	if c.Tokens > 0 {
+		m.breaker.grant(c.Tokens, c.After)
+	}
+	return m.limits.reached(counts{read: c.Read, invalid: c.Invalid, sent: c.Sent, refused: c.Refused, doubts: c.Doubts})
+}
+
+// maxLate is how old a piece of the rate may be: others may have sent what this worker had not.
+const maxLate = time.Second
+
+// ration is this worker's part of the fleet's rate: pieces of time that are its own.
+type ration struct {
+	every  time.Duration // between requests
+	pieces []piece       // in order
+	next   time.Time     // no request leaves before
+	asked  bool          // another piece is on its way
+	ask    func()
+}
+
+type piece struct {
+	from time.Time
+	left int
+}
+
+// take lets a request leave, 0, or says how long it has to wait at most.
+func (r *ration) take(now time.Time) time.Duration {
+	for len(r.pieces) > 0 && (r.pieces[0].left == 0 || now.Sub(r.pieces[0].from) > maxLate) {
+		r.pieces = r.pieces[1:]
+	}
+	if !r.asked && (len(r.pieces) == 0 || len(r.pieces) == 1 && r.pieces[0].left <= 1) {
+		r.asked = true
+		r.ask()
+	}
+	if len(r.pieces) == 0 {
+		return maxBackoff // more wake who waits
+	}
+	first := &r.pieces[0]
+	if first.from.After(r.next) {
+		r.next = first.from
+	}
+	if d := r.next.Sub(now); d > 0 {
+		return d
+	}
+	first.left--
+	if r.next = r.next.Add(r.every); r.next.Before(now) {
+		r.next = now
+	}
+	return 0
+}
+
+// grant adds a piece of the rate.
+func (b *breaker) grant(n int, after time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.pace.ration; r != nil {
+		r.pieces, r.asked = append(r.pieces, piece{time.Now().Add(after), n}), false
+		b.wake()
+	}
+}
+
+// hold closes the breaker for d, as the service asked another worker to wait.
+func (b *breaker) hold(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if until := time.Now().Add(min(d, maxThrottle)); until.After(b.opens) {
+		b.opens = until
+		b.wake()
+	}
+}

@@ -1,0 +1,220 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+)
+
+// fleetTwin is what a ledger keeps for a fleet, in memory.
+type fleetTwin struct {
+	mu      sync.Mutex
+	rate    float64
+	workers int
+	told    map[int]checkpoint.Progress
+	next    time.Time // the rate is given away until then
+	open    time.Time
+	fenced  map[int]bool
+	reports [][]byte
+}
+
+// seat is one worker's place in it.
+type seat struct {
+	*fleetTwin
+	index int
+}
+
+func (s seat) Runs() []string { return nil }
+
+func (s seat) Conclude(_ context.Context, report []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reports = append(s.reports, report)
+	return nil
+}
+
+func (s seat) Exchange(_ context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fenced[s.index] {
+		return c, checkpoint.ErrFenced
+	}
+	s.told[s.index] = p
+	now := time.Now()
+	if until := now.Add(p.Pause); p.Pause > 0 && until.After(s.open) {
+		s.open = until
+	}
+	c.Pause = max(s.open.Sub(now), 0)
+	for _, o := range s.told {
+		c.Read, c.Invalid, c.Sent, c.Refused, c.Doubts = c.Read+o.Read, c.Invalid+o.Invalid, c.Sent+o.Sent, c.Refused+o.Refused, c.Doubts+o.Doubts
+	}
+	if p.Wants {
+		c.Tokens = max(1, int(s.rate/4/float64(s.workers)))
+		if s.next.Before(now) {
+			s.next = now
+		}
+		c.After = s.next.Sub(now)
+		s.next = s.next.Add(time.Duration(float64(c.Tokens) / s.rate * float64(time.Second)))
+	}
+	return c, nil
+}
+
+// sail lets workers of one fleet carry rows of their own, which it returns when all have ended.
+func sail(t *testing.T, f *fleetTwin, rows int, o Options, prepare func(i int, tr *trial)) []*trial {
+	f.told, f.fenced = map[int]checkpoint.Progress{}, map[int]bool{}
+	var trials []*trial
+	var group sync.WaitGroup
+	for i := range f.workers {
+		own := o
+		own.FleetName, own.Shard = "monday", Shard{i, f.workers}
+		own.Fleet = func(checkpoint.Store) Fleet { return seat{f, i} }
+		tr := newTrial(t, numbered(rows), own)
+		tr.join(tr.ledger)
+		if prepare != nil {
+			prepare(i, tr)
+		}
+		trials = append(trials, tr)
+		group.Go(func() { tr.carry(t.Context()) })
+	}
+	group.Wait()
+	return trials
+}
+
+// What all workers send together keeps to the rate, and makes use of it, whether all have something to send or one.
+func TestTheRateIsTheFleets(t *testing.T) {
+	for _, test := range []struct {
+		workers, rows int
+		rate          float64
+	}{{1, 200, 20}, {4, 100, 40}, {4, 50, 2}, {3, 600, 1000}} {
+		t.Run(fmt.Sprintf("%d at %v", test.workers, test.rate), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fleetTwin{rate: test.rate, workers: test.workers}
+				var mu sync.Mutex
+				var sent []time.Time
+				start := time.Now()
+				sail(t, f, test.rows, Options{Concurrency: 8, Rate: test.rate}, func(_ int, tr *trial) {
+					tr.service.arrive = func(string) {
+						mu.Lock()
+						defer mu.Unlock()
+						sent = append(sent, time.Now())
+					}
+				})
+				total := test.workers * test.rows
+				if len(sent) != total {
+					t.Fatalf("%d requests of %d", len(sent), total)
+				}
+				for i := range sent {
+					for j := i; j < len(sent); j++ {
+						span := sent[j].Sub(sent[i])
+						if most := test.rate*(span.Seconds()+0.05) + 2*float64(test.workers); float64(j-i+1) > most {
+							t.Fatalf("%d requests in %v", j-i+1, span)
+						}
+					}
+				}
+				if took, least := time.Since(start).Seconds(), float64(total)/test.rate; took > 1.3*least+2 {
+					t.Errorf("took %.1f s of %.1f", took, least)
+				}
+			})
+		})
+	}
+}
+
+// A wait that the service asks one worker for holds back all of them, one exchange late.
+func TestWaitsAreTheFleets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleetTwin{workers: 3}
+		start := time.Now()
+		const from, until = 2 * time.Second, 62 * time.Second
+		sail(t, f, 600, Options{Concurrency: 1, Retries: 5}, func(i int, tr *trial) {
+			tr.service.arrive = func(string) {
+				time.Sleep(10 * time.Millisecond)
+				if at := time.Since(start); at > from+2*pulse && at < until {
+					t.Errorf("worker %d sent after %v", i, at)
+				}
+			}
+			asked := false
+			tr.service.answer = func(string, int) error {
+				if i == 1 && !asked && time.Since(start) > from {
+					asked = true
+					return &leadapi.Error{Op: "create", Status: 429, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: until - from}
+				}
+				return nil
+			}
+		})
+	})
+}
+
+// What makes a run end is counted over all workers, and ends all of them.
+func TestLimitsAreTheFleets(t *testing.T) {
+	refuse := func(status int) error {
+		return &leadapi.Error{Op: "create", Status: status, Applied: leadapi.No, Reason: "validation", Message: "no"}
+	}
+	doubt := func(int) error {
+		return &leadapi.Error{Op: "create", Status: 500, Applied: leadapi.Maybe, Reason: "server_error", Message: "oh"}
+	}
+	for _, test := range []struct {
+		limits Limits
+		answer func(int) error
+		reason string
+	}{
+		{Limits{MaxRejects: Share{Rows: 30}}, refuse, "--max-rejects"},
+		{Limits{MaxRejects: Share{Percent: 10}}, refuse, "--max-rejects"},
+		{Limits{MaxInDoubt: 9}, doubt, "--max-in-doubt"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fleetTwin{workers: 3}
+			trials := sail(t, f, 3000, Options{Concurrency: 4, Limits: test.limits}, func(_ int, tr *trial) {
+				n := 0
+				tr.service.arrive = func(string) { time.Sleep(20 * time.Millisecond) }
+				tr.service.answer = func(name string, _ int) error {
+					if n++; n%4 == 0 {
+						return test.answer(422)
+					}
+					return nil
+				}
+			})
+			for i, tr := range trials {
+				if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.Contains(tr.stopped.Reason, test.reason) {
+					t.Errorf("worker %d stopped by %v, want %s", i, tr.stopped, test.reason)
+				}
+			}
+		})
+	}
+}
+
+// A worker that a newer one has replaced sends nothing more, and says so by its exit code.
+func TestAFencedWorkerStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleetTwin{workers: 2}
+		var fenced time.Time
+		trials := sail(t, f, 1000, Options{Concurrency: 2}, func(i int, tr *trial) {
+			tr.service.arrive = func(string) {
+				time.Sleep(10 * time.Millisecond)
+				if i == 0 && !fenced.IsZero() && time.Since(fenced) > 2*pulse {
+					t.Error("a fenced worker went on")
+				}
+			}
+			if i == 0 {
+				go func() {
+					time.Sleep(time.Second)
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					fenced, f.fenced[0] = time.Now(), true
+				}()
+			}
+		})
+		if _, _, code := trials[0].verdict(); code != CodeFenced {
+			t.Errorf("exit code %d", code)
+		}
+		if trials[1].stopped != nil || trials[1].tally.outcomes[Created] != 1000 {
+			t.Errorf("the other one: %v, %v", trials[1].stopped, trials[1].outcomes())
+		}
+	})
+}
