@@ -64,10 +64,11 @@ func TestStatusesThatAreNotMapped(t *testing.T) {
 			{Status: `\x1b[2J\u202e`, Rows: 1, Place: report.Place{File: "f", Line: 2}},
 			{Status: long[:78] + "…", Rows: 1, Place: report.Place{File: "f", Line: 3}},
 		}},
-		{"personal", []string{"a", "ann@example.com", "617.555.0196", "(617) 5", "12345", "Stage 1234"}, []report.Word{
+		{"personal", []string{"a", "ann@example.com", "617.555.0196", "(617) 5", "6175550196", "100000001", "Stage 1234"}, []report.Word{
 			{Hidden: likePersons, Rows: 3, Place: report.Place{File: "f", Line: 3}},
 			{Status: "(617) 5", Rows: 1, Place: report.Place{File: "f", Line: 5}},
-			{Status: "Stage 1234", Rows: 1, Place: report.Place{File: "f", Line: 7}},
+			{Status: "100000001", Rows: 1, Place: report.Place{File: "f", Line: 7}},
+			{Status: "Stage 1234", Rows: 1, Place: report.Place{File: "f", Line: 8}},
 			{Status: "a", Rows: 1, Place: report.Place{File: "f", Line: 2}},
 		}},
 		{"a column of names", various(11), []report.Word{{Hidden: likeNothing, Rows: 11, Place: report.Place{File: "f", Line: 2}}}},

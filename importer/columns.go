@@ -20,6 +20,9 @@ type Misfit struct {
 	Missing mapping.Errors // each place of the mapping that names one
 	Columns []string       // what the file has instead
 	Strange bool           // the mapping names none of those
+	Taken   int            // the line that was taken for the header; 0: not known, or there are no lines
+	Header  int            // another line, which has all columns that the mapping names; 0: there is none at hand
+	Skipped bool           // the mapping leaves out lines before the header
 }
 
 // How much of a misfit is told.
@@ -34,6 +37,11 @@ const (
 func (m *Misfit) Error() string {
 	places := len(m.Missing)
 	switch {
+	case m.Header > 0:
+		return fmt.Sprintf("%s:%d was taken for the header, but the columns that %s names stand at %s:%d\nhint: %s", m.File, m.Taken, m.Mapping, m.File, m.Header, skipHint(m.Header-1))
+	case m.Skipped && m.Taken > 0 && m.Strange:
+		return fmt.Sprintf("%s:%d was taken for the header, as source.skip_rows says, and has none of the columns that %s names\nhint: its cells are %s: count the lines above the header again, blank ones too",
+			m.File, m.Taken, m.Mapping, quoted(m.Columns))
 	case m.Strange && (places > 2 || len(m.Columns) == 1):
 		return fmt.Sprintf("%s: has none of the columns that %s names\nhint: %s", m.File, m.Mapping, m.hint())
 	case places > mostMissing:
@@ -41,6 +49,13 @@ func (m *Misfit) Error() string {
 			m.Missing[:mostMissing], m.File, m.Mapping, places-mostMissing, m.hint())
 	}
 	return m.Missing.Error()
+}
+
+func skipHint(lines int) string {
+	if lines == 0 {
+		return "take skip_rows out of source"
+	}
+	return fmt.Sprintf("write skip_rows: %d under source, which leaves out what stands above", lines)
 }
 
 // Unwrap gives all places.

@@ -112,9 +112,8 @@ func before(a, b spot) int {
 // maxLacking is how many different texts are kept that maps lack.
 const maxLacking = 1000
 
-// lackingWords counts the texts that the maps of values lack, but for that of the status. A
-// mapping may take them from the wrong column, so that what looks like a person's data is
-// counted only.
+// lackingWords counts the texts that the maps of values lack, but for that of the status. They
+// are shown whatever they are, since a table's words may be codes, numbers or addresses.
 type lackingWords struct {
 	known   map[lackingWord]*finding
 	further finding // rows of such texts, and those beyond maxLacking
@@ -129,7 +128,7 @@ func (s *lackingWords) add(it *item, p mapping.Problem) {
 	c := s.known[word]
 	switch {
 	case c != nil:
-	case len(s.known) >= maxLacking, isPersonal(p.Word):
+	case len(s.known) >= maxLacking:
 		c = &s.further
 	default:
 		c = &finding{}
@@ -157,7 +156,8 @@ const (
 	maxWords    = 50
 	longWord    = 40 // characters
 	tooVaried   = 10 // words from which on nearly each row having its own is no status
-	manyDigits  = 5
+	manyDigits  = 5  // with signs between
+	mostOfCode  = 9  // digits without: a CRM's number of a status is no longer, a phone number is
 	likePersons = "texts that look like personal data, not shown"
 	likeNothing = "texts too varied for a status, not shown: is it taken from the right column?"
 )
@@ -192,20 +192,22 @@ func (s *statusWords) add(it *item, word string) {
 	c.add(it)
 }
 
-// isPersonal reports whether a text holds an @ or five digits in a row, also with
-// such signs between as stand in phone numbers and dates.
+// isPersonal reports whether a text holds an @, or so many digits as phone numbers and dates
+// have, with their signs between or without.
 func isPersonal(word string) bool {
-	digits := 0
+	digits, signs := 0, 0
 	for _, r := range word {
 		switch {
 		case r == '@':
 			return true
 		case unicode.IsDigit(r):
-			if digits++; digits == manyDigits {
+			if digits++; digits > mostOfCode || digits >= manyDigits && signs > 0 {
 				return true
 			}
-		case !strings.ContainsRune(" .-/()+\u00a0", r):
-			digits = 0
+		case strings.ContainsRune(" .-/()+\u00a0", r):
+			signs++
+		default:
+			digits, signs = 0, 0
 		}
 	}
 	return false

@@ -131,7 +131,7 @@ type run struct {
 
 func newRun(o Options, p Planner) *run {
 	r := &run{Options: o, planner: p, meter: newMeter()}
-	r.intake = &intake{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit}
+	r.intake = &intake{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit, findHeader: o.FindHeader}
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(o.Mapping)
 	}

@@ -98,6 +98,8 @@ type intake struct {
 	keepGoing bool // an input that is lost in its middle does not end the run
 	items     items
 
+	findHeader func(path string, fits func(names []string) bool) (taken, header int) // or nil
+
 	names    []string
 	bindings map[*source.Header]*mapping.Binding // of the inputs' own headers
 	doubts   []mapping.Error                     // what is told of the mapping beside the inputs' headers
@@ -267,6 +269,13 @@ func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) e
 	// What the mapping uses of the file shows where columns may be missing.
 	if b, err := r.mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: true}); err == nil {
 		m.Strange = len(b.Unused()) == h.Own
+	}
+	m.Skipped = r.mapping.Source.SkipRows > 0
+	if r.findHeader != nil {
+		m.Taken, m.Header = r.findHeader(path, func(names []string) bool {
+			_, err := r.mapping.Bind(path, mapping.Columns{Names: names, Own: len(names)})
+			return err == nil
+		})
 	}
 	return m
 }

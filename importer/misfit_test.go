@@ -80,3 +80,24 @@ func TestEveryFileIsHeldAgainstTheMapping(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// What was taken for the header is told, and the line that has the columns.
+func TestMisfitsOfTheWrongHeader(t *testing.T) {
+	const mappingFile = "version: 1\nsource: {skip_rows: 1}\nkey: '{id}'\nlead: {content: {name: '{name}'}}\n"
+	for found, want := range map[int]string{
+		0: "a.csv:2 was taken for the header, as source.skip_rows says, and has none of the columns that m.yaml names\nhint: its cells are \"1\", \"Ann\": count the lines above the header again, blank ones too",
+		1: "a.csv:2 was taken for the header, but the columns that m.yaml names stand at a.csv:1\nhint: take skip_rows out of source",
+		5: "a.csv:2 was taken for the header, but the columns that m.yaml names stand at a.csv:5\nhint: write skip_rows: 4 under source, which leaves out what stands above",
+	} {
+		o := prepared(t, mappingFile, Options{}, "1,Ann\n2,Bob\n")
+		o.FindHeader = func(path string, fits func([]string) bool) (int, int) {
+			if path != "a.csv" || fits([]string{"id", "nam"}) || !fits([]string{"x", "name", "id"}) {
+				t.Error("another header would be found")
+			}
+			return 2, found
+		}
+		if _, err := Validate(t.Context(), o); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

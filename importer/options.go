@@ -69,7 +69,10 @@ type Options struct {
 	LetGo     func()              // told once no more rows are wanted, so that reads of standard input end; or nil
 	Progress  func(report.Tick)   // told a few times a second, or nil
 	Request   func(Request) error // told of each request that --show asks for
-	Sends     func()              // told of each row that is about to be sent, or nil
+	// FindHeader looks among the first lines of a file, by its path, for the first one whose cells
+	// fit as a header, and says which one was taken; 0: none. Or nil.
+	FindHeader func(path string, fits func(names []string) bool) (taken, header int)
+	Sends      func() // told of each row that is about to be sent, or nil
 }
 
 // Start is what is known before the first request.

@@ -354,6 +354,12 @@ hint: write ["{a}"]`,
 	},
 	{
 		`version: 1
+lead: {content: {a: {first: []}}}`,
+		`m:2:29: lead.content.a.first is an empty list
+hint: write what belongs into it, as [a, b], or leave the key out`,
+	},
+	{
+		`version: 1
 lead: {content: {a: {join: ["{a}", "{b}"], separator: ", "}}}`,
 		`m:2:44: unknown key "separator" in lead.content.a
 hint: known here: from, join, sep, apply, format, expr, first, object, list, map, else, default, on_invalid, required, as, empty`,

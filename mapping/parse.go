@@ -45,6 +45,7 @@ func ParseBeside(name string, data []byte, read ReadTable) (*Mapping, error) {
 	if ok {
 		p.mappingFile(doc)
 		p.secrets("", doc.Node)
+		p.idleTables()
 		p.marks()
 		own := slices.DeleteFunc(slices.Clone(p.errs), func(e Error) bool { return e.File != name })
 		ofTables := slices.DeleteFunc(p.errs, func(e Error) bool { return e.File == name })
@@ -196,7 +197,11 @@ func (p *parser) each(n node, f func(key, value node)) {
 
 // list calls f with every element of the list n.
 func (p *parser) list(n node, f func(n node)) {
-	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+		p.fail(n, "write what belongs into it, as [a, b], or leave the key out", "%s is an empty list", n.path)
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
 		hint := "begin each line with a dash, or write [a, b]"
 		if n.Kind == yaml.ScalarNode && n.Value != "" {
 			hint = "write [" + quote(n.Value) + "]"

@@ -64,7 +64,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:7:22: unknown locator type \"rigions\"\nhint: did you mean \"regions\"?\n" +
 				"m:8:47: assign[6] has search_text, which does not go with its postal_code",
 		},
-		{"an empty assign", "version: 1\nassign: []\n", "m:2:9: assign must be a list\nhint: begin each line with a dash, or write [a, b]"},
+		{"an empty assign", "version: 1\nassign: []\n", "m:2:9: assign is an empty list\nhint: write what belongs into it, as [a, b], or leave the key out"},
 		{
 			"keys that move", "version: 1\nkey: '{@key}'\nlead: {external_id: 'x{@line}'}\n",
 			"m:2:6: key is the row's key, which cannot be made of {@key}\n" +

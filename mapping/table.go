@@ -1,7 +1,9 @@
 package mapping
 
 import (
+	"cmp"
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -83,6 +85,7 @@ func (p *parser) namedTables(n node) {
 			t = new(namedTable)
 			t.table, t.constants = p.words(child)
 		}
+		t.at = key.at()
 		p.named[key.Value] = t
 	})
 }
@@ -91,6 +94,22 @@ func (p *parser) namedTables(n node) {
 type namedTable struct {
 	*table
 	constants []constant
+	at        position
+	used      bool // by a value
+}
+
+// idleTables warns of tables that no value uses: a name may be misspelt, or map: left out.
+func (p *parser) idleTables() {
+	names := slices.SortedFunc(maps.Keys(p.named), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.named[a].at.line, p.named[b].at.line), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		if t := p.named[name]; !t.used && len(p.m.warnings) < maxErrors {
+			p.m.warnings = append(p.m.warnings, Error{
+				p.file, t.at.line, t.at.column, "no value uses the table " + quote(name), `name it where its words are looked up, as in {from: "{column}", map: …}, or take it out`,
+			})
+		}
+	}
 }
 
 // words reads a table that stands in the mapping file.
@@ -132,6 +151,7 @@ func (p *parser) namedTable(n node) (*table, []constant) {
 		p.fail(n, hint, "%s: there is no table %s", n.path, quote(name))
 		return nil, nil
 	}
+	t.used = true
 	return t.table, t.constants
 }
 

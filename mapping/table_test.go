@@ -110,3 +110,19 @@ func TestWhatAnInputLacksIsToldBesideOtherMistakes(t *testing.T) {
 		t.Error("columns are missed though nobody knows where the header stands")
 	}
 }
+
+// A table that no value uses is told by its place; the others are not.
+func TestTablesThatNoValueUses(t *testing.T) {
+	m := parse(t, "version: 1\ntables:\n  stages: {a: open}\n  dealers: {b: o-1}\n  \"two\\nlines\": {c: d}\nlead: {status: {from: '{s}', map: stages}}\n")
+	var got []string
+	for _, w := range m.Warnings() {
+		got = append(got, w.Error())
+	}
+	want := []string{
+		"m:4:3: no value uses the table \"dealers\"\nhint: name it where its words are looked up, as in {from: \"{column}\", map: …}, or take it out",
+		"m:5:3: no value uses the table \"two\\nlines\"\nhint: name it where its words are looked up, as in {from: \"{column}\", map: …}, or take it out",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

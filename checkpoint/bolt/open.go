@@ -287,7 +287,7 @@ func (d *Store) openError(err error) error {
 	if errors.Is(err, errAnothers) {
 		return d.refuse(err, "cannot be opened: "+err.Error(), "run this as that user, or make the file yours (chown) if you know what is in it")
 	}
-	return d.refuse(err, "cannot be opened: "+err.Error(), "")
+	return d.refuse(err, "cannot be opened: "+err.Error(), disk.WayOut(err))
 }
 
 // abandon lets go of a file that could not be opened.

@@ -54,6 +54,9 @@ func TestOpenRefuses(t *testing.T) {
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), path) {
 				t.Fatalf("got %v, want %q", err, test.text)
 			}
+			if refused.Hint == "" && !errors.Is(err, checkpoint.ErrMissing) { // whose hint the command knows
+				t.Errorf("%v: and nothing to do about it", err)
+			}
 			if test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("%v is not %v", err, test.want)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
+	"leadferry/internal/disk"
 )
 
 // Evidence is what the results of a run tell of leads, with the ID of the checkpoint that the
@@ -222,6 +223,14 @@ func (p *repair) descends(text string) bool {
 	return err == nil && (p.secret && id == p.header.id || slices.Contains(p.made.ancestors, id))
 }
 
+// aboutNew is what to do where the new file cannot be made.
+func aboutNew(err error) string {
+	if errors.Is(err, fs.ErrExist) {
+		return "name a file that is not there yet; nothing was written"
+	}
+	return disk.WayOut(err)
+}
+
 // write makes the new file.
 func (p *repair) write(to string, o Options) error {
 	cutOff := lacking{some: true, leads: uint64(p.result.Missing), since: 1<<63 - 1}
@@ -230,7 +239,7 @@ func (p *repair) write(to string, o Options) error {
 		err = fs.ErrExist
 	}
 	if err != nil {
-		return &checkpoint.OpenError{Path: to, Text: "cannot be made: " + err.Error(), Err: err}
+		return &checkpoint.OpenError{Path: to, Text: "cannot be made: " + err.Error(), Hint: aboutNew(err), Err: err}
 	}
 	d, err := Open(to, p.made.target, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"leadferry/leadapi/sandbox"
 
 	"github.com/urfave/cli/v2"
+	"leadferry/internal/disk"
 )
 
 func (p *program) checkpointCommand() *cli.Command {
@@ -131,7 +132,7 @@ func (p *program) export(c *cli.Context) error {
 		name, broken = to, writeNew(to, 0o600, told.tell)
 	}
 	if broken != nil && err == nil {
-		return stopped(fmt.Sprintf("%s could not be written: %v", name, broken), "")
+		return stopped(fmt.Sprintf("%s could not be written: %v", name, broken), disk.WayOut(broken))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/crash"
+	"leadferry/internal/disk"
 )
 
 // The exit codes, on which scripts rely:
@@ -64,7 +65,7 @@ func exitOf(err error) exitError {
 // sayingDiskErrors gives errors of the disk the exit code of a run that they stop.
 func sayingDiskErrors(err error) error {
 	if broken := (*checkpoint.FileError)(nil); errors.As(err, &broken) {
-		return stopped(err.Error(), "")
+		return stopped(err.Error(), disk.WayOut(err))
 	}
 	return err
 }

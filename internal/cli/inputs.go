@@ -92,6 +92,9 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		in.files = append(in.files, f)
 	}
 	o.Inputs = in.files
+	o.FindHeader = func(path string, fits func(names []string) bool) (taken, header int) {
+		return (&layout{name: path}).header(in.options, fits)
+	}
 	if err = errors.Join(errs...); err == nil {
 		err = p.keepApart(c, o.Files, in.local())
 	}

@@ -163,6 +163,34 @@ func (lines rawLines) withoutHeader(delimiter rune) (columns int) {
 	return columns
 }
 
+// header is the first line of a file whose cells fit as a header, and the one that the options
+// take for it; 0: there is none.
+func (l *layout) header(o source.Options, fits func(names []string) bool) (taken, header int) {
+	if l.name == "-" || strings.Contains(l.name, "://") || o.NoHeader {
+		return 0, 0
+	}
+	skipped, delimiter := o.SkipRows, o.Delimiter
+	o.Frame = source.Frame{Comment: o.Comment}
+	lines := l.lines(o)
+	for _, line := range lines {
+		if line.number > skipped {
+			taken = line.number
+			break
+		}
+	}
+	for _, d := range lines.delimiters(delimiter) {
+		for i, cells := range lines.split(d) {
+			for at := range cells {
+				cells[at] = strings.TrimSpace(cells[at])
+			}
+			if lines[i].number != taken && fits(cells) {
+				return taken, lines[i].number
+			}
+		}
+	}
+	return taken, 0
+}
+
 // delimiters are those that may part the lines.
 func (lines rawLines) delimiters(named rune) []rune {
 	if named != 0 {

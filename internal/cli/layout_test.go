@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,5 +89,36 @@ func TestAFileThatCannotBeReadInAnyWay(t *testing.T) {
 	for _, text := range []string{"", "\n\n", "a,b\n1,\"x\n", "Leads\n", "\"\n"} {
 		l := &layout{name: "-", piped: []byte(text), rest: strings.NewReader("")}
 		_ = l.best(source.Options{Format: source.CSV}) // must not panic, and comes to an end
+	}
+}
+
+// The line that has the columns is found wherever it stands; one that stands below the table, or
+// nowhere, is not made up.
+func TestTheHeaderIsFound(t *testing.T) {
+	const text = "Leads; of January\n\n\"Lead ID\"; Email \nL-1;a@x.example\nL-2;b@x.example\n"
+	file := filepath.Join(t.TempDir(), "leads.csv")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		skip, taken, header int
+		names               []string
+	}{
+		{0, 1, 3, []string{"Lead ID", "Email"}},
+		{1, 3, 0, []string{"Lead ID", "Email"}}, // it is taken already
+		{3, 4, 3, []string{"Lead ID", "Email"}},
+		{3, 4, 0, []string{"Lead", "Email"}},
+		{9, 0, 3, []string{"Lead ID"}},
+	} {
+		fits := func(names []string) bool {
+			return !slices.ContainsFunc(test.names, func(name string) bool { return !slices.Contains(names, name) })
+		}
+		taken, header := (&layout{name: file}).header(source.Options{Frame: source.Frame{SkipRows: test.skip}}, fits)
+		if taken != test.taken || header != test.header {
+			t.Errorf("%+v: %d and %d", test, taken, header)
+		}
+	}
+	if taken, header := (&layout{name: "-"}).header(source.Options{}, func([]string) bool { return true }); taken != 0 || header != 0 {
+		t.Error("standard input was read")
 	}
 }

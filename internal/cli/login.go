@@ -19,6 +19,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/config"
+	"leadferry/internal/disk"
 	"leadferry/leadapi"
 )
 
@@ -278,7 +279,7 @@ func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.C
 	}
 	var err error
 	if api.Tokens, err = tokenStore(api.BaseURL, api.ClientID, api.ClientSecret); err != nil {
-		return stopped("the client is stored, but was not tried: "+err.Error(), "")
+		return stopped("the client is stored, but was not tried: "+err.Error(), disk.WayOut(err))
 	}
 	client, err := leadapi.New(api)
 	if err == nil {
@@ -312,7 +313,7 @@ func (p *program) password(prompt string) (text string, err error) {
 	case text == "":
 		return "", usage("no password given", "type it, set LEADFERRY_PASSWORD, or pipe it into standard input")
 	case len(text) > maxPassword || !utf8.ValidString(text):
-		return "", usage("the password is too long, or no text in UTF-8", "")
+		return "", usage("the password is too long, or no text in UTF-8", fmt.Sprintf("it may have %d bytes; see that no other file was piped in", maxPassword))
 	}
 	return text, nil
 }

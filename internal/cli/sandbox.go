@@ -20,6 +20,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
+	"leadferry/internal/disk"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
@@ -206,6 +207,9 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	api, stop, err = serveSandbox(sandbox.Options{Path: data, Wait: c.Duration("wait"), Directory: directory})
 	if errors.Is(err, sandbox.ErrInUse) {
 		return api, nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
+	}
+	if of := (*fs.PathError)(nil); errors.As(err, &of) {
+		return api, nil, usage("sandbox: "+of.Error(), disk.WayOut(err))
 	}
 	if err != nil {
 		return api, nil, usage(err.Error(), "--sandbox-reset begins anew")

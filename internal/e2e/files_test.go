@@ -296,3 +296,45 @@ func (w *world) text(name string) string {
 	}
 	return string(b)
 }
+
+// A workbook with titles above its table and a sum below is proposed, checked and imported as it
+// is; another workbook beside the mapping says which organization is meant, and its faults are
+// told by its own rows.
+func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
+	w := newWorld(t, sandbox.Options{})
+	sheet := func(rows ...[]string) string {
+		var b strings.Builder
+		for _, row := range rows {
+			b.WriteString("<row>")
+			for _, cell := range row {
+				b.WriteString(`<c t="inlineStr"><is><t>` + cell + "</t></is></c>")
+			}
+			b.WriteString("</row>")
+		}
+		return workbook(t, b.String())
+	}
+	rows := [][]string{{"Open leads of January"}, {}, {"Lead ID", "Name", "Email", "Dealer", "Message"}}
+	for i := range 8 {
+		rows = append(rows, []string{fmt.Sprint("L-", 100+i), "Ann Lee", fmt.Sprintf("a%d@x.example", i), "Auto Haus", "Hi"})
+	}
+	w.write("leads.xlsx", sheet(append(rows, []string{}, []string{"Grand total", "8"})...))
+	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"autohaus", sandbox.Organizations()[0].ID}))
+	w.must(0, "init", "leads.xlsx", "-m", "m.yaml")
+	if m := w.mapping("m.yaml"); m.Source.SkipRows != 2 || m.Source.Footer == nil || m.KeyForm() != "{Lead ID}" {
+		t.Fatalf("proposed:\n%s", w.read("m.yaml"))
+	}
+	w.edit("m.yaml", []edit{{`^  dealers:`, "  dealers: {file: dealers.xlsx, key: Dealer, value: Organization ID, fold: true}"}, {`Auto Haus: ""`, ""}})
+	w.must(0, "validate", "-m", "m.yaml", "leads.xlsx")
+	w.must(0, "import", "-m", "m.yaml", "leads.xlsx", "--out", "none")
+	if leads, err := w.service.Leads(); err != nil || len(leads) != 8 || leads[0].OwnerID != sandbox.Organizations()[0].ID {
+		t.Errorf("the service holds %+v: %v", leads, err)
+	}
+	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"A", "o-1"}, []string{}, []string{"a ", "o-2"}))
+	if out := w.must(2, "validate", "-m", "m.yaml", "leads.xlsx"); !strings.Contains(out, "dealers.xlsx:4: a word of the table tables.dealers stands twice, first on line 2") {
+		t.Error(out)
+	}
+	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"Other", "o-1"}))
+	if out := w.must(1, "validate", "-m", "m.yaml", "leads.xlsx"); !strings.Contains(out, `8  assign[1].organization  "Auto Haus", first at leads.xlsx:4`) {
+		t.Error(out)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,15 +27,18 @@ var oneOrganization = edit{`ID OF THE ORGANIZATION`, "assign: [{organization: 8a
 // nearest is what a person decides who lets a locator choose.
 var nearest = edit{`type: radius`, `assign: [{locator: 1946f580-3cae-445c-9069-80ba1f71f6fa, type: radius, search_text: "{Street}, {City}, {State}, {Country}"}]`}
 
-// proposals are the files of leads that init is tried on: those of others in the shared
-// cases, and the exports in samples. Before the edits, and after less of them, validate
-// does not end with 0.
-var proposals = []struct {
+// proposal is a file that init is tried on.
+type proposal struct {
 	file  string
 	rows  int
 	edits []edit
 	holds map[string]any // the content of some lead
-}{
+}
+
+// proposals are the files of leads that init is tried on: those of others in the shared
+// cases, and the exports in samples. Before the edits, and after less of them, validate
+// does not end with 0.
+var proposals = []proposal{
 	{"leads/salesforce-easy-spaces/Lead_Data.csv", 11, []edit{nearest}, map[string]any{"street": "04666 Havey Plaza", "Title": "Founder, CTO", "name": "Lorrie Geratt"}},
 	{"leads/salesforce-easy-spaces/Leads.json", 11, []edit{oneOrganization}, map[string]any{"name": "Serena Patterfield", "postalCode": "92165"}},
 	{"leads/salesforce-ecars/Leads.json", 1, []edit{oneOrganization}, map[string]any{"phone": "1-222-505-424"}},
@@ -59,6 +63,15 @@ var proposals = []struct {
 // than its sample says is marked, and validate names it.
 func TestInit(t *testing.T) {
 	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(root(t), "..", "shared", "cases", "leads", "*", "*.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !slices.ContainsFunc(proposals, func(p proposal) bool { return strings.HasSuffix(filepath.ToSlash(file), "/"+p.file) }) {
+			t.Errorf("%s is not among the proposals", file)
+		}
+	}
 	for _, test := range proposals {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()

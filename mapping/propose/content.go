@@ -180,16 +180,36 @@ func (d *draft) streetField(r rule, street *column) field {
 // rest says what becomes of the columns that nothing was recognised in.
 type rest struct {
 	Names  []string // those that rest takes
+	Except []string // those that it has to leave out
 	Empty  []string // without a cell in the sample
 	Out    []string // more than a mapping should list
 	fields []field  // those written out
 }
 
-// mostFields is how many fields are written out where rest cannot be used.
-const mostFields = 400
+// mostFields is how many fields are written out where rest cannot be used, and mostExcepted how
+// many columns it leaves out by name.
+const (
+	mostFields   = 400
+	mostExcepted = 40
+)
 
-// decideRest sends on what fields, key, organization and status leave over: all of it by
-// rest, unless a column must stay out.
+// excepted are the columns that must stay out, by the names that rest leaves out; not all where
+// one has none that fits it alone.
+func (d *draft) excepted() (names []string, all bool) {
+	for _, c := range slices.Concat(d.Hidden, d.Numbered) {
+		switch {
+		case c.inside != "" && slices.ContainsFunc(d.Numbered, func(n *column) bool { return n.header == c.inside }):
+		case c.inside != "" || strings.Contains(c.header, "*") || len(names) == mostExcepted:
+			return nil, false
+		default:
+			names = append(names, c.header)
+		}
+	}
+	return names, true
+}
+
+// decideRest sends on what fields, key, organization and status leave over: by rest where
+// that can be told what must stay out, else one by one.
 func (d *draft) decideRest() {
 	used, keys := map[*column]bool{}, map[string]bool{"*": true, "importRef": true}
 	opened := map[string]bool{} // columns of which a path is used: rest leaves them out
@@ -211,9 +231,13 @@ func (d *draft) decideRest() {
 	if d.Status != nil && d.Status.Live {
 		use(d.Status.Column)
 	}
-	takesAll := len(d.Hidden) == 0 && len(d.Numbered) == 0 && !d.twice
+	except, takesAll := d.excepted()
+	takesAll = takesAll && !d.twice
 	d.Rest = rest{}
 	r := &d.Rest
+	if takesAll {
+		r.Except = except
+	}
 	for _, c := range d.columns {
 		switch {
 		case used[c] || c.inside == "" && opened[c.header] || c.inside != "" && !opened[c.inside]:

@@ -185,11 +185,15 @@ func TestDecisions(t *testing.T) {
 			"people called Null", "Last Name,City\nNULL,Bonn\nLee,n/a", []string{`null: ["n/a"]`}, "\"NULL\"",
 		},
 		{
-			"secrets by name", "Email,Password,Color\na@x.example,hunter2,red", []string{"looks like a secret", "{Password}", `Color: "{Color}"`}, `"*": rest`,
+			"secrets by name", "Email,Password,Color\na@x.example,hunter2,red", []string{"looks like a secret", "{Password}", `"*": {rest: {except: [Password]}}`}, `"*": rest`,
 		},
 		{
+			"a secret that no name fits alone", "Email,Password*,Color\na@x.example,hunter2,red", []string{"one by one", `"Password*"`, `Color: "{Color}"`}, `"*":`,
+		},
+		{"a secret whose name needs quotes", "Email,Password: old,Color\na@x.example,hunter2,red", []string{`"*": {rest: {except: ["Password: old"]}}`}, ""},
+		{
 			"secrets by check digits", "Email,Zahlung\na@x.example,4111111111111111\nb@x.example,5500005555555559\nc@x.example,340000000000009",
-			[]string{"looks like a secret"},
+			[]string{"looks like a secret", "{Zahlung}"},
 			`"*": rest`,
 		},
 		{
@@ -250,7 +254,7 @@ func TestObjectsOfJSON(t *testing.T) {
 	got := string(propose(t, in).YAML)
 	for _, want := range []string{
 		`key: "{attributes.referenceId}"`, `email: {from: "{emails.0.value}"`, `emails.1.value: "{emails.1.value}"`,
-		`city: "{address.city}"`, `postalCode: "{address.zip}"`, `address.door: "{address.door}"`, `tags: "{tags}"`,
+		`city: "{address.city}"`, `postalCode: "{address.zip}"`, `address.door: "{address.door}"`, `"*": {rest: {except: [attributes]}}`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %s:\n%s", want, got)

@@ -171,14 +171,16 @@ func TestScalarsAreReadBackAsTheyWere(t *testing.T) {
 	})
 }
 
-// A secret makes the proposal list the other columns, however they are called.
+// A secret makes the proposal leave it out by name, or list the other columns, however they are called.
 func TestHostileHeaders(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl"} {
 		for _, header := range append(hostile, strings.Repeat("\x01", 350), strings.Repeat("😀", 90)) {
 			if header == "" && format == "csv" {
 				continue
 			}
-			checkProposal(t, Input{File: "f", Format: format, Columns: []string{header, "Passwort"}, Rows: [][]string{{"red", "x"}, {"blue", "y"}}})
+			for _, secret := range []string{"Passwort", "Passwort*"} {
+				checkProposal(t, Input{File: "f", Format: format, Columns: []string{header, secret}, Rows: [][]string{{"red", "x"}, {"blue", "y"}}})
+			}
 		}
 	}
 }
@@ -196,7 +198,7 @@ func TestScalarsThatPeopleMistakeAreQuoted(t *testing.T) {
 func TestWideFilesStayShort(t *testing.T) {
 	for _, test := range []struct {
 		header, first string
-	}{{"%d@x.example", ""}, {"password %d", "password"}, {"\x07\u202e %d " + strings.Repeat("\x01", 80), "password"}} {
+	}{{"%d@x.example", ""}, {"color %d", "password"}, {"password %d", "password"}, {"\x07\u202e %d " + strings.Repeat("\x01", 80), "password*"}} {
 		in := Input{File: "wide.csv", Format: "csv"}
 		for i := range 16_384 {
 			in.Columns = append(in.Columns, fmt.Sprintf(test.header, i))

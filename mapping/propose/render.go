@@ -29,7 +29,9 @@ var proposal = sync.OnceValue(func() *template.Template {
 })
 
 // yaml is the mapping file.
-func (d *draft) yaml() string { return unite(layOut(d.execute("mapping"))) }
+func (d *draft) yaml() string {
+	return strings.TrimRight(unite(layOut(d.execute("mapping"))), "\n") + "\n"
+}
 
 // notes are sentences for the person who asked for it.
 func (d *draft) notes() []string {
