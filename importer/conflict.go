@@ -88,6 +88,7 @@ func (b *leadBefore) changedBy(file, service string) (byFile, byService bool) {
 func (p *conflicts) weigh(c *Case, step Step) Step {
 	file, before := c.Record.Status, beforeOf(c.Known)
 	seen := before.seen.Status
+	step.Unread = p.all && c.Known.ExternalID == "" && step.Action == Nothing && step.Outcome == Unchanged
 	switch {
 	case step.Action == Nothing && step.Outcome != Unchanged:
 		return step

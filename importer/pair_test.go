@@ -272,8 +272,10 @@ func (p *pair) run(command string, o Options, rows ...string) *ended {
 		p.t.Fatal(err)
 	}
 	defer f.Close()
-	if o.Mapping, err = mapping.Parse("pair.yaml", []byte(pairMapping)); err != nil {
-		p.t.Fatal(err)
+	if o.Mapping == nil {
+		if o.Mapping, err = mapping.Parse("pair.yaml", []byte(pairMapping)); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 	o.Inputs, o.Log = []*source.File{f}, slog.New(slog.NewTextHandler(io.Discard, nil))
 	o.Concurrency, o.RunID = max(o.Concurrency, 4), fmt.Sprintf("run-%d", p.runs)

@@ -32,6 +32,7 @@ type Step struct {
 	Kind    string  // the same without what differs from row to row, or ""
 	Send    Changes // for Update: what is sent
 	Keep    bool    // the service's status stands against the row's
+	Unread  bool    // --check-remote=all could not read its lead
 	Found   comparison
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/mapping"
 )
 
 func TestCheckRemote(t *testing.T) {
@@ -72,6 +73,28 @@ func TestALeadThatCannotBeReadIsSentUncheckedAndCounted(t *testing.T) {
 		r := p.must("updated 1", p.run("sync", Options{CheckRemote: true}, "a,,x-a,onHold,Ann,1"))
 		if n := r.tally.unread; n != 1 || p.known("a").State != checkpoint.Created || p.known("a").ExternalID != "x-a" {
 			t.Errorf("%d unchecked, %+v", n, p.known("a"))
+		}
+	})
+}
+
+// A lead that --check-remote=all cannot read is told, though nothing is sent to it.
+func TestALeadWithoutExternalIDIsToldWhenAllAreRead(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		nothingLinked, err := mapping.Parse("m", []byte(strings.ReplaceAll(pairMapping, "external_id:", "# external_id:")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.must("created 1", p.run("import", Options{Mapping: nothingLinked}, "a,,,open,Ann,1"))
+		for _, test := range []struct {
+			o    Options
+			want int
+		}{{Options{}, 0}, {Options{CheckRemote: true}, 0}, {Options{CheckAll: true}, 1}, {Options{CheckAll: true, DryRun: true}, 0}} {
+			test.o.Mapping = nothingLinked
+			r := p.run("sync", test.o, "a,,,open,Ann,1")
+			notes := strings.Join(r.tally.notes(), "\n")
+			if n := r.tally.unread; n != test.want || strings.Contains(notes, "could not read, for want of a known ExternalID: 1.") != (n == 1) || !test.o.DryRun && r.outcomes() != "unchanged 1" {
+				t.Errorf("%s, %d unread, %s", r.outcomes(), n, notes)
+			}
 		}
 	})
 }

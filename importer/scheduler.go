@@ -265,7 +265,7 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 		} else {
 			s.accept(it)
 		}
-		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind, kept: step.Keep, found: step.Found})
+		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind, kept: step.Keep, unread: step.Unread, found: step.Found})
 		return true
 	}
 	if !s.carriers.free() || step.Action.sends() && s.tally.onTrial(s.carriers.out()) || step.Action == Create && !s.mayCreate() {
