@@ -301,6 +301,7 @@ func (w *world) text(name string) string {
 // is; another workbook beside the mapping says which organization is meant, and its faults are
 // told by its own rows.
 func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	sheet := func(rows ...[]string) string {
 		var b strings.Builder

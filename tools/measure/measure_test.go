@@ -55,14 +55,17 @@ func TestTable(t *testing.T) {
 		"| N13 | import of 1 row against the sandbox |",
 		"| N14 |",
 		"| N18 | validate, XLSX, ten fields, 100 rows |",
-		"N1 to N10 and N18 are not judged",
+		"| N21 | reconcile, 64 in flight, 20ms, 100 known leads |",
+		", 1.00 requests a lead | –",
+		"| N22 | reconcile --remote none, 1,000 rows |",
+		"N1 to N10, N18, N21 and N22 are not judged",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q", want)
 		}
 	}
-	if lines := strings.Count(out.String(), ", 0 requests | –"); lines != 2 {
-		t.Errorf("resume or sync sent something")
+	if lines := strings.Count(out.String(), ", 0 requests | –"); lines != 3 {
+		t.Errorf("resume, sync or reconcile sent something")
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {

@@ -29,7 +29,10 @@ func (l *lab) memory(ctx context.Context) ([]finding, error) {
 			}
 			return f.imported, nil
 		}},
-		{"sync", func(int) int64 { return allowed(inFlight) }, func(rows int) (trial, error) { return l.synced(ctx, rows) }},
+		{"sync", func(int) int64 { return allowed(inFlight) }, func(rows int) (trial, error) { return l.again(ctx, rows, "sync") }},
+		{"reconcile --remote none", func(int) int64 { return allowed(inFlight) }, func(rows int) (trial, error) {
+			return l.again(ctx, rows, "reconcile", "--remote", "none")
+		}},
 		{"validate --no-repeats", func(int) int64 { return allowed(0) }, func(rows int) (trial, error) {
 			return l.validated(ctx, leadFile{to: rows}, "--no-repeats")
 		}},
@@ -61,8 +64,8 @@ func (l *lab) memory(ctx context.Context) ([]finding, error) {
 	return found, nil
 }
 
-// synced syncs rows that are known.
-func (l *lab) synced(ctx context.Context, rows int) (trial, error) {
+// again runs a command over rows that are known.
+func (l *lab) again(ctx context.Context, rows int, command string, more ...string) (trial, error) {
 	known, err := l.fill(ctx, rows, false)
 	if err != nil {
 		return trial{}, err
@@ -71,5 +74,5 @@ func (l *lab) synced(ctx context.Context, rows int) (trial, error) {
 	if err != nil {
 		return trial{}, err
 	}
-	return known.send(ctx, outcomes{"unchanged": rows}, "sync", inFlight, path)
+	return known.send(ctx, outcomes{"unchanged": rows}, command, inFlight, append(more, path)...)
 }

@@ -122,7 +122,7 @@ func (l *lab) sync(ctx context.Context) ([]finding, error) {
 
 // besideValidate runs a command over rows that are done, as often as long as validate,
 // and sees that it sends no lead request.
-func (l *lab) besideValidate(ctx context.Context, command, what string, target float64) ([]finding, error) {
+func (l *lab) besideValidate(ctx context.Context, command, what string, target float64, more ...string) ([]finding, error) {
 	known, err := l.fill(ctx, l.rows, false)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (l *lab) besideValidate(ctx context.Context, command, what string, target f
 		if err != nil {
 			return nil, err
 		}
-		t, err := known.send(ctx, outcomes{"unchanged": l.rows}, command, inFlight, path)
+		t, err := known.send(ctx, outcomes{"unchanged": l.rows}, command, inFlight, append(more, path)...)
 		if err != nil {
 			return nil, err
 		}

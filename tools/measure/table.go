@@ -58,6 +58,8 @@ func numbers() []number {
 		{"N13", false, (*lab).start},
 		{"N14", false, (*lab).binary},
 		{"N18", true, (*lab).validateXLSX},
+		{"N21", true, (*lab).readAll},
+		{"N22", true, (*lab).readNone},
 	}
 }
 
@@ -104,7 +106,7 @@ func (l *lab) machine(w io.Writer) {
 		processorName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, fileSystem(l.dir), runtime.Version(),
 		time.Now().Format(time.DateOnly), grouped(l.rows), l.runs)
 	if l.rows < fullRows {
-		fmt.Fprintf(w, "The sizes are below those that the targets were set for, so N1 to N10 and N18 are not judged.\n")
+		fmt.Fprintf(w, "The sizes are below those that the targets were set for, so N1 to N10, N18, N21 and N22 are not judged.\n")
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// wrkScript has wrk send the same create again and again: no client does less work.
-const wrkScript = `wrk.method = "POST"
+// wrkScript has wrk send the same request again and again: no client does less work.
+const wrkScript = `wrk.method = "%s"
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer fixed"
 wrk.body = [[%s]]
@@ -19,22 +19,31 @@ wrk.body = [[%s]]
 // wrkMissing is what stands in the table where wrk is not there.
 const wrkMissing = "left out: wrk is not there (Debian has it as package wrk)"
 
-// wrk is how many requests a second wrk makes, or 0 where it is not there.
+// wrk is how many creates a second wrk makes, or 0 where it is not there.
 func (l *lab) wrk(ctx context.Context, s *service, connections int) (float64, error) {
-	program, err := exec.LookPath("wrk")
-	if err != nil {
-		return 0, nil
-	}
 	body, err := someBody()
 	if err != nil {
 		return 0, err
 	}
+	return l.wrkSends(ctx, connections, "POST", s.url+"/v1/trunk", body)
+}
+
+// wrkUpdates is how many updates of an ExternalID a second wrk makes, or 0.
+func (l *lab) wrkUpdates(ctx context.Context, s *service, connections int) (float64, error) {
+	return l.wrkSends(ctx, connections, "PATCH", s.url+"/v3/lead/3d0f8a52-7c41-4e19-9b06-58a1c2d7e4f3", []byte(`{"ExternalID":"C-000000001"}`))
+}
+
+func (l *lab) wrkSends(ctx context.Context, connections int, method, url string, body []byte) (float64, error) {
+	program, err := exec.LookPath("wrk")
+	if err != nil {
+		return 0, nil
+	}
 	script := l.path("wrk.lua")
-	if err := os.WriteFile(script, fmt.Appendf(nil, wrkScript, body), 0o600); err != nil {
+	if err := os.WriteFile(script, fmt.Appendf(nil, wrkScript, method, body), 0o600); err != nil {
 		return 0, err
 	}
 	out, err := exec.CommandContext(ctx, program, "-t1", "-c"+strconv.Itoa(connections),
-		fmt.Sprintf("-d%ds", int(l.options.wrk.Seconds())), "-s", script, s.url+"/v1/trunk").CombinedOutput()
+		fmt.Sprintf("-d%ds", int(l.options.wrk.Seconds())), "-s", script, url).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("wrk: %w\n%s", err, out)
 	}
