@@ -29,6 +29,7 @@ var (
 	ErrBlocked  = errors.New("key was forgotten, so nothing may be kept under it")
 	ErrTaken    = errors.New("lead belongs to another key")
 	ErrState    = errors.New("entry has no state that can be settled")
+	ErrHeld     = errors.New("another worker has claimed the key and may still send it")
 )
 
 // OpenError says why a checkpoint file cannot be used.
@@ -65,7 +66,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 // IsRefusal reports whether err is what one change was refused for: it is the end of its row,
 // and the ledger goes on.
 func IsRefusal(err error) bool {
-	for _, refusal := range []error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState} {
+	for _, refusal := range []error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState, ErrHeld} {
 		if errors.Is(err, refusal) {
 			return true
 		}

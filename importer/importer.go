@@ -33,14 +33,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
-	"leadferry/internal/disk"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
@@ -202,11 +200,6 @@ func (r *run) join(s checkpoint.Store) {
 
 // openLedger opens the checkpoint; a dry run does without one that is not there.
 func openLedger(o *Options, idle func() bool) (*checkpoint.Ledger, error) {
-	if !o.DryRun && !o.Require {
-		if err := disk.MakeFolders(filepath.Dir(o.Checkpoint)); err != nil {
-			return nil, fmt.Errorf("make the checkpoint's folder: %w\nhint: name another file with --checkpoint", err)
-		}
-	}
 	store, err := o.Open(o.Require, o.DryRun)
 	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrGone) {
 		o.Log.Warn(err.Error())

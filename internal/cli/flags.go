@@ -152,7 +152,7 @@ func metricsFlag() cli.Flag {
 
 func checkpointFlags() []cli.Flag {
 	return []cli.Flag{
-		nameFlag(running, "checkpoint", "the checkpoint `FILE` (default: one per target in the user's state directory)"),
+		nameFlag(running, "checkpoint", "the checkpoint `FILE`, or the postgres:// address of a database that holds it (default: a file per target in the user's state directory)"),
 		timeFlag(running, "wait", 0, "wait so long for the checkpoint's lock: `DURATION`"),
 	}
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/config"
@@ -114,17 +112,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 		return nil, err
 	}
 	o.Target = p.target()
-	how := opening(c)
-	how.Anew = how.Anew || p.asks(c, *o)
-	path, target := o.Checkpoint, o.Target
-	o.Require, o.Open = how.Require, func(require, readOnly bool) (checkpoint.Store, error) {
-		how.Require, how.Used, how.ReadOnly = require, require, readOnly
-		store, err := bolt.Open(path, target, how)
-		if err != nil {
-			return nil, err // not a *bolt.Store that is nil
-		}
-		return store, nil
-	}
+	o.Require, o.Open = c.Bool("require-checkpoint"), p.opener(c, o)
 	o.Client.Trace, o.Client.SingleUse, o.Client.UserAgent = trace(o.Log), singleUse(o.Log), "leadferry/"+Version
 	o.Client.RequestIDHeader = p.settings.Load().requestIDHeader().Value
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")

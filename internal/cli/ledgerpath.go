@@ -17,6 +17,8 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/postgres"
+	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/cli/checkpointcmd"
@@ -44,7 +46,12 @@ func stateDir() (string, error) {
 
 // checkpointPath is the checkpoint that is named, or the target's own.
 func (p *program) checkpointPath(c *cli.Context) (string, error) {
-	if path := c.String("checkpoint"); path != "" {
+	if path := c.String("checkpoint"); postgres.IsAddress(path) {
+		if c.Bool("sandbox") {
+			return "", usage("--sandbox keeps its leads beside its checkpoint, which must be a file", "leadferry sandbox serves an imitation whose leads a ledger in PostgreSQL may know")
+		}
+		return path, nil
+	} else if path != "" {
 		return path, refuseOther(path)
 	}
 	t := p.target()
@@ -120,6 +127,37 @@ func opening(c *cli.Context) bolt.Options {
 	return bolt.Options{
 		Wait: c.Duration("wait"), AnyPlace: anyPlace(), Require: c.Bool("require-checkpoint"),
 		Witnesses: witnesses(c), Named: c.String("checkpoint") != "", Anew: c.Bool("new-checkpoint") || c.Bool("sandbox"),
+	}
+}
+
+// opener opens the checkpoint of a run, wherever it is kept.
+func (p *program) opener(c *cli.Context, o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
+	path, target := o.Checkpoint, o.Target
+	if postgres.IsAddress(path) {
+		how := postgres.Options{Wait: c.Duration("wait"), Witnesses: witnesses(c), Run: o.RunID, Command: o.Command, Timeout: c.Duration("timeout")}
+		return func(require, readOnly bool) (checkpoint.Store, error) {
+			how.Require, how.ReadOnly = require, readOnly
+			store, err := postgres.Open(path, target, how)
+			if err != nil {
+				return nil, err // not a *postgres.Store that is nil
+			}
+			return store, nil
+		}
+	}
+	how := opening(c)
+	how.Anew = how.Anew || p.asks(c, *o)
+	return func(require, readOnly bool) (checkpoint.Store, error) {
+		how.Require, how.Used, how.ReadOnly = require, require, readOnly
+		if !readOnly && !require {
+			if err := makeStateDir(path); err != nil {
+				return nil, err
+			}
+		}
+		store, err := bolt.Open(path, target, how)
+		if err != nil {
+			return nil, err // not a *bolt.Store that is nil
+		}
+		return store, nil
 	}
 }
 

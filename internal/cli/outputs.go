@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
@@ -171,7 +172,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 	add("an input", inputs...)
 	add("the mapping", c.String("mapping"))
 	add("a table of the mapping", p.tables...)
-	for _, path := range p.checkpoints(c) {
+	for _, path := range slices.DeleteFunc(p.checkpoints(c), postgres.IsAddress) {
 		add("the checkpoint", path)
 		add("a part of the checkpoint", bolt.Companions(path)...)
 		add("a part of the sandbox", sandboxData(path))

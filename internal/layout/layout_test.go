@@ -8,7 +8,7 @@ import (
 // design is the table of rooms: a package that is not in it is a fault, so that a new room is a decision.
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "importer/repeats", "importer/named", "mapping", "checkpoint", "leadapi"}
-	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt"}, leaves...)
+	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
 	const disk, spelling, lazyregexp = "internal/disk", "internal/spelling", "internal/lazyregexp"
 	const words, lines = "importer/source/rows", "importer/source/lines"
@@ -19,13 +19,13 @@ func design() plan {
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
 			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", "internal/fetch", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
-			"internal/cli/checkpointcmd": {imports: []string{"importer", "importer/report", "checkpoint", "checkpoint/bolt", rowkey}},
+			"internal/cli/checkpointcmd": {imports: []string{"importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
 			"internal/cli/reference":     {imports: []string{lazyregexp}, stdOnly: true},
 			"internal/config":            {imports: []string{"leadapi", disk, spelling, lazyregexp}},
 			"internal/page":              {stdOnly: true},
-			"internal/e2e":               {tests: append([]string{"internal/cli"}, below...)},
+			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest"}, below...)},
 			"internal/layout":            {},
 			"internal/fetch":             {},
 			failpoint:                    {},
@@ -52,12 +52,15 @@ func design() plan {
 			"checkpoint/bolt/pages":      {imports: []string{"checkpoint"}},
 			"checkpoint/bolt/records":    {imports: []string{"checkpoint", rowkey}},
 			"checkpoint/bolt":            {imports: []string{"checkpoint", "checkpoint/bolt/pages", "checkpoint/bolt/records", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},
+			"checkpoint/postgres":        {imports: []string{"checkpoint", rowkey}, tests: []string{"checkpoint/storetest", "internal/pgtest"}},
+			"internal/pgtest":            {},
 			"checkpoint/storetest":       {imports: []string{"checkpoint", rowkey}},
 			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox"}},
 			"leadapi/sandbox":            {imports: []string{lazyregexp}, tests: []string{"leadapi"}},
 		},
 		reserved: []reserved{
 			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "checkpoint/bolt/records", "leadapi/sandbox"}, tests: true},
+			{path: "github.com/jackc/pgx/v5", rooms: []string{"checkpoint/postgres", "internal/pgtest"}, tests: true},
 			// The engine knows statuses by name; what makes calls is reserved below.
 			{path: "net/http", rooms: []string{"importer", "internal/page", "internal/fetch", "leadapi", "leadapi/sandbox"}},
 		},

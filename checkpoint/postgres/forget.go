@@ -1,0 +1,166 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
+)
+
+// Forget removes what is known of keys, see [checkpoint.Store]. What the server's log of changes
+// and its backups hold stays there until they go.
+func (s *Store) Forget(ctx context.Context, keys []string, unblock bool) (r checkpoint.ForgetResult, err error) {
+	err = s.alone(true, func() (err error) {
+		r, err = s.forget(ctx, keys, unblock)
+		return err
+	})
+	if mayNot(err) {
+		return r, s.refuse(checkpoint.ErrPlace, "this user may not remove rows", "have the owner of the schema forget them")
+	}
+	if err == nil {
+		s.claimed.Store(true)
+		s.erased.Store(true)
+	}
+	return r, err
+}
+
+func (s *Store) forget(ctx context.Context, keys []string, unblock bool) (r checkpoint.ForgetResult, err error) {
+	q, seen := &wanted{}, map[string]bool{}
+	for i, key := range keys {
+		if !checkpoint.ValidKey(key) {
+			return r, refusedEntry(i, key, "its "+checkpoint.ErrKey.Error(), "")
+		}
+		if !seen[key] {
+			q.keys, q.hashes = append(q.keys, key), append(q.hashes, s.digests.Blocked(key))
+		}
+		seen[key] = true
+	}
+	w, _, err := s.working(q)
+	if err != nil {
+		return r, err
+	}
+	leads, states, before := map[string]bool{}, map[checkpoint.State]int{}, 0
+	for _, key := range q.keys {
+		row := w.rows[key]
+		r.Count(row.state())
+		if states[row.state()]++; row.forgotten {
+			before++
+		}
+		if row.lead() != "" {
+			leads[row.lead()] = true
+		}
+	}
+	if err := s.erase(ctx, q, leads); err != nil {
+		return r, err
+	}
+	blocked := -before
+	if !unblock {
+		blocked += len(q.keys)
+		for i, key := range q.keys {
+			folded := []byte{}
+			if f := rowkey.Fold(key); f != "" {
+				folded = s.digests.Blocked(f)
+			}
+			if _, err := s.writer.Exec(ctx, `INSERT INTO leadferry.forgotten (ledger, hash, fold) VALUES ($1, $2, $3)`, s.ledger, q.hashes[i], folded); err != nil {
+				return r, err
+			}
+		}
+	}
+	_, err = s.writer.Exec(ctx, `UPDATE leadferry.workers SET created = created - $2, partial = partial - $3, rejected = rejected - $4,
+		in_doubt = in_doubt - $5, not_made = not_made - $6, forgotten = forgotten + $7 WHERE worker = $1`,
+		s.worker, states[checkpoint.Created], states[checkpoint.Partial], states[checkpoint.Rejected], states[checkpoint.InDoubt], states[checkpoint.NotMade], blocked)
+	return r, err
+}
+
+// erase removes keys, decisions about them and their leads wherever they stand.
+func (s *Store) erase(ctx context.Context, q *wanted, leads map[string]bool) error {
+	var ids []string
+	for lead := range leads {
+		ids = append(ids, clean(lead))
+	}
+	keys := bytesOf(q.keys)
+	for _, one := range []struct {
+		sql  string
+		args []any
+	}{
+		{`DELETE FROM leadferry.lead_rows WHERE ledger = $1 AND key = ANY ($2)`, []any{keys}},
+		{`DELETE FROM leadferry.lead_ids WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, []any{keys, ids}},
+		{`DELETE FROM leadferry.forgotten WHERE ledger = $1 AND hash = ANY ($2)`, []any{q.hashes}},
+		{`DELETE FROM leadferry.contradictions WHERE ledger = $1 AND other = ANY ($2)`, []any{keys}},
+		{`DELETE FROM leadferry.decision_rows WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, []any{keys, ids}},
+	} {
+		if _, err := s.writer.Exec(ctx, one.sql, append([]any{s.ledger}, one.args...)...); err != nil {
+			return err
+		}
+	}
+	if len(leads) == 0 {
+		return nil
+	}
+	if err := s.scrubDecisions(ctx, leads); err != nil {
+		return err
+	}
+	return s.eachDoubt(func(w *working, r *row) {
+		if clean := r.intent.scrubbed(leads); clean != r.intent {
+			next := *r
+			next.intent = clean
+			w.put(&next)
+		}
+	})
+}
+
+// scrubbed is a record without the IDs of leads that were forgotten, or itself.
+func (r *record) scrubbed(leads map[string]bool) *record {
+	clean := *r
+	if leads[r.LeadID] {
+		clean.LeadID = ""
+	}
+	if r.prior != nil {
+		clean.prior = r.prior.scrubbed(leads)
+	}
+	if clean.LeadID == r.LeadID && clean.prior == r.prior {
+		return r
+	}
+	return &clean
+}
+
+// scrubDecisions takes the IDs of leads that were forgotten out of what other decisions were about.
+func (s *Store) scrubDecisions(ctx context.Context, leads map[string]bool) error {
+	rows, err := s.writer.Query(ctx, decisionColumns+` WHERE ledger = $1`, s.ledger)
+	if err != nil {
+		return err
+	}
+	var changed []*decision
+	err = eachDecision(rows, func(d *decision) error {
+		if clean := d.send.scrubbed(leads); clean != d.send {
+			d.send = clean
+			changed = append(changed, d)
+		}
+		return nil
+	})
+	for i := 0; i < len(changed) && err == nil; i++ {
+		var c coder
+		c.whole(changed[i].send)
+		_, err = s.writer.Exec(ctx, `UPDATE leadferry.decision_rows SET send = $2 WHERE number = $1`, changed[i].number, c.b)
+	}
+	return err
+}
+
+// vacuum frees the room of what was removed, so that it is written over. It is no error if this
+// user may not. Whoever calls it holds the lock of the writer.
+func (s *Store) vacuum() {
+	for _, table := range []string{"lead_rows", "lead_ids", "decision_rows", "contradictions"} {
+		_, _ = s.writer.Exec(context.Background(), `VACUUM leadferry.`+table)
+	}
+	s.writer.warned()
+}
+
+func collectKeys(rows pgx.Rows) ([]string, error) {
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	all := make([]string, len(keys))
+	for i, key := range keys {
+		all[i] = string(key)
+	}
+	return all, err
+}

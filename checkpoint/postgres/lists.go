@@ -1,0 +1,278 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/checkpoint"
+)
+
+// pageRows is how many rows are read at a time by whoever goes through all of them.
+const pageRows = 2048
+
+// Each calls f with every key that the Filter takes, in order.
+func (s *Store) Each(ctx context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
+	last := []byte(nil)
+	for {
+		page, err := s.page(ctx, which.State, last)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			if last = []byte(r.key); which.Run != "" && r.visible().maker() != which.Run {
+				continue
+			}
+			e := r.visible().Entry
+			if err := f(e); err != nil {
+				return err
+			}
+		}
+		if len(page) < pageRows {
+			return nil
+		}
+	}
+}
+
+// page are the next rows after a key.
+func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) (page []*row, err error) {
+	where := `l.state > 0`
+	if state != checkpoint.Unknown {
+		where = `l.state = $4`
+	}
+	if state == checkpoint.InDoubt {
+		where = `l.state = 4 AND $4 = 4` // by its index
+	}
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		page = page[:0]
+		args := [][]byte{int4Param(s.ledger), after, int8Param(pageRows), int4Param(int32(state))}
+		if after == nil {
+			args[1] = []byte{}
+		}
+		result := c.PgConn().ExecParams(context.Background(), `SELECT `+columns+` FROM leadferry.lead_rows l
+			WHERE l.ledger = $1 AND l.key > $2 AND `+where+` AND $4::integer >= 0 ORDER BY l.ledger, l.key LIMIT $3`, args, []uint32{23, 17, 20, 23}, binaryFormat, binaryFormat)
+		var bad error
+		for result.NextRow() {
+			r, err := readRow(result.Values())
+			if err != nil {
+				bad = err
+				break
+			}
+			page = append(page, r)
+		}
+		if _, err := result.Close(); err != nil {
+			return err
+		}
+		return bad
+	})
+	return page, err
+}
+
+// maker is the run that made a lead, or sent what is in doubt.
+func (r *record) maker() string {
+	if r.State == checkpoint.InDoubt {
+		return r.Run
+	}
+	for _, ev := range slices.Backward(append(slices.Clip(r.past), r.Event(r.act))) {
+		if r.State.HasLead() && ev.Act&checkpoint.Made != 0 && ev.Act&checkpoint.Adopted == 0 {
+			return ev.Run
+		}
+	}
+	return ""
+}
+
+// History tells what was done with a key.
+func (s *Store) History(ctx context.Context, key string) (all []checkpoint.Event, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		all = nil
+		f, err := (&wanted{keys: []string{key}}).find(c, s.ledger)
+		if err != nil {
+			return err
+		}
+		r := f.row(key, nil)
+		records := []*record{r.entry, r.intent}
+		rows, err := c.Query(ctx, decisionColumns+` WHERE ledger = $1 AND key = $2 ORDER BY number`, s.ledger, []byte(key))
+		if err != nil {
+			return err
+		}
+		err = eachDecision(rows, func(d *decision) error { records = append(records, d.send); return nil })
+		for i, r := range records {
+			if r == nil {
+				continue
+			}
+			for _, ev := range append(slices.Clip(r.past), r.Event(r.act)) {
+				all = checkpoint.AddEvent(all, ev, i > 1)
+			}
+		}
+		return err
+	})
+	return all, err
+}
+
+const decisionColumns = `SELECT number, key, lead_id, "exists", sent, run, decided, send FROM leadferry.decision_rows`
+
+// Noted compares a shape with those of earlier claims.
+func (s *Store) Noted(ctx context.Context, shape checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
+	if len(shape.Columns) == 0 {
+		return false, nil, nil
+	}
+	own := make([]string, len(shape.Columns))
+	for i, name := range shape.Columns {
+		own[i] = string(s.digests.Column(name))
+	}
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, `SELECT columns, key, namespace FROM leadferry.shapes WHERE ledger = $1`, s.ledger)
+		if err != nil {
+			return err
+		}
+		var columns []byte
+		var key, namespace string
+		known, kin = false, nil
+		_, err = pgx.ForEachRow(rows, []any{&columns, &key, &namespace}, func() error {
+			k, related := kinOf(&shape, own, columns)
+			k.Key, k.Namespace = restore(key), restore(namespace)
+			switch {
+			case !related:
+			case len(k.Strange)+k.Lacking == 0 && k.Key == shape.Key && k.Namespace == shape.Namespace:
+				known = true
+			default:
+				kin = append(kin, k)
+			}
+			return nil
+		})
+		return err
+	})
+	if known {
+		kin = nil
+	}
+	return known, kin, err
+}
+
+// kinOf says how noted columns differ from those of a shape, whose digests are given; related:
+// the ones include the others.
+func kinOf(shape *checkpoint.Shape, own []string, columns []byte) (k checkpoint.Kin, related bool) {
+	theirs := map[string]bool{}
+	for sum := range slices.Chunk(columns, checkpoint.ColumnSize) {
+		if theirs[string(sum)] = true; !slices.Contains(own, string(sum)) {
+			k.Lacking++
+		}
+	}
+	for i, name := range shape.Columns {
+		if !theirs[own[i]] {
+			k.Strange = append(k.Strange, name)
+		}
+	}
+	return k, len(k.Strange) == 0 || k.Lacking == 0
+}
+
+// Runs returns what was put, in the order of the first time.
+func (s *Store) Runs(ctx context.Context) (all []checkpoint.RunInfo, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		all, err = runsOf(ctx, c, s.ledger, 0)
+		return err
+	})
+	return all, err
+}
+
+// runsOf are the runs of a ledger, or the newest ones.
+func runsOf(ctx context.Context, c *pgx.Conn, ledger int32, newest int) (all []checkpoint.RunInfo, err error) {
+	rows, err := c.Query(ctx, `SELECT run, command, started, finished, outcome, counts FROM leadferry.run_rows WHERE ledger = $1
+		ORDER BY number DESC LIMIT nullif($2::bigint, 0)`, ledger, newest)
+	if err != nil {
+		return nil, err
+	}
+	var r checkpoint.RunInfo
+	var started, finished *time.Time
+	var counts []byte
+	_, err = pgx.ForEachRow(rows, []any{&r.ID, &r.Command, &started, &finished, &r.Outcome, &counts}, func() error {
+		one := r
+		one.ID, one.Command, one.Outcome = restore(r.ID), restore(r.Command), restore(r.Outcome)
+		one.Started, one.Finished = moment(started), moment(finished)
+		all = append(all, one)
+		return json.Unmarshal(counts, &all[len(all)-1].Counts)
+	})
+	slices.Reverse(all)
+	return all, err
+}
+
+func moment(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// PutRun keeps a run.
+func (s *Store) PutRun(_ context.Context, r checkpoint.RunInfo) error {
+	counts, err := json.Marshal(r.Counts)
+	if err != nil {
+		return err
+	}
+	instant := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		t = time.UnixMilli(t.UnixMilli()).UTC()
+		return &t
+	}
+	return s.alone(false, func() error {
+		_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.run_rows (ledger, run, command, started, finished, outcome, counts, worker)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (ledger, run) DO UPDATE SET command = $3, started = $4, finished = $5, outcome = $6, counts = $7`,
+			s.ledger, clean(r.ID), clean(r.Command), instant(r.Started), instant(r.Finished), clean(r.Outcome), string(counts), s.worker)
+		return err
+	})
+}
+
+// Decisions calls f with every decision, in order.
+func (s *Store) Decisions(ctx context.Context, f func(checkpoint.Decision, time.Time) error) error {
+	var all []*decision
+	err := s.read(ctx, func(c *pgx.Conn) error {
+		all = nil
+		rows, err := c.Query(ctx, decisionColumns+` WHERE ledger = $1 ORDER BY number`, s.ledger)
+		if err != nil {
+			return err
+		}
+		return eachDecision(rows, func(d *decision) error { d.send = nil; all = append(all, d); return nil })
+	})
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f(all[i].Decision, all[i].at)
+	}
+	return err
+}
+
+// Contradictions calls f with all evidence against decisions, in the order in which it was found.
+func (s *Store) Contradictions(ctx context.Context, f func(checkpoint.Contradiction) error) error {
+	var all []checkpoint.Contradiction
+	err := s.read(ctx, func(c *pgx.Conn) error {
+		all = nil
+		rows, err := c.Query(ctx, `SELECT d.key, d.lead_id, d."exists", d.sent, d.run, d.decided, x.found, x.other, x.text
+			FROM leadferry.contradictions x JOIN leadferry.decision_rows d ON d.number = x.decision WHERE x.ledger = $1 ORDER BY x.number`, s.ledger)
+		if err != nil {
+			return err
+		}
+		var key, other []byte
+		var lead, run, text string
+		var exists bool
+		var sent, decided, found int64
+		_, err = pgx.ForEachRow(rows, []any{&key, &lead, &exists, &sent, &run, &decided, &found, &other, &text}, func() error {
+			one := checkpoint.Contradiction{
+				Decision: checkpoint.Decision{Key: string(key), LeadID: restore(lead), Exists: exists, Run: restore(run)},
+				Decided:  time.UnixMilli(decided).UTC(), Found: time.UnixMilli(found).UTC(), Other: string(other), Text: text,
+			}
+			if sent != 0 {
+				one.Sent = time.UnixMilli(sent).UTC()
+			}
+			all = append(all, one)
+			return nil
+		})
+		return err
+	})
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f(all[i])
+	}
+	return err
+}

@@ -1,0 +1,266 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"leadferry/checkpoint"
+)
+
+// alone changes the ledger in one transaction; with lock, while no worker changes any row.
+func (s *Store) alone(lock bool, f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	err := error(nil)
+	for range mostConflicts {
+		if err = s.changeAlone(lock, f); !isConflict(err) {
+			break
+		}
+	}
+	return err
+}
+
+// mostConflicts is how often a transaction is begun again that the server ended for another one.
+const mostConflicts = 100
+
+func (s *Store) changeAlone(lock bool, f func() error) error {
+	return s.transact(func() (bool, error) {
+		if lock {
+			if _, err := s.writer.Exec(context.Background(), `LOCK TABLE leadferry.lead_rows, leadferry.lead_ids IN EXCLUSIVE MODE`); err != nil {
+				return false, err
+			}
+			s.seen.clear()
+		}
+		if err := f(); err != nil {
+			return false, err
+		}
+		return true, s.bump()
+	})
+}
+
+// bump numbers a commit of the worker that is none of rows.
+func (s *Store) bump() error {
+	r := &reply{}
+	err := s.writer.QueryRow(context.Background(), `UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
+		WHERE worker = $1 AND current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+		RETURNING commits, seq`, s.worker).Scan(&r.commits, &r.seq)
+	if err == nil {
+		s.note(r)
+	}
+	return err
+}
+
+// keep stores the rows that have changed.
+func (s *Store) keep(w *working, base map[string]*row) error {
+	var writes []write
+	for key, r := range w.rows {
+		if old := base[key]; r != old {
+			one := write{row: r, seen: old.seq, was: old.state()}
+			if r.lead() != old.lead() {
+				one.owns = r.lead()
+			}
+			if old.seq == 0 {
+				one.hash = s.digests.Blocked(key)
+			}
+			writes = append(writes, one)
+		}
+	}
+	slices.SortFunc(writes, func(a, b write) int { return strings.Compare(a.key, b.key) })
+	for some := range slices.Chunk(writes, mostChanges) {
+		if err := s.disown(some); err != nil {
+			return err
+		}
+		r, err := s.send(some)
+		if err != nil {
+			return err
+		}
+		if len(r.keys) != len(some) {
+			return errors.New("rows were changed by others though they were locked")
+		}
+	}
+	return nil
+}
+
+// Resolve settles keys in doubt, see [checkpoint.Store].
+func (s *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
+	err = s.alone(true, func() error {
+		r = checkpoint.ResolveResult{}
+		q := &wanted{}
+		for i := range ds {
+			q.keys, q.hashes = append(q.keys, ds[i].Key), append(q.hashes, s.digests.Blocked(ds[i].Key))
+			if ds[i].LeadID != "" {
+				q.leads = append(q.leads, ds[i].LeadID)
+			}
+		}
+		w, base, err := s.working(q)
+		if err != nil {
+			return err
+		}
+		decided, err := w.resolve(ds, &r)
+		if err == nil {
+			err = s.keep(w, base)
+		}
+		for i := 0; i < len(decided) && err == nil; i++ {
+			err = s.keepDecision(decided[i])
+		}
+		return err
+	})
+	return r, err
+}
+
+// resolve makes the decisions of a list, and returns those that are new.
+func (w *working) resolve(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (decided []*decision, err error) {
+	keys, ids, before := map[string]bool{}, map[string]bool{}, map[int]bool{}
+	for i := range ds {
+		one := &ds[i]
+		switch {
+		case keys[one.Key]:
+			return nil, refusedEntry(i, one.Key, "its key stands twice in the list", "keep one of them")
+		case one.LeadID != "" && !checkpoint.ValidLeadID(one.LeadID):
+			return nil, refusedEntry(i, one.Key, "its lead ID is none", checkpoint.LeadIDHint)
+		case one.LeadID != "" && ids[one.LeadID]:
+			return nil, refusedEntry(i, one.Key, "its lead ID stands twice in the list", "one lead cannot belong to two rows: look both up again")
+		}
+		keys[one.Key], ids[one.LeadID] = true, true
+		is, why := w.reopen(i, one, r)
+		if why != nil {
+			return nil, why
+		}
+		before[i] = is
+	}
+	for i := range ds {
+		if owner := w.owners[ds[i].LeadID]; ds[i].LeadID != "" && !before[i] && owner != "" {
+			return nil, refusedEntry(i, ds[i].Key, "its lead ID is known already, under another key", "one lead cannot belong to two rows: look both up again")
+		}
+	}
+	for i := range ds {
+		if before[i] {
+			continue
+		}
+		next := *w.rows[ds[i].Key]
+		send := *next.intent
+		send.prior = nil
+		decided = append(decided, &decision{Decision: ds[i], at: w.now, send: &send})
+		out := ds[i].Outcome(send.Entry, w.now)
+		w.conclude(&next, &out, checkpoint.Decided)
+		next.worker = w.worker
+		w.put(&next)
+	}
+	return decided, nil
+}
+
+func refusedEntry(i int, key, text, hint string) error {
+	return &checkpoint.ListError{Index: i, Key: key, Text: text, Hint: hint}
+}
+
+// reopen puts a key that was decided otherwise back in doubt; before says that it was decided so
+// already.
+func (w *working) reopen(i int, d *checkpoint.Decision, r *checkpoint.ResolveResult) (before bool, err error) {
+	row := w.rows[d.Key]
+	in := row.intent
+	if in != nil {
+		if held, _ := w.held(row); held {
+			return false, refusedEntry(i, d.Key, "the worker that sent it may be at work still, and its answer may come", heldHint)
+		}
+		r.Settled++
+	} else {
+		last, known := w.decided[d.Key], row.visible()
+		if last == nil {
+			return false, refusedEntry(i, d.Key, "its key is not in doubt", "leadferry checkpoint export --state in_doubt lists those that are")
+		}
+		if free := last.LeadID == "" && !last.Exists; free && known.State != checkpoint.NotMade || !free && !known.State.HasLead() {
+			return false, refusedEntry(i, d.Key, "its row was sent again since it was decided about", "leadferry checkpoint history shows what became of it")
+		}
+		if last.LeadID == d.LeadID && last.Exists == d.Exists && known.LeadID == d.LeadID {
+			r.Before++
+			before = true
+		} else {
+			r.Corrected++
+		}
+		again := *last.send
+		again.past = addEvent(known.past, known.Event(known.act))
+		in = &again
+	}
+	if !d.About(&in.Entry) {
+		return false, refusedEntry(i, d.Key, "its row was sent again since this list was written", "export the rows in doubt anew")
+	}
+	if !before && row.intent == nil {
+		next := *row
+		next.entry, next.intent = nil, in
+		w.put(&next)
+	}
+	return before, nil
+}
+
+// heldHint is what to do about a row whose worker may still send it.
+const heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
+
+func (s *Store) keepDecision(d *decision) error {
+	sent := int64(0)
+	if !d.Sent.IsZero() {
+		sent = d.Sent.UnixMilli()
+	}
+	var c coder
+	c.whole(d.send)
+	_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.decision_rows (ledger, key, lead_id, "exists", sent, run, decided, send) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		s.ledger, []byte(d.Key), clean(d.LeadID), d.Exists, sent, clean(d.Run), d.at.UnixMilli(), c.b)
+	return err
+}
+
+// AcceptLoss gives up what an incomplete ledger lacks, see [checkpoint.Store].
+func (s *Store) AcceptLoss(context.Context) (freed int, err error) {
+	err = s.alone(true, func() error {
+		freed = 0
+		err := s.eachDoubt(func(w *working, r *row) {
+			if r.intent.Reason == checkpoint.ReasonIncomplete {
+				next := *r
+				next.intent, next.worker = r.intent.prior, w.worker
+				w.put(&next)
+				freed++
+			}
+		})
+		if err == nil {
+			_, err = s.writer.Exec(context.Background(), `UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1`, s.ledger)
+		}
+		return err
+	})
+	if err == nil {
+		s.missing, s.since = "", 0
+	}
+	return freed, err
+}
+
+// eachDoubt calls f with every row in doubt, and stores what it changes.
+func (s *Store) eachDoubt(f func(*working, *row)) error {
+	after := []byte{}
+	for {
+		rows, err := s.writer.Query(context.Background(), `SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, s.ledger, after)
+		if err != nil {
+			return err
+		}
+		keys, err := collectKeys(rows)
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		after = []byte(keys[len(keys)-1])
+		q := &wanted{keys: keys}
+		for _, key := range keys {
+			q.hashes = append(q.hashes, s.digests.Blocked(key))
+		}
+		w, base, err := s.working(q)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			f(w, w.rows[key])
+		}
+		if err := s.keep(w, base); err != nil {
+			return err
+		}
+	}
+}

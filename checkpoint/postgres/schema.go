@@ -1,0 +1,100 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"leadferry/checkpoint"
+)
+
+//go:embed schema.sql
+var schemaSQL string
+
+// migrations bring a schema from one version to the next; the first one makes it.
+var migrations = [...]string{schemaSQL}
+
+// migrate makes the schema or brings it to this version, where this user may.
+func (s *Store) migrate(ctx context.Context) error {
+	have, err := s.version(ctx)
+	switch {
+	case err != nil:
+		return err
+	case have == len(migrations):
+		return nil
+	case have > len(migrations):
+		return s.refuse(checkpoint.ErrVersion, fmt.Sprintf("its schema has version %d, this program knows versions up to %d", have, len(migrations)), "use the newer leadferry that made it")
+	case s.o.ReadOnly && have == 0:
+		return s.refuse(checkpoint.ErrMissing, "there is no ledger in this database", "leadferry checkpoint init makes the schema, and a run the ledger of its target")
+	case s.o.ReadOnly:
+		return s.refuse(checkpoint.ErrVersion, "its schema is of an older version", "leadferry checkpoint init brings it to this one")
+	}
+	err = pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`); err != nil {
+			return err
+		}
+		if have, err = s.version(ctx); err != nil || have >= len(migrations) { // another process was quicker
+			return err
+		}
+		if have == 0 {
+			if _, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS leadferry`); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, `SET LOCAL search_path = leadferry`); err != nil {
+			return err
+		}
+		for _, one := range migrations[have:] {
+			if _, err := tx.Conn().PgConn().Exec(ctx, one).ReadAll(); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `UPDATE version SET number = $1`, len(migrations))
+		return err
+	})
+	if mayNot(err) {
+		return s.refuse(checkpoint.ErrPlace, "its schema is not there yet or of an older version, and this user may not make it",
+			"have the owner of the database run leadferry checkpoint init "+s.at.name+" and grant this user the role leadferry_worker")
+	}
+	if err != nil {
+		return s.serverError(err)
+	}
+	return nil
+}
+
+// version is that of the schema; 0: there is none.
+func (s *Store) version(ctx context.Context) (number int, err error) {
+	var there bool
+	err = s.writer.QueryRow(ctx, `SELECT to_regclass('leadferry.version') IS NOT NULL`).Scan(&there)
+	if err == nil && there {
+		err = s.writer.QueryRow(ctx, `SELECT number FROM leadferry.version`).Scan(&number)
+	}
+	if mayNot(err) {
+		return 0, s.refuse(checkpoint.ErrPlace, "this user may not read it", "grant the user the role leadferry_worker, or leadferry_reader; leadferry checkpoint init says how")
+	}
+	if err != nil {
+		err = s.serverError(err)
+	}
+	return number, err
+}
+
+// mayNot says that a privilege is missing.
+func mayNot(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "42501"
+}
+
+// newID is a random name that no other ledger has.
+func newID() string { return hex.EncodeToString(newSecret()[:16]) }
+
+func newSecret() []byte {
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails
+	return secret
+}

@@ -1,0 +1,193 @@
+-- The ledgers of leadferry, one a target. Version 1.
+
+CREATE TABLE version (number integer NOT NULL);
+INSERT INTO version VALUES (1);
+
+-- Commits of all ledgers are numbered by one sequence, which no transaction waits for.
+CREATE SEQUENCE commits;
+
+CREATE TABLE ledgers (
+	ledger    integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	id        text NOT NULL UNIQUE,
+	base_url  text NOT NULL,
+	leads_url text NOT NULL,
+	trunk_id  text NOT NULL,
+	made      timestamptz NOT NULL DEFAULT now(),
+	ancestor  text NOT NULL DEFAULT '',    -- the ID that it had before an older state was accepted
+	missing   text NOT NULL DEFAULT '',    -- what it lacks that was known once; then it is incomplete
+	since     bigint NOT NULL DEFAULT 0,   -- the commit that noted it
+	moved_to  text NOT NULL DEFAULT '',    -- where its leads are kept now; then runs are refused
+	filling   text NOT NULL DEFAULT '',    -- what it is being copied from; until that is complete runs are refused
+	UNIQUE (base_url, leads_url, trunk_id)
+);
+
+-- The keys of digests, apart, so that readers need not see them.
+CREATE TABLE digest_keys (
+	ledger integer PRIMARY KEY REFERENCES ledgers ON DELETE CASCADE,
+	secret bytea NOT NULL
+);
+
+-- A worker is one opening of a ledger that writes: a run, a worker of a fleet, or a command of a person.
+CREATE TABLE workers (
+	worker   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	ledger   integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
+	run      text NOT NULL DEFAULT '',
+	command  text NOT NULL DEFAULT '',
+	fleet    text NOT NULL DEFAULT '',
+	shard    integer NOT NULL DEFAULT 0,
+	shards   integer NOT NULL DEFAULT 0,
+	host     text NOT NULL DEFAULT '',
+	process  bigint NOT NULL DEFAULT 0,
+	holds_for integer NOT NULL DEFAULT 0,  -- seconds after its last sign in which a request of its may still be applied
+	timeline integer NOT NULL DEFAULT 0,   -- of the server when it began
+	standby  text NOT NULL DEFAULT '',     -- how the server's standbys stood then
+	started  timestamptz NOT NULL DEFAULT clock_timestamp(),
+	beat     timestamptz NOT NULL DEFAULT clock_timestamp(),
+	fenced   timestamptz,                  -- since then it may claim nothing
+	fenced_by bigint,
+	ended    timestamptz,                  -- in order; nothing of its is under way
+	commits  bigint NOT NULL DEFAULT 0,
+	seq      bigint NOT NULL DEFAULT 0,    -- the number of its last commit
+	-- what it has added to the keys in each state, and taken from them
+	created  bigint NOT NULL DEFAULT 0,
+	partial  bigint NOT NULL DEFAULT 0,
+	rejected bigint NOT NULL DEFAULT 0,
+	in_doubt bigint NOT NULL DEFAULT 0,
+	not_made bigint NOT NULL DEFAULT 0,
+	forgotten bigint NOT NULL DEFAULT 0
+);
+CREATE INDEX ON workers (ledger, worker);
+
+-- One row a key. State: 0 nothing, 1 created, 2 partial, 3 rejected, 4 in doubt, 5 not made.
+CREATE TABLE lead_rows (
+	ledger       integer NOT NULL,
+	code         integer NOT NULL,
+	seq          bigint NOT NULL,
+	worker       bigint NOT NULL,
+	updated      bigint NOT NULL,          -- milliseconds since 1970
+	line         bigint NOT NULL,
+	state        smallint NOT NULL,
+	key          bytea NOT NULL,
+	lead_id      text COLLATE "C" NOT NULL,
+	organization text COLLATE "C" NOT NULL,
+	location     text COLLATE "C" NOT NULL,
+	status       text COLLATE "C" NOT NULL,
+	external_id  text COLLATE "C" NOT NULL,
+	want_link    text COLLATE "C" NOT NULL,
+	locator      text COLLATE "C" NOT NULL,
+	file         text COLLATE "C" NOT NULL,
+	reason       text COLLATE "C" NOT NULL,
+	run          text COLLATE "C" NOT NULL,
+	digest       bytea NOT NULL,
+	content      bytea NOT NULL,
+	extra        bytea NOT NULL,           -- history, what updates left, what stands below a doubt
+	fold         bytea NOT NULL,           -- of the key, where it is another
+	hidden       text[] COLLATE "C",       -- ExternalIDs of what stands below a doubt
+	PRIMARY KEY (ledger, key)
+) WITH (fillfactor = 80, autovacuum_vacuum_insert_scale_factor = 0.1);
+CREATE INDEX leads_in_doubt ON lead_rows (ledger, key) WHERE state = 4;
+CREATE INDEX leads_external_id ON lead_rows (ledger, external_id) WHERE external_id <> '';
+CREATE INDEX leads_want_link ON lead_rows (ledger, want_link) WHERE want_link <> '';
+CREATE INDEX leads_fold ON lead_rows (ledger, fold) WHERE fold <> '';
+CREATE INDEX leads_hidden ON lead_rows USING gin (hidden) WHERE hidden IS NOT NULL;
+
+-- Which key has a lead. A row whose key has another lead by now means nothing.
+CREATE TABLE lead_ids (
+	ledger  integer NOT NULL,
+	lead_id text COLLATE "C" NOT NULL,
+	key     bytea NOT NULL,
+	PRIMARY KEY (ledger, lead_id)
+);
+
+-- Of forgotten keys no more than keyed hashes, of them and of their folds.
+CREATE TABLE forgotten (
+	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
+	hash   bytea NOT NULL,
+	fold   bytea NOT NULL,
+	at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+	PRIMARY KEY (ledger, hash)
+);
+CREATE INDEX ON forgotten (ledger, fold);
+
+-- By which columns, key and namespace leads were made; of columns no more than keyed digests.
+CREATE TABLE shapes (
+	ledger    integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
+	columns   bytea NOT NULL,
+	key       text NOT NULL,
+	namespace text NOT NULL,
+	PRIMARY KEY (ledger, columns, key, namespace)
+);
+
+CREATE TABLE run_rows (
+	ledger   integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
+	number   bigint GENERATED ALWAYS AS IDENTITY,
+	run      text NOT NULL,
+	command  text NOT NULL,
+	started  timestamptz,
+	finished timestamptz,
+	outcome  text NOT NULL,
+	counts   jsonb NOT NULL,
+	worker   bigint NOT NULL,
+	PRIMARY KEY (ledger, run)
+);
+
+CREATE TABLE decision_rows (
+	ledger  integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
+	number  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	key     bytea NOT NULL,
+	lead_id text COLLATE "C" NOT NULL,     -- of the lead that was found, or
+	exists  boolean NOT NULL,              -- it exists, or neither: it was not made
+	sent    bigint NOT NULL,               -- of the send that was looked for, if the person named it
+	run     text NOT NULL,
+	decided bigint NOT NULL,
+	send    bytea NOT NULL                 -- what was in doubt
+);
+CREATE INDEX ON decision_rows (ledger, key, number);
+CREATE INDEX ON decision_rows (ledger, lead_id);
+
+CREATE TABLE contradictions (
+	ledger   integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
+	number   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	decision bigint NOT NULL REFERENCES decision_rows ON DELETE CASCADE,
+	found    bigint NOT NULL,
+	other    bytea NOT NULL,               -- the other key that its lead ID was given to
+	text     text NOT NULL
+);
+CREATE INDEX ON contradictions (ledger, decision);
+
+-- What the workers of a fleet share.
+CREATE TABLE budget (
+	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
+	fleet  text NOT NULL,
+	PRIMARY KEY (ledger, fleet)
+);
+
+-- For people. Texts that are no UTF-8 are shown in hexadecimal digits.
+CREATE FUNCTION text_of(b bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+	RETURN convert_from(b, 'UTF8');
+EXCEPTION WHEN others THEN
+	RETURN '\x' || encode(b, 'hex');
+END $$;
+
+CREATE FUNCTION state_name(s smallint) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	RETURN (ARRAY['created', 'partial', 'rejected', 'in_doubt', 'not_made'])[s];
+
+CREATE VIEW leads AS
+	SELECT t.trunk_id, text_of(l.key) AS key, state_name(l.state) AS state, l.lead_id, l.organization, l.location, l.status,
+		coalesce(nullif(l.external_id, ''), l.want_link) AS external_id, l.run, to_timestamp(l.updated / 1000.0) AS updated, l.file, l.line, l.code, l.reason
+	FROM lead_rows l JOIN ledgers t USING (ledger) WHERE l.state > 0;
+
+CREATE VIEW in_doubt AS
+	SELECT t.trunk_id, text_of(l.key) AS key, to_timestamp(l.updated / 1000.0) AS sent, l.file, l.line, l.organization, l.locator, l.status, l.want_link AS external_id,
+		l.code, l.reason, l.run, l.worker, w.ended IS NULL AND w.beat > now() - interval '60 seconds' AS under_way
+	FROM lead_rows l JOIN ledgers t USING (ledger) LEFT JOIN workers w USING (worker) WHERE l.state = 4;
+
+CREATE VIEW runs AS
+	SELECT t.trunk_id, r.run, r.command, r.started, r.finished, r.outcome, r.counts FROM run_rows r JOIN ledgers t USING (ledger);
+
+CREATE VIEW decisions AS
+	SELECT t.trunk_id, to_timestamp(d.decided / 1000.0) AS decided, text_of(d.key) AS key,
+		CASE WHEN d.lead_id <> '' THEN d.lead_id WHEN d.exists THEN 'exists' ELSE 'none' END AS decision,
+		(SELECT string_agg(c.text, '; ' ORDER BY c.number) FROM contradictions c WHERE c.decision = d.number) AS contradicted
+	FROM decision_rows d JOIN ledgers t USING (ledger);

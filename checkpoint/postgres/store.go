@@ -1,0 +1,326 @@
+// Package postgres keeps the checkpoints of many targets in one PostgreSQL database, in a schema
+// of their own, for runs on any machine and for many workers at once.
+//
+// Promises, beside those of [checkpoint.Store]:
+//
+//   - A key is claimed by one worker and never handed over by itself: no lock, lease or time-out
+//     frees it. Safety rests on one row a key, which each change compares with what it has seen.
+//   - A worker that was replaced claims nothing more. The outcome of what it had claimed is still
+//     taken.
+//   - A commit that is reported is flushed, and by the standbys that the server waits for, too.
+//     A server that does not promise that is refused, when the ledger is opened and with each
+//     commit.
+//   - Commits that a server has lost are noticed when it is met again, and stop the run.
+//
+// A row of leads holds what stands under a key; what this process saw last of it stands in
+// memory ([sight]). A commit is one statement (write.sql): rows that are not as they were seen
+// do not come back, and are read and changed once more in a transaction.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/checkpoint"
+)
+
+var _ checkpoint.Store = (*Store)(nil)
+
+// Options say how a ledger is opened.
+type Options struct {
+	Require   bool                 // a ledger that is not there is not made
+	ReadOnly  bool                 // nothing is written, and nobody is disturbed
+	Person    bool                 // a command of a person, beside whatever runs
+	Witnesses []checkpoint.Witness // what runs tell of the ledger
+	Now       func() time.Time     // nil: time.Now
+	Wait      time.Duration        // for a server that cannot be reached
+	Run       string               // ID of the run, and
+	Command   string               // what it is
+	Timeout   time.Duration        // for one request of the run
+}
+
+// Store is an open ledger. All its methods are safe for concurrent use.
+type Store struct {
+	at      *address
+	o       Options
+	now     func() time.Time
+	target  checkpoint.Target
+	ledger  int32
+	id      string
+	fresh   bool
+	missing string
+	since   uint64
+	digests *checkpoint.Digester
+	worker  int64
+	claimed atomic.Bool // something was stored
+	erased  atomic.Bool // keys were forgotten
+	closed  atomic.Bool
+	broken  atomic.Pointer[error] // every later change fails with it
+	last    atomic.Pointer[checkpoint.Info]
+	seen    *sight
+
+	mu      sync.Mutex // one commit at a time; what follows belongs to it
+	writer  *session
+	lists   *rowLists
+	shapes  map[shapeKey]bool // that are noted
+	commits uint64            // that were acknowledged
+	seq     uint64            // of the last one
+
+	reading sync.Mutex
+	reader  *session
+}
+
+// Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
+// that cannot be reached *checkpoint.FileError.
+func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
+	at, err := parseAddress(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		at: at, o: o, now: o.Now, target: t.Canonical(), seen: newSight(), lists: newRowLists(), shapes: map[shapeKey]bool{},
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.writer, err = s.meet(); err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		s.writer.close()
+		s.reader.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) open() (err error) {
+	ctx := context.Background()
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	if err := s.findLedger(ctx); err != nil {
+		return err
+	}
+	if !s.o.ReadOnly {
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.writer.prepare(s.statements()); err != nil {
+		return s.serverError(err)
+	}
+	if s.reader, err = s.meet(); err != nil {
+		return err
+	}
+	if err := s.reader.prepare(map[string]string{"find": findSQL()}); err != nil {
+		return s.serverError(err)
+	}
+	return nil
+}
+
+func (s *Store) statements() map[string]string {
+	return map[string]string{"write": writeSQL, "find": findSQL()}
+}
+
+// meet connects to the server.
+func (s *Store) meet() (*session, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), max(s.o.Wait, s.at.config.ConnectTimeout))
+	defer cancel()
+	c, err := s.at.connect(ctx)
+	if err != nil {
+		return nil, s.serverError(err)
+	}
+	return c, nil
+}
+
+// findLedger finds the target's ledger, or makes it.
+func (s *Store) findLedger(ctx context.Context) error {
+	var secret []byte
+	find := func() error {
+		return s.writer.QueryRow(ctx, `SELECT ledger, id, missing, since, secret FROM leadferry.ledgers JOIN leadferry.digest_keys USING (ledger)
+			WHERE base_url = $1 AND leads_url = $2 AND trunk_id = $3`, s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).
+			Scan(&s.ledger, &s.id, &s.missing, &s.since, &secret)
+	}
+	err := find()
+	if errors.Is(err, pgx.ErrNoRows) {
+		if s.o.Require || s.o.ReadOnly {
+			return s.refuse(checkpoint.ErrMissing, "has no ledger of this target", "check the target's flags; a run without --require-checkpoint begins one")
+		}
+		if err := s.makeLedger(ctx); err != nil {
+			return s.serverError(err)
+		}
+		err = find()
+	}
+	if err != nil {
+		return s.serverError(err)
+	}
+	s.digests = checkpoint.NewDigester(secret)
+	return nil
+}
+
+// makeLedger makes one, unless another process does at the same time.
+func (s *Store) makeLedger(ctx context.Context) error {
+	_, err := s.writer.Exec(ctx, `WITH made AS (
+			INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING ledger
+		) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
+		newID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, newSecret())
+	return err
+}
+
+// begin makes the worker's row.
+func (s *Store) begin(ctx context.Context) error {
+	host, _ := os.Hostname()
+	err := s.writer.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for)
+		VALUES ($1, $2, $3, $4, $5, $6) RETURNING worker`,
+		s.ledger, clean(s.o.Run), clean(s.o.Command), clean(host), os.Getpid(), int(s.o.Timeout/time.Second)).Scan(&s.worker)
+	if err != nil {
+		return s.serverError(err)
+	}
+	s.fresh, err = s.empty(ctx)
+	return err
+}
+
+// empty says that nothing is known of any key, and that no run came to its end.
+func (s *Store) empty(ctx context.Context) (empty bool, err error) {
+	err = s.writer.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
+		AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1) AND NOT EXISTS (SELECT 1 FROM leadferry.decision_rows WHERE ledger = $1)
+		AND NOT EXISTS (SELECT 1 FROM leadferry.shapes WHERE ledger = $1) AND NOT EXISTS (SELECT 1 FROM leadferry.run_rows WHERE ledger = $1 AND finished IS NOT NULL)`, s.ledger).Scan(&empty)
+	if err != nil {
+		err = s.serverError(err)
+	}
+	return empty, err
+}
+
+// Digests makes the keyed digests of this ledger.
+func (s *Store) Digests() *checkpoint.Digester { return s.digests }
+
+// Info says what the ledger is and how much it knows now; of a server that does not answer, what
+// it knew when it was asked last.
+func (s *Store) Info() checkpoint.Info {
+	i := checkpoint.Info{
+		Path: s.at.name, ID: s.id, Target: s.target, New: s.fresh,
+		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
+	}
+	var n [6]int
+	err := s.read(context.Background(), func(c *pgx.Conn) error {
+		return c.QueryRow(context.Background(), `SELECT coalesce(sum(created), 0)::bigint, coalesce(sum(partial), 0)::bigint, coalesce(sum(rejected), 0)::bigint,
+			coalesce(sum(in_doubt), 0)::bigint, coalesce(sum(not_made), 0)::bigint, coalesce(sum(forgotten), 0)::bigint, coalesce(max(seq), 0)
+			FROM leadferry.workers WHERE ledger = $1`, s.ledger).Scan(&n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &i.Sequence)
+	})
+	if known := s.last.Load(); err != nil && known != nil {
+		return *known
+	}
+	i.Keys = map[checkpoint.State]int{
+		checkpoint.Created: n[0], checkpoint.Partial: n[1], checkpoint.Rejected: n[2],
+		checkpoint.InDoubt: n[3], checkpoint.NotMade: n[4], checkpoint.Forgotten: n[5],
+	}
+	i.Leads, i.InDoubt = n[0]+n[1], n[3]
+	s.last.Store(&i)
+	return i
+}
+
+// Close ends the use of the ledger in order. Only the first call does something.
+func (s *Store) Close() error {
+	if s.closed.Load() {
+		return nil
+	}
+	s.Info() // to be told afterwards
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.failed()
+	if err == nil && s.erased.Load() {
+		s.vacuum()
+	}
+	if err == nil && !s.o.ReadOnly {
+		_, err = s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp() WHERE worker = $1`, s.worker)
+		if err != nil {
+			err = s.serverError(err)
+		}
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.reader.close()
+	s.writer.close()
+	return err
+}
+
+// Drop is Close for whoever was refused: a ledger that is New and that has known nothing is
+// removed, where this user may; gone says so.
+func (s *Store) Drop() (gone bool, err error) {
+	if s.closed.Load() || s.o.ReadOnly || !s.fresh || s.claimed.Load() || s.failed() != nil {
+		return false, s.Close()
+	}
+	s.mu.Lock()
+	if empty, err := s.empty(context.Background()); err == nil && empty {
+		_, err = s.writer.Exec(context.Background(), `DELETE FROM leadferry.ledgers l WHERE ledger = $1
+			AND NOT EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`, s.ledger, s.worker)
+		gone = err == nil
+	}
+	s.mu.Unlock()
+	return gone, s.Close()
+}
+
+// usable is an error unless something can be changed.
+func (s *Store) usable() error {
+	switch {
+	case s.closed.Load():
+		return checkpoint.ErrClosed
+	case s.o.ReadOnly:
+		return checkpoint.ErrReadOnly
+	}
+	return s.failed()
+}
+
+func (s *Store) failed() error {
+	if err := s.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// fail makes err the answer to every later change, unless there is one already.
+func (s *Store) fail(err error) error {
+	var opening *checkpoint.OpenError
+	if !errors.As(err, &opening) {
+		err = &checkpoint.FileError{Path: s.at.name, Err: fmt.Errorf("checkpoint %s: %w", s.at.name, err)}
+	}
+	s.broken.CompareAndSwap(nil, &err)
+	return s.failed()
+}
+
+func (s *Store) refuse(kind error, text, hint string) error {
+	return &checkpoint.OpenError{Path: s.at.name, Text: text, Hint: hint, Err: kind}
+}
+
+// serverError is what the server said, as a sentence.
+func (s *Store) serverError(err error) error {
+	var opening *checkpoint.OpenError
+	if err == nil || errors.As(err, &opening) {
+		return err
+	}
+	return &checkpoint.FileError{Path: s.at.name, Err: fmt.Errorf("checkpoint %s: its server: %s", s.at.name, reason(err))}
+}
+
+// read calls f with the connection for reading.
+func (s *Store) read(_ context.Context, f func(*pgx.Conn) error) error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.closed.Load() {
+		return checkpoint.ErrClosed
+	}
+	if err := f(s.reader.Conn); err != nil {
+		return s.serverError(err)
+	}
+	return nil
+}

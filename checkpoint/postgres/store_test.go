@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
+	"leadferry/internal/pgtest"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each step is some round trips
+		f.Value.Set("8")
+	}
+	pgtest.Main(m)
+}
+
+var targets atomic.Int64
+
+// newTarget is one that no other test has.
+func newTarget() checkpoint.Target {
+	n := targets.Add(1)
+	return checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: fmt.Sprintf("https://leads%d.example.com", n), TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
+}
+
+func opened(t storetest.TB, address string, target checkpoint.Target, o Options) *Store {
+	t.Helper()
+	s, err := Open(address, target, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// A ledger in PostgreSQL does what every Store must do.
+func TestStore(t *testing.T) {
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	places := map[string]checkpoint.Target{}
+	place := func(storetest.TB) string {
+		target := newTarget()
+		places[target.LeadsURL] = target
+		return target.LeadsURL
+	}
+	storetest.Run(t, storetest.Backend{
+		Place: place,
+		Open: func(t storetest.TB, at string, now func() time.Time) checkpoint.Store {
+			return opened(t, address, places[at], Options{Now: now})
+		},
+		Killed: func(t storetest.TB, from string) string {
+			to := place(t)
+			duplicate(t, address, places[from], places[to])
+			return to
+		},
+		Intact: func(t storetest.TB, at string) { intact(t, address, places[at]) },
+	})
+}
+
+// duplicate copies a ledger as it stands in the server to another target.
+func duplicate(t storetest.TB, address string, from, to checkpoint.Target) {
+	t.Helper()
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(ctx)
+	for _, sql := range []string{
+		`INSERT INTO ledgers (id, base_url, leads_url, trunk_id) SELECT md5($2), base_url, $2, trunk_id FROM ledgers WHERE leads_url = $1`,
+		`INSERT INTO digest_keys SELECT n.ledger, secret FROM digest_keys d JOIN o USING (ledger), n`,
+		`INSERT INTO workers (ledger, created, partial, rejected, in_doubt, not_made, forgotten, ended)
+			SELECT n.ledger, sum(created), sum(partial), sum(rejected), sum(in_doubt), sum(not_made), sum(forgotten), now() FROM workers w JOIN o USING (ledger), n GROUP BY 1`,
+		`INSERT INTO lead_rows SELECT n.ledger, code, seq, 0, updated, line, state, key, lead_id, organization, location, status, external_id, want_link, locator, file, reason, run,
+			digest, content, extra, fold, hidden FROM lead_rows l JOIN o USING (ledger), n`,
+		`INSERT INTO lead_ids SELECT n.ledger, lead_id, key FROM lead_ids l JOIN o USING (ledger), n`,
+		`INSERT INTO forgotten SELECT n.ledger, hash, fold, at FROM forgotten f JOIN o USING (ledger), n`,
+		`INSERT INTO shapes SELECT n.ledger, columns, key, namespace FROM shapes s JOIN o USING (ledger), n`,
+		`INSERT INTO run_rows (ledger, run, command, started, finished, outcome, counts, worker) SELECT n.ledger, run, command, started, finished, outcome, counts, 0 FROM run_rows r JOIN o USING (ledger), n ORDER BY number`,
+		`INSERT INTO decision_rows (ledger, key, lead_id, "exists", sent, run, decided, send) SELECT n.ledger, key, lead_id, "exists", sent, run, decided, send FROM decision_rows d JOIN o USING (ledger), n ORDER BY number`,
+		`INSERT INTO contradictions (ledger, decision, found, other, text)
+			SELECT n.ledger, (SELECT min(number) FROM decision_rows x WHERE x.ledger = n.ledger AND x.key = d.key AND x.decided = d.decided AND x.lead_id = d.lead_id), found, other, text
+			FROM contradictions c JOIN decision_rows d ON d.number = c.decision, n WHERE c.ledger = (SELECT ledger FROM o) ORDER BY c.number`,
+	} {
+		with := ""
+		if sql[:19] != "INSERT INTO ledgers" {
+			with = `WITH o AS (SELECT ledger FROM ledgers WHERE leads_url = $1), n AS (SELECT ledger FROM ledgers WHERE leads_url = $2) `
+		}
+		if _, err := c.Exec(ctx, "SET search_path = leadferry"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Exec(ctx, with+sql, from.LeadsURL, to.LeadsURL); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+}
+
+// intact fails the test unless counts and owners fit the rows.
+func intact(t storetest.TB, address string, target checkpoint.Target) {
+	t.Helper()
+	s, err := Open(address, target, Options{ReadOnly: true})
+	if err != nil {
+		return // it was dropped
+	}
+	defer s.Close()
+	if err := s.Check(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,57 @@
+-- $1 ledger, $2 worker; the lists say, by row: what it is seen as, whether it is a claim, the lead it comes to
+-- own, the hash of a key that is new, and what is to stand. Rows that do not come back were refused.
+WITH me AS MATERIALIZED (
+	SELECT fenced IS NULL AS live FROM leadferry.workers
+	WHERE worker = $2 AND current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+	FOR NO KEY UPDATE
+), given AS MATERIALIZED (
+	SELECT * FROM unnest($3::bytea[], $4::bigint[], $5::smallint[], $6::boolean[], $7::text[], $8::bytea[],
+		$9::bigint[], $10::bigint[], $11::bigint[], $12::smallint[], $13::integer[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
+		$19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::bytea[], $25::bytea[], $26::bytea[], $27::bytea[], $28::text[])
+	AS g (key, seen, was, claim, owns, hash,
+		worker, updated, line, state, code, lead_id, organization, location, status, external_id,
+		want_link, locator, file, reason, run, digest, content, extra, fold, hidden)
+), number AS MATERIALIZED (
+	SELECT nextval('leadferry.commits') AS seq
+), owned AS (
+	INSERT INTO leadferry.lead_ids (ledger, lead_id, key)
+	SELECT $1, g.owns, g.key FROM given g, me WHERE g.owns <> ''
+	ON CONFLICT DO NOTHING RETURNING lead_id, key
+), fit AS MATERIALIZED (
+	SELECT g.* FROM given g, me
+	WHERE (me.live OR NOT g.claim) AND (g.owns = ''
+		OR EXISTS (SELECT 1 FROM owned o WHERE o.lead_id = g.owns AND o.key = g.key)
+		OR EXISTS (SELECT 1 FROM leadferry.lead_ids i WHERE i.ledger = $1 AND i.lead_id = g.owns AND i.key = g.key))
+), put AS (
+	INSERT INTO leadferry.lead_rows (ledger, key, seq, worker, updated, line, state, code, lead_id, organization, location, status,
+		external_id, want_link, locator, file, reason, run, digest, content, extra, fold, hidden)
+	SELECT $1, g.key, n.seq, g.worker, g.updated, g.line, g.state, g.code, g.lead_id, g.organization, g.location, g.status,
+		g.external_id, g.want_link, g.locator, g.file, g.reason, g.run, g.digest, g.content, g.extra, g.fold, string_to_array(nullif(g.hidden, ''), E'\x1e')
+	FROM fit g, number n
+	WHERE g.seen = 0 AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = g.hash)
+	ON CONFLICT DO NOTHING RETURNING key, seq
+), changed AS (
+	UPDATE leadferry.lead_rows l SET (seq, worker, updated, line, state, code, lead_id, organization, location, status,
+		external_id, want_link, locator, file, reason, run, digest, content, extra, hidden) =
+		(n.seq, g.worker, g.updated, g.line, g.state, g.code, g.lead_id, g.organization, g.location, g.status,
+		g.external_id, g.want_link, g.locator, g.file, g.reason, g.run, g.digest, g.content, g.extra, string_to_array(nullif(g.hidden, ''), E'\x1e'))
+	FROM fit g, number n
+	WHERE l.ledger = $1 AND l.key = g.key AND l.seq = g.seen AND g.seen > 0
+	RETURNING l.key, l.seq
+), stored AS MATERIALIZED (
+	SELECT key, seq FROM put UNION ALL SELECT key, seq FROM changed
+), counted AS MATERIALIZED (
+	SELECT count(*) FILTER (WHERE state = 1) - count(*) FILTER (WHERE was = 1) AS created,
+		count(*) FILTER (WHERE state = 2) - count(*) FILTER (WHERE was = 2) AS partial,
+		count(*) FILTER (WHERE state = 3) - count(*) FILTER (WHERE was = 3) AS rejected,
+		count(*) FILTER (WHERE state = 4) - count(*) FILTER (WHERE was = 4) AS in_doubt,
+		count(*) FILTER (WHERE state = 5) - count(*) FILTER (WHERE was = 5) AS not_made
+	FROM given WHERE key IN (SELECT key FROM stored)
+), bumped AS (
+	UPDATE leadferry.workers w SET commits = w.commits + 1, seq = n.seq, beat = clock_timestamp(),
+		created = w.created + c.created, partial = w.partial + c.partial, rejected = w.rejected + c.rejected,
+		in_doubt = w.in_doubt + c.in_doubt, not_made = w.not_made + c.not_made
+	FROM counted c, number n, me WHERE w.worker = $2
+	RETURNING w.commits, w.seq, w.fenced IS NULL AS live
+)
+SELECT b.commits, b.seq, b.live, s.key FROM bumped b LEFT JOIN stored s ON true

@@ -1,0 +1,275 @@
+// Package pgtest starts real PostgreSQL servers for tests: as the user postgres where the test
+// is root, with a socket in a folder of their own and no port. A server ends with its test
+// binary, also when that is killed. Where PostgreSQL is not installed tests skip, unless
+// LEADFERRY_TEST_REQUIRE names postgres.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TB is a test, of the usual kind or of random ones.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Skip(args ...any)
+	Logf(format string, args ...any)
+}
+
+// Server is a cluster of its own, and the process that serves it.
+type Server struct {
+	dir, bin string
+	settings []string
+	process  *exec.Cmd
+	ended    chan struct{}
+	number   atomic.Int64 // of its databases
+}
+
+// shared is the one server that tests of a binary use which do nothing to it.
+var shared struct {
+	sync.Mutex
+	*Server
+}
+
+// Main runs the tests of a binary and ends what they share.
+func Main(m *testing.M) {
+	code := m.Run()
+	shared.Lock()
+	if shared.Server != nil {
+		shared.remove()
+	}
+	os.Exit(code)
+}
+
+// Shared is the server that the tests of a binary share; its TestMain must call [Main].
+func Shared(t TB) *Server {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.Server == nil {
+		shared.Server = start(t, nil)
+	}
+	return shared.Server
+}
+
+// New is a server for one test, with settings such as "fsync=off". It ends with the test.
+func New(t *testing.T, settings ...string) *Server {
+	t.Helper()
+	s := start(t, settings)
+	t.Cleanup(s.remove)
+	return s
+}
+
+// Program finds a program that tests need, such as pgbouncer; they skip where it is missing.
+func Program(t TB, name string) string {
+	t.Helper()
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/", "/usr/local/pgsql/bin/", "/usr/sbin/", "/usr/local/bin/"} {
+		if found, _ := filepath.Glob(pattern + name); len(found) > 0 {
+			slices.Sort(found)
+			return found[len(found)-1]
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if strings.Contains(os.Getenv("LEADFERRY_TEST_REQUIRE"), "postgres") {
+			t.Fatalf("%s is not installed, and LEADFERRY_TEST_REQUIRE asks for it", name)
+		}
+		t.Skip(name + " is not installed: apt install postgresql pgbouncer")
+	}
+	return path
+}
+
+// Folder makes a folder that the server's user may write to and that goes with the test; its
+// name is short, as that of a socket must be.
+func Folder(t *testing.T) string {
+	t.Helper()
+	dir, err := newFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func newFolder() (string, error) {
+	dir, err := os.MkdirTemp("/tmp", "pg")
+	if err == nil {
+		err = giveAway(dir)
+	}
+	return dir, err
+}
+
+func start(t TB, settings []string) *Server {
+	t.Helper()
+	bin := filepath.Dir(Program(t, "initdb"))
+	dir, err := newFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{dir: dir, bin: bin, settings: settings}
+	initdb := Command(filepath.Join(bin, "initdb"), "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	if out, err := initdb.CombinedOutput(); err != nil {
+		os.RemoveAll(dir)
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	if err := s.Start(); err != nil {
+		os.RemoveAll(dir)
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Command is a program run as the server's user, ended with the test binary.
+func Command(name string, args ...string) *exec.Cmd {
+	c := exec.Command(name, args...)
+	c.Dir = "/tmp"
+	c.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	asServerUser(c)
+	return c
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// Data is the cluster's folder, of which a test may make a copy while the server is stopped.
+func (s *Server) Data() string { return s.data() }
+
+// Socket is the folder of its socket, whose port is 5432.
+func (s *Server) Socket() string { return s.dir }
+
+// Start serves the cluster and waits until it takes connections.
+func (s *Server) Start() error {
+	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "port=5432", "-c", "shared_buffers=64MB", "-c", "max_connections=200", "-c", "unix_socket_permissions=0777"}
+	for _, one := range s.settings {
+		args = append(args, "-c", one)
+	}
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.process, s.ended = Command(filepath.Join(s.bin, "postgres"), args...), make(chan struct{})
+	s.process.Stdout, s.process.Stderr = log, log
+	if err := launch(s.process, s.ended); err != nil {
+		return err
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		c, err := pgx.Connect(context.Background(), s.URL("postgres"))
+		if err == nil {
+			return c.Close(context.Background())
+		}
+		select {
+		case <-s.ended:
+			return fmt.Errorf("postgres did not start:\n%s", s.Log())
+		default:
+		}
+		if time.Now().After(end) {
+			return errors.Join(err, errors.New(s.Log()))
+		}
+	}
+}
+
+// launch starts a process from a thread that lives as long as it: the system ends the
+// process with the thread that began it.
+func launch(c *exec.Cmd, ended chan struct{}) error {
+	begun := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := c.Start()
+		begun <- err
+		if err == nil {
+			c.Wait()
+			close(ended)
+		}
+	}()
+	return <-begun
+}
+
+// Log is what the server wrote.
+func (s *Server) Log() string {
+	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	return string(text)
+}
+
+// Kill ends the server as a power cut of its processes would; Start recovers what was durable.
+func (s *Server) Kill() { s.signal(os.Kill) }
+
+// Stop ends it in order, connections and all.
+func (s *Server) Stop() { s.signal(os.Interrupt) }
+
+func (s *Server) signal(sig os.Signal) {
+	if s.process == nil {
+		return
+	}
+	s.process.Process.Signal(sig)
+	<-s.ended
+	s.process = nil
+}
+
+// Process is the ID of the server's first process.
+func (s *Server) Process() int { return s.process.Process.Pid }
+
+func (s *Server) remove() {
+	s.signal(os.Interrupt)
+	os.RemoveAll(s.dir)
+}
+
+// URL is the address of a database, for the server's owner.
+func (s *Server) URL(database string) string { return s.URLAs("postgres", database) }
+
+// URLAs is the address of a database for a user.
+func (s *Server) URLAs(user, database string) string {
+	return "postgres://" + user + "@/" + database + "?host=" + url.QueryEscape(s.dir)
+}
+
+// Database makes an empty database and returns its address.
+func (s *Server) Database(t TB) string {
+	t.Helper()
+	name := fmt.Sprint("d", s.number.Add(1))
+	s.Exec(t, s.URL("postgres"), "CREATE DATABASE "+name)
+	return s.URL(name)
+}
+
+// Exec carries out statements at an address.
+func (s *Server) Exec(t TB, address string, statements ...string) {
+	t.Helper()
+	c, err := pgx.Connect(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	for _, one := range statements {
+		if _, err := c.Exec(context.Background(), one); err != nil {
+			t.Fatalf("%s: %v", one, err)
+		}
+	}
+}
+
+// Value asks for one value at an address.
+func Value[T any](t TB, address, query string, args ...any) (v T) {
+	t.Helper()
+	c, err := pgx.Connect(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	if err := c.QueryRow(context.Background(), query, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return v
+}
