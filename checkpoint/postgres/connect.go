@@ -221,13 +221,6 @@ func (s *session) close() error {
 	return s.Conn.Close(ctx)
 }
 
-// cut ends a connection at once, whatever it waits for.
-func (s *session) cut() {
-	if s != nil && s.Conn != nil {
-		s.PgConn().Conn().Close()
-	}
-}
-
 // warned is what the server has warned of since it was asked last, or nothing.
 func (s *session) warned() string {
 	if text := s.warning.Swap(nil); text != nil {
