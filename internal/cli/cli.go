@@ -197,7 +197,7 @@ or damaged; 5 rows in doubt, a person has to look; 130 interrupted, resumable.`,
 		},
 		Commands: []*cli.Command{
 			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.loginCommand(), p.configCommand(),
-			p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(), p.completionCommand(),
+			p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(), p.explainCommand(), p.completionCommand(),
 		},
 		Action:                    p.showHelp,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table in exit.go decides

@@ -121,10 +121,10 @@ func (s *settings) readProfile() (*config.Profile, error) {
 		file, err = config.Load(s.config.Value)
 	}
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.mayMake():
+		return none, nil
 	case errors.Is(err, fs.ErrNotExist) && !s.config.given() && none.Name == defaultProfile:
 		s.config.From += "; there is no such file"
-		return none, nil
-	case errors.Is(err, fs.ErrNotExist) && s.mayMake():
 		return none, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usage(cmp.Or(s.config.Value, "the configuration file")+": there is no such file",

@@ -12,6 +12,7 @@ import (
 	"leadferry/internal/cli/complete"
 	"leadferry/internal/cli/reference"
 	"leadferry/internal/config"
+	"leadferry/internal/explain"
 	"leadferry/internal/lazyregexp"
 )
 
@@ -153,6 +154,8 @@ func argumentsOf(command, arguments string) reference.Values {
 	switch {
 	case oneOf().MatchString(first):
 		return reference.Values{Kind: reference.Words, Words: strings.Split(first, "|")}
+	case command == "leadferry explain":
+		return reference.Values{Kind: reference.Words, Look: func(func(string) string) []string { return explain.Names() }}
 	case command == "leadferry checkpoint repair":
 		return reference.Values{Kind: reference.Files, Suffixes: []string{".db"}}
 	case first == "FILE.csv":

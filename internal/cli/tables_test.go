@@ -68,6 +68,7 @@ func TestCompletionKnowsTheCommandLine(t *testing.T) {
 		"checkpoint history .":                        "words",
 		"checkpoint status .":                         "words",
 		"completion f.":                               "words fish",
+		"explain in_.":                                "words in_doubt",
 		"completion fish .":                           "words",
 		"import --chan.":                              "words --changed",
 		"sync --chan.":                                "words",

@@ -18,7 +18,7 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", "internal/fetch", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
 			"internal/cli/checkpointcmd": {imports: []string{"importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
@@ -28,6 +28,7 @@ func design() plan {
 			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest"}, below...)},
 			"internal/layout":            {},
 			"internal/fetch":             {},
+			"internal/explain":           {},
 			failpoint:                    {},
 			rowkey:                       {},
 			disk:                         {},
@@ -55,7 +56,7 @@ func design() plan {
 			"checkpoint/postgres":        {imports: []string{"checkpoint", rowkey}, tests: []string{"checkpoint/storetest", "internal/pgtest"}},
 			"internal/pgtest":            {},
 			"checkpoint/storetest":       {imports: []string{"checkpoint", rowkey}},
-			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox"}},
+			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox", "internal/explain"}},
 			"leadapi/sandbox":            {imports: []string{lazyregexp}, tests: []string{"leadapi"}},
 		},
 		reserved: []reserved{

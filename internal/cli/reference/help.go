@@ -68,6 +68,34 @@ func Topic(title, description, category string, flags []Flag) string {
 	return h.b.String()
 }
 
+// Page is a screen of text: a title, then paragraphs and lines that stand as they are.
+func Page(title, text string) string {
+	h := &screen{}
+	h.paragraph("", title)
+	h.line("")
+	h.text(text)
+	return h.b.String()
+}
+
+// List is a part of a screen: names, and what each means.
+type List struct {
+	Title string
+	Items [][2]string
+}
+
+// Lists is a screen of names and what they mean.
+func Lists(title string, lists []List) string {
+	h := &screen{}
+	h.paragraph("", title)
+	for _, l := range lists {
+		h.heading(strings.ToUpper(l.Title) + ":")
+		for _, i := range l.Items {
+			h.entry("   ", i[0], i[1], 24)
+		}
+	}
+	return h.b.String()
+}
+
 func usageLine(c *Command) string {
 	s := c.Name()
 	if len(c.Flags) > 0 {

@@ -1,0 +1,114 @@
+// Package explain is the catalogue of what leadferry says: every outcome, exit code, rule of a
+// row, answer of the service, reason to stop and warning, with what it means and what to do.
+//
+// `leadferry explain` shows its entries, and docs/messages.md is written from them. It knows no
+// other room; its tests compare it with what the others say.
+package explain
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Kind is what some entries have in common.
+type Kind struct {
+	Name    string `yaml:"kind"` // what one is called: outcome, exit code
+	Title   string
+	About   string // where people meet them
+	Entries []Entry
+}
+
+// Entry explains one name.
+type Entry struct {
+	Kind  string   `yaml:"-"`
+	Name  string   // as results, problems and commands write it
+	Also  []string // other names, as statuses of HTTP: 408, 4xx
+	Means string
+	Why   string // how it comes to that; may be ""
+	Do    string
+	Next  []string // commands, in their order
+	See   string   // a page of docs that says more, from the project's folder; may be ""
+	Says  []string // pieces of the messages that it explains
+}
+
+//go:embed catalogue/*.yaml
+var catalogue embed.FS
+
+// Kinds are all entries, in the order in which they are listed. A catalogue that cannot be read
+// is a mistake of this room, which its tests find.
+var Kinds = sync.OnceValue(func() []Kind {
+	files, err := fs.Glob(catalogue, "catalogue/*.yaml")
+	if err != nil {
+		panic(err)
+	}
+	var kinds []Kind
+	for _, name := range files {
+		k, err := read(name)
+		if err != nil {
+			panic(fmt.Sprintf("%s: %v", path.Base(name), err))
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds
+})
+
+func read(name string) (k Kind, err error) {
+	text, err := catalogue.ReadFile(name)
+	if err != nil {
+		return k, err
+	}
+	err = yaml.Load(text, &k, yaml.WithKnownFields())
+	for i := range k.Entries {
+		k.Entries[i].Kind = k.Name
+	}
+	return k, err
+}
+
+// Names are all names by which entries are found, but for the other ones of each.
+func Names() (names []string) {
+	for _, k := range Kinds() {
+		for _, e := range k.Entries {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any
+// 4xx that has no entry of its own), or by a message that was pasted. Case, blanks and hyphens do
+// not matter, nor do words like "exit code" or "HTTP" before a number.
+func Find(asked string) (Entry, bool) {
+	name := strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(asked)), "_"), "-", "_")
+	for _, before := range []string{"exit_", "code_", "status_", "http_"} {
+		name = strings.TrimPrefix(name, before)
+	}
+	class := ""
+	if len(name) == len("404") && strings.Trim(name, "0123456789") == "" {
+		class = name[:1] + "xx"
+	}
+	for _, is := range []func(Entry) bool{
+		func(e Entry) bool { return e.Name == name },
+		func(e Entry) bool { return slices.Contains(e.Also, name) },
+		func(e Entry) bool { return class != "" && slices.Contains(e.Also, class) },
+		func(e Entry) bool { return e.speaks(asked) },
+	} {
+		for _, k := range Kinds() {
+			if i := slices.IndexFunc(k.Entries, is); i >= 0 {
+				return k.Entries[i], true
+			}
+		}
+	}
+	return Entry{}, false
+}
+
+// speaks reports whether a text holds a piece of the entry's messages.
+func (e Entry) speaks(text string) bool {
+	return slices.ContainsFunc(e.Says, func(piece string) bool { return strings.Contains(text, piece) })
+}
