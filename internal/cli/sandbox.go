@@ -21,8 +21,10 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 	"leadferry/internal/disk"
+	"leadferry/internal/page"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
+	sandboxpage "leadferry/leadapi/sandbox/web"
 )
 
 func (p *program) sandboxCommand() *cli.Command {
@@ -40,6 +42,7 @@ Example:
 
    leadferry sandbox --addr 127.0.0.1:8080 --latency 20ms \
       --faults '429:5%,drop-stored:1%'
+   leadferry sandbox --web --faults drop-stored/40
    leadferry sandbox --mutual-tls --proxy-listen 127.0.0.1:3128 \
       --proxy-user ann --idle-close 1s
 
@@ -68,9 +71,46 @@ Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 			directoryFlag("", ""),
 			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
 			life,
+			pageFlag("a page of its leads, with a search, and of its requests and faults as they come"),
 		},
 		Action: p.sandbox,
 	}
+}
+
+// pageAddress is that of a page: a switch that also takes an address.
+type pageAddress string
+
+func (a *pageAddress) String() string { return string(*a) }
+
+func (a *pageAddress) Set(text string) error {
+	*a = pageAddress(text)
+	return nil
+}
+
+// IsBoolFlag lets the flag stand without a value.
+func (*pageAddress) IsBoolFlag() bool { return true }
+
+// pageFlag asks for a page at an address of this machine.
+func pageFlag(text string) *cli.GenericFlag {
+	return &cli.GenericFlag{
+		Name: "web", Value: new(pageAddress), DefaultText: "no page",
+		Usage: text + ", in a browser on this machine (`[=ADDRESS]`: at a port of your choice)",
+	}
+}
+
+// servePage serves a page where --web asks for one; nil where it does not.
+func servePage(c *cli.Context, site page.Site) (*page.Server, error) {
+	addr := c.Generic("web").(*pageAddress).String()
+	if wanted, err := strconv.ParseBool(addr); err == nil && wanted {
+		addr = "127.0.0.1:0"
+	} else if err == nil || addr == "" {
+		return nil, nil
+	}
+	server, err := page.Serve(addr, site)
+	if err != nil {
+		return nil, usage("--web: "+err.Error(), "leave the address out, or name a free one such as 127.0.0.1:8090")
+	}
+	return server, nil
 }
 
 func indented(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
@@ -95,14 +135,24 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free"), server.Close())
 	}
+	shown, err := servePage(c, sandboxpage.New(server, listener.URL()).View)
+	if err != nil {
+		return errors.Join(err, listener.Close(), server.Close())
+	}
 	fmt.Fprint(p.Out, exports(listener, directory, c.String("client-ca") != ""))
+	if shown != nil {
+		fmt.Fprintln(p.say(c), "its page is at "+shown.URL())
+	}
 	fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
 	p.hold.take() // whether or not a signal has come
 	select {
 	case <-p.interrupt:
 	case <-c.Context.Done():
 	}
-	err = errors.Join(listener.Close(), server.Close())
+	if shown != nil {
+		err = shown.Close()
+	}
+	err = errors.Join(err, listener.Close(), server.Close())
 	printAnswers(p.say(c), server.Counts())
 	return err
 }

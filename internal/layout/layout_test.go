@@ -8,7 +8,7 @@ import (
 // design is the table of rooms: a package that is not in it is a fault, so that a new room is a decision.
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "importer/repeats", "importer/named", "mapping", "checkpoint", "leadapi"}
-	below := append([]string{"importer", "leadapi/sandbox", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
+	below := append([]string{"importer", "leadapi/sandbox", "leadapi/sandbox/web", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
 	const disk, spelling, lazyregexp = "internal/disk", "internal/spelling", "internal/lazyregexp"
 	const words, lines = "importer/source/rows", "importer/source/lines"
@@ -18,7 +18,7 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
 			"internal/cli/checkpointcmd": {imports: []string{"importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
@@ -58,6 +58,7 @@ func design() plan {
 			"checkpoint/storetest":       {imports: []string{"checkpoint", rowkey}},
 			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox", "internal/explain"}},
 			"leadapi/sandbox":            {imports: []string{lazyregexp}, tests: []string{"leadapi"}},
+			"leadapi/sandbox/web":        {imports: []string{"leadapi/sandbox", "internal/page"}},
 		},
 		reserved: []reserved{
 			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "checkpoint/bolt/records", "leadapi/sandbox"}, tests: true},

@@ -45,18 +45,43 @@
   };
   const tell = (text) => { if (word.textContent !== text) word.textContent = text; };
 
+  // Buttons that copy are shown where they can.
+  if (navigator.clipboard) document.documentElement.classList.add("copies");
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button.copy");
+    if (!button) return;
+    const text = button.textContent;
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Not copied";
+    }
+    setTimeout(() => { button.textContent = text; }, 1500);
+  });
+
   for (const part of main.children) last.set(part.id, part.outerHTML);
-  const source = new EventSource("/follow" + location.pathname + location.search);
   const take = (event) => {
     heard = new Date();
     tell("");
     show(JSON.parse(event.data));
   };
-  source.onmessage = take;
-  source.addEventListener("same", () => { heard = new Date(); tell(""); });
-  source.addEventListener("end", (event) => {
+  let source = null, ended = false;
+  const follow = () => {
+    source = new EventSource("/follow" + location.pathname + location.search);
+    source.onmessage = take;
+    source.addEventListener("same", () => { heard = new Date(); tell(""); });
+    source.addEventListener("end", (event) => {
+      ended = true;
+      source.close();
+      take(event);
+    });
+    source.onerror = () => tell("No word since " + heard.toLocaleTimeString() + ": what stands here is what was known then.");
+  };
+  follow();
+  // A browser has six connections for all tabs of a server. Those of a page that is opened often are given back.
+  if ("rests" in main.dataset) document.addEventListener("visibilitychange", () => {
     source.close();
-    take(event);
+    if (!document.hidden && !ended) follow();
   });
-  source.onerror = () => tell("No word since " + heard.toLocaleTimeString() + ": what stands here is what was known then.");
 })();

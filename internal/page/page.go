@@ -16,7 +16,8 @@
 // what a reader opened, selected or typed elsewhere stays: make them sections with ids.
 //
 // Looks (style.css): .verdict with .good, .warn, .bad or .idle and a word, .tiles of dl,
-// tables (.num for figures), details, pre and code for what is copied, figure.chart with an
+// tables (.num for figures, .text for what others wrote), .pick for an ID, with a button.copy
+// and its data-copy beside it, details, pre and code for what is copied, figure.chart with an
 // svg role="img", .s0 to .s7 for series, which differ in pattern too. A page has light, dark
 // and print; no colour says anything alone, and all can be told apart by colour-blind eyes.
 //
@@ -39,6 +40,7 @@ import (
 type View struct {
 	Title string
 	Main  template.HTML // what is in <main>
+	Form  bool          // people type into it, and open many of its kind: it rests in the background, and where scripts are off
 }
 
 //go:embed style.css
@@ -60,10 +62,10 @@ var frame = template.Must(template.New("frame").Parse(`<!doctype html>
 <meta name="robots" content="noindex">
 <title>{{.Title}}</title>
 <style>{{.Style}}</style>
-{{with .Script}}<noscript><meta http-equiv="refresh" content="5"></noscript>
+{{if and .Script (not .Form)}}<noscript><meta http-equiv="refresh" content="5"></noscript>
 {{end}}</head>
 <body>
-<main>
+<main{{if .Form}} data-rests{{end}}>
 {{.Main}}</main>
 {{with .Script}}<p id="word" role="status"></p>
 <script>{{.}}</script>

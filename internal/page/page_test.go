@@ -34,7 +34,7 @@ func attribute(n *html.Node, name string) string {
 // without looks otherwise.
 func TestPolicyAllowsWhatThePageHolds(t *testing.T) {
 	var file, live bytes.Buffer
-	v := View{`A "title" </title><script>`, template.HTML("<section id=a>x</section>")}
+	v := View{Title: `A "title" </title><script>`, Main: template.HTML("<section id=a>x</section>")}
 	if err := Write(&file, v); err != nil {
 		t.Fatal(err)
 	}

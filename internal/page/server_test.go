@@ -25,7 +25,7 @@ func (s *shown) site(at *url.URL) (View, bool) {
 		return View{}, false
 	}
 	text, _ := s.text.Load().(string)
-	return View{"Title", template.HTML("<p id=a>" + template.HTMLEscapeString(text+at.Query().Get("q")) + "</p>")}, true
+	return View{Title: "Title", Main: template.HTML("<p id=a>" + template.HTMLEscapeString(text+at.Query().Get("q")) + "</p>")}, true
 }
 
 func begin(t *testing.T, every time.Duration) (*Server, *shown) {

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"go.etcd.io/bbolt"
 )
+
+// shortestID is how much of an ID finds what it names, in bytes.
+const shortestID = 6
 
 // mostLooked is how many leads one Find looks at: half a second's work at most.
 const mostLooked = 50_000
@@ -21,14 +25,14 @@ type Found struct {
 }
 
 // Made returns how many leads were ever made, those forgotten since too.
-func (s *Server) Made() (n uint64, err error) {
-	err = s.store.View(func(tx *bbolt.Tx) error { n = tx.Bucket(leadBucket).Sequence(); return nil })
+func (s *Server) Made() (n int, err error) {
+	err = s.store.View(func(tx *bbolt.Tx) error { n = int(tx.Bucket(leadBucket).Sequence()); return nil })
 	return n, err
 }
 
 // Find returns leads, the newest first: those made before the one of an ID, or from the newest on for "". Each holds
-// every word of the query, of whatever case, in its ID, status, ExternalID, type, content, location, or in the name or
-// ID of its organization. It looks at limit of them, and at 50,000 altogether, at most.
+// every word of the query, of whatever case, in its status, ExternalID, type, content, location, or in the name of its
+// organization; has it, of six bytes at least, in its ID or its organization's; or was made in the minute after it, where it is a time of RFC 3339. It looks at limit of them, and at 50,000 altogether, at most.
 func (s *Server) Find(query, before string, limit int) (f Found, err error) {
 	words := s.words(query)
 	err = s.store.View(func(tx *bbolt.Tx) error {
@@ -73,12 +77,14 @@ type word struct {
 	text   string
 	stored []byte          // as it stands in JSON
 	owners map[string]bool // organizations whose names hold it
+	sent   time.Time       // what it is as a time
 }
 
 func (s *Server) words(query string) (words []word) {
 	for text := range strings.FieldsSeq(strings.ToLower(strings.ToValidUTF8(query, ""))) {
 		stored, _ := jsontext.AppendQuote(nil, text)
 		w := word{text: text, stored: stored[1 : len(stored)-1], owners: map[string]bool{}}
+		w.sent, _ = time.Parse(time.RFC3339, strings.ToUpper(text))
 		for id, name := range s.directory.names {
 			if strings.Contains(strings.ToLower(name), text) {
 				w.owners[id] = true
@@ -94,7 +100,7 @@ func match(stored []byte, words []word) (l Lead, matches bool, err error) {
 	if len(words) > 0 {
 		small := bytes.ToLower(stored)
 		for _, w := range words {
-			if len(w.owners) == 0 && !bytes.Contains(small, w.stored) {
+			if len(w.owners) == 0 && w.sent.IsZero() && !bytes.Contains(small, w.stored) {
 				return l, false, nil
 			}
 		}
@@ -115,7 +121,14 @@ func (w word) in(l *Lead) bool {
 	if w.owners[l.OwnerID] {
 		return true
 	}
-	for _, text := range []string{l.ID, l.OwnerID, l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address} {
+	if made, err := time.Parse(timeLayout, l.CreatedAt); err == nil && !w.sent.IsZero() && made.Sub(w.sent).Abs() <= time.Minute && made.After(w.sent.Add(-time.Second)) {
+		return true
+	}
+	// A short word stands in any ID, by chance.
+	if len(w.text) >= shortestID && (strings.Contains(l.ID, w.text) || strings.Contains(strings.ToLower(l.OwnerID), w.text)) {
+		return true
+	}
+	for _, text := range []string{l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address} {
 		if strings.Contains(strings.ToLower(text), w.text) {
 			return true
 		}

@@ -21,28 +21,35 @@ func names(leads []Lead) (found []string) {
 }
 
 func TestFindMatchesEveryWordInAValue(t *testing.T) {
-	s := open(t, Options{})
+	at := newClock()
+	s := open(t, Options{Now: at.now})
 	ann := createLead(t, s, `{"name":"Ann Ohm","email":"ann@example.com","n":17}`)
 	createLead(t, s, `{"name":"Bob \"Quick\" Lee","note":"status: ünclear"}`)
 	ask(s, "POST", "/v1/"+TrunkID, `{"organizationID":"`+miami+`","content":{"name":"Cid"},"typeKey":"k","typeLabel":"Brochure","status":"onHold"}`, "Authorization", signIn(s))
+	at.move(70 * time.Second)
+	createLead(t, s, `{"name":"Dee","was":"2026-05-04T09:31:00Z"}`)
 	ask(s, "PATCH", "/v3/lead/"+ann, `{"ExternalID":"CRM-0007"}`, "Authorization", signIn(s))
 	for query, want := range map[string][]string{
-		"":                   {"Cid", `Bob "Quick" Lee`, "Ann Ohm"},
-		"ann OHM":            {"Ann Ohm"},
-		"ohm ann@":           {"Ann Ohm"},
-		"ann bob":            nil,
-		"crm-0007":           {"Ann Ohm"},
-		"17":                 {"Ann Ohm"},
-		ann:                  {"Ann Ohm"},
-		`"quick"`:            {`Bob "Quick" Lee`},
-		"ÜNCLEAR":            {`Bob "Quick" Lee`},
-		"onhold brochure":    {"Cid"},
-		"biscayne":           {"Cid"}, // the name of the organization
-		miami:                {"Cid"},
-		"externalid":         nil, // a field is no value
-		"\xff\x00":           nil,
-		" \t ":               {"Cid", `Bob "Quick" Lee`, "Ann Ohm"},
-		"not there, nowhere": nil,
+		"":                          {"Dee", "Cid", `Bob "Quick" Lee`, "Ann Ohm"},
+		"ann OHM":                   {"Ann Ohm"},
+		"ohm ann@":                  {"Ann Ohm"},
+		"ann bob":                   nil,
+		"crm-0007":                  {"Ann Ohm"},
+		"17":                        {"Ann Ohm"},
+		ann:                         {"Ann Ohm"},
+		`"quick"`:                   {`Bob "Quick" Lee`},
+		"ÜNCLEAR":                   {`Bob "Quick" Lee`},
+		"onhold brochure":           {"Cid"},
+		"biscayne":                  {"Cid"}, // the name of the organization
+		miami:                       {"Cid"},
+		"externalid":                nil, // a field is no value
+		"\xff\x00":                  nil,
+		" \t ":                      {"Dee", "Cid", `Bob "Quick" Lee`, "Ann Ohm"},
+		"2026-05-04t09:30:00Z lee":  {`Bob "Quick" Lee`}, // made in the minute after
+		"2026-05-04T09:31:00Z":      {"Dee"},
+		"2026-05-04T11:31:00+02:00": {"Dee"},
+		"2026-05-04T09:31:12Z":      nil,
+		"not there, nowhere":        nil,
 	} {
 		f, err := s.Find(query, "", 10)
 		if d := cmp.Diff(want, names(f.Leads)); d != "" || err != nil || f.Older != "" || f.Short {

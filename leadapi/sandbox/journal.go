@@ -33,6 +33,7 @@ const mostRequests = 1000
 type journal struct {
 	mu     sync.Mutex
 	counts Counts
+	hits   map[string]int
 	newest [2]string // the lead answered last, and the other one before
 	number int
 	ring   []Request // that of a number stands at the number - 1, modulo mostRequests
@@ -63,6 +64,9 @@ func (j *journal) note(e Request) string {
 		j.counts[e.Kind] = map[int]int{}
 	}
 	j.counts[e.Kind][e.Status]++
+	if e.Fault != "" {
+		j.hits[e.Fault]++
+	}
 	if e.LeadID != "" && e.LeadID != j.newest[0] {
 		j.newest = [2]string{e.LeadID, j.newest[0]}
 	}
@@ -85,6 +89,13 @@ func (s *Server) Counts() Counts {
 		c[kind] = maps.Clone(m)
 	}
 	return c
+}
+
+// Hits says how many requests each fault has hit so far, by its name.
+func (s *Server) Hits() map[string]int {
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	return maps.Clone(s.journal.hits)
 }
 
 // Answered returns how many requests were answered so far: where that has not grown, no lead has changed.

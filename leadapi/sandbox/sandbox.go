@@ -63,7 +63,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, directory: cmp.Or(o.Directory, brand), now: o.Now, store: st, faults: fs, quit: make(chan struct{}), journal: journal{counts: Counts{}}}
+	s := &Server{options: o, directory: cmp.Or(o.Directory, brand), now: o.Now, store: st, faults: fs, quit: make(chan struct{}), journal: journal{counts: Counts{}, hits: map[string]int{}}}
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -42,6 +42,11 @@
     const e = n.parentElement;
     if (!n.data.trim() || !seen(e) || ['SCRIPT', 'STYLE', 'TITLE', 'title', 'desc'].includes(e.tagName) || hidden(e)) continue;
     const scale = e instanceof SVGElement && e.getScreenCTM ? e.getScreenCTM().d : 1;
+    const range = document.createRange();
+    range.selectNodeContents(n);
+    const lines = new Set([...range.getClientRects()].map((r) => Math.round(r.bottom))).size;
+    const text = n.data.trim().replace(/\s+/g, ' ');
+    if (lines > 2 && lines > text.split(' ').length && text.length / lines < 8) found.add(`is squeezed into ${lines} lines: ` + name(e));
     const size = parseFloat(getComputedStyle(e).fontSize) * scale;
     if (size < smallest - 0.05) found.add(`text of ${size.toFixed(1)} pixels: ` + name(e));
   }
@@ -96,5 +101,6 @@
     }
   }
   scrollTo(0, 0);
-  return [...found];
+  const kinds = {}; // ten of each say enough
+  return [...found].filter((f) => (kinds[f.split(/[:\d]/)[0]] = (kinds[f.split(/[:\d]/)[0]] || 0) + 1) <= 10);
 })()

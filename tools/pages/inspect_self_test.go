@@ -31,6 +31,7 @@ func TestInspectFindsFaults(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"too wide":            {`<div style="width:1300px">wide</div>`, "the page is "},
 		"cut off":             {`<div style="width:3em;overflow:hidden;white-space:nowrap">cut off on the right</div>`, "is cut off on the right"},
+		"squeezed":            {`<p style="width:2em;overflow-wrap:anywhere">squeezedwords</p>`, "is squeezed into"},
 		"small text":          {`<p style="font-size:9px">small</p>`, "text of 9.0 pixels"},
 		"a drawing scaled":    {`<svg role="img" aria-label="A drawing" width="50" height="10" viewBox="0 0 200 40"><text y="16">small</text></svg>`, "text of 4.0 pixels"},
 		"text on text":        {drawing + `<text y="16">one</text><text x="5" y="20">other</text></svg>`, "stand on each other"},

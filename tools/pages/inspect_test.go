@@ -58,7 +58,8 @@ func (b *browser) inspect(t *testing.T, name, address string) {
 // look opens a page in a new tab and returns what is wrong with it.
 func (b *browser) look(t *testing.T, l look, name, address string) []string {
 	t.Helper()
-	ctx, w := b.tab(t, l, address)
+	ctx, w, shut := b.tab(t, l, address)
+	defer shut()
 	must(t, chromedp.Do(ctx, chromedp.Navigate(address)))
 	picture(ctx, t, name+"-"+l.name)
 	// What is folded away is read, too.
@@ -69,22 +70,22 @@ func (b *browser) look(t *testing.T, l look, name, address string) []string {
 	return append(append(found, b.violations(ctx, t, l)...), w.said()...)
 }
 
-// tab is a new tab that sees pages as l says. It ends with the test.
-func (b *browser) tab(t *testing.T, l look, address string) (context.Context, *witness) {
+// tab is a new tab that sees pages as l says, until it is shut: Chromium has few connections for all that follow a page.
+func (b *browser) tab(t *testing.T, l look, address string) (ctx context.Context, w *witness, shut func()) {
 	t.Helper()
 	tab, closeTab := chromedp.NewContext(b.ctx)
 	t.Cleanup(closeTab)
 	must(t, chromedp.Do(tab))
 	ctx, cancel := context.WithTimeout(tab, patience)
 	t.Cleanup(cancel)
-	w := &witness{address: address}
+	w = &witness{address: address}
 	must(t, chromedp.Listen(ctx, w.hear))
 	scheme := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: l.scheme}
 	called(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: l.media, Features: []*emulation.MediaFeature{scheme}})
 	called(ctx, t, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: l.width, Height: 900, DeviceScaleFactor: 1, Mobile: l.width < 500})
 	called(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: l.still})
 	called(ctx, t, audits.Enable, cdp.Empty{})
-	return ctx, w
+	return ctx, w, func() { _ = chromedp.Cancel(tab) }
 }
 
 func called[P, R any](ctx context.Context, t *testing.T, c cdp.Command[P, R], params P) R {
@@ -183,4 +184,15 @@ func (w *witness) hear(event any) {
 			w.note("it asks elsewhere: %s", e.Request.URL)
 		}
 	}
+}
+
+// first is where the first of some links on a page leads.
+func (b *browser) first(t *testing.T, address, links string) string {
+	t.Helper()
+	ctx, _, shut := b.tab(t, looks()[0], address)
+	defer shut()
+	must(t, chromedp.Do(ctx, chromedp.Navigate(address)))
+	to, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf("document.querySelector(%q).href", links)))
+	must(t, err)
+	return to
 }

@@ -1,0 +1,223 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"leadferry/internal/page"
+	"leadferry/leadapi/sandbox"
+)
+
+// service is a sandbox with a page.
+type service struct {
+	t *testing.T
+	*sandbox.Server
+	site  *Site
+	token string
+}
+
+func newService(t *testing.T, o sandbox.Options) *service {
+	t.Helper()
+	server, err := sandbox.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	s := &service{t: t, Server: server, site: New(server, "http://127.0.0.1:8080")}
+	w := s.send("POST", "/v3/oauth2/token?"+url.Values{"grant_type": {"client_credentials"}, "client_id": {sandbox.ClientID}, "client_secret": {sandbox.ClientSecret}}.Encode(), "")
+	s.token = regexp.MustCompile(`"access_token":"([^"]+)"`).FindStringSubmatch(w)[1]
+	return s
+}
+
+// send sends a request, of which no answer may come.
+func (s *service) send(method, target, body string) string {
+	defer func() { _ = recover() }()
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Body.String()
+}
+
+func (s *service) create(content string) {
+	s.send("POST", "/v1/"+sandbox.TrunkID, `{"organizationID":"`+sandbox.TrunkID+`","content":`+content+`,"typeKey":"k","typeLabel":"A <b>label</b>"}`)
+}
+
+// show returns a page, which has to be there.
+func (s *service) show(address string) string {
+	s.t.Helper()
+	at, err := url.Parse(address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	v, found := s.site.View(at)
+	if !found || v.Title == "" || !v.Form {
+		s.t.Fatalf("%s: %v, %+v", address, found, v)
+	}
+	return string(v.Main)
+}
+
+// The lead of a create that got no answer is found by what its row holds, with its ID.
+func TestALeadIsFoundThoughNobodyWasTold(t *testing.T) {
+	s := newService(t, sandbox.Options{Faults: "create.drop-stored#2"})
+	for i := range 3 {
+		s.create(fmt.Sprintf(`{"name":"Person %d"}`, i))
+	}
+	leads, err := s.Leads()
+	if err != nil || len(leads) != 3 {
+		t.Fatal(leads, err)
+	}
+	found := s.show("/?q=person+1")
+	for i, l := range leads {
+		if strings.Contains(found, `<code class="pick">`+l.ID+`</code>`) != (i == 1) {
+			t.Errorf("lead %d: %s", i, found)
+		}
+	}
+	for _, address := range []string{"/?q=no+answer", "/requests?q=drop-stored", "/lead?id=" + leads[1].ID} {
+		if text := s.show(address); !strings.Contains(text, "no answer") || !strings.Contains(text, "was made; the sender does not know") || strings.Contains(text, leads[0].ID) {
+			t.Errorf("%s: %s", address, text)
+		}
+	}
+}
+
+func TestPagesAreLinkedToTheEnd(t *testing.T) {
+	s := newService(t, sandbox.Options{})
+	for i := range leadsOnPage*2 + 30 {
+		s.create(fmt.Sprintf(`{"name":"Person %d"}`, i))
+	}
+	older := regexp.MustCompile(`<a href="(/\?before=[^"]+)">Older leads</a>`)
+	seen, pages := 0, 0
+	for address := "/?q=person"; address != ""; pages++ {
+		text := s.show(address)
+		seen += strings.Count(text, `class="pick"`)
+		address = ""
+		if m := older.FindStringSubmatch(text); m != nil {
+			address = html.UnescapeString(m[1])
+		}
+	}
+	if seen != leadsOnPage*2+30 || pages != 3 {
+		t.Errorf("%d leads on %d pages", seen, pages)
+	}
+}
+
+// What a lead went through stands on its page, the newest first.
+func TestALeadHasItsHistory(t *testing.T) {
+	s := newService(t, sandbox.Options{})
+	s.create(`{"name":"Ann"}`)
+	leads, _ := s.Leads()
+	id := leads[0].ID
+	s.send("PATCH", "/v3/lead/"+id, `{"Status":"contacted"}`)
+	s.send("PATCH", "/v3/lead/"+id, `{"Status":"closedWon","ExternalID":"CRM-7"}`)
+	text := s.show("/lead?id=" + id)
+	last, first := strings.Index(text, "<bdi>closedWon</bdi>"), strings.Index(text, "<bdi>open</bdi>")
+	if last < 0 || first < last || !strings.Contains(text, "CRM-7") || strings.Count(text, "update") != 2 {
+		t.Error(text)
+	}
+}
+
+func TestOtherAddressesAreNoPages(t *testing.T) {
+	s := newService(t, sandbox.Options{})
+	for _, address := range []string{"/lead", "/lead?id=none", "/v1/x", "/requests/", "//", "", "/lead/../requests"} {
+		if v, found := s.site.View(&url.URL{Path: strings.Split(address, "?")[0]}); found {
+			t.Errorf("%q: %s", address, v.Title)
+		}
+	}
+}
+
+// A page is made anew when something happened, and not before; every search is one of its own.
+func TestViewsAreKeptUntilSomethingHappens(t *testing.T) {
+	s := newService(t, sandbox.Options{})
+	for i := range 3 * mostKept {
+		s.show(fmt.Sprint("/?q=x", i))
+	}
+	if len(s.site.kept) > mostKept {
+		t.Errorf("%d are kept", len(s.site.kept))
+	}
+	before := s.show("/")
+	if k := s.site.kept["/"]; k.after != s.Answered() {
+		t.Errorf("%+v", k)
+	}
+	s.site.kept["/"] = kept{after: s.Answered(), found: true, view: page.View{Title: "kept", Form: true}}
+	if s.show("/") == before {
+		t.Error("it was made anew though nothing happened")
+	}
+	s.create(`{"name":"Ann"}`)
+	if text := s.show("/"); !strings.Contains(text, "Ann") {
+		t.Error(text)
+	}
+}
+
+// Secrets do not come onto a page, wherever they were sent.
+func TestNoSecretIsShown(t *testing.T) {
+	s := newService(t, sandbox.Options{Faults: "create.500#1"})
+	s.create(`{}`)
+	s.send("POST", "/v3/oauth2/login", `{"email":"`+sandbox.Email+`","password":"`+sandbox.Password+`"}`)
+	for _, address := range []string{"/", "/requests", "/?q=token"} {
+		text := s.show(address)
+		for _, secret := range []string{s.token, sandbox.ClientSecret, sandbox.Password} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s shows %s", address, secret)
+			}
+		}
+	}
+}
+
+// FuzzView puts texts wherever others may put them: none becomes an element or an attribute, or stays unseen.
+func FuzzView(f *testing.F) {
+	for _, text := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "a\u202eb", "\x00\x1b[31m", "'; --", "{{.}}", strings.Repeat("long", 3000), "\xff\xfe"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s := newService(t, sandbox.Options{})
+		shape := func() (names []string) {
+			for _, address := range []string{"/?" + url.Values{"q": {text}, "before": {text}}.Encode(), "/", "/requests?" + url.Values{"q": {text}}.Encode(), "/requests"} {
+				names = append(names, elements(t, s.show(address))...)
+			}
+			leads, _ := s.Leads()
+			for _, l := range leads {
+				names = append(names, elements(t, s.show("/lead?id="+l.ID))...)
+			}
+			return names
+		}
+		quoted := func(text string) string {
+			return strings.ReplaceAll(fmt.Sprintf("%q", "x"+strings.ToValidUTF8(text, "?")), `\x`, `\u00`)
+		}
+		s.create(`{"name":` + quoted(text) + `,` + quoted("k"+text) + `:` + quoted(text) + `}`)
+		for _, name := range shape() {
+			if name == "script" || name == "img" || strings.HasPrefix(name, "on") || name == "style" {
+				t.Errorf("%q became %s", text, name)
+			}
+		}
+	})
+}
+
+// elements are the names of the elements and attributes of a page; it holds no character that cannot be seen.
+func elements(t *testing.T, text string) (names []string) {
+	if i := strings.IndexAny(text, "\x00\x1b\u202e\u200b"); i >= 0 {
+		t.Errorf("a character that cannot be seen: %q", text[max(0, i-30):i+3])
+	}
+	root, err := html.Parse(bytes.NewReader([]byte(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		names = append(names, n.Data)
+		for _, a := range n.Attr {
+			names = append(names, a.Key)
+		}
+	}
+	return names
+}
