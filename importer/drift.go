@@ -31,6 +31,7 @@ type drift struct {
 	statuses map[move]int // of the file, and on the service
 	owners   map[move]int // of leads that moved from one to another
 	named    *named.Keys
+	others   bool // some of them may be no lead's
 }
 
 func newDrift(seed uint64) *drift {
@@ -68,15 +69,22 @@ func (d *drift) count(it *item, r *result) {
 }
 
 // name notes that a row names a lead, by its own key or another.
-func (d *drift) name(own, known string) {
-	if d.named.Add(own); known != own {
-		d.named.Add(known)
+func (d *drift) name(own string, known *checkpoint.Entry) {
+	if known.State.HasLead() {
+		d.named.Add(known.Key)
+	}
+	if known.Key != own || !known.State.HasLead() {
+		d.others = true
+		d.named.Add(own)
 	}
 }
 
 // tellAbsent hands over the leads of a namespace that no row has named, in the order of their
 // keys.
 func (d *drift) tellAbsent(ctx context.Context, l *checkpoint.Ledger, namespace string, tell func(*checkpoint.Entry) error) error {
+	if !d.others && d.named.Count() >= l.Info().Leads {
+		return nil // the rows named leads only, and as many as there are
+	}
 	each := func(f func(*checkpoint.Entry) error) error { return eachLead(ctx, l, namespace, f) }
 	key := func(e *checkpoint.Entry) string { return e.Key }
 	return named.Missing(d.named, each, key, func(e *checkpoint.Entry) error {

@@ -191,5 +191,17 @@ func TestAbsentLeads(t *testing.T) {
 		p.compares(Options{}, "same 1 absent 2", "a,,x-a,open,Ann,1")
 		p.compares(Options{}, "same 1 absent 1", "a,,x-a,open,Ann,1", "b,,x-b,no status at all,Bob,1") // invalid, but named
 		p.compares(Options{Limit: 1}, "same 1", "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
+		// As many keys are named as there are leads, but not of leads, or twice.
+		p.service.fate = func(string, string) string { return "lost" }
+		p.must("in_doubt 1", p.run("import", Options{}, "d,,x-d,open,Dan,1"))
+		p.service.fate = nil
+		if _, err := p.db.Forget(t.Context(), []string{"webinar/a"}, true); err != nil {
+			t.Fatal(err)
+		}
+		a, b, c := "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"
+		p.compares(Options{}, "same 2 absent 1 in_doubt 1", a, b, "d,,x-d,open,Dan,1")
+		p.compares(Options{}, "same 2 unmatched 1 absent 1", a, b, "e,,x-e,open,Eve,1")
+		p.compares(Options{}, "same 4 absent 1", a, b, a, b)
+		p.compares(Options{}, "same 3", a, b, c)
 	})
 }

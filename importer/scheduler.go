@@ -233,7 +233,7 @@ func (s *scheduler) advanceReady(ctx context.Context) bool {
 // accept counts the batch's next row as read: from here on it must end in an outcome.
 func (s *scheduler) accept(it *item) {
 	if s.drift != nil {
-		s.drift.name(it.rec.Key, s.lookups.batch.known[s.batch.at].Key)
+		s.drift.name(it.rec.Key, &s.lookups.batch.known[s.batch.at])
 	}
 	s.batch.at++
 	s.tally.read(it)

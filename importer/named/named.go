@@ -78,6 +78,16 @@ func (k *Keys) sort() {
 	k.recent = slices.Compact(k.recent)
 }
 
+// Count is how many different keys were named at least: all where they fit into memory.
+func (k *Keys) Count() int {
+	k.sort()
+	most := len(k.recent)
+	for _, n := range k.runs {
+		most = max(most, n)
+	}
+	return most
+}
+
 // Missing calls tell with each thing whose key was not named, in the order in which each gives
 // them. It calls each twice where the hashes did not fit into memory, which has to give the same
 // things both times. The errors of all three end it.

@@ -50,6 +50,13 @@ func TestMissing(t *testing.T) {
 			}
 		}
 		k.Add("")
+		different := map[string]bool{}
+		for _, name := range named {
+			different[name] = true
+		}
+		if n := k.Count(); n > len(different) || len(k.runs) == 0 && n < len(different) {
+			t.Fatalf("%d keys, of %d", n, len(different))
+		}
 		known := rapid.SliceOfDistinct(key, text).Draw(t, "known")
 		want := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return slices.Contains(named, name) })
 		if got := missing(t, k, known); !slices.Equal(got, want) {
