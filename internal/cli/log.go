@@ -150,6 +150,15 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 		}
 	}
 	fields = append(fields, slog.Float64("duration_s", s.DurationS), slog.Any("rows", s.Rows))
+	if r := s.Reconciliation; r != nil {
+		verdicts := map[string]int{}
+		for _, v := range r.Verdicts {
+			verdicts[v.Verdict] = v.Leads
+		}
+		if fields = append(fields, slog.Any("verdicts", verdicts)); r.Sample != nil {
+			fields = append(fields, slog.Any("sample", r.Sample))
+		}
+	}
 	level := slog.LevelError
 	switch s.ExitCode {
 	case importer.CodeComplete:

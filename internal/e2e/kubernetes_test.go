@@ -5,6 +5,7 @@ import (
 	"io"
 	"os/exec"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -96,26 +97,36 @@ type (
 	}
 )
 
-func manifests(t *testing.T) (c claim, j cronJob) {
+// manifests are the objects of the samples: the claim, and the jobs of the sync and of the reconciliation.
+func manifests(t *testing.T) (c claim, jobs map[string]*cronJob) {
 	t.Helper()
-	d := yaml.NewDecoder(strings.NewReader(sampleText(t, "leadferry-cronjob.yaml")))
-	d.KnownFields(true)
-	for _, into := range []any{&c, &j} {
-		if err := d.Decode(into); err != nil {
-			t.Fatal(err)
+	jobs = map[string]*cronJob{"sync": {}, "reconcile": {}}
+	for name, all := range map[string][]any{"leadferry-cronjob.yaml": {&c, jobs["sync"]}, "leadferry-reconcile-cronjob.yaml": {jobs["reconcile"]}} {
+		d := yaml.NewDecoder(strings.NewReader(sampleText(t, name)))
+		d.KnownFields(true)
+		for _, into := range all {
+			if err := d.Decode(into); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if err := d.Decode(&meta{}); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: after the CronJob: %v", name, err)
 		}
 	}
-	if err := d.Decode(&meta{}); !errors.Is(err, io.EOF) {
-		t.Errorf("after the CronJob: %v", err)
-	}
-	return c, j
+	return c, jobs
 }
 
 // TestTheCronJobIsSound: it never runs twice, leaves a run its time, and has no secret
 // that its user cannot read alone.
 func TestTheCronJobIsSound(t *testing.T) {
 	t.Parallel()
-	c, j := manifests(t)
+	c, jobs := manifests(t)
+	for command, j := range jobs {
+		t.Run(command, func(t *testing.T) { sound(t, command, &c, j) })
+	}
+}
+
+func sound(t *testing.T, command string, c *claim, j *cronJob) {
 	job := j.Spec.JobTemplate.Spec
 	p := job.Template.Spec
 	main := p.Containers[0]
@@ -128,6 +139,8 @@ func TestTheCronJobIsSound(t *testing.T) {
 		"not as root":    p.SecurityContext.RunAsNonRoot && p.SecurityContext.RunAsUser > 0 && p.SecurityContext.FSGroup == p.SecurityContext.RunAsGroup,
 		"modes are kept": p.SecurityContext.FSGroupChangePolicy == "OnRootMismatch",
 		"no privileges":  !main.SecurityContext.AllowPrivilegeEscalation && slices.Equal(main.SecurityContext.Capabilities.Drop, []string{"ALL"}),
+		"its command":    main.Args[0] == command && j.Metadata.Name == "leadferry-"+command,
+		"the same image": main.Image == "registry.example.com/leadferry:0.1.0",
 		"its own claim":  p.Volumes[0].PersistentVolumeClaim.ClaimName == c.Metadata.Name,
 	} {
 		if !kept {
@@ -180,17 +193,25 @@ func under(mounted map[string]bool, name string, write bool) bool {
 // TestTheCronJobRuns: its very arguments and variables, against an imitation.
 func TestTheCronJobRuns(t *testing.T) {
 	t.Parallel()
-	_, j := manifests(t)
-	main := j.Spec.JobTemplate.Spec.Template.Spec.Containers[0]
+	_, jobs := manifests(t)
 	m := newMachine(t)
-	for _, v := range main.Env {
+	for _, v := range jobs["sync"].Spec.JobTemplate.Spec.Template.Spec.Containers[0].Env {
 		m.setting(v.Name, v.Value)
 	}
 	m.imports("/state/leads.db")
-	c := exec.Command(binary(), strings.Split(m.here(strings.Join(main.Args, "\n")), "\n")...)
-	c.Dir = m.here(main.WorkingDir)
-	out, told := m.night(c)
-	if lines := objects(t, told); len(lines) != 1 || lines[0]["exit_code"] != 1.0 || out != "" {
-		t.Errorf("the pod's log has %q and %q", out, told)
+	for _, command := range []string{"sync", "reconcile"} {
+		main := jobs[command].Spec.JobTemplate.Spec.Template.Spec.Containers[0]
+		if command == "reconcile" && !reflect.DeepEqual(main.Env, jobs["sync"].Spec.JobTemplate.Spec.Template.Spec.Containers[0].Env) {
+			t.Error("the reconciliation has other settings than the sync")
+		}
+		c := exec.Command(binary(), strings.Split(m.here(strings.Join(main.Args, "\n")), "\n")...)
+		c.Dir = m.here(main.WorkingDir)
+		out, told := m.night(c)
+		lines := objects(t, told)
+		if len(lines) != 1 || lines[0]["exit_code"] != 1.0 || out != "" {
+			t.Errorf("the pod's log has %q and %q", out, told)
+		} else if sample, ok := lines[0]["sample"].(map[string]any); ok != (command == "reconcile") || ok && sample["high"] == nil {
+			t.Errorf("%s: the sample is told so: %v", command, lines[0])
+		}
 	}
 }
