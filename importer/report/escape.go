@@ -93,25 +93,3 @@ func Cell(text string) string { return Escape(defuse(text)) }
 // visible is a text as it is, but for what a terminal would act upon: a name, a key or an
 // ID is taken for what it is by whoever looks it up.
 func visible(text string) string { return escape(text, math.MaxInt) }
-
-// Quote makes a path one word of a shell's command line. What a terminal would act
-// upon is escaped as bash, zsh and ksh read it.
-func Quote(path string) string {
-	if strings.HasPrefix(path, "-") {
-		path = "./" + path // no flag
-	}
-	return quote(path)
-}
-
-func quote(path string) string {
-	odd := func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-", r)
-	}
-	if path != "" && path[0] != '=' && strings.IndexFunc(path, odd) < 0 {
-		return path
-	}
-	if visible(path) != path {
-		return "$'" + visible(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(path)) + "'"
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}

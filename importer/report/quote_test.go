@@ -29,6 +29,17 @@ func TestQuoteIsOneHarmlessWordOfAShell(t *testing.T) {
 	})
 }
 
+func TestQuoteIsAWordOfWindowsShells(t *testing.T) {
+	for path, want := range map[string]string{
+		`leads.csv`: `leads.csv`, `C:\Users\Ann Lee\c.db`: `"C:\Users\Ann Lee\c.db"`, `-m.csv`: `".\-m.csv"`, `D:\runs\`: `"D:\runs\\"`,
+		`a&b,c.csv`: `"a&b,c.csv"`, `it's.csv`: `"it's.csv"`, ``: `""`, `say "x"`: `"say \"x\""`, "é\u202e.csv": `"é\u202e.csv"`, `50%.csv`: `"50%.csv"`,
+	} {
+		if got := quoteFor("windows", path); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func checkQuote(t fails, bash, path string) {
 	t.Helper()
 	word := Quote(path)

@@ -139,7 +139,7 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close(), server.Close())
 	}
-	fmt.Fprint(p.Out, exports(listener, directory, c.String("client-ca") != ""))
+	fmt.Fprint(p.Out, exports(parentShell(), listener, directory, c.String("client-ca") != ""))
 	if shown != nil {
 		fmt.Fprintln(p.say(c), "its page is at "+shown.URL())
 	}
@@ -181,7 +181,7 @@ func networkOf(c *cli.Context) (n sandbox.Network, err error) {
 
 // exports are the lines for a shell that has a client reach the sandbox. What an earlier start or another service may
 // have left in that shell is taken back, but for a client certificate of the user's own, where that is asked for.
-func exports(l *sandbox.Listener, d *sandbox.Directory, ownCert bool) string {
+func exports(to shell, l *sandbox.Listener, d *sandbox.Directory, ownCert bool) string {
 	ca, cert, key := l.Files()
 	gone := []string{secretVariable + "_FILE", secretVariable + "_COMMAND"}
 	var lines strings.Builder
@@ -198,12 +198,12 @@ func exports(l *sandbox.Listener, d *sandbox.Directory, ownCert bool) string {
 	} {
 		switch name := variableOf(v[0]); {
 		case v[1] != "":
-			fmt.Fprintf(&lines, "export %s=%s\n", name, report.Quote(v[1]))
+			lines.WriteString(to.set(name, v[1]))
 		case !ownCert || v[0] == "ca-file":
 			gone = append(gone, name)
 		}
 	}
-	return lines.String() + "unset " + strings.Join(gone, " ") + "\n"
+	return lines.String() + to.unset(gone)
 }
 
 // directoryOf reads the user's own brand, where one is named; else it is nil.

@@ -127,7 +127,7 @@ func keyIn(path string, data []byte) (crypto.Signer, error) {
 		case block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "":
 			return nil, &Error{
 				File: path, Text: "the key is encrypted, and there is nobody to ask for its passphrase",
-				Hint: "openssl pkey -in " + word(path) + " -out " + word(path+".plain") + ", chmod 600 on what comes out, and name that with --client-key",
+				Hint: "openssl pkey -in " + word(path) + " -out " + word(path+".plain") + ", keep what comes out from others, and name that with --client-key",
 			}
 		}
 		if key := parseKey(block.Bytes); key != nil {

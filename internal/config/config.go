@@ -136,7 +136,7 @@ func (f *File) checkProxies() error {
 	}
 	for _, p := range f.Profiles {
 		if v := p.Values[ProxyURL]; strings.Contains(v.Text, "@") {
-			return &Error{f.Path, v.Line, 1, "a proxy with a user or password stands in a file that group or others may read", "chmod 600 " + word(f.Path) + ", or set LEADFERRY_PROXY"}
+			return &Error{f.Path, v.Line, 1, "a proxy with a user or password stands in a file that group or others may read", narrowing("600", f.Path) + ", or set LEADFERRY_PROXY"}
 		}
 	}
 	return nil

@@ -6,7 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -69,13 +71,13 @@ func believe(f *os.File, path string, who reach) error {
 	case !info.Mode().IsRegular():
 		return refuse("is no regular file", "")
 	case !disk.Trusted(info) || who == ownFiles && !disk.Mine(info):
-		return refuse("belongs to another user, who could put into it what he likes", "copy it, or make it yours: chown \"$(id -un)\" "+path)
+		return refuse("belongs to another user, who could put into it what he likes", "copy it, or make it yours: "+owning(path))
 	case disk.OthersWrite(info) && !(who == readable && disk.PrivateGroup(info)):
-		return refuse("group or others may write to this file", "chmod go-w "+path)
+		return refuse("group or others may write to this file", narrowing("go-w", path))
 	case who == ownFiles && disk.Shared(info):
-		return refuse("group or others may read this file, which holds a secret", "chmod 600 "+path)
+		return refuse("group or others may read this file, which holds a secret", narrowing("600", path))
 	case who == secret && disk.OthersRead(info) && !handedOver(f, path):
-		return refuse("others may read this file, which holds a secret", "chmod 600 "+path)
+		return refuse("others may read this file, which holds a secret", narrowing("600", path))
 	}
 	return nil
 }
@@ -123,7 +125,7 @@ func checkFolder(dir string) error {
 	case !disk.Mine(info):
 		return &Error{File: dir, Text: "this folder for secrets belongs to another user", Hint: "make it yours, or have each user use a configuration and a state directory of his own"}
 	case disk.Shared(info):
-		return &Error{File: dir, Text: "group or others may look into this folder, which is for secrets", Hint: "chmod 700 " + word(dir)}
+		return &Error{File: dir, Text: "group or others may look into this folder, which is for secrets", Hint: narrowing("700", dir)}
 	}
 	return nil
 }
@@ -230,13 +232,48 @@ func cause(err error) string {
 	return err.Error()
 }
 
+// narrowing is the command that takes a file from others as chmod with this mode does.
+func narrowing(mode, path string) string {
+	if runtime.GOOS != "windows" {
+		return "chmod " + mode + " " + word(path)
+	}
+	whole := ":F"
+	if mode == "700" {
+		whole = ":(OI)(CI)F" // also what is below it
+	}
+	me := "*S-1-3-4" // whoever owns it
+	if who, err := user.Current(); err == nil {
+		me = "*" + who.Uid
+	}
+	return fmt.Sprintf(`icacls %s /inheritance:r /grant:r "%s%s" "*S-1-5-18%s" "*S-1-5-32-544%s" /remove "*S-1-1-0" "*S-1-5-11" "*S-1-5-32-545"`, word(path), me, whole, whole, whole)
+}
+
+// owning is the command that makes a file the user's own.
+func owning(path string) string {
+	if runtime.GOOS == "windows" {
+		return "takeown /f " + word(path)
+	}
+	return `chown "$(id -un)" ` + word(path)
+}
+
+// removing is the command that removes a file.
+func removing(path string) string {
+	if runtime.GOOS == "windows" {
+		return "del " + word(path)
+	}
+	return "rm " + word(path)
+}
+
 // bare are paths that a shell takes for one word as they are.
 var bare = lazyregexp.New(`^[\p{L}\p{Nd}/._-]*$`)
 
 // word is a path as one word of a shell's command line, which hints are pasted into.
 func word(path string) string {
-	if bare().MatchString(path) {
+	switch {
+	case bare().MatchString(path):
 		return path
+	case runtime.GOOS == "windows": // where no name holds a quote
+		return `"` + path + `"`
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

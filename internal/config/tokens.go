@@ -46,7 +46,7 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 		return f, nil
 	}
 	if info, err := disk.Stat(f.path); err == nil && (disk.Shared(info) || !disk.Mine(info)) {
-		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: "rm " + word(f.path)}
+		return nil, &Error{File: f.path, Text: "others may read the token in this file, or it is another user's", Hint: removing(f.path)}
 	}
 	return f, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -83,6 +84,17 @@ func (d *Desk) reportRepaired(from, to string, r *bolt.Repaired, dry bool) {
 		fmt.Fprintln(d.Out, "\nnothing was written (--dry-run)")
 		return
 	}
-	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     mv -n %s %s\n     mv -n %s %s\n", report.Escape(to),
-		report.Quote(from), report.Quote(from+".damaged"), report.Quote(to), report.Quote(from))
+	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %s\n     %s\n", report.Escape(to), moving(from, from+".damaged"), moving(to, from))
+}
+
+// moving is a command that gives a file another name and replaces nothing. On Windows, ren cannot, and move asks first,
+// or refuses in PowerShell.
+func moving(from, to string) string {
+	switch {
+	case runtime.GOOS != "windows":
+		return "mv -n " + report.Quote(from) + " " + report.Quote(to)
+	case filepath.Dir(from) == filepath.Dir(to):
+		return "ren " + report.Quote(from) + " " + report.Quote(filepath.Base(to))
+	}
+	return "move " + report.Quote(from) + " " + report.Quote(to)
 }

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"strings"
+
+	"leadferry/importer/report"
+)
+
+// shell is a kind of shell that the lines of leadferry sandbox are pasted into.
+type shell int
+
+const (
+	posix shell = iota
+	powerShell
+	cmd
+)
+
+// set is the line that gives an environment variable a value.
+func (s shell) set(name, value string) string {
+	switch s {
+	case powerShell:
+		return "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
+	case cmd:
+		return `set "` + name + "=" + value + "\"\n"
+	}
+	return "export " + name + "=" + report.Quote(value) + "\n"
+}
+
+// unset are the lines that take variables away.
+func (s shell) unset(names []string) string {
+	switch s {
+	case powerShell:
+		return "$env:" + strings.Join(names, " = $null\n$env:") + " = $null\n"
+	case cmd:
+		return "set " + strings.Join(names, "=\nset ") + "=\n"
+	}
+	return "unset " + strings.Join(names, " ") + "\n"
+}
+
+// shellOf is the shell whose program has this name on Windows: PowerShell, where it is none of these.
+func shellOf(program string) shell {
+	switch name := strings.TrimSuffix(strings.ToLower(program), ".exe"); name {
+	case "cmd":
+		return cmd
+	case "sh", "bash", "zsh":
+		return posix
+	}
+	return powerShell
+}

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// parentShell is the kind of shell that started the program.
+func parentShell() shell {
+	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
+	if err != nil {
+		return powerShell
+	}
+	defer windows.CloseHandle(all)
+	one := windows.ProcessEntry32{Size: uint32(unsafe.Sizeof(windows.ProcessEntry32{}))}
+	for err = windows.Process32First(all, &one); err == nil; err = windows.Process32Next(all, &one) {
+		if one.ProcessID == uint32(os.Getppid()) {
+			return shellOf(windows.UTF16ToString(one.ExeFile[:]))
+		}
+	}
+	return powerShell
+}
