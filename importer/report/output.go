@@ -66,6 +66,9 @@ func (o *output) open() error {
 	case !there.Mode().IsRegular():
 		return o.openSpecial(there)
 	}
+	if err := disk.Replaceable(o.path); err != nil {
+		return err // now, not when all is sent
+	}
 	o.partial = o.name + partialEnd
 	if err := o.folder.Remove(o.partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -106,9 +109,10 @@ func (o *output) openSpecial(there fs.FileInfo) (err error) {
 
 // failed gives an error of the folder the whole path.
 func (o *output) failed(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
+	switch e := err.(type) {
+	case *fs.PathError:
 		err = e.Err
-	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+	case *os.LinkError:
 		err = e.Err
 	}
 	return fmt.Errorf("%s: %w", o.path, err)

@@ -17,6 +17,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/disk"
 	"leadferry/internal/fetch"
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
@@ -41,7 +42,7 @@ func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error
 		data, err = io.ReadAll(io.LimitReader(f, maxMapping+1))
 	}
 	if err != nil {
-		return nil, report.File{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), "check the path after -m")
+		return nil, report.File{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), cmp.Or(disk.Held(err), "check the path after -m"))
 	}
 	if what := source.KindOf(path, data[:min(len(data), sniffed)]); what != "" && what != source.KindMapping {
 		return nil, report.File{}, usage(path+" is "+what+", not a mapping file",

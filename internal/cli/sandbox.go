@@ -19,7 +19,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
-	"leadferry/importer/report"
 	"leadferry/internal/disk"
 	"leadferry/internal/page"
 	"leadferry/leadapi"

@@ -43,7 +43,7 @@ func readUpTo(path string, who reach, most int64) ([]byte, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
 		}
-		return nil, &Error{File: path, Text: "cannot be read: " + cause(err)}
+		return nil, &Error{File: path, Text: "cannot be read: " + cause(err), Hint: disk.Held(err)}
 	}
 	defer f.Close()
 	if err := believe(f, path, who); err != nil {

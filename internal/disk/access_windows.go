@@ -229,7 +229,6 @@ func setList(path, below string) error {
 	if err != nil {
 		return err
 	}
-	const anyShare = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
 	h, err := windows.CreateFile(name, windows.WRITE_DAC, anyShare, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func SyncFolder(path string) error {
 	if err != nil {
 		return &fs.PathError{Op: "sync", Path: path, Err: err}
 	}
-	folder, err := windows.CreateFile(name, windows.GENERIC_WRITE, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE,
+	folder, err := windows.CreateFile(name, windows.GENERIC_WRITE, anyShare,
 		nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0) // the flag opens folders
 	if err == nil {
 		err = errors.Join(windows.FlushFileBuffers(folder), windows.CloseHandle(folder))

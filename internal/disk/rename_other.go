@@ -13,5 +13,8 @@ func Held(error) (hint string) { return "" }
 // Patiently calls f: an open file can be replaced here.
 func Patiently(f func() error) error { return f() }
 
+// Replaceable fails when a file could not be replaced now for another program that has it open: none could here.
+func Replaceable(string) error { return nil }
+
 // Rename gives a file another name, in the place of one that has it.
 func Rename(from, to string) error { return os.Rename(from, to) }

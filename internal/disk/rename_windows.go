@@ -47,13 +47,38 @@ func Patiently(f func() error) error {
 	}
 }
 
+// Replaceable fails when a file could not be replaced now for another program that has it open. One that is not there
+// is none.
+func Replaceable(path string) error {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return err
+	}
+	err = Patiently(func() error {
+		h, err := windows.CreateFile(name, windows.DELETE, anyShare, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+		if err == nil {
+			windows.CloseHandle(h)
+		}
+		return err
+	})
+	if errors.As(err, new(held)) {
+		return err
+	}
+	return nil // whatever else is wrong is told by who replaces it
+}
+
+// anyShare keeps nobody from a file while it is open.
+const anyShare = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+
 // Rename gives a file another name, in the place of one that has it, and waits for the disk to know it.
 func Rename(from, to string) error {
 	return Patiently(func() error { return move(from, to, windows.MOVEFILE_REPLACE_EXISTING) })
 }
 
 // RenameNew renames a file unless something has the new name already.
-func RenameNew(from, to string) error { return move(from, to, 0) }
+func RenameNew(from, to string) error {
+	return Patiently(func() error { return move(from, to, 0) })
+}
 
 func move(from, to string, flags uint32) error {
 	old, err := windows.UTF16PtrFromString(from)

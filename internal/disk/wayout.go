@@ -9,6 +9,9 @@ import (
 // WayOut says what a person can do about an error of the file system, for a file that is not to
 // be done without: another one in its place would know nothing of what this one holds.
 func WayOut(err error) string {
+	if hint := Held(err); hint != "" {
+		return hint
+	}
 	for _, known := range []struct {
 		errs []error
 		text string

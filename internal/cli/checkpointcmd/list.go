@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
 )
 
@@ -86,7 +87,7 @@ func (d *Desk) openList(path, command string) (*list, io.Closer, error) {
 	}
 	f, err := open()
 	if err != nil {
-		return nil, nil, usage(fmt.Sprintf("the file cannot be read: %v", err), l.hint())
+		return nil, nil, usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
 	l.in = f
 	if err := l.check(); err != nil {

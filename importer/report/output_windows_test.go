@@ -1,0 +1,40 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What Excel has open is told before anything is sent, not when it is to be replaced.
+func TestAResultThatIsOpenElsewhere(t *testing.T) {
+	dir, err := os.MkdirTemp("", "report") // wine does not know how T.TempDir removes one
+	must(t, err)
+	defer os.RemoveAll(dir)
+	folder, err := os.OpenRoot(dir)
+	must(t, err)
+	defer folder.Close()
+	path := filepath.Join(dir, "results.csv")
+	must(t, os.WriteFile(path, []byte("old"), 0o600))
+	excel, err := os.Open(path)
+	must(t, err)
+	if _, err := create(folder, path); err == nil || !strings.Contains(err.Error(), "close it in Excel") {
+		t.Error(err)
+	}
+	must(t, excel.Close())
+	out, err := create(folder, path)
+	must(t, err)
+	_, err = out.Write([]byte("new"))
+	must(t, err)
+	if excel, err = os.Open(path); err != nil { // once more, while the run goes on
+		t.Fatal(err)
+	}
+	if err := out.commit(); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), "close it in Excel") {
+		t.Error(err)
+	}
+	must(t, excel.Close())
+	if text, err := os.ReadFile(path + partialEnd); string(text) != "new" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
