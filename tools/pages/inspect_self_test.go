@@ -27,6 +27,7 @@ const drawing = `<svg role="img" aria-label="A drawing" width="200" height="40" 
 
 // A page with a fault is found out.
 func TestInspectFindsFaults(t *testing.T) {
+	t.Parallel()
 	b := open(t)
 	for name, c := range map[string]struct{ body, want string }{
 		"too wide":            {`<div style="width:1300px">wide</div>`, "the page is "},
@@ -60,6 +61,7 @@ func TestInspectFindsFaults(t *testing.T) {
 
 // A page may be well in one look and not in another.
 func TestInspectSeesEveryLook(t *testing.T) {
+	t.Parallel()
 	b := *open(t)
 	b.axe = "" // it is slow, and tried above
 	for i, style := range []string{
