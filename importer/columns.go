@@ -38,9 +38,9 @@ func (m *Misfit) Error() string {
 	places := len(m.Missing)
 	switch {
 	case m.Header > 0:
-		return fmt.Sprintf("%s:%d was taken for the header, but the columns that %s names stand at %s:%d\nhint: %s", m.File, m.Taken, m.Mapping, m.File, m.Header, skipHint(m.Header-1))
+		return WrongHeader(m.File, m.Mapping, m.Taken, m.Header).Error()
 	case m.Skipped && m.Taken > 0 && m.Strange:
-		return fmt.Sprintf("%s:%d was taken for the header, as source.skip_rows says, and has none of the columns that %s names\nhint: its cells are %s: count the lines above the header again, blank ones too",
+		return fmt.Sprintf("%s:%d: taken for the header, as source.skip_rows says, and has none of the columns that %s names\nhint: its cells are %s: count the lines above the header again, blank ones too",
 			m.File, m.Taken, m.Mapping, quoted(m.Columns))
 	case m.Strange && (places > 2 || len(m.Columns) == 1):
 		return fmt.Sprintf("%s: has none of the columns that %s names\nhint: %s", m.File, m.Mapping, m.hint())
@@ -51,11 +51,15 @@ func (m *Misfit) Error() string {
 	return m.Missing.Error()
 }
 
-func skipHint(lines int) string {
-	if lines == 0 {
-		return "take skip_rows out of source"
+// WrongHeader says that a line of a file was taken for its header, and which one has the columns
+// that a mapping names.
+func WrongHeader(file, mappingFile string, taken, header int) mapping.Error {
+	hint := "take skip_rows out of source"
+	if header > 1 {
+		hint = fmt.Sprintf("write skip_rows: %d under source, which leaves out what stands above", header-1)
 	}
-	return fmt.Sprintf("write skip_rows: %d under source, which leaves out what stands above", lines)
+	text := fmt.Sprintf("taken for the header, but the columns that %s names stand at %s:%d", mappingFile, file, header)
+	return mapping.Error{File: file, Line: taken, Text: text, Hint: hint}
 }
 
 // Unwrap gives all places.

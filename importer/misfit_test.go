@@ -24,7 +24,7 @@ func TestMisfits(t *testing.T) {
 		{"many columns", checkedMapping, "id,b,c", []string{
 			`m.yaml:4:19: assign[1].organization: a.csv has no column "org"`,
 			`m.yaml:7:18: assign[2].postal_code: a.csv has no column "zip"`,
-			`m.yaml:11:11: lead.status: a.csv has no column "stage"`,
+			`m.yaml:11:11: lead.status: a.csv has no column "stage"`, `hint: a.csv has "id", "b", "c"`,
 			`m.yaml:14:11: lead.content.name: a.csv has no column "name"`,
 			`m.yaml:15:12: lead.content.email: a.csv has no column "email"`,
 			`a.csv: lacks columns that m.yaml names in 1 more places`,
@@ -39,7 +39,7 @@ func TestMisfits(t *testing.T) {
 			`hint: its only column is "id|name": if another character parts the cells, name it with --delimiter`,
 		}},
 		{"few names", few, "identity,naem", []string{
-			`m.yaml:2:6: key: a.csv has no column "id"`,
+			`m.yaml:2:6: key: a.csv has no column "id"`, `hint: a.csv has "identity", "naem"`,
 			`m.yaml:3:24: lead.content.name: a.csv has no column "name"`, `hint: did you mean "naem"?`,
 		}},
 	}
@@ -71,7 +71,7 @@ func TestEveryFileIsHeldAgainstTheMapping(t *testing.T) {
 	want := []string{
 		`b.csv: has none of the columns that m.yaml names`,
 		`hint: its columns are "x", "y", "z": is it the right file, and are these the names of its columns?`,
-		`m.yaml:15:12: lead.content.email: c.csv has no column "email"`,
+		`m.yaml:15:12: lead.content.email: c.csv has no column "email"`, `hint: c.csv has "id", "org", "zip", "stage", "name"`,
 	}
 	if err == nil {
 		t.Fatal("the files fit")
@@ -85,9 +85,9 @@ func TestEveryFileIsHeldAgainstTheMapping(t *testing.T) {
 func TestMisfitsOfTheWrongHeader(t *testing.T) {
 	const mappingFile = "version: 1\nsource: {skip_rows: 1}\nkey: '{id}'\nlead: {content: {name: '{name}'}}\n"
 	for found, want := range map[int]string{
-		0: "a.csv:2 was taken for the header, as source.skip_rows says, and has none of the columns that m.yaml names\nhint: its cells are \"1\", \"Ann\": count the lines above the header again, blank ones too",
-		1: "a.csv:2 was taken for the header, but the columns that m.yaml names stand at a.csv:1\nhint: take skip_rows out of source",
-		5: "a.csv:2 was taken for the header, but the columns that m.yaml names stand at a.csv:5\nhint: write skip_rows: 4 under source, which leaves out what stands above",
+		0: "a.csv:2: taken for the header, as source.skip_rows says, and has none of the columns that m.yaml names\nhint: its cells are \"1\", \"Ann\": count the lines above the header again, blank ones too",
+		1: "a.csv:2: taken for the header, but the columns that m.yaml names stand at a.csv:1\nhint: take skip_rows out of source",
+		5: "a.csv:2: taken for the header, but the columns that m.yaml names stand at a.csv:5\nhint: write skip_rows: 4 under source, which leaves out what stands above",
 	} {
 		o := prepared(t, mappingFile, Options{}, "1,Ann\n2,Bob\n")
 		o.FindHeader = func(path string, fits func([]string) bool) (int, int) {

@@ -169,6 +169,7 @@ type search struct {
 	index         map[string]int
 	twice         map[string]bool // names of several columns
 	used          map[string]bool
+	named         bool                  // the columns stand in a hint already
 	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
 }
@@ -191,6 +192,26 @@ func (s *search) fail(at position, text, hint string) {
 	if !s.columns.Open && len(s.errs) < maxErrors && !slices.Contains(s.errs, e) {
 		s.errs = append(s.errs, e)
 	}
+}
+
+// mostNamed is how many columns of an input are named, where one is missing.
+const mostNamed = 8
+
+// names are the input's columns as a hint, once: the first missing column that none is near gets it.
+func (s *search) names() string {
+	names := slices.DeleteFunc(slices.Clone(s.columns.Names[:s.columns.Own]), blank)
+	if s.named || len(names) == 0 {
+		return ""
+	}
+	s.named = true
+	text := s.file + " has " + quote(names[0])
+	for i, name := range names[1:] {
+		if i+1 == mostNamed {
+			return fmt.Sprintf("%s and %d more", text, len(names)-mostNamed)
+		}
+		text += ", " + quote(name)
+	}
+	return text
 }
 
 // ambiguous refuses a column that is used and whose name another one has, too.
@@ -232,6 +253,9 @@ func (s *search) find(v *value, c use) int {
 		hint := spelling.Hint(name, s.columns.Names)
 		if hint == "" && c.variable != "" {
 			hint = missingHint(name)
+		}
+		if hint == "" {
+			hint = s.names()
 		}
 		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name)), hint)
 		return -1

@@ -22,7 +22,7 @@ func TestBindTellsEveryColumnThatTheInputLacks(t *testing.T) {
 	m := parse(t, people)
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"id", "First Name", "last", "phones.0"}, Own: 4})
 	want := "m:6:11: lead.content.name: leads.csv has no column \"first nam\"\nhint: did you mean \"First Name\"?\n" +
-		"m:7:13: lead.content.street: leads.csv has no column \"addr.street\""
+		"m:7:13: lead.content.street: leads.csv has no column \"addr.street\"\nhint: leads.csv has \"id\", \"First Name\", \"last\", \"phones.0\""
 	if err == nil {
 		t.Fatal("the columns were not missed")
 	}

@@ -94,10 +94,27 @@ var elsewhere = map[string]string{
 	"map": `beside from: {from: "{column}", map: {…}}`, "apply": `beside from: {from: "{column}", apply: [lower]}`,
 	"format": `beside from: {from: "{column}", format: email}`, "required": `beside from: {from: "{column}", required: true}`,
 	"default": `beside from: {from: "{column}", default: …}`, "key": "at the beginning of a line", "assign": "at the beginning of a line",
+	"conflict": "under lead.status", "pull": "under lead.status",
 }
 
-// misplaced is the hint for a key that is known elsewhere, or "".
-func misplaced(key string) string {
+// meant are keys as other programs call them, and what they are called here; the first one counts
+// that is known where the key stands.
+var meant = map[string][]string{
+	"separator": {"sep", "delimiter"}, "sep": {"delimiter"}, "glue": {"sep"}, "column": {"from", "key"}, "field": {"from", "key"}, "template": {"from"}, "text": {"from"},
+	"expression": {"expr"}, "formula": {"expr"}, "script": {"expr"}, "coalesce": {"first"}, "any": {"first"}, "concat": {"join"}, "mapping": {"map"}, "lookup": {"map"},
+	"table": {"map"}, "values": {"map"}, "transform": {"apply"}, "steps": {"apply"}, "functions": {"apply"}, "type": {"as", "format"}, "regex": {"format"}, "pattern": {"format"},
+	"validate": {"format"}, "fallback": {"default"}, "otherwise": {"else"}, "optional": {"required"}, "mandatory": {"required"}, "skip": {"skip_rows", "skip_if"},
+	"skip_lines": {"skip_rows"}, "header_row": {"skip_rows"}, "charset": {"encoding"}, "na": {"null"}, "filter": {"skip_if"}, "where": {"skip_if"}, "fields": {"content"},
+	"data": {"content"}, "attributes": {"content"}, "id": {"key"}, "path": {"file"}, "columns": {"key"}, "ignore_case": {"fold"},
+}
+
+// misplaced is the hint for a key that is known elsewhere, or here by another name, or "".
+func misplaced(key string, known []string) string {
+	for _, name := range meant[strings.ToLower(key)] {
+		if slices.Contains(known, name) {
+			return "did you mean " + quote(name) + "?"
+		}
+	}
 	if place := elsewhere[key]; place != "" {
 		return key + " stands " + place
 	}

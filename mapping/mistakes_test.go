@@ -362,7 +362,39 @@ hint: write what belongs into it, as [a, b], or leave the key out`,
 		`version: 1
 lead: {content: {a: {join: ["{a}", "{b}"], separator: ", "}}}`,
 		`m:2:44: unknown key "separator" in lead.content.a
-hint: known here: from, join, sep, apply, format, expr, first, object, list, map, else, default, on_invalid, required, as, empty`,
+hint: did you mean "sep"?`,
+	},
+	{
+		`version: 1
+source: {charset: utf-8, skip: 1, Separator: ";"}`,
+		`m:2:10: unknown key "charset" in source
+hint: did you mean "encoding"?
+m:2:26: unknown key "skip" in source
+hint: did you mean "skip_rows"?
+m:2:35: unknown key "Separator" in source
+hint: did you mean "delimiter"?`,
+	},
+	{
+		`version: 1
+tables: {dealers: dealers.csv, stages: [a, b], others: {file: o.csv, column: a, value: b}}`,
+		`m:2:19: tables.dealers must hold keys and values
+hint: {file: dealers.csv, key: Name, value: Organization ID}, or the words themselves: {Working: inProgress}
+m:2:40: tables.stages must hold keys and values
+hint: {file: dealers.csv, key: Name, value: Organization ID}, or the words themselves: {Working: inProgress}
+m:2:70: unknown key "column" in tables.others
+hint: did you mean "key"?`,
+	},
+	{
+		`version: 1
+lead: {conflict: {closedWon: service}, content: {a: {from: "{a}", type: number, fallback: x, pattern: /a/}}}`,
+		`m:2:8: unknown key "conflict" in lead
+hint: conflict stands under lead.status
+m:2:67: unknown key "type" in lead.content.a
+hint: did you mean "as"?
+m:2:81: unknown key "fallback" in lead.content.a
+hint: did you mean "default"?
+m:2:94: unknown key "pattern" in lead.content.a
+hint: did you mean "format"?`,
 	},
 	{
 		`version: 1

@@ -161,7 +161,7 @@ func (p *parser) object(n node, members ...member) {
 		if n.path != "" {
 			what += " in " + n.path
 		}
-		if hint := misplaced(key.Value); hint != "" && !slices.Contains(names, key.Value) {
+		if hint := misplaced(key.Value, names); hint != "" && !slices.Contains(names, key.Value) {
 			p.fail(key, hint, "unknown %s", what)
 		} else if p.known(key, what, names) {
 			members[slices.Index(names, key.Value)].read(value)
@@ -220,6 +220,10 @@ func (p *parser) scalar(n node) (string, bool) {
 	switch {
 	case n.isUnquoted():
 		p.fail(n, quoteHint, "%s is read as an object, not as a text", n.path)
+	case n.Kind == yaml.SequenceNode && strings.HasPrefix(n.path, "lead.content."):
+		p.fail(n, `put several columns into one text, "{first} {last}", or write {list: […]} for a JSON list`, "%s must be a text", n.path)
+	case n.Kind == yaml.SequenceNode:
+		p.fail(n, `put several columns into one text: "{first} {last}"`, "%s must be a text", n.path)
 	case n.Kind != yaml.ScalarNode:
 		p.fail(n, "one text stands there, in quotes if it holds brackets or braces", "%s must be a text", n.path)
 	case n.Value == "" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:

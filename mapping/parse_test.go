@@ -56,13 +56,13 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 		},
 		{
 			"assign", "version: 1\nassign:\n- {locator: x, organization: y}\n- {locator: x, type: radius, postal_code: z}\n- {}\n- {locator: a}\n- {locator: a, type: rigions}\n- {locator: a, type: regions, postal_code: b, search_text: c}\n",
-			"m:3:4: assign[1] has locator, which does not go with its organization\n" +
+			"m:3:4: assign[1] has locator, which does not go with its organization\nhint: write two entries, one with organization and one with locator: the first that fits is used\n" +
 				"m:4:3: assign[2] needs search_text for a locator of its type\nhint: search_text: \"{column}\"\n" +
-				"m:4:30: assign[2] has postal_code, which does not go with its search_text\n" +
-				"m:5:3: assign[3] needs an organization or a locator\n" +
+				"m:4:30: assign[2] has postal_code, which does not go with its search_text\nhint: search_text goes with the types radius and regions-radius, postal_code with regions\n" +
+				"m:5:3: assign[3] needs an organization or a locator\nhint: organization: \"{column}\", or a locator with its type\n" +
 				"m:6:3: assign[4] needs the type of its locator\nhint: radius, regions or regions-radius\n" +
 				"m:7:22: unknown locator type \"rigions\"\nhint: did you mean \"regions\"?\n" +
-				"m:8:47: assign[6] has search_text, which does not go with its postal_code",
+				"m:8:47: assign[6] has search_text, which does not go with its postal_code\nhint: search_text goes with the types radius and regions-radius, postal_code with regions",
 		},
 		{"an empty assign", "version: 1\nassign: []\n", "m:2:9: assign is an empty list\nhint: write what belongs into it, as [a, b], or leave the key out"},
 		{
@@ -116,8 +116,8 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:2:28: the column \"a\" stands twice",
 		},
 		{"a delimiter in JSONL", "version: 1\nsource: {format: jsonl, delimiter: ;}\n", "m:2:25: a source of the format jsonl has no delimiter\nhint: take it out, or correct the format"},
-		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nhint: for example source: {name: …}\nm:3:7: lead must hold keys and values\nhint: take the dashes or the brackets away: lead: {name: …}\nm:4:6: key must be a text\nhint: one text stands there, in quotes if it holds brackets or braces"},
-		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text\nhint: one text stands there, in quotes if it holds brackets or braces"},
+		{"wrong shapes", "version: 1\nsource: x\nlead: [a]\nkey: [b]\n", "m:2:9: source must hold keys and values\nhint: for example source: {name: …}\nm:3:7: lead must hold keys and values\nhint: take the dashes or the brackets away: lead: {name: …}\nm:4:6: key must be a text\nhint: put several columns into one text: \"{first} {last}\""},
+		{"a percent sign", "version: 1\nlead: {content: {'%d': [x]}}\n", "m:2:24: lead.content.%d must be a text\nhint: put several columns into one text, \"{first} {last}\", or write {list: […]} for a JSON list"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

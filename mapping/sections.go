@@ -289,13 +289,21 @@ func (p *parser) assignment(n node) assignment {
 	case t.organization != nil:
 		p.only(n, "organization", "locator", "type", "search_text", "postal_code")
 	case t.locator == nil:
-		p.fail(n, "", "%s needs an organization or a locator", n.path)
+		p.fail(n, `organization: "{column}", or a locator with its type`, "%s needs an organization or a locator", n.path)
 	case kind == "":
 		p.fail(n, "radius, regions or regions-radius", "%s needs the type of its locator", n.path)
 	default:
 		p.only(n, searches[kind], "search_text", "postal_code")
 	}
 	return t
+}
+
+// together says how two keys of an entry that do not go together can be had.
+func together(needed, name string) string {
+	if needed == "organization" {
+		return "write two entries, one with " + needed + " and one with " + name + ": the first that fits is used"
+	}
+	return "search_text goes with the types radius and regions-radius, postal_code with regions"
 }
 
 // only checks that an entry of assign has what it needs and none of the others:
@@ -307,7 +315,7 @@ func (p *parser) only(n node, needed string, others ...string) {
 	}
 	for _, name := range others {
 		if key, _, found := n.child(name); found && name != needed {
-			p.fail(key, "", "%s has %s, which does not go with its %s", n.path, name, needed)
+			p.fail(key, together(needed, name), "%s has %s, which does not go with its %s", n.path, name, needed)
 		}
 	}
 }

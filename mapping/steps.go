@@ -122,6 +122,13 @@ func textBy(at position, argument string) (*value, *fault) {
 	return by, problem
 }
 
+// stepsElsewhere are steps as other programs call them.
+var stepsElsewhere = map[string]string{
+	"lowercase": "lower", "downcase": "lower", "tolower": "lower", "uppercase": "upper", "toupper": "upper", "titlecase": "title", "capitalize": "title", "strip": "trim",
+	"collapse": "squeeze", "left": "truncate:80", "substring": "truncate:80", "slice": "truncate:80", "regex_replace": "replace:/[^0-9]+//", "gsub": "replace:/[^0-9]+//",
+	"sub": "replace:/[^0-9]+//", "regex": "extract:/([0-9]{5})/", "match": "extract:/([0-9]{5})/", "normalize_phone": "e164:US", "parse_date": "date:DD.MM.YYYY", "strptime": "date:DD.MM.YYYY",
+}
+
 // stepHint says which step may have been meant by a name with this argument.
 func stepHint(name, argument string) string {
 	var names, forms []string
@@ -131,6 +138,9 @@ func stepHint(name, argument string) string {
 	near := spelling.Nearest(name, names)
 	if slices.ContainsFunc(formats[:], func(f formatWord) bool { return f.name == name }) {
 		return "that is a format: format: " + name
+	}
+	if other := stepsElsewhere[strings.ToLower(name)]; other != "" {
+		return "did you mean " + quote(other) + "?"
 	}
 	if near == "" {
 		return "known here: " + strings.Join(forms, ", ")

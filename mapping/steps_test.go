@@ -179,7 +179,8 @@ func TestE164OfManyCountriesGoesThroughItself(t *testing.T) {
 func TestStepsThatCannotBeRead(t *testing.T) {
 	for word, want := range map[string]string{
 		"":              `unknown step ""` + "; known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYOUT, truncate:N, split:SEP:N, replace:/RE/TEXT/, extract:/RE/",
-		"lowercase":     `unknown step "lowercase"; known here: trim, lower, upper, title, squeeze, digits, e164:CC, date:LAYOUT, truncate:N, split:SEP:N, replace:/RE/TEXT/, extract:/RE/`,
+		"lowercase":     `unknown step "lowercase"; did you mean "lower"?`,
+		"Substring:0:3": `unknown step "Substring:0:3"; did you mean "truncate:80"?`,
 		"Lower":         `unknown step "Lower"; did you mean "lower"?`,
 		"lowr:x":        `unknown step "lowr:x"; did you mean "lower"?`,
 		"e146:US":       `unknown step "e146:US"; did you mean "e164:US"?`,

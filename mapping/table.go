@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
@@ -79,6 +80,9 @@ func (p *parser) namedTables(n node) {
 		case blank(key.Value):
 			p.fail(key, "", "%s has a table without a name", n.path)
 			return
+		case child.Kind != yaml.MappingNode:
+			p.fail(child, "{file: dealers.csv, key: Name, value: Organization ID}, or the words themselves: {Working: inProgress}", "%s must hold keys and values", child.path)
+			t = &namedTable{table: &table{}}
 		case child.has("file"):
 			t = p.tableFile(child)
 		default:

@@ -100,7 +100,7 @@ func TestWhatAnInputLacksIsToldBesideOtherMistakes(t *testing.T) {
 	all := es.And(m.Lacks("in.csv", Columns{Names: []string{"id", "name"}, Own: 2}))
 	want := "m:5:25: unknown key \"formt\" in lead.content.a\nhint: did you mean \"format\"?\n" +
 		"m:6:8: lead.content.b: in.csv has no column \"nme\"\nhint: did you mean \"name\"?\n" +
-		"m:7:17: lead.content.c.first[1]: in.csv has no column \"x\"\n" +
+		"m:7:17: lead.content.c.first[1]: in.csv has no column \"x\"\nhint: in.csv has \"id\", \"name\"\n" +
 		"m:7:24: lead.content.c.first[2]: in.csv has no column \"y\"\n" +
 		"m:7:40: lead.content.c.apply[1]: in.csv has no column \"z\""
 	if diff := cmp.Diff(want, all.Error()); diff != "" {

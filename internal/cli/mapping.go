@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/disk"
@@ -81,8 +82,15 @@ func (p *program) withMissing(c *cli.Context, m *mapping.Mapping, mistakes mappi
 			continue
 		}
 		h := f.Header()
-		mistakes = mistakes.And(m.Lacks(name, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open}))
+		lacks := m.Lacks(name, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
 		f.Close()
+		if len(lacks) > 0 && !h.Open {
+			fits := func(names []string) bool { return m.Lacks(name, mapping.Columns{Names: names, Own: len(names)}) == nil }
+			if taken, header := (&layout{name: name}).header(o, fits); header > 0 {
+				lacks = mapping.Errors{importer.WrongHeader(name, c.String("mapping"), taken, header)}
+			}
+		}
+		mistakes = mistakes.And(lacks)
 	}
 	return mistakes
 }
