@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"leadferry/importer/report"
+	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/internal/cli/reference"
+	"leadferry/internal/explain"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs anew")
+
+// TestPages compares the tables of docs/scripting.md and docs/commands.md with what the program
+// has. Tables that stand between `<!-- written: NAME -->` and `<!-- end -->` are written by
+// -update. What a field means is written by hand: -update keeps it, and puts a ? for a new one.
+func TestPages(t *testing.T) {
+	for file, tables := range map[string]map[string]func(old map[string]string) string{
+		"scripting.md": {
+			"exit codes": func(map[string]string) string { return exitTable() },
+			"variables":  func(old map[string]string) string { return variableTable(t, old) },
+			"summary": func(old map[string]string) string {
+				return fieldTable("field", fieldsOf(reflect.TypeFor[report.Summary](), ""), old)
+			},
+			"results":    func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Result](), old) },
+			"problems":   func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Problem](), old) },
+			"comparison": func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Compared](), old) },
+			"pull":       func(old map[string]string) string { return columnTable(reflect.TypeFor[report.Pulled](), old) },
+			"export": func(old map[string]string) string {
+				return columnTable(reflect.TypeFor[checkpointcmd.ExportLine](), old)
+			},
+		},
+		"commands.md": {"commands": func(map[string]string) string { return commandTables() }},
+	} {
+		path := filepath.Join("..", "..", "docs", file)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := string(text)
+		for name, table := range tables {
+			begin, rest, found := strings.Cut(have, "<!-- written: "+name+" -->\n")
+			old, end, closed := strings.Cut(rest, "<!-- end -->")
+			if !found || !closed {
+				t.Fatalf("docs/%s has no place for the table %s", file, name)
+			}
+			want := "\n" + table(meanings(old)) + "\n"
+			if strings.Contains(want, "| ? |") {
+				t.Errorf("docs/%s: the table %s does not say what all of its lines mean (\"?\")", file, name)
+			}
+			if old != want && !*update {
+				t.Errorf("docs/%s: the table %s is not what the program has: go test ./internal/cli -run TestPages -update writes it", file, name)
+			}
+			have = begin + "<!-- written: " + name + " -->\n" + want + "<!-- end -->" + end
+		}
+		if *update {
+			if err := os.WriteFile(path, []byte(have), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// meanings are the last cells of a table's lines by the name in the first.
+func meanings(table string) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		all[strings.Trim(cells[0], " `")] = strings.TrimSpace(cells[len(cells)-1])
+	}
+	return all
+}
+
+func exitTable() string {
+	kinds := explain.Kinds()
+	i := slices.IndexFunc(kinds, func(k explain.Kind) bool { return k.Name == "exit code" })
+	var b strings.Builder
+	b.WriteString("| code | means |\n|---|---|\n")
+	for _, e := range kinds[i].Entries {
+		fmt.Fprintf(&b, "| %s | %s |\n", e.Name, e.Means)
+	}
+	return b.String()
+}
+
+// variableTable lists the variables of flags, then all others that the sources name.
+func variableTable(t *testing.T, old map[string]string) string {
+	var b strings.Builder
+	b.WriteString("| variable | flag | means |\n|---|---|---|\n")
+	listed := map[string]bool{}
+	list := func(c *reference.Command) {
+		for _, f := range c.Flags {
+			if f.Variable != "" && !listed[f.Variable] {
+				listed[f.Variable] = true
+				fmt.Fprintf(&b, "| `%s` | `--%s` | %s |\n", f.Variable, f.Names[0], cell(f.Usage))
+			}
+		}
+	}
+	list(Reference().Find("import")) // its flags mean the same for most commands
+	Reference().Each(list)
+	for _, name := range variables(t) {
+		if !listed[name] {
+			fmt.Fprintf(&b, "| `%s` | none | %s |\n", name, kept(old, name))
+		}
+	}
+	return b.String()
+}
+
+// variables are all that the sources of the program name, but for those of tests.
+func variables(t *testing.T) (names []string) {
+	named := regexp.MustCompile(`\bLEADFERRY_[A-Z_]+\b`)
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		base := filepath.Base(path)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && (strings.HasPrefix(base, ".") || slices.Contains([]string{"tools", "testdata", "failpoint", "e2e"}, base)):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(base, ".go") || strings.HasSuffix(base, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		names = append(names, named.FindAllString(string(text), -1)...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return strings.HasSuffix(name, "_") || strings.HasPrefix(name, "LEADFERRY_TEST_")
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// fieldsOf are the fields of a JSON object, with those of the objects in it.
+func fieldsOf(of reflect.Type, above string) (names []string) {
+	for i := range of.NumField() {
+		f := of.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner, list := f.Type, ""
+		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
+			if inner.Kind() == reflect.Slice {
+				list = "[]"
+			}
+			inner = inner.Elem()
+		}
+		switch {
+		case name == "-" || name == "" && !f.Anonymous || !f.IsExported():
+			continue
+		case f.Anonymous:
+			names = append(names, fieldsOf(inner, above)...)
+			continue
+		}
+		names = append(names, above+name+list)
+		if inner.Kind() == reflect.Struct && inner.PkgPath() == of.PkgPath() {
+			names = append(names, fieldsOf(inner, above+name+list+".")...)
+		}
+	}
+	return names
+}
+
+func fieldTable(title string, names []string, old map[string]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s | is |\n|---|---|\n", title)
+	for _, name := range names {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", name, kept(old, name))
+	}
+	return b.String()
+}
+
+func columnTable(of reflect.Type, old map[string]string) string {
+	var names []string
+	for i := range of.NumField() {
+		if name := of.Field(i).Tag.Get("csv"); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return fieldTable("column", names, old)
+}
+
+func kept(old map[string]string, name string) string {
+	if meaning := old[name]; meaning != "" {
+		return meaning
+	}
+	return "?"
+}
+
+// commandTables are all commands with their flags.
+func commandTables() string {
+	var b strings.Builder
+	all := Reference()
+	shared := map[string]bool{}
+	flags := func(title string, list []reference.Flag) {
+		if len(list) > 0 {
+			fmt.Fprintf(&b, "\n| %s | does |\n|---|---|\n", title)
+		}
+		for _, f := range list {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", cell(f.Spelling()), cell(f.About()))
+		}
+	}
+	all.Each(func(c *reference.Command) {
+		fmt.Fprintf(&b, "## %s\n\n%s%s\n", c.Name(), strings.ToUpper(c.Summary[:1]), c.Summary[1:]+".")
+		var own, way []reference.Flag
+		for _, f := range c.Flags {
+			if f.Category == connecting {
+				way = append(way, f)
+			} else {
+				own = append(own, f)
+			}
+		}
+		flags("flag", own)
+		switch {
+		case len(way) == 0:
+		case len(shared) == 0:
+			flags("flag for the way to the service", way)
+			shared[connecting] = true
+		default:
+			b.WriteString("\nThe flags for the way to the service are those of [" + connectionAnchor + "](#" + strings.ReplaceAll(connectionAnchor, " ", "-") + ").\n")
+		}
+		b.WriteString("\n")
+	})
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// connectionAnchor is the first command with flags for the way to the service.
+const connectionAnchor = "leadferry import"
+
+// cell makes a text one of a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
