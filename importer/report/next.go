@@ -101,7 +101,7 @@ func (s *Summary) settle(todo *steps) {
 	if s.RunID != "" {
 		list = "in-doubt-" + s.RunID + ".csv"
 	}
-	todo.add(true, fmt.Sprintf("List the %s in doubt:", english.Plural(s.Rows.InDoubt, "row", "")),
+	todo.add(true, fmt.Sprintf("List the %s in doubt (leadferry explain in_doubt says more):", english.Plural(s.Rows.InDoubt, "row", "")),
 		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list) // never over what a person has filled in
 	todo.add(true, "Look each up in the service's console and write into lead_id what you found: the lead's ID, or none where no lead was made, "+
 		"or exists where there is one without a known ID. An empty lead_id decides nothing. Then settle them:",
@@ -129,7 +129,11 @@ func (s *Summary) correct(rows int, then string) string {
 	if len(s.RejectsPaths) == 0 {
 		return fmt.Sprintf("Correct the %s in the input and run the same command again.", english.Plural(rows, "row", ""))
 	}
-	return fmt.Sprintf("Correct the %s in the rejects file and %s, with the same flags as in this run:", english.Plural(rows, "row", ""), then)
+	text := fmt.Sprintf("Correct the %s in the rejects file and %s, with the same flags as in this run", english.Plural(rows, "row", ""), then)
+	if s.DryRun {
+		return text + ":"
+	}
+	return text + " (importing the rejects is the way to send only the failed rows again):"
 }
 
 // again are commands over the rejects files. A mapping or a flag may say that the inputs are

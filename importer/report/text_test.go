@@ -108,7 +108,7 @@ Files
   summary  out/summary.json
 
 Next
-  1. List the 4 rows in doubt:
+  1. List the 4 rows in doubt (leadferry explain in_doubt says more):
        leadferry checkpoint export --state in_doubt --checkpoint '/var/lib/lead ferry/eu.db' -o in-doubt.csv
   2. Look each up in the service's console and write into lead_id what you
      found: the lead's ID, or none where no lead was made, or exists where there
@@ -116,7 +116,8 @@ Next
      them:
        leadferry checkpoint resolve in-doubt.csv --checkpoint '/var/lib/lead ferry/eu.db'
   3. Correct the 63 rows in the rejects file and import what you corrected, with
-     the same flags as in this run:
+     the same flags as in this run (importing the rejects is the way to send
+     only the failed rows again):
        leadferry import -m leads.yaml out/rejects.csv --checkpoint '/var/lib/lead ferry/eu.db'
        leadferry import -m leads.yaml out/rejects-2.csv --checkpoint '/var/lib/lead ferry/eu.db'
 `},

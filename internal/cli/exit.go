@@ -57,9 +57,20 @@ func exitOf(err error) exitError {
 	case errors.As(err, &exit):
 		return exitError{exit.code, err.Error(), exit.hint}
 	case errors.As(err, &ledger):
-		return exitError{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, ledger.Hint}
+		return exitError{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	}
 	return exitError{codeUsage, err.Error(), ""}
+}
+
+// explained is the hint of a checkpoint that cannot be used, with the name of what says more:
+// where leads may be made twice, a line is not enough.
+func explained(e *checkpoint.OpenError) string {
+	for name, kind := range map[string]error{"damaged": checkpoint.ErrDamaged, "rolled_back": checkpoint.ErrRolledBack, "gone": checkpoint.ErrGone} {
+		if errors.Is(e, kind) && e.Hint != "" {
+			return e.Hint + " (leadferry explain " + name + ")"
+		}
+	}
+	return e.Hint
 }
 
 // sayingDiskErrors gives errors of the disk the exit code of a run that they stop.

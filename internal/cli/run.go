@@ -16,11 +16,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/reference"
 )
 
 // conduct makes the one call of a run, shows its way to a person and turns its
@@ -180,7 +182,7 @@ func (v *screen) announce(s *importer.Start) {
 	case s.New:
 		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", report.Escape(s.Checkpoint))
 	default:
-		fmt.Fprintf(w, "checkpoint: %s (knows %s, %d in doubt)\n", report.Escape(s.Checkpoint), english.Plural(s.Leads, "lead", ""), s.InDoubt)
+		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", report.Escape(s.Checkpoint), leads(s.Leads), humanize.Comma(int64(s.InDoubt)))
 	}
 	for _, text := range warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Escape(text))
@@ -197,7 +199,7 @@ func (p *program) asks(c *cli.Context, o importer.Options) bool {
 }
 
 func (v *screen) ask(s *importer.Start) error {
-	state := "the checkpoint knows " + english.Plural(s.Leads, "lead", "")
+	state := "the checkpoint knows " + leads(s.Leads)
 	switch {
 	case s.Predecessor != "":
 		state = "the checkpoint " + report.Escape(s.Predecessor) + ": a new one is begun, and these leads would be made again"
@@ -206,10 +208,15 @@ func (v *screen) ask(s *importer.Start) error {
 	}
 	many := "an unknown number of leads"
 	if v.rows > 0 {
-		many = "up to " + english.Plural(v.rows, "lead", "")
+		many = "up to " + leads(v.rows)
 	}
 	return v.confirm(v.c, fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",
 		many, report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent", "answer y, or add --yes")
+}
+
+// leads is a number of them, grouped as people read it.
+func leads(n int) string {
+	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, "lead", "")
 }
 
 // mayAsk reports whether a person can be asked, or has said yes already.
@@ -223,7 +230,7 @@ func (p *program) confirm(c *cli.Context, question, nothing, hint string) error 
 	if c.Bool("yes") {
 		return nil
 	}
-	fmt.Fprint(p.Err, question+" [y/N] ")
+	fmt.Fprint(p.Err, reference.Wrap(question+" [y/N]", width(p.Err))+" ")
 	answer, err := p.readAnswer(p.In)
 	switch {
 	case errors.Is(err, errInterrupted):

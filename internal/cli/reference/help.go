@@ -216,6 +216,16 @@ func (h *screen) paragraph(indent, text string) {
 	}
 }
 
+// Wrap breaks the lines of a text between words, so that none takes more columns than width,
+// but for words that are longer.
+func Wrap(text string, width int) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, wrap(line, width)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // wrap parts a text at its blanks into lines of so many characters. A longer word has a
 // line of its own.
 func wrap(text string, width int) (lines []string) {
