@@ -115,7 +115,7 @@ func TestAssignedIsBounded(t *testing.T) {
 	if first.OrganizationID != "o-7" || first.Rows != maxAssigned+51 || others.Others != "organizations" || list[mostAssigned+1].LocatorID != "l-1" {
 		t.Errorf("first %+v, then %+v and %+v", first, others, list[mostAssigned+1])
 	}
-	if len(s.rows) > maxAssigned {
-		t.Errorf("%d kept", len(s.rows))
+	if n := len(s.organizations) + len(s.locators); n > maxAssigned {
+		t.Errorf("%d kept", n)
 	}
 }

@@ -33,6 +33,9 @@ type dryRun struct {
 	repeated  repeats.Found   // at the end
 	addresses finding         // rows whose key looks like an e-mail address
 
+	pending result // of every row that a run would send: results are large, and there are millions
+	ended   result // of the last row that has nothing to send
+
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
 	shown   int              // requests
@@ -43,7 +46,7 @@ type dryRun struct {
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
-	d := &dryRun{options: o, intake: in, checks: newFindings(), statuses: newStatusWords(), words: newLackingWords(), caught: newLackingWords(), assigned: newAssigned()}
+	d := &dryRun{options: o, pending: result{outcome: Pending}, intake: in, checks: newFindings(), statuses: newStatusWords(), words: newLackingWords(), caught: newLackingWords(), assigned: newAssigned()}
 	if !o.NoRepeats {
 		d.repeats = repeats.New()
 	}
@@ -83,9 +86,9 @@ func (d *dryRun) read(it *item) {
 // statusValue is what a mapping calls the status of leads.
 const statusValue = "lead.status"
 
-// plan ends a row as far as it goes without sending. An error is one of whoever is shown
-// requests.
-func (d *dryRun) plan(it *item, step Step, known *checkpoint.Entry) (r result, err error) {
+// plan ends a row as far as it goes without sending. The result is there until the next row. An
+// error is one of whoever is shown requests.
+func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) (r *result, err error) {
 	sends := step.Action.sends()
 	planned := step.Action
 	if !sends || step.Action == Create && d.lacking != nil {
@@ -99,16 +102,17 @@ func (d *dryRun) plan(it *item, step Step, known *checkpoint.Entry) (r result, e
 		d.repeats.Add(it.rec.Key, fold, uint8(planned), repeats.Spot{Input: it.input, Line: it.row.Line, Number: it.row.Number})
 	}
 	if !sends {
-		return result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind}, nil
+		d.ended = result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind}
+		return &d.ended, nil
 	}
 	if planned != Nothing {
 		d.count(it, step)
 		err = d.show(it, step, known)
 	}
-	return result{outcome: Pending}, err
+	return &d.pending, err
 }
 
-func (d *dryRun) count(it *item, step Step) {
+func (d *dryRun) count(it *item, step *Step) {
 	d.planned[step.Action]++
 	if step.Action != Create {
 		return
@@ -120,7 +124,7 @@ func (d *dryRun) count(it *item, step Step) {
 }
 
 // show hands the request of a row to whoever asked for the first few.
-func (d *dryRun) show(it *item, step Step, known *checkpoint.Entry) error {
+func (d *dryRun) show(it *item, step *Step, known *checkpoint.Entry) error {
 	if d.shown >= d.options.Show || d.options.Request == nil {
 		return nil
 	}
@@ -209,7 +213,7 @@ func steady(rec *mapping.Record) *mapping.Record {
 const ofCreates = 3
 
 // requestOf is the request that a step would send, as --show prints it.
-func requestOf(trunk, file string, it *item, step Step, known *checkpoint.Entry) Request {
+func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry) Request {
 	r := Request{File: file, Line: it.row.Line, Key: it.rec.Key}
 	if step.Action != Create {
 		send := step.Send

@@ -346,11 +346,11 @@ func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
 	it, known := new(item), new(checkpoint.Entry)
 	for _, step := range []Step{{Action: Create}, {Outcome: Unchanged}} {
 		allocations := testing.AllocsPerRun(100, func() {
-			r, err := s.dry.plan(it, step, known)
+			r, err := s.dry.plan(it, &step, known)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.end(it, r)
+			s.finishRow(it, r)
 		})
 		if allocations != 0 {
 			t.Errorf("a row with step %v makes %v allocations, want none", step, allocations)

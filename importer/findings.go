@@ -260,47 +260,59 @@ const (
 
 // assigned counts rows by whom they name.
 type assigned struct {
-	rows map[destination]*int
+	organizations map[string]*int
+	locators      map[located]*int
 	// Rows of destinations beyond maxAssigned.
 	otherOrganizations, otherLocators int
 }
 
-// destination is an organization, or a locator with the entry of assign that names it.
-type destination struct {
-	organization, locator string
-	entry                 int
+// located is a locator with the entry of assign that names it.
+type located struct {
+	locator string
+	entry   int
 }
 
-func newAssigned() *assigned { return &assigned{rows: map[destination]*int{}} }
+func newAssigned() *assigned {
+	return &assigned{organizations: map[string]*int{}, locators: map[located]*int{}}
+}
 
 func (s *assigned) add(rec *mapping.Record) {
-	d := destination{organization: rec.Organization}
-	others := &s.otherOrganizations
-	if rec.Organization == "" {
-		d.locator, d.entry, others = rec.Locator, rec.Entry, &s.otherLocators
+	var rows *int
+	if rec.Organization != "" {
+		rows = s.organizations[rec.Organization]
+	} else {
+		rows = s.locators[located{rec.Locator, rec.Entry}]
 	}
-	rows := s.rows[d]
-	switch {
-	case rows != nil:
-	case len(s.rows) >= maxAssigned:
-		rows = others
-	default:
-		rows = new(int)
-		d.organization, d.locator = strings.Clone(d.organization), strings.Clone(d.locator)
-		s.rows[d] = rows
+	if rows == nil {
+		rows = s.first(rec)
 	}
 	*rows++
+}
+
+// first is the counter of a destination that no row has named, or that of the others.
+func (s *assigned) first(rec *mapping.Record) *int {
+	rows, full := new(int), len(s.organizations)+len(s.locators) >= maxAssigned
+	switch organization := rec.Organization; {
+	case full && organization != "":
+		return &s.otherOrganizations
+	case full:
+		return &s.otherLocators
+	case organization != "":
+		s.organizations[strings.Clone(organization)] = rows
+	default:
+		s.locators[located{strings.Clone(rec.Locator), rec.Entry}] = rows
+	}
+	return rows
 }
 
 // list gives organizations, then locators, each most rows first.
 func (s *assigned) list() []report.Assignment {
 	var organizations, locators []report.Assignment
-	for d, rows := range s.rows {
-		if d.organization != "" {
-			organizations = append(organizations, report.Assignment{OrganizationID: d.organization, Rows: *rows})
-		} else {
-			locators = append(locators, report.Assignment{LocatorID: d.locator, Entry: d.entry, Rows: *rows})
-		}
+	for organization, rows := range s.organizations {
+		organizations = append(organizations, report.Assignment{OrganizationID: organization, Rows: *rows})
+	}
+	for l, rows := range s.locators {
+		locators = append(locators, report.Assignment{LocatorID: l.locator, Entry: l.entry, Rows: *rows})
 	}
 	return append(most(organizations, "organizations", s.otherOrganizations), most(locators, "locators", s.otherLocators)...)
 }

@@ -197,6 +197,8 @@ func TestAFencedWorkerStops(t *testing.T) {
 		trials := sail(t, f, 1000, Options{Concurrency: 2}, func(i int, tr *trial) {
 			tr.service.arrive = func(string) {
 				time.Sleep(10 * time.Millisecond)
+				f.mu.Lock()
+				defer f.mu.Unlock()
 				if i == 0 && !fenced.IsZero() && time.Since(fenced) > 2*pulse {
 					t.Error("a fenced worker went on")
 				}

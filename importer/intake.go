@@ -38,20 +38,48 @@ type item struct {
 }
 
 // items gives out rooms for rows, and takes them back when nobody looks at their row
-// any more: else most of a run's memory would be garbage.
-type items struct{ pool sync.Pool }
+// any more: else most of a run's memory would be garbage. There are never more than were under
+// way at once.
+type items struct {
+	ready []*item // the reader's alone, who takes all that came back at once
 
+	mu   sync.Mutex
+	back []*item
+}
+
+// get gives a room to the one goroutine that reads. The row and the Record of whoever had it
+// before are still there: the next ones take their place.
 func (s *items) get(input int) *item {
-	it, ok := s.pool.Get().(*item)
-	if !ok {
+	if len(s.ready) == 0 {
+		s.mu.Lock()
+		s.ready, s.back = s.back, s.ready
+		s.mu.Unlock()
+	}
+	last := len(s.ready) - 1
+	if last < 0 {
 		return &item{input: input}
 	}
-	// Cells and content are rooms that the next row fills again.
-	*it = item{input: input, row: source.Row{Cells: it.row.Cells}, rec: mapping.Record{Content: it.rec.Content[:0], Dropped: it.rec.Dropped[:0], Caught: it.rec.Caught[:0]}}
+	it := s.ready[last]
+	s.ready = s.ready[:last]
+	it.input, it.fault, it.digest, it.sums, it.name = input, nil, checkpoint.Digest{}, nil, leadName{}
 	return it
 }
 
-func (s *items) put(it *item) { s.pool.Put(it) }
+// put takes a room back, but for that of a large row, whose text would stay with it.
+func (s *items) put(it *item) {
+	if it.row.Size > largeRow {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.back = append(s.back, it)
+}
+
+// forget empties the Record, but for the room of its lists.
+func (it *item) forget() {
+	rec := &it.rec
+	*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
+}
 
 // fault is why a row is invalid: check by check, and as one sentence.
 type fault struct {

@@ -69,6 +69,9 @@ func (m *recordMaker) make(b *batch) {
 
 // record maps a row. What is wrong with the row is its fault; an error is one of its file.
 func (m *recordMaker) record(it *item) error {
+	if it.row.Problem != nil || it.row.Faults != nil || it.row.Repeats { // else Map fills all of it
+		it.forget()
+	}
 	if p := it.row.Problem; p != nil {
 		it.fault = faulty(mapping.Problem{Rule: p.Code, Text: p.Text})
 		return nil

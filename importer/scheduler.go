@@ -252,11 +252,11 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 	step := s.planner.Plan(c)
 	if s.dry != nil {
 		s.accept(it)
-		r, err := s.dry.plan(it, step, known)
+		r, err := s.dry.plan(it, &step, known)
 		if err != nil {
 			s.stop(outputClosed(err))
 		}
-		s.end(it, r)
+		s.finishRow(it, r)
 		return true
 	}
 	if step.Action == Nothing {

@@ -239,6 +239,7 @@ func (s *search) bind(v *value) *value {
 			bound.apply[i].by = s.bind(by)
 		}
 	}
+	bound.bare = bound.isBare()
 	return &bound
 }
 

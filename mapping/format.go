@@ -122,16 +122,29 @@ func isDotted(s string, isPart func(string) bool) bool {
 	return true
 }
 
-func isLocal(s string) bool { return isWord(s, "!#$%&'*+-/=?^_`{|}~") }
+// The characters that local parts and labels are made of, of ASCII.
+var localSet, labelSet = wordSet("!#$%&'*+-/=?^_`{|}~"), wordSet("-")
+
+func isLocal(s string) bool { return isWord(s, localSet) }
 
 func isLabel(s string) bool {
-	return isWord(s, "-") && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
+	return isWord(s, labelSet) && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
 }
 
-// isWord reports whether s is letters, digits and the others, and not empty.
-func isWord(s, others string) bool {
+// wordSet is letters, digits and the others, of ASCII.
+func wordSet(others string) *[utf8.RuneSelf]bool {
+	set := new([utf8.RuneSelf]bool)
+	for r := range rune(utf8.RuneSelf) {
+		set[r] = isLetterOrDigit(r) || strings.ContainsRune(others, r)
+	}
+	return set
+}
+
+// isWord reports whether s is characters of the set and letters and digits of any script, and
+// not empty.
+func isWord(s string, set *[utf8.RuneSelf]bool) bool {
 	for _, r := range s {
-		if !isLetterOrDigit(r) && !strings.ContainsRune(others, r) {
+		if r < utf8.RuneSelf && !set[r] || r >= utf8.RuneSelf && !isLetterOrDigit(r) {
 			return false
 		}
 	}

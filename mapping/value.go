@@ -22,6 +22,7 @@ type value struct {
 	parts   *parts      // of other values, instead of text
 	columns []use       // of text or expr
 	cells   []int       // those of the columns once bound, -1: the row has none
+	bare    bool        // once bound: it is one column as it stands
 
 	apply  []stage
 	table  *table  // map; nil: none
@@ -64,6 +65,12 @@ const (
 // isIdentity reports whether the value says what a row is. A table, or what stands in
 // for a cell that is filled later, must not change that.
 func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
+
+// isBare reports whether the value is nothing but a column's cell.
+func (v *value) isBare() bool {
+	return v.parts == nil && v.expr == nil && len(v.text) == 1 && v.text[0].kind == column && !v.isIdentity() &&
+		len(v.apply)+len(v.checks) == 0 && v.table == nil && v.preset == "" && v.needed == ""
+}
 
 // visit calls f with the value and with all that it is made of.
 func (v *value) visit(f func(*value)) {
@@ -145,6 +152,9 @@ func (v *value) orAbsent(r *row) (string, *Problem) {
 }
 
 func (v *value) result(r *row) (s string, problem *Problem) {
+	if v.bare { // as most are, so that they skip what follows
+		return strings.TrimSpace(r.cell(v.cells[0])), nil
+	}
 	switch {
 	case v.parts != nil:
 		s, problem = v.parts.put(r)

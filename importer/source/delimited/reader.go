@@ -150,10 +150,14 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	if problem == nil {
 		row.Repeats, r.ended = r.columns.HeaderAgain(r.fields, row.Line)
 	}
-	row.Cells = r.arena.Take(row.Cells, len(r.columns.Keep))
 	if problem == nil && !r.fits() {
 		problem = r.wrongWidth()
 	}
+	if problem == nil && r.columns.Whole && cap(row.Cells) >= r.columns.Width {
+		row.Cells, r.fields = r.fields[:r.columns.Width], row.Cells // each is a room for the other's next
+		return
+	}
+	row.Cells = r.arena.Take(row.Cells, len(r.columns.Keep))
 	if problem == nil {
 		for i, column := range r.columns.Keep {
 			row.Cells[i] = r.fields[column]
@@ -218,12 +222,18 @@ func (r *Reader) split(record []byte) *rows.Problem {
 	if bytes.IndexByte(record, '\r') >= 0 {
 		return loneCR()
 	}
-	rest, more := string(record), true
-	for more {
+	rest, fields := string(record), r.fields
+	if len(r.delim) == 1 {
+		for i := strings.IndexByte(rest, r.delim[0]); i >= 0; i = strings.IndexByte(rest, r.delim[0]) {
+			fields, rest = append(fields, rest[:i]), rest[i+1:]
+		}
+	}
+	for more := true; more; {
 		var cell string
 		cell, rest, more = strings.Cut(rest, r.delim)
-		r.fields = append(r.fields, cell)
+		fields = append(fields, cell)
 	}
+	r.fields = fields
 	return nil
 }
 

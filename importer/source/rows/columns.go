@@ -33,6 +33,7 @@ type Columns struct {
 	Width    int   // columns of the file
 	Keep     []int // columns that are the rows' own
 	Nameless int   // columns behind the others that the header has no names for
+	Whole    bool  // all columns are the rows' own
 
 	names   []string // of all columns
 	text    int      // column TextColumn; -1: none
@@ -69,6 +70,7 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 		}
 	}
 	c.Header.Own = len(c.Keep)
+	c.Whole = len(c.Keep) == c.Width
 	if c.Nameless > 0 {
 		found.Warn("the header ends with %s; a row that holds something there is not read", english.Plural(c.Nameless, "blank cell", ""))
 	}
