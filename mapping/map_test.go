@@ -165,6 +165,26 @@ func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
 	}
 }
 
+// A word behind which nothing stands yet is told as one that the table lacks, unless another entry
+// can be used.
+func TestAWordThatIsNotDecidedYet(t *testing.T) {
+	file := "version: 1\ntables: {dealers: {a: '', b: o-1}}\nassign:\n- organization: {from: '{org}', apply: [lower], map: dealers}\n- {organization: '{other}'}\n"
+	_, got := cells{"org", "A", "other", ""}.in(t, file)
+	want := []Problem{{
+		Rule: "assign", Word: "a", Value: "assign[1].organization",
+		Text: `no entry of assign has all that it needs: entry 1 comes out empty, for its table has nothing behind the text, entry 2 lacks "other"`,
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if rec, got := (cells{"org", "A", "other", "o-2"}).in(t, file); got != nil || rec.Organization != "o-2" {
+		t.Errorf("%+v, %v", rec, got)
+	}
+	if _, got := (cells{"org", "", "other", ""}).in(t, file); len(got) != 1 || got[0].Value != "" {
+		t.Errorf("a blank cell is no word of a table: %v", got)
+	}
+}
+
 // faults 102
 func TestStatusTakesKeysAndLabelsInAnyCase(t *testing.T) {
 	want := map[string]string{

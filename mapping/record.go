@@ -300,7 +300,9 @@ func (r *row) assign(entries []assignment, rec *Record) {
 	}
 	if len(entries) > 0 {
 		rec.Entry = 0
-		r.problems = append(r.problems, Problem{Rule: ruleAssign, Text: r.unassigned(entries)})
+		problem := Problem{Rule: ruleAssign, Text: r.unassigned(entries)}
+		problem.Value, problem.Word = r.undecided(entries)
+		r.problems = append(r.problems, problem)
 	}
 }
 
@@ -325,8 +327,12 @@ func (r *row) unassigned(entries []assignment) string {
 			})
 		}
 		text := "comes out empty"
-		if len(lacks) > 0 {
+		value, _ := r.undecided(entries[i : i+1])
+		switch {
+		case len(lacks) > 0:
 			text = "lacks " + strings.Join(lacks, " and ")
+		case value != "":
+			text += ", for its table has nothing behind the text"
 		}
 		if all = append(all, fmt.Sprintf("entry %d %s", i+1, text)); i+1 == maxEntries && len(entries) > maxEntries {
 			all = append(all, fmt.Sprintf("and so on for %d more", len(entries)-maxEntries))
@@ -334,6 +340,23 @@ func (r *row) unassigned(entries []assignment) string {
 		}
 	}
 	return "no entry of assign has all that it needs: " + strings.Join(all, ", ")
+}
+
+// undecided is the first value of the entries whose table knows the row's text, and has nothing
+// behind it; or "".
+func (r *row) undecided(entries []assignment) (path, word string) {
+	for i := range entries {
+		for _, v := range entries[i].values() {
+			if v == nil || v.table == nil || v.parts != nil || v.expr != nil || v.preset != "" {
+				continue
+			}
+			word, broken := through(v.apply, v.text.fill(r, v.cells, ""), r)
+			if to, found := v.table.find(word); broken == nil && word != "" && found && to == "" {
+				return v.path, word
+			}
+		}
+	}
+	return "", ""
 }
 
 // fills reports whether all columns of the values hold something, but for values that

@@ -18,8 +18,11 @@ import (
 	"slices"
 )
 
-// held is how many hashes stay in memory: 8 MiB.
-const held = 1 << 20
+// held is how many hashes stay in memory: 8 MiB. Of a few, room for no more is taken than they need.
+const (
+	held = 1 << 20
+	few  = 1 << 16
+)
 
 // Keys are those that were named. One goroutine uses them.
 type Keys struct {
@@ -41,17 +44,18 @@ func (k *Keys) Add(key string) {
 		return
 	}
 	if len(k.recent) >= k.held && !k.full {
-		k.spill()
+		if k.sort(); len(k.recent) >= k.held/2 { // else most were named twice
+			k.spill()
+		}
+	}
+	if n := len(k.recent); n == cap(k.recent) && n >= few && n < k.held {
+		k.recent = slices.Grow(k.recent, k.held-n) // at once: what is outgrown would be as much again
 	}
 	k.recent = append(k.recent, maphash.String(k.seed, key))
 }
 
-// spill puts the recent hashes into the file, or lets them stay.
+// spill puts the recent hashes, which are sorted, into the file, or lets them stay.
 func (k *Keys) spill() {
-	k.sort()
-	if len(k.recent) < k.held/2 {
-		return // most were named twice
-	}
 	if k.file == nil {
 		if k.file, _ = os.CreateTemp("", "leadferry-*"); k.file == nil {
 			k.full = true
@@ -101,7 +105,13 @@ func Missing[T any](k *Keys, each func(func(T) error) error, key func(T) string,
 			return tell(thing)
 		})
 	}
-	c := &call{keys: k}
+	if !k.full {
+		k.spill()
+	}
+	c := &call{keys: k, waiting: make([]asked, 0, k.held/2)}
+	if len(k.recent) == 0 {
+		k.recent = nil // their room is needed for the others
+	}
 	err := each(func(thing T) error {
 		c.waiting = append(c.waiting, asked{maphash.String(k.seed, key(thing)), c.count})
 		c.count++

@@ -90,6 +90,9 @@ func checkRemoteFlag() cli.Flag {
 		Usage: "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed",
 		Action: func(c *cli.Context, value any) error {
 			if word := value.(*remoteCheck).String(); word != checkAll {
+				if slices.Contains(c.Args().Slice(), checkAll) && !exists(checkAll) {
+					return usage(checkAll+" behind --check-remote is taken for a file, which is not there", "write --check-remote="+checkAll)
+				}
 				if _, err := strconv.ParseBool(word); err != nil {
 					return usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+helpName(c)+" --help")
 				}
