@@ -28,6 +28,7 @@ type happening struct {
 	options Options
 	fates   []string
 	dies    int // at which arrival the process is killed; 0: never
+	meddles int // at which arrival a person changes a lead in the console; 0: never
 	lead    int
 	status  string
 
@@ -36,12 +37,14 @@ type happening struct {
 
 // heldByService is what a reconciliation may not change: Status, Content and owner of each lead.
 func (p *pair) heldByService() map[string]string {
-	held := map[string]string{}
+	all := map[string]string{}
 	for id, l := range p.service.leads {
-		held[id] = fmt.Sprint(l.Status, l.Content, l.OwnerID)
+		all[id] = held(l)
 	}
-	return held
+	return all
 }
+
+func held(l *leadapi.Lead) string { return fmt.Sprint(l.Status, l.Content, l.OwnerID) }
 
 func (p *pair) unchanged(before map[string]string) {
 	for id, now := range p.heldByService() {
@@ -66,9 +69,9 @@ func drawRow(rt *rapid.T) string {
 
 func drawHappening(rt *rapid.T) (h happening) {
 	h.kind = rapid.SampledFrom([]string{"import", "sync", "sync", "sync", "console", "console", "reconcile", "resolve"}).Draw(rt, "kind")
+	h.lead, h.status = rapid.IntRange(0, 9).Draw(rt, "lead"), rapid.SampledFrom(statuses).Draw(rt, "status")
 	switch h.kind {
 	case "console":
-		h.lead, h.status = rapid.IntRange(0, 9).Draw(rt, "lead"), rapid.SampledFrom(statuses).Draw(rt, "status")
 		return h
 	case "resolve":
 		return h
@@ -90,6 +93,7 @@ func drawHappening(rt *rapid.T) (h happening) {
 	if rapid.IntRange(0, 2).Draw(rt, "killed") == 0 {
 		h.dies = rapid.IntRange(1, 12).Draw(rt, "at")
 	}
+	h.meddles = rapid.IntRange(0, 12).Draw(rt, "meddles")
 	return h
 }
 
@@ -98,7 +102,7 @@ func told(list []happening) string {
 	var b strings.Builder
 	for i := range list {
 		h := &list[i]
-		fmt.Fprintf(&b, "%d %s %q fates %q dies %d lead %d %s, check %v %v conflict %d update %v hold %v missing %d retries %d workers %d\n", i, h.kind, h.rows, h.fates, h.dies,
+		fmt.Fprintf(&b, "%d %s %q fates %q dies %d meddles %d lead %d %s, check %v %v conflict %d update %v hold %v missing %d retries %d workers %d\n", i, h.kind, h.rows, h.fates, h.dies, h.meddles,
 			h.lead+1, h.status, h.options.CheckRemote, h.options.CheckAll, h.options.Conflict, h.options.UpdateChanged, h.options.HoldReopen, h.options.Missing, h.options.Retries, h.options.Concurrency)
 	}
 	return b.String()
@@ -129,11 +133,16 @@ func (p *pair) happen(h *happening) *ended {
 		}
 		return ""
 	}
-	arrived := 0
+	arrived, before := 0, p.heldByService()
 	s.arrive = func(string, string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if arrived++; arrived == h.dies {
+		arrived++
+		if id := fmt.Sprintf("lead-%04d", h.lead+1); arrived == h.meddles && s.leads[id] != nil {
+			s.leads[id].Status = h.status
+			before[id] = held(s.leads[id])
+		}
+		if arrived == h.dies {
 			image = p.store.Again()
 			s.dead = true
 		}
@@ -141,7 +150,7 @@ func (p *pair) happen(h *happening) *ended {
 	o := h.options
 	if h.kind == "reconcile" {
 		o.Reconciling = h.reconciling
-		defer p.unchanged(p.heldByService())
+		defer p.unchanged(before)
 	}
 	if h.kind == "import" {
 		o.CheckRemote, o.CheckAll = false, false

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,24 +17,6 @@ var mistakes = []struct{ file, want string }{
 		"version: 1\nlead:\n\ttype_key: a",
 		`m:3:1: the mapping file is not YAML: a tab stands at the beginning of the line
 hint: write spaces at the beginning of lines`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: '{first} + " " + {last}'}}}`,
-		`m:2:35: lead.content.a.expr: unexpected "}"
-hint: columns have no braces in an expression: first`,
-	},
-	{
-		`version: 1
-skip_if: 'vip = "x"'`,
-		`m:2:15: skip_if: unexpected "="
-hint: == compares: column == "yes"`,
-	},
-	{
-		`version: 1
-skip_if: Lead Status == "x"`,
-		`m:2:15: skip_if: unexpected "Status"
-hint: write $env["Lead Status"] for a column whose name is no single word`,
 	},
 	{
 		`version: 1
@@ -87,18 +70,6 @@ hint: write type_label: "Form: contact"`,
 	},
 	{
 		`version: 1
-lead: {content: {a: {expr: 'a || b'}}}`,
-		`m:2:31: lead.content.a.expr: invalid operation: || (mismatched types string and string)
-hint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'a ?? b'}}}`,
-		`m:2:31: lead.content.a.expr: ?? takes the left side always, since that is never missing
-hint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`,
-	},
-	{
-		`version: 1
 lead:
   status: {from: Stage, map: {Won: closedWon}}`,
 		`m:3:11: lead.status looks up the constant "Stage" in its map, which lacks it
@@ -119,48 +90,6 @@ lead:
     name: {first}`,
 		`m:4:11: lead.content.name is read as an object, not as a text
 hint: a text that begins with a placeholder needs quotes: "{column}"`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'a and b'}}}`,
-		`m:2:31: lead.content.a.expr: invalid operation: and (mismatched types string and string)
-hint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'score * 10'}}}`,
-		`m:2:35: lead.content.a.expr: invalid operation: * (mismatched types string and int)
-hint: a cell is a text: int(column) or float(column) makes a number of it`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'a.upper()'}}}`,
-		`m:2:31: lead.content.a.expr: there are no methods, only functions
-hint: upper(column)`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'if a == "x" then b'}}}`,
-		`m:2:41: lead.content.a.expr: unexpected "then"
-hint: write: stage == "Won" ? "yes" : "no"`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: "a == 'x' && "}}}`,
-		`m:2:40: lead.content.a.expr: the expression ends where more must follow
-hint: write what follows, or take the last operator out`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'concat(a, b)'}}}`,
-		`m:2:29: lead.content.a.expr: unknown function "concat"
-hint: + puts texts together: first + " " + last`,
-	},
-	{
-		`version: 1
-skip_if: vip == yes`,
-		`m:2:17: skip_if: in.csv has no column "yes"
-hint: if the text is meant, it needs quotes: "yes"`,
 	},
 	{
 		`version: 1
@@ -386,6 +315,16 @@ hint: did you mean "key"?`,
 	},
 	{
 		`version: 1
+lead: {content: {a: "{@now}", b: [x], c: {join: ["{a}"], sep: [x]}}}`,
+		`m:2:21: lead.content.a: unknown placeholder "@now"
+hint: known here: @key, @file, @line, @run; a column whose name begins with @ has to be renamed
+m:2:34: lead.content.b must be a text
+hint: put several columns into one text, "{first} {last}", or write {list: […]} for a JSON list
+m:2:63: lead.content.c.sep must be a text
+hint: one text stands there, in quotes if it holds brackets or braces`,
+	},
+	{
+		`version: 1
 lead: {conflict: {closedWon: service}, content: {a: {from: "{a}", type: number, fallback: x, pattern: /a/}}}`,
 		`m:2:8: unknown key "conflict" in lead
 hint: conflict stands under lead.status
@@ -450,59 +389,11 @@ lead: {content: {a: {from: "{a}", apply: ["e164:+49"]}}}`,
 		`m:2:43: step e164 needs a country, and "+49" is none
 hint: did you mean "e164:DE"?`,
 	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'a + 1'}}}`,
-		`m:2:31: lead.content.a.expr: invalid operation: + (mismatched types string and int)
-hint: a cell is a text: int(column) or float(column) makes a number of it`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'a == null ? "x" : a'}}}`,
-		`m:2:34: lead.content.a: in.csv has no column "null"
-hint: a cell is a text and never missing: null is written ""`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'a > 10'}}}`,
-		`m:2:31: lead.content.a.expr: invalid operation: > (mismatched types string and int)
-hint: a cell is a text: int(column) or float(column) makes a number of it`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'not a'}}}`,
-		`m:2:29: lead.content.a.expr: invalid operation: not (mismatched type string)
-hint: a cell is a text and never missing: coalesce(a, b) takes the first that holds anything, a != "" asks whether it does`,
-	},
-	{
-		`version: 1
-skip_if: "{vip} == 'x'"`,
-		`m:2:15: skip_if: unexpected "}"
-hint: columns have no braces in an expression: vip`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'a <> b'}}}`,
-		`m:2:32: lead.content.a.expr: unexpected ">"
-hint: != asks whether two differ`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'a & b'}}}`,
-		`m:2:31: lead.content.a.expr: unexpected "&"
-hint: and asks whether both are so; + puts texts together: first + " " + last`,
-	},
-	{
-		`version: 1
-lead: {content: {a: {expr: 'E-mail + a'}}}`,
-		`m:2:30: lead.content.a.expr: invalid operation: - (mismatched types string and string)
-hint: write $env["E-mail"] for the column, or int(a) - int(b) for a difference`,
-	},
 }
 
 // faults 105, 108
 func TestMistakesAreToldWithTheEditThatMendsThem(t *testing.T) {
-	for _, mistake := range mistakes {
+	for _, mistake := range slices.Concat(mistakes, expressionMistakes) {
 		m, err := Parse("m", []byte(mistake.file+"\n"))
 		if err == nil {
 			_, err = m.Bind("in.csv", header)
@@ -514,8 +405,8 @@ func TestMistakesAreToldWithTheEditThatMendsThem(t *testing.T) {
 		if diff := cmp.Diff(mistake.want, err.Error()); diff != "" {
 			t.Errorf("%s\n(-want +got):\n%s", mistake.file, diff)
 		}
-		if !strings.Contains(err.Error(), "\nhint: ") {
-			t.Errorf("%s\nno hint: %v", mistake.file, err)
+		if places, hints := strings.Count("\n"+err.Error(), "\nm:"), strings.Count(err.Error(), "\nhint: "); places != hints {
+			t.Errorf("%s\n%d places and %d hints: %v", mistake.file, places, hints, err)
 		}
 	}
 }

@@ -220,9 +220,9 @@ func (p *parser) scalar(n node) (string, bool) {
 	switch {
 	case n.isUnquoted():
 		p.fail(n, quoteHint, "%s is read as an object, not as a text", n.path)
-	case n.Kind == yaml.SequenceNode && strings.HasPrefix(n.path, "lead.content."):
+	case n.Kind == yaml.SequenceNode && strings.HasPrefix(n.path, "lead.content.") && strings.Count(n.path, ".") == 2:
 		p.fail(n, `put several columns into one text, "{first} {last}", or write {list: […]} for a JSON list`, "%s must be a text", n.path)
-	case n.Kind == yaml.SequenceNode:
+	case n.Kind == yaml.SequenceNode && slices.Contains([]string{"key", "lead_id", "lead.external_id"}, n.path):
 		p.fail(n, `put several columns into one text: "{first} {last}"`, "%s must be a text", n.path)
 	case n.Kind != yaml.ScalarNode:
 		p.fail(n, "one text stands there, in quotes if it holds brackets or braces", "%s must be a text", n.path)

@@ -45,9 +45,9 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 			"tables", "version: 1\nlead:\n  status:\n    from: '{s}'\n    map: {W: inProgres, '': open, x: '{y}'}\n    else: '{z}'\n  content:\n    a: {from: x, else: y}\n    b: {map: {a: b}}\n",
 			"m:5:14: lead.status.map.W: \"inProgres\" is not a status of the service\nhint: did you mean \"inProgress\"?\n" +
 				"m:5:25: lead.status.map is not asked for empty texts\nhint: use default\n" +
-				"m:5:38: lead.status.map.x takes no placeholders\nhint: write {{ for a brace\n" +
+				"m:5:38: lead.status.map.x takes no placeholders\nhint: the text is one and the same in every row; write {{ for a brace\n" +
 				"m:6:11: lead.status.else takes no placeholder but {}\nhint: write {} for the text itself, {{ for a brace\n" +
-				"m:8:8: lead.content.a has else without map\n" +
+				"m:8:8: lead.content.a has else without map\nhint: else is for texts that map lacks; default is for an empty result\n" +
 				"m:9:8: lead.content.b lacks from\nhint: add from: \"{column}\"",
 		},
 		{

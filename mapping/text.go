@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +74,7 @@ func split(s string) (text, *fault) {
 		case !closed:
 			return nil, &fault{text: "a placeholder is not closed", hint: "close it with }, or write {{ for a brace"}
 		case !known && strings.HasPrefix(name, "@"):
-			return nil, &fault{text: "unknown placeholder " + quote(name), hint: spelling.Hint(name, []string{"@key", "@file", "@line", "@run"})}
+			return nil, &fault{text: "unknown placeholder " + quote(name), hint: variableHint(name)}
 		case !known:
 			kind = column
 		}
@@ -214,6 +215,12 @@ func (p *parser) placeholders(n node) text {
 		p.fail(n, problem.hint, "%s: %s", n.path, problem.text)
 	}
 	return t
+}
+
+// variableHint says which placeholder may have been meant that is no column.
+func variableHint(name string) string {
+	known := []string{"@key", "@file", "@line", "@run"}
+	return cmp.Or(spelling.Hint(name, known), "known here: "+strings.Join(known, ", ")+"; a column whose name begins with @ has to be renamed")
 }
 
 // markPlaces notes where the placeholders of a text stand that is a JSON value, so that no

@@ -151,7 +151,7 @@ func (r *valueReader) checkKeys(n node, misspelt bool) {
 	case len(given) == 0 && !misspelt:
 		r.fail(n, `add from: "{column}"`, "%s lacks from", n.path)
 	case n.has("else") && !n.has("map"):
-		r.fail(n, "", "%s has else without map", n.path)
+		r.fail(n, "else is for texts that map lacks; default is for an empty result", "%s has else without map", n.path)
 	case n.has("sep") && !n.has("join"):
 		r.fail(n, `for example {join: ["{street}", "{city}"], sep: ", "}`, "%s has sep without join", n.path)
 	case r.drops && r.role != contentRole:
@@ -246,7 +246,7 @@ func (r *valueReader) readConstant(n node) string {
 func (p *parser) fixed(n node) string {
 	c, ok := p.placeholders(n).constant()
 	if !ok {
-		p.fail(n, "write {{ for a brace", "%s takes no placeholders", n.path)
+		p.fail(n, "the text is one and the same in every row; write {{ for a brace", "%s takes no placeholders", n.path)
 	}
 	return c
 }
