@@ -70,6 +70,46 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// Links of the pages lead to files, and to headings, that are there.
+func TestLinksOfPages(t *testing.T) {
+	root := filepath.Join("..", "..")
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	headings := func(page string) (all []string) {
+		text, _ := os.ReadFile(page)
+		for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(string(text), -1) {
+			kept := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+			all = append(all, strings.ReplaceAll(kept, " ", "-"))
+		}
+		return all
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
+			name, heading, _ := strings.Cut(m[1], "#")
+			if strings.Contains(name, "://") {
+				continue
+			}
+			to := page
+			if name != "" {
+				to = filepath.Join(filepath.Dir(page), filepath.FromSlash(name))
+			}
+			if _, err := os.Stat(to); err != nil || heading != "" && !slices.Contains(headings(to), heading) {
+				t.Errorf("%s: the link %s leads nowhere", filepath.Base(page), m[1])
+			}
+		}
+	}
+}
+
 // meanings are the last cells of a table's lines by the name in the first.
 func meanings(table string) map[string]string {
 	all := map[string]string{}

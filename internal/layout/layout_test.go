@@ -2,6 +2,8 @@ package layout
 
 import (
 	"os"
+	"path"
+	"strings"
 	"testing"
 )
 
@@ -81,5 +83,23 @@ func TestModuleKeepsItsLayout(t *testing.T) {
 	}
 	for _, f := range faults {
 		t.Error(f)
+	}
+}
+
+// Whoever works on the house finds each room on its page, by its own name or by that of the one above.
+func TestRoomsStandOnTheirPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range design().rooms {
+		found := name == "."
+		for at := name; at != "." && at != "internal" && !found; at = path.Dir(at) {
+			last := "`" + path.Base(at) + "`" // as those that several rooms share are listed
+			found = strings.Contains(string(page), "`"+at+"`") || strings.HasPrefix(at, "internal/") && strings.Contains(string(page), last)
+		}
+		if !found {
+			t.Errorf("docs/design.md does not say what %s is for", name)
+		}
 	}
 }
