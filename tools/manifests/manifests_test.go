@@ -18,6 +18,7 @@ import (
 // kinds are the types of the objects that samples may hold.
 var kinds = map[string]func() any{
 	"batch/v1 CronJob":         func() any { return new(batch.CronJob) },
+	"batch/v1 Job":             func() any { return new(batch.Job) },
 	"v1 PersistentVolumeClaim": func() any { return new(core.PersistentVolumeClaim) },
 	"v1 ConfigMap":             func() any { return new(core.ConfigMap) },
 	"v1 Secret":                func() any { return new(core.Secret) },
@@ -47,41 +48,49 @@ func unknown(text []byte) (errs []error, read int) {
 	return errs, read
 }
 
-func TestSamplesFitThePublishedTypes(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join("..", "..", "samples", "*-cronjob.yaml"))
-	if err != nil || len(paths) != 2 {
-		t.Fatalf("%q: %v", paths, err)
-	}
-	least := map[string]int{"leadferry-cronjob.yaml": 2, "leadferry-reconcile-cronjob.yaml": 1}
-	for _, path := range paths {
-		t.Run(filepath.Base(path), func(t *testing.T) { fits(t, path, least[filepath.Base(path)]) })
-	}
-}
-
-// fits fails the test unless a sample holds at least so many objects, all of them as they are published, and mistakes
-// in it are noticed.
-func fits(t *testing.T, path string, least int) {
-	text, err := os.ReadFile(path)
+func sample(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "samples", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	errs, read := unknown(text)
-	for _, err := range errs {
-		t.Errorf("%s: %v", path, err)
-	}
-	if read < least {
-		t.Errorf("%d objects read of %s", read, path)
-	}
-	for old, wrong := range map[string]string{
-		"concurrencyPolicy: Forbid": "concurencyPolicy: Forbid",
-		"kind: CronJob":             "kind: CronJobs",
-		"schedule: ":                "backoffLimit: 0\n  schedule: ", // of a job, not of a CronJob
+	return text
+}
+
+func TestSamplesFitThePublishedTypes(t *testing.T) {
+	for name, test := range map[string]struct {
+		objects  int
+		mistakes map[string]string
+	}{
+		"leadferry-cronjob.yaml": {2, map[string]string{
+			"concurrencyPolicy: Forbid": "concurencyPolicy: Forbid",
+			"kind: CronJob":             "kind: CronJobs",
+			"schedule: ":                "backoffLimit: 0\n  schedule: ", // of a job, not of a CronJob
+		}},
+		"leadferry-reconcile-cronjob.yaml": {1, map[string]string{"concurrencyPolicy: Forbid": "concurencyPolicy: Forbid", "kind: CronJob": "kind: CronJobs"}},
+		"leadferry-cronjob-postgres.yaml":  {1, map[string]string{"secretName: ": "secret: "}},
+		"leadferry-migration-job.yaml": {1, map[string]string{
+			"backoffLimitPerIndex: 3": "backoffLimitPerIndex: many",
+			"podReplacementPolicy: ":  "podReplacement: ",
+			"onExitCodes: ":           "exitCodes: ",
+			"values: [6]":             "values: 6",
+		}},
 	} {
-		if !bytes.Contains(text, []byte(old)) {
-			t.Errorf("the sample has no %q to put a mistake in", old)
+		text := sample(t, name)
+		errs, read := unknown(text)
+		for _, err := range errs {
+			t.Errorf("%s: %v", name, err)
 		}
-		if errs, _ := unknown(bytes.Replace(text, []byte(old), []byte(wrong), 1)); len(errs) == 0 {
-			t.Errorf("%q for %q is not noticed", wrong, old)
+		if read != test.objects {
+			t.Errorf("%s: %d objects", name, read)
+		}
+		for old, wrong := range test.mistakes {
+			if !bytes.Contains(text, []byte(old)) {
+				t.Errorf("%s has no %q to put a mistake in", name, old)
+			}
+			if errs, _ := unknown(bytes.Replace(text, []byte(old), []byte(wrong), 1)); len(errs) == 0 {
+				t.Errorf("%s: %q for %q is not noticed", name, wrong, old)
+			}
 		}
 	}
 }
