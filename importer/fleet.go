@@ -16,8 +16,8 @@ type Fleet interface {
 	// Exchange tells the others what this worker has done, and returns what holds for all of them.
 	// checkpoint.ErrFenced says that a newer worker has its place; after other errors it may be tried again.
 	Exchange(ctx context.Context, p checkpoint.Progress) (checkpoint.Common, error)
-	// Runs are those of workers that had this worker's place in the fleet before it.
-	Runs() []string
+	// Before are the runs of workers that had this one's place in the fleet.
+	Before() []string
 	// Conclude leaves the worker's summary, in JSON, for the report of the fleet.
 	Conclude(ctx context.Context, summary []byte) error
 }

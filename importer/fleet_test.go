@@ -31,7 +31,7 @@ type seat struct {
 	index int
 }
 
-func (s seat) Runs() []string { return nil }
+func (s seat) Before() []string { return nil }
 
 func (s seat) Conclude(_ context.Context, report []byte) error {
 	s.mu.Lock()
@@ -73,7 +73,7 @@ func sail(t *testing.T, f *fleetTwin, rows int, o Options, prepare func(i int, t
 	var group sync.WaitGroup
 	for i := range f.workers {
 		own := o
-		own.FleetName, own.Shard = "monday", Shard{i, f.workers}
+		own.Terms, own.Shard = &checkpoint.Terms{Fleet: "monday"}, Shard{i, f.workers}
 		own.Fleet = func(checkpoint.Store) Fleet { return seat{f, i} }
 		tr := newTrial(t, numbered(rows), own)
 		tr.join(tr.ledger)

@@ -189,12 +189,12 @@ func (r *run) keepIn(l *checkpoint.Ledger) {
 
 // join makes the run a worker of its fleet: what is to hold for all of them is no more judged here alone.
 func (r *run) join(s checkpoint.Store) {
-	if r.FleetName == "" || r.DryRun {
+	if r.Terms == nil || r.DryRun {
 		return
 	}
 	f := r.Fleet(s)
 	r.member = newMember(f, r.Limits, r.retrier.breaker, r.Rate)
-	r.tally.share(f.Runs())
+	r.tally.share(f.Before())
 	r.MaxCreates = 0 // the ledger counts them
 }
 

@@ -22,15 +22,15 @@ type Options struct {
 	Inputs      []*source.File
 	Log         *slog.Logger
 
-	Flags       []string      // that a command which follows on this one has to repeat, as words
-	Limit       int           // rows of all inputs together; 0 = all
-	Shard       Shard         // of these, the part that this worker takes
-	FleetName   string        // the fleet that the worker belongs to; "": none
-	Concurrency int           // requests in flight at most
-	Rate        float64       // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
-	Retries     int           // further tries of a request that was answered and may be sent again
-	MaxWait     time.Duration // how long the service may stay silent
-	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit
+	Flags       []string          // that a command which follows on this one has to repeat, as words
+	Limit       int               // rows of all inputs together; 0 = all
+	Shard       Shard             // of these, the part that this worker takes
+	Terms       *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
+	Concurrency int               // requests in flight at most
+	Rate        float64           // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
+	Retries     int               // further tries of a request that was answered and may be sent again
+	MaxWait     time.Duration     // how long the service may stay silent
+	MaxDuration time.Duration     // rows are taken no longer than this; 0 = no limit
 	Limits
 	ResendOn      ResendOn
 	ResendInDoubt bool // --in-doubt resend

@@ -39,8 +39,8 @@ func (r *run) summary(started time.Time) *report.Summary {
 		}
 	}
 	s.Target = report.Target(r.Target)
-	if s.Fleet = r.FleetName; s.Fleet != "" {
-		s.Shard = fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
+	if r.Terms != nil {
+		s.Fleet, s.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
 	}
 	for i, f := range r.Inputs {
 		in := f.Info()
@@ -121,7 +121,7 @@ func (r *run) warnings() []string {
 // checkpoint would have waited: its leads and ours are two each.
 func (r *run) shared() []string {
 	var texts []string
-	if r.FleetName != "" { // workers beside this one read it as well
+	if r.Terms != nil { // workers beside this one read it as well
 		return nil
 	}
 	for _, f := range r.Inputs {

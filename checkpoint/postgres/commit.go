@@ -85,6 +85,9 @@ func (s *Store) commit(changes []*checkpoint.Change) error {
 		return err
 	}
 	g := newGroup(changes)
+	if s.o.Terms != nil && s.o.Terms.MaxCreates > 0 { // a budget is a row of its own
+		return s.surely(g)
+	}
 	w, base := s.guess(g)
 	if !s.newShape(changes) && g.apply(w) {
 		writes := w.writes(s, g, base)
@@ -220,7 +223,11 @@ func (s *Store) attempt(g *group) (done bool, err error) {
 		return true, nil
 	}
 	var r *reply
-	err = s.transact(func() (bool, error) {
+	var beyond map[string]bool
+	err = s.transact(func() (_ bool, err error) {
+		if writes, beyond, err = s.reserve(writes); err != nil {
+			return false, err
+		}
 		if err := s.disown(writes); err != nil {
 			return false, err
 		}
@@ -230,7 +237,7 @@ func (s *Store) attempt(g *group) (done bool, err error) {
 		if len(r.keys) < len(writes) && r.live {
 			return false, nil
 		}
-		return true, cmp.Or(s.keepFound(w.found, w.now), s.keepShapes(shapes))
+		return true, cmp.Or(s.unspent(writes, r), s.keepFound(w.found, w.now), s.keepShapes(shapes))
 	})
 	switch {
 	case isConflict(err):
@@ -246,7 +253,9 @@ func (s *Store) attempt(g *group) (done bool, err error) {
 	}
 	for i, c := range g.changes {
 		if c.Err == nil && w.rows[g.asked[i].Key] != base[g.asked[i].Key] && !r.keys[g.asked[i].Key] {
-			c.Err = checkpoint.ErrFenced
+			if c.Err = checkpoint.ErrFenced; beyond[g.asked[i].Key] && r.live {
+				c.Err = checkpoint.ErrEnough
+			}
 		}
 	}
 	return true, nil

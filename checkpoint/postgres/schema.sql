@@ -57,6 +57,7 @@ CREATE TABLE workers (
 	forgotten bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX ON workers (ledger, worker);
+CREATE INDEX ON workers (ledger, fleet, shard, worker) WHERE fleet <> '';
 
 -- One row a key. State: 0 nothing, 1 created, 2 partial, 3 rejected, 4 in doubt, 5 not made.
 CREATE TABLE lead_rows (
@@ -155,12 +156,44 @@ CREATE TABLE contradictions (
 );
 CREATE INDEX ON contradictions (ledger, decision);
 
--- What the workers of a fleet share.
+-- What the workers of a fleet have agreed about, and what of the rate and of waits holds for all.
+CREATE TABLE fleets (
+	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
+	fleet  text NOT NULL,
+	shards integer NOT NULL,
+	rate   double precision NOT NULL,      -- requests a second; 0: no limit
+	terms  jsonb NOT NULL,
+	made   timestamptz NOT NULL DEFAULT clock_timestamp(),
+	given  timestamptz NOT NULL DEFAULT clock_timestamp(), -- the rate is given away until then
+	opens  timestamptz NOT NULL DEFAULT clock_timestamp(), -- nothing is sent before
+	PRIMARY KEY (ledger, fleet)
+) WITH (fillfactor = 50);
+
+-- How many leads a fleet may make, and has made or may have; apart, since claims lock it.
 CREATE TABLE budget (
 	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
 	fleet  text NOT NULL,
+	most   bigint NOT NULL,                -- 0: no limit
+	made   bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (ledger, fleet)
-);
+) WITH (fillfactor = 50);
+
+-- What workers of fleets told last.
+CREATE TABLE members (
+	worker  bigint PRIMARY KEY REFERENCES workers ON DELETE CASCADE,
+	told    timestamptz NOT NULL DEFAULT clock_timestamp(),
+	read    bigint NOT NULL DEFAULT 0,
+	invalid bigint NOT NULL DEFAULT 0,
+	sent    bigint NOT NULL DEFAULT 0,
+	refused bigint NOT NULL DEFAULT 0,     -- or failed, of those sent
+	doubts  bigint NOT NULL DEFAULT 0,
+	rows    jsonb,                         -- by outcome
+	summary jsonb                          -- of a worker that came to its end
+) WITH (fillfactor = 50);
+
+-- A quarter of a second's requests, parted among the workers.
+CREATE FUNCTION piece(rate double precision, shards integer) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	RETURN greatest(1, floor(rate / 4 / greatest(shards, 1)));
 
 -- For people. Texts that are no UTF-8 are shown in hexadecimal digits.
 CREATE FUNCTION text_of(b bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$

@@ -21,7 +21,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +43,7 @@ type Options struct {
 	Run       string               // ID of the run, and
 	Command   string               // what it is
 	Timeout   time.Duration        // for one request of the run
+	Terms     *checkpoint.Terms    // of the fleet that the worker belongs to; nil: none
 }
 
 // Store is an open ledger. All its methods are safe for concurrent use.
@@ -72,6 +72,8 @@ type Store struct {
 	shapes  map[shapeKey]bool // that are noted
 	commits uint64            // that were acknowledged
 	seq     uint64            // of the last one
+
+	fleet common
 
 	reading sync.Mutex
 	reader  *session
@@ -176,13 +178,9 @@ func (s *Store) makeLedger(ctx context.Context) error {
 }
 
 // begin makes the worker's row.
-func (s *Store) begin(ctx context.Context) error {
-	host, _ := os.Hostname()
-	err := s.writer.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for)
-		VALUES ($1, $2, $3, $4, $5, $6) RETURNING worker`,
-		s.ledger, clean(s.o.Run), clean(s.o.Command), clean(host), os.Getpid(), int(s.o.Timeout/time.Second)).Scan(&s.worker)
-	if err != nil {
-		return s.serverError(err)
+func (s *Store) begin(ctx context.Context) (err error) {
+	if err := s.enlist(ctx); err != nil {
+		return err
 	}
 	s.fresh, err = s.empty(ctx)
 	return err
@@ -248,6 +246,7 @@ func (s *Store) Close() error {
 			err = s.serverError(err)
 		}
 	}
+	s.fleet.close()
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	s.reader.close()

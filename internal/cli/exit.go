@@ -21,6 +21,7 @@ import (
 //	3    stopped early: the same command goes on from there
 //	4    the checkpoint is locked, missing, damaged or of another target
 //	5    rows are in doubt: a person has to look
+//	6    a newer worker of the fleet has this one's place
 //	130  interrupted
 //
 // A run that has begun ends with one of importer's; this is the one of what ends before.

@@ -33,8 +33,9 @@ Try it without an account: leadferry import --sandbox -m leads.yaml leads.csv
 
 Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
-4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
-		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), sendFlags(), []cli.Flag{
+4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 a newer worker of the
+fleet has this one's place; 130 interrupted.`,
+		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
 			choiceFlag(running, "changed", "rows whose lead exists and that now carry other data: %; update sends the differences as sync does", "report", "update", "ignore"),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
@@ -84,6 +85,9 @@ func (p *program) send(c *cli.Context, o importer.Options, run func(context.Cont
 		return err
 	}
 	defer in.close()
+	if err := joinFleet(c, in, &o); err != nil {
+		return err
+	}
 	closeService, err := p.connect(c, &o)
 	if err != nil {
 		return err

@@ -134,7 +134,7 @@ func opening(c *cli.Context) bolt.Options {
 func (p *program) opener(c *cli.Context, o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
 	path, target := o.Checkpoint, o.Target
 	if postgres.IsAddress(path) {
-		how := postgres.Options{Wait: c.Duration("wait"), Witnesses: witnesses(c), Run: o.RunID, Command: o.Command, Timeout: c.Duration("timeout")}
+		how := postgres.Options{Wait: c.Duration("wait"), Witnesses: witnesses(c), Run: o.RunID, Command: o.Command, Timeout: c.Duration("timeout"), Terms: o.Terms}
 		return func(require, readOnly bool) (checkpoint.Store, error) {
 			how.Require, how.ReadOnly = require, readOnly
 			store, err := postgres.Open(path, target, how)

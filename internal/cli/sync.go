@@ -31,8 +31,9 @@ leadferry sync --sandbox -m leads.yaml changed.csv
 
 Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
-4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
-		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), sendFlags(), []cli.Flag{
+4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 a newer worker of the
+fleet has this one's place; 130 interrupted.`,
+		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
 			choiceFlag(running, "missing", "rows whose lead is not known: %", "report", "create", "ignore"),
 			checkRemoteFlag(),
 			choiceFlag(running, "conflict", "rows whose lead's status was changed on the service: % (a conflict, the file's status is sent, or the service's stays); the mapping's conflict: goes before", "report", "file", "service"),

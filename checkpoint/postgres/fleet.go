@@ -1,0 +1,258 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/checkpoint"
+)
+
+// enlist makes this process a worker, which has its place from then on. Of a fleet it has to fit the terms; then it fences
+// whoever had its shard before.
+func (s *Store) enlist(ctx context.Context) error {
+	var terms checkpoint.Terms
+	if s.o.Terms != nil {
+		terms = *s.o.Terms
+	}
+	err := pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
+		if terms.Fleet != "" {
+			if err := s.agree(ctx, tx, &terms); err != nil {
+				return err
+			}
+		}
+		host, _ := os.Hostname()
+		err := tx.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet, shard, shards)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING worker`,
+			s.ledger, clean(s.o.Run), clean(s.o.Command), clean(host), os.Getpid(), int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards).Scan(&s.worker)
+		if err != nil || terms.Fleet == "" {
+			return err
+		}
+		return s.replace(ctx, tx, &terms)
+	})
+	var misfit *checkpoint.TermsError
+	if errors.As(err, &misfit) {
+		return misfit
+	}
+	return s.serverError(err)
+}
+
+// agree holds the terms against those of the fleet, which the first worker sets.
+func (s *Store) agree(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) error {
+	common := *terms
+	common.Shard = 0
+	text, err := json.Marshal(common)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO leadferry.fleets (ledger, fleet, shards, rate, terms) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+		s.ledger, terms.Fleet, terms.Shards, terms.Rate, text)
+	if err == nil {
+		_, err = tx.Exec(ctx, `INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, s.ledger, terms.Fleet, terms.MaxCreates)
+	}
+	if err == nil {
+		err = tx.QueryRow(ctx, `SELECT terms FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2 FOR SHARE`, s.ledger, terms.Fleet).Scan(&text)
+	}
+	if err != nil {
+		return err
+	}
+	var first checkpoint.Terms
+	if err := json.Unmarshal(text, &first); err != nil {
+		return fmt.Errorf("read the fleet's terms: %w", err)
+	}
+	if how := terms.Differs(&first); how != "" {
+		return &checkpoint.TermsError{Fleet: terms.Fleet, Text: how}
+	}
+	return nil
+}
+
+// replace fences the workers that had this one's shard. Whoever of them is about to commit is waited for.
+func (s *Store) replace(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) error {
+	_, err := tx.Exec(ctx, `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $4
+		WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4 AND fenced IS NULL AND ended IS NULL`, s.ledger, terms.Fleet, terms.Shard, s.worker)
+	if err == nil {
+		_, err = tx.Exec(ctx, `INSERT INTO leadferry.members (worker) VALUES ($1)`, s.worker)
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := tx.Query(ctx, `SELECT DISTINCT run FROM leadferry.workers WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4`,
+		s.ledger, terms.Fleet, terms.Shard, s.worker)
+	if err == nil {
+		s.fleet.runs, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	return err
+}
+
+// common is what the worker knows of its fleet, and the connection by which it asks. Nothing of what it writes has to
+// last: it does not wait for disks.
+type common struct {
+	mu      sync.Mutex
+	session *session
+	runs    []string // of workers that had its shard before
+}
+
+// Before are the runs of workers of its fleet that had this one's shard before it.
+func (s *Store) Before() []string { return s.fleet.runs }
+
+//go:embed exchange.sql
+var exchangeSQL string
+
+// Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
+// checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again.
+func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	rows, err := json.Marshal(p.Rows)
+	if err != nil {
+		return c, err
+	}
+	at, err := s.fleetSession(ctx)
+	if err != nil {
+		return c, err
+	}
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4, refused = $5, doubts = $6, rows = $7 WHERE worker = $1`,
+		s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, rows)
+	b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
+	if p.Pause > 0 {
+		b.Queue(`UPDATE leadferry.fleets SET opens = greatest(opens, clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet = $2`,
+			s.ledger, s.o.Terms.Fleet, p.Pause.Microseconds())
+	}
+	var after, pause float64
+	if p.Wants {
+		b.Queue(`UPDATE leadferry.fleets SET given = greatest(given, clock_timestamp()) + piece(rate, shards) / rate * interval '1 second' WHERE ledger = $1 AND fleet = $2 AND rate > 0
+			RETURNING piece(rate, shards)::integer, greatest(extract(epoch FROM given - clock_timestamp()) - piece(rate, shards) / rate, 0)::float8`,
+			s.ledger, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &after) })
+	}
+	var fenced bool
+	b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&fenced, &pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
+	})
+	if err := at.SendBatch(ctx, b).Close(); err != nil {
+		at.close()
+		s.fleet.session = nil
+		return checkpoint.Common{}, s.serverError(err)
+	}
+	if fenced {
+		return c, checkpoint.ErrFenced
+	}
+	c.After, c.Pause = time.Duration(after*float64(time.Second)), time.Duration(pause*float64(time.Second))
+	return c, nil
+}
+
+// fleetSession is the connection by which the worker asks, made anew where it is lost.
+func (s *Store) fleetSession(ctx context.Context) (*session, error) {
+	if s.fleet.session != nil {
+		return s.fleet.session, nil
+	}
+	at, err := s.at.connect(ctx)
+	if err == nil {
+		_, err = at.Exec(ctx, `SET synchronous_commit = off; SET search_path = leadferry; SET enable_seqscan = on; SET plan_cache_mode = auto`)
+	}
+	if err != nil {
+		if at != nil {
+			at.close()
+		}
+		return nil, s.serverError(err)
+	}
+	s.fleet.session = at
+	return at, nil
+}
+
+// Conclude leaves the worker's summary, in JSON, for the report of the fleet.
+func (s *Store) Conclude(ctx context.Context, summary []byte) error {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	at, err := s.fleetSession(ctx)
+	if err == nil {
+		err = pgx.BeginFunc(ctx, at.Conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SET LOCAL synchronous_commit = on`); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, `UPDATE leadferry.members SET told = clock_timestamp(), summary = $2 WHERE worker = $1`, s.worker, summary)
+			return err
+		})
+	}
+	return s.serverError(err)
+}
+
+func (c *common) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != nil {
+		c.session.close()
+		c.session = nil
+	}
+}
+
+// reserve takes from the fleet's budget what the claims among writes need, and gives back what came to no lead; those
+// beyond it are left out and named. It belongs to the transaction of the writes.
+func (s *Store) reserve(writes []write) (fit []write, beyond map[string]bool, err error) {
+	if s.o.Terms == nil || s.o.Terms.MaxCreates == 0 {
+		return writes, nil, nil
+	}
+	claims, back := 0, 0
+	for i := range writes {
+		switch w := &writes[i]; {
+		case w.creates():
+			claims++
+		case w.was == checkpoint.InDoubt && w.worker == s.worker && (w.state() == checkpoint.Unknown || w.state() == checkpoint.Rejected):
+			back++
+		}
+	}
+	if claims+back == 0 {
+		return writes, nil, nil
+	}
+	var left int
+	err = s.writer.QueryRow(context.Background(), `SELECT most - made FROM leadferry.budget WHERE ledger = $1 AND fleet = $2 FOR UPDATE`, s.ledger, s.o.Terms.Fleet).Scan(&left)
+	if err != nil {
+		return nil, nil, err
+	}
+	granted := min(claims, max(left+back, 0))
+	for i, n := 0, 0; granted < claims && i < len(writes); i++ {
+		if writes[i].creates() {
+			if n++; n > granted {
+				if beyond == nil {
+					beyond = map[string]bool{}
+				}
+				beyond[writes[i].key] = true
+				continue
+			}
+		}
+		fit = append(fit, writes[i])
+	}
+	if beyond == nil {
+		fit = writes
+	}
+	return fit, beyond, s.spend(granted - back)
+}
+
+func (s *Store) spend(leads int) error {
+	_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.budget SET made = made + $3 WHERE ledger = $1 AND fleet = $2`, s.ledger, s.o.Terms.Fleet, leads)
+	return err
+}
+
+// unspent gives back what was reserved for claims that were refused since the worker is fenced.
+func (s *Store) unspent(writes []write, r *reply) error {
+	n := 0
+	for i := range writes {
+		if writes[i].creates() && !r.keys[writes[i].key] {
+			n++
+		}
+	}
+	if n == 0 || r.live || s.o.Terms == nil || s.o.Terms.MaxCreates == 0 {
+		return nil
+	}
+	return s.spend(-n)
+}
+
+// creates says that a lead is about to be made.
+func (w *write) creates() bool { return w.claim && w.state() == checkpoint.InDoubt }

@@ -1,0 +1,203 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/pgtest"
+)
+
+// crewed opens a ledger for a worker of a fleet.
+func crewed(t *testing.T, address string, target checkpoint.Target, shard, shards int, change func(*checkpoint.Terms)) (*Store, error) {
+	t.Helper()
+	terms := &checkpoint.Terms{Fleet: "monday", Shard: shard, Shards: shards, Same: []checkpoint.Term{{Name: "the mapping", Value: "1"}}}
+	if change != nil {
+		change(terms)
+	}
+	s, err := Open(address, target, Options{Run: fmt.Sprintf("run-%d", targets.Add(1)), Terms: terms})
+	if err == nil {
+		t.Cleanup(func() { s.Close() })
+	}
+	return s, err
+}
+
+func joined(t *testing.T, address string, target checkpoint.Target, shard, shards int, change func(*checkpoint.Terms)) *Store {
+	t.Helper()
+	s, err := crewed(t, address, target, shard, shards, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// claim claims keys and returns how many were.
+func claim(t *testing.T, s *Store, from, to int) (n int, refused error) {
+	t.Helper()
+	var changes []*checkpoint.Change
+	for i := from; i < to; i++ {
+		changes = append(changes, &checkpoint.Change{Kind: checkpoint.Claim, Entry: checkpoint.Entry{Key: fmt.Sprintf("key-%04d", i), State: checkpoint.InDoubt, Updated: time.Now()}})
+	}
+	if err := s.Commit(context.Background(), changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
+		if c.Err != nil {
+			refused = c.Err
+			continue
+		}
+		n++
+	}
+	return n, refused
+}
+
+func settle(t *testing.T, s *Store, i int, state checkpoint.State) error {
+	t.Helper()
+	c := &checkpoint.Change{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: fmt.Sprintf("key-%04d", i), State: state, Updated: time.Now()}}
+	if state.HasLead() {
+		c.Entry.LeadID = fmt.Sprintf("lead-%d", i)
+	}
+	if err := s.Commit(context.Background(), []*checkpoint.Change{c}); err != nil {
+		t.Fatal(err)
+	}
+	return c.Err
+}
+
+// A worker that does not fit is told how, and leaves everybody where they are.
+func TestWorkersAgree(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	first := joined(t, address, target, 0, 4, nil)
+	for want, change := range map[string]func(*checkpoint.Terms){
+		"is one of 5":                  func(t *checkpoint.Terms) { t.Shards = 5 },
+		"--rate is 10 here":            func(t *checkpoint.Terms) { t.Rate = 10 },
+		"--max-creates is 7 here":      func(t *checkpoint.Terms) { t.MaxCreates = 7 },
+		"the mapping is 2 here, and 1": func(t *checkpoint.Terms) { t.Same[0].Value = "2" },
+		"input 1 is not that":          func(t *checkpoint.Terms) { t.Same = append(t.Same, checkpoint.Term{Name: "input 1", Value: "x"}) },
+	} {
+		_, err := crewed(t, address, target, 0, 4, change)
+		var misfit *checkpoint.TermsError
+		if !errors.As(err, &misfit) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if n, err := claim(t, first, 0, 3); n != 3 || err != nil {
+		t.Errorf("the first worker claimed %d: %v", n, err)
+	}
+	joined(t, address, target, 0, 9, func(t *checkpoint.Terms) { t.Fleet = "tuesday" })
+}
+
+// The newest worker of a shard fences those before it, and no other. What they had claimed they may still settle.
+func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	old, other := joined(t, address, target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
+	claim(t, old, 0, 5)
+	next := joined(t, address, target, 0, 2, nil)
+	if n, err := claim(t, old, 5, 8); n != 0 || !errors.Is(err, checkpoint.ErrFenced) {
+		t.Errorf("a fenced worker claimed %d: %v", n, err)
+	}
+	if _, err := old.Exchange(t.Context(), checkpoint.Progress{}); !errors.Is(err, checkpoint.ErrFenced) {
+		t.Errorf("a fenced worker hears %v", err)
+	}
+	if n, _ := claim(t, next, 0, 5); n != 0 {
+		t.Errorf("%d keys were claimed twice", n)
+	}
+	for i := range 5 {
+		if err := settle(t, old, i, checkpoint.Created); err != nil {
+			t.Errorf("a late answer was refused: %v", err)
+		}
+	}
+	for _, s := range []*Store{next, other} {
+		if _, err := s.Exchange(t.Context(), checkpoint.Progress{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := claim(t, other, 5, 8); n != 3 || err != nil {
+		t.Errorf("the other shard claimed %d: %v", n, err)
+	}
+	if got := next.Before(); len(got) != 1 || got[0] != old.o.Run {
+		t.Errorf("before it were %v", got)
+	}
+	if n := next.Info(); n.Leads != 5 || n.InDoubt != 3 {
+		t.Errorf("%d leads and %d doubts", n.Leads, n.InDoubt)
+	}
+}
+
+// However many claim at once, no more leads are made than the fleet may; what came to no lead is given back.
+func TestCreatesAreTheFleets(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	const most = 50
+	var group sync.WaitGroup
+	var stores [4]*Store
+	var got [4]int
+	for i := range stores {
+		stores[i] = joined(t, address, target, i, 4, func(t *checkpoint.Terms) { t.MaxCreates = most })
+	}
+	for i, s := range stores {
+		group.Go(func() {
+			for at := range 6 {
+				n, err := claim(t, s, i*1000+at*5, i*1000+at*5+5)
+				if got[i] += n; err != nil && !errors.Is(err, checkpoint.ErrEnough) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if sum := got[0] + got[1] + got[2] + got[3]; sum != most {
+		t.Fatalf("%d claims of %d: %v", sum, most, got)
+	}
+	for i, n := range got {
+		if n > 0 {
+			if err := settle(t, stores[i], i*1000, checkpoint.Rejected); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if n, err := claim(t, stores[3], 9000, 9002); n != 1 || !errors.Is(err, checkpoint.ErrEnough) {
+		t.Errorf("%d claims of the one that was given back: %v", n, err)
+	}
+}
+
+// What workers tell is added up: requests of all, rows of the newest of each shard, and what the dead left in doubt.
+func TestWorkersHearOfOneAnother(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	tell := func(s *Store, p checkpoint.Progress) checkpoint.Common {
+		t.Helper()
+		c, err := s.Exchange(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	rated := func(t *checkpoint.Terms) { t.Rate = 80 }
+	dead := joined(t, address, target, 0, 2, rated)
+	claim(t, dead, 0, 7)
+	tell(dead, checkpoint.Progress{Read: 100, Invalid: 10, Sent: 90, Refused: 5, Doubts: 1})
+	next, other := joined(t, address, target, 0, 2, rated), joined(t, address, target, 1, 2, rated)
+	tell(next, checkpoint.Progress{Read: 50, Invalid: 6, Sent: 2, Refused: 1, Doubts: 1})
+	got := tell(other, checkpoint.Progress{Read: 30, Invalid: 3, Sent: 4, Refused: 2, Doubts: 2, Pause: time.Minute, Wants: true})
+	if got.Pause < 50*time.Second || got.Pause > time.Minute || got.Tokens != 10 || got.After > time.Second/80*10 {
+		t.Errorf("heard %+v", got)
+	}
+	got.Pause, got.After, got.Tokens = 0, 0, 0
+	if want := (checkpoint.Common{Read: 80, Invalid: 9, Sent: 96, Refused: 8, Doubts: 7 + 1 + 2}); got != want {
+		t.Errorf("heard %+v, want %+v", got, want)
+	}
+	var end time.Duration // of what is given away
+	for range 8 {
+		got = tell(next, checkpoint.Progress{Wants: true})
+		if got.Tokens != 10 || got.Pause < 50*time.Second {
+			t.Fatalf("heard %+v", got)
+		}
+		end = max(end, got.After)
+	}
+	if end < 500*time.Millisecond || end > 8*125*time.Millisecond {
+		t.Errorf("90 requests were given away until %v", end)
+	}
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres"
+	"leadferry/importer"
+	"leadferry/internal/fetch"
+)
+
+// fleetFlags make a run a worker of a fleet.
+func fleetFlags() []cli.Flag {
+	return []cli.Flag{
+		nameFlag(running, "fleet", "the run is a worker of the fleet `NAME`: with a checkpoint in PostgreSQL, whose limits and rate all workers share"),
+		nameFlag(running, "shard", "take part `I/N` of the rows, I from 0, by the hash of their keys; auto: as Kubernetes (with LEADFERRY_SHARDS), AWS Batch or Slurm say"),
+	}
+}
+
+// mostShards is how many workers a fleet may have.
+const mostShards = 10_000
+
+var fleetName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// joinFleet reads what makes the run a worker of a fleet, where anything does.
+func joinFleet(c *cli.Context, in *inputs, o *importer.Options) (err error) {
+	name, part := c.String("fleet"), c.String("shard")
+	switch {
+	case name == "" && part == "":
+		return nil
+	case c.Bool("sandbox"):
+		return usage("--sandbox is a service inside this process, so that each worker of a fleet would have its own", "start one with leadferry sandbox, and name its address")
+	case !postgres.IsAddress(c.String("checkpoint")):
+		return usage("a fleet needs a checkpoint in PostgreSQL, which all its workers share", "name it with --checkpoint postgres://HOST/DATABASE; a run on one machine needs neither --fleet nor --shard")
+	case name == "":
+		return usage("--shard needs --fleet NAME, by which the workers of one run know one another", "give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
+	case !fleetName.MatchString(name):
+		return usage("--fleet takes 1 to 63 letters, digits, dots, underscores and hyphens", "for example --fleet migration-2026-05")
+	case slices.Contains(in.names, "-") && part != "":
+		return usage("standard input cannot be sharded: each worker has to read all of the input", "name a file or an https:// address that all workers can read")
+	}
+	o.Shard = importer.Shard{Of: 1}
+	if part != "" {
+		if o.Shard, err = parseShard(part, os.Getenv); err != nil {
+			return err
+		}
+	}
+	if !c.IsSet("max-in-doubt") {
+		o.MaxInDoubt = 4 * o.Concurrency * o.Shard.Of
+	}
+	o.Fleet = func(s checkpoint.Store) importer.Fleet { return s.(*postgres.Store) }
+	o.Terms, err = terms(c, name, in, o)
+	return err
+}
+
+// parseShard reads I/N, or finds both where a scheduler says them.
+func parseShard(text string, env func(string) string) (importer.Shard, error) {
+	if text == "auto" {
+		return schedulersShard(env)
+	}
+	index, of, both := strings.Cut(text, "/")
+	i, n := plainNumber(index), plainNumber(of)
+	if !both || i < 0 || n < 1 || i >= n || n > mostShards {
+		return importer.Shard{}, usage("--shard takes I/N, I from 0 to N-1 and N up to 10,000, or auto", "for example --shard 0/4 for the first of four workers")
+	}
+	return importer.Shard{Index: i, Of: n}, nil
+}
+
+// plainNumber is -1 for what is no number of digits alone.
+func plainNumber(text string) int {
+	if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
+		return n
+	}
+	return -1
+}
+
+// schedulersShard is the place that a scheduler gave this process. Kubernetes does not say how many there are.
+func schedulersShard(env func(string) string) (importer.Shard, error) {
+	const (
+		kube, batch, slurm = "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"
+		shards             = "LEADFERRY_SHARDS"
+	)
+	var set []string
+	for _, name := range []string{kube, batch, slurm} {
+		if env(name) != "" {
+			set = append(set, name)
+		}
+	}
+	switch {
+	case len(set) == 0:
+		return importer.Shard{}, usage("--shard auto finds no scheduler: none of "+kube+", "+batch+" and "+slurm+" is set", "name the part, such as --shard 0/4, or run it as an array job")
+	case len(set) > 1:
+		return importer.Shard{}, usage("--shard auto finds several schedulers: "+strings.Join(set, " and ")+" are set", "name the part, such as --shard 0/4")
+	}
+	index, of := plainNumber(env(set[0])), 0
+	switch set[0] {
+	case kube:
+		if env(shards) == "" {
+			return importer.Shard{}, usage(shards+" is not set: Kubernetes tells a pod its index and not how many there are", "set it to the job's completions")
+		}
+		of = plainNumber(env(shards))
+	case batch:
+		of = plainNumber(env("AWS_BATCH_JOB_ARRAY_SIZE"))
+	case slurm:
+		least, step := max(plainNumber(env("SLURM_ARRAY_TASK_MIN")), 0), max(plainNumber(env("SLURM_ARRAY_TASK_STEP")), 1)
+		of = plainNumber(env("SLURM_ARRAY_TASK_COUNT"))
+		if index >= least && (index-least)%step == 0 {
+			index = (index - least) / step
+		} else {
+			index = -1
+		}
+	}
+	if told := env(shards); told != "" && plainNumber(told) != of {
+		return importer.Shard{}, usage(fmt.Sprintf("%s is not the number that the scheduler says, %d", shards, of), "take it away, or start as many workers as it says")
+	}
+	if index < 0 || index >= of || of > mostShards {
+		return importer.Shard{}, usage("--shard auto cannot be made of what the scheduler says in "+set[0]+" and what belongs to it",
+			"the array has to be complete and even, such as 0-7; name the part of a single task, such as --shard 3/8")
+	}
+	return importer.Shard{Index: index, Of: of}, nil
+}
+
+// terms are what the workers of the fleet have to agree about.
+func terms(c *cli.Context, fleet string, in *inputs, o *importer.Options) (*checkpoint.Terms, error) {
+	t := &checkpoint.Terms{Fleet: fleet, Shard: o.Shard.Index, Shards: o.Shard.Of, MaxCreates: o.MaxCreates, Rate: o.Rate}
+	same := func(name, value string) { t.Same = append(t.Same, checkpoint.Term{Name: name, Value: value}) }
+	same("the command", o.Command)
+	same("the mapping (its tables included)", o.MappingFile.SHA256)
+	for i, name := range in.names {
+		id, err := in.identity(name)
+		if err != nil {
+			return nil, usage(fmt.Sprintf("%s cannot be read: %v", shownName(name), err), "")
+		}
+		same(fmt.Sprintf("input %d", i+1), id)
+	}
+	for _, name := range []string{"limit", "max-rejects", "max-invalid", "max-in-doubt", "in-doubt", "retry-rejected", "changed", "missing", "look-alikes", "format", "delimiter", "encoding", "sheet", "trust-encoding"} {
+		value := fmt.Sprint(c.Value(name))
+		if name == "max-in-doubt" {
+			value = strconv.Itoa(o.MaxInDoubt)
+		}
+		same("--"+name, value)
+	}
+	return t, nil
+}
+
+// identity tells one version of an input from every other: an address by its ETag, where it has one, and else what was
+// read by its hash.
+func (in *inputs) identity(name string) (string, error) {
+	if name == "-" {
+		return "standard input", nil
+	}
+	var from io.ReadCloser
+	var err error
+	if got := in.fetched.first[name]; got != nil {
+		if got.ETag() != "" {
+			return "ETag " + got.ETag(), nil
+		}
+		from, err = fetch.Open(in.fetched.ctx, name, in.fetched.options)
+	} else {
+		from, err = os.Open(name)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, from)
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
