@@ -290,6 +290,7 @@ func (c *carrier) notBegun(j *job, err error) {
 func (c *carrier) unwritten(j *job, err error) {
 	j.rejectText = ""
 	refused := checkpoint.IsRefusal(err)
+	j.elsewhere = j.attempts == 0 && (errors.Is(err, checkpoint.ErrKnown) || errors.Is(err, checkpoint.ErrHeld))
 	switch {
 	case !refused:
 		j.text = "the checkpoint could not be written"

@@ -17,6 +17,7 @@ type job struct {
 	names  leadNames
 	stop   *Stop // set when the run has to end
 
+	elsewhere  bool                  // another worker had claimed its key, or made its lead, since it was looked up
 	intended   bool                  // Create: the claim is durable; Update: the mark is
 	sentSlot   chan struct{}         // of the carrier's sentSlots, where the row has one; or nil
 	createSlot chan struct{}         // the same, of its creates

@@ -35,6 +35,7 @@ type item struct {
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
 	name   leadName                   // of the queue that it is in
+	late   bool                       // it was put off to the end of the run
 }
 
 // items gives out rooms for rows, and takes them back when nobody looks at their row

@@ -30,6 +30,7 @@ type scheduler struct {
 	recorder  sink    // nil: no files wanted
 	progress  func()  // tells how far the run is
 	member    *member // nil: the run is no worker of a fleet
+	late      lateRows
 
 	batches   <-chan *batch // nil once no more rows come
 	batch     *batch
@@ -86,6 +87,10 @@ func (s *scheduler) loop(ctx context.Context) {
 			}
 		}
 		if s.carriers.out() == 0 && (s.stopped != nil || s.batches == nil && s.batch == nil && s.queues.empty()) {
+			if s.stopped == nil && len(s.late.items) > 0 {
+				s.lookAgain(ctx)
+				continue
+			}
 			break
 		}
 		s.wait(ctx, deadline, tick.C)
@@ -93,7 +98,7 @@ func (s *scheduler) loop(ctx context.Context) {
 	if s.inputStop != nil {
 		s.stop(s.inputStop)
 	}
-	for _, it := range s.queues.drain() {
+	for _, it := range append(s.queues.drain(), s.late.items...) {
 		s.end(it, result{outcome: Pending, text: "the run stopped before its turn"})
 	}
 }
@@ -195,6 +200,11 @@ func (s *scheduler) approach(ctx context.Context, it *item) bool {
 	}
 	c := s.lookups.remembered(it, s.batch.at)
 	ns := s.lookups.names(c)
+	if s.late.behind(it, &ns) {
+		s.accept(it)
+		s.late.add(it, &ns)
+		return true
+	}
 	l := s.queues.find(&ns)
 	if l == nil && s.lookups.isTouched(&ns) {
 		var err error
@@ -236,6 +246,9 @@ func (s *scheduler) accept(it *item) {
 		s.drift.name(it.rec.Key, &s.lookups.batch.known[s.batch.at])
 	}
 	s.batch.at++
+	if it.late {
+		return
+	}
 	s.tally.read(it)
 	switch {
 	case s.dry != nil:
@@ -264,6 +277,9 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 			s.queues.leave(it)
 		} else {
 			s.accept(it)
+		}
+		if step.Outcome == InDoubt && s.putOff(it, ns) {
+			return true
 		}
 		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind, kept: step.Keep, unread: step.Unread, found: step.Found})
 		return true
@@ -315,6 +331,9 @@ func (s *scheduler) count(j *job) {
 	s.queues.leave(j.it)
 	if j.step.Action == Create {
 		s.tally.created(&j.result)
+	}
+	if j.elsewhere && s.putOff(j.it, &j.names) {
+		return
 	}
 	j.kept = j.step.Keep && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
 	s.finishRow(j.it, &j.result)

@@ -44,7 +44,8 @@ func (s *Store) enlist(ctx context.Context) error {
 	return s.serverError(err)
 }
 
-// agree holds the terms against those of the fleet, which the first worker sets.
+// agree holds the terms against those of the fleet, which the first worker sets. From here on workers of a fleet come one
+// after another: who comes later has the higher number, and sees all that came before.
 func (s *Store) agree(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) error {
 	common := *terms
 	common.Shard = 0
@@ -58,7 +59,7 @@ func (s *Store) agree(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms) e
 		_, err = tx.Exec(ctx, `INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, s.ledger, terms.Fleet, terms.MaxCreates)
 	}
 	if err == nil {
-		err = tx.QueryRow(ctx, `SELECT terms FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2 FOR SHARE`, s.ledger, terms.Fleet).Scan(&text)
+		err = tx.QueryRow(ctx, `SELECT terms FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2 FOR UPDATE`, s.ledger, terms.Fleet).Scan(&text)
 	}
 	if err != nil {
 		return err

@@ -70,8 +70,9 @@ func (s *Store) migrate(ctx context.Context) error {
 
 // version is that of the schema; 0: there is none.
 func (s *Store) version(ctx context.Context) (number int, err error) {
-	var there bool
-	err = s.writer.QueryRow(ctx, `SELECT to_regclass('leadferry.version') IS NOT NULL`).Scan(&there)
+	var there bool // by the tables, which show what was just committed: names are looked up in a cache
+	err = s.writer.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = 'leadferry' AND c.relname = 'version')`).Scan(&there)
 	if err == nil && there {
 		err = s.writer.QueryRow(ctx, `SELECT number FROM leadferry.version`).Scan(&number)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"leadferry/internal/cli"
+	"leadferry/internal/pgtest"
 )
 
 // kills is how often TestKill and TestKillSync kill at each concurrency; the long suite is
@@ -55,6 +56,7 @@ func build(run func() int) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	defer pgtest.End()
 	os.Setenv("LEADFERRY_TEST_BIN", dir)
 	if out, err := exec.Command("go", "build", "-o", binary(), "leadferry").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)

@@ -19,6 +19,9 @@ const Variable = "LEADFERRY_FAILPOINT"
 // PanicVariable makes the program panic there instead, with its value.
 const PanicVariable = "LEADFERRY_FAILPOINT_PANIC"
 
+// StopVariable makes the program stop there instead until it is told to go on, as a machine does that is suspended.
+const StopVariable = "LEADFERRY_FAILPOINT_STOP"
+
 var arrivals atomic.Int64
 
 // At kills the process without any farewell when it is the point and the arrival
@@ -34,6 +37,10 @@ func At(point string) {
 	}
 	if value, panics := os.LookupEnv(PanicVariable); panics {
 		panic(value)
+	}
+	if os.Getenv(StopVariable) != "" {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		return
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {} // the signal is on its way

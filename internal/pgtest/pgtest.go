@@ -50,14 +50,20 @@ var shared struct {
 // Main runs the tests of a binary and ends what they share.
 func Main(m *testing.M) {
 	code := m.Run()
-	shared.Lock()
-	if shared.Server != nil {
-		shared.remove()
-	}
+	End()
 	os.Exit(code)
 }
 
-// Shared is the server that the tests of a binary share; its TestMain must call [Main].
+// End ends what the tests of a binary share.
+func End() {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.Server != nil {
+		shared.remove()
+	}
+}
+
+// Shared is the server that the tests of a binary share; its TestMain must call [Main], or [End].
 func Shared(t TB) *Server {
 	t.Helper()
 	shared.Lock()

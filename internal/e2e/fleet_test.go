@@ -1,0 +1,287 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/importer/report"
+	"leadferry/internal/pgtest"
+	"leadferry/leadapi/sandbox"
+)
+
+// fleetRounds is how often each of the fleet's disasters is tried; the long suite is
+// `go test ./internal/e2e -run TestFleet -fleetrounds 300 -timeout 120m`.
+var fleetRounds = flag.Int("fleetrounds", 1, "how many times TestFleet tries each of its disasters")
+
+// crew is a fleet of workers, the service that they send to, and the ledger that they share.
+type crew struct {
+	*world
+	ledger string // its address
+	shards int
+	rows   int
+	places int // requests in flight a worker
+	deaths int // of workers that were killed
+}
+
+// newCrew lays out rows for a fleet with a ledger of its own.
+func newCrew(t *testing.T, shards, rows int, o sandbox.Options) *crew {
+	t.Helper()
+	address := pgtest.Shared(t).Database(t)
+	if o.Latency == 0 {
+		o.Latency = 2 * time.Millisecond
+	}
+	w := newWorld(t, o)
+	w.leads(rows)
+	return &crew{world: w, ledger: address, shards: shards, rows: rows, places: 4}
+}
+
+// worker is a worker of a shard, not yet started. The names of its files say which start it is.
+func (c *crew) worker(shard int, args ...string) *exec.Cmd {
+	return c.command(append([]string{
+		"import", "-m", "leads.yaml", "leads.csv", "--checkpoint", c.ledger, "--fleet", "monday", "--shard", fmt.Sprintf("%d/%d", shard, c.shards),
+		"-c", itoa(c.places), "--max-in-doubt", "0", "--out", "none", "--quiet",
+	}, args...)...)
+}
+
+// ended runs a worker to its end, which must have one of these exit codes.
+func (c *crew) ended(w *exec.Cmd, codes ...int) int {
+	c.t.Helper()
+	out, err := w.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		c.t.Fatal(err)
+	}
+	code := w.ProcessState.ExitCode()
+	if !slices.Contains(codes, code) {
+		c.t.Errorf("%v: exit %d, want %v\n%s", w.Args, code, codes, out)
+	}
+	return code
+}
+
+// together runs what each worker of the fleet does at once.
+func (c *crew) together(do func(shard int)) {
+	var group sync.WaitGroup
+	for shard := range c.shards {
+		group.Go(func() { do(shard) })
+	}
+	group.Wait()
+}
+
+// known is a key as the ledger holds it.
+type known struct {
+	state int16
+	lead  string
+}
+
+const inDoubt = 4 // as the ledger numbers states
+
+func (c *crew) keys() map[string]known {
+	c.t.Helper()
+	at, err := pgx.Connect(context.Background(), c.ledger)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer at.Close(context.Background())
+	rows, err := at.Query(context.Background(), `SELECT convert_from(key, 'UTF8'), state, lead_id FROM leadferry.lead_rows WHERE state > 0`)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	all := map[string]known{}
+	var key string
+	var k known
+	if _, err := pgx.ForEachRow(rows, []any{&key, &k.state, &k.lead}, func() error { all[key] = k; return nil }); err != nil {
+		c.t.Fatal(err)
+	}
+	return all
+}
+
+// judge holds the ledger against the service: no lead twice, none that the ledger does not know or hold in doubt, and no more
+// in doubt than the deaths may leave. It returns how many are.
+func (c *crew) judge() (doubts int) {
+	c.t.Helper()
+	c.arrived()
+	leads, keys := c.byRef(), c.keys()
+	for ref, id := range leads {
+		if k := keys[ref]; k.state != inDoubt && k.lead != id {
+			c.t.Errorf("row %s: the service has the lead %s, the ledger says %d %q", ref, id, k.state, k.lead)
+		}
+	}
+	for key, k := range keys {
+		if k.state == inDoubt {
+			doubts++
+		} else if leads[key] != k.lead {
+			c.t.Errorf("row %s: the ledger knows the lead %q, the service %q", key, k.lead, leads[key])
+		}
+	}
+	if most := 2 * c.places * c.deaths; doubts > most {
+		c.t.Errorf("%d rows in doubt by %d deaths, more than %d", doubts, c.deaths, most)
+	}
+	return doubts
+}
+
+// whole is judge once all rows have had their turn: those not in doubt have a lead.
+func (c *crew) wholeFleet() {
+	c.t.Helper()
+	if doubts, n := c.judge(), len(c.keys()); n != c.rows {
+		c.t.Errorf("the ledger knows %d rows of %d, %d of them in doubt", n, c.rows, doubts)
+	}
+}
+
+// TestFleet: four workers take all rows, each one of them, and say so together.
+func TestFleetSharesTheRows(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 4, 400, sandbox.Options{})
+	c.together(func(shard int) {
+		c.ended(c.worker(shard, "--summary", fmt.Sprintf("s%d.json", shard), "--results", fmt.Sprintf("r%d.csv", shard)), 0)
+	})
+	c.wholeFleet()
+	var sum report.RowCounts
+	rows := map[string]int{}
+	for shard := range c.shards {
+		s := c.summary(fmt.Sprintf("s%d.json", shard))
+		if s.Fleet != "monday" || s.Shard != fmt.Sprintf("%d/4", shard) {
+			t.Errorf("the summary of %d says fleet %q, shard %q", shard, s.Fleet, s.Shard)
+		}
+		sum.Read, sum.Created = sum.Read+s.Rows.Read, sum.Created+s.Rows.Created
+		for _, r := range c.results(fmt.Sprintf("r%d.csv", shard)) {
+			rows[r["row"]]++
+		}
+	}
+	if sum.Read != 400 || sum.Created != 400 || len(rows) != 400 {
+		t.Errorf("%d rows read, %d created, %d different ones in the results", sum.Read, sum.Created, len(rows))
+	}
+	c.ended(c.worker(0, "--max-rejects", "5"), 2) // another limit
+	c.ended(c.worker(0, "--limit", "10"), 2)      // another part of the input
+	c.ended(c.command("import", "-m", "leads.yaml", "leads.csv", "--checkpoint", c.ledger, "--fleet", "monday", "--shard", "0/5", "--out", "none"), 2)
+	c.wholeFleet()
+}
+
+// TestFleetKilled: workers are killed at random moments, and their places taken by others.
+func TestFleetKilled(t *testing.T) {
+	t.Parallel()
+	for range *fleetRounds {
+		c := newCrew(t, 3, 300, sandbox.Options{})
+		var mu sync.Mutex
+		c.together(func(shard int) {
+			for range 3 {
+				w := c.worker(shard)
+				if err := w.Start(); err != nil {
+					t.Error(err)
+					return
+				}
+				ended := make(chan struct{})
+				go func() { defer close(ended); w.Wait() }()
+				if over(ended, 50*time.Millisecond+rand.N(250*time.Millisecond)) {
+					break
+				}
+				w.Process.Kill()
+				<-ended
+				mu.Lock()
+				c.deaths++
+				mu.Unlock()
+			}
+			c.ended(c.worker(shard), 0, 5)
+		})
+		c.wholeFleet()
+	}
+}
+
+// fleetSteps are the points on a row's way at which a worker stops, is replaced, and goes on.
+var fleetSteps = []struct {
+	point string
+	nth   int
+}{
+	{"before intent", 5}, {"write", 9}, {"write", 20}, {"written", 15}, {"read", 12}, {"answered", 7}, {"answered", 40}, {"before run is noted", 1},
+}
+
+// TestFleetPaused: a worker that stops at any step and goes on when another has its place makes no lead twice and loses none: what
+// it had claimed it settles, and then it ends with 6.
+func TestFleetPaused(t *testing.T) {
+	t.Parallel()
+	path, err := crashing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range fleetSteps {
+		t.Run(fmt.Sprintf("%s:%d", step.point, step.nth), func(t *testing.T) {
+			t.Parallel()
+			for range *fleetRounds {
+				c := newCrew(t, 1, 120, sandbox.Options{})
+				paused := c.worker(0)
+				paused.Path, paused.Env = path, append(slices.Clone(paused.Env), fmt.Sprintf("LEADFERRY_FAILPOINT=%s:%d", step.point, step.nth), "LEADFERRY_FAILPOINT_STOP=1")
+				var said strings.Builder
+				paused.Stdout, paused.Stderr = &said, &said
+				if err := paused.Start(); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "the worker stops", func() bool { return stateOf(paused.Process.Pid) == 'T' })
+				c.deaths = 1
+				c.ended(c.worker(0), 0, 5)
+				c.judge()
+				if err := paused.Process.Signal(syscall.SIGCONT); err != nil {
+					t.Fatal(err)
+				}
+				paused.Wait()
+				if code := paused.ProcessState.ExitCode(); code != 6 && (code != 0 || step.point != "before run is noted") {
+					t.Errorf("the worker that was replaced ended with %d\n%s", code, said.String())
+				}
+				c.deaths = 0
+				c.wholeFleet()
+			}
+		})
+	}
+}
+
+// stateOf is the letter of a process's state, as the system has it.
+func stateOf(process int) byte {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
+	if _, after, found := strings.Cut(string(b), ") "); err == nil && found {
+		return after[0]
+	}
+	return 0
+}
+
+// TestFleetOfOnePlace: five workers of one shard at once: the newest goes on, and nothing is made twice.
+func TestFleetOfOnePlace(t *testing.T) {
+	t.Parallel()
+	for range *fleetRounds {
+		c := newCrew(t, 1, 200, sandbox.Options{})
+		var group sync.WaitGroup
+		codes := make([]int, 5)
+		for i := range codes {
+			group.Go(func() { codes[i] = c.ended(c.worker(0), 0, 5, 6) })
+		}
+		group.Wait()
+		c.ended(c.worker(0), 0)
+		c.wholeFleet()
+		if fenced := len(slices.DeleteFunc(codes, func(code int) bool { return code != 6 })); fenced == 5 {
+			t.Error("all five were fenced")
+		}
+	}
+}
+
+// TestFleetBudget: the workers keep one limit of creates together.
+func TestFleetBudget(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 3, 300, sandbox.Options{})
+	c.together(func(shard int) { c.ended(c.worker(shard, "--max-creates", "100"), 3) })
+	c.judge()
+	if n := len(c.byRef()); n != 100 {
+		t.Errorf("%d leads were made, want 100", n)
+	}
+}
