@@ -280,6 +280,10 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 // notBegun ends a row whose intent or mark is not durable, so that nothing was sent.
 func (c *carrier) notBegun(j *job, err error) {
 	j.outcome = Pending
+	if j.enough = errors.Is(err, checkpoint.ErrEnough); j.enough {
+		j.text = "the fleet has made as many leads as --max-creates allows"
+		return
+	}
 	if c.phases.taking.Err() == nil || !errors.Is(err, context.Canceled) {
 		c.unwritten(j, err)
 	}

@@ -17,6 +17,7 @@ type job struct {
 	names  leadNames
 	stop   *Stop // set when the run has to end
 
+	enough     bool                  // the fleet may make no more leads
 	elsewhere  bool                  // another worker had claimed its key, or made its lead, since it was looked up
 	intended   bool                  // Create: the claim is durable; Update: the mark is
 	sentSlot   chan struct{}         // of the carrier's sentSlots, where the row has one; or nil

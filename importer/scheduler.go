@@ -31,6 +31,7 @@ type scheduler struct {
 	progress  func()  // tells how far the run is
 	member    *member // nil: the run is no worker of a fleet
 	late      lateRows
+	enough    bool // the fleet may make no more leads
 
 	batches   <-chan *batch // nil once no more rows come
 	batch     *batch
@@ -97,6 +98,9 @@ func (s *scheduler) loop(ctx context.Context) {
 	}
 	if s.inputStop != nil {
 		s.stop(s.inputStop)
+	}
+	if s.enough {
+		s.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
 	for _, it := range append(s.queues.drain(), s.late.items...) {
 		s.end(it, result{outcome: Pending, text: "the run stopped before its turn"})
@@ -298,6 +302,12 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 // mayCreate holds creates back while those under way could use up --max-creates,
 // and stops the run when the leads made have.
 func (s *scheduler) mayCreate() bool {
+	if s.enough { // what was claimed is sent first
+		if s.carriers.out() == 0 {
+			s.stop(ledgerFailed(checkpoint.ErrEnough))
+		}
+		return false
+	}
 	most := s.options.MaxCreates
 	if most == 0 || s.tally.creating < most {
 		return true
@@ -332,6 +342,7 @@ func (s *scheduler) count(j *job) {
 	if j.step.Action == Create {
 		s.tally.created(&j.result)
 	}
+	s.enough = s.enough || j.enough
 	if j.elsewhere && s.putOff(j.it, &j.names) {
 		return
 	}
