@@ -3,7 +3,7 @@
 package e2e
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"leadferry/importer/report"
 	"leadferry/internal/pgtest"
@@ -84,27 +82,18 @@ func (c *crew) together(do func(shard int)) {
 
 // known is a key as the ledger holds it.
 type known struct {
-	state int16
-	lead  string
+	State int
+	Lead  string
 }
 
 const inDoubt = 4 // as the ledger numbers states
 
 func (c *crew) keys() map[string]known {
 	c.t.Helper()
-	at, err := pgx.Connect(context.Background(), c.ledger)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer at.Close(context.Background())
-	rows, err := at.Query(context.Background(), `SELECT convert_from(key, 'UTF8'), state, lead_id FROM leadferry.lead_rows WHERE state > 0`)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	text := pgtest.Value[string](c.t, c.ledger, `SELECT coalesce(json_object_agg(convert_from(key, 'UTF8'), json_build_object('State', state, 'Lead', lead_id)), '{}')::text
+		FROM leadferry.lead_rows WHERE state > 0`)
 	all := map[string]known{}
-	var key string
-	var k known
-	if _, err := pgx.ForEachRow(rows, []any{&key, &k.state, &k.lead}, func() error { all[key] = k; return nil }); err != nil {
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
 		c.t.Fatal(err)
 	}
 	return all
@@ -117,15 +106,15 @@ func (c *crew) judge() (doubts int) {
 	c.arrived()
 	leads, keys := c.byRef(), c.keys()
 	for ref, id := range leads {
-		if k := keys[ref]; k.state != inDoubt && k.lead != id {
-			c.t.Errorf("row %s: the service has the lead %s, the ledger says %d %q", ref, id, k.state, k.lead)
+		if k := keys[ref]; k.State != inDoubt && k.Lead != id {
+			c.t.Errorf("row %s: the service has the lead %s, the ledger says %d %q", ref, id, k.State, k.Lead)
 		}
 	}
 	for key, k := range keys {
-		if k.state == inDoubt {
+		if k.State == inDoubt {
 			doubts++
-		} else if leads[key] != k.lead {
-			c.t.Errorf("row %s: the ledger knows the lead %q, the service %q", key, k.lead, leads[key])
+		} else if leads[key] != k.Lead {
+			c.t.Errorf("row %s: the ledger knows the lead %q, the service %q", key, k.Lead, leads[key])
 		}
 	}
 	if most := 2 * c.places * c.deaths; doubts > most {
