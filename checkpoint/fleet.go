@@ -75,3 +75,14 @@ type Common struct {
 	After                                time.Duration // from then on
 	Pause                                time.Duration // that is left of the longest one that the service has asked any of them for
 }
+
+// Member is a worker of a fleet as the ledger knows it.
+type Member struct {
+	Shard   int
+	Run     string
+	Started time.Time
+	Last    time.Time // when it was heard of last
+	Newest  bool      // of its shard
+	Rows    []byte    // by outcome, as it told last, in JSON
+	Summary []byte    // in JSON, of one that came to its end; else nil
+}

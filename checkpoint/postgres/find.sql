@@ -1,17 +1,24 @@
 -- $1 ledger, $2 keys, $3 lead IDs, $4 ExternalIDs, $5 folds, $6 hashes of keys, $7 hashes of folds. The first
--- column says by what a row was found, the second by which value.
-SELECT 0::smallint, ''::bytea, COLUMNS FROM leadferry.lead_rows l WHERE l.ledger = $1 AND l.key = ANY ($2::bytea[])
+-- column says by what a row was found, the second by which value. OFFSET 0 has each value looked up by its index: of
+-- tables that were empty when the plan was made, whole ledgers would be read instead.
+SELECT 0::smallint, ''::bytea, COLUMNS FROM unnest($2::bytea[]) AS w (key)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = w.key OFFSET 0) l
 UNION ALL
-SELECT 1::smallint, convert_to(i.lead_id, 'UTF8'), COLUMNS FROM leadferry.lead_ids i JOIN leadferry.lead_rows l ON l.ledger = $1 AND l.key = i.key
-WHERE i.ledger = $1 AND i.lead_id = ANY ($3::text[])
+SELECT 1::smallint, convert_to(w.lead_id, 'UTF8'), COLUMNS FROM unnest($3::text[]) AS w (lead_id)
+CROSS JOIN LATERAL (SELECT key FROM leadferry.lead_ids o WHERE o.ledger = $1 AND o.lead_id = w.lead_id OFFSET 0) i
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = i.key OFFSET 0) l
 UNION ALL
-SELECT 2::smallint, ''::bytea, COLUMNS FROM leadferry.lead_rows l WHERE l.ledger = $1 AND l.external_id <> '' AND l.external_id = ANY ($4::text[])
+SELECT 2::smallint, ''::bytea, COLUMNS FROM unnest($4::text[]) AS w (external_id)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.external_id <> '' AND r.external_id = w.external_id OFFSET 0) l
 UNION ALL
-SELECT 2::smallint, ''::bytea, COLUMNS FROM leadferry.lead_rows l WHERE l.ledger = $1 AND l.want_link <> '' AND l.want_link = ANY ($4::text[])
+SELECT 2::smallint, ''::bytea, COLUMNS FROM unnest($4::text[]) AS w (external_id)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.want_link <> '' AND r.want_link = w.external_id OFFSET 0) l
 UNION ALL
-SELECT 2::smallint, ''::bytea, COLUMNS FROM leadferry.lead_rows l WHERE l.ledger = $1 AND l.hidden IS NOT NULL AND l.hidden && $4::text[]
+SELECT 2::smallint, ''::bytea, COLUMNS FROM unnest($4::text[]) AS w (external_id)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.hidden IS NOT NULL AND r.hidden @> ARRAY[w.external_id] OFFSET 0) l
 UNION ALL
-SELECT 3::smallint, l.fold, COLUMNS FROM leadferry.lead_rows l WHERE l.ledger = $1 AND l.fold <> '' AND l.fold = ANY ($5::bytea[])
+SELECT 3::smallint, l.fold, COLUMNS FROM unnest($5::bytea[]) AS w (fold)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.fold <> '' AND r.fold = w.fold OFFSET 0) l
 UNION ALL
 SELECT 4::smallint, f.hash, ''::bytea, NOTHING FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = ANY ($6::bytea[])
 UNION ALL

@@ -257,3 +257,37 @@ func (s *Store) unspent(writes []write, r *reply) error {
 
 // creates says that a lead is about to be made.
 func (w *write) creates() bool { return w.claim && w.state() == checkpoint.InDoubt }
+
+// Members lists the workers of a fleet in the order in which they came, and says how many shards it has; 0: there is no
+// such fleet.
+func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []checkpoint.Member, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		err := c.QueryRow(ctx, `SELECT shards FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2`, s.ledger, fleet).Scan(&shards)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := c.Query(ctx, `SELECT w.shard, w.run, w.started, greatest(w.beat, m.told), row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1,
+			convert_to(m.rows::text, 'UTF8'), m.summary FROM leadferry.workers w JOIN leadferry.members m USING (worker) WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.Member])
+		return err
+	})
+	return shards, all, err
+}
+
+// Fleets names the fleets of the ledger, the newest first.
+func (s *Store) Fleets(ctx context.Context) (names []string, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, `SELECT fleet FROM leadferry.fleets WHERE ledger = $1 ORDER BY made DESC LIMIT 20`, s.ledger)
+		if err == nil {
+			names, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		return err
+	})
+	return names, err
+}

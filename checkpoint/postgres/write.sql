@@ -29,24 +29,26 @@ WITH me AS MATERIALIZED (
 		g.external_id, g.want_link, g.locator, g.file, g.reason, g.run, g.digest, g.content, g.extra, g.fold, string_to_array(nullif(g.hidden, ''), E'\x1e')
 	FROM fit g, number n
 	WHERE g.seen = 0 AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = g.hash)
-	ON CONFLICT DO NOTHING RETURNING key, seq
+	ON CONFLICT DO NOTHING RETURNING key, seq, 0::smallint AS was, state
 ), changed AS (
 	UPDATE leadferry.lead_rows l SET (seq, worker, updated, line, state, code, lead_id, organization, location, status,
 		external_id, want_link, locator, file, reason, run, digest, content, extra, hidden) =
 		(n.seq, g.worker, g.updated, g.line, g.state, g.code, g.lead_id, g.organization, g.location, g.status,
 		g.external_id, g.want_link, g.locator, g.file, g.reason, g.run, g.digest, g.content, g.extra, string_to_array(nullif(g.hidden, ''), E'\x1e'))
-	FROM fit g, number n
-	WHERE l.ledger = $1 AND l.key = g.key AND l.seq = g.seen AND g.seen > 0
-	RETURNING l.key, l.seq
+	FROM number n, fit g CROSS JOIN LATERAL (
+		SELECT r.ctid FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = g.key AND r.seq = g.seen OFFSET 0 -- see find.sql
+	) at
+	WHERE l.ctid = at.ctid AND l.seq = g.seen AND g.seen > 0
+	RETURNING l.key, l.seq, g.was, l.state
 ), stored AS MATERIALIZED (
-	SELECT key, seq FROM put UNION ALL SELECT key, seq FROM changed
+	SELECT * FROM put UNION ALL SELECT * FROM changed
 ), counted AS MATERIALIZED (
 	SELECT count(*) FILTER (WHERE state = 1) - count(*) FILTER (WHERE was = 1) AS created,
 		count(*) FILTER (WHERE state = 2) - count(*) FILTER (WHERE was = 2) AS partial,
 		count(*) FILTER (WHERE state = 3) - count(*) FILTER (WHERE was = 3) AS rejected,
 		count(*) FILTER (WHERE state = 4) - count(*) FILTER (WHERE was = 4) AS in_doubt,
 		count(*) FILTER (WHERE state = 5) - count(*) FILTER (WHERE was = 5) AS not_made
-	FROM given WHERE key IN (SELECT key FROM stored)
+	FROM stored
 ), bumped AS (
 	UPDATE leadferry.workers w SET commits = w.commits + 1, seq = n.seq, beat = clock_timestamp(),
 		created = w.created + c.created, partial = w.partial + c.partial, rejected = w.rejected + c.rejected,

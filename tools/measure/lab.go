@@ -23,6 +23,7 @@ type lab struct {
 	fills   map[string]*filled
 	flat    []pair // see flatOut
 	sinks   []*service
+	server  *server // nil: not started
 }
 
 // newLab builds the program. The caller closes the lab, also after an error.
@@ -61,6 +62,9 @@ func (l *lab) close() error {
 	var all []error
 	for _, s := range l.sinks {
 		all = append(all, s.stop())
+	}
+	if l.server != nil {
+		all = append(all, l.server.stop())
 	}
 	if l.dir != "" {
 		all = append(all, os.RemoveAll(l.dir))

@@ -58,7 +58,7 @@ func TestTable(t *testing.T) {
 		"| N21 | reconcile, 64 in flight, 20ms, 100 known leads |",
 		", 1.00 requests a lead | –",
 		"| N22 | reconcile --remote none, 1,000 rows |",
-		"N1 to N10, N18, N21 and N22 are not judged",
+		"N1 to N10, N15 to N18, N21 and N22 are not judged",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q", want)

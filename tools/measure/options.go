@@ -68,7 +68,7 @@ func (o *options) choose(only string) error {
 		id = strings.TrimSpace(id)
 		known := slices.ContainsFunc(numbers(), func(n number) bool { return n.id == id })
 		if !known {
-			return fmt.Errorf("-only %s: the numbers are N1 to N14, N18, N21 and N22", id)
+			return fmt.Errorf("-only %s: the numbers are N1 to N18, N21 and N22", id)
 		}
 		o.only = append(o.only, id)
 	}

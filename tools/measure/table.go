@@ -57,6 +57,9 @@ func numbers() []number {
 		{"N12", false, (*lab).doubt},
 		{"N13", false, (*lab).start},
 		{"N14", false, (*lab).binary},
+		{"N15", true, (*lab).ledgerOnServer},
+		{"N16", true, (*lab).fleetOfFour},
+		{"N17", true, (*lab).resumeOnServer},
 		{"N18", true, (*lab).validateXLSX},
 		{"N21", true, (*lab).readAll},
 		{"N22", true, (*lab).readNone},
@@ -91,6 +94,10 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}
+		if errors.Is(nerr, errNoPostgres) {
+			fmt.Fprintf(s.out, "| %s | | | PostgreSQL is not installed | %s |\n", n.id, unknown)
+			continue
+		}
 		if nerr != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", n.id, nerr))
 			fmt.Fprintf(s.out, "| %s | | | could not be taken | %s |\n", n.id, unknown)
@@ -106,7 +113,7 @@ func (l *lab) machine(w io.Writer) {
 		processorName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, fileSystem(l.dir), runtime.Version(),
 		time.Now().Format(time.DateOnly), grouped(l.rows), l.runs)
 	if l.rows < fullRows {
-		fmt.Fprintf(w, "The sizes are below those that the targets were set for, so N1 to N10, N18, N21 and N22 are not judged.\n")
+		fmt.Fprintf(w, "The sizes are below those that the targets were set for, so N1 to N10, N15 to N18, N21 and N22 are not judged.\n")
 	}
 }
 

@@ -1,0 +1,252 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dustin/go-humanize/english"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Worker is what one worker of a fleet has left in the ledger. Of several that had one shard, the newest knows what became
+// of all its rows.
+type Worker struct {
+	Shard   int
+	Run     string
+	Started time.Time
+	Last    time.Time // when it was heard of last
+	Newest  bool      // of its shard
+	Rows    RowCounts // of the shard as far as it has come
+	Summary *Summary  // of one that came to its end; else nil
+}
+
+// ParseWorker reads what a worker left: its rows, and its summary if it came to its end.
+func ParseWorker(w *Worker, rows, summary []byte) error {
+	if len(rows) > 0 {
+		if err := json.Unmarshal(rows, &w.Rows); err != nil {
+			return fmt.Errorf("read the counts of the worker of shard %d: %w", w.Shard, err)
+		}
+	}
+	if len(summary) == 0 {
+		return nil
+	}
+	w.Summary = new(Summary)
+	if err := json.Unmarshal(summary, w.Summary, jsontext.AllowInvalidUTF8(true)); err != nil {
+		return fmt.Errorf("read the summary of the worker of shard %d: %w", w.Shard, err)
+	}
+	w.Rows = w.Summary.Rows
+	return nil
+}
+
+// Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of all.
+// What those did that were killed is known by their rows alone, and percentiles are means of the workers' own, weighted by
+// their requests.
+func Fleet(name string, shards int, workers []Worker) *Summary {
+	s := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}}
+	m := merger{Summary: s, organizations: map[Organization]int{}, transitions: map[Transition]int{}, errors: map[[2]string]*Reason{}}
+	heard := make([]bool, shards)
+	for i := range workers {
+		w := &workers[i]
+		if s.StartedAt.IsZero() || w.Started.Before(s.StartedAt) {
+			s.StartedAt = w.Started
+		}
+		if w.Last.After(s.FinishedAt) {
+			s.FinishedAt = w.Last
+		}
+		if w.Summary != nil {
+			m.work(w.Summary)
+		}
+		if w.Newest && w.Shard < shards {
+			heard[w.Shard] = true
+			m.rows(w)
+		}
+	}
+	for shard, is := range heard {
+		if !is {
+			m.missing = append(m.missing, shard)
+		}
+	}
+	m.finish()
+	return s
+}
+
+// merger adds up workers.
+type merger struct {
+	*Summary
+	measured      int // requests whose latencies are known
+	organizations map[Organization]int
+	transitions   map[Transition]int
+	errors        map[[2]string]*Reason
+	missing       []int    // shards that no worker has begun, or whose last one did not come to its end
+	stops         []string // why newest workers stopped
+	codes         []int    // of newest workers that came to their end
+}
+
+// work adds what a worker did.
+func (m *merger) work(w *Summary) {
+	m.Requests.Create += w.Requests.Create
+	m.Requests.Update += w.Requests.Update
+	m.Requests.Token += w.Requests.Token
+	m.Requests.Retries += w.Requests.Retries
+	for status, n := range w.Requests.ByStatus {
+		m.Requests.ByStatus[status] += n
+	}
+	n := w.Requests.Create + w.Requests.Update
+	mean := func(all *float64, own float64) {
+		if m.measured+n > 0 {
+			*all = (*all*float64(m.measured) + own*float64(n)) / float64(m.measured+n)
+		}
+	}
+	mean(&m.LatencyMs.P50, w.LatencyMs.P50)
+	mean(&m.LatencyMs.P90, w.LatencyMs.P90)
+	mean(&m.LatencyMs.P95, w.LatencyMs.P95)
+	mean(&m.LatencyMs.P99, w.LatencyMs.P99)
+	m.LatencyMs.Max = max(m.LatencyMs.Max, w.LatencyMs.Max)
+	m.measured += n
+	m.PeakInFlight += w.PeakInFlight
+	for _, o := range w.Organizations {
+		m.organizations[Organization{ID: o.ID, Location: o.Location}] += o.Leads
+	}
+	for _, t := range w.Transitions {
+		m.transitions[Transition{From: t.From, To: t.To}] += t.Leads
+	}
+	m.Checkpoint.New = m.Checkpoint.New || w.Checkpoint.New
+	m.Checkpoint.Sequence = max(m.Checkpoint.Sequence, w.Checkpoint.Sequence)
+}
+
+// rows adds what became of a shard's rows.
+func (m *merger) rows(w *Worker) {
+	m.Rows.add(&w.Rows)
+	s := w.Summary
+	if s == nil {
+		m.missing = append(m.missing, w.Shard)
+		return
+	}
+	m.codes = append(m.codes, s.ExitCode)
+	if s.StopReason != "" && !slices.Contains(m.stops, s.StopReason) {
+		m.stops = append(m.stops, s.StopReason)
+	}
+	if m.Command == "" {
+		m.Command, m.Version, m.Mapping, m.Target = s.Command, s.Version, s.Mapping, s.Target
+		m.Checkpoint.Path, m.Checkpoint.ID, m.Checkpoint.Leads = s.Checkpoint.Path, s.Checkpoint.ID, s.Checkpoint.Leads
+		m.Inputs = slices.Clone(s.Inputs)
+	} else {
+		m.Checkpoint.Leads = min(m.Checkpoint.Leads, s.Checkpoint.Leads)
+		for i := range min(len(m.Inputs), len(s.Inputs)) {
+			m.Inputs[i].Rows += s.Inputs[i].Rows
+			m.Inputs[i].SHA256 = cmp.Or(m.Inputs[i].SHA256, s.Inputs[i].SHA256)
+		}
+	}
+	m.DroppedValues += s.DroppedValues
+	m.InDoubt = append(m.InDoubt, s.InDoubt...)
+	for _, e := range s.Errors {
+		key := [2]string{e.Outcome, e.Error}
+		if m.errors[key] == nil {
+			m.errors[key] = &Reason{Outcome: e.Outcome, Error: e.Error}
+		}
+		m.errors[key].Rows += e.Rows
+		m.errors[key].Examples = append(m.errors[key].Examples, e.Examples...)
+	}
+}
+
+func (c *RowCounts) add(o *RowCounts) {
+	for _, p := range []struct {
+		to   *int
+		from int
+	}{
+		{&c.Read, o.Read},
+		{&c.Created, o.Created},
+		{&c.Updated, o.Updated},
+		{&c.Unchanged, o.Unchanged},
+		{&c.Changed, o.Changed},
+		{&c.Skipped, o.Skipped},
+		{&c.Invalid, o.Invalid},
+		{&c.Rejected, o.Rejected},
+		{&c.Failed, o.Failed},
+		{&c.Partial, o.Partial},
+		{&c.InDoubt, o.InDoubt},
+		{&c.Unmatched, o.Unmatched},
+		{&c.Conflict, o.Conflict},
+		{&c.Pending, o.Pending},
+	} {
+		*p.to += p.from
+	}
+}
+
+// Bounds of lists in a summary.
+const (
+	mostDoubts   = 200
+	mostExamples = 3
+	mostReasons  = 1000
+)
+
+// finish puts lists into order, and says how the whole ended.
+func (m *merger) finish() {
+	for o, n := range m.organizations {
+		o.Leads = n
+		m.Organizations = append(m.Organizations, o)
+	}
+	slices.SortFunc(m.Organizations, func(a, b Organization) int {
+		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Location, b.Location))
+	})
+	for t, n := range m.transitions {
+		t.Leads = n
+		m.Transitions = append(m.Transitions, t)
+	}
+	slices.SortFunc(m.Transitions, func(a, b Transition) int {
+		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	inFile := func(a, b Place) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) }
+	for _, e := range m.errors {
+		slices.SortFunc(e.Examples, inFile)
+		e.Examples = e.Examples[:min(len(e.Examples), mostExamples)]
+		m.Errors = append(m.Errors, *e)
+	}
+	slices.SortFunc(m.Errors, func(a, b Reason) int { return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Error, b.Error)) })
+	m.Errors = m.Errors[:min(len(m.Errors), mostReasons)]
+	slices.SortFunc(m.InDoubt, func(a, b Doubt) int { return inFile(a.Place, b.Place) })
+	m.InDoubt = m.InDoubt[:min(len(m.InDoubt), mostDoubts)]
+	m.DurationS = max(m.FinishedAt.Sub(m.StartedAt).Seconds(), 0)
+	if m.DurationS > 0 {
+		m.ThroughputRowsPerS = float64(m.Rows.Read) / m.DurationS
+	}
+	m.verdict()
+}
+
+// verdict is how the fleet ended as if it had been one run: the first that applies of 130, 4, 3, 5 and 1.
+func (m *merger) verdict() {
+	slices.Sort(m.missing)
+	m.ExitCode, m.Outcome = 0, "complete"
+	for _, code := range []int{130, 4, 3, 5, 1} {
+		if slices.Contains(m.codes, code) {
+			m.ExitCode = code
+			break
+		}
+	}
+	if m.ExitCode != 0 || m.Rows.attention(false) > 0 {
+		m.Outcome = "attention"
+	}
+	if len(m.stops) > 0 {
+		m.Outcome, m.StopReason = "stopped", m.stops[0]
+		if m.ExitCode == 130 {
+			m.Outcome = "interrupted"
+		}
+	}
+	if len(m.missing) == 0 {
+		return
+	}
+	if m.ExitCode != 130 && m.ExitCode != 4 {
+		m.ExitCode = 3
+	}
+	text := english.Plural(len(m.missing), "shard has", "shards have")
+	var names []string
+	for _, shard := range m.missing[:min(len(m.missing), 10)] {
+		names = append(names, fmt.Sprint(shard))
+	}
+	m.Outcome = "stopped"
+	m.StopReason = cmp.Or(m.StopReason, fmt.Sprintf("%s not come to an end: %s", text, english.WordSeries(names, "and")))
+	m.Hint = "wait for their workers, or start them again where they have died: leadferry checkpoint workers lists them"
+}

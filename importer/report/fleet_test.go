@@ -1,0 +1,87 @@
+package report
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// worker is one that came to its end, as its ledger has it.
+func worker(t *testing.T, shard int, newest bool, s Summary) Worker {
+	t.Helper()
+	start := time.Date(2026, 5, 1, 8, shard, 0, 0, time.UTC)
+	s.RunID, s.Command, s.Outcome, s.StartedAt, s.FinishedAt = "r", "import", "complete", start, start.Add(time.Hour)
+	var b bytes.Buffer
+	if err := s.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	w := Worker{Shard: shard, Newest: newest, Started: start, Last: start.Add(time.Hour)}
+	if err := ParseWorker(&w, []byte(`{"read":1}`), b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
+	lead := func(rows RowCounts, code int) Summary {
+		return Summary{
+			Rows: rows, ExitCode: code, Inputs: []Input{{Path: "leads.csv", Rows: rows.Read, Blank: 2, SHA256: "ab"}},
+			Requests:      Requests{Create: rows.Created, ByStatus: map[string]int{"201": rows.Created}},
+			LatencyMs:     Latency{P50: float64(10 * rows.Created), Max: float64(rows.Created)},
+			Organizations: []Organization{{ID: "o-1", Leads: rows.Created}},
+			Errors:        []Reason{{Outcome: "invalid", Error: "no key", Rows: 1, Examples: []Place{{File: "leads.csv", Line: 100 - rows.Read}}}},
+		}
+	}
+	// The first worker of shard 0 made 10 leads before it died, the second found them and made 5 more.
+	dead := worker(t, 0, false, lead(RowCounts{Read: 10, Created: 10}, 3))
+	second := worker(t, 0, true, lead(RowCounts{Read: 20, Created: 15, InDoubt: 1, Skipped: 4}, 5))
+	other := worker(t, 1, true, lead(RowCounts{Read: 30, Created: 29, Invalid: 1}, 1))
+	s := Fleet("monday", 2, []Worker{dead, second, other})
+	if diff := cmp.Diff(RowCounts{Read: 50, Created: 44, InDoubt: 1, Skipped: 4, Invalid: 1}, s.Rows); diff != "" {
+		t.Error(diff)
+	}
+	if s.ExitCode != 5 || s.Outcome != "attention" || s.Fleet != "monday" || s.Shard != "" || s.DurationS != 3660 {
+		t.Errorf("%d, %s, fleet %q, shard %q, %v s", s.ExitCode, s.Outcome, s.Fleet, s.Shard, s.DurationS)
+	}
+	if s.Requests.Create != 54 || s.Requests.ByStatus["201"] != 54 || s.Inputs[0].Rows != 50 || s.Inputs[0].Blank != 2 || s.Organizations[0].Leads != 54 {
+		t.Errorf("%+v %+v %+v", s.Requests, s.Inputs, s.Organizations)
+	}
+	if len(s.Errors) != 1 || s.Errors[0].Rows != 2 || s.Errors[0].Examples[0].Line != 70 {
+		t.Errorf("%+v", s.Errors)
+	}
+	if got, want := s.LatencyMs.P50, (100.0*10+150*15+290*29)/54; got < want-0.01 || got > want+0.01 {
+		t.Errorf("p50 %v, want %v", got, want)
+	}
+	going := Worker{Shard: 1, Newest: true, Started: other.Started, Rows: RowCounts{Read: 7, Created: 7}}
+	for _, test := range []struct {
+		workers []Worker
+		code    int
+		reason  string
+	}{
+		{[]Worker{second, going}, 3, "1 shard has not come to an end: 1"},
+		{[]Worker{second}, 3, "1 shard has not come to an end: 1"},
+		{nil, 3, "2 shards have not come to an end: 0 and 1"},
+	} {
+		if s := Fleet("monday", 2, test.workers); s.ExitCode != test.code || s.StopReason != test.reason || s.Outcome != "stopped" {
+			t.Errorf("%d, %s, %q", s.ExitCode, s.Outcome, s.StopReason)
+		}
+	}
+}
+
+// The exit code is the first that applies of those of all shards.
+func TestTheExitCodeOfAFleet(t *testing.T) {
+	for _, test := range []struct {
+		codes []int
+		want  int
+	}{{[]int{0, 0}, 0}, {[]int{0, 1}, 1}, {[]int{5, 1}, 5}, {[]int{3, 5}, 3}, {[]int{3, 4}, 4}, {[]int{130, 4}, 130}} {
+		var workers []Worker
+		for shard, code := range test.codes {
+			workers = append(workers, worker(t, shard, true, Summary{ExitCode: code}))
+		}
+		if got := Fleet("x", len(test.codes), workers).ExitCode; got != test.want {
+			t.Errorf("%v: %d, want %d", test.codes, got, test.want)
+		}
+	}
+}
