@@ -124,7 +124,9 @@ type run struct {
 	member   *member            // nil: the run is no worker of a fleet
 	recorder sink               // nil: no files wanted
 	opened   *Start             // what was known before the first row
-	stopped  *Stop              // why the run ended before its input
+	started  time.Time
+	shown    time.Time // when Live was told last
+	stopped  *Stop     // why the run ended before its input
 }
 
 func newRun(o Options, p Planner) *run {
@@ -217,22 +219,23 @@ func openLedger(o *Options, idle func() bool) (*checkpoint.Ledger, error) {
 // to their outcomes and closes the files with the summary.
 func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	r.intake.caught = r.dry != nil
-	started := time.Now()
 	if err := r.announce(); err != nil {
 		return nil, err
 	}
+	r.started = time.Now() // a person may have been asked, who takes their time
+	r.meter.begin(r.started)
 	rec, err := r.openFiles()
 	if err != nil {
 		return nil, err
 	}
-	if r.client == nil || r.noteStart(started) && r.signIn(ctx) {
+	if r.client == nil || r.noteStart() && r.signIn(ctx) {
 		r.takeRows(ctx)
 		r.findAbsent(ctx, rec)
 	}
 	if r.pulls != nil && r.stopped == nil {
 		r.pulled = r.pulls.lines()
 	}
-	s := r.summary(started)
+	s := r.summary()
 	r.finish(s, rec)
 	return s, nil
 }
@@ -243,7 +246,7 @@ func (r *run) takeRows(ctx context.Context) {
 	defer phases.sendNoMore()
 	s := &scheduler{
 		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.breaker,
-		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, conflicts: newConflicts(&r.Options), recorder: r.recorder, progress: r.progress, carriers: newCarriers(0),
+		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, conflicts: newConflicts(&r.Options), recorder: r.recorder, progress: r.progress, sample: r.sample, carriers: newCarriers(0),
 		member: r.member, lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]struct{}{}},
 	}
 	if r.ledger != nil {
@@ -262,8 +265,19 @@ func (r *run) takeRows(ctx context.Context) {
 	r.stopped = s.run(ctx, carry)
 }
 
+// liveEvery is how often a run is shown to those who watch it.
+const liveEvery = time.Second
+
+// sample notes for the timeline how far the run is.
+func (r *run) sample() { r.meter.sample(r.tally.ended(), r.retrier.breaker.paused() != "") }
+
 // progress tells whoever listens how far the run is.
 func (r *run) progress() {
+	r.sample()
+	if now := time.Now(); r.Live != nil && now.Sub(r.shown) >= liveEvery {
+		r.shown = now
+		r.Live(r.soFar())
+	}
 	if r.Progress == nil {
 		return
 	}
@@ -326,8 +340,8 @@ const unfinished = "unfinished"
 
 // noteStart makes the checkpoint list the run from its beginning, so that one that
 // is killed is seen too.
-func (r *run) noteStart(started time.Time) bool {
-	err := r.ledger.PutRun(context.Background(), checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: started, Outcome: unfinished})
+func (r *run) noteStart() bool {
+	err := r.ledger.PutRun(context.Background(), checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished})
 	if err != nil {
 		r.stopped = ledgerFailed(err)
 	}

@@ -64,11 +64,12 @@ type Options struct {
 	OwnColumns bool                         // results carry the rows' own columns
 	Warnings   []string                     // that Start repeats
 
-	Interrupt <-chan struct{}     // closed by the first signal; the context ends with the second
-	Begin     func(*Start) error  // told once before anything is sent; its error ends the run
-	LetGo     func()              // told once no more rows are wanted, so that reads of standard input end; or nil
-	Progress  func(report.Tick)   // told a few times a second, or nil
-	Request   func(Request) error // told of each request that --show asks for
+	Interrupt <-chan struct{}       // closed by the first signal; the context ends with the second
+	Begin     func(*Start) error    // told once before anything is sent; its error ends the run
+	LetGo     func()                // told once no more rows are wanted, so that reads of standard input end; or nil
+	Progress  func(report.Tick)     // told a few times a second, or nil
+	Live      func(*report.Summary) // told once a second of the run so far, which is its own then, or nil; it must not wait
+	Request   func(Request) error   // told of each request that --show asks for
 	// FindHeader looks among the first lines of a file, by its path, for the first one whose cells
 	// fit as a header, and says which one was taken; 0: none. Or nil.
 	FindHeader func(path string, fits func(names []string) bool) (taken, header int)

@@ -29,6 +29,7 @@ type scheduler struct {
 	pulls     *pulls  // nil: no pull file is wanted
 	recorder  sink    // nil: no files wanted
 	progress  func()  // tells how far the run is
+	sample    func()  // notes it for the timeline
 	member    *member // nil: the run is no worker of a fleet
 	late      lateRows
 	enough    bool // the fleet may make no more leads
@@ -165,6 +166,7 @@ func (s *scheduler) load(ctx context.Context, b *batch, ok bool) {
 		return
 	}
 	s.batch = b
+	s.sample()
 	s.failed(s.lookups.load(ctx, b.items))
 }
 

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,15 +15,8 @@ import (
 )
 
 // summary is the run's figures as INTERFACE fixes them.
-func (r *run) summary(started time.Time) *report.Summary {
-	now := time.Now()
-	took := now.Sub(started)
-	s := &report.Summary{
-		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil,
-		StartedAt: started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
-		Flags:   r.Flags,
-		Mapping: r.MappingFile,
-	}
+func (r *run) summary() *report.Summary {
+	s := r.soFar()
 	if r.dry != nil {
 		r.dry.findRepeats()
 	}
@@ -32,32 +24,49 @@ func (r *run) summary(started time.Time) *report.Summary {
 	if r.stopped != nil {
 		s.Hint, s.Same = r.stopped.Hint, r.stopped.Same
 	}
-	if o := r.opened; o != nil && r.ledger != nil {
+	if r.ledger != nil {
 		known := r.ledger.Info()
-		s.Checkpoint = report.Checkpoint{
-			Path: o.Checkpoint, ID: known.ID, Sequence: known.Sequence, New: o.New, Leads: o.Leads,
-		}
+		s.Checkpoint.ID, s.Checkpoint.Sequence = known.ID, known.Sequence
 	}
-	s.Target = report.Target(r.Target)
 	if r.Terms != nil {
 		s.Fleet, s.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
 	}
 	for i, f := range r.Inputs {
 		in := f.Info()
-		s.Inputs = append(s.Inputs, report.Input{
+		s.Inputs[i] = report.Input{
 			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank, SHA256: in.SHA256, Changed: in.Changed,
-		})
+		}
 	}
-	if took > 0 {
-		s.ThroughputRowsPerS = float64(r.tally.total) / took.Seconds()
-	}
-	s.DroppedValues = r.tally.dropped
 	s.Notes = r.notes()
 	if r.dry != nil {
 		s.Checks = r.dry.findings(s.Notes)
 	}
+	return s
+}
+
+// soFar are the figures of a run that goes on, by themselves: nothing in them changes with it.
+// It asks nobody, and no file that somebody else may be reading.
+func (r *run) soFar() *report.Summary {
+	now := time.Now()
+	took := now.Sub(r.started)
+	s := &report.Summary{
+		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil, Outcome: report.Running,
+		StartedAt: r.started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
+		Flags: r.Flags, Mapping: r.MappingFile, Target: report.Target(r.Target), DroppedValues: r.tally.dropped,
+	}
+	if o := r.opened; o != nil && r.ledger != nil {
+		s.Checkpoint = report.Checkpoint{Path: o.Checkpoint, New: o.New, Leads: o.Leads}
+	}
+	for i, name := range r.intake.names {
+		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
+	}
+	if took > 0 {
+		s.ThroughputRowsPerS = float64(r.tally.total) / took.Seconds()
+	}
+	r.sample()
 	r.meter.report(s)
 	_, s.PeakInFlight = r.retrier.breaker.inFlight()
+	s.Paused = r.retrier.breaker.paused()
 	r.tally.report(s, r.intake.place)
 	if r.drift != nil {
 		r.drift.report(s)
@@ -191,28 +200,25 @@ func (r *run) notes() []string {
 	return notes
 }
 
-// meter counts the requests of a run: by kind, by status, by duration. Its Observe
-// is the client's observer and may be called by many goroutines.
+// meter counts the requests of a run: by kind, by status, by duration, over time. Its
+// Observe is the client's observer and may be called by many goroutines.
 type meter struct {
 	mu       sync.Mutex
 	kinds    map[string]int
 	statuses map[int]int
 	retries  int
-	buckets  [bucketCount]int
-	measured int
-	longest  time.Duration
+	timeline timeline
 }
 
-// Durations are kept in buckets that grow by bucketStep, from 10 µs to beyond 15
-// minutes, so that a percentile is right within 5 % at a fixed size.
-const (
-	bucketStep  = 1.1
-	bucketUnit  = 10 * time.Microsecond
-	bucketCount = 200
-)
-
 func newMeter() *meter {
-	return &meter{kinds: map[string]int{}, statuses: map[int]int{}}
+	return &meter{kinds: map[string]int{}, statuses: map[int]int{}, timeline: newTimeline(time.Now())}
+}
+
+// begin says when the run began, before there is anything to count.
+func (m *meter) begin(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.timeline = newTimeline(now)
 }
 
 // Observe counts one call; calls of leads also go into the latencies.
@@ -226,26 +232,24 @@ func (m *meter) Observe(c leadapi.Call) {
 	if c.Status != 0 {
 		m.statuses[c.Status]++
 	}
-	if c.Kind == "token" {
-		return
+	if c.Kind != "token" {
+		m.timeline.at(c.Began.Add(c.Duration)).requests.count(c.Duration)
 	}
-	m.measured++
-	m.longest = max(m.longest, c.Duration)
-	m.buckets[bucketOf(c.Duration)]++
 }
 
 func (m *meter) retried() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.retries++
+	m.timeline.at(time.Now()).retries++
 }
 
-func bucketOf(d time.Duration) int {
-	if d <= bucketUnit {
-		return 0
-	}
-	i := int(math.Log(float64(d)/float64(bucketUnit)) / math.Log(bucketStep))
-	return min(i, bucketCount-1)
+// sample notes how many rows have ended by now, and whether requests wait.
+func (m *meter) sample(ended int, paused bool) {
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.timeline.sample(now, ended, paused)
 }
 
 // report puts the requests into the run's figures.
@@ -259,22 +263,7 @@ func (m *meter) report(s *report.Summary) {
 	for status, n := range m.statuses {
 		s.Requests.ByStatus[strconv.Itoa(status)] = n
 	}
-	s.LatencyMs = report.Latency{P50: m.percentile(0.5), P90: m.percentile(0.9), P95: m.percentile(0.95), P99: m.percentile(0.99), Max: millis(m.longest)}
-}
-
-// percentile is the duration in milliseconds below which share of the calls stayed.
-func (m *meter) percentile(share float64) float64 {
-	want, seen := int(math.Ceil(share*float64(m.measured))), 0
-	for i, n := range m.buckets {
-		if seen += n; n > 0 && seen >= want {
-			upper := float64(bucketUnit) * math.Pow(bucketStep, float64(i+1))
-			return millis(min(time.Duration(upper), m.longest))
-		}
-	}
-	return 0
-}
-
-// millis rounds to a hundredth of a millisecond.
-func millis(d time.Duration) float64 {
-	return math.Round(float64(d)/float64(10*time.Microsecond)) / 100
+	all := m.timeline.calls()
+	s.LatencyMs = report.Latency{P50: all.percentile(0.5), P90: all.percentile(0.9), P95: all.percentile(0.95), P99: all.percentile(0.99), Max: millis(all.longest)}
+	s.Timeline = m.timeline.report()
 }

@@ -127,6 +127,14 @@ func (t *tally) read(it *item) {
 	}
 }
 
+// ended is how many rows have an outcome.
+func (t *tally) ended() (n int) {
+	for _, rows := range t.outcomes {
+		n += rows
+	}
+	return n
+}
+
 // created gives back a create's share of --max-creates where no lead can have come of it.
 func (t *tally) created(r *result) {
 	switch r.outcome {
@@ -314,10 +322,7 @@ func (l *Limits) reached(c counts) *Stop {
 
 // makeUp counts the row at which the program itself failed: it was not sent.
 func (t *tally) makeUp() {
-	missing := t.total
-	for _, n := range t.outcomes {
-		missing -= n
-	}
+	missing := t.total - t.ended()
 	t.outcomes[Pending] += missing
 	t.common[Pending] += missing
 }

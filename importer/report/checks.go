@@ -174,7 +174,7 @@ const topChecks = 10
 // text shows what was found in the rows, and then what is said of the mapping.
 func (c *Checks) text(p *printer) {
 	list(p, "Checks that rows fail", c.Rules, topChecks, func(r Rule) {
-		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, r.sentence()))
+		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, r.Sentence()))
 		p.hang(r.places())
 	}, func(others []Rule) { p.more(len(others), "check") })
 	list(p, "Statuses that are not mapped", c.Statuses, 0, func(w Word) {
@@ -202,7 +202,8 @@ func (c *Checks) text(p *printer) {
 	}, nil)
 }
 
-func (r *Rule) sentence() string {
+// Sentence says what is wrong, and in which column.
+func (r *Rule) Sentence() string {
 	if r.Column == "" {
 		return r.Error
 	}
@@ -243,7 +244,7 @@ func (c *Checks) assigned(p *printer) {
 			further = 0
 		}
 		located = located || a.LocatorID != ""
-		p.figure(a.Rows, a.whom())
+		p.figure(a.Rows, a.Whom())
 	}
 	if further > 0 {
 		p.figure(further, "to other organizations")
@@ -253,7 +254,8 @@ func (c *Checks) assigned(p *printer) {
 	}
 }
 
-func (a *Assignment) whom() string {
+// Whom says to whom the rows would go.
+func (a *Assignment) Whom() string {
 	switch {
 	case a.OrganizationID != "":
 		return "to " + a.OrganizationID
@@ -265,12 +267,18 @@ func (a *Assignment) whom() string {
 	return "to nobody: the mapping has no assign"
 }
 
-// projected says what a run would send, and how long that takes where it is known.
 func (c *Checks) projected(p *printer) {
-	if !c.sends() {
-		return
+	if text := c.WouldSend(); text != "" {
+		p.heading("Would be sent")
+		p.indented(text)
 	}
-	p.heading("Would be sent")
+}
+
+// WouldSend says what a run would send, and how long that takes where it is known; "": nothing.
+func (c *Checks) WouldSend() string {
+	if !c.sends() {
+		return ""
+	}
 	n := c.Projected
 	text := requests(n.Create, n.Update)
 	if n.AtMost {
@@ -280,7 +288,7 @@ func (c *Checks) projected(p *printer) {
 		took := time.Duration(n.DurationS * float64(time.Second)).Round(time.Second)
 		text += fmt.Sprintf(": at --rate %v that takes %s or longer", n.Rate, max(took, time.Second))
 	}
-	p.indented(text + ".")
+	return text + "."
 }
 
 func (c *Checks) tests(p *printer) {
@@ -376,7 +384,7 @@ func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0
 
 // fate is what would become of the good rows.
 func (c *Checks) fate() string {
-	if !c.sends() {
+	if c == nil || !c.sends() {
 		return "good"
 	}
 	return "good, would be sent"

@@ -227,7 +227,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":"locators","rows":3}],` +
 		`"projected":{"create":3,"update":3,"rate":7,"duration_s":0.857},` +
 		`"tests":{"run":2,"failed":1,"failures":[{"file":"m.yaml","line":4,"column":5,"differences":["no"]}]},` +
-		`"cannot_create":[],"unconfirmed":[{"file":"m.yaml","line":2,"why":"aguess"}],"lost_files":[{"file":"c.csv","error":"lost"}],"notes":["note"]}}`
+		`"cannot_create":[],"unconfirmed":[{"file":"m.yaml","line":2,"why":"aguess"}],"lost_files":[{"file":"c.csv","error":"lost"}],"notes":["note"]},"files":[],"notes":[],"next":[]}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

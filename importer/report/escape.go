@@ -90,6 +90,9 @@ func defuse(text string) string {
 // Cell is a text from outside as it stands in a CSV file for people.
 func Cell(text string) string { return Escape(defuse(text)) }
 
+// EscapeLine is Escape for a line that is no use when it is cut.
+func EscapeLine(text string) string { return visible(text) }
+
 // visible is a text as it is, but for what a terminal would act upon: a name, a key or an
 // ID is taken for what it is by whoever looks it up.
 func visible(text string) string { return escape(text, math.MaxInt) }

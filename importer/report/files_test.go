@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -288,5 +289,41 @@ func TestAFullDiskStopsResultsEarly(t *testing.T) {
 	}
 	if err := r.Reject(Input{}, bad); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("Reject: %v", err)
+	}
+}
+
+// The page stands in the run's folder as the summary does: by its name once it is whole, and
+// not at all where there is no folder.
+func TestPageStandsInTheRunsFolder(t *testing.T) {
+	page := func(w io.Writer, s *Summary) error {
+		_, err := io.WriteString(w, "page of "+s.SummaryPath)
+		return err
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	r, err := OpenRun(Files{Dir: dir, Page: page})
+	must(t, err)
+	if got := names(t, dir); !slices.Contains(got, "report.html.partial") || slices.Contains(got, "report.html") {
+		t.Errorf("while the run goes on there are %v", got)
+	}
+	s := sample()
+	must(t, r.Finish(s))
+	path := filepath.Join(dir, "report.html")
+	text, err := os.ReadFile(path)
+	must(t, err)
+	if want := "page of " + filepath.Join(dir, "summary.json"); string(text) != want || s.PagePath != path {
+		t.Errorf("%s holds %q, want %q", s.PagePath, text, want)
+	}
+	broken := errors.New("no space")
+	r, err = OpenRun(Files{Dir: dir, Page: func(io.Writer, *Summary) error { return broken }})
+	must(t, err)
+	if err := r.Finish(s); !errors.Is(err, broken) || s.ExitCode != 3 || s.PagePath != "" {
+		t.Errorf("a page that cannot be written: %v, exit code %d, page %q", err, s.ExitCode, s.PagePath)
+	}
+	r, err = OpenRun(Files{Summary: filepath.Join(t.TempDir(), "s.json"), Page: page})
+	must(t, err)
+	s = sample()
+	must(t, r.Finish(s))
+	if s.PagePath != "" {
+		t.Errorf("a run without a folder has a page at %s", s.PagePath)
 	}
 }

@@ -187,7 +187,7 @@ func (g *gauges) figures(s *Summary) {
 	g.set("run_duration_seconds", "How long the run took.", s.DurationS)
 	rows := g.vector("run_rows", "Rows of the run by outcome; they add up to the rows read.", "outcome")
 	for _, o := range s.Rows.outcomes() {
-		rows.WithLabelValues(o.name).Set(float64(o.rows))
+		rows.WithLabelValues(o.Name).Set(float64(o.Rows))
 	}
 	requests := g.vector("run_requests", "Requests of the run by kind, further tries included.", "kind")
 	for kind, n := range map[string]int{"create": s.Requests.Create, "update": s.Requests.Update, "token": s.Requests.Token} {
@@ -237,7 +237,7 @@ func statusLabel(word string) string {
 func (g *gauges) write(path string) error {
 	families, err := g.registry.Gather()
 	if err == nil {
-		err = replace(path, func(w io.Writer) error {
+		err = replace(path, 0o644, func(w io.Writer) error {
 			for _, f := range families {
 				if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
 					return err

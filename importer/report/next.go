@@ -10,36 +10,46 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// step is one thing to do after a run, with the commands that do it.
-type step struct {
-	text     string
-	commands []string
+// Step is one thing to do after a run, with the commands that do it.
+type Step struct {
+	Text     string   `json:"text"`
+	Commands []string `json:"commands,omitempty"`
 }
 
-type steps []step
+type steps []Step
 
 func (l *steps) add(wanted bool, text string, commands ...string) {
 	if wanted {
-		*l = append(*l, step{text, commands})
+		*l = append(*l, Step{text, commands})
 	}
 }
 
-// next tells what to do now, in the order in which to do it.
-func (s *Summary) next(p *printer) {
+// Steps are what to do now, in the order in which to do it.
+func (s *Summary) Steps() []Step {
+	if s.read {
+		return s.Next
+	}
 	var todo steps
 	todo.add(s.Hint != "", sentence(s.Hint))
-	if s.DryRun {
+	switch {
+	case s.Outcome == Running, s.DryRun && s.Checks == nil:
+	case s.DryRun:
 		s.afterCheck(&todo)
-	} else {
+	default:
 		s.afterRun(&todo)
 	}
+	return todo
+}
+
+func (s *Summary) next(p *printer) {
+	todo := s.Steps()
 	p.heading("Next")
 	if len(todo) == 0 {
 		p.indented("Nothing to do.")
 	}
 	for i, st := range todo {
-		p.wrap(fmt.Sprintf("  %d. ", i+1), "     ", st.text)
-		for _, c := range st.commands {
+		p.wrap(fmt.Sprintf("  %d. ", i+1), "     ", st.Text)
+		for _, c := range st.Commands {
 			p.verbatim("     " + c)
 		}
 	}

@@ -194,9 +194,12 @@ func syncFolder(folder *os.Root) error {
 	return disk.SyncOpen(d)
 }
 
-// replace puts a file that others may read, for which write has the content, in the place of
-// the one at path.
-func replace(path string, write func(io.Writer) error) error {
+// WriteFile puts a file of the user's own, for which write has the content, in the place of the
+// one at path, if any.
+func WriteFile(path string, write func(io.Writer) error) error { return replace(path, 0o600, write) }
+
+// replace puts a file, for which write has the content, in the place of the one at path.
+func replace(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return err
@@ -206,7 +209,7 @@ func replace(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = out.file.Chmod(0o644)
+	err = out.file.Chmod(mode)
 	if err == nil {
 		err = write(out)
 	}

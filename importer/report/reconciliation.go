@@ -90,6 +90,9 @@ type Sample struct {
 	High   float64 `json:"high"`
 }
 
+// Meaning says what the verdict means to a person.
+func (v VerdictCount) Meaning() string { return verdictMeanings[v.Verdict] }
+
 // verdictMeanings say what verdicts mean to a person.
 var verdictMeanings = map[string]string{
 	"same": "file and service agree", "file_ahead": "the file has changed: a sync sends it", "service_ahead": "the service has changed",

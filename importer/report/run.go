@@ -41,7 +41,11 @@ type Files struct {
 	Annotate                       io.Writer
 
 	Columns []string // of the results beside those that all have: the rows' own
+
+	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
 }
+
+const pageFile = "report.html"
 
 // Wanted reports whether any file or folder is.
 func (f Files) Wanted() bool {
@@ -73,6 +77,7 @@ type Run struct {
 	rejects        []*sheet
 	named          *output // the file of --rejects until the first reject
 	summary        *output // nil: not wanted
+	page           *output // the same
 	err            error   // the first failure; nothing is written after it
 }
 
@@ -122,6 +127,9 @@ func (r *Run) open() error {
 	}
 	if err == nil {
 		err = r.openPull()
+	}
+	if err == nil && r.files.Page != nil {
+		r.page, err = r.create(r.files.path("", pageFile))
 	}
 	if err == nil {
 		r.summary, err = r.create(r.files.Summary)
@@ -195,10 +203,15 @@ func (r *Run) Finish(s *Summary) error {
 	if r.err != nil {
 		s.fail(r.err)
 	}
-	if err := r.commitSummary(s); err != nil {
-		err = fmt.Errorf("write the summary: %w", err)
-		s.fail(err)
-		r.err = errors.Join(r.err, err)
+	for _, last := range []struct {
+		name   string
+		commit func(*Summary) error
+	}{{"page", r.commitPage}, {"summary", r.commitSummary}} {
+		if err := last.commit(s); err != nil {
+			err = fmt.Errorf("write the %s: %w", last.name, err)
+			s.fail(err)
+			r.err = errors.Join(r.err, err)
+		}
 	}
 	return r.err
 }
@@ -210,7 +223,7 @@ func (r *Run) commitRows(s *Summary) error {
 	}
 	for _, o := range r.outputs {
 		switch o {
-		case r.summary:
+		case r.summary, r.page:
 		case r.pull:
 			if err := r.commitPull(); err != nil {
 				return fmt.Errorf("complete the pull file: %w", err)
@@ -241,22 +254,48 @@ func (r *Run) commitRows(s *Summary) error {
 	return nil
 }
 
-func (r *Run) commitSummary(s *Summary) error {
-	if r.summary == nil {
+// commitPage writes the page, which names the summary that comes after it.
+func (r *Run) commitPage(s *Summary) error {
+	if r.page == nil {
 		return nil
 	}
-	err := s.WriteJSON(r.summary)
+	s.SummaryPath, s.PagePath = r.files.Summary, r.page.path
+	s.escape()
+	err := r.files.Page(r.page, s)
 	if err == nil {
-		err = r.summary.commit()
+		err = r.page.commit()
 	}
-	if err == nil {
-		s.SummaryPath, s.run = r.files.Summary, r
+	if err != nil {
+		s.PagePath = ""
 	}
 	return err
 }
 
-// amend writes a summary once more.
+func (r *Run) commitSummary(s *Summary) error {
+	if r.summary == nil {
+		return nil
+	}
+	s.SummaryPath, s.run = r.files.Summary, r // which the summary itself says
+	err := s.WriteJSON(r.summary)
+	if err == nil {
+		err = r.summary.commit()
+	}
+	if err != nil {
+		s.SummaryPath, s.run = "", nil
+	}
+	return err
+}
+
+// amend writes page and summary once more.
 func (r *Run) amend(s *Summary) (err error) {
+	if r.page != nil && r.page.partial != "" {
+		if r.page, err = create(r.page.folder, r.page.path); err == nil {
+			err = r.commitPage(s)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if r.summary.partial == "" {
 		return nil // a pipe has had it
 	}

@@ -33,6 +33,7 @@ type Summary struct {
 	Rows               RowCounts      `json:"rows"`
 	Requests           Requests       `json:"requests"`
 	LatencyMs          Latency        `json:"latency_ms"`
+	Timeline           []Bucket       `json:"timeline"`
 	InDoubt            []Doubt        `json:"in_doubt"`
 	Organizations      []Organization `json:"organizations"`
 	Transitions        []Transition   `json:"transitions"`
@@ -47,17 +48,26 @@ type Summary struct {
 	Fleet string `json:"fleet,omitempty"` // that the run was a worker of
 	Shard string `json:"shard,omitempty"` // the part of the input that it took, as I/N; "" in the report of a fleet
 
-	Notes        []string `json:"-"` // remarks for people
+	Files []NamedFile `json:"files"` // as Left has them
+	Notes []string    `json:"notes"` // remarks for people
+	Next  []Step      `json:"next"`  // as Steps has them
+
+	Paused       string   `json:"-"` // of a run that goes on: why requests wait, or ""
 	Hint         string   `json:"-"` // what to do about a stop before running again, or ""
 	Flags        []string `json:"-"` // of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
 	Same         bool     `json:"-"` // the same command would stop at the same place
-	ResultsPath  string   `json:"-"` // these four are set by Run.Finish
+	ResultsPath  string   `json:"-"` // these five are set by Run.Finish
 	RejectsPaths []string `json:"-"`
 	SummaryPath  string   `json:"-"`
+	PagePath     string   `json:"-"`
 	PullPath     string   `json:"-"`
 
-	run *Run // that wrote it to SummaryPath
+	run  *Run // that wrote it to SummaryPath
+	read bool // from a file: Files, Notes and Next are as they were when it was written
 }
+
+// Running is the Outcome of a run that goes on.
+const Running = "running"
 
 // Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is
 // empty when that was not all.
@@ -125,6 +135,23 @@ type Latency struct {
 	Max float64 `json:"max"`
 }
 
+// MostBuckets is how many buckets a timeline has at most.
+const MostBuckets = 240
+
+// Bucket is what happened in one stretch of a run's time, all of which are equally long: rows
+// that ended, lead requests by their end with how long they took in milliseconds, further
+// tries, and for how many seconds of it all requests waited or went one at a time.
+type Bucket struct {
+	Time     time.Time `json:"time"` // it begins
+	Rows     int       `json:"rows"`
+	Requests int       `json:"requests"`
+	Retries  int       `json:"retries"`
+	P50      float64   `json:"p50"`
+	P95      float64   `json:"p95"`
+	P99      float64   `json:"p99"`
+	Paused   float64   `json:"paused"`
+}
+
 // Organization is one to which leads were assigned, at one location.
 type Organization struct {
 	ID       string `json:"id"`
@@ -162,9 +189,8 @@ type Reason struct {
 func (s *Summary) WriteJSON(w io.Writer) error {
 	s.escape()
 	c := *s
-	c.StartedAt, c.FinishedAt = utc(s.StartedAt), utc(s.FinishedAt)
-	c.DurationS, c.ThroughputRowsPerS = round(s.DurationS), round(s.ThroughputRowsPerS)
 	c.StopReason = Escape(s.StopReason)
+	c.Files, c.Notes, c.Next = s.Left(), escaped(s.Notes), s.Steps()
 	// A file's name may be broken UTF-8; the summary must be valid all the same.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -174,10 +200,14 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// escape makes the lists fit to be shown: texts in them may come from outside.
+// escape makes figures and lists fit to be shown: as precise as anybody wants them, and texts
+// in them may come from outside.
 func (s *Summary) escape() {
+	s.StartedAt, s.FinishedAt = utc(s.StartedAt), utc(s.FinishedAt)
+	s.DurationS, s.ThroughputRowsPerS = round(s.DurationS), round(s.ThroughputRowsPerS)
 	each(s.Organizations, func(o *Organization) { o.Location = Escape(o.Location) })
 	each(s.Errors, func(r *Reason) { r.Error = Escape(r.Error) })
+	each(s.Timeline, func(b *Bucket) { b.Time = utc(b.Time) })
 	each(s.InDoubt, func(d *Doubt) { d.SentAt, d.OrganizationID = utc(d.SentAt), Escape(d.OrganizationID) })
 	if s.Checks != nil {
 		s.Checks.escape()
@@ -237,17 +267,17 @@ type RowCounts struct {
 	Pending   int `json:"pending"`
 }
 
-// outcome is a count with what it means to a person, and whether it wants his eye.
-type outcome struct {
-	name      string
-	rows      int
-	attention bool
-	meaning   string
+// OutcomeCount is a count with what it means to a person, and whether it wants his eye.
+type OutcomeCount struct {
+	Name      string
+	Rows      int
+	Attention bool
+	Meaning   string
 }
 
 // outcomes lists all counts in the order of INTERFACE.md, "What becomes of a row".
-func (c RowCounts) outcomes() []outcome {
-	return []outcome{
+func (c RowCounts) outcomes() []OutcomeCount {
+	return []OutcomeCount{
 		{"created", c.Created, false, "the lead exists, with all that was asked for"},
 		{"updated", c.Updated, false, "changed fields were sent and confirmed"},
 		{"unchanged", c.Unchanged, false, "the lead exists, there was nothing to send"},
@@ -264,11 +294,24 @@ func (c RowCounts) outcomes() []outcome {
 	}
 }
 
+// Outcomes lists all counts of the run's rows, zeros included, in a fixed order.
+func (s *Summary) Outcomes() []OutcomeCount {
+	all := s.Rows.outcomes()
+	if s.DryRun {
+		pending := &all[len(all)-1]
+		pending.Attention, pending.Meaning = false, s.Checks.fate()
+	}
+	return all
+}
+
+// Attention is how many rows want a person's eye.
+func (s *Summary) Attention() int { return s.Rows.attention(s.DryRun) }
+
 // ByName gives the counts by their JSON names, read and zeros included.
 func (c RowCounts) ByName() map[string]int {
 	m := map[string]int{"read": c.Read}
 	for _, o := range c.outcomes() {
-		m[o.name] = o.rows
+		m[o.Name] = o.Rows
 	}
 	return m
 }
@@ -277,8 +320,8 @@ func (c RowCounts) ByName() map[string]int {
 // was never meant.
 func (c RowCounts) attention(dryRun bool) (n int) {
 	for _, o := range c.outcomes() {
-		if o.attention {
-			n += o.rows
+		if o.Attention {
+			n += o.Rows
 		}
 	}
 	if dryRun {

@@ -69,13 +69,17 @@ const emptySummary = `{
     "p99": 0,
     "max": 0
   },
+  "timeline": [],
   "in_doubt": [],
   "organizations": [],
   "transitions": [],
   "errors": [],
   "throughput_rows_per_s": 0,
   "peak_in_flight": 0,
-  "dropped_values": 0
+  "dropped_values": 0,
+  "files": [],
+  "notes": [],
+  "next": []
 }
 `
 

@@ -44,32 +44,46 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 }
 
 func (s *Summary) headline(p *printer) {
+	for _, sentence := range s.Headline() {
+		p.text(sentence)
+	}
+}
+
+// Headline says how the run ended, or how far it is, in sentences without their full stops:
+// the first says it all.
+func (s *Summary) Headline() (sentences []string) {
+	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
 	need, faults := s.Rows.attention(s.DryRun), strings.Join(s.Checks.faults(), ", and ")
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need"))
 	switch {
+	case s.Outcome == Running && s.Rows.Read == 0:
+		add(name + " is beginning")
+	case s.Outcome == Running:
+		add(name + " is going on: " + rows + " so far")
 	case s.Outcome == "interrupted":
-		p.text(name + " interrupted: " + s.progress())
+		add(name + " interrupted: " + s.progress())
 	case s.Outcome == "stopped":
-		p.text(name + " stopped early: " + strings.TrimRight(s.StopReason, "."))
-		p.text("Until then, " + s.progress())
+		add(name + " stopped early: " + strings.TrimRight(s.StopReason, "."))
+		add("Until then, " + s.progress())
 	case need > 0 && faults != "":
-		p.text(name + " finished: " + asking + ", and " + faults)
+		add(name + " finished: " + asking + ", and " + faults)
 	case need > 0:
-		p.text(name + " finished: " + asking)
+		add(name + " finished: " + asking)
 	case faults != "":
-		p.text(name + " finished: no row needs attention, but " + faults)
+		add(name + " finished: no row needs attention, but " + faults)
 	case s.Rows.Read == 0:
-		p.text(name + " complete: there were no rows")
+		add(name + " complete: there were no rows")
 	default:
-		p.text(name + " complete: " + rows + ", nothing needs attention")
+		add(name + " complete: " + rows + ", nothing needs attention")
 	}
-	p.text(s.traffic())
+	add(s.traffic())
 	for _, in := range s.Inputs {
 		if in.Changed {
-			p.text("Mind: " + in.Path + " changed while it was read; this run may lack some of it")
+			add("Mind: " + in.Path + " changed while it was read; this run may lack some of it")
 		}
 	}
+	return sentences
 }
 
 // activity names what was done, as the subject of a sentence.
@@ -114,12 +128,9 @@ func requests(creates, updates int) string {
 func (s *Summary) rows(p *printer) {
 	p.heading("Rows")
 	p.figure(s.Rows.Read, "read")
-	for _, o := range s.Rows.outcomes() {
-		if o.name == "pending" && s.DryRun {
-			o.meaning = s.Checks.fate()
-		}
-		if o.rows > 0 {
-			p.figure(o.rows, fmt.Sprintf("%-9s  %s", o.name, o.meaning))
+	for _, o := range s.Outcomes() {
+		if o.Rows > 0 {
+			p.figure(o.Rows, fmt.Sprintf("%-9s  %s", o.Name, o.Meaning))
 		}
 	}
 }
@@ -162,16 +173,21 @@ func (s *Summary) places(p *printer) {
 	})
 }
 
-func (s *Summary) filesLeft(p *printer) {
-	var lines []string
-	width := len("results")
-	if s.Reconciliation != nil {
-		width = len("reconciliation")
+// NamedFile is a file that a run left, by what it is.
+type NamedFile struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// Left are the files that the run left.
+func (s *Summary) Left() (left []NamedFile) {
+	if s.read {
+		return s.Files
 	}
-	add := func(what string, paths ...string) {
+	add := func(name string, paths ...string) {
 		for _, path := range paths {
 			if path != "" {
-				lines = append(lines, fmt.Sprintf("%-*s  %s", width, what, path))
+				left = append(left, NamedFile{name, path})
 			}
 		}
 	}
@@ -181,8 +197,17 @@ func (s *Summary) filesLeft(p *printer) {
 		add("reconciliation", s.Reconciliation.Path)
 	}
 	add("summary", s.SummaryPath)
+	add("page", s.PagePath)
 	add("pull", s.PullPath)
-	list(p, "Files", lines, 0, p.verbatim, nil)
+	return left
+}
+
+func (s *Summary) filesLeft(p *printer) {
+	left, width := s.Left(), 0
+	for _, f := range left {
+		width = max(width, len(f.Name))
+	}
+	list(p, "Files", left, 0, func(f NamedFile) { p.verbatim(fmt.Sprintf("%-*s  %s", width, f.Name, f.Path)) }, nil)
 }
 
 // printer gathers lines of a given width, with nothing in them that a terminal obeys.

@@ -196,7 +196,7 @@ or damaged; 5 rows in doubt, a person has to look; 130 interrupted, resumable.`,
 			choiceFlag("", "log-format", "log lines and errors as %", "text", "json"),
 		},
 		Commands: []*cli.Command{
-			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.loginCommand(), p.configCommand(),
+			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.reportCommand(), p.loginCommand(), p.configCommand(),
 			p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(), p.explainCommand(), p.completionCommand(),
 		},
 		Action:                    p.showHelp,

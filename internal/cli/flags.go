@@ -53,6 +53,20 @@ func choiceFlag(category, name, about string, words ...string) *cli.StringFlag {
 	}
 }
 
+// optionalWord is the value of a switch that also takes a word.
+type optionalWord string
+
+func (v *optionalWord) String() string { return string(*v) }
+
+// Set takes any word: what it may be is the flag's business.
+func (v *optionalWord) Set(text string) error {
+	*v = optionalWord(text)
+	return nil
+}
+
+// IsBoolFlag lets the flag stand without a value.
+func (*optionalWord) IsBoolFlag() bool { return true }
+
 // countFlag is a flag for a number that is not negative.
 func countFlag(category, name string, value int, text string) *cli.IntFlag {
 	return &cli.IntFlag{Name: name, Value: value, Usage: text, Category: category, Action: func(_ *cli.Context, n int) error {
@@ -142,6 +156,7 @@ func outputFlags() []cli.Flag {
 		nameFlag(files, "problems", "write every problem of every row to `FILE`, by the ending of its name: .csv, .jsonl or .xml (JUnit); github prints annotations"),
 		textFlag(files, "on-finish", "when the command ends, run `COMMAND` with the summary's path and the exit code, without a shell"),
 		nameFlag(files, "summary", "write the summary to `FILE`; - is standard output"),
+		webFlag(),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	runpage "leadferry/importer/report/page"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 )
@@ -77,7 +78,7 @@ const runsFolder = "leadferry-runs"
 // filesOf is where the run's files go. A run that sends nothing
 // writes only what is asked for.
 func filesOf(c *cli.Context, runID string, now time.Time, sendsNothing bool) report.Files {
-	o := report.Files{Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary"), Problems: c.String("problems")}
+	o := report.Files{Page: runpage.Write, Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"), Summary: c.String("summary"), Problems: c.String("problems")}
 	switch {
 	case o.Dir == "none":
 		o.Dir = ""
@@ -170,7 +171,9 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 		}
 	}
 	add("an input", inputs...)
-	add("the mapping", c.String("mapping"))
+	if c != nil {
+		add("the mapping", c.String("mapping"))
+	}
 	add("a table of the mapping", p.tables...)
 	for _, path := range slices.DeleteFunc(p.checkpoints(c), postgres.IsAddress) {
 		add("the checkpoint", path)

@@ -27,7 +27,7 @@ import (
 
 // conduct makes the one call of a run, shows its way to a person and turns its
 // summary into the exit code.
-func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) error {
+func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
 	end := p.ending
 	if _, err := commandOf("on-finish", end.onFinish); end.onFinish != "" && err != nil {
 		end.onFinish = ""
@@ -36,12 +36,21 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	if err := end.openMetrics(); err != nil {
 		return err
 	}
+	live, err := openWeb(c, &o)
+	if err != nil {
+		return err
+	}
+	defer func() { p.warnOf("the live page did not end well", live.end(end.summary.Load(), err)) }()
 	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
 	shown := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{})}
 	shown.watched = terminal(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
 	shown.asks = p.asks(c, o)
-	if shown.watched || shown.asks {
+	shown.web = live
+	if shown.watched || shown.asks || live != nil {
 		shown.rows = in.count(o.Limit)
+	}
+	if live != nil {
+		o.Live = func(s *report.Summary) { live.page.Show(s, shown.rows) }
 	}
 	o.Begin = func(s *importer.Start) error {
 		if err := shown.begin(s, o.DryRun); err != nil {
@@ -100,6 +109,7 @@ type screen struct {
 	watched, asks bool
 	rows          int // 0: not known
 	progress      *report.Progress
+	web           *web // nil: there is no live page
 	ended         chan struct{}
 	notice        sync.WaitGroup
 }
@@ -107,6 +117,7 @@ type screen struct {
 // begin announces the run, asks where that is due, and shows the progress from then on.
 func (v *screen) begin(s *importer.Start, dryRun bool) error {
 	v.announce(s)
+	v.web.announce(v)
 	if v.asks {
 		if err := v.ask(s); err != nil {
 			return err

@@ -72,25 +72,12 @@ func hintIfMissing(err error, hint string) error {
 // checkAll is what --check-remote=all asks for.
 const checkAll = "all"
 
-// remoteCheck is a switch that also takes a word.
-type remoteCheck string
-
-func (v *remoteCheck) String() string { return string(*v) }
-
-func (v *remoteCheck) Set(text string) error {
-	*v = remoteCheck(text)
-	return nil
-}
-
-// IsBoolFlag lets the flag stand without a value.
-func (*remoteCheck) IsBoolFlag() bool { return true }
-
 func checkRemoteFlag() cli.Flag {
 	return &cli.GenericFlag{
-		Name: "check-remote", Value: new(remoteCheck), DefaultText: "no lead is read", Category: running,
+		Name: "check-remote", Value: new(optionalWord), DefaultText: "no lead is read", Category: running,
 		Usage: "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed",
 		Action: func(c *cli.Context, value any) error {
-			if word := value.(*remoteCheck).String(); word != checkAll {
+			if word := value.(*optionalWord).String(); word != checkAll {
 				if slices.Contains(c.Args().Slice(), checkAll) && !exists(checkAll) {
 					return usage(checkAll+" behind --check-remote is taken for a file, which is not there", "write --check-remote="+checkAll)
 				}
@@ -105,7 +92,7 @@ func checkRemoteFlag() cli.Flag {
 
 // checksRemote says whether leads are read before they are changed, or all of them.
 func checksRemote(c *cli.Context) (changed, all bool) {
-	word := c.Generic("check-remote").(*remoteCheck).String()
+	word := c.Generic("check-remote").(*optionalWord).String()
 	changed, _ = strconv.ParseBool(word) // was checked by the flag
 	return changed || word == checkAll, word == checkAll
 }

@@ -160,6 +160,8 @@ func argumentsOf(command, arguments string) reference.Values {
 		return reference.Values{Kind: reference.Files, Suffixes: []string{".db"}}
 	case first == "FILE.csv":
 		return reference.Values{Kind: reference.Files, Suffixes: []string{".csv", ".jsonl"}}
+	case first == "[RUN]":
+		return reference.Values{Kind: reference.Folders}
 	case strings.HasPrefix(first, "FILE"):
 		return reference.Values{Kind: reference.Files}
 	}

@@ -10,7 +10,7 @@ import (
 // design is the table of rooms: a package that is not in it is a fault, so that a new room is a decision.
 func design() plan {
 	leaves := []string{"importer/source", "importer/report", "importer/repeats", "importer/named", "mapping", "checkpoint", "leadapi"}
-	below := append([]string{"importer", "leadapi/sandbox", "leadapi/sandbox/web", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
+	below := append([]string{"importer", "importer/report/page", "leadapi/sandbox", "leadapi/sandbox/web", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
 	const disk, spelling, lazyregexp = "internal/disk", "internal/spelling", "internal/lazyregexp"
 	const words, lines = "importer/source/rows", "importer/source/lines"
@@ -49,6 +49,7 @@ func design() plan {
 			"importer/repeats":           {tests: []string{rowkey}},
 			"importer/named":             {stdOnly: true},
 			"importer/report":            {imports: []string{disk, lazyregexp}},
+			"importer/report/page":       {imports: []string{"importer/report", "internal/page"}},
 			"mapping":                    {imports: []string{rowkey, spelling, lazyregexp}},
 			"mapping/propose":            {imports: []string{"mapping", rowkey, lazyregexp}},
 			"checkpoint":                 {imports: []string{crash, rowkey}},

@@ -34,6 +34,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"sync"
 )
 
 // View is one page.
@@ -51,7 +52,9 @@ var style string
 //go:embed follow.js
 var follow string
 
-var frame = template.Must(template.New("frame").Parse(`<!doctype html>
+// frame is made when the first page is: most starts of the program make none.
+var frame = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("frame").Parse(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -72,6 +75,7 @@ var frame = template.Must(template.New("frame").Parse(`<!doctype html>
 {{end}}</body>
 </html>
 `))
+})
 
 type framed struct {
 	View
@@ -82,9 +86,13 @@ type framed struct {
 
 // The policies of a file and of a server. Neither lets a page load anything from anywhere.
 var (
-	filePolicy   = "default-src 'none'; style-src " + hashOf(style) + "; base-uri 'none'; form-action 'none'"
-	servedPolicy = "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(follow) +
-		"; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	filePolicy = sync.OnceValue(func() string {
+		return "default-src 'none'; style-src " + hashOf(style) + "; base-uri 'none'; form-action 'none'"
+	})
+	servedPolicy = sync.OnceValue(func() string {
+		return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(follow) +
+			"; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	})
 )
 
 // hashOf names a text in a Content-Security-Policy.
@@ -95,10 +103,10 @@ func hashOf(text string) string {
 
 // Write writes a page that stands alone and runs no script. Its error is w's.
 func Write(w io.Writer, v View) error {
-	return frame.Execute(w, framed{View: v, Policy: filePolicy, Style: template.CSS(style)})
+	return frame().Execute(w, framed{View: v, Policy: filePolicy(), Style: template.CSS(style)})
 }
 
 // writeLive writes a page that follows its address.
 func writeLive(w io.Writer, v View) error {
-	return frame.Execute(w, framed{View: v, Style: template.CSS(style), Script: template.JS(follow)})
+	return frame().Execute(w, framed{View: v, Style: template.CSS(style), Script: template.JS(follow)})
 }

@@ -133,7 +133,7 @@ func (s *Server) Close() error {
 // ask. The host comes first: by it a name of another site that leads here is known.
 func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	for name, value := range map[string]string{
-		"Content-Security-Policy": servedPolicy, "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Content-Security-Policy": servedPolicy(), "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 		"Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin", "Cache-Control": "no-store",
 	} {
 		w.Header().Set(name, value)

@@ -100,7 +100,7 @@ func TestTokenIsExchangedForACookie(t *testing.T) {
 		t.Errorf("%s: %s", answer.Status, body)
 	}
 	for name, want := range map[string]string{
-		"Content-Security-Policy": servedPolicy, "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Content-Security-Policy": servedPolicy(), "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 		"Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "same-origin", "Access-Control-Allow-Origin": "",
 	} {
 		if got := answer.Header.Get(name); got != want {

@@ -1,0 +1,90 @@
+package page
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+
+	"leadferry/importer/report"
+)
+
+// running is a run on its way.
+func running(read int) *report.Summary {
+	return &report.Summary{RunID: "0a0a0a0a", Command: "import", Outcome: report.Running, Rows: report.RowCounts{Read: read, Created: read}}
+}
+
+func TestLivePageEndsWithTheFinishedOne(t *testing.T) {
+	l, err := Serve("127.0.0.1:0", running(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &http.Client{Jar: jar, Transport: new(http.Transport)}
+	defer c.CloseIdleConnections()
+	get := func(path string) (*http.Response, string) {
+		t.Helper()
+		answer, err := c.Get(l.URL()[:strings.Index(l.URL(), "/?")] + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer, string(text)
+	}
+	if _, text := get(l.URL()[strings.Index(l.URL(), "/?"):]); !strings.Contains(text, "Import is beginning") {
+		t.Errorf("at first: %s", text)
+	}
+	s := running(50)
+	s.Paused = "the service <asked> to wait"
+	l.Show(s, 200)
+	if _, text := get("/"); !strings.Contains(text, "50 rows so far") || !strings.Contains(text, `<progress max="100" value="25"`) || !strings.Contains(text, "Requests wait: the service &lt;asked&gt; to wait.") {
+		t.Errorf("on its way: %s", text)
+	}
+	if answer, _ := get("/other"); answer.StatusCode != http.StatusNotFound {
+		t.Errorf("another page: %s", answer.Status)
+	}
+	answer, err := c.Get(l.URL()[:strings.Index(l.URL(), "/?")] + "/follow/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	events := bufio.NewReader(answer.Body)
+	if _, err := events.ReadString('\n'); err != nil { // somebody follows
+		t.Fatal(err)
+	}
+	done := running(200)
+	done.Outcome = "complete"
+	if err := l.End(done); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(events)
+	if _, last, found := strings.Cut(string(rest), "event: end\n"); err != nil || !found || !strings.Contains(last, "Import complete: 200 rows") {
+		t.Errorf("%v: %s", err, rest)
+	}
+}
+
+// A page is made once for all readers of a moment, and showing the next moment waits for none.
+func TestPageOfAMomentIsMadeOnce(t *testing.T) {
+	l := new(Live)
+	l.Show(running(1), 0)
+	first, _ := l.site(&url.URL{Path: "/"})
+	s := l.Shown()
+	s.Rows.Read = 99 // whoever looks again sees what was made
+	if again, _ := l.site(&url.URL{Path: "/"}); again != first {
+		t.Error("a page was made twice")
+	}
+	l.Show(running(2), 0)
+	if next, _ := l.site(&url.URL{Path: "/"}); next == first {
+		t.Error("the next moment looks like the one before")
+	}
+}

@@ -1,0 +1,141 @@
+// Package page is the page of a run in HTML: for those who look at a migration rather than
+// read it. It answers, in this order, whether it worked, how many, how fast, what is left to
+// do and what needs a person; then it shows the figures.
+//
+// A page is made from a report.Summary, whose lists are bounded, and of each of them as much
+// as people look at; a run of a million rows has a page no larger than one of a thousand.
+// Write makes the file of a finished run, Serve shows the same page while it goes on.
+//
+// Promises: no key and no cell of a row stands in a page, as none stands in the summary;
+// texts from outside are cut, control characters are escaped, and html/template escapes the
+// rest, so that no data become markup. Charts are SVG with a title and a description, what
+// they show stands in a table too, and no colour says anything alone.
+package page
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"leadferry/importer/report"
+	"leadferry/internal/page"
+)
+
+//go:embed run.html
+var runText string
+
+// run is made when the first page is: most starts of the program make none.
+var run = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("run").Funcs(template.FuncMap{
+		"comma": comma, "text": report.Escape, "command": command, "path": path, "place": place, "examples": examples, "byFile": byFile, "spoken": spoken,
+		"clock": clock, "ms": milliseconds, "waited": waited, "share": share, "bytes": humanize.Comma, "differences": differences,
+	}).Parse(runText))
+})
+
+// Write writes the page of a finished run. An error is w's.
+func Write(w io.Writer, s *report.Summary) error {
+	v, err := view(s, 0)
+	if err != nil {
+		return err
+	}
+	return page.Write(w, v)
+}
+
+// view is the page of a run of which total rows are to be read, 0 where nobody knows.
+func view(s *report.Summary, total int) (page.View, error) {
+	var b bytes.Buffer
+	headline := s.Headline()
+	if err := run().Execute(&b, contentOf(s, headline, total)); err != nil {
+		return page.View{}, err
+	}
+	return page.View{Title: report.Escape(headline[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
+}
+
+func comma(n int) string { return humanize.Comma(int64(n)) }
+
+// mostOfPath is how many characters of a path are shown: its end says more than its middle.
+const mostOfPath = 120
+
+// path is a path fit to be shown.
+func path(text string) string {
+	shown := []rune(report.Escape(text))
+	if len(shown) <= mostOfPath {
+		return string(shown)
+	}
+	return string(shown[:mostOfPath/3]) + "…" + string(shown[len(shown)-mostOfPath*2/3:])
+}
+
+func place(at report.Place) string { return fmt.Sprintf("%s:%d", path(at.File), at.Line) }
+
+// command is a line for a shell, which is of no use when it is cut.
+func command(line string) string {
+	const most = 4096
+	if letters := []rune(line); len(letters) > most {
+		line = string(letters[:most]) + "…"
+	}
+	return report.EscapeLine(line)
+}
+
+// waited is how long requests waited, or nothing.
+func waited(s float64) string {
+	if s <= 0 {
+		return "–"
+	}
+	return seconds(s)
+}
+
+func share(s float64) string { return fmt.Sprintf("%.1f %%", 100*s) }
+
+func differences(list []string) []string { return clip(list, 10).Items }
+
+// seconds is a time that something took, in words.
+func seconds(s float64) string {
+	d := time.Duration(min(max(s, 0), 1e8) * float64(time.Second))
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	d = d.Round(time.Minute)
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// clock is a point of time.
+func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
+
+// percent is a share of a whole, never rounded to all or nothing where it is neither.
+func percent(n, of int) string {
+	if of <= 0 {
+		return "–"
+	}
+	switch share := 100 * float64(n) / float64(of); {
+	case n > 0 && share < 0.1:
+		return "under 0.1 %"
+	case n < of && share > 99.9:
+		return "over 99.9 %"
+	default:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", share), ".0") + " %"
+	}
+}
+
+// milliseconds is a short time.
+func milliseconds(ms float64) string {
+	switch {
+	case ms >= 10_000:
+		return fmt.Sprintf("%.1f s", ms/1000)
+	case ms >= 100:
+		return humanize.CommafWithDigits(ms, 0) + " ms"
+	}
+	return fmt.Sprintf("%.3g ms", ms)
+}

@@ -1,0 +1,382 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+	"pgregory.net/rapid"
+
+	"leadferry/importer/report"
+)
+
+// million is an import of 1,000,000 rows with every list as long as a run makes it.
+func million() *report.Summary {
+	began := time.Date(2026, 11, 22, 8, 35, 31, 0, time.UTC)
+	s := &report.Summary{
+		RunID: "4f1c2a9b", Command: "import", Version: "0.1.0", Outcome: "attention", ExitCode: 5, StartedAt: began, DurationS: 379.4,
+		FinishedAt: began.Add(379400 * time.Millisecond), ThroughputRowsPerS: 2635.7, PeakInFlight: 64,
+		Inputs:      []report.Input{{Path: "export/leads-2026-11.csv", Format: "csv", Bytes: 190_112_003, Rows: 1_000_000, Blank: 12, SHA256: "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"}},
+		Mapping:     report.File{Path: "leads.yaml", SHA256: "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"},
+		Checkpoint:  report.Checkpoint{Path: "/home/ann/.local/state/leadferry/leads.example.com-3f2a.db", ID: "9a1c", Sequence: 31, Leads: 1200},
+		Target:      report.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "3f2a77c0"},
+		Rows:        report.RowCounts{Read: 1_000_000, Created: 912_344, Unchanged: 86_000, Invalid: 1200, Rejected: 231, InDoubt: 225},
+		Requests:    report.Requests{Create: 912_930, Token: 2, Retries: 362, ByStatus: map[string]int{"201": 912_344, "422": 231, "429": 330, "503": 25}},
+		LatencyMs:   report.Latency{P50: 21.4, P90: 25.2, P95: 31.1, P99: 58.9, Max: 30012},
+		ResultsPath: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/results.csv", RejectsPaths: []string{"leadferry-runs/20261122T083531Z-import-4f1c2a9b/rejects.csv"},
+		SummaryPath: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/summary.json",
+	}
+	for i := range report.MostBuckets - 3 {
+		b := report.Bucket{Time: began.Add(time.Duration(i) * 1600 * time.Millisecond), Rows: 4300 + int(600*math.Sin(float64(i)/9)), P50: 21 + math.Sin(float64(i)/7), P95: 31 + 3*math.Sin(float64(i)/5), P99: 60 + 22*math.Sin(float64(i)/11)}
+		b.Requests = b.Rows - 300
+		switch {
+		case i > 90 && i < 102:
+			b.Rows, b.Requests, b.P50, b.P95, b.P99, b.Paused = 0, 0, 0, 0, 0, 1.6
+		case i > 84 && i < 108:
+			b.Rows, b.Requests, b.Retries, b.P99 = b.Rows/2, b.Requests/2, 12+i%9, 260
+		}
+		s.Timeline = append(s.Timeline, b)
+	}
+	for i := range 225 {
+		s.InDoubt = append(s.InDoubt, report.Doubt{
+			Place: report.Place{File: "export/leads-2026-11.csv", Line: 4000 + i*i%7919}, SentAt: began.Add(time.Duration(i) * time.Second),
+			OrganizationID: fmt.Sprintf("0b1c77aa-%04d", i%30), Reason: "the connection broke after the request had left",
+		})
+	}
+	s.InDoubt = s.InDoubt[:200]
+	for i := range 2000 {
+		s.Organizations = append(s.Organizations, report.Organization{ID: fmt.Sprintf("0b1c77aa-%04d", i), Location: "Oak Hill Motors " + fmt.Sprint(i), Leads: 90_000 / (i + 1)})
+	}
+	statuses := []string{"", "open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
+	for i, from := range statuses {
+		for j, to := range statuses[1:] {
+			if (i*j)%4 == 1 || j == 4 {
+				s.Transitions = append(s.Transitions, report.Transition{From: from, To: to, Leads: 1 + 250_000/(1+i*7+j*j)})
+			}
+		}
+	}
+	for i := range 60 {
+		s.Errors = append(s.Errors, report.Reason{Outcome: []string{"invalid", "rejected", "in_doubt"}[i%3], Error: fmt.Sprintf("column \"E-mail %d\": not an e-mail address", i), Rows: 700 / (i + 1), Examples: []report.Place{{File: "export/leads-2026-11.csv", Line: 17 + i}, {File: "export/leads-2026-11.csv", Line: 190 + i}, {File: "export/leads-2026-11.csv", Line: 2041 + i}}})
+	}
+	s.Notes = []string{"No part of the mapping uses the columns fax, region."}
+	return s
+}
+
+// reconciled is a reconciliation with a sample.
+func reconciled() *report.Summary {
+	s := million()
+	s.Command, s.ExitCode, s.InDoubt, s.Rows = "reconcile", 1, nil, report.RowCounts{Read: 400, Unchanged: 380, Conflict: 20}
+	s.Reconciliation = &report.Reconciliation{
+		Verdicts: []report.VerdictCount{{Verdict: "same", Leads: 380}, {Verdict: "file_ahead", Leads: 12}, {Verdict: "service_ahead", Leads: 8}, {Verdict: "absent", Leads: 41}},
+		Statuses: s.Transitions, Owners: []report.Transition{{From: "o-1", To: "o-2", Leads: 3}},
+		Sample: &report.Sample{Seed: 7, Picked: 400, Read: 400, Differ: 20, Share: 0.05, Low: 0.032, High: 0.076},
+	}
+	s.Transitions, s.Organizations = nil, nil
+	return s
+}
+
+// checked is a validate with something in every list.
+func checked() *report.Summary {
+	s := million()
+	s.Command, s.DryRun, s.ExitCode, s.InDoubt, s.Requests, s.LatencyMs = "validate", true, 1, nil, report.Requests{}, report.Latency{}
+	s.Rows = report.RowCounts{Read: 1000, Pending: 900, Invalid: 100}
+	for i := range s.Timeline {
+		s.Timeline[i] = report.Bucket{Time: s.Timeline[i].Time, Rows: 4}
+	}
+	s.Transitions, s.Organizations = nil, nil
+	at := report.Place{File: "a.csv", Line: 7}
+	s.Checks = &report.Checks{
+		Rules:         []report.Rule{{Rule: "format", Column: "E-mail", Error: "not an e-mail address", Rows: 90, Places: []report.Place{at, at, at}}},
+		Repeats:       report.Repeats{Rows: 2, Places: []report.Repeat{{Place: at, First: at}}},
+		UnusedColumns: []string{"fax"}, Assignments: []report.Assignment{{OrganizationID: "o-1", Rows: 900}, {LocatorID: "l-1", Entry: 2, Rows: 3}},
+		Projected: report.Projected{Create: 900, Rate: 10, DurationS: 90}, Tests: report.Tests{Run: 3, Failed: 1, Failures: []report.Failure{{File: "m.yaml", Line: 3, Column: 4, Differences: []string{"a", "b"}}}},
+		CannotCreate: []report.Fault{{File: "m.yaml", Error: "no type_key", Hint: "add it"}}, Unconfirmed: []report.Guess{{Place: at, Why: "looks like one"}},
+		LostFiles: []report.Fault{{File: "b.csv", Line: 9, Error: "a quote is never closed"}}, Notes: []string{"a note"},
+	}
+	return s
+}
+
+// quiet is a run that had nothing to do.
+func quiet() *report.Summary {
+	return &report.Summary{RunID: "0a0a0a0a", Command: "sync", Version: "0.1.0", Outcome: "complete", Inputs: []report.Input{{Path: "a.csv", Format: "csv"}}}
+}
+
+func samples() map[string]*report.Summary {
+	return map[string]*report.Summary{"import": million(), "reconcile": reconciled(), "validate": checked(), "nothing": quiet()}
+}
+
+func written(t testing.TB, s *report.Summary) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestPageOfAMillionRowsIsSmall(t *testing.T) {
+	for name, s := range samples() {
+		text := written(t, s)
+		if len(text) > 150_000 {
+			t.Errorf("the page of %s has %d bytes", name, len(text))
+		}
+		if dir := os.Getenv("PAGES"); dir != "" { // for people who look at it
+			if err := os.WriteFile(filepath.Join(dir, name+".html"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func BenchmarkPage(b *testing.B) {
+	s := million()
+	for b.Loop() {
+		if err := Write(io.Discard, s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// parsed is a page as a browser sees it.
+func parsed(t testing.TB, text string) *html.Node {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// words is the text below a node.
+func words(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// find is the first element that fits.
+func find(n *html.Node, fits func(*html.Node) bool) *html.Node {
+	for d := range n.Descendants() {
+		if d.Type == html.ElementNode && fits(d) {
+			return d
+		}
+	}
+	return nil
+}
+
+// Every chart can be read without seeing it: by its title, its description and its table.
+func TestChartsSayWhatTheyShow(t *testing.T) {
+	for name, s := range samples() {
+		charts := 0
+		doc := parsed(t, written(t, s))
+		ids := map[string]string{}
+		for n := range doc.Descendants() {
+			if id := attribute(n, "id"); id != "" {
+				if ids[id] != "" {
+					t.Errorf("%s: two elements are called %s", name, id)
+				}
+				ids[id] = cmp.Or(words(n), " ")
+			}
+		}
+		for n := range doc.Descendants() {
+			if n.Type != html.ElementNode || n.Data != "svg" || n.Parent.Data == "svg" || attribute(n, "aria-hidden") == "true" {
+				continue
+			}
+			charts++
+			for _, id := range append(strings.Fields(attribute(n, "aria-labelledby")), "none"[:0]) {
+				if id != "" && strings.TrimSpace(ids[id]) == "" {
+					t.Errorf("%s: a chart has nothing to say under %s", name, id)
+				}
+			}
+			if attribute(n, "role") != "img" || len(strings.Fields(attribute(n, "aria-labelledby"))) != 2 {
+				t.Errorf("%s: a chart is no image with title and description", name)
+			}
+			section := n
+			for section.Data != "section" {
+				section = section.Parent
+			}
+			if find(section, func(n *html.Node) bool { return n.Data == "table" }) == nil {
+				t.Errorf("%s: section %s has no table", name, attribute(section, "id"))
+			}
+		}
+		if name == "import" && charts != 5 {
+			t.Errorf("%s has %d charts", name, charts)
+		}
+	}
+}
+
+// What a page says of the outcomes is what the summary says, and the bar adds up.
+func TestCountsAreThoseOfTheSummary(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s := quiet()
+		var c [13]int
+		for i := range c {
+			c[i] = rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 5_000_000)).Draw(r, "rows")
+			s.Rows.Read += c[i]
+		}
+		n := &s.Rows
+		for i, p := range []*int{&n.Created, &n.Updated, &n.Unchanged, &n.Changed, &n.Skipped, &n.Invalid, &n.Rejected, &n.Failed, &n.Partial, &n.InDoubt, &n.Unmatched, &n.Conflict, &n.Pending} {
+			*p = c[i]
+		}
+		got := map[string]string{}
+		rows := find(parsed(t, written(t, s)), func(n *html.Node) bool { return attribute(n, "id") == "rows" })
+		whole := 0.0
+		if rows != nil {
+			for n := range rows.Descendants() {
+				if n.Data == "tr" && n.Parent.Data == "tbody" {
+					name, _, _ := strings.Cut(words(n.FirstChild), " look at it")
+					got[name] = words(n.FirstChild.NextSibling)
+				}
+				if n.Data == "svg" && n.Parent.Data == "svg" {
+					w, err := strconv.ParseFloat(strings.TrimSuffix(attribute(n, "width"), "%"), 64)
+					if err != nil || w <= 0 {
+						r.Fatalf("a part is %s wide", attribute(n, "width"))
+					}
+					whole += w
+				}
+			}
+		}
+		for name, rows := range s.Rows.ByName() {
+			if name == "read" {
+				continue
+			}
+			if want := comma(rows); got[spoken(name)] != want && (rows > 0 || got[spoken(name)] != "") {
+				r.Fatalf("%s: %q rows, want %s", name, got[spoken(name)], want)
+			}
+		}
+		if s.Rows.Read > 0 && math.Abs(whole-100) > 0.01 {
+			r.Fatalf("the bar is %v %% wide", whole)
+		}
+	})
+}
+
+// A page made anew from the summary's file is the page that the run left.
+func TestPageFromAFileIsTheSame(t *testing.T) {
+	for name, s := range samples() {
+		var b bytes.Buffer
+		if err := s.WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "summary.json")
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read, err := report.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(written(t, s), written(t, read)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// evil is put into every text of a summary. None of it may come to be markup.
+const evil = "\"'></title></style></script><zz onzz=1><script>zz()</script><svg onload=zz()><!--zz--><a href=javascript:zz()>&lt;zz&gt;{{zz}}\x00\x1b[31m\u202e\ud7ff"
+
+// poison puts a text before or into every text below v.
+func poison(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			poison(v.Elem(), text)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			poison(v.Field(i), text)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i), text)
+		}
+	case reflect.Map:
+		if m, ok := v.Interface().(map[string]int); ok && m != nil {
+			m[text] = 1
+		}
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(text + v.String())
+		}
+	}
+}
+
+// inert fails where data became markup, or where the page could do anything.
+func inert(t testing.TB, text string) {
+	t.Helper()
+	for n := range parsed(t, text).Descendants() {
+		switch {
+		case n.Type == html.CommentNode:
+			t.Errorf("a comment: %q", n.Data)
+		case n.Type == html.ElementNode && slices.Contains([]string{"script", "zz", "a", "iframe", "object", "img", "form", "base", "foreignobject"}, strings.ToLower(n.Data)):
+			t.Errorf("an element %s", n.Data)
+		case n.Type == html.TextNode && n.Parent.Data != "style" && strings.ContainsAny(n.Data, "\x00\x1b\u202e"):
+			t.Errorf("a text that a terminal or a reader would obey: %q", n.Data)
+		}
+		for _, a := range n.Attr {
+			if strings.HasPrefix(strings.ToLower(a.Key), "on") || a.Key == "style" || a.Key == "src" || strings.HasSuffix(a.Key, "href") {
+				t.Errorf("an attribute %s of %s", a.Key, n.Data)
+			}
+		}
+	}
+}
+
+// faults of a page that shows what others wrote.
+func TestDataNeverBecomeMarkup(t *testing.T) {
+	for _, s := range samples() {
+		outcome := s.Outcome
+		poison(reflect.ValueOf(s), evil)
+		s.Outcome = outcome
+		inert(t, written(t, s))
+	}
+}
+
+func FuzzPage(f *testing.F) {
+	for _, s := range samples() {
+		var b bytes.Buffer
+		if err := s.WriteJSON(&b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
+	f.Add([]byte(`{"run_id":"1","command":"import","outcome":"stopped","dry_run":true,"duration_s":1e300,"rows":{"created":-5,"read":9223372036854775807,"in_doubt":9223372036854775807},` +
+		`"timeline":[{"time":"9999-12-31T23:59:59Z","rows":-1,"requests":1,"p50":1e308},{"time":"0001-01-01T00:00:00Z","requests":-9223372036854775808}],"transitions":[{"leads":-1}],"organizations":[{"leads":-7}]}`))
+	path := filepath.Join(f.TempDir(), "summary.json")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := report.Read(path)
+		if err != nil {
+			return
+		}
+		inert(t, written(t, s))
+	})
+}

@@ -1,0 +1,103 @@
+package importer
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"leadferry/importer/report"
+	"leadferry/leadapi"
+)
+
+// Whatever happens when, a timeline loses nothing, stays within its size and has no gaps.
+func TestTimelineAddsUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		line := newTimeline(began)
+		now, rows, calls, retries := began, 0, 0, 0
+		var paused time.Duration
+		for range rapid.IntRange(0, 300).Draw(t, "steps") {
+			step := time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "later"))
+			now = now.Add(step)
+			switch rapid.IntRange(0, 2).Draw(t, "what") {
+			case 0:
+				before := line.sampled
+				waits := rapid.Bool().Draw(t, "waits")
+				rows += rapid.IntRange(0, 10_000).Draw(t, "rows")
+				line.sample(now, rows, waits)
+				if waits {
+					paused += now.Sub(before)
+				}
+			case 1:
+				calls++
+				line.at(now.Add(-time.Second)).requests.count(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "took")))
+			case 2:
+				retries++
+				line.at(now).retries++
+			}
+		}
+		line.sample(now, rows, false)
+		list := line.report()
+		if len(list) > report.MostBuckets {
+			t.Fatalf("%d buckets", len(list))
+		}
+		var sum report.Bucket
+		for i, b := range list {
+			sum.Rows, sum.Requests, sum.Retries, sum.Paused = sum.Rows+b.Rows, sum.Requests+b.Requests, sum.Retries+b.Retries, sum.Paused+b.Paused
+			if !b.Time.Equal(began.Add(time.Duration(i)*line.width)) || b.Rows < 0 || b.P50 > b.P95 || b.P95 > b.P99 || b.Paused > line.width.Seconds()+0.001 {
+				t.Fatalf("bucket %d of %s is %+v", i, line.width, b)
+			}
+		}
+		if sum.Rows != rows || sum.Requests != calls || sum.Retries != retries || line.calls().measured != calls {
+			t.Fatalf("%+v, want %d rows, %d calls, %d retries", sum, rows, calls, retries)
+		}
+		if off := sum.Paused - paused.Seconds(); off < -0.5 || off > 0.5 {
+			t.Fatalf("paused for %v s, want %s", sum.Paused, paused)
+		}
+	})
+}
+
+func TestRowsBetweenTwoLooksAreSpreadEvenly(t *testing.T) {
+	began := time.Now()
+	line := newTimeline(began)
+	line.sample(began.Add(50*time.Millisecond), 50, false)
+	line.sample(began.Add(350*time.Millisecond), 350, true)
+	want := []int{100, 100, 100, 50}
+	for i, b := range line.report() {
+		if b.Rows != want[i] {
+			t.Errorf("bucket %d has %d rows, want %d", i, b.Rows, want[i])
+		}
+	}
+}
+
+// What a run pays for its timeline, beside what it paid for its latencies before there was
+// one: a row that needs a request, and a batch of rows that need none.
+func BenchmarkTimeline(b *testing.B) {
+	call := leadapi.Call{Kind: "create", Status: 201, Duration: 20 * time.Millisecond}
+	b.Run("request", func(b *testing.B) {
+		m := newMeter()
+		call.Began = time.Now()
+		for b.Loop() {
+			m.Observe(call)
+		}
+	})
+	b.Run("request without", func(b *testing.B) {
+		m, h := newMeter(), new(histogram)
+		for b.Loop() {
+			m.mu.Lock()
+			m.kinds[call.Kind]++
+			m.statuses[call.Status]++
+			h.count(call.Duration)
+			m.mu.Unlock()
+		}
+	})
+	b.Run("batch", func(b *testing.B) {
+		m, rows := newMeter(), 0
+		for b.Loop() {
+			rows += batchRows
+			m.sample(rows, false)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
+	})
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer/report"
+	runpage "leadferry/importer/report/page"
+	"leadferry/internal/lazyregexp"
+)
+
+func (p *program) reportCommand() *cli.Command {
+	output := nameFlag("", "output", "write the page to `FILE`; - is standard output (default: report.html in the run's folder)")
+	output.Aliases = []string{"o"}
+	return &cli.Command{
+		Name: "report", Usage: "the page of a finished run: whether it worked, how fast, what needs you", ArgsUsage: "[RUN]",
+		Description: `Makes the page of a run from its summary, and prints its path. RUN is the run's
+folder, its summary or its ID; without one it is the last run of those in
+` + runsFolder + `. The page stands alone: it opens from disk, works without a network
+and without JavaScript, prints, and holds no key and no cell of a row.
+
+Example:
+
+   leadferry report --open
+   leadferry report ` + runsFolder + `/20261122T083531Z-import-4f1c2a9b -o page.html
+
+Exit codes: 0 done; 2 no such run, or not the summary of one; 3 the page could not be written.`,
+		Flags: []cli.Flag{
+			output,
+			boolFlag("", "open", "open the page in the browser"),
+		},
+		Action: p.report,
+	}
+}
+
+func (p *program) report(c *cli.Context) error {
+	if c.Args().Len() > 1 {
+		return usage("report takes one run", "its folder, its summary or its ID; without one it is the last")
+	}
+	to := c.String("output")
+	if to == "-" && c.Bool("open") {
+		return usage("--open opens a file, and -o - writes none", "leave one of them out")
+	}
+	from, err := runNamed(c.Args().First())
+	if err != nil {
+		return err
+	}
+	s, err := report.Read(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usage(from+" is not there, or no finished run is in it", "RUN is the folder that a run left, its summary.json or its ID; leadferry report alone takes the last of "+runsFolder)
+	case err != nil:
+		return usage(err.Error(), "RUN is the folder that a run left, or its summary.json; runs of another version have a report.html of their own in it")
+	}
+	if to == "" {
+		if to, err = besides(s.SummaryPath); err != nil {
+			return err
+		}
+	}
+	if to == "-" {
+		return runpage.Write(p.Out, s)
+	}
+	if err := p.keepPage(to); err != nil {
+		return err
+	}
+	if err := report.WriteFile(to, func(w io.Writer) error { return runpage.Write(w, s) }); err != nil {
+		return stopped(fmt.Sprintf("the page could not be written: %v", err), "name another place with -o FILE")
+	}
+	if _, err := fmt.Fprintln(p.Out, report.EscapeLine(to)); err != nil {
+		return err
+	}
+	if c.Bool("open") {
+		p.warnOf("the page could not be opened", openFile(to))
+	}
+	return nil
+}
+
+// runIDs are those of runs, as newRunID makes them.
+var runIDs = lazyregexp.New(`^[0-9a-f]{8}$`)
+
+// runNamed is the folder or the summary of a run that is named by it or by its ID, or of the
+// last one.
+func runNamed(name string) (string, error) {
+	if name == "" {
+		last := report.Old([]string{runsFolder}, 1)
+		if len(last) == 0 {
+			return "", usage("there is no finished run in "+runsFolder+" here", "name the run's folder, or start this where its "+runsFolder+" stands")
+		}
+		return last[0].SummaryPath, nil
+	}
+	if _, err := os.Stat(name); err != nil && runIDs().MatchString(name) {
+		if found, _ := filepath.Glob(filepath.Join(runsFolder, "*-"+name)); len(found) == 1 {
+			return found[0], nil
+		}
+	}
+	return name, nil
+}
+
+// besides is where a page stands whose summary lies in its run's folder.
+func besides(summary string) (string, error) {
+	if report.RunFile(filepath.Base(summary)) != "summary" {
+		return "", usage("the summary "+summary+" lies in no run's folder, so that the page has no place of its own", "name a file with -o FILE, such as -o page.html")
+	}
+	return filepath.Join(filepath.Dir(summary), "report.html"), nil
+}
+
+// keepPage refuses to write over a file that is no page.
+func (p *program) keepPage(to string) error {
+	named := placeAt(to, "-o")
+	for _, q := range p.keptPlaces(nil, nil) {
+		if named.is(&q) {
+			return usage("-o "+to+" would take the place of "+q.path+", which is "+q.what, "name another place")
+		}
+	}
+	f, err := os.Open(to)
+	if err != nil {
+		return nil // nothing is there, or writing says why not
+	}
+	defer f.Close()
+	const page = "<!doctype html>"
+	head := make([]byte, len(page))
+	if n, _ := io.ReadFull(f, head); n == 0 || bytes.EqualFold(head, []byte(page)) {
+		return nil
+	}
+	return usage(to+" is there already, and is no page", "name a file that is not there yet, or move that one away")
+}
+
+// openFile opens a file in the user's browser. It does not wait for it to be closed.
+func openFile(path string) error {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	command := []string{"xdg-open", whole}
+	switch runtime.GOOS {
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler", whole}
+	case "darwin":
+		command = []string{"open", whole}
+	}
+	return exec.Command(command[0], command[1:]...).Run()
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer"
+	"leadferry/importer/report"
+	runpage "leadferry/importer/report/page"
+)
+
+// anyPort is where the live page stands that no address was given for.
+const anyPort = "127.0.0.1:0"
+
+// webFlag asks for the run's page while it goes on.
+func webFlag() cli.Flag {
+	return &cli.GenericFlag{
+		Name: "web", Value: new(optionalWord), DefaultText: "no page", Category: files, EnvVars: []string{variableOf("web")},
+		Usage: "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)",
+	}
+}
+
+// web is the live page of a run; nil where none is wanted.
+type web struct{ page *runpage.Live }
+
+// openWeb begins to serve the page, before anything is sent.
+func openWeb(c *cli.Context, o *importer.Options) (*web, error) {
+	addr := c.Generic("web").(*optionalWord).String()
+	if wanted, err := strconv.ParseBool(addr); err == nil {
+		addr = map[bool]string{true: anyPort}[wanted]
+	}
+	if addr == "" {
+		return nil, nil
+	}
+	page, err := runpage.Serve(addr, &report.Summary{Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: o.DryRun || o.Command == "validate"})
+	if err != nil {
+		return nil, usage(fmt.Sprintf("--web cannot be served: %v", err), "it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080; without one it finds a port itself")
+	}
+	return &web{page}, nil
+}
+
+// announce tells the person where the page is, who asked for it: with --quiet, too.
+func (w *web) announce(v *screen) {
+	switch {
+	case w == nil:
+	case v.json:
+		v.log.Info("page", "url", w.page.URL())
+	default:
+		fmt.Fprintf(&v.program.log, "page: %s\n", w.page.URL())
+	}
+}
+
+// end shows how the run ended, or why it did not begin.
+func (w *web) end(s *report.Summary, refused error) error {
+	if w == nil {
+		return nil
+	}
+	if s == nil && refused != nil {
+		e := exitOf(refused)
+		told := w.page.Shown()
+		s = &report.Summary{Outcome: "stopped", StopReason: e.joined().text, Hint: e.joined().hint, RunID: told.RunID, Command: told.Command, Version: Version}
+	}
+	return w.page.End(s)
+}

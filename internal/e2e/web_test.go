@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"leadferry/leadapi/sandbox"
+)
+
+// TestPageIsLive watches an import that waits for an answer: the page tells how far it is,
+// and its last word is how it ended.
+func TestPageIsLive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{})
+	w.leads(40)
+	held := w.hold(1)
+	c := exec.Command(binary(), "import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--web")
+	c.Dir, c.Env = w.dir, w.env
+	said, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address, told := "", bufio.NewScanner(said)
+	for address == "" && told.Scan() {
+		address, _ = strings.CutPrefix(told.Text(), "page: ")
+		if !strings.HasPrefix(address, "http") {
+			address = ""
+		}
+	}
+	if address == "" {
+		t.Fatalf("no page: %v", c.Wait())
+	}
+	go io.Copy(io.Discard, said)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar, Transport: new(http.Transport)}
+	defer client.CloseIdleConnections()
+	answer, err := client.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if text := string(page); err != nil || answer.Request.URL.RawQuery != "" || !strings.Contains(text, "Import is ") {
+		t.Errorf("at %s: %v\n%s", answer.Request.URL, err, text)
+	}
+	stream, err := client.Get(answer.Request.URL.String() + "follow/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	r := bufio.NewReader(stream.Body)
+	until := func(what string) string {
+		for {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				t.Fatalf("never: %s: %v", what, err)
+			}
+			if strings.Contains(line, what) {
+				return line
+			}
+		}
+	}
+	close(held.let)
+	until("event: end")
+	if last := until("data: "); !strings.Contains(last, "Import complete: 40 rows") || strings.Contains(last, "L00007") || strings.Contains(last, "Person 7") {
+		t.Errorf("the last word is %s", last)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Get(answer.Request.URL.String()); err == nil {
+		t.Error("the page outlives its run")
+	}
+	w.whole(40)
+	if page := w.read("run/report.html"); !strings.Contains(page, fmt.Sprintf("Import complete: %d rows", 40)) {
+		t.Error("the page that the run left does not say how it ended")
+	}
+}
