@@ -85,20 +85,15 @@ func (w *rawTrial) rows(n int) {
 	w.write("leads.yaml", rawMapping)
 }
 
-// TestOutcomeTable tries the program against a service that fails in one way a row of
-// the table, which names its faults. The judge is the peer's ledger. faults 111, 114-116
+// TestOutcomeTable tries the program against a service that fails in one way a run, as a row of
+// the table says, which names its faults. The judge is the peer's ledger. faults 111, 114-116
 func TestOutcomeTable(t *testing.T) {
 	t.Parallel()
-	target := openDoor(t, listenRaw(t), func(net.Conn, *bufio.Reader) {}) // of redirects
-	t.Cleanup(func() {                                                    // when all have ended
-		if n := target.visits(); n > 0 {
-			t.Errorf("%d connections to the target of redirects", n)
-		}
-	})
 	for _, row := range slices.Concat(
-		breakerRows(), statusRows(), redirectRows(target.url()), waitRows(), bodyRows(), headRows(), wireRows(),
+		breakerRows(), statusRows(), waitRows(), bodyRows(), headRows(), wireRows(),
 	) {
 		switch {
+		case row.isPlain(): // see TestOutcomesInOneRun
 		case row.both:
 			t.Run(row.name+"/stored", func(t *testing.T) { row.try(t, true) })
 			t.Run(row.name+"/not stored", func(t *testing.T) { row.try(t, false) })
@@ -106,6 +101,65 @@ func TestOutcomeTable(t *testing.T) {
 			t.Run(row.name, func(t *testing.T) { row.try(t, row.stored) })
 		}
 	}
+}
+
+// isPlain reports whether nothing but the answer to the marked row is out of the way, so that one run can meet many
+// such rows.
+func (row *outcomeRow) isPlain() bool {
+	return row.act.say != "" && row.act == rawAct{say: row.act.say} && row.from+row.times == 0 && !row.deaf && row.args == nil &&
+		row.want.posts == 1 && row.want.stop == "" && !slices.ContainsFunc(ofOneRow, func(text string) bool { return strings.Contains(row.act.say, text) })
+}
+
+// ofOneRow are parts of answers that are right or wrong for the second of three rows alone.
+var ofOneRow = []string{rawValues(2)[0], firstID, "\x1f\x8b"} // the last begins what is packed
+
+// TestOutcomesInOneRun meets the plain rows of the table one after another, each behind a row that is made: what one
+// answer leads to is no other row's. faults 111, 114-116
+func TestOutcomesInOneRun(t *testing.T) {
+	t.Parallel()
+	target := openDoor(t, listenRaw(t), func(net.Conn, *bufio.Reader) {}) // of redirects
+	var turns []rawTurn
+	met := map[string]*outcomeRow{} // by key
+	for _, row := range slices.Concat(statusRows(), redirectRows(target.url()), bodyRows(), headRows()) {
+		variants := []bool{row.stored}
+		if row.both {
+			variants = []bool{true, false}
+		}
+		for _, stored := range variants {
+			if row.isPlain() {
+				turns = append(turns, rawTurn{}, rawTurn{row.act, true, stored})
+				met["K"+itoa(len(turns))] = &row
+			}
+		}
+	}
+	w := newRawTrial(t, rawScript{turns: turns})
+	w.rows(len(turns))
+	code, out := w.run("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", "1", "--log-level", "debug", "--max-in-doubt", "0", "--max-rejects", "0")
+	got := w.results("run/results.csv")
+	for _, r := range got {
+		name, want := "well", &rowWant{outcome: "created", http: "201", posts: 1}
+		if row := met[r["key"]]; row != nil {
+			name, want = row.name, &row.want
+		}
+		if r["outcome"] != want.outcome {
+			t.Errorf("%s: row %s is %s (%s), want %s", name, r["key"], r["outcome"], r["error"], want.outcome)
+		}
+		want.check(w, r)
+		if n := w.peer.seen(r["key"], false); n != want.posts {
+			t.Errorf("%s: %d POSTs of row %s, want %d", name, n, r["key"], want.posts)
+		}
+	}
+	s := w.summary("run/summary.json")
+	if code != 5 || s.ExitCode != 5 || len(got) != len(turns) {
+		t.Errorf("exit %d, %+v\n%s", code, s.Rows, out)
+	}
+	w.agrees(&s, got)
+	if n := target.visits(); n > 0 {
+		t.Errorf("%d connections to the target of redirects", n)
+	}
+	w.peersLedger(got)
+	w.nothingShows(out, len(turns))
+	w.nextRun(got)
 }
 
 func (row *outcomeRow) try(t *testing.T, stored bool) {
@@ -148,16 +202,7 @@ func (row *outcomeRow) judge(w *rawTrial, got []map[string]string, code int, out
 		if r["key"] != w.marked || len(one) > 1 {
 			continue
 		}
-		said := r["error"]
-		if r["outcome"] == "rejected" { // the service's own words stand in the rejects alone
-			if class := "HTTP " + want.http + " (refused)"; said != class+", see the rejects" && said != class+": no message was given" {
-				w.t.Errorf("the results say %q, want %q and no word of the service's", said, class)
-			}
-			said = w.table(w.read("run/rejects.csv"))[0]["leadferry_error"]
-		}
-		if r["http_status"] != want.http || !strings.Contains(said, want.text) {
-			w.t.Errorf("HTTP %s, %q; want %s, %q", r["http_status"], said, want.http, want.text)
-		}
+		want.check(w, r)
 	}
 	s := w.summary("run/summary.json")
 	if expected := exitOf(got, want.stop != ""); code != expected || s.ExitCode != code {
@@ -169,6 +214,15 @@ func (row *outcomeRow) judge(w *rawTrial, got []map[string]string, code int, out
 	if !strings.Contains(s.StopReason, want.stop) || (s.StopReason != "") != (want.stop != "") {
 		w.t.Errorf("stopped for %q, want %q", s.StopReason, want.stop)
 	}
+	w.agrees(&s, got)
+	if n := w.peer.seen(w.marked, row.times == always); n > want.posts || n < want.posts && !strings.Contains(want.outcome, " ") {
+		w.t.Errorf("%d POSTs of the row, want %d", n, want.posts)
+	}
+}
+
+// agrees compares the summary with the results.
+func (w *rawTrial) agrees(s *report.Summary, got []map[string]string) {
+	w.t.Helper()
 	counts := map[string]int{"read": len(got)}
 	for _, r := range got {
 		counts[r["outcome"]]++
@@ -185,8 +239,24 @@ func (row *outcomeRow) judge(w *rawTrial, got []map[string]string, code int, out
 			w.t.Errorf("the summary's doubts %v lack the one of line %s", s.InDoubt, r["line"])
 		}
 	}
-	if n := w.peer.seen(w.marked, row.times == always); n > want.posts || n < want.posts && !strings.Contains(want.outcome, " ") {
-		w.t.Errorf("%d POSTs of the row, want %d", n, want.posts)
+}
+
+// check compares what the results and the rejects say of a row.
+func (want *rowWant) check(w *rawTrial, r map[string]string) {
+	w.t.Helper()
+	said := r["error"]
+	if r["outcome"] == "rejected" { // the service's own words stand in the rejects alone
+		if class := "HTTP " + want.http + " (refused)"; said != class+", see the rejects" && said != class+": no message was given" {
+			w.t.Errorf("the results say %q, want %q and no word of the service's", said, class)
+		}
+		for _, line := range w.table(w.read("run/rejects.csv")) {
+			if line["id"] == r["key"] {
+				said = line["leadferry_error"]
+			}
+		}
+	}
+	if r["http_status"] != want.http || !strings.Contains(said, want.text) {
+		w.t.Errorf("row %s: HTTP %s, %q; want %s, %q", r["key"], r["http_status"], said, want.http, want.text)
 	}
 }
 

@@ -41,10 +41,29 @@ type rawScript struct {
 	store       bool // the request is carried out before
 	update      bool // PATCHes are meant
 	from, times int
-	deaf        bool   // a GET gets no answer either
-	busyGets    int    // so many GETs, after the first create that is disturbed, are asked to wait a second
-	busyTokens  []int  // which token requests are asked to wait
-	tokenSays   string // the answer to every token request; "": the right one
+	turns       []rawTurn // of the first creates, in place of act, store, from and times
+	deaf        bool      // a GET gets no answer either
+	busyGets    int       // so many GETs, after the first create that is disturbed, are asked to wait a second
+	busyTokens  []int     // which token requests are asked to wait
+	tokenSays   string    // the answer to every token request; "": the right one
+}
+
+// rawTurn is what becomes of one create; the zero one is taken and answered rightly.
+type rawTurn struct {
+	act    rawAct
+	faulty bool
+	store  bool
+}
+
+// turn is that of the nth create.
+func (p *rawPeer) turn(nth int) rawTurn {
+	switch s := &p.script; {
+	case nth <= len(s.turns):
+		return s.turns[nth-1]
+	case p.scripted(false, nth):
+		return rawTurn{s.act, true, s.store}
+	}
+	return rawTurn{}
 }
 
 // rawAct is what the peer does with one request. Zero values take the request whole and
@@ -153,7 +172,7 @@ func (p *rawPeer) token(q rawRequest) string {
 func (p *rawPeer) heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.script.times = 0
+	p.script.times, p.script.turns = 0, nil
 }
 
 // scripted tells whether the nth request of its kind is answered by the script.
@@ -271,11 +290,9 @@ func (p *rawPeer) begin() (nth int, a rawAct) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	nth = len(p.posts) + 1
-	faulty := p.scripted(false, nth)
-	if p.posts = append(p.posts, rawPost{faulty: faulty, at: time.Now()}); faulty {
-		a = p.script.act
-	}
-	return nth, a
+	turn := p.turn(nth)
+	p.posts = append(p.posts, rawPost{faulty: turn.faulty, at: time.Now()})
+	return nth, turn.act
 }
 
 // create notes a create and stores it, unless the script says otherwise.
@@ -289,7 +306,7 @@ func (p *rawPeer) create(nth int, q rawRequest) (id string) {
 	defer p.mu.Unlock()
 	post := &p.posts[nth-1]
 	post.ref, _ = body.Content["importRef"].(string)
-	post.stored = whole && (!post.faulty || p.script.store)
+	post.stored = whole && (!post.faulty || p.turn(nth).store)
 	id = fmt.Sprintf("lead-00000000-%03d", nth)
 	if post.stored {
 		p.held[id] = &rawLead{ID: id, Status: body.Status, OwnerID: rawOrg, Content: body.Content}
