@@ -111,7 +111,7 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 	ctx, stop := context.WithCancel(context.Background())
 	first := make(chan struct{})
 	go func() {
-		<-signals
+		end := closing(<-signals)
 		close(first)
 		same := time.After(moment)
 		for waiting := true; waiting; {
@@ -121,7 +121,10 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 				waiting = false
 			}
 		}
-		<-signals
+		select {
+		case <-signals:
+		case <-end:
+		}
 		stop()
 	}()
 	return ctx, first

@@ -126,7 +126,7 @@ func inputNames(c *cli.Context) (names []string, err error) {
 			names = append(names, arg)
 			continue
 		}
-		found, err := filepath.Glob(arg)
+		found, err := glob(arg)
 		if err != nil {
 			return nil, usage(arg+" is no file and no pattern that can be read", `a pattern holds *, ? and [a-z]`)
 		}
@@ -146,6 +146,14 @@ func inputNames(c *cli.Context) (names []string, err error) {
 		return nil, usage("no input file given", "name it behind the command; - reads standard input; see "+helpName(c)+" --help")
 	}
 	return names, nil
+}
+
+// glob is filepath.Glob, for which brackets are first what they are in the names of files and folders.
+func glob(pattern string) (found []string, err error) {
+	if found, err = filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]")); len(found) > 0 {
+		return found, err
+	}
+	return filepath.Glob(pattern)
 }
 
 // sameFile tells it of files that are not there yet by their names.

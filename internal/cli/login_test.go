@@ -33,6 +33,8 @@ func newDesk(t *testing.T, baseURL string) *desk {
 	withoutProxies(t)
 	d := &desk{t: t, dir: t.TempDir(), interrupt: make(chan struct{})}
 	t.Setenv("HOME", d.dir)
+	t.Setenv("APPDATA", filepath.Join(d.dir, "config"))
+	t.Setenv("LOCALAPPDATA", filepath.Join(d.dir, "state"))
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(d.dir, "config"))
 	t.Setenv("XDG_STATE_HOME", filepath.Join(d.dir, "state"))
 	if baseURL != "" {

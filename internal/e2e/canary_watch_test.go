@@ -200,7 +200,7 @@ func (w *world) may(name string, d fs.DirEntry) who {
 	info, err := d.Info()
 	if err != nil {
 		w.t.Error(err)
-	} else if may != 0 && info.Mode().Perm() != 0o600 {
+	} else if may != 0 && info.Mode().Perm() != 0o600 && w.program == nil { // wine has lists, and makes modes of them
 		w.t.Errorf("%s has mode %v", name, info.Mode())
 	}
 	return may

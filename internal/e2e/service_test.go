@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ type world struct {
 	dir     string
 	service *sandbox.Server
 	env     []string
+	program []string // and the words before its arguments; nil: the one of this system
 
 	mu    sync.Mutex
 	given map[string]bool // files that the test wrote itself
@@ -73,7 +75,11 @@ func newWorldOn(t *testing.T, o sandbox.Options, n sandbox.Network) *world {
 
 // command is the program with arguments, not yet started.
 func (w *world) command(args ...string) *exec.Cmd {
-	c := exec.Command(binary(), args...)
+	program := w.program
+	if program == nil {
+		program = []string{binary()}
+	}
+	c := exec.Command(program[0], slices.Concat(program[1:], args)...)
 	c.Dir, c.Env = w.dir, w.env
 	return c
 }

@@ -1,0 +1,11 @@
+//go:build !windows
+
+package cli
+
+import (
+	"os"
+	"time"
+)
+
+// closing never comes: no signal sets a time.
+func closing(os.Signal) <-chan time.Time { return nil }

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Who closes the window does so once, and the system waits 5 s.
+func TestAClosedWindowEndsARunInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal, 1)
+		ctx, interrupt := Watch(signals)
+		began := time.Now()
+		signals <- syscall.SIGTERM
+		<-interrupt
+		if ctx.Err() != nil {
+			t.Error("ended at the first signal")
+		}
+		<-ctx.Done()
+		if left := 5*time.Second - time.Since(began) - atOnce; left < 0 {
+			t.Error("too late by", -left)
+		}
+	})
+}
