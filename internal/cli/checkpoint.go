@@ -339,10 +339,16 @@ it; 4 locked, of another format version, or of another checkpoint than the resul
 }
 
 // repairNames are the files that the command line names. A pattern that a shell spread out
-// leaves further results behind the two names.
+// leaves further results behind the two names; one that it did not is spread out here.
 func repairNames(c *cli.Context) (from, to string, results []string, err error) {
 	names := c.Args().Slice()
-	results = c.StringSlice("results")
+	for _, arg := range c.StringSlice("results") {
+		found, _, err := spread(arg)
+		if err != nil {
+			return "", "", nil, err
+		}
+		results = append(results, found...)
+	}
 	if len(names) > 2 && len(results) > 0 {
 		names, results = names[:2], slices.Concat(results, names[2:])
 	}

@@ -119,22 +119,15 @@ func inputNames(c *cli.Context) (names []string, err error) {
 		return slices.ContainsFunc(names, func(other string) bool { return sameFile(other, name) })
 	}
 	for _, arg := range c.Args().Slice() {
-		if exists(arg) || fetch.IsAddress(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
-			if known(arg) {
-				return nil, usage(shownName(arg)+" is named twice", "name each file once")
-			}
-			names = append(names, arg)
-			continue
-		}
-		found, err := glob(arg)
+		found, pattern, err := spread(arg)
 		if err != nil {
-			return nil, usage(arg+" is no file and no pattern that can be read", `a pattern holds *, ? and [a-z]`)
+			return nil, err
 		}
-		if len(found) == 0 {
-			return nil, usage("no file matches "+arg, "check the pattern, and the folder that the command is run in")
+		if !pattern && known(arg) {
+			return nil, usage(shownName(arg)+" is named twice", "name each file once")
 		}
 		for _, name := range found {
-			if name == "-" {
+			if pattern && name == "-" {
 				name = "./-" // the file of this name, not standard input
 			}
 			if !known(name) {
@@ -146,6 +139,21 @@ func inputNames(c *cli.Context) (names []string, err error) {
 		return nil, usage("no input file given", "name it behind the command; - reads standard input; see "+helpName(c)+" --help")
 	}
 	return names, nil
+}
+
+// spread are the files that a pattern fits, or the one of this name.
+func spread(arg string) (names []string, pattern bool, err error) {
+	if exists(arg) || fetch.IsAddress(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
+		return []string{arg}, false, nil
+	}
+	found, err := glob(arg)
+	switch {
+	case err != nil:
+		return nil, true, usage(arg+" is no file and no pattern that can be read", `a pattern holds *, ? and [a-z]`)
+	case len(found) == 0:
+		return nil, true, usage("no file matches "+arg, "check the pattern, and the folder that the command is run in")
+	}
+	return found, true, nil
 }
 
 // glob is filepath.Glob, for which brackets are first what they are in the names of files and folders.

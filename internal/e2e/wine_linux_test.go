@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -55,7 +54,7 @@ func newWine() (*wineMachine, error) {
 	dir := filepath.Join(os.Getenv("LEADFERRY_TEST_BIN"), "wine") // goes with it
 	prefix := filepath.Join(dir, "prefix")
 	m := &wineMachine{wine: wine, dir: dir, env: append(os.Environ(), "WINEPREFIX="+prefix, "WINEDEBUG=-all", "WINEDLLOVERRIDES=bcryptprimitives=n;mscoree,mshtml=")}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(prefix, 0o700); err != nil {
 		return nil, err
 	}
 	for _, words := range [][]string{{"wineserver", "-p60"}, {wine, "wineboot", "-i"}} { // it stays for 60 s between programs
@@ -74,7 +73,11 @@ func newWine() (*wineMachine, error) {
 // removeAsOfOld has programs remove files in the way of older Windows: the newer one, which Go tries first, is refused
 // by wine in words that Go does not know.
 func (m *wineMachine) removeAsOfOld() error {
-	source := filepath.Join(runtime.GOROOT(), "src", "internal", "syscall", "windows", "at_windows.go")
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return err
+	}
+	source := filepath.Join(strings.TrimSpace(string(goroot)), "src", "internal", "syscall", "windows", "at_windows.go")
 	text, err := os.ReadFile(source)
 	if err != nil {
 		return err
