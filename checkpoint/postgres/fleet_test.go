@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"leadferry/checkpoint"
 	"leadferry/internal/pgtest"
 )
@@ -199,5 +201,28 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 	}
 	if end < 500*time.Millisecond || end > 8*125*time.Millisecond {
 		t.Errorf("90 requests were given away until %v", end)
+	}
+}
+
+// Plans are made while tables are empty, and must be right when they are full: nothing but a ledger's ID would have all of it read.
+func TestPlansLookEachKeyUp(t *testing.T) {
+	s := opened(t, pgtest.Shared(t).Database(t), newTarget(), Options{})
+	for name, params := range map[string]int{"find": 7, "write": 28} {
+		rows, err := s.writer.Query(t.Context(), "EXPLAIN EXECUTE "+name+"(1"+strings.Repeat(", NULL", params-1)+")", pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range lines {
+			if strings.HasSuffix(line, "Cond: (ledger = $1)") && !strings.Contains(lines[i-1], "workers") {
+				t.Errorf("%s reads the whole ledger:\n%s\n%s", name, lines[i-1], line)
+			}
+			if strings.Contains(line, "Seq Scan") {
+				t.Errorf("%s reads a whole table: %s", name, line)
+			}
+		}
 	}
 }

@@ -21,14 +21,14 @@ WITH me AS MATERIALIZED (
 	SELECT g.* FROM given g, me
 	WHERE (me.live OR NOT g.claim) AND (g.owns = ''
 		OR EXISTS (SELECT 1 FROM owned o WHERE o.lead_id = g.owns AND o.key = g.key)
-		OR EXISTS (SELECT 1 FROM leadferry.lead_ids i WHERE i.ledger = $1 AND i.lead_id = g.owns AND i.key = g.key))
+		OR EXISTS (SELECT 1 FROM leadferry.lead_ids i WHERE i.ledger = $1 AND i.lead_id = g.owns AND i.key = g.key OFFSET 0))
 ), put AS (
 	INSERT INTO leadferry.lead_rows (ledger, key, seq, worker, updated, line, state, code, lead_id, organization, location, status,
 		external_id, want_link, locator, file, reason, run, digest, content, extra, fold, hidden)
 	SELECT $1, g.key, n.seq, g.worker, g.updated, g.line, g.state, g.code, g.lead_id, g.organization, g.location, g.status,
 		g.external_id, g.want_link, g.locator, g.file, g.reason, g.run, g.digest, g.content, g.extra, g.fold, string_to_array(nullif(g.hidden, ''), E'\x1e')
 	FROM fit g, number n
-	WHERE g.seen = 0 AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = g.hash)
+	WHERE g.seen = 0 AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = g.hash OFFSET 0)
 	ON CONFLICT DO NOTHING RETURNING key, seq, 0::smallint AS was, state
 ), changed AS (
 	UPDATE leadferry.lead_rows l SET (seq, worker, updated, line, state, code, lead_id, organization, location, status,
