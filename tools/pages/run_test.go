@@ -1,0 +1,179 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// onDisk is the address of a file of the desk's.
+func (d *desk) onDisk(name string) string {
+	return (&url.URL{Scheme: "file", Path: d.path(name)}).String()
+}
+
+const crmMapping = `version: 1
+key: "{id}"
+assign:
+  - organization: "{dealer}"
+lead:
+  type_key: fair
+  type_label: Fair
+  status: "{status}"
+  external_id: "{id}"
+  content:
+    name: "{name}"
+    email: {from: "{email}", format: email}
+`
+
+// crm is a file of leads with a status each; organizations are those of the directory.
+func crm(n, shift int) string {
+	statuses := []string{"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
+	var b strings.Builder
+	b.WriteString("id,dealer,name,email,status,<script>alert(1)</script>\n")
+	for i := range n {
+		email := fmt.Sprintf("p%d@example.com", i)
+		if i%29 == 28 {
+			email = "nobody at home"
+		}
+		fmt.Fprintf(&b, "C-%04d,dealer-%02d,Person %d,%s,%s,x\n", i, i*i%25, i, email, statuses[(i+shift*(i%5))%len(statuses)])
+	}
+	return b.String()
+}
+
+// directory is a brand of 25 organizations, whose names break pages that are not made with care.
+func directory() string {
+	var b strings.Builder
+	b.WriteString("organizations:\n")
+	for i := range 25 {
+		name, _ := json.Marshal(fmt.Sprintf("%s Motors %d", hostile[i%len(hostile)], i))
+		fmt.Fprintf(&b, "  - {id: dealer-%02d, name: %s}\n", i, name)
+	}
+	return b.String()
+}
+
+// The pages of real runs, one after the other as a migration goes.
+func TestRunPages(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	d := newDesk(t)
+	d.write("directory.yaml", directory())
+	_, settings := d.start("sandbox", "--addr", "127.0.0.1:0", "--web", "--directory", "directory.yaml", "--faults", "create.drop-stored/70,429/60,retry-after=0,update.500/40,update.422/55")
+	d.take(settings)
+	d.write("crm.yaml", crmMapping)
+	d.write("crm.csv", crm(400, 0))
+	d.run(1, "validate", "-m", "crm.yaml", "crm.csv", "--out", "validate")
+	b.inspect(t, "run-validate", d.onDisk("validate/report.html"))
+	d.run(5, "import", "-m", "crm.yaml", "crm.csv", "--out", "import", "--yes")
+	b.inspect(t, "run-import", d.onDisk("import/report.html"))
+	d.write("crm.csv", crm(400, 1))
+	d.run(5, "sync", "-m", "crm.yaml", "crm.csv", "--out", "sync", "--yes", "--retries", "1")
+	b.inspect(t, "run-sync", d.onDisk("sync/report.html"))
+	d.write("crm.csv", crm(390, 2))
+	d.run(5, "reconcile", "-m", "crm.yaml", "crm.csv", "--out", "reconcile")
+	b.inspect(t, "run-reconcile", d.onDisk("reconcile/report.html"))
+}
+
+// summary is that of a run, of which a test may change what it likes.
+type summary map[string]any
+
+func (d *desk) summary(name string) (s summary) {
+	d.t.Helper()
+	text, err := os.ReadFile(d.path(name))
+	must(d.t, err)
+	must(d.t, json.Unmarshal(text, &s))
+	return s
+}
+
+// report has the page made of a summary.
+func (d *desk) report(name string, s summary) string {
+	d.t.Helper()
+	text, err := json.Marshal(s)
+	must(d.t, err)
+	must(d.t, os.MkdirAll(d.path(name), 0o700))
+	d.write(name+"/summary.json", string(text))
+	d.run(0, "report", name+"/summary.json", "-o", name+"/report.html")
+	return d.onDisk(name + "/report.html")
+}
+
+// full is what a run of a day and a million rows leaves, with every list as long as it gets and hostile texts in each.
+func (s summary) full() {
+	began := time.Date(2026, 5, 4, 6, 0, 0, 0, time.UTC)
+	text := func(i int) string { return fmt.Sprintf("%s %d", hostile[i%len(hostile)], i) }
+	place := func(i int) map[string]any { return map[string]any{"file": text(i) + ".csv", "line": i*i + 2} }
+	s["started_at"], s["finished_at"], s["duration_s"] = began, began.Add(20*time.Hour), 72000.5
+	s["rows"] = map[string]any{
+		"read": 1_000_000, "created": 700_123, "updated": 120_000, "unchanged": 100_000, "changed": 40_000, "skipped": 20_000, "invalid": 9_000, "rejected": 5_000,
+		"failed": 2_877, "partial": 1_500, "in_doubt": 212, "unmatched": 700, "conflict": 500, "pending": 88,
+	}
+	s["requests"] = map[string]any{"create": 705_335, "update": 131_222, "token": 12, "retries": 4_321, "by_status": map[string]any{"200": 120_000, "201": 700_123, "422": 5_000, "429": 4_300, "500": 9, "0": 212}}
+	s["latency_ms"] = map[string]any{"p50": 41.25, "p90": 88.5, "p95": 120.75, "p99": 2210.5, "max": 29_998.25}
+	var timeline, doubts, organizations, transitions, reasons []any
+	for i := range 240 {
+		wave := math.Sin(float64(i) / 9)
+		b := map[string]any{"time": began.Add(time.Duration(i) * 300 * time.Second), "rows": int(4000 + 900*wave), "requests": int(4200 + 900*wave), "retries": i % 7 / 6 * 25, "p50": 40 + 9*wave, "p95": 110 + 40*wave, "p99": 400 + 1800*float64(i%31/30), "paused": 0}
+		if i > 90 && i < 100 {
+			b["rows"], b["requests"], b["paused"] = 0, 3, 300
+		}
+		timeline = append(timeline, b)
+	}
+	for i := range 200 {
+		d := place(i)
+		d["sent_at"], d["organization_id"], d["reason"] = began.Add(time.Duration(i)*time.Minute), text(i+3), text(i+5)
+		doubts = append(doubts, d)
+	}
+	statuses := []string{"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
+	for i, from := range statuses {
+		for j, to := range statuses {
+			if from != to {
+				transitions = append(transitions, map[string]any{"from": from, "to": to, "leads": (i*i*j*13 + j*977) * 7 % 90_001})
+			}
+		}
+		reasons = append(reasons, map[string]any{"outcome": []string{"invalid", "rejected", "failed", "in_doubt"}[i%4], "error": text(i), "rows": 9000 / (i + 1), "examples": []any{place(i), place(i + 1), place(i + 2)}})
+	}
+	for i := range 60 {
+		organizations = append(organizations, map[string]any{"id": text(i), "location": text(i + 1), "leads": 90_000 / (i + 1)})
+	}
+	s["timeline"], s["in_doubt"], s["organizations"], s["transitions"], s["errors"] = timeline, doubts, organizations, transitions, reasons
+	s["inputs"] = []any{map[string]any{"path": "/data/" + strings.Repeat("a-long-folder/", 20) + "leads.csv", "format": "csv", "bytes": 123_456_789, "rows": 999_999, "blank": 17, "sha256": strings.Repeat("ab", 32)}, map[string]any{"path": text(0), "format": "xlsx", "bytes": 17, "rows": 1, "blank": 0, "sha256": ""}}
+	s["outcome"], s["exit_code"], s["stop_reason"] = "attention", 5, ""
+}
+
+// Pages of runs that a test cannot wait for: a million rows, one that was stopped, one of nothing.
+func TestPagesOfSummaries(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	d := newDesk(t)
+	d.write("leads.yaml", leadsMapping)
+	d.write("leads.csv", rows(30))
+	d.run(0, "import", "--sandbox", "-m", "leads.yaml", "leads.csv", "--out", "run")
+	s := d.summary("run/summary.json")
+	s.full()
+	b.inspect(t, "run-full", d.report("full", s))
+	s = d.summary("run/summary.json")
+	s["outcome"], s["exit_code"], s["stop_reason"] = "stopped", 3, "the service refuses to sign in: "+hostile[0]
+	b.inspect(t, "run-stopped", d.report("stopped", s))
+	s["outcome"], s["exit_code"] = "interrupted", 130
+	for _, list := range []string{"timeline", "organizations", "transitions", "errors", "in_doubt", "inputs"} {
+		s[list] = []any{}
+	}
+	s["rows"] = map[string]any{"read": 0}
+	b.inspect(t, "run-nothing", d.report("nothing", s))
+}
+
+// The page of a run while it goes on.
+func TestLivePages(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	d := newDesk(t)
+	_, settings := d.start("sandbox", "--addr", "127.0.0.1:0", "--web", "--latency", "100ms", "--faults", "429/50,drop-stored/90")
+	d.take(settings)
+	d.write("leads.yaml", leadsMapping)
+	d.write("leads.csv", rows(50_000, hostile...))
+	address, _ := d.start("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--yes", "-c", "2", "--max-in-doubt", "0", "--web")
+	b.inspect(t, "run-live", address)
+}
