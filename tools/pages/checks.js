@@ -46,7 +46,7 @@
     range.selectNodeContents(n);
     const lines = new Set([...range.getClientRects()].map((r) => Math.round(r.bottom))).size;
     const text = n.data.trim().replace(/\s+/g, ' ');
-    if (lines > 2 && !/[\u3000-\u9fff]/.test(text) &&  lines > text.split(' ').length && text.length / lines < 7) found.add(`is squeezed into ${lines} lines: ` + name(e));
+    if (lines > 2 && !/[\u3000-\u9fff]/.test(text) &&  !/[\u3000-\u9fff]/.test(text) &&  lines > text.split(' ').length && text.length / lines < 7) found.add(`is squeezed into ${lines} lines: ` + name(e));
     const size = parseFloat(getComputedStyle(e).fontSize) * scale;
     if (size < smallest - 0.05) found.add(`text of ${size.toFixed(1)} pixels: ` + name(e));
   }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rivo/uniseg"
+
 	"leadferry/importer/report"
 )
 
@@ -50,6 +52,9 @@ type outcomes struct {
 	List []segment
 }
 
+// percentOfLetter is how much of a bar's width a letter of a label takes up on a phone.
+const percentOfLetter = 1.9
+
 // leastWidth is how wide a part is drawn at least, in percent: one row of a million may be the
 // one that matters.
 const leastWidth = 0.7
@@ -78,7 +83,8 @@ func outcomesOf(s *report.Summary) *outcomes {
 	var words []string
 	for i := range o.List {
 		p, w := &o.List[i], widths[i]*100/whole
-		p.X, p.Width, p.Label, p.Share = number(x), number(w), w >= 14, percent(p.Rows, all)
+		p.X, p.Width, p.Share = number(x), number(w), percent(p.Rows, all)
+		p.Label = w >= percentOfLetter*float64(len(p.Name)+1+len(p.Share))
 		x += w
 		words = append(words, comma(p.Rows)+" "+p.Name)
 	}
@@ -106,6 +112,8 @@ type bars struct {
 
 type bar struct {
 	Name, Note string
+	Label      string // as much of the name as has room beside the count on a phone
+	Aside      string // as much of the note as has room beside both on paper
 	Count      int
 	Y, BarY    int
 	Width      string // percent
@@ -126,6 +134,7 @@ func newBars(id, title, what, unit string, list []bar) *bars {
 	}
 	for i := range list {
 		b := &list[i]
+		b.Label, b.Aside = fitting(b.Name, 36), fitting(b.Note, 44)
 		b.Y, b.BarY = i*barHeight+14, i*barHeight+19
 		b.Width = rounded(100 * float64(max(b.Count, 0)) / float64(most))
 	}
@@ -134,6 +143,19 @@ func newBars(id, title, what, unit string, list []bar) *bars {
 		ID: id, Title: title, What: what, Unit: unit, List: list, Height: len(list) * barHeight,
 		Desc: fmt.Sprintf("%d bars, the first is %s with %s %s.", len(list), first.Name, comma(first.Count), unit),
 	}
+}
+
+// fitting is a text that takes up so many columns at most, of which wide characters take two.
+func fitting(text string, columns int) string {
+	if uniseg.StringWidth(text) <= columns {
+		return text
+	}
+	end, width := 0, 1
+	for g := uniseg.NewGraphemes(text); g.Next() && width+g.Width() <= columns; {
+		width += g.Width()
+		_, end = g.Positions()
+	}
+	return text[:end] + "…"
 }
 
 // restOf is the line of those that have none of their own.

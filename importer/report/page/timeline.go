@@ -168,7 +168,7 @@ func (t *timeline) latencies(p50, p95, p99 []float64) {
 		foot, head := math.Floor(math.Log10(low)), math.Ceil(math.Log10(top))
 		scale = func(v float64) float64 { return plotHeight * (1 - (math.Log10(max(v, low))-foot)/(head-foot)) }
 		for at := head; at >= foot; at-- {
-			p.Marks = append(p.Marks, mark{rounded(scale(math.Pow(10, at))), milliseconds(math.Pow(10, at))})
+			p.Marks = append(p.Marks, mark{rounded(plotHeight * (head - at) / (head - foot)), milliseconds(math.Pow(10, at))})
 		}
 	} else {
 		most := nice(top)
