@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer"
 	"leadferry/internal/fetch"
+	"leadferry/internal/lazyregexp"
 )
 
 // fleetFlags make a run a worker of a fleet.
@@ -30,7 +30,7 @@ func fleetFlags() []cli.Flag {
 // mostShards is how many workers a fleet may have.
 const mostShards = 10_000
 
-var fleetName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var fleetName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // joinFleet reads what makes the run a worker of a fleet, where anything does.
 func joinFleet(c *cli.Context, in *inputs, o *importer.Options) (err error) {
@@ -44,7 +44,7 @@ func joinFleet(c *cli.Context, in *inputs, o *importer.Options) (err error) {
 		return usage("a fleet needs a checkpoint in PostgreSQL, which all its workers share", "name it with --checkpoint postgres://HOST/DATABASE; a run on one machine needs neither --fleet nor --shard")
 	case name == "":
 		return usage("--shard needs --fleet NAME, by which the workers of one run know one another", "give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
-	case !fleetName.MatchString(name):
+	case !fleetName().MatchString(name):
 		return usage("--fleet takes 1 to 63 letters, digits, dots, underscores and hyphens", "for example --fleet migration-2026-05")
 	case slices.Contains(in.names, "-") && part != "":
 		return usage("standard input cannot be sharded: each worker has to read all of the input", "name a file or an https:// address that all workers can read")

@@ -5,12 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"leadferry/internal/lazyregexp"
 )
 
 // access is what is known of a file with its owner, and with the mode that fits the list of who may use it: it has
@@ -165,11 +166,11 @@ func systemWide(who *windows.SID) bool {
 			return true
 		}
 	}
-	return standing.MatchString(who.String())
+	return standing().MatchString(who.String())
 }
 
 // standing are the administrators of a domain or a forest, and Windows' own installer.
-var standing = regexp.MustCompile(`^S-1-5-(21-.*-51[29]|80-956008885-3418522649-1831038044-1853292631-2271478464)$`)
+var standing = lazyregexp.New(`^S-1-5-(21-.*-51[29]|80-956008885-3418522649-1831038044-1853292631-2271478464)$`)
 
 // MakePrivate leaves a file to the user that the program runs as, the system and the administrators, whatever its folder
 // passes on to it. Where a file system keeps no such lists, it stays as it is.

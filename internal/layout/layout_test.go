@@ -1,8 +1,10 @@
 package layout
 
 import (
+	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -33,7 +35,7 @@ func design() plan {
 			"internal/explain":           {},
 			failpoint:                    {},
 			rowkey:                       {},
-			disk:                         {},
+			disk:                         {imports: []string{lazyregexp}},
 			spelling:                     {stdOnly: true},
 			crash:                        {stdOnly: true},
 			lazyregexp:                   {stdOnly: true},
@@ -74,6 +76,30 @@ func design() plan {
 			"Get", "Head", "Post", "PostForm", "NewRequest", "NewRequestWithContext",
 			"Client", "DefaultClient", "Transport", "DefaultTransport", "RoundTripper",
 		},
+	}
+}
+
+// Every start pays for a regular expression that is compiled as a package variable.
+func TestRegularExpressionsAreCompiledWhenNeeded(t *testing.T) {
+	early := regexp.MustCompile(`(?m)^(var |\t)\w+ += regexp\.MustCompile`)
+	root := os.DirFS("../..")
+	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (path == "tools" || path == ".git"):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := fs.ReadFile(root, path)
+		if found := early.Find(text); found != nil {
+			t.Errorf("%s: %s: take lazyregexp.New", path, strings.TrimSpace(string(found)))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
