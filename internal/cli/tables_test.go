@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding/htmlindex"
 	"pgregory.net/rapid"
@@ -164,6 +165,22 @@ func TestOfferedValuesAreTaken(t *testing.T) {
 			}
 		}
 	})
+}
+
+// explain tells what a name means and what to do; a name that is nearly right is found out.
+func TestExplain(t *testing.T) {
+	d := newDesk(t, "")
+	d.must(0, "", []string{"explain", "in_doubt"}, "in_doubt - outcome", "What to do: ", "   leadferry checkpoint resolve in-doubt.csv")
+	d.must(0, "", []string{"explain", "exit", "5"}, "5 - exit code")
+	d.must(0, "", []string{"explain", "http", "429"}, "throttled, 429, 503 - answer")
+	d.must(0, "", []string{"explain", "leadferry: c.db: is damaged: the checkpoint is damaged"}, "damaged - refusal")
+	d.must(2, "", []string{"explain", "indoubt"}, "did you mean leadferry explain in_doubt?")
+	d.must(2, "", []string{"explain", "qqqqqqqq"}, "leadferry explain lists all there are")
+	for line := range strings.Lines(d.must(0, "", []string{"explain"}, "WHAT BECAME OF A ROW:", "WARNINGS:")) {
+		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > reference.Width {
+			t.Errorf("too wide: %s", line)
+		}
+	}
 }
 
 // The command prints the script of each shell, and refuses others.

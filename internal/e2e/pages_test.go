@@ -29,6 +29,7 @@ import (
 // `<!-- service: FAULTS -->` has the service fail so from there on, and `<!-- exit: 1 0 5 -->` says how the
 // commands of the next block end.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("the pages are written for a POSIX shell, and there is none")
 	}
@@ -117,7 +118,7 @@ func newReader(t *testing.T, page string) *reader {
 		r.service.Load().Close()
 	})
 	r.url = server.URL
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // what waits for what does not come
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // what waits for what does not come
 	t.Cleanup(cancel)
 	r.shell = exec.CommandContext(ctx, "bash", "--norc", "--noprofile")
 	r.shell.Dir = r.dir
