@@ -31,6 +31,7 @@ const (
 	patience     = 5 * time.Second  // for a request's head, and for a reader to take what was written
 	idling       = 30 * time.Second // of a connection between requests
 	lastWord     = time.Second      // for all readers to take it
+	lastBytes    = time.Second / 10 // for what ends an answer
 	mostHeader   = 8 << 10          // bytes of a request's head, about
 	tokenBytes   = 24
 )
@@ -123,6 +124,9 @@ func (s *Server) Close() error {
 	case <-told:
 	case <-time.After(lastWord):
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastBytes)
+	defer cancel()
+	s.server.Shutdown(ctx) // lets answers end in order that are as good as written
 	err := s.server.Close()
 	s.serving.Wait()
 	<-told // their connections are closed

@@ -250,8 +250,8 @@ func TestReaderFollowsUntilTheLastWord(t *testing.T) {
 // served all the same, and the end comes.
 func TestStalledReadersAreDropped(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	s, data := begin(t, time.Millisecond)
-	data.text.Store(strings.Repeat("x", 1<<16))
+	s, data := begin(t, time.Hour)
+	data.text.Store(strings.Repeat("x", 1<<20)) // more than the system takes for a reader
 	c, address := admitted(t, s)
 	addr := s.listener.Addr().String()
 	cookie := s.cookie + "=" + s.session
@@ -262,10 +262,10 @@ func TestStalledReadersAreDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		switch i % 3 {
-		case 0: // follows, and never reads
+		switch {
+		case i%50 == 0: // follows, and never reads
 			fmt.Fprintf(conn, "GET /follow/ HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n", addr, cookie)
-		case 1: // half a head
+		case i%2 == 0: // half a head
 			fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHo")
 		}
 		stalled = append(stalled, conn)

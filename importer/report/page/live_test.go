@@ -67,9 +67,9 @@ func TestLivePageEndsWithTheFinishedOne(t *testing.T) {
 	if err := l.End(done); err != nil {
 		t.Fatal(err)
 	}
-	rest, err := io.ReadAll(events)
-	if _, last, found := strings.Cut(string(rest), "event: end\n"); err != nil || !found || !strings.Contains(last, "Import complete: 200 rows") {
-		t.Errorf("%v: %s", err, rest)
+	rest, _ := io.ReadAll(events) // what comes behind the last word, if only the end, may be cut off
+	if _, last, found := strings.Cut(string(rest), "event: end\n"); !found || !strings.Contains(last, "Import complete: 200 rows") {
+		t.Errorf("the last word is %s", rest)
 	}
 }
 
