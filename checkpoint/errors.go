@@ -63,6 +63,18 @@ func (e *FileError) Error() string { return e.Err.Error() }
 // Unwrap returns the system's error.
 func (e *FileError) Unwrap() error { return e.Err }
 
+// ServerError is an error of the server that keeps a checkpoint.
+type ServerError struct {
+	Text string
+	Err  error
+}
+
+// Error says what the server could not do.
+func (e *ServerError) Error() string { return e.Text }
+
+// Unwrap returns the error of the connection or of the server.
+func (e *ServerError) Unwrap() error { return e.Err }
+
 // IsRefusal reports whether err is what one change was refused for: it is the end of its row,
 // and the ledger goes on.
 func IsRefusal(err error) bool {

@@ -74,6 +74,18 @@ func (l *Ledger) Claim(ctx context.Context, in Intent) error {
 	return err
 }
 
+// Guard returns nil when the create that was claimed under a key may leave now: a Store on
+// another machine may have to be met again first, or the claim to be renewed. An error says that
+// nothing may leave; that of ctx ends the wait. It is asked just before each attempt.
+func (l *Ledger) Guard(ctx context.Context, key string) error {
+	if g, ok := l.Store.(interface {
+		Guard(ctx context.Context, key string) error
+	}); ok {
+		return g.Guard(ctx, key)
+	}
+	return nil
+}
+
 // Withdraw removes the intent of a create that is known not to have been applied. An
 // intent that the claim replaced comes back.
 func (l *Ledger) Withdraw(ctx context.Context, key string) error {

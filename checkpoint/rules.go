@@ -120,10 +120,12 @@ type Evidence uint8
 
 // The kinds of evidence.
 const (
-	NoEvidence    Evidence = iota
-	LeadOfAnother          // the service gave the same lead ID to another key
-	AlreadyThere           // sent again as not made, and the service has it already
-	NoSuchLead             // the service does not know the lead
+	NoEvidence      Evidence = iota
+	LeadOfAnother            // the service gave the same lead ID to another key
+	AlreadyThere             // sent again as not made, and the service has it already
+	NoSuchLead               // the service does not know the lead
+	MadeAfterAll             // the answer to the send came after the decision: the lead was made
+	RefusedAfterAll          // the same: it was refused
 )
 
 // String says what was found.
@@ -132,6 +134,9 @@ func (e Evidence) String() string {
 		LeadOfAnother: "the service answered another row with the same lead ID",
 		AlreadyThere:  "when the row was sent again, the service refused it as a conflict: it may have been made after all",
 		NoSuchLead:    "the service knows no lead with this ID",
+
+		MadeAfterAll:    "the answer of the service came later: it has made the lead",
+		RefusedAfterAll: "the answer of the service came later: it has refused the row",
 	}[e]
 }
 

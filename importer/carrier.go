@@ -94,6 +94,9 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 			j.requestID = leadapi.RequestIDOf(first, attempt)
 			req.RequestID = j.requestID
 		}
+		if err := c.ledger.Guard(c.phases.taking, j.it.rec.Key); err != nil {
+			return c.heldBack(err)
+		}
 		req.NewConnection = anew
 		made, err = c.sender.Create(ctx, req)
 		return err
@@ -101,6 +104,14 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 	j.attempts += tries
 	failpoint.At("answered")
 	return made, err
+}
+
+// heldBack is why a create that was claimed does not leave: the run stops, or its ledger has failed.
+func (c *carrier) heldBack(err error) error {
+	if c.phases.taking.Err() != nil && errors.Is(err, context.Canceled) {
+		return errStopping
+	}
+	return ledgerFailed(err)
 }
 
 // made settles a lead that the service says it created. One that asks for a link is

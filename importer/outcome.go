@@ -176,16 +176,20 @@ func ledgerFailed(err error) *Stop {
 			Hint: "leadferry checkpoint check says what to do",
 		}
 	}
+	if refused := (*checkpoint.OpenError)(nil); errors.As(err, &refused) { // met again, its server is not what it was
+		return &Stop{Reason: fmt.Sprintf("the checkpoint cannot be relied on any more: %s", refused.Text), Code: CodeCheckpoint, Err: err, Hint: refused.Hint, Same: true}
+	}
 	if errors.Is(err, checkpoint.ErrRemoved) {
 		return &Stop{
 			Reason: fmt.Sprintf("the checkpoint is lost: %v", err), Code: CodeStopped, Err: err, Same: true,
 			Hint: "find out what took it away, and put it back; keep this run's results, which hold the IDs of its leads",
 		}
 	}
-	return &Stop{
-		Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err,
-		Hint: "make room or repair the disk",
+	hint := "make room or repair the disk"
+	if server := (*checkpoint.ServerError)(nil); errors.As(err, &server) {
+		hint = "see what its server says; the same command goes on from there"
 	}
+	return &Stop{Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err, Hint: hint}
 }
 
 func filesFailed(err error) *Stop {

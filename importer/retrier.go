@@ -151,7 +151,12 @@ func (c *retrier) decide(p pass, repeatable bool, err error) (nextTry, error) {
 		return final, nil
 	}
 	var e *leadapi.Error
-	if !errors.As(err, &e) {
+	var held *Stop
+	switch {
+	case errors.Is(err, errStopping) || errors.As(err, &held): // not a byte has left
+		c.breaker.unused(p)
+		return final, err
+	case !errors.As(err, &e):
 		c.breaker.answered(p)
 		return final, err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -94,11 +95,12 @@ func (s *Store) commit(changes []*checkpoint.Change) error {
 		if len(writes) == 0 {
 			return nil
 		}
+		asked := s.claims.now()
 		reply, err := s.write(writes)
 		if err != nil {
 			return err
 		}
-		s.stored(g, w, reply)
+		s.stored(g, w, reply, asked)
 		if g = g.left(reply.keys, w, base); len(g.changes) == 0 {
 			return nil
 		}
@@ -168,7 +170,8 @@ type reply struct {
 }
 
 // stored notes what stands now.
-func (s *Store) stored(g *group, w *working, r *reply) {
+func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
+	s.claims.note(w.rows, r.keys, s.worker, asked)
 	for key := range r.keys {
 		s.seen.put(numbered(w.rows[key], r.seq))
 	}
@@ -178,7 +181,7 @@ func (s *Store) stored(g *group, w *working, r *reply) {
 		}
 	}
 	s.claimed.Store(true)
-	s.note(r)
+	s.seq = r.seq
 }
 
 // numbered is a row with the number of the commit that wrote it.
@@ -212,6 +215,7 @@ func (s *Store) surely(g *group) error {
 func (s *Store) attempt(g *group) (done bool, err error) {
 	w, base, err := s.load(g)
 	if err != nil {
+		_, err = s.again(err, s.commits)
 		return false, err
 	}
 	if !g.apply(w) {
@@ -219,10 +223,11 @@ func (s *Store) attempt(g *group) (done bool, err error) {
 	}
 	writes := w.writes(s, g, base)
 	shapes := s.shapesOf(g.changes)
-	if len(writes)+len(shapes) == 0 {
+	if len(writes)+len(shapes)+len(w.found) == 0 {
 		return true, nil
 	}
 	var r *reply
+	asked := s.claims.now()
 	var beyond map[string]bool
 	err = s.transact(func() (_ bool, err error) {
 		if writes, beyond, err = s.reserve(writes); err != nil {
@@ -234,20 +239,21 @@ func (s *Store) attempt(g *group) (done bool, err error) {
 		if r, err = s.send(writes); err != nil {
 			return false, err
 		}
+		s.commits = r.commits
 		if len(r.keys) < len(writes) && r.live {
 			return false, nil
 		}
 		return true, cmp.Or(s.unspent(writes, r), s.keepFound(w.found, w.now), s.keepShapes(shapes))
 	})
 	switch {
-	case isConflict(err):
+	case isConflict(err) || errors.Is(err, errAgain):
 		return false, nil
 	case err != nil:
 		return false, err
 	case len(r.keys) < len(writes) && r.live:
 		return false, nil
 	}
-	s.stored(g, w, r)
+	s.stored(g, w, r, asked)
 	for _, k := range shapes {
 		s.shapes[k] = true
 	}

@@ -193,6 +193,9 @@ func (a *address) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	s.Conn = c
+	if err := s.isPostgres(a.name); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	if _, err := c.PgConn().Exec(context.Background(), settings).ReadAll(); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -219,6 +222,13 @@ func (s *session) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	return s.Conn.Close(ctx)
+}
+
+// cut ends a connection at once, whatever it waits for.
+func (s *session) cut() {
+	if s != nil && s.Conn != nil {
+		s.PgConn().Conn().Close()
+	}
 }
 
 // warned is what the server has warned of since it was asked last, or nothing.

@@ -23,17 +23,27 @@ func (s *Store) enlist(ctx context.Context) error {
 		terms = *s.o.Terms
 	}
 	err := pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
+		if err := s.stillHere(ctx, tx); err != nil { // which also makes those wait who begin at the same time
+			return err
+		}
+		timeline, standby, err := s.asBefore(ctx, tx)
+		if err != nil {
+			return err
+		}
 		if terms.Fleet != "" {
 			if err := s.agree(ctx, tx, &terms); err != nil {
 				return err
 			}
 		}
 		host, _ := os.Hostname()
-		err := tx.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet, shard, shards)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING worker`,
-			s.ledger, clean(s.o.Run), clean(s.o.Command), clean(host), os.Getpid(), int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards).Scan(&s.worker)
-		if err != nil || terms.Fleet == "" {
+		err = tx.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet, shard, shards, timeline, standby)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING worker`,
+			s.ledger, clean(s.o.Run), clean(s.o.Command), clean(host), os.Getpid(), int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards, timeline, standby).Scan(&s.worker)
+		switch {
+		case err != nil || s.o.Run == "":
 			return err
+		case terms.Fleet == "":
+			return s.aloneHere(ctx, tx)
 		}
 		return s.replace(ctx, tx, &terms)
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
 )
@@ -29,11 +30,11 @@ func (s *Store) load(g *group) (*working, map[string]*row, error) {
 func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 	f, err := q.find(s.writer.Conn, s.ledger)
 	if err != nil {
-		return nil, nil, s.trouble(err)
+		return nil, nil, err
 	}
 	w := &working{
 		now: s.now(), worker: s.worker, sure: true, rows: make(map[string]*row, len(q.keys)),
-		owners: make(map[string]string, len(f.leads)), decided: map[string]*decision{}, busy: map[int64]bool{},
+		mine: s.claims.mine, owners: make(map[string]string, len(f.leads)), decided: map[string]*decision{}, busy: map[int64]bool{},
 	}
 	base := make(map[string]*row, len(q.keys))
 	for i, key := range q.keys {
@@ -49,13 +50,13 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 		keys = append(keys, r.key)
 	}
 	if err := errors.Join(s.lastDecisions(keys, w.decided), s.stillBusy(w.busy)); err != nil {
-		return nil, nil, s.trouble(err)
+		return nil, nil, err
 	}
 	return w, base, nil
 }
 
-// stillBusy leaves of some workers those that may still send what they have claimed: which have not
-// ended.
+// stillBusy leaves of some workers those that may still send what they have claimed, or whose
+// requests may still be applied: which have not ended, nor been silent for very long.
 func (s *Store) stillBusy(workers map[int64]bool) error {
 	if len(workers) == 0 {
 		return nil
@@ -64,7 +65,8 @@ func (s *Store) stillBusy(workers map[int64]bool) error {
 	for id := range workers {
 		ids = append(ids, id)
 	}
-	rows, err := s.writer.Query(context.Background(), `SELECT worker FROM leadferry.workers WHERE worker = ANY ($1) AND ended IS NULL`, ids)
+	rows, err := s.writer.Query(context.Background(), `SELECT worker FROM leadferry.workers WHERE worker = ANY ($1) AND ended IS NULL
+		AND beat > clock_timestamp() - greatest($2::bigint, holds_for + 60) * interval '1 second'`, ids, int64(afterlife/time.Second))
 	if err != nil {
 		return err
 	}
@@ -155,28 +157,42 @@ func (s *Store) keepShapes(shapes []shapeKey) error {
 	return nil
 }
 
-// transact makes changes in a transaction of their own; f says whether they are to stand.
-func (s *Store) transact(f func() (keep bool, err error)) (err error) {
-	ctx := context.Background()
-	if _, err := s.writer.Exec(ctx, "BEGIN"); err != nil {
-		return s.trouble(err)
-	}
-	keep, err := f()
-	if err == nil && keep {
-		tag, err := s.writer.Exec(ctx, "COMMIT")
-		if err == nil && tag.String() != "COMMIT" {
-			err = errors.New("the server took a commit for a rollback")
-		}
-		return s.trouble(err)
-	}
-	_, undone := s.writer.Exec(ctx, "ROLLBACK")
-	if isConflict(err) && undone == nil {
-		return err
-	}
+// transact makes changes in a transaction of their own; f says whether they are to stand. Where the
+// connection is lost before it is known whether they do, errAgain says that they do not.
+func (s *Store) transact(f func() (keep bool, err error)) error {
+	ctx, before := context.Background(), s.commits
+	number := before
+	_, err := s.writer.Exec(ctx, "BEGIN")
+	keep := false
 	if err == nil {
-		err = undone
+		keep, err = f()
+		number, s.commits = s.commits, before
 	}
-	return s.trouble(err)
+	switch {
+	case err == nil && keep:
+		var tag pgconn.CommandTag
+		if tag, err = s.writer.Exec(ctx, "COMMIT"); err == nil && tag.String() != "COMMIT" {
+			return s.trouble(errors.New("the server took a commit for a rollback"))
+		}
+		if err = s.acknowledged(err); err == nil {
+			s.commits = number
+			return nil
+		}
+	case err == nil:
+		_, err = s.writer.Exec(ctx, "ROLLBACK")
+		if err == nil {
+			return nil
+		}
+	default:
+		if _, undone := s.writer.Exec(ctx, "ROLLBACK"); undone == nil && isConflict(err) {
+			return err
+		}
+	}
+	made, err := s.again(err, number)
+	if err == nil && !made {
+		return errAgain
+	}
+	return err
 }
 
 // trouble is an error of the connection that writes, for good.
@@ -199,15 +215,47 @@ func (f *fault) Unwrap() error { return f.err }
 
 // write stores rows by one statement, which is a commit.
 func (s *Store) write(writes []write) (*reply, error) {
-	r, err := s.send(writes)
-	if isConflict(err) { // nothing was done
-		return &reply{live: true}, nil
+	for {
+		r, err := s.send(writes)
+		if isConflict(err) { // nothing was done
+			return &reply{live: true}, nil
+		}
+		if err = s.acknowledged(err); err == nil {
+			s.commits = r.commits
+			return r, nil
+		}
+		if made, err := s.again(err, s.commits+1); err != nil {
+			return nil, err
+		} else if made {
+			return s.afterwards(writes)
+		}
 	}
-	return r, s.trouble(err)
 }
 
-// note takes over what a commit says of the worker.
-func (s *Store) note(r *reply) { s.commits, s.seq = r.commits, r.seq }
+// afterwards is the reply to a commit that was made though no answer came.
+func (s *Store) afterwards(writes []write) (*reply, error) {
+	r := &reply{commits: s.commits, seq: s.seq, live: true, keys: map[string]bool{}}
+	var keys [][]byte
+	for i := range writes {
+		keys = append(keys, []byte(writes[i].key))
+	}
+	for {
+		var stored []string
+		rows, err := s.writer.Query(context.Background(), `SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND key = ANY ($2) AND seq = $3`, s.ledger, keys, int64(r.seq))
+		if err == nil {
+			stored, err = collectKeys(rows)
+		}
+		if err == nil {
+			for _, key := range stored {
+				r.keys[key] = true
+			}
+			return r, nil
+		}
+		if _, err := s.again(err, s.commits); err != nil {
+			return nil, err
+		}
+	}
+}
 
 // undurable says why the server did not take a commit.
 func (s *Store) undurable() error {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"leadferry/checkpoint"
 )
 
@@ -18,7 +20,7 @@ func (s *Store) alone(lock bool, f func() error) error {
 	}
 	err := error(nil)
 	for range mostConflicts {
-		if err = s.changeAlone(lock, f); !isConflict(err) {
+		if err = s.changeAlone(lock, f); !isConflict(err) && !errors.Is(err, errAgain) {
 			break
 		}
 	}
@@ -45,12 +47,11 @@ func (s *Store) changeAlone(lock bool, f func() error) error {
 
 // bump numbers a commit of the worker that is none of rows.
 func (s *Store) bump() error {
-	r := &reply{}
 	err := s.writer.QueryRow(context.Background(), `UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
 		WHERE worker = $1 AND current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
-		RETURNING commits, seq`, s.worker).Scan(&r.commits, &r.seq)
-	if err == nil {
-		s.note(r)
+		RETURNING commits, seq`, s.worker).Scan(&s.commits, &s.seq)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = s.undurable()
 	}
 	return err
 }
@@ -79,6 +80,8 @@ func (s *Store) keep(w *working, base map[string]*row) error {
 		if err != nil {
 			return err
 		}
+		s.commits = r.commits
+		s.claims.drop(r.keys)
 		if len(r.keys) != len(some) {
 			return errors.New("rows were changed by others though they were locked")
 		}

@@ -19,10 +19,11 @@ type working struct {
 	now     time.Time
 	worker  int64
 	sure    bool
-	rows    map[string]*row      // as they are to stand
-	owners  map[string]string    // sure: the key of each lead that is asked about, or nothing
-	decided map[string]*decision // sure: the last one about each key
-	busy    map[int64]bool       // sure: workers that may still send what they have claimed
+	rows    map[string]*row       // as they are to stand
+	owners  map[string]string     // sure: the key of each lead that is asked about, or nothing
+	decided map[string]*decision  // sure: the last one about each key
+	busy    map[int64]bool        // sure: workers that may still send what they have claimed
+	mine    func(key string) bool // sure: this process has claimed the key and not settled it
 	found   []contradiction
 }
 
@@ -157,6 +158,9 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	case r.state() == checkpoint.Forgotten:
 		return checkpoint.ErrBlocked
 	}
+	if w.sure && w.mine(r.key) && (r.intent == nil || r.worker != w.worker) && w.late(r, e) {
+		return nil
+	}
 	if err := w.free(r); err != nil {
 		return err
 	}
@@ -182,6 +186,29 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	}
 	w.conclude(r, e, 0)
 	return nil
+}
+
+// late hears an outcome that came after a person had decided about its send. What the service says
+// counts where nobody has sent the row again; what does not fit the decision is kept as
+// evidence against it. It reports whether nothing else is to be done.
+func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
+	d := w.decided[r.key]
+	if d == nil {
+		return false
+	}
+	none := d.LeadID == "" && !d.Exists
+	keep := e.State == checkpoint.InDoubt || r.intent != nil
+	switch {
+	case e.State.HasLead() && (none || d.LeadID != "" && d.LeadID != e.LeadID):
+		w.found = append(w.found, contradiction{of: d, text: checkpoint.MadeAfterAll.String() + " " + e.LeadID})
+	case e.State == checkpoint.Rejected && !none:
+		w.found = append(w.found, contradiction{of: d, text: checkpoint.RefusedAfterAll.String()})
+		keep = true
+	}
+	if keep {
+		*e = r.visible().Entry
+	}
+	return keep
 }
 
 // owner is the key of a lead, or nothing. As long as nothing is sure it is taken to be nobody's:

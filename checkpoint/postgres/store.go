@@ -20,7 +20,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +43,11 @@ type Options struct {
 	Command   string               // what it is
 	Timeout   time.Duration        // for one request of the run
 	Terms     *checkpoint.Terms    // of the fleet that the worker belongs to; nil: none
+	Patience  time.Duration        // with a server that is lost while the ledger is open
+	State     string               // folder in which this machine keeps what it knows of ledgers; "": none
+	Accept    bool                 // a ledger that is older than what is known is taken, as incomplete
+
+	NeverPromoted bool // standbys that are not waited for never take the server's place
 }
 
 // Store is an open ledger. All its methods are safe for concurrent use.
@@ -56,15 +60,20 @@ type Store struct {
 	id      string
 	fresh   bool
 	missing string
-	since   uint64
-	digests *checkpoint.Digester
-	worker  int64
-	claimed atomic.Bool // something was stored
-	erased  atomic.Bool // keys were forgotten
-	closed  atomic.Bool
-	broken  atomic.Pointer[error] // every later change fails with it
-	last    atomic.Pointer[checkpoint.Info]
-	seen    *sight
+
+	tookOlder bool // see Options.Accept
+	since     uint64
+	digests   *checkpoint.Digester
+	worker    int64
+	claimed   atomic.Bool // something was stored
+	erased    atomic.Bool // keys were forgotten
+	closed    atomic.Bool
+	broken    atomic.Pointer[error] // every later change fails with it
+	last      atomic.Pointer[checkpoint.Info]
+	seen      *sight
+	claims    *claims
+	ending    chan struct{} // closed when the ledger is
+	beaten    chan struct{} // closed when nothing shows life any more; nil: nothing did
 
 	mu      sync.Mutex // one commit at a time; what follows belongs to it
 	writer  *session
@@ -80,7 +89,7 @@ type Store struct {
 }
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
-// that cannot be reached *checkpoint.FileError.
+// that cannot be reached *checkpoint.ServerError.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	at, err := parseAddress(name)
 	if err != nil {
@@ -88,6 +97,7 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	}
 	s := &Store{
 		at: at, o: o, now: o.Now, target: t.Canonical(), seen: newSight(), lists: newRowLists(), shapes: map[shapeKey]bool{},
+		claims: newClaims(), ending: make(chan struct{}),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -105,6 +115,9 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 
 func (s *Store) open() (err error) {
 	ctx := context.Background()
+	if err := s.fits(s.writer); err != nil {
+		return err
+	}
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
@@ -124,6 +137,13 @@ func (s *Store) open() (err error) {
 	}
 	if err := s.reader.prepare(map[string]string{"find": findSQL()}); err != nil {
 		return s.serverError(err)
+	}
+	if err := s.notPooled(); err != nil {
+		return err
+	}
+	if !s.o.ReadOnly {
+		s.beaten = make(chan struct{})
+		go s.beat()
 	}
 	return nil
 }
@@ -205,7 +225,7 @@ func (s *Store) Digests() *checkpoint.Digester { return s.digests }
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
 		Path: s.at.name, ID: s.id, Target: s.target, New: s.fresh,
-		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
+		TookOlder: s.tookOlder, Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	var n [6]int
 	err := s.read(context.Background(), func(c *pgx.Conn) error {
@@ -234,6 +254,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	close(s.ending)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.failed()
@@ -247,6 +268,14 @@ func (s *Store) Close() error {
 		}
 	}
 	s.fleet.close()
+	if s.beaten != nil {
+		s.mu.Unlock()
+		<-s.beaten
+		s.mu.Lock()
+	}
+	if err == nil {
+		s.remember()
+	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	s.reader.close()
@@ -292,7 +321,7 @@ func (s *Store) failed() error {
 func (s *Store) fail(err error) error {
 	var opening *checkpoint.OpenError
 	if !errors.As(err, &opening) {
-		err = &checkpoint.FileError{Path: s.at.name, Err: fmt.Errorf("checkpoint %s: %w", s.at.name, err)}
+		err = s.serverError(err)
 	}
 	s.broken.CompareAndSwap(nil, &err)
 	return s.failed()
@@ -305,21 +334,38 @@ func (s *Store) refuse(kind error, text, hint string) error {
 // serverError is what the server said, as a sentence.
 func (s *Store) serverError(err error) error {
 	var opening *checkpoint.OpenError
-	if err == nil || errors.As(err, &opening) {
+	var server *checkpoint.ServerError
+	if err == nil || errors.As(err, &opening) || errors.As(err, &server) || errors.Is(err, checkpoint.ErrDamaged) {
 		return err
 	}
-	return &checkpoint.FileError{Path: s.at.name, Err: fmt.Errorf("checkpoint %s: its server: %s", s.at.name, reason(err))}
+	return &checkpoint.ServerError{Text: "checkpoint " + s.at.name + ": its server: " + reason(err), Err: err}
 }
 
-// read calls f with the connection for reading.
-func (s *Store) read(_ context.Context, f func(*pgx.Conn) error) error {
+// read calls f with the connection for reading, once more with a new one where that is lost.
+func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	if s.closed.Load() {
 		return checkpoint.ErrClosed
 	}
-	if err := f(s.reader.Conn); err != nil {
-		return s.serverError(err)
+	err := f(s.reader.Conn)
+	for end := time.Now().Add(s.patience()); err != nil && s.reader.IsClosed() && time.Now().Before(end); {
+		fresh, lost := s.meet()
+		if lost == nil {
+			if lost = fresh.prepare(map[string]string{"find": findSQL()}); lost == nil {
+				s.reader = fresh
+				err = f(s.reader.Conn)
+				continue
+			}
+			fresh.close()
+		}
+		select {
+		case <-time.After(pause):
+		case <-s.ending:
+			return checkpoint.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return nil
+	return s.serverError(err)
 }

@@ -57,6 +57,8 @@ func exitOf(err error) exitError {
 		return exitError{importer.CodeStopped, fault.Error(), "this is a fault of leadferry: report it with this line. What the checkpoint holds stands; the same command goes on from there"}
 	case errors.As(err, &exit):
 		return exitError{exit.code, err.Error(), exit.hint}
+	case errors.As(err, new(*checkpoint.ServerError)):
+		return exitError{importer.CodeStopped, err.Error(), "check its address, its network and its server; leadferry waits for it with --wait"}
 	case errors.As(err, &ledger):
 		return exitError{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	}

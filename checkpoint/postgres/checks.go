@@ -1,0 +1,258 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/checkpoint"
+)
+
+// oldest is the oldest version of the server that will do.
+const oldest = 140000
+
+// fits refuses a server that is none of PostgreSQL's, or that does not promise what a ledger needs.
+func (s *Store) fits(c *session) error {
+	ctx := context.Background()
+	var version, fsync, pages, commit, readOnly string
+	var number int
+	var standby bool
+	err := c.QueryRow(ctx, `SELECT version(), current_setting('server_version_num')::integer, current_setting('fsync'), current_setting('full_page_writes'),
+		current_setting('synchronous_commit'), current_setting('transaction_read_only'), pg_is_in_recovery()`).
+		Scan(&version, &number, &fsync, &pages, &commit, &readOnly, &standby)
+	if err != nil {
+		return s.serverError(err)
+	}
+	refuse := func(text, hint string) error { return s.refuse(checkpoint.ErrPlace, text, hint) }
+	switch {
+	case number < oldest:
+		return refuse("its server is of a version before PostgreSQL 14: "+firstWords(version), "use PostgreSQL 14 or newer")
+	case standby:
+		return refuse("its server is a standby, or is still recovering", "name the primary server, or all of them with target_session_attrs=read-write")
+	case readOnly == "on" && !s.o.ReadOnly:
+		return refuse("its server takes no changes: default_transaction_read_only is on", "name the server that does, or have it switched off for this user")
+	case fsync != "on":
+		return refuse("its server does not promise durable commits: fsync is off", "have fsync switched on: with it off, a crash loses what was acknowledged, and leads would be made twice")
+	case pages != "on":
+		return refuse("its server does not promise that its files outlive a crash: full_page_writes is off", "have full_page_writes switched on")
+	case commit != "on" && commit != "remote_apply":
+		return refuse("its server does not keep synchronous_commit on for this session", "have whatever stands between leave sessions as they are")
+	}
+	return nil
+}
+
+// foreign are words by which servers give away that they speak PostgreSQL's protocol and are something else.
+var foreign = []string{"CockroachDB", "-YB-", "Yugabyte", "Redshift", "Greenplum", "Materialize", "CrateDB", "QuestDB", "RisingWave", "Spanner", "DuckDB", "H2 "}
+
+// isPostgres refuses a server that is something else by what it says of itself, before it is asked for anything that
+// only PostgreSQL has.
+func (c *session) isPostgres(name string) error {
+	results, err := c.PgConn().Exec(context.Background(), `SELECT version()`).ReadAll()
+	if err != nil {
+		return err
+	}
+	version := c.PgConn().ParameterStatus("crdb_version")
+	if len(results) == 1 && len(results[0].Rows) == 1 && len(results[0].Rows[0]) == 1 {
+		version += string(results[0].Rows[0][0])
+	}
+	other := !strings.HasPrefix(version, "PostgreSQL ")
+	for _, word := range foreign {
+		other = other || strings.Contains(version, word)
+	}
+	if other {
+		return refuse(name, "its server is not PostgreSQL: "+firstWords(version), "a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises")
+	}
+	return nil
+}
+
+func firstWords(s string) string {
+	words := strings.Fields(s)
+	return strings.Join(words[:min(len(words), 2)], " ")
+}
+
+// notPooled refuses what hands the statements of a session to whichever connection of its own is free. Where the process
+// at the other end is not the one that the connection was made to, something stands between.
+func (s *Store) notPooled() error {
+	pid := func(c *session) (id uint32, err error) {
+		err = c.QueryRow(context.Background(), `SELECT pg_backend_pid()`).Scan(&id)
+		return id, err
+	}
+	own, err := pid(s.writer)
+	if err != nil {
+		return s.serverError(err)
+	}
+	if own == s.writer.PgConn().PID() {
+		return nil
+	}
+	for range 3 {
+		other, err := uint32(0), error(nil)
+		taken := pgx.BeginFunc(context.Background(), s.reader.Conn, func(tx pgx.Tx) error { // which takes the connection that was free last
+			if other, err = pid(s.reader); err != nil {
+				return err
+			}
+			var again uint32
+			if again, err = pid(s.writer); err == nil && again != own {
+				other = own
+			}
+			return err
+		})
+		if taken != nil {
+			return s.serverError(taken)
+		}
+		if other == own {
+			return s.refuse(checkpoint.ErrPlace, "a pooler stands before its server that mixes the statements of sessions (pool_mode transaction or statement)",
+				"name the server itself, or a pool of it with pool_mode = session")
+		}
+	}
+	return nil
+}
+
+// standing is how the server and its standbys are.
+type standing struct {
+	timeline                int32
+	standbys                int
+	synchronous             bool
+	lastTimeline            int32
+	lastStandby             string
+	newest, newestCommitted int64
+}
+
+// asBefore refuses a ledger that has lost what was known once: one that is behind a witness, one
+// of which a standby has taken over that was not waited for. It says how standbys stand now.
+func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) (timeline int32, standby string, err error) {
+	var n standing
+	err = tx.QueryRow(ctx, `SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer,
+		(SELECT count(*) FROM pg_stat_replication WHERE coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal')),
+		current_setting('synchronous_standby_names') <> '',
+		coalesce((SELECT timeline FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT 1), 0),
+		coalesce((SELECT standby FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT 1), '')`, s.ledger).
+		Scan(&n.timeline, &n.standbys, &n.synchronous, &n.lastTimeline, &n.lastStandby)
+	if err != nil {
+		return 0, "", err
+	}
+	standby = "none"
+	switch {
+	case n.synchronous:
+		standby = "waited for"
+	case n.standbys > 0 && s.o.NeverPromoted:
+		standby = "never promoted"
+	case n.standbys > 0:
+		return 0, "", s.refuse(checkpoint.ErrPlace, "its server has standbys and waits for none of them: when one takes over, what was acknowledged last is lost, and leads would be made twice",
+			"have one named in synchronous_standby_names; if none of them will ever take over, say so with --ledger-standby never-promoted")
+	}
+	why := s.behind(ctx, tx)
+	if n.lastTimeline != 0 && n.lastTimeline != n.timeline && n.lastStandby != "waited for" {
+		why = "its server's history has branched since the last run: it was restored, or a standby took over that was not waited for"
+	}
+	if why == "" {
+		return n.timeline, standby, nil
+	}
+	if !s.o.Accept {
+		return 0, "", s.refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; if nothing newer is to be had, leadferry checkpoint check --accept-older takes it as incomplete")
+	}
+	return n.timeline, standby, s.acceptOlder(ctx, tx, why)
+}
+
+// behind says what knows more of the ledger than it does itself, as a sentence; "" where nothing does.
+func (s *Store) behind(ctx context.Context, tx pgx.Tx) string {
+	var last int64
+	if err := tx.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1`, s.ledger).Scan(&last); err != nil {
+		return ""
+	}
+	if own := s.remembered(); own > last {
+		return fmt.Sprintf("it is older than what this machine has seen of it: commit %d is its last, and was %d", last, own)
+	}
+	for _, w := range s.o.Witnesses {
+		if w.ID != s.id {
+			continue
+		}
+		known := last
+		if w.Run != "" {
+			_ = tx.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1 AND run = $2`, s.ledger, clean(w.Run)).Scan(&known)
+		}
+		if uint64(known) < w.Sequence {
+			return fmt.Sprintf("it is older than the run of which %s tells: that run's last commit was %d, and %d is the last of it that the ledger knows", w.Source, w.Sequence, known)
+		}
+	}
+	return ""
+}
+
+// acceptOlder takes a ledger that has lost something, under a new ID.
+func (s *Store) acceptOlder(ctx context.Context, tx pgx.Tx, why string) error {
+	s.tookOlder, s.missing = true, "what was known before its server lost it"
+	id := newID()
+	err := tx.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, ancestor = id, missing = $3, since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
+		s.ledger, id, s.missing).Scan(&s.since)
+	s.id = id
+	return err
+}
+
+// memory is what this machine remembers of a ledger.
+type memory struct {
+	Sequence int64 `json:"sequence"`
+}
+
+func (s *Store) memoryPath() string {
+	if s.o.State == "" {
+		return ""
+	}
+	return filepath.Join(s.o.State, "ledgers", s.id+".json")
+}
+
+// remembered is the last commit that this machine has seen, or 0.
+func (s *Store) remembered() int64 {
+	var m memory
+	text, err := os.ReadFile(s.memoryPath())
+	if err != nil || json.Unmarshal(text, &m) != nil {
+		return 0
+	}
+	return m.Sequence
+}
+
+// remember notes the last commit. It is a witness among others: where it cannot be written, that
+// is no error.
+func (s *Store) remember() {
+	path := s.memoryPath()
+	if path == "" || s.seq == 0 {
+		return
+	}
+	text, err := json.Marshal(memory{int64(s.seq)})
+	if err == nil && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
+		_ = os.WriteFile(path, text, 0o600)
+	}
+}
+
+// alone refuses a run beside any other run that shows life, and fences those that do not any more.
+func (s *Store) aloneHere(ctx context.Context, tx pgx.Tx) error {
+	var run, host string
+	err := tx.QueryRow(ctx, `SELECT run, host FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL AND run <> ''
+		AND beat > clock_timestamp() - $3 * interval '1 second' ORDER BY worker DESC LIMIT 1`, s.ledger, s.worker, int(lifeTerm.Seconds())).Scan(&run, &host)
+	if err == nil {
+		return s.refuse(checkpoint.ErrLocked, "the run "+restore(run)+" on "+restore(host)+" uses it", "wait for it to end, or use --wait; after a kill it counts as ended once it has shown no life for a minute")
+	}
+	if err != pgx.ErrNoRows {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2 WHERE ledger = $1 AND worker < $2 AND fenced IS NULL AND ended IS NULL AND run <> ''`, s.ledger, s.worker)
+	return err
+}
+
+// stillHere refuses a ledger that has moved, or that is being filled.
+func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
+	var moved, filling string
+	err := tx.QueryRow(ctx, `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).Scan(&moved, &filling)
+	switch {
+	case err != nil:
+		return err
+	case moved != "":
+		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use that one")
+	case filling != "":
+		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+filling+" "+s.at.name)
+	}
+	return nil
+}

@@ -1,0 +1,324 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"leadferry/checkpoint"
+)
+
+const (
+	// claimTerm is how long a claim is good after the commit that made it was asked for: then somebody may have
+	// begun to think that its worker is gone.
+	claimTerm = 60 * time.Second
+	// leaving is how long a request may take from its last look at the claim to its first byte.
+	leaving = 30 * time.Second
+	// heartbeat is how often a worker with nothing to commit shows life.
+	heartbeat = 10 * time.Second
+	// lifeTerm is how long after its last sign of life a worker counts as alive.
+	lifeTerm = 60 * time.Second
+	// afterlife is how long after its last sign a request of a worker may still be applied, at the least.
+	afterlife = 15 * time.Minute
+)
+
+// claims are the keys that this process has claimed and not settled.
+type claims struct {
+	mu   sync.Mutex
+	good map[string]time.Duration // until then, by sinceBoot
+	lost chan struct{}            // closed once the connection is whole again; nil: it is
+	now  func() time.Duration
+}
+
+func newClaims() *claims { return &claims{good: map[string]time.Duration{}, now: sinceBoot} }
+
+// note takes over what a commit, asked for at a time, has made of keys.
+func (c *claims) note(rows map[string]*row, keys map[string]bool, worker int64, asked time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key := range keys {
+		if r := rows[key]; r.intent != nil && r.worker == worker {
+			c.good[key] = asked + claimTerm
+		} else {
+			delete(c.good, key)
+		}
+	}
+}
+
+// drop forgets claims that a person has decided about.
+func (c *claims) drop(keys map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key := range keys {
+		delete(c.good, key)
+	}
+}
+
+// mine says whether this process has claimed a key and not settled it.
+func (c *claims) mine(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, is := c.good[key]
+	return is
+}
+
+// state says whether a claim is good, or what has to be waited for.
+func (c *claims) state(key string) (good bool, lost chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost == nil && c.now() < c.good[key]-leaving, c.lost
+}
+
+// setLost says that nothing may be sent until the connection is whole again.
+func (c *claims) setLost(lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case lost && c.lost == nil:
+		c.lost = make(chan struct{})
+	case !lost && c.lost != nil:
+		close(c.lost)
+		c.lost = nil
+	}
+}
+
+// Guard returns nil when a request for what was claimed under a key may leave now. It waits while
+// the server cannot be reached, and renews a claim that has become old. An error says that
+// nothing may leave any more; that of ctx ends the wait.
+func (s *Store) Guard(ctx context.Context, key string) error {
+	for {
+		good, lost := s.claims.state(key)
+		switch {
+		case s.failed() != nil:
+			return s.failed()
+		case good:
+			return nil
+		case lost != nil:
+			select {
+			case <-lost:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		default:
+			if err := s.renew(key); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// renew makes all claims of the worker good for another term, by a commit that shows that they stand.
+func (s *Store) renew(key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if good, _ := s.claims.state(key); good { // another row has renewed all
+		return nil
+	}
+	if err := s.usable(); err != nil {
+		return err
+	}
+	held := newArray(pgtype.ByteaOID)
+	s.claims.mu.Lock()
+	for key := range s.claims.good {
+		held.bytes([]byte(key))
+	}
+	asked := s.claims.now()
+	s.claims.mu.Unlock()
+	standing, live, err := s.claimsThatStand(held.param())
+	switch {
+	case err != nil:
+		return err
+	case !live:
+		return checkpoint.ErrFenced
+	case !standing[key]:
+		return fmt.Errorf("%w: the claim of a row is gone", checkpoint.ErrHeld)
+	}
+	s.claims.mu.Lock()
+	defer s.claims.mu.Unlock()
+	for key := range standing {
+		if _, mine := s.claims.good[key]; mine {
+			s.claims.good[key] = asked + claimTerm
+		}
+	}
+	return nil
+}
+
+// claimsThatStand says which keys the worker still has claimed, as of a commit of its own.
+func (s *Store) claimsThatStand(keys []byte) (standing map[string]bool, live bool, err error) {
+	for {
+		standing = map[string]bool{}
+		var commits, seq uint64
+		result := s.writer.PgConn().ExecParams(context.Background(), `WITH me AS (
+				UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
+				WHERE worker = $2 AND current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+				RETURNING commits, seq, fenced IS NULL AS live)
+			SELECT me.commits, me.seq, me.live, l.key FROM me LEFT JOIN leadferry.lead_rows l ON l.ledger = $1 AND l.key = ANY ($3::bytea[]) AND l.worker = $2 AND l.state = 4`,
+			[][]byte{int4Param(s.ledger), int8Param(s.worker), keys}, []uint32{pgtype.Int4OID, pgtype.Int8OID, pgtype.ByteaArrayOID}, binaryFormat, binaryFormat)
+		for result.NextRow() {
+			v := result.Values()
+			commits, seq, live = binary.BigEndian.Uint64(v[0]), binary.BigEndian.Uint64(v[1]), v[2][0] == 1
+			if v[3] != nil {
+				standing[string(v[3])] = true
+			}
+		}
+		_, err := result.Close()
+		if err == nil && commits == 0 {
+			return nil, false, s.trouble(s.undurable())
+		}
+		if err = s.acknowledged(err); err == nil {
+			s.commits, s.seq = commits, seq
+			return standing, live, nil
+		}
+		if _, err := s.again(err, s.commits+1); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// beat shows life as long as the ledger is open, and finds out when the server is lost.
+func (s *Store) beat() {
+	defer close(s.beaten)
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ending:
+			return
+		case <-tick.C:
+		}
+		if s.failed() != nil {
+			return
+		}
+		if !s.mu.TryLock() { // a commit is under way, which shows life
+			continue
+		}
+		s.showLife()
+		s.mu.Unlock()
+	}
+}
+
+func (s *Store) showLife() {
+	if s.closed.Load() {
+		return
+	}
+	_, err := s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
+	if err = s.acknowledged(err); err != nil {
+		_, _ = s.again(err, s.commits) // what fails is told to whoever comes next
+	}
+}
+
+// acknowledged is an error unless a commit went well. A warning is one: a wait for a standby that
+// was cancelled ends so, and what it waited for may be lost.
+func (s *Store) acknowledged(err error) error {
+	if text := s.writer.warned(); err == nil && text != "" {
+		return fmt.Errorf("%w: %s", errWarned, text)
+	}
+	return err
+}
+
+var (
+	errWarned = errors.New("the server warned while it made a change durable")
+	errAgain  = errors.New("nothing was done")
+)
+
+// again meets the server anew after an error of a commit, whose number is that of the worker's
+// commits with it, and says whether it was made. An error that the connection outlives ends the
+// use of the ledger, for it comes again.
+func (s *Store) again(err error, number uint64) (made bool, _ error) {
+	var list *checkpoint.ListError
+	switch {
+	case errors.As(err, &list) || isConflict(err):
+		return false, err
+	case !errors.Is(err, errWarned) && !s.writer.IsClosed():
+		return false, s.trouble(err)
+	}
+	s.claims.setLost(true)
+	s.writer.cut()
+	for end := time.Now().Add(s.patience()); ; {
+		made, fatal, met := s.meetAgain(number)
+		switch {
+		case met == nil:
+			s.claims.setLost(false)
+			return made, nil
+		case fatal || time.Now().After(end):
+			failed := s.trouble(met)
+			s.claims.setLost(false)
+			return false, failed
+		}
+		select {
+		case <-s.ending: // the ledger is being closed: what was under way stays unknown
+			end = time.Time{}
+		case <-time.After(pause):
+		}
+	}
+}
+
+// pause is how long a server that does not answer is left alone.
+const pause = 500 * time.Millisecond
+
+// patience is how long a server is waited for.
+func (s *Store) patience() time.Duration {
+	if s.o.Patience > 0 {
+		return s.o.Patience
+	}
+	return time.Minute
+}
+
+// meetAgain connects and finds out whether the last commit was made. Who asks for the worker's own row
+// waits for whatever is left of it. Before anything builds upon what is found there, a commit of
+// its own makes durable all that came before.
+func (s *Store) meetAgain(number uint64) (made, fatal bool, err error) {
+	fresh, err := s.meet()
+	if err != nil {
+		return false, false, err
+	}
+	defer func() {
+		if err != nil {
+			fresh.close()
+		}
+	}()
+	if err := s.fits(fresh); err != nil {
+		return false, false, err
+	}
+	ctx := context.Background()
+	var commits, seq uint64
+	err = pgx.BeginFunc(ctx, fresh.Conn, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `SELECT commits, seq FROM leadferry.workers WHERE worker = $1 AND ledger = $2 FOR UPDATE`, s.worker, s.ledger).Scan(&commits, &seq)
+		if err == nil && (commits == number || commits == s.commits) {
+			_, err = tx.Exec(ctx, `UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
+		}
+		return err
+	})
+	if text := fresh.warned(); err == nil && text != "" {
+		err = fmt.Errorf("%w: %s", errWarned, text)
+	}
+	switch {
+	case errors.Is(err, pgx.ErrNoRows) || err == nil && commits != number && commits != s.commits:
+		return false, true, s.lostCommits(fresh)
+	case err != nil:
+		return false, false, err
+	}
+	if err := fresh.prepare(s.statements()); err != nil {
+		return false, false, err
+	}
+	s.writer.close()
+	s.writer = fresh
+	made = commits == number && number != s.commits
+	s.commits, s.seq = commits, seq
+	return made, false, nil
+}
+
+// lostCommits notes that the server does not know what it had acknowledged: rows that it does not
+// know may have leads.
+func (s *Store) lostCommits(c *session) error {
+	_, _ = c.Exec(context.Background(), `UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits') WHERE ledger = $1 AND missing = ''`,
+		s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
+	return s.refuse(checkpoint.ErrRolledBack, "its server has lost commits that it had acknowledged: it was restored, or a standby without them took over",
+		"stop all runs and have the server looked after; the ledger is incomplete: rows that it does not know are held in doubt by the next run, not sent")
+}

@@ -1,0 +1,294 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/pgtest"
+)
+
+func claimOf(key string) *checkpoint.Change {
+	return &checkpoint.Change{Kind: checkpoint.Claim, Entry: checkpoint.Entry{Key: key, File: "leads.csv", Line: 2, Organization: "org", WantLink: "crm-" + key, Run: "run"}}
+}
+
+func createdOf(key, lead string) *checkpoint.Change {
+	return &checkpoint.Change{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: key, State: checkpoint.Created, LeadID: lead, Run: "run"}}
+}
+
+func committed(t *testing.T, s *Store, changes ...*checkpoint.Change) {
+	t.Helper()
+	if err := s.Commit(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
+		if c.Err != nil {
+			t.Fatalf("%s: %v", c.Entry.Key, c.Err)
+		}
+	}
+}
+
+func stands(t *testing.T, s *Store, key string) checkpoint.Entry {
+	t.Helper()
+	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
+	if err := s.Find(t.Context(), []checkpoint.Query{{Key: key}}, out, how); err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}
+
+// refusal is why a ledger is not opened: in these words, and as a [checkpoint.OpenError] with a hint.
+func refusal(t *testing.T, address string, target checkpoint.Target, o Options, words string) {
+	t.Helper()
+	s, err := Open(address, target, o)
+	if err == nil {
+		s.Close()
+	}
+	var why *checkpoint.OpenError
+	if !errors.As(err, &why) || !strings.Contains(why.Text, words) || why.Hint == "" {
+		t.Errorf("opened as if nothing were wrong, or refused otherwise than for %q: %v", words, err)
+	}
+}
+
+// Wherever the connection is cut, each change is made once or told to have failed, and the worker
+// goes on by itself. faults 1, 2
+func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	p := newProxy(t, server)
+	target := newTarget()
+	s := opened(t, p.through(address), target, Options{Run: "run", Patience: time.Minute})
+	for _, after := range []bool{false, true} {
+		for n := 1; ; n++ {
+			name := fmt.Sprintf("%v-%d-", after, n)
+			cuts := p.cuts
+			p.arm(n, after)
+			committed(t, s, claimOf(name+"a"), claimOf(name+"b"), claimOf(name+"c"))
+			if err := s.Guard(t.Context(), name+"a"); err != nil {
+				t.Fatal(err)
+			}
+			committed(t, s, createdOf(name+"a", name+"lead"), &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: name + "b"}})
+			taken := createdOf(name+"c", name+"lead") // which is another one's: a transaction
+			committed(t, s, taken)
+			if taken.Entry.Reason != checkpoint.ReasonLeadTaken {
+				t.Fatalf("%s: the lead of another row was taken: %+v", name, taken.Entry)
+			}
+			for key, want := range map[string]checkpoint.State{"a": checkpoint.Created, "b": checkpoint.Unknown, "c": checkpoint.InDoubt} {
+				if got := stands(t, s, name+key); got.State != want {
+					t.Fatalf("%s%s is %v, want %v", name, key, got.State, want)
+				}
+			}
+			p.arm(0, false)
+			if p.cuts == cuts { // all of it went by
+				break
+			}
+		}
+	}
+	if p.cuts < 20 {
+		t.Errorf("only %d cuts", p.cuts)
+	}
+	if err := s.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a server had acknowledged and does not know any more stops the worker for good, and the ledger is incomplete.
+func TestLostCommitsStopTheWorker(t *testing.T) {
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	p := newProxy(t, server)
+	target := newTarget()
+	s := opened(t, p.through(address), target, Options{Run: "run"})
+	committed(t, s, claimOf("a"))
+	server.Exec(t, address, `UPDATE leadferry.workers SET commits = commits - 1`, `DELETE FROM leadferry.lead_rows`) // as a standby without them would have it
+	p.cutAll()
+	err := s.Commit(t.Context(), []*checkpoint.Change{claimOf("b")})
+	if !errors.Is(err, checkpoint.ErrRolledBack) {
+		t.Fatalf("went on: %v", err)
+	}
+	if err := s.Guard(t.Context(), "a"); !errors.Is(err, checkpoint.ErrRolledBack) {
+		t.Errorf("the claim that is lost may be sent: %v", err)
+	}
+	s.Close()
+	again := opened(t, address, target, Options{ReadOnly: true})
+	if i := again.Info(); !i.Incomplete || !i.MayLack(&checkpoint.Entry{Key: "a"}) {
+		t.Errorf("not incomplete: %+v", i)
+	}
+}
+
+// Nothing leaves for a claim that is a minute old until a commit has shown that it stands.
+func TestAnOldClaimIsRenewed(t *testing.T) {
+	address := pgtest.Shared(t).Database(t)
+	target := newTarget()
+	s := opened(t, address, target, Options{Run: "old"})
+	now := sinceBoot()
+	s.claims.now = func() time.Duration { return now }
+	committed(t, s, claimOf("a"))
+	before := s.commits
+	if err := s.Guard(t.Context(), "a"); err != nil || s.commits != before {
+		t.Fatalf("a new claim: %v, %d commits", err, s.commits-before)
+	}
+	now += 2 * claimTerm
+	if err := s.Guard(t.Context(), "a"); err != nil || s.commits != before+1 {
+		t.Fatalf("an old one: %v, %d commits", err, s.commits-before)
+	}
+	now += 2 * claimTerm
+	pgtest.Shared(t).Exec(t, address, `UPDATE leadferry.workers SET fenced = now()`)
+	if err := s.Guard(t.Context(), "a"); !errors.Is(err, checkpoint.ErrFenced) {
+		t.Errorf("a fenced worker may send: %v", err)
+	}
+	c := claimOf("b")
+	if err := s.Commit(t.Context(), []*checkpoint.Change{c, createdOf("a", "lead")}); err != nil || !errors.Is(c.Err, checkpoint.ErrFenced) {
+		t.Errorf("a fenced worker claims: %v, %v", err, c.Err)
+	}
+	if got := stands(t, s, "a"); got.State != checkpoint.Created {
+		t.Errorf("the late answer of a fenced worker was not taken: %+v", got)
+	}
+}
+
+// The second run is refused as long as the first one shows life, and fences it afterwards. What the
+// first had claimed stays in doubt until its own answer comes.
+func TestARunBesideAnother(t *testing.T) {
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	target := newTarget()
+	first := opened(t, address, target, Options{Run: "first", Timeout: time.Hour})
+	committed(t, first, claimOf("a"), claimOf("b"))
+	refusal(t, address, target, Options{Run: "second"}, "the run first")
+	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '2 minutes'`)
+	second := opened(t, address, target, Options{Run: "second"})
+	for _, c := range []*checkpoint.Change{claimOf("a"), createdOf("a", "lead-of-another")} {
+		if err := second.Commit(t.Context(), []*checkpoint.Change{c}); err != nil || !errors.Is(c.Err, checkpoint.ErrHeld) {
+			t.Errorf("what another worker had claimed: %v, %v", err, c.Err)
+		}
+	}
+	person := opened(t, address, target, Options{Person: true})
+	var why *checkpoint.ListError
+	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
+		t.Errorf("decided while an answer may come: %v", err)
+	}
+	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '50 minutes' WHERE run = 'first'`)
+	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
+		t.Errorf("decided before the time-out of the request was over: %v", err)
+	}
+	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '59 minutes' WHERE run = 'first'`)
+	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}, {Key: "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	committed(t, second, claimOf("a"))
+	// The first one wakes up.
+	late := createdOf("a", "lead-a")
+	committed(t, first, late)
+	if late.Entry.State != checkpoint.InDoubt {
+		t.Errorf("what is being sent again was settled by the answer to the first send: %+v", late.Entry)
+	}
+	committed(t, first, createdOf("b", "lead-b"))
+	committed(t, second, createdOf("a", "lead-a2"))
+	var texts []string
+	if err := second.Contradictions(t.Context(), func(c checkpoint.Contradiction) error { texts = append(texts, c.Key+" "+c.Text); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(texts) != 2 || !strings.HasSuffix(texts[0], "lead-a") || !strings.HasSuffix(texts[1], "lead-b") {
+		t.Errorf("late answers against a decision: %q", texts)
+	}
+	if got := stands(t, second, "b"); got.LeadID != "lead-b" {
+		t.Errorf("the late answer was lost: %+v", got)
+	}
+}
+
+func TestServersThatPromiseLessAreRefused(t *testing.T) {
+	for setting, words := range map[string]string{
+		"fsync=off": "fsync", "full_page_writes=off": "full_page_writes", "default_transaction_read_only=on": "",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			server := pgtest.New(t, setting)
+			if words == "" { // what a session may choose it chooses
+				opened(t, server.URL("postgres"), newTarget(), Options{})
+				return
+			}
+			refusal(t, server.URL("postgres"), newTarget(), Options{}, words)
+		})
+	}
+	address := pgtest.Shared(t).Database(t)
+	s := opened(t, address, newTarget(), Options{})
+	if _, err := s.writer.Exec(t.Context(), `SET synchronous_commit = off`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(t.Context(), []*checkpoint.Change{claimOf("a")}); !errors.Is(err, checkpoint.ErrPlace) {
+		t.Errorf("committed without a promise: %v", err)
+	}
+	if n := pgtest.Value[int](t, address, `SELECT count(*) FROM leadferry.lead_rows`); n != 0 {
+		t.Error("the claim stands all the same")
+	}
+}
+
+func TestAddressesThatAreRefused(t *testing.T) {
+	for address, words := range map[string]string{
+		"postgres://me:secret@db.example.com/leads":                  "password",
+		"postgres://me@db.example.com/leads?password=secret":         "password",
+		"host=db.example.com password=secret":                        "password",
+		"host=db.example.com sslmode=require":                        "verified",
+		"postgres://db.example.com/leads?sslmode=disable":            "verified",
+		"postgres://127.0.0.1,db.example.com/leads?sslmode=prefer":   "verified",
+		"postgres://db.example.com/leads?sslmode=verify-ca":          "verified",
+		"postgres://db.example.com:port/leads?sslmode=verify-full":   "read",
+		"postgres://me:se%zzcret@db.example.com/leads":               "password",
+		"host=db.example.com sslpassword=secret sslmode=verify-full": "password",
+	} {
+		refusal(t, address, newTarget(), Options{}, words)
+		if _, err := Open(address, newTarget(), Options{}); strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "zzcret") {
+			t.Errorf("the password is shown: %v", err)
+		}
+	}
+	if a, err := parseAddress("postgres://db.example.com/leads"); err != nil || a.config.TLSConfig == nil || a.config.TLSConfig.ServerName != "db.example.com" || len(a.config.Fallbacks) > 0 {
+		t.Errorf("not verified in full by default: %v", err)
+	}
+}
+
+// A copy of the server's files from before is noticed by the run's own folder, and by what this machine remembers.
+func TestARestoredLedgerIsRefused(t *testing.T) {
+	server := pgtest.New(t)
+	target, state := newTarget(), t.TempDir()
+	address := server.URL("postgres")
+	s := opened(t, address, target, Options{Run: "before", State: state})
+	committed(t, s, claimOf("a"), createdOf("a", "lead-a"))
+	s.Close()
+	server.Stop()
+	if err := os.Rename(server.Data(), server.Data()+"-now"); err != nil {
+		t.Fatal(err)
+	}
+	copyFolder(t, server.Data()+"-now", server.Data())
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	later := opened(t, address, target, Options{Run: "later", State: state})
+	committed(t, later, claimOf("b"), createdOf("b", "lead-b"))
+	later.Close()
+	w := checkpoint.Witness{Source: "summary.json", ID: later.id, Sequence: later.Info().Sequence, Run: "later", Target: target}
+	server.Stop()
+	if err := errors.Join(os.RemoveAll(server.Data()), os.Rename(server.Data()+"-now", server.Data())); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	refusal(t, address, target, Options{Run: "again", State: state}, "older than what this machine has seen")
+	refusal(t, address, target, Options{Run: "again", Witnesses: []checkpoint.Witness{w}}, "summary.json")
+	taken := opened(t, address, target, Options{Person: true, Accept: true, Witnesses: []checkpoint.Witness{w}})
+	if i := taken.Info(); !i.Incomplete || !i.TookOlder || i.ID == later.id {
+		t.Errorf("%+v", i)
+	}
+	taken.Close()
+	opened(t, address, target, Options{Run: "again", State: state, Witnesses: []checkpoint.Witness{w}})
+}
+
+func copyFolder(t *testing.T, from, to string) {
+	t.Helper()
+	if out, err := pgtest.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
