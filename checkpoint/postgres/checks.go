@@ -114,12 +114,11 @@ func (s *Store) notPooled() error {
 
 // standing is how the server and its standbys are.
 type standing struct {
-	timeline                int32
-	standbys                int
-	synchronous             bool
-	lastTimeline            int32
-	lastStandby             string
-	newest, newestCommitted int64
+	timeline     int32
+	standbys     int
+	synchronous  bool
+	lastTimeline int32
+	lastStandby  string
 }
 
 // asBefore refuses a ledger that has lost what was known once: one that is behind a witness, one
