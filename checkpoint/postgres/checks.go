@@ -185,7 +185,7 @@ func (s *Store) behind(ctx context.Context, tx pgx.Tx) string {
 func (s *Store) acceptOlder(ctx context.Context, tx pgx.Tx, why string) error {
 	s.tookOlder, s.missing = true, "what was known before its server lost it"
 	id := newID()
-	err := tx.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, ancestor = id, missing = $3, since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
+	err := tx.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, ancestor = trim(ancestor || ' ' || id), missing = $3, since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
 		s.ledger, id, s.missing).Scan(&s.since)
 	s.id = id
 	return err
@@ -226,7 +226,7 @@ func (s *Store) remember() {
 	}
 }
 
-// alone refuses a run beside any other run that shows life, and fences those that do not any more.
+// aloneHere refuses a run beside any other run that shows life, and fences those that do not any more.
 func (s *Store) aloneHere(ctx context.Context, tx pgx.Tx) error {
 	var run, host string
 	err := tx.QueryRow(ctx, `SELECT run, host FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL AND run <> ''

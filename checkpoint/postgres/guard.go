@@ -240,6 +240,7 @@ func (s *Store) again(err error, number uint64) (made bool, _ error) {
 	}
 	s.claims.setLost(true)
 	s.writer.cut()
+	interrupt := s.o.Interrupt
 	for end := time.Now().Add(s.patience()); ; {
 		made, fatal, met := s.meetAgain(number)
 		switch {
@@ -254,6 +255,8 @@ func (s *Store) again(err error, number uint64) (made bool, _ error) {
 		select {
 		case <-s.ending: // the ledger is being closed: what was under way stays unknown
 			end = time.Time{}
+		case <-interrupt: // once more
+			end, interrupt = time.Now(), nil
 		case <-time.After(pause):
 		}
 	}

@@ -166,7 +166,7 @@ func TestARunBesideAnother(t *testing.T) {
 			t.Errorf("what another worker had claimed: %v, %v", err, c.Err)
 		}
 	}
-	person := opened(t, address, target, Options{Person: true})
+	person := opened(t, address, target, Options{})
 	var why *checkpoint.ListError
 	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
 		t.Errorf("decided while an answer may come: %v", err)
@@ -278,7 +278,7 @@ func TestARestoredLedgerIsRefused(t *testing.T) {
 	}
 	refusal(t, address, target, Options{Run: "again", State: state}, "older than what this machine has seen")
 	refusal(t, address, target, Options{Run: "again", Witnesses: []checkpoint.Witness{w}}, "summary.json")
-	taken := opened(t, address, target, Options{Person: true, Accept: true, Witnesses: []checkpoint.Witness{w}})
+	taken := opened(t, address, target, Options{Accept: true, Witnesses: []checkpoint.Witness{w}})
 	if i := taken.Info(); !i.Incomplete || !i.TookOlder || i.ID == later.id {
 		t.Errorf("%+v", i)
 	}

@@ -35,17 +35,19 @@ var _ checkpoint.Store = (*Store)(nil)
 type Options struct {
 	Require   bool                 // a ledger that is not there is not made
 	ReadOnly  bool                 // nothing is written, and nobody is disturbed
-	Person    bool                 // a command of a person, beside whatever runs
+	Anew      bool                 // a new one may be begun although another one is known
 	Witnesses []checkpoint.Witness // what runs tell of the ledger
 	Now       func() time.Time     // nil: time.Now
 	Wait      time.Duration        // for a server that cannot be reached
-	Run       string               // ID of the run, and
+	Run       string               // ID of the run; "": a command of a person, beside whatever runs
 	Command   string               // what it is
 	Timeout   time.Duration        // for one request of the run
 	Terms     *checkpoint.Terms    // of the fleet that the worker belongs to; nil: none
 	Patience  time.Duration        // with a server that is lost while the ledger is open
 	State     string               // folder in which this machine keeps what it knows of ledgers; "": none
 	Accept    bool                 // a ledger that is older than what is known is taken, as incomplete
+
+	Interrupt <-chan struct{} // closed: nothing is waited for any longer
 
 	NeverPromoted bool // standbys that are not waited for never take the server's place
 }
@@ -61,19 +63,20 @@ type Store struct {
 	fresh   bool
 	missing string
 
-	tookOlder bool // see Options.Accept
-	since     uint64
-	digests   *checkpoint.Digester
-	worker    int64
-	claimed   atomic.Bool // something was stored
-	erased    atomic.Bool // keys were forgotten
-	closed    atomic.Bool
-	broken    atomic.Pointer[error] // every later change fails with it
-	last      atomic.Pointer[checkpoint.Info]
-	seen      *sight
-	claims    *claims
-	ending    chan struct{} // closed when the ledger is
-	beaten    chan struct{} // closed when nothing shows life any more; nil: nothing did
+	tookOlder   bool   // see Options.Accept
+	predecessor string // see [checkpoint.Info]
+	since       uint64
+	digests     *checkpoint.Digester
+	worker      int64
+	claimed     atomic.Bool // something was stored
+	erased      atomic.Bool // keys were forgotten
+	closed      atomic.Bool
+	broken      atomic.Pointer[error] // every later change fails with it
+	last        atomic.Pointer[checkpoint.Info]
+	seen        *sight
+	claims      *claims
+	ending      chan struct{} // closed when the ledger is
+	beaten      chan struct{} // closed when nothing shows life any more; nil: nothing did
 
 	mu      sync.Mutex // one commit at a time; what follows belongs to it
 	writer  *session
@@ -95,6 +98,21 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	for end := time.Now().Add(o.Wait); ; {
+		s, err := at.open(t, o)
+		away := errors.Is(err, checkpoint.ErrLocked) || errors.As(err, new(*checkpoint.ServerError))
+		if !away || time.Now().After(end) {
+			return s, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-o.Interrupt:
+			return nil, err
+		}
+	}
+}
+
+func (at *address) open(t checkpoint.Target, o Options) (_ *Store, err error) {
 	s := &Store{
 		at: at, o: o, now: o.Now, target: t.Canonical(), seen: newSight(), lists: newRowLists(), shapes: map[shapeKey]bool{},
 		claims: newClaims(), ending: make(chan struct{}),
@@ -106,11 +124,23 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 		return nil, err
 	}
 	if err := s.open(); err != nil {
-		s.writer.close()
-		s.reader.close()
+		s.leave()
 		return nil, err
 	}
 	return s, nil
+}
+
+// leave gives up a ledger that could not be opened: the worker's row says that it has ended, and
+// one that was only made for it goes.
+func (s *Store) leave() {
+	if s.worker != 0 && !s.writer.IsClosed() {
+		_, _ = s.writer.Exec(context.Background(), `UPDATE leadferry.workers SET ended = clock_timestamp() WHERE worker = $1`, s.worker)
+		if s.fresh {
+			s.remove(context.Background())
+		}
+	}
+	s.writer.close()
+	s.reader.close()
 }
 
 func (s *Store) open() (err error) {
@@ -202,7 +232,9 @@ func (s *Store) begin(ctx context.Context) (err error) {
 	if err := s.enlist(ctx); err != nil {
 		return err
 	}
-	s.fresh, err = s.empty(ctx)
+	if s.fresh, err = s.empty(ctx); err == nil {
+		err = s.vanished(ctx)
+	}
 	return err
 }
 
@@ -224,7 +256,7 @@ func (s *Store) Digests() *checkpoint.Digester { return s.digests }
 // it knew when it was asked last.
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
-		Path: s.at.name, ID: s.id, Target: s.target, New: s.fresh,
+		Path: s.at.name, ID: s.id, Target: s.target, New: s.fresh, Predecessor: s.predecessor,
 		TookOlder: s.tookOlder, Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	var n [6]int
@@ -290,13 +322,19 @@ func (s *Store) Drop() (gone bool, err error) {
 		return false, s.Close()
 	}
 	s.mu.Lock()
-	if empty, err := s.empty(context.Background()); err == nil && empty {
-		_, err = s.writer.Exec(context.Background(), `DELETE FROM leadferry.ledgers l WHERE ledger = $1
-			AND NOT EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`, s.ledger, s.worker)
-		gone = err == nil
-	}
+	gone = s.remove(context.Background())
 	s.mu.Unlock()
 	return gone, s.Close()
+}
+
+// remove takes away a ledger that has known nothing, where this user may and nobody else uses it.
+func (s *Store) remove(ctx context.Context) bool {
+	if empty, err := s.empty(ctx); err != nil || !empty {
+		return false
+	}
+	tag, err := s.writer.Exec(ctx, `DELETE FROM leadferry.ledgers l WHERE ledger = $1
+		AND NOT EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`, s.ledger, s.worker)
+	return err == nil && tag.RowsAffected() == 1
 }
 
 // usable is an error unless something can be changed.

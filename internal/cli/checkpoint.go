@@ -20,9 +20,10 @@ func (p *program) checkpointCommand() *cli.Command {
 	commands := []*cli.Command{
 		p.statusCommand(), p.exportCommand(), p.historyCommand(), p.resolveCommand(),
 		p.adoptCommand(), p.forgetCommand(), p.checkCommand(), p.repairCommand(),
+		p.initLedgerCommand(), p.workersCommand(),
 	}
 	for _, c := range commands {
-		if c.Name != "repair" { // which names its files
+		if !slices.Contains([]string{"repair", "copy", "init"}, c.Name) { // which name theirs
 			c.Flags = append(c.Flags, checkpointFlags()...)
 		}
 		c.Flags = append(c.Flags, connectionFlags()...)
@@ -239,7 +240,7 @@ checkpoint; 3 the disk refused it; 4 locked or damaged.`,
 			if c.NArg() != 1 {
 				return usage("adopt takes one file", "see leadferry checkpoint adopt --help")
 			}
-			return p.desk(c).Adopt(c.Context, c.Args().First(), func() (*bolt.Store, error) { return p.openOrMakeCheckpoint(c) })
+			return p.desk(c).Adopt(c.Context, c.Args().First(), func() (checkpointcmd.Ledger, error) { return p.openOrMakeCheckpoint(c) })
 		},
 	}
 }

@@ -169,7 +169,13 @@ func checkpointFlags() []cli.Flag {
 	return []cli.Flag{
 		nameFlag(running, "checkpoint", "the checkpoint `FILE`, or the postgres:// address of a database that holds it (default: a file per target in the user's state directory)"),
 		timeFlag(running, "wait", 0, "wait so long for the checkpoint's lock: `DURATION`"),
+		standbyFlag(),
 	}
+}
+
+// standbyFlag says what becomes of a server's standbys that it does not wait for.
+func standbyFlag() cli.Flag {
+	return choiceFlag(running, "ledger-standby", "a checkpoint in PostgreSQL: what becomes of standbys that its server does not wait for: %", "refused", "never-promoted")
 }
 
 func newCheckpointFlag() cli.Flag {

@@ -134,15 +134,7 @@ func opening(c *cli.Context) bolt.Options {
 func (p *program) opener(c *cli.Context, o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
 	path, target := o.Checkpoint, o.Target
 	if postgres.IsAddress(path) {
-		how := postgres.Options{Wait: c.Duration("wait"), Witnesses: witnesses(c), Run: o.RunID, Command: o.Command, Timeout: c.Duration("timeout"), Terms: o.Terms}
-		return func(require, readOnly bool) (checkpoint.Store, error) {
-			how.Require, how.ReadOnly = require, readOnly
-			store, err := postgres.Open(path, target, how)
-			if err != nil {
-				return nil, err // not a *postgres.Store that is nil
-			}
-			return store, nil
-		}
+		return p.serverOpener(c, o)
 	}
 	how := opening(c)
 	how.Anew = how.Anew || p.asks(c, *o)
@@ -173,6 +165,9 @@ func (p *program) existing(c *cli.Context) (checkpointcmd.Place, error) {
 	if err != nil {
 		return checkpointcmd.Place{}, err
 	}
+	if postgres.IsAddress(path) {
+		return p.existingOnServer(c, path)
+	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return checkpointcmd.Place{}, usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
 	}
@@ -185,23 +180,35 @@ func (p *program) existing(c *cli.Context) (checkpointcmd.Place, error) {
 }
 
 // openOrMakeCheckpoint makes one where there is none, if the flags name a target.
-func (p *program) openOrMakeCheckpoint(c *cli.Context) (*bolt.Store, error) {
+func (p *program) openOrMakeCheckpoint(c *cli.Context) (checkpointcmd.Ledger, error) {
 	path, err := p.checkpointPath(c)
 	if err != nil {
 		return nil, err
 	}
 	target := p.target()
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || target.BaseURL == "" || target.LeadsURL == "" || target.TrunkID == "" {
+	named := target.BaseURL != "" && target.LeadsURL != "" && target.TrunkID != ""
+	if postgres.IsAddress(path) && named {
+		db, err := postgres.Open(path, target, p.serverOptions(c))
+		if err != nil {
+			return nil, err // not a *postgres.Store that is nil
+		}
+		return db, nil
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || !named {
 		at, err := p.existing(c)
 		if err != nil {
 			return nil, err
 		}
-		return bolt.Open(at.Path, at.Target, at.Options)
+		return at.Open(checkpointcmd.How{})
 	}
 	if err := makeStateDir(path); err != nil {
 		return nil, err
 	}
-	return bolt.Open(path, target, opening(c))
+	db, err := bolt.Open(path, target, opening(c))
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
 }
 
 // mostFolders is how many run folders are asked for what they tell, the newest.

@@ -14,14 +14,13 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
 	"leadferry/importer"
 	"leadferry/importer/report"
 )
 
 // Adopt takes over the leads of a file, as a whole or not at all. open opens the checkpoint,
 // or makes one.
-func (d *Desk) Adopt(ctx context.Context, path string, open func() (*bolt.Store, error)) (err error) {
+func (d *Desk) Adopt(ctx context.Context, path string, open func() (Ledger, error)) (err error) {
 	read, file, err := d.openList(path, "adopt")
 	if err != nil {
 		return err

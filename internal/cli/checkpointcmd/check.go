@@ -9,6 +9,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 )
 
@@ -22,21 +23,28 @@ func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 	if err != nil {
 		return err
 	}
-	at.Options.ReadOnly, at.Options.Check, at.Options.Accept = !older && !loss, true, older
-	db, err := bolt.Open(at.Path, at.Target, at.Options)
+	at.Options.Check = true
+	db, err := at.Open(How{ReadOnly: !older && !loss, Accept: older})
 	if err != nil {
-		if errors.Is(err, checkpoint.ErrDamaged) {
+		if errors.Is(err, checkpoint.ErrDamaged) && at.Server == nil {
 			d.readable(at.Path)
 		}
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	whole := "every page, record, index and count"
+	if server, is := db.(*postgres.Store); is { // a file is checked when it is opened
+		if err := server.Check(ctx); err != nil {
+			return err
+		}
+		whole = "every row, index and count"
+	}
 	s, err := db.Status()
 	if err != nil {
 		return err
 	}
 	d.warn(s.Warnings)
-	fmt.Fprintf(d.Out, "checkpoint  %s\nin order    every page, record, index and count\n", report.Escape(db.Info().Path))
+	fmt.Fprintf(d.Out, "checkpoint  %s\nin order    %s\n", report.Escape(db.Info().Path), whole)
 	d.printCounts(s.Keys)
 	switch {
 	case older:
@@ -53,7 +61,7 @@ func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 	return nil
 }
 
-func (d *Desk) tookOlder(db *bolt.Store) {
+func (d *Desk) tookOlder(db Ledger) {
 	if !db.Info().TookOlder {
 		fmt.Fprintln(d.Out, "\nnothing to accept: it is not older than what is known")
 		return
@@ -62,7 +70,7 @@ func (d *Desk) tookOlder(db *bolt.Store) {
 }
 
 // acceptLoss asks before rows may be sent whose leads may exist.
-func (d *Desk) acceptLoss(ctx context.Context, db *bolt.Store) error {
+func (d *Desk) acceptLoss(ctx context.Context, db Ledger) error {
 	if !db.Info().Incomplete {
 		fmt.Fprintln(d.Out, "\nnothing to accept: the checkpoint is complete")
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 )
 
@@ -37,7 +38,37 @@ type Desk struct {
 type Place struct {
 	Path    string
 	Target  checkpoint.Target
-	Options bolt.Options
+	Options bolt.Options      // of a file
+	Server  *postgres.Options // of an address; nil: it is a file
+}
+
+// Ledger is a checkpoint as these commands use it.
+type Ledger interface {
+	checkpoint.Store
+	Status() (checkpoint.Status, error)
+}
+
+// How says in what way a checkpoint is opened.
+type How struct{ ReadOnly, Accept bool }
+
+// Open opens the checkpoint that is there.
+func (at *Place) Open(how How) (Ledger, error) {
+	if at.Server != nil {
+		o := *at.Server
+		o.ReadOnly, o.Accept, o.Require = how.ReadOnly, how.Accept, true
+		db, err := postgres.Open(at.Path, at.Target, o)
+		if err != nil {
+			return nil, err // not a *postgres.Store that is nil
+		}
+		return db, nil
+	}
+	o := at.Options
+	o.ReadOnly, o.Accept = how.ReadOnly, how.Accept
+	db, err := bolt.Open(at.Path, at.Target, o)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
 }
 
 // usage is an error of the command line or of a file, with what to do about it.
@@ -49,13 +80,12 @@ func usage(text, hint string) error {
 }
 
 // with opens the checkpoint as long as f takes.
-func (d *Desk) with(readOnly bool, f func(*bolt.Store) error) error {
+func (d *Desk) with(readOnly bool, f func(Ledger) error) error {
 	at, err := d.Find()
 	if err != nil {
 		return err
 	}
-	at.Options.ReadOnly = readOnly
-	db, err := bolt.Open(at.Path, at.Target, at.Options)
+	db, err := at.Open(How{ReadOnly: readOnly})
 	if err != nil {
 		return err
 	}

@@ -51,9 +51,10 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
-	at.Options.ReadOnly = true
-	db, err := bolt.Open(at.Path, at.Target, at.Options)
+	db, err := at.Open(How{ReadOnly: true})
 	switch {
+	case err != nil && at.Server != nil:
+		return err
 	case errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrRolledBack):
 		return errors.Join(d.exportDamaged(at.Path, &x, out), err)
 	case err != nil:

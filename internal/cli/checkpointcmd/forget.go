@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 )
@@ -28,12 +28,13 @@ func (d *Desk) Forget(ctx context.Context, args []string, unblock bool, sandbox 
 	}
 	var alike []checkpoint.Likeness
 	var r checkpoint.ForgetResult
-	inSandbox, sandboxed := 0, false
-	err = d.with(false, func(db *bolt.Store) (err error) {
+	inSandbox, sandboxed, kept := 0, false, false
+	err = d.with(false, func(db Ledger) (err error) {
 		if err := d.Hold(); err != nil { // half of it would leave a copy of the file
 			return err
 		}
 		found, similar, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
+		_, kept = db.(*postgres.Store)
 		if alike, sandboxed = similar, db.Info().Target == sandbox.Target; err == nil && sandboxed {
 			var ids []string
 			for i := range found {
@@ -50,6 +51,9 @@ func (d *Desk) Forget(ctx context.Context, args []string, unblock bool, sandbox 
 		return err
 	}
 	d.reportForgotten(&r, inSandbox, sandboxed, unblock)
+	if kept {
+		fmt.Fprintln(d.Out, "the server's log of changes (WAL), its standbys and its backups keep what they have until they are recycled: ask whoever runs it how long")
+	}
 	for i, l := range alike {
 		if l.File != "" {
 			fmt.Fprintf(d.Out, "%s is not known, but looks like the key of %s:%d, of which nothing was removed: forget that one by its own key\n", report.Escape(keys[i]), report.Escape(l.File), l.Line)

@@ -11,7 +11,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
 )
 
 // Resolve settles rows in doubt by the decisions of a file, all of them or none.
@@ -33,7 +32,7 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 		return usage(read.path+": decides nothing: "+why+"; nothing was settled",
 			"write into lead_id the lead's ID, exists, or none where the lead was not made")
 	}
-	return d.with(false, func(db *bolt.Store) error {
+	return d.with(false, func(db Ledger) error {
 		r, err := db.Resolve(ctx, decisions)
 		if err != nil {
 			if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
@@ -52,7 +51,7 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 		return usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing was settled",
 			"run it in a terminal, or add --yes")
 	}
-	return d.with(false, func(db *bolt.Store) error {
+	return d.with(false, func(db Ledger) error {
 		var decisions []checkpoint.Decision
 		err := db.Each(ctx, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 			if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here

@@ -18,6 +18,15 @@ func (d *Desk) Status() error {
 	if err != nil {
 		return err
 	}
+	if at.Server != nil {
+		return d.with(true, func(db Ledger) error {
+			s, err := db.Status()
+			if err == nil {
+				d.status(&s)
+			}
+			return err
+		})
+	}
 	s, err := bolt.ReadStatus(at.Path, at.Target, at.Options)
 	if err == nil {
 		d.status(&s)

@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/checkpoint"
+)
+
+// newestRuns is how many runs a Status has.
+const newestRuns = 10
+
+// Status returns an account of what is known now.
+func (s *Store) Status() (checkpoint.Status, error) {
+	ctx := context.Background()
+	st := checkpoint.Status{Path: s.at.name, Target: s.target, At: time.Now().UTC(), Keys: s.Info().Keys}
+	err := s.read(ctx, func(c *pgx.Conn) error {
+		st.Statuses = map[string]int{}
+		rows, err := c.Query(ctx, `SELECT status, count(*) FROM leadferry.lead_rows WHERE ledger = $1 AND state IN (1, 2) GROUP BY 1`, s.ledger)
+		if err != nil {
+			return err
+		}
+		var status string
+		var n int
+		if _, err := pgx.ForEachRow(rows, []any{&status, &n}, func() error {
+			if status = restore(status); !checkpoint.KnownStatus(status) {
+				status = "unknown"
+			}
+			st.Statuses[status] += n
+			return nil
+		}); err != nil {
+			return err
+		}
+		if st.Runs, err = runsOf(ctx, c, s.ledger, newestRuns); err != nil {
+			return err
+		}
+		return c.QueryRow(ctx, `SELECT coalesce(max(process), 0) FROM leadferry.workers
+			WHERE ledger = $1 AND ended IS NULL AND run <> '' AND worker <> $2 AND beat > clock_timestamp() - $3 * interval '1 second'`,
+			s.ledger, s.worker, int(lifeTerm/time.Second)).Scan(&st.Process)
+	})
+	if err == nil {
+		st.Contradictions, err = s.standing(ctx)
+	}
+	return st, err
+}
+
+// standing are the contradictions of decisions that nobody has corrected.
+func (s *Store) standing(ctx context.Context) (all []checkpoint.Contradiction, err error) {
+	last := map[string]time.Time{}
+	if err := s.Decisions(ctx, func(d checkpoint.Decision, at time.Time) error { last[d.Key] = at; return nil }); err != nil {
+		return nil, err
+	}
+	err = s.Contradictions(ctx, func(c checkpoint.Contradiction) error {
+		if c.Decided.Equal(last[c.Key]) {
+			all = append(all, c)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// Worker is one opening of a ledger that wrote, as people are shown it.
+type Worker struct {
+	ID                    int64
+	Run, Command          string
+	Fleet                 string
+	Shard, Shards         int
+	Host                  string
+	Process               int64
+	Started, Beat         time.Time
+	Fenced, Ended         time.Time // zero: not
+	Holds                 int       // rows in doubt that it may still settle
+	Alive, MayStillSettle bool
+	Commits               uint64
+}
+
+// Workers returns the newest ones, and all that hold rows in doubt, oldest first.
+func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		all = nil
+		rows, err := c.Query(ctx, `WITH held AS (SELECT worker, count(*) AS n FROM leadferry.lead_rows WHERE ledger = $1 AND state = 4 GROUP BY 1)
+			SELECT w.worker, w.run, w.command, w.fleet, w.shard, w.shards, w.host, w.process, w.started, w.beat, w.fenced, w.ended, coalesce(h.n, 0), w.commits,
+				w.ended IS NULL AND w.beat > clock_timestamp() - $3 * interval '1 second',
+				w.ended IS NULL AND w.beat > clock_timestamp() - greatest($4::bigint, w.holds_for + 60) * interval '1 second'
+			FROM leadferry.workers w LEFT JOIN held h USING (worker)
+			WHERE w.ledger = $1 AND (h.n > 0 OR w.worker IN (SELECT worker FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT $2)) ORDER BY w.worker`,
+			s.ledger, newest, int(lifeTerm/time.Second), int64(afterlife/time.Second))
+		if err != nil {
+			return err
+		}
+		var w Worker
+		var fenced, ended *time.Time
+		_, err = pgx.ForEachRow(rows, []any{
+			&w.ID, &w.Run, &w.Command, &w.Fleet, &w.Shard, &w.Shards, &w.Host, &w.Process, &w.Started, &w.Beat, &fenced, &ended,
+			&w.Holds, &w.Commits, &w.Alive, &w.MayStillSettle,
+		}, func() error {
+			one := w
+			one.Run, one.Command, one.Host = restore(w.Run), restore(w.Command), restore(w.Host)
+			one.Fenced, one.Ended = moment(fenced), moment(ended)
+			all = append(all, one)
+			return nil
+		})
+		return err
+	})
+	return all, err
+}
+
+// Targets are those that have a ledger at an address.
+func Targets(name string, o Options) (all []checkpoint.Target, err error) {
+	at, err := parseAddress(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{at: at, o: o}
+	s.o.ReadOnly = true
+	if s.writer, err = s.meet(); err != nil {
+		return nil, err
+	}
+	defer s.writer.close()
+	have, err := s.version(context.Background())
+	if err != nil || have == 0 {
+		return nil, err
+	}
+	rows, err := s.writer.Query(context.Background(), `SELECT base_url, leads_url, trunk_id FROM leadferry.ledgers ORDER BY ledger`)
+	if err != nil {
+		return nil, s.serverError(err)
+	}
+	all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.Target])
+	return all, s.serverError(err)
+}
