@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -44,13 +45,15 @@ func (p *program) serverOpener(c *cli.Context, o *importer.Options) func(require
 func (p *program) existingOnServer(c *cli.Context, path string) (checkpointcmd.Place, error) {
 	o := p.serverOptions(c)
 	at := checkpointcmd.Place{Path: path, Target: p.target(), Server: &o}
-	if at.Target.BaseURL != "" && at.Target.LeadsURL != "" && at.Target.TrunkID != "" {
-		return at, nil
-	}
 	all, err := postgres.Targets(path, o)
+	named := at.Target.BaseURL != "" && at.Target.LeadsURL != "" && at.Target.TrunkID != ""
 	switch {
 	case err != nil:
 		return at, err
+	case named && slices.Contains(all, at.Target.Canonical()):
+		return at, nil
+	case named:
+		return at, usage("no checkpoint at "+path+" of this target", "check --checkpoint and the target's flags; a run begins the ledger of its target")
 	case len(all) == 0:
 		return at, usage("no checkpoint at "+path, "check --checkpoint; a run begins the ledger of its target")
 	case len(all) == 1:
