@@ -18,7 +18,7 @@ type Decision struct {
 type Contradiction struct {
 	Decision
 	Decided, Found time.Time
-	Other          string // the other key that the lead ID was given to, or nothing
+	Other          string // the other key that the lead ID was given to, or the lead that was made after all, or nothing
 	Text           string // what was found, without values
 }
 

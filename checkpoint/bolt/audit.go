@@ -82,7 +82,7 @@ func decodeAudit(key, line []byte) (r auditLine, err error) {
 	r.Key, r.LeadID, r.at = f.Text(), f.Text(), f.Time()
 	r.Exists = r.kind == exists
 	switch {
-	case r.kind > exists+byte(checkpoint.NoSuchLead):
+	case r.kind > exists+byte(checkpoint.RefusedAfterAll):
 		return r, records.ErrRecord
 	case r.kind > exists:
 		r.other, r.decided = f.Text(), f.Time()

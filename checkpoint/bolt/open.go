@@ -32,17 +32,19 @@ type Options struct {
 	Check    bool          // check every page and record, whatever PATH.seq says
 	Accept   bool          // check, and take an older copy as incomplete, under a new ID
 	Anew     bool          // make a new file although one is known to have been here
+	Moved    bool          // open it for writing though it was copied to another place, or is being filled
 	Named    bool          // a person chose the path: a missing file matters for what was here alone
 	AnyPlace bool          // take any file system for good
 	Now      func() time.Time
 
 	Witnesses []checkpoint.Witness // what runs left elsewhere
 
-	magic  func(string) (int64, error) // instead of statfs(2), for tests
-	host   string                      // instead of /etc/machine-id, for tests
-	later  bool                        // leave unused parts as they are
-	before *Store                      // the same file, as it was opened before it was compacted
-	gather gathering                   // instead of the constants, for tests
+	magic   func(string) (int64, error) // instead of statfs(2), for tests
+	host    string                      // instead of /etc/machine-id, for tests
+	mayMove bool                        // though it was moved, or is being filled
+	later   bool                        // leave unused parts as they are
+	before  *Store                      // the same file, as it was opened before it was compacted
+	gather  gathering                   // instead of the constants, for tests
 }
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target
@@ -77,7 +79,7 @@ func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
 	if o.magic == nil {
 		o.magic = disk.FileSystem
 	}
-	d := &Store{path: path, readOnly: o.ReadOnly, now: o.Now}
+	d := &Store{path: path, readOnly: o.ReadOnly, mayMove: o.Moved, now: o.Now}
 	d.entries, d.leads = newBuffered(inEntries, newEntries, false, o.gather), newBuffered(inLeads, newLeads, true, o.gather)
 	if o.before != nil {
 		d.warnings, d.tookOlder = o.before.warnings, o.before.tookOlder
@@ -154,6 +156,9 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	}
 	if differ := d.header.differences(t); differ != "" && t != (checkpoint.Target{}) {
 		return d.refuse(checkpoint.ErrTarget, "belongs to another target: its "+differ, otherTarget)
+	}
+	if err := d.stillHere(meta); err != nil {
+		return err
 	}
 	for _, name := range buckets() {
 		if tx.Bucket(name) == nil {

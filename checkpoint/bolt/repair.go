@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"leadferry/checkpoint"
@@ -46,6 +47,9 @@ func Repair(from, to string, t checkpoint.Target, results []Evidence, dryRun boo
 			Path: from, Text: "holds nothing of a checkpoint", Err: checkpoint.ErrDamaged,
 			Hint: "what runs made stands in their results: --results leadferry-runs/*/results.csv",
 		}
+	}
+	if to, moved := strings.CutPrefix(s.moving, movedTo); moved {
+		return r, &checkpoint.OpenError{Path: from, Text: "was copied to " + to + ", where its leads are known from now on", Hint: "use --checkpoint " + to, Err: checkpoint.ErrGone}
 	}
 	p := repair{salvage: s, from: from, secret: s.header.version != 0}
 	if err := p.identify(t, o); err != nil {

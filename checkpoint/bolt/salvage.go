@@ -82,6 +82,7 @@ func salvageFile(path string) (*salvage, error) {
 
 // salvage is what was found in the pages so far.
 type salvage struct {
+	moving  string // see movingKey
 	records map[string]piece
 	texts   []string       // by number; those that are lost are empty
 	sure    []bool         // of texts: it stood in a page in use
@@ -330,6 +331,12 @@ func (s *salvage) meta(key, value []byte) bool {
 			s.adopting = trace{true, s.adopting.inUse || s.inUse}
 		}
 		return is
+	case string(movingKey):
+		f, err := records.Unseal(key, value)
+		if err == nil {
+			s.moving = f.Text()
+		}
+		return err == nil
 	case string(lackingKey):
 		l, err := decodeLacking(value)
 		if err == nil && (s.inUse || !s.lacksInUse) {

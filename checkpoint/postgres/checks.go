@@ -248,7 +248,7 @@ func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 	switch {
 	case err != nil:
 		return err
-	case moved != "":
+	case moved != "" && !s.o.Moved:
 		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use that one")
 	case filling != "":
 		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+filling+" "+s.at.name)

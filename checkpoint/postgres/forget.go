@@ -88,7 +88,7 @@ func (s *Store) erase(ctx context.Context, q *wanted, leads map[string]bool) err
 		{`DELETE FROM leadferry.lead_rows WHERE ledger = $1 AND key = ANY ($2)`, []any{keys}},
 		{`DELETE FROM leadferry.lead_ids WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, []any{keys, ids}},
 		{`DELETE FROM leadferry.forgotten WHERE ledger = $1 AND hash = ANY ($2)`, []any{q.hashes}},
-		{`DELETE FROM leadferry.contradictions WHERE ledger = $1 AND other = ANY ($2)`, []any{keys}},
+		{`DELETE FROM leadferry.contradictions WHERE ledger = $1 AND (other = ANY ($2) OR other = ANY ($3))`, []any{keys, bytesOf(ids)}},
 		{`DELETE FROM leadferry.decision_rows WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, []any{keys, ids}},
 	} {
 		if _, err := s.writer.Exec(ctx, one.sql, append([]any{s.ledger}, one.args...)...); err != nil {

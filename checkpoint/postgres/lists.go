@@ -206,7 +206,11 @@ func moment(t *time.Time) time.Time {
 }
 
 // PutRun keeps a run.
-func (s *Store) PutRun(_ context.Context, r checkpoint.RunInfo) error {
+func (s *Store) PutRun(ctx context.Context, r checkpoint.RunInfo) error {
+	return s.alone(false, func() error { return s.putRun(context.WithoutCancel(ctx), s.writer.Conn, r) })
+}
+
+func (s *Store) putRun(ctx context.Context, conn *pgx.Conn, r checkpoint.RunInfo) error {
 	counts, err := json.Marshal(r.Counts)
 	if err != nil {
 		return err
@@ -218,13 +222,11 @@ func (s *Store) PutRun(_ context.Context, r checkpoint.RunInfo) error {
 		t = time.UnixMilli(t.UnixMilli()).UTC()
 		return &t
 	}
-	return s.alone(false, func() error {
-		_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.run_rows (ledger, run, command, started, finished, outcome, counts, worker)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (ledger, run) DO UPDATE SET command = $3, started = $4, finished = $5, outcome = $6, counts = $7`,
-			s.ledger, clean(r.ID), clean(r.Command), instant(r.Started), instant(r.Finished), clean(r.Outcome), string(counts), s.worker)
-		return err
-	})
+	_, err = conn.Exec(ctx, `INSERT INTO leadferry.run_rows (ledger, run, command, started, finished, outcome, counts, worker)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (ledger, run) DO UPDATE SET command = $3, started = $4, finished = $5, outcome = $6, counts = $7`,
+		s.ledger, clean(r.ID), clean(r.Command), instant(r.Started), instant(r.Finished), clean(r.Outcome), string(counts), s.worker)
+	return err
 }
 
 // Decisions calls f with every decision, in order.

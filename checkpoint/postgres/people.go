@@ -204,15 +204,21 @@ func (w *working) reopen(i int, d *checkpoint.Decision, r *checkpoint.ResolveRes
 const heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
 
 func (s *Store) keepDecision(d *decision) error {
+	_, err := s.putDecision(context.Background(), s.writer.Conn, d)
+	return err
+}
+
+// putDecision keeps a decision under the next number.
+func (s *Store) putDecision(ctx context.Context, conn *pgx.Conn, d *decision) (number int64, err error) {
 	sent := int64(0)
 	if !d.Sent.IsZero() {
 		sent = d.Sent.UnixMilli()
 	}
 	var c coder
 	c.whole(d.send)
-	_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.decision_rows (ledger, key, lead_id, "exists", sent, run, decided, send) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		s.ledger, []byte(d.Key), clean(d.LeadID), d.Exists, sent, clean(d.Run), d.at.UnixMilli(), c.b)
-	return err
+	err = conn.QueryRow(ctx, `INSERT INTO leadferry.decision_rows (ledger, key, lead_id, "exists", sent, run, decided, send) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING number`,
+		s.ledger, []byte(d.Key), clean(d.LeadID), d.Exists, sent, clean(d.Run), d.at.UnixMilli(), c.b).Scan(&number)
+	return number, err
 }
 
 // AcceptLoss gives up what an incomplete ledger lacks, see [checkpoint.Store].

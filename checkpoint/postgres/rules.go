@@ -200,7 +200,7 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
 	keep := e.State == checkpoint.InDoubt || r.intent != nil
 	switch {
 	case e.State.HasLead() && (none || d.LeadID != "" && d.LeadID != e.LeadID):
-		w.found = append(w.found, contradiction{of: d, text: checkpoint.MadeAfterAll.String() + " " + e.LeadID})
+		w.found = append(w.found, contradiction{of: d, other: e.LeadID, text: checkpoint.MadeAfterAll.String()})
 	case e.State == checkpoint.Rejected && !none:
 		w.found = append(w.found, contradiction{of: d, text: checkpoint.RefusedAfterAll.String()})
 		keep = true

@@ -189,7 +189,10 @@ func TestARunBesideAnother(t *testing.T) {
 	committed(t, first, createdOf("b", "lead-b"))
 	committed(t, second, createdOf("a", "lead-a2"))
 	var texts []string
-	if err := second.Contradictions(t.Context(), func(c checkpoint.Contradiction) error { texts = append(texts, c.Key+" "+c.Text); return nil }); err != nil {
+	if err := second.Contradictions(t.Context(), func(c checkpoint.Contradiction) error {
+		texts = append(texts, c.Key+" "+c.Text+" "+c.Other)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(texts) != 2 || !strings.HasSuffix(texts[0], "lead-a") || !strings.HasSuffix(texts[1], "lead-b") {

@@ -92,7 +92,7 @@ func mayNot(err error) bool {
 }
 
 // newID is a random name that no other ledger has.
-func newID() string { return hex.EncodeToString(newSecret()[:16]) }
+func newID() string { return hex.EncodeToString(newSecret()[:8]) }
 
 func newSecret() []byte {
 	secret := make([]byte, 32)

@@ -45,6 +45,7 @@ type Options struct {
 	Terms     *checkpoint.Terms    // of the fleet that the worker belongs to; nil: none
 	Patience  time.Duration        // with a server that is lost while the ledger is open
 	State     string               // folder in which this machine keeps what it knows of ledgers; "": none
+	Moved     bool                 // it is opened though it was copied to another place
 	Accept    bool                 // a ledger that is older than what is known is taken, as incomplete
 
 	Interrupt <-chan struct{} // closed: nothing is waited for any longer

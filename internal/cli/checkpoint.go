@@ -20,7 +20,7 @@ func (p *program) checkpointCommand() *cli.Command {
 	commands := []*cli.Command{
 		p.statusCommand(), p.exportCommand(), p.historyCommand(), p.resolveCommand(),
 		p.adoptCommand(), p.forgetCommand(), p.checkCommand(), p.repairCommand(),
-		p.initLedgerCommand(), p.workersCommand(),
+		p.copyCommand(), p.initLedgerCommand(), p.workersCommand(),
 	}
 	for _, c := range commands {
 		if !slices.Contains([]string{"repair", "copy", "init"}, c.Name) { // which name theirs

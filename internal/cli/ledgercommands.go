@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"path/filepath"
+
 	"github.com/urfave/cli/v2"
 
+	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
+	"leadferry/internal/cli/checkpointcmd"
 )
 
 func (p *program) initLedgerCommand() *cli.Command {
@@ -50,4 +54,52 @@ Exit codes: 0 done; 2 no checkpoint, or a file; 3 the server cannot be reached; 
 cannot be relied on.`,
 		Action: func(c *cli.Context) error { return p.desk(c).Workers(c.Context) },
 	}
+}
+
+func (p *program) copyCommand() *cli.Command {
+	return &cli.Command{
+		Name: "copy", Usage: "take a checkpoint to another place: from a file to PostgreSQL, or back", ArgsUsage: "FROM TO",
+		Description: `Copies all that the checkpoint FROM knows into TO, a file that is not there yet or the
+address of a database: leads, rows in doubt, decisions, history, runs, what was forgotten
+and the key of the digests. Runs are refused at TO until it is complete, and at FROM from
+then on for good: two checkpoints that both grew would make leads twice. The same command
+again finishes a copy that was cut off.
+
+Example:
+
+   leadferry checkpoint copy leads.db postgres://db.example.com/leads
+
+Exit codes: 0 done; 2 usage error or no checkpoint; 3 the server cannot be reached, or
+the disk refused it; 4 one of them is in use, damaged, or not empty.`,
+		Flags: []cli.Flag{standbyFlag()},
+		Action: func(c *cli.Context) error {
+			from, to := c.Args().Get(0), c.Args().Get(1)
+			if c.NArg() != 2 || from == to {
+				return usage("copy takes two places: the checkpoint, and where it goes", "see leadferry checkpoint copy --help")
+			}
+			at, err := p.placeNamed(c, from)
+			if err != nil {
+				return err
+			}
+			if postgres.IsAddress(to) {
+				o := p.serverOptions(c)
+				return p.desk(c).Copy(c.Context, at, to, &o)
+			}
+			if to, err = filepath.Abs(to); err != nil {
+				return err
+			}
+			return p.desk(c).Copy(c.Context, at, to, nil)
+		},
+	}
+}
+
+// placeNamed is a checkpoint that an argument names, which must be there.
+func (p *program) placeNamed(c *cli.Context, name string) (checkpointcmd.Place, error) {
+	if postgres.IsAddress(name) {
+		return p.existingOnServer(c, name)
+	}
+	if !exists(name) {
+		return checkpointcmd.Place{}, usage("no checkpoint at "+name, "check the path")
+	}
+	return checkpointcmd.Place{Path: name, Options: bolt.Options{AnyPlace: anyPlace(), Witnesses: witnesses(c), Named: true}}, nil
 }

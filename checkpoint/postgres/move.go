@@ -1,0 +1,305 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"leadferry/checkpoint"
+)
+
+// Moved is where the leads of the ledger are kept now, or "".
+func (s *Store) Moved() (to string) {
+	_ = s.read(context.Background(), func(c *pgx.Conn) error {
+		return c.QueryRow(context.Background(), `SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&to)
+	})
+	return to
+}
+
+// SetMoved makes every later opening for writing refuse the ledger, and waits for what is being
+// written. It is refused while a run uses it.
+func (s *Store) SetMoved(to string) error {
+	return s.alone(true, func() error {
+		var run string
+		err := s.writer.QueryRow(context.Background(), `SELECT run FROM leadferry.workers WHERE ledger = $1 AND run <> '' AND ended IS NULL
+			AND beat > clock_timestamp() - $2 * interval '1 second' LIMIT 1`, s.ledger, int(lifeTerm/time.Second)).Scan(&run)
+		if err == nil {
+			return s.refuse(checkpoint.ErrLocked, "the run "+restore(run)+" uses it", "wait for it to end, then copy")
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		_, err = s.writer.Exec(context.Background(), `WITH fenced AS (UPDATE leadferry.workers SET fenced = clock_timestamp() WHERE ledger = $1 AND ended IS NULL AND worker <> $3)
+			UPDATE leadferry.ledgers SET moved_to = $2 WHERE ledger = $1`, s.ledger, to, s.worker)
+		return err
+	})
+}
+
+// kept is a record as it is handed over.
+func (r *record) kept() *checkpoint.Kept {
+	if r == nil {
+		return nil
+	}
+	return &checkpoint.Kept{Entry: r.Entry, Act: r.act, Past: r.past, Prior: r.prior.kept()}
+}
+
+// recordOf is a record as it was handed over.
+func recordOf(k *checkpoint.Kept) *record {
+	if k == nil {
+		return nil
+	}
+	return &record{Entry: k.Entry, act: k.Act, past: k.Past, prior: recordOf(k.Prior)}
+}
+
+// Contents are all that is known.
+func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
+	c := &checkpoint.Contents{Name: s.at.name, ID: s.id, Target: s.target, Missing: s.missing}
+	c.Keys = func(yield func(checkpoint.KeptKey, error) bool) {
+		for last, more := []byte(nil), true; more; {
+			page, err := s.page(ctx, checkpoint.Unknown, last)
+			if err != nil {
+				yield(checkpoint.KeptKey{}, err)
+				return
+			}
+			for _, r := range page {
+				last = []byte(r.key)
+				if !yield(checkpoint.KeptKey{Entry: r.entry.kept(), Intent: r.intent.kept()}, nil) {
+					return
+				}
+			}
+			more = len(page) == pageRows
+		}
+	}
+	var err error
+	if c.Runs, err = s.Runs(ctx); err != nil {
+		return nil, err
+	}
+	err = s.Contradictions(ctx, func(x checkpoint.Contradiction) error { c.Contradictions = append(c.Contradictions, x); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return c, s.read(ctx, func(conn *pgx.Conn) error { return s.lines(ctx, conn, c) })
+}
+
+// lines reads what stands under no key.
+func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Contents) error {
+	c.Decisions, c.Shapes, c.Forgotten = nil, nil, nil
+	var ancestors string
+	err := conn.QueryRow(ctx, `SELECT ancestor, secret FROM leadferry.ledgers JOIN leadferry.digest_keys USING (ledger) WHERE ledger = $1`, s.ledger).Scan(&ancestors, &c.Secret)
+	if err != nil {
+		return err
+	}
+	c.Ancestors = strings.Fields(ancestors)
+	rows, err := conn.Query(ctx, decisionColumns+` WHERE ledger = $1 ORDER BY number`, s.ledger)
+	if err != nil {
+		return err
+	}
+	err = eachDecision(rows, func(d *decision) error {
+		c.Decisions = append(c.Decisions, checkpoint.KeptDecision{Decision: d.Decision, At: d.at, Send: d.send.kept()})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if rows, err = conn.Query(ctx, `SELECT columns, key, namespace FROM leadferry.shapes WHERE ledger = $1`, s.ledger); err != nil {
+		return err
+	}
+	if c.Shapes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.KeptShape]); err != nil {
+		return err
+	}
+	for i := range c.Shapes {
+		c.Shapes[i].Key, c.Shapes[i].Namespace = restore(c.Shapes[i].Key), restore(c.Shapes[i].Namespace)
+	}
+	if rows, err = conn.Query(ctx, `SELECT hash, fold, at FROM leadferry.forgotten WHERE ledger = $1`, s.ledger); err != nil {
+		return err
+	}
+	c.Forgotten, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.KeptBlock])
+	return err
+}
+
+// Fill makes a ledger of what another checkpoint knows, under an ID of its own that records the other's. One that a copy
+// from there has left is made anew; any other one that is there, and knows something, is an error. begun is called once
+// runs are refused there and before anything is read.
+func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target, begun func() error, o Options) (err error) {
+	at, err := parseAddress(name)
+	if err != nil {
+		return err
+	}
+	s := &Store{
+		at: at, o: o, now: time.Now, target: t.Canonical(), seen: newSight(), lists: newRowLists(), shapes: map[shapeKey]bool{},
+		claims: newClaims(), ending: make(chan struct{}),
+	}
+	if s.writer, err = s.meet(); err != nil {
+		return err
+	}
+	defer func() { s.writer.close() }()
+	ctx := context.Background()
+	if err := errors.Join(s.fits(s.writer), s.migrate(ctx)); err != nil {
+		return err
+	}
+	s.o.Require, s.o.ReadOnly = false, false
+	if err := s.findLedger(ctx); err != nil {
+		return err
+	}
+	if err := s.reserveFor(ctx, fromName); err != nil {
+		return s.serverError(err)
+	}
+	if err := begun(); err != nil {
+		return err
+	}
+	c, err := from()
+	if err != nil {
+		return err
+	}
+	return s.serverError(pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error { return s.fill(ctx, tx, c) }))
+}
+
+// reserveFor has runs refuse the ledger until it is complete.
+func (s *Store) reserveFor(ctx context.Context, from string) error {
+	return pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
+		var moved, filling string
+		err := tx.QueryRow(ctx, `SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).Scan(&moved, &filling)
+		if err != nil {
+			return err
+		}
+		if filling == from {
+			return nil
+		}
+		var known bool
+		err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1) OR EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1)
+			OR EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND run <> '' AND ended IS NULL)`, s.ledger).Scan(&known)
+		if err != nil {
+			return err
+		}
+		if known || moved != "" || filling != "" {
+			return s.refuse(checkpoint.ErrLocked, "knows something of this target already, or is used by a run", "copy into an empty one")
+		}
+		_, err = tx.Exec(ctx, `UPDATE leadferry.ledgers SET filling = $2 WHERE ledger = $1`, s.ledger, from)
+		return err
+	})
+}
+
+// fill writes the contents of another checkpoint in one transaction.
+func (s *Store) fill(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents) error {
+	var seq int64
+	if err := tx.QueryRow(ctx, `SELECT nextval('leadferry.commits')`).Scan(&seq); err != nil {
+		return err
+	}
+	counts, owners, err := s.copyRows(ctx, tx, c, seq)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"leadferry", "lead_ids"}, []string{"ledger", "lead_id", "key"}, owners); err != nil {
+		return err
+	}
+	if err := s.copyLines(ctx, tx, c); err != nil {
+		return err
+	}
+	since := int64(0)
+	if c.Missing != "" {
+		since = seq
+	}
+	b := &pgx.Batch{}
+	b.Queue(`INSERT INTO leadferry.workers (ledger, command, ended, commits, seq, created, partial, rejected, in_doubt, not_made, forgotten)
+		VALUES ($1, 'copy', clock_timestamp(), 1, $2, $3, $4, $5, $6, $7, $8)`, s.ledger, seq, counts[checkpoint.Created], counts[checkpoint.Partial],
+		counts[checkpoint.Rejected], counts[checkpoint.InDoubt], counts[checkpoint.NotMade], len(c.Forgotten))
+	b.Queue(`UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, c.Secret)
+	b.Queue(`UPDATE leadferry.ledgers SET filling = '', ancestor = $2, missing = $3, since = $4 WHERE ledger = $1`,
+		s.ledger, strings.Join(append(c.Ancestors, c.ID), " "), c.Missing, since)
+	return tx.SendBatch(ctx, b).Close()
+}
+
+// copyRows copies what stands under keys; nobody holds any of it.
+func (s *Store) copyRows(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents, seq int64) (counts map[checkpoint.State]int, owners pgx.CopyFromSource, err error) {
+	counts = map[checkpoint.State]int{}
+	var leads [][]any
+	next, stop := iter.Pull2(c.Keys)
+	defer stop()
+	rows := pgx.CopyFromFunc(func() ([]any, error) {
+		k, err, more := next()
+		if err != nil || !more {
+			return nil, err
+		}
+		r := &row{seq: uint64(seq), entry: recordOf(k.Entry), intent: recordOf(k.Intent)}
+		for _, rec := range []*record{r.entry, r.intent} {
+			if rec != nil {
+				rec.Seq, r.key = 0, rec.Key
+			}
+		}
+		if lead := r.lead(); lead != "" {
+			leads = append(leads, []any{s.ledger, clean(lead), []byte(r.key)})
+		}
+		counts[r.state()]++
+		return s.copied(r), nil
+	})
+	_, err = tx.CopyFrom(ctx, pgx.Identifier{"leadferry", "lead_rows"}, []string{
+		"ledger", "key", "seq", "worker", "updated", "line", "state", "code", "lead_id", "organization", "location", "status",
+		"external_id", "want_link", "locator", "file", "reason", "run", "digest", "content", "extra", "fold", "hidden",
+	}, rows)
+	return counts, pgx.CopyFromRows(leads), err
+}
+
+// copied is a row as COPY takes it.
+func (s *Store) copied(r *row) []any {
+	v := r.visible()
+	digest := v.Digest[:]
+	if v.Digest == (checkpoint.Digest{}) {
+		digest = []byte{}
+	}
+	var hidden []string
+	for _, link := range r.hidden() {
+		hidden = append(hidden, clean(link))
+	}
+	return []any{
+		s.ledger, []byte(r.key), int64(r.seq), int64(0), v.Updated.UnixMilli(), int64(v.Line), int16(r.state()), int32(v.Code), clean(v.LeadID), clean(v.Organization),
+		clean(v.Location), clean(v.Status), clean(v.ExternalID), clean(v.WantLink), clean(v.Locator), clean(v.File), clean(v.Reason), clean(v.Run),
+		digest, contentBytes(v.Content), r.extra(), []byte(fold(r.key)), hidden,
+	}
+}
+
+// copyLines copies what stands under no key.
+func (s *Store) copyLines(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents) error {
+	for _, r := range c.Runs {
+		if err := s.putRun(ctx, tx.Conn(), r); err != nil {
+			return err
+		}
+	}
+	numbers := map[string]int64{} // of decisions, by key and time
+	name := func(key string, at time.Time) string { return key + "\x00" + at.UTC().String() }
+	for _, d := range c.Decisions {
+		if d.Send == nil {
+			d.Send = &checkpoint.Kept{}
+		}
+		number, err := s.putDecision(ctx, tx.Conn(), &decision{Decision: d.Decision, at: d.At, send: recordOf(d.Send)})
+		if err != nil {
+			return err
+		}
+		numbers[name(d.Key, d.At)] = number
+	}
+	for _, x := range c.Contradictions {
+		if number := numbers[name(x.Key, x.Decided)]; number != 0 {
+			if _, err := tx.Exec(ctx, `INSERT INTO leadferry.contradictions (ledger, decision, found, other, text) VALUES ($1, $2, $3, $4, $5)`,
+				s.ledger, number, x.Found.UnixMilli(), []byte(x.Other), x.Text); err != nil {
+				return err
+			}
+		}
+	}
+	for _, k := range c.Shapes {
+		if _, err := tx.Exec(ctx, `INSERT INTO leadferry.shapes (ledger, columns, key, namespace) VALUES ($1, $2, $3, $4)`, s.ledger, k.Columns, clean(k.Key), clean(k.Namespace)); err != nil {
+			return err
+		}
+	}
+	for _, b := range c.Forgotten {
+		if b.Fold == nil {
+			b.Fold = []byte{}
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO leadferry.forgotten (ledger, hash, fold, at) VALUES ($1, $2, $3, $4)`, s.ledger, b.Hash, b.Fold, b.At); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package checkpointcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/postgres"
+	"leadferry/importer/report"
+)
+
+// source is a checkpoint that can be copied to another place.
+type source interface {
+	Ledger
+	Moved() string
+	SetMoved(to string) error
+	Contents(ctx context.Context) (*checkpoint.Contents, error)
+}
+
+// Copy takes all that a checkpoint knows to an empty one elsewhere: to is an address with server, or a
+// file. Runs are refused there first, then here for good; the same copy again ends one that was cut off.
+func (d *Desk) Copy(ctx context.Context, from Place, to string, server *postgres.Options) (err error) {
+	src, err := from.source()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	info := src.Info()
+	if moved := src.Moved(); moved != "" && moved != to {
+		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + " before", Hint: "use --checkpoint " + moved, Err: checkpoint.ErrGone}
+	}
+	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
+	begun := func() error { return src.SetMoved(to) }
+	if server != nil {
+		err = postgres.Fill(to, read, info.Path, info.Target, begun, *server)
+	} else {
+		err = bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and all that is known besides\n%s is used by no run any more; use --checkpoint %s from now on\n",
+		english.Plural(info.Leads, "lead", ""), info.InDoubt, report.Escape(info.Path), report.Quote(to))
+	return nil
+}
+
+func (at *Place) source() (source, error) {
+	if at.Server != nil {
+		o := *at.Server
+		o.Require, o.Moved = true, true
+		db, err := postgres.Open(at.Path, at.Target, o)
+		if err != nil {
+			return nil, err // not a *postgres.Store that is nil
+		}
+		return db, nil
+	}
+	o := at.Options
+	o.Require, o.Moved = true, true
+	db, err := bolt.Open(at.Path, at.Target, o)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
