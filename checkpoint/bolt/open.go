@@ -39,12 +39,11 @@ type Options struct {
 
 	Witnesses []checkpoint.Witness // what runs left elsewhere
 
-	magic   func(string) (int64, error) // instead of statfs(2), for tests
-	host    string                      // instead of /etc/machine-id, for tests
-	mayMove bool                        // though it was moved, or is being filled
-	later   bool                        // leave unused parts as they are
-	before  *Store                      // the same file, as it was opened before it was compacted
-	gather  gathering                   // instead of the constants, for tests
+	magic  func(string) (int64, error) // instead of statfs(2), for tests
+	host   string                      // instead of /etc/machine-id, for tests
+	later  bool                        // leave unused parts as they are
+	before *Store                      // the same file, as it was opened before it was compacted
+	gather gathering                   // instead of the constants, for tests
 }
 
 // Open opens the checkpoint at path, or makes a new one for t; the zero Target

@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each step is some round trips
-		f.Value.Set("8")
+		f.Value.Set("4")
 	}
 	pgtest.Main(m)
 }
