@@ -80,6 +80,7 @@ type merger struct {
 	organizations map[Organization]int
 	transitions   map[Transition]int
 	errors        map[[2]string]*Reason
+	buckets       []Bucket // of all workers
 	missing       []int    // shards that no worker has begun, or whose last one did not come to its end
 	stops         []string // why newest workers stopped
 	codes         []int    // of newest workers that came to their end
@@ -107,6 +108,7 @@ func (m *merger) work(w *Summary) {
 	m.LatencyMs.Max = max(m.LatencyMs.Max, w.LatencyMs.Max)
 	m.measured += n
 	m.PeakInFlight += w.PeakInFlight
+	m.buckets = append(m.buckets, w.Timeline...)
 	for _, o := range w.Organizations {
 		m.organizations[Organization{ID: o.ID, Location: o.Location}] += o.Leads
 	}
@@ -213,7 +215,28 @@ func (m *merger) finish() {
 	if m.DurationS > 0 {
 		m.ThroughputRowsPerS = float64(m.Rows.Read) / m.DurationS
 	}
+	m.timeline()
 	m.verdict()
+}
+
+// timeline puts what all workers did into buckets of the fleet's own time. A wait holds for all of them.
+func (m *merger) timeline() {
+	if len(m.buckets) == 0 || m.DurationS <= 0 {
+		return
+	}
+	width := m.FinishedAt.Sub(m.StartedAt) / MostBuckets
+	m.Timeline = make([]Bucket, MostBuckets)
+	for i := range m.Timeline {
+		m.Timeline[i].Time = m.StartedAt.Add(time.Duration(i) * width)
+	}
+	for _, b := range m.buckets {
+		to := &m.Timeline[min(max(int(b.Time.Sub(m.StartedAt)/max(width, 1)), 0), MostBuckets-1)]
+		if n := to.Requests + b.Requests; n > 0 {
+			share := float64(b.Requests) / float64(n)
+			to.P50, to.P95, to.P99 = to.P50+(b.P50-to.P50)*share, to.P95+(b.P95-to.P95)*share, to.P99+(b.P99-to.P99)*share
+		}
+		to.Rows, to.Requests, to.Retries, to.Paused = to.Rows+b.Rows, to.Requests+b.Requests, to.Retries+b.Retries, max(to.Paused, b.Paused)
+	}
 }
 
 // verdict is how the fleet ended as if it had been one run: the first that applies of 130, 4, 3, 5 and 1.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -33,11 +34,16 @@ Example:
    leadferry report --open
    leadferry report ` + runsFolder + `/20261122T083531Z-import-4f1c2a9b -o page.html
 
+With --fleet it is that of all workers of a fleet together, from their ledger, and ends
+with the exit code that they would have as one run:
+
+   leadferry report --fleet migration-1 --checkpoint postgres://HOST/leads
+
 Exit codes: 0 done; 2 no such run, or not the summary of one; 3 the page could not be written.`,
-		Flags: []cli.Flag{
+		Flags: slices.Concat([]cli.Flag{
 			output,
 			boolFlag("", "open", "open the page in the browser"),
-		},
+		}, connectionFlags(), fleetReportFlags()),
 		Action: p.report,
 	}
 }
@@ -49,6 +55,9 @@ func (p *program) report(c *cli.Context) error {
 	to := c.String("output")
 	if to == "-" && c.Bool("open") {
 		return usage("--open opens a file, and -o - writes none", "leave one of them out")
+	}
+	if c.String("fleet") != "" {
+		return p.reportFleet(c, to)
 	}
 	from, err := runNamed(c.Args().First())
 	if err != nil {

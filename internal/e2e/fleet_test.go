@@ -154,6 +154,9 @@ func TestFleetSharesTheRows(t *testing.T) {
 	if sum.Read != 400 || sum.Created != 400 || len(rows) != 400 {
 		t.Errorf("%d rows read, %d created, %d different ones in the results", sum.Read, sum.Created, len(rows))
 	}
+	if code, out := c.run("report", "--fleet", "monday", "--checkpoint", c.ledger, "--summary", "-"); code != 0 || !strings.Contains(out, `"created": 400`) {
+		t.Errorf("the report of the fleet ends with %d:\n%s", code, out)
+	}
 	c.ended(c.worker(0, "--max-rejects", "5"), 2) // another limit
 	c.ended(c.worker(0, "--limit", "10"), 2)      // another part of the input
 	c.ended(c.command("import", "-m", "leads.yaml", "leads.csv", "--checkpoint", c.ledger, "--fleet", "monday", "--shard", "0/5", "--out", "none"), 2)
@@ -187,6 +190,10 @@ func TestFleetKilled(t *testing.T) {
 			c.ended(c.worker(shard), 0, 5)
 		})
 		c.wholeFleet()
+		c.run("report", "--fleet", "monday", "--checkpoint", c.ledger)
+		if s := c.summary("leadferry-runs/fleet-monday/summary.json"); s.Rows.Read != c.rows || s.Rows.Created+s.Rows.InDoubt != c.rows || s.ExitCode != 0 && s.ExitCode != 5 {
+			t.Errorf("the report of the fleet: exit code %d, %+v", s.ExitCode, s.Rows)
+		}
 	}
 }
 
