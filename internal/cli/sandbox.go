@@ -20,7 +20,6 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/disk"
-	"leadferry/internal/page"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 	sandboxpage "leadferry/leadapi/sandbox/web"
@@ -70,46 +69,17 @@ Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 			directoryFlag("", ""),
 			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
 			life,
-			pageFlag("a page of its leads, with a search, and of its requests and faults as they come"),
+			sandboxWebFlag(),
 		},
 		Action: p.sandbox,
 	}
 }
 
-// pageAddress is that of a page: a switch that also takes an address.
-type pageAddress string
-
-func (a *pageAddress) String() string { return string(*a) }
-
-func (a *pageAddress) Set(text string) error {
-	*a = pageAddress(text)
-	return nil
-}
-
-// IsBoolFlag lets the flag stand without a value.
-func (*pageAddress) IsBoolFlag() bool { return true }
-
-// pageFlag asks for a page at an address of this machine.
-func pageFlag(text string) *cli.GenericFlag {
+func sandboxWebFlag() cli.Flag {
 	return &cli.GenericFlag{
-		Name: "web", Value: new(pageAddress), DefaultText: "no page",
-		Usage: text + ", in a browser on this machine (`[=ADDRESS]`: at a port of your choice)",
+		Name: "web", Value: new(optionalWord), DefaultText: "no page",
+		Usage: "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)",
 	}
-}
-
-// servePage serves a page where --web asks for one; nil where it does not.
-func servePage(c *cli.Context, site page.Site) (*page.Server, error) {
-	addr := c.Generic("web").(*pageAddress).String()
-	if wanted, err := strconv.ParseBool(addr); err == nil && wanted {
-		addr = "127.0.0.1:0"
-	} else if err == nil || addr == "" {
-		return nil, nil
-	}
-	server, err := page.Serve(addr, site)
-	if err != nil {
-		return nil, usage("--web: "+err.Error(), "leave the address out, or name a free one such as 127.0.0.1:8090")
-	}
-	return server, nil
 }
 
 func indented(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
@@ -134,13 +104,13 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free"), server.Close())
 	}
-	shown, err := servePage(c, sandboxpage.New(server, listener.URL()).View)
+	shown, err := serveWeb(c, sandboxpage.New(server, listener.URL()).View)
 	if err != nil {
 		return errors.Join(err, listener.Close(), server.Close())
 	}
 	fmt.Fprint(p.Out, exports(parentShell(), listener, directory, c.String("client-ca") != ""))
 	if shown != nil {
-		fmt.Fprintln(p.say(c), "its page is at "+shown.URL())
+		fmt.Fprintf(&p.log, "page: %s\n", shown.URL()) // with --quiet, too
 	}
 	fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
 	p.hold.take() // whether or not a signal has come

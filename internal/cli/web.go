@@ -9,6 +9,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
+	"leadferry/internal/page"
 )
 
 // anyPort is where the live page stands that no address was given for.
@@ -27,18 +28,42 @@ type web struct{ page *runpage.Live }
 
 // openWeb begins to serve the page, before anything is sent.
 func openWeb(c *cli.Context, o *importer.Options) (*web, error) {
-	addr := c.Generic("web").(*optionalWord).String()
-	if wanted, err := strconv.ParseBool(addr); err == nil {
-		addr = map[bool]string{true: anyPort}[wanted]
-	}
+	addr := webAddress(c)
 	if addr == "" {
 		return nil, nil
 	}
 	page, err := runpage.Serve(addr, &report.Summary{Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: o.DryRun || o.Command == "validate"})
 	if err != nil {
-		return nil, usage(fmt.Sprintf("--web cannot be served: %v", err), "it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080; without one it finds a port itself")
+		return nil, noWeb(err)
 	}
 	return &web{page}, nil
+}
+
+// webAddress is where a page is to be served; "" where none is wanted.
+func webAddress(c *cli.Context) string {
+	addr := c.Generic("web").(*optionalWord).String()
+	if wanted, err := strconv.ParseBool(addr); err == nil {
+		addr = map[bool]string{true: anyPort}[wanted]
+	}
+	return addr
+}
+
+// noWeb says why a page cannot be served.
+func noWeb(err error) error {
+	return usage(fmt.Sprintf("--web cannot be served: %v", err), "it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080; without one it finds a port itself")
+}
+
+// serveWeb serves the pages of a site where --web asks for them; nil where it does not.
+func serveWeb(c *cli.Context, site page.Site) (*page.Server, error) {
+	addr := webAddress(c)
+	if addr == "" {
+		return nil, nil
+	}
+	server, err := page.Serve(addr, site)
+	if err != nil {
+		return nil, noWeb(err)
+	}
+	return server, nil
 }
 
 // announce tells the person where the page is, who asked for it: with --quiet, too.

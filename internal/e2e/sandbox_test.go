@@ -85,7 +85,7 @@ type visitor struct {
 func visit(t *testing.T, said *bufio.Scanner) *visitor {
 	t.Helper()
 	for said.Scan() {
-		_, address, found := strings.Cut(said.Text(), "its page is at ")
+		_, address, found := strings.Cut(said.Text(), "page: ")
 		if !found {
 			continue
 		}

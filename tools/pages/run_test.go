@@ -122,7 +122,7 @@ func (s summary) full() {
 		timeline = append(timeline, b)
 	}
 	for i := range 200 {
-		d := place(i)
+		d := place(i % 12)
 		d["sent_at"], d["organization_id"], d["reason"] = began.Add(time.Duration(i)*time.Minute), text(i+3), text(i+5)
 		doubts = append(doubts, d)
 	}
