@@ -20,7 +20,7 @@ import (
 )
 
 // wineKills switches the tests of the Windows build on, which take minutes: .ci/run has
-// `go test ./internal/e2e -run '^TestWindows' -wine 10 -v`, and 100 is the long suite.
+// `go test ./internal/e2e -run '^TestWindows' -wine 3 -v`, and 100 is the long suite.
 var wineKills = flag.Int("wine", 0, "how many times TestWindowsKill kills an import under wine; 0 skips all tests of the Windows build")
 
 // wineMachine is a Windows machine of wine, with what Go programs need there.
@@ -57,12 +57,10 @@ func newWine() (*wineMachine, error) {
 	if err := os.MkdirAll(prefix, 0o700); err != nil {
 		return nil, err
 	}
-	for _, words := range [][]string{{"wineserver", "-p60"}, {wine, "wineboot", "-i"}} { // it stays for 60 s between programs
-		c := exec.Command(words[0], words[1:]...)
-		c.Env = m.env
-		if out, err := c.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("make a machine: %s: %w\n%s", words[0], err, out)
-		}
+	boot := exec.Command(wine, "wineboot", "-i")
+	boot.Env = m.env
+	if err := boot.Run(); err != nil {
+		return nil, fmt.Errorf("make a machine: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(prefix, "drive_c", "windows", "system32", "bcryptprimitives.dll"), forwarder("bcryptprimitives.dll", "ProcessPrng", "advapi32.SystemFunction036"), 0o600); err != nil {
 		return nil, err
