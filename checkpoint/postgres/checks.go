@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,40 +78,47 @@ func firstWords(s string) string {
 }
 
 // notPooled refuses what hands the statements of a session to whichever connection of its own is free. Where the process
-// at the other end is not the one that the connection was made to, something stands between.
+// at the other end is not the one that the connection was made to, something stands between. It comes before anything that
+// is prepared, which such a pooler would mix up.
 func (s *Store) notPooled() error {
-	pid := func(c *session) (id uint32, err error) {
-		err = c.QueryRow(context.Background(), `SELECT pg_backend_pid()`).Scan(&id)
-		return id, err
+	process := func(c *session) (string, error) {
+		results, err := c.PgConn().Exec(context.Background(), `SELECT pg_backend_pid()`).ReadAll()
+		if err != nil || len(results) != 1 || len(results[0].Rows) != 1 {
+			return "", s.serverError(cmp.Or(err, errors.New("it does not say which process serves")))
+		}
+		return string(results[0].Rows[0][0]), nil
 	}
-	own, err := pid(s.writer)
-	if err != nil {
-		return s.serverError(err)
-	}
-	if own == s.writer.PgConn().PID() {
-		return nil
+	own, err := process(s.writer)
+	if err != nil || own == fmt.Sprint(s.writer.PgConn().PID()) {
+		return err
 	}
 	for range 3 {
-		other, err := uint32(0), error(nil)
-		taken := pgx.BeginFunc(context.Background(), s.reader.Conn, func(tx pgx.Tx) error { // which takes the connection that was free last
-			if other, err = pid(s.reader); err != nil {
-				return err
-			}
-			var again uint32
-			if again, err = pid(s.writer); err == nil && again != own {
-				other = own
-			}
+		mixed, err := s.mixes(process)
+		if err != nil {
 			return err
-		})
-		if taken != nil {
-			return s.serverError(taken)
 		}
-		if other == own {
+		if mixed {
 			return s.refuse(checkpoint.ErrPlace, "a pooler stands before its server that mixes the statements of sessions (pool_mode transaction or statement)",
 				"name the server itself, or a pool of it with pool_mode = session")
 		}
 	}
 	return nil
+}
+
+// mixes has the reader keep the process that was free last for a transaction. Where that was the writer's, or the writer
+// has another one now, sessions are mixed.
+func (s *Store) mixes(process func(*session) (string, error)) (bool, error) {
+	own, err := process(s.writer)
+	if err != nil {
+		return false, err
+	}
+	if _, err := s.reader.PgConn().Exec(context.Background(), `BEGIN`).ReadAll(); err != nil {
+		return true, nil // a pooler by statements takes no transactions
+	}
+	other, err := process(s.reader)
+	again, errAgain := process(s.writer)
+	_, errEnd := s.reader.PgConn().Exec(context.Background(), `ROLLBACK`).ReadAll()
+	return other == own || again != own, cmp.Or(err, errAgain, s.serverError(errEnd))
 }
 
 // standing is how the server and its standbys are.

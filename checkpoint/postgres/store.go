@@ -146,6 +146,12 @@ func (s *Store) leave() {
 
 func (s *Store) open() (err error) {
 	ctx := context.Background()
+	if s.reader, err = s.meet(); err != nil {
+		return err
+	}
+	if err := s.notPooled(); err != nil {
+		return err
+	}
 	if err := s.fits(s.writer); err != nil {
 		return err
 	}
@@ -163,14 +169,8 @@ func (s *Store) open() (err error) {
 	if err := s.writer.prepare(s.statements()); err != nil {
 		return s.serverError(err)
 	}
-	if s.reader, err = s.meet(); err != nil {
-		return err
-	}
 	if err := s.reader.prepare(map[string]string{"find": findSQL()}); err != nil {
 		return s.serverError(err)
-	}
-	if err := s.notPooled(); err != nil {
-		return err
 	}
 	if !s.o.ReadOnly {
 		s.beaten = make(chan struct{})
