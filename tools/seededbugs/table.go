@@ -32,7 +32,7 @@ type check struct {
 
 // bugs is the table, in the order of its numbers.
 func bugs() []bug {
-	all := slices.Concat(engineBugs(), clientBugs(), ledgerBugs(), lossBugs(), edgeBugs(), driftBugs(), fleetBugs())
+	all := slices.Concat(engineBugs(), clientBugs(), ledgerBugs(), lossBugs(), edgeBugs(), driftBugs(), fleetBugs(), serverBugs())
 	slices.SortFunc(all, func(a, b bug) int { return a.number - b.number })
 	return all
 }

@@ -1,0 +1,146 @@
+package checkpointcmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt"
+	"leadferry/checkpoint/postgres"
+	"leadferry/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// allToldBy is everything that a checkpoint tells, but for the numbers of commits.
+func allToldBy(t *testing.T, l Ledger) (all []string) {
+	t.Helper()
+	ctx := t.Context()
+	err := l.Each(ctx, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+		e.Seq = 0
+		events, err := l.History(ctx, e.Key)
+		all = append(all, fmt.Sprintf("%+v %+v", e, events))
+		return err
+	})
+	runs, noRuns := l.Runs(ctx)
+	i := l.Info()
+	all = append(all, fmt.Sprintf("%+v %v %x %v", runs, i.Keys, l.Digests().Sum([]byte("a value")), i.Incomplete))
+	err = errors.Join(err, noRuns, l.Decisions(ctx, func(d checkpoint.Decision, at time.Time) error { all = append(all, fmt.Sprint(d, at)); return nil }),
+		l.Contradictions(ctx, func(c checkpoint.Contradiction) error { all = append(all, fmt.Sprint(c)); return nil }))
+	known, kin, noted := l.Noted(ctx, checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"})
+	if err := errors.Join(err, noted); err != nil {
+		t.Fatal(err)
+	}
+	return append(all, fmt.Sprint(known, kin))
+}
+
+// eventful makes a file in which everything stands that a checkpoint can hold.
+func eventful(t *testing.T, path string, target checkpoint.Target) {
+	t.Helper()
+	d, err := bolt.Open(path, target, bolt.Options{AnyPlace: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	do := func(kind checkpoint.ChangeKind, e checkpoint.Entry) {
+		t.Helper()
+		c := &checkpoint.Change{Kind: kind, Entry: e, Shape: &checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"}}
+		if err := errors.Join(d.Commit(ctx, []*checkpoint.Change{c}), c.Err); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := time.UnixMilli(1_780_000_000_123).UTC()
+	for i := range 5000 {
+		if i%10 == 0 || i > 4990 {
+			do(checkpoint.Settle, checkpoint.Entry{Key: fmt.Sprintf("Key-%04d", i), State: checkpoint.Created, LeadID: fmt.Sprintf("lead-%d", i), ExternalID: "crm", Status: "open", Run: "run", Updated: at, File: "a.csv", Line: i, Content: []checkpoint.ContentDigest{{Name: [4]byte{1}, Value: [4]byte{2}}}})
+		}
+	}
+	for _, key := range []string{"none", "given", "exists", "doubt", "again", "gone"} {
+		do(checkpoint.Claim, checkpoint.Entry{Key: key, Organization: "org", WantLink: "crm-" + key, Run: "run", Updated: at, File: "a.csv", Line: 7})
+	}
+	do(checkpoint.Settle, checkpoint.Entry{Key: "again", State: checkpoint.InDoubt, Code: 504, Reason: "server_error", RequestID: "id"})
+	do(checkpoint.Claim, checkpoint.Entry{Key: "again", Run: "run-2", Updated: at.Add(time.Hour)})
+	do(checkpoint.Settle, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422, Updated: at})
+	_, decided := d.Resolve(ctx, []checkpoint.Decision{{Key: "none"}, {Key: "given", LeadID: "lead-g"}, {Key: "exists", Exists: true}})
+	do(checkpoint.Settle, checkpoint.Entry{Key: "other", State: checkpoint.Created, LeadID: "lead-g", Updated: at})
+	do(checkpoint.Mark, checkpoint.Entry{Key: "Key-0010", LeadID: "lead-10", Unsettled: "run-2", Sought: "onHold", Seen: checkpoint.Sight{At: at, Status: "closedWon", Kept: true, Against: "open"}})
+	_, forgotten := d.Forget(ctx, []string{"gone"}, false)
+	put := d.PutRun(ctx, checkpoint.RunInfo{ID: "run", Command: "import", Started: at, Finished: at.Add(time.Minute), Outcome: "complete", Counts: map[string]int{"created": 3}})
+	if err := errors.Join(decided, forgotten, put, d.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a checkpoint knows is the same in PostgreSQL, and back in a file; the one that was left takes no run any more, and a
+// copy that was cut off is finished by the same command. faults 128
+func TestCopyThereAndBack(t *testing.T) {
+	address := pgtest.Shared(t).Database(t)
+	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
+	dir := t.TempDir()
+	first, last := filepath.Join(dir, "first.db"), filepath.Join(dir, "last.db")
+	eventful(t, first, target)
+	file := func(path string) Place {
+		return Place{Path: path, Target: target, Options: bolt.Options{AnyPlace: true, Require: true}}
+	}
+	server := Place{Path: address, Target: target, Server: &postgres.Options{}}
+	knows := func(at Place) []string {
+		t.Helper()
+		l, err := at.Open(How{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		return allToldBy(t, l)
+	}
+	refusesRuns := func(at Place, kind error) {
+		t.Helper()
+		l, err := at.Open(How{})
+		if err == nil {
+			l.Close()
+		}
+		if !errors.Is(err, kind) {
+			t.Errorf("%s takes a run: %v", at.Path, err)
+		}
+	}
+	want := knows(file(first))
+	d := &Desk{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+
+	// Cut off after both are marked.
+	cut := errors.New("cut off")
+	err := postgres.Fill(address, func() (*checkpoint.Contents, error) { return nil, cut }, first, target, func() error { return nil }, postgres.Options{})
+	if !errors.Is(err, cut) && (err == nil || err.Error() != cut.Error()) {
+		t.Fatal(err)
+	}
+	refusesRuns(server, checkpoint.ErrLocked)
+	if err := d.Copy(t.Context(), file(first), address, server.Server); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, knows(server)); diff != "" {
+		t.Errorf("in PostgreSQL (-file +server):\n%s", diff)
+	}
+	refusesRuns(file(first), checkpoint.ErrGone)
+	if err := d.Copy(t.Context(), server, last, nil); err != nil {
+		t.Fatal(err)
+	}
+	refusesRuns(server, checkpoint.ErrGone)
+	if diff := cmp.Diff(want, knows(file(last))); diff != "" {
+		t.Errorf("back in a file (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, knows(file(first))); diff != "" {
+		t.Errorf("the one that was left (-before +after):\n%s", diff)
+	}
+	at := file(last)
+	at.Options.Check = true
+	refused, err := at.Open(How{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused.Close()
+}
