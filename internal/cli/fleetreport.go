@@ -78,7 +78,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(runsFolder, "fleet-"+s.Fleet)
+	dir := filepath.Join(runsFolder, "fleets", s.Fleet) // not among the runs, which tell what they have seen of the ledger
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return stopped(fmt.Sprintf("the report's folder could not be made: %v", err), "start this where it can be made")
 	}
