@@ -152,7 +152,7 @@ func (b *balancer) judge(tr *trial) (faults []string) {
 	}
 	most := 1
 	if b.server.Config.IdleTimeout == 200*time.Millisecond {
-		most = 3 // where a busy machine stands still as its clocks run out
+		most = 10 // a busy machine stands still as its clocks run out; without any care it would be some dozens
 	}
 	if b.restarts { // twice, with what is in flight
 		most += 2 * tr.Concurrency
