@@ -79,7 +79,7 @@ func (p importPlanner) Plan(c *Case) Step {
 		if p.resendDoubt && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
 			return Step{Action: Create}
 		}
-		return Step{Outcome: InDoubt, Reason: heldBack(known)}
+		return heldBack(known)
 	case checkpoint.Rejected:
 		if known.Digest == c.digest() && !p.retryRejected {
 			return Step{Outcome: Rejected, Reason: refusedBefore(known)}
@@ -183,12 +183,18 @@ func forgotten() Step {
 	return Step{Outcome: Skipped, Reason: "left out by an earlier `checkpoint forget`"}
 }
 
-func heldBack(known *checkpoint.Entry) string {
+// heldBack is what becomes of a row whose lead is in doubt. Its time is for whoever looks the lead up; many such rows are
+// of one kind all the same.
+func heldBack(known *checkpoint.Entry) Step {
+	why := doubtReason(known.Reason, known.Code)
 	if known.Reason == checkpoint.ReasonIncomplete {
-		return doubtReason(known.Reason, 0)
+		return Step{Outcome: InDoubt, Reason: why}
 	}
-	return fmt.Sprintf("a send of %s got no usable answer (%s): held back until a person settles it",
-		clock(known.Updated), doubtReason(known.Reason, known.Code))
+	return Step{
+		Outcome: InDoubt,
+		Reason:  fmt.Sprintf("a send of %s got no usable answer (%s): held back until a person settles it", clock(known.Updated), why),
+		Kind:    fmt.Sprintf("an earlier send got no usable answer (%s): held back until a person settles it", why),
+	}
 }
 
 // rowOf names the row that an entry in doubt is of.
@@ -241,9 +247,11 @@ func (p syncPlanner) Plan(c *Case) Step {
 	case known.State == checkpoint.InDoubt && p.missing == MissingCreate && c.Found == checkpoint.ByKey:
 		return p.importPlanner.Plan(c)
 	case known.State == checkpoint.InDoubt && c.Found == checkpoint.ByExternalID:
-		return Step{Outcome: InDoubt, Reason: "its ExternalID is that of " + rowOf(known) + ": " + heldBack(known)}
+		held := heldBack(known)
+		held.Reason = "its ExternalID is that of " + rowOf(known) + ": " + held.Reason
+		return held
 	case known.State == checkpoint.InDoubt:
-		return Step{Outcome: InDoubt, Reason: heldBack(known)}
+		return heldBack(known)
 	case c.Found == checkpoint.NoMatch && rec.LeadID == "":
 		return p.unmatched(c)
 	case known.LeadID != "" && rec.LeadID != "" && known.LeadID != rec.LeadID:

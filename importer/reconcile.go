@@ -95,7 +95,9 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 	case known.State == checkpoint.Forgotten:
 		return forgotten()
 	case known.State == checkpoint.InDoubt:
-		return none(InDoubt, Doubtful, heldBack(known))
+		held := heldBack(known)
+		held.Found.verdict = Doubtful
+		return held
 	case c.Found == checkpoint.NoMatch:
 		return none(Unmatched, NoLead, "no lead is known for the row")
 	case known.LeadID == "":
