@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -150,7 +151,7 @@ func withoutWord(name string) string {
 	return name
 }
 
-// reason is what went wrong, in one line.
+// reason is what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.
 func reason(err error) string {
 	var parse *pgconn.ParseConfigError
 	if errors.As(err, &parse) {
@@ -160,7 +161,10 @@ func reason(err error) string {
 		return "it is no address of a server"
 	}
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' || r == '\r' })
-	return strings.Join(lines, " ")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return strings.Join(slices.Compact(lines), " ")
 }
 
 // session is one connection. What the server warns of while it writes is kept: a wait for a

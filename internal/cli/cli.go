@@ -190,7 +190,8 @@ func (p *program) app() *cli.App {
 
 Exit codes: 0 no row needs attention; 1 some rows do; 2 usage, mapping or input
 error, nothing was sent; 3 stopped early, resumable; 4 checkpoint locked, missing
-or damaged; 5 rows in doubt, a person has to look; 130 interrupted, resumable.`,
+or damaged; 5 rows in doubt, a person has to look; 6 a newer worker of a fleet
+took over; 130 interrupted, resumable.`,
 		Reader: p.In, Writer: p.Out, ErrWriter: p.Err,
 		Flags: []cli.Flag{
 			boolFlag("", "quiet", "say nothing while all goes well"),
