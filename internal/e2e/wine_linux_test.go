@@ -217,6 +217,10 @@ func TestWindowsMappedDrive(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	// What drives are is read when the machine starts. Where it has ended by itself, that is no fault.
+	down := exec.Command(installed(t, "wineserver"), "-k")
+	down.Env = m.env
+	_ = down.Run()
 	w.leads(1)
 	if out := w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--checkpoint", `Q:\c.db`); !strings.Contains(out, "lies on a network drive") {
 		t.Error(out)
