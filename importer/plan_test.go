@@ -2,8 +2,10 @@ package importer
 
 import (
 	"testing"
+	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/leadapi"
 	"leadferry/mapping"
 )
 
@@ -50,5 +52,25 @@ func TestImportPlanner(t *testing.T) {
 				t.Errorf("step %d %v, want %d %v", step.Action, step.Outcome, test.action, test.outcome)
 			}
 		})
+	}
+}
+
+// TestHeldRowsAreOneReason: the time of a send is told with each row, and rows held for the same cause are counted
+// together whenever they were sent.
+func TestHeldRowsAreOneReason(t *testing.T) {
+	at := func(minute int) *checkpoint.Entry {
+		return &checkpoint.Entry{State: checkpoint.InDoubt, Reason: leadapi.ReasonTimeout, Updated: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
+	}
+	for name, plan := range map[string]func(*Case) Step{
+		"import": importPlanner{}.Plan, "sync": syncPlanner{}.Plan, "reconcile": new(reconcilePlanner).Plan,
+	} {
+		one := plan(&Case{Record: &mapping.Record{Key: "k"}, Known: at(4), Found: checkpoint.ByKey})
+		two := plan(&Case{Record: &mapping.Record{Key: "k"}, Known: at(5), Found: checkpoint.ByKey})
+		if one.Outcome != InDoubt || one.Kind == "" || one.Kind != two.Kind || one.Reason == two.Reason {
+			t.Errorf("%s: %+v and %+v", name, one, two)
+		}
+		if name == "reconcile" && one.Found.verdict != Doubtful {
+			t.Errorf("verdict %v", one.Found.verdict)
+		}
 	}
 }
