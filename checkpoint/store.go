@@ -219,3 +219,96 @@ const (
 	Settle                     // writes an outcome and removes the intent; InDoubt keeps it and adds what is known of the answer
 	Mark                       // notes that an update is about to be sent, by Entry.Unsettled, or that none left after all, by an empty one; and what was Seen
 )
+
+// Query asks for a lead by its key, else by its own ID, else by its ExternalID, be it
+// linked or only to be; what is empty is not asked for. Alike, unless nil, takes the key
+// that looks like this one where no lead is found.
+type Query struct {
+	Key, LeadID, ExternalID string
+	Alike                   *Likeness
+}
+
+// Match says by what a lead was found.
+type Match uint8
+
+// The matches. NoMatch: no lead is known, though something may stand under the key.
+// Ambiguous: the Query fits two leads.
+const (
+	NoMatch Match = iota
+	ByKey
+	ByLeadID
+	ByExternalID
+	Ambiguous
+)
+
+// Likeness is a key that looks like the one that was asked for and has a lead, or may have
+// one. File and Line say where its row was last sent from; a lead that was adopted, and a
+// key that was forgotten, have none.
+type Likeness struct {
+	State State
+	File  string
+	Line  int
+}
+
+// Shape is what rows were made leads of: the columns of their file, in any order, what of
+// a row is its key as the mapping says it ("" for the row's own data), and the namespace.
+type Shape struct {
+	Columns        []string
+	Key, Namespace string
+}
+
+// Kin is a shape by which leads were made before, of a file whose columns include those of
+// another one or are included in them. Of the columns no more is kept than keyed digests.
+type Kin struct {
+	Key, Namespace string
+	Strange        []string // columns of the other file that this one lacked
+	Lacking        int      // its columns that the other file lacks
+}
+
+// Contents are everything that a Store knows, for another one to take over. Its lists are read
+// from the Store while they are gone through.
+type Contents struct {
+	Name      string // where it is kept
+	ID        string
+	Ancestors []string // IDs that it had, or was made from
+	Secret    []byte   // key of the digests
+	Target    Target
+	Missing   string // see [Info]; "" where nothing is missing
+
+	Keys           iter.Seq2[KeptKey, error] // ordered by key
+	Runs           []RunInfo
+	Decisions      []KeptDecision
+	Contradictions []Contradiction
+	Shapes         []KeptShape
+	Forgotten      []KeptBlock
+}
+
+// Kept is an entry or an intent as a Store keeps it, with what led to it.
+type Kept struct {
+	Entry
+	Act   Act
+	Past  []Event
+	Prior *Kept // of an intent: the one that it came in place of
+}
+
+// KeptKey is what stands under a key; either may be nil.
+type KeptKey struct{ Entry, Intent *Kept }
+
+// KeptDecision is a decision with the send that it is about.
+type KeptDecision struct {
+	Decision
+	At   time.Time
+	Send *Kept
+}
+
+// KeptShape is a [Shape] as it is kept: of its columns the digests, in order, one after another.
+type KeptShape struct {
+	Columns        []byte
+	Key, Namespace string
+}
+
+// KeptBlock is what is left of a forgotten key: keyed hashes, of it and of its fold.
+type KeptBlock struct {
+	Hash, Fold []byte
+	At         time.Time
+}

@@ -9,6 +9,8 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/rowkey"
+	"leadferry/mapping"
 )
 
 // Fleet is what the workers of a fleet share through their ledger.
@@ -228,4 +230,121 @@ func (b *breaker) hold(d time.Duration) {
 		b.opens = until
 		b.wake()
 	}
+}
+
+// Shard is the part of the input that a worker of a fleet takes: the rows whose lead falls to Index, from 0, of Of parts.
+// The zero Shard is all of it.
+type Shard struct{ Index, Of int }
+
+// sharding says which rows a worker takes. All rows of a lead fall to one worker, and so do keys that look alike: rows are
+// parted by what finds their lead. Those that have no such thing are parted by their place.
+type sharding struct {
+	Shard
+	byLeadID bool // rows find their lead by its ID alone
+}
+
+var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers of a fleet could meet at one lead\n" +
+	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
+
+// newSharding refuses a mapping by which rows of one lead could fall to two workers.
+func newSharding(s Shard, m *mapping.Mapping) (sharding, error) {
+	if s.Of > 1 && !m.OneIdentity() {
+		return sharding{}, errManyIdentities
+	}
+	return sharding{s, m.HasLeadID()}, nil
+}
+
+// takes reports whether a row is this worker's.
+func (s *sharding) takes(it *item) bool {
+	if s.Of <= 1 {
+		return true
+	}
+	h := uint64(offset64)
+	switch {
+	case it.fault != nil || it.rec.Skip:
+		h = mixNumber(mixNumber(h, uint64(it.input)), uint64(it.row.Number))
+	case s.byLeadID && it.rec.LeadID != "":
+		h = mixText(h, it.rec.LeadID)
+	default:
+		h = mixText(h, rowkey.Fold(it.rec.Key))
+	}
+	return int(spread(h)%uint64(s.Of)) == s.Index
+}
+
+// FNV-1a, and the last steps of splitmix64 so that the lower bits are as good as the others. Workers of all releases must
+// agree about it as long as fleets last.
+const (
+	offset64 = 0xcbf29ce484222325
+	prime64  = 0x100000001b3
+)
+
+func mixText(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * prime64
+	}
+	return h
+}
+
+func mixNumber(h, n uint64) uint64 {
+	for range 8 {
+		h = (h ^ n&0xFF) * prime64
+		n >>= 8
+	}
+	return h
+}
+
+func spread(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// lateRows are rows that other workers of a fleet have claimed, most likely this one's predecessors. At the end of the run
+// they are looked up once more: what has been settled by then has a lead, the rest is in doubt.
+type lateRows struct {
+	items []*item
+	names map[leadName]struct{} // of their leads, whose other rows have to wait with them
+}
+
+// mostLate is how many may wait; a worker holds few claims when it is replaced.
+const mostLate = 1000
+
+func (l *lateRows) add(it *item, ns *leadNames) {
+	if l.names == nil {
+		l.names = map[leadName]struct{}{}
+	}
+	it.late = true
+	l.items = append(l.items, it)
+	for _, n := range ns.all() {
+		l.names[n] = struct{}{}
+	}
+}
+
+// behind reports whether a row has to wait since one of its lead does.
+func (l *lateRows) behind(it *item, ns *leadNames) bool {
+	if len(l.items) == 0 || it.late {
+		return false
+	}
+	for _, n := range ns.all() {
+		if _, waits := l.names[n]; waits {
+			return true
+		}
+	}
+	return false
+}
+
+// putOff puts a row off to the end of the run, once, where the run is a worker of a fleet.
+func (s *scheduler) putOff(it *item, ns *leadNames) bool {
+	if s.member == nil || it.late || len(s.late.items) >= mostLate || s.stopped != nil {
+		return false
+	}
+	s.late.add(it, ns)
+	return true
+}
+
+// lookAgain has the rows that were put off come once more.
+func (s *scheduler) lookAgain(ctx context.Context) {
+	b := &batch{items: s.late.items}
+	s.late = lateRows{}
+	s.load(ctx, b, true)
 }

@@ -1,10 +1,15 @@
 package bolt
 
 import (
+	"bytes"
+	"context"
 	"maps"
 	"slices"
 
 	"go.etcd.io/bbolt"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 )
 
 // reading is a transaction that only reads.
@@ -63,4 +68,122 @@ func (o *ordered) next() {
 	if o.k != nil {
 		o.k, o.v = o.entries.inPlace.Next()
 	}
+}
+
+// chunk is how many entries Each reads in one transaction.
+const chunk = 512
+
+// find returns the record under exactly this key, and leaves the cursor at it.
+func find(c *bbolt.Cursor, key string) []byte {
+	if k, v := c.Seek([]byte(key)); string(k) == key {
+		return v
+	}
+	return nil
+}
+
+// Each calls f with every key that which takes. It reads some hundred at a time and
+// holds no transaction while f runs. See [checkpoint.Store].
+func (d *Store) Each(ctx context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
+	keep := func(e *checkpoint.Entry, t *records.Tail) bool {
+		return which.Run == "" || d.words.Maker(e, t) == which.Run
+	}
+	return d.each(ctx, which.State, keep, f)
+}
+
+func (d *Store) each(ctx context.Context, s checkpoint.State, keep func(*checkpoint.Entry, *records.Tail) bool, f func(checkpoint.Entry) error) error {
+	var gathered []string // keys, as of a commit
+	commit := -1
+	for after, more := []byte(nil), true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var found []checkpoint.Entry
+		err := d.read("read entries", func(r *reading) (err error) {
+			if now := r.tx.ID(); now != commit {
+				gathered, commit = r.gatheredKeys(), now
+			}
+			found, after, err = d.collect(r, after, gathered, s, keep)
+			more = after != nil
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range found {
+			if err := f(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// collect reads up to chunk keys from key from on and returns the key to go on
+// with, nil at the end.
+func (d *Store) collect(r *reading, from []byte, gathered []string, s checkpoint.State, keep func(*checkpoint.Entry, *records.Tail) bool) (found []checkpoint.Entry, next []byte, err error) {
+	intents := r.tx.Bucket(inIntents).Cursor()
+	ik, iv := intents.Seek(from)
+	entries := &ordered{}
+	if s != checkpoint.InDoubt {
+		entries = r.from(from, gathered)
+	}
+	for n := 0; ik != nil || entries.key != nil; n++ {
+		k, v := ik, iv
+		order := compare(ik, entries.key)
+		if order > 0 {
+			k, v = entries.key, entries.value
+		}
+		if n == chunk {
+			return found, bytes.Clone(k), nil
+		}
+		var e checkpoint.Entry
+		t, err := d.words.Decode(string(k), v, &e)
+		if err != nil {
+			return nil, nil, err
+		}
+		if (s == checkpoint.Unknown || s == e.State) && keep(&e, &t) {
+			found = append(found, e)
+		}
+		if order <= 0 {
+			ik, iv = intents.Next()
+		}
+		if order >= 0 && entries.key != nil {
+			entries.next()
+		}
+	}
+	return found, nil, nil
+}
+
+// compare orders keys; nil, the end, comes last.
+func compare(a, b []byte) int {
+	switch {
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return bytes.Compare(a, b)
+}
+
+// History returns what was done with a key, in order: its first event, the last
+// ones, and what a person decided or a list brought, with every send that was in doubt
+// when it was decided about. It is empty for a key that is not known. Times of sends that
+// got no answer are those of the send.
+func (d *Store) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
+	err = d.read("read history", func(r *reading) error {
+		versions := [][]byte{r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key))}
+		err := r.tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
+			line, err := decodeAudit(k, v)
+			if line.Key == key {
+				versions = append(versions, line.send)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		all, err = d.words.EventsOf(key, versions)
+		return err
+	})
+	return all, err
 }

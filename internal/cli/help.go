@@ -2,11 +2,70 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/reference"
+	"leadferry/internal/explain"
 )
+
+func (p *program) explainCommand() *cli.Command {
+	return &cli.Command{
+		Name: "explain", Usage: "an outcome, exit code, rule or message: what it means, what to do", ArgsUsage: "[NAME]",
+		Description: `Says what a word in results, problems or summaries means, or an exit code, a status
+of HTTP, a reason to stop, a warning; how it comes to that, and what to do. NAME may be
+a message that was printed, in quotes. Without NAME it lists all there are.
+
+Example:
+
+   leadferry explain in_doubt
+   leadferry explain exit 5
+   leadferry explain 429
+
+Exit codes: 0 explained; 2 there is no such name; 3 standard output is closed.`,
+		Action: func(c *cli.Context) error {
+			asked := strings.Join(c.Args().Slice(), " ")
+			if asked == "" {
+				return p.print(everyEntry())
+			}
+			e, found := explain.Find(asked)
+			if !found {
+				return usage("there is no entry for "+strconv.Quote(asked), near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
+			}
+			return p.print(entryPage(e))
+		},
+	}
+}
+
+// everyEntry lists what can be explained, by kind.
+func everyEntry() string {
+	var lists []reference.List
+	for _, k := range explain.Kinds() {
+		l := reference.List{Title: k.Title}
+		for _, e := range k.Entries {
+			l.Items = append(l.Items, [2]string{e.Name, e.Means})
+		}
+		lists = append(lists, l)
+	}
+	return reference.Lists("leadferry explain NAME - what leadferry says, and what to do about it", lists)
+}
+
+// entryPage is one entry as a screen.
+func entryPage(e explain.Entry) string {
+	about := []string{e.Means, e.Why, "What to do: " + e.Do}
+	if e.Why == "" {
+		about = []string{e.Means, "What to do: " + e.Do}
+	}
+	if len(e.Next) > 0 {
+		about = append(about, "   "+strings.Join(e.Next, "\n   "))
+	}
+	if e.See != "" {
+		about = append(about, "More: "+e.See)
+	}
+	return reference.Page(strings.Join(append([]string{e.Name}, e.Also...), ", ")+" - "+e.Kind, strings.Join(about, "\n\n"))
+}
 
 // connectionTopic is what `leadferry help` takes for the flags that lead to the service,
 // which are the same for every command.

@@ -36,12 +36,12 @@ func fleetBugs() []bug {
 		},
 		{
 			number: 42, name: "shards by row", imitates: "rows of one key fall to several workers",
-			edits:  []edit{{"importer/shard.go", "case it.fault != nil || it.rec.Skip:", "case it.fault != nil || it.row.Number > 0:"}},
+			edits:  []edit{{"importer/fleet.go", "case it.fault != nil || it.rec.Skip:", "case it.fault != nil || it.row.Number > 0:"}},
 			checks: []check{{"importer", []string{"TestShardsAreTheInput"}}},
 		},
 		{
 			number: 43, name: "look-alikes apart", imitates: "12 and 00012 fall to two workers, neither of which knows what the other does",
-			edits:  []edit{{"importer/shard.go", "mixText(h, rowkey.Fold(it.rec.Key))", "mixText(h, rowkey.Effective(\"\", it.rec.Key))"}},
+			edits:  []edit{{"importer/fleet.go", "mixText(h, rowkey.Fold(it.rec.Key))", "mixText(h, rowkey.Effective(\"\", it.rec.Key))"}},
 			checks: []check{{"importer", []string{"TestRowsOfALeadFallToOneWorker"}}},
 		},
 		{
