@@ -32,15 +32,14 @@ package importer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
+	"log/slog"
 	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
-	"leadferry/internal/failpoint"
+	"leadferry/importer/source"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 // Import creates the leads of the inputs' rows and links their ExternalIDs. It
@@ -102,355 +101,89 @@ func Validate(ctx context.Context, o Options) (*report.Summary, error) {
 	return r.perform(ctx)
 }
 
-// run is one Import, Sync or Validate, from its options to its summary.
-type run struct {
-	Options
-	planner Planner
-	matches bool // rows find their lead by its IDs, too
-	intake  *intake
-	tally   *tally
-	meter   *meter
-	retrier *retrier
+// Options of a run. Mapping and Inputs are always needed; what concerns the
+// service and the checkpoint is needed by Import and Sync.
+type Options struct {
+	Command     string // as the summary names it
+	Version     string
+	RunID       string
+	Mapping     *mapping.Mapping
+	MappingFile report.File // and the SHA-256 of its bytes
+	Inputs      []*source.File
+	Log         *slog.Logger
 
-	ledger   *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
-	shapes   shapes             // by what rows are made leads; nil where none is
-	client   *leadapi.Client    // nil: nothing is ever sent
-	sender   Sender             // the same
-	dry      *dryRun            // of a run that sends nothing; else nil
-	drift    *drift             // of a reconciliation; else nil
-	pulled   []report.Pulled    // of a run that came to its end
-	pulls    *pulls             // nil: no pull file is wanted
-	cost     string             // for people: what a reconciliation is about to cost
-	member   *member            // nil: the run is no worker of a fleet
-	recorder sink               // nil: no files wanted
-	opened   *Start             // what was known before the first row
-	started  time.Time
-	shown    time.Time // when Live was told last
-	stopped  *Stop     // why the run ended before its input
+	Flags       []string          // that a command which follows on this one has to repeat, as words
+	Limit       int               // rows of all inputs together; 0 = all
+	Shard       Shard             // of these, the part that this worker takes
+	Terms       *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
+	Concurrency int               // requests in flight at most
+	Rate        float64           // requests a second at most; 0 = no limit. validate, dry run: what a duration is projected for
+	Retries     int               // further tries of a request that was answered and may be sent again
+	MaxWait     time.Duration     // how long the service may stay silent
+	MaxDuration time.Duration     // rows are taken no longer than this; 0 = no limit
+	Limits
+	ResendOn      ResendOn
+	ResendInDoubt bool // --in-doubt resend
+	RetryRejected bool
+	IgnoreChanged bool // --changed ignore
+	UpdateChanged bool // --changed update
+	CreateAlikes  bool // --look-alikes create
+	NewColumns    bool // other columns than leads were made by, though a row's own data are its key
+	NewKey        bool // another key or namespace than leads were made by
+	Missing       Missing
+	CheckRemote   bool // a sync reads a lead before it changes it
+	CheckAll      bool // the same, whether it changes it or not
+	Reconciling   Reconciling
+	Conflict      Rule // what becomes of a lead whose status others have changed
+	HoldReopen    bool // --reopen hold
+	DryRun        bool
+	NoRepeats     bool  // validate, dry run: do not look for repeated keys
+	Strict        bool  // validate: what only looks wrong counts as wrong
+	Tolerate      Share // validate: so many problem rows end with CodeComplete all the same
+	Show          int   // validate, dry run: requests to show
+
+	Client     leadapi.Config
+	Target     checkpoint.Target
+	Checkpoint string // path
+	// Open opens the checkpoint. With require one that is not there, or that has known nothing,
+	// is an error around checkpoint.ErrMissing; one that is to be read only is not made either.
+	Open       func(require, readOnly bool) (checkpoint.Store, error)
+	Fleet      func(checkpoint.Store) Fleet // what the worker shares with its fleet, if it belongs to one
+	Require    bool                         // the checkpoint must be there
+	Files      report.Files                 // all empty: none are written
+	OwnColumns bool                         // results carry the rows' own columns
+	Warnings   []string                     // that Start repeats
+
+	Interrupt <-chan struct{}       // closed by the first signal; the context ends with the second
+	Begin     func(*Start) error    // told once before anything is sent; its error ends the run
+	LetGo     func()                // told once no more rows are wanted, so that reads of standard input end; or nil
+	Progress  func(report.Tick)     // told a few times a second, or nil
+	Live      func(*report.Summary) // told once a second of the run so far, which is its own then, or nil; it must not wait
+	Request   func(Request) error   // told of each request that --show asks for
+	// FindHeader looks among the first lines of a file, by its path, for the first one whose cells
+	// fit as a header, and says which one was taken; 0: none. Or nil.
+	FindHeader func(path string, fits func(names []string) bool) (taken, header int)
+	Sends      func() // told of each row that is about to be sent, or nil
 }
 
-func newRun(o Options, p Planner) *run {
-	r := &run{Options: o, planner: p, meter: newMeter()}
-	r.intake = &intake{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit, findHeader: o.FindHeader}
-	if o.Files.Pull != "" {
-		r.pulls = newPulls(o.Mapping)
-	}
-	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
-	r.retrier = &retrier{breaker: newBreaker(o.MaxWait, o.Concurrency, o.Rate), retries: o.Retries, resend: o.ResendOn, retried: r.meter.retried}
-	return r
+// Start is what is known before the first request.
+type Start struct {
+	Checkpoint  string // path; "" without one
+	New         bool   // the checkpoint was made just now
+	Leads       int    // leads that it knows
+	InDoubt     int    // rows that it holds in doubt
+	Predecessor string // of a new one: what tells that another one was here, or nothing
+	Warnings    []string
+	Notes       []string // remarks on the mapping; those of a dry run stand in its summary
+	Target      checkpoint.Target
 }
 
-// carryOut connects the run to service and checkpoint and performs it.
-func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
-	var err error
-	if r.intake.sharding, err = newSharding(r.Shard, r.Mapping); err != nil {
-		return nil, err
-	}
-	if err := r.intake.bind(); err != nil {
-		return nil, err
-	}
-	if !r.DryRun {
-		r.Client.Observe, r.Client.Leave = r.meter.Observe, r.retrier.breaker.leaves
-		client, err := leadapi.New(r.Client)
-		if err != nil {
-			return nil, err
-		}
-		defer client.Close()
-		r.client, r.sender = client, client
-		r.retrier.reach = client.Reach
-	}
-	l, err := openLedger(&r.Options, r.retrier.breaker.idle)
-	if err != nil {
-		return nil, err
-	}
-	if r.DryRun {
-		r.dry = newDryRun(&r.Options, r.intake)
-	}
-	if l != nil {
-		r.keepIn(l)
-		defer l.Drop() // of a run that was refused; else it is closed by then
-		r.join(l.Store)
-		if r.drift != nil {
-			if err := r.prepareReconciliation(ctx); err != nil {
-				return nil, err
-			}
-		}
-		if !r.matches || r.Missing == MissingCreate {
-			if r.shapes, err = newShapes(ctx, &r.Options, l); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return r.perform(ctx)
-}
-
-// keepIn gives the run its ledger.
-func (r *run) keepIn(l *checkpoint.Ledger) {
-	r.ledger, r.intake.sums = l, l.Digests()
-}
-
-// join makes the run a worker of its fleet: what is to hold for all of them is no more judged here alone.
-func (r *run) join(s checkpoint.Store) {
-	if r.Terms == nil || r.DryRun {
-		return
-	}
-	f := r.Fleet(s)
-	r.member = newMember(f, r.Limits, r.retrier.breaker, r.Rate)
-	r.tally.share(f.Before())
-	r.MaxCreates = 0 // the ledger counts them
-}
-
-// openLedger opens the checkpoint; a dry run does without one that is not there.
-func openLedger(o *Options, idle func() bool) (*checkpoint.Ledger, error) {
-	store, err := o.Open(o.Require, o.DryRun)
-	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrGone) {
-		o.Log.Warn(err.Error())
-	}
-	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return checkpoint.NewLedger(store, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Idle: idle}), nil
-}
-
-// perform tells what is about to happen, opens the run's files, signs in, takes the rows
-// to their outcomes and closes the files with the summary.
-func (r *run) perform(ctx context.Context) (*report.Summary, error) {
-	r.intake.caught = r.dry != nil
-	if err := r.announce(); err != nil {
-		return nil, err
-	}
-	r.started = time.Now() // a person may have been asked, who takes their time
-	r.meter.begin(r.started)
-	rec, err := r.openFiles()
-	if err != nil {
-		return nil, err
-	}
-	if r.client == nil || r.noteStart() && r.signIn(ctx) {
-		r.takeRows(ctx)
-		r.findAbsent(ctx, rec)
-	}
-	if r.pulls != nil && r.stopped == nil {
-		r.pulled = r.pulls.lines()
-	}
-	s := r.summary()
-	r.finish(s, rec)
-	return s, nil
-}
-
-// takeRows takes every row to its outcome.
-func (r *run) takeRows(ctx context.Context) {
-	phases := newPhases(ctx)
-	defer phases.sendNoMore()
-	s := &scheduler{
-		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.breaker,
-		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, conflicts: newConflicts(&r.Options), recorder: r.recorder, progress: r.progress, sample: r.sample, carriers: newCarriers(0),
-		member: r.member, lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]struct{}{}},
-	}
-	if r.ledger != nil {
-		s.lookups.digests, s.lookups.info = newDigester(r.ledger.Digests()), r.ledger.Info()
-	}
-	var carry func(context.Context, *job)
-	if r.sender != nil {
-		s.carriers = newCarriers(r.Concurrency)
-		carry = (&carrier{
-			ledger: r.ledger, sender: r.sender, retrier: r.retrier, phases: phases,
-			sentSlots: s.carriers.sentSlots, createSlots: make(chan struct{}, r.Concurrency), shapes: r.shapes,
-			run: r.RunID, files: r.intake.names, matches: r.matches, conflicts: newConflicts(&r.Options), requestIDs: r.Client.RequestIDHeader != "",
-		}).carry
-	}
-	defer r.member.start(ctx)()
-	r.stopped = s.run(ctx, carry)
-}
-
-// liveEvery is how often a run is shown to those who watch it.
-const liveEvery = time.Second
-
-// sample notes for the timeline how far the run is.
-func (r *run) sample() { r.meter.sample(r.tally.ended(), r.retrier.breaker.paused() != "") }
-
-// progress tells whoever listens how far the run is.
-func (r *run) progress() {
-	r.sample()
-	if now := time.Now(); r.Live != nil && now.Sub(r.shown) >= liveEvery {
-		r.shown = now
-		r.Live(r.soFar())
-	}
-	if r.Progress == nil {
-		return
-	}
-	t := r.tally
-	inFlight, _ := r.retrier.breaker.inFlight()
-	r.Progress(report.Tick{
-		Read: t.total, Sent: t.sent, Known: t.known, Attention: t.attention(true),
-		InDoubt: t.outcomes[InDoubt], InFlight: inFlight, Paused: r.retrier.breaker.paused(),
-	})
-}
-
-// openFiles opens the run's files; nil where none are wanted.
-func (r *run) openFiles() (*recorder, error) {
-	if !r.Files.Wanted() {
-		return nil, nil
-	}
-	var own *ownColumns
-	if r.OwnColumns {
-		own = newOwnColumns(r.Inputs)
-		r.Files.Columns = own.names
-	}
-	files, err := report.OpenRun(r.Files)
-	if err != nil {
-		return nil, fmt.Errorf("%w\nhint: name another place with --out, --results, --rejects or --summary", err)
-	}
-	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
-	rec.strict = r.Strict
-	r.recorder = rec
-	return rec, nil
-}
-
-// announce tells what is about to happen; the caller may still refuse it.
-func (r *run) announce() error {
-	s := &Start{Target: r.Target}
-	if r.ledger != nil {
-		known := r.ledger.Info()
-		s.Checkpoint, s.New, s.Leads, s.InDoubt = known.Path, known.New, known.Leads, known.InDoubt
-		s.Predecessor, s.Warnings = known.Predecessor, known.Warnings
-		if s.Predecessor != "" {
-			s.Warnings = slices.Concat(s.Warnings, []string{"a new checkpoint is begun; the one before " + s.Predecessor})
-		}
-	}
-	if r.dry == nil {
-		s.Warnings = slices.Concat(s.Warnings, r.warnings())
-		if s.Notes = r.remarks(); r.cost != "" {
-			s.Notes = append(s.Notes, r.cost)
-		}
-		s.Warnings = append(s.Warnings, r.shared()...)
-	}
-	s.Warnings = append(s.Warnings, r.Warnings...)
-	r.opened = s
-	if r.Begin == nil {
-		return nil
-	}
-	return r.Begin(s)
-}
-
-// unfinished is the outcome of a run that has not ended, or was killed.
-const unfinished = "unfinished"
-
-// noteStart makes the checkpoint list the run from its beginning, so that one that
-// is killed is seen too.
-func (r *run) noteStart() bool {
-	err := r.ledger.PutRun(context.Background(), checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.started, Outcome: unfinished})
-	if err != nil {
-		r.stopped = ledgerFailed(err)
-	}
-	return err == nil
-}
-
-// signInWait bounds how long a run waits for the first token.
-const signInWait = time.Minute
-
-// signIn gets the first token, so that a wrong secret is known before the first row.
-func (r *run) signIn(ctx context.Context) bool {
-	waiting, cancel := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-r.Interrupt:
-			cancel()
-		case <-waiting.Done():
-		}
-	})
-	defer watch.Wait()
-	defer cancel()
-	r.retrier.breaker.maxWait = min(signInWait, r.MaxWait)
-	_, err := r.retrier.deliver(ctx, waiting, nil, func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
-	r.retrier.breaker.maxWait = r.MaxWait
-	var stop *Stop
-	switch {
-	case err == nil:
-		return true
-	case errors.As(err, &stop):
-		r.stopped = stop
-	case waiting.Err() != nil:
-		r.stopped = interrupted()
-	default:
-		r.stopped = &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped, Err: err}
-	}
-	return false
-}
-
-// finish completes the run's files and closes the checkpoint. What the disk refuses is
-// said in the summary, which comes last, and in the run's history where it can be.
-func (r *run) finish(s *report.Summary, rec *recorder) {
-	for _, in := range s.Inputs {
-		if in.Changed {
-			r.Log.Warn("the input changed while it was read", "file", in.Path)
-		}
-	}
-	if rec != nil {
-		err := rec.close()
-		if err == nil && r.pulls != nil && r.stopped == nil {
-			err = rec.files.Pull(r.pulled)
-		}
-		if err != nil {
-			halt(s, filesFailed(err))
-		}
-	}
-	r.leave(s)
-	failpoint.At("before run is noted")
-	if r.ledger != nil {
-		if err := r.closeLedger(s); err != nil {
-			halt(s, ledgerFailed(err))
-		}
-	}
-	failpoint.At("before files are finished")
-	if rec != nil {
-		rec.files.Finish(s) // says in the summary itself what it could not write
-	}
-}
-
-// leave tells the fleet how the worker ended. What it cannot be told stays what it was told before.
-func (r *run) leave(s *report.Summary) {
-	if r.member == nil {
-		return
-	}
-	if err := r.member.leave(r.tally, s); err != nil {
-		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
-	}
-}
-
-// closeLedger notes how the run ended and closes the checkpoint, which may still write.
-func (r *run) closeLedger(s *report.Summary) error {
-	var err error
-	if r.sender != nil {
-		err = r.ledger.PutRun(context.Background(), runInfo(s))
-	}
-	end := func() (bool, error) { return false, r.ledger.Close() }
-	if r.stopped != nil {
-		end = r.ledger.Drop
-	}
-	gone, closed := end()
-	if err == nil {
-		err = closed
-	}
-	if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone { // no later one is another in its place
-		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
-	}
-	return err
-}
-
-// halt makes the summary of a run that ended better say that it did not after all.
-func halt(s *report.Summary, stop *Stop) {
-	if stop.outranks(s.ExitCode) {
-		s.Outcome, s.StopReason, s.ExitCode, s.Hint, s.Same = "stopped", stop.Reason, stop.Code, stop.Hint, stop.Same
-	}
-}
-
-func runInfo(s *report.Summary) checkpoint.RunInfo {
-	return checkpoint.RunInfo{
-		ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt,
-		Outcome: s.Outcome, Counts: s.Rows.ByName(),
-	}
+// Request is one request as it would be sent.
+type Request struct {
+	File   string
+	Line   int
+	Key    string
+	Method string
+	Path   string // below the leads or base URL
+	Body   []byte
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/vm/runtime"
+
+	"leadferry/mapping/texts"
 )
 
 // builtins are the functions that the language takes from the library as they are.
@@ -96,7 +98,7 @@ func toFloat(_ *meter, args []any) any {
 	case float64:
 		return x
 	case string:
-		if f, err := strconv.ParseFloat(x, 64); err == nil && isNumber(x) {
+		if f, err := strconv.ParseFloat(x, 64); err == nil && texts.IsNumber(x) {
 			return f
 		}
 	}

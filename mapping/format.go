@@ -5,17 +5,15 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/rowkey"
 	"leadferry/internal/spelling"
+	"leadferry/mapping/texts"
 )
 
 // formatWord is a word of format, and what people call texts that fit.
@@ -27,13 +25,13 @@ type formatWord struct {
 // formats are the words of format, and what people call texts that fit: a new one is an
 // entry here and a function.
 var formats = [...]formatWord{
-	{"email", "an e-mail address", isEmail},
-	{"phone", "a phone number", isPhone},
+	{"email", "an e-mail address", texts.IsEmail},
+	{"phone", "a phone number", texts.IsPhone},
 	{"uuid", "a UUID", rowkey.IsUUID},
-	{"url", "a web address", isURL},
-	{"date", "a date such as 2006-01-02", isDate},
-	{"integer", "a whole number", isInteger},
-	{"number", "a number", isNumber},
+	{"url", "a web address", texts.IsURL},
+	{"date", "a date such as 2006-01-02", texts.IsDate},
+	{"integer", "a whole number", texts.IsInteger},
+	{"number", "a number", texts.IsNumber},
 }
 
 // onlyIf is the stage that lets the texts pass that fit.
@@ -72,115 +70,6 @@ func formatMeant(word string, problem *fault) *fault {
 	}
 	return problem
 }
-
-// isInteger reports whether s is decimal digits, after a sign or none. Zeros at
-// the beginning do no harm in a text.
-func isInteger(s string) bool { return isDigits(afterSign(s)) }
-
-// isNumber reports whether s is a decimal number such as -12.5 or 1e3: a point and
-// no comma, digits before and after it.
-func isNumber(s string) bool {
-	mantissa, exponent := s, "0"
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		mantissa, exponent = s[:i], s[i+1:]
-	}
-	whole, fraction, point := strings.Cut(afterSign(mantissa), ".")
-	return isDigits(whole) && (!point || isDigits(fraction)) && isInteger(exponent)
-}
-
-func afterSign(s string) string {
-	if s != "" && (s[0] == '+' || s[0] == '-') {
-		return s[1:]
-	}
-	return s
-}
-
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-// isEmail reports whether s is one address such as people have, local@domain of
-// at most 254 bytes: no display name, no quotes, no comments, and a domain with a
-// dot. Letters of any script are allowed.
-func isEmail(s string) bool {
-	local, domain, _ := strings.Cut(s, "@")
-	if len(s) > 254 || len(local) > 64 || !isDotted(local, isLocal) {
-		return false
-	}
-	last := strings.LastIndexByte(domain, '.')
-	return last > 0 && isDotted(domain, isLabel) && strings.ContainsFunc(domain[last:], unicode.IsLetter)
-}
-
-// isDotted reports whether s is made of parts with dots between.
-func isDotted(s string, isPart func(string) bool) bool {
-	for more := true; more; {
-		var part string
-		if part, s, more = strings.Cut(s, "."); !isPart(part) {
-			return false
-		}
-	}
-	return true
-}
-
-// The characters that local parts and labels are made of, of ASCII.
-var localSet, labelSet = wordSet("!#$%&'*+-/=?^_`{|}~"), wordSet("-")
-
-func isLocal(s string) bool { return isWord(s, localSet) }
-
-func isLabel(s string) bool {
-	return isWord(s, labelSet) && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
-}
-
-// wordSet is letters, digits and the others, of ASCII.
-func wordSet(others string) *[utf8.RuneSelf]bool {
-	set := new([utf8.RuneSelf]bool)
-	for r := range rune(utf8.RuneSelf) {
-		set[r] = isLetterOrDigit(r) || strings.ContainsRune(others, r)
-	}
-	return set
-}
-
-// isWord reports whether s is characters of the set and letters and digits of any script, and
-// not empty.
-func isWord(s string, set *[utf8.RuneSelf]bool) bool {
-	for _, r := range s {
-		if r < utf8.RuneSelf && !set[r] || r >= utf8.RuneSelf && !isLetterOrDigit(r) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// isLetterOrDigit asks for ASCII first: the tables of Unicode take ten times as long.
-func isLetterOrDigit(r rune) bool {
-	if r < utf8.RuneSelf {
-		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
-	}
-	return unicode.In(r, unicode.L, unicode.M, unicode.N)
-}
-
-// maxURL is the longest web address, in bytes.
-const maxURL = 2048
-
-// isURL reports whether s is a whole web address, http or https: the host is a
-// name with a dot, localhost or an IP address, and nothing in it is white space.
-func isURL(s string) bool {
-	if len(s) > maxURL || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		return false
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" {
-		return false
-	}
-	host := strings.TrimSuffix(u.Hostname(), ".")
-	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
-		return true
-	}
-	return strings.Contains(host, ".") && isDotted(host, isHostLabel)
-}
-
-// isHostLabel is isLabel and an underscore, which names of machines have.
-func isHostLabel(s string) bool { return isLabel(strings.ReplaceAll(s, "_", "x")) }
 
 // kindWords are the words of as by their kinds, and how a text stands in a request that
 // is one.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"leadferry/mapping/texts"
 )
 
 // formatOf is the check of a word that must be good.
@@ -116,11 +118,11 @@ func TestFormatNamesAreForPeople(t *testing.T) {
 func TestFormatsHoldTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[+-]?[0-9]{0,3}[.e]?[+-]?[0-9]{0,3}`).Draw(t, "text")
-		if isInteger(s) && !isNumber(s) {
+		if texts.IsInteger(s) && !texts.IsNumber(s) {
 			t.Fatalf("%q is an integer and no number", s)
 		}
 		phone := rapid.StringMatching(`[+0]?[0-9 ()/-]{5,14}`).Draw(t, "phone")
-		if got, ok := stepOf(t, "e164:US")(phone); ok && !isPhone(got) {
+		if got, ok := stepOf(t, "e164:US")(phone); ok && !texts.IsPhone(got) {
 			t.Fatalf("%q became %q, which is no phone number", phone, got)
 		}
 	})
@@ -159,7 +161,7 @@ func BenchmarkPhone(b *testing.B) {
 		b.Run(text, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				isPhone(text)
+				texts.IsPhone(text)
 			}
 		})
 	}

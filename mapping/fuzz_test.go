@@ -187,21 +187,3 @@ func FuzzTable(f *testing.F) {
 		}
 	})
 }
-
-// FuzzDate reads any text by any layouts.
-func FuzzDate(f *testing.F) {
-	f.Add("D. MMMM YYYY@de|unix", "5. März 2024")
-	f.Add("ddd D 'de' MMM YYYY@es|excel", "45000.5")
-	f.Fuzz(func(t *testing.T, layouts, text string) {
-		step, problem := new(parser).readStep(position{}, "date:"+layouts)
-		if problem != nil {
-			if problem.text == "" {
-				t.Fatal("no word of what is wrong")
-			}
-			return
-		}
-		if got, fits := fitting(step)(text); fits && got != "" && !isDate(got) {
-			t.Fatalf("%q of %q by %s", got, text, layouts)
-		}
-	})
-}

@@ -271,17 +271,3 @@ func TestTheDefaultKeyStaysWhatItIs(t *testing.T) {
 		t.Error("name and value run into one another")
 	}
 }
-
-func TestEmailAddresses(t *testing.T) {
-	for s, want := range map[string]bool{
-		"a@b.co": true, "a.b+c@x-y.example.org": true, "jörg@müller.de": true, "o'neil@example.com": true, "a@b.c1": true,
-		"": false, "a": false, "@b.co": false, "a@": false, "a@b": false, "a@b@c.de": false, "a b@c.de": false, "a@b..c": false,
-		".a@b.co": false, "a.@b.co": false, "a@-b.co": false, "a@b-.co": false, "a@1.2.3.4": false, "Ann <a@b.co>": false,
-		"a@b.co,c@d.ef": false, "a@b.co\n": false, "a\u2026b@c.de": false, "mailto:a@b.co": false, "a@b.co.": false, "a\x00@b.co": false, "a@b_c.de": false,
-		strings.Repeat("a", 65) + "@b.co": false, "a@" + strings.Repeat("b", 64) + ".co": false, "a@" + strings.Repeat("bbb.", 64) + "co": false,
-	} {
-		if got := isEmail(s); got != want {
-			t.Errorf("%q: %v, want %v", s, got, want)
-		}
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/language"
 
 	"leadferry/internal/spelling"
+	"leadferry/mapping/texts"
 )
 
 // conversion makes another text of one that is trimmed and not empty. It is false for
@@ -80,12 +81,23 @@ var steps = [...]step{
 	{form: "title", do: always(title)},
 	{form: "squeeze", do: always(squeeze)},
 	{form: "digits", do: always(digits)},
-	{form: "e164:CC", example: "e164:US", read: e164, with: e164Of},
-	{form: "date:LAYOUT", example: "date:DD.MM.YYYY", read: date},
+	{form: "e164:CC", example: "e164:US", read: from(texts.E164), with: texts.E164In},
+	{form: "date:LAYOUT", example: "date:DD.MM.YYYY", read: from(texts.Date)},
 	{form: "truncate:N", example: "truncate:80", read: truncate},
 	{form: "split:SEP:N", example: "split:,:1", read: splitAt},
 	{form: "replace:/RE/TEXT/", example: "replace:/[^0-9]+//", read: replace},
 	{form: "extract:/RE/", example: "extract:/([0-9]{5})/", read: extract},
+}
+
+// from reads the argument of a step by what the texts themselves are known by.
+func from(read func(argument string) (texts.Conversion, *texts.Fault)) func(*parser, string) (conversion, *fault) {
+	return func(_ *parser, argument string) (conversion, *fault) {
+		do, problem := read(argument)
+		if problem != nil {
+			return nil, &fault{text: problem.Text, hint: problem.Hint}
+		}
+		return do, nil
+	}
 }
 
 // readStep reads a word of apply. A placeholder in it stands at the place at.
@@ -169,24 +181,7 @@ func squeeze(s string) string {
 
 // digits keeps the digits, those of other scripts as the ASCII digits that they
 // stand for: a number must not lose its digits because of a keyboard.
-func digits(s string) string { return strings.Map(asciiDigit, s) }
-
-// asciiDigit is the digit of the same value, or -1 if r is no decimal digit.
-// Unicode keeps the ten digits of a script together and in order, so what stands
-// before r tells its value.
-func asciiDigit(r rune) rune {
-	switch {
-	case '0' <= r && r <= '9':
-		return r
-	case !unicode.IsDigit(r):
-		return -1
-	}
-	n := rune(0)
-	for unicode.IsDigit(r - n - 1) {
-		n++
-	}
-	return '0' + n%10
-}
+func digits(s string) string { return strings.Map(texts.ASCIIDigit, s) }
 
 // truncate keeps the first characters of a text, as people count them: a letter
 // with its accents is one, and so is an emoji.

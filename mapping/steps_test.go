@@ -6,11 +6,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode"
 
 	"github.com/nyaruka/phonenumbers"
-	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
+
+	"leadferry/mapping/texts"
 )
 
 // failer is a testing.TB or a *rapid.T.
@@ -169,7 +169,7 @@ func TestE164OfManyCountriesGoesThroughItself(t *testing.T) {
 					t.Errorf("%s: %s became %q %t, want %s", region, text, got, ok, want)
 				}
 			}
-			if !isPhone(want) {
+			if !texts.IsPhone(want) {
 				t.Errorf("%s is not taken for a phone number", want)
 			}
 		}
@@ -269,26 +269,6 @@ func TestTitleOfLettersChangesNothingTheSecondTime(t *testing.T) {
 			t.Fatalf("%q: %q, then %q", s, once, twice)
 		}
 	})
-}
-
-// Digits that Unicode has in another form of an ASCII digit tell whether the way
-// of counting holds; for the others, the blocks of ten do.
-func TestDigitsOfAllScripts(t *testing.T) {
-	for r := rune(0); r <= unicode.MaxRune; r++ {
-		d := asciiDigit(r)
-		if (d >= 0) != unicode.IsDigit(r) || d >= 0 && (d < '0' || d > '9') {
-			t.Fatalf("%U became %q", r, d)
-		}
-		if d < 0 {
-			continue
-		}
-		if plain := norm.NFKC.String(string(r)); plain[0] < 0x80 && plain != string(d) {
-			t.Errorf("%U became %c, want %s", r, d, plain)
-		}
-		if next := asciiDigit(r + 1); d < '9' && next != d+1 || d == '9' && next > '0' {
-			t.Errorf("after %U, %c, comes %c", r, d, next)
-		}
-	}
 }
 
 func TestStepsWithoutEffectDoNotAllocate(t *testing.T) {

@@ -30,7 +30,7 @@ func edgeBugs() []bug {
 		},
 		{
 			number: 28, name: "refused run leaves a checkpoint", imitates: "fault 136: a run that sent nothing leaves a memory of no leads, with which --require-checkpoint is content ever after",
-			edits:  []edit{{"importer/importer.go", "defer l.Drop()", "defer l.Close()"}},
+			edits:  []edit{{"importer/run.go", "defer l.Drop()", "defer l.Close()"}},
 			checks: []check{{"internal/e2e", []string{"TestARefusedRunLeavesNoCheckpoint"}}},
 		},
 		{

@@ -19,7 +19,7 @@ func engineBugs() []bug {
 		},
 		{
 			number: 2, name: "batch of claims > slots", imitates: "fault 1: a death leaves a whole batch in doubt, not 2 × concurrency",
-			edits:  []edit{{"importer/importer.go", "Slots: slotsPerPlace * o.Concurrency", "Slots: batchRows + slotsPerPlace*o.Concurrency"}},
+			edits:  []edit{{"importer/run.go", "Slots: slotsPerPlace * o.Concurrency", "Slots: batchRows + slotsPerPlace*o.Concurrency"}},
 			checks: []check{{"importer", []string{"TestClaimsAreBoundedAndWithdrawn"}}},
 		},
 		{

@@ -1,7 +1,8 @@
-package mapping
+package texts
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,13 +16,13 @@ const (
 
 // readLayout reads a layout, in letters or as Go's reference date, which has digits:
 // the forms of package time that it stands for, and the one to write the date in.
-func readLayout(layout string) (forms []string, out string, problem *fault) {
+func readLayout(layout string) (forms []string, out string, problem *Fault) {
 	text := ""
 	switch letters := !strings.ContainsAny(layout, "0123456789"); {
 	case len(layout) > maxLayout:
-		return nil, "", &fault{text: "the layout is too long", hint: layoutHint}
+		return nil, "", &Fault{Text: "the layout is too long", Hint: layoutHint}
 	case strings.TrimSpace(layout) != layout:
-		return nil, "", &fault{text: "the layout begins or ends with white space", hint: "leave the white space out"}
+		return nil, "", &Fault{Text: "the layout begins or ends with white space", Hint: "leave the white space out"}
 	case letters:
 		layout, text = fromLetters(layout)
 		forms = withVariants([]string{layout}, "PM", "pm")
@@ -36,7 +37,7 @@ func readLayout(layout string) (forms []string, out string, problem *fault) {
 		text = "the layout does not tell dates apart"
 	}
 	if text != "" {
-		return nil, "", &fault{text: text, hint: layoutHint}
+		return nil, "", &Fault{Text: text, Hint: layoutHint}
 	}
 	return forms, out, nil
 }
@@ -109,7 +110,7 @@ func fromLetters(s string) (layout, fault string) {
 		case behindSecond && run[0] == 'S' && strings.ContainsAny(layout[len(layout)-1:], ".,"):
 			form = strings.Repeat("0", len(run))
 		case form == "":
-			return "", quote(run) + " stands for no part of a date"
+			return "", strconv.Quote(run) + " stands for no part of a date"
 		}
 		layout += form
 		last = form
@@ -200,7 +201,7 @@ func outputOf(layout string) (out, fault string) {
 	for layout != "" {
 		p := firstPart(layout)
 		if p.field == unusable || p.field == "" && isDigit(p.text[0]) {
-			return "", quote(p.text) + " is no part of Go's reference date that can be used here"
+			return "", strconv.Quote(p.text) + " is no part of Go's reference date that can be used here"
 		}
 		count[p.field]++
 		if p.text == "03" || p.text == "3" {

@@ -1,4 +1,4 @@
-package mapping
+package texts
 
 import (
 	"fmt"
@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// date reads a text by the first of several layouts, parted by |, that it fits, and gives
+// Date reads a text by the first of several layouts, parted by |, that it fits, and gives
 // it as ISO 8601: 2006-01-02, or 2006-01-02T15:04:05 when the layout has a time of day,
 // with fractions of a second if there are any, and the offset from UTC when the layout has
 // one. A date that no calendar has does not fit. Names of months are English unless @de or
 // the like stands behind the layout; years of two digits are those from 1969 to 2068.
 // Layouts that take one text for different days are refused. What fits none and is ISO
 // 8601 already stays, as the cells of workbooks do that are dates.
-func date(_ *parser, argument string) (conversion, *fault) {
+func Date(layouts string) (Conversion, *Fault) {
 	var forms []dateForm
-	for layout := range strings.SplitSeq(argument, "|") {
+	for layout := range strings.SplitSeq(layouts, "|") {
 		form, problem := readForm(layout)
 		if problem != nil {
-			return nil, &fault{text: "step date: " + problem.text, hint: problem.hint}
+			return nil, &Fault{Text: "step date: " + problem.Text, Hint: problem.Hint}
 		}
 		for _, other := range forms {
 			if other.confuses(form) || form.confuses(other) {
-				return nil, &fault{
-					text: fmt.Sprintf("step date: a text can fit %s and %s, which take it for different days", quote(other.layout), quote(layout)),
-					hint: "keep the one that the file is written in; where two columns differ, give each its own",
+				return nil, &Fault{
+					Text: fmt.Sprintf("step date: a text can fit %s and %s, which take it for different days", strconv.Quote(other.layout), strconv.Quote(layout)),
+					Hint: "keep the one that the file is written in; where two columns differ, give each its own",
 				}
 			}
 		}
@@ -38,14 +38,14 @@ func date(_ *parser, argument string) (conversion, *fault) {
 				return day, true
 			}
 		}
-		return s, isDate(s)
+		return s, IsDate(s)
 	}, nil
 }
 
 // dateForm is one way to write dates.
 type dateForm struct {
 	layout string
-	read   conversion
+	read   Conversion
 	write  func(time.Time) string
 }
 
@@ -72,7 +72,7 @@ var countedForms = map[string]dateForm{
 	"excel":   {read: fromExcel, write: func(t time.Time) string { return strconv.Itoa(int(t.Sub(excelBegin) / (24 * time.Hour))) }},
 }
 
-func readForm(layout string) (dateForm, *fault) {
+func readForm(layout string) (dateForm, *Fault) {
 	if form, known := countedForms[layout]; known {
 		form.layout = layout
 		return form, nil
@@ -111,7 +111,7 @@ func readForm(layout string) (dateForm, *fault) {
 }
 
 // fromUnix reads what counts units since 1970 in UTC, as Unix does.
-func fromUnix(unit time.Duration) conversion {
+func fromUnix(unit time.Duration) Conversion {
 	per := int64(time.Second / unit)
 	return func(s string) (string, bool) {
 		n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 64) // through a column of decimals
@@ -130,7 +130,7 @@ var excelBegin = time.Date(1899, time.December, 30, 0, 0, 0, 0, time.UTC)
 func fromExcel(s string) (string, bool) {
 	const firstMarch, last = 61, 2958465 // of 1900; of 9999
 	days, err := strconv.ParseFloat(s, 64)
-	if err != nil || !isNumber(s) || days < 1 || days >= last+1 || math.Floor(days) == firstMarch-1 {
+	if err != nil || !IsNumber(s) || days < 1 || days >= last+1 || math.Floor(days) == firstMarch-1 {
 		return "", false
 	}
 	if days < firstMarch {
@@ -144,10 +144,10 @@ func fromExcel(s string) (string, bool) {
 	return t.Format("2006-01-02T15:04:05.999999999"), true
 }
 
-// isDate reports whether s is a day of the calendar, or a time of one, in the
-// extended form of ISO 8601: what the step date gives, the seconds or the whole
+// IsDate reports whether s is a day of the calendar, or a time of one, in the
+// extended form of ISO 8601: what [Date] gives, the seconds or the whole
 // time left out if need be.
-func isDate(s string) bool {
+func IsDate(s string) bool {
 	if len(s) == len(time.DateOnly) {
 		_, err := time.Parse(time.DateOnly, s)
 		return err == nil

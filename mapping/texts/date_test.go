@@ -1,4 +1,4 @@
-package mapping
+package texts
 
 import (
 	"strings"
@@ -7,6 +7,18 @@ import (
 
 	"pgregory.net/rapid"
 )
+
+// byLayout is the conversion of texts that stand in one of some layouts.
+func byLayout(t interface{ Fatal(...any) }, layouts string) Conversion {
+	do, problem := Date(layouts)
+	if problem != nil {
+		t.Fatal(problem.Text)
+	}
+	return do
+}
+
+// unfit is what a table expects of a text that does not fit.
+const unfit = "does not fit"
 
 func TestDatesBecomeISO8601(t *testing.T) {
 	for _, tt := range []struct{ layout, text, want string }{
@@ -59,7 +71,7 @@ func TestDatesBecomeISO8601(t *testing.T) {
 		{"02.01.2006 15h", "31.12.2024 09h", "2024-12-31T09:00:00"},
 		{"3:04pm 1/2/2006", "9:05pm 12/31/2024", "2024-12-31T21:05:00"},
 	} {
-		got, ok := stepOf(t, "date:"+tt.layout)(tt.text)
+		got, ok := byLayout(t, tt.layout)(tt.text)
 		if want := tt.want; ok != (want != unfit) || ok && got != want {
 			t.Errorf("%s of %q: %q %t, want %q", tt.layout, tt.text, got, ok, want)
 		}
@@ -100,8 +112,8 @@ func TestLayoutsThatCannotBeUsed(t *testing.T) {
 		"2.1.2006 3:04":             "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm",
 		strings.Repeat("D.M.Y", 30): "the layout is too long",
 	} {
-		_, problem := new(parser).readStep(position{}, "date:"+layout)
-		if problem == nil || problem.text != "step date: "+want || problem.hint == "" {
+		_, problem := Date(layout)
+		if problem == nil || problem.Text != "step date: "+want || problem.Hint == "" {
 			t.Errorf("%s: %v, want %q and a hint", layout, problem, want)
 		}
 	}
@@ -135,8 +147,8 @@ func TestDatesSurviveTheirLayouts(t *testing.T) {
 				want = moment.Format("2006-01-02T15:04:00")
 			}
 			for _, layout := range []string{letters, form} {
-				got, ok := stepOf(t, "date:"+layout)(moment.Format(form))
-				if !ok || got != want || !isDate(got) {
+				got, ok := byLayout(t, layout)(moment.Format(form))
+				if !ok || got != want || !IsDate(got) {
 					t.Fatalf("%s of %s: %q %t, want %s", layout, moment.Format(form), got, ok, want)
 				}
 			}
@@ -192,14 +204,14 @@ func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
 		{"02 January 2006@it", "05 gennaio 2024", "2024-01-05"},
 		{"D. MMMM YYYY@de|D MMMM YYYY", "5 March 2024", "2024-03-05"},
 	} {
-		if got, ok := stepOf(t, "date:"+tt.layouts)(tt.text); ok != (tt.want != unfit) || ok && got != tt.want {
+		if got, ok := byLayout(t, tt.layouts)(tt.text); ok != (tt.want != unfit) || ok && got != tt.want {
 			t.Errorf("%s of %q: %q %t, want %q", tt.layouts, tt.text, got, ok, tt.want)
 		}
 	}
 	for _, layouts := range []string{
 		"DD/MM/YYYY|MM/DD/YYYY", "YY-MM-DD|DD-MM-YY", "unix|unix_ms", "YYYYMMDD|unix", "unix|excel", "YYYY-MM-DD|YYYY-DD-MM", "D. MMMM YYYY@xx", "YYYY-MM-DD@de", "unix@de", "DD.MM.YYYY|", "|unix",
 	} {
-		if _, problem := new(parser).readStep(position{}, "date:"+layouts); problem == nil || problem.hint == "" {
+		if _, problem := Date(layouts); problem == nil || problem.Hint == "" {
 			t.Errorf("%s: %v", layouts, problem)
 		}
 	}
@@ -208,7 +220,7 @@ func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
 // Whole and short names of every month of every language come back as the month.
 func TestNamesOfMonthsOfAllLanguages(t *testing.T) {
 	for code, make := range languages {
-		read := stepOf(t, "date:D MMMM YYYY@"+code)
+		read := byLayout(t, "D MMMM YYYY@"+code)
 		for i, names := range [][]string{make().MonthsWide(), make().MonthsAbbreviated()} {
 			for m, name := range names {
 				want := time.Date(2024, time.Month(m+1), 5, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
@@ -218,4 +230,22 @@ func TestNamesOfMonthsOfAllLanguages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzDate reads any text by any layouts.
+func FuzzDate(f *testing.F) {
+	f.Add("D. MMMM YYYY@de|unix", "5. März 2024")
+	f.Add("ddd D 'de' MMM YYYY@es|excel", "45000.5")
+	f.Fuzz(func(t *testing.T, layouts, text string) {
+		read, problem := Date(layouts)
+		if problem != nil {
+			if problem.Text == "" {
+				t.Fatal("no word of what is wrong")
+			}
+			return
+		}
+		if got, fits := read(text); fits && !IsDate(got) {
+			t.Fatalf("%q of %q by %s", got, text, layouts)
+		}
+	})
 }

@@ -1,9 +1,10 @@
-package mapping
+package texts
 
 import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -41,7 +42,7 @@ var languages = map[string]func() locales.Translator{
 // translator makes English of the names in dates of a layout, whose form in package
 // time is given. A point behind a name may belong to it or to the layout: both ways
 // are given.
-func translator(layout, form, language string) (func(string) []string, *fault) {
+func translator(layout, form, language string) (func(string) []string, *Fault) {
 	english := regexp.MustCompile(`January|Jan|Monday|Mon`).FindAllString(form, -1)
 	known := languages[language]
 	switch {
@@ -51,9 +52,9 @@ func translator(layout, form, language string) (func(string) []string, *fault) {
 		if hint == "" || len(language) <= 2 {
 			hint = "known here: " + strings.Join(codes, ", ")
 		}
-		return nil, &fault{text: "no names of months are known in the language " + quote(language), hint: hint}
+		return nil, &Fault{Text: "no names of months are known in the language " + shown(language), Hint: hint}
 	case len(english) == 0:
-		return nil, &fault{text: quote(layout) + " has no name of a month, so that its language does not matter", hint: "take @" + language + " out, or write MMMM or MMM for the name"}
+		return nil, &Fault{Text: strconv.Quote(layout) + " has no name of a month, so that its language does not matter", Hint: "take @" + language + " out, or write MMMM or MMM for the name"}
 	}
 	var names []*dateNames
 	l := known()
@@ -131,7 +132,7 @@ func translate(s string, names []*dateNames, points bool) string {
 
 // westernDigit is a digit of any script in ASCII.
 func westernDigit(r rune) rune {
-	if d := asciiDigit(r); d >= 0 {
+	if d := ASCIIDigit(r); d >= 0 {
 		return d
 	}
 	return r

@@ -1,4 +1,4 @@
-package mapping
+package texts
 
 import (
 	"strconv"
@@ -14,14 +14,14 @@ import (
 // maxPhone is the longest text, in bytes, that is looked at as a phone number.
 const maxPhone = 128
 
-// e164 makes a number of a country, or of any country when it begins with + or
+// E164 makes a number of a country, or of any country when it begins with + or
 // with the prefix that the country dials for abroad, +, country code and number
 // (ITU-T E.164). Only numbers that the numbering plans know are taken, and none
 // with letters or an extension: the form has no room for an extension, and to drop
 // it would call somebody else.
-func e164(_ *parser, country string) (conversion, *fault) {
+func E164(country string) (Conversion, *Fault) {
 	if !phonenumbers.GetSupportedRegions()[country] {
-		return nil, &fault{text: "step e164 needs a country, and " + quote(country) + " is none", hint: countryHint(country)}
+		return nil, &Fault{Text: "step e164 needs a country, and " + shown(country) + " is none", Hint: countryHint(country)}
 	}
 	return func(s string) (string, bool) { return international(s, country) }, nil
 }
@@ -41,9 +41,9 @@ func international(s, country string) (string, bool) {
 // unknownRegion is a country of whose numbers only those with + are known.
 const unknownRegion = "ZZ"
 
-// e164Of is e164 with the country that another column holds, by its code of two or three
+// E164In is [E164] with the country that another column holds, by its code of two or three
 // letters (ISO 3166-1), in any case. Where it holds nothing, only numbers with + fit.
-func e164Of(country, s string) (string, bool) {
+func E164In(country, s string) (string, bool) {
 	switch len(country) {
 	case 0:
 		return international(s, unknownRegion)
@@ -77,10 +77,10 @@ func countryHint(s string) string {
 // extension is how people write the extension that ends a phone number.
 var extension = lazyregexp.New(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
 
-// isPhone reports whether s can be dialled. A number with + must be one that the
+// IsPhone reports whether s can be dialled. A number with + must be one that the
 // numbering plans know. Of others nobody knows the country: they need 5 to 15
 // digits, not counting 00, which many countries dial for abroad.
-func isPhone(s string) bool {
+func IsPhone(s string) bool {
 	if len(s) > maxPhone {
 		return false
 	}
@@ -109,7 +109,7 @@ func dial(s string) (number string, ok bool) {
 	}
 	var b strings.Builder
 	for _, r := range s {
-		switch d := asciiDigit(r); {
+		switch d := ASCIIDigit(r); {
 		case d >= 0:
 			b.WriteRune(d)
 		case (r == '+' || r == '＋') && b.Len() == 0:

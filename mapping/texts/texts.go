@@ -1,0 +1,150 @@
+// Package texts knows what the texts of a known kind look like, such as dates, phone numbers, e-mail and
+// web addresses, and makes one form of the many in which people write dates and phone numbers.
+// It is what the words of format and the steps date and e164 of a mapping do, and knows nothing of
+// mappings.
+package texts
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Conversion makes another text of one that is trimmed and not empty. It is false for
+// a text that does not fit.
+type Conversion = func(string) (string, bool)
+
+// Fault says what is wrong with the layout or the country that a conversion is to go by.
+type Fault struct{ Text, Hint string }
+
+// shown is a word of the mapping file, cut when it is long.
+func shown(word string) string { return fmt.Sprintf("%.64q", word) }
+
+// IsInteger reports whether s is decimal digits, after a sign or none. Zeros at
+// the beginning do no harm in a text.
+func IsInteger(s string) bool { return isDigits(afterSign(s)) }
+
+// IsNumber reports whether s is a decimal number such as -12.5 or 1e3: a point and
+// no comma, digits before and after it.
+func IsNumber(s string) bool {
+	mantissa, exponent := s, "0"
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mantissa, exponent = s[:i], s[i+1:]
+	}
+	whole, fraction, point := strings.Cut(afterSign(mantissa), ".")
+	return isDigits(whole) && (!point || isDigits(fraction)) && IsInteger(exponent)
+}
+
+func afterSign(s string) string {
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		return s[1:]
+	}
+	return s
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// IsEmail reports whether s is one address such as people have, local@domain of
+// at most 254 bytes: no display name, no quotes, no comments, and a domain with a
+// dot. Letters of any script are allowed.
+func IsEmail(s string) bool {
+	local, domain, _ := strings.Cut(s, "@")
+	if len(s) > 254 || len(local) > 64 || !isDotted(local, isLocal) {
+		return false
+	}
+	last := strings.LastIndexByte(domain, '.')
+	return last > 0 && isDotted(domain, isLabel) && strings.ContainsFunc(domain[last:], unicode.IsLetter)
+}
+
+// isDotted reports whether s is made of parts with dots between.
+func isDotted(s string, isPart func(string) bool) bool {
+	for more := true; more; {
+		var part string
+		if part, s, more = strings.Cut(s, "."); !isPart(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// The characters that local parts and labels are made of, of ASCII.
+var localSet, labelSet = wordSet("!#$%&'*+-/=?^_`{|}~"), wordSet("-")
+
+func isLocal(s string) bool { return isWord(s, localSet) }
+
+func isLabel(s string) bool {
+	return isWord(s, labelSet) && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
+}
+
+// wordSet is letters, digits and the others, of ASCII.
+func wordSet(others string) *[utf8.RuneSelf]bool {
+	set := new([utf8.RuneSelf]bool)
+	for r := range rune(utf8.RuneSelf) {
+		set[r] = isLetterOrDigit(r) || strings.ContainsRune(others, r)
+	}
+	return set
+}
+
+// isWord reports whether s is characters of the set and letters and digits of any script, and
+// not empty.
+func isWord(s string, set *[utf8.RuneSelf]bool) bool {
+	for _, r := range s {
+		if r < utf8.RuneSelf && !set[r] || r >= utf8.RuneSelf && !isLetterOrDigit(r) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isLetterOrDigit asks for ASCII first: the tables of Unicode take ten times as long.
+func isLetterOrDigit(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
+	}
+	return unicode.In(r, unicode.L, unicode.M, unicode.N)
+}
+
+// maxURL is the longest web address, in bytes.
+const maxURL = 2048
+
+// IsURL reports whether s is a whole web address, http or https: the host is a
+// name with a dot, localhost or an IP address, and nothing in it is white space.
+func IsURL(s string) bool {
+	if len(s) > maxURL || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return false
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" {
+		return false
+	}
+	host := strings.TrimSuffix(u.Hostname(), ".")
+	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
+		return true
+	}
+	return strings.Contains(host, ".") && isDotted(host, isHostLabel)
+}
+
+// isHostLabel is isLabel and an underscore, which names of machines have.
+func isHostLabel(s string) bool { return isLabel(strings.ReplaceAll(s, "_", "x")) }
+
+// ASCIIDigit is the digit of the same value, or -1 if r is no decimal digit.
+// Unicode keeps the ten digits of a script together and in order, so what stands
+// before r tells its value.
+func ASCIIDigit(r rune) rune {
+	switch {
+	case '0' <= r && r <= '9':
+		return r
+	case !unicode.IsDigit(r):
+		return -1
+	}
+	n := rune(0)
+	for unicode.IsDigit(r - n - 1) {
+		n++
+	}
+	return '0' + n%10
+}
