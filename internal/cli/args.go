@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/spelling"
 )
 
@@ -67,7 +68,7 @@ func (l *commandLine) take(args []string) (n int, err error) {
 // looksLikeFlag refuses an argument that begins with - and is the name of a file: a
 // pattern such as *.csv brings them without anybody having written them.
 func looksLikeFlag(arg string) error {
-	return usage("there is a file called "+arg+", so it cannot be told whether the file or a flag is meant",
+	return exit.Usage("there is a file called "+arg+", so it cannot be told whether the file or a flag is meant",
 		"write ./"+arg+" for the file; for the flag, rename the file or work in another folder")
 }
 
@@ -80,7 +81,7 @@ func (l *commandLine) takeWord(word string) error {
 	commands := l.command.Subcommands
 	switch {
 	case word == "-" && exists(word):
-		return usage("there is a file called -, so it cannot be told whether the file or standard input is meant", "write ./- for the file, or rename it")
+		return exit.Usage("there is a file called -, so it cannot be told whether the file or standard input is meant", "write ./- for the file, or rename it")
 	case len(commands) == 0:
 		l.files = append(l.files, word)
 		return nil
@@ -99,7 +100,7 @@ func (l *commandLine) takeWord(word string) error {
 		}
 		names = append(names, c.Name)
 	}
-	return usage("there is no command "+strconv.Quote(word), near("", word, names, "see "+l.name()+" --help"))
+	return exit.Usage("there is no command "+strconv.Quote(word), near("", word, names, "see "+l.name()+" --help"))
 }
 
 // takeFlag reads a flag and its value. Before the command is known, flags of all
@@ -126,7 +127,7 @@ func (l *commandLine) takeFlag(args []string) (n int, err error) {
 	case len(args) > 1 && args[1] != "-" && strings.HasPrefix(args[1], "-") && exists(args[1]):
 		return 1, looksLikeFlag(args[1])
 	case len(args) == 1 || l.swallows(args[1]):
-		return 1, usage("flag "+args[0]+" needs a value", "see "+l.name()+" --help")
+		return 1, exit.Usage("flag "+args[0]+" needs a value", "see "+l.name()+" --help")
 	default:
 		n, value = 2, args[1]
 	}
@@ -176,10 +177,10 @@ func wrongValue(f cli.Flag, value string) (err error) {
 		hint = "it takes a time with its unit, for example " + name + " 30s, 15m or 2h"
 	}
 	if err != nil {
-		return usage(strconv.Quote(value)+" is no value for "+name, hint)
+		return exit.Usage(strconv.Quote(value)+" is no value for "+name, hint)
 	}
 	if value == "" && slices.Contains([]string{"checkpoint", "out", "results", "rejects", "reconciliation", "pull", "summary", "metrics", "output"}, f.Names()[0]) {
-		return usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the default")
+		return exit.Usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the default")
 	}
 	return nil
 }
@@ -193,7 +194,7 @@ func (l *commandLine) check() error {
 	case l.help || l.version:
 		return nil
 	case len(l.own) > 0 && len(l.command.Subcommands) > 0:
-		return usage("no command given", "see "+l.name()+" --help")
+		return exit.Usage("no command given", "see "+l.name()+" --help")
 	}
 	for _, f := range l.own {
 		main := f.Names()[0]
@@ -201,11 +202,11 @@ func (l *commandLine) check() error {
 			return l.unknownFlag(f.name)
 		}
 		if main != f.name && slices.ContainsFunc(l.own, func(other typedFlag) bool { return other.name == main }) {
-			return usage("-"+f.name+" and --"+main+" are one flag", "give it once")
+			return exit.Usage("-"+f.name+" and --"+main+" are one flag", "give it once")
 		}
 	}
 	if l.command.ArgsUsage == "" && len(l.files) > 0 {
-		return usage(strings.Join(l.path[1:], " ")+" takes no file names", "see "+l.name()+" --help")
+		return exit.Usage(strings.Join(l.path[1:], " ")+" takes no file names", "see "+l.name()+" --help")
 	}
 	return nil
 }
@@ -276,12 +277,12 @@ func (l *commandLine) unknownFlag(name string) error {
 		}
 	}
 	if len(others) > 0 {
-		return usage("there is no flag --"+name+" here", "it is one of leadferry "+strings.Join(others, ", "))
+		return exit.Usage("there is no flag --"+name+" here", "it is one of leadferry "+strings.Join(others, ", "))
 	}
 	for _, f := range l.known() {
 		names = append(names, f.Names()...)
 	}
-	return usage("there is no flag --"+name, near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --"))
+	return exit.Usage("there is no flag --"+name, near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --"))
 }
 
 // near asks whether the name that is nearest is meant; where none is near, it gives

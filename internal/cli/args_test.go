@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/reference"
 )
 
@@ -95,8 +96,8 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 	} {
 		_, err := parseLine(app, strings.Fields(args))
 		got := ""
-		if e, ok := errors.AsType[*exitError](err); ok {
-			got = e.text + " (" + e.hint + ")"
+		if e, ok := errors.AsType[*exit.Error](err); ok {
+			got = e.Text + " (" + e.Hint + ")"
 		}
 		if got != want {
 			t.Errorf("%s\n got %s\nwant %s", args, got, want)
@@ -138,7 +139,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 				}
 				line := slices.Concat(command, args)
 				_, err := parseLine(app, line)
-				if e, ok := errors.AsType[*exitError](err); !ok || !strings.Contains(e.hint, "./"+name+" ") && !hasNoMapping(command) {
+				if e, ok := errors.AsType[*exit.Error](err); !ok || !strings.Contains(e.Hint, "./"+name+" ") && !hasNoMapping(command) {
 					t.Errorf("%q: %v", line, err)
 				}
 			}

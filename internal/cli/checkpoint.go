@@ -10,6 +10,7 @@ import (
 
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/internal/cli/exit"
 	"leadferry/leadapi/sandbox"
 
 	"github.com/urfave/cli/v2"
@@ -28,7 +29,7 @@ func (p *program) checkpointCommand() *cli.Command {
 		}
 		c.Flags = append(c.Flags, connectionFlags()...)
 		action := c.Action
-		c.Action = func(c *cli.Context) error { return sayingDiskErrors(action(c)) }
+		c.Action = func(c *cli.Context) error { return exit.OfDisk(action(c)) }
 	}
 	return &cli.Command{
 		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt",
@@ -55,7 +56,7 @@ func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
 		Confirm: func(question, nothing, hint string) error { return p.confirm(c, question, nothing, hint) },
 		Hold: func() error {
 			if !p.hold.take() {
-				return errInterrupted
+				return exit.ErrInterrupted
 			}
 			return nil
 		},
@@ -133,7 +134,7 @@ func (p *program) export(c *cli.Context) error {
 		name, broken = to, writeNew(to, 0o600, told.tell)
 	}
 	if broken != nil && err == nil {
-		return stopped(fmt.Sprintf("%s could not be written: %v", name, broken), disk.WayOut(broken))
+		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", name, broken), disk.WayOut(broken))
 	}
 	return err
 }
@@ -146,11 +147,11 @@ func newExport(to, checkpointPath string) error {
 	named := placeAt(to, "-o")
 	for _, path := range bolt.Companions(checkpointPath) { // the next run would remove it
 		if q := placeAt(path, ""); named.is(&q) {
-			return usage("-o "+to+" would take the place of "+path+", which is a part of the checkpoint", "name another place")
+			return exit.Usage("-o "+to+" would take the place of "+path+", which is a part of the checkpoint", "name another place")
 		}
 	}
 	if exists(to) {
-		return usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
+		return exit.Usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
 	}
 	return nil
 }
@@ -170,7 +171,7 @@ Exit codes: 0 done; 2 no checkpoint, or it does not know the key; 4 locked or
 damaged.`,
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return usage("history takes one key", "see leadferry checkpoint history --help")
+				return exit.Usage("history takes one key", "see leadferry checkpoint history --help")
 			}
 			return p.desk(c).History(c.Context, c.Args().First())
 		},
@@ -204,7 +205,7 @@ no checkpoint; 3 the disk refused it; 4 locked or damaged; 130 interrupted.`,
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 1 || c.Bool("none-created") == c.Args().Present() {
-				return usage("resolve takes one file, or --none-created", "see leadferry checkpoint resolve --help")
+				return exit.Usage("resolve takes one file, or --none-created", "see leadferry checkpoint resolve --help")
 			}
 			if c.Bool("none-created") {
 				return p.desk(c).ResolveNone(c.Context)
@@ -238,7 +239,7 @@ checkpoint; 3 the disk refused it; 4 locked or damaged.`,
 		Flags: []cli.Flag{newCheckpointFlag()},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return usage("adopt takes one file", "see leadferry checkpoint adopt --help")
+				return exit.Usage("adopt takes one file", "see leadferry checkpoint adopt --help")
 			}
 			return p.desk(c).Adopt(c.Context, c.Args().First(), func() (checkpointcmd.Ledger, error) { return p.openOrMakeCheckpoint(c) })
 		},
@@ -300,7 +301,7 @@ what is known, locked or of another target; 130 interrupted.`,
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("check takes no file", "name the checkpoint with --checkpoint")
+				return exit.Usage("check takes no file", "name the checkpoint with --checkpoint")
 			}
 			return p.desk(c).Check(c.Context, c.Bool("accept-older"), c.Bool("accept-loss"))
 		},
@@ -354,15 +355,15 @@ func repairNames(c *cli.Context) (from, to string, results []string, err error) 
 		names, results = names[:2], slices.Concat(results, names[2:])
 	}
 	if len(names) != 2 || sameFile(names[0], names[1]) {
-		return "", "", nil, usage("repair takes two files: the damaged one, and one that is not there yet", "see leadferry checkpoint repair --help")
+		return "", "", nil, exit.Usage("repair takes two files: the damaged one, and one that is not there yet", "see leadferry checkpoint repair --help")
 	}
 	for _, path := range []string{names[1], names[1] + ".seq"} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return "", "", nil, usage(path+": exists already", "name a file that is not there yet")
+			return "", "", nil, exit.Usage(path+": exists already", "name a file that is not there yet")
 		}
 	}
 	if dir := filepath.Dir(names[1]); !isFolder(dir) {
-		return "", "", nil, usage("there is no folder "+dir, "make it first")
+		return "", "", nil, exit.Usage("there is no folder "+dir, "make it first")
 	}
 	return names[0], names[1], results, nil
 }

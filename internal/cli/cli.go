@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -21,6 +22,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/crash"
 	"leadferry/leadapi"
 )
@@ -58,7 +61,7 @@ type program struct {
 	code      int                      // what the command that ran asks for
 	hold      hold
 	ending    *ending // nil: the command carries no rows
-	refusal   atomic.Pointer[exitError]
+	refusal   atomic.Pointer[exit.Error]
 	log       logOut   // where log lines go
 	tables    []string // files that the mapping reads
 }
@@ -174,7 +177,7 @@ func (p *program) leave(ended <-chan int, within time.Duration, text string) int
 	case code := <-ended:
 		return code
 	case <-time.After(within):
-		return p.fail(interrupted(text))
+		return p.fail(exit.Interrupted(text))
 	}
 }
 
@@ -236,7 +239,7 @@ func (p *program) prepare(commands []*cli.Command, flags []cli.Flag) {
 
 // usageError is an error of the flag parser that parseLine did not foresee.
 func usageError(c *cli.Context, err error, _ bool) error {
-	return usage(err.Error(), "see "+helpName(c)+" --help")
+	return exit.Usage(err.Error(), "see "+helpName(c)+" --help")
 }
 
 // helpName is the command as a person types it.
@@ -279,4 +282,46 @@ func (p *program) say(c *cli.Context) io.Writer {
 		return io.Discard
 	}
 	return p.Err
+}
+
+// fail says why a command ended, for people or for programs, and returns its exit code.
+func (p *program) fail(err error) int {
+	end := exit.Of(err)
+	end.Text = p.inOneLine(end.Text)
+	p.refusal.Store(&end)
+	for _, one := range end.Sentences() {
+		if p.json {
+			p.failJSON(one, end.Code)
+			continue
+		}
+		for _, line := range one.Lines {
+			fmt.Fprintf(p.Err, "leadferry: %s\n", report.Escape(line))
+		}
+		if one.Hint != "" {
+			fmt.Fprintf(p.Err, "hint: %s\n", report.Escape(one.Hint))
+		}
+	}
+	return end.Code
+}
+
+func (p *program) failJSON(one exit.Sentence, code int) {
+	fields := []any{slog.Int("exit_code", code)}
+	if one.Hint != "" {
+		fields = append(fields, slog.String("hint", report.Escape(one.Hint)))
+	}
+	p.jsonLog().Error(report.Escape(strings.Join(one.Lines, "; ")), fields...)
+}
+
+// inOneLine escapes the line breaks of names that the command line gave: lines of an
+// error are sentences of ours.
+func (p *program) inOneLine(text string) string {
+	for _, a := range p.args {
+		_, value, _ := strings.Cut(a, "=")
+		for _, name := range []string{a, value} {
+			if strings.ContainsAny(name, "\r\n") {
+				text = strings.ReplaceAll(text, name, report.Escape(name))
+			}
+		}
+	}
+	return text
 }

@@ -15,6 +15,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
@@ -241,7 +242,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 		err = enc.Encode(all)
 	}
 	if broken > 0 && err == nil {
-		err = stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, len(all)),
+		err = exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, len(all)),
 			"leadferry config show tells where each setting comes from; --log-level debug tells of each call")
 	}
 	return err

@@ -21,6 +21,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 )
 
 // ending is what a command that carries rows owes to those who watch it: figures, a
@@ -101,8 +102,8 @@ func (p *program) warnOf(what string, err error) {
 }
 
 // tellRefusal says for programs why there is no summary.
-func (p *program) tellRefusal(e *exitError) {
-	told := e.joined()
+func (p *program) tellRefusal(e *exit.Error) {
+	told := e.Joined()
 	if p.json {
 		logRefusal(p.jsonLog(), told)
 	}
@@ -113,7 +114,7 @@ func (p *program) tellRefusal(e *exitError) {
 		ExitCode int    `json:"exit_code"`
 		Reason   string `json:"reason"`
 		Hint     string `json:"hint"`
-	}{told.code, told.text, told.hint}, "", "  ")
+	}{told.Code, told.Text, told.Hint}, "", "  ")
 	if err == nil {
 		_, err = p.Out.Write(append(report.EscapeJSON(b), '\n'))
 	}
@@ -145,7 +146,7 @@ func (e *ending) openMetrics() (err error) {
 		return nil
 	}
 	if e.figures, err = report.NewMetrics(e.metrics); err != nil {
-		return usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
+		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
 	return nil
 }
@@ -224,9 +225,9 @@ func commandOf(flag, text string) (command, error) {
 	}
 	switch {
 	case quote != 0:
-		return nil, usage("--"+flag+": a quote is never closed", "white space parts the words, quotes keep them together; there is no shell")
+		return nil, exit.Usage("--"+flag+": a quote is never closed", "white space parts the words, quotes keep them together; there is no shell")
 	case len(words) == 0 || words[0] == "":
-		return nil, usage("--"+flag+" names no command", "for example --"+flag+` "/usr/local/bin/tell 'the team'"`)
+		return nil, exit.Usage("--"+flag+" names no command", "for example --"+flag+` "/usr/local/bin/tell 'the team'"`)
 	}
 	return words, nil
 }
@@ -243,12 +244,12 @@ func (c command) run(ctx context.Context, stdout, stderr io.Writer) error {
 	x.WaitDelay, x.Env = time.Second, withoutSecrets(os.Environ())
 	x.Stdout, x.Stderr = stdout, stderr
 	err := x.Run()
-	exit, exited := errors.AsType[*exec.ExitError](err)
+	failed, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case err == nil, errors.Is(err, exec.ErrWaitDelay): // what it left running, like the agent of a key ring, keeps its output open
 		return nil
-	case exited && exit.ExitCode() >= 0:
-		return fmt.Errorf("the command ended with exit code %d", exit.ExitCode())
+	case exited && failed.ExitCode() >= 0:
+		return fmt.Errorf("the command ended with exit code %d", failed.ExitCode())
 	case exited:
 		return fmt.Errorf("the command was ended by a signal, or took longer than %v", patience)
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):

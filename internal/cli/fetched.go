@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"leadferry/importer/source"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/fetch"
 )
 
@@ -63,7 +64,7 @@ func (in *inputs) open(name string) (*source.File, error) {
 	got, err := fetch.Open(in.fetched.ctx, name, in.fetched.options)
 	var fault *fetch.Error
 	if errors.As(err, &fault) {
-		return nil, usage(shownName(name)+": "+fault.Text, fault.Advice)
+		return nil, exit.Usage(shownName(name)+": "+fault.Text, fault.Advice)
 	}
 	if err != nil {
 		return nil, err

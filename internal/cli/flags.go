@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
+	"leadferry/internal/cli/exit"
 )
 
 // The parts of a command's help.
@@ -48,7 +49,7 @@ func choiceFlag(category, name, about string, words ...string) *cli.StringFlag {
 			if slices.Contains(words, word) {
 				return nil
 			}
-			return usage("--"+name+" takes "+strings.Join(words, " or "), "see "+helpName(c)+" --help")
+			return exit.Usage("--"+name+" takes "+strings.Join(words, " or "), "see "+helpName(c)+" --help")
 		},
 	}
 }
@@ -71,7 +72,7 @@ func (*optionalWord) IsBoolFlag() bool { return true }
 func countFlag(category, name string, value int, text string) *cli.IntFlag {
 	return &cli.IntFlag{Name: name, Value: value, Usage: text, Category: category, Action: func(_ *cli.Context, n int) error {
 		if n < 0 {
-			return usage("--"+name+" must not be negative", "0 means no limit, or none")
+			return exit.Usage("--"+name+" must not be negative", "0 means no limit, or none")
 		}
 		return nil
 	}}
@@ -81,7 +82,7 @@ func countFlag(category, name string, value int, text string) *cli.IntFlag {
 func timeFlag(category, name string, value time.Duration, text string) *cli.DurationFlag {
 	return &cli.DurationFlag{Name: name, Value: value, Usage: text, Category: category, Action: func(_ *cli.Context, d time.Duration) error {
 		if d < 0 {
-			return usage("--"+name+" must not be negative", "for example 30s or 15m")
+			return exit.Usage("--"+name+" must not be negative", "for example 30s or 15m")
 		}
 		return nil
 	}}
@@ -90,7 +91,7 @@ func timeFlag(category, name string, value time.Duration, text string) *cli.Dura
 func rateFlag(text string) *cli.Float64Flag {
 	return &cli.Float64Flag{Name: "rate", Usage: text, Category: running, Action: func(_ *cli.Context, rate float64) error {
 		if !(rate >= 0) || math.IsInf(rate, 0) {
-			return usage("--rate must be a number that is not negative", "0 means no limit")
+			return exit.Usage("--rate must be a number that is not negative", "0 means no limit")
 		}
 		return nil
 	}}
@@ -199,7 +200,7 @@ func sendFlags() []cli.Flag {
 	concurrency.Aliases = []string{"c"}
 	concurrency.Action = func(_ *cli.Context, n int) error {
 		if n < 1 || n > maxConcurrency {
-			return usage(fmt.Sprintf("--concurrency must be from 1 to %d", maxConcurrency), "8 suits most services")
+			return exit.Usage(fmt.Sprintf("--concurrency must be from 1 to %d", maxConcurrency), "8 suits most services")
 		}
 		return nil
 	}
@@ -257,7 +258,7 @@ func share(c *cli.Context, name string) (importer.Share, error) {
 	n, err := strconv.Atoi(number)
 	switch {
 	case err != nil || n < 0 || percent && n > 100:
-		return importer.Share{}, usage("--"+name+" is neither a number nor a percentage", "for example 100, 5% or 0")
+		return importer.Share{}, exit.Usage("--"+name+" is neither a number nor a percentage", "for example 100, 5% or 0")
 	case percent:
 		return importer.Share{Percent: n}, nil
 	}
@@ -275,7 +276,7 @@ func resendOn(text string) (importer.ResendOn, error) {
 		case word == "none":
 			r.NoDefault = true
 		case err != nil || code < 400 || code > 599:
-			return r, usage("--resend-on takes HTTP statuses from 400 to 599, or none", "for example 500,502")
+			return r, exit.Usage("--resend-on takes HTTP statuses from 400 to 599, or none", "for example 500,502")
 		default:
 			r.Codes[code] = true
 		}

@@ -15,6 +15,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/fetch"
 	"leadferry/internal/lazyregexp"
 )
@@ -39,15 +40,15 @@ func joinFleet(c *cli.Context, in *inputs, o *importer.Options) (err error) {
 	case name == "" && part == "":
 		return nil
 	case c.Bool("sandbox"):
-		return usage("--sandbox is a service inside this process, so that each worker of a fleet would have its own", "start one with leadferry sandbox, and name its address")
+		return exit.Usage("--sandbox is a service inside this process, so that each worker of a fleet would have its own", "start one with leadferry sandbox, and name its address")
 	case !postgres.IsAddress(c.String("checkpoint")):
-		return usage("a fleet needs a checkpoint in PostgreSQL, which all its workers share", "name it with --checkpoint postgres://HOST/DATABASE; a run on one machine needs neither --fleet nor --shard")
+		return exit.Usage("a fleet needs a checkpoint in PostgreSQL, which all its workers share", "name it with --checkpoint postgres://HOST/DATABASE; a run on one machine needs neither --fleet nor --shard")
 	case name == "":
-		return usage("--shard needs --fleet NAME, by which the workers of one run know one another", "give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
+		return exit.Usage("--shard needs --fleet NAME, by which the workers of one run know one another", "give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
 	case !fleetName().MatchString(name):
-		return usage("--fleet takes 1 to 63 letters, digits, dots, underscores and hyphens", "for example --fleet migration-2026-05")
+		return exit.Usage("--fleet takes 1 to 63 letters, digits, dots, underscores and hyphens", "for example --fleet migration-2026-05")
 	case slices.Contains(in.names, "-") && part != "":
-		return usage("standard input cannot be sharded: each worker has to read all of the input", "name a file or an https:// address that all workers can read")
+		return exit.Usage("standard input cannot be sharded: each worker has to read all of the input", "name a file or an https:// address that all workers can read")
 	}
 	o.Shard = importer.Shard{Of: 1}
 	if part != "" {
@@ -71,7 +72,7 @@ func parseShard(text string, env func(string) string) (importer.Shard, error) {
 	index, of, both := strings.Cut(text, "/")
 	i, n := plainNumber(index), plainNumber(of)
 	if !both || i < 0 || n < 1 || i >= n || n > mostShards {
-		return importer.Shard{}, usage("--shard takes I/N, I from 0 to N-1 and N up to 10,000, or auto", "for example --shard 0/4 for the first of four workers")
+		return importer.Shard{}, exit.Usage("--shard takes I/N, I from 0 to N-1 and N up to 10,000, or auto", "for example --shard 0/4 for the first of four workers")
 	}
 	return importer.Shard{Index: i, Of: n}, nil
 }
@@ -98,15 +99,15 @@ func schedulersShard(env func(string) string) (importer.Shard, error) {
 	}
 	switch {
 	case len(set) == 0:
-		return importer.Shard{}, usage("--shard auto finds no scheduler: none of "+kube+", "+batch+" and "+slurm+" is set", "name the part, such as --shard 0/4, or run it as an array job")
+		return importer.Shard{}, exit.Usage("--shard auto finds no scheduler: none of "+kube+", "+batch+" and "+slurm+" is set", "name the part, such as --shard 0/4, or run it as an array job")
 	case len(set) > 1:
-		return importer.Shard{}, usage("--shard auto finds several schedulers: "+strings.Join(set, " and ")+" are set", "name the part, such as --shard 0/4")
+		return importer.Shard{}, exit.Usage("--shard auto finds several schedulers: "+strings.Join(set, " and ")+" are set", "name the part, such as --shard 0/4")
 	}
 	index, of := plainNumber(env(set[0])), 0
 	switch set[0] {
 	case kube:
 		if env(shards) == "" {
-			return importer.Shard{}, usage(shards+" is not set: Kubernetes tells a pod its index and not how many there are", "set it to the job's completions")
+			return importer.Shard{}, exit.Usage(shards+" is not set: Kubernetes tells a pod its index and not how many there are", "set it to the job's completions")
 		}
 		of = plainNumber(env(shards))
 	case batch:
@@ -121,10 +122,10 @@ func schedulersShard(env func(string) string) (importer.Shard, error) {
 		}
 	}
 	if told := env(shards); told != "" && plainNumber(told) != of {
-		return importer.Shard{}, usage(fmt.Sprintf("%s is not the number that the scheduler says, %d", shards, of), "take it away, or start as many workers as it says")
+		return importer.Shard{}, exit.Usage(fmt.Sprintf("%s is not the number that the scheduler says, %d", shards, of), "take it away, or start as many workers as it says")
 	}
 	if index < 0 || index >= of || of > mostShards {
-		return importer.Shard{}, usage("--shard auto cannot be made of what the scheduler says in "+set[0]+" and what belongs to it",
+		return importer.Shard{}, exit.Usage("--shard auto cannot be made of what the scheduler says in "+set[0]+" and what belongs to it",
 			"the array has to be complete and even, such as 0-7; name the part of a single task, such as --shard 3/8")
 	}
 	return importer.Shard{Index: index, Of: of}, nil
@@ -139,7 +140,7 @@ func terms(c *cli.Context, fleet string, in *inputs, o *importer.Options) (*chec
 	for i, name := range in.names {
 		id, err := in.identity(name)
 		if err != nil {
-			return nil, usage(fmt.Sprintf("%s cannot be read: %v", shownName(name), err), "")
+			return nil, exit.Usage(fmt.Sprintf("%s cannot be read: %v", shownName(name), err), "")
 		}
 		same(fmt.Sprintf("input %d", i+1), id)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/reference"
 	"leadferry/internal/explain"
 )
@@ -32,7 +33,7 @@ Exit codes: 0 explained; 2 there is no such name; 3 standard output is closed.`,
 			}
 			e, found := explain.Find(asked)
 			if !found {
-				return usage("there is no entry for "+strconv.Quote(asked), near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
+				return exit.Usage("there is no entry for "+strconv.Quote(asked), near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
 			}
 			return p.print(entryPage(e))
 		},
@@ -103,7 +104,7 @@ func (p *program) help() error {
 // print writes a text that was asked for to standard output.
 func (p *program) print(text string) error {
 	if _, err := p.Out.WriteString(text); err != nil {
-		return stopped(fmt.Sprintf("standard output could not be written: %v", err), "")
+		return exit.Stopped(fmt.Sprintf("standard output could not be written: %v", err), "")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
 )
@@ -129,13 +130,13 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	set := p.settings.Load()
 	api := leadapi.Config{BaseURL: set.get("base-url"), LeadsURL: set.get("leads-url"), TrunkID: set.get("trunk-id")}
 	if c.Bool("sandbox-reset") {
-		return api, usage("--sandbox-reset works with --sandbox only", "a real service's leads cannot be deleted")
+		return api, exit.Usage("--sandbox-reset works with --sandbox only", "a real service's leads cannot be deleted")
 	}
 	if _, typed := p.line.typed("directory"); typed {
-		return api, usage("--directory works with --sandbox only", "a real service knows its organizations itself")
+		return api, exit.Usage("--directory works with --sandbox only", "a real service knows its organizations itself")
 	}
 	if missing := set.missing("base-url", "leads-url", "trunk-id"); missing != "" {
-		return api, usage(missing, set.configHint())
+		return api, exit.Usage(missing, set.configHint())
 	}
 	if err := set.reach(&api); err != nil || !sends {
 		return api, err
@@ -145,9 +146,9 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	case err != nil:
 		return api, err
 	case a.id.Value == "":
-		return api, usage("no --client-id given", "leadferry login makes a client and stores it, or set LEADFERRY_CLIENT_ID and its secret")
+		return api, exit.Usage("no --client-id given", "leadferry login makes a client and stores it, or set LEADFERRY_CLIENT_ID and its secret")
 	case a.secret.Value == "":
-		return api, usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file that others may not read, or --client-secret-command")
+		return api, exit.Usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file that others may not read, or --client-secret-command")
 	}
 	api.ClientID, api.ClientSecret = a.id.Value, a.secret.Value
 	api.Tokens, err = tokenStore(set.target().BaseURL, a.id.Value, a.secret.Value)

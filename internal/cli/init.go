@@ -10,6 +10,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/fetch"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
@@ -43,10 +44,10 @@ func (p *program) runInit(c *cli.Context) error {
 		return err
 	}
 	if len(names) > 1 {
-		return usage("init reads one file", "the mapping fits every file that has the same columns")
+		return exit.Usage("init reads one file", "the mapping fits every file that has the same columns")
 	}
 	if fetch.IsAddress(names[0]) && !exists(names[0]) {
-		return usage("init reads a file, not an address", "fetch the file first; a few thousand of its first lines will do")
+		return exit.Usage("init reads a file, not an address", "fetch the file first; a few thousand of its first lines will do")
 	}
 	target, err := mappingName(c.String("mapping"), names[0])
 	if err != nil {
@@ -70,7 +71,7 @@ func (p *program) runInit(c *cli.Context) error {
 		return err
 	})
 	if err != nil {
-		return usage(fmt.Sprintf("the mapping cannot be written: %v", err), "name another place with -m")
+		return exit.Usage(fmt.Sprintf("the mapping cannot be written: %v", err), "name another place with -m")
 	}
 	if c.Bool("quiet") {
 		return nil
@@ -92,7 +93,7 @@ func tell(w io.Writer, notes []string) {
 func mappingName(named, input string) (string, error) {
 	switch {
 	case named == "" && input == "-":
-		return "", usage("standard input has no name that the mapping could have", "name the mapping with -m FILE, or -m - to print it")
+		return "", exit.Usage("standard input has no name that the mapping could have", "name the mapping with -m FILE, or -m - to print it")
 	case named == "":
 		base := filepath.Base(input)
 		for ext := filepath.Ext(base); ext != "" && ext != base; ext = filepath.Ext(base) {
@@ -101,7 +102,7 @@ func mappingName(named, input string) (string, error) {
 		named = base + ".yaml"
 	}
 	if named != "-" && exists(named) {
-		return "", usage(named+" is there already and is not overwritten", "name another file with -m, or print the mapping with -m -")
+		return "", exit.Usage(named+" is there already and is not overwritten", "name another file with -m, or print the mapping with -m -")
 	}
 	return named, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/source"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/fetch"
 	"leadferry/mapping"
 )
@@ -124,7 +125,7 @@ func inputNames(c *cli.Context) (names []string, err error) {
 			return nil, err
 		}
 		if !pattern && known(arg) {
-			return nil, usage(shownName(arg)+" is named twice", "name each file once")
+			return nil, exit.Usage(shownName(arg)+" is named twice", "name each file once")
 		}
 		for _, name := range found {
 			if pattern && name == "-" {
@@ -136,7 +137,7 @@ func inputNames(c *cli.Context) (names []string, err error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, usage("no input file given", "name it behind the command; - reads standard input; see "+helpName(c)+" --help")
+		return nil, exit.Usage("no input file given", "name it behind the command; - reads standard input; see "+helpName(c)+" --help")
 	}
 	return names, nil
 }
@@ -149,9 +150,9 @@ func spread(arg string) (names []string, pattern bool, err error) {
 	found, err := glob(arg)
 	switch {
 	case err != nil:
-		return nil, true, usage(arg+" is no file and no pattern that can be read", `a pattern holds *, ? and [a-z]`)
+		return nil, true, exit.Usage(arg+" is no file and no pattern that can be read", `a pattern holds *, ? and [a-z]`)
 	case len(found) == 0:
-		return nil, true, usage("no file matches "+arg, "check the pattern, and the folder that the command is run in")
+		return nil, true, exit.Usage("no file matches "+arg, "check the pattern, and the folder that the command is run in")
 	}
 	return found, true, nil
 }
@@ -186,7 +187,7 @@ func (p *program) sourceOptions(c *cli.Context, s mapping.Source) (source.Option
 	if format := c.String("format"); format != "" {
 		o.Format = source.Format(format)
 		if !slices.Contains([]source.Format{source.CSV, source.TSV, source.JSONL, source.XLSX}, o.Format) {
-			return o, usage("--format takes csv, tsv, jsonl or xlsx", "without it the file's name and content decide")
+			return o, exit.Usage("--format takes csv, tsv, jsonl or xlsx", "without it the file's name and content decide")
 		}
 	}
 	if label := c.String("encoding"); label != "" {
@@ -202,7 +203,7 @@ func (p *program) sourceOptions(c *cli.Context, s mapping.Source) (source.Option
 	case utf8.RuneCountInString(d) == 1:
 		o.Delimiter, _ = utf8.DecodeRuneInString(d)
 	default:
-		return o, usage("--delimiter takes one character, or tab", `for example --delimiter ";"`)
+		return o, exit.Usage("--delimiter takes one character, or tab", `for example --delimiter ";"`)
 	}
 	return o, nil
 }
@@ -210,7 +211,7 @@ func (p *program) sourceOptions(c *cli.Context, s mapping.Source) (source.Option
 // openInput opens one file; standard input has no name to tell its format by.
 func openInput(name string, o source.Options) (*source.File, error) {
 	if name == "-" && o.Format == "" {
-		return nil, usage("standard input has no name to tell its format by", "add --format csv, tsv, jsonl or xlsx, or source.format in the mapping")
+		return nil, exit.Usage("standard input has no name to tell its format by", "add --format csv, tsv, jsonl or xlsx, or source.format in the mapping")
 	}
 	return source.Open(name, o)
 }
@@ -260,14 +261,14 @@ func (in *inputs) fresh(age time.Duration) error {
 			return nil
 		}
 		if name == "-" {
-			return usage("--max-age cannot be judged of standard input, which has no age", "name the file instead")
+			return exit.Usage("--max-age cannot be judged of standard input, which has no age", "name the file instead")
 		}
 		written, err := in.written(name)
 		if err != nil {
-			return usage(fmt.Sprintf("%s: its age cannot be known: %v", shownName(name), err), "")
+			return exit.Usage(fmt.Sprintf("%s: its age cannot be known: %v", shownName(name), err), "")
 		}
 		if old := time.Since(written); old > age {
-			return usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", shownName(name),
+			return exit.Usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", shownName(name),
 				written.UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)), "look whether the export failed; nothing was sent")
 		}
 	}
@@ -284,7 +285,7 @@ func (in *inputs) enough(least int) error {
 		}
 		n, err := in.countRows(name, least-rows)
 		if err != nil {
-			return usage(fmt.Sprintf("the rows that --min-rows asks for cannot be counted: %v", err), "mend "+in.files[i].Info().Path)
+			return exit.Usage(fmt.Sprintf("the rows that --min-rows asks for cannot be counted: %v", err), "mend "+in.files[i].Info().Path)
 		}
 		rows += n
 	}
@@ -292,7 +293,7 @@ func (in *inputs) enough(least int) error {
 		rows += in.files[i].ReadAhead(least - rows)
 	}
 	if rows < least {
-		return usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is", fmt.Sprintf("%d rows are", rows)), least),
+		return exit.Usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is", fmt.Sprintf("%d rows are", rows)), least),
 			"look whether the export was cut short, or is another file; nothing was sent")
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/internal/cli/exit"
 )
 
 func (p *program) initLedgerCommand() *cli.Command {
@@ -30,7 +31,7 @@ promise what a checkpoint needs, or this user may not.`,
 		Flags: []cli.Flag{standbyFlag()},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 || !postgres.IsAddress(c.Args().First()) {
-				return usage("init takes the address of a database", "for example leadferry checkpoint init postgres://owner@db.example.com/leads")
+				return exit.Usage("init takes the address of a database", "for example leadferry checkpoint init postgres://owner@db.example.com/leads")
 			}
 			return p.desk(c).Prepare(c.Args().First(), p.serverOptions(c))
 		},
@@ -75,7 +76,7 @@ the disk refused it; 4 one of them is in use, damaged, or not empty.`,
 		Action: func(c *cli.Context) error {
 			from, to := c.Args().Get(0), c.Args().Get(1)
 			if c.NArg() != 2 || from == to {
-				return usage("copy takes two places: the checkpoint, and where it goes", "see leadferry checkpoint copy --help")
+				return exit.Usage("copy takes two places: the checkpoint, and where it goes", "see leadferry checkpoint copy --help")
 			}
 			at, err := p.placeNamed(c, from)
 			if err != nil {
@@ -99,7 +100,7 @@ func (p *program) placeNamed(c *cli.Context, name string) (checkpointcmd.Place, 
 		return p.existingOnServer(c, name)
 	}
 	if !exists(name) {
-		return checkpointcmd.Place{}, usage("no checkpoint at "+name, "check the path")
+		return checkpointcmd.Place{}, exit.Usage("no checkpoint at "+name, "check the path")
 	}
 	return checkpointcmd.Place{Path: name, Options: bolt.Options{AnyPlace: anyPlace(), Witnesses: witnesses(c), Named: true}}, nil
 }

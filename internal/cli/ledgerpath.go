@@ -22,6 +22,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
 )
 
@@ -48,7 +49,7 @@ func stateDir() (string, error) {
 func (p *program) checkpointPath(c *cli.Context) (string, error) {
 	if path := c.String("checkpoint"); postgres.IsAddress(path) {
 		if c.Bool("sandbox") {
-			return "", usage("--sandbox keeps its leads beside its checkpoint, which must be a file", "leadferry sandbox serves an imitation whose leads a ledger in PostgreSQL may know")
+			return "", exit.Usage("--sandbox keeps its leads beside its checkpoint, which must be a file", "leadferry sandbox serves an imitation whose leads a ledger in PostgreSQL may know")
 		}
 		return path, nil
 	} else if path != "" {
@@ -56,7 +57,7 @@ func (p *program) checkpointPath(c *cli.Context) (string, error) {
 	}
 	t := p.target()
 	if t.LeadsURL == "" || t.TrunkID == "" {
-		return "", usage("no --leads-url and --trunk-id given, so the target is not known",
+		return "", exit.Usage("no --leads-url and --trunk-id given, so the target is not known",
 			"set them or their LEADFERRY_ variables, name a --checkpoint, or add --sandbox to try it out without an account")
 	}
 	return defaultCheckpoint(t)
@@ -76,7 +77,7 @@ func refuseOther(path string) error {
 	head := make([]byte, sniffed)
 	n, _ := io.ReadFull(f, head)
 	if what := source.KindOf(path, head[:n]); n > 0 && what != "" && what != source.KindCheckpoint {
-		return usage(path+" is "+what+", not a checkpoint", "--checkpoint takes the file that leadferry made, if any; files with rows stand without a flag")
+		return exit.Usage(path+" is "+what+", not a checkpoint", "--checkpoint takes the file that leadferry made, if any; files with rows stand without a flag")
 	}
 	return nil
 }
@@ -86,14 +87,14 @@ func refuseOther(path string) error {
 func defaultCheckpoint(t checkpoint.Target) (string, error) {
 	dir, err := stateDir()
 	if err != nil {
-		return "", usage(fmt.Sprintf("the state directory is not known: %v", err), "name a file with --checkpoint")
+		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err), "name a file with --checkpoint")
 	}
 	if t == sandboxTarget {
 		return filepath.Join(dir, "sandbox.db"), nil
 	}
 	u, err := url.Parse(t.LeadsURL)
 	if err != nil || u.Hostname() == "" {
-		return "", usage("--leads-url is not an address", "it looks like https://leads.example.com")
+		return "", exit.Usage("--leads-url is not an address", "it looks like https://leads.example.com")
 	}
 	name := u.Hostname()
 	if u.Port() != "" {
@@ -116,7 +117,7 @@ func plainName(s string) string {
 // makeStateDir makes the checkpoint's folder, for its owner alone.
 func makeStateDir(path string) error {
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
-		return usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), "name another file with --checkpoint")
+		return exit.Usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), "name another file with --checkpoint")
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ func (p *program) existing(c *cli.Context) (checkpointcmd.Place, error) {
 		return p.existingOnServer(c, path)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return checkpointcmd.Place{}, usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
+		return checkpointcmd.Place{}, exit.Usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
 	}
 	at := checkpointcmd.Place{Path: path, Target: p.target(), Options: opening(c)}
 	if at.Target.LeadsURL == "" || at.Target.TrunkID == "" {

@@ -12,6 +12,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/internal/cli/exit"
 )
 
 // serverOptions say how a ledger in PostgreSQL is opened that the flags name.
@@ -53,9 +54,9 @@ func (p *program) existingOnServer(c *cli.Context, path string) (checkpointcmd.P
 	case named && slices.Contains(all, at.Target.Canonical()):
 		return at, nil
 	case named:
-		return at, usage("no checkpoint at "+path+" of this target", "check --checkpoint and the target's flags; a run begins the ledger of its target")
+		return at, exit.Usage("no checkpoint at "+path+" of this target", "check --checkpoint and the target's flags; a run begins the ledger of its target")
 	case len(all) == 0:
-		return at, usage("no checkpoint at "+path, "check --checkpoint; a run begins the ledger of its target")
+		return at, exit.Usage("no checkpoint at "+path, "check --checkpoint; a run begins the ledger of its target")
 	case len(all) == 1:
 		at.Target = all[0]
 		return at, nil
@@ -64,5 +65,5 @@ func (p *program) existingOnServer(c *cli.Context, path string) (checkpointcmd.P
 	for _, t := range all {
 		lines = append(lines, fmt.Sprintf("   --base-url %s --leads-url %s --trunk-id %s", report.Quote(t.BaseURL), report.Quote(t.LeadsURL), report.Quote(t.TrunkID)))
 	}
-	return at, usage(fmt.Sprintf("%s holds the ledgers of %d targets:\n%s", path, len(all), strings.Join(lines, "\n")), "add the flags, or the profile, of the one that is meant")
+	return at, exit.Usage(fmt.Sprintf("%s holds the ledgers of %d targets:\n%s", path, len(all), strings.Join(lines, "\n")), "add the flags, or the profile, of the one that is meant")
 }

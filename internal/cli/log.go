@@ -12,6 +12,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/leadapi"
 )
 
@@ -48,7 +49,7 @@ func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
 	var o slog.HandlerOptions
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
-		return nil, usage("--log-level: no such level", "use debug, info, warn or error")
+		return nil, exit.Usage("--log-level: no such level", "use debug, info, warn or error")
 	}
 	o.Level = level
 	if p.json {
@@ -170,10 +171,10 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 }
 
 // logRefusal says for a program why a run did not begin.
-func logRefusal(log *slog.Logger, e *exitError) {
-	fields := []any{"outcome", "refused", "exit_code", e.code, "reason", report.Escape(e.text), "rows", report.RowCounts{}}
-	if e.hint != "" {
-		fields = append(fields, "hint", report.Escape(e.hint))
+func logRefusal(log *slog.Logger, e *exit.Error) {
+	fields := []any{"outcome", "refused", "exit_code", e.Code, "reason", report.Escape(e.Text), "rows", report.RowCounts{}}
+	if e.Hint != "" {
+		fields = append(fields, "hint", report.Escape(e.Hint))
 	}
 	log.Error("the run ended", fields...)
 }

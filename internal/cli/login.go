@@ -18,6 +18,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 	"leadferry/leadapi"
@@ -61,7 +62,7 @@ func (p *program) login(c *cli.Context) error {
 		return err
 	}
 	if !p.hold.take() {
-		return errInterrupted
+		return exit.ErrInterrupted
 	}
 	profile := set.newProfile()
 	if set.makes {
@@ -96,7 +97,7 @@ func (p *program) login(c *cli.Context) error {
 	}
 	if set.makes {
 		if err := profile.Add(); err != nil {
-			return stopped("the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+profile.Lines())
+			return exit.Stopped("the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+profile.Lines())
 		}
 		fmt.Fprintf(p.Out, "made       profile %s in %s\n", set.profile.Value, report.Escape(set.config.Value))
 	}
@@ -132,14 +133,14 @@ func (p *program) newClient(c *cli.Context, ctx context.Context, client *leadapi
 func mayLogIn(c *cli.Context, set *settings) error {
 	switch {
 	case set.sandbox:
-		return usage("the sandbox needs no login", "leave --sandbox out, or try login with a service of leadferry sandbox")
+		return exit.Usage("the sandbox needs no login", "leave --sandbox out, or try login with a service of leadferry sandbox")
 	case c.String("email") == "":
-		return usage("no --email given", "the address of the service account, as in the management console")
+		return exit.Usage("no --email given", "the address of the service account, as in the management console")
 	case set.config.Value == "":
-		return usage("the user's configuration directory is not known, so the client could not be stored", "name a file in the wanted folder with --config")
+		return exit.Usage("the user's configuration directory is not known, so the client could not be stored", "name a file in the wanted folder with --config")
 	}
 	if missing := set.missing("base-url"); missing != "" {
-		return usage(missing, "set it, LEADFERRY_BASE_URL or base_url in a profile")
+		return exit.Usage(missing, "set it, LEADFERRY_BASE_URL or base_url in a profile")
 	}
 	if err := checkTarget(set); err != nil {
 		return err
@@ -210,7 +211,7 @@ func onlyClient(c *cli.Context, set *settings) error {
 		}
 		has.Value, has.From = stored.ClientID, "stored by login ("+set.credentialsPath()+")"
 	}
-	return usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.profile.Value, report.Escape(has.Value), has.From),
+	return exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.profile.Value, report.Escape(has.Value), has.From),
 		"clients cannot be deleted here; add --new-client to make another one all the same")
 }
 
@@ -228,9 +229,9 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	fault, answered := errors.AsType[*leadapi.Error](err)
 	switch {
 	case ctx.Err() != nil:
-		return nil, interrupted("interrupted: no client was made")
+		return nil, exit.Interrupted("interrupted: no client was made")
 	case answered && fault.Status >= 400 && fault.Status < 500:
-		return nil, stopped("the service refused the login: "+fault.Error(), "check the e-mail address, the password, and that the account belongs to this base URL; no client was made")
+		return nil, exit.Stopped("the service refused the login: "+fault.Error(), "check the e-mail address, the password, and that the account belongs to this base URL; no client was made")
 	case err != nil:
 		return nil, withHint("the login failed: ", err, "no client was made; try again")
 	}
@@ -252,11 +253,11 @@ func unmade(c *cli.Context, err error) error {
 		code = importer.CodeInterrupted
 	}
 	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Applied == leadapi.No {
-		return &exitError{code, "no client was made: " + fault.Error(), cmp.Or(fault.Hint, "check the account's memberships, and try again")}
+		return &exit.Error{Code: code, Text: "no client was made: " + fault.Error(), Hint: cmp.Or(fault.Hint, "check the account's memberships, and try again")}
 	}
-	return &exitError{
-		code, "a client may have been made, but its secret did not arrive and is not shown again: " + err.Error(),
-		"not tried again, since clients cannot be deleted here; look for it in the management console, then run login once more",
+	return &exit.Error{
+		Code: code, Text: "a client may have been made, but its secret did not arrive and is not shown again: " + err.Error(),
+		Hint: "not tried again, since clients cannot be deleted here; look for it in the management console, then run login once more",
 	}
 }
 
@@ -266,12 +267,12 @@ func unstored(id string, err error) error {
 	if kept, ok := errors.AsType[*config.KeepError](err); ok && kept.Left != "" {
 		hint = "keep that file: it alone holds the secret; move it to where it belongs"
 	}
-	return stopped(fmt.Sprintf("client %s was made: %v", report.Escape(id), err), hint)
+	return exit.Stopped(fmt.Sprintf("client %s was made: %v", report.Escape(id), err), hint)
 }
 
 // proveSignIn gets the new client's first token, which later runs find in its place.
 func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.Config) error {
-	untried := interrupted("interrupted: the client is stored, but was not tried")
+	untried := exit.Interrupted("interrupted: the client is stored, but was not tried")
 	select {
 	case <-p.interrupt: // ctx may not have heard of it yet
 		return untried
@@ -279,7 +280,7 @@ func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.C
 	}
 	var err error
 	if api.Tokens, err = tokenStore(api.BaseURL, api.ClientID, api.ClientSecret); err != nil {
-		return stopped("the client is stored, but was not tried: "+err.Error(), disk.WayOut(err))
+		return exit.Stopped("the client is stored, but was not tried: "+err.Error(), disk.WayOut(err))
 	}
 	client, err := leadapi.New(api)
 	if err == nil {
@@ -306,14 +307,14 @@ func (p *program) password(prompt string) (text string, err error) {
 		text, err = p.typePassword(prompt)
 	}
 	switch {
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, exit.ErrInterrupted):
 		return "", err
 	case err != nil:
-		return "", usage(fmt.Sprintf("the password cannot be read: %v", err), "set LEADFERRY_PASSWORD, or pipe it into standard input")
+		return "", exit.Usage(fmt.Sprintf("the password cannot be read: %v", err), "set LEADFERRY_PASSWORD, or pipe it into standard input")
 	case text == "":
-		return "", usage("no password given", "type it, set LEADFERRY_PASSWORD, or pipe it into standard input")
+		return "", exit.Usage("no password given", "type it, set LEADFERRY_PASSWORD, or pipe it into standard input")
 	case len(text) > maxPassword || !utf8.ValidString(text):
-		return "", usage("the password is too long, or no text in UTF-8", fmt.Sprintf("it may have %d bytes; see that no other file was piped in", maxPassword))
+		return "", exit.Usage("the password is too long, or no text in UTF-8", fmt.Sprintf("it may have %d bytes; see that no other file was piped in", maxPassword))
 	}
 	return text, nil
 }

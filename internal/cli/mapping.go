@@ -18,6 +18,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
 	"leadferry/internal/fetch"
 	"leadferry/internal/spelling"
@@ -34,7 +35,7 @@ const (
 // are mapping.Errors, it gives the mapping as far as it could be read, or nil.
 func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error) {
 	if path == "" {
-		return nil, report.File{}, usage("no mapping given", "name the mapping file with -m; samples/leads.yaml is one to start from")
+		return nil, report.File{}, exit.Usage("no mapping given", "name the mapping file with -m; samples/leads.yaml is one to start from")
 	}
 	f, err := os.Open(path)
 	var data []byte
@@ -43,10 +44,10 @@ func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error
 		data, err = io.ReadAll(io.LimitReader(f, maxMapping+1))
 	}
 	if err != nil {
-		return nil, report.File{}, usage(fmt.Sprintf("the mapping cannot be read: %v", err), cmp.Or(disk.Held(err), "check the path after -m"))
+		return nil, report.File{}, exit.Usage(fmt.Sprintf("the mapping cannot be read: %v", err), cmp.Or(disk.Held(err), "check the path after -m"))
 	}
 	if what := source.KindOf(path, data[:min(len(data), sniffed)]); what != "" && what != source.KindMapping {
-		return nil, report.File{}, usage(path+" is "+what+", not a mapping file",
+		return nil, report.File{}, exit.Usage(path+" is "+what+", not a mapping file",
 			"-m takes the mapping, and files with rows stand without a flag; leadferry init FILE writes a mapping for a file")
 	}
 	sum := sha256.New()

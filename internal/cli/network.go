@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
 )
@@ -176,7 +177,7 @@ func (s *settings) clientCertificate() (*tls.Certificate, error) {
 	case certificate.Value == "" && key.Value == "":
 		return nil, nil
 	case certificate.Value == "":
-		return nil, usage("there is a key for a client certificate ("+key.From+") and no certificate", "name it with --client-cert")
+		return nil, exit.Usage("there is a key for a client certificate ("+key.From+") and no certificate", "name it with --client-cert")
 	}
 	return config.ReadClientCertificate(certificate.Value, key.Value)
 }
@@ -239,5 +240,5 @@ func withHint(text string, err error, otherwise string) error {
 	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Hint != "" {
 		otherwise = fault.Hint + "; " + otherwise
 	}
-	return stopped(text+err.Error(), otherwise)
+	return exit.Stopped(text+err.Error(), otherwise)
 }

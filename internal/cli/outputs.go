@@ -16,6 +16,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 )
@@ -116,24 +117,24 @@ func (p *place) takes(q *place) bool {
 // reads, or another output. It is asked before anything is sent or written.
 func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) error {
 	if err := report.CheckProblems(f.Problems); err != nil {
-		return usage(err.Error(), "name a file such as problems.csv, or say --problems github for annotations of a workflow")
+		return exit.Usage(err.Error(), "name a file such as problems.csv, or say --problems github for annotations of a workflow")
 	}
 	outputs, kept, folders := outputsOf(f, c.String("metrics")), p.keptPlaces(c, inputs), p.keptFolders()
 	const hint = "name another place: nothing was sent"
 	for i, o := range outputs {
 		for j, q := range outputs {
 			if i != j && o.takes(&q) {
-				return usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path), "give each output a place of its own: nothing was sent")
+				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path), "give each output a place of its own: nothing was sent")
 			}
 		}
 		for _, q := range kept {
 			if o.takes(&q) {
-				return usage(fmt.Sprintf("%s %s would take the place of %s, which is %s", o.what, o.path, q.path, q.what), hint)
+				return exit.Usage(fmt.Sprintf("%s %s would take the place of %s, which is %s", o.what, o.path, q.path, q.what), hint)
 			}
 		}
 		for _, q := range folders {
 			if o.in(&q) || o.is(&q) {
-				return usage(fmt.Sprintf("%s %s lies in %s, which is %s", o.what, o.path, q.path, q.what), hint)
+				return exit.Usage(fmt.Sprintf("%s %s lies in %s, which is %s", o.what, o.path, q.path, q.what), hint)
 			}
 		}
 	}
@@ -153,7 +154,7 @@ func (p *program) keepRun(c *cli.Context, dir string) error {
 	if w.Run == "" || w.Target == sandboxTarget || again {
 		return nil
 	}
-	return usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
+	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
 		"name another folder")
 }
 
@@ -246,7 +247,7 @@ func (p *program) keepStreams(others []place) error {
 				p.Err = p.Out
 				p.log.redirect(p.Out)
 			}
-			return usage(fmt.Sprintf("%s goes into %s, which is %s", what, q.path, strings.TrimPrefix(q.what, "--")), "send it somewhere else: nothing was sent")
+			return exit.Usage(fmt.Sprintf("%s goes into %s, which is %s", what, q.path, strings.TrimPrefix(q.what, "--")), "send it somewhere else: nothing was sent")
 		}
 	}
 	return nil

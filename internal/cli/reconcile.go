@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
+	"leadferry/internal/cli/exit"
 )
 
 func (p *program) reconcileCommand() *cli.Command {
@@ -47,9 +48,9 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 			o.Reconciling = importer.Reconciling{None: c.String("remote") == "none", Fresh: c.Duration("fresh"), Sample: c.Int("sample"), Seed: c.Uint64("seed")}
 			switch {
 			case o.Reconciling.None && (o.Reconciling.Sample > 0 || o.Reconciling.Fresh > 0):
-				return usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
+				return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
 			case c.IsSet("seed") && o.Reconciling.Sample == 0:
-				return usage("--seed picks the leads of --sample, which is not given", "for example --sample 400")
+				return exit.Usage("--seed picks the leads of --sample, which is not given", "for example --sample 400")
 			case !c.IsSet("seed"):
 				var b [4]byte // short enough to be typed
 				rand.Read(b[:])

@@ -20,6 +20,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/lazyregexp"
 )
 
@@ -54,11 +55,11 @@ Exit codes: 0 done; 2 no such run, or not the summary of one; 3 the page could n
 
 func (p *program) report(c *cli.Context) error {
 	if c.Args().Len() > 1 {
-		return usage("report takes one run", "its folder, its summary or its ID; without one it is the last")
+		return exit.Usage("report takes one run", "its folder, its summary or its ID; without one it is the last")
 	}
 	to := c.String("output")
 	if to == "-" && c.Bool("open") {
-		return usage("--open opens a file, and -o - writes none", "leave one of them out")
+		return exit.Usage("--open opens a file, and -o - writes none", "leave one of them out")
 	}
 	if c.String("fleet") != "" {
 		return p.reportFleet(c, to)
@@ -70,9 +71,9 @@ func (p *program) report(c *cli.Context) error {
 	s, err := report.Read(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usage(from+" is not there, or no finished run is in it", "RUN is the folder that a run left, its summary.json or its ID; leadferry report alone takes the last of "+runsFolder)
+		return exit.Usage(from+" is not there, or no finished run is in it", "RUN is the folder that a run left, its summary.json or its ID; leadferry report alone takes the last of "+runsFolder)
 	case err != nil:
-		return usage(err.Error(), "RUN is the folder that a run left, or its summary.json; runs of another version have a report.html of their own in it")
+		return exit.Usage(err.Error(), "RUN is the folder that a run left, or its summary.json; runs of another version have a report.html of their own in it")
 	}
 	if to == "" {
 		if to, err = besides(s.SummaryPath); err != nil {
@@ -86,7 +87,7 @@ func (p *program) report(c *cli.Context) error {
 		return err
 	}
 	if err := report.WriteFile(to, func(w io.Writer) error { return runpage.Write(w, s) }); err != nil {
-		return stopped(fmt.Sprintf("the page could not be written: %v", err), "name another place with -o FILE")
+		return exit.Stopped(fmt.Sprintf("the page could not be written: %v", err), "name another place with -o FILE")
 	}
 	if _, err := fmt.Fprintln(p.Out, report.EscapeLine(to)); err != nil {
 		return err
@@ -106,7 +107,7 @@ func runNamed(name string) (string, error) {
 	if name == "" {
 		last := report.Old([]string{runsFolder}, 1)
 		if len(last) == 0 {
-			return "", usage("there is no finished run in "+runsFolder+" here", "name the run's folder, or start this where its "+runsFolder+" stands")
+			return "", exit.Usage("there is no finished run in "+runsFolder+" here", "name the run's folder, or start this where its "+runsFolder+" stands")
 		}
 		return last[0].SummaryPath, nil
 	}
@@ -121,7 +122,7 @@ func runNamed(name string) (string, error) {
 // besides is where a page stands whose summary lies in its run's folder.
 func besides(summary string) (string, error) {
 	if report.RunFile(filepath.Base(summary)) != "summary" {
-		return "", usage("the summary "+summary+" lies in no run's folder, so that the page has no place of its own", "name a file with -o FILE, such as -o page.html")
+		return "", exit.Usage("the summary "+summary+" lies in no run's folder, so that the page has no place of its own", "name a file with -o FILE, such as -o page.html")
 	}
 	return filepath.Join(filepath.Dir(summary), "report.html"), nil
 }
@@ -131,7 +132,7 @@ func (p *program) keepPage(to string) error {
 	named := placeAt(to, "-o")
 	for _, q := range p.keptPlaces(nil, nil) {
 		if named.is(&q) {
-			return usage("-o "+to+" would take the place of "+q.path+", which is "+q.what, "name another place")
+			return exit.Usage("-o "+to+" would take the place of "+q.path+", which is "+q.what, "name another place")
 		}
 	}
 	f, err := os.Open(to)
@@ -144,7 +145,7 @@ func (p *program) keepPage(to string) error {
 	if n, _ := io.ReadFull(f, head); n == 0 || bytes.EqualFold(head, []byte(page)) {
 		return nil
 	}
-	return usage(to+" is there already, and is no page", "name a file that is not there yet, or move that one away")
+	return exit.Usage(to+" is there already, and is no page", "name a file that is not there yet, or move that one away")
 }
 
 // openFile opens a file in the user's browser. It does not wait for it to be closed.
@@ -176,7 +177,7 @@ func fleetReportFlags() []cli.Flag {
 func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 	name, address := c.String("fleet"), c.String("checkpoint")
 	if !postgres.IsAddress(address) {
-		return nil, usage("the report of a fleet comes from its ledger, which --checkpoint does not name", "add --checkpoint postgres://HOST/DATABASE")
+		return nil, exit.Usage("the report of a fleet comes from its ledger, which --checkpoint does not name", "add --checkpoint postgres://HOST/DATABASE")
 	}
 	target := p.target()
 	if target.LeadsURL == "" || target.TrunkID == "" {
@@ -201,7 +202,7 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 		if err == nil && len(names) > 0 {
 			hint = "the newest fleets are " + strings.Join(names, ", ")
 		}
-		return nil, usage("the ledger knows no fleet "+name, hint)
+		return nil, exit.Usage("the ledger knows no fleet "+name, hint)
 	}
 	var workers []report.Worker
 	for _, m := range members {
@@ -219,7 +220,7 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 // reportFleet writes summary and page of a fleet, as a run would have left them, and ends as that run would have.
 func (p *program) reportFleet(c *cli.Context, to string) error {
 	if c.Args().Present() {
-		return usage("--fleet names what the report is about, and RUN does too", "leave one of them out")
+		return exit.Usage("--fleet names what the report is about, and RUN does too", "leave one of them out")
 	}
 	s, err := p.summarizeFleet(c)
 	if err != nil {
@@ -227,7 +228,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 	}
 	dir := filepath.Join(runsFolder, "fleets", s.Fleet) // not among the runs, which tell what they have seen of the ledger
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return stopped(fmt.Sprintf("the report's folder could not be made: %v", err), "start this where it can be made")
+		return exit.Stopped(fmt.Sprintf("the report's folder could not be made: %v", err), "start this where it can be made")
 	}
 	s.SummaryPath, s.PagePath = filepath.Join(dir, "summary.json"), cmp.Or(to, filepath.Join(dir, "report.html"))
 	write := func(path string, content func(io.Writer) error) {
@@ -243,7 +244,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 		write(s.PagePath, func(w io.Writer) error { return runpage.Write(w, s) })
 	}
 	if err != nil {
-		return stopped(fmt.Sprintf("the report could not be written: %v", err), "name another place with -o FILE")
+		return exit.Stopped(fmt.Sprintf("the report could not be written: %v", err), "name another place with -o FILE")
 	}
 	p.code = s.ExitCode
 	if to == "-" {

@@ -22,6 +22,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/reference"
 )
 
@@ -57,7 +58,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 			return err
 		}
 		if !p.hold.take() {
-			return errInterrupted
+			return exit.ErrInterrupted
 		}
 		p.warnOf(badMetrics, end.beginMetrics(s, o.MappingFile.Path))
 		return nil
@@ -244,13 +245,13 @@ func (p *program) confirm(c *cli.Context, question, nothing, hint string) error 
 	fmt.Fprint(p.Err, reference.Wrap(question+" [y/N]", width(p.Err))+" ")
 	answer, err := p.readAnswer(p.In)
 	switch {
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, exit.ErrInterrupted):
 		fmt.Fprintln(p.Err)
-		return interrupted("interrupted: " + nothing)
+		return exit.Interrupted("interrupted: " + nothing)
 	case slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))):
 		return nil
 	}
-	return usage(nothing, hint) // no answer is a no
+	return exit.Usage(nothing, hint) // no answer is a no
 }
 
 // readAnswer is the next line of in, without its end.
@@ -277,7 +278,7 @@ func (p *program) await(read func() ([]byte, error)) (string, error) {
 		}
 		return strings.TrimRight(string(l.text), "\r\n"), l.err
 	case <-p.interrupt:
-		return "", errInterrupted
+		return "", exit.ErrInterrupted
 	}
 }
 

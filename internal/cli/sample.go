@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer/source"
+	"leadferry/internal/cli/exit"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
 )
@@ -32,7 +33,7 @@ func (p *program) sample(c *cli.Context, name string) (propose.Input, error) {
 	r := l.best(o)
 	switch lost := (*source.LostError)(nil); {
 	case errors.As(r.err, &lost):
-		return propose.Input{}, usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
+		return propose.Input{}, exit.Usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
 	case r.err != nil:
 		return propose.Input{}, r.err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
@@ -98,11 +99,11 @@ func (p *program) sandbox(c *cli.Context) error {
 		Directory: directory, Strict: c.Bool("strict"),
 	})
 	if err != nil {
-		return usage(err.Error(), "see leadferry sandbox --help")
+		return exit.Usage(err.Error(), "see leadferry sandbox --help")
 	}
 	listener, err := server.Serve(network)
 	if err != nil {
-		return errors.Join(usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free"), server.Close())
+		return errors.Join(exit.Usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free"), server.Close())
 	}
 	shown, err := serveWeb(c, sandboxpage.New(server, listener.URL()).View)
 	if err != nil {
@@ -139,9 +140,9 @@ func networkOf(c *cli.Context) (n sandbox.Network, err error) {
 	switch {
 	case c.String("proxy-user") == "":
 	case n.ProxyAddr == "":
-		return n, usage("--proxy-user is given and --proxy-listen is not", "name an address for the proxy, such as 127.0.0.1:3128")
+		return n, exit.Usage("--proxy-user is given and --proxy-listen is not", "name an address for the proxy, such as 127.0.0.1:3128")
 	case name == "":
-		return n, usage("--proxy-user has no name", "for example --proxy-user ann")
+		return n, exit.Usage("--proxy-user has no name", "for example --proxy-user ann")
 	default:
 		n.ProxyUser = url.UserPassword(name, cmp.Or(password, rand.Text()))
 	}
@@ -183,7 +184,7 @@ func directoryOf(c *cli.Context) (*sandbox.Directory, error) {
 	}
 	d, err := sandbox.LoadDirectory(path)
 	if err != nil {
-		return nil, usage(err.Error(), "")
+		return nil, exit.Usage(err.Error(), "")
 	}
 	return d, nil
 }
@@ -228,10 +229,10 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 		return api, nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: "wait for it to end, or use --wait"}
 	}
 	if of := (*fs.PathError)(nil); errors.As(err, &of) {
-		return api, nil, usage("sandbox: "+of.Error(), disk.WayOut(err))
+		return api, nil, exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
 	}
 	if err != nil {
-		return api, nil, usage(err.Error(), "--sandbox-reset begins anew")
+		return api, nil, exit.Usage(err.Error(), "--sandbox-reset begins anew")
 	}
 	return api, stop, nil
 }
@@ -266,7 +267,7 @@ func resetSandbox(path string) error {
 	if _, err := os.Lstat(sandboxData(path)); err == nil { // what is no file of the sandbox is not removed
 		data, err := sandbox.New(sandbox.Options{Path: sandboxData(path)})
 		if err != nil {
-			return usage(err.Error(), "end the run that uses it, or name another --checkpoint")
+			return exit.Usage(err.Error(), "end the run that uses it, or name another --checkpoint")
 		}
 		if err := data.Close(); err != nil {
 			return err

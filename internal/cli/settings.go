@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
@@ -127,7 +128,7 @@ func (s *settings) readProfile() (*config.Profile, error) {
 		s.config.From += "; there is no such file"
 		return none, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, usage(cmp.Or(s.config.Value, "the configuration file")+": there is no such file",
+		return nil, exit.Usage(cmp.Or(s.config.Value, "the configuration file")+": there is no such file",
 			"write one, or name another with --config; see leadferry config --help; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id")
 	case err != nil:
 		return nil, err
@@ -139,7 +140,7 @@ func (s *settings) readProfile() (*config.Profile, error) {
 	if s.mayMake() || none.Name == defaultProfile {
 		return none, nil
 	}
-	return nil, usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.config.Value), profileHint(none.Name, s.profiles))
+	return nil, exit.Usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.config.Value), profileHint(none.Name, s.profiles))
 }
 
 // mayMake notes that login makes the profile, where one is named and its address is given
@@ -202,7 +203,7 @@ func (s *settings) account(ask func(command string) (secret string, err error)) 
 		return a, err
 	}
 	if base := s.get("base-url"); base != "" && leadapi.Canonical(base) != leadapi.Canonical(stored.BaseURL) {
-		return a, usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL is another", s.profile.Value, stored.BaseURL),
+		return a, exit.Usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL is another", s.profile.Value, stored.BaseURL),
 			"name the --profile that it is for, or run leadferry login for this one")
 	}
 	from := "stored by login (" + s.credentialsPath() + ")"
@@ -224,7 +225,7 @@ func (s *settings) givenSecret(ask func(string) (string, error)) (setting, error
 	}
 	switch {
 	case file.Value != "" && command.Value != "" && file.origin == command.origin:
-		return setting{Name: "client-secret"}, usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.From, command.From), "take one of them out")
+		return setting{Name: "client-secret"}, exit.Usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.From, command.From), "take one of them out")
 	case command.Value != "" && command.origin > file.origin:
 		value, err := ask(command.Value)
 		return setting{"client-secret", value, "the output of a command, " + command.From, command.origin}, err
@@ -260,11 +261,11 @@ func secretOf(ctx context.Context, text string) (string, error) {
 	}
 	var out bounded
 	if err := c.run(ctx, &out, nil); err != nil {
-		return "", usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
+		return "", exit.Usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
 	}
 	secret := strings.TrimSpace(out.String())
 	if secret == "" || out.Len() > maxSecret || strings.ContainsFunc(secret, unicode.IsControl) {
-		return "", usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
+		return "", exit.Usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
 	}
 	return secret, nil
 }

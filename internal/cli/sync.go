@@ -9,6 +9,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer"
+	"leadferry/internal/cli/exit"
 )
 
 func (p *program) syncCommand() *cli.Command {
@@ -48,7 +49,7 @@ fleet has this one's place; 130 interrupted.`,
 			o.Missing = map[string]importer.Missing{"create": importer.MissingCreate, "ignore": importer.MissingIgnore}[c.String("missing")]
 			o.HoldReopen, o.Conflict = c.String("reopen") == "hold", importer.RuleOf(c.String("conflict"))
 			if o.Files.Pull = c.String("pull"); o.Files.Pull != "" && o.DryRun {
-				return usage("--dry-run writes nothing, so there is no --pull", "leadferry reconcile --pull writes it and changes nothing")
+				return exit.Usage("--dry-run writes nothing, so there is no --pull", "leadferry reconcile --pull writes it and changes nothing")
 			}
 			o.CheckRemote, o.CheckAll = checksRemote(c)
 			return hintIfMissing(p.send(c, o, importer.Sync), unknownLeads)
@@ -79,10 +80,10 @@ func checkRemoteFlag() cli.Flag {
 		Action: func(c *cli.Context, value any) error {
 			if word := value.(*optionalWord).String(); word != checkAll {
 				if slices.Contains(c.Args().Slice(), checkAll) && !exists(checkAll) {
-					return usage(checkAll+" behind --check-remote is taken for a file, which is not there", "write --check-remote="+checkAll)
+					return exit.Usage(checkAll+" behind --check-remote is taken for a file, which is not there", "write --check-remote="+checkAll)
 				}
 				if _, err := strconv.ParseBool(word); err != nil {
-					return usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+helpName(c)+" --help")
+					return exit.Usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+helpName(c)+" --help")
 				}
 			}
 			return nil

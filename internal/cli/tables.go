@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/complete"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/reference"
 	"leadferry/internal/config"
 	"leadferry/internal/explain"
@@ -226,7 +227,7 @@ Exit codes: 0 printed; 2 there is no such shell; 3 standard output is closed.`,
 		Action: func(c *cli.Context) error {
 			_, script := complete.Script(c.Args().First())
 			if c.NArg() != 1 || script == nil {
-				return usage("completion takes one of "+strings.Join(complete.Shells(), ", "), "for example: leadferry completion bash")
+				return exit.Usage("completion takes one of "+strings.Join(complete.Shells(), ", "), "for example: leadferry completion bash")
 			}
 			return p.print(string(script))
 		},

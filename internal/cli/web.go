@@ -9,6 +9,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/page"
 )
 
@@ -50,7 +51,7 @@ func webAddress(c *cli.Context) string {
 
 // noWeb says why a page cannot be served.
 func noWeb(err error) error {
-	return usage(fmt.Sprintf("--web cannot be served: %v", err), "it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080; without one it finds a port itself")
+	return exit.Usage(fmt.Sprintf("--web cannot be served: %v", err), "it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080; without one it finds a port itself")
 }
 
 // serveWeb serves the pages of a site where --web asks for them; nil where it does not.
@@ -83,9 +84,9 @@ func (w *web) end(s *report.Summary, refused error) error {
 		return nil
 	}
 	if s == nil && refused != nil {
-		e := exitOf(refused)
+		e := exit.Of(refused)
 		told := w.page.Shown()
-		s = &report.Summary{Outcome: "stopped", StopReason: e.joined().text, Hint: e.joined().hint, RunID: told.RunID, Command: told.Command, Version: Version}
+		s = &report.Summary{Outcome: "stopped", StopReason: e.Joined().Text, Hint: e.Joined().Hint, RunID: told.RunID, Command: told.Command, Version: Version}
 	}
 	return w.page.End(s)
 }

@@ -16,6 +16,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 )
 
 // Adopt takes over the leads of a file, as a whole or not at all. open opens the checkpoint,
@@ -101,7 +102,7 @@ func (d *Desk) ofThisTarget(path string, read *list, target checkpoint.Target) e
 	if w.ID == "" || w.Target.Canonical() == target.Canonical() {
 		return nil
 	}
-	return usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
+	return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
 		path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
 		"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+w.Path)
 }

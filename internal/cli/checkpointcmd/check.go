@@ -13,13 +13,14 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 )
 
 // Check reads the whole checkpoint and says whether it can be relied on. older takes one
 // that is older than what was known once, loss gives up what an incomplete one lacks.
 func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 	if older && loss {
-		return usage("--accept-older and --accept-loss exclude one another", "first take the older copy and look at what is held, then give up what is missing")
+		return exit.Usage("--accept-older and --accept-loss exclude one another", "first take the older copy and look at what is held, then give up what is missing")
 	}
 	at, err := d.Find()
 	if err != nil {
@@ -80,7 +81,7 @@ func (d *Desk) acceptLoss(ctx context.Context, db Ledger) error {
 	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
 	missing := "the checkpoint is incomplete: " + db.Info().Missing
 	if !d.MayAsk {
-		return usage(missing+"; to give that up would make their leads a second time", hint)
+		return exit.Usage(missing+"; to give that up would make their leads a second time", hint)
 	}
 	if err := d.Confirm("T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what is missing?", "nothing was given up", hint); err != nil {
 		return err
@@ -129,9 +130,9 @@ func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string,
 	db, err := bolt.Open(from, checkpoint.Target{}, o)
 	switch {
 	case err == nil:
-		return errors.Join(db.Close(), usage(from+": is in order: there is nothing to repair", "what results know besides, `leadferry checkpoint adopt` takes over"))
+		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair", "what results know besides, `leadferry checkpoint adopt` takes over"))
 	case errors.Is(err, checkpoint.ErrMissing):
-		return usage("no checkpoint at "+from, "name the damaged file first, then the new one")
+		return exit.Usage("no checkpoint at "+from, "name the damaged file first, then the new one")
 	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
 		return err
 	}

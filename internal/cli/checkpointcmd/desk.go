@@ -71,14 +71,6 @@ func (at *Place) Open(how How) (Ledger, error) {
 	return db, nil
 }
 
-// usage is an error of the command line or of a file, with what to do about it.
-func usage(text, hint string) error {
-	if hint != "" {
-		text += "\nhint: " + hint
-	}
-	return errors.New(text)
-}
-
 // with opens the checkpoint as long as f takes.
 func (d *Desk) with(readOnly bool, f func(Ledger) error) error {
 	at, err := d.Find()

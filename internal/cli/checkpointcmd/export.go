@@ -16,6 +16,7 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 )
 
 func stateNamed(name string) (checkpoint.State, error) {
@@ -27,7 +28,7 @@ func stateNamed(name string) (checkpoint.State, error) {
 			return s, nil
 		}
 	}
-	return 0, usage("--state knows no such state", "use created, partial, rejected or in_doubt")
+	return 0, exit.Usage("--state knows no such state", "use created, partial, rejected or in_doubt")
 }
 
 // Export is which entries are written, and how.

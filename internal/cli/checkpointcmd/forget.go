@@ -10,6 +10,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/rowkey"
 )
 
@@ -89,7 +90,7 @@ func (d *Desk) reportForgotten(r *checkpoint.ForgetResult, inSandbox int, sandbo
 // keys are the arguments; - is standard input, one a line.
 func (d *Desk) keys(args []string) (keys []string, err error) {
 	if len(args) == 0 {
-		return nil, usage("no key given", "see leadferry checkpoint forget --help")
+		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")
 	}
 	for _, a := range args {
 		if a != "-" {
@@ -103,7 +104,7 @@ func (d *Desk) keys(args []string) (keys []string, err error) {
 			}
 		}
 		if err := lines.Err(); err != nil {
-			return nil, usage(fmt.Sprintf("standard input cannot be read: %v", err), "one key a line")
+			return nil, exit.Usage(fmt.Sprintf("standard input cannot be read: %v", err), "one key a line")
 		}
 	}
 	return keys, nil

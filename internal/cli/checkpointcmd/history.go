@@ -10,6 +10,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/rowkey"
 )
 
@@ -49,13 +50,13 @@ func unknownKey(ctx context.Context, db Ledger, key string, alike checkpoint.Lik
 		return err
 	}
 	if found[0].State != checkpoint.Unknown {
-		return usage("the checkpoint does not know this key in a namespace", "without one, it is "+report.Escape(other))
+		return exit.Usage("the checkpoint does not know this key in a namespace", "without one, it is "+report.Escape(other))
 	}
 	hint := "leadferry checkpoint export lists all keys"
 	if alike.File != "" {
 		hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(alike.File), alike.Line)
 	}
-	return usage("the checkpoint does not know this key", hint)
+	return exit.Usage("the checkpoint does not know this key", hint)
 }
 
 // lookUp returns what is known of keys, and for those that are not known one that looks

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
 )
@@ -87,7 +88,7 @@ func (d *Desk) openList(path, command string) (*list, io.Closer, error) {
 	}
 	f, err := open()
 	if err != nil {
-		return nil, nil, usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
+		return nil, nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
 	l.in = f
 	if err := l.check(); err != nil {
@@ -125,11 +126,11 @@ func (l *list) check() error {
 	size, err := io.Copy(io.Discard, transform.NewReader(l.in, encoding.UTF8Validator))
 	switch {
 	case errors.Is(err, encoding.ErrInvalidUTF8):
-		return usage(l.path+": is not UTF-8, so keys would not be recognised", "save it as CSV UTF-8")
+		return exit.Usage(l.path+": is not UTF-8, so keys would not be recognised", "save it as CSV UTF-8")
 	case err != nil:
-		return usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+		return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 	case size > maxRows && l.command != "adopt":
-		return usage(l.path+": is larger than 512 MiB", "split it")
+		return exit.Usage(l.path+": is larger than 512 MiB", "split it")
 	}
 	return nil
 }
@@ -151,7 +152,7 @@ func (l *list) each(f func(row *listed) error) error {
 	}
 	switch {
 	case err != nil:
-		return usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+		return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 	case isJSON:
 		return l.eachObject(in, add)
 	}
@@ -185,7 +186,7 @@ func (l *list) eachRecord(add func(listed, int) error) error {
 	for _, comma := range []rune{',', ';', '\t'} {
 		in, _, err := l.begin()
 		if err != nil {
-			return usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
+			return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 		}
 		r := csv.NewReader(in)
 		r.Comma = comma
@@ -195,13 +196,13 @@ func (l *list) eachRecord(add func(listed, int) error) error {
 		}
 		for i, name := range columns.Headers {
 			if name != "" && slices.Contains(columns.Headers[:i], name) {
-				return usage(fmt.Sprintf("%s:1: the column %s stands twice", l.path, name), l.hint())
+				return exit.Usage(fmt.Sprintf("%s:1: the column %s stands twice", l.path, name), l.hint())
 			}
 		}
 		l.results = slices.Contains(columns.Headers, "outcome") && !slices.Contains(columns.Headers, "state")
 		return l.readRecords(r, columns, add)
 	}
-	return usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
+	return exit.Usage(l.path+":1: the columns key and lead_id are not both there", l.hint())
 }
 
 func (l *list) readRecords(r *csv.Reader, columns *gocsv.Unmarshaller, add func(listed, int) error) error {
@@ -211,10 +212,10 @@ func (l *list) readRecords(r *csv.Reader, columns *gocsv.Unmarshaller, add func(
 			return nil
 		}
 		if bad := (*csv.ParseError)(nil); errors.As(err, &bad) {
-			return usage(fmt.Sprintf("%s:%d: %v", l.path, bad.StartLine, bad.Err), l.hint())
+			return exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, bad.StartLine, bad.Err), l.hint())
 		}
 		if err != nil {
-			return usage(fmt.Sprintf("%s: %v", l.path, err), l.hint())
+			return exit.Usage(fmt.Sprintf("%s: %v", l.path, err), l.hint())
 		}
 		row := read.(listed)
 		if row == (listed{}) {
@@ -243,7 +244,7 @@ func (l *list) eachObject(in io.Reader, add func(listed, int) error) error {
 		}
 		line := lines.at(dec.InputOffset())
 		if err != nil || x.Key == nil || x.LeadID == nil {
-			return usage(fmt.Sprintf("%s:%d: is no JSON object with key and lead_id", l.path, line), l.hint())
+			return exit.Usage(fmt.Sprintf("%s:%d: is no JSON object with key and lead_id", l.path, line), l.hint())
 		}
 		row := listed{ExportLine: x.ExportLine}
 		row.Key, row.LeadID = *x.Key, *x.LeadID
@@ -296,7 +297,7 @@ func (l *list) plausible(row *listed, id string) error {
 
 // fault is what is wrong with a row. It names no values.
 func (l *list) fault(row *listed, text, hint string) error {
-	return usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, row.at, row.number, text), hint)
+	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, row.at, row.number, text), hint)
 }
 
 // refused is the refusal of a list for one of its rows.

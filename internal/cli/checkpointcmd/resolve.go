@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/cli/exit"
 )
 
 // Resolve settles rows in doubt by the decisions of a file, all of them or none.
@@ -29,7 +30,7 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 		if all > 0 {
 			why = "lead_id is empty in " + english.Plural(all, "row", "")
 		}
-		return usage(read.path+": decides nothing: "+why+"; nothing was settled",
+		return exit.Usage(read.path+": decides nothing: "+why+"; nothing was settled",
 			"write into lead_id the lead's ID, exists, or none where the lead was not made")
 	}
 	return d.with(false, func(db Ledger) error {
@@ -48,7 +49,7 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 // ResolveNone says of all rows in doubt that they were not made, which a person confirms.
 func (d *Desk) ResolveNone(ctx context.Context) error {
 	if !d.MayAsk {
-		return usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing was settled",
+		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing was settled",
 			"run it in a terminal, or add --yes")
 	}
 	return d.with(false, func(db Ledger) error {

@@ -14,6 +14,7 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/exit"
 )
 
 // Status shows what the checkpoint knows, its last runs, and what a person has to look at.
@@ -98,7 +99,7 @@ func (d *Desk) Workers(ctx context.Context) error {
 	return d.with(true, func(db Ledger) error {
 		server, is := db.(*postgres.Store)
 		if !is {
-			return usage("a checkpoint in a file has no workers: one run at a time uses it", "leadferry checkpoint status shows the last runs")
+			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it", "leadferry checkpoint status shows the last runs")
 		}
 		all, err := server.Workers(ctx, shownWorkers)
 		for i := range all {

@@ -1,0 +1,123 @@
+// Package exit is how a command ends that could not do what it was to do: a sentence, what to do about
+// it, and an exit code. [Of] is the one table from errors to these.
+package exit
+
+import (
+	"errors"
+	"strings"
+
+	"leadferry/checkpoint"
+	"leadferry/importer"
+	"leadferry/internal/crash"
+	"leadferry/internal/disk"
+)
+
+// The exit codes, on which scripts rely:
+//
+//	0    nothing needs attention
+//	1    some rows do
+//	2    usage, mapping or input error: nothing was sent
+//	3    stopped early: the same command goes on from there
+//	4    the checkpoint is locked, missing, damaged or of another target
+//	5    rows are in doubt: a person has to look
+//	6    a newer worker of the fleet has this one's place
+//	130  interrupted
+//
+// A run that has begun ends with one of importer's; this is the one of what ends before.
+const CodeUsage = 2
+
+// Error ends a command with a sentence, what to do about it, and an exit code.
+type Error struct {
+	Code       int
+	Text, Hint string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Usage is an error of the command line, or of a file that it names.
+func Usage(text, hint string) error { return &Error{CodeUsage, text, hint} }
+
+// Stopped ends a command early: the same one goes on from there.
+func Stopped(text, hint string) error { return &Error{importer.CodeStopped, text, hint} }
+
+// Interrupted ends a command at a signal.
+func Interrupted(text string) error { return &Error{importer.CodeInterrupted, text, ""} }
+
+// ErrInterrupted ends a command before it has sent anything.
+var ErrInterrupted = Interrupted("interrupted: nothing was sent")
+
+// Of is the one table from errors to codes, sentences and hints. Errors that are not
+// in it, such as those of mappings and inputs, bring their hints in lines of their own.
+func Of(err error) Error {
+	var (
+		fault  *crash.Error
+		own    *Error
+		ledger *checkpoint.OpenError
+	)
+	switch {
+	case errors.As(err, &fault):
+		return Error{importer.CodeStopped, fault.Error(), "this is a fault of leadferry: report it with this line. What the checkpoint holds stands; the same command goes on from there"}
+	case errors.As(err, &own):
+		return Error{own.Code, err.Error(), own.Hint}
+	case errors.As(err, new(*checkpoint.ServerError)):
+		return Error{importer.CodeStopped, err.Error(), "check its address, its network and its server; leadferry waits for it with --wait"}
+	case errors.As(err, &ledger):
+		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
+	}
+	return Error{CodeUsage, err.Error(), ""}
+}
+
+// explained is the hint of a checkpoint that cannot be used, with the name of what says more:
+// where leads may be made twice, a line is not enough.
+func explained(e *checkpoint.OpenError) string {
+	for name, kind := range map[string]error{"damaged": checkpoint.ErrDamaged, "rolled_back": checkpoint.ErrRolledBack, "gone": checkpoint.ErrGone} {
+		if errors.Is(e, kind) && e.Hint != "" {
+			return e.Hint + " (leadferry explain " + name + ")"
+		}
+	}
+	return e.Hint
+}
+
+// OfDisk gives errors of the disk the exit code of a run that they stop.
+func OfDisk(err error) error {
+	if broken := (*checkpoint.FileError)(nil); errors.As(err, &broken) {
+		return Stopped(err.Error(), disk.WayOut(err))
+	}
+	return err
+}
+
+// Sentence is what is wrong, in one line or more, and what to do about it.
+type Sentence struct {
+	Lines []string
+	Hint  string
+}
+
+// Sentences parts an error's lines at the hints that stand among them.
+func (e *Error) Sentences() (all []Sentence) {
+	var one Sentence
+	for line := range strings.Lines(e.Text) {
+		line = strings.TrimSuffix(line, "\n")
+		if hint, ok := strings.CutPrefix(line, "hint: "); ok {
+			one.Hint = hint
+			all, one = append(all, one), Sentence{}
+		} else {
+			one.Lines = append(one.Lines, line)
+		}
+	}
+	if one.Hint = e.Hint; len(one.Lines) > 0 || e.Hint != "" {
+		all = append(all, one)
+	}
+	return all
+}
+
+// Joined is the error in one sentence with one hint.
+func (e *Error) Joined() *Error {
+	var texts, hints []string
+	for _, one := range e.Sentences() {
+		texts = append(texts, one.Lines...)
+		if one.Hint != "" {
+			hints = append(hints, one.Hint)
+		}
+	}
+	return &Error{e.Code, strings.Join(texts, "; "), strings.Join(hints, "; ")}
+}
