@@ -236,7 +236,7 @@ func (s *Scanner) startTag() error {
 		return ErrNest
 	}
 	var ok bool
-	if s.name, tag, ok = cutName(tag); !ok {
+	if s.name, tag, ok = cutTagName(tag); !ok {
 		return ErrSyntax
 	}
 	s.open = append(s.open, s.name...)
@@ -250,7 +250,7 @@ func (s *Scanner) readAttributes(tag []byte) error {
 		if tag = skipSpace(tag); len(tag) == 0 {
 			return nil
 		}
-		name, rest, ok := cutName(tag)
+		name, rest, ok := cutTagName(tag)
 		if rest = skipSpace(rest); !ok || len(rest) == 0 || rest[0] != '=' {
 			return ErrSyntax
 		}
@@ -292,7 +292,7 @@ func (s *Scanner) endTag() error {
 	if err != nil {
 		return err
 	}
-	name, rest, ok := cutName(s.window[2:end])
+	name, rest, ok := cutTagName(s.window[2:end])
 	if s.pass(end + 1); !ok || len(skipSpace(rest)) > 0 {
 		return ErrSyntax
 	}

@@ -111,17 +111,20 @@ func entity(text []byte) (r rune, rest []byte, ok bool) {
 	return r, rest, r >= ' ' && r != 0xFFFE && r != 0xFFFF || r == '\t' || r == '\n' || r == '\r'
 }
 
-// cutName takes a name off the beginning of a tag.
+// cutTagName takes the name of an element or attribute, which has one prefix at most, off the beginning of a tag.
+func cutTagName(tag []byte) (name, rest []byte, ok bool) {
+	name, rest, ok = cutName(tag)
+	return name, rest, ok && bytes.Count(name, []byte(":")) < 2
+}
+
+// cutName takes a name off the beginning of a tag or an instruction.
 func cutName(tag []byte) (name, rest []byte, ok bool) {
-	n, colons := 0, 0
+	n := 0
 	for n < len(tag) && isNameByte(tag[n]) {
-		if tag[n] == ':' {
-			colons++
-		}
 		n++
 	}
 	name = tag[:n]
-	ok = n > 0 && colons < 2 && !('0' <= name[0] && name[0] <= '9' || name[0] == '-' || name[0] == '.') && utf8.Valid(name)
+	ok = n > 0 && !('0' <= name[0] && name[0] <= '9' || name[0] == '-' || name[0] == '.') && utf8.Valid(name)
 	return name, tag[n:], ok
 }
 
