@@ -113,6 +113,9 @@ const (
 	KindCheckpoint = "a checkpoint"
 )
 
+// KindBytes is how many of a file's first bytes KindOf wants to see.
+const KindBytes = 512
+
 // KindOf says what kind of file one is, by its name and its first bytes, where that is known: it may be named in the
 // place of another. "" stands for a text of which nothing is known.
 func KindOf(name string, head []byte) string {

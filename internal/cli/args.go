@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/disk"
 	"leadferry/internal/spelling"
 )
 
@@ -59,7 +59,7 @@ func (l *commandLine) take(args []string) (n int, err error) {
 		return len(args), err
 	case a == "-" || a == "" || a[0] != '-':
 		return 1, l.takeWord(a)
-	case exists(a):
+	case disk.Exists(a):
 		return 1, looksLikeFlag(a)
 	}
 	return l.takeFlag(args)
@@ -72,15 +72,10 @@ func looksLikeFlag(arg string) error {
 		"write ./"+arg+" for the file; for the flag, rename the file or work in another folder")
 }
 
-func exists(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
-}
-
 func (l *commandLine) takeWord(word string) error {
 	commands := l.command.Subcommands
 	switch {
-	case word == "-" && exists(word):
+	case word == "-" && disk.Exists(word):
 		return exit.Usage("there is a file called -, so it cannot be told whether the file or standard input is meant", "write ./- for the file, or rename it")
 	case len(commands) == 0:
 		l.files = append(l.files, word)
@@ -124,7 +119,7 @@ func (l *commandLine) takeFlag(args []string) (n int, err error) {
 	case joined:
 	case isSwitch:
 		value = "true"
-	case len(args) > 1 && args[1] != "-" && strings.HasPrefix(args[1], "-") && exists(args[1]):
+	case len(args) > 1 && args[1] != "-" && strings.HasPrefix(args[1], "-") && disk.Exists(args[1]):
 		return 1, looksLikeFlag(args[1])
 	case len(args) == 1 || l.swallows(args[1]):
 		return 1, exit.Usage("flag "+args[0]+" needs a value", "see "+l.name()+" --help")
@@ -187,7 +182,7 @@ func wrongValue(f cli.Flag, value string) (err error) {
 
 // check finds what is wrong with the line as a whole, unless only help is wanted.
 func (l *commandLine) check() error {
-	if slices.Equal(l.files, []string{"help"}) && !strings.HasPrefix(l.command.ArgsUsage, "KEY") && !exists("help") {
+	if slices.Equal(l.files, []string{"help"}) && !strings.HasPrefix(l.command.ArgsUsage, "KEY") && !disk.Exists("help") {
 		l.help = true
 	}
 	switch {

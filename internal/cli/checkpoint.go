@@ -11,9 +11,11 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/inputs"
 	"leadferry/leadapi/sandbox"
 
 	"github.com/urfave/cli/v2"
+
 	"leadferry/internal/disk"
 )
 
@@ -131,7 +133,7 @@ func (p *program) export(c *cli.Context) error {
 	case to == "":
 		broken = told.tell(p.Out)
 	default:
-		name, broken = to, writeNew(to, 0o600, told.tell)
+		name, broken = to, disk.WriteNew(to, 0o600, told.tell)
 	}
 	if broken != nil && err == nil {
 		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", name, broken), disk.WayOut(broken))
@@ -150,7 +152,7 @@ func newExport(to, checkpointPath string) error {
 			return exit.Usage("-o "+to+" would take the place of "+path+", which is a part of the checkpoint", "name another place")
 		}
 	}
-	if exists(to) {
+	if disk.Exists(to) {
 		return exit.Usage(to+": exists already, and somebody may have filled it in", "name a file that is not there yet, or move that one away")
 	}
 	return nil
@@ -345,7 +347,7 @@ it; 4 locked, of another format version, or of another checkpoint than the resul
 func repairNames(c *cli.Context) (from, to string, results []string, err error) {
 	names := c.Args().Slice()
 	for _, arg := range c.StringSlice("results") {
-		found, _, err := spread(arg)
+		found, _, err := inputs.Spread(arg)
 		if err != nil {
 			return "", "", nil, err
 		}
@@ -354,7 +356,7 @@ func repairNames(c *cli.Context) (from, to string, results []string, err error) 
 	if len(names) > 2 && len(results) > 0 {
 		names, results = names[:2], slices.Concat(results, names[2:])
 	}
-	if len(names) != 2 || sameFile(names[0], names[1]) {
+	if len(names) != 2 || disk.SameFile(names[0], names[1]) {
 		return "", "", nil, exit.Usage("repair takes two files: the damaged one, and one that is not there yet", "see leadferry checkpoint repair --help")
 	}
 	for _, path := range []string{names[1], names[1] + ".seq"} {

@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -16,7 +13,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/fetch"
+	"leadferry/internal/cli/inputs"
 	"leadferry/internal/lazyregexp"
 )
 
@@ -34,7 +31,7 @@ const mostShards = 10_000
 var fleetName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // joinFleet reads what makes the run a worker of a fleet, where anything does.
-func joinFleet(c *cli.Context, in *inputs, o *importer.Options) (err error) {
+func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error) {
 	name, part := c.String("fleet"), c.String("shard")
 	switch {
 	case name == "" && part == "":
@@ -47,7 +44,7 @@ func joinFleet(c *cli.Context, in *inputs, o *importer.Options) (err error) {
 		return exit.Usage("--shard needs --fleet NAME, by which the workers of one run know one another", "give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
 	case !fleetName().MatchString(name):
 		return exit.Usage("--fleet takes 1 to 63 letters, digits, dots, underscores and hyphens", "for example --fleet migration-2026-05")
-	case slices.Contains(in.names, "-") && part != "":
+	case slices.Contains(in.Names, "-") && part != "":
 		return exit.Usage("standard input cannot be sharded: each worker has to read all of the input", "name a file or an https:// address that all workers can read")
 	}
 	o.Shard = importer.Shard{Of: 1}
@@ -132,15 +129,15 @@ func schedulersShard(env func(string) string) (importer.Shard, error) {
 }
 
 // terms are what the workers of the fleet have to agree about.
-func terms(c *cli.Context, fleet string, in *inputs, o *importer.Options) (*checkpoint.Terms, error) {
+func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) (*checkpoint.Terms, error) {
 	t := &checkpoint.Terms{Fleet: fleet, Shard: o.Shard.Index, Shards: o.Shard.Of, MaxCreates: o.MaxCreates, Rate: o.Rate}
 	same := func(name, value string) { t.Same = append(t.Same, checkpoint.Term{Name: name, Value: value}) }
 	same("the command", o.Command)
 	same("the mapping (its tables included)", o.MappingFile.SHA256)
-	for i, name := range in.names {
-		id, err := in.identity(name)
+	for i, name := range in.Names {
+		id, err := in.Identity(name)
 		if err != nil {
-			return nil, exit.Usage(fmt.Sprintf("%s cannot be read: %v", shownName(name), err), "")
+			return nil, exit.Usage(fmt.Sprintf("%s cannot be read: %v", inputs.Shown(name), err), "")
 		}
 		same(fmt.Sprintf("input %d", i+1), id)
 	}
@@ -152,29 +149,4 @@ func terms(c *cli.Context, fleet string, in *inputs, o *importer.Options) (*chec
 		same("--"+name, value)
 	}
 	return t, nil
-}
-
-// identity tells one version of an input from every other: an address by its ETag, where it has one, and else what was
-// read by its hash.
-func (in *inputs) identity(name string) (string, error) {
-	if name == "-" {
-		return "standard input", nil
-	}
-	var from io.ReadCloser
-	var err error
-	if got := in.fetched.first[name]; got != nil {
-		if got.ETag() != "" {
-			return "ETag " + got.ETag(), nil
-		}
-		from, err = fetch.Open(in.fetched.ctx, name, in.fetched.options)
-	} else {
-		from, err = os.Open(name)
-	}
-	if err != nil {
-		return "", err
-	}
-	defer from.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, from)
-	return hex.EncodeToString(sum.Sum(nil)), err
 }

@@ -12,6 +12,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/inputs"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
 )
@@ -79,13 +80,34 @@ func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
 	return o, err
 }
 
+// openInputs opens all that a run reads. Outputs that would take the place of any of it are refused, and files that are not
+// what the flags ask for.
+func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
+	in, err := inputs.Open(c, inputs.From{Stdin: p.In, Reach: p.fetches, Table: func(path string) { p.tables = append(p.tables, path) }}, o)
+	if err != nil {
+		return nil, err
+	}
+	err = p.keepApart(c, o.Files, in.Local())
+	if err == nil {
+		err = in.Fresh(c.Duration("max-age"))
+	}
+	if err == nil {
+		err = in.Enough(c.Int("min-rows"))
+	}
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
 // send carries out a run that sends.
 func (p *program) send(c *cli.Context, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
 	in, err := p.openInputs(c, &o)
 	if err != nil {
 		return err
 	}
-	defer in.close()
+	defer in.Close()
 	if err := joinFleet(c, in, &o); err != nil {
 		return err
 	}

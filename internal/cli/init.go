@@ -11,6 +11,8 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/inputs"
+	"leadferry/internal/disk"
 	"leadferry/internal/fetch"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
@@ -39,21 +41,21 @@ that name is there already.`,
 }
 
 func (p *program) runInit(c *cli.Context) error {
-	names, err := inputNames(c)
+	names, err := inputs.Names(c)
 	if err != nil {
 		return err
 	}
 	if len(names) > 1 {
 		return exit.Usage("init reads one file", "the mapping fits every file that has the same columns")
 	}
-	if fetch.IsAddress(names[0]) && !exists(names[0]) {
+	if fetch.IsAddress(names[0]) && !disk.Exists(names[0]) {
 		return exit.Usage("init reads a file, not an address", "fetch the file first; a few thousand of its first lines will do")
 	}
 	target, err := mappingName(c.String("mapping"), names[0])
 	if err != nil {
 		return err
 	}
-	in, err := p.sample(c, names[0])
+	in, err := inputs.Sample(c, p.In, names[0])
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (p *program) runInit(c *cli.Context) error {
 		tell(p.say(c), proposal.Notes)
 		return err
 	}
-	err = writeNew(target, 0o644, func(w io.Writer) error {
+	err = disk.WriteNew(target, 0o644, func(w io.Writer) error {
 		_, err := w.Write(proposal.YAML)
 		return err
 	})
@@ -101,7 +103,7 @@ func mappingName(named, input string) (string, error) {
 		}
 		named = base + ".yaml"
 	}
-	if named != "-" && exists(named) {
+	if named != "-" && disk.Exists(named) {
 		return "", exit.Usage(named+" is there already and is not overwritten", "name another file with -m, or print the mapping with -m -")
 	}
 	return named, nil

@@ -9,6 +9,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/disk"
 )
 
 func (p *program) initLedgerCommand() *cli.Command {
@@ -99,7 +100,7 @@ func (p *program) placeNamed(c *cli.Context, name string) (checkpointcmd.Place, 
 	if postgres.IsAddress(name) {
 		return p.existingOnServer(c, name)
 	}
-	if !exists(name) {
+	if !disk.Exists(name) {
 		return checkpointcmd.Place{}, exit.Usage("no checkpoint at "+name, "check the path")
 	}
 	return checkpointcmd.Place{Path: name, Options: bolt.Options{AnyPlace: anyPlace(), Witnesses: witnesses(c), Named: true}}, nil

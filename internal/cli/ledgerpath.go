@@ -74,7 +74,7 @@ func refuseOther(path string) error {
 		return nil // opening it as a checkpoint says why
 	}
 	defer f.Close()
-	head := make([]byte, sniffed)
+	head := make([]byte, source.KindBytes)
 	n, _ := io.ReadFull(f, head)
 	if what := source.KindOf(path, head[:n]); n > 0 && what != "" && what != source.KindCheckpoint {
 		return exit.Usage(path+" is "+what+", not a checkpoint", "--checkpoint takes the file that leadferry made, if any; files with rows stand without a flag")
@@ -240,7 +240,7 @@ func runParents(c *cli.Context) []string {
 		if whole, err := filepath.Abs(out); err == nil {
 			out = whole
 		}
-		if parent := filepath.Dir(out); !slices.ContainsFunc(parents, func(p string) bool { return sameFile(p, parent) }) {
+		if parent := filepath.Dir(out); !slices.ContainsFunc(parents, func(p string) bool { return disk.SameFile(p, parent) }) {
 			parents = append(parents, parent)
 		}
 	}

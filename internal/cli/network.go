@@ -15,6 +15,7 @@ import (
 
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
+	"leadferry/internal/fetch"
 	"leadferry/leadapi"
 )
 
@@ -241,4 +242,34 @@ func withHint(text string, err error, otherwise string) error {
 		otherwise = fault.Hint + "; " + otherwise
 	}
 	return exit.Stopped(text+err.Error(), otherwise)
+}
+
+// fetches says how inputs at addresses are reached: over the proxy, and with the authorities, of the service. It shows no
+// client certificate: that is for the service alone.
+func (p *program) fetches(addresses []string) (o fetch.Options, err error) {
+	o.Agent = "leadferry/" + Version
+	set := p.settings.Load()
+	if set == nil || set.sandbox { // which has no network of its own
+		set = &settings{line: p.line, connection: map[string]setting{"proxy": p.line.given("proxy"), "ca-file": p.line.given("ca-file")}}
+	}
+	for _, name := range addresses {
+		u, err := url.Parse(name)
+		if err != nil {
+			continue // a mistake in it is told where it is opened
+		}
+		if _, err := set.routeTo(u); err != nil {
+			return o, err
+		}
+	}
+	if o.Authorities, err = set.authorities(); err != nil {
+		return o, err
+	}
+	o.Proxy = func(address *url.URL) *url.URL {
+		r, err := set.routeTo(address)
+		if err != nil || r.proxy == nil {
+			return nil
+		}
+		return r.proxy.URL()
+	}
+	return o, nil
 }

@@ -23,12 +23,13 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/reference"
 )
 
 // conduct makes the one call of a run, shows its way to a person and turns its
 // summary into the exit code.
-func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
+func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
 	end := p.ending
 	if _, err := commandOf("on-finish", end.onFinish); end.onFinish != "" && err != nil {
 		end.onFinish = ""
@@ -48,7 +49,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 	shown.asks = p.asks(c, o)
 	shown.web = live
 	if shown.watched || shown.asks || live != nil {
-		shown.rows = in.count(o.Limit)
+		shown.rows = in.Count(o.Limit)
 	}
 	if live != nil {
 		o.Live = func(s *report.Summary) { live.page.Show(s, shown.rows) }
@@ -63,7 +64,7 @@ func (p *program) conduct(c *cli.Context, in *inputs, o importer.Options, run fu
 		p.warnOf(badMetrics, end.beginMetrics(s, o.MappingFile.Path))
 		return nil
 	}
-	o.Progress, o.LetGo, o.Files.Annotate = shown.update, in.letGo, &p.log
+	o.Progress, o.LetGo, o.Files.Annotate = shown.update, in.LetGo, &p.log
 	var restore func()
 	o.Sends, restore = processors()
 	defer restore()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"leadferry/internal/cli/complete"
+	"leadferry/internal/disk"
 )
 
 // typed are lines as a person types them up to the tab, and the last word that the shell
@@ -95,7 +96,7 @@ func neverRun(t *testing.T, dir string) {
 	if asked < len(typed) {
 		t.Errorf("it was asked %d times only", asked)
 	}
-	if exists(filepath.Join(dir, "ran")) {
+	if disk.Exists(filepath.Join(dir, "ran")) {
 		t.Error("what was typed has run")
 	}
 }

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"errors"
-	"io"
 	"os"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 )
@@ -99,50 +96,3 @@ func TestCommandsThatDoNotEnd(t *testing.T) {
 		})
 	}
 }
-
-// What is read of a detached stream is what came, in any portions, up to the error that ends it; once it
-// is let go of, no read waits.
-func TestADetachedStreamLetsGo(t *testing.T) {
-	text := make([]byte, 300_000)
-	for i := range text {
-		text[i] = byte(i * 7)
-	}
-	broken := errors.New("broken")
-	r, w := io.Pipe()
-	go func() {
-		for rest := text; len(rest) > 0; {
-			n := min(len(rest), 1+len(rest)/3)
-			w.Write(rest[:n])
-			rest = rest[n:]
-		}
-		w.CloseWithError(broken)
-	}()
-	if err := iotest.TestReader(detached(&prefix{in: r, err: broken}), text); err != nil {
-		t.Error(err)
-	}
-	idle := detached(iotest.DataErrReader(blocked{}))
-	time.AfterFunc(10*time.Millisecond, func() { idle.Close() })
-	for range 2 {
-		if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("idle: %v", err)
-		}
-	}
-}
-
-// prefix ends in order where its reader ends with err.
-type prefix struct {
-	in  io.Reader
-	err error
-}
-
-func (p *prefix) Read(b []byte) (int, error) {
-	n, err := p.in.Read(b)
-	if errors.Is(err, p.err) {
-		err = io.EOF
-	}
-	return n, err
-}
-
-type blocked struct{}
-
-func (blocked) Read([]byte) (int, error) { select {} }

@@ -60,15 +60,3 @@ func (s *spool) tell(out io.Writer) error {
 	_, err := io.Copy(out, io.NewSectionReader(s.file, 0, s.size))
 	return errors.Join(err, s.file.Close())
 }
-
-// writeNew makes a file that must not be there yet, or leaves none.
-func writeNew(path string, mode os.FileMode, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
-}

@@ -10,6 +10,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/disk"
 )
 
 func (p *program) syncCommand() *cli.Command {
@@ -79,7 +80,7 @@ func checkRemoteFlag() cli.Flag {
 		Usage: "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed",
 		Action: func(c *cli.Context, value any) error {
 			if word := value.(*optionalWord).String(); word != checkAll {
-				if slices.Contains(c.Args().Slice(), checkAll) && !exists(checkAll) {
+				if slices.Contains(c.Args().Slice(), checkAll) && !disk.Exists(checkAll) {
 					return exit.Usage(checkAll+" behind --check-remote is taken for a file, which is not there", "write --check-remote="+checkAll)
 				}
 				if _, err := strconv.ParseBool(word); err != nil {

@@ -52,7 +52,7 @@ at all; 130 interrupted.`,
 			if err != nil {
 				return err
 			}
-			defer in.close()
+			defer in.Close()
 			return p.conduct(c, in, o, importer.Validate)
 		},
 	}

@@ -9,8 +9,11 @@
 package disk
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 )
 
@@ -76,4 +79,34 @@ func Exposed(folder fs.FileInfo) string {
 		return "may be written to by every user of this machine"
 	}
 	return ""
+}
+
+// Exists reports whether anything has this name, be it a link to nothing.
+func Exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// SameFile reports whether two names are of one file. It tells it of files that are not there yet by their names.
+func SameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	if err == nil && otherErr == nil {
+		return os.SameFile(one, other)
+	}
+	a, err = filepath.Abs(a)
+	b, otherErr = filepath.Abs(b)
+	return err == nil && otherErr == nil && a == b
+}
+
+// WriteNew makes a file that must not be there yet, or leaves none.
+func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package inputs
 
 import (
 	"bytes"
@@ -16,16 +16,16 @@ import (
 	"leadferry/mapping/propose"
 )
 
-// sample reads the first rows of a file, in the way in which most of them can be read.
-func (p *program) sample(c *cli.Context, name string) (propose.Input, error) {
-	o, err := p.sourceOptions(c, mapping.Source{})
+// Sample reads the first rows of a file, or of standard input, in the way in which most of them can be read.
+func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error) {
+	o, err := sourceOptions(c, mapping.Source{})
 	if err != nil {
 		return propose.Input{}, err
 	}
 	l := &layout{name: name}
 	if name == "-" {
-		l.piped, err = io.ReadAll(io.LimitReader(p.In, maxPiped))
-		l.rest = p.In
+		l.piped, err = io.ReadAll(io.LimitReader(stdin, maxPiped))
+		l.rest = stdin
 	}
 	if err != nil {
 		return propose.Input{}, err

@@ -1,4 +1,4 @@
-package cli
+package inputs
 
 import (
 	"encoding/csv"

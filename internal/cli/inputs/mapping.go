@@ -1,4 +1,4 @@
-package cli
+package inputs
 
 import (
 	"cmp"
@@ -27,13 +27,12 @@ import (
 
 const (
 	maxMapping = 1 << 20  // bytes of a mapping file
-	sniffed    = 512      // bytes by which a file of another kind is known
 	maxTable   = 64 << 20 // bytes of a table beside it
 )
 
 // readMapping reads a mapping file and the tables beside it. With mistakes in them, which
 // are mapping.Errors, it gives the mapping as far as it could be read, or nil.
-func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error) {
+func readMapping(path string, told func(table string)) (*mapping.Mapping, report.File, error) {
 	if path == "" {
 		return nil, report.File{}, exit.Usage("no mapping given", "name the mapping file with -m; samples/leads.yaml is one to start from")
 	}
@@ -46,7 +45,7 @@ func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error
 	if err != nil {
 		return nil, report.File{}, exit.Usage(fmt.Sprintf("the mapping cannot be read: %v", err), cmp.Or(disk.Held(err), "check the path after -m"))
 	}
-	if what := source.KindOf(path, data[:min(len(data), sniffed)]); what != "" && what != source.KindMapping {
+	if what := source.KindOf(path, data[:min(len(data), source.KindBytes)]); what != "" && what != source.KindMapping {
 		return nil, report.File{}, exit.Usage(path+" is "+what+", not a mapping file",
 			"-m takes the mapping, and files with rows stand without a flag; leadferry init FILE writes a mapping for a file")
 	}
@@ -54,7 +53,7 @@ func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error
 	sum.Write(data)
 	m, err := mapping.ParseBeside(path, data, func(name, key, value string, add func(mapping.TableRow)) error {
 		file := filepath.Join(filepath.Dir(path), name)
-		p.tables = append(p.tables, file)
+		told(file)
 		t := table{file: file, columns: [2]string{key, value}, add: add}
 		err := t.read()
 		io.WriteString(sum, t.sha256)
@@ -65,12 +64,12 @@ func (p *program) readMapping(path string) (*mapping.Mapping, report.File, error
 
 // withMissing adds the columns that the inputs lack to the mistakes of a mapping file, so
 // that all are told at once. Inputs that cannot be opened are told another time.
-func (p *program) withMissing(c *cli.Context, m *mapping.Mapping, mistakes mapping.Errors) error {
-	names, err := inputNames(c)
+func withMissing(c *cli.Context, m *mapping.Mapping, mistakes mapping.Errors) error {
+	names, err := Names(c)
 	if err != nil {
 		return mistakes
 	}
-	o, err := p.sourceOptions(c, m.Source)
+	o, err := sourceOptions(c, m.Source)
 	if err != nil {
 		return mistakes
 	}

@@ -1,4 +1,4 @@
-package cli
+package inputs
 
 import (
 	"errors"
@@ -22,9 +22,9 @@ func beside(t *testing.T, name, table string) (sum string, err error) {
 			t.Fatal(err)
 		}
 	}
-	p := &program{}
-	_, file, err := p.readMapping(filepath.Join(dir, "m.yaml"))
-	if diff := cmp.Diff([]string{filepath.Join(dir, name)}, p.tables); diff != "" {
+	var tables []string
+	_, file, err := readMapping(filepath.Join(dir, "m.yaml"), func(path string) { tables = append(tables, path) })
+	if diff := cmp.Diff([]string{filepath.Join(dir, name)}, tables); diff != "" {
 		t.Error(diff)
 	}
 	var mistakes mapping.Errors

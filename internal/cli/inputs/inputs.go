@@ -1,11 +1,12 @@
-package cli
+// Package inputs is what a command reads: the files that its line names, patterns spread out, at addresses too,
+// the mapping with its tables, and for init the first rows of a file, in the way in which most of them can be read.
+package inputs
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,21 +19,22 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/source"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/disk"
 	"leadferry/internal/fetch"
 	"leadferry/mapping"
 )
 
-// inputs are the files of one run.
-type inputs struct {
-	names   []string // paths, "-" or addresses as they were given, with what is secret in them
+// Files are the inputs of one run.
+type Files struct {
+	Names   []string // paths, "-" or addresses as they were given, with what is secret in them
 	options source.Options
 	files   []*source.File
 	stdin   *io.PipeReader // nil: not read
 	fetched fetched
 }
 
-// letGo ends the reading of standard input, which may never end by itself, and of what comes over a network.
-func (in *inputs) letGo() {
+// LetGo ends the reading of standard input, which may never end by itself, and of what comes over a network.
+func (in *Files) LetGo() {
 	if in.stdin != nil {
 		in.stdin.Close()
 	}
@@ -50,41 +52,51 @@ func detached(in io.Reader) *io.PipeReader {
 	return r
 }
 
-func (in *inputs) close() {
+// Close lets go of all of them.
+func (in *Files) Close() {
 	for _, f := range in.files {
 		f.Close() // they were only read
 	}
 }
 
-// openInputs reads the mapping and opens every file, so that all that is wrong
+// From is what the inputs of a command come from besides its line.
+type From struct {
+	Stdin io.Reader
+	// Reach says how files at these addresses are fetched.
+	Reach func(addresses []string) (fetch.Options, error)
+	// Table is told of each file beside the mapping that is read.
+	Table func(path string)
+}
+
+// Open reads the mapping and opens every file, so that all that is wrong
 // with names and headers is known before anything is sent.
-func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, error) {
+func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	var err error
-	o.Mapping, o.MappingFile, err = p.readMapping(c.String("mapping"))
+	o.Mapping, o.MappingFile, err = readMapping(c.String("mapping"), from.Table)
 	var mistakes mapping.Errors
 	if errors.As(err, &mistakes) && o.Mapping != nil {
-		return nil, p.withMissing(c, o.Mapping, mistakes)
+		return nil, withMissing(c, o.Mapping, mistakes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	in := &inputs{}
-	if in.names, err = inputNames(c); err != nil {
+	in := &Files{}
+	if in.Names, err = Names(c); err != nil {
 		return nil, err
 	}
-	if in.options, err = p.sourceOptions(c, o.Mapping.Source); err != nil {
+	if in.options, err = sourceOptions(c, o.Mapping.Source); err != nil {
 		return nil, err
 	}
 	in.options.Paths = o.Mapping.Paths()
-	if slices.Contains(in.names, "-") {
-		in.stdin = detached(p.In)
+	if slices.Contains(in.Names, "-") {
+		in.stdin = detached(from.Stdin)
 		in.options.Stdin = in.stdin
 	}
-	if in.fetched, err = p.fetches(c.Context, in.names); err != nil {
+	if in.fetched, err = fetches(c.Context, in.Names, from.Reach); err != nil {
 		return nil, err
 	}
 	var errs []error
-	for _, name := range in.names {
+	for _, name := range in.Names {
 		f, err := in.open(name)
 		if err != nil {
 			errs = append(errs, err)
@@ -92,40 +104,31 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs, erro
 		}
 		in.files = append(in.files, f)
 	}
+	if err := errors.Join(errs...); err != nil {
+		in.Close()
+		return nil, err
+	}
 	o.Inputs = in.files
 	o.FindHeader = func(path string, fits func(names []string) bool) (taken, header int) {
 		return (&layout{name: path}).header(in.options, fits)
 	}
-	if err = errors.Join(errs...); err == nil {
-		err = p.keepApart(c, o.Files, in.local())
-	}
-	if err == nil {
-		err = in.fresh(c.Duration("max-age"))
-	}
-	if err == nil {
-		err = in.enough(c.Int("min-rows"))
-	}
-	if err != nil {
-		in.close()
-		return nil, err
-	}
 	return in, nil
 }
 
-// inputNames are the files of the command line, its patterns spread out as a shell
+// Names are the files of the command line, its patterns spread out as a shell
 // would: some shells leave that to the program, and timers have none. A name that a
 // file really has is no pattern.
-func inputNames(c *cli.Context) (names []string, err error) {
+func Names(c *cli.Context) (names []string, err error) {
 	known := func(name string) bool {
-		return slices.ContainsFunc(names, func(other string) bool { return sameFile(other, name) })
+		return slices.ContainsFunc(names, func(other string) bool { return disk.SameFile(other, name) })
 	}
 	for _, arg := range c.Args().Slice() {
-		found, pattern, err := spread(arg)
+		found, pattern, err := Spread(arg)
 		if err != nil {
 			return nil, err
 		}
 		if !pattern && known(arg) {
-			return nil, exit.Usage(shownName(arg)+" is named twice", "name each file once")
+			return nil, exit.Usage(Shown(arg)+" is named twice", "name each file once")
 		}
 		for _, name := range found {
 			if pattern && name == "-" {
@@ -137,14 +140,14 @@ func inputNames(c *cli.Context) (names []string, err error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, exit.Usage("no input file given", "name it behind the command; - reads standard input; see "+helpName(c)+" --help")
+		return nil, exit.Usage("no input file given", "name it behind the command; - reads standard input; see "+c.Command.HelpName+" --help")
 	}
 	return names, nil
 }
 
-// spread are the files that a pattern fits, or the one of this name.
-func spread(arg string) (names []string, pattern bool, err error) {
-	if exists(arg) || fetch.IsAddress(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
+// Spread are the files that a pattern fits, or the one of this name.
+func Spread(arg string) (names []string, pattern bool, err error) {
+	if disk.Exists(arg) || fetch.IsAddress(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
 		return []string{arg}, false, nil
 	}
 	found, err := glob(arg)
@@ -165,23 +168,11 @@ func glob(pattern string) (found []string, err error) {
 	return filepath.Glob(pattern)
 }
 
-// sameFile tells it of files that are not there yet by their names.
-func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	other, otherErr := os.Stat(b)
-	if err == nil && otherErr == nil {
-		return os.SameFile(one, other)
-	}
-	a, err = filepath.Abs(a)
-	b, otherErr = filepath.Abs(b)
-	return err == nil && otherErr == nil && a == b
-}
-
 // sourceOptions puts the flags above what a mapping says of the source.
-func (p *program) sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
+func sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
 	o := source.Options{
 		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes, NoHeader: s.NoHeader, Columns: s.Columns,
-		Null: s.Null, Encoding: s.Encoding, TrustEncoding: c.Bool("trust-encoding"), Sheet: s.Sheet, Stdin: p.In, Backslash: s.Backslash,
+		Null: s.Null, Encoding: s.Encoding, TrustEncoding: c.Bool("trust-encoding"), Sheet: s.Sheet, Backslash: s.Backslash,
 		Frame: source.Frame{SkipRows: s.SkipRows, SkipFooter: s.SkipFooter, Footer: s.Footer, Comment: s.Comment},
 	}
 	if format := c.String("format"); format != "" {
@@ -216,13 +207,13 @@ func openInput(name string, o source.Options) (*source.File, error) {
 	return source.Open(name, o)
 }
 
-// count reads the files once more, quickly, to say how many rows there are; 0 when
+// Count reads the files once more, quickly, to say how many rows there are; 0 when
 // that cannot be known, as for standard input, or takes as long as the run, as over a network.
-func (in *inputs) count(limit int) (rows int) {
-	if len(in.local()) < len(in.names) || slices.Contains(in.names, "-") {
+func (in *Files) Count(limit int) (rows int) {
+	if len(in.Local()) < len(in.Names) || slices.Contains(in.Names, "-") {
 		return 0
 	}
-	for _, name := range in.names {
+	for _, name := range in.Names {
 		n, err := in.countRows(name, math.MaxInt)
 		if err != nil {
 			return 0
@@ -236,7 +227,7 @@ func (in *inputs) count(limit int) (rows int) {
 }
 
 // countRows counts the rows of a file, up to most.
-func (in *inputs) countRows(name string, most int) (n int, err error) {
+func (in *Files) countRows(name string, most int) (n int, err error) {
 	f, err := in.open(name)
 	if err != nil {
 		return 0, err
@@ -253,10 +244,10 @@ func (in *inputs) countRows(name string, most int) (n int, err error) {
 	return n, nil
 }
 
-// fresh refuses a file that is older than age: an export that failed leaves the last one
+// Fresh refuses a file that is older than age: an export that failed leaves the last one
 // in its place. 0 is any age.
-func (in *inputs) fresh(age time.Duration) error {
-	for _, name := range in.names {
+func (in *Files) Fresh(age time.Duration) error {
+	for _, name := range in.Names {
 		if age == 0 {
 			return nil
 		}
@@ -265,21 +256,21 @@ func (in *inputs) fresh(age time.Duration) error {
 		}
 		written, err := in.written(name)
 		if err != nil {
-			return exit.Usage(fmt.Sprintf("%s: its age cannot be known: %v", shownName(name), err), "")
+			return exit.Usage(fmt.Sprintf("%s: its age cannot be known: %v", Shown(name), err), "")
 		}
 		if old := time.Since(written); old > age {
-			return exit.Usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", shownName(name),
+			return exit.Usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", Shown(name),
 				written.UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)), "look whether the export failed; nothing was sent")
 		}
 	}
 	return nil
 }
 
-// enough refuses inputs that together hold fewer than least rows, those of empty cells
+// Enough refuses inputs that together hold fewer than least rows, those of empty cells
 // not counted. Rows of standard input are held back until there are so many.
-func (in *inputs) enough(least int) error {
+func (in *Files) Enough(least int) error {
 	rows := 0
-	for i, name := range in.names {
+	for i, name := range in.Names {
 		if name == "-" || rows >= least {
 			continue
 		}
@@ -289,7 +280,7 @@ func (in *inputs) enough(least int) error {
 		}
 		rows += n
 	}
-	if i := slices.Index(in.names, "-"); i >= 0 {
+	if i := slices.Index(in.Names, "-"); i >= 0 {
 		rows += in.files[i].ReadAhead(least - rows)
 	}
 	if rows < least {
