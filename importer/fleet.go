@@ -151,7 +151,7 @@ func (m *member) exchange(ctx context.Context) *Stop {
 	m.told.Wants, m.told.Pause = false, 0
 	m.mu.Unlock()
 	c, err := m.fleet.Exchange(ctx, p)
-	if errors.Is(err, checkpoint.ErrFenced) {
+	if errors.Is(err, checkpoint.ErrFenced) || errors.As(err, new(*checkpoint.OpenError)) {
 		return ledgerFailed(err)
 	}
 	if err != nil { // claims will meet it as well, and end the run if it lasts

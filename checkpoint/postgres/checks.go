@@ -3,11 +3,8 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -16,24 +13,22 @@ import (
 )
 
 // oldest is the oldest version of the server that will do.
-const oldest = 140000
+const oldest = 14
 
 // fits refuses a server that is none of PostgreSQL's, or that does not promise what a ledger needs.
 func (s *Store) fits(c *session) error {
 	ctx := context.Background()
-	var version, fsync, pages, commit, readOnly string
-	var number int
+	var fsync, pages, commit, readOnly string
 	var standby bool
-	err := c.QueryRow(ctx, `SELECT version(), current_setting('server_version_num')::integer, current_setting('fsync'), current_setting('full_page_writes'),
-		current_setting('synchronous_commit'), current_setting('transaction_read_only'), pg_is_in_recovery()`).
-		Scan(&version, &number, &fsync, &pages, &commit, &readOnly, &standby)
+	err := c.QueryRow(ctx, `SELECT current_setting('fsync'), current_setting('full_page_writes'),
+		current_setting('synchronous_commit'), current_setting('transaction_read_only'), pg_is_in_recovery(),
+		pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).
+		Scan(&fsync, &pages, &commit, &readOnly, &standby, &c.process, &c.began)
 	if err != nil {
 		return s.serverError(err)
 	}
 	refuse := func(text, hint string) error { return s.refuse(checkpoint.ErrPlace, text, hint) }
 	switch {
-	case number < oldest:
-		return refuse("its server is of a version before PostgreSQL 14: "+firstWords(version), "use PostgreSQL 14 or newer")
 	case standby:
 		return refuse("its server is a standby, or is still recovering", "name the primary server, or all of them with target_session_attrs=read-write")
 	case readOnly == "on" && !s.o.ReadOnly:
@@ -69,7 +64,16 @@ func (c *session) isPostgres(name string) error {
 	if other {
 		return refuse(name, "its server is not PostgreSQL: "+firstWords(version), "a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises")
 	}
+	if major(version) < oldest {
+		return refuse(name, "its server is of a version before PostgreSQL 14: "+firstWords(version), "use PostgreSQL 14 or newer")
+	}
 	return nil
+}
+
+// major is the first number of a version.
+func major(version string) (n int) {
+	_, _ = fmt.Sscanf(version, "PostgreSQL %d", &n)
+	return n
 }
 
 func firstWords(s string) string {
@@ -121,6 +125,17 @@ func (s *Store) mixes(process func(*session) (string, error)) (bool, error) {
 	return other == own || again != own, cmp.Or(err, errAgain, s.serverError(errEnd))
 }
 
+// timelineSQL is the number of the server's history, which is another one after every promotion of a standby and every
+// restore to an earlier moment.
+const timelineSQL = `('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer`
+
+// How standbys stand that the server has.
+const (
+	noStandby     = "none"
+	waitedFor     = "waited for"
+	neverPromoted = "never promoted"
+)
+
 // standing is how the server and its standbys are.
 type standing struct {
 	timeline     int32
@@ -131,39 +146,39 @@ type standing struct {
 }
 
 // asBefore refuses a ledger that has lost what was known once: one that is behind a witness, one
-// of which a standby has taken over that was not waited for. It says how standbys stand now.
-func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) (timeline int32, standby string, err error) {
+// of which a standby has taken over that was not waited for. It notes how standbys stand now.
+func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	var n standing
-	err = tx.QueryRow(ctx, `SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer,
+	err := tx.QueryRow(ctx, `SELECT `+timelineSQL+`,
 		(SELECT count(*) FROM pg_stat_replication WHERE coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal')),
 		current_setting('synchronous_standby_names') <> '',
 		coalesce((SELECT timeline FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT 1), 0),
 		coalesce((SELECT standby FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT 1), '')`, s.ledger).
 		Scan(&n.timeline, &n.standbys, &n.synchronous, &n.lastTimeline, &n.lastStandby)
 	if err != nil {
-		return 0, "", err
+		return err
 	}
-	standby = "none"
+	s.timeline, s.standby = n.timeline, noStandby
 	switch {
 	case n.synchronous:
-		standby = "waited for"
+		s.standby = waitedFor
 	case n.standbys > 0 && s.o.NeverPromoted:
-		standby = "never promoted"
+		s.standby = neverPromoted
 	case n.standbys > 0:
-		return 0, "", s.refuse(checkpoint.ErrPlace, "its server has standbys and waits for none of them: when one takes over, what was acknowledged last is lost, and leads would be made twice",
+		return s.refuse(checkpoint.ErrPlace, "its server has standbys and waits for none of them: when one takes over, what was acknowledged last is lost, and leads would be made twice",
 			"have one named in synchronous_standby_names; if none of them will ever take over, say so with --ledger-standby never-promoted")
 	}
 	why := s.behind(ctx, tx)
-	if n.lastTimeline != 0 && n.lastTimeline != n.timeline && n.lastStandby != "waited for" {
+	if n.lastTimeline != 0 && n.lastTimeline != n.timeline && n.lastStandby != waitedFor {
 		why = "its server's history has branched since the last run: it was restored, or a standby took over that was not waited for"
 	}
-	if why == "" {
-		return n.timeline, standby, nil
+	switch {
+	case why == "":
+		return nil
+	case !s.o.Accept:
+		return s.refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; if nothing newer is to be had, leadferry checkpoint check --accept-older takes it as incomplete")
 	}
-	if !s.o.Accept {
-		return 0, "", s.refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; if nothing newer is to be had, leadferry checkpoint check --accept-older takes it as incomplete")
-	}
-	return n.timeline, standby, s.acceptOlder(ctx, tx, why)
+	return s.acceptOlder(ctx, tx)
 }
 
 // behind says what knows more of the ledger than it does itself, as a sentence; "" where nothing does.
@@ -191,48 +206,16 @@ func (s *Store) behind(ctx context.Context, tx pgx.Tx) string {
 }
 
 // acceptOlder takes a ledger that has lost something, under a new ID.
-func (s *Store) acceptOlder(ctx context.Context, tx pgx.Tx, why string) error {
+func (s *Store) acceptOlder(ctx context.Context, tx pgx.Tx) error {
 	s.tookOlder, s.missing = true, "what was known before its server lost it"
 	id := newID()
 	err := tx.QueryRow(ctx, `UPDATE leadferry.ledgers SET id = $2, ancestor = trim(ancestor || ' ' || id), missing = $3, since = nextval('leadferry.commits') WHERE ledger = $1 RETURNING since`,
 		s.ledger, id, s.missing).Scan(&s.since)
 	s.id = id
+	if err == nil {
+		err = s.stopAll(ctx, tx)
+	}
 	return err
-}
-
-// memory is what this machine remembers of a ledger.
-type memory struct {
-	Sequence int64 `json:"sequence"`
-}
-
-func (s *Store) memoryPath() string {
-	if s.o.State == "" {
-		return ""
-	}
-	return filepath.Join(s.o.State, "ledgers", s.id+".json")
-}
-
-// remembered is the last commit that this machine has seen, or 0.
-func (s *Store) remembered() int64 {
-	var m memory
-	text, err := os.ReadFile(s.memoryPath())
-	if err != nil || json.Unmarshal(text, &m) != nil {
-		return 0
-	}
-	return m.Sequence
-}
-
-// remember notes the last commit. It is a witness among others: where it cannot be written, that
-// is no error.
-func (s *Store) remember() {
-	path := s.memoryPath()
-	if path == "" || s.seq == 0 {
-		return
-	}
-	text, err := json.Marshal(memory{int64(s.seq)})
-	if err == nil && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		_ = os.WriteFile(path, text, 0o600)
-	}
 }
 
 // aloneHere refuses a run beside any other run that shows life, and fences those that do not any more.

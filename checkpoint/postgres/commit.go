@@ -181,7 +181,7 @@ func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
 		}
 	}
 	s.claimed.Store(true)
-	s.seq = r.seq
+	s.seq.Store(r.seq)
 }
 
 // numbered is a row with the number of the commit that wrote it.
@@ -257,9 +257,13 @@ func (s *Store) attempt(g *group) (done bool, err error) {
 	for _, k := range shapes {
 		s.shapes[k] = true
 	}
+	fenced := error(nil)
+	if !r.live {
+		fenced = s.whyFenced(s.writer)
+	}
 	for i, c := range g.changes {
 		if c.Err == nil && w.rows[g.asked[i].Key] != base[g.asked[i].Key] && !r.keys[g.asked[i].Key] {
-			if c.Err = checkpoint.ErrFenced; beyond[g.asked[i].Key] && r.live {
+			if c.Err = fenced; beyond[g.asked[i].Key] && r.live {
 				c.Err = checkpoint.ErrEnough
 			}
 		}
@@ -339,10 +343,21 @@ func (s *Store) send(writes []write) (*reply, error) {
 		}
 	}
 	_, err := result.Close()
-	if err == nil && r.commits == 0 {
-		err = s.undurable()
+	if err == nil {
+		err = s.follows(r.commits)
 	}
 	return r, err
+}
+
+// follows is an error unless a commit is the next one of this worker.
+func (s *Store) follows(commits uint64) error {
+	switch commits {
+	case s.commits + 1:
+		return nil
+	case 0:
+		return s.undurable()
+	}
+	return s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put another one in its place")
 }
 
 // binaryFormat is the format of all parameters and results.

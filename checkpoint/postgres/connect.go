@@ -30,8 +30,9 @@ func IsAddress(name string) bool {
 
 // address is where a server is, and how it is reached.
 type address struct {
-	name   string // as it was given, which holds no secret
-	config *pgx.ConnConfig
+	name    string // as it was given, which holds no secret
+	config  *pgx.ConnConfig
+	silence *silence
 }
 
 func refuse(name, text, hint string) error {
@@ -58,11 +59,12 @@ func parseAddress(name string) (*address, error) {
 	}
 	config.ConnectTimeout = min(max(config.ConnectTimeout, 10*time.Second), time.Minute)
 	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	config.DialFunc = dialer.DialContext
+	quiet := &silence{wires: map[*wire]struct{}{}}
+	config.DialFunc = quiet.over(dialer.DialContext)
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "leadferry"
 	}
-	return &address{name, config}, nil
+	return &address{name, config, quiet}, nil
 }
 
 // isSafe says whether every host of a configuration is this machine or verified in full.
@@ -172,6 +174,8 @@ func reason(err error) string {
 type session struct {
 	*pgx.Conn
 	warning atomic.Pointer[string]
+	process int // that serves it, and since when
+	began   time.Time
 }
 
 // settings hold for the whole session. Nothing limits a statement: one that was cut off may

@@ -26,8 +26,7 @@ func (s *Store) enlist(ctx context.Context) error {
 		if err := s.stillHere(ctx, tx); err != nil { // which also makes those wait who begin at the same time
 			return err
 		}
-		timeline, standby, err := s.asBefore(ctx, tx)
-		if err != nil {
+		if err := s.asBefore(ctx, tx); err != nil {
 			return err
 		}
 		if terms.Fleet != "" {
@@ -36,9 +35,9 @@ func (s *Store) enlist(ctx context.Context) error {
 			}
 		}
 		host, _ := os.Hostname()
-		err = tx.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet, shard, shards, timeline, standby)
+		err := tx.QueryRow(ctx, `INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet, shard, shards, timeline, standby)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING worker`,
-			s.ledger, clean(s.o.Run), clean(s.o.Command), clean(host), os.Getpid(), int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards, timeline, standby).Scan(&s.worker)
+			s.ledger, clean(s.o.Run), clean(s.o.Command), clean(host), os.Getpid(), int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby).Scan(&s.worker)
 		switch {
 		case err != nil || s.o.Run == "":
 			return err
@@ -153,7 +152,7 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		return checkpoint.Common{}, s.serverError(err)
 	}
 	if fenced {
-		return c, checkpoint.ErrFenced
+		return c, s.whyFenced(at)
 	}
 	c.After, c.Pause = time.Duration(after*float64(time.Second)), time.Duration(pause*float64(time.Second))
 	return c, nil

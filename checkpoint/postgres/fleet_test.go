@@ -129,6 +129,22 @@ func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
 	}
 }
 
+// Each worker goes by its own commits: what the others did later is no loss of a run that has ended.
+func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	first, other := joined(t, address, target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
+	claim(t, first, 0, 5)
+	claim(t, other, 5, 9)
+	var told []checkpoint.Witness
+	for _, s := range []*Store{first, other} {
+		s.Close()
+		told = append(told, checkpoint.Witness{Source: "summary.json", ID: s.id, Sequence: s.Info().Sequence, Run: s.o.Run, Target: target})
+	}
+	opened(t, address, target, Options{Run: "next", Witnesses: told}).Close()
+	pgtest.Shared(t).Exec(t, address, `UPDATE leadferry.workers SET seq = seq - 1 WHERE worker = `+itoa(int(first.worker)))
+	refusal(t, address, target, Options{Run: "next", Witnesses: told}, "summary.json")
+}
+
 // However many claim at once, no more leads are made than the fleet may; what came to no lead is given back.
 func TestCreatesAreTheFleets(t *testing.T) {
 	address, target := pgtest.Shared(t).Database(t), newTarget()

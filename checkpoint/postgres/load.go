@@ -162,6 +162,7 @@ func (s *Store) keepShapes(shapes []shapeKey) error {
 func (s *Store) transact(f func() (keep bool, err error)) error {
 	ctx, before := context.Background(), s.commits
 	number := before
+	s.coming = 0
 	_, err := s.writer.Exec(ctx, "BEGIN")
 	keep := false
 	if err == nil {
@@ -176,6 +177,7 @@ func (s *Store) transact(f func() (keep bool, err error)) error {
 		}
 		if err = s.acknowledged(err); err == nil {
 			s.commits = number
+			s.seq.Store(max(s.seq.Load(), s.coming))
 			return nil
 		}
 	case err == nil:
@@ -234,7 +236,7 @@ func (s *Store) write(writes []write) (*reply, error) {
 
 // afterwards is the reply to a commit that was made though no answer came.
 func (s *Store) afterwards(writes []write) (*reply, error) {
-	r := &reply{commits: s.commits, seq: s.seq, live: true, keys: map[string]bool{}}
+	r := &reply{commits: s.commits, seq: s.seq.Load(), live: true, keys: map[string]bool{}}
 	var keys [][]byte
 	for i := range writes {
 		keys = append(keys, []byte(writes[i].key))

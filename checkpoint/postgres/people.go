@@ -47,11 +47,16 @@ func (s *Store) changeAlone(lock bool, f func() error) error {
 
 // bump numbers a commit of the worker that is none of rows.
 func (s *Store) bump() error {
+	var commits uint64
 	err := s.writer.QueryRow(context.Background(), `UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
 		WHERE worker = $1 AND current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
-		RETURNING commits, seq`, s.worker).Scan(&s.commits, &s.seq)
+		RETURNING commits, seq`, s.worker).Scan(&commits, &s.coming)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = s.undurable()
+	}
+	if err == nil {
+		err = s.follows(commits)
+		s.commits = commits
 	}
 	return err
 }

@@ -7,8 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -152,25 +150,4 @@ func Init(name string, o Options) (p Prepared, err error) {
 	}
 	s.writer.warned()
 	return p, nil
-}
-
-// vanished refuses a ledger that is not the one of which a run at hand tells, at this address and of
-// this target, or says what is known of that one.
-func (s *Store) vanished(ctx context.Context) error {
-	var ancestors string
-	if err := s.writer.QueryRow(ctx, `SELECT ancestor FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&ancestors); err != nil {
-		return s.serverError(err)
-	}
-	for _, w := range s.o.Witnesses {
-		if w.Path != s.at.name || w.ID == s.id || w.Target.Canonical() != s.target || w.Leads+w.Made == 0 || slices.Contains(strings.Fields(ancestors), w.ID) {
-			continue
-		}
-		if s.o.Anew && s.fresh {
-			s.predecessor = "of which " + w.Source + " tells knew leads of this target and is gone"
-			return nil
-		}
-		return s.refuse(checkpoint.ErrGone, "is not the ledger of which "+w.Source+" tells, which knew leads of this target",
-			"restore that one: rows of which it knew would be made again; --new-checkpoint begins anew all the same, where nothing is known yet")
-	}
-	return nil
 }

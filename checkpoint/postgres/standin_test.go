@@ -21,6 +21,8 @@ func TestServersThatAreSomethingElse(t *testing.T) {
 		"PostgreSQL 11.2-YB-2.20.0.0-b0 on x86_64-pc-linux-gnu":           "not PostgreSQL",
 		"PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled, Redshift 1.0.6": "not PostgreSQL",
 		"Materialize v0.100": "Materialize",
+		"PostgreSQL 13.14 (Debian 13.14-1) on x86_64-pc-linux-gnu": "before PostgreSQL 14",
+		"PostgreSQL 9.6.24 on x86_64-pc-linux-gnu":                 "before PostgreSQL 14",
 	} {
 		dir := t.TempDir()
 		l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))

@@ -18,6 +18,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -25,6 +26,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
 )
@@ -69,8 +71,11 @@ type Store struct {
 	since       uint64
 	digests     *checkpoint.Digester
 	worker      int64
-	claimed     atomic.Bool // something was stored
-	erased      atomic.Bool // keys were forgotten
+	timeline    int32         // of the server when the worker began,
+	standby     string        // and how its standbys stood then
+	claimed     atomic.Bool   // something was stored
+	seq         atomic.Uint64 // the number of its last commit
+	erased      atomic.Bool   // keys were forgotten
 	closed      atomic.Bool
 	broken      atomic.Pointer[error] // every later change fails with it
 	last        atomic.Pointer[checkpoint.Info]
@@ -84,7 +89,7 @@ type Store struct {
 	lists   *rowLists
 	shapes  map[shapeKey]bool // that are noted
 	commits uint64            // that were acknowledged
-	seq     uint64            // of the last one
+	coming  uint64            // the number of the one under way, where it is none of rows
 
 	fleet common
 
@@ -176,7 +181,20 @@ func (s *Store) open() (err error) {
 		s.beaten = make(chan struct{})
 		go s.beat()
 	}
+	if s.o.Run != "" {
+		s.at.silence.shorten(s.longest())
+		go s.hurry()
+	}
 	return nil
+}
+
+// hurry has nothing wait for longer than a request may take once the run is interrupted.
+func (s *Store) hurry() {
+	select {
+	case <-s.ending:
+	case <-s.o.Interrupt:
+		s.at.silence.shorten(max(s.o.Timeout, time.Second))
+	}
 }
 
 func (s *Store) statements() map[string]string {
@@ -267,13 +285,16 @@ func (s *Store) Info() checkpoint.Info {
 			FROM leadferry.workers WHERE ledger = $1`, s.ledger).Scan(&n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &i.Sequence)
 	})
 	if known := s.last.Load(); err != nil && known != nil {
-		return *known
+		last := *known
+		last.Sequence = max(last.Sequence, s.seq.Load())
+		return last
 	}
 	i.Keys = map[checkpoint.State]int{
 		checkpoint.Created: n[0], checkpoint.Partial: n[1], checkpoint.Rejected: n[2],
 		checkpoint.InDoubt: n[3], checkpoint.NotMade: n[4], checkpoint.Forgotten: n[5],
 	}
 	i.Leads, i.InDoubt = n[0]+n[1], n[3]
+	i.Sequence = cmp.Or(s.seq.Load(), i.Sequence) // others go on, and a witness is of what a run has made itself
 	s.last.Store(&i)
 	return i
 }
@@ -377,6 +398,9 @@ func (s *Store) serverError(err error) error {
 	if err == nil || errors.As(err, &opening) || errors.As(err, &server) || errors.Is(err, checkpoint.ErrDamaged) {
 		return err
 	}
+	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && (e.Code == "42P01" || e.Code == "3F000") {
+		return s.refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them", "restore them from a backup: nothing is known there of the leads that were made")
+	}
 	return &checkpoint.ServerError{Text: "checkpoint " + s.at.name + ": its server: " + reason(err), Err: err}
 }
 
@@ -387,8 +411,11 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 	if s.closed.Load() {
 		return checkpoint.ErrClosed
 	}
+	if away := s.failed(); errors.As(away, new(*checkpoint.ServerError)) { // it has been waited for long enough
+		return away
+	}
 	err := f(s.reader.Conn)
-	for end := time.Now().Add(s.patience()); err != nil && s.reader.IsClosed() && time.Now().Before(end); {
+	for end := time.Now().Add(s.patience()); err != nil && s.reader.IsClosed() && !s.reader.wasSilent() && time.Now().Before(end); {
 		fresh, lost := s.meet()
 		if lost == nil {
 			if lost = fresh.prepare(map[string]string{"find": findSQL()}); lost == nil {

@@ -115,3 +115,5 @@ func intact(t storetest.TB, address string, target checkpoint.Target) {
 		t.Fatal(err)
 	}
 }
+
+func itoa(n int) string { return fmt.Sprint(n) }

@@ -1,11 +1,15 @@
 package pgtest
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
+	"testing"
 )
 
 // asServerUser makes a command run as postgres where the test is root, which initdb refuses,
@@ -38,4 +42,46 @@ func serverUser() (uid, gid uint32, ok bool) {
 		}
 	}
 	return 0, 0, false
+}
+
+// Freeze stops the server and all that serves its connections where they are; Thaw has them go on. What connects meanwhile
+// is taken by the system and not answered.
+func (s *Server) Freeze(t testing.TB) {
+	t.Helper()
+	t.Cleanup(func() {
+		if s.process != nil {
+			s.Thaw(t)
+		}
+	})
+	s.all(t, syscall.SIGSTOP)
+}
+
+// Thaw has a frozen server go on.
+func (s *Server) Thaw(t testing.TB) { s.all(t, syscall.SIGCONT) }
+
+func (s *Server) all(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	first := s.Process()
+	for _, process := range append([]int{first}, children(first)...) {
+		if err := syscall.Kill(process, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// children are the processes that a process has started.
+func children(of int) (all []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		process, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		_, after, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == strconv.Itoa(of) {
+			all = append(all, process)
+		}
+	}
+	return all
 }

@@ -1,0 +1,242 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/pgtest"
+)
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// waitFor has a server wait for standbys of a name, or for none, from now on.
+func waitFor(t *testing.T, s *pgtest.Server, names string) {
+	t.Helper()
+	s.Exec(t, s.URL("postgres"), `ALTER SYSTEM SET synchronous_standby_names = '`+names+`'`, `SELECT pg_reload_conf()`)
+	eventually(t, "the setting holds", func() bool {
+		return pgtest.Value[string](t, s.URL("postgres"), `SHOW synchronous_standby_names`) == names
+	})
+}
+
+// waiter is the process that waits for a standby, or 0.
+func waiter(t *testing.T, s *pgtest.Server) int {
+	return pgtest.Value[int](t, s.URL("postgres"), `SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+}
+
+// committing commits beside the test.
+func committing(s *Store, changes ...*checkpoint.Change) chan error {
+	done := make(chan error, 1)
+	go func() { done <- s.Commit(context.Background(), changes) }()
+	return done
+}
+
+// A wait for a standby that somebody cancels looks like success and is none: the claim is not good, nothing of the worker may
+// leave, and it goes on once a commit has been waited for to its end. faults 2
+func TestAWaitForAStandbyThatIsCancelled(t *testing.T) {
+	server := pgtest.New(t)
+	address := server.URL("postgres")
+	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Hour})
+	committed(t, s, claimOf("before"))
+	waitFor(t, server, "gone")
+	done := committing(s, claimOf("a"))
+	for cancelled := 0; cancelled < 3; cancelled++ {
+		process := 0
+		eventually(t, "a commit waits for the standby", func() bool { process = waiter(t, server); return process != 0 })
+		server.Exec(t, address, `SELECT pg_cancel_backend(`+itoa(process)+`)`)
+		eventually(t, "the wait is over", func() bool { return waiter(t, server) != process })
+	}
+	eventually(t, "the worker asks again", func() bool { return waiter(t, server) != 0 })
+	for _, key := range []string{"a", "before"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := s.Guard(ctx, key); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s may be sent, or never: %v", key, err)
+		}
+		cancel()
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("the commit counts as done: %v", err)
+	default:
+	}
+	waitFor(t, server, "")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Guard(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	if e := stands(t, s, "a"); e.State != checkpoint.InDoubt {
+		t.Errorf("the claim does not stand: %+v", e)
+	}
+}
+
+// A server that stands still and keeps its connections is not waited for without end: what was under way is not known, the use
+// of the ledger is over, and what it does when it goes on makes nothing twice.
+func TestAServerThatStandsStill(t *testing.T) {
+	server := pgtest.New(t)
+	address, target := server.URL("postgres"), newTarget()
+	s := opened(t, address, target, Options{Run: "run", Patience: time.Millisecond})
+	committed(t, s, claimOf("a"))
+	server.Freeze(t)
+	s.at.silence.shorten(50 * time.Millisecond)
+	done := committing(s, createdOf("a", "lead-a"), claimOf("b"))
+	err := <-done
+	if !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("a server that does not answer: %v", err)
+	}
+	if err := s.Guard(t.Context(), "a"); err == nil {
+		t.Error("something may leave though nothing is known")
+	}
+	if i := s.Info(); i.ID != s.id {
+		t.Errorf("what was known is told no more: %+v", i)
+	}
+	s.Close()
+	server.Thaw(t)
+	again := opened(t, address, target, Options{})
+	if e := stands(t, again, "a"); e.State != checkpoint.InDoubt && e.LeadID != "lead-a" {
+		t.Errorf("the claim is gone: %+v", e)
+	}
+	if err := again.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The process that serves a worker stands still with a commit before it, and goes on when another one serves the worker. What it
+// was asked it does before anybody looks whether it was done, or never.
+func TestACommitThatComesLate(t *testing.T) {
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Hour})
+	committed(t, s, claimOf("a"))
+	old := s.writer.process
+	if err := syscall.Kill(old, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Kill(old, syscall.SIGCONT) })
+	done := committing(s, createdOf("a", "lead-a"), claimOf("b"))
+	w := s.writer.wire()
+	eventually(t, "the commit is under way", func() bool {
+		w.of.mu.Lock()
+		defer w.of.mu.Unlock()
+		return !w.asked.IsZero()
+	})
+	w.Close() // as a network does that is cut
+	eventually(t, "the worker looks for it", s.claims.isLost)
+	select {
+	case err := <-done:
+		t.Fatalf("the commit was done, or not, though nobody can tell: %v", err)
+	case <-time.After(pause):
+	}
+	syscall.Kill(old, syscall.SIGCONT)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if e := stands(t, s, "a"); e.LeadID != "lead-a" {
+		t.Errorf("the outcome is lost: %+v", e)
+	}
+	if n := pgtest.Value[uint64](t, address, `SELECT commits FROM leadferry.workers WHERE run = 'run'`); n != s.commits {
+		t.Errorf("the server counts %d commits, the worker %d", n, s.commits)
+	}
+	committed(t, s, createdOf("b", "lead-b"))
+}
+
+// either is the address of whichever of two servers takes changes.
+func either(a, b *pgtest.Server) string {
+	return "postgres://postgres@/postgres?host=" + url.QueryEscape(a.Socket()+","+b.Socket()) + "&target_session_attrs=read-write"
+}
+
+// One worker finds that commits of its are lost; then all of them stop, also those that have lost nothing themselves.
+func TestOneLossStopsAllWorkers(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	p := newProxy(t, server)
+	loser, other := joined(t, p.through(address), target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
+	claim(t, loser, 0, 3)
+	claim(t, other, 3, 6)
+	server.Exec(t, address, `UPDATE leadferry.workers SET commits = 0 WHERE worker = `+itoa(int(loser.worker)))
+	p.cutAll()
+	if err := loser.Commit(t.Context(), []*checkpoint.Change{claimOf("x")}); !errors.Is(err, checkpoint.ErrRolledBack) {
+		t.Fatalf("the loss was not noticed: %v", err)
+	}
+	if _, err := other.Exchange(t.Context(), checkpoint.Progress{}); !errors.Is(err, checkpoint.ErrRolledBack) {
+		t.Errorf("the other worker hears %v", err)
+	}
+	for _, key := range []string{"key-0004", "y"} {
+		c := claimOf(key)
+		if err := other.Commit(t.Context(), []*checkpoint.Change{c}); !errors.Is(errors.Join(err, c.Err), checkpoint.ErrRolledBack) {
+			t.Errorf("the other worker goes on: %v, %v", err, c.Err)
+		}
+	}
+	again := opened(t, address, target, Options{ReadOnly: true})
+	if i := again.Info(); !i.Incomplete {
+		t.Errorf("not incomplete: %+v", i)
+	}
+}
+
+// A standby takes over that was declared never to: also a worker that has lost nothing itself stops, for others may have.
+func TestAStandbyThatWasNeverToTakeOver(t *testing.T) {
+	primary := pgtest.New(t)
+	standby := primary.Standby(t)
+	target := newTarget()
+	refusal(t, standby.URL("postgres"), target, Options{}, "standby")
+	s := opened(t, either(primary, standby), target, Options{Run: "run", NeverPromoted: true, Patience: time.Second})
+	committed(t, s, claimOf("a"))
+	standby.Caught(t, primary)
+	primary.Kill()
+	standby.Promote(t)
+	if err := s.Commit(t.Context(), []*checkpoint.Change{createdOf("a", "lead-a")}); !errors.Is(err, checkpoint.ErrRolledBack) {
+		t.Errorf("the worker goes on: %v", err)
+	}
+	again := opened(t, standby.URL("postgres"), target, Options{ReadOnly: true})
+	if i := again.Info(); !i.Incomplete {
+		t.Errorf("not incomplete: %+v", i)
+	}
+}
+
+// A standby that was waited for takes over while the old server goes on: who works there claims nothing more, also when somebody
+// cancels its wait, and the worker that has its place on the new one knows all it had claimed.
+func TestTwoServersAtOnce(t *testing.T) {
+	primary := pgtest.New(t)
+	standby := primary.Standby(t)
+	target := newTarget()
+	waitFor(t, primary, "*")
+	old := joined(t, primary.URL("postgres"), target, 0, 1, nil)
+	old.o.Patience = time.Second
+	claim(t, old, 0, 3)
+	standby.Cut(t)
+	standby.Exec(t, standby.URL("postgres"), `ALTER SYSTEM SET synchronous_standby_names = ''`)
+	standby.Promote(t)
+	waitFor(t, standby, "")
+	done := committing(old, claimOf("late"))
+	next := joined(t, standby.URL("postgres"), target, 0, 1, nil)
+	if n, _ := claim(t, next, 0, 3); n != 0 {
+		t.Errorf("%d rows that the old worker may send are claimed again", n)
+	}
+	committed(t, next, claimOf("late"))
+	process := 0
+	eventually(t, "the old worker waits", func() bool { process = waiter(t, primary); return process != 0 })
+	primary.Exec(t, primary.URL("postgres"), `SELECT pg_cancel_backend(`+itoa(process)+`)`)
+	eventually(t, "it asks again", func() bool { n := waiter(t, primary); return n != 0 && n != process })
+	select {
+	case err := <-done:
+		t.Errorf("the old worker has a claim that the new one has too: %v", err)
+	default:
+	}
+	primary.Kill()
+	if err := <-done; err == nil {
+		t.Error("the claim of the old worker is good, on a server that is gone")
+	}
+}

@@ -1,0 +1,141 @@
+package postgres
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// leastSilence is how long a run waits for an answer at the least: commits wait for one another, and for standbys.
+const leastSilence = time.Minute
+
+var errSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is not known")
+
+// silence is how long the server of a run may owe an answer before the connection is cut. One that stands still, and a network
+// that swallows everything, keep connections open for ever. No time-out of a statement would do: it does not end what a server
+// that stands still has begun, and says nothing of what became of it.
+type silence struct {
+	mu    sync.Mutex
+	most  time.Duration // 0: for ever
+	wires map[*wire]struct{}
+}
+
+// wire is a connection on which an answer may be overdue.
+type wire struct {
+	net.Conn
+	of   *silence
+	late atomic.Bool
+
+	// what follows belongs to of.mu
+	asked time.Time // an answer is waited for since then; zero: none is
+	most  time.Duration
+	alarm *time.Timer
+}
+
+// longest is how long a run waits for an answer.
+func (s *Store) longest() time.Duration { return max(s.patience(), leastSilence) }
+
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// over dials connections that are cut when the server is silent on them.
+func (s *silence) over(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		w := &wire{Conn: c, of: s, most: s.most}
+		s.wires[w] = struct{}{}
+		return w, nil
+	}
+}
+
+// shorten has all connections, and those to come, wait for d from now on.
+func (s *silence) shorten(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = d
+	for w := range s.wires {
+		w.shorten(d)
+	}
+}
+
+// shorten has the connection wait for d from now on. Whoever calls it holds the lock.
+func (w *wire) shorten(d time.Duration) {
+	if w.most = d; !w.asked.IsZero() {
+		w.await()
+	}
+}
+
+// await sets the alarm. Whoever calls it holds the lock.
+func (w *wire) await() {
+	w.asked = time.Now()
+	switch {
+	case w.most == 0:
+	case w.alarm == nil:
+		w.alarm = time.AfterFunc(w.most, w.ring)
+	default:
+		w.alarm.Reset(w.most)
+	}
+}
+
+// ring cuts the connection, unless the answer has come meanwhile.
+func (w *wire) ring() {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	if !w.asked.IsZero() && time.Since(w.asked) >= w.most {
+		w.late.Store(true)
+		w.Conn.Close()
+	}
+}
+
+// Read waits for what the server says.
+func (w *wire) Read(b []byte) (int, error) {
+	w.of.mu.Lock()
+	w.await()
+	w.of.mu.Unlock()
+	n, err := w.Conn.Read(b)
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	if w.asked = (time.Time{}); w.alarm != nil {
+		w.alarm.Stop()
+	}
+	if err != nil && w.late.Load() {
+		err = errSilent
+	}
+	return n, err
+}
+
+// Close ends the connection.
+func (w *wire) Close() error {
+	w.of.mu.Lock()
+	delete(w.of.wires, w)
+	w.of.mu.Unlock()
+	return w.Conn.Close()
+}
+
+// wire is what a session goes over.
+func (s *session) wire() *wire {
+	c := s.PgConn().Conn()
+	if secured, is := c.(*tls.Conn); is {
+		c = secured.NetConn()
+	}
+	return c.(*wire)
+}
+
+// waits has the session wait for d for each answer.
+func (s *session) waits(d time.Duration) {
+	w := s.wire()
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	w.shorten(d)
+}
+
+// wasSilent says that the session was cut since no answer came.
+func (s *session) wasSilent() bool { return s.wire().late.Load() }
