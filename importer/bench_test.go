@@ -136,7 +136,7 @@ func BenchmarkEngine(b *testing.B) {
 		b.Fatal(err)
 	}
 	tr.keepIn(checkpoint.NewLedger(store, checkpoint.Gathering{Slots: 128, Idle: tr.retrier.breaker.idle}))
-	tr.sender, tr.recorder = instant{}, nil
+	tr.sender, tr.recorder = instant{}, &unrecorded{items: &tr.intake.items}
 	b.ReportAllocs()
 	b.ResetTimer()
 	tr.takeRows(b.Context())

@@ -66,14 +66,29 @@ func (s *items) get(input int) *item {
 	return it
 }
 
-// put takes a room back, but for that of a large row, whose text would stay with it.
-func (s *items) put(it *item) {
-	if it.row.Size > largeRow {
-		return
-	}
+// put takes rooms back, but for those of large rows, whose text would stay with them.
+func (s *items) put(its ...*item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.back = append(s.back, it)
+	for _, it := range its {
+		if it.row.Size <= largeRow {
+			s.back = append(s.back, it)
+		}
+	}
+}
+
+// unrecorded is the sink of rows of which no file tells.
+type unrecorded struct {
+	items *items
+	spent []*item
+}
+
+func (u *unrecorded) add(it *item, _ *result) error {
+	if u.spent = append(u.spent, it); len(u.spent) == batchRows {
+		u.items.put(u.spent...)
+		u.spent = u.spent[:0]
+	}
+	return nil
 }
 
 // forget empties the Record, but for the room of its lists.

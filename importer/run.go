@@ -34,8 +34,8 @@ type run struct {
 	pulls    *pulls             // nil: no pull file is wanted
 	cost     string             // for people: what a reconciliation is about to cost
 	member   *member            // nil: the run is no worker of a fleet
-	recorder sink               // nil: no files wanted
-	opened   *Start             // what was known before the first row
+	recorder sink
+	opened   *Start // what was known before the first row
 	started  time.Time
 	shown    time.Time // when Live was told last
 	stopped  *Stop     // why the run ended before its input
@@ -203,6 +203,7 @@ func (r *run) progress() {
 
 // openFiles opens the run's files; nil where none are wanted.
 func (r *run) openFiles() (*recorder, error) {
+	r.recorder = &unrecorded{items: &r.intake.items}
 	if !r.Files.Wanted() {
 		return nil, nil
 	}
@@ -217,7 +218,9 @@ func (r *run) openFiles() (*recorder, error) {
 	}
 	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
 	rec.strict = r.Strict
-	r.recorder = rec
+	if files.TakesRows() {
+		r.recorder = rec
+	}
 	return rec, nil
 }
 

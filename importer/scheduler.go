@@ -25,9 +25,9 @@ type scheduler struct {
 	dry       *dryRun // of a run that sends nothing; else nil
 	tally     *tally
 	conflicts conflicts
-	drift     *drift  // of a reconciliation; else nil
-	pulls     *pulls  // nil: no pull file is wanted
-	recorder  sink    // nil: no files wanted
+	drift     *drift // of a reconciliation; else nil
+	pulls     *pulls // nil: no pull file is wanted
+	recorder  sink
 	progress  func()  // tells how far the run is
 	sample    func()  // notes it for the timeline
 	member    *member // nil: the run is no worker of a fleet
@@ -376,10 +376,6 @@ func (s *scheduler) finishRow(it *item, r *result) {
 	}
 	if stop := s.tally.count(it, r); stop != nil && s.dry == nil {
 		s.stop(stop)
-	}
-	if s.recorder == nil {
-		s.intake.items.put(it)
-		return
 	}
 	if err := s.recorder.add(it, r); err != nil {
 		s.stop(filesFailed(err))

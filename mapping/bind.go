@@ -240,6 +240,7 @@ func (s *search) bind(v *value) *value {
 		}
 	}
 	bound.bare = bound.isBare()
+	bound.foresee()
 	return &bound
 }
 

@@ -398,8 +398,10 @@ func (r *row) skips(v *value) bool {
 
 // cell is the cell of a column, empty when the row lacks it or null names it.
 func (r *row) cell(index int) string {
-	if index < 0 || len(r.null) > 0 && slices.Contains(r.null, strings.TrimSpace(r.cells[index])) {
+	if index < 0 || len(r.null) > 0 && r.isNull(r.cells[index]) {
 		return ""
 	}
 	return r.cells[index]
 }
+
+func (r *row) isNull(cell string) bool { return slices.Contains(r.null, strings.TrimSpace(cell)) }

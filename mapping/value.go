@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,7 @@ type value struct {
 	columns []use       // of text or expr
 	cells   []int       // those of the columns once bound, -1: the row has none
 	bare    bool        // once bound: it is one column as it stands
+	known   *string     // once bound: what it comes to in every row; nil: it takes a row to know
 
 	apply  []stage
 	table  *table  // map; nil: none
@@ -70,6 +72,17 @@ func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadID
 func (v *value) isBare() bool {
 	return v.parts == nil && v.expr == nil && len(v.text) == 1 && v.text[0].kind == column && !v.isIdentity() &&
 		len(v.apply)+len(v.checks) == 0 && v.table == nil && v.preset == "" && v.needed == ""
+}
+
+// foresee notes what the value comes to, where it is the same in every row.
+func (v *value) foresee() {
+	_, constant := v.text.constant()
+	if !constant || v.parts != nil || v.expr != nil || v.table != nil || slices.ContainsFunc(v.apply, func(s stage) bool { return s.by != nil }) {
+		return
+	}
+	if s, problem := v.result(new(row)); problem == nil {
+		v.known = &s
+	}
 }
 
 // visit calls f with the value and with all that it is made of.
@@ -152,8 +165,11 @@ func (v *value) orAbsent(r *row) (string, *Problem) {
 }
 
 func (v *value) result(r *row) (s string, problem *Problem) {
-	if v.bare { // as most are, so that they skip what follows
+	switch { // most are one of the first two, so that they skip what follows
+	case v.bare:
 		return strings.TrimSpace(r.cell(v.cells[0])), nil
+	case v.known != nil:
+		return *v.known, nil
 	}
 	switch {
 	case v.parts != nil:

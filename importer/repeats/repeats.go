@@ -7,6 +7,7 @@ package repeats
 import (
 	"cmp"
 	"hash/maphash"
+	"math/bits"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -147,9 +148,12 @@ func (r *Finder) Found(most int) (f Found) {
 		group.Go(func() {
 			var mine Found
 			var room []sighting
+			var seen hashes
 			for i := next.Add(1) - 1; int(i) < len(r.parts); i = next.Add(1) - 1 {
-				room = r.parts[i].sort(room[:0])
-				mine.look(r, r.parts[i], most)
+				if p := r.parts[i]; seen.repeat(p) {
+					room = p.sort(room[:0])
+					mine.look(r, p, most)
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -158,6 +162,36 @@ func (r *Finder) Found(most int) (f Found) {
 	}
 	group.Wait()
 	return f
+}
+
+// hashes is room for a table in which hashes are looked up. It is at most half full; 0 is no hash.
+type hashes []uint64
+
+// repeat reports whether two sightings of a part may look alike: of most parts none do, which
+// a table tells in a fifth of the time that sorting takes. A large part is taken to hold some.
+func (h *hashes) repeat(p part) bool {
+	if len(p) > mostPieces {
+		return true
+	}
+	size := 1 << bits.Len(uint(2*p.Len()))
+	if len(*h) < size {
+		*h = make(hashes, size)
+	}
+	table := (*h)[:size]
+	clear(table)
+	for _, piece := range p {
+		for _, s := range piece {
+			alike := s.hash>>ownBits + 1
+			at := alike & uint64(size-1)
+			for ; table[at] != 0; at = (at + 1) & uint64(size-1) {
+				if table[at] == alike {
+					return true
+				}
+			}
+			table[at] = alike
+		}
+	}
+	return false
 }
 
 // sort puts the sightings of a key one after another, in file order, and returns room,

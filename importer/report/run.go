@@ -168,6 +168,11 @@ func (r *Run) Results(batch []Result) error {
 	return r.err
 }
 
+// TakesRows reports whether any of the files tells of single rows.
+func (r *Run) TakesRows() bool {
+	return r.results != nil || r.problems != nil || r.reconciliation != nil || r.named != nil || r.files.Dir != ""
+}
+
 // Reject writes a row that needs attention, as it was read from in. Rows go to the
 // file of their header.
 func (r *Run) Reject(in Input, rej Reject) error {

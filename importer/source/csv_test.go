@@ -204,6 +204,7 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) {
 
 // faults 132
 func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
+	long := strings.Repeat("long", 20)
 	for _, test := range []struct {
 		data    string
 		options source.Options
@@ -221,6 +222,8 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 		{"a\na\nb\n", source.Options{}, "x."},
 		{"name\nName\nname\n", source.Options{}, ".x"},
 		{"id,name\n1,Ann\n", source.Options{NoHeader: true, Columns: []string{"id", "name"}}, "x."},
+		{"kind,größe\n\u212aIND,GRÖSSE\n\u212aIND,GRÖßE\n", source.Options{}, ".x"}, // the Kelvin sign is a K of three bytes
+		{"\u212aind," + long + "\nKIND," + long + "\n" + long + ",kind\n", source.Options{}, "xlost"},
 		{"id,leadferry_line\nid,leadferry_line\n1,7\n", source.Options{}, "x."},
 	} {
 		test.options.Format = source.CSV

@@ -54,31 +54,44 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // dot. Letters of any script are allowed.
 func IsEmail(s string) bool {
 	local, domain, _ := strings.Cut(s, "@")
-	if len(s) > 254 || len(local) > 64 || !isDotted(local, isLocal) {
+	if len(s) > 254 || len(local) > 64 || !isDotted(local, localSet) {
 		return false
 	}
 	last := strings.LastIndexByte(domain, '.')
-	return last > 0 && isDotted(domain, isLabel) && strings.ContainsFunc(domain[last:], unicode.IsLetter)
-}
-
-// isDotted reports whether s is made of parts with dots between.
-func isDotted(s string, isPart func(string) bool) bool {
-	for more := true; more; {
-		var part string
-		if part, s, more = strings.Cut(s, "."); !isPart(part) {
-			return false
-		}
-	}
-	return true
+	return last > 0 && isDomain(domain) && strings.ContainsFunc(domain[last:], unicode.IsLetter)
 }
 
 // The characters that local parts and labels are made of, of ASCII.
 var localSet, labelSet = wordSet("!#$%&'*+-/=?^_`{|}~"), wordSet("-")
 
-func isLocal(s string) bool { return isWord(s, localSet) }
+// isDotted reports whether s is words with dots between: characters of the set and letters and
+// digits of any script.
+func isDotted(s string, set *[utf8.RuneSelf]bool) bool {
+	before := '.'
+	for _, r := range s {
+		switch {
+		case r == '.' && before == '.':
+			return false
+		case r < utf8.RuneSelf && !set[r] && r != '.', r >= utf8.RuneSelf && !isLetterOrDigit(r):
+			return false
+		}
+		before = r
+	}
+	return before != '.'
+}
 
-func isLabel(s string) bool {
-	return isWord(s, labelSet) && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-'
+// isDomain reports whether s is labels with dots between: none is longer than 63 bytes, and no
+// hyphen begins or ends one.
+func isDomain(s string) bool {
+	if !isDotted(s, labelSet) {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // wordSet is letters, digits and the others, of ASCII.
@@ -88,17 +101,6 @@ func wordSet(others string) *[utf8.RuneSelf]bool {
 		set[r] = isLetterOrDigit(r) || strings.ContainsRune(others, r)
 	}
 	return set
-}
-
-// isWord reports whether s is characters of the set and letters and digits of any script, and
-// not empty.
-func isWord(s string, set *[utf8.RuneSelf]bool) bool {
-	for _, r := range s {
-		if r < utf8.RuneSelf && !set[r] || r >= utf8.RuneSelf && !isLetterOrDigit(r) {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // isLetterOrDigit asks for ASCII first: the tables of Unicode take ten times as long.
@@ -126,11 +128,8 @@ func IsURL(s string) bool {
 	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
 		return true
 	}
-	return strings.Contains(host, ".") && isDotted(host, isHostLabel)
+	return strings.Contains(host, ".") && isDomain(strings.ReplaceAll(host, "_", "x")) // which names of machines have
 }
-
-// isHostLabel is isLabel and an underscore, which names of machines have.
-func isHostLabel(s string) bool { return isLabel(strings.ReplaceAll(s, "_", "x")) }
 
 // ASCIIDigit is the digit of the same value, or -1 if r is no decimal digit.
 // Unicode keeps the ten digits of a script together and in order, so what stands

@@ -48,7 +48,7 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	found.Encoding = c.label
 	if c.label == utf8Label {
 		w := New(in, o.MaxRecord)
-		w.offset = int64(size)
+		w.Offset = int64(size)
 		return w, nil
 	}
 	d := &decoder{charset: c, codec: c.encoding.NewDecoder().Transformer, offset: int64(size), spots: map[int64]spot{}}

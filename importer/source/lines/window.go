@@ -22,14 +22,14 @@ var ErrTooLong = errors.New("record too long")
 // Window shows the text of a file from the start of the present record on. It grows to twice what a record may have
 // at most, or a block, and no further.
 type Window struct {
-	Limit  int // bytes a record, without cells in quotes
-	Max    int // bytes a record at most
-	Number int // physical line on which the window starts, from 1
+	Limit  int   // bytes a record, without cells in quotes
+	Max    int   // bytes a record at most
+	Number int   // physical line on which the window starts, from 1
+	Offset int64 // place in the text at which it starts
 
 	in         io.Reader
 	buf        []byte
 	start, end int   // buf[start:end] is read and not yet passed
-	offset     int64 // place of buf[start] in the text
 	ctrlZ      bool  // stands behind buf[end], and belongs to the text if anything follows
 	err        error // what ended the reading; io.EOF at the end
 
@@ -73,7 +73,7 @@ func (w *Window) More() error {
 		w.buf = larger
 	}
 	if w.decoder != nil {
-		w.decoder.forget(w.offset)
+		w.decoder.forget(w.Offset)
 	}
 	from := w.end
 	if w.ctrlZ {
@@ -118,7 +118,7 @@ func (w *Window) Line(from int) ([]byte, error) {
 func (w *Window) First() ([]byte, error) {
 	for {
 		line, err := w.Line(0)
-		if err != nil || len(bytes.TrimLeft(Body(line), " ")) > 0 {
+		if err != nil || line[0] > ' ' || len(bytes.TrimLeft(Body(line), " ")) > 0 {
 			return line, err
 		}
 		w.Pass(len(line))
@@ -128,7 +128,7 @@ func (w *Window) First() ([]byte, error) {
 // Pass moves the window's start over n bytes.
 func (w *Window) Pass(n int) {
 	w.Number += bytes.Count(w.buf[w.start:w.start+n], []byte{'\n'})
-	w.offset += int64(n)
+	w.Offset += int64(n)
 	w.start += n
 }
 
@@ -233,7 +233,7 @@ func (w *Window) Readable(n int) string {
 
 // written is what the file has in place of the window's byte i. Its offset is -1 where it is not known.
 func (w *Window) written(i int) spot {
-	at := w.offset + int64(i)
+	at := w.Offset + int64(i)
 	if w.decoder == nil {
 		return spot{at, string(w.buf[w.start+i : w.start+i+1])}
 	}

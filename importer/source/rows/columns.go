@@ -36,6 +36,7 @@ type Columns struct {
 	Whole    bool  // all columns are the rows' own
 
 	names   []string // of all columns
+	lengths uint64   // of them in characters: one bit each, the last for all longer ones
 	text    int      // column TextColumn; -1: none
 	outcome int      // column OutcomeColumn; -1: none
 	null    []string // cells that count as empty
@@ -59,6 +60,7 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 	}
 	c.names, c.Width = names, len(names)
 	for i, name := range names {
+		c.lengths |= lengthBit(utf8.RuneCountInString(name))
 		switch {
 		case name == TextColumn:
 			c.text = i
@@ -152,7 +154,7 @@ func holds(fields []string, column int) bool {
 // first and most of the others, is the header of another table: what follows it is not what this file's header
 // says.
 func (c *Columns) HeaderAgain(fields []string, line int) (repeats bool, lost error) {
-	if len(fields) == 0 {
+	if len(fields) == 0 || isPlain(fields[0]) && c.lengths&lengthBit(len(fields[0])) == 0 {
 		return false, nil
 	}
 	equal := strings.EqualFold
@@ -186,6 +188,18 @@ func (c *Columns) HeaderAgain(fields []string, line int) (repeats bool, lost err
 		}
 	}
 	return false, nil
+}
+
+func lengthBit(characters int) uint64 { return 1 << min(characters, 63) }
+
+// isPlain says that a cell is of ASCII, and everybody can see where it begins and ends.
+func isPlain(cell string) bool {
+	for i := range len(cell) {
+		if cell[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return cell != "" && cell[0] > ' ' && cell[len(cell)-1] > ' '
 }
 
 // inOrder gives names in an order in which case does not count.
