@@ -8,18 +8,19 @@ import (
 	"syscall"
 
 	"leadferry/internal/cli"
+	"leadferry/internal/cli/signals"
 )
 
 func main() {
 	if cli.Completes(os.Args, os.Stdout) { // before anything that a half-typed command could begin
 		return
 	}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
+	received := make(chan os.Signal, 4)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup stays nohup
-		signal.Notify(signals, syscall.SIGHUP)
+		signal.Notify(received, syscall.SIGHUP)
 	}
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is a write error, never a death between answer and record
-	ctx, interrupt := cli.Watch(signals)
+	ctx, interrupt := signals.Watch(received)
 	os.Exit(cli.Run(ctx, interrupt, os.Args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

@@ -12,6 +12,7 @@ import (
 	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
+	"leadferry/internal/cli/terminal"
 	"leadferry/leadapi/sandbox"
 
 	"github.com/urfave/cli/v2"
@@ -54,10 +55,10 @@ func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
 	return &checkpointcmd.Desk{
 		In: p.In, Out: p.Out, Err: p.Err, Say: p.say(c),
 		Find:    func() (checkpointcmd.Place, error) { return p.existing(c) },
-		MayAsk:  p.mayAsk(c),
+		MayAsk:  c.Bool("yes") || p.person().CanAnswer(),
 		Confirm: func(question, nothing, hint string) error { return p.confirm(c, question, nothing, hint) },
 		Hold: func() error {
-			if !p.hold.take() {
+			if !p.hold.Take() {
 				return exit.ErrInterrupted
 			}
 			return nil
@@ -123,17 +124,17 @@ func (p *program) export(c *cli.Context) error {
 		return err
 	}
 	x := checkpointcmd.Export{
-		State: c.String("state"), Run: c.String("created-by"), CSV: c.String("format") == "csv", Terminal: to == "" && terminal(p.Out),
+		State: c.String("state"), Run: c.String("created-by"), CSV: c.String("format") == "csv", Terminal: to == "" && terminal.Is(p.Out),
 	}
-	var told spool
+	var told terminal.Spool
 	err = p.desk(c).Export(c.Context, x, &told)
 	name, broken := "standard output", error(nil)
 	switch {
-	case err != nil && !told.begun: // refused
+	case err != nil && !told.Begun: // refused
 	case to == "":
-		broken = told.tell(p.Out)
+		broken = told.Tell(p.Out)
 	default:
-		name, broken = to, disk.WriteNew(to, 0o600, told.tell)
+		name, broken = to, disk.WriteNew(to, 0o600, told.Tell)
 	}
 	if broken != nil && err == nil {
 		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", name, broken), disk.WayOut(broken))

@@ -17,13 +17,13 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/signals"
+	"leadferry/internal/cli/terminal"
 	"leadferry/internal/crash"
 	"leadferry/leadapi"
 )
@@ -59,11 +59,11 @@ type program struct {
 	json      bool                     // --log-format json: standard error is read by a program
 	settings  atomic.Pointer[settings] // nil: the command has no connection flags, or has not begun
 	code      int                      // what the command that ran asks for
-	hold      hold
+	hold      signals.Hold
 	ending    *ending // nil: the command carries no rows
 	refusal   atomic.Pointer[exit.Error]
-	log       logOut   // where log lines go
-	tables    []string // files that the mapping reads
+	log       terminal.Log // where log lines go
+	tables    []string     // files that the mapping reads
 }
 
 // Run runs one command line and returns its exit code. interrupt is closed by the
@@ -72,7 +72,7 @@ type program struct {
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
 	p := &program{Streams: s, interrupt: interrupt, args: args}
-	p.log.redirect(s.Err)
+	p.log.Redirect(s.Err)
 	app := p.app()
 	line, err := parseLine(app, args[min(1, len(args)):])
 	format, _ := line.typed("log-format")
@@ -93,92 +93,11 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		}
 		ended <- p.code
 	}()
-	return p.finish(ctx, p.conclusion(ctx, ended))
-}
-
-// How signals and the end of the process follow one another.
-const (
-	// moment is how long signals count as the first one: `timeout` of coreutils sends
-	// one to the process and the same to its group, service managers send SIGTERM and
-	// SIGHUP, and a wrapper passes a Ctrl-C on that the terminal sent already.
-	moment = 100 * time.Millisecond
-	// unwinding is how long a command may take to end by itself that has sent nothing.
-	unwinding = 250 * time.Millisecond
-	// atOnce is how long a command may take after the second signal.
-	atOnce = time.Second
-)
-
-// Watch makes an interruption of the first signal, and an end of the context of the
-// next one that comes a moment later.
-func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan struct{}) {
-	ctx, stop := context.WithCancel(context.Background())
-	first := make(chan struct{})
-	go func() {
-		end := closing(<-signals)
-		close(first)
-		same := time.After(moment)
-		for waiting := true; waiting; {
-			select {
-			case <-signals:
-			case <-same:
-				waiting = false
-			}
-		}
-		select {
-		case <-signals:
-		case <-end:
-		}
-		stop()
-	}()
-	return ctx, first
-}
-
-// hold is about who ends the process at the first signal: the command itself, in order,
-// once it holds it.
-type hold struct{ state atomic.Int32 }
-
-const (
-	free int32 = iota
-	held
-	signalled
-)
-
-// take says that the command sees to the first signal from here on; false: it has come
-// already, and nothing may begin.
-func (h *hold) take() bool {
-	return h.state.CompareAndSwap(free, held) || h.state.Load() == held
-}
-
-// interrupt notes the first signal and reports whether the command sees to it.
-func (h *hold) interrupt() bool { return h.state.Swap(signalled) == held }
-
-// conclusion waits for a command's end. One that sees to signals itself is given time
-// after the second; any other leaves at the first one, whatever it waits for: input, a
-// lock, the check of a file.
-func (p *program) conclusion(ctx context.Context, ended <-chan int) int {
-	select {
-	case code := <-ended:
-		return code
-	case <-p.interrupt:
+	code, left := p.hold.Conclude(ctx, interrupt, ended)
+	if left != "" {
+		code = p.fail(exit.Interrupted(left))
 	}
-	if p.hold.interrupt() {
-		select {
-		case code := <-ended:
-			return code
-		case <-ctx.Done():
-		}
-		return p.leave(ended, atOnce, "interrupted a second time, and left at once")
-	}
-	return p.leave(ended, unwinding, "interrupted: nothing was sent")
-}
-
-func (p *program) leave(ended <-chan int, within time.Duration, text string) int {
-	select {
-	case code := <-ended:
-		return code
-	case <-time.After(within):
-		return p.fail(exit.Interrupted(text))
-	}
+	return p.finish(ctx, code)
 }
 
 func (p *program) app() *cli.App {
@@ -265,15 +184,9 @@ func (p *program) begin(c *cli.Context) error {
 	return nil
 }
 
-// terminal reports whether f is one that a person looks at.
-func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
-// width is how many columns f shows: 80 where it is no terminal.
-func width(f *os.File) int {
-	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-		return w
-	}
-	return 80
+// person is who may be asked.
+func (p *program) person() terminal.Person {
+	return terminal.Person{In: p.In, Err: p.Err, Interrupt: p.interrupt}
 }
 
 // say is where announcements for people go: standard error, or nowhere with --quiet.

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -13,36 +11,9 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/terminal"
 	"leadferry/leadapi"
 )
-
-// logOut is standard error, or a progress bar that keeps log lines above itself.
-type logOut struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-func (l *logOut) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.to.Write(b)
-}
-
-func (l *logOut) redirect(to io.Writer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.to = to
-}
-
-// escaping writes lines of JSON with nothing in them that a terminal obeys.
-type escaping struct{ to io.Writer }
-
-func (e escaping) Write(line []byte) (int, error) {
-	if _, err := e.to.Write(report.EscapeJSON(line)); err != nil {
-		return 0, err
-	}
-	return len(line), nil
-}
 
 // logger writes to standard error as --log-level and --log-format say.
 func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
@@ -53,14 +24,14 @@ func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
 	}
 	o.Level = level
 	if p.json {
-		return p.attributed(slog.New(slog.NewJSONHandler(escaping{&p.log}, &o))), nil
+		return p.attributed(slog.New(slog.NewJSONHandler(terminal.Escaping{To: &p.log}, &o))), nil
 	}
 	return slog.New(slog.NewTextHandler(&p.log, &o)), nil
 }
 
 // jsonLog is where a program reads errors and warnings, one JSON object a line.
 func (p *program) jsonLog() *slog.Logger {
-	return p.attributed(slog.New(slog.NewJSONHandler(escaping{&p.log}, nil)))
+	return p.attributed(slog.New(slog.NewJSONHandler(terminal.Escaping{To: &p.log}, nil)))
 }
 
 // attributed is a log whose lines tell of which run they are.

@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"leadferry/importer"
 	"leadferry/importer/report"
@@ -61,7 +60,7 @@ func (p *program) login(c *cli.Context) error {
 	if err := mayLogIn(c, set); err != nil {
 		return err
 	}
-	if !p.hold.take() {
+	if !p.hold.Take() {
 		return exit.ErrInterrupted
 	}
 	profile := set.newProfile()
@@ -304,7 +303,7 @@ const maxPassword = 4096
 // standard input. Its errors never hold it.
 func (p *program) password(prompt string) (text string, err error) {
 	if text = os.Getenv("LEADFERRY_PASSWORD"); text == "" {
-		text, err = p.typePassword(prompt)
+		text, err = p.person().Secret(prompt, maxPassword)
 	}
 	switch {
 	case errors.Is(err, exit.ErrInterrupted):
@@ -317,15 +316,4 @@ func (p *program) password(prompt string) (text string, err error) {
 		return "", exit.Usage("the password is too long, or no text in UTF-8", fmt.Sprintf("it may have %d bytes; see that no other file was piped in", maxPassword))
 	}
 	return text, nil
-}
-
-func (p *program) typePassword(prompt string) (string, error) {
-	fd := int(p.In.Fd())
-	before, err := term.GetState(fd)
-	if err != nil {
-		return p.readAnswer(io.LimitReader(p.In, maxPassword+2))
-	}
-	fmt.Fprint(p.Err, prompt)
-	defer func() { term.Restore(fd, before); fmt.Fprintln(p.Err) }() // also after an interruption
-	return p.await(func() ([]byte, error) { return term.ReadPassword(fd) })
 }

@@ -245,7 +245,7 @@ func (p *program) keepStreams(others []place) error {
 			}
 			if stream == p.Err { // not a word more goes there
 				p.Err = p.Out
-				p.log.redirect(p.Out)
+				p.log.Redirect(p.Out)
 			}
 			return exit.Usage(fmt.Sprintf("%s goes into %s, which is %s", what, q.path, strings.TrimPrefix(q.what, "--")), "send it somewhere else: nothing was sent")
 		}

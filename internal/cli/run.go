@@ -1,18 +1,14 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +20,8 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
-	"leadferry/internal/cli/reference"
+	"leadferry/internal/cli/signals"
+	"leadferry/internal/cli/terminal"
 )
 
 // conduct makes the one call of a run, shows its way to a person and turns its
@@ -45,7 +42,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	defer func() { p.warnOf("the live page did not end well", live.end(end.summary.Load(), err)) }()
 	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
 	shown := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{})}
-	shown.watched = terminal(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
+	shown.watched = terminal.Is(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
 	shown.asks = p.asks(c, o)
 	shown.web = live
 	if shown.watched || shown.asks || live != nil {
@@ -58,7 +55,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 		if err := shown.begin(s, o.DryRun); err != nil {
 			return err
 		}
-		if !p.hold.take() {
+		if !p.hold.Take() {
 			return exit.ErrInterrupted
 		}
 		p.warnOf(badMetrics, end.beginMetrics(s, o.MappingFile.Path))
@@ -68,14 +65,14 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	var restore func()
 	o.Sends, restore = processors()
 	defer restore()
-	requests := new(spool) // told once the checkpoint is closed
+	requests := new(terminal.Spool) // told once the checkpoint is closed
 	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
 	s, err := run(c.Context, o)
 	shown.end()
 	if err != nil {
 		return err
 	}
-	err = requests.tell(p.Out)
+	err = requests.Tell(p.Out)
 	if err == nil {
 		err = p.show(c, s, o.Files.Summary == "-")
 	}
@@ -130,11 +127,11 @@ func (v *screen) begin(s *importer.Start, dryRun bool) error {
 		return nil
 	}
 	v.progress = report.NewProgress(report.ProgressOptions{
-		Out: v.Err, Terminal: v.watched, Width: func() int { return width(v.Err) }, Log: v.log, Total: v.rows,
+		Out: v.Err, Terminal: v.watched, Width: func() int { return terminal.Width(v.Err) }, Log: v.log, Total: v.rows,
 		DryRun: dryRun || v.c.Command.Name == "validate",
 	})
 	if v.watched {
-		v.program.log.redirect(v.progress)
+		v.program.log.Redirect(v.progress)
 	}
 	return nil
 }
@@ -150,7 +147,7 @@ func (v *screen) end() {
 	v.notice.Wait()
 	if v.progress != nil {
 		v.progress.Stop()
-		v.program.log.redirect(v.Err)
+		v.program.log.Redirect(v.Err)
 	}
 }
 
@@ -162,7 +159,7 @@ func (v *screen) noticeStop() {
 		return
 	}
 	select {
-	case <-time.After(moment): // from here on, another signal is the second
+	case <-time.After(signals.Moment): // from here on, another signal is the second
 	case <-v.ended:
 		return
 	}
@@ -208,7 +205,7 @@ func (v *screen) announce(s *importer.Start) {
 // asks reports whether a person is asked before leads are made for good.
 func (p *program) asks(c *cli.Context, o importer.Options) bool {
 	return c.Command.Name == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") &&
-		terminal(p.In) && terminal(p.Err)
+		p.person().CanAnswer()
 }
 
 func (v *screen) ask(s *importer.Start) error {
@@ -232,55 +229,12 @@ func leads(n int) string {
 	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, "lead", "")
 }
 
-// mayAsk reports whether a person can be asked, or has said yes already.
-func (p *program) mayAsk(c *cli.Context) bool {
-	return c.Bool("yes") || terminal(p.In) && terminal(p.Err)
-}
-
-// confirm asks a person on the terminal, unless --yes is given. Whatever is no yes, or an
-// interruption, is an error that says that nothing was done.
+// confirm asks a person on the terminal, unless --yes is given. Its error says that nothing was done.
 func (p *program) confirm(c *cli.Context, question, nothing, hint string) error {
 	if c.Bool("yes") {
 		return nil
 	}
-	fmt.Fprint(p.Err, reference.Wrap(question+" [y/N]", width(p.Err))+" ")
-	answer, err := p.readAnswer(p.In)
-	switch {
-	case errors.Is(err, exit.ErrInterrupted):
-		fmt.Fprintln(p.Err)
-		return exit.Interrupted("interrupted: " + nothing)
-	case slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))):
-		return nil
-	}
-	return exit.Usage(nothing, hint) // no answer is a no
-}
-
-// readAnswer is the next line of in, without its end.
-func (p *program) readAnswer(in io.Reader) (string, error) {
-	return p.await(func() ([]byte, error) { return bufio.NewReader(in).ReadBytes('\n') })
-}
-
-// await waits for what a person types, or for an interruption. A read of a terminal
-// cannot be called off: its goroutine ends with the process.
-func (p *program) await(read func() ([]byte, error)) (string, error) {
-	type line struct {
-		text []byte
-		err  error
-	}
-	got := make(chan line, 1)
-	go func() {
-		text, err := read()
-		got <- line{text, err}
-	}()
-	select {
-	case l := <-got:
-		if errors.Is(l.err, io.EOF) {
-			l.err = nil
-		}
-		return strings.TrimRight(string(l.text), "\r\n"), l.err
-	case <-p.interrupt:
-		return "", exit.ErrInterrupted
-	}
+	return p.person().Confirm(question, nothing, hint)
 }
 
 // printRequest shows one request exactly as it would be sent.
@@ -302,7 +256,7 @@ func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) error {
 	if quiet && s.ExitCode == importer.CodeComplete || p.json && (quiet || out == p.Err) {
 		return nil // who collects JSON lines from both streams gets nothing else
 	}
-	if err := s.WriteText(out, width(out)); err != nil && out == p.Out {
+	if err := s.WriteText(out, terminal.Width(out)); err != nil && out == p.Out {
 		return err
 	}
 	return nil

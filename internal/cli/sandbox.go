@@ -20,6 +20,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
@@ -109,12 +110,12 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close(), server.Close())
 	}
-	fmt.Fprint(p.Out, exports(parentShell(), listener, directory, c.String("client-ca") != ""))
+	fmt.Fprint(p.Out, exports(terminal.ParentShell(), listener, directory, c.String("client-ca") != ""))
 	if shown != nil {
 		fmt.Fprintf(&p.log, "page: %s\n", shown.URL()) // with --quiet, too
 	}
 	fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
-	p.hold.take() // whether or not a signal has come
+	p.hold.Take() // whether or not a signal has come
 	select {
 	case <-p.interrupt:
 	case <-c.Context.Done():
@@ -151,7 +152,7 @@ func networkOf(c *cli.Context) (n sandbox.Network, err error) {
 
 // exports are the lines for a shell that has a client reach the sandbox. What an earlier start or another service may
 // have left in that shell is taken back, but for a client certificate of the user's own, where that is asked for.
-func exports(to shell, l *sandbox.Listener, d *sandbox.Directory, ownCert bool) string {
+func exports(to terminal.Shell, l *sandbox.Listener, d *sandbox.Directory, ownCert bool) string {
 	ca, cert, key := l.Files()
 	gone := []string{secretVariable + "_FILE", secretVariable + "_COMMAND"}
 	var lines strings.Builder
@@ -168,12 +169,12 @@ func exports(to shell, l *sandbox.Listener, d *sandbox.Directory, ownCert bool) 
 	} {
 		switch name := variableOf(v[0]); {
 		case v[1] != "":
-			lines.WriteString(to.set(name, v[1]))
+			lines.WriteString(to.Set(name, v[1]))
 		case !ownCert || v[0] == "ca-file":
 			gone = append(gone, name)
 		}
 	}
-	return lines.String() + to.unset(gone)
+	return lines.String() + to.Unset(gone)
 }
 
 // directoryOf reads the user's own brand, where one is named; else it is nil.

@@ -22,14 +22,16 @@ func design() plan {
 	return plan{
 		module: "leadferry",
 		rooms: map[string]room{
-			".":                          {imports: []string{"internal/cli"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, "internal/cli/inputs", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
+			".":                          {imports: []string{"internal/cli", "internal/cli/signals"}, tests: below, stdOnly: true},
+			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, "internal/cli/inputs", "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
 			"internal/cli/checkpointcmd": {imports: []string{cliExit, disk, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
 			cliExit:                      {imports: []string{"importer", "checkpoint", crash, disk}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
 			"internal/cli/inputs":        {imports: []string{cliExit, "importer", "importer/report", "importer/source", "mapping", "mapping/propose", "internal/fetch", disk, spelling}},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
 			"internal/cli/reference":     {imports: []string{lazyregexp}, stdOnly: true},
+			"internal/cli/signals":       {stdOnly: true},
+			"internal/cli/terminal":      {imports: []string{cliExit, "internal/cli/reference", "importer/report"}},
 			"internal/config":            {imports: []string{"leadapi", disk, spelling, lazyregexp}},
 			"internal/page":              {stdOnly: true},
 			"internal/e2e":               {tests: append([]string{"internal/cli", "internal/pgtest"}, below...)},

@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import "testing"
 
@@ -11,7 +11,7 @@ func TestSettingsForEachShell(t *testing.T) {
 		"explorer.exe":   "$env:A = 'http://127.0.0.1:1'\n$env:B = 'it''s'\n$env:C = $null\n$env:D = $null\n",
 	} {
 		s := shellOf(program)
-		if got := s.set("A", "http://127.0.0.1:1") + s.set("B", "it's") + s.unset([]string{"C", "D"}); got != want {
+		if got := s.Set("A", "http://127.0.0.1:1") + s.Set("B", "it's") + s.Unset([]string{"C", "D"}); got != want {
 			t.Errorf("%s: %q", program, got)
 		}
 	}

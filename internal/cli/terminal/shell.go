@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"strings"
@@ -6,17 +6,17 @@ import (
 	"leadferry/importer/report"
 )
 
-// shell is a kind of shell that the lines of leadferry sandbox are pasted into.
-type shell int
+// Shell is a kind of shell that the lines of leadferry sandbox are pasted into.
+type Shell int
 
 const (
-	posix shell = iota
+	posix Shell = iota
 	powerShell
 	cmd
 )
 
-// set is the line that gives an environment variable a value.
-func (s shell) set(name, value string) string {
+// Set is the line that gives an environment variable a value.
+func (s Shell) Set(name, value string) string {
 	switch s {
 	case powerShell:
 		return "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
@@ -26,8 +26,8 @@ func (s shell) set(name, value string) string {
 	return "export " + name + "=" + report.Quote(value) + "\n"
 }
 
-// unset are the lines that take variables away.
-func (s shell) unset(names []string) string {
+// Unset are the lines that take variables away.
+func (s Shell) Unset(names []string) string {
 	switch s {
 	case powerShell:
 		return "$env:" + strings.Join(names, " = $null\n$env:") + " = $null\n"
@@ -38,7 +38,7 @@ func (s shell) unset(names []string) string {
 }
 
 // shellOf is the shell whose program has this name on Windows: PowerShell, where it is none of these.
-func shellOf(program string) shell {
+func shellOf(program string) Shell {
 	switch name := strings.TrimSuffix(strings.ToLower(program), ".exe"); name {
 	case "cmd":
 		return cmd

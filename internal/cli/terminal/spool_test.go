@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestSpool(t *testing.T) {
 	dir := t.TempDir()
 	for name, temp := range map[string]string{"a file": dir, "no file": filepath.Join(dir, "none")} {
 		t.Setenv("TMPDIR", temp)
-		var s spool
+		var s Spool
 		var want bytes.Buffer
 		for i := 0; want.Len() < spooled+1<<20; i++ {
 			line := fmt.Sprintf("%d %0512d\n", i, i)
@@ -31,7 +31,7 @@ func TestSpool(t *testing.T) {
 			t.Errorf("%s: %v", name, s.file)
 		}
 		var got bytes.Buffer
-		if err := s.tell(&got); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
+		if err := s.Tell(&got); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
 			t.Errorf("%s: %d of %d bytes, %v", name, got.Len(), want.Len(), err)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -43,7 +43,7 @@ func TestSpool(t *testing.T) {
 // A file that cannot be filled is given up, and nothing of it is lost.
 func TestSpoolBesideAFullDisk(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	var s spool
+	var s Spool
 	block := bytes.Repeat([]byte("x"), spooled)
 	for i := range 3 {
 		if i == 2 { // as on a full disk, nothing can be written any more
@@ -62,7 +62,7 @@ func TestSpoolBesideAFullDisk(t *testing.T) {
 		}
 	}
 	var got bytes.Buffer
-	if err := s.tell(&got); err != nil || s.file != nil || got.Len() != 3*len(block) {
+	if err := s.Tell(&got); err != nil || s.file != nil || got.Len() != 3*len(block) {
 		t.Errorf("%d bytes, %v", got.Len(), err)
 	}
 }

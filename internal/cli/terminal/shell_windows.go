@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"os"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// parentShell is the kind of shell that started the program.
-func parentShell() shell {
+// ParentShell is the kind of shell that started the program.
+func ParentShell() Shell {
 	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
 	if err != nil {
 		return powerShell

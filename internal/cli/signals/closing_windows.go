@@ -1,4 +1,4 @@
-package cli
+package signals
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"bytes"
@@ -7,20 +7,20 @@ import (
 	"os"
 )
 
-// spool keeps what a command has to say until its checkpoint is closed: who reads it
+// Spool keeps what a command has to say until its checkpoint is closed: who reads it
 // slowly, as less does, holds no lock. It is kept in a temporary file that has no name any
 // more, or in memory where none can be made or filled.
-type spool struct {
-	begun  bool
+type Spool struct {
+	Begun  bool     // something was written
 	file   *os.File // nil: in memory
 	size   int64    // of the file
 	memory bytes.Buffer
 }
 
 // Write keeps b.
-func (s *spool) Write(b []byte) (int, error) {
-	if !s.begun {
-		s.begun, s.file = true, nameless()
+func (s *Spool) Write(b []byte) (int, error) {
+	if !s.Begun {
+		s.Begun, s.file = true, nameless()
 	}
 	if s.file == nil {
 		return s.memory.Write(b)
@@ -51,8 +51,8 @@ func nameless() *os.File {
 	return f
 }
 
-// tell writes everything to out and lets go of it.
-func (s *spool) tell(out io.Writer) error {
+// Tell writes everything to out and lets go of it.
+func (s *Spool) Tell(out io.Writer) error {
 	if s.file == nil {
 		_, err := s.memory.WriteTo(out)
 		return err

@@ -1,5 +1,0 @@
-//go:build !windows
-
-package cli
-
-func parentShell() shell { return posix }

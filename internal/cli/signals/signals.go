@@ -1,0 +1,93 @@
+// Package signals is how signals and the end of the process follow one another.
+package signals
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// Moment is how long signals count as the first one: `timeout` of coreutils sends
+	// one to the process and the same to its group, service managers send SIGTERM and
+	// SIGHUP, and a wrapper passes a Ctrl-C on that the terminal sent already.
+	Moment = 100 * time.Millisecond
+	// unwinding is how long a command may take to end by itself that has sent nothing.
+	unwinding = 250 * time.Millisecond
+	// atOnce is how long a command may take after the second signal.
+	atOnce = time.Second
+)
+
+// Watch makes an interruption of the first signal, and an end of the context of the
+// next one that comes a moment later.
+func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan struct{}) {
+	ctx, stop := context.WithCancel(context.Background())
+	first := make(chan struct{})
+	go func() {
+		end := closing(<-signals)
+		close(first)
+		same := time.After(Moment)
+		for waiting := true; waiting; {
+			select {
+			case <-signals:
+			case <-same:
+				waiting = false
+			}
+		}
+		select {
+		case <-signals:
+		case <-end:
+		}
+		stop()
+	}()
+	return ctx, first
+}
+
+// Hold is about who ends the process at the first signal: the command itself, in order,
+// once it holds it.
+type Hold struct{ state atomic.Int32 }
+
+const (
+	free int32 = iota
+	held
+	signalled
+)
+
+// Take says that the command sees to the first signal from here on; false: it has come
+// already, and nothing may begin.
+func (h *Hold) Take() bool {
+	return h.state.CompareAndSwap(free, held) || h.state.Load() == held
+}
+
+// interrupt notes the first signal and reports whether the command sees to it.
+func (h *Hold) interrupt() bool { return h.state.Swap(signalled) == held }
+
+// Conclude waits for a command's end. One that sees to signals itself is given time
+// after the second; any other leaves at the first one, whatever it waits for: input, a
+// lock, the check of a file. left says why nobody waits for its end any more; else it ended with code.
+func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-chan int) (code int, left string) {
+	select {
+	case code := <-ended:
+		return code, ""
+	case <-interrupt:
+	}
+	if h.interrupt() {
+		select {
+		case code := <-ended:
+			return code, ""
+		case <-ctx.Done():
+		}
+		return within(atOnce, ended, "interrupted a second time, and left at once")
+	}
+	return within(unwinding, ended, "interrupted: nothing was sent")
+}
+
+func within(wait time.Duration, ended <-chan int, text string) (code int, left string) {
+	select {
+	case code := <-ended:
+		return code, ""
+	case <-time.After(wait):
+		return 0, text
+	}
+}

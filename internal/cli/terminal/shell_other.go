@@ -1,0 +1,5 @@
+//go:build !windows
+
+package terminal
+
+func ParentShell() Shell { return posix }
