@@ -112,3 +112,43 @@ func TestOneIdentity(t *testing.T) {
 		}
 	}
 }
+
+// A line break is one, however the system wrote it that exported the row: as a carriage return too, on Windows or on an
+// old Mac. Key, content and what a table finds stay the same, and so does what was read.
+func TestALineBreakIsALineBreak(t *testing.T) {
+	m := parse(t, `
+version: 1
+skip_if: 'note startsWith "a\r"'
+assign: [{organization: "{org}"}]
+lead:
+  type_key: form
+  type_label: Form
+  content:
+    note: "{note}"
+    both: "{note}/{id}"
+    said: {expr: 'note + "!"'}
+    kind: {from: "{note}", map: {"a\nb": two lines}}
+    "*": rest
+`)
+	var all []Record
+	for _, ends := range []string{"\n", "\r\n", "\r"} {
+		b, values := cells{"id", "7", "org", "o", "note", "a" + ends + "b", "other", "c" + ends + ends + "d" + ends}.bind(t, m, false)
+		before := slices.Clone(values)
+		var rec Record
+		if problems := b.Map(values, Env{}, &rec); problems != nil {
+			t.Errorf("%q: %v", ends, problems)
+		}
+		if !slices.Equal(values, before) {
+			t.Errorf("what was read became %q", values)
+		}
+		all = append(all, rec)
+	}
+	if all[0].Skip || len(all[0].Content) != 5 || all[0].Content[4].Value != "c\n\nd" {
+		t.Fatalf("%+v", all[0])
+	}
+	for _, other := range all[1:] {
+		if diff := cmp.Diff(all[0], other); diff != "" {
+			t.Errorf("as other systems write it:\n%s", diff)
+		}
+	}
+}

@@ -131,6 +131,7 @@ type row struct {
 // nil when rec is good. Any number of goroutines may call it at once.
 func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	p := &b.plan
+	cells = lineBreaks(cells)
 	r := row{cells: cells, null: b.null, env: env, dropped: rec.Dropped[:0], caught: rec.Caught[:0]}
 	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content)+len(b.rest))}
 	if p.skip != nil && r.skips(p.skip) {
@@ -170,6 +171,23 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	}
 	return r.problems
 }
+
+// lineBreaks are the cells with every line break as a line feed, however the system wrote it that exported them: the
+// same data keep their key and their digest, and the service gets the same text. What was read stays as it is.
+func lineBreaks(cells []string) []string {
+	for i, cell := range cells {
+		if strings.IndexByte(cell, '\r') >= 0 {
+			cells = slices.Clone(cells)
+			for ; i < len(cells); i++ {
+				cells[i] = lineBreak.Replace(cells[i])
+			}
+			break
+		}
+	}
+	return cells
+}
+
+var lineBreak = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // addField adds f to the content.
 func (r *row) addField(f *field, rec *Record) {

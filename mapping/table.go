@@ -199,7 +199,7 @@ func (p *parser) tableFile(n node) *namedTable {
 // addWord adds a row of a table's file. One whose value is empty is not decided yet: its
 // word is lacking.
 func (p *parser) addWord(t *namedTable, path string, row TableRow, first map[string]int) {
-	from, to := strings.TrimSpace(row.Key), strings.TrimSpace(row.Value)
+	from, to := lineBreak.Replace(strings.TrimSpace(row.Key)), lineBreak.Replace(strings.TrimSpace(row.Value))
 	word := from
 	if t.folds {
 		word = string(appendFolded(nil, from))

@@ -16,6 +16,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/disk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -101,7 +102,12 @@ func copyAll(t storetest.TB, path, to string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(to+end, b, 0o600); err != nil {
+		f, err := os.OpenFile(to+end, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Write(b)
+		if err := errors.Join(err, disk.MakePrivate(f), f.Close()); err != nil { // what a folder passes on is not
 			t.Fatal(err)
 		}
 	}

@@ -192,6 +192,12 @@ var placesByMagic = map[int64]place{
 	0x794c7630:        {"an overlay", false, "it is gone with the container that it belongs to, unless that is kept"},
 }
 
+// RefusedPlace says why no checkpoint may lie at a path, before anything else is made beside it; nil where one may.
+func RefusedPlace(path string, o Options) error {
+	d := &Store{path: resolved(path)}
+	return d.checkPlace(o)
+}
+
 // checkPlace finds out where the file lies, or will lie. What the system does not tell is
 // taken for good.
 func (d *Store) checkPlace(o Options) error {
@@ -203,6 +209,9 @@ func (d *Store) checkPlace(o Options) error {
 	}
 	if o.AnyPlace {
 		return nil
+	}
+	if o.magic == nil {
+		o.magic = disk.FileSystem
 	}
 	number, err := o.magic(filepath.Dir(d.path))
 	p, odd := placesByMagic[number]

@@ -75,9 +75,6 @@ func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.magic == nil {
-		o.magic = disk.FileSystem
-	}
 	d := &Store{path: path, readOnly: o.ReadOnly, mayMove: o.Moved, now: o.Now}
 	d.entries, d.leads = newBuffered(inEntries, newEntries, false, o.gather), newBuffered(inLeads, newLeads, true, o.gather)
 	if o.before != nil {

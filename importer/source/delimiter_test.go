@@ -115,6 +115,7 @@ func TestHeadersThatAreUnusual(t *testing.T) {
 		{"names that differ in case", "Email,b,EMAIL\n1,2,3\n", "Email|b|EMAIL", "2:1|2|3\n", "columns 1 and 3 differ in case or white space"},
 		{"names that differ in white space", "Last name,Last  name\n1,2\n", "Last name|Last  name", "2:1|2\n", "columns 1 and 2 differ"},
 		{"white space at the ends", " id\t, \u00A0b \n1,2\n", "id|b", "2:1|2\n", ""},
+		{"line breaks in names", "id,\"E-mail\r\naddress\"\r\n1,2\r\n", "id|E-mail\naddress", "3:1|2\n", ""},
 		{"like others", "id,b\n1,2\n", "id|b", "2:1|2\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

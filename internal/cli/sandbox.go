@@ -215,6 +215,9 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	if err := makeStateDir(checkpointPath); err != nil {
 		return api, nil, err
 	}
+	if err := bolt.RefusedPlace(checkpointPath, opening(c)); err != nil {
+		return api, nil, err
+	}
 	if c.Bool("sandbox-reset") {
 		if err := resetSandbox(checkpointPath); err != nil {
 			return api, nil, err

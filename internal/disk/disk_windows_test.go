@@ -123,3 +123,19 @@ func TestAFileThatStaysOpenSaysSo(t *testing.T) {
 		t.Error("who holds a file and who does not")
 	}
 }
+
+// What a full or absent disk says here leads to the words of other systems, without their commands.
+func TestWayOutOfThisSystem(t *testing.T) {
+	for word, err := range map[string]error{
+		"make room":       &os.PathError{Op: "write", Err: windows.ERROR_DISK_FULL},
+		"not mounted":     windows.ERROR_NOT_READY,
+		"be written to":   windows.ERROR_WRITE_PROTECT,
+		"the file itself": windows.ERROR_INVALID_NAME,
+		"the disk fails":  windows.ERROR_CRC,
+		"icacls":          windows.ERROR_ACCESS_DENIED,
+	} {
+		if got := WayOut(err); !strings.Contains(got, word) || strings.Contains(got, "ls -ld") || strings.Contains(got, "`df`") {
+			t.Errorf("%v: %s", err, got)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -17,11 +16,13 @@ import (
 // and its last word is how it ended.
 func TestPageIsLive(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
+	watchesItsPage(t, newWorld(t, sandbox.Options{}))
+}
+
+func watchesItsPage(t *testing.T, w *world) {
 	w.leads(40)
 	held := w.hold(1)
-	c := exec.Command(binary(), "import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--web")
-	c.Dir, c.Env = w.dir, w.env
+	c := w.command("import", "-m", "leads.yaml", "leads.csv", "--out", "run", "--web")
 	said, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	bits "encoding/binary"
 	"encoding/json"
 	"flag"
@@ -28,6 +30,7 @@ type wineMachine struct {
 	wine, dir string
 	env       []string
 	overlay   string // for go build
+	built     sync.Map
 }
 
 // windows is the machine of all tests, made when the first of them wants it.
@@ -65,7 +68,27 @@ func newWine() (*wineMachine, error) {
 	if err := os.WriteFile(filepath.Join(prefix, "drive_c", "windows", "system32", "bcryptprimitives.dll"), forwarder("bcryptprimitives.dll", "ProcessPrng", "advapi32.SystemFunction036"), 0o600); err != nil {
 		return nil, err
 	}
-	return m, m.removeAsOfOld()
+	return m, cmp.Or(m.mapDrive(), m.removeAsOfOld())
+}
+
+// mappedDrive is the folder of Q:, which is another machine's.
+const mappedDrive = "q"
+
+// mapDrive makes Q: while nothing else runs: what drives are is read when the machine starts.
+func (m *wineMachine) mapDrive() error {
+	folder := filepath.Join(m.dir, mappedDrive)
+	err := cmp.Or(os.Mkdir(folder, 0o700), os.Symlink(folder, filepath.Join(m.dir, "prefix", "dosdevices", "q:")))
+	for _, words := range [][]string{
+		{m.wine, "reg", "add", `HKLM\Software\Wine\Drives`, "/v", "q:", "/d", "network", "/f"},
+		{"wineserver", "-k"}, {"wineserver", "-w"},
+	} {
+		c := exec.Command(words[0], words[1:]...)
+		c.Env = m.env
+		if out, failed := c.CombinedOutput(); failed != nil && words[1] != "-k" { // it may have ended by itself
+			err = cmp.Or(err, fmt.Errorf("%q: %w\n%s", words, failed, out))
+		}
+	}
+	return err
 }
 
 // removeAsOfOld has programs remove files in the way of older Windows: the newer one, which Go tries first, is refused
@@ -137,15 +160,27 @@ func forwarder(library, name, target string) []byte {
 	return b.Bytes()
 }
 
-// build makes a program or test binary for Windows of a package.
+// build makes a program or test binary for Windows of a package, once.
 func (m *wineMachine) build(t *testing.T, words ...string) string {
+	t.Helper()
+	made, _ := m.built.LoadOrStore(strings.Join(words, " "), sync.OnceValue(func() string { return m.buildNow(t, words...) }))
+	to := made.(func() string)()
+	if to == "" {
+		t.Fatal("not built")
+	}
+	return to
+}
+
+// buildNow returns "" when it has failed the test.
+func (m *wineMachine) buildNow(t *testing.T, words ...string) string {
 	t.Helper()
 	to := filepath.Join(m.dir, strings.ReplaceAll(strings.Join(words, "-"), "/", "_")+".exe")
 	c := exec.Command("go", append([]string{words[0], "-overlay", m.overlay, "-o", to}, words[1:]...)...)
 	c.Env = append(os.Environ(), "GOOS=windows", "CGO_ENABLED=0")
 	c.Dir = root(t)
 	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", words, err, out)
+		t.Errorf("%v: %v\n%s", words, err, out)
+		return ""
 	}
 	return to
 }
@@ -199,31 +234,62 @@ func TestWindowsQuickstart(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, out)
 		}
 	}
-	w.must(1, "sync", "--sandbox", "--reopen", "hold", "-m", filepath.Join(samples, "crm.yaml"), filepath.Join(samples, "crm-export.csv"))
-	w.must(1, "reconcile", "--sandbox", "-m", filepath.Join(samples, "crm.yaml"), filepath.Join(samples, "crm-export.csv"))
+	for _, command := range []string{"sync", "reconcile"} {
+		out := w.must(1, command, "--sandbox", "--web", "-m", filepath.Join(samples, "crm.yaml"), filepath.Join(samples, "crm-export.csv"))
+		if !strings.Contains(out, "page: http://127.0.0.1:") {
+			t.Errorf("no page of %s in\n%s", command, out)
+		}
+	}
 	w.must(0, "checkpoint", "forget", "--sandbox", "L-104800")
 	w.must(0, "checkpoint", "check", "--sandbox")
 }
 
-// TestWindowsMappedDrive: a checkpoint on a drive that is another machine's is refused.
-func TestWindowsMappedDrive(t *testing.T) {
-	m := onWindows(t)
+// TestWindowsPages watches the live page of an import, makes that of its folder anew, and opens that of the sandbox.
+func TestWindowsPages(t *testing.T) {
 	w := newWindowsWorld(t, sandbox.Options{})
-	if err := os.Symlink(t.TempDir(), filepath.Join(m.dir, "prefix", "dosdevices", "q:")); err != nil {
+	t.Parallel()
+	watchesItsPage(t, w)
+	if out := w.must(0, "report", "run"); strings.TrimSpace(out) != `run\report.html` {
+		t.Error(out)
+	}
+	if out := w.must(0, "report", `.\run\summary.json`, "-o", `new page.html`); strings.TrimSpace(out) != "new page.html" {
+		t.Error(out)
+	}
+	if page := w.read("new page.html"); page != w.read("run/report.html") || !strings.Contains(page, "Import complete: 40 rows") {
+		t.Error("the page that was made anew is another one")
+	}
+	out := w.must(2, "report", "none")
+	if !strings.Contains(out, "none is not there") {
+		t.Error(out)
+	}
+	c := w.command("sandbox", "--addr", "127.0.0.1:0", "--web")
+	said, err := c.StderrPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(m.wine, "reg", "add", `HKLM\Software\Wine\Drives`, "/v", "q:", "/d", "network", "/f")
-	c.Env = m.env
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	visit(t, bufio.NewScanner(said))
+	if err := c.Process.Kill(); err != nil {
+		t.Error(err)
 	}
-	// What drives are is read when the machine starts. Where it has ended by itself, that is no fault.
-	down := exec.Command(installed(t, "wineserver"), "-k")
-	down.Env = m.env
-	_ = down.Run()
+	_ = c.Wait() // it was killed
+}
+
+// TestWindowsMappedDrive: a checkpoint on a drive that is another machine's is refused, and nothing is made beside it.
+func TestWindowsMappedDrive(t *testing.T) {
+	w := newWindowsWorld(t, sandbox.Options{})
+	t.Parallel()
 	w.leads(1)
-	if out := w.must(4, "import", "-m", "leads.yaml", "leads.csv", "--checkpoint", `Q:\c.db`); !strings.Contains(out, "lies on a network drive") {
-		t.Error(out)
+	for _, more := range [][]string{nil, {"--sandbox"}} {
+		words := append([]string{"import", "-m", "leads.yaml", "leads.csv", "--checkpoint", `Q:\c.db`}, more...)
+		if out := w.must(4, words...); !strings.Contains(out, "lies on a network drive") {
+			t.Errorf("%q: %s", more, out)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Join(onWindows(t).dir, mappedDrive)); len(left) > 0 || err != nil {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

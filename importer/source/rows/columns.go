@@ -216,11 +216,11 @@ func Used(cells []string) int {
 	return n
 }
 
-// Trimmed are cells without what nobody could see at their ends.
+// Trimmed are cells without what nobody could see at their ends, and with line breaks as line feeds.
 func Trimmed(cells []string) []string {
 	cells = slices.Clone(cells)
 	for i, cell := range cells {
-		cells[i] = strings.TrimFunc(cell, unseen)
+		cells[i] = strings.ReplaceAll(strings.TrimFunc(cell, unseen), "\r\n", "\n")
 	}
 	return cells
 }
