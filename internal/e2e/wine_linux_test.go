@@ -80,7 +80,8 @@ func (m *wineMachine) mapDrive() error {
 	err := cmp.Or(os.Mkdir(folder, 0o700), os.Symlink(folder, filepath.Join(m.dir, "prefix", "dosdevices", "q:")))
 	for _, words := range [][]string{
 		{m.wine, "reg", "add", `HKLM\Software\Wine\Drives`, "/v", "q:", "/d", "network", "/f"},
-		{"wineserver", "-k"}, {"wineserver", "-w"},
+		{"wineserver", "-k"},
+		{"wineserver", "-w"},
 	} {
 		c := exec.Command(words[0], words[1:]...)
 		c.Env = m.env
