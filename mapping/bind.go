@@ -121,10 +121,13 @@ func (m *Mapping) columnConstants(s *search) []Error {
 	var warnings []Error
 	warn := func(v *value) {
 		c, _ := v.text.constant()
-		c = strings.Trim(c, "{}") // of {{name}}, as other languages write it
-		if _, found := s.index[c]; found && c != "" && len(warnings) < maxErrors {
-			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, quote(c))
-			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + c + `}" for what the column holds`})
+		name, what := bareName(c), "which is the name of a column"
+		if name != c {
+			what = "in which the name of a column stands"
+		}
+		if _, found := s.index[name]; found && name != "" && len(warnings) < maxErrors {
+			text := fmt.Sprintf("%s is the constant %s in every row, %s", v.path, quote(c), what)
+			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + name + `}" for what the column holds`})
 		}
 	}
 	for _, v := range m.plan.values() {
@@ -132,6 +135,9 @@ func (m *Mapping) columnConstants(s *search) []Error {
 	}
 	return warnings
 }
+
+// bareName is a name without what other languages put around names: {{name}}, $name, <name>.
+func bareName(s string) string { return strings.Trim(s, "{}[]()<>$%#@ ") }
 
 // Lacks are all columns that an input lacks, unless it is Open, of those that the mapping
 // names as far as it could be read.

@@ -41,14 +41,18 @@ lead:
     city: {from: "{id}", default: city}
     kind: {from: "{id}", map: {a: b}, else: kind}
     other: other
+    first: "{{ first name }}"
+    last: $last
 `)
-	b, _ := cells{"id", "", "org", "", "name", "", "city", "", "kind", ""}.bind(t, m, false)
+	b, _ := cells{"id", "", "org", "", "name", "", "city", "", "kind", "", "first name", "", "last", ""}.bind(t, m, false)
 	var got []string
 	for _, w := range b.Warnings() {
 		got = append(got, w.Error())
 	}
 	slices.Sort(got)
 	want := []string{
+		"m:12:12: lead.content.first is the constant \"{ first name }}\" in every row, in which the name of a column stands\nhint: write \"{first name}\" for what the column holds",
+		"m:13:11: lead.content.last is the constant \"$last\" in every row, in which the name of a column stands\nhint: write \"{last}\" for what the column holds",
 		"m:4:25: assign[1].organization is the constant \"org\" in every row, which is the name of a column\nhint: write \"{org}\" for what the column holds",
 		"m:8:11: lead.content.name is the constant \"name\" in every row, which is the name of a column\nhint: write \"{name}\" for what the column holds",
 	}

@@ -389,6 +389,69 @@ lead: {content: {a: {from: "{a}", apply: ["e164:+49"]}}}`,
 		`m:2:43: step e164 needs a country, and "+49" is none
 hint: did you mean "e164:DE"?`,
 	},
+	{
+		`version: 1
+lead: {content: {fax: null}}`,
+		`m:2:23: lead.content.fax is null, which is no text
+hint: leave the key out, write "" for an empty text, or "null" in quotes for the word itself`,
+	},
+	{
+		`version: 1
+lead: {content: {fax: {from: "{a}", default: ~}}}`,
+		`m:2:46: lead.content.fax.default is ~, which is no text
+hint: leave the key out, write "" for an empty text, or "~" in quotes for the word itself`,
+	},
+	{
+		`version: 1
+lead: {status: {from: "{Stage}", map: {Won: closedWon, Lost: NULL}}}`,
+		`m:2:62: lead.status.map.Lost is NULL, which is no text
+hint: leave the key out, write "" for an empty text, or "NULL" in quotes for the word itself`,
+	},
+	{
+		`version: 1
+lead: {status: {from: "{Stage}", map: {Won: closedWon, null: open}}}`,
+		`m:2:56: lead.status.map is not asked for empty texts
+hint: use default for empty cells, or write "null" in quotes for the word itself`,
+	},
+	{
+		`version: 1
+namespace: ~`,
+		`m:2:12: namespace is ~, which is no text
+hint: leave the key out, write "" for an empty text, or "~" in quotes for the word itself`,
+	},
+	{
+		`version: 1
+key: "${a}"`,
+		`m:2:6: key has a dollar sign before {a}, which would be a part of it
+hint: write "{a}" without the sign for what the column holds`,
+	},
+	{
+		`version: 1
+lead: {status: {from: "${Stage}", map: {Won: closedWon}}}`,
+		`m:2:23: lead.status.from has a dollar sign before {Stage}, which would be a part of it
+hint: write "{Stage}" without the sign for what the column holds`,
+	},
+	{
+		`version: 1
+key: "{{ a }}"`,
+		`m:2:6: key names no column, so that all rows would be one
+hint: write "{a}" for what the column holds`,
+	},
+	{
+		`version: 1
+key: $a`,
+		`m:2:6: key names no column, so that all rows would be one
+hint: write "{a}" for what the column holds`,
+	},
+}
+
+// A price may have the sign, so that only a warning is right in content.
+func TestADollarSignBeforeAColumnIsTold(t *testing.T) {
+	m := parse(t, "version: 1\nkey: '{a}'\nlead: {content: {name: '${first} ${last}', price: 'US$ {score}'}}\n")
+	want := "m:3:24: lead.content.name has a dollar sign before {first}, which is sent as it stands\nhint: write \"{first}\" without the sign for what the column holds"
+	if w := m.Warnings(); len(w) != 1 || w[0].Error() != want {
+		t.Errorf("warnings %v, want %s", w, want)
+	}
 }
 
 // faults 105, 108

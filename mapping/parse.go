@@ -103,6 +103,11 @@ func (n node) isUnquoted() bool {
 		n.Content[1].Kind == yaml.ScalarNode && n.Content[1].ShortTag() == "!!null" && n.Content[1].Value == ""
 }
 
+// isNull reports whether n is null as YAML writes it, by which people mean that nothing is there.
+func (n node) isNull() bool {
+	return n.Kind == yaml.ScalarNode && n.Value != "" && n.ShortTag() == "!!null"
+}
+
 // isPlain reports whether n is a scalar without quotes.
 func (n node) isPlain() bool {
 	const marked = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
@@ -217,6 +222,15 @@ func (p *parser) list(n node, f func(n node)) {
 // scalar is the text n as it is written. A value left out is an error: whether
 // "" or nothing was meant cannot be seen.
 func (p *parser) scalar(n node) (string, bool) {
+	if n.isNull() {
+		p.fail(n, `leave the key out, write "" for an empty text, or "`+n.Value+`" in quotes for the word itself`, "%s is %s, which is no text", n.path, n.Value)
+		return "", false
+	}
+	return p.word(n)
+}
+
+// word is scalar where null is a word like any other.
+func (p *parser) word(n node) (string, bool) {
 	switch {
 	case n.isUnquoted():
 		p.fail(n, quoteHint, "%s is read as an object, not as a text", n.path)

@@ -78,7 +78,7 @@ func (p *parser) source(n node) {
 		member{"columns", func(n node) { s.Columns = p.columnNames(n) }},
 		member{"null", func(n node) {
 			p.list(n, func(n node) {
-				word, _ := p.scalar(n)
+				word, _ := p.word(n)
 				s.Null = append(s.Null, strings.TrimSpace(word))
 			})
 		}},

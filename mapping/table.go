@@ -121,8 +121,12 @@ func (p *parser) words(n node) (*table, []constant) {
 	t, constants := &table{words: map[string]string{}}, []constant(nil)
 	p.each(n, func(key, child node) {
 		from := strings.TrimSpace(key.Value)
-		if from == "" {
+		switch {
+		case from == "":
 			p.fail(key, "use default", "%s is not asked for empty texts", n.path)
+			return
+		case (node{Node: key.Node}).isNull():
+			p.fail(key, `use default for empty cells, or write "`+from+`" in quotes for the word itself`, "%s is not asked for empty texts", n.path)
 			return
 		}
 		t.words[from] = p.fixed(child)

@@ -64,7 +64,7 @@ func (p *parser) testRow(t *Test, n node) {
 		case child.Kind == yaml.MappingNode && !child.isUnquoted(), child.Kind == yaml.SequenceNode:
 			p.fail(child, "name the path with dots: "+quote(name+".…"), "%s.%s must be a text", n.path, name)
 		case !child.isPlain() || child.Value != "" && child.Value != "~" && child.Value != "null":
-			cell, _ = p.scalar(child)
+			cell, _ = p.word(child)
 		}
 		t.Names, t.Cells = append(t.Names, name), append(t.Cells, cell)
 	})
@@ -98,7 +98,7 @@ func (p *parser) expect(n node) {
 	case n.Kind == yaml.MappingNode && !n.isUnquoted():
 		p.each(n, func(_, child node) { p.expect(child) })
 	default:
-		p.scalar(n)
+		p.word(n)
 	}
 }
 

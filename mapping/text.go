@@ -192,6 +192,25 @@ func (r *valueReader) readText(n node) {
 	}
 	r.text = t
 	r.addColumns()
+	r.checkDollar(n)
+}
+
+// checkDollar finds ${column}, as a shell or JavaScript has it: in content the sign may be meant, as before a price.
+func (r *valueReader) checkDollar(n node) {
+	for i, p := range r.text {
+		if i == 0 || p.kind != column || r.text[i-1].kind != literal || !strings.HasSuffix(r.text[i-1].text, "$") {
+			continue
+		}
+		hint := `write "{` + p.text + `}" without the sign for what the column holds`
+		e := Error{r.file, n.Line, n.Column, n.path + " has a dollar sign before {" + p.text + "}, which is sent as it stands", hint}
+		switch {
+		case r.role != contentRole:
+			r.fail(n, hint, "%s has a dollar sign before {%s}, which would be a part of it", n.path, p.text)
+		case len(r.m.warnings) < maxErrors && !slices.Contains(r.m.warnings, e):
+			r.m.warnings = append(r.m.warnings, e)
+		}
+		return
+	}
 }
 
 // addColumns notes the columns of the value's text.

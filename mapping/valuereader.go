@@ -3,7 +3,6 @@ package mapping
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -39,7 +38,7 @@ func (p *parser) value(n node, v value) *value {
 		r.checkFixed(n)
 	case v.inside == nothing:
 		c, _ := v.text.constant() // of a join: none
-		p.fail(n, `write "{`+cmp.Or(strings.Trim(c, "{}"), "column")+`}" for what the column holds`, "%s names no column, so that all rows would be one", v.path)
+		p.fail(n, `write "{`+cmp.Or(bareName(c), "column")+`}" for what the column holds`, "%s names no column, so that all rows would be one", v.path)
 	}
 	return &v
 }
