@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/reference"
 )
 
@@ -50,8 +51,8 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 		{"checkpoint status -v", "--version"},
 	}
 	for _, test := range tests {
-		line, err := parseLine(app, strings.Fields(test.args))
-		got := strings.Join(line.ordered(), " ")
+		line, err := flags.Parse(app, strings.Fields(test.args))
+		got := strings.Join(line.Ordered(), " ")
 		if want := "leadferry " + test.want; err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %s", test.args, got, err, want)
 		}
@@ -94,7 +95,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"--log-format":                     "flag --log-format needs a value (see leadferry --help)",
 		"import ---limit 4":                "there is no flag ---limit (did you mean --limit?)",
 	} {
-		_, err := parseLine(app, strings.Fields(args))
+		_, err := flags.Parse(app, strings.Fields(args))
 		got := ""
 		if e, ok := errors.AsType[*exit.Error](err); ok {
 			got = e.Text + " (" + e.Hint + ")"
@@ -138,7 +139,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 					continue // there the word is a value, or no command yet
 				}
 				line := slices.Concat(command, args)
-				_, err := parseLine(app, line)
+				_, err := flags.Parse(app, line)
 				if e, ok := errors.AsType[*exit.Error](err); !ok || !strings.Contains(e.Hint, "./"+name+" ") && !hasNoMapping(command) {
 					t.Errorf("%q: %v", line, err)
 				}
@@ -148,7 +149,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := parseLine(app, []string{"import", "-", "--summary", "-"}); err != nil {
+	if _, err := flags.Parse(app, []string{"import", "-", "--summary", "-"}); err != nil {
 		t.Errorf("standard input and output: %v", err)
 	}
 }
@@ -181,7 +182,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 		}
 	}
 	walk(nil, app.Commands)
-	connection := d.must(0, "", []string{"help", connectionTopic})
+	connection := d.must(0, "", []string{"help", flags.ConnectionTopic})
 	for _, f := range connectionFlags() {
 		if !strings.Contains(connection, "   --"+f.Names()[0]) {
 			t.Errorf("--%s is in no help", f.Names()[0])
@@ -243,7 +244,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 			line, _, piped := strings.Cut(strings.TrimSpace(line), " |")
 			line, _, _ = strings.Cut(line, " >")
 			args := strings.Fields(strings.ReplaceAll(line, "'", ""))[1:]
-			if _, err := parseLine(app, args); err != nil {
+			if _, err := flags.Parse(app, args); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
 			alone := slices.Contains([]string{"validate", "schema", "completion"}, args[0]) || slices.Contains(args, "--sandbox") && args[0] != "checkpoint"

@@ -11,6 +11,7 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
 	"leadferry/leadapi/sandbox"
@@ -84,7 +85,7 @@ Exit codes: 0 done; 2 no checkpoint; 4 damaged, or locked by another command.`,
 }
 
 func (p *program) exportCommand() *cli.Command {
-	output := nameFlag("", "output", "make `FILE` instead of writing to standard output")
+	output := flags.Name("", "output", "make `FILE` instead of writing to standard output")
 	output.Aliases = []string{"o"}
 	return &cli.Command{
 		Name: "export", Usage: "list what the checkpoint knows, as CSV or JSONL on standard output",
@@ -100,10 +101,10 @@ Example:
 
 Exit codes: 0 done; 2 no checkpoint, or a file in the way; 3 it could not be written; 4 locked or damaged.`,
 		Flags: []cli.Flag{
-			choiceFlag("", "format", "lines as %", "csv", "jsonl"),
+			flags.Choice("", "format", "lines as %", "csv", "jsonl"),
 			output,
-			textFlag("", "created-by", "only leads that `RUN` made, and rows in doubt that it sent"),
-			textFlag("", "state", "only this `STATE`: created, partial, rejected or in_doubt"),
+			flags.Text("", "created-by", "only leads that `RUN` made, and rows in doubt that it sent"),
+			flags.Text("", "state", "only this `STATE`: created, partial, rejected or in_doubt"),
 		},
 		Action: p.export,
 	}
@@ -203,8 +204,8 @@ Example:
 Exit codes: 0 done; 2 the file was refused or decides nothing, nothing was settled, or
 no checkpoint; 3 the disk refused it; 4 locked or damaged; 130 interrupted.`,
 		Flags: []cli.Flag{
-			boolFlag("", "none-created", "say of all rows in doubt that they were not made and may be sent"),
-			boolFlag("", "yes", "with --none-created: do not ask"),
+			flags.Bool("", "none-created", "say of all rows in doubt that they were not made and may be sent"),
+			flags.Bool("", "yes", "with --none-created: do not ask"),
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 1 || c.Bool("none-created") == c.Args().Present() {
@@ -269,7 +270,7 @@ remove.
 Exit codes: 0 done; 2 usage error or no checkpoint; 3 the disk refused it, or has no
 room for the compacted copy; 4 locked or damaged.`,
 		Flags: []cli.Flag{
-			boolFlag("", "unblock", "remove the keyed hash too, so that the row may be sent again"),
+			flags.Bool("", "unblock", "remove the keyed hash too, so that the row may be sent again"),
 		},
 		Action: func(c *cli.Context) error {
 			imitation := checkpointcmd.Sandbox{Target: sandboxTarget, Forget: func(checkpointPath string, leadIDs []string) (int, error) {
@@ -298,9 +299,9 @@ Example:
 Exit codes: 0 in order; 2 no checkpoint, or nobody said yes; 4 damaged, older than
 what is known, locked or of another target; 130 interrupted.`,
 		Flags: []cli.Flag{
-			boolFlag("", "accept-older", "take a file that was restored from an older copy, as incomplete"),
-			boolFlag("", "accept-loss", "give up what is missing from an incomplete checkpoint"),
-			boolFlag("", "yes", "with --accept-loss: do not ask"),
+			flags.Bool("", "accept-older", "take a file that was restored from an older copy, as incomplete"),
+			flags.Bool("", "accept-loss", "give up what is missing from an incomplete checkpoint"),
+			flags.Bool("", "yes", "with --accept-loss: do not ask"),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -331,7 +332,7 @@ Exit codes: 0 done; 2 usage error, no checkpoint, or it is in order; 3 the disk 
 it; 4 locked, of another format version, or of another checkpoint than the results.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "results", EnvVars: []string{"LEADFERRY_RESULTS"}, Usage: "results `FILE` of a run that used the checkpoint; can be given again"},
-			boolFlag("", "dry-run", "say what could be repaired, and write nothing"),
+			flags.Bool("", "dry-run", "say what could be repaired, and write nothing"),
 		},
 		Action: func(c *cli.Context) error {
 			from, to, results, err := repairNames(c)

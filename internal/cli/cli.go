@@ -6,7 +6,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/signals"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/crash"
@@ -55,7 +55,7 @@ type program struct {
 	Streams
 	interrupt <-chan struct{}
 	args      []string
-	line      *commandLine
+	line      *flags.Line
 	json      bool                     // --log-format json: standard error is read by a program
 	settings  atomic.Pointer[settings] // nil: the command has no connection flags, or has not begun
 	code      int                      // what the command that ran asks for
@@ -74,17 +74,17 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	p := &program{Streams: s, interrupt: interrupt, args: args}
 	p.log.Redirect(s.Err)
 	app := p.app()
-	line, err := parseLine(app, args[min(1, len(args)):])
-	format, _ := line.typed("log-format")
+	line, err := flags.Parse(app, args[min(1, len(args)):])
+	format, _ := line.Typed("log-format")
 	p.line, p.json, p.ending = line, format == "json", endingOf(line)
 	ended := make(chan int, 1)
 	go func() {
 		if err == nil {
 			err = crash.Call(func() error {
-				if line.help {
+				if line.Help {
 					return p.help()
 				}
-				return app.RunContext(ctx, line.ordered())
+				return app.RunContext(ctx, line.Ordered())
 			})
 		}
 		if err != nil {
@@ -116,10 +116,10 @@ or damaged; 5 rows in doubt, a person has to look; 6 a newer worker of a fleet
 took over; 130 interrupted, resumable.`,
 		Reader: p.In, Writer: p.Out, ErrWriter: p.Err,
 		Flags: []cli.Flag{
-			boolFlag("", "quiet", "say nothing while all goes well"),
-			boolFlag("", "no-progress", "no progress bar and no progress lines"),
+			flags.Bool("", "quiet", "say nothing while all goes well"),
+			flags.Bool("", "no-progress", "no progress bar and no progress lines"),
 			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
-			choiceFlag("", "log-format", "log lines and errors as %", "text", "json"),
+			flags.Choice("", "log-format", "log lines and errors as %", "text", "json"),
 		},
 		Commands: []*cli.Command{
 			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.reportCommand(), p.loginCommand(), p.configCommand(),
@@ -158,21 +158,18 @@ func (p *program) prepare(commands []*cli.Command, flags []cli.Flag) {
 
 // usageError is an error of the flag parser that parseLine did not foresee.
 func usageError(c *cli.Context, err error, _ bool) error {
-	return exit.Usage(err.Error(), "see "+helpName(c)+" --help")
+	return exit.Usage(err.Error(), "see "+flags.CommandName(c)+" --help")
 }
-
-// helpName is the command as a person types it.
-func helpName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
 
 // begin resolves the settings of a command with connection flags.
 func (p *program) begin(c *cli.Context) error {
 	if p.ending != nil {
 		p.ending.c.Store(c)
 	}
-	if flagNamed("profile", c.Command.Flags) == nil {
+	if flags.Named("profile", c.Command.Flags) == nil {
 		return nil
 	}
-	s, err := p.line.settle(c)
+	s, err := p.settle(c)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
@@ -69,7 +70,7 @@ Example:
 
 Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
 		Flags: append(slices.Concat(connectionFlags(), pathFlags()),
-			boolFlag("", "json", "a JSON array of objects with name, value and from")),
+			flags.Bool("", "json", "a JSON array of objects with name, value and from")),
 		Action: p.configShow,
 	}
 }
@@ -77,12 +78,12 @@ Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
 func (p *program) configShow(c *cli.Context) error {
 	rows := p.settings.Load().shown()
 	for _, f := range pathFlags() {
-		if s := p.line.given(f.Names()[0]); s.Name != "checkpoint" || s.Value != "" {
+		if s := p.line.Given(f.Names()[0]); s.Name != "checkpoint" || s.Value != "" {
 			rows = append(rows, s)
 		}
 	}
 	t := p.target()
-	if p.line.given("checkpoint").Value == "" {
+	if p.line.Given("checkpoint").Value == "" {
 		rows = append(rows, checkpointSetting(t))
 	}
 	if text := mixedRegions(t); text != "" && t.LeadsURL != "" && t.BaseURL != "" {
@@ -102,8 +103,8 @@ func (p *program) configShow(c *cli.Context) error {
 }
 
 // checkpointSetting is the checkpoint that a run would use by itself.
-func checkpointSetting(t checkpoint.Target) setting {
-	s := setting{Name: "checkpoint"}
+func checkpointSetting(t checkpoint.Target) flags.Setting {
+	s := flags.Setting{Name: "checkpoint"}
 	if t.LeadsURL == "" || t.TrunkID == "" {
 		return s
 	}
@@ -114,11 +115,11 @@ func checkpointSetting(t checkpoint.Target) setting {
 }
 
 // shown are the connection settings as people may see them.
-func (s *settings) shown() []setting {
+func (s *settings) shown() []flags.Setting {
 	if s.sandbox {
-		return []setting{{Name: "sandbox", Value: "true", From: "flag --sandbox"}, s.line.given("directory"), s.shownRequestIDHeader()}
+		return []flags.Setting{{Name: "sandbox", Value: "true", From: "flag --sandbox"}, s.line.Given("directory"), s.shownRequestIDHeader()}
 	}
-	rows := []setting{s.config, s.profile}
+	rows := []flags.Setting{s.config, s.profile}
 	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
 		row := s.connection[name]
 		row.Value = masked(row.Value)
@@ -128,7 +129,7 @@ func (s *settings) shown() []setting {
 	secret := a.secret
 	switch {
 	case err != nil:
-		secret = setting{Name: "client-secret", Value: unusable(err), From: secret.From}
+		secret = flags.Setting{Name: "client-secret", Value: unusable(err), From: secret.From}
 	case secret.Value != "":
 		secret.Value = "set, not shown"
 	}
@@ -137,12 +138,12 @@ func (s *settings) shown() []setting {
 }
 
 // tokens is the folder of the tokens that later runs sign in with.
-func (s *settings) tokens(a account) setting {
+func (s *settings) tokens(a account) flags.Setting {
 	dir, err := stateDir()
 	if err != nil || a.secret.Value == "" {
-		return setting{Name: "token-cache"}
+		return flags.Setting{Name: "token-cache"}
 	}
-	return setting{Name: "token-cache", Value: filepath.Join(dir, "tokens"), From: "default"}
+	return flags.Setting{Name: "token-cache", Value: filepath.Join(dir, "tokens"), From: "default"}
 }
 
 // masked is an address without what may be a secret in it. Such an address is
@@ -176,8 +177,8 @@ Example:
 Exit codes: 0 everything works; 2 usage error, or a setting that cannot be used;
 3 a step does not work; 130 interrupted.`,
 		Flags: append(connectionFlags(),
-			timeFlag(running, "timeout", 10*time.Second, "for one answer: `DURATION`; the way to it takes 10s at most"),
-			boolFlag("", "json", "a JSON array of objects with application, step, works, text, hint and took_ms")),
+			flags.Time(running, "timeout", 10*time.Second, "for one answer: `DURATION`; the way to it takes 10s at most"),
+			flags.Bool("", "json", "a JSON array of objects with application, step, works, text, hint and took_ms")),
 		Action: p.configCheck,
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 )
 
 // ending is what a command that carries rows owes to those who watch it: figures, a
@@ -40,15 +41,15 @@ type ending struct {
 }
 
 // endingOf is what is owed after a command line; nil where it carries no rows.
-func endingOf(l *commandLine) *ending {
-	if !slices.Contains([]string{"import", "sync", "reconcile", "validate"}, l.command.Name) {
+func endingOf(l *flags.Line) *ending {
+	if !slices.Contains([]string{"import", "sync", "reconcile", "validate"}, l.Command.Name) {
 		return nil
 	}
-	e := &ending{run: newRunID(), command: l.command.Name, asJSON: l.given("summary").Value == "-"}
-	e.onFinish, _ = l.typed("on-finish")
-	dry, _ := l.typed("dry-run")
-	if yes, _ := strconv.ParseBool(dry); !yes && flagNamed("metrics", l.command.Flags) != nil {
-		e.metrics = l.given("metrics").Value
+	e := &ending{run: newRunID(), command: l.Command.Name, asJSON: l.Given("summary").Value == "-"}
+	e.onFinish, _ = l.Typed("on-finish")
+	dry, _ := l.Typed("dry-run")
+	if yes, _ := strconv.ParseBool(dry); !yes && flags.Named("metrics", l.Command.Flags) != nil {
+		e.metrics = l.Given("metrics").Value
 	}
 	return e
 }

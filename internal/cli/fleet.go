@@ -13,6 +13,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/lazyregexp"
 )
@@ -20,8 +21,8 @@ import (
 // fleetFlags make a run a worker of a fleet.
 func fleetFlags() []cli.Flag {
 	return []cli.Flag{
-		nameFlag(running, "fleet", "the run is a worker of the fleet `NAME`: with a checkpoint in PostgreSQL, whose limits and rate all workers share"),
-		nameFlag(running, "shard", "take part `I/N` of the rows, I from 0, by the hash of their keys; auto: as Kubernetes (with LEADFERRY_SHARDS), AWS Batch or Slurm say"),
+		flags.Name(running, "fleet", "the run is a worker of the fleet `NAME`: with a checkpoint in PostgreSQL, whose limits and rate all workers share"),
+		flags.Name(running, "shard", "take part `I/N` of the rows, I from 0, by the hash of their keys; auto: as Kubernetes (with LEADFERRY_SHARDS), AWS Batch or Slurm say"),
 	}
 }
 

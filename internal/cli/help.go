@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/reference"
 	"leadferry/internal/explain"
 )
@@ -33,7 +34,7 @@ Exit codes: 0 explained; 2 there is no such name; 3 standard output is closed.`,
 			}
 			e, found := explain.Find(asked)
 			if !found {
-				return exit.Usage("there is no entry for "+strconv.Quote(asked), near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
+				return exit.Usage("there is no entry for "+strconv.Quote(asked), flags.Near("leadferry explain ", asked, explain.Names(), "leadferry explain lists all there are"))
 			}
 			return p.print(entryPage(e))
 		},
@@ -68,10 +69,6 @@ func entryPage(e explain.Entry) string {
 	return reference.Page(strings.Join(append([]string{e.Name}, e.Also...), ", ")+" - "+e.Kind, strings.Join(about, "\n\n"))
 }
 
-// connectionTopic is what `leadferry help` takes for the flags that lead to the service,
-// which are the same for every command.
-const connectionTopic = "connection"
-
 const connectionHelp = `Commands that talk to the service, or look for what is known of it, take these flags.
 Each has an environment variable, and a key in a profile of the configuration file
 that is called the same, with _ for -. A flag beats the environment, which beats the
@@ -90,15 +87,15 @@ Example:
 // help prints the screen of the command that the line names, or of the topic.
 func (p *program) help() error {
 	all := Reference()
-	if p.line.topic {
-		const title = "leadferry help " + connectionTopic + " - the way to the service, for all commands"
+	if p.line.Topic {
+		const title = "leadferry help " + flags.ConnectionTopic + " - the way to the service, for all commands"
 		return p.print(reference.Topic(title, connectionHelp, connecting, all.Find("import").Flags))
 	}
 	c := all
-	for _, word := range p.line.path[1:] {
+	for _, word := range p.line.Path[1:] {
 		c = c.Find(word)
 	}
-	return p.print(reference.Help(all, c, reference.Elsewhere{Category: connecting, Topic: connectionTopic}))
+	return p.print(reference.Help(all, c, reference.Elsewhere{Category: connecting, Topic: flags.ConnectionTopic}))
 }
 
 // print writes a text that was asked for to standard output.

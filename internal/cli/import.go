@@ -12,6 +12,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
@@ -38,7 +39,7 @@ Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 a newer worker of the
 fleet has this one's place; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
-			choiceFlag(running, "changed", "rows whose lead exists and that now carry other data: %; update sends the differences as sync does", "report", "update", "ignore"),
+			flags.Choice(running, "changed", "rows whose lead exists and that now carry other data: %; update sends the differences as sync does", "report", "update", "ignore"),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
 			o, err := p.sendOptions(c)
@@ -154,7 +155,7 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	if c.Bool("sandbox-reset") {
 		return api, exit.Usage("--sandbox-reset works with --sandbox only", "a real service's leads cannot be deleted")
 	}
-	if _, typed := p.line.typed("directory"); typed {
+	if _, typed := p.line.Typed("directory"); typed {
 		return api, exit.Usage("--directory works with --sandbox only", "a real service knows its organizations itself")
 	}
 	if missing := set.missing("base-url", "leads-url", "trunk-id"); missing != "" {

@@ -11,6 +11,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/disk"
 	"leadferry/internal/fetch"
@@ -19,7 +20,7 @@ import (
 )
 
 func (p *program) initCommand() *cli.Command {
-	target := nameFlag(files, "mapping", "write the mapping to `FILE`; - is standard output (default: the input's name with .yaml)")
+	target := flags.Name(files, "mapping", "write the mapping to `FILE`; - is standard output (default: the input's name with .yaml)")
 	target.Aliases = []string{"m"}
 	return &cli.Command{
 		Name: "init", Usage: "guess a mapping from a file's header and first rows", ArgsUsage: "FILE",

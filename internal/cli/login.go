@@ -18,6 +18,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 	"leadferry/leadapi"
@@ -47,9 +48,9 @@ Exit codes: 0 the client is stored and its sign-in works; 2 usage or configurati
 error, or a place that cannot be written: nothing was sent; 3 the service refused or
 could not be reached, or the client could not be stored; 130 interrupted.`,
 		Flags: slices.Concat([]cli.Flag{
-			nameFlag("", "email", "the service account's `E-MAIL` address"),
-			boolFlag("", "new-client", "make another client though the profile has one; the old one stays on the service"),
-			timeFlag("", "timeout", 30*time.Second, "for one request: `DURATION`"),
+			flags.Name("", "email", "the service account's `E-MAIL` address"),
+			flags.Bool("", "new-client", "make another client though the profile has one; the old one stays on the service"),
+			flags.Time("", "timeout", 30*time.Second, "for one request: `DURATION`"),
 		}, connectionFlags()),
 		Action: p.login,
 	}
@@ -176,7 +177,7 @@ func (s *settings) newProfile() config.NewProfile {
 // remarks says what an import with the profile will ask for, and warns of addresses that
 // do not belong together and of what counts before the client that was stored.
 func remarks(w io.Writer, set *settings) {
-	if missing := set.missing("leads-url", "trunk-id"); missing != "" && set.profile.given() {
+	if missing := set.missing("leads-url", "trunk-id"); missing != "" && set.profile.Given() {
 		fmt.Fprintf(w, "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
 			missing, set.profile.Value, report.Escape(set.config.Value))
 	}
@@ -186,9 +187,9 @@ func remarks(w io.Writer, set *settings) {
 	if text := mixedRegions(set.target()); text != "" && set.get("leads-url") != "" {
 		fmt.Fprintf(w, "warning: %s\n", text)
 	}
-	hiding := []setting{set.connection["client-id"], set.connection["client-secret-file"], set.connection["client-secret-command"]}
+	hiding := []flags.Setting{set.connection["client-id"], set.connection["client-secret-file"], set.connection["client-secret-command"]}
 	if os.Getenv(secretVariable) != "" {
-		hiding = append(hiding, setting{Value: "set", From: "environment " + secretVariable})
+		hiding = append(hiding, flags.Setting{Value: "set", From: "environment " + secretVariable})
 	}
 	for _, s := range hiding {
 		if s.Value != "" {

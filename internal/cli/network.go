@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/internal/fetch"
 	"leadferry/leadapi"
@@ -148,15 +149,15 @@ func (s *settings) reach(api *leadapi.Config) (err error) {
 }
 
 // requestIDHeader names the header for request IDs; the sandbox has one by flag and environment alone.
-func (s *settings) requestIDHeader() setting {
+func (s *settings) requestIDHeader() flags.Setting {
 	const name = "request-id-header"
 	if row, found := s.connection[name]; found {
 		return row
 	}
-	return s.line.given(name)
+	return s.line.Given(name)
 }
 
-func (s *settings) shownRequestIDHeader() setting {
+func (s *settings) shownRequestIDHeader() flags.Setting {
 	row := s.requestIDHeader()
 	if err := leadapi.CheckRequestIDHeader(row.Value); err != nil {
 		row.Value = unusable(err)
@@ -184,11 +185,11 @@ func (s *settings) clientCertificate() (*tls.Certificate, error) {
 }
 
 // shownNetwork are the settings of proxies and certificates as people may see them.
-func (s *settings) shownNetwork() []setting {
+func (s *settings) shownNetwork() []flags.Setting {
 	all, err := s.routes()
-	var rows []setting
+	var rows []flags.Setting
 	for _, name := range addresses {
-		row := setting{Name: name + "-proxy"}
+		row := flags.Setting{Name: name + "-proxy"}
 		if r, found := all[name]; found {
 			row.Value, row.From = r.String(), r.from
 			if err != nil {
@@ -250,7 +251,7 @@ func (p *program) fetches(addresses []string) (o fetch.Options, err error) {
 	o.Agent = "leadferry/" + Version
 	set := p.settings.Load()
 	if set == nil || set.sandbox { // which has no network of its own
-		set = &settings{line: p.line, connection: map[string]setting{"proxy": p.line.given("proxy"), "ca-file": p.line.given("ca-file")}}
+		set = &settings{line: p.line, connection: map[string]flags.Setting{"proxy": p.line.Given("proxy"), "ca-file": p.line.Given("ca-file")}}
 	}
 	for _, name := range addresses {
 		u, err := url.Parse(name)

@@ -9,6 +9,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 )
 
 func (p *program) reconcileCommand() *cli.Command {
@@ -33,11 +34,11 @@ Exit codes: 0 every row is the same, or not read on purpose; 1 some rows differ,
 their leads could not be read; 2 usage, mapping or input error; 3 stopped early,
 resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), readFlags(), []cli.Flag{
-			choiceFlag(running, "remote", "leads that are read: %; none compares file and checkpoint only", "all", "none"),
-			timeFlag(running, "fresh", 0, "read no lead that was confirmed or read within this `DURATION`"),
-			countFlag(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs (0: all)"),
+			flags.Choice(running, "remote", "leads that are read: %; none compares file and checkpoint only", "all", "none"),
+			flags.Time(running, "fresh", 0, "read no lead that was confirmed or read within this `DURATION`"),
+			flags.Count(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs (0: all)"),
 			&cli.Uint64Flag{Name: "seed", Usage: "pick the sample by `N`, which a run tells: the same leads again", DefaultText: "another one each time", Category: running},
-			nameFlag(files, "reconciliation", "write the reconciliation to `FILE`"),
+			flags.Name(files, "reconciliation", "write the reconciliation to `FILE`"),
 			pullFlag(),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
@@ -74,5 +75,5 @@ func readFlags() []cli.Flag {
 
 // pullFlag says where what the CRM should take over goes.
 func pullFlag() cli.Flag {
-	return nameFlag(files, "pull", "write what the CRM should take over to `FILE`, as CSV in its own words: leads whose status the service has changed")
+	return flags.Name(files, "pull", "write what the CRM should take over to `FILE`, as CSV in its own words: leads whose status the service has changed")
 }

@@ -21,11 +21,12 @@ import (
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/lazyregexp"
 )
 
 func (p *program) reportCommand() *cli.Command {
-	output := nameFlag("", "output", "write the page to `FILE`; - is standard output (default: report.html in the run's folder)")
+	output := flags.Name("", "output", "write the page to `FILE`; - is standard output (default: report.html in the run's folder)")
 	output.Aliases = []string{"o"}
 	return &cli.Command{
 		Name: "report", Usage: "the page of a finished run: whether it worked, how fast, what needs you", ArgsUsage: "[RUN]",
@@ -47,7 +48,7 @@ with the exit code that they would have as one run:
 Exit codes: 0 done; 2 no such run, or not the summary of one; 3 the page could not be written.`,
 		Flags: slices.Concat([]cli.Flag{
 			output,
-			boolFlag("", "open", "open the page in the browser"),
+			flags.Bool("", "open", "open the page in the browser"),
 		}, connectionFlags(), fleetReportFlags()),
 		Action: p.report,
 	}
@@ -167,9 +168,9 @@ func openFile(path string) error {
 // fleetReportFlags name the ledger in which a fleet's report is.
 func fleetReportFlags() []cli.Flag {
 	return []cli.Flag{
-		nameFlag(running, "fleet", "all workers of the fleet `NAME` as one run, from the ledger"),
-		nameFlag(running, "checkpoint", "the postgres:// `ADDRESS` of the fleet's ledger"),
-		textFlag(files, "summary", "with --fleet: - prints the summary as JSON"),
+		flags.Name(running, "fleet", "all workers of the fleet `NAME` as one run, from the ledger"),
+		flags.Name(running, "checkpoint", "the postgres:// `ADDRESS` of the fleet's ledger"),
+		flags.Text(files, "summary", "with --fleet: - prints the summary as JSON"),
 	}
 }
 

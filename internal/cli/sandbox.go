@@ -20,6 +20,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
 	"leadferry/leadapi"
@@ -28,10 +29,10 @@ import (
 )
 
 func (p *program) sandboxCommand() *cli.Command {
-	flag := func(name, usage string) *cli.StringFlag { return nameFlag("", name, usage) }
-	addr, faults := flag("addr", "loopback `ADDRESS` to listen on; port 0 takes a free one"), textFlag("", "faults", "what goes wrong how often: `SPEC`, see above")
+	flag := func(name, usage string) *cli.StringFlag { return flags.Name("", name, usage) }
+	addr, faults := flag("addr", "loopback `ADDRESS` to listen on; port 0 takes a free one"), flags.Text("", "faults", "what goes wrong how often: `SPEC`, see above")
 	addr.Value = "127.0.0.1:8080"
-	life := timeFlag("", "access-life", 0, "lifetime of access tokens: `DURATION`")
+	life := flags.Time("", "access-life", 0, "lifetime of access tokens: `DURATION`")
 	life.DefaultText = "3h"
 	return &cli.Command{
 		Name: "sandbox", Usage: "a local imitation of the service, for trying out and for tests",
@@ -58,16 +59,16 @@ Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 		Flags: []cli.Flag{
 			addr,
 			flag("leads-listen", "an `ADDRESS` of its own for the lead creation application"),
-			boolFlag("", "tls", "https, by a certificate for localhost, 127.0.0.1 and ::1 of an authority made for this start"),
+			flags.Bool("", "tls", "https, by a certificate for localhost, 127.0.0.1 and ::1 of an authority made for this start"),
 			flag("tls-dir", "https, and the files for clients in `DIR` (default: in a temporary folder)"),
-			boolFlag("", "mutual-tls", "https, and clients must show a certificate, which is written for them"),
+			flags.Bool("", "mutual-tls", "https, and clients must show a certificate, which is written for them"),
 			flag("client-ca", "https, and clients must show a certificate that those in the PEM `FILE` vouch for"),
-			timeFlag("", "idle-close", 0, "close connections that rested so long: `DURATION`"),
+			flags.Time("", "idle-close", 0, "close connections that rested so long: `DURATION`"),
 			flag("proxy-listen", "an `ADDRESS` for an HTTP proxy, which leads to the sandbox alone"),
 			flag("proxy-user", "whom the proxy lets in: `NAME[:PASSWORD]`; without a password one is made up"),
-			timeFlag("", "latency", 0, "added to every answer: `DURATION`"),
+			flags.Time("", "latency", 0, "added to every answer: `DURATION`"),
 			faults,
-			boolFlag("", "strict", "refuse what the specification does not name, too: fields, nulls, parameters, postal codes that no territory holds"),
+			flags.Bool("", "strict", "refuse what the specification does not name, too: fields, nulls, parameters, postal codes that no territory holds"),
 			directoryFlag("", ""),
 			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
 			life,
@@ -79,7 +80,7 @@ Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 
 func sandboxWebFlag() cli.Flag {
 	return &cli.GenericFlag{
-		Name: "web", Value: new(optionalWord), DefaultText: "no page",
+		Name: "web", Value: new(flags.OptionalWord), DefaultText: "no page",
 		Usage: "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)",
 	}
 }
@@ -167,7 +168,7 @@ func exports(to terminal.Shell, l *sandbox.Listener, d *sandbox.Directory, ownCe
 		{"client-cert", cert},
 		{"client-key", key},
 	} {
-		switch name := variableOf(v[0]); {
+		switch name := flags.Variable(v[0]); {
 		case v[1] != "":
 			lines.WriteString(to.Set(name, v[1]))
 		case !ownCert || v[0] == "ca-file":

@@ -18,43 +18,23 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
 
-// setting is one effective value and where it comes from.
-type setting struct {
-	Name   string `json:"name"`  // of the flag
-	Value  string `json:"value"` // "": not set
-	From   string `json:"from"`  // in words; "" where it is not set
-	origin origin
-}
-
-// origin is where a setting comes from: a flag beats the environment, which beats the
-// profile.
-type origin uint8
-
-const (
-	byNobody origin = iota
-	byProfile
-	byEnvironment
-	byFlag
-)
-
-func (s *setting) given() bool { return s.origin >= byEnvironment }
-
 // settings are what the connection flags, the environment and the profile say
 // together. They are resolved before a command begins, so that a mistake in the
 // configuration is told before anything is read.
 type settings struct {
-	line       *commandLine
+	line       *flags.Line
 	sandbox    bool
-	config     setting // the configuration file; "" where there is no place for one
-	profile    setting
+	config     flags.Setting // the configuration file; "" where there is no place for one
+	profile    flags.Setting
 	profiles   []string // that the configuration file has
 	makes      bool     // the profile is not there, and login makes it
-	connection map[string]setting
+	connection map[string]flags.Setting
 }
 
 // defaultProfile is used when none is named; it need not stand in the file.
@@ -64,8 +44,8 @@ func (s *settings) get(name string) string { return s.connection[name].Value }
 
 // settle looks each setting up: flag, environment, profile, in this order. The
 // sandbox needs none of them.
-func (l *commandLine) settle(c *cli.Context) (*settings, error) {
-	s := &settings{line: l, sandbox: c.Bool("sandbox"), connection: map[string]setting{}}
+func (p *program) settle(c *cli.Context) (*settings, error) {
+	s := &settings{line: p.line, sandbox: c.Bool("sandbox"), connection: map[string]flags.Setting{}}
 	if s.sandbox {
 		return s, nil
 	}
@@ -75,35 +55,22 @@ func (l *commandLine) settle(c *cli.Context) (*settings, error) {
 	}
 	for _, key := range config.Keys() {
 		name := strings.ReplaceAll(key, "_", "-")
-		v := l.given(name)
-		if value, ok := profile.Values[key]; ok && !v.given() {
-			v = setting{Name: name, Value: value.Text, From: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.config.Value, value.Line), origin: byProfile}
+		v := p.line.Given(name)
+		if value, ok := profile.Values[key]; ok && !v.Given() {
+			v = flags.Setting{Name: name, Value: value.Text, From: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.config.Value, value.Line), Origin: flags.ByProfile}
 		}
 		s.connection[name] = v
 	}
 	return s, nil
 }
 
-// given is a setting as flag or environment have it. An empty variable is as none, an
-// empty flag is a flag.
-func (l *commandLine) given(name string) setting {
-	if value, found := l.typed(name); found {
-		return setting{name, value, "flag --" + name, byFlag}
-	}
-	variable := variableOf(name)
-	if value := os.Getenv(variable); value != "" {
-		return setting{name, value, "environment " + variable, byEnvironment}
-	}
-	return setting{Name: name}
-}
-
 // findConfig finds the configuration file's place.
 func (s *settings) findConfig() {
-	if s.config = s.line.given("config"); s.config.given() {
+	if s.config = s.line.Given("config"); s.config.Given() {
 		return
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
-		s.config = setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}
+		s.config = flags.Setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}
 	}
 }
 
@@ -111,9 +78,9 @@ func (s *settings) findConfig() {
 // empty where none is named and there is none called default.
 func (s *settings) readProfile() (*config.Profile, error) {
 	s.findConfig()
-	s.profile = s.line.given("profile")
-	if !s.profile.given() {
-		s.profile = setting{Name: "profile", Value: defaultProfile, From: "default"}
+	s.profile = s.line.Given("profile")
+	if !s.profile.Given() {
+		s.profile = flags.Setting{Name: "profile", Value: defaultProfile, From: "default"}
 	}
 	none := &config.Profile{Name: s.profile.Value}
 	var file *config.File
@@ -124,7 +91,7 @@ func (s *settings) readProfile() (*config.Profile, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && s.mayMake():
 		return none, nil
-	case errors.Is(err, fs.ErrNotExist) && !s.config.given() && none.Name == defaultProfile:
+	case errors.Is(err, fs.ErrNotExist) && !s.config.Given() && none.Name == defaultProfile:
 		s.config.From += "; there is no such file"
 		return none, nil
 	case errors.Is(err, fs.ErrNotExist):
@@ -146,8 +113,8 @@ func (s *settings) readProfile() (*config.Profile, error) {
 // mayMake notes that login makes the profile, where one is named and its address is given
 // as a flag: an address of the environment may be meant for another profile.
 func (s *settings) mayMake() bool {
-	base := s.line.given("base-url")
-	s.makes = s.line.command.Name == "login" && s.profile.given() && s.config.Value != "" && base.Value != "" && base.origin == byFlag
+	base := s.line.Given("base-url")
+	s.makes = s.line.Command.Name == "login" && s.profile.Given() && s.config.Value != "" && base.Value != "" && base.Origin == flags.ByFlag
 	return s.makes
 }
 
@@ -157,7 +124,7 @@ func profileHint(name string, names []string) string {
 		other = "the file has no profiles"
 	}
 	other += "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
-	return near("", name, names, other)
+	return flags.Near("", name, names, other)
 }
 
 // missing says which of the settings are not set, or nothing.
@@ -177,14 +144,14 @@ func (s *settings) missing(names ...string) string {
 // configHint helps where a setting is missing.
 func (s *settings) configHint() string {
 	hint := "set the flags or their LEADFERRY_ variables, "
-	if len(s.profiles) > 0 && !s.profile.given() {
+	if len(s.profiles) > 0 && !s.profile.Given() {
 		hint += "name a --profile (" + strings.Join(s.profiles, ", ") + "), "
 	}
 	return hint + "or add --sandbox to try it out without an account"
 }
 
 // account is an OAuth client with its secret, which is never shown.
-type account struct{ id, secret setting }
+type account struct{ id, secret flags.Setting }
 
 // secretVariable is the one source of the secret that has no flag.
 const secretVariable = "LEADFERRY_CLIENT_SECRET"
@@ -208,32 +175,32 @@ func (s *settings) account(ask func(command string) (secret string, err error)) 
 	}
 	from := "stored by login (" + s.credentialsPath() + ")"
 	if a.id.Value == "" {
-		a.id = setting{Name: "client-id", Value: stored.ClientID, From: from}
+		a.id = flags.Setting{Name: "client-id", Value: stored.ClientID, From: from}
 	}
 	if a.secret.Value == "" {
-		a.secret = setting{Name: "client-secret", Value: stored.ClientSecret, From: from}
+		a.secret = flags.Setting{Name: "client-secret", Value: stored.ClientSecret, From: from}
 	}
 	return a, nil
 }
 
 // givenSecret is the secret of the environment, or of the file or the command that a
 // flag, the environment or the profile names.
-func (s *settings) givenSecret(ask func(string) (string, error)) (setting, error) {
+func (s *settings) givenSecret(ask func(string) (string, error)) (flags.Setting, error) {
 	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
-	if value := os.Getenv(secretVariable); value != "" && !file.given() && !command.given() {
-		return setting{"client-secret", value, "environment " + secretVariable, byEnvironment}, nil
+	if value := os.Getenv(secretVariable); value != "" && !file.Given() && !command.Given() {
+		return flags.Setting{Name: "client-secret", Value: value, From: "environment " + secretVariable, Origin: flags.ByEnvironment}, nil
 	}
 	switch {
-	case file.Value != "" && command.Value != "" && file.origin == command.origin:
-		return setting{Name: "client-secret"}, exit.Usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.From, command.From), "take one of them out")
-	case command.Value != "" && command.origin > file.origin:
+	case file.Value != "" && command.Value != "" && file.Origin == command.Origin:
+		return flags.Setting{Name: "client-secret"}, exit.Usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.From, command.From), "take one of them out")
+	case command.Value != "" && command.Origin > file.Origin:
 		value, err := ask(command.Value)
-		return setting{"client-secret", value, "the output of a command, " + command.From, command.origin}, err
+		return flags.Setting{Name: "client-secret", Value: value, From: "the output of a command, " + command.From, Origin: command.Origin}, err
 	case file.Value != "":
 		value, err := config.ReadSecret(file.Value)
-		return setting{"client-secret", value, file.Value + ", " + file.From, file.origin}, err
+		return flags.Setting{Name: "client-secret", Value: value, From: file.Value + ", " + file.From, Origin: file.Origin}, err
 	}
-	return setting{Name: "client-secret"}, nil
+	return flags.Setting{Name: "client-secret"}, nil
 }
 
 func (s *settings) credentialsPath() string {

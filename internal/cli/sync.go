@@ -10,6 +10,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/disk"
 )
 
@@ -36,10 +37,10 @@ Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
 4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 a newer worker of the
 fleet has this one's place; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
-			choiceFlag(running, "missing", "rows whose lead is not known: %", "report", "create", "ignore"),
+			flags.Choice(running, "missing", "rows whose lead is not known: %", "report", "create", "ignore"),
 			checkRemoteFlag(),
-			choiceFlag(running, "conflict", "rows whose lead's status was changed on the service: % (a conflict, the file's status is sent, or the service's stays); the mapping's conflict: goes before", "report", "file", "service"),
-			choiceFlag(running, "reopen", "changes from a closed status to an open one: %; hold makes them conflicts", "allow", "hold"),
+			flags.Choice(running, "conflict", "rows whose lead's status was changed on the service: % (a conflict, the file's status is sent, or the service's stays); the mapping's conflict: goes before", "report", "file", "service"),
+			flags.Choice(running, "reopen", "changes from a closed status to an open one: %; hold makes them conflicts", "allow", "hold"),
 			pullFlag(),
 		}, outputFlags()),
 		Action: func(c *cli.Context) error {
@@ -76,15 +77,15 @@ const checkAll = "all"
 
 func checkRemoteFlag() cli.Flag {
 	return &cli.GenericFlag{
-		Name: "check-remote", Value: new(optionalWord), DefaultText: "no lead is read", Category: running,
+		Name: "check-remote", Value: new(flags.OptionalWord), DefaultText: "no lead is read", Category: running,
 		Usage: "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed",
 		Action: func(c *cli.Context, value any) error {
-			if word := value.(*optionalWord).String(); word != checkAll {
+			if word := value.(*flags.OptionalWord).String(); word != checkAll {
 				if slices.Contains(c.Args().Slice(), checkAll) && !disk.Exists(checkAll) {
 					return exit.Usage(checkAll+" behind --check-remote is taken for a file, which is not there", "write --check-remote="+checkAll)
 				}
 				if _, err := strconv.ParseBool(word); err != nil {
-					return exit.Usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+helpName(c)+" --help")
+					return exit.Usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+flags.CommandName(c)+" --help")
 				}
 			}
 			return nil
@@ -94,7 +95,7 @@ func checkRemoteFlag() cli.Flag {
 
 // checksRemote says whether leads are read before they are changed, or all of them.
 func checksRemote(c *cli.Context) (changed, all bool) {
-	word := c.Generic("check-remote").(*optionalWord).String()
+	word := c.Generic("check-remote").(*flags.OptionalWord).String()
 	changed, _ = strconv.ParseBool(word) // was checked by the flag
 	return changed || word == checkAll, word == checkAll
 }

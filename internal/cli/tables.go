@@ -11,6 +11,7 @@ import (
 
 	"leadferry/internal/cli/complete"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/reference"
 	"leadferry/internal/config"
 	"leadferry/internal/explain"
@@ -172,7 +173,7 @@ func argumentsOf(command, arguments string) reference.Values {
 // profileNames are those of the configuration file that is meant. One that cannot be read
 // has none: the command will say what is wrong with it.
 func profileNames(given func(flag string) string) []string {
-	s := &settings{line: &commandLine{}}
+	s := &settings{line: &flags.Line{}}
 	s.findConfig()
 	path := s.config.Value
 	if named := given("config"); named != "" {

@@ -16,6 +16,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/cli/complete"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/reference"
 )
 
@@ -147,7 +148,7 @@ func TestOfferedValuesAreTaken(t *testing.T) {
 	Reference().Each(func(c *reference.Command) {
 		for _, f := range c.Flags {
 			for _, w := range f.Values.Words {
-				if _, err := parseLine(app, append(slices.Clone(c.Path[1:]), "--"+f.Names[0]+"="+w)); err != nil {
+				if _, err := flags.Parse(app, append(slices.Clone(c.Path[1:]), "--"+f.Names[0]+"="+w)); err != nil {
 					t.Errorf("%s --%s=%s: %v", c.Name(), f.Names[0], w, err)
 				}
 			}

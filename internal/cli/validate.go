@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
+	"leadferry/internal/cli/flags"
 )
 
 func (p *program) validateCommand() *cli.Command {
@@ -32,11 +33,11 @@ Exit codes: 0 all is good; 1 some rows or a test of the mapping are not, the map
 cannot make leads yet, or a file breaks off; 2 the mapping or a file cannot be used
 at all; 130 interrupted.`,
 		Flags: slices.Concat(inputFlags(), outputFlags(), []cli.Flag{
-			countFlag(running, "show", 0, "print the first `N` requests as they would be sent"),
+			flags.Count(running, "show", 0, "print the first `N` requests as they would be sent"),
 			rateFlag("say how long the requests take at `N` a second"),
-			boolFlag(running, "no-repeats", "do not look for repeated keys (saves 16 bytes a row)"),
-			boolFlag(running, "strict", "repeated keys, columns that nothing uses, words that only else takes, values that are left out and guesses that nobody confirmed count as problems"),
-			textFlag(running, "tolerate", "end with 0 when no more than `N|P%` rows are not good"),
+			flags.Bool(running, "no-repeats", "do not look for repeated keys (saves 16 bytes a row)"),
+			flags.Bool(running, "strict", "repeated keys, columns that nothing uses, words that only else takes, values that are left out and guesses that nobody confirmed count as problems"),
+			flags.Text(running, "tolerate", "end with 0 when no more than `N|P%` rows are not good"),
 		}),
 		Action: func(c *cli.Context) error {
 			o, err := p.runOptions(c)

@@ -10,6 +10,7 @@ import (
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/page"
 )
 
@@ -19,7 +20,7 @@ const anyPort = "127.0.0.1:0"
 // webFlag asks for the run's page while it goes on.
 func webFlag() cli.Flag {
 	return &cli.GenericFlag{
-		Name: "web", Value: new(optionalWord), DefaultText: "no page", Category: files, EnvVars: []string{variableOf("web")},
+		Name: "web", Value: new(flags.OptionalWord), DefaultText: "no page", Category: files, EnvVars: []string{flags.Variable("web")},
 		Usage: "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)",
 	}
 }
@@ -42,7 +43,7 @@ func openWeb(c *cli.Context, o *importer.Options) (*web, error) {
 
 // webAddress is where a page is to be served; "" where none is wanted.
 func webAddress(c *cli.Context) string {
-	addr := c.Generic("web").(*optionalWord).String()
+	addr := c.Generic("web").(*flags.OptionalWord).String()
 	if wanted, err := strconv.ParseBool(addr); err == nil {
 		addr = map[bool]string{true: anyPort}[wanted]
 	}

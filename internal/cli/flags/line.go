@@ -1,4 +1,6 @@
-package cli
+// Package flags is the command line: it is taken apart, so that flags stand before and behind file names, and
+// what a flag's value is, it or its environment variable says.
+package flags
 
 import (
 	"cmp"
@@ -14,32 +16,38 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// commandLine is a command line taken apart, argument by argument. The flag parser
+// ConnectionTopic is what `leadferry help` takes for the flags that lead to the service,
+// which are the same for every command.
+const ConnectionTopic = "connection"
+
+// Line is a command line taken apart, argument by argument. The flag parser
 // stops at the first file name without a word, so that `import f.csv --dry-run` would
 // be a live run, and knows --help and --version in some places only.
-type commandLine struct {
-	program       *cli.App
-	path          []string     // program and command, by the words that name them
-	command       *cli.Command // the program itself, until one is named
-	global, own   []typedFlag  // flags of the program, and of the command
-	files         []string     // everything else
-	help, version bool
-	topic         bool // help is wanted on connectionTopic
+type Line struct {
+	Path    []string     // program and command, by the words that name them
+	Command *cli.Command // the program itself, until one is named
+	Help    bool         // is wanted
+	Topic   bool         // help is wanted on [ConnectionTopic]
+
+	program     *cli.App
+	global, own []typed  // flags of the program, and of the command
+	files       []string // everything else
+	version     bool
 }
 
-// typedFlag is a flag as it stands on the command line.
-type typedFlag struct {
+// typed is a flag as it stands on the command line.
+type typed struct {
 	cli.Flag
 	name  string // the one of its names that stands there
 	value string
 	words []string // the one or two arguments that it takes up
 }
 
-// parseLine takes a command line apart, of which the program's name is not a part. After
+// Parse takes a command line apart, of which the program's name is not a part. After
 // an error, the first of which it returns, it goes on: how to log and what to do at the
 // end is known all the same.
-func parseLine(app *cli.App, args []string) (*commandLine, error) {
-	l := &commandLine{program: app, path: []string{app.Name}, command: &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}}
+func Parse(app *cli.App, args []string) (*Line, error) {
+	l := &Line{program: app, Path: []string{app.Name}, Command: &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}}
 	var first error
 	for len(args) > 0 {
 		n, err := l.take(args)
@@ -50,7 +58,7 @@ func parseLine(app *cli.App, args []string) (*commandLine, error) {
 
 // take reads the next argument and returns how many it takes up. What follows `--` is
 // no flag, whatever it looks like.
-func (l *commandLine) take(args []string) (n int, err error) {
+func (l *Line) take(args []string) (n int, err error) {
 	switch a := args[0]; {
 	case a == "--":
 		for _, word := range args[1:] {
@@ -72,8 +80,8 @@ func looksLikeFlag(arg string) error {
 		"write ./"+arg+" for the file; for the flag, rename the file or work in another folder")
 }
 
-func (l *commandLine) takeWord(word string) error {
-	commands := l.command.Subcommands
+func (l *Line) takeWord(word string) error {
+	commands := l.Command.Subcommands
 	switch {
 	case word == "-" && disk.Exists(word):
 		return exit.Usage("there is a file called -, so it cannot be told whether the file or standard input is meant", "write ./- for the file, or rename it")
@@ -81,36 +89,36 @@ func (l *commandLine) takeWord(word string) error {
 		l.files = append(l.files, word)
 		return nil
 	case word == "help":
-		l.help = true
+		l.Help = true
 		return nil
-	case word == connectionTopic && l.help && len(l.path) == 1:
-		l.topic = true
+	case word == ConnectionTopic && l.Help && len(l.Path) == 1:
+		l.Topic = true
 		return nil
 	}
 	var names []string
 	for _, c := range commands {
 		if c.HasName(word) {
-			l.command, l.path = c, append(l.path, word)
+			l.Command, l.Path = c, append(l.Path, word)
 			return nil
 		}
 		names = append(names, c.Name)
 	}
-	return exit.Usage("there is no command "+strconv.Quote(word), near("", word, names, "see "+l.name()+" --help"))
+	return exit.Usage("there is no command "+strconv.Quote(word), Near("", word, names, "see "+l.name()+" --help"))
 }
 
 // takeFlag reads a flag and its value. Before the command is known, flags of all
 // commands are.
-func (l *commandLine) takeFlag(args []string) (n int, err error) {
+func (l *Line) takeFlag(args []string) (n int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(args[0][1:], "-"), "=")
 	switch name {
 	case "help", "h":
-		l.help = true
+		l.Help = true
 		return 1, nil
 	case "version", "v":
 		l.version = true
 		return 1, nil
 	}
-	f := flagNamed(name, l.known())
+	f := Named(name, l.known())
 	if f == nil {
 		return 1, l.unknownFlag(name)
 	}
@@ -127,10 +135,10 @@ func (l *commandLine) takeFlag(args []string) (n int, err error) {
 		n, value = 2, args[1]
 	}
 	into := &l.own
-	if flagNamed(name, l.program.Flags) != nil {
+	if Named(name, l.program.Flags) != nil {
 		into = &l.global
 	}
-	*into = append(*into, typedFlag{f, name, value, args[:n]})
+	*into = append(*into, typed{f, name, value, args[:n]})
 	return n, wrongValue(f, value)
 }
 
@@ -145,10 +153,10 @@ func standsAlone(f cli.Flag) bool {
 
 // swallows reports whether what stands where a value belongs is a flag: in a script,
 // the value may be a variable that nobody set.
-func (l *commandLine) swallows(value string) bool {
+func (l *Line) swallows(value string) bool {
 	name, long := strings.CutPrefix(value, "--")
 	name, _, _ = strings.Cut(name, "=")
-	return long && (name == "" || name == "help" || name == "version" || flagNamed(name, l.known()) != nil)
+	return long && (name == "" || name == "help" || name == "version" || Named(name, l.known()) != nil)
 }
 
 // wrongValue checks a flag's value by the flag's kind.
@@ -181,45 +189,45 @@ func wrongValue(f cli.Flag, value string) (err error) {
 }
 
 // check finds what is wrong with the line as a whole, unless only help is wanted.
-func (l *commandLine) check() error {
-	if slices.Equal(l.files, []string{"help"}) && !strings.HasPrefix(l.command.ArgsUsage, "KEY") && !disk.Exists("help") {
-		l.help = true
+func (l *Line) check() error {
+	if slices.Equal(l.files, []string{"help"}) && !strings.HasPrefix(l.Command.ArgsUsage, "KEY") && !disk.Exists("help") {
+		l.Help = true
 	}
 	switch {
-	case l.help || l.version:
+	case l.Help || l.version:
 		return nil
-	case len(l.own) > 0 && len(l.command.Subcommands) > 0:
+	case len(l.own) > 0 && len(l.Command.Subcommands) > 0:
 		return exit.Usage("no command given", "see "+l.name()+" --help")
 	}
 	for _, f := range l.own {
 		main := f.Names()[0]
-		if flagNamed(f.name, l.command.Flags) == nil {
+		if Named(f.name, l.Command.Flags) == nil {
 			return l.unknownFlag(f.name)
 		}
-		if main != f.name && slices.ContainsFunc(l.own, func(other typedFlag) bool { return other.name == main }) {
+		if main != f.name && slices.ContainsFunc(l.own, func(other typed) bool { return other.name == main }) {
 			return exit.Usage("-"+f.name+" and --"+main+" are one flag", "give it once")
 		}
 	}
-	if l.command.ArgsUsage == "" && len(l.files) > 0 {
-		return exit.Usage(strings.Join(l.path[1:], " ")+" takes no file names", "see "+l.name()+" --help")
+	if l.Command.ArgsUsage == "" && len(l.files) > 0 {
+		return exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", "see "+l.name()+" --help")
 	}
 	return nil
 }
 
-// ordered gives the arguments in the order that the parser expects: flags of the program,
+// Ordered gives the arguments in the order that the parser expects: flags of the program,
 // the command, its flags, `--` and file names.
-func (l *commandLine) ordered() []string {
+func (l *Line) Ordered() []string {
 	switch {
-	case l.help:
-		return append(slices.Clone(l.path), "--help")
+	case l.Help:
+		return append(slices.Clone(l.Path), "--help")
 	case l.version:
-		return []string{l.path[0], "--version"}
+		return []string{l.Path[0], "--version"}
 	}
-	out := []string{l.path[0]}
+	out := []string{l.Path[0]}
 	for _, f := range l.global {
 		out = append(out, f.words...)
 	}
-	out = append(out, l.path[1:]...)
+	out = append(out, l.Path[1:]...)
 	for _, f := range l.own {
 		out = append(out, f.words...)
 	}
@@ -229,8 +237,8 @@ func (l *commandLine) ordered() []string {
 	return out
 }
 
-// typed is the value that a flag has on the command line, the last one of several.
-func (l *commandLine) typed(name string) (value string, found bool) {
+// Typed is the value that a flag has on the command line, the last one of several.
+func (l *Line) Typed(name string) (value string, found bool) {
 	for _, f := range slices.Concat(l.global, l.own) {
 		if f.Names()[0] == name {
 			value, found = f.value, true
@@ -240,12 +248,12 @@ func (l *commandLine) typed(name string) (value string, found bool) {
 }
 
 // name is the command so far, as a person types it.
-func (l *commandLine) name() string { return strings.Join(l.path, " ") }
+func (l *Line) name() string { return strings.Join(l.Path, " ") }
 
 // known are the flags that may stand here: those of the program, of the command, and
 // of what may still be named below it.
-func (l *commandLine) known() []cli.Flag {
-	return slices.Concat(l.command.Flags, l.program.Flags, flagsOf(l.command.Subcommands))
+func (l *Line) known() []cli.Flag {
+	return slices.Concat(l.Command.Flags, l.program.Flags, flagsOf(l.Command.Subcommands))
 }
 
 func flagsOf(commands []*cli.Command) (flags []cli.Flag) {
@@ -255,7 +263,7 @@ func flagsOf(commands []*cli.Command) (flags []cli.Flag) {
 	return flags
 }
 
-func flagNamed(name string, flags []cli.Flag) cli.Flag {
+func Named(name string, flags []cli.Flag) cli.Flag {
 	for _, f := range flags {
 		if slices.Contains(f.Names(), name) {
 			return f
@@ -264,10 +272,10 @@ func flagNamed(name string, flags []cli.Flag) cli.Flag {
 	return nil
 }
 
-func (l *commandLine) unknownFlag(name string) error {
+func (l *Line) unknownFlag(name string) error {
 	var others, names []string
 	for _, c := range l.program.Commands {
-		if flagNamed(name, flagsOf([]*cli.Command{c})) != nil {
+		if Named(name, flagsOf([]*cli.Command{c})) != nil {
 			others = append(others, c.Name)
 		}
 	}
@@ -277,12 +285,12 @@ func (l *commandLine) unknownFlag(name string) error {
 	for _, f := range l.known() {
 		names = append(names, f.Names()...)
 	}
-	return exit.Usage("there is no flag --"+name, near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --"))
+	return exit.Usage("there is no flag --"+name, Near("--", name, names, "see "+l.name()+" --help; a name that begins with - stands behind --"))
 }
 
-// near asks whether the name that is nearest is meant; where none is near, it gives
+// Near asks whether the name that is nearest is meant; where none is near, it gives
 // other.
-func near(prefix, name string, names []string, other string) string {
+func Near(prefix, name string, names []string, other string) string {
 	if n := spelling.Nearest(name, names); n != "" {
 		return "did you mean " + prefix + n + "?"
 	}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"leadferry/importer"
+	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
+)
+
+// The parts of a command's help.
+const (
+	connecting = "Connection"
+	reading    = "Input"
+	running    = "Run"
+	files      = "Files"
+)
+
+func rateFlag(text string) *cli.Float64Flag {
+	return &cli.Float64Flag{Name: "rate", Usage: text, Category: running, Action: func(_ *cli.Context, rate float64) error {
+		if !(rate >= 0) || math.IsInf(rate, 0) {
+			return exit.Usage("--rate must be a number that is not negative", "0 means no limit")
+		}
+		return nil
+	}}
+}
+
+// connectionFlags name the service. The secret has no flag: it would show in the
+// process list.
+func connectionFlags() []cli.Flag {
+	return []cli.Flag{
+		flags.Name(connecting, "base-url", "general API, without /v3: `URL`"),
+		flags.Name(connecting, "leads-url", "lead creation application, without /v1: `URL`"),
+		flags.Name(connecting, "trunk-id", "the brand's trunk organization: `ID`"),
+		flags.Name(connecting, "client-id", "OAuth client `ID`; its secret comes from LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command"),
+		flags.Name(connecting, "client-secret-file", "`FILE` with the OAuth secret, of yours or root alone, which others may not read"),
+		flags.Name(connecting, "client-secret-command", "`COMMAND` whose standard output is the OAuth secret, run once without a shell"),
+		flags.Name(connecting, "proxy", "`URL` of the proxy for all requests: http://, https:// or socks5://, a user and password best in the variable; none: no proxy (default: HTTPS_PROXY, but for NO_PROXY)"),
+		flags.Name(connecting, "ca-file", "PEM `FILE` with certificates that are trusted beside the system's"),
+		flags.Name(connecting, "request-id-header", "`NAME` of a header in which each attempt carries a random ID, kept and shown with rows in doubt (default: none)"),
+		flags.Name(connecting, "client-cert", "PEM `FILE` with a client certificate for a service that asks for one, and its key if --client-key is not given"),
+		flags.Name(connecting, "client-key", "PEM `FILE` with the client certificate's key, not encrypted, which others may not read"),
+		flags.Name(connecting, "profile", "`NAME` of a set of the above in the configuration file (default: the one named default, if any)"),
+		flags.Name(connecting, "config", "configuration `FILE` (default: leadferry/config.yaml in the user's configuration directory)"),
+		flags.Bool(connecting, "sandbox", "use the built-in imitation service: no account, no network"),
+		flags.Bool(connecting, "sandbox-reset", "with --sandbox: forget its leads and its checkpoint first"),
+		directoryFlag(connecting, "with --sandbox: "),
+	}
+}
+
+// directoryFlag names the brand that the imitation serves.
+func directoryFlag(category, when string) cli.Flag {
+	return flags.Name(category, "directory", when+"`FILE` with your own organizations, locators and trunk, of the form that leadferry sandbox --help shows")
+}
+
+// sourceFlags override what is detected, or what the mapping says, of a file.
+func sourceFlags() []cli.Flag {
+	return []cli.Flag{
+		flags.Text(reading, "format", "`FORMAT` of the input: csv, tsv, jsonl or xlsx (default: by name or content)"),
+		flags.Text(reading, "delimiter", "one `CHARACTER`, or tab"),
+		flags.Text(reading, "encoding", "`LABEL` of the text's encoding, such as windows-1252; a byte order mark wins (default: utf-8)"),
+		flags.Bool(reading, "trust-encoding", "take rows that are valid UTF-8 for text of the single-byte encoding that is named, too; else they are invalid"),
+		flags.Text(reading, "sheet", "`NAME` of the workbook's sheet (default: the first visible one)"),
+	}
+}
+
+// inputFlags say how files are read; import, sync and validate share them.
+func inputFlags() []cli.Flag {
+	mapping := flags.Name(reading, "mapping", "the mapping `FILE`")
+	mapping.Aliases = []string{"m"}
+	return append(sourceFlags(), mapping,
+		flags.Count(reading, "limit", 0, "stop after the first `N` rows of the input, all files together (0: all)"),
+		flags.Count(reading, "min-rows", 0, "refuse inputs that together hold fewer than `N` rows: an export that went wrong"),
+		flags.Time(reading, "max-age", 0, "refuse a file that was written longer ago than `DURATION`: last week's export"),
+	)
+}
+
+// outputFlags say where a run's files go.
+func outputFlags() []cli.Flag {
+	return []cli.Flag{
+		flags.Name(files, "out", "the run's folder `DIR`; none writes none (default: leadferry-runs/TIME-COMMAND-RUN)"),
+		flags.Name(files, "results", "write the results to `FILE`"),
+		flags.Choice(files, "results-columns", "%: all puts the rows' own columns into the results too, which are people's data", "own", "all"),
+		flags.Name(files, "rejects", "write the rejects to `FILE`"),
+		flags.Name(files, "problems", "write every problem of every row to `FILE`, by the ending of its name: .csv, .jsonl or .xml (JUnit); github prints annotations"),
+		flags.Text(files, "on-finish", "when the command ends, run `COMMAND` with the summary's path and the exit code, without a shell"),
+		flags.Name(files, "summary", "write the summary to `FILE`; - is standard output"),
+		webFlag(),
+	}
+}
+
+// metricsFlag says where a run's figures go for a monitoring system.
+func metricsFlag() cli.Flag {
+	return flags.Name(files, "metrics", "write the run's figures to `FILE` as Prometheus text, for node_exporter, which reads names that end in .prom")
+}
+
+func checkpointFlags() []cli.Flag {
+	return []cli.Flag{
+		flags.Name(running, "checkpoint", "the checkpoint `FILE`, or the postgres:// address of a database that holds it (default: a file per target in the user's state directory)"),
+		flags.Time(running, "wait", 0, "wait so long for the checkpoint's lock: `DURATION`"),
+		standbyFlag(),
+	}
+}
+
+// standbyFlag says what becomes of a server's standbys that it does not wait for.
+func standbyFlag() cli.Flag {
+	return flags.Choice(running, "ledger-standby", "a checkpoint in PostgreSQL: what becomes of standbys that its server does not wait for: %", "refused", "never-promoted")
+}
+
+func newCheckpointFlag() cli.Flag {
+	return flags.Bool(running, "new-checkpoint", "begin a new checkpoint although a run folder tells of an earlier one")
+}
+
+// pathFlags are the flags of a run that the environment may set as well.
+func pathFlags() []cli.Flag {
+	return slices.DeleteFunc(slices.Concat(checkpointFlags(), inputFlags(), outputFlags(), []cli.Flag{metricsFlag()}), func(f cli.Flag) bool {
+		d, ok := f.(cli.DocGenerationFlag)
+		return !ok || len(d.GetEnvVars()) == 0
+	})
+}
+
+// maxConcurrency is beyond what any service of this kind wants from one client.
+const maxConcurrency = 1024
+
+// sendFlags are those of a run that sends.
+func sendFlags() []cli.Flag {
+	concurrency := flags.Count(running, "concurrency", 8, "requests in flight at most: `N`")
+	concurrency.Aliases = []string{"c"}
+	concurrency.Action = func(_ *cli.Context, n int) error {
+		if n < 1 || n > maxConcurrency {
+			return exit.Usage(fmt.Sprintf("--concurrency must be from 1 to %d", maxConcurrency), "8 suits most services")
+		}
+		return nil
+	}
+	maxInDoubt := flags.Count(running, "max-in-doubt", 0, "stop when more than `N` rows fell in doubt in this run (0: never)")
+	maxInDoubt.DefaultText = "the larger of 20 and 4 × concurrency"
+	maxRejects := flags.Text(running, "max-rejects", "stop when more than `N|P%` rows sent in this run were rejected or failed, or all at its beginning (0: never)")
+	maxRejects.Value = "100"
+	maxInvalid := flags.Text(running, "max-invalid", "stop when more than `N|P%` rows are invalid: the wrong file or mapping (0: never)")
+	maxInvalid.Value = "50%"
+	keepRuns := flags.Count(files, "keep-runs", 0, "remove the oldest folders in "+runsFolder+" beyond `N`: finished runs of this target without rejects and doubts")
+	keepRuns.DefaultText = "0, all"
+	return []cli.Flag{
+		flags.Bool(running, "require-checkpoint", "exit 4 instead of starting a new checkpoint"),
+		newCheckpointFlag(),
+		concurrency,
+		rateFlag("requests per second at most, over all workers: `N` (0: no limit)"),
+		flags.Time(running, "timeout", 30*time.Second, "for one request: `DURATION`"),
+		flags.Count(running, "retries", 5, "further tries of a request that was answered and is safe to try again: `N`"),
+		flags.Time(running, "max-wait", 15*time.Minute, "how long the run pauses while the service cannot be reached: `DURATION`"),
+		flags.Bool(running, "dry-run", "plan against the checkpoint and print what would be sent; send and write nothing"),
+		flags.Count(running, "show", 10, "with --dry-run: print the first `N` requests"),
+		flags.Bool(running, "no-repeats", "with --dry-run: do not look for repeated keys"),
+		flags.Choice(running, "in-doubt", "rows whose earlier send has an unknown outcome: %", "hold", "resend"),
+		flags.Text(running, "resend-on", "further `CODES` after which a create may be sent again; none withdraws 429 and 503 with Retry-After"),
+		maxInDoubt,
+		maxRejects,
+		maxInvalid,
+		flags.Count(running, "max-creates", 0, "stop before more than `N` leads are made (0: no limit)"),
+		flags.Time(running, "max-duration", 0, "stop taking rows after this `DURATION`, finish what has begun, links included"),
+		flags.Choice(running, "look-alikes", "rows whose key is not known and looks like a known one, such as 12 and 00012: %; hold makes them conflicts", "hold", "create"),
+		flags.Bool(running, "new-columns", "take a file whose columns are not those by which leads were made, though a row's own data are its key"),
+		flags.Bool(running, "new-key", "take a file of which leads were made by another key or namespace"),
+		flags.Bool(running, "retry-rejected", "send rows again that the service refused before"),
+		keepRuns,
+		flags.Bool(running, "yes", "do not ask before leads are made"),
+		metricsFlag(),
+	}
+}
+
+// limits reads the flags that end a run early.
+func limits(c *cli.Context) (l importer.Limits, err error) {
+	l.MaxCreates, l.MaxInDoubt = c.Int("max-creates"), c.Int("max-in-doubt")
+	if !c.IsSet("max-in-doubt") {
+		l.MaxInDoubt = max(20, 4*c.Int("concurrency"))
+	}
+	if l.MaxRejects, err = share(c, "max-rejects"); err == nil {
+		l.MaxInvalid, err = share(c, "max-invalid")
+	}
+	return l, err
+}
+
+// share reads a flag that is a number of rows or a percentage of them.
+func share(c *cli.Context, name string) (importer.Share, error) {
+	number, percent := strings.CutSuffix(c.String(name), "%")
+	n, err := strconv.Atoi(number)
+	switch {
+	case err != nil || n < 0 || percent && n > 100:
+		return importer.Share{}, exit.Usage("--"+name+" is neither a number nor a percentage", "for example 100, 5% or 0")
+	case percent:
+		return importer.Share{Percent: n}, nil
+	}
+	return importer.Share{Rows: n}, nil
+}
+
+// resendOn reads --resend-on: HTTP statuses, or none.
+func resendOn(text string) (importer.ResendOn, error) {
+	r := importer.ResendOn{Codes: map[int]bool{}}
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		code, err := strconv.Atoi(word)
+		switch {
+		case text == "":
+		case word == "none":
+			r.NoDefault = true
+		case err != nil || code < 400 || code > 599:
+			return r, exit.Usage("--resend-on takes HTTP statuses from 400 to 599, or none", "for example 500,502")
+		default:
+			r.Codes[code] = true
+		}
+	}
+	return r, nil
+}
