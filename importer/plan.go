@@ -302,7 +302,7 @@ func planUpdate(c *Case, retryRejected bool) Step {
 	case known.Refused != (checkpoint.Digest{}) && known.Refused == c.digest() && !retryRejected:
 		return Step{Outcome: Rejected, Reason: refusedBefore(known)}
 	}
-	return Step{Action: Update, Outcome: Updated, Send: *send}
+	return Step{Action: Update, Outcome: Updated, Send: send}
 }
 
 // closed are the statuses in which a lead ends (specification, "States and

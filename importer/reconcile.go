@@ -105,7 +105,7 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 	case rec.LeadID != "" && known.LeadID != rec.LeadID:
 		return none(Conflict, NoLead, namesAnother)
 	}
-	step := Step{Send: *c.changes()}
+	step := Step{Send: c.changes()}
 	step.Found.keys = keysOf(rec, &step.Send)
 	before := beforeOf(known)
 	kept := before.status

@@ -23,7 +23,8 @@ type recorder struct {
 	results  []report.Result   // room for those of a batch
 	problems []report.Problem  // the same
 	compared []report.Compared // the same
-	strict   bool              // values that were left out are a problem
+	times    stamper
+	strict   bool // values that were left out are a problem
 	lines    chan []line
 	spare    chan []line // written ones, to be filled again
 	batch    []line
@@ -147,14 +148,15 @@ func (w *recorder) write(batch []line) error {
 			return fmt.Errorf("write rejects: %w", err)
 		}
 	}
-	clear(w.results)
 	if err := w.compare(batch); err != nil {
 		return fmt.Errorf("write the reconciliation: %w", err)
 	}
+	clear(w.results)
 	return w.tell(batch)
 }
 
-// compare writes what came of comparing rows, where that is wanted.
+// compare writes what came of comparing rows whose results are made, or of leads that no row
+// names, where that is wanted.
 func (w *recorder) compare(batch []line) error {
 	if !w.files.Reconciles() {
 		return nil
@@ -165,24 +167,25 @@ func (w *recorder) compare(batch []line) error {
 		if r.outcome == Pending {
 			continue
 		}
-		c := comparedWith(&r.entry, &r.found)
+		c := w.comparedWith(&r.entry, &r.found)
 		if c.Key, c.StatusFile, c.Error = it.rec.Key, it.rec.Status, r.text; r.found.verdict == Absent {
 			c.Key = r.entry.Key
 		} else {
-			c.File, c.Line, c.Row = w.inputs[it.input].Path, strconv.Itoa(it.row.Line), strconv.Itoa(it.row.Number)
+			res := &w.results[i]
+			c.File, c.Line, c.Row = res.File, res.Line, res.Row
 		}
 		w.compared = append(w.compared, c)
 	}
 	return w.files.Reconciliation(w.compared)
 }
 
-func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
+func (w *recorder) comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
 		LeadID: e.LeadID, ExternalID: e.ExternalID, StatusConfirmed: e.Status, StatusService: cmp.Or(f.service, e.Seen.Status),
 		Verdict: f.verdict.String(), ChangedBy: f.changedBy, ContentKeys: f.keys, OrganizationID: cmp.Or(f.owner, AskedFor(e)),
 	}
 	if e.State.HasLead() {
-		c.ConfirmedAt = stamp(confirmedAt(e))
+		c.ConfirmedAt = w.times.stamp(confirmedAt(e))
 	}
 	c.ServiceUpdatedAt = stamp(f.changed)
 	return c
@@ -194,6 +197,19 @@ func stamp(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// stamper writes times of which many are the one before: that of the commit which they share.
+type stamper struct {
+	last time.Time
+	text string
+}
+
+func (s *stamper) stamp(t time.Time) string {
+	if !t.Equal(s.last) {
+		s.last, s.text = t, stamp(t)
+	}
+	return s.text
 }
 
 // absent writes a lead that no row names, once all rows are on their way.
@@ -260,10 +276,10 @@ func (w *recorder) result(l *line) report.Result {
 	it, r := l.it, &l.r
 	e := &r.entry
 	res := report.Result{
-		File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
+		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
 		Key: it.rec.Key, Outcome: r.outcome.String(),
 		LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location, Status: e.Status,
-		Attempts: r.attempts, Error: WithRequestID(r.text, e),
+		Attempts: strconv.Itoa(r.attempts), Error: WithRequestID(r.text, e),
 	}
 	if w.own != nil {
 		res.Own = w.own.cells(&it.row)
@@ -271,8 +287,8 @@ func (w *recorder) result(l *line) report.Result {
 	if r.outcome == InDoubt || r.outcome == Partial {
 		res.ExternalID = e.WantLink
 	}
-	if r.attempts > 0 || r.outcome == Rejected || r.outcome == InDoubt || r.outcome == Partial {
-		res.HTTPStatus = e.Code
+	if e.Code != 0 && (r.attempts > 0 || r.outcome == Rejected || r.outcome == InDoubt || r.outcome == Partial) {
+		res.HTTPStatus = strconv.Itoa(e.Code)
 	}
 	return res
 }

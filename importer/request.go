@@ -188,18 +188,16 @@ type Changes struct {
 	Fields             []int // of the Record's Content
 }
 
-func (s *Changes) none() bool { return !s.Status && !s.ExternalID && len(s.Fields) == 0 }
+func (s Changes) none() bool { return !s.Status && !s.ExternalID && len(s.Fields) == 0 }
 
 // changes compares the row with its lead. Everything differs where nobody knows what
 // the lead holds: an update of it is not settled, or it was made by
 // somebody else.
-func (c *Case) changes() *Changes {
+func (c *Case) changes() (s Changes) {
 	rec, known := c.Record, c.Known
 	all := known.Unsettled != "" || !known.State.HasLead()
-	s := &Changes{
-		Status:     rec.Status != "" && (all || rec.Status != known.Status),
-		ExternalID: rec.ExternalID != "" && (all || rec.ExternalID != known.ExternalID),
-	}
+	s.Status = rec.Status != "" && (all || rec.Status != known.Status)
+	s.ExternalID = rec.ExternalID != "" && (all || rec.ExternalID != known.ExternalID)
 	if all = all || len(known.Content) == 0; all {
 		for i := range rec.Content {
 			if !rec.Content[i].Volatile {

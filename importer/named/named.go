@@ -33,6 +33,9 @@ type Keys struct {
 	runs   []int    // lengths of the sorted runs of hashes in the file, one behind another
 	size   int64    // of them all
 	full   bool     // the file takes no more
+
+	last  string // key, as long as each was above the one before or the same
+	count int    // of different ones until then; -1: they are in no order
 }
 
 // New are no keys.
@@ -43,6 +46,7 @@ func (k *Keys) Add(key string) {
 	if key == "" {
 		return
 	}
+	k.inOrder(key)
 	if len(k.recent) >= k.held && !k.full {
 		if k.sort(); len(k.recent) >= k.held/2 { // else most were named twice
 			k.spill()
@@ -52,6 +56,17 @@ func (k *Keys) Add(key string) {
 		k.recent = slices.Grow(k.recent, k.held-n) // at once: what is outgrown would be as much again
 	}
 	k.recent = append(k.recent, maphash.String(k.seed, key))
+}
+
+// inOrder counts keys that come in order, as those of an export mostly do.
+func (k *Keys) inOrder(key string) {
+	switch {
+	case k.count < 0 || key == k.last:
+	case key > k.last:
+		k.last, k.count = key, k.count+1
+	default:
+		k.last, k.count = "", -1
+	}
 }
 
 // spill puts the recent hashes, which are sorted, into the file, or lets them stay.
@@ -82,8 +97,12 @@ func (k *Keys) sort() {
 	k.recent = slices.Compact(k.recent)
 }
 
-// Count is how many different keys were named at least: all where they fit into memory.
+// Count is how many different keys were named at least: all where they came in order or fit into
+// memory.
 func (k *Keys) Count() int {
+	if k.count >= 0 {
+		return k.count
+	}
 	k.sort()
 	most := len(k.recent)
 	for _, n := range k.runs {

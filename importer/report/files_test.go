@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -282,7 +283,7 @@ func TestAFullDiskStopsResultsEarly(t *testing.T) {
 	r := open(t, Files{Results: "/dev/full"})
 	var err error
 	for i := 0; err == nil && i < outputBuffer; i++ {
-		err = r.Results([]Result{{Line: i}})
+		err = r.Results([]Result{{Line: strconv.Itoa(i)}})
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("after %d results: %v", outputBuffer, err)

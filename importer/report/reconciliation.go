@@ -43,7 +43,7 @@ func (r *Run) Reconciliation(batch []Compared) error {
 		}
 		c.ContentKeys, c.Error = Cell(c.ContentKeys), Cell(c.Error)
 	})
-	r.err = gocsv.MarshalCSVWithoutHeaders(batch, gocsv.NewSafeCSVWriter(r.reconciliation.lines))
+	r.err = marshal(batch, unflushed{r.reconciliation.lines})
 	return r.err
 }
 
@@ -55,7 +55,7 @@ func (r *Run) openReconciliation() (err error) {
 	if r.reconciliation, err = r.create(path); err != nil || r.reconciliation == nil {
 		return err
 	}
-	r.reconciliation.lines = csv.NewWriter(r.reconciliation)
+	r.reconciliation.lines = csv.NewWriter(r.reconciliation.buffer)
 	header, err := gocsv.MarshalString([]Compared{})
 	if err == nil {
 		err = r.reconciliation.lines.Write(strings.Split(strings.TrimSpace(header), ","))

@@ -17,12 +17,12 @@ import (
 )
 
 // Result is one line of the results file: how one row ended. Line is the physical
-// line on which the row starts, Row counts the data rows of its file, both from 1.
-// HTTPStatus 0 is an empty cell.
+// line on which the row starts, Row counts the data rows of its file, both from 1. Numbers are
+// texts already: gocsv takes ten times as long to make one.
 type Result struct {
 	File           string `csv:"file"`
-	Line           int    `csv:"line"`
-	Row            int    `csv:"row"`
+	Line           string `csv:"line"`
+	Row            string `csv:"row"`
 	Key            string `csv:"key"`
 	Outcome        string `csv:"outcome"`
 	LeadID         string `csv:"lead_id"`
@@ -30,8 +30,8 @@ type Result struct {
 	OrganizationID string `csv:"organization_id"`
 	Location       string `csv:"location"`
 	Status         string `csv:"status"`
-	HTTPStatus     int    `csv:"http_status"`
-	Attempts       int    `csv:"attempts"`
+	HTTPStatus     string `csv:"http_status"` // or ""
+	Attempts       string `csv:"attempts"`
 	Error          string `csv:"error"`
 
 	Own []string `csv:"-"` // the row's own cells, in the order of Files.Columns
@@ -40,18 +40,17 @@ type Result struct {
 // results writes results.
 type results struct {
 	*output
-	batch  []Result // in hand
-	next   int      // the one of them whose line comes next
-	status int      // the place of http_status in a line
+	batch []Result // in hand
+	next  int      // the one of them whose line comes next
 }
 
 // newResults writes the header line, with further columns behind those that all results
 // have; the name of one that stands already is told apart.
 func newResults(out *output, further []string) (*results, error) {
-	out.lines = csv.NewWriter(out)
+	out.lines = csv.NewWriter(out.buffer)
 	header, err := gocsv.MarshalString([]Result{})
 	names := strings.Split(strings.TrimSpace(header), ",")
-	w := &results{output: out, status: slices.Index(names, "http_status")}
+	w := &results{output: out}
 	for _, name := range further {
 		for slices.Contains(names, name) {
 			name = "row_" + name
@@ -72,25 +71,44 @@ func (w *results) add(batch []Result) error {
 		r.Location, r.Error = Cell(r.Location), Cell(r.Error)
 	}
 	w.batch, w.next = batch, 0
-	return gocsv.MarshalCSVWithoutHeaders(batch, line{w})
+	return marshal(batch, line{unflushed{w.lines}, w})
 }
 
 // line takes a line from gocsv.
-type line struct{ *results }
-
-// Write empties a status that is not there, and puts the row's own cells behind the others.
-func (w line) Write(cells []string) error {
-	r := &w.batch[w.next]
-	w.next++
-	if r.HTTPStatus == 0 {
-		cells[w.status] = ""
-	}
-	return w.lines.Write(append(cells, r.Own...))
+type line struct {
+	unflushed
+	*results
 }
 
-func (line) Flush() {}
+// Write puts the row's own cells behind the others.
+func (w line) Write(cells []string) error {
+	own := w.batch[w.next].Own
+	w.next++
+	return w.unflushed.Write(append(cells, own...))
+}
 
-func (w line) Error() error { return w.lines.Error() }
+// unflushed are lines that stay in their buffer until it is full, whatever gocsv thinks.
+type unflushed struct{ *csv.Writer }
+
+// Flush does nothing.
+func (unflushed) Flush() {}
+
+// atOnce is how many lines gocsv is given as an array.
+const atOnce = 32
+
+// marshal has gocsv write lines. It is given arrays as far as that goes: nobody can change them
+// meanwhile, so that reflection looks at their cells without a copy of each.
+func marshal[T any](batch []T, to gocsv.CSVWriter) error {
+	for ; len(batch) >= atOnce; batch = batch[atOnce:] {
+		if err := gocsv.MarshalCSVWithoutHeaders([atOnce]T(batch), to); err != nil {
+			return err
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return gocsv.MarshalCSVWithoutHeaders(batch, to)
+}
 
 // Reject is a row that needs attention. Names and Cells are its own columns as they
 // were read; Raw is a JSON object on one line, in their place. Text is the whole row
