@@ -9,17 +9,17 @@ import (
 	"leadferry/internal/crash"
 )
 
-// patience is how long changes gather while every place for a request is taken.
-const patience = 4 * time.Millisecond
+// patience is how long changes gather at most, however many claimed rows wait for their request.
+const patience = 25 * time.Millisecond
 
 // Gathering says how changes come together into commits.
 type Gathering struct {
 	// Slots is how many claims may stand without an outcome, and so what a death leaves in
 	// doubt; others wait. 0: any number.
 	Slots int
-	// Idle reports that a place for a request is free: what has gathered is committed at
-	// once then. nil: always.
-	Idle func() bool
+	// Ahead is how many rows wait for nothing but a place for their request. As long as they will outlast
+	// a commit, changes gather; what has gathered is committed at once when they will not. nil: none do.
+	Ahead func() int
 }
 
 // Ledger gathers the changes of many goroutines into commits of its Store. A claim takes a
@@ -29,7 +29,7 @@ type Gathering struct {
 type Ledger struct {
 	Store
 	slots int
-	idle  func() bool
+	ahead func() int
 	taken map[string]struct{} // keys whose claims have a slot; the writer's own
 	group []*waiting          // of the commit under way; the writer's own
 	rooms sync.Pool           // of *waiting
@@ -37,6 +37,8 @@ type Ledger struct {
 	mu        sync.Mutex
 	queue     []*waiting // what the writer has not taken yet
 	hurry     bool       // what has gathered is wanted at once
+	answered  int        // outcomes that came since the last commit began: each has left its place to another row
+	enough    int        // so many rows ahead outlast a commit
 	gathering bool       // the writer waits for more, but not for ever
 	closed    bool
 	broken    error         // of the Store: nothing is written any more
@@ -56,11 +58,11 @@ func newWaiting() any { return &waiting{done: make(chan error, 1)} }
 // NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
-		Store: s, slots: g.Slots, idle: g.Idle, taken: make(map[string]struct{}),
+		Store: s, slots: g.Slots, ahead: g.Ahead, taken: make(map[string]struct{}),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), rooms: sync.Pool{New: newWaiting},
 	}
-	if l.idle == nil {
-		l.idle = func() bool { return true }
+	if l.ahead == nil {
+		l.ahead = func() int { return 0 }
 	}
 	go l.run()
 	return l
@@ -169,7 +171,7 @@ func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
 
 // enqueue hands a change to the writer, unless nothing is taken any more.
 func (l *Ledger) enqueue(w *waiting) error {
-	idle := l.idle()
+	ahead := l.ahead()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -179,8 +181,13 @@ func (l *Ledger) enqueue(w *waiting) error {
 		return ErrClosed
 	}
 	l.queue = append(l.queue, w)
-	l.hurry = l.hurry || idle
-	if idle || !l.gathering {
+	if w.Kind == Settle || w.Kind == Withdraw {
+		l.answered++
+	}
+	if w.Kind != Claim || l.free() {
+		l.hurry = l.hurry || ahead == 0 || ahead <= l.enough && l.answered >= l.enough
+	}
+	if l.hurry || !l.gathering {
 		l.signal()
 	}
 	return nil
@@ -262,6 +269,7 @@ func (l *Ledger) commit() {
 	}
 	l.mu.Lock()
 	l.broken = err
+	l.enough = min((3*l.enough+l.answered+3)/4, max(l.slots/4, 1))
 	for _, w := range l.group {
 		if w.Kind == Claim && (err != nil || w.Err != nil) {
 			delete(l.taken, w.Entry.Key)
@@ -279,7 +287,7 @@ func (l *Ledger) commit() {
 func (l *Ledger) take() (changes []*Change, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hurry = false
+	l.hurry, l.answered = false, 0
 	l.group = l.group[:0]
 	for _, w := range l.queue {
 		if w.Kind == Claim {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -30,6 +31,7 @@ var errStopping = errors.New("the run is stopping")
 type breaker struct {
 	maxWait time.Duration
 	places  chan struct{} // one for each request that has passed, or tries to
+	waiting atomic.Int64  // rows that could be sent if there were a place
 
 	mu      sync.Mutex
 	opens   time.Time // nobody passes before
@@ -38,7 +40,7 @@ type breaker struct {
 	load    load
 	creates creates
 	pace    pace
-	hoping  int                 // requests that wait for what another one's answer may bring
+	hoping  atomic.Int64        // requests that wait for what another one's answer may bring
 	changed chan struct{}       // closed and replaced when those who wait must look again
 	tell    func(time.Duration) // told of waits that the service asks for; nil: nobody else sends to it
 }
@@ -67,9 +69,12 @@ func newBreaker(maxWait time.Duration, limit int, perSecond float64) *breaker {
 // long or, for creates, too many left doubt.
 func (b *breaker) enter(stopping context.Context, create bool) (pass, error) {
 	for {
+		b.waiting.Add(1)
 		select {
 		case b.places <- struct{}{}: // in the order in which they came; what follows is for few
+			b.waiting.Add(-1)
 		case <-stopping.Done():
+			b.waiting.Add(-1)
 			return pass{}, errStopping
 		}
 		p, h, err := b.try(stopping, time.Now(), create)
@@ -103,7 +108,7 @@ func (b *breaker) await(stopping context.Context, h hurdle) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h.hopes {
-		b.hoping--
+		b.hoping.Add(-1)
 	}
 	if h.paced {
 		b.pace.queued--
@@ -122,7 +127,7 @@ func (b *breaker) try(stopping context.Context, now time.Time, create bool) (pas
 		return pass{}, hurdle{wait: d, changed: b.changed}, nil
 	}
 	if b.contact.probing || b.load.full() || create && !b.creates.may() {
-		b.hoping++
+		b.hoping.Add(1)
 		return pass{}, hurdle{wait: maxBackoff, hopes: true, changed: b.changed}, nil
 	}
 	if d := b.pace.take(now); d > 0 {
@@ -201,7 +206,7 @@ func (b *breaker) unanswered(p pass, left bool) bool {
 func (b *breaker) back(news bool) {
 	b.load.inFlight--
 	<-b.places
-	if news || b.hoping > 0 {
+	if news || b.hoping.Load() > 0 {
 		b.wake()
 	}
 }
@@ -216,7 +221,7 @@ func (b *breaker) conclude(p *pass, shown proof) {
 	defer b.mu.Unlock()
 	changed := b.creates.back(*p, shown)
 	*p = pass{}
-	if changed || b.hoping > 0 {
+	if changed || b.hoping.Load() > 0 {
 		b.wake()
 	}
 }
@@ -241,8 +246,14 @@ func (b *breaker) inFlight() (now, most int) {
 	return b.load.inFlight, b.load.most
 }
 
-// idle reports that a place is free.
-func (b *breaker) idle() bool { return len(b.places) < cap(b.places) }
+// ahead is how many rows wait for nothing but a place. Where some wait for what an answer brings, which may have to be
+// durable first, there are none.
+func (b *breaker) ahead() int {
+	if b.hoping.Load() > 0 {
+		return 0
+	}
+	return int(b.waiting.Load())
+}
 
 // over is why nothing passes any more, or nil.
 func (b *breaker) over() *Stop {

@@ -161,8 +161,8 @@ func TestBreakerProperties(t *testing.T) {
 			if tripped := b.creates.state == tripped; tripped != (row >= mostDoubts) {
 				rt.Fatalf("given up: %v, after %d in a row", tripped, row)
 			}
-			if len(b.places) != len(inFlight) || b.load.inFlight != len(inFlight) || b.hoping != 0 {
-				rt.Fatalf("%d places, %d in flight of %d, %d hoping", len(b.places), b.load.inFlight, len(inFlight), b.hoping)
+			if len(b.places) != len(inFlight) || b.load.inFlight != len(inFlight) || b.hoping.Load() != 0 {
+				rt.Fatalf("%d places, %d in flight of %d, %d hoping", len(b.places), b.load.inFlight, len(inFlight), b.hoping.Load())
 			}
 		}
 	})

@@ -34,7 +34,7 @@ func (b *breaker) tryNow(create bool) (pass, hurdle, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h.hopes {
-		b.hoping--
+		b.hoping.Add(-1)
 	}
 	if h.paced {
 		b.pace.queued--

@@ -84,7 +84,9 @@ func (c *carrier) create(ctx context.Context, j *job) {
 }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
+	c.retrier.breaker.waiting.Add(1)
 	take(&j.createSlot, c.createSlots)
+	c.retrier.breaker.waiting.Add(-1)
 	take(&j.sentSlot, c.sentSlots)
 	req := createRequest(&j.request, &j.it.rec)
 	first, attempt := j.requestID, 0

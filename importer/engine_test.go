@@ -66,7 +66,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		interrupt := make(chan struct{})
 		tr := newTrial(t, numbered(300), Options{Concurrency: 8, Interrupt: interrupt, Checkpoint: filepath.Join(t.TempDir(), "c.db")})
 		tr.Open = func(bool, bool) (checkpoint.Store, error) { return newLedgerTwin(), nil }
-		db, err := openLedger(&tr.Options, tr.retrier.breaker.idle)
+		db, err := openLedger(&tr.Options, tr.retrier.breaker.ahead)
 		if err != nil {
 			t.Fatal(err)
 		}

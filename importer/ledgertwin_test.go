@@ -233,7 +233,7 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	}
 	e.sender, e.recorder = tr.service, tr.records
 	tr.run = e
-	tr.keepIn(checkpoint.NewLedger(tr.ledger, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Idle: e.retrier.breaker.idle}))
+	tr.keepIn(checkpoint.NewLedger(tr.ledger, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Ahead: e.retrier.breaker.ahead}))
 	return tr
 }
 

@@ -71,7 +71,7 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 		r.client, r.sender = client, client
 		r.retrier.reach = client.Reach
 	}
-	l, err := openLedger(&r.Options, r.retrier.breaker.idle)
+	l, err := openLedger(&r.Options, r.retrier.breaker.ahead)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (r *run) join(s checkpoint.Store) {
 }
 
 // openLedger opens the checkpoint; a dry run does without one that is not there.
-func openLedger(o *Options, idle func() bool) (*checkpoint.Ledger, error) {
+func openLedger(o *Options, ahead func() int) (*checkpoint.Ledger, error) {
 	store, err := o.Open(o.Require, o.DryRun)
 	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrGone) {
 		o.Log.Warn(err.Error())
@@ -124,7 +124,7 @@ func openLedger(o *Options, idle func() bool) (*checkpoint.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.NewLedger(store, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Idle: idle}), nil
+	return checkpoint.NewLedger(store, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Ahead: ahead}), nil
 }
 
 // perform tells what is about to happen, opens the run's files, signs in, takes the rows

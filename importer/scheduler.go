@@ -158,12 +158,27 @@ func (s *scheduler) outOfTime() {
 	s.phases.takeNoMore()
 }
 
-// load looks up, in one read, what the checkpoint knows of a batch; without one, no more
-// rows come.
+// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip.
+const lookupRows = 4 * batchRows
+
+// load looks up, in one read, what the checkpoint knows of a batch and of those that wait behind it; without one, no
+// more rows come.
 func (s *scheduler) load(ctx context.Context, b *batch, ok bool) {
 	if !ok {
 		s.batches = nil
 		return
+	}
+	for more := true; more && b.err == nil && len(b.items) < lookupRows; {
+		select {
+		case next, ok := <-s.batches:
+			if more = ok; !ok {
+				s.batches = nil
+				break
+			}
+			b.items, b.err = append(b.items, next.items...), next.err
+		default:
+			more = false
+		}
 	}
 	s.batch = b
 	s.sample()

@@ -1,0 +1,71 @@
+package checkpoint_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"leadferry/checkpoint"
+)
+
+// pausingStore takes its time for each commit.
+type pausingStore struct {
+	notedStore
+	pause time.Duration
+	last  int // commits, the last of which had a claim
+}
+
+func (s *pausingStore) Commit(ctx context.Context, changes []*checkpoint.Change) error {
+	time.Sleep(s.pause)
+	if slices.ContainsFunc(changes, func(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim }) {
+		s.last = len(s.commits) + 1
+	}
+	return s.notedStore.Commit(ctx, changes)
+}
+
+// At 64 requests in flight that take about 20 ms, commits are full, and yet no place stays empty for long: neither with a
+// ledger on a fast disk nor with one some milliseconds away.
+func TestCommitsAreFullAndPlacesToo(t *testing.T) {
+	for _, pause := range []time.Duration{200 * time.Microsecond, 2 * time.Millisecond, 5 * time.Millisecond} {
+		t.Run(fmt.Sprint("commits take ", pause), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { importBeside(t, pause) })
+		})
+	}
+}
+
+func importBeside(t *testing.T, pause time.Duration) {
+	const places, rows, service = 64, 9600, 20 * time.Millisecond
+	s := &pausingStore{notedStore: notedStore{intents: map[string]bool{}}, pause: pause}
+	var ahead, next atomic.Int64
+	l := checkpoint.NewLedger(s, checkpoint.Gathering{Slots: 2 * places, Ahead: func() int { return int(ahead.Load()) }})
+	free := make(chan struct{}, places)
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 4 * places {
+		all.Go(func() {
+			for n := next.Add(1); n <= rows; n = next.Add(1) {
+				key := fmt.Sprint(n)
+				_ = l.Claim(t.Context(), checkpoint.Intent{Key: key})
+				ahead.Add(1)
+				free <- struct{}{}
+				ahead.Add(-1)
+				time.Sleep(service*3/4 + time.Duration(n*7919%1000)*service/2000)
+				<-free
+				_, _ = l.Settle(t.Context(), checkpoint.Entry{Key: key, State: checkpoint.Created})
+			}
+		})
+	}
+	all.Wait()
+	use := float64(rows) / places * service.Seconds() / time.Since(began).Seconds()
+	if commits := float64(s.last) * 128 / rows; commits > 3.5 || use < 0.95 {
+		t.Errorf("%.2f commits per 128 rows, and %.3f of the places in use", commits, use)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
