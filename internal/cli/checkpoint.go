@@ -10,6 +10,7 @@ import (
 
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
@@ -273,7 +274,7 @@ room for the compacted copy; 4 locked or damaged.`,
 			flags.Bool("", "unblock", "remove the keyed hash too, so that the row may be sent again"),
 		},
 		Action: func(c *cli.Context) error {
-			imitation := checkpointcmd.Sandbox{Target: sandboxTarget, Forget: func(checkpointPath string, leadIDs []string) (int, error) {
+			imitation := checkpointcmd.Sandbox{Target: connection.SandboxTarget, Forget: func(checkpointPath string, leadIDs []string) (int, error) {
 				return sandbox.Forget(sandboxData(checkpointPath), leadIDs)
 			}}
 			return p.desk(c).Forget(c.Context, c.Args().Slice(), c.Bool("unblock"), imitation)

@@ -19,7 +19,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/signals"
@@ -56,9 +58,9 @@ type program struct {
 	interrupt <-chan struct{}
 	args      []string
 	line      *flags.Line
-	json      bool                     // --log-format json: standard error is read by a program
-	settings  atomic.Pointer[settings] // nil: the command has no connection flags, or has not begun
-	code      int                      // what the command that ran asks for
+	json      bool                                // --log-format json: standard error is read by a program
+	settings  atomic.Pointer[connection.Settings] // nil: the command has no connection flags, or has not begun
+	code      int                                 // what the command that ran asks for
 	hold      signals.Hold
 	ending    *ending // nil: the command carries no rows
 	refusal   atomic.Pointer[exit.Error]
@@ -169,16 +171,24 @@ func (p *program) begin(c *cli.Context) error {
 	if flags.Named("profile", c.Command.Flags) == nil {
 		return nil
 	}
-	s, err := p.settle(c)
+	s, err := connection.Resolve(p.line, c.Bool("sandbox"))
 	if err != nil {
 		return err
 	}
 	p.settings.Store(s)
-	header := s.requestIDHeader()
+	header := s.RequestIDHeader()
 	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil && c.Command.Name != "show" { // which shows what is wrong
 		return fmt.Errorf("%s: %w", header.From, err)
 	}
 	return nil
+}
+
+// target is the one of the command's settings; nothing, where it has none.
+func (p *program) target() checkpoint.Target {
+	if s := p.settings.Load(); s != nil {
+		return s.Target()
+	}
+	return checkpoint.Target{}
 }
 
 // person is who may be asked.

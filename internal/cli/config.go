@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -15,7 +13,9 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
@@ -76,7 +76,7 @@ Exit codes: 0 done; 2 usage error, or a mistake in the configuration file.`,
 }
 
 func (p *program) configShow(c *cli.Context) error {
-	rows := p.settings.Load().shown()
+	rows := p.settings.Load().Shown()
 	for _, f := range pathFlags() {
 		if s := p.line.Given(f.Names()[0]); s.Name != "checkpoint" || s.Value != "" {
 			rows = append(rows, s)
@@ -86,7 +86,7 @@ func (p *program) configShow(c *cli.Context) error {
 	if p.line.Given("checkpoint").Value == "" {
 		rows = append(rows, checkpointSetting(t))
 	}
-	if text := mixedRegions(t); text != "" && t.LeadsURL != "" && t.BaseURL != "" {
+	if text := connection.MixedRegions(t); text != "" && t.LeadsURL != "" && t.BaseURL != "" {
 		fmt.Fprintf(p.say(c), "warning: %s\n", text)
 	}
 	if c.Bool("json") {
@@ -112,54 +112,6 @@ func checkpointSetting(t checkpoint.Target) flags.Setting {
 		s.Value, s.From = path, "default of the target"
 	}
 	return s
-}
-
-// shown are the connection settings as people may see them.
-func (s *settings) shown() []flags.Setting {
-	if s.sandbox {
-		return []flags.Setting{{Name: "sandbox", Value: "true", From: "flag --sandbox"}, s.line.Given("directory"), s.shownRequestIDHeader()}
-	}
-	rows := []flags.Setting{s.config, s.profile}
-	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
-		row := s.connection[name]
-		row.Value = masked(row.Value)
-		rows = append(rows, row)
-	}
-	a, err := s.account(func(string) (string, error) { return "not asked for", nil }) // a command may need a person
-	secret := a.secret
-	switch {
-	case err != nil:
-		secret = flags.Setting{Name: "client-secret", Value: unusable(err), From: secret.From}
-	case secret.Value != "":
-		secret.Value = "set, not shown"
-	}
-	secret.Name = "client-secret"
-	return append(append(rows, a.id, secret, s.tokens(a)), s.shownNetwork()...)
-}
-
-// tokens is the folder of the tokens that later runs sign in with.
-func (s *settings) tokens(a account) flags.Setting {
-	dir, err := stateDir()
-	if err != nil || a.secret.Value == "" {
-		return flags.Setting{Name: "token-cache"}
-	}
-	return flags.Setting{Name: "token-cache", Value: filepath.Join(dir, "tokens"), From: "default"}
-}
-
-// masked is an address without what may be a secret in it. Such an address is
-// refused when it is used.
-func masked(address string) string {
-	if address == "" {
-		return ""
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return "not an address, not shown"
-	}
-	if u.User == nil && u.RawQuery == "" && u.Fragment == "" {
-		return address
-	}
-	return "not usable: " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String() + " with a user, a query or a fragment, not shown"
 }
 
 func (p *program) configCheckCommand() *cli.Command {
@@ -209,10 +161,10 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 		return err
 	}
 	defer client.Close()
-	if text := mixedRegions(p.target()); text != "" && !c.Bool("sandbox") {
+	if text := connection.MixedRegions(p.target()); text != "" && !c.Bool("sandbox") {
 		fmt.Fprintf(p.say(c), "warning: %s\n", text)
 	}
-	ways, _ := p.settings.Load().routes() // service has tried them
+	ways, _ := p.settings.Load().Routes() // service has tried them
 	all, application, broken := []checked{}, "", 0
 	client.Probe(c.Context, func(s leadapi.Step) {
 		one := checked{"general API", s.Name, s.Works, report.Escape(s.Text), report.Escape(s.Hint), float64(s.Took.Microseconds()) / 1000}
@@ -221,7 +173,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 			one.Application, address, way = "lead creation", api.LeadsURL, ways["leads-url"]
 		}
 		if s.Name == "proxy" {
-			one.Text += " (" + report.Escape(way.from) + ")"
+			one.Text += " (" + report.Escape(way.From) + ")"
 		}
 		if !s.Works {
 			broken++
@@ -278,9 +230,9 @@ func (p *program) checkedService(c *cli.Context) (api leadapi.Config, stop func(
 	if api, err = p.service(c, false); err != nil {
 		return api, stop, err
 	}
-	a, err := p.settings.Load().account(func(command string) (string, error) { return secretOf(c.Context, command) })
-	if err == nil && a.id.Value != "" && a.secret.Value != "" {
-		api.ClientID, api.ClientSecret = a.id.Value, a.secret.Value
+	a, err := p.settings.Load().Account(func(command string) (string, error) { return external.Secret(c.Context, command) })
+	if err == nil && a.ID.Value != "" && a.Secret.Value != "" {
+		api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
 	}
 	return api, stop, err
 }

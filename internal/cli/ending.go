@@ -5,23 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 )
 
@@ -124,7 +121,7 @@ func (p *program) tellRefusal(e *exit.Error) {
 
 // runOnFinish runs the command of --on-finish with the summary's path and the exit code.
 func (p *program) runOnFinish(ctx context.Context, s *report.Summary, code int) error {
-	c, err := commandOf("on-finish", p.ending.onFinish)
+	c, err := external.Parse("on-finish", p.ending.onFinish)
 	if err != nil {
 		return err
 	}
@@ -134,9 +131,9 @@ func (p *program) runOnFinish(ctx context.Context, s *report.Summary, code int) 
 	}
 	c = append(c, path, strconv.Itoa(code))
 	if p.json { // where all of standard error is JSON, its words have no place
-		return c.run(ctx, nil, nil)
+		return c.Run(ctx, nil, nil)
 	}
-	return c.run(ctx, p.Err, p.Err)
+	return c.Run(ctx, p.Err, p.Err)
 }
 
 const badMetrics = "the metrics file is not right"
@@ -197,75 +194,4 @@ func (p *program) mayMakeMetrics(c *cli.Context) bool {
 		return false
 	}
 	return p.keepApart(c, filesOf(c, "", time.Time{}, false), c.Args().Slice()) == nil
-}
-
-// command is a program that a flag names, with its arguments. No shell ever sees it.
-type command []string
-
-// commandOf splits a flag's text at white space; quotes group, and a backslash is itself.
-func commandOf(flag, text string) (command, error) {
-	var words command
-	var word strings.Builder
-	begun, quote := false, rune(0)
-	for _, r := range text + " " {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '"' || r == '\'':
-			begun, quote = true, r
-		case !unicode.IsSpace(r):
-			begun = true
-			word.WriteRune(r)
-		case begun:
-			words = append(words, word.String())
-			word.Reset()
-			begun = false
-		}
-	}
-	switch {
-	case quote != 0:
-		return nil, exit.Usage("--"+flag+": a quote is never closed", "white space parts the words, quotes keep them together; there is no shell")
-	case len(words) == 0 || words[0] == "":
-		return nil, exit.Usage("--"+flag+" names no command", "for example --"+flag+` "/usr/local/bin/tell 'the team'"`)
-	}
-	return words, nil
-}
-
-// patience is how long a command may take.
-const patience = time.Minute
-
-// run waits for the command's end, though not for those that it has started itself. Its
-// error says how the command failed, without a word of what it wrote.
-func (c command) run(ctx context.Context, stdout, stderr io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	x := exec.CommandContext(ctx, c[0], c[1:]...)
-	x.WaitDelay, x.Env = time.Second, withoutSecrets(os.Environ())
-	x.Stdout, x.Stderr = stdout, stderr
-	err := x.Run()
-	failed, exited := errors.AsType[*exec.ExitError](err)
-	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // what it left running, like the agent of a key ring, keeps its output open
-		return nil
-	case exited && failed.ExitCode() >= 0:
-		return fmt.Errorf("the command ended with exit code %d", failed.ExitCode())
-	case exited:
-		return fmt.Errorf("the command was ended by a signal, or took longer than %v", patience)
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return errors.New("the command was not found")
-	}
-	return fmt.Errorf("the command could not be run: %w", err)
-}
-
-// ownSecrets are the variables that other programs need not know.
-var ownSecrets = []string{secretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_PROXY"}
-
-// withoutSecrets is the environment without what is secret of ours in it.
-func withoutSecrets(environment []string) []string {
-	return slices.DeleteFunc(environment, func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return slices.ContainsFunc(ownSecrets, func(secret string) bool { return strings.EqualFold(name, secret) })
-	})
 }

@@ -12,9 +12,11 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/config"
+	"leadferry/internal/fetch"
 	"leadferry/leadapi"
 )
 
@@ -84,7 +86,14 @@ func (p *program) sendOptions(c *cli.Context) (importer.Options, error) {
 // openInputs opens all that a run reads. Outputs that would take the place of any of it are refused, and files that are not
 // what the flags ask for.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
-	in, err := inputs.Open(c, inputs.From{Stdin: p.In, Reach: p.fetches, Table: func(path string) { p.tables = append(p.tables, path) }}, o)
+	in, err := inputs.Open(c, inputs.From{
+		Stdin: p.In, Table: func(path string) { p.tables = append(p.tables, path) },
+		Reach: func(addresses []string) (fetch.Options, error) {
+			how, err := p.settings.Load().Fetches(p.line, addresses)
+			how.Agent = "leadferry/" + Version
+			return how, err
+		},
+	}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +151,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	o.Target = p.target()
 	o.Require, o.Open = c.Bool("require-checkpoint"), p.opener(c, o)
 	o.Client.Trace, o.Client.SingleUse, o.Client.UserAgent = trace(o.Log), singleUse(o.Log), "leadferry/"+Version
-	o.Client.RequestIDHeader = p.settings.Load().requestIDHeader().Value
+	o.Client.RequestIDHeader = p.settings.Load().RequestIDHeader().Value
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	return closeService, nil
 }
@@ -151,37 +160,37 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 // is sent.
 func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	set := p.settings.Load()
-	api := leadapi.Config{BaseURL: set.get("base-url"), LeadsURL: set.get("leads-url"), TrunkID: set.get("trunk-id")}
+	api := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
 	if c.Bool("sandbox-reset") {
 		return api, exit.Usage("--sandbox-reset works with --sandbox only", "a real service's leads cannot be deleted")
 	}
 	if _, typed := p.line.Typed("directory"); typed {
 		return api, exit.Usage("--directory works with --sandbox only", "a real service knows its organizations itself")
 	}
-	if missing := set.missing("base-url", "leads-url", "trunk-id"); missing != "" {
-		return api, exit.Usage(missing, set.configHint())
+	if missing := set.Missing("base-url", "leads-url", "trunk-id"); missing != "" {
+		return api, exit.Usage(missing, set.ConfigHint())
 	}
-	if err := set.reach(&api); err != nil || !sends {
+	if err := set.Reach(&api); err != nil || !sends {
 		return api, err
 	}
-	a, err := set.account(func(command string) (string, error) { return secretOf(c.Context, command) })
+	a, err := set.Account(func(command string) (string, error) { return external.Secret(c.Context, command) })
 	switch {
 	case err != nil:
 		return api, err
-	case a.id.Value == "":
+	case a.ID.Value == "":
 		return api, exit.Usage("no --client-id given", "leadferry login makes a client and stores it, or set LEADFERRY_CLIENT_ID and its secret")
-	case a.secret.Value == "":
+	case a.Secret.Value == "":
 		return api, exit.Usage("no client secret given", "set LEADFERRY_CLIENT_SECRET, --client-secret-file with a file that others may not read, or --client-secret-command")
 	}
-	api.ClientID, api.ClientSecret = a.id.Value, a.secret.Value
-	api.Tokens, err = tokenStore(set.target().BaseURL, a.id.Value, a.secret.Value)
+	api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
+	api.Tokens, err = tokenStore(set.Target().BaseURL, a.ID.Value, a.Secret.Value)
 	return api, err
 }
 
 // tokenStore keeps the client's token in the state directory. Without a place for it
 // each run signs in anew.
 func tokenStore(baseURL, clientID, secret string) (leadapi.TokenStore, error) {
-	dir, err := stateDir()
+	dir, err := config.StateDir()
 	if err != nil {
 		return nil, nil
 	}

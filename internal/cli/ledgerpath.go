@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,28 +21,11 @@ import (
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/config"
 	"leadferry/internal/disk"
 )
-
-// stateDir is leadferry's folder in the user's state directory, or among the user's own
-// application data where there is none: on Windows those of this machine, since what roams is copied
-// from one machine to another, an older checkpoint over a newer one.
-func stateDir() (string, error) {
-	switch runtime.GOOS {
-	case "windows":
-		dir, err := os.UserCacheDir() // %LOCALAPPDATA%
-		return filepath.Join(dir, "leadferry", "state"), err
-	case "darwin", "ios", "plan9":
-		dir, err := os.UserConfigDir()
-		return filepath.Join(dir, "leadferry", "state"), err
-	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "leadferry"), nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "state", "leadferry"), err
-}
 
 // checkpointPath is the checkpoint that is named, or the target's own.
 func (p *program) checkpointPath(c *cli.Context) (string, error) {
@@ -85,11 +67,11 @@ func refuseOther(path string) error {
 // defaultCheckpoint is the one place where a target's checkpoint lies, whatever
 // folder the program was started in.
 func defaultCheckpoint(t checkpoint.Target) (string, error) {
-	dir, err := stateDir()
+	dir, err := config.StateDir()
 	if err != nil {
 		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err), "name a file with --checkpoint")
 	}
-	if t == sandboxTarget {
+	if t == connection.SandboxTarget {
 		return filepath.Join(dir, "sandbox.db"), nil
 	}
 	u, err := url.Parse(t.LeadsURL)
@@ -222,7 +204,7 @@ func witnesses(c *cli.Context) (all []checkpoint.Witness) {
 		return nil
 	}
 	for _, s := range report.Old(runParents(c), mostFolders) {
-		if w := witnessOf(s); w.ID != "" && w.Target != sandboxTarget {
+		if w := witnessOf(s); w.ID != "" && w.Target != connection.SandboxTarget {
 			all = append(all, w)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/config"
 )
 
 // serverOptions say how a ledger in PostgreSQL is opened that the flags name.
@@ -22,7 +23,7 @@ func (p *program) serverOptions(c *cli.Context) postgres.Options {
 		Timeout: c.Duration("timeout"), Witnesses: witnesses(c), NeverPromoted: c.String("ledger-standby") == "never-promoted",
 		Command: c.Command.Name, Interrupt: p.interrupt,
 	}
-	if dir, err := stateDir(); err == nil {
+	if dir, err := config.StateDir(); err == nil {
 		o.State = dir
 	}
 	return o

@@ -44,10 +44,10 @@ func (p *program) attributed(log *slog.Logger) *slog.Logger {
 	if s == nil {
 		return log
 	}
-	if !s.sandbox {
-		log = log.With("profile", s.profile.Value)
+	if !s.Sandbox {
+		log = log.With("profile", s.Profile.Value)
 	}
-	if t := report.Target(s.target()); t.LeadsURL != "" {
+	if t := report.Target(s.Target()); t.LeadsURL != "" {
 		log = log.With("target", t.String())
 	}
 	return log

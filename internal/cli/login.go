@@ -17,7 +17,9 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
@@ -64,8 +66,8 @@ func (p *program) login(c *cli.Context) error {
 	if !p.hold.Take() {
 		return exit.ErrInterrupted
 	}
-	profile := set.newProfile()
-	if set.makes {
+	profile := newProfile(set)
+	if set.Makes {
 		if err := profile.Check(); err != nil {
 			return err
 		}
@@ -74,8 +76,8 @@ func (p *program) login(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	api := leadapi.Config{BaseURL: set.target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version, Trace: trace(log)}
-	if err := set.reach(&api); err != nil {
+	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: "leadferry/" + Version, Trace: trace(log)}
+	if err := set.Reach(&api); err != nil {
 		return err
 	}
 	client, err := leadapi.New(api)
@@ -95,11 +97,11 @@ func (p *program) login(c *cli.Context) error {
 	if api.ClientID, api.ClientSecret, err = p.newClient(c, ctx, client); err != nil {
 		return err
 	}
-	if set.makes {
+	if set.Makes {
 		if err := profile.Add(); err != nil {
 			return exit.Stopped("the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+profile.Lines())
 		}
-		fmt.Fprintf(p.Out, "made       profile %s in %s\n", set.profile.Value, report.Escape(set.config.Value))
+		fmt.Fprintf(p.Out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
 	remarks(p.say(c), set)
 	return p.proveSignIn(c, ctx, api)
@@ -108,7 +110,7 @@ func (p *program) login(c *cli.Context) error {
 // newClient makes a client and stores it, of which nobody else has the secret.
 func (p *program) newClient(c *cli.Context, ctx context.Context, client *leadapi.Client) (id, secret string, err error) {
 	set := p.settings.Load()
-	place, err := config.Reserve(set.credentialsPath())
+	place, err := config.Reserve(set.CredentialsPath())
 	if err != nil {
 		return "", "", err
 	}
@@ -121,32 +123,32 @@ func (p *program) newClient(c *cli.Context, ctx context.Context, client *leadapi
 	if err != nil {
 		return "", "", err
 	}
-	err = place.Keep(config.Credentials{BaseURL: set.target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret, CreatedAt: time.Now().UTC().Truncate(time.Second)})
+	err = place.Keep(config.Credentials{BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret, CreatedAt: time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return "", "", unstored(made.ID, err)
 	}
-	fmt.Fprintf(p.Out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.profile.Value, set.credentialsPath())
+	fmt.Fprintf(p.Out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value, set.CredentialsPath())
 	return made.ID, made.Secret, nil
 }
 
 // mayLogIn finds what speaks against a login before the password is asked for.
-func mayLogIn(c *cli.Context, set *settings) error {
+func mayLogIn(c *cli.Context, set *connection.Settings) error {
 	switch {
-	case set.sandbox:
+	case set.Sandbox:
 		return exit.Usage("the sandbox needs no login", "leave --sandbox out, or try login with a service of leadferry sandbox")
 	case c.String("email") == "":
 		return exit.Usage("no --email given", "the address of the service account, as in the management console")
-	case set.config.Value == "":
+	case set.Config.Value == "":
 		return exit.Usage("the user's configuration directory is not known, so the client could not be stored", "name a file in the wanted folder with --config")
 	}
-	if missing := set.missing("base-url"); missing != "" {
+	if missing := set.Missing("base-url"); missing != "" {
 		return exit.Usage(missing, "set it, LEADFERRY_BASE_URL or base_url in a profile")
 	}
 	if err := checkTarget(set); err != nil {
 		return err
 	}
 	// The folder of tokens is needed once the client is made, which cannot be taken back.
-	if _, err := tokenStore(set.get("base-url"), "client", "secret"); err != nil {
+	if _, err := tokenStore(set.Get("base-url"), "client", "secret"); err != nil {
 		return err
 	}
 	return onlyClient(c, set)
@@ -154,8 +156,8 @@ func mayLogIn(c *cli.Context, set *settings) error {
 
 // checkTarget refuses what a profile could not be used with. Login itself needs the base
 // URL alone.
-func checkTarget(set *settings) error {
-	t := leadapi.Config{BaseURL: set.get("base-url"), LeadsURL: set.get("leads-url"), TrunkID: set.get("trunk-id")}
+func checkTarget(set *connection.Settings) error {
+	t := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
 	if t.LeadsURL != "" || t.TrunkID != "" {
 		t.LeadsURL, t.TrunkID = cmp.Or(t.LeadsURL, t.BaseURL), cmp.Or(t.TrunkID, "any")
 	}
@@ -166,30 +168,22 @@ func checkTarget(set *settings) error {
 	return err
 }
 
-// newProfile is the profile with the addresses that were given.
-func (s *settings) newProfile() config.NewProfile {
-	given := func(flag string) string { return strings.TrimSpace(s.get(flag)) }
-	values := s.network()
-	values[config.BaseURL], values[config.LeadsURL], values[config.TrunkID] = given("base-url"), given("leads-url"), given("trunk-id")
-	return config.NewProfile{Path: s.config.Value, Name: s.profile.Value, Values: values}
-}
-
 // remarks says what an import with the profile will ask for, and warns of addresses that
 // do not belong together and of what counts before the client that was stored.
-func remarks(w io.Writer, set *settings) {
-	if missing := set.missing("leads-url", "trunk-id"); missing != "" && set.profile.Given() {
+func remarks(w io.Writer, set *connection.Settings) {
+	if missing := set.Missing("leads-url", "trunk-id"); missing != "" && set.Profile.Given() {
 		fmt.Fprintf(w, "note: %s yet: an import needs them too, as flags or as leads_url and trunk_id under %s in %s\n",
-			missing, set.profile.Value, report.Escape(set.config.Value))
+			missing, set.Profile.Value, report.Escape(set.Config.Value))
 	}
-	if set.makes && strings.Contains(set.get("proxy"), "@") {
+	if set.Makes && strings.Contains(set.Get("proxy"), "@") {
 		fmt.Fprintln(w, "note: the proxy is not in the profile, since it holds a password: later runs need LEADFERRY_PROXY")
 	}
-	if text := mixedRegions(set.target()); text != "" && set.get("leads-url") != "" {
+	if text := connection.MixedRegions(set.Target()); text != "" && set.Get("leads-url") != "" {
 		fmt.Fprintf(w, "warning: %s\n", text)
 	}
-	hiding := []flags.Setting{set.connection["client-id"], set.connection["client-secret-file"], set.connection["client-secret-command"]}
-	if os.Getenv(secretVariable) != "" {
-		hiding = append(hiding, flags.Setting{Value: "set", From: "environment " + secretVariable})
+	hiding := []flags.Setting{set.Setting("client-id"), set.Setting("client-secret-file"), set.Setting("client-secret-command")}
+	if os.Getenv(external.SecretVariable) != "" {
+		hiding = append(hiding, flags.Setting{Value: "set", From: "environment " + external.SecretVariable})
 	}
 	for _, s := range hiding {
 		if s.Value != "" {
@@ -199,19 +193,19 @@ func remarks(w io.Writer, set *settings) {
 }
 
 // onlyClient refuses to make a second client for a profile, unless that is asked for.
-func onlyClient(c *cli.Context, set *settings) error {
+func onlyClient(c *cli.Context, set *connection.Settings) error {
 	if c.Bool("new-client") {
 		return nil
 	}
-	has := set.connection["client-id"]
+	has := set.Setting("client-id")
 	if has.Value == "" {
-		stored, err := set.stored()
+		stored, err := set.Stored()
 		if err != nil || stored == nil {
 			return err
 		}
-		has.Value, has.From = stored.ClientID, "stored by login ("+set.credentialsPath()+")"
+		has.Value, has.From = stored.ClientID, "stored by login ("+set.CredentialsPath()+")"
 	}
-	return exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.profile.Value, report.Escape(has.Value), has.From),
+	return exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.Profile.Value, report.Escape(has.Value), has.From),
 		"clients cannot be deleted here; add --new-client to make another one all the same")
 }
 
@@ -317,4 +311,20 @@ func (p *program) password(prompt string) (text string, err error) {
 		return "", exit.Usage("the password is too long, or no text in UTF-8", fmt.Sprintf("it may have %d bytes; see that no other file was piped in", maxPassword))
 	}
 	return text, nil
+}
+
+// withHint is a fault's text with what the user can do about it, or else.
+func withHint(text string, err error, otherwise string) error {
+	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Hint != "" {
+		otherwise = fault.Hint + "; " + otherwise
+	}
+	return exit.Stopped(text+err.Error(), otherwise)
+}
+
+// newProfile is the profile with the addresses that were given.
+func newProfile(s *connection.Settings) config.NewProfile {
+	given := func(flag string) string { return strings.TrimSpace(s.Get(flag)) }
+	values := s.ForProfile()
+	values[config.BaseURL], values[config.LeadsURL], values[config.TrunkID] = given("base-url"), given("leads-url"), given("trunk-id")
+	return config.NewProfile{Path: s.Config.Value, Name: s.Profile.Value, Values: values}
 }

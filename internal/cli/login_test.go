@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"leadferry/internal/cli/external"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -129,9 +130,9 @@ func TestLoginMakesOneClient(t *testing.T) {
 	d.must(0, "", with(logIn, "--profile", "eu"), "profile    eu")
 	d.must(0, "", with(logIn, "--new-client"), "signed in")
 	t.Setenv("LEADFERRY_CLIENT_ID", "c-1")
-	t.Setenv(secretVariable, "planted")
+	t.Setenv(external.SecretVariable, "planted")
 	d.must(2, "", logIn, "profile default has a client already: c-1, environment LEADFERRY_CLIENT_ID")
-	out := d.must(0, "", with(logIn, "--new-client"), "warning: environment LEADFERRY_CLIENT_ID counts before the client", "warning: environment "+secretVariable+" counts")
+	out := d.must(0, "", with(logIn, "--new-client"), "warning: environment LEADFERRY_CLIENT_ID counts before the client", "warning: environment "+external.SecretVariable+" counts")
 	if strings.Contains(out, "planted") {
 		t.Error("the secret is shown")
 	}

@@ -16,6 +16,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
@@ -151,7 +152,7 @@ func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) err
 func (p *program) keepRun(c *cli.Context, dir string) error {
 	w := witnessIn(dir)
 	again := p.settings.Load() != nil && !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical()
-	if w.Run == "" || w.Target == sandboxTarget || again {
+	if w.Run == "" || w.Target == connection.SandboxTarget || again {
 		return nil
 	}
 	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left there, which sent leads to %s", dir, w.Run, w.Target.LeadsURL),
@@ -182,8 +183,8 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 		add("a part of the sandbox", sandboxData(path))
 	}
 	set := p.fileSettings()
-	add("the configuration file", set.config.Value)
-	add("a secret", set.get("client-secret-file"))
+	add("the configuration file", set.Config.Value)
+	add("a secret", set.Get("client-secret-file"))
 	return kept
 }
 
@@ -201,7 +202,7 @@ func (p *program) checkpoints(c *cli.Context) []string {
 			paths = append(paths, real)
 		}
 	}
-	if dir, err := stateDir(); err == nil {
+	if dir, err := config.StateDir(); err == nil {
 		others, _ := filepath.Glob(filepath.Join(dir, "*.db"))
 		paths = append(paths, others...)
 	}
@@ -209,11 +210,10 @@ func (p *program) checkpoints(c *cli.Context) []string {
 }
 
 // fileSettings are the settings, or as much of them as names files where a command has none.
-func (p *program) fileSettings() *settings {
+func (p *program) fileSettings() *connection.Settings {
 	s := p.settings.Load()
-	if s == nil || s.sandbox { // the configuration file is kept all the same
-		s = &settings{line: p.line}
-		s.findConfig()
+	if s == nil || s.Sandbox { // the configuration file is kept all the same
+		return connection.FilesOf(p.line)
 	}
 	return s
 }
@@ -221,10 +221,10 @@ func (p *program) fileSettings() *settings {
 // keptFolders are those that hold secrets and nothing else.
 func (p *program) keptFolders() []place {
 	var folders []place
-	if path := p.fileSettings().config.Value; path != "" {
+	if path := p.fileSettings().Config.Value; path != "" {
 		folders = append(folders, placeAt(config.CredentialsFolder(path), "for the clients that login stores"))
 	}
-	if dir, err := stateDir(); err == nil {
+	if dir, err := config.StateDir(); err == nil {
 		folders = append(folders, placeAt(filepath.Join(dir, "tokens"), "for the tokens of sign-ins"))
 	}
 	return folders

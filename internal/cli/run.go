@@ -18,7 +18,9 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/signals"
 	"leadferry/internal/cli/terminal"
@@ -28,7 +30,7 @@ import (
 // summary into the exit code.
 func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, run func(context.Context, importer.Options) (*report.Summary, error)) (err error) {
 	end := p.ending
-	if _, err := commandOf("on-finish", end.onFinish); end.onFinish != "" && err != nil {
+	if _, err := external.Parse("on-finish", end.onFinish); end.onFinish != "" && err != nil {
 		end.onFinish = ""
 		return err
 	}
@@ -175,12 +177,12 @@ func (v *screen) noticeStop() {
 // made twice, a new one that nothing is known yet.
 func (v *screen) announce(s *importer.Start) {
 	warnings := s.Warnings[:len(s.Warnings):len(s.Warnings)]
-	if text := mixedRegions(s.Target); text != "" {
+	if text := connection.MixedRegions(s.Target); text != "" {
 		warnings = append(warnings, text)
 	}
 	notes := s.Notes[:len(s.Notes):len(s.Notes)]
 	if s.Checkpoint != "" {
-		notes = append(notes, v.settings.Load().routeNotes()...)
+		notes = append(notes, v.settings.Load().RouteNotes()...)
 	}
 	if v.json {
 		logStart(v.log, s, warnings, notes, v.c.Bool("quiet"))

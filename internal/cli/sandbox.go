@@ -19,7 +19,9 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
@@ -155,7 +157,7 @@ func networkOf(c *cli.Context) (n sandbox.Network, err error) {
 // have left in that shell is taken back, but for a client certificate of the user's own, where that is asked for.
 func exports(to terminal.Shell, l *sandbox.Listener, d *sandbox.Directory, ownCert bool) string {
 	ca, cert, key := l.Files()
-	gone := []string{secretVariable + "_FILE", secretVariable + "_COMMAND"}
+	gone := []string{external.SecretVariable + "_FILE", external.SecretVariable + "_COMMAND"}
 	var lines strings.Builder
 	for _, v := range [][2]string{
 		{"base-url", l.URL()},
@@ -262,7 +264,7 @@ func serveSandbox(o sandbox.Options) (api leadapi.Config, stop func() error, err
 // resetSandbox removes the imitation's leads and checkpoint, and nothing that
 // belongs to a real target.
 func resetSandbox(path string) error {
-	db, err := bolt.Open(path, sandboxTarget, bolt.Options{Wait: time.Second, Require: true})
+	db, err := bolt.Open(path, connection.SandboxTarget, bolt.Options{Wait: time.Second, Require: true})
 	if err == nil {
 		err = db.Close()
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"leadferry/internal/cli/external"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -106,8 +107,8 @@ func TestSecretComesFromOnePlace(t *testing.T) {
 	if got := from(); !strings.HasPrefix(got, inProfile+", profile us ") {
 		t.Error(got)
 	}
-	t.Setenv(secretVariable, "planted")
-	if got := from(); got != "environment "+secretVariable {
+	t.Setenv(external.SecretVariable, "planted")
+	if got := from(); got != "environment "+external.SecretVariable {
 		t.Error(got)
 	}
 	if got := from("--client-secret-file", named); got != named+", flag --client-secret-file" {
@@ -193,11 +194,11 @@ func TestTokenCacheIsNoWayAroundTheSecret(t *testing.T) {
 	t.Setenv("LEADFERRY_TRUNK_ID", sandbox.TrunkID)
 	t.Setenv("LEADFERRY_CLIENT_ID", sandbox.ClientID)
 	importing := d.leads()
-	t.Setenv(secretVariable, sandbox.ClientSecret)
+	t.Setenv(external.SecretVariable, sandbox.ClientSecret)
 	d.must(0, "", importing, "1  created")
-	t.Setenv(secretVariable, "another-secret")
+	t.Setenv(external.SecretVariable, "another-secret")
 	d.must(3, "", importing, "sign-in was refused")
-	t.Setenv(secretVariable, sandbox.ClientSecret)
+	t.Setenv(external.SecretVariable, sandbox.ClientSecret)
 	tokens := filepath.Join(d.dir, "state", "leadferry", "tokens")
 	if err := os.Chmod(tokens, 0o755); err != nil {
 		t.Fatal(err)

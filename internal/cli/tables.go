@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/complete"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/reference"
@@ -173,9 +174,7 @@ func argumentsOf(command, arguments string) reference.Values {
 // profileNames are those of the configuration file that is meant. One that cannot be read
 // has none: the command will say what is wrong with it.
 func profileNames(given func(flag string) string) []string {
-	s := &settings{line: &flags.Line{}}
-	s.findConfig()
-	path := s.config.Value
+	path := connection.FilesOf(&flags.Line{}).Config.Value
 	if named := given("config"); named != "" {
 		path = named
 		if below, ok := strings.CutPrefix(named, "~/"); ok {
@@ -189,8 +188,8 @@ func profileNames(given func(flag string) string) []string {
 		return nil
 	}
 	names := slices.Sorted(slices.Values(file.Names()))
-	if !slices.Contains(names, defaultProfile) {
-		names = append(names, defaultProfile)
+	if !slices.Contains(names, connection.DefaultProfile) {
+		names = append(names, connection.DefaultProfile)
 	}
 	return names
 }

@@ -19,7 +19,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -268,4 +270,23 @@ func (p *parser) each(n *yaml.Node, shape string, f func(key, child *yaml.Node))
 		}
 		first[key.Value] = key.Line
 	}
+}
+
+// StateDir is leadferry's folder in the user's state directory, or among the user's own
+// application data where there is none: on Windows those of this machine, since what roams is copied
+// from one machine to another, an older checkpoint over a newer one.
+func StateDir() (string, error) {
+	switch runtime.GOOS {
+	case "windows":
+		dir, err := os.UserCacheDir() // %LOCALAPPDATA%
+		return filepath.Join(dir, "leadferry", "state"), err
+	case "darwin", "ios", "plan9":
+		dir, err := os.UserConfigDir()
+		return filepath.Join(dir, "leadferry", "state"), err
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "leadferry"), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "state", "leadferry"), err
 }

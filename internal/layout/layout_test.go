@@ -23,8 +23,10 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli", "internal/cli/signals"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, cliFlags, "internal/cli/inputs", "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, cliFlags, "internal/cli/connection", "internal/cli/external", "internal/cli/inputs", "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
 			"internal/cli/checkpointcmd": {imports: []string{cliExit, disk, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
+			"internal/cli/connection":    {imports: []string{cliExit, cliFlags, "internal/cli/external", "internal/config", "internal/fetch", "checkpoint", "leadapi", "leadapi/sandbox"}},
+			"internal/cli/external":      {imports: []string{cliExit}},
 			cliExit:                      {imports: []string{"importer", "checkpoint", crash, disk}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
 			cliFlags:                     {imports: []string{cliExit, disk, spelling}},

@@ -1,4 +1,4 @@
-package cli
+package external
 
 import (
 	"slices"
@@ -16,12 +16,12 @@ func TestWordsOfACommand(t *testing.T) {
 		`a "" ''`:                        {"a", "", ""},
 		"a $HOME *.csv; b | c && `d`":    {"a", "$HOME", "*.csv;", "b", "|", "c", "&&", "`d`"},
 	} {
-		if got, err := commandOf("x", text); err != nil || !slices.Equal(got, want) {
+		if got, err := Parse("x", text); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
 	for text, want := range map[string]string{`a "b`: "never closed", `a 'b"`: "never closed", " ": "names no command", `"" a`: "names no command"} {
-		if got, err := commandOf("x", text); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := Parse("x", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
@@ -42,7 +42,7 @@ func TestSecretOfACommand(t *testing.T) {
 		"leadferry-planted-not":             "!was not found",
 		"echo 'planted":                     "!never closed",
 	} {
-		got, err := secretOf(t.Context(), command)
+		got, err := Secret(t.Context(), command)
 		fault, refused := strings.CutPrefix(want, "!")
 		if refused != (err != nil) || !refused && got != want {
 			t.Errorf("%s: %q, %v", command, got, err)
@@ -54,7 +54,7 @@ func TestSecretOfACommand(t *testing.T) {
 }
 
 func TestOtherProgramsDoNotInheritSecrets(t *testing.T) {
-	got := withoutSecrets([]string{"PATH=/bin", secretVariable + "=a", "LEADFERRY_PASSWORD=b", "leadferry_proxy=c", "LEADFERRY_CLIENT_SECRET_FILE=d", "X"})
+	got := withoutSecrets([]string{"PATH=/bin", SecretVariable + "=a", "LEADFERRY_PASSWORD=b", "leadferry_proxy=c", "LEADFERRY_CLIENT_SECRET_FILE=d", "X"})
 	if want := []string{"PATH=/bin", "LEADFERRY_CLIENT_SECRET_FILE=d", "X"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

@@ -1,10 +1,9 @@
-package cli
+package connection
 
 import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -24,20 +23,20 @@ import (
 const noProxy = "none"
 
 // route is over which proxy an application is reached, nil for none, and what says so.
-type route struct {
+type Route struct {
 	proxy *leadapi.Proxy
-	from  string
+	From  string
 }
 
 // routeTo finds the way to an address: --proxy, its variable or the profile count for every
 // address, HTTPS_PROXY where NO_PROXY does not name it, and never for this machine itself.
-func (s *settings) routeTo(address *url.URL) (route, error) {
+func (s *Settings) routeTo(address *url.URL) (Route, error) {
 	if named := s.connection["proxy"]; named.Value != "" {
 		return parseRoute(named.Value, named.From)
 	}
 	environment := httpproxy.FromEnvironment()
 	if environment.HTTPSProxy == "" {
-		return route{from: unusedProxy()}, nil
+		return Route{From: unusedProxy()}, nil
 	}
 	picks := httpproxy.Config{HTTPSProxy: "http://proxy.invalid", NoProxy: environment.NoProxy}
 	if picked, _ := picks.ProxyFunc()(address); picked != nil { // it fails for addresses of proxies that cannot be
@@ -45,20 +44,20 @@ func (s *settings) routeTo(address *url.URL) (route, error) {
 	}
 	local := httpproxy.Config{HTTPSProxy: picks.HTTPSProxy}
 	if picked, _ := local.ProxyFunc()(address); picked == nil {
-		return route{from: "no proxy of the environment counts for this machine itself"}, nil
+		return Route{From: "no proxy of the environment counts for this machine itself"}, nil
 	}
-	return route{from: "environment " + firstSet("no_proxy", "NO_PROXY") + " takes it out"}, nil
+	return Route{From: "environment " + firstSet("no_proxy", "NO_PROXY") + " takes it out"}, nil
 }
 
-func parseRoute(text, from string) (route, error) {
+func parseRoute(text, from string) (Route, error) {
 	if strings.EqualFold(strings.TrimSpace(text), noProxy) {
-		return route{from: from}, nil
+		return Route{From: from}, nil
 	}
 	proxy, err := leadapi.ParseProxy(strings.TrimSpace(text))
 	if err != nil {
-		return route{from: from}, fmt.Errorf("%s: %w", from, err)
+		return Route{From: from}, fmt.Errorf("%s: %w", from, err)
 	}
-	return route{proxy, from}, nil
+	return Route{proxy, from}, nil
 }
 
 // firstSet is the first of the variables that holds something, or the last.
@@ -82,7 +81,7 @@ func unusedProxy() string {
 }
 
 // String is the proxy without what is secret in it.
-func (r route) String() string {
+func (r Route) String() string {
 	switch {
 	case r.proxy == nil:
 		return noProxy
@@ -95,13 +94,13 @@ func (r route) String() string {
 // addresses are the flags of the two applications.
 var addresses = [...]string{"base-url", "leads-url"}
 
-// routes are the ways to the applications whose addresses are set, by flag. What is no
+// Routes are the ways to the applications whose addresses are set, by flag. What is no
 // address is the client's to refuse.
-func (s *settings) routes() (map[string]route, error) {
-	all := map[string]route{}
+func (s *Settings) Routes() (map[string]Route, error) {
+	all := map[string]Route{}
 	for _, name := range addresses {
-		u, err := url.Parse(leadapi.Canonical(s.get(name)))
-		if s.get(name) == "" || err != nil {
+		u, err := url.Parse(leadapi.Canonical(s.Get(name)))
+		if s.Get(name) == "" || err != nil {
 			continue
 		}
 		if all[name], err = s.routeTo(u); err != nil {
@@ -111,31 +110,31 @@ func (s *settings) routes() (map[string]route, error) {
 	return all, nil
 }
 
-// routeNotes tell which proxies requests go over, for a run's beginning.
-func (s *settings) routeNotes() (notes []string) {
+// RouteNotes tell which proxies requests go over, for a run's beginning.
+func (s *Settings) RouteNotes() (notes []string) {
 	if s == nil {
 		return nil
 	}
-	all, err := s.routes()
+	all, err := s.Routes()
 	base, leads := all[addresses[0]], all[addresses[1]]
 	if err != nil || base.proxy == nil && leads.proxy == nil {
 		return nil
 	}
 	if base.String() == leads.String() {
-		return []string{fmt.Sprintf("the service is reached over the proxy %s (%s)", base, base.from)}
+		return []string{fmt.Sprintf("the service is reached over the proxy %s (%s)", base, base.From)}
 	}
 	for _, name := range addresses {
 		if r := all[name]; r.proxy != nil {
-			notes = append(notes, fmt.Sprintf("--%s is reached over the proxy %s (%s)", name, r, r.from))
+			notes = append(notes, fmt.Sprintf("--%s is reached over the proxy %s (%s)", name, r, r.From))
 		}
 	}
 	return notes
 }
 
-// reach fills in how the service is reached: over which proxy, and which certificates are
+// Reach fills in how the service is reached: over which proxy, and which certificates are
 // trusted and shown.
-func (s *settings) reach(api *leadapi.Config) (err error) {
-	if _, err := s.routes(); err != nil {
+func (s *Settings) Reach(api *leadapi.Config) (err error) {
+	if _, err := s.Routes(); err != nil {
 		return err
 	}
 	api.Proxy = func(address *url.URL) *leadapi.Proxy {
@@ -148,8 +147,8 @@ func (s *settings) reach(api *leadapi.Config) (err error) {
 	return err
 }
 
-// requestIDHeader names the header for request IDs; the sandbox has one by flag and environment alone.
-func (s *settings) requestIDHeader() flags.Setting {
+// RequestIDHeader names the header for request IDs; the sandbox has one by flag and environment alone.
+func (s *Settings) RequestIDHeader() flags.Setting {
 	const name = "request-id-header"
 	if row, found := s.connection[name]; found {
 		return row
@@ -157,23 +156,23 @@ func (s *settings) requestIDHeader() flags.Setting {
 	return s.line.Given(name)
 }
 
-func (s *settings) shownRequestIDHeader() flags.Setting {
-	row := s.requestIDHeader()
+func (s *Settings) shownRequestIDHeader() flags.Setting {
+	row := s.RequestIDHeader()
 	if err := leadapi.CheckRequestIDHeader(row.Value); err != nil {
 		row.Value = unusable(err)
 	}
 	return row
 }
 
-func (s *settings) authorities() ([]*x509.Certificate, error) {
-	path := s.get("ca-file")
+func (s *Settings) authorities() ([]*x509.Certificate, error) {
+	path := s.Get("ca-file")
 	if path == "" {
 		return nil, nil
 	}
 	return config.ReadAuthorities(path)
 }
 
-func (s *settings) clientCertificate() (*tls.Certificate, error) {
+func (s *Settings) clientCertificate() (*tls.Certificate, error) {
 	certificate, key := s.connection["client-cert"], s.connection["client-key"]
 	switch {
 	case certificate.Value == "" && key.Value == "":
@@ -185,13 +184,13 @@ func (s *settings) clientCertificate() (*tls.Certificate, error) {
 }
 
 // shownNetwork are the settings of proxies and certificates as people may see them.
-func (s *settings) shownNetwork() []flags.Setting {
-	all, err := s.routes()
+func (s *Settings) shownNetwork() []flags.Setting {
+	all, err := s.Routes()
 	var rows []flags.Setting
 	for _, name := range addresses {
 		row := flags.Setting{Name: name + "-proxy"}
 		if r, found := all[name]; found {
-			row.Value, row.From = r.String(), r.from
+			row.Value, row.From = r.String(), r.From
 			if err != nil {
 				row.Value = unusable(err)
 			}
@@ -220,16 +219,16 @@ func unusable(err error) string {
 	return "not usable: " + first
 }
 
-// network are the settings of proxies and certificates for a new profile. A proxy with a
+// ForProfile are the settings of proxies and certificates for a new profile. A proxy with a
 // password is none: the file is for others to read, too.
-func (s *settings) network() map[string]string {
-	values := map[string]string{config.ProxyURL: strings.TrimSpace(s.get("proxy"))}
+func (s *Settings) ForProfile() map[string]string {
+	values := map[string]string{config.ProxyURL: strings.TrimSpace(s.Get("proxy"))}
 	if strings.Contains(values[config.ProxyURL], "@") {
 		delete(values, config.ProxyURL)
 	}
-	values[config.RequestIDHeader] = s.get("request-id-header")
+	values[config.RequestIDHeader] = s.Get("request-id-header")
 	for key, name := range map[string]string{config.CAFile: "ca-file", config.ClientCert: "client-cert", config.ClientKey: "client-key"} {
-		if path := s.get(name); path != "" {
+		if path := s.Get(name); path != "" {
 			whole, _ := filepath.Abs(path) // fails without a working folder
 			values[key] = cmp.Or(whole, path)
 		}
@@ -237,21 +236,11 @@ func (s *settings) network() map[string]string {
 	return values
 }
 
-// withHint is a fault's text with what the user can do about it, or else.
-func withHint(text string, err error, otherwise string) error {
-	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Hint != "" {
-		otherwise = fault.Hint + "; " + otherwise
-	}
-	return exit.Stopped(text+err.Error(), otherwise)
-}
-
-// fetches says how inputs at addresses are reached: over the proxy, and with the authorities, of the service. It shows no
-// client certificate: that is for the service alone.
-func (p *program) fetches(addresses []string) (o fetch.Options, err error) {
-	o.Agent = "leadferry/" + Version
-	set := p.settings.Load()
-	if set == nil || set.sandbox { // which has no network of its own
-		set = &settings{line: p.line, connection: map[string]flags.Setting{"proxy": p.line.Given("proxy"), "ca-file": p.line.Given("ca-file")}}
+// Fetches says how inputs at addresses are reached: over the proxy, and with the authorities, of the service. It shows no
+// client certificate: that is for the service alone. Of a command without connection flags, the settings are nil.
+func (set *Settings) Fetches(line *flags.Line, addresses []string) (o fetch.Options, err error) {
+	if set == nil || set.Sandbox { // which has no network of its own
+		set = &Settings{line: line, connection: map[string]flags.Setting{"proxy": line.Given("proxy"), "ca-file": line.Given("ca-file")}}
 	}
 	for _, name := range addresses {
 		u, err := url.Parse(name)

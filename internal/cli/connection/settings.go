@@ -1,0 +1,303 @@
+// Package connection is the way to the service, as flags, environment, configuration file and what login stored
+// say together: its addresses, the account, proxies and certificates.
+package connection
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"leadferry/checkpoint"
+	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/external"
+	"leadferry/internal/cli/flags"
+	"leadferry/internal/config"
+	"leadferry/leadapi"
+	"leadferry/leadapi/sandbox"
+)
+
+// Settings are what the connection flags, the environment and the profile say
+// together. They are resolved before a command begins, so that a mistake in the
+// configuration is told before anything is read.
+type Settings struct {
+	line       *flags.Line
+	Sandbox    bool
+	Config     flags.Setting // the configuration file; "" where there is no place for one
+	Profile    flags.Setting
+	profiles   []string // that the configuration file has
+	Makes      bool     // the profile is not there, and login makes it
+	connection map[string]flags.Setting
+}
+
+// DefaultProfile is used when none is named; it need not stand in the file.
+const DefaultProfile = "default"
+
+// Get is the value of a setting.
+func (s *Settings) Get(name string) string { return s.connection[name].Value }
+
+// Setting is one with its origin.
+func (s *Settings) Setting(name string) flags.Setting { return s.connection[name] }
+
+// Resolve looks each setting up: flag, environment, profile, in this order. The
+// sandbox needs none of them.
+func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
+	s := &Settings{line: line, Sandbox: sandbox, connection: map[string]flags.Setting{}}
+	if s.Sandbox {
+		return s, nil
+	}
+	profile, err := s.readProfile()
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range config.Keys() {
+		name := strings.ReplaceAll(key, "_", "-")
+		v := line.Given(name)
+		if value, ok := profile.Values[key]; ok && !v.Given() {
+			v = flags.Setting{Name: name, Value: value.Text, From: fmt.Sprintf("profile %s (%s:%d)", profile.Name, s.Config.Value, value.Line), Origin: flags.ByProfile}
+		}
+		s.connection[name] = v
+	}
+	return s, nil
+}
+
+// FilesOf are the settings of a command without connection flags, as far as they name files.
+func FilesOf(line *flags.Line) *Settings {
+	s := &Settings{line: line}
+	s.findConfig()
+	return s
+}
+
+// findConfig finds the configuration file's place.
+func (s *Settings) findConfig() {
+	if s.Config = s.line.Given("config"); s.Config.Given() {
+		return
+	}
+	if dir, err := os.UserConfigDir(); err == nil {
+		s.Config = flags.Setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}
+	}
+}
+
+// readProfile finds the configuration file and the profile in it; the profile is
+// empty where none is named and there is none called default.
+func (s *Settings) readProfile() (*config.Profile, error) {
+	s.findConfig()
+	s.Profile = s.line.Given("profile")
+	if !s.Profile.Given() {
+		s.Profile = flags.Setting{Name: "profile", Value: DefaultProfile, From: "default"}
+	}
+	none := &config.Profile{Name: s.Profile.Value}
+	var file *config.File
+	err := fs.ErrNotExist
+	if s.Config.Value != "" {
+		file, err = config.Load(s.Config.Value)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.mayMake():
+		return none, nil
+	case errors.Is(err, fs.ErrNotExist) && !s.Config.Given() && none.Name == DefaultProfile:
+		s.Config.From += "; there is no such file"
+		return none, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, exit.Usage(cmp.Or(s.Config.Value, "the configuration file")+": there is no such file",
+			"write one, or name another with --config; see leadferry config --help; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id")
+	case err != nil:
+		return nil, err
+	}
+	s.profiles = file.Names()
+	if p := file.Profile(none.Name); p != nil {
+		return p, nil
+	}
+	if s.mayMake() || none.Name == DefaultProfile {
+		return none, nil
+	}
+	return nil, exit.Usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.Config.Value), profileHint(none.Name, s.profiles))
+}
+
+// mayMake notes that login makes the profile, where one is named and its address is given
+// as a flag: an address of the environment may be meant for another profile.
+func (s *Settings) mayMake() bool {
+	base := s.line.Given("base-url")
+	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" && base.Value != "" && base.Origin == flags.ByFlag
+	return s.Makes
+}
+
+func profileHint(name string, names []string) string {
+	other := "its profiles are " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		other = "the file has no profiles"
+	}
+	other += "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
+	return flags.Near("", name, names, other)
+}
+
+// Missing says which of the settings are not set, or nothing.
+func (s *Settings) Missing(names ...string) string {
+	var missing []string
+	for _, name := range names {
+		if s.Get(name) == "" {
+			missing = append(missing, "no --"+name)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return strings.Join(missing, ", ") + " given"
+}
+
+// ConfigHint helps where a setting is missing.
+func (s *Settings) ConfigHint() string {
+	hint := "set the flags or their LEADFERRY_ variables, "
+	if len(s.profiles) > 0 && !s.Profile.Given() {
+		hint += "name a --profile (" + strings.Join(s.profiles, ", ") + "), "
+	}
+	return hint + "or add --sandbox to try it out without an account"
+}
+
+// Account is an OAuth client with its secret, which is never shown.
+type Account struct{ ID, Secret flags.Setting }
+
+// Account finds client ID and secret. What login stored serves where nothing else
+// does, for the address alone that the client was made at. Parts that are not there
+// stay empty. ask runs the command that knows the secret.
+func (s *Settings) Account(ask func(command string) (secret string, err error)) (Account, error) {
+	secret, err := s.givenSecret(ask)
+	a := Account{s.connection["client-id"], secret}
+	if err != nil || a.ID.Value != "" && a.Secret.Value != "" {
+		return a, err
+	}
+	stored, err := s.Stored()
+	if stored == nil || err != nil || a.ID.Value != "" && a.ID.Value != stored.ClientID {
+		return a, err
+	}
+	if base := s.Get("base-url"); base != "" && leadapi.Canonical(base) != leadapi.Canonical(stored.BaseURL) {
+		return a, exit.Usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL is another", s.Profile.Value, stored.BaseURL),
+			"name the --profile that it is for, or run leadferry login for this one")
+	}
+	from := "stored by login (" + s.CredentialsPath() + ")"
+	if a.ID.Value == "" {
+		a.ID = flags.Setting{Name: "client-id", Value: stored.ClientID, From: from}
+	}
+	if a.Secret.Value == "" {
+		a.Secret = flags.Setting{Name: "client-secret", Value: stored.ClientSecret, From: from}
+	}
+	return a, nil
+}
+
+// givenSecret is the secret of the environment, or of the file or the command that a
+// flag, the environment or the profile names.
+func (s *Settings) givenSecret(ask func(string) (string, error)) (flags.Setting, error) {
+	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
+	if value := os.Getenv(external.SecretVariable); value != "" && !file.Given() && !command.Given() {
+		return flags.Setting{Name: "client-secret", Value: value, From: "environment " + external.SecretVariable, Origin: flags.ByEnvironment}, nil
+	}
+	switch {
+	case file.Value != "" && command.Value != "" && file.Origin == command.Origin:
+		return flags.Setting{Name: "client-secret"}, exit.Usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.From, command.From), "take one of them out")
+	case command.Value != "" && command.Origin > file.Origin:
+		value, err := ask(command.Value)
+		return flags.Setting{Name: "client-secret", Value: value, From: "the output of a command, " + command.From, Origin: command.Origin}, err
+	case file.Value != "":
+		value, err := config.ReadSecret(file.Value)
+		return flags.Setting{Name: "client-secret", Value: value, From: file.Value + ", " + file.From, Origin: file.Origin}, err
+	}
+	return flags.Setting{Name: "client-secret"}, nil
+}
+
+// CredentialsPath is where login stores the profile's client.
+func (s *Settings) CredentialsPath() string {
+	return config.CredentialsPath(s.Config.Value, s.Profile.Value)
+}
+
+// Stored is the client that login made for the profile, or nil.
+func (s *Settings) Stored() (*config.Credentials, error) {
+	if s.Config.Value == "" {
+		return nil, nil
+	}
+	return config.LoadCredentials(s.CredentialsPath())
+}
+
+// SandboxTarget is the target of --sandbox: the same whatever port it listens on.
+var SandboxTarget = checkpoint.Target{BaseURL: "sandbox", LeadsURL: "sandbox", TrunkID: sandbox.TrunkID}
+
+// Target is the service that is meant, as far as that is known.
+func (s *Settings) Target() checkpoint.Target {
+	if s.Sandbox {
+		return SandboxTarget
+	}
+	return checkpoint.Target{BaseURL: leadapi.Canonical(s.Get("base-url")), LeadsURL: leadapi.Canonical(s.Get("leads-url")), TrunkID: s.Get("trunk-id")}
+}
+
+// MixedRegions says when the two addresses belong to different registered domains.
+func MixedRegions(t checkpoint.Target) string {
+	base, leads := registered(t.BaseURL), registered(t.LeadsURL)
+	if base == leads {
+		return ""
+	}
+	return fmt.Sprintf("the base URL (%s) and the leads URL (%s) belong to different domains: is one of the US and one of the EU?", base, leads)
+}
+
+func registered(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	if d, err := publicsuffix.EffectiveTLDPlusOne(u.Hostname()); err == nil {
+		return d
+	}
+	return u.Hostname()
+}
+
+// Shown are the connection settings as people may see them.
+func (s *Settings) Shown() []flags.Setting {
+	if s.Sandbox {
+		return []flags.Setting{{Name: "sandbox", Value: "true", From: "flag --sandbox"}, s.line.Given("directory"), s.shownRequestIDHeader()}
+	}
+	rows := []flags.Setting{s.Config, s.Profile}
+	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
+		row := s.connection[name]
+		row.Value = masked(row.Value)
+		rows = append(rows, row)
+	}
+	a, err := s.Account(func(string) (string, error) { return "not asked for", nil }) // a command may need a person
+	secret := a.Secret
+	switch {
+	case err != nil:
+		secret = flags.Setting{Name: "client-secret", Value: unusable(err), From: secret.From}
+	case secret.Value != "":
+		secret.Value = "set, not shown"
+	}
+	secret.Name = "client-secret"
+	return append(append(rows, a.ID, secret, s.tokens(a)), s.shownNetwork()...)
+}
+
+// tokens is the folder of the tokens that later runs sign in with.
+func (s *Settings) tokens(a Account) flags.Setting {
+	dir, err := config.StateDir()
+	if err != nil || a.Secret.Value == "" {
+		return flags.Setting{Name: "token-cache"}
+	}
+	return flags.Setting{Name: "token-cache", Value: filepath.Join(dir, "tokens"), From: "default"}
+}
+
+// masked is an address without what may be a secret in it. Such an address is
+// refused when it is used.
+func masked(address string) string {
+	if address == "" {
+		return ""
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "not an address, not shown"
+	}
+	if u.User == nil && u.RawQuery == "" && u.Fragment == "" {
+		return address
+	}
+	return "not usable: " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String() + " with a user, a query or a fragment, not shown"
+}

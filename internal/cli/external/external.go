@@ -1,0 +1,125 @@
+// Package external runs the programs that flags name: the one that is told when a command ends, and the one that
+// knows the OAuth secret. They get no secret of ours by their environment.
+package external
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"leadferry/internal/cli/exit"
+)
+
+// Command is a program that a flag names, with its arguments. No shell ever sees it.
+type Command []string
+
+// Parse splits a flag's text at white space; quotes group, and a backslash is itself.
+func Parse(flag, text string) (Command, error) {
+	var words Command
+	var word strings.Builder
+	begun, quote := false, rune(0)
+	for _, r := range text + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			begun, quote = true, r
+		case !unicode.IsSpace(r):
+			begun = true
+			word.WriteRune(r)
+		case begun:
+			words = append(words, word.String())
+			word.Reset()
+			begun = false
+		}
+	}
+	switch {
+	case quote != 0:
+		return nil, exit.Usage("--"+flag+": a quote is never closed", "white space parts the words, quotes keep them together; there is no shell")
+	case len(words) == 0 || words[0] == "":
+		return nil, exit.Usage("--"+flag+" names no command", "for example --"+flag+` "/usr/local/bin/tell 'the team'"`)
+	}
+	return words, nil
+}
+
+// patience is how long a command may take.
+const patience = time.Minute
+
+// Run waits for the command's end, though not for those that it has started itself. Its
+// error says how the command failed, without a word of what it wrote.
+func (c Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	x := exec.CommandContext(ctx, c[0], c[1:]...)
+	x.WaitDelay, x.Env = time.Second, withoutSecrets(os.Environ())
+	x.Stdout, x.Stderr = stdout, stderr
+	err := x.Run()
+	failed, exited := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // what it left running, like the agent of a key ring, keeps its output open
+		return nil
+	case exited && failed.ExitCode() >= 0:
+		return fmt.Errorf("the command ended with exit code %d", failed.ExitCode())
+	case exited:
+		return fmt.Errorf("the command was ended by a signal, or took longer than %v", patience)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
+		return errors.New("the command was not found")
+	}
+	return fmt.Errorf("the command could not be run: %w", err)
+}
+
+// SecretVariable is the one source of the OAuth secret that has no flag.
+const SecretVariable = "LEADFERRY_CLIENT_SECRET"
+
+// ownSecrets are the variables that other programs need not know.
+var ownSecrets = []string{SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_PROXY"}
+
+// withoutSecrets is the environment without what is secret of ours in it.
+func withoutSecrets(environment []string) []string {
+	return slices.DeleteFunc(environment, func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.ContainsFunc(ownSecrets, func(secret string) bool { return strings.EqualFold(name, secret) })
+	})
+}
+
+// maxSecret is how many bytes a command may write for a secret.
+const maxSecret = 64 << 10
+
+// Secret runs the command whose standard output is the client secret. What it writes
+// is shown nowhere, whatever becomes of it.
+func Secret(ctx context.Context, text string) (string, error) {
+	const flag = "client-secret-command"
+	c, err := Parse(flag, text)
+	if err != nil {
+		return "", err
+	}
+	var out bounded
+	if err := c.Run(ctx, &out, nil); err != nil {
+		return "", exit.Usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
+	}
+	secret := strings.TrimSpace(out.String())
+	if secret == "" || out.Len() > maxSecret || strings.ContainsFunc(secret, unicode.IsControl) {
+		return "", exit.Usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
+	}
+	return secret, nil
+}
+
+// bounded keeps little more than a secret may have.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len() <= maxSecret {
+		b.Buffer.Write(p[:min(len(p), maxSecret+1)])
+	}
+	return len(p), nil
+}
