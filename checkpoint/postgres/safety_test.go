@@ -295,3 +295,60 @@ func copyFolder(t *testing.T, from, to string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
+
+// A ledger whose schema was dropped is not begun anew without a word: a run's own folder tells of it, or what this machine
+// remembers, by whatever user's address. Begun anew by somebody's word it comes in its place for good.
+func TestALedgerThatIsGone(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target, state := server.Database(t), newTarget(), t.TempDir()
+	s := opened(t, address, target, Options{Run: "before", State: state})
+	committed(t, s, claimOf("a"), createdOf("a", "lead-a"))
+	s.Close()
+	during := opened(t, address, target, Options{Run: "during"})
+	server.Exec(t, address, `DROP SCHEMA leadferry CASCADE`)
+	if err := during.Commit(t.Context(), []*checkpoint.Change{claimOf("b")}); !errors.Is(err, checkpoint.ErrGone) {
+		t.Errorf("a run whose ledger is dropped hears %v", err)
+	}
+	told := checkpoint.Witness{Source: "summary.json", Path: address + "&application_name=cron", ID: s.id, Leads: 1, Target: target}
+	for _, o := range []Options{{Run: "next", State: state}, {Run: "next", Witnesses: []checkpoint.Witness{told}}} {
+		refusal(t, address, target, o, "is not the ledger of which")
+	}
+	refusal(t, address, target, Options{Run: "next", Require: true}, "no ledger")
+	anew := opened(t, address, target, Options{Run: "next", State: state, Anew: true, Witnesses: []checkpoint.Witness{told}})
+	if i := anew.Info(); i.Predecessor == "" {
+		t.Error("it is begun anew without a word")
+	}
+	committed(t, anew, claimOf("a"), createdOf("a", "lead-a"))
+	anew.Close()
+	opened(t, address, target, Options{Run: "last", State: state, Witnesses: []checkpoint.Witness{told}}).Close()
+}
+
+// Somebody has put another ledger in the place of the one that a run uses, in which the worker's number is another one's.
+func TestALedgerThatWasReplacedInMidRun(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	s := opened(t, address, target, Options{Run: "old"})
+	committed(t, s, claimOf("a"))
+	server.Exec(t, address, `DROP SCHEMA leadferry CASCADE`)
+	other := opened(t, address, target, Options{Run: "new"})
+	committed(t, other, claimOf("x"))
+	committed(t, other, createdOf("x", "lead-x"))
+	c := createdOf("a", "lead-a")
+	if err := s.Commit(t.Context(), []*checkpoint.Change{c}); !errors.Is(errors.Join(err, c.Err), checkpoint.ErrRolledBack) {
+		t.Errorf("the old run goes on with the new ledger: %v, %v", err, c.Err)
+	}
+}
+
+// What a newer version has made is left alone by this one, whatever it is opened for.
+func TestANewerSchemaIsRefused(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	opened(t, address, target, Options{Run: "before"}).Close()
+	server.Exec(t, address, `UPDATE leadferry.version SET number = number + 1`, `ALTER TABLE leadferry.lead_rows DROP COLUMN extra`)
+	for _, o := range []Options{{Run: "next"}, {ReadOnly: true}, {}} {
+		refusal(t, address, target, o, "knows versions up to")
+	}
+	if _, err := Init(address, Options{}); !errors.Is(err, checkpoint.ErrVersion) {
+		t.Errorf("init: %v", err)
+	}
+}

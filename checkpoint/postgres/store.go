@@ -327,7 +327,7 @@ func (s *Store) Close() error {
 		<-s.beaten
 		s.mu.Lock()
 	}
-	if err == nil {
+	if !s.o.ReadOnly {
 		s.remember()
 	}
 	s.reading.Lock()

@@ -39,7 +39,12 @@ type crew struct {
 // newCrew lays out rows for a fleet with a ledger of its own.
 func newCrew(t *testing.T, shards, rows int, o sandbox.Options) *crew {
 	t.Helper()
-	address := pgtest.Shared(t).Database(t)
+	return newCrewOn(t, pgtest.Shared(t).Database(t), shards, rows, o)
+}
+
+// newCrewOn is one whose ledger is at an address.
+func newCrewOn(t *testing.T, address string, shards, rows int, o sandbox.Options) *crew {
+	t.Helper()
 	if o.Latency == 0 {
 		o.Latency = 2 * time.Millisecond
 	}

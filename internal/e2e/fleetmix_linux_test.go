@@ -1,0 +1,289 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"leadferry/internal/pgtest"
+	"leadferry/leadapi/sandbox"
+)
+
+// fleetSeed repeats one round of TestFleetMix: the one that failed says its seed.
+var fleetSeed = flag.Uint64("fleetseed", 0, "the seed of the one round that TestFleetMix tries; 0: others, as many as -fleetrounds says")
+
+// storm is a fleet to which everything happens that can.
+type storm struct {
+	*crew
+	random  *rand.Rand
+	server  *pgtest.Server // that new workers meet
+	standby *pgtest.Server // that follows it; nil: none
+	waits   bool           // for the standby
+	old     *pgtest.Server // that goes on though a standby has its place; nil: none
+	lossy   bool           // commits are lost
+	hands   []*hand
+	told    []string // what happened, in order
+}
+
+// hand is a worker that runs, or has ended.
+type hand struct {
+	cmd    *exec.Cmd
+	shard  int
+	said   *strings.Builder
+	ended  chan struct{}
+	paused bool
+	killed bool
+	left   bool // on a server that another one has the place of
+}
+
+// TestFleetMix: workers are killed, paused, continued and replaced, their server is killed, frozen, cut off, made to wait for
+// standbys that are not there, has its waits cancelled, and is replaced by a standby, while people settle doubts: nothing is made
+// twice, nothing is lost, and no death leaves more in doubt than it may.
+func TestFleetMix(t *testing.T) {
+	t.Parallel()
+	for range *fleetRounds {
+		seed := *fleetSeed
+		if seed == 0 {
+			seed = rand.Uint64()
+		}
+		if t.Run("round", func(t *testing.T) { mix(t, seed) }); t.Failed() || *fleetSeed != 0 {
+			return
+		}
+	}
+}
+
+func mix(t *testing.T, seed uint64) {
+	t.Logf("again by -run TestFleetMix -fleetseed %d", seed)
+	s := &storm{random: rand.New(rand.NewPCG(seed, 19))}
+	s.server = pgtest.New(t)
+	s.crew = newCrewOn(t, s.server.URL("postgres"), 1+s.random.IntN(3), 150, sandbox.Options{Latency: time.Duration(2+s.random.IntN(15)) * time.Millisecond})
+	if s.random.IntN(2) == 0 {
+		s.standby = s.server.Standby(t)
+		if s.waits = s.random.IntN(3) > 0; s.waits {
+			set(t, s.server, "synchronous_standby_names", "*")
+		}
+	}
+	t.Cleanup(s.release)
+	events := []func(){s.start, s.start, s.start, s.kill, s.pause, s.pause, s.resume, s.cut, s.crash, s.freeze, s.cancel, s.person, s.promote}
+	for shard := range s.shards {
+		s.begin(shard)
+	}
+	for range 14 {
+		time.Sleep(time.Duration(s.random.IntN(80)) * time.Millisecond)
+		events[s.random.IntN(len(events))]()
+	}
+	s.calm()
+	if t.Failed() {
+		t.Log(strings.Join(s.told, "\n"))
+	}
+}
+
+func (s *storm) note(format string, args ...any) {
+	s.told = append(s.told, fmt.Sprintf(format, args...))
+}
+
+// begin starts a worker of a shard.
+func (s *storm) begin(shard int) {
+	h := &hand{shard: shard, said: &strings.Builder{}, ended: make(chan struct{})}
+	args := []string{"--max-wait", "2s", "--wait", "20s", "--timeout", "5s"}
+	if s.standby != nil && !s.waits {
+		args = append(args, "--ledger-standby", "never-promoted")
+	}
+	h.cmd = s.worker(shard, args...)
+	h.cmd.Stdout, h.cmd.Stderr = h.said, h.said
+	if err := h.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() { defer close(h.ended); h.cmd.Wait() }()
+	s.hands = append(s.hands, h)
+	s.note("%d: begins on %d", h.cmd.Process.Pid, shard)
+}
+
+func (s *storm) start() { s.begin(s.random.IntN(s.shards)) }
+
+// some is a worker that has not ended, and is as is says.
+func (s *storm) some(is func(*hand) bool) *hand {
+	fit := slices.DeleteFunc(slices.Clone(s.hands), func(h *hand) bool { return over(h.ended, 0) || !is(h) })
+	if len(fit) == 0 {
+		return nil
+	}
+	return fit[s.random.IntN(len(fit))]
+}
+
+func (s *storm) signal(sig syscall.Signal, is func(*hand) bool) *hand {
+	h := s.some(is)
+	if h != nil {
+		h.cmd.Process.Signal(sig)
+		s.note("%d: %v", h.cmd.Process.Pid, sig)
+	}
+	return h
+}
+
+func (s *storm) kill() {
+	if h := s.signal(syscall.SIGKILL, func(*hand) bool { return true }); h != nil {
+		h.killed = true
+		<-h.ended
+	}
+}
+
+func (s *storm) pause() {
+	if h := s.signal(syscall.SIGSTOP, func(h *hand) bool { return !h.paused }); h != nil {
+		h.paused = true
+	}
+}
+
+func (s *storm) resume() {
+	if h := s.signal(syscall.SIGCONT, func(h *hand) bool { return h.paused }); h != nil {
+		h.paused = false
+	}
+}
+
+// cut ends connections.
+func (s *storm) cut() {
+	s.note("connections are cut")
+	s.server.Exec(s.t, s.server.URL("postgres"), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'leadferry' AND random() < 0.7`)
+}
+
+// crash kills the server and all its processes, and has it recover.
+func (s *storm) crash() {
+	s.note("the server is killed")
+	s.server.Kill()
+	time.Sleep(time.Duration(s.random.IntN(300)) * time.Millisecond)
+	if err := s.server.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *storm) freeze() {
+	s.note("the server stands still")
+	s.server.Freeze(s.t)
+	time.Sleep(time.Duration(s.random.IntN(500)) * time.Millisecond)
+	s.server.Thaw(s.t)
+}
+
+// cancel has the server wait for a standby that is not there, and waits cancelled.
+func (s *storm) cancel() {
+	s.note("waits for a standby are cancelled")
+	before := pgtest.Value[string](s.t, s.server.URL("postgres"), "SHOW synchronous_standby_names")
+	set(s.t, s.server, "synchronous_standby_names", "gone")
+	for range 1 + s.random.IntN(3) {
+		time.Sleep(time.Duration(s.random.IntN(100)) * time.Millisecond)
+		s.server.Exec(s.t, s.server.URL("postgres"), `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+	}
+	s.server.Exec(s.t, s.server.URL("postgres"), "ALTER SYSTEM SET synchronous_standby_names = '"+before+"'", "SELECT pg_reload_conf()")
+}
+
+// person settles what the dead have left in doubt, as long after their death as has to be.
+func (s *storm) person() {
+	var dead []string
+	for _, h := range s.hands {
+		if h.killed && !h.left {
+			dead = append(dead, fmt.Sprint(h.cmd.Process.Pid))
+		}
+	}
+	if len(dead) == 0 || s.lossy {
+		return
+	}
+	s.arrived()
+	of := ` WHERE process IN (` + strings.Join(dead, ", ") + `)`
+	s.server.Exec(s.t, s.ledger, `UPDATE leadferry.workers SET beat = beat - interval '20 minutes'`+of)
+	keys := pgtest.Value[string](s.t, s.ledger, `SELECT coalesce(string_agg(convert_from(key, 'UTF8'), ' '), '') FROM leadferry.lead_rows WHERE state = 4 AND worker IN (SELECT worker FROM leadferry.workers`+of+`)`)
+	if keys == "" {
+		return
+	}
+	found, list := s.byRef(), "key,lead_id\n"
+	for _, key := range strings.Fields(keys) {
+		id := found[key]
+		if id == "" {
+			id = "none"
+		}
+		list += key + "," + id + "\n"
+	}
+	s.write("found.csv", list)
+	code, out := s.run("checkpoint", "resolve", "found.csv", "--checkpoint", s.ledger)
+	s.note("a person settles %s: %d %s", keys, code, out)
+}
+
+// promote has the standby take over. One that was waited for has all; the old server goes on for a while, with whoever works there.
+func (s *storm) promote() {
+	if s.standby == nil || s.lossy || s.random.IntN(2) == 0 {
+		return
+	}
+	s.note("a standby takes over")
+	if s.waits {
+		s.old = s.server
+	} else {
+		s.lossy = true
+		s.standby.Cut(s.t)
+		time.Sleep(100 * time.Millisecond)
+		s.server.Kill()
+	}
+	s.standby.Exec(s.t, s.standby.URL("postgres"), `ALTER SYSTEM SET synchronous_standby_names = ''`, `ALTER SYSTEM SET primary_conninfo = ''`)
+	s.standby.Promote(s.t)
+	set(s.t, s.standby, "synchronous_standby_names", "")
+	s.server, s.standby, s.waits = s.standby, nil, false
+	s.ledger = s.server.URL("postgres")
+	for _, h := range s.hands {
+		h.left = true
+	}
+}
+
+// release ends what is left.
+func (s *storm) release() {
+	for _, h := range s.hands {
+		h.cmd.Process.Kill()
+		<-h.ended
+	}
+}
+
+// calm lets everything come to its end, and judges.
+func (s *storm) calm() {
+	if s.old != nil {
+		s.old.Kill()
+	}
+	for _, h := range s.hands {
+		if h.cmd.Process.Signal(syscall.SIGCONT); !over(h.ended, time.Minute) {
+			s.t.Fatalf("the worker %d does not end\n%s", h.cmd.Process.Pid, h.said)
+		}
+		code := h.cmd.ProcessState.ExitCode()
+		s.note("%d: exit %d", h.cmd.Process.Pid, code)
+		switch {
+		case code == 0 || code == 5 || code == 6:
+			continue
+		case code != 3 && (code != -1 || !h.killed) && (code != 4 || !s.lossy):
+			s.t.Errorf("a worker ended with %d\n%s", code, h.said)
+		}
+		s.deaths++
+	}
+	if s.lossy {
+		s.afterLoss()
+	}
+	for shard := range s.shards {
+		s.ended(s.worker(shard), 0, 5)
+	}
+	if doubts := s.judge(); len(s.keys()) != s.rows {
+		s.t.Errorf("the ledger knows %d rows of %d, %d of them in doubt", len(s.keys()), s.rows, doubts)
+	}
+	s.must(0, "checkpoint", "check", "--checkpoint", s.ledger)
+}
+
+// afterLoss takes a ledger that has lost commits as what it is: nobody begins with it before a person says so, and then what it
+// does not know is in doubt.
+func (s *storm) afterLoss() {
+	s.deaths = s.rows // whatever was lost
+	before := s.creates()
+	s.ended(s.worker(0), 4)
+	s.must(0, "checkpoint", "check", "--accept-older", "--yes", "--checkpoint", s.ledger)
+	for shard := range s.shards {
+		s.ended(s.worker(shard), 0, 5)
+	}
+	if n := s.creates(); n != before {
+		s.t.Errorf("%d leads were made that the ledger may have known", n-before)
+	}
+}
