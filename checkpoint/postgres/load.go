@@ -135,9 +135,16 @@ func (s *Store) disown(writes []write) error {
 // keepFound notes evidence against decisions, each once.
 func (s *Store) keepFound(found []contradiction, at time.Time) error {
 	for _, one := range found {
+		number := one.of.number
+		if number == 0 {
+			var err error
+			if number, err = s.putDecision(context.Background(), s.writer.Conn, one.of); err != nil {
+				return err
+			}
+		}
 		_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.contradictions (ledger, decision, found, other, text)
 			SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT 1 FROM leadferry.contradictions WHERE decision = $2 AND other = $4 AND text = $5)`,
-			s.ledger, one.of.number, at.UnixMilli(), []byte(one.other), one.text)
+			s.ledger, number, at.UnixMilli(), []byte(one.other), one.text)
 		if err != nil {
 			return err
 		}

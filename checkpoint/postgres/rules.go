@@ -158,10 +158,12 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	case r.state() == checkpoint.Forgotten:
 		return checkpoint.ErrBlocked
 	}
-	if w.sure && w.mine(r.key) && (r.intent == nil || r.worker != w.worker) && w.late(r, e) {
+	claimed := w.sure && w.mine(r.key)
+	own := r.intent != nil && (r.worker == w.worker || claimed && r.intent.Run == e.Run) // also where another one has put it back
+	if claimed && !own && w.late(r, e) {
 		return nil
 	}
-	if err := w.free(r); err != nil {
+	if err := w.free(r); err != nil && !own {
 		return err
 	}
 	if e.State == checkpoint.InDoubt {
@@ -188,16 +190,19 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	return nil
 }
 
-// late hears an outcome that came after a person had decided about its send. What the service says
-// counts where nobody has sent the row again; what does not fit the decision is kept as
-// evidence against it. It reports whether nothing else is to be done.
+// late hears an outcome that came after a person had decided about its send, or had it sent again. What the service says counts
+// where nobody has sent the row again; what does not fit the decision is kept as evidence against it. It reports whether nothing
+// else is to be done.
 func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
 	d := w.decided[r.key]
 	if d == nil {
-		return false
+		if r.intent == nil && !r.state().HasLead() {
+			return false
+		}
+		d = w.sentAgain(r.key, e)
 	}
 	none := d.LeadID == "" && !d.Exists
-	keep := e.State == checkpoint.InDoubt || r.intent != nil
+	keep := e.State == checkpoint.InDoubt || r.intent != nil || none && r.state() != checkpoint.NotMade
 	switch {
 	case e.State.HasLead() && (none || d.LeadID != "" && d.LeadID != e.LeadID):
 		w.found = append(w.found, contradiction{of: d, other: e.LeadID, text: checkpoint.MadeAfterAll.String()})
@@ -209,6 +214,13 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
 		*e = r.visible().Entry
 	}
 	return keep
+}
+
+// sentAgain is the decision of whoever had a send in doubt made again, whose outcome is e: that it had not been applied.
+func (w *working) sentAgain(key string, e *checkpoint.Entry) *decision {
+	send := record{Entry: *e, act: checkpoint.Doubted}
+	send.State, send.LeadID, send.Code, send.Reason = checkpoint.InDoubt, "", 0, ""
+	return &decision{Decision: checkpoint.Decision{Key: key, Run: e.Run}, at: w.now, send: w.stamped(send)}
 }
 
 // owner is the key of a lead, or nothing. As long as nothing is sure it is taken to be nobody's:

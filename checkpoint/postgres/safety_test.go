@@ -20,6 +20,12 @@ func createdOf(key, lead string) *checkpoint.Change {
 	return &checkpoint.Change{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: key, State: checkpoint.Created, LeadID: lead, Run: "run"}}
 }
 
+// by is a change of a run.
+func by(run string, c *checkpoint.Change) *checkpoint.Change {
+	c.Entry.Run = run
+	return c
+}
+
 func committed(t *testing.T, s *Store, changes ...*checkpoint.Change) {
 	t.Helper()
 	if err := s.Commit(t.Context(), changes); err != nil {
@@ -157,7 +163,7 @@ func TestARunBesideAnother(t *testing.T) {
 	address := server.Database(t)
 	target := newTarget()
 	first := opened(t, address, target, Options{Run: "first", Timeout: time.Hour})
-	committed(t, first, claimOf("a"), claimOf("b"))
+	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
 	refusal(t, address, target, Options{Run: "second"}, "the run first")
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '2 minutes'`)
 	second := opened(t, address, target, Options{Run: "second"})
@@ -179,15 +185,15 @@ func TestARunBesideAnother(t *testing.T) {
 	if _, err := person.Resolve(t.Context(), []checkpoint.Decision{{Key: "a"}, {Key: "b"}}); err != nil {
 		t.Fatal(err)
 	}
-	committed(t, second, claimOf("a"))
+	committed(t, second, by("second", claimOf("a")))
 	// The first one wakes up.
-	late := createdOf("a", "lead-a")
+	late := by("first", createdOf("a", "lead-a"))
 	committed(t, first, late)
 	if late.Entry.State != checkpoint.InDoubt {
 		t.Errorf("what is being sent again was settled by the answer to the first send: %+v", late.Entry)
 	}
-	committed(t, first, createdOf("b", "lead-b"))
-	committed(t, second, createdOf("a", "lead-a2"))
+	committed(t, first, by("first", createdOf("b", "lead-b")))
+	committed(t, second, by("second", createdOf("a", "lead-a2")))
 	var texts []string
 	if err := second.Contradictions(t.Context(), func(c checkpoint.Contradiction) error {
 		texts = append(texts, c.Key+" "+c.Text+" "+c.Other)
@@ -350,5 +356,42 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	}
 	if _, err := Init(address, Options{}); !errors.Is(err, checkpoint.ErrVersion) {
 		t.Errorf("init: %v", err)
+	}
+}
+
+// An answer that comes when the row was sent again, by --in-doubt resend, and that send is over or under way: both leads are known.
+func TestAnAnswerThatComesAfterAResend(t *testing.T) {
+	server := pgtest.Shared(t)
+	for _, answered := range []bool{true, false} {
+		address, target := server.Database(t), newTarget()
+		first := opened(t, address, target, Options{Run: "first"})
+		committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
+		server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '20 minutes'`)
+		second := opened(t, address, target, Options{Run: "second"})
+		committed(t, second, by("second", claimOf("a")), by("second", claimOf("b")))
+		committed(t, second, &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "b"}}) // it did not leave
+		if answered {
+			committed(t, second, by("second", createdOf("a", "lead-2")))
+		}
+		committed(t, first, by("first", createdOf("a", "lead-1")), by("first", createdOf("b", "lead-b")))
+		if !answered {
+			committed(t, second, by("second", createdOf("a", "lead-2")))
+		}
+		if e := stands(t, second, "b"); e.LeadID != "lead-b" {
+			t.Errorf("the answer to the only send that left is lost: %+v", e)
+		}
+		if e := stands(t, second, "a"); e.LeadID != "lead-2" {
+			t.Errorf("%v: the row's lead is %+v", answered, e)
+		}
+		st, err := second.Status()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(st.Contradictions) != 1 || st.Contradictions[0].Other != "lead-1" {
+			t.Errorf("%v: nobody is told of the other lead: %+v", answered, st.Contradictions)
+		}
+		if err := second.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -69,6 +69,9 @@ func (s *Server) all(t testing.TB, sig syscall.Signal) {
 	}
 }
 
+// alive says whether a process has not ended.
+func alive(process int) bool { return syscall.Kill(process, 0) == nil && stateOf(process) != "Z" }
+
 // children are the processes that a process has started.
 func children(of int) (all []int) {
 	entries, _ := os.ReadDir("/proc")
@@ -77,11 +80,23 @@ func children(of int) (all []int) {
 		if err != nil {
 			continue
 		}
-		stat, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
-		_, after, _ := strings.Cut(string(stat), ") ")
-		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == strconv.Itoa(of) {
+		if fields := stat(process); len(fields) > 1 && fields[1] == strconv.Itoa(of) {
 			all = append(all, process)
 		}
 	}
 	return all
+}
+
+// stat is what the system tells of a process, from its state on.
+func stat(process int) []string {
+	text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(process), "stat"))
+	_, after, _ := strings.Cut(string(text), ") ")
+	return strings.Fields(after)
+}
+
+func stateOf(process int) string {
+	if fields := stat(process); len(fields) > 0 {
+		return fields[0]
+	}
+	return ""
 }
