@@ -31,7 +31,7 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 		p.failAt(begin, "", "the mapping file is longer than 1 MiB")
 		return node{}, false
 	case bad >= 0:
-		p.failAt(positionOf(data, bad), "save the file as UTF-8", "the mapping file is not text in UTF-8")
+		p.failAt(positionOf(data, bad), "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)", "the mapping file is not text in UTF-8")
 		return node{}, false
 	case readerCost(data) > maxCost:
 		p.failAt(begin, "leave out what is not needed, or write one entry a line without brackets", "the mapping file has too many entries")

@@ -201,6 +201,9 @@ func RefusedPlace(path string, o Options) error {
 // checkPlace finds out where the file lies, or will lie. What the system does not tell is
 // taken for good.
 func (d *Store) checkPlace(o Options) error {
+	if disk.Reserved(d.path) {
+		return d.refuse(checkpoint.ErrPlace, disk.ReservedWords, "name another file with --checkpoint")
+	}
 	if o.ReadOnly {
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"leadferry/internal/disk"
 )
@@ -52,8 +51,8 @@ func (o *output) open() error {
 	switch {
 	case os.IsPathSeparator(o.path[len(o.path)-1]):
 		return errors.New("is the name of a folder")
-	case runtime.GOOS == "windows" && !filepath.IsLocal(o.name):
-		return errors.New("is no name for a file: Windows keeps it for a device, or takes a part of it for something else")
+	case disk.Reserved(o.name):
+		return errors.New(disk.ReservedWords)
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err

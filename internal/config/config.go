@@ -185,7 +185,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 	fault, placed := errors.AsType[*yaml.LoadError](err)
 	switch {
 	case !utf8.Valid(data):
-		p.fail(&yaml.Node{}, "save the file as UTF-8", "the configuration file is not text in UTF-8")
+		p.fail(&yaml.Node{}, "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)", "the configuration file is not text in UTF-8")
 	case errors.Is(err, io.EOF):
 	case err != nil:
 		at := &yaml.Node{}
@@ -204,8 +204,8 @@ func (p *parser) document(data []byte) *yaml.Node {
 var profileName = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
 func (p *parser) profile(key, n *yaml.Node) {
-	if !profileName().MatchString(key.Value) {
-		p.fail(key, "letters, digits and . _ - only, at most 64", "this cannot be the name of a profile")
+	if !profileName().MatchString(key.Value) || disk.Reserved(key.Value+".json") {
+		p.fail(key, "letters, digits and . _ - only, at most 64, and no device of Windows such as con", "this cannot be the name of a profile")
 		return
 	}
 	for _, other := range p.file.Profiles {

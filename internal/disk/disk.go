@@ -14,11 +14,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 )
 
 // NetworkDrive is what FileSystem says on Windows of a file on another machine. Nothing on Linux has this number.
 const NetworkDrive = -1
+
+// Reserved reports whether a path ends in no name for a file: Windows keeps it for a device, like con.csv or NUL, or takes
+// a part of it for something else, like the stream b of a.csv:b.
+func Reserved(path string) bool {
+	return runtime.GOOS == "windows" && !filepath.IsLocal(filepath.Base(path))
+}
+
+// ReservedWords say so to a person.
+const ReservedWords = "is no name for a file: Windows keeps it for a device, or takes a part of it for something else"
 
 // Mine reports whether a file belongs to the user that the program runs as.
 func Mine(info fs.FileInfo) bool {

@@ -139,3 +139,14 @@ func TestWayOutOfThisSystem(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesThatAreNoFiles(t *testing.T) {
+	for path, want := range map[string]bool{
+		`con.csv`: true, `NUL`: true, `C:\state\aux.db`: true, `a.db:b`: true, `\\.\NUL`: true, `..`: true,
+		`c.db`: false, `C:\state\c.db`: false, `C:c.db`: false, `console.csv`: false,
+	} {
+		if Reserved(path) != want {
+			t.Errorf("%s: %v", path, !want)
+		}
+	}
+}

@@ -126,7 +126,7 @@ func (l *list) check() error {
 	size, err := io.Copy(io.Discard, transform.NewReader(l.in, encoding.UTF8Validator))
 	switch {
 	case errors.Is(err, encoding.ErrInvalidUTF8):
-		return exit.Usage(l.path+": is not UTF-8, so keys would not be recognised", "save it as CSV UTF-8")
+		return exit.Usage(l.path+": is not UTF-8, so keys would not be recognised", "save it as CSV UTF-8; what the > of Windows PowerShell wrote has lost letters: name the file by -o instead")
 	case err != nil:
 		return exit.Usage(fmt.Sprintf("%s: cannot be read: %v", l.path, err), l.hint())
 	case size > maxRows && l.command != "adopt":
