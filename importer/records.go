@@ -90,7 +90,7 @@ func (m *recordMaker) record(it *item) error {
 		it.rec.Skip = true
 		return nil
 	}
-	ps := b.Map(it.row.Cells, mapping.Env{File: file, Line: it.row.Line, Run: m.intake.runID, Caught: m.intake.caught}, &it.rec)
+	ps := b.Map(it.row.Cells, mapping.Env{File: file, Line: it.row.Line, Run: m.intake.runID, Caught: m.intake.caught, OneLine: it.row.OneLine}, &it.rec)
 	if it.row.Size > largeRow {
 		it.detach()
 	}

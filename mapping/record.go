@@ -75,7 +75,8 @@ type Env struct {
 	Line int    // {@line}
 	Run  string // {@run}
 
-	Caught bool // Record.Caught is wanted
+	Caught  bool // Record.Caught is wanted
+	OneLine bool // no cell holds a carriage return, and none has to be looked for
 }
 
 // Problem is why a row cannot be used. Column names the column or columns that
@@ -131,7 +132,9 @@ type row struct {
 // nil when rec is good. Any number of goroutines may call it at once.
 func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	p := &b.plan
-	cells = lineBreaks(cells)
+	if !env.OneLine {
+		cells = lineBreaks(cells)
+	}
 	r := row{cells: cells, null: b.null, env: env, dropped: rec.Dropped[:0], caught: rec.Caught[:0]}
 	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content)+len(b.rest))}
 	if p.skip != nil && r.skips(p.skip) {

@@ -120,7 +120,7 @@ func (p *parser) idleTables() {
 func (p *parser) words(n node) (*table, []constant) {
 	t, constants := &table{words: map[string]string{}}, []constant(nil)
 	p.each(n, func(key, child node) {
-		from := strings.TrimSpace(key.Value)
+		from := lineBreak.Replace(strings.TrimSpace(key.Value)) // as cells are looked at
 		switch {
 		case from == "":
 			p.fail(key, "use default", "%s is not asked for empty texts", n.path)

@@ -42,6 +42,9 @@ func rowsOf(t testing.TB, f *source.File) []source.Row {
 		if row.Number != len(rows) {
 			t.Fatalf("row %d has number %d", len(rows), row.Number)
 		}
+		if row.OneLine && strings.ContainsAny(strings.Join(row.Cells, ""), "\r\n") {
+			t.Fatalf("row %d has a line break", row.Number)
+		}
 		if len(row.Cells) != len(row.Header.Names) {
 			t.Fatalf("row %d has %d cells for %d names", row.Number, len(row.Cells), len(row.Header.Names))
 		}

@@ -8,14 +8,22 @@ import (
 	"leadferry/internal/lazyregexp"
 )
 
-// numericDate is a date in numbers with the year last, and perhaps a time.
-var numericDate = lazyregexp.New(`^([0-9]{1,2})([./-])([0-9]{1,2})([./-])([0-9]{4}|[0-9]{2})(?:(,? |T)([0-9]{1,2}):[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?)?$`)
+const dateTime = `(?:(,? |T)([0-9]{1,2}):[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?)?$`
+
+// Dates in numbers, perhaps with a time: with the year last, or first as in eastern Asia. ISO dates are neither.
+var (
+	yearLast  = lazyregexp.New(`^([0-9]{1,2})([./-])([0-9]{1,2})([./-])([0-9]{4}|[0-9]{2})` + dateTime)
+	yearFirst = lazyregexp.New(`^[0-9]{4}(/|\. ?|年|년 ?)([0-9]{1,2})(/|\. ?|月|월 ?)([0-9]{1,2})(\.|日|일)?` + dateTime)
+)
 
 // dateForm is a way in which numeric dates of a column are written.
 type dateForm struct {
-	sign       string // between the numbers
+	sign       string // between the numbers, or behind a year that is first
 	year, time string // in letters of the step date
 	short      bool   // some days or months have one digit
+
+	first      bool   // the year is
+	month, day string // signs behind them then
 }
 
 // dateForms are the ways of a column, and what its numbers say of the order of day and
@@ -35,9 +43,15 @@ func (c *column) dateStep() (step, remark string) {
 	forms := dateForms{dayFirst: map[string]bool{}, dayAfter: map[string]bool{}}
 	others := false
 	for _, cell := range c.cells {
-		m := numericDate().FindStringSubmatch(cell)
-		if others = others || cell != "" && (m == nil || m[2] != m[4]); m != nil {
-			forms.add(m)
+		last, first := yearLast().FindStringSubmatch(cell), yearFirst().FindStringSubmatch(cell)
+		switch {
+		case last != nil && last[2] == last[4]:
+			forms.addYearLast(last)
+		case first != nil && (first[1] == "/") == (first[3] == "/"):
+			form := dateForm{sign: first[1], month: first[3], day: first[5], first: true, year: "YYYY", time: timeOf(first[6], first[7], first[8], first[9])}
+			forms.add(form, first[2], first[4])
+		default:
+			others = others || cell != ""
 		}
 	}
 	switch {
@@ -58,20 +72,25 @@ func (c *column) dateStep() (step, remark string) {
 	return "", "? as it is: day or month first? " + strings.ReplaceAll(ways, " ", noBreak)
 }
 
-// add takes the parts of a date.
-func (f *dateForms) add(m []string) {
+// addYearLast takes the parts of a date.
+func (f *dateForms) addYearLast(m []string) {
 	first, _ := strconv.Atoi(m[1])
 	second, _ := strconv.Atoi(m[3])
 	sign := m[2]
 	f.dayFirst[sign], f.dayAfter[sign] = f.dayFirst[sign] || first > 12, f.dayAfter[sign] || second > 12
-	form := dateForm{sign: sign, year: strings.Repeat("Y", len(m[5])), time: timeOf(m[6], m[7], m[8], m[9])}
-	i := slices.IndexFunc(f.list, func(other dateForm) bool {
-		return other.sign == form.sign && other.year == form.year && other.time == form.time
+	f.add(dateForm{sign: sign, year: strings.Repeat("Y", len(m[5])), time: timeOf(m[6], m[7], m[8], m[9])}, m[1], m[3])
+}
+
+// add takes the form of a date, and its day and month in either order.
+func (f *dateForms) add(form dateForm, one, other string) {
+	i := slices.IndexFunc(f.list, func(known dateForm) bool {
+		known.short = false
+		return known == form
 	})
 	if i < 0 {
 		i, f.list = len(f.list), append(f.list, form)
 	}
-	f.list[i].short = f.list[i].short || len(m[1]) == 1 || len(m[3]) == 1
+	f.list[i].short = f.list[i].short || len(one) == 1 || len(other) == 1
 }
 
 // timeOf is the time of a date in letters, with what stands before it.
@@ -104,9 +123,16 @@ func (f *dateForms) step(unsure string) string {
 		case f.dayFirst[form.sign], form.sign == ".":
 			order = "DM"
 		}
+		if form.first {
+			order = "MD"
+		}
 		first, second := order[:1], order[1:]
 		if !form.short {
 			first, second = first+first, second+second
+		}
+		if form.first {
+			layouts = append(layouts, form.year+form.sign+first+form.month+second+form.day+form.time)
+			continue
 		}
 		layouts = append(layouts, first+form.sign+second+form.sign+form.year+form.time)
 	}

@@ -167,6 +167,10 @@ func TestDecisions(t *testing.T) {
 		{"dates in several ways", "Created\n1/15/2026\n2026-01-15", []string{"written in several ways"}, ", apply: ["},
 		{"dates of two countries", "Created\n1/15/2026\n15.1.2026", []string{`apply: ["date:M/D/YYYY|D.M.YYYY"]`}, "several ways"},
 		{"a date that is none", "Created\n31.02.2026" + strings.Repeat("\n15.01.2026", 9), []string{"as it is: some dates are none"}, ", apply: ["},
+		{"dates with the year first", "Created\n2026/01/05 9:05\n2026/01/15 10:00", []string{`apply: ["date:YYYY/MM/DD HH:mm"]`}, ""},
+		{"Japanese dates", "登録日\n2026年1月5日\n2026年11月15日", []string{`receivedOn: {from: "{登録日}", apply: ["date:YYYY年M月D日"]}`}, ""},
+		{"Korean dates", "등록일\n2026. 1. 5.\n2026. 11. 15.", []string{`apply: ["date:YYYY. M. D."]`}, ""},
+		{"Korean dates in two ways", "등록일\n2026.01.05\n2026년 11월 15일", []string{`apply: ["date:YYYY.MM.DD|YYYY년 MM월 DD일"]`}, ""},
 		{"ISO dates", "Created\n2026-01-15\n2026-01-16", []string{`receivedOn: "{Created}"`}, "date:"},
 		{
 			"one bad address of many", "Email\nann..lee@x.example" + strings.Repeat("\nbob@x.example", 40),

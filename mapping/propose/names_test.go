@@ -91,6 +91,7 @@ func TestHeadersOfManyLanguages(t *testing.T) {
 			"city=Город|company=Компания|created=Дата создания|email=Эл. почта|first=Имя|key=ID|last=Фамилия|message=Комментарий|middle=Отчество|organization=Код дилера|phone=Телефон клиента|postal=Индекс|source=Источник|street=Улица",
 		},
 		{"Turkish", "Kayıt No|Adı|Soyadı|E-posta|Cep Telefonu|Şehir|Posta Kodu|Ülke|Şirket|Mesaj|Durum|Oluşturulma Tarihi|Bayi Kodu|Sorumlu", "city=Şehir|company=Şirket|country=Ülke|created=Oluşturulma Tarihi|email=E-posta|first=Adı|key=Kayıt No|last=Soyadı|message=Mesaj|organization=Bayi Kodu|phone=Cep Telefonu|postal=Posta Kodu"},
+		{"Turkish provinces", "Ad Soyad|E-posta|İl|İlçe", "city=İlçe|email=E-posta|full=Ad Soyad|state=İl"},
 		{"Japanese", "リードID|姓|名|メールアドレス|電話番号|携帯電話|会社名|役職|郵便番号|都道府県|市区町村|お問い合わせ内容|ステータス|作成日|担当者名|店舗コード", "city=市区町村|company=会社名|created=作成日|email=メールアドレス|first=名|full=担当者名|job=役職|key=リードID|last=姓|message=お問い合わせ内容|mobile=携帯電話|organization=店舗コード|phone=電話番号|postal=郵便番号|state=都道府県"},
 		{"Chinese", "线索编号|姓名|手机号|电子邮箱|公司名称|职位|省份|城市|详细地址|邮编|来源|线索状态|创建时间|负责人|经销商代码|备注", "city=城市|company=公司名称|created=创建时间|email=电子邮箱|full=姓名|job=职位|key=线索编号|message=备注|organization=经销商代码|phone=手机号|postal=邮编|source=来源|state=省份|street=详细地址"},
 		{"Chinese, traditional", "姓名|手機|電子郵件|公司名稱|郵遞區號|狀態|建立日期|備註", "company=公司名稱|created=建立日期|email=電子郵件|full=姓名|message=備註|phone=手機|postal=郵遞區號"},

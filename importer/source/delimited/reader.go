@@ -148,6 +148,7 @@ func (r *Reader) Next(row *rows.Row) error {
 func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	row.Line, row.Size = r.in.Number, size
 	if problem == nil {
+		row.OneLine = r.quoted.lines == 0
 		problem = r.columns.Uncorrected(r.fields, row)
 	}
 	if problem == nil {
@@ -221,7 +222,7 @@ func (r *Reader) record() (size int, p *rows.Problem) {
 
 // split parts a record that holds no quotes.
 func (r *Reader) split(record []byte) *rows.Problem {
-	r.fields = r.fields[:0]
+	r.fields, r.quoted.lines = r.fields[:0], 0
 	if bytes.IndexByte(record, '\r') >= 0 {
 		return loneCR()
 	}

@@ -121,6 +121,7 @@ type Row struct {
 	Number  int      // number among the data rows of its file, from 1
 	Size    int      // about how many bytes it takes
 	Raw     string   // JSON: the line as read, without a byte order mark, or the element without line breaks
+	OneLine bool     // no cell holds a line break
 	Repeats bool     // it is the header once more
 	Doubted bool     // a rejects file says that it was in doubt: its lead may exist
 	Problem *Problem // why the row cannot be used, or nil
