@@ -61,6 +61,9 @@ func ReadOld(path string) (*Summary, error) {
 	return s, nil
 }
 
+// RunsFolder is where run folders stand, in the folder that the program was started in.
+const RunsFolder = "leadferry-runs"
+
 // Old reads the summaries of the newest runs, most at most, whose folders lie in the
 // parents. This must cost a run next to nothing, whatever lies there.
 func Old(parents []string, most int) []*Summary {

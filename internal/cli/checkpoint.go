@@ -14,6 +14,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
+	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
 	"leadferry/leadapi/sandbox"
 
@@ -56,7 +57,7 @@ written, or standard output is closed; 4 it is locked, damaged or of another tar
 func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
 	return &checkpointcmd.Desk{
 		In: p.In, Out: p.Out, Err: p.Err, Say: p.say(c),
-		Find:    func() (checkpointcmd.Place, error) { return p.existing(c) },
+		Find:    func() (ledger.Place, error) { return p.ledger(c).Existing() },
 		MayAsk:  c.Bool("yes") || p.person().CanAnswer(),
 		Confirm: func(question, nothing, hint string) error { return p.confirm(c, question, nothing, hint) },
 		Hold: func() error {
@@ -65,7 +66,7 @@ func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
 			}
 			return nil
 		},
-		Witness: witnessIn,
+		Witness: ledger.WitnessIn,
 	}
 }
 
@@ -118,7 +119,7 @@ func (p *program) export(c *cli.Context) error {
 	if to == "-" {
 		to = ""
 	}
-	path, err := p.checkpointPath(c)
+	path, err := p.ledger(c).Path()
 	if err == nil {
 		err = newExport(to, path)
 	}
@@ -246,7 +247,7 @@ checkpoint; 3 the disk refused it; 4 locked or damaged.`,
 			if c.NArg() != 1 {
 				return exit.Usage("adopt takes one file", "see leadferry checkpoint adopt --help")
 			}
-			return p.desk(c).Adopt(c.Context, c.Args().First(), func() (checkpointcmd.Ledger, error) { return p.openOrMakeCheckpoint(c) })
+			return p.desk(c).Adopt(c.Context, c.Args().First(), func() (ledger.Ledger, error) { return p.ledger(c).OpenOrMake() })
 		},
 	}
 }
@@ -340,7 +341,7 @@ it; 4 locked, of another format version, or of another checkpoint than the resul
 			if err != nil {
 				return err
 			}
-			return p.desk(c).Repair(from, to, p.target(), results, c.Bool("dry-run"), anyPlace())
+			return p.desk(c).Repair(from, to, p.target(), results, c.Bool("dry-run"), ledger.AnyPlace())
 		},
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
+	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/signals"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/crash"
@@ -189,6 +190,11 @@ func (p *program) target() checkpoint.Target {
 		return s.Target()
 	}
 	return checkpoint.Target{}
+}
+
+// ledger is what the command line says of its ledger.
+func (p *program) ledger(c *cli.Context) ledger.Meant {
+	return ledger.Meant{C: c, Target: p.target(), Interrupt: p.interrupt}
 }
 
 // person is who may be asked.

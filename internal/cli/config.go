@@ -17,6 +17,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
+	"leadferry/internal/cli/ledger"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
@@ -108,7 +109,7 @@ func checkpointSetting(t checkpoint.Target) flags.Setting {
 	if t.LeadsURL == "" || t.TrunkID == "" {
 		return s
 	}
-	if path, err := defaultCheckpoint(t); err == nil {
+	if path, err := ledger.Default(t); err == nil {
 		s.Value, s.From = path, "default of the target"
 	}
 	return s

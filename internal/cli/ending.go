@@ -84,7 +84,7 @@ func (e *ending) prune(s *report.Summary) error {
 	if keep <= 0 {
 		return nil
 	}
-	_, err := report.Prune(runsFolder, keep, s.Target)
+	_, err := report.Prune(report.RunsFolder, keep, s.Target)
 	return err
 }
 

@@ -133,7 +133,7 @@ func (p *program) send(c *cli.Context, o importer.Options, run func(context.Cont
 // the imitation, unless nothing will be sent.
 func (p *program) connect(c *cli.Context, o *importer.Options) (closeService func() error, err error) {
 	closeService = func() error { return nil }
-	if o.Checkpoint, err = p.checkpointPath(c); err != nil {
+	if o.Checkpoint, err = p.ledger(c).Path(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -149,7 +149,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 		return nil, err
 	}
 	o.Target = p.target()
-	o.Require, o.Open = c.Bool("require-checkpoint"), p.opener(c, o)
+	o.Require, o.Open = c.Bool("require-checkpoint"), p.ledger(c).Opener(o, p.asks(c, *o))
 	o.Client.Trace, o.Client.SingleUse, o.Client.UserAgent = trace(o.Log), singleUse(o.Log), "leadferry/"+Version
 	o.Client.RequestIDHeader = p.settings.Load().RequestIDHeader().Value
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")

@@ -5,11 +5,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
-	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/disk"
 )
 
 func (p *program) initLedgerCommand() *cli.Command {
@@ -34,7 +31,7 @@ promise what a checkpoint needs, or this user may not.`,
 			if c.NArg() != 1 || !postgres.IsAddress(c.Args().First()) {
 				return exit.Usage("init takes the address of a database", "for example leadferry checkpoint init postgres://owner@db.example.com/leads")
 			}
-			return p.desk(c).Prepare(c.Args().First(), p.serverOptions(c))
+			return p.desk(c).Prepare(c.Args().First(), p.ledger(c).ServerOptions())
 		},
 	}
 }
@@ -79,12 +76,12 @@ the disk refused it; 4 one of them is in use, damaged, or not empty.`,
 			if c.NArg() != 2 || from == to {
 				return exit.Usage("copy takes two places: the checkpoint, and where it goes", "see leadferry checkpoint copy --help")
 			}
-			at, err := p.placeNamed(c, from)
+			at, err := p.ledger(c).Named(from)
 			if err != nil {
 				return err
 			}
 			if postgres.IsAddress(to) {
-				o := p.serverOptions(c)
+				o := p.ledger(c).ServerOptions()
 				return p.desk(c).Copy(c.Context, at, to, &o)
 			}
 			if to, err = filepath.Abs(to); err != nil {
@@ -93,15 +90,4 @@ the disk refused it; 4 one of them is in use, damaged, or not empty.`,
 			return p.desk(c).Copy(c.Context, at, to, nil)
 		},
 	}
-}
-
-// placeNamed is a checkpoint that an argument names, which must be there.
-func (p *program) placeNamed(c *cli.Context, name string) (checkpointcmd.Place, error) {
-	if postgres.IsAddress(name) {
-		return p.existingOnServer(c, name)
-	}
-	if !disk.Exists(name) {
-		return checkpointcmd.Place{}, exit.Usage("no checkpoint at "+name, "check the path")
-	}
-	return checkpointcmd.Place{Path: name, Options: bolt.Options{AnyPlace: anyPlace(), Witnesses: witnesses(c), Named: true}}, nil
 }

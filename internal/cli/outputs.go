@@ -18,6 +18,7 @@ import (
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 )
@@ -74,9 +75,6 @@ func (p *place) in(folder *place) bool {
 	return p.dir == filepath.Join(folder.dir, folder.name)
 }
 
-// runsFolder is where run folders stand, in the folder that the program was started in.
-const runsFolder = "leadferry-runs"
-
 // filesOf is where the run's files go. A run that sends nothing
 // writes only what is asked for.
 func filesOf(c *cli.Context, runID string, now time.Time, sendsNothing bool) report.Files {
@@ -85,7 +83,7 @@ func filesOf(c *cli.Context, runID string, now time.Time, sendsNothing bool) rep
 	case o.Dir == "none":
 		o.Dir = ""
 	case o.Dir == "" && !sendsNothing:
-		o.Dir = filepath.Join(runsFolder, now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
+		o.Dir = filepath.Join(report.RunsFolder, now.UTC().Format("20060102T150405Z")+"-"+c.Command.Name+"-"+runID)
 	}
 	return o
 }
@@ -150,7 +148,7 @@ func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) err
 // keepRun refuses to replace what a run to a real target left by less: it may be all that is
 // known of its leads.
 func (p *program) keepRun(c *cli.Context, dir string) error {
-	w := witnessIn(dir)
+	w := ledger.WitnessIn(dir)
 	again := p.settings.Load() != nil && !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical()
 	if w.Run == "" || w.Target == connection.SandboxTarget || again {
 		return nil
@@ -193,7 +191,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 func (p *program) checkpoints(c *cli.Context) []string {
 	var paths []string
 	if p.settings.Load() != nil {
-		path, err := p.checkpointPath(c)
+		path, err := p.ledger(c).Path()
 		if err != nil {
 			return nil // the command ends with this error soon
 		}

@@ -32,13 +32,13 @@ func (p *program) reportCommand() *cli.Command {
 		Name: "report", Usage: "the page of a finished run: whether it worked, how fast, what needs you", ArgsUsage: "[RUN]",
 		Description: `Makes the page of a run from its summary, and prints its path. RUN is the run's
 folder, its summary or its ID; without one it is the last run of those in
-` + runsFolder + `. The page stands alone: it opens from disk, works without a network
+` + report.RunsFolder + `. The page stands alone: it opens from disk, works without a network
 and without JavaScript, prints, and holds no key and no cell of a row.
 
 Example:
 
    leadferry report --open
-   leadferry report ` + runsFolder + `/20261122T083531Z-import-4f1c2a9b -o page.html
+   leadferry report ` + report.RunsFolder + `/20261122T083531Z-import-4f1c2a9b -o page.html
 
 With --fleet it is that of all workers of a fleet together, from their ledger, and ends
 with the exit code that they would have as one run:
@@ -72,7 +72,7 @@ func (p *program) report(c *cli.Context) error {
 	s, err := report.Read(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return exit.Usage(from+" is not there, or no finished run is in it", "RUN is the folder that a run left, its summary.json or its ID; leadferry report alone takes the last of "+runsFolder)
+		return exit.Usage(from+" is not there, or no finished run is in it", "RUN is the folder that a run left, its summary.json or its ID; leadferry report alone takes the last of "+report.RunsFolder)
 	case err != nil:
 		return exit.Usage(err.Error(), "RUN is the folder that a run left, or its summary.json; runs of another version have a report.html of their own in it")
 	}
@@ -106,14 +106,14 @@ var runIDs = lazyregexp.New(`^[0-9a-f]{8}$`)
 // last one.
 func runNamed(name string) (string, error) {
 	if name == "" {
-		last := report.Old([]string{runsFolder}, 1)
+		last := report.Old([]string{report.RunsFolder}, 1)
 		if len(last) == 0 {
-			return "", exit.Usage("there is no finished run in "+runsFolder+" here", "name the run's folder, or start this where its "+runsFolder+" stands")
+			return "", exit.Usage("there is no finished run in "+report.RunsFolder+" here", "name the run's folder, or start this where its "+report.RunsFolder+" stands")
 		}
 		return last[0].SummaryPath, nil
 	}
 	if _, err := os.Stat(name); err != nil && runIDs().MatchString(name) {
-		if found, _ := filepath.Glob(filepath.Join(runsFolder, "*-"+name)); len(found) == 1 {
+		if found, _ := filepath.Glob(filepath.Join(report.RunsFolder, "*-"+name)); len(found) == 1 {
 			return found[0], nil
 		}
 	}
@@ -182,7 +182,7 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 	}
 	target := p.target()
 	if target.LeadsURL == "" || target.TrunkID == "" {
-		at, err := p.existing(c) // the only one in the database, if it is
+		at, err := p.ledger(c).Existing() // the only one in the database, if it is
 		if err != nil {
 			return nil, err
 		}
@@ -227,7 +227,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(runsFolder, "fleets", s.Fleet) // not among the runs, which tell what they have seen of the ledger
+	dir := filepath.Join(report.RunsFolder, "fleets", s.Fleet) // not among the runs, which tell what they have seen of the ledger
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return exit.Stopped(fmt.Sprintf("the report's folder could not be made: %v", err), "start this where it can be made")
 	}

@@ -23,6 +23,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
+	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
 	"leadferry/leadapi"
@@ -215,10 +216,10 @@ func sandboxData(checkpointPath string) string {
 
 // openSandbox starts the imitation inside the process.
 func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, stop func() error, err error) {
-	if err := makeStateDir(checkpointPath); err != nil {
+	if err := ledger.MakeFolder(checkpointPath); err != nil {
 		return api, nil, err
 	}
-	if err := bolt.RefusedPlace(checkpointPath, opening(c)); err != nil {
+	if err := bolt.RefusedPlace(checkpointPath, ledger.Meant{C: c}.FileOptions()); err != nil {
 		return api, nil, err
 	}
 	if c.Bool("sandbox-reset") {

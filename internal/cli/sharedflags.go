@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
+	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 )
@@ -145,7 +146,7 @@ func sendFlags() []cli.Flag {
 	maxRejects.Value = "100"
 	maxInvalid := flags.Text(running, "max-invalid", "stop when more than `N|P%` rows are invalid: the wrong file or mapping (0: never)")
 	maxInvalid.Value = "50%"
-	keepRuns := flags.Count(files, "keep-runs", 0, "remove the oldest folders in "+runsFolder+" beyond `N`: finished runs of this target without rejects and doubts")
+	keepRuns := flags.Count(files, "keep-runs", 0, "remove the oldest folders in "+report.RunsFolder+" beyond `N`: finished runs of this target without rejects and doubts")
 	keepRuns.DefaultText = "0, all"
 	return []cli.Flag{
 		flags.Bool(running, "require-checkpoint", "exit 4 instead of starting a new checkpoint"),

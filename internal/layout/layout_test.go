@@ -14,7 +14,7 @@ func design() plan {
 	leaves := []string{"importer/source", "importer/report", "importer/repeats", "importer/named", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "importer/report/page", "leadapi/sandbox", "leadapi/sandbox/web", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
-	const cliExit, cliFlags = "internal/cli/exit", "internal/cli/flags"
+	const cliExit, cliFlags, cliLedger = "internal/cli/exit", "internal/cli/flags", "internal/cli/ledger"
 	const disk, spelling, lazyregexp = "internal/disk", "internal/spelling", "internal/lazyregexp"
 	const words, lines = "importer/source/rows", "importer/source/lines"
 	const numfmt, xmlscan = "importer/source/xlsx/numfmt", "importer/source/xlsx/xmlscan"
@@ -23,14 +23,15 @@ func design() plan {
 		module: "leadferry",
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli", "internal/cli/signals"}, tests: below, stdOnly: true},
-			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, cliFlags, "internal/cli/connection", "internal/cli/external", "internal/cli/inputs", "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
-			"internal/cli/checkpointcmd": {imports: []string{cliExit, disk, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
+			"internal/cli":               {imports: append([]string{lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, cliFlags, "internal/cli/connection", "internal/cli/external", "internal/cli/inputs", cliLedger, "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
+			"internal/cli/checkpointcmd": {imports: []string{cliExit, cliLedger, disk, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
 			"internal/cli/connection":    {imports: []string{cliExit, cliFlags, "internal/cli/external", "internal/config", "internal/fetch", "checkpoint", "leadapi", "leadapi/sandbox"}},
 			"internal/cli/external":      {imports: []string{cliExit}},
 			cliExit:                      {imports: []string{"importer", "checkpoint", crash, disk}},
 			"internal/cli/complete":      {imports: []string{"internal/cli/reference"}, stdOnly: true},
 			cliFlags:                     {imports: []string{cliExit, disk, spelling}},
 			"internal/cli/inputs":        {imports: []string{cliExit, "importer", "importer/report", "importer/source", "mapping", "mapping/propose", "internal/fetch", disk, spelling}},
+			cliLedger:                    {imports: []string{cliExit, "internal/cli/connection", "internal/config", disk, "importer", "importer/report", "importer/source", "checkpoint", "checkpoint/bolt", "checkpoint/postgres"}},
 			"internal/cli/manual":        {imports: []string{"internal/cli", "internal/cli/reference"}},
 			"internal/cli/reference":     {imports: []string{lazyregexp}, stdOnly: true},
 			"internal/cli/signals":       {stdOnly: true},

@@ -17,11 +17,12 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 )
 
 // Adopt takes over the leads of a file, as a whole or not at all. open opens the checkpoint,
 // or makes one.
-func (d *Desk) Adopt(ctx context.Context, path string, open func() (Ledger, error)) (err error) {
+func (d *Desk) Adopt(ctx context.Context, path string, open func() (ledger.Ledger, error)) (err error) {
 	read, file, err := d.openList(path, "adopt")
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 )
 
 // Check reads the whole checkpoint and says whether it can be relied on. older takes one
@@ -27,7 +28,7 @@ func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 		return err
 	}
 	at.Options.Check = true
-	db, err := at.Open(How{ReadOnly: !older && !loss, Accept: older})
+	db, err := at.Open(ledger.How{ReadOnly: !older && !loss, Accept: older})
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrDamaged) && at.Server == nil {
 			d.readable(at.Path)
@@ -64,7 +65,7 @@ func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 	return nil
 }
 
-func (d *Desk) tookOlder(db Ledger) {
+func (d *Desk) tookOlder(db ledger.Ledger) {
 	if !db.Info().TookOlder {
 		fmt.Fprintln(d.Out, "\nnothing to accept: it is not older than what is known")
 		return
@@ -73,7 +74,7 @@ func (d *Desk) tookOlder(db Ledger) {
 }
 
 // acceptLoss asks before rows may be sent whose leads may exist.
-func (d *Desk) acceptLoss(ctx context.Context, db Ledger) error {
+func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 	if !db.Info().Incomplete {
 		fmt.Fprintln(d.Out, "\nnothing to accept: the checkpoint is complete")
 		return nil

@@ -11,11 +11,12 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/ledger"
 )
 
 // source is a checkpoint that can be copied to another place.
 type source interface {
-	Ledger
+	ledger.Ledger
 	Moved() string
 	SetMoved(to string) error
 	Contents(ctx context.Context) (*checkpoint.Contents, error)
@@ -23,11 +24,12 @@ type source interface {
 
 // Copy takes all that a checkpoint knows to an empty one elsewhere: to is an address with server, or a
 // file. Runs are refused there first, then here for good; the same copy again ends one that was cut off.
-func (d *Desk) Copy(ctx context.Context, from Place, to string, server *postgres.Options) (err error) {
-	src, err := from.source()
+func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
+	opened, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
 		return err
 	}
+	src := opened.(source)
 	defer func() { err = errors.Join(err, src.Close()) }()
 	info := src.Info()
 	if moved := src.Moved(); moved != "" && moved != to {
@@ -46,23 +48,4 @@ func (d *Desk) Copy(ctx context.Context, from Place, to string, server *postgres
 	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and all that is known besides\n%s is used by no run any more; use --checkpoint %s from now on\n",
 		english.Plural(info.Leads, "lead", ""), info.InDoubt, report.Escape(info.Path), report.Quote(to))
 	return nil
-}
-
-func (at *Place) source() (source, error) {
-	if at.Server != nil {
-		o := *at.Server
-		o.Require, o.Moved = true, true
-		db, err := postgres.Open(at.Path, at.Target, o)
-		if err != nil {
-			return nil, err // not a *postgres.Store that is nil
-		}
-		return db, nil
-	}
-	o := at.Options
-	o.Require, o.Moved = true, true
-	db, err := bolt.Open(at.Path, at.Target, o)
-	if err != nil {
-		return nil, err
-	}
-	return db, nil
 }

@@ -14,13 +14,14 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
+	"leadferry/internal/cli/ledger"
 	"leadferry/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // allToldBy is everything that a checkpoint tells, but for the numbers of commits.
-func allToldBy(t *testing.T, l Ledger) (all []string) {
+func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
 	t.Helper()
 	ctx := t.Context()
 	err := l.Each(ctx, checkpoint.Filter{}, func(e checkpoint.Entry) error {
@@ -86,22 +87,22 @@ func TestCopyThereAndBack(t *testing.T) {
 	dir := t.TempDir()
 	first, last := filepath.Join(dir, "first.db"), filepath.Join(dir, "last.db")
 	eventful(t, first, target)
-	file := func(path string) Place {
-		return Place{Path: path, Target: target, Options: bolt.Options{AnyPlace: true, Require: true}}
+	file := func(path string) ledger.Place {
+		return ledger.Place{Path: path, Target: target, Options: bolt.Options{AnyPlace: true, Require: true}}
 	}
-	server := Place{Path: address, Target: target, Server: &postgres.Options{}}
-	knows := func(at Place) []string {
+	server := ledger.Place{Path: address, Target: target, Server: &postgres.Options{}}
+	knows := func(at ledger.Place) []string {
 		t.Helper()
-		l, err := at.Open(How{ReadOnly: true})
+		l, err := at.Open(ledger.How{ReadOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer l.Close()
 		return allToldBy(t, l)
 	}
-	refusesRuns := func(at Place, kind error) {
+	refusesRuns := func(at ledger.Place, kind error) {
 		t.Helper()
-		l, err := at.Open(How{})
+		l, err := at.Open(ledger.How{})
 		if err == nil {
 			l.Close()
 		}
@@ -138,7 +139,7 @@ func TestCopyThereAndBack(t *testing.T) {
 	}
 	at := file(last)
 	at.Options.Check = true
-	refused, err := at.Open(How{})
+	refused, err := at.Open(ledger.How{})
 	if err != nil {
 		t.Fatal(err)
 	}

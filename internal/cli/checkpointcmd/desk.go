@@ -10,9 +10,8 @@ import (
 	"io"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
-	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/ledger"
 )
 
 // Desk is where a command works: its streams, the checkpoint that its flags name, and the
@@ -22,7 +21,7 @@ type Desk struct {
 	Out, Err io.Writer
 	Say      io.Writer // for announcements
 	// Find says where the checkpoint lies, which must be there, and how it is opened.
-	Find func() (Place, error)
+	Find func() (ledger.Place, error)
 	// MayAsk says that a person can be asked, or has said yes already.
 	MayAsk bool
 	// Confirm asks a person. Its error, of whatever is no yes, says that nothing was done.
@@ -34,50 +33,13 @@ type Desk struct {
 	Witness func(folder string) checkpoint.Witness
 }
 
-// Place is where a checkpoint lies, and how it is opened.
-type Place struct {
-	Path    string
-	Target  checkpoint.Target
-	Options bolt.Options      // of a file
-	Server  *postgres.Options // of an address; nil: it is a file
-}
-
-// Ledger is a checkpoint as these commands use it.
-type Ledger interface {
-	checkpoint.Store
-	Status() (checkpoint.Status, error)
-}
-
-// How says in what way a checkpoint is opened.
-type How struct{ ReadOnly, Accept bool }
-
-// Open opens the checkpoint that is there.
-func (at *Place) Open(how How) (Ledger, error) {
-	if at.Server != nil {
-		o := *at.Server
-		o.ReadOnly, o.Accept, o.Require = how.ReadOnly, how.Accept, true
-		db, err := postgres.Open(at.Path, at.Target, o)
-		if err != nil {
-			return nil, err // not a *postgres.Store that is nil
-		}
-		return db, nil
-	}
-	o := at.Options
-	o.ReadOnly, o.Accept = how.ReadOnly, how.Accept
-	db, err := bolt.Open(at.Path, at.Target, o)
-	if err != nil {
-		return nil, err
-	}
-	return db, nil
-}
-
 // with opens the checkpoint as long as f takes.
-func (d *Desk) with(readOnly bool, f func(Ledger) error) error {
+func (d *Desk) with(readOnly bool, f func(ledger.Ledger) error) error {
 	at, err := d.Find()
 	if err != nil {
 		return err
 	}
-	db, err := at.Open(How{ReadOnly: readOnly})
+	db, err := at.Open(ledger.How{ReadOnly: readOnly})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 )
 
 func stateNamed(name string) (checkpoint.State, error) {
@@ -52,7 +53,7 @@ func (d *Desk) Export(ctx context.Context, x Export, out io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
-	db, err := at.Open(How{ReadOnly: true})
+	db, err := at.Open(ledger.How{ReadOnly: true})
 	switch {
 	case err != nil && at.Server != nil:
 		return err

@@ -11,6 +11,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 	"leadferry/internal/rowkey"
 )
 
@@ -30,7 +31,7 @@ func (d *Desk) Forget(ctx context.Context, args []string, unblock bool, sandbox 
 	var alike []checkpoint.Likeness
 	var r checkpoint.ForgetResult
 	inSandbox, sandboxed, kept := 0, false, false
-	err = d.with(false, func(db Ledger) (err error) {
+	err = d.with(false, func(db ledger.Ledger) (err error) {
 		if err := d.Hold(); err != nil { // half of it would leave a copy of the file
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 	"leadferry/internal/rowkey"
 )
 
@@ -19,7 +20,7 @@ func (d *Desk) History(ctx context.Context, key string) error {
 	key = rowkey.Trim(key)
 	var now checkpoint.Entry
 	var lines []historyLine
-	err := d.with(true, func(db Ledger) error {
+	err := d.with(true, func(db ledger.Ledger) error {
 		found, alike, err := lookUp(ctx, db, key)
 		if err != nil {
 			return err
@@ -43,7 +44,7 @@ func (d *Desk) History(ctx context.Context, key string) error {
 
 // unknownKey says that nothing is known of a key, or how it is spelt here: in other letters,
 // or with a slash in front where it would look like one of a namespace.
-func unknownKey(ctx context.Context, db Ledger, key string, alike checkpoint.Likeness) error {
+func unknownKey(ctx context.Context, db ledger.Ledger, key string, alike checkpoint.Likeness) error {
 	other := rowkey.Effective("", key)
 	found, _, err := lookUp(ctx, db, other)
 	if err != nil {
@@ -61,7 +62,7 @@ func unknownKey(ctx context.Context, db Ledger, key string, alike checkpoint.Lik
 
 // lookUp returns what is known of keys, and for those that are not known one that looks
 // like it.
-func lookUp(ctx context.Context, db Ledger, keys ...string) (found []checkpoint.Entry, alike []checkpoint.Likeness, err error) {
+func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []checkpoint.Entry, alike []checkpoint.Likeness, err error) {
 	found, alike = make([]checkpoint.Entry, len(keys)), make([]checkpoint.Likeness, len(keys))
 	queries := make([]checkpoint.Query, len(keys))
 	for i, key := range keys {
@@ -109,7 +110,7 @@ type historyLine struct {
 }
 
 // historyLines gathers the events of a key and what the audit holds about it.
-func historyLines(ctx context.Context, db Ledger, key string) (lines []historyLine, err error) {
+func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []historyLine, err error) {
 	events, err := db.History(ctx, key)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 )
 
 // Resolve settles rows in doubt by the decisions of a file, all of them or none.
@@ -33,7 +34,7 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 		return exit.Usage(read.path+": decides nothing: "+why+"; nothing was settled",
 			"write into lead_id the lead's ID, exists, or none where the lead was not made")
 	}
-	return d.with(false, func(db Ledger) error {
+	return d.with(false, func(db ledger.Ledger) error {
 		r, err := db.Resolve(ctx, decisions)
 		if err != nil {
 			if why := (*checkpoint.ListError)(nil); errors.As(err, &why) {
@@ -52,7 +53,7 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing was settled",
 			"run it in a terminal, or add --yes")
 	}
-	return d.with(false, func(db Ledger) error {
+	return d.with(false, func(db ledger.Ledger) error {
 		var decisions []checkpoint.Decision
 		err := db.Each(ctx, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 			if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here

@@ -15,6 +15,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 )
 
 // Status shows what the checkpoint knows, its last runs, and what a person has to look at.
@@ -24,7 +25,7 @@ func (d *Desk) Status() error {
 		return err
 	}
 	if at.Server != nil {
-		return d.with(true, func(db Ledger) error {
+		return d.with(true, func(db ledger.Ledger) error {
 			s, err := db.Status()
 			if err == nil {
 				d.status(&s)
@@ -96,7 +97,7 @@ const shownWorkers = 20
 
 // Workers lists who uses a ledger in PostgreSQL.
 func (d *Desk) Workers(ctx context.Context) error {
-	return d.with(true, func(db Ledger) error {
+	return d.with(true, func(db ledger.Ledger) error {
 		server, is := db.(*postgres.Store)
 		if !is {
 			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it", "leadferry checkpoint status shows the last runs")

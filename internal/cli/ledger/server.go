@@ -1,27 +1,24 @@
-package cli
+package ledger
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer"
 	"leadferry/importer/report"
-	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
 )
 
-// serverOptions say how a ledger in PostgreSQL is opened that the flags name.
-func (p *program) serverOptions(c *cli.Context) postgres.Options {
+// ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
+func (m Meant) ServerOptions() postgres.Options {
 	o := postgres.Options{
-		Require: c.Bool("require-checkpoint"), Anew: c.Bool("new-checkpoint"), Wait: c.Duration("wait"), Patience: c.Duration("max-wait"),
-		Timeout: c.Duration("timeout"), Witnesses: witnesses(c), NeverPromoted: c.String("ledger-standby") == "never-promoted",
-		Command: c.Command.Name, Interrupt: p.interrupt,
+		Require: m.C.Bool("require-checkpoint"), Anew: m.C.Bool("new-checkpoint"), Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"),
+		Timeout: m.C.Duration("timeout"), Witnesses: m.witnesses(), NeverPromoted: m.C.String("ledger-standby") == "never-promoted",
+		Command: m.C.Command.Name, Interrupt: m.Interrupt,
 	}
 	if dir, err := config.StateDir(); err == nil {
 		o.State = dir
@@ -30,9 +27,9 @@ func (p *program) serverOptions(c *cli.Context) postgres.Options {
 }
 
 // serverOpener opens the ledger of a run.
-func (p *program) serverOpener(c *cli.Context, o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
-	path, target, how := o.Checkpoint, o.Target, p.serverOptions(c)
-	how.Run, how.Command, how.Terms, how.Anew = o.RunID, o.Command, o.Terms, how.Anew || p.asks(c, *o)
+func (m Meant) serverOpener(o *importer.Options, asked bool) func(require, readOnly bool) (checkpoint.Store, error) {
+	path, target, how := o.Checkpoint, o.Target, m.ServerOptions()
+	how.Run, how.Command, how.Terms, how.Anew = o.RunID, o.Command, o.Terms, how.Anew || asked
 	return func(require, readOnly bool) (checkpoint.Store, error) {
 		how.Require, how.ReadOnly = require, readOnly
 		store, err := postgres.Open(path, target, how)
@@ -44,9 +41,9 @@ func (p *program) serverOpener(c *cli.Context, o *importer.Options) func(require
 }
 
 // existingOnServer is the ledger that the flags name: of their target, or the only one there is.
-func (p *program) existingOnServer(c *cli.Context, path string) (checkpointcmd.Place, error) {
-	o := p.serverOptions(c)
-	at := checkpointcmd.Place{Path: path, Target: p.target(), Server: &o}
+func (m Meant) existingOnServer(path string) (Place, error) {
+	o := m.ServerOptions()
+	at := Place{Path: path, Target: m.Target, Server: &o}
 	all, err := postgres.Targets(path, o)
 	named := at.Target.BaseURL != "" && at.Target.LeadsURL != "" && at.Target.TrunkID != ""
 	switch {

@@ -1,4 +1,6 @@
-package cli
+// Package ledger finds the ledger that a command means, a file or a place on a server, and opens it: with what the
+// run folders at hand tell of earlier ones.
+package ledger
 
 import (
 	"errors"
@@ -20,29 +22,76 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
-	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 )
 
-// checkpointPath is the checkpoint that is named, or the target's own.
-func (p *program) checkpointPath(c *cli.Context) (string, error) {
-	if path := c.String("checkpoint"); postgres.IsAddress(path) {
-		if c.Bool("sandbox") {
+// Meant is a command line as far as it says which ledger is meant.
+type Meant struct {
+	C         *cli.Context
+	Target    checkpoint.Target // empty where the command names none
+	Interrupt <-chan struct{}   // ends the waits for a server
+}
+
+// Place is where a checkpoint lies, and how it is opened.
+type Place struct {
+	Path    string
+	Target  checkpoint.Target
+	Options bolt.Options      // of a file
+	Server  *postgres.Options // of an address; nil: it is a file
+}
+
+// Ledger is a checkpoint as commands use it.
+type Ledger interface {
+	checkpoint.Store
+	Status() (checkpoint.Status, error)
+}
+
+// How says in what way a checkpoint is opened.
+type How struct {
+	ReadOnly bool
+	Accept   bool // an older one, by a person's word
+	Moved    bool // also one that was copied to another place
+}
+
+// Open opens the checkpoint that is there.
+func (at *Place) Open(how How) (Ledger, error) {
+	if at.Server != nil {
+		o := *at.Server
+		o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, how.Moved, true
+		db, err := postgres.Open(at.Path, at.Target, o)
+		if err != nil {
+			return nil, err // not a *postgres.Store that is nil
+		}
+		return db, nil
+	}
+	o := at.Options
+	o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, how.Moved, true
+	db, err := bolt.Open(at.Path, at.Target, o)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// Path is where the checkpoint lies that is named, or the target's own.
+func (m Meant) Path() (string, error) {
+	if path := m.C.String("checkpoint"); postgres.IsAddress(path) {
+		if m.C.Bool("sandbox") {
 			return "", exit.Usage("--sandbox keeps its leads beside its checkpoint, which must be a file", "leadferry sandbox serves an imitation whose leads a ledger in PostgreSQL may know")
 		}
 		return path, nil
 	} else if path != "" {
 		return path, refuseOther(path)
 	}
-	t := p.target()
+	t := m.Target
 	if t.LeadsURL == "" || t.TrunkID == "" {
 		return "", exit.Usage("no --leads-url and --trunk-id given, so the target is not known",
 			"set them or their LEADFERRY_ variables, name a --checkpoint, or add --sandbox to try it out without an account")
 	}
-	return defaultCheckpoint(t)
+	return Default(t)
 }
 
 // refuseOther refuses a file that is named as a checkpoint and is known to be something else: what to do about a damaged
@@ -64,9 +113,9 @@ func refuseOther(path string) error {
 	return nil
 }
 
-// defaultCheckpoint is the one place where a target's checkpoint lies, whatever
+// Default is the one place where a target's checkpoint lies, whatever
 // folder the program was started in.
-func defaultCheckpoint(t checkpoint.Target) (string, error) {
+func Default(t checkpoint.Target) (string, error) {
 	dir, err := config.StateDir()
 	if err != nil {
 		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err), "name a file with --checkpoint")
@@ -96,35 +145,36 @@ func plainName(s string) string {
 	}, s)
 }
 
-// makeStateDir makes the checkpoint's folder, for its owner alone.
-func makeStateDir(path string) error {
+// MakeFolder makes the checkpoint's folder, for its owner alone.
+func MakeFolder(path string) error {
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
 		return exit.Usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), "name another file with --checkpoint")
 	}
 	return nil
 }
 
-// opening says how the checkpoint is opened that the flags name. A sandbox may always begin
+// FileOptions say how a file is opened that the flags name. A sandbox may always begin
 // anew, for its leads are nobody's.
-func opening(c *cli.Context) bolt.Options {
+func (m Meant) FileOptions() bolt.Options {
 	return bolt.Options{
-		Wait: c.Duration("wait"), AnyPlace: anyPlace(), Require: c.Bool("require-checkpoint"),
-		Witnesses: witnesses(c), Named: c.String("checkpoint") != "", Anew: c.Bool("new-checkpoint") || c.Bool("sandbox"),
+		Wait: m.C.Duration("wait"), AnyPlace: AnyPlace(), Require: m.C.Bool("require-checkpoint"),
+		Witnesses: m.witnesses(), Named: m.C.String("checkpoint") != "", Anew: m.C.Bool("new-checkpoint") || m.C.Bool("sandbox"),
 	}
 }
 
-// opener opens the checkpoint of a run, wherever it is kept.
-func (p *program) opener(c *cli.Context, o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
+// Opener opens the checkpoint of a run, wherever it is kept. Where a person is asked before the run, a new one may be begun
+// in the place of one that is gone.
+func (m Meant) Opener(o *importer.Options, asked bool) func(require, readOnly bool) (checkpoint.Store, error) {
 	path, target := o.Checkpoint, o.Target
 	if postgres.IsAddress(path) {
-		return p.serverOpener(c, o)
+		return m.serverOpener(o, asked)
 	}
-	how := opening(c)
-	how.Anew = how.Anew || p.asks(c, *o)
+	how := m.FileOptions()
+	how.Anew = how.Anew || asked
 	return func(require, readOnly bool) (checkpoint.Store, error) {
 		how.Require, how.Used, how.ReadOnly = require, require, readOnly
 		if !readOnly && !require {
-			if err := makeStateDir(path); err != nil {
+			if err := MakeFolder(path); err != nil {
 				return nil, err
 			}
 		}
@@ -136,25 +186,25 @@ func (p *program) opener(c *cli.Context, o *importer.Options) func(require, read
 	}
 }
 
-// anyPlace tells whether the user takes responsibility for where the checkpoint lies.
-func anyPlace() bool {
+// AnyPlace tells whether the user takes responsibility for where the checkpoint lies.
+func AnyPlace() bool {
 	yes, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
 	return yes
 }
 
-// existing is the checkpoint that the flags name, which must be there.
-func (p *program) existing(c *cli.Context) (checkpointcmd.Place, error) {
-	path, err := p.checkpointPath(c)
+// Existing is the checkpoint that the flags name, which must be there.
+func (m Meant) Existing() (Place, error) {
+	path, err := m.Path()
 	if err != nil {
-		return checkpointcmd.Place{}, err
+		return Place{}, err
 	}
 	if postgres.IsAddress(path) {
-		return p.existingOnServer(c, path)
+		return m.existingOnServer(path)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return checkpointcmd.Place{}, exit.Usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
+		return Place{}, exit.Usage("no checkpoint at "+path, "check --checkpoint, or the target's flags")
 	}
-	at := checkpointcmd.Place{Path: path, Target: p.target(), Options: opening(c)}
+	at := Place{Path: path, Target: m.Target, Options: m.FileOptions()}
 	if at.Target.LeadsURL == "" || at.Target.TrunkID == "" {
 		at.Target = checkpoint.Target{} // named by its path alone: whatever target it has
 	}
@@ -162,32 +212,43 @@ func (p *program) existing(c *cli.Context) (checkpointcmd.Place, error) {
 	return at, nil
 }
 
-// openOrMakeCheckpoint makes one where there is none, if the flags name a target.
-func (p *program) openOrMakeCheckpoint(c *cli.Context) (checkpointcmd.Ledger, error) {
-	path, err := p.checkpointPath(c)
+// Named is a checkpoint that an argument names, which must be there.
+func (m Meant) Named(name string) (Place, error) {
+	if postgres.IsAddress(name) {
+		return m.existingOnServer(name)
+	}
+	if !disk.Exists(name) {
+		return Place{}, exit.Usage("no checkpoint at "+name, "check the path")
+	}
+	return Place{Path: name, Options: bolt.Options{AnyPlace: AnyPlace(), Witnesses: m.witnesses(), Named: true}}, nil
+}
+
+// OpenOrMake opens the checkpoint that the flags name, and makes one where there is none, if the flags name a target.
+func (m Meant) OpenOrMake() (Ledger, error) {
+	path, err := m.Path()
 	if err != nil {
 		return nil, err
 	}
-	target := p.target()
+	target := m.Target
 	named := target.BaseURL != "" && target.LeadsURL != "" && target.TrunkID != ""
 	if postgres.IsAddress(path) && named {
-		db, err := postgres.Open(path, target, p.serverOptions(c))
+		db, err := postgres.Open(path, target, m.ServerOptions())
 		if err != nil {
 			return nil, err // not a *postgres.Store that is nil
 		}
 		return db, nil
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || !named {
-		at, err := p.existing(c)
+		at, err := m.Existing()
 		if err != nil {
 			return nil, err
 		}
-		return at.Open(checkpointcmd.How{})
+		return at.Open(How{})
 	}
-	if err := makeStateDir(path); err != nil {
+	if err := MakeFolder(path); err != nil {
 		return nil, err
 	}
-	db, err := bolt.Open(path, target, opening(c))
+	db, err := bolt.Open(path, target, m.FileOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -199,11 +260,11 @@ const mostFolders = 100
 
 // witnesses are what the run folders at hand tell of checkpoints: those beside which this
 // run's own will stand. The sandbox has none and is none: its leads are nobody's.
-func witnesses(c *cli.Context) (all []checkpoint.Witness) {
-	if c.Bool("sandbox") {
+func (m Meant) witnesses() (all []checkpoint.Witness) {
+	if m.C.Bool("sandbox") {
 		return nil
 	}
-	for _, s := range report.Old(runParents(c), mostFolders) {
+	for _, s := range report.Old(m.runParents(), mostFolders) {
 		if w := witnessOf(s); w.ID != "" && w.Target != connection.SandboxTarget {
 			all = append(all, w)
 		}
@@ -212,9 +273,9 @@ func witnesses(c *cli.Context) (all []checkpoint.Witness) {
 }
 
 // runParents are the folders in which run folders stand.
-func runParents(c *cli.Context) []string {
-	parents := []string{runsFolder}
-	out := c.String("out")
+func (m Meant) runParents() []string {
+	parents := []string{report.RunsFolder}
+	out := m.C.String("out")
 	if out == "" {
 		out = os.Getenv("LEADFERRY_OUT") // of commands that have no run folder of their own
 	}
@@ -246,8 +307,8 @@ func witnessOf(s *report.Summary) checkpoint.Witness {
 	return w
 }
 
-// witnessIn is what the run whose files lie in a folder tells; nothing, if that says none.
-func witnessIn(folder string) checkpoint.Witness {
+// WitnessIn is what the run whose files lie in a folder tells; nothing, if that says none.
+func WitnessIn(folder string) checkpoint.Witness {
 	s, err := report.ReadOld(filepath.Join(folder, "summary.json"))
 	if err != nil {
 		return checkpoint.Witness{}
