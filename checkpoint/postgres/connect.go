@@ -182,7 +182,7 @@ type session struct {
 // have been done. Plans made while tables are empty must not scan them when they are full.
 const settings = `SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
 SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; SET client_min_messages = warning;
-SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET enable_memoize = off; SET plan_cache_mode = force_generic_plan;
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
 
 // connect opens a connection. It is the only use of a context that ends: a statement that is

@@ -21,6 +21,7 @@ type proxy struct {
 	left  int  // messages until the cut; 0: none
 	after bool // those of the server count, else those of the client
 	cuts  int
+	trips int // answers that came to their end
 	conns map[net.Conn]bool
 }
 
@@ -73,6 +74,18 @@ func (p *proxy) passes(ofServer bool) bool {
 	return true
 }
 
+// tripsOf counts the round trips that f makes.
+func (p *proxy) tripsOf(f func()) int {
+	count := func() int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.trips
+	}
+	before := count()
+	f()
+	return count() - before
+}
+
 // cutAll ends all connections.
 func (p *proxy) cutAll() {
 	p.mu.Lock()
@@ -112,6 +125,11 @@ func (p *proxy) pass(to io.Writer, from io.Reader, ofServer bool) {
 	for {
 		if _, err := io.ReadFull(from, head); err != nil || !p.passes(ofServer) {
 			return
+		}
+		if ofServer && head[0] == 'Z' { // ready for the next one
+			p.mu.Lock()
+			p.trips++
+			p.mu.Unlock()
 		}
 		if _, err := to.Write(head); err != nil {
 			return

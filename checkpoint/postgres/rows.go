@@ -193,7 +193,7 @@ func contentBytes(content []checkpoint.ContentDigest) []byte {
 }
 
 // mostSeen is how many rows each of the two generations holds.
-const mostSeen = 16 << 10
+const mostSeen = 4 << 10
 
 // sight remembers rows as they were seen last. What was seen long ago is forgotten; whatever it
 // says is compared by the server before it counts.
