@@ -78,7 +78,7 @@ func (t *exprTree) gatherCall(n *ast.CallNode) {
 
 func (t *exprTree) unknown(n ast.Node, name string) {
 	problem := unknownWord("function "+quote(name), name, functionNames())
-	t.fail(n, cmp.Or(otherwise[name], problem.hint), problem.text)
+	t.fail(n, cmp.Or(otherwise[name], otherwise[strings.ToLower(name)], problem.hint), problem.text)
 }
 
 // putCell puts a cell in place of one node, if it is the name of a column or goes into

@@ -20,6 +20,8 @@ var (
 	colonInText     = lazyregexp.New(`^ *(?:- )?([\w*.-]+): +([^'"{\[|>].*: .*)$`)
 	noBlank         = lazyregexp.New(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
 	bareStar        = lazyregexp.New(`(?:^|[{, ])\* *:`)
+	openQuote       = lazyregexp.New(`^ *(?:- )?[\w*. -]+: *(?:"[^"]*|'[^']*)$`)
+	behindQuote     = lazyregexp.New(`^ *(?:- )?([\w*.-]+): +("[^"]*"|'[^']*')( +[^#\s].*)$`)
 )
 
 const notYAML = "the mapping file is not YAML: "
@@ -35,7 +37,7 @@ func (p *parser) syntaxFault(le *yaml.LoadError) (where position, text, hint str
 			text += " that begins on line " + strconv.Itoa(le.ContextMark.Line)
 		}
 	}
-	line, begun := p.line(where.line), p.line(le.ContextMark.Line)
+	line, begun, above := p.line(where.line), p.line(le.ContextMark.Line), strings.TrimRight(p.line(where.line-1), "\r")
 	switch first := p.characterAt(where); {
 	case tabIndent().MatchString(line):
 		return where, notYAML + "a tab stands at the beginning of the line", "write spaces at the beginning of lines"
@@ -46,6 +48,12 @@ func (p *parser) syntaxFault(le *yaml.LoadError) (where position, text, hint str
 		return where, notYAML + "a regular expression without quotes means something else in it", "write it in quotes: '" + shortened(pattern, maxQuoted) + "'"
 	case strings.Contains(le.ContextMsg, "quoted scalar"):
 		return p.unclosedQuote(le)
+	case openQuote().MatchString(above):
+		where = position{where.line - 1, 1 + utf8.RuneCountInString(above[:strings.IndexAny(above, "\"'")])}
+		return where, notYAML + "a quote opens here that is not closed on its line", "close the quote"
+	case behindQuote().MatchString(line):
+		found := behindQuote().FindStringSubmatch(line)
+		return where, notYAML + "something stands behind the quote that closes a text", onePairHint(found[1], found[2], found[3])
 	case barePlaceholder().MatchString(line):
 		return where, text, quoteHint
 	case colonInText().MatchString(line):
@@ -65,6 +73,14 @@ func (p *parser) syntaxFault(le *yaml.LoadError) (where position, text, hint str
 		hint = "keys that belong together begin in the same column: look at the line above, too"
 	}
 	return where, text, cmp.Or(hint, "look at this line and the one above: quotes, brackets, colons, and how far in they begin")
+}
+
+// onePairHint is what to write for a key whose text stands partly in quotes.
+func onePairHint(key, quoted, rest string) string {
+	if key == "skip_if" || key == "expr" {
+		return "write " + key + ": '" + columnIn(quoted[1:len(quoted)-1]) + shortened(strings.ReplaceAll(rest, "'", `"`), maxQuoted) + "'"
+	}
+	return "put all of it into one pair of quotes: " + key + `: "{first} {last}"`
 }
 
 // unclosedQuote is the fault of a quote that nothing closes, at the place where it was opened.
@@ -137,6 +153,9 @@ var otherwise = map[string]string{
 	"endsWith": `write: column endsWith "text"`, "ifnull": "write coalesce(a, b)", "nvl": "write coalesce(a, b)", "isnull": `write: column == ""`, "length": "write len(column)",
 	"if": `write: stage == "Won" ? "yes" : "no"`, "toUpper": "write upper(column)", "toLower": "write lower(column)", "toInt": "write int(column)", "parseInt": "write int(column)",
 	"parseFloat": "write float(column)", "toString": "write string(number)", "strip": "write trim(column)", "regex": `write: column matches "^[0-9]+$"`,
+	"is": `== compares: column == "yes"`, "eq": `== compares: column == "yes"`, "ne": "!= asks whether two differ", "like": `write: column matches "^W"`,
+	"AND": "write and in small letters", "OR": "write or in small letters", "NOT": "write not in small letters", "IN": `write: column in ["one", "two"]`,
+	"isblank": `write: column == ""`, "isempty": `write: column == ""`, "~": `write: column matches "^[0-9]+$"`,
 	"now": "there is no clock in an expression: the same row gives the same lead at all times", "today": "there is no clock in an expression: the same row gives the same lead at all times",
 }
 
@@ -144,14 +163,21 @@ var otherwise = map[string]string{
 func expressionHint(s, text string) string {
 	_, token, _ := strings.Cut(text, `unexpected "`)
 	token = strings.TrimSuffix(token, `"`)
-	if token == ">" && strings.Contains(s, "<>") {
+	switch {
+	case token == ">" && strings.Contains(s, "<>"):
 		token = "<"
+	case token == "=" && strings.Contains(s, "=~"):
+		token = "~"
 	}
 	name := ""
 	if found := severalWords().FindStringSubmatch(s); found != nil && !operators().MatchString(" "+found[1]+" ") {
 		name = found[1]
 	}
 	switch {
+	case strings.Contains(text, "unrecognized character") && strings.ContainsAny(s, curlyQuotes):
+		return `write straight quotes: "text"`
+	case strings.Contains(text, "not terminated"):
+		return `close the quote: "text"`
 	case braced().MatchString(s):
 		column := braced().FindStringSubmatch(s)[1]
 		return "columns have no braces in an expression: " + columnIn(column)

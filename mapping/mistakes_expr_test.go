@@ -123,4 +123,40 @@ lead: {content: {a: {expr: 'E-mail + a'}}}`,
 		`m:2:30: lead.content.a.expr: invalid operation: - (mismatched types string and string)
 hint: write $env["E-mail"] for the column, or int(a) - int(b) for a difference`,
 	},
+	{
+		`version: 1
+skip_if: vip == “x”`,
+		`m:2:17: skip_if: unrecognized character: U+201C '“'
+hint: write straight quotes: "text"`,
+	},
+	{
+		`version: 1
+skip_if: vip == 'x`,
+		`m:2:19: skip_if: literal not terminated
+hint: close the quote: "text"`,
+	},
+	{
+		`version: 1
+skip_if: vip is "x"`,
+		`m:2:14: skip_if: unexpected "is"
+hint: == compares: column == "yes"`,
+	},
+	{
+		`version: 1
+skip_if: vip == "x" AND a == "y"`,
+		`m:2:21: skip_if: unexpected "AND"
+hint: write and in small letters`,
+	},
+	{
+		`version: 1
+skip_if: vip =~ "^x"`,
+		`m:2:14: skip_if: unexpected "="
+hint: write: column matches "^[0-9]+$"`,
+	},
+	{
+		`version: 1
+skip_if: ISBLANK(vip)`,
+		`m:2:10: skip_if: unknown function "ISBLANK"
+hint: write: column == ""`,
+	},
 }

@@ -211,14 +211,14 @@ hint: leave the key out, or write "" for an empty text`,
 		`version: 1
 assign: {organization: "{a}"}`,
 		`m:2:9: assign must be a list
-hint: begin each line with a dash, or write [a, b]`,
+hint: put brackets around it: [{…}]`,
 	},
 	{
 		`version: 1
 assign:
   organization: "{a}"`,
 		`m:3:3: assign must be a list
-hint: begin each line with a dash, or write [a, b]`,
+hint: put a dash before the first of its keys: - organization: …`,
 	},
 	{
 		`version: 1
@@ -433,6 +433,67 @@ hint: write "{Stage}" without the sign for what the column holds`,
 	},
 	{
 		`version: 1
+key: “{a}”`,
+		`m:2:6: key has curly quotes around it, which would be a part of it
+hint: write straight quotes: "{a}"`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    name: "{first}
+    last: "{last}"`,
+		`m:4:11: the mapping file is not YAML: a quote opens here that is not closed on its line
+hint: close the quote`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    name:"{first}"`,
+		`m:4:5: lead.content must hold keys and values
+hint: write a blank behind the colon: name: "{first}"`,
+	},
+	{
+		`version: 1
+lead:
+  content:
+    name: "{first}" "{last}"`,
+		`m:4:21: the mapping file is not YAML: something stands behind the quote that closes a text
+hint: put all of it into one pair of quotes: name: "{first} {last}"`,
+	},
+	{
+		`version: 1
+skip_if: "Lead Status" == 'Hot'`,
+		`m:2:24: the mapping file is not YAML: something stands behind the quote that closes a text
+hint: write skip_if: '$env["Lead Status"] == "Hot"'`,
+	},
+	{
+		`version: 1
+assign: o-1`,
+		`m:2:9: assign must be a list
+hint: write [{organization: "o-1"}]`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", map: dealers.csv}}}`,
+		`m:2:40: lead.content.a.map: there is no table "dealers.csv"
+hint: name the file in the section tables: {dealers: {file: "dealers.csv", key: Name, value: Organization ID}}, and write map: dealers`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", map: {file: dealers.csv, key: Name, value: ID}}}}`,
+		`m:2:40: lead.content.a.map is a table in a file of its own
+hint: move it into the section tables: {dealers: {file: …}}, and write map: dealers`,
+	},
+	{
+		`version: 1
+source: {footer: Total (all)}`,
+		`m:2:18: a regular expression stands between slashes
+hint: for example footer: '/^Total \(all\)/', with the quotes`,
+	},
+	{
+		`version: 1
 key: "{{ a }}"`,
 		`m:2:6: key names no column, so that all rows would be one
 hint: write "{a}" for what the column holds`,
@@ -445,12 +506,13 @@ hint: write "{a}" for what the column holds`,
 	},
 }
 
-// A price may have the sign, so that only a warning is right in content.
-func TestADollarSignBeforeAColumnIsTold(t *testing.T) {
-	m := parse(t, "version: 1\nkey: '{a}'\nlead: {content: {name: '${first} ${last}', price: 'US$ {score}'}}\n")
-	want := "m:3:24: lead.content.name has a dollar sign before {first}, which is sent as it stands\nhint: write \"{first}\" without the sign for what the column holds"
-	if w := m.Warnings(); len(w) != 1 || w[0].Error() != want {
-		t.Errorf("warnings %v, want %s", w, want)
+// A price may have a dollar sign, and a text quotes, so that only a warning is right in content.
+func TestSignsOfOtherProgramsAreTold(t *testing.T) {
+	m := parse(t, "version: 1\nkey: '{a}'\nlead: {content: {name: '${first} ${last}', price: 'US$ {score}', greeting: '“{first}”', said: '{first} said „yes“'}}\n")
+	want := "m:3:24: lead.content.name has a dollar sign before {last}, which the service gets, too\nhint: write \"{last}\" without the sign for what the column holds"
+	quotes := "m:3:76: lead.content.greeting has curly quotes around it, which the service gets, too\nhint: write straight quotes: \"{first}\""
+	if w := m.Warnings(); len(w) != 2 || w[0].Error() != want || w[1].Error() != quotes {
+		t.Errorf("warnings %v, want %s and %s", w, want, quotes)
 	}
 }
 

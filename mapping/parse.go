@@ -183,6 +183,10 @@ func (p *parser) each(n node, f func(key, value node)) {
 	case n.Kind == yaml.SequenceNode:
 		p.fail(n, "take the dashes or the brackets away: "+n.path[strings.LastIndexByte(n.path, '.')+1:]+": {name: …}", "%s must hold keys and values", n.path)
 		return
+	case n.Kind != yaml.MappingNode && noBlank().MatchString(p.line(n.Line)):
+		found := noBlank().FindStringSubmatch(p.line(n.Line))
+		p.fail(n, "write a blank behind the colon: "+found[1]+": "+shortened(found[2], maxQuoted), "%s must hold keys and values", n.path)
+		return
 	case n.Kind != yaml.MappingNode:
 		p.fail(n, "for example "+n.path[strings.LastIndexByte(n.path, '.')+1:]+": {name: …}", "%s must hold keys and values", n.path)
 		return
@@ -207,16 +211,27 @@ func (p *parser) list(n node, f func(n node)) {
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
-		hint := "begin each line with a dash, or write [a, b]"
-		if n.Kind == yaml.ScalarNode && n.Value != "" {
-			hint = "write [" + quote(n.Value) + "]"
-		}
-		p.fail(n, hint, "%s must be a list", n.path)
+		p.fail(n, listHint(n), "%s must be a list", n.path)
 		return
 	}
 	for i := 0; i < len(n.Content) && !p.full(); i++ {
 		f(node{n.Content[i], element(n.path, i)})
 	}
+}
+
+// listHint says how n becomes a list.
+func listHint(n node) string {
+	switch {
+	case n.path == "assign" && n.Kind == yaml.ScalarNode && n.Value != "":
+		return "write [{organization: " + quote(n.Value) + "}]"
+	case n.Kind == yaml.ScalarNode && n.Value != "":
+		return "write [" + quote(n.Value) + "]"
+	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
+		return "put brackets around it: [{…}]"
+	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
+		return "put a dash before the first of its keys: - " + n.Content[0].Value + ": …"
+	}
+	return "begin each line with a dash, or write [a, b]"
 }
 
 // scalar is the text n as it is written. A value left out is an error: whether

@@ -141,6 +141,9 @@ func (p *parser) footer(n node) *regexp.Regexp {
 		return nil
 	}
 	re, problem := p.readSlashed(word)
+	if problem != nil && !strings.Contains(word, "/") {
+		problem.hint = "for example footer: '/^" + shortened(regexp.QuoteMeta(word), maxQuoted) + "/', with the quotes"
+	}
 	p.refuse(n, problem)
 	return re
 }

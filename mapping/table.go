@@ -119,6 +119,10 @@ func (p *parser) idleTables() {
 // words reads a table that stands in the mapping file.
 func (p *parser) words(n node) (*table, []constant) {
 	t, constants := &table{words: map[string]string{}}, []constant(nil)
+	if n.Kind == yaml.MappingNode && n.has("file") && n.has("key") && n.has("value") {
+		p.fail(n, "move it into the section tables: {dealers: {file: …}}, and write map: dealers", "%s is a table in a file of its own", n.path)
+		return t, nil
+	}
 	p.each(n, func(key, child node) {
 		from := lineBreak.Replace(strings.TrimSpace(key.Value)) // as cells are looked at
 		switch {
@@ -153,6 +157,8 @@ func (p *parser) namedTable(n node) (*table, []constant) {
 		switch {
 		case hint == "" && len(names) > 0:
 			hint = "known here: " + strings.Join(names, ", ")
+		case path.Ext(name) != "":
+			hint = "name the file in the section tables: {dealers: {file: " + quote(name) + ", key: Name, value: Organization ID}}, and write map: dealers"
 		case hint == "":
 			hint = `write the words out, as map: {"Working": inProgress}, or name a table of the section tables`
 		}

@@ -192,24 +192,30 @@ func (r *valueReader) readText(n node) {
 	}
 	r.text = t
 	r.addColumns()
-	r.checkDollar(n)
+	r.checkSigns(n)
 }
 
-// checkDollar finds ${column}, as a shell or JavaScript has it: in content the sign may be meant, as before a price.
-func (r *valueReader) checkDollar(n node) {
+// curlyQuotes are those that word processors make of straight ones.
+const curlyQuotes = "“”„‟«»‘’‚"
+
+// checkSigns finds ${column}, as a shell or JavaScript has it, and quotes that a word processor has made. In content they
+// may be meant, as before a price.
+func (r *valueReader) checkSigns(n node) {
+	what, hint := "", ""
 	for i, p := range r.text {
-		if i == 0 || p.kind != column || r.text[i-1].kind != literal || !strings.HasSuffix(r.text[i-1].text, "$") {
-			continue
+		if i > 0 && p.kind == column && r.text[i-1].kind == literal && strings.HasSuffix(r.text[i-1].text, "$") {
+			what, hint = "a dollar sign before {"+p.text+"}", `write "{`+p.text+`}" without the sign for what the column holds`
 		}
-		hint := `write "{` + p.text + `}" without the sign for what the column holds`
-		e := Error{r.file, n.Line, n.Column, n.path + " has a dollar sign before {" + p.text + "}, which is sent as it stands", hint}
-		switch {
-		case r.role != contentRole:
-			r.fail(n, hint, "%s has a dollar sign before {%s}, which would be a part of it", n.path, p.text)
-		case len(r.m.warnings) < maxErrors && !slices.Contains(r.m.warnings, e):
-			r.m.warnings = append(r.m.warnings, e)
-		}
-		return
+	}
+	if inside := strings.Trim(n.Value, curlyQuotes); inside != n.Value && strings.HasSuffix(n.Value, inside) == strings.HasPrefix(n.Value, inside) {
+		what, hint = "curly quotes around it", "write straight quotes: "+quote(inside)
+	}
+	switch text := n.path + " has " + what; {
+	case what == "":
+	case r.role != contentRole:
+		r.fail(n, hint, "%s, which would be a part of it", text)
+	case len(r.m.warnings) < maxErrors:
+		r.m.warnings = append(r.m.warnings, Error{r.file, n.Line, n.Column, text + ", which the service gets, too", hint})
 	}
 }
 
