@@ -104,7 +104,7 @@ var runFolder = lazyregexp.New(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 // end, without rejects and doubts. The newest of each checkpoint stays, which testifies
 // to what the checkpoint knows, and so does a folder with anything in it that no run
 // wrote, or of another user. It returns how many it removed.
-func Prune(parent string, keep int, target Target) (int, error) {
+func Prune(parent string, keep int, target Target) (removed int, bad error) {
 	root, err := os.OpenRoot(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -117,7 +117,7 @@ func Prune(parent string, keep int, target Target) (int, error) {
 		return s.Target != target || s.DryRun || !runFolder().MatchString(filepath.Base(filepath.Dir(s.SummaryPath)))
 	})
 	slices.SortFunc(runs, func(a, b *Summary) int { return b.FinishedAt.Compare(a.FinishedAt) })
-	kept, removed := 0, 0
+	kept := 0
 	seen := map[string]bool{} // checkpoints
 	for _, run := range runs {
 		name := run.Checkpoint.Path + "\x00" + run.Checkpoint.ID
@@ -128,14 +128,14 @@ func Prune(parent string, keep int, target Target) (int, error) {
 		}
 		folder := filepath.Dir(run.SummaryPath)
 		gone, err := removeRun(root, filepath.Base(folder))
-		if err != nil {
-			return removed, fmt.Errorf("%s: %w", folder, err)
+		if err != nil { // perhaps somebody has a file of it open: the next run tries again
+			bad = errors.Join(bad, fmt.Errorf("%s: %w", folder, err))
 		}
 		if gone {
 			removed++
 		}
 	}
-	return removed, nil
+	return removed, bad
 }
 
 // removeRun removes a run's folder, unless something lies in it that is to stay.
@@ -160,5 +160,9 @@ func removeRun(root *os.Root, name string) (bool, error) {
 			return false, err
 		}
 	}
-	return true, root.Remove(name)
+	if err := folder.Close(); err != nil { // on Windows nobody could remove it before
+		return false, err
+	}
+	err = root.Remove(name)
+	return err == nil, err
 }

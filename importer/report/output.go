@@ -47,7 +47,8 @@ func create(folder *os.Root, path string) (*output, error) {
 }
 
 func (o *output) open() error {
-	there, err := o.folder.Lstat(o.name)
+	var there fs.FileInfo
+	err := disk.Patiently(func() (err error) { there, err = o.folder.Lstat(o.name); return err })
 	switch {
 	case os.IsPathSeparator(o.path[len(o.path)-1]):
 		return errors.New("is the name of a folder")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/windows"
 )
 
 // What Excel has open is told before anything is sent, not when it is to be replaced.
@@ -23,6 +25,12 @@ func TestAResultThatIsOpenElsewhere(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, excel.Close())
+	alone, err := windows.CreateFile(windows.StringToUTF16Ptr(path), windows.GENERIC_READ, 0, nil, windows.OPEN_EXISTING, 0, 0)
+	must(t, err)
+	if _, err := create(folder, path); err == nil || !strings.Contains(err.Error(), "close it in Excel") {
+		t.Error(err)
+	}
+	must(t, windows.CloseHandle(alone))
 	out, err := create(folder, path)
 	must(t, err)
 	_, err = out.Write([]byte("new"))

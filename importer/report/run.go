@@ -314,6 +314,17 @@ func (r *Run) amend(s *Summary) (err error) {
 	return r.commitSummary(s)
 }
 
+// close lets go of the folders.
+func (r *Run) close() (err error) {
+	if r.folder != nil {
+		err = r.folder.Close()
+	}
+	for _, o := range r.outputs {
+		err = errors.Join(err, o.folder.Close())
+	}
+	return err
+}
+
 // removeOld removes from the run's folder what an earlier run left there and this one
 // has not written again: it would be taken for this one's.
 func (r *Run) removeOld() error {

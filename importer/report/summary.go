@@ -249,6 +249,16 @@ func (s *Summary) Amend() error {
 	return s.run.amend(s)
 }
 
+// Close lets go of the folders of the run's files: until then nobody can move or remove them on Windows. Nothing is
+// amended after it.
+func (s *Summary) Close() error {
+	if s.run == nil {
+		return nil
+	}
+	defer func() { s.run = nil }()
+	return s.run.close()
+}
+
 // RowCounts are the rows of a run by outcome; Read is their sum.
 type RowCounts struct {
 	Read      int `json:"read"`

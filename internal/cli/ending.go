@@ -64,6 +64,9 @@ func (p *program) finish(ctx context.Context, code int) int {
 	p.warnOf(badMetrics, bad)
 	s := e.summary.Load()
 	p.warnOf("--keep-runs", e.prune(s))
+	if s != nil {
+		p.warnOf("the run's folder is still held", s.Close())
+	}
 	if e.onFinish != "" {
 		p.warnOf("--on-finish", p.runOnFinish(ctx, s, code))
 	}
