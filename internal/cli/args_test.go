@@ -92,6 +92,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"login someone@example.com":        "login takes no file names (see leadferry login --help)",
 		"config show eu":                   "config show takes no file names (see leadferry config show --help)",
 		"schema mapping.yaml":              "schema takes no file names (see leadferry schema --help)",
+		"sandbox --web 127.0.0.1:0":        "sandbox takes no file names (write --web=127.0.0.1:0)",
 		"--log-format":                     "flag --log-format needs a value (see leadferry --help)",
 		"import ---limit 4":                "there is no flag ---limit (did you mean --limit?)",
 	} {

@@ -11,7 +11,6 @@ import (
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
-	"leadferry/internal/disk"
 )
 
 func (p *program) syncCommand() *cli.Command {
@@ -81,8 +80,8 @@ func checkRemoteFlag() cli.Flag {
 		Usage: "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed",
 		Action: func(c *cli.Context, value any) error {
 			if word := value.(*flags.OptionalWord).String(); word != checkAll {
-				if slices.Contains(c.Args().Slice(), checkAll) && !disk.Exists(checkAll) {
-					return exit.Usage(checkAll+" behind --check-remote is taken for a file, which is not there", "write --check-remote="+checkAll)
+				if err := flags.Mislaid(c, "check-remote", func(word string) bool { return word == checkAll }); err != nil {
+					return err
 				}
 				if _, err := strconv.ParseBool(word); err != nil {
 					return exit.Usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+flags.CommandName(c)+" --help")

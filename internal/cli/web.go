@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"net"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -21,8 +22,16 @@ const anyPort = "127.0.0.1:0"
 func webFlag() cli.Flag {
 	return &cli.GenericFlag{
 		Name: "web", Value: new(flags.OptionalWord), DefaultText: "no page", Category: files, EnvVars: []string{flags.Variable("web")},
-		Usage: "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)",
+		Usage:  "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)",
+		Action: func(c *cli.Context, _ any) error { return flags.Mislaid(c, "web", isHostPort) },
 	}
+}
+
+// isHostPort reports whether a word is an address such as 127.0.0.1:8080.
+func isHostPort(word string) bool {
+	_, port, err := net.SplitHostPort(word)
+	_, bad := strconv.ParseUint(port, 10, 16)
+	return err == nil && bad == nil
 }
 
 // web is the live page of a run; nil where none is wanted.

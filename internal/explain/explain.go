@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -81,17 +82,21 @@ func Names() (names []string) {
 	return names
 }
 
+// afterWords fits a number, behind words that people put before exit codes and statuses.
+var afterWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
+})
+
 // Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any
 // 4xx that has no entry of its own), or by a message that was pasted. Case, blanks and hyphens do
-// not matter, nor do words like "exit code" or "HTTP" before a number.
+// not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
 func Find(asked string) (Entry, bool) {
 	name := strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(asked)), "_"), "-", "_")
-	for _, before := range []string{"exit_", "code_", "status_", "http_"} {
-		name = strings.TrimPrefix(name, before)
-	}
 	class := ""
-	if len(name) == len("404") && strings.Trim(name, "0123456789") == "" {
-		class = name[:1] + "xx"
+	if number := afterWords().FindStringSubmatch(name); number != nil {
+		if name = number[1]; len(name) == len("404") {
+			class = name[:1] + "xx"
+		}
 	}
 	for _, is := range []func(Entry) bool{
 		func(e Entry) bool { return e.Name == name },

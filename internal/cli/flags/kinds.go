@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/disk"
 )
 
 // Variable is the environment variable of a flag that has one.
@@ -54,6 +55,16 @@ func (v *OptionalWord) String() string { return string(*v) }
 // Set takes any word: what it may be is the flag's business.
 func (v *OptionalWord) Set(text string) error {
 	*v = OptionalWord(text)
+	return nil
+}
+
+// Mislaid refuses an argument that fits as the word of the switch, and is taken for a file.
+func Mislaid(c *cli.Context, name string, fits func(word string) bool) error {
+	for _, arg := range c.Args().Slice() {
+		if fits(arg) && !disk.Exists(arg) {
+			return exit.Usage(arg+" behind --"+name+" is taken for a file, which is not there", "write --"+name+"="+arg)
+		}
+	}
 	return nil
 }
 

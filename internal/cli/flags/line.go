@@ -209,9 +209,19 @@ func (l *Line) check() error {
 		}
 	}
 	if l.Command.ArgsUsage == "" && len(l.files) > 0 {
-		return exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", "see "+l.name()+" --help")
+		return exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", cmp.Or(l.mislaid(), "see "+l.name()+" --help"))
 	}
 	return nil
+}
+
+// mislaid is a hint where what is taken for a file name may be the word of a switch: that stands behind = only.
+func (l *Line) mislaid() string {
+	for _, f := range l.own {
+		if _, is := f.Flag.(*cli.GenericFlag); is && !strings.Contains(f.words[0], "=") {
+			return "write " + f.words[0] + "=" + l.files[0]
+		}
+	}
+	return ""
 }
 
 // Ordered gives the arguments in the order that the parser expects: flags of the program,
