@@ -58,6 +58,8 @@ func (r *sampled) beats(other *sampled) bool {
 	switch {
 	case mine > its+equal && known >= knownThere, mine >= its && known > knownThere:
 		return true
+	case known > 2 && knownThere < 2: // a title that was taken for the header fits all lines around the table
+		return true
 	}
 	return mine >= its && known >= knownThere && r.lost < other.lost && len(r.rows) >= len(other.rows)
 }
@@ -149,7 +151,7 @@ func (lines rawLines) withoutHeader(delimiter rune) (columns int) {
 	for _, d := range lines.delimiters(delimiter) {
 		cells := lines.split(d)
 		width, times := usualWidth(cells)
-		if width < 2 || width*times <= most {
+		if width*times <= most {
 			continue
 		}
 		most, columns = width*times, 0
@@ -206,7 +208,7 @@ func (lines rawLines) beforeHeader(delimiter rune) int {
 	for _, d := range lines.delimiters(delimiter) {
 		cells := lines.split(d)
 		width, times := usualWidth(cells)
-		if width < 2 || width*times <= most {
+		if width*times <= most {
 			continue
 		}
 		most = width * times
@@ -243,8 +245,8 @@ func splitLine(text string, delimiter rune) []string {
 	return cells
 }
 
-// usualWidth is how many cells most lines have, up to the last that holds something, and
-// how many lines those are; of equal ones the widest.
+// usualWidth is how many cells most lines of several have, up to the last that holds something,
+// and how many lines those are; of equal ones the widest. A line of one cell is a title or a note.
 func usualWidth(all [][]string) (width, times int) {
 	counts := map[int]int{}
 	for _, cells := range all {
@@ -252,7 +254,9 @@ func usualWidth(all [][]string) (width, times int) {
 		for n > 0 && strings.TrimSpace(cells[n-1]) == "" {
 			n--
 		}
-		counts[n]++
+		if n > 1 {
+			counts[n]++
+		}
 	}
 	for n, count := range counts {
 		if count > times || count == times && n > width {
