@@ -302,12 +302,18 @@ func (c *carrier) notBegun(j *job, err error) {
 	}
 }
 
+const heldElsewhere = "it was sent before, and the worker that sent it may be at work still, so that the answer may come: held back (leadferry checkpoint workers shows who holds what)"
+
 // unwritten makes a row say that the checkpoint does not know what became of it. A refusal
 // concerns the row alone; any other error ends the run.
 func (c *carrier) unwritten(j *job, err error) {
 	j.rejectText = ""
 	refused := checkpoint.IsRefusal(err)
 	j.elsewhere = j.attempts == 0 && (errors.Is(err, checkpoint.ErrKnown) || errors.Is(err, checkpoint.ErrHeld))
+	if j.elsewhere && errors.Is(err, checkpoint.ErrHeld) {
+		j.outcome, j.text, j.entry.State = InDoubt, heldElsewhere, checkpoint.InDoubt
+		return
+	}
 	switch {
 	case !refused:
 		j.text = "the checkpoint could not be written"

@@ -163,7 +163,7 @@ func ledgerFailed(err error) *Stop {
 	}
 	if errors.Is(err, checkpoint.ErrFenced) {
 		return &Stop{
-			Reason: "a newer worker has taken the place of this one", Code: CodeFenced, Err: err,
+			Reason: "a newer worker has taken the place of this one", Code: CodeFenced, Err: err, Same: true,
 			Hint: "there is nothing to repair: the newer one goes on",
 		}
 	}

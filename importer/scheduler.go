@@ -357,7 +357,7 @@ func (s *scheduler) count(j *job) {
 	s.lookups.touch(&j.names)
 	s.queues.leave(j.it)
 	if j.step.Action == Create {
-		s.tally.created(&j.result)
+		s.tally.created(&j.result, j.elsewhere)
 	}
 	s.enough = s.enough || j.enough
 	if j.elsewhere && s.putOff(j.it, &j.names) {

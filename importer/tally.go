@@ -136,9 +136,9 @@ func (t *tally) ended() (n int) {
 }
 
 // created gives back a create's share of --max-creates where no lead can have come of it.
-func (t *tally) created(r *result) {
-	switch r.outcome {
-	case Created, Partial, InDoubt:
+func (t *tally) created(r *result, elsewhere bool) {
+	switch {
+	case r.outcome == Created, r.outcome == Partial, r.outcome == InDoubt && !elsewhere:
 		t.made++
 	default:
 		t.creating--

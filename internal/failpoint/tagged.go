@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Variable names the point to die at and, after a colon, at which arrival there,
@@ -40,6 +41,7 @@ func At(point string) {
 	}
 	if os.Getenv(StopVariable) != "" {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		time.Sleep(500 * time.Millisecond) // the signal is on its way
 		return
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
