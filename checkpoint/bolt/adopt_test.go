@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -86,4 +87,42 @@ func repairedKeepsWhatWasCutOff(t *testing.T, path string, list []checkpoint.Ent
 	if r, err = Repair(made, newPath(t), target(), nil, true, Options{}); err != nil || r.Incomplete() {
 		t.Errorf("repaired once more: %+v, %v", r, err)
 	}
+}
+
+// A list may be longer than the memory: little is kept of a lead, beside what one commit holds.
+func TestAdoptHoldsLittleOfALead(t *testing.T) {
+	const few, many = 3 * adopted, 10 * adopted
+	least := heldWhileAdopting(t, few)
+	if each := (heldWhileAdopting(t, many) - least) / (many - few); each > 64 {
+		t.Errorf("%d bytes a lead", each)
+	}
+}
+
+// heldWhileAdopting is the most memory that is in use at the end of each way through a list.
+func heldWhileAdopting(t *testing.T, leads int) (most int) {
+	t.Helper()
+	live := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // pools let go of their pages
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	d := opened(t, newPath(t), Options{})
+	d.bolt.NoSync = true // the disk is none of it
+	before := live()
+	r, err := d.Adopt(t.Context(), func(yield func(checkpoint.Entry, error) bool) {
+		for i := range leads {
+			if i == leads-1 {
+				most = max(most, live()-before)
+			}
+			if !yield(checkpoint.Entry{Key: fmt.Sprintf("key-%09d", i), LeadID: fmt.Sprintf("lead-%09d", i), ExternalID: fmt.Sprint("crm-", i)}, nil) {
+				return
+			}
+		}
+	})
+	if err != nil || r.Leads != leads {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	return most
 }

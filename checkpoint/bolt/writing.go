@@ -123,7 +123,7 @@ func (w *writing) begin(tx *bbolt.Tx, t tally, now time.Time) {
 	w.sent = w.intents.Cursor()
 	w.entries.begin(tx, w.total())
 	w.leads.begin(tx, w.total())
-	w.intents.FillPercent = 0.95 // the last come behind the others mostly, and go soon
+	w.intents.FillPercent = 0.95                           // the last come behind the others mostly, and go soon
 	w.leads.in.FillPercent, w.folds.FillPercent = 0.7, 0.7 // index records come many at a time, or in no order; measured
 	last, _ := w.entries.in.Cursor().Last()
 	w.last = string(last)

@@ -1,6 +1,7 @@
 package checkpointcmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -125,7 +126,7 @@ func (d *Desk) reportAdopted(r checkpoint.AdoptResult, passed int, path string) 
 func (l *list) eachEntry(best chosen, f func(checkpoint.Entry, *listed) error) error {
 	return l.each(func(row *listed) (err error) {
 		if l.results {
-			if row.State, err = l.stateOf(row); err != nil || best[digestOf(row.Key)].number != row.number {
+			if row.State, err = l.stateOf(row); err != nil || !best.has(row) {
 				return err
 			}
 		}
@@ -140,47 +141,84 @@ func (l *list) eachEntry(best chosen, f func(checkpoint.Entry, *listed) error) e
 	})
 }
 
-// chosen are the rows of a run's results that tell most of their keys, and have a lead or may
-// have one, by digests of the keys: there may be more of them than the memory holds.
-type chosen map[digest]told
+// chosen says of the rows of a run's results, by their place, which tell most of their keys.
+type chosen []bool
+
+func (c chosen) has(row *listed) bool { return row.number <= len(c) && c[row.number-1] }
+
+// told is what a row of a run's results tells of its key, if that has a lead or may have one.
+// There may be more of them than the memory holds whole, so key and lead are digests.
+type told struct {
+	key, lead digest // no lead: zero
+	number    uint32 // of the row
+	tells     uint8
+}
 
 type digest [16]byte
 
-type told struct {
-	lead   digest
-	number int // of the row
-	tells  int
+func digestOf(text string) (d digest) {
+	if text != "" {
+		sum := sha256.Sum256([]byte(text))
+		copy(d[:], sum[:])
+	}
+	return d
 }
 
-func digestOf(text string) digest {
-	sum := sha256.Sum256([]byte(text))
-	return digest(sum[:])
-}
-
-// choose goes through a run's results for them; of another list it takes none.
+// choose goes through a run's results for the rows that tell most; of another list it takes none.
 func (l *list) choose() (chosen, error) {
-	best := chosen{}
-	err := l.each(func(row *listed) (err error) {
+	all, err := l.tell()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b told) int { return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.number, b.number)) })
+	take := make(chosen, l.rows)
+	var wrong, best told // wrong is the first that tells of another lead than the best before it
+	other := uint32(0)   // the row of that one
+	for i, row := range all {
+		again := i > 0 && row.key == best.key
+		if again && row.lead != best.lead && row.lead != (digest{}) && best.lead != (digest{}) && (other == 0 || row.number < wrong.number) {
+			wrong, other = row, best.number
+		}
+		if again && row.tells < best.tells {
+			continue
+		}
+		if again {
+			take[best.number-1] = false
+		}
+		take[row.number-1], best = true, row
+	}
+	if other > 0 {
+		return nil, l.twoLeads(int(wrong.number), other)
+	}
+	return take, nil
+}
+
+// tell reads what the rows of a run's results tell.
+func (l *list) tell() (all []told, err error) {
+	err = l.each(func(row *listed) (err error) {
 		if !l.results {
 			return errEnough
 		}
 		if row.State, err = l.stateOf(row); err != nil || row.State == "" || row.Key == "" {
 			return err
 		}
-		key, lead := digestOf(row.Key), digestOf(row.LeadID)
-		before, again := best[key]
-		if again && row.LeadID != "" && before.lead != digestOf("") && before.lead != lead {
-			return l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before.number), "take out the row that is wrong")
-		}
-		if !again || row.tells() >= before.tells {
-			best[key] = told{lead, row.number, row.tells()}
-		}
+		all = append(all, told{digestOf(row.Key), digestOf(row.LeadID), uint32(row.number), uint8(row.tells())})
 		return nil
 	})
 	if errors.Is(err, errEnough) {
-		err = nil
+		return nil, nil
 	}
-	return best, err
+	return all, err
+}
+
+// twoLeads refuses results for a row whose key has another lead ID in one before it.
+func (l *list) twoLeads(number int, before uint32) error {
+	return l.each(func(row *listed) error {
+		if row.number < number {
+			return nil
+		}
+		return l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before), "take out the row that is wrong")
+	})
 }
 
 // stateOf is how a row of a run's results stands in a checkpoint.
