@@ -36,7 +36,7 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), readFlags(), []cli.Flag{
 			flags.Choice(running, "remote", "leads that are read: %; none compares file and checkpoint only", "all", "none"),
 			flags.Time(running, "fresh", 0, "read no lead that was confirmed or read within this `DURATION`"),
-			flags.Count(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs (0: all)"),
+			flags.Count(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs; without it all are read"),
 			&cli.Uint64Flag{Name: "seed", Usage: "pick the sample by `N`, which a run tells: the same leads again", DefaultText: "another one each time", Category: running},
 			flags.Name(files, "reconciliation", "write the reconciliation to `FILE`"),
 			pullFlag(),
@@ -48,6 +48,8 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 			}
 			o.Reconciling = importer.Reconciling{None: c.String("remote") == "none", Fresh: c.Duration("fresh"), Sample: c.Int("sample"), Seed: c.Uint64("seed")}
 			switch {
+			case c.IsSet("sample") && o.Reconciling.Sample == 0:
+				return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
 			case o.Reconciling.None && (o.Reconciling.Sample > 0 || o.Reconciling.Fresh > 0):
 				return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
 			case c.IsSet("seed") && o.Reconciling.Sample == 0:
