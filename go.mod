@@ -3,6 +3,7 @@ module leadferry
 go 1.26.0
 
 require (
+	github.com/dchest/siphash v1.2.3
 	github.com/dustin/go-humanize v1.1.0
 	github.com/expr-lang/expr v1.17.8
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3

@@ -6,13 +6,22 @@ import (
 	"encoding/binary"
 	"hash"
 	"sync"
+
+	"github.com/dchest/siphash"
 )
 
 // Digester makes digests that are keyed with a random key: a plain hash of an e-mail address or a phone number
 // can be found by trying them all. The key lies in the same file, so whoever has the file
 // can try them all the same: a checkpoint is pseudonymous personal data, to be kept, copied
 // and erased as such. What digests keep safe is what leaves the file without the key.
-type Digester struct{ pool sync.Pool }
+//
+// Requests, names and keys go through HMAC-SHA-256. Values, of which each row has ten and four bytes
+// of each digest are kept, go through SipHash, a keyed function made for short texts that takes a
+// tenth of the time; its key comes of the other one by HMAC.
+type Digester struct {
+	pool   sync.Pool
+	values [2]uint64 // SipHash's key
+}
 
 // hasher is one keyed hash with the room that it works in.
 type hasher struct {
@@ -32,7 +41,11 @@ const (
 
 // NewDigester returns one of a key. It is safe for concurrent use.
 func NewDigester(key []byte) *Digester {
-	return &Digester{sync.Pool{New: func() any { return &hasher{mac: hmac.New(sha256.New, key)} }}}
+	d := &Digester{pool: sync.Pool{New: func() any { return &hasher{mac: hmac.New(sha256.New, key)} }}}
+	h := &hasher{mac: hmac.New(sha256.New, key), in: []byte{ofValue}}
+	sum := h.sum()
+	d.values = [2]uint64{binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])}
+	return d
 }
 
 // ColumnSize is the length of the digest of a column in bytes.
@@ -82,10 +95,9 @@ func (d *Digester) SumName(name string) (out [4]byte) {
 // SumValue returns the keyed digest of the value of a content key. It is safe for
 // concurrent use.
 func (d *Digester) SumValue(name, value string) (out [4]byte) {
-	h := d.pool.Get().(*hasher)
-	h.in = binary.AppendUvarint(append(h.in[:0], ofValue), uint64(len(name)))
-	h.in = append(append(h.in, name...), value...)
-	copy(out[:], h.sum())
-	d.pool.Put(h)
+	var room [256]byte
+	in := append(binary.AppendUvarint(room[:0], uint64(len(name))), name...)
+	in = append(in, value...)
+	binary.LittleEndian.PutUint32(out[:], uint32(siphash.Hash(d.values[0], d.values[1], in)))
 	return out
 }
