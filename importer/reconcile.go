@@ -74,7 +74,7 @@ type comparison struct {
 	changed   time.Time // when the service last changed the lead, as it says; or zero
 	keys      string    // the names of the content keys that differ
 	owner     string    // to which the lead belongs now
-	sampled   bool      // the lead was read, as one of a sample
+	sampled   bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
 }
 
 // reconcilePlanner has leads read, or judges by what was seen of them before.
@@ -115,7 +115,9 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 	_, chosen := p.sampled[known.Key]
 	switch {
 	case !p.reads, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
-		return step.judged(rec.Status, &before, kept)
+		step = step.judged(rec.Status, &before, kept)
+		step.Found.owner, step.Found.sampled = before.seen.Organization, chosen
+		return step
 	case p.sampled != nil && !chosen:
 		return none(Skipped, Unread, "its lead is not in the sample")
 	case known.ExternalID == "":

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -75,8 +76,17 @@ func TestVerdicts(t *testing.T) {
 		}
 		p.service.sent()
 		// Without a read of its own, what was seen counts: also for a sync.
+		p.service.leads[p.known("both").LeadID].OwnerID = "org-2"
+		moved := map[move]int{{"org-1", "org-2"}: 1}
+		if r := p.run("reconcile", Options{}, rows...); !maps.Equal(r.drift.owners, moved) {
+			t.Error(r.drift.owners)
+		}
+		p.service.sent()
 		for _, o := range []Reconciling{{None: true}, {Fresh: time.Hour}} {
-			p.compares(Options{Reconciling: o}, "same 2 file_ahead 2 service_ahead 1 both_changed 1 unmatched 1 absent 1", rows...)
+			r := p.compares(Options{Reconciling: o}, "same 2 file_ahead 2 service_ahead 1 both_changed 1 unmatched 1 absent 1", rows...)
+			if !maps.Equal(r.drift.owners, moved) {
+				t.Error(r.drift.owners)
+			}
 		}
 		p.sends()
 		p.must("unchanged 1 conflict 1", p.run("sync", Options{}, rows[3], rows[5]))
@@ -141,11 +151,13 @@ func TestSample(t *testing.T) {
 		}
 		p.service.sent()
 		var first string
+		differ := -1
 		for range 2 {
 			r := p.run("reconcile", Options{Concurrency: 1, Reconciling: Reconciling{Sample: 10, Seed: 7}}, rows...)
 			if d := r.drift; d.picked != 10 || d.read != 10 || d.verdicts[Unread] != 30 || d.differ != d.verdicts[ServiceAhead] {
 				t.Errorf("%+v", d)
 			}
+			differ = r.drift.differ
 			sent := inOrder(p.service.sent())
 			if first == "" {
 				first = sent
@@ -153,6 +165,11 @@ func TestSample(t *testing.T) {
 			if sent != first || strings.Count(sent, "\n") != 10 {
 				t.Errorf("read\n%sand first\n%s", sent, first)
 			}
+		}
+		// Those of it that were read lately count as read: so a run goes on that was stopped.
+		r := p.run("reconcile", Options{Reconciling: Reconciling{Sample: 10, Seed: 7, Fresh: time.Hour}}, rows...)
+		if d := r.drift; d.picked != 10 || d.read != 10 || d.differ != differ || p.service.sent() != "" {
+			t.Errorf("%+v, want %d that differ", d, differ)
 		}
 		p.run("reconcile", Options{Concurrency: 1, Reconciling: Reconciling{Sample: 10, Seed: 8}}, rows...)
 		if inOrder(p.service.sent()) == first {

@@ -214,7 +214,7 @@ func (r *run) openFiles() (*recorder, error) {
 	}
 	files, err := report.OpenRun(r.Files)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nhint: name another place with --out, --results, --rejects or --summary", err)
+		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
 	}
 	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
 	rec.strict = r.Strict

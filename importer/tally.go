@@ -417,7 +417,7 @@ func (t *tally) notes() (notes []string) {
 		text  string
 	}{
 		{t.statusByOthers, "Leads whose status was changed on the service since it was confirmed: %d. The results say what it is now; --conflict says what a sync makes of them."},
-		{t.ownerByOthers, "Leads that belong to another organization than before: %d. The checkpoint and the results say to which."},
+		{t.ownerByOthers, "Leads that belong to another organization than before: %d. The run's files say to which."},
 		{t.kept, "Leads whose status on the service stands against the file's: %d. --pull writes what the CRM should take over."},
 		{t.unread, "Leads that --check-remote could not read, for want of a known ExternalID: %d. What others changed in them is not seen."},
 	} {

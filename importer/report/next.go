@@ -58,7 +58,10 @@ func (s *Summary) next(p *printer) {
 func (s *Summary) afterRun(todo *steps) {
 	n := s.Rows
 	stopped := s.Outcome == "stopped" || s.Outcome == "interrupted"
-	const again = "un the same command again: it goes on where this run stopped, and sends nothing twice."
+	again := "un the same command again: it goes on where this run stopped, and sends nothing twice."
+	if s.Reconciliation != nil {
+		again = s.readOn()
+	}
 	todo.add(stopped && !s.Same && s.Hint != "", "Then r"+again)
 	todo.add(stopped && !s.Same && s.Hint == "", "R"+again)
 	if n.InDoubt > 0 {
@@ -70,11 +73,33 @@ func (s *Summary) afterRun(todo *steps) {
 	s.decisions(todo)
 }
 
+// readOn says how a reconciliation that stopped goes on, without its first letter.
+func (s *Summary) readOn() string {
+	if s.Requests.Update == 0 { // as with --remote none, which takes no --fresh
+		return "un the same command again."
+	}
+	with := ""
+	if sample := s.Reconciliation.Sample; sample != nil {
+		with = fmt.Sprintf(" with --seed %d,", sample.Seed)
+	}
+	return "un the same command again" + with + " with a --fresh that reaches back to when this run began: leads that were read since are not read again."
+}
+
+func (r *Reconciliation) absent() int {
+	for _, v := range r.Verdicts {
+		if v.Verdict == "absent" {
+			return v.Leads
+		}
+	}
+	return 0
+}
+
 // decisions are what only a person can decide.
 func (s *Summary) decisions(todo *steps) {
 	n := s.Rows
 	if r := s.Reconciliation; r != nil {
 		todo.add(n.Conflict > 0, "Look at the rows that differ: "+cmp.Or(r.Path, "the reconciliation")+" says who changed what. A sync sends what the file changed; its --conflict says whose status stands where the service changed.")
+		todo.add(r.absent() > 0, "Find out why the file lacks leads that are known: "+cmp.Or(r.Path, "the reconciliation")+" names them as absent.")
 		todo.add(n.Unmatched > 0, "Look at the rows without a verdict on their lead: import those that have no lead yet, or take leads over that exist with `leadferry checkpoint adopt`.")
 		return
 	}

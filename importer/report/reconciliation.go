@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/gocarina/gocsv"
 )
 
@@ -78,8 +79,9 @@ type VerdictCount struct {
 	Leads   int    `json:"leads"`
 }
 
-// Sample is what a random sample of the leads shows: the share of those that differ, from 0 to 1,
-// and its 95 % interval (Wilson).
+// Sample is what a random sample of the leads shows: the share of those that differ among the ones
+// that were read, in this run or as lately as --fresh allows, from 0 to 1, and its 95 % interval
+// (Wilson).
 type Sample struct {
 	Seed   uint64  `json:"seed"`
 	Picked int     `json:"picked"`
@@ -128,7 +130,11 @@ func (r *Reconciliation) text(p *printer) {
 	moves("Leads that belong to another organization now", r.Owners, "  to  ")
 	if s := r.Sample; s != nil {
 		p.heading("Sample")
-		p.indented(fmt.Sprintf("%d of %d leads picked were read, %d of them differ: %.1f %%. Of all leads, with 95 %% confidence, %.1f to %.1f %% do (--seed %d)",
-			s.Read, s.Picked, s.Differ, 100*s.Share, 100*s.Low, 100*s.High, s.Seed))
+		text := fmt.Sprintf("%d of %d leads picked were read (--seed %d)", s.Read, s.Picked, s.Seed)
+		if s.Read > 0 {
+			text += fmt.Sprintf(", of which %d %s: %.1f %%. Of all leads, with 95 %% confidence, %.1f to %.1f %% do",
+				s.Differ, english.PluralWord(s.Differ, "differs", "differ"), 100*s.Share, 100*s.Low, 100*s.High)
+		}
+		p.indented(text)
 	}
 }

@@ -304,12 +304,23 @@ func (c RowCounts) outcomes() []OutcomeCount {
 	}
 }
 
+// reconciledMeanings are those of outcomes that mean something else where nothing was to be sent.
+var reconciledMeanings = map[string]string{
+	"unchanged": "the row and its lead agree", "failed": "its lead could not be read", "conflict": "the row and its lead differ",
+	"unmatched": "no lead is known that could be read", "pending": "not compared before the run stopped",
+}
+
 // Outcomes lists all counts of the run's rows, zeros included, in a fixed order.
 func (s *Summary) Outcomes() []OutcomeCount {
 	all := s.Rows.outcomes()
 	if s.DryRun {
 		pending := &all[len(all)-1]
 		pending.Attention, pending.Meaning = false, s.Checks.fate()
+	}
+	if s.Reconciliation != nil {
+		for i := range all {
+			all[i].Meaning = cmp.Or(reconciledMeanings[all[i].Name], all[i].Meaning)
+		}
 	}
 	return all
 }

@@ -234,6 +234,34 @@ func TestTextShowsNothingRaw(t *testing.T) {
 	}
 }
 
+// What a reconciliation says where nothing was to be sent, and how it goes on once it was stopped.
+func TestTextOfAReconciliation(t *testing.T) {
+	s := stopped()
+	s.Command, s.Hint, s.Rows.Failed = "reconcile", "", 1
+	s.Rows.Pending--
+	s.Reconciliation = &Reconciliation{
+		Verdicts: []VerdictCount{{"absent", 2}}, Sample: &Sample{Seed: 7, Picked: 9}, Path: "r.csv",
+	}
+	holds := func(yes bool, part string) {
+		t.Helper()
+		if got := strings.Join(strings.Fields(text(t, s, 0)), " "); strings.Contains(got, part) != yes {
+			t.Errorf("%q, want %v:\n%s", part, yes, got)
+		}
+	}
+	holds(true, "failed its lead could not be read")
+	holds(true, "pending not compared before")
+	holds(true, "0 of 9 leads picked were read (--seed 7) Files")
+	holds(true, "r.csv names them as absent")
+	holds(true, "Run the same command again. 2.")
+	s.Requests.Update, s.Reconciliation.Sample.Read, s.Reconciliation.Sample.Differ = 3, 3, 1
+	holds(true, ", of which 1 differs: 0.0 %. Of all leads, with 95 % confidence, 0.0 to 0.0 % do")
+	holds(true, "again with --seed 7, with a --fresh that reaches back to when this run began")
+	s.Reconciliation.Sample, s.Reconciliation.Verdicts[0].Leads = nil, 0
+	holds(true, "again with a --fresh")
+	holds(false, "absent")
+	holds(false, "seed")
+}
+
 func TestTextShowsChangesOfStatus(t *testing.T) {
 	s := sample()
 	s.Command, s.Requests = "sync", Requests{Update: 5}
