@@ -3,6 +3,7 @@ package leadapi
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -47,8 +48,53 @@ type conn struct {
 	served    bool          // that call got an answer
 	took      time.Duration // from that call's first byte to its answer's last
 	explores  bool          // that call goes beyond what the host has shown
+	hook
 	traced    bool          // somebody wants to know firstByte
 	firstByte time.Duration // of that call's answer, after the request had left; 0: none came
+}
+
+// hook interrupts what is under way over a connection when a context ends. To make one takes an allocation and a lock that
+// all calls share. Most calls come with the context of the one before: then the hook stays.
+type hook struct {
+	ctx   context.Context // of the call before
+	letGo func() bool     // nil: there is no hook
+	stays bool
+}
+
+// until gives what follows its time: it lasts until limit, or until ctx ends.
+func (c *conn) until(ctx context.Context, limit time.Time) {
+	if c.letGo == nil {
+		c.letGo = context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
+		c.ctx, c.stays = ctx, c.ctx == ctx
+	}
+	_ = c.SetDeadline(limit) // fails for a closed connection only, as the first write then does
+	if ctx.Err() != nil {
+		_ = c.SetDeadline(longAgo) // its hook may have come before
+	}
+}
+
+// spared tells, once a call is over, whether no hook has come, nor will for its context.
+func (c *conn) spared() bool {
+	if c.stays {
+		return c.ctx.Err() == nil
+	}
+	return c.unhook()
+}
+
+// serves tells whether the connection can carry a call with this context: the end of another one may come at any moment.
+func (c *conn) serves(ctx context.Context) bool { return c.letGo == nil || c.ctx == ctx || c.unhook() }
+
+func (c *conn) unhook() (spared bool) {
+	if c.letGo != nil {
+		spared, c.letGo = c.letGo(), nil
+	}
+	return spared
+}
+
+// Close closes the connection, of which no context knows any more then.
+func (c *conn) Close() error {
+	c.unhook()
+	return c.Conn.Close()
 }
 
 // exchange sends a request and returns the answer, informational ones left out. sent says whether a byte of the request

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -240,6 +241,55 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 			t.Errorf("secure %v: read on without an end", secure)
 		}
 		client.leads.put(w, false)
+	}
+}
+
+// Calls of one context leave its hook on their connection: its end interrupts the one that is under way, and a connection
+// that rests then serves no other context.
+func TestContextOfSeveralCalls(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := listen(t, func(p *peer, c net.Conn) {
+		for r := bufio.NewReader(c); ; {
+			if _, err := p.next(r); err != nil {
+				return
+			}
+			if p.seen() == 4 {
+				cancel()
+			} else if _, err := io.WriteString(c, answerText(201, createdBody)); err != nil {
+				return
+			}
+		}
+	})
+	client := signedIn(t, config(p.address()))
+	several := func(ctx context.Context) *conn {
+		t.Helper()
+		for range 3 {
+			if _, err := client.Create(ctx, someLead()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := held(t, client.leads)
+		if w.carried != 3 || w.letGo == nil {
+			t.Errorf("%d calls, hooked %v", w.carried, w.letGo != nil)
+		}
+		return w
+	}
+	several(ctx)
+	_, err := client.Create(ctx, someLead())
+	if e, _ := errors.AsType[*Error](err); e == nil || e.Reason != ReasonCanceled || resting(client.leads) != 0 {
+		t.Errorf("%v, %d connections are kept", err, resting(client.leads))
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	w := several(ctx)
+	cancel()
+	if e := fault(t, client); e != nil || held(t, client.leads) == w {
+		t.Errorf("%v, over the same connection: %v", e, held(t, client.leads) == w)
+	}
+	client.Close()
+	w = several(t.Context())
+	client.Close()
+	if w.letGo != nil {
+		t.Error("a context knows of a connection that is closed")
 	}
 }
 

@@ -112,10 +112,9 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		return 0, fault
 	}
 	seen.Reused = conn.carried > 0
-	_ = conn.SetDeadline(r.limit) // fails for a closed connection only, as the first write then does
-	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
+	conn.until(ctx, r.limit)
 	keep := false
-	defer func() { r.host.put(conn, unhook() && keep) }() // last: the body is in the connection's room
+	defer func() { r.host.put(conn, conn.spared() && keep) }() // last: the body is in the connection's room
 
 	a, sent, err := conn.exchange(conn.request)
 	if sent {
@@ -149,6 +148,10 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 		if err != nil {
 			seen.Detail.failed(err)
 			return nil, unanswered(ctx, *r, false, err)
+		}
+		if !conn.serves(ctx) {
+			r.host.put(conn, false)
+			continue
 		}
 		if first.needed {
 			if again, fault := c.try(ctx, r, conn, first.rest); fault != nil {
@@ -189,11 +192,10 @@ func (c *Client) try(ctx context.Context, r *request, conn *conn, rest time.Dura
 	get := c.reaching()
 	get.limit = now.Add(min(trialLimit, r.limit.Sub(now)/2))
 	seen := Call{Kind: get.op, Method: get.method, Began: c.config.Now(), Reused: true, Detail: c.detail(get)}
-	_ = conn.SetDeadline(get.limit)
-	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
+	conn.until(ctx, get.limit)
 	conn.request = c.appendRequest(conn.request[:0], get, conn)
 	a, sent, err := conn.exchange(conn.request)
-	ended := !unhook()
+	ended := !conn.spared()
 	if sent {
 		seen.Sent, seen.Received = len(conn.request), len(a.body)
 	}
