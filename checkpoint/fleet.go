@@ -66,6 +66,7 @@ type Progress struct {
 	Wants                                bool          // it needs room for more requests, where the fleet has a rate
 	Pause                                time.Duration // that the service has asked for since the last time
 	Rows                                 any           // by outcome, for the report of the fleet; it is written as JSON
+	Summary                              []byte        // its figures so far, in JSON, for the same; nil: those told before
 }
 
 // Common is what holds for all workers of a fleet now.
@@ -84,5 +85,5 @@ type Member struct {
 	Last    time.Time // when it was heard of last
 	Newest  bool      // of its shard
 	Rows    []byte    // by outcome, as it told last, in JSON
-	Summary []byte    // in JSON, of one that came to its end; else nil
+	Summary []byte    // its figures as it told them last, in JSON; nil: none yet
 }

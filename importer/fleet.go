@@ -27,6 +27,9 @@ type Fleet interface {
 // pulse is how often a worker asks what holds for its fleet, unless it needs to know sooner.
 const pulse = 250 * time.Millisecond
 
+// hearing is how long the ledger may take to say what holds, before it is asked anew.
+const hearing = 30 * time.Second
+
 // member is this worker's side of the fleet: it tells what was done, and makes what holds for all hold here. The rate comes
 // in pieces of a quarter of a second's requests, waits of the service at once, limits one exchange late.
 type member struct {
@@ -36,12 +39,16 @@ type member struct {
 	stops   chan *Stop    // why the fleet ends; the first reason
 	wake    chan struct{} // holds one token while an exchange is wanted at once
 
+	patience time.Duration // with a ledger that does not answer
+	heard    time.Time     // when it answered last
+
 	mu   sync.Mutex
 	told checkpoint.Progress // what to tell next
+	kept time.Time           // when figures were taken down last
 }
 
-func newMember(f Fleet, l Limits, b *breaker, rate float64) *member {
-	m := &member{fleet: f, limits: l, breaker: b, stops: make(chan *Stop, 1), wake: make(chan struct{}, 1)}
+func newMember(f Fleet, l Limits, b *breaker, rate float64, patience time.Duration) *member {
+	m := &member{fleet: f, limits: l, breaker: b, patience: patience, heard: time.Now(), stops: make(chan *Stop, 1), wake: make(chan struct{}, 1)}
 	b.tell = m.asked
 	if rate > 0 {
 		b.pace = pace{ration: &ration{every: time.Duration(float64(time.Second) / rate), ask: m.want}}
@@ -67,6 +74,24 @@ func (m *member) note(t *tally) {
 	c := t.counts()
 	m.told.Read, m.told.Invalid, m.told.Sent, m.told.Refused, m.told.Doubts = c.read, c.invalid, c.sent, c.refused, c.doubts
 	m.told.Rows = rowCounts(t.total, &t.common)
+}
+
+// figuresEvery is how often a worker leaves its figures in the ledger: of one that is killed, the report of the fleet lacks
+// what it did since.
+const figuresEvery = 2 * time.Second
+
+// keep takes down the figures of the run so far, unless it did a moment ago.
+func (m *member) keep(soFar func() *report.Summary) {
+	if m == nil || time.Since(m.kept) < figuresEvery {
+		return
+	}
+	m.kept = time.Now()
+	var b bytes.Buffer
+	if soFar().WriteJSON(&b) == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.told.Summary = b.Bytes()
+	}
 }
 
 // asked is told of a wait that the service asked for.
@@ -148,18 +173,27 @@ func (m *member) run(ctx context.Context) {
 func (m *member) exchange(ctx context.Context) *Stop {
 	m.mu.Lock()
 	p := m.told
-	m.told.Wants, m.told.Pause = false, 0
+	m.told.Wants, m.told.Pause, m.told.Summary = false, 0, nil
 	m.mu.Unlock()
-	c, err := m.fleet.Exchange(ctx, p)
+	asking, cancel := context.WithTimeout(ctx, hearing)
+	c, err := m.fleet.Exchange(asking, p)
+	cancel()
 	if errors.Is(err, checkpoint.ErrFenced) || errors.As(err, new(*checkpoint.OpenError)) {
 		return ledgerFailed(err)
 	}
-	if err != nil { // claims will meet it as well, and end the run if it lasts
+	if err != nil {
+		if time.Since(m.heard) > m.patience { // without limits and rate that are common, nothing may go on
+			return ledgerFailed(err)
+		}
 		m.mu.Lock()
 		m.told.Wants, m.told.Pause = m.told.Wants || p.Wants, max(m.told.Pause, p.Pause)
+		if m.told.Summary == nil {
+			m.told.Summary = p.Summary
+		}
 		m.mu.Unlock()
 		return nil
 	}
+	m.heard = time.Now()
 	if c.Pause > 0 {
 		m.breaker.hold(c.Pause)
 	}

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -23,6 +24,8 @@ type fleetTwin struct {
 	open    time.Time
 	fenced  map[int]bool
 	reports [][]byte
+	figures int  // how often workers left theirs on the way
+	silent  bool // it answers nobody
 }
 
 // seat is one worker's place in it.
@@ -45,6 +48,12 @@ func (s seat) Exchange(_ context.Context, p checkpoint.Progress) (c checkpoint.C
 	defer s.mu.Unlock()
 	if s.fenced[s.index] {
 		return c, checkpoint.ErrFenced
+	}
+	if s.silent {
+		return c, errors.New("too many connections")
+	}
+	if p.Summary != nil {
+		s.figures++
 	}
 	s.told[s.index] = p
 	now := time.Now()
@@ -187,6 +196,32 @@ func TestLimitsAreTheFleets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that does not hear any more what holds for its fleet waits for as long as it waits for its ledger, and leaves its
+// figures as long as it does.
+func TestAFleetThatIsNotHeardOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleetTwin{workers: 1, rate: 10}
+		start := time.Now()
+		var last time.Time // of what was sent
+		trials := sail(t, f, 1000, Options{Concurrency: 2, Rate: 10}, func(_ int, tr *trial) {
+			tr.member.patience = time.Minute
+			tr.service.arrive = func(string) { last = time.Now() }
+			go func() {
+				time.Sleep(20 * time.Second)
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.silent = true
+			}()
+		})
+		if took := time.Since(start); took < 80*time.Second || took > 90*time.Second || last.Sub(start) > 22*time.Second {
+			t.Errorf("took %v, and sent until %v", took, last.Sub(start))
+		}
+		if stop := trials[0].stopped; stop == nil || stop.Code != CodeStopped || f.figures < 8 {
+			t.Errorf("stopped for %v; figures were left %d times", stop, f.figures)
+		}
+	})
 }
 
 // A worker that a newer one has replaced sends nothing more, and says so by its exit code.

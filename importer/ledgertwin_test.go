@@ -260,7 +260,9 @@ func (tr *trial) keepIn(l *checkpoint.Ledger) {
 
 // carry takes all rows to their outcome and closes the ledger.
 func (tr *trial) carry(ctx context.Context) {
+	end := tr.run.member.start(ctx)
 	tr.takeRows(ctx)
+	end()
 	tr.run.ledger.Close()
 }
 

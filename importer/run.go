@@ -107,7 +107,7 @@ func (r *run) join(s checkpoint.Store) {
 		return
 	}
 	f := r.Fleet(s)
-	r.member = newMember(f, r.Limits, r.retrier.breaker, r.Rate)
+	r.member = newMember(f, r.Limits, r.retrier.breaker, r.Rate, r.MaxWait)
 	r.tally.share(f.Before())
 	r.MaxCreates = 0 // the ledger counts them
 }
@@ -140,10 +140,12 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	end := r.member.start(ctx) // signing in keeps to the rate, too
 	if r.client == nil || r.noteStart() && r.signIn(ctx) {
 		r.takeRows(ctx)
 		r.findAbsent(ctx, rec)
 	}
+	end()
 	if r.pulls != nil && r.stopped == nil {
 		r.pulled = r.pulls.lines()
 	}
@@ -173,7 +175,6 @@ func (r *run) takeRows(ctx context.Context) {
 			run: r.RunID, files: r.intake.names, matches: r.matches, conflicts: newConflicts(&r.Options), requestIDs: r.Client.RequestIDHeader != "",
 		}).carry
 	}
-	defer r.member.start(ctx)()
 	r.stopped = s.run(ctx, carry)
 }
 
@@ -186,6 +187,7 @@ func (r *run) sample() { r.meter.sample(r.tally.ended(), r.retrier.breaker.pause
 // progress tells whoever listens how far the run is.
 func (r *run) progress() {
 	r.sample()
+	r.member.keep(r.soFar)
 	if now := time.Now(); r.Live != nil && now.Sub(r.shown) >= liveEvery {
 		r.shown = now
 		r.Live(r.soFar())
@@ -270,25 +272,31 @@ const signInWait = time.Minute
 func (r *run) signIn(ctx context.Context) bool {
 	waiting, cancel := context.WithCancel(ctx)
 	var watch sync.WaitGroup
+	var ended *Stop // of the fleet
 	watch.Go(func() {
 		select {
 		case <-r.Interrupt:
 			cancel()
+		case ended = <-r.member.over():
+			cancel()
 		case <-waiting.Done():
 		}
 	})
-	defer watch.Wait()
-	defer cancel()
 	r.retrier.breaker.maxWait = min(signInWait, r.MaxWait)
 	_, err := r.retrier.deliver(ctx, waiting, nil, func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
 	r.retrier.breaker.maxWait = r.MaxWait
+	interrupt := waiting.Err() != nil
+	cancel()
+	watch.Wait()
 	var stop *Stop
 	switch {
+	case ended != nil:
+		r.stopped = ended
 	case err == nil:
 		return true
 	case errors.As(err, &stop):
 		r.stopped = stop
-	case waiting.Err() != nil:
+	case interrupt:
 		r.stopped = interrupted()
 	default:
 		r.stopped = &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped, Err: err}

@@ -129,8 +129,8 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		return c, err
 	}
 	b := &pgx.Batch{}
-	b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4, refused = $5, doubts = $6, rows = $7 WHERE worker = $1`,
-		s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, rows)
+	b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4, refused = $5, doubts = $6, rows = $7,
+		summary = coalesce($8, summary) WHERE worker = $1`, s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, rows, p.Summary)
 	b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
 	if p.Pause > 0 {
 		b.Queue(`UPDATE leadferry.fleets SET opens = greatest(opens, clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet = $2`,

@@ -188,7 +188,7 @@ CREATE TABLE members (
 	refused bigint NOT NULL DEFAULT 0,     -- or failed, of those sent
 	doubts  bigint NOT NULL DEFAULT 0,
 	rows    jsonb,                         -- by outcome
-	summary bytea                          -- JSON, of a worker that came to its end
+	summary bytea                          -- its figures so far, and then how it ended, in JSON
 ) WITH (fillfactor = 50);
 
 -- A quarter of a second's requests, parted among the workers.

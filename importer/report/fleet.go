@@ -20,10 +20,13 @@ type Worker struct {
 	Last    time.Time // when it was heard of last
 	Newest  bool      // of its shard
 	Rows    RowCounts // of the shard as far as it has come
-	Summary *Summary  // of one that came to its end; else nil
+	Summary *Summary  // as it told it last; nil: it has not yet
 }
 
-// ParseWorker reads what a worker left: its rows, and its summary if it came to its end.
+// ended says whether it came to its end.
+func (w *Worker) ended() bool { return w.Summary != nil && w.Summary.Outcome != Running }
+
+// ParseWorker reads what a worker left: its rows, and its figures so far or in the end.
 func ParseWorker(w *Worker, rows, summary []byte) error {
 	if len(rows) > 0 {
 		if err := json.Unmarshal(rows, &w.Rows); err != nil {
@@ -37,13 +40,15 @@ func ParseWorker(w *Worker, rows, summary []byte) error {
 	if err := json.Unmarshal(summary, w.Summary, jsontext.AllowInvalidUTF8(true)); err != nil {
 		return fmt.Errorf("read the summary of the worker of shard %d: %w", w.Shard, err)
 	}
-	w.Rows = w.Summary.Rows
+	if w.ended() {
+		w.Rows = w.Summary.Rows
+	}
 	return nil
 }
 
 // Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of all.
-// What those did that were killed is known by their rows alone, and percentiles are means of the workers' own, weighted by
-// their requests.
+// Of those that were killed, it lacks the requests of their last seconds; percentiles are means of the workers' own, weighted
+// by their requests.
 func Fleet(name string, shards int, workers []Worker) *Summary {
 	s := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}}
 	m := merger{Summary: s, organizations: map[Organization]int{}, transitions: map[Transition]int{}, errors: map[[2]string]*Reason{}}
@@ -123,25 +128,32 @@ func (m *merger) work(w *Summary) {
 func (m *merger) rows(w *Worker) {
 	m.Rows.add(&w.Rows)
 	s := w.Summary
-	if s == nil {
+	if !w.ended() {
 		m.missing = append(m.missing, w.Shard)
+	} else {
+		m.codes = append(m.codes, s.ExitCode)
+	}
+	if s == nil {
 		return
 	}
-	m.codes = append(m.codes, s.ExitCode)
 	if s.StopReason != "" && !slices.Contains(m.stops, s.StopReason) {
 		m.stops = append(m.stops, s.StopReason)
 	}
 	if m.Command == "" {
 		m.Command, m.Version, m.Mapping, m.Target = s.Command, s.Version, s.Mapping, s.Target
-		m.Checkpoint.Path, m.Checkpoint.ID, m.Checkpoint.Leads = s.Checkpoint.Path, s.Checkpoint.ID, s.Checkpoint.Leads
+		m.Checkpoint.Path, m.Checkpoint.Leads = s.Checkpoint.Path, s.Checkpoint.Leads
 		m.Inputs = slices.Clone(s.Inputs)
 	} else {
 		m.Checkpoint.Leads = min(m.Checkpoint.Leads, s.Checkpoint.Leads)
 		for i := range min(len(m.Inputs), len(s.Inputs)) {
-			m.Inputs[i].Rows += s.Inputs[i].Rows
-			m.Inputs[i].SHA256 = cmp.Or(m.Inputs[i].SHA256, s.Inputs[i].SHA256)
+			rows := m.Inputs[i].Rows + s.Inputs[i].Rows
+			if m.Inputs[i].Format == "" || m.Inputs[i].SHA256 == "" { // of a worker that has not read all
+				m.Inputs[i] = s.Inputs[i]
+			}
+			m.Inputs[i].Rows = rows
 		}
 	}
+	m.Checkpoint.ID = cmp.Or(m.Checkpoint.ID, s.Checkpoint.ID)
 	m.DroppedValues += s.DroppedValues
 	m.InDoubt = append(m.InDoubt, s.InDoubt...)
 	for _, e := range s.Errors {

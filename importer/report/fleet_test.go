@@ -64,6 +64,16 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	if got, want := s.LatencyMs.P50, (100.0*10+150*15+290*29)/54; got < want-0.01 || got > want+0.01 {
 		t.Errorf("p50 %v, want %v", got, want)
 	}
+	// One that was killed has left what it had done until then.
+	killed := worker(t, 1, false, lead(RowCounts{Read: 10, Created: 4}, 0))
+	killed.Summary.Outcome = Running
+	if s := Fleet("monday", 2, []Worker{second, killed, other}); s.Requests.Create != 48 || s.Rows.Read != 50 || s.ExitCode != 5 || s.Organizations[0].Leads != 48 {
+		t.Errorf("with one that was killed: %+v, %+v, exit code %d", s.Requests, s.Rows, s.ExitCode)
+	}
+	killed.Newest = true
+	if s := Fleet("monday", 2, []Worker{second, killed}); s.Requests.Create != 19 || s.ExitCode != 3 || s.StopReason != "1 shard has not come to an end: 1" {
+		t.Errorf("with one that was killed and has no successor: %+v, exit code %d, %q", s.Requests, s.ExitCode, s.StopReason)
+	}
 	going := Worker{Shard: 1, Newest: true, Started: other.Started, Rows: RowCounts{Read: 7, Created: 7}}
 	for _, test := range []struct {
 		workers []Worker
