@@ -214,11 +214,10 @@ func (s *Store) meet() (*session, error) {
 
 // findLedger finds the target's ledger, or makes it.
 func (s *Store) findLedger(ctx context.Context) error {
-	var secret []byte
 	find := func() error {
-		return s.writer.QueryRow(ctx, `SELECT ledger, id, missing, since, secret FROM leadferry.ledgers JOIN leadferry.digest_keys USING (ledger)
+		return s.writer.QueryRow(ctx, `SELECT ledger, id, missing, since FROM leadferry.ledgers
 			WHERE base_url = $1 AND leads_url = $2 AND trunk_id = $3`, s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).
-			Scan(&s.ledger, &s.id, &s.missing, &s.since, &secret)
+			Scan(&s.ledger, &s.id, &s.missing, &s.since)
 	}
 	err := find()
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -233,8 +232,27 @@ func (s *Store) findLedger(ctx context.Context) error {
 	if err != nil {
 		return s.serverError(err)
 	}
+	return s.findDigests(ctx)
+}
+
+// findDigests reads the key of the ledger's digests. Who only looks need not have it, unless it is for a run.
+func (s *Store) findDigests(ctx context.Context) error {
+	var secret []byte
+	err := s.writer.QueryRow(ctx, `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`, s.ledger).Scan(&secret)
+	switch {
+	case mayNot(err) && s.o.ReadOnly && s.o.Run == "":
+		secret = newSecret()
+	case mayNot(err):
+		return s.mayOnlyLook()
+	case err != nil:
+		return s.serverError(err)
+	}
 	s.digests = checkpoint.NewDigester(secret)
 	return nil
+}
+
+func (s *Store) mayOnlyLook() error {
+	return s.refuse(checkpoint.ErrPlace, "this user may only look at it", "grant the user the role leadferry_worker")
 }
 
 // makeLedger makes one, unless another process does at the same time.

@@ -1,4 +1,4 @@
-// Command seededbugs tests the tests: it makes thirty-five mistakes in leadferry, one at a
+// Command seededbugs tests the tests: it makes the mistakes of a table in leadferry, one at a
 // time, each of which would send a lead twice, lose one or tell a secret, and shows which
 // test notices it.
 //
@@ -9,7 +9,7 @@
 // The mistakes are made in copies of the sources as they stand in the working tree. The
 // quickest tests that are known to notice a mistake are run first, and where they do not,
 // the whole suite is. A mistake with which the program cannot be built is an error of the
-// table. It ends with "35 of 35 caught", or with exit code 1.
+// table. It ends with how many were caught, "68 of 68 caught", or with exit code 1.
 package main
 
 import (

@@ -79,8 +79,8 @@ func TestBugsAreNumberedAndNamed(t *testing.T) {
 		}
 		names[b.name] = true
 	}
-	if len(names) != 57 {
-		t.Errorf("%d bugs, want 57", len(names))
+	if len(names) != 68 {
+		t.Errorf("%d bugs, want 68", len(names))
 	}
 }
 

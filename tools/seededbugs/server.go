@@ -9,12 +9,12 @@ func serverBugs() []bug {
 	return []bug{
 		{
 			number: 48, name: "a lost commit is sent again", imitates: "a commit whose answer was cut off counts as not made",
-			edits:  in("guard.go", "\tmade = commits == number && number != s.commits\n", "\tmade = false\n"),
+			edits:  in("guard.go", "\tmade = n.commits == number && number != s.commits\n", "\tmade = false\n"),
 			checks: by("TestTheConnectionIsCutAtEveryMessage"),
 		},
 		{
 			number: 49, name: "lost commits not noticed", imitates: "a standby without the last commits took over, and the worker goes on",
-			edits:  in("guard.go", "err == nil && commits != number && commits != s.commits:", "err == nil && commits > number:"),
+			edits:  in("guard.go", "err == nil && n.commits != number && n.commits != s.commits:", "err == nil && n.commits > number:"),
 			checks: by("TestLostCommitsStopTheWorker"),
 		},
 		{
@@ -56,6 +56,61 @@ func serverBugs() []bug {
 			number: 57, name: "unverified servers", imitates: "a connection to another machine that anybody may have answered",
 			edits:  in("connect.go", "\treturn ip != nil && ip.IsLoopback()\n", "\treturn ip == nil || ip.IsLoopback()\n"),
 			checks: by("TestAddressesThatAreRefused"),
+		},
+		{
+			number: 58, name: "a cancelled wait", imitates: "a wait for a standby that somebody cancelled counts as a durable commit",
+			edits:  in("guard.go", "\tif text := s.writer.warned(); err == nil && text != \"\" {\n", "\tif text := s.writer.warned(); err == nil && text == \"never\" {\n"),
+			checks: by("TestAWaitForAStandbyThatIsCancelled", "TestTwoServersAtOnce"),
+		},
+		{
+			number: 59, name: "a commit that comes late", imitates: "a commit is looked for while the process that may still make it lives, and is made twice",
+			edits:  in("guard.go", "\t\tcase err != nil || left == 0:\n", "\t\tcase err != nil || left >= 0:\n"),
+			checks: by("TestACommitThatComesLate"),
+		},
+		{
+			number: 60, name: "a loss kept to oneself", imitates: "one worker finds that the ledger has lost commits, and the others go on",
+			edits:  in("guard.go", "\t\t\treturn err\n\t\t}\n\t\treturn s.stopAll(ctx, tx)\n", "\t\t\treturn err\n\t\t}\n\t\treturn nil\n"),
+			checks: by("TestOneLossStopsAllWorkers"),
+		},
+		{
+			number: 61, name: "a history that branched", imitates: "a standby takes over that nobody waited for, and who has lost nothing itself goes on",
+			edits:  in("guard.go", "n.timeline != s.timeline && s.standby != waitedFor:", "n.timeline < s.timeline && s.standby != waitedFor:"),
+			checks: by("TestAStandbyThatWasNeverToTakeOver"),
+		},
+		{
+			number: 62, name: "a ledger that is gone", imitates: "the schema was dropped, and the ledger is begun anew without a word",
+			edits:  in("memory.go", "\t\tif !s.o.Anew || !s.fresh {\n", "\t\tif !s.o.Anew && !s.fresh {\n"),
+			checks: by("TestALedgerThatIsGone"),
+		},
+		{
+			number: 63, name: "another ledger in its place", imitates: "a ledger is put in the place of the one that a run uses, and the run takes another worker's row for its own",
+			edits:  in("commit.go", "\tcase s.commits + 1:\n", "\tcase max(commits, 1):\n"),
+			checks: by("TestALedgerThatWasReplacedInMidRun"),
+		},
+		{
+			number: 64, name: "the second lead forgotten", imitates: "a late answer takes the place of the lead that was made when the row was sent again",
+			edits:  in("rules.go", " || none && r.state() != checkpoint.NotMade\n", "\n"),
+			checks: by("TestAnAnswerThatComesAfterAResend"),
+		},
+		{
+			number: 65, name: "commits of others", imitates: "a run that ended before the others counts as one whose commits were lost",
+			edits:  in("store.go", "\ti.Sequence = cmp.Or(s.seq.Load(), i.Sequence)", "\ti.Sequence = max(s.seq.Load(), i.Sequence)"),
+			checks: by("TestAWorkersOwnCommitsAreItsWitness"),
+		},
+		{
+			number: 66, name: "a newer schema", imitates: "an older program writes into what a newer one has made",
+			edits:  in("schema.go", "\tcase have > len(migrations):\n", "\tcase have > 1000:\n"),
+			checks: by("TestANewerSchemaIsRefused"),
+		},
+		{
+			number: 67, name: "old servers", imitates: "a server is taken that is older than what the ledger was made for",
+			edits:  in("checks.go", "\tif major(version) < oldest {\n", "\tif major(version) < 1 {\n"),
+			checks: by("TestServersThatAreSomethingElse"),
+		},
+		{
+			number: 68, name: "a quarter of an hour for nobody", imitates: "--in-doubt resend: a row whose worker may be at work counts as one that was not sent",
+			edits:  []edit{{"importer/carrier.go", "\tif j.elsewhere && errors.Is(err, checkpoint.ErrHeld) {\n", "\tif j.elsewhere && errors.Is(err, checkpoint.ErrBlocked) {\n"}},
+			checks: []check{{"internal/e2e", []string{"TestFleetLateAnswerAfterAResend"}}},
 		},
 	}
 }

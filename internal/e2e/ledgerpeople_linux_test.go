@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"leadferry/internal/pgtest"
+	"leadferry/leadapi/sandbox"
+)
+
+// as is an address for another user.
+func as(user, address string) string {
+	u, _ := url.Parse(address)
+	u.User = url.User(user)
+	return u.String()
+}
+
+// An owner prepares the ledger. Who runs leadferry may neither remove rows nor change tables, and does all that runs and people
+// do but forget; who looks reads all but the key of the digests.
+func TestLedgerRoles(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	address := server.Database(t)
+	database := address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
+	owner, worker, reader := "o_"+database, "w_"+database, "r_"+database
+	server.Exec(t, address, "CREATE ROLE "+owner+" LOGIN CREATEROLE", "GRANT CREATE ON DATABASE "+database+" TO "+owner, "CREATE ROLE "+worker+" LOGIN", "CREATE ROLE "+reader+" LOGIN")
+	w := newWorld(t, sandbox.Options{})
+	w.leads(12)
+	w.write("leads.yaml", mappingText+linkText+"  status: {from: \"{stage}\"}\n")
+	stage := func(text string) {
+		var b strings.Builder
+		b.WriteString("id,org,name,stage\n")
+		for i := range 12 {
+			fmt.Fprintf(&b, "L%05d,%s,Person %d,%s\n", i, sandbox.Organizations()[i%3].ID, i, text)
+		}
+		w.write("leads.csv", b.String())
+	}
+	stage("open")
+	for _, user := range []string{worker, reader} {
+		if code, out := w.run(w.on(as(user, address))...); code != 4 || !strings.Contains(out, "checkpoint init") {
+			t.Errorf("%s begins before the owner has prepared anything: exit %d\n%s", user, code, out)
+		}
+	}
+	said := w.must(0, "checkpoint", "init", as(owner, address))
+	w.must(0, "checkpoint", "init", as(owner, address)) // twice
+	if !strings.Contains(said, "GRANT leadferry_worker TO") {
+		t.Errorf("init does not say how roles are granted:\n%s", said)
+	}
+	if code, out := w.run(w.on(as(worker, address))...); code != 4 || !strings.Contains(out, "leadferry_worker") {
+		t.Errorf("a user without a role: exit %d\n%s", code, out)
+	}
+	server.Exec(t, address, "GRANT leadferry_worker TO "+worker, "GRANT leadferry_reader TO "+reader)
+	at := as(worker, address)
+	w.must(0, w.on(at)...)
+	w.must(0, w.on(at)...)
+	stage("inProgress")
+	command := func(name string, args ...string) []string {
+		return append([]string{name, "-m", "leads.yaml", "leads.csv", "--checkpoint", at, "--out", "none", "--quiet"}, args...)
+	}
+	w.must(0, command("sync")...)
+	w.must(0, command("reconcile", "--reconciliation", "none.csv")...)
+	w.must(0, command("import", "--dry-run")...)
+	w.must(0, command("import", "--fleet", "monday", "--shard", "0/2")...)
+	w.must(0, command("import", "--fleet", "monday", "--shard", "1/2")...)
+	if n := w.creates(); n != 12 {
+		t.Errorf("%d leads were sent", n)
+	}
+	ledger := func(args ...string) []string {
+		return append([]string{"checkpoint"}, append(args, "--checkpoint", at)...)
+	}
+	w.write("more.csv", "key,lead_id\nM1,lead-1\nM2,lead-2\n")
+	for range 2 {
+		w.must(0, ledger("adopt", "more.csv")...)
+		w.must(0, ledger("check")...)
+	}
+	for _, args := range [][]string{{"status"}, {"workers"}, {"export"}, {"history", "L00001"}} {
+		w.must(0, ledger(args...)...)
+	}
+	if code, out := w.run(ledger("forget", "M1")...); code == 0 || !strings.Contains(out, "owner") {
+		t.Errorf("forgotten by who may not: exit %d\n%s", code, out)
+	}
+	for range 2 {
+		w.must(0, "checkpoint", "forget", "M1", "--checkpoint", as(owner, address))
+	}
+	w.must(0, ledger("check")...)
+	at = as(reader, address)
+	for _, args := range [][]string{{"status"}, {"workers"}, {"export"}, {"history", "L00001"}} {
+		w.must(0, ledger(args...)...)
+	}
+	for _, args := range [][]string{w.on(at), command("import", "--dry-run"), ledger("adopt", "more.csv")} {
+		if code, out := w.run(args...); code != 4 || !strings.Contains(out, "leadferry_worker") {
+			t.Errorf("%v by who only looks: exit %d\n%s", args, code, out)
+		}
+	}
+	for _, view := range []string{"leads", "in_doubt", "runs", "decisions"} {
+		pgtest.Value[int](t, at, "SELECT count(*) FROM leadferry."+view)
+	}
+	if !pgtest.Value[bool](t, at, "SELECT NOT has_table_privilege('leadferry.digest_keys', 'SELECT') AND NOT has_table_privilege('leadferry.lead_rows', 'UPDATE')") {
+		t.Error("who looks reads the key of the digests, or writes")
+	}
+	if !pgtest.Value[bool](t, as(worker, address), "SELECT NOT has_table_privilege('leadferry.lead_rows', 'DELETE') AND NOT has_schema_privilege('leadferry', 'CREATE')") {
+		t.Error("who runs leadferry removes rows, or makes tables")
+	}
+}
+
+// People do everything that they may while a fleet is at work, twice and in any order: no lead is made twice, none is lost, and
+// nobody decides about a row whose worker may still send it.
+func TestLedgerPeopleBesideAFleet(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, 2, 160, sandbox.Options{Latency: 30 * time.Millisecond})
+	var workers []*exec.Cmd
+	for shard := range c.shards {
+		w := c.worker(shard)
+		if err := w.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.Process.Kill() })
+		workers = append(workers, w)
+	}
+	eventually(t, "both stand still with rows that they may send", func() bool {
+		c.signal(workers, syscall.SIGSTOP)
+		held := pgtest.Value[int](t, c.ledger, `SELECT CASE WHEN to_regclass('leadferry.version') IS NULL THEN 0 ELSE
+			(xpath('/row/n/text()', query_to_xml('SELECT count(DISTINCT worker) AS n FROM leadferry.lead_rows WHERE state = 4', false, true, '')))[1]::text::integer END`)
+		if held < 2 {
+			c.signal(workers, syscall.SIGCONT)
+		}
+		return held == 2
+	})
+	ledger := func(args ...string) (int, string) {
+		if args[0] != "copy" && args[0] != "init" {
+			args = append(args, "--checkpoint", c.ledger)
+		}
+		return c.run(append([]string{"checkpoint"}, args...)...)
+	}
+	c.write("adopted.csv", "key,lead_id\nM1,lead-1\nM2,lead-2\n")
+	c.write("unknown.csv", "key,lead_id\nnobody,none\n")
+	commands := []struct {
+		code int
+		args []string
+	}{
+		{0, []string{"status"}},
+		{0, []string{"workers"}},
+		{0, []string{"export"}},
+		{0, []string{"export", "--state", "in_doubt"}},
+		{0, []string{"check"}},
+		{0, []string{"adopt", "adopted.csv"}},
+		{2, []string{"resolve", "unknown.csv"}},
+		{2, []string{"resolve", "--none-created"}},
+		{2, []string{"resolve", "--none-created", "--yes"}},
+		{0, []string{"history", "L00001"}},
+		{0, []string{"forget", "M1"}},
+		{0, []string{"forget", "nobody"}},
+		{0, []string{"forget", "--unblock", "nobody"}},
+		{4, []string{"copy", c.ledger, "elsewhere.db"}},
+		{2, []string{"repair", c.ledger, "repaired.db"}},
+		{0, []string{"init", c.ledger}},
+	}
+	for range 2 {
+		for _, one := range commands {
+			if code, out := ledger(one.args...); code != one.code {
+				t.Errorf("checkpoint %v: exit %d, want %d\n%s", one.args, code, one.code, out)
+			}
+		}
+	}
+	c.signal(workers, syscall.SIGCONT)
+	for _, w := range workers {
+		w.Wait()
+		if code := w.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("a worker ended with %d", code)
+		}
+	}
+	leads, keys := c.byRef(), c.keys()
+	for key, id := range leads {
+		if keys[key].Lead != id {
+			t.Errorf("row %s: the service has the lead %s, the ledger says %+v", key, id, keys[key])
+		}
+	}
+	if _, known := keys["M2"]; len(leads) != c.rows || !known || len(keys) != c.rows+1 {
+		t.Errorf("the service has %d leads, the ledger knows %d keys", len(leads), len(keys))
+	}
+}
+
+func (c *crew) signal(workers []*exec.Cmd, sig syscall.Signal) {
+	for _, w := range workers {
+		w.Process.Signal(sig)
+	}
+}
