@@ -191,6 +191,15 @@ func TestAFileThatBreaksOffDoesNotEndValidate(t *testing.T) {
 	}
 }
 
+// What mends a file is told as an import tells it, and that no row behind was checked.
+func TestAQuoteThatIsNotClosedIsToldWithItsHint(t *testing.T) {
+	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,o-1,,,\"Ann,\n")
+	const hint = "say so in the mapping: source: {quote: none}; the rows after that place were not checked"
+	if len(s.Checks.LostFiles) != 1 || !strings.HasSuffix(s.Checks.LostFiles[0].Hint, hint) {
+		t.Errorf("lost files %+v", s.Checks.LostFiles)
+	}
+}
+
 func TestWhetherAMappingCanMakeLeads(t *testing.T) {
 	const sync = "version: 1\nkey: '{id}'\nlead: {status: '{stage}'}\n"
 	const half = sync + "assign: [{organization: '{org}'}]\n"

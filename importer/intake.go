@@ -271,6 +271,9 @@ func (r *intake) lose(input int, err error) {
 	if errors.As(err, &at) {
 		f.Line, f.Error = at.Line, at.Text
 	}
+	if at != nil && at.Hint != "" {
+		f.Hint = at.Hint + "; " + f.Hint
+	}
 	r.lost = append(r.lost, f)
 }
 

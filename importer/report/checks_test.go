@@ -106,7 +106,8 @@ Next
   2. Correct the mapping, or what its tests expect.
   3. Name the statuses under lead.status.map in leads.yaml, or say with else
      what becomes of the others.
-  4. Get a whole copy of the files that could not be read to their end.
+  4. Mend the files that could not be read to their end, or get whole copies of
+     them.
   5. Correct the 40 rows in the input and run the same command again.
 `
 	if diff := cmp.Diff(want, text(t, rehearsed(), 0)); diff != "" {
