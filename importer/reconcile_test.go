@@ -1,15 +1,19 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 )
 
 // verdicts are those of a run's rows, by key.
@@ -182,6 +186,32 @@ func inOrder(lines string) string {
 	all := strings.SplitAfter(lines, "\n")
 	slices.Sort(all)
 	return strings.Join(all, "")
+}
+
+// TestAbsentLeadsTakeNoRooms: there may be many more of them than rows.
+func TestAbsentLeadsTakeNoRooms(t *testing.T) {
+	dir := t.TempDir()
+	files, err := report.OpenRun(report.Files{Dir: dir, Reconciles: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rooms items
+	rec := newRecorder(files, nil, &rooms, nil)
+	for i := range 3 * recordBatch {
+		if err := rec.absent(&checkpoint.Entry{Key: fmt.Sprint("k", i), State: checkpoint.Created}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(rec.close(), files.Finish(&report.Summary{})); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(rooms.back) + len(rooms.ready); n > 0 {
+		t.Errorf("%d rooms for rows that were none", n)
+	}
+	lines, err := os.ReadFile(filepath.Join(dir, "reconciliation.csv"))
+	if last := fmt.Sprintf(",,,k%d,,,,,,absent,", 3*recordBatch-1); err != nil || !strings.Contains(string(lines), last) {
+		t.Errorf("%v: %q is not there", err, last)
+	}
 }
 
 // Wilson's interval, by figures of its literature.

@@ -35,7 +35,7 @@ type recorder struct {
 
 // line is a row with how it ended.
 type line struct {
-	it *item
+	it *item // nil: a lead that no row names
 	r  result
 }
 
@@ -113,15 +113,25 @@ func (w *recorder) run() {
 				broken = true
 			}
 		}
-		for i := range batch {
-			w.items.put(batch[i].it)
-		}
+		w.letGo(batch)
 		clear(batch)
 		select {
 		case w.spare <- batch[:0]:
 		default:
 		}
 	}
+}
+
+// letGo gives the rooms of rows back.
+func (w *recorder) letGo(batch []line) {
+	var room [recordBatch]*item
+	rows := room[:0]
+	for i := range batch {
+		if it := batch[i].it; it != nil {
+			rows = append(rows, it)
+		}
+	}
+	w.items.put(rows...)
 }
 
 func (w *recorder) write(batch []line) error {
@@ -168,11 +178,9 @@ func (w *recorder) compare(batch []line) error {
 			continue
 		}
 		c := w.comparedWith(&r.entry, &r.found)
-		if c.Key, c.StatusFile, c.Error = it.rec.Key, it.rec.Status, r.text; r.found.verdict == Absent {
-			c.Key = r.entry.Key
-		} else {
+		if c.Key, c.Error = r.entry.Key, r.text; it != nil {
 			res := &w.results[i]
-			c.File, c.Line, c.Row = res.File, res.Line, res.Row
+			c.File, c.Line, c.Row, c.Key, c.StatusFile = res.File, res.Line, res.Row, res.Key, it.rec.Status
 		}
 		w.compared = append(w.compared, c)
 	}
@@ -221,7 +229,7 @@ func (w *recorder) absent(e *checkpoint.Entry) error {
 	}
 	known := *e
 	known.Content = nil // the next lead's
-	w.batch = append(w.batch, line{it: new(item), r: result{entry: known, text: "no row names the lead", found: comparison{verdict: Absent}}})
+	w.batch = append(w.batch, line{r: result{entry: known, text: "no row names the lead", found: comparison{verdict: Absent}}})
 	if len(w.batch) < recordBatch {
 		return nil
 	}

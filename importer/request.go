@@ -65,9 +65,16 @@ type digester struct {
 	sums   sums
 	text   []byte
 	names  map[string][4]byte // digests of content keys
+	last   []digested         // those of the row before, by their places in it
 	room   []checkpoint.ContentDigest
 	seed   maphash.Seed
 	values [maxValues]valued
+}
+
+// digested is a content key with its digest.
+type digested struct {
+	name string
+	sum  [4]byte
 }
 
 // valued is the digest of the last value that had this place. Cities, sources and models
@@ -114,14 +121,28 @@ func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 		if f.Volatile {
 			continue
 		}
-		name := d.name(f.Name)
+		name := d.name(i, f.Name)
 		d.room = append(d.room, checkpoint.ContentDigest{Name: name, Value: d.value(f, name)})
 	}
 	it.sums = d.room[from:len(d.room):len(d.room)]
 	return it.sums
 }
 
-func (d *digester) name(name string) [4]byte {
+// name is the digest of the name of a row's i-th field.
+func (d *digester) name(i int, name string) [4]byte {
+	for len(d.last) <= i && i < maxNames {
+		d.last = append(d.last, digested{})
+	}
+	switch {
+	case i >= len(d.last):
+		return d.nameOf(name)
+	case d.last[i].name != name:
+		d.last[i] = digested{name, d.nameOf(name)}
+	}
+	return d.last[i].sum
+}
+
+func (d *digester) nameOf(name string) [4]byte {
 	sum, ok := d.names[name]
 	if !ok {
 		if len(d.names) >= maxNames {

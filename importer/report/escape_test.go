@@ -13,6 +13,22 @@ import (
 
 const cases = "../../../shared/cases/"
 
+// Texts that are looked at eight bytes at once are told apart by each of these.
+func TestPlainLooksAtEveryByte(t *testing.T) {
+	for at := range 17 {
+		for b := range 256 {
+			text := []byte("~ plain~ text ~~~")
+			text[at] = byte(b)
+			if got, want := plain(string(text), 17), ' ' <= b && b <= '~'; got != want {
+				t.Fatalf("%q: %v", text, got)
+			}
+		}
+	}
+	if plain("123456789", 8) || !plain("12345678", 8) {
+		t.Error("of the length")
+	}
+}
+
 // faults 118
 func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
 	long := strings.Repeat("é", 499)
