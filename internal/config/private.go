@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"leadferry/internal/disk"
 	"leadferry/internal/lazyregexp"
 )
@@ -95,7 +98,7 @@ func handedOver(f *os.File, path string) bool {
 
 // ReadSecret reads the OAuth secret from the file that a user named. It fails with
 // an [*Error] when others may read it or write to it, when it is another user's, or when
-// nothing is in it.
+// nothing is in it. A byte order mark and a line break at the end are no part of it.
 func ReadSecret(path string) (string, error) {
 	data, err := readFile(path, secret)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,6 +106,10 @@ func ReadSecret(path string) (string, error) {
 	}
 	if err != nil {
 		return "", err
+	}
+	// Windows writes a byte order mark, and PowerShell UTF-16 behind it.
+	if data, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), data); err != nil {
+		return "", &Error{File: path, Text: "the client secret is no text"}
 	}
 	text := strings.TrimSpace(string(data))
 	if text == "" {

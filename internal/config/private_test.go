@@ -25,6 +25,9 @@ func TestSecretComesFromItsOwnersFile(t *testing.T) {
 	}{
 		"plain":      {"s3cret", 0o600, "s3cret", ""},
 		"line end":   {"s3cret\r\n", 0o400, "s3cret", ""},
+		"UTF-8 mark": {"\xef\xbb\xbfs3cret\r\n", 0o600, "s3cret", ""},
+		"UTF-16":     {"\xff\xfes\x003\x00c\x00r\x00e\x00t\x00\r\x00\n\x00", 0o600, "s3cret", ""},
+		"only marks": {"\xef\xbb\xbf\r\n", 0o600, "", "no client secret in it"},
 		"group":      {"s3cret", 0o640, "s3cret", ""},
 		"group too":  {"s3cret", 0o660, "", "chmod go-w"},
 		"others":     {"s3cret", 0o604, "", "chmod 600"},

@@ -107,7 +107,7 @@ func Secret(ctx context.Context, text string) (string, error) {
 	if err := c.Run(ctx, &out, nil); err != nil {
 		return "", exit.Usage("--"+flag+": "+err.Error(), "run it by hand: its output, which is not shown here, must be the secret and nothing else")
 	}
-	secret := strings.TrimSpace(out.String())
+	secret := strings.TrimSpace(strings.TrimPrefix(out.String(), "\ufeff")) // PowerShell may write a byte order mark
 	if secret == "" || out.Len() > maxSecret || strings.ContainsFunc(secret, unicode.IsControl) {
 		return "", exit.Usage("--"+flag+": what the command wrote is no secret", "it must write the secret on one line, and nothing else")
 	}

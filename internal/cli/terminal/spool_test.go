@@ -18,6 +18,7 @@ func TestSpool(t *testing.T) {
 	dir := t.TempDir()
 	for name, temp := range map[string]string{"a file": dir, "no file": filepath.Join(dir, "none")} {
 		t.Setenv("TMPDIR", temp)
+		t.Setenv("TMP", temp) // as it is called on Windows
 		var s Spool
 		var want bytes.Buffer
 		for i := 0; want.Len() < spooled+1<<20; i++ {
