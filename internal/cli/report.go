@@ -9,9 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -22,6 +20,7 @@ import (
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
+	"leadferry/internal/cli/terminal"
 	"leadferry/internal/lazyregexp"
 )
 
@@ -94,7 +93,7 @@ func (p *program) report(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("open") {
-		p.warnOf("the page could not be opened", openFile(to))
+		p.warnOf("the page could not be opened", terminal.OpenFile(to))
 	}
 	return nil
 }
@@ -147,22 +146,6 @@ func (p *program) keepPage(to string) error {
 		return nil
 	}
 	return exit.Usage(to+" is there already, and is no page", "name a file that is not there yet, or move that one away")
-}
-
-// openFile opens a file in the user's browser. It does not wait for it to be closed.
-func openFile(path string) error {
-	whole, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	command := []string{"xdg-open", whole}
-	switch runtime.GOOS {
-	case "windows":
-		command = []string{"rundll32", "url.dll,FileProtocolHandler", whole}
-	case "darwin":
-		command = []string{"open", whole}
-	}
-	return exec.Command(command[0], command[1:]...).Run()
 }
 
 // fleetReportFlags name the ledger in which a fleet's report is.
@@ -252,7 +235,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 		return runpage.Write(p.Out, s)
 	}
 	if c.Bool("open") {
-		p.warnOf("the page could not be opened", openFile(s.PagePath))
+		p.warnOf("the page could not be opened", terminal.OpenFile(s.PagePath))
 	}
 	return p.show(c, s, c.String("summary") == "-")
 }

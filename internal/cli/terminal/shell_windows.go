@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"os"
+	"path/filepath"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -21,4 +22,17 @@ func ParentShell() Shell {
 		}
 	}
 	return powerShell
+}
+
+// OpenFile opens a file as a double click does, a page in the browser. It does not wait for it to be closed.
+func OpenFile(path string) error {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	name, err := windows.UTF16PtrFromString(whole)
+	if err != nil {
+		return err
+	}
+	return windows.ShellExecute(0, nil, name, nil, nil, windows.SW_SHOWNORMAL)
 }
