@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/windows"
+
 	"leadferry/internal/disk"
 )
 
@@ -82,6 +84,26 @@ func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
 	seq.Close()
 	if err := <-opened; err != nil {
 		t.Error(err)
+	}
+}
+
+// What a virus scanner keeps to itself for a moment is opened once it lets go.
+func TestAFileThatAnotherProgramKeepsIsWaitedFor(t *testing.T) {
+	path := ownPath(t)
+	withPerson(t, path).Close()
+	for _, name := range []string{path, path + ".seq"} {
+		scanner, err := windows.CreateFile(windows.StringToUTF16Ptr(name), windows.GENERIC_READ, 0, nil, windows.OPEN_EXISTING, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(200*time.Millisecond, func() { windows.CloseHandle(scanner) })
+		d, err := Open(path, target(), Options{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(name, err)
+		}
 	}
 }
 

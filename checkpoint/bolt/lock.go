@@ -77,17 +77,17 @@ func (d *Store) openFile(t checkpoint.Target, o Options) error {
 		flag = os.O_RDONLY
 	}
 	d.fresh = false
-	f, err := openOwn(d.path, flag)
+	open := func() (err error) { d.file, err = openOwn(d.path, flag); return err }
+	err := disk.OpenPatiently(o.Wait, open)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := d.make(t, &o); err != nil {
 			return err
 		}
-		f, err = openOwn(d.path, flag)
+		err = disk.OpenPatiently(o.Wait, open)
 	}
 	if err != nil {
 		return err
 	}
-	d.file = f
 	return d.checkFile()
 }
 

@@ -111,7 +111,11 @@ func readSeq(path string) (m seqLine, found bool, err error) {
 // openOwn opens a file beside the checkpoint, or the checkpoint itself: never through a
 // symbolic link, which somebody may have planted, nor one that he may have written.
 func openOwn(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, flags|disk.NoFollow|disk.NonBlock, 0o600)
+	var f *os.File
+	err := disk.OpenPatiently(0, func() (err error) {
+		f, err = os.OpenFile(path, flags|disk.NoFollow|disk.NonBlock, 0o600)
+		return err
+	})
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", path)
 	}

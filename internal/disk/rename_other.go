@@ -2,7 +2,10 @@
 
 package disk
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
 // KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
 const KeepsOpenFiles = false
@@ -12,6 +15,9 @@ func Held(error) (hint string) { return "" }
 
 // Patiently calls f: an open file can be replaced here.
 func Patiently(f func() error) error { return f() }
+
+// OpenPatiently calls f: nobody can keep a file to himself here.
+func OpenPatiently(_ time.Duration, f func() error) error { return f() }
 
 // Replaceable fails when a file could not be replaced now for another program that has it open: none could here.
 func Replaceable(string) error { return nil }

@@ -36,13 +36,29 @@ func Held(err error) (hint string) {
 // Patiently replaces, renames or removes a file by f, which it calls again for some seconds while another program has
 // the file open.
 func Patiently(f func() error) error {
-	for end := time.Now().Add(patience); ; time.Sleep(tryAgain) {
+	err, late := again(patience, f)
+	if late {
+		return held{err}
+	}
+	return err
+}
+
+// OpenPatiently opens a file by f, which it calls again for some seconds, or for wait where that is longer, while
+// another program keeps the file to itself or is about to replace it.
+func OpenPatiently(wait time.Duration, f func() error) error {
+	err, _ := again(max(wait, patience), f)
+	return err
+}
+
+// again calls f until it meets no other program, and reports whether it met one to the end.
+func again(wait time.Duration, f func() error) (err error, late bool) {
+	for end := time.Now().Add(wait); ; time.Sleep(tryAgain) {
 		err := f()
 		if Held(err) == "" && !errors.Is(err, windows.ERROR_ACCESS_DENIED) { // which a rename says instead
-			return err
+			return err, false
 		}
 		if !time.Now().Before(end) {
-			return held{err}
+			return err, true
 		}
 	}
 }
