@@ -205,7 +205,7 @@ lead:
   content:
     a: {from: "{a}", map: {x: }}`,
 		`m:4:31: lead.content.a.map.x has no value
-hint: leave the key out, or write "" for an empty text`,
+hint: write "" for an empty text`,
 	},
 	{
 		`version: 1
@@ -393,19 +393,19 @@ hint: did you mean "e164:DE"?`,
 		`version: 1
 lead: {content: {fax: null}}`,
 		`m:2:23: lead.content.fax is null, which is no text
-hint: leave the key out, write "" for an empty text, or "null" in quotes for the word itself`,
+hint: leave the key out where there is nothing, or "null" in quotes for the word itself`,
 	},
 	{
 		`version: 1
 lead: {content: {fax: {from: "{a}", default: ~}}}`,
 		`m:2:46: lead.content.fax.default is ~, which is no text
-hint: leave the key out, write "" for an empty text, or "~" in quotes for the word itself`,
+hint: leave the key out where there is nothing, or "~" in quotes for the word itself`,
 	},
 	{
 		`version: 1
 lead: {status: {from: "{Stage}", map: {Won: closedWon, Lost: NULL}}}`,
 		`m:2:62: lead.status.map.Lost is NULL, which is no text
-hint: leave the key out, write "" for an empty text, or "NULL" in quotes for the word itself`,
+hint: write "" for an empty text, or "NULL" in quotes for the word itself`,
 	},
 	{
 		`version: 1
@@ -417,7 +417,7 @@ hint: use default for empty cells, or write "null" in quotes for the word itself
 		`version: 1
 namespace: ~`,
 		`m:2:12: namespace is ~, which is no text
-hint: leave the key out, write "" for an empty text, or "~" in quotes for the word itself`,
+hint: leave the key out where there is nothing, or "~" in quotes for the word itself`,
 	},
 	{
 		`version: 1
@@ -430,6 +430,26 @@ hint: write "{a}" without the sign for what the column holds`,
 lead: {status: {from: "${Stage}", map: {Won: closedWon}}}`,
 		`m:2:23: lead.status.from has a dollar sign before {Stage}, which would be a part of it
 hint: write "{Stage}" without the sign for what the column holds`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", apply: ["lower|trim", upper(x)]}}}`,
+		`m:2:43: unknown step "lower|trim"
+hint: write each step by itself: [lower, trim]
+m:2:57: unknown step "upper(x)"
+hint: did you mean "upper"?`,
+	},
+	{
+		`version: 1
+lead: {content: {a: {from: "{a}", apply: ["date:ISO8601"]}}}`,
+		`m:2:43: step date: "8" is no part of Go's reference date that can be used here
+hint: for example "date:YYYY-MM-DD", or "date:YYYY-MM-DDTHH:mm:ssZ"`,
+	},
+	{
+		`version: 1
+lead: {type_key: ""}`,
+		`m:2:18: lead.type_key is empty
+hint: write "{column}" for what a column holds, or a text that is the same in every row`,
 	},
 	{
 		`version: 1

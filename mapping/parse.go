@@ -238,10 +238,18 @@ func listHint(n node) string {
 // "" or nothing was meant cannot be seen.
 func (p *parser) scalar(n node) (string, bool) {
 	if n.isNull() {
-		p.fail(n, `leave the key out, write "" for an empty text, or "`+n.Value+`" in quotes for the word itself`, "%s is %s, which is no text", n.path, n.Value)
+		p.fail(n, emptyHintOf(n)+`, or "`+n.Value+`" in quotes for the word itself`, "%s is %s, which is no text", n.path, n.Value)
 		return "", false
 	}
 	return p.word(n)
+}
+
+// emptyHintOf says how nothing is written in the place of n.
+func emptyHintOf(n node) string {
+	if strings.Contains(n.path, ".map.") || strings.HasPrefix(n.path, "tables.") || strings.HasPrefix(n.path, "tests") || strings.HasSuffix(n.path, ".sep") {
+		return `write "" for an empty text`
+	}
+	return "leave the key out where there is nothing"
 }
 
 // word is scalar where null is a word like any other.
@@ -256,7 +264,7 @@ func (p *parser) word(n node) (string, bool) {
 	case n.Kind != yaml.ScalarNode:
 		p.fail(n, "one text stands there, in quotes if it holds brackets or braces", "%s must be a text", n.path)
 	case n.Value == "" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
-		p.fail(n, `leave the key out, or write "" for an empty text`, "%s has no value", n.path)
+		p.fail(n, emptyHintOf(n), "%s has no value", n.path)
 	default:
 		return n.Value, true
 	}

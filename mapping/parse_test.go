@@ -34,8 +34,8 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 				"m:5:8: lead.content.b has a placeholder without a name\nhint: name a column: {column}\n" +
 				"m:6:8: lead.content.c: unknown placeholder \"@fil\"\nhint: did you mean \"@file\"?\n" +
 				"m:7:8: lead.content.d is read as an object, not as a text\nhint: a text that begins with a placeholder needs quotes: \"{column}\"\n" +
-				"m:8:8: lead.content.e is empty\n" +
-				"m:9:7: lead.content.f has no value\nhint: leave the key out, or write \"\" for an empty text",
+				"m:8:8: lead.content.e is empty\nhint: write \"{column}\" for what a column holds, or a text that is the same in every row\n" +
+				"m:9:7: lead.content.f has no value\nhint: leave the key out where there is nothing",
 		},
 		{
 			"an unquoted text", "version: 1\nlead:\n  content:\n    name: {first} {last}\n",

@@ -147,7 +147,11 @@ func stepHint(name, argument string) string {
 	for _, s := range steps {
 		names, forms = append(names, s.name()), append(forms, s.form)
 	}
-	near := spelling.Nearest(name, names)
+	if several := strings.FieldsFunc(name, func(r rune) bool { return r == '|' || r == ',' || r == ' ' }); argument == "" && len(several) > 1 {
+		return "write each step by itself: [" + strings.Join(several, ", ") + "]"
+	}
+	bare, _, _ := strings.Cut(name, "(")
+	near := spelling.Nearest(bare, names)
 	if slices.ContainsFunc(formats[:], func(f formatWord) bool { return f.name == name }) {
 		return "that is a format: format: " + name
 	}

@@ -66,8 +66,8 @@ func TestTestsThatCannotBeRead(t *testing.T) {
 		{
 			"request", "tests: [{row: {}, request: {status: [a], content: {a: , b: [c, ], d: {e: , f: g}}, locationSearch: x}}]\n",
 			"m:2:37: tests[1].request.status must be a text\nhint: one text stands there, in quotes if it holds brackets or braces\n" +
-				"m:2:55: tests[1].request.content.a has no value\nhint: leave the key out, or write \"\" for an empty text\n" +
-				"m:2:74: tests[1].request.content.d.e has no value\nhint: leave the key out, or write \"\" for an empty text\n" +
+				"m:2:55: tests[1].request.content.a has no value\nhint: write \"\" for an empty text\n" +
+				"m:2:74: tests[1].request.content.d.e has no value\nhint: write \"\" for an empty text\n" +
 				"m:2:100: tests[1].request.locationSearch must hold keys and values\nhint: for example locationSearch: {name: …}",
 		},
 		{

@@ -188,7 +188,7 @@ func (r *valueReader) readText(n node) {
 	case t.has(file, line, run) && r.role != contentRole:
 		r.fail(n, "", "%s cannot hold {@file}, {@line} or {@run}: they differ from run to run and stand in lead.content only", n.path)
 	case t != nil && constant && c == "":
-		r.fail(n, "", "%s is empty", n.path)
+		r.fail(n, `write "{column}" for what a column holds, or a text that is the same in every row`, "%s is empty", n.path)
 	}
 	r.text = t
 	r.addColumns()
