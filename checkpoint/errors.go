@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // What can be wrong with a checkpoint file. [OpenError] carries them; ErrDamaged
@@ -84,4 +85,12 @@ func IsRefusal(err error) bool {
 		}
 	}
 	return false
+}
+
+// Word is a path or an address as a person pastes it into a shell of any system, for hints: one with & or ? in quotes.
+func Word(place string) string {
+	if strings.ContainsAny(place, " &?;()*'<>|") {
+		return `"` + place + `"`
+	}
+	return place
 }

@@ -46,10 +46,10 @@ func (d *Store) stillHere(meta *bbolt.Bucket) error {
 	case d.moving == "" || d.mayMove || gone && d.readOnly:
 		return nil
 	case gone:
-		return d.refuse(checkpoint.ErrGone, "was copied to "+to+", where its leads are known from now on", "use --checkpoint "+to)
+		return d.refuse(checkpoint.ErrGone, "was copied to "+to+", where its leads are known from now on", "use --checkpoint "+checkpoint.Word(to))
 	}
 	from := strings.TrimPrefix(d.moving, filledFrom)
-	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete", "finish it: leadferry checkpoint copy "+from+" "+d.path)
+	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(from)+" "+checkpoint.Word(d.path))
 }
 
 // setMoving notes it durably; "" takes it back.

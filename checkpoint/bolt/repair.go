@@ -49,7 +49,7 @@ func Repair(from, to string, t checkpoint.Target, results []Evidence, dryRun boo
 		}
 	}
 	if to, moved := strings.CutPrefix(s.moving, movedTo); moved {
-		return r, &checkpoint.OpenError{Path: from, Text: "was copied to " + to + ", where its leads are known from now on", Hint: "use --checkpoint " + to, Err: checkpoint.ErrGone}
+		return r, &checkpoint.OpenError{Path: from, Text: "was copied to " + to + ", where its leads are known from now on", Hint: "use --checkpoint " + checkpoint.Word(to), Err: checkpoint.ErrGone}
 	}
 	p := repair{salvage: s, from: from, secret: s.header.version != 0}
 	if err := p.identify(t, o); err != nil {

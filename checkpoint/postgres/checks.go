@@ -241,9 +241,9 @@ func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 	case err != nil:
 		return err
 	case moved != "" && !s.o.Moved:
-		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use that one")
+		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use --checkpoint "+checkpoint.Word(moved))
 	case filling != "":
-		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+filling+" "+s.at.name)
+		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.name))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -32,8 +33,12 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 	src := opened.(source)
 	defer func() { err = errors.Join(err, src.Close()) }()
 	info := src.Info()
-	if moved := src.Moved(); moved != "" && moved != to {
-		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + " before", Hint: "use --checkpoint " + moved, Err: checkpoint.ErrGone}
+	moved := src.Moved()
+	before := func() error {
+		return &checkpoint.OpenError{Path: info.Path, Text: "was copied to " + moved + " before", Hint: "use --checkpoint " + report.Quote(moved), Err: checkpoint.ErrGone}
+	}
+	if moved != "" && moved != to {
+		return before()
 	}
 	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
 	begun := func() error { return src.SetMoved(to) }
@@ -41,6 +46,9 @@ func (d *Desk) Copy(ctx context.Context, from ledger.Place, to string, server *p
 		err = postgres.Fill(to, read, info.Path, info.Target, begun, *server)
 	} else {
 		err = bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
+	}
+	if moved == to && (errors.Is(err, fs.ErrExist) || errors.Is(err, checkpoint.ErrLocked)) { // the copy had come to its end
+		return before()
 	}
 	if err != nil {
 		return err
