@@ -75,3 +75,9 @@ type ListError struct {
 
 // Error names the entry by its place in the list, from 1.
 func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+1, e.Text) }
+
+// At is a refusal with the place of its entry, and the entry's key.
+func (e *ListError) At(index int, key string) error {
+	e.Index, e.Key = index, key
+	return e
+}

@@ -20,6 +20,12 @@ const (
 	Decided                    // settled by a person
 )
 
+// The acts that brought a lead ID: of people, and all of them.
+const (
+	OfPeople  = Adopted | Decided
+	GivesLead = Made | OfPeople
+)
+
 // Event is one step in the history of a key.
 type Event struct {
 	Act    Act

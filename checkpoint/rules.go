@@ -95,6 +95,162 @@ func (e *Entry) ActAfter(old *Entry) (act Act) {
 	return act
 }
 
+// Claimable is why a key in this state cannot be claimed, or nil.
+func (s State) Claimable() error {
+	switch {
+	case s.HasLead():
+		return ErrKnown
+	case s == Forgotten:
+		return ErrBlocked
+	}
+	return nil
+}
+
+// Settleable is why an outcome cannot be settled under a key in this state, or nil.
+func (e *Entry) Settleable(old State) error {
+	switch {
+	case !ValidKey(e.Key):
+		return ErrKey
+	case e.State == Unknown || e.State > InDoubt:
+		return ErrState
+	case old == Forgotten:
+		return ErrBlocked
+	}
+	return nil
+}
+
+// Markable is why an update of the lead cannot be marked where old is what is known of its key, or nil. known says that it is
+// a lead whose ID is known; else the mark makes it known, see [Entry.TakenOver].
+func (e *Entry) Markable(old *Entry) (known bool, err error) {
+	switch {
+	case !ValidKey(e.Key):
+		return false, ErrKey
+	case old.State == Forgotten:
+		return false, ErrBlocked
+	case old.State.HasLead() && old.LeadID == e.LeadID:
+		return true, nil
+	case old.State == InDoubt || old.State.HasLead() && old.LeadID != "" || e.LeadID == "":
+		return false, ErrKnown
+	}
+	return false, nil
+}
+
+// Marked is e with what a mark says of the update that is about to be sent.
+func (e Entry) Marked(by *Entry) Entry {
+	e.Unsettled, e.Sought, e.Seen = by.Unsettled, by.Sought, by.Seen
+	return e
+}
+
+// TakenOver is a lead that only the input knew, as the lead of its key; old is what is known of that.
+func (e Entry) TakenOver(old *Entry, now time.Time) Entry {
+	taken := e
+	taken.State = Created
+	if old.State.HasLead() { // its lead ID alone was not known
+		taken = old.Completed(&e).Marked(&e)
+	}
+	taken.Updated = now
+	return taken
+}
+
+// Doubted is an intent with what is known of an answer that leaves it in doubt.
+func (e Entry) Doubted(by *Entry) Entry {
+	e.State, e.Code, e.Reason, e.LeadID = InDoubt, by.Code, by.Reason, by.LeadID
+	e.RequestID = cmp.Or(by.RequestID, e.RequestID)
+	return e
+}
+
+// DoubtedAct is what was done to a key whose row falls in doubt by e: nothing, where it was not sent.
+func (e *Entry) DoubtedAct() Act {
+	if e.Reason == ReasonIncomplete {
+		return 0
+	}
+	return Doubted
+}
+
+// Tells says whether an outcome tells all that is known of the send that it ends, so that this is no event of its own.
+func (e *Entry) Tells(send *Entry, act Act) bool {
+	return act == 0 && send.Run == e.Run && send.Code == 0 && send.Reason == ""
+}
+
+// Judge says what an entry of a list adds to old, which is known of its key, and counts it. taken says that its lead is
+// another key's and stays so; byPeople, whether the lead ID of old is the word of people. An entry that is to be taken over
+// corrects a lead ID where old has one. A refusal lacks the entry's place.
+func (r *AdoptResult) Judge(e, old *Entry, taken bool, byPeople func() bool) (take bool, refusal *ListError) {
+	switch {
+	case old.State == Forgotten:
+		r.Forgotten++
+	case e.State == Rejected:
+		r.Rejected++
+	case e.State != InDoubt && taken:
+		return false, &ListError{Text: "its lead ID belongs to another key"}
+	case e.State == InDoubt && (old.State.HasLead() || old.State == InDoubt):
+		r.Known++
+	case e.State == InDoubt:
+		r.InDoubt++
+		return true, nil
+	case old.State == InDoubt && old.Reason != ReasonIncomplete:
+		return false, &ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
+	case !old.State.HasLead() || old.LeadID == "" && e.LeadID != "":
+		r.Leads++
+		return true, nil
+	case e.LeadID == "" || old.LeadID == e.LeadID:
+		r.Known++
+	case !byPeople():
+		return false, &ListError{Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when"}
+	default:
+		r.Leads++
+		r.Corrected++
+		return true, nil
+	}
+	return false, nil
+}
+
+// Free says whether a decision frees its row to be sent.
+func (d *Decision) Free() bool { return d.LeadID == "" && !d.Exists }
+
+// DecisionList goes through the decisions of a list.
+type DecisionList struct{ keys, ids map[string]bool }
+
+// inDoubtHint is where to look for what can be decided about.
+const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
+
+// Unfit is what is wrong with the next decision of the list by itself, or nil. A refusal lacks its place.
+func (l *DecisionList) Unfit(d *Decision) *ListError {
+	if l.keys == nil {
+		l.keys, l.ids = map[string]bool{}, map[string]bool{}
+	}
+	switch {
+	case l.keys[d.Key]:
+		return &ListError{Text: "its key stands twice in the list", Hint: "keep one of them"}
+	case d.LeadID != "" && !ValidLeadID(d.LeadID):
+		return &ListError{Text: "its lead ID is none", Hint: LeadIDHint}
+	case d.LeadID != "" && l.ids[d.LeadID]:
+		return &ListError{Text: "its lead ID stands twice in the list", Hint: "one lead cannot belong to two rows: look both up again"}
+	}
+	l.keys[d.Key], l.ids[d.LeadID] = true, true
+	return nil
+}
+
+// Again judges a decision about a key that is not in doubt: last is the last one about it, or nil, and known what is known of
+// it. before says that it was decided so already; else the decision corrects that one. A refusal lacks its place.
+func (d *Decision) Again(last *Decision, known *Entry) (before bool, refusal *ListError) {
+	switch {
+	case last == nil:
+		return false, &ListError{Text: "its key is not in doubt", Hint: inDoubtHint}
+	case last.Free() && known.State != NotMade, !last.Free() && !known.State.HasLead():
+		return false, &ListError{Text: "its key was settled before and was sent again since, so it is not in doubt", Hint: inDoubtHint}
+	}
+	return last.LeadID == d.LeadID && last.Exists == d.Exists && known.LeadID == d.LeadID, nil
+}
+
+// MustBeAbout refuses a decision about another send than the one that is in doubt. A refusal lacks its place.
+func (d *Decision) MustBeAbout(send *Entry) *ListError {
+	if d.About(send) {
+		return nil
+	}
+	return &ListError{Text: "the row was sent again since this list was written, and nobody has looked for that send", Hint: inDoubtHint}
+}
+
 // About says whether a decision can be about this send: what a list says of another one
 // frees nothing.
 func (d *Decision) About(send *Entry) bool {
@@ -105,7 +261,7 @@ func (d *Decision) About(send *Entry) bool {
 func (d *Decision) Outcome(send Entry, now time.Time) Entry {
 	send.LeadID, send.Status, send.Code, send.Reason, send.RequestID, send.Updated = d.LeadID, "", 0, "", "", now
 	switch {
-	case d.LeadID == "" && !d.Exists:
+	case d.Free():
 		send.State = NotMade
 	case d.LeadID != "" && send.WantLink != "":
 		send.State = Partial

@@ -283,14 +283,6 @@ type Contents struct {
 	Forgotten      []KeptBlock
 }
 
-// Kept is an entry or an intent as a Store keeps it, with what led to it.
-type Kept struct {
-	Entry
-	Act   Act
-	Past  []Event
-	Prior *Kept // of an intent: the one that it came in place of
-}
-
 // KeptKey is what stands under a key; either may be nil.
 type KeptKey struct{ Entry, Intent *Kept }
 

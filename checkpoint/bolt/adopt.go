@@ -280,46 +280,21 @@ func (w *writing) judge(e *checkpoint.Entry, keeps func(key, lead string) bool, 
 	if e.State != checkpoint.InDoubt {
 		owner, err = w.owner(e.LeadID)
 	}
-	switch {
-	case err != nil:
-		return false, false, err
-	case from == checkpoint.Forgotten:
-		r.Forgotten++
-		return false, false, nil
-	case e.State == checkpoint.Rejected:
-		r.Rejected++
-		return false, false, nil
-	case owner != "" && owner != e.Key && keeps(owner, e.LeadID):
-		return false, false, &checkpoint.ListError{Text: "its lead ID belongs to another key"}
-	case e.State == checkpoint.InDoubt && !from.HasLead() && from != checkpoint.InDoubt:
-		r.InDoubt++
-		return true, false, nil
-	case e.State == checkpoint.InDoubt:
-		r.Known++
-		return false, false, nil
-	case from == checkpoint.InDoubt && w.held(e.Key):
-		r.Leads++
-		return true, old.LeadID != "", nil
-	case from == checkpoint.InDoubt:
-		return false, false, &checkpoint.ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
-	case !from.HasLead() || old.LeadID == "" && e.LeadID != "":
-		r.Leads++
-		return true, old.LeadID != "", nil
-	case e.LeadID != "" && old.LeadID != e.LeadID && !w.words.ByPeople(t):
-		return false, false, &checkpoint.ListError{Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when"}
-	case e.LeadID != "" && old.LeadID != e.LeadID:
-		r.Leads++
-		r.Corrected++
-		return true, old.LeadID != "", nil
+	shown := old // by look-ups: an intent, and what was forgotten, stand above it
+	if shown.State = from; from == checkpoint.InDoubt {
+		var in checkpoint.Entry
+		in, _, err = w.intent(e.Key)
+		shown.Reason = in.Reason
 	}
-	r.Known++
-	return false, false, nil
-}
-
-// held says whether a key in doubt was not sent, but may have a lead that is missing here.
-func (w *writing) held(key string) bool {
-	in, _, err := w.intent(key) // of a record that was read before
-	return err == nil && in.Reason == checkpoint.ReasonIncomplete
+	if err != nil {
+		return false, false, err
+	}
+	taken := owner != "" && owner != e.Key && keeps(owner, e.LeadID)
+	take, refusal := r.Judge(e, &shown, taken, func() bool { return w.words.ByPeople(&old, t) })
+	if refusal != nil {
+		return false, false, refusal
+	}
+	return take, take && e.State != checkpoint.InDoubt && old.LeadID != "", nil
 }
 
 // giveUp takes the lead IDs, and what was known of these leads, from entries that the list
@@ -340,30 +315,18 @@ func (a *adoption) giveUp(w *writing) error {
 
 // adopt writes an entry that was judged good; corrects says that its key gave up a lead.
 func (w *writing) adopt(e checkpoint.Entry, corrects bool) error {
-	e.Digest, e.Content = checkpoint.Digest{}, nil
 	from, err := w.state(e.Key)
 	if err != nil {
 		return err
 	}
-	if e.State == checkpoint.InDoubt {
-		if e.Reason == "" {
-			e.Reason = checkpoint.ReasonAdopted
-		}
-		return errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(new(checkpoint.Entry), &e, records.Tail{Act: checkpoint.Adopted | checkpoint.Doubted}))
-	}
-	if from.HasLead() { // its lead ID alone was not known
-		old, _, err := w.known(e.Key)
-		if err != nil {
+	var old checkpoint.Entry
+	if from.HasLead() {
+		if old, _, err = w.known(e.Key); err != nil {
 			return err
 		}
-		if corrects {
-			old.Status, old.Code = "", 0 // of the other lead
-		}
-		e = old.Completed(&e)
 	}
-	if e.State == checkpoint.Unknown {
-		e.State = checkpoint.Created
+	if e = e.Listed(&old, corrects, w.now); e.State == checkpoint.InDoubt {
+		return errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(new(checkpoint.Entry), &e, records.Tail{Act: checkpoint.Adopted | checkpoint.Doubted}))
 	}
-	e.Updated = w.now
 	return w.conclude(&e, from, checkpoint.Adopted)
 }

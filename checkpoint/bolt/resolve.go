@@ -50,8 +50,6 @@ type resolution struct {
 	before   bool // is that decision
 }
 
-const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
-
 // review refuses a list before anything is changed, counts its entries and returns what
 // has to be carried out.
 func (w *writing) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (todo []resolution, err error) {
@@ -87,75 +85,61 @@ func (w *writing) review(ds []checkpoint.Decision, r *checkpoint.ResolveResult) 
 // match finds for each decision of a list the send that it is about.
 func (w *writing) match(ds []checkpoint.Decision) ([]resolution, error) {
 	all, last := make([]resolution, len(ds)), map[string]auditLine(nil)
-	keys, ids := make(map[string]bool, len(ds)), make(map[string]bool, len(ds))
+	var list checkpoint.DecisionList
 	for i, one := range ds {
-		text, hint := "", ""
+		refusal := list.Unfit(&one)
 		var err error
-		switch {
-		case keys[one.Key]:
-			text = "its key stands twice in the list"
-		case one.LeadID != "" && !checkpoint.ValidLeadID(one.LeadID):
-			text, hint = "its lead ID is none", checkpoint.LeadIDHint
-		case one.LeadID != "" && ids[one.LeadID]:
-			text = "its lead ID stands twice in the list"
-		case w.intents.Get([]byte(one.Key)) == nil && last == nil:
-			if last, err = w.lastDecisions(); err != nil {
-				return nil, err
-			}
+		if refusal == nil && w.intents.Get([]byte(one.Key)) == nil && last == nil {
+			last, err = w.lastDecisions()
 		}
-		if text == "" {
-			all[i], text, err = w.about(one, last)
-			hint = inDoubtHint
+		if refusal == nil && err == nil {
+			all[i], refusal, err = w.about(one, last)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if text != "" {
-			return nil, &checkpoint.ListError{Index: i, Key: one.Key, Text: text, Hint: hint}
+		if refusal != nil {
+			return nil, refusal.At(i, one.Key)
 		}
-		keys[one.Key], ids[one.LeadID] = true, true
 	}
 	return all, nil
 }
 
 // about finds the send that a decision is about: one in doubt, or one that a person
-// settled, where the key was not sent again since. Else it says why there is none.
-func (w *writing) about(one checkpoint.Decision, last map[string]auditLine) (v resolution, refused string, err error) {
+// settled, where the key was not sent again since.
+func (w *writing) about(one checkpoint.Decision, last map[string]auditLine) (v resolution, refusal *checkpoint.ListError, err error) {
 	v.Decision = one
 	if v.send, v.tail, err = w.intent(one.Key); err != nil {
-		return v, "", err
+		return v, nil, err
 	}
 	if v.send.State == checkpoint.Unknown {
-		if refused, err = w.revisit(&v, last); refused != "" || err != nil {
-			return v, refused, err
+		if refusal, err = w.revisit(&v, last); refusal != nil || err != nil {
+			return v, refusal, err
 		}
 	}
-	if !one.About(&v.send) {
-		return v, "the row was sent again since this list was written, and nobody has looked for that send", nil
-	}
-	return v, "", nil
+	return v, one.MustBeAbout(&v.send), nil
 }
 
 // revisit takes up a decision that was made before.
-func (w *writing) revisit(v *resolution, last map[string]auditLine) (refused string, err error) {
+func (w *writing) revisit(v *resolution, last map[string]auditLine) (refusal *checkpoint.ListError, err error) {
+	var earlier *checkpoint.Decision
 	decided, ok := last[v.Key]
-	if !ok {
-		return "its key is not in doubt", nil
+	if ok {
+		earlier = &decided.Decision
 	}
 	old, t, err := w.known(v.Key)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if free := decided.LeadID == "" && !decided.Exists; free && old.State != checkpoint.NotMade || !free && !old.State.HasLead() {
-		return "its key was settled before and was sent again since, so it is not in doubt", nil
+	if v.before, refusal = v.Again(earlier, &old); refusal != nil {
+		return refusal, nil
 	}
 	if v.tail, err = w.words.Decode(v.Key, decided.send, &v.send); err != nil {
-		return "", err
+		return nil, err
 	}
-	v.before = decided.LeadID == v.LeadID && decided.Exists == v.Exists && old.LeadID == v.LeadID
 	v.corrects = !v.before
 	v.tail.Past = w.words.AppendEvent(t.Past, old.Event(t.Act)) // what was done since
-	return "", nil
+	return nil, nil
 }
 
 // undo puts a key that was decided about back in doubt.

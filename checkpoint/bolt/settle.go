@@ -21,14 +21,12 @@ func (w *writing) claim(e *checkpoint.Entry) error {
 	if err != nil {
 		return err
 	}
+	if err := from.Claimable(); err != nil {
+		return err
+	}
 	t := records.Tail{Act: checkpoint.Doubted}
 	var old checkpoint.Entry
-	switch from {
-	case checkpoint.Created, checkpoint.Partial:
-		return checkpoint.ErrKnown
-	case checkpoint.Forgotten:
-		return checkpoint.ErrBlocked
-	case checkpoint.InDoubt:
+	if from == checkpoint.InDoubt {
 		var earlier records.Tail
 		if old, earlier, err = w.intent(e.Key); err != nil {
 			return err
@@ -67,19 +65,11 @@ func (w *writing) withdraw(key string) error {
 
 // settle writes the outcome of a send and returns what now stands.
 func (w *writing) settle(e *checkpoint.Entry) (checkpoint.Entry, error) {
-	switch {
-	case !checkpoint.ValidKey(e.Key):
-		return *e, checkpoint.ErrKey
-	case e.State == checkpoint.Unknown || e.State > checkpoint.InDoubt:
-		return *e, checkpoint.ErrState
-	}
 	from, err := w.state(e.Key)
-	switch {
-	case err != nil:
+	if err = cmp.Or(err, e.Settleable(from)); err != nil {
 		return *e, err
-	case from == checkpoint.Forgotten:
-		return *e, checkpoint.ErrBlocked
-	case e.State == checkpoint.InDoubt:
+	}
+	if e.State == checkpoint.InDoubt {
 		return w.doubt(e, from)
 	}
 	owner, err := w.owner(e.LeadID)
@@ -120,8 +110,7 @@ func (w *writing) conclude(e *checkpoint.Entry, from checkpoint.State, act check
 	if old.State != checkpoint.Unknown {
 		t.Past = w.words.AppendEvent(t.Past, old.Event(t.Act))
 	}
-	silent := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == ""
-	t.Past, err = w.addDoubts(t.Past, &in, doubt, silent)
+	t.Past, err = w.addDoubts(t.Past, &in, doubt, e.Tells(&in, act))
 	if err != nil {
 		return err
 	}
@@ -131,7 +120,7 @@ func (w *writing) conclude(e *checkpoint.Entry, from checkpoint.State, act check
 
 // addDoubts adds earlier sends that got no answer, and the one of the intent itself
 // unless its outcome tells as much.
-func (w *writing) addDoubts(past []byte, in *checkpoint.Entry, t records.Tail, silent bool) ([]byte, error) {
+func (w *writing) addDoubts(past []byte, in *checkpoint.Entry, t records.Tail, told bool) ([]byte, error) {
 	earlier, err := w.words.Events(t.Past)
 	if err != nil || in.State == checkpoint.Unknown {
 		return past, err
@@ -139,7 +128,7 @@ func (w *writing) addDoubts(past []byte, in *checkpoint.Entry, t records.Tail, s
 	for _, ev := range earlier {
 		past = w.words.AppendEvent(past, ev)
 	}
-	if ev := in.Event(t.Act).Past(); !silent && !slices.Contains(earlier, ev) {
+	if ev := in.Event(t.Act).Past(); !told && !slices.Contains(earlier, ev) {
 		past = w.words.AppendEvent(past, ev)
 	}
 	return past, nil
@@ -155,11 +144,8 @@ func (w *writing) doubt(e *checkpoint.Entry, from checkpoint.State) (checkpoint.
 	if in.State == checkpoint.Unknown {
 		in = *e
 	}
-	in.State, in.Code, in.Reason, in.LeadID = checkpoint.InDoubt, e.Code, e.Reason, e.LeadID
-	in.RequestID = cmp.Or(e.RequestID, in.RequestID)
-	if e.Reason != checkpoint.ReasonIncomplete { // which was not sent
-		t.Act |= checkpoint.Doubted
-	}
+	in = in.Doubted(e)
+	t.Act |= e.DoubtedAct()
 	return in, errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(&old, &in, t))
 }
 
@@ -244,49 +230,28 @@ func (w *writing) unindex(old *checkpoint.Entry) error {
 }
 
 func (w *writing) mark(e *checkpoint.Entry) (checkpoint.Entry, error) {
-	if !checkpoint.ValidKey(e.Key) {
-		return *e, checkpoint.ErrKey
-	}
 	from, err := w.state(e.Key)
 	if err != nil {
 		return *e, err
 	}
 	old, t, err := w.known(e.Key)
-	lead := from.HasLead()
+	if err != nil {
+		return *e, err
+	}
+	shown := old // by look-ups: an intent, and what was forgotten, stand above it
+	shown.State = from
+	known, err := e.Markable(&shown)
 	switch {
 	case err != nil:
 		return *e, err
-	case from == checkpoint.Forgotten:
-		return *e, checkpoint.ErrBlocked
-	case lead && old.LeadID == e.LeadID:
-		old.Unsettled, old.Sought, old.Seen = e.Unsettled, e.Sought, e.Seen
+	case known:
+		old = old.Marked(e)
 		return old, w.putEntry(&old, t, false)
-	case from == checkpoint.InDoubt || lead && old.LeadID != "" || e.LeadID == "":
-		return *e, checkpoint.ErrKnown
 	}
-	return w.takeOver(e, &old, from)
-}
-
-// takeOver makes a lead that only the input knew the lead of its key.
-func (w *writing) takeOver(e, old *checkpoint.Entry, from checkpoint.State) (checkpoint.Entry, error) {
-	owner, err := w.owner(e.LeadID)
-	if err != nil || owner != "" {
-		return *e, errors.Join(err, takenBy(owner))
+	if owner, err := w.owner(e.LeadID); err != nil || owner != "" {
+		return *e, cmp.Or(err, checkpoint.ErrTaken)
 	}
-	taken := *e
-	taken.State = checkpoint.Created
-	if from.HasLead() { // its lead ID alone was not known
-		taken = old.Completed(e)
-		taken.Unsettled, taken.Sought, taken.Seen = e.Unsettled, e.Sought, e.Seen
-	}
-	taken.Updated = w.now
+	taken := e.TakenOver(&shown, w.now) // a lead that only the input knew
 	err = w.conclude(&taken, from, checkpoint.Adopted)
 	return taken, err
-}
-
-func takenBy(owner string) error {
-	if owner == "" {
-		return nil
-	}
-	return checkpoint.ErrTaken
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"slices"
 
 	"leadferry/checkpoint"
 )
@@ -128,80 +127,31 @@ func (a *adoption) fits(w *working, e *checkpoint.Entry) (take bool, err *checkp
 }
 
 // judge says what an entry adds to what is known.
-func (a *adoption) judge(w *working, e *checkpoint.Entry) (take bool, err *checkpoint.ListError) {
+func (a *adoption) judge(w *working, e *checkpoint.Entry) (take bool, refusal *checkpoint.ListError) {
 	old, owner := w.rows[e.Key].visible(), ""
 	if e.LeadID != "" {
 		owner = w.owners[e.LeadID]
 	}
 	keeps := owner != "" && (a.given[hashOf(owner)] == hash{} || a.given[hashOf(owner)] == hashOf(e.LeadID))
-	switch {
-	case old.State == checkpoint.Forgotten:
-		a.r.Forgotten++
-	case e.State == checkpoint.Rejected:
-		a.r.Rejected++
-	case e.State != checkpoint.InDoubt && owner != e.Key && keeps:
-		return false, &checkpoint.ListError{Text: "its lead ID belongs to another key"}
-	case e.State == checkpoint.InDoubt && (old.State.HasLead() || old.State == checkpoint.InDoubt):
-		a.r.Known++
-	case e.State == checkpoint.InDoubt:
-		a.r.InDoubt++
-		return true, nil
-	case old.State == checkpoint.InDoubt && old.Reason != checkpoint.ReasonIncomplete:
-		return false, &checkpoint.ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
-	case !old.State.HasLead() || old.LeadID == "" && e.LeadID != "":
-		a.r.Leads++
-		return true, nil
-	case e.LeadID == "" || old.LeadID == e.LeadID:
-		a.r.Known++
-	case !old.byPeople():
-		return false, &checkpoint.ListError{Text: "its key has another lead ID already, which the service itself gave", Hint: "`leadferry checkpoint history KEY` shows when"}
-	default:
-		a.r.Leads++
-		a.r.Corrected++
-		return true, nil
-	}
-	return false, nil
-}
-
-// byPeople says whether the lead ID of an entry is the word of people.
-func (r *record) byPeople() bool {
-	const ofPeople = checkpoint.Adopted | checkpoint.Decided
-	for _, ev := range slices.Backward(append(slices.Clip(r.past), r.Event(r.act))) {
-		if ev.Act&(checkpoint.Made|ofPeople) != 0 {
-			return ev.Act&ofPeople != 0
-		}
-	}
-	return false
+	return a.r.Judge(e, &old.Entry, owner != e.Key && keeps, old.ByPeople)
 }
 
 // adopt takes an entry of a list over.
 func (w *working) adopt(e checkpoint.Entry) {
-	e.Digest, e.Content = checkpoint.Digest{}, nil
 	next := *w.rows[e.Key]
 	next.worker = w.worker
-	if e.State == checkpoint.InDoubt {
-		if e.Reason == "" {
-			e.Reason = checkpoint.ReasonAdopted
-		}
-		next.intent = w.stamped(record{Entry: e, act: checkpoint.Adopted | checkpoint.Doubted})
-		w.put(&next)
-		return
+	old := *next.visible()
+	corrects := e.State != checkpoint.InDoubt && old.State.HasLead() && old.LeadID != ""
+	if corrects {
+		bare := old
+		bare.Entry = old.Bare()
+		next.entry = w.keep(bare)
+		old.Entry = next.entry.Entry
 	}
-	if old := next.visible(); old.State.HasLead() { // its lead ID alone was not known, or was wrong
-		before := old.Entry
-		if before.LeadID != "" {
-			bare := *old
-			bare.Entry = old.Bare()
-			next.entry = w.stamped(bare)
-			before = next.entry.Entry
-			before.Status, before.Code = "", 0 // of the other lead
-		}
-		e = before.Completed(&e)
+	if e = e.Listed(&old.Entry, corrects, w.now); e.State == checkpoint.InDoubt {
+		next.intent = w.keep(checkpoint.Kept{Entry: e, Act: checkpoint.Adopted | checkpoint.Doubted})
+	} else {
+		w.conclude(&next, &e, checkpoint.Adopted)
 	}
-	if e.State == checkpoint.Unknown {
-		e.State = checkpoint.Created
-	}
-	e.Updated = w.now
-	w.conclude(&next, &e, checkpoint.Adopted)
 	w.put(&next)
 }

@@ -128,10 +128,10 @@ func (c *coder) content(v *[]checkpoint.ContentDigest) {
 }
 
 // aside describes what of a record has no column.
-func (c *coder) aside(r *record) {
-	act := uint64(r.act)
+func (c *coder) aside(r *checkpoint.Kept) {
+	act := uint64(r.Act)
 	c.uint(&act)
-	r.act = checkpoint.Act(act)
+	r.Act = checkpoint.Act(act)
 	const (
 		hasID = 1 << iota
 		hasUpdate
@@ -149,8 +149,8 @@ func (c *coder) aside(r *record) {
 	set(hasID, r.RequestID != "")
 	set(hasUpdate, r.Unsettled != "" || r.Sought != "" || r.Refused != checkpoint.Digest{} || r.Synced || !r.Confirmed.IsZero())
 	set(hasSeen, r.Seen != checkpoint.Sight{})
-	set(hasPast, len(r.past) > 0)
-	set(hasPrior, r.prior != nil)
+	set(hasPast, len(r.Past) > 0)
+	set(hasPrior, r.Prior != nil)
 	set(hasSeq, c.keepSeq && r.Seq != 0)
 	if c.uint(&flags); flags&hasID != 0 {
 		c.text(&r.RequestID)
@@ -166,14 +166,14 @@ func (c *coder) aside(r *record) {
 		c.sight(&r.Seen)
 	}
 	if flags&hasPast != 0 {
-		list(c, &r.past, c.event)
+		list(c, &r.Past, c.event)
 	}
 	if flags&hasPrior != 0 {
 		if c.reading {
-			r.prior = new(record)
+			r.Prior = new(checkpoint.Kept)
 		}
-		c.whole(r.prior)
-		r.prior.Key = r.Key
+		c.whole(r.Prior)
+		r.Prior.Key = r.Key
 	}
 	if flags&hasSeq != 0 {
 		c.uint(&r.Seq)
@@ -181,7 +181,7 @@ func (c *coder) aside(r *record) {
 }
 
 // whole describes a record but for its key.
-func (c *coder) whole(r *record) {
+func (c *coder) whole(r *checkpoint.Kept) {
 	state := uint64(r.State)
 	c.uint(&state)
 	r.State = checkpoint.State(state)

@@ -188,7 +188,7 @@ func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
 func numbered(r *row, seq uint64) *row {
 	with := *r
 	with.seq = seq
-	number := func(rec *record) *record {
+	number := func(rec *checkpoint.Kept) *checkpoint.Kept {
 		if rec == nil || rec.Seq != 0 {
 			return rec
 		}

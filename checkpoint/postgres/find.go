@@ -107,7 +107,7 @@ func (f *found) take(v [][]byte) error {
 // link notes a row under each ExternalID by which it is found.
 func (f *found) link(r *row) {
 	names := r.hidden()
-	for _, rec := range []*record{r.entry, r.intent} {
+	for _, rec := range []*checkpoint.Kept{r.entry, r.intent} {
 		if rec != nil {
 			names = append(names, rec.ExternalID, rec.WantLink)
 		}

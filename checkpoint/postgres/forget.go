@@ -30,7 +30,7 @@ func (s *Store) forget(ctx context.Context, keys []string, unblock bool) (r chec
 	q, seen := &wanted{}, map[string]bool{}
 	for i, key := range keys {
 		if !checkpoint.ValidKey(key) {
-			return r, refusedEntry(i, key, "its "+checkpoint.ErrKey.Error(), "")
+			return r, &checkpoint.ListError{Index: i, Key: key, Text: "its "+checkpoint.ErrKey.Error()}
 		}
 		if !seen[key] {
 			q.keys, q.hashes = append(q.keys, key), append(q.hashes, s.digests.Blocked(key))
@@ -102,27 +102,12 @@ func (s *Store) erase(ctx context.Context, q *wanted, leads map[string]bool) err
 		return err
 	}
 	return s.eachDoubt(func(w *working, r *row) {
-		if clean := r.intent.scrubbed(leads); clean != r.intent {
+		if clean := r.intent.Scrubbed(leads); clean != r.intent {
 			next := *r
 			next.intent = clean
 			w.put(&next)
 		}
 	})
-}
-
-// scrubbed is a record without the IDs of leads that were forgotten, or itself.
-func (r *record) scrubbed(leads map[string]bool) *record {
-	clean := *r
-	if leads[r.LeadID] {
-		clean.LeadID = ""
-	}
-	if r.prior != nil {
-		clean.prior = r.prior.scrubbed(leads)
-	}
-	if clean.LeadID == r.LeadID && clean.prior == r.prior {
-		return r
-	}
-	return &clean
 }
 
 // scrubDecisions takes the IDs of leads that were forgotten out of what other decisions were about.
@@ -133,7 +118,7 @@ func (s *Store) scrubDecisions(ctx context.Context, leads map[string]bool) error
 	}
 	var changed []*decision
 	err = eachDecision(rows, func(d *decision) error {
-		if clean := d.send.scrubbed(leads); clean != d.send {
+		if clean := d.send.Scrubbed(leads); clean != d.send {
 			d.send = clean
 			changed = append(changed, d)
 		}

@@ -24,7 +24,7 @@ func (s *Store) Each(ctx context.Context, which checkpoint.Filter, f func(checkp
 			return err
 		}
 		for _, r := range page {
-			if last = []byte(r.key); which.Run != "" && r.visible().maker() != which.Run {
+			if last = []byte(r.key); which.Run != "" && r.visible().Maker() != which.Run {
 				continue
 			}
 			e := r.visible().Entry
@@ -72,19 +72,6 @@ func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) 
 	return page, err
 }
 
-// maker is the run that made a lead, or sent what is in doubt.
-func (r *record) maker() string {
-	if r.State == checkpoint.InDoubt {
-		return r.Run
-	}
-	for _, ev := range slices.Backward(append(slices.Clip(r.past), r.Event(r.act))) {
-		if r.State.HasLead() && ev.Act&checkpoint.Made != 0 && ev.Act&checkpoint.Adopted == 0 {
-			return ev.Run
-		}
-	}
-	return ""
-}
-
 // History tells what was done with a key.
 func (s *Store) History(ctx context.Context, key string) (all []checkpoint.Event, err error) {
 	err = s.read(ctx, func(c *pgx.Conn) error {
@@ -94,20 +81,13 @@ func (s *Store) History(ctx context.Context, key string) (all []checkpoint.Event
 			return err
 		}
 		r := f.row(key, nil)
-		records := []*record{r.entry, r.intent}
+		var sends []*checkpoint.Kept
 		rows, err := c.Query(ctx, decisionColumns+` WHERE ledger = $1 AND key = $2 ORDER BY number`, s.ledger, []byte(key))
 		if err != nil {
 			return err
 		}
-		err = eachDecision(rows, func(d *decision) error { records = append(records, d.send); return nil })
-		for i, r := range records {
-			if r == nil {
-				continue
-			}
-			for _, ev := range append(slices.Clip(r.past), r.Event(r.act)) {
-				all = checkpoint.AddEvent(all, ev, i > 1)
-			}
-		}
+		err = eachDecision(rows, func(d *decision) error { sends = append(sends, d.send); return nil })
+		all = checkpoint.HistoryOf(r.entry, r.intent, sends)
 		return err
 	})
 	return all, err

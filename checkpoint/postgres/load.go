@@ -95,7 +95,7 @@ func eachDecision(rows pgx.Rows, f func(*decision) error) error {
 	var lead, run string
 	var exists bool
 	_, err := pgx.ForEachRow(rows, []any{&number, &key, &lead, &exists, &sent, &run, &decided, &send}, func() error {
-		d := &decision{number: number, at: time.UnixMilli(decided).UTC(), send: &record{Entry: checkpoint.Entry{Key: string(key)}}}
+		d := &decision{number: number, at: time.UnixMilli(decided).UTC(), send: &checkpoint.Kept{Entry: checkpoint.Entry{Key: string(key)}}}
 		d.Decision = checkpoint.Decision{Key: string(key), LeadID: restore(lead), Exists: exists, Run: restore(run)}
 		if sent != 0 {
 			d.Sent = time.UnixMilli(sent).UTC()

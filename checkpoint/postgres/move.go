@@ -39,22 +39,6 @@ func (s *Store) SetMoved(to string) error {
 	})
 }
 
-// kept is a record as it is handed over.
-func (r *record) kept() *checkpoint.Kept {
-	if r == nil {
-		return nil
-	}
-	return &checkpoint.Kept{Entry: r.Entry, Act: r.act, Past: r.past, Prior: r.prior.kept()}
-}
-
-// recordOf is a record as it was handed over.
-func recordOf(k *checkpoint.Kept) *record {
-	if k == nil {
-		return nil
-	}
-	return &record{Entry: k.Entry, act: k.Act, past: k.Past, prior: recordOf(k.Prior)}
-}
-
 // Contents are all that is known.
 func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	c := &checkpoint.Contents{Name: s.at.name, ID: s.id, Target: s.target, Missing: s.missing}
@@ -67,7 +51,7 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 			}
 			for _, r := range page {
 				last = []byte(r.key)
-				if !yield(checkpoint.KeptKey{Entry: r.entry.kept(), Intent: r.intent.kept()}, nil) {
+				if !yield(checkpoint.KeptKey{Entry: r.entry, Intent: r.intent}, nil) {
 					return
 				}
 			}
@@ -99,7 +83,7 @@ func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Content
 		return err
 	}
 	err = eachDecision(rows, func(d *decision) error {
-		c.Decisions = append(c.Decisions, checkpoint.KeptDecision{Decision: d.Decision, At: d.at, Send: d.send.kept()})
+		c.Decisions = append(c.Decisions, checkpoint.KeptDecision{Decision: d.Decision, At: d.at, Send: d.send})
 		return nil
 	})
 	if err != nil {
@@ -224,8 +208,8 @@ func (s *Store) copyRows(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents,
 		if err != nil || !more {
 			return nil, err
 		}
-		r := &row{seq: uint64(seq), entry: recordOf(k.Entry), intent: recordOf(k.Intent)}
-		for _, rec := range []*record{r.entry, r.intent} {
+		r := &row{seq: uint64(seq), entry: k.Entry, intent: k.Intent}
+		for _, rec := range []*checkpoint.Kept{r.entry, r.intent} {
 			if rec != nil {
 				rec.Seq, r.key = 0, rec.Key
 			}
@@ -274,7 +258,7 @@ func (s *Store) copyLines(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents
 		if d.Send == nil {
 			d.Send = &checkpoint.Kept{}
 		}
-		number, err := s.putDecision(ctx, tx.Conn(), &decision{Decision: d.Decision, at: d.At, send: recordOf(d.Send)})
+		number, err := s.putDecision(ctx, tx.Conn(), &decision{Decision: d.Decision, at: d.At, send: d.Send})
 		if err != nil {
 			return err
 		}

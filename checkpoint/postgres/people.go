@@ -123,27 +123,19 @@ func (s *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoi
 
 // resolve makes the decisions of a list, and returns those that are new.
 func (w *working) resolve(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (decided []*decision, err error) {
-	keys, ids, before := map[string]bool{}, map[string]bool{}, map[int]bool{}
+	list, before := checkpoint.DecisionList{}, map[int]bool{}
 	for i := range ds {
-		one := &ds[i]
-		switch {
-		case keys[one.Key]:
-			return nil, refusedEntry(i, one.Key, "its key stands twice in the list", "keep one of them")
-		case one.LeadID != "" && !checkpoint.ValidLeadID(one.LeadID):
-			return nil, refusedEntry(i, one.Key, "its lead ID is none", checkpoint.LeadIDHint)
-		case one.LeadID != "" && ids[one.LeadID]:
-			return nil, refusedEntry(i, one.Key, "its lead ID stands twice in the list", "one lead cannot belong to two rows: look both up again")
+		refusal := list.Unfit(&ds[i])
+		if refusal == nil {
+			before[i], refusal = w.reopen(&ds[i], r)
 		}
-		keys[one.Key], ids[one.LeadID] = true, true
-		is, why := w.reopen(i, one, r)
-		if why != nil {
-			return nil, why
+		if refusal != nil {
+			return nil, refusal.At(i, ds[i].Key)
 		}
-		before[i] = is
 	}
 	for i := range ds {
 		if owner := w.owners[ds[i].LeadID]; ds[i].LeadID != "" && !before[i] && owner != "" {
-			return nil, refusedEntry(i, ds[i].Key, "its lead ID is known already, under another key", "one lead cannot belong to two rows: look both up again")
+			return nil, &checkpoint.ListError{Index: i, Key: ds[i].Key, Text: "its lead ID is known already, under another key", Hint: "one lead cannot belong to two rows: look both up again"}
 		}
 	}
 	for i := range ds {
@@ -152,7 +144,7 @@ func (w *working) resolve(ds []checkpoint.Decision, r *checkpoint.ResolveResult)
 		}
 		next := *w.rows[ds[i].Key]
 		send := *next.intent
-		send.prior = nil
+		send.Prior = nil
 		decided = append(decided, &decision{Decision: ds[i], at: w.now, send: &send})
 		out := ds[i].Outcome(send.Entry, w.now)
 		w.conclude(&next, &out, checkpoint.Decided)
@@ -162,47 +154,37 @@ func (w *working) resolve(ds []checkpoint.Decision, r *checkpoint.ResolveResult)
 	return decided, nil
 }
 
-func refusedEntry(i int, key, text, hint string) error {
-	return &checkpoint.ListError{Index: i, Key: key, Text: text, Hint: hint}
-}
-
 // reopen puts a key that was decided otherwise back in doubt; before says that it was decided so
 // already.
-func (w *working) reopen(i int, d *checkpoint.Decision, r *checkpoint.ResolveResult) (before bool, err error) {
+func (w *working) reopen(d *checkpoint.Decision, r *checkpoint.ResolveResult) (before bool, refusal *checkpoint.ListError) {
 	row := w.rows[d.Key]
-	in := row.intent
-	if in != nil {
+	if row.intent != nil {
 		if held, _ := w.held(row); held {
-			return false, refusedEntry(i, d.Key, "the worker that sent it may be at work still, and its answer may come", heldHint)
+			return false, &checkpoint.ListError{Text: "the worker that sent it may be at work still, and its answer may come", Hint: heldHint}
 		}
 		r.Settled++
-	} else {
-		last, known := w.decided[d.Key], row.visible()
-		if last == nil {
-			return false, refusedEntry(i, d.Key, "its key is not in doubt", "leadferry checkpoint export --state in_doubt lists those that are")
-		}
-		if free := last.LeadID == "" && !last.Exists; free && known.State != checkpoint.NotMade || !free && !known.State.HasLead() {
-			return false, refusedEntry(i, d.Key, "its row was sent again since it was decided about", "leadferry checkpoint history shows what became of it")
-		}
-		if last.LeadID == d.LeadID && last.Exists == d.Exists && known.LeadID == d.LeadID {
-			r.Before++
-			before = true
-		} else {
-			r.Corrected++
-		}
-		again := *last.send
-		again.past = addEvent(known.past, known.Event(known.act))
-		in = &again
+		return false, d.MustBeAbout(&row.intent.Entry)
 	}
-	if !d.About(&in.Entry) {
-		return false, refusedEntry(i, d.Key, "its row was sent again since this list was written", "export the rows in doubt anew")
+	var last *checkpoint.Decision
+	decided, known := w.decided[d.Key], row.visible()
+	if decided != nil {
+		last = &decided.Decision
 	}
-	if !before && row.intent == nil {
+	before, refusal = d.Again(last, &known.Entry)
+	if refusal == nil {
+		refusal = d.MustBeAbout(&decided.send.Entry)
+	}
+	switch {
+	case refusal != nil:
+	case before:
+		r.Before++
+	default:
+		r.Corrected++
 		next := *row
-		next.entry, next.intent = nil, in
+		next.entry, next.intent = nil, decided.send.Reopened(known)
 		w.put(&next)
 	}
-	return before, nil
+	return before, refusal
 }
 
 // heldHint is what to do about a row whose worker may still send it.
@@ -233,7 +215,7 @@ func (s *Store) AcceptLoss(context.Context) (freed int, err error) {
 		err := s.eachDoubt(func(w *working, r *row) {
 			if r.intent.Reason == checkpoint.ReasonIncomplete {
 				next := *r
-				next.intent, next.worker = r.intent.prior, w.worker
+				next.intent, next.worker = r.intent.Prior, w.worker
 				w.put(&next)
 				freed++
 			}

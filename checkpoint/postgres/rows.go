@@ -14,34 +14,26 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// record is an outcome or an intent, with what led to it.
-type record struct {
-	checkpoint.Entry
-	act   checkpoint.Act
-	past  []checkpoint.Event
-	prior *record // of an intent: the one that it came in place of
-}
-
 // row is what stands under a key. What its records point to is never changed.
 type row struct {
 	key           string
 	seq           uint64 // of the commit that wrote it; 0: there is none
 	worker        int64  // that wrote it: of an intent, the one that may still send it
-	entry, intent *record
+	entry, intent *checkpoint.Kept
 	forgotten     bool
 }
 
 // visible is what look-ups show.
-func (r *row) visible() *record {
+func (r *row) visible() *checkpoint.Kept {
 	switch {
 	case r.intent != nil:
 		return r.intent
 	case r.entry != nil:
 		return r.entry
 	case r.forgotten:
-		return &record{Entry: checkpoint.Entry{Key: r.key, State: checkpoint.Forgotten}}
+		return &checkpoint.Kept{Entry: checkpoint.Entry{Key: r.key, State: checkpoint.Forgotten}}
 	}
-	return &record{Entry: checkpoint.Entry{Key: r.key}}
+	return &checkpoint.Kept{Entry: checkpoint.Entry{Key: r.key}}
 }
 
 // state is that of what look-ups show.
@@ -140,7 +132,7 @@ func readRow(v [][]byte) (*row, error) {
 	if len(v) < columnCount || len(v[5]) != 2 || len(v[6]) != 4 {
 		return nil, fmt.Errorf("%w: a row has not the columns that this version writes", checkpoint.ErrDamaged)
 	}
-	shown := &record{Entry: checkpoint.Entry{
+	shown := &checkpoint.Kept{Entry: checkpoint.Entry{
 		Key: string(v[0]), Seq: uint64(int8Of(v[1])), Updated: time.UnixMilli(int8Of(v[3])).UTC(), Line: int(int8Of(v[4])),
 		State: checkpoint.State(binary.BigEndian.Uint16(v[5])), Code: int(int32(binary.BigEndian.Uint32(v[6]))),
 	}}
@@ -162,7 +154,7 @@ func readRow(v [][]byte) (*row, error) {
 	c.aside(shown)
 	below := false
 	if c.bool(&below); below {
-		r.entry = &record{Entry: checkpoint.Entry{Key: r.key, Seq: r.seq}}
+		r.entry = &checkpoint.Kept{Entry: checkpoint.Entry{Key: r.key, Seq: r.seq}}
 		c.whole(r.entry)
 	}
 	if shown.State == checkpoint.InDoubt {

@@ -3,9 +3,7 @@ package postgres
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"time"
-	"unicode/utf8"
 
 	"leadferry/checkpoint"
 )
@@ -32,7 +30,7 @@ type decision struct {
 	checkpoint.Decision
 	number int64
 	at     time.Time
-	send   *record // that it is about
+	send   *checkpoint.Kept // that it is about
 }
 
 // contradiction is evidence against a decision.
@@ -83,19 +81,10 @@ func (w *working) put(r *row) {
 	w.rows[r.key] = r
 }
 
-// stamped is a record as it is kept. The server gives it its number.
-func (w *working) stamped(r record) *record {
-	if r.Seq = 0; r.Updated.IsZero() {
-		r.Updated = w.now
-	}
-	r.Updated = time.UnixMilli(r.Updated.UnixMilli()).UTC()
-	if utf8.RuneCountInString(r.Status) > checkpoint.MaxStatus {
-		r.Status = string([]rune(r.Status)[:checkpoint.MaxStatus])
-	}
-	if len(r.Content) == 0 {
-		r.Content = nil
-	}
-	return &r
+// keep is a record as it is kept. The server gives it its number.
+func (w *working) keep(k checkpoint.Kept) *checkpoint.Kept {
+	k.Seq = 0
+	return k.Stamped(w.now)
 }
 
 // held says whether another worker may still send what it has claimed under a key.
@@ -122,20 +111,11 @@ func (w *working) claim(r *row, e *checkpoint.Entry) error {
 	if err := w.free(r); err != nil {
 		return err
 	}
-	in, old := record{act: checkpoint.Doubted}, r.visible()
-	switch {
-	case old.State.HasLead():
-		return checkpoint.ErrKnown
-	case old.State == checkpoint.Forgotten:
-		return checkpoint.ErrBlocked
-	case old.State == checkpoint.InDoubt:
-		prior := *old
-		prior.prior = nil
-		in.prior, in.past = &prior, append(slices.Clone(old.past), old.Event(old.act).Past())
+	in, refusal := e.Claimed(r.visible())
+	if refusal != nil {
+		return refusal
 	}
-	e.State = checkpoint.InDoubt
-	in.Entry = *e
-	r.intent = w.stamped(in)
+	r.intent = w.keep(in)
 	*e = r.intent.Entry
 	return nil
 }
@@ -147,16 +127,13 @@ func (w *working) withdraw(r *row) error {
 	if err != nil || held || r.intent == nil {
 		return err
 	}
-	r.intent = r.intent.prior
+	r.intent = r.intent.Prior
 	return nil
 }
 
 func (w *working) settle(r *row, e *checkpoint.Entry) error {
-	switch {
-	case e.State == checkpoint.Unknown || e.State > checkpoint.InDoubt:
-		return checkpoint.ErrState
-	case r.state() == checkpoint.Forgotten:
-		return checkpoint.ErrBlocked
+	if err := e.Settleable(r.state()); err != nil {
+		return err
 	}
 	claimed := w.sure && w.mine(r.key)
 	own := r.intent != nil && (r.worker == w.worker || claimed && r.intent.Run == e.Run) // also where another one has put it back
@@ -201,7 +178,7 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
 		}
 		d = w.sentAgain(r.key, e)
 	}
-	none := d.LeadID == "" && !d.Exists
+	none := d.Free()
 	keep := e.State == checkpoint.InDoubt || r.intent != nil || none && r.state() != checkpoint.NotMade
 	switch {
 	case e.State.HasLead() && (none || d.LeadID != "" && d.LeadID != e.LeadID):
@@ -218,9 +195,9 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
 
 // sentAgain is the decision of whoever had a send in doubt made again, whose outcome is e: that it had not been applied.
 func (w *working) sentAgain(key string, e *checkpoint.Entry) *decision {
-	send := record{Entry: *e, act: checkpoint.Doubted}
+	send := checkpoint.Kept{Entry: *e, Act: checkpoint.Doubted}
 	send.State, send.LeadID, send.Code, send.Reason = checkpoint.InDoubt, "", 0, ""
-	return &decision{Decision: checkpoint.Decision{Key: key, Run: e.Run}, at: w.now, send: w.stamped(send)}
+	return &decision{Decision: checkpoint.Decision{Key: key, Run: e.Run}, at: w.now, send: w.keep(send)}
 }
 
 // owner is the key of a lead, or nothing. As long as nothing is sure it is taken to be nobody's:
@@ -241,53 +218,14 @@ func (w *working) owner(lead string, r *row) (string, error) {
 
 // doubt keeps the intent of a key and adds what is known of the answer.
 func (w *working) doubt(r *row, e *checkpoint.Entry) {
-	in := record{Entry: *e}
-	if r.intent != nil {
-		in = *r.intent
-	}
-	in.State, in.Code, in.Reason, in.LeadID = checkpoint.InDoubt, e.Code, e.Reason, e.LeadID
-	in.RequestID = cmp.Or(e.RequestID, in.RequestID)
-	if e.Reason != checkpoint.ReasonIncomplete { // which was not sent
-		in.act |= checkpoint.Doubted
-	}
-	r.intent = w.stamped(in)
+	r.intent = w.keep(e.Doubt(r.intent))
 	*e = r.intent.Entry
-}
-
-// mostPast is how many events are kept before the one that an entry shows.
-const mostPast = 7
-
-// addEvent adds one to a past. Of a long one the oldest but the first goes that did not bring a
-// lead ID, or else the second.
-func addEvent(past []checkpoint.Event, ev checkpoint.Event) []checkpoint.Event {
-	const givesLead = checkpoint.Made | checkpoint.Adopted | checkpoint.Decided
-	past = append(slices.Clip(past), ev.Past())
-	if len(past) <= mostPast {
-		return past
-	}
-	goes := 1 + slices.IndexFunc(past[1:len(past)-1], func(ev checkpoint.Event) bool { return ev.Act&givesLead == 0 })
-	return slices.Delete(past, max(goes, 1), max(goes, 1)+1)
 }
 
 // conclude puts an outcome in place of what stands under its key.
 func (w *working) conclude(r *row, e *checkpoint.Entry, act checkpoint.Act) {
-	out, old := record{Entry: *e}, &record{}
-	if r.entry != nil {
-		old = r.entry
-		out.past = addEvent(old.past, old.Event(old.act))
-	}
-	if in := r.intent; in != nil {
-		for _, ev := range in.past {
-			out.past = addEvent(out.past, ev)
-		}
-		sent := in.Event(in.act).Past()
-		told := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == "" // the outcome says as much
-		if !told && !slices.Contains(in.past, sent) {
-			out.past = addEvent(out.past, sent)
-		}
-	}
-	out.act = e.ActAfter(&old.Entry) | act
-	r.intent, r.entry = nil, w.stamped(out)
+	r.entry = w.keep(e.Concluded(r.entry, r.intent, act))
+	r.intent = nil
 	*e = r.entry.Entry
 }
 
@@ -300,35 +238,23 @@ func (w *working) contradict(kind checkpoint.Evidence, key, lead, other string) 
 
 func (w *working) mark(r *row, e *checkpoint.Entry) error {
 	old := r.visible()
+	known, err := e.Markable(&old.Entry)
 	switch {
-	case old.State == checkpoint.Forgotten:
-		return checkpoint.ErrBlocked
-	case old.State.HasLead() && old.LeadID == e.LeadID:
+	case err != nil:
+		return err
+	case known:
 		marked := *old
-		marked.Unsettled, marked.Sought, marked.Seen = e.Unsettled, e.Sought, e.Seen
-		r.entry = w.stamped(marked)
+		marked.Entry = old.Marked(e)
+		r.entry = w.keep(marked)
 		*e = r.entry.Entry
 		return nil
-	case old.State == checkpoint.InDoubt || old.State.HasLead() && old.LeadID != "" || e.LeadID == "":
-		return checkpoint.ErrKnown
 	case !w.sure:
 		return errUnsure
 	}
-	return w.takeOver(r, e)
-}
-
-// takeOver makes a lead that only the input knew the lead of its key.
-func (w *working) takeOver(r *row, e *checkpoint.Entry) error {
 	if owner, err := w.owner(e.LeadID, r); err != nil || owner != "" {
 		return cmp.Or(err, checkpoint.ErrTaken)
 	}
-	taken, old := *e, r.visible()
-	taken.State = checkpoint.Created
-	if old.State.HasLead() { // its lead ID alone was not known
-		taken = old.Completed(e)
-		taken.Unsettled, taken.Sought, taken.Seen = e.Unsettled, e.Sought, e.Seen
-	}
-	taken.Updated = w.now
+	taken := e.TakenOver(&old.Entry, w.now) // a lead that only the input knew
 	w.conclude(r, &taken, checkpoint.Adopted)
 	*e = taken
 	return nil

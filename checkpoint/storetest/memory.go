@@ -42,34 +42,19 @@ type Memory struct {
 // the maps is a copy of all.
 type knowledge struct {
 	seq              uint64
-	entries, intents map[string]*record
+	entries, intents map[string]*checkpoint.Kept
 	blocked          map[string]bool
-	decided          []decided
+	decided          []checkpoint.KeptDecision
 	found            []checkpoint.Contradiction
 	shapes           []checkpoint.Shape
 	runs             []checkpoint.RunInfo
-}
-
-// record is an outcome or an intent, with what led to it.
-type record struct {
-	checkpoint.Entry
-	act   checkpoint.Act
-	past  []checkpoint.Event
-	prior *record // of an intent: the one that it came in place of
-}
-
-// decided is a decision with the send that it was about.
-type decided struct {
-	checkpoint.Decision
-	at   time.Time
-	send *record
 }
 
 // NewMemory returns one that knows nothing.
 func NewMemory(t checkpoint.Target) *Memory {
 	return &Memory{
 		Now: time.Now, target: t, digests: checkpoint.NewDigester([]byte(rand.Text())),
-		known: knowledge{entries: map[string]*record{}, intents: map[string]*record{}, blocked: map[string]bool{}},
+		known: knowledge{entries: map[string]*checkpoint.Kept{}, intents: map[string]*checkpoint.Kept{}, blocked: map[string]bool{}},
 	}
 }
 
@@ -161,16 +146,16 @@ func (k *knowledge) keys() []string {
 }
 
 // visible is what a look-up shows.
-func (k *knowledge) visible(key string) *record {
+func (k *knowledge) visible(key string) *checkpoint.Kept {
 	switch {
 	case k.intents[key] != nil:
 		return k.intents[key]
 	case k.entries[key] != nil:
 		return k.entries[key]
 	case k.blocked[key]:
-		return &record{Entry: checkpoint.Entry{Key: key, State: checkpoint.Forgotten}}
+		return &checkpoint.Kept{Entry: checkpoint.Entry{Key: key, State: checkpoint.Forgotten}}
 	}
-	return &record{Entry: checkpoint.Entry{Key: key}}
+	return &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
 }
 
 // owner is the key that has a lead, or nothing.
@@ -196,7 +181,7 @@ func (m *Memory) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint
 	})
 }
 
-func (k *knowledge) find(q checkpoint.Query) (*record, checkpoint.Match) {
+func (k *knowledge) find(q checkpoint.Query) (*checkpoint.Kept, checkpoint.Match) {
 	own, owner := k.visible(q.Key), k.owner(q.LeadID)
 	switch {
 	case own.State.HasLead() && owner != "" && owner != q.Key:
@@ -248,7 +233,7 @@ func (m *Memory) Each(_ context.Context, which checkpoint.Filter, f func(checkpo
 	var all []checkpoint.Entry
 	err := m.ask(func(k *knowledge) error {
 		for _, key := range k.keys() {
-			if r := k.visible(key); (which.State == checkpoint.Unknown || which.State == r.State) && (which.Run == "" || r.maker() == which.Run) {
+			if r := k.visible(key); (which.State == checkpoint.Unknown || which.State == r.State) && (which.Run == "" || r.Maker() == which.Run) {
 				all = append(all, r.Entry)
 			}
 		}
@@ -260,36 +245,16 @@ func (m *Memory) Each(_ context.Context, which checkpoint.Filter, f func(checkpo
 	return err
 }
 
-// maker is the run that made a lead, or sent what is in doubt.
-func (r *record) maker() string {
-	if r.State == checkpoint.InDoubt {
-		return r.Run
-	}
-	for _, ev := range slices.Backward(append(slices.Clone(r.past), r.Event(r.act))) {
-		if r.State.HasLead() && ev.Act&checkpoint.Made != 0 && ev.Act&checkpoint.Adopted == 0 {
-			return ev.Run
-		}
-	}
-	return ""
-}
-
 // History tells what was done with a key.
 func (m *Memory) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
 	err = m.ask(func(k *knowledge) error {
-		records := []*record{k.entries[key], k.intents[key]}
+		var sends []*checkpoint.Kept
 		for _, one := range k.decided {
 			if one.Key == key {
-				records = append(records, one.send)
+				sends = append(sends, one.Send)
 			}
 		}
-		for i, r := range records {
-			if r == nil {
-				continue
-			}
-			for _, ev := range append(slices.Clone(r.past), r.Event(r.act)) {
-				all = checkpoint.AddEvent(all, ev, i > 1)
-			}
-		}
+		all = checkpoint.HistoryOf(k.entries[key], k.intents[key], sends)
 		return nil
 	})
 	return all, err
@@ -347,10 +312,10 @@ func (m *Memory) PutRun(_ context.Context, r checkpoint.RunInfo) error {
 
 // Decisions calls f with each that was made.
 func (m *Memory) Decisions(_ context.Context, f func(checkpoint.Decision, time.Time) error) error {
-	var all []decided
+	var all []checkpoint.KeptDecision
 	err := m.ask(func(k *knowledge) error { all = slices.Clone(k.decided); return nil })
 	for i := 0; i < len(all) && err == nil; i++ {
-		err = f(all[i].Decision, all[i].at)
+		err = f(all[i].Decision, all[i].At)
 	}
 	return err
 }
@@ -363,14 +328,6 @@ func (m *Memory) Contradictions(_ context.Context, f func(checkpoint.Contradicti
 		err = f(all[i])
 	}
 	return err
-}
-
-// bounded is a status as it is kept.
-func bounded(status string) string {
-	if letters := []rune(status); len(letters) > checkpoint.MaxStatus {
-		return string(letters[:checkpoint.MaxStatus])
-	}
-	return status
 }
 
 // sameShape says whether two shapes are one.

@@ -73,66 +73,49 @@ func (w *writing) apply(c *checkpoint.Change) {
 	}
 }
 
-// stamped is a record as it is kept, with number and time.
-func (w *writing) stamped(r record) *record {
-	if r.Seq = w.seq; r.Updated.IsZero() {
-		r.Updated = w.now
-	}
-	r.Updated = time.UnixMilli(r.Updated.UnixMilli()).UTC()
-	r.Status = bounded(r.Status)
-	return &r
-}
-
 func (w *writing) note(s *checkpoint.Shape) {
 	if s != nil && len(s.Columns) > 0 && !slices.ContainsFunc(w.shapes, func(other checkpoint.Shape) bool { return sameShape(*s, other) }) {
 		w.shapes = append(w.shapes, *s)
 	}
 }
 
+// keep is a record as it is kept, with number and time.
+func (w *writing) keep(k checkpoint.Kept) *checkpoint.Kept {
+	k.Seq = w.seq
+	return k.Stamped(w.now)
+}
+
 func (w *writing) claim(e *checkpoint.Entry) error {
-	old := w.visible(e.Key)
-	r := record{act: checkpoint.Doubted}
-	switch {
-	case !checkpoint.ValidKey(e.Key):
+	if !checkpoint.ValidKey(e.Key) {
 		return checkpoint.ErrKey
-	case old.State.HasLead():
-		return checkpoint.ErrKnown
-	case old.State == checkpoint.Forgotten:
-		return checkpoint.ErrBlocked
-	case old.State == checkpoint.InDoubt:
-		prior := *old
-		prior.prior = nil
-		r.prior, r.past = &prior, append(slices.Clone(old.past), old.Event(old.act).Past())
 	}
-	e.State = checkpoint.InDoubt
-	r.Entry = *e
-	w.intents[e.Key] = w.stamped(r)
+	in, refusal := e.Claimed(w.visible(e.Key))
+	if refusal != nil {
+		return refusal
+	}
+	w.intents[e.Key] = w.keep(in)
 	*e = w.intents[e.Key].Entry
 	return nil
 }
 
 func (w *writing) withdraw(key string) {
 	in := w.intents[key]
-	if delete(w.intents, key); in != nil && in.prior != nil {
-		w.intents[key] = in.prior
+	if delete(w.intents, key); in != nil && in.Prior != nil {
+		w.intents[key] = in.Prior
 	}
 }
 
 func (w *writing) settle(e *checkpoint.Entry) error {
-	switch {
-	case !checkpoint.ValidKey(e.Key):
-		return checkpoint.ErrKey
-	case e.State == checkpoint.Unknown || e.State > checkpoint.InDoubt:
-		return checkpoint.ErrState
-	case w.visible(e.Key).State == checkpoint.Forgotten:
-		return checkpoint.ErrBlocked
+	if err := e.Settleable(w.visible(e.Key).State); err != nil {
+		return err
 	}
 	if owner := w.owner(e.LeadID); e.State != checkpoint.InDoubt && owner != "" && owner != e.Key {
 		w.contradict(checkpoint.LeadOfAnother, owner, e.LeadID, e.Key)
 		e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
 	}
 	if e.State == checkpoint.InDoubt {
-		*e = w.doubt(*e)
+		w.intents[e.Key] = w.keep(e.Doubt(w.intents[e.Key]))
+		*e = w.intents[e.Key].Entry
 		return nil
 	}
 	if kind, lead := e.Against(); kind != checkpoint.NoEvidence {
@@ -142,39 +125,10 @@ func (w *writing) settle(e *checkpoint.Entry) error {
 	return nil
 }
 
-// doubt keeps the intent of a key and adds what is known of the answer.
-func (w *writing) doubt(e checkpoint.Entry) checkpoint.Entry {
-	r := record{Entry: e}
-	if in := w.intents[e.Key]; in != nil {
-		r = *in
-	}
-	r.State, r.Code, r.Reason, r.LeadID = checkpoint.InDoubt, e.Code, e.Reason, e.LeadID
-	r.RequestID = cmp.Or(e.RequestID, r.RequestID)
-	if e.Reason != checkpoint.ReasonIncomplete { // which was not sent
-		r.act |= checkpoint.Doubted
-	}
-	w.intents[e.Key] = w.stamped(r)
-	return w.intents[e.Key].Entry
-}
-
 // conclude puts an outcome in place of what stands under its key.
 func (w *writing) conclude(e checkpoint.Entry, act checkpoint.Act) checkpoint.Entry {
-	r, old, in := record{Entry: e}, &record{}, w.intents[e.Key]
-	if w.entries[e.Key] != nil {
-		old = w.entries[e.Key]
-		r.past = append(slices.Clone(old.past), old.Event(old.act))
-	}
-	if in != nil {
-		r.past = append(r.past, in.past...)
-		sent := in.Event(in.act).Past()
-		told := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == "" // the outcome says as much
-		if !told && !slices.Contains(in.past, sent) {
-			r.past = append(r.past, sent)
-		}
-	}
-	r.act = e.ActAfter(&old.Entry) | act
+	w.entries[e.Key] = w.keep(e.Concluded(w.entries[e.Key], w.intents[e.Key], act))
 	delete(w.intents, e.Key)
-	w.entries[e.Key] = w.stamped(r)
 	return w.entries[e.Key].Entry
 }
 
@@ -186,10 +140,10 @@ func (w *writing) contradict(kind checkpoint.Evidence, key, lead, other string) 
 			continue
 		}
 		again := slices.ContainsFunc(w.found, func(c checkpoint.Contradiction) bool {
-			return c.Decision == one.Decision && c.Decided.Equal(one.at) && c.Text == kind.String() && c.Other == other
+			return c.Decision == one.Decision && c.Decided.Equal(one.At) && c.Text == kind.String() && c.Other == other
 		})
 		if one.LeadID == lead && !one.Exists && !again {
-			w.found = append(w.found, checkpoint.Contradiction{Decision: one.Decision, Decided: one.at, Found: w.now, Other: other, Text: kind.String()})
+			w.found = append(w.found, checkpoint.Contradiction{Decision: one.Decision, Decided: one.At, Found: w.now, Other: other, Text: kind.String()})
 		}
 		return
 	}
@@ -197,29 +151,19 @@ func (w *writing) contradict(kind checkpoint.Evidence, key, lead, other string) 
 
 func (w *writing) mark(e *checkpoint.Entry) error {
 	old := w.visible(e.Key)
+	known, err := e.Markable(&old.Entry)
 	switch {
-	case !checkpoint.ValidKey(e.Key):
-		return checkpoint.ErrKey
-	case old.State == checkpoint.Forgotten:
-		return checkpoint.ErrBlocked
-	case old.State.HasLead() && old.LeadID == e.LeadID:
-		r := *old
-		r.Unsettled, r.Sought, r.Seen = e.Unsettled, e.Sought, e.Seen
-		w.entries[e.Key] = w.stamped(r)
+	case err != nil:
+		return err
+	case known:
+		marked := *old
+		marked.Entry = old.Marked(e)
+		w.entries[e.Key] = w.keep(marked)
 		*e = w.entries[e.Key].Entry
 		return nil
-	case old.State == checkpoint.InDoubt || old.State.HasLead() && old.LeadID != "" || e.LeadID == "":
-		return checkpoint.ErrKnown
 	case w.owner(e.LeadID) != "":
 		return checkpoint.ErrTaken
 	}
-	taken := *e
-	taken.State = checkpoint.Created
-	if old.State.HasLead() { // its lead ID alone was not known
-		taken = old.Completed(e)
-		taken.Unsettled, taken.Sought, taken.Seen = e.Unsettled, e.Sought, e.Seen
-	}
-	taken.Updated = w.now
-	*e = w.conclude(taken, checkpoint.Adopted)
+	*e = w.conclude(e.TakenOver(&old.Entry, w.now), checkpoint.Adopted)
 	return nil
 }

@@ -2,22 +2,11 @@ package records
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"leadferry/checkpoint"
 )
 
-// mostPast is how many events are kept before the one that the entry shows: the
-// first, the last ones, and, before others, those that tell whose word its lead ID is.
-const mostPast = 7
-
-// givesLead are the acts that brought a lead ID: of the service, and of people.
-const (
-	ofPeople  = checkpoint.Adopted | checkpoint.Decided
-	givesLead = checkpoint.Made | ofPeople
-)
-
-// AppendEvent adds an event to a past; beyond mostPast the oldest one but the first goes
+// AppendEvent adds an event to a past; beyond [checkpoint.MostPast] the oldest one but the first goes
 // that did not bring a lead ID, or else the second.
 func (w *Words) AppendEvent(past []byte, ev checkpoint.Event) []byte {
 	b := append([]byte(nil), past...)
@@ -30,12 +19,12 @@ func (w *Words) AppendEvent(past []byte, ev checkpoint.Event) []byte {
 	ends, goes := []int(nil), 0
 	for len(f.b) > 0 && !f.Bad {
 		ev := f.event(texts)
-		if n := len(ends); n > 0 && goes == 0 && ev.Act&givesLead == 0 {
+		if n := len(ends); n > 0 && goes == 0 && ev.Act&checkpoint.GivesLead == 0 {
 			goes = n
 		}
 		ends = append(ends, from-len(f.b))
 	}
-	if len(ends) >= mostPast {
+	if len(ends) >= checkpoint.MostPast {
 		goes = max(goes, 1)
 		b = append(b[:ends[goes-1]], b[ends[goes]:]...)
 	}
@@ -83,29 +72,12 @@ func (w *Words) EventsOf(key string, records [][]byte) (all []checkpoint.Event, 
 }
 
 // Maker is the run that made a lead, or sent what is in doubt.
-func (w *Words) Maker(e *checkpoint.Entry, t *Tail) string {
-	if e.State == checkpoint.InDoubt || e.State.HasLead() && t.Act&checkpoint.Made != 0 && t.Act&checkpoint.Adopted == 0 {
-		return e.Run
-	}
-	past, _ := w.Events(t.Past) // of a record that was decoded
-	for _, ev := range slices.Backward(past) {
-		if ev.Act&checkpoint.Made != 0 && ev.Act&checkpoint.Adopted == 0 && e.State.HasLead() {
-			return ev.Run
-		}
-	}
-	return ""
-}
+func (w *Words) Maker(e *checkpoint.Entry, t *Tail) string { return w.kept(e, t).Maker() }
 
 // ByPeople says whether the lead ID of an entry is the word of people.
-func (w *Words) ByPeople(t Tail) bool {
-	if t.Act&givesLead != 0 {
-		return t.Act&ofPeople != 0
-	}
+func (w *Words) ByPeople(e *checkpoint.Entry, t Tail) bool { return w.kept(e, &t).ByPeople() }
+
+func (w *Words) kept(e *checkpoint.Entry, t *Tail) *checkpoint.Kept {
 	past, _ := w.Events(t.Past) // of a record that was decoded
-	for _, ev := range slices.Backward(past) {
-		if ev.Act&givesLead != 0 {
-			return ev.Act&ofPeople != 0
-		}
-	}
-	return false
+	return &checkpoint.Kept{Entry: *e, Act: t.Act, Past: past}
 }

@@ -15,11 +15,11 @@ func TestHistoryIsBounded(t *testing.T) {
 		past = w.AppendEvent(past, checkpoint.Event{Act: checkpoint.StatusSent, State: checkpoint.Created, Status: "closedWon", Code: 200, Run: "run", At: time.UnixMilli(1_770_000_000_000 + int64(i)).UTC()})
 	}
 	events, err := w.Events(past)
-	if err != nil || len(events) != mostPast {
+	if err != nil || len(events) != checkpoint.MostPast {
 		t.Fatalf("%d events, %v", len(events), err)
 	}
 	for i, ev := range events {
-		want := int64(100 - mostPast + i)
+		want := int64(100 - checkpoint.MostPast + i)
 		if i == 0 {
 			want = 0
 		}
