@@ -221,12 +221,6 @@ type field struct {
 	volatile bool
 }
 
-// rest is what of the columns that nothing else uses goes into the content.
-type rest struct {
-	except []use // names, in which * stands for any characters
-	prefix string
-}
-
 func (f *field) isRest() bool { return f.value == nil }
 
 // places are where the plan keeps those of its values that are given.

@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -9,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/rowkey"
 )
@@ -204,85 +201,6 @@ func (r *row) addField(f *field, rec *Record) {
 	case f.value.clears:
 		rec.Content = append(rec.Content, Field{Name: f.name, Volatile: f.volatile})
 	}
-}
-
-// addRest adds the columns to the content that nothing else uses.
-func (b *Binding) addRest(r *row, rec *Record) {
-	for _, c := range b.rest {
-		s := strings.TrimSpace(r.cell(c.index))
-		if len(c.without) > 0 {
-			left, _ := without(jsontext.Value(s), c.without)
-			s = string(left)
-		}
-		if s != "" {
-			rec.Content = append(rec.Content, Field{Name: c.as, Value: s})
-		}
-	}
-}
-
-// without is a JSON value without what the paths lead to, and whether they lead
-// anywhere; nil where nothing is left of it. What nobody uses stays as it is written. In
-// lists null takes the place of what goes, so that the others keep theirs.
-func without(v jsontext.Value, paths [][]string) (left jsontext.Value, changed bool) {
-	kind := v.Kind()
-	if kind != '{' && kind != '[' {
-		return v, false
-	}
-	d := jsontext.NewDecoder(bytes.NewReader(v))
-	_, err := d.ReadToken()
-	holds := false
-	for i := 0; err == nil && d.PeekKind() != '}' && d.PeekKind() != ']'; i++ {
-		step, name := strconv.Itoa(i), jsontext.Value(nil)
-		if kind == '{' {
-			step, name = memberName(d)
-		}
-		var member jsontext.Value
-		member, err = d.ReadValue()
-		member, less := reduced(member, step, paths)
-		changed = changed || less
-		holds = holds || member != nil && member.Kind() != 'n'
-		if member == nil && kind == '[' {
-			member = jsontext.Value("null")
-		}
-		if member != nil {
-			left = append(append(append(left, ','), name...), member...)
-		}
-	}
-	switch {
-	case err != nil || !changed:
-		return v, false
-	case !holds:
-		return nil, true
-	}
-	left[0] = byte(kind)                    // instead of a comma
-	return append(left, byte(kind)+2), true // the codes of both brackets are two apart
-}
-
-// reduced is a member without what those paths lead to that begin with its step.
-func reduced(member jsontext.Value, step string, paths [][]string) (left jsontext.Value, changed bool) {
-	var inside [][]string
-	for _, p := range paths {
-		switch {
-		case p[0] == step && len(p) == 1:
-			return nil, true
-		case p[0] == step:
-			inside = append(inside, p[1:])
-		}
-	}
-	if inside == nil {
-		return member, false
-	}
-	return without(member, inside)
-}
-
-// memberName reads a name: as it is meant, and as it is written, with its colon.
-func memberName(d *jsontext.Decoder) (name string, written jsontext.Value) {
-	v, err := d.ReadValue()
-	if err != nil {
-		return "", nil // the value behind it fails, too
-	}
-	meant, _ := jsontext.AppendUnquote(nil, v)
-	return string(meant), append(v.Clone(), ':')
 }
 
 // rowKey is the default key. White space at a cell's ends and columns that hold

@@ -248,29 +248,6 @@ func (p *parser) content(n node) {
 	})
 }
 
-// rest takes the columns into the content that nothing else uses, or some of them.
-func (p *parser) rest(n node) rest {
-	var all rest
-	if n.Kind != yaml.MappingNode || n.isUnquoted() {
-		if s, ok := p.scalar(n); ok && s != "rest" {
-			p.fail(n, `"*": rest`, "%s takes the word rest, for every column that nothing else uses", n.path)
-		}
-		return all
-	}
-	if !n.has("rest") {
-		p.fail(n, `"*": {rest: {except: [ssn, "tmp_*"], prefix: "crm_"}}`, "%s lacks rest", n.path)
-	}
-	p.object(n, member{"rest", func(n node) {
-		p.object(n,
-			member{"except", func(n node) {
-				p.list(n, func(n node) { all.except = append(all.except, use{name: strings.TrimSpace(p.name(n, "")), at: n.at()}) })
-			}},
-			member{"prefix", func(n node) { all.prefix, _ = p.scalar(n) }},
-		)
-	}})
-	return all
-}
-
 // searches are the locator types and what a search by them needs (specification,
 // endpoint 5, rule 3).
 var searches = map[string]string{

@@ -30,7 +30,7 @@ func (s *Store) forget(ctx context.Context, keys []string, unblock bool) (r chec
 	q, seen := &wanted{}, map[string]bool{}
 	for i, key := range keys {
 		if !checkpoint.ValidKey(key) {
-			return r, &checkpoint.ListError{Index: i, Key: key, Text: "its "+checkpoint.ErrKey.Error()}
+			return r, &checkpoint.ListError{Index: i, Key: key, Text: "its " + checkpoint.ErrKey.Error()}
 		}
 		if !seen[key] {
 			q.keys, q.hashes = append(q.keys, key), append(q.hashes, s.digests.Blocked(key))

@@ -156,7 +156,7 @@ func (m *Memory) Forget(_ context.Context, keys []string, unblock bool) (r check
 		gone, leads := map[string]bool{}, map[string]bool{}
 		for i, key := range keys {
 			if !checkpoint.ValidKey(key) {
-				return &checkpoint.ListError{Index: i, Key: key, Text: "its "+checkpoint.ErrKey.Error()}
+				return &checkpoint.ListError{Index: i, Key: key, Text: "its " + checkpoint.ErrKey.Error()}
 			}
 			if gone[key] {
 				continue
