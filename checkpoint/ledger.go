@@ -28,11 +28,11 @@ type Gathering struct {
 // whole or not at all.
 type Ledger struct {
 	Store
-	slots int
-	ahead func() int
-	taken map[string]struct{} // keys whose claims have a slot; the writer's own
-	group []*waiting          // of the commit under way; the writer's own
-	rooms sync.Pool           // of *waiting
+	slots   int
+	ahead   func() int
+	claimed map[string]struct{} // keys whose claims have a slot; the writer's own
+	group   []*waiting          // of the commit under way; the writer's own
+	spare   sync.Pool           // of *waiting
 
 	mu        sync.Mutex
 	queue     []*waiting // what the writer has not taken yet
@@ -46,8 +46,8 @@ type Ledger struct {
 	ended     chan struct{} // closed when the writer has ended
 }
 
-// waiting is a change whose caller waits for its commit. Rooms for them are used again: a
-// row makes two changes.
+// waiting is a change whose caller waits for its commit. They are used again: a row makes two
+// changes.
 type waiting struct {
 	Change
 	done chan error
@@ -58,8 +58,8 @@ func newWaiting() any { return &waiting{done: make(chan error, 1)} }
 // NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
-		Store: s, slots: g.Slots, ahead: g.Ahead, taken: make(map[string]struct{}),
-		wake: make(chan struct{}, 1), ended: make(chan struct{}), rooms: sync.Pool{New: newWaiting},
+		Store: s, slots: g.Slots, ahead: g.Ahead, claimed: make(map[string]struct{}),
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), spare: sync.Pool{New: newWaiting},
 	}
 	if l.ahead == nil {
 		l.ahead = func() int { return 0 }
@@ -136,11 +136,11 @@ func (l *Ledger) end() {
 // submit queues a change and waits until it is durable. A claim that still waits when ctx
 // ends is taken back. Nothing else is: an outcome is never thrown away.
 func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error) {
-	w := l.rooms.Get().(*waiting)
+	w := l.spare.Get().(*waiting)
 	w.Change = c
 	defer func() {
 		w.Change = Change{}
-		l.rooms.Put(w)
+		l.spare.Put(w)
 	}()
 	if err := l.enqueue(w); err != nil {
 		return c.Entry, err
@@ -259,11 +259,11 @@ func (l *Ledger) look() (some, now, closed bool) {
 }
 
 // free says whether there is a slot for a claim, or that none is needed.
-func (l *Ledger) free() bool { return l.slots == 0 || len(l.taken) < l.slots || l.broken != nil }
+func (l *Ledger) free() bool { return l.slots == 0 || len(l.claimed) < l.slots || l.broken != nil }
 
 // commit makes what has gathered durable and tells everybody.
 func (l *Ledger) commit() {
-	changes, err := l.take()
+	changes, err := l.gather()
 	if err == nil {
 		err = crash.Call(func() error { return l.Store.Commit(context.Background(), changes) })
 	}
@@ -272,7 +272,7 @@ func (l *Ledger) commit() {
 	l.enough = min((3*l.enough+l.answered+3)/4, max(l.slots/4, 1))
 	for _, w := range l.group {
 		if w.Kind == Claim && (err != nil || w.Err != nil) {
-			delete(l.taken, w.Entry.Key)
+			delete(l.claimed, w.Entry.Key)
 			l.hurry = true // for those that wait for the slot
 		}
 	}
@@ -282,9 +282,9 @@ func (l *Ledger) commit() {
 	}
 }
 
-// take takes what can be committed now: claims come last, as many as have slots. It fails
-// when nothing can be committed any more, and takes everything then.
-func (l *Ledger) take() (changes []*Change, err error) {
+// gather is what can be committed now: claims come last, as many as have slots. It fails
+// when nothing can be committed any more, and gathers everything then.
+func (l *Ledger) gather() (changes []*Change, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hurry, l.answered = false, 0
@@ -294,7 +294,7 @@ func (l *Ledger) take() (changes []*Change, err error) {
 			continue
 		}
 		if w.Kind != Mark {
-			delete(l.taken, w.Entry.Key)
+			delete(l.claimed, w.Entry.Key)
 		}
 		l.group = append(l.group, w)
 	}
@@ -305,7 +305,7 @@ func (l *Ledger) take() (changes []*Change, err error) {
 		case !l.free():
 			left = append(left, w)
 		default:
-			l.taken[w.Entry.Key] = struct{}{}
+			l.claimed[w.Entry.Key] = struct{}{}
 			l.group = append(l.group, w)
 		}
 	}

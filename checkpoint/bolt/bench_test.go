@@ -32,7 +32,7 @@ func BenchmarkClaimAndSettle(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ResetTimer()
-			settleRows(b, d, b.N, key)
+			claimAndSettle(b, d, b.N, key)
 			b.StopTimer()
 			info, err := os.Stat(path)
 			if err != nil {
@@ -55,7 +55,7 @@ func BenchmarkLookup(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	settleRows(b, d, known, key)
+	claimAndSettle(b, d, known, key)
 	keys, out := make([]string, 256), make([]checkpoint.Entry, 256)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -83,9 +83,9 @@ func BenchmarkSum(b *testing.B) {
 	}
 }
 
-// settleRows claims and settles n rows and keeps the inFlight full, as a run does
+// claimAndSettle claims and settles n rows, inFlight of them at a time, as a run does
 // whose service answers at once.
-func settleRows(b *testing.B, d *Store, n int, key func(int) string) {
+func claimAndSettle(b *testing.B, d *Store, n int, key func(int) string) {
 	b.Helper()
 	l := checkpoint.NewLedger(d, checkpoint.Gathering{Slots: inFlight})
 	var next atomic.Int64

@@ -177,23 +177,8 @@ func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) err
 	if !found && !d.fresh {
 		d.warn(d.seqPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
 	}
-	older, err := d.older(m, found, img, &o)
-	switch {
-	case err != nil:
+	if err := d.judgeAge(m, found, img, &o); err != nil {
 		return err
-	case d.fresh:
-	case older == "" && found && m.host != d.host && m.host != 0 && d.host != 0:
-		d.warn("the checkpoint was used on another machine before: if a copy of it goes on there, each makes leads again that the other has made")
-	case older == "":
-	case !o.Accept:
-		if err := d.keepOlder(m, found, &o); err != nil {
-			return err
-		}
-		return d.refuse(checkpoint.ErrRolledBack, older, "put the one back that was used last; if there is none, `leadferry checkpoint check --accept-older` "+
-			"takes this one: rows that it does not know are held then, not sent")
-	default:
-		d.tookOlder = true
-		d.acceptOlder = func() error { return d.takeOlder(m, found, &o) }
 	}
 	if err := d.check(img, o.Check || o.Accept || !d.untouched(m, found), o.Check); err != nil {
 		return err
@@ -210,6 +195,7 @@ func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) err
 	if d.fresh && found && m.id != d.header.id {
 		d.replaced = &m
 	}
+	var err error
 	if d.seqFile, err = openSeq(d.seqPath()); err != nil {
 		return err
 	}
@@ -220,6 +206,29 @@ func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) err
 		return err
 	}
 	return errors.Join(d.seqFile.Sync(), disk.SyncFolder(filepath.Dir(d.path)))
+}
+
+// judgeAge refuses a file that is older than what is known to have been here, or notes that it is to be taken for good.
+func (d *Store) judgeAge(m seqLine, found bool, img *pages.Image, o *Options) error {
+	older, err := d.older(m, found, img, o)
+	switch {
+	case err != nil:
+		return err
+	case d.fresh:
+	case older == "" && found && m.host != d.host && m.host != 0 && d.host != 0:
+		d.warn("the checkpoint was used on another machine before: if a copy of it goes on there, each makes leads again that the other has made")
+	case older == "":
+	case !o.Accept:
+		if err := d.keepOlder(m, found, o); err != nil {
+			return err
+		}
+		return d.refuse(checkpoint.ErrRolledBack, older, "put the one back that was used last; if there is none, `leadferry checkpoint check --accept-older` "+
+			"takes this one: rows that it does not know are held then, not sent")
+	default:
+		d.tookOlder = true
+		d.acceptOlder = func() error { return d.takeOlder(m, found, o) }
+	}
+	return nil
 }
 
 // checkUnused looks whether an earlier run made the file and was killed before it used it, or

@@ -91,16 +91,21 @@ func (p *program) configShow(c *cli.Context) error {
 		fmt.Fprintf(p.say(c), "warning: %s\n", text)
 	}
 	if c.Bool("json") {
-		enc := json.NewEncoder(p.Out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(rows)
+		return p.printJSON(rows)
 	}
 	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
 	for _, s := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, report.Escape(cmp.Or(s.Value, "not set")), report.Escape(s.From))
 	}
 	return w.Flush()
+}
+
+// printJSON writes what is read by a program to standard output.
+func (p *program) printJSON(v any) error {
+	enc := json.NewEncoder(p.Out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }
 
 // checkpointSetting is the checkpoint that a run would use by itself.
@@ -166,7 +171,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 		fmt.Fprintf(p.say(c), "warning: %s\n", text)
 	}
 	ways, _ := p.settings.Load().Routes() // service has tried them
-	all, application, broken := []checked{}, "", 0
+	all, broken := []checked{}, 0
 	client.Probe(c.Context, func(s leadapi.Step) {
 		one := checked{"general API", s.Name, s.Works, report.Escape(s.Text), report.Escape(s.Hint), float64(s.Took.Microseconds()) / 1000}
 		address, way := api.BaseURL, ways["base-url"]
@@ -179,21 +184,15 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 		if !s.Works {
 			broken++
 		}
-		all = append(all, one)
-		if c.Bool("json") {
-			return
+		if first := len(all) == 0 || all[len(all)-1].Application != one.Application; first && !c.Bool("json") {
+			fmt.Fprintf(p.Out, "%s  %s\n", one.Application, report.Escape(leadapi.Canonical(address)))
 		}
-		if one.Application != application {
-			application = one.Application
-			fmt.Fprintf(p.Out, "%s  %s\n", application, report.Escape(leadapi.Canonical(address)))
+		if all = append(all, one); !c.Bool("json") {
+			p.printStep(one, s.Took)
 		}
-		p.printStep(one, s.Took)
 	})
 	if c.Bool("json") {
-		enc := json.NewEncoder(p.Out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(all)
+		err = p.printJSON(all)
 	}
 	if broken > 0 && err == nil {
 		err = exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, len(all)),

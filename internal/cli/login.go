@@ -85,15 +85,8 @@ func (p *program) login(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
+	ctx, cancel := p.untilInterrupted(c.Context)
 	defer cancel()
-	go func() {
-		select {
-		case <-p.interrupt:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	if api.ClientID, api.ClientSecret, err = p.newClient(c, ctx, client); err != nil {
 		return err
 	}
@@ -105,6 +98,19 @@ func (p *program) login(c *cli.Context) error {
 	}
 	remarks(p.say(c), set)
 	return p.proveSignIn(c, ctx, api)
+}
+
+// untilInterrupted is a context that ends with the first signal.
+func (p *program) untilInterrupted(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	go func() {
+		select {
+		case <-p.interrupt:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // newClient makes a client and stores it, of which nobody else has the secret.

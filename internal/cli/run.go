@@ -44,27 +44,8 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	}
 	defer func() { p.warnOf("the live page did not end well", live.end(end.summary.Load(), err)) }()
 	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
-	shown := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{})}
-	shown.watched = terminal.Is(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
-	shown.asks = p.asks(c, o)
-	shown.web = live
-	if shown.watched || shown.asks || live != nil {
-		shown.rows = in.Count(o.Limit)
-	}
-	if live != nil {
-		o.Live = func(s *report.Summary) { live.page.Show(s, shown.rows) }
-	}
-	o.Begin = func(s *importer.Start) error {
-		if err := shown.begin(s, o.DryRun); err != nil {
-			return err
-		}
-		if !p.hold.Take() {
-			return exit.ErrInterrupted
-		}
-		p.warnOf(badMetrics, end.beginMetrics(s, o.MappingFile.Path))
-		return nil
-	}
-	o.Progress, o.LetGo, o.Files.Annotate = shown.update, in.LetGo, &p.log
+	shown := p.watch(c, in, &o, live)
+	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
 	var restore func()
 	o.Sends, restore = sending()
 	defer restore()
@@ -130,6 +111,31 @@ type screen struct {
 	web           *web // nil: there is no live page
 	ended         chan struct{}
 	notice        sync.WaitGroup
+}
+
+// watch lets the run show a person what goes on, from its beginning on.
+func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, live *web) *screen {
+	v := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{}), web: live}
+	v.watched = terminal.Is(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
+	v.asks = p.asks(c, *o)
+	if v.watched || v.asks || live != nil {
+		v.rows = in.Count(o.Limit)
+	}
+	if live != nil {
+		o.Live = func(s *report.Summary) { live.page.Show(s, v.rows) }
+	}
+	o.Progress = v.update
+	o.Begin = func(s *importer.Start) error {
+		if err := v.begin(s, o.DryRun); err != nil {
+			return err
+		}
+		if !p.hold.Take() {
+			return exit.ErrInterrupted
+		}
+		p.warnOf(badMetrics, p.ending.beginMetrics(s, o.MappingFile.Path))
+		return nil
+	}
+	return v
 }
 
 // begin announces the run, asks where that is due, and shows the progress from then on.

@@ -62,7 +62,7 @@ func (m *Image) Peek(names ...[]byte) error {
 // before the others. Afterwards bbolt can go everywhere.
 func (m *Image) Walk(record Recorder, first ...string) error {
 	w := newWalker(m, nil)
-	if err := w.markFree(); err != nil {
+	if err := w.noteFreePages(); err != nil {
 		return err
 	}
 	if err := w.tree(subtree{page: m.Root}); err != nil {
@@ -83,7 +83,8 @@ func (m *Image) Walk(record Recorder, first ...string) error {
 	return nil
 }
 
-func (w *walker) markFree() error {
+// noteFreePages notes which pages are free, and the list of them, by what the file says itself.
+func (w *walker) noteFreePages() error {
 	ids, size, err := w.img.freeList()
 	if err != nil {
 		return err
