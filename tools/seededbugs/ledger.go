@@ -6,13 +6,13 @@ func ledgerBugs() []bug {
 		{
 			number: 6, name: "size-0 file accepted", imitates: "m17, fault 17: a checkpoint that lost its content counts as a new one, and all rows are sent again",
 			edits: []edit{{
-				"checkpoint/bolt/lock.go", "\tf, err := openOwn(d.path, flag)\n",
+				"checkpoint/bolt/lock.go", "\topen := func() (err error) { d.file, err = openOwn(d.path, flag); return err }\n",
 				`	if info, err := os.Stat(d.path); err == nil && info.Size() == 0 && !o.ReadOnly {
 		if err := fill(d.path, newHeader(t, o.Now()), lacking{}); err != nil {
 			return err
 		}
 	}
-	f, err := openOwn(d.path, flag)
+	open := func() (err error) { d.file, err = openOwn(d.path, flag); return err }
 `,
 			}},
 			checks: []check{{"checkpoint/bolt", []string{"TestOpenRefuses"}}},
