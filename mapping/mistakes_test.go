@@ -242,13 +242,13 @@ hint: did you mean "first"?`,
 		`version: 1
 source: {delimiter: '\t'}`,
 		`m:2:21: source.delimiter must be one character, and no quote or line break
-hint: for example ";" or tab`,
+hint: write tab`,
 	},
 	{
 		`version: 1
 source: {encoding: ansi}`,
 		`m:2:20: source.encoding "ansi" is not an encoding
-hint: for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis`,
+hint: that is windows-1252 in western Europe and the Americas, windows-1250 in central Europe, windows-1251 for Cyrillic`,
 	},
 	{
 		`version: 1.0
@@ -450,6 +450,14 @@ hint: for example "date:YYYY-MM-DD", or "date:YYYY-MM-DDTHH:mm:ssZ"`,
 lead: {type_key: ""}`,
 		`m:2:18: lead.type_key is empty
 hint: write "{column}" for what a column holds, or a text that is the same in every row`,
+	},
+	{
+		`version: 1
+source: {delimiter: Semicolon, encoding: ANSI}`,
+		`m:2:21: source.delimiter must be one character, and no quote or line break
+hint: write ";"
+m:2:42: source.encoding "ANSI" is not an encoding
+hint: that is windows-1252 in western Europe and the Americas, windows-1250 in central Europe, windows-1251 for Cyrillic`,
 	},
 	{
 		`version: 1

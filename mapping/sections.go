@@ -157,6 +157,16 @@ func (p *parser) comment(n node) string {
 	return s
 }
 
+// encodingsElsewhere are hints to what other programs call encodings.
+var encodingsElsewhere = map[string]string{
+	"ansi":           "that is windows-1252 in western Europe and the Americas, windows-1250 in central Europe, windows-1251 for Cyrillic",
+	"unicode":        "that is utf-16le",
+	"utf-8 with bom": "write utf-8: a byte order mark is found by itself", "utf-8-sig": "write utf-8: a byte order mark is found by itself", "utf-8-bom": "write utf-8: a byte order mark is found by itself",
+}
+
+// signsByName are delimiters as people call them.
+var signsByName = map[string]string{"comma": `","`, "semicolon": `";"`, "pipe": `"|"`, "bar": `"|"`, "tabs": "tab", "tabulator": "tab", `\t`: "tab", "space": `" "`, "colon": `":"`}
+
 func (p *parser) delimiter(n node) rune {
 	s, ok := p.scalar(n)
 	if s == "tab" {
@@ -164,7 +174,11 @@ func (p *parser) delimiter(n node) rune {
 	}
 	r, size := utf8.DecodeRuneInString(s)
 	if ok && (size < len(s) || strings.ContainsRune("\"\r\n\uFFFD\uFEFF", r)) {
-		p.fail(n, `for example ";" or tab`, "%s must be one character, and no quote or line break", n.path)
+		hint := `for example ";" or tab`
+		if sign := signsByName[strings.ToLower(s)]; sign != "" {
+			hint = "write " + sign
+		}
+		p.fail(n, hint, "%s must be one character, and no quote or line break", n.path)
 		return 0
 	}
 	return r
@@ -182,7 +196,7 @@ func (p *parser) encoding(n node) string {
 			return name
 		}
 	}
-	hint := cmp.Or(spelling.Hint(label, labels[:]), "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
+	hint := cmp.Or(spelling.Hint(label, labels[:]), encodingsElsewhere[strings.ToLower(label)], "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
 	p.fail(n, hint, "%s %s is not an encoding", n.path, quote(label))
 	return ""
 }
