@@ -202,7 +202,8 @@ func TestAbsentLeadsTakeNoRooms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(rec.close(), files.Finish(&report.Summary{})); err != nil {
+	var s report.Summary
+	if err := errors.Join(rec.close(), files.Finish(&s), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(rooms.back) + len(rooms.ready); n > 0 {

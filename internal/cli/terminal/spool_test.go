@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -28,7 +29,7 @@ func TestSpool(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if (s.file != nil) != (temp == dir) {
+		if (s.file != nil) != (temp == dir && runtime.GOOS != "windows") { // where an open file keeps its name
 			t.Errorf("%s: %v", name, s.file)
 		}
 		var got bytes.Buffer
