@@ -29,7 +29,7 @@ const adopted = 1 << 11
 // list is adopted again. It takes 40 bytes of memory an entry, beside what one commit holds,
 // and about 20 µs.
 func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.AdoptResult, err error) {
-	a := &adoption{list: list, digests: d.digests, corrected: make(map[string]bool)}
+	a := &adoption{store: d, list: list, digests: d.digests, corrected: make(map[string]bool)}
 	if err := a.read(); err != nil {
 		return r, fmt.Errorf("adopt: %w", err)
 	}
@@ -65,6 +65,7 @@ func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.Ado
 
 // adoption is a list on its way into the file.
 type adoption struct {
+	store     *Store
 	list      checkpoint.List
 	digests   *checkpoint.Digester
 	rows      []adopting // in the order of keys' digests
@@ -211,10 +212,18 @@ func (a *adoption) inParts(f func(part []checkpoint.Entry, last bool) error) err
 func (a *adoption) write(w *writing, part []checkpoint.Entry, last bool) error {
 	w.batch = &indexBatch{}
 	slices.SortFunc(part, func(x, y checkpoint.Entry) int { return cmp.Compare(x.Key, y.Key) })
+	unknown := 0
 	for _, e := range part {
-		if err := w.adopt(e, a.corrected[e.Key]); err != nil {
+		was, err := w.adopt(e, a.corrected[e.Key])
+		if err != nil {
 			return err
 		}
+		if !was.HasLead() {
+			unknown++
+		}
+	}
+	if err := a.store.foundSome(w, unknown); err != nil {
+		return err
 	}
 	note := w.meta.Put(adoptingKey, adoptingMark())
 	if last {
@@ -313,20 +322,20 @@ func (a *adoption) giveUp(w *writing) error {
 	return nil
 }
 
-// adopt writes an entry that was judged good; corrects says that its key gave up a lead.
-func (w *writing) adopt(e checkpoint.Entry, corrects bool) error {
-	from, err := w.state(e.Key)
-	if err != nil {
-		return err
+// adopt writes an entry that was judged good, and returns the state that its key was in; corrects says that the key gave up
+// a lead.
+func (w *writing) adopt(e checkpoint.Entry, corrects bool) (from checkpoint.State, err error) {
+	if from, err = w.state(e.Key); err != nil {
+		return from, err
 	}
 	var old checkpoint.Entry
 	if from.HasLead() {
 		if old, _, err = w.known(e.Key); err != nil {
-			return err
+			return from, err
 		}
 	}
 	if e = e.Listed(&old, corrects, w.now); e.State == checkpoint.InDoubt {
-		return errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(new(checkpoint.Entry), &e, records.Tail{Act: checkpoint.Adopted | checkpoint.Doubted}))
+		return from, errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(new(checkpoint.Entry), &e, records.Tail{Act: checkpoint.Adopted | checkpoint.Doubted}))
 	}
-	return w.conclude(&e, from, checkpoint.Adopted)
+	return from, w.conclude(&e, from, checkpoint.Adopted)
 }

@@ -21,13 +21,14 @@ type lacking struct {
 	some  bool
 	leads uint64 // how many are known to be missing, rows in doubt included; 0: nobody can count them
 	since uint64 // the commit that noted it: what was known before may have become something else
+	found uint64 // keys that became known since by lists and decisions, which may be those that are missing
 
 	adopting bool // nothing but a part of a list, whose adoption was cut off
 }
 
 func (l lacking) encode() []byte {
 	b := binary.AppendUvarint(nil, l.leads)
-	return records.Seal(binary.AppendUvarint(b, l.since), 0, lackingKey)
+	return records.Seal(binary.AppendUvarint(binary.AppendUvarint(b, l.since), l.found), 0, lackingKey)
 }
 
 func decodeLacking(record []byte) (l lacking, err error) {
@@ -38,7 +39,7 @@ func decodeLacking(record []byte) (l lacking, err error) {
 	if err != nil {
 		return l, err
 	}
-	l = lacking{some: true, leads: f.Uint(), since: f.Uint()}
+	l = lacking{some: true, leads: f.Uint(), since: f.Uint(), found: f.Uint()}
 	return l, f.Done()
 }
 
@@ -51,6 +52,18 @@ func (l *lacking) load(meta *bbolt.Bucket, seq uint64) (err error) {
 	return err
 }
 
+// left is how many leads are missing after all that was found.
+func (l lacking) left() uint64 { return l.leads - min(l.found, l.leads) }
+
+// foundSome notes that keys became known which the file may have lacked.
+func (d *Store) foundSome(w *writing, keys int) error {
+	if keys == 0 || !d.lacks.some || d.lacks.adopting {
+		return nil
+	}
+	d.lacks.found += uint64(keys)
+	return w.meta.Put(lackingKey, d.lacks.encode())
+}
+
 // text says what is missing, as the subject of a sentence.
 func (l lacking) text() string {
 	switch {
@@ -58,10 +71,12 @@ func (l lacking) text() string {
 		return "the rest of a list is missing, whose adoption was cut off"
 	case l.leads == 0:
 		return "leads that it knew are missing, and nobody can count them"
-	case l.leads == 1:
+	case l.left() == 0:
+		return "as many leads as were missing have been taken over since, and whether they are the same ones nobody can tell but you"
+	case l.left() == 1:
 		return "1 lead that it knew is missing"
 	}
-	return fmt.Sprintf("%d leads that it knew are missing", l.leads)
+	return fmt.Sprintf("%d leads that it knew are missing", l.left())
 }
 
 func (l lacking) warning() string {

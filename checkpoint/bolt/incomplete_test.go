@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"leadferry/checkpoint"
@@ -105,5 +106,32 @@ func TestAcceptLossFreesWhatWasHeld(t *testing.T) {
 		if e := lookup(t, d, key); e.State != want || mayLack(d, &e) {
 			t.Errorf("%s: %v", key, e.State)
 		}
+	}
+}
+
+// Once as many leads were taken over, by a list or a decision, as are missing, nobody is told of leads that are missing.
+func TestWhatIsMissingIsCountedDown(t *testing.T) {
+	d := accepted(t, func(*Store) {})
+	says := func(want string) {
+		t.Helper()
+		if got := d.Info().Missing; !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	says("1 lead that it knew is missing")
+	list := checkpoint.ListOf(checkpoint.Entry{Key: "later", LeadID: "lead-9"})
+	for range 2 { // the second time it is known
+		if _, err := d.Adopt(context.Background(), list); err != nil {
+			t.Fatal(err)
+		}
+		says("as many leads as were missing have been taken over")
+	}
+	if d.Close() != nil {
+		t.Fatal("not closed")
+	}
+	d = opened(t, d.path, Options{})
+	says("as many leads as were missing have been taken over")
+	if !d.Info().Incomplete {
+		t.Error("complete, though nobody has said so")
 	}
 }

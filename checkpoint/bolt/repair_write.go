@@ -192,7 +192,10 @@ func (p *repair) writeAudit(w *writing) error {
 
 func (p *repair) writeExtra(d *Store) error {
 	slices.SortFunc(p.extra, func(a, b checkpoint.Entry) int { return cmp.Compare(a.Key, b.Key) })
-	return inCommits(d, p.extra, func(w *writing, e checkpoint.Entry) error { return w.adopt(e, false) })
+	return inCommits(d, p.extra, func(w *writing, e checkpoint.Entry) error {
+		_, err := w.adopt(e, false)
+		return err
+	})
 }
 
 // conclude says what is missing of all that was written.

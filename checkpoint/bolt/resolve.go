@@ -28,12 +28,17 @@ func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoi
 				return err
 			}
 		}
+		found := 0
 		for i := range resolutions {
-			if err := w.decide(&resolutions[i]); err != nil {
+			v := &resolutions[i]
+			if v.send.Reason == checkpoint.ReasonIncomplete && !v.Free() {
+				found++
+			}
+			if err := w.decide(v); err != nil {
 				return err
 			}
 		}
-		return nil
+		return d.foundSome(w, found)
 	})
 	if err != nil {
 		return r, fmt.Errorf("resolve: %w", err)

@@ -204,7 +204,7 @@ func (s *salvage) sum() (r Salvaged) {
 		r.Lost, r.Missing = true, int(s.known()-found)
 	}
 	if s.lacks.some && (s.lacksInUse || !s.headerInUse) {
-		r.Lost, r.Missing = true, r.Missing+int(s.lacks.leads)
+		r.Lost, r.Missing = true, r.Missing+int(s.lacks.left())
 	}
 	r.CutOff = s.adopting.inUse || s.adopting.found && !s.headerInUse
 	return r

@@ -248,7 +248,7 @@ func (d *Store) takeOlder(m seqLine, found bool, o *Options) error {
 			lost.leads = max(lost.leads, n-known)
 		}
 	}
-	lost.leads += d.lacks.leads
+	lost.leads += d.lacks.left()
 	return d.alone(func(w *writing) error {
 		lost.since = w.seq
 		d.header, d.lacks = h, lost // PATH.seq names it after the commit

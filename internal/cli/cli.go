@@ -1,8 +1,15 @@
 // Package cli is leadferry's command line: one file a command, each of which turns
-// flags into options and makes one call, and one table that turns errors into
-// sentences and exit codes. What those of `leadferry checkpoint` do is in checkpointcmd.
+// flags into options and makes one call. The way of a command:
 //
-// It is the outermost room: it knows every other one and none knows it.
+//	arguments ─▶ [flags] taken apart ─▶ [connection] flag, environment and profile, the way to the service
+//	          ─▶ [inputs] the mapping and the files   ─▶ importer, which does the work
+//	          ─▶ [ledger] which one is meant, opened  ─▶ checkpointcmd, for `leadferry checkpoint`
+//	          ─▶ [exit] an error as a sentence, a hint and a code
+//
+// On its way, [terminal] is the person, who may be asked, [signals] is who ends the process, and
+// [external] runs the programs that flags name.
+//
+// It is the outermost room: it knows every other one and none but main knows it.
 package cli
 
 import (
