@@ -27,10 +27,11 @@ func (d *Desk) Status() error {
 	if at.Server != nil {
 		return d.with(true, func(db ledger.Ledger) error {
 			s, err := db.Status()
-			if err == nil {
-				d.status(&s)
+			if err != nil {
+				return err
 			}
-			return err
+			d.status(&s)
+			return d.busyWorkers(db.(*postgres.Store))
 		})
 	}
 	s, err := bolt.ReadStatus(at.Path, at.Target, at.Options)
@@ -111,6 +112,19 @@ func (d *Desk) Workers(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// busyWorkers lists the workers that show life, or hold rows in doubt.
+func (d *Desk) busyWorkers(server *postgres.Store) error {
+	all, err := server.Workers(context.Background(), shownWorkers)
+	all = slices.DeleteFunc(all, func(w postgres.Worker) bool { return !w.Alive && w.Holds == 0 })
+	if len(all) > 0 {
+		fmt.Fprintln(d.Out, "\nworkers")
+	}
+	for i := range all {
+		d.worker(&all[i])
+	}
+	return err
 }
 
 func (d *Desk) worker(w *postgres.Worker) {
