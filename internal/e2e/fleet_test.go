@@ -23,7 +23,7 @@ import (
 )
 
 // fleetRounds is how often each of the fleet's disasters is tried; the long suite is
-// `go test ./internal/e2e -run TestFleet -fleetrounds 300 -timeout 120m`.
+// `go test ./internal/e2e -run TestFleet -fleetrounds 300 -timeout 300m`.
 var fleetRounds = flag.Int("fleetrounds", 1, "how many times TestFleet tries each of its disasters")
 
 // crew is a fleet of workers, the service that they send to, and the ledger that they share.
