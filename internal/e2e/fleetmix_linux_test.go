@@ -258,7 +258,7 @@ func (s *storm) calm() {
 		s.old.Kill()
 	}
 	for _, h := range s.hands {
-		if h.cmd.Process.Signal(syscall.SIGCONT); !over(h.ended, time.Minute) {
+		if h.cmd.Process.Signal(syscall.SIGCONT); !over(h.ended, 5*time.Minute) {
 			h.cmd.Process.Signal(syscall.SIGQUIT)
 			over(h.ended, 10*time.Second)
 			s.t.Fatalf("the worker %d does not end", h.cmd.Process.Pid)
