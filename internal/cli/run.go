@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -47,7 +46,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
 	var restore func()
-	o.Sends, restore = sending()
+	o.Sends, restore = processors()
 	defer restore()
 	requests := new(terminal.Spool) // told once the checkpoint is closed
 	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
@@ -67,37 +66,21 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 }
 
 // moreProcessors is how many processors Go's scheduler gets beyond those of the machine
-// while rows are sent, and moreGarbage is how much may be allocated before it is collected,
-// in percent of what is in use.
-const (
-	moreProcessors = 2
-	moreGarbage    = 200
-)
+// while rows are sent.
+const moreProcessors = 2
 
-// sending returns what makes Go's runtime fit to send rows, the first time it is called, and
-// what takes that back. A goroutine that comes back from the disk has to wait for a processor
-// as long as others have something to do, and all rows wait for the one that commits: with
-// some to spare, the system finds it time at once. That makes an import without latency a
-// tenth faster on two cores; rows that are only compared would lose as much, so it begins with
-// the first request. Little is in use meanwhile, so collecting half as often takes a twentieth
-// of the processor time away for some megabytes. Who sets GOMAXPROCS or GOGC has chosen.
-func sending() (begin, end func()) {
-	var ends []func()
-	begin = sync.OnceFunc(func() {
-		if os.Getenv("GOMAXPROCS") == "" {
-			runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + moreProcessors)
-			ends = append(ends, runtime.SetDefaultGOMAXPROCS)
-		}
-		if os.Getenv("GOGC") == "" {
-			usual := debug.SetGCPercent(moreGarbage)
-			ends = append(ends, func() { debug.SetGCPercent(usual) })
-		}
-	})
-	return begin, func() {
-		for _, end := range ends {
-			end()
-		}
+// processors returns what adds them, the first time it is called, and what takes them
+// back. A goroutine that comes back from the disk has to wait for a processor as long as
+// others have something to do, and all rows wait for the one that commits: with some to
+// spare, the system finds it time at once. That makes an import without latency a tenth
+// faster on two cores; rows that are only compared would lose as much, so it begins with
+// the first request. Who sets GOMAXPROCS has chosen.
+func processors() (add, restore func()) {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return func() {}, func() {}
 	}
+	add = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + moreProcessors) })
+	return add, runtime.SetDefaultGOMAXPROCS
 }
 
 // screen is what a person sees of a run on its way.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -26,36 +25,26 @@ func TestQuestionsAreReadable(t *testing.T) {
 	}
 }
 
-// The runtime is set once, and set back; what somebody has set stands.
-func TestSending(t *testing.T) {
-	percent := func() int {
-		p := debug.SetGCPercent(100)
-		debug.SetGCPercent(p)
-		return p
-	}
-	processors, garbage := runtime.GOMAXPROCS(0), percent()
+// Processors are added once, and given back; a number that somebody set stands.
+func TestProcessors(t *testing.T) {
+	usual := runtime.GOMAXPROCS(0)
 	for _, test := range []struct {
-		processorsSet, garbageSet string
-		processors, garbage       int
-	}{
-		{"", "", processors + moreProcessors, moreGarbage},
-		{"3", "", processors, moreGarbage},
-		{"", "50", processors + moreProcessors, garbage},
-	} {
-		t.Setenv("GOMAXPROCS", test.processorsSet)
-		t.Setenv("GOGC", test.garbageSet)
-		is := func(when string, processors, garbage int) {
-			t.Helper()
-			if p, g := runtime.GOMAXPROCS(0), percent(); p != processors || g != garbage {
-				t.Errorf("GOMAXPROCS=%s GOGC=%s, %s: %d and %d, want %d and %d", test.processorsSet, test.garbageSet, when, p, g, processors, garbage)
-			}
+		set  string
+		want int
+	}{{"", usual + moreProcessors}, {"3", usual}} {
+		t.Setenv("GOMAXPROCS", test.set)
+		add, restore := processors()
+		if got := runtime.GOMAXPROCS(0); got != usual {
+			t.Errorf("%d before the first request, want %d", got, usual)
 		}
-		begin, end := sending()
-		is("before the first request", processors, garbage)
-		begin()
-		begin()
-		is("while sending", test.processors, test.garbage)
-		end()
-		is("afterwards", processors, garbage)
+		add()
+		add()
+		if got := runtime.GOMAXPROCS(0); got != test.want {
+			t.Errorf("GOMAXPROCS=%s: %d, want %d", test.set, got, test.want)
+		}
+		restore()
+		if got := runtime.GOMAXPROCS(0); got != usual {
+			t.Errorf("%d afterwards, want %d", got, usual)
+		}
 	}
 }
