@@ -54,7 +54,7 @@ type buffered struct {
 
 	// The generations.
 	next      uint64   // number of the next line
-	young     []string // keys that gather
+	unflushed []string // keys that gather
 	old       []string // keys that are moved, in order: those that were not yet
 	oldBelow  uint64   // lines with lower numbers belong to the old generation
 	movedTo   uint64   // and those below this one to an earlier one: all has been moved
@@ -122,10 +122,10 @@ func (b *buffered) turn(full uint64) {
 	if len(b.old) > 0 {
 		return
 	}
-	if b.movedTo = b.oldBelow; uint64(len(b.young)) < full {
+	if b.movedTo = b.oldBelow; uint64(len(b.unflushed)) < full {
 		return
 	}
-	b.old, b.young = b.young, nil
+	b.old, b.unflushed = b.unflushed, nil
 	slices.Sort(b.old)
 	b.oldBelow = b.next
 }
@@ -304,7 +304,7 @@ func (b *buffered) announce() {
 	for _, one := range b.fresh {
 		if one.line > 0 {
 			b.know(one.key, one.line, b.added[one.key])
-			b.young = append(b.young, one.key)
+			b.unflushed = append(b.unflushed, one.key)
 		}
 	}
 }

@@ -171,14 +171,14 @@ func (c *call) isNamed(at uint32) bool {
 	return word < len(c.named) && c.named[word]>>(at%64)&1 == 1
 }
 
-func (c *call) mark(at uint32) {
+func (c *call) setNamed(at uint32) {
 	for int(at/64) >= len(c.named) {
 		c.named = append(c.named, 0)
 	}
 	c.named[at/64] |= 1 << (at % 64)
 }
 
-// answer marks those of the waiting that were named.
+// answer notes which of the waiting were named.
 func (c *call) answer() error {
 	slices.SortFunc(c.waiting, func(a, b asked) int { return cmp.Compare(a.hash, b.hash) })
 	offset := int64(0)
@@ -218,7 +218,7 @@ func (c *call) compare(next func() (uint64, error)) error {
 			break
 		}
 		if h == w.hash {
-			c.mark(w.at)
+			c.setNamed(w.at)
 		}
 	}
 	if errors.Is(err, io.EOF) {

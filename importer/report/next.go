@@ -65,7 +65,7 @@ func (s *Summary) afterRun(todo *steps) {
 	todo.add(stopped && !s.Same && s.Hint != "", "Then r"+again)
 	todo.add(stopped && !s.Same && s.Hint == "", "R"+again)
 	if n.InDoubt > 0 {
-		s.settle(todo)
+		s.inDoubt(todo)
 	}
 	todo.add(n.Invalid+n.Rejected > 0, s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
 	unsent := n.Failed + n.Partial + n.Pending
@@ -129,9 +129,9 @@ func (s *Summary) afterCheck(todo *steps) {
 	}
 }
 
-// settle are the steps to settle rows in doubt. Pasted as they stand, twice or in the
+// inDoubt are the steps to settle rows in doubt. Pasted as they stand, twice or in the
 // wrong order, they decide nothing.
-func (s *Summary) settle(todo *steps) {
+func (s *Summary) inDoubt(todo *steps) {
 	list := "in-doubt.csv"
 	if s.RunID != "" {
 		list = "in-doubt-" + s.RunID + ".csv"

@@ -32,7 +32,7 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	}
 	found.Other = c.label != utf8Label
 	head, _ := in.Peek(in.Size()) // an error comes again where the text is read
-	label, size := mark(head)
+	label, size := byteOrderMark(head)
 	if label == "" {
 		err = refuseWide(head, o.Encoding != "", c)
 	} else if label != c.label {
@@ -110,9 +110,9 @@ func laxGB18030(src []byte) bool {
 	return false
 }
 
-// mark finds the byte order mark that a text begins with, once or more often: some programs write it before one
+// byteOrderMark finds the byte order mark that a text begins with, once or more often: some programs write it before one
 // that is there.
-func mark(head []byte) (label string, size int) {
+func byteOrderMark(head []byte) (label string, size int) {
 	for _, m := range []struct{ bytes, label string }{
 		{rows.ByteOrderMark, utf8Label},
 		{"\xFF\xFE", utf16LELabel},
