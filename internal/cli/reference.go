@@ -102,44 +102,34 @@ func flagValues(name, argument, command string) reference.Values {
 	if oneOf().MatchString(argument) {
 		v.Words = strings.Split(argument, "|")
 	}
-	switch name {
-	case "mapping":
-		v.Suffixes = []string{".yaml", ".yml", ".json"}
-	case "config", "directory":
-		v.Suffixes = []string{".yaml", ".yml"}
-	case "ca-file", "client-cert", "client-key", "client-ca":
-		v.Suffixes = []string{".pem", ".crt", ".key"}
-	case "checkpoint":
-		v.Suffixes = []string{".db"}
-	case "results":
-		v.Suffixes = []string{".csv"}
-	case "summary":
-		v.Words = []string{"-"}
-	case "out":
-		v.Words = []string{"none"}
-	case "problems":
-		v.Words = []string{"github"}
-	case "proxy":
-		v.Words = []string{"none"}
-	case "profile":
+	if words, known := wordsOf()[name]; known {
+		v.Words = words
+	}
+	if v.Suffixes = suffixesOf[name]; name == "profile" {
 		v.Look = profileNames
-	case "log-level":
-		v.Words = []string{"debug", "info", "warn", "error"}
-	case "state":
-		v.Words = []string{"created", "partial", "rejected", "in_doubt"}
-	case "delimiter":
-		v.Words = []string{"tab"}
-	case "encoding":
-		v.Words = encodings()
-	case "resend-on":
-		v.Words = []string{"none", "500", "502", "503", "504"}
-	case "max-rejects", "max-invalid", "tolerate":
-		v.Words = []string{"0", "100", "5%", "50%"}
 	}
 	if name == "format" && v.Words == nil {
 		v.Words = []string{"csv", "tsv", "jsonl", "xlsx"}
 	}
 	return v
+}
+
+// suffixesOf are the endings of the files that flags name.
+var suffixesOf = map[string][]string{
+	"mapping": {".yaml", ".yml", ".json"}, "config": {".yaml", ".yml"}, "directory": {".yaml", ".yml"}, "checkpoint": {".db"}, "results": {".csv"},
+	"ca-file": pemSuffixes, "client-cert": pemSuffixes, "client-key": pemSuffixes, "client-ca": pemSuffixes,
+}
+
+var pemSuffixes = []string{".pem", ".crt", ".key"}
+
+// wordsOf are words that flags take, or examples of them, where the name of the value is none.
+func wordsOf() map[string][]string {
+	shares := []string{"0", "100", "5%", "50%"}
+	return map[string][]string{
+		"summary": {"-"}, "out": {"none"}, "problems": {"github"}, "proxy": {"none"}, "delimiter": {"tab"}, "encoding": encodings(),
+		"log-level": {"debug", "info", "warn", "error"}, "state": {"created", "partial", "rejected", "in_doubt"},
+		"resend-on": {"none", "500", "502", "503", "504"}, "max-rejects": shares, "max-invalid": shares, "tolerate": shares,
+	}
 }
 
 // encodings are those in which exports come, by the names that the web has for them.
