@@ -106,7 +106,7 @@ func (h header) differences(t checkpoint.Target) string {
 // create makes an empty checkpoint whole under a temporary name and links it to
 // path, so that a kill leaves either nothing or a good file. Somebody else's
 // file that came first stays and is no error; made is false then.
-func create(path string, h header, l lacking) (made bool, err error) {
+func create(path string, h header, l lacking, moving string) (made bool, err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return false, err
@@ -115,7 +115,7 @@ func create(path string, h header, l lacking) (made bool, err error) {
 	if err := errors.Join(disk.MakeNewPrivate(temp), temp.Close()); err != nil {
 		return false, err
 	}
-	if err := fill(temp.Name(), h, l); err != nil {
+	if err := fill(temp.Name(), h, l, moving); err != nil {
 		return false, err
 	}
 	for _, put := range []func(from, to string) error{os.Link, disk.RenameNew, replaceNew} {
@@ -146,7 +146,7 @@ func replaceNew(from, to string) error {
 }
 
 // fill writes the buckets, the header and an empty tally. bbolt syncs them.
-func fill(path string, h header, l lacking) error {
+func fill(path string, h header, l lacking, moving string) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: leastWait})
 	if err != nil {
 		return err
@@ -160,6 +160,11 @@ func fill(path string, h header, l lacking) error {
 		meta := tx.Bucket(inMeta)
 		if l.some {
 			if err := meta.Put(lackingKey, l.encode()); err != nil {
+				return err
+			}
+		}
+		if moving != "" {
+			if err := putMoving(meta, moving); err != nil {
 				return err
 			}
 		}

@@ -107,7 +107,7 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	}
 	d.header = h
 	h.descendFrom(d.strangers(m, found, o))
-	d.fresh, err = create(d.path, h, lacking{})
+	d.fresh, err = create(d.path, h, lacking{}, "")
 	d.predecessor = gone
 	if other := d.otherCheckpoint(t, o); other != "" && gone == "" {
 		d.warn(other)

@@ -59,8 +59,12 @@ func (d *Store) setMoving(text string) error {
 		if text == "" {
 			return w.meta.Delete(movingKey)
 		}
-		return w.meta.Put(movingKey, records.Seal(records.AppendText(nil, text), 0, movingKey))
+		return putMoving(w.meta, text)
 	})
+}
+
+func putMoving(meta *bbolt.Bucket, text string) error {
+	return meta.Put(movingKey, records.Seal(records.AppendText(nil, text), 0, movingKey))
 }
 
 // Moved is where the leads of the checkpoint are kept now, or "".
@@ -195,21 +199,19 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 		return err
 	}
 	h := newHeader(t, o.now())
-	made, err := create(to, h, lacking{})
+	made, err := create(to, h, lacking{}, filledFrom+name) // from its first moment it refuses runs
 	if err == nil && !made {
 		err = fs.ErrExist
 	}
 	if err != nil {
 		return &checkpoint.OpenError{Path: to, Text: "cannot be made: " + err.Error(), Hint: aboutNew(err), Err: err}
 	}
-	o.Require, o.Named = true, true
+	o.Require, o.Named, o.Moved = true, true, true
 	d, err := Open(to, t, o)
 	if err != nil {
 		return err
 	}
-	if err = d.setMoving(filledFrom + name); err == nil {
-		err = begun()
-	}
+	err = begun()
 	var c *checkpoint.Contents
 	if err == nil {
 		c, err = from()

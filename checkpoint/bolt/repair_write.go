@@ -23,7 +23,7 @@ func aboutNew(err error) string {
 // write makes the new file.
 func (p *repair) write(to string, o Options) error {
 	cutOff := lacking{some: true, leads: uint64(p.result.Missing), since: 1<<63 - 1}
-	made, err := create(to, p.made, cutOff)
+	made, err := create(to, p.made, cutOff, "")
 	if err == nil && !made {
 		err = fs.ErrExist
 	}
