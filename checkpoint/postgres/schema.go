@@ -151,3 +151,77 @@ func Init(name string, o Options) (p Prepared, err error) {
 	s.writer.warned()
 	return p, nil
 }
+
+// findLedger finds the target's ledger, or makes it.
+func (s *Store) findLedger(ctx context.Context) error {
+	find := func() error {
+		return s.writer.QueryRow(ctx, `SELECT ledger, id, missing, since FROM leadferry.ledgers
+			WHERE base_url = $1 AND leads_url = $2 AND trunk_id = $3`, s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).
+			Scan(&s.ledger, &s.id, &s.missing, &s.since)
+	}
+	err := find()
+	if errors.Is(err, pgx.ErrNoRows) {
+		if s.o.Require || s.o.ReadOnly {
+			return s.refuse(checkpoint.ErrMissing, "has no ledger of this target", "check the target's flags; a run without --require-checkpoint begins one")
+		}
+		if err := s.makeLedger(ctx); err != nil {
+			return s.serverError(err)
+		}
+		err = find()
+	}
+	if err != nil {
+		return s.serverError(err)
+	}
+	return s.findDigests(ctx)
+}
+
+// findDigests reads the key of the ledger's digests. Who only looks need not have it, unless it is for a run.
+func (s *Store) findDigests(ctx context.Context) error {
+	var secret []byte
+	err := s.writer.QueryRow(ctx, `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`, s.ledger).Scan(&secret)
+	switch {
+	case mayNot(err) && s.o.ReadOnly && s.o.Run == "":
+		secret = newSecret()
+	case mayNot(err):
+		return s.mayOnlyLook()
+	case err != nil:
+		return s.serverError(err)
+	}
+	s.digests = checkpoint.NewDigester(secret)
+	return nil
+}
+
+func (s *Store) mayOnlyLook() error {
+	return s.refuse(checkpoint.ErrPlace, "this user may only look at it", "grant the user the role leadferry_worker")
+}
+
+// makeLedger makes one, unless another process does at the same time.
+func (s *Store) makeLedger(ctx context.Context) error {
+	_, err := s.writer.Exec(ctx, `WITH made AS (
+			INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING ledger
+		) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
+		newID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, newSecret())
+	return err
+}
+
+// begin makes the worker's row.
+func (s *Store) begin(ctx context.Context) (err error) {
+	if err := s.enlist(ctx); err != nil {
+		return err
+	}
+	if s.fresh, err = s.empty(ctx); err == nil {
+		err = s.vanished(ctx)
+	}
+	return err
+}
+
+// empty says that nothing is known of any key, and that no run came to its end.
+func (s *Store) empty(ctx context.Context) (empty bool, err error) {
+	err = s.writer.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM leadferry.lead_rows WHERE ledger = $1 AND state > 0)
+		AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1) AND NOT EXISTS (SELECT 1 FROM leadferry.decision_rows WHERE ledger = $1)
+		AND NOT EXISTS (SELECT 1 FROM leadferry.shapes WHERE ledger = $1) AND NOT EXISTS (SELECT 1 FROM leadferry.run_rows WHERE ledger = $1 AND finished IS NOT NULL)`, s.ledger).Scan(&empty)
+	if err != nil {
+		err = s.serverError(err)
+	}
+	return empty, err
+}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -11,6 +12,34 @@ import (
 
 // newestRuns is how many runs a Status has.
 const newestRuns = 10
+
+// Info says what the ledger is and how much it knows now; of a server that does not answer, what
+// it knew when it was asked last.
+func (s *Store) Info() checkpoint.Info {
+	i := checkpoint.Info{
+		Path: s.at.name, ID: s.id, Target: s.target, New: s.fresh, Predecessor: s.predecessor,
+		TookOlder: s.tookOlder, Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
+	}
+	var n [6]int
+	err := s.read(context.Background(), func(c *pgx.Conn) error {
+		return c.QueryRow(context.Background(), `SELECT coalesce(sum(created), 0)::bigint, coalesce(sum(partial), 0)::bigint, coalesce(sum(rejected), 0)::bigint,
+			coalesce(sum(in_doubt), 0)::bigint, coalesce(sum(not_made), 0)::bigint, coalesce(sum(forgotten), 0)::bigint, coalesce(max(seq), 0)
+			FROM leadferry.workers WHERE ledger = $1`, s.ledger).Scan(&n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &i.Sequence)
+	})
+	if known := s.last.Load(); err != nil && known != nil {
+		last := *known
+		last.Sequence = max(last.Sequence, s.seq.Load())
+		return last
+	}
+	i.Keys = map[checkpoint.State]int{
+		checkpoint.Created: n[0], checkpoint.Partial: n[1], checkpoint.Rejected: n[2],
+		checkpoint.InDoubt: n[3], checkpoint.NotMade: n[4], checkpoint.Forgotten: n[5],
+	}
+	i.Leads, i.InDoubt = n[0]+n[1], n[3]
+	i.Sequence = cmp.Or(s.seq.Load(), i.Sequence) // others go on, and a witness is of what a run has made itself
+	s.last.Store(&i)
+	return i
+}
 
 // Status returns an account of what is known now.
 func (s *Store) Status() (checkpoint.Status, error) {

@@ -9,12 +9,12 @@ func serverBugs() []bug {
 	return []bug{
 		{
 			number: 48, name: "a lost commit is sent again", imitates: "a commit whose answer was cut off counts as not made",
-			edits:  in("guard.go", "\tmade = n.commits == number && number != s.commits\n", "\tmade = false\n"),
+			edits:  in("reconnect.go", "\tmade = n.commits == number && number != s.commits\n", "\tmade = false\n"),
 			checks: by("TestTheConnectionIsCutAtEveryMessage"),
 		},
 		{
 			number: 49, name: "lost commits not noticed", imitates: "a standby without the last commits took over, and the worker goes on",
-			edits:  in("guard.go", "err == nil && n.commits != number && n.commits != s.commits:", "err == nil && n.commits > number:"),
+			edits:  in("reconnect.go", "err == nil && n.commits != number && n.commits != s.commits:", "err == nil && n.commits > number:"),
 			checks: by("TestLostCommitsStopTheWorker"),
 		},
 		{
@@ -59,22 +59,22 @@ func serverBugs() []bug {
 		},
 		{
 			number: 58, name: "a cancelled wait", imitates: "a wait for a standby that somebody cancelled counts as a durable commit",
-			edits:  in("guard.go", "\tif text := s.writer.warned(); err == nil && text != \"\" {\n", "\tif text := s.writer.warned(); err == nil && text == \"never\" {\n"),
+			edits:  in("reconnect.go", "\tif text := s.writer.warned(); err == nil && text != \"\" {\n", "\tif text := s.writer.warned(); err == nil && text == \"never\" {\n"),
 			checks: by("TestAWaitForAStandbyThatIsCancelled", "TestTwoServersAtOnce"),
 		},
 		{
 			number: 59, name: "a commit that comes late", imitates: "a commit is looked for while the process that may still make it lives, and is made twice",
-			edits:  in("guard.go", "\t\tcase err != nil || left == 0:\n", "\t\tcase err != nil || left >= 0:\n"),
+			edits:  in("reconnect.go", "\t\tcase err != nil || left == 0:\n", "\t\tcase err != nil || left >= 0:\n"),
 			checks: by("TestACommitThatComesLate"),
 		},
 		{
 			number: 60, name: "a loss kept to oneself", imitates: "one worker finds that the ledger has lost commits, and the others go on",
-			edits:  in("guard.go", "\t\t\treturn err\n\t\t}\n\t\treturn s.stopAll(ctx, tx)\n", "\t\t\treturn err\n\t\t}\n\t\treturn nil\n"),
+			edits:  in("reconnect.go", "\t\t\treturn err\n\t\t}\n\t\treturn s.stopAll(ctx, tx)\n", "\t\t\treturn err\n\t\t}\n\t\treturn nil\n"),
 			checks: by("TestOneLossStopsAllWorkers"),
 		},
 		{
 			number: 61, name: "a history that branched", imitates: "a standby takes over that nobody waited for, and who has lost nothing itself goes on",
-			edits:  in("guard.go", "n.timeline != s.timeline && s.standby != waitedFor:", "n.timeline < s.timeline && s.standby != waitedFor:"),
+			edits:  in("reconnect.go", "n.timeline != s.timeline && s.standby != waitedFor:", "n.timeline < s.timeline && s.standby != waitedFor:"),
 			checks: by("TestAStandbyThatWasNeverToTakeOver"),
 		},
 		{
@@ -94,7 +94,7 @@ func serverBugs() []bug {
 		},
 		{
 			number: 65, name: "commits of others", imitates: "a run that ended before the others counts as one whose commits were lost",
-			edits:  in("store.go", "\ti.Sequence = cmp.Or(s.seq.Load(), i.Sequence)", "\ti.Sequence = max(s.seq.Load(), i.Sequence)"),
+			edits:  in("status.go", "\ti.Sequence = cmp.Or(s.seq.Load(), i.Sequence)", "\ti.Sequence = max(s.seq.Load(), i.Sequence)"),
 			checks: by("TestAWorkersOwnCommitsAreItsWitness"),
 		},
 		{
