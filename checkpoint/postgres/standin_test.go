@@ -87,7 +87,8 @@ func TestPoolers(t *testing.T) {
 			}
 			t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-				if _, err := os.Stat(filepath.Join(dir, ".s.PGSQL.5432")); err == nil {
+				if c, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.5432")); err == nil {
+					c.Close()
 					break
 				}
 			}

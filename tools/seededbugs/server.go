@@ -94,7 +94,7 @@ func serverBugs() []bug {
 		},
 		{
 			number: 65, name: "commits of others", imitates: "a run that ended before the others counts as one whose commits were lost",
-			edits:  in("status.go", "\ti.Sequence = cmp.Or(s.seq.Load(), i.Sequence)", "\ti.Sequence = max(s.seq.Load(), i.Sequence)"),
+			edits:  in("status.go", "\ti.Sequence = cmp.Or(s.seq.Load(), i.Sequence)", "\ti.Sequence = cmp.Or(max(s.seq.Load(), i.Sequence))"),
 			checks: by("TestAWorkersOwnCommitsAreItsWitness"),
 		},
 		{
