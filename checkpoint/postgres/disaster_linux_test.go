@@ -51,6 +51,9 @@ func TestAWaitForAStandbyThatIsCancelled(t *testing.T) {
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Hour})
 	committed(t, s, claimOf("before"))
 	waitFor(t, server, "gone")
+	t.Cleanup(func() {
+		server.Exec(t, address, `ALTER SYSTEM SET synchronous_standby_names = ''`, `SELECT pg_reload_conf()`)
+	})
 	done := committing(s, claimOf("a"))
 	for cancelled := 0; cancelled < 3; cancelled++ {
 		process := 0
