@@ -254,6 +254,10 @@ func (s *search) bind(v *value) *value {
 func (s *search) find(v *value, c use) int {
 	name := c.name
 	index, found := s.index[name]
+	if !found { // a header's line breaks are line feeds, however they were written
+		name = strings.ReplaceAll(name, "\r\n", "\n")
+		index, found = s.index[name]
+	}
 	switch {
 	case !found && s.columns.Open:
 		return -1

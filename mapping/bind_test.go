@@ -31,6 +31,19 @@ func TestBindTellsEveryColumnThatTheInputLacks(t *testing.T) {
 	}
 }
 
+func TestNamesOfSeveralLines(t *testing.T) {
+	m := parse(t, `
+version: 1
+key: "{E-mail\r\naddress}"
+lead: {content: {"a\r\nlevel=ERROR": "{b}"}}
+`)
+	_, err := m.Bind("leads.csv", Columns{Names: []string{"E-mail\naddress"}, Own: 1})
+	want := `m:4:38: lead.content."a\r\nlevel=ERROR": leads.csv has no column "b"` + "\n" + `hint: leads.csv has "E-mail\naddress"`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\ninstead of\n%s", err, want)
+	}
+}
+
 func TestAnOpenInputMayLackColumns(t *testing.T) {
 	b, err := parse(t, people).Bind("leads.jsonl", Columns{Names: []string{"phones", "id", "other", "phones.0"}, Own: 3, Open: true})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/expr-lang/expr/conf"
@@ -114,8 +115,11 @@ func (n node) isPlain() bool {
 	return n.Kind == yaml.ScalarNode && n.Style&marked == 0
 }
 
-// below is the path of a key.
+// below is the path of a key, which is quoted where it would not stay on its line.
 func below(path, key string) string {
+	if strings.ContainsFunc(key, unicode.IsControl) {
+		key = strconv.Quote(key)
+	}
 	if path == "" {
 		return key
 	}
