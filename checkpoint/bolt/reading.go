@@ -30,7 +30,13 @@ func (d *Store) read(what string, f func(*reading) error) error {
 }
 
 // entry returns the record of the entry of key, also below an intent, or nil.
-func (r *reading) entry(key string) []byte { return r.entries.find(key, r.d.entries.gathers) }
+func (r *reading) entry(key string) []byte {
+	// Keys mostly come in the order of the file before, which is often their own: then the next place holds it.
+	if k, record := r.entries.inPlace.Next(); string(k) == key {
+		return record
+	}
+	return r.entries.find(key, r.d.entries.gathers)
+}
 
 // gatheredKeys are those of entries that may stand in the log alone, in order.
 func (r *reading) gatheredKeys() []string { return slices.Sorted(maps.Keys(r.d.entries.gathers)) }
