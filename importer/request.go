@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,13 +61,11 @@ type sums interface {
 
 // digester makes the keyed digests of rows, once each. Every goroutine has its own.
 type digester struct {
-	sums   sums
-	text   []byte
-	names  map[string][4]byte // digests of content keys
-	last   []digested         // those of the row before, by their places in it
-	room   []checkpoint.ContentDigest
-	seed   maphash.Seed
-	values [maxValues]valued
+	sums  sums
+	text  []byte
+	names map[string][4]byte // digests of content keys
+	last  []digested         // those of the row before, by their places in it
+	room  []checkpoint.ContentDigest
 }
 
 // digested is a content key with its digest.
@@ -77,23 +74,14 @@ type digested struct {
 	sum  [4]byte
 }
 
-// valued is the digest of the last value that had this place. Cities, sources and models
-// come again and again, and looking one up takes a tenth of the time. That two values
-// have one hash is much less likely than that they have one digest.
-type valued struct {
-	hash uint64
-	sum  [4]byte
-}
-
 // Bounds of what a digester keeps.
 const (
 	maxNames  = 10000
-	maxValues = 1 << 10
 	roomAhead = 2048 // digests made room for at once
 )
 
 func newDigester(s sums) *digester {
-	return &digester{sums: s, names: map[string][4]byte{}, seed: maphash.MakeSeed()}
+	return &digester{sums: s, names: map[string][4]byte{}}
 }
 
 // ofRequest is the digest of everything that the row sends.
@@ -121,8 +109,7 @@ func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
 		if f.Volatile {
 			continue
 		}
-		name := d.name(i, f.Name)
-		d.room = append(d.room, checkpoint.ContentDigest{Name: name, Value: d.value(f, name)})
+		d.room = append(d.room, checkpoint.ContentDigest{Name: d.name(i, f.Name), Value: d.sums.SumValue(f.Name, compared(f))})
 	}
 	it.sums = d.room[from:len(d.room):len(d.room)]
 	return it.sums
@@ -152,16 +139,6 @@ func (d *digester) nameOf(name string) [4]byte {
 		d.names[name] = sum
 	}
 	return sum
-}
-
-func (d *digester) value(f *mapping.Field, name [4]byte) [4]byte {
-	value := compared(f)
-	hash := maphash.String(d.seed, value) ^ uint64(binary.LittleEndian.Uint32(name[:]))
-	v := &d.values[hash%maxValues]
-	if v.hash != hash {
-		*v = valued{hash, d.sums.SumValue(f.Name, value)}
-	}
-	return v.sum
 }
 
 // fingerprint is what makes two Records carry the same data: everything that is
