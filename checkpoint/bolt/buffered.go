@@ -153,7 +153,8 @@ func (b *buffered) put(key string, value []byte) error {
 		b.added[key] = value
 		return nil
 	}
-	if g, ok := b.gathers[key]; ok && find(b.inPlace, key) == nil {
+	// What this commit took out of its line comes back into its place: the line knows it no more.
+	if g, ok := b.gathers[key]; ok && find(b.inPlace, key) == nil && !slices.Contains(b.deleted, key) {
 		return b.rewrite(g.line, key, value)
 	}
 	return b.in.Put([]byte(key), value)

@@ -240,6 +240,28 @@ func decisionsAfterForgetting(t *testing.T, b Backend) {
 	}
 }
 
+// aDecisionIsCorrectedOnceTheKeysBehindItAreGone: then the lead stands last, wherever it stood before.
+func aDecisionIsCorrectedOnceTheKeysBehindItAreGone(t *testing.T, b Backend) {
+	d := b.open(t)
+	if _, err := settle(d, createdEntry("z", "lead-z", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(claim(d, intentOf("a", 2)), resolve(d, checkpoint.Decision{Key: "a", LeadID: "wrong"})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Forget(context.Background(), []string{"z"}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"wrong-too", "right"} {
+		if err := resolve(d, checkpoint.Decision{Key: "a", LeadID: id}); err != nil {
+			t.Fatal(err)
+		}
+		if e := lookup(t, d, "a"); e.State != checkpoint.Created || e.LeadID != id {
+			t.Errorf("%v with %q instead of %q", e.State, e.LeadID, id)
+		}
+	}
+}
+
 // seed makes 20 created leads, three refusals and three rows in doubt.
 func seed(t TB, d checkpoint.Store) {
 	t.Helper()

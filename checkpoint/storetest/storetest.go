@@ -49,7 +49,7 @@ func Run(t *testing.T, b Backend) {
 		historyTellsWhatWasDone, historyOfADoubt,
 		adoptedLeadsAreKnownAndTheirDataIsNot, adoptRefusesAListAsAWhole, adoptCompletesALeadWithoutID,
 		adoptCorrectsWhatPeopleGave, adoptKeepsAnUnknownStatus, exportIsAdoptedByANewCheckpoint,
-		forgottenKeyIsNotSentAgain, decisionsAfterForgetting, unblockedKeyIsNew,
+		forgottenKeyIsNotSentAgain, decisionsAfterForgetting, aDecisionIsCorrectedOnceTheKeysBehindItAreGone, unblockedKeyIsNew,
 	} {
 		name := runtime.FuncForPC(reflect.ValueOf(behaviour).Pointer()).Name()
 		t.Run(name[strings.LastIndex(name, ".")+1:], func(t *testing.T) { behaviour(t, b) })
