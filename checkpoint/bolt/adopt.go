@@ -50,10 +50,10 @@ func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.Ado
 			})
 		}
 		switch {
-		case err == nil && d.lacks.adopting:
-			d.lacks = lacking{}
-		case err != nil && begun && !d.lacks.some:
-			d.lacks = lacking{some: true, since: d.tally.Load().seq, adopting: true}
+		case err == nil && d.lacks().adopting:
+			d.missing.Store(nil)
+		case err != nil && begun && !d.lacks().some:
+			d.missing.Store(&lacking{some: true, since: d.tally.Load().seq, adopting: true})
 		}
 		return err
 	})

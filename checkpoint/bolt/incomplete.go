@@ -52,16 +52,26 @@ func (l *lacking) load(meta *bbolt.Bucket, seq uint64) (err error) {
 	return err
 }
 
+// lacks is what the file is known to lack now; the status is written meanwhile.
+func (d *Store) lacks() lacking {
+	if l := d.missing.Load(); l != nil {
+		return *l
+	}
+	return lacking{}
+}
+
 // left is how many leads are missing after all that was found.
 func (l lacking) left() uint64 { return l.leads - min(l.found, l.leads) }
 
 // foundSome notes that keys became known which the file may have lacked.
 func (d *Store) foundSome(w *writing, keys int) error {
-	if keys == 0 || !d.lacks.some || d.lacks.adopting {
+	l := d.lacks()
+	if keys == 0 || !l.some || l.adopting {
 		return nil
 	}
-	d.lacks.found += uint64(keys)
-	return w.meta.Put(lackingKey, d.lacks.encode())
+	l.found += uint64(keys)
+	d.missing.Store(&l)
+	return w.meta.Put(lackingKey, l.encode())
 }
 
 // text says what is missing, as the subject of a sentence.
@@ -116,6 +126,6 @@ func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("accept loss: %w", err)
 	}
-	d.lacks = lacking{}
+	d.missing.Store(nil)
 	return freed, nil
 }

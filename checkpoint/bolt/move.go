@@ -88,8 +88,8 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	for _, id := range d.header.ancestors {
 		c.Ancestors = append(c.Ancestors, id.String())
 	}
-	if d.lacks.some {
-		c.Missing = d.lacks.text()
+	if d.lacks().some {
+		c.Missing = d.lacks().text()
 	}
 	var err error
 	if c.Runs, err = d.Runs(ctx); err != nil {
@@ -278,8 +278,9 @@ func (d *Store) fill(c *checkpoint.Contents) error {
 	}
 	return d.alone(func(w *writing) error {
 		if c.Missing != "" {
-			d.lacks = lacking{some: true, since: w.seq}
-			if err := w.meta.Put(lackingKey, d.lacks.encode()); err != nil {
+			l := lacking{some: true, since: w.seq}
+			d.missing.Store(&l)
+			if err := w.meta.Put(lackingKey, l.encode()); err != nil {
 				return err
 			}
 		}

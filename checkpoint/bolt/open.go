@@ -166,7 +166,10 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) (err error) {
 	d.tally.Store(&c)
 	d.digests = checkpoint.NewDigester(d.header.secret)
 	d.words = records.NewWords()
-	return errors.Join(err, d.lacks.load(meta, c.seq), d.words.Load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
+	l := new(lacking)
+	err = errors.Join(err, l.load(meta, c.seq))
+	d.missing.Store(l)
+	return errors.Join(err, d.words.Load(tx.Bucket(inWords)), d.entries.load(tx), d.leads.load(tx))
 }
 
 // startUse compares the file with PATH.seq, checks its records and notes in PATH.seq that it
@@ -183,8 +186,8 @@ func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) err
 	if err := d.check(img, o.Check || o.Accept || !d.untouched(m, found), o.Check); err != nil {
 		return err
 	}
-	if d.lacks.some {
-		d.warn(d.lacks.warning())
+	if d.lacks().some {
+		d.warn(d.lacks().warning())
 	}
 	if d.readOnly {
 		return nil
@@ -234,7 +237,7 @@ func (d *Store) judgeAge(m seqLine, found bool, img *pages.Image, o *Options) er
 // checkUnused looks whether an earlier run made the file and was killed before it used it, or
 // while it removed it.
 func (d *Store) checkUnused(killed bool, o Options) error {
-	if d.fresh || !killed || d.tally.Load().total() > 0 || d.lacks.some || len(d.header.ancestors) > 0 {
+	if d.fresh || !killed || d.tally.Load().total() > 0 || d.lacks().some || len(d.header.ancestors) > 0 {
 		return nil
 	}
 	unused, err := d.unused()

@@ -89,7 +89,7 @@ func TestRepairKeepsOrCountsWhatAFileKnew(t *testing.T) {
 				missing++
 			}
 		}
-		some, leads := repaired.lacks.some, int(repaired.lacks.leads)
+		some, leads := repaired.lacks().some, int(repaired.lacks().leads)
 		if some != r.Lost || leads != r.Missing || leads < missing || !some && missing > 0 {
 			t.Errorf("at %d: %d missing, counted as %d, incomplete %v, result %+v", at, missing, leads, some, r)
 		}

@@ -38,7 +38,7 @@ func TestOlderCopyIsRefusedUntilAccepted(t *testing.T) {
 	}
 	// The newer one stays refused, and what the older one does not know is held.
 	d = opened(t, path, Options{AnyPlace: true})
-	some, leads := d.lacks.some, d.lacks.leads
+	some, leads := d.lacks().some, d.lacks().leads
 	if e := lookup(t, d, "later"); len(d.Info().Warnings) != 1 || e.State != checkpoint.Unknown || !mayLack(d, &e) || !some || leads != 1 {
 		t.Errorf("incomplete %v, %d missing, later %+v, warnings %q", some, leads, e, d.Info().Warnings)
 	}

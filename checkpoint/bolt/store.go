@@ -56,15 +56,15 @@ type Store struct {
 	words          *records.Words
 	readers        sync.RWMutex // held by who reads entries, from before its transaction to the end
 	entries, leads *buffered
-	lacks          lacking
-	host           uint64                // of this machine, see seqLine
-	asOpen         atomic.Uint64         // of the file while it is open, see seqLine
-	acceptOlder    func() error          // takes an older copy for good, once the writer runs
-	predecessor    string                // what is known of one that was here before a new one was made, or ""
-	tally          atomic.Pointer[tally] // as of the last commit
-	broken         atomic.Pointer[error] // the first error; every later call returns it
-	erase          atomic.Bool           // unused parts hold what was forgotten: compact at the end
-	claimed        atomic.Bool           // rows were claimed or settled
+	missing        atomic.Pointer[lacking] // what it is known to lack, or nil
+	host           uint64                  // of this machine, see seqLine
+	asOpen         atomic.Uint64           // of the file while it is open, see seqLine
+	acceptOlder    func() error            // takes an older copy for good, once the writer runs
+	predecessor    string                  // what is known of one that was here before a new one was made, or ""
+	tally          atomic.Pointer[tally]   // as of the last commit
+	broken         atomic.Pointer[error]   // the first error; every later call returns it
+	erase          atomic.Bool             // unused parts hold what was forgotten: compact at the end
+	claimed        atomic.Bool             // rows were claimed or settled
 	closed         atomic.Bool
 	statusWriter   *statusWriter // of PATH.status; nil when read only
 
@@ -75,18 +75,18 @@ type Store struct {
 
 // Info says what the checkpoint is and how much it knows now.
 func (d *Store) Info() checkpoint.Info {
-	t := d.tally.Load()
+	t, lacks := d.tally.Load(), d.lacks()
 	i := checkpoint.Info{
 		Path: d.path, ID: d.header.id.String(), Target: d.header.target, Sequence: t.seq,
 		New: d.fresh, Predecessor: d.predecessor, Warnings: d.warnings, TookOlder: d.tookOlder,
-		Keys: make(map[checkpoint.State]int), Incomplete: d.lacks.some, Since: d.lacks.since,
+		Keys: make(map[checkpoint.State]int), Incomplete: lacks.some, Since: lacks.since,
 	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
 		i.Keys[s] = int(t.keys[s])
 	}
 	i.Leads, i.InDoubt = i.Keys[checkpoint.Created]+i.Keys[checkpoint.Partial], i.Keys[checkpoint.InDoubt]
 	if i.Incomplete {
-		i.Missing = d.lacks.text()
+		i.Missing = lacks.text()
 	}
 	return i
 }

@@ -248,10 +248,11 @@ func (d *Store) takeOlder(m seqLine, found bool, o *Options) error {
 			lost.leads = max(lost.leads, n-known)
 		}
 	}
-	lost.leads += d.lacks.left()
+	lost.leads += d.lacks().left()
 	return d.alone(func(w *writing) error {
 		lost.since = w.seq
-		d.header, d.lacks = h, lost // PATH.seq names it after the commit
+		d.header = h
+		d.missing.Store(&lost) // PATH.seq names it after the commit
 		if err := w.meta.Put(headerKey, h.encode()); err != nil {
 			return err
 		}
