@@ -71,8 +71,8 @@ func TestAKnownLeadIDForEveryCreateCostsFourRows(t *testing.T) {
 	}
 }
 
-// A service that begins to leave doubt in mid-run costs what was in flight, counted as one, and three rows more; one
-// that is well again after that goes on. fault 138
+// A service that begins to leave doubt in mid-run costs what was in flight, counted as one, and three rows more, or four
+// where a lead made before is heard of between them; one that is well again after that goes on. fault 138
 func TestDoubtInMidRun(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{1, 8, 64} {
@@ -86,7 +86,7 @@ func TestDoubtInMidRun(t *testing.T) {
 				if times == always {
 					want = 3
 				}
-				if code != want || s.Rows.InDoubt > min(times, concurrency+3) || s.Rows.Created != len(w.peer.ledger())-s.Rows.InDoubt {
+				if code != want || s.Rows.InDoubt > min(times, concurrency+4) || s.Rows.Created != len(w.peer.ledger())-s.Rows.InDoubt {
 					t.Errorf("exit %d, %+v; the service holds %d\n%s", code, s.Rows, len(w.peer.ledger()), out)
 				}
 				if times != always && s.Rows.Created != 400-times {
