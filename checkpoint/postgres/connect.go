@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"os"
@@ -33,6 +34,7 @@ type address struct {
 	name    string // as it was given, which holds no secret
 	config  *pgx.ConnConfig
 	silence *silence
+	locks   time.Duration // how long what others have locked is waited for
 }
 
 func refuse(name, text, hint string) error {
@@ -64,7 +66,7 @@ func parseAddress(name string) (*address, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "leadferry"
 	}
-	return &address{name, config, quiet}, nil
+	return &address{name, config, quiet, leastSilence}, nil
 }
 
 // isSafe says whether every host of a configuration is this machine or verified in full.
@@ -179,11 +181,16 @@ type session struct {
 }
 
 // settings hold for the whole session. Nothing limits a statement: one that was cut off may
-// have been done. Plans made while tables are empty must not scan them when they are full.
-const settings = `SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+// have been done. What was begun and not committed is undone for certain: whoever stands still in between (a suspended
+// machine, a stopped process) soon holds nobody else up, and nobody waits for a lock for ever. Plans made while tables are
+// empty must not scan them when they are full.
+const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;
 SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; SET client_min_messages = warning;
 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET enable_memoize = off; SET plan_cache_mode = force_generic_plan;
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
+
+// abandoned is how long a transaction waits for its client.
+const abandoned = 30 * time.Second
 
 // connect opens a connection. It is the only use of a context that ends: a statement that is
 // under way is never cancelled.
@@ -204,7 +211,7 @@ func (a *address) connect(ctx context.Context) (*session, error) {
 	if err := s.isPostgres(a.name); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	if _, err := c.PgConn().Exec(context.Background(), settings).ReadAll(); err != nil {
+	if _, err := c.PgConn().Exec(context.Background(), fmt.Sprintf(settings, a.locks.Milliseconds(), abandoned.Milliseconds())).ReadAll(); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil

@@ -120,6 +120,38 @@ func TestAServerThatStandsStill(t *testing.T) {
 	}
 }
 
+// A worker that stands still in the middle of a transaction, and a lock of somebody else, hold nobody up for ever.
+func TestNobodyWaitsForALockForEver(t *testing.T) {
+	t.Parallel()
+	address, target := pgtest.Shared(t).Database(t), newTarget()
+	s := opened(t, address, target, Options{Run: "run"})
+	at, err := parseAddress(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := func(first string) *session {
+		t.Helper()
+		still, err := at.connect(t.Context())
+		if err == nil {
+			_, err = still.PgConn().Exec(t.Context(), first+`BEGIN; SELECT pg_advisory_xact_lock(hashtext('leadferry schema')); LOCK TABLE leadferry.workers`).ReadAll()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return still
+	}
+	other := lock("SET idle_in_transaction_session_timeout = 0; ")
+	at.locks = 50 * time.Millisecond
+	if _, err := at.open(target, Options{}); !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "has held a lock for 50ms") {
+		t.Errorf("somebody else's lock: %v", err)
+	}
+	other.close()
+	still := lock("")
+	defer still.close()
+	committed(t, s, claimOf("a"))
+	opened(t, address, newTarget(), Options{})
+}
+
 // The process that serves a worker stands still with a commit before it, and goes on when another one serves the worker. What it
 // was asked it does before anybody looks whether it was done, or never.
 func TestACommitThatComesLate(t *testing.T) {

@@ -103,6 +103,7 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	at.locks = max(o.Wait, o.Patience, leastSilence) * 9 / 10 // before the server counts as silent
 	for end := time.Now().Add(o.Wait); ; {
 		s, err := at.open(t, o)
 		away := errors.Is(err, checkpoint.ErrLocked) || errors.As(err, new(*checkpoint.ServerError))
@@ -316,7 +317,11 @@ func (s *Store) serverError(err error) error {
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && (e.Code == "42P01" || e.Code == "3F000") {
 		return s.refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them", "restore them from a backup: nothing is known there of the leads that were made")
 	}
-	return &checkpoint.ServerError{Text: "checkpoint " + s.at.name + ": its server: " + reason(err), Err: err}
+	text := reason(err)
+	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && e.Code == "55P03" {
+		text = "somebody else has held a lock for " + s.at.locks.String() + " (pg_blocking_pids says who, while it lasts)"
+	}
+	return &checkpoint.ServerError{Text: "checkpoint " + s.at.name + ": its server: " + text, Err: err}
 }
 
 // read calls f with the connection for reading, once more with a new one where that is lost.

@@ -258,8 +258,8 @@ func (s *storm) calm() {
 		s.old.Kill()
 	}
 	for _, h := range s.hands {
-		if h.cmd.Process.Signal(syscall.SIGCONT); !over(h.ended, 5*time.Minute) {
-			h.cmd.Process.Signal(syscall.SIGQUIT)
+		if h.cmd.Process.Signal(syscall.SIGCONT); !over(h.ended, 2*time.Minute) {
+			h.cmd.Process.Signal(syscall.SIGABRT) // which no command catches: it says where each of its goroutines is
 			over(h.ended, 10*time.Second)
 			s.t.Fatalf("the worker %d does not end", h.cmd.Process.Pid)
 		}
