@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,6 +21,7 @@ func (s *Store) Forget(ctx context.Context, keys []string, unblock bool) (r chec
 		return r, s.refuse(checkpoint.ErrPlace, "this user may not remove rows", "have the owner of the schema forget them")
 	}
 	if err == nil {
+		s.claims.drop(slices.Values(keys))
 		s.claimed.Store(true)
 		s.erased.Store(true)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -49,8 +50,8 @@ func (c *claims) note(rows map[string]*row, keys map[string]bool, worker int64, 
 	}
 }
 
-// drop forgets claims that a person has decided about.
-func (c *claims) drop(keys map[string]bool) {
+// drop forgets claims that a person has decided about, or had forgotten.
+func (c *claims) drop(keys iter.Seq[string]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key := range keys {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,7 +87,7 @@ func (s *Store) keep(w *working, base map[string]*row) error {
 			return err
 		}
 		s.commits = r.commits
-		s.claims.drop(r.keys)
+		s.claims.drop(maps.Keys(r.keys))
 		if len(r.keys) != len(some) {
 			return errors.New("rows were changed by others though they were locked")
 		}

@@ -342,6 +342,14 @@ func unblockedKeyIsNew(t *testing.T, b Backend) {
 	if counts := d.Info().Keys; counts[checkpoint.Forgotten] != 0 {
 		t.Error(counts)
 	}
+	if _, err := d.Forget(t.Context(), []string{"ann"}, true); err != nil { // its claim, too
+		t.Fatal(err)
+	}
+	taken := checkpoint.Change{Kind: checkpoint.Mark, Entry: checkpoint.Entry{Key: "ann", LeadID: "lead.new"}}
+	outcome := checkpoint.Change{Kind: checkpoint.Settle, Entry: createdEntry("ann", "lead.next", 1)}
+	if err := d.Commit(t.Context(), []*checkpoint.Change{&taken, &outcome}); err != nil || taken.Err != nil || outcome.Err != nil || outcome.Entry.LeadID != "lead.next" {
+		t.Errorf("what was claimed before a key was forgotten counts after it: %v, %v, %v, %+v", err, taken.Err, outcome.Err, outcome.Entry)
+	}
 	if _, err := d.Forget(t.Context(), []string{"a", ""}, false); !isListError(err, 1) || lookup(t, d, "a").State != checkpoint.Unknown {
 		t.Errorf("no key: %v", err)
 	}
