@@ -1,129 +1,13 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
 )
-
-// oldest is the oldest version of the server that will do.
-const oldest = 14
-
-// fits refuses a server that is none of PostgreSQL's, or that does not promise what a ledger needs.
-func (s *Store) fits(c *session) error {
-	ctx := context.Background()
-	var fsync, pages, commit, readOnly string
-	var standby bool
-	err := c.QueryRow(ctx, `SELECT current_setting('fsync'), current_setting('full_page_writes'),
-		current_setting('synchronous_commit'), current_setting('transaction_read_only'), pg_is_in_recovery(),
-		pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())`).
-		Scan(&fsync, &pages, &commit, &readOnly, &standby, &c.process, &c.began)
-	if err != nil {
-		return s.serverError(err)
-	}
-	refuse := func(text, hint string) error { return s.refuse(checkpoint.ErrPlace, text, hint) }
-	switch {
-	case standby:
-		return refuse("its server is a standby, or is still recovering", "name the primary server, or all of them with target_session_attrs=read-write")
-	case readOnly == "on" && !s.o.ReadOnly:
-		return refuse("its server takes no changes: default_transaction_read_only is on", "name the server that does, or have it switched off for this user")
-	case fsync != "on":
-		return refuse("its server does not promise durable commits: fsync is off", "have fsync switched on: with it off, a crash loses what was acknowledged, and leads would be made twice")
-	case pages != "on":
-		return refuse("its server does not promise that its files outlive a crash: full_page_writes is off", "have full_page_writes switched on")
-	case commit != "on" && commit != "remote_apply":
-		return refuse("its server does not keep synchronous_commit on for this session", "have whatever stands between leave sessions as they are")
-	}
-	return nil
-}
-
-// foreign are words by which servers give away that they speak PostgreSQL's protocol and are something else.
-var foreign = []string{"CockroachDB", "-YB-", "Yugabyte", "Redshift", "Greenplum", "Materialize", "CrateDB", "QuestDB", "RisingWave", "Spanner", "DuckDB", "H2 "}
-
-// isPostgres refuses a server that is something else by what it says of itself, before it is asked for anything that
-// only PostgreSQL has.
-func (c *session) isPostgres(name string) error {
-	results, err := c.PgConn().Exec(context.Background(), `SELECT version()`).ReadAll()
-	if err != nil {
-		return err
-	}
-	version := c.PgConn().ParameterStatus("crdb_version")
-	if len(results) == 1 && len(results[0].Rows) == 1 && len(results[0].Rows[0]) == 1 {
-		version += string(results[0].Rows[0][0])
-	}
-	other := !strings.HasPrefix(version, "PostgreSQL ")
-	for _, word := range foreign {
-		other = other || strings.Contains(version, word)
-	}
-	if other {
-		return refuse(name, "its server is not PostgreSQL: "+firstWords(version), "a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises")
-	}
-	if major(version) < oldest {
-		return refuse(name, "its server is of a version before PostgreSQL 14: "+firstWords(version), "use PostgreSQL 14 or newer")
-	}
-	return nil
-}
-
-// major is the first number of a version.
-func major(version string) (n int) {
-	_, _ = fmt.Sscanf(version, "PostgreSQL %d", &n)
-	return n
-}
-
-func firstWords(s string) string {
-	words := strings.Fields(s)
-	return strings.Join(words[:min(len(words), 2)], " ")
-}
-
-// notPooled refuses what hands the statements of a session to whichever connection of its own is free. Where the process
-// at the other end is not the one that the connection was made to, something stands between. It comes before anything that
-// is prepared, which such a pooler would mix up.
-func (s *Store) notPooled() error {
-	process := func(c *session) (string, error) {
-		results, err := c.PgConn().Exec(context.Background(), `SELECT pg_backend_pid()`).ReadAll()
-		if err != nil || len(results) != 1 || len(results[0].Rows) != 1 {
-			return "", s.serverError(cmp.Or(err, errors.New("it does not say which process serves")))
-		}
-		return string(results[0].Rows[0][0]), nil
-	}
-	own, err := process(s.writer)
-	if err != nil || own == fmt.Sprint(s.writer.PgConn().PID()) {
-		return err
-	}
-	for range 3 {
-		mixed, err := s.mixes(process)
-		if err != nil {
-			return err
-		}
-		if mixed {
-			return s.refuse(checkpoint.ErrPlace, "a pooler stands before its server that mixes the statements of sessions (pool_mode transaction or statement)",
-				"name the server itself, or a pool of it with pool_mode = session")
-		}
-	}
-	return nil
-}
-
-// mixes has the reader keep the process that was free last for a transaction. Where that was the writer's, or the writer
-// has another one now, sessions are mixed.
-func (s *Store) mixes(process func(*session) (string, error)) (bool, error) {
-	own, err := process(s.writer)
-	if err != nil {
-		return false, err
-	}
-	if _, err := s.reader.PgConn().Exec(context.Background(), `BEGIN`).ReadAll(); err != nil {
-		return true, nil // a pooler by statements takes no transactions
-	}
-	other, err := process(s.reader)
-	again, errAgain := process(s.writer)
-	_, errEnd := s.reader.PgConn().Exec(context.Background(), `ROLLBACK`).ReadAll()
-	return other == own || again != own, cmp.Or(err, errAgain, s.serverError(errEnd))
-}
 
 // timelineSQL is the number of the server's history, which is another one after every promotion of a standby and every
 // restore to an earlier moment.
@@ -243,7 +127,7 @@ func (s *Store) stillHere(ctx context.Context, tx pgx.Tx) error {
 	case moved != "" && !s.o.Moved:
 		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use --checkpoint "+checkpoint.Word(moved))
 	case filling != "":
-		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.name))
+		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete", "finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.Name))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 	"leadferry/internal/pgtest"
 )
 
@@ -97,7 +98,7 @@ func TestAServerThatStandsStill(t *testing.T) {
 	s := opened(t, address, target, Options{Run: "run", Patience: time.Millisecond})
 	committed(t, s, claimOf("a"))
 	server.Freeze(t)
-	s.at.silence.shorten(50 * time.Millisecond)
+	s.at.Shorten(50 * time.Millisecond)
 	done := committing(s, createdOf("a", "lead-a"), claimOf("b"))
 	err := <-done
 	if !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "does not answer") {
@@ -125,13 +126,13 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 	t.Parallel()
 	address, target := pgtest.Shared(t).Database(t), newTarget()
 	s := opened(t, address, target, Options{Run: "run"})
-	at, err := parseAddress(address)
+	at, err := server.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock := func(first string) *session {
+	lock := func(first string) *server.Session {
 		t.Helper()
-		still, err := at.connect(t.Context())
+		still, err := at.Connect(t.Context())
 		if err == nil {
 			_, err = still.PgConn().Exec(t.Context(), first+`BEGIN; SELECT pg_advisory_xact_lock(hashtext('leadferry schema')); LOCK TABLE leadferry.workers`).ReadAll()
 		}
@@ -141,13 +142,13 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 		return still
 	}
 	other := lock("SET idle_in_transaction_session_timeout = 0; ")
-	at.locks = 50 * time.Millisecond
-	if _, err := at.open(target, Options{}); !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "has held a lock for 50ms") {
+	at.Locks = 50 * time.Millisecond
+	if _, err := open(at, target, Options{}); !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "has held a lock for 50ms") {
 		t.Errorf("somebody else's lock: %v", err)
 	}
-	other.close()
+	other.Close()
 	still := lock("")
-	defer still.close()
+	defer still.Close()
 	committed(t, s, claimOf("a"))
 	opened(t, address, newTarget(), Options{})
 }
@@ -159,19 +160,15 @@ func TestACommitThatComesLate(t *testing.T) {
 	address := server.Database(t)
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Hour})
 	committed(t, s, claimOf("a"))
-	old := s.writer.process
+	old := s.writer.Process
 	if err := syscall.Kill(old, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { syscall.Kill(old, syscall.SIGCONT) })
 	done := committing(s, createdOf("a", "lead-a"), claimOf("b"))
-	w := s.writer.wire()
-	eventually(t, "the commit is under way", func() bool {
-		w.of.mu.Lock()
-		defer w.of.mu.Unlock()
-		return !w.asked.IsZero()
-	})
-	w.Close() // as a network does that is cut
+	wire := s.writer.PgConn().Conn().(interface{ Owes() bool })
+	eventually(t, "the commit is under way", wire.Owes)
+	s.writer.Cut() // as a network does
 	eventually(t, "the worker looks for it", s.claims.isLost)
 	select {
 	case err := <-done:

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 // enlist makes this process a worker, which has its place from then on. Of a fleet it has to fit the terms; then it fences
@@ -105,7 +106,7 @@ func (s *Store) replace(ctx context.Context, tx pgx.Tx, terms *checkpoint.Terms)
 // last: it does not wait for disks.
 type common struct {
 	mu      sync.Mutex
-	session *session
+	session *server.Session
 	runs    []string // of workers that had its shard before
 }
 
@@ -147,7 +148,7 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		return row.Scan(&fenced, &pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 	})
 	if err := at.SendBatch(ctx, b).Close(); err != nil {
-		at.close()
+		at.Close()
 		s.fleet.session = nil
 		return checkpoint.Common{}, s.serverError(err)
 	}
@@ -159,17 +160,17 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 }
 
 // fleetSession is the connection by which the worker asks, made anew where it is lost.
-func (s *Store) fleetSession(ctx context.Context) (*session, error) {
+func (s *Store) fleetSession(ctx context.Context) (*server.Session, error) {
 	if s.fleet.session != nil {
 		return s.fleet.session, nil
 	}
-	at, err := s.at.connect(ctx)
+	at, err := s.at.Connect(ctx)
 	if err == nil {
 		_, err = at.Exec(ctx, `SET synchronous_commit = off; SET search_path = leadferry; SET enable_seqscan = on; SET plan_cache_mode = auto`)
 	}
 	if err != nil {
 		if at != nil {
-			at.close()
+			at.Close()
 		}
 		return nil, s.serverError(err)
 	}
@@ -198,7 +199,7 @@ func (c *common) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.session != nil {
-		c.session.close()
+		c.session.Close()
 		c.session = nil
 	}
 }

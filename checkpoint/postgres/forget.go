@@ -140,7 +140,7 @@ func (s *Store) vacuum() {
 	for _, table := range []string{"lead_rows", "lead_ids", "decision_rows", "contradictions"} {
 		_, _ = s.writer.Exec(context.Background(), `VACUUM leadferry.`+table)
 	}
-	s.writer.warned()
+	s.writer.Warned()
 }
 
 func collectKeys(rows pgx.Rows) ([]string, error) {

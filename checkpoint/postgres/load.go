@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 // load reads what changes need to know.
@@ -210,7 +211,7 @@ func (s *Store) trouble(err error) error {
 	if err == nil || errors.As(err, &list) {
 		return err
 	}
-	return s.fail(&fault{reason(err), err})
+	return s.fail(&fault{server.Reason(err), err})
 }
 
 // fault is an error of the server, in one line.

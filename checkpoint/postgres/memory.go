@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 // memory is what this machine remembers of a ledger, beside what runs tell in their own folders.
@@ -44,7 +45,7 @@ func (s *Store) remember() {
 	if path == "" || known == nil || s.seq.Load() == 0 {
 		return
 	}
-	text, err := json.Marshal(memory{int64(s.seq.Load()), s.at.name, s.target, known.Leads})
+	text, err := json.Marshal(memory{int64(s.seq.Load()), s.at.Name, s.target, known.Leads})
 	if err == nil && os.MkdirAll(filepath.Dir(path), 0o700) == nil && os.WriteFile(path+".new", text, 0o600) == nil {
 		_ = os.Rename(path+".new", path)
 	}
@@ -75,7 +76,7 @@ func (s *Store) vanished(ctx context.Context) error {
 		return s.serverError(err)
 	}
 	for _, w := range s.witnesses() {
-		if w.ID == s.id || w.Target.Canonical() != s.target || w.Leads+w.Made == 0 || slices.Contains(strings.Fields(ancestors), w.ID) || !s.at.same(w.Path) {
+		if w.ID == s.id || w.Target.Canonical() != s.target || w.Leads+w.Made == 0 || slices.Contains(strings.Fields(ancestors), w.ID) || !s.isAt(w.Path) {
 			continue
 		}
 		if !s.o.Anew || !s.fresh {
@@ -90,11 +91,11 @@ func (s *Store) vanished(ctx context.Context) error {
 	return nil
 }
 
-// same says whether another address is that of the same database.
-func (a *address) same(name string) bool {
-	if name == a.name || !IsAddress(name) {
-		return name == a.name
+// isAt says whether a name is that of the ledger's database.
+func (s *Store) isAt(name string) bool {
+	if name == s.at.Name || !IsAddress(name) {
+		return name == s.at.Name
 	}
-	other, err := parseAddress(name)
-	return err == nil && other.config.Host == a.config.Host && other.config.Port == a.config.Port && other.config.Database == a.config.Database
+	other, err := server.Parse(name)
+	return err == nil && s.at.Same(other)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 // Moved is where the leads of the ledger are kept now, or "".
@@ -41,7 +42,7 @@ func (s *Store) SetMoved(to string) error {
 
 // Contents are all that is known.
 func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
-	c := &checkpoint.Contents{Name: s.at.name, ID: s.id, Target: s.target, Missing: s.missing}
+	c := &checkpoint.Contents{Name: s.at.Name, ID: s.id, Target: s.target, Missing: s.missing}
 	c.Keys = func(yield func(checkpoint.KeptKey, error) bool) {
 		for last, more := []byte(nil), true; more; {
 			page, err := s.page(ctx, checkpoint.Unknown, last)
@@ -109,7 +110,7 @@ func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Content
 // from there has left is made anew; any other one that is there, and knows something, is an error. begun is called once
 // runs are refused there and before anything is read.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target, begun func() error, o Options) (err error) {
-	at, err := parseAddress(name)
+	at, err := server.Parse(name)
 	if err != nil {
 		return err
 	}
@@ -120,9 +121,9 @@ func Fill(name string, from func() (*checkpoint.Contents, error), fromName strin
 	if s.writer, err = s.meet(); err != nil {
 		return err
 	}
-	defer func() { s.writer.close() }()
+	defer func() { s.writer.Close() }()
 	ctx := context.Background()
-	if err := errors.Join(s.fits(s.writer), s.migrate(ctx)); err != nil {
+	if err := errors.Join(s.writer.Promises(s.o.ReadOnly), s.migrate(ctx)); err != nil {
 		return err
 	}
 	s.o.Require, s.o.ReadOnly = false, false

@@ -9,12 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 // acknowledged is an error unless a commit went well. A warning is one: a wait for a standby that
 // was cancelled ends so, and what it waited for may be lost.
 func (s *Store) acknowledged(err error) error {
-	if text := s.writer.warned(); err == nil && text != "" {
+	if text := s.writer.Warned(); err == nil && text != "" {
 		return fmt.Errorf("%w: %s", errWarned, text)
 	}
 	return err
@@ -38,11 +39,11 @@ func (s *Store) again(err error, number uint64) (made bool, _ error) {
 	}
 	s.claims.setLost(true)
 	end := time.Now().Add(s.patience())
-	silent := s.writer.wasSilent()
+	silent := s.writer.WasSilent()
 	if silent { // it was waited for long enough
 		end = time.Now()
 	}
-	s.writer.cut()
+	s.writer.Cut()
 	interrupt := s.o.Interrupt
 	for {
 		made, fatal, met := s.meetAgain(number, max(time.Until(end), shortest))
@@ -52,7 +53,7 @@ func (s *Store) again(err error, number uint64) (made bool, _ error) {
 			return made, nil
 		case fatal || time.Now().After(end):
 			if silent && !fatal {
-				met = errSilent
+				met = server.ErrSilent
 			}
 			failed := s.trouble(met)
 			s.claims.setLost(false)
@@ -83,6 +84,9 @@ func (s *Store) patience() time.Duration {
 	return time.Minute
 }
 
+// longest is how long a run waits for an answer.
+func (s *Store) longest() time.Duration { return max(s.patience(), server.LeastSilence) }
+
 // meetAgain connects and finds out whether the last commit was made. Before anything builds upon what is found there, a commit
 // of its own makes durable all that came before. It waits for d at most for each answer.
 func (s *Store) meetAgain(number uint64, d time.Duration) (made, fatal bool, err error) {
@@ -90,16 +94,16 @@ func (s *Store) meetAgain(number uint64, d time.Duration) (made, fatal bool, err
 	if err != nil {
 		return false, false, err
 	}
-	fresh.waits(d)
+	fresh.Wait(d)
 	defer func() {
 		if err != nil {
-			fresh.close()
+			fresh.Close()
 		}
 	}()
-	if err := s.fits(fresh); err != nil {
+	if err := fresh.Promises(s.o.ReadOnly); err != nil {
 		return false, false, err
 	}
-	if err := s.over(fresh); err != nil {
+	if err := fresh.Ends(s.writer); err != nil {
 		return false, false, err
 	}
 	n, err := s.standsAt(fresh, number)
@@ -111,32 +115,16 @@ func (s *Store) meetAgain(number uint64, d time.Duration) (made, fatal bool, err
 	case err != nil:
 		return false, false, err
 	}
-	if err := fresh.prepare(s.statements()); err != nil {
+	if err := fresh.Prepare(s.statements()); err != nil {
 		return false, false, err
 	}
-	fresh.waits(s.longest())
-	s.writer.close()
+	fresh.Wait(s.longest())
+	s.writer.Close()
 	s.writer = fresh
 	made = n.commits == number && number != s.commits
 	s.commits = n.commits
 	s.seq.Store(n.seq)
 	return made, false, nil
-}
-
-// over makes sure that the process which served this worker before serves it no more: what it has not read yet, it might do
-// after somebody has looked whether it was done.
-func (s *Store) over(fresh *session) error {
-	for end := time.Now().Add(pause); ; time.Sleep(pause / 50) {
-		var left int
-		err := fresh.QueryRow(context.Background(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-			WHERE pid = $1 AND backend_start = $2 AND pid <> pg_backend_pid()`, s.writer.process, s.writer.began).Scan(&left)
-		switch {
-		case err != nil || left == 0:
-			return err
-		case time.Now().After(end):
-			return errors.New("the process that served this worker does not end")
-		}
-	}
 }
 
 // account is what the server knows of the worker.
@@ -147,7 +135,7 @@ type account struct {
 
 // standsAt is what the server knows of the worker, as of a commit of its own. Who asks for the worker's own row waits for
 // whatever is left of an earlier one.
-func (s *Store) standsAt(fresh *session, number uint64) (n account, err error) {
+func (s *Store) standsAt(fresh *server.Session, number uint64) (n account, err error) {
 	ctx := context.Background()
 	err = pgx.BeginFunc(ctx, fresh.Conn, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `SELECT commits, seq, `+timelineSQL+` FROM leadferry.workers WHERE worker = $1 AND ledger = $2 FOR UPDATE`, s.worker, s.ledger).
@@ -157,7 +145,7 @@ func (s *Store) standsAt(fresh *session, number uint64) (n account, err error) {
 		}
 		return err
 	})
-	if text := fresh.warned(); err == nil && text != "" {
+	if text := fresh.Warned(); err == nil && text != "" {
 		err = fmt.Errorf("%w: %s", errWarned, text)
 	}
 	return n, err
@@ -165,7 +153,7 @@ func (s *Store) standsAt(fresh *session, number uint64) (n account, err error) {
 
 // lostCommits notes that the server does not know what it had acknowledged, as why says: rows that it does not know may have
 // leads. No worker claims anything from then on.
-func (s *Store) lostCommits(c *session, why string) error {
+func (s *Store) lostCommits(c *server.Session, why string) error {
 	ctx := context.Background()
 	_ = pgx.BeginFunc(ctx, c.Conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits') WHERE ledger = $1 AND missing = ''`,
@@ -189,7 +177,7 @@ func (s *Store) lost(why string) error {
 }
 
 // whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
-func (s *Store) whyFenced(c *session) error {
+func (s *Store) whyFenced(c *server.Session) error {
 	var missing string
 	err := c.QueryRow(context.Background(), `SELECT missing FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing)
 	if err == nil && missing != "" && s.missing == "" {

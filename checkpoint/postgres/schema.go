@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 //go:embed schema.sql
@@ -60,7 +61,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	})
 	if mayNot(err) {
 		return s.refuse(checkpoint.ErrPlace, "its schema is not there yet or of an older version, and this user may not make it",
-			"have the owner of the database run leadferry checkpoint init "+s.at.name+" and grant this user the role leadferry_worker")
+			"have the owner of the database run leadferry checkpoint init "+s.at.Name+" and grant this user the role leadferry_worker")
 	}
 	if err != nil {
 		return s.serverError(err)
@@ -122,7 +123,7 @@ type Prepared struct {
 // Init makes the schema at an address, or brings it to this version, and the roles of those who
 // use it.
 func Init(name string, o Options) (p Prepared, err error) {
-	at, err := parseAddress(name)
+	at, err := server.Parse(name)
 	if err != nil {
 		return p, err
 	}
@@ -130,9 +131,9 @@ func Init(name string, o Options) (p Prepared, err error) {
 	if s.writer, err = s.meet(); err != nil {
 		return p, err
 	}
-	defer s.writer.close()
+	defer s.writer.Close()
 	ctx := context.Background()
-	if err := s.fits(s.writer); err != nil {
+	if err := s.writer.Promises(s.o.ReadOnly); err != nil {
 		return p, err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -148,7 +149,7 @@ func Init(name string, o Options) (p Prepared, err error) {
 	} else if err != nil {
 		return p, s.serverError(err)
 	}
-	s.writer.warned()
+	s.writer.Warned()
 	return p, nil
 }
 

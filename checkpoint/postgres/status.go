@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 // newestRuns is how many runs a Status has.
@@ -17,7 +18,7 @@ const newestRuns = 10
 // it knew when it was asked last.
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
-		Path: s.at.name, ID: s.id, Target: s.target, New: s.fresh, Predecessor: s.predecessor,
+		Path: s.at.Name, ID: s.id, Target: s.target, New: s.fresh, Predecessor: s.predecessor,
 		TookOlder: s.tookOlder, Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	var n [6]int
@@ -44,7 +45,7 @@ func (s *Store) Info() checkpoint.Info {
 // Status returns an account of what is known now.
 func (s *Store) Status() (checkpoint.Status, error) {
 	ctx := context.Background()
-	st := checkpoint.Status{Path: s.at.name, Target: s.target, At: time.Now().UTC(), Keys: s.Info().Keys}
+	st := checkpoint.Status{Path: s.at.Name, Target: s.target, At: time.Now().UTC(), Keys: s.Info().Keys}
 	err := s.read(ctx, func(c *pgx.Conn) error {
 		st.Statuses = map[string]int{}
 		rows, err := c.Query(ctx, `SELECT status, count(*) FROM leadferry.lead_rows WHERE ledger = $1 AND state IN (1, 2) GROUP BY 1`, s.ledger)
@@ -138,7 +139,7 @@ func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err erro
 
 // Targets are those that have a ledger at an address.
 func Targets(name string, o Options) (all []checkpoint.Target, err error) {
-	at, err := parseAddress(name)
+	at, err := server.Parse(name)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func Targets(name string, o Options) (all []checkpoint.Target, err error) {
 	if s.writer, err = s.meet(); err != nil {
 		return nil, err
 	}
-	defer s.writer.close()
+	defer s.writer.Close()
 	have, err := s.version(context.Background())
 	if err != nil || have == 0 {
 		return nil, err

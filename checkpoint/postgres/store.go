@@ -20,14 +20,15 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 var _ checkpoint.Store = (*Store)(nil)
@@ -56,7 +57,7 @@ type Options struct {
 
 // Store is an open ledger. All its methods are safe for concurrent use.
 type Store struct {
-	at      *address
+	at      *server.Address
 	o       Options
 	now     func() time.Time
 	target  checkpoint.Target
@@ -84,7 +85,7 @@ type Store struct {
 	beaten      chan struct{} // closed when nothing shows life any more; nil: nothing did
 
 	mu      sync.Mutex // one commit at a time; what follows belongs to it
-	writer  *session
+	writer  *server.Session
 	lists   *rowLists
 	shapes  map[shapeKey]bool // that are noted
 	commits uint64            // that were acknowledged
@@ -93,19 +94,30 @@ type Store struct {
 	fleet common
 
 	reading sync.Mutex
-	reader  *session
+	reader  *server.Session
+}
+
+// IsAddress says whether a checkpoint is named by the address of a server, as psql takes it: a
+// URL, or words such as service=leads or host=db.
+func IsAddress(name string) bool {
+	for _, prefix := range []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
 // that cannot be reached *checkpoint.ServerError.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
-	at, err := parseAddress(name)
+	at, err := server.Parse(name)
 	if err != nil {
 		return nil, err
 	}
-	at.locks = max(o.Wait, o.Patience, leastSilence) * 9 / 10 // before the server counts as silent
+	at.Locks = max(o.Wait, o.Patience, server.LeastSilence) * 9 / 10 // before the server counts as silent
 	for end := time.Now().Add(o.Wait); ; {
-		s, err := at.open(t, o)
+		s, err := open(at, t, o)
 		away := errors.Is(err, checkpoint.ErrLocked) || errors.As(err, new(*checkpoint.ServerError))
 		if !away || time.Now().After(end) {
 			return s, err
@@ -118,7 +130,7 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	}
 }
 
-func (at *address) open(t checkpoint.Target, o Options) (_ *Store, err error) {
+func open(at *server.Address, t checkpoint.Target, o Options) (_ *Store, err error) {
 	s := &Store{
 		at: at, o: o, now: o.Now, target: t.Canonical(), seen: newSight(), lists: newRowLists(), shapes: map[shapeKey]bool{},
 		claims: newClaims(), ending: make(chan struct{}),
@@ -145,8 +157,8 @@ func (s *Store) leave() {
 			s.remove(context.Background())
 		}
 	}
-	s.writer.close()
-	s.reader.close()
+	s.writer.Close()
+	s.reader.Close()
 }
 
 func (s *Store) open() (err error) {
@@ -154,10 +166,10 @@ func (s *Store) open() (err error) {
 	if s.reader, err = s.meet(); err != nil {
 		return err
 	}
-	if err := s.notPooled(); err != nil {
+	if err := server.NotPooled(s.writer, s.reader); err != nil {
 		return err
 	}
-	if err := s.fits(s.writer); err != nil {
+	if err := s.writer.Promises(s.o.ReadOnly); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -171,10 +183,10 @@ func (s *Store) open() (err error) {
 			return err
 		}
 	}
-	if err := s.writer.prepare(s.statements()); err != nil {
+	if err := s.writer.Prepare(s.statements()); err != nil {
 		return s.serverError(err)
 	}
-	if err := s.reader.prepare(map[string]string{"find": findSQL()}); err != nil {
+	if err := s.reader.Prepare(map[string]string{"find": findSQL()}); err != nil {
 		return s.serverError(err)
 	}
 	if !s.o.ReadOnly {
@@ -182,7 +194,7 @@ func (s *Store) open() (err error) {
 		go s.beat()
 	}
 	if s.o.Run != "" {
-		s.at.silence.shorten(s.longest())
+		s.at.Shorten(s.longest())
 		go s.hurry()
 	}
 	return nil
@@ -193,7 +205,7 @@ func (s *Store) hurry() {
 	select {
 	case <-s.ending:
 	case <-s.o.Interrupt:
-		s.at.silence.shorten(max(s.o.Timeout, time.Second))
+		s.at.Shorten(max(s.o.Timeout, time.Second))
 	}
 }
 
@@ -202,15 +214,7 @@ func (s *Store) statements() map[string]string {
 }
 
 // meet connects to the server.
-func (s *Store) meet() (*session, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), max(s.o.Wait, s.at.config.ConnectTimeout))
-	defer cancel()
-	c, err := s.at.connect(ctx)
-	if err != nil {
-		return nil, s.serverError(err)
-	}
-	return c, nil
-}
+func (s *Store) meet() (*server.Session, error) { return s.at.Meet(s.o.Wait) }
 
 // Digests makes the keyed digests of this ledger.
 func (s *Store) Digests() *checkpoint.Digester { return s.digests }
@@ -248,8 +252,8 @@ func (s *Store) Close() error {
 	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	s.reader.close()
-	s.writer.close()
+	s.reader.Close()
+	s.writer.Close()
 	return err
 }
 
@@ -303,26 +307,10 @@ func (s *Store) fail(err error) error {
 	return s.failed()
 }
 
-func (s *Store) refuse(kind error, text, hint string) error {
-	return &checkpoint.OpenError{Path: s.at.name, Text: text, Hint: hint, Err: kind}
-}
+func (s *Store) refuse(kind error, text, hint string) error { return s.at.Refuse(kind, text, hint) }
 
 // serverError is what the server said, as a sentence.
-func (s *Store) serverError(err error) error {
-	var opening *checkpoint.OpenError
-	var server *checkpoint.ServerError
-	if err == nil || errors.As(err, &opening) || errors.As(err, &server) || errors.Is(err, checkpoint.ErrDamaged) {
-		return err
-	}
-	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && (e.Code == "42P01" || e.Code == "3F000") {
-		return s.refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them", "restore them from a backup: nothing is known there of the leads that were made")
-	}
-	text := reason(err)
-	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && e.Code == "55P03" {
-		text = "somebody else has held a lock for " + s.at.locks.String() + " (pg_blocking_pids says who, while it lasts)"
-	}
-	return &checkpoint.ServerError{Text: "checkpoint " + s.at.name + ": its server: " + text, Err: err}
-}
+func (s *Store) serverError(err error) error { return s.at.Explain(err) }
 
 // read calls f with the connection for reading, once more with a new one where that is lost.
 func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
@@ -335,15 +323,15 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 		return away
 	}
 	err := f(s.reader.Conn)
-	for end := time.Now().Add(s.patience()); err != nil && s.reader.IsClosed() && !s.reader.wasSilent() && time.Now().Before(end); {
+	for end := time.Now().Add(s.patience()); err != nil && s.reader.IsClosed() && !s.reader.WasSilent() && time.Now().Before(end); {
 		fresh, lost := s.meet()
 		if lost == nil {
-			if lost = fresh.prepare(map[string]string{"find": findSQL()}); lost == nil {
+			if lost = fresh.Prepare(map[string]string{"find": findSQL()}); lost == nil {
 				s.reader = fresh
 				err = f(s.reader.Conn)
 				continue
 			}
-			fresh.close()
+			fresh.Close()
 		}
 		select {
 		case <-time.After(pause):

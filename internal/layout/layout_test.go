@@ -68,7 +68,8 @@ func design() plan {
 			"checkpoint/bolt/pages":      {imports: []string{"checkpoint"}},
 			"checkpoint/bolt/records":    {imports: []string{"checkpoint", rowkey}},
 			"checkpoint/bolt":            {imports: []string{"checkpoint", "checkpoint/bolt/pages", "checkpoint/bolt/records", crash, failpoint, disk, rowkey}, tests: []string{"checkpoint/storetest"}},
-			"checkpoint/postgres":        {imports: []string{"checkpoint", rowkey}, tests: []string{"checkpoint/storetest", "internal/pgtest"}},
+			"checkpoint/postgres/server": {imports: []string{"checkpoint"}},
+			"checkpoint/postgres":        {imports: []string{"checkpoint", "checkpoint/postgres/server", rowkey}, tests: []string{"checkpoint/storetest", "internal/pgtest"}},
 			"internal/pgtest":            {},
 			"checkpoint/storetest":       {imports: []string{"checkpoint", rowkey}},
 			"leadapi":                    {imports: []string{failpoint}, tests: []string{"leadapi/sandbox", "internal/explain"}},
@@ -77,7 +78,7 @@ func design() plan {
 		},
 		reserved: []reserved{
 			{path: "go.etcd.io/bbolt", rooms: []string{"checkpoint/bolt", "checkpoint/bolt/records", "leadapi/sandbox"}, tests: true},
-			{path: "github.com/jackc/pgx/v5", rooms: []string{"checkpoint/postgres", "internal/pgtest"}, tests: true},
+			{path: "github.com/jackc/pgx/v5", rooms: []string{"checkpoint/postgres", "checkpoint/postgres/server", "internal/pgtest"}, tests: true},
 			// The engine knows statuses by name; what makes calls is reserved below.
 			{path: "net/http", rooms: []string{"importer", "internal/page", "internal/fetch", "leadapi", "leadapi/sandbox"}},
 		},

@@ -44,7 +44,7 @@ func serverBugs() []bug {
 		},
 		{
 			number: 55, name: "fsync not asked for", imitates: "a server that loses what it acknowledged is taken",
-			edits:  in("checks.go", "\tcase fsync != \"on\":\n", "\tcase fsync == \"\":\n"),
+			edits:  in("server/promises.go", "\tcase fsync != \"on\":\n", "\tcase fsync == \"\":\n"),
 			checks: by("TestServersThatPromiseLessAreRefused"),
 		},
 		{
@@ -54,17 +54,17 @@ func serverBugs() []bug {
 		},
 		{
 			number: 57, name: "unverified servers", imitates: "a connection to another machine that anybody may have answered",
-			edits:  in("connect.go", "\treturn ip != nil && ip.IsLoopback()\n", "\treturn ip == nil || ip.IsLoopback()\n"),
+			edits:  in("server/address.go", "\treturn ip != nil && ip.IsLoopback()\n", "\treturn ip == nil || ip.IsLoopback()\n"),
 			checks: by("TestAddressesThatAreRefused"),
 		},
 		{
 			number: 58, name: "a cancelled wait", imitates: "a wait for a standby that somebody cancelled counts as a durable commit",
-			edits:  in("reconnect.go", "\tif text := s.writer.warned(); err == nil && text != \"\" {\n", "\tif text := s.writer.warned(); err == nil && text == \"never\" {\n"),
+			edits:  in("reconnect.go", "\tif text := s.writer.Warned(); err == nil && text != \"\" {\n", "\tif text := s.writer.Warned(); err == nil && text == \"never\" {\n"),
 			checks: by("TestAWaitForAStandbyThatIsCancelled", "TestTwoServersAtOnce"),
 		},
 		{
 			number: 59, name: "a commit that comes late", imitates: "a commit is looked for while the process that may still make it lives, and is made twice",
-			edits:  in("reconnect.go", "\t\tcase err != nil || left == 0:\n", "\t\tcase err != nil || left >= 0:\n"),
+			edits:  in("server/session.go", "\t\tcase err != nil || left == 0:\n", "\t\tcase err != nil || left >= 0:\n"),
 			checks: by("TestACommitThatComesLate"),
 		},
 		{
@@ -104,7 +104,7 @@ func serverBugs() []bug {
 		},
 		{
 			number: 67, name: "old servers", imitates: "a server is taken that is older than what the ledger was made for",
-			edits:  in("checks.go", "\tif major(version) < oldest {\n", "\tif major(version) < 1 {\n"),
+			edits:  in("server/promises.go", "\tif major(version) < oldest {\n", "\tif major(version) < 1 {\n"),
 			checks: by("TestServersThatAreSomethingElse"),
 		},
 		{

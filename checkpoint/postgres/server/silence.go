@@ -1,4 +1,4 @@
-package postgres
+package server
 
 import (
 	"context"
@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// leastSilence is how long a run waits for an answer at the least: commits wait for one another, and for standbys.
-const leastSilence = time.Minute
+// LeastSilence is how long a run waits for an answer at the least: commits wait for one another, and for standbys.
+const LeastSilence = time.Minute
 
-var errSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is not known")
+// ErrSilent is the error of a session that was cut since no answer came.
+var ErrSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is not known")
 
 // silence is how long the server of a run may owe an answer before the connection is cut. One that stands still, and a network
 // that swallows everything, keep connections open for ever. No time-out of a statement would do: it does not end what a server
@@ -36,9 +37,6 @@ type wire struct {
 	alarm *time.Timer
 }
 
-// longest is how long a run waits for an answer.
-func (s *Store) longest() time.Duration { return max(s.patience(), leastSilence) }
-
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // over dials connections that are cut when the server is silent on them.
@@ -56,8 +54,9 @@ func (s *silence) over(dial dialFunc) dialFunc {
 	}
 }
 
-// shorten has all connections, and those to come, wait for d from now on.
-func (s *silence) shorten(d time.Duration) {
+// Shorten has all sessions, and those to come, wait for d for each answer from now on.
+func (a *Address) Shorten(d time.Duration) {
+	s := a.silence
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.most = d
@@ -95,6 +94,13 @@ func (w *wire) ring() {
 	}
 }
 
+// Owes says whether an answer is waited for.
+func (w *wire) Owes() bool {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	return !w.asked.IsZero()
+}
+
 // Read waits for what the server says.
 func (w *wire) Read(b []byte) (int, error) {
 	w.of.mu.Lock()
@@ -107,7 +113,7 @@ func (w *wire) Read(b []byte) (int, error) {
 		w.alarm.Stop()
 	}
 	if err != nil && w.late.Load() {
-		err = errSilent
+		err = ErrSilent
 	}
 	return n, err
 }
@@ -121,7 +127,7 @@ func (w *wire) Close() error {
 }
 
 // wire is what a session goes over.
-func (s *session) wire() *wire {
+func (s *Session) wire() *wire {
 	c := s.PgConn().Conn()
 	if secured, is := c.(*tls.Conn); is {
 		c = secured.NetConn()
@@ -129,13 +135,13 @@ func (s *session) wire() *wire {
 	return c.(*wire)
 }
 
-// waits has the session wait for d for each answer.
-func (s *session) waits(d time.Duration) {
+// Wait has the session wait for d for each answer.
+func (s *Session) Wait(d time.Duration) {
 	w := s.wire()
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
 	w.shorten(d)
 }
 
-// wasSilent says that the session was cut since no answer came.
-func (s *session) wasSilent() bool { return s.wire().late.Load() }
+// WasSilent says that the session was cut since no answer came.
+func (s *Session) WasSilent() bool { return s.wire().late.Load() }

@@ -1,0 +1,197 @@
+// Package server is a PostgreSQL server on which a ledger can rely: its address, sessions with it, and what it has to promise
+// before anything is believed.
+//
+// Promises:
+//
+//   - A password in an address is refused and never shown. A server on another machine is verified in full.
+//   - A server that is none of PostgreSQL's, or that does not promise durable commits, is refused; so is a pooler that mixes
+//     the statements of sessions.
+//   - A server that takes connections and does not answer is given up after a while: whether it did what it was asked last is
+//     not known then.
+//
+// What stands in the tables is not known here.
+package server
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"leadferry/checkpoint"
+)
+
+// Address is where a server is, and how it is reached.
+type Address struct {
+	Name    string        // as it was given, which holds no secret
+	Locks   time.Duration // how long what others have locked is waited for
+	config  *pgx.ConnConfig
+	silence *silence
+}
+
+// Parse reads what psql would, the environment and its files included, and refuses what is not safe. Errors are
+// *[checkpoint.OpenError].
+func Parse(name string) (*Address, error) {
+	refuse := (&Address{Name: shown(name)}).refuse
+	if shown(name) != name {
+		return nil, refuse("a password stands in its address, where process lists and shell histories show it",
+			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode 0600), or into a service file")
+	}
+	config, err := pgx.ParseConfig(name)
+	if err == nil && !isSafe(&config.Config) && !choosesTLS(name) {
+		config, err = pgx.ParseConfig(withTLS(name))
+	}
+	if err != nil {
+		return nil, refuse("its address cannot be read: "+Reason(err), "it looks like postgres://user@db.example.com/leads")
+	}
+	if !isSafe(&config.Config) {
+		return nil, refuse("it is on another machine, and its connection would not be verified in full",
+			"add sslmode=verify-full, and sslrootcert=FILE where the server's certificate is of an authority of your own")
+	}
+	config.ConnectTimeout = min(max(config.ConnectTimeout, 10*time.Second), time.Minute)
+	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}}
+	quiet := &silence{wires: map[*wire]struct{}{}}
+	config.DialFunc = quiet.over(dialer.DialContext)
+	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "leadferry")
+	return &Address{Name: name, Locks: LeastSilence, config: config, silence: quiet}, nil
+}
+
+// Same says whether two addresses are of one database.
+func (a *Address) Same(other *Address) bool {
+	return other.config.Host == a.config.Host && other.config.Port == a.config.Port && other.config.Database == a.config.Database
+}
+
+// Refuse says why the checkpoint at the address cannot be used; kind is the sentinel.
+func (a *Address) Refuse(kind error, text, hint string) error {
+	return &checkpoint.OpenError{Path: a.Name, Text: text, Hint: hint, Err: kind}
+}
+
+// refuse is Refuse for a server that cannot be relied on.
+func (a *Address) refuse(text, hint string) error { return a.Refuse(checkpoint.ErrPlace, text, hint) }
+
+// Explain is what the server said, as a sentence: a *[checkpoint.ServerError]. What is one already, damage, and what an opening was
+// refused for, stay as they are.
+func (a *Address) Explain(err error) error {
+	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.ServerError)) || errors.Is(err, checkpoint.ErrDamaged) {
+		return err
+	}
+	text := Reason(err)
+	if e := (*pgconn.PgError)(nil); errors.As(err, &e) {
+		switch e.Code {
+		case "42P01", "3F000":
+			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them", "restore them from a backup: nothing is known there of the leads that were made")
+		case "55P03":
+			text = "somebody else has held a lock for " + a.Locks.String() + " (pg_blocking_pids says who, while it lasts)"
+		}
+	}
+	return &checkpoint.ServerError{Text: "checkpoint " + a.Name + ": its server: " + text, Err: err}
+}
+
+// isSafe says whether every host of a configuration is this machine or verified in full.
+func isSafe(c *pgconn.Config) bool {
+	safe := func(host string, verified bool) bool { return verified || isLocal(host) }
+	verified := func(f *pgconn.FallbackConfig) bool {
+		return f.TLSConfig != nil && !f.TLSConfig.InsecureSkipVerify && f.TLSConfig.ServerName != ""
+	}
+	if !safe(c.Host, verified(&pgconn.FallbackConfig{TLSConfig: c.TLSConfig})) {
+		return false
+	}
+	for _, f := range c.Fallbacks {
+		if !safe(f.Host, verified(f)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isLocal says whether a host is this machine.
+func isLocal(host string) bool {
+	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// choosesTLS says whether the user has said how connections are to be verified.
+func choosesTLS(name string) bool {
+	return strings.Contains(name, "sslmode") || os.Getenv("PGSSLMODE") != "" || strings.Contains(name, "service") || os.Getenv("PGSERVICE") != ""
+}
+
+func withTLS(name string) string {
+	const param = "sslmode=verify-full"
+	switch {
+	case !strings.Contains(name, "://"):
+		return name + " " + param
+	case strings.Contains(name, "?"):
+		return name + "&" + param
+	}
+	return name + "?" + param
+}
+
+// shown is an address without its password.
+func shown(name string) string {
+	if !strings.Contains(name, "://") {
+		return withoutWord(name)
+	}
+	u, err := url.Parse(name)
+	if err != nil {
+		scheme, rest, _ := strings.Cut(name, "://")
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 && strings.Contains(rest[:at], ":") {
+			return scheme + "://…@" + rest[at+1:]
+		}
+		return name
+	}
+	q := u.Query()
+	_, typed := u.User.Password()
+	for _, secret := range []string{"password", "sslpassword"} {
+		typed = typed || q.Has(secret)
+		q.Del(secret)
+	}
+	if !typed {
+		return name
+	}
+	u.User, u.RawQuery = url.User(u.User.Username()), q.Encode()
+	return u.String()
+}
+
+// withoutWord is an address of words without those that are secret, and what follows them.
+func withoutWord(name string) string {
+	for _, secret := range []string{"sslpassword", "password"} {
+		for at := 0; ; {
+			next := strings.Index(name[at:], secret)
+			if next < 0 {
+				break
+			}
+			at += next
+			if rest := strings.TrimLeft(name[at+len(secret):], " "); strings.HasPrefix(rest, "=") {
+				return strings.TrimRight(name[:at], " ")
+			}
+			at += len(secret)
+		}
+	}
+	return name
+}
+
+// Reason is what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.
+func Reason(err error) string {
+	var parse *pgconn.ParseConfigError
+	if errors.As(err, &parse) {
+		if inner := errors.Unwrap(parse); inner != nil {
+			return inner.Error()
+		}
+		return "it is no address of a server"
+	}
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' || r == '\r' })
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return strings.Join(slices.Compact(lines), " ")
+}

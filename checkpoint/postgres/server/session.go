@@ -1,0 +1,124 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Session is one connection. What the server warns of while it writes is kept: a wait for a
+// standby that was cancelled ends with a warning and no error.
+type Session struct {
+	*pgx.Conn
+	Process int // that serves it, once it is known what that promises
+	began   time.Time
+	at      *Address
+	warning atomic.Pointer[string]
+}
+
+// settings hold for the whole session. Nothing limits a statement: one that was cut off may
+// have been done. What was begun and not committed is undone for certain: whoever stands still in between (a suspended
+// machine, a stopped process) soon holds nobody else up, and nobody waits for a lock for ever. Plans made while tables are
+// empty must not scan them when they are full.
+const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;
+SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; SET client_min_messages = warning;
+SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET enable_memoize = off; SET plan_cache_mode = force_generic_plan;
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false)`
+
+// abandoned is how long a transaction waits for its client.
+const abandoned = 30 * time.Second
+
+// Meet connects within the time that is to be waited, or that a connection may take. Errors are as those of [Address.Explain].
+func (a *Address) Meet(wait time.Duration) (*Session, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), max(wait, a.config.ConnectTimeout))
+	defer cancel()
+	s, err := a.Connect(ctx)
+	return s, a.Explain(err)
+}
+
+// Connect opens a connection. It is the only use of a context that ends: a statement that is
+// under way is never cancelled.
+func (a *Address) Connect(ctx context.Context) (*Session, error) {
+	s := &Session{at: a}
+	config := a.config.Copy()
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+		if n.SeverityUnlocalized == "WARNING" || n.Severity == "WARNING" {
+			text := n.Message
+			s.warning.Store(&text)
+		}
+	}
+	c, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	s.Conn = c
+	if err := s.isPostgres(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if _, err := c.PgConn().Exec(context.Background(), fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds())).ReadAll(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Prepare makes the statements that are used again and again.
+func (s *Session) Prepare(statements map[string]string) error {
+	for name, sql := range statements {
+		if _, err := s.PgConn().Prepare(context.Background(), name, sql, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closing is how long a server is waited for when a connection ends in order.
+const closing = 2 * time.Second
+
+// Close ends a connection in order; nil is none.
+func (s *Session) Close() error {
+	if s == nil || s.Conn == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	return s.Conn.Close(ctx)
+}
+
+// Cut ends a connection at once, whatever it waits for.
+func (s *Session) Cut() {
+	if s != nil && s.Conn != nil {
+		s.PgConn().Conn().Close()
+	}
+}
+
+// Warned is what the server has warned of since it was asked last, or nothing.
+func (s *Session) Warned() string {
+	if text := s.warning.Swap(nil); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// endOfProcess is how long the process of an earlier session may take to end.
+const endOfProcess = 500 * time.Millisecond
+
+// Ends makes sure that the process which served an earlier session serves it no more: what it has not read yet, it might do
+// after somebody has looked whether it was done.
+func (s *Session) Ends(earlier *Session) error {
+	for end := time.Now().Add(endOfProcess); ; time.Sleep(endOfProcess / 50) {
+		var left int
+		err := s.QueryRow(context.Background(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE pid = $1 AND backend_start = $2 AND pid <> pg_backend_pid()`, earlier.Process, earlier.began).Scan(&left)
+		switch {
+		case err != nil || left == 0:
+			return err
+		case time.Now().After(end):
+			return errors.New("the process that served this worker does not end")
+		}
+	}
+}
