@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/internal/crash"
 )
 
@@ -20,7 +21,7 @@ type scheduler struct {
 	intake    *intake
 	queues    *leadQueues
 	carriers  *carriers
-	breaker   *breaker
+	breaker   *delivery.Breaker
 	phases    *phases
 	dry       *dryRun // of a run that sends nothing; else nil
 	tally     *tally
@@ -368,8 +369,8 @@ func (s *scheduler) count(j *job) {
 	if j.stop != nil {
 		s.stop(j.stop)
 	}
-	if stop := s.breaker.over(); stop != nil {
-		s.stop(stop)
+	if end := s.breaker.Over(); end != nil {
+		s.stop(stopAt(end))
 	}
 }
 
