@@ -136,21 +136,33 @@ func (m *member) start(ctx context.Context) (end func()) {
 const lastWord = 5 * time.Second
 
 // leave tells for the last time what was done, and leaves the summary, with the rows as all workers of this shard took them.
-func (m *member) leave(t *tally, s *report.Summary) error {
+// A limit of the fleet that was exceeded since the exchange before ends the run as it would have then; the stop is nil where
+// none was.
+func (m *member) leave(t *tally, s *report.Summary) (*Stop, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
 	m.note(t)
 	m.told.Wants = false
-	if _, err := m.fleet.Exchange(ctx, m.told); err != nil {
-		return err
+	c, err := m.fleet.Exchange(ctx, m.told)
+	if err != nil {
+		return nil, err
+	}
+	stop := m.limits.reached(ofAll(&c))
+	if stop != nil {
+		halt(s, stop)
 	}
 	whole := *s
 	whole.Rows = rowCounts(t.total, &t.common)
 	var b bytes.Buffer
 	if err := whole.WriteJSON(&b); err != nil {
-		return err
+		return stop, err
 	}
-	return m.fleet.Conclude(ctx, b.Bytes())
+	return stop, m.fleet.Conclude(ctx, b.Bytes())
+}
+
+// ofAll is what the limits of a fleet are about.
+func ofAll(c *checkpoint.Common) counts {
+	return counts{read: c.Read, invalid: c.Invalid, sent: c.Sent, refused: c.Refused, doubts: c.Doubts}
 }
 
 // run exchanges until ctx ends.
@@ -201,7 +213,7 @@ func (m *member) exchange(ctx context.Context) *Stop {
 	if c.Tokens > 0 {
 		m.breaker.Grant(c.Tokens, c.After)
 	}
-	return m.limits.reached(counts{read: c.Read, invalid: c.Invalid, sent: c.Sent, refused: c.Refused, doubts: c.Doubts})
+	return m.limits.reached(ofAll(&c))
 }
 
 // Shard is the part of the input that a worker of a fleet takes: the rows whose lead falls to Index, from 0, of Of parts.

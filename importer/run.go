@@ -353,8 +353,12 @@ func (r *run) leave(s *report.Summary) {
 	if r.member == nil {
 		return
 	}
-	if err := r.member.leave(r.tally, s); err != nil {
+	stop, err := r.member.leave(r.tally, s)
+	if err != nil {
 		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
+	}
+	if r.stopped == nil {
+		r.stopped = stop
 	}
 }
 
