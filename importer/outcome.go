@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -177,7 +178,7 @@ func ledgerFailed(err error) *Stop {
 	}
 	hint := "make room or repair the disk"
 	if server := (*checkpoint.ServerError)(nil); errors.As(err, &server) {
-		hint = "see what its server says; the same command goes on from there"
+		hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
 	}
 	return &Stop{Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err, Hint: hint}
 }
