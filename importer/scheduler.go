@@ -57,7 +57,7 @@ func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) 
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer s.phases.sendNoMore()
-	batches := make(chan *batch, 4)
+	batches := make(chan *batch, lookupRows/batchRows)
 	s.batches = batches
 	group.Go(func() { s.intake.run(s.phases.taking, batches) })
 	defer close(s.carriers.todo)
@@ -160,7 +160,7 @@ func (s *scheduler) outOfTime() {
 }
 
 // lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip.
-const lookupRows = 4 * batchRows
+const lookupRows = 8 * batchRows
 
 // load looks up, in one read, what the checkpoint knows of a batch and of those that wait behind it; without one, no
 // more rows come.
