@@ -53,11 +53,8 @@ func (d *Desk) warn(warnings []string) {
 }
 
 func (d *Desk) printCounts(counts map[checkpoint.State]int) {
-	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
-		fmt.Fprintf(d.Out, "%-10s  %d\n", s, counts[s])
-	}
-	for _, s := range []checkpoint.State{checkpoint.NotMade, checkpoint.Forgotten} {
-		if counts[s] > 0 {
+	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
+		if s <= checkpoint.InDoubt || counts[s] > 0 {
 			fmt.Fprintf(d.Out, "%-10s  %d\n", s, counts[s])
 		}
 	}

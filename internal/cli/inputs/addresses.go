@@ -58,22 +58,13 @@ func (in *Files) open(name string) (*source.File, error) {
 		return nil, err
 	}
 	in.fetched.all = append(in.fetched.all, got)
-	if in.fetched.first[name] == nil {
+	if before := in.fetched.first[name]; before == nil {
 		in.fetched.first[name] = got
-	} else if err := in.sameAsFirst(name, got); err != nil {
-		return nil, err
+	} else if before.ETag() != got.ETag() || before.Size() != got.Size() || !before.Modified().Equal(got.Modified()) {
+		got.Close()
+		return nil, errors.New("it is another file now than a moment before")
 	}
 	return source.OpenStream(got.Name(), got, got.Size(), in.options)
-}
-
-// sameAsFirst refuses what is another file than the run reads, and closes it.
-func (in *Files) sameAsFirst(name string, got *fetch.File) error {
-	before := in.fetched.first[name]
-	if before.ETag() == got.ETag() && before.Size() == got.Size() && before.Modified().Equal(got.Modified()) {
-		return nil
-	}
-	got.Close()
-	return errors.New("it is another file now than a moment before")
 }
 
 // Local are the names of files and of standard input.
@@ -123,10 +114,7 @@ func (in *Files) Identity(name string) (string, error) {
 		if got.ETag() != "" {
 			return "ETag " + got.ETag(), nil
 		}
-		var again *fetch.File
-		if again, err = fetch.Open(in.fetched.ctx, name, in.fetched.options); err == nil {
-			from, err = again, in.sameAsFirst(name, again)
-		}
+		from, err = fetch.Open(in.fetched.ctx, name, in.fetched.options)
 	} else {
 		from, err = os.Open(name)
 	}
