@@ -1,7 +1,8 @@
 package checkpoint
 
 import (
-	"fmt"
+	"context"
+	"errors"
 	"time"
 )
 
@@ -29,55 +30,251 @@ type ResolveResult struct {
 	Before    int // had been decided so already; nothing was changed
 }
 
-// AdoptResult counts what became of the entries of a list.
-type AdoptResult struct {
-	Leads     int // taken over
-	Corrected int // of these, had another lead by the word of people
-	InDoubt   int // taken over as in doubt
-	Known     int // known already, as the list says or better; left as they are
-	Rejected  int // left out: refused rows have no lead
-	Forgotten int // left out: their keys were forgotten
+// Free says whether a decision frees its row to be sent.
+func (d *Decision) Free() bool { return d.LeadID == "" && !d.Exists }
 
-	Unspecified int // taken over with a status that the specification does not name
-}
+// decisionList goes through the decisions of a list.
+type decisionList struct{ keys, ids map[string]bool }
 
-// ForgetResult counts forgotten keys by what was known of them.
-type ForgetResult struct {
-	Leads    int // had a lead
-	InDoubt  int // nobody will be reminded of them any more
-	Rejected int
-	Unknown  int
-	Already  int // were forgotten before
-}
+// inDoubtHint is where to look for what can be decided about.
+const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
 
-// Count counts a forgotten key of which this was known.
-func (r *ForgetResult) Count(known State) {
-	switch known {
-	case Created, Partial:
-		r.Leads++
-	case InDoubt:
-		r.InDoubt++
-	case Rejected:
-		r.Rejected++
-	case Forgotten:
-		r.Already++
-	default:
-		r.Unknown++
+// unfit is what is wrong with the next decision of the list by itself, or nil. A refusal lacks its place.
+func (l *decisionList) unfit(d *Decision) *ListError {
+	if l.keys == nil {
+		l.keys, l.ids = map[string]bool{}, map[string]bool{}
 	}
+	switch {
+	case l.keys[d.Key]:
+		return &ListError{Text: "its key stands twice in the list", Hint: "keep one of them"}
+	case d.LeadID != "" && !ValidLeadID(d.LeadID):
+		return &ListError{Text: "its lead ID is none", Hint: LeadIDHint}
+	case d.LeadID != "" && l.ids[d.LeadID]:
+		return &ListError{Text: "its lead ID stands twice in the list", Hint: "one lead cannot belong to two rows: look both up again"}
+	}
+	l.keys[d.Key], l.ids[d.LeadID] = true, true
+	return nil
 }
 
-// ListError says why one entry of a list, and with it the whole list, is refused.
-type ListError struct {
-	Index      int // in the list, from 0
-	Key        string
-	Text, Hint string
+// again judges a decision about a key that is not in doubt: last is the last one about it, or nil, and known what is known of
+// it. before says that it was decided so already; else the decision corrects that one. A refusal lacks its place.
+func (d *Decision) again(last *KeptDecision, known *Entry) (before bool, refusal *ListError) {
+	switch {
+	case last == nil:
+		return false, &ListError{Text: "its key is not in doubt", Hint: inDoubtHint}
+	case last.Free() && known.State != NotMade, !last.Free() && !known.State.HasLead():
+		return false, &ListError{Text: "its key was settled before and was sent again since, so it is not in doubt", Hint: inDoubtHint}
+	}
+	return last.LeadID == d.LeadID && last.Exists == d.Exists && known.LeadID == d.LeadID, nil
 }
 
-// Error names the entry by its place in the list, from 1.
-func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+1, e.Text) }
+// mustBeAbout refuses a decision about another send than the one that is in doubt. A refusal lacks its place.
+func (d *Decision) mustBeAbout(send *Entry) *ListError {
+	if (d.Sent.IsZero() || d.Sent.Unix() == send.Updated.Unix()) && (d.Run == "" || d.Run == send.Run) {
+		return nil
+	}
+	return &ListError{Text: "the row was sent again since this list was written, and nobody has looked for that send", Hint: inDoubtHint}
+}
 
-// At is a refusal with the place of its entry, and the entry's key.
-func (e *ListError) At(index int, key string) error {
-	e.Index, e.Key = index, key
-	return e
+// Outcome is what becomes of a send by a decision.
+func (d *Decision) Outcome(send Entry, now time.Time) Entry {
+	send.LeadID, send.Status, send.Code, send.Reason, send.RequestID, send.Updated = d.LeadID, "", 0, "", "", now
+	switch {
+	case d.Free():
+		send.State = NotMade
+	case d.LeadID != "" && send.WantLink != "":
+		send.State = Partial
+	default:
+		send.State = Created
+	}
+	return send
+}
+
+// Resolver is a Store that carries out decisions, inside one change of its own.
+type Resolver interface {
+	// Under is what stands under a key. A *[ListError] refuses every decision about it.
+	Under(key string) (KeptKey, error)
+	// Decided is the last decision about a key, or nil.
+	Decided(key string) (*KeptDecision, error)
+	// Owner is the key under which a lead stands, or nothing.
+	Owner(lead string) (key string, err error)
+	// Put has something else stand under a key.
+	Put(key string, k KeptKey) error
+	// Note keeps a decision.
+	Note(d KeptDecision) error
+	Keeper
+}
+
+// resolution is a decision that is to be carried out.
+type resolution struct {
+	KeptKey               // with the send in doubt that it is about
+	corrects, before bool // another decision; was decided so already
+}
+
+// Resolve carries out decisions as [Store] says. Nothing is changed before the whole list was judged.
+func Resolve(s Resolver, ds []Decision, now time.Time) (r ResolveResult, err error) {
+	all, err := review(s, ds)
+	if err != nil {
+		return r, err
+	}
+	if err := r.judge(s, ds, all); err != nil {
+		return r, err
+	}
+	for i := range all { // what is corrected gives up its lead before another key gets it
+		if err == nil && all[i].corrects {
+			err = s.Put(ds[i].Key, all[i].KeptKey)
+		}
+	}
+	for i := range all {
+		if err == nil && !all[i].before {
+			err = decide(s, ds[i], all[i].KeptKey, now)
+		}
+	}
+	return r, err
+}
+
+// review finds for each decision of a list the send that it is about.
+func review(s Resolver, ds []Decision) (all []resolution, err error) {
+	var list decisionList
+	for i := range ds {
+		one := resolution{}
+		refusal := list.unfit(&ds[i])
+		if refusal == nil {
+			one, refusal, err = about(s, &ds[i])
+		}
+		if errors.As(err, &refusal) || err == nil && refusal != nil {
+			return nil, refusal.At(i, ds[i].Key)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// about finds the send that a decision is about: one in doubt, or one that a person settled, where the key was not sent again
+// since.
+func about(s Resolver, d *Decision) (one resolution, refusal *ListError, err error) {
+	if one.KeptKey, err = s.Under(d.Key); err != nil {
+		return one, nil, err
+	}
+	if one.Intent != nil {
+		return one, d.mustBeAbout(&one.Intent.Entry), nil
+	}
+	last, err := s.Decided(d.Key)
+	if err != nil {
+		return one, nil, err
+	}
+	known := one.Entry
+	if known == nil {
+		known = &Kept{Entry: Entry{Key: d.Key}}
+	}
+	if one.before, refusal = d.again(last, &known.Entry); refusal != nil {
+		return one, refusal, nil
+	}
+	one.corrects, one.KeptKey = !one.before, KeptKey{Intent: last.Send.Reopened(known)}
+	return one, d.mustBeAbout(&last.Send.Entry), nil
+}
+
+// judge refuses a list that gives a lead which another key keeps, and counts what is to be done.
+func (r *ResolveResult) judge(s Resolver, ds []Decision, all []resolution) error {
+	leaving := make(map[string]bool) // keys whose lead ID the list takes from them
+	for i := range all {
+		leaving[ds[i].Key] = all[i].corrects
+	}
+	for i := range all {
+		owner, err := s.Owner(ds[i].LeadID)
+		switch {
+		case err != nil:
+			return err
+		case all[i].before:
+			r.Before++
+		case owner != "" && !leaving[owner]:
+			refusal := &ListError{Text: "its lead ID is known already, under this or another key", Hint: "`leadferry checkpoint export` shows under which"}
+			return refusal.At(i, ds[i].Key)
+		case all[i].corrects:
+			r.Corrected++
+		default:
+			r.Settled++
+		}
+	}
+	return nil
+}
+
+// decide carries out one decision about a key in doubt.
+func decide(s Resolver, d Decision, k KeptKey, now time.Time) error {
+	send := *k.Intent
+	send.Prior = nil // it stands in the past
+	if err := s.Note(KeptDecision{Decision: d, At: now, Send: &send}); err != nil {
+		return err
+	}
+	out := d.Outcome(send.Entry, now)
+	k.Conclude(s, &out, Decided)
+	return s.Put(d.Key, k)
+}
+
+// Evidence speaks against a decision.
+type Evidence uint8
+
+// The kinds of evidence.
+const (
+	NoEvidence      Evidence = iota
+	LeadOfAnother            // the service gave the same lead ID to another key
+	AlreadyThere             // sent again as not made, and the service has it already
+	NoSuchLead               // the service does not know the lead
+	MadeAfterAll             // the answer to the send came after the decision: the lead was made
+	RefusedAfterAll          // the same: it was refused
+)
+
+// String says what was found.
+func (e Evidence) String() string {
+	return [...]string{
+		LeadOfAnother: "the service answered another row with the same lead ID",
+		AlreadyThere:  "when the row was sent again, the service refused it as a conflict: it may have been made after all",
+		NoSuchLead:    "the service knows no lead with this ID",
+
+		MadeAfterAll:    "the answer of the service came later: it has made the lead",
+		RefusedAfterAll: "the answer of the service came later: it has refused the row",
+	}[e]
+}
+
+// The HTTP statuses that speak against a decision.
+const (
+	statusConflict = 409 // the lead is there already
+	statusNotFound = 404
+	statusGone     = 410
+)
+
+// Against is how an outcome contradicts a decision about its key that gave it this lead ID,
+// if there is one.
+func (e *Entry) Against() (kind Evidence, lead string) {
+	switch {
+	case e.State == Rejected && e.Code == statusConflict:
+		return AlreadyThere, ""
+	case e.LeadID != "" && (e.Code == statusNotFound || e.Code == statusGone):
+		return NoSuchLead, e.LeadID
+	}
+	return NoEvidence, ""
+}
+
+// Standing are the contradictions of decisions that nobody has corrected.
+func Standing(ctx context.Context, s Store) (all []Contradiction, err error) {
+	last := make(map[string]time.Time)
+	err = s.Decisions(ctx, func(one Decision, at time.Time) error {
+		last[one.Key] = at
+		return nil
+	})
+	found, how := make([]Entry, 1), make([]Match, 1)
+	err = errors.Join(err, s.Contradictions(ctx, func(c Contradiction) error {
+		if !c.Decided.Equal(last[c.Key]) {
+			return nil
+		}
+		err := s.Find(ctx, []Query{{Key: c.Key}}, found, how)
+		if c.LeadID == "" || found[0].LeadID == c.LeadID {
+			all = append(all, c)
+		}
+		return err
+	}))
+	return all, err
 }

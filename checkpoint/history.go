@@ -75,6 +75,9 @@ type RunInfo struct {
 	Counts            map[string]int // rows by outcome
 }
 
+// NewestRuns is how many runs a Status has.
+const NewestRuns = 10
+
 // Status is what a checkpoint knows, in figures.
 type Status struct {
 	Path           string

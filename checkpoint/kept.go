@@ -15,6 +15,20 @@ type Kept struct {
 	Prior *Kept // of an intent: the one that it came in place of
 }
 
+// KeptKey is what stands under a key; either may be nil. What they point to is never changed.
+type KeptKey struct{ Entry, Intent *Kept }
+
+// Keeper is a Store that makes an entry or an intent as it is kept: with its number and its time.
+type Keeper interface{ Keep(k Kept) *Kept }
+
+// Shown is what look-ups show: an intent stands above the entry. nil: nothing stands there.
+func (k *KeptKey) Shown() *Kept {
+	if k.Intent != nil {
+		return k.Intent
+	}
+	return k.Entry
+}
+
 // Stamped is k as it is kept, with the time of a commit where it has none of its own.
 func (k Kept) Stamped(now time.Time) *Kept {
 	if k.Updated.IsZero() {
@@ -71,41 +85,49 @@ func (k *Kept) Scrubbed(leads map[string]bool) *Kept {
 	return &clean
 }
 
-// Claimed is the intent of a row that is about to be sent, or the refusal of the claim; old is what is known of its key. The
-// intent of an earlier send, which is in doubt, is kept inside, to come back when this one is withdrawn.
-func (e Entry) Claimed(old *Kept) (in Kept, refusal error) {
+// Claim has an intent stand for a row that is about to be sent, or refuses that; old is what look-ups show of the key. The intent
+// of an earlier send, which is in doubt, is kept inside, to come back when this one is withdrawn.
+func (k *KeptKey) Claim(s Keeper, e *Entry, old *Kept) (refusal error) {
 	if err := old.State.Claimable(); err != nil {
-		return in, err
+		return err
 	}
-	e.State = InDoubt
-	in = Kept{Entry: e, Act: Doubted}
-	if old.State == InDoubt {
+	in := Kept{Entry: *e, Act: Doubted}
+	if in.State = InDoubt; old.State == InDoubt {
 		prior := *old
 		prior.Prior = nil
 		in.Prior, in.Past = &prior, append(slices.Clone(old.Past), old.Event(old.Act).Past())
 	}
-	return in, nil
+	k.Intent = s.Keep(in)
+	*e = k.Intent.Entry
+	return nil
 }
 
-// Doubt is the intent in of a key, or a new one where that is nil, with what is known of an answer that leaves it in doubt.
-func (e *Entry) Doubt(in *Kept) Kept {
-	k := Kept{Entry: *e}
-	if in != nil {
-		k = *in
+// Withdraw removes an intent, or puts back the one that it came in place of.
+func (k *KeptKey) Withdraw() {
+	if k.Intent != nil {
+		k.Intent = k.Intent.Prior
 	}
-	k.Entry, k.Act = k.Doubted(e), k.Act|e.DoubtedAct()
-	return k
 }
 
-// Concluded is an outcome in the place of the entry and the intent of its key, of which either may be nil; act is what was
-// done besides what the two tell.
-func (e *Entry) Concluded(entry, in *Kept, act Act) Kept {
+// Doubt keeps the intent, or makes one, with what is known of an answer that leaves it in doubt.
+func (k *KeptKey) Doubt(s Keeper, e *Entry) {
+	in := Kept{Entry: *e}
+	if k.Intent != nil {
+		in = *k.Intent
+	}
+	in.Entry, in.Act = in.Doubted(e), in.Act|e.DoubtedAct()
+	k.Intent = s.Keep(in)
+	*e = k.Intent.Entry
+}
+
+// Conclude has an outcome stand in the place of entry and intent; act is what was done besides what the two tell.
+func (k *KeptKey) Conclude(s Keeper, e *Entry, act Act) {
 	out, old := Kept{Entry: *e}, &Entry{}
-	if entry != nil {
-		old = &entry.Entry
-		out.Past = addPast(entry.Past, old.Event(entry.Act))
+	if k.Entry != nil {
+		old = &k.Entry.Entry
+		out.Past = addPast(k.Entry.Past, old.Event(k.Entry.Act))
 	}
-	if in != nil {
+	if in := k.Intent; in != nil {
 		for _, ev := range in.Past {
 			out.Past = addPast(out.Past, ev)
 		}
@@ -114,7 +136,35 @@ func (e *Entry) Concluded(entry, in *Kept, act Act) Kept {
 		}
 	}
 	out.Act = e.ActAfter(old) | act
-	return out
+	k.Entry, k.Intent = s.Keep(out), nil
+	*e = k.Entry.Entry
+}
+
+// Mark notes the update of a lead that is known; old is what look-ups show of its key. Where known is false, the lead is to be
+// taken over by the mark, see [Entry.TakenOver], or err says why not.
+func (k *KeptKey) Mark(s Keeper, e *Entry, old *Kept) (known bool, err error) {
+	if known, err = e.Markable(&old.Entry); known && err == nil {
+		marked := *old
+		marked.Entry = old.Marked(e)
+		k.Entry = s.Keep(marked)
+		*e = k.Entry.Entry
+	}
+	return known, err
+}
+
+// Adopt takes an entry of a list over that was judged good; old is what look-ups show of its key.
+func (k *KeptKey) Adopt(s Keeper, e Entry, old *Kept, now time.Time) {
+	known, corrects := *old, e.State != InDoubt && old.State.HasLead() && old.LeadID != ""
+	if corrects {
+		known.Entry = known.Bare()
+		k.Entry = s.Keep(known)
+		known.Entry = k.Entry.Entry
+	}
+	if e = e.Listed(&known.Entry, corrects, now); e.State == InDoubt {
+		k.Intent = s.Keep(Kept{Entry: e, Act: Adopted | Doubted})
+	} else {
+		k.Conclude(s, &e, Adopted)
+	}
 }
 
 // MostPast is how many events are kept before the one that an entry shows.

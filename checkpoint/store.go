@@ -283,9 +283,6 @@ type Contents struct {
 	Forgotten      []KeptBlock
 }
 
-// KeptKey is what stands under a key; either may be nil.
-type KeptKey struct{ Entry, Intent *Kept }
-
 // KeptDecision is a decision with the send that it is about.
 type KeptDecision struct {
 	Decision

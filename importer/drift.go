@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"context"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,22 +28,22 @@ type drift struct {
 	read     int // of them
 	differ   int // of those
 	verdicts [verdictCount]int
-	statuses map[report.Transition]int // of the file, and on the service
-	owners   map[report.Transition]int // of leads that moved from one to another
+	statuses map[move]int // of the file, and on the service
+	owners   map[move]int // of leads that moved from one to another
 	named    *named.Keys
 	others   bool // some of them may be no lead's
 }
 
 func newDrift(seed uint64) *drift {
-	return &drift{seed: seed, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}, named: named.New()}
+	return &drift{seed: seed, statuses: map[move]int{}, owners: map[move]int{}, named: named.New()}
 }
 
 // mostMoves bounds what is told apart of statuses and owners: the service's words may be any.
 const mostMoves = 1000
 
-func countMove(in map[report.Transition]int, m report.Transition) {
+func countMove(in map[move]int, m move) {
 	if _, known := in[m]; !known && len(in) >= mostMoves {
-		m = report.Transition{From: "others", To: "others"}
+		m = move{"others", "others"}
 	}
 	in[m]++
 }
@@ -52,7 +54,7 @@ func (d *drift) count(it *item, r *result) {
 	d.verdicts[f.verdict]++
 	switch f.verdict {
 	case Same, FileAhead, ServiceAhead, BothChanged:
-		countMove(d.statuses, report.Transition{From: it.rec.Status, To: f.service})
+		countMove(d.statuses, move{it.rec.Status, f.service})
 	default:
 		return
 	}
@@ -62,7 +64,7 @@ func (d *drift) count(it *item, r *result) {
 		}
 	}
 	if f.owner != "" && r.entry.Organization != "" && f.owner != r.entry.Organization {
-		countMove(d.owners, report.Transition{From: r.entry.Organization, To: f.owner})
+		countMove(d.owners, move{r.entry.Organization, f.owner})
 	}
 }
 
@@ -162,7 +164,7 @@ func wilson(hits, n int) (low, high float64) {
 
 // report puts what was counted into the run's figures.
 func (d *drift) report(s *report.Summary) {
-	rec := &report.Reconciliation{Statuses: report.Transitions(d.statuses), Owners: report.Transitions(d.owners)}
+	rec := &report.Reconciliation{Statuses: transitions(d.statuses), Owners: transitions(d.owners)}
 	for v := Same; v < verdictCount; v++ {
 		rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})
 	}
@@ -174,6 +176,17 @@ func (d *drift) report(s *report.Summary) {
 		}
 	}
 	s.Reconciliation = rec
+}
+
+func transitions(moves map[move]int) []report.Transition {
+	var list []report.Transition
+	for m, n := range moves {
+		list = append(list, report.Transition{From: m.from, To: m.to, Leads: n})
+	}
+	slices.SortFunc(list, func(a, b report.Transition) int {
+		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	return list
 }
 
 // prepareReconciliation picks the sample and says what the run will cost.

@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/delivery"
 	"leadferry/leadapi"
 )
 
@@ -67,7 +66,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		interrupt := make(chan struct{})
 		tr := newTrial(t, numbered(300), Options{Concurrency: 8, Interrupt: interrupt, Checkpoint: filepath.Join(t.TempDir(), "c.db")})
 		tr.Open = func(bool, bool) (checkpoint.Store, error) { return newLedgerTwin(), nil }
-		db, err := openLedger(&tr.Options, tr.retrier.Breaker.Ahead)
+		db, err := openLedger(&tr.Options, tr.retrier.breaker.ahead)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +187,7 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 			for _, n := range tr.tally.outcomes {
 				sum += n
 			}
-			if tr.stopped != nil && (tr.retrier.Breaker.Over() == nil || tr.tally.outcomes[InDoubt] < delivery.MostDoubts) {
+			if tr.stopped != nil && (tr.retrier.breaker.over() == nil || tr.tally.outcomes[InDoubt] < mostDoubts) {
 				t.Errorf("stopped: %v", tr.stopped)
 			}
 			rows := len(kinds)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/delivery"
 	"leadferry/internal/crash"
 )
 
@@ -21,7 +20,7 @@ type scheduler struct {
 	intake    *intake
 	queues    *leadQueues
 	carriers  *carriers
-	breaker   *delivery.Breaker
+	breaker   *breaker
 	phases    *phases
 	dry       *dryRun // of a run that sends nothing; else nil
 	tally     *tally
@@ -57,7 +56,7 @@ func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) 
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer s.phases.sendNoMore()
-	batches := make(chan *batch, lookupRows/batchRows)
+	batches := make(chan *batch, 4)
 	s.batches = batches
 	group.Go(func() { s.intake.run(s.phases.taking, batches) })
 	defer close(s.carriers.todo)
@@ -160,7 +159,7 @@ func (s *scheduler) outOfTime() {
 }
 
 // lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip.
-const lookupRows = 8 * batchRows
+const lookupRows = 4 * batchRows
 
 // load looks up, in one read, what the checkpoint knows of a batch and of those that wait behind it; without one, no
 // more rows come.
@@ -369,8 +368,8 @@ func (s *scheduler) count(j *job) {
 	if j.stop != nil {
 		s.stop(j.stop)
 	}
-	if end := s.breaker.Over(); end != nil {
-		s.stop(stopAt(end))
+	if stop := s.breaker.over(); stop != nil {
+		s.stop(stop)
 	}
 }
 

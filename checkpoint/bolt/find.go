@@ -3,17 +3,16 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
+	"leadferry/internal/rowkey"
 )
 
-// Find looks for the lead of each Query in one read transaction; out and how must be as
-// long as qs. A key that is known decides, also when it is in doubt or forgotten; one
-// that the service refused has no lead, and stays in out where nothing else is found.
-// The slices of out's Content are used again.
+// Find looks for the lead of each Query in one read transaction, see [checkpoint.Store].
 func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
 	return d.read("look up leads", func(r *reading) error {
 		f := d.finder(r)
@@ -159,4 +158,69 @@ func (f *finder) linked(external string) (key string, several bool, err error) {
 		}
 	}
 	return key, several, nil
+}
+
+// alike looks for a key that this one looks like. One that has a lead, or may have one,
+// comes before one that was forgotten.
+func (f *finder) alike(key string, found *checkpoint.Likeness) error {
+	*found = checkpoint.Likeness{}
+	folded := rowkey.Fold(key)
+	if folded == "" {
+		return nil
+	}
+	if folded != key {
+		if err := f.resembles(folded, found); err != nil {
+			return err
+		}
+	}
+	if f.folded {
+		prefix := records.FoldPrefix(f.d.digests, folded)
+		for k, _ := f.folds.Seek(prefix); found.State == checkpoint.Unknown && bytes.HasPrefix(k, prefix); k, _ = f.folds.Next() {
+			if other := records.Unfolded(folded, k[len(prefix):]); other != key {
+				if err := f.resembles(other, found); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if raw, slash := strings.CutPrefix(key, "/"); slash && found.State == checkpoint.Unknown {
+		// A list that a person wrote has keys as the file does.
+		if err := f.resembles(raw, found); err != nil {
+			return err
+		}
+		if found.File != "" { // a row of the namespace was sent by it
+			*found = checkpoint.Likeness{}
+		}
+	}
+	if found.State == checkpoint.Unknown && f.forgotten && f.wasForgotten(key, folded) {
+		found.State = checkpoint.Forgotten
+	}
+	return nil
+}
+
+// resembles takes a key that looks alike, if it has a lead or may have one.
+func (f *finder) resembles(key string, found *checkpoint.Likeness) error {
+	record := f.record(key)
+	if record == nil {
+		return nil
+	}
+	var e checkpoint.Entry
+	if _, err := f.d.words.Decode(key, record, &e); err != nil {
+		return err
+	}
+	if e.State.HasLead() || e.State == checkpoint.InDoubt {
+		*found = checkpoint.Likeness{State: e.State, File: e.File, Line: e.Line}
+	}
+	return nil
+}
+
+// wasForgotten reports whether a key that looks like this one was forgotten.
+func (f *finder) wasForgotten(key, folded string) bool {
+	hash := f.d.digests.Blocked(folded)
+	if folded != key && find(f.blocked, string(hash)) != nil {
+		return true
+	}
+	prefix := records.ForgottenFold(hash, nil)
+	k, _ := f.folds.Seek(prefix)
+	return bytes.HasPrefix(k, prefix)
 }

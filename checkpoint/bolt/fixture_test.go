@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -25,6 +24,13 @@ func target() checkpoint.Target {
 	return checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "trunk-1"}
 }
 
+// What storetest does with every Store.
+var (
+	intentOf, createdEntry, sumField           = storetest.IntentOf, storetest.CreatedEntry, storetest.SumField
+	together, claim, withdraw, settle, resolve = storetest.Together, storetest.Claim, storetest.Withdraw, storetest.Settle, storetest.Resolve
+	lookup                                     = storetest.Lookup
+)
+
 func uuid(r *rand.Rand) string {
 	var b [16]byte
 	binary.NativeEndian.PutUint64(b[:], r.Uint64())
@@ -34,26 +40,6 @@ func uuid(r *rand.Rand) string {
 
 func uuidOf(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-func intentOf(key string, line int) checkpoint.Entry {
-	return checkpoint.Entry{
-		Key: key, File: "leads.csv", Line: line + 2, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
-		Status: "open", Run: "20260101T000000Z-1", Updated: time.UnixMilli(1_770_000_000_123).UTC(),
-	}
-}
-
-func createdEntry(key, lead string, line int) checkpoint.Entry {
-	e := checkpoint.Entry{
-		Key: key, State: checkpoint.Created, LeadID: lead, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
-		Location: "Example Motors North", Status: "inProgress", ExternalID: key,
-		Run: "20260101T000000Z-1", Updated: time.UnixMilli(1_770_000_000_456).UTC(), Content: make([]checkpoint.ContentDigest, 12),
-	}
-	binary.NativeEndian.PutUint64(e.Digest[:], uint64(line))
-	for i := range e.Content {
-		binary.NativeEndian.PutUint32(e.Content[i].Value[:], uint32(i*line))
-	}
-	return e
 }
 
 // opened opens a checkpoint and, when the test ends, closes it and checks the
@@ -113,40 +99,6 @@ func copyAll(t storetest.TB, path, to string) {
 	}
 }
 
-// change makes one change in a commit of its own.
-func change(d *Store, kind checkpoint.ChangeKind, e checkpoint.Entry) (checkpoint.Entry, error) {
-	c := &checkpoint.Change{Kind: kind, Entry: e}
-	if err := d.Commit(context.Background(), []*checkpoint.Change{c}); err != nil {
-		return c.Entry, err
-	}
-	return c.Entry, c.Err
-}
-
-// together makes changes of one kind in one commit, of which none may be refused, and returns
-// what stands then.
-func together(t *testing.T, d *Store, kind checkpoint.ChangeKind, entries ...checkpoint.Entry) (stored []checkpoint.Entry) {
-	t.Helper()
-	var changes []*checkpoint.Change
-	for _, e := range entries {
-		changes = append(changes, &checkpoint.Change{Kind: kind, Entry: e})
-	}
-	if err := d.Commit(context.Background(), changes); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range changes {
-		if c.Err != nil {
-			t.Fatalf("%s: %v", c.Entry.Key, c.Err)
-		}
-		stored = append(stored, c.Entry)
-	}
-	return stored
-}
-
-func claim(d *Store, in checkpoint.Entry) error {
-	_, err := change(d, checkpoint.Claim, in)
-	return err
-}
-
 // claimNoting claims a row of a file of this shape.
 func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
 	t.Helper()
@@ -156,15 +108,6 @@ func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
 	}
 }
 
-func withdraw(d *Store, key string) error {
-	_, err := change(d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
-	return err
-}
-
-func settle(d *Store, e checkpoint.Entry) (checkpoint.Entry, error) {
-	return change(d, checkpoint.Settle, e)
-}
-
 // lookupAll fills out with what stands under keys.
 func lookupAll(d *Store, keys []string, out []checkpoint.Entry) error {
 	qs := make([]checkpoint.Query, len(keys))
@@ -172,15 +115,6 @@ func lookupAll(d *Store, keys []string, out []checkpoint.Entry) error {
 		qs[i].Key = key
 	}
 	return d.Find(context.Background(), qs, out, make([]checkpoint.Match, len(keys)))
-}
-
-func lookup(t *testing.T, d *Store, key string) checkpoint.Entry {
-	t.Helper()
-	out := make([]checkpoint.Entry, 1)
-	if err := d.Find(t.Context(), []checkpoint.Query{{Key: key}}, out, make([]checkpoint.Match, 1)); err != nil {
-		t.Fatal(err)
-	}
-	return out[0]
 }
 
 // early lets entries gather at once, a few at a time.
@@ -222,17 +156,7 @@ func seeded(t *testing.T, path string, n int) *Store {
 	return d
 }
 
-func sumField(d *Store, name, value string) checkpoint.ContentDigest {
-	return checkpoint.ContentDigest{Name: d.digests.SumName(name), Value: d.digests.SumValue(name, value)}
-}
-
 func mayLack(d *Store, e *checkpoint.Entry) bool {
 	i := d.Info()
 	return i.MayLack(e)
-}
-
-// resolve is Resolve without its counts.
-func resolve(d *Store, ds ...checkpoint.Decision) error {
-	_, err := d.Resolve(context.Background(), ds)
-	return err
 }

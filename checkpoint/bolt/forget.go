@@ -14,15 +14,11 @@ import (
 	"leadferry/checkpoint/bolt/pages"
 	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
+	"leadferry/internal/rowkey"
 )
 
-// Forget removes every trace of keys, all or none: entries, intents, index records,
-// decisions about them, and their lead IDs wherever they stand. A keyed hash of
-// each key stays, so that no later file makes the lead again: such a key is in
-// state Forgotten. That holds for keys that are not known too, since the next file
-// may bring them. With unblock the hash goes as well, and the key is as new. Close
-// then compacts the file, so that the bytes are gone from its unused parts; if that
-// fails, the next writer does it. A refusal is a *[ListError].
+// Forget removes every trace of keys, see [checkpoint.Store]. Close then compacts the file, so that
+// the bytes are gone from its unused parts; if that fails, the next writer does it.
 func (d *Store) Forget(_ context.Context, keys []string, unblock bool) (r checkpoint.ForgetResult, err error) {
 	for i, key := range keys {
 		if !checkpoint.ValidKey(key) {
@@ -103,41 +99,48 @@ func (w *writing) erase(key string, unblock bool, r *checkpoint.ForgetResult, te
 	return old.LeadID, errors.Join(w.move(key, from, checkpoint.Forgotten), w.block(key))
 }
 
+// block leaves the keyed hash of a key that is forgotten, and that of its fold.
+func (w *writing) block(key string) error {
+	b := checkpoint.KeptBlock{Hash: w.digests.Blocked(key), At: w.now}
+	if folded := rowkey.Fold(key); folded != key && folded != "" {
+		b.Fold = w.digests.Blocked(folded)
+	}
+	return w.putBlock(b)
+}
+
+func (w *writing) putBlock(b checkpoint.KeptBlock) error {
+	if len(b.Fold) > 0 {
+		if err := w.folds.Put(records.ForgottenFold(b.Fold, b.Hash), nil); err != nil {
+			return err
+		}
+	}
+	return w.blocked.Put(b.Hash, records.EncodeBlock(b))
+}
+
+// unblock removes both again.
+func (w *writing) unblock(key string) error {
+	hash := w.digests.Blocked(key)
+	record := records.ForgottenFold(w.digests.Blocked(rowkey.Fold(key)), hash)
+	return errors.Join(w.blocked.Delete(hash), w.folds.Delete(record))
+}
+
 // scrubIntents takes forgotten lead IDs out of the doubts of other keys, which were
 // answered with the same ID.
 func (w *writing) scrubIntents(leads map[string]bool) error {
-	type change struct {
-		e checkpoint.Entry
-		t records.Tail
-	}
-	var changes []change
+	var changed []*checkpoint.Kept
 	err := w.intents.ForEach(func(k, v []byte) error {
-		var e, before checkpoint.Entry
-		t, err := w.words.Decode(string(k), v, &e)
+		in, err := w.words.Kept(string(k), v)
 		if err != nil {
 			return err
 		}
-		hit := leads[e.LeadID]
-		if hit {
-			e.LeadID = ""
-		}
-		if len(t.Prior) > 0 {
-			earlier, err := w.words.Decode(string(k), t.Prior, &before)
-			if err != nil {
-				return err
-			}
-			if leads[before.LeadID] {
-				hit, before.LeadID = true, ""
-				t.Prior = w.words.AppendEntry(nil, &before, earlier)
-			}
-		}
-		if hit {
-			changes = append(changes, change{e, t})
+		if clean := in.Scrubbed(leads); clean != in {
+			changed = append(changed, clean)
 		}
 		return nil
 	})
-	for i := 0; i < len(changes) && err == nil; i++ {
-		err = w.putIntent(&changes[i].e, &changes[i].e, changes[i].t)
+	for i := 0; i < len(changed) && err == nil; i++ {
+		in := changed[i]
+		err = w.putIntent(&in.Entry, &in.Entry, w.words.TailOf(in))
 	}
 	return err
 }
@@ -153,11 +156,7 @@ func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
 			return err
 		case gone[r.Key] || gone[r.other] || leads[r.LeadID]:
 			changed[string(k)] = nil
-			if r.kind > exists {
-				w.contradictions--
-			} else {
-				w.decisions--
-			}
+			w.count(r.kind, -1)
 			return w.words.Each(&e, &t, func(s string) { texts[s] = true })
 		case e.LeadID != "" && leads[e.LeadID]:
 			e.LeadID = ""
@@ -300,10 +299,9 @@ func (d *Store) copyInto(copied *bbolt.DB, f *os.File) error {
 // finishErasing compacts a file whose last writer was killed before it could, and
 // opens it again. Without room for that, it is opened as it is, with a warning.
 func (d *Store) finishErasing(t checkpoint.Target, o Options) (*Store, error) {
-	failed := d.Close()
-	if failed != nil {
+	if failed := d.Close(); failed != nil {
 		d.warn(failed.Error())
 	}
-	o.later, o.Accept, o.before = true, false, d
+	o.Accept, o.before = false, d
 	return Open(d.path, t, o)
 }

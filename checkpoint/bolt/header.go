@@ -115,7 +115,7 @@ func create(path string, h header, l lacking, moving string) (made bool, err err
 	if err := errors.Join(disk.MakeNewPrivate(temp), temp.Close()); err != nil {
 		return false, err
 	}
-	if err := fill(temp.Name(), h, l, moving); err != nil {
+	if err := writeEmpty(temp.Name(), h, l, moving); err != nil {
 		return false, err
 	}
 	for _, put := range []func(from, to string) error{os.Link, disk.RenameNew, replaceNew} {
@@ -145,8 +145,8 @@ func replaceNew(from, to string) error {
 	return errors.Join(f.Close(), os.Rename(from, to))
 }
 
-// fill writes the buckets, the header and an empty tally. bbolt syncs them.
-func fill(path string, h header, l lacking, moving string) error {
+// writeEmpty writes the buckets, the header and an empty tally. bbolt syncs them.
+func writeEmpty(path string, h header, l lacking, moving string) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: leastWait})
 	if err != nil {
 		return err

@@ -98,8 +98,7 @@ func (l lacking) warning() string {
 		"`leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
 }
 
-// AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is
-// given up, and the rows that were held for it, which it counts, may be sent.
+// AcceptLoss gives up what an incomplete checkpoint lacks, see [checkpoint.Store].
 func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
 	err = d.alone(func(w *writing) error {
 		freed = 0

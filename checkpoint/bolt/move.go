@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
-	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -95,48 +95,39 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	if c.Runs, err = d.Runs(ctx); err != nil {
 		return nil, err
 	}
-	err = d.eachAuditLine(func(r auditLine) error {
-		if r.kind > exists {
-			c.Contradictions = append(c.Contradictions, checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: checkpoint.Evidence(r.kind - exists).String()})
-			return nil
-		}
-		send, err := d.kept(r.Key, r.send)
-		c.Decisions = append(c.Decisions, checkpoint.KeptDecision{Decision: r.Decision, At: r.at, Send: send})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, d.view("read notes", func(tx *bbolt.Tx) error {
-		notes := tx.Bucket(inNotes).ForEach(func(k, v []byte) error {
-			n, err := decodeNote(k, v)
-			c.Shapes = append(c.Shapes, checkpoint.KeptShape{Columns: bytes.Clone(n.columns), Key: n.key, Namespace: n.namespace})
-			return err
-		})
-		return errors.Join(notes, tx.Bucket(inBlocked).ForEach(func(k, v []byte) error {
-			folded, err := records.DecodeBlock(k, v)
-			c.Forgotten = append(c.Forgotten, checkpoint.KeptBlock{Hash: bytes.Clone(k), Fold: bytes.Clone(folded), At: time.Now()})
-			return err
-		}))
+	return c, d.view("read decisions and notes", func(tx *bbolt.Tx) error {
+		return errors.Join(
+			tx.Bucket(inAudit).ForEach(func(k, v []byte) error { return addLine(c, d.words, k, v) }),
+			tx.Bucket(inNotes).ForEach(func(k, v []byte) error { return addShape(c, k, v) }),
+			tx.Bucket(inBlocked).ForEach(func(k, v []byte) error { return addBlock(c, k, v) }))
 	})
 }
 
-// kept is a record with what led to it.
-func (d *Store) kept(key string, record []byte) (*checkpoint.Kept, error) {
-	if len(record) == 0 {
-		return nil, nil
+// addLine adds a line of the audit to contents.
+func addLine(c *checkpoint.Contents, words *records.Words, k, v []byte) error {
+	r, err := decodeAudit(k, v)
+	if err == nil && r.kind > exists {
+		c.Contradictions = append(c.Contradictions, r.asContradiction())
+		return nil
 	}
-	k := &checkpoint.Kept{}
-	t, err := d.words.Decode(key, record, &k.Entry)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	k.Act = t.Act
-	if k.Past, err = d.words.Events(t.Past); err != nil {
-		return nil, err
-	}
-	k.Prior, err = d.kept(key, t.Prior)
-	return k, err
+	send, err := words.Kept(r.Key, r.send)
+	c.Decisions = append(c.Decisions, checkpoint.KeptDecision{Decision: r.Decision, At: r.at, Send: send})
+	return err
+}
+
+func addShape(c *checkpoint.Contents, k, v []byte) error {
+	n, err := decodeNote(k, v)
+	c.Shapes = append(c.Shapes, checkpoint.KeptShape{Columns: bytes.Clone(n.columns), Key: n.key, Namespace: n.namespace})
+	return err
+}
+
+func addBlock(c *checkpoint.Contents, k, v []byte) error {
+	b, err := records.DecodeBlock(bytes.Clone(k), bytes.Clone(v))
+	c.Forgotten = append(c.Forgotten, b)
+	return err
 }
 
 // eachKept yields what stands under each key, some hundred in a transaction.
@@ -174,13 +165,13 @@ func (d *Store) collectKept(r *reading, from []byte) (found []checkpoint.KeptKey
 		}
 		var k checkpoint.KeptKey
 		if order >= 0 {
-			if k.Entry, err = d.kept(string(entries.key), entries.value); err != nil {
+			if k.Entry, err = d.words.Kept(string(entries.key), entries.value); err != nil {
 				return nil, nil, err
 			}
 			entries.next()
 		}
 		if order <= 0 {
-			if k.Intent, err = d.kept(string(ik), iv); err != nil {
+			if k.Intent, err = d.words.Kept(string(ik), iv); err != nil {
 				return nil, nil, err
 			}
 			ik, iv = intents.Next()
@@ -252,14 +243,29 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// fill writes the contents of another checkpoint, but for its key of digests, which the file has to have first.
+// fill writes the contents of another checkpoint, whose key of digests and IDs the file takes over first.
 func (d *Store) fill(c *checkpoint.Contents) error {
 	if err := d.inherit(c); err != nil {
 		return err
 	}
+	if err := d.carry(c); err != nil || c.Missing == "" {
+		return err
+	}
+	return d.alone(func(w *writing) error {
+		l := lacking{some: true, since: w.seq}
+		d.missing.Store(&l)
+		return w.meta.Put(lackingKey, l.encode())
+	})
+}
+
+// carried is how many keys one commit takes that are carried over.
+const carried = 4096
+
+// carry writes what another checkpoint knows into a file that knows nothing.
+func (d *Store) carry(c *checkpoint.Contents) error {
 	var part []checkpoint.KeptKey
 	write := func() error {
-		err := inCommits(d, part, func(w *writing, k checkpoint.KeptKey) error { return w.putKept(k) })
+		err := inCommits(d, part, func(w *writing, k checkpoint.KeptKey) error { return w.put(k.Shown().Key, checkpoint.KeptKey{}, k) })
 		part = part[:0]
 		return err
 	}
@@ -276,16 +282,23 @@ func (d *Store) fill(c *checkpoint.Contents) error {
 	if err := write(); err != nil {
 		return err
 	}
-	return d.alone(func(w *writing) error {
-		if c.Missing != "" {
-			l := lacking{some: true, since: w.seq}
-			d.missing.Store(&l)
-			if err := w.meta.Put(lackingKey, l.encode()); err != nil {
-				return err
+	return d.alone(func(w *writing) error { return w.putRest(c) })
+}
+
+// inCommits writes each of a list, so many to a commit.
+func inCommits[T any](d *Store, list []T, write func(*writing, T) error) error {
+	for part := range slices.Chunk(list, carried) {
+		err := d.alone(func(w *writing) (err error) {
+			for i := 0; i < len(part) && err == nil; i++ {
+				err = write(w, part[i])
 			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return w.putRest(c)
-	})
+	}
+	return nil
 }
 
 // inherit takes over the key of the digests and the other one's IDs.
@@ -302,46 +315,6 @@ func (d *Store) inherit(c *checkpoint.Contents) error {
 	return d.alone(func(w *writing) error { return w.meta.Put(headerKey, d.header.encode()) })
 }
 
-// putKept writes what stands under a key.
-func (w *writing) putKept(k checkpoint.KeptKey) error {
-	from := checkpoint.Unknown
-	if k.Entry != nil {
-		e := k.Entry.Entry
-		t, err := w.tailOf(k.Entry)
-		if err := errors.Join(err, w.move(e.Key, from, e.State), w.replace(new(checkpoint.Entry), &e, t)); err != nil {
-			return err
-		}
-		from = e.State
-	}
-	if k.Intent == nil {
-		return nil
-	}
-	e := k.Intent.Entry
-	t, err := w.tailOf(k.Intent)
-	if k.Entry == nil {
-		w.vacant[e.Key] = true
-	}
-	return errors.Join(err, w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(new(checkpoint.Entry), &e, t))
-}
-
-func (w *writing) tailOf(k *checkpoint.Kept) (t records.Tail, err error) {
-	t.Act = k.Act
-	for _, ev := range k.Past {
-		t.Past = w.words.AppendEvent(t.Past, ev)
-	}
-	t.Prior, err = w.again(k.Prior)
-	return t, err
-}
-
-// again is a record inside another one.
-func (w *writing) again(k *checkpoint.Kept) ([]byte, error) {
-	if k == nil {
-		return nil, nil
-	}
-	t, err := w.tailOf(k)
-	return w.words.AppendEntry(nil, &k.Entry, t), err
-}
-
 // putRest writes what stands under no key.
 func (w *writing) putRest(c *checkpoint.Contents) error {
 	now := w.now
@@ -352,30 +325,19 @@ func (w *writing) putRest(c *checkpoint.Contents) error {
 		}
 	}
 	for _, s := range c.Shapes {
-		n := note{key: s.Key, namespace: s.Namespace, columns: s.Columns}
-		sum := w.digests.Sum(append(records.AppendText(records.AppendText([]byte(notePrefix), n.key), n.namespace), n.columns...))
-		key := append([]byte(notePrefix), sum[:]...)
-		w.tally.notes++
-		if err := w.notes.Put(key, n.encode(key)); err != nil {
+		if err := w.addNote(note{key: s.Key, namespace: s.Namespace, columns: s.Columns}); err != nil {
 			return err
 		}
 	}
 	for _, b := range c.Forgotten {
 		w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
-		folded := b.Fold
-		if len(folded) == 0 {
-			folded = nil
-		} else if err := w.folds.Put(records.ForgottenFold(folded, b.Hash), nil); err != nil {
-			return err
-		}
-		if err := w.blocked.Put(b.Hash, records.EncodeBlock(b.Hash, folded, b.At)); err != nil {
+		if err := w.putBlock(b); err != nil {
 			return err
 		}
 	}
 	for _, r := range c.Decisions {
-		send, err := w.again(r.Send)
 		w.now = r.At
-		if err := errors.Join(err, w.note(auditLine{Decision: r.Decision, send: send})); err != nil {
+		if err := w.note(auditLine{Decision: r.Decision, send: w.words.AppendKept(nil, r.Send)}); err != nil {
 			return err
 		}
 	}

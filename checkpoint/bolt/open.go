@@ -41,8 +41,7 @@ type Options struct {
 
 	magic  func(string) (int64, error) // instead of statfs(2), for tests
 	host   string                      // instead of /etc/machine-id, for tests
-	later  bool                        // leave unused parts as they are
-	before *Store                      // the same file, as it was opened before it was compacted
+	before *Store                      // the same file, as it was opened before it was compacted, or could not be
 	gather gathering                   // instead of the constants, for tests
 }
 
@@ -62,7 +61,7 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 		}
 	}
 	d.statusWriter = newStatusWriter(d)
-	if d.erase.Load() && !o.later {
+	if d.erase.Load() && o.before == nil {
 		return d.finishErasing(t, o)
 	}
 	d.erase.Store(false)

@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -171,25 +172,23 @@ func compare(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// History returns what was done with a key, in order: its first event, the last
-// ones, and what a person decided or a list brought, with every send that was in doubt
-// when it was decided about. It is empty for a key that is not known. Times of sends that
-// got no answer are those of the send.
+// History returns what was done with a key, in order, see [checkpoint.Store].
 func (d *Store) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
 	err = d.read("read history", func(r *reading) error {
-		versions := [][]byte{r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key))}
+		entry, errEntry := d.words.Kept(key, r.entry(key))
+		in, errIntent := d.words.Kept(key, r.tx.Bucket(inIntents).Get([]byte(key)))
+		var decided []*checkpoint.Kept
 		err := r.tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
 			line, err := decodeAudit(k, v)
-			if line.Key == key {
-				versions = append(versions, line.send)
+			if err != nil || line.Key != key {
+				return err
 			}
+			send, err := d.words.Kept(key, line.send)
+			decided = append(decided, send)
 			return err
 		})
-		if err != nil {
-			return err
-		}
-		all, err = d.words.EventsOf(key, versions)
-		return err
+		all = checkpoint.HistoryOf(entry, in, decided)
+		return errors.Join(errEntry, errIntent, err)
 	})
 	return all, err
 }

@@ -1,12 +1,17 @@
 package bolt
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // Evidence is what the results of a run tell of leads, with the ID of the checkpoint that the
@@ -45,11 +50,11 @@ func Repair(from, to string, t checkpoint.Target, results []Evidence, dryRun boo
 	if to, moved := strings.CutPrefix(s.moving, movedTo); moved {
 		return r, &checkpoint.OpenError{Path: from, Text: "was copied to " + to + ", where its leads are known from now on", Hint: "use --checkpoint " + checkpoint.Word(to), Err: checkpoint.ErrGone}
 	}
-	p := repair{salvage: s, from: from, secret: s.header.version != 0}
+	p := repair{salvage: s, from: from, secret: s.header.version != 0, owners: make(map[string]string, len(s.records))}
 	if err := p.identify(t, o); err != nil {
 		return r, err
 	}
-	p.owners = p.leadOwners()
+	p.findOwners()
 	if err := p.addResults(results); err != nil {
 		return r, err
 	}
@@ -64,10 +69,10 @@ type repair struct {
 	*salvage
 	from   string
 	secret bool               // the key of the digests is known
+	made   header             // of the new file
 	owners map[string]string  // lead ID → key
 	extra  []checkpoint.Entry // of results: what the file lacks
 	result Repaired
-	made   header
 }
 
 // identify makes the header of the new file.
@@ -98,25 +103,23 @@ func (o *Options) now() (t time.Time) {
 	return o.Now()
 }
 
-// leadOwners are the keys under which leads stand. Of two keys with one lead, which a page
+// findOwners finds the keys under which leads stand. Of two keys with one lead, which a page
 // from before a correction may bring, the later one has it.
-func (p *repair) leadOwners() map[string]string {
-	owners := make(map[string]string, len(p.records))
+func (p *repair) findOwners() {
 	for key, one := range p.records {
 		var e checkpoint.Entry
 		if _, err := p.blank.Decode(key, one.last.record, &e); err != nil || !e.State.HasLead() || e.LeadID == "" {
 			continue
 		}
-		if other, twice := owners[e.LeadID]; !twice || p.records[other].last.seq < e.Seq {
-			owners[e.LeadID] = key
+		if other, twice := p.owners[e.LeadID]; !twice || p.records[other].last.seq < e.Seq {
+			p.owners[e.LeadID] = key
 		}
 	}
-	return owners
 }
 
 // addResults takes over what results of runs know and the file lacks.
 func (p *repair) addResults(results []Evidence) error {
-	digests, taken := checkpoint.NewDigester(p.made.secret), make(map[string]bool)
+	taken := make(map[string]bool)
 	for _, one := range results {
 		if !p.secret && !p.hasSeqLine {
 			one.ID = "" // nobody knows what the file's own ID was
@@ -132,8 +135,7 @@ func (p *repair) addResults(results []Evidence) error {
 			if text, hint := e.Unfit(); text != "" {
 				return fmt.Errorf("%s: %w", one.Source, &checkpoint.ListError{Index: i, Key: e.Key, Text: text, Hint: hint})
 			}
-			forgotten := p.secret && p.blocked[string(digests.Blocked(e.Key))] != nil
-			if taken[e.Key] || forgotten || !p.wants(e) {
+			if taken[e.Key] || p.forgot(e.Key) || !p.wants(e) {
 				continue
 			}
 			taken[e.Key] = true
@@ -219,4 +221,129 @@ func (p *repair) countMissing() {
 func (p *repair) descends(text string) bool {
 	id, err := parseID(text)
 	return err == nil && (p.secret && id == p.header.id || slices.Contains(p.made.ancestors, id))
+}
+
+// aboutNew is what to do where the new file cannot be made.
+func aboutNew(err error) string {
+	if errors.Is(err, fs.ErrExist) {
+		return "name a file that is not there yet; nothing was written"
+	}
+	return disk.WayOut(err)
+}
+
+// write makes the new file.
+func (p *repair) write(to string, o Options) error {
+	cutOff := lacking{some: true, leads: uint64(p.result.Missing), since: 1<<63 - 1}
+	made, err := create(to, p.made, cutOff, "")
+	if err == nil && !made {
+		err = fs.ErrExist
+	}
+	if err != nil {
+		return &checkpoint.OpenError{Path: to, Text: "cannot be made: " + err.Error(), Hint: aboutNew(err), Err: err}
+	}
+	d, err := Open(to, p.made.target, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true})
+	if err != nil {
+		return err
+	}
+	c, err := p.contents()
+	if err == nil {
+		err = d.carry(c)
+	}
+	if err == nil {
+		err = p.writeExtra(d)
+	}
+	if err == nil {
+		err = d.alone(p.conclude)
+	}
+	return errors.Join(err, d.Close())
+}
+
+// contents is what was found, as the new checkpoint takes it. Of one whose key of digests is lost, entries and runs are all.
+func (p *repair) contents() (*checkpoint.Contents, error) {
+	c := &checkpoint.Contents{Keys: p.keys, Runs: p.foundRuns()}
+	if !p.secret {
+		return c, nil
+	}
+	for key, record := range p.notes {
+		if err := addShape(c, []byte(key), record); err != nil {
+			return nil, err
+		}
+	}
+	for hash, record := range p.blocked {
+		if err := addBlock(c, []byte(hash), record); err != nil {
+			return nil, err
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(p.audit)) {
+		if err := addLine(c, p.blank, numberKey(number), p.audit[number].record); err != nil {
+			return nil, err
+		}
+	}
+	c.Decisions = slices.DeleteFunc(c.Decisions, func(d checkpoint.KeptDecision) bool { return p.forgot(d.Key) })
+	c.Contradictions = slices.DeleteFunc(c.Contradictions, func(x checkpoint.Contradiction) bool { return p.forgot(x.Key) || p.forgot(x.Other) })
+	return c, nil
+}
+
+// forgot says whether a key was forgotten, as far as that is known still.
+func (p *repair) forgot(key string) bool {
+	return p.secret && p.blocked[string(p.digests.Blocked(key))] != nil
+}
+
+func (p *repair) foundRuns() (all []checkpoint.RunInfo) {
+	for _, number := range slices.Sorted(maps.Keys(p.runs)) {
+		if info, err := decodeRun(numberKey(number), p.runs[number].record); err == nil {
+			all = append(all, info)
+		}
+	}
+	return all
+}
+
+// keys hands out what stands under each key.
+func (p *repair) keys(yield func(checkpoint.KeptKey, error) bool) {
+	for _, key := range slices.Sorted(maps.Keys(p.records)) {
+		if k, err := p.under(key); !yield(k, err) {
+			return
+		}
+	}
+}
+
+// under is what is to stand under a key: of two keys with one lead, one falls in doubt. Digests that nobody can make again go.
+func (p *repair) under(key string) (checkpoint.KeptKey, error) {
+	k, err := p.blank.Kept(key, p.records[key].last.record)
+	if err != nil {
+		return checkpoint.KeptKey{}, err
+	}
+	if !p.secret {
+		k.Digest, k.Content, k.Refused = checkpoint.Digest{}, nil, checkpoint.Digest{}
+	}
+	if k.State.HasLead() && k.LeadID != "" && p.owners[k.LeadID] != key {
+		k.WantLink, k.ExternalID = cmp.Or(k.WantLink, k.ExternalID), ""
+		k.State, k.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
+	}
+	if k.State == checkpoint.InDoubt {
+		return checkpoint.KeptKey{Intent: k}, nil
+	}
+	return checkpoint.KeptKey{Entry: k}, nil
+}
+
+// writeExtra takes over what results know besides.
+func (p *repair) writeExtra(d *Store) error {
+	slices.SortFunc(p.extra, func(a, b checkpoint.Entry) int { return cmp.Compare(a.Key, b.Key) })
+	return inCommits(d, p.extra, func(w *writing, e checkpoint.Entry) error {
+		_, err := w.adopt(e, false)
+		return err
+	})
+}
+
+// conclude says what is missing of all that was written.
+func (p *repair) conclude(w *writing) error {
+	if p.result.CutOff {
+		if err := w.meta.Put(adoptingKey, adoptingMark()); err != nil {
+			return err
+		}
+	}
+	if !p.result.Lost {
+		return w.meta.Delete(lackingKey)
+	}
+	return w.meta.Put(lackingKey, lacking{leads: uint64(p.result.Missing), since: w.seq}.encode())
 }

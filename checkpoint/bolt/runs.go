@@ -42,8 +42,7 @@ func decodeRun(key, record []byte) (info checkpoint.RunInfo, err error) {
 	return info, f.Done()
 }
 
-// PutRun keeps the history of a run. A second call with the same ID replaces
-// the first one: call it when a run starts and when it ends.
+// PutRun keeps the history of a run, see [checkpoint.Store].
 func (d *Store) PutRun(_ context.Context, info checkpoint.RunInfo) error {
 	if info.ID == "" {
 		return errors.New("keep run: it has no ID")
@@ -125,8 +124,13 @@ func noteOf(d *checkpoint.Digester, s *checkpoint.Shape) (key []byte, n note) {
 	if len(n.columns) == 0 {
 		return nil, n
 	}
+	return n.under(d), n
+}
+
+// under is the key of the record.
+func (n *note) under(d *checkpoint.Digester) []byte {
 	sum := d.Sum(append(records.AppendText(records.AppendText([]byte(notePrefix), n.key), n.namespace), n.columns...))
-	return append([]byte(notePrefix), sum[:]...), n
+	return append([]byte(notePrefix), sum[:]...)
 }
 
 // putNote keeps a shape by which rows are about to be made leads, once.
@@ -135,12 +139,16 @@ func (w *writing) putNote(s *checkpoint.Shape) error {
 	if key == nil || w.notes.Get(key) != nil {
 		return nil
 	}
+	return w.addNote(n)
+}
+
+func (w *writing) addNote(n note) error {
+	key := n.under(w.digests)
 	w.tally.notes++
 	return w.notes.Put(key, n.encode(key))
 }
 
-// Noted reports whether leads were made by this very shape; else kin are all of which the
-// columns include its own, or are included in them.
+// Noted compares a shape with those of earlier claims, see [checkpoint.Store].
 func (d *Store) Noted(_ context.Context, s checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
 	key, own := noteOf(d.digests, &s)
 	if key == nil {

@@ -91,8 +91,9 @@ type salvage struct {
 	notes   map[string][]byte
 	runs    map[uint64]line // by number
 	audit   map[uint64]line
-	header  header // version 0: none was found
-	tally   tally  // the last one
+	header  header               // version 0: none was found
+	digests *checkpoint.Digester // of the header, once all was read
+	tally   tally                // the last one
 	lacks   lacking
 	// In a page in use: what stands elsewhere may have been taken back.
 	headerInUse, lacksInUse bool
@@ -139,7 +140,7 @@ type line struct {
 // sift throws away what was deleted, as far as that can be told: what was forgotten and,
 // where nothing in use is lost, what stood in unused pages alone.
 func (s *salvage) sift() {
-	digests := checkpoint.NewDigester(s.header.secret)
+	s.digests = checkpoint.NewDigester(s.header.secret)
 	whole := s.counted() && s.have(func(p *piece) bool { return p.inUse.counts() }) >= s.known()
 	for key, p := range s.records {
 		if whole {
@@ -147,7 +148,7 @@ func (s *salvage) sift() {
 		}
 		var e checkpoint.Entry
 		_, err := s.blank.Decode(key, p.last.record, &e)
-		if p.last.record == nil || err != nil || s.header.version != 0 && s.blocked[string(digests.Blocked(key))] != nil {
+		if p.last.record == nil || err != nil || s.header.version != 0 && s.blocked[string(s.digests.Blocked(key))] != nil {
 			delete(s.records, key)
 			continue
 		}
@@ -176,6 +177,7 @@ func (s *salvage) known() uint64 {
 	return s.tally.known()
 }
 
+// known is how many keys must not be sent again: they have a lead, or are in doubt.
 func (t *tally) known() uint64 {
 	return t.keys[checkpoint.Created] + t.keys[checkpoint.Partial] + t.keys[checkpoint.InDoubt]
 }

@@ -19,9 +19,6 @@ import (
 	"leadferry/checkpoint"
 )
 
-// newestRuns is how many runs a Status has.
-const newestRuns = 10
-
 // Status returns an account of what is known now.
 func (d *Store) Status() (s checkpoint.Status, err error) {
 	s = checkpoint.Status{Path: d.path, Target: d.header.target, Warnings: d.warnings, At: time.Now().UTC()}
@@ -29,7 +26,7 @@ func (d *Store) Status() (s checkpoint.Status, err error) {
 	s.Statuses = d.tally.Load().byStatus()
 	err = d.view("read runs", func(tx *bbolt.Tx) error {
 		c := tx.Bucket(inRuns).Cursor()
-		for k, v := c.Last(); k != nil && len(s.Runs) < newestRuns; k, v = c.Prev() {
+		for k, v := c.Last(); k != nil && len(s.Runs) < checkpoint.NewestRuns; k, v = c.Prev() {
 			info, err := decodeRun(k, v)
 			if err != nil {
 				return err
@@ -40,7 +37,7 @@ func (d *Store) Status() (s checkpoint.Status, err error) {
 		return nil
 	})
 	if err == nil && d.tally.Load().contradictions > 0 {
-		s.Contradictions, err = d.standingContradictions()
+		s.Contradictions, err = checkpoint.Standing(context.Background(), d)
 	}
 	return s, err
 }
@@ -56,26 +53,6 @@ func (t *tally) byStatus() map[string]int {
 	}
 	maps.DeleteFunc(counts, func(_ string, n int) bool { return n == 0 })
 	return counts
-}
-
-// standingContradictions are those of decisions that nobody has corrected.
-func (d *Store) standingContradictions() (all []checkpoint.Contradiction, err error) {
-	last := make(map[string]time.Time)
-	err = d.Decisions(context.Background(), func(one checkpoint.Decision, at time.Time) error {
-		last[one.Key] = at
-		return nil
-	})
-	found, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
-	return all, errors.Join(err, d.Contradictions(context.Background(), func(c checkpoint.Contradiction) error {
-		if !c.Decided.Equal(last[c.Key]) {
-			return nil
-		}
-		err := d.Find(context.Background(), []checkpoint.Query{{Key: c.Key}}, found, how)
-		if c.LeadID == "" || found[0].LeadID == c.LeadID {
-			all = append(all, c)
-		}
-		return err
-	}))
 }
 
 // statusWriter keeps PATH.status while the checkpoint is open for writing, so that its status

@@ -109,8 +109,7 @@ func (d *Store) unused() (bool, error) {
 	return err == nil && !slices.ContainsFunc(runs, func(r checkpoint.RunInfo) bool { return !r.Finished.IsZero() }), err
 }
 
-// Drop is Close for whoever was refused: a file that is new and that has known nothing is
-// removed, so that it cannot pass for the memory of leads; gone says so.
+// Drop is Close for whoever was refused, see [checkpoint.Store].
 func (d *Store) Drop() (gone bool, err error) {
 	gone = !d.closed.Load() && !d.readOnly && d.fresh && d.empty()
 	return gone, d.close(gone)
@@ -175,7 +174,7 @@ func (d *Store) stamp(clean bool) error {
 	if err := d.inPlace(); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", d.path, err)
 	}
-	m := seqLine{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.known(), pid: os.Getpid(), host: d.host, file: d.asOpen.Load()}
+	m := seqLine{id: d.header.id, seq: d.tally.Load().seq, clean: clean, leads: d.tally.Load().known(), pid: os.Getpid(), host: d.host, file: d.asOpen.Load()}
 	if clean {
 		m.file = d.fileOf(true)
 	}

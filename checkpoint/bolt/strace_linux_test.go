@@ -75,14 +75,7 @@ func TestWorkUnderStrace(t *testing.T) {
 		_, err := settle(d, createdEntry(a, "lead-"+a, i))
 		told("settled "+a, err)
 	}
-	told("settled b0", d.alone(func(w *writing) error {
-		v := resolution{Decision: checkpoint.Decision{Key: "b0", LeadID: "lead-b0"}}
-		var err error
-		if v.send, v.tail, err = w.intent("b0"); err != nil {
-			return err
-		}
-		return w.decide(&v)
-	}))
+	told("settled b0", resolve(d, checkpoint.Decision{Key: "b0", LeadID: "lead-b0"}))
 	if strings.HasSuffix(path, "forget.db") {
 		for done := false; !done && !failed; {
 			told("moved", d.alone(func(w *writing) (err error) { done, err = w.drain(); return err }))

@@ -152,13 +152,13 @@ func (s *survey) asks(index *int64, record, value []byte) {
 }
 
 func (s *survey) block(k, v []byte) error {
-	folded, err := records.DecodeBlock(k, v)
+	b, err := records.DecodeBlock(k, v)
 	if err != nil {
 		return err
 	}
 	s.tally.keys[checkpoint.Forgotten]++
-	if folded != nil {
-		s.asks(&s.sums.folds, records.ForgottenFold(folded, k), nil)
+	if b.Fold != nil {
+		s.asks(&s.sums.folds, records.ForgottenFold(b.Fold, k), nil)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (s *survey) line(k, v []byte) error {
 	if err != nil {
 		return err
 	}
-	s.tally.count(r.kind)
+	s.tally.count(r.kind, 1)
 	if len(r.send) > 0 {
 		_, err = s.words.Decode(r.Key, r.send, new(checkpoint.Entry))
 	}

@@ -239,7 +239,7 @@ func (d *Store) takeOlder(m seqLine, found bool, o *Options) error {
 	h.descendFrom(d.strangers(m, found, o))
 	h.id = newHeader(checkpoint.Target{}, h.made).id
 	lost := lacking{some: true}
-	known := d.known()
+	known := d.tally.Load().known()
 	if found && m.leads > known {
 		lost.leads = m.leads - known
 	}
@@ -258,9 +258,4 @@ func (d *Store) takeOlder(m seqLine, found bool, o *Options) error {
 		}
 		return w.meta.Put(lackingKey, lost.encode())
 	})
-}
-
-// known is how many keys must not be sent again: they have a lead, or are in doubt.
-func (d *Store) known() uint64 {
-	return d.tally.Load().known()
 }

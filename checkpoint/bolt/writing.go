@@ -168,6 +168,32 @@ func (w *writing) entry(key string) []byte {
 	return w.entries.find(key)
 }
 
+// move counts a key from one state to another, and keeps the index of folds in step.
+func (w *writing) move(key string, from, to checkpoint.State) error {
+	w.tally.move(from, to)
+	was, is := from != checkpoint.Unknown && from != checkpoint.Forgotten, to != checkpoint.Unknown && to != checkpoint.Forgotten
+	if was == is {
+		return nil
+	}
+	record := records.FoldKey(w.digests, key)
+	switch {
+	case record == nil:
+		return nil
+	case was:
+		return w.folds.Delete(record)
+	case w.batch != nil:
+		w.batch.folds = append(w.batch.folds, indexRecord{key: record})
+		return nil
+	}
+	return w.folds.Put(record, nil)
+}
+
+// indexBatch is where index records gather while many entries are written at once, for bbolt
+// likes them in order.
+type indexBatch struct{ leads, links, folds []indexRecord }
+
+type indexRecord struct{ key, value []byte }
+
 // putEntry writes an entry. A new one gathers, unless it comes behind all others: then its
 // page is at hand.
 func (w *writing) putEntry(e *checkpoint.Entry, t records.Tail, isNew bool) error {
@@ -205,6 +231,45 @@ func (w *writing) want(old, e *checkpoint.Entry) error {
 		errs[1] = w.wanted.Put(now, nil)
 	}
 	return errors.Join(errs[:]...)
+}
+
+// under is what stands under a key.
+func (w *writing) under(key string) (k checkpoint.KeptKey, err error) {
+	if k.Intent, err = w.words.Kept(key, find(w.sent, key)); err == nil {
+		k.Entry, err = w.words.Kept(key, w.entry(key))
+	}
+	return k, err
+}
+
+// put has something else stand under a key than what stands there now.
+func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
+	errs := []error{w.move(key, stateOf(&was), stateOf(&is))}
+	switch {
+	case is.Entry != nil:
+		e := is.Entry.Entry
+		errs = append(errs, w.replace(entryOf(was.Entry), &e, w.words.TailOf(is.Entry)))
+	case was.Entry != nil:
+		errs = append(errs, w.unindex(entryOf(was.Entry)), w.entries.delete(key))
+	}
+	switch {
+	case is.Intent != nil:
+		e := is.Intent.Entry
+		errs = append(errs, w.putIntent(entryOf(was.Intent), &e, w.words.TailOf(is.Intent)))
+	case was.Intent != nil:
+		errs = append(errs, w.deleteIntent(entryOf(was.Intent)))
+	}
+	return errors.Join(errs...)
+}
+
+// stateOf is what look-ups show of a key that was not forgotten.
+func stateOf(k *checkpoint.KeptKey) checkpoint.State { return entryOf(k.Shown()).State }
+
+// entryOf is the entry of k; the zero Entry stands for none.
+func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
+	if k == nil {
+		return new(checkpoint.Entry)
+	}
+	return &k.Entry
 }
 
 // record is what is written of e now. It stands until the commit.

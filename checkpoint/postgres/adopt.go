@@ -76,11 +76,7 @@ var errYielded = &checkpoint.ListError{Text: "the list could not be read"}
 func (a *adoption) take() error {
 	q := &wanted{}
 	for i := range a.chunk {
-		e := &a.chunk[i]
-		q.keys, q.hashes = append(q.keys, e.Key), append(q.hashes, a.s.digests.Blocked(e.Key))
-		if e.LeadID != "" {
-			q.leads = append(q.leads, e.LeadID)
-		}
+		a.s.want(q, a.chunk[i].Key, a.chunk[i].LeadID)
 	}
 	w, base, err := a.s.working(q)
 	if err != nil {
@@ -140,18 +136,6 @@ func (a *adoption) judge(w *working, e *checkpoint.Entry) (take bool, refusal *c
 func (w *working) adopt(e checkpoint.Entry) {
 	next := *w.rows[e.Key]
 	next.worker = w.worker
-	old := *next.visible()
-	corrects := e.State != checkpoint.InDoubt && old.State.HasLead() && old.LeadID != ""
-	if corrects {
-		bare := old
-		bare.Entry = old.Bare()
-		next.entry = w.keep(bare)
-		old.Entry = next.entry.Entry
-	}
-	if e = e.Listed(&old.Entry, corrects, w.now); e.State == checkpoint.InDoubt {
-		next.intent = w.keep(checkpoint.Kept{Entry: e, Act: checkpoint.Adopted | checkpoint.Doubted})
-	} else {
-		w.conclude(&next, &e, checkpoint.Adopted)
-	}
+	next.Adopt(w, e, next.visible(), w.now)
 	w.put(&next)
 }

@@ -127,20 +127,18 @@ func (c *coder) content(v *[]checkpoint.ContentDigest) {
 	})
 }
 
-// aside describes what of a record has no column.
-func (c *coder) aside(r *checkpoint.Kept) {
-	act := uint64(r.Act)
-	c.uint(&act)
-	r.Act = checkpoint.Act(act)
-	const (
-		hasID = 1 << iota
-		hasUpdate
-		hasSeen
-		hasPast
-		hasPrior
-		hasSeq // an earlier commit's than the row's
-	)
-	flags := uint64(0)
+// The parts of a record that are seldom there.
+const (
+	hasID = 1 << iota
+	hasUpdate
+	hasSeen
+	hasPast
+	hasPrior
+	hasSeq // an earlier commit's than the row's
+)
+
+// partsOf says which of them a record has.
+func (c *coder) partsOf(r *checkpoint.Kept) (flags uint64) {
 	set := func(flag uint64, on bool) {
 		if on {
 			flags |= flag
@@ -152,6 +150,14 @@ func (c *coder) aside(r *checkpoint.Kept) {
 	set(hasPast, len(r.Past) > 0)
 	set(hasPrior, r.Prior != nil)
 	set(hasSeq, c.keepSeq && r.Seq != 0)
+	return flags
+}
+
+// aside describes what of a record has no column.
+func (c *coder) aside(r *checkpoint.Kept) {
+	act, flags := uint64(r.Act), c.partsOf(r)
+	c.uint(&act)
+	r.Act = checkpoint.Act(act)
 	if c.uint(&flags); flags&hasID != 0 {
 		c.text(&r.RequestID)
 	}

@@ -135,6 +135,18 @@ type write struct {
 	hash  []byte // of a key that is new
 }
 
+// writeOf has a row stand in place of an old one.
+func (s *Store) writeOf(old, r *row) write {
+	w := write{row: r, seen: old.seq, was: old.state()}
+	if r.lead() != old.lead() {
+		w.owns = r.lead()
+	}
+	if old.seq == 0 {
+		w.hash = s.digests.Blocked(r.key)
+	}
+	return w
+}
+
 // writes are the rows that have changed, ordered by key.
 func (w *working) writes(s *Store, g *group, base map[string]*row) (all []write) {
 	claims := make(map[string]bool)
@@ -146,15 +158,7 @@ func (w *working) writes(s *Store, g *group, base map[string]*row) (all []write)
 		if i > 0 && g.asked[i-1].Key == key || w.rows[key] == base[key] {
 			continue
 		}
-		old, r := base[key], w.rows[key]
-		one := write{row: r, seen: old.seq, was: old.state()}
-		if r.lead() != old.lead() {
-			one.owns = r.lead()
-		}
-		if old.seq == 0 {
-			one.hash = s.digests.Blocked(key)
-		}
-		all = append(all, one)
+		all = append(all, s.writeOf(base[key], w.rows[key]))
 	}
 	for i := range all {
 		all[i].claim = claims[all[i].key]
@@ -180,10 +184,8 @@ func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
 			c.Entry.Seq = r.seq
 		}
 	}
+	s.claimed.Store(true)
 	s.seq.Store(r.seq)
-	if !s.claimed.Swap(true) { // from now on this machine knows that there is something to lose
-		s.remember()
-	}
 }
 
 // numbered is a row with the number of the commit that wrote it.
@@ -198,25 +200,23 @@ func numbered(r *row, seq uint64) *row {
 		n.Seq = seq
 		return &n
 	}
-	with.entry, with.intent = number(r.entry), number(r.intent)
+	with.Entry, with.Intent = number(r.Entry), number(r.Intent)
 	return &with
 }
 
 // surely makes changes by what was read for them, in a transaction that begins again as long as
 // somebody else changes the same rows.
 func (s *Store) surely(g *group) error {
-	for n := 0; n < mostConflicts; n++ {
+	for range mostConflicts {
 		done, err := s.attempt(g)
 		if done || err != nil {
 			return err
-		}
-		if !s.troubled.IsZero() { // which is no conflict, and comes to its end by itself
-			n = 0
 		}
 	}
 	return s.fail(fmt.Errorf("%d rows change all the time under other hands", len(g.changes)))
 }
 
+// attempt makes changes once; it is not done where somebody else has changed the same rows meanwhile.
 func (s *Store) attempt(g *group) (done bool, err error) {
 	w, base, err := s.load(g)
 	if err != nil {
@@ -226,14 +226,41 @@ func (s *Store) attempt(g *group) (done bool, err error) {
 	if !g.apply(w) {
 		return false, s.fail(errors.New("what was read does not tell what a change needs to know"))
 	}
-	writes := w.writes(s, g, base)
-	shapes := s.shapesOf(g.changes)
+	writes, shapes := w.writes(s, g, base), s.shapesOf(g.changes)
 	if len(writes)+len(shapes)+len(w.found) == 0 {
 		return true, nil
 	}
-	var r *reply
 	asked := s.claims.now()
-	var beyond map[string]bool
+	r, beyond, err := s.store(w, writes, shapes)
+	switch {
+	case isConflict(err) || errors.Is(err, errAgain):
+		return false, nil
+	case err != nil || r == nil:
+		return false, err
+	}
+	s.stored(g, w, r, asked)
+	for _, k := range shapes {
+		s.shapes[k] = true
+	}
+	fenced := error(nil)
+	if !r.live {
+		fenced = s.whyFenced(s.writer)
+	}
+	for i, c := range g.changes {
+		if key := g.asked[i].Key; c.Err == nil && w.rows[key] != base[key] && !r.keys[key] {
+			if c.Err = fenced; beyond[key] && r.live {
+				c.Err = checkpoint.ErrEnough
+			}
+		}
+	}
+	return true, nil
+}
+
+// store makes rows stand in a transaction of their own, and what was found and noted with them. beyond are the keys of rows that
+// are left out, since the fleet may make no more leads. There is no reply where one of the rows was not as it was read: then
+// nothing was done.
+func (s *Store) store(w *working, writes []write, shapes []shapeKey) (r *reply, beyond map[string]bool, err error) {
+	keep := false
 	err = s.transact(func() (_ bool, err error) {
 		if writes, beyond, err = s.reserve(writes); err != nil {
 			return false, err
@@ -245,35 +272,15 @@ func (s *Store) attempt(g *group) (done bool, err error) {
 			return false, err
 		}
 		s.commits = r.commits
-		if len(r.keys) < len(writes) && r.live {
+		if keep = len(r.keys) == len(writes) || !r.live; !keep {
 			return false, nil
 		}
 		return true, cmp.Or(s.unspent(writes, r), s.keepFound(w.found, w.now), s.keepShapes(shapes))
 	})
-	switch {
-	case isConflict(err) || errors.Is(err, errAgain):
-		return false, nil
-	case err != nil:
-		return false, err
-	case len(r.keys) < len(writes) && r.live:
-		return false, nil
+	if !keep {
+		r = nil
 	}
-	s.stored(g, w, r, asked)
-	for _, k := range shapes {
-		s.shapes[k] = true
-	}
-	fenced := error(nil)
-	if !r.live {
-		fenced = s.whyFenced(s.writer)
-	}
-	for i, c := range g.changes {
-		if c.Err == nil && w.rows[g.asked[i].Key] != base[g.asked[i].Key] && !r.keys[g.asked[i].Key] {
-			if c.Err = fenced; beyond[g.asked[i].Key] && r.live {
-				c.Err = checkpoint.ErrEnough
-			}
-		}
-	}
-	return true, nil
+	return r, beyond, err
 }
 
 // isConflict says that the server ended one of two transactions that waited for one another.

@@ -107,7 +107,7 @@ func (f *found) take(v [][]byte) error {
 // link notes a row under each ExternalID by which it is found.
 func (f *found) link(r *row) {
 	names := r.hidden()
-	for _, rec := range []*checkpoint.Kept{r.entry, r.intent} {
+	for _, rec := range []*checkpoint.Kept{r.Entry, r.Intent} {
 		if rec != nil {
 			names = append(names, rec.ExternalID, rec.WantLink)
 		}
@@ -131,7 +131,7 @@ func (f *found) row(key string, hash []byte) *row {
 func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
 	w := &wanted{}
 	for i := range qs {
-		s.want(w, &qs[i])
+		s.wantQuery(w, &qs[i])
 	}
 	var f *found
 	err := s.read(ctx, func(c *pgx.Conn) (err error) {
@@ -159,13 +159,17 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 	return nil
 }
 
-// want adds what a query asks for.
-func (s *Store) want(w *wanted, q *checkpoint.Query) {
-	w.keys = append(w.keys, q.Key)
-	w.hashes = append(w.hashes, s.digests.Blocked(q.Key))
-	if q.LeadID != "" {
-		w.leads = append(w.leads, q.LeadID)
+// want asks for a key, and for the owner of a lead unless that is empty.
+func (s *Store) want(w *wanted, key, lead string) {
+	w.keys, w.hashes = append(w.keys, key), append(w.hashes, s.digests.Blocked(key))
+	if lead != "" {
+		w.leads = append(w.leads, lead)
 	}
+}
+
+// wantQuery adds what a query asks for.
+func (s *Store) wantQuery(w *wanted, q *checkpoint.Query) {
+	s.want(w, q.Key, q.LeadID)
 	if q.ExternalID != "" {
 		w.links = append(w.links, q.ExternalID)
 	}

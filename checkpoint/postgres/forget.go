@@ -35,7 +35,7 @@ func (s *Store) forget(ctx context.Context, keys []string, unblock bool) (r chec
 			return r, &checkpoint.ListError{Index: i, Key: key, Text: "its " + checkpoint.ErrKey.Error()}
 		}
 		if !seen[key] {
-			q.keys, q.hashes = append(q.keys, key), append(q.hashes, s.digests.Blocked(key))
+			s.want(q, key, "")
 		}
 		seen[key] = true
 	}
@@ -60,20 +60,28 @@ func (s *Store) forget(ctx context.Context, keys []string, unblock bool) (r chec
 	blocked := -before
 	if !unblock {
 		blocked += len(q.keys)
-		for i, key := range q.keys {
-			folded := []byte{}
-			if f := rowkey.Fold(key); f != "" {
-				folded = s.digests.Blocked(f)
-			}
-			if _, err := s.writer.Exec(ctx, `INSERT INTO leadferry.forgotten (ledger, hash, fold) VALUES ($1, $2, $3)`, s.ledger, q.hashes[i], folded); err != nil {
-				return r, err
-			}
+		if err := s.block(ctx, q); err != nil {
+			return r, err
 		}
 	}
 	_, err = s.writer.Exec(ctx, `UPDATE leadferry.workers SET created = created - $2, partial = partial - $3, rejected = rejected - $4,
 		in_doubt = in_doubt - $5, not_made = not_made - $6, forgotten = forgotten + $7 WHERE worker = $1`,
 		s.worker, states[checkpoint.Created], states[checkpoint.Partial], states[checkpoint.Rejected], states[checkpoint.InDoubt], states[checkpoint.NotMade], blocked)
 	return r, err
+}
+
+// block leaves keyed hashes of keys, and of their folds.
+func (s *Store) block(ctx context.Context, q *wanted) error {
+	for i, key := range q.keys {
+		folded := []byte{}
+		if f := rowkey.Fold(key); f != "" {
+			folded = s.digests.Blocked(f)
+		}
+		if _, err := s.writer.Exec(ctx, `INSERT INTO leadferry.forgotten (ledger, hash, fold) VALUES ($1, $2, $3)`, s.ledger, q.hashes[i], folded); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // erase removes keys, decisions about them and their leads wherever they stand.
@@ -104,9 +112,9 @@ func (s *Store) erase(ctx context.Context, q *wanted, leads map[string]bool) err
 		return err
 	}
 	return s.eachDoubt(func(w *working, r *row) {
-		if clean := r.intent.Scrubbed(leads); clean != r.intent {
+		if clean := r.Intent.Scrubbed(leads); clean != r.Intent {
 			next := *r
-			next.intent = clean
+			next.Intent = clean
 			w.put(&next)
 		}
 	})
@@ -120,15 +128,15 @@ func (s *Store) scrubDecisions(ctx context.Context, leads map[string]bool) error
 	}
 	var changed []*decision
 	err = eachDecision(rows, func(d *decision) error {
-		if clean := d.send.Scrubbed(leads); clean != d.send {
-			d.send = clean
+		if clean := d.Send.Scrubbed(leads); clean != d.Send {
+			d.Send = clean
 			changed = append(changed, d)
 		}
 		return nil
 	})
 	for i := 0; i < len(changed) && err == nil; i++ {
 		var c coder
-		c.whole(changed[i].send)
+		c.whole(changed[i].Send)
 		_, err = s.writer.Exec(ctx, `UPDATE leadferry.decision_rows SET send = $2 WHERE number = $1`, changed[i].number, c.b)
 	}
 	return err

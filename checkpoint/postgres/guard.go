@@ -42,7 +42,7 @@ func (c *claims) note(rows map[string]*row, keys map[string]bool, worker int64, 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key := range keys {
-		if r := rows[key]; r.intent != nil && r.worker == worker {
+		if r := rows[key]; r.Intent != nil && r.worker == worker {
 			c.good[key] = asked + claimTerm
 		} else {
 			delete(c.good, key)

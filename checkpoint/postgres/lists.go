@@ -86,8 +86,8 @@ func (s *Store) History(ctx context.Context, key string) (all []checkpoint.Event
 		if err != nil {
 			return err
 		}
-		err = eachDecision(rows, func(d *decision) error { sends = append(sends, d.send); return nil })
-		all = checkpoint.HistoryOf(r.entry, r.intent, sends)
+		err = eachDecision(rows, func(d *decision) error { sends = append(sends, d.Send); return nil })
+		all = checkpoint.HistoryOf(r.Entry, r.Intent, sends)
 		return err
 	})
 	return all, err
@@ -219,10 +219,10 @@ func (s *Store) Decisions(ctx context.Context, f func(checkpoint.Decision, time.
 		if err != nil {
 			return err
 		}
-		return eachDecision(rows, func(d *decision) error { d.send = nil; all = append(all, d); return nil })
+		return eachDecision(rows, func(d *decision) error { d.Send = nil; all = append(all, d); return nil })
 	})
 	for i := 0; i < len(all) && err == nil; i++ {
-		err = f(all[i].Decision, all[i].at)
+		err = f(all[i].Decision, all[i].At)
 	}
 	return err
 }

@@ -17,11 +17,7 @@ import (
 func (s *Store) load(g *group) (*working, map[string]*row, error) {
 	q := &wanted{}
 	for i := range g.asked {
-		e := &g.asked[i]
-		q.keys, q.hashes = append(q.keys, e.Key), append(q.hashes, s.digests.Blocked(e.Key))
-		if e.LeadID != "" {
-			q.leads = append(q.leads, e.LeadID)
-		}
+		s.want(q, g.asked[i].Key, g.asked[i].LeadID)
 	}
 	return s.working(q)
 }
@@ -41,7 +37,7 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 	for i, key := range q.keys {
 		r := f.row(key, q.hashes[i])
 		w.rows[key], base[key] = r, r
-		if r.intent != nil && r.worker != s.worker {
+		if r.Intent != nil && r.worker != s.worker {
 			w.busy[r.worker] = true
 		}
 	}
@@ -96,13 +92,14 @@ func eachDecision(rows pgx.Rows, f func(*decision) error) error {
 	var lead, run string
 	var exists bool
 	_, err := pgx.ForEachRow(rows, []any{&number, &key, &lead, &exists, &sent, &run, &decided, &send}, func() error {
-		d := &decision{number: number, at: time.UnixMilli(decided).UTC(), send: &checkpoint.Kept{Entry: checkpoint.Entry{Key: string(key)}}}
+		d := &decision{number: number}
+		d.At, d.Send = time.UnixMilli(decided).UTC(), &checkpoint.Kept{Entry: checkpoint.Entry{Key: string(key)}}
 		d.Decision = checkpoint.Decision{Key: string(key), LeadID: restore(lead), Exists: exists, Run: restore(run)}
 		if sent != 0 {
 			d.Sent = time.UnixMilli(sent).UTC()
 		}
 		c := coder{b: send, reading: true}
-		if c.whole(d.send); c.bad {
+		if c.whole(d.Send); c.bad {
 			return fmt.Errorf("%w: a decision is not as this version writes it", checkpoint.ErrDamaged)
 		}
 		return f(d)
@@ -139,7 +136,7 @@ func (s *Store) keepFound(found []contradiction, at time.Time) error {
 		number := one.of.number
 		if number == 0 {
 			var err error
-			if number, err = s.putDecision(context.Background(), s.writer.Conn, one.of); err != nil {
+			if number, err = s.putDecision(context.Background(), s.writer.Conn, one.of.KeptDecision); err != nil {
 				return err
 			}
 		}

@@ -52,7 +52,7 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 			}
 			for _, r := range page {
 				last = []byte(r.key)
-				if !yield(checkpoint.KeptKey{Entry: r.entry, Intent: r.intent}, nil) {
+				if !yield(r.KeptKey, nil) {
 					return
 				}
 			}
@@ -84,7 +84,7 @@ func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Content
 		return err
 	}
 	err = eachDecision(rows, func(d *decision) error {
-		c.Decisions = append(c.Decisions, checkpoint.KeptDecision{Decision: d.Decision, At: d.at, Send: d.send})
+		c.Decisions = append(c.Decisions, d.KeptDecision)
 		return nil
 	})
 	if err != nil {
@@ -209,8 +209,8 @@ func (s *Store) copyRows(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents,
 		if err != nil || !more {
 			return nil, err
 		}
-		r := &row{seq: uint64(seq), entry: k.Entry, intent: k.Intent}
-		for _, rec := range []*checkpoint.Kept{r.entry, r.intent} {
+		r := &row{seq: uint64(seq), KeptKey: k}
+		for _, rec := range []*checkpoint.Kept{r.Entry, r.Intent} {
 			if rec != nil {
 				rec.Seq, r.key = 0, rec.Key
 			}
@@ -259,7 +259,7 @@ func (s *Store) copyLines(ctx context.Context, tx pgx.Tx, c *checkpoint.Contents
 		if d.Send == nil {
 			d.Send = &checkpoint.Kept{}
 		}
-		number, err := s.putDecision(ctx, tx.Conn(), &decision{Decision: d.Decision, at: d.At, send: d.Send})
+		number, err := s.putDecision(ctx, tx.Conn(), d)
 		if err != nil {
 			return err
 		}

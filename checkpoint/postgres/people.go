@@ -20,12 +20,9 @@ func (s *Store) alone(lock bool, f func() error) error {
 		return err
 	}
 	err := error(nil)
-	for n := 0; n < mostConflicts; n++ {
+	for range mostConflicts {
 		if err = s.changeAlone(lock, f); !isConflict(err) && !errors.Is(err, errAgain) {
 			break
-		}
-		if !s.troubled.IsZero() { // which is no conflict, and comes to its end by itself
-			n = 0
 		}
 	}
 	return err
@@ -70,14 +67,7 @@ func (s *Store) keep(w *working, base map[string]*row) error {
 	var writes []write
 	for key, r := range w.rows {
 		if old := base[key]; r != old {
-			one := write{row: r, seen: old.seq, was: old.state()}
-			if r.lead() != old.lead() {
-				one.owns = r.lead()
-			}
-			if old.seq == 0 {
-				one.hash = s.digests.Blocked(key)
-			}
-			writes = append(writes, one)
+			writes = append(writes, s.writeOf(old, r))
 		}
 	}
 	slices.SortFunc(writes, func(a, b write) int { return strings.Compare(a.key, b.key) })
@@ -101,114 +91,74 @@ func (s *Store) keep(w *working, base map[string]*row) error {
 // Resolve settles keys in doubt, see [checkpoint.Store].
 func (s *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
 	err = s.alone(true, func() error {
-		r = checkpoint.ResolveResult{}
 		q := &wanted{}
 		for i := range ds {
-			q.keys, q.hashes = append(q.keys, ds[i].Key), append(q.hashes, s.digests.Blocked(ds[i].Key))
-			if ds[i].LeadID != "" {
-				q.leads = append(q.leads, ds[i].LeadID)
-			}
+			s.want(q, ds[i].Key, ds[i].LeadID)
 		}
 		w, base, err := s.working(q)
 		if err != nil {
 			return err
 		}
-		decided, err := w.resolve(ds, &r)
-		if err == nil {
+		on := &resolving{working: w}
+		if r, err = checkpoint.Resolve(on, ds, w.now); err == nil {
 			err = s.keep(w, base)
 		}
-		for i := 0; i < len(decided) && err == nil; i++ {
-			err = s.keepDecision(decided[i])
+		for i := 0; i < len(on.made) && err == nil; i++ {
+			_, err = s.putDecision(context.Background(), s.writer.Conn, on.made[i])
 		}
 		return err
 	})
 	return r, err
 }
 
-// resolve makes the decisions of a list, and returns those that are new.
-func (w *working) resolve(ds []checkpoint.Decision, r *checkpoint.ResolveResult) (decided []*decision, err error) {
-	list, before := checkpoint.DecisionList{}, map[int]bool{}
-	for i := range ds {
-		refusal := list.Unfit(&ds[i])
-		if refusal == nil {
-			before[i], refusal = w.reopen(&ds[i], r)
-		}
-		if refusal != nil {
-			return nil, refusal.At(i, ds[i].Key)
-		}
-	}
-	for i := range ds {
-		if owner := w.owners[ds[i].LeadID]; ds[i].LeadID != "" && !before[i] && owner != "" {
-			return nil, &checkpoint.ListError{Index: i, Key: ds[i].Key, Text: "its lead ID is known already, under another key", Hint: "one lead cannot belong to two rows: look both up again"}
-		}
-	}
-	for i := range ds {
-		if before[i] {
-			continue
-		}
-		next := *w.rows[ds[i].Key]
-		send := *next.intent
-		send.Prior = nil
-		decided = append(decided, &decision{Decision: ds[i], at: w.now, send: &send})
-		out := ds[i].Outcome(send.Entry, w.now)
-		w.conclude(&next, &out, checkpoint.Decided)
-		next.worker = w.worker
-		w.put(&next)
-	}
-	return decided, nil
+// resolving is what decisions are carried out on, see [checkpoint.Resolver].
+type resolving struct {
+	*working
+	made []checkpoint.KeptDecision
 }
 
-// reopen puts a key that was decided otherwise back in doubt; before says that it was decided so
-// already.
-func (w *working) reopen(d *checkpoint.Decision, r *checkpoint.ResolveResult) (before bool, refusal *checkpoint.ListError) {
-	row := w.rows[d.Key]
-	if row.intent != nil {
-		if held, _ := w.held(row); held {
-			return false, &checkpoint.ListError{Text: "the worker that sent it may be at work still, and its answer may come", Hint: heldHint}
-		}
-		r.Settled++
-		return false, d.MustBeAbout(&row.intent.Entry)
+func (r *resolving) Under(key string) (checkpoint.KeptKey, error) {
+	row := r.rows[key]
+	if held, _ := r.held(row); held {
+		return row.KeptKey, &checkpoint.ListError{Text: "the worker that sent it may be at work still, and its answer may come", Hint: heldHint}
 	}
-	var last *checkpoint.Decision
-	decided, known := w.decided[d.Key], row.visible()
-	if decided != nil {
-		last = &decided.Decision
+	return row.KeptKey, nil
+}
+
+func (r *resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
+	if d := r.decided[key]; d != nil {
+		return &d.KeptDecision, nil
 	}
-	before, refusal = d.Again(last, &known.Entry)
-	if refusal == nil {
-		refusal = d.MustBeAbout(&decided.send.Entry)
-	}
-	switch {
-	case refusal != nil:
-	case before:
-		r.Before++
-	default:
-		r.Corrected++
-		next := *row
-		next.entry, next.intent = nil, decided.send.Reopened(known)
-		w.put(&next)
-	}
-	return before, refusal
+	return nil, nil
+}
+
+func (r *resolving) Owner(lead string) (string, error) { return r.owners[lead], nil }
+
+func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
+	next := *r.rows[key]
+	next.KeptKey, next.worker = k, r.worker
+	r.put(&next)
+	return nil
+}
+
+func (r *resolving) Note(d checkpoint.KeptDecision) error {
+	r.made = append(r.made, d)
+	return nil
 }
 
 // heldHint is what to do about a row whose worker may still send it.
 const heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
 
-func (s *Store) keepDecision(d *decision) error {
-	_, err := s.putDecision(context.Background(), s.writer.Conn, d)
-	return err
-}
-
 // putDecision keeps a decision under the next number.
-func (s *Store) putDecision(ctx context.Context, conn *pgx.Conn, d *decision) (number int64, err error) {
+func (s *Store) putDecision(ctx context.Context, conn *pgx.Conn, d checkpoint.KeptDecision) (number int64, err error) {
 	sent := int64(0)
 	if !d.Sent.IsZero() {
 		sent = d.Sent.UnixMilli()
 	}
 	var c coder
-	c.whole(d.send)
+	c.whole(d.Send)
 	err = conn.QueryRow(ctx, `INSERT INTO leadferry.decision_rows (ledger, key, lead_id, "exists", sent, run, decided, send) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING number`,
-		s.ledger, []byte(d.Key), clean(d.LeadID), d.Exists, sent, clean(d.Run), d.at.UnixMilli(), c.b).Scan(&number)
+		s.ledger, []byte(d.Key), clean(d.LeadID), d.Exists, sent, clean(d.Run), d.At.UnixMilli(), c.b).Scan(&number)
 	return number, err
 }
 
@@ -217,9 +167,10 @@ func (s *Store) AcceptLoss(context.Context) (freed int, err error) {
 	err = s.alone(true, func() error {
 		freed = 0
 		err := s.eachDoubt(func(w *working, r *row) {
-			if r.intent.Reason == checkpoint.ReasonIncomplete {
+			if r.Intent.Reason == checkpoint.ReasonIncomplete {
 				next := *r
-				next.intent, next.worker = r.intent.Prior, w.worker
+				next.Withdraw()
+				next.worker = w.worker
 				w.put(&next)
 				freed++
 			}
@@ -248,9 +199,9 @@ func (s *Store) eachDoubt(f func(*working, *row)) error {
 			return err
 		}
 		after = []byte(keys[len(keys)-1])
-		q := &wanted{keys: keys}
+		q := &wanted{}
 		for _, key := range keys {
-			q.hashes = append(q.hashes, s.digests.Blocked(key))
+			s.want(q, key, "")
 		}
 		w, base, err := s.working(q)
 		if err != nil {

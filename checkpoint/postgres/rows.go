@@ -16,33 +16,27 @@ import (
 
 // row is what stands under a key. What its records point to is never changed.
 type row struct {
-	key           string
-	seq           uint64 // of the commit that wrote it; 0: there is none
-	worker        int64  // that wrote it: of an intent, the one that may still send it
-	entry, intent *checkpoint.Kept
-	forgotten     bool
+	key    string
+	seq    uint64 // of the commit that wrote it; 0: there is none
+	worker int64  // that wrote it: of an intent, the one that may still send it
+	checkpoint.KeptKey
+	forgotten bool
 }
 
 // visible is what look-ups show.
 func (r *row) visible() *checkpoint.Kept {
-	switch {
-	case r.intent != nil:
-		return r.intent
-	case r.entry != nil:
-		return r.entry
-	case r.forgotten:
-		return &checkpoint.Kept{Entry: checkpoint.Entry{Key: r.key, State: checkpoint.Forgotten}}
+	if shown := r.Shown(); shown != nil {
+		return shown
 	}
-	return &checkpoint.Kept{Entry: checkpoint.Entry{Key: r.key}}
+	return &checkpoint.Kept{Entry: checkpoint.Entry{Key: r.key, State: r.state()}}
 }
 
 // state is that of what look-ups show.
 func (r *row) state() checkpoint.State {
+	shown := r.Shown()
 	switch {
-	case r.intent != nil:
-		return r.intent.State
-	case r.entry != nil:
-		return r.entry.State
+	case shown != nil:
+		return shown.State
 	case r.forgotten:
 		return checkpoint.Forgotten
 	}
@@ -51,18 +45,18 @@ func (r *row) state() checkpoint.State {
 
 // lead is the ID under which the lead of the key stands, or nothing.
 func (r *row) lead() string {
-	if r.entry == nil {
+	if r.Entry == nil {
 		return ""
 	}
-	return r.entry.LeadID
+	return r.Entry.LeadID
 }
 
 // hidden are the ExternalIDs by which the key is found, though what look-ups show has others.
 func (r *row) hidden() (all []string) {
-	if r.intent == nil || r.entry == nil || !r.entry.State.HasLead() {
+	if r.Intent == nil || r.Entry == nil || !r.Entry.State.HasLead() {
 		return nil
 	}
-	for _, link := range []string{r.entry.ExternalID, r.entry.WantLink} {
+	for _, link := range []string{r.Entry.ExternalID, r.Entry.WantLink} {
 		if link != "" && !slices.Contains(all, link) {
 			all = append(all, link)
 		}
@@ -72,8 +66,8 @@ func (r *row) hidden() (all []string) {
 
 // linked says whether the lead has this ExternalID, or is to have it.
 func (r *row) linked(external string) bool {
-	e := r.entry
-	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) || r.intent != nil && r.intent.WantLink == external
+	e := r.Entry
+	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) || r.Intent != nil && r.Intent.WantLink == external
 }
 
 // extra is what has no column: what look-ups show, and what stands below it.
@@ -81,9 +75,9 @@ func (r *row) extra() []byte {
 	c := coder{keepSeq: true}
 	c.aside(r.visible())
 	c.keepSeq = false
-	below := r.intent != nil && r.entry != nil
+	below := r.Intent != nil && r.Entry != nil
 	if c.bool(&below); below {
-		c.whole(r.entry)
+		c.whole(r.Entry)
 	}
 	return c.b
 }
@@ -154,13 +148,13 @@ func readRow(v [][]byte) (*row, error) {
 	c.aside(shown)
 	below := false
 	if c.bool(&below); below {
-		r.entry = &checkpoint.Kept{Entry: checkpoint.Entry{Key: r.key, Seq: r.seq}}
-		c.whole(r.entry)
+		r.Entry = &checkpoint.Kept{Entry: checkpoint.Entry{Key: r.key, Seq: r.seq}}
+		c.whole(r.Entry)
 	}
 	if shown.State == checkpoint.InDoubt {
-		r.intent = shown
+		r.Intent = shown
 	} else {
-		r.entry = shown
+		r.Entry = shown
 	}
 	if c.bad || len(c.b) > 0 || shown.State > checkpoint.NotMade {
 		return nil, fmt.Errorf("%w: a row is not as this version writes it", checkpoint.ErrDamaged)

@@ -27,10 +27,8 @@ type working struct {
 
 // decision is one as it is kept.
 type decision struct {
-	checkpoint.Decision
+	checkpoint.KeptDecision
 	number int64
-	at     time.Time
-	send   *checkpoint.Kept // that it is about
 }
 
 // contradiction is evidence against a decision.
@@ -61,7 +59,7 @@ func (w *working) apply(c *checkpoint.Change) error {
 	default:
 		err = w.withdraw(&next)
 	}
-	if err == nil && (next.entry != r.entry || next.intent != r.intent) {
+	if err == nil && next.KeptKey != r.KeptKey {
 		next.worker = w.worker
 		w.put(&next)
 	}
@@ -81,15 +79,15 @@ func (w *working) put(r *row) {
 	w.rows[r.key] = r
 }
 
-// keep is a record as it is kept. The server gives it its number.
-func (w *working) keep(k checkpoint.Kept) *checkpoint.Kept {
+// Keep is a record as it is kept. The server gives it its number.
+func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	k.Seq = 0
 	return k.Stamped(w.now)
 }
 
 // held says whether another worker may still send what it has claimed under a key.
 func (w *working) held(r *row) (bool, error) {
-	if r.intent == nil || r.worker == w.worker {
+	if r.Intent == nil || r.worker == w.worker {
 		return false, nil
 	}
 	if !w.sure {
@@ -111,24 +109,17 @@ func (w *working) claim(r *row, e *checkpoint.Entry) error {
 	if err := w.free(r); err != nil {
 		return err
 	}
-	in, refusal := e.Claimed(r.visible())
-	if refusal != nil {
-		return refusal
-	}
-	r.intent = w.keep(in)
-	*e = r.intent.Entry
-	return nil
+	return r.Claim(w, e, r.visible())
 }
 
 // withdraw removes an intent, or puts back the one that it came in place of. That of another
 // worker stays.
 func (w *working) withdraw(r *row) error {
 	held, err := w.held(r)
-	if err != nil || held || r.intent == nil {
-		return err
+	if err == nil && !held {
+		r.Withdraw()
 	}
-	r.intent = r.intent.Prior
-	return nil
+	return err
 }
 
 func (w *working) settle(r *row, e *checkpoint.Entry) error {
@@ -136,7 +127,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 		return err
 	}
 	claimed := w.sure && w.mine(r.key)
-	own := r.intent != nil && (r.worker == w.worker || claimed && r.intent.Run == e.Run) // also where another one has put it back
+	own := r.Intent != nil && (r.worker == w.worker || claimed && r.Intent.Run == e.Run) // also where another one has put it back
 	if claimed && !own && w.late(r, e) {
 		return nil
 	}
@@ -144,7 +135,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 		return err
 	}
 	if e.State == checkpoint.InDoubt {
-		w.doubt(r, e)
+		r.Doubt(w, e)
 		return nil
 	}
 	owner, err := w.owner(e.LeadID, r)
@@ -154,7 +145,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	if owner != "" && owner != r.key {
 		w.contradict(checkpoint.LeadOfAnother, owner, e.LeadID, r.key)
 		e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
-		w.doubt(r, e)
+		r.Doubt(w, e)
 		return nil
 	}
 	if kind, lead := e.Against(); kind != checkpoint.NoEvidence {
@@ -163,7 +154,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 		}
 		w.contradict(kind, r.key, lead, "")
 	}
-	w.conclude(r, e, 0)
+	r.Conclude(w, e, 0)
 	return nil
 }
 
@@ -173,13 +164,13 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
 	d := w.decided[r.key]
 	if d == nil {
-		if r.intent == nil && !r.state().HasLead() {
+		if r.Intent == nil && !r.state().HasLead() {
 			return false
 		}
 		d = w.sentAgain(r.key, e)
 	}
 	none := d.Free()
-	keep := e.State == checkpoint.InDoubt || r.intent != nil || none && r.state() != checkpoint.NotMade
+	keep := e.State == checkpoint.InDoubt || r.Intent != nil || none && r.state() != checkpoint.NotMade
 	switch {
 	case e.State.HasLead() && (none || d.LeadID != "" && d.LeadID != e.LeadID):
 		w.found = append(w.found, contradiction{of: d, other: e.LeadID, text: checkpoint.MadeAfterAll.String()})
@@ -197,7 +188,7 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool) {
 func (w *working) sentAgain(key string, e *checkpoint.Entry) *decision {
 	send := checkpoint.Kept{Entry: *e, Act: checkpoint.Doubted}
 	send.State, send.LeadID, send.Code, send.Reason = checkpoint.InDoubt, "", 0, ""
-	return &decision{Decision: checkpoint.Decision{Key: key, Run: e.Run}, at: w.now, send: w.keep(send)}
+	return &decision{KeptDecision: checkpoint.KeptDecision{Decision: checkpoint.Decision{Key: key, Run: e.Run}, At: w.now, Send: w.Keep(send)}}
 }
 
 // owner is the key of a lead, or nothing. As long as nothing is sure it is taken to be nobody's:
@@ -216,19 +207,6 @@ func (w *working) owner(lead string, r *row) (string, error) {
 	return w.owners[lead], nil
 }
 
-// doubt keeps the intent of a key and adds what is known of the answer.
-func (w *working) doubt(r *row, e *checkpoint.Entry) {
-	r.intent = w.keep(e.Doubt(r.intent))
-	*e = r.intent.Entry
-}
-
-// conclude puts an outcome in place of what stands under its key.
-func (w *working) conclude(r *row, e *checkpoint.Entry, act checkpoint.Act) {
-	r.entry = w.keep(e.Concluded(r.entry, r.intent, act))
-	r.intent = nil
-	*e = r.entry.Entry
-}
-
 // contradict notes evidence against the last decision about a key, if that gave it this lead.
 func (w *working) contradict(kind checkpoint.Evidence, key, lead, other string) {
 	if d := w.decided[key]; d != nil && d.LeadID == lead && !d.Exists {
@@ -238,24 +216,17 @@ func (w *working) contradict(kind checkpoint.Evidence, key, lead, other string) 
 
 func (w *working) mark(r *row, e *checkpoint.Entry) error {
 	old := r.visible()
-	known, err := e.Markable(&old.Entry)
+	known, err := r.Mark(w, e, old)
 	switch {
-	case err != nil:
+	case err != nil || known:
 		return err
-	case known:
-		marked := *old
-		marked.Entry = old.Marked(e)
-		r.entry = w.keep(marked)
-		*e = r.entry.Entry
-		return nil
 	case !w.sure:
 		return errUnsure
 	}
 	if owner, err := w.owner(e.LeadID, r); err != nil || owner != "" {
 		return cmp.Or(err, checkpoint.ErrTaken)
 	}
-	taken := e.TakenOver(&old.Entry, w.now) // a lead that only the input knew
-	w.conclude(r, &taken, checkpoint.Adopted)
-	*e = taken
+	*e = e.TakenOver(&old.Entry, w.now) // a lead that only the input knew
+	r.Conclude(w, e, checkpoint.Adopted)
 	return nil
 }

@@ -36,35 +36,32 @@ func (s *Store) migrate(ctx context.Context) error {
 	case s.o.ReadOnly:
 		return s.refuse(checkpoint.ErrVersion, "its schema is of an older version", "leadferry checkpoint init brings it to this one")
 	}
-	err = pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`); err != nil {
-			return err
-		}
-		if have, err = s.version(ctx); err != nil || have >= len(migrations) { // another process was quicker
-			return err
-		}
-		if have == 0 {
-			if _, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS leadferry`); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.Exec(ctx, `SET LOCAL search_path = leadferry`); err != nil {
-			return err
-		}
-		for _, one := range migrations[have:] {
-			if _, err := tx.Conn().PgConn().Exec(ctx, one).ReadAll(); err != nil {
-				return err
-			}
-		}
-		_, err := tx.Exec(ctx, `UPDATE version SET number = $1`, len(migrations))
-		return err
-	})
+	err = pgx.BeginFunc(ctx, s.writer.Conn, func(tx pgx.Tx) error { return s.carryOut(ctx, tx.Conn().PgConn()) })
 	if mayNot(err) {
 		return s.refuse(checkpoint.ErrPlace, "its schema is not there yet or of an older version, and this user may not make it",
 			"have the owner of the database run leadferry checkpoint init "+s.at.Name+" and grant this user the role leadferry_worker")
 	}
-	if err != nil {
-		return s.serverError(err)
+	return s.serverError(err)
+}
+
+// carryOut carries out the migrations that are missing, inside a transaction.
+func (s *Store) carryOut(ctx context.Context, c *pgconn.PgConn) error {
+	if _, err := c.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`).ReadAll(); err != nil {
+		return err
+	}
+	have, err := s.version(ctx)
+	if err != nil || have >= len(migrations) { // another process was quicker
+		return err
+	}
+	var todo []string
+	if have == 0 {
+		todo = append(todo, `CREATE SCHEMA IF NOT EXISTS leadferry`)
+	}
+	todo = append(append(todo, `SET LOCAL search_path = leadferry`), migrations[have:]...)
+	for _, one := range append(todo, fmt.Sprintf(`UPDATE version SET number = %d`, len(migrations))) {
+		if _, err := c.Exec(ctx, one).ReadAll(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

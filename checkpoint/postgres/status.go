@@ -11,9 +11,6 @@ import (
 	"leadferry/checkpoint/postgres/server"
 )
 
-// newestRuns is how many runs a Status has.
-const newestRuns = 10
-
 // Info says what the ledger is and how much it knows now; of a server that does not answer, what
 // it knew when it was asked last.
 func (s *Store) Info() checkpoint.Info {
@@ -63,7 +60,7 @@ func (s *Store) Status() (checkpoint.Status, error) {
 		}); err != nil {
 			return err
 		}
-		if st.Runs, err = runsOf(ctx, c, s.ledger, newestRuns); err != nil {
+		if st.Runs, err = runsOf(ctx, c, s.ledger, checkpoint.NewestRuns); err != nil {
 			return err
 		}
 		return c.QueryRow(ctx, `SELECT coalesce(max(process), 0) FROM leadferry.workers
@@ -71,24 +68,9 @@ func (s *Store) Status() (checkpoint.Status, error) {
 			s.ledger, s.worker, int(lifeTerm/time.Second)).Scan(&st.Process)
 	})
 	if err == nil {
-		st.Contradictions, err = s.standing(ctx)
+		st.Contradictions, err = checkpoint.Standing(ctx, s)
 	}
 	return st, err
-}
-
-// standing are the contradictions of decisions that nobody has corrected.
-func (s *Store) standing(ctx context.Context) (all []checkpoint.Contradiction, err error) {
-	last := map[string]time.Time{}
-	if err := s.Decisions(ctx, func(d checkpoint.Decision, at time.Time) error { last[d.Key] = at; return nil }); err != nil {
-		return nil, err
-	}
-	err = s.Contradictions(ctx, func(c checkpoint.Contradiction) error {
-		if c.Decided.Equal(last[c.Key]) {
-			all = append(all, c)
-		}
-		return nil
-	})
-	return all, err
 }
 
 // Worker is one opening of a ledger that wrote, as people are shown it.

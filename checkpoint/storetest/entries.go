@@ -19,8 +19,8 @@ func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 	for _, lead := range []string{"lead.1", "0b1c2d3e-0000-4000-8000-000000000001", "first"} {
 		t.Run(lead, func(t *testing.T) {
 			d := b.open(t)
-			together(t, d, checkpoint.Claim, intentOf("first", 7), intentOf("second", 7))
-			stored := together(t, d, checkpoint.Settle, createdEntry("first", lead, 7), createdEntry("second", lead, 7))
+			Together(t, d, checkpoint.Claim, IntentOf("first", 7), IntentOf("second", 7))
+			stored := Together(t, d, checkpoint.Settle, CreatedEntry("first", lead, 7), CreatedEntry("second", lead, 7))
 			if first := stored[0]; first.State != checkpoint.Created {
 				t.Errorf("first: %+v", first)
 			}
@@ -28,11 +28,11 @@ func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 			if got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != lead || got.File != "leads.csv" {
 				t.Errorf("second: %+v", got)
 			}
-			if diff := cmp.Diff(got, lookup(t, d, "second")); diff != "" {
+			if diff := cmp.Diff(got, Lookup(t, d, "second")); diff != "" {
 				t.Errorf("stored (-reported +looked up):\n%s", diff)
 			}
 			// Settling the first again is no doubt: the lead is its own.
-			if again, err := settle(d, createdEntry("first", lead, 8)); err != nil || again.State != checkpoint.Created {
+			if again, err := Settle(d, CreatedEntry("first", lead, 8)); err != nil || again.State != checkpoint.Created {
 				t.Errorf("again: %+v, %v", again, err)
 			}
 		})
@@ -43,24 +43,24 @@ func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 // same doubt as before.
 func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
 	d := b.open(t)
-	if err := claim(d, intentOf("k", 5)); err != nil {
+	if err := Claim(d, IntentOf("k", 5)); err != nil {
 		t.Fatal(err)
 	}
-	doubt, err := settle(d, checkpoint.Entry{Key: "k", State: checkpoint.InDoubt, Code: 504, Reason: "server_error"})
+	doubt, err := Settle(d, checkpoint.Entry{Key: "k", State: checkpoint.InDoubt, Code: 504, Reason: "server_error"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := claim(d, intentOf("k", 99)); err != nil {
+	if err := Claim(d, IntentOf("k", 99)); err != nil {
 		t.Fatal(err)
 	}
-	if got := lookup(t, d, "k"); got.Line != 101 || got.Code != 0 {
+	if got := Lookup(t, d, "k"); got.Line != 101 || got.Code != 0 {
 		t.Errorf("sent again: %+v", got)
 	}
 	d = d.again(t)
-	if err := withdraw(d, "k"); err != nil {
+	if err := Withdraw(d, "k"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(doubt, lookup(t, d, "k")); diff != "" || d.Info().InDoubt != 1 {
+	if diff := cmp.Diff(doubt, Lookup(t, d, "k")); diff != "" || d.Info().InDoubt != 1 {
 		t.Errorf("%d in doubt, (-before +after):\n%s", d.Info().InDoubt, diff)
 	}
 }
@@ -71,19 +71,19 @@ func requestIDOfADoubtIsKept(t *testing.T, b Backend) {
 	const first, last = "0b1c2d3e-0000-4000-8000-000000000001", "0b1c2d3e-0000-4000-8000-000000000002"
 	d := b.open(t)
 	for key, id := range map[string]string{"known": "", "also known": last} {
-		in := intentOf(key, 1)
+		in := IntentOf(key, 1)
 		in.RequestID = first
-		if err := claim(d, in); err != nil {
+		if err := Claim(d, in); err != nil {
 			t.Fatal(err)
 		}
 		d = d.again(t)
-		if got := lookup(t, d, key); got.RequestID != first {
+		if got := Lookup(t, d, key); got.RequestID != first {
 			t.Errorf("%s, claimed: %+v", key, got)
 		}
-		if _, err := settle(d, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, RequestID: id, Reason: "timeout"}); err != nil {
+		if _, err := Settle(d, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, RequestID: id, Reason: "timeout"}); err != nil {
 			t.Fatal(err)
 		}
-		if got := lookup(t, d, key); got.RequestID != stdcmp.Or(id, first) {
+		if got := Lookup(t, d, key); got.RequestID != stdcmp.Or(id, first) {
 			t.Errorf("%s, in doubt: %+v", key, got)
 		}
 	}
@@ -92,17 +92,17 @@ func requestIDOfADoubtIsKept(t *testing.T, b Backend) {
 // A refused change is refused alone.
 func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 	d := b.open(t)
-	if _, err := settle(d, createdEntry("known", "lead-1", 1)); err != nil {
+	if _, err := Settle(d, CreatedEntry("known", "lead-1", 1)); err != nil {
 		t.Fatal(err)
 	}
 	long := string(make([]byte, checkpoint.MaxKey+1))
 	changes := []*checkpoint.Change{
-		{Kind: checkpoint.Claim, Entry: intentOf("known", 1)},
-		{Kind: checkpoint.Claim, Entry: intentOf("", 1)},
-		{Kind: checkpoint.Claim, Entry: intentOf(long, 1)},
+		{Kind: checkpoint.Claim, Entry: IntentOf("known", 1)},
+		{Kind: checkpoint.Claim, Entry: IntentOf("", 1)},
+		{Kind: checkpoint.Claim, Entry: IntentOf(long, 1)},
 		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: "odd"}},
 		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: long, State: checkpoint.Created}},
-		{Kind: checkpoint.Claim, Entry: intentOf(long[:checkpoint.MaxKey], 1)},
+		{Kind: checkpoint.Claim, Entry: IntentOf(long[:checkpoint.MaxKey], 1)},
 	}
 	if err := d.Commit(t.Context(), changes); err != nil {
 		t.Fatal(err)
@@ -121,10 +121,10 @@ func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 func claimIsSentWhenItIsCommitted(t *testing.T, b Backend) {
 	now := time.UnixMilli(1_770_000_000_000).UTC()
 	d := b.openAt(t, func() time.Time { return now })
-	if err := claim(d, checkpoint.Entry{Key: "a"}); err != nil {
+	if err := Claim(d, checkpoint.Entry{Key: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	if sent := lookup(t, d, "a").Updated; !sent.Equal(now) {
+	if sent := Lookup(t, d, "a").Updated; !sent.Equal(now) {
 		t.Errorf("sent %v, as it says, want %v", sent, now)
 	}
 }
@@ -134,12 +134,12 @@ func closedRefusesEverything(t *testing.T, b Backend) {
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, settled := settle(d, createdEntry("a", "lead", 1))
+	_, settled := Settle(d, CreatedEntry("a", "lead", 1))
 	_, counted := d.Runs(t.Context())
 	for what, err := range map[string]error{
-		"claim": claim(d, intentOf("a", 1)), "settle": settled, "withdraw": withdraw(d, "a"),
+		"claim": Claim(d, IntentOf("a", 1)), "settle": settled, "withdraw": Withdraw(d, "a"),
 		"look-up": d.Find(t.Context(), make([]checkpoint.Query, 1), make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)), "runs": counted,
-		"resolve": resolve(d, checkpoint.Decision{Key: "a"}),
+		"resolve": Resolve(d, checkpoint.Decision{Key: "a"}),
 	} {
 		if !errors.Is(err, checkpoint.ErrClosed) {
 			t.Errorf("%s: %v", what, err)
@@ -153,8 +153,8 @@ func reportedIsDurable(t *testing.T, b Backend) {
 		t.Skip("it cannot be killed")
 	}
 	d := b.open(t)
-	together(t, d, checkpoint.Claim, intentOf("c", 1), intentOf("a", 1), intentOf("b", 1))
-	if c := d.killed(t); lookup(t, c, "c").State != checkpoint.InDoubt {
+	Together(t, d, checkpoint.Claim, IntentOf("c", 1), IntentOf("a", 1), IntentOf("b", 1))
+	if c := d.killed(t); Lookup(t, c, "c").State != checkpoint.InDoubt {
 		t.Error("reported before it was durable")
 	}
 }
@@ -168,12 +168,12 @@ func oddTimesAreKept(t *testing.T, b Backend) {
 		time.Unix(0, 0), time.Date(1901, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC),
 		time.Date(2200, 6, 1, 0, 0, 0, 999_000_000, time.FixedZone("odd", -12345)),
 	} {
-		in := intentOf(fmt.Sprint(i), i)
+		in := IntentOf(fmt.Sprint(i), i)
 		in.Updated = at
-		if err := claim(d, in); err != nil {
+		if err := Claim(d, in); err != nil {
 			t.Fatal(err)
 		}
-		got := lookup(t, d, in.Key)
+		got := Lookup(t, d, in.Key)
 		if !got.Updated.Equal(at) || got.Updated.Location() != time.UTC {
 			t.Errorf("%v came back as %v", at, got.Updated)
 		}
@@ -189,14 +189,14 @@ func digestsAreKeyed(t *testing.T, b Backend) {
 	if again := one.Digests().Sum([]byte("x")); one.Digests().Sum([]byte("x")) != again || one.Digests().Sum([]byte("y")) == again {
 		t.Error("a digest is not a digest")
 	}
-	if one.Digests().Sum([]byte("x")) == other.Digests().Sum([]byte("x")) || sumField(one, "n", "v") == sumField(other, "n", "v") {
+	if one.Digests().Sum([]byte("x")) == other.Digests().Sum([]byte("x")) || SumField(one, "n", "v") == SumField(other, "n", "v") {
 		t.Error("digests of two files are equal: they are not keyed")
 	}
-	x, y := sumField(one, "ab", "c"), sumField(one, "a", "bc")
+	x, y := SumField(one, "ab", "c"), SumField(one, "a", "bc")
 	if x.Name == y.Name || x.Value == y.Value {
 		t.Error("name and value run into one another")
 	}
-	if x.Name != sumField(one, "ab", "d").Name {
+	if x.Name != SumField(one, "ab", "d").Name {
 		t.Error("a name's digest depends on its value")
 	}
 }
@@ -209,7 +209,7 @@ func runsAreKeptInOrder(t *testing.T, b Backend) {
 		t.Fatal(err)
 	}
 	later.Finished, later.Outcome, later.Counts = time.UnixMilli(7).UTC(), "attention", map[string]int{"created": 1, "failed": 2}
-	if err := errors.Join(d.PutRun(context.Background(), later), claim(d, checkpoint.Entry{Key: "k", Run: "named only"}), claim(d, checkpoint.Entry{Key: "l", Run: "a"})); err != nil {
+	if err := errors.Join(d.PutRun(context.Background(), later), Claim(d, checkpoint.Entry{Key: "k", Run: "named only"}), Claim(d, checkpoint.Entry{Key: "l", Run: "a"})); err != nil {
 		t.Fatal(err)
 	}
 	d = d.again(t)
@@ -217,7 +217,7 @@ func runsAreKeptInOrder(t *testing.T, b Backend) {
 	if diff := cmp.Diff([]checkpoint.RunInfo{first, later}, got); diff != "" || err != nil {
 		t.Errorf("%v:\n%s", err, diff)
 	}
-	if lookup(t, d, "k").Run != "named only" || lookup(t, d, "l").Run != "a" {
+	if Lookup(t, d, "k").Run != "named only" || Lookup(t, d, "l").Run != "a" {
 		t.Error("entries name other runs")
 	}
 }
@@ -229,13 +229,13 @@ func eachGoesThroughAllInOrderAndMayWrite(t *testing.T, b Backend) {
 	for i := range n {
 		k := fmt.Sprintf("%05d", i)
 		if i%3 == 0 {
-			claims = append(claims, intentOf(k, i))
+			claims = append(claims, IntentOf(k, i))
 		} else {
-			outcomes = append(outcomes, createdEntry(k, "lead"+k, i))
+			outcomes = append(outcomes, CreatedEntry(k, "lead"+k, i))
 		}
 	}
-	together(t, d, checkpoint.Claim, claims...)
-	together(t, d, checkpoint.Settle, outcomes...)
+	Together(t, d, checkpoint.Claim, claims...)
+	Together(t, d, checkpoint.Settle, outcomes...)
 	for state, want := range map[checkpoint.State]int{checkpoint.Unknown: n, checkpoint.InDoubt: (n + 2) / 3, checkpoint.Created: n - (n+2)/3, checkpoint.Rejected: 0} {
 		got, last := 0, ""
 		err := d.Each(context.Background(), checkpoint.Filter{State: state}, func(e checkpoint.Entry) error {

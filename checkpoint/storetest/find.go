@@ -16,9 +16,9 @@ import (
 func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 	d := b.open(t)
 	put := func(key, lead, external string, s checkpoint.State) {
-		e := createdEntry(key, lead, 3)
+		e := CreatedEntry(key, lead, 3)
 		e.ExternalID, e.State = external, s
-		if _, err := settle(d, e); err != nil {
+		if _, err := Settle(d, e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,7 +31,7 @@ func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 	put("x-e", "lead.e2", "x-e", checkpoint.Created)
 	put("r", "", "x-r", checkpoint.Rejected)
 	put("noid", "", "x-noid", checkpoint.Created)
-	if err := claim(d, intentOf("doubt", 4)); err != nil {
+	if err := Claim(d, IntentOf("doubt", 4)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Forget(context.Background(), []string{"gone"}, false); err != nil {
@@ -81,7 +81,7 @@ func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 // known is taken over with it.
 func marksChangeNothingElse(t *testing.T, b Backend) {
 	d := b.open(t)
-	before, err := settle(d, createdEntry("k", "lead.k", 3))
+	before, err := Settle(d, CreatedEntry("k", "lead.k", 3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	if b.Killed != nil {
 		copied = d.killed(t)
 	}
-	if diff := cmp.Diff(want, lookup(t, copied, "k")); diff != "" {
+	if diff := cmp.Diff(want, Lookup(t, copied, "k")); diff != "" {
 		t.Error(diff)
 	}
 	if now, _ := copied.History(context.Background(), "k"); !slices.Equal(now, events) {
@@ -120,14 +120,14 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	if how != checkpoint.ByLeadID || e.Key != "new" || e.State != checkpoint.Created || e.Unsettled != "run-2" || len(events) != 1 || events[0].Act&checkpoint.Adopted == 0 {
 		t.Errorf("taken over: %d %+v %v", how, e, events)
 	}
-	if _, err := settle(d, checkpoint.Entry{Key: "noid", State: checkpoint.Created, Status: "open", ExternalID: "x"}); err != nil {
+	if _, err := Settle(d, checkpoint.Entry{Key: "noid", State: checkpoint.Created, Status: "open", ExternalID: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	e, err = mark(d, checkpoint.Entry{Key: "noid", LeadID: "lead.9", Unsettled: "run-2"})
 	if err != nil || e.LeadID != "lead.9" || e.Status != "open" || e.ExternalID != "x" || e.Unsettled != "run-2" {
 		t.Errorf("completed: %+v, %v", e, err)
 	}
-	if err := claim(d, intentOf("doubt", 1)); err != nil {
+	if err := Claim(d, IntentOf("doubt", 1)); err != nil {
 		t.Fatal(err)
 	}
 	for _, refused := range []struct {
@@ -167,13 +167,13 @@ func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 			e.Seen = checkpoint.Sight{At: at, Status: "onHold", Organization: "org-1", Kept: true, Against: "open"}
 		},
 	} {
-		e := createdEntry(fmt.Sprint("k", i), fmt.Sprint("lead.", i), 3)
+		e := CreatedEntry(fmt.Sprint("k", i), fmt.Sprint("lead.", i), 3)
 		change(&e)
-		stored, err := settle(d, e)
+		stored, err := Settle(d, e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(stored, lookup(t, d, e.Key)); diff != "" {
+		if diff := cmp.Diff(stored, Lookup(t, d, e.Key)); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -184,7 +184,7 @@ func shapesAreNoted(t *testing.T, b Backend) {
 	d := b.open(t)
 	byID := checkpoint.Shape{Columns: []string{"id", "e-mail of Ann", "name"}, Key: "{id}"}
 	for _, s := range []checkpoint.Shape{byID, byID, {Columns: []string{"other"}, Key: "{other}", Namespace: "dealers"}, {Key: "{id}"}} { // the last one says nothing
-		c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: intentOf("k", 1), Shape: &s}
+		c := &checkpoint.Change{Kind: checkpoint.Claim, Entry: IntentOf("k", 1), Shape: &s}
 		if err := errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func shapesAreNoted(t *testing.T, b Backend) {
 func looksAlike(t *testing.T, b Backend) {
 	d := b.open(t)
 	for i, key := range []string{"Ann@X.example", "Bob@X.example", "other"} {
-		if _, err := settle(d, createdEntry(key, fmt.Sprint("lead-", i), i)); err != nil {
+		if _, err := Settle(d, CreatedEntry(key, fmt.Sprint("lead-", i), i)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,15 +24,15 @@ func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, want := range list {
-		got := lookup(t, d, want.Key)
+		got := Lookup(t, d, want.Key)
 		if got.State != checkpoint.Created || got.LeadID != want.LeadID || got.ExternalID != want.ExternalID || got.Status != want.Status || got.Digest != (checkpoint.Digest{}) || got.Content != nil {
 			t.Errorf("%+v", got)
 		}
-		if err := claim(d, intentOf(want.Key, 1)); !errors.Is(err, checkpoint.ErrKnown) {
+		if err := Claim(d, IntentOf(want.Key, 1)); !errors.Is(err, checkpoint.ErrKnown) {
 			t.Errorf("claimed: %v", err)
 		}
 	}
-	if stored, err := settle(d, createdEntry("c", "lead.2", 1)); err != nil || stored.Reason != checkpoint.ReasonLeadTaken {
+	if stored, err := Settle(d, CreatedEntry("c", "lead.2", 1)); err != nil || stored.Reason != checkpoint.ReasonLeadTaken {
 		t.Errorf("its lead under another key: %+v, %v", stored, err)
 	}
 	before := contents(t, d)
@@ -46,12 +46,12 @@ func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
 
 func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 	d := b.open(t)
-	for _, e := range []checkpoint.Entry{createdEntry("known", "lead-1", 1), {Key: "refused", State: checkpoint.Rejected, Code: 422}} {
-		if _, err := settle(d, e); err != nil {
+	for _, e := range []checkpoint.Entry{CreatedEntry("known", "lead-1", 1), {Key: "refused", State: checkpoint.Rejected, Code: 422}} {
+		if _, err := Settle(d, e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := claim(d, intentOf("doubt", 1)); err != nil {
+	if err := Claim(d, IntentOf("doubt", 1)); err != nil {
 		t.Fatal(err)
 	}
 	good := checkpoint.Entry{Key: "good", LeadID: "lead-9"}
@@ -85,15 +85,15 @@ func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 // What a list says of a lead whose ID nobody knew completes it; its data are known.
 func adoptCompletesALeadWithoutID(t *testing.T, b Backend) {
 	d := b.open(t)
-	in := intentOf("k", 1)
+	in := IntentOf("k", 1)
 	in.WantLink, in.Digest = "crm-1", d.Digests().Sum([]byte("data"))
-	if err := errors.Join(claim(d, in), resolve(d, checkpoint.Decision{Key: "k", Exists: true})); err != nil {
+	if err := errors.Join(Claim(d, in), Resolve(d, checkpoint.Decision{Key: "k", Exists: true})); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(checkpoint.Entry{Key: "k", LeadID: "lead-1", Status: "onHold"})); err != nil || r.Leads != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if got := lookup(t, d, "k"); got.State != checkpoint.Partial || got.LeadID != "lead-1" || got.WantLink != "crm-1" || got.Digest != in.Digest || got.Status != "onHold" {
+	if got := Lookup(t, d, "k"); got.State != checkpoint.Partial || got.LeadID != "lead-1" || got.WantLink != "crm-1" || got.Digest != in.Digest || got.Status != "onHold" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -106,13 +106,13 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 	if _, err := d.Adopt(context.Background(), checkpoint.ListOf(wrong...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := resolve(d, checkpoint.Decision{Key: "c", LeadID: "lead-x"}, checkpoint.Decision{Key: "d", LeadID: "lead-d"}); err != nil {
+	if err := Resolve(d, checkpoint.Decision{Key: "c", LeadID: "lead-x"}, checkpoint.Decision{Key: "d", LeadID: "lead-d"}); err != nil {
 		t.Fatal(err)
 	}
-	moved := lookup(t, d, "a")
+	moved := Lookup(t, d, "a")
 	for i := range 14 {
 		moved.Digest = checkpoint.Digest{byte(i + 1)}
-		if _, err := settle(d, moved); err != nil {
+		if _, err := Settle(d, moved); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,7 +125,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 		{Key: "b", State: checkpoint.Created, LeadID: "lead-b", Status: "onHold"},
 		{Key: "c", State: checkpoint.Partial, LeadID: "lead-c", WantLink: "crm-c"},
 	} {
-		got := lookup(t, d, want.Key)
+		got := Lookup(t, d, want.Key)
 		if got.Run, got.Updated, got.Seq = "", want.Updated, 0; cmp.Diff(want, got) != "" {
 			t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
 		}
@@ -136,7 +136,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(right...)); err != nil || r != (checkpoint.AdoptResult{Known: 3}) {
 		t.Fatalf("again: %+v, %v", r, err)
 	}
-	if _, err := settle(d, createdEntry("made", "lead-m", 1)); err != nil {
+	if _, err := Settle(d, CreatedEntry("made", "lead-m", 1)); err != nil {
 		t.Fatal(err)
 	}
 	var why *checkpoint.ListError
@@ -160,7 +160,7 @@ func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
 		t.Fatal(err)
 	}
 	d = d.again(t)
-	if a, b := lookup(t, d, "a").Status, lookup(t, d, "b").Status; a != "escalated" || b != strings.Repeat("ü", checkpoint.MaxStatus) {
+	if a, b := Lookup(t, d, "a").Status, Lookup(t, d, "b").Status; a != "escalated" || b != strings.Repeat("ü", checkpoint.MaxStatus) {
 		t.Errorf("%q, %q", a, b)
 	}
 	if checkpoint.KnownStatus("escalated") || !checkpoint.KnownStatus("open") {
@@ -173,15 +173,15 @@ func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
 func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 	old := b.open(t)
 	seed(t, old)
-	partial := createdEntry("partial", "lead-p", 1)
+	partial := CreatedEntry("partial", "lead-p", 1)
 	partial.State, partial.ExternalID, partial.WantLink = checkpoint.Partial, "", "crm-p"
-	taken := createdEntry("taken", lookup(t, old, "key-00001").LeadID, 1)
+	taken := CreatedEntry("taken", Lookup(t, old, "key-00001").LeadID, 1)
 	for _, e := range []checkpoint.Entry{partial, taken} {
-		if _, err := settle(old, e); err != nil {
+		if _, err := Settle(old, e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := resolve(old, checkpoint.Decision{Key: "doubt-1", Exists: true}); err != nil {
+	if err := Resolve(old, checkpoint.Decision{Key: "doubt-1", Exists: true}); err != nil {
 		t.Fatal(err)
 	}
 	list := contents(t, old)
@@ -195,7 +195,7 @@ func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 	}
 	d = d.again(t)
 	for _, was := range list {
-		got := lookup(t, d, was.Key)
+		got := Lookup(t, d, was.Key)
 		switch {
 		case was.Key == "key-00003":
 			was = checkpoint.Entry{Key: was.Key, State: checkpoint.Forgotten}
@@ -222,7 +222,7 @@ func decisionsAfterForgetting(t *testing.T, b Backend) {
 	d := b.open(t)
 	var left []string
 	decide := func(key string) {
-		if err := errors.Join(claim(d, intentOf(key, 1)), resolve(d, checkpoint.Decision{Key: key})); err != nil {
+		if err := errors.Join(Claim(d, IntentOf(key, 1)), Resolve(d, checkpoint.Decision{Key: key})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -243,20 +243,20 @@ func decisionsAfterForgetting(t *testing.T, b Backend) {
 // aDecisionIsCorrectedOnceTheKeysBehindItAreGone: then the lead stands last, wherever it stood before.
 func aDecisionIsCorrectedOnceTheKeysBehindItAreGone(t *testing.T, b Backend) {
 	d := b.open(t)
-	if _, err := settle(d, createdEntry("z", "lead-z", 1)); err != nil {
+	if _, err := Settle(d, CreatedEntry("z", "lead-z", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(claim(d, intentOf("a", 2)), resolve(d, checkpoint.Decision{Key: "a", LeadID: "wrong"})); err != nil {
+	if err := errors.Join(Claim(d, IntentOf("a", 2)), Resolve(d, checkpoint.Decision{Key: "a", LeadID: "wrong"})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Forget(context.Background(), []string{"z"}, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"wrong-too", "right"} {
-		if err := resolve(d, checkpoint.Decision{Key: "a", LeadID: id}); err != nil {
+		if err := Resolve(d, checkpoint.Decision{Key: "a", LeadID: id}); err != nil {
 			t.Fatal(err)
 		}
-		if e := lookup(t, d, "a"); e.State != checkpoint.Created || e.LeadID != id {
+		if e := Lookup(t, d, "a"); e.State != checkpoint.Created || e.LeadID != id {
 			t.Errorf("%v with %q instead of %q", e.State, e.LeadID, id)
 		}
 	}
@@ -266,15 +266,15 @@ func aDecisionIsCorrectedOnceTheKeysBehindItAreGone(t *testing.T, b Backend) {
 func seed(t TB, d checkpoint.Store) {
 	t.Helper()
 	for i := range 20 {
-		e := createdEntry(fmt.Sprintf("key-%05d", i), fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", i), i)
+		e := CreatedEntry(fmt.Sprintf("key-%05d", i), fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", i), i)
 		if i%2 == 0 {
 			e.ExternalID = fmt.Sprintf("crm-%d", i)
 		}
-		together(t, d, checkpoint.Settle, e)
+		Together(t, d, checkpoint.Settle, e)
 	}
 	for i := range 3 {
-		together(t, d, checkpoint.Claim, intentOf(fmt.Sprintf("doubt-%d", i), i))
-		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"})
+		Together(t, d, checkpoint.Claim, IntentOf(fmt.Sprintf("doubt-%d", i), i))
+		Together(t, d, checkpoint.Settle, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"})
 	}
 }
 
@@ -282,13 +282,13 @@ func seed(t TB, d checkpoint.Store) {
 func withPerson(t TB, d checkpoint.Store) {
 	t.Helper()
 	seed(t, d)
-	together(t, d, checkpoint.Claim, intentOf("ann", 1))
-	if err := resolve(d, checkpoint.Decision{Key: "ann", LeadID: "her-lead"}); err != nil {
+	Together(t, d, checkpoint.Claim, IntentOf("ann", 1))
+	if err := Resolve(d, checkpoint.Decision{Key: "ann", LeadID: "her-lead"}); err != nil {
 		t.Fatal(err)
 	}
-	together(t, d, checkpoint.Settle, createdEntry("ann", "her-lead", 1))
-	together(t, d, checkpoint.Settle, createdEntry("bob", "her-lead", 2)) // contradicts the decision and falls in doubt
-	together(t, d, checkpoint.Claim, intentOf("bob", 3))                  // keeps the doubt inside a new intent
+	Together(t, d, checkpoint.Settle, CreatedEntry("ann", "her-lead", 1))
+	Together(t, d, checkpoint.Settle, CreatedEntry("bob", "her-lead", 2)) // contradicts the decision and falls in doubt
+	Together(t, d, checkpoint.Claim, IntentOf("bob", 3))                  // keeps the doubt inside a new intent
 }
 
 // A forgotten key is not sent again, and nothing else names what was known of it. fault 120
@@ -301,23 +301,23 @@ func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
 	}
 	d = d.again(t)
 	for _, key := range []string{"ann", "never heard of", "doubt-1", "refused-1"} {
-		if got := lookup(t, d, key); got.State != checkpoint.Forgotten || got.LeadID != "" {
+		if got := Lookup(t, d, key); got.State != checkpoint.Forgotten || got.LeadID != "" {
 			t.Errorf("%+v", got)
 		}
-		if err := claim(d, intentOf(key, 1)); !errors.Is(err, checkpoint.ErrBlocked) {
+		if err := Claim(d, IntentOf(key, 1)); !errors.Is(err, checkpoint.ErrBlocked) {
 			t.Errorf("claim: %v", err)
 		}
-		if _, err := settle(d, createdEntry(key, "lead-x", 1)); !errors.Is(err, checkpoint.ErrBlocked) {
+		if _, err := Settle(d, CreatedEntry(key, "lead-x", 1)); !errors.Is(err, checkpoint.ErrBlocked) {
 			t.Errorf("settle: %v", err)
 		}
 	}
-	if got := lookup(t, d, "bob"); got.State != checkpoint.InDoubt {
+	if got := Lookup(t, d, "bob"); got.State != checkpoint.InDoubt {
 		t.Errorf("a neighbour: %+v", got)
 	}
-	if err := withdraw(d, "bob"); err != nil {
+	if err := Withdraw(d, "bob"); err != nil {
 		t.Fatal(err)
 	}
-	if got := lookup(t, d, "bob"); got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != "" {
+	if got := Lookup(t, d, "bob"); got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != "" {
 		t.Errorf("a neighbour's earlier doubt: %+v", got)
 	}
 	if i := d.Info(); i.Leads != 20 || i.InDoubt != 3 {
@@ -336,7 +336,7 @@ func unblockedKeyIsNew(t *testing.T, b Backend) {
 			t.Fatal(err)
 		}
 	}
-	if err := claim(d, intentOf("ann", 1)); err != nil {
+	if err := Claim(d, IntentOf("ann", 1)); err != nil {
 		t.Error(err)
 	}
 	if counts := d.Info().Keys; counts[checkpoint.Forgotten] != 0 {
@@ -346,11 +346,11 @@ func unblockedKeyIsNew(t *testing.T, b Backend) {
 		t.Fatal(err)
 	}
 	taken := checkpoint.Change{Kind: checkpoint.Mark, Entry: checkpoint.Entry{Key: "ann", LeadID: "lead.new"}}
-	outcome := checkpoint.Change{Kind: checkpoint.Settle, Entry: createdEntry("ann", "lead.next", 1)}
+	outcome := checkpoint.Change{Kind: checkpoint.Settle, Entry: CreatedEntry("ann", "lead.next", 1)}
 	if err := d.Commit(t.Context(), []*checkpoint.Change{&taken, &outcome}); err != nil || taken.Err != nil || outcome.Err != nil || outcome.Entry.LeadID != "lead.next" {
 		t.Errorf("what was claimed before a key was forgotten counts after it: %v, %v, %v, %+v", err, taken.Err, outcome.Err, outcome.Entry)
 	}
-	if _, err := d.Forget(t.Context(), []string{"a", ""}, false); !isListError(err, 1) || lookup(t, d, "a").State != checkpoint.Unknown {
+	if _, err := d.Forget(t.Context(), []string{"a", ""}, false); !isListError(err, 1) || Lookup(t, d, "a").State != checkpoint.Unknown {
 		t.Errorf("no key: %v", err)
 	}
 }

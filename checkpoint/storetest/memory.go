@@ -41,20 +41,20 @@ type Memory struct {
 // knowledge is what is known. What a record points to is never changed, so that a copy of
 // the maps is a copy of all.
 type knowledge struct {
-	seq              uint64
-	entries, intents map[string]*checkpoint.Kept
-	blocked          map[string]bool
-	decided          []checkpoint.KeptDecision
-	found            []checkpoint.Contradiction
-	shapes           []checkpoint.Shape
-	runs             []checkpoint.RunInfo
+	seq     uint64
+	keys    map[string]checkpoint.KeptKey // none is empty
+	blocked map[string]bool
+	decided []checkpoint.KeptDecision
+	found   []checkpoint.Contradiction
+	shapes  []checkpoint.Shape
+	runs    []checkpoint.RunInfo
 }
 
 // NewMemory returns one that knows nothing.
 func NewMemory(t checkpoint.Target) *Memory {
 	return &Memory{
 		Now: time.Now, target: t, digests: checkpoint.NewDigester([]byte(rand.Text())),
-		known: knowledge{entries: map[string]*checkpoint.Kept{}, intents: map[string]*checkpoint.Kept{}, blocked: map[string]bool{}},
+		known: knowledge{keys: map[string]checkpoint.KeptKey{}, blocked: map[string]bool{}},
 	}
 }
 
@@ -67,7 +67,7 @@ func (m *Memory) Again() *Memory {
 
 func (k *knowledge) clone() knowledge {
 	c := *k
-	c.entries, c.intents, c.blocked = maps.Clone(k.entries), maps.Clone(k.intents), maps.Clone(k.blocked)
+	c.keys, c.blocked = maps.Clone(k.keys), maps.Clone(k.blocked)
 	c.decided, c.found = slices.Clone(k.decided), slices.Clone(k.found)
 	c.shapes, c.runs = slices.Clone(k.shapes), slices.Clone(k.runs)
 	return c
@@ -81,7 +81,7 @@ func (m *Memory) Info() checkpoint.Info {
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
 		i.Keys[s] = 0
 	}
-	for _, key := range m.known.keys() {
+	for key := range m.known.keys {
 		i.Keys[m.known.visible(key).State]++
 	}
 	i.Keys[checkpoint.Forgotten] = len(m.known.blocked)
@@ -102,7 +102,7 @@ func (m *Memory) Close() error {
 
 // Drop is Close, and says whether nothing was known.
 func (m *Memory) Drop() (gone bool, err error) {
-	gone = !m.used && len(m.known.keys())+len(m.known.blocked) == 0
+	gone = !m.used && len(m.known.keys)+len(m.known.blocked) == 0
 	return gone, m.Close()
 }
 
@@ -138,30 +138,23 @@ func (m *Memory) change(what string, f func(k *knowledge, now time.Time) error) 
 // now is the time of a commit, as it is kept.
 func (m *Memory) now() time.Time { return m.Now().UTC().Truncate(time.Millisecond) }
 
-// keys are those that have an entry or an intent, in order.
-func (k *knowledge) keys() []string {
-	all := maps.Clone(k.entries)
-	maps.Copy(all, k.intents)
-	return slices.Sorted(maps.Keys(all))
-}
-
 // visible is what a look-up shows.
 func (k *knowledge) visible(key string) *checkpoint.Kept {
-	switch {
-	case k.intents[key] != nil:
-		return k.intents[key]
-	case k.entries[key] != nil:
-		return k.entries[key]
-	case k.blocked[key]:
-		return &checkpoint.Kept{Entry: checkpoint.Entry{Key: key, State: checkpoint.Forgotten}}
+	one := k.keys[key]
+	if shown := one.Shown(); shown != nil {
+		return shown
 	}
-	return &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
+	none := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
+	if k.blocked[key] {
+		none.State = checkpoint.Forgotten
+	}
+	return none
 }
 
 // owner is the key that has a lead, or nothing.
 func (k *knowledge) owner(lead string) string {
-	for key, e := range k.entries {
-		if lead != "" && e.LeadID == lead {
+	for key, one := range k.keys {
+		if lead != "" && one.Entry != nil && one.Entry.LeadID == lead {
 			return key
 		}
 	}
@@ -192,11 +185,9 @@ func (k *knowledge) find(q checkpoint.Query) (*checkpoint.Kept, checkpoint.Match
 		return k.visible(owner), checkpoint.ByLeadID
 	}
 	linked := map[string]bool{}
-	for key, e := range k.entries {
-		linked[key] = e.State.HasLead() && (e.ExternalID == q.ExternalID || e.WantLink == q.ExternalID)
-	}
-	for key, e := range k.intents {
-		linked[key] = linked[key] || e.WantLink == q.ExternalID
+	for key, one := range k.keys {
+		e, in := one.Entry, one.Intent
+		linked[key] = e != nil && e.State.HasLead() && (e.ExternalID == q.ExternalID || e.WantLink == q.ExternalID) || in != nil && in.WantLink == q.ExternalID
 	}
 	maps.DeleteFunc(linked, func(_ string, is bool) bool { return !is || q.ExternalID == "" })
 	for key := range linked {
@@ -213,7 +204,7 @@ func (k *knowledge) find(q checkpoint.Query) (*checkpoint.Kept, checkpoint.Match
 func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
 	folded := rowkey.Fold(key)
 	looks := func(other string) bool { return folded != "" && other != key && rowkey.Fold(other) == folded }
-	for _, other := range k.keys() {
+	for _, other := range slices.Sorted(maps.Keys(k.keys)) {
 		e := k.visible(other)
 		listed := "/"+other == key && e.File == "" // a list that a person wrote has keys as the file does
 		if (e.State.HasLead() || e.State == checkpoint.InDoubt) && (looks(other) || listed) {
@@ -232,7 +223,7 @@ func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
 func (m *Memory) Each(_ context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
 	var all []checkpoint.Entry
 	err := m.ask(func(k *knowledge) error {
-		for _, key := range k.keys() {
+		for _, key := range slices.Sorted(maps.Keys(k.keys)) {
 			if r := k.visible(key); (which.State == checkpoint.Unknown || which.State == r.State) && (which.Run == "" || r.Maker() == which.Run) {
 				all = append(all, r.Entry)
 			}
@@ -254,7 +245,7 @@ func (m *Memory) History(_ context.Context, key string) (all []checkpoint.Event,
 				sends = append(sends, one.Send)
 			}
 		}
-		all = checkpoint.HistoryOf(k.entries[key], k.intents[key], sends)
+		all = checkpoint.HistoryOf(k.keys[key].Entry, k.keys[key].Intent, sends)
 		return nil
 	})
 	return all, err

@@ -60,16 +60,20 @@ type writing struct {
 
 // apply makes one change, or leaves with it why it is refused.
 func (w *writing) apply(c *checkpoint.Change) {
+	k := w.keys[c.Entry.Key]
 	switch c.Kind {
 	case checkpoint.Claim:
 		w.note(c.Shape)
-		c.Err = w.claim(&c.Entry)
+		c.Err = w.claim(&k, &c.Entry)
 	case checkpoint.Settle:
-		c.Err = w.settle(&c.Entry)
+		c.Err = w.settle(&k, &c.Entry)
 	case checkpoint.Mark:
-		c.Err = w.mark(&c.Entry)
+		c.Err = w.mark(&k, &c.Entry)
 	default:
-		w.withdraw(c.Entry.Key)
+		k.Withdraw()
+	}
+	if c.Err == nil {
+		w.put(c.Entry.Key, k)
 	}
 }
 
@@ -79,33 +83,27 @@ func (w *writing) note(s *checkpoint.Shape) {
 	}
 }
 
-// keep is a record as it is kept, with number and time.
-func (w *writing) keep(k checkpoint.Kept) *checkpoint.Kept {
+// Keep is a record as it is kept, with number and time.
+func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	k.Seq = w.seq
 	return k.Stamped(w.now)
 }
 
-func (w *writing) claim(e *checkpoint.Entry) error {
+// put has something else stand under a key.
+func (w *writing) put(key string, k checkpoint.KeptKey) {
+	if w.keys[key] = k; k == (checkpoint.KeptKey{}) {
+		delete(w.keys, key)
+	}
+}
+
+func (w *writing) claim(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
 	if !checkpoint.ValidKey(e.Key) {
 		return checkpoint.ErrKey
 	}
-	in, refusal := e.Claimed(w.visible(e.Key))
-	if refusal != nil {
-		return refusal
-	}
-	w.intents[e.Key] = w.keep(in)
-	*e = w.intents[e.Key].Entry
-	return nil
+	return k.Claim(w, e, w.visible(e.Key))
 }
 
-func (w *writing) withdraw(key string) {
-	in := w.intents[key]
-	if delete(w.intents, key); in != nil && in.Prior != nil {
-		w.intents[key] = in.Prior
-	}
-}
-
-func (w *writing) settle(e *checkpoint.Entry) error {
+func (w *writing) settle(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
 	if err := e.Settleable(w.visible(e.Key).State); err != nil {
 		return err
 	}
@@ -114,22 +112,14 @@ func (w *writing) settle(e *checkpoint.Entry) error {
 		e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
 	}
 	if e.State == checkpoint.InDoubt {
-		w.intents[e.Key] = w.keep(e.Doubt(w.intents[e.Key]))
-		*e = w.intents[e.Key].Entry
+		k.Doubt(w, e)
 		return nil
 	}
 	if kind, lead := e.Against(); kind != checkpoint.NoEvidence {
 		w.contradict(kind, e.Key, lead, "")
 	}
-	*e = w.conclude(*e, 0)
+	k.Conclude(w, e, 0)
 	return nil
-}
-
-// conclude puts an outcome in place of what stands under its key.
-func (w *writing) conclude(e checkpoint.Entry, act checkpoint.Act) checkpoint.Entry {
-	w.entries[e.Key] = w.keep(e.Concluded(w.entries[e.Key], w.intents[e.Key], act))
-	delete(w.intents, e.Key)
-	return w.entries[e.Key].Entry
 }
 
 // contradict notes evidence against the last decision about a key, if that gave it this
@@ -149,21 +139,16 @@ func (w *writing) contradict(kind checkpoint.Evidence, key, lead, other string) 
 	}
 }
 
-func (w *writing) mark(e *checkpoint.Entry) error {
+func (w *writing) mark(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
 	old := w.visible(e.Key)
-	known, err := e.Markable(&old.Entry)
+	known, err := k.Mark(w, e, old)
 	switch {
-	case err != nil:
+	case err != nil || known:
 		return err
-	case known:
-		marked := *old
-		marked.Entry = old.Marked(e)
-		w.entries[e.Key] = w.keep(marked)
-		*e = w.entries[e.Key].Entry
-		return nil
 	case w.owner(e.LeadID) != "":
 		return checkpoint.ErrTaken
 	}
-	*e = w.conclude(e.TakenOver(&old.Entry, w.now), checkpoint.Adopted)
+	*e = e.TakenOver(&old.Entry, w.now)
+	k.Conclude(w, e, checkpoint.Adopted)
 	return nil
 }

@@ -10,65 +10,32 @@ import (
 
 // Resolve settles keys in doubt, see [checkpoint.Store].
 func (m *Memory) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
-	err = m.change("resolve", func(k *knowledge, now time.Time) error {
-		w, list, before := writing{k, now}, checkpoint.DecisionList{}, map[int]bool{}
-		for i, one := range ds {
-			refusal := list.Unfit(&one)
-			if refusal == nil {
-				before[i], refusal = w.reopen(&one, &r)
-			}
-			if refusal != nil {
-				return refusal.At(i, one.Key)
-			}
-		}
-		for i, one := range ds {
-			if !before[i] && w.owner(one.LeadID) != "" {
-				return &checkpoint.ListError{Index: i, Key: one.Key, Text: "its lead ID is known already"}
-			}
-		}
-		for i, one := range ds {
-			if before[i] {
-				continue
-			}
-			send := *w.intents[one.Key]
-			send.Prior = nil
-			w.decided = append(w.decided, checkpoint.KeptDecision{Decision: one, At: now, Send: &send})
-			w.conclude(one.Outcome(send.Entry, now), checkpoint.Decided)
-		}
-		return nil
+	err = m.change("resolve", func(k *knowledge, now time.Time) (err error) {
+		r, err = checkpoint.Resolve(resolving{&writing{k, now}}, ds, now)
+		return err
 	})
 	return r, err
 }
 
-// reopen puts a key that was decided otherwise back in doubt; before says that it was
-// decided so already.
-func (w *writing) reopen(d *checkpoint.Decision, r *checkpoint.ResolveResult) (before bool, refusal *checkpoint.ListError) {
-	if in := w.intents[d.Key]; in != nil {
-		r.Settled++
-		return false, d.MustBeAbout(&in.Entry)
-	}
-	var last *checkpoint.Decision
-	var send *checkpoint.Kept
-	for i := range w.decided {
-		if one := &w.decided[i]; one.Key == d.Key {
-			last, send = &one.Decision, one.Send
+// resolving is what decisions are carried out on.
+type resolving struct{ *writing }
+
+func (r resolving) Under(key string) (checkpoint.KeptKey, error) { return r.keys[key], nil }
+func (r resolving) Owner(lead string) (string, error)            { return r.owner(lead), nil }
+func (r resolving) Put(key string, k checkpoint.KeptKey) error   { r.put(key, k); return nil }
+
+func (r resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
+	for _, one := range slices.Backward(r.decided) {
+		if one.Key == key {
+			return &one, nil
 		}
 	}
-	known := w.visible(d.Key)
-	before, refusal = d.Again(last, &known.Entry)
-	if refusal == nil {
-		refusal = d.MustBeAbout(&send.Entry)
-	}
-	switch {
-	case refusal != nil:
-	case before:
-		r.Before++
-	default:
-		r.Corrected++
-		delete(w.entries, d.Key)
-		w.intents[d.Key] = send.Reopened(known)
-	}
-	return before, refusal
+	return nil, nil
+}
+
+func (r resolving) Note(d checkpoint.KeptDecision) error {
+	r.knowledge.decided = append(r.knowledge.decided, d)
+	return nil
 }
 
 // Adopt takes over leads, see [checkpoint.Store].
@@ -80,73 +47,70 @@ func (m *Memory) Adopt(_ context.Context, entries checkpoint.List) (r checkpoint
 		}
 		list = append(list, e)
 	}
-	err = m.change("adopt", func(k *knowledge, now time.Time) error {
-		w := writing{k, now}
-		given := map[string]string{}
-		for _, e := range list {
-			if _, twice := given[e.Key]; !twice {
-				given[e.Key] = ""
-				if e.State != checkpoint.InDoubt && e.State != checkpoint.Rejected {
-					given[e.Key] = e.LeadID
-				}
-			}
-		}
-		var wanted []checkpoint.Entry
-		keys, ids := map[string]bool{}, map[string]bool{}
-		for i, e := range list {
-			text, _ := e.Unfit()
-			if keys[e.Key] || e.LeadID != "" && e.State != checkpoint.InDoubt && ids[e.LeadID] {
-				text = "its key or lead ID stands twice"
-			}
-			if keys[e.Key] = true; e.State != checkpoint.InDoubt {
-				ids[e.LeadID] = true
-			}
-			if text != "" {
-				return &checkpoint.ListError{Index: i, Key: e.Key, Text: text}
-			}
-			old, owner := w.visible(e.Key), w.owner(e.LeadID)
-			taken := owner != "" && owner != e.Key && (given[owner] == "" || given[owner] == e.LeadID)
-			take, refusal := r.Judge(&e, &old.Entry, taken, old.ByPeople)
-			if refusal != nil {
-				return refusal.At(i, e.Key)
-			}
-			if take {
-				wanted = append(wanted, e)
-			}
-			if take && !checkpoint.KnownStatus(e.Status) {
-				r.Unspecified++
-			}
-		}
-		corrected := w.giveUp(wanted)
-		for _, e := range wanted {
-			w.adopt(e, corrected[e.Key])
-		}
-		return nil
+	err = m.change("adopt", func(k *knowledge, now time.Time) (err error) {
+		r, err = (&adoption{writing{k, now}, list, givenBy(list), map[string]bool{}, map[string]bool{}}).carryOut()
+		return err
 	})
 	return r, err
 }
 
-// giveUp takes the lead IDs from entries that a list corrects, and returns their keys.
-func (w *writing) giveUp(wanted []checkpoint.Entry) map[string]bool {
-	corrected := map[string]bool{}
-	for _, e := range wanted {
-		if old := w.entries[e.Key]; old != nil && old.LeadID != "" && e.State != checkpoint.InDoubt {
-			corrected[e.Key] = true
-			bare := *old
-			bare.Entry = old.Bare()
-			w.entries[e.Key] = w.keep(bare)
-		}
-	}
-	return corrected
+// adoption is a list that is taken over.
+type adoption struct {
+	writing
+	list  []checkpoint.Entry
+	given map[string]string // the lead that the list gives each of its keys
+	came  map[string]bool   // keys
+	gave  map[string]bool   // lead IDs
 }
 
-func (w *writing) adopt(e checkpoint.Entry, corrects bool) {
-	e = e.Listed(&w.visible(e.Key).Entry, corrects, w.now)
-	if e.State == checkpoint.InDoubt {
-		w.intents[e.Key] = w.keep(checkpoint.Kept{Entry: e, Act: checkpoint.Adopted | checkpoint.Doubted})
-		return
+func givenBy(list []checkpoint.Entry) map[string]string {
+	given := map[string]string{}
+	for _, e := range slices.Backward(list) { // the first one of a key counts
+		if given[e.Key] = ""; e.State != checkpoint.InDoubt && e.State != checkpoint.Rejected {
+			given[e.Key] = e.LeadID
+		}
 	}
-	w.conclude(e, checkpoint.Adopted)
+	return given
+}
+
+// carryOut takes the list over once all of it was judged.
+func (a *adoption) carryOut() (r checkpoint.AdoptResult, err error) {
+	var wanted []checkpoint.Entry
+	for i, e := range a.list {
+		take, refusal := a.judge(&e, &r)
+		if refusal != nil {
+			return r, refusal.At(i, e.Key)
+		}
+		if take {
+			wanted = append(wanted, e)
+		}
+	}
+	for _, e := range wanted {
+		k := a.keys[e.Key]
+		k.Adopt(a, e, a.visible(e.Key), a.now)
+		a.put(e.Key, k)
+	}
+	return r, nil
+}
+
+// judge says whether an entry is to be taken over, or why the list is refused.
+func (a *adoption) judge(e *checkpoint.Entry, r *checkpoint.AdoptResult) (take bool, refusal *checkpoint.ListError) {
+	text, _ := e.Unfit()
+	if a.came[e.Key] || e.LeadID != "" && e.State != checkpoint.InDoubt && a.gave[e.LeadID] {
+		text = "its key or lead ID stands twice"
+	}
+	if a.came[e.Key] = true; e.State != checkpoint.InDoubt {
+		a.gave[e.LeadID] = true
+	}
+	if text != "" {
+		return false, &checkpoint.ListError{Text: text}
+	}
+	old, owner := a.visible(e.Key), a.owner(e.LeadID)
+	taken := owner != "" && owner != e.Key && (a.given[owner] == "" || a.given[owner] == e.LeadID)
+	if take, refusal = r.Judge(e, &old.Entry, taken, old.ByPeople); take && !checkpoint.KnownStatus(e.Status) {
+		r.Unspecified++
+	}
+	return take, refusal
 }
 
 // Forget removes keys, see [checkpoint.Store].
@@ -162,18 +126,20 @@ func (m *Memory) Forget(_ context.Context, keys []string, unblock bool) (r check
 				continue
 			}
 			r.Count(k.visible(key).State)
-			if e := k.entries[key]; e != nil && e.LeadID != "" {
+			if e := k.keys[key].Entry; e != nil && e.LeadID != "" {
 				leads[e.LeadID] = true
 			}
 			gone[key] = true
-			delete(k.entries, key)
-			delete(k.intents, key)
+			delete(k.keys, key)
 			if delete(k.blocked, key); !unblock {
 				k.blocked[key] = true
 			}
 		}
-		for key, in := range k.intents {
-			k.intents[key] = in.Scrubbed(leads)
+		for key, one := range k.keys {
+			if one.Intent != nil {
+				one.Intent = one.Intent.Scrubbed(leads)
+				k.keys[key] = one
+			}
 		}
 		k.decided = slices.DeleteFunc(k.decided, func(d checkpoint.KeptDecision) bool { return gone[d.Key] || leads[d.LeadID] })
 		for i := range k.decided {
@@ -188,10 +154,10 @@ func (m *Memory) Forget(_ context.Context, keys []string, unblock bool) (r check
 // AcceptLoss frees rows that were held; nothing is ever missing here.
 func (m *Memory) AcceptLoss(context.Context) (freed int, err error) {
 	err = m.change("accept loss", func(k *knowledge, now time.Time) error {
-		w := writing{k, now}
-		for key, in := range k.intents {
-			if in.Reason == checkpoint.ReasonIncomplete {
-				w.withdraw(key)
+		for key, one := range k.keys {
+			if one.Intent != nil && one.Intent.Reason == checkpoint.ReasonIncomplete {
+				one.Withdraw()
+				(&writing{k, now}).put(key, one)
 				freed++
 			}
 		}

@@ -41,7 +41,7 @@ func TestMemoryRefusesAndFailsAsItIsTold(t *testing.T) {
 		return nil
 	}
 	for key, want := range map[string]error{"a": nil, "b": checkpoint.ErrKnown, "c": nil} {
-		if err := claim(m, intentOf(key, 1)); !errors.Is(err, want) {
+		if err := Claim(m, IntentOf(key, 1)); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", key, err, want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestMemoryRefusesAndFailsAsItIsTold(t *testing.T) {
 	full := errors.New("no space is left")
 	m.Fail = func([]*checkpoint.Change) error { return full }
 	for range 2 {
-		if err := claim(m, intentOf("d", 1)); !errors.Is(err, full) {
+		if err := Claim(m, IntentOf("d", 1)); !errors.Is(err, full) {
 			t.Errorf("claim: %v", err)
 		}
 		m.Fail = nil // one failure is enough

@@ -103,11 +103,11 @@ func (x *machine) draw(t *rapid.T) checkpoint.Change {
 	key, line := drawKey(t), rapid.IntRange(0, 9).Draw(t, "line")
 	switch c.Kind {
 	case checkpoint.Claim:
-		c.Entry = intentOf(key, line)
+		c.Entry = IntentOf(key, line)
 		c.Entry.WantLink = rapid.SampledFrom([]string{"", key, "crm-1"}).Draw(t, "link")
 		c.Entry.RequestID = rapid.SampledFrom([]string{"", "", "id-1", "0b1c2d3e-0000-4000-8000-000000000001"}).Draw(t, "request ID")
 	case checkpoint.Settle:
-		c.Entry = createdEntry(key, drawLead(t), line)
+		c.Entry = CreatedEntry(key, drawLead(t), line)
 		c.Entry.State = rapid.SampledFrom([]checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt}).Draw(t, "state")
 		if c.Entry.State == checkpoint.Rejected {
 			c.Entry.LeadID, c.Entry.Code, c.Entry.Reason = "", rapid.SampledFrom([]int{409, 422}).Draw(t, "code"), "refused"
@@ -116,7 +116,7 @@ func (x *machine) draw(t *rapid.T) checkpoint.Change {
 	case checkpoint.Mark:
 		c.Entry = checkpoint.Entry{Key: key, LeadID: drawLead(t), Unsettled: rapid.SampledFrom([]string{"", "run-1", "run-2"}).Draw(t, "run")}
 		c.Entry.Seen = rapid.SampledFrom([]checkpoint.Sight{{}, {At: x.now, Status: "closedWon", Organization: "org-1"}, {At: x.now, Kept: true, Against: "open"}}).Draw(t, "seen")
-		if now := lookup(t, x.m, key).LeadID; now != "" && rapid.Bool().Draw(t, "its own") {
+		if now := Lookup(t, x.m, key).LeadID; now != "" && rapid.Bool().Draw(t, "its own") {
 			c.Entry.LeadID = now
 		}
 	default:

@@ -16,15 +16,15 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("x", 3600))
 	d := b.openAt(t, func() time.Time { return now })
 	for i := range 5 {
-		in := intentOf(fmt.Sprint("k", i), i)
+		in := IntentOf(fmt.Sprint("k", i), i)
 		if i == 1 {
 			in.WantLink = "crm-1"
 		}
-		if err := claim(d, in); err != nil {
+		if err := Claim(d, in); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := settle(d, createdEntry("known", "lead-known", 1)); err != nil {
+	if _, err := Settle(d, CreatedEntry("known", "lead-known", 1)); err != nil {
 		t.Fatal(err)
 	}
 	for name, refused := range map[string]struct {
@@ -39,7 +39,7 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 		"ID of a known key": {1, []checkpoint.Decision{{Key: "k0", LeadID: "x"}, {Key: "k1", LeadID: "lead-known"}}},
 	} {
 		var why *checkpoint.ListError
-		if err := resolve(d, refused.list...); !errors.As(err, &why) || why.Index != refused.index || why.Key != refused.list[why.Index].Key {
+		if err := Resolve(d, refused.list...); !errors.As(err, &why) || why.Index != refused.index || why.Key != refused.list[why.Index].Key {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -47,11 +47,11 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 		t.Fatalf("%d in doubt: a refused list was carried out in part", d.Info().InDoubt)
 	}
 	made := []checkpoint.Decision{{Key: "k0", LeadID: "lead-0"}, {Key: "k1", LeadID: "lead-1"}, {Key: "k2", Exists: true}, {Key: "k3"}}
-	if err := resolve(d, made...); err != nil {
+	if err := Resolve(d, made...); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Created, checkpoint.NotMade, checkpoint.InDoubt} {
-		if got := lookup(t, d, fmt.Sprint("k", i)); got.State != want {
+		if got := Lookup(t, d, fmt.Sprint("k", i)); got.State != want {
 			t.Errorf("k%d is %v, want %v", i, got.State, want)
 		}
 	}
@@ -70,22 +70,22 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 // A refusal from before does not hold back a row that a person has set free.
 func decisionThatNothingWasCreatedFreesTheRow(t *testing.T, b Backend) {
 	d := b.open(t)
-	if _, err := settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Reason: "refused"}); err != nil {
+	if _, err := Settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Reason: "refused"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := claim(d, intentOf("k", 1)); err != nil {
+	if err := Claim(d, IntentOf("k", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := resolve(d, checkpoint.Decision{Key: "k"}); err != nil {
+	if err := Resolve(d, checkpoint.Decision{Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := lookup(t, d, "k"); got.State != checkpoint.NotMade {
+	if got := Lookup(t, d, "k"); got.State != checkpoint.NotMade {
 		t.Errorf("still %v", got.State)
 	}
 	if diff := cmp.Diff([]string{"rejected +refused  422", "in_doubt +doubted open 0", "not_made +decided  0"}, acts(t, d, "k")); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	if err := claim(d, intentOf("k", 2)); err != nil {
+	if err := Claim(d, IntentOf("k", 2)); err != nil {
 		t.Errorf("sent again: %v", err)
 	}
 }
@@ -97,16 +97,16 @@ func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
 	doubted(t, d, "free", "exists", "a", "b", "none")
 	before := map[string]checkpoint.Entry{}
 	for _, key := range []string{"free", "exists", "a", "b", "none"} {
-		before[key] = lookup(t, d, key)
+		before[key] = Lookup(t, d, key)
 	}
 	wrong := []checkpoint.Decision{{Key: "free"}, {Key: "exists", Exists: true}, {Key: "a", LeadID: "lead-b"}, {Key: "b", LeadID: "lead-a"}, {Key: "none", LeadID: "lead-n"}}
 	if r, err := d.Resolve(context.Background(), wrong); err != nil || r != (checkpoint.ResolveResult{Settled: 5}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	// The link of the wrong lead is refused meanwhile.
-	stuck := lookup(t, d, "a")
+	stuck := Lookup(t, d, "a")
 	stuck.Code, stuck.Updated = 404, at.Add(time.Hour)
-	if _, err := settle(d, stuck); err != nil {
+	if _, err := Settle(d, stuck); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := d.Resolve(context.Background(), wrong); err != nil || r != (checkpoint.ResolveResult{Before: 5}) {
@@ -119,7 +119,7 @@ func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, one := range right {
-		was, got := before[one.Key], lookup(t, d, one.Key)
+		was, got := before[one.Key], Lookup(t, d, one.Key)
 		if one.LeadID == "" {
 			if got.State != checkpoint.NotMade {
 				t.Errorf("%s: %+v", one.Key, got)
@@ -155,17 +155,17 @@ func aDecisionOfTheDayBeforeIsRefused(t *testing.T, b Backend) {
 	doubted(t, d, "again", "made", "doubt")
 	listed := map[string]checkpoint.Entry{}
 	for _, key := range []string{"again", "made", "doubt"} {
-		listed[key] = lookup(t, d, key)
+		listed[key] = Lookup(t, d, key)
 	}
-	if err := resolve(d, checkpoint.Decision{Key: "again"}, checkpoint.Decision{Key: "made"}); err != nil {
+	if err := Resolve(d, checkpoint.Decision{Key: "again"}, checkpoint.Decision{Key: "made"}); err != nil {
 		t.Fatal(err)
 	}
-	in := intentOf("again", 1)
+	in := IntentOf("again", 1)
 	in.Updated, in.Run = in.Updated.Add(24*time.Hour), "20260102T000000Z-1"
-	if _, err := settle(d, createdEntry("made", "lead-1", 1)); err != nil {
+	if _, err := Settle(d, CreatedEntry("made", "lead-1", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(claim(d, in)); err != nil {
+	if err := errors.Join(Claim(d, in)); err != nil {
 		t.Fatal(err)
 	}
 	for name, one := range map[string]checkpoint.Decision{
@@ -175,17 +175,17 @@ func aDecisionOfTheDayBeforeIsRefused(t *testing.T, b Backend) {
 		"made, again": {Key: "made"},
 	} {
 		var why *checkpoint.ListError
-		if err := resolve(d, checkpoint.Decision{Key: "doubt"}, one); !errors.As(err, &why) || why.Index != 1 {
+		if err := Resolve(d, checkpoint.Decision{Key: "doubt"}, one); !errors.As(err, &why) || why.Index != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if d.Info().InDoubt != 2 {
 		t.Errorf("%d in doubt", d.Info().InDoubt)
 	}
-	if err := resolve(d, checkpoint.Decision{Key: "doubt", Sent: listed["doubt"].Updated.Truncate(time.Second)}); err != nil {
+	if err := Resolve(d, checkpoint.Decision{Key: "doubt", Sent: listed["doubt"].Updated.Truncate(time.Second)}); err != nil {
 		t.Error(err)
 	}
-	if err := resolve(d, checkpoint.Decision{Key: "again", Sent: in.Updated.Truncate(time.Second), Run: in.Run}); err != nil {
+	if err := Resolve(d, checkpoint.Decision{Key: "again", Sent: in.Updated.Truncate(time.Second), Run: in.Run}); err != nil {
 		t.Error(err)
 	}
 }
@@ -194,7 +194,7 @@ func aDecisionOfTheDayBeforeIsRefused(t *testing.T, b Backend) {
 func aCorrectionTakesNoLeadFromAnother(t *testing.T, b Backend) {
 	d := b.open(t)
 	doubted(t, d, "a", "b", "c")
-	if err := resolve(d, checkpoint.Decision{Key: "a", LeadID: "lead-a"}, checkpoint.Decision{Key: "b", LeadID: "lead-b"}); err != nil {
+	if err := Resolve(d, checkpoint.Decision{Key: "a", LeadID: "lead-a"}, checkpoint.Decision{Key: "b", LeadID: "lead-b"}); err != nil {
 		t.Fatal(err)
 	}
 	var why *checkpoint.ListError
@@ -204,14 +204,14 @@ func aCorrectionTakesNoLeadFromAnother(t *testing.T, b Backend) {
 		{{Key: "b", LeadID: "lead-b"}, {Key: "a", LeadID: "lead-b"}},
 		{{Key: "b", LeadID: "lead-b"}, {Key: "c", LeadID: "lead-b"}},
 	} {
-		if err := resolve(d, list...); !errors.As(err, &why) || why.Index != len(list)-1 {
+		if err := Resolve(d, list...); !errors.As(err, &why) || why.Index != len(list)-1 {
 			t.Errorf("%+v: %v", list, err)
 		}
 	}
-	if err := resolve(d, checkpoint.Decision{Key: "c", LeadID: "lead-a"}, checkpoint.Decision{Key: "a"}); err != nil {
+	if err := Resolve(d, checkpoint.Decision{Key: "c", LeadID: "lead-a"}, checkpoint.Decision{Key: "a"}); err != nil {
 		t.Error("a lead that is given up:", err)
 	}
-	if got := lookup(t, d, "c"); got.LeadID != "lead-a" || d.Info().InDoubt != 0 || d.Info().Leads != 2 {
+	if got := Lookup(t, d, "c"); got.LeadID != "lead-a" || d.Info().InDoubt != 0 || d.Info().Leads != 2 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -223,28 +223,28 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 	d := b.openAt(t, func() time.Time { return now })
 	decided := []checkpoint.Decision{{Key: "given", LeadID: "lead-1"}, {Key: "gone", LeadID: "lead-2"}, {Key: "free"}, {Key: "there", Exists: true}}
 	for _, one := range append(decided, checkpoint.Decision{Key: "undecided"}) {
-		if err := claim(d, intentOf(one.Key, 1)); err != nil {
+		if err := Claim(d, IntentOf(one.Key, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := resolve(d, decided...); err != nil {
+	if err := Resolve(d, decided...); err != nil {
 		t.Fatal(err)
 	}
 	at := now
 	now = now.Add(time.Hour)
 	for range 2 {
 		for _, e := range []checkpoint.Entry{
-			createdEntry("other", "lead-1", 1),
+			CreatedEntry("other", "lead-1", 1),
 			{Key: "gone", State: checkpoint.Partial, LeadID: "lead-2", Code: 404},
 			{Key: "free", State: checkpoint.Rejected, Code: 409},
 			{Key: "undecided", State: checkpoint.Rejected, Code: 409},
 			{Key: "given", State: checkpoint.Created, LeadID: "lead-1", Code: 200},
 			{Key: "there", State: checkpoint.Created, Code: 404},
-			createdEntry("own", "lead-7", 1),
+			CreatedEntry("own", "lead-7", 1),
 			{Key: "own", State: checkpoint.Partial, LeadID: "lead-7", Code: 404},
-			createdEntry("own too", "lead-7", 1),
+			CreatedEntry("own too", "lead-7", 1),
 		} {
-			if _, err := settle(d, e); err != nil {
+			if _, err := Settle(d, e); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -270,14 +270,14 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 func evidenceAgainstAnOldDecisionIsNone(t *testing.T, b Backend) {
 	d := b.open(t)
 	for _, one := range []checkpoint.Decision{{Key: "k"}, {Key: "k", LeadID: "lead-1"}} {
-		if err := claim(d, intentOf("k", 1)); err != nil {
+		if err := Claim(d, IntentOf("k", 1)); err != nil {
 			t.Fatal(err)
 		}
-		if err := resolve(d, one); err != nil {
+		if err := Resolve(d, one); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 409}); err != nil {
+	if _, err := Settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 409}); err != nil {
 		t.Fatal(err)
 	}
 	if got := contradictions(t, d); len(got) != 0 {
@@ -301,14 +301,14 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 		t.Helper()
 		e.Key, e.Run, e.Updated = "k", fmt.Sprint("run-", run), at()
 		run++
-		if _, err := settle(d, e); err != nil {
+		if _, err := Settle(d, e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	sent := func() {
 		t.Helper()
 		in := checkpoint.Entry{Key: "k", Run: fmt.Sprint("run-", run), WantLink: "crm", Updated: at().Add(-time.Millisecond)}
-		if err := claim(d, in); err != nil {
+		if err := Claim(d, in); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -317,7 +317,7 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 	sent()
 	step(checkpoint.Entry{State: checkpoint.InDoubt, Code: 504})
 	sent() // again, although in doubt
-	if err := resolve(d, checkpoint.Decision{Key: "k", LeadID: "lead-1"}); err != nil {
+	if err := Resolve(d, checkpoint.Decision{Key: "k", LeadID: "lead-1"}); err != nil {
 		t.Fatal(err)
 	}
 	step(checkpoint.Entry{State: checkpoint.Partial, LeadID: "lead-1", Code: 500})
@@ -352,7 +352,7 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 // A row whose create was withdrawn has no event; one in doubt shows its send.
 func historyOfADoubt(t *testing.T, b Backend) {
 	d := b.open(t)
-	if err := errors.Join(claim(d, intentOf("a", 1)), claim(d, intentOf("b", 1)), withdraw(d, "b")); err != nil {
+	if err := errors.Join(Claim(d, IntentOf("a", 1)), Claim(d, IntentOf("b", 1)), Withdraw(d, "b")); err != nil {
 		t.Fatal(err)
 	}
 	if got := acts(t, d, "a"); len(got) != 1 || got[0] != "in_doubt +doubted open 0" {

@@ -99,8 +99,8 @@ func (d *opened) killed(t TB) *opened {
 	return d.b.reopen(t, d.b.Killed(t, d.place), d.now)
 }
 
-// change makes one change in a commit of its own.
-func change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) (checkpoint.Entry, error) {
+// Change makes one change in a commit of its own.
+func Change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) (checkpoint.Entry, error) {
 	c := &checkpoint.Change{Kind: kind, Entry: e}
 	if err := d.Commit(context.Background(), []*checkpoint.Change{c}); err != nil {
 		return c.Entry, err
@@ -108,9 +108,9 @@ func change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) 
 	return c.Entry, c.Err
 }
 
-// together makes changes of one kind in one commit, of which none may be refused, and returns
+// Together makes changes of one kind in one commit, of which none may be refused, and returns
 // what stands then.
-func together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind, entries ...checkpoint.Entry) (stored []checkpoint.Entry) {
+func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind, entries ...checkpoint.Entry) (stored []checkpoint.Entry) {
 	t.Helper()
 	var changes []*checkpoint.Change
 	for _, e := range entries {
@@ -128,26 +128,29 @@ func together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind, entries ...c
 	return stored
 }
 
-func claim(d checkpoint.Store, in checkpoint.Entry) error {
-	_, err := change(d, checkpoint.Claim, in)
+// Claim writes an intent.
+func Claim(d checkpoint.Store, in checkpoint.Entry) error {
+	_, err := Change(d, checkpoint.Claim, in)
 	return err
 }
 
-func withdraw(d checkpoint.Store, key string) error {
-	_, err := change(d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
+// Withdraw takes an intent back.
+func Withdraw(d checkpoint.Store, key string) error {
+	_, err := Change(d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
 	return err
 }
 
-func settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
-	return change(d, checkpoint.Settle, e)
+// Settle writes an outcome, and returns what stands then.
+func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return Change(d, checkpoint.Settle, e)
 }
 
 func mark(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
-	return change(d, checkpoint.Mark, e)
+	return Change(d, checkpoint.Mark, e)
 }
 
-// resolve is Resolve without its counts.
-func resolve(d checkpoint.Store, ds ...checkpoint.Decision) error {
+// Resolve is Resolve without its counts.
+func Resolve(d checkpoint.Store, ds ...checkpoint.Decision) error {
 	_, err := d.Resolve(context.Background(), ds)
 	return err
 }
@@ -161,7 +164,8 @@ func sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, che
 	return out[0], how[0]
 }
 
-func lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
+// Lookup is what stands under a key.
+func Lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
 	t.Helper()
 	e, _ := sought(t, d, checkpoint.Query{Key: key})
 	return e
@@ -176,7 +180,8 @@ func contents(t TB, d checkpoint.Store) (all []checkpoint.Entry) {
 	return all
 }
 
-func sumField(d checkpoint.Store, name, value string) checkpoint.ContentDigest {
+// SumField is what is kept of a field and its value.
+func SumField(d checkpoint.Store, name, value string) checkpoint.ContentDigest {
 	return checkpoint.ContentDigest{Name: d.Digests().SumName(name), Value: d.Digests().SumValue(name, value)}
 }
 
@@ -186,15 +191,16 @@ func isListError(err error, index int) bool {
 	return errors.As(err, &why) && why.Index == index
 }
 
-// intentOf is what is claimed for a row.
-func intentOf(key string, line int) checkpoint.Entry {
+// IntentOf is what is claimed for a row.
+func IntentOf(key string, line int) checkpoint.Entry {
 	return checkpoint.Entry{
 		Key: key, File: "leads.csv", Line: line + 2, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
 		Status: "open", Run: "20260101T000000Z-1", Updated: time.UnixMilli(1_770_000_000_123).UTC(),
 	}
 }
 
-func createdEntry(key, lead string, line int) checkpoint.Entry {
+// CreatedEntry is what is settled for a row.
+func CreatedEntry(key, lead string, line int) checkpoint.Entry {
 	e := checkpoint.Entry{
 		Key: key, State: checkpoint.Created, LeadID: lead, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
 		Location: "Example Motors North", Status: "inProgress", ExternalID: key,
@@ -211,10 +217,10 @@ func createdEntry(key, lead string, line int) checkpoint.Entry {
 func doubted(t TB, d checkpoint.Store, keys ...string) {
 	t.Helper()
 	for i, key := range keys {
-		in := intentOf(key, i)
+		in := IntentOf(key, i)
 		in.WantLink, in.Digest = "crm-"+key, d.Digests().Sum([]byte(key))
 		in.Updated = in.Updated.Add(time.Duration(i) * time.Minute)
-		if err := claim(d, in); err != nil {
+		if err := Claim(d, in); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -58,20 +58,12 @@ type Lacking struct {
 	Place
 }
 
-// named is the text in quotes, or what it is one of.
-func (l *Lacking) named() string {
+func (l *Lacking) text() string {
+	text := l.Value + `  "` + l.Text + `"`
 	if l.Others {
-		return "other texts"
+		text = "other texts"
 	}
-	return `"` + l.Text + `"`
-}
-
-// named is the status in quotes, or why it is not shown.
-func (w *Word) named() string {
-	if w.Hidden != "" {
-		return w.Hidden
-	}
-	return `"` + w.Status + `"`
+	return text + ", first at " + l.Place.String()
 }
 
 // Repeats counts rows whose key stands in an earlier row, or looks like that of an earlier

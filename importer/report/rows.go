@@ -48,7 +48,8 @@ type results struct {
 // have; the name of one that stands already is told apart.
 func newResults(out *output, further []string) (*results, error) {
 	out.lines = csv.NewWriter(out.buffer)
-	names, err := columns[Result]()
+	header, err := gocsv.MarshalString([]Result{})
+	names := strings.Split(strings.TrimSpace(header), ",")
 	w := &results{output: out}
 	for _, name := range further {
 		for slices.Contains(names, name) {
@@ -91,12 +92,6 @@ type unflushed struct{ *csv.Writer }
 
 // Flush does nothing.
 func (unflushed) Flush() {}
-
-// columns are the names of those that lines have.
-func columns[T any]() ([]string, error) {
-	header, err := gocsv.MarshalString([]T{})
-	return strings.Split(strings.TrimSpace(header), ","), err
-}
 
 // atOnce is how many lines gocsv is given as an array.
 const atOnce = 32

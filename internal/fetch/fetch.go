@@ -67,7 +67,7 @@ func (e *Error) Unwrap() error { return e.err }
 type File struct {
 	address *url.URL
 	options Options
-	wire    *http.Transport
+	client  *http.Client
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 
@@ -95,7 +95,11 @@ func Open(ctx context.Context, address string, o Options) (*File, error) {
 	if o.Stall == 0 {
 		o.Stall = stall
 	}
-	f := &File{address: u, options: o, version: version{size: -1}, wire: transport(&o)}
+	f := &File{address: u, options: o, version: version{size: -1}}
+	f.client = &http.Client{
+		Transport:     transport(&o),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	if err := f.ask(); err != nil {
 		f.cancel()

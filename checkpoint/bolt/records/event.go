@@ -48,27 +48,39 @@ func (w *Words) Events(past []byte) (all []checkpoint.Event, err error) {
 	return all, f.Done()
 }
 
-// EventsOf are the events in records of a key, each once: those of the first ones in their
-// order, and what these lack of the others by its time.
-func (w *Words) EventsOf(key string, records [][]byte) (all []checkpoint.Event, err error) {
-	for i, record := range records {
-		if len(record) == 0 {
-			continue
-		}
-		var e checkpoint.Entry
-		t, err := w.Decode(key, record, &e)
-		if err != nil {
-			return nil, err
-		}
-		past, err := w.Events(t.Past)
-		if err != nil {
-			return nil, err
-		}
-		for _, ev := range append(past, e.Event(t.Act)) {
-			all = checkpoint.AddEvent(all, ev, i > 1)
-		}
+// Kept is what a record says, with what led to it; nil where there is none.
+func (w *Words) Kept(key string, record []byte) (*checkpoint.Kept, error) {
+	if len(record) == 0 {
+		return nil, nil
 	}
-	return all, nil
+	k := &checkpoint.Kept{}
+	t, err := w.Decode(key, record, &k.Entry)
+	if err != nil {
+		return nil, err
+	}
+	k.Act = t.Act
+	if k.Past, err = w.Events(t.Past); err != nil {
+		return nil, err
+	}
+	k.Prior, err = w.Kept(key, t.Prior)
+	return k, err
+}
+
+// AppendKept appends the record of k; nil has none.
+func (w *Words) AppendKept(b []byte, k *checkpoint.Kept) []byte {
+	if k == nil {
+		return b
+	}
+	return w.AppendEntry(b, &k.Entry, w.TailOf(k))
+}
+
+// TailOf is what the record of k holds beside the entry.
+func (w *Words) TailOf(k *checkpoint.Kept) Tail {
+	t := Tail{Act: k.Act, Prior: w.AppendKept(nil, k.Prior)}
+	for _, ev := range k.Past {
+		t.Past = w.AppendEvent(t.Past, ev)
+	}
+	return t
 }
 
 // Maker is the run that made a lead, or sent what is in doubt.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"strings"
-	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
@@ -111,23 +110,20 @@ func ForgottenFold(folded, key []byte) []byte {
 	return append(append([]byte{0}, folded...), key...)
 }
 
-// EncodeBlock is the record of a forgotten key under its hash; folded is the hash of its fold,
-// or nil.
-func EncodeBlock(hash, folded []byte, at time.Time) []byte {
-	return Seal(append(AppendTime(nil, at), folded...), 0, hash)
+// EncodeBlock is the record of a forgotten key under its hash.
+func EncodeBlock(b checkpoint.KeptBlock) []byte {
+	return Seal(append(AppendTime(nil, b.At), b.Fold...), 0, b.Hash)
 }
 
-// DecodeBlock reads the record of a forgotten key; folded is the hash of its fold, or nil.
-func DecodeBlock(key, record []byte) (folded []byte, err error) {
+// DecodeBlock reads the record of a forgotten key. What it returns does not outlive record and key.
+func DecodeBlock(key, record []byte) (b checkpoint.KeptBlock, err error) {
 	f, err := Unseal(key, record)
-	if err != nil || len(key) != len(checkpoint.Digest{}) {
-		return nil, ErrRecord
-	}
-	if at := f.Time(); at.IsZero() {
-		return nil, ErrRecord
+	b = checkpoint.KeptBlock{Hash: key, At: f.Time()}
+	if err != nil || len(key) != len(checkpoint.Digest{}) || b.At.IsZero() {
+		return b, ErrRecord
 	}
 	if len(f.b) > 0 {
-		folded = f.Next(uint64(len(checkpoint.Digest{})))
+		b.Fold = f.Next(uint64(len(checkpoint.Digest{})))
 	}
-	return folded, f.Done()
+	return b, f.Done()
 }

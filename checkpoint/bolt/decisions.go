@@ -1,8 +1,11 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -49,17 +52,17 @@ func (w *writing) note(r auditLine) error {
 		number += binary.BigEndian.Uint64(last)
 	}
 	key := binary.BigEndian.AppendUint64(nil, number)
-	w.tally.count(r.kind)
+	w.count(r.kind, 1)
 	r.at = w.now
 	return w.audit.Put(key, r.encode(key))
 }
 
-// count counts a line of the audit.
-func (t *tally) count(kind byte) {
+// count counts a line of the audit that comes, 1, or goes, -1.
+func (t *tally) count(kind byte, n int) {
 	if kind > exists {
-		t.contradictions++
+		t.contradictions += uint64(n)
 	} else {
-		t.decisions++
+		t.decisions += uint64(n)
 	}
 }
 
@@ -92,19 +95,6 @@ func decodeAudit(key, line []byte) (r auditLine, err error) {
 	return r, f.Done()
 }
 
-// lastDecisions are the last ones about each key.
-func (w *writing) lastDecisions() (last map[string]auditLine, err error) {
-	last = make(map[string]auditLine)
-	err = w.audit.ForEach(func(k, v []byte) error {
-		r, err := decodeAudit(k, v)
-		if r.kind <= exists {
-			last[r.Key] = r
-		}
-		return err
-	})
-	return last, err
-}
-
 // checkDecision looks whether an outcome contradicts what a person decided.
 func (w *writing) checkDecision(e *checkpoint.Entry) error {
 	evidence, lead := e.Against()
@@ -120,6 +110,7 @@ func (w *writing) contradict(c contradiction, key, lead string) error {
 	if w.decisions == 0 {
 		return nil
 	}
+	var known []auditLine // evidence that came since the last decision, or with it
 	cursor := w.audit.Cursor()
 	for k, v := cursor.Last(); k != nil; k, v = cursor.Prev() {
 		r, err := decodeAudit(k, v)
@@ -128,17 +119,23 @@ func (w *writing) contradict(c contradiction, key, lead string) error {
 			return err
 		case r.Key != key:
 			continue
-		case r.kind == c.kind && r.LeadID == lead && r.other == c.other:
-			return nil
 		case r.kind > exists:
+			known = append(known, r)
 			continue
 		case r.LeadID != lead || r.Exists:
 			return nil
 		}
 		c.decided = r.at
+		if slices.ContainsFunc(known, func(k auditLine) bool { return k.contradiction == c }) {
+			return nil
+		}
 		return w.note(auditLine{Decision: r.Decision, contradiction: c})
 	}
 	return nil
+}
+
+func (r *auditLine) asContradiction() checkpoint.Contradiction {
+	return checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: checkpoint.Evidence(r.kind - exists).String()}
 }
 
 // eachAuditLine calls f with every line, in order.
@@ -147,6 +144,7 @@ func (d *Store) eachAuditLine(f func(auditLine) error) error {
 	err := d.view("read decisions", func(tx *bbolt.Tx) error {
 		return tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
 			r, err := decodeAudit(k, v)
+			r.send = bytes.Clone(r.send)
 			all = append(all, r)
 			return err
 		})
@@ -157,8 +155,7 @@ func (d *Store) eachAuditLine(f func(auditLine) error) error {
 	return err
 }
 
-// Decisions calls f with every decision that was ever made, in order, and the
-// time when it was made. An error of f ends it and is returned.
+// Decisions calls f with every decision that was ever made, see [checkpoint.Store].
 func (d *Store) Decisions(_ context.Context, f func(checkpoint.Decision, time.Time) error) error {
 	return d.eachAuditLine(func(r auditLine) error {
 		if r.kind > exists {
@@ -168,13 +165,78 @@ func (d *Store) Decisions(_ context.Context, f func(checkpoint.Decision, time.Ti
 	})
 }
 
-// Contradictions calls f with everything that contradicts a decision, in the order
-// in which it was found. An error of f ends it and is returned.
+// Contradictions calls f with everything that contradicts a decision, see [checkpoint.Store].
 func (d *Store) Contradictions(_ context.Context, f func(checkpoint.Contradiction) error) error {
 	return d.eachAuditLine(func(r auditLine) error {
 		if r.kind <= exists {
 			return nil
 		}
-		return f(checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: checkpoint.Evidence(r.kind - exists).String()})
+		return f(r.asContradiction())
 	})
+}
+
+// Resolve settles keys in doubt, see [checkpoint.Store].
+func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
+	err = d.alone(func(w *writing) error {
+		on := &resolving{writing: w}
+		if r, err = checkpoint.Resolve(on, ds, w.now); err != nil {
+			return err
+		}
+		return d.foundSome(w, on.found)
+	})
+	if err != nil {
+		return r, fmt.Errorf("resolve: %w", err)
+	}
+	return r, nil
+}
+
+// resolving is what decisions are carried out on, see [checkpoint.Resolver].
+type resolving struct {
+	*writing
+	last  map[string]auditLine // the last decision about each key; nil: not read yet
+	found int                  // keys that became known which the file may have lacked
+}
+
+func (r *resolving) Under(key string) (checkpoint.KeptKey, error) { return r.under(key) }
+func (r *resolving) Owner(lead string) (string, error)            { return r.owner(lead) }
+func (r *resolving) Keep(k checkpoint.Kept) *checkpoint.Kept      { return k.Stamped(r.now) }
+
+func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
+	was, err := r.under(key)
+	if err != nil {
+		return err
+	}
+	return r.put(key, was, k)
+}
+
+func (r *resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
+	if r.last == nil {
+		r.last = make(map[string]auditLine)
+		err := r.audit.ForEach(func(k, v []byte) error {
+			line, err := decodeAudit(k, v)
+			if line.kind <= exists {
+				r.last[line.Key] = line
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	line, decided := r.last[key]
+	if !decided {
+		return nil, nil
+	}
+	if len(line.send) == 0 {
+		return nil, records.ErrRecord
+	}
+	send, err := r.words.Kept(key, line.send)
+	return &checkpoint.KeptDecision{Decision: line.Decision, At: line.at, Send: send}, err
+}
+
+func (r *resolving) Note(d checkpoint.KeptDecision) error {
+	if d.Send.Reason == checkpoint.ReasonIncomplete && !d.Free() {
+		r.found++
+	}
+	return r.note(auditLine{Decision: d.Decision, send: r.words.AppendKept(nil, d.Send)})
 }

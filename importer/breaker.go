@@ -1,7 +1,8 @@
-package delivery
+package importer
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -21,13 +22,14 @@ const (
 	maxThrottle  = 15 * time.Minute
 )
 
-// Breaker is where every request waits before it leaves. Nobody passes while the service asked to wait; one at a time
+// errStopping says that the run sends nothing more, so a waiting request never left.
+var errStopping = errors.New("the run is stopping")
+
+// breaker is where every request waits before it leaves. Nobody passes while the service asked to wait; one at a time
 // does while it gives no answers (contact), else as many as it bears (load) and --rate allows (pace); and creates one at a
 // time until one has left no doubt (creates). Each of these is a small machine that knows neither clock nor lock.
-type Breaker struct {
-	MaxWait time.Duration       // how long the service may stay silent; it changes while nothing is under way, or not at all
-	Asked   func(time.Duration) // told of waits that the service asks for; nil: nobody else sends to it
-
+type breaker struct {
+	maxWait time.Duration
 	places  chan struct{} // one for each request that has passed, or tries to
 	waiting atomic.Int64  // rows that could be sent if there were a place
 
@@ -38,12 +40,13 @@ type Breaker struct {
 	load    load
 	creates creates
 	pace    pace
-	hoping  atomic.Int64  // requests that wait for what another one's answer may bring
-	changed chan struct{} // closed and replaced when those who wait must look again
+	hoping  atomic.Int64        // requests that wait for what another one's answer may bring
+	changed chan struct{}       // closed and replaced when those who wait must look again
+	tell    func(time.Duration) // told of waits that the service asks for; nil: nobody else sends to it
 }
 
-// Pass is what a request holds while it is under way.
-type Pass struct {
+// pass is what a request holds while it is under way.
+type pass struct {
 	create  bool
 	ask     bool      // not to be used for a create before the service has answered something that can make nothing
 	single  bool      // a create that is sent alone
@@ -52,10 +55,9 @@ type Pass struct {
 	since   time.Time // when it left
 }
 
-// NewBreaker makes one that lets at most limit requests be under way, and perSecond of them leave in a second; 0: any number.
-func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
+func newBreaker(maxWait time.Duration, limit int, perSecond float64) *breaker {
 	limit = max(limit, 1)
-	b := &Breaker{MaxWait: maxWait, places: make(chan struct{}, limit), changed: make(chan struct{})}
+	b := &breaker{maxWait: maxWait, places: make(chan struct{}, limit), changed: make(chan struct{})}
 	b.load = load{limit: limit, window: float64(limit)}
 	if perSecond > 0 {
 		b.pace.limiter = rate.NewLimiter(rate.Limit(perSecond), 1)
@@ -63,9 +65,9 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	return b
 }
 
-// enter waits until a request may leave. It fails with ErrStopping once stopping has ended, the silence has lasted too
+// enter waits until a request may leave. It fails with errStopping once stopping has ended, the silence has lasted too
 // long or, for creates, too many left doubt.
-func (b *Breaker) enter(stopping context.Context, create bool) (Pass, error) {
+func (b *breaker) enter(stopping context.Context, create bool) (pass, error) {
 	for {
 		b.waiting.Add(1)
 		select {
@@ -73,7 +75,7 @@ func (b *Breaker) enter(stopping context.Context, create bool) (Pass, error) {
 			b.waiting.Add(-1)
 		case <-stopping.Done():
 			b.waiting.Add(-1)
-			return Pass{}, ErrStopping
+			return pass{}, errStopping
 		}
 		p, h, err := b.try(stopping, time.Now(), create)
 		if err == nil && h.wait == 0 {
@@ -81,7 +83,7 @@ func (b *Breaker) enter(stopping context.Context, create bool) (Pass, error) {
 		}
 		<-b.places
 		if err != nil {
-			return Pass{}, err
+			return pass{}, err
 		}
 		b.await(stopping, h)
 	}
@@ -95,7 +97,7 @@ type hurdle struct {
 	changed <-chan struct{}
 }
 
-func (b *Breaker) await(stopping context.Context, h hurdle) {
+func (b *breaker) await(stopping context.Context, h hurdle) {
 	timer := time.NewTimer(h.wait)
 	defer timer.Stop()
 	select {
@@ -115,23 +117,23 @@ func (b *Breaker) await(stopping context.Context, h hurdle) {
 
 // try lets a request through or says what it has to wait for. It looks at stopping under the lock: what ends the run
 // because of an answer does so before it lets another create pass.
-func (b *Breaker) try(stopping context.Context, now time.Time, create bool) (Pass, hurdle, error) {
+func (b *breaker) try(stopping context.Context, now time.Time, create bool) (pass, hurdle, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if stopping.Err() != nil || b.contact.state == gone || create && b.creates.state == tripped {
-		return Pass{}, hurdle{}, ErrStopping
+		return pass{}, hurdle{}, errStopping
 	}
 	if d := max(b.opens.Sub(now), b.contact.rest(now)); d > 0 {
-		return Pass{}, hurdle{wait: d, changed: b.changed}, nil
+		return pass{}, hurdle{wait: d, changed: b.changed}, nil
 	}
 	if b.contact.probing || b.load.full() || create && !b.creates.may() {
 		b.hoping.Add(1)
-		return Pass{}, hurdle{wait: maxBackoff, hopes: true, changed: b.changed}, nil
+		return pass{}, hurdle{wait: maxBackoff, hopes: true, changed: b.changed}, nil
 	}
 	if d := b.pace.take(now); d > 0 {
-		return Pass{}, hurdle{wait: d, paced: true, changed: b.changed}, nil
+		return pass{}, hurdle{wait: d, paced: true, changed: b.changed}, nil
 	}
-	p := Pass{create: create, since: now}
+	p := pass{create: create, since: now}
 	b.contact.leave(&p)
 	b.load.enter()
 	if create {
@@ -141,9 +143,9 @@ func (b *Breaker) try(stopping context.Context, now time.Time, create bool) (Pas
 	return p, hurdle{}, nil
 }
 
-// Leaves reports whether a request that has passed may still leave, just before its first byte does: it may have waited
+// leaves reports whether a request that has passed may still leave, just before its first byte does: it may have waited
 // for a token or a connection since.
-func (b *Breaker) Leaves(kind string) bool {
+func (b *breaker) leaves(kind string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.opens.IsZero() && time.Now().Before(b.opens) {
@@ -153,15 +155,15 @@ func (b *Breaker) Leaves(kind string) bool {
 }
 
 // answered takes a pass back after an answer.
-func (b *Breaker) answered(p Pass) {
+func (b *breaker) answered(p pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.load.bore()
 	b.back(b.contact.heard(p, time.Now()))
 }
 
-// Overloaded is answered by a service that has too much to do.
-func (b *Breaker) overloaded(p Pass) {
+// overloaded is answered by a service that has too much to do.
+func (b *breaker) overloaded(p pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.load.failed(p, time.Now())
@@ -169,7 +171,7 @@ func (b *Breaker) overloaded(p Pass) {
 }
 
 // reached is answered to what was asked before a create: creates may leave again.
-func (b *Breaker) reached(p Pass) {
+func (b *breaker) reached(p pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.creates.ask = false
@@ -177,7 +179,7 @@ func (b *Breaker) reached(p Pass) {
 }
 
 // unused takes back a pass that shows nothing: nothing was sent with it, or a create whose doubt is told by conclude.
-func (b *Breaker) unused(p Pass) {
+func (b *breaker) unused(p pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.contact.unused(p)
@@ -185,23 +187,23 @@ func (b *Breaker) unused(p Pass) {
 }
 
 // missed keeps why a request has got no answer, for whom the run stops of it.
-func (b *Breaker) missed(e *leadapi.Error) {
+func (b *breaker) missed(e *leadapi.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fault = e
 }
 
 // unanswered notes that a request met silence; left says that some of it has left. Waiting longer than maxWait since it began is too long: false.
-func (b *Breaker) unanswered(p Pass, left bool) bool {
+func (b *breaker) unanswered(p pass, left bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.contact.unheard(p, left, time.Now(), b.MaxWait)
+	b.contact.unheard(p, left, time.Now(), b.maxWait)
 	b.back(true)
 	return b.contact.state != gone
 }
 
 // back frees the place of a request.
-func (b *Breaker) back(news bool) {
+func (b *breaker) back(news bool) {
 	b.load.inFlight--
 	<-b.places
 	if news || b.hoping.Load() > 0 {
@@ -209,67 +211,52 @@ func (b *Breaker) back(news bool) {
 	}
 }
 
-// Conclude says what a create has shown of the service, once it is known; then p is used up. Until then others may have
+// conclude says what a create has shown of the service, once it is known; then p is used up. Until then others may have
 // to wait for it.
-func (b *Breaker) Conclude(p *Pass, shown Proof) {
+func (b *breaker) conclude(p *pass, shown proof) {
 	if !p.create {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	changed := b.creates.back(*p, shown)
-	*p = Pass{}
+	*p = pass{}
 	if changed || b.hoping.Load() > 0 {
 		b.wake()
 	}
 }
 
-// throttle closes the breaker for everybody for d, as the service asked.
-func (b *Breaker) throttle(d time.Duration) {
-	if b.Hold(d) && b.Asked != nil {
-		b.Asked(d)
-	}
-}
-
-// Hold closes the breaker for d, for which the service asked somebody to wait, and reports whether that is longer than
-// it would have been closed anyway.
-func (b *Breaker) Hold(d time.Duration) bool {
+// throttle closes the breaker for everybody for d.
+func (b *breaker) throttle(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	until := time.Now().Add(min(d, maxThrottle))
-	if !until.After(b.opens) {
-		return false
+	if until := time.Now().Add(min(d, maxThrottle)); until.After(b.opens) {
+		b.opens = until
+		if b.tell != nil {
+			b.tell(d)
+		}
 	}
-	b.opens = until
 	b.wake()
-	return true
 }
 
-// InFlight is how many requests are under way, and how many were at most.
-func (b *Breaker) InFlight() (now, most int) {
+// inFlight is how many requests are under way, and how many were at most.
+func (b *breaker) inFlight() (now, most int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.load.inFlight, b.load.most
 }
 
-// WhileWaiting counts a row among those that wait for nothing but a place, as long as wait takes.
-func (b *Breaker) WhileWaiting(wait func()) {
-	b.waiting.Add(1)
-	defer b.waiting.Add(-1)
-	wait()
-}
-
-// Ahead is how many rows wait for nothing but a place. Where some wait for what an answer brings, which may have to be
+// ahead is how many rows wait for nothing but a place. Where some wait for what an answer brings, which may have to be
 // durable first, there are none.
-func (b *Breaker) Ahead() int {
+func (b *breaker) ahead() int {
 	if b.hoping.Load() > 0 {
 		return 0
 	}
 	return int(b.waiting.Load())
 }
 
-// Over is why nothing passes any more, or nil.
-func (b *Breaker) Over() *End {
+// over is why nothing passes any more, or nil.
+func (b *breaker) over() *Stop {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -281,8 +268,8 @@ func (b *Breaker) Over() *End {
 	return nil
 }
 
-// Paused says in a word why requests wait now, or nothing.
-func (b *Breaker) Paused() string {
+// paused says in a word why requests wait now, or nothing.
+func (b *breaker) paused() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -300,7 +287,7 @@ func (b *Breaker) Paused() string {
 	return ""
 }
 
-func (b *Breaker) wake() {
+func (b *breaker) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
