@@ -35,7 +35,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	for _, test := range tests {
 		b.Run(test.name, func(b *testing.B) {
-			l := &lookups{ledger: db, matches: test.matches, alikes: true, digests: newDigester(db.Digests()), touched: map[leadName]struct{}{}}
+			l := &lookups{ledger: db, matches: test.matches, alikes: true, digests: newDigester(db.Digests()), touched: map[leadName]int{}}
 			at := 0
 			b.ReportAllocs()
 			for b.Loop() {
@@ -49,9 +49,11 @@ func BenchmarkPlan(b *testing.B) {
 
 // planBatch plans a batch as the engine's loop does.
 func planBatch(b *testing.B, l *lookups, p Planner, items []*item, want Step) {
-	if err := l.load(b.Context(), items); err != nil {
+	l.begin()
+	if err := l.read(b.Context(), items); err != nil {
 		b.Fatal(err)
 	}
+	l.turn()
 	for i, it := range items {
 		it.digest, it.sums = checkpoint.Digest{}, nil // of the pass before
 		c := l.remembered(it, i)

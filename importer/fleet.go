@@ -380,5 +380,5 @@ func (s *scheduler) putOff(it *item, ns *leadNames) bool {
 func (s *scheduler) lookAgain(ctx context.Context) {
 	b := &batch{items: s.late.items}
 	s.late = lateRows{}
-	s.load(ctx, b, true)
+	s.lookUp(ctx, b, true)
 }

@@ -2,12 +2,13 @@ package importer
 
 import (
 	"context"
+	"maps"
 
 	"leadferry/checkpoint"
 )
 
-// lookups asks the checkpoint what it knows of rows: of a batch in one read, and of a row
-// once more where the run has acted on its lead since.
+// lookups asks the checkpoint what it knows of rows: of a batch in one read, while the batch before it is planned, and of
+// a row once more where the run has acted on its lead since.
 type lookups struct {
 	ledger  *checkpoint.Ledger // nil: nothing is known of any row
 	info    checkpoint.Info    // of the beginning: what an incomplete checkpoint lacks does not come back
@@ -16,8 +17,9 @@ type lookups struct {
 	run     string
 	digests *digester
 
-	batch, again lookup
-	touched      map[leadName]struct{} // leads acted on since the batch was read
+	batch, next, again lookup
+	begun              int              // reads of batches
+	touched            map[leadName]int // by leads that were acted on since the batch's read began: reads that had begun then
 }
 
 // lookup is what the checkpoint knows of some rows, each by its place among them.
@@ -29,10 +31,16 @@ type lookup struct {
 	row     Case // room for the one that is asked about
 }
 
-// load looks a batch up.
-func (l *lookups) load(ctx context.Context, items []*item) error {
-	clear(l.touched)
-	return l.ask(ctx, &l.batch, items)
+// begin says that the next batch is about to be read: what is acted on from now on, it may know or not.
+func (l *lookups) begin() { l.begun++ }
+
+// read looks the next batch up. It may go on beside all else until it is turned to.
+func (l *lookups) read(ctx context.Context, items []*item) error { return l.ask(ctx, &l.next, items) }
+
+// turn makes the batch that was read last the one that is planned.
+func (l *lookups) turn() {
+	l.batch, l.next = l.next, l.batch
+	maps.DeleteFunc(l.touched, func(_ leadName, begun int) bool { return begun < l.begun })
 }
 
 func (l *lookups) ask(ctx context.Context, a *lookup, items []*item) error {
@@ -65,7 +73,7 @@ func grow[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// remembered is what the checkpoint knew of the batch's i-th row when the batch came.
+// remembered is what the checkpoint knew of the batch's i-th row when the batch was read.
 func (l *lookups) remembered(it *item, i int) *Case { return l.caseOf(&l.batch, it, i) }
 
 // fresh is what the checkpoint knows of a row now.
@@ -89,7 +97,7 @@ func (l *lookups) names(c *Case) leadNames { return namesOf(c.it, c.Known, l.mat
 // touch notes that the run acts on a lead, so that what a batch knows of it is old.
 func (l *lookups) touch(ns *leadNames) {
 	for _, n := range ns.all() {
-		l.touched[n] = struct{}{}
+		l.touched[n] = l.begun
 	}
 }
 

@@ -161,7 +161,7 @@ func (r *run) takeRows(ctx context.Context) {
 	s := &scheduler{
 		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.breaker,
 		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, conflicts: newConflicts(&r.Options), recorder: r.recorder, progress: r.progress, sample: r.sample, carriers: newCarriers(0),
-		member: r.member, lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]struct{}{}},
+		member: r.member, lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]int{}},
 	}
 	if r.ledger != nil {
 		s.lookups.digests, s.lookups.info = newDigester(r.ledger.Digests()), r.ledger.Info()

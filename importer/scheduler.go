@@ -36,6 +36,9 @@ type scheduler struct {
 
 	batches   <-chan *batch // nil once no more rows come
 	batch     *batch
+	next      *batch     // that is looked up while the batch is planned, or nil
+	read      chan error // says that next is
+	reader    sync.WaitGroup
 	inputStop *Stop // the input could not be read to its end, or nil
 	stopped   *Stop // why the run ends before its input
 
@@ -55,9 +58,10 @@ func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) 
 	}
 	var group sync.WaitGroup
 	defer group.Wait()
+	defer s.reader.Wait()
 	defer s.phases.sendNoMore()
 	batches := make(chan *batch, 4)
-	s.batches = batches
+	s.batches, s.read = batches, make(chan error, 1)
 	group.Go(func() { s.intake.run(s.phases.taking, batches) })
 	defer close(s.carriers.todo)
 	if carry != nil {
@@ -88,7 +92,7 @@ func (s *scheduler) loop(ctx context.Context) {
 			default:
 			}
 		}
-		if s.carriers.out() == 0 && (s.stopped != nil || s.batches == nil && s.batch == nil && s.queues.empty()) {
+		if s.carriers.out() == 0 && (s.stopped != nil || s.exhausted()) {
 			if s.stopped == nil && len(s.late.items) > 0 {
 				s.lookAgain(ctx)
 				continue
@@ -108,14 +112,22 @@ func (s *scheduler) loop(ctx context.Context) {
 	}
 }
 
+// exhausted says that every row has had its turn.
+func (s *scheduler) exhausted() bool {
+	return s.batches == nil && s.next == nil && s.batch == nil && s.queues.empty()
+}
+
 // wait blocks until something happens that may let rows go on.
 func (s *scheduler) wait(ctx context.Context, deadline, tick <-chan time.Time) {
-	batches, interrupt, done, fleet := s.batches, s.options.Interrupt, ctx.Done(), s.member.over()
-	if s.batch != nil {
+	batches, read, interrupt, done, fleet := s.batches, s.read, s.options.Interrupt, ctx.Done(), s.member.over()
+	if s.next != nil {
 		batches = nil
 	}
+	if s.next == nil || s.batch != nil {
+		read = nil
+	}
 	if s.stopped != nil {
-		batches, deadline = nil, nil
+		batches, read, deadline = nil, nil, nil
 		if s.stopped.Code == CodeInterrupted {
 			interrupt, done = nil, nil
 		}
@@ -124,7 +136,9 @@ func (s *scheduler) wait(ctx context.Context, deadline, tick <-chan time.Time) {
 	case j := <-s.carriers.done:
 		s.count(j)
 	case b, ok := <-batches:
-		s.load(ctx, b, ok)
+		s.lookUp(ctx, b, ok)
+	case err := <-read:
+		s.turn(ctx, err)
 	case <-interrupt:
 		s.stop(interrupted())
 	case <-done:
@@ -151,7 +165,7 @@ func (s *scheduler) stop(why *Stop) {
 // outOfTime takes no more rows and finishes the leads that were made. There is nothing
 // to stop where every row has had its turn.
 func (s *scheduler) outOfTime() {
-	if s.batches == nil && s.batch == nil && s.queues.empty() || s.stopped != nil {
+	if s.exhausted() || s.stopped != nil {
 		return
 	}
 	s.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
@@ -161,9 +175,9 @@ func (s *scheduler) outOfTime() {
 // lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip.
 const lookupRows = 4 * batchRows
 
-// load looks up, in one read, what the checkpoint knows of a batch and of those that wait behind it; without one, no
-// more rows come.
-func (s *scheduler) load(ctx context.Context, b *batch, ok bool) {
+// lookUp begins to look up, in one read, what the checkpoint knows of a batch and of those that wait behind it; without one,
+// no more rows come.
+func (s *scheduler) lookUp(ctx context.Context, b *batch, ok bool) {
 	if !ok {
 		s.batches = nil
 		return
@@ -180,17 +194,40 @@ func (s *scheduler) load(ctx context.Context, b *batch, ok bool) {
 			more = false
 		}
 	}
+	s.next = b
+	s.lookups.begin()
+	s.reader.Go(func() {
+		s.read <- crash.Call(func() error { return s.lookups.read(ctx, b.items) })
+	})
+}
+
+// turn goes on to the batch that was looked up, and has the next one looked up meanwhile.
+func (s *scheduler) turn(ctx context.Context, err error) {
+	b := s.next
+	if s.next = nil; s.failed(err) {
+		return
+	}
 	s.batch = b
+	s.lookups.turn()
 	s.sample()
-	s.failed(s.lookups.load(ctx, b.items))
+	select {
+	case b, ok := <-s.batches:
+		s.lookUp(ctx, b, ok)
+	default:
+	}
 }
 
 // failed ends the run where the checkpoint could not be asked.
 func (s *scheduler) failed(err error) bool {
-	if err != nil && !errors.Is(err, context.Canceled) { // else the run is about to end
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, context.Canceled):
+		s.stop(interrupted())
+	default:
 		s.stop(ledgerFailed(err))
 	}
-	return err != nil
+	return true
 }
 
 // advance takes one row a step further and reports false when none can go on now.

@@ -1,0 +1,56 @@
+package importer
+
+import (
+	"testing"
+
+	"leadferry/checkpoint"
+	"leadferry/checkpoint/storetest"
+	"leadferry/mapping"
+)
+
+// A batch is looked up while the rows before it are sent. What is acted on meanwhile is looked up once more; what was acted
+// on before is known.
+func TestWhatABatchMayNotKnowYet(t *testing.T) {
+	db := checkpoint.NewLedger(storetest.NewMemory(checkpoint.Target{TrunkID: "trunk"}), checkpoint.Gathering{})
+	defer db.Close()
+	l := &lookups{ledger: db, digests: newDigester(db.Digests()), touched: map[leadName]int{}}
+	before, meanwhile, after := itemOf("before"), itemOf("meanwhile"), itemOf("after")
+	act := func(it *item) {
+		t.Helper()
+		l.touch(&leadNames{list: [4]leadName{{text: it.rec.Key}}, n: 1})
+		if _, err := db.Settle(t.Context(), checkpoint.Entry{Key: it.rec.Key, State: checkpoint.Created, LeadID: "lead-" + it.rec.Key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func() {
+		t.Helper()
+		l.begin()
+		if err := l.read(t.Context(), []*item{before, meanwhile, after}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	l.turn()
+	act(before)
+	read()
+	act(meanwhile)
+	l.turn()
+	act(after)
+	for i, it := range []*item{before, meanwhile, after} {
+		c := l.remembered(it, i)
+		ns := l.names(c)
+		if known, touched := c.Known.State.HasLead(), l.isTouched(&ns); known == touched || touched != (it != before) {
+			t.Errorf("%s: known %v, touched %v", it.rec.Key, known, touched)
+		}
+		if c, err := l.fresh(t.Context(), it); err != nil || c.Known.LeadID != "lead-"+it.rec.Key {
+			t.Errorf("%s: %+v, %v", it.rec.Key, c.Known, err)
+		}
+	}
+	read()
+	l.turn()
+	if len(l.touched) > 0 {
+		t.Errorf("it has not forgotten %v", l.touched)
+	}
+}
+
+func itemOf(key string) *item { return &item{rec: mapping.Record{Key: key}} }
