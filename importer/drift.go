@@ -42,8 +42,10 @@ func newDrift(seed uint64) *drift {
 const mostMoves = 1000
 
 func countMove(in map[move]int, m move) {
-	if _, known := in[m]; !known && len(in) >= mostMoves {
-		m = move{"others", "others"}
+	if len(in) >= mostMoves {
+		if _, known := in[m]; !known {
+			m = move{"others", "others"}
+		}
 	}
 	in[m]++
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"leadferry/checkpoint"
@@ -23,6 +24,7 @@ type recorder struct {
 	results  []report.Result   // room for those of a batch
 	problems []report.Problem  // the same
 	compared []report.Compared // the same
+	numbers  strings.Builder   // their texts, of a batch
 	times    stamper
 	strict   bool // values that were left out are a problem
 	lines    chan []line
@@ -39,12 +41,15 @@ type line struct {
 	r  result
 }
 
-const recordBatch = 128
+const (
+	recordBatch  = 128
+	batchesAhead = 8 // and two more: one is filled and one is written
+)
 
 func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ownColumns) *recorder {
 	rec := &recorder{
 		files: files, items: rooms, own: own,
-		lines: make(chan []line, 8), spare: make(chan []line, 8), failed: make(chan error, 1), done: make(chan struct{}),
+		lines: make(chan []line, batchesAhead), spare: make(chan []line, batchesAhead+2), failed: make(chan error, 1), done: make(chan struct{}),
 	}
 	mark := false // a byte order mark in rejects
 	for _, f := range inputs {
@@ -77,7 +82,7 @@ func (w *recorder) flush() error {
 		select {
 		case w.batch = <-w.spare:
 		default:
-			w.batch = nil
+			w.batch = make([]line, 0, recordBatch)
 		}
 	}
 	select {
@@ -142,6 +147,8 @@ func (w *recorder) write(batch []line) error {
 		return nil
 	}
 	w.results = w.results[:0]
+	w.numbers.Reset()
+	w.numbers.Grow(16 * len(batch)) // two of a row
 	for i := range batch {
 		failpoint.At("before results line")
 		w.results = append(w.results, w.result(&batch[i]))
@@ -284,7 +291,7 @@ func (w *recorder) result(l *line) report.Result {
 	it, r := l.it, &l.r
 	e := &r.entry
 	res := report.Result{
-		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
+		File: w.inputs[it.input].Path, Line: w.number(it.row.Line), Row: w.number(it.row.Number),
 		Key: it.rec.Key, Outcome: r.outcome.String(),
 		LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location, Status: e.Status,
 		Attempts: strconv.Itoa(r.attempts), Error: WithRequestID(r.text, e),
@@ -299,6 +306,14 @@ func (w *recorder) result(l *line) report.Result {
 		res.HTTPStatus = strconv.Itoa(e.Code)
 	}
 	return res
+}
+
+// number is the text of a number, which shares its memory with the others of the batch.
+func (w *recorder) number(n int) string {
+	var room [20]byte
+	from := w.numbers.Len()
+	w.numbers.Write(strconv.AppendInt(room[:0], int64(n), 10))
+	return w.numbers.String()[from:]
 }
 
 func (w *recorder) reject(l *line) error {

@@ -72,9 +72,7 @@ func plain(text string, most int) bool {
 		return false
 	}
 	for ; len(text) >= 8; text = text[8:] {
-		const ones, high = 0x0101010101010101, 0x80 * 0x0101010101010101
-		b := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
-			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+		b := eightOf(text)
 		// A byte's highest bit tells: it is beyond ASCII, is so one further on, or borrows for being below ' '.
 		if (b|(b+ones)|(b-' '*ones))&high != 0 {
 			return false
@@ -86,6 +84,21 @@ func plain(text string, most int) bool {
 		}
 	}
 	return true
+}
+
+// Bytes of eight that are looked at as one.
+const ones, high = 0x0101010101010101, 0x80 * ones
+
+// eightOf are the first eight bytes of a text.
+func eightOf(text string) uint64 {
+	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+}
+
+// holds is not 0 where one of eight bytes is c: that one is 0 then, and borrows when one is taken from it.
+func holds(eight, c uint64) uint64 {
+	eight ^= c * ones
+	return (eight - ones) &^ eight & high
 }
 
 // defuse puts ' before a text that a spreadsheet would take for a formula: one that

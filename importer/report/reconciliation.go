@@ -2,8 +2,8 @@ package report
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/gocarina/gocsv"
@@ -44,7 +44,7 @@ func (r *Run) Reconciliation(batch []Compared) error {
 		}
 		c.ContentKeys, c.Error = Cell(c.ContentKeys), Cell(c.Error)
 	})
-	r.err = marshal(batch, unflushed{r.reconciliation.lines})
+	r.err = marshal(batch, lines{r.reconciliation.buffer})
 	return r.err
 }
 
@@ -56,12 +56,8 @@ func (r *Run) openReconciliation() (err error) {
 	if r.reconciliation, err = r.create(path); err != nil || r.reconciliation == nil {
 		return err
 	}
-	r.reconciliation.lines = csv.NewWriter(r.reconciliation.buffer)
-	header, err := gocsv.MarshalString([]Compared{})
-	if err == nil {
-		err = r.reconciliation.lines.Write(strings.Split(strings.TrimSpace(header), ","))
-	}
-	return err
+	columns, err := columnsOf[Compared]()
+	return errors.Join(err, lines{r.reconciliation.buffer}.Write(columns))
 }
 
 // Reconciliation is what a reconciliation has found, in figures. Absent leads have no row.
@@ -169,9 +165,9 @@ func (r *Run) Pull(lines []Pulled) error {
 		}
 	})
 	r.pull.lines = csv.NewWriter(r.pull)
-	header, err := gocsv.MarshalString([]Pulled{})
+	columns, err := columnsOf[Pulled]()
 	if err == nil {
-		err = r.pull.lines.Write(strings.Split(strings.TrimSpace(header), ","))
+		err = r.pull.lines.Write(columns)
 	}
 	if err == nil && len(lines) > 0 {
 		err = gocsv.MarshalCSVWithoutHeaders(lines, gocsv.NewSafeCSVWriter(r.pull.lines))

@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/gocarina/gocsv"
 )
 
 // Result is one line of the results file: how one row ended. Line is the physical
@@ -47,17 +46,14 @@ type results struct {
 // newResults writes the header line, with further columns behind those that all results
 // have; the name of one that stands already is told apart.
 func newResults(out *output, further []string) (*results, error) {
-	out.lines = csv.NewWriter(out.buffer)
-	header, err := gocsv.MarshalString([]Result{})
-	names := strings.Split(strings.TrimSpace(header), ",")
-	w := &results{output: out}
+	names, err := columnsOf[Result]()
 	for _, name := range further {
 		for slices.Contains(names, name) {
 			name = "row_" + name
 		}
 		names = append(names, name)
 	}
-	return w, errors.Join(err, out.lines.Write(names))
+	return &results{output: out}, errors.Join(err, lines{out.buffer}.Write(names))
 }
 
 // add writes lines by gocsv. Texts from outside are cut and defused; names and IDs only lose what
@@ -71,12 +67,12 @@ func (w *results) add(batch []Result) error {
 		r.Location, r.Error = Cell(r.Location), Cell(r.Error)
 	}
 	w.batch, w.next = batch, 0
-	return marshal(batch, line{unflushed{w.lines}, w})
+	return marshal(batch, line{lines{w.buffer}, w})
 }
 
 // line takes a line from gocsv.
 type line struct {
-	unflushed
+	lines
 	*results
 }
 
@@ -84,30 +80,7 @@ type line struct {
 func (w line) Write(cells []string) error {
 	own := w.batch[w.next].Own
 	w.next++
-	return w.unflushed.Write(append(cells, own...))
-}
-
-// unflushed are lines that stay in their buffer until it is full, whatever gocsv thinks.
-type unflushed struct{ *csv.Writer }
-
-// Flush does nothing.
-func (unflushed) Flush() {}
-
-// atOnce is how many lines gocsv is given as an array.
-const atOnce = 32
-
-// marshal has gocsv write lines. It is given arrays as far as that goes: nobody can change them
-// meanwhile, so that reflection looks at their cells without a copy of each.
-func marshal[T any](batch []T, to gocsv.CSVWriter) error {
-	for ; len(batch) >= atOnce; batch = batch[atOnce:] {
-		if err := gocsv.MarshalCSVWithoutHeaders([atOnce]T(batch), to); err != nil {
-			return err
-		}
-	}
-	if len(batch) == 0 {
-		return nil
-	}
-	return gocsv.MarshalCSVWithoutHeaders(batch, to)
+	return w.lines.Write(append(cells, own...))
 }
 
 // Reject is a row that needs attention. Names and Cells are its own columns as they
