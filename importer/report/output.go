@@ -23,7 +23,7 @@ type output struct {
 	file    *os.File
 	opened  fs.FileInfo // by which the file is known again
 	buffer  *bufio.Writer
-	lines   *csv.Writer // into the buffer; nil: it holds no CSV
+	lines   *csv.Writer // of rejects or of what the CRM should take over, into the buffer; else nil
 }
 
 const outputBuffer = 64 << 10
@@ -43,7 +43,29 @@ func create(folder *os.Root, path string) (*output, error) {
 		return nil, o.failed(err)
 	}
 	o.buffer = bufio.NewWriterSize(o.file, outputBuffer)
+	if o.partial != "" {
+		o.buffer.Reset(&syncedAhead{file: o.file})
+	}
 	return o, nil
+}
+
+// syncedAhead has the system write a file to its disk while it grows, which else would all be
+// waited for at its end.
+type syncedAhead struct {
+	file        *os.File
+	size, begun int64
+}
+
+// aheadBy is how many bytes are written at once.
+const aheadBy = 8 << 20
+
+func (a *syncedAhead) Write(p []byte) (int, error) {
+	n, err := a.file.Write(p)
+	if a.size += int64(n); a.size-a.begun >= aheadBy {
+		disk.BeginSync(a.file, a.begun, a.size-a.begun)
+		a.begun = a.size
+	}
+	return n, err
 }
 
 func (o *output) open() error {
