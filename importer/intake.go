@@ -319,10 +319,7 @@ func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) e
 	}
 	m.Skipped = r.mapping.Source.SkipRows > 0
 	if r.findHeader != nil {
-		m.Taken, m.Header = r.findHeader(path, func(names []string) bool {
-			_, err := r.mapping.Bind(path, mapping.Columns{Names: names, Own: len(names)})
-			return err == nil
-		})
+		m.Taken, m.Header = r.findHeader(path, r.mapping.IsHeader)
 	}
 	return m
 }

@@ -101,3 +101,20 @@ func TestMisfitsOfTheWrongHeader(t *testing.T) {
 		}
 	}
 }
+
+// A mapping that names no column fits any line, of which none is its header for that: a lead would be left out as one.
+func TestNoLineIsTheHeaderOfAMappingWithoutColumns(t *testing.T) {
+	const mappingFile = "version: 1\nlead: {content: {'*': rest}}\n"
+	o := prepared(t, mappingFile, Options{}, "id,name,name\n1,Ann,Bob\n")
+	o.FindHeader = func(_ string, fits func([]string) bool) (int, int) {
+		if fits([]string{"1", "Ann", "Bob"}) {
+			return 1, 2
+		}
+		return 1, 0
+	}
+	_, err := Validate(t.Context(), o)
+	const want = "m.yaml:2:7: lead.content.*: a.csv has more than one column \"name\"\nhint: give each column of the file a name of its own"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -85,8 +85,7 @@ func withMissing(c *cli.Context, m *mapping.Mapping, mistakes mapping.Errors) er
 		lacks := m.Lacks(name, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
 		f.Close()
 		if len(lacks) > 0 && !h.Open {
-			fits := func(names []string) bool { return m.Lacks(name, mapping.Columns{Names: names, Own: len(names)}) == nil }
-			if taken, header := (&layout{name: name}).header(o, fits); header > 0 {
+			if taken, header := (&layout{name: name}).header(o, m.IsHeader); header > 0 {
 				lacks = mapping.Errors{importer.WrongHeader(name, c.String("mapping"), taken, header)}
 			}
 		}
