@@ -7,6 +7,7 @@ import (
 
 	"leadferry/checkpoint/postgres"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/ledger"
 )
 
 func (p *program) initLedgerCommand() *cli.Command {
@@ -83,6 +84,9 @@ the disk refused it; 4 one of them is in use, damaged, or not empty.`,
 			if postgres.IsAddress(to) {
 				o := p.ledger(c).ServerOptions()
 				return p.desk(c).Copy(c.Context, at, to, &o)
+			}
+			if err := ledger.RefuseAddress(to); err != nil {
+				return err
 			}
 			if to, err = filepath.Abs(to); err != nil {
 				return err

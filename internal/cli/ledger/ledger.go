@@ -94,9 +94,29 @@ func (m Meant) Path() (string, error) {
 	return Default(t)
 }
 
+// serverWords begin the words of a server's address.
+var serverWords = []string{"host", "hostaddr", "service", "dbname", "user", "port", "sslmode"}
+
+// RefuseAddress refuses the name of a checkpoint that is meant as an address and is none of PostgreSQL: a file of that name
+// would be a new one, with which every lead is made again.
+func RefuseAddress(name string) error {
+	isWord := func(word string) bool {
+		key, _, found := strings.Cut(word, "=")
+		return found && slices.Contains(serverWords, key)
+	}
+	if postgres.IsAddress(name) || disk.Exists(name) || !strings.Contains(name, "://") && !slices.ContainsFunc(strings.Fields(name), isWord) {
+		return nil
+	}
+	return exit.Usage(postgres.Shown(name)+" is neither a file nor an address of PostgreSQL, so it names no checkpoint",
+		"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is named by its path alone")
+}
+
 // refuseOther refuses a file that is named as a checkpoint and is known to be something else: what to do about a damaged
 // one would be wrong for it.
 func refuseOther(path string) error {
+	if err := RefuseAddress(path); err != nil {
+		return err
+	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
@@ -216,6 +236,9 @@ func (m Meant) Existing() (Place, error) {
 func (m Meant) Named(name string) (Place, error) {
 	if postgres.IsAddress(name) {
 		return m.existingOnServer(name)
+	}
+	if err := RefuseAddress(name); err != nil {
+		return Place{}, err
 	}
 	if !disk.Exists(name) {
 		return Place{}, exit.Usage("no checkpoint at "+name, "check the path")
