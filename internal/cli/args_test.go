@@ -80,6 +80,8 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"import f.csv --out --":            "flag --out needs a value (see leadferry import --help)",
 		"import f.csv --results --out=o":   "flag --results needs a value (see leadferry import --help)",
 		"import f.csv --checkpoint=":       "--checkpoint is given without a name (is a variable not set? Leave the flag out to use the default)",
+		"import f.csv --shard=":            "--shard is given without a name (is a variable not set? Leave the flag out to use the default)",
+		"import f.csv --problems=":         "--problems is given without a name (is a variable not set? Leave the flag out to use the default)",
 		"import --limit 1.5":               `"1.5" is no value for --limit (it takes a whole number, for example --limit 10)`,
 		"import --limit=0x10":              `"0x10" is no value for --limit (it takes a whole number, for example --limit 10)`,
 		"import -c many":                   `"many" is no value for --concurrency (it takes a whole number, for example --concurrency 10)`,

@@ -182,7 +182,7 @@ func wrongValue(f cli.Flag, value string) (err error) {
 	if err != nil {
 		return exit.Usage(strconv.Quote(value)+" is no value for "+name, hint)
 	}
-	if value == "" && slices.Contains([]string{"checkpoint", "out", "results", "rejects", "reconciliation", "pull", "summary", "metrics", "output"}, f.Names()[0]) {
+	if value == "" && slices.Contains([]string{"checkpoint", "fleet", "shard", "out", "results", "rejects", "problems", "reconciliation", "pull", "summary", "metrics", "output"}, f.Names()[0]) {
 		return exit.Usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the default")
 	}
 	return nil
