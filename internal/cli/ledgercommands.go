@@ -85,7 +85,7 @@ the disk refused it; 4 one of them is in use, damaged, or not empty.`,
 				o := p.ledger(c).ServerOptions()
 				return p.desk(c).Copy(c.Context, at, to, &o)
 			}
-			if err := ledger.RefuseAddress(to); err != nil {
+			if err := ledger.RefuseName(to); err != nil {
 				return err
 			}
 			if to, err = filepath.Abs(to); err != nil {

@@ -97,14 +97,20 @@ func (m Meant) Path() (string, error) {
 // serverWords begin the words of a server's address.
 var serverWords = []string{"host", "hostaddr", "service", "dbname", "user", "port", "sslmode"}
 
-// RefuseAddress refuses the name of a checkpoint that is meant as an address and is none of PostgreSQL: a file of that name
-// would be a new one, with which every lead is made again.
-func RefuseAddress(name string) error {
+// RefuseName refuses the name of a checkpoint that is meant as no file: as an address, and is none of PostgreSQL, or as none.
+// A file of that name would be a new one, with which every lead is made again.
+func RefuseName(name string) error {
 	isWord := func(word string) bool {
 		key, _, found := strings.Cut(word, "=")
 		return found && slices.Contains(serverWords, key)
 	}
-	if postgres.IsAddress(name) || disk.Exists(name) || !strings.Contains(name, "://") && !slices.ContainsFunc(strings.Fields(name), isWord) {
+	switch {
+	case postgres.IsAddress(name), disk.Exists(name):
+		return nil
+	case name == report.None || name == "-":
+		return exit.Usage("--checkpoint "+name+" names no file, and nothing goes without a checkpoint, the only memory of what was made",
+			"leave the flag out for the one of the target, or write ./"+name+" for a file of that name")
+	case !strings.Contains(name, "://") && !slices.ContainsFunc(strings.Fields(name), isWord):
 		return nil
 	}
 	return exit.Usage(postgres.Shown(name)+" is neither a file nor an address of PostgreSQL, so it names no checkpoint",
@@ -114,7 +120,7 @@ func RefuseAddress(name string) error {
 // refuseOther refuses a file that is named as a checkpoint and is known to be something else: what to do about a damaged
 // one would be wrong for it.
 func refuseOther(path string) error {
-	if err := RefuseAddress(path); err != nil {
+	if err := RefuseName(path); err != nil {
 		return err
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
@@ -237,7 +243,7 @@ func (m Meant) Named(name string) (Place, error) {
 	if postgres.IsAddress(name) {
 		return m.existingOnServer(name)
 	}
-	if err := RefuseAddress(name); err != nil {
+	if err := RefuseName(name); err != nil {
 		return Place{}, err
 	}
 	if !disk.Exists(name) {

@@ -7,30 +7,36 @@ import (
 	"testing"
 )
 
-// What is meant as a server's address and is none must not become the name of a new file: every lead would be made again.
+// What is meant as a server's address and is none, or as no checkpoint, must not become the name of a new file: every lead
+// would be made again.
 // faults 18, 128
-func TestAddressesThatAreNone(t *testing.T) {
+func TestNamesOfNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{
 		"postgress://db/leads", "POSTGRES://db/leads", "mysql://db/leads", "file:///srv/leads.db", "https://db.example.com/leads",
 		"dbname=leads host=db", "user=ann host=db", "sslmode=verify-full service=leads", "port=5432",
 	} {
-		if err := RefuseAddress(name); err == nil || !strings.Contains(err.Error(), "is neither a file nor an address of PostgreSQL") {
+		if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), "is neither a file nor an address of PostgreSQL") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"none", "-"} {
+		if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), "names no file") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	const secret = "hunter2"
-	if err := RefuseAddress("postgress://ann:" + secret + "@db/leads"); err == nil || strings.Contains(err.Error(), secret) {
+	if err := RefuseName("postgress://ann:" + secret + "@db/leads"); err == nil || strings.Contains(err.Error(), secret) {
 		t.Error(err)
 	}
 	if err := os.WriteFile("port=1.db", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		"leads.db", "./host=db", filepath.Join("a", "b=c.db"), "port=1.db", "", `C:\leads\x.db`, "a:/b.db",
+		"leads.db", "./none", "./host=db", filepath.Join("a", "b=c.db"), "port=1.db", "", `C:\leads\x.db`, "a:/b.db",
 		"postgres://db/leads", "postgresql://db/leads", "host=db dbname=leads", "service=leads",
 	} {
-		if err := RefuseAddress(name); err != nil {
+		if err := RefuseName(name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
