@@ -113,7 +113,7 @@ func RefuseName(name string) error {
 	case !strings.Contains(name, "://") && !slices.ContainsFunc(strings.Fields(name), isWord):
 		return nil
 	}
-	return exit.Usage(postgres.Shown(name)+" is neither a file nor an address of PostgreSQL, so it names no checkpoint",
+	return exit.Usage("the checkpoint's name is neither that of a file nor an address of PostgreSQL", // and may hold a password
 		"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is named by its path alone")
 }
 

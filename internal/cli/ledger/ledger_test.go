@@ -16,7 +16,7 @@ func TestNamesOfNoFile(t *testing.T) {
 		"postgress://db/leads", "POSTGRES://db/leads", "mysql://db/leads", "file:///srv/leads.db", "https://db.example.com/leads",
 		"dbname=leads host=db", "user=ann host=db", "sslmode=verify-full service=leads", "port=5432",
 	} {
-		if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), "is neither a file nor an address of PostgreSQL") {
+		if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), "is neither that of a file nor an address of PostgreSQL") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
