@@ -67,6 +67,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 // ServerError is an error of the server that keeps a checkpoint.
 type ServerError struct {
 	Text string
+	Hint string // what to do about it, where that is known
 	Err  error
 }
 

@@ -269,7 +269,7 @@ func (l *Ledger) commit() {
 	}
 	l.mu.Lock()
 	l.broken = err
-	l.enough = min((3*l.enough+l.answered+3)/4, max(l.slots/4, 1))
+	l.enough = min((3*l.enough+l.answered+3)/4, max(l.slots/8, 1))
 	for _, w := range l.group {
 		if w.Kind == Claim && (err != nil || w.Err != nil) {
 			delete(l.claimed, w.Entry.Key)

@@ -79,8 +79,8 @@ func drawHappening(rt *rapid.T) (h happening) {
 	h.rows = rapid.SliceOfN(rapid.Custom(drawRow), 1, 8).Draw(rt, "rows")
 	h.options = Options{
 		Concurrency: rapid.IntRange(1, 4).Draw(rt, "workers"), Retries: rapid.IntRange(0, 1).Draw(rt, "retries"),
-		CheckRemote: rapid.Bool().Draw(rt, "check"), CheckAll: rapid.IntRange(0, 3).Draw(rt, "check all") == 0,
-		Conflict: Rule(rapid.IntRange(0, 2).Draw(rt, "conflict")), UpdateChanged: rapid.Bool().Draw(rt, "update"),
+		CheckRemote: rapid.SampledFrom([]Reads{ReadNothing, ReadNothing, ReadNothing, ReadChanged, ReadChanged, ReadChanged, ReadAll, ReadAll}).Draw(rt, "check"),
+		Conflict:    Rule(rapid.IntRange(0, 2).Draw(rt, "conflict")), Changed: rapid.SampledFrom([]ChangedRows{ReportChanged, UpdateChanged}).Draw(rt, "changed"),
 		HoldReopen: rapid.Bool().Draw(rt, "hold"), Missing: Missing(rapid.IntRange(0, 2).Draw(rt, "missing")),
 		MaxWait: time.Minute,
 	}
@@ -102,8 +102,8 @@ func told(list []happening) string {
 	var b strings.Builder
 	for i := range list {
 		h := &list[i]
-		fmt.Fprintf(&b, "%d %s %q fates %q dies %d meddles %d lead %d %s, check %v %v conflict %d update %v hold %v missing %d retries %d workers %d\n", i, h.kind, h.rows, h.fates, h.dies, h.meddles,
-			h.lead+1, h.status, h.options.CheckRemote, h.options.CheckAll, h.options.Conflict, h.options.UpdateChanged, h.options.HoldReopen, h.options.Missing, h.options.Retries, h.options.Concurrency)
+		fmt.Fprintf(&b, "%d %s %q fates %q dies %d meddles %d lead %d %s, check %v conflict %d update %v hold %v missing %d retries %d workers %d\n", i, h.kind, h.rows, h.fates, h.dies, h.meddles,
+			h.lead+1, h.status, h.options.CheckRemote, h.options.Conflict, h.options.Changed, h.options.HoldReopen, h.options.Missing, h.options.Retries, h.options.Concurrency)
 	}
 	return b.String()
 }
@@ -153,7 +153,7 @@ func (p *pair) happen(h *happening) *ended {
 		defer p.unchanged(before)
 	}
 	if h.kind == "import" {
-		o.CheckRemote, o.CheckAll = false, false
+		o.CheckRemote = ReadNothing
 	}
 	r := p.run(h.kind, o, h.rows...)
 	s.fate, s.arrive, s.dead = nil, nil, false

@@ -137,7 +137,7 @@ func BenchmarkEngine(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tr.keepIn(checkpoint.NewLedger(store, checkpoint.Gathering{Slots: 128, Ahead: tr.retrier.breaker.ahead}))
+	tr.keepIn(checkpoint.NewLedger(store, checkpoint.Gathering{Slots: 128, Ahead: tr.retrier.Breaker.Ahead}))
 	tr.sender, tr.recorder = instant{}, &unrecorded{items: &tr.intake.items}
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -9,10 +9,18 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
+
+// Sender makes the service's calls. It never retries; its errors are
+// *leadapi.Error and say whether the request was applied.
+type Sender interface {
+	Create(ctx context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error)
+	Update(ctx context.Context, leadID string, r *leadapi.UpdateRequest) (*leadapi.Lead, error)
+}
 
 // carrier carries one row at a time from its plan to its outcome. Each wait of a row is a
 // call that returns when it is over: for the claim to be durable, for a place in flight,
@@ -20,7 +28,7 @@ import (
 type carrier struct {
 	ledger      *checkpoint.Ledger
 	sender      Sender
-	retrier     *retrier
+	retrier     *delivery.Retrier
 	phases      *phases
 	run         string        // its ID
 	files       []string      // names of the inputs
@@ -84,13 +92,11 @@ func (c *carrier) create(ctx context.Context, j *job) {
 }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
-	c.retrier.breaker.waiting.Add(1)
-	take(&j.createSlot, c.createSlots)
-	c.retrier.breaker.waiting.Add(-1)
+	c.retrier.Breaker.WhileWaiting(func() { take(&j.createSlot, c.createSlots) })
 	take(&j.sentSlot, c.sentSlots)
 	req := createRequest(&j.request, &j.it.rec)
 	first, attempt := j.requestID, 0
-	tries, err := c.retrier.deliver(ctx, c.phases.taking, &j.pass, func(ctx context.Context, anew bool) (err error) {
+	tries, err := c.retrier.Deliver(ctx, c.phases.taking, &j.pass, func(ctx context.Context, anew bool) (err error) {
 		if first != "" {
 			attempt++
 			j.requestID = leadapi.RequestIDOf(first, attempt)
@@ -111,7 +117,7 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 // heldBack is why a create that was claimed does not leave: the run stops, or its ledger has failed.
 func (c *carrier) heldBack(err error) error {
 	if c.phases.taking.Err() != nil && errors.Is(err, context.Canceled) {
-		return errStopping
+		return delivery.ErrStopping
 	}
 	return ledgerFailed(err)
 }
@@ -134,12 +140,12 @@ func (c *carrier) made(j *job, made *leadapi.Created) {
 		j.entry.State, j.entry.WantLink, outcome = checkpoint.Partial, rec.ExternalID, Partial
 	}
 	stored := c.settle(j, outcome)
-	shown := usable
+	shown := delivery.Usable
 	switch {
 	case !stored:
-		shown = nothingShown
+		shown = delivery.NothingShown
 	case j.outcome == InDoubt: // the ID is another row's
-		shown = inDoubt
+		shown = delivery.Doubtful
 	}
 	c.conclude(j, shown)
 	j.linking = stored && j.outcome == Partial
@@ -147,22 +153,20 @@ func (c *carrier) made(j *job, made *leadapi.Created) {
 
 // notMade settles a create that came to no lead, as far as one can tell.
 func (c *carrier) notMade(j *job, err error) {
-	var stop *Stop
+	stop, stops := stopOf(err)
 	var ae *leadapi.Error
 	switch {
-	case errors.Is(err, errStopping):
-		c.withdraw(j, Pending)
-	case errors.As(err, &stop):
+	case stops:
 		c.stopRun(j, stop)
 		c.withdraw(j, Pending)
 	case !errors.As(err, &ae):
 		j.text = err.Error()
 		c.withdraw(j, Failed)
-	case c.retrier.unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
+	case c.retrier.Unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
 		j.refuse("%s", ae)
 		j.entry.Code = ae.Status
 		c.withdraw(j, Failed)
-	case ae.Applied == leadapi.No && !throttled(ae):
+	case ae.Applied == leadapi.No && !delivery.Throttled(ae):
 		c.refused(j, ae)
 	default:
 		c.doubt(j, ae.Status, ae.Reason)
@@ -171,14 +175,14 @@ func (c *carrier) notMade(j *job, err error) {
 
 // conclude says what a create has shown of the service. Only then another one may leave in
 // its place, unless a lead was made.
-func (c *carrier) conclude(j *job, shown proof) {
-	c.retrier.breaker.conclude(&j.pass, shown)
+func (c *carrier) conclude(j *job, shown delivery.Proof) {
+	c.retrier.Breaker.Conclude(&j.pass, shown)
 	give(&j.createSlot)
 }
 
 // refused settles a request that the service will not take.
 func (c *carrier) refused(j *job, ae *leadapi.Error) {
-	c.conclude(j, usable)
+	c.conclude(j, delivery.Usable)
 	j.refuse("%s", ae)
 	j.entry = c.entryOf(j, checkpoint.Rejected)
 	j.entry.Content = nil // no lead holds it
@@ -188,9 +192,9 @@ func (c *carrier) refused(j *job, ae *leadapi.Error) {
 
 // doubt settles a create of which nobody can tell whether it was applied.
 func (c *carrier) doubt(j *job, code int, reason string) {
-	shown := inDoubt
+	shown := delivery.Doubtful
 	if code == 0 {
-		shown = unheard
+		shown = delivery.Unheard
 	}
 	c.conclude(j, shown)
 	j.entry = c.doubtOf(j)
@@ -200,7 +204,7 @@ func (c *carrier) doubt(j *job, code int, reason string) {
 
 // withdraw takes the claim of a create back that was not applied.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
-	c.conclude(j, nothingShown)
+	c.conclude(j, delivery.NothingShown)
 	j.outcome = outcome
 	if err := c.ledger.Withdraw(context.Background(), j.it.rec.Key); err != nil {
 		c.unwritten(j, err)
@@ -215,13 +219,13 @@ func (c *carrier) link(ctx context.Context, j *job) {
 	external := j.it.rec.ExternalID
 	var lead *leadapi.Lead
 	failpoint.At("before link")
-	tries, err := c.retrier.deliver(ctx, c.phases.sending, nil, func(ctx context.Context, anew bool) (err error) {
+	tries, err := c.retrier.Deliver(ctx, c.phases.sending, nil, func(ctx context.Context, anew bool) (err error) {
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external, NewConnection: anew})
 		return err
 	})
 	j.attempts += tries
 	failpoint.At("link answered")
-	var stop *Stop
+	stop, stops := stopOf(err)
 	var ae *leadapi.Error
 	switch {
 	case err == nil && lead.ID == j.entry.LeadID && lead.ExternalID == external:
@@ -229,7 +233,7 @@ func (c *carrier) link(ctx context.Context, j *job) {
 		return
 	case err == nil:
 		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another ExternalID"
-	case errors.Is(err, errStopping) || errors.As(err, &stop):
+	case stops:
 		c.unlinked(j, stop)
 		return
 	case errors.As(err, &ae):

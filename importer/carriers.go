@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/leadapi"
 )
 
@@ -23,7 +24,7 @@ type job struct {
 	sentSlot   chan struct{}         // of the carrier's sentSlots, where the row has one; or nil
 	createSlot chan struct{}         // the same, of its creates
 	linking    bool                  // the lead exists and has to be linked
-	pass       pass                  // Create: what it was sent with
+	pass       delivery.Pass         // Create: what it was sent with
 	requestID  string                // Create: of its last attempt, where requests carry IDs
 	request    leadapi.CreateRequest // room that the carrier's next row uses again
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/mapping"
 )
@@ -83,17 +83,9 @@ func quoted(names []string) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%q", shortened(name, longColumn))
+		fmt.Fprintf(&b, "%q", report.Shortened(name, longColumn))
 	}
 	return b.String()
-}
-
-// shortened cuts a text that has more characters than most.
-func shortened(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }
 
 // How far a file is read whose rows bring their own columns, before anything is sent.

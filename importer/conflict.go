@@ -32,19 +32,30 @@ func RuleOf(word string) Rule {
 	return map[string]Rule{"file": RuleFile, "service": RuleService}[word]
 }
 
+// Reads says which leads a sync reads before it decides about their rows.
+type Reads uint8
+
+// ReadNothing reads none, ReadChanged those that it is about to change, and ReadAll every one.
+const (
+	ReadNothing Reads = iota
+	ReadChanged
+	ReadAll
+)
+
 // conflicts is what a run does about statuses that others have changed on the service.
 type conflicts struct {
 	rule       Rule
 	byStatus   map[string]string // rules of single statuses of the service, which go before, by their words
 	holdReopen bool
-	read, all  bool // a lead is read before it is changed; or whether it changes or not
+	reads      Reads
 }
 
 func newConflicts(o *Options) conflicts {
-	return conflicts{
-		rule: o.Conflict, byStatus: o.Mapping.Conflict(), holdReopen: o.HoldReopen,
-		read: (o.CheckRemote || o.CheckAll) && !o.DryRun, all: o.CheckAll && !o.DryRun,
+	c := conflicts{rule: o.Conflict, byStatus: o.Mapping.Conflict(), holdReopen: o.HoldReopen, reads: o.CheckRemote}
+	if o.DryRun {
+		c.reads = ReadNothing
 	}
+	return c
 }
 
 // ruleFor is the rule where the service shows a status. One that could not be read is for a
@@ -93,11 +104,11 @@ func (b *leadBefore) changedBy(file, service string) (byFile, byService bool) {
 func (p *conflicts) weigh(c *Case, step Step) Step {
 	file, before := c.Record.Status, beforeOf(c.Known)
 	seen := before.seen.Status
-	step.Unread = p.all && c.Known.ExternalID == "" && step.Action == Nothing && step.Outcome == Unchanged
+	step.Unread = p.reads == ReadAll && c.Known.ExternalID == "" && step.Action == Nothing && step.Outcome == Unchanged
 	switch {
 	case step.Action == Nothing && step.Outcome != Unchanged:
 		return step
-	case p.read && c.Known.ExternalID != "" && (p.all || step.Action == Update || seen != "" && seen != before.status):
+	case p.reads != ReadNothing && c.Known.ExternalID != "" && (p.reads == ReadAll || step.Action == Update || seen != "" && seen != before.status):
 		step.Action, step.Outcome = Update, Updated
 		return p.reopening(c, step, before.status)
 	case seen == "":
@@ -108,7 +119,7 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 	}
 	switch p.ruleFor(seen) {
 	case RuleReport:
-		return Step{Outcome: Conflict, Reason: before.changedElsewhere(seen), Kind: changedKind}
+		return Step{Outcome: Conflict, Reason: before.changedElsewhere(seen) + nothingSent, Kind: changedKind}
 	case RuleFile:
 		return p.reopening(c, withStatus(step, file), seen)
 	}
@@ -173,12 +184,13 @@ func (p *conflicts) reopens(service, file string) bool {
 
 const keptKind = "the service's status stands against the file's"
 
-const changedKind = "the lead's status was changed on the service: nothing was sent"
+const nothingSent = ": nothing was sent"
 
-// changedElsewhere is for people: why a row is a conflict.
+const changedKind = "the lead's status was changed on the service" + nothingSent
+
+// changedElsewhere is for people: what the service shows, and what was confirmed.
 func (b *leadBefore) changedElsewhere(service string) string {
-	return fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s: nothing was sent",
-		cmp.Or(service, "not readable"), b.status, clock(b.confirmed))
+	return fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s", cmp.Or(service, "not readable"), b.status, clock(b.confirmed))
 }
 
 // weighRead is what becomes of an update once its lead was read. It reports whether anything
@@ -189,7 +201,7 @@ func (c *carrier) weighRead(j *job, lead *leadapi.Lead) (goesOn bool) {
 	rule := c.conflicts.ruleFor(lead.Status)
 	switch {
 	case byService && rule == RuleReport:
-		return c.held(j, lead, j.leadBefore.changedElsewhere(lead.Status))
+		return c.held(j, lead, j.leadBefore.changedElsewhere(lead.Status)+nothingSent)
 	case byService && rule == RuleService:
 		send.Status, j.step.Keep = false, true
 	default:

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"bytes"
-	"cmp"
 	"container/heap"
 	"context"
 	"crypto/sha256"
@@ -10,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,24 +26,22 @@ type drift struct {
 	read     int // of them
 	differ   int // of those
 	verdicts [verdictCount]int
-	statuses map[move]int // of the file, and on the service
-	owners   map[move]int // of leads that moved from one to another
+	statuses map[report.Transition]int // of the file, and on the service
+	owners   map[report.Transition]int // of leads that moved from one to another
 	named    *named.Keys
 	others   bool // some of them may be no lead's
 }
 
 func newDrift(seed uint64) *drift {
-	return &drift{seed: seed, statuses: map[move]int{}, owners: map[move]int{}, named: named.New()}
+	return &drift{seed: seed, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}, named: named.New()}
 }
 
 // mostMoves bounds what is told apart of statuses and owners: the service's words may be any.
 const mostMoves = 1000
 
-func countMove(in map[move]int, m move) {
-	if len(in) >= mostMoves {
-		if _, known := in[m]; !known {
-			m = move{"others", "others"}
-		}
+func countMove(in map[report.Transition]int, m report.Transition) {
+	if _, known := in[m]; !known && len(in) >= mostMoves {
+		m = report.Transition{From: "others", To: "others"}
 	}
 	in[m]++
 }
@@ -56,7 +52,7 @@ func (d *drift) count(it *item, r *result) {
 	d.verdicts[f.verdict]++
 	switch f.verdict {
 	case Same, FileAhead, ServiceAhead, BothChanged:
-		countMove(d.statuses, move{it.rec.Status, f.service})
+		countMove(d.statuses, report.Transition{From: it.rec.Status, To: f.service})
 	default:
 		return
 	}
@@ -66,7 +62,7 @@ func (d *drift) count(it *item, r *result) {
 		}
 	}
 	if f.owner != "" && r.entry.Organization != "" && f.owner != r.entry.Organization {
-		countMove(d.owners, move{r.entry.Organization, f.owner})
+		countMove(d.owners, report.Transition{From: r.entry.Organization, To: f.owner})
 	}
 }
 
@@ -166,7 +162,7 @@ func wilson(hits, n int) (low, high float64) {
 
 // report puts what was counted into the run's figures.
 func (d *drift) report(s *report.Summary) {
-	rec := &report.Reconciliation{Statuses: transitions(d.statuses), Owners: transitions(d.owners)}
+	rec := &report.Reconciliation{Statuses: report.Transitions(d.statuses), Owners: report.Transitions(d.owners)}
 	for v := Same; v < verdictCount; v++ {
 		rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})
 	}
@@ -178,17 +174,6 @@ func (d *drift) report(s *report.Summary) {
 		}
 	}
 	s.Reconciliation = rec
-}
-
-func transitions(moves map[move]int) []report.Transition {
-	var list []report.Transition
-	for m, n := range moves {
-		list = append(list, report.Transition{From: m.from, To: m.to, Leads: n})
-	}
-	slices.SortFunc(list, func(a, b report.Transition) int {
-		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
-	return list
 }
 
 // prepareReconciliation picks the sample and says what the run will cost.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/findings"
 	"leadferry/importer/repeats"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
@@ -21,17 +22,17 @@ type dryRun struct {
 	options *Options
 	intake  *intake
 
-	checks    *findings
-	statuses  *statusWords
-	words     *lackingWords // texts that other maps lack
-	caught    *lackingWords // texts that maps lack and else took
-	dropped   finding       // rows with values that on_invalid left out
-	elsewhere finding       // rows with texts that else took
-	suspect   finding       // rows with either
-	assigned  *assigned
+	problems  *findings.Problems
+	statuses  *findings.Statuses
+	words     *findings.Words // texts that other maps lack
+	caught    *findings.Words // texts that maps lack and else took
+	dropped   findings.Rows   // rows with values that on_invalid left out
+	elsewhere findings.Rows   // rows with texts that else took
+	suspect   findings.Rows   // rows with either
+	assigned  *findings.Assigned
 	repeats   *repeats.Finder // nil: not looked for
 	repeated  repeats.Found   // at the end
-	addresses finding         // rows whose key looks like an e-mail address
+	addresses findings.Rows   // rows whose key looks like an e-mail address
 
 	pending result // of every row that a run would send: results are large, and there are millions
 	ended   result // of the last row that has nothing to send
@@ -46,7 +47,10 @@ type dryRun struct {
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
-	d := &dryRun{options: o, pending: result{outcome: Pending}, intake: in, checks: newFindings(), statuses: newStatusWords(), words: newLackingWords(), caught: newLackingWords(), assigned: newAssigned()}
+	d := &dryRun{
+		options: o, intake: in, pending: result{outcome: Pending}, problems: findings.NewProblems(), statuses: findings.NewStatuses(),
+		words: findings.NewWords(), caught: findings.NewWords(), assigned: findings.NewAssigned(),
+	}
 	if !o.NoRepeats {
 		d.repeats = repeats.New()
 	}
@@ -55,31 +59,30 @@ func newDryRun(o *Options, in *intake) *dryRun {
 
 // read looks at a row before anything is planned for it.
 func (d *dryRun) read(it *item) {
-	switch {
-	case it.fault != nil:
+	at := spotOf(it)
+	if it.fault != nil {
 		for _, p := range it.fault.problems {
-			d.checks.add(it, p)
+			d.problems.Add(at, p, it.row.Problem != nil)
 			switch {
 			case p.Value == statusValue:
-				d.statuses.add(it, p.Word)
+				d.statuses.Add(at, p.Word)
 			case p.Value != "":
-				d.words.add(it, p)
+				d.words.Add(at, p)
 			}
 		}
-	case !it.rec.Skip && isAddress(it.rec.Key):
-		d.addresses.add(it)
-	}
-	if it.fault != nil {
 		return
 	}
+	if !it.rec.Skip && isAddress(it.rec.Key) {
+		d.addresses.Add(at)
+	}
 	if len(it.rec.Dropped) > 0 {
-		d.dropped.add(it)
-		d.suspect.add(it)
+		d.dropped.Add(at)
+		d.suspect.Add(at)
 	}
 	for _, p := range it.rec.Caught {
-		d.caught.add(it, p)
-		d.elsewhere.add(it)
-		d.suspect.add(it)
+		d.caught.Add(at, p)
+		d.elsewhere.Add(at)
+		d.suspect.Add(at)
 	}
 }
 
@@ -117,7 +120,7 @@ func (d *dryRun) count(it *item, step *Step) {
 	if step.Action != Create {
 		return
 	}
-	d.assigned.add(&it.rec)
+	d.assigned.Add(&it.rec)
 	if it.rec.ExternalID != "" {
 		d.linked++
 	}
@@ -140,7 +143,7 @@ func (d *dryRun) fails() bool {
 
 // suspects are good rows that a strict check takes for problems.
 func (d *dryRun) suspects() int {
-	return d.repeated.Same.Rows + d.repeated.Alike.Rows + d.suspect.rows
+	return d.repeated.Same.Rows + d.repeated.Alike.Rows + d.suspect.Count
 }
 
 const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that is nobody's name or address"
@@ -232,12 +235,13 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 	return r
 }
 
-// findings are what was found, for people and scripts.
-func (d *dryRun) findings(notes []string) *report.Checks {
+// found is what was found, for people and scripts.
+func (d *dryRun) found(notes []string) *report.Checks {
+	at := d.intake.place
 	c := &report.Checks{
-		Rules: d.checks.list(d.intake.place), Statuses: d.statuses.list(d.intake.place), Lacking: d.words.list(d.intake.place), UnusedColumns: d.intake.unused,
-		Assignments: d.assigned.list(), Projected: d.projected(), Tests: d.tests, LostFiles: d.intake.lost, Notes: notes,
-		DroppedRows: d.dropped.rows, Caught: d.caught.list(d.intake.place), CaughtRows: d.elsewhere.rows, Strict: d.options.Strict,
+		Rules: d.problems.List(at), Statuses: d.statuses.List(at), Lacking: d.words.List(at), UnusedColumns: d.intake.unused,
+		Assignments: d.assigned.List(), Projected: d.projected(), Tests: d.tests, LostFiles: d.intake.lost, Notes: notes,
+		DroppedRows: d.dropped.Count, Caught: d.caught.List(at), CaughtRows: d.elsewhere.Count, Strict: d.options.Strict,
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.updates {
@@ -268,15 +272,15 @@ func (d *dryRun) notes() (notes []string) {
 	if d.lacking != nil && d.updates {
 		notes = append(notes, "The mapping serves sync alone: it lacks what import makes leads with, which is assign, lead.type_key and lead.type_label.")
 	}
-	if n := d.addresses.rows; n > 0 {
+	if n := d.addresses.Count; n > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key looks like an e-mail address: %d, first at %s. Keys are kept in the checkpoint: take something that is nobody's name or address.",
-			n, d.intake.place(d.addresses.spots[0])))
+			n, d.intake.place(d.addresses.First[0])))
 	}
 	if names := d.options.Mapping.Composed(); len(names) > 0 {
 		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out empty vanish from the service.", listed(names)))
 	}
-	if n := d.dropped.rows; n > 0 {
-		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.spots[0])))
+	if n := d.dropped.Count; n > 0 {
+		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.", n, d.intake.place(d.dropped.First[0])))
 	}
 	if same := &d.repeated.Same; same.Rows > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key stands in an earlier row: %d. They are judged in file order: the same data count as unchanged, other data as changed. %s", same.Rows, d.examples(same)))
@@ -299,7 +303,7 @@ func (d *dryRun) again(a *repeats.Again) report.Repeats {
 	r := report.Repeats{Rows: a.Rows}
 	for _, one := range a.First {
 		r.Places = append(r.Places, report.Repeat{
-			Place: d.intake.place(spot{one.At.Input, one.At.Line, one.At.Number}), First: d.intake.place(spot{one.First.Input, one.First.Line, one.First.Number}), Row: one.At.Number,
+			Place: d.intake.place(findings.Spot(one.At)), First: d.intake.place(findings.Spot(one.First)), Row: one.At.Number,
 		})
 	}
 	if len(r.Places) > mostRepeats {

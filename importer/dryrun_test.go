@@ -308,7 +308,7 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	tr := newTrial(t, rows, Options{DryRun: true, Rate: 0.5})
 	tr.remap(t, "  external_id: \"{id}\"\n")
 	tr.ledger.settle(t, checkpoint.Entry{Key: "known", State: checkpoint.Created}, checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"})
-	tr.sender, tr.dry, tr.planner = nil, newDryRun(&tr.Options, tr.intake), importPlanner{ignoreChanged: true}
+	tr.sender, tr.dry, tr.planner = nil, newDryRun(&tr.Options, tr.intake), importPlanner{changed: IgnoreChanged}
 	tr.carry(t.Context())
 	tr.dry.findRepeats()
 	want := report.Projected{Create: 2, Update: 3, Rate: 0.5, DurationS: 10}

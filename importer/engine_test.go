@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/leadapi"
 )
 
@@ -66,7 +67,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		interrupt := make(chan struct{})
 		tr := newTrial(t, numbered(300), Options{Concurrency: 8, Interrupt: interrupt, Checkpoint: filepath.Join(t.TempDir(), "c.db")})
 		tr.Open = func(bool, bool) (checkpoint.Store, error) { return newLedgerTwin(), nil }
-		db, err := openLedger(&tr.Options, tr.retrier.breaker.ahead)
+		db, err := openLedger(&tr.Options, tr.retrier.Breaker.Ahead)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +188,7 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 			for _, n := range tr.tally.outcomes {
 				sum += n
 			}
-			if tr.stopped != nil && (tr.retrier.breaker.over() == nil || tr.tally.outcomes[InDoubt] < mostDoubts) {
+			if tr.stopped != nil && (tr.retrier.Breaker.Over() == nil || tr.tally.outcomes[InDoubt] < delivery.MostDoubts) {
 				t.Errorf("stopped: %v", tr.stopped)
 			}
 			rows := len(kinds)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 	"leadferry/mapping"
@@ -35,7 +36,7 @@ const hearing = 30 * time.Second
 type member struct {
 	fleet   Fleet
 	limits  Limits
-	breaker *breaker
+	breaker *delivery.Breaker
 	stops   chan *Stop    // why the fleet ends; the first reason
 	wake    chan struct{} // holds one token while an exchange is wanted at once
 
@@ -47,11 +48,11 @@ type member struct {
 	kept time.Time           // when figures were taken down last
 }
 
-func newMember(f Fleet, l Limits, b *breaker, rate float64, patience time.Duration) *member {
+func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience time.Duration) *member {
 	m := &member{fleet: f, limits: l, breaker: b, patience: patience, heard: time.Now(), stops: make(chan *Stop, 1), wake: make(chan struct{}, 1)}
-	b.tell = m.asked
+	b.Asked = m.asked
 	if rate > 0 {
-		b.pace = pace{ration: &ration{every: time.Duration(float64(time.Second) / rate), ask: m.want}}
+		b.ShareRate(rate, m.want)
 	}
 	return m
 }
@@ -135,21 +136,33 @@ func (m *member) start(ctx context.Context) (end func()) {
 const lastWord = 5 * time.Second
 
 // leave tells for the last time what was done, and leaves the summary, with the rows as all workers of this shard took them.
-func (m *member) leave(t *tally, s *report.Summary) error {
+// A limit of the fleet that was exceeded since the exchange before ends the run as it would have then; the stop is nil where
+// none was.
+func (m *member) leave(t *tally, s *report.Summary) (*Stop, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
 	m.note(t)
 	m.told.Wants = false
-	if _, err := m.fleet.Exchange(ctx, m.told); err != nil {
-		return err
+	c, err := m.fleet.Exchange(ctx, m.told)
+	if err != nil {
+		return nil, err
+	}
+	stop := m.limits.reached(ofAll(&c))
+	if stop != nil {
+		halt(s, stop)
 	}
 	whole := *s
 	whole.Rows = rowCounts(t.total, &t.common)
 	var b bytes.Buffer
 	if err := whole.WriteJSON(&b); err != nil {
-		return err
+		return stop, err
 	}
-	return m.fleet.Conclude(ctx, b.Bytes())
+	return stop, m.fleet.Conclude(ctx, b.Bytes())
+}
+
+// ofAll is what the limits of a fleet are about.
+func ofAll(c *checkpoint.Common) counts {
+	return counts{read: c.Read, invalid: c.Invalid, sent: c.Sent, refused: c.Refused, doubts: c.Doubts}
 }
 
 // run exchanges until ctx ends.
@@ -195,75 +208,12 @@ func (m *member) exchange(ctx context.Context) *Stop {
 	}
 	m.heard = time.Now()
 	if c.Pause > 0 {
-		m.breaker.hold(c.Pause)
+		m.breaker.Hold(c.Pause)
 	}
 	if c.Tokens > 0 {
-		m.breaker.grant(c.Tokens, c.After)
+		m.breaker.Grant(c.Tokens, c.After)
 	}
-	return m.limits.reached(counts{read: c.Read, invalid: c.Invalid, sent: c.Sent, refused: c.Refused, doubts: c.Doubts})
-}
-
-// maxLate is how old a piece of the rate may be: others may have sent what this worker had not.
-const maxLate = time.Second
-
-// ration is this worker's part of the fleet's rate: pieces of time that are its own.
-type ration struct {
-	every  time.Duration // between requests
-	pieces []piece       // in order
-	next   time.Time     // no request leaves before
-	asked  bool          // another piece is on its way
-	ask    func()
-}
-
-type piece struct {
-	from time.Time
-	left int
-}
-
-// take lets a request leave, 0, or says how long it has to wait at most.
-func (r *ration) take(now time.Time) time.Duration {
-	for len(r.pieces) > 0 && (r.pieces[0].left == 0 || now.Sub(r.pieces[0].from) > maxLate) {
-		r.pieces = r.pieces[1:]
-	}
-	if !r.asked && (len(r.pieces) == 0 || len(r.pieces) == 1 && r.pieces[0].left <= 1) {
-		r.asked = true
-		r.ask()
-	}
-	if len(r.pieces) == 0 {
-		return maxBackoff // more wake who waits
-	}
-	first := &r.pieces[0]
-	if first.from.After(r.next) {
-		r.next = first.from
-	}
-	if d := r.next.Sub(now); d > 0 {
-		return d
-	}
-	first.left--
-	if r.next = r.next.Add(r.every); r.next.Before(now) {
-		r.next = now
-	}
-	return 0
-}
-
-// grant adds a piece of the rate.
-func (b *breaker) grant(n int, after time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if r := b.pace.ration; r != nil {
-		r.pieces, r.asked = append(r.pieces, piece{time.Now().Add(after), n}), false
-		b.wake()
-	}
-}
-
-// hold closes the breaker for d, as the service asked another worker to wait.
-func (b *breaker) hold(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if until := time.Now().Add(min(d, maxThrottle)); until.After(b.opens) {
-		b.opens = until
-		b.wake()
-	}
+	return m.limits.reached(ofAll(&c))
 }
 
 // Shard is the part of the input that a worker of a fleet takes: the rows whose lead falls to Index, from 0, of Of parts.

@@ -198,6 +198,29 @@ func TestLimitsAreTheFleets(t *testing.T) {
 	}
 }
 
+// A limit that is exceeded between two exchanges ends the run of whoever comes to its end behind it.
+func TestLimitsHoldForWhatIsOverAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleetTwin{workers: 2}
+		limits := Limits{MaxRejects: Share{Rows: 30}}
+		trials := sail(t, f, 40, Options{Concurrency: 8, Limits: limits}, func(_ int, tr *trial) {
+			tr.service.answer = func(name string, _ int) error {
+				if name > "n019" {
+					return &leadapi.Error{Op: "create", Status: 422, Applied: leadapi.No, Reason: "validation", Message: "no"}
+				}
+				return nil
+			}
+		})
+		for i, want := range []int{CodeAttention, CodeStopped} {
+			s := trials[i].summary()
+			trials[i].leave(s)
+			if s.ExitCode != want || want == CodeStopped && !strings.Contains(s.StopReason, "--max-rejects") {
+				t.Errorf("worker %d, which saw %d rows refused, ends with %d (%s), want %d", i, 20*(i+1), s.ExitCode, s.StopReason, want)
+			}
+		}
+	})
+}
+
 // A worker that does not hear any more what holds for its fleet waits for as long as it waits for its ledger, and leaves its
 // figures as long as it does.
 func TestAFleetThatIsNotHeardOf(t *testing.T) {

@@ -10,12 +10,15 @@
 //	              │ [leadQueues]  rows of one lead wait for one another
 //	              │ todo
 //	         [carrier] …                           some goroutines for each place in flight, each with
-//	              │ claim ─▶ send ─▶ settle        one row, to its end; each request waits at the
-//	              │       ─▶ link ─▶ settle        [breaker] and is repeated by the [retrier]
+//	              │ claim ─▶ send ─▶ settle        one row, to its end; delivery says when each request
+//	              │       ─▶ link ─▶ settle        leaves, and sends it again where it may
 //	              │ done
 //	         [scheduler]
 //	              │ [tally]       counts, limits, why the run stops
 //	         [recorder] ─▶ results, rejects        one goroutine; the summary comes last
+//
+// The rooms below know no rows on their way: source reads files, delivery sends requests, meter counts them, findings
+// gathers what a dry run tells, repeats finds keys that stand twice, named leads that no row names, and report writes files.
 //
 // Promises:
 //
@@ -36,6 +39,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
@@ -58,7 +62,7 @@ func newImport(o Options) *run { return newRun(o, creating(&o)) }
 func creating(o *Options) importPlanner {
 	return importPlanner{
 		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, ownData: o.Mapping.KeyFrom() == "row", conflicts: newConflicts(o),
-		ignoreChanged: o.IgnoreChanged, updateChanged: o.UpdateChanged,
+		changed: o.Changed,
 	}
 }
 
@@ -122,17 +126,15 @@ type Options struct {
 	MaxWait     time.Duration     // how long the service may stay silent
 	MaxDuration time.Duration     // rows are taken no longer than this; 0 = no limit
 	Limits
-	ResendOn      ResendOn
+	ResendOn      delivery.ResendOn
 	ResendInDoubt bool // --in-doubt resend
 	RetryRejected bool
-	IgnoreChanged bool // --changed ignore
-	UpdateChanged bool // --changed update
+	Changed       ChangedRows
 	CreateAlikes  bool // --look-alikes create
 	NewColumns    bool // other columns than leads were made by, though a row's own data are its key
 	NewKey        bool // another key or namespace than leads were made by
 	Missing       Missing
-	CheckRemote   bool // a sync reads a lead before it changes it
-	CheckAll      bool // the same, whether it changes it or not
+	CheckRemote   Reads
 	Reconciling   Reconciling
 	Conflict      Rule // what becomes of a lead whose status others have changed
 	HoldReopen    bool // --reopen hold

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
@@ -149,7 +150,7 @@ type intake struct {
 	doubts   []mapping.Error                     // what is told of the mapping beside the inputs' headers
 	unused   []string                            // columns that nothing uses, in their order, as far as they were seen
 	idle     map[string]bool                     // the same
-	lost     []report.Fault                      // tough: inputs that could not be read to their end
+	lost     []report.Fault                      // inputs that could not be read to their end, where keepGoing
 }
 
 // maxMakers is how many goroutines make Records at most: they wait for the one that reads
@@ -277,8 +278,12 @@ func (r *intake) lose(input int, err error) {
 	r.lost = append(r.lost, f)
 }
 
-func (r *intake) place(at spot) report.Place {
-	return report.Place{File: r.names[at.input], Line: at.line}
+func (r *intake) place(at findings.Spot) report.Place {
+	return report.Place{File: r.names[at.Input], Line: at.Line}
+}
+
+func spotOf(it *item) findings.Spot {
+	return findings.Spot{Input: it.input, Line: it.row.Line, Number: it.row.Number}
 }
 
 // maxUnused is how many columns that nothing uses are kept: rows of JSONL may all have

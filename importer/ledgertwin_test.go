@@ -129,6 +129,24 @@ type serviceTwin struct {
 	clash    bool         // two requests of one key at once
 }
 
+// What a service may answer.
+var (
+	unsent = &leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "connect"}
+	broken = &leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "no_answer"}
+)
+
+func status(code int) *leadapi.Error {
+	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.Maybe}
+}
+
+func refusal(code int) *leadapi.Error {
+	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, Reason: "refused"}
+}
+
+func after(code int, d time.Duration) *leadapi.Error {
+	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: d}
+}
+
 func newServiceTwin() *serviceTwin {
 	return &serviceTwin{delay: 20 * time.Millisecond, sends: map[string]int{}, inFlight: map[string]int{}}
 }
@@ -233,7 +251,7 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	}
 	e.sender, e.recorder = tr.service, tr.records
 	tr.run = e
-	tr.keepIn(checkpoint.NewLedger(tr.ledger, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Ahead: e.retrier.breaker.ahead}))
+	tr.keepIn(checkpoint.NewLedger(tr.ledger, checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Ahead: e.retrier.Breaker.Ahead}))
 	return tr
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 )
@@ -48,7 +49,7 @@ func TestLimitsEndARun(t *testing.T) {
 		}
 		return nil
 	}
-	// So few that those under way at once cannot be mostDoubts in a row, in whatever order they leave.
+	// So few that those under way at once cannot be MostDoubts in a row, in whatever order they leave.
 	fewDoubts := func(name string, _ int) error {
 		if atoi(name[1:])%10 == 0 {
 			return broken
@@ -66,7 +67,7 @@ func TestLimitsEndARun(t *testing.T) {
 	}{
 		{name: "in doubt", limits: Limits{MaxInDoubt: 5}, answer: doubt, stops: true, most: 60},
 		{name: "in doubt without limit", answer: fewDoubts},
-		{name: "all in doubt without limit", answer: func(string, int) error { return status(308) }, stops: true, most: mostDoubts},
+		{name: "all in doubt without limit", answer: func(string, int) error { return status(308) }, stops: true, most: delivery.MostDoubts},
 		{name: "rejects", limits: Limits{MaxRejects: Share{Rows: 5}}, answer: refuseSome, stops: true},
 		{name: "rejects within the limit", limits: Limits{MaxRejects: Share{Rows: 100}}, answer: refuseSome},
 		{name: "share of rejects", limits: Limits{MaxRejects: Share{Percent: 20}}, answer: refuseSome, stops: true},
@@ -90,7 +91,7 @@ func TestLimitsEndARun(t *testing.T) {
 					rows[i] = "," + rows[i] // without a key, and a cell too many
 				}
 				tr := newTrial(t, rows, Options{Concurrency: 4, Limits: test.limits})
-				tr.retrier.breaker.maxWait = 24 * time.Hour // silence alone ends none of these
+				tr.retrier.Breaker.MaxWait = 24 * time.Hour // silence alone ends none of these
 				tr.service.answer = test.answer
 				tr.carry(t.Context())
 				if stops := tr.stopped != nil; stops != test.stops {
@@ -158,7 +159,7 @@ func TestWhatEndsARunOutOfTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				interrupt := make(chan struct{})
 				tr := newTrial(t, numbered(300), Options{Concurrency: 4, MaxDuration: time.Second, Interrupt: interrupt})
-				tr.retrier.breaker.maxWait = test.maxWait
+				tr.retrier.Breaker.MaxWait = test.maxWait
 				tr.remap(t, "  external_id: 'x-{id}'\n")
 				began := time.Now()
 				tr.service.unlinked = func() error {
@@ -221,7 +222,7 @@ func TestTheServiceGoesAwayAndComesBack(t *testing.T) {
 		if got := tr.outcomes(); got != "created 200" {
 			t.Error(got)
 		}
-		if took := time.Since(began); took > 5*time.Minute+maxBackoff+10*time.Second {
+		if took := time.Since(began); took > 5*time.Minute+40*time.Second {
 			t.Errorf("went on only after %v", took)
 		}
 	})
@@ -354,11 +355,11 @@ func TestWhatATallyNamesIsBounded(t *testing.T) {
 	for i := range 300 {
 		tally.count(&item{row: source.Row{Line: i + 2, Number: i + 1}}, &result{outcome: InDoubt, text: "no answer", entry: checkpoint.Entry{Line: i + 2}})
 	}
-	if n := len(tally.doubts); n != 200 || tally.doubts[199].at.line != 201 || tally.doubts[199].entry.Line != 201 {
+	if n := len(tally.doubts); n != 200 || tally.doubts[199].at.Line != 201 || tally.doubts[199].entry.Line != 201 {
 		t.Errorf("%d doubts, the last %+v", n, tally.doubts[n-1])
 	}
 	reasons := tally.frequent()
-	if len(reasons) != 1 || reasons[0].rows != 300 || len(reasons[0].spots) != 3 || reasons[0].spots[2].line != 4 {
+	if len(reasons) != 1 || reasons[0].Count != 300 || len(reasons[0].First) != 3 || reasons[0].First[2].Line != 4 {
 		t.Errorf("%+v", reasons)
 	}
 }

@@ -43,10 +43,10 @@ func balanced(t *testing.T, b *balancer, secure bool, rest time.Duration) *trial
 			}
 		}
 	}
-	tr := newTrial(t, numbered(150), Options{Concurrency: 8, Retries: 20, ResendOn: ResendOn{}})
+	tr := newTrial(t, numbered(150), Options{Concurrency: 8, Retries: 20})
 	config := leadapi.Config{
 		TrunkID: "t", ClientID: "c", ClientSecret: "secret-of-the-client", Concurrency: 8, Timeout: 20 * time.Second,
-		Leave: tr.retrier.breaker.leaves, Observe: tr.meter.Observe,
+		Leave: tr.retrier.Breaker.Leaves, Observe: tr.meter.Observe,
 	}
 	if secure {
 		b.server.StartTLS()
@@ -61,7 +61,7 @@ func balanced(t *testing.T, b *balancer, secure bool, rest time.Duration) *trial
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	tr.sender, tr.retrier.reach = client, client.Reach
+	tr.sender, tr.retrier.Reach = client, client.Reach
 	return tr
 }
 

@@ -1,11 +1,13 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
 	"leadferry/leadapi"
@@ -118,6 +120,22 @@ func (s *Stop) Error() string { return s.Reason }
 // Unwrap is the cause.
 func (s *Stop) Unwrap() error { return s.Err }
 
+// stopOf reports whether an error of what was to be delivered says that the run stops; stop is why, where that is not known
+// yet.
+func stopOf(err error) (stop *Stop, stops bool) {
+	var end *delivery.End
+	if errors.As(err, &end) {
+		return stopAt(end), true
+	}
+	errors.As(err, &stop)
+	return stop, stop != nil || errors.Is(err, delivery.ErrStopping)
+}
+
+// stopAt ends a run at which nothing more can be delivered.
+func stopAt(end *delivery.End) *Stop {
+	return &Stop{Reason: end.Reason, Code: CodeStopped, Hint: end.Hint}
+}
+
 func interrupted() *Stop {
 	return &Stop{Reason: "interrupted", Code: CodeInterrupted}
 }
@@ -128,33 +146,6 @@ func crashed(err error) *Stop {
 		Reason: err.Error(), Code: CodeStopped, Err: err, Same: true,
 		Hint: "this is a fault of leadferry: report it with this line. The same command goes on from here, but may fail again at the same row: the first rows with --limit, or the file without that row, will do",
 	}
-}
-
-func doubtful() *Stop {
-	return &Stop{
-		Reason: fmt.Sprintf("%d creates in a row, each sent alone, left doubt whether a lead was made", mostDoubts), Code: CodeStopped,
-		Hint: "find out from their errors why the service gives no usable answers before going on; what is in doubt stays so until a person has looked",
-	}
-}
-
-// unreached ends a run whose request could not be sent, or got no token, for too long.
-func unreached(e *leadapi.Error) *Stop {
-	if e.Status == 0 {
-		return &Stop{Reason: "the service cannot be reached: " + e.Message, Code: CodeStopped, Hint: e.Hint}
-	}
-	return &Stop{
-		Reason: fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message), Code: CodeStopped,
-		Hint: "check the base URL, unless the service is out of order: what answers there may be something else, such as the page of a proxy",
-	}
-}
-
-// silentTooLong ends a run at which the service has been silent for too long; last is the last it met.
-func silentTooLong(last *leadapi.Error) *Stop {
-	stop := &Stop{Reason: "the service has given no answer for as long as --max-wait allows", Code: CodeStopped}
-	if last != nil {
-		stop.Reason, stop.Hint = stop.Reason+": "+last.Message, last.Hint
-	}
-	return stop
 }
 
 func ledgerFailed(err error) *Stop {
@@ -187,7 +178,7 @@ func ledgerFailed(err error) *Stop {
 	}
 	hint := "make room or repair the disk"
 	if server := (*checkpoint.ServerError)(nil); errors.As(err, &server) {
-		hint = "see what its server says; the same command goes on from there"
+		hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
 	}
 	return &Stop{Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err, Hint: hint}
 }

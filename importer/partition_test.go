@@ -37,7 +37,7 @@ func (tr *trial) cutOff(after, length time.Duration) (again *atomic.Int64) {
 		}
 		return nil
 	}
-	tr.retrier.reach = func(ctx context.Context) error {
+	tr.retrier.Reach = func(ctx context.Context) error {
 		if !gone() {
 			return nil
 		}

@@ -60,13 +60,23 @@ type Planner interface {
 	Plan(c *Case) Step
 }
 
+// ChangedRows says what becomes of rows whose lead exists and that carry other data than were sent.
+type ChangedRows uint8
+
+// ReportChanged counts them as changed, UpdateChanged sends the differences, and IgnoreChanged
+// counts them as unchanged.
+const (
+	ReportChanged ChangedRows = iota
+	UpdateChanged
+	IgnoreChanged
+)
+
 // importPlanner creates leads that are not known and links those that lack their
-// ExternalID. A lead that stands changes only when updateChanged says so.
+// ExternalID. A lead that stands changes only where changed says so.
 type importPlanner struct {
 	retryRejected bool
 	resendDoubt   bool
-	ignoreChanged bool
-	updateChanged bool
+	changed       ChangedRows
 	ownData       bool // a row's own data are its key
 	conflicts
 }
@@ -97,10 +107,10 @@ func (p importPlanner) Plan(c *Case) Step {
 // lead that was adopted. Where a sync has sent others since, what it confirmed counts.
 func (p importPlanner) planKnown(c *Case) Step {
 	known := c.Known
-	if p.updateChanged {
+	if p.changed == UpdateChanged {
 		return p.planUpdate(c)
 	}
-	if p.ignoreChanged || known.Digest == (checkpoint.Digest{}) || c.sentLast() ||
+	if p.changed == IgnoreChanged || known.Digest == (checkpoint.Digest{}) || c.sentLast() ||
 		known.Synced && known.Unsettled == "" && c.changes().none() {
 		return Step{Outcome: Unchanged}
 	}

@@ -26,7 +26,7 @@ func TestImportPlanner(t *testing.T) {
 		{name: "unknown", action: Create},
 		{name: "created, same data", known: checkpoint.Entry{State: checkpoint.Created, Digest: same}, outcome: Unchanged},
 		{name: "created, other data", known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, outcome: Changed},
-		{name: "created, other data ignored", planner: importPlanner{ignoreChanged: true}, known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, outcome: Unchanged},
+		{name: "created, other data ignored", planner: importPlanner{changed: IgnoreChanged}, known: checkpoint.Entry{State: checkpoint.Created, Digest: other}, outcome: Unchanged},
 		{name: "partial", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, action: Link, outcome: Created},
 		{name: "partial, other data", rec: linked, known: checkpoint.Entry{State: checkpoint.Partial, Digest: other, LeadID: "l"}, action: Link, outcome: Changed},
 		{name: "partial, no link asked for any more", known: checkpoint.Entry{State: checkpoint.Partial, Digest: same, LeadID: "l"}, outcome: Unchanged},

@@ -33,13 +33,13 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 			p.service.console(p.known(key).LeadID, "closedWon")
 		}
 		files := report.Files{Pull: "pull.csv"}
-		service := Options{Files: files, Conflict: RuleService, CheckAll: true}
+		service := Options{Files: files, Conflict: RuleService, CheckRemote: ReadAll}
 		for range 2 {
 			if _, order := p.must("unchanged 3", p.run("sync", service, rows...)).pulledBy(); order != "x-a x-c " {
 				t.Error(order)
 			}
 		}
-		service.CheckAll = false
+		service.CheckRemote = ReadNothing
 		if _, order := p.must("unchanged 3", p.run("sync", service, rows...)).pulledBy(); order != "x-a x-c " {
 			t.Error(order)
 		}
@@ -108,7 +108,11 @@ func TestPullClosesTheCircle(t *testing.T) {
 			for i, status := range console {
 				p.service.console(p.known(fmt.Sprintf("k%d", i)).LeadID, status)
 			}
-			o := Options{Conflict: RuleService, CheckAll: check || !seenBefore, Files: report.Files{Pull: "pull.csv"}}
+			reads := ReadNothing
+			if check || !seenBefore {
+				reads = ReadAll
+			}
+			o := Options{Conflict: RuleService, CheckRemote: reads, Files: report.Files{Pull: "pull.csv"}}
 			if seenBefore {
 				p.happen(&happening{kind: "reconcile", rows: rows(then), dies: killed})
 				p.run("reconcile", Options{}, rows(then)...)

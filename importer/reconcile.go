@@ -3,7 +3,6 @@ package importer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -155,9 +154,9 @@ func (s Step) judged(file string, before *leadBefore, service string) Step {
 	f.service, s.Outcome = service, Conflict
 	switch byFile = byFile || content; {
 	case byFile && byService:
-		f.verdict, f.changedBy, s.Reason = BothChanged, "both", before.changedElsewhereToo(service)
+		f.verdict, f.changedBy, s.Reason = BothChanged, "both", before.changedElsewhere(service)
 	case byService:
-		f.verdict, f.changedBy, s.Reason = ServiceAhead, "service", before.changedElsewhereToo(service)
+		f.verdict, f.changedBy, s.Reason = ServiceAhead, "service", before.changedElsewhere(service)
 	case byFile:
 		f.verdict, f.changedBy, s.Reason = FileAhead, "file", "the file has changed since"
 	default:
@@ -173,13 +172,6 @@ func (s Step) judged(file string, before *leadBefore, service string) Step {
 // verdictKinds are the reasons without what differs from row to row.
 var verdictKinds = map[Verdict]string{
 	FileAhead: "the file has changed since: a sync sends it", ServiceAhead: "the lead's status was changed on the service", BothChanged: "both sides have changed",
-}
-
-func (b *leadBefore) changedElsewhereToo(service string) string {
-	if service == "" {
-		service = "not readable"
-	}
-	return fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s", service, b.status, clock(b.confirmed))
 }
 
 // reconcile reads a lead and compares it with its row. Nothing but what was seen is kept.
@@ -205,10 +197,10 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 
 // notRead ends a row whose lead was not shown.
 func (c *carrier) notRead(j *job, err error) {
-	var stop *Stop
+	stop, stops := stopOf(err)
 	var ae *leadapi.Error
 	switch {
-	case errors.As(err, &stop) || errors.Is(err, errStopping):
+	case stops:
 		c.stopRun(j, stop)
 		j.outcome, j.found.verdict = Pending, NoVerdict
 	case errors.As(err, &ae):

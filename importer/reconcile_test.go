@@ -81,7 +81,7 @@ func TestVerdicts(t *testing.T) {
 		p.service.sent()
 		// Without a read of its own, what was seen counts: also for a sync.
 		p.service.leads[p.known("both").LeadID].OwnerID = "org-2"
-		moved := map[move]int{{"org-1", "org-2"}: 1}
+		moved := map[report.Transition]int{{From: "org-1", To: "org-2"}: 1}
 		if r := p.run("reconcile", Options{}, rows...); !maps.Equal(r.drift.owners, moved) {
 			t.Error(r.drift.owners)
 		}

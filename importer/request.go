@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -291,30 +289,6 @@ func differing(rec *mapping.Record, send *Changes, lead *leadapi.Lead) (wrong ma
 	return wrong, names
 }
 
-// decimal is a number to its last digit, however it is written.
-type decimal struct {
-	negative bool
-	digits   string // without zeros at either end
-	power    int    // of ten
-}
-
-// decimalOf reads a JSON number. One with a power beyond reason is as it is written.
-func decimalOf(number string) (d decimal) {
-	rest, negative := strings.CutPrefix(strings.ToLower(number), "-")
-	mantissa, power, _ := strings.Cut(rest, "e")
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	all := strings.TrimLeft(whole+fraction, "0")
-	digits := strings.TrimRight(all, "0")
-	n, err := strconv.Atoi(power)
-	switch {
-	case digits == "":
-		return decimal{}
-	case err != nil && power != "":
-		return decimal{digits: number}
-	}
-	return decimal{negative, digits, n + len(all) - len(digits) - len(fraction)}
-}
-
 // carries reports whether a value of the answer is the one that was sent, however it
 // is written: 1.50 is 1.5, but 7 is not "7".
 func carries(have jsontext.Value, f *mapping.Field) bool {
@@ -326,7 +300,7 @@ func carries(have jsontext.Value, f *mapping.Field) bool {
 		return err == nil && have.Kind() == '"' && string(text) == f.Value
 	}
 	if f.Kind == mapping.Number && have.Kind() == '0' {
-		return decimalOf(f.Value) == decimalOf(string(have))
+		return mapping.SameNumber(f.Value, string(have))
 	}
 	sent, got := jsontext.Value(f.Value).Clone(), have.Clone()
 	return sent.Canonicalize() == nil && got.Canonicalize() == nil && bytes.Equal(sent, got)

@@ -14,7 +14,6 @@ import (
 func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, numbered(8), Options{Concurrency: 4, Retries: 5, Client: leadapi.Config{RequestIDHeader: "X-Request-ID"}})
-		tr.ResendOn = ResendOn{}
 		kept := func(key string) checkpoint.Entry {
 			out := make([]checkpoint.Entry, 1)
 			if err := tr.ledger.Find(t.Context(), []checkpoint.Query{{Key: key}}, out, make([]checkpoint.Match, 1)); err != nil {

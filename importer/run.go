@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
+	"leadferry/importer/meter"
 	"leadferry/importer/report"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
@@ -21,8 +23,8 @@ type run struct {
 	matches bool // rows find their lead by its IDs, too
 	intake  *intake
 	tally   *tally
-	meter   *meter
-	retrier *retrier
+	meter   *meter.Meter
+	retrier *delivery.Retrier
 
 	ledger   *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
 	shapes   shapes             // by what rows are made leads; nil where none is
@@ -42,13 +44,13 @@ type run struct {
 }
 
 func newRun(o Options, p Planner) *run {
-	r := &run{Options: o, planner: p, meter: newMeter()}
+	r := &run{Options: o, planner: p, meter: meter.New()}
 	r.intake = &intake{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit, findHeader: o.FindHeader}
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(o.Mapping)
 	}
 	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
-	r.retrier = &retrier{breaker: newBreaker(o.MaxWait, o.Concurrency, o.Rate), retries: o.Retries, resend: o.ResendOn, retried: r.meter.retried}
+	r.retrier = &delivery.Retrier{Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries, Resend: o.ResendOn, Retried: r.meter.Retried}
 	return r
 }
 
@@ -61,39 +63,51 @@ func (r *run) carryOut(ctx context.Context) (*report.Summary, error) {
 	if err := r.intake.bind(); err != nil {
 		return nil, err
 	}
-	if !r.DryRun {
-		r.Client.Observe, r.Client.Leave = r.meter.Observe, r.retrier.breaker.leaves
-		client, err := leadapi.New(r.Client)
-		if err != nil {
+	if r.DryRun {
+		r.dry = newDryRun(&r.Options, r.intake)
+	} else {
+		if err := r.connect(); err != nil {
 			return nil, err
 		}
-		defer client.Close()
-		r.client, r.sender = client, client
-		r.retrier.reach = client.Reach
+		defer r.client.Close()
 	}
-	l, err := openLedger(&r.Options, r.retrier.breaker.ahead)
+	l, err := openLedger(&r.Options, r.retrier.Breaker.Ahead)
 	if err != nil {
 		return nil, err
 	}
-	if r.DryRun {
-		r.dry = newDryRun(&r.Options, r.intake)
-	}
 	if l != nil {
-		r.keepIn(l)
 		defer l.Drop() // of a run that was refused; else it is closed by then
-		r.join(l.Store)
-		if r.drift != nil {
-			if err := r.prepareReconciliation(ctx); err != nil {
-				return nil, err
-			}
-		}
-		if !r.matches || r.Missing == MissingCreate {
-			if r.shapes, err = newShapes(ctx, &r.Options, l); err != nil {
-				return nil, err
-			}
+		if err := r.prepare(ctx, l); err != nil {
+			return nil, err
 		}
 	}
 	return r.perform(ctx)
+}
+
+// connect makes the client; nothing leaves yet.
+func (r *run) connect() error {
+	r.Client.Observe, r.Client.Leave = r.meter.Observe, r.retrier.Breaker.Leaves
+	client, err := leadapi.New(r.Client)
+	if err != nil {
+		return err
+	}
+	r.client, r.sender, r.retrier.Reach = client, client, client.Reach
+	return nil
+}
+
+// prepare finds out what has to be known of the checkpoint before the run is announced.
+func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
+	r.keepIn(l)
+	r.join(l.Store)
+	if r.drift != nil {
+		if err := r.prepareReconciliation(ctx); err != nil {
+			return err
+		}
+	}
+	if !r.matches || r.Missing == MissingCreate {
+		r.shapes, err = newShapes(ctx, &r.Options, l)
+	}
+	return err
 }
 
 // keepIn gives the run its ledger.
@@ -101,13 +115,13 @@ func (r *run) keepIn(l *checkpoint.Ledger) {
 	r.ledger, r.intake.sums = l, l.Digests()
 }
 
-// join makes the run a worker of its fleet: what is to hold for all of them is no more judged here alone.
+// join makes the run a worker of its fleet: from then on limits and rate are what all its workers share.
 func (r *run) join(s checkpoint.Store) {
 	if r.Terms == nil || r.DryRun {
 		return
 	}
 	f := r.Fleet(s)
-	r.member = newMember(f, r.Limits, r.retrier.breaker, r.Rate, r.MaxWait)
+	r.member = newMember(f, r.Limits, r.retrier.Breaker, r.Rate, r.MaxWait)
 	r.tally.share(f.Before())
 	r.MaxCreates = 0 // the ledger counts them
 }
@@ -135,7 +149,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		return nil, err
 	}
 	r.started = time.Now() // a person may have been asked, who takes their time
-	r.meter.begin(r.started)
+	r.meter.Begin(r.started)
 	rec, err := r.openFiles()
 	if err != nil {
 		return nil, err
@@ -159,7 +173,7 @@ func (r *run) takeRows(ctx context.Context) {
 	phases := newPhases(ctx)
 	defer phases.sendNoMore()
 	s := &scheduler{
-		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.breaker,
+		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.Breaker,
 		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, conflicts: newConflicts(&r.Options), recorder: r.recorder, progress: r.progress, sample: r.sample, carriers: newCarriers(0),
 		member: r.member, lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]int{}},
 	}
@@ -182,7 +196,7 @@ func (r *run) takeRows(ctx context.Context) {
 const liveEvery = time.Second
 
 // sample notes for the timeline how far the run is.
-func (r *run) sample() { r.meter.sample(r.tally.ended(), r.retrier.breaker.paused() != "") }
+func (r *run) sample() { r.meter.Sample(r.tally.ended(), r.retrier.Breaker.Paused() != "") }
 
 // progress tells whoever listens how far the run is.
 func (r *run) progress() {
@@ -196,10 +210,10 @@ func (r *run) progress() {
 		return
 	}
 	t := r.tally
-	inFlight, _ := r.retrier.breaker.inFlight()
+	inFlight, _ := r.retrier.Breaker.InFlight()
 	r.Progress(report.Tick{
 		Read: t.total, Sent: t.sent, Known: t.known, Attention: t.attention(true),
-		InDoubt: t.outcomes[InDoubt], InFlight: inFlight, Paused: r.retrier.breaker.paused(),
+		InDoubt: t.outcomes[InDoubt], InFlight: inFlight, Paused: r.retrier.Breaker.Paused(),
 	})
 }
 
@@ -282,19 +296,19 @@ func (r *run) signIn(ctx context.Context) bool {
 		case <-waiting.Done():
 		}
 	})
-	r.retrier.breaker.maxWait = min(signInWait, r.MaxWait)
-	_, err := r.retrier.deliver(ctx, waiting, nil, func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
-	r.retrier.breaker.maxWait = r.MaxWait
+	r.retrier.Breaker.MaxWait = min(signInWait, r.MaxWait)
+	_, err := r.retrier.Deliver(ctx, waiting, nil, func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
+	r.retrier.Breaker.MaxWait = r.MaxWait
 	interrupt := waiting.Err() != nil
 	cancel()
 	watch.Wait()
-	var stop *Stop
+	stop, _ := stopOf(err)
 	switch {
 	case ended != nil:
 		r.stopped = ended
 	case err == nil:
 		return true
-	case errors.As(err, &stop):
+	case stop != nil:
 		r.stopped = stop
 	case interrupt:
 		r.stopped = interrupted()
@@ -339,8 +353,12 @@ func (r *run) leave(s *report.Summary) {
 	if r.member == nil {
 		return
 	}
-	if err := r.member.leave(r.tally, s); err != nil {
+	stop, err := r.member.leave(r.tally, s)
+	if err != nil {
 		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
+	}
+	if r.stopped == nil {
+		r.stopped = stop
 	}
 }
 

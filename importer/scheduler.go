@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/internal/crash"
 )
 
@@ -20,7 +21,7 @@ type scheduler struct {
 	intake    *intake
 	queues    *leadQueues
 	carriers  *carriers
-	breaker   *breaker
+	breaker   *delivery.Breaker
 	phases    *phases
 	dry       *dryRun // of a run that sends nothing; else nil
 	tally     *tally
@@ -60,7 +61,7 @@ func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) 
 	defer group.Wait()
 	defer s.reader.Wait()
 	defer s.phases.sendNoMore()
-	batches := make(chan *batch, 4)
+	batches := make(chan *batch, lookupRows/batchRows)
 	s.batches, s.read = batches, make(chan error, 1)
 	group.Go(func() { s.intake.run(s.phases.taking, batches) })
 	defer close(s.carriers.todo)
@@ -173,7 +174,7 @@ func (s *scheduler) outOfTime() {
 }
 
 // lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip.
-const lookupRows = 4 * batchRows
+const lookupRows = 8 * batchRows
 
 // lookUp begins to look up, in one read, what the checkpoint knows of a batch and of those that wait behind it; without one,
 // no more rows come.
@@ -405,8 +406,8 @@ func (s *scheduler) count(j *job) {
 	if j.stop != nil {
 		s.stop(j.stop)
 	}
-	if stop := s.breaker.over(); stop != nil {
-		s.stop(stop)
+	if end := s.breaker.Over(); end != nil {
+		s.stop(stopAt(end))
 	}
 }
 

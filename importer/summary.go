@@ -3,15 +3,12 @@ package importer
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/report"
-	"leadferry/leadapi"
 )
 
 // summary is the run's figures as INTERFACE fixes them.
@@ -39,7 +36,7 @@ func (r *run) summary() *report.Summary {
 	}
 	s.Notes = r.notes()
 	if r.dry != nil {
-		s.Checks = r.dry.findings(s.Notes)
+		s.Checks = r.dry.found(s.Notes)
 	}
 	return s
 }
@@ -64,9 +61,9 @@ func (r *run) soFar() *report.Summary {
 		s.ThroughputRowsPerS = float64(r.tally.total) / took.Seconds()
 	}
 	r.sample()
-	r.meter.report(s)
-	_, s.PeakInFlight = r.retrier.breaker.inFlight()
-	s.Paused = r.retrier.breaker.paused()
+	r.meter.Report(s)
+	_, s.PeakInFlight = r.retrier.Breaker.InFlight()
+	s.Paused = r.retrier.Breaker.Paused()
 	r.tally.report(s, r.intake.place)
 	if r.drift != nil {
 		r.drift.report(s)
@@ -198,72 +195,4 @@ func (r *run) notes() []string {
 		}
 	}
 	return notes
-}
-
-// meter counts the requests of a run: by kind, by status, by duration, over time. Its
-// Observe is the client's observer and may be called by many goroutines.
-type meter struct {
-	mu       sync.Mutex
-	kinds    map[string]int
-	statuses map[int]int
-	retries  int
-	timeline timeline
-}
-
-func newMeter() *meter {
-	return &meter{kinds: map[string]int{}, statuses: map[int]int{}, timeline: newTimeline(time.Now())}
-}
-
-// begin says when the run began, before there is anything to count.
-func (m *meter) begin(now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.timeline = newTimeline(now)
-}
-
-// Observe counts one call; calls of leads also go into the latencies.
-func (m *meter) Observe(c leadapi.Call) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c.Kind == "reach" {
-		return // no request of a row
-	}
-	m.kinds[c.Kind]++
-	if c.Status != 0 {
-		m.statuses[c.Status]++
-	}
-	if c.Kind != "token" {
-		m.timeline.at(c.Began.Add(c.Duration)).requests.count(c.Duration)
-	}
-}
-
-func (m *meter) retried() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.retries++
-	m.timeline.at(time.Now()).retries++
-}
-
-// sample notes how many rows have ended by now, and whether requests wait.
-func (m *meter) sample(ended int, paused bool) {
-	now := time.Now()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.timeline.sample(now, ended, paused)
-}
-
-// report puts the requests into the run's figures.
-func (m *meter) report(s *report.Summary) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s.Requests = report.Requests{
-		Create: m.kinds["create"], Update: m.kinds["update"], Token: m.kinds["token"], Retries: m.retries,
-		ByStatus: map[string]int{},
-	}
-	for status, n := range m.statuses {
-		s.Requests.ByStatus[strconv.Itoa(status)] = n
-	}
-	all := m.timeline.calls()
-	s.LatencyMs = report.Latency{P50: all.percentile(0.5), P90: all.percentile(0.9), P95: all.percentile(0.95), P99: all.percentile(0.99), Max: millis(all.longest)}
-	s.Timeline = m.timeline.report()
 }

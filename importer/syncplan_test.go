@@ -165,7 +165,7 @@ func TestSyncPlanner(t *testing.T) {
 func TestImportOfChangedRows(t *testing.T) {
 	same := planTwin().ofRequest(&item{rec: planRow()})
 	other := checkpoint.Digest{9}
-	update, ignore := importPlanner{updateChanged: true}, importPlanner{ignoreChanged: true}
+	update, ignore := importPlanner{changed: UpdateChanged}, importPlanner{changed: IgnoreChanged}
 	for _, test := range []struct {
 		name    string
 		planner importPlanner

@@ -3,9 +3,11 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/findings"
 	"leadferry/importer/report"
 )
 
@@ -16,25 +18,18 @@ const (
 	maxDoubts        = 200
 )
 
-// reason is one text by which rows ended, with how many and where the first ones stand.
+// reason is one text by which rows ended.
 type reason struct {
 	outcome Outcome
 	text    string
-	rows    int
-	spots   []spot
+	findings.Rows
 }
 
 // doubt is a row in doubt with what the checkpoint knows of it.
 type doubt struct {
-	at    spot
+	at    findings.Spot
 	entry checkpoint.Entry
 }
-
-// organization is one, with its location, to which leads were assigned.
-type organization struct{ organization, location string }
-
-// move is a change of a lead's status; from is "" where it was not known.
-type move struct{ from, to string }
 
 // tally counts a run. The engine's loop alone writes it.
 type tally struct {
@@ -49,9 +44,9 @@ type tally struct {
 	common        [outcomeCount]int   // of a fleet: the same, with what workers before this one did in their runs
 	fellows       map[string]struct{} // these runs
 	reasons       map[reasonKey]*reason
-	organizations map[organization]int
-	moves         map[move]int // leads by the change of status that a run confirmed
-	doubts        []doubt      // the first ones
+	organizations map[report.Organization]int
+	moves         map[report.Transition]int // leads by the change of status that a run confirmed
+	doubts        []doubt                   // the first ones
 
 	statusByOthers int // leads whose status somebody else changed
 	ownerByOthers  int // leads that belong to another organization now
@@ -78,7 +73,7 @@ type reasonKey struct {
 func newTally(inputs int, l Limits, slots int) *tally {
 	return &tally{
 		limits: l, slots: slots, rows: make([]int, inputs),
-		reasons: map[reasonKey]*reason{}, organizations: map[organization]int{}, moves: map[move]int{},
+		reasons: map[reasonKey]*reason{}, organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
 
@@ -131,7 +126,7 @@ func (t *tally) count(it *item, r *result) *Stop {
 		t.kept++
 	}
 	if r.attempts > 0 && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
-		t.assigned(organization{r.entry.Organization, r.entry.Location})
+		t.assigned(report.Organization{ID: r.entry.Organization, Location: r.entry.Location})
 	}
 	if r.attempts == 0 {
 		t.known++
@@ -169,7 +164,7 @@ func (t *tally) first(r *result) Outcome {
 
 func (t *tally) moved(m *moved) {
 	if m.from != m.to {
-		t.moves[move{m.from, m.to}]++
+		t.moves[report.Transition{From: m.from, To: m.to}]++
 	}
 	if m.statusByOthers {
 		t.statusByOthers++
@@ -191,16 +186,14 @@ func (t *tally) because(it *item, r *result) {
 			t.reasons[key] = known
 		}
 	}
-	if known.rows++; len(known.spots) < firstSpots {
-		known.spots = append(known.spots, spotOf(it))
-	}
+	known.Add(spotOf(it))
 }
 
-func (t *tally) assigned(p organization) {
-	if _, ok := t.organizations[p]; !ok && len(t.organizations) >= maxOrganizations {
-		p = organization{organization: "others"}
+func (t *tally) assigned(o report.Organization) {
+	if _, ok := t.organizations[o]; !ok && len(t.organizations) >= maxOrganizations {
+		o = report.Organization{ID: "others"}
 	}
-	t.organizations[p]++
+	t.organizations[o]++
 }
 
 func (t *tally) refused(r *result) {
@@ -242,14 +235,9 @@ func (t *tally) attention(dry bool) int {
 
 // frequent lists the reasons, most frequent first, then in file order.
 func (t *tally) frequent() []*reason {
-	all := make([]*reason, 0, len(t.reasons))
-	for _, r := range t.reasons {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b *reason) int {
-		return cmp.Or(cmp.Compare(b.rows, a.rows), before(a.spots[0], b.spots[0]), cmp.Compare(a.text, b.text))
+	return slices.SortedFunc(maps.Values(t.reasons), func(a, b *reason) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]), cmp.Compare(a.text, b.text))
 	})
-	return all
 }
 
 func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
@@ -261,26 +249,11 @@ func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
 }
 
 // report puts what was counted into the run's figures.
-func (t *tally) report(s *report.Summary, at func(spot) report.Place) {
+func (t *tally) report(s *report.Summary, at func(findings.Spot) report.Place) {
 	s.Rows = rowCounts(t.total, &t.outcomes)
-	for p, n := range t.organizations {
-		s.Organizations = append(s.Organizations, report.Organization{ID: p.organization, Location: p.location, Leads: n})
-	}
-	slices.SortFunc(s.Organizations, func(a, b report.Organization) int {
-		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Location, b.Location))
-	})
-	for m, n := range t.moves {
-		s.Transitions = append(s.Transitions, report.Transition{From: m.from, To: m.to, Leads: n})
-	}
-	slices.SortFunc(s.Transitions, func(a, b report.Transition) int {
-		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
+	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
 	for _, r := range t.frequent() {
-		reason := report.Reason{Outcome: r.outcome.String(), Error: r.text, Rows: r.rows}
-		for _, s := range r.spots {
-			reason.Examples = append(reason.Examples, at(s))
-		}
-		s.Errors = append(s.Errors, reason)
+		s.Errors = append(s.Errors, report.Reason{Outcome: r.outcome.String(), Error: r.text, Rows: r.Count, Examples: r.Places(at)})
 	}
 	// What a person needs to look rows in doubt up. Two rows of one key are one.
 	for _, d := range t.doubts {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
@@ -17,7 +18,7 @@ import (
 // the service holds of what the row names.
 func (c *carrier) update(ctx context.Context, j *job) {
 	j.leadBefore = beforeOf(&j.entry)
-	if c.conflicts.read && !c.readFirst(ctx, j) || !c.mark(j) {
+	if c.conflicts.reads != ReadNothing && !c.readFirst(ctx, j) || !c.mark(j) {
 		return
 	}
 	lead, err := c.patch(ctx, j, updateRequest(&j.it.rec, &j.step.Send))
@@ -62,7 +63,7 @@ func confirmedAt(known *checkpoint.Entry) time.Time {
 // patch sends an update until its answer is final.
 func (c *carrier) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
-	tries, err := c.retrier.deliver(ctx, c.phases.taking, nil, func(ctx context.Context, anew bool) (err error) {
+	tries, err := c.retrier.Deliver(ctx, c.phases.taking, nil, func(ctx context.Context, anew bool) (err error) {
 		r.NewConnection = anew
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
 		var ae *leadapi.Error
@@ -79,9 +80,8 @@ func (c *carrier) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (
 // notUpdated ends an update that got no answer to believe. Where one of its tries may
 // have been applied, the mark stays: the lead's next update sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
-	var stop *Stop
+	stop, stops := stopOf(err)
 	var ae *leadapi.Error
-	stops := errors.As(err, &stop) || errors.Is(err, errStopping)
 	c.stopRun(j, stop)
 	if errors.As(err, &ae) {
 		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
@@ -107,7 +107,7 @@ func (c *carrier) notUpdated(j *job, err error) {
 
 // refusedForGood reports whether the service, or the client, will never take the request.
 func refusedForGood(ae *leadapi.Error) bool {
-	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized && !throttled(ae) && !transient(ae.Status)
+	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized && !delivery.Throttled(ae) && !delivery.Transient(ae.Status)
 }
 
 // unconfirmed is for people: why nobody knows what an update has done.

@@ -12,6 +12,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
+	"leadferry/importer/report"
 )
 
 // paired runs a test with both sides.
@@ -67,7 +68,7 @@ func TestSyncSendsOnlyWhatChanged(t *testing.T) {
 		changed := []string{"a,,x-a,inProgress,Ann,1", "b,,y-b,contacted,Bob,", "c,,x-c,,Cyril,"}
 		r := p.must("updated 3", p.run("sync", Options{Concurrency: 1}, changed...))
 		p.sends(a+` {"Status":"inProgress"}`, b+` {"ExternalID":"y-b"}`, c+` {"Content":{"name":"Cyril"}}`)
-		if diff := cmp.Diff(map[move]int{{"open", "inProgress"}: 1}, r.tally.moves, cmp.AllowUnexported(move{})); diff != "" {
+		if diff := cmp.Diff(map[report.Transition]int{{From: "open", To: "inProgress"}: 1}, r.tally.moves); diff != "" {
 			t.Error(diff)
 		}
 		p.must("unchanged 3", p.run("sync", Options{}, changed...))
@@ -350,7 +351,7 @@ func TestImportUpdatesChangedRows(t *testing.T) {
 		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
 		p.service.sent()
 		p.must("changed 1", p.run("import", Options{}, "a,,x-a,open,Anna,1"))
-		p.must("updated 1 unchanged 1", p.run("import", Options{UpdateChanged: true}, "a,,x-a,open,Anna,1", "b,,x-b,open,Bob,1"))
+		p.must("updated 1 unchanged 1", p.run("import", Options{Changed: UpdateChanged}, "a,,x-a,open,Anna,1", "b,,x-b,open,Bob,1"))
 		p.sends(p.known("a").LeadID + ` {"Content":{"name":"Anna"}}`)
 		p.must("unchanged 1", p.run("import", Options{}, "a,,x-a,open,Anna,1"))
 		// What a sync sent since counts as sent, whatever import sent.

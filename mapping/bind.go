@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"leadferry/internal/spelling"
+	"leadferry/mapping/expression"
+	"leadferry/mapping/texts"
 )
 
 // Columns are the names of an input's cells: the row's own columns up to Own,
@@ -42,13 +44,20 @@ type restColumn struct {
 }
 
 // Bind looks up the mapping's columns among those of an input, which errors call
-// file. The error is Errors: all columns that the input lacks, unless it is Open.
+// file. Unless the input is Open, the error is Errors, all columns that it lacks; or, with a
+// Binding, an Error where it has columns and none of them goes anywhere.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
 	b := &Binding{plan: m.plan.with(s.bind), null: m.Source.Null, warnings: m.columnConstants(s)}
 	b.divide(m, s)
 	if err := s.errs.orNil(); err != nil {
 		return nil, err
+	}
+	if !c.Open && len(b.own) > 0 && len(b.unused) == len(b.own) {
+		return b, Error{
+			File: m.name, Text: "no column of " + file + " goes anywhere, so nothing would tell one row from another",
+			Hint: "is the mapping cut off? `leadferry init` writes one for a file",
+		}
 	}
 	return b, nil
 }
@@ -109,7 +118,7 @@ func fits(pattern, name string) bool {
 func (r *rest) strangers(mapping string, s *search) (warnings []Error) {
 	for _, e := range r.except {
 		if !s.columns.Open && !slices.ContainsFunc(s.columns.Names, func(name string) bool { return fits(e.name, name) }) {
-			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file, quote(e.name))
+			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file, texts.Quote(e.name))
 			warnings = append(warnings, Error{mapping, e.at.line, e.at.column, text, spelling.Hint(e.name, s.columns.Names)})
 		}
 	}
@@ -126,7 +135,7 @@ func (m *Mapping) columnConstants(s *search) []Error {
 			what = "in which the name of a column stands"
 		}
 		if _, found := s.index[name]; found && name != "" && len(warnings) < maxErrors {
-			text := fmt.Sprintf("%s is the constant %s in every row, %s", v.path, quote(c), what)
+			text := fmt.Sprintf("%s is the constant %s in every row, %s", v.path, texts.Quote(c), what)
 			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + name + `}" for what the column holds`})
 		}
 	}
@@ -218,19 +227,19 @@ func (s *search) names() string {
 		return ""
 	}
 	s.named = true
-	text := s.file + " has " + quote(names[0])
+	text := s.file + " has " + texts.Quote(names[0])
 	for i, name := range names[1:] {
 		if i+1 == mostNamed {
 			return fmt.Sprintf("%s and %d more", text, len(names)-mostNamed)
 		}
-		text += ", " + quote(name)
+		text += ", " + texts.Quote(name)
 	}
 	return text
 }
 
 // ambiguous refuses a column that is used and whose name another one has, too.
 func (s *search) ambiguous(path, name string, at position) {
-	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, quote(name)), "give each column of the file a name of its own")
+	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, texts.Quote(name)), "give each column of the file a name of its own")
 }
 
 // bind is v with its columns found.
@@ -271,13 +280,13 @@ func (s *search) find(v *value, c use) int {
 		return -1
 	case !found:
 		hint := spelling.Hint(name, s.columns.Names)
-		if hint == "" && c.variable != "" {
-			hint = missingHint(name)
+		if hint == "" && v.expr != nil {
+			hint = expression.MissingHint(name)
 		}
 		if hint == "" {
 			hint = s.names()
 		}
-		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, quote(name)), hint)
+		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, texts.Quote(name)), hint)
 		return -1
 	case index >= s.columns.Own:
 		member, inside, _ := strings.Cut(name, ".")

@@ -31,6 +31,39 @@ func TestBindTellsEveryColumnThatTheInputLacks(t *testing.T) {
 	}
 }
 
+// A mapping that was cut off says nothing of the file: that no row of it breaks a rule must not count.
+func TestBindRefusesAFileOfWhichNothingIsUsed(t *testing.T) {
+	const cut = "version: 1\nsource: {format: csv}\n"
+	const used = cut + "lead: {content: {name: '{name}'}}\n"
+	tests := map[string]struct {
+		mapping string
+		columns Columns
+		refused bool
+	}{
+		"cut off":                        {cut, Columns{Names: []string{"id", "name"}, Own: 2}, true},
+		"a constant alone":               {cut + "lead: {content: {source: web}}\n", Columns{Names: []string{"id"}, Own: 1}, true},
+		"one column is used":             {used, Columns{Names: []string{"id", "name"}, Own: 2}, false},
+		"the rest is sent":               {cut + "lead: {content: {'*': rest}}\n", Columns{Names: []string{"id"}, Own: 1}, false},
+		"all are left out by name":       {cut + "lead: {content: {'*': {rest: {except: ['*']}}}}\n", Columns{Names: []string{"id"}, Own: 1}, false},
+		"there are no columns":           {cut, Columns{}, false},
+		"rows may bring other columns":   {cut, Columns{Names: []string{"id"}, Own: 1, Open: true}, false},
+		"a part of a column is used":     {cut + "key: '{a.b}'\n", Columns{Names: []string{"a", "a.b"}, Own: 1}, false},
+		"a column is asked in a skip_if": {cut + "skip_if: 'id == \"\"'\n", Columns{Names: []string{"id"}, Own: 1}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := parse(t, test.mapping).Bind("leads.csv", test.columns)
+			want := error(nil)
+			if test.refused {
+				want = Error{File: "m", Text: "no column of leads.csv goes anywhere, so nothing would tell one row from another", Hint: "is the mapping cut off? `leadferry init` writes one for a file"}
+			}
+			if diff := cmp.Diff(want, err); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestNamesOfSeveralLines(t *testing.T) {
 	m := parse(t, `
 version: 1

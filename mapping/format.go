@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -40,13 +41,13 @@ func onlyIf(rule, called string, fits func(string) bool) stage {
 }
 
 // readFormat reads the word of format.
-func (p *parser) readFormat(word string) (stage, *fault) {
+func (p *parser) readFormat(word string) (stage, *texts.Fault) {
 	if strings.HasPrefix(word, "/") {
 		re, problem := p.readSlashed(word)
 		if problem != nil {
 			return stage{}, problem
 		}
-		return onlyIf(ruleFormat, "a text that matches "+shortened(word, maxShown), re.MatchString), nil
+		return onlyIf(ruleFormat, "a text that matches "+texts.Shortened(word, maxShown), re.MatchString), nil
 	}
 	var names []string
 	for _, f := range formats {
@@ -55,18 +56,18 @@ func (p *parser) readFormat(word string) (stage, *fault) {
 		}
 		names = append(names, f.name)
 	}
-	return stage{}, unknownWord("format "+quote(word), word, append(names, "/regular expression/"))
+	return stage{}, texts.Unknown("format "+texts.Quote(word), word, append(names, "/regular expression/"))
 }
 
 // formatMeant adds to the fault of a word of format what may be meant by it.
-func formatMeant(word string, problem *fault) *fault {
+func formatMeant(word string, problem *texts.Fault) *texts.Fault {
 	name, _, _ := strings.Cut(word, ":")
 	switch {
 	case problem == nil || strings.HasPrefix(word, "/"):
 	case slices.ContainsFunc(steps[:], func(s step) bool { return s.name() == name }):
-		problem.hint = "that is a step: apply: [" + quote(word) + "]"
+		problem.Hint = "that is a step: apply: [" + texts.Quote(word) + "]"
 	case strings.ContainsAny(word, `^$[\*`):
-		problem.hint = "a regular expression stands between slashes, in quotes: '/" + shortened(word, maxQuoted) + "/'"
+		problem.Hint = "a regular expression stands between slashes, in quotes: '/" + texts.Shortened(word, texts.MaxQuoted) + "/'"
 	}
 	return problem
 }
@@ -75,7 +76,7 @@ func formatMeant(word string, problem *fault) *fault {
 // is one.
 var kindWords = [...]struct {
 	name, called string
-	do           conversion
+	do           texts.Conversion
 }{
 	String:  {name: "string"},
 	Number:  {"number", "a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros", jsonNumber},
@@ -88,6 +89,38 @@ var kindWords = [...]struct {
 func jsonNumber(s string) (literal string, ok bool) {
 	v := jsontext.Value(s)
 	return s, v.Kind() == '0' && v.IsValid()
+}
+
+func isNumber(s string) bool {
+	_, ok := jsonNumber(s)
+	return ok
+}
+
+// SameNumber reports whether two JSON numbers are the same to their last digit, however they are written: 1.50 is 15e-1.
+func SameNumber(a, b string) bool { return decimalOf(a) == decimalOf(b) }
+
+// decimal is a number to its last digit, however it is written.
+type decimal struct {
+	negative bool
+	digits   string // without zeros at either end
+	power    int    // of ten
+}
+
+// decimalOf reads a JSON number. One with a power beyond reason is as it is written.
+func decimalOf(number string) (d decimal) {
+	rest, negative := strings.CutPrefix(strings.ToLower(number), "-")
+	mantissa, power, _ := strings.Cut(rest, "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	all := strings.TrimLeft(whole+fraction, "0")
+	digits := strings.TrimRight(all, "0")
+	n, err := strconv.Atoi(power)
+	switch {
+	case digits == "":
+		return decimal{}
+	case err != nil && power != "":
+		return decimal{digits: number}
+	}
+	return decimal{negative, digits, n + len(all) - len(digits) - len(fraction)}
 }
 
 var booleans = map[string]string{

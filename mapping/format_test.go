@@ -95,7 +95,7 @@ func TestFormatsThatCannotBeRead(t *testing.T) {
 		"/(([ab]c|d[ef]|gh){20}){50}/":        tooLarge,
 		"/" + strings.Repeat("a", 1025) + "/": "the regular expression is longer than 1 KiB; leave out what need not be checked",
 	} {
-		if _, problem := new(parser).readFormat(word); problem == nil || problem.text+"; "+problem.hint != want {
+		if _, problem := new(parser).readFormat(word); problem == nil || problem.Text+"; "+problem.Hint != want {
 			t.Errorf("%.40q: %v\nwant %s", word, problem, want)
 		}
 	}
@@ -148,7 +148,7 @@ func FuzzFormat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, word, text string) {
 		format, problem := new(parser).readFormat(word)
 		switch {
-		case problem == nil && format.called == "", problem != nil && problem.text == "":
+		case problem == nil && format.called == "", problem != nil && problem.Text == "":
 			t.Fatalf("%q: %v, called %q", word, problem, format.called)
 		case problem == nil:
 			format.do(text)

@@ -108,38 +108,6 @@ func FuzzMap(f *testing.F) {
 	})
 }
 
-// FuzzExpression computes any expression over any cells.
-func FuzzExpression(f *testing.F) {
-	for _, seed := range []string{
-		`int(a) * 10`, `let x = split(a, ","); map(x, # + b) | join("-")`, `a.b[0]?.c ?? "x"`, `$env["a b"] matches "^x{2}$"`, `a[1:-1] + repeat(b, 3)`,
-		`if a == "" {1} else {2.5}`, `{"x": a}[b]`, `sort(split(a, "")) | filter(# not in ["x"]) | reverse() | first()`, `1..9 | sum()`, `"\u00e9" + 'x'`, `#`, `::len(a)`,
-	} {
-		f.Add(seed, "7", "x,y")
-	}
-	f.Fuzz(func(t *testing.T, expr, a, b string) {
-		var p parser
-		e, fault := p.compile(expr)
-		if fault != nil {
-			if fault.text == "" || fault.from < 0 || strings.ContainsRune(fault.text, 0) && !strings.ContainsRune(expr, 0) {
-				t.Fatalf("the fault %#v", fault)
-			}
-			return
-		}
-		v := &value{path: "x", expr: e, columns: e.columns}
-		r := row{cells: []string{a, b}}
-		for i := range e.columns {
-			v.cells = append(v.cells, i%2)
-		}
-		first, broken := v.compute(&r)
-		if again, brokenAgain := v.compute(&r); first != again || fmt.Sprint(broken) != fmt.Sprint(brokenAgain) {
-			t.Fatalf("%q %v, then %q %v", first, broken, again, brokenAgain)
-		}
-		if broken == nil && !utf8.ValidString(first) && utf8.ValidString(a+b) {
-			t.Fatalf("%q is no text", first)
-		}
-	})
-}
-
 // FuzzPattern replaces and extracts by any regular expression in any text.
 func FuzzPattern(f *testing.F) {
 	f.Add("/[^0-9]+/$$/", "+49 30")
@@ -150,7 +118,7 @@ func FuzzPattern(f *testing.F) {
 			if got, fits := fitting(step)(text); fits && len(got) > max(len(text), maxMade) {
 				t.Fatalf("%d bytes of %d", len(got), len(text))
 			}
-		} else if problem.text == "" {
+		} else if problem.Text == "" {
 			t.Fatal("no word of what is wrong")
 		}
 		if step, problem := new(parser).readStep(position{}, "extract:"+argument); problem == nil {

@@ -10,6 +10,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"leadferry/internal/lazyregexp"
+	"leadferry/mapping/expression"
+	"leadferry/mapping/texts"
 )
 
 // What people write that YAML takes for something else, line by line.
@@ -45,7 +47,7 @@ func (p *parser) syntaxFault(le *yaml.LoadError) (where position, text, hint str
 		return where, notYAML + "a star without quotes means something else in it", `write the star in quotes: "*": rest`
 	case barePattern().MatchString(line):
 		pattern := barePattern().FindStringSubmatch(line)[1]
-		return where, notYAML + "a regular expression without quotes means something else in it", "write it in quotes: '" + shortened(pattern, maxQuoted) + "'"
+		return where, notYAML + "a regular expression without quotes means something else in it", "write it in quotes: '" + texts.Shortened(pattern, texts.MaxQuoted) + "'"
 	case strings.Contains(le.ContextMsg, "quoted scalar"):
 		return p.unclosedQuote(le)
 	case openQuote().MatchString(above):
@@ -58,13 +60,13 @@ func (p *parser) syntaxFault(le *yaml.LoadError) (where position, text, hint str
 		return where, text, quoteHint
 	case colonInText().MatchString(line):
 		found := colonInText().FindStringSubmatch(line)
-		return where, notYAML + "a colon and a blank stand in a text without quotes", "write " + found[1] + `: "` + shortened(strings.TrimSpace(found[2]), maxQuoted) + `"`
+		return where, notYAML + "a colon and a blank stand in a text without quotes", "write " + found[1] + `: "` + texts.Shortened(strings.TrimSpace(found[2]), texts.MaxQuoted) + `"`
 	case noBlank().MatchString(begun), noBlank().MatchString(line):
 		found := noBlank().FindStringSubmatch(cmp.Or(begun, line))
 		if found == nil {
 			found = noBlank().FindStringSubmatch(line)
 		}
-		return where, text, "write a blank behind the colon: " + found[1] + ": " + shortened(found[2], maxQuoted)
+		return where, text, "write a blank behind the colon: " + found[1] + ": " + texts.Shortened(found[2], texts.MaxQuoted)
 	case first == "@" || first == "%" || first == "`":
 		return where, notYAML + "a text that begins with " + first + " needs quotes", `write "` + first + `…", or "{@key}" for the row's key`
 	case strings.Contains(le.Message, "max depth"):
@@ -78,7 +80,7 @@ func (p *parser) syntaxFault(le *yaml.LoadError) (where position, text, hint str
 // onePairHint is what to write for a key whose text stands partly in quotes.
 func onePairHint(key, quoted, rest string) string {
 	if key == "skip_if" || key == "expr" {
-		return "write " + key + ": '" + columnIn(quoted[1:len(quoted)-1]) + shortened(strings.ReplaceAll(rest, "'", `"`), maxQuoted) + "'"
+		return "write " + key + ": '" + expression.Naming(quoted[1:len(quoted)-1]) + texts.Shortened(strings.ReplaceAll(rest, "'", `"`), texts.MaxQuoted) + "'"
 	}
 	return "put all of it into one pair of quotes: " + key + `: "{first} {last}"`
 }
@@ -128,95 +130,11 @@ var meant = map[string][]string{
 func misplaced(key string, known []string) string {
 	for _, name := range meant[strings.ToLower(key)] {
 		if slices.Contains(known, name) {
-			return "did you mean " + quote(name) + "?"
+			return "did you mean " + texts.Quote(name) + "?"
 		}
 	}
 	if place := elsewhere[key]; place != "" {
 		return key + " stands " + place
-	}
-	return ""
-}
-
-// What people write in expressions as other languages have it.
-var (
-	braced       = lazyregexp.New(`\{ *([^{}"':]+?) *\}`)
-	severalWords = lazyregexp.New(`(?:^|[^\w"'])([A-Za-z]\w*(?: +[A-Za-z]\w*)+) *(?:[=!<>+)]|$)`)
-	hyphened     = lazyregexp.New(`[A-Za-z]\w*(?:-[A-Za-z]\w*)+`)
-	operators    = lazyregexp.New(` (?:and|or|not|in|matches|contains|startsWith|endsWith|if|else|let) `)
-)
-
-// otherwise are functions and operators of other languages, and how this one says it.
-var otherwise = map[string]string{
-	"=": `== compares: column == "yes"`, "<": "!= asks whether two differ", "&": `and asks whether both are so; + puts texts together: first + " " + last`,
-	"then": `write: stage == "Won" ? "yes" : "no"`, "concat": `+ puts texts together: first + " " + last`, "substring": "write column[0:3] for the first three characters",
-	"substr": "write column[0:3] for the first three characters", "contains": `write: column contains "text"`, "startsWith": `write: column startsWith "text"`,
-	"endsWith": `write: column endsWith "text"`, "ifnull": "write coalesce(a, b)", "nvl": "write coalesce(a, b)", "isnull": `write: column == ""`, "length": "write len(column)",
-	"if": `write: stage == "Won" ? "yes" : "no"`, "toUpper": "write upper(column)", "toLower": "write lower(column)", "toInt": "write int(column)", "parseInt": "write int(column)",
-	"parseFloat": "write float(column)", "toString": "write string(number)", "strip": "write trim(column)", "regex": `write: column matches "^[0-9]+$"`,
-	"is": `== compares: column == "yes"`, "eq": `== compares: column == "yes"`, "ne": "!= asks whether two differ", "like": `write: column matches "^W"`,
-	"AND": "write and in small letters", "OR": "write or in small letters", "NOT": "write not in small letters", "IN": `write: column in ["one", "two"]`,
-	"isblank": `write: column == ""`, "isempty": `write: column == ""`, "~": `write: column matches "^[0-9]+$"`,
-	"now": "there is no clock in an expression: the same row gives the same lead at all times", "today": "there is no clock in an expression: the same row gives the same lead at all times",
-}
-
-// expressionHint says what may have been meant by an expression that cannot be read.
-func expressionHint(s, text string) string {
-	_, token, _ := strings.Cut(text, `unexpected "`)
-	token = strings.TrimSuffix(token, `"`)
-	switch {
-	case token == ">" && strings.Contains(s, "<>"):
-		token = "<"
-	case token == "=" && strings.Contains(s, "=~"):
-		token = "~"
-	}
-	name := ""
-	if found := severalWords().FindStringSubmatch(s); found != nil && !operators().MatchString(" "+found[1]+" ") {
-		name = found[1]
-	}
-	switch {
-	case strings.Contains(text, "unrecognized character") && strings.ContainsAny(s, curlyQuotes):
-		return `write straight quotes: "text"`
-	case strings.Contains(text, "not terminated"):
-		return `close the quote: "text"`
-	case braced().MatchString(s):
-		column := braced().FindStringSubmatch(s)[1]
-		return "columns have no braces in an expression: " + columnIn(column)
-	case otherwise[token] != "":
-		return otherwise[token]
-	case name != "" && strings.HasPrefix(text, "unexpected"):
-		return "write " + columnIn(name) + " for a column whose name is no single word"
-	case strings.Contains(text, "operation: - (") && hyphened().MatchString(s):
-		return "write " + columnIn(hyphened().FindString(s)) + " for the column, or int(a) - int(b) for a difference"
-	case truth().MatchString(text):
-		return emptyHint
-	case strings.Contains(text, "type"):
-		return cellsHint
-	case strings.Contains(text, "ends where"):
-		return "write what follows, or take the last operator out"
-	case !strings.HasPrefix(text, "unexpected"):
-		return ""
-	}
-	return `for example: stage == "Won" ? first + " " + last : coalesce(nick, "?")`
-}
-
-// columnIn is a column as expressions name it.
-func columnIn(name string) string {
-	if isIdentifier().MatchString(name) {
-		return name
-	}
-	return `$env["` + shortened(name, maxQuoted) + `"]`
-}
-
-var isIdentifier = lazyregexp.New(`^[A-Za-z_]\w*$`)
-
-// missingHint says what may have been meant by a column of an expression that an input
-// does not have.
-func missingHint(name string) string {
-	switch {
-	case slices.Contains([]string{"null", "nil", "none", "undefined", "empty"}, strings.ToLower(name)):
-		return `a cell is a text and never missing: ` + name + ` is written ""`
-	case utf8.RuneCountInString(name) <= maxQuoted && isIdentifier().MatchString(name):
-		return `if the text is meant, it needs quotes: "` + name + `"`
 	}
 	return ""
 }

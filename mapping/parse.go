@@ -7,12 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
-	"github.com/expr-lang/expr/conf"
 	"go.yaml.in/yaml/v4"
 
-	"leadferry/internal/spelling"
+	"leadferry/mapping/expression"
+	"leadferry/mapping/texts"
 )
 
 const (
@@ -42,6 +41,10 @@ func Parse(name string, data []byte) (*Mapping, error) {
 func ParseBeside(name string, data []byte, read ReadTable) (*Mapping, error) {
 	m := &Mapping{name: name, pull: map[string]string{}, conflict: map[string]string{}}
 	p := &parser{file: name, m: m, read: read, named: map[string]*namedTable{}}
+	p.expressions = expression.New(func(pattern string) *texts.Fault {
+		_, problem := p.readPattern(pattern)
+		return problem
+	})
 	doc, ok := p.document(data)
 	if ok {
 		p.mappingFile(doc)
@@ -64,8 +67,7 @@ type parser struct {
 	read  ReadTable // nil: there are no files
 	named map[string]*namedTable
 
-	language    *conf.Config // of the expressions, once there is one
-	expressions int          // the length of all, see maxExpressions
+	expressions *expression.Language
 	patterns    int
 }
 
@@ -136,9 +138,9 @@ func (p *parser) fail(n node, hint, format string, args ...any) {
 }
 
 // refuse takes down what is wrong with the word n, and reports whether anything is.
-func (p *parser) refuse(n node, problem *fault) bool {
+func (p *parser) refuse(n node, problem *texts.Fault) bool {
 	if problem != nil {
-		p.fail(n, problem.hint, "%s", problem.text)
+		p.fail(n, problem.Hint, "%s", problem.Text)
 	}
 	return problem != nil
 }
@@ -166,7 +168,7 @@ func (p *parser) object(n node, members ...member) {
 		names = append(names, m.name)
 	}
 	p.each(n, func(key, value node) {
-		what := "key " + quote(key.Value)
+		what := "key " + texts.Quote(key.Value)
 		if n.path != "" {
 			what += " in " + n.path
 		}
@@ -189,7 +191,7 @@ func (p *parser) each(n node, f func(key, value node)) {
 		return
 	case n.Kind != yaml.MappingNode && noBlank().MatchString(p.line(n.Line)):
 		found := noBlank().FindStringSubmatch(p.line(n.Line))
-		p.fail(n, "write a blank behind the colon: "+found[1]+": "+shortened(found[2], maxQuoted), "%s must hold keys and values", n.path)
+		p.fail(n, "write a blank behind the colon: "+found[1]+": "+texts.Shortened(found[2], texts.MaxQuoted), "%s must hold keys and values", n.path)
 		return
 	case n.Kind != yaml.MappingNode:
 		p.fail(n, "for example "+n.path[strings.LastIndexByte(n.path, '.')+1:]+": {name: …}", "%s must hold keys and values", n.path)
@@ -200,7 +202,7 @@ func (p *parser) each(n node, f func(key, value node)) {
 		path := below(n.path, n.Content[i].Value)
 		key, value := node{n.Content[i], path}, node{n.Content[i+1], path}
 		if line, again := first[key.Value]; again {
-			p.fail(key, "", "key %s stands twice, first on line %d", quote(key.Value), line)
+			p.fail(key, "", "key %s stands twice, first on line %d", texts.Quote(key.Value), line)
 		} else {
 			first[key.Value] = key.Line
 		}
@@ -227,9 +229,9 @@ func (p *parser) list(n node, f func(n node)) {
 func listHint(n node) string {
 	switch {
 	case n.path == "assign" && n.Kind == yaml.ScalarNode && n.Value != "":
-		return "write [{organization: " + quote(n.Value) + "}]"
+		return "write [{organization: " + texts.Quote(n.Value) + "}]"
 	case n.Kind == yaml.ScalarNode && n.Value != "":
-		return "write [" + quote(n.Value) + "]"
+		return "write [" + texts.Quote(n.Value) + "]"
 	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
 		return "put brackets around it: [{…}]"
 	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
@@ -287,7 +289,7 @@ func (p *parser) boolean(n node) (yes, ok bool) {
 // oneOf is the text n if it is one of words, which noun calls them, else "".
 func (p *parser) oneOf(n node, noun string, words ...string) string {
 	word, ok := p.scalar(n)
-	if !ok || !p.known(n, noun+" "+quote(word), words) {
+	if !ok || !p.known(n, noun+" "+texts.Quote(word), words) {
 		return ""
 	}
 	return word
@@ -298,7 +300,7 @@ func (p *parser) known(n node, what string, words []string) bool {
 	if slices.Contains(words, n.Value) {
 		return true
 	}
-	return !p.refuse(n, unknownWord(what, n.Value, words))
+	return !p.refuse(n, texts.Unknown(what, n.Value, words))
 }
 
 // Error is one mistake in a mapping file or in a table beside it: where it stands, what
@@ -361,29 +363,4 @@ func (es Errors) orNil() error {
 		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return es
-}
-
-// fault is a mistake in a word or an expression of the file.
-type fault struct {
-	text, hint string
-	from       int // where it stands in an expression, in characters from 0
-}
-
-// unknownWord is the fault of a word that is none of those known; what is a phrase for it.
-func unknownWord(what, word string, known []string) *fault {
-	return &fault{text: "unknown " + what, hint: cmp.Or(spelling.Hint(word, known), "known here: "+strings.Join(known, ", "))}
-}
-
-// maxQuoted is how many characters of a word are shown.
-const maxQuoted = 64
-
-// quote shows a word of the file, cut when it is long.
-func quote(word string) string { return fmt.Sprintf("%q", shortened(word, maxQuoted)) }
-
-// shortened is s, cut when it has more than n characters.
-func shortened(s string, n int) string {
-	if utf8.RuneCountInString(s) > n {
-		return string([]rune(s)[:n]) + "…"
-	}
-	return s
 }

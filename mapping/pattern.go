@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"leadferry/internal/lazyregexp"
+	"leadferry/mapping/texts"
 )
 
 const (
@@ -23,35 +24,35 @@ const (
 
 // readSlashed reads a regular expression between slashes. A text fits when a part of
 // it matches: ^ and $ stand for its ends.
-func (p *parser) readSlashed(word string) (*regexp.Regexp, *fault) {
+func (p *parser) readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
 	const example = "for example '/^[0-9]{5}$/', with the quotes"
 	end := strings.LastIndexByte(word, '/')
 	if !strings.HasPrefix(word, "/") {
-		return nil, &fault{text: "a regular expression stands between slashes", hint: example}
+		return nil, &texts.Fault{Text: "a regular expression stands between slashes", Hint: example}
 	}
 	pattern, flags := word[1:max(1, end)], word[end+1:]
 	switch {
 	case end > 0 && flags != "" && strings.TrimFunc(flags, unicode.IsLetter) == "":
-		return nil, &fault{text: "a regular expression takes no letters after its last slash", hint: "write (?i) at its beginning to take capitals and small letters alike"}
+		return nil, &texts.Fault{Text: "a regular expression takes no letters after its last slash", Hint: "write (?i) at its beginning to take capitals and small letters alike"}
 	case end == 0 || flags != "":
-		return nil, &fault{text: "the regular expression has no slash at its end", hint: example}
+		return nil, &texts.Fault{Text: "the regular expression has no slash at its end", Hint: example}
 	case pattern == "":
-		return nil, &fault{text: "the regular expression is empty", hint: example}
+		return nil, &texts.Fault{Text: "the regular expression is empty", Hint: example}
 	}
 	return p.readPattern(pattern)
 }
 
 // readPattern reads a regular expression of the file, in the syntax of RE2.
-func (p *parser) readPattern(pattern string) (*regexp.Regexp, *fault) {
+func (p *parser) readPattern(pattern string) (*regexp.Regexp, *texts.Fault) {
 	if p.patterns++; p.patterns > maxPatterns {
-		return nil, &fault{text: fmt.Sprintf("a mapping file has at most %d regular expressions", maxPatterns)}
+		return nil, &texts.Fault{Text: fmt.Sprintf("a mapping file has at most %d regular expressions", maxPatterns)}
 	}
 	if len(pattern) > maxPattern {
-		return nil, &fault{text: "the regular expression is longer than 1 KiB", hint: "leave out what need not be checked"}
+		return nil, &texts.Fault{Text: "the regular expression is longer than 1 KiB", Hint: "leave out what need not be checked"}
 	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err == nil && instructions(tree) > maxProgram {
-		return nil, &fault{text: "the regular expression is too large once its repetitions are written out", hint: "use * or + in place of large numbers"}
+		return nil, &texts.Fault{Text: "the regular expression is too large once its repetitions are written out", Hint: "use * or + in place of large numbers"}
 	}
 	re, err := regexp.Compile(pattern)
 	if err == nil {
@@ -59,9 +60,9 @@ func (p *parser) readPattern(pattern string) (*regexp.Regexp, *fault) {
 	}
 	text := "the regular expression cannot be read"
 	if se := new(syntax.Error); errors.As(err, &se) {
-		text += fmt.Sprintf(": %s in %s", se.Code, quote(se.Expr))
+		text += fmt.Sprintf(": %s in %s", se.Code, texts.Quote(se.Expr))
 	}
-	return nil, &fault{text: text, hint: "the syntax is that of RE2: no look-ahead, no back-references"}
+	return nil, &texts.Fault{Text: text, Hint: "the syntax is that of RE2: no look-ahead, no back-references"}
 }
 
 // instructions is about how many instructions a program for the expression has;
@@ -81,10 +82,10 @@ func instructions(re *syntax.Regexp) int {
 }
 
 // extract takes the first group of the first match; nothing where there is none.
-func extract(p *parser, argument string) (conversion, *fault) {
+func extract(p *parser, argument string) (texts.Conversion, *texts.Fault) {
 	re, problem := p.readSlashed(argument)
 	if problem == nil && re.NumSubexp() == 0 {
-		problem = &fault{text: "step extract has no group in its regular expression", hint: `put what is to be taken in parentheses: 'extract:/([0-9]{5})/'`}
+		problem = &texts.Fault{Text: "step extract has no group in its regular expression", Hint: `put what is to be taken in parentheses: 'extract:/([0-9]{5})/'`}
 	}
 	if problem != nil {
 		return nil, problem
@@ -97,12 +98,14 @@ func extract(p *parser, argument string) (conversion, *fault) {
 	}), nil
 }
 
-// maxReplaced is how many matches of a text are replaced: one with more does not fit.
-const maxReplaced = 100_000
+// Bounds of what replace does: a text that goes beyond does not fit.
+const (
+	maxReplaced = 100_000 // matches of a text
+	maxMade     = 1 << 20 // bytes of a text, before and after
+)
 
-// replace puts a text in place of each match: $1 stands for a group, $$ for a dollar. A
-// text of more than 1 MiB does not fit, nor one that becomes so long.
-func replace(p *parser, argument string) (conversion, *fault) {
+// replace puts a text in place of each match: $1 stands for a group, $$ for a dollar.
+func replace(p *parser, argument string) (texts.Conversion, *texts.Fault) {
 	pattern, with, problem := cutReplace(argument)
 	if problem != nil {
 		return nil, problem
@@ -136,7 +139,7 @@ func replace(p *parser, argument string) (conversion, *fault) {
 }
 
 // cutReplace cuts /RE/TEXT/ at its slashes. One behind a backslash is none.
-func cutReplace(argument string) (pattern, with string, problem *fault) {
+func cutReplace(argument string) (pattern, with string, problem *texts.Fault) {
 	var pieces []string
 	begin := 0
 	for i := 0; i < len(argument); i++ {
@@ -150,9 +153,9 @@ func cutReplace(argument string) (pattern, with string, problem *fault) {
 	}
 	switch {
 	case len(pieces) != 3 || pieces[0] != "" || begin != len(argument):
-		return "", "", &fault{text: "step replace is written replace:/RE/TEXT/", hint: `for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`}
+		return "", "", &texts.Fault{Text: "step replace is written replace:/RE/TEXT/", Hint: `for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`}
 	case pieces[1] == "":
-		return "", "", &fault{text: "the regular expression is empty", hint: `for example 'replace:/[^0-9]+//'`}
+		return "", "", &texts.Fault{Text: "the regular expression is empty", Hint: `for example 'replace:/[^0-9]+//'`}
 	}
 	return pieces[1], strings.ReplaceAll(pieces[2], `\/`, "/"), nil
 }
@@ -165,13 +168,13 @@ const maxGroups = 20
 
 // checkReplacement sees to it that each group is there that the text asks for: one that
 // is not would be empty without a word.
-func checkReplacement(re *regexp.Regexp, with string) *fault {
+func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
 	if re.NumSubexp() > maxGroups {
-		return &fault{text: fmt.Sprintf("step replace has more than %d groups", maxGroups), hint: "write (?:…) for groups that are not asked for"}
+		return &texts.Fault{Text: fmt.Sprintf("step replace has more than %d groups", maxGroups), Hint: "write (?:…) for groups that are not asked for"}
 	}
 	found := references().FindAllStringSubmatch(with, -1)
 	if len(found) > maxGroups {
-		return &fault{text: fmt.Sprintf("step replace asks for more than %d groups", maxGroups)}
+		return &texts.Fault{Text: fmt.Sprintf("step replace asks for more than %d groups", maxGroups)}
 	}
 	for _, found := range found {
 		name := strings.Trim(found[1], "{}")
@@ -181,7 +184,7 @@ func checkReplacement(re *regexp.Regexp, with string) *fault {
 		if n, err := strconv.Atoi(name); err == nil && n <= re.NumSubexp() || name != "" && re.SubexpIndex(name) >= 0 {
 			continue
 		}
-		return &fault{text: "step replace has no group " + quote(found[0]), hint: "write ${1} for the first group, ${1}x where a letter follows, and $$ for a dollar"}
+		return &texts.Fault{Text: "step replace has no group " + texts.Quote(found[0]), Hint: "write ${1} for the first group, ${1}x where a letter follows, and $$ for a dollar"}
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func recordOf(t *rapid.T, file string, names, values []string, own int) Record {
 		t.Fatal(err)
 	}
 	b, err := m.Bind("in", Columns{Names: names, Own: own})
-	if err != nil {
+	if b == nil {
 		t.Fatal(err)
 	}
 	var rec Record

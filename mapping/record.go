@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"leadferry/internal/rowkey"
+	"leadferry/mapping/expression"
 )
 
 // Record is a row after mapping: what the service is to hold of it.
@@ -328,9 +329,9 @@ func (r *row) take(v *value) string {
 
 // skips reports whether the condition v holds, and notes its problem.
 func (r *row) skips(v *value) bool {
-	yes, err := v.holds(r)
+	yes, err := v.expr.Holds(func(i int) string { return r.cell(v.cells[i]) })
 	if err != nil {
-		r.problems = append(r.problems, *v.problem(ruleExpr, reason(err), ""))
+		r.problems = append(r.problems, *v.problem(ruleExpr, expression.Reason(err), ""))
 	}
 	return yes
 }

@@ -14,6 +14,7 @@ import (
 
 	"leadferry/internal/rowkey"
 	"leadferry/internal/spelling"
+	"leadferry/mapping/texts"
 )
 
 // mappingFile reads the whole mapping file.
@@ -51,7 +52,7 @@ func (p *parser) mappingFile(doc node) {
 
 func (p *parser) version(n node) {
 	if s, ok := p.scalar(n); ok && s != version {
-		p.fail(n, "write version: 1", "%s %s of the mapping language is not known", n.path, quote(s))
+		p.fail(n, "write version: 1", "%s %s of the mapping language is not known", n.path, texts.Quote(s))
 	}
 }
 
@@ -142,7 +143,7 @@ func (p *parser) footer(n node) *regexp.Regexp {
 	}
 	re, problem := p.readSlashed(word)
 	if problem != nil && !strings.Contains(word, "/") {
-		problem.hint = "for example footer: '/^" + shortened(regexp.QuoteMeta(word), maxQuoted) + "/', with the quotes"
+		problem.Hint = "for example footer: '/^" + texts.Shortened(regexp.QuoteMeta(word), texts.MaxQuoted) + "/', with the quotes"
 	}
 	p.refuse(n, problem)
 	return re
@@ -197,7 +198,7 @@ func (p *parser) encoding(n node) string {
 		}
 	}
 	hint := cmp.Or(spelling.Hint(label, labels[:]), encodingsElsewhere[strings.ToLower(label)], "for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
-	p.fail(n, hint, "%s %s is not an encoding", n.path, quote(label))
+	p.fail(n, hint, "%s %s is not an encoding", n.path, texts.Quote(label))
 	return ""
 }
 
@@ -223,7 +224,7 @@ func (p *parser) columnNames(n node) []string {
 	p.list(n, func(n node) {
 		name := strings.TrimSpace(p.name(n, ""))
 		if name != "" && slices.Contains(names, name) {
-			p.fail(n, "", "the column %s stands twice", quote(name))
+			p.fail(n, "", "the column %s stands twice", texts.Quote(name))
 		}
 		names = append(names, name)
 	})

@@ -14,12 +14,8 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// conversion makes another text of one that is trimmed and not empty. It is false for
-// a text that does not fit.
-type conversion func(string) (string, bool)
-
 // always is a conversion that every text fits.
-func always(change func(string) string) conversion {
+func always(change func(string) string) texts.Conversion {
 	return func(s string) (string, bool) { return change(s), true }
 }
 
@@ -27,7 +23,7 @@ func always(change func(string) string) conversion {
 // does not fit it.
 type stage struct {
 	rule, called string // called: a step as the file has it, or what people call a text that fits
-	do           conversion
+	do           texts.Conversion
 
 	by   *value // of a step whose argument is made of columns
 	with func(argument, s string) (string, bool)
@@ -63,8 +59,8 @@ func throughAll(stages []stage, s string, r *row) (result string, broken *stage)
 type step struct {
 	form    string // how it is written, an argument in capitals
 	example string // of one with an argument
-	do      conversion
-	read    func(p *parser, argument string) (conversion, *fault)
+	do      texts.Conversion
+	read    func(p *parser, argument string) (texts.Conversion, *texts.Fault)
 	with    func(argument, s string) (string, bool) // of one whose argument may be made of columns
 }
 
@@ -90,30 +86,24 @@ var steps = [...]step{
 }
 
 // from reads the argument of a step by what the texts themselves are known by.
-func from(read func(argument string) (texts.Conversion, *texts.Fault)) func(*parser, string) (conversion, *fault) {
-	return func(_ *parser, argument string) (conversion, *fault) {
-		do, problem := read(argument)
-		if problem != nil {
-			return nil, &fault{text: problem.Text, hint: problem.Hint}
-		}
-		return do, nil
-	}
+func from(read func(argument string) (texts.Conversion, *texts.Fault)) func(*parser, string) (texts.Conversion, *texts.Fault) {
+	return func(_ *parser, argument string) (texts.Conversion, *texts.Fault) { return read(argument) }
 }
 
 // readStep reads a word of apply. A placeholder in it stands at the place at.
-func (p *parser) readStep(at position, word string) (stage, *fault) {
+func (p *parser) readStep(at position, word string) (stage, *texts.Fault) {
 	name, argument, given := strings.Cut(word, ":")
 	i := slices.IndexFunc(steps[:], func(s step) bool { return s.name() == name })
 	if i < 0 {
-		return stage{}, &fault{text: "unknown step " + quote(word), hint: stepHint(name, argument)}
+		return stage{}, &texts.Fault{Text: "unknown step " + texts.Quote(word), Hint: stepHint(name, argument)}
 	}
-	var problem *fault
+	var problem *texts.Fault
 	s := steps[i]
 	switch {
 	case s.read == nil && given:
-		problem = &fault{text: "step " + name + " takes nothing after its name", hint: "write " + name}
+		problem = &texts.Fault{Text: "step " + name + " takes nothing after its name", Hint: "write " + name}
 	case s.read != nil && argument == "":
-		problem = &fault{text: "step " + name + " is not complete: it is written " + s.form, hint: "for example " + quote(s.example) + ", with the quotes"}
+		problem = &texts.Fault{Text: "step " + name + " is not complete: it is written " + s.form, Hint: "for example " + texts.Quote(s.example) + ", with the quotes"}
 	case s.with != nil && strings.Contains(argument, "{"):
 		by, problem := textBy(at, argument)
 		return stage{rule: ruleApply, called: word, by: by, with: s.with}, problem
@@ -124,10 +114,10 @@ func (p *parser) readStep(at position, word string) (stage, *fault) {
 }
 
 // textBy is the argument of a step that is made of columns.
-func textBy(at position, argument string) (*value, *fault) {
+func textBy(at position, argument string) (*value, *texts.Fault) {
 	t, problem := split(argument)
 	if problem == nil && t.has(itself, rowKey, file, line, run) {
-		problem = &fault{text: "step " + argument + " takes columns only", hint: "for example e164:{country}"}
+		problem = &texts.Fault{Text: "step " + argument + " takes columns only", Hint: "for example e164:{country}"}
 	}
 	by := &value{at: at, text: t}
 	by.addColumns()
@@ -156,7 +146,7 @@ func stepHint(name, argument string) string {
 		return "that is a format: format: " + name
 	}
 	if other := stepsElsewhere[strings.ToLower(name)]; other != "" {
-		return "did you mean " + quote(other) + "?"
+		return "did you mean " + texts.Quote(other) + "?"
 	}
 	if near == "" {
 		return "known here: " + strings.Join(forms, ", ")
@@ -167,7 +157,7 @@ func stepHint(name, argument string) string {
 	case s.read != nil:
 		near += ":" + argument
 	}
-	return "did you mean " + quote(near) + "?"
+	return "did you mean " + texts.Quote(near) + "?"
 }
 
 // title begins each word with a capital and goes on in small letters. A Caser has
@@ -189,10 +179,10 @@ func digits(s string) string { return strings.Map(texts.ASCIIDigit, s) }
 
 // truncate keeps the first characters of a text, as people count them: a letter
 // with its accents is one, and so is an emoji.
-func truncate(_ *parser, argument string) (conversion, *fault) {
+func truncate(_ *parser, argument string) (texts.Conversion, *texts.Fault) {
 	n, err := strconv.Atoi(argument)
 	if err != nil || n < 1 {
-		return nil, &fault{text: "step truncate needs a number of characters, at least 1", hint: `for example "truncate:80"`}
+		return nil, &texts.Fault{Text: "step truncate needs a number of characters, at least 1", Hint: `for example "truncate:80"`}
 	}
 	return always(func(s string) string {
 		if len(s) <= n {
@@ -208,15 +198,15 @@ func truncate(_ *parser, argument string) (conversion, *fault) {
 
 // splitAt takes one part of a text: the argument is a separator, a colon and the
 // part's number, so the separator itself may hold colons.
-func splitAt(_ *parser, argument string) (conversion, *fault) {
+func splitAt(_ *parser, argument string) (texts.Conversion, *texts.Fault) {
 	const example = `for example "split:,:1" for what stands before the first comma, "split:,:-1" for what stands after the last`
 	i := strings.LastIndexByte(argument, ':')
 	if i < 1 {
-		return nil, &fault{text: "step split needs a separator and a number", hint: example}
+		return nil, &texts.Fault{Text: "step split needs a separator and a number", Hint: example}
 	}
 	n, err := strconv.Atoi(argument[i+1:])
 	if err != nil || n == 0 {
-		return nil, &fault{text: "step split needs the number of a part: 1 is the first, -1 the last", hint: example}
+		return nil, &texts.Fault{Text: "step split needs the number of a part: 1 is the first, -1 the last", Hint: example}
 	}
 	return always(func(s string) string { return nthPart(s, argument[:i], n) }), nil
 }

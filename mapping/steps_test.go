@@ -20,7 +20,7 @@ type failer interface {
 }
 
 // stepOf is the step of a word that must be good.
-func stepOf(t failer, word string) conversion {
+func stepOf(t failer, word string) texts.Conversion {
 	t.Helper()
 	s, problem := new(parser).readStep(position{}, word)
 	if problem != nil {
@@ -30,7 +30,7 @@ func stepOf(t failer, word string) conversion {
 }
 
 // fitting is a stage as a value goes through it.
-func fitting(s stage) conversion {
+func fitting(s stage) texts.Conversion {
 	stages := []stage{s}
 	return func(text string) (string, bool) {
 		got, broken := through(stages, text, nil)
@@ -214,8 +214,8 @@ func TestStepsThatCannotBeRead(t *testing.T) {
 			t.Errorf("%q was taken", word)
 			continue
 		}
-		got := problem.text + "; " + problem.hint
-		if got != want && !(strings.HasPrefix(word, "split") && problem.text == want && problem.hint != "") {
+		got := problem.Text + "; " + problem.Hint
+		if got != want && !(strings.HasPrefix(word, "split") && problem.Text == want && problem.Hint != "") {
 			t.Errorf("%q: %s, want %s", word, got, want)
 		}
 	}
@@ -312,7 +312,7 @@ func FuzzSteps(f *testing.F) {
 	f.Fuzz(func(t *testing.T, word, text string) {
 		s, problem := new(parser).readStep(position{}, word)
 		if problem != nil {
-			if problem.text == "" {
+			if problem.Text == "" {
 				t.Fatalf("%q: a fault without text", word)
 			}
 			return

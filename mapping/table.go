@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"leadferry/internal/spelling"
+	"leadferry/mapping/texts"
 )
 
 // table says what texts become. It may be shared.
@@ -110,7 +111,7 @@ func (p *parser) idleTables() {
 	for _, name := range names {
 		if t := p.named[name]; !t.used && len(p.m.warnings) < maxErrors {
 			p.m.warnings = append(p.m.warnings, Error{
-				p.file, t.at.line, t.at.column, "no value uses the table " + quote(name), `name it where its words are looked up, as in {from: "{column}", map: …}, or take it out`,
+				p.file, t.at.line, t.at.column, "no value uses the table " + texts.Quote(name), `name it where its words are looked up, as in {from: "{column}", map: …}, or take it out`,
 			})
 		}
 	}
@@ -158,11 +159,11 @@ func (p *parser) namedTable(n node) (*table, []constant) {
 		case hint == "" && len(names) > 0:
 			hint = "known here: " + strings.Join(names, ", ")
 		case path.Ext(name) != "":
-			hint = "name the file in the section tables: {dealers: {file: " + quote(name) + ", key: Name, value: Organization ID}}, and write map: dealers"
+			hint = "name the file in the section tables: {dealers: {file: " + texts.Quote(name) + ", key: Name, value: Organization ID}}, and write map: dealers"
 		case hint == "":
 			hint = `write the words out, as map: {"Working": inProgress}, or name a table of the section tables`
 		}
-		p.fail(n, hint, "%s: there is no table %s", n.path, quote(name))
+		p.fail(n, hint, "%s: there is no table %s", n.path, texts.Quote(name))
 		return nil, nil
 	}
 	t.used = true

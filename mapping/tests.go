@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"leadferry/mapping/texts"
 )
 
 // Test is an entry of the section tests: a row, and the create request that it must
@@ -60,9 +61,9 @@ func (p *parser) testRow(t *Test, n node) {
 		case name == "":
 			p.fail(key, "", "%s has a column without a name", n.path)
 		case slices.Contains(t.Names, name):
-			p.fail(key, "", "the column %s stands twice in %s", quote(name), n.path)
+			p.fail(key, "", "the column %s stands twice in %s", texts.Quote(name), n.path)
 		case child.Kind == yaml.MappingNode && !child.isUnquoted(), child.Kind == yaml.SequenceNode:
-			p.fail(child, "name the path with dots: "+quote(name+".…"), "%s.%s must be a text", n.path, name)
+			p.fail(child, "name the path with dots: "+texts.Quote(name+".…"), "%s.%s must be a text", n.path, name)
 		case !child.isPlain() || child.Value != "" && child.Value != "~" && child.Value != "null":
 			cell, _ = p.word(child)
 		}
@@ -189,39 +190,18 @@ func isSame(n node, have any) bool {
 	case string:
 		return n.Value == have
 	case json.Number:
-		return n.isPlain() && sameNumber(n.Value, have.String())
+		return n.isPlain() && isNumber(n.Value) && SameNumber(n.Value, have.String())
 	case bool, nil:
 		return n.isPlain() && n.Value == show(have)
 	}
 	return false
 }
 
-// sameNumber reports whether two literals are JSON numbers of exactly the same
-// value, however they are written.
-func sameNumber(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, okX := exactly(a)
-	y, okY := exactly(b)
-	return okX && okY && x.Cmp(y) == 0
-}
-
-// exactly is the value of a JSON number. One with an exponent of more than four digits
-// is only the same as itself: its value would fill the memory.
-func exactly(s string) (*big.Rat, bool) {
-	_, exponent, _ := strings.Cut(strings.ToLower(s), "e")
-	if _, ok := jsonNumber(s); !ok || len(exponent) > len("+9999") {
-		return nil, false
-	}
-	return new(big.Rat).SetString(s)
-}
-
 // printable is a key for a sentence, quoted when it would not show as it is.
 func printable(key string) string {
 	hidden := strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) })
 	if key == "" || hidden || utf8.RuneCountInString(key) > maxShown {
-		return strconv.Quote(shortened(key, maxShown))
+		return strconv.Quote(texts.Shortened(key, maxShown))
 	}
 	return key
 }
@@ -232,13 +212,13 @@ func show(have any) string {
 	case nil:
 		return "null"
 	case string:
-		return strconv.Quote(shortened(have, maxShown))
+		return strconv.Quote(texts.Shortened(have, maxShown))
 	case map[string]any:
 		return "an object"
 	case []any:
 		return "a list"
 	}
-	return shortened(fmt.Sprint(have), maxShown)
+	return texts.Shortened(fmt.Sprint(have), maxShown)
 }
 
 // showExpected is the value n for a sentence: without quotes when it can stand for more
@@ -250,7 +230,7 @@ func showExpected(n node) string {
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
 	case n.isPlain() && json.Valid([]byte(n.Value)):
-		return shortened(n.Value, maxShown)
+		return texts.Shortened(n.Value, maxShown)
 	}
 	return show(n.Value)
 }

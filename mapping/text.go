@@ -10,6 +10,7 @@ import (
 
 	"leadferry/internal/lazyregexp"
 	"leadferry/internal/spelling"
+	"leadferry/mapping/texts"
 )
 
 // text is a compiled text: its parts stand one after another.
@@ -51,7 +52,7 @@ var tokens = lazyregexp.New(`\{\{|\{[^}]*\}?|[^{]+`)
 
 // split cuts s at its placeholders; {{ stands for a brace. Column names are
 // trimmed, as those of the header are. It gives the first fault.
-func split(s string) (text, *fault) {
+func split(s string) (text, *texts.Fault) {
 	t := text{}
 	var words strings.Builder
 	endWords := func() {
@@ -72,9 +73,9 @@ func split(s string) (text, *fault) {
 			words.WriteString(token)
 			continue
 		case !closed:
-			return nil, &fault{text: "a placeholder is not closed", hint: "close it with }, or write {{ for a brace"}
+			return nil, &texts.Fault{Text: "a placeholder is not closed", Hint: "close it with }, or write {{ for a brace"}
 		case !known && strings.HasPrefix(name, "@"):
-			return nil, &fault{text: "unknown placeholder " + quote(name), hint: variableHint(name)}
+			return nil, &texts.Fault{Text: "unknown placeholder " + texts.Quote(name), Hint: variableHint(name)}
 		case !known:
 			kind = column
 		}
@@ -195,9 +196,6 @@ func (r *valueReader) readText(n node) {
 	r.checkSigns(n)
 }
 
-// curlyQuotes are those that word processors make of straight ones.
-const curlyQuotes = "“”„‟«»‘’‚"
-
 // checkSigns finds ${column}, as a shell or JavaScript has it, and quotes that a word processor has made. In content they
 // may be meant, as before a price.
 func (r *valueReader) checkSigns(n node) {
@@ -207,8 +205,8 @@ func (r *valueReader) checkSigns(n node) {
 			what, hint = "a dollar sign before {"+p.text+"}", `write "{`+p.text+`}" without the sign for what the column holds`
 		}
 	}
-	if inside := strings.Trim(n.Value, curlyQuotes); inside != n.Value && strings.HasSuffix(n.Value, inside) == strings.HasPrefix(n.Value, inside) {
-		what, hint = "curly quotes around it", "write straight quotes: "+quote(inside)
+	if inside := strings.Trim(n.Value, texts.CurlyQuotes); inside != n.Value && strings.HasSuffix(n.Value, inside) == strings.HasPrefix(n.Value, inside) {
+		what, hint = "curly quotes around it", "write straight quotes: "+texts.Quote(inside)
 	}
 	switch text := n.path + " has " + what; {
 	case what == "":
@@ -237,7 +235,7 @@ func (p *parser) placeholders(n node) text {
 	}
 	t, problem := split(s)
 	if problem != nil {
-		p.fail(n, problem.hint, "%s: %s", n.path, problem.text)
+		p.fail(n, problem.Hint, "%s: %s", n.path, problem.Text)
 	}
 	return t
 }

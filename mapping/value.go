@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"leadferry/internal/rowkey"
+	"leadferry/mapping/expression"
+	"leadferry/mapping/texts"
 )
 
 // value is one compiled value: what it is made of and what is done to that, in the
@@ -19,12 +21,12 @@ type value struct {
 	drops  bool // on_invalid: drop
 
 	text    text
-	expr    *expression // instead of text
-	parts   *parts      // of other values, instead of text
-	columns []use       // of text or expr
-	cells   []int       // those of the columns once bound, -1: the row has none
-	bare    bool        // once bound: it is one column as it stands
-	known   *string     // once bound: what it comes to in every row; nil: it takes a row to know
+	expr    *expression.Program // instead of text
+	parts   *parts              // of other values, instead of text
+	columns []use               // of text or expr
+	cells   []int               // those of the columns once bound, -1: the row has none
+	bare    bool                // once bound: it is one column as it stands
+	known   *string             // once bound: what it comes to in every row; nil: it takes a row to know
 
 	apply  []stage
 	table  *table  // map; nil: none
@@ -37,10 +39,8 @@ type value struct {
 
 // use is where a value is made of a column.
 type use struct {
-	name     string
-	at       position
-	variable string // of an expression's program
-	from     int    // in an expression, in characters from 0
+	name string
+	at   position
 }
 
 // role is what a value is for, where that asks for more or less than of others.
@@ -171,18 +171,7 @@ func (v *value) result(r *row) (s string, problem *Problem) {
 	case v.known != nil:
 		return *v.known, nil
 	}
-	switch {
-	case v.parts != nil:
-		s, problem = v.parts.put(r)
-	case v.expr == nil:
-		s = v.text.fill(r, v.cells, "")
-	default:
-		var err error
-		if s, err = v.compute(r); err != nil {
-			problem = v.problem(ruleExpr, reason(err), "")
-		}
-	}
-	if problem != nil {
+	if s, problem = v.made(r); problem != nil {
 		return "", problem
 	}
 	s, broken := through(v.apply, s, r)
@@ -190,17 +179,8 @@ func (v *value) result(r *row) (s string, problem *Problem) {
 		return "", v.problem(broken.rule, broken.called, "")
 	}
 	if v.table != nil && s != "" {
-		to, found := v.table.find(s)
-		switch {
-		case found:
-			s = to
-		case v.other != nil:
-			if r.env.Caught {
-				r.noteCaught(v, s)
-			}
-			s = v.other.fill(r, nil, s)
-		default:
-			return "", v.problem(ruleMap, "", s)
+		if s, problem = v.lookUp(r, s); problem != nil {
+			return "", problem
 		}
 	}
 	if s == "" {
@@ -217,6 +197,35 @@ func (v *value) result(r *row) (s string, problem *Problem) {
 		return "", v.problem(broken.rule, broken.called, s)
 	}
 	return result, nil
+}
+
+// made is what the value is made of in a row, before anything is done to it.
+func (v *value) made(r *row) (s string, problem *Problem) {
+	switch {
+	case v.parts != nil:
+		return v.parts.put(r)
+	case v.expr == nil:
+		return v.text.fill(r, v.cells, ""), nil
+	}
+	s, err := v.expr.Text(func(i int) string { return r.cell(v.cells[i]) })
+	if err != nil {
+		return "", v.problem(ruleExpr, expression.Reason(err), "")
+	}
+	return s, nil
+}
+
+// lookUp is what map makes of a text, or else.
+func (v *value) lookUp(r *row, s string) (string, *Problem) {
+	to, found := v.table.find(s)
+	switch {
+	case found:
+		return to, nil
+	case v.other == nil:
+		return "", v.problem(ruleMap, "", s)
+	case r.env.Caught:
+		r.noteCaught(v, s)
+	}
+	return v.other.fill(r, nil, s), nil
 }
 
 // noteCaught takes down that only else has a place for a text.
@@ -238,7 +247,7 @@ func (v *value) problem(rule, about, s string) *Problem {
 	}
 	p := &Problem{Column: strings.Join(names, ", "), Rule: rule, Text: v.path + " " + strings.Replace(complaints[rule], "%s", about, 1)}
 	if rule == ruleStatus || rule == ruleMap {
-		p.Word, p.Value = shortened(s, maxShown), v.path
+		p.Word, p.Value = texts.Shortened(s, maxShown), v.path
 	}
 	return p
 }

@@ -3,6 +3,8 @@ package mapping
 import (
 	"slices"
 	"strings"
+
+	"leadferry/mapping/texts"
 )
 
 // addChecks gives the value its checks, and sees to it that its constants pass the last:
@@ -38,7 +40,7 @@ func (r *valueReader) refuseConstant(c constant, called string) {
 	if called == aStatus {
 		hint = statusHint(c.text)
 	}
-	r.failIn(c.file, c.at, hint, "%s: %s is not %s", c.path, quote(c.text), called)
+	r.failIn(c.file, c.at, hint, "%s: %s is not %s", c.path, texts.Quote(c.text), called)
 }
 
 // checkShape sees to it that nothing a cell holds can change a JSON value around it.
@@ -52,7 +54,7 @@ func (r *valueReader) checkShape(n node) {
 		whole = whole && len(part.text) < 2 && part.expr == nil
 		switch {
 		case r.table != nil: // the text is looked up
-		case part.parts != nil && part.parts.way == join, part.expr != nil && part.expr.builds && len(part.columns) > 0:
+		case part.parts != nil && part.parts.way == join, part.expr != nil && part.expr.Builds && len(part.columns) > 0:
 			r.failAt(part.at, hint, "%s puts a JSON value together, whose shape a cell could change", part.path)
 		case part.expr == nil:
 			r.markPlaces(node{n.Node, part.path}, part.text)
@@ -88,7 +90,7 @@ func (r *valueReader) checkFixed(n node) {
 	case problem.Rule == ruleStatus:
 		r.refuseConstant(r.parser.constant(n, problem.Word), aStatus)
 	case problem.Rule == ruleMap && n.has("from"):
-		r.fail(n, `write from: "{`+c+`}" for what the column holds`, "%s looks up the constant %s in its map, which lacks it", n.path, quote(c))
+		r.fail(n, `write from: "{`+c+`}" for what the column holds`, "%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
 	default:
 		r.fail(n, "", "%s", problem.Text)
 	}
@@ -119,7 +121,7 @@ func (r *valueReader) checkPull() {
 			to, found = r.table.find(word)
 		}
 		if back, _ := statusKey(to); word != "" && (!found || back != status) {
-			r.fail(n, "take one of the words that map turns into "+status, "%s: %s is no word that map turns into this status", n.path, quote(n.Value))
+			r.fail(n, "take one of the words that map turns into "+status, "%s: %s is no word that map turns into this status", n.path, texts.Quote(n.Value))
 		}
 	}
 	if r.m.pullOnly = r.table != nil || len(r.pulls) > 0; r.table == nil {
@@ -147,7 +149,7 @@ func (r *valueReader) readConflict(n node) {
 func (p *parser) statusOf(n node) (key string, ok bool) {
 	key, ok = statusKey(n.Value)
 	if !ok {
-		p.fail(n, statusHint(n.Value), "%s: %s is not %s", n.path, quote(n.Value), aStatus)
+		p.fail(n, statusHint(n.Value), "%s: %s is not %s", n.path, texts.Quote(n.Value), aStatus)
 	}
 	return key, ok
 }

@@ -7,6 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"leadferry/internal/spelling"
+	"leadferry/mapping/expression"
+	"leadferry/mapping/texts"
 )
 
 // into is a member's read that puts a value like v into its place.
@@ -124,7 +126,7 @@ func (r *valueReader) isStranger(n node, members ...[]member) bool {
 		return false
 	}
 	_, known := statusKey(n.Content[1].Value)
-	switch first := quote(n.Content[0].Value); {
+	switch first := texts.Quote(n.Content[0].Value); {
 	case r.role == statusRole && known:
 		r.fail(n, `put the words under map: {from: "{Stage}", map: {`+first+": "+n.Content[1].Value+"}}", "%s lacks from", n.path)
 		return true
@@ -176,11 +178,36 @@ func (r *valueReader) readOnInvalid(n node) {
 	r.drops = r.oneOf(n, "way with invalid values", "row", "drop") == "drop"
 }
 
-func (r *valueReader) readExpr(n node) {
-	r.expr = r.expression(n)
-	if r.expr != nil {
-		r.columns = r.expr.columns
+func (r *valueReader) readExpr(n node) { r.expr, r.columns = r.expression(n) }
+
+// expression reads the expression n, and where it names columns. It gives nil after an error.
+func (p *parser) expression(n node) (e *expression.Program, columns []use) {
+	s, ok := p.scalar(n)
+	if !ok {
+		return nil, nil
 	}
+	e, problem := p.expressions.Compile(s)
+	if problem != nil {
+		p.failAt(p.placeIn(n, problem.From), problem.Hint, "%s: %s", n.path, problem.Text)
+		return nil, nil
+	}
+	for _, c := range e.Columns {
+		columns = append(columns, use{c.Name, p.placeIn(n, c.From)})
+	}
+	return e, columns
+}
+
+// condition reads the expression n, which must be true or false.
+func (p *parser) condition(n node) *value {
+	e, columns := p.expression(n)
+	if e == nil {
+		return nil
+	}
+	if other, ok := e.Condition(); !ok {
+		p.fail(n, `for example: column == "yes"`, "%s must be true or false, and this is %s", n.path, other)
+		return nil
+	}
+	return &value{path: n.path, at: n.at(), expr: e, columns: columns}
 }
 
 func (r *valueReader) addSteps(n node) {

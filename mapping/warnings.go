@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"leadferry/internal/lazyregexp"
+	"leadferry/mapping/texts"
 )
 
 // Warnings are remarks about a good mapping file, each with its place: constants
@@ -129,7 +130,7 @@ func (p *parser) marks() {
 			body, _ = commentOf(p.line(i + 2))
 			text = named
 		}
-		guess.Of, guess.Why = shortened(strings.TrimSpace(body), mostOfGuess), strings.TrimSpace(text)
+		guess.Of, guess.Why = texts.Shortened(strings.TrimSpace(body), mostOfGuess), strings.TrimSpace(text)
 		p.m.unconfirmed = append(p.m.unconfirmed, guess)
 	}
 }

@@ -24,21 +24,27 @@ const (
 type standing struct {
 	timeline     int32
 	standbys     int
+	unnamed      int // of them, of which this user may not see what they are
 	synchronous  bool
 	lastTimeline int32
 	lastStandby  string
 }
+
+// followsSQL says of a row of pg_stat_replication that it may be a standby. A backup that is being taken is none, whose name not
+// every user may see: its first connection tells how far it is, and its second one has a slot of its own for as long as it lasts.
+const followsSQL = `coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND pid NOT IN (SELECT pid FROM pg_stat_progress_basebackup)
+	AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE active_pid IS NOT NULL AND temporary AND slot_name LIKE 'pg\_basebackup\_%')`
 
 // asBefore refuses a ledger that has lost what was known once: one that is behind a witness, one
 // of which a standby has taken over that was not waited for. It notes how standbys stand now.
 func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	var n standing
 	err := tx.QueryRow(ctx, `SELECT `+timelineSQL+`,
-		(SELECT count(*) FROM pg_stat_replication WHERE coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal')),
+		(SELECT count(*) FROM pg_stat_replication WHERE `+followsSQL+`), (SELECT count(*) FROM pg_stat_replication WHERE application_name IS NULL AND `+followsSQL+`),
 		current_setting('synchronous_standby_names') <> '',
 		coalesce((SELECT timeline FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT 1), 0),
 		coalesce((SELECT standby FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT 1), '')`, s.ledger).
-		Scan(&n.timeline, &n.standbys, &n.synchronous, &n.lastTimeline, &n.lastStandby)
+		Scan(&n.timeline, &n.standbys, &n.unnamed, &n.synchronous, &n.lastTimeline, &n.lastStandby)
 	if err != nil {
 		return err
 	}
@@ -49,8 +55,11 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	case n.standbys > 0 && s.o.NeverPromoted:
 		s.standby = neverPromoted
 	case n.standbys > 0:
-		return s.refuse(checkpoint.ErrPlace, "its server has standbys and waits for none of them: when one takes over, what was acknowledged last is lost, and leads would be made twice",
-			"have one named in synchronous_standby_names; if none of them will ever take over, say so with --ledger-standby never-promoted")
+		hint := "have one named in synchronous_standby_names; if none of them will ever take over, say so with --ledger-standby never-promoted"
+		if n.unnamed > 0 {
+			hint += "; if they are no standbys, but a backup that is being taken, have this user granted the role pg_read_all_stats, which shows it"
+		}
+		return s.refuse(checkpoint.ErrPlace, "its server has standbys and waits for none of them: when one takes over, what was acknowledged last is lost, and leads would be made twice", hint)
 	}
 	why := s.behind(ctx, tx)
 	if n.lastTimeline != 0 && n.lastTimeline != n.timeline && n.lastStandby != waitedFor {

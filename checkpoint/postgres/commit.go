@@ -184,8 +184,10 @@ func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
 			c.Entry.Seq = r.seq
 		}
 	}
-	s.claimed.Store(true)
 	s.seq.Store(r.seq)
+	if !s.claimed.Swap(true) { // from now on this machine knows that there is something to lose
+		s.remember()
+	}
 }
 
 // numbered is a row with the number of the commit that wrote it.
@@ -207,10 +209,13 @@ func numbered(r *row, seq uint64) *row {
 // surely makes changes by what was read for them, in a transaction that begins again as long as
 // somebody else changes the same rows.
 func (s *Store) surely(g *group) error {
-	for range mostConflicts {
+	for n := 0; n < mostConflicts; n++ {
 		done, err := s.attempt(g)
 		if done || err != nil {
 			return err
+		}
+		if !s.troubled.IsZero() { // which is no conflict, and comes to its end by itself
+			n = 0
 		}
 	}
 	return s.fail(fmt.Errorf("%d rows change all the time under other hands", len(g.changes)))

@@ -45,7 +45,11 @@ func (s *Store) remember() {
 	if path == "" || known == nil || s.seq.Load() == 0 {
 		return
 	}
-	text, err := json.Marshal(memory{int64(s.seq.Load()), s.at.Name, s.target, known.Leads})
+	leads := known.Leads // when it was asked last
+	if s.claimed.Load() {
+		leads = max(leads, 1)
+	}
+	text, err := json.Marshal(memory{int64(s.seq.Load()), s.at.Name, s.target, leads})
 	if err == nil && os.MkdirAll(filepath.Dir(path), 0o700) == nil && os.WriteFile(path+".new", text, 0o600) == nil {
 		_ = os.Rename(path+".new", path)
 	}

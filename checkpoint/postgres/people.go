@@ -20,9 +20,12 @@ func (s *Store) alone(lock bool, f func() error) error {
 		return err
 	}
 	err := error(nil)
-	for range mostConflicts {
+	for n := 0; n < mostConflicts; n++ {
 		if err = s.changeAlone(lock, f); !isConflict(err) && !errors.Is(err, errAgain) {
 			break
+		}
+		if !s.troubled.IsZero() { // which is no conflict, and comes to its end by itself
+			n = 0
 		}
 	}
 	return err

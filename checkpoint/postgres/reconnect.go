@@ -18,6 +18,10 @@ func (s *Store) acknowledged(err error) error {
 	if text := s.writer.Warned(); err == nil && text != "" {
 		return fmt.Errorf("%w: %s", errWarned, text)
 	}
+	if err == nil && !s.troubled.IsZero() {
+		s.troubled = time.Time{}
+		s.claims.setLost(false)
+	}
 	return err
 }
 
@@ -28,17 +32,25 @@ var (
 
 // again meets the server anew after an error of a commit, whose number is that of the worker's
 // commits with it, and says whether it was made. An error that the connection outlives ends the
-// use of the ledger, for it comes again.
+// use of the ledger, for it comes again, but for those that pass: each has the commit tried once more, for as long as the
+// server is waited for.
 func (s *Store) again(err error, number uint64) (made bool, _ error) {
 	var list *checkpoint.ListError
+	passing := server.IsPassing(err)
 	switch {
 	case errors.As(err, &list) || isConflict(err):
 		return false, err
-	case !errors.Is(err, errWarned) && !s.writer.IsClosed():
+	case !errors.Is(err, errWarned) && !s.writer.IsClosed() && !passing:
 		return false, s.trouble(err)
 	}
 	s.claims.setLost(true)
 	end := time.Now().Add(s.patience())
+	if passing {
+		if end = s.bear(); time.Now().After(end) {
+			defer s.claims.setLost(false)
+			return false, s.trouble(err)
+		}
+	}
 	silent := s.writer.WasSilent()
 	if silent { // it was waited for long enough
 		end = time.Now()
@@ -49,7 +61,9 @@ func (s *Store) again(err error, number uint64) (made bool, _ error) {
 		made, fatal, met := s.meetAgain(number, max(time.Until(end), shortest))
 		switch {
 		case met == nil:
-			s.claims.setLost(false)
+			if !passing { // else once the commit is made
+				s.claims.setLost(false)
+			}
 			return made, nil
 		case fatal || time.Now().After(end):
 			if silent && !fatal {
@@ -69,9 +83,34 @@ func (s *Store) again(err error, number uint64) (made bool, _ error) {
 	}
 }
 
+// bear lets some time go by after an error that passes, the more the longer it has been so, and returns until when it may.
+func (s *Store) bear() (end time.Time) {
+	now := time.Now()
+	if s.troubled.IsZero() {
+		s.troubled = now
+	}
+	end = s.troubled.Add(s.patience())
+	select {
+	case <-s.ending:
+		return s.troubled
+	case <-s.o.Interrupt:
+		time.Sleep(pause)
+		return earlier(end, s.troubled.Add(shortest))
+	case <-time.After(min(pause+now.Sub(s.troubled)/4, mostPause)):
+		return end
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 const (
-	// pause is how long a server that does not answer is left alone.
-	pause = 500 * time.Millisecond
+	// pause is how long a server that does not answer is left alone, and mostPause one that cannot do now what it was asked.
+	pause, mostPause = 500 * time.Millisecond, 10 * time.Second
 	// shortest is how long it may take to find out what became of a commit, at the least.
 	shortest = 5 * time.Second
 )

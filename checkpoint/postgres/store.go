@@ -20,6 +20,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,6 +92,8 @@ type Store struct {
 	commits uint64            // that were acknowledged
 	coming  uint64            // the number of the one under way, where it is none of rows
 
+	troubled time.Time // since when the server could not commit, see isPassing; zero: it can
+
 	fleet common
 
 	reading sync.Mutex
@@ -123,7 +126,7 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 			return s, err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(pause + rand.N(pause)): // not all workers that found no room at once
 		case <-o.Interrupt:
 			return nil, err
 		}
@@ -159,12 +162,18 @@ func (s *Store) leave() {
 	}
 	s.writer.Close()
 	s.reader.Close()
+	s.fleet.close()
 }
 
 func (s *Store) open() (err error) {
 	ctx := context.Background()
 	if s.reader, err = s.meet(); err != nil {
 		return err
+	}
+	if s.o.Terms != nil && !s.o.ReadOnly { // before its shard is taken from another one
+		if _, err := s.fleetSession(ctx); err != nil {
+			return err
+		}
 	}
 	if err := server.NotPooled(s.writer, s.reader); err != nil {
 		return err
@@ -312,7 +321,7 @@ func (s *Store) refuse(kind error, text, hint string) error { return s.at.Refuse
 // serverError is what the server said, as a sentence.
 func (s *Store) serverError(err error) error { return s.at.Explain(err) }
 
-// read calls f with the connection for reading, once more with a new one where that is lost.
+// read calls f with the connection for reading, once more with a new one where that is lost, or the server cannot answer now.
 func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -323,15 +332,18 @@ func (s *Store) read(ctx context.Context, f func(*pgx.Conn) error) error {
 		return away
 	}
 	err := f(s.reader.Conn)
-	for end := time.Now().Add(s.patience()); err != nil && s.reader.IsClosed() && !s.reader.WasSilent() && time.Now().Before(end); {
+	for end := time.Now().Add(s.patience()); err != nil && (s.reader.IsClosed() || server.IsPassing(err)) && !s.reader.WasSilent() && time.Now().Before(end); {
 		fresh, lost := s.meet()
 		if lost == nil {
 			if lost = fresh.Prepare(map[string]string{"find": findSQL()}); lost == nil {
+				s.reader.Close()
 				s.reader = fresh
-				err = f(s.reader.Conn)
-				continue
+				if err = f(s.reader.Conn); !server.IsPassing(err) {
+					continue
+				}
+			} else {
+				fresh.Close()
 			}
-			fresh.Close()
 		}
 		select {
 		case <-time.After(pause):

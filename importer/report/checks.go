@@ -58,12 +58,20 @@ type Lacking struct {
 	Place
 }
 
-func (l *Lacking) text() string {
-	text := l.Value + `  "` + l.Text + `"`
+// named is the text in quotes, or what it is one of.
+func (l *Lacking) named() string {
 	if l.Others {
-		text = "other texts"
+		return "other texts"
 	}
-	return text + ", first at " + l.Place.String()
+	return `"` + l.Text + `"`
+}
+
+// named is the status in quotes, or why it is not shown.
+func (w *Word) named() string {
+	if w.Hidden != "" {
+		return w.Hidden
+	}
+	return `"` + w.Status + `"`
 }
 
 // Repeats counts rows whose key stands in an earlier row, or looks like that of an earlier

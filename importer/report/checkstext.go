@@ -20,15 +20,9 @@ func (c *Checks) text(p *printer) {
 		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Rule, r.Sentence()))
 		p.hang(r.places())
 	}, func(others []Rule) { p.more(len(others), "check") })
-	list(p, "Statuses that are not mapped", c.Statuses, 0, func(w Word) {
-		text := `"` + w.Status + `"`
-		if w.Hidden != "" {
-			text = w.Hidden
-		}
-		p.figure(w.Rows, text+", first at "+w.Place.String())
-	}, nil)
-	list(p, "Texts that a map lacks", c.Lacking, 0, func(l Lacking) { p.figure(l.Rows, l.text()) }, nil)
-	list(p, "Texts that only else takes", c.Caught, topChecks, func(l Lacking) { p.figure(l.Rows, l.text()) }, func(others []Lacking) {
+	list(p, "Statuses that are not mapped", c.Statuses, 0, func(w Word) { p.figure(w.Rows, w.named()+", first at "+w.Place.String()) }, nil)
+	list(p, "Texts that a map lacks", c.Lacking, 0, p.lacking, nil)
+	list(p, "Texts that only else takes", c.Caught, topChecks, p.lacking, func(others []Lacking) {
 		p.indented(fmt.Sprintf("and %s more: --strict --problems FILE lists all.", english.Plural(len(others), "text", "")))
 	})
 	list(p, "Files that could not be read to their end", c.LostFiles, 0, p.fault, nil)
@@ -43,6 +37,15 @@ func (c *Checks) text(p *printer) {
 		}
 		p.wrap("  ", "    ", what+g.Why)
 	}, nil)
+}
+
+// lacking shows a text, or others, by what the mapping calls the value.
+func (p *printer) lacking(l Lacking) {
+	text := l.named()
+	if !l.Others {
+		text = l.Value + "  " + text
+	}
+	p.figure(l.Rows, text+", first at "+l.Place.String())
 }
 
 // Sentence says what is wrong, and in which column.

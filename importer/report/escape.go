@@ -44,6 +44,14 @@ func escape(text string, most int) string {
 	return b.String()
 }
 
+// Shortened cuts a text that has more characters than most.
+func Shortened(text string, most int) string {
+	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
 // EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON
 // lets stand as it is: DEL, the C1 controls and marks of direction. The text means the
 // same as before.

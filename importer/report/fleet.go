@@ -167,26 +167,9 @@ func (m *merger) rows(w *Worker) {
 }
 
 func (c *RowCounts) add(o *RowCounts) {
-	for _, p := range []struct {
-		to   *int
-		from int
-	}{
-		{&c.Read, o.Read},
-		{&c.Created, o.Created},
-		{&c.Updated, o.Updated},
-		{&c.Unchanged, o.Unchanged},
-		{&c.Changed, o.Changed},
-		{&c.Skipped, o.Skipped},
-		{&c.Invalid, o.Invalid},
-		{&c.Rejected, o.Rejected},
-		{&c.Failed, o.Failed},
-		{&c.Partial, o.Partial},
-		{&c.InDoubt, o.InDoubt},
-		{&c.Unmatched, o.Unmatched},
-		{&c.Conflict, o.Conflict},
-		{&c.Pending, o.Pending},
-	} {
-		*p.to += p.from
+	to, from := c.all(), o.all()
+	for i := range to {
+		*to[i] += *from[i]
 	}
 }
 
@@ -199,20 +182,7 @@ const (
 
 // finish puts lists into order, and says how the whole ended.
 func (m *merger) finish() {
-	for o, n := range m.organizations {
-		o.Leads = n
-		m.Organizations = append(m.Organizations, o)
-	}
-	slices.SortFunc(m.Organizations, func(a, b Organization) int {
-		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Location, b.Location))
-	})
-	for t, n := range m.transitions {
-		t.Leads = n
-		m.Transitions = append(m.Transitions, t)
-	}
-	slices.SortFunc(m.Transitions, func(a, b Transition) int {
-		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
+	m.Organizations, m.Transitions = Organizations(m.organizations), Transitions(m.transitions)
 	inFile := func(a, b Place) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) }
 	for _, e := range m.errors {
 		slices.SortFunc(e.Examples, inFile)

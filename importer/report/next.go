@@ -123,7 +123,11 @@ func (s *Summary) afterCheck(todo *steps) {
 		for _, in := range s.Inputs {
 			inputs = append(inputs, in.Path)
 		}
-		todo.add(true, "Import the rows, with the same flags as in this check:", s.command("import", inputs...)+flags(s.Flags))
+		text := "Import the rows, with the same flags as in this check:"
+		if slices.ContainsFunc(inputs, func(path string) bool { return strings.Contains(path, "://") }) {
+			text = "Import the rows, with the same flags as in this check, and with the address whole (what is secret in it is shown nowhere):"
+		}
+		todo.add(true, text, s.command("import", inputs...)+flags(s.Flags))
 	default:
 		todo.add(true, "Run the same command without --dry-run to send the rows.")
 	}

@@ -118,13 +118,11 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 		}
 	}
 	for _, w := range c.Statuses {
-		text := `"` + w.Status + `"`
-		if w.Hidden != "" {
-			text = w.Hidden
-		}
-		all = append(all, Problem{File: mapping, Column: "lead.status", Rule: "map", Text: fmt.Sprintf("the map lacks %s: %s, first at %s", text, english.Plural(w.Rows, "row", ""), w.Place)})
+		all = append(all, lacking("map", mapping, "lead.status", w.named(), w.Rows, w.Place))
 	}
-	all = append(all, lacking("map", mapping, c.Lacking)...)
+	for _, l := range c.Lacking {
+		all = append(all, lacking("map", mapping, l.Value, l.named(), l.Rows, l.Place))
+	}
 	for _, f := range c.Tests.Failures {
 		all = append(all, Problem{File: f.File, Line: Number(f.Line), Rule: "test", Text: strings.Join(f.Differences, "; ")})
 	}
@@ -133,16 +131,9 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 	return append(all, c.strictProblems(mapping)...)
 }
 
-// lacking are the texts that maps lack.
-func lacking(rule, mapping string, list []Lacking) (all []Problem) {
-	for _, l := range list {
-		text := `"` + l.Text + `"`
-		if l.Others {
-			text = "other texts"
-		}
-		all = append(all, Problem{File: mapping, Column: l.Value, Rule: rule, Text: fmt.Sprintf("the map lacks %s: %s, first at %s", text, english.Plural(l.Rows, "row", ""), l.Place)})
-	}
-	return all
+// lacking is a text that the map of a value lacks.
+func lacking(rule, mapping, value, text string, rows int, first Place) Problem {
+	return Problem{File: mapping, Column: value, Rule: rule, Text: fmt.Sprintf("the map lacks %s: %s, first at %s", text, english.Plural(rows, "row", ""), first)}
 }
 
 // strictProblems are those that count where a check is strict only.
@@ -164,7 +155,9 @@ func (c *Checks) strictProblems(mapping string) (all []Problem) {
 	for _, g := range c.Unconfirmed {
 		all = append(all, Problem{File: g.File, Line: Number(g.Line), Column: g.Of, Rule: "guess", Text: g.Why})
 	}
-	all = append(all, lacking("else", mapping, c.Caught)...)
+	for _, l := range c.Caught {
+		all = append(all, lacking("else", mapping, l.Value, l.named(), l.Rows, l.Place))
+	}
 	for _, name := range c.UnusedColumns {
 		all = append(all, Problem{File: mapping, Column: name, Rule: "unused", Text: "no part of the mapping uses the column"})
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,11 +160,35 @@ type Organization struct {
 	Leads    int    `json:"leads"`
 }
 
+// Organizations lists counted ones, which are the keys without Leads, most leads first.
+func Organizations(leads map[Organization]int) (list []Organization) {
+	for o, n := range leads {
+		o.Leads = n
+		list = append(list, o)
+	}
+	slices.SortFunc(list, func(a, b Organization) int {
+		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Location, b.Location))
+	})
+	return list
+}
+
 // Transition counts leads whose status was changed.
 type Transition struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Leads int    `json:"leads"`
+}
+
+// Transitions lists counted ones, which are the keys without Leads, most leads first.
+func Transitions(leads map[Transition]int) (list []Transition) {
+	for t, n := range leads {
+		t.Leads = n
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(a, b Transition) int {
+		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	return list
 }
 
 // Doubt is a row that a person has to look up: when it was sent, and for which
@@ -283,6 +308,14 @@ type OutcomeCount struct {
 	Rows      int
 	Attention bool
 	Meaning   string
+}
+
+// all are the counts, the sum first.
+func (c *RowCounts) all() []*int {
+	return []*int{
+		&c.Read, &c.Created, &c.Updated, &c.Unchanged, &c.Changed, &c.Skipped, &c.Invalid,
+		&c.Rejected, &c.Failed, &c.Partial, &c.InDoubt, &c.Unmatched, &c.Conflict, &c.Pending,
+	}
 }
 
 // outcomes lists all counts in the order of INTERFACE.md, "What becomes of a row".

@@ -170,8 +170,18 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 	if text := connection.MixedRegions(p.target()); text != "" && !c.Bool("sandbox") {
 		fmt.Fprintf(p.say(c), "warning: %s\n", text)
 	}
+	all, broken, err := p.probe(c, client, &api)
+	if broken > 0 && err == nil {
+		err = exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, all),
+			"leadferry config show tells where each setting comes from; --log-level debug tells of each call")
+	}
+	return err
+}
+
+// probe tells of each step of the way to the service, and how many there were and do not work.
+func (p *program) probe(c *cli.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int, err error) {
 	ways, _ := p.settings.Load().Routes() // service has tried them
-	all, broken := []checked{}, 0
+	all := []checked{}
 	client.Probe(c.Context, func(s leadapi.Step) {
 		one := checked{"general API", s.Name, s.Works, report.Escape(s.Text), report.Escape(s.Hint), float64(s.Took.Microseconds()) / 1000}
 		address, way := api.BaseURL, ways["base-url"]
@@ -194,11 +204,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 	if c.Bool("json") {
 		err = p.printJSON(all)
 	}
-	if broken > 0 && err == nil {
-		err = exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, len(all)),
-			"leadferry config show tells where each setting comes from; --log-level debug tells of each call")
-	}
-	return err
+	return len(all), broken, err
 }
 
 func (p *program) printStep(s checked, took time.Duration) {

@@ -48,7 +48,7 @@ fleet has this one's place; 130 interrupted.`,
 			if err != nil {
 				return err
 			}
-			o.IgnoreChanged, o.UpdateChanged = c.String("changed") == "ignore", c.String("changed") == "update"
+			o.Changed = map[string]importer.ChangedRows{"update": importer.UpdateChanged, "ignore": importer.IgnoreChanged}[c.String("changed")]
 			return hintIfMissing(p.send(c, o, importer.Import), "check the path and the target: each run prints that of its checkpoint. "+
 				"Only where nothing was ever sent is a new one right: import without --require-checkpoint begins it")
 		},

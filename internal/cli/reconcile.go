@@ -41,28 +41,30 @@ resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interru
 			flags.Name(files, "reconciliation", "write the reconciliation to `FILE`"),
 			pullFlag(),
 		}, outputFlags()),
-		Action: func(c *cli.Context) error {
-			o, err := p.sendOptions(c)
-			if err != nil {
-				return err
-			}
-			o.Reconciling = importer.Reconciling{None: c.String("remote") == "none", Fresh: c.Duration("fresh"), Sample: c.Int("sample"), Seed: c.Uint64("seed")}
-			switch {
-			case c.IsSet("sample") && o.Reconciling.Sample == 0:
-				return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
-			case o.Reconciling.None && (o.Reconciling.Sample > 0 || o.Reconciling.Fresh > 0):
-				return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
-			case c.IsSet("seed") && o.Reconciling.Sample == 0:
-				return exit.Usage("--seed picks the leads of --sample, which is not given", "for example --sample 400")
-			case !c.IsSet("seed"):
-				var b [4]byte // short enough to be typed
-				rand.Read(b[:])
-				o.Reconciling.Seed = uint64(binary.BigEndian.Uint32(b[:]))
-			}
-			o.Files.Reconciles, o.Files.Reconciliation, o.Files.Pull = true, c.String("reconciliation"), c.String("pull")
-			return hintIfMissing(p.send(c, o, importer.Reconcile), unknownLeads)
-		},
+		Action: p.reconcile,
 	}
+}
+
+func (p *program) reconcile(c *cli.Context) error {
+	o, err := p.sendOptions(c)
+	if err != nil {
+		return err
+	}
+	o.Reconciling = importer.Reconciling{None: c.String("remote") == "none", Fresh: c.Duration("fresh"), Sample: c.Int("sample"), Seed: c.Uint64("seed")}
+	switch {
+	case c.IsSet("sample") && o.Reconciling.Sample == 0:
+		return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
+	case o.Reconciling.None && (o.Reconciling.Sample > 0 || o.Reconciling.Fresh > 0):
+		return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
+	case c.IsSet("seed") && o.Reconciling.Sample == 0:
+		return exit.Usage("--seed picks the leads of --sample, which is not given", "for example --sample 400")
+	case !c.IsSet("seed"):
+		var b [4]byte // short enough to be typed
+		rand.Read(b[:])
+		o.Reconciling.Seed = uint64(binary.BigEndian.Uint32(b[:]))
+	}
+	o.Files.Reconciles, o.Files.Reconciliation, o.Files.Pull = true, c.String("reconciliation"), c.String("pull")
+	return hintIfMissing(p.send(c, o, importer.Reconcile), unknownLeads)
 }
 
 // readFlags are those of runs that send, but for what concerns the making of leads and the

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
+	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
@@ -202,8 +203,8 @@ func share(c *cli.Context, name string) (importer.Share, error) {
 }
 
 // resendOn reads --resend-on: HTTP statuses, or none.
-func resendOn(text string) (importer.ResendOn, error) {
-	r := importer.ResendOn{Codes: map[int]bool{}}
+func resendOn(text string) (delivery.ResendOn, error) {
+	r := delivery.ResendOn{Codes: map[int]bool{}}
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
 		code, err := strconv.Atoi(word)

@@ -52,7 +52,7 @@ fleet has this one's place; 130 interrupted.`,
 			if o.Files.Pull = c.String("pull"); o.Files.Pull != "" && o.DryRun {
 				return exit.Usage("--dry-run writes nothing, so there is no --pull", "leadferry reconcile --pull writes it and changes nothing")
 			}
-			o.CheckRemote, o.CheckAll = checksRemote(c)
+			o.CheckRemote = checksRemote(c)
 			return hintIfMissing(p.send(c, o, importer.Sync), unknownLeads)
 		},
 	}
@@ -92,9 +92,15 @@ func checkRemoteFlag() cli.Flag {
 	}
 }
 
-// checksRemote says whether leads are read before they are changed, or all of them.
-func checksRemote(c *cli.Context) (changed, all bool) {
+// checksRemote says which leads are read.
+func checksRemote(c *cli.Context) importer.Reads {
 	word := c.Generic("check-remote").(*flags.OptionalWord).String()
-	changed, _ = strconv.ParseBool(word) // was checked by the flag
-	return changed || word == checkAll, word == checkAll
+	changed, _ := strconv.ParseBool(word) // was checked by the flag
+	switch {
+	case word == checkAll:
+		return importer.ReadAll
+	case changed:
+		return importer.ReadChanged
+	}
+	return importer.ReadNothing
 }

@@ -39,24 +39,26 @@ at all; 130 interrupted.`,
 			flags.Bool(running, "strict", "repeated keys, columns that nothing uses, words that only else takes, values that are left out and guesses that nobody confirmed count as problems"),
 			flags.Text(running, "tolerate", "end with 0 when no more than `N|P%` rows are not good"),
 		}),
-		Action: func(c *cli.Context) error {
-			o, err := p.runOptions(c)
-			if err != nil {
-				return err
-			}
-			o.Flags, o.Files = readingFlags(c), filesOf(c, o.RunID, time.Now(), true)
-			o.Strict = c.Bool("strict")
-			if o.Tolerate, err = share(c, "tolerate"); err != nil && c.IsSet("tolerate") {
-				return err
-			}
-			in, err := p.openInputs(c, &o)
-			if err != nil {
-				return err
-			}
-			defer in.Close()
-			return p.conduct(c, in, o, importer.Validate)
-		},
+		Action: p.validate,
 	}
+}
+
+func (p *program) validate(c *cli.Context) error {
+	o, err := p.runOptions(c)
+	if err != nil {
+		return err
+	}
+	o.Flags, o.Files = readingFlags(c), filesOf(c, o.RunID, time.Now(), true)
+	o.Strict = c.Bool("strict")
+	if o.Tolerate, err = share(c, "tolerate"); err != nil && c.IsSet("tolerate") {
+		return err
+	}
+	in, err := p.openInputs(c, &o)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return p.conduct(c, in, o, importer.Validate)
 }
 
 // readingFlags are those of the command line that say how the input is read, and how much

@@ -133,7 +133,7 @@ func (s *spoken) fields(n *ast.CompositeLit, place string, rules bool) {
 		case key == nil:
 		case rules && (key.Name == "Rule" || key.Name == "Code"):
 			s.rule(pair.Value)
-		case typeName(n.Type) == "Stop" && key.Name == "Reason" && len(literals(pair.Value)) > 0:
+		case slices.Contains([]string{"Stop", "End"}, typeName(n.Type)) && key.Name == "Reason" && len(literals(pair.Value)) > 0:
 			s.texts[place] = literals(pair.Value)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io"
 	"net/http"
+	"net/textproto"
 	"net/url"
 	"strconv"
 	"strings"
@@ -129,13 +130,16 @@ func (f *File) get(ctx context.Context, address *url.URL) (*http.Response, error
 	}
 	r.Header.Set("Accept-Encoding", "identity")
 	r.Header.Set("User-Agent", f.options.Agent)
+	if password, _ := address.User.Password(); address.User != nil {
+		r.SetBasicAuth(address.User.Username(), password)
+	}
 	if f.answered {
 		f.condition(r.Header)
 	}
 	if f.at > 0 && f.vouched() {
 		r.Header.Set("Range", "bytes="+strconv.FormatInt(f.at, 10)+"-")
 	}
-	return f.client.Do(r)
+	return f.wire.RoundTrip(r) // a client would take a look at redirects, and show addresses that it cannot read
 }
 
 // follow is where an answer leads to, or nil where it is the file's own.
@@ -166,7 +170,7 @@ func (f *File) accept(a *http.Response, in io.Reader) error {
 	case a.StatusCode == http.StatusPartialContent && a.Request.Header.Get("Range") != "":
 		return f.acceptRest(a, &now)
 	case a.StatusCode == http.StatusRequestedRangeNotSatisfiable && f.at > 0:
-		if total, ok := strings.CutPrefix(a.Header.Get("Content-Range"), "bytes */"); ok && total == strconv.FormatInt(f.at, 10) {
+		if total, ok := strings.CutPrefix(a.Header.Get("Content-Range"), "bytes */"); ok && f.size < 0 && total == strconv.FormatInt(f.at, 10) && !f.another(&now) {
 			return io.EOF // it broke between the last byte and the word that it was the last
 		}
 		return changed("it is shorter than it was")
@@ -293,12 +297,19 @@ func retryAfter(text string) time.Duration {
 	return 0
 }
 
-// unreached is the error of a request without an answer. The library's text would show the address.
-func unreached(err error) error {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
+// withoutQuotes is what a library says, but for what it quotes: an answer that is none may hold the address, and with it
+// what is secret.
+func withoutQuotes(err error) string {
+	if errors.As(err, new(textproto.ProtocolError)) {
+		return "its answer is not HTTP"
 	}
-	e := &Error{Text: "the server cannot be reached: " + err.Error(), Advice: "check the address, and whether a proxy is needed (--proxy, HTTPS_PROXY)", err: err, passing: true}
+	text, _, _ := strings.Cut(err.Error(), `"`)
+	return strings.TrimRight(text, " :")
+}
+
+// unreached is the error of a request without an answer.
+func unreached(err error) error {
+	e := &Error{Text: "the server cannot be reached: " + withoutQuotes(err), Advice: "check the address, and whether a proxy is needed (--proxy, HTTPS_PROXY)", err: err, passing: true}
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError

@@ -67,7 +67,7 @@ func (e *Error) Unwrap() error { return e.err }
 type File struct {
 	address *url.URL
 	options Options
-	client  *http.Client
+	wire    *http.Transport
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 
@@ -95,11 +95,7 @@ func Open(ctx context.Context, address string, o Options) (*File, error) {
 	if o.Stall == 0 {
 		o.Stall = stall
 	}
-	f := &File{address: u, options: o, version: version{size: -1}}
-	f.client = &http.Client{
-		Transport:     transport(&o),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	f := &File{address: u, options: o, version: version{size: -1}, wire: transport(&o)}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	if err := f.ask(); err != nil {
 		f.cancel()

@@ -165,6 +165,14 @@ func TestAnswersThatAreNotTheFile(t *testing.T) {
 			return true
 		}
 	}
+	raw := func(text string) func(int, http.ResponseWriter, *http.Request) bool {
+		return func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			c, _, _ := w.(http.Hijacker).Hijack()
+			defer c.Close()
+			io.WriteString(c, text)
+			return true
+		}
+	}
 	for _, test := range []struct {
 		name, want string
 		answers    func(int, http.ResponseWriter, *http.Request) bool
@@ -179,13 +187,21 @@ func TestAnswersThatAreNotTheFile(t *testing.T) {
 		{"elsewhere, plain", "not https://", status(302, "Location", "http://files.example.com/x")},
 		{"elsewhere, a file", "names no address", status(302, "Location", "file:///etc/passwd")},
 		{"round and round", "more than 5 times", status(302, "Location", "?X-Amz-Signature=geheim")},
-		{"a head without end", "cannot be reached", status(200, "X-Long", strings.Repeat("x", 1<<20))},
-		{"no end told", "does not say where the file ends", func(_ int, w http.ResponseWriter, _ *http.Request) bool {
-			c, _, _ := w.(http.Hijacker).Hijack()
-			defer c.Close()
-			io.WriteString(c, "HTTP/1.0 200 OK\r\n\r\n"+text)
-			return true
+		{"elsewhere, unreadable", "names no address", status(302, "Location", "https://[::1/leads.csv?X-Amz-Signature=geheim")},
+		{"no HTTP", "cannot be reached", raw("HTPP?X-Amz-Signature=geheim\r\n\r\n")},
+		{"no HTTP any more", "its answer is not HTTP", raw("HTTP/1.1 200 OK\r\nLocation https //files?X-Amz-Signature=geheim\r\n\r\n")},
+		{"no length", "cannot be reached", raw("HTTP/1.1 200 OK\r\nContent-Length: geheim\r\n\r\n")},
+		{"another way to send", "cannot be reached", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: geheim\r\n\r\n")},
+		{"shorter than it said", "it is shorter than it was", func(n int, w http.ResponseWriter, _ *http.Request) bool {
+			if n > 0 {
+				w.Header().Set("ETag", `"1"`)
+				w.Header().Set("Content-Range", "bytes */9")
+				w.WriteHeader(416)
+			}
+			return n > 0
 		}},
+		{"a head without end", "cannot be reached", status(200, "X-Long", strings.Repeat("x", 1<<20))},
+		{"no end told", "does not say where the file ends", raw("HTTP/1.0 200 OK\r\n\r\n" + text)},
 		{"the rest from elsewhere", "sent something else", func(n int, w http.ResponseWriter, _ *http.Request) bool {
 			if n > 0 {
 				w.Header().Set("ETag", `"1"`)

@@ -212,22 +212,6 @@ func (s *Server) Log() string {
 	return string(text)
 }
 
-// Kill ends the server and all that serves its connections as a power cut of its processes would; Start recovers what was durable.
-func (s *Server) Kill() {
-	serving := children(s.Process())
-	s.signal(os.Kill)
-	for _, process := range serving {
-		if p, err := os.FindProcess(process); err == nil {
-			p.Kill()
-		}
-	}
-	for _, process := range serving {
-		for alive(process) {
-			time.Sleep(time.Millisecond)
-		}
-	}
-}
-
 // Stop ends it in order, connections and all.
 func (s *Server) Stop() { s.signal(os.Interrupt) }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // asServerUser makes a command run as postgres where the test is root, which initdb refuses,
@@ -42,6 +43,25 @@ func serverUser() (uid, gid uint32, ok bool) {
 		}
 	}
 	return 0, 0, false
+}
+
+// Kill ends the server and all that serves its connections as a power cut of its processes would; Start recovers what was
+// durable.
+func (s *Server) Kill() {
+	first := s.Process()
+	for syscall.Kill(first, syscall.SIGSTOP); stateOf(first) != "T"; { // it begins no other
+		time.Sleep(time.Millisecond)
+	}
+	serving := children(first)
+	s.signal(os.Kill)
+	for _, process := range serving {
+		syscall.Kill(process, syscall.SIGKILL)
+	}
+	for _, process := range serving {
+		for alive(process) {
+			time.Sleep(time.Millisecond)
+		}
+	}
 }
 
 // Freeze stops the server and all that serves its connections where they are; Thaw has them go on. What connects meanwhile

@@ -211,26 +211,7 @@ func (d *draft) excepted() (names []string, all bool) {
 // decideRest sends on what fields, key, organization and status leave over: by rest where
 // that can be told what must stay out, else one by one.
 func (d *draft) decideRest() {
-	used, keys := map[*column]bool{}, map[string]bool{"*": true, "importRef": true}
-	opened := map[string]bool{} // columns of which a path is used: rest leaves them out
-	use := func(columns ...*column) {
-		for _, c := range columns {
-			used[c], opened[c.inside] = true, true
-		}
-	}
-	for _, f := range d.fields {
-		keys[f.Key] = true
-		use(f.columns...)
-	}
-	if d.Key.External {
-		use(d.Key.Column)
-	}
-	if d.Organization.Live || d.Organization.Words != nil {
-		use(d.Organization.Column)
-	}
-	if d.Status != nil && d.Status.Live {
-		use(d.Status.Column)
-	}
+	used, opened, keys := d.taken()
 	except, takesAll := d.excepted()
 	takesAll = takesAll && !d.twice
 	d.Rest = rest{}
@@ -255,6 +236,31 @@ func (d *draft) decideRest() {
 			r.fields = append(r.fields, field{Key: key, columns: []*column{c}})
 		}
 	}
+}
+
+// taken are the columns that fields, key, organization and status use, the names of those of which they use a part, which
+// rest leaves out, and the keys of the content that are no longer free.
+func (d *draft) taken() (used map[*column]bool, opened, keys map[string]bool) {
+	used, opened, keys = map[*column]bool{}, map[string]bool{}, map[string]bool{"*": true, "importRef": true}
+	use := func(columns ...*column) {
+		for _, c := range columns {
+			used[c], opened[c.inside] = true, true
+		}
+	}
+	for _, f := range d.fields {
+		keys[f.Key] = true
+		use(f.columns...)
+	}
+	if d.Key.External {
+		use(d.Key.Column)
+	}
+	if d.Organization.Live || d.Organization.Words != nil {
+		use(d.Organization.Column)
+	}
+	if d.Status != nil && d.Status.Live {
+		use(d.Status.Column)
+	}
+	return used, opened, keys
 }
 
 // freeKey is the column's name, or with a number behind it when that is taken.

@@ -138,7 +138,7 @@ func (d *draft) try(yaml string) (map[brokenRule]int, error) {
 		return nil, err
 	}
 	b, err := m.Bind("input", d.shape())
-	if err != nil {
+	if b == nil {
 		return nil, err
 	}
 	d.Trial = trial{}

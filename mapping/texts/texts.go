@@ -17,9 +17,6 @@ import (
 // a text that does not fit.
 type Conversion = func(string) (string, bool)
 
-// Fault says what is wrong with the layout or the country that a conversion is to go by.
-type Fault struct{ Text, Hint string }
-
 // shown is a word of the mapping file, cut when it is long.
 func shown(word string) string { return fmt.Sprintf("%.64q", word) }
 

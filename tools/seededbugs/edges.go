@@ -35,18 +35,18 @@ func edgeBugs() []bug {
 		},
 		{
 			number: 29, name: "creates go on after a doubt", imitates: "fault 138: as many rows in doubt as are in flight, again and again, before the run stops",
-			edits:  []edit{{"importer/breaker_states.go", "c.state, c.doubts, c.first = singly, 1, p.since", "c.doubts, c.first = c.doubts+1, p.since"}},
-			checks: []check{{"importer", []string{"TestAfterADoubtNothingLeavesBesideTheNext"}}},
+			edits:  []edit{{"importer/delivery/breaker_states.go", "c.state, c.doubts, c.first = singly, 1, p.since", "c.doubts, c.first = c.doubts+1, p.since"}},
+			checks: []check{{"importer/delivery", []string{"TestAfterADoubtNothingLeavesBesideTheNext"}}},
 		},
 		{
 			number: 30, name: "--rate behind the gate", imitates: "fault 139: requests that have passed wait for --rate, and leave while the service asks to wait",
 			edits: []edit{
-				{"importer/breaker.go", "\tif d := b.pace.take(now); d > 0 {\n\t\treturn pass{}, hurdle{wait: d, paced: true, changed: b.changed}, nil\n\t}\n", ""},
+				{"importer/delivery/breaker.go", "\tif d := b.pace.take(now); d > 0 {\n\t\treturn Pass{}, hurdle{wait: d, paced: true, changed: b.changed}, nil\n\t}\n", ""},
 				{
-					"importer/breaker.go", "\t\tif err == nil && h.wait == 0 {\n\t\t\treturn p, nil\n",
+					"importer/delivery/breaker.go", "\t\tif err == nil && h.wait == 0 {\n\t\t\treturn p, nil\n",
 					"\t\tif err == nil && h.wait == 0 {\n\t\t\tif b.pace.limiter != nil {\n\t\t\t\t_ = b.pace.limiter.Wait(stopping)\n\t\t\t}\n\t\t\treturn p, nil\n",
 				},
-				{"importer/breaker.go", "\tif !b.opens.IsZero() && time.Now().Before(b.opens) {\n\t\treturn false\n\t}\n", ""},
+				{"importer/delivery/breaker.go", "\tif !b.opens.IsZero() && time.Now().Before(b.opens) {\n\t\treturn false\n\t}\n", ""},
 			},
 			checks: []check{{"internal/e2e", []string{"TestNothingLeavesWhileTheServiceAsksToWait"}}},
 		},

@@ -25,10 +25,10 @@ func engineBugs() []bug {
 		{
 			number: 3, name: "retry on EOF", imitates: "m8, fault 37: a connection that broke is taken for a request that was not applied",
 			edits: []edit{{
-				"importer/retrier.go", "the others need not wait\n\t\treturn final, err",
-				"the others need not wait\n\t\tif e.Reason == leadapi.ReasonNoAnswer {\n\t\t\treturn retrying, err\n\t\t}\n\t\treturn final, err",
+				"importer/delivery/retrier.go", "the others need not wait\n\t\treturn final, e",
+				"the others need not wait\n\t\tif e.Reason == leadapi.ReasonNoAnswer {\n\t\t\treturn retrying, e\n\t\t}\n\t\treturn final, e",
 			}},
-			checks: []check{{"importer", []string{"TestDeliver"}}},
+			checks: []check{{"importer/delivery", []string{"TestDeliver"}}},
 		},
 		{
 			number: 11, name: "order by completion", imitates: "faults 79, 80: rows of one key do not wait for one another",
@@ -51,18 +51,18 @@ func engineBugs() []bug {
 		},
 		{
 			number: 15, name: "Retry-After ignored", imitates: "faults 61, 64: the run waits as long as it likes, not as long as it is told",
-			edits:  []edit{{"importer/retrier.go", "return max(e.RetryAfter, leastThrottle)", "return max(backoff, leastThrottle)"}},
-			checks: []check{{"importer", []string{"TestDeliverWaitsAsTold"}}},
+			edits:  []edit{{"importer/delivery/retrier.go", "return max(e.RetryAfter, leastThrottle)", "return max(backoff, leastThrottle)"}},
+			checks: []check{{"importer/delivery", []string{"TestDeliverWaitsAsTold"}}},
 		},
 		{
 			number: 16, name: "500 retried", imitates: "fault 63: a create is sent again that the service may have stored before it failed",
-			edits:  []edit{{"importer/retrier.go", "repeatable && transient(e.Status)", "(repeatable || e.Status == http.StatusInternalServerError) && transient(e.Status)"}},
-			checks: []check{{"importer", []string{"TestDeliver"}}},
+			edits:  []edit{{"importer/delivery/retrier.go", "repeatable && Transient(e.Status)", "(repeatable || e.Status == http.StatusInternalServerError) && Transient(e.Status)"}},
+			checks: []check{{"importer/delivery", []string{"TestDeliver"}}},
 		},
 		{
 			number: 17, name: "201 without id retried", imitates: "m9, faults 38, 51: a create is sent again that was accepted, for its answer had no lead ID",
-			edits:  []edit{{"importer/retrier.go", "repeatable && transient(e.Status)", "e.Reason == leadapi.ReasonNoLeadID || repeatable && transient(e.Status)"}},
-			checks: []check{{"importer", []string{"TestACreateThatMayHaveBeenAppliedIsSentOnce"}}},
+			edits:  []edit{{"importer/delivery/retrier.go", "repeatable && Transient(e.Status)", "e.Reason == leadapi.ReasonNoLeadID || repeatable && Transient(e.Status)"}},
+			checks: []check{{"importer/delivery", []string{"TestACreateThatMayHaveBeenAppliedIsSentOnce"}}},
 		},
 		{
 			number: 19, name: "partial taken for done", imitates: "a lead that was made and not linked is never linked by the next run",
@@ -71,7 +71,7 @@ func engineBugs() []bug {
 		},
 		{
 			number: 20, name: "stop that drops answers", imitates: "fault 4: the first signal ends requests that are under way, so that they are in doubt",
-			edits:  []edit{{"importer/retrier.go", "err = call(ctx, misdirected > 0)", "err = call(leaving, misdirected > 0)"}},
+			edits:  []edit{{"importer/delivery/retrier.go", "err = call(ctx, misdirected > 0)", "err = call(leaving, misdirected > 0)"}},
 			checks: []check{{"internal/e2e", []string{"TestCleanStop"}}},
 		},
 	}

@@ -46,12 +46,12 @@ func fleetBugs() []bug {
 		},
 		{
 			number: 44, name: "waits kept to oneself", imitates: "one worker waits as the service asks, and the others go on",
-			edits:  []edit{{"importer/breaker.go", "\t\t\tb.tell(d)\n", "\t\t\tb.tell(0)\n"}},
+			edits:  []edit{{"importer/delivery/breaker.go", "\t\tb.Asked(d)\n", "\t\tb.Asked(0)\n"}},
 			checks: []check{{"importer", []string{"TestWaitsAreTheFleets"}}},
 		},
 		{
 			number: 45, name: "a rate for each", imitates: "each worker sends as fast as all of them may",
-			edits:  []edit{{"importer/fleet.go", "piece{time.Now().Add(after), n}", "piece{time.Now(), n}"}},
+			edits:  []edit{{"importer/delivery/pace.go", "piece{time.Now().Add(after), n}", "piece{time.Now(), n}"}},
 			checks: []check{{"importer", []string{"TestTheRateIsTheFleets"}}},
 		},
 		{

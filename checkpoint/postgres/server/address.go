@@ -44,6 +44,16 @@ func Parse(name string) (*Address, error) {
 		return nil, refuse("a password stands in its address, where process lists and shell histories show it",
 			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode 0600), or into a service file")
 	}
+	config, err := configOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Address{Name: name, Locks: LeastSilence, config: config, silence: &silence{wires: map[*wire]struct{}{}}}, nil
+}
+
+// configOf is what an address and its files say now. The name holds no secret.
+func configOf(name string) (*pgx.ConnConfig, error) {
+	refuse := (&Address{Name: name}).refuse
 	config, err := pgx.ParseConfig(name)
 	if err == nil && !isSafe(&config.Config) && !choosesTLS(name) {
 		config, err = pgx.ParseConfig(withTLS(name))
@@ -56,11 +66,20 @@ func Parse(name string) (*Address, error) {
 			"add sslmode=verify-full, and sslrootcert=FILE where the server's certificate is of an authority of your own")
 	}
 	config.ConnectTimeout = min(max(config.ConnectTimeout, 10*time.Second), time.Minute)
-	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	quiet := &silence{wires: map[*wire]struct{}{}}
-	config.DialFunc = quiet.over(dialer.DialContext)
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "leadferry")
-	return &Address{Name: name, Locks: LeastSilence, config: config, silence: quiet}, nil
+	return config, nil
+}
+
+// current is how the server is reached now: passwords and certificates change while a run goes on, and the place of a ledger
+// does not.
+func (a *Address) current() *pgx.ConnConfig {
+	now, err := configOf(a.Name)
+	if err != nil || now.Host != a.config.Host || now.Port != a.config.Port || now.Database != a.config.Database || now.User != a.config.User {
+		now = a.config.Copy()
+	}
+	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}}
+	now.DialFunc = a.silence.over(dialer.DialContext)
+	return now
 }
 
 // Same says whether two addresses are of one database.
@@ -82,8 +101,9 @@ func (a *Address) Explain(err error) error {
 	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.ServerError)) || errors.Is(err, checkpoint.ErrDamaged) {
 		return err
 	}
-	text := Reason(err)
+	text, hint := Reason(err), ""
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) {
+		hint = hints[e.Code]
 		switch e.Code {
 		case "42P01", "3F000":
 			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them", "restore them from a backup: nothing is known there of the leads that were made")
@@ -91,7 +111,23 @@ func (a *Address) Explain(err error) error {
 			text = "somebody else has held a lock for " + a.Locks.String() + " (pg_blocking_pids says who, while it lasts)"
 		}
 	}
-	return &checkpoint.ServerError{Text: "checkpoint " + a.Name + ": its server: " + text, Err: err}
+	return &checkpoint.ServerError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}
+}
+
+// hints say what to do about what a server says, by its code (SQLSTATE).
+var hints = map[string]string{
+	"28000": "look whether this user may come in (pg_hba.conf), and by what password (PGPASSFILE)",
+	"28P01": "look whether the password is the one of now (PGPASSFILE)",
+	"3D000": "check the database's name; if it was dropped, restore it from a backup: nothing else knows which leads were made",
+	"53100": "have room made on its disk; the same command goes on from there",
+	"53300": "a run needs two connections, and a worker of a fleet three: have max_connections raised, or start fewer; leadferry waits for room with --wait",
+}
+
+// IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left, or is a
+// standby for as long as nobody has been promoted. Nothing was done.
+func IsPassing(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (strings.HasPrefix(e.Code, "53") || e.Code == "25006")
 }
 
 // isSafe says whether every host of a configuration is this machine or verified in full.

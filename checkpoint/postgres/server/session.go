@@ -45,7 +45,7 @@ func (a *Address) Meet(wait time.Duration) (*Session, error) {
 // under way is never cancelled.
 func (a *Address) Connect(ctx context.Context) (*Session, error) {
 	s := &Session{at: a}
-	config := a.config.Copy()
+	config := a.current()
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.SeverityUnlocalized == "WARNING" || n.Severity == "WARNING" {
 			text := n.Message

@@ -3,6 +3,7 @@
 package exit
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -53,14 +54,15 @@ func Of(err error) Error {
 		fault  *crash.Error
 		own    *Error
 		ledger *checkpoint.OpenError
+		server *checkpoint.ServerError
 	)
 	switch {
 	case errors.As(err, &fault):
 		return Error{importer.CodeStopped, fault.Error(), "this is a fault of leadferry: report it with this line. What the checkpoint holds stands; the same command goes on from there"}
 	case errors.As(err, &own):
 		return Error{own.Code, err.Error(), own.Hint}
-	case errors.As(err, new(*checkpoint.ServerError)):
-		return Error{importer.CodeStopped, err.Error(), "check its address, its network and its server; leadferry waits for it with --wait"}
+	case errors.As(err, &server):
+		return Error{importer.CodeStopped, err.Error(), cmp.Or(server.Hint, "check its address, its network and its server; leadferry waits for it with --wait")}
 	case errors.As(err, &ledger):
 		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	}

@@ -58,13 +58,22 @@ func (in *Files) open(name string) (*source.File, error) {
 		return nil, err
 	}
 	in.fetched.all = append(in.fetched.all, got)
-	if before := in.fetched.first[name]; before == nil {
+	if in.fetched.first[name] == nil {
 		in.fetched.first[name] = got
-	} else if before.ETag() != got.ETag() || before.Size() != got.Size() || !before.Modified().Equal(got.Modified()) {
-		got.Close()
-		return nil, errors.New("it is another file now than a moment before")
+	} else if err := in.sameAsFirst(name, got); err != nil {
+		return nil, err
 	}
 	return source.OpenStream(got.Name(), got, got.Size(), in.options)
+}
+
+// sameAsFirst refuses what is another file than the run reads, and closes it.
+func (in *Files) sameAsFirst(name string, got *fetch.File) error {
+	before := in.fetched.first[name]
+	if before.ETag() == got.ETag() && before.Size() == got.Size() && before.Modified().Equal(got.Modified()) {
+		return nil
+	}
+	got.Close()
+	return errors.New("it is another file now than a moment before")
 }
 
 // Local are the names of files and of standard input.
@@ -114,7 +123,10 @@ func (in *Files) Identity(name string) (string, error) {
 		if got.ETag() != "" {
 			return "ETag " + got.ETag(), nil
 		}
-		from, err = fetch.Open(in.fetched.ctx, name, in.fetched.options)
+		var again *fetch.File
+		if again, err = fetch.Open(in.fetched.ctx, name, in.fetched.options); err == nil {
+			from, err = again, in.sameAsFirst(name, again)
+		}
 	} else {
 		from, err = os.Open(name)
 	}

@@ -1,4 +1,4 @@
-package importer
+package delivery
 
 import (
 	"errors"
@@ -11,22 +11,22 @@ import (
 
 // fault 138
 func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
-	end := func(b *breaker, p pass, shown proof) { b.answered(p); b.conclude(&p, shown) }
-	alone := func(t *testing.T, b *breaker) pass {
+	end := func(b *Breaker, p Pass, shown Proof) { b.answered(p); b.Conclude(&p, shown) }
+	alone := func(t *testing.T, b *Breaker) Pass {
 		t.Helper()
 		p := passes(t, b, true)
 		if _, h, _ := b.tryNow(true); h.wait == 0 {
 			t.Fatal("a second create passes")
 		}
-		end(b, passes(t, b, false), nothingShown) // links and updates do not wait
+		end(b, passes(t, b, false), NothingShown) // links and updates do not wait
 		return p
 	}
-	for _, last := range []proof{usable, inDoubt} {
+	for _, last := range []Proof{Usable, Doubtful} {
 		t.Run(fmt.Sprint(last), func(t *testing.T) {
-			b := newBreaker(time.Hour, 8, 0)
-			end(b, alone(t, b), inDoubt)
-			end(b, alone(t, b), nothingShown) // 429: is sent again
-			end(b, alone(t, b), unheard)
+			b := NewBreaker(time.Hour, 8, 0)
+			end(b, alone(t, b), Doubtful)
+			end(b, alone(t, b), NothingShown) // 429: is sent again
+			end(b, alone(t, b), Unheard)
 			p := alone(t, b)
 			if b.answered(p); !p.ask {
 				t.Error("after a create without any answer the next one does not ask first")
@@ -34,29 +34,29 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			if _, h, _ := b.tryNow(true); h.wait == 0 {
 				t.Error("a create passes before what the one before has shown is known")
 			}
-			b.conclude(&p, inDoubt)
+			b.Conclude(&p, Doubtful)
 			b.reached(passes(t, b, false))
 			end(b, alone(t, b), last)
-			if last == inDoubt {
-				if _, _, err := b.tryNow(true); !errors.Is(err, errStopping) || b.over() == nil {
-					t.Errorf("after four in a row: %v, %v", err, b.over())
+			if last == Doubtful {
+				if _, _, err := b.tryNow(true); !errors.Is(err, ErrStopping) || b.Over() == nil {
+					t.Errorf("after four in a row: %v, %v", err, b.Over())
 				}
 				return
 			}
-			var inFlight []pass
+			var inFlight []Pass
 			for range 8 {
 				inFlight = append(inFlight, passes(t, b, true))
 			}
 			for _, p := range inFlight { // all of them count as one
-				end(b, p, inDoubt)
+				end(b, p, Doubtful)
 			}
-			for range mostDoubts - 1 {
-				if b.over() != nil {
+			for range MostDoubts - 1 {
+				if b.Over() != nil {
 					t.Fatal("it gives up too soon")
 				}
-				end(b, alone(t, b), inDoubt)
+				end(b, alone(t, b), Doubtful)
 			}
-			if b.over() == nil {
+			if b.Over() == nil {
 				t.Error("it does not give up")
 			}
 		})
@@ -65,33 +65,33 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 
 // What was under way is waited for, and what has passed but not left does not leave. faults 138, 139
 func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
-	b := newBreaker(time.Hour, 8, 0)
+	b := NewBreaker(time.Hour, 8, 0)
 	first := passes(t, b, true)
 	b.answered(first)
-	b.conclude(&first, usable)
+	b.Conclude(&first, Usable)
 	doubted, dialling := passes(t, b, true), passes(t, b, true)
 	other := passes(t, b, true)
-	if !b.leaves("create") || !b.leaves("update") {
+	if !b.Leaves("create") || !b.Leaves("update") {
 		t.Error("what has passed cannot leave")
 	}
 	b.answered(doubted)
-	b.conclude(&doubted, inDoubt)
-	if b.leaves("create") || !b.leaves("update") {
+	b.Conclude(&doubted, Doubtful)
+	if b.Leaves("create") || !b.Leaves("update") {
 		t.Error("a create leaves that had not left before the doubt, or an update does not")
 	}
-	for _, p := range []pass{dialling, other} {
+	for _, p := range []Pass{dialling, other} {
 		if _, h, _ := b.tryNow(true); h.wait == 0 {
 			t.Error("a create passes beside those that were under way")
 		}
 		b.unused(p)
-		b.conclude(&p, nothingShown)
+		b.Conclude(&p, NothingShown)
 	}
 	passes(t, b, true)
-	if !b.leaves("create") {
+	if !b.Leaves("create") {
 		t.Error("the next one cannot leave")
 	}
 	b.throttle(time.Hour)
-	if b.leaves("create") || b.leaves("token") {
+	if b.Leaves("create") || b.Leaves("token") {
 		t.Error("something leaves though the service asked to wait")
 	}
 }
@@ -101,8 +101,8 @@ func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 func TestBreakerProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.IntRange(1, 8).Draw(rt, "places")
-		b := newBreaker(time.Hour, limit, 0)
-		var inFlight []pass
+		b := NewBreaker(time.Hour, limit, 0)
+		var inFlight []Pass
 		row, single, opens, first := 0, 0, time.Time{}, time.Time{}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 9).Draw(rt, "step") {
@@ -120,7 +120,7 @@ func TestBreakerProperties(t *testing.T) {
 				if err != nil || h.wait > 0 {
 					continue
 				}
-				if time.Now().Before(opens) || row >= mostDoubts && create || create && single > 0 {
+				if time.Now().Before(opens) || row >= MostDoubts && create || create && single > 0 {
 					rt.Fatalf("%+v passes", p)
 				}
 				if p.single {
@@ -134,31 +134,31 @@ func TestBreakerProperties(t *testing.T) {
 				i := rapid.IntRange(0, len(inFlight)-1).Draw(rt, "which")
 				p := inFlight[i]
 				inFlight = append(inFlight[:i], inFlight[i+1:]...)
-				shown := rapid.SampledFrom([]proof{nothingShown, usable, inDoubt, unheard}).Draw(rt, "shown")
+				shown := rapid.SampledFrom([]Proof{NothingShown, Usable, Doubtful, Unheard}).Draw(rt, "shown")
 				if p.single {
 					single--
 					switch shown {
-					case usable:
+					case Usable:
 						row = 0
-					case inDoubt, unheard:
+					case Doubtful, Unheard:
 						row++
 					}
-				} else if p.create && shown == usable && b.creates.state == singly && p.since.After(first) {
+				} else if p.create && shown == Usable && b.creates.state == singly && p.since.After(first) {
 					row = 0
-				} else if p.create && b.creates.state == freely && (shown == inDoubt || shown == unheard) {
+				} else if p.create && b.creates.state == freely && (shown == Doubtful || shown == Unheard) {
 					row, first = 1, p.since
 				}
 				switch {
-				case shown == unheard:
+				case shown == Unheard:
 					b.unanswered(p, false)
-				case shown == nothingShown:
+				case shown == NothingShown:
 					b.unused(p)
 				default:
 					b.answered(p)
 				}
-				b.conclude(&p, shown)
+				b.Conclude(&p, shown)
 			}
-			if tripped := b.creates.state == tripped; tripped != (row >= mostDoubts) {
+			if tripped := b.creates.state == tripped; tripped != (row >= MostDoubts) {
 				rt.Fatalf("given up: %v, after %d in a row", tripped, row)
 			}
 			if len(b.places) != len(inFlight) || b.load.inFlight != len(inFlight) || b.hoping.Load() != 0 {

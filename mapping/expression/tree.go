@@ -1,4 +1,4 @@
-package mapping
+package expression
 
 import (
 	"cmp"
@@ -8,24 +8,27 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+
+	"leadferry/mapping/texts"
 )
 
 // cellMark begins the names of cells among the variables of a program, so that no
-// column is taken for something else; meterName is the one variable that is no cell,
+// column is taken for something else; budgetName is the one variable that is no cell,
 // and cannot be named.
 const (
-	cellMark  = "\x00"
-	meterName = "#meter"
+	cellMark   = "\x00"
+	budgetName = "#budget"
 )
 
-// exprTree is an expression on its way to a program.
-type exprTree struct {
-	parser  *parser
-	locals  map[string]bool              // that let declares
-	callees map[*ast.IdentifierNode]bool // names of functions
-	columns []use                        // each once, in the order in which they stand first
-	builds  bool                         // it puts texts together
-	fault   *fault                       // the first
+// tree is an expression on its way to a program.
+type tree struct {
+	language  *Language
+	locals    map[string]bool              // that let declares
+	callees   map[*ast.IdentifierNode]bool // names of functions
+	columns   []Column                     // each once, in the order in which they stand first
+	variables []string                     // that hold their cells
+	builds    bool                         // it puts texts together
+	fault     *texts.Fault                 // the first
 }
 
 // visitor is a function that a walk shows each node, the parts of a node before itself.
@@ -33,15 +36,15 @@ type visitor func(*ast.Node)
 
 func (v visitor) Visit(n *ast.Node) { v(n) }
 
-func (t *exprTree) fail(n ast.Node, hint, text string) {
+func (t *tree) fail(n ast.Node, hint, text string) {
 	if t.fault == nil {
-		t.fault = &fault{text, hint, n.Location().From}
+		t.fault = &texts.Fault{Text: text, Hint: hint, From: n.Location().From}
 	}
 }
 
 // resolve puts cells in place of the columns under n: name, $env["any name"], and
 // for the paths a.b and a[0]. It refuses what the language leaves out.
-func (t *exprTree) resolve(n *ast.Node) {
+func (t *tree) resolve(n *ast.Node) {
 	t.locals, t.callees = map[string]bool{}, map[*ast.IdentifierNode]bool{}
 	ast.Walk(n, visitor(t.gather))
 	ast.Walk(n, visitor(t.putCell))
@@ -49,7 +52,7 @@ func (t *exprTree) resolve(n *ast.Node) {
 }
 
 // gather notes the names that are no columns: those that let declares, and functions.
-func (t *exprTree) gather(node *ast.Node) {
+func (t *tree) gather(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.VariableDeclaratorNode:
 		t.locals[n.Name] = true
@@ -62,11 +65,11 @@ func (t *exprTree) gather(node *ast.Node) {
 	}
 }
 
-func (t *exprTree) gatherCall(n *ast.CallNode) {
+func (t *tree) gatherCall(n *ast.CallNode) {
 	switch callee := n.Callee.(type) {
 	case *ast.IdentifierNode:
 		t.callees[callee] = true
-		if t.parser.language.Functions[callee.Value] == nil {
+		if t.language.config.Functions[callee.Value] == nil {
 			t.unknown(n, callee.Value)
 		}
 	case *ast.MemberNode:
@@ -76,14 +79,14 @@ func (t *exprTree) gatherCall(n *ast.CallNode) {
 	}
 }
 
-func (t *exprTree) unknown(n ast.Node, name string) {
-	problem := unknownWord("function "+quote(name), name, functionNames())
-	t.fail(n, cmp.Or(otherwise[name], otherwise[strings.ToLower(name)], problem.hint), problem.text)
+func (t *tree) unknown(n ast.Node, name string) {
+	problem := texts.Unknown("function "+texts.Quote(name), name, functionNames())
+	t.fail(n, cmp.Or(otherwise[name], otherwise[strings.ToLower(name)], problem.Hint), problem.Text)
 }
 
 // putCell puts a cell in place of one node, if it is the name of a column or goes into
 // one. Of a.b.c the walk shows a first, so that a member of a cell is a longer path.
-func (t *exprTree) putCell(node *ast.Node) {
+func (t *tree) putCell(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
 		if n.Value != "$env" && !t.locals[n.Value] && !t.callees[n] {
@@ -99,7 +102,7 @@ func (t *exprTree) putCell(node *ast.Node) {
 }
 
 // putPath makes one column of $env["name"] and of the paths a.b and a[0].
-func (t *exprTree) putPath(node *ast.Node, n *ast.MemberNode) {
+func (t *tree) putPath(node *ast.Node, n *ast.MemberNode) {
 	step, constant := "", true
 	switch property := n.Property.(type) {
 	case *ast.StringNode:
@@ -141,13 +144,13 @@ func isBareEnv(n ast.Node) bool {
 // check gathers the cells of a tree in which all are resolved. It refuses a rest of $env,
 // since it must show which columns the expression uses, and a loop in a loop, whose time
 // would grow with the square of a cell.
-func (t *exprTree) check(node *ast.Node) {
+func (t *tree) check(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
 		column, isCell := nameOfCell(n)
-		known := slices.ContainsFunc(t.columns, func(c use) bool { return c.name == column })
-		if isCell && !known {
-			t.columns = append(t.columns, use{name: column, variable: n.Value, from: n.Location().From})
+		if isCell && !slices.Contains(t.variables, n.Value) {
+			t.columns = append(t.columns, Column{column, n.Location().From})
+			t.variables = append(t.variables, n.Value)
 		}
 		if isBareEnv(n) {
 			t.fail(n, `$env["column"]`, "$env stands before a column's name only")
@@ -161,21 +164,21 @@ func (t *exprTree) check(node *ast.Node) {
 	}
 }
 
-func (t *exprTree) refuseLoop(node *ast.Node) {
+func (t *tree) refuseLoop(node *ast.Node) {
 	if loop, ok := (*node).(*ast.PredicateNode); ok {
 		t.fail(loop, "give the inner list a name before: let names = split(column, \",\"); …", "a function over a list stands in another one")
 	}
 }
 
 // checkPattern checks what matches is to look for, which cannot come from a cell.
-func (t *exprTree) checkPattern(n *ast.BinaryNode) {
+func (t *tree) checkPattern(n *ast.BinaryNode) {
 	s, constant := n.Right.(*ast.StringNode)
 	if !constant {
 		t.fail(n.Right, `column matches "^[0-9]+$"`, "the regular expression must be written out")
 		return
 	}
-	if _, problem := t.parser.readPattern(s.Value); problem != nil {
-		t.fail(s, problem.hint, problem.text)
+	if problem := t.language.pattern(s.Value); problem != nil {
+		t.fail(s, problem.Hint, problem.Text)
 	}
 }
 
@@ -183,7 +186,7 @@ func (t *exprTree) checkPattern(n *ast.BinaryNode) {
 // whose types have been checked: of the library's, one would count bytes, another
 // would go on with a wrong number, and each could fill the memory. It refuses a ?? that
 // would not do what it says.
-func (t *exprTree) guard(n *ast.Node) {
+func (t *tree) guard(n *ast.Node) {
 	ast.Walk(n, visitor(func(node *ast.Node) {
 		switch n := (*node).(type) {
 		case *ast.BinaryNode:
@@ -200,7 +203,7 @@ func (t *exprTree) guard(n *ast.Node) {
 	}))
 }
 
-func (t *exprTree) guardOperator(node *ast.Node, n *ast.BinaryNode) {
+func (t *tree) guardOperator(node *ast.Node, n *ast.BinaryNode) {
 	switch left, right := n.Left.Type().Kind(), n.Right.Type().Kind(); n.Operator {
 	case "??":
 		if !mayMiss(n.Left) {
@@ -236,7 +239,7 @@ func orNil(n ast.Node) ast.Node {
 }
 
 func callOwn(node *ast.Node, name string, args ...ast.Node) {
-	args = append([]ast.Node{&ast.IdentifierNode{Value: meterName}}, args...)
+	args = append([]ast.Node{&ast.IdentifierNode{Value: budgetName}}, args...)
 	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: args}
 	call.SetNature(*(*node).Nature())
 	ast.Patch(node, call)

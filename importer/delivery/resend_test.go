@@ -1,4 +1,4 @@
-package importer
+package delivery
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func TestACreateThatMayHaveBeenAppliedIsSentOnce(t *testing.T) {
 // timesSent is how often a create is sent to a service that always answers alike.
 func timesSent(t *testing.T, answer *leadapi.Error) (sent int) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &retrier{breaker: newBreaker(time.Hour, 4, 0), retries: 2, retried: func() {}}
+		c := &Retrier{Breaker: NewBreaker(time.Hour, 4, 0), Retries: 2, Retried: func() {}}
 		_, err := sendCreate(t, c, func(context.Context) error {
 			sent++
 			return answer

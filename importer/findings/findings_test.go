@@ -1,4 +1,4 @@
-package importer
+package findings
 
 import (
 	"fmt"
@@ -8,31 +8,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/importer/report"
-	"leadferry/importer/source"
 	"leadferry/mapping"
 )
 
-func itemAt(number int) *item {
-	return &item{row: source.Row{Line: number + 1, Number: number}}
-}
+func spotAt(number int) Spot { return Spot{Line: number + 1, Number: number} }
 
-func at(s spot) report.Place { return report.Place{File: "f", Line: s.line} }
+func at(s Spot) report.Place { return report.Place{File: "f", Line: s.Line} }
 
-func TestChecksAreBounded(t *testing.T) {
-	s := newFindings()
-	for i := range 3 * maxFindings {
-		it := itemAt(i + 1)
+func TestProblemsAreBounded(t *testing.T) {
+	s := NewProblems()
+	for i := range 3 * maxProblems {
+		row := spotAt(i + 1)
 		for j := range 3 {
-			s.add(it, mapping.Problem{Rule: "format", Text: fmt.Sprint(i, j)})
-			s.add(it, mapping.Problem{Rule: "format", Text: fmt.Sprint(i, j)})
+			s.Add(row, mapping.Problem{Rule: "format", Text: fmt.Sprint(i, j)}, false)
+			s.Add(row, mapping.Problem{Rule: "format", Text: fmt.Sprint(i, j)}, false)
 		}
 	}
-	list := s.list(at)
-	if len(list) != maxFindings+1 || list[0].Rule != "other" || len(list[0].Places) != firstSpots {
+	list := s.List(at)
+	if len(list) != maxProblems+1 || list[0].Rule != "other" || len(list[0].Places) != firstRows {
 		t.Fatalf("%d checks, first %+v", len(list), list[0])
 	}
 	// The first 1,000 kinds come from 334 rows, the last of which has two kinds more.
-	if want := 3*maxFindings - maxFindings/3; list[0].Rows != want {
+	if want := 3*maxProblems - maxProblems/3; list[0].Rows != want {
 		t.Errorf("%d rows beyond, want %d", list[0].Rows, want)
 	}
 	if list[1].Rows != 1 || list[1].Places[0].Line != 2 {
@@ -76,34 +73,34 @@ func TestStatusesThatAreNotMapped(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newStatusWords()
+			s := NewStatuses()
 			for i, w := range test.words {
-				s.add(itemAt(i+1), w)
+				s.Add(spotAt(i+1), w)
 			}
-			if diff := cmp.Diff(test.want, s.list(at)); diff != "" {
+			if diff := cmp.Diff(test.want, s.List(at)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
-	s := newStatusWords()
+	s := NewStatuses()
 	for i, w := range twice(various(50)) {
-		s.add(itemAt(i+1), w)
+		s.Add(spotAt(i+1), w)
 	}
-	if n := len(s.list(at)); n != 50 {
+	if n := len(s.List(at)); n != 50 {
 		t.Errorf("%d words shown, want 50", n)
 	}
 }
 
 func TestAssignedIsBounded(t *testing.T) {
-	s := newAssigned()
+	s := NewAssigned()
 	for i := range maxAssigned + 50 {
-		s.add(&mapping.Record{Organization: fmt.Sprint("o-", i)})
-		s.add(&mapping.Record{Organization: "o-7"})
-		s.add(&mapping.Record{Locator: "l-1", Entry: 2})
+		s.Add(&mapping.Record{Organization: fmt.Sprint("o-", i)})
+		s.Add(&mapping.Record{Organization: "o-7"})
+		s.Add(&mapping.Record{Locator: "l-1", Entry: 2})
 	}
-	s.add(&mapping.Record{Locator: "l-1", Entry: 1})
-	s.add(&mapping.Record{})
-	list := s.list()
+	s.Add(&mapping.Record{Locator: "l-1", Entry: 1})
+	s.Add(&mapping.Record{})
+	list := s.List()
 	total := 0
 	for _, a := range list {
 		total += a.Rows

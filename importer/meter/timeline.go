@@ -1,4 +1,4 @@
-package importer
+package meter
 
 import (
 	"math"
@@ -14,7 +14,7 @@ const (
 	firstSpan = 100 * time.Millisecond
 )
 
-// timeline is a run over time, of a fixed size however long the run takes. meter holds its
+// timeline is a run over time, of a fixed size however long the run takes. Meter holds its
 // lock whenever it is used.
 type timeline struct {
 	began   time.Time

@@ -1,4 +1,4 @@
-package importer
+package delivery
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // passes lets an update or a create through, now.
-func passes(t testing.TB, b *breaker, create bool) pass {
+func passes(t testing.TB, b *Breaker, create bool) Pass {
 	t.Helper()
 	p, h, err := b.tryNow(create)
 	if err != nil || h.wait > 0 {
@@ -21,11 +21,11 @@ func passes(t testing.TB, b *breaker, create bool) pass {
 }
 
 // tryNow tries to pass, now.
-func (b *breaker) tryNow(create bool) (pass, hurdle, error) {
+func (b *Breaker) tryNow(create bool) (Pass, hurdle, error) {
 	select {
 	case b.places <- struct{}{}:
 	default:
-		return pass{}, hurdle{wait: maxBackoff}, nil
+		return Pass{}, hurdle{wait: maxBackoff}, nil
 	}
 	p, h, err := b.try(context.Background(), time.Now(), create)
 	if err != nil || h.wait > 0 {
@@ -46,7 +46,7 @@ func (b *breaker) tryNow(create bool) (pass, hurdle, error) {
 func TestBreakerHoldsEverybodyWhileThrottled(t *testing.T) {
 	for _, perSecond := range []float64{0, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBreaker(time.Hour, 64, perSecond)
+			b := NewBreaker(time.Hour, 64, perSecond)
 			began := time.Now()
 			var group sync.WaitGroup
 			var passed []time.Duration
@@ -77,7 +77,7 @@ func TestBreakerHoldsEverybodyWhileThrottled(t *testing.T) {
 
 func TestBreakerCapsWhatAServiceMayAskFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 64, 0)
+		b := NewBreaker(time.Hour, 64, 0)
 		b.throttle(1e9 * time.Second)
 		began := time.Now()
 		b.enter(t.Context(), false)
@@ -90,7 +90,7 @@ func TestBreakerCapsWhatAServiceMayAskFor(t *testing.T) {
 // --rate is kept by many as by one, and by those who wait no faster than by those who come. fault 139
 func TestRateIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 64, 10)
+		b := NewBreaker(time.Hour, 64, 10)
 		began := time.Now()
 		var group sync.WaitGroup
 		for range 64 {
@@ -116,7 +116,7 @@ func TestRateIsKept(t *testing.T) {
 // everybody through. faults 33, 46
 func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 64, 0)
+		b := NewBreaker(time.Hour, 64, 0)
 		var passing, most, passed atomic.Int32
 		var down atomic.Bool
 		down.Store(true)
@@ -160,7 +160,7 @@ func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 // faults 46, 139
 func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 4, 0)
+		b := NewBreaker(time.Hour, 4, 0)
 		slow, slower, first := passes(t, b, false), passes(t, b, false), passes(t, b, false)
 		b.unanswered(first, false)
 		probe := passes(t, b, false)
@@ -179,7 +179,7 @@ func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 // Of two addresses one may be silent and the other answer every probe: that is no reason to hurry. fault 33
 func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 4, 0)
+		b := NewBreaker(time.Hour, 4, 0)
 		began, tries := time.Now(), 0
 		for time.Since(began) < 10*time.Minute {
 			p, err := b.enter(t.Context(), false)
@@ -215,7 +215,7 @@ func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
 // One connection of many that fails is no reason to pause for long: answers in between count. fault 33
 func TestFlickeringConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 4, 0)
+		b := NewBreaker(time.Hour, 4, 0)
 		began := time.Now()
 		for n := range 1000 {
 			p, err := b.enter(t.Context(), false)
@@ -237,7 +237,7 @@ func TestFlickeringConnections(t *testing.T) {
 // A probe of a silence that has ended lets no second probe of the next one pass. fault 46
 func TestProbesOfAnEarlierSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 4, 0)
+		b := NewBreaker(time.Hour, 4, 0)
 		b.unanswered(passes(t, b, false), false)
 		b.answered(passes(t, b, false))
 		late := passes(t, b, false)
@@ -253,7 +253,7 @@ func TestProbesOfAnEarlierSilence(t *testing.T) {
 
 func TestBreakerGivesUpAfterMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(5*time.Minute, 64, 0)
+		b := NewBreaker(5*time.Minute, 64, 0)
 		began := time.Now()
 		for {
 			p, err := b.enter(t.Context(), false)
@@ -267,21 +267,21 @@ func TestBreakerGivesUpAfterMaxWait(t *testing.T) {
 		if waited := time.Since(began); waited != 5*time.Minute {
 			t.Errorf("gave up after %v, want 5m", waited)
 		}
-		if stop := b.over(); stop == nil || stop.Code != CodeStopped {
-			t.Errorf("stops with %v", stop)
+		if b.Over() == nil {
+			t.Error("it does not say so")
 		}
 	})
 }
 
 func TestBreakerEndsWaitingWhenTheRunStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 1, 0)
+		b := NewBreaker(time.Hour, 1, 0)
 		ctx, stop := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		wait := func() {
 			group.Go(func() {
-				if _, err := b.enter(ctx, true); !errors.Is(err, errStopping) {
-					t.Errorf("enter: %v, want errStopping", err)
+				if _, err := b.enter(ctx, true); !errors.Is(err, ErrStopping) {
+					t.Errorf("enter: %v, want ErrStopping", err)
 				}
 			})
 		}

@@ -1,4 +1,4 @@
-package importer
+package delivery
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // whose answer to the one that makes n requests in flight is given by answer. It
 // returns the tries and the most that were in flight at once.
 func brownOut(t *testing.T, workers, rows int, answer func(n int32) error) (tries, most int32) {
-	c := &retrier{breaker: newBreaker(time.Hour, workers, 0), retries: 50, retried: func() {}}
+	c := &Retrier{Breaker: NewBreaker(time.Hour, workers, 0), Retries: 50, Retried: func() {}}
 	var left, calls, inFlight, peak atomic.Int32
 	left.Store(int32(rows))
 	call := func(context.Context) error {
@@ -82,7 +82,7 @@ func TestWindowFindsWhatTheServiceBears(t *testing.T) {
 
 func TestWindowGrowsBackToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 8, 0)
+		b := NewBreaker(time.Hour, 8, 0)
 		for range 10 {
 			time.Sleep(time.Second)
 			p, _ := b.enter(t.Context(), false)
@@ -107,8 +107,8 @@ func TestWindowGrowsBackToItsLimit(t *testing.T) {
 // Refusals of requests that were under way together count as one.
 func TestWindowIsHalvedOnceForOneBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(time.Hour, 64, 0)
-		var passes []pass
+		b := NewBreaker(time.Hour, 64, 0)
+		var passes []Pass
 		for range 64 {
 			p, err := b.enter(t.Context(), false)
 			if err != nil {

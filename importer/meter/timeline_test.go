@@ -1,4 +1,4 @@
-package importer
+package meter
 
 import (
 	"testing"
@@ -76,14 +76,14 @@ func TestRowsBetweenTwoLooksAreSpreadEvenly(t *testing.T) {
 func BenchmarkTimeline(b *testing.B) {
 	call := leadapi.Call{Kind: "create", Status: 201, Duration: 20 * time.Millisecond}
 	b.Run("request", func(b *testing.B) {
-		m := newMeter()
+		m := New()
 		call.Began = time.Now()
 		for b.Loop() {
 			m.Observe(call)
 		}
 	})
 	b.Run("request without", func(b *testing.B) {
-		m, h := newMeter(), new(histogram)
+		m, h := New(), new(histogram)
 		for b.Loop() {
 			m.mu.Lock()
 			m.kinds[call.Kind]++
@@ -93,10 +93,10 @@ func BenchmarkTimeline(b *testing.B) {
 		}
 	})
 	b.Run("batch", func(b *testing.B) {
-		m, rows := newMeter(), 0
+		m, rows := New(), 0
 		for b.Loop() {
-			rows += batchRows
-			m.sample(rows, false)
+			rows += 128
+			m.Sample(rows, false)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
 	})

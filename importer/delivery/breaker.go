@@ -1,8 +1,7 @@
-package importer
+package delivery
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -22,14 +21,13 @@ const (
 	maxThrottle  = 15 * time.Minute
 )
 
-// errStopping says that the run sends nothing more, so a waiting request never left.
-var errStopping = errors.New("the run is stopping")
-
-// breaker is where every request waits before it leaves. Nobody passes while the service asked to wait; one at a time
+// Breaker is where every request waits before it leaves. Nobody passes while the service asked to wait; one at a time
 // does while it gives no answers (contact), else as many as it bears (load) and --rate allows (pace); and creates one at a
 // time until one has left no doubt (creates). Each of these is a small machine that knows neither clock nor lock.
-type breaker struct {
-	maxWait time.Duration
+type Breaker struct {
+	MaxWait time.Duration       // how long the service may stay silent; it changes while nothing is under way, or not at all
+	Asked   func(time.Duration) // told of waits that the service asks for; nil: nobody else sends to it
+
 	places  chan struct{} // one for each request that has passed, or tries to
 	waiting atomic.Int64  // rows that could be sent if there were a place
 
@@ -40,13 +38,12 @@ type breaker struct {
 	load    load
 	creates creates
 	pace    pace
-	hoping  atomic.Int64        // requests that wait for what another one's answer may bring
-	changed chan struct{}       // closed and replaced when those who wait must look again
-	tell    func(time.Duration) // told of waits that the service asks for; nil: nobody else sends to it
+	hoping  atomic.Int64  // requests that wait for what another one's answer may bring
+	changed chan struct{} // closed and replaced when those who wait must look again
 }
 
-// pass is what a request holds while it is under way.
-type pass struct {
+// Pass is what a request holds while it is under way.
+type Pass struct {
 	create  bool
 	ask     bool      // not to be used for a create before the service has answered something that can make nothing
 	single  bool      // a create that is sent alone
@@ -55,9 +52,10 @@ type pass struct {
 	since   time.Time // when it left
 }
 
-func newBreaker(maxWait time.Duration, limit int, perSecond float64) *breaker {
+// NewBreaker makes one that lets at most limit requests be under way, and perSecond of them leave in a second; 0: any number.
+func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	limit = max(limit, 1)
-	b := &breaker{maxWait: maxWait, places: make(chan struct{}, limit), changed: make(chan struct{})}
+	b := &Breaker{MaxWait: maxWait, places: make(chan struct{}, limit), changed: make(chan struct{})}
 	b.load = load{limit: limit, window: float64(limit)}
 	if perSecond > 0 {
 		b.pace.limiter = rate.NewLimiter(rate.Limit(perSecond), 1)
@@ -65,9 +63,9 @@ func newBreaker(maxWait time.Duration, limit int, perSecond float64) *breaker {
 	return b
 }
 
-// enter waits until a request may leave. It fails with errStopping once stopping has ended, the silence has lasted too
+// enter waits until a request may leave. It fails with ErrStopping once stopping has ended, the silence has lasted too
 // long or, for creates, too many left doubt.
-func (b *breaker) enter(stopping context.Context, create bool) (pass, error) {
+func (b *Breaker) enter(stopping context.Context, create bool) (Pass, error) {
 	for {
 		b.waiting.Add(1)
 		select {
@@ -75,7 +73,7 @@ func (b *breaker) enter(stopping context.Context, create bool) (pass, error) {
 			b.waiting.Add(-1)
 		case <-stopping.Done():
 			b.waiting.Add(-1)
-			return pass{}, errStopping
+			return Pass{}, ErrStopping
 		}
 		p, h, err := b.try(stopping, time.Now(), create)
 		if err == nil && h.wait == 0 {
@@ -83,7 +81,7 @@ func (b *breaker) enter(stopping context.Context, create bool) (pass, error) {
 		}
 		<-b.places
 		if err != nil {
-			return pass{}, err
+			return Pass{}, err
 		}
 		b.await(stopping, h)
 	}
@@ -97,7 +95,7 @@ type hurdle struct {
 	changed <-chan struct{}
 }
 
-func (b *breaker) await(stopping context.Context, h hurdle) {
+func (b *Breaker) await(stopping context.Context, h hurdle) {
 	timer := time.NewTimer(h.wait)
 	defer timer.Stop()
 	select {
@@ -117,23 +115,23 @@ func (b *breaker) await(stopping context.Context, h hurdle) {
 
 // try lets a request through or says what it has to wait for. It looks at stopping under the lock: what ends the run
 // because of an answer does so before it lets another create pass.
-func (b *breaker) try(stopping context.Context, now time.Time, create bool) (pass, hurdle, error) {
+func (b *Breaker) try(stopping context.Context, now time.Time, create bool) (Pass, hurdle, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if stopping.Err() != nil || b.contact.state == gone || create && b.creates.state == tripped {
-		return pass{}, hurdle{}, errStopping
+		return Pass{}, hurdle{}, ErrStopping
 	}
 	if d := max(b.opens.Sub(now), b.contact.rest(now)); d > 0 {
-		return pass{}, hurdle{wait: d, changed: b.changed}, nil
+		return Pass{}, hurdle{wait: d, changed: b.changed}, nil
 	}
 	if b.contact.probing || b.load.full() || create && !b.creates.may() {
 		b.hoping.Add(1)
-		return pass{}, hurdle{wait: maxBackoff, hopes: true, changed: b.changed}, nil
+		return Pass{}, hurdle{wait: maxBackoff, hopes: true, changed: b.changed}, nil
 	}
 	if d := b.pace.take(now); d > 0 {
-		return pass{}, hurdle{wait: d, paced: true, changed: b.changed}, nil
+		return Pass{}, hurdle{wait: d, paced: true, changed: b.changed}, nil
 	}
-	p := pass{create: create, since: now}
+	p := Pass{create: create, since: now}
 	b.contact.leave(&p)
 	b.load.enter()
 	if create {
@@ -143,9 +141,9 @@ func (b *breaker) try(stopping context.Context, now time.Time, create bool) (pas
 	return p, hurdle{}, nil
 }
 
-// leaves reports whether a request that has passed may still leave, just before its first byte does: it may have waited
+// Leaves reports whether a request that has passed may still leave, just before its first byte does: it may have waited
 // for a token or a connection since.
-func (b *breaker) leaves(kind string) bool {
+func (b *Breaker) Leaves(kind string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.opens.IsZero() && time.Now().Before(b.opens) {
@@ -155,15 +153,15 @@ func (b *breaker) leaves(kind string) bool {
 }
 
 // answered takes a pass back after an answer.
-func (b *breaker) answered(p pass) {
+func (b *Breaker) answered(p Pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.load.bore()
 	b.back(b.contact.heard(p, time.Now()))
 }
 
-// overloaded is answered by a service that has too much to do.
-func (b *breaker) overloaded(p pass) {
+// Overloaded is answered by a service that has too much to do.
+func (b *Breaker) overloaded(p Pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.load.failed(p, time.Now())
@@ -171,7 +169,7 @@ func (b *breaker) overloaded(p pass) {
 }
 
 // reached is answered to what was asked before a create: creates may leave again.
-func (b *breaker) reached(p pass) {
+func (b *Breaker) reached(p Pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.creates.ask = false
@@ -179,7 +177,7 @@ func (b *breaker) reached(p pass) {
 }
 
 // unused takes back a pass that shows nothing: nothing was sent with it, or a create whose doubt is told by conclude.
-func (b *breaker) unused(p pass) {
+func (b *Breaker) unused(p Pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.contact.unused(p)
@@ -187,23 +185,23 @@ func (b *breaker) unused(p pass) {
 }
 
 // missed keeps why a request has got no answer, for whom the run stops of it.
-func (b *breaker) missed(e *leadapi.Error) {
+func (b *Breaker) missed(e *leadapi.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fault = e
 }
 
 // unanswered notes that a request met silence; left says that some of it has left. Waiting longer than maxWait since it began is too long: false.
-func (b *breaker) unanswered(p pass, left bool) bool {
+func (b *Breaker) unanswered(p Pass, left bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.contact.unheard(p, left, time.Now(), b.maxWait)
+	b.contact.unheard(p, left, time.Now(), b.MaxWait)
 	b.back(true)
 	return b.contact.state != gone
 }
 
 // back frees the place of a request.
-func (b *breaker) back(news bool) {
+func (b *Breaker) back(news bool) {
 	b.load.inFlight--
 	<-b.places
 	if news || b.hoping.Load() > 0 {
@@ -211,52 +209,67 @@ func (b *breaker) back(news bool) {
 	}
 }
 
-// conclude says what a create has shown of the service, once it is known; then p is used up. Until then others may have
+// Conclude says what a create has shown of the service, once it is known; then p is used up. Until then others may have
 // to wait for it.
-func (b *breaker) conclude(p *pass, shown proof) {
+func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	if !p.create {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	changed := b.creates.back(*p, shown)
-	*p = pass{}
+	*p = Pass{}
 	if changed || b.hoping.Load() > 0 {
 		b.wake()
 	}
 }
 
-// throttle closes the breaker for everybody for d.
-func (b *breaker) throttle(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if until := time.Now().Add(min(d, maxThrottle)); until.After(b.opens) {
-		b.opens = until
-		if b.tell != nil {
-			b.tell(d)
-		}
+// throttle closes the breaker for everybody for d, as the service asked.
+func (b *Breaker) throttle(d time.Duration) {
+	if b.Hold(d) && b.Asked != nil {
+		b.Asked(d)
 	}
-	b.wake()
 }
 
-// inFlight is how many requests are under way, and how many were at most.
-func (b *breaker) inFlight() (now, most int) {
+// Hold closes the breaker for d, for which the service asked somebody to wait, and reports whether that is longer than
+// it would have been closed anyway.
+func (b *Breaker) Hold(d time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	until := time.Now().Add(min(d, maxThrottle))
+	if !until.After(b.opens) {
+		return false
+	}
+	b.opens = until
+	b.wake()
+	return true
+}
+
+// InFlight is how many requests are under way, and how many were at most.
+func (b *Breaker) InFlight() (now, most int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.load.inFlight, b.load.most
 }
 
-// ahead is how many rows wait for nothing but a place. Where some wait for what an answer brings, which may have to be
+// WhileWaiting counts a row among those that wait for nothing but a place, as long as wait takes.
+func (b *Breaker) WhileWaiting(wait func()) {
+	b.waiting.Add(1)
+	defer b.waiting.Add(-1)
+	wait()
+}
+
+// Ahead is how many rows wait for nothing but a place. Where some wait for what an answer brings, which may have to be
 // durable first, there are none.
-func (b *breaker) ahead() int {
+func (b *Breaker) Ahead() int {
 	if b.hoping.Load() > 0 {
 		return 0
 	}
 	return int(b.waiting.Load())
 }
 
-// over is why nothing passes any more, or nil.
-func (b *breaker) over() *Stop {
+// Over is why nothing passes any more, or nil.
+func (b *Breaker) Over() *End {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -268,8 +281,8 @@ func (b *breaker) over() *Stop {
 	return nil
 }
 
-// paused says in a word why requests wait now, or nothing.
-func (b *breaker) paused() string {
+// Paused says in a word why requests wait now, or nothing.
+func (b *Breaker) Paused() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -287,7 +300,7 @@ func (b *breaker) paused() string {
 	return ""
 }
 
-func (b *breaker) wake() {
+func (b *Breaker) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }

@@ -1,9 +1,10 @@
-package importer
+package delivery
 
 import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,28 +46,28 @@ func unauthorized(refusals int) *leadapi.Error {
 }
 
 // sendCreate delivers a create and concludes what it has shown, as the engine does.
-func sendCreate(t testing.TB, c *retrier, call func(context.Context) error) (int, error) {
-	var turn pass
-	tries, err := c.deliver(t.Context(), t.Context(), &turn, func(ctx context.Context, _ bool) error { return call(ctx) })
-	shown := nothingShown
+func sendCreate(t testing.TB, c *Retrier, call func(context.Context) error) (int, error) {
+	var turn Pass
+	tries, err := c.Deliver(t.Context(), t.Context(), &turn, func(ctx context.Context, _ bool) error { return call(ctx) })
+	shown := NothingShown
 	var e *leadapi.Error
 	switch {
 	case err == nil:
-		shown = usable
-	case !errors.As(err, &e), c.unapplied(e), throttled(e):
+		shown = Usable
+	case !errors.As(err, &e), c.Unapplied(e), Throttled(e):
 	case e.Applied == leadapi.No:
-		shown = usable
+		shown = Usable
 	case e.Status == 0:
-		shown = unheard
+		shown = Unheard
 	default:
-		shown = inDoubt
+		shown = Doubtful
 	}
-	c.breaker.conclude(&turn, shown)
+	c.Breaker.Conclude(&turn, shown)
 	return tries, err
 }
 
-func sendUpdate(t testing.TB, c *retrier, call func(context.Context) error) (int, error) {
-	return c.deliver(t.Context(), t.Context(), nil, func(ctx context.Context, _ bool) error { return call(ctx) })
+func sendUpdate(t testing.TB, c *Retrier, call func(context.Context) error) (int, error) {
+	return c.Deliver(t.Context(), t.Context(), nil, func(ctx context.Context, _ bool) error { return call(ctx) })
 }
 
 // TestDeliver is INTERFACE's table "When a create is sent again" and its rule for
@@ -122,14 +123,14 @@ func TestDeliver(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, resend: test.resend, retried: func() {}}
+				c := &Retrier{Breaker: NewBreaker(time.Hour, 64, 0), Retries: 2, Resend: test.resend, Retried: func() {}}
 				send := sendCreate
 				if test.repeatable {
 					send = sendUpdate
 				}
 				tries, err := send(t, c, test.script.call)
-				var stop *Stop
-				if stops := errors.As(err, &stop); stops != test.stops {
+				var end *End
+				if stops := errors.As(err, &end); stops != test.stops {
 					t.Errorf("stops the run: %v (%v), want %v", stops, err, test.stops)
 				}
 				if !test.stops && (err != nil) != test.fails {
@@ -145,7 +146,7 @@ func TestDeliver(t *testing.T) {
 
 func TestDeliverWaitsAsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, retried: func() {}}
+		c := &Retrier{Breaker: NewBreaker(time.Hour, 64, 0), Retries: 2, Retried: func() {}}
 		began := time.Now()
 		script := answers{after(503, 90*time.Second), nil}
 		if _, err := sendCreate(t, c, script.call); err != nil {
@@ -159,24 +160,100 @@ func TestDeliverWaitsAsTold(t *testing.T) {
 
 func TestDeliverGivesUpOnAnUnreachableService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &retrier{breaker: newBreaker(15*time.Minute, 64, 0), retried: func() {}}
+		c := &Retrier{Breaker: NewBreaker(15*time.Minute, 64, 0), Retried: func() {}}
 		_, err := sendCreate(t, c, func(context.Context) error { return unsent })
-		var stop *Stop
-		if !errors.As(err, &stop) || stop.Code != CodeStopped {
-			t.Errorf("error %v, want a stop with code 3", err)
+		var end *End
+		if !errors.As(err, &end) {
+			t.Errorf("error %v, want an end", err)
 		}
 	})
 }
 
 // What is sent again after a 421 asks for a connection that nobody has used.
 func TestNewConnectionAfterMisdirected(t *testing.T) {
-	c := &retrier{breaker: newBreaker(time.Hour, 64, 0), retries: 2, retried: func() {}}
+	c := &Retrier{Breaker: NewBreaker(time.Hour, 64, 0), Retries: 2, Retried: func() {}}
 	script, asked := answers{unauthorized(1), misdirected, nil}, []bool{}
-	_, err := c.deliver(t.Context(), t.Context(), nil, func(ctx context.Context, anew bool) error {
+	_, err := c.Deliver(t.Context(), t.Context(), nil, func(ctx context.Context, anew bool) error {
 		asked = append(asked, anew)
 		return script.call(ctx)
 	})
 	if want := []bool{false, false, true}; err != nil || !slices.Equal(asked, want) {
 		t.Errorf("%v, %v, want %v", err, asked, want)
 	}
+}
+
+// Who asks one row to wait asks all of them: no other row's request leaves meanwhile, a create or an update. faults 61,
+// 62, 64
+func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
+	for _, status := range []int{429, 503} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &Retrier{Breaker: NewBreaker(time.Hour, 4, 0), Retries: 2, Retried: func() {}}
+			began := time.Now()
+			told := answers{after(status, time.Minute), nil}
+			ended := make(chan error)
+			go func() {
+				_, err := sendCreate(t, c, told.call)
+				ended <- err
+			}()
+			synctest.Wait() // the first row has been told to wait
+			for _, send := range []func(testing.TB, *Retrier, func(context.Context) error) (int, error){sendCreate, sendUpdate} {
+				_, err := send(t, c, func(context.Context) error {
+					if waited := time.Since(began); waited < time.Minute {
+						t.Errorf("%d: another row's request left after %v", status, waited)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A row that is not sent again makes the others wait all the same. fault 61
+func TestRetryAfterOfARowThatIsGivenUp(t *testing.T) {
+	for name, c := range map[string]*Retrier{
+		"no retries": {},
+		"no resends": {Retries: 2, Resend: ResendOn{NoDefault: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c.Breaker, c.Retried = NewBreaker(time.Hour, 4, 0), func() {}
+				began := time.Now()
+				if _, err := sendCreate(t, c, (&answers{after(429, time.Minute)}).call); err == nil {
+					t.Error("the refusal is gone")
+				}
+				sendCreate(t, c, func(context.Context) error {
+					if waited := time.Since(began); waited < time.Minute {
+						t.Errorf("the next row left after %v", waited)
+					}
+					return nil
+				})
+			})
+		})
+	}
+}
+
+// A token request is asked to wait like any other, and all the rows with it. faults 75, 139
+func TestRetryAfterOfATokenRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Retrier{Breaker: NewBreaker(time.Hour, 4, 0), Retries: 2, Retried: func() {}}
+		began := time.Now()
+		told := answers{&leadapi.Error{Op: "token", Status: 503, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: time.Minute}, nil}
+		var group sync.WaitGroup
+		group.Go(func() {
+			if _, err := sendCreate(t, c, told.call); err != nil || time.Since(began) != time.Minute {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+		})
+		synctest.Wait() // the token request has been told
+		if _, err := sendUpdate(t, c, func(context.Context) error { return nil }); err != nil || time.Since(began) < time.Minute {
+			t.Errorf("another row left after %v: %v", time.Since(began), err)
+		}
+		group.Wait()
+	})
 }

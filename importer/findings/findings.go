@@ -1,7 +1,10 @@
-package importer
+// Package findings gathers what rows of a run that sends nothing are wrong with, or name, in memory that does not grow with
+// them: each kind of thing with how many rows there are and where the first of them stand.
+package findings
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,63 +14,83 @@ import (
 	"leadferry/mapping"
 )
 
-// Bounds of what a dry run keeps of the rows' faults.
-const (
-	maxFindings = 1000
-	firstSpots  = 3
-)
+// firstRows is how many rows of a kind are named.
+const firstRows = 3
 
-// finding is one thing that is wrong with rows: how many, and the first of them.
-type finding struct {
-	problem mapping.Problem // without the row's status
-	rows    int
-	spots   []spot
-	last    spot
+// Spot is where a row stands: on a line, of which a JSON array may have several rows.
+type Spot struct {
+	Input, Line int
+	Number      int // of the row in its input
 }
 
-// spot is where a row stands: on a line, of which a JSON array may have several rows.
-type spot struct{ input, line, number int }
+// Compare orders by input, then as rows come.
+func (s Spot) Compare(o Spot) int {
+	return cmp.Or(cmp.Compare(s.Input, o.Input), cmp.Compare(s.Number, o.Number))
+}
 
-func spotOf(it *item) spot { return spot{it.input, it.row.Line, it.row.Number} }
+// Rows are those of one kind: how many, and the first of them.
+type Rows struct {
+	Count int
+	First []Spot
+	last  Spot
+}
 
-// add counts a row once, however often it is added in a row's turn.
-func (c *finding) add(it *item) {
-	at := spotOf(it)
-	if c.rows > 0 && c.last == at {
+// Add counts a row once, however often it is added in a row's turn.
+func (r *Rows) Add(at Spot) {
+	if r.Count > 0 && r.last == at {
 		return
 	}
-	c.rows++
-	c.last = at
-	if len(c.spots) < firstSpots {
-		c.spots = append(c.spots, at)
+	r.Count++
+	r.last = at
+	if len(r.First) < firstRows {
+		r.First = append(r.First, at)
 	}
 }
 
-// findings count rows by what is wrong with them: rule, columns and text. Texts of rows
+// Places are where the first rows stand, as at says it.
+func (r *Rows) Places(at func(Spot) report.Place) []report.Place {
+	places := make([]report.Place, 0, len(r.First))
+	for _, spot := range r.First {
+		places = append(places, at(spot))
+	}
+	return places
+}
+
+// maxProblems is how many kinds of problems are told apart.
+const maxProblems = 1000
+
+// Problems count rows by what is wrong with them: rule, columns and text. Texts of rows
 // that cannot be read may name an offset or a count: their numbers tell no two apart.
-type findings struct{ known map[mapping.Problem]*finding }
+type Problems struct{ known map[mapping.Problem]*problem }
 
-func newFindings() *findings { return &findings{map[mapping.Problem]*finding{}} }
+type problem struct {
+	mapping.Problem // without the row's word
+	Rows
+}
 
-func (s *findings) add(it *item, p mapping.Problem) {
+// NewProblems has none.
+func NewProblems() *Problems { return &Problems{map[mapping.Problem]*problem{}} }
+
+// Add counts a row that has a problem; unreadable says that nothing of the row can be read.
+func (s *Problems) Add(at Spot, p mapping.Problem, unreadable bool) {
 	p.Word, p.Value = "", ""
 	kind := p
-	if it.row.Problem != nil {
+	if unreadable {
 		kind.Text = numbers().ReplaceAllString(p.Text, "…")
 	}
 	c := s.known[kind]
-	if c == nil && len(s.known) >= maxFindings {
+	if c == nil && len(s.known) >= maxProblems {
 		kind = mapping.Problem{Rule: "other", Text: "fails a check that is none of those listed"}
 		p, c = kind, s.known[kind]
 	}
 	if c == nil {
-		c = &finding{problem: p}
+		c = &problem{Problem: p}
 		s.known[kind] = c
 	}
-	if c.problem.Text != p.Text {
-		c.problem.Text = common(c.problem.Text, p.Text)
+	if c.Text != p.Text {
+		c.Text = common(c.Text, p.Text)
 	}
-	c.add(it)
+	c.Add(at)
 }
 
 var numbers = lazyregexp.New(`[0-9]+|…`)
@@ -85,68 +108,58 @@ func common(a, b string) string {
 	})
 }
 
-// list gives the findings, most rows first, then in file order.
-func (s *findings) list(at func(spot) report.Place) (rules []report.Rule) {
-	all := make([]*finding, 0, len(s.known))
-	for _, c := range s.known {
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b *finding) int {
-		return cmp.Or(cmp.Compare(b.rows, a.rows), before(a.spots[0], b.spots[0]),
-			cmp.Compare(a.problem.Rule, b.problem.Rule), cmp.Compare(a.problem.Column, b.problem.Column), cmp.Compare(a.problem.Text, b.problem.Text))
+// List gives the problems, most rows first, then in file order.
+func (s *Problems) List(at func(Spot) report.Place) (rules []report.Rule) {
+	all := slices.SortedFunc(maps.Values(s.known), func(a, b *problem) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]),
+			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Text, b.Text))
 	})
-	for _, c := range all {
-		r := report.Rule{Rule: c.problem.Rule, Column: c.problem.Column, Error: c.problem.Text, Rows: c.rows}
-		for _, s := range c.spots {
-			r.Places = append(r.Places, at(s))
-		}
-		rules = append(rules, r)
+	for _, p := range all {
+		rules = append(rules, report.Rule{Rule: p.Rule, Column: p.Column, Error: p.Text, Rows: p.Count, Places: p.Places(at)})
 	}
 	return rules
-}
-
-func before(a, b spot) int {
-	return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.number, b.number))
 }
 
 // maxLacking is how many different texts are kept that maps lack.
 const maxLacking = 1000
 
-// lackingWords counts the texts that the maps of values lack, but for that of the status. They
+// Words counts the texts that the maps of values lack, but for that of the status. They
 // are shown whatever they are, since a table's words may be codes, numbers or addresses.
-type lackingWords struct {
-	known   map[lackingWord]*finding
-	further finding // rows of such texts, and those beyond maxLacking
+type Words struct {
+	known   map[word]*Rows
+	further Rows // rows of such texts, and those beyond maxLacking
 }
 
-func newLackingWords() *lackingWords { return &lackingWords{known: map[lackingWord]*finding{}} }
+// word is a text of a value.
+type word struct{ value, text string }
 
-type lackingWord struct{ value, text string }
+// NewWords has none.
+func NewWords() *Words { return &Words{known: map[word]*Rows{}} }
 
-func (s *lackingWords) add(it *item, p mapping.Problem) {
-	word := lackingWord{p.Value, p.Word}
-	c := s.known[word]
+// Add counts a row by the word of its problem.
+func (s *Words) Add(at Spot, p mapping.Problem) {
+	c := s.known[word{p.Value, p.Word}]
 	switch {
 	case c != nil:
 	case len(s.known) >= maxLacking:
 		c = &s.further
 	default:
-		c = &finding{}
-		s.known[lackingWord{p.Value, strings.Clone(p.Word)}] = c
+		c = &Rows{}
+		s.known[word{p.Value, strings.Clone(p.Word)}] = c
 	}
-	c.add(it)
+	c.Add(at)
 }
 
-// list gives the texts by value, most rows first.
-func (s *lackingWords) list(at func(spot) report.Place) (list []report.Lacking) {
+// List gives the texts by value, most rows first.
+func (s *Words) List(at func(Spot) report.Place) (list []report.Lacking) {
 	for word, c := range s.known {
-		list = append(list, report.Lacking{Value: word.value, Text: report.Escape(word.text), Rows: c.rows, Place: at(c.spots[0])})
+		list = append(list, report.Lacking{Value: word.value, Text: report.Escape(word.text), Rows: c.Count, Place: at(c.First[0])})
 	}
 	slices.SortFunc(list, func(a, b report.Lacking) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
 	})
-	if s.further.rows > 0 {
-		list = append(list, report.Lacking{Others: true, Rows: s.further.rows, Place: at(s.further.spots[0])})
+	if s.further.Count > 0 {
+		list = append(list, report.Lacking{Others: true, Rows: s.further.Count, Place: at(s.further.First[0])})
 	}
 	return list
 }
@@ -162,34 +175,36 @@ const (
 	likeNothing = "texts too varied for a status, not shown: is it taken from the right column?"
 )
 
-// statusWords counts statuses that are not mapped. A mapping may take them from the wrong
+// Statuses counts statuses that are not mapped. A mapping may take them from the wrong
 // column by mistake, so that what looks like a person's data is counted only.
-type statusWords struct {
-	known    map[string]*finding
-	personal finding
-	further  finding // rows beyond maxWords
-	rows     finding
+type Statuses struct {
+	known    map[string]*Rows
+	personal Rows
+	further  Rows // rows beyond maxWords
+	rows     Rows
 }
 
-func newStatusWords() *statusWords { return &statusWords{known: map[string]*finding{}} }
+// NewStatuses has none.
+func NewStatuses() *Statuses { return &Statuses{known: map[string]*Rows{}} }
 
-func (s *statusWords) add(it *item, word string) {
-	s.rows.add(it)
+// Add counts a row by its word for a status.
+func (s *Statuses) Add(at Spot, word string) {
+	s.rows.Add(at)
 	if isPersonal(word) {
-		s.personal.add(it)
+		s.personal.Add(at)
 		return
 	}
-	word = shortened(word, longWord)
+	word = report.Shortened(word, longWord)
 	c := s.known[word]
 	switch {
 	case c != nil:
 	case len(s.known) >= maxWords:
 		c = &s.further
 	default:
-		c = &finding{}
+		c = &Rows{}
 		s.known[strings.Clone(word)] = c
 	}
-	c.add(it)
+	c.Add(at)
 }
 
 // isPersonal reports whether a text holds an @, or so many digits as phone numbers and dates
@@ -214,21 +229,21 @@ func isPersonal(word string) bool {
 }
 
 // varied reports whether the words are too many, or too often new, for statuses.
-func (s *statusWords) varied() bool {
-	return s.further.rows > 0 || len(s.known) > tooVaried && 2*len(s.known) > s.rows.rows-s.personal.rows
+func (s *Statuses) varied() bool {
+	return s.further.Count > 0 || len(s.known) > tooVaried && 2*len(s.known) > s.rows.Count-s.personal.Count
 }
 
-// list gives the words, most rows first.
-func (s *statusWords) list(at func(spot) report.Place) []report.Word {
+// List gives the words, most rows first.
+func (s *Statuses) List(at func(Spot) report.Place) []report.Word {
 	var list []report.Word
-	add := func(c *finding, status, hidden string) {
-		if c.rows > 0 {
-			list = append(list, report.Word{Status: status, Hidden: hidden, Rows: c.rows, Place: at(c.spots[0])})
+	add := func(c *Rows, status, hidden string) {
+		if c.Count > 0 {
+			list = append(list, report.Word{Status: status, Hidden: hidden, Rows: c.Count, Place: at(c.First[0])})
 		}
 	}
 	add(&s.personal, "", likePersons)
 	if s.varied() {
-		all := finding{rows: s.rows.rows - s.personal.rows, spots: []spot{s.first()}}
+		all := Rows{Count: s.rows.Count - s.personal.Count, First: []Spot{s.first()}}
 		add(&all, "", likeNothing)
 	} else {
 		for word, c := range s.known {
@@ -242,11 +257,11 @@ func (s *statusWords) list(at func(spot) report.Place) []report.Word {
 }
 
 // first is the first row of a word that does not look like a person's data.
-func (s *statusWords) first() spot {
-	var first *spot
+func (s *Statuses) first() Spot {
+	var first *Spot
 	for _, c := range s.known {
-		if first == nil || before(c.spots[0], *first) < 0 {
-			first = &c.spots[0]
+		if first == nil || c.First[0].Compare(*first) < 0 {
+			first = &c.First[0]
 		}
 	}
 	return *first
@@ -258,8 +273,8 @@ const (
 	mostAssigned = 100
 )
 
-// assigned counts rows by whom they name.
-type assigned struct {
+// Assigned counts rows by whom they name.
+type Assigned struct {
 	organizations map[string]*int
 	locators      map[located]*int
 	// Rows of destinations beyond maxAssigned.
@@ -272,11 +287,13 @@ type located struct {
 	entry   int
 }
 
-func newAssigned() *assigned {
-	return &assigned{organizations: map[string]*int{}, locators: map[located]*int{}}
+// NewAssigned has none.
+func NewAssigned() *Assigned {
+	return &Assigned{organizations: map[string]*int{}, locators: map[located]*int{}}
 }
 
-func (s *assigned) add(rec *mapping.Record) {
+// Add counts a row by whom it names.
+func (s *Assigned) Add(rec *mapping.Record) {
 	var rows *int
 	if rec.Organization != "" {
 		rows = s.organizations[rec.Organization]
@@ -290,7 +307,7 @@ func (s *assigned) add(rec *mapping.Record) {
 }
 
 // first is the counter of a destination that no row has named, or that of the others.
-func (s *assigned) first(rec *mapping.Record) *int {
+func (s *Assigned) first(rec *mapping.Record) *int {
 	rows, full := new(int), len(s.organizations)+len(s.locators) >= maxAssigned
 	switch organization := rec.Organization; {
 	case full && organization != "":
@@ -305,8 +322,8 @@ func (s *assigned) first(rec *mapping.Record) *int {
 	return rows
 }
 
-// list gives organizations, then locators, each most rows first.
-func (s *assigned) list() []report.Assignment {
+// List gives organizations, then locators, each most rows first.
+func (s *Assigned) List() []report.Assignment {
 	var organizations, locators []report.Assignment
 	for organization, rows := range s.organizations {
 		organizations = append(organizations, report.Assignment{OrganizationID: organization, Rows: *rows})

@@ -1,10 +1,6 @@
-package importer
+package delivery
 
-import (
-	"time"
-
-	"golang.org/x/time/rate"
-)
+import "time"
 
 // The machines of the breaker. It holds its lock whenever it asks them.
 
@@ -37,16 +33,16 @@ func (c *contact) rest(now time.Time) time.Duration {
 	return c.probeAt.Sub(now)
 }
 
-func (c *contact) leave(p *pass) {
+func (c *contact) leave(p *Pass) {
 	p.silence, p.probe = c.silence, c.state == silent
 	c.probing = p.probe
 }
 
 // probes reports whether a pass is the probe of the silence that there is now.
-func (c *contact) probes(p pass) bool { return c.state == silent && p.probe && p.silence == c.silence }
+func (c *contact) probes(p Pass) bool { return c.state == silent && p.probe && p.silence == c.silence }
 
 // heard notes an answer, and reports whether it ends the silence.
-func (c *contact) heard(p pass, now time.Time) bool {
+func (c *contact) heard(p Pass, now time.Time) bool {
 	if c.state == answering && p.silence == c.silence {
 		c.backoff /= 2 // one node of many may be down: what works makes up for it
 	}
@@ -59,7 +55,7 @@ func (c *contact) heard(p pass, now time.Time) bool {
 
 // unheard notes a request without any answer; left says that it may have arrived: connections break with some services
 // all the time.
-func (c *contact) unheard(p pass, left bool, now time.Time, maxWait time.Duration) {
+func (c *contact) unheard(p Pass, left bool, now time.Time, maxWait time.Duration) {
 	switch {
 	case c.state == answering && p.silence == c.silence:
 		again := !left && now.Sub(c.ended) < maxBackoff // one of two addresses may be silent, and the other not
@@ -85,7 +81,7 @@ func (c *contact) pause(now time.Time, maxWait time.Duration) {
 	c.probeAt = now.Add(min(jitter(c.backoff), c.since.Add(maxWait).Sub(now)))
 }
 
-func (c *contact) unused(p pass) {
+func (c *contact) unused(p Pass) {
 	if c.probes(p) {
 		c.probing = false
 	}
@@ -111,35 +107,10 @@ func (l *load) full() bool { return l.inFlight >= int(l.window) }
 func (l *load) bore() { l.window = min(l.window+1/l.window, float64(l.limit)) }
 
 // failed notes that it was too much: half as many go on. Those that were under way by then tell nothing new.
-func (l *load) failed(p pass, now time.Time) {
+func (l *load) failed(p Pass, now time.Time) {
 	if p.since.After(l.cut) {
 		l.window, l.cut = max(l.window/2, 1), now
 	}
-}
-
-// pace spaces requests evenly.
-type pace struct {
-	limiter *rate.Limiter // nil: no limit
-	ration  *ration       // of a fleet, instead; or nil
-	queued  int           // requests that wait for it
-}
-
-// take lets a request leave, 0, or says how long it has to wait, behind those that wait already.
-func (s *pace) take(now time.Time) time.Duration {
-	if s.ration != nil {
-		d := s.ration.take(now)
-		if d > 0 {
-			s.queued++
-		}
-		return d
-	}
-	if s.limiter == nil || s.limiter.AllowN(now, 1) {
-		return 0
-	}
-	r := s.limiter.ReserveN(now, 1)
-	defer r.CancelAt(now)
-	s.queued++
-	return r.DelayFrom(now) + time.Duration(float64(s.queued-1)/float64(s.limiter.Limit())*float64(time.Second))
 }
 
 // createState says how creates are sent.
@@ -151,18 +122,19 @@ const (
 	tripped                    // no more: too many in a row left doubt
 )
 
-// mostDoubts is how many creates in a row, each sent alone, may leave doubt. What was under way when the first of them
+// MostDoubts is how many creates in a row, each sent alone, may leave doubt. What was under way when the first of them
 // did counts as one.
-const mostDoubts = 4
+const MostDoubts = 4
 
-// proof is what a create has shown of the service.
-type proof uint8
+// Proof is what a create has shown of the service.
+type Proof uint8
 
+// What a create may show.
 const (
-	nothingShown proof = iota // it was not applied, and may be sent again
-	usable                    // a lead ID, or a refusal
-	inDoubt                   // an answer that leaves doubt
-	unheard                   // no answer at all
+	NothingShown Proof = iota // it was not applied, and may be sent again
+	Usable                    // a lead ID, or a refusal
+	Doubtful                  // an answer that leaves doubt
+	Unheard                   // no answer at all
 )
 
 // creates knows whether the service answers creates in a usable way. A create is under way until what it has shown is
@@ -181,28 +153,28 @@ func (c *creates) may() bool { return c.state == freely || c.state == singly && 
 // sends reports whether a create that has passed may still leave.
 func (c *creates) sends() bool { return c.state == freely || c.state == singly && c.inFlight == 1 }
 
-func (c *creates) leave(p *pass) {
+func (c *creates) leave(p *Pass) {
 	c.inFlight++
 	p.single, p.ask = c.state == singly, c.ask
 }
 
 // back notes what a create has shown, and reports whether that changes how others are sent.
-func (c *creates) back(p pass, shown proof) bool {
+func (c *creates) back(p Pass, shown Proof) bool {
 	c.inFlight--
 	before := c.state
-	doubt := shown == inDoubt || shown == unheard
+	doubt := shown == Doubtful || shown == Unheard
 	switch {
-	case shown == usable && p.single && c.state == singly:
+	case shown == Usable && p.single && c.state == singly:
 		c.state, c.doubts = freely, 0
-	case shown == usable && c.state == singly && p.since.After(c.first): // it was under way with the first: that breaks the row, and no more
+	case shown == Usable && c.state == singly && p.since.After(c.first): // it was under way with the first: that breaks the row, and no more
 		c.doubts = 0
 	case doubt && c.state == freely:
 		c.state, c.doubts, c.first = singly, 1, p.since
 	case doubt && p.single && c.state == singly:
-		if c.doubts++; c.doubts >= mostDoubts {
+		if c.doubts++; c.doubts >= MostDoubts {
 			c.state = tripped
 		}
 	}
-	c.ask = c.ask || shown == unheard
+	c.ask = c.ask || shown == Unheard
 	return c.state != before
 }

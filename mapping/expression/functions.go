@@ -1,4 +1,4 @@
-package mapping
+package expression
 
 import (
 	"maps"
@@ -30,7 +30,7 @@ var builtins = map[string]bool{
 }
 
 // ownFunctions are those that replace the library's: they count characters and not
-// bytes, take no number for another one, and are bounded by the meter. Those without
+// bytes, take no number for another one, and are bounded by the budget. Those without
 // types stand for operators. A new one is an entry here and a function.
 func ownFunctions() []*builtin.Function {
 	return []*builtin.Function{
@@ -52,11 +52,11 @@ func ownFunctions() []*builtin.Function {
 }
 
 // own is a function as the library wants it, of one of the types. Its first argument is
-// the meter: guard puts it there once the types are checked.
-func own(name string, do func(m *meter, args []any) any, types ...any) *builtin.Function {
+// the budget: guard puts it there once the types are checked.
+func own(name string, do func(b *budget, args []any) any, types ...any) *builtin.Function {
 	f := &builtin.Function{
 		Name: name,
-		Func: func(args ...any) (any, error) { return do(args[0].(*meter), args[1:]), nil },
+		Func: func(args ...any) (any, error) { return do(args[0].(*budget), args[1:]), nil },
 	}
 	for _, t := range types {
 		f.Types = append(f.Types, reflect.TypeOf(t).Elem())
@@ -75,7 +75,7 @@ func functionNames() []string {
 	return names
 }
 
-func toInt(_ *meter, args []any) any {
+func toInt(_ *budget, args []any) any {
 	switch x := args[0].(type) {
 	case int:
 		return x
@@ -88,10 +88,10 @@ func toInt(_ *meter, args []any) any {
 			return int(x)
 		}
 	}
-	panic(exprError("int takes a whole number of at most 18 digits"))
+	panic(runError("int takes a whole number of at most 18 digits"))
 }
 
-func toFloat(_ *meter, args []any) any {
+func toFloat(_ *budget, args []any) any {
 	switch x := args[0].(type) {
 	case int:
 		return float64(x)
@@ -102,22 +102,22 @@ func toFloat(_ *meter, args []any) any {
 			return f
 		}
 	}
-	panic(exprError("float takes a number with a point and no comma"))
+	panic(runError("float takes a number with a point and no comma"))
 }
 
-func toText(m *meter, args []any) any {
+func toText(b *budget, args []any) any {
 	s, err := textOf(args[0])
 	if err != nil {
 		panic(err)
 	}
-	m.take(len(s))
+	b.take(len(s))
 	return s
 }
 
 // arithmetic is an operator by which no number becomes another one because it does not
 // fit: exact does it for whole numbers, other for the rest.
-func arithmetic(exact func(z, a, b *big.Int) *big.Int, other func(a, b any) any) func(*meter, []any) any {
-	return func(_ *meter, args []any) any {
+func arithmetic(exact func(z, a, b *big.Int) *big.Int, other func(a, b any) any) func(*budget, []any) any {
+	return func(_ *budget, args []any) any {
 		a, isWhole := args[0].(int)
 		b, areWhole := args[1].(int)
 		if !isWhole || !areWhole {
@@ -133,27 +133,27 @@ func arithmetic(exact func(z, a, b *big.Int) *big.Int, other func(a, b any) any)
 
 var addNumbers = arithmetic((*big.Int).Add, runtime.Add)
 
-func add(m *meter, args []any) any {
-	a, isText := args[0].(string)
-	b, areTexts := args[1].(string)
+func add(b *budget, args []any) any {
+	x, isText := args[0].(string)
+	y, areTexts := args[1].(string)
 	if !isText || !areTexts {
-		return addNumbers(m, args)
+		return addNumbers(b, args)
 	}
-	m.take(len(a) + len(b))
-	return a + b
+	b.take(len(x) + len(y))
+	return x + y
 }
 
-func splitText(m *meter, args []any) any {
+func splitText(b *budget, args []any) any {
 	s, separator, n := args[0].(string), args[1].(string), -1
 	if len(args) > 2 {
 		n = runtime.ToInt(args[2])
 	}
 	parts := strings.Count(s, separator) + 1
-	m.take(parts * int(reflect.TypeFor[string]().Size()))
+	b.take(parts * int(reflect.TypeFor[string]().Size()))
 	return strings.SplitN(s, separator, n)
 }
 
-func joinTexts(m *meter, args []any) any {
+func joinTexts(b *budget, args []any) any {
 	glue := ""
 	if len(args) > 1 {
 		glue = args[1].(string)
@@ -165,39 +165,39 @@ func joinTexts(m *meter, args []any) any {
 		}
 	}
 	for _, s := range texts {
-		m.take(len(s) + len(glue))
+		b.take(len(s) + len(glue))
 	}
 	return strings.Join(texts, glue)
 }
 
 // firstText is the first text that holds anything.
-func firstText(_ *meter, args []any) any {
+func firstText(_ *budget, args []any) any {
 	for _, s := range args {
-		if s := s.(string); !blank(s) {
+		if s := s.(string); strings.TrimSpace(s) != "" {
 			return s
 		}
 	}
 	return ""
 }
 
-func replaceText(m *meter, args []any) any {
+func replaceText(b *budget, args []any) any {
 	s, from, to := args[0].(string), args[1].(string), args[2].(string)
-	m.take(len(s) + strings.Count(s, from)*len(to))
+	b.take(len(s) + strings.Count(s, from)*len(to))
 	return strings.ReplaceAll(s, from, to)
 }
 
-func repeatText(m *meter, args []any) any {
+func repeatText(b *budget, args []any) any {
 	s, n := args[0].(string), max(0, runtime.ToInt(args[1]))
 	if n > maxMade {
 		panic(errTooLong)
 	}
-	m.take(len(s) * n)
+	b.take(len(s) * n)
 	return strings.Repeat(s, n)
 }
 
 // indexOf counts characters, as len does.
-func indexOf(index func(s, of string) int) func(*meter, []any) any {
-	return func(_ *meter, args []any) any {
+func indexOf(index func(s, of string) int) func(*budget, []any) any {
+	return func(_ *budget, args []any) any {
 		s := args[0].(string)
 		at := index(s, args[1].(string))
 		if at < 0 {
@@ -209,7 +209,7 @@ func indexOf(index func(s, of string) int) func(*meter, []any) any {
 
 // slice is a part of a text, counted in characters, or of a list. A negative bound
 // counts from the end; one beyond an end is that end.
-func slice(_ *meter, args []any) any {
+func slice(_ *budget, args []any) any {
 	if s, isText := args[0].(string); isText {
 		characters := []rune(s)
 		from, to := bounds(len(characters), args[1], args[2])

@@ -1,0 +1,272 @@
+// Package delivery sends requests: it says when each may leave, which are sent again, and when there is no sense in going
+// on. It knows requests and answers, and nothing of rows.
+//
+//	Retrier.Deliver ─▶ [Breaker: enter] ─▶ call ─▶ what does the answer say?
+//	       ▲                                         │ final: the caller's; a create's is concluded
+//	       └── at once, or after a pause ────────────┘ it was not applied, or may be sent twice
+//
+// The Breaker knows whether the service gives answers (contact), how many requests it bears (load), what --rate or the fleet
+// lets leave (pace), and whether its answers to creates leave doubt (creates). A create that may have been applied is never
+// sent again.
+package delivery
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"leadferry/leadapi"
+)
+
+// ResendOn says which answers mean that a create was not applied, beyond those
+// that say so by themselves (INTERFACE, "When a create is sent again").
+type ResendOn struct {
+	NoDefault bool         // 429, and 503 with Retry-After, do not count
+	Codes     map[int]bool // further HTTP statuses
+}
+
+// Retrier is the one place where requests are sent again. It asks the client's errors
+// whether the request was applied, and makes all of them pass one breaker.
+type Retrier struct {
+	Breaker *Breaker
+	Retries int // further tries of a request that was answered and may be sent again
+	Resend  ResendOn
+	Retried func()                      // told of each further try
+	Reach   func(context.Context) error // gets an answer, any at all, or an error; nil: creates find out
+}
+
+// Deliver calls until the answer is final, after a 421 with the wish for a new connection; nothing leaves once leaving has
+// ended. For a create, last is where it keeps the pass of its last try, which the caller concludes. Where last is nil the
+// request is a PATCH, or a sign-in: it may be sent again even if it may have been applied. An error of call that is not the
+// client's says that nothing has left, and is final. Deliver returns nil, the last error of the service or of call,
+// ErrStopping when the request is known not to have been applied and the run stops, or an *End; tries counts the requests
+// that left.
+func (c *Retrier) Deliver(ctx, leaving context.Context, last *Pass, call func(ctx context.Context, anew bool) error) (tries int, err error) {
+	repeatable := last == nil
+	if repeatable {
+		last = new(Pass)
+	}
+	for failures, unauthorized, misdirected := 0, 0, 0; ; {
+		if err := c.enter(leaving, last, !repeatable); err != nil {
+			return tries, err
+		}
+		err = call(ctx, misdirected > 0)
+		if c.heldBack(*last, err) {
+			c.Breaker.Conclude(last, NothingShown)
+			continue
+		}
+		if tries++; tries > 1 {
+			c.Retried()
+		}
+		next, err := c.decide(*last, repeatable, err)
+		if next == final {
+			return tries, err
+		}
+		c.Breaker.Conclude(last, NothingShown)
+		unauthorized += isStatus(err, http.StatusUnauthorized)
+		misdirected += isStatus(err, http.StatusMisdirectedRequest)
+		if unauthorized > maxFreshRefusals || misdirected > 1 { // each token may be good for every other row and never for this one
+			return tries, err
+		}
+		if next == atOnce {
+			continue
+		}
+		if failures++; failures > c.Retries || !c.sleep(leaving, err, backoffFor(failures)) {
+			return tries, err
+		}
+	}
+}
+
+// enter waits until a request may leave: a create, where that is wanted, after the service has answered something else.
+func (c *Retrier) enter(leaving context.Context, last *Pass, create bool) (err error) {
+	for {
+		*last, err = c.Breaker.enter(leaving, create)
+		if err != nil || !last.ask || c.Reach == nil {
+			return err
+		}
+		err = c.preflight(leaving, *last)
+		if c.Breaker.Conclude(last, NothingShown); err != nil {
+			return err
+		}
+	}
+}
+
+// preflight asks the service for any answer at all before a create goes out, which
+// would be in doubt without one. An error ends the run.
+func (c *Retrier) preflight(leaving context.Context, p Pass) error {
+	ctx, cancel := context.WithTimeout(leaving, reachLimit)
+	defer cancel()
+	err := c.Reach(ctx)
+	var e *leadapi.Error
+	if errors.As(err, &e) {
+		if end := halts(e); end != nil {
+			c.Breaker.unused(p)
+			return end
+		}
+	}
+	switch {
+	case err == nil:
+		c.Breaker.reached(p)
+	case e != nil && e.Status != 0:
+		c.Breaker.throttle(waitOf(e, backoffFor(1)))
+		c.Breaker.reached(p)
+	case leaving.Err() != nil, e != nil && e.Reason == leadapi.ReasonHeld:
+		c.Breaker.unused(p)
+	default:
+		c.Breaker.missed(e)
+		c.Breaker.unanswered(p, false)
+	}
+	return nil
+}
+
+// heldBack reports whether the client has held a request back that had passed: the breaker closed meanwhile, or the service
+// asked to wait when it was asked, before a create left, whether a connection still serves.
+func (c *Retrier) heldBack(p Pass, err error) bool {
+	var e *leadapi.Error
+	switch {
+	case !errors.As(err, &e):
+		return false
+	case e.Reason == leadapi.ReasonHeld:
+		c.Breaker.unused(p)
+		return true
+	case e.Op != "reach" || !Throttled(e):
+		return false
+	}
+	c.Breaker.throttle(waitOf(e, backoffFor(1)))
+	c.Breaker.overloaded(p)
+	return true
+}
+
+// nextTry says whether a request is sent again after an answer, and when.
+type nextTry uint8
+
+const (
+	final    nextTry = iota
+	atOnce           // it is sent again as soon as the breaker lets it
+	retrying         // the same after a pause, as one of the row's retries
+)
+
+// decide tells the breaker what the answer shows of the service and whether the request
+// is sent again.
+func (c *Retrier) decide(p Pass, repeatable bool, err error) (nextTry, error) {
+	var e *leadapi.Error
+	switch {
+	case err == nil:
+		c.Breaker.answered(p)
+		return final, nil
+	case !errors.As(err, &e): // not a byte has left
+		c.Breaker.unused(p)
+		return final, err
+	}
+	if end := halts(e); end != nil {
+		c.Breaker.answered(p)
+		return final, end
+	}
+	if e.Op == "token" || e.Status == 0 {
+		return c.unanswered(p, repeatable, e)
+	}
+	if overload(e) {
+		if Throttled(e) { // all rows wait, whether or not this one is sent again; before its place is another's
+			c.Breaker.throttle(waitOf(e, backoffFor(1)))
+		}
+		c.Breaker.overloaded(p)
+	} else {
+		c.Breaker.answered(p)
+	}
+	switch {
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusMisdirectedRequest:
+		return atOnce, e
+	case c.Unapplied(e) || repeatable && Transient(e.Status):
+		return retrying, e
+	}
+	return final, e
+}
+
+// unanswered decides about a request that got no answer, or no token to be sent with.
+func (c *Retrier) unanswered(p Pass, repeatable bool, e *leadapi.Error) (nextTry, error) {
+	switch {
+	case e.Status == 0 && e.Reason == leadapi.ReasonRefused: // by the client itself
+		c.Breaker.unused(p)
+		return final, e
+	case e.Op == "token" || e.Applied == leadapi.No:
+		if Throttled(e) {
+			c.Breaker.throttle(waitOf(e, backoffFor(1)))
+		}
+		c.Breaker.missed(e)
+		if !c.Breaker.unanswered(p, false) {
+			return final, unreached(e)
+		}
+		return atOnce, e
+	case !repeatable && !p.probe:
+		c.Breaker.unused(p) // the doubt says it: creates ask first from now on, and the others need not wait
+		return final, e
+	}
+	// The request may have arrived. Whether the others get answers is found out by one request at a time.
+	c.Breaker.missed(e)
+	if !c.Breaker.unanswered(p, true) || !repeatable {
+		return final, e
+	}
+	return retrying, e
+}
+
+// isStatus counts an answer with this status as one.
+func isStatus(err error, status int) int {
+	if e := (*leadapi.Error)(nil); errors.As(err, &e) && e.Status == status {
+		return 1
+	}
+	return 0
+}
+
+// leastThrottle keeps a service that asks to wait 0 seconds from being asked at once.
+const leastThrottle = 250 * time.Millisecond
+
+// sleep waits before the next try: at the breaker, all workers together, when the
+// service asked for it, else this row alone.
+func (c *Retrier) sleep(leaving context.Context, err error, backoff time.Duration) bool {
+	var e *leadapi.Error
+	if errors.As(err, &e) && (e.HasRetryAfter || e.Status == http.StatusTooManyRequests) {
+		c.Breaker.throttle(waitOf(e, backoff))
+		return true // the breaker does the waiting
+	}
+	timer := time.NewTimer(backoff)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-leaving.Done():
+		return false
+	}
+}
+
+// waitOf is how long an answer asks to wait; backoff where it does not say.
+func waitOf(e *leadapi.Error, backoff time.Duration) time.Duration {
+	if e.HasRetryAfter {
+		return max(e.RetryAfter, leastThrottle)
+	}
+	return backoff
+}
+
+// Unapplied reports whether a create answered so may be sent again.
+func (c *Retrier) Unapplied(e *leadapi.Error) bool {
+	return c.Resend.Codes[e.Status] || !c.Resend.NoDefault && Throttled(e)
+}
+
+// Throttled reports whether an answer asks to be asked less, which says that the request was not applied.
+func Throttled(e *leadapi.Error) bool {
+	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable && e.HasRetryAfter
+}
+
+// overload reports whether the service says that it is asked too much.
+func overload(e *leadapi.Error) bool {
+	return Throttled(e) || e.Status == http.StatusServiceUnavailable
+}
+
+// Transient reports whether another try of a repeatable request may fare better.
+func Transient(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests, 499:
+		return true
+	}
+	return status >= 500
+}
