@@ -1,11 +1,11 @@
 package bolt
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"leadferry/checkpoint/bolt/records"
 
@@ -43,6 +43,7 @@ type buffered struct {
 	small     bool   // records are short: they are kept in memory too
 	gathering
 	gathers map[string]gathered // what stands in the log, by key
+	texts   texts               // of gathers
 
 	// Of the commit under way.
 	places
@@ -55,7 +56,8 @@ type buffered struct {
 	// The generations.
 	next      uint64   // number of the next line
 	unflushed []string // keys that gather
-	old       []string // keys that are moved, in order: those that were not yet
+	old       []string // keys that are moved: those that were not yet
+	inOrder   bool     // old is: nothing is moved before
 	oldBelow  uint64   // lines with lower numbers belong to the old generation
 	movedTo   uint64   // and those below this one to an earlier one: all has been moved
 	foundUpTo uint64   // lines with lower numbers were there when the file was opened
@@ -64,7 +66,23 @@ type buffered struct {
 // gathered is where a record stands in the log.
 type gathered struct {
 	line  uint64
-	value []byte // of small ones
+	value string // of small ones
+}
+
+// texts give many texts one piece of memory: whoever collects garbage would look at each of a
+// hundred thousand that had its own, over and over.
+type texts struct{ strings.Builder }
+
+const textsAtOnce = 1 << 14 // bytes
+
+func (t *texts) of(b []byte) string {
+	if t.Cap()-t.Len() < len(b) {
+		t.Reset()
+		t.Grow(max(len(b), textsAtOnce))
+	}
+	from := t.Len()
+	t.Write(b)
+	return t.String()[from:]
 }
 
 // fresh is a key that was added, and the line where it stands now.
@@ -90,18 +108,18 @@ func (b *buffered) load(tx *bbolt.Tx) error {
 		}
 		b.next = number + 1
 		return items.Each(func(key, value []byte) error {
-			b.know(string(key), number, value)
+			b.know(b.texts.of(key), number, value)
 			return nil
 		})
 	})
-	b.old, b.oldBelow, b.foundUpTo = slices.Sorted(maps.Keys(b.gathers)), b.next, b.next
+	b.old, b.oldBelow, b.foundUpTo = slices.Collect(maps.Keys(b.gathers)), b.next, b.next
 	return err
 }
 
 func (b *buffered) know(key string, line uint64, value []byte) {
 	g := gathered{line: line}
 	if b.small {
-		g.value = bytes.Clone(value)
+		g.value = b.texts.of(value)
 	}
 	b.gathers[key] = g
 }
@@ -125,8 +143,7 @@ func (b *buffered) turn(full uint64) {
 	if b.movedTo = b.oldBelow; uint64(len(b.unflushed)) < full {
 		return
 	}
-	b.old, b.unflushed = b.unflushed, nil
-	slices.Sort(b.old)
+	b.old, b.unflushed, b.inOrder = b.unflushed, nil, false
 	b.oldBelow = b.next
 }
 
@@ -233,6 +250,10 @@ func (b *buffered) end() error {
 
 // move puts up to n records into their places.
 func (b *buffered) move(n int) error {
+	if !b.inOrder {
+		slices.Sort(b.old)
+		b.inOrder = true
+	}
 	for ; n > 0 && len(b.old) > 0; n-- {
 		key := b.old[0]
 		b.old = b.old[1:]
@@ -243,7 +264,7 @@ func (b *buffered) move(n int) error {
 		case g.line < b.foundUpTo && find(b.inPlace, key) != nil:
 			continue // the process before this one moved it
 		}
-		value := g.value
+		value := []byte(g.value)
 		if !b.small {
 			value = b.gathered(key, g)
 		}
