@@ -119,7 +119,6 @@ func (w *recorder) run() {
 			}
 		}
 		w.letGo(batch)
-		clear(batch)
 		select {
 		case w.spare <- batch[:0]:
 		default:
@@ -127,13 +126,13 @@ func (w *recorder) run() {
 	}
 }
 
-// letGo gives the rooms of rows back.
+// letGo gives the rooms of rows back. What is left of their lines holds nothing that is large.
 func (w *recorder) letGo(batch []line) {
 	var room [recordBatch]*item
 	rows := room[:0]
 	for i := range batch {
 		if it := batch[i].it; it != nil {
-			rows = append(rows, it)
+			rows, batch[i].it = append(rows, it), nil
 		}
 	}
 	w.items.put(rows...)

@@ -50,8 +50,15 @@ func (l lines) Error() error {
 // quoted reports whether a cell stands in quotes: one that holds what would end it, or begins with white space, and
 // PostgreSQL's mark of an end.
 func quoted(cell string) bool {
-	if first, _ := utf8.DecodeRuneInString(cell); unicode.IsSpace(first) || cell == `\.` {
+	switch {
+	case cell == "":
+		return false
+	case cell == `\.`:
 		return true
+	case cell[0] <= ' ' || cell[0] >= utf8.RuneSelf:
+		if first, _ := utf8.DecodeRuneInString(cell); unicode.IsSpace(first) {
+			return true
+		}
 	}
 	for ; len(cell) >= 8; cell = cell[8:] {
 		if b := eightOf(cell); holds(b, ',')|holds(b, '"')|holds(b, '\n')|holds(b, '\r') != 0 {
