@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/csv"
+	"reflect"
 	"testing"
 
+	"github.com/gocarina/gocsv"
 	"pgregory.net/rapid"
 )
 
@@ -26,6 +28,29 @@ func TestLinesAreThoseOfEncodingCSV(t *testing.T) {
 		theirs.Flush()
 		if got.String() != want.String() {
 			rt.Fatalf("%q, not %q", got.String(), want.String())
+		}
+	})
+}
+
+// The reconciliation is to the byte what gocsv makes of the columns' tags.
+func TestTheReconciliationHasTheCellsOfItsColumns(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		word := rapid.StringMatching(`([a-zA-Z0-9 ,";\x{e9}][a-zA-Z0-9 ,";=\x{e9}]{0,12})?`)
+		batch := make([]Compared, rapid.IntRange(1, 5).Draw(rt, "rows"))
+		for i := range batch {
+			for cell := range reflect.ValueOf(&batch[i]).Elem().NumField() {
+				reflect.ValueOf(&batch[i]).Elem().Field(cell).SetString(word.Draw(rt, "cell"))
+			}
+		}
+		want, err := gocsv.MarshalString(batch)
+		must(t, err)
+		r, err := OpenRun(Files{Dir: dir, Reconciles: true})
+		must(t, err)
+		must(t, r.Reconciliation(batch))
+		must(t, r.Finish(sample()))
+		if got := read(t, r.reconciliation.path); got != want {
+			rt.Fatalf("%q, not %q", got, want)
 		}
 	})
 }

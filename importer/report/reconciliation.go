@@ -38,14 +38,22 @@ func (r *Run) Reconciliation(batch []Compared) error {
 	if r.err != nil {
 		return r.err
 	}
-	each(batch, func(c *Compared) {
-		for _, text := range []*string{&c.File, &c.Key, &c.LeadID, &c.ExternalID, &c.StatusFile, &c.StatusConfirmed, &c.StatusService, &c.OrganizationID} {
-			*text = visible(*text)
+	room := make([]string, 0, 16)
+	for i := range batch {
+		if r.err = (lines{r.reconciliation.buffer}).Write(batch[i].cells(room)); r.err != nil {
+			break
 		}
-		c.ContentKeys, c.Error = Cell(c.ContentKeys), Cell(c.Error)
-	})
-	r.err = marshal(batch, lines{r.reconciliation.buffer})
+	}
 	return r.err
+}
+
+// cells are those of the line, in the order of its columns. gocsv would copy each line and ask each cell what it is, which
+// takes a fifth of the time of a run that reads no lead.
+func (c *Compared) cells(room []string) []string {
+	return append(room,
+		visible(c.File), c.Line, c.Row, visible(c.Key), visible(c.LeadID), visible(c.ExternalID),
+		visible(c.StatusFile), visible(c.StatusConfirmed), visible(c.StatusService), c.Verdict, c.ChangedBy,
+		c.ConfirmedAt, c.ServiceUpdatedAt, Cell(c.ContentKeys), visible(c.OrganizationID), Cell(c.Error))
 }
 
 func (r *Run) openReconciliation() (err error) {
