@@ -363,3 +363,13 @@ func TestWhatATallyNamesIsBounded(t *testing.T) {
 		t.Errorf("%+v", reasons)
 	}
 }
+
+// What is said of a damaged checkpoint is one sentence, without the hint that is for who opens it.
+func TestHowARunWithADamagedCheckpointEnds(t *testing.T) {
+	damaged := fmt.Errorf("look up: %w", &checkpoint.OpenError{Path: "leads.db", Text: "is damaged: a record fails its checksum", Hint: "put a copy of it back", Err: checkpoint.ErrDamaged})
+	stop := ledgerFailed(damaged)
+	const want = "the checkpoint leads.db is damaged: a record fails its checksum"
+	if stop.Reason != want || stop.Code != CodeCheckpoint || !stop.Same {
+		t.Errorf("%+v", stop)
+	}
+}

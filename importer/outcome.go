@@ -161,13 +161,18 @@ func ledgerFailed(err error) *Stop {
 	if errors.Is(err, checkpoint.ErrEnough) {
 		return &Stop{Reason: "as many leads as --max-creates allows have been made, or are being made", Code: CodeStopped, Err: err}
 	}
+	refused := (*checkpoint.OpenError)(nil)
 	if errors.Is(err, checkpoint.ErrDamaged) {
+		reason := fmt.Sprintf("the checkpoint is damaged: %v", err)
+		if errors.As(err, &refused) { // whose hint is for who opens it
+			reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
+		}
 		return &Stop{
-			Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Err: err, Same: true,
+			Reason: reason, Code: CodeCheckpoint, Err: err, Same: true,
 			Hint: "leadferry checkpoint check says what to do",
 		}
 	}
-	if refused := (*checkpoint.OpenError)(nil); errors.As(err, &refused) { // met again, its server is not what it was
+	if errors.As(err, &refused) { // met again, its server is not what it was
 		return &Stop{Reason: fmt.Sprintf("the checkpoint cannot be relied on any more: %s", refused.Text), Code: CodeCheckpoint, Err: err, Hint: refused.Hint, Same: true}
 	}
 	if errors.Is(err, checkpoint.ErrRemoved) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -333,6 +334,9 @@ func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	first := lookupAll(d, []string{"key-00003"}, make([]checkpoint.Entry, 1))
 	if !errors.Is(first, checkpoint.ErrDamaged) {
 		t.Fatalf("look-up: %v", first)
+	}
+	if strings.Count(first.Error(), copied) != 1 || !strings.Contains(first.Error(), ": is damaged: ") {
+		t.Errorf("it is said so: %v", first)
 	}
 	if err := claim(d, intentOf("new", 1)); err != first {
 		t.Errorf("claim after damage: %v", err)

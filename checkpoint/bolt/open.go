@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -294,7 +295,11 @@ func (d *Store) openError(err error) error {
 		return err
 	}
 	if errors.Is(err, checkpoint.ErrDamaged) {
-		return d.refuse(err, "is "+err.Error(), wayOut)
+		_, damage, within := strings.Cut(err.Error(), d.path+": ")
+		if !within {
+			damage = err.Error()
+		}
+		return d.refuse(err, "is "+damage, wayOut)
 	}
 	if errors.Is(err, errAnothers) {
 		return d.refuse(err, "cannot be opened: "+err.Error(), "run this as that user, or make the file yours (chown) if you know what is in it")
