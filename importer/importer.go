@@ -61,7 +61,7 @@ func newImport(o Options) *run { return newRun(o, creating(&o)) }
 
 func creating(o *Options) importPlanner {
 	return importPlanner{
-		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, ownData: o.Mapping.KeyFrom() == "row", conflicts: newConflicts(o),
+		retryRejected: o.RetryRejected, resendDoubt: o.ResendInDoubt, conflicts: newConflicts(o),
 		changed: o.Changed,
 	}
 }

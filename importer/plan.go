@@ -77,7 +77,6 @@ type importPlanner struct {
 	retryRejected bool
 	resendDoubt   bool
 	changed       ChangedRows
-	ownData       bool // a row's own data are its key
 	conflicts
 }
 
@@ -160,16 +159,17 @@ func (p importPlanner) planCreate(c *Case) Step {
 	switch {
 	case c.Alike.State != checkpoint.Unknown:
 		return Step{Outcome: Conflict, Reason: lookingLike(c.Alike) + ": nothing was sent", Kind: alikeKind}
-	case p.ownData && c.it.row.Doubted && c.Known.State == checkpoint.Unknown:
-		return Step{Outcome: Conflict, Reason: doubtedBefore}
+	case c.it.row.HasLead && c.Known.State == checkpoint.Unknown:
+		return Step{Outcome: Conflict, Reason: hadLead}
 	case c.MayLack:
 		return Step{Action: Hold, Outcome: InDoubt, Reason: doubtReason(checkpoint.ReasonIncomplete, 0)}
 	}
 	return Step{Action: Create}
 }
 
-const doubtedBefore = "it was in doubt in the run that wrote it into these rejects, and its own data, by which it is known, are others now: its lead may exist; " +
-	"nothing was sent (hint: where none was made, empty its leadferry_outcome)"
+// hadLead is of a row whose key was corrected in the rejects, or the data that are its key.
+const hadLead = "these rejects say that its lead exists, or may exist (leadferry_outcome), and none is known by its key, which is another now: " +
+	"nothing was sent (hint: take the key back, or without one the data; where no lead was made, empty its leadferry_outcome)"
 
 const alikeKind = "its key looks like one that is known, of another row: the results say which; --look-alikes create makes such leads"
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -20,6 +21,7 @@ func TestImportPlanner(t *testing.T) {
 		rec     mapping.Record
 		known   checkpoint.Entry
 		lost    bool
+		hadLead bool
 		action  Action
 		outcome Outcome
 	}{
@@ -42,11 +44,14 @@ func TestImportPlanner(t *testing.T) {
 		{name: "rejected, other data, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, action: Hold, outcome: InDoubt},
 		{name: "not made, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.NotMade}, action: Hold, outcome: InDoubt},
 		{name: "in doubt, may be missing, resent", planner: importPlanner{resendDoubt: true}, lost: true, known: checkpoint.Entry{State: checkpoint.InDoubt}, outcome: InDoubt},
+		{name: "of rejects that tell of a lead, under another key", hadLead: true, outcome: Conflict},
+		{name: "of such rejects, not made, a person said", hadLead: true, known: checkpoint.Entry{State: checkpoint.NotMade}, action: Create},
+		{name: "of such rejects, rejected, other data", hadLead: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, action: Create},
 		{name: "held, resent", planner: importPlanner{resendDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}, outcome: InDoubt},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			it := &item{rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
+			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
 			step := test.planner.Plan(&Case{Record: &it.rec, Known: &test.known, MayLack: test.lost, it: it, digests: newDigester(nil)})
 			if step.Action != test.action || test.action != Create && step.Outcome != test.outcome {
 				t.Errorf("step %d %v, want %d %v", step.Action, step.Outcome, test.action, test.outcome)

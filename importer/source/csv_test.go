@@ -250,6 +250,19 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 	}
 }
 
+// Rejects tell of the leads that their rows have, or may have. faults 127
+func TestRejectsTellOfLeads(t *testing.T) {
+	for outcome, want := range map[string]bool{"in_doubt": true, " partial ": true, "changed": true, "invalid": false, "rejected": false, "unmatched": false, "": false} {
+		for format, data := range map[source.Format]string{
+			source.CSV: "id,leadferry_outcome\n1," + outcome + "\n", source.JSONL: `{"id":1,"leadferry":{"outcome":"` + strings.TrimSpace(outcome) + `"}}`,
+		} {
+			if rows := readAll(t, data, source.Options{Format: format}); len(rows) != 1 || rows[0].HasLead != want {
+				t.Errorf("%s, %s: %+v", format, outcome, rows)
+			}
+		}
+	}
+}
+
 // faults 132
 func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) {
 	const note = "leadferry_line,leadferry_outcome,leadferry_error,leadferry_text"

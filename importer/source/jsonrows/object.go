@@ -51,7 +51,7 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 		return b.problem("columns", fmt.Sprintf("holds an object with more than %d keys", rows.MaxColumns))
 	}
 	s := b.shapes.of(b.names)
-	r.Doubted = b.shapes.first(s.outcomes, b.values) == rows.InDoubt
+	r.HasLead = rows.HasLead(b.shapes.first(s.outcomes, b.values))
 	switch text := b.shapes.first(s.texts, b.values); {
 	case strings.TrimSpace(text) != "":
 		r.Text = text

@@ -17,8 +17,12 @@ const (
 	Reserved      = "leadferry_"
 	TextColumn    = Reserved + "text"    // a row that could not be taken apart
 	OutcomeColumn = Reserved + "outcome" // what became of a row
-	InDoubt       = "in_doubt"           // as an outcome: the row's lead may exist
 )
+
+// HasLead says of an outcome in a rejects file that the row's lead exists, or may exist.
+func HasLead(outcome string) bool {
+	return outcome == "in_doubt" || outcome == "partial" || outcome == "changed"
+}
 
 // HeaderHint is what to do about a file without a header that can be read.
 const HeaderHint = "the first line must name the columns"
@@ -112,7 +116,7 @@ func warnOfSimilar(names []string, found *Found) {
 // Uncorrected finds a row of a rejects file that could not be taken apart and stands there as text still, which
 // becomes the text of r, or whose text was taken away and nothing put in its place.
 func (c *Columns) Uncorrected(fields []string, r *Row) *Problem {
-	r.Doubted = c.outcome >= 0 && c.outcome < len(fields) && strings.TrimSpace(fields[c.outcome]) == InDoubt
+	r.HasLead = c.outcome >= 0 && c.outcome < len(fields) && HasLead(strings.TrimSpace(fields[c.outcome]))
 	switch {
 	case holds(fields, c.text):
 		r.Text = fields[c.text]

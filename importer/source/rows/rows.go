@@ -123,7 +123,7 @@ type Row struct {
 	Raw     string   // JSON: the line as read, without a byte order mark, or the element without line breaks
 	OneLine bool     // no cell holds a line break
 	Repeats bool     // it is the header once more
-	Doubted bool     // a rejects file says that it was in doubt: its lead may exist
+	HasLead bool     // a rejects file says that its lead exists, or may exist
 	Problem *Problem // why the row cannot be used, or nil
 	Text    string   // of a row that could not be taken apart, with \xNN for bytes that are no text
 	Faults  []Fault  // XLSX: cells that cannot be taken, which matters where their columns are used
