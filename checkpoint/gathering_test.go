@@ -20,6 +20,9 @@ type pausingStore struct {
 	last  int // commits, the last of which had a claim
 }
 
+// Patience is that of a Store whose commits are round trips.
+func (s *pausingStore) Patience() time.Duration { return 100 * time.Millisecond }
+
 func (s *pausingStore) Commit(ctx context.Context, changes []*checkpoint.Change) error {
 	time.Sleep(s.pause)
 	if slices.ContainsFunc(changes, func(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim }) {
@@ -31,7 +34,7 @@ func (s *pausingStore) Commit(ctx context.Context, changes []*checkpoint.Change)
 // At 64 requests in flight that take about 20 ms, commits are full, and yet no place stays empty for long: neither with a
 // ledger on a fast disk nor with one some milliseconds away.
 func TestCommitsAreFullAndPlacesToo(t *testing.T) {
-	for _, pause := range []time.Duration{200 * time.Microsecond, 2 * time.Millisecond, 5 * time.Millisecond} {
+	for _, pause := range []time.Duration{200 * time.Microsecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond} {
 		t.Run(fmt.Sprint("commits take ", pause), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { importBeside(t, pause) })
 		})
@@ -42,8 +45,8 @@ func importBeside(t *testing.T, pause time.Duration) {
 	const places, rows, service = 64, 9600, 20 * time.Millisecond
 	s := &pausingStore{notedStore: notedStore{intents: map[string]bool{}}, pause: pause}
 	var ahead, next atomic.Int64
-	l := checkpoint.NewLedger(s, checkpoint.Gathering{Slots: 2 * places, Ahead: func() int { return int(ahead.Load()) }})
 	free := make(chan struct{}, places)
+	l := checkpoint.NewLedger(s, checkpoint.Gathering{Slots: 2 * places, Ahead: func() int { return int(ahead.Load()) - (places - len(free)) }})
 	began := time.Now()
 	var all sync.WaitGroup
 	for range 4 * places {
@@ -62,7 +65,11 @@ func importBeside(t *testing.T, pause time.Duration) {
 	}
 	all.Wait()
 	use := float64(rows) / places * service.Seconds() / time.Since(began).Seconds()
-	if commits := float64(s.last) * 128 / rows; commits > 3.5 || use < 0.95 {
+	least := 0.95
+	if pause > 5*time.Millisecond { // half of a request's time: places stay empty, or commits do
+		least = 0.93
+	}
+	if commits := float64(s.last) * 128 / rows; commits > 2.8 || use < least {
 		t.Errorf("%.2f commits per 128 rows, and %.3f of the places in use", commits, use)
 	}
 	if err := l.Close(); err != nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"leadferry/internal/crash"
 )
 
-// patience is how long changes gather at most, however many claimed rows wait for their request.
+// patience is how long changes gather at most, however many claimed rows wait for their request. A Store whose commits
+// cost more has a method Patience of its own.
 const patience = 25 * time.Millisecond
 
 // Gathering says how changes come together into commits.
@@ -17,8 +19,8 @@ type Gathering struct {
 	// Slots is how many claims may stand without an outcome, and so what a death leaves in
 	// doubt; others wait. 0: any number.
 	Slots int
-	// Ahead is how many rows wait for nothing but a place for their request. As long as they will outlast
-	// a commit, changes gather; what has gathered is committed at once when they will not. nil: none do.
+	// Ahead is how many rows wait for nothing but a place for their request, less the places that are free. As long as they
+	// will outlast a commit, changes gather; what has gathered is committed at once when they will not. nil: none do.
 	Ahead func() int
 }
 
@@ -30,6 +32,9 @@ type Ledger struct {
 	Store
 	slots   int
 	ahead   func() int
+	most    time.Duration       // how long changes gather
+	early   int                 // so many rows ahead count as enough at most
+	woken   atomic.Int64        // claims that are durable, of which their rows do not know yet
 	claimed map[string]struct{} // keys whose claims have a slot; the writer's own
 	group   []*waiting          // of the commit under way; the writer's own
 	spare   sync.Pool           // of *waiting
@@ -39,6 +44,7 @@ type Ledger struct {
 	hurry     bool       // what has gathered is wanted at once
 	answered  int        // outcomes that came since the last commit began: each has left its place to another row
 	enough    int        // so many rows ahead outlast a commit
+	writing   bool       // a commit is under way: when it has ended more rows are ahead
 	gathering bool       // the writer waits for more, but not for ever
 	closed    bool
 	broken    error         // of the Store: nothing is written any more
@@ -58,8 +64,11 @@ func newWaiting() any { return &waiting{done: make(chan error, 1)} }
 // NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
-		Store: s, slots: g.Slots, ahead: g.Ahead, claimed: make(map[string]struct{}),
+		Store: s, slots: g.Slots, ahead: g.Ahead, most: patience, early: max(g.Slots/4, 1), claimed: make(map[string]struct{}),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), spare: sync.Pool{New: newWaiting},
+	}
+	if p, own := s.(interface{ Patience() time.Duration }); own {
+		l.most, l.early = p.Patience(), max(g.Slots/8, 1)
 	}
 	if l.ahead == nil {
 		l.ahead = func() int { return 0 }
@@ -153,6 +162,9 @@ func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error)
 	if err == nil {
 		err = w.Err
 	}
+	if err == nil && c.Kind == Claim {
+		l.woken.Add(-1)
+	}
 	return w.Entry, err
 }
 
@@ -171,7 +183,6 @@ func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
 
 // enqueue hands a change to the writer, unless nothing is taken any more.
 func (l *Ledger) enqueue(w *waiting) error {
-	ahead := l.ahead()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -184,13 +195,19 @@ func (l *Ledger) enqueue(w *waiting) error {
 	if w.Kind == Settle || w.Kind == Withdraw {
 		l.answered++
 	}
-	if w.Kind != Claim || l.free() {
-		l.hurry = l.hurry || ahead == 0 || ahead <= l.enough && l.answered >= l.enough
+	if !l.writing && (w.Kind != Claim || l.free()) {
+		l.hurry = l.hurry || l.isWanted()
 	}
 	if l.hurry || !l.gathering {
 		l.signal()
 	}
 	return nil
+}
+
+// isWanted says that the rows ahead would not outlast a commit.
+func (l *Ledger) isWanted() bool {
+	ahead := l.ahead() + int(l.woken.Load())
+	return ahead <= 0 || ahead <= l.enough && l.answered >= l.enough
 }
 
 // takeBack takes a change out of the queue, unless the writer has it.
@@ -216,7 +233,7 @@ func (l *Ledger) signal() {
 // run commits what has gathered, until the ledger is closed and nothing is left.
 func (l *Ledger) run() {
 	defer close(l.ended)
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(l.most)
 	defer timer.Stop()
 	for gathering := false; ; {
 		some, now, closed := l.look()
@@ -229,7 +246,7 @@ func (l *Ledger) run() {
 			l.refuse()
 			return
 		case some && !gathering:
-			timer.Reset(patience)
+			timer.Reset(l.most)
 		}
 		gathering = some
 		if !some {
@@ -251,11 +268,14 @@ func (l *Ledger) run() {
 func (l *Ledger) look() (some, now, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	some = l.broken != nil && len(l.queue) > 0 || slices.ContainsFunc(l.queue, func(w *waiting) bool {
-		return w.Kind != Claim || l.free()
-	})
+	some = l.fits()
 	l.gathering = some
 	return some, some && (l.hurry || l.closed || l.broken != nil), l.closed
+}
+
+// fits says whether there are changes that can be committed.
+func (l *Ledger) fits() bool {
+	return l.broken != nil && len(l.queue) > 0 || slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.free() })
 }
 
 // free says whether there is a slot for a claim, or that none is needed.
@@ -269,13 +289,19 @@ func (l *Ledger) commit() {
 	}
 	l.mu.Lock()
 	l.broken = err
-	l.enough = min((3*l.enough+l.answered+3)/4, max(l.slots/8, 1))
+	l.enough = min((3*l.enough+l.answered+3)/4, l.early)
 	for _, w := range l.group {
-		if w.Kind == Claim && (err != nil || w.Err != nil) {
+		switch {
+		case w.Kind != Claim:
+		case err != nil || w.Err != nil:
 			delete(l.claimed, w.Entry.Key)
 			l.hurry = true // for those that wait for the slot
+		default:
+			l.woken.Add(1)
 		}
 	}
+	l.writing = false
+	l.hurry = l.hurry || l.fits() && l.isWanted()
 	l.mu.Unlock()
 	for _, w := range l.group {
 		w.done <- err
@@ -287,7 +313,7 @@ func (l *Ledger) commit() {
 func (l *Ledger) gather() (changes []*Change, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hurry, l.answered = false, 0
+	l.hurry, l.answered, l.writing = false, 0, true
 	l.group = l.group[:0]
 	for _, w := range l.queue {
 		if w.Kind == Claim {

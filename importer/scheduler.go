@@ -61,7 +61,7 @@ func (s *scheduler) run(ctx context.Context, carry func(context.Context, *job)) 
 	defer group.Wait()
 	defer s.reader.Wait()
 	defer s.phases.sendNoMore()
-	batches := make(chan *batch, lookupRows/batchRows)
+	batches := make(chan *batch, s.lookupRows()/batchRows)
 	s.batches, s.read = batches, make(chan error, 1)
 	group.Go(func() { s.intake.run(s.phases.taking, batches) })
 	defer close(s.carriers.todo)
@@ -173,8 +173,14 @@ func (s *scheduler) outOfTime() {
 	s.phases.takeNoMore()
 }
 
-// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip.
-const lookupRows = 8 * batchRows
+// lookupRows is how many rows are looked up in one read, where so many are there: it may be a round trip, and is one for the
+// workers of a fleet.
+func (s *scheduler) lookupRows() int {
+	if s.member != nil {
+		return 8 * batchRows
+	}
+	return 4 * batchRows
+}
 
 // lookUp begins to look up, in one read, what the checkpoint knows of a batch and of those that wait behind it; without one,
 // no more rows come.
@@ -183,7 +189,7 @@ func (s *scheduler) lookUp(ctx context.Context, b *batch, ok bool) {
 		s.batches = nil
 		return
 	}
-	for more := true; more && b.err == nil && len(b.items) < lookupRows; {
+	for more := true; more && b.err == nil && len(b.items) < s.lookupRows(); {
 		select {
 		case next, ok := <-s.batches:
 			if more = ok; !ok {

@@ -22,6 +22,10 @@ var writeSQL string
 // mostChanges is how many go with one statement.
 const mostChanges = 128
 
+// Patience is how long changes may gather, see [checkpoint.NewLedger]: each commit is a round trip, and one of all that wait for
+// the disk of a server that has many workers.
+func (s *Store) Patience() time.Duration { return 100 * time.Millisecond }
+
 // Commit makes changes durable. It compares with the server what this process saw last; what
 // does not fit is looked at again and done in a second commit.
 func (s *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {

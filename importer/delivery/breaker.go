@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -259,13 +260,13 @@ func (b *Breaker) WhileWaiting(wait func()) {
 	wait()
 }
 
-// Ahead is how many rows wait for nothing but a place. Where some wait for what an answer brings, which may have to be
-// durable first, there are none.
+// Ahead is how many rows wait for nothing but a place, less the places that are free. Where some wait for what an answer
+// brings, which may have to be durable first, there are none.
 func (b *Breaker) Ahead() int {
 	if b.hoping.Load() > 0 {
-		return 0
+		return math.MinInt32
 	}
-	return int(b.waiting.Load())
+	return int(b.waiting.Load()) - (cap(b.places) - len(b.places))
 }
 
 // Over is why nothing passes any more, or nil.
