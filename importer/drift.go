@@ -40,8 +40,10 @@ func newDrift(seed uint64) *drift {
 const mostMoves = 1000
 
 func countMove(in map[report.Transition]int, m report.Transition) {
-	if _, known := in[m]; !known && len(in) >= mostMoves {
-		m = report.Transition{From: "others", To: "others"}
+	if len(in) >= mostMoves {
+		if _, known := in[m]; !known {
+			m = report.Transition{From: "others", To: "others"}
+		}
 	}
 	in[m]++
 }
