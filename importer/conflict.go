@@ -283,6 +283,7 @@ func (b *leadBefore) sight(lead *leadapi.Lead) checkpoint.Sight {
 // when all rows have ended: what a later row of the same lead comes to counts.
 type pulls struct {
 	mapping  *mapping.Mapping
+	rules    conflicts
 	leads    map[string]pulled
 	wordless map[string]int // leads left out by their status, which the mapping has no word for
 }
@@ -293,17 +294,17 @@ type pulled struct {
 	line       report.Pulled
 }
 
-func newPulls(m *mapping.Mapping) *pulls {
-	return &pulls{mapping: m, leads: map[string]pulled{}, wordless: map[string]int{}}
+func newPulls(o *Options) *pulls {
+	return &pulls{mapping: o.Mapping, rules: newConflicts(o), leads: map[string]pulled{}, wordless: map[string]int{}}
 }
 
 // add takes how a row ended.
-func (p *pulls) add(it *item, r *result, byRule Rule) {
+func (p *pulls) add(it *item, r *result) {
 	e, f := &r.entry, &r.found
 	switch {
 	case e.LeadID == "" || r.outcome == Pending || r.outcome == Failed:
 		return // nothing new is known of the lead
-	case r.kept, f.verdict == ServiceAhead, f.verdict == BothChanged && (byRule == RuleService || e.Seen.Kept && e.Seen.Against == it.rec.Status):
+	case r.kept, f.verdict == ServiceAhead, f.verdict == BothChanged && (p.rules.ruleFor(f.service) == RuleService || e.Seen.Kept && e.Seen.Against == it.rec.Status):
 	default:
 		delete(p.leads, e.LeadID)
 		return

@@ -178,7 +178,13 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 			return handed(reading, inOrder, b) && handed(reading, unmade, b)
 		})
 	})
-	var few *batch // rows of this shard that are not yet worth a look-up
+	r.handOver(ctx, inOrder, out)
+}
+
+// handOver hands batches on in file order, each once its Records are made. Of a shard it gathers rows until they are worth
+// a look-up.
+func (r *intake) handOver(ctx context.Context, inOrder <-chan *batch, out chan<- *batch) {
+	var few *batch
 	for b := range inOrder {
 		select {
 		case <-b.made:

@@ -62,7 +62,7 @@ func TestWordsOfThePullFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPulls(m)
+	p := newPulls(&Options{Mapping: m})
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
 		p.leads[fmt.Sprint(i)] = pulled{0, i, report.Pulled{LeadID: fmt.Sprint(i), Status: status}}
 	}

@@ -47,7 +47,7 @@ func newRun(o Options, p Planner) *run {
 	r := &run{Options: o, planner: p, meter: meter.New()}
 	r.intake = &intake{inputs: o.Inputs, mapping: o.Mapping, runID: o.RunID, limit: o.Limit, findHeader: o.FindHeader}
 	if o.Files.Pull != "" {
-		r.pulls = newPulls(o.Mapping)
+		r.pulls = newPulls(&o)
 	}
 	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
 	r.retrier = &delivery.Retrier{Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries, Resend: o.ResendOn, Retried: r.meter.Retried}
@@ -174,7 +174,7 @@ func (r *run) takeRows(ctx context.Context) {
 	defer phases.sendNoMore()
 	s := &scheduler{
 		options: &r.Options, planner: r.planner, intake: r.intake, queues: newLeadQueues(), breaker: r.retrier.Breaker,
-		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, conflicts: newConflicts(&r.Options), recorder: r.recorder, progress: r.progress, sample: r.sample, carriers: newCarriers(0),
+		phases: phases, dry: r.dry, tally: r.tally, drift: r.drift, pulls: r.pulls, recorder: r.recorder, progress: r.progress, sample: r.sample, carriers: newCarriers(0),
 		member: r.member, lookups: &lookups{ledger: r.ledger, matches: r.matches, alikes: !r.CreateAlikes, run: r.RunID, touched: map[leadName]int{}},
 	}
 	if r.ledger != nil {

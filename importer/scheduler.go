@@ -15,25 +15,24 @@ import (
 // goroutine: it reads batches, looks them up, keeps the rows of a lead in order, hands
 // rows to the carriers and takes back what became of them.
 type scheduler struct {
-	options   *Options
-	planner   Planner
-	lookups   *lookups
-	intake    *intake
-	queues    *leadQueues
-	carriers  *carriers
-	breaker   *delivery.Breaker
-	phases    *phases
-	dry       *dryRun // of a run that sends nothing; else nil
-	tally     *tally
-	conflicts conflicts
-	drift     *drift // of a reconciliation; else nil
-	pulls     *pulls // nil: no pull file is wanted
-	recorder  sink
-	progress  func()  // tells how far the run is
-	sample    func()  // notes it for the timeline
-	member    *member // nil: the run is no worker of a fleet
-	late      lateRows
-	enough    bool // the fleet may make no more leads
+	options  *Options
+	planner  Planner
+	lookups  *lookups
+	intake   *intake
+	queues   *leadQueues
+	carriers *carriers
+	breaker  *delivery.Breaker
+	phases   *phases
+	dry      *dryRun // of a run that sends nothing; else nil
+	tally    *tally
+	drift    *drift // of a reconciliation; else nil
+	pulls    *pulls // nil: no pull file is wanted
+	recorder sink
+	progress func()  // tells how far the run is
+	sample   func()  // notes it for the timeline
+	member   *member // nil: the run is no worker of a fleet
+	late     lateRows
+	enough   bool // the fleet may make no more leads
 
 	batches   <-chan *batch // nil once no more rows come
 	batch     *batch
@@ -431,7 +430,7 @@ func (s *scheduler) finishRow(it *item, r *result) {
 		s.drift.count(it, r)
 	}
 	if s.pulls != nil {
-		s.pulls.add(it, r, s.conflicts.ruleFor(r.found.service))
+		s.pulls.add(it, r)
 	}
 	if stop := s.tally.count(it, r); stop != nil && s.dry == nil {
 		s.stop(stop)

@@ -111,13 +111,7 @@ func schedulersShard(env func(string) string) (importer.Shard, error) {
 	case batch:
 		of = plainNumber(env("AWS_BATCH_JOB_ARRAY_SIZE"))
 	case slurm:
-		least, step := max(plainNumber(env("SLURM_ARRAY_TASK_MIN")), 0), max(plainNumber(env("SLURM_ARRAY_TASK_STEP")), 1)
-		of = plainNumber(env("SLURM_ARRAY_TASK_COUNT"))
-		if index >= least && (index-least)%step == 0 {
-			index = (index - least) / step
-		} else {
-			index = -1
-		}
+		index, of = slurmIndex(index, env), plainNumber(env("SLURM_ARRAY_TASK_COUNT"))
 	}
 	if told := env(shards); told != "" && plainNumber(told) != of {
 		return importer.Shard{}, exit.Usage(fmt.Sprintf("%s is not the number that the scheduler says, %d", shards, of), "take it away, or start as many workers as it says")
@@ -127,6 +121,15 @@ func schedulersShard(env func(string) string) (importer.Shard, error) {
 			"the array has to be complete and even, such as 0-7; name the part of a single task, such as --shard 3/8")
 	}
 	return importer.Shard{Index: index, Of: of}, nil
+}
+
+// slurmIndex is the place of a task, whose number may begin anywhere and go up in steps; -1 where it is none of those.
+func slurmIndex(task int, env func(string) string) int {
+	least, step := max(plainNumber(env("SLURM_ARRAY_TASK_MIN")), 0), max(plainNumber(env("SLURM_ARRAY_TASK_STEP")), 1)
+	if task < least || (task-least)%step != 0 {
+		return -1
+	}
+	return (task - least) / step
 }
 
 // terms are what the workers of the fleet have to agree about.

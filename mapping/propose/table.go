@@ -96,11 +96,11 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 	return t.beginsWithLead()
 }
 
-// speaking are those of them that a name of a column never looks like.
+// speaking are the kinds of cells that the name of a column never looks like.
 var speaking = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, kindURL, kindZeroLed}
 
-// telling are the kinds of cells that no header has for names.
-var telling = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, kindURL, kindZeroLed, kindCode, kindNumber}
+// telling are those that a first line hardly has where it is a header and the cells below are of the kind.
+var telling = append(slices.Clip(speaking), kindCode, kindNumber)
 
 // beginsWithLead reports whether the first line of a table is a lead and no header: it has
 // an e-mail address, or hardly a name that is known and two cells at least that look like

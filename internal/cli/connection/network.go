@@ -22,7 +22,7 @@ import (
 // noProxy is the word for a proxy that means none, whatever the environment says.
 const noProxy = "none"
 
-// route is over which proxy an application is reached, nil for none, and what says so.
+// Route is over which proxy an application is reached, nil for none, and what says so.
 type Route struct {
 	proxy *leadapi.Proxy
 	From  string

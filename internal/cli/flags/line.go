@@ -273,6 +273,7 @@ func flagsOf(commands []*cli.Command) (flags []cli.Flag) {
 	return flags
 }
 
+// Named is the flag of a name among several, or nil.
 func Named(name string, flags []cli.Flag) cli.Flag {
 	for _, f := range flags {
 		if slices.Contains(f.Names(), name) {

@@ -61,19 +61,19 @@ func (at *Place) Open(how How) (Ledger, error) {
 	if at.Server != nil {
 		o := *at.Server
 		o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, how.Moved, true
-		db, err := postgres.Open(at.Path, at.Target, o)
-		if err != nil {
-			return nil, err // not a *postgres.Store that is nil
-		}
-		return db, nil
+		return opened(postgres.Open(at.Path, at.Target, o))
 	}
 	o := at.Options
 	o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, how.Moved, true
-	db, err := bolt.Open(at.Path, at.Target, o)
+	return opened(bolt.Open(at.Path, at.Target, o))
+}
+
+// opened is a checkpoint that was opened, or none: a nil pointer to one would be a Ledger.
+func opened[S Ledger](store S, err error) (Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db, nil
+	return store, nil
 }
 
 // Path is where the checkpoint lies that is named, or the target's own.
@@ -204,11 +204,7 @@ func (m Meant) Opener(o *importer.Options, asked bool) func(require, readOnly bo
 				return nil, err
 			}
 		}
-		store, err := bolt.Open(path, target, how)
-		if err != nil {
-			return nil, err // not a *bolt.Store that is nil
-		}
-		return store, nil
+		return opened(bolt.Open(path, target, how))
 	}
 }
 
@@ -261,11 +257,7 @@ func (m Meant) OpenOrMake() (Ledger, error) {
 	target := m.Target
 	named := target.BaseURL != "" && target.LeadsURL != "" && target.TrunkID != ""
 	if postgres.IsAddress(path) && named {
-		db, err := postgres.Open(path, target, m.ServerOptions())
-		if err != nil {
-			return nil, err // not a *postgres.Store that is nil
-		}
-		return db, nil
+		return opened(postgres.Open(path, target, m.ServerOptions()))
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || !named {
 		at, err := m.Existing()
@@ -277,11 +269,7 @@ func (m Meant) OpenOrMake() (Ledger, error) {
 	if err := MakeFolder(path); err != nil {
 		return nil, err
 	}
-	db, err := bolt.Open(path, target, m.FileOptions())
-	if err != nil {
-		return nil, err
-	}
-	return db, nil
+	return opened(bolt.Open(path, target, m.FileOptions()))
 }
 
 // mostFolders is how many run folders are asked for what they tell, the newest.

@@ -32,11 +32,7 @@ func (m Meant) serverOpener(o *importer.Options, asked bool) func(require, readO
 	how.Run, how.Command, how.Terms, how.Anew = o.RunID, o.Command, o.Terms, how.Anew || asked
 	return func(require, readOnly bool) (checkpoint.Store, error) {
 		how.Require, how.ReadOnly = require, readOnly
-		store, err := postgres.Open(path, target, how)
-		if err != nil {
-			return nil, err // not a *postgres.Store that is nil
-		}
-		return store, nil
+		return opened(postgres.Open(path, target, how))
 	}
 }
 

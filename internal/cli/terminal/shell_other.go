@@ -8,6 +8,7 @@ import (
 	"runtime"
 )
 
+// ParentShell is the kind of shell that started the program.
 func ParentShell() Shell { return posix }
 
 // OpenFile opens a file as a double click does, a page in the browser. It does not wait for it to be closed.
