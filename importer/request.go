@@ -63,6 +63,7 @@ type digester struct {
 	text  []byte
 	names map[string][4]byte // digests of content keys
 	last  []digested         // those of the row before, by their places in it
+	order []int              // its fields by their names
 	room  []checkpoint.ContentDigest
 }
 
@@ -85,7 +86,7 @@ func newDigester(s sums) *digester {
 // ofRequest is the digest of everything that the row sends.
 func (d *digester) ofRequest(it *item) checkpoint.Digest {
 	if it.digest == (checkpoint.Digest{}) {
-		d.text = fingerprint(d.text[:0], &it.rec)
+		d.text = d.fingerprint(d.text[:0], &it.rec)
 		it.digest = d.sums.Sum(d.text)
 	}
 	return it.digest
@@ -139,26 +140,32 @@ func (d *digester) nameOf(name string) [4]byte {
 	return sum
 }
 
+// byName are the places of fields in the order of their names. Mostly that is the order of the row before.
+func (d *digester) byName(content []mapping.Field) []int {
+	if len(d.order) != len(content) {
+		d.order = d.order[:0]
+		for i := range content {
+			d.order = append(d.order, i)
+		}
+	}
+	slices.SortFunc(d.order, func(x, y int) int { return cmp.Or(cmp.Compare(content[x].Name, content[y].Name), x-y) })
+	return d.order
+}
+
 // fingerprint is what makes two Records carry the same data: everything that is
 // sent but volatile fields, content keys in the order of their names, so that
 // neither another run nor a rearranged mapping counts as a change.
-func fingerprint(b []byte, rec *mapping.Record) []byte {
+func (d *digester) fingerprint(b []byte, rec *mapping.Record) []byte {
 	for _, s := range [...]string{
 		rec.Organization, rec.Locator, rec.SearchText, rec.PostalCode,
 		rec.TypeKey, rec.TypeLabel, rec.Status, rec.ExternalID,
 	} {
 		b = appendText(b, s)
 	}
-	var order [16]*mapping.Field
-	fields := order[:0]
-	for i := range rec.Content {
-		if !rec.Content[i].Volatile {
-			fields = append(fields, &rec.Content[i])
+	for _, i := range d.byName(rec.Content) {
+		if f := &rec.Content[i]; !f.Volatile {
+			b = appendText(appendText(b, f.Name), compared(f))
 		}
-	}
-	slices.SortFunc(fields, func(x, y *mapping.Field) int { return cmp.Compare(x.Name, y.Name) })
-	for _, f := range fields {
-		b = appendText(appendText(b, f.Name), compared(f))
 	}
 	return b
 }
