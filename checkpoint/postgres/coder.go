@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -274,9 +275,15 @@ func (a *array) reset() {
 }
 
 func byteStrings[T ~string | ~[]byte](list []T) []byte {
-	a := newArray(pgtype.ByteaOID)
+	size := 0
 	for _, s := range list {
-		a.bytes([]byte(s))
+		size += 4 + len(s)
+	}
+	a := newArray(pgtype.ByteaOID)
+	a.b = slices.Grow(a.b, size)
+	for _, s := range list {
+		a.n++
+		a.b = append(binary.BigEndian.AppendUint32(a.b, uint32(len(s))), s...)
 	}
 	return a.param()
 }

@@ -26,15 +26,28 @@ func findSQL() string {
 type wanted struct {
 	keys, leads, links, folds []string
 	hashes, foldHashes        [][]byte // of what may have been forgotten
+	brief                     bool     // folds and hashes are left out; the answer says whether they may find anything
 }
 
 // found is what there is of it.
 type found struct {
-	rows           map[string]*row   // by key, also those that were found by something else
+	stood          []stood
+	rows           map[string]*stood // by key, also those that were found by something else
 	leads          map[string]*row   // by lead ID, of those that have it
 	links          map[string][]*row // by ExternalID, linked or only to be
 	folds          map[string][]*row
 	hashes, folded map[string]bool // forgotten
+	more           bool            // wanted was brief, and should not have been
+	bad            error           // of a row that could not be read
+	room           []byte
+	one            row // the row that is read
+	shown          checkpoint.Kept
+}
+
+// stood is a row that was found, read as far as somebody asked.
+type stood struct {
+	key string
+	seen
 }
 
 // The columns in front of a row's.
@@ -45,25 +58,30 @@ const (
 	byFold
 	forgottenKey
 	forgottenFold
+	moreToFind
 )
 
 func (q *wanted) find(c *pgx.Conn, ledger int32) (*found, error) {
+	brief := []byte{0}
+	if q.brief {
+		brief[0] = 1
+	}
 	params := [][]byte{
 		int4Param(ledger), byteStrings(q.keys), cleanTexts(q.leads), cleanTexts(q.links), byteStrings(q.folds),
-		byteStrings(q.hashes), byteStrings(q.foldHashes),
+		byteStrings(q.hashes), byteStrings(q.foldHashes), brief,
 	}
-	f := &found{rows: make(map[string]*row, len(q.keys)), leads: map[string]*row{}, links: map[string][]*row{}, folds: map[string][]*row{}, hashes: map[string]bool{}, folded: map[string]bool{}}
+	f := &found{
+		stood: make([]stood, 0, len(q.keys)), rows: make(map[string]*stood, len(q.keys)),
+		leads: map[string]*row{}, links: map[string][]*row{}, folds: map[string][]*row{}, hashes: map[string]bool{}, folded: map[string]bool{},
+	}
 	result := c.PgConn().ExecPrepared(context.Background(), "find", params, binaryFormat, binaryFormat)
-	var bad error
 	for result.NextRow() {
-		if err := f.take(result.Values()); err != nil && bad == nil {
-			bad = err
-		}
+		f.take(result.Values())
 	}
 	if _, err := result.Close(); err != nil {
 		return nil, err
 	}
-	return f, bad
+	return f, f.bad
 }
 
 func cleanTexts(list []string) []byte {
@@ -75,24 +93,49 @@ func cleanTexts(list []string) []byte {
 }
 
 // take notes a row of the answer.
-func (f *found) take(v [][]byte) error {
-	how, by := int(binary.BigEndian.Uint16(v[0])), string(v[1])
-	switch how {
+func (f *found) take(v [][]byte) {
+	switch how := binary.BigEndian.Uint16(v[0]); how {
 	case forgottenKey:
-		f.hashes[by] = true
-		return nil
+		f.hashes[string(v[1])] = true
 	case forgottenFold:
-		f.folded[by] = true
-		return nil
-	}
-	r := f.rows[string(v[2])]
-	if r == nil {
-		var err error
-		if r, err = readRow(v[2:]); err != nil {
-			return err
+		f.folded[string(v[1])] = true
+	case moreToFind:
+		f.more = true
+	default:
+		s := f.rows[string(v[2])]
+		if s == nil {
+			s = f.add(v[2:])
 		}
-		f.rows[r.key] = r
+		if how != byKey {
+			f.index(f.full(s), how, string(v[1]))
+		}
 	}
+}
+
+// add notes a row as it was sent.
+func (f *found) add(v [][]byte) *stood {
+	f.room = appendSent(f.room[:0], v)
+	f.stood = append(f.stood, stood{})
+	s := &f.stood[len(f.stood)-1]
+	s.sent, s.seq = sent(f.room), uint64(int8Of(v[1]))
+	s.key = s.sent.columns()[0]
+	f.rows[s.key] = s
+	return s
+}
+
+// full is a row that is read to its end.
+func (f *found) full(s *stood) *row {
+	if s.row == nil {
+		var err error
+		if s.row, err = s.sent.row(); err != nil {
+			f.bad = err
+		}
+	}
+	return s.row
+}
+
+// index notes a row under what it was found by besides its key.
+func (f *found) index(r *row, how uint16, by string) {
 	switch lead := restore(by); {
 	case how == byLead && r.lead() == lead:
 		f.leads[lead] = r
@@ -101,7 +144,6 @@ func (f *found) take(v [][]byte) error {
 	case how == byFold:
 		f.folds[by] = append(f.folds[by], r)
 	}
-	return nil
 }
 
 // link notes a row under each ExternalID by which it is found.
@@ -121,47 +163,77 @@ func (f *found) link(r *row) {
 
 // row is what stands under a key.
 func (f *found) row(key string, hash []byte) *row {
-	if r := f.rows[key]; r != nil {
-		return r
+	if s := f.rows[key]; s != nil {
+		return f.full(s)
 	}
 	return &row{key: key, forgotten: f.hashes[string(hash)]}
 }
 
 // Find looks for leads in one statement, see [checkpoint.Store].
 func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
-	w := &wanted{}
-	for i := range qs {
-		s.wantQuery(w, &qs[i])
-	}
-	var f *found
-	err := s.read(ctx, func(c *pgx.Conn) (err error) {
-		f, err = w.find(c, s.ledger)
-		return err
-	})
+	w, f, err := s.look(ctx, qs)
 	if err != nil {
 		return err
 	}
-	for _, r := range f.rows {
-		s.seen.put(r)
-	}
+	s.seen.putAll(f.stood)
 	for i := range qs {
-		var r *row
-		r, how[i] = f.match(&qs[i], w.hashes[i])
-		room := out[i].Content[:0]
-		out[i] = r.visible().Entry
-		if out[i].Content = append(room, out[i].Content...); len(out[i].Content) == 0 {
-			out[i].Content = nil
+		var hash []byte
+		if !w.brief {
+			hash = w.hashes[i]
 		}
-		if how[i] == checkpoint.NoMatch && qs[i].Alike != nil {
-			*qs[i].Alike = f.alike(s, qs[i].Key)
-		}
+		f.answer(s, &qs[i], hash, &out[i], &how[i])
 	}
-	return nil
+	return f.bad
+}
+
+// look asks for what queries may find. Hashes and folds are made and looked up once there is anything in the ledger for
+// them to find, which hardly any has.
+func (s *Store) look(ctx context.Context, qs []checkpoint.Query) (w *wanted, f *found, err error) {
+	for {
+		w = &wanted{brief: !s.folds.Load()}
+		for i := range qs {
+			s.wantQuery(w, &qs[i])
+		}
+		err = s.read(ctx, func(c *pgx.Conn) (err error) {
+			f, err = w.find(c, s.ledger)
+			return err
+		})
+		if err != nil || !f.more {
+			return w, f, err
+		}
+		s.folds.Store(true)
+	}
+}
+
+// answer is what a query finds, and by what. A slice in out is used again.
+func (f *found) answer(s *Store, q *checkpoint.Query, hash []byte, out *checkpoint.Entry, how *checkpoint.Match) {
+	room := out.Content[:0]
+	if own := f.rows[q.Key]; own != nil && own.row == nil && q.LeadID == "" && own.sent.decides() {
+		f.shown = checkpoint.Kept{Entry: checkpoint.Entry{Content: room}}
+		if err := own.sent.read(&f.one, &f.shown); err != nil {
+			f.bad = err
+		}
+		*out, *how = f.one.visible().Entry, checkpoint.ByKey
+	} else {
+		var r *row
+		r, *how = f.match(q, hash)
+		*out = r.visible().Entry
+		out.Content = append(room, out.Content...)
+	}
+	if len(out.Content) == 0 {
+		out.Content = nil
+	}
+	if *how == checkpoint.NoMatch && q.Alike != nil {
+		*q.Alike = f.alike(s, q.Key)
+	}
 }
 
 // want asks for a key, and for the owner of a lead unless that is empty.
 func (s *Store) want(w *wanted, key, lead string) {
-	w.keys, w.hashes = append(w.keys, key), append(w.hashes, s.digests.Blocked(key))
+	w.keys = append(w.keys, key)
+	if !w.brief {
+		w.hashes = append(w.hashes, s.digests.Blocked(key))
+	}
 	if lead != "" {
 		w.leads = append(w.leads, lead)
 	}
@@ -179,12 +251,13 @@ func (s *Store) wantQuery(w *wanted, q *checkpoint.Query) {
 	if other, slash := strings.CutPrefix(q.Key, "/"); slash {
 		w.keys = append(w.keys, other)
 	}
-	if folded := rowkey.Fold(q.Key); folded != "" {
+	folded := rowkey.Fold(q.Key)
+	if folded != q.Key && folded != "" {
+		w.keys = append(w.keys, folded)
+	}
+	if folded != "" && !w.brief {
 		w.folds = append(w.folds, folded)
 		w.foldHashes = append(w.foldHashes, s.digests.Blocked(folded))
-		if folded != q.Key {
-			w.keys = append(w.keys, folded)
-		}
 	}
 }
 
@@ -218,22 +291,24 @@ func (f *found) match(q *checkpoint.Query, hash []byte) (*row, checkpoint.Match)
 // forgotten.
 func (f *found) alike(s *Store, key string) checkpoint.Likeness {
 	folded := rowkey.Fold(key)
-	candidates := f.folds[folded]
-	if folded != "" {
-		candidates = append(candidates[:len(candidates):len(candidates)], f.rows[folded])
+	candidates := slices.Clip(f.folds[folded])
+	if same := f.rows[folded]; same != nil && folded != "" {
+		candidates = append(candidates, f.full(same))
 	}
-	if other, slash := strings.CutPrefix(key, "/"); slash && f.rows[other] != nil && f.rows[other].visible().File == "" {
-		candidates = append(candidates[:len(candidates):len(candidates)], f.rows[other]) // a list that a person wrote has keys as the file does
+	if other, slash := strings.CutPrefix(key, "/"); slash && f.rows[other] != nil {
+		if r := f.full(f.rows[other]); r.visible().File == "" {
+			candidates = append(candidates, r) // a list that a person wrote has keys as the file does
+		}
 	}
 	for _, r := range candidates {
-		if r == nil || r.key == key {
+		if r.key == key {
 			continue
 		}
 		if v := r.visible(); v.State.HasLead() || v.State == checkpoint.InDoubt {
 			return checkpoint.Likeness{State: v.State, File: v.File, Line: v.Line}
 		}
 	}
-	if folded != "" && f.folded[string(s.digests.Blocked(folded))] {
+	if folded != "" && len(f.folded) > 0 && f.folded[string(s.digests.Blocked(folded))] {
 		return checkpoint.Likeness{State: checkpoint.Forgotten}
 	}
 	return checkpoint.Likeness{}

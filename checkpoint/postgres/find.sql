@@ -1,4 +1,5 @@
--- $1 ledger, $2 keys, $3 lead IDs, $4 ExternalIDs, $5 folds, $6 hashes of keys, $7 hashes of folds. The first
+-- $1 ledger, $2 keys, $3 lead IDs, $4 ExternalIDs, $5 folds, $6 hashes of keys, $7 hashes of folds, $8 the last three
+-- are left out: is there anything for them to find? (Asked for in the order of its index, lest another one is gone through.) The first
 -- column says by what a row was found, the second by which value. OFFSET 0 has each value looked up by its index: of
 -- tables that were empty when the plan was made, whole ledgers would be read instead.
 SELECT 0::smallint, ''::bytea, COLUMNS FROM unnest($2::bytea[]) AS w (key)
@@ -20,6 +21,12 @@ UNION ALL
 SELECT 3::smallint, l.fold, COLUMNS FROM unnest($5::bytea[]) AS w (fold)
 CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.fold <> '' AND r.fold = w.fold OFFSET 0) l
 UNION ALL
-SELECT 4::smallint, f.hash, ''::bytea, NOTHING FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = ANY ($6::bytea[])
+SELECT 4::smallint, f.hash, ''::bytea, NOTHING FROM unnest($6::bytea[]) AS w (hash)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.forgotten o WHERE o.ledger = $1 AND o.hash = w.hash OFFSET 0) f
 UNION ALL
-SELECT 5::smallint, f.fold, ''::bytea, NOTHING FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.fold = ANY ($7::bytea[])
+SELECT 5::smallint, f.fold, ''::bytea, NOTHING FROM unnest($7::bytea[]) AS w (fold)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.forgotten o WHERE o.ledger = $1 AND o.fold = w.fold OFFSET 0) f
+UNION ALL
+SELECT 6::smallint, ''::bytea, ''::bytea, NOTHING WHERE $8::boolean AND (
+	EXISTS (SELECT 1 FROM (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.fold <> '' ORDER BY r.fold LIMIT 1) f)
+	OR EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1))

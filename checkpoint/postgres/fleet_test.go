@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -223,7 +224,8 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 // Plans are made while tables are empty, and must be right when they are full: nothing but a ledger's ID would have all of it read.
 func TestPlansLookEachKeyUp(t *testing.T) {
 	s := opened(t, pgtest.Shared(t).Database(t), newTarget(), Options{})
-	for name, params := range map[string]int{"find": 7, "write": 28} {
+	anything := regexp.MustCompile(`workers|Index Only Scan using (leads_fold|forgotten_pkey) `) // the first one ends the search
+	for name, params := range map[string]int{"find": 8, "write": 28} {
 		rows, err := s.writer.Query(t.Context(), "EXPLAIN EXECUTE "+name+"(1"+strings.Repeat(", NULL", params-1)+")", pgx.QueryExecModeSimpleProtocol)
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +235,7 @@ func TestPlansLookEachKeyUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, line := range lines {
-			if strings.HasSuffix(line, "Cond: (ledger = $1)") && !strings.Contains(lines[i-1], "workers") {
+			if strings.HasSuffix(line, "Cond: (ledger = $1)") && !anything.MatchString(lines[i-1]) {
 				t.Errorf("%s reads the whole ledger:\n%s\n%s", name, lines[i-1], line)
 			}
 			if strings.Contains(line, "Seq Scan") {

@@ -57,7 +57,7 @@ func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) 
 			WHERE l.ledger = $1 AND l.key > $2 AND `+where+` AND $4::integer >= 0 ORDER BY l.ledger, l.key LIMIT $3`, args, []uint32{23, 17, 20, 23}, binaryFormat, binaryFormat)
 		var bad error
 		for result.NextRow() {
-			r, err := readRow(result.Values())
+			r, err := sent(appendSent(nil, result.Values())).row()
 			if err != nil {
 				bad = err
 				break
@@ -81,6 +81,9 @@ func (s *Store) History(ctx context.Context, key string) (all []checkpoint.Event
 			return err
 		}
 		r := f.row(key, nil)
+		if f.bad != nil {
+			return f.bad
+		}
 		var sends []*checkpoint.Kept
 		rows, err := c.Query(ctx, decisionColumns+` WHERE ledger = $1 AND key = $2 ORDER BY number`, s.ledger, []byte(key))
 		if err != nil {

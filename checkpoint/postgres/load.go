@@ -46,7 +46,7 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 		w.owners[lead] = r.key
 		keys = append(keys, r.key)
 	}
-	if err := errors.Join(s.lastDecisions(keys, w.decided), s.stillBusy(w.busy)); err != nil {
+	if err := errors.Join(f.bad, s.lastDecisions(keys, w.decided), s.stillBusy(w.busy)); err != nil {
 		return nil, nil, err
 	}
 	return w, base, nil

@@ -121,30 +121,71 @@ const columnCount = 20
 // noColumns stand in their place where there is only a key.
 const noColumns = `0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::smallint, 0, '', '', '', '', '', '', '', '', '', '', ''::bytea, ''::bytea, ''::bytea`
 
-// readRow takes a row from its columns in the binary format.
-func readRow(v [][]byte) (*row, error) {
-	if len(v) < columnCount || len(v[5]) != 2 || len(v[6]) != 4 {
-		return nil, fmt.Errorf("%w: a row has not the columns that this version writes", checkpoint.ErrDamaged)
+// sent is a row as the server sent it: its columns one after another, each behind its length. Most rows that are looked up
+// are never changed; this is all that is kept of them.
+type sent string
+
+func appendSent(b []byte, columns [][]byte) []byte {
+	for _, column := range columns {
+		b = append(binary.AppendUvarint(b, uint64(len(column))), column...)
 	}
-	shown := &checkpoint.Kept{Entry: checkpoint.Entry{
-		Key: string(v[0]), Seq: uint64(int8Of(v[1])), Updated: time.UnixMilli(int8Of(v[3])).UTC(), Line: int(int8Of(v[4])),
-		State: checkpoint.State(binary.BigEndian.Uint16(v[5])), Code: int(int32(binary.BigEndian.Uint32(v[6]))),
-	}}
+	return b
+}
+
+// columns are parts of s, of which the first is the key and the second its version.
+func (s sent) columns() (v [columnCount]string) {
+	at := 0
+	for i := range v {
+		n, shift := 0, 0
+		for ; s[at] >= 0x80; at++ {
+			n |= int(s[at]&0x7F) << shift
+			shift += 7
+		}
+		n |= int(s[at]) << shift
+		v[i] = string(s[at+1 : at+1+n])
+		at += 1 + n
+	}
+	return v
+}
+
+// decides says that look-ups by this key need not know more.
+func (s sent) decides() bool {
+	state := s.columns()[5]
+	return len(state) == 2 && (checkpoint.State(state[1]).HasLead() || checkpoint.State(state[1]) == checkpoint.InDoubt)
+}
+
+// row is what s tells.
+func (s sent) row() (*row, error) {
+	r := new(row)
+	return r, s.read(r, new(checkpoint.Kept))
+}
+
+// read makes r what s tells; shown is the room for what look-ups show of it.
+func (s sent) read(r *row, shown *checkpoint.Kept) error {
+	v := s.columns()
+	if len(v[1]) != 8 || len(v[2]) != 8 || len(v[3]) != 8 || len(v[4]) != 8 || len(v[5]) != 2 || len(v[6]) != 4 {
+		return fmt.Errorf("%w: a row has not the columns that this version writes", checkpoint.ErrDamaged)
+	}
+	shown.Key, shown.Seq, shown.Updated, shown.Line = v[0], uint64(int8Of(v[1])), time.UnixMilli(int8Of(v[3])).UTC(), int(int8Of(v[4]))
+	shown.State, shown.Code = checkpoint.State(v[5][1]), int(int32(v[6][0])<<24|int32(v[6][1])<<16|int32(v[6][2])<<8|int32(v[6][3]))
 	for i, text := range []*string{
 		&shown.LeadID, &shown.Organization, &shown.Location, &shown.Status, &shown.ExternalID,
 		&shown.WantLink, &shown.Locator, &shown.File, &shown.Reason, &shown.Run,
 	} {
-		*text = restore(string(v[7+i]))
+		*text = restore(v[7+i])
 	}
-	r := &row{key: shown.Key, seq: shown.Seq, worker: int8Of(v[2])}
+	*r = row{key: shown.Key, seq: shown.Seq, worker: int8Of(v[2])}
 	if shown.State == checkpoint.Unknown {
-		return r, nil
+		return nil
 	}
 	copy(shown.Digest[:], v[17])
 	for b := v[18]; len(b) >= 8; b = b[8:] {
-		shown.Content = append(shown.Content, checkpoint.ContentDigest{Name: [4]byte(b[:4]), Value: [4]byte(b[4:8])})
+		var d checkpoint.ContentDigest
+		copy(d.Name[:], b)
+		copy(d.Value[:], b[4:])
+		shown.Content = append(shown.Content, d)
 	}
-	c := coder{b: v[19], reading: true}
+	c := coder{b: []byte(v[19]), reading: true}
 	c.aside(shown)
 	below := false
 	if c.bool(&below); below {
@@ -156,17 +197,21 @@ func readRow(v [][]byte) (*row, error) {
 	} else {
 		r.Entry = shown
 	}
-	if c.bad || len(c.b) > 0 || shown.State > checkpoint.NotMade {
-		return nil, fmt.Errorf("%w: a row is not as this version writes it", checkpoint.ErrDamaged)
+	if c.bad || len(c.b) > 0 || v[5][0] != 0 || shown.State > checkpoint.NotMade {
+		return fmt.Errorf("%w: a row is not as this version writes it", checkpoint.ErrDamaged)
 	}
-	return r, nil
+	return nil
 }
 
-func int8Of(b []byte) int64 {
+// int8Of is an integer of eight bytes; of another length, none.
+func int8Of[T string | []byte](b T) (n int64) {
 	if len(b) != 8 {
 		return 0
 	}
-	return int64(binary.BigEndian.Uint64(b))
+	for i := range 8 {
+		n = n<<8 | int64(b[i])
+	}
+	return n
 }
 
 // contentBytes are the digests of a content as they stand in their column.
@@ -185,27 +230,48 @@ const mostSeen = 4 << 10
 // says is compared by the server before it counts.
 type sight struct {
 	mu       sync.Mutex
-	new, old map[string]*row
+	new, old map[string]seen
 }
 
-func newSight() *sight { return &sight{new: map[string]*row{}} }
+// seen is a version of a row: as it was sent, or else as it is.
+type seen struct {
+	seq  uint64
+	sent sent
+	row  *row
+}
+
+func newSight() *sight { return &sight{new: map[string]seen{}, old: map[string]seen{}} }
 
 // put remembers a row, unless a later version of it is there.
 func (s *sight) put(r *row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.find(r.key); known != nil && known.seq > r.seq {
+	s.note(r.key, seen{seq: r.seq, row: r})
+}
+
+// putAll remembers rows that were looked up.
+func (s *sight) putAll(rows []stood) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range rows {
+		s.note(rows[i].key, rows[i].seen)
+	}
+}
+
+func (s *sight) note(key string, v seen) {
+	if s.find(key).seq > v.seq {
 		return
 	}
 	if len(s.new) >= mostSeen {
-		s.old, s.new = s.new, map[string]*row{}
+		s.old, s.new = s.new, s.old
+		clear(s.new)
 	}
-	s.new[r.key] = r
+	s.new[key] = v
 }
 
-func (s *sight) find(key string) *row {
-	if r := s.new[key]; r != nil {
-		return r
+func (s *sight) find(key string) seen {
+	if v, ok := s.new[key]; ok {
+		return v
 	}
 	return s.old[key]
 }
@@ -213,13 +279,22 @@ func (s *sight) find(key string) *row {
 // get is the row of a key, or nil.
 func (s *sight) get(key string) *row {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.find(key)
+	v := s.find(key)
+	s.mu.Unlock()
+	if v.row != nil || v.sent == "" {
+		return v.row
+	}
+	r, err := v.sent.row()
+	if err != nil { // it will be looked up once more
+		return nil
+	}
+	return r
 }
 
 // clear forgets all.
 func (s *sight) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.new, s.old = map[string]*row{}, nil
+	clear(s.new)
+	clear(s.old)
 }

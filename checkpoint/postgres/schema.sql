@@ -108,7 +108,7 @@ CREATE TABLE forgotten (
 	at     timestamptz NOT NULL DEFAULT clock_timestamp(),
 	PRIMARY KEY (ledger, hash)
 );
-CREATE INDEX ON forgotten (ledger, fold);
+CREATE INDEX ON forgotten (fold, ledger); -- not the other way round, lest hashes are looked for by the ledger alone
 
 -- By which columns, key and namespace leads were made; of columns no more than keyed digests.
 CREATE TABLE shapes (

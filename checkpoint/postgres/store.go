@@ -81,6 +81,7 @@ type Store struct {
 	broken      atomic.Pointer[error] // every later change fails with it
 	last        atomic.Pointer[checkpoint.Info]
 	seen        *sight
+	folds       atomic.Bool // look-ups ask for folds and hashes, see [Store.look]
 	claims      *claims
 	ending      chan struct{} // closed when the ledger is
 	beaten      chan struct{} // closed when nothing shows life any more; nil: nothing did
