@@ -81,7 +81,8 @@ type Store struct {
 	broken      atomic.Pointer[error] // every later change fails with it
 	last        atomic.Pointer[checkpoint.Info]
 	seen        *sight
-	folds       atomic.Bool // look-ups ask for folds and hashes, see [Store.look]
+	scattered   atomic.Int64 // look-ups that go on to ask for each key, see [Store.look]
+	folds       atomic.Bool  // look-ups ask for folds and hashes, see [Store.look]
 	claims      *claims
 	ending      chan struct{} // closed when the ledger is
 	beaten      chan struct{} // closed when nothing shows life any more; nil: nothing did

@@ -17,10 +17,10 @@ WITH me AS MATERIALIZED (
 	INSERT INTO leadferry.lead_ids (ledger, lead_id, key)
 	SELECT $1, g.owns, g.key FROM given g, me WHERE g.owns <> ''
 	ON CONFLICT DO NOTHING RETURNING lead_id, key
-), fit AS MATERIALIZED (
+), fit AS NOT MATERIALIZED (
 	SELECT g.* FROM given g, me
 	WHERE (me.live OR NOT g.claim) AND (g.owns = ''
-		OR EXISTS (SELECT 1 FROM owned o WHERE o.lead_id = g.owns AND o.key = g.key)
+		OR (g.owns, g.key) IN (SELECT lead_id, key FROM owned) -- hashed; EXISTS would go through all for each
 		OR EXISTS (SELECT 1 FROM leadferry.lead_ids i WHERE i.ledger = $1 AND i.lead_id = g.owns AND i.key = g.key OFFSET 0))
 ), put AS (
 	INSERT INTO leadferry.lead_rows (ledger, key, seq, worker, updated, line, state, code, lead_id, organization, location, status,
