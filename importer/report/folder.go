@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,6 +77,32 @@ var runFiles = lazyregexp.New(`^(?:(summary)\.json|(results)\.csv|(reconciliatio
 func RunFile(name string) string {
 	if m := runFiles().FindStringSubmatch(name); m != nil {
 		return strings.Join(m[1:], "")
+	}
+	return ""
+}
+
+// beginnings are those of the files that each run leaves under these names.
+var beginnings = [...]struct{ name, text string }{
+	{summaryFile, "{\n  \"run_id\":"}, {"results.csv", "file,line,row,key,outcome,"}, {"reconciliation.csv", "file,line,row,key,lead_id,"},
+}
+
+// Foreign is the path of a file that stands in a folder where a run would leave one, and that no run wrote; or "".
+func Foreign(folder string) string {
+	for _, of := range beginnings {
+		path := filepath.Join(folder, of.name)
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			continue // writing says why not
+		}
+		begins := make([]byte, len(of.text))
+		_, err = io.ReadFull(f, begins)
+		f.Close()
+		if err != nil || string(begins) != of.text {
+			return path
+		}
 	}
 	return ""
 }

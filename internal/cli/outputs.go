@@ -145,9 +145,12 @@ func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) err
 	return p.keepStreams(append(kept, outputs...))
 }
 
-// keepRun refuses to replace what a run to a real target left by less: it may be all that is
-// known of its leads.
+// keepRun refuses to replace files of the user's own, as in --out ., and what a run to a real target left by less: it may
+// be all that is known of its leads.
 func (p *program) keepRun(c *cli.Context, dir string) error {
+	if path := report.Foreign(dir); path != "" {
+		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", dir, path), "name a folder of the run's own, or move that file away")
+	}
 	w := ledger.WitnessIn(dir)
 	again := p.settings.Load() != nil && !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical()
 	if w.Run == "" || w.Target == connection.SandboxTarget || again {
