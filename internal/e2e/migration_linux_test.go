@@ -219,3 +219,43 @@ func TestTheMigrationJobReplacesAPod(t *testing.T) {
 	c.run(2, nil) // what it had under way it has settled, and what had not left it has given back
 	c.wholeFleet()
 }
+
+// TestFleetReadsOneFile: workers that read their input at addresses read one and the same version of it, by its ETag, or by all
+// that it holds where it has none. A new signature makes it no other file.
+func TestFleetReadsOneFile(t *testing.T) {
+	t.Parallel()
+	for _, tag := range []string{`"v1"`, "", `W/"v1"`} {
+		t.Run(tag, func(t *testing.T) {
+			t.Parallel()
+			c := newCrew(t, 2, 40, sandbox.Options{})
+			now, mine := c.text("leads.csv"), tag
+			var mu sync.Mutex
+			files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				if mine != "" {
+					w.Header().Set("ETag", mine)
+				}
+				http.ServeContent(w, r, "leads.csv", time.Time{}, strings.NewReader(now))
+			}))
+			t.Cleanup(files.Close)
+			becomes := func(text, tag string) {
+				mu.Lock()
+				defer mu.Unlock()
+				now, mine = text, tag
+			}
+			worker := func(shard int, signature string) *exec.Cmd {
+				p := c.worker(shard)
+				p.Args[slices.Index(p.Args, "leads.csv")] = files.URL + "/leads.csv?X-Amz-Signature=" + signature
+				return p
+			}
+			c.ended(worker(0, "first"), 0)
+			text := now
+			becomes(strings.ReplaceAll(text, "Person", "Nobody"), strings.Replace(tag, "1", "2", 1))
+			c.ended(worker(1, "second"), 2)
+			becomes(text, tag)
+			c.ended(worker(1, "second"), 0)
+			c.wholeFleet()
+		})
+	}
+}

@@ -303,7 +303,10 @@ func withoutQuotes(err error) string {
 	if errors.As(err, new(textproto.ProtocolError)) {
 		return "its answer is not HTTP"
 	}
-	text, _, _ := strings.Cut(err.Error(), `"`)
+	text, _, quoted := strings.Cut(err.Error(), `"`)
+	if open := strings.LastIndexByte(text, '('); quoted && open > strings.LastIndexByte(text, ')') {
+		text = text[:open] // the quote is a remark
+	}
 	return strings.TrimRight(text, " :")
 }
 
