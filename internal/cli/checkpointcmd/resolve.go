@@ -95,6 +95,10 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 		case strings.EqualFold(d.LeadID, "none"):
 			d.LeadID = ""
 		}
+		if id := d.LeadID; id != "" && (id == row.ExternalID || id == row.Key || strings.HasSuffix(row.Key, "/"+id)) {
+			return read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has never given a lead; nothing was settled",
+				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
+		}
 		decisions, rows = append(decisions, d), append(rows, *row)
 		return read.plausible(row, d.LeadID)
 	})
