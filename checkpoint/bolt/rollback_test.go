@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -220,4 +221,18 @@ func TestBeginningAnewIsAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Close()
+}
+
+// The path that is to be named instead stays what it is in a shell. fault 127
+func TestAPathInAHint(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("other shells")
+	}
+	for path, want := range map[string]string{
+		"/srv/leads of 2026.db": `"/srv/leads of 2026.db"`, "/srv/$HOME.db": `'/srv/$HOME.db'`, "/srv/`x`!'s.db": "'/srv/`x`!'\\''s.db'",
+	} {
+		if got := inQuotes(path); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
 }
