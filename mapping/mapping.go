@@ -17,8 +17,8 @@
 //
 // Expressions are those of expr-lang/expr over the cells of the row, each a trimmed
 // text, "" when empty: name, $env["any name"], and for JSONL a.b and list[0]. The
-// language has the library's operators and a choice of its functions (see builtins
-// and own): none that asks the clock or the machine. Texts are counted in
+// language has the library's operators and a choice of its functions (see package
+// expression): none that asks the clock or the machine. Texts are counted in
 // characters; a number that does not fit is a fault and not another number. An
 // expression has at most 4096 bytes, sees at most 1 MiB of cells and puts texts of
 // at most 1 MiB together. It comes to a text, a number, true, false or nil, which is
