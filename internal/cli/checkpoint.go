@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,7 +37,12 @@ func (p *program) checkpointCommand() *cli.Command {
 		}
 		c.Flags = append(c.Flags, connectionFlags()...)
 		action := c.Action
-		c.Action = func(c *cli.Context) error { return exit.OfDisk(action(c)) }
+		c.Action = func(c *cli.Context) error {
+			if err := exit.OfDisk(action(c)); err != nil || p.told.lost == nil {
+				return err
+			}
+			return exit.Stopped(fmt.Sprintf("standard output could not be written: %v", p.told.lost), disk.WayOut(p.told.lost))
+		}
 	}
 	return &cli.Command{
 		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt",
@@ -53,10 +60,23 @@ written, or standard output is closed; 4 it is locked, damaged or of another tar
 	}
 }
 
+// told is what a command says, and why some of it is lost, for which nobody asks line by line.
+type told struct {
+	to   io.Writer
+	lost error
+}
+
+func (t *told) Write(b []byte) (int, error) {
+	n, err := t.to.Write(b)
+	t.lost = cmp.Or(t.lost, err)
+	return n, err
+}
+
 // desk is where the command works.
 func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
+	p.told.to = p.Out
 	return &checkpointcmd.Desk{
-		In: p.In, Out: p.Out, Err: p.Err, Say: p.say(c),
+		In: p.In, Out: &p.told, Err: p.Err, Say: p.say(c),
 		Find:    func() (ledger.Place, error) { return p.ledger(c).Existing() },
 		MayAsk:  c.Bool("yes") || p.person().CanAnswer(),
 		Confirm: func(question, nothing, hint string) error { return p.confirm(c, question, nothing, hint) },

@@ -74,6 +74,7 @@ type program struct {
 	refusal   atomic.Pointer[exit.Error]
 	log       terminal.Log // where log lines go
 	tables    []string     // files that the mapping reads
+	told      told         // by a command of checkpoint
 }
 
 // Run runs one command line and returns its exit code. interrupt is closed by the

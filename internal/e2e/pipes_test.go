@@ -70,6 +70,24 @@ func TestStreamsClosed(t *testing.T) {
 	}
 }
 
+// A command that only shows something has failed where nobody can see it. fault 12
+func TestWhatNobodySees(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full here")
+	}
+	w := newWorld(t, sandbox.Options{})
+	w.leads(1)
+	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "run")
+	for _, command := range []string{"checkpoint status", "checkpoint check", "config show", "report run -o -", "init leads.csv -m -"} {
+		out, err := w.shell(`exec "$0" ` + command + ` >/dev/full`).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(string(out), "standard output could not be written") {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+}
+
 // whole checks that a run left everything complete: the leads on the service, the
 // checkpoint, and the run's folder.
 func (w *world) whole(rows int) {

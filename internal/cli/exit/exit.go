@@ -5,6 +5,8 @@ package exit
 import (
 	"cmp"
 	"errors"
+	"io/fs"
+	"os"
 	"strings"
 
 	"leadferry/checkpoint"
@@ -65,6 +67,9 @@ func Of(err error) Error {
 		return Error{importer.CodeStopped, err.Error(), cmp.Or(server.Hint, "check its address, its network and its server; leadferry waits for it with --wait")}
 	case errors.As(err, &ledger):
 		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
+	}
+	if unseen := (*fs.PathError)(nil); errors.As(err, &unseen) && unseen.Path == os.Stdout.Name() {
+		return Error{importer.CodeStopped, "standard output could not be written: " + unseen.Err.Error(), disk.WayOut(err)}
 	}
 	return Error{CodeUsage, err.Error(), ""}
 }
