@@ -271,7 +271,7 @@ func Standing(ctx context.Context, s Store) (all []Contradiction, err error) {
 			return nil
 		}
 		err := s.Find(ctx, []Query{{Key: c.Key}}, found, how)
-		if c.LeadID == "" || found[0].LeadID == c.LeadID {
+		if lead := found[0].LeadID; c.LeadID == "" || lead == c.LeadID || lead == c.Other { // an answer that came late may have put the lead right
 			all = append(all, c)
 		}
 		return err

@@ -77,10 +77,11 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 // behind says what knows more of the ledger than it does itself, as a sentence; "" where nothing does.
 func (s *Store) behind(ctx context.Context, tx pgx.Tx) string {
 	var last int64
+	own := s.remembered() // before the ledger is asked: others commit, and have this machine remember it
 	if err := tx.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1`, s.ledger).Scan(&last); err != nil {
 		return ""
 	}
-	if own := s.remembered(); own > last {
+	if own > last {
 		return fmt.Sprintf("it is older than what this machine has seen of it: commit %d is its last, and was %d", last, own)
 	}
 	for _, w := range s.o.Witnesses {

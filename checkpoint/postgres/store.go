@@ -121,8 +121,12 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 		return nil, err
 	}
 	at.Locks = max(o.Wait, o.Patience, server.LeastSilence) * 9 / 10 // before the server counts as silent
-	for end := time.Now().Add(o.Wait); ; {
+	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
 		s, err := open(at, t, o)
+		if isConflict(err) && conflicts < mostConflicts { // nothing was done
+			conflicts++
+			continue
+		}
 		away := errors.Is(err, checkpoint.ErrLocked) || errors.As(err, new(*checkpoint.ServerError))
 		if !away || time.Now().After(end) {
 			return s, err
