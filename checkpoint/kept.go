@@ -95,7 +95,7 @@ func (k *KeptKey) Claim(s Keeper, e *Entry, old *Kept) (refusal error) {
 	if in.State = InDoubt; old.State == InDoubt {
 		prior := *old
 		prior.Prior = nil
-		in.Prior, in.Past = &prior, append(slices.Clone(old.Past), old.Event(old.Act).Past())
+		in.Prior, in.Past = &prior, addPast(old.Past, old.Event(old.Act))
 	}
 	k.Intent = s.Keep(in)
 	*e = k.Intent.Entry
@@ -152,15 +152,17 @@ func (k *KeptKey) Mark(s Keeper, e *Entry, old *Kept) (known bool, err error) {
 	return known, err
 }
 
-// Adopt takes an entry of a list over that was judged good; old is what look-ups show of its key.
-func (k *KeptKey) Adopt(s Keeper, e Entry, old *Kept, now time.Time) {
-	known, corrects := *old, e.State != InDoubt && old.State.HasLead() && old.LeadID != ""
-	if corrects {
-		known.Entry = known.Bare()
-		k.Entry = s.Keep(known)
-		known.Entry = k.Entry.Entry
-	}
-	if e = e.Listed(&known.Entry, corrects, now); e.State == InDoubt {
+// GiveUp takes the lead ID, and what was known of that lead, from an entry that a list corrects.
+func (k *KeptKey) GiveUp(s Keeper) {
+	bare := *k.Entry
+	bare.Entry = bare.Bare()
+	k.Entry = s.Keep(bare)
+}
+
+// Adopt takes an entry of a list over that was judged good; old is what look-ups show of its key, and corrects says that it gave
+// up a lead.
+func (k *KeptKey) Adopt(s Keeper, e Entry, old *Entry, corrects bool, now time.Time) {
+	if e = e.Listed(old, corrects, now); e.State == InDoubt {
 		k.Intent = s.Keep(Kept{Entry: e, Act: Adopted | Doubted})
 	} else {
 		k.Conclude(s, &e, Adopted)

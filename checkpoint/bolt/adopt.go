@@ -277,45 +277,35 @@ func (a *adoption) examine(w *writing) (r checkpoint.AdoptResult, err error) {
 // judge compares an entry with what is known and says whether it is to be taken, and whether
 // it corrects a lead ID; keeps says whether the list leaves a lead to a key.
 func (w *writing) judge(e *checkpoint.Entry, keeps func(key, lead string) bool, r *checkpoint.AdoptResult) (take, corrects bool, err error) {
-	from, err := w.state(e.Key)
+	k, err := w.under(e.Key)
 	if err != nil {
 		return false, false, err
 	}
-	old, t, err := w.known(e.Key)
-	if err != nil {
-		return false, false, err
-	}
-	owner, err := "", error(nil)
+	owner, old := "", w.shown(e.Key, &k)
 	if e.State != checkpoint.InDoubt {
-		owner, err = w.owner(e.LeadID)
-	}
-	shown := old // by look-ups: an intent, and what was forgotten, stand above it
-	if shown.State = from; from == checkpoint.InDoubt {
-		var in checkpoint.Entry
-		in, _, err = w.intent(e.Key)
-		shown.Reason = in.Reason
-	}
-	if err != nil {
-		return false, false, err
+		if owner, err = w.owner(e.LeadID); err != nil {
+			return false, false, err
+		}
 	}
 	taken := owner != "" && owner != e.Key && keeps(owner, e.LeadID)
-	take, refusal := r.Judge(e, &shown, taken, func() bool { return w.words.ByPeople(&old, t) })
+	take, refusal := r.Judge(e, &old.Entry, taken, old.ByPeople)
 	if refusal != nil {
 		return false, false, refusal
 	}
-	return take, take && e.State != checkpoint.InDoubt && old.LeadID != "", nil
+	return take, take && e.State != checkpoint.InDoubt && entryOf(k.Entry).LeadID != "", nil
 }
 
 // giveUp takes the lead IDs, and what was known of these leads, from entries that the list
 // corrects. Only then may others have these leads.
 func (a *adoption) giveUp(w *writing) error {
 	for _, key := range slices.Sorted(maps.Keys(a.corrected)) {
-		old, t, err := w.known(key)
+		was, err := w.under(key)
 		if err != nil {
 			return err
 		}
-		bare := old.Bare()
-		if err := errors.Join(w.move(old.Key, old.State, checkpoint.Created), w.replace(&old, &bare, t)); err != nil {
+		is := was
+		is.GiveUp(w)
+		if err := w.put(key, was, is); err != nil {
 			return err
 		}
 	}
@@ -325,17 +315,11 @@ func (a *adoption) giveUp(w *writing) error {
 // adopt writes an entry that was judged good, and returns the state that its key was in; corrects says that the key gave up
 // a lead.
 func (w *writing) adopt(e checkpoint.Entry, corrects bool) (from checkpoint.State, err error) {
-	if from, err = w.state(e.Key); err != nil {
-		return from, err
+	was, err := w.under(e.Key)
+	if err != nil {
+		return checkpoint.Unknown, err
 	}
-	var old checkpoint.Entry
-	if from.HasLead() {
-		if old, _, err = w.known(e.Key); err != nil {
-			return from, err
-		}
-	}
-	if e = e.Listed(&old, corrects, w.now); e.State == checkpoint.InDoubt {
-		return from, errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(new(checkpoint.Entry), &e, records.Tail{Act: checkpoint.Adopted | checkpoint.Doubted}))
-	}
-	return from, w.conclude(&e, from, checkpoint.Adopted)
+	is, old := was, w.shown(e.Key, &was)
+	is.Adopt(w, e, &old.Entry, corrects, w.now)
+	return old.State, w.put(e.Key, was, is)
 }

@@ -111,32 +111,6 @@ func (d *Store) land() {
 	}
 }
 
-// apply makes one change. Its own refusal stays with it; what is returned is an error of
-// the file.
-func (w *writing) apply(c *checkpoint.Change) error {
-	var err error
-	switch c.Kind {
-	case checkpoint.Claim:
-		if c.Shape != nil {
-			if err := w.putNote(c.Shape); err != nil {
-				return err
-			}
-		}
-		c.Entry.State = checkpoint.InDoubt
-		err = w.claim(&c.Entry)
-	case checkpoint.Settle:
-		c.Entry, err = w.settle(&c.Entry)
-	case checkpoint.Mark:
-		c.Entry, err = w.mark(&c.Entry)
-	default:
-		err = w.withdraw(c.Entry.Key)
-	}
-	if checkpoint.IsRefusal(err) {
-		c.Err, err = err, nil
-	}
-	return err
-}
-
 // kindOf names what a commit holds, for the points at which a test kills.
 func kindOf(changes []*checkpoint.Change) string {
 	has := func(kind checkpoint.ChangeKind) bool {

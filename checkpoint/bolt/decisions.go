@@ -95,21 +95,13 @@ func decodeAudit(key, line []byte) (r auditLine, err error) {
 	return r, f.Done()
 }
 
-// checkDecision looks whether an outcome contradicts what a person decided.
-func (w *writing) checkDecision(e *checkpoint.Entry) error {
-	evidence, lead := e.Against()
-	if evidence == checkpoint.NoEvidence {
-		return nil
-	}
-	return w.contradict(contradiction{kind: exists + byte(evidence)}, e.Key, lead)
-}
-
 // contradict notes evidence against the last decision about key, if there is one
-// that gave it this lead ID, and once only.
-func (w *writing) contradict(c contradiction, key, lead string) error {
+// that gave it this lead ID, and once only; other is the key that has the lead now.
+func (w *writing) contradict(kind checkpoint.Evidence, key, lead, other string) error {
 	if w.decisions == 0 {
 		return nil
 	}
+	c := contradiction{kind: exists + byte(kind), other: other}
 	var known []auditLine // evidence that came since the last decision, or with it
 	cursor := w.audit.Cursor()
 	for k, v := cursor.Last(); k != nil; k, v = cursor.Prev() {
@@ -199,7 +191,6 @@ type resolving struct {
 
 func (r *resolving) Under(key string) (checkpoint.KeptKey, error) { return r.under(key) }
 func (r *resolving) Owner(lead string) (string, error)            { return r.owner(lead) }
-func (r *resolving) Keep(k checkpoint.Kept) *checkpoint.Kept      { return k.Stamped(r.now) }
 
 func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
 	was, err := r.under(key)

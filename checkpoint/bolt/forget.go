@@ -72,31 +72,27 @@ func (w *writing) forget(keys []string, unblock bool, r *checkpoint.ForgetResult
 // erase removes what stands under key, leaves its hash or not, and returns its lead
 // ID. The texts that it used are added to those given.
 func (w *writing) erase(key string, unblock bool, r *checkpoint.ForgetResult, texts map[string]bool) (lead string, err error) {
-	from, err := w.state(key)
+	k, err := w.under(key)
 	if err != nil {
 		return "", err
 	}
+	from, to := w.shown(key, &k).State, checkpoint.Unknown
 	r.Count(from)
-	old, t, err := w.known(key)
-	if err != nil {
+	for _, one := range []*checkpoint.Kept{k.Entry, k.Intent} {
+		records.EachText(one, func(s string) { texts[s] = true })
+	}
+	if err := w.put(key, k, checkpoint.KeptKey{}); err != nil {
 		return "", err
 	}
-	in, sent, err := w.intent(key)
-	if err != nil {
-		return "", err
+	if from != checkpoint.Forgotten {
+		from = checkpoint.Unknown
 	}
-	note := func(s string) { texts[s] = true }
-	if err := errors.Join(w.words.Each(&old, &t, note), w.words.Each(&in, &sent, note)); err != nil {
-		return "", err
+	change := w.unblock
+	if !unblock {
+		to, change = checkpoint.Forgotten, w.block
 	}
-	in.Key = key
-	if err := errors.Join(w.unindex(&old), w.entries.delete(key), w.deleteIntent(&in)); err != nil {
-		return "", err
-	}
-	if unblock {
-		return old.LeadID, errors.Join(w.move(key, from, checkpoint.Unknown), w.unblock(key))
-	}
-	return old.LeadID, errors.Join(w.move(key, from, checkpoint.Forgotten), w.block(key))
+	w.tally.move(from, to)
+	return entryOf(k.Entry).LeadID, change(key)
 }
 
 // block leaves the keyed hash of a key that is forgotten, and that of its fold.
@@ -139,8 +135,7 @@ func (w *writing) scrubIntents(leads map[string]bool) error {
 		return nil
 	})
 	for i := 0; i < len(changed) && err == nil; i++ {
-		in := changed[i]
-		err = w.putIntent(&in.Entry, &in.Entry, w.words.TailOf(in))
+		err = w.intents.Put([]byte(changed[i].Key), w.record(w.Keep(*changed[i])))
 	}
 	return err
 }
@@ -150,17 +145,16 @@ func (w *writing) scrubIntents(leads map[string]bool) error {
 func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
 	changed := map[string][]byte{} // nil: goes
 	err := w.audit.ForEach(func(k, v []byte) error {
-		r, e, t, err := w.decided(k, v)
+		r, send, err := w.decided(k, v)
 		switch {
 		case err != nil:
 			return err
 		case gone[r.Key] || gone[r.other] || leads[r.LeadID]:
 			changed[string(k)] = nil
 			w.count(r.kind, -1)
-			return w.words.Each(&e, &t, func(s string) { texts[s] = true })
-		case e.LeadID != "" && leads[e.LeadID]:
-			e.LeadID = ""
-			r.send = w.words.AppendEntry(nil, &e, t)
+			records.EachText(send, func(s string) { texts[s] = true })
+		case send != nil && send.Scrubbed(leads) != send:
+			r.send = w.words.AppendKept(nil, send.Scrubbed(leads))
 			changed[string(k)] = r.encode(k)
 		}
 		return nil
@@ -175,12 +169,12 @@ func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
 	return err
 }
 
-// decided is a line of the audit with the send in it, which is empty where there is none.
-func (w *writing) decided(k, v []byte) (r auditLine, e checkpoint.Entry, t records.Tail, err error) {
-	if r, err = decodeAudit(k, v); err == nil && len(r.send) > 0 {
-		t, err = w.words.Decode(r.Key, r.send, &e)
+// decided is a line of the audit with the send in it; nil: there is none.
+func (w *writing) decided(k, v []byte) (r auditLine, send *checkpoint.Kept, err error) {
+	if r, err = decodeAudit(k, v); err == nil {
+		send, err = w.words.Kept(r.Key, r.send)
 	}
-	return r, e, t, err
+	return r, send, err
 }
 
 var errAllUsed = errors.New("every text is used")
@@ -189,11 +183,8 @@ var errAllUsed = errors.New("every text is used")
 // or an organization that was one person's alone.
 func (w *writing) scrubWords(texts map[string]bool) error {
 	maps.DeleteFunc(texts, func(s string, _ bool) bool { return s == "" || !w.words.Has(s) })
-	used := func(e *checkpoint.Entry, t *records.Tail) error {
-		if err := w.words.Each(e, t, func(s string) { delete(texts, s) }); err != nil {
-			return err
-		}
-		if len(texts) == 0 {
+	used := func(k *checkpoint.Kept) error {
+		if records.EachText(k, func(s string) { delete(texts, s) }); len(texts) == 0 {
 			return errAllUsed
 		}
 		return nil
@@ -201,14 +192,13 @@ func (w *writing) scrubWords(texts map[string]bool) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	var e checkpoint.Entry
 	entry := func(k, v []byte) error {
-		t, err := w.words.Decode(string(k), v, &e)
-		return errors.Join(err, used(&e, &t))
+		one, err := w.words.Kept(string(k), v)
+		return errors.Join(err, used(one))
 	}
 	err := w.audit.ForEach(func(k, v []byte) error {
-		_, e, t, err := w.decided(k, v)
-		return errors.Join(err, used(&e, &t))
+		_, send, err := w.decided(k, v)
+		return errors.Join(err, used(send))
 	})
 	for _, bucket := range []*bbolt.Bucket{w.intents, w.entries.in} {
 		if err == nil {

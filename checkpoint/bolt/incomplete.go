@@ -104,17 +104,14 @@ func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
 		freed = 0
 		var held []string
 		err := w.intents.ForEach(func(k, v []byte) error {
-			var e checkpoint.Entry
-			if _, err := w.words.Decode(string(k), v, &e); err != nil {
-				return err
+			in, err := w.words.Kept(string(k), v)
+			if err == nil && in.Reason == checkpoint.ReasonIncomplete {
+				held = append(held, in.Key)
 			}
-			if e.Reason == checkpoint.ReasonIncomplete {
-				held = append(held, e.Key)
-			}
-			return nil
+			return err
 		})
 		for i := 0; i < len(held) && err == nil; i++ {
-			err = w.withdraw(held[i])
+			err = w.apply(&checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: held[i]}})
 			freed++
 		}
 		if err != nil {

@@ -265,7 +265,14 @@ const carried = 4096
 func (d *Store) carry(c *checkpoint.Contents) error {
 	var part []checkpoint.KeptKey
 	write := func() error {
-		err := inCommits(d, part, func(w *writing, k checkpoint.KeptKey) error { return w.put(k.Shown().Key, checkpoint.KeptKey{}, k) })
+		err := inCommits(d, part, func(w *writing, k checkpoint.KeptKey) error {
+			for _, one := range []**checkpoint.Kept{&k.Entry, &k.Intent} {
+				if *one != nil {
+					*one = w.Keep(**one)
+				}
+			}
+			return w.put(k.Shown().Key, checkpoint.KeptKey{}, k)
+		})
 		part = part[:0]
 		return err
 	}

@@ -4,149 +4,93 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"slices"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
 )
 
-// claim writes an intent. A row that is sent again although in doubt keeps the
-// intent of its earlier send inside the new one: when this claim is withdrawn,
-// the earlier doubt is as it was.
-func (w *writing) claim(e *checkpoint.Entry) error {
+// apply makes one change. Its own refusal stays with it; what is returned is an error of
+// the file.
+func (w *writing) apply(c *checkpoint.Change) error {
+	if c.Kind == checkpoint.Claim && c.Shape != nil {
+		if err := w.putNote(c.Shape); err != nil {
+			return err
+		}
+	}
+	key := c.Entry.Key
+	was, err := w.under(key)
+	if err != nil {
+		return err
+	}
+	is := was
+	switch c.Kind {
+	case checkpoint.Claim:
+		err = w.claim(&is, &c.Entry)
+	case checkpoint.Settle:
+		err = w.settle(&is, &c.Entry)
+	case checkpoint.Mark:
+		err = w.mark(&is, &c.Entry)
+	default:
+		is.Withdraw()
+	}
+	switch {
+	case err == nil:
+		return w.put(key, was, is)
+	case checkpoint.IsRefusal(err):
+		c.Err = err
+		return nil
+	}
+	return err
+}
+
+func (w *writing) claim(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
 	if !checkpoint.ValidKey(e.Key) {
 		return checkpoint.ErrKey
 	}
-	from, err := w.state(e.Key)
-	if err != nil {
-		return err
-	}
-	if err := from.Claimable(); err != nil {
-		return err
-	}
-	t := records.Tail{Act: checkpoint.Doubted}
-	var old checkpoint.Entry
-	if from == checkpoint.InDoubt {
-		var earlier records.Tail
-		if old, earlier, err = w.intent(e.Key); err != nil {
-			return err
-		}
-		t.Past = w.words.AppendEvent(earlier.Past, old.Event(earlier.Act))
-		earlier.Prior = nil
-		t.Prior = w.words.AppendEntry(nil, &old, earlier)
-	}
-	if from == checkpoint.Unknown {
-		w.vacant[e.Key] = true
-	}
-	return errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(&old, e, t))
+	return k.Claim(w, e, w.shown(e.Key, k))
 }
 
-// withdraw removes the intent of key, or puts its prior intent back.
-func (w *writing) withdraw(key string) error {
-	in, t, err := w.intent(key)
-	if err != nil || in.State == checkpoint.Unknown {
+func (w *writing) settle(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
+	if err := e.Settleable(w.shown(e.Key, k).State); err != nil {
 		return err
 	}
-	if len(t.Prior) > 0 {
-		var prior checkpoint.Entry
-		if _, err := w.words.Decode(key, t.Prior, &prior); err != nil {
+	if e.State != checkpoint.InDoubt {
+		owner, err := w.owner(e.LeadID)
+		if err != nil {
 			return err
 		}
-		from := len(w.arena)
-		w.arena = append(w.arena, t.Prior...)
-		return errors.Join(w.want(&in, &prior), w.intents.Put([]byte(key), w.arena[from:len(w.arena):len(w.arena)]))
-	}
-	if err := w.deleteIntent(&in); err != nil {
-		return err
-	}
-	below, err := w.state(key)
-	return errors.Join(err, w.move(key, checkpoint.InDoubt, below))
-}
-
-// settle writes the outcome of a send and returns what now stands.
-func (w *writing) settle(e *checkpoint.Entry) (checkpoint.Entry, error) {
-	from, err := w.state(e.Key)
-	if err = cmp.Or(err, e.Settleable(from)); err != nil {
-		return *e, err
+		if owner != "" && owner != e.Key {
+			e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
+			if err := w.contradict(checkpoint.LeadOfAnother, owner, e.LeadID, e.Key); err != nil {
+				return err
+			}
+		}
 	}
 	if e.State == checkpoint.InDoubt {
-		return w.doubt(e, from)
+		k.Doubt(w, e)
+		return nil
 	}
-	owner, err := w.owner(e.LeadID)
-	if err != nil {
-		return *e, err
-	}
-	if owner != "" && owner != e.Key {
-		e.Reason = checkpoint.ReasonLeadTaken
-		if err := w.contradict(contradiction{kind: exists + byte(checkpoint.LeadOfAnother), other: e.Key}, owner, e.LeadID); err != nil {
-			return *e, err
-		}
-		return w.doubt(e, from)
-	}
-	if err := w.checkDecision(e); err != nil {
-		return *e, err
-	}
-	return *e, w.conclude(e, from, 0)
-}
-
-// conclude replaces intent and entry of a key by its outcome.
-func (w *writing) conclude(e *checkpoint.Entry, from checkpoint.State, act checkpoint.Act) error {
-	if err := w.move(e.Key, from, e.State); err != nil {
-		return err
-	}
-	in, doubt, err := w.intent(e.Key)
-	if err != nil {
-		return err
-	}
-	if in.State != checkpoint.Unknown {
-		if err := errors.Join(w.sent.Delete(), w.want(&in, new(checkpoint.Entry))); err != nil {
+	if kind, lead := e.Against(); kind != checkpoint.NoEvidence {
+		if err := w.contradict(kind, e.Key, lead, ""); err != nil {
 			return err
 		}
 	}
-	old, t, err := w.known(e.Key)
-	if err != nil {
-		return err
-	}
-	if old.State != checkpoint.Unknown {
-		t.Past = w.words.AppendEvent(t.Past, old.Event(t.Act))
-	}
-	t.Past, err = w.addDoubts(t.Past, &in, doubt, e.Tells(&in, act))
-	if err != nil {
-		return err
-	}
-	t.Act = e.ActAfter(&old) | act
-	return w.replace(&old, e, t)
+	k.Conclude(w, e, 0)
+	return nil
 }
 
-// addDoubts adds earlier sends that got no answer, and the one of the intent itself
-// unless its outcome tells as much.
-func (w *writing) addDoubts(past []byte, in *checkpoint.Entry, t records.Tail, told bool) ([]byte, error) {
-	earlier, err := w.words.Events(t.Past)
-	if err != nil || in.State == checkpoint.Unknown {
-		return past, err
+func (w *writing) mark(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
+	old := w.shown(e.Key, k)
+	known, err := k.Mark(w, e, old)
+	if err != nil || known {
+		return err
 	}
-	for _, ev := range earlier {
-		past = w.words.AppendEvent(past, ev)
+	if owner, err := w.owner(e.LeadID); err != nil || owner != "" {
+		return cmp.Or(err, checkpoint.ErrTaken)
 	}
-	if ev := in.Event(t.Act).Past(); !told && !slices.Contains(earlier, ev) {
-		past = w.words.AppendEvent(past, ev)
-	}
-	return past, nil
-}
-
-// doubt keeps the intent of e.Key and adds what is known of the answer.
-func (w *writing) doubt(e *checkpoint.Entry, from checkpoint.State) (checkpoint.Entry, error) {
-	in, t, err := w.intent(e.Key)
-	if err != nil {
-		return *e, err
-	}
-	old := in
-	if in.State == checkpoint.Unknown {
-		in = *e
-	}
-	in = in.Doubted(e)
-	t.Act |= e.DoubtedAct()
-	return in, errors.Join(w.move(e.Key, from, checkpoint.InDoubt), w.putIntent(&old, &in, t))
+	*e = e.TakenOver(&old.Entry, w.now) // a lead that only the input knew
+	k.Conclude(w, e, checkpoint.Adopted)
+	return nil
 }
 
 // owner returns the key under which a lead ID stands, or nothing.
@@ -175,12 +119,6 @@ func ownerOf(w *records.Words, id string, entry func(key string) []byte, indexed
 		}
 	}
 	return "", nil
-}
-
-// replace writes an entry in place of the old one and brings the indexes in step.
-func (w *writing) replace(old, e *checkpoint.Entry, t records.Tail) error {
-	isNew := old.State == checkpoint.Unknown
-	return errors.Join(w.index(old, e), w.putEntry(e, t, isNew))
 }
 
 // index puts the entry that comes into the indexes instead of the one that was there; the
@@ -227,31 +165,4 @@ func (w *writing) index(old, e *checkpoint.Entry) error {
 // unindex takes an entry out of the indexes.
 func (w *writing) unindex(old *checkpoint.Entry) error {
 	return w.index(old, new(checkpoint.Entry))
-}
-
-func (w *writing) mark(e *checkpoint.Entry) (checkpoint.Entry, error) {
-	from, err := w.state(e.Key)
-	if err != nil {
-		return *e, err
-	}
-	old, t, err := w.known(e.Key)
-	if err != nil {
-		return *e, err
-	}
-	shown := old // by look-ups: an intent, and what was forgotten, stand above it
-	shown.State = from
-	known, err := e.Markable(&shown)
-	switch {
-	case err != nil:
-		return *e, err
-	case known:
-		old = old.Marked(e)
-		return old, w.putEntry(&old, t, false)
-	}
-	if owner, err := w.owner(e.LeadID); err != nil || owner != "" {
-		return *e, cmp.Or(err, checkpoint.ErrTaken)
-	}
-	taken := e.TakenOver(&shown, w.now) // a lead that only the input knew
-	err = w.conclude(&taken, from, checkpoint.Adopted)
-	return taken, err
 }

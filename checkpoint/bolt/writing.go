@@ -100,6 +100,7 @@ type writing struct {
 	digests *checkpoint.Digester
 	words   *records.Words
 	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
+	none    checkpoint.Kept // that nothing is known of a key, see shown
 	arena   []byte          // records live here until the commit: bbolt does not copy values
 	batch   *indexBatch     // unless nil, takes index records
 
@@ -148,18 +149,6 @@ func (w *writing) drain() (done bool, err error) {
 	return entries && leads, errors.Join(err, failed)
 }
 
-// state returns what a look-up of key would show.
-func (w *writing) state(key string) (checkpoint.State, error) {
-	if find(w.sent, key) != nil {
-		return checkpoint.InDoubt, nil
-	}
-	s, err := records.StateOf(key, w.entry(key))
-	if s == checkpoint.Unknown && err == nil && w.keys[checkpoint.Forgotten] > 0 && w.blocked.Get(w.digests.Blocked(key)) != nil {
-		return checkpoint.Forgotten, nil
-	}
-	return s, err
-}
-
 // entry returns the record of the entry of key, also below an intent, or nil.
 func (w *writing) entry(key string) []byte {
 	if w.vacant[key] {
@@ -196,27 +185,17 @@ type indexRecord struct{ key, value []byte }
 
 // putEntry writes an entry. A new one gathers, unless it comes behind all others: then its
 // page is at hand.
-func (w *writing) putEntry(e *checkpoint.Entry, t records.Tail, isNew bool) error {
-	record := w.record(e, t)
-	delete(w.vacant, e.Key)
-	if isNew && w.batch == nil && e.Key <= w.last {
-		w.entries.insert(e.Key, record)
+func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
+	record := w.record(k)
+	delete(w.vacant, k.Key)
+	if isNew && w.batch == nil && k.Key <= w.last {
+		w.entries.insert(k.Key, record)
 		return nil
 	}
-	if isNew && e.Key > w.last {
+	if isNew && k.Key > w.last {
 		w.entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
 	}
-	return w.entries.put(e.Key, record)
-}
-
-// putIntent writes an intent in place of the old one; the zero Entry is none.
-func (w *writing) putIntent(old, e *checkpoint.Entry, t records.Tail) error {
-	return errors.Join(w.want(old, e), w.intents.Put([]byte(e.Key), w.record(e, t)))
-}
-
-func (w *writing) deleteIntent(old *checkpoint.Entry) error {
-	delete(w.vacant, old.Key)
-	return errors.Join(w.want(old, new(checkpoint.Entry)), w.intents.Delete([]byte(old.Key)))
+	return w.entries.put(k.Key, record)
 }
 
 // want brings the index of wanted external IDs in step with an intent that another one
@@ -241,24 +220,46 @@ func (w *writing) under(key string) (k checkpoint.KeptKey, err error) {
 	return k, err
 }
 
+// shown is what look-ups show of a key. It stands until the next call.
+func (w *writing) shown(key string, k *checkpoint.KeptKey) *checkpoint.Kept {
+	if shown := k.Shown(); shown != nil {
+		return shown
+	}
+	w.none.Entry = checkpoint.Entry{Key: key}
+	if w.keys[checkpoint.Forgotten] > 0 && w.blocked.Get(w.digests.Blocked(key)) != nil {
+		w.none.State = checkpoint.Forgotten
+	}
+	return &w.none
+}
+
+// Keep is an entry or an intent as it is kept, with the number and the time of the commit.
+func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
+	k.Seq = w.seq
+	return k.Stamped(w.now)
+}
+
 // put has something else stand under a key than what stands there now.
 func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
-	errs := []error{w.move(key, stateOf(&was), stateOf(&is))}
+	old, in := entryOf(was.Entry), entryOf(was.Intent)
+	errs := [3]error{w.move(key, stateOf(&was), stateOf(&is))}
 	switch {
-	case is.Entry != nil:
-		e := is.Entry.Entry
-		errs = append(errs, w.replace(entryOf(was.Entry), &e, w.words.TailOf(is.Entry)))
-	case was.Entry != nil:
-		errs = append(errs, w.unindex(entryOf(was.Entry)), w.entries.delete(key))
+	case is.Entry == was.Entry:
+		if delete(w.vacant, key); is.Entry == nil && is.Intent != nil {
+			w.vacant[key] = true
+		}
+	case is.Entry == nil:
+		errs[1] = errors.Join(w.unindex(old), w.entries.delete(key))
+	default:
+		errs[1] = errors.Join(w.index(old, &is.Entry.Entry), w.putEntry(is.Entry, was.Entry == nil))
 	}
 	switch {
-	case is.Intent != nil:
-		e := is.Intent.Entry
-		errs = append(errs, w.putIntent(entryOf(was.Intent), &e, w.words.TailOf(is.Intent)))
-	case was.Intent != nil:
-		errs = append(errs, w.deleteIntent(entryOf(was.Intent)))
+	case is.Intent == was.Intent:
+	case is.Intent == nil:
+		errs[2] = errors.Join(w.want(in, new(checkpoint.Entry)), w.intents.Delete([]byte(key)))
+	default:
+		errs[2] = errors.Join(w.want(in, &is.Intent.Entry), w.intents.Put([]byte(key), w.record(is.Intent)))
 	}
-	return errors.Join(errs...)
+	return errors.Join(errs[:]...)
 }
 
 // stateOf is what look-ups show of a key that was not forgotten.
@@ -272,35 +273,9 @@ func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	return &k.Entry
 }
 
-// record is what is written of e now. It stands until the commit.
-func (w *writing) record(e *checkpoint.Entry, t records.Tail) []byte {
-	e.Seq = w.seq
-	if e.Updated.IsZero() {
-		e.Updated = w.now
-	}
-	e.Updated = time.UnixMilli(e.Updated.UnixMilli()).UTC()
+// record is what is written of k. It stands until the commit.
+func (w *writing) record(k *checkpoint.Kept) []byte {
 	from := len(w.arena)
-	w.arena = w.words.AppendEntry(w.arena, e, t)
+	w.arena = w.words.AppendKept(w.arena, k)
 	return w.arena[from:len(w.arena):len(w.arena)]
-}
-
-// intent returns the intent of key; its State is Unknown when there is none.
-func (w *writing) intent(key string) (e checkpoint.Entry, t records.Tail, err error) {
-	record := find(w.sent, key)
-	if record == nil {
-		return e, t, nil
-	}
-	t, err = w.words.Decode(key, record, &e)
-	return e, t, err
-}
-
-// known returns the entry of key, below an intent too; its State is Unknown when
-// there is none.
-func (w *writing) known(key string) (e checkpoint.Entry, t records.Tail, err error) {
-	record := w.entry(key)
-	if record == nil {
-		return e, t, nil
-	}
-	t, err = w.words.Decode(key, record, &e)
-	return e, t, err
 }

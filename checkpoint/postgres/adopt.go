@@ -136,6 +136,10 @@ func (a *adoption) judge(w *working, e *checkpoint.Entry) (take bool, refusal *c
 func (w *working) adopt(e checkpoint.Entry) {
 	next := *w.rows[e.Key]
 	next.worker = w.worker
-	next.Adopt(w, e, next.visible(), w.now)
+	corrects := e.State != checkpoint.InDoubt && next.state().HasLead() && next.visible().LeadID != ""
+	if corrects {
+		next.GiveUp(w)
+	}
+	next.Adopt(w, e, &next.visible().Entry, corrects, w.now)
 	w.put(&next)
 }

@@ -87,7 +87,12 @@ func (a *adoption) carryOut() (r checkpoint.AdoptResult, err error) {
 	}
 	for _, e := range wanted {
 		k := a.keys[e.Key]
-		k.Adopt(a, e, a.visible(e.Key), a.now)
+		corrects := e.State != checkpoint.InDoubt && k.Entry != nil && k.Entry.LeadID != ""
+		if corrects {
+			k.GiveUp(a)
+			a.put(e.Key, k)
+		}
+		k.Adopt(a, e, &a.visible(e.Key).Entry, corrects, a.now)
 		a.put(e.Key, k)
 	}
 	return r, nil

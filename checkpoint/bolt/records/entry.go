@@ -21,7 +21,7 @@ const (
 // Tail is what a record holds beside the entry.
 type Tail struct {
 	Act   checkpoint.Act
-	Past  []byte // events, see AppendEvent
+	Past  []byte // events, see Words.Events
 	Prior []byte // a record: it comes back when this intent is withdrawn
 }
 

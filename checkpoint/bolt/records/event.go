@@ -6,29 +6,10 @@ import (
 	"leadferry/checkpoint"
 )
 
-// AppendEvent adds an event to a past; beyond [checkpoint.MostPast] the oldest one but the first goes
-// that did not bring a lead ID, or else the second.
-func (w *Words) AppendEvent(past []byte, ev checkpoint.Event) []byte {
-	b := append([]byte(nil), past...)
-	from := len(b)
+func (w *Words) appendEvent(b []byte, ev checkpoint.Event) []byte {
 	b = appendStatus(append(b, byte(ev.Act), byte(ev.State)), ev.Status)
 	b = binary.AppendUvarint(b, uint64(ev.Code))
-	b = AppendTime(w.appendWord(b, ev.Run), ev.At)
-	f := Reader{b: b[:from]}
-	texts := *w.texts.Load()
-	ends, goes := []int(nil), 0
-	for len(f.b) > 0 && !f.Bad {
-		ev := f.event(texts)
-		if n := len(ends); n > 0 && goes == 0 && ev.Act&checkpoint.GivesLead == 0 {
-			goes = n
-		}
-		ends = append(ends, from-len(f.b))
-	}
-	if len(ends) >= checkpoint.MostPast {
-		goes = max(goes, 1)
-		b = append(b[:ends[goes-1]], b[ends[goes]:]...)
-	}
-	return b
+	return AppendTime(w.appendWord(b, ev.Run), ev.At)
 }
 
 func (r *Reader) event(texts []string) checkpoint.Event {
@@ -78,18 +59,13 @@ func (w *Words) AppendKept(b []byte, k *checkpoint.Kept) []byte {
 func (w *Words) TailOf(k *checkpoint.Kept) Tail {
 	t := Tail{Act: k.Act, Prior: w.AppendKept(nil, k.Prior)}
 	for _, ev := range k.Past {
-		t.Past = w.AppendEvent(t.Past, ev)
+		t.Past = w.appendEvent(t.Past, ev)
 	}
 	return t
 }
 
 // Maker is the run that made a lead, or sent what is in doubt.
-func (w *Words) Maker(e *checkpoint.Entry, t *Tail) string { return w.kept(e, t).Maker() }
-
-// ByPeople says whether the lead ID of an entry is the word of people.
-func (w *Words) ByPeople(e *checkpoint.Entry, t Tail) bool { return w.kept(e, &t).ByPeople() }
-
-func (w *Words) kept(e *checkpoint.Entry, t *Tail) *checkpoint.Kept {
+func (w *Words) Maker(e *checkpoint.Entry, t *Tail) string {
 	past, _ := w.Events(t.Past) // of a record that was decoded
-	return &checkpoint.Kept{Entry: *e, Act: t.Act, Past: past}
+	return (&checkpoint.Kept{Entry: *e, Act: t.Act, Past: past}).Maker()
 }

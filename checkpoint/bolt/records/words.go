@@ -100,27 +100,21 @@ func (w *Words) Forget(unused map[string]bool, b *bbolt.Bucket) error {
 	return nil
 }
 
-// Each calls f with every text that the record of an entry uses.
-func (w *Words) Each(e *checkpoint.Entry, t *Tail, f func(string)) error {
-	for _, s := range []string{e.Organization, e.Location, e.Locator, e.File, e.Run, e.Reason, e.Unsettled, e.Seen.Organization} {
+// EachText calls f with every text that the record of k uses; nil has none.
+func EachText(k *checkpoint.Kept, f func(string)) {
+	if k == nil {
+		return
+	}
+	for _, s := range []string{k.Organization, k.Location, k.Locator, k.File, k.Run, k.Reason, k.Unsettled, k.Seen.Organization} {
 		f(s)
 	}
-	for i := range e.Content {
-		f(string(e.Content[i].Name[:]))
+	for i := range k.Content {
+		f(string(k.Content[i].Name[:]))
 	}
-	past, err := w.Events(t.Past)
-	for _, ev := range past {
+	for _, ev := range k.Past {
 		f(ev.Run)
 	}
-	if err != nil || len(t.Prior) == 0 {
-		return err
-	}
-	var before checkpoint.Entry
-	earlier, err := w.Decode(e.Key, t.Prior, &before)
-	if err != nil {
-		return err
-	}
-	return w.Each(&before, &earlier, f)
+	EachText(k.Prior, f)
 }
 
 // Load reads the bucket and refuses gaps and repeated words.
