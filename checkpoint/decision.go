@@ -96,13 +96,11 @@ type Resolver interface {
 	Under(key string) (KeptKey, error)
 	// Decided is the last decision about a key, or nil.
 	Decided(key string) (*KeptDecision, error)
-	// Owner is the key under which a lead stands, or nothing.
-	Owner(lead string) (key string, err error)
 	// Put has something else stand under a key.
 	Put(key string, k KeptKey) error
 	// Note keeps a decision.
 	Note(d KeptDecision) error
-	Keeper
+	Book
 }
 
 // resolution is a decision that is to be carried out.
@@ -184,7 +182,7 @@ func (r *ResolveResult) judge(s Resolver, ds []Decision, all []resolution) error
 		leaving[ds[i].Key] = all[i].corrects
 	}
 	for i := range all {
-		owner, err := s.Owner(ds[i].LeadID)
+		owner, err := s.Owner(ds[i].LeadID, ds[i].Key)
 		switch {
 		case err != nil:
 			return err
@@ -210,7 +208,7 @@ func decide(s Resolver, d Decision, k KeptKey, now time.Time) error {
 		return err
 	}
 	out := d.Outcome(send.Entry, now)
-	k.Conclude(s, &out, Decided)
+	k.conclude(s, &out, Decided)
 	return s.Put(d.Key, k)
 }
 
@@ -246,9 +244,9 @@ const (
 	statusGone     = 410
 )
 
-// Against is how an outcome contradicts a decision about its key that gave it this lead ID,
+// against is how an outcome contradicts a decision about its key that gave it this lead ID,
 // if there is one.
-func (e *Entry) Against() (kind Evidence, lead string) {
+func (e *Entry) against() (kind Evidence, lead string) {
 	switch {
 	case e.State == Rejected && e.Code == statusConflict:
 		return AlreadyThere, ""

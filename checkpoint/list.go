@@ -103,14 +103,6 @@ func (e Entry) Completed(by *Entry) Entry {
 	return e
 }
 
-// Bare is an entry whose lead was not its own: what was known of that lead goes.
-func (e Entry) Bare() Entry {
-	return Entry{
-		Key: e.Key, State: Created, WantLink: cmp.Or(e.WantLink, e.ExternalID), Run: e.Run,
-		Updated: e.Updated, Status: e.Status, Code: e.Code,
-	}
-}
-
 // Judge says what an entry of a list adds to old, which is known of its key, and counts it. taken says that its lead is
 // another key's and stays so; byPeople, whether the lead ID of old is the word of people. An entry that is to be taken over
 // corrects a lead ID where old has one. A refusal lacks the entry's place.

@@ -6,6 +6,196 @@ import (
 	"time"
 )
 
+// KeptKey is what stands under a key; either may be nil. What they point to is never changed: its methods are the rules by which
+// something else comes to stand there. old is what look-ups show of the key, which may have been forgotten.
+type KeptKey struct{ Entry, Intent *Kept }
+
+// Book is a Store whose keys are changed by these rules, inside one change of its own. Its errors end the change.
+type Book interface {
+	// Keep makes an entry or an intent as it is kept: with its number and its time.
+	Keep(k Kept) *Kept
+	// Owner is the key under which a lead stands, or nothing. It is asked for a key that is to have the lead.
+	Owner(lead, key string) (owner string, err error)
+	// Contradict notes evidence against the last decision about key, if there is one that gave it this lead ID, and once
+	// only; other is the key that has the lead.
+	Contradict(kind Evidence, key, lead, other string) error
+}
+
+// Shown is what look-ups show: an intent stands above the entry. nil: nothing stands there.
+func (k *KeptKey) Shown() *Kept {
+	if k.Intent != nil {
+		return k.Intent
+	}
+	return k.Entry
+}
+
+// Claim has an intent stand for a row that is about to be sent, or refuses that. The intent of an earlier send, which is in
+// doubt, is kept inside, to come back when this one is withdrawn.
+func (k *KeptKey) Claim(b Book, e *Entry, old *Kept) (refusal error) {
+	switch {
+	case !ValidKey(e.Key):
+		return ErrKey
+	case old.State.HasLead():
+		return ErrKnown
+	case old.State == Forgotten:
+		return ErrBlocked
+	}
+	in := Kept{Entry: *e, Act: Doubted}
+	if in.State = InDoubt; old.State == InDoubt {
+		prior := *old
+		prior.Prior = nil
+		in.Prior, in.Past = &prior, addPast(old.Past, old.Event(old.Act))
+	}
+	k.Intent = b.Keep(in)
+	*e = k.Intent.Entry
+	return nil
+}
+
+// Withdraw removes an intent, or puts back the one that it came in place of.
+func (k *KeptKey) Withdraw() {
+	if k.Intent != nil {
+		k.Intent = k.Intent.Prior
+	}
+}
+
+// Settleable is why an outcome cannot be settled under a key in this state, or nil.
+func (e *Entry) Settleable(old State) error {
+	switch {
+	case !ValidKey(e.Key):
+		return ErrKey
+	case e.State == Unknown || e.State > InDoubt:
+		return ErrState
+	case old == Forgotten:
+		return ErrBlocked
+	}
+	return nil
+}
+
+// Settle has an outcome stand that is [Entry.Settleable]. A lead ID that stands under another key leaves this one in doubt.
+func (k *KeptKey) Settle(b Book, e *Entry) error {
+	if e.State == InDoubt {
+		k.doubt(b, e)
+		return nil
+	}
+	owner, err := b.Owner(e.LeadID, e.Key)
+	if err != nil {
+		return err
+	}
+	if owner != "" && owner != e.Key {
+		e.State, e.Reason = InDoubt, ReasonLeadTaken
+		k.doubt(b, e)
+		return b.Contradict(LeadOfAnother, owner, e.LeadID, e.Key)
+	}
+	if kind, lead := e.against(); kind != NoEvidence {
+		err = b.Contradict(kind, e.Key, lead, "")
+	}
+	if err == nil {
+		k.conclude(b, e, 0)
+	}
+	return err
+}
+
+// doubt keeps the intent, or makes one, with what is known of an answer that leaves it in doubt.
+func (k *KeptKey) doubt(b Book, e *Entry) {
+	in := Kept{Entry: *e}
+	if k.Intent != nil {
+		in = *k.Intent
+	}
+	in.State, in.Code, in.Reason, in.LeadID = InDoubt, e.Code, e.Reason, e.LeadID
+	if in.RequestID = cmp.Or(e.RequestID, in.RequestID); e.Reason != ReasonIncomplete { // else it was not sent
+		in.Act |= Doubted
+	}
+	k.Intent = b.Keep(in)
+	*e = k.Intent.Entry
+}
+
+// conclude has an outcome stand in the place of entry and intent; act is what was done besides what the two tell.
+func (k *KeptKey) conclude(b Book, e *Entry, act Act) {
+	out, old := Kept{Entry: *e}, &Entry{}
+	if k.Entry != nil {
+		old = &k.Entry.Entry
+		out.Past = addPast(k.Entry.Past, old.Event(k.Entry.Act))
+	}
+	if in := k.Intent; in != nil {
+		for _, ev := range in.Past {
+			out.Past = addPast(out.Past, ev)
+		}
+		if sent := in.Event(in.Act).Past(); !e.Tells(&in.Entry, act) && !slices.Contains(in.Past, sent) {
+			out.Past = addPast(out.Past, sent)
+		}
+	}
+	out.Act = e.actAfter(old) | act
+	k.Entry, k.Intent = b.Keep(out), nil
+	*e = k.Entry.Entry
+}
+
+// Mark notes the update of a lead that is about to be sent. A lead that only the input knew is taken over, unless it is another
+// key's.
+func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
+	switch {
+	case !ValidKey(e.Key):
+		return ErrKey
+	case old.State == Forgotten:
+		return ErrBlocked
+	case old.State.HasLead() && old.LeadID == e.LeadID:
+		k.Entry = b.Keep(old.marked(e))
+		*e = k.Entry.Entry
+		return nil
+	case old.State == InDoubt || old.State.HasLead() && old.LeadID != "" || e.LeadID == "":
+		return ErrKnown
+	}
+	if owner, err := b.Owner(e.LeadID, e.Key); err != nil || owner != "" {
+		return cmp.Or(err, ErrTaken)
+	}
+	if old.State.HasLead() { // its lead ID alone was not known
+		whole := Kept{Entry: old.Completed(e)}
+		*e = whole.marked(e).Entry
+	} else {
+		e.State = Created
+	}
+	e.Updated = now
+	k.conclude(b, e, Adopted)
+	return nil
+}
+
+// marked is k with what a mark says of the update.
+func (k Kept) marked(by *Entry) Kept {
+	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
+	return k
+}
+
+// GiveUp takes the lead ID, and what was known of that lead, from an entry that a list corrects.
+func (k *KeptKey) GiveUp(b Book) {
+	was := *k.Entry
+	was.Entry = Entry{
+		Key: was.Key, State: Created, WantLink: cmp.Or(was.WantLink, was.ExternalID), Run: was.Run,
+		Updated: was.Updated, Status: was.Status, Code: was.Code,
+	}
+	k.Entry = b.Keep(was)
+}
+
+// Adopt takes an entry of a list over that was judged good; corrects says that the key gave up a lead.
+func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool, now time.Time) {
+	e.Digest, e.Content = Digest{}, nil
+	if e.State == InDoubt {
+		e.Reason = cmp.Or(e.Reason, ReasonAdopted)
+		k.Intent = b.Keep(Kept{Entry: e, Act: Adopted | Doubted})
+		return
+	}
+	if old.State.HasLead() { // its lead ID alone was not known, or was wrong
+		before := old.Entry
+		if corrects {
+			before.Status, before.Code = "", 0 // of the other lead
+		}
+		e = before.Completed(&e)
+	}
+	if e.State == Unknown {
+		e.State = Created
+	}
+	e.Updated = now
+	k.conclude(b, &e, Adopted)
+}
+
 // Event is what the history of a key says of an entry.
 func (e *Entry) Event(act Act) Event {
 	ev := Event{Act: act, State: e.State, Status: e.Status, Code: e.Code, Run: e.Run, At: e.Updated}
@@ -15,8 +205,8 @@ func (e *Entry) Event(act Act) Event {
 	return ev
 }
 
-// ActAfter is what was done to a key when e came in place of old.
-func (e *Entry) ActAfter(old *Entry) (act Act) {
+// actAfter is what was done to a key when e came in place of old.
+func (e *Entry) actAfter(old *Entry) (act Act) {
 	set := func(a Act, on bool) {
 		if on {
 			act |= a
@@ -40,78 +230,6 @@ func (e *Entry) ActAfter(old *Entry) (act Act) {
 		set(DataSent, act == 0 && old.Unsettled != "" && e.Unsettled == "" && e.Reason == "")
 	}
 	return act
-}
-
-// Claimable is why a key in this state cannot be claimed, or nil.
-func (s State) Claimable() error {
-	switch {
-	case s.HasLead():
-		return ErrKnown
-	case s == Forgotten:
-		return ErrBlocked
-	}
-	return nil
-}
-
-// Settleable is why an outcome cannot be settled under a key in this state, or nil.
-func (e *Entry) Settleable(old State) error {
-	switch {
-	case !ValidKey(e.Key):
-		return ErrKey
-	case e.State == Unknown || e.State > InDoubt:
-		return ErrState
-	case old == Forgotten:
-		return ErrBlocked
-	}
-	return nil
-}
-
-// Markable is why an update of the lead cannot be marked where old is what is known of its key, or nil. known says that it is
-// a lead whose ID is known; else the mark makes it known, see [Entry.TakenOver].
-func (e *Entry) Markable(old *Entry) (known bool, err error) {
-	switch {
-	case !ValidKey(e.Key):
-		return false, ErrKey
-	case old.State == Forgotten:
-		return false, ErrBlocked
-	case old.State.HasLead() && old.LeadID == e.LeadID:
-		return true, nil
-	case old.State == InDoubt || old.State.HasLead() && old.LeadID != "" || e.LeadID == "":
-		return false, ErrKnown
-	}
-	return false, nil
-}
-
-// Marked is e with what a mark says of the update that is about to be sent.
-func (e Entry) Marked(by *Entry) Entry {
-	e.Unsettled, e.Sought, e.Seen = by.Unsettled, by.Sought, by.Seen
-	return e
-}
-
-// TakenOver is a lead that only the input knew, as the lead of its key; old is what is known of that.
-func (e Entry) TakenOver(old *Entry, now time.Time) Entry {
-	taken := e
-	taken.State = Created
-	if old.State.HasLead() { // its lead ID alone was not known
-		taken = old.Completed(&e).Marked(&e)
-	}
-	taken.Updated = now
-	return taken
-}
-
-// Doubted is an intent with what is known of an answer that leaves it in doubt.
-func (e Entry) Doubted(by *Entry) Entry {
-	e.State, e.Code, e.Reason, e.LeadID = InDoubt, by.Code, by.Reason, by.LeadID
-	e.RequestID = cmp.Or(by.RequestID, e.RequestID)
-	return e
-}
-
-// DoubtedAct is what was done to a key whose row falls in doubt by e: nothing, where it was not sent.
-func (e *Entry) DoubtedAct() Act {
-	if e.Reason == ReasonIncomplete {
-		return 0
-	}
-	return Doubted
 }
 
 // Tells says whether an outcome tells all that is known of the send that it ends, so that this is no event of its own.

@@ -283,7 +283,7 @@ func (w *writing) judge(e *checkpoint.Entry, keeps func(key, lead string) bool, 
 	}
 	owner, old := "", w.shown(e.Key, &k)
 	if e.State != checkpoint.InDoubt {
-		if owner, err = w.owner(e.LeadID); err != nil {
+		if owner, err = w.Owner(e.LeadID, e.Key); err != nil {
 			return false, false, err
 		}
 	}
@@ -320,6 +320,6 @@ func (w *writing) adopt(e checkpoint.Entry, corrects bool) (from checkpoint.Stat
 		return checkpoint.Unknown, err
 	}
 	is, old := was, w.shown(e.Key, &was)
-	is.Adopt(w, e, &old.Entry, corrects, w.now)
+	is.Adopt(w, e, old, corrects, w.now)
 	return old.State, w.put(e.Key, was, is)
 }

@@ -95,9 +95,8 @@ func decodeAudit(key, line []byte) (r auditLine, err error) {
 	return r, f.Done()
 }
 
-// contradict notes evidence against the last decision about key, if there is one
-// that gave it this lead ID, and once only; other is the key that has the lead now.
-func (w *writing) contradict(kind checkpoint.Evidence, key, lead, other string) error {
+// Contradict notes evidence against a decision, see [checkpoint.Book].
+func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) error {
 	if w.decisions == 0 {
 		return nil
 	}
@@ -190,7 +189,6 @@ type resolving struct {
 }
 
 func (r *resolving) Under(key string) (checkpoint.KeptKey, error) { return r.under(key) }
-func (r *resolving) Owner(lead string) (string, error)            { return r.owner(lead) }
 
 func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
 	was, err := r.under(key)

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 
 	"leadferry/checkpoint"
@@ -22,14 +21,16 @@ func (w *writing) apply(c *checkpoint.Change) error {
 	if err != nil {
 		return err
 	}
-	is := was
+	is, old := was, w.shown(key, &was)
 	switch c.Kind {
 	case checkpoint.Claim:
-		err = w.claim(&is, &c.Entry)
+		err = is.Claim(w, &c.Entry, old)
 	case checkpoint.Settle:
-		err = w.settle(&is, &c.Entry)
+		if err = c.Entry.Settleable(old.State); err == nil {
+			err = is.Settle(w, &c.Entry)
+		}
 	case checkpoint.Mark:
-		err = w.mark(&is, &c.Entry)
+		err = is.Mark(w, &c.Entry, old, w.now)
 	default:
 		is.Withdraw()
 	}
@@ -43,58 +44,8 @@ func (w *writing) apply(c *checkpoint.Change) error {
 	return err
 }
 
-func (w *writing) claim(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
-	if !checkpoint.ValidKey(e.Key) {
-		return checkpoint.ErrKey
-	}
-	return k.Claim(w, e, w.shown(e.Key, k))
-}
-
-func (w *writing) settle(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
-	if err := e.Settleable(w.shown(e.Key, k).State); err != nil {
-		return err
-	}
-	if e.State != checkpoint.InDoubt {
-		owner, err := w.owner(e.LeadID)
-		if err != nil {
-			return err
-		}
-		if owner != "" && owner != e.Key {
-			e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
-			if err := w.contradict(checkpoint.LeadOfAnother, owner, e.LeadID, e.Key); err != nil {
-				return err
-			}
-		}
-	}
-	if e.State == checkpoint.InDoubt {
-		k.Doubt(w, e)
-		return nil
-	}
-	if kind, lead := e.Against(); kind != checkpoint.NoEvidence {
-		if err := w.contradict(kind, e.Key, lead, ""); err != nil {
-			return err
-		}
-	}
-	k.Conclude(w, e, 0)
-	return nil
-}
-
-func (w *writing) mark(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
-	old := w.shown(e.Key, k)
-	known, err := k.Mark(w, e, old)
-	if err != nil || known {
-		return err
-	}
-	if owner, err := w.owner(e.LeadID); err != nil || owner != "" {
-		return cmp.Or(err, checkpoint.ErrTaken)
-	}
-	*e = e.TakenOver(&old.Entry, w.now) // a lead that only the input knew
-	k.Conclude(w, e, checkpoint.Adopted)
-	return nil
-}
-
-// owner returns the key under which a lead ID stands, or nothing.
-func (w *writing) owner(id string) (string, error) {
+// Owner is the key under which a lead stands, or nothing.
+func (w *writing) Owner(id, _ string) (string, error) {
 	if !records.Indexed(id) {
 		return "", nil
 	}

@@ -140,6 +140,6 @@ func (w *working) adopt(e checkpoint.Entry) {
 	if corrects {
 		next.GiveUp(w)
 	}
-	next.Adopt(w, e, &next.visible().Entry, corrects, w.now)
+	next.Adopt(w, e, next.visible(), corrects, w.now)
 	w.put(&next)
 }

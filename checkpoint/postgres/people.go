@@ -135,8 +135,6 @@ func (r *resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
 	return nil, nil
 }
 
-func (r *resolving) Owner(lead string) (string, error) { return r.owners[lead], nil }
-
 func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
 	next := *r.rows[key]
 	next.KeptKey, next.worker = k, r.worker

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -134,28 +133,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	if err := w.free(r); err != nil && !own {
 		return err
 	}
-	if e.State == checkpoint.InDoubt {
-		r.Doubt(w, e)
-		return nil
-	}
-	owner, err := w.owner(e.LeadID, r)
-	if err != nil {
-		return err
-	}
-	if owner != "" && owner != r.key {
-		w.contradict(checkpoint.LeadOfAnother, owner, e.LeadID, r.key)
-		e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
-		r.Doubt(w, e)
-		return nil
-	}
-	if kind, lead := e.Against(); kind != checkpoint.NoEvidence {
-		if !w.sure {
-			return errUnsure
-		}
-		w.contradict(kind, r.key, lead, "")
-	}
-	r.Conclude(w, e, 0)
-	return nil
+	return r.Settle(w, e)
 }
 
 // late hears an outcome that came after a person had decided about its send, or had it sent again. What the service says counts
@@ -191,9 +169,9 @@ func (w *working) sentAgain(key string, e *checkpoint.Entry) *decision {
 	return &decision{KeptDecision: checkpoint.KeptDecision{Decision: checkpoint.Decision{Key: key, Run: e.Run}, At: w.now, Send: w.Keep(send)}}
 }
 
-// owner is the key of a lead, or nothing. As long as nothing is sure it is taken to be nobody's:
-// the server finds out.
-func (w *working) owner(lead string, r *row) (string, error) {
+// Owner is the key of a lead, or nothing. As long as nothing is sure it is taken to be nobody's: the server finds out.
+func (w *working) Owner(lead, key string) (string, error) {
+	r := w.rows[key]
 	switch {
 	case lead == "":
 		return "", nil
@@ -207,26 +185,24 @@ func (w *working) owner(lead string, r *row) (string, error) {
 	return w.owners[lead], nil
 }
 
-// contradict notes evidence against the last decision about a key, if that gave it this lead.
-func (w *working) contradict(kind checkpoint.Evidence, key, lead, other string) {
+// Contradict notes evidence against a decision, see [checkpoint.Book]; that it is noted once, the server sees to.
+func (w *working) Contradict(kind checkpoint.Evidence, key, lead, other string) error {
+	if !w.sure {
+		return errUnsure
+	}
 	if d := w.decided[key]; d != nil && d.LeadID == lead && !d.Exists {
 		w.found = append(w.found, contradiction{of: d, other: other, text: kind.String()})
 	}
+	return nil
 }
 
+// mark notes an update. A lead that only the input knew is taken over for sure, or not at all.
 func (w *working) mark(r *row, e *checkpoint.Entry) error {
 	old := r.visible()
-	known, err := r.Mark(w, e, old)
-	switch {
-	case err != nil || known:
-		return err
-	case !w.sure:
+	known := old.State.HasLead() && old.LeadID == e.LeadID
+	err := r.Mark(w, e, old, w.now)
+	if err == nil && !known && !w.sure {
 		return errUnsure
 	}
-	if owner, err := w.owner(e.LeadID, r); err != nil || owner != "" {
-		return cmp.Or(err, checkpoint.ErrTaken)
-	}
-	*e = e.TakenOver(&old.Entry, w.now) // a lead that only the input knew
-	r.Conclude(w, e, checkpoint.Adopted)
-	return nil
+	return err
 }

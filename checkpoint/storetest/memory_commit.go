@@ -60,15 +60,17 @@ type writing struct {
 
 // apply makes one change, or leaves with it why it is refused.
 func (w *writing) apply(c *checkpoint.Change) {
-	k := w.keys[c.Entry.Key]
+	k, old := w.keys[c.Entry.Key], w.visible(c.Entry.Key)
 	switch c.Kind {
 	case checkpoint.Claim:
 		w.note(c.Shape)
-		c.Err = w.claim(&k, &c.Entry)
+		c.Err = k.Claim(w, &c.Entry, old)
 	case checkpoint.Settle:
-		c.Err = w.settle(&k, &c.Entry)
+		if c.Err = c.Entry.Settleable(old.State); c.Err == nil {
+			c.Err = k.Settle(w, &c.Entry)
+		}
 	case checkpoint.Mark:
-		c.Err = w.mark(&k, &c.Entry)
+		c.Err = k.Mark(w, &c.Entry, old, w.now)
 	default:
 		k.Withdraw()
 	}
@@ -96,35 +98,11 @@ func (w *writing) put(key string, k checkpoint.KeptKey) {
 	}
 }
 
-func (w *writing) claim(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
-	if !checkpoint.ValidKey(e.Key) {
-		return checkpoint.ErrKey
-	}
-	return k.Claim(w, e, w.visible(e.Key))
-}
+// Owner is the key that has a lead, or nothing.
+func (w *writing) Owner(lead, _ string) (string, error) { return w.owner(lead), nil }
 
-func (w *writing) settle(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
-	if err := e.Settleable(w.visible(e.Key).State); err != nil {
-		return err
-	}
-	if owner := w.owner(e.LeadID); e.State != checkpoint.InDoubt && owner != "" && owner != e.Key {
-		w.contradict(checkpoint.LeadOfAnother, owner, e.LeadID, e.Key)
-		e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
-	}
-	if e.State == checkpoint.InDoubt {
-		k.Doubt(w, e)
-		return nil
-	}
-	if kind, lead := e.Against(); kind != checkpoint.NoEvidence {
-		w.contradict(kind, e.Key, lead, "")
-	}
-	k.Conclude(w, e, 0)
-	return nil
-}
-
-// contradict notes evidence against the last decision about a key, if that gave it this
-// lead ID, and once only.
-func (w *writing) contradict(kind checkpoint.Evidence, key, lead, other string) {
+// Contradict notes evidence against a decision, see [checkpoint.Book].
+func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) error {
 	for _, one := range slices.Backward(w.decided) {
 		if one.Key != key {
 			continue
@@ -135,20 +113,7 @@ func (w *writing) contradict(kind checkpoint.Evidence, key, lead, other string) 
 		if one.LeadID == lead && !one.Exists && !again {
 			w.found = append(w.found, checkpoint.Contradiction{Decision: one.Decision, Decided: one.At, Found: w.now, Other: other, Text: kind.String()})
 		}
-		return
+		break
 	}
-}
-
-func (w *writing) mark(k *checkpoint.KeptKey, e *checkpoint.Entry) error {
-	old := w.visible(e.Key)
-	known, err := k.Mark(w, e, old)
-	switch {
-	case err != nil || known:
-		return err
-	case w.owner(e.LeadID) != "":
-		return checkpoint.ErrTaken
-	}
-	*e = e.TakenOver(&old.Entry, w.now)
-	k.Conclude(w, e, checkpoint.Adopted)
 	return nil
 }

@@ -21,7 +21,6 @@ func (m *Memory) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpo
 type resolving struct{ *writing }
 
 func (r resolving) Under(key string) (checkpoint.KeptKey, error) { return r.keys[key], nil }
-func (r resolving) Owner(lead string) (string, error)            { return r.owner(lead), nil }
 func (r resolving) Put(key string, k checkpoint.KeptKey) error   { r.put(key, k); return nil }
 
 func (r resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
@@ -92,7 +91,7 @@ func (a *adoption) carryOut() (r checkpoint.AdoptResult, err error) {
 			k.GiveUp(a)
 			a.put(e.Key, k)
 		}
-		k.Adopt(a, e, &a.visible(e.Key).Entry, corrects, a.now)
+		k.Adopt(a, e, a.visible(e.Key), corrects, a.now)
 		a.put(e.Key, k)
 	}
 	return r, nil

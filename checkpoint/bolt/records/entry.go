@@ -141,15 +141,6 @@ func (r *Reader) content(e *checkpoint.Entry, texts []string) {
 	}
 }
 
-// StateOf returns the state in a record without decoding the rest; nil is Unknown.
-func StateOf(key string, record []byte) (checkpoint.State, error) {
-	if record == nil {
-		return checkpoint.Unknown, nil
-	}
-	f, err := Unseal([]byte(key), record)
-	return checkpoint.State(f.Byte()), err
-}
-
 // What updates left in an entry is a byte that says which parts follow.
 const (
 	isUnsettled = 1 << iota
