@@ -31,7 +31,7 @@ func (s *Store) working(q *wanted) (*working, map[string]*row, error) {
 	}
 	w := &working{
 		now: s.now(), worker: s.worker, sure: true, rows: make(map[string]*row, len(q.keys)),
-		mine: s.claims.mine, owners: make(map[string]string, len(f.leads)), decided: map[string]*decision{}, busy: map[int64]bool{},
+		mine: s.claims.mine, owners: make(map[string]string, len(f.leads)), decided: map[string]*decision{}, busy: map[int64]bool{}, settled: map[string]bool{},
 	}
 	base := make(map[string]*row, len(q.keys))
 	for i, key := range q.keys {

@@ -21,6 +21,7 @@ type working struct {
 	decided map[string]*decision  // sure: the last one about each key
 	busy    map[int64]bool        // sure: workers that may still send what they have claimed
 	mine    func(key string) bool // sure: this process has claimed the key and not settled it
+	settled map[string]bool       // sure: keys that this commit has settled
 	found   []contradiction
 }
 
@@ -125,7 +126,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	if err := e.Settleable(r.state()); err != nil {
 		return err
 	}
-	claimed := w.sure && w.mine(r.key)
+	claimed := w.sure && w.mine(r.key) && !w.settled[r.key]
 	own := r.Intent != nil && (r.worker == w.worker || claimed && r.Intent.Run == e.Run) // also where another one has put it back
 	if claimed && !own && w.late(r, e) {
 		return nil
@@ -133,7 +134,11 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	if err := w.free(r); err != nil && !own {
 		return err
 	}
-	return r.Settle(w, e)
+	err := r.Settle(w, e)
+	if err == nil && w.sure { // what comes behind it in the same commit is no late answer
+		w.settled[r.key] = true
+	}
+	return err
 }
 
 // late hears an outcome that came after a person had decided about its send, or had it sent again. What the service says counts
