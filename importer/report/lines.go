@@ -73,20 +73,3 @@ func quoted(cell string) bool {
 	}
 	return false
 }
-
-// atOnce is how many lines gocsv is given as an array.
-const atOnce = 32
-
-// marshal has gocsv write lines. It is given arrays as far as that goes: nobody can change them
-// meanwhile, so that reflection looks at their cells without a copy of each.
-func marshal[T any](batch []T, to gocsv.CSVWriter) error {
-	for ; len(batch) >= atOnce; batch = batch[atOnce:] {
-		if err := gocsv.MarshalCSVWithoutHeaders([atOnce]T(batch), to); err != nil {
-			return err
-		}
-	}
-	if len(batch) == 0 {
-		return nil
-	}
-	return gocsv.MarshalCSVWithoutHeaders(batch, to)
-}

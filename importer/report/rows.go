@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/gocarina/gocsv"
 )
 
 // Result is one line of the results file: how one row ended. Line is the physical
@@ -68,6 +69,23 @@ func (w *results) add(batch []Result) error {
 	}
 	w.batch, w.next = batch, 0
 	return marshal(batch, line{lines{w.buffer}, w})
+}
+
+// atOnce is how many lines gocsv is given as an array.
+const atOnce = 32
+
+// marshal has gocsv write lines. It is given arrays as far as that goes: nobody can change them
+// meanwhile, so that reflection looks at their cells without a copy of each.
+func marshal(batch []Result, to gocsv.CSVWriter) error {
+	for ; len(batch) >= atOnce; batch = batch[atOnce:] {
+		if err := gocsv.MarshalCSVWithoutHeaders([atOnce]Result(batch), to); err != nil {
+			return err
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return gocsv.MarshalCSVWithoutHeaders(batch, to)
 }
 
 // line takes a line from gocsv.
