@@ -28,7 +28,8 @@ WITH me AS MATERIALIZED (
 	SELECT $1, g.key, n.seq, g.worker, g.updated, g.line, g.state, g.code, g.lead_id, g.organization, g.location, g.status,
 		g.external_id, g.want_link, g.locator, g.file, g.reason, g.run, g.digest, g.content, g.extra, g.fold, string_to_array(nullif(g.hidden, ''), E'\x1e')
 	FROM fit g, number n
-	WHERE g.seen = 0 AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = g.hash OFFSET 0)
+	WHERE g.seen = 0 AND (NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1)
+		OR NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = g.hash OFFSET 0))
 	ON CONFLICT DO NOTHING RETURNING key, seq, 0::smallint AS was, state
 ), changed AS (
 	UPDATE leadferry.lead_rows l SET (seq, worker, updated, line, state, code, lead_id, organization, location, status,
