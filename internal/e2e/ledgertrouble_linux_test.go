@@ -83,7 +83,7 @@ func (s *strict) begun(args ...string) (*exec.Cmd, *strings.Builder) {
 func TestLedgerServersThatTurnAway(t *testing.T) {
 	t.Parallel()
 	s := newStrict(t, 1, 400)
-	run, said := s.begun()
+	run, said := s.begun("--max-wait", "30s")
 	s.hangUp()
 	s.password("second")
 	s.remembers("second")
