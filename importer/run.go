@@ -155,7 +155,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		return nil, err
 	}
 	end := r.member.start(ctx) // signing in keeps to the rate, too
-	if r.client == nil || r.noteStart() && r.signIn(ctx) {
+	if r.client == nil || r.noteStart() && (r.Reconciling.None || r.signIn(ctx)) {
 		r.takeRows(ctx)
 		r.findAbsent(ctx, rec)
 	}

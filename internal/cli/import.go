@@ -138,7 +138,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	}
 	switch {
 	case !c.Bool("sandbox"):
-		o.Client, err = p.service(c, !o.DryRun)
+		o.Client, err = p.service(c, !o.DryRun && !o.Reconciling.None)
 	case !o.DryRun:
 		o.Client, closeService, err = openSandbox(c, o.Checkpoint)
 	}
