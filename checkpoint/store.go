@@ -301,3 +301,14 @@ type KeptBlock struct {
 	Hash, Fold []byte
 	At         time.Time
 }
+
+// IsAddress says whether a checkpoint is named by the address of a server, as psql takes it: a
+// URL, or words such as service=leads or host=db.
+func IsAddress(name string) bool {
+	for _, prefix := range []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -97,7 +97,7 @@ func (s *Store) vanished(ctx context.Context) error {
 
 // isAt says whether a name is that of the ledger's database.
 func (s *Store) isAt(name string) bool {
-	if name == s.at.Name || !IsAddress(name) {
+	if name == s.at.Name || !checkpoint.IsAddress(name) {
 		return name == s.at.Name
 	}
 	other, err := server.Parse(name)

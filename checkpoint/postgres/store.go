@@ -21,7 +21,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,17 +99,6 @@ type Store struct {
 
 	reading sync.Mutex
 	reader  *server.Session
-}
-
-// IsAddress says whether a checkpoint is named by the address of a server, as psql takes it: a
-// URL, or words such as service=leads or host=db.
-func IsAddress(name string) bool {
-	for _, prefix := range []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server

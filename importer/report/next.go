@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
+
+	"leadferry/checkpoint"
 )
 
 // Step is one thing to do after a run, with the commands that do it.
@@ -154,7 +156,7 @@ func (s *Summary) at() string {
 	if path == "" {
 		return ""
 	}
-	if whole, err := filepath.Abs(path); err == nil {
+	if whole, err := filepath.Abs(path); err == nil && !checkpoint.IsAddress(path) {
 		path = whole
 	}
 	return " --checkpoint " + Quote(path)

@@ -285,3 +285,14 @@ Changes of status, confirmed
 		t.Errorf("%v %s", err, b.String())
 	}
 }
+
+// A checkpoint is named so that a command finds it from every folder: a file by its whole path, a server as it is.
+func TestNextNamesTheCheckpoint(t *testing.T) {
+	for path, want := range map[string]string{
+		"/var/lib/a.db": " --checkpoint /var/lib/a.db", "postgres://runs@db/leads": " --checkpoint postgres://runs@db/leads", "service=leads": " --checkpoint service=leads", "": "",
+	} {
+		if got := (&Summary{Checkpoint: Checkpoint{Path: path}}).at(); got != want {
+			t.Errorf("%q: %q", path, got)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 		return nil
 	case c.Bool("sandbox"):
 		return exit.Usage("--sandbox is a service inside this process, so that each worker of a fleet would have its own", "start one with leadferry sandbox, and name its address")
-	case !postgres.IsAddress(c.String("checkpoint")):
+	case !checkpoint.IsAddress(c.String("checkpoint")):
 		return exit.Usage("a fleet needs a checkpoint in PostgreSQL, which all its workers share", "name it with --checkpoint postgres://HOST/DATABASE; a run on one machine needs neither --fleet nor --shard")
 	case name == "":
 		return exit.Usage("--shard needs --fleet NAME, by which the workers of one run know one another", "give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/checkpoint/postgres"
+	"leadferry/checkpoint"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 )
@@ -29,7 +29,7 @@ Exit codes: 0 done; 2 usage error; 3 the server cannot be reached; 4 it does not
 promise what a checkpoint needs, or this user may not.`,
 		Flags: []cli.Flag{standbyFlag()},
 		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 || !postgres.IsAddress(c.Args().First()) {
+			if c.NArg() != 1 || !checkpoint.IsAddress(c.Args().First()) {
 				return exit.Usage("init takes the address of a database", "for example leadferry checkpoint init postgres://owner@db.example.com/leads")
 			}
 			return p.desk(c).Prepare(c.Args().First(), p.ledger(c).ServerOptions())
@@ -81,7 +81,7 @@ the disk refused it; 4 one of them is in use, damaged, or not empty.`,
 			if err != nil {
 				return err
 			}
-			if postgres.IsAddress(to) {
+			if checkpoint.IsAddress(to) {
 				o := p.ledger(c).ServerOptions()
 				return p.desk(c).Copy(c.Context, at, to, &o)
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/text/unicode/norm"
 
+	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
-	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/connection"
@@ -178,7 +178,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 		add("the mapping", c.String("mapping"))
 	}
 	add("a table of the mapping", p.tables...)
-	for _, path := range slices.DeleteFunc(p.checkpoints(c), postgres.IsAddress) {
+	for _, path := range slices.DeleteFunc(p.checkpoints(c), checkpoint.IsAddress) {
 		add("the checkpoint", path)
 		add("a part of the checkpoint", bolt.Companions(path)...)
 		add("a part of the sandbox", sandboxData(path))

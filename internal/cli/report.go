@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
@@ -160,7 +161,7 @@ func fleetReportFlags() []cli.Flag {
 // summarizeFleet sums up the workers of a fleet from their ledger.
 func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 	name, address := c.String("fleet"), c.String("checkpoint")
-	if !postgres.IsAddress(address) {
+	if !checkpoint.IsAddress(address) {
 		return nil, exit.Usage("the report of a fleet comes from its ledger, which --checkpoint does not name", "add --checkpoint postgres://HOST/DATABASE")
 	}
 	target := p.target()

@@ -62,7 +62,7 @@ func design() plan {
 			"importer/meter":             {imports: []string{"importer/report", "leadapi"}},
 			"importer/repeats":           {tests: []string{rowkey}},
 			"importer/named":             {stdOnly: true},
-			"importer/report":            {imports: []string{disk, lazyregexp}},
+			"importer/report":            {imports: []string{"checkpoint", disk, lazyregexp}},
 			"importer/report/page":       {imports: []string{"importer/report", "internal/page"}},
 			"mapping":                    {imports: []string{"mapping/expression", "mapping/texts", rowkey, spelling, lazyregexp}},
 			"mapping/expression":         {imports: []string{"mapping/texts", lazyregexp}},

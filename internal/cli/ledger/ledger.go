@@ -78,7 +78,7 @@ func opened[S Ledger](store S, err error) (Ledger, error) {
 
 // Path is where the checkpoint lies that is named, or the target's own.
 func (m Meant) Path() (string, error) {
-	if path := m.C.String("checkpoint"); postgres.IsAddress(path) {
+	if path := m.C.String("checkpoint"); checkpoint.IsAddress(path) {
 		if m.C.Bool("sandbox") {
 			return "", exit.Usage("--sandbox keeps its leads beside its checkpoint, which must be a file", "leadferry sandbox serves an imitation whose leads a ledger in PostgreSQL may know")
 		}
@@ -105,7 +105,7 @@ func RefuseName(name string) error {
 		return found && slices.Contains(serverWords, key)
 	}
 	switch {
-	case postgres.IsAddress(name), disk.Exists(name):
+	case checkpoint.IsAddress(name), disk.Exists(name):
 		return nil
 	case name == report.None || name == "-":
 		return exit.Usage("--checkpoint "+name+" names no file, and nothing goes without a checkpoint, the only memory of what was made",
@@ -192,7 +192,7 @@ func (m Meant) FileOptions() bolt.Options {
 // in the place of one that is gone.
 func (m Meant) Opener(o *importer.Options, asked bool) func(require, readOnly bool) (checkpoint.Store, error) {
 	path, target := o.Checkpoint, o.Target
-	if postgres.IsAddress(path) {
+	if checkpoint.IsAddress(path) {
 		return m.serverOpener(o, asked)
 	}
 	how := m.FileOptions()
@@ -220,7 +220,7 @@ func (m Meant) Existing() (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	if postgres.IsAddress(path) {
+	if checkpoint.IsAddress(path) {
 		return m.existingOnServer(path)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -236,7 +236,7 @@ func (m Meant) Existing() (Place, error) {
 
 // Named is a checkpoint that an argument names, which must be there.
 func (m Meant) Named(name string) (Place, error) {
-	if postgres.IsAddress(name) {
+	if checkpoint.IsAddress(name) {
 		return m.existingOnServer(name)
 	}
 	if err := RefuseName(name); err != nil {
@@ -256,7 +256,7 @@ func (m Meant) OpenOrMake() (Ledger, error) {
 	}
 	target := m.Target
 	named := target.BaseURL != "" && target.LeadsURL != "" && target.TrunkID != ""
-	if postgres.IsAddress(path) && named {
+	if checkpoint.IsAddress(path) && named {
 		return opened(postgres.Open(path, target, m.ServerOptions()))
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || !named {
