@@ -339,8 +339,8 @@ var rooms = [][]string{
 	{"mapping", few, "-test.run", "^Test"},
 	// Tests of damage write into a file that is mapped, and leave one mapped: neither can be done there.
 	{"checkpoint/bolt", "-test.run", "^Test(AFile|Nobody|SecondOp|OpenIn|Wait|Who|Status|Unblocked|Forg|Folds|IncompleteC|KillW|Older|LostC|AnotherC|Removed|Beginning|NotesH|FirstNew|ReadersShare)", "-test.skip", "RemovedWhile"},
-	{"importer", few, "-test.skip", "^Test(BalancersThat|BothSides|RejectsOf)"}, // wine's sockets take minutes; files that stay open
-	{"importer/source", few, "-test.run", "^Test", "-test.skip", "^TestChanges"},       // no file that is read can be replaced
+	{"importer", few, "-test.skip", "^Test(BalancersThat|BothSides|RejectsOf)"},  // wine's sockets take minutes; files that stay open
+	{"importer/source", few, "-test.run", "^Test", "-test.skip", "^TestChanges"}, // no file that is read can be replaced
 	// The others ask for /dev/full, modes, paths with slashes, or to remove a file that is still open.
 	{"importer/report", few, "-test.run", "^Test(AResult|FilesArePartial|NoRejects|OnlyWanted|Places|Prune|Old|TwoRows|Results|Rejects|Quote|Problem$)", "-test.skip", "CanBeReadBack"},
 	{"importer/report/page"},
