@@ -111,8 +111,8 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 			{Rule: "quote", Error: "text follows the quote that closes a cell", Rows: 1, Places: places(7)},
 		},
 		Statuses: []report.Word{
-			{Status: "Hot", Rows: 3, Place: places(3)[0]},
-			{Status: "hot", Rows: 1, Place: places(6)[0]},
+			{Text: "Hot", Rows: 3, Place: places(3)[0]},
+			{Text: "hot", Rows: 1, Place: places(6)[0]},
 		},
 		Repeats:       report.Repeats{Rows: 1, Places: []report.Repeat{{Place: places(10)[0], First: places(2)[0], Row: 9}}},
 		UnusedColumns: []string{"extra"},

@@ -151,15 +151,15 @@ func (s *Words) Add(at Spot, p mapping.Problem) {
 }
 
 // List gives the texts by value, most rows first.
-func (s *Words) List(at func(Spot) report.Place) (list []report.Lacking) {
+func (s *Words) List(at func(Spot) report.Place) (list []report.Word) {
 	for word, c := range s.known {
-		list = append(list, report.Lacking{Value: word.value, Text: report.Escape(word.text), Rows: c.Count, Place: at(c.First[0])})
+		list = append(list, report.Word{Value: word.value, Text: report.Escape(word.text), Rows: c.Count, Place: at(c.First[0])})
 	}
-	slices.SortFunc(list, func(a, b report.Lacking) int {
+	slices.SortFunc(list, func(a, b report.Word) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
 	})
 	if s.further.Count > 0 {
-		list = append(list, report.Lacking{Others: true, Rows: s.further.Count, Place: at(s.further.First[0])})
+		list = append(list, report.Word{Hidden: report.OtherTexts, Rows: s.further.Count, Place: at(s.further.First[0])})
 	}
 	return list
 }
@@ -236,9 +236,9 @@ func (s *Statuses) varied() bool {
 // List gives the words, most rows first.
 func (s *Statuses) List(at func(Spot) report.Place) []report.Word {
 	var list []report.Word
-	add := func(c *Rows, status, hidden string) {
+	add := func(c *Rows, text, hidden string) {
 		if c.Count > 0 {
-			list = append(list, report.Word{Status: status, Hidden: hidden, Rows: c.Count, Place: at(c.First[0])})
+			list = append(list, report.Word{Text: text, Hidden: hidden, Rows: c.Count, Place: at(c.First[0])})
 		}
 	}
 	add(&s.personal, "", likePersons)
@@ -251,7 +251,7 @@ func (s *Statuses) List(at func(Spot) report.Place) []report.Word {
 		}
 	}
 	slices.SortFunc(list, func(a, b report.Word) int {
-		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Status, b.Status))
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Text, b.Text))
 	})
 	return list
 }

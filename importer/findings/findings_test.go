@@ -55,18 +55,18 @@ func TestStatusesThatAreNotMapped(t *testing.T) {
 	}{
 		{"none", nil, nil},
 		{"most rows first", []string{"a", "b", "b"}, []report.Word{
-			{Status: "b", Rows: 2, Place: report.Place{File: "f", Line: 3}}, {Status: "a", Rows: 1, Place: report.Place{File: "f", Line: 2}},
+			{Text: "b", Rows: 2, Place: report.Place{File: "f", Line: 3}}, {Text: "a", Rows: 1, Place: report.Place{File: "f", Line: 2}},
 		}},
 		{"cut and escaped", []string{"\x1b[2J\u202e", long}, []report.Word{
-			{Status: `\x1b[2J\u202e`, Rows: 1, Place: report.Place{File: "f", Line: 2}},
-			{Status: long[:78] + "…", Rows: 1, Place: report.Place{File: "f", Line: 3}},
+			{Text: `\x1b[2J\u202e`, Rows: 1, Place: report.Place{File: "f", Line: 2}},
+			{Text: long[:78] + "…", Rows: 1, Place: report.Place{File: "f", Line: 3}},
 		}},
 		{"personal", []string{"a", "ann@example.com", "617.555.0196", "(617) 5", "6175550196", "100000001", "Stage 1234"}, []report.Word{
 			{Hidden: likePersons, Rows: 3, Place: report.Place{File: "f", Line: 3}},
-			{Status: "(617) 5", Rows: 1, Place: report.Place{File: "f", Line: 5}},
-			{Status: "100000001", Rows: 1, Place: report.Place{File: "f", Line: 7}},
-			{Status: "Stage 1234", Rows: 1, Place: report.Place{File: "f", Line: 8}},
-			{Status: "a", Rows: 1, Place: report.Place{File: "f", Line: 2}},
+			{Text: "(617) 5", Rows: 1, Place: report.Place{File: "f", Line: 5}},
+			{Text: "100000001", Rows: 1, Place: report.Place{File: "f", Line: 7}},
+			{Text: "Stage 1234", Rows: 1, Place: report.Place{File: "f", Line: 8}},
+			{Text: "a", Rows: 1, Place: report.Place{File: "f", Line: 2}},
 		}},
 		{"a column of names", various(11), []report.Word{{Hidden: likeNothing, Rows: 11, Place: report.Place{File: "f", Line: 2}}}},
 		{"more words than statuses", twice(various(51)), []report.Word{{Hidden: likeNothing, Rows: 102, Place: report.Place{File: "f", Line: 2}}}},

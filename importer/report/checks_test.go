@@ -23,7 +23,7 @@ func rehearsed() *Summary {
 			{"status", "Stage", "lead.status is neither a status of the service nor mapped to one", 30, []Place{at(7), at(9), at(12)}},
 			{"duplicate_key", "", "a key stands twice", 2, []Place{at(17), at(18)}},
 		},
-		Statuses: []Word{{"Working", "", 25, at(7)}, {"", "texts that look like personal data, not shown", 5, at(9)}},
+		Statuses: []Word{{Text: "Working", Rows: 25, Place: at(7)}, {Hidden: "texts that look like personal data, not shown", Rows: 5, Place: at(9)}},
 		Repeats:  Repeats{Rows: 3},
 		Assignments: []Assignment{
 			{OrganizationID: "o-1", Rows: 500},
@@ -159,7 +159,7 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 	s.Checks = &Checks{Tests: Tests{Run: 12, Failed: 12}}
 	for i := range 12 {
 		s.Checks.Rules = append(s.Checks.Rules, Rule{"format", "", fmt.Sprint("check ", i), 1, []Place{{"a", i}}})
-		s.Checks.Statuses = append(s.Checks.Statuses, Word{Status: fmt.Sprint("word ", i), Rows: 1})
+		s.Checks.Statuses = append(s.Checks.Statuses, Word{Text: fmt.Sprint("word ", i), Rows: 1})
 		s.Checks.Tests.Failures = append(s.Checks.Tests.Failures, Failure{File: fmt.Sprint("m.yaml ", i)})
 	}
 	got := text(t, s, 0)
@@ -193,7 +193,7 @@ func TestChecksAreShownEscaped(t *testing.T) {
 	s := rehearsed()
 	s.Mapping.Path = evil
 	s.Checks = &Checks{
-		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Statuses: []Word{{evil, evil, 1, at}, {evil, "", 1, at}},
+		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Statuses: []Word{{evil, evil, evil, 1, at}, {evil, evil, "", 1, at}},
 		Repeats: Repeats{Rows: 1, Places: []Repeat{{at, at, 1}}}, UnusedColumns: []string{evil}, Notes: []string{evil},
 		Assignments:  []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: evil, Rows: 1}},
 		Tests:        Tests{Run: 1, Failed: 1, Failures: []Failure{{evil, 1, 1, []string{evil}}}},
@@ -210,7 +210,7 @@ func TestChecksAreShownEscaped(t *testing.T) {
 func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	s := &Summary{Checks: &Checks{
 		Rules:       []Rule{{"format", "A\u202eB", strings.Repeat("x", 600), 4, []Place{{"a.csv", 2}}}},
-		Statuses:    []Word{{"Hot", "", 2, Place{"a.csv", 3}}, {"", "not shown", 1, Place{"a.csv", 4}}},
+		Statuses:    []Word{{"", "Hot", "", 2, Place{"a.csv", 3}}, {"", "", "not shown", 1, Place{"a.csv", 4}}},
 		Repeats:     Repeats{Rows: 1, Places: []Repeat{{Place{"b.csv", 5}, Place{"a.csv", 2}, 4}}},
 		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: "locators", Rows: 3}},
 		Projected:   Projected{Create: 3, Update: 3, Rate: 7, DurationS: 6.0 / 7},

@@ -9,64 +9,65 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/checkpoint"
 )
 
-// Worker is what one worker of a fleet has left in the ledger. Of several that had one shard, the newest knows what became
+// worker is a member of a fleet with what it has left in the ledger. Of several that had one shard, the newest knows what became
 // of all its rows.
-type Worker struct {
-	Shard   int
-	Run     string
-	Started time.Time
-	Last    time.Time // when it was heard of last
-	Newest  bool      // of its shard
-	Rows    RowCounts // of the shard as far as it has come
-	Summary *Summary  // as it told it last; nil: it has not yet
+type worker struct {
+	*checkpoint.Member
+	rows    RowCounts // of the shard as far as it has come
+	summary *Summary  // as it told it last; nil: it has not yet
 }
 
 // ended says whether it came to its end.
-func (w *Worker) ended() bool { return w.Summary != nil && w.Summary.Outcome != Running }
+func (w *worker) ended() bool { return w.summary != nil && w.summary.Outcome != Running }
 
-// ParseWorker reads what a worker left: its rows, and its figures so far or in the end.
-func ParseWorker(w *Worker, rows, summary []byte) error {
-	if len(rows) > 0 {
-		if err := json.Unmarshal(rows, &w.Rows); err != nil {
+// read takes the rows, and the figures so far or in the end, from their JSON.
+func (w *worker) read() error {
+	if len(w.Rows) > 0 {
+		if err := json.Unmarshal(w.Rows, &w.rows); err != nil {
 			return fmt.Errorf("read the counts of the worker of shard %d: %w", w.Shard, err)
 		}
 	}
-	if len(summary) == 0 {
+	if len(w.Summary) == 0 {
 		return nil
 	}
-	w.Summary = new(Summary)
-	if err := json.Unmarshal(summary, w.Summary, jsontext.AllowInvalidUTF8(true)); err != nil {
+	w.summary = new(Summary)
+	if err := json.Unmarshal(w.Summary, w.summary, jsontext.AllowInvalidUTF8(true)); err != nil {
 		return fmt.Errorf("read the summary of the worker of shard %d: %w", w.Shard, err)
 	}
 	if w.ended() {
-		w.Rows = w.Summary.Rows
+		w.rows = w.summary.Rows
 	}
 	return nil
 }
 
 // Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of all.
 // Of those that were killed, it lacks the requests of their last seconds; percentiles are means of the workers' own, weighted
-// by their requests.
-func Fleet(name string, shards int, workers []Worker) *Summary {
+// by their requests. An error says what cannot be read of what a worker left.
+func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
 	s := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}}
 	m := merger{Summary: s, organizations: map[Organization]int{}, transitions: map[Transition]int{}, errors: map[[2]string]*Reason{}}
 	heard := make([]bool, shards)
-	for i := range workers {
-		w := &workers[i]
+	for i := range members {
+		w := worker{Member: &members[i]}
+		if err := w.read(); err != nil {
+			return nil, err
+		}
 		if s.StartedAt.IsZero() || w.Started.Before(s.StartedAt) {
 			s.StartedAt = w.Started
 		}
 		if w.Last.After(s.FinishedAt) {
 			s.FinishedAt = w.Last
 		}
-		if w.Summary != nil {
-			m.work(w.Summary)
+		if w.summary != nil {
+			m.work(w.summary)
 		}
 		if w.Newest && w.Shard < shards {
 			heard[w.Shard] = true
-			m.rows(w)
+			m.rows(&w)
 		}
 	}
 	for shard, is := range heard {
@@ -75,10 +76,9 @@ func Fleet(name string, shards int, workers []Worker) *Summary {
 		}
 	}
 	m.finish()
-	return s
+	return s, nil
 }
 
-// merger adds up workers.
 type merger struct {
 	*Summary
 	measured      int // requests whose latencies are known
@@ -91,7 +91,6 @@ type merger struct {
 	codes         []int    // of newest workers that came to their end
 }
 
-// work adds what a worker did.
 func (m *merger) work(w *Summary) {
 	m.Requests.Create += w.Requests.Create
 	m.Requests.Update += w.Requests.Update
@@ -124,10 +123,9 @@ func (m *merger) work(w *Summary) {
 	m.Checkpoint.Sequence = max(m.Checkpoint.Sequence, w.Checkpoint.Sequence)
 }
 
-// rows adds what became of a shard's rows.
-func (m *merger) rows(w *Worker) {
-	m.Rows.add(&w.Rows)
-	s := w.Summary
+func (m *merger) rows(w *worker) {
+	m.Rows.add(&w.rows)
+	s := w.summary
 	if !w.ended() {
 		m.missing = append(m.missing, w.Shard)
 	} else {

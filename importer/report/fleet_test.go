@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/checkpoint"
 )
 
-// worker is one that came to its end, as its ledger has it.
-func worker(t *testing.T, shard int, newest bool, s Summary) Worker {
+// member is one that came to its end, as its ledger has it.
+func member(t *testing.T, shard int, newest bool, s Summary) checkpoint.Member {
 	t.Helper()
 	start := time.Date(2026, 5, 1, 8, shard, 0, 0, time.UTC)
 	s.RunID, s.Command, s.Outcome, s.StartedAt, s.FinishedAt = "r", "import", "complete", start, start.Add(time.Hour)
@@ -17,11 +19,14 @@ func worker(t *testing.T, shard int, newest bool, s Summary) Worker {
 	if err := s.WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	w := Worker{Shard: shard, Newest: newest, Started: start, Last: start.Add(time.Hour)}
-	if err := ParseWorker(&w, []byte(`{"read":1}`), b.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return checkpoint.Member{Shard: shard, Newest: newest, Started: start, Last: start.Add(time.Hour), Rows: []byte(`{"read":1}`), Summary: b.Bytes()}
+}
+
+func fleet(t *testing.T, shards int, members ...checkpoint.Member) *Summary {
+	t.Helper()
+	s, err := Fleet("monday", shards, members)
+	must(t, err)
+	return s
 }
 
 func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
@@ -36,10 +41,10 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 		}
 	}
 	// The first worker of shard 0 made 10 leads before it died, the second found them and made 5 more.
-	dead := worker(t, 0, false, lead(RowCounts{Read: 10, Created: 10}, 3))
-	second := worker(t, 0, true, lead(RowCounts{Read: 20, Created: 15, InDoubt: 1, Skipped: 4}, 5))
-	other := worker(t, 1, true, lead(RowCounts{Read: 30, Created: 29, Invalid: 1}, 1))
-	s := Fleet("monday", 2, []Worker{dead, second, other})
+	dead := member(t, 0, false, lead(RowCounts{Read: 10, Created: 10}, 3))
+	second := member(t, 0, true, lead(RowCounts{Read: 20, Created: 15, InDoubt: 1, Skipped: 4}, 5))
+	other := member(t, 1, true, lead(RowCounts{Read: 30, Created: 29, Invalid: 1}, 1))
+	s := fleet(t, 2, dead, second, other)
 	if diff := cmp.Diff(RowCounts{Read: 50, Created: 44, InDoubt: 1, Skipped: 4, Invalid: 1}, s.Rows); diff != "" {
 		t.Error(diff)
 	}
@@ -65,26 +70,26 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 		t.Errorf("p50 %v, want %v", got, want)
 	}
 	// One that was killed has left what it had done until then.
-	killed := worker(t, 1, false, lead(RowCounts{Read: 10, Created: 4}, 0))
-	killed.Summary.Outcome = Running
-	if s := Fleet("monday", 2, []Worker{second, killed, other}); s.Requests.Create != 48 || s.Rows.Read != 50 || s.ExitCode != 5 || s.Organizations[0].Leads != 48 {
+	killed := member(t, 1, false, lead(RowCounts{Read: 10, Created: 4}, 0))
+	killed.Summary = bytes.Replace(killed.Summary, []byte(`"complete"`), []byte(`"running"`), 1)
+	if s := fleet(t, 2, second, killed, other); s.Requests.Create != 48 || s.Rows.Read != 50 || s.ExitCode != 5 || s.Organizations[0].Leads != 48 {
 		t.Errorf("with one that was killed: %+v, %+v, exit code %d", s.Requests, s.Rows, s.ExitCode)
 	}
 	killed.Newest = true
-	if s := Fleet("monday", 2, []Worker{second, killed}); s.Requests.Create != 19 || s.ExitCode != 3 || s.StopReason != "1 shard has not come to an end: 1" {
+	if s := fleet(t, 2, second, killed); s.Requests.Create != 19 || s.ExitCode != 3 || s.StopReason != "1 shard has not come to an end: 1" {
 		t.Errorf("with one that was killed and has no successor: %+v, exit code %d, %q", s.Requests, s.ExitCode, s.StopReason)
 	}
-	going := Worker{Shard: 1, Newest: true, Started: other.Started, Rows: RowCounts{Read: 7, Created: 7}}
+	going := checkpoint.Member{Shard: 1, Newest: true, Started: other.Started, Rows: []byte(`{"read":7,"created":7}`)}
 	for _, test := range []struct {
-		workers []Worker
+		workers []checkpoint.Member
 		code    int
 		reason  string
 	}{
-		{[]Worker{second, going}, 3, "1 shard has not come to an end: 1"},
-		{[]Worker{second}, 3, "1 shard has not come to an end: 1"},
+		{[]checkpoint.Member{second, going}, 3, "1 shard has not come to an end: 1"},
+		{[]checkpoint.Member{second}, 3, "1 shard has not come to an end: 1"},
 		{nil, 3, "2 shards have not come to an end: 0 and 1"},
 	} {
-		if s := Fleet("monday", 2, test.workers); s.ExitCode != test.code || s.StopReason != test.reason || s.Outcome != "stopped" {
+		if s := fleet(t, 2, test.workers...); s.ExitCode != test.code || s.StopReason != test.reason || s.Outcome != "stopped" {
 			t.Errorf("%d, %s, %q", s.ExitCode, s.Outcome, s.StopReason)
 		}
 	}
@@ -96,11 +101,11 @@ func TestTheExitCodeOfAFleet(t *testing.T) {
 		codes []int
 		want  int
 	}{{[]int{0, 0}, 0}, {[]int{0, 1}, 1}, {[]int{5, 1}, 5}, {[]int{3, 5}, 3}, {[]int{3, 4}, 4}, {[]int{130, 4}, 130}} {
-		var workers []Worker
+		var workers []checkpoint.Member
 		for shard, code := range test.codes {
-			workers = append(workers, worker(t, shard, true, Summary{ExitCode: code}))
+			workers = append(workers, member(t, shard, true, Summary{ExitCode: code}))
 		}
-		if got := Fleet("x", len(test.codes), workers).ExitCode; got != test.want {
+		if got := fleet(t, len(test.codes), workers...).ExitCode; got != test.want {
 			t.Errorf("%v: %d, want %d", test.codes, got, test.want)
 		}
 	}

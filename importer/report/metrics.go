@@ -134,7 +134,6 @@ const (
 	lastComplete = "last_complete_timestamp_seconds"
 )
 
-// lastHelp says what the times of last runs mean.
 var lastHelp = map[string]string{
 	lastSuccess:  "Unix time at which the last run ended with exit code 0.",
 	lastComplete: "Unix time at which the last run ended that came to the end of its input, whatever became of the rows.",
@@ -155,6 +154,13 @@ func (g *gauges) vector(name, help string, labels ...string) *prometheus.GaugeVe
 
 func (g *gauges) set(name, help string, value float64) {
 	g.vector(name, help).WithLabelValues().Set(value)
+}
+
+func setEach[N int | float64](g *gauges, name, help, label string, values map[string]N) {
+	v := g.vector(name, help, label)
+	for of, value := range values {
+		v.WithLabelValues(of).Set(float64(value))
+	}
 }
 
 // gauges begins a file with what needs no run.
@@ -185,35 +191,26 @@ func (g *gauges) ended(now time.Time, code int) {
 // too, so that each goes on from run to run.
 func (g *gauges) figures(s *Summary) {
 	g.set("run_duration_seconds", "How long the run took.", s.DurationS)
-	rows := g.vector("run_rows", "Rows of the run by outcome; they add up to the rows read.", "outcome")
-	for _, o := range s.Rows.outcomes() {
-		rows.WithLabelValues(o.Name).Set(float64(o.Rows))
-	}
-	requests := g.vector("run_requests", "Requests of the run by kind, further tries included.", "kind")
-	for kind, n := range map[string]int{"create": s.Requests.Create, "update": s.Requests.Update, "token": s.Requests.Token} {
-		requests.WithLabelValues(kind).Set(float64(n))
-	}
-	g.set("run_retries", "Further tries among the requests of the run.", float64(s.Requests.Retries))
-	responses := g.vector("run_responses", "Answers of the service by HTTP status code.", "code")
-	for code, n := range s.Requests.ByStatus {
-		responses.WithLabelValues(code).Set(float64(n))
-	}
-	if l := s.LatencyMs; s.Requests.Create+s.Requests.Update > 0 { // no summary in the sense of Prometheus: the sum is not known
-		took := g.vector("run_request_duration_seconds", "How long lead requests took: percentiles and the longest.", "stat")
-		for stat, ms := range map[string]float64{"p50": l.P50, "p90": l.P90, "p99": l.P99, "max": l.Max} {
-			took.WithLabelValues(stat).Set(ms / 1000)
-		}
+	rows := s.Rows.ByName()
+	delete(rows, "read")
+	setEach(g, "run_rows", "Rows of the run by outcome; they add up to the rows read.", "outcome", rows)
+	n, l := s.Requests, s.LatencyMs
+	setEach(g, "run_requests", "Requests of the run by kind, further tries included.", "kind", map[string]int{"create": n.Create, "update": n.Update, "token": n.Token})
+	g.set("run_retries", "Further tries among the requests of the run.", float64(n.Retries))
+	setEach(g, "run_responses", "Answers of the service by HTTP status code.", "code", n.ByStatus)
+	if n.Create+n.Update > 0 { // no summary in the sense of Prometheus: the sum is not known
+		setEach(g, "run_request_duration_seconds", "How long lead requests took: percentiles and the longest.", "stat",
+			map[string]float64{"p50": l.P50 / 1000, "p90": l.P90 / 1000, "p99": l.P99 / 1000, "max": l.Max / 1000})
 	}
 	if r := s.Reconciliation; r != nil {
-		verdicts := g.vector("run_verdicts", "Rows by verdict of the reconciliation, and absent leads.", "verdict")
+		verdicts := map[string]int{}
 		for _, v := range r.Verdicts {
-			verdicts.WithLabelValues(v.Verdict).Set(float64(v.Leads))
+			verdicts[v.Verdict] = v.Leads
 		}
+		setEach(g, "run_verdicts", "Rows by verdict of the reconciliation, and absent leads.", "verdict", verdicts)
 		if s := r.Sample; s != nil {
-			drift := g.vector("run_sample_drift_ratio", "Share of sampled leads that differ, and its 95 % interval.", "bound")
-			for bound, share := range map[string]float64{"measured": s.Share, "low": s.Low, "high": s.High} {
-				drift.WithLabelValues(bound).Set(share)
-			}
+			setEach(g, "run_sample_drift_ratio", "Share of sampled leads that differ, and its 95 % interval.", "bound",
+				map[string]float64{"measured": s.Share, "low": s.Low, "high": s.High})
 		}
 	}
 	changes := g.vector("run_transitions", "Leads whose status the run changed.", "from", "to")
@@ -237,7 +234,7 @@ func statusLabel(word string) string {
 func (g *gauges) write(path string) error {
 	families, err := g.registry.Gather()
 	if err == nil {
-		err = replace(path, 0o644, func(w io.Writer) error {
+		err = WriteFile(path, 0o644, func(w io.Writer) error {
 			for _, f := range families {
 				if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
 					return err

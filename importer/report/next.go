@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -85,15 +86,6 @@ func (s *Summary) readOn() string {
 		with = fmt.Sprintf(" with --seed %d,", sample.Seed)
 	}
 	return "un the same command again" + with + " with a --fresh that reaches back to when this run began: leads that were read since are not read again."
-}
-
-func (r *Reconciliation) absent() int {
-	for _, v := range r.Verdicts {
-		if v.Verdict == "absent" {
-			return v.Leads
-		}
-	}
-	return 0
 }
 
 // decisions are what only a person can decide.
@@ -212,7 +204,7 @@ func (s *Summary) command(name string, files ...string) string {
 func flags(words []string) (line string) {
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
-		line += " " + name + "=" + quote(value)
+		line += " " + name + "=" + quoteOn(runtime.GOOS, value)
 	}
 	return line
 }
@@ -220,7 +212,6 @@ func flags(words []string) (line string) {
 // inSandbox is the address in the target of the built-in imitation.
 const inSandbox = "sandbox"
 
-// sentence begins with a capital and ends with a full stop.
 func sentence(text string) string {
 	return capital(strings.TrimRight(text, ".")) + "."
 }

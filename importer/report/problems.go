@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -44,11 +43,13 @@ func (n Number) MarshalCSV() (string, error) {
 // command's output.
 const Annotations = "github"
 
-// problemKinds are what may write problems, by the ending of the file's name.
-var problemKinds = map[string]func(io.Writer) problemWriter{
-	".csv":   func(out io.Writer) problemWriter { return &csvProblems{lines: csv.NewWriter(out)} },
-	".jsonl": func(out io.Writer) problemWriter { return jsonProblems{out} },
-	".xml":   func(out io.Writer) problemWriter { return &testCases{out: out} },
+// problemKinds are what may write problems, by the ending of the file's name. Each begins with what stands before the first one.
+var problemKinds = map[string]func(io.Writer) (problemWriter, error){
+	".csv": func(out io.Writer) (problemWriter, error) {
+		return csvProblems{out}, gocsv.Marshal([]Problem(nil), out)
+	},
+	".jsonl": func(out io.Writer) (problemWriter, error) { return jsonProblems{out}, nil },
+	".xml":   newTestCases,
 }
 
 // CheckProblems says whether problems can be written to a file of this name.
@@ -65,7 +66,6 @@ type problemWriter interface {
 	end() error // what stands behind the last one
 }
 
-// openProblems opens the file of problems, or sends them to where the annotations go.
 func (r *Run) openProblems() error {
 	path := r.files.Problems
 	if path == Annotations {
@@ -76,8 +76,8 @@ func (r *Run) openProblems() error {
 	if err != nil || out == nil {
 		return err
 	}
-	r.problems = problemKinds[strings.ToLower(filepath.Ext(path))](out)
-	return r.problems.add(nil) // what stands before the first one
+	r.problems, err = problemKinds[strings.ToLower(filepath.Ext(path))](out)
+	return err
 }
 
 // Tells says whether problems are written at all.
@@ -88,10 +88,7 @@ func (r *Run) Problems(batch []Problem) error {
 	if r.problems == nil || r.err != nil || len(batch) == 0 {
 		return r.err
 	}
-	for i := range batch {
-		p := &batch[i]
-		p.File, p.Column, p.Text = visible(p.File), Escape(p.Column), Escape(p.Text)
-	}
+	each(batch, func(p *Problem) { p.File, p.Column, p.Text = EscapeLine(p.File), Escape(p.Column), Escape(p.Text) })
 	r.err = r.problems.add(batch)
 	return r.err
 }
@@ -118,10 +115,11 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 		}
 	}
 	for _, w := range c.Statuses {
-		all = append(all, lacking("map", mapping, "lead.status", w.named(), w.Rows, w.Place))
+		w.Value = "lead.status"
+		all = append(all, w.problem("map", mapping))
 	}
-	for _, l := range c.Lacking {
-		all = append(all, lacking("map", mapping, l.Value, l.named(), l.Rows, l.Place))
+	for _, w := range c.Lacking {
+		all = append(all, w.problem("map", mapping))
 	}
 	for _, f := range c.Tests.Failures {
 		all = append(all, Problem{File: f.File, Line: Number(f.Line), Rule: "test", Text: strings.Join(f.Differences, "; ")})
@@ -131,9 +129,8 @@ func (c *Checks) problems(mapping string) (all []Problem) {
 	return append(all, c.strictProblems(mapping)...)
 }
 
-// lacking is a text that the map of a value lacks.
-func lacking(rule, mapping, value, text string, rows int, first Place) Problem {
-	return Problem{File: mapping, Column: value, Rule: rule, Text: fmt.Sprintf("the map lacks %s: %s, first at %s", text, english.Plural(rows, "row", ""), first)}
+func (w *Word) problem(rule, mapping string) Problem {
+	return Problem{File: mapping, Column: w.Value, Rule: rule, Text: fmt.Sprintf("the map lacks %s: %s, first at %s", w.named(), english.Plural(w.Rows, "row", ""), w.Place)}
 }
 
 // strictProblems are those that count where a check is strict only.
@@ -155,8 +152,8 @@ func (c *Checks) strictProblems(mapping string) (all []Problem) {
 	for _, g := range c.Unconfirmed {
 		all = append(all, Problem{File: g.File, Line: Number(g.Line), Column: g.Of, Rule: "guess", Text: g.Why})
 	}
-	for _, l := range c.Caught {
-		all = append(all, lacking("else", mapping, l.Value, l.named(), l.Rows, l.Place))
+	for _, w := range c.Caught {
+		all = append(all, w.problem("else", mapping))
 	}
 	for _, name := range c.UnusedColumns {
 		all = append(all, Problem{File: mapping, Column: name, Rule: "unused", Text: "no part of the mapping uses the column"})
@@ -164,31 +161,15 @@ func (c *Checks) strictProblems(mapping string) (all []Problem) {
 	return all
 }
 
-// csvProblems writes a table.
-type csvProblems struct {
-	lines *csv.Writer
-	begun bool
+type csvProblems struct{ out io.Writer }
+
+func (w csvProblems) add(batch []Problem) error {
+	each(batch, func(p *Problem) { p.Column, p.Text = defuse(p.Column), defuse(p.Text) })
+	return gocsv.MarshalWithoutHeaders(batch, w.out)
 }
 
-func (w *csvProblems) add(batch []Problem) error {
-	for i := range batch {
-		batch[i].Column, batch[i].Text = defuse(batch[i].Column), defuse(batch[i].Text)
-	}
-	marshal := gocsv.MarshalCSVWithoutHeaders
-	if !w.begun {
-		marshal, w.begun = gocsv.MarshalCSV, true
-	}
-	if batch == nil {
-		batch = []Problem{}
-	}
-	err := marshal(batch, w.lines)
-	w.lines.Flush()
-	return errors.Join(err, w.lines.Error())
-}
+func (csvProblems) end() error { return nil }
 
-func (*csvProblems) end() error { return nil }
-
-// jsonProblems writes an object a line.
 type jsonProblems struct{ out io.Writer }
 
 func (w jsonProblems) add(batch []Problem) error {
@@ -208,9 +189,13 @@ func (jsonProblems) end() error { return nil }
 
 // testCases writes the report of a test run as JUnit does, in which each problem is a test that fails.
 type testCases struct {
-	out   io.Writer
-	begun bool
-	some  bool
+	out  io.Writer
+	some bool
+}
+
+func newTestCases(out io.Writer) (problemWriter, error) {
+	_, err := io.WriteString(out, xml.Header+"<testsuites name=\"leadferry\">\n<testsuite name=\"leadferry\">\n")
+	return &testCases{out: out}, err
 }
 
 // testCase is one of them. One without a failure passes.
@@ -231,10 +216,6 @@ type failed struct {
 
 func (w *testCases) add(batch []Problem) error {
 	var err error
-	if !w.begun {
-		w.begun = true
-		_, err = io.WriteString(w.out, xml.Header+"<testsuites name=\"leadferry\">\n<testsuite name=\"leadferry\">\n")
-	}
 	for _, p := range batch {
 		w.some = true
 		err = errors.Join(err, w.write(testCase{
@@ -275,12 +256,7 @@ func (p *Problem) where() string {
 	return strings.Join(words, ", ")
 }
 
-func (p *Problem) sentence() string {
-	if p.Column == "" {
-		return p.Text
-	}
-	return "column " + p.Column + ": " + p.Text
-}
+func (p *Problem) sentence() string { return inColumn(p.Column, p.Text) }
 
 // at is the place before a sentence, as editors read it.
 func (p *Problem) at() string {

@@ -137,7 +137,6 @@ func (p *Progress) render(t Tick, eta string, done, left int) string {
 // drawn over.
 func (p *Progress) room() int { return max(1, p.options.Width()-1) }
 
-// draw puts a line in the place of the one that is there.
 func (p *Progress) draw(line string) {
 	if line == p.line {
 		return

@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/lazyregexp"
 )
 
 // mostRead bounds a summary that is read as a whole, in bytes. Ours have a tenth of it at
@@ -48,7 +51,6 @@ func Read(path string) (*Summary, error) {
 	return s, nil
 }
 
-// parse reads a summary from its JSON.
 func parse(text []byte) (*Summary, error) {
 	var s Summary
 	if err := json.Unmarshal(text, &s, jsontext.AllowInvalidUTF8(true)); err != nil {
@@ -70,4 +72,152 @@ func parse(text []byte) (*Summary, error) {
 	}
 	s.read = true
 	return &s, nil
+}
+
+const (
+	mostNames     = 10_000  // of a folder that are looked at
+	mostOfSummary = 4 << 20 // bytes: what is asked for stands near its beginning
+)
+
+// ReadOld reads the summary of an earlier run as far as it says what became of it: run,
+// outcome, checkpoint, target, rows and requests. The summary of another user counts as
+// none, but that of the user who called sudo.
+func ReadOld(path string) (*Summary, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|disk.NoFollow|disk.NonBlock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := disk.StatOpen(f); err != nil || !info.Mode().IsRegular() || !disk.Invokers(info) {
+		return nil, errors.Join(err, errNotOurs)
+	}
+	dec := jsontext.NewDecoder(io.LimitReader(f, mostOfSummary), jsontext.AllowInvalidUTF8(true))
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+		return nil, errors.Join(err, fs.ErrInvalid)
+	}
+	s := &Summary{SummaryPath: path}
+	parts := map[string]any{
+		"run_id": &s.RunID, "dry_run": &s.DryRun, "outcome": &s.Outcome, "finished_at": &s.FinishedAt,
+		"checkpoint": &s.Checkpoint, "target": &s.Target, "rows": &s.Rows, "requests": &s.Requests,
+	}
+	for len(parts) > 0 {
+		name, err := dec.ReadToken()
+		if err != nil || name.Kind() == '}' {
+			return nil, errors.Join(err, fs.ErrInvalid)
+		}
+		part := parts[name.String()]
+		delete(parts, name.String())
+		if part == nil {
+			part = new(jsontext.Value)
+		}
+		if err := json.UnmarshalDecode(dec, part); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// RunsFolder is where run folders stand, in the folder that the program was started in.
+const RunsFolder = "leadferry-runs"
+
+// Old reads the summaries of the newest runs, most at most, whose folders lie in the
+// parents. This must cost a run next to nothing, whatever lies there.
+func Old(parents []string, most int) []*Summary {
+	type file struct {
+		path string
+		at   time.Time
+	}
+	var found []file
+	for _, parent := range parents {
+		dir, err := os.Open(parent)
+		if err != nil {
+			continue
+		}
+		entries, _ := dir.ReadDir(mostNames) // as many as there are
+		dir.Close()
+		for _, e := range entries {
+			path := filepath.Join(parent, e.Name(), summaryFile)
+			if info, err := os.Lstat(path); err == nil && e.IsDir() && disk.Invokers(info) {
+				found = append(found, file{path, info.ModTime()})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b file) int { return b.at.Compare(a.at) })
+	var all []*Summary
+	for _, f := range found[:min(len(found), most)] {
+		if s, err := ReadOld(f.path); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+var runFolder = lazyregexp.New(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
+
+// Prune removes from the folder parent, in which run folders lie, those of the target
+// beyond the newest keep, if nothing in them asks for anybody: runs that came to their
+// end, without rejects and doubts. The newest of each checkpoint stays, which testifies
+// to what the checkpoint knows, and so does a folder with anything in it that no run
+// wrote, or of another user. It returns how many it removed.
+func Prune(parent string, keep int, target Target) (removed int, bad error) {
+	root, err := os.OpenRoot(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	runs := slices.DeleteFunc(Old([]string{parent}, mostNames), func(s *Summary) bool {
+		return s.Target != target || s.DryRun || !runFolder().MatchString(filepath.Base(filepath.Dir(s.SummaryPath)))
+	})
+	slices.SortFunc(runs, func(a, b *Summary) int { return b.FinishedAt.Compare(a.FinishedAt) })
+	kept := 0
+	seen := map[string]bool{} // checkpoints
+	for _, run := range runs {
+		name := run.Checkpoint.Path + "\x00" + run.Checkpoint.ID
+		newest := !seen[name]
+		seen[name] = true
+		if kept++; kept <= keep || newest || run.Outcome != "complete" || run.Rows.InDoubt > 0 {
+			continue
+		}
+		folder := filepath.Dir(run.SummaryPath)
+		gone, err := removeRun(root, filepath.Base(folder))
+		if err != nil { // perhaps somebody has a file of it open: the next run tries again
+			bad = errors.Join(bad, fmt.Errorf("%s: %w", folder, err))
+		}
+		if gone {
+			removed++
+		}
+	}
+	return removed, bad
+}
+
+// removeRun removes a run's folder, unless something lies in it that is to stay.
+func removeRun(root *os.Root, name string) (bool, error) {
+	folder, err := root.OpenRoot(name)
+	if err != nil {
+		return false, err
+	}
+	defer folder.Close()
+	entries, err := fs.ReadDir(folder.FS(), ".")
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if kind := RunFile(e.Name()); err != nil || kind == "" || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
+			return false, err
+		}
+	}
+	for _, e := range entries {
+		if err := folder.Remove(e.Name()); err != nil {
+			return false, err
+		}
+	}
+	if err := folder.Close(); err != nil { // on Windows nobody could remove it before
+		return false, err
+	}
+	err = root.Remove(name)
+	return err == nil, err
 }

@@ -45,7 +45,13 @@ type Files struct {
 	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
 }
 
-const pageFile = "report.html"
+// The names of what a run leaves in its folder, beside rejects.
+const (
+	summaryFile        = "summary.json"
+	resultsFile        = "results.csv"
+	reconciliationFile = "reconciliation.csv"
+	pageFile           = "report.html"
+)
 
 // Wanted reports whether any file or folder is.
 func (f Files) Wanted() bool {
@@ -69,16 +75,12 @@ type Run struct {
 	folder *os.Root // the run's own; nil without one
 	reused bool     // that folder is an earlier run's
 
-	outputs        []*output     // all that are open or complete
-	results        *results      // nil: not wanted
-	reconciliation *output       // nil: not wanted
-	pull           *output       // the same
-	problems       problemWriter // nil: not wanted
-	rejects        []*sheet
-	named          *output // the file of --rejects until the first reject
-	summary        *output // nil: not wanted
-	page           *output // the same
-	err            error   // the first failure; nothing is written after it
+	outputs                                      []*output // all that are open or complete
+	results, reconciliation, pull, page, summary *output   // each nil: not wanted
+	named                                        *output   // the file of --rejects until the first reject
+	rejects                                      []*sheet
+	problems                                     problemWriter // nil: not wanted
+	err                                          error         // the first failure; nothing is written after it
 }
 
 // OpenRun makes the folder and opens the files, so that a place that cannot be
@@ -93,7 +95,7 @@ func OpenRun(f Files) (*Run, error) {
 	if f.Summary == "-" {
 		f.Summary = None
 	}
-	f.Results, f.Summary = f.path(f.Results, "results.csv"), f.path(f.Summary, summaryFile)
+	f.Results, f.Summary = f.path(f.Results, resultsFile), f.path(f.Summary, summaryFile)
 	r := &Run{files: f}
 	if f.Dir != "" {
 		folder, err := makeFolder(f.Dir)
@@ -111,35 +113,28 @@ func OpenRun(f Files) (*Run, error) {
 	return r, nil
 }
 
-func (r *Run) open() error {
-	results, err := r.create(r.files.Results)
-	if err == nil && results != nil {
-		r.results, err = newResults(results, r.files.Columns)
+func (r *Run) open() (err error) {
+	f, page, reconciliation := &r.files, "", ""
+	if f.Page != nil {
+		page = f.path("", pageFile)
 	}
-	if err == nil && r.files.Rejects != None {
-		r.named, err = r.create(r.files.Rejects)
+	if f.Reconciles {
+		reconciliation = f.path(f.Reconciliation, reconciliationFile)
 	}
-	if err == nil {
-		err = r.openProblems()
+	for _, o := range []struct {
+		to   **output
+		path string
+	}{{&r.results, f.Results}, {&r.named, f.Rejects}, {&r.reconciliation, reconciliation}, {&r.pull, f.Pull}, {&r.page, page}, {&r.summary, f.Summary}} {
+		if *o.to, err = r.create(o.path); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = r.openReconciliation()
-	}
-	if err == nil {
-		err = r.openPull()
-	}
-	if err == nil && r.files.Page != nil {
-		r.page, err = r.create(r.files.path("", pageFile))
-	}
-	if err == nil {
-		r.summary, err = r.create(r.files.Summary)
-	}
-	return err
+	return errors.Join(beginLines[Result](r.results, f.Columns), beginLines[Compared](r.reconciliation, nil), r.openProblems())
 }
 
-// create opens an output; nil where path is "".
+// create opens an output; nil where path is "" or None.
 func (r *Run) create(path string) (*output, error) {
-	if path == "" {
+	if path == "" || path == None {
 		return nil, nil
 	}
 	folder, dir := r.folder, filepath.Dir(path)
@@ -157,12 +152,7 @@ func (r *Run) create(path string) (*output, error) {
 }
 
 // Results writes the lines of rows, whose texts it makes fit to be shown. An error is the first that any of the run's files met.
-func (r *Run) Results(batch []Result) error {
-	if r.err == nil && r.results != nil {
-		r.err = r.results.add(batch)
-	}
-	return r.err
-}
+func (r *Run) Results(batch []Result) error { return addLines(r, r.results, batch, (*Result).cells) }
 
 // TakesRows reports whether any of the files tells of single rows.
 func (r *Run) TakesRows() bool {
@@ -208,12 +198,8 @@ func (r *Run) Finish(s *Summary) error {
 	if r.err != nil {
 		s.fail(r.err)
 	}
-	for _, last := range []struct {
-		name   string
-		commit func(*Summary) error
-	}{{"page", r.commitPage}, {"summary", r.commitSummary}} {
-		if err := last.commit(s); err != nil {
-			err = fmt.Errorf("write the %s: %w", last.name, err)
+	for _, commit := range []func(*Summary) error{r.commitPage, r.commitSummary} {
+		if err := commit(s); err != nil {
 			s.fail(err)
 			r.err = errors.Join(r.err, err)
 		}
@@ -221,7 +207,6 @@ func (r *Run) Finish(s *Summary) error {
 	return r.err
 }
 
-// commitRows completes results and rejects.
 func (r *Run) commitRows(s *Summary) error {
 	if err := r.Flush(); err != nil {
 		return fmt.Errorf("write results and rejects: %w", err)
@@ -229,16 +214,16 @@ func (r *Run) commitRows(s *Summary) error {
 	for _, o := range r.outputs {
 		switch o {
 		case r.summary, r.page:
-		case r.pull:
-			if err := r.commitPull(); err != nil {
-				return fmt.Errorf("complete the pull file: %w", err)
-			}
 		case r.named: // what an earlier run left there would be taken for this one's
 			if err := o.remove(); err != nil {
 				return fmt.Errorf("remove the rejects file of an earlier run: %w", err)
 			}
 		default:
-			if err := o.commit(); err != nil {
+			end := o.commit
+			if o == r.pull && o.lines == nil { // not written
+				end = o.discard
+			}
+			if err := end(); err != nil {
 				return fmt.Errorf("complete results and rejects: %w", err)
 			}
 		}
@@ -272,8 +257,9 @@ func (r *Run) commitPage(s *Summary) error {
 	}
 	if err != nil {
 		s.PagePath = ""
+		return fmt.Errorf("write the page: %w", err)
 	}
-	return err
+	return nil
 }
 
 func (r *Run) commitSummary(s *Summary) error {
@@ -287,11 +273,11 @@ func (r *Run) commitSummary(s *Summary) error {
 	}
 	if err != nil {
 		s.SummaryPath, s.run = "", nil
+		return fmt.Errorf("write the summary: %w", err)
 	}
-	return err
+	return nil
 }
 
-// amend writes page and summary once more.
 func (r *Run) amend(s *Summary) (err error) {
 	if r.page != nil && r.page.partial != "" {
 		if r.page, err = create(r.page.folder, r.page.path); err == nil {
@@ -310,7 +296,6 @@ func (r *Run) amend(s *Summary) (err error) {
 	return r.commitSummary(s)
 }
 
-// close lets go of the folders.
 func (r *Run) close() (err error) {
 	if r.folder != nil {
 		err = r.folder.Close()

@@ -27,7 +27,9 @@ const (
 func (s *Summary) WriteText(w io.Writer, width int) error {
 	s.escape()
 	p := &printer{width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read)))}
-	s.headline(p)
+	for _, sentence := range s.Headline() {
+		p.wrap("", "", sentence+".")
+	}
 	s.rows(p)
 	s.Reconciliation.text(p)
 	s.transitions(p)
@@ -43,18 +45,12 @@ func (s *Summary) WriteText(w io.Writer, width int) error {
 	return err
 }
 
-func (s *Summary) headline(p *printer) {
-	for _, sentence := range s.Headline() {
-		p.text(sentence)
-	}
-}
-
 // Headline says how the run ended, or how far it is, in sentences without their full stops:
 // the first says it all.
 func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
-	need, faults := s.Rows.attention(s.DryRun), strings.Join(s.Checks.faults(), ", and ")
+	need, faults := s.Attention(), strings.Join(s.Checks.faults(), ", and ")
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows, english.PluralWord(need, "needs", "need"))
 	switch {
 	case s.Outcome == Running && s.Rows.Read == 0:
@@ -149,14 +145,18 @@ func (s *Summary) transitions(p *printer) {
 	})
 }
 
-func (s *Summary) reasons(p *printer) {
-	if s.Rows.attention(s.DryRun) == 0 {
-		return
+// Asking are the reasons of rows that want a person's eye, but for those that were not sent any more. A run that sends nothing
+// lists invalid ones check by check.
+func (s *Summary) Asking() []Reason {
+	asks := map[string]bool{}
+	for _, o := range s.Outcomes() {
+		asks[o.Name] = o.Attention && o.Name != "pending" && !(o.Name == "invalid" && s.Checks != nil)
 	}
-	asking := slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool {
-		return slices.Contains([]string{"created", "updated", "unchanged", "skipped", "pending"}, r.Outcome) ||
-			r.Outcome == "invalid" && s.Checks != nil // a run that sends nothing lists these check by check
-	})
+	return slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool { return !asks[r.Outcome] })
+}
+
+func (s *Summary) reasons(p *printer) {
+	asking := s.Asking()
 	list(p, "Most frequent reasons", asking[:min(topReasons, len(asking))], 0, func(r Reason) {
 		p.figure(r.Rows, fmt.Sprintf("%-9s  %s", r.Outcome, r.Error))
 		if len(r.Examples) > 0 {
@@ -234,14 +234,10 @@ func list[T any](p *printer, heading string, items []T, top int, show func(T), r
 
 func (p *printer) heading(text string) { p.WriteString("\n" + text + "\n") }
 
-func (p *printer) verbatim(text string) { p.WriteString("  " + visible(text) + "\n") }
-
-// text writes a sentence.
-func (p *printer) text(text string) { p.wrap("", "", text+".") }
+func (p *printer) verbatim(text string) { p.WriteString("  " + EscapeLine(text) + "\n") }
 
 func (p *printer) indented(text string) { p.wrap("  ", "  ", text) }
 
-// figure writes a number and what it counts.
 func (p *printer) figure(n int, text string) {
 	p.wrap(fmt.Sprintf("  %*s  ", p.figures, humanize.Comma(int64(n))), p.margin(), text)
 }
@@ -255,7 +251,7 @@ func (p *printer) margin() string { return strings.Repeat(" ", p.figures+4+len("
 // wrap breaks a text between words; white space within it stays.
 func (p *printer) wrap(first, next, text string) {
 	line, used := first, utf8.RuneCountInString(first)
-	for i, word := range strings.Split(visible(text), " ") {
+	for i, word := range strings.Split(EscapeLine(text), " ") {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:

@@ -87,7 +87,7 @@ func (p *program) report(c *cli.Context) error {
 	if err := p.keepPage(to); err != nil {
 		return err
 	}
-	if err := report.WriteFile(to, func(w io.Writer) error { return runpage.Write(w, s) }); err != nil {
+	if err := report.WriteFile(to, 0o600, func(w io.Writer) error { return runpage.Write(w, s) }); err != nil {
 		return exit.Stopped(fmt.Sprintf("the page could not be written: %v", err), "name another place with -o FILE")
 	}
 	if _, err := fmt.Fprintln(p.Out, report.EscapeLine(to)); err != nil {
@@ -189,15 +189,10 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 		}
 		return nil, exit.Usage("the ledger knows no fleet "+name, hint)
 	}
-	var workers []report.Worker
-	for _, m := range members {
-		w := report.Worker{Shard: m.Shard, Run: m.Run, Started: m.Started, Last: m.Last, Newest: m.Newest}
-		if err := report.ParseWorker(&w, m.Rows, m.Summary); err != nil {
-			return nil, err
-		}
-		workers = append(workers, w)
+	s, err := report.Fleet(name, shards, members)
+	if err != nil {
+		return nil, err
 	}
-	s := report.Fleet(name, shards, workers)
 	s.Target = report.Target(target)
 	return s, nil
 }
@@ -218,7 +213,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 	s.SummaryPath, s.PagePath = filepath.Join(dir, "summary.json"), cmp.Or(to, filepath.Join(dir, "report.html"))
 	write := func(path string, content func(io.Writer) error) {
 		if err == nil {
-			err = report.WriteFile(path, content)
+			err = report.WriteFile(path, 0o600, content)
 		}
 	}
 	write(s.SummaryPath, s.WriteJSON)

@@ -106,7 +106,6 @@ func Write(w io.Writer, v View) error {
 	return frame().Execute(w, framed{View: v, Policy: filePolicy(), Style: template.CSS(style)})
 }
 
-// writeLive writes a page that follows its address.
 func writeLive(w io.Writer, v View) error {
 	return frame().Execute(w, framed{View: v, Style: template.CSS(style), Script: template.JS(follow)})
 }

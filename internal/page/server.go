@@ -80,7 +80,6 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 	return s, nil
 }
 
-// listen listens on a loopback address only.
 func listen(addr string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -296,7 +295,6 @@ func (v *visitors) enter(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, one)
 }
 
-// welcome notes that the visitor has shown the token.
 func (v *visitors) welcome(ctx context.Context) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

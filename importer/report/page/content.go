@@ -3,9 +3,12 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/report"
 )
@@ -64,6 +67,18 @@ func clip[T any](items []T, most int) clipped[T] {
 	return clipped[T]{items[:n], len(items) - n}
 }
 
+// listed is what a page shows of a list of any type.
+type listed struct {
+	Items any
+	More  int
+}
+
+func shown(list any) listed {
+	all := reflect.ValueOf(list)
+	n := min(all.Len(), mostListed)
+	return listed{all.Slice(0, n).Interface(), all.Len() - n}
+}
+
 func contentOf(s *report.Summary, headline []string, total int) *content {
 	c := &content{
 		Summary: s, Headlines: headline[1:], Verdict: verdictOf(s), Tiles: tilesOf(s, total), Running: s.Outcome == report.Running,
@@ -74,11 +89,7 @@ func contentOf(s *report.Summary, headline []string, total int) *content {
 		c.Done = 100 * min(s.Rows.Read, total) / total
 	}
 	c.Steps = clip(s.Steps(), mostListed).Items
-	if s.Attention() > 0 {
-		c.Reasons = clip(slices.DeleteFunc(slices.Clone(s.Errors), func(r report.Reason) bool {
-			return !asks(s, r.Outcome) || r.Outcome == "invalid" && s.Checks != nil // which lists these check by check
-		}), mostErrors)
-	}
+	c.Reasons = clip(s.Asking(), mostErrors)
 	c.Moves = matrixOf("moves", "Changes of status that the service confirmed", [3]string{"from", "to", "not known"}, s.Transitions)
 	c.Organizations = organizationsOf(s.Organizations)
 	if r := s.Reconciliation; r != nil {
@@ -89,11 +100,6 @@ func contentOf(s *report.Summary, headline []string, total int) *content {
 		c.Assigned = assignedOf(s.Checks.Assignments)
 	}
 	return c
-}
-
-// asks reports whether rows of an outcome want a person's eye.
-func asks(s *report.Summary, outcome string) bool {
-	return slices.ContainsFunc(s.Outcomes(), func(o report.OutcomeCount) bool { return o.Name == outcome && o.Attention })
 }
 
 // verdict is how the run ended, in a word, a picture and a sentence.
@@ -121,11 +127,11 @@ type tile struct{ Question, Figure, Note string }
 // tilesOf answers how many, how fast, what is left and what needs a person.
 func tilesOf(s *report.Summary, total int) []tile {
 	n, need := s.Rows, s.Attention()
-	rows := tile{"How many", comma(n.Read), plural(n.Read, "row read", "rows read")}
+	rows := tile{"How many", comma(n.Read), english.PluralWord(n.Read, "row read", "rows read")}
 	if s.Outcome == report.Running && total > 0 {
 		rows.Note = "of " + comma(total) + " rows, " + percent(min(n.Read, total), total)
 	} else if made := n.Created + n.Partial; made > 0 {
-		rows.Note += ", " + comma(made) + plural(made, " lead made", " leads made")
+		rows.Note += ", " + comma(made) + english.PluralWord(made, " lead made", " leads made")
 	}
 	speed := tile{"How fast", strconv.FormatFloat(roundTo2(s.ThroughputRowsPerS), 'f', -1, 64) + " rows/s", "in " + seconds(s.DurationS)}
 	if s.ThroughputRowsPerS >= 100 {
@@ -135,10 +141,10 @@ func tilesOf(s *report.Summary, total int) []tile {
 		speed.Note += "; 95 % of answers within " + milliseconds(s.LatencyMs.P95)
 	}
 	unsent := n.Pending + n.Failed + n.Partial
-	left := tile{"What is left", comma(unsent), plural(unsent, "row to send", "rows to send") + " by the next run"}
+	left := tile{"What is left", comma(unsent), english.PluralWord(unsent, "row to send", "rows to send") + " by the next run"}
 	switch {
 	case s.DryRun:
-		left = tile{"What is left", comma(n.Pending), plural(n.Pending, "good row: nothing was sent", "good rows: nothing was sent")}
+		left = tile{"What is left", comma(n.Pending), english.PluralWord(n.Pending, "good row: nothing was sent", "good rows: nothing was sent")}
 	case s.Outcome == report.Running && total > 0:
 		left = tile{"What is left", comma(max(0, total-n.Read)), "rows to read"}
 	case unsent == 0:
@@ -173,13 +179,6 @@ func wanting(s *report.Summary, need int) string {
 // spoken is the name of an outcome or verdict without its underscore.
 func spoken(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 // doubtsOf are the rows in doubt of one file, which stand together.
 type doubtsOf struct {
 	File string
@@ -205,7 +204,6 @@ func doubtsIn(s *report.Summary) clipped[report.Doubt] {
 	return list
 }
 
-// answer is how often the service gave a status.
 type answer struct {
 	Status string
 	Count  int
@@ -219,29 +217,10 @@ func answersOf(s *report.Summary) (list []answer) {
 	return clip(list, mostListed).Items
 }
 
-// InputsShown are the inputs, as many as people look at.
-func (c *content) InputsShown() clipped[report.Input] { return clip(c.Inputs, mostListed) }
-
-// NotesShown are the remarks for people.
-func (c *content) NotesShown() clipped[string] { return clip(c.Notes, mostListed) }
-
-// A page shows the beginning of each list of a check.
-
-func (c *content) RulesShown() clipped[report.Rule] { return clip(c.Checks.Rules, mostListed) }
-
-func (c *content) FailuresShown() clipped[report.Failure] {
-	return clip(c.Checks.Tests.Failures, mostListed)
-}
-
-func (c *content) GuessesShown() clipped[report.Guess] {
-	return clip(c.Checks.Unconfirmed, mostListed)
-}
-
+// FaultsShown are what keeps the run from beginning.
 func (c *content) FaultsShown() clipped[report.Fault] {
 	return clip(slices.Concat(c.Checks.LostFiles, c.Checks.CannotCreate), mostListed)
 }
-
-func (c *content) ColumnsShown() clipped[string] { return clip(c.Checks.UnusedColumns, mostListed) }
 
 // repeated is a kind of rows that a check found beside others.
 type repeated struct {
@@ -252,8 +231,8 @@ type repeated struct {
 // RepeatsShown are rows whose keys stand, or seem to stand, in other rows.
 func (c *content) RepeatsShown() (list []repeated) {
 	for _, r := range []repeated{
-		{plural(c.Checks.Repeats.Rows, "row repeats a key", "rows repeat a key"), c.Checks.Repeats},
-		{plural(c.Checks.LookAlikes.Rows, "row has a key that looks like another", "rows have keys that look like others"), c.Checks.LookAlikes},
+		{english.PluralWord(c.Checks.Repeats.Rows, "row repeats a key", "rows repeat a key"), c.Checks.Repeats},
+		{english.PluralWord(c.Checks.LookAlikes.Rows, "row has a key that looks like another", "rows have keys that look like others"), c.Checks.LookAlikes},
 	} {
 		if r.Rows > 0 {
 			r.Places = clip(r.Places, 3).Items

@@ -18,8 +18,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -35,7 +37,7 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "command": command, "path": path, "place": place, "examples": examples, "byFile": byFile, "spoken": spoken,
-		"clock": clock, "ms": milliseconds, "waited": waited, "share": share, "bytes": humanize.Comma, "differences": differences,
+		"clock": clock, "ms": milliseconds, "waited": waited, "share": share, "bytes": humanize.Comma, "differences": differences, "shown": shown,
 	}).Parse(runText))
 })
 
@@ -63,7 +65,6 @@ func comma(n int) string { return humanize.Comma(int64(n)) }
 // mostOfPath is how many characters of a path are shown: its end says more than its middle.
 const mostOfPath = 120
 
-// path is a path fit to be shown.
 func path(text string) string {
 	shown := []rune(report.Escape(text))
 	if len(shown) <= mostOfPath {
@@ -111,7 +112,6 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// clock is a point of time.
 func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
 
 // percent is a share of a whole, never rounded to all or nothing where it is neither.
@@ -129,7 +129,6 @@ func percent(n, of int) string {
 	}
 }
 
-// milliseconds is a short time.
 func milliseconds(ms float64) string {
 	switch {
 	case ms >= 10_000:
@@ -138,4 +137,67 @@ func milliseconds(ms float64) string {
 		return humanize.CommafWithDigits(ms, 0) + " ms"
 	}
 	return fmt.Sprintf("%.3g ms", ms)
+}
+
+// Live is the page of a run that goes on. Whoever shows it figures waits for nobody: a page is
+// made when a reader asks, once for all readers.
+type Live struct {
+	server *page.Server
+	latest atomic.Pointer[snapshot]
+}
+
+// snapshot is a run at one moment.
+type snapshot struct {
+	summary *report.Summary
+	total   int
+	once    sync.Once
+	view    page.View
+}
+
+// Serve begins to show a run at addr, an address with a port on loopback. An error says why it
+// cannot be listened on. End must follow.
+func Serve(addr string, s *report.Summary) (*Live, error) {
+	l := new(Live)
+	l.Show(s, 0)
+	var err error
+	if l.server, err = page.Serve(addr, l.site); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// URL is where a person sees the page, and nobody else does.
+func (l *Live) URL() string { return l.server.URL() }
+
+// Show tells how far the run is, of which total rows are to be read, 0 where nobody knows. The
+// summary is the page's from then on.
+func (l *Live) Show(s *report.Summary, total int) {
+	l.latest.Store(&snapshot{summary: s, total: total})
+}
+
+// Shown is what was told last.
+func (l *Live) Shown() *report.Summary { return l.latest.Load().summary }
+
+// End shows how the run ended, if that is known, and ends the page once readers have it, within
+// a second.
+func (l *Live) End(s *report.Summary) error {
+	if s != nil {
+		l.Show(s, 0)
+	}
+	return l.server.Close()
+}
+
+// site is the one page that there is.
+func (l *Live) site(at *url.URL) (page.View, bool) {
+	if at.Path != "/" {
+		return page.View{}, false
+	}
+	s := l.latest.Load()
+	s.once.Do(func() {
+		v, err := view(s.summary, s.total)
+		if err == nil {
+			s.view = v
+		}
+	})
+	return s.view, true
 }

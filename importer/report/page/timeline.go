@@ -16,7 +16,7 @@ import (
 type timeline struct {
 	Units                 int
 	Step                  string // how long a bucket is, in words
-	Rate                  plot
+	Rate                  *plot
 	Latency               *plot // nil: there were no requests
 	Lanes                 []lane
 	Ticks                 []tick
@@ -29,12 +29,19 @@ type timeline struct {
 
 // plot has a scale from its foot to its head and some lines.
 type plot struct {
-	Marks  []mark
-	Lines  []line
-	Area   string // path below the first line
-	Height int
-	Log    bool
+	Units         int // as wide as the timeline
+	Height, lanes int // pixels; of the lanes below
+	Marks         []mark
+	Lines         []line
+	Area          string // path below the first line
+	Log           bool
 }
+
+// TickY is where the times stand below the plot and its lanes.
+func (p *plot) TickY() int { return plotFrom + p.Height + p.lanes + tickBelow }
+
+// Total is how high the chart is.
+func (p *plot) Total() int { return p.TickY() + 6 }
 
 type mark struct{ Y, Label string }
 
@@ -135,7 +142,7 @@ func (t *timeline) rates() {
 	}
 	top := nice(max(peak(rows), peak(requests)))
 	scale := func(v float64) float64 { return plotHeight * (1 - v/top) }
-	t.Rate = plot{Height: plotHeight, Lines: []line{{looks{"s0", ""}, "rows", steps(rows, each, t.Units, scale), ""}}}
+	t.Rate = &plot{Units: t.Units, Height: plotHeight, Lines: []line{{looks{"s0", ""}, "rows", steps(rows, each, t.Units, scale), ""}}}
 	t.Rate.Area = t.Rate.Lines[0].Path + fmt.Sprintf("V%sH0Z", rounded(scale(0)))
 	if t.Sends {
 		t.Rate.Lines = append(t.Rate.Lines, line{looks{"s1", ""}, "requests", steps(requests, each, t.Units, scale), "5 4"})
@@ -162,7 +169,7 @@ func (t *timeline) latencies(p50, p95, p99 []float64) {
 	if low > top {
 		low = top // nothing was measured
 	}
-	p := &plot{Height: plotHeight, Log: top/low > wideRange}
+	p := &plot{Units: t.Units, Height: plotHeight, Log: top/low > wideRange}
 	var scale func(float64) float64
 	if p.Log {
 		foot, head := math.Floor(math.Log10(low)), math.Ceil(math.Log10(top))
@@ -193,14 +200,12 @@ func (t *timeline) latencies(p50, p95, p99 []float64) {
 	t.LatencyDesc = fmt.Sprintf("Half of the answers came within %s at best, 99 %% within %s at worst.", milliseconds(low), milliseconds(top))
 }
 
-// ticks say how long the run has gone on.
 func (t *timeline) ticks(whole time.Duration) {
 	for i, anchor := range []string{"start", "middle", "middle", "middle", "end"} {
 		t.Ticks = append(t.Ticks, tick{fmt.Sprint(25 * i), anchor, since(whole * time.Duration(i) / 4)})
 	}
 }
 
-// since is a time after the run's beginning.
 func since(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -303,30 +308,7 @@ func (t *timeline) lane(name, series string, values []float64) {
 			fmt.Fprintf(&b, "M%d %dv-%sh1v%sz", i, laneHeight, h, h)
 		}
 	}
-	y := plotFrom + plotHeight + laneEvery*len(t.Lanes) + 22
+	y := plotFrom + plotHeight + t.Rate.lanes + 22
 	t.Lanes = append(t.Lanes, lane{looks{series, ""}, name, b.String(), y, y + laneHeight, y - 4})
+	t.Rate.lanes += laneEvery
 }
-
-// TickY is where the times stand below the rate and its lanes.
-func (t *timeline) TickY() int { return plotFrom + plotHeight + laneEvery*len(t.Lanes) + tickBelow }
-
-// RateTotal is how high the chart of the rate is.
-func (t *timeline) RateTotal() int { return t.TickY() + 6 }
-
-// LatencyTickY is where the times stand below the latencies.
-func (t *timeline) LatencyTickY() int { return plotFrom + plotHeight + tickBelow }
-
-// LatencyTotal is how high the chart of the latencies is.
-func (t *timeline) LatencyTotal() int { return t.LatencyTickY() + 6 }
-
-// stretched is a plot with how many units wide it is.
-type stretched struct {
-	P     *plot
-	Units int
-}
-
-// RatePlot is that of the rate.
-func (t *timeline) RatePlot() stretched { return stretched{&t.Rate, t.Units} }
-
-// LatencyPlot is that of the latencies.
-func (t *timeline) LatencyPlot() stretched { return stretched{t.Latency, t.Units} }
