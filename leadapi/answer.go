@@ -82,11 +82,10 @@ func unpacked(body []byte, packing string) (plain []byte, fits bool) {
 var unpackers = map[string][]func(io.Reader) (io.Reader, error){
 	"gzip":    {openGzip},
 	"x-gzip":  {openGzip},
-	"deflate": {openZlib, func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil }},
+	"deflate": {func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }, func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil }},
 }
 
 func openGzip(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
-func openZlib(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }
 
 // members calls f with each member of the object that body is, and reports whether all of body could be read: one JSON
 // object of valid UTF-8, no name twice, nothing behind it. What f gets stands until it returns. It leaves out what is of

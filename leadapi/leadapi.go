@@ -63,7 +63,6 @@ func (c *Client) Close() {
 	}
 }
 
-// request is what a call sends.
 type request struct {
 	op      string
 	method  string
@@ -77,7 +76,6 @@ type request struct {
 	limit   time.Time // when its time is over
 }
 
-// content is the body of a request.
 type content interface{ AppendJSON(b []byte) []byte }
 
 // do is the one way out: it makes a call and reads the answer to its end. read is given the body of a 200, 201 or 202,

@@ -202,7 +202,6 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	return lead, nil
 }
 
-// member takes what an answer says.
 func (l *Lead) member(name []byte, v jsontext.Value) {
 	switch string(name) {
 	case "ID":

@@ -139,7 +139,7 @@ func (h *host) clientCertificateFault(t *tap, err error) *dialError {
 	case t.shown != nil:
 		fault.text = "it does not accept the client certificate of --client-cert" + said
 		if t.shown.Leaf != nil && time.Now().After(t.shown.Leaf.NotAfter) {
-			fault.text += ", which expired on " + day(t.shown.Leaf.NotAfter)
+			fault.text += ", which expired on " + t.shown.Leaf.NotAfter.UTC().Format(time.DateOnly)
 		}
 		fault.hint = "ask whoever runs the service which certificates it accepts"
 	case !t.asked:
@@ -218,12 +218,9 @@ func certificateFault(err error, leaf *x509.Certificate, whose, name string) *di
 	return fault
 }
 
-// signer names who has signed a certificate.
 func signer(c *x509.Certificate) string {
 	if c == nil || c.Issuer.String() == "" {
 		return ""
 	}
 	return " (" + c.Issuer.String() + ")"
 }
-
-func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -36,7 +36,6 @@ func (c *Client) Login(ctx context.Context, email, password string) (token strin
 	return token, nil
 }
 
-// account is the body of a login.
 type account struct{ email, password string }
 
 func (a account) AppendJSON(b []byte) []byte {
@@ -205,7 +204,6 @@ func (k *keeper) renew(ctx context.Context, renewals int) (*oauth2.Token, *Error
 	return k.last()
 }
 
-// last is what came of the last renewal.
 func (k *keeper) last() (*oauth2.Token, *Error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -2,10 +2,8 @@ package leadapi
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -16,8 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 )
 
 // Call is one request as Observe and Trace see it; calls come from several goroutines at
@@ -113,16 +109,6 @@ func (d *Detail) watch(ctx context.Context) context.Context {
 	})
 }
 
-// shaking tells a traced dial that a TLS handshake begins; done is to be called with its end.
-func shaking(ctx context.Context) (done func(error)) {
-	trace := httptrace.ContextClientTrace(ctx)
-	if trace == nil {
-		return func(error) {}
-	}
-	trace.TLSHandshakeStart()
-	return func(err error) { trace.TLSHandshakeDone(tls.ConnectionState{}, err) }
-}
-
 // exchanged completes a Detail with what an exchange has shown.
 func (d *Detail) exchanged(c *conn, a answer, err error) {
 	if d == nil {
@@ -141,7 +127,6 @@ func (d *Detail) exchanged(c *conn, a answer, err error) {
 	}
 }
 
-// failed notes why there is no connection.
 func (d *Detail) failed(err error) {
 	if d == nil {
 		return
@@ -151,7 +136,6 @@ func (d *Detail) failed(err error) {
 	}
 }
 
-// complete takes over what the dial has shown.
 func (d *Detail) complete() {
 	d.dialled.mu.Lock()
 	defer d.dialled.mu.Unlock()
@@ -179,53 +163,3 @@ func causeOf(err error) string {
 	}
 	return redact(err.Error())
 }
-
-// NewRequestID returns a random UUID for the header that [Config].RequestIDHeader names, to be that of a request's first
-// attempt.
-func NewRequestID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return RequestIDOf(fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16]), 1)
-}
-
-// RequestIDOf is the ID of a request's n-th attempt, n from 1: its last two digits count them. So each attempt has an ID of its
-// own, and one that is known before the first leaves tells all; "" has none.
-func RequestIDOf(id string, n int) string {
-	if len(id) < 2 {
-		return id
-	}
-	return fmt.Sprintf("%s%02x", id[:len(id)-2], min(n, 255))
-}
-
-// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot stand under: those of HTTP itself, and those
-// for which somebody on the way might send the request again or somewhere else.
-func CheckRequestIDHeader(name string) error {
-	if name == "" {
-		return nil
-	}
-	fail := func(sentence, hint string) error {
-		return &ConfigError{"RequestIDHeader", "the header for request IDs " + sentence, hint}
-	}
-	small := strings.ToLower(name)
-	meaning := func(prefix string) bool { return strings.HasPrefix(small, prefix) }
-	switch {
-	case len(name) > 64 || !httpguts.ValidHeaderFieldName(name):
-		return fail("is not a name of a header", "letters, digits and - only, at most 64, such as X-Request-ID")
-	case strings.Contains(small, "idempot"):
-		return fail("would let others repeat the request", "the service knows no idempotency keys; use a name such as X-Request-ID")
-	case slices.Contains(takenHeaders, small) || slices.ContainsFunc(takenPrefixes, meaning):
-		return fail("has a meaning of its own in HTTP", "use a name such as X-Request-ID")
-	}
-	return nil
-}
-
-var (
-	takenHeaders = []string{
-		"age", "allow", "authorization", "cache-control", "connection", "cookie", "cookie2", "date", "dnt", "early-data", "etag", "expect", "expires",
-		"forwarded", "from", "host", "http2-settings", "keep-alive", "last-modified", "location", "max-forwards", "origin", "pragma", "prefer", "priority", "range",
-		"referer", "retry-after", "server", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "upgrade-insecure-requests", "user-agent", "vary",
-		"via", "warning", "www-authenticate", "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-real-ip", "x-rewrite-url",
-	}
-	takenPrefixes = []string{"accept", "access-control-", "content-", "if-", "proxy-", "sec-", "x-forwarded-"}
-)

@@ -21,7 +21,6 @@ const (
 	ClientSecret = "sandbox-secret"
 )
 
-// accountID is the UserID of the service account.
 const accountID = "1f5f1573-3e36-43ab-81be-5112f6c70655"
 
 // The default lifetimes ("Limits"); that of the temporary token is not shown there.
@@ -46,7 +45,6 @@ type grant struct {
 	Expires time.Time
 }
 
-// issue makes a token for an OAuth client or account.
 func (s *Server) issue(u use, owner string, life time.Duration) (token string, err error) {
 	token = rand.Text()
 	g, err := json.Marshal(grant{owner, s.now().Add(life)})

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -121,11 +120,6 @@ func (a *authority) sign(template *x509.Certificate) (made tls.Certificate, err 
 	if err != nil {
 		return made, err
 	}
-	number, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return made, err
-	}
-	template.SerialNumber = number
 	template.NotBefore, template.NotAfter = a.now.Add(-time.Hour), a.now.Add(certificateLife)
 	if !template.IsCA {
 		template.KeyUsage = x509.KeyUsageDigitalSignature
@@ -155,12 +149,4 @@ func (c *certificates) write(name string, mode fs.FileMode, kind string, der []b
 		return "", err
 	}
 	return path, errors.Join(pem.Encode(f, &pem.Block{Type: kind, Bytes: der}), f.Close())
-}
-
-// remove takes a temporary folder away.
-func (c *certificates) remove() error {
-	if !c.temporary {
-		return nil
-	}
-	return os.RemoveAll(c.dir)
 }

@@ -69,7 +69,6 @@ locators:
 
 const directoryKeys = "its keys are trunk, organizations (id, name, locations with name, city, address, postal_code, territories) and locators (id, type)"
 
-// directoryFile is a file of LoadDirectory.
 type directoryFile struct {
 	Trunk         organizationEntry
 	Organizations []organizationEntry

@@ -67,7 +67,6 @@ type fault struct {
 	seen        int // requests of its kinds so far
 }
 
-// faults is a parsed Options.Faults.
 type faults struct {
 	retryAfter string
 	keepAlive  string // seconds; "": not announced
@@ -79,7 +78,6 @@ type faults struct {
 	list   []*fault
 }
 
-// parseFaults reads the grammar of FaultHelp.
 func parseFaults(spec string) (*faults, error) {
 	fs := &faults{retryAfter: "1"}
 	for item := range strings.SplitSeq(spec, ",") {
@@ -212,7 +210,7 @@ func (fs *faults) pick(kind string) (hit *fault) {
 func (fs *faults) answer(f *fault) answer {
 	a := answer{status: f.status, header: map[string]string{}}
 	if f.status >= 300 && f.status != http.StatusNotModified {
-		a = refused(&refusal{status: f.status, code: cmp.Or(http.StatusText(f.status), "Unknown"), reason: "the sandbox was asked for this fault"})
+		a = refused(refuse(f.status, "the sandbox was asked for this fault"))
 	}
 	if f.retry && fs.retryAfter != "none" {
 		a.header["Retry-After"] = fs.retryTime()

@@ -111,7 +111,7 @@ func (st *store) fill(n int) error {
 			if err != nil {
 				return err
 			}
-			if err := putLead(tx, &record{Lead: Lead{ID: newID(i), Content: map[string]any{"name": "hay"}}}); err != nil {
+			if err := putLead(tx, &History{Lead: Lead{ID: newID(i), Content: map[string]any{"name": "hay"}}}); err != nil {
 				return err
 			}
 		}
@@ -192,7 +192,7 @@ func TestRequestsAreKeptWithoutSecrets(t *testing.T) {
 func TestOnlyTheLastRequestsAreKept(t *testing.T) {
 	s := open(t, Options{})
 	for range 2*mostRequests + 7 {
-		s.journal.note(s.entry("other", httptest.NewRequest("GET", "/", nil), nil, answer{status: 404}))
+		s.note("other", httptest.NewRequest("GET", "/", nil), nil, answer{status: 404})
 	}
 	all := s.Requests(5000, func(Request) bool { return true })
 	if len(all) != mostRequests || all[0].Number != 2*mostRequests+7 || all[mostRequests-1].Number != mostRequests+8 || s.Answered() != all[0].Number {

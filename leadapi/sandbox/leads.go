@@ -1,11 +1,18 @@
 package sandbox
 
 import (
+	"errors"
+	"io"
 	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Lead is a lead as the sandbox keeps it and answers updates with it, in the order of the specification's table ("Lead").
@@ -177,3 +184,94 @@ func (s *Server) update(c call) (answer, error) {
 
 // Leads returns every lead in the order of creation: what a test holds against what a run says it did.
 func (s *Server) Leads() ([]Lead, error) { return s.store.leads() }
+
+// The kinds of value that a field of a request may have.
+const (
+	text   = jsontext.Kind('"')
+	object = jsontext.Kind('{')
+)
+
+// fields names what an object may hold, and of which kind.
+type fields map[string]jsontext.Kind
+
+// form is what an object holds of its fields.
+type form map[string]jsontext.Value
+
+// text returns a text field, "" when it is not there.
+func (f form) text(name string) string {
+	b, _ := jsontext.AppendUnquote(nil, f[name])
+	return string(b)
+}
+
+// required returns a text field that must be there and not be empty.
+func (f form) required(name string) (string, error) {
+	v := f.text(name)
+	if strings.TrimSpace(v) == "" {
+		return "", refuse(http.StatusBadRequest, "%s is required", name)
+	}
+	return v, nil
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "the body did not arrive whole")
+	case len(body) > maxBody:
+		return nil, refuse(http.StatusRequestEntityTooLarge, "the body is larger than 1 MiB")
+	}
+	return body, nil
+}
+
+// form reads a request's body, which must be declared as JSON ("Endpoints").
+func (s *Server) form(c call, known fields) (form, error) {
+	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
+	charset := params["charset"]
+	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+	}
+	if c.Header.Get("Content-Encoding") != "" {
+		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Encoding is not supported")
+	}
+	return parseForm("the body", c.body, known, s.options.Strict)
+}
+
+// parseForm reads one object: names in exact case and once only, valid UTF-8, nothing behind. Fields that are not known, or
+// null, are left out; strict refuses them.
+func parseForm(what string, b []byte, known fields, strict bool) (f form, err error) {
+	if jsontext.Value(b).Kind() != object {
+		return nil, refuse(http.StatusBadRequest, "%s must be a JSON object", what)
+	}
+	if json.Unmarshal(b, &f) != nil {
+		return nil, refuse(http.StatusBadRequest, "%s is not well-formed JSON", what)
+	}
+	for name, value := range f {
+		switch want := known[name]; {
+		case !strict && (want == 0 || value.Kind() == 'n'):
+			delete(f, name)
+		case want == 0:
+			return nil, refuse(http.StatusBadRequest, "%.64q is not a field of this object", name)
+		case want != value.Kind():
+			return nil, refuse(http.StatusBadRequest, "%s must be %s", name, map[jsontext.Kind]string{text: "a string", object: "an object"}[want])
+		}
+	}
+	return f, nil
+}
+
+// parseContent reads an object of key/value pairs. Numbers keep their digits.
+func parseContent(v jsontext.Value) (content map[string]any, err error) {
+	if json.Unmarshal(v, &content, exactNumbers) != nil {
+		return nil, refuse(http.StatusBadRequest, "content is not well-formed JSON")
+	}
+	return content, nil
+}
+
+// exactNumbers has numbers read into jsontext.Value.
+var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	n, err := d.ReadValue()
+	*v = n.Clone()
+	return err
+}))

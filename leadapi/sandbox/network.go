@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -81,10 +82,14 @@ func (s *Server) Serve(n Network) (l *Listener, err error) {
 
 // serve has a handler answer at an address, and returns its URL.
 func (l *Listener) serve(ctx context.Context, n Network, addr string, h http.Handler, secure *tls.Config) (*url.URL, error) {
-	if err := loopback(addr); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	host, _, err := net.SplitHostPort(addr)
+	if err == nil && !isLoopback(host) {
+		err = errors.New("the sandbox serves this machine only, at 127.0.0.1, [::1] or localhost")
 	}
-	ln, err := net.Listen("tcp", addr)
+	var ln net.Listener
+	if err == nil {
+		ln, err = net.Listen("tcp", addr)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
@@ -102,17 +107,6 @@ func (l *Listener) serve(ctx context.Context, n Network, addr string, h http.Han
 	return u, nil
 }
 
-func loopback(addr string) error {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return err
-	}
-	if !isLoopback(host) {
-		return errors.New("the sandbox serves this machine only, at 127.0.0.1, [::1] or localhost")
-	}
-	return nil
-}
-
 func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
@@ -125,7 +119,7 @@ func (s *Server) only(prefix string) http.Handler {
 			return
 		}
 		a := refused(refuse(http.StatusNotFound, "this is the other application's address"))
-		s.journal.note(s.entry("other", r, nil, a))
+		s.note("other", r, nil, a)
 		a.write(w)
 	})
 }
@@ -167,13 +161,12 @@ func (l *Listener) Close() error {
 	}
 	l.accepting.Wait()
 	l.tunnels.Wait()
-	if l.certificates != nil {
-		errs = append(errs, l.certificates.remove())
+	if l.certificates != nil && l.certificates.temporary {
+		errs = append(errs, os.RemoveAll(l.certificates.dir))
 	}
 	return errors.Join(errs...)
 }
 
-// proxyKind is the kind of requests for a tunnel.
 const proxyKind = "proxy"
 
 // proxy leads to the sandbox's own ports alone, by CONNECT.
@@ -191,7 +184,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.server.pause(r.Context(), f.wait())
 	}
 	if f != nil && (f.name == "hang" || f.name == "drop") {
-		p.note(r, f, answer{})
+		p.server.note(proxyKind, r, f, answer{})
 		panic(http.ErrAbortHandler)
 	}
 	a, fault := p.refusal(r), f != nil && f.status > 0
@@ -201,18 +194,14 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.status == 0 {
 		conn, err := new(net.Dialer).DialContext(r.Context(), "tcp", r.Host)
 		if err == nil {
-			p.note(r, f, answer{status: http.StatusOK})
+			p.server.note(proxyKind, r, f, answer{status: http.StatusOK})
 			p.tunnel(w, r, conn)
 			return
 		}
 		a = refused(refuse(http.StatusBadGateway, "the sandbox cannot be reached"))
 	}
-	p.note(r, f, a)
+	p.server.note(proxyKind, r, f, a)
 	a.write(w)
-}
-
-func (p *proxy) note(r *http.Request, f *fault, a answer) {
-	p.server.journal.note(p.server.entry(proxyKind, r, f, a))
 }
 
 // refusal is what speaks against a tunnel, or nothing.
@@ -220,7 +209,7 @@ func (p *proxy) refusal(r *http.Request) (a answer) {
 	host, port, err := net.SplitHostPort(r.Host)
 	switch {
 	case r.Method != http.MethodConnect:
-		return refused(&refusal{status: http.StatusMethodNotAllowed, code: http.StatusText(http.StatusMethodNotAllowed), reason: "this proxy takes CONNECT", allow: http.MethodConnect})
+		return refused(&refusal{status: http.StatusMethodNotAllowed, reason: "this proxy takes CONNECT", allow: http.MethodConnect})
 	case !p.admits(r.Header.Get("Proxy-Authorization")):
 		a = refused(refuse(http.StatusProxyAuthRequired, "user or password of the proxy is wrong or missing"))
 		a.header["Proxy-Authenticate"] = `Basic realm="leadferry sandbox"`

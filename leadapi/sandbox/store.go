@@ -27,7 +27,7 @@ const (
 // The buckets of a file, those of tokens beside; their names are in order.
 var (
 	clientBucket = []byte("clients") // OAuth client → digest of its secret
-	leadBucket   = []byte("leads")   // lead ID, in the order of creation → record as JSON
+	leadBucket   = []byte("leads")   // lead ID, in the order of creation → History as JSON
 	buckets      = [][]byte{[]byte(accessUse), clientBucket, leadBucket, []byte(loginUse), []byte(refreshUse)}
 )
 
@@ -109,45 +109,42 @@ func (st *store) add(l *Lead) error {
 			return err
 		}
 		l.ID = newID(n)
-		return putLead(tx, &record{Lead: *l})
+		return putLead(tx, &History{Lead: *l})
 	})
 }
 
 // change applies edit to a lead and returns it as stored, with what changed in its history; a lead that is not known is
 // refused.
 func (st *store) change(id string, now time.Time, edit func(*Lead)) (Lead, error) {
-	var r record
+	var h History
 	err := st.Update(func(tx *bbolt.Tx) error {
 		v := tx.Bucket(leadBucket).Get([]byte(id))
 		if v == nil {
 			return refuse(http.StatusNotFound, "the lead is not known")
 		}
-		if err := json.Unmarshal(v, &r, exactNumbers); err != nil {
+		if err := json.Unmarshal(v, &h, exactNumbers); err != nil {
 			return err
 		}
-		before := r.Lead
-		before.Content = maps.Clone(r.Content)
-		edit(&r.Lead)
-		r.touch(now)
-		if err := r.add(now, before); err != nil {
-			return err
-		}
-		return putLead(tx, &r)
+		before := h.Lead
+		before.Content = maps.Clone(h.Content)
+		edit(&h.Lead)
+		h.touch(now)
+		h.add(now, before)
+		return putLead(tx, &h)
 	})
-	return r.Lead, err
+	return h.Lead, err
 }
 
-func putLead(tx *bbolt.Tx, r *record) error {
-	v, err := json.Marshal(r)
+func putLead(tx *bbolt.Tx, h *History) error {
+	v, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
 	b := tx.Bucket(leadBucket)
 	b.FillPercent = 0.95 // IDs come in order
-	return b.Put([]byte(r.ID), v)
+	return b.Put([]byte(h.ID), v)
 }
 
-// leads returns every lead in the order of creation.
 func (st *store) leads() (leads []Lead, err error) {
 	err = st.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(leadBucket).ForEach(func(_, v []byte) error {
@@ -165,7 +162,6 @@ func putClient(tx *bbolt.Tx, id, secret string) error {
 	return tx.Bucket(clientBucket).Put([]byte(id), digest(secret))
 }
 
-// isClient reports whether there is an OAuth client of this ID and secret.
 func (st *store) isClient(id, secret string) (known bool) {
 	err := st.View(func(tx *bbolt.Tx) error {
 		known = bytes.Equal(tx.Bucket(clientBucket).Get([]byte(id)), digest(secret))

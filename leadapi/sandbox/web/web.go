@@ -7,11 +7,20 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
+	"fmt"
 	"html/template"
+	"maps"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+
+	"github.com/dustin/go-humanize"
 
 	"leadferry/internal/page"
 	"leadferry/leadapi/sandbox"
@@ -88,7 +97,7 @@ func (s *Site) render(at *url.URL) (page.View, bool) {
 		if l, err = s.lead(query.Get("id")); l == nil && err == nil {
 			return page.View{}, false
 		} else if l != nil {
-			title = plain(l.name(), 80) + ", a lead of the sandbox"
+			title = plain(l.Name(), 80) + ", a lead of the sandbox"
 		}
 		name, data = "lead", l
 	default:
@@ -104,3 +113,228 @@ func (s *Site) render(at *url.URL) (page.View, bool) {
 	}
 	return page.View{Title: title, Main: template.HTML(b.String()), Form: true}, true
 }
+
+const (
+	leadsOnPage    = 100
+	requestsBeside = 20 // on the page of leads
+	requestsOnPage = 200
+	requestsOfLead = 50
+	mostQuery      = 200 // bytes
+	shortestName   = 6   // bytes of an ID or a time: what is shorter stands in any by chance
+)
+
+// head is what the page of leads says of the sandbox as a whole.
+type head struct {
+	Address, Faults string
+	Made, Answered  int
+	Kinds           []tally // in words of the sandbox: create, update, …
+	Unanswered      int
+	Hits            []tally
+	Hit             int
+}
+
+type tally struct {
+	Name string
+	N    int
+}
+
+func (s *Site) head() (h head, err error) {
+	h = head{Address: s.address, Faults: s.server.Faults()}
+	for kind, answers := range s.server.Counts() {
+		n := 0
+		for status, times := range answers {
+			if n += times; status == 0 {
+				h.Unanswered += times
+			}
+		}
+		h.Answered += n
+		h.Kinds = append(h.Kinds, tally{kind, n})
+	}
+	for fault, n := range s.server.Hits() {
+		h.Hit += n
+		h.Hits = append(h.Hits, tally{fault, n})
+	}
+	most := func(a, b tally) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) }
+	slices.SortFunc(h.Kinds, most)
+	slices.SortFunc(h.Hits, most)
+	h.Made, err = s.server.Made()
+	return h, err
+}
+
+type leadsPage struct {
+	head
+	Query    string
+	Paged    bool // not the newest ones
+	Leads    []leadRow
+	Short    bool
+	Older    string // address
+	Requests []requestRow
+	More     string // address of all requests for the query
+}
+
+// form is a search, and where it leads.
+type form struct{ Action, Label, Query string }
+
+func (p *leadsPage) Form() form {
+	return form{"/", "A name, an address, an ID, an organization, or a part of one; or a time, for leads made in the minute after it", p.Query}
+}
+
+type leadRow struct {
+	sandbox.Lead
+	Owner string // the organization's name, "" where it has none
+}
+
+func (r leadRow) Name() string { return nameOf(r.Lead) }
+func (r leadRow) Link() string { return leadLink(r.ID) }
+
+func leadLink(id string) string { return "/lead?" + url.Values{"id": {id}}.Encode() }
+
+// nameOf is what a list calls a lead: its name, or what else a person would know it by.
+func nameOf(l sandbox.Lead) string {
+	for _, key := range append([]string{"name", "email", "phone"}, slices.Sorted(maps.Keys(l.Content))...) {
+		if text := strings.TrimSpace(sandbox.TextOf(l.Content[key])); text != "" {
+			return text
+		}
+	}
+	return "(without content)"
+}
+
+func (s *Site) leads(query, before string) (*leadsPage, error) {
+	h, err := s.head()
+	if err != nil {
+		return nil, err
+	}
+	query = asked(query)
+	found, err := s.server.Find(query, before[:min(len(before), mostQuery)], leadsOnPage)
+	if err != nil {
+		return nil, err
+	}
+	p := &leadsPage{head: h, Query: query, Paged: before != "", Short: found.Short, Requests: s.requestRows(query, requestsBeside)}
+	for _, l := range found.Leads {
+		p.Leads = append(p.Leads, leadRow{l, s.server.OrganizationName(l.OwnerID)})
+	}
+	if found.Older != "" {
+		p.Older = "/?" + url.Values{"q": {query}, "before": {found.Older}}.Encode()
+	}
+	p.More = "/requests?" + url.Values{"q": {query}}.Encode()
+	return p, nil
+}
+
+// asked is a query without what cannot be seen.
+func asked(query string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(query[:min(len(query), mostQuery)], ""))
+}
+
+type requestRow struct{ sandbox.Request }
+
+// Lost reports whether a lead was made or changed, and the sender was not told so.
+func (r requestRow) Lost() bool { return r.LeadID != "" && (r.Status < 200 || r.Status > 299) }
+
+// Link is the address of its lead.
+func (r requestRow) Link() string { return leadLink(r.LeadID) }
+
+// matches reports whether it holds every word.
+func (r requestRow) matches(words []string) bool {
+	answer := strconv.Itoa(r.Status)
+	if r.Status == 0 {
+		answer = "no answer"
+	}
+	said := strings.ToLower(strings.Join([]string{r.Kind, answer, r.Reason, r.Fault}, "\n"))
+	named := strings.ToLower(strings.Join([]string{r.Path, r.RequestID, r.LeadID, clock(r.At)}, "\n"))
+	return !slices.ContainsFunc(words, func(w string) bool {
+		return !strings.Contains(said, w) && (len(w) < shortestName || !strings.Contains(named, w))
+	})
+}
+
+func (s *Site) requestRows(query string, limit int) (rows []requestRow) {
+	words := strings.Fields(strings.ToLower(query))
+	for _, r := range s.server.Requests(limit, func(r sandbox.Request) bool { return requestRow{r}.matches(words) }) {
+		rows = append(rows, requestRow{r})
+	}
+	return rows
+}
+
+type requestsPage struct {
+	Query    string
+	Requests []requestRow
+	Most     int
+}
+
+func (p *requestsPage) Form() form {
+	return form{"/requests", "Words that a request holds, all of them", p.Query}
+}
+
+func (s *Site) requests(query string) *requestsPage {
+	query = asked(query)
+	return &requestsPage{query, s.requestRows(query, requestsOnPage), requestsOnPage}
+}
+
+type leadPage struct {
+	*sandbox.History
+	Owner    string
+	Fields   []field
+	Requests []requestRow
+}
+
+type field struct{ Key, Value string }
+
+// Name is what the page is headed by.
+func (p *leadPage) Name() string { return nameOf(p.Lead) }
+
+func (s *Site) lead(id string) (*leadPage, error) {
+	h, err := s.server.History(id)
+	if h == nil {
+		return nil, err
+	}
+	p := &leadPage{History: h, Owner: s.server.OrganizationName(h.OwnerID)}
+	for _, key := range slices.Sorted(maps.Keys(h.Content)) {
+		p.Fields = append(p.Fields, field{key, sandbox.TextOf(h.Content[key])})
+	}
+	slices.Reverse(p.Changes)
+	for _, r := range s.server.Requests(requestsOfLead, func(r sandbox.Request) bool { return r.LeadID == id }) {
+		p.Requests = append(p.Requests, requestRow{r})
+	}
+	return p, nil
+}
+
+// plain is a text of somebody else's as it can be shown: cut at n characters, and without those that cannot be seen or turn
+// the text around, each of which is named.
+func plain(text string, n int) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case n == 0:
+			return b.String() + fmt.Sprintf("… (%s bytes more)", count(len(text)-i))
+		case r == '\n' || r == '\t':
+			b.WriteRune(r)
+		case r < ' ':
+			b.WriteRune('\u2400' + r)
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' || r == unicode.ReplacementChar:
+			fmt.Fprintf(&b, "⟨%U⟩", r)
+		default:
+			b.WriteRune(r)
+		}
+		n--
+	}
+	return b.String()
+}
+
+// clock is a time as an export of the checkpoint writes it, with milliseconds.
+func clock(at any) string {
+	switch t := at.(type) {
+	case time.Time:
+		return t.UTC().Format("2006-01-02T15:04:05.000Z")
+	case string:
+		if parsed, err := time.Parse(time.RFC3339Nano, t); err == nil {
+			return clock(parsed)
+		}
+	}
+	return fmt.Sprint(at)
+}
+
+func count(n int) string { return humanize.Comma(int64(n)) }

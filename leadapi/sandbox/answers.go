@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -14,6 +16,70 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+// answer is what a request is given: a status, 0 for none, and a body of JSON.
+type answer struct {
+	status int
+	header map[string]string
+	body   []byte
+	leadID string // of the lead that the body names
+	reason string // of a refusal
+}
+
+func (a answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	if len(a.body) > 0 {
+		h.Set("Content-Type", "application/json")
+	}
+	for k, v := range a.header {
+		h.Set(k, v)
+	}
+	if a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a client that is gone has no use for the error
+}
+
+func respond(status int, v any) answer {
+	body, _ := json.Marshal(v, json.Deterministic(true), jsontext.EscapeForHTML(false)) // it is made of what was read
+	return answer{status: status, header: map[string]string{}, body: body}
+}
+
+// refusal is an error that the client is told ("Errors").
+type refusal struct {
+	status int
+	code   string // "": the words of the status
+	reason string
+	allow  string // the method that the address takes
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+// refuse returns a refusal in words that hold no value of the request.
+func refuse(status int, format string, args ...any) error {
+	return &refusal{status: status, reason: fmt.Sprintf(format, args...)}
+}
+
+// refused turns an error into an answer; what is no refusal is a fault of the sandbox itself.
+func refused(err error) answer {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		r = &refusal{status: http.StatusInternalServerError, reason: err.Error()}
+	}
+	a := respond(r.status, struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}{cmp.Or(r.code, http.StatusText(r.status), "Unknown"), r.reason})
+	a.reason = r.reason
+	switch {
+	case r.allow != "":
+		a.header["Allow"] = r.allow
+	case r.status == http.StatusUnauthorized:
+		a.header["WWW-Authenticate"] = "Bearer"
+	}
+	return a
+}
 
 // scene is an answer about to be spoiled.
 type scene struct {
@@ -64,7 +130,7 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 		a = answer{}
 	}
 	a.leadID = leadID
-	c := scene{answer: a, s: s, w: w, r: r, pause: f.pause, before: s.journal.note(s.entry(kind, r, f, a))}
+	c := scene{answer: a, s: s, w: w, r: r, pause: f.pause, before: s.note(kind, r, f, a)}
 	if trick := tricks[f.name]; trick != nil {
 		trick(c)
 		return
@@ -78,7 +144,6 @@ const (
 	forEver  = 24 * time.Hour
 )
 
-// hang gives no answer.
 func (c scene) hang() {
 	c.s.pause(c.r.Context(), forEver)
 	panic(http.ErrAbortHandler)
@@ -154,7 +219,6 @@ func (c scene) raw(text string) {
 	_, _ = io.WriteString(conn, text)
 }
 
-// pack packs the body unasked.
 func (c scene) pack(encoding string, packer func(io.Writer) io.WriteCloser) {
 	var b bytes.Buffer
 	z := packer(&b)
@@ -165,7 +229,6 @@ func (c scene) pack(encoding string, packer func(io.Writer) io.WriteCloser) {
 	c.write(c.w)
 }
 
-// bomb packs the body behind 64 MiB of blanks.
 func (c scene) bomb() {
 	c.w.Header().Set("Content-Encoding", "gzip")
 	c.w.Header().Set("Content-Type", "application/json")
@@ -181,7 +244,6 @@ func (c scene) bomb() {
 	_ = z.Close()
 }
 
-// endless sends blanks until the client or the sandbox goes.
 func (c scene) endless() {
 	c.w.WriteHeader(c.status)
 	blanks := []byte(strings.Repeat(" ", 1<<16))
