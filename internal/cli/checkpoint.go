@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,12 +36,7 @@ func (p *program) checkpointCommand() *cli.Command {
 		}
 		c.Flags = append(c.Flags, connectionFlags()...)
 		action := c.Action
-		c.Action = func(c *cli.Context) error {
-			if err := exit.OfDisk(action(c)); err != nil || p.told.lost == nil {
-				return err
-			}
-			return exit.Stopped(fmt.Sprintf("standard output could not be written: %v", p.told.lost), disk.WayOut(p.told.lost))
-		}
+		c.Action = func(c *cli.Context) error { return exit.OfDisk(action(c)) }
 	}
 	return &cli.Command{
 		Name: "checkpoint", Usage: "look at what is known of the leads, and settle rows in doubt",
@@ -60,23 +54,10 @@ written, or standard output is closed; 4 it is locked, damaged or of another tar
 	}
 }
 
-// told is what a command says, and why some of it is lost, for which nobody asks line by line.
-type told struct {
-	to   io.Writer
-	lost error
-}
-
-func (t *told) Write(b []byte) (int, error) {
-	n, err := t.to.Write(b)
-	t.lost = cmp.Or(t.lost, err)
-	return n, err
-}
-
 // desk is where the command works.
 func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
-	p.told.to = p.Out
 	return &checkpointcmd.Desk{
-		In: p.In, Out: &p.told, Err: p.Err, Say: p.say(c),
+		In: p.In, Out: &p.out, Err: p.Err, Say: p.say(c),
 		Find:    func() (ledger.Place, error) { return p.ledger(c).Existing() },
 		MayAsk:  c.Bool("yes") || p.person().CanAnswer(),
 		Confirm: func(question, nothing, hint string) error { return p.confirm(c, question, nothing, hint) },
@@ -150,17 +131,17 @@ func (p *program) export(c *cli.Context) error {
 		State: c.String("state"), Run: c.String("created-by"), CSV: c.String("format") == "csv", Terminal: to == "" && terminal.Is(p.Out),
 	}
 	var told terminal.Spool
-	err = p.desk(c).Export(c.Context, x, &told)
-	name, broken := "standard output", error(nil)
-	switch {
-	case err != nil && !told.Begun: // refused
-	case to == "":
-		broken = told.Tell(p.Out)
-	default:
-		name, broken = to, disk.WriteNew(to, 0o600, told.Tell)
+	if err = p.desk(c).Export(c.Context, x, &told); err != nil && !told.Begun {
+		return err // refused
 	}
-	if broken != nil && err == nil {
-		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", name, broken), disk.WayOut(broken))
+	if to == "" {
+		if unseen := told.Tell(&p.out); unseen != nil {
+			return cmp.Or(err, exit.Unseen(unseen))
+		}
+		return err
+	}
+	if broken := disk.WriteNew(to, 0o600, told.Tell); broken != nil && err == nil {
+		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", to, broken), disk.WayOut(broken))
 	}
 	return err
 }

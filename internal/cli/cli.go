@@ -13,14 +13,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -74,7 +79,19 @@ type program struct {
 	refusal   atomic.Pointer[exit.Error]
 	log       terminal.Log // where log lines go
 	tables    []string     // files that the mapping reads
-	told      told         // by a command of checkpoint
+	out       told         // standard output, as commands write to it
+}
+
+// told is what a command says, and why some of it is lost: that is asked once, when the command has ended.
+type told struct {
+	to   io.Writer
+	lost error
+}
+
+func (t *told) Write(b []byte) (int, error) {
+	n, err := t.to.Write(b)
+	t.lost = cmp.Or(t.lost, err)
+	return n, err
 }
 
 // Run runs one command line and returns its exit code. interrupt is closed by the
@@ -82,7 +99,7 @@ type program struct {
 // may still wait then: the process has to end.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
-	p := &program{Streams: s, interrupt: interrupt, args: args}
+	p := &program{Streams: s, interrupt: interrupt, args: args, out: told{to: s.Out}}
 	p.log.Redirect(s.Err)
 	app := p.app()
 	line, err := flags.Parse(app, args[min(1, len(args)):])
@@ -97,6 +114,9 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 				}
 				return app.RunContext(ctx, line.Ordered())
 			})
+		}
+		if lost := p.out.lost; lost != nil && (err == nil || errors.Is(err, lost)) {
+			err = exit.Unseen(lost)
 		}
 		if err != nil {
 			ended <- p.fail(err)
@@ -125,7 +145,7 @@ Exit codes: 0 no row needs attention; 1 some rows do; 2 usage, mapping or input
 error, nothing was sent; 3 stopped early, resumable; 4 checkpoint locked, missing
 or damaged; 5 rows in doubt, a person has to look; 6 a newer worker of a fleet
 took over; 130 interrupted, resumable.`,
-		Reader: p.In, Writer: p.Out, ErrWriter: p.Err,
+		Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
 		Flags: []cli.Flag{
 			flags.Bool("", "quiet", "say nothing while all goes well"),
 			flags.Bool("", "no-progress", "no progress bar and no progress lines"),
@@ -220,8 +240,7 @@ func (p *program) say(c *cli.Context) io.Writer {
 
 // fail says why a command ended, for people or for programs, and returns its exit code.
 func (p *program) fail(err error) int {
-	end := exit.Of(err)
-	end.Text = p.inOneLine(end.Text)
+	end := p.reason(err)
 	p.refusal.Store(&end)
 	for _, one := range end.Sentences() {
 		if p.json {
@@ -246,16 +265,30 @@ func (p *program) failJSON(one exit.Sentence, code int) {
 	p.jsonLog().Error(report.Escape(strings.Join(one.Lines, "; ")), fields...)
 }
 
-// inOneLine escapes the line breaks of names that the command line gave: lines of an
-// error are sentences of ours.
-func (p *program) inOneLine(text string) string {
-	for _, a := range p.args {
-		_, value, _ := strings.Cut(a, "=")
-		for _, name := range []string{a, value} {
-			if strings.ContainsAny(name, "\r\n") {
-				text = strings.ReplaceAll(text, name, report.Escape(name))
-			}
+// reason is why a command ended, as it may be shown: without words of the command line or the settings that may be
+// secrets in a wrong place, and with the line breaks of others escaped, since lines of an error are sentences of ours.
+func (p *program) reason(err error) exit.Error {
+	end, words := exit.Of(err), slices.Clone(p.args)
+	for _, pair := range append(os.Environ(), p.args...) {
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "LEADFERRY_") || strings.HasPrefix(name, "-") {
+			words = append(words, value)
 		}
 	}
-	return text
+	if s := p.settings.Load(); s != nil {
+		words = append(words, filepath.Base(s.Get("client-secret-file"))) // of a profile
+	}
+	for _, word := range words {
+		var instead string
+		switch {
+		case flags.MaybeSecret(word):
+			instead = "(not shown, it may be a secret)"
+		case strings.ContainsAny(word, "\r\n"):
+			instead = report.Escape(word)
+		default:
+			continue
+		}
+		shown := strings.NewReplacer(word, instead, strings.Trim(strconv.Quote(word), `"`), instead)
+		end.Text, end.Hint = shown.Replace(end.Text), shown.Replace(end.Hint)
+	}
+	return end
 }

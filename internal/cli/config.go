@@ -93,7 +93,7 @@ func (p *program) configShow(c *cli.Context) error {
 	if c.Bool("json") {
 		return p.printJSON(rows)
 	}
-	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0)
 	for _, s := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, report.Escape(cmp.Or(s.Value, "not set")), report.Escape(s.From))
 	}
@@ -102,7 +102,7 @@ func (p *program) configShow(c *cli.Context) error {
 
 // printJSON writes what is read by a program to standard output.
 func (p *program) printJSON(v any) error {
-	enc := json.NewEncoder(p.Out)
+	enc := json.NewEncoder(&p.out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
@@ -195,7 +195,7 @@ func (p *program) probe(c *cli.Context, client *leadapi.Client, api *leadapi.Con
 			broken++
 		}
 		if first := len(all) == 0 || all[len(all)-1].Application != one.Application; first && !c.Bool("json") {
-			fmt.Fprintf(p.Out, "%s  %s\n", one.Application, report.Escape(leadapi.Canonical(address)))
+			fmt.Fprintf(&p.out, "%s  %s\n", one.Application, report.Escape(leadapi.Canonical(address)))
 		}
 		if all = append(all, one); !c.Bool("json") {
 			p.printStep(one, s.Took)
@@ -212,13 +212,13 @@ func (p *program) printStep(s checked, took time.Duration) {
 	if !s.Works {
 		word = "FAILED"
 	}
-	fmt.Fprintf(p.Out, "  %-6s  %-7s  %s", word, s.Step, s.Text)
+	fmt.Fprintf(&p.out, "  %-6s  %-7s  %s", word, s.Step, s.Text)
 	if took > 0 {
-		fmt.Fprintf(p.Out, " (%s)", took.Round(100*time.Microsecond))
+		fmt.Fprintf(&p.out, " (%s)", took.Round(100*time.Microsecond))
 	}
-	fmt.Fprintln(p.Out)
+	fmt.Fprintln(&p.out)
 	if s.Hint != "" {
-		fmt.Fprintf(p.Out, "%19shint: %s\n", "", s.Hint)
+		fmt.Fprintf(&p.out, "%19shint: %s\n", "", s.Hint)
 	}
 }
 

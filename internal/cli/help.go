@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -100,10 +100,8 @@ func (p *program) help() error {
 
 // print writes a text that was asked for to standard output.
 func (p *program) print(text string) error {
-	if _, err := p.Out.WriteString(text); err != nil {
-		return exit.Stopped(fmt.Sprintf("standard output could not be written: %v", err), "")
-	}
-	return nil
+	_, err := io.WriteString(&p.out, text)
+	return err
 }
 
 // showHelp is the action of a command that only stands above others.

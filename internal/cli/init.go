@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
@@ -65,7 +64,7 @@ func (p *program) runInit(c *cli.Context) error {
 		return err
 	}
 	if target == "-" {
-		_, err := p.Out.Write(proposal.YAML)
+		_, err := p.out.Write(proposal.YAML)
 		tell(p.say(c), proposal.Notes)
 		return err
 	}
@@ -79,10 +78,10 @@ func (p *program) runInit(c *cli.Context) error {
 	if c.Bool("quiet") {
 		return nil
 	}
-	fmt.Fprintf(p.Out, "Wrote %s. It is a guess: read it before anything is sent.\n", report.Escape(target))
-	tell(p.Out, proposal.Notes)
-	_, err = fmt.Fprintf(p.Out, "Next: leadferry validate -m %s %s\n", report.Quote(target), report.Quote(names[0]))
-	return err
+	fmt.Fprintf(&p.out, "Wrote %s. It is a guess: read it before anything is sent.\n", report.Escape(target))
+	tell(&p.out, proposal.Notes)
+	fmt.Fprintf(&p.out, "Next: leadferry validate -m %s %s\n", report.Quote(target), report.Quote(names[0]))
+	return nil
 }
 
 func tell(w io.Writer, notes []string) {
@@ -122,11 +121,6 @@ Example:
    # yaml-language-server: $schema=mapping.schema.json
 
 Exit codes: 0 printed; 3 standard output is closed.`,
-		Action: func(*cli.Context) error {
-			if _, err := p.Out.Write(mapping.Schema()); err != nil {
-				p.code = importer.CodeStopped
-			}
-			return nil
-		},
+		Action: func(*cli.Context) error { return p.print(string(mapping.Schema())) },
 	}
 }

@@ -94,7 +94,7 @@ func (p *program) login(c *cli.Context) error {
 		if err := profile.Add(); err != nil {
 			return exit.Stopped("the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+profile.Lines())
 		}
-		fmt.Fprintf(p.Out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
+		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
 	remarks(p.say(c), set)
 	return p.proveSignIn(c, ctx, api)
@@ -133,7 +133,7 @@ func (p *program) newClient(c *cli.Context, ctx context.Context, client *leadapi
 	if err != nil {
 		return "", "", unstored(made.ID, err)
 	}
-	fmt.Fprintf(p.Out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value, set.CredentialsPath())
+	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value, set.CredentialsPath())
 	return made.ID, made.Secret, nil
 }
 

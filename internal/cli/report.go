@@ -82,7 +82,7 @@ func (p *program) report(c *cli.Context) error {
 		}
 	}
 	if to == "-" {
-		return runpage.Write(p.Out, s)
+		return runpage.Write(&p.out, s)
 	}
 	if err := p.keepPage(to); err != nil {
 		return err
@@ -90,9 +90,7 @@ func (p *program) report(c *cli.Context) error {
 	if err := report.WriteFile(to, 0o600, func(w io.Writer) error { return runpage.Write(w, s) }); err != nil {
 		return exit.Stopped(fmt.Sprintf("the page could not be written: %v", err), "name another place with -o FILE")
 	}
-	if _, err := fmt.Fprintln(p.Out, report.EscapeLine(to)); err != nil {
-		return err
-	}
+	fmt.Fprintln(&p.out, report.EscapeLine(to))
 	if c.Bool("open") {
 		p.warnOf("the page could not be opened", terminal.OpenFile(to))
 	}
@@ -228,10 +226,11 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 	}
 	p.code = s.ExitCode
 	if to == "-" {
-		return runpage.Write(p.Out, s)
+		return runpage.Write(&p.out, s)
 	}
 	if c.Bool("open") {
 		p.warnOf("the page could not be opened", terminal.OpenFile(s.PagePath))
 	}
-	return p.show(c, s, c.String("summary") == "-")
+	p.show(c, s, c.String("summary") == "-")
+	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -41,7 +42,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	if err != nil {
 		return err
 	}
-	defer func() { p.warnOf("the live page did not end well", live.end(end.summary.Load(), err)) }()
+	defer func() { p.warnOf("the live page did not end well", live.end(p, err)) }()
 	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
@@ -55,11 +56,9 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	if err != nil {
 		return err
 	}
-	err = requests.Tell(p.Out)
-	if err == nil {
-		err = p.show(c, s, o.Files.Summary == "-")
-	}
-	p.conclude(s, err)
+	err = requests.Tell(&p.out)
+	p.show(c, s, o.Files.Summary == "-")
+	p.conclude(s, cmp.Or(err, p.out.lost))
 	end.log = o.Log
 	end.summary.Store(s)
 	return nil
@@ -251,29 +250,26 @@ func printRequest(w io.Writer, r importer.Request) error {
 	return err
 }
 
-// show prints the summary, for programs or for people. Its error is one of standard output.
-func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) error {
-	out := p.Out
-	if asJSON {
-		if err := s.WriteJSON(p.Out); err != nil {
-			return err
-		}
-		out = p.Err
-	}
+// show prints the summary, for programs or for people. Where standard output is lost, p.out knows.
+func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
 	quiet := c.Bool("quiet")
-	if quiet && s.ExitCode == importer.CodeComplete || p.json && (quiet || out == p.Err) {
-		return nil // who collects JSON lines from both streams gets nothing else
+	silent := quiet && s.ExitCode == importer.CodeComplete
+	switch {
+	case asJSON:
+		_ = s.WriteJSON(&p.out)
+		if !silent && !p.json { // who collects JSON lines from both streams gets nothing else
+			_ = s.WriteText(p.Err, terminal.Width(p.Err))
+		}
+	case !silent && !(p.json && quiet):
+		_ = s.WriteText(&p.out, terminal.Width(p.Out))
 	}
-	if err := s.WriteText(out, terminal.Width(out)); err != nil && out == p.Out {
-		return err
-	}
-	return nil
 }
 
 // conclude takes over the run's exit code. Where the reader of standard output has gone,
 // all is recorded, but nobody saw it, and the summary says so.
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
+		p.out.lost = nil // it is told here
 		if s.ExitCode != importer.CodeStopped {
 			s.Stopped("standard output was closed", "all is recorded: only what is printed was not seen")
 		}

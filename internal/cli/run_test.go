@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -45,6 +47,33 @@ func TestProcessors(t *testing.T) {
 		restore()
 		if got := runtime.GOMAXPROCS(0); got != usual {
 			t.Errorf("%d afterwards, want %d", got, usual)
+		}
+	}
+}
+
+// Who pipes a command into head reads what they want of it: that is told in a sentence, and is no fault of a disk. fault 11
+func TestReaderGoes(t *testing.T) {
+	d := newDesk(t, "")
+	t.Chdir(d.dir)
+	mapping, leads := sampleFile(t, "leads.yaml"), sampleFile(t, "leads.csv")
+	d.run("", "import", "--sandbox", "-m", mapping, leads, "--out", "run")
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader.Close()
+	defer writer.Close()
+	for _, args := range [][]string{
+		{"--help"}, {"--version"}, {"schema"}, {"explain"}, {"completion", "bash"}, {"import", "--help"}, {"sandbox", "--addr", "127.0.0.1:0"},
+		{"config", "show"}, {"config", "show", "--json"}, {"config", "check", "--sandbox"}, {"init", leads, "-m", "-"}, {"init", leads},
+		{"checkpoint", "status", "--sandbox"}, {"checkpoint", "export", "--sandbox"}, {"checkpoint", "check", "--sandbox"}, {"checkpoint", "history", "L-1", "--sandbox"},
+		{"checkpoint", "forget", "L-1", "--sandbox"}, {"report", "run"}, {"report", "run", "-o", "-"},
+	} {
+		told := d.file("told")
+		code := Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: d.file("in"), Out: writer, Err: told})
+		b, err := os.ReadFile(told.Name())
+		if err != nil || code != 3 || !strings.HasSuffix(string(b), "leadferry: standard output was closed before all was said; what the command did stands\n") {
+			t.Errorf("%v: exit %d, %v\n%s", args, code, err, b)
 		}
 	}
 }

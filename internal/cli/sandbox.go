@@ -114,18 +114,20 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close(), server.Close())
 	}
-	fmt.Fprint(p.Out, exports(terminal.ParentShell(), listener, directory, c.String("client-ca") != ""))
 	if shown != nil {
 		fmt.Fprintf(&p.log, "page: %s\n", shown.URL()) // with --quiet, too
 	}
-	fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
-	p.hold.Take() // whether or not a signal has come
-	select {
-	case <-p.interrupt:
-	case <-c.Context.Done():
+	err = p.print(exports(terminal.ParentShell(), listener, directory, c.String("client-ca") != ""))
+	if err == nil { // else nobody could use it
+		fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
+		p.hold.Take() // whether or not a signal has come
+		select {
+		case <-p.interrupt:
+		case <-c.Context.Done():
+		}
 	}
 	if shown != nil {
-		err = shown.Close()
+		err = errors.Join(err, shown.Close())
 	}
 	err = errors.Join(err, listener.Close(), server.Close())
 	printAnswers(p.say(c), server.Counts())

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"leadferry/internal/cli/flags"
 )
 
 // An echo is a service that repeats in every answer all that it was told and all
@@ -128,5 +130,67 @@ func ownFilesOnly(t *testing.T, dir string) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// A secret that is pasted where something else belongs is not repeated by the error: what reads a number says nothing of
+// the value, and a name is left out that looks like a secret. fault 111
+func TestSecretsInWrongPlacesAreNotShown(t *testing.T) {
+	account, err := json.Marshal(map[string]string{"client_id": "client-1", "client_secret": plantedSecret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, secret := range map[string]string{
+		"token": plantedJWT, "secret": plantedSecret, "password": plantedPassword, "account": string(account),
+		"key":     "-----BEGIN PRIVATE KEY-----\n" + plantedRefresh + "\n-----END PRIVATE KEY-----\n",
+		"address": "https://ann:" + plantedAccess + "@files.example.com/leads.csv",
+		"signed":  "https://files.example.com/leads.csv?signature=" + plantedAccess,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, "http://127.0.0.1:1")
+			t.Chdir(d.dir)
+			t.Setenv("LEADFERRY_LEADS_URL", "http://127.0.0.1:1")
+			t.Setenv("LEADFERRY_TRUNK_ID", "t-1")
+			refused := func(args ...string) {
+				t.Helper()
+				code, seen := d.run("", args...)
+				if piece := leaks(seen); piece != "" || code == 0 || !strings.Contains(seen, "leadferry: ") {
+					t.Errorf("exit %d, %q is shown:\n%s", code, piece, seen)
+				}
+			}
+			for _, flag := range []string{"--limit", "--rate", "--wait", "--max-rejects", "--format", "--delimiter", "--mapping", "--profile", "--config", "--log-level", "--log-format", "--fleet"} {
+				refused("import", "leads.csv", flag, secret)
+				refused("import", "leads.csv", flag+"="+secret)
+			}
+			for _, flag := range []string{"--client-secret-file", "--client-secret-command", "--ca-file", "--client-cert", "--proxy", "--base-url", "--profile", "--timeout"} {
+				refused("config", "check", "--client-id=c", flag+"="+secret)
+			}
+			refused(secret, "import")
+			refused("import", "-m", "no.yaml", secret)
+			refused("import", "--"+secret)
+			refused("checkpoint", "status", "--checkpoint", secret)
+			refused("checkpoint", "resolve", secret)
+			refused("report", secret)
+			t.Setenv("LEADFERRY_CLIENT_SECRET_FILE", secret)
+			refused("config", "check", "--client-id=c")
+		})
+	}
+}
+
+// Names that people give their files are told, so that they see which one is meant.
+func TestNamesAreNotTakenForSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("exports", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, secret := range map[string]bool{
+		"leads-2026-Q3-final-v2.csv": false, "JOB4711RUN0815.XLSX": false, "leads-import-2026-Q3-final-v2": false, "importer@example.com": false,
+		"exports/8f3A9b2C1d4E7f6A": false, "https://files.example.com/leads.csv": false, "postgres://ann@db.example.com/leads?sslmode=require": false,
+		"4f1c2a9b": false, "--max-in-doubt": false, "": false, "8f3A9b2C1d4E7f6A": true, "nowhere/8f3A9b2C1d4E7f6A": true,
+		"3f2a1b4c-0d9e-4f8a-b7c6-5d4e3f2a1b0c": true, "host=db password=x": true, "socks5://a:b@proxy": true, "http://token@proxy": true,
+	} {
+		if flags.MaybeSecret(name) != secret {
+			t.Errorf("%q: %v", name, !secret)
+		}
 	}
 }

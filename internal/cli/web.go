@@ -89,14 +89,15 @@ func (w *web) announce(v *screen) {
 }
 
 // end shows how the run ended, or why it did not begin.
-func (w *web) end(s *report.Summary, refused error) error {
+func (w *web) end(p *program, refused error) error {
 	if w == nil {
 		return nil
 	}
+	s := p.ending.summary.Load()
 	if s == nil && refused != nil {
-		e := exit.Of(refused)
-		told := w.page.Shown()
-		s = &report.Summary{Outcome: "stopped", StopReason: e.Joined().Text, Hint: e.Joined().Hint, RunID: told.RunID, Command: told.Command, Version: Version}
+		why := p.reason(refused)
+		e, told := why.Joined(), w.page.Shown()
+		s = &report.Summary{Outcome: "stopped", StopReason: e.Text, Hint: e.Hint, RunID: told.RunID, Command: told.Command, Version: Version}
 	}
 	return w.page.End(s)
 }

@@ -6,8 +6,9 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
+	"runtime"
 	"strings"
+	"syscall"
 
 	"leadferry/checkpoint"
 	"leadferry/importer"
@@ -68,10 +69,26 @@ func Of(err error) Error {
 	case errors.As(err, &ledger):
 		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	}
-	if unseen := (*fs.PathError)(nil); errors.As(err, &unseen) && unseen.Path == os.Stdout.Name() {
-		return Error{importer.CodeStopped, "standard output could not be written: " + unseen.Err.Error(), disk.WayOut(err)}
-	}
 	return Error{CodeUsage, err.Error(), ""}
+}
+
+// Unseen ends a command whose standard output took no more of what it says. That its reader has gone, as head does,
+// is no fault of a disk.
+func Unseen(err error) error {
+	if readerGone(err) {
+		return Stopped("standard output was closed before all was said; what the command did stands", "")
+	}
+	cause := err
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		cause = at.Err
+	}
+	return Stopped("standard output could not be written: "+cause.Error()+"; what the command did stands", disk.WayOut(err))
+}
+
+// readerGone reports whether whoever read a pipe has closed it.
+func readerGone(err error) bool {
+	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // of Windows
+	return errors.Is(err, syscall.EPIPE) || runtime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
 
 // explained is the hint of a checkpoint that cannot be used, with the name of what says more:

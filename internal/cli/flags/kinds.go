@@ -2,10 +2,13 @@ package flags
 
 import (
 	"cmp"
+	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -93,6 +96,50 @@ func Time(category, name string, value time.Duration, text string) *cli.Duration
 
 // CommandName is the command as a person types it.
 func CommandName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
+
+// MaybeSecret reports whether a word may be a secret that somebody put in a wrong place: JSON or PEM, an address with a
+// password or a signature in it, or a token, in which letters of both cases and digits take turns. A file's name is none.
+func MaybeSecret(word string) bool {
+	switch {
+	case strings.Contains(word, "-----BEGIN"), strings.HasPrefix(strings.TrimSpace(word), "{"), strings.Contains(word, "password="):
+		return true
+	case strings.Contains(word, "://"):
+		u, err := url.Parse(word)
+		if err != nil {
+			return true
+		}
+		_, password := u.User.Password()
+		return password || strings.HasPrefix(u.Scheme, "http") && (u.User != nil || u.RawQuery != "")
+	case len(word) < 12, disk.Exists(word), looksLikePath(word):
+		return false
+	}
+	turns, last := 0, rune(0)
+	for _, r := range word {
+		kind := rune(0)
+		switch {
+		case unicode.IsLower(r):
+			kind = 'a'
+		case unicode.IsUpper(r):
+			kind = 'A'
+		case unicode.IsDigit(r):
+			kind = '1'
+		}
+		if kind != 0 && kind != last {
+			turns, last = turns+1, kind
+		}
+	}
+	return turns > 6
+}
+
+// looksLikePath reports whether a word ends as names of files do, or begins with a folder that is there.
+func looksLikePath(word string) bool {
+	ending := strings.TrimPrefix(filepath.Ext(word), ".")
+	if n := len(ending); n > 0 && n <= 5 && (ending == strings.ToLower(ending) || ending == strings.ToUpper(ending)) {
+		return true
+	}
+	i := strings.IndexAny(word[1:], `/\`)
+	return i >= 0 && disk.Exists(word[:i+1])
+}
 
 // Setting is one effective value and where it comes from.
 type Setting struct {

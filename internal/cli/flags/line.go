@@ -179,8 +179,8 @@ func wrongValue(f cli.Flag, value string) (err error) {
 		_, err = time.ParseDuration(value)
 		hint = "it takes a time with its unit, for example " + name + " 30s, 15m or 2h"
 	}
-	if err != nil {
-		return exit.Usage(strconv.Quote(value)+" is no value for "+name, hint)
+	if err != nil { // the value may be a secret that was meant for another flag
+		return exit.Usage("the value of "+name+" cannot be read", hint)
 	}
 	if value == "" && slices.Contains([]string{"checkpoint", "fleet", "shard", "out", "results", "rejects", "problems", "reconciliation", "pull", "summary", "metrics", "output"}, f.Names()[0]) {
 		return exit.Usage(name+" is given without a name", "is a variable not set? Leave the flag out to use the default")
