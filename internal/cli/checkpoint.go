@@ -15,7 +15,6 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
-	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
 	"leadferry/leadapi/sandbox"
 
@@ -57,8 +56,7 @@ written, or standard output is closed; 4 it is locked, damaged or of another tar
 // desk is where the command works.
 func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
 	return &checkpointcmd.Desk{
-		In: p.In, Out: &p.out, Err: p.Err, Say: p.say(c),
-		Find:    func() (ledger.Place, error) { return p.ledger(c).Existing() },
+		In: p.In, Out: &p.out, Err: p.Err, Say: p.say(c), Ledger: p.ledger(c),
 		MayAsk:  c.Bool("yes") || p.person().CanAnswer(),
 		Confirm: func(question, nothing, hint string) error { return p.confirm(c, question, nothing, hint) },
 		Hold: func() error {
@@ -67,7 +65,6 @@ func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
 			}
 			return nil
 		},
-		Witness: ledger.WitnessIn,
 	}
 }
 
@@ -248,7 +245,7 @@ checkpoint; 3 the disk refused it; 4 locked or damaged.`,
 			if c.NArg() != 1 {
 				return exit.Usage("adopt takes one file", "see leadferry checkpoint adopt --help")
 			}
-			return p.desk(c).Adopt(c.Context, c.Args().First(), func() (ledger.Ledger, error) { return p.ledger(c).OpenOrMake() })
+			return p.desk(c).Adopt(c.Context, c.Args().First())
 		},
 	}
 }
@@ -342,7 +339,7 @@ it; 4 locked, of another format version, or of another checkpoint than the resul
 			if err != nil {
 				return err
 			}
-			return p.desk(c).Repair(from, to, p.target(), results, c.Bool("dry-run"), ledger.AnyPlace())
+			return p.desk(c).Repair(from, to, p.target(), results, c.Bool("dry-run"))
 		},
 	}
 }
@@ -369,13 +366,9 @@ func repairNames(c *cli.Context) (from, to string, results []string, err error) 
 			return "", "", nil, exit.Usage(path+": exists already", "name a file that is not there yet")
 		}
 	}
-	if dir := filepath.Dir(names[1]); !isFolder(dir) {
+	dir := filepath.Dir(names[1])
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", "", nil, exit.Usage("there is no folder "+dir, "make it first")
 	}
 	return names[0], names[1], results, nil
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

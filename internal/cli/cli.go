@@ -244,7 +244,8 @@ func (p *program) fail(err error) int {
 	p.refusal.Store(&end)
 	for _, one := range end.Sentences() {
 		if p.json {
-			p.failJSON(one, end.Code)
+			fields := append([]any{"exit_code", end.Code}, said("hint", report.Escape(one.Hint))...)
+			p.jsonLog(slog.LevelInfo).Error(report.Escape(strings.Join(one.Lines, "; ")), fields...)
 			continue
 		}
 		for _, line := range one.Lines {
@@ -257,21 +258,13 @@ func (p *program) fail(err error) int {
 	return end.Code
 }
 
-func (p *program) failJSON(one exit.Sentence, code int) {
-	fields := []any{slog.Int("exit_code", code)}
-	if one.Hint != "" {
-		fields = append(fields, slog.String("hint", report.Escape(one.Hint)))
-	}
-	p.jsonLog().Error(report.Escape(strings.Join(one.Lines, "; ")), fields...)
-}
-
 // reason is why a command ended, as it may be shown: without words of the command line or the settings that may be
 // secrets in a wrong place, and with the line breaks of others escaped, since lines of an error are sentences of ours.
 func (p *program) reason(err error) exit.Error {
 	end, words := exit.Of(err), slices.Clone(p.args)
 	for _, pair := range append(os.Environ(), p.args...) {
 		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "LEADFERRY_") || strings.HasPrefix(name, "-") {
-			words = append(words, value)
+			words = append(words, value, name)
 		}
 	}
 	if s := p.settings.Load(); s != nil {

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +22,130 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
+	"leadferry/internal/cli/terminal"
+	"leadferry/leadapi"
 )
+
+// logger writes to standard error as --log-level and --log-format say.
+func (p *program) logger(c *cli.Context) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
+		return nil, exit.Usage("--log-level: no such level", "use debug, info, warn or error")
+	}
+	if p.json {
+		return p.jsonLog(level), nil
+	}
+	return slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: level})), nil
+}
+
+// jsonLog is where a program reads what is told from a level on: one JSON object a line, with the run that it is of.
+func (p *program) jsonLog(level slog.Level) *slog.Logger {
+	log := slog.New(slog.NewJSONHandler(terminal.Escaping{To: &p.log}, &slog.HandlerOptions{Level: level}))
+	if p.ending == nil {
+		return log
+	}
+	log = log.With("run", p.ending.run, "command", p.ending.command)
+	s := p.settings.Load()
+	if s == nil {
+		return log
+	}
+	if !s.Sandbox {
+		log = log.With("profile", s.Profile.Value)
+	}
+	if t := report.Target(s.Target()); t.LeadsURL != "" {
+		log = log.With("target", t.String())
+	}
+	return log
+}
+
+// said are those of the fields of a log line, names and texts in turn, whose texts are not empty.
+func said(pairs ...string) (fields []any) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			fields = append(fields, pair[0], pair[1])
+		}
+	}
+	return fields
+}
+
+// trace tells each call of the service at --log-level debug; nil where nobody wants to
+// know. The service's own words are left out: they may quote a row.
+func trace(log *slog.Logger) func(leadapi.Call) {
+	if !log.Enabled(context.Background(), slog.LevelDebug) {
+		return nil
+	}
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return func(c leadapi.Call) {
+		d := c.Detail
+		fields := []any{
+			"method", c.Method, "kind", c.Kind, "status", c.Status, "host", d.Host, "path", d.Path, "began", c.Began.UTC().Format(time.RFC3339Nano),
+			"took_ms", ms(c.Duration), "waited_ms", ms(c.Waited), "dns_ms", ms(d.DNS), "connect_ms", ms(d.Connect), "tls_ms", ms(d.Handshake), "first_byte_ms", ms(d.FirstByte),
+			"sent", c.Sent, "received", c.Received, "reused", c.Reused,
+		}
+		fields = append(fields, said("tls", d.TLS, "proxy", d.Proxy, "headers", report.Escape(strings.Join(d.Headers, ",")), "request_id", d.RequestID)...)
+		if e := c.Fault; e != nil {
+			fields = append(fields, "applied", e.Applied.String(), "reason", e.Reason)
+			if e.Status == 0 {
+				fields = append(fields, "message", report.Escape(e.Message))
+			}
+		}
+		log.Debug("call", append(fields, said("cause", d.Cause)...)...)
+	}
+}
+
+// singleUse says that creates go on connections of their own from now on, which takes longer.
+func singleUse(log *slog.Logger) func(host string) {
+	return func(host string) {
+		log.Warn(host + " closed a connection that was used again, or fell silent on it, without a word: from now on each create goes over a connection of its own")
+	}
+}
+
+// logStart is announce for a program. Warnings are no sign that all goes well, so
+// --quiet leaves them.
+func logStart(log *slog.Logger, s *importer.Start, warnings, notes []string, quiet bool) {
+	for _, text := range warnings {
+		log.Warn(report.Escape(text))
+	}
+	if quiet {
+		return
+	}
+	if s.Checkpoint != "" {
+		log.Info("checkpoint", "path", s.Checkpoint, "new", s.New, "leads", s.Leads, "in_doubt", s.InDoubt)
+	}
+	for _, text := range notes {
+		log.Info(report.Escape(text))
+	}
+}
+
+// logEnd is the summary's text for a program: how the run ended and its rows.
+func logEnd(log *slog.Logger, s *report.Summary) {
+	fields := []any{"outcome", s.Outcome, "exit_code", s.ExitCode}
+	fields = append(fields, said("reason", report.Escape(s.StopReason), "hint", report.Escape(s.Hint), "summary", s.SummaryPath)...)
+	fields = append(fields, "duration_s", s.DurationS, "rows", s.Rows)
+	if r := s.Reconciliation; r != nil {
+		verdicts := map[string]int{}
+		for _, v := range r.Verdicts {
+			verdicts[v.Verdict] = v.Leads
+		}
+		if fields = append(fields, "verdicts", verdicts); r.Sample != nil {
+			fields = append(fields, "sample", r.Sample)
+		}
+	}
+	level := slog.LevelError
+	switch s.ExitCode {
+	case importer.CodeComplete:
+		level = slog.LevelInfo
+	case importer.CodeAttention, importer.CodeInterrupted:
+		level = slog.LevelWarn
+	}
+	log.Log(context.Background(), level, "the run ended", fields...)
+}
+
+// logRefusal says for a program why a run did not begin.
+func logRefusal(log *slog.Logger, e *exit.Error) {
+	fields := []any{"outcome", "refused", "exit_code", e.Code, "reason", report.Escape(e.Text), "rows", report.RowCounts{}}
+	log.Error("the run ended", append(fields, said("hint", report.Escape(e.Hint))...)...)
+}
 
 // ending is what a command that carries rows owes to those who watch it: figures, a
 // summary, a last line in the log and the command of --on-finish, however it ends.
@@ -42,7 +167,7 @@ func endingOf(l *flags.Line) *ending {
 	if !slices.Contains([]string{"import", "sync", "reconcile", "validate"}, l.Command.Name) {
 		return nil
 	}
-	e := &ending{run: newRunID(), command: l.Command.Name, asJSON: l.Given("summary").Value == "-"}
+	e := &ending{run: fmt.Sprintf("%08x", rand.Uint32()), command: l.Command.Name, asJSON: l.Given("summary").Value == "-"}
 	e.onFinish, _ = l.Typed("on-finish")
 	dry, _ := l.Typed("dry-run")
 	if yes, _ := strconv.ParseBool(dry); !yes && flags.Named("metrics", l.Command.Flags) != nil {
@@ -63,8 +188,8 @@ func (p *program) finish(ctx context.Context, code int) int {
 	}
 	p.warnOf(badMetrics, bad)
 	s := e.summary.Load()
-	p.warnOf("--keep-runs", e.prune(s))
 	if s != nil {
+		p.warnOf("--keep-runs", e.prune(s))
 		p.warnOf("the run's folder is still held", s.Close())
 	}
 	if e.onFinish != "" {
@@ -80,11 +205,8 @@ func (p *program) finish(ctx context.Context, code int) int {
 
 // prune removes the folders of old runs beyond --keep-runs.
 func (e *ending) prune(s *report.Summary) error {
-	if s == nil || s.DryRun {
-		return nil
-	}
 	keep := e.c.Load().Int("keep-runs")
-	if keep <= 0 {
+	if s.DryRun || keep <= 0 {
 		return nil
 	}
 	_, err := report.Prune(report.RunsFolder, keep, s.Target)
@@ -96,7 +218,7 @@ func (p *program) warnOf(what string, err error) {
 	switch {
 	case err == nil:
 	case p.json:
-		p.jsonLog().Warn(what, "error", report.Escape(err.Error()))
+		p.jsonLog(slog.LevelInfo).Warn(what, "error", report.Escape(err.Error()))
 	default:
 		fmt.Fprintf(&p.log, "warning: %s: %s\n", what, report.Escape(err.Error()))
 	}
@@ -106,7 +228,7 @@ func (p *program) warnOf(what string, err error) {
 func (p *program) tellRefusal(e *exit.Error) {
 	told := e.Joined()
 	if p.json {
-		logRefusal(p.jsonLog(), told)
+		logRefusal(p.jsonLog(slog.LevelInfo), told)
 	}
 	if !p.ending.asJSON {
 		return

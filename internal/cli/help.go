@@ -2,16 +2,246 @@ package cli
 
 import (
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"leadferry/internal/cli/complete"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/reference"
+	"leadferry/internal/config"
 	"leadferry/internal/explain"
+	"leadferry/internal/lazyregexp"
 )
+
+// Reference is the whole command line as tables.
+func Reference() *reference.Command {
+	app := (&program{}).app()
+	r := referenceOf(&cli.Command{
+		Name: app.Name, Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags, Subcommands: app.Commands,
+	}, nil)
+	return &r
+}
+
+func referenceOf(c *cli.Command, above []string) reference.Command {
+	r := reference.Command{
+		Path: append(above[:len(above):len(above)], c.Name), Summary: c.Usage, Description: c.Description, Arguments: c.ArgsUsage,
+	}
+	r.Values = argumentsOf(r.Name(), c.ArgsUsage)
+	for _, f := range c.Flags {
+		r.Flags = append(r.Flags, referenceOfFlag(f, r.Name()))
+	}
+	for _, sub := range c.Subcommands {
+		r.Commands = append(r.Commands, referenceOf(sub, r.Path))
+	}
+	return r
+}
+
+var backticked = lazyregexp.New("`([^`]*)`")
+
+func referenceOfFlag(f cli.Flag, command string) reference.Flag {
+	r := reference.Flag{Names: f.Names()}
+	if d, ok := f.(cli.DocGenerationFlag); ok {
+		r.Usage = strings.ReplaceAll(d.GetUsage(), "`", "")
+		if d.TakesValue() {
+			r.Argument, r.Default = "VALUE", defaultOf(f, d)
+			if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
+				r.Argument = m[1]
+			}
+		}
+		r.Variable = strings.Join(d.GetEnvVars(), ", ")
+	}
+	if c, ok := f.(cli.CategorizableFlag); ok {
+		r.Category = c.GetCategory()
+	}
+	_, r.Repeats = f.(*cli.StringSliceFlag)
+	r.Values = flagValues(r.Names[0], r.Argument, command)
+	return r
+}
+
+// defaultOf is what holds without the flag, where that says anything.
+func defaultOf(f cli.Flag, d cli.DocGenerationFlag) string {
+	if strings.Contains(d.GetUsage(), "(default: ") {
+		return ""
+	}
+	text := strings.Trim(d.GetDefaultText(), `"`)
+	if _, isTime := f.(*cli.DurationFlag); isTime {
+		text = strings.TrimSuffix(text, "0s")
+		text = regexp.MustCompile(`^(\d+h)0m$`).ReplaceAllString(text, "$1")
+		if !strings.ContainsAny(text, "hms") || text == "none" {
+			text = d.GetDefaultText()
+		}
+		if text == "none" {
+			return ""
+		}
+	}
+	if text == "0" {
+		return ""
+	}
+	return text
+}
+
+// oneOf fits the names of values that are words themselves, such as hold|resend.
+var oneOf = lazyregexp.New(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
+
+// flagValues is what may be the value of a flag. Its name says so where that of its value
+// does not.
+func flagValues(name, argument, command string) reference.Values {
+	v := reference.Values{Kind: reference.Words}
+	switch argument {
+	case "FILE":
+		v.Kind = reference.Files
+	case "DIR":
+		v.Kind = reference.Folders
+	}
+	if oneOf().MatchString(argument) {
+		v.Words = strings.Split(argument, "|")
+	}
+	if words, known := wordsOf()[name]; known {
+		v.Words = words
+	}
+	if v.Suffixes = suffixesOf[name]; name == "profile" {
+		v.Look = profileNames
+	}
+	if name == "format" && v.Words == nil {
+		v.Words = []string{"csv", "tsv", "jsonl", "xlsx"}
+	}
+	return v
+}
+
+// suffixesOf are the endings of the files that flags name.
+var suffixesOf = map[string][]string{
+	"mapping": {".yaml", ".yml", ".json"}, "config": {".yaml", ".yml"}, "directory": {".yaml", ".yml"}, "checkpoint": {".db"}, "results": {".csv"},
+	"ca-file": pemSuffixes, "client-cert": pemSuffixes, "client-key": pemSuffixes, "client-ca": pemSuffixes,
+}
+
+var pemSuffixes = []string{".pem", ".crt", ".key"}
+
+// wordsOf are words that flags take, or examples of them, where the name of the value is none.
+func wordsOf() map[string][]string {
+	shares := []string{"0", "100", "5%", "50%"}
+	return map[string][]string{
+		"summary": {"-"}, "out": {"none"}, "problems": {"github"}, "proxy": {"none"}, "delimiter": {"tab"}, "encoding": encodings(),
+		"log-level": {"debug", "info", "warn", "error"}, "state": {"created", "partial", "rejected", "in_doubt"},
+		"resend-on": {"none", "500", "502", "503", "504"}, "max-rejects": shares, "max-invalid": shares, "tolerate": shares,
+	}
+}
+
+// encodings are those in which exports come, by the names that the web has for them.
+func encodings() []string {
+	return []string{
+		"utf-8", "utf-16le", "utf-16be", "windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254", "windows-1255",
+		"windows-1256", "windows-1257", "windows-1258", "windows-874", "iso-8859-2", "iso-8859-5", "iso-8859-7", "iso-8859-15", "macintosh",
+		"ibm866", "koi8-r", "koi8-u", "shift_jis", "euc-jp", "iso-2022-jp", "euc-kr", "gbk", "gb18030", "big5",
+	}
+}
+
+// argumentsOf is what the arguments of a command may be, by what they are called.
+func argumentsOf(command, arguments string) reference.Values {
+	first, _, _ := strings.Cut(arguments, " ")
+	switch {
+	case oneOf().MatchString(first):
+		return reference.Values{Kind: reference.Words, Words: strings.Split(first, "|")}
+	case command == "leadferry explain":
+		return reference.Values{Kind: reference.Words, Look: func(func(string) string) []string { return explain.Names() }}
+	case command == "leadferry checkpoint repair":
+		return reference.Values{Kind: reference.Files, Suffixes: []string{".db"}}
+	case first == "FILE.csv":
+		return reference.Values{Kind: reference.Files, Suffixes: []string{".csv", ".jsonl"}}
+	case first == "[RUN]":
+		return reference.Values{Kind: reference.Folders}
+	case strings.HasPrefix(first, "FILE"):
+		return reference.Values{Kind: reference.Files}
+	}
+	return reference.Values{Kind: reference.Words}
+}
+
+// profileNames are those of the configuration file that is meant. One that cannot be read
+// has none: the command will say what is wrong with it.
+func profileNames(given func(flag string) string) []string {
+	path := connection.FilesOf(&flags.Line{}).Config.Value
+	if named := given("config"); named != "" {
+		path = named
+		if below, ok := strings.CutPrefix(named, "~/"); ok {
+			if home, err := os.UserHomeDir(); err == nil {
+				path = filepath.Join(home, below)
+			}
+		}
+	}
+	file, err := config.Load(path)
+	if err != nil {
+		return nil
+	}
+	names := slices.Sorted(slices.Values(file.Names()))
+	if !slices.Contains(names, connection.DefaultProfile) {
+		names = append(names, connection.DefaultProfile)
+	}
+	return names
+}
+
+// Completes answers a completion script on out, where that is what args are: the program
+// itself must not begin then. Its exit code is 0 even where there is nothing to say.
+func Completes(args []string, out *os.File) bool {
+	if len(args) < 2 || args[1] != complete.Word {
+		return false
+	}
+	_ = completed(Reference(), args[2:]).Write(out) // who does not listen wants none
+	return true
+}
+
+// completed is what may stand at the end of a half-typed line. The last of its words, which may be empty, has a dot behind it.
+func completed(all *reference.Command, asked []string) complete.Answer {
+	begun := ""
+	if n := len(asked) - 1; n >= 0 {
+		begun, asked = strings.TrimSuffix(asked[n], "."), asked[:n]
+	}
+	line, _ := flags.Parse((&program{}).app(), asked) // a line that is not ready has mistakes
+	if line.Lost {
+		return complete.Answer{Kind: reference.Words}
+	}
+	l := complete.Line{Program: all, Command: all, Given: line.Typed, Awaited: line.Awaited, OnlyFiles: line.Rest, Arguments: len(line.Files)}
+	for _, word := range line.Path[1:] {
+		l.Command = l.Command.Find(word)
+	}
+	return l.Complete(begun)
+}
+
+func (p *program) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "completion", Usage: "print what makes a shell complete commands, flags and values", ArgsUsage: strings.Join(complete.Shells(), "|"),
+		Description: `Prints a script for the shell. It asks leadferry what may stand at the cursor, which
+answers from its tables of commands and flags, and with the names of your profiles.
+Nothing of a line that is being typed is run.
+
+Example:
+
+   leadferry completion bash > \
+      ~/.local/share/bash-completion/completions/leadferry
+   leadferry completion zsh > ~/.zfunc/_leadferry
+   leadferry completion fish > ~/.config/fish/completions/leadferry.fish
+   leadferry completion powershell >> $PROFILE
+
+The folders must be there. For zsh, ~/.zshrc needs the line fpath+=~/.zfunc before
+the one with compinit. For bash without the package bash-completion, let ~/.bashrc
+read the file with source. New shells complete then.
+
+Exit codes: 0 printed; 2 there is no such shell; 3 standard output is closed.`,
+		Action: func(c *cli.Context) error {
+			_, script := complete.Script(c.Args().First())
+			if c.NArg() != 1 || script == nil {
+				return exit.Usage("completion takes one of "+strings.Join(complete.Shells(), ", "), "for example: leadferry completion bash")
+			}
+			return p.print(string(script))
+		},
+	}
+}
 
 func (p *program) explainCommand() *cli.Command {
 	return &cli.Command{
@@ -56,10 +286,11 @@ func everyEntry() string {
 
 // entryPage is one entry as a screen.
 func entryPage(e explain.Entry) string {
-	about := []string{e.Means, e.Why, "What to do: " + e.Do}
-	if e.Why == "" {
-		about = []string{e.Means, "What to do: " + e.Do}
+	about := []string{e.Means}
+	if e.Why != "" {
+		about = append(about, e.Why)
 	}
+	about = append(about, "What to do: "+e.Do)
 	if len(e.Next) > 0 {
 		about = append(about, "   "+strings.Join(e.Next, "\n   "))
 	}

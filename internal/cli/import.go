@@ -20,6 +20,12 @@ import (
 	"leadferry/leadapi"
 )
 
+// sendCodes are the exit codes of import and sync.
+const sendCodes = `Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
+2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
+4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 a newer worker of the
+fleet has this one's place; 130 interrupted.`
+
 func (p *program) importCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "create leads, then link ExternalID; resumable", ArgsUsage: "FILE...",
@@ -36,10 +42,7 @@ Example:
 
 Try it without an account: leadferry import --sandbox -m leads.yaml leads.csv
 
-Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
-2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
-4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 a newer worker of the
-fleet has this one's place; 130 interrupted.`,
+` + sendCodes,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
 			flags.Choice(running, "changed", "rows whose lead exists and that now carry other data: %; update sends the differences as sync does", "report", "update", "ignore"),
 		}, outputFlags()),

@@ -66,7 +66,7 @@ func (p *program) login(c *cli.Context) error {
 	if !p.hold.Take() {
 		return exit.ErrInterrupted
 	}
-	profile := newProfile(set)
+	profile := config.NewProfile{Path: set.Config.Value, Name: set.Profile.Value, Values: set.ForProfile()}
 	if set.Makes {
 		if err := profile.Check(); err != nil {
 			return err
@@ -325,12 +325,4 @@ func withHint(text string, err error, otherwise string) error {
 		otherwise = fault.Hint + "; " + otherwise
 	}
 	return exit.Stopped(text+err.Error(), otherwise)
-}
-
-// newProfile is the profile with the addresses that were given.
-func newProfile(s *connection.Settings) config.NewProfile {
-	given := func(flag string) string { return strings.TrimSpace(s.Get(flag)) }
-	values := s.ForProfile()
-	values[config.BaseURL], values[config.LeadsURL], values[config.TrunkID] = given("base-url"), given("leads-url"), given("trunk-id")
-	return config.NewProfile{Path: s.Config.Value, Name: s.Profile.Value, Values: values}
 }

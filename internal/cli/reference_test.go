@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 func answered(t *testing.T, asked ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := complete.Complete(Reference(), asked).Write(&out); err != nil {
+	if err := completed(Reference(), asked).Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	var words []string
@@ -120,7 +120,7 @@ func TestCompletionOfAnything(t *testing.T) {
 	word := rapid.OneOf(rapid.SampledFrom(words), rapid.String(), rapid.SampledFrom([]string{"-", "--", "-m", "-m=", "=", "", "help", "$(x)"}))
 	rapid.Check(t, func(t *rapid.T) {
 		before, begun := rapid.SliceOfN(word, 0, 6).Draw(t, "before"), word.Draw(t, "begun")
-		a := complete.Complete(program, append(before, begun+"."))
+		a := completed(program, append(before, begun+"."))
 		var out bytes.Buffer
 		if err := a.Write(&out); err != nil || bytes.Count(out.Bytes(), []byte("\n")) != len(a.Values)+1 {
 			t.Fatalf("%v: %q", err, out.String())

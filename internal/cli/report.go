@@ -97,7 +97,7 @@ func (p *program) report(c *cli.Context) error {
 	return nil
 }
 
-// runIDs are those of runs, as newRunID makes them.
+// runIDs are those of runs: eight hexadecimal digits.
 var runIDs = lazyregexp.New(`^[0-9a-f]{8}$`)
 
 // runNamed is the folder or the summary of a run that is named by it or by its ID, or of the

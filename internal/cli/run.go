@@ -3,13 +3,12 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"log/slog"
+	"net"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -19,9 +18,11 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/signals"
 	"leadferry/internal/cli/terminal"
@@ -38,19 +39,24 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	if err := end.openMetrics(); err != nil {
 		return err
 	}
-	live, err := openWeb(c, &o)
+	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
+		return runpage.Serve(addr, &report.Summary{Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: o.DryRun || o.Command == "validate"})
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { p.warnOf("the live page did not end well", live.end(p, err)) }()
+	defer func() { p.endPage(live, err) }()
 	o.Warnings = exposed(outputsOf(o.Files, c.String("metrics")))
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
 	var restore func()
 	o.Sends, restore = processors()
 	defer restore()
-	requests := new(terminal.Spool) // told once the checkpoint is closed
-	o.Request = func(r importer.Request) error { return printRequest(requests, r) }
+	requests := new(terminal.Spool)              // told once the checkpoint is closed
+	o.Request = func(r importer.Request) error { // exactly as it would be sent
+		_, err := fmt.Fprintf(requests, "# %s:%d\n%s %s\n%s\n\n", report.Escape(r.File), r.Line, r.Method, r.Path, report.EscapeJSON(r.Body))
+		return err
+	}
 	s, err := run(c.Context, o)
 	shown.end()
 	if err != nil {
@@ -90,21 +96,21 @@ type screen struct {
 	watched, asks bool
 	rows          int // 0: not known
 	progress      *report.Progress
-	web           *web // nil: there is no live page
+	live          *runpage.Live // nil: there is none
 	ended         chan struct{}
 	notice        sync.WaitGroup
 }
 
 // watch lets the run show a person what goes on, from its beginning on.
-func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, live *web) *screen {
-	v := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{}), web: live}
+func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, live *runpage.Live) *screen {
+	v := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{}), live: live}
 	v.watched = terminal.Is(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
 	v.asks = p.asks(c, *o)
 	if v.watched || v.asks || live != nil {
 		v.rows = in.Count(o.Limit)
 	}
 	if live != nil {
-		o.Live = func(s *report.Summary) { live.page.Show(s, v.rows) }
+		o.Live = func(s *report.Summary) { live.Show(s, v.rows) }
 	}
 	o.Progress = v.update
 	o.Begin = func(s *importer.Start) error {
@@ -123,7 +129,13 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 // begin announces the run, asks where that is due, and shows the progress from then on.
 func (v *screen) begin(s *importer.Start, dryRun bool) error {
 	v.announce(s)
-	v.web.announce(v)
+	switch { // for whoever asked for the page: with --quiet, too
+	case v.live == nil:
+	case v.json:
+		v.log.Info("page", "url", v.live.URL())
+	default:
+		fmt.Fprintf(&v.program.log, "page: %s\n", v.live.URL())
+	}
 	if v.asks {
 		if err := v.ask(s); err != nil {
 			return err
@@ -244,12 +256,6 @@ func (p *program) confirm(c *cli.Context, question, nothing, hint string) error 
 	return p.person().Confirm(question, nothing, hint)
 }
 
-// printRequest shows one request exactly as it would be sent.
-func printRequest(w io.Writer, r importer.Request) error {
-	_, err := fmt.Fprintf(w, "# %s:%d\n%s %s\n%s\n\n", report.Escape(r.File), r.Line, r.Method, r.Path, report.EscapeJSON(r.Body))
-	return err
-}
-
 // show prints the summary, for programs or for people. Where standard output is lost, p.out knows.
 func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
 	quiet := c.Bool("quiet")
@@ -281,9 +287,50 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 	p.code = s.ExitCode
 }
 
-// newRunID is eight random hexadecimal digits.
-func newRunID() string {
-	var b [4]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
+// anyPort is where the live page stands that no address was given for.
+const anyPort = "127.0.0.1:0"
+
+// webFlag asks for the run's page while it goes on.
+func webFlag() cli.Flag {
+	f := flags.Switch(files, "web", "no page", "show the run's page live at an address of this machine alone (`[=ADDRESS]`, such as 127.0.0.1:8080; else a free port)")
+	f.EnvVars = []string{flags.Variable("web")}
+	f.Action = func(c *cli.Context, _ any) error { return flags.Mislaid(c, "web", isHostPort) }
+	return f
+}
+
+// isHostPort reports whether a word is an address such as 127.0.0.1:8080.
+func isHostPort(word string) bool {
+	_, port, err := net.SplitHostPort(word)
+	_, bad := strconv.ParseUint(port, 10, 16)
+	return err == nil && bad == nil
+}
+
+// serveWeb serves a page where --web asks for one, else it is nil.
+func serveWeb[Page any](c *cli.Context, serve func(addr string) (*Page, error)) (*Page, error) {
+	addr := c.Generic("web").(*flags.OptionalWord).String()
+	if wanted, err := strconv.ParseBool(addr); err == nil {
+		addr = map[bool]string{true: anyPort}[wanted]
+	}
+	if addr == "" {
+		return nil, nil
+	}
+	page, err := serve(addr)
+	if err != nil {
+		return nil, exit.Usage(fmt.Sprintf("--web cannot be served: %v", err), "it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080; without one it finds a port itself")
+	}
+	return page, nil
+}
+
+// endPage shows on the live page, if there is one, how the run ended, or why it did not begin.
+func (p *program) endPage(live *runpage.Live, refused error) {
+	if live == nil {
+		return
+	}
+	s := p.ending.summary.Load()
+	if s == nil && refused != nil {
+		why := p.reason(refused)
+		e, told := why.Joined(), live.Shown()
+		s = &report.Summary{Outcome: "stopped", StopReason: e.Text, Hint: e.Hint, RunID: told.RunID, Command: told.Command, Version: Version}
+	}
+	p.warnOf("the live page did not end well", live.End(s))
 }

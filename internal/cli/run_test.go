@@ -64,10 +64,25 @@ func TestReaderGoes(t *testing.T) {
 	reader.Close()
 	defer writer.Close()
 	for _, args := range [][]string{
-		{"--help"}, {"--version"}, {"schema"}, {"explain"}, {"completion", "bash"}, {"import", "--help"}, {"sandbox", "--addr", "127.0.0.1:0"},
-		{"config", "show"}, {"config", "show", "--json"}, {"config", "check", "--sandbox"}, {"init", leads, "-m", "-"}, {"init", leads},
-		{"checkpoint", "status", "--sandbox"}, {"checkpoint", "export", "--sandbox"}, {"checkpoint", "check", "--sandbox"}, {"checkpoint", "history", "L-1", "--sandbox"},
-		{"checkpoint", "forget", "L-1", "--sandbox"}, {"report", "run"}, {"report", "run", "-o", "-"},
+		{"--help"},
+		{"--version"},
+		{"schema"},
+		{"explain"},
+		{"completion", "bash"},
+		{"import", "--help"},
+		{"sandbox", "--addr", "127.0.0.1:0"},
+		{"config", "show"},
+		{"config", "show", "--json"},
+		{"config", "check", "--sandbox"},
+		{"init", leads, "-m", "-"},
+		{"init", leads},
+		{"checkpoint", "status", "--sandbox"},
+		{"checkpoint", "export", "--sandbox"},
+		{"checkpoint", "check", "--sandbox"},
+		{"checkpoint", "history", "L-104204", "--sandbox"},
+		{"checkpoint", "forget", "L-104204", "--sandbox"},
+		{"report", "run"},
+		{"report", "run", "-o", "-"},
 	} {
 		told := d.file("told")
 		code := Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: d.file("in"), Out: writer, Err: told})

@@ -26,6 +26,7 @@ import (
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
+	"leadferry/internal/page"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 	sandboxpage "leadferry/leadapi/sandbox/web"
@@ -75,16 +76,9 @@ Exit codes: 0 ended by a signal; 2 the address or a flag is not right.`,
 			directoryFlag("", ""),
 			flag("data", "`FILE` that keeps the leads; without one they are gone at the end"),
 			life,
-			sandboxWebFlag(),
+			flags.Switch("", "web", "no page", "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)"),
 		},
 		Action: p.sandbox,
-	}
-}
-
-func sandboxWebFlag() cli.Flag {
-	return &cli.GenericFlag{
-		Name: "web", Value: new(flags.OptionalWord), DefaultText: "no page",
-		Usage: "show its leads, with a search, and its requests and faults as they come, at an address of this machine alone (`[=ADDRESS]`; else a free port)",
 	}
 }
 
@@ -110,7 +104,9 @@ func (p *program) sandbox(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(exit.Usage(err.Error(), "see leadferry sandbox --help; addresses are on 127.0.0.1, [::1] or localhost, and free"), server.Close())
 	}
-	shown, err := serveWeb(c, sandboxpage.New(server, listener.URL()).View)
+	shown, err := serveWeb(c, func(addr string) (*page.Server, error) {
+		return page.Serve(addr, sandboxpage.New(server, listener.URL()).View)
+	})
 	if err != nil {
 		return errors.Join(err, listener.Close(), server.Close())
 	}

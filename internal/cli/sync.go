@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -31,10 +32,7 @@ Example, each night, with an export of the CRM:
 Try it without an account, after leadferry import --sandbox of the same rows:
 leadferry sync --sandbox -m leads.yaml changed.csv
 
-Exit codes: 0 no row needs attention; 1 some rows do, see the rejects file;
-2 usage, mapping or input error, nothing was sent; 3 stopped early, resumable;
-4 checkpoint locked, missing or damaged; 5 rows in doubt; 6 a newer worker of the
-fleet has this one's place; 130 interrupted.`,
+` + sendCodes,
 		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), fleetFlags(), sendFlags(), []cli.Flag{
 			flags.Choice(running, "missing", "rows whose lead is not known: %", "report", "create", "ignore"),
 			checkRemoteFlag(),
@@ -75,21 +73,18 @@ func hintIfMissing(err error, hint string) error {
 const checkAll = "all"
 
 func checkRemoteFlag() cli.Flag {
-	return &cli.GenericFlag{
-		Name: "check-remote", Value: new(flags.OptionalWord), DefaultText: "no lead is read", Category: running,
-		Usage: "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed",
-		Action: func(c *cli.Context, value any) error {
-			if word := value.(*flags.OptionalWord).String(); word != checkAll {
-				if err := flags.Mislaid(c, "check-remote", func(word string) bool { return word == checkAll }); err != nil {
-					return err
-				}
-				if _, err := strconv.ParseBool(word); err != nil {
-					return exit.Usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+flags.CommandName(c)+" --help")
-				}
-			}
+	f := flags.Switch(running, "check-remote", "no lead is read", "read a lead before it is changed (`[=all]`: every lead of the file), and decide by --conflict about a status that is not the one last confirmed")
+	f.Action = func(c *cli.Context, value any) error {
+		word := value.(*flags.OptionalWord).String()
+		if word == checkAll {
 			return nil
-		},
+		}
+		if _, err := strconv.ParseBool(word); err != nil {
+			return exit.Usage("--check-remote stands alone, or is --check-remote="+checkAll, "see "+flags.CommandName(c)+" --help")
+		}
+		return flags.Mislaid(c, "check-remote", func(word string) bool { return word == checkAll })
 	}
+	return f
 }
 
 // checksRemote says which leads are read.
@@ -103,4 +98,72 @@ func checksRemote(c *cli.Context) importer.Reads {
 		return importer.ReadChanged
 	}
 	return importer.ReadNothing
+}
+
+func (p *program) reconcileCommand() *cli.Command {
+	return &cli.Command{
+		Name: "reconcile", Usage: "compare file, checkpoint and service, lead by lead; change nothing", ArgsUsage: "FILE...",
+		Description: `Compares, for each row, the file, what the service last confirmed of its lead, and
+what it holds now, and writes reconciliation.csv: who changed what. A lead is read by
+the service's only read, an update of the ExternalID that it has already: no Status,
+Content or owner is changed, but an ExternalID that was changed elsewhere is written
+again. What was seen is kept beside what was confirmed: a sync treats it by --conflict.
+
+Example, each week, 400 leads of all:
+
+   leadferry reconcile -m crm.yaml crm-export.csv --sample 400 --rate 5 \
+      --base-url https://api.example.com --leads-url https://leads.example.com \
+      --trunk-id 3f2a... --client-id 9c1b...
+
+Try it without an account, after leadferry import --sandbox of the same rows:
+leadferry reconcile --sandbox -m leads.yaml leads.csv
+
+Exit codes: 0 every row is the same, or not read on purpose; 1 some rows differ, or
+their leads could not be read; 2 usage, mapping or input error; 3 stopped early,
+resumable; 4 checkpoint locked, missing or damaged; 5 rows in doubt; 130 interrupted.`,
+		Flags: slices.Concat(inputFlags(), connectionFlags(), checkpointFlags(), readFlags(), []cli.Flag{
+			flags.Choice(running, "remote", "leads that are read: %; none compares file and checkpoint only", "all", "none"),
+			flags.Time(running, "fresh", 0, "read no lead that was confirmed or read within this `DURATION`"),
+			flags.Count(running, "sample", 0, "read `N` leads that are picked at random, and tell the share that differs; without it all are read"),
+			&cli.Uint64Flag{Name: "seed", Usage: "pick the sample by `N`, which a run tells: the same leads again", DefaultText: "another one each time", Category: running},
+			flags.Name(files, "reconciliation", "write the reconciliation to `FILE`"),
+			pullFlag(),
+		}, outputFlags()),
+		Action: p.reconcile,
+	}
+}
+
+func (p *program) reconcile(c *cli.Context) error {
+	o, err := p.sendOptions(c)
+	if err != nil {
+		return err
+	}
+	o.Reconciling = importer.Reconciling{None: c.String("remote") == "none", Fresh: c.Duration("fresh"), Sample: c.Int("sample"), Seed: c.Uint64("seed")}
+	switch {
+	case c.IsSet("sample") && o.Reconciling.Sample == 0:
+		return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
+	case o.Reconciling.None && (o.Reconciling.Sample > 0 || o.Reconciling.Fresh > 0):
+		return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
+	case c.IsSet("seed") && o.Reconciling.Sample == 0:
+		return exit.Usage("--seed picks the leads of --sample, which is not given", "for example --sample 400")
+	case !c.IsSet("seed"):
+		o.Reconciling.Seed = uint64(rand.Uint32()) // short enough to be typed
+	}
+	o.Files.Reconciles, o.Files.Reconciliation, o.Files.Pull = true, c.String("reconciliation"), c.String("pull")
+	return hintIfMissing(p.send(c, o, importer.Reconcile), unknownLeads)
+}
+
+// readFlags are those of runs that send, but for what concerns the making of leads and the
+// changing of them.
+func readFlags() []cli.Flag {
+	makes := []string{
+		"require-checkpoint", "new-checkpoint", "dry-run", "show", "no-repeats", "in-doubt", "resend-on", "max-in-doubt", "max-creates",
+		"look-alikes", "new-columns", "new-key", "retry-rejected", "yes",
+	}
+	return slices.DeleteFunc(sendFlags(), func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
+}
+
+// pullFlag says where what the CRM should take over goes.
+func pullFlag() cli.Flag {
+	return flags.Name(files, "pull", "write what the CRM should take over to `FILE`, as CSV in its own words: leads whose status the service has changed")
 }

@@ -1,7 +1,6 @@
 package checkpointcmd
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -21,9 +20,8 @@ import (
 	"leadferry/internal/cli/ledger"
 )
 
-// Adopt takes over the leads of a file, as a whole or not at all. open opens the checkpoint,
-// or makes one.
-func (d *Desk) Adopt(ctx context.Context, path string, open func() (ledger.Ledger, error)) (err error) {
+// Adopt takes over the leads of a file, as a whole or not at all, into the checkpoint that is meant or a new one.
+func (d *Desk) Adopt(ctx context.Context, path string) (err error) {
 	read, file, err := d.openList(path, "adopt")
 	if err != nil {
 		return err
@@ -38,7 +36,7 @@ func (d *Desk) Adopt(ctx context.Context, path string, open func() (ledger.Ledge
 	if err != nil {
 		return err
 	}
-	db, err := open()
+	db, err := d.Ledger.OpenOrMake()
 	if err != nil {
 		return err
 	}
@@ -50,7 +48,7 @@ func (d *Desk) Adopt(ctx context.Context, path string, open func() (ledger.Ledge
 		fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
 	}
 	d.warn(db.Info().Warnings)
-	if err := d.ofThisTarget(path, read, db.Info().Target); err != nil {
+	if err := ofThisTarget(path, read, db.Info().Target); err != nil {
 		return err
 	}
 	result, err := db.Adopt(ctx, read.entries(best))
@@ -96,11 +94,11 @@ func (l *list) refusedEntry(best chosen, why *checkpoint.ListError) error {
 // ofThisTarget refuses results of which the summary beside them says that their run had
 // another target: leads that this one lacks would count as made. An export says nothing of
 // its target, and is how leads move with a service that changes its address.
-func (d *Desk) ofThisTarget(path string, read *list, target checkpoint.Target) error {
+func ofThisTarget(path string, read *list, target checkpoint.Target) error {
 	if !read.results || path == "-" {
 		return nil
 	}
-	w := d.Witness(filepath.Dir(path))
+	w := ledger.WitnessIn(filepath.Dir(path))
 	if w.ID == "" || w.Target.Canonical() == target.Canonical() {
 		return nil
 	}
@@ -146,12 +144,12 @@ type chosen []bool
 
 func (c chosen) has(row *listed) bool { return row.number <= len(c) && c[row.number-1] }
 
-// told is what a row of a run's results tells of its key, if that has a lead or may have one.
-// There may be more of them than the memory holds whole, so key and lead are digests.
+// told is what the row of a run's results that says most of a key tells of it. There may be more of them than the memory
+// holds whole, so key and lead are digests.
 type told struct {
-	key, lead digest // no lead: zero
-	number    uint32 // of the row
-	tells     uint8
+	lead   digest // none: zero
+	number uint32 // of the row
+	tells  uint8
 }
 
 type digest [16]byte
@@ -164,70 +162,35 @@ func digestOf(text string) (d digest) {
 	return d
 }
 
-// choose goes through a run's results for the rows that tell most; of another list it takes none.
-func (l *list) choose() (chosen, error) {
-	all, err := l.tell()
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(all, func(a, b told) int { return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.number, b.number)) })
-	take := make(chosen, l.rows)
-	var wrong, best told // wrong is the first that tells of another lead than the best before it
-	other := uint32(0)   // the row of that one
-	for i, row := range all {
-		again := i > 0 && row.key == best.key
-		if again && row.lead != best.lead && row.lead != (digest{}) && best.lead != (digest{}) && (other == 0 || row.number < wrong.number) {
-			wrong, other = row, best.number
-		}
-		if again && row.tells < best.tells {
-			continue
-		}
-		if again {
-			take[best.number-1] = false
-		}
-		take[row.number-1], best = true, row
-	}
-	if other > 0 {
-		return nil, l.twoLeads(int(wrong.number), other)
-	}
-	return take, nil
-}
-
-// tell reads what the rows of a run's results tell.
-func (l *list) tell() (all []told, err error) {
+// choose goes through a run's results for the rows that tell most; of another list it takes none. A key with two leads
+// refuses them.
+func (l *list) choose() (take chosen, err error) {
+	best := map[digest]told{}
 	err = l.each(func(row *listed) (err error) {
 		if !l.results {
 			return errEnough
 		}
+		take = append(take, false)
 		if row.State, err = l.stateOf(row); err != nil || row.State == "" || row.Key == "" {
 			return err
 		}
-		all = append(all, told{digestOf(row.Key), digestOf(row.LeadID), uint32(row.number), uint8(row.tells())})
+		key, now := digestOf(row.Key), told{digestOf(row.LeadID), uint32(row.number), uint8(row.tells())}
+		before, again := best[key]
+		switch {
+		case again && now.lead != before.lead && now.lead != (digest{}) && before.lead != (digest{}):
+			return l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before.number), "take out the row that is wrong")
+		case again && now.tells < before.tells:
+			return nil
+		case again:
+			take[before.number-1] = false
+		}
+		take[row.number-1], best[key] = true, now
 		return nil
 	})
 	if errors.Is(err, errEnough) {
 		return nil, nil
 	}
-	return all, err
-}
-
-// twoLeads refuses results for a row whose key has another lead ID in one before it.
-func (l *list) twoLeads(number int, before uint32) error {
-	return l.each(func(row *listed) error {
-		if row.number < number {
-			return nil
-		}
-		return l.fault(row, fmt.Sprintf("its key has another lead ID in row %d; nothing was taken over", before), "take out the row that is wrong")
-	})
-}
-
-// stateOf is how a row of a run's results stands in a checkpoint.
-func (l *list) stateOf(row *listed) (string, error) {
-	state, err := stateOfOutcome(row)
-	if err != nil {
-		return "", l.fault(row, err.Error()+"; nothing was taken over", "")
-	}
-	return state, nil
+	return take, err
 }
 
 // tells orders what rows of one key tell: that it has this lead, that it may have one, that
@@ -242,13 +205,12 @@ func (row *listed) tells() int {
 	return 0
 }
 
-// stateOfOutcome is how a row of a run's results stands in a checkpoint, or nothing where
-// it has no lead.
-func stateOfOutcome(row *listed) (string, error) {
+// stateOf is how a row of a run's results stands in a checkpoint, or nothing where it has no lead.
+func (l *list) stateOf(row *listed) (string, error) {
 	known := slices.ContainsFunc(importer.Outcomes(), func(o importer.Outcome) bool { return o.String() == row.Outcome })
 	switch {
 	case !known:
-		return "", errors.New("its outcome is none")
+		return "", l.fault(row, "its outcome is none; nothing was taken over", "")
 	case row.Outcome == importer.InDoubt.String():
 		return checkpoint.InDoubt.String(), nil
 	case row.Outcome == importer.Partial.String() && row.LeadID != "":

@@ -23,7 +23,7 @@ func (d *Desk) Check(ctx context.Context, older, loss bool) (err error) {
 	if older && loss {
 		return exit.Usage("--accept-older and --accept-loss exclude one another", "first take the older copy and look at what is held, then give up what is missing")
 	}
-	at, err := d.Find()
+	at, err := d.Ledger.Existing()
 	if err != nil {
 		return err
 	}
@@ -126,9 +126,8 @@ func (d *Desk) lostBlocks(n int) {
 
 // Repair brings what can be read of a damaged checkpoint, and what files of results know
 // besides, into a new one; dry says what could be.
-func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string, dry, anyPlace bool) error {
-	o := bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: anyPlace}
-	db, err := bolt.Open(from, checkpoint.Target{}, o)
+func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string, dry bool) error {
+	db, err := bolt.Open(from, checkpoint.Target{}, bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: ledger.AnyPlace()})
 	switch {
 	case err == nil:
 		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair", "what results know besides, `leadferry checkpoint adopt` takes over"))
@@ -145,7 +144,7 @@ func (d *Desk) Repair(from, to string, target checkpoint.Target, files []string,
 		}
 		results = append(results, one)
 	}
-	r, err := bolt.Repair(from, to, target, results, dry, bolt.Options{AnyPlace: anyPlace})
+	r, err := bolt.Repair(from, to, target, results, dry, bolt.Options{AnyPlace: ledger.AnyPlace()})
 	if err != nil {
 		return err
 	}
@@ -172,7 +171,7 @@ func (d *Desk) evidence(path string) (bolt.Evidence, error) {
 	if err != nil {
 		return one, err
 	}
-	w := d.Witness(filepath.Dir(path))
+	w := ledger.WitnessIn(filepath.Dir(path))
 	one.ID, one.Target = w.ID, w.Target
 	return one, nil
 }

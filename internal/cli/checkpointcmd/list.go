@@ -20,6 +20,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
 )
@@ -78,47 +79,27 @@ type list struct {
 // export.
 const maxRows = 512 << 20
 
-// openList opens a file; - is standard input, which is kept in a temporary file. The caller
-// closes it.
+// openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
 func (d *Desk) openList(path, command string) (*list, io.Closer, error) {
 	l := &list{path: path, command: command}
-	open := func() (io.ReadSeekCloser, error) { return os.Open(path) }
+	var file io.Closer
+	var err error
 	if path == "-" {
-		open = func() (io.ReadSeekCloser, error) { return spooled(d.In) }
+		kept := new(terminal.Spool)
+		_, err = io.Copy(kept, d.In)
+		l.in, file = kept.Content(), kept
+	} else {
+		var f *os.File
+		f, err = os.Open(path)
+		l.in, file = f, f
 	}
-	f, err := open()
 	if err != nil {
 		return nil, nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
-	l.in = f
 	if err := l.check(); err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+		return nil, nil, errors.Join(err, file.Close())
 	}
-	return l, f, nil
-}
-
-// spooled keeps what is read in a temporary file, which goes when it is closed; where the
-// system allows that, it has no name before.
-func spooled(in io.Reader) (*spool, error) {
-	f, err := os.CreateTemp("", "leadferry-*")
-	if err != nil {
-		return nil, err
-	}
-	os.Remove(f.Name())
-	s := &spool{f}
-	if _, err := io.Copy(f, in); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
-}
-
-type spool struct{ *os.File }
-
-// Close lets go of it.
-func (s *spool) Close() error {
-	err := s.File.Close()
-	os.Remove(s.Name())
-	return err
+	return l, file, nil
 }
 
 // check reads a file to its end and says what it is.

@@ -1,9 +1,15 @@
+// Package checkpointcmd is what the commands of `leadferry checkpoint` do: they show what a
+// checkpoint knows, and let people say what they know of its leads. The flags are
+// internal/cli's; an error of the command line or of a file brings its hint in a line of its
+// own.
 package checkpointcmd
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -18,9 +24,67 @@ import (
 	"leadferry/internal/cli/ledger"
 )
 
+// Desk is where a command works: its streams, the checkpoint that its flags name, and the
+// person before it.
+type Desk struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Say      io.Writer    // for announcements
+	Ledger   ledger.Meant // the one that the flags mean
+	// MayAsk says that a person can be asked, or has said yes already.
+	MayAsk bool
+	// Confirm asks a person. Its error, of whatever is no yes, says that nothing was done.
+	Confirm func(question, nothing, hint string) error
+	// Hold says that the command sees to signals itself from here on. Its error is one that
+	// has come already.
+	Hold func() error
+}
+
+// with opens the checkpoint as long as f takes.
+func (d *Desk) with(readOnly bool, f func(ledger.Ledger) error) error {
+	at, err := d.Ledger.Existing()
+	if err != nil {
+		return err
+	}
+	db, err := at.Open(ledger.How{ReadOnly: readOnly})
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(db), db.Close())
+}
+
+func (d *Desk) warn(warnings []string) {
+	for _, text := range warnings {
+		fmt.Fprintf(d.Err, "warning: %s\n", report.Escape(text))
+	}
+}
+
+func (d *Desk) printCounts(counts map[checkpoint.State]int) {
+	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
+		if s <= checkpoint.InDoubt || counts[s] > 0 {
+			fmt.Fprintf(d.Out, "%-10s  %d\n", s, counts[s])
+		}
+	}
+}
+
+// counted is a number and what it counts.
+type counted struct {
+	n    int
+	text string
+}
+
+// tellCounts prints those that are not 0.
+func (d *Desk) tellCounts(list []counted, number func(int) string) {
+	for _, one := range list {
+		if one.n > 0 {
+			fmt.Fprintln(d.Out, number(one.n)+" "+one.text)
+		}
+	}
+}
+
 // Status shows what the checkpoint knows, its last runs, and what a person has to look at.
 func (d *Desk) Status() error {
-	at, err := d.Find()
+	at, err := d.Ledger.Existing()
 	if err != nil {
 		return err
 	}

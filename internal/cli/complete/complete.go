@@ -8,6 +8,7 @@
 package complete
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io"
@@ -61,76 +62,26 @@ func short(about string) string {
 	return strings.TrimRight(cut[:strings.LastIndexByte(cut, ' ')+1], " ,:") + " ..."
 }
 
-// Complete finds what may stand where the cursor is. asked is what follows [Word].
-func Complete(program *reference.Command, asked []string) Answer {
-	if len(asked) == 0 {
-		asked = []string{"."}
-	}
-	l := &line{program: program, command: program, given: map[string]string{}}
-	for before := asked[:len(asked)-1]; len(before) > 0 && !l.lost; {
-		before = before[l.take(before):]
-	}
-	a := l.answer(strings.TrimSuffix(asked[len(asked)-1], "."))
-	if a.Kind == "" {
-		a.Kind = reference.Words
-	}
+// Line is a command line up to the word at the cursor, taken apart.
+type Line struct {
+	Program, Command *reference.Command
+	Given            func(flag string) (value string, found bool) // by its long name
+	Awaited          string                                       // the flag before the cursor, whose value is still to come; "": none
+	OnlyFiles        bool                                         // behind --
+	Arguments        int
+}
+
+// Complete finds what may stand in place of the word that was begun.
+func (l *Line) Complete(begun string) Answer {
+	a := l.answer(begun)
+	a.Kind = cmp.Or(a.Kind, reference.Words)
 	return a
 }
 
-// line is a command line up to the word at the cursor.
-type line struct {
-	program, command *reference.Command
-	given            map[string]string // values of flags by name; switches have none
-	awaited          *reference.Flag   // the last word, whose value is still to come
-	onlyFiles        bool              // behind --
-	arguments        int
-	lost             bool // a word is none that can stand there
-}
-
-// take reads the next word and returns how many it takes up.
-func (l *line) take(words []string) int {
-	word := words[0]
-	switch {
-	case l.onlyFiles:
-		l.arguments++
-	case word == "--":
-		l.onlyFiles = true
-	case len(word) > 1 && word[0] == '-':
-		return l.takeFlag(words)
-	case len(l.command.Commands) > 0 && word != "help":
-		if sub := l.command.Find(word); sub != nil {
-			l.command = sub
-		} else {
-			l.lost = true
-		}
-	case len(l.command.Commands) == 0:
-		l.arguments++
-	}
-	return 1
-}
-
-func (l *line) takeFlag(words []string) int {
-	name, value, joined := strings.Cut(strings.TrimPrefix(words[0][1:], "-"), "=")
-	f := l.flag(name)
-	if f == nil {
-		return 1
-	}
-	n := 1
-	switch {
-	case joined || f.Argument == "":
-	case len(words) == 1:
-		l.awaited = f
-	case !l.isFlag(words[1]): // else the value was forgotten
-		n, value = 2, words[1]
-	}
-	l.given[f.Names[0]] = value
-	return n
-}
-
 // flag finds a flag of the command, of the program, or, before its command is named, of any.
-func (l *line) flag(name string) (found *reference.Flag) {
-	if found = l.program.Flag(name); found == nil {
-		l.command.Each(func(c *reference.Command) {
+func (l *Line) flag(name string) (found *reference.Flag) {
+	if found = l.Program.Flag(name); found == nil {
+		l.Command.Each(func(c *reference.Command) {
 			if found == nil {
 				found = c.Flag(name)
 			}
@@ -139,33 +90,25 @@ func (l *line) flag(name string) (found *reference.Flag) {
 	return found
 }
 
-func (l *line) isFlag(word string) bool {
-	name, long := strings.CutPrefix(word, "--")
-	name, _, _ = strings.Cut(name, "=")
-	return long && (name == "" || l.flag(name) != nil)
-}
-
 // answer is what may stand in place of the word that was begun.
-func (l *line) answer(begun string) Answer {
+func (l *Line) answer(begun string) Answer {
 	name, _, joined := strings.Cut(begun, "=")
-	switch {
-	case l.lost:
-		return Answer{}
-	case l.awaited != nil:
-		return l.values(l.awaited.Values, "", begun)
-	case !l.onlyFiles && strings.HasPrefix(begun, "-") && joined:
+	switch c := l.Command; {
+	case l.Awaited != "":
+		return l.values(l.flag(l.Awaited).Values, "", begun)
+	case !l.OnlyFiles && strings.HasPrefix(begun, "-") && joined:
 		if f := l.flag(strings.TrimLeft(name, "-")); f != nil {
 			return l.values(f.Values, name+"=", begun)
 		}
 		return Answer{}
-	case !l.onlyFiles && strings.HasPrefix(begun, "-"):
+	case !l.OnlyFiles && strings.HasPrefix(begun, "-"):
 		return Answer{Values: l.flags(begun)}
-	case len(l.command.Commands) > 0:
-		return Answer{Values: commands(l.command, begun)}
-	case l.arguments > 0 && !strings.Contains(l.command.Arguments, "...") && l.arguments >= len(strings.Fields(l.command.Arguments)):
+	case len(c.Commands) > 0:
+		return Answer{Values: commands(c, begun)}
+	case l.Arguments > 0 && !strings.Contains(c.Arguments, "...") && l.Arguments >= len(strings.Fields(c.Arguments)):
 		return Answer{}
 	}
-	return l.values(l.command.Values, "", begun)
+	return l.values(l.Command.Values, "", begun)
 }
 
 func commands(c *reference.Command, begun string) (found []Value) {
@@ -179,15 +122,15 @@ func commands(c *reference.Command, begun string) (found []Value) {
 
 // flags are those that may still be given here, by their long names, and where no more than
 // one dash was typed by their letters.
-func (l *line) flags(begun string) (found []Value) {
-	all := slices.Concat(l.command.Flags, []reference.Flag{{Names: []string{"help", "h"}, Usage: "show help"}})
-	if l.command != l.program {
-		all = append(all, l.program.Flags...)
+func (l *Line) flags(begun string) (found []Value) {
+	all := slices.Concat(l.Command.Flags, []reference.Flag{{Names: []string{"help", "h"}, Usage: "show help"}})
+	if l.Command != l.Program {
+		all = append(all, l.Program.Flags...)
 	} else {
 		all = append(all, reference.Flag{Names: []string{"version", "v"}, Usage: "print the version"})
 	}
 	for _, f := range all {
-		if _, twice := l.given[f.Names[0]]; twice && !f.Repeats {
+		if _, twice := l.Given(f.Names[0]); twice && !f.Repeats {
 			continue
 		}
 		for _, name := range f.Names {
@@ -205,11 +148,11 @@ func (l *line) flags(begun string) (found []Value) {
 
 // values are the words that may stand in a place, each behind what of the word at the cursor
 // comes before it.
-func (l *line) values(v reference.Values, before, begun string) Answer {
+func (l *Line) values(v reference.Values, before, begun string) Answer {
 	a := Answer{Kind: v.Kind, Suffixes: v.Suffixes}
 	words := v.Words
 	if v.Look != nil {
-		words = slices.Concat(words, v.Look(func(flag string) string { return l.given[flag] }))
+		words = slices.Concat(words, v.Look(func(flag string) string { value, _ := l.Given(flag); return value }))
 	}
 	for _, w := range words {
 		if strings.HasPrefix(before+w, begun) {
@@ -232,10 +175,8 @@ func Shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
 
 // Script returns the script of one of [Shells], and the name under which packages install it.
 func Script(shell string) (name string, text []byte) {
-	if !slices.Contains(Shells(), shell) {
-		return "", nil
+	if name = files[shell]; name != "" {
+		text, _ = scripts.ReadFile("scripts/" + name) // it is part of the program
 	}
-	name = files[shell]
-	text, _ = scripts.ReadFile("scripts/" + name) // it is part of the program
 	return name, text
 }

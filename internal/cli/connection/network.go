@@ -219,14 +219,16 @@ func unusable(err error) string {
 	return "not usable: " + first
 }
 
-// ForProfile are the settings of proxies and certificates for a new profile. A proxy with a
-// password is none: the file is for others to read, too.
+// ForProfile are the addresses, and the settings of proxies and certificates, for a new profile. A proxy with a password is
+// none: the file is for others to read, too.
 func (s *Settings) ForProfile() map[string]string {
-	values := map[string]string{config.ProxyURL: strings.TrimSpace(s.Get("proxy"))}
+	values := map[string]string{config.RequestIDHeader: s.Get("request-id-header")}
+	for _, key := range []string{config.BaseURL, config.LeadsURL, config.TrunkID, config.ProxyURL} {
+		values[key] = strings.TrimSpace(s.Get(strings.ReplaceAll(key, "_", "-")))
+	}
 	if strings.Contains(values[config.ProxyURL], "@") {
 		delete(values, config.ProxyURL)
 	}
-	values[config.RequestIDHeader] = s.Get("request-id-header")
 	for key, name := range map[string]string{config.CAFile: "ca-file", config.ClientCert: "client-cert", config.ClientKey: "client-key"} {
 		if path := s.Get(name); path != "" {
 			whole, _ := filepath.Abs(path) // fails without a working folder

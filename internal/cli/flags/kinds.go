@@ -61,6 +61,11 @@ func (v *OptionalWord) Set(text string) error {
 	return nil
 }
 
+// Switch is one that also takes a word. without says what holds when it is not given.
+func Switch(category, name, without, usage string) *cli.GenericFlag {
+	return &cli.GenericFlag{Name: name, Value: new(OptionalWord), DefaultText: without, Usage: usage, Category: category}
+}
+
 // Mislaid refuses an argument that fits as the word of the switch, and is taken for a file.
 func Mislaid(c *cli.Context, name string, fits func(word string) bool) error {
 	for _, arg := range c.Args().Slice() {

@@ -28,10 +28,15 @@ type Line struct {
 	Command *cli.Command // the program itself, until one is named
 	Help    bool         // is wanted
 	Topic   bool         // help is wanted on [ConnectionTopic]
+	Files   []string     // everything that is no flag and no command
+
+	// Of a line that is still being typed:
+	Lost    bool   // a command is none
+	Rest    bool   // -- stands in it: what follows are files
+	Awaited string // the flag at its end, whose value is missing
 
 	program     *cli.App
-	global, own []typed  // flags of the program, and of the command
-	files       []string // everything else
+	global, own []typed // flags of the program, and of the command
 	version     bool
 }
 
@@ -61,6 +66,7 @@ func Parse(app *cli.App, args []string) (*Line, error) {
 func (l *Line) take(args []string) (n int, err error) {
 	switch a := args[0]; {
 	case a == "--":
+		l.Rest = true
 		for _, word := range args[1:] {
 			err = cmp.Or(err, l.takeWord(word))
 		}
@@ -86,7 +92,7 @@ func (l *Line) takeWord(word string) error {
 	case word == "-" && disk.Exists(word):
 		return exit.Usage("there is a file called -, so it cannot be told whether the file or standard input is meant", "write ./- for the file, or rename it")
 	case len(commands) == 0:
-		l.files = append(l.files, word)
+		l.Files = append(l.Files, word)
 		return nil
 	case word == "help":
 		l.Help = true
@@ -103,6 +109,7 @@ func (l *Line) takeWord(word string) error {
 		}
 		names = append(names, c.Name)
 	}
+	l.Lost = true
 	return exit.Usage("there is no command "+strconv.Quote(word), Near("", word, names, "see "+l.name()+" --help"))
 }
 
@@ -129,7 +136,10 @@ func (l *Line) takeFlag(args []string) (n int, err error) {
 		value = "true"
 	case len(args) > 1 && args[1] != "-" && strings.HasPrefix(args[1], "-") && disk.Exists(args[1]):
 		return 1, looksLikeFlag(args[1])
-	case len(args) == 1 || l.swallows(args[1]):
+	case len(args) == 1:
+		l.Awaited = f.Names()[0]
+		fallthrough
+	case l.swallows(args[1]):
 		return 1, exit.Usage("flag "+args[0]+" needs a value", "see "+l.name()+" --help")
 	default:
 		n, value = 2, args[1]
@@ -190,7 +200,7 @@ func wrongValue(f cli.Flag, value string) (err error) {
 
 // check finds what is wrong with the line as a whole, unless only help is wanted.
 func (l *Line) check() error {
-	if slices.Equal(l.files, []string{"help"}) && !strings.HasPrefix(l.Command.ArgsUsage, "KEY") && !disk.Exists("help") {
+	if slices.Equal(l.Files, []string{"help"}) && !strings.HasPrefix(l.Command.ArgsUsage, "KEY") && !disk.Exists("help") {
 		l.Help = true
 	}
 	switch {
@@ -208,7 +218,7 @@ func (l *Line) check() error {
 			return exit.Usage("-"+f.name+" and --"+main+" are one flag", "give it once")
 		}
 	}
-	if l.Command.ArgsUsage == "" && len(l.files) > 0 {
+	if l.Command.ArgsUsage == "" && len(l.Files) > 0 {
 		return exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", cmp.Or(l.mislaid(), "see "+l.name()+" --help"))
 	}
 	return nil
@@ -218,7 +228,7 @@ func (l *Line) check() error {
 func (l *Line) mislaid() string {
 	for _, f := range l.own {
 		if _, is := f.Flag.(*cli.GenericFlag); is && !strings.Contains(f.words[0], "=") {
-			return "write " + f.words[0] + "=" + l.files[0]
+			return "write " + f.words[0] + "=" + l.Files[0]
 		}
 	}
 	return ""
@@ -241,8 +251,8 @@ func (l *Line) Ordered() []string {
 	for _, f := range l.own {
 		out = append(out, f.words...)
 	}
-	if len(l.files) > 0 {
-		out = append(append(out, "--"), l.files...)
+	if len(l.Files) > 0 {
+		out = append(append(out, "--"), l.Files...)
 	}
 	return out
 }

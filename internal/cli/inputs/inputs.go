@@ -3,10 +3,15 @@
 package inputs
 
 import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +35,11 @@ type Files struct {
 	options source.Options
 	files   []*source.File
 	stdin   *io.PipeReader // nil: not read
-	fetched fetched
+
+	ctx     context.Context
+	reach   fetch.Options          // of addresses
+	first   map[string]*fetch.File // by address, as the run itself reads them
+	fetched []*fetch.File          // these and others
 }
 
 // LetGo ends the reading of standard input, which may never end by itself, and of what comes over a network.
@@ -38,7 +47,9 @@ func (in *Files) LetGo() {
 	if in.stdin != nil {
 		in.stdin.Close()
 	}
-	in.fetched.letGo()
+	for _, one := range in.fetched {
+		one.Close()
+	}
 }
 
 // detached is what comes from in. Its reader can be closed while it waits, which a terminal
@@ -80,7 +91,7 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Files{}
+	in := &Files{ctx: c.Context, first: map[string]*fetch.File{}}
 	if in.Names, err = Names(c); err != nil {
 		return nil, err
 	}
@@ -92,19 +103,18 @@ func Open(c *cli.Context, from From, o *importer.Options) (*Files, error) {
 		in.stdin = detached(from.Stdin)
 		in.options.Stdin = in.stdin
 	}
-	if in.fetched, err = fetches(c.Context, in.Names, from.Reach); err != nil {
-		return nil, err
-	}
-	var errs []error
-	for _, name := range in.Names {
-		f, err := in.open(name)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+	if addresses := slices.DeleteFunc(slices.Clone(in.Names), func(name string) bool { return !fetch.IsAddress(name) }); len(addresses) > 0 {
+		if in.reach, err = from.Reach(addresses); err != nil {
+			return nil, err
 		}
-		in.files = append(in.files, f)
 	}
-	if err := errors.Join(errs...); err != nil {
+	for _, name := range in.Names {
+		f, failed := in.open(name)
+		if err = errors.Join(err, failed); failed == nil {
+			in.files = append(in.files, f)
+		}
+	}
+	if err != nil {
 		in.Close()
 		return nil, err
 	}
@@ -181,12 +191,7 @@ func sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
 			return o, exit.Usage("--format takes csv, tsv, jsonl or xlsx", "without it the file's name and content decide")
 		}
 	}
-	if label := c.String("encoding"); label != "" {
-		o.Encoding = label
-	}
-	if sheet := c.String("sheet"); sheet != "" {
-		o.Sheet = sheet
-	}
+	o.Encoding, o.Sheet = cmp.Or(c.String("encoding"), o.Encoding), cmp.Or(c.String("sheet"), o.Sheet)
 	switch d := c.String("delimiter"); {
 	case d == "":
 	case d == "tab" || d == `\t`:
@@ -210,7 +215,7 @@ func openInput(name string, o source.Options) (*source.File, error) {
 // Count reads the files once more, quickly, to say how many rows there are; 0 when
 // that cannot be known, as for standard input, or takes as long as the run, as over a network.
 func (in *Files) Count(limit int) (rows int) {
-	if len(in.Local()) < len(in.Names) || slices.Contains(in.Names, "-") {
+	if len(in.Local()) < len(in.Names) || in.stdin != nil {
 		return 0
 	}
 	for _, name := range in.Names {
@@ -288,4 +293,97 @@ func (in *Files) Enough(least int) error {
 			"look whether the export was cut short, or is another file; nothing was sent")
 	}
 	return nil
+}
+
+// open opens a file, standard input, or what lies at an address. What is asked for once more has to be what it was.
+func (in *Files) open(name string) (*source.File, error) {
+	if !fetch.IsAddress(name) || disk.Exists(name) {
+		return openInput(name, in.options)
+	}
+	got, err := fetch.Open(in.ctx, name, in.reach)
+	var fault *fetch.Error
+	if errors.As(err, &fault) {
+		return nil, exit.Usage(Shown(name)+": "+fault.Text, fault.Advice)
+	}
+	if err != nil {
+		return nil, err
+	}
+	in.fetched = append(in.fetched, got)
+	if in.first[name] == nil {
+		in.first[name] = got
+	} else if err := in.sameAsFirst(name, got); err != nil {
+		return nil, err
+	}
+	return source.OpenStream(got.Name(), got, got.Size(), in.options)
+}
+
+// sameAsFirst refuses what is another file than the run reads, and closes it.
+func (in *Files) sameAsFirst(name string, got *fetch.File) error {
+	before := in.first[name]
+	if before.ETag() == got.ETag() && before.Size() == got.Size() && before.Modified().Equal(got.Modified()) {
+		return nil
+	}
+	got.Close()
+	return errors.New("it is another file now than a moment before")
+}
+
+// Local are the names of files and of standard input.
+func (in *Files) Local() (names []string) {
+	for _, name := range in.Names {
+		if !fetch.IsAddress(name) || disk.Exists(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// written is when a file was last written.
+func (in *Files) written(name string) (time.Time, error) {
+	switch got := in.first[name]; {
+	case got != nil && got.Modified().IsZero():
+		return time.Time{}, errors.New("the server does not say when it was written (Last-Modified)")
+	case got != nil:
+		return got.Modified(), nil
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+// Shown is the name of an input without what is secret in it.
+func Shown(name string) string {
+	if fetch.IsAddress(name) && !disk.Exists(name) {
+		return fetch.Shown(name)
+	}
+	return name
+}
+
+// Identity tells one version of an input from every other: an address by its ETag, where it has one, and else what was
+// read by its hash.
+func (in *Files) Identity(name string) (string, error) {
+	if name == "-" {
+		return "standard input", nil
+	}
+	var from io.ReadCloser
+	var err error
+	if got := in.first[name]; got != nil {
+		if got.ETag() != "" {
+			return "ETag " + got.ETag(), nil
+		}
+		var again *fetch.File
+		if again, err = fetch.Open(in.ctx, name, in.reach); err == nil {
+			from, err = again, in.sameAsFirst(name, again)
+		}
+	} else {
+		from, err = os.Open(name)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, from)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }

@@ -137,20 +137,18 @@ func (t *table) fail(line int, text, hint string) {
 
 // refuse takes down why the file cannot be read, or no further.
 func (t *table) refuse(err error) {
-	var refusal *source.OpenError
-	var lost *source.LostError
-	if errors.As(err, &lost) {
-		refusal = (*source.OpenError)(lost)
+	refusal, known := errors.AsType[*source.OpenError](err)
+	if lost, ok := errors.AsType[*source.LostError](err); ok {
+		refusal, known = (*source.OpenError)(lost), true
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		t.fail(0, "there is no such file", "put the table beside the mapping file")
-		return
-	}
-	if refusal != nil || errors.As(err, &refusal) {
+	case known:
 		t.fail(refusal.Line, cmp.Or(refusal.Text, "cannot be read"), ofTable(refusal.Hint))
-		return
+	default:
+		t.fail(0, "cannot be read", "")
 	}
-	t.fail(0, "cannot be read", "")
 }
 
 // ofTable is a hint for a table, which no flag and nothing under source is about.

@@ -31,27 +31,32 @@ func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error)
 		return propose.Input{}, err
 	}
 	r := l.best(o)
-	switch lost := (*source.LostError)(nil); {
-	case errors.As(r.err, &lost):
-		return propose.Input{}, exit.Usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
-	case r.err != nil:
-		return propose.Input{}, r.err
+	if lost, ok := errors.AsType[*source.LostError](r.err); ok {
+		r.err = exit.Usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
 	}
-	return r.input(name), nil
+	return r.input(name), r.err
 }
 
 // maxPiped is how much of standard input is kept to be read once more, in bytes. Of more than
 // that, only the usual way of reading is tried.
 const maxPiped = 16 << 20
 
-// sampled is a file as far as it was read in one way.
+// sampled is a file as far as it was read in one way: rows of any shape under the columns that any of them has.
 type sampled struct {
-	options source.Options
-	info    source.Info
-	sampler
+	options  source.Options
+	info     source.Info
 	complete bool
 	warnings []string
 	err      error
+
+	columns []string
+	index   map[string]int
+	rows    [][]string
+	bad     []propose.Unread
+	lost    int // rows that could not be read
+	repeats int
+	bytes   int
+	tail    []lastRow
 }
 
 // read reads the first rows with these options.
@@ -66,7 +71,7 @@ func (l *layout) read(o source.Options) *sampled {
 		return r
 	}
 	defer f.Close()
-	r.complete, r.err = r.sampler.read(f)
+	r.complete, r.err = r.take(f)
 	r.info, r.warnings = f.Info(), f.Warnings()
 	return r
 }
@@ -96,18 +101,6 @@ const (
 	maxSampleBytes = 64 << 20
 )
 
-// sampler gathers rows of any shape under the columns that any of them has.
-type sampler struct {
-	columns []string
-	index   map[string]int
-	rows    [][]string
-	bad     []propose.Unread
-	lost    int // rows that could not be read
-	repeats int
-	bytes   int
-	tail    []lastRow
-}
-
 // lastRow is what is kept of each of the last rows, to know a footer by.
 type lastRow struct {
 	line   int
@@ -119,7 +112,7 @@ type lastRow struct {
 // mostLast is how many of the last rows are kept.
 const mostLast = 12
 
-func (s *sampler) keep(row *source.Row) {
+func (r *sampled) keep(row *source.Row) {
 	last := lastRow{line: row.Line, bad: row.Problem != nil}
 	cells := row.Cells
 	if last.bad {
@@ -134,19 +127,19 @@ func (s *sampler) keep(row *source.Row) {
 		}
 		last.filled++
 	}
-	s.tail = append(s.tail[max(0, len(s.tail)+1-mostLast):], last)
+	r.tail = append(r.tail[max(0, len(r.tail)+1-mostLast):], last)
 }
 
-// read takes rows as long as there is room and reports whether those are all.
-func (s *sampler) read(f *source.File) (complete bool, err error) {
-	s.index = map[string]int{}
-	s.learn(f.Header())
-	defer s.square()
-	for !s.full() {
+// take takes rows as long as there is room and reports whether those are all.
+func (r *sampled) take(f *source.File) (complete bool, err error) {
+	r.index = map[string]int{}
+	r.learn(f.Header())
+	defer r.square()
+	for !r.full() {
 		var row source.Row // keeps its cells
 		err := f.Next(&row)
 		if err == nil {
-			s.keep(&row)
+			r.keep(&row)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -154,36 +147,36 @@ func (s *sampler) read(f *source.File) (complete bool, err error) {
 		case err != nil:
 			return false, err
 		case row.Problem != nil:
-			s.lose(&row)
+			r.lose(&row)
 		case row.Repeats:
-			s.repeats++
+			r.repeats++
 		default:
-			s.add(&row)
+			r.add(&row)
 		}
 	}
 	return false, nil
 }
 
-func (s *sampler) full() bool {
-	n := len(s.rows)
-	return n+s.lost >= maxSampleRows || n*len(s.columns) >= maxSampleCells || s.bytes >= maxSampleBytes
+func (r *sampled) full() bool {
+	n := len(r.rows)
+	return n+r.lost >= maxSampleRows || n*len(r.columns) >= maxSampleCells || r.bytes >= maxSampleBytes
 }
 
 // mostReasons is how many reasons for unread rows are told apart.
 const mostReasons = 3
 
 // lose counts a row that cannot be read by its reason.
-func (s *sampler) lose(row *source.Row) {
-	s.lost++
+func (r *sampled) lose(row *source.Row) {
+	r.lost++
 	why := row.Problem.Text
-	i := slices.IndexFunc(s.bad, func(u propose.Unread) bool { return alike(u.Why, why) })
-	if i < 0 && len(s.bad) > mostReasons {
-		i, s.bad[mostReasons].Why = mostReasons, "other reasons"
+	i := slices.IndexFunc(r.bad, func(u propose.Unread) bool { return alike(u.Why, why) })
+	if i < 0 && len(r.bad) > mostReasons {
+		i, r.bad[mostReasons].Why = mostReasons, "other reasons"
 	}
 	if i < 0 {
-		i, s.bad = len(s.bad), append(s.bad, propose.Unread{Why: why, Line: row.Line})
+		i, r.bad = len(r.bad), append(r.bad, propose.Unread{Why: why, Line: row.Line})
 	}
-	s.bad[i].Rows++
+	r.bad[i].Rows++
 }
 
 // alike reports whether two texts differ in numbers only: the places of rows.
@@ -198,20 +191,20 @@ func alike(a, b string) bool {
 }
 
 // learn takes the columns of a header, or those that an object has and none before it.
-func (s *sampler) learn(h *source.Header) {
+func (r *sampled) learn(h *source.Header) {
 	for _, name := range h.Names[:h.Own] {
-		if _, known := s.index[name]; !known || !h.Open {
-			s.index[name] = len(s.columns)
-			s.columns = append(s.columns, name)
+		if _, known := r.index[name]; !known || !h.Open {
+			r.index[name] = len(r.columns)
+			r.columns = append(r.columns, name)
 		}
 	}
 }
 
-func (s *sampler) add(row *source.Row) {
+func (r *sampled) add(row *source.Row) {
 	if row.Header.Open {
-		s.learn(row.Header)
+		r.learn(row.Header)
 	}
-	cells := make([]string, len(s.columns))
+	cells := make([]string, len(r.columns))
 	for i, name := range row.Header.Names[:row.Header.Own] {
 		cell := row.Cells[i]
 		if len(cell) > maxSampleCell {
@@ -219,17 +212,17 @@ func (s *sampler) add(row *source.Row) {
 		}
 		at := i // of a table, where a name may stand twice
 		if row.Header.Open {
-			at = s.index[name]
+			at = r.index[name]
 		}
 		cells[at] = strings.Clone(cell) // the row's other cells need not be kept
-		s.bytes += len(cell)
+		r.bytes += len(cell)
 	}
-	s.rows = append(s.rows, cells)
+	r.rows = append(r.rows, cells)
 }
 
 // square gives every row all the columns: earlier ones lack those that came later.
-func (s *sampler) square() {
-	for i, cells := range s.rows {
-		s.rows[i] = append(slices.Clip(cells), make([]string, len(s.columns)-len(cells))...)
+func (r *sampled) square() {
+	for i, cells := range r.rows {
+		r.rows[i] = append(slices.Clip(cells), make([]string, len(r.columns)-len(cells))...)
 	}
 }

@@ -4,7 +4,9 @@ package signals
 import (
 	"context"
 	"os"
+	"runtime"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -17,6 +19,9 @@ const (
 	unwinding = 250 * time.Millisecond
 	// atOnce is how long a command may take after the second signal.
 	atOnce = time.Second
+	// untilKilled is how long a command may take before it is told to end at once. Windows ends a process 5 s after it
+	// has said, by a SIGTERM, that its console is closed, the user logs off or the machine shuts down.
+	untilKilled = 3500 * time.Millisecond
 )
 
 // Watch makes an interruption of the first signal, and an end of the context of the
@@ -25,7 +30,10 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 	ctx, stop := context.WithCancel(context.Background())
 	first := make(chan struct{})
 	go func() {
-		end := closing(<-signals)
+		var end <-chan time.Time // elsewhere, no signal sets a time
+		if <-signals == syscall.SIGTERM && runtime.GOOS == "windows" {
+			end = time.After(untilKilled)
+		}
 		close(first)
 		same := time.After(Moment)
 		for waiting := true; waiting; {

@@ -4,6 +4,7 @@ package terminal
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -121,4 +122,112 @@ func (e Escaping) Write(line []byte) (int, error) {
 		return 0, err
 	}
 	return len(line), nil
+}
+
+// Shell is a kind of shell that the lines of leadferry sandbox are pasted into.
+type Shell int
+
+const (
+	posix Shell = iota
+	powerShell
+	cmd
+)
+
+// Set is the line that gives an environment variable a value.
+func (s Shell) Set(name, value string) string {
+	switch s {
+	case powerShell:
+		return "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
+	case cmd:
+		return `set "` + name + "=" + value + "\"\n"
+	}
+	return "export " + name + "=" + report.Quote(value) + "\n"
+}
+
+// Unset are the lines that take variables away.
+func (s Shell) Unset(names []string) string {
+	switch s {
+	case powerShell:
+		return "$env:" + strings.Join(names, " = $null\n$env:") + " = $null\n"
+	case cmd:
+		return "set " + strings.Join(names, "=\nset ") + "=\n"
+	}
+	return "unset " + strings.Join(names, " ") + "\n"
+}
+
+// shellOf is the shell whose program has this name on Windows: PowerShell, where it is none of these.
+func shellOf(program string) Shell {
+	switch name := strings.TrimSuffix(strings.ToLower(program), ".exe"); name {
+	case "cmd":
+		return cmd
+	case "sh", "bash", "zsh":
+		return posix
+	}
+	return powerShell
+}
+
+// Spool keeps what a command has to say until its checkpoint is closed, since who reads it slowly, as less does, must hold
+// no lock; or what it reads more than once. That stands in a temporary file that has no name any more, or in memory where
+// none can be made or filled.
+type Spool struct {
+	Begun  bool     // something was written
+	file   *os.File // nil: in memory
+	size   int64    // of the file
+	memory bytes.Buffer
+}
+
+// Write keeps b.
+func (s *Spool) Write(b []byte) (int, error) {
+	if !s.Begun {
+		s.Begun, s.file = true, nameless()
+	}
+	if s.file == nil {
+		return s.memory.Write(b)
+	}
+	if n, err := s.file.WriteAt(b, s.size); err == nil {
+		s.size += int64(n)
+		return n, nil
+	}
+	// The disk is full: what stands there is taken back.
+	_, err := s.memory.ReadFrom(io.NewSectionReader(s.file, 0, s.size))
+	if err = errors.Join(err, s.file.Close()); err != nil {
+		return 0, err
+	}
+	s.file = nil
+	return s.memory.Write(b)
+}
+
+func nameless() *os.File {
+	f, err := os.CreateTemp("", "leadferry-*")
+	if err != nil {
+		return nil
+	}
+	if os.Remove(f.Name()) != nil { // a system that keeps the names of open files
+		f.Close()
+		os.Remove(f.Name())
+		return nil
+	}
+	return f
+}
+
+// Content is what was written, from its beginning on.
+func (s *Spool) Content() io.ReadSeeker {
+	if s.file == nil {
+		return bytes.NewReader(s.memory.Bytes())
+	}
+	return io.NewSectionReader(s.file, 0, s.size)
+}
+
+// Close lets go of it.
+func (s *Spool) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// Tell writes everything to out and lets go of it.
+func (s *Spool) Tell(out io.Writer) error {
+	_, err := io.Copy(out, s.Content())
+	return errors.Join(err, s.Close())
 }
