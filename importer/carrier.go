@@ -77,7 +77,9 @@ func (c *carrier) create(ctx context.Context, j *job) {
 		c.notBegun(j, err)
 		return
 	}
-	c.shapes.noted(j.it.input, in.Shape)
+	if in.Shape != nil {
+		c.shapes[j.it.input].Store(nil)
+	}
 	j.intended = true
 	made, err := c.sendCreate(ctx, j)
 	if err != nil {
@@ -154,12 +156,12 @@ func (c *carrier) made(j *job, made *leadapi.Created) {
 // notMade settles a create that came to no lead, as far as one can tell.
 func (c *carrier) notMade(j *job, err error) {
 	stop, stops := stopOf(err)
-	var ae *leadapi.Error
+	ae, answered := errors.AsType[*leadapi.Error](err)
 	switch {
 	case stops:
 		c.stopRun(j, stop)
 		c.withdraw(j, Pending)
-	case !errors.As(err, &ae):
+	case !answered:
 		j.text = err.Error()
 		c.withdraw(j, Failed)
 	case c.retrier.Unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
@@ -217,16 +219,10 @@ func (c *carrier) link(ctx context.Context, j *job) {
 	j.linking = true
 	take(&j.sentSlot, c.sentSlots)
 	external := j.it.rec.ExternalID
-	var lead *leadapi.Lead
 	failpoint.At("before link")
-	tries, err := c.retrier.Deliver(ctx, c.phases.sending, nil, func(ctx context.Context, anew bool) (err error) {
-		lead, err = c.sender.Update(ctx, j.entry.LeadID, &leadapi.UpdateRequest{ExternalID: &external, NewConnection: anew})
-		return err
-	})
-	j.attempts += tries
+	lead, err := c.patch(ctx, c.phases.sending, j, &leadapi.UpdateRequest{ExternalID: &external})
 	failpoint.At("link answered")
 	stop, stops := stopOf(err)
-	var ae *leadapi.Error
 	switch {
 	case err == nil && lead.ID == j.entry.LeadID && lead.ExternalID == external:
 		c.linked(j, lead)
@@ -236,11 +232,9 @@ func (c *carrier) link(ctx context.Context, j *job) {
 	case stops:
 		c.unlinked(j, stop)
 		return
-	case errors.As(err, &ae):
-		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
-		j.refuse("created but not linked: %s", ae)
 	default:
-		j.text = "created but not linked: " + err.Error()
+		j.keepAnswer(err)
+		j.refuse("created but not linked: %s", err)
 	}
 	j.entry.State, j.entry.WantLink = checkpoint.Partial, external
 	c.settle(j, Partial)

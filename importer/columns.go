@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -13,18 +14,6 @@ import (
 	"leadferry/mapping"
 )
 
-// Misfit says that an input lacks columns that the mapping names.
-type Misfit struct {
-	File    string
-	Mapping string
-	Missing mapping.Errors // each place of the mapping that names one
-	Columns []string       // what the file has instead
-	Strange bool           // the mapping names none of those
-	Taken   int            // the line that was taken for the header; 0: not known, or there are no lines
-	Header  int            // another line, which has all columns that the mapping names; 0: there is none at hand
-	Skipped bool           // the mapping leaves out lines before the header
-}
-
 // How much of a misfit is told.
 const (
 	mostMissing = 5 // places one by one
@@ -32,23 +21,35 @@ const (
 	longColumn  = 30 // characters
 )
 
-// Error tells the first places one by one, or that nothing fits; then what the file
-// has, as a hint.
-func (m *Misfit) Error() string {
-	places := len(m.Missing)
-	switch {
-	case m.Header > 0:
-		return WrongHeader(m.File, m.Mapping, m.Taken, m.Header).Error()
-	case m.Skipped && m.Taken > 0 && m.Strange:
-		return fmt.Sprintf("%s:%d: taken for the header, as source.skip_rows says, and has none of the columns that %s names\nhint: its cells are %s: count the lines above the header again, blank ones too",
-			m.File, m.Taken, m.Mapping, quoted(m.Columns))
-	case m.Strange && (places > 2 || len(m.Columns) == 1):
-		return fmt.Sprintf("%s: has none of the columns that %s names\nhint: %s", m.File, m.Mapping, m.hint())
-	case places > mostMissing:
-		return fmt.Sprintf("%v\n%s: lacks columns that %s names in %d more places\nhint: %s",
-			m.Missing[:mostMissing], m.File, m.Mapping, places-mostMissing, m.hint())
+// misfit says that an input lacks columns that the mapping names: the first places one by one, or that nothing fits; then
+// what the file has, as a hint.
+func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) error {
+	names, columns, places := missing[0].File, h.Names[:h.Own], len(missing)
+	strange := false // the mapping names none of them
+	// What the mapping uses of the file shows where columns may be missing.
+	if b, err := r.mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: true}); err == nil {
+		strange = len(b.Unused()) == h.Own
 	}
-	return m.Missing.Error()
+	taken, header := 0, 0 // lines; 0: not known
+	if r.findHeader != nil {
+		taken, header = r.findHeader(path, r.mapping.IsHeader)
+	}
+	hint := fmt.Sprintf("its columns are %s: is it the right file, and are these the names of its columns?", quoted(columns))
+	if len(columns) == 1 {
+		hint = fmt.Sprintf("its only column is %s: if another character parts the cells, name it with --delimiter", quoted(columns))
+	}
+	switch {
+	case header > 0:
+		return WrongHeader(path, names, taken, header)
+	case r.mapping.Source.SkipRows > 0 && taken > 0 && strange:
+		return fmt.Errorf("%s:%d: taken for the header, as source.skip_rows says, and has none of the columns that %s names\nhint: its cells are %s: count the lines above the header again, blank ones too",
+			path, taken, names, quoted(columns))
+	case strange && (places > 2 || len(columns) == 1):
+		return fmt.Errorf("%s: has none of the columns that %s names\nhint: %s", path, names, hint)
+	case places > mostMissing:
+		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing], path, names, places-mostMissing, hint)
+	}
+	return missing
 }
 
 // WrongHeader says that a line of a file was taken for its header, and which one has the columns
@@ -60,16 +61,6 @@ func WrongHeader(file, mappingFile string, taken, header int) mapping.Error {
 	}
 	text := fmt.Sprintf("taken for the header, but the columns that %s names stand at %s:%d", mappingFile, file, header)
 	return mapping.Error{File: file, Line: taken, Text: text, Hint: hint}
-}
-
-// Unwrap gives all places.
-func (m *Misfit) Unwrap() error { return m.Missing }
-
-func (m *Misfit) hint() string {
-	if len(m.Columns) == 1 {
-		return fmt.Sprintf("its only column is %s: if another character parts the cells, name it with --delimiter", quoted(m.Columns))
-	}
-	return fmt.Sprintf("its columns are %s: is it the right file, and are these the names of its columns?", quoted(m.Columns))
 }
 
 // quoted lists the first few names, each cut where it is long.
@@ -126,13 +117,6 @@ func (s shapes) of(input int) *checkpoint.Shape {
 	return s[input].Load()
 }
 
-// noted says that it was.
-func (s shapes) noted(input int, shape *checkpoint.Shape) {
-	if shape != nil {
-		s[input].Store(nil)
-	}
-}
-
 // refuseShape says why a file cannot be meant, or nil.
 func (o *Options) refuseShape(path string, s *checkpoint.Shape, kin []checkpoint.Kin) error {
 	var same, other *checkpoint.Kin
@@ -182,32 +166,22 @@ func columnsOf(f *source.File) []string {
 	if !h.Open {
 		return h.Names[:h.Own]
 	}
-	var common []string
-	size, begun := 0, false
+	var names []string // of the first row
+	times := map[string]int{}
+	size, rows := 0, 0
 	for n := 1; n <= firstObjects && size < firstBytes && f.ReadAhead(n) == n; n++ {
 		row := &f.Ahead()[n-1]
 		size += len(row.Raw)
-		if h := row.Header; row.Problem == nil && h != nil && h.Own > 0 {
-			common, begun = inBoth(common, h.Names[:h.Own], begun), true
+		h := row.Header
+		if row.Problem != nil || h == nil || h.Own == 0 {
+			continue
+		}
+		if rows++; rows == 1 {
+			names = h.Names[:h.Own]
+		}
+		for _, name := range h.Names[:h.Own] {
+			times[name]++
 		}
 	}
-	return common
-}
-
-// inBoth are the names of both lists, or those of the second one where it is the first.
-func inBoth(common, names []string, begun bool) []string {
-	if !begun {
-		return append(common, names...)
-	}
-	has := make(map[string]bool, len(names))
-	for _, name := range names {
-		has[name] = true
-	}
-	kept := common[:0]
-	for _, name := range common {
-		if has[name] {
-			kept = append(kept, name)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return times[name] < rows })
 }

@@ -72,16 +72,10 @@ func (p *conflicts) ruleFor(service string) Rule {
 }
 
 // leadBefore is what was known of a lead before an update of it.
-type leadBefore struct {
-	status, organization string
-	confirmed            time.Time // when the status was
-	unsettled, sought    string    // an update before this one, as the checkpoint keeps it
-	seen                 checkpoint.Sight
-}
+type leadBefore checkpoint.Entry
 
-func beforeOf(known *checkpoint.Entry) leadBefore {
-	return leadBefore{known.Status, known.Organization, confirmedAt(known), known.Unsettled, known.Sought, known.Seen}
-}
+// confirmed is when the status was.
+func (b *leadBefore) confirmed() time.Time { return confirmedAt((*checkpoint.Entry)(b)) }
 
 // changedBy says who has changed the status of a lead, from what both sides were last known to
 // hold: file is the row's, service the one that the service shows. What an update without an
@@ -90,32 +84,32 @@ func (b *leadBefore) changedBy(file, service string) (byFile, byService bool) {
 	switch {
 	case file == service && service != "":
 		return false, false
-	case b.seen.Kept: // against what the file said then
-		byFile = file != "" && file != b.seen.Against
-		return byFile, !byFile || service != b.seen.Status
-	case b.status == "", b.unsettled != "" && service == b.sought:
+	case b.Seen.Kept: // against what the file said then
+		byFile = file != "" && file != b.Seen.Against
+		return byFile, !byFile || service != b.Seen.Status
+	case b.Status == "", b.Unsettled != "" && service == b.Sought:
 		return file != "", false
 	}
-	return file != "" && file != b.status, service != b.status
+	return file != "" && file != b.Status, service != b.Status
 }
 
 // weigh lets the step of a row stand, unless others have changed the status of its lead as far
 // as earlier runs have seen, or the carrier is to read the lead first.
 func (p *conflicts) weigh(c *Case, step Step) Step {
-	file, before := c.Record.Status, beforeOf(c.Known)
-	seen := before.seen.Status
+	file, before := c.Record.Status, (*leadBefore)(c.Known)
+	seen := before.Seen.Status
 	step.Unread = p.reads == ReadAll && c.Known.ExternalID == "" && step.Action == Nothing && step.Outcome == Unchanged
 	switch {
 	case step.Action == Nothing && step.Outcome != Unchanged:
 		return step
-	case p.reads != ReadNothing && c.Known.ExternalID != "" && (p.reads == ReadAll || step.Action == Update || seen != "" && seen != before.status):
+	case p.reads != ReadNothing && c.Known.ExternalID != "" && (p.reads == ReadAll || step.Action == Update || seen != "" && seen != before.Status):
 		step.Action, step.Outcome = Update, Updated
-		return p.reopening(c, step, before.status)
+		return p.reopening(c, step, before.Status)
 	case seen == "":
-		return p.reopening(c, step, before.status)
+		return p.reopening(c, step, before.Status)
 	}
 	if _, byService := before.changedBy(file, seen); !byService {
-		return p.reopening(c, p.agreed(c, step, &before), seen)
+		return p.reopening(c, p.agreed(c, step), seen)
 	}
 	switch p.ruleFor(seen) {
 	case RuleReport:
@@ -128,7 +122,7 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 	switch {
 	case !step.Send.none():
 		return step
-	case before.seen.Kept && before.seen.Against == file:
+	case before.Seen.Kept && before.Seen.Against == file:
 		step.Action = Nothing
 	default:
 		step.Action = Note
@@ -139,12 +133,12 @@ func (p *conflicts) weigh(c *Case, step Step) Step {
 
 // agreed is the step of a row whose lead shows nothing new: the row may ask for what the
 // service was seen to hold, or for another status than was kept.
-func (p *conflicts) agreed(c *Case, step Step, before *leadBefore) Step {
-	file, seen := c.Record.Status, before.seen.Status
+func (p *conflicts) agreed(c *Case, step Step) Step {
+	file, seen, known := c.Record.Status, c.Known.Seen.Status, c.Known
 	switch {
 	case file != seen:
 		return withStatus(step, file)
-	case seen == before.status || before.unsettled != "":
+	case seen == known.Status || known.Unsettled != "":
 		return step
 	}
 	if step.Send.Status = false; step.Send.none() {
@@ -190,7 +184,7 @@ const changedKind = "the lead's status was changed on the service" + nothingSent
 
 // changedElsewhere is for people: what the service shows, and what was confirmed.
 func (b *leadBefore) changedElsewhere(service string) string {
-	return fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s", cmp.Or(service, "not readable"), b.status, clock(b.confirmed))
+	return fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s", cmp.Or(service, "not readable"), b.Status, clock(b.confirmed()))
 }
 
 // weighRead is what becomes of an update once its lead was read. It reports whether anything
@@ -228,13 +222,13 @@ func (c *carrier) held(j *job, lead *leadapi.Lead, why string) bool {
 // inStep ends a row whose lead was read and that has nothing to send.
 func (c *carrier) inStep(j *job, lead *leadapi.Lead) {
 	before := &j.leadBefore
-	if j.step.Keep || lead.Status == before.status && before.unsettled == "" {
+	if j.step.Keep || lead.Status == before.Status && before.Unsettled == "" {
 		j.entry.Seen = before.sight(lead)
 		j.noteOthers(lead)
 		c.keep(j)
 		return
 	}
-	if before.unsettled != "" {
+	if before.Unsettled != "" {
 		j.entry.Content = nil // the row has none, so what the lead holds stays unknown
 	}
 	c.see(j, lead)
@@ -254,7 +248,7 @@ func (c *carrier) keep(j *job) {
 // note ends a row that sends nothing and has something to keep: the service's status, which it
 // lets stand, or that both sides agree on a status that was only seen.
 func (c *carrier) note(j *job) {
-	j.leadBefore = beforeOf(&j.entry)
+	j.leadBefore = leadBefore(j.entry)
 	if j.step.Keep {
 		j.text, j.kind = j.step.Reason, j.step.Kind
 		c.keep(j)
@@ -269,11 +263,11 @@ func (c *carrier) note(j *job) {
 // let the service's status stand holds as long as it is that.
 func (b *leadBefore) sight(lead *leadapi.Lead) checkpoint.Sight {
 	if lead.Status == "" {
-		return b.seen
+		return b.Seen
 	}
 	seen := checkpoint.Sight{At: time.Now().UTC().Truncate(time.Millisecond), Status: lead.Status, Organization: lead.OwnerID}
-	if b.seen.Kept && b.seen.Status == lead.Status {
-		seen.Kept, seen.Against = true, b.seen.Against
+	if b.Seen.Kept && b.Seen.Status == lead.Status {
+		seen.Kept, seen.Against = true, b.Seen.Against
 	}
 	return seen
 }

@@ -9,23 +9,23 @@ import (
 
 // Who changed what, from what both sides were last known to hold.
 func TestChangedBy(t *testing.T) {
-	kept := leadBefore{status: "contacted", seen: checkpoint.Sight{Status: "closedWon", Kept: true, Against: "inProgress"}}
+	kept := leadBefore{Status: "contacted", Seen: checkpoint.Sight{Status: "closedWon", Kept: true, Against: "inProgress"}}
 	for name, test := range map[string]struct {
 		before        leadBefore
 		file, service string
 		want          string
 	}{
-		"nobody":                           {leadBefore{status: "open"}, "open", "open", ""},
-		"file":                             {leadBefore{status: "open"}, "onHold", "open", "file"},
-		"service":                          {leadBefore{status: "open"}, "open", "onHold", "service"},
-		"both":                             {leadBefore{status: "open"}, "contacted", "onHold", "both"},
-		"both to the same":                 {leadBefore{status: "open"}, "onHold", "onHold", ""},
-		"no status in the row":             {leadBefore{status: "open"}, "", "onHold", "service"},
+		"nobody":                           {leadBefore{Status: "open"}, "open", "open", ""},
+		"file":                             {leadBefore{Status: "open"}, "onHold", "open", "file"},
+		"service":                          {leadBefore{Status: "open"}, "open", "onHold", "service"},
+		"both":                             {leadBefore{Status: "open"}, "contacted", "onHold", "both"},
+		"both to the same":                 {leadBefore{Status: "open"}, "onHold", "onHold", ""},
+		"no status in the row":             {leadBefore{Status: "open"}, "", "onHold", "service"},
 		"no status was known":              {leadBefore{}, "open", "onHold", "file"},
-		"not readable":                     {leadBefore{status: "open"}, "open", "", "service"},
-		"neither has one":                  {leadBefore{status: "open"}, "", "", "service"},
-		"what an unsettled update sought":  {leadBefore{status: "open", unsettled: "r", sought: "onHold"}, "open", "onHold", ""},
-		"sought, the file went on":         {leadBefore{status: "open", unsettled: "r", sought: "onHold"}, "contacted", "onHold", "file"},
+		"not readable":                     {leadBefore{Status: "open"}, "open", "", "service"},
+		"neither has one":                  {leadBefore{Status: "open"}, "", "", "service"},
+		"what an unsettled update sought":  {leadBefore{Status: "open", Unsettled: "r", Sought: "onHold"}, "open", "onHold", ""},
+		"sought, the file went on":         {leadBefore{Status: "open", Unsettled: "r", Sought: "onHold"}, "contacted", "onHold", "file"},
 		"kept, a stale file":               {kept, "inProgress", "closedWon", "service"},
 		"kept, the file took it over":      {kept, "closedWon", "closedWon", ""},
 		"kept, the file goes on":           {kept, "onHold", "closedWon", "file"},

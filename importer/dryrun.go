@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
-	"leadferry/importer/repeats"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
@@ -28,11 +28,11 @@ type dryRun struct {
 	caught    *findings.Words // texts that maps lack and else took
 	dropped   findings.Rows   // rows with values that on_invalid left out
 	elsewhere findings.Rows   // rows with texts that else took
-	suspect   findings.Rows   // rows with either
+	suspect   findings.Rows   // rows with either, which a strict check takes for problems
 	assigned  *findings.Assigned
-	repeats   *repeats.Finder // nil: not looked for
-	repeated  repeats.Found   // at the end
-	addresses findings.Rows   // rows whose key looks like an e-mail address
+	repeats   *findings.Repeats // nil: not looked for
+	repeated  findings.Repeated // at the end
+	addresses findings.Rows     // rows whose key looks like an e-mail address
 
 	pending result // of every row that a run would send: results are large, and there are millions
 	ended   result // of the last row that has nothing to send
@@ -52,7 +52,7 @@ func newDryRun(o *Options, in *intake) *dryRun {
 		words: findings.NewWords(), caught: findings.NewWords(), assigned: findings.NewAssigned(),
 	}
 	if !o.NoRepeats {
-		d.repeats = repeats.New()
+		d.repeats = findings.NewRepeats()
 	}
 	return d
 }
@@ -102,48 +102,29 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) (r *result,
 		if !d.options.CreateAlikes {
 			fold = rowkey.Fold(fold)
 		}
-		d.repeats.Add(it.rec.Key, fold, uint8(planned), repeats.Spot{Input: it.input, Line: it.row.Line, Number: it.row.Number})
+		d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
 	}
 	if !sends {
 		d.ended = result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind}
 		return &d.ended, nil
 	}
-	if planned != Nothing {
-		d.count(it, step)
-		err = d.show(it, step, known)
+	if d.planned[planned]++; planned == Create {
+		d.assigned.Add(&it.rec)
+		if it.rec.ExternalID != "" {
+			d.linked++
+		}
+	}
+	if planned != Nothing && d.shown < d.options.Show && d.options.Request != nil {
+		d.shown++
+		err = d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
 	}
 	return &d.pending, err
-}
-
-func (d *dryRun) count(it *item, step *Step) {
-	d.planned[step.Action]++
-	if step.Action != Create {
-		return
-	}
-	d.assigned.Add(&it.rec)
-	if it.rec.ExternalID != "" {
-		d.linked++
-	}
-}
-
-// show hands the request of a row to whoever asked for the first few.
-func (d *dryRun) show(it *item, step *Step, known *checkpoint.Entry) error {
-	if d.shown >= d.options.Show || d.options.Request == nil {
-		return nil
-	}
-	d.shown++
-	return d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
 }
 
 // fails reports whether anything but rows needs attention.
 func (d *dryRun) fails() bool {
 	return len(d.tests.Failures)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed()) > 0
-}
-
-// suspects are good rows that a strict check takes for problems.
-func (d *dryRun) suspects() int {
-	return d.repeated.Same.Rows + d.repeated.Alike.Rows + d.suspect.Count
 }
 
 const addressWarning = "a key looks like an e-mail address: keys are kept in the checkpoint, so take something that is nobody's name or address"
@@ -196,19 +177,8 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 	if rec.Skip {
 		return []string{"the row is left out by skip_if"}
 	}
-	return t.Compare(createRequest(new(leadapi.CreateRequest), steady(&rec)).AppendJSON(nil))
-}
-
-// steady is the Record without its volatile fields.
-func steady(rec *mapping.Record) *mapping.Record {
-	r := *rec
-	r.Content = nil
-	for _, f := range rec.Content {
-		if !f.Volatile {
-			r.Content = append(r.Content, f)
-		}
-	}
-	return &r
+	rec.Content = slices.DeleteFunc(rec.Content, func(f mapping.Field) bool { return f.Volatile })
+	return t.Compare(createRequest(new(leadapi.CreateRequest), &rec).AppendJSON(nil))
 }
 
 // ofCreates is how many parts of a mapping only creates need. One that has none of
@@ -291,7 +261,7 @@ func (d *dryRun) notes() (notes []string) {
 	return notes
 }
 
-func (d *dryRun) examples(a *repeats.Again) string {
+func (d *dryRun) examples(a *findings.Again) string {
 	var list []string
 	for _, r := range d.again(a).Places {
 		list = append(list, fmt.Sprintf("%s (first at %s)", r.Place, r.First))
@@ -299,11 +269,11 @@ func (d *dryRun) examples(a *repeats.Again) string {
 	return "For example " + strings.Join(list, ", ") + "."
 }
 
-func (d *dryRun) again(a *repeats.Again) report.Repeats {
+func (d *dryRun) again(a *findings.Again) report.Repeats {
 	r := report.Repeats{Rows: a.Rows}
 	for _, one := range a.First {
 		r.Places = append(r.Places, report.Repeat{
-			Place: d.intake.place(findings.Spot(one.At)), First: d.intake.place(findings.Spot(one.First)), Row: one.At.Number,
+			Place: d.intake.place(one.At), First: d.intake.place(one.First), Row: one.At.Number,
 		})
 	}
 	if len(r.Places) > mostRepeats {

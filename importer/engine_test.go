@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -126,7 +125,7 @@ func TestRowsOfOneKeyGoOneAfterAnother(t *testing.T) {
 		// fifth is made; the rest are changed.
 		tr.service.answer = func(name string, _ int) error {
 			if name < "n020" {
-				return refusal(422)
+				return httpError(422)
 			}
 			return nil
 		}
@@ -158,11 +157,13 @@ func TestRowsOfOneKeyGoOneAfterAnother(t *testing.T) {
 func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 	answer := map[string]func() error{
 		"ok":      func() error { return nil },
-		"refused": func() error { return refusal(422) },
-		"busy":    func() error { return after(429, time.Second) },
-		"unsent":  func() error { return unsent },
-		"broken":  func() error { return broken },
-		"error":   func() error { return status(500) },
+		"refused": func() error { return httpError(422) },
+		"busy": func() error {
+			return &leadapi.Error{Op: "create", Status: 429, HasRetryAfter: true, RetryAfter: time.Second}
+		},
+		"unsent": func() error { return unsent },
+		"broken": func() error { return broken },
+		"error":  func() error { return httpError(500) },
 		"no id": func() error {
 			return &leadapi.Error{Op: "create", Status: 201, Applied: leadapi.Yes, Reason: "no_lead_id"}
 		},
@@ -239,7 +240,7 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 				}
 			}
 			tr.carry(t.Context())
-			if tr.stopped == nil || tr.stopped.Code != CodeStopped || !errors.Is(tr.stopped, errDisk) {
+			if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.HasSuffix(tr.stopped.Reason, errDisk.Error()) {
 				t.Fatalf("stopped for %v", tr.stopped)
 			}
 			if n := late.Load(); n > 0 {
@@ -287,7 +288,7 @@ func TestARefusalOfAllStopsSendingAtOnce(t *testing.T) {
 		tr.ledger.slowWithdraw = time.Minute
 		var left atomic.Int32
 		tr.service.arrive = func(string) { left.Add(1) }
-		tr.service.answer = func(string, int) error { return refusal(407) }
+		tr.service.answer = func(string, int) error { return httpError(407) }
 		tr.carry(t.Context())
 		if n := left.Load(); n != 1 {
 			t.Errorf("%d creates left, want 1", n)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
@@ -50,9 +52,9 @@ type member struct {
 
 func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience time.Duration) *member {
 	m := &member{fleet: f, limits: l, breaker: b, patience: patience, heard: time.Now(), stops: make(chan *Stop, 1), wake: make(chan struct{}, 1)}
-	b.Asked = m.asked
+	b.Asked = func(d time.Duration) { m.tell(func(p *checkpoint.Progress) { p.Pause = max(p.Pause, d) }) }
 	if rate > 0 {
-		b.ShareRate(rate, m.want)
+		b.ShareRate(rate, func() { m.tell(func(p *checkpoint.Progress) { p.Wants = true }) })
 	}
 	return m
 }
@@ -95,23 +97,11 @@ func (m *member) keep(soFar func() *report.Summary) {
 	}
 }
 
-// asked is told of a wait that the service asked for.
-func (m *member) asked(d time.Duration) {
+// tell tells the others something at once: of a wait that the service asked for, or that the ration runs out.
+func (m *member) tell(note func(*checkpoint.Progress)) {
 	m.mu.Lock()
-	m.told.Pause = max(m.told.Pause, d)
+	note(&m.told)
 	m.mu.Unlock()
-	m.hurry()
-}
-
-// want is told that the ration runs out.
-func (m *member) want() {
-	m.mu.Lock()
-	m.told.Wants = true
-	m.mu.Unlock()
-	m.hurry()
-}
-
-func (m *member) hurry() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
@@ -165,7 +155,6 @@ func ofAll(c *checkpoint.Common) counts {
 	return counts{read: c.Read, invalid: c.Invalid, sent: c.Sent, refused: c.Refused, doubts: c.Doubts}
 }
 
-// run exchanges until ctx ends.
 func (m *member) run(ctx context.Context) {
 	timer := time.NewTicker(pulse)
 	defer timer.Stop()
@@ -238,49 +227,21 @@ func newSharding(s Shard, m *mapping.Mapping) (sharding, error) {
 	return sharding{s, m.HasLeadID()}, nil
 }
 
-// takes reports whether a row is this worker's.
+// takes reports whether a row is this worker's. Workers of all releases must agree about it as long as fleets last.
 func (s *sharding) takes(it *item) bool {
 	if s.Of <= 1 {
 		return true
 	}
-	h := uint64(offset64)
+	var place uint64
 	switch {
 	case it.fault != nil || it.rec.Skip:
-		h = mixNumber(mixNumber(h, uint64(it.input)), uint64(it.row.Number))
+		place = uint64(it.input + it.row.Number)
 	case s.byLeadID && it.rec.LeadID != "":
-		h = mixText(h, it.rec.LeadID)
+		place = xxhash.Sum64String(it.rec.LeadID)
 	default:
-		h = mixText(h, rowkey.Fold(it.rec.Key))
+		place = xxhash.Sum64String(rowkey.Fold(it.rec.Key))
 	}
-	return int(spread(h)%uint64(s.Of)) == s.Index
-}
-
-// FNV-1a, and the last steps of splitmix64 so that the lower bits are as good as the others. Workers of all releases must
-// agree about it as long as fleets last.
-const (
-	offset64 = 0xcbf29ce484222325
-	prime64  = 0x100000001b3
-)
-
-func mixText(h uint64, text string) uint64 {
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * prime64
-	}
-	return h
-}
-
-func mixNumber(h, n uint64) uint64 {
-	for range 8 {
-		h = (h ^ n&0xFF) * prime64
-		n >>= 8
-	}
-	return h
-}
-
-func spread(h uint64) uint64 {
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
+	return int(place%uint64(s.Of)) == s.Index
 }
 
 // lateRows are rows that other workers of a fleet have claimed, most likely this one's predecessors. At the end of the run

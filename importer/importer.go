@@ -18,7 +18,7 @@
 //	         [recorder] ─▶ results, rejects        one goroutine; the summary comes last
 //
 // The rooms below know no rows on their way: source reads files, delivery sends requests, meter counts them, findings
-// gathers what a dry run tells, repeats finds keys that stand twice, named leads that no row names, and report writes files.
+// gathers what a dry run tells, named leads that no row names, and report writes files.
 //
 // Promises:
 //

@@ -274,11 +274,11 @@ func (r *intake) fill(ctx context.Context, b *batch, at, left int) int {
 // lose notes that an input could not be read to its end.
 func (r *intake) lose(input int, err error) {
 	f := report.Fault{File: r.names[input], Error: err.Error(), Hint: "the rows after that place were not checked"}
-	var at *source.LostError
-	if errors.As(err, &at) {
+	at, is := errors.AsType[*source.LostError](err)
+	if is {
 		f.Line, f.Error = at.Line, at.Text
 	}
-	if at != nil && at.Hint != "" {
+	if is && at.Hint != "" {
 		f.Hint = at.Hint + "; " + f.Hint
 	}
 	r.lost = append(r.lost, f)
@@ -297,7 +297,6 @@ func spotOf(it *item) findings.Spot {
 const maxUnused = 1000
 
 // bind checks the mapping against the header of every input, before anything is sent.
-// Its error has a *Misfit for each input that lacks columns.
 func (r *intake) bind() error {
 	r.bindings, r.idle = map[*source.Header]*mapping.Binding{}, map[string]bool{}
 	var all []error
@@ -305,8 +304,7 @@ func (r *intake) bind() error {
 		path := f.Info().Path
 		r.names = append(r.names, path)
 		b, err := bindTo(r.mapping, path, f.Header())
-		var missing mapping.Errors
-		if errors.As(err, &missing) {
+		if missing, is := errors.AsType[mapping.Errors](err); is {
 			err = r.misfit(path, f.Header(), missing)
 		}
 		if all = append(all, err); err == nil {
@@ -320,19 +318,6 @@ func (r *intake) bind() error {
 		}
 	}
 	return errors.Join(all...)
-}
-
-func (r *intake) misfit(path string, h *source.Header, missing mapping.Errors) error {
-	m := &Misfit{File: path, Mapping: missing[0].File, Missing: missing, Columns: h.Names[:h.Own]}
-	// What the mapping uses of the file shows where columns may be missing.
-	if b, err := r.mapping.Bind(path, mapping.Columns{Names: h.Names, Own: h.Own, Open: true}); err == nil {
-		m.Strange = len(b.Unused()) == h.Own
-	}
-	m.Skipped = r.mapping.Source.SkipRows > 0
-	if r.findHeader != nil {
-		m.Taken, m.Header = r.findHeader(path, r.mapping.IsHeader)
-	}
-	return m
 }
 
 func (r *intake) noteUnused(b *mapping.Binding) {

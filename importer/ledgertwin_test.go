@@ -135,16 +135,12 @@ var (
 	broken = &leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "no_answer"}
 )
 
-func status(code int) *leadapi.Error {
+// httpError is the answer to a create with a status: a refusal says that it was not applied.
+func httpError(code int) *leadapi.Error {
+	if code == 0 || code/100 == 4 { // 0: by the client itself
+		return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, Reason: "refused"}
+	}
 	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.Maybe}
-}
-
-func refusal(code int) *leadapi.Error {
-	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, Reason: "refused"}
-}
-
-func after(code int, d time.Duration) *leadapi.Error {
-	return &leadapi.Error{Op: "create", Status: code, Applied: leadapi.No, HasRetryAfter: true, RetryAfter: d}
 }
 
 func newServiceTwin() *serviceTwin {

@@ -21,7 +21,7 @@ func TestMaxCreatesIsNeverExceeded(t *testing.T) {
 			tr := newTrial(t, numbered(100), Options{Concurrency: 8, Limits: Limits{MaxCreates: most}})
 			tr.service.answer = func(name string, _ int) error {
 				if name < "n010" {
-					return refusal(422) // refused rows make no lead
+					return httpError(422) // refused rows make no lead
 				}
 				return nil
 			}
@@ -45,7 +45,7 @@ func TestLimitsEndARun(t *testing.T) {
 	}
 	refuseSome := func(name string, _ int) error {
 		if atoi(name[1:])%3 == 0 {
-			return refusal(422)
+			return httpError(422)
 		}
 		return nil
 	}
@@ -67,21 +67,21 @@ func TestLimitsEndARun(t *testing.T) {
 	}{
 		{name: "in doubt", limits: Limits{MaxInDoubt: 5}, answer: doubt, stops: true, most: 60},
 		{name: "in doubt without limit", answer: fewDoubts},
-		{name: "all in doubt without limit", answer: func(string, int) error { return status(308) }, stops: true, most: delivery.MostDoubts},
+		{name: "all in doubt without limit", answer: func(string, int) error { return httpError(308) }, stops: true, most: delivery.MostDoubts},
 		{name: "rejects", limits: Limits{MaxRejects: Share{Rows: 5}}, answer: refuseSome, stops: true},
 		{name: "rejects within the limit", limits: Limits{MaxRejects: Share{Rows: 100}}, answer: refuseSome},
 		{name: "share of rejects", limits: Limits{MaxRejects: Share{Percent: 20}}, answer: refuseSome, stops: true},
 		{name: "share of rejects within the limit", limits: Limits{MaxRejects: Share{Percent: 50}}, answer: refuseSome},
-		{name: "all refused alike", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(string, int) error { return refusal(403) }, stops: true, most: 8},
-		{name: "all refused alike, never stop", answer: func(string, int) error { return refusal(403) }},
-		{name: "all refused by the client itself", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(string, int) error { return refusal(0) }},
+		{name: "all refused alike", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(string, int) error { return httpError(403) }, stops: true, most: 8},
+		{name: "all refused alike, never stop", answer: func(string, int) error { return httpError(403) }},
+		{name: "all refused by the client itself", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(string, int) error { return httpError(0) }},
 		{name: "invalid rows are no rejects", limits: Limits{MaxRejects: Share{Rows: 5}}, invalid: 200},
 		{name: "invalid", limits: Limits{MaxInvalid: Share{Rows: 5}}, invalid: 6, stops: true},
 		{name: "invalid within the limit", limits: Limits{MaxInvalid: Share{Rows: 5}}, invalid: 5},
 		{name: "share of invalid rows", limits: Limits{MaxInvalid: Share{Percent: 50}}, invalid: 200, stops: true},
 		{name: "share of invalid rows of too few", limits: Limits{MaxInvalid: Share{Percent: 50}}, invalid: 199, rows: 199},
 		{name: "share of invalid rows within the limit", limits: Limits{MaxInvalid: Share{Percent: 50}}, invalid: 100},
-		{name: "all refused, not alike", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(name string, _ int) error { return refusal(400 + atoi(name[1:])%2*4) }},
+		{name: "all refused, not alike", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(name string, _ int) error { return httpError(400 + atoi(name[1:])%2*4) }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newTrial(t, numbered(40), Options{Concurrency: 2, Limits: Limits{MaxRejects: Share{Rows: 3}}})
 		first := newTrial(t, numbered(30), Options{Concurrency: 2})
-		first.service.answer = func(string, int) error { return refusal(422) }
+		first.service.answer = func(string, int) error { return httpError(422) }
 		first.carry(t.Context())
 		tr.keepIn(checkpoint.NewLedger(first.ledger, checkpoint.Gathering{}))
 		tr.carry(t.Context())
@@ -328,7 +328,7 @@ func TestALinkMustBeConfirmed(t *testing.T) {
 		{name: "confirmed", lead: leadapi.Lead{ID: "l", ExternalID: "x"}, want: Created},
 		{name: "another lead", lead: leadapi.Lead{ID: "m", ExternalID: "x"}, want: Partial},
 		{name: "another link", lead: leadapi.Lead{ID: "l", ExternalID: "y"}, want: Partial},
-		{name: "refused", err: refusal(404), want: Partial},
+		{name: "refused", err: httpError(404), want: Partial},
 		{name: "failing", err: errors.New("unreadable"), want: Partial},
 	}
 	for _, test := range tests {

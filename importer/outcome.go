@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"leadferry/checkpoint"
@@ -43,13 +44,8 @@ var outcomeNames = [outcomeCount]string{
 // String is the name of the outcome in results and summaries.
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// Outcomes are all of them.
-func Outcomes() (all []Outcome) {
-	for o := range outcomeCount {
-		all = append(all, o)
-	}
-	return all
-}
+// IsOutcome reports whether a word is the name of an outcome.
+func IsOutcome(word string) bool { return slices.Contains(outcomeNames[:], word) }
 
 // Attention reports whether a row that ended so wants a person's eye. A pending
 // row does too, unless the run was never meant to send (validate, --dry-run).
@@ -82,6 +78,53 @@ type moved struct {
 	ownerByOthers  bool   // somebody else changed the owner
 }
 
+// job is a row with its step, which a carrier takes to its outcome.
+type job struct {
+	result // as far as it is known; its entry is what is known at first and what was settled in the end
+	it     *item
+	step   Step
+	names  leadNames
+	stop   *Stop // set when the run has to end
+
+	enough     bool                  // the fleet may make no more leads
+	elsewhere  bool                  // another worker had claimed its key, or made its lead, since it was looked up
+	intended   bool                  // Create: the claim is durable; Update: the mark is
+	sentSlot   chan struct{}         // of the carrier's sentSlots, where the row has one; or nil
+	createSlot chan struct{}         // the same, of its creates
+	linking    bool                  // the lead exists and has to be linked
+	pass       delivery.Pass         // Create: what it was sent with
+	requestID  string                // Create: of its last attempt, where requests carry IDs
+	request    leadapi.CreateRequest // room that the carrier's next row uses again
+
+	leadBefore   leadBefore // Update: what was known of the lead
+	maybeApplied bool       // Update: a try may have been applied, and nobody can tell
+}
+
+// sayOrganization says of a lead that was made or linked that it belongs to another
+// organization than the row asked for.
+func (j *job) sayOrganization() {
+	asked := j.it.rec.Organization
+	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" || asked == "" || j.entry.Organization == asked {
+		return
+	}
+	text := "the service assigned another organization than the row asked for"
+	if j.entry.Organization == "" {
+		text = "the service does not say which organization it assigned"
+	}
+	if j.rejectText != "" {
+		j.rejectText += "; " + text
+	}
+	j.say(text)
+}
+
+// say adds a remark to how the row ended.
+func (j *job) say(text string) {
+	if j.text != "" {
+		j.text += "; "
+	}
+	j.text += text
+}
+
 // Exit codes of a run (INTERFACE, "Exit status").
 const (
 	CodeComplete    = 0
@@ -100,7 +143,6 @@ type Stop struct {
 	Hint   string // what to do, or ""
 	Code   int    // the exit code that it asks for, at least
 	Same   bool   // the same command would end at the same place, unless the hint is followed
-	Err    error  // the cause, or nil
 }
 
 // outranks reports whether a run that has ended with this exit code ends with s instead:
@@ -117,18 +159,14 @@ func (s *Stop) outranks(code int) bool {
 // Error is the reason.
 func (s *Stop) Error() string { return s.Reason }
 
-// Unwrap is the cause.
-func (s *Stop) Unwrap() error { return s.Err }
-
 // stopOf reports whether an error of what was to be delivered says that the run stops; stop is why, where that is not known
 // yet.
 func stopOf(err error) (stop *Stop, stops bool) {
-	var end *delivery.End
-	if errors.As(err, &end) {
+	if end, is := errors.AsType[*delivery.End](err); is {
 		return stopAt(end), true
 	}
-	errors.As(err, &stop)
-	return stop, stop != nil || errors.Is(err, delivery.ErrStopping)
+	stop, stops = errors.AsType[*Stop](err)
+	return stop, stops || errors.Is(err, delivery.ErrStopping)
 }
 
 // stopAt ends a run at which nothing more can be delivered.
@@ -143,83 +181,77 @@ func interrupted() *Stop {
 // crashed ends a run at a fault of the program itself. What is settled stays.
 func crashed(err error) *Stop {
 	return &Stop{
-		Reason: err.Error(), Code: CodeStopped, Err: err, Same: true,
+		Reason: err.Error(), Code: CodeStopped, Same: true,
 		Hint: "this is a fault of leadferry: report it with this line. The same command goes on from here, but may fail again at the same row: the first rows with --limit, or the file without that row, will do",
 	}
 }
 
 func ledgerFailed(err error) *Stop {
-	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+	fault, failed := errors.AsType[*crash.Error](err)
+	refused, opened := errors.AsType[*checkpoint.OpenError](err)
+	damaged := errors.Is(err, checkpoint.ErrDamaged)
+	const checked = "leadferry checkpoint check says what to do"
+	switch {
+	case failed:
 		return crashed(fault)
-	}
-	if errors.Is(err, checkpoint.ErrFenced) {
+	case errors.Is(err, checkpoint.ErrFenced):
+		return &Stop{Reason: "a newer worker has taken the place of this one", Code: CodeFenced, Same: true, Hint: "there is nothing to repair: the newer one goes on"}
+	case errors.Is(err, checkpoint.ErrEnough):
+		return &Stop{Reason: "as many leads as --max-creates allows have been made, or are being made", Code: CodeStopped}
+	case damaged && opened: // its own hint is for who opens it
+		return &Stop{Reason: fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text), Code: CodeCheckpoint, Same: true, Hint: checked}
+	case damaged:
+		return &Stop{Reason: fmt.Sprintf("the checkpoint is damaged: %v", err), Code: CodeCheckpoint, Same: true, Hint: checked}
+	case opened: // met again, its server is not what it was
+		return &Stop{Reason: "the checkpoint cannot be relied on any more: " + refused.Text, Code: CodeCheckpoint, Hint: refused.Hint, Same: true}
+	case errors.Is(err, checkpoint.ErrRemoved):
 		return &Stop{
-			Reason: "a newer worker has taken the place of this one", Code: CodeFenced, Err: err, Same: true,
-			Hint: "there is nothing to repair: the newer one goes on",
-		}
-	}
-	if errors.Is(err, checkpoint.ErrEnough) {
-		return &Stop{Reason: "as many leads as --max-creates allows have been made, or are being made", Code: CodeStopped, Err: err}
-	}
-	refused := (*checkpoint.OpenError)(nil)
-	if errors.Is(err, checkpoint.ErrDamaged) {
-		reason := fmt.Sprintf("the checkpoint is damaged: %v", err)
-		if errors.As(err, &refused) { // whose hint is for who opens it
-			reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
-		}
-		return &Stop{
-			Reason: reason, Code: CodeCheckpoint, Err: err, Same: true,
-			Hint: "leadferry checkpoint check says what to do",
-		}
-	}
-	if errors.As(err, &refused) { // met again, its server is not what it was
-		return &Stop{Reason: fmt.Sprintf("the checkpoint cannot be relied on any more: %s", refused.Text), Code: CodeCheckpoint, Err: err, Hint: refused.Hint, Same: true}
-	}
-	if errors.Is(err, checkpoint.ErrRemoved) {
-		return &Stop{
-			Reason: fmt.Sprintf("the checkpoint is lost: %v", err), Code: CodeStopped, Err: err, Same: true,
+			Reason: fmt.Sprintf("the checkpoint is lost: %v", err), Code: CodeStopped, Same: true,
 			Hint: "find out what took it away, and put it back; keep this run's results, which hold the IDs of its leads",
 		}
 	}
 	hint := "make room or repair the disk"
-	if server := (*checkpoint.ServerError)(nil); errors.As(err, &server) {
+	if server, is := errors.AsType[*checkpoint.ServerError](err); is {
 		hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
 	}
-	return &Stop{Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Err: err, Hint: hint}
+	return &Stop{Reason: fmt.Sprintf("the checkpoint could not be written: %v", err), Code: CodeStopped, Hint: hint}
 }
 
 func filesFailed(err error) *Stop {
 	return &Stop{
-		Reason: fmt.Sprintf("the run's files could not be written: %v", err), Code: CodeStopped, Err: err,
+		Reason: fmt.Sprintf("the run's files could not be written: %v", err), Code: CodeStopped,
 		Hint: "make room or name another place: the checkpoint has every outcome, so the results of the next run are complete",
 	}
 }
 
 func outputClosed(err error) *Stop {
-	return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped, Err: err}
+	return &Stop{Reason: fmt.Sprintf("standard output could not be written: %v", err), Code: CodeStopped}
 }
 
 // inputEnded is why the rows end before the input does.
 func inputEnded(err error) *Stop {
-	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+	if _, failed := errors.AsType[*crash.Error](err); failed {
 		return crashed(err)
 	}
 	hint := "mend the file"
-	var lost *source.LostError
-	if errors.As(err, &lost) && lost.Hint != "" {
+	if lost, is := errors.AsType[*source.LostError](err); is && lost.Hint != "" {
 		hint = lost.Hint
 	}
 	return &Stop{
-		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Err: err, Same: true,
+		Reason: fmt.Sprintf("the input could not be read to its end: %v", err), Code: CodeStopped, Same: true,
 		Hint: hint + "; then run the same command again: what is done stays done",
 	}
 }
 
 // refuse says why the service did not do as asked, by status and class. Its own words may repeat the row, so they stand
 // in the rejects alone, beside the row itself. format has one verb.
-func (j *job) refuse(format string, ae *leadapi.Error) {
-	public, whole := ae.Message, ae.Message
-	if ae.Status != 0 {
+func (j *job) refuse(format string, err error) {
+	public, whole := err.Error(), err.Error()
+	ae, answered := errors.AsType[*leadapi.Error](err)
+	if answered {
+		public, whole = ae.Message, ae.Message
+	}
+	if answered && ae.Status != 0 {
 		class := fmt.Sprintf("HTTP %d (%s)", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
 		public, whole = class+", see the rejects", fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
 		if ae.Own {
@@ -229,39 +261,39 @@ func (j *job) refuse(format string, ae *leadapi.Error) {
 	j.text, j.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
 }
 
+// keepAnswer keeps by what error of the client a request ended, if it was one, and returns that.
+func (j *job) keepAnswer(err error) *leadapi.Error {
+	ae, answered := errors.AsType[*leadapi.Error](err)
+	if answered {
+		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
+	}
+	return ae
+}
+
 // reasonPanic is the class of a doubt that the program itself caused.
 const reasonPanic = "panic"
 
-// doubtReason is a doubt's short class, as the checkpoint keeps it, for people.
+// doubtReasons are the short classes of doubts, as the checkpoint keeps them, for people.
+var doubtReasons = map[string]string{
+	"":                          "the run ended before an answer came",
+	leadapi.ReasonTimeout:       "no answer in time",
+	leadapi.ReasonNoAnswer:      "the connection broke after the request had left",
+	leadapi.ReasonCanceled:      "the run was stopped before an answer came",
+	leadapi.ReasonBadAnswer:     "the answer could not be read",
+	leadapi.ReasonNoLeadID:      "the answer carries no usable lead ID",
+	leadapi.ReasonServerError:   "the service answered with an error of its own",
+	leadapi.ReasonRedirect:      "the answer was a redirect",
+	leadapi.ReasonThrottled:     "the service asked to wait, which --resend-on none does not trust",
+	checkpoint.ReasonLeadTaken:  "the answer names a lead ID that belongs to another row",
+	checkpoint.ReasonIncomplete: "not sent: the checkpoint is incomplete, and the row may have a lead that it does not know any more",
+	checkpoint.ReasonAdopted:    "it was in doubt in the checkpoint that it was taken over from",
+	reasonPanic:                 "the program failed while the request was under way",
+}
+
 func doubtReason(class string, code int) string {
-	text := class
-	switch class {
-	case "":
-		text = "the run ended before an answer came"
-	case leadapi.ReasonTimeout:
-		text = "no answer in time"
-	case leadapi.ReasonNoAnswer:
-		text = "the connection broke after the request had left"
-	case leadapi.ReasonCanceled:
-		text = "the run was stopped before an answer came"
-	case leadapi.ReasonBadAnswer:
-		text = "the answer could not be read"
-	case leadapi.ReasonNoLeadID:
-		text = "the answer carries no usable lead ID"
-	case leadapi.ReasonServerError:
-		text = "the service answered with an error of its own"
-	case leadapi.ReasonRedirect:
-		text = "the answer was a redirect"
-	case leadapi.ReasonThrottled:
-		text = "the service asked to wait, which --resend-on none does not trust"
-	case checkpoint.ReasonLeadTaken:
-		text = "the answer names a lead ID that belongs to another row"
-	case checkpoint.ReasonIncomplete:
-		text = "not sent: the checkpoint is incomplete, and the row may have a lead that it does not know any more"
-	case checkpoint.ReasonAdopted:
-		text = "it was in doubt in the checkpoint that it was taken over from"
-	case reasonPanic:
-		text = "the program failed while the request was under way"
+	text, known := doubtReasons[class]
+	if !known {
+		text = class
 	}
 	if code != 0 {
 		return fmt.Sprintf("%s, HTTP %d", text, code)

@@ -1,13 +1,22 @@
 package importer
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/named"
 	"leadferry/importer/report"
+	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -106,16 +115,12 @@ func (p *reconcilePlanner) Plan(c *Case) Step {
 	}
 	step := Step{Send: c.changes()}
 	step.Found.keys = keysOf(rec, &step.Send)
-	before := beforeOf(known)
-	kept := before.status
-	if before.seen.Status != "" {
-		kept = before.seen.Status
-	}
+	before := (*leadBefore)(known)
 	_, chosen := p.sampled[known.Key]
 	switch {
 	case !p.reads, !p.since.IsZero() && shown(known) && whenKnown(known).After(p.since):
-		step = step.judged(rec.Status, &before, kept)
-		step.Found.owner, step.Found.sampled = before.seen.Organization, chosen
+		step = step.judged(rec.Status, before, cmp.Or(before.Seen.Status, before.Status))
+		step.Found.owner, step.Found.sampled = before.Seen.Organization, chosen
 		return step
 	case p.sampled != nil && !chosen:
 		return none(Skipped, Unread, "its lead is not in the sample")
@@ -176,7 +181,7 @@ var verdictKinds = map[Verdict]string{
 
 // reconcile reads a lead and compares it with its row. Nothing but what was seen is kept.
 func (c *carrier) reconcile(ctx context.Context, j *job) {
-	j.leadBefore = beforeOf(&j.entry)
+	j.leadBefore = leadBefore(j.entry)
 	j.found = j.step.Found
 	lead, err := c.readLead(ctx, j)
 	if err != nil {
@@ -197,17 +202,202 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 
 // notRead ends a row whose lead was not shown.
 func (c *carrier) notRead(j *job, err error) {
-	stop, stops := stopOf(err)
-	var ae *leadapi.Error
-	switch {
-	case stops:
+	if stop, stops := stopOf(err); stops {
 		c.stopRun(j, stop)
 		j.outcome, j.found.verdict = Pending, NoVerdict
-	case errors.As(err, &ae):
+		return
+	}
+	if ae, is := errors.AsType[*leadapi.Error](err); is {
 		j.entry.Code = ae.Status
-		j.refuse("its lead could not be read: %s", ae)
-		j.outcome = Failed
+	}
+	j.outcome = Failed
+	j.refuse("its lead could not be read: %s", err)
+}
+
+// drift is what a reconciliation counts, and which keys its rows named, by which leads are found
+// that no row names.
+type drift struct {
+	seed     uint64
+	picked   int // leads of the sample
+	read     int // of them
+	differ   int // of those
+	verdicts [verdictCount]int
+	statuses map[report.Transition]int // of the file, and on the service
+	owners   map[report.Transition]int // of leads that moved from one to another
+	named    *named.Keys
+	others   bool // some of them may be no lead's
+}
+
+func newDrift(seed uint64) *drift {
+	return &drift{seed: seed, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{}, named: named.New()}
+}
+
+// mostMoves bounds what is told apart of statuses and owners: the service's words may be any.
+const mostMoves = 1000
+
+func countMove(in map[report.Transition]int, from, to string) {
+	countUp(in, mostMoves, report.Transition{From: from, To: to}, report.Transition{From: "others", To: "others"})
+}
+
+func (d *drift) count(it *item, r *result) {
+	f := &r.found
+	d.verdicts[f.verdict]++
+	switch f.verdict {
+	case Same, FileAhead, ServiceAhead, BothChanged:
+		countMove(d.statuses, it.rec.Status, f.service)
 	default:
-		j.outcome, j.text = Failed, "its lead could not be read: "+err.Error()
+		return
+	}
+	if f.sampled {
+		if d.read++; f.verdict != Same {
+			d.differ++
+		}
+	}
+	if f.owner != "" && r.entry.Organization != "" && f.owner != r.entry.Organization {
+		countMove(d.owners, r.entry.Organization, f.owner)
+	}
+}
+
+// name notes that a row names a lead, by its own key or another.
+func (d *drift) name(own string, known *checkpoint.Entry) {
+	if known.State.HasLead() {
+		d.named.Add(known.Key)
+	}
+	if known.Key != own || !known.State.HasLead() {
+		d.others = true
+		d.named.Add(own)
+	}
+}
+
+// eachLead calls f with every lead of a namespace, in the order of their keys.
+func eachLead(ctx context.Context, l *checkpoint.Ledger, namespace string, f func(*checkpoint.Entry) error) error {
+	return l.Each(ctx, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+		own, _, found := strings.Cut(e.Key, "/")
+		if !found || !rowkey.IsNamespace(own) {
+			own = ""
+		}
+		if !e.State.HasLead() || own != namespace {
+			return nil
+		}
+		return f(&e)
+	})
+}
+
+// pick is a lead that may be of the sample, by a hash of the seed and its key.
+type pick struct {
+	hash [sha256.Size]byte
+	key  string
+}
+
+// sample picks n leads of a namespace that can be read, at random by the seed: one and the same
+// as long as the checkpoint knows the same leads.
+func (d *drift) sample(ctx context.Context, l *checkpoint.Ledger, namespace string, n int) (map[string]struct{}, error) {
+	var best []pick
+	leave := func() { // as many as are wanted
+		slices.SortFunc(best, func(a, b pick) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+		best = best[:min(len(best), n)]
+	}
+	seed := binary.BigEndian.AppendUint64(nil, d.seed)
+	err := eachLead(ctx, l, namespace, func(e *checkpoint.Entry) error {
+		if e.ExternalID == "" || e.LeadID == "" {
+			return nil
+		}
+		if len(best) >= 2*n+1000 {
+			leave()
+		}
+		best = append(best, pick{sha256.Sum256(append(seed[:8:8], e.Key...)), e.Key})
+		return nil
+	})
+	leave()
+	keys := make(map[string]struct{}, len(best))
+	for _, p := range best {
+		keys[p.key] = struct{}{}
+	}
+	d.picked = len(keys)
+	return keys, err
+}
+
+// wilson is the 95 % interval of a share of which hits of n were found.
+func wilson(hits, n int) (low, high float64) {
+	if n == 0 {
+		return 0, 1
+	}
+	const z = 1.959964
+	p, count := float64(hits)/float64(n), float64(n)
+	middle, width := p+z*z/(2*count), z*math.Sqrt(p*(1-p)/count+z*z/(4*count*count))
+	return max(0, (middle-width)/(1+z*z/count)), min(1, (middle+width)/(1+z*z/count))
+}
+
+// report puts what was counted into the run's figures.
+func (d *drift) report(s *report.Summary) {
+	rec := &report.Reconciliation{Statuses: report.Transitions(d.statuses), Owners: report.Transitions(d.owners)}
+	for v := Same; v < verdictCount; v++ {
+		rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})
+	}
+	if d.picked > 0 {
+		low, high := wilson(d.differ, d.read)
+		rec.Sample = &report.Sample{Seed: d.seed, Picked: d.picked, Read: d.read, Differ: d.differ, Low: low, High: high}
+		if d.read > 0 {
+			rec.Sample.Share = float64(d.differ) / float64(d.read)
+		}
+	}
+	s.Reconciliation = rec
+}
+
+// prepareReconciliation picks the sample and says what the run will cost.
+func (r *run) prepareReconciliation(ctx context.Context) error {
+	p, reads := r.planner.(*reconcilePlanner), r.ledger.Info().Leads
+	if n := r.Reconciling.Sample; n > 0 {
+		var err error
+		if p.sampled, err = r.drift.sample(ctx, r.ledger, r.Mapping.Namespace(), n); err != nil {
+			return err
+		}
+		reads = len(p.sampled)
+	}
+	switch {
+	case !p.reads:
+		r.cost = "No lead is read: the rows are compared with what the checkpoint knows."
+		return nil
+	case r.Limit > 0:
+		reads = min(reads, r.Limit)
+	}
+	r.cost = fmt.Sprintf("Up to %d leads are read, by one request each", reads)
+	if r.Rate > 0 {
+		r.cost += fmt.Sprintf(": %s at --rate %g", time.Duration(float64(reads)/r.Rate*float64(time.Second)).Round(time.Second), r.Rate)
+	}
+	r.cost += "."
+	if r.Reconciling.Sample > 0 {
+		r.cost += fmt.Sprintf(" The sample is that of --seed %d.", r.drift.seed)
+	}
+	return nil
+}
+
+// findAbsent adds the leads that no row has named, where all rows were read.
+func (r *run) findAbsent(ctx context.Context, rec *recorder) {
+	if r.drift == nil {
+		return
+	}
+	defer r.drift.named.Close()
+	allNamed := !r.drift.others && r.drift.named.Count() >= r.ledger.Info().Leads // leads only, and as many as there are
+	if r.stopped != nil || r.Limit > 0 || allNamed {
+		return
+	}
+	each := func(f func(*checkpoint.Entry) error) error { return eachLead(ctx, r.ledger, r.Mapping.Namespace(), f) }
+	key := func(e *checkpoint.Entry) string { return e.Key }
+	err := named.Missing(r.drift.named, each, key, func(e *checkpoint.Entry) error {
+		r.drift.verdicts[Absent]++
+		if rec == nil {
+			return nil
+		}
+		return rec.absent(e)
+	})
+	switch stop := (*Stop)(nil); {
+	case err == nil:
+	case errors.As(err, &stop):
+		r.stopped = stop
+	case ctx.Err() != nil:
+		r.stopped = interrupted()
+	default:
+		r.stopped = ledgerFailed(err)
 	}
 }

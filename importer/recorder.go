@@ -12,6 +12,7 @@ import (
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
+	"leadferry/mapping"
 )
 
 // recorder writes the lines of rows in a goroutine of its own, so that a slow disk
@@ -22,11 +23,10 @@ type recorder struct {
 	items    *items            // takes the rows back
 	own      *ownColumns       // nil: results do not carry the rows' own cells
 	results  []report.Result   // room for those of a batch
-	problems []report.Problem  // the same
 	compared []report.Compared // the same
 	numbers  strings.Builder   // their texts, of a batch
+	strict   bool              // values that were left out are a problem
 	times    stamper
-	strict   bool // values that were left out are a problem
 	lines    chan []line
 	spare    chan []line // written ones, to be filled again
 	batch    []line
@@ -95,17 +95,17 @@ func (w *recorder) flush() error {
 
 // close waits until every row is on its way to the disk, as far as it can be.
 func (w *recorder) close() error {
-	if len(w.batch) > 0 {
-		w.lines <- w.batch
-	}
+	err := w.flush()
 	close(w.lines)
 	<-w.done
 	select {
-	case err := <-w.failed:
-		return err
+	case err = <-w.failed: // of the last rows
 	default:
-		return w.files.Flush()
 	}
+	if err != nil {
+		return err
+	}
+	return w.files.Flush()
 }
 
 func (w *recorder) run() {
@@ -226,21 +226,19 @@ func (s *stamper) stamp(t time.Time) string {
 	return s.text
 }
 
-// absent writes a lead that no row names, once all rows are on their way.
-func (w *recorder) absent(e *checkpoint.Entry) error {
+// absent writes a lead that no row names, once all rows are on their way. Its error is a *Stop.
+func (w *recorder) absent(e *checkpoint.Entry) (err error) {
 	if len(w.batch) > 0 && w.batch[0].r.found.verdict != Absent {
-		if err := w.flush(); err != nil {
-			return &absentError{err}
-		}
+		err = w.flush()
 	}
 	known := *e
 	known.Content = nil // the next lead's
 	w.batch = append(w.batch, line{r: result{entry: known, text: "no row names the lead", found: comparison{verdict: Absent}}})
-	if len(w.batch) < recordBatch {
-		return nil
+	if err == nil && len(w.batch) == recordBatch {
+		err = w.flush()
 	}
-	if err := w.flush(); err != nil {
-		return &absentError{err}
+	if err != nil {
+		return filesFailed(err)
 	}
 	return nil
 }
@@ -250,11 +248,11 @@ func (w *recorder) tell(batch []line) error {
 	if !w.files.Tells() {
 		return nil
 	}
-	w.problems = w.problems[:0]
+	var problems []report.Problem
 	for i := range batch {
-		w.problems = w.appendProblems(w.problems, &batch[i])
+		problems = w.appendProblems(problems, &batch[i])
 	}
-	if err := w.files.Problems(w.problems); err != nil {
+	if err := w.files.Problems(problems); err != nil {
 		return fmt.Errorf("write problems: %w", err)
 	}
 	return nil
@@ -263,25 +261,25 @@ func (w *recorder) tell(batch []line) error {
 // appendProblems adds the checks that a row fails, or why it needs attention all the same.
 func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Problem {
 	it, r := l.it, &l.r
-	p := report.Problem{File: w.inputs[it.input].Path, Line: report.Number(it.row.Line), Row: report.Number(it.row.Number)}
+	add := func(ps []mapping.Problem) {
+		for _, p := range ps {
+			all = append(all, report.Problem{
+				File: w.inputs[it.input].Path, Line: report.Number(it.row.Line), Row: report.Number(it.row.Number),
+				Column: p.Column, Rule: p.Rule, Text: p.Text,
+			})
+		}
+	}
 	switch {
 	case it.fault != nil:
-		for _, found := range it.fault.problems {
-			p.Column, p.Rule, p.Text = found.Column, found.Rule, found.Text
-			all = append(all, p)
-		}
+		add(it.fault.problems)
 	case w.strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
 		for _, found := range it.rec.Dropped {
-			p.Column, p.Rule, p.Text = found.Column, "dropped", found.Text+": it is left out, as on_invalid says"
-			all = append(all, p)
+			found.Rule, found.Text = "dropped", found.Text+": it is left out, as on_invalid says"
+			add([]mapping.Problem{found})
 		}
-		for _, found := range it.rec.Caught {
-			p.Column, p.Rule, p.Text = found.Column, found.Rule, found.Text
-			all = append(all, p)
-		}
+		add(it.rec.Caught)
 	case r.outcome.Attention() && r.outcome != Pending:
-		p.Rule, p.Text = r.outcome.String(), r.text
-		all = append(all, p)
+		add([]mapping.Problem{{Rule: r.outcome.String(), Text: r.text}})
 	}
 	return all
 }

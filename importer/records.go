@@ -59,7 +59,7 @@ func (m *recordMaker) make(b *batch) {
 	})
 	if err != nil {
 		it := b.items[at]
-		if fault := (*crash.Error)(nil); errors.As(err, &fault) {
+		if _, failed := errors.AsType[*crash.Error](err); failed {
 			err = fmt.Errorf("%s:%d: %w", m.intake.names[it.input], it.row.Line, err)
 		}
 		b.err = err

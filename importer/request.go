@@ -257,20 +257,16 @@ func merged(known []checkpoint.ContentDigest, rec *mapping.Record, sums []checkp
 }
 
 func put(list []checkpoint.ContentDigest, d checkpoint.ContentDigest, unknown bool) []checkpoint.ContentDigest {
-	for i := range list {
-		if list[i].Name != d.Name {
-			continue
-		}
-		if unknown {
-			return append(list[:i], list[i+1:]...)
-		}
-		list[i] = d
-		return list
+	at := slices.IndexFunc(list, func(known checkpoint.ContentDigest) bool { return known.Name == d.Name })
+	switch {
+	case at >= 0 && unknown:
+		return slices.Delete(list, at, at+1)
+	case at >= 0:
+		list[at] = d
+	case !unknown:
+		list = append(list, d)
 	}
-	if unknown {
-		return list
-	}
-	return append(list, d)
+	return list
 }
 
 // differing names what the lead carries otherwise than it was sent; wrong are the

@@ -34,9 +34,9 @@ func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 		tr.service.answer = func(name string, n int) error {
 			switch {
 			case name == "n003" && n == 1:
-				return after(429, 0)
+				return &leadapi.Error{Op: "create", Status: 429, HasRetryAfter: true}
 			case name == "n003", name == "n005":
-				return status(500)
+				return httpError(500)
 			}
 			return nil
 		}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -313,7 +314,7 @@ func (r *run) signIn(ctx context.Context) bool {
 	case interrupt:
 		r.stopped = interrupted()
 	default:
-		r.stopped = &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped, Err: err}
+		r.stopped = &Stop{Reason: "sign-in failed: " + err.Error(), Code: CodeStopped}
 	}
 	return false
 }
@@ -364,34 +365,27 @@ func (r *run) leave(s *report.Summary) {
 
 // closeLedger notes how the run ended and closes the checkpoint, which may still write.
 func (r *run) closeLedger(s *report.Summary) error {
-	var err error
+	var noted, closed error
 	if r.sender != nil {
-		err = r.ledger.PutRun(context.Background(), runInfo(s))
+		noted = r.ledger.PutRun(context.Background(), checkpoint.RunInfo{
+			ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt, Outcome: s.Outcome, Counts: s.Rows.ByName(),
+		})
 	}
-	end := func() (bool, error) { return false, r.ledger.Close() }
+	gone := false
 	if r.stopped != nil {
-		end = r.ledger.Drop
-	}
-	gone, closed := end()
-	if err == nil {
-		err = closed
+		gone, closed = r.ledger.Drop()
+	} else {
+		closed = r.ledger.Close()
 	}
 	if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone { // no later one is another in its place
 		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
 	}
-	return err
+	return cmp.Or(noted, closed)
 }
 
 // halt makes the summary of a run that ended better say that it did not after all.
 func halt(s *report.Summary, stop *Stop) {
 	if stop.outranks(s.ExitCode) {
 		s.Outcome, s.StopReason, s.ExitCode, s.Hint, s.Same = "stopped", stop.Reason, stop.Code, stop.Hint, stop.Same
-	}
-}
-
-func runInfo(s *report.Summary) checkpoint.RunInfo {
-	return checkpoint.RunInfo{
-		ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt,
-		Outcome: s.Outcome, Counts: s.Rows.ByName(),
 	}
 }

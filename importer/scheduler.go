@@ -3,12 +3,14 @@ package importer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/internal/crash"
+	"leadferry/leadapi"
 )
 
 // scheduler takes every row to its outcome. It alone plans, counts and remembers, in one
@@ -43,11 +45,6 @@ type scheduler struct {
 	stopped   *Stop // why the run ends before its input
 
 	ended result // of the row that ends in end
-}
-
-// sink takes what became of each row, after it is durable.
-type sink interface {
-	add(it *item, r *result) error // the row is the sink's now, r is not
 }
 
 // run takes every row to its outcome and returns why it ended before the input did, or nil.
@@ -236,206 +233,93 @@ func (s *scheduler) failed(err error) bool {
 	return true
 }
 
-// advance takes one row a step further and reports false when none can go on now.
-func (s *scheduler) advance(ctx context.Context) bool {
-	switch {
-	case s.stopped != nil:
-		return false
-	case len(s.queues.ready) > 0:
-		return s.advanceReady(ctx)
-	case s.batch == nil:
-		return false
-	case s.batch.at < len(s.batch.items):
-		return s.approach(ctx, s.batch.items[s.batch.at])
-	}
-	if s.batch.err != nil {
-		s.inputStop = inputEnded(s.batch.err) // no more rows come; those before it have their turn
-	}
-	s.batch = nil
-	return false
+// carriersPerPlace is how many carriers there are for each request that may be in flight: a
+// row waits for the checkpoint for half of its time, and the more rows wait for their claims,
+// the more of them share a commit.
+const carriersPerPlace = 4
+
+// slotsPerPlace is how many rows may be claimed and not yet settled for each request that may
+// be in flight: as many are in doubt when the process is killed. It also bounds how many may
+// have been sent and not yet counted, and so how far a run goes beyond its limits.
+const slotsPerPlace = 2
+
+// phases are the two of a run, each a context that ends with it. While it takes rows, creates
+// and updates leave. While it sends, links of leads that were made leave, too.
+type phases struct {
+	taking, sending        context.Context
+	takeNoMore, sendNoMore context.CancelFunc
 }
 
-// approach takes a row to its lead: behind the rows that came before it, or into its plan.
-func (s *scheduler) approach(ctx context.Context, it *item) bool {
-	if r := it.left(); r != nil {
-		s.accept(it)
-		s.finishRow(it, r)
-		return true
-	}
-	c := s.lookups.remembered(it, s.batch.at)
-	ns := s.lookups.names(c)
-	if s.late.behind(it, &ns) {
-		s.accept(it)
-		s.late.add(it, &ns)
-		return true
-	}
-	l := s.queues.find(&ns)
-	if l == nil && s.lookups.isTouched(&ns) {
-		var err error
-		if c, err = s.lookups.fresh(ctx, it); s.failed(err) {
-			return false
-		}
-		ns = s.lookups.names(c)
-		l = s.queues.find(&ns)
-	}
-	switch {
-	case l == nil:
-		return s.plan(c, &ns, false)
-	case s.queues.full():
-		return false
-	}
-	s.accept(it)
-	s.queues.park(it, l, &ns)
-	return true
+func newPhases(ctx context.Context) *phases {
+	var p phases
+	p.sending, p.sendNoMore = context.WithCancel(ctx)
+	p.taking, p.takeNoMore = context.WithCancel(p.sending)
+	return &p
 }
 
-// advanceReady goes on with a row that waited for its queue.
-func (s *scheduler) advanceReady(ctx context.Context) bool {
-	it := s.queues.ready[0]
-	c, err := s.lookups.fresh(ctx, it)
-	if s.failed(err) {
-		return false
-	}
-	ns := s.lookups.names(c)
-	if !s.queues.rejoin(it, &ns) && !s.plan(c, &ns, true) {
-		return false
-	}
-	s.queues.ready = s.queues.ready[1:]
-	return true
+// carriers are the goroutines that carry rows. Rows go there and come back by two
+// channels, which have room for all of them, so that nobody waits to hand one over.
+type carriers struct {
+	todo, done chan *job
+	spare      []*job        // as many as rows may still be handed out
+	sentSlots  chan struct{} // one for each row that was sent, or is about to be, and not yet counted
 }
 
-// accept counts the batch's next row as read: from here on it must end in an outcome.
-func (s *scheduler) accept(it *item) {
-	if s.drift != nil {
-		s.drift.name(it.rec.Key, &s.lookups.batch.known[s.batch.at])
+func newCarriers(places int) *carriers {
+	n := carriersPerPlace * places
+	if places == 1 {
+		n = 1 // rows go in the order of the input then, as whoever asks for one at a time expects
 	}
-	s.batch.at++
-	if it.late {
-		return
+	c := &carriers{todo: make(chan *job, n), done: make(chan *job, n), sentSlots: make(chan struct{}, slotsPerPlace*places)}
+	for range n {
+		c.spare = append(c.spare, new(job))
 	}
-	s.tally.read(it)
-	switch {
-	case s.dry != nil:
-		s.dry.read(it)
-	case it.fault == nil && isAddress(it.rec.Key) && s.tally.firstAddress():
-		s.options.Log.Warn(addressWarning, "file", s.intake.names[it.input], "line", it.row.Line)
+	return c
+}
+
+// start lets each carry rows, until no more are handed out.
+func (c *carriers) start(group *sync.WaitGroup, carry func(*job)) {
+	for range cap(c.todo) {
+		group.Go(func() {
+			for j := range c.todo {
+				carry(j)
+				c.done <- j
+			}
+		})
 	}
 }
 
-// plan asks the planner and acts on its step; false means that the row cannot go
-// on now, and has not been taken. waited says that it had to wait in its queue.
-func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
-	it, known := c.it, c.Known
-	step := s.planner.Plan(c)
-	if s.dry != nil {
-		s.accept(it)
-		r, err := s.dry.plan(it, &step, known)
-		if err != nil {
-			s.stop(outputClosed(err))
-		}
-		s.finishRow(it, r)
-		return true
-	}
-	if step.Action == Nothing {
-		if waited {
-			s.queues.leave(it)
-		} else {
-			s.accept(it)
-		}
-		if step.Outcome == InDoubt && s.putOff(it, ns) {
-			return true
-		}
-		s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind, kept: step.Keep, unread: step.Unread, found: step.Found})
-		return true
-	}
-	if !s.carriers.free() || step.Action.sends() && s.tally.onTrial(s.carriers.out()) || step.Action == Create && !s.mayCreate() {
-		return false
-	}
-	if !waited {
-		s.accept(it)
-		s.queues.enter(it, ns)
-	}
-	s.hand(it, step, known, ns)
-	return true
+// free reports whether another row may be handed out.
+func (c *carriers) free() bool { return len(c.spare) > 0 }
+
+// out is how many rows were handed out and have not been counted.
+func (c *carriers) out() int { return cap(c.todo) - len(c.spare) }
+
+func (c *carriers) hand(it *item, step Step, known *checkpoint.Entry, ns *leadNames) {
+	last := len(c.spare) - 1
+	j := c.spare[last]
+	c.spare = c.spare[:last]
+	*j = job{it: it, step: step, names: *ns, request: leadapi.CreateRequest{Content: j.request.Content}}
+	j.entry = *known
+	j.entry.Content = slices.Clone(known.Content) // look-ups use theirs again
+	c.todo <- j
 }
 
-// mayCreate holds creates back while those under way could use up --max-creates,
-// and stops the run when the leads made have.
-func (s *scheduler) mayCreate() bool {
-	if s.enough { // what was claimed is sent first
-		if s.carriers.out() == 0 {
-			s.stop(ledgerFailed(checkpoint.ErrEnough))
-		}
-		return false
-	}
-	most := s.options.MaxCreates
-	if most == 0 || s.tally.creating < most {
-		return true
-	}
-	if s.tally.made >= most {
-		s.stop(&Stop{Reason: "as many leads as --max-creates allows have been made", Code: CodeStopped})
-	}
-	return false
+// counted gives the place of a row back; the row itself stands until the next is handed out.
+func (c *carriers) counted(j *job) {
+	give(&j.sentSlot)
+	c.spare = append(c.spare, j)
 }
 
-// hand gives a row to the carriers.
-func (s *scheduler) hand(it *item, step Step, known *checkpoint.Entry, ns *leadNames) {
-	s.lookups.touch(ns)
-	if step.Action.sends() {
-		if s.options.Sends != nil {
-			s.options.Sends()
-		}
-		s.lookups.digests.ofRequest(it)
-		s.lookups.digests.ofContent(it)
-	}
-	if step.Action == Create {
-		s.tally.creating++
-	}
-	s.carriers.hand(it, step, known, ns)
+// take waits for room in places; give gives it back.
+func take(held *chan struct{}, places chan struct{}) {
+	places <- struct{}{}
+	*held = places
 }
 
-// count takes a row back from its carrier and lets the next one of its lead go on.
-func (s *scheduler) count(j *job) {
-	s.carriers.counted(j)
-	s.lookups.touch(&j.names)
-	s.queues.leave(j.it)
-	if j.step.Action == Create {
-		s.tally.created(&j.result, j.elsewhere)
-	}
-	s.enough = s.enough || j.enough
-	if j.elsewhere && s.putOff(j.it, &j.names) {
-		return
-	}
-	j.kept = j.step.Keep && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
-	s.finishRow(j.it, &j.result)
-	if j.stop != nil {
-		s.stop(j.stop)
-	}
-	if end := s.breaker.Over(); end != nil {
-		s.stop(stopAt(end))
-	}
-}
-
-// end finishes a row that no carrier took. Its result stays in one place, since a run that
-// finds everything done would leave one behind for each row.
-func (s *scheduler) end(it *item, r result) {
-	s.ended = r
-	s.finishRow(it, &s.ended)
-}
-
-// finishRow records a row's outcome and ends the run where a limit says so. The row is
-// gone then: what else is wanted of it comes before.
-func (s *scheduler) finishRow(it *item, r *result) {
-	if s.drift != nil {
-		s.drift.count(it, r)
-	}
-	if s.pulls != nil {
-		s.pulls.add(it, r)
-	}
-	if stop := s.tally.count(it, r); stop != nil && s.dry == nil {
-		s.stop(stop)
-	}
-	if err := s.recorder.add(it, r); err != nil {
-		s.stop(filesFailed(err))
+func give(held *chan struct{}) {
+	if *held != nil {
+		<-*held
+		*held = nil
 	}
 }

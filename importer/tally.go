@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+
+	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
@@ -20,8 +23,7 @@ const (
 
 // reason is one text by which rows ended.
 type reason struct {
-	outcome Outcome
-	text    string
+	reasonKey
 	findings.Rows
 }
 
@@ -126,7 +128,8 @@ func (t *tally) count(it *item, r *result) *Stop {
 		t.kept++
 	}
 	if r.attempts > 0 && r.entry.Organization != "" && (r.outcome == Created || r.outcome == Partial) {
-		t.assigned(report.Organization{ID: r.entry.Organization, Location: r.entry.Location})
+		o := report.Organization{ID: r.entry.Organization, Location: r.entry.Location}
+		countUp(t.organizations, maxOrganizations, o, report.Organization{ID: "others"})
 	}
 	if r.attempts == 0 {
 		t.known++
@@ -182,37 +185,28 @@ func (t *tally) because(it *item, r *result) {
 			key.text = "other reasons"
 		}
 		if known = t.reasons[key]; known == nil {
-			known = &reason{outcome: r.outcome, text: key.text}
+			known = &reason{reasonKey: key}
 			t.reasons[key] = known
 		}
 	}
 	known.Add(spotOf(it))
 }
 
-func (t *tally) assigned(o report.Organization) {
-	if _, ok := t.organizations[o]; !ok && len(t.organizations) >= maxOrganizations {
-		o = report.Organization{ID: "others"}
+// countUp counts one more of a kind, or of the others once so many kinds are told apart as there may be.
+func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
+	if _, known := kinds[kind]; !known && len(kinds) >= most {
+		kind = others
 	}
-	t.organizations[o]++
+	kinds[kind]++
 }
 
 func (t *tally) refused(r *result) {
 	t.updates = t.updates || r.entry.LeadID != ""
-	switch {
-	case r.outcome != Rejected:
-		t.refusal = -1
-	case t.refusal == 0:
+	if r.outcome == Rejected && (t.refusal == 0 || t.refusal == r.entry.Code) {
 		t.refusal = r.entry.Code
-	case t.refusal != r.entry.Code:
+	} else {
 		t.refusal = -1
 	}
-}
-
-// firstAddress reports whether a key that looks like an e-mail address is the first one.
-func (t *tally) firstAddress() bool {
-	first := !t.address
-	t.address = true
-	return first
 }
 
 // makeUp counts the row at which the program itself failed: it was not sent.
@@ -269,10 +263,8 @@ const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `lea
 // notes are remarks for people: on rows that were held, and on what others did to the leads
 // that the run changed.
 func (t *tally) notes() (notes []string) {
-	if n := t.held; n == 1 {
-		notes = append(notes, "1 row was held, not sent"+whyHeld)
-	} else if n > 1 {
-		notes = append(notes, fmt.Sprintf("%d rows were held, not sent", n)+whyHeld)
+	if t.held > 0 {
+		notes = append(notes, english.Plural(t.held, "row was", "rows were")+" held, not sent"+whyHeld)
 	}
 	for _, note := range []struct {
 		leads int
@@ -288,4 +280,108 @@ func (t *tally) notes() (notes []string) {
 		}
 	}
 	return notes
+}
+
+// Limits end a run early (INTERFACE, "Run flags").
+type Limits struct {
+	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
+	MaxInvalid Share // rows that are invalid, of those read
+	MaxInDoubt int   // rows that fell in doubt in this run; 0 = no limit
+	MaxCreates int   // leads made; 0 = no limit
+}
+
+// Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
+type Share struct{ Rows, Percent int }
+
+// percentFrom is how many rows there must be before a percentage says anything.
+const percentFrom = 200
+
+func (s Share) none() bool { return s == Share{} }
+
+// exceeded reports whether n of a number of rows are too many.
+func (s Share) exceeded(n, of int) bool {
+	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
+}
+
+// covers reports whether n of a number of rows are no more than the bound, which is none by itself.
+func (s Share) covers(n, of int) bool {
+	return !s.none() && (s.Percent == 0 && n <= s.Rows || s.Percent > 0 && n*100 <= s.Percent*of)
+}
+
+// String is the bound in words, before what it counts.
+func (s Share) String() string {
+	if s.Percent > 0 {
+		return fmt.Sprintf("%d%% of the rows", s.Percent)
+	}
+	return english.Plural(s.Rows, "row", "")
+}
+
+// onTrial holds rows back, while some are under way, until one was not refused like all
+// before it: no more are sent than show that something is wrong with every row.
+func (t *tally) onTrial(underWay int) bool {
+	return t.noneAccepted() && underWay > 0 && t.sent+underWay >= t.slots
+}
+
+// noneAccepted reports whether every row sent so far, if any, was refused with one status,
+// where --max-rejects asks to look at that.
+func (t *tally) noneAccepted() bool {
+	return !t.limits.MaxRejects.none() && (t.refusal > 0 || t.sent == 0)
+}
+
+// counts are what limits are about.
+type counts struct{ read, invalid, sent, refused, doubts int }
+
+func (t *tally) counts() counts {
+	return counts{read: t.total, invalid: t.outcomes[Invalid], sent: t.sent, refused: t.refusedOrFailed, doubts: t.newDoubts}
+}
+
+// limit returns why the run must end, or nil. Those of a fleet are judged by what all its workers did.
+func (t *tally) limit() *Stop {
+	if !t.shared {
+		if stop := t.limits.reached(t.counts()); stop != nil {
+			return stop
+		}
+	}
+	if t.noneAccepted() && t.sent >= max(t.slots, 1) {
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.sent, t.refusal),
+			Hint: refusedHint(t.refusal, t.updates) + "; where the rows were right, the next run needs --retry-rejected, since what was refused is not sent again with the same data; --max-rejects 0 goes on regardless",
+		}
+	}
+	return nil
+}
+
+// reached returns the limit that these counts exceed, or nil.
+func (l *Limits) reached(c counts) *Stop {
+	switch {
+	case l.MaxInDoubt > 0 && c.doubts > l.MaxInDoubt:
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %d rows fell in doubt (--max-in-doubt)", l.MaxInDoubt),
+			Hint: "find out why the service gives no usable answers before going on",
+		}
+	case l.MaxRejects.exceeded(c.refused, c.sent):
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
+			Hint: "look at the most frequent reasons first: rows that were rejected are not sent again, but those behind them may fare no better; --max-rejects 0 never stops",
+		}
+	case l.MaxInvalid.exceeded(c.invalid, c.read):
+		return &Stop{
+			Code: CodeStopped, Reason: fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid), Same: true,
+			Hint: "the file or the mapping may be the wrong one: leadferry validate shows all that is wrong; mend that and run the same command again, which sends nothing twice, or add --max-invalid 0 to go on regardless",
+		}
+	}
+	return nil
+}
+
+// refusedHint is what to look at when the service refuses everything with one status.
+func refusedHint(status int, updates bool) string {
+	switch {
+	case status == http.StatusForbidden || status == http.StatusPaymentRequired:
+		return "check the account's rights: its memberships and its role in the organizations that the rows name"
+	case (status == http.StatusNotFound || status == http.StatusGone) && updates:
+		return "check that the lead IDs belong to this base URL: the service says that it knows none of them"
+	case status == http.StatusNotFound || status == http.StatusGone || status == http.StatusMethodNotAllowed:
+		return "check the trunk ID and the leads URL, unless the service's words say that it is the organization or the locator of the rows that it does not know"
+	}
+	return "the service refuses what the requests hold: see its words, and mend the rows, or the mapping where they are the same for all"
 }

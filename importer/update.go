@@ -17,11 +17,11 @@ import (
 // update brings a lead in step with its row. From its mark to its answer nobody knows what
 // the service holds of what the row names.
 func (c *carrier) update(ctx context.Context, j *job) {
-	j.leadBefore = beforeOf(&j.entry)
+	j.leadBefore = leadBefore(j.entry)
 	if c.conflicts.reads != ReadNothing && !c.readFirst(ctx, j) || !c.mark(j) {
 		return
 	}
-	lead, err := c.patch(ctx, j, updateRequest(&j.it.rec, &j.step.Send))
+	lead, err := c.patch(ctx, c.phases.taking, j, updateRequest(&j.it.rec, &j.step.Send))
 	if err != nil {
 		c.notUpdated(j, err)
 		return
@@ -60,14 +60,13 @@ func confirmedAt(known *checkpoint.Entry) time.Time {
 	return known.Confirmed
 }
 
-// patch sends an update until its answer is final.
-func (c *carrier) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
+// patch sends an update until its answer is final. Nothing leaves once leaving has ended.
+func (c *carrier) patch(ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
-	tries, err := c.retrier.Deliver(ctx, c.phases.taking, nil, func(ctx context.Context, anew bool) (err error) {
+	tries, err := c.retrier.Deliver(ctx, leaving, nil, func(ctx context.Context, anew bool) (err error) {
 		r.NewConnection = anew
 		lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
-		var ae *leadapi.Error
-		if errors.As(err, &ae) && ae.Applied != leadapi.No {
+		if ae, is := errors.AsType[*leadapi.Error](err); is && ae.Applied != leadapi.No {
 			j.maybeApplied = true
 		}
 		return err
@@ -81,11 +80,8 @@ func (c *carrier) patch(ctx context.Context, j *job, r *leadapi.UpdateRequest) (
 // have been applied, the mark stays: the lead's next update sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
 	stop, stops := stopOf(err)
-	var ae *leadapi.Error
 	c.stopRun(j, stop)
-	if errors.As(err, &ae) {
-		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
-	}
+	ae := j.keepAnswer(err)
 	switch {
 	case ae != nil && !stops && refusedForGood(ae):
 		c.notTaken(j, ae)
@@ -96,11 +92,8 @@ func (c *carrier) notUpdated(j *job, err error) {
 		j.outcome = Failed
 	case stops:
 		c.release(j, Pending)
-	case ae != nil:
-		j.refuse("not updated: %s", ae)
-		c.release(j, Failed)
 	default:
-		j.text = "not updated: " + err.Error()
+		j.refuse("not updated: %s", err)
 		c.release(j, Failed)
 	}
 }
@@ -122,7 +115,7 @@ func (c *carrier) unanswered(j *job, why string) {
 func (c *carrier) release(j *job, outcome Outcome) {
 	j.outcome = outcome
 	entry := j.entry
-	entry.Unsettled, entry.Sought = j.leadBefore.unsettled, j.leadBefore.sought
+	entry.Unsettled, entry.Sought = j.leadBefore.Unsettled, j.leadBefore.Sought
 	stored, err := c.ledger.Mark(context.Background(), entry)
 	if err != nil {
 		c.unwritten(j, err)
@@ -141,9 +134,9 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.it.digest
-	entry.Confirmed = j.leadBefore.confirmed
+	entry.Confirmed = j.leadBefore.confirmed()
 	if !j.maybeApplied {
-		entry.Unsettled, entry.Sought = j.leadBefore.unsettled, j.leadBefore.sought
+		entry.Unsettled, entry.Sought = j.leadBefore.Unsettled, j.leadBefore.Sought
 	}
 	c.sign(j)
 	c.settle(j, Rejected)
@@ -158,9 +151,9 @@ func (c *carrier) readFirst(ctx context.Context, j *job) (goesOn bool) {
 		return true
 	}
 	lead, err := c.readLead(ctx, j)
-	var other errUnreadable
+	_, other := errors.AsType[errUnreadable](err)
 	switch {
-	case errors.As(err, &other):
+	case other:
 		j.outcome, j.text, j.entry.Code = Failed, "its lead could not be read: "+err.Error()+"; nothing was changed", http.StatusOK
 	case err != nil:
 		c.notUpdated(j, err)
@@ -181,7 +174,7 @@ func (e errUnreadable) Error() string { return string(e) }
 func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	external := j.entry.ExternalID
 	take(&j.sentSlot, c.sentSlots)
-	lead, err := c.patch(ctx, j, &leadapi.UpdateRequest{ExternalID: &external})
+	lead, err := c.patch(ctx, c.phases.taking, j, &leadapi.UpdateRequest{ExternalID: &external})
 	j.maybeApplied = false
 	switch {
 	case err != nil:
@@ -208,8 +201,11 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 	rec, send := &j.it.rec, &j.step.Send
 	wrong, names := differing(rec, send, lead)
 	c.see(j, lead)
-	j.takeContent(wrong)
 	entry := &j.entry
+	if j.leadBefore.Unsettled != "" {
+		entry.Content = nil // the update before this one may have changed any of it
+	}
+	entry.Content = merged(entry.Content, rec, j.it.sums, wrong)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	if names != nil {
 		entry.Reason, entry.Synced = reasonNotConfirmed, true
@@ -217,8 +213,8 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 		c.settle(j, Failed)
 		return
 	}
-	if send.Status && entry.Status != j.leadBefore.status {
-		j.moved.from, j.moved.to = j.leadBefore.status, entry.Status
+	if send.Status && entry.Status != j.leadBefore.Status {
+		j.moved.from, j.moved.to = j.leadBefore.Status, entry.Status
 	}
 	if c.matches {
 		entry.Synced = true
@@ -234,7 +230,7 @@ func (c *carrier) updated(j *job, lead *leadapi.Lead) {
 // see takes over what the service shows of a lead, and notes what others changed.
 func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	entry, before := &j.entry, &j.leadBefore
-	elsewhere := !j.step.Send.Status && before.unsettled == "" && before.status != "" && lead.Status != before.status && lead.Status != j.it.rec.Status
+	elsewhere := !j.step.Send.Status && before.Unsettled == "" && before.Status != "" && lead.Status != before.Status && lead.Status != j.it.rec.Status
 	switch {
 	case lead.Status == "":
 	case elsewhere || j.step.Keep:
@@ -256,7 +252,7 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	}
 	entry.Unsettled, entry.Sought, entry.Confirmed = "", "", checkpoint.Entry{}.Confirmed
 	if entry.Seen.Status != "" { // what was confirmed stands as of then
-		entry.Confirmed = before.confirmed
+		entry.Confirmed = before.confirmed()
 	}
 	c.sign(j)
 	j.noteOthers(lead)
@@ -265,29 +261,20 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 // noteOthers says what others have changed of a lead that came back.
 func (j *job) noteOthers(lead *leadapi.Lead) {
 	before := &j.leadBefore
-	if !j.step.Send.Status && before.unsettled == "" && before.status != "" && lead.Status != "" && lead.Status != before.status {
+	if !j.step.Send.Status && before.Unsettled == "" && before.Status != "" && lead.Status != "" && lead.Status != before.Status {
 		j.moved.statusByOthers = true
 		j.say(fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
-			before.status, clock(before.confirmed), lead.Status))
+			before.Status, clock(before.confirmed()), lead.Status))
 	}
 	j.noteOwner(lead)
 }
 
 // noteOwner says that a lead that came back belongs to another organization.
 func (j *job) noteOwner(lead *leadapi.Lead) {
-	if before := &j.leadBefore; before.organization != "" && lead.OwnerID != "" && lead.OwnerID != before.organization {
+	if before := &j.leadBefore; before.Organization != "" && lead.OwnerID != "" && lead.OwnerID != before.Organization {
 		j.moved.ownerByOthers = true
 		j.say("it belongs to another organization now")
 	}
-}
-
-// takeContent keeps the digests of what the content is known to hold now.
-func (j *job) takeContent(wrong map[int]bool) {
-	known := j.entry.Content
-	if j.leadBefore.unsettled != "" {
-		known = nil // the update before this one may have changed any of them
-	}
-	j.entry.Content = merged(known, &j.it.rec, j.it.sums, wrong)
 }
 
 // sign says whose row it was that the entry shows.

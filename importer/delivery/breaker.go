@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -122,7 +123,7 @@ func (b *Breaker) try(stopping context.Context, now time.Time, create bool) (Pas
 	if stopping.Err() != nil || b.contact.state == gone || create && b.creates.state == tripped {
 		return Pass{}, hurdle{}, ErrStopping
 	}
-	if d := max(b.opens.Sub(now), b.contact.rest(now)); d > 0 {
+	if d := max(b.opens.Sub(now), b.contact.probeAt.Sub(now)); d > 0 {
 		return Pass{}, hurdle{wait: d, changed: b.changed}, nil
 	}
 	if b.contact.probing || b.load.full() || create && !b.creates.may() {
@@ -134,7 +135,8 @@ func (b *Breaker) try(stopping context.Context, now time.Time, create bool) (Pas
 	}
 	p := Pass{create: create, since: now}
 	b.contact.leave(&p)
-	b.load.enter()
+	b.load.inFlight++
+	b.load.most = max(b.load.most, b.load.inFlight)
 	if create {
 		b.creates.leave(&p)
 		p.ask = p.ask || p.probe
@@ -161,7 +163,7 @@ func (b *Breaker) answered(p Pass) {
 	b.back(b.contact.heard(p, time.Now()))
 }
 
-// Overloaded is answered by a service that has too much to do.
+// overloaded is answered by a service that has too much to do.
 func (b *Breaker) overloaded(p Pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,17 +187,12 @@ func (b *Breaker) unused(p Pass) {
 	b.back(false)
 }
 
-// missed keeps why a request has got no answer, for whom the run stops of it.
-func (b *Breaker) missed(e *leadapi.Error) {
+// unanswered notes that a request met silence, and why; left says that some of it has left. Waiting longer than maxWait
+// since it began is too long: false.
+func (b *Breaker) unanswered(p Pass, left bool, why *leadapi.Error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.fault = e
-}
-
-// unanswered notes that a request met silence; left says that some of it has left. Waiting longer than maxWait since it began is too long: false.
-func (b *Breaker) unanswered(p Pass, left bool) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.fault = why
 	b.contact.unheard(p, left, time.Now(), b.MaxWait)
 	b.back(true)
 	return b.contact.state != gone
@@ -275,9 +272,16 @@ func (b *Breaker) Over() *End {
 	defer b.mu.Unlock()
 	switch {
 	case b.creates.state == tripped:
-		return doubtful()
+		return &End{
+			Reason: fmt.Sprintf("%d creates in a row, each sent alone, left doubt whether a lead was made", MostDoubts),
+			Hint:   "find out from their errors why the service gives no usable answers before going on; what is in doubt stays so until a person has looked",
+		}
 	case b.contact.state == gone:
-		return silentTooLong(b.fault)
+		end := &End{Reason: "the service has given no answer for as long as --max-wait allows"}
+		if b.fault != nil {
+			end.Reason, end.Hint = end.Reason+": "+b.fault.Message, b.fault.Hint
+		}
+		return end
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func TestBreakerProperties(t *testing.T) {
 				}
 				switch {
 				case shown == Unheard:
-					b.unanswered(p, false)
+					b.unanswered(p, false, nil)
 				case shown == NothingShown:
 					b.unused(p)
 				default:

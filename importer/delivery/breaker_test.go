@@ -120,7 +120,7 @@ func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 		var passing, most, passed atomic.Int32
 		var down atomic.Bool
 		down.Store(true)
-		b.unanswered(passes(t, b, false), false)
+		b.unanswered(passes(t, b, false), false, nil)
 		var group sync.WaitGroup
 		for range 16 {
 			group.Go(func() {
@@ -140,7 +140,7 @@ func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 						passed.Add(1)
 						return
 					}
-					b.unanswered(p, false)
+					b.unanswered(p, false, nil)
 				}
 			})
 		}
@@ -162,14 +162,14 @@ func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
 		slow, slower, first := passes(t, b, false), passes(t, b, false), passes(t, b, false)
-		b.unanswered(first, false)
+		b.unanswered(first, false, nil)
 		probe := passes(t, b, false)
 		b.answered(slow)
 		if _, h, _ := b.tryNow(false); !probe.probe || h.wait == 0 {
 			t.Error("a late answer lets others pass beside the probe")
 		}
 		b.answered(probe)
-		b.unanswered(slower, false) // of the first silence
+		b.unanswered(slower, false, nil) // of the first silence
 		if again := passes(t, b, false); again.probe {
 			t.Error("a request from before the silence begins another one")
 		}
@@ -190,7 +190,7 @@ func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
 				b.answered(p)
 				continue
 			}
-			b.unanswered(p, false)
+			b.unanswered(p, false, nil)
 			tries++
 		}
 		if tries < 20 || tries > 90 {
@@ -199,13 +199,13 @@ func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.answered(passes(t, b, false))
 		time.Sleep(time.Minute)
-		b.unanswered(passes(t, b, false), false)
+		b.unanswered(passes(t, b, false), false, nil)
 		probe := passes(t, b, false)
 		if !probe.probe {
 			t.Error("after a long while the first probe waits, too")
 		}
 		b.answered(probe)
-		b.unanswered(passes(t, b, false), true)
+		b.unanswered(passes(t, b, false), true, nil)
 		if !passes(t, b, false).probe {
 			t.Error("one broken connection after another makes all wait")
 		}
@@ -223,7 +223,7 @@ func TestFlickeringConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n%20 == 0 {
-				b.unanswered(p, false)
+				b.unanswered(p, false, nil)
 			} else {
 				b.answered(p)
 			}
@@ -238,13 +238,13 @@ func TestFlickeringConnections(t *testing.T) {
 func TestProbesOfAnEarlierSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
-		b.unanswered(passes(t, b, false), false)
+		b.unanswered(passes(t, b, false), false, nil)
 		b.answered(passes(t, b, false))
 		late := passes(t, b, false)
 		time.Sleep(time.Minute)
-		b.unanswered(passes(t, b, false), false)
+		b.unanswered(passes(t, b, false), false, nil)
 		probe := passes(t, b, false)
-		b.unanswered(late, false)
+		b.unanswered(late, false, nil)
 		if _, h, _ := b.tryNow(false); !probe.probe || h.wait == 0 {
 			t.Error("two probes are under way")
 		}
@@ -260,7 +260,7 @@ func TestBreakerGivesUpAfterMaxWait(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !b.unanswered(p, false) {
+			if !b.unanswered(p, false, nil) {
 				break
 			}
 		}

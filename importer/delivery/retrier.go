@@ -13,7 +13,9 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"leadferry/leadapi"
@@ -98,8 +100,8 @@ func (c *Retrier) preflight(leaving context.Context, p Pass) error {
 	ctx, cancel := context.WithTimeout(leaving, reachLimit)
 	defer cancel()
 	err := c.Reach(ctx)
-	var e *leadapi.Error
-	if errors.As(err, &e) {
+	e, answered := errors.AsType[*leadapi.Error](err)
+	if answered {
 		if end := halts(e); end != nil {
 			c.Breaker.unused(p)
 			return end
@@ -114,8 +116,7 @@ func (c *Retrier) preflight(leaving context.Context, p Pass) error {
 	case leaving.Err() != nil, e != nil && e.Reason == leadapi.ReasonHeld:
 		c.Breaker.unused(p)
 	default:
-		c.Breaker.missed(e)
-		c.Breaker.unanswered(p, false)
+		c.Breaker.unanswered(p, false, e)
 	}
 	return nil
 }
@@ -123,9 +124,9 @@ func (c *Retrier) preflight(leaving context.Context, p Pass) error {
 // heldBack reports whether the client has held a request back that had passed: the breaker closed meanwhile, or the service
 // asked to wait when it was asked, before a create left, whether a connection still serves.
 func (c *Retrier) heldBack(p Pass, err error) bool {
-	var e *leadapi.Error
+	e, is := errors.AsType[*leadapi.Error](err)
 	switch {
-	case !errors.As(err, &e):
+	case !is:
 		return false
 	case e.Reason == leadapi.ReasonHeld:
 		c.Breaker.unused(p)
@@ -150,12 +151,12 @@ const (
 // decide tells the breaker what the answer shows of the service and whether the request
 // is sent again.
 func (c *Retrier) decide(p Pass, repeatable bool, err error) (nextTry, error) {
-	var e *leadapi.Error
+	e, is := errors.AsType[*leadapi.Error](err)
 	switch {
 	case err == nil:
 		c.Breaker.answered(p)
 		return final, nil
-	case !errors.As(err, &e): // not a byte has left
+	case !is: // not a byte has left
 		c.Breaker.unused(p)
 		return final, err
 	}
@@ -166,10 +167,10 @@ func (c *Retrier) decide(p Pass, repeatable bool, err error) (nextTry, error) {
 	if e.Op == "token" || e.Status == 0 {
 		return c.unanswered(p, repeatable, e)
 	}
-	if overload(e) {
-		if Throttled(e) { // all rows wait, whether or not this one is sent again; before its place is another's
-			c.Breaker.throttle(waitOf(e, backoffFor(1)))
-		}
+	if Throttled(e) { // all rows wait, whether or not this one is sent again; before its place is another's
+		c.Breaker.throttle(waitOf(e, backoffFor(1)))
+	}
+	if Throttled(e) || e.Status == http.StatusServiceUnavailable {
 		c.Breaker.overloaded(p)
 	} else {
 		c.Breaker.answered(p)
@@ -193,8 +194,7 @@ func (c *Retrier) unanswered(p Pass, repeatable bool, e *leadapi.Error) (nextTry
 		if Throttled(e) {
 			c.Breaker.throttle(waitOf(e, backoffFor(1)))
 		}
-		c.Breaker.missed(e)
-		if !c.Breaker.unanswered(p, false) {
+		if !c.Breaker.unanswered(p, false, e) {
 			return final, unreached(e)
 		}
 		return atOnce, e
@@ -203,8 +203,7 @@ func (c *Retrier) unanswered(p Pass, repeatable bool, e *leadapi.Error) (nextTry
 		return final, e
 	}
 	// The request may have arrived. Whether the others get answers is found out by one request at a time.
-	c.Breaker.missed(e)
-	if !c.Breaker.unanswered(p, true) || !repeatable {
+	if !c.Breaker.unanswered(p, true, e) || !repeatable {
 		return final, e
 	}
 	return retrying, e
@@ -212,7 +211,7 @@ func (c *Retrier) unanswered(p Pass, repeatable bool, e *leadapi.Error) (nextTry
 
 // isStatus counts an answer with this status as one.
 func isStatus(err error, status int) int {
-	if e := (*leadapi.Error)(nil); errors.As(err, &e) && e.Status == status {
+	if e, is := errors.AsType[*leadapi.Error](err); is && e.Status == status {
 		return 1
 	}
 	return 0
@@ -224,8 +223,7 @@ const leastThrottle = 250 * time.Millisecond
 // sleep waits before the next try: at the breaker, all workers together, when the
 // service asked for it, else this row alone.
 func (c *Retrier) sleep(leaving context.Context, err error, backoff time.Duration) bool {
-	var e *leadapi.Error
-	if errors.As(err, &e) && (e.HasRetryAfter || e.Status == http.StatusTooManyRequests) {
+	if e, is := errors.AsType[*leadapi.Error](err); is && (e.HasRetryAfter || e.Status == http.StatusTooManyRequests) {
 		c.Breaker.throttle(waitOf(e, backoff))
 		return true // the breaker does the waiting
 	}
@@ -257,11 +255,6 @@ func Throttled(e *leadapi.Error) bool {
 	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable && e.HasRetryAfter
 }
 
-// overload reports whether the service says that it is asked too much.
-func overload(e *leadapi.Error) bool {
-	return Throttled(e) || e.Status == http.StatusServiceUnavailable
-}
-
 // Transient reports whether another try of a repeatable request may fare better.
 func Transient(status int) bool {
 	switch status {
@@ -269,4 +262,47 @@ func Transient(status int) bool {
 		return true
 	}
 	return status >= 500
+}
+
+// ErrStopping says that the run sends nothing more, so a waiting request never left.
+var ErrStopping = errors.New("the run is stopping")
+
+// End is why no further request makes sense: nothing is delivered from then on.
+type End struct {
+	Reason string // a sentence for people
+	Hint   string // what to do, or ""
+}
+
+// Error is the reason.
+func (e *End) Error() string { return e.Reason }
+
+// maxFreshRefusals is how many newly issued tokens running may be refused.
+const maxFreshRefusals = 3
+
+// halts returns why no further request makes sense, or nil.
+func halts(e *leadapi.Error) *End {
+	switch {
+	case e.Status == http.StatusProxyAuthRequired:
+		return &End{Reason: "a proxy asks for credentials (HTTP 407)", Hint: "what stands between this machine and the service wants a user and a password: ask whoever runs it"}
+	case e.Op == "token" && e.Status >= 400 && e.Status < 500 && !Transient(e.Status):
+		return &End{Reason: "sign-in was refused: " + e.Message, Hint: "check the client ID and the client secret, and that they belong to this base URL"}
+	case e.Status == http.StatusUnauthorized && e.Refusals >= maxFreshRefusals:
+		return &End{Reason: "the service refuses tokens that it has just issued (HTTP 401)", Hint: "check that the leads URL and the base URL belong to the same region, and the account's memberships"}
+	case e.Reason == leadapi.ReasonTLS:
+		return &End{Reason: "the connection cannot be trusted: " + e.Message, Hint: e.Hint}
+	case slices.Contains([]string{leadapi.ReasonClientCert, leadapi.ReasonProxy, leadapi.ReasonProxyAuth}, e.Reason):
+		return &End{Reason: e.Message, Hint: e.Hint}
+	}
+	return nil
+}
+
+// unreached ends a run whose request could not be sent, or got no token, for too long.
+func unreached(e *leadapi.Error) *End {
+	if e.Status == 0 {
+		return &End{Reason: "the service cannot be reached: " + e.Message, Hint: e.Hint}
+	}
+	return &End{
+		Reason: fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message),
+		Hint:   "check the base URL, unless the service is out of order: what answers there may be something else, such as the page of a proxy",
+	}
 }

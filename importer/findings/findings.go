@@ -1,5 +1,6 @@
 // Package findings gathers what rows of a run that sends nothing are wrong with, or name, in memory that does not grow with
-// them: each kind of thing with how many rows there are and where the first of them stand.
+// them: each kind of thing with how many rows there are and where the first of them stand. Keys that stand in several rows it
+// finds at 16 bytes a row.
 package findings
 
 import (
@@ -127,25 +128,28 @@ const maxLacking = 1000
 // are shown whatever they are, since a table's words may be codes, numbers or addresses.
 type Words struct {
 	known   map[word]*Rows
-	further Rows // rows of such texts, and those beyond maxLacking
+	most    int  // texts that are kept
+	further Rows // rows of others
 }
 
 // word is a text of a value.
 type word struct{ value, text string }
 
 // NewWords has none.
-func NewWords() *Words { return &Words{known: map[word]*Rows{}} }
+func NewWords() *Words { return &Words{known: map[word]*Rows{}, most: maxLacking} }
 
 // Add counts a row by the word of its problem.
-func (s *Words) Add(at Spot, p mapping.Problem) {
-	c := s.known[word{p.Value, p.Word}]
+func (s *Words) Add(at Spot, p mapping.Problem) { s.add(at, word{p.Value, p.Word}) }
+
+func (s *Words) add(at Spot, w word) {
+	c := s.known[w]
 	switch {
 	case c != nil:
-	case len(s.known) >= maxLacking:
+	case len(s.known) >= s.most:
 		c = &s.further
 	default:
 		c = &Rows{}
-		s.known[word{p.Value, strings.Clone(p.Word)}] = c
+		s.known[word{w.value, strings.Clone(w.text)}] = c
 	}
 	c.Add(at)
 }
@@ -178,33 +182,24 @@ const (
 // Statuses counts statuses that are not mapped. A mapping may take them from the wrong
 // column by mistake, so that what looks like a person's data is counted only.
 type Statuses struct {
-	known    map[string]*Rows
+	words    Words
 	personal Rows
-	further  Rows // rows beyond maxWords
-	rows     Rows
+	others   Rows // rows of all other words
 }
 
 // NewStatuses has none.
-func NewStatuses() *Statuses { return &Statuses{known: map[string]*Rows{}} }
+func NewStatuses() *Statuses {
+	return &Statuses{words: Words{known: map[word]*Rows{}, most: maxWords}}
+}
 
 // Add counts a row by its word for a status.
-func (s *Statuses) Add(at Spot, word string) {
-	s.rows.Add(at)
-	if isPersonal(word) {
+func (s *Statuses) Add(at Spot, text string) {
+	if isPersonal(text) {
 		s.personal.Add(at)
 		return
 	}
-	word = report.Shortened(word, longWord)
-	c := s.known[word]
-	switch {
-	case c != nil:
-	case len(s.known) >= maxWords:
-		c = &s.further
-	default:
-		c = &Rows{}
-		s.known[strings.Clone(word)] = c
-	}
-	c.Add(at)
+	s.others.Add(at)
+	s.words.add(at, word{text: report.Shortened(text, longWord)})
 }
 
 // isPersonal reports whether a text holds an @, or so many digits as phone numbers and dates
@@ -228,11 +223,6 @@ func isPersonal(word string) bool {
 	return false
 }
 
-// varied reports whether the words are too many, or too often new, for statuses.
-func (s *Statuses) varied() bool {
-	return s.further.Count > 0 || len(s.known) > tooVaried && 2*len(s.known) > s.rows.Count-s.personal.Count
-}
-
 // List gives the words, most rows first.
 func (s *Statuses) List(at func(Spot) report.Place) []report.Word {
 	var list []report.Word
@@ -242,29 +232,17 @@ func (s *Statuses) List(at func(Spot) report.Place) []report.Word {
 		}
 	}
 	add(&s.personal, "", likePersons)
-	if s.varied() {
-		all := Rows{Count: s.rows.Count - s.personal.Count, First: []Spot{s.first()}}
-		add(&all, "", likeNothing)
+	if n := len(s.words.known); s.words.further.Count > 0 || n > tooVaried && 2*n > s.others.Count {
+		add(&s.others, "", likeNothing)
 	} else {
-		for word, c := range s.known {
-			add(c, report.Escape(word), "")
+		for word, c := range s.words.known {
+			add(c, report.Escape(word.text), "")
 		}
 	}
 	slices.SortFunc(list, func(a, b report.Word) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Text, b.Text))
 	})
 	return list
-}
-
-// first is the first row of a word that does not look like a person's data.
-func (s *Statuses) first() Spot {
-	var first *Spot
-	for _, c := range s.known {
-		if first == nil || c.First[0].Compare(*first) < 0 {
-			first = &c.First[0]
-		}
-	}
-	return *first
 }
 
 // Bounds of what is kept, and listed of each kind, of whom rows name.

@@ -11,18 +11,14 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"hash/maphash"
 	"io"
 	"os"
 	"slices"
 )
 
-// held is how many hashes stay in memory: 8 MiB. Of a few, room for no more is taken than they need.
-const (
-	held = 1 << 20
-	few  = 1 << 16
-)
+// held is how many hashes stay in memory: 8 MiB, of which none is touched before it is needed.
+const held = 1 << 20
 
 // Keys are those that were named. One goroutine uses them.
 type Keys struct {
@@ -39,7 +35,7 @@ type Keys struct {
 }
 
 // New are no keys.
-func New() *Keys { return &Keys{seed: maphash.MakeSeed(), held: held} }
+func New() *Keys { return &Keys{seed: maphash.MakeSeed(), held: held, recent: make([]uint64, 0, held)} }
 
 // Add notes that a row named a key; "" is none.
 func (k *Keys) Add(key string) {
@@ -51,9 +47,6 @@ func (k *Keys) Add(key string) {
 		if k.sort(); len(k.recent) >= k.held/2 { // else most were named twice
 			k.spill()
 		}
-	}
-	if n := len(k.recent); n == cap(k.recent) && n >= few && n < k.held {
-		k.recent = slices.Grow(k.recent, k.held-n) // at once: what is outgrown would be as much again
 	}
 	k.recent = append(k.recent, maphash.String(k.seed, key))
 }
@@ -132,8 +125,8 @@ func Missing[T any](k *Keys, each func(func(T) error) error, key func(T) string,
 		k.recent = nil // their room is needed for the others
 	}
 	err := each(func(thing T) error {
-		c.waiting = append(c.waiting, asked{maphash.String(k.seed, key(thing)), c.count})
-		c.count++
+		c.waiting = append(c.waiting, asked{maphash.String(k.seed, key(thing)), len(c.named)})
+		c.named = append(c.named, false)
 		if len(c.waiting) < k.held/2 {
 			return nil
 		}
@@ -142,89 +135,61 @@ func Missing[T any](k *Keys, each func(func(T) error) error, key func(T) string,
 	if err := cmp.Or(err, c.answer()); err != nil {
 		return err
 	}
-	at := uint32(0)
+	at := 0
 	return each(func(thing T) error {
-		at++
-		if c.isNamed(at - 1) {
+		if at++; at <= len(c.named) && c.named[at-1] {
 			return nil
 		}
 		return tell(thing)
 	})
 }
 
-// call asks for all known keys, many at once, and keeps a bit for each.
+// call asks for all known keys, many at once.
 type call struct {
 	keys    *Keys
 	waiting []asked
-	count   uint32
-	named   []uint64
+	named   []bool // of all known keys so far
 }
 
 // asked is a known key and its number.
 type asked struct {
 	hash uint64
-	at   uint32
-}
-
-func (c *call) isNamed(at uint32) bool {
-	word := int(at / 64)
-	return word < len(c.named) && c.named[word]>>(at%64)&1 == 1
-}
-
-func (c *call) setNamed(at uint32) {
-	for int(at/64) >= len(c.named) {
-		c.named = append(c.named, 0)
-	}
-	c.named[at/64] |= 1 << (at % 64)
+	at   int
 }
 
 // answer notes which of the waiting were named.
 func (c *call) answer() error {
 	slices.SortFunc(c.waiting, func(a, b asked) int { return cmp.Compare(a.hash, b.hash) })
 	offset := int64(0)
+	var b [8]byte
 	for _, n := range c.keys.runs {
 		size := int64(8 * n)
 		in := bufio.NewReaderSize(io.NewSectionReader(c.keys.file, offset, size), 1<<16)
-		if err := c.compare(func() (uint64, error) { return next(in) }); err != nil {
-			return err
+		at := 0
+		for range n {
+			if _, err := io.ReadFull(in, b[:]); err != nil {
+				return err
+			}
+			at = c.mark(binary.LittleEndian.Uint64(b[:]), at)
 		}
 		offset += size
 	}
 	at := 0
-	err := c.compare(func() (uint64, error) {
-		if at++; at > len(c.keys.recent) {
-			return 0, io.EOF
-		}
-		return c.keys.recent[at-1], nil
-	})
+	for _, hash := range c.keys.recent {
+		at = c.mark(hash, at)
+	}
 	c.waiting = c.waiting[:0]
-	return err
+	return nil
 }
 
-func next(in io.Reader) (uint64, error) {
-	var b [8]byte
-	_, err := io.ReadFull(in, b[:])
-	return binary.LittleEndian.Uint64(b[:]), err
-}
-
-// compare goes through the waiting and the sorted hashes that next gives side by side.
-func (c *call) compare(next func() (uint64, error)) error {
-	h, err := next()
-	for _, w := range c.waiting {
-		for err == nil && h < w.hash {
-			h, err = next()
-		}
-		if err != nil {
-			break
-		}
-		if h == w.hash {
-			c.setNamed(w.at)
+// mark notes that a hash was named, and returns from which of the waiting on the next one, which is no smaller, is looked for.
+func (c *call) mark(hash uint64, at int) int {
+	for ; at < len(c.waiting) && c.waiting[at].hash <= hash; at++ {
+		if c.waiting[at].hash == hash {
+			c.named[c.waiting[at].at] = true
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	return at
 }
 
 // Close lets go of the file.

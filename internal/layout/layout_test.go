@@ -11,7 +11,7 @@ import (
 
 // design is the table of rooms: a package that is not in it is a fault, so that a new room is a decision.
 func design() plan {
-	leaves := []string{"importer/source", "importer/report", "importer/repeats", "importer/named", "mapping", "checkpoint", "leadapi"}
+	leaves := []string{"importer/source", "importer/report", "importer/named", "mapping", "checkpoint", "leadapi"}
 	below := append([]string{"importer", "importer/report/page", "leadapi/sandbox", "leadapi/sandbox/web", "checkpoint/bolt", "checkpoint/postgres"}, leaves...)
 	const crash, failpoint, rowkey = "internal/crash", "internal/failpoint", "internal/rowkey"
 	const cliExit, cliFlags, cliLedger = "internal/cli/exit", "internal/cli/flags", "internal/cli/ledger"
@@ -58,9 +58,8 @@ func design() plan {
 			numfmt:                       {imports: []string{lazyregexp}},
 			xmlscan:                      {},
 			"importer/delivery":          {imports: []string{"leadapi"}},
-			"importer/findings":          {imports: []string{"importer/report", "mapping", lazyregexp}},
+			"importer/findings":          {imports: []string{"importer/report", "mapping", lazyregexp}, tests: []string{rowkey}},
 			"importer/meter":             {imports: []string{"importer/report", "leadapi"}},
-			"importer/repeats":           {tests: []string{rowkey}},
 			"importer/named":             {stdOnly: true},
 			"importer/report":            {imports: []string{"checkpoint", disk, lazyregexp}},
 			"importer/report/page":       {imports: []string{"importer/report", "internal/page"}},

@@ -8,7 +8,6 @@ package rowkey
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -44,12 +43,7 @@ func Effective(namespace, key string) string {
 // Trim is a key without white space and invisible characters at its ends: a zero-width
 // space, which comes with texts copied from web pages, makes no other row.
 func Trim(key string) string {
-	for i := range len(key) {
-		if key[i] >= utf8.RuneSelf {
-			return strings.TrimFunc(key, func(r rune) bool { return unicode.IsSpace(r) || isInvisible(r) })
-		}
-	}
-	return strings.TrimSpace(key)
+	return strings.TrimFunc(key, func(r rune) bool { return shown(r) < 0 })
 }
 
 // Fold is the effective key that stands for all keys of its namespace that look like this

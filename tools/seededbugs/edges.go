@@ -35,7 +35,7 @@ func edgeBugs() []bug {
 		},
 		{
 			number: 29, name: "creates go on after a doubt", imitates: "fault 138: as many rows in doubt as are in flight, again and again, before the run stops",
-			edits:  []edit{{"importer/delivery/breaker_states.go", "c.state, c.doubts, c.first = singly, 1, p.since", "c.doubts, c.first = c.doubts+1, p.since"}},
+			edits:  []edit{{"importer/delivery/machines.go", "c.state, c.doubts, c.first = singly, 1, p.since", "c.doubts, c.first = c.doubts+1, p.since"}},
 			checks: []check{{"importer/delivery", []string{"TestAfterADoubtNothingLeavesBesideTheNext"}}},
 		},
 		{

@@ -41,7 +41,7 @@ func fleetBugs() []bug {
 		},
 		{
 			number: 43, name: "look-alikes apart", imitates: "12 and 00012 fall to two workers, neither of which knows what the other does",
-			edits:  []edit{{"importer/fleet.go", "mixText(h, rowkey.Fold(it.rec.Key))", "mixText(h, rowkey.Effective(\"\", it.rec.Key))"}},
+			edits:  []edit{{"importer/fleet.go", "xxhash.Sum64String(rowkey.Fold(it.rec.Key))", "xxhash.Sum64String(rowkey.Effective(\"\", it.rec.Key))"}},
 			checks: []check{{"importer", []string{"TestRowsOfALeadFallToOneWorker"}}},
 		},
 		{
@@ -51,7 +51,7 @@ func fleetBugs() []bug {
 		},
 		{
 			number: 45, name: "a rate for each", imitates: "each worker sends as fast as all of them may",
-			edits:  []edit{{"importer/delivery/pace.go", "piece{time.Now().Add(after), n}", "piece{time.Now(), n}"}},
+			edits:  []edit{{"importer/delivery/machines.go", "piece{time.Now().Add(after), n}", "piece{time.Now(), n}"}},
 			checks: []check{{"importer", []string{"TestTheRateIsTheFleets"}}},
 		},
 		{

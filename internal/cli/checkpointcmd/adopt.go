@@ -207,9 +207,8 @@ func (row *listed) tells() int {
 
 // stateOf is how a row of a run's results stands in a checkpoint, or nothing where it has no lead.
 func (l *list) stateOf(row *listed) (string, error) {
-	known := slices.ContainsFunc(importer.Outcomes(), func(o importer.Outcome) bool { return o.String() == row.Outcome })
 	switch {
-	case !known:
+	case !importer.IsOutcome(row.Outcome):
 		return "", l.fault(row, "its outcome is none; nothing was taken over", "")
 	case row.Outcome == importer.InDoubt.String():
 		return checkpoint.InDoubt.String(), nil

@@ -1,8 +1,4 @@
-// Package repeats finds keys that occur more than once in inputs, or that look alike, at 16
-// bytes a row. A run that sends nothing asks it how many of the steps that were planned row
-// by row a run that sends would take. It promises nothing about keys of one hash: of 56 bits,
-// they are rarer than what it is asked for.
-package repeats
+package findings
 
 import (
 	"cmp"
@@ -16,10 +12,11 @@ import (
 	"sync/atomic"
 )
 
-// Finder finds keys that occur more than once, or look alike, at 16 bytes a row. Sightings
-// gather by the first bits of their hash: no two parts hold the same key, so each is sorted
-// by itself.
-type Finder struct {
+// Repeats finds keys that occur more than once in inputs, or that look alike, at 16 bytes a row, and how many of the steps
+// that were planned row by row a run that sends would take. It promises nothing about keys of one hash: of 56 bits, they are
+// rarer than what it is asked for. Sightings gather by the first bits of their hash: no two parts hold the same key, so each
+// is sorted by itself.
+type Repeats struct {
 	seed  maphash.Seed
 	parts [1 << partBits]part
 	rows  int
@@ -42,6 +39,7 @@ const (
 	pieceRows  = 256
 	mostPieces = 256 // of a part that is sorted in a copy, which takes 1 MiB then
 	lineBits   = 30
+	middleLine = 1 << (lineBits - 1)
 	actionBits = 2
 	plans      = 1 << actionBits
 	ownBits    = 8
@@ -51,12 +49,12 @@ const (
 	leastPercent = 5        // of the sightings, beyond which the collector would do little else
 )
 
-// New returns a Finder that has seen no row.
-func New() *Finder { return &Finder{seed: maphash.MakeSeed()} }
+// NewRepeats has seen no row.
+func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 
 // Add takes a key that looks like all others of its fold; that of one that shall look like
 // none is the key itself. Inputs come one after another.
-func (r *Finder) Add(key, fold string, planned uint8, at Spot) {
+func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
 	hash := maphash.String(r.seed, key)
 	if fold != key {
 		const own = 1<<ownBits - 1
@@ -69,7 +67,7 @@ func (r *Finder) Add(key, fold string, planned uint8, at Spot) {
 }
 
 // number is the row's among those of all inputs.
-func (r *Finder) number(at Spot) uint32 {
+func (r *Repeats) number(at Spot) uint32 {
 	for len(r.begin) <= at.Input {
 		r.begin = append(r.begin, r.last)
 	}
@@ -80,25 +78,23 @@ func (r *Finder) number(at Spot) uint32 {
 // ahead is how far a row's line is from its number, which is behind it where rows share
 // lines: 2^29 lines at most.
 func ahead(at Spot) uint64 {
-	const middle = 1 << (lineBits - 1)
-	return uint64(min(max(at.Line-at.Number+middle, 0), 2*middle-1))
+	return uint64(min(max(at.Line-at.Number+middleLine, 0), 2*middleLine-1))
 }
 
 // spot is where the row of a sighting stands.
-func (r *Finder) spot(s sighting) Spot {
-	const middle = 1 << (lineBits - 1)
+func (r *Repeats) spot(s sighting) Spot {
 	number := uint32(s.where >> (actionBits + lineBits))
 	input, _ := slices.BinarySearch(r.begin, number) // rows count from 1
 	input--
 	at := Spot{Input: input, Number: int(number - r.begin[input])}
-	at.Line = at.Number + int(s.where>>actionBits&(1<<lineBits-1)) - middle
+	at.Line = at.Number + int(s.where>>actionBits&(1<<lineBits-1)) - middleLine
 	return at
 }
 
 // sweepOften keeps the collector from letting as much garbage gather as there are
 // sightings, which would take twice the memory. There are no pointers in them, so that
 // collecting more often costs next to nothing.
-func (r *Finder) sweepOften() {
+func (r *Repeats) sweepOften() {
 	percent := max(leastPercent, 100*garbageRoom/(garbageRoom+r.rows*sightingSize))
 	before := debug.SetGCPercent(percent)
 	if before < percent {
@@ -117,27 +113,24 @@ func (p *part) add(s sighting) {
 	(*p)[last] = append((*p)[last], s)
 }
 
-// Spot is where a row stands: its line, and its number, in one of the inputs, from 1.
-type Spot struct{ Input, Line, Number int }
-
 // Repeat is a row whose key stood in an earlier row.
 type Repeat struct{ At, First Spot }
 
-// Found is what repeats come to.
-type Found struct {
+// Repeated is what repeats come to.
+type Repeated struct {
 	Same  Again      // rows that repeat an earlier key
 	Alike Again      // rows whose key looks like that of an earlier row
 	Moot  [plans]int // planned actions that an earlier one for such a key makes needless
 }
 
-// Again counts rows, and names a few of them in file order.
+// Again are rows, of which a few are named, in file order.
 type Again struct {
 	Rows  int
 	First []Repeat
 }
 
 // Found counts the rows whose key came earlier and names at most most of each kind.
-func (r *Finder) Found(most int) (f Found) {
+func (r *Repeats) Found(most int) (f Repeated) {
 	if r.usual != 0 {
 		defer debug.SetGCPercent(r.usual)
 	}
@@ -146,7 +139,7 @@ func (r *Finder) Found(most int) (f Found) {
 	var group sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
-			var mine Found
+			var mine Repeated
 			var room []sighting
 			var seen hashes
 			for i := next.Add(1) - 1; int(i) < len(r.parts); i = next.Add(1) - 1 {
@@ -227,7 +220,7 @@ func (p part) Less(i, j int) bool { return compare(*p.at(i), *p.at(j)) < 0 }
 func (p part) Swap(i, j int) { *p.at(i), *p.at(j) = *p.at(j), *p.at(i) }
 
 // look goes through a sorted part.
-func (f *Found) look(r *Finder, p part, most int) {
+func (f *Repeated) look(r *Repeats, p part, most int) {
 	var origin sighting
 	seen, acted := false, false
 	for _, piece := range p {
@@ -251,7 +244,7 @@ func (f *Found) look(r *Finder, p part, most int) {
 }
 
 // join adds what another has found in other parts.
-func (f *Found) join(other *Found, most int) {
+func (f *Repeated) join(other *Repeated, most int) {
 	f.Same.join(&other.Same, most)
 	f.Alike.join(&other.Alike, most)
 	for i, n := range other.Moot {
@@ -281,12 +274,10 @@ func compare(a, b sighting) int {
 	return cmp.Compare(a.where, b.where)
 }
 
-func (r *Finder) repeat(s, origin sighting) Repeat { return Repeat{r.spot(s), r.spot(origin)} }
+func (r *Repeats) repeat(s, origin sighting) Repeat { return Repeat{r.spot(s), r.spot(origin)} }
 
 func keepFirst(first []Repeat, r Repeat, most int) []Repeat {
-	at, _ := slices.BinarySearchFunc(first, r, func(a, b Repeat) int {
-		return cmp.Or(cmp.Compare(a.At.Input, b.At.Input), cmp.Compare(a.At.Number, b.At.Number))
-	})
+	at, _ := slices.BinarySearchFunc(first, r, func(a, b Repeat) int { return a.At.Compare(b.At) })
 	if at == most {
 		return first
 	}

@@ -1,6 +1,10 @@
 package delivery
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+)
 
 // The machines of the breaker. It holds its lock whenever it asks them.
 
@@ -20,17 +24,9 @@ type contact struct {
 	silence int           // how many there have been
 	probing bool          // a probe is under way
 	since   time.Time     // when the silence began
-	probeAt time.Time     // no probe leaves before
+	probeAt time.Time     // of a silence: no probe leaves before
 	ended   time.Time     // when the one before did
 	backoff time.Duration // between probes; the first leaves at once, since one broken connection is no reason to pause
-}
-
-// rest is how long no probe leaves.
-func (c *contact) rest(now time.Time) time.Duration {
-	if c.state != silent {
-		return 0
-	}
-	return c.probeAt.Sub(now)
 }
 
 func (c *contact) leave(p *Pass) {
@@ -94,11 +90,6 @@ type load struct {
 	cut      time.Time // when window was made smaller
 	inFlight int
 	most     int // that were in flight at once
-}
-
-func (l *load) enter() {
-	l.inFlight++
-	l.most = max(l.most, l.inFlight)
 }
 
 func (l *load) full() bool { return l.inFlight >= int(l.window) }
@@ -177,4 +168,88 @@ func (c *creates) back(p Pass, shown Proof) bool {
 	}
 	c.ask = c.ask || shown == Unheard
 	return c.state != before
+}
+
+// pace spaces requests evenly.
+type pace struct {
+	limiter *rate.Limiter // nil: no limit
+	ration  *ration       // of a fleet, instead; or nil
+	queued  int           // requests that wait for it
+}
+
+// take lets a request leave, 0, or says how long it has to wait, behind those that wait already.
+func (s *pace) take(now time.Time) time.Duration {
+	if s.ration != nil {
+		d := s.ration.take(now)
+		if d > 0 {
+			s.queued++
+		}
+		return d
+	}
+	if s.limiter == nil || s.limiter.AllowN(now, 1) {
+		return 0
+	}
+	r := s.limiter.ReserveN(now, 1)
+	defer r.CancelAt(now)
+	s.queued++
+	return r.DelayFrom(now) + time.Duration(float64(s.queued-1)/float64(s.limiter.Limit())*float64(time.Second))
+}
+
+// maxLate is how old a piece of the rate may be: others may have sent what this worker had not.
+const maxLate = time.Second
+
+// ration is this worker's part of the fleet's rate: pieces of time that are its own.
+type ration struct {
+	every  time.Duration // between requests
+	pieces []piece       // in order
+	next   time.Time     // no request leaves before
+	asked  bool          // another piece is on its way
+	ask    func()
+}
+
+type piece struct {
+	from time.Time
+	left int
+}
+
+// take lets a request leave, 0, or says how long it has to wait at most.
+func (r *ration) take(now time.Time) time.Duration {
+	for len(r.pieces) > 0 && (r.pieces[0].left == 0 || now.Sub(r.pieces[0].from) > maxLate) {
+		r.pieces = r.pieces[1:]
+	}
+	if !r.asked && (len(r.pieces) == 0 || len(r.pieces) == 1 && r.pieces[0].left <= 1) {
+		r.asked = true
+		r.ask()
+	}
+	if len(r.pieces) == 0 {
+		return maxBackoff // Grant wakes those who wait
+	}
+	first := &r.pieces[0]
+	if first.from.After(r.next) {
+		r.next = first.from
+	}
+	if d := r.next.Sub(now); d > 0 {
+		return d
+	}
+	first.left--
+	if r.next = r.next.Add(r.every); r.next.Before(now) {
+		r.next = now
+	}
+	return 0
+}
+
+// ShareRate makes the breaker keep to a rate that it shares with others: nothing leaves but what Grant lets leave. ask is
+// told when more is wanted; it must not wait.
+func (b *Breaker) ShareRate(perSecond float64, ask func()) {
+	b.pace = pace{ration: &ration{every: time.Duration(float64(time.Second) / perSecond), ask: ask}}
+}
+
+// Grant lets n requests leave from a time on, evenly spaced.
+func (b *Breaker) Grant(n int, after time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.pace.ration; r != nil {
+		r.pieces, r.asked = append(r.pieces, piece{time.Now().Add(after), n}), false
+		b.wake()
+	}
 }

@@ -1,4 +1,4 @@
-package repeats
+package findings
 
 import (
 	"runtime"
@@ -19,7 +19,7 @@ const create = 1
 func TestRepeatsAgreeWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfN(rapid.StringMatching(`[a-e]{1,2}`), 0, 200).Draw(t, "keys")
-		r := New()
+		r := NewRepeats()
 		firsts := map[string]int{}
 		var want []Repeat
 		rows := 0
@@ -47,12 +47,12 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 // A row whose key looks like an earlier one is told from one that repeats it, and beside the
 // first one of them needs no create of its own. faults 84, 131
 func TestLookAlikesAreToldFromRepeats(t *testing.T) {
-	r := New()
+	r := NewRepeats()
 	for i, key := range []string{"a@x", "7", "007", "A@x", "7", "007", "8", "a@x"} {
 		r.Add(key, rowkey.Fold(key), create, Spot{Line: i + 2, Number: i + 1})
 	}
 	got := r.Found(3)
-	want := Found{
+	want := Repeated{
 		Same:  Again{2, []Repeat{{At: Spot{Line: 6, Number: 5}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 9, Number: 8}, First: Spot{Line: 2, Number: 1}}}},
 		Alike: Again{3, []Repeat{{At: Spot{Line: 4, Number: 3}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 5, Number: 4}, First: Spot{Line: 2, Number: 1}}, {At: Spot{Line: 7, Number: 6}, First: Spot{Line: 3, Number: 2}}}},
 	}
@@ -64,7 +64,7 @@ func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 
 func TestRepeatsAcrossPieces(t *testing.T) {
 	const rows = 2 << 16
-	r := New()
+	r := NewRepeats()
 	for i := range rows {
 		r.Add(string(rune(i%0xd000)), string(rune(i%0xd000)), 0, Spot{Line: i + 1, Number: i + 1})
 	}
@@ -82,7 +82,7 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 		debug.SetGCPercent(percent)
 		return percent
 	}
-	r := New()
+	r := NewRepeats()
 	for i := range 1 << 21 {
 		r.Add(strconv.Itoa(i), strconv.Itoa(i), create, Spot{Line: i + 1, Number: i + 1})
 	}
@@ -97,7 +97,7 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 	}
 
 	debug.SetGCPercent(5) // somebody wants even less memory
-	few := New()
+	few := NewRepeats()
 	few.rows = 1<<21 - 1
 	few.Add("key", "key", create, Spot{Line: 1, Number: 1})
 	if got := current(); got != 5 {
@@ -109,7 +109,7 @@ func TestRepeatsLeaveTheCollectorAsItWas(t *testing.T) {
 // same, and take no second room. Invariant 6
 func TestRepeatsOfFewKeys(t *testing.T) {
 	const rows = 1 << 20
-	r := New()
+	r := NewRepeats()
 	for i := range rows {
 		r.Add(strconv.Itoa(i%3), strconv.Itoa(i%3), create, Spot{Line: i + 2, Number: i + 1})
 	}
@@ -129,7 +129,7 @@ func TestRepeatsOfFewKeys(t *testing.T) {
 // Rows are named by input, line and number, though they share lines or spread over many, and
 // though an input has none.
 func TestRepeatsNameTheirRows(t *testing.T) {
-	r := New()
+	r := NewRepeats()
 	spots := []Spot{{0, 2, 1}, {0, 900, 2}, {2, 1, 1}, {2, 1, 3}, {3, 7, 5}}
 	for _, at := range spots {
 		r.Add("key", "key", create, at)
