@@ -10,7 +10,7 @@ func driftBugs() []bug {
 		},
 		{
 			number: 32, name: "stale file ahead", imitates: "a file that still says what it said when the service's status was kept looks as if it had changed, and is sent the next night",
-			edits:  []edit{{"importer/conflict.go", "	case b.seen.Kept: // against what the file said then\n", "	case b.seen.Kept && b.status == \"\":\n"}},
+			edits:  []edit{{"importer/conflict.go", "	case b.Seen.Kept: // against what the file said then\n", "	case b.Seen.Kept && b.Status == \"\":\n"}},
 			checks: []check{{"importer", []string{"TestChangedBy"}}},
 		},
 		{
