@@ -17,7 +17,7 @@ func driftBugs() []bug {
 			number: 33, name: "read that writes", imitates: "a reconciliation sends the row's status with its read, over what people changed in the console",
 			edits: []edit{{
 				"importer/update.go", "lead, err := c.patch(ctx, c.phases.taking, j, &leadapi.UpdateRequest{ExternalID: &external})",
-				"lead, err := c.patch(ctx, j, &leadapi.UpdateRequest{ExternalID: &external, Status: &j.it.rec.Status})",
+				"lead, err := c.patch(ctx, c.phases.taking, j, &leadapi.UpdateRequest{ExternalID: &external, Status: &j.it.rec.Status})",
 			}},
 			checks: []check{{"importer", []string{"TestVerdicts"}}},
 		},
