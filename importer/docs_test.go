@@ -39,7 +39,7 @@ func TestExamplesOfTheMappingLanguage(t *testing.T) {
 			}
 			continue
 		}
-		m, err := mapping.ParseBeside("mapping.yaml", []byte("version: 1\n"+text), tableOf(t, tables))
+		m, err := mapping.Parse("mapping.yaml", []byte("version: 1\n"+text), tableOf(t, tables))
 		switch {
 		case about == "wrong" && err == nil:
 			t.Errorf("taken:\n%s", text)
@@ -66,13 +66,13 @@ func TestExamplesOfTheMappingLanguage(t *testing.T) {
 
 // tableOf reads the tables of a page.
 func tableOf(t *testing.T, tables map[string]string) mapping.ReadTable {
-	return func(name, key, value string, add func(mapping.TableRow)) error {
+	return func(name, key, value string, add func(line int, key, value string)) error {
 		rows, err := csv.NewReader(strings.NewReader(tables[name])).ReadAll()
 		if err != nil || len(rows) == 0 || rows[0][0] != key || rows[0][1] != value {
 			t.Fatalf("the table %s: %v %q", name, err, rows)
 		}
 		for i, row := range rows[1:] {
-			add(mapping.TableRow{Line: i + 2, Key: row[0], Value: row[1]})
+			add(i+2, row[0], row[1])
 		}
 		return nil
 	}

@@ -55,7 +55,7 @@ func prepared(t *testing.T, text string, o Options, inputs ...string) Options {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	var err error
-	if o.Mapping, err = mapping.Parse("m.yaml", []byte(text)); err != nil {
+	if o.Mapping, err = mapping.Parse("m.yaml", []byte(text), nil); err != nil {
 		t.Fatal(err)
 	}
 	o.MappingFile.Path, o.Command = "m.yaml", "validate"

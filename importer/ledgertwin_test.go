@@ -235,7 +235,7 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	if o.Mapping, err = mapping.Parse("twin.yaml", []byte(twinMapping)); err != nil {
+	if o.Mapping, err = mapping.Parse("twin.yaml", []byte(twinMapping), nil); err != nil {
 		t.Fatal(err)
 	}
 	o.Inputs, o.Log = []*source.File{f}, slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -254,7 +254,7 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 // remap adds lines to the mapping.
 func (tr *trial) remap(t testing.TB, lines string) {
 	t.Helper()
-	m, err := mapping.Parse("twin.yaml", []byte(twinMapping+lines))
+	m, err := mapping.Parse("twin.yaml", []byte(twinMapping+lines), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -273,7 +273,7 @@ func (p *pair) run(command string, o Options, rows ...string) *ended {
 	}
 	defer f.Close()
 	if o.Mapping == nil {
-		if o.Mapping, err = mapping.Parse("pair.yaml", []byte(pairMapping)); err != nil {
+		if o.Mapping, err = mapping.Parse("pair.yaml", []byte(pairMapping), nil); err != nil {
 			p.t.Fatal(err)
 		}
 	}

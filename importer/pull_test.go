@@ -58,7 +58,7 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 // Statuses come in the CRM's words; those without one are named, unless they are left out on
 // purpose.
 func TestWordsOfThePullFile(t *testing.T) {
-	m, err := mapping.Parse("m", []byte("version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n"))
+	m, err := mapping.Parse("m", []byte("version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

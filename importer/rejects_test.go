@@ -29,7 +29,7 @@ type fails interface {
 // there are none, or the file is refused.
 func rejectsBy(t fails, path, out string, o source.Options) (rows report.RowCounts, rejects string) {
 	t.Helper()
-	m, err := mapping.Parse("m", []byte(`{"version": 1, "lead": {"content": {"*": rest}}}`))
+	m, err := mapping.Parse("m", []byte(`{"version": 1, "lead": {"content": {"*": rest}}}`), nil)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -80,7 +80,7 @@ func TestALeadThatCannotBeReadIsSentUncheckedAndCounted(t *testing.T) {
 // A lead that --check-remote=all cannot read is told, though nothing is sent to it.
 func TestALeadWithoutExternalIDIsToldWhenAllAreRead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
-		nothingLinked, err := mapping.Parse("m", []byte(strings.ReplaceAll(pairMapping, "external_id:", "# external_id:")))
+		nothingLinked, err := mapping.Parse("m", []byte(strings.ReplaceAll(pairMapping, "external_id:", "# external_id:")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -195,7 +195,7 @@ func TestATemplateOfJSONMustBeJSON(t *testing.T) {
 		`{expr: 'replace("[1]", "1", a)', as: json}`:               "lead.content.x puts a JSON value together, whose shape a cell could change",
 		`{expr: '"[" + join(split(a, ";"), ",") + "]"', as: json}`: "lead.content.x puts a JSON value together, whose shape a cell could change",
 	} {
-		if _, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    x: "+value+"\n")); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    x: "+value+"\n"), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", value, err)
 		}
 	}

@@ -11,17 +11,15 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// Columns are the names of an input's cells: the row's own columns up to Own,
-// then paths into them. Open says that another row may have others, as in JSONL;
-// a column that the mapping names and the row lacks is then empty.
+// Columns are the names of an input's cells: the row's own columns up to Own, then paths into them. Open says that
+// another row may have others, as in JSONL; a column that the mapping names and the row lacks is then empty.
 type Columns struct {
 	Names []string
 	Own   int
 	Open  bool
 }
 
-// Binding is a Mapping made ready for rows of one shape. It does not change and
-// may be shared.
+// Binding is a Mapping made ready for rows of one shape. It does not change and may be shared.
 type Binding struct {
 	plan     plan
 	null     []string
@@ -62,7 +60,6 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	return b, nil
 }
 
-// divide says what becomes of each of the row's own columns.
 func (b *Binding) divide(m *Mapping, s *search) {
 	keys, hasRest, rest := map[string]bool{}, false, rest{}
 	for _, f := range b.plan.content {
@@ -89,40 +86,6 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		}
 	}
 	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
-}
-
-// excepts reports whether a column is to be left out.
-func (r *rest) excepts(column string) bool {
-	return slices.ContainsFunc(r.except, func(e use) bool { return fits(e.name, column) })
-}
-
-// fits reports whether * in the pattern can stand for characters that make it the name.
-func fits(pattern, name string) bool {
-	begin, others, wild := strings.Cut(pattern, "*")
-	name, found := strings.CutPrefix(name, begin)
-	if !wild || !found {
-		return found && name == ""
-	}
-	pieces := strings.Split(others, "*")
-	last := len(pieces) - 1
-	for _, piece := range pieces[:last] {
-		if _, name, found = strings.Cut(name, piece); !found {
-			return false
-		}
-	}
-	return strings.HasSuffix(name, pieces[last])
-}
-
-// strangers warns of columns to be left out that the input does not have: one that is
-// misspelt goes in.
-func (r *rest) strangers(mapping string, s *search) (warnings []Error) {
-	for _, e := range r.except {
-		if !s.columns.Open && !slices.ContainsFunc(s.columns.Names, func(name string) bool { return fits(e.name, name) }) {
-			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file, texts.Quote(e.name))
-			warnings = append(warnings, Error{mapping, e.at.line, e.at.column, text, spelling.Hint(e.name, s.columns.Names)})
-		}
-	}
-	return warnings
 }
 
 // columnConstants warns of constants that are the name of a column.
@@ -167,8 +130,7 @@ func (m *Mapping) IsHeader(names []string) bool {
 	return len(s.used) > 0 && s.errs == nil
 }
 
-// Uses reports whether the mapping uses the cells of one of the row's own columns,
-// be it for the default key.
+// Uses reports whether the mapping uses the cells of one of the row's own columns, be it for the default key.
 func (b *Binding) Uses(column int) bool { return b.uses[column] }
 
 // Warnings are remarks about the mapping and this input, each with its place: constants
@@ -180,9 +142,8 @@ func (b *Binding) Warnings() []Error {
 	return b.warnings
 }
 
-// Unused lists the row's own columns that go nowhere, in the input's order: no value
-// of the mapping names them, and no "*": rest takes them or leaves them out by name. The default key is made of
-// them all the same.
+// Unused lists the row's own columns that go nowhere, in the input's order: no value of the mapping names them, and
+// no "*": rest takes them or leaves them out by name. The default key is made of them all the same.
 func (b *Binding) Unused() []string { return b.unused }
 
 // search finds the cells of columns, and gathers which columns the mapping uses.
@@ -242,7 +203,6 @@ func (s *search) ambiguous(path, name string, at position) {
 	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, texts.Quote(name)), "give each column of the file a name of its own")
 }
 
-// bind is v with its columns found.
 func (s *search) bind(v *value) *value {
 	bound := *v
 	for _, c := range v.columns {

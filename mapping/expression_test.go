@@ -157,7 +157,7 @@ func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.expr, func(t *testing.T) {
-			_, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    x:\n      expr: |-\n       "+tt.expr+"\n"))
+			_, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    x:\n      expr: |-\n       "+tt.expr+"\n"), nil)
 			if err == nil {
 				t.Fatal("the file was taken")
 			}
@@ -180,7 +180,7 @@ func TestAnExpressionsPlaceIsThatInTheFile(t *testing.T) {
 		"version: 1\nskip_if: >-\n  a == b\n\n  and foo(c)\n":               "m:2:10: ",
 		"version: 1\nskip_if: |\n\n    a == b and\n      foo(c)\n":          "m:5:7: ",
 	} {
-		_, err := Parse("m", []byte(file))
+		_, err := Parse("m", []byte(file), nil)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want it at %s", file, err, want)
 		}
@@ -327,7 +327,7 @@ func TestSkipIf(t *testing.T) {
 
 func TestSkipIfMustBeACondition(t *testing.T) {
 	for expr, what := range map[string]string{`is_test`: "a text", `int(a)`: "a number", `1.5`: "a number"} {
-		_, err := Parse("m", []byte("version: 1\nskip_if: "+expr+"\n"))
+		_, err := Parse("m", []byte("version: 1\nskip_if: "+expr+"\n"), nil)
 		want := "m:2:10: skip_if must be true or false, and this is " + what + "\nhint: for example: column == \"yes\""
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", expr, err, want)
@@ -338,7 +338,7 @@ func TestSkipIfMustBeACondition(t *testing.T) {
 // faults 104
 func TestTheExpressionsOfAMappingHaveABound(t *testing.T) {
 	const begin = "version: 1\nlead:\n  content:\n"
-	_, err := Parse("m", []byte(begin+numbered(1001, "    aN: {expr: x}\n")))
+	_, err := Parse("m", []byte(begin+numbered(1001, "    aN: {expr: x}\n")), nil)
 	if want := "m:996:18: lead.content.a992.expr: the expressions of the mapping file are too many or too long"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -351,11 +351,11 @@ func TestTheExpressionsOfAMappingHaveABound(t *testing.T) {
 // faults 107
 func TestAMappingHasAtMostAHundredRegularExpressions(t *testing.T) {
 	const fifty = "    aN: {from: '{x}', format: /N/}\n"
-	_, err := Parse("m", []byte("version: 1\nlead:\n  content:\n"+numbered(50, fifty)+numbered(51, "    bN: {expr: 'x matches \"N\"'}\n")))
+	_, err := Parse("m", []byte("version: 1\nlead:\n  content:\n"+numbered(50, fifty)+numbered(51, "    bN: {expr: 'x matches \"N\"'}\n")), nil)
 	if want := "m:104:28: lead.content.b50.expr: a mapping file has at most 100 regular expressions"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	_, err = Parse("m", []byte("version: 1\nlead:\n  content:\n"+numbered(101, fifty)))
+	_, err = Parse("m", []byte("version: 1\nlead:\n  content:\n"+numbered(101, fifty)), nil)
 	if want := "m:104:33: a mapping file has at most 100 regular expressions"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -56,7 +56,7 @@ func FuzzParse(f *testing.F) {
 		if isClean(t, data) {
 			return
 		}
-		m, err := Parse("m", data)
+		m, err := Parse("m", data, nil)
 		if err != nil {
 			t.Fatalf("taken, then refused: %v", err)
 		}
@@ -135,7 +135,7 @@ func FuzzTable(f *testing.F) {
 	f.Add("a;b\n;\nc;", "c", false)
 	f.Fuzz(func(t *testing.T, rows, text string, fold bool) {
 		file := fmt.Sprintf("version: 1\ntables: {t: {file: dealers.csv, key: k, value: v, fold: %t}}\nlead: {content: {x: {from: '{a}', map: t, else: ''}}}\n", fold)
-		m, err := ParseBeside("m", []byte(file), tableOf(rows))
+		m, err := Parse("m", []byte(file), tableOf(rows))
 		if err != nil {
 			if m == nil || len(err.Error()) == 0 {
 				t.Fatalf("%v", err)

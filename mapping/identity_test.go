@@ -21,7 +21,7 @@ func TestWhatARowIsNeedsAColumn(t *testing.T) {
 		"version: 1\nkey: {from: '{a}', default: none}\n":  "m:2:20: key takes from, join, apply and format only, not default\nhint: what a row is must not change with a table, or with a cell that is filled later",
 		"version: 1\nlead: {external_id: {form: '{a}'}}\n": "m:2:22: unknown key \"form\" in lead.external_id\nhint: did you mean \"from\"?",
 	} {
-		if _, err := Parse("m", []byte(file)); err == nil || err.Error() != want {
+		if _, err := Parse("m", []byte(file), nil); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", file, err, want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestOneIdentity(t *testing.T) {
 		"lead_id: \"{id}\"\nlead: {external_id: \"{id}\"}":                     false,
 		"lead: {content: {name: \"{id}\"}}":                                    true,
 	} {
-		m, err := Parse("m.yaml", []byte("version: 1\n"+text))
+		m, err := Parse("m.yaml", []byte("version: 1\n"+text), nil)
 		if m == nil {
 			t.Fatalf("%s: %v", text, err)
 		}

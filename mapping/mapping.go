@@ -1,34 +1,28 @@
-// Package mapping reads a mapping file and turns the rows of an input into
-// records for the lead service.
+// Package mapping reads a mapping file and turns the rows of an input into records for the lead service.
 //
-// It stands between source, whose rows it takes, and the engine, which plans
-// from its Records:
+// It stands between source, whose rows it takes, and the engine, which plans from its Records:
 //
 //	Parse a file ─▶ Mapping ─▶ Bind to a header ─▶ Binding ─▶ Map each row ─▶ Record
 //
-// The file is YAML, or JSON, of at most 1 MiB, 64 levels and one document, in
-// UTF-8, with as many entries as the YAML reader can take in 64 MiB. Aliases,
-// anchors, tags, merge keys and repeated keys are refused, and a constant is the text
-// as written: 01234 keeps its zero, no is not false.
+// The file is YAML, or JSON, of at most 1 MiB, 64 levels and one document, in UTF-8, with as many entries as the YAML
+// reader can take in 64 MiB. Aliases, anchors, tags, merge keys and repeated keys are refused, and a constant is the
+// text as written: 01234 keeps its zero, no is not false.
 //
 // A value goes through these steps, each on the result of the one before: the text
 // with its placeholders filled in, or the expression; trimmed; apply; map with else;
 // default; required; format; as. An empty text skips all but default and required.
 //
-// Expressions are those of expr-lang/expr over the cells of the row, each a trimmed
-// text, "" when empty: name, $env["any name"], and for JSONL a.b and list[0]. The
-// language has the library's operators and a choice of its functions (see package
-// expression): none that asks the clock or the machine. Texts are counted in
-// characters; a number that does not fit is a fault and not another number. An
-// expression has at most 4096 bytes, sees at most 1 MiB of cells and puts texts of
-// at most 1 MiB together. It comes to a text, a number, true, false or nil, which is
-// empty. One that fails makes the row invalid, or is empty when none of the columns
-// that it names holds anything; as skip_if it then is false.
+// Expressions are those of expr-lang/expr over the cells of the row, each a trimmed text, "" when empty: name,
+// $env["any name"], and for JSONL a.b and list[0]. The language has the library's operators and a choice of its
+// functions (see package expression): none that asks the clock or the machine. Texts are counted in characters; a
+// number that does not fit is a fault and not another number. An expression has at most 4096 bytes, sees at most 1
+// MiB of cells and puts texts of at most 1 MiB together. It comes to a text, a number, true, false or nil, which is
+// empty. One that fails makes the row invalid, or is empty when none of the columns that it names holds anything; as
+// skip_if it then is false.
 //
-// Promises: errors of a mapping file come all at once, each with its place;
-// neither they nor the problems of a row hold a row's values, but for the word of an
-// unknown status; the same row gives the same Record, since nothing here looks at a
-// clock, the network or a file.
+// Promises: errors of a mapping file come all at once, each with its place; neither they nor the problems of a row
+// hold a row's values, but for the word of an unknown status; the same row gives the same Record, since nothing here
+// looks at a clock, the network or a file.
 package mapping
 
 import (
@@ -49,11 +43,9 @@ type Mapping struct {
 	tests          []Test
 	warnings       []Error
 	unconfirmed    []Guess
-	tableFiles     []string          // beside the mapping file
 	pull, conflict map[string]string // by status
 	pullOnly       bool              // statuses without a word in pull have none
-
-	vague bool // how the inputs are to be read is not certain
+	vague          bool              // how the inputs are to be read is not certain
 
 	root position // where the file's first key stands
 	lead position // where the lead section stands, or root
@@ -62,8 +54,7 @@ type Mapping struct {
 // Tests are the entries of the section tests, in the order of the file.
 func (m *Mapping) Tests() []Test { return m.tests }
 
-// Source is the section source of a mapping file. Fields that it leaves out are
-// empty: the reader detects them.
+// Source is the section source of a mapping file. Fields that it leaves out are empty: the reader detects them.
 type Source struct {
 	Format    string   // csv, tsv, jsonl or xlsx
 	Delimiter rune     // 0: the format's own
@@ -112,9 +103,6 @@ func (m *Mapping) Composed() (names []string) {
 	return names
 }
 
-// TableFiles are the names of the files beside the mapping file that hold its tables.
-func (m *Mapping) TableFiles() []string { return m.tableFiles }
-
 // PullWord is the CRM's own word for a status of the service: that of pull, else the first that
 // the status's map turns into it, and the status itself where the mapping has neither. known is
 // false where there is none; a word that is empty on purpose leaves the lead out.
@@ -133,9 +121,8 @@ func (m *Mapping) Conflict() map[string]string { return m.conflict }
 // that a sync finds them without a checkpoint.
 func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
 
-// SearchedOnly lists the columns that a locator's search uses and no value of the
-// content names. The service wants address fields in the content, too (specification,
-// "Location search").
+// SearchedOnly lists the columns that a locator's search uses and no value of the content names. The service wants
+// address fields in the content, too (specification, "Location search").
 func (m *Mapping) SearchedOnly() []string {
 	sent := m.columns(contentRole)
 	return slices.DeleteFunc(m.columns(searchRole), func(name string) bool { return slices.Contains(sent, name) })
@@ -178,9 +165,8 @@ func (m *Mapping) OneIdentity() bool {
 	return key == nil || external == nil || key.form() == external.form()
 }
 
-// KeyForm is what of a row is its key, as the mapping says it: the text of key, or of
-// external_id where there is none, and the steps that change it; "" for the row's own data.
-// Two mappings of one form give a row the same key.
+// KeyForm is what of a row is its key, as the mapping says it: the text of key, or of external_id where there is
+// none, and the steps that change it; "" for the row's own data. Two mappings of one form give a row the same key.
 func (m *Mapping) KeyForm() string {
 	v := cmp.Or(m.plan.key, m.plan.externalID)
 	if v == nil {
@@ -202,8 +188,7 @@ type plan struct {
 	content                    []field
 }
 
-// assignment is one entry of assign: an organization, or a locator and what its type
-// searches by.
+// assignment is one entry of assign: an organization, or a locator and what its type searches by.
 type assignment struct {
 	organization, locator, searchText, postalCode *value
 }
@@ -212,8 +197,7 @@ func (t *assignment) values() []*value {
 	return []*value{t.organization, t.locator, t.searchText, t.postalCode}
 }
 
-// field is a key of the content, or without value the place of all columns that
-// nothing else uses.
+// field is a key of the content, or without value the place of all columns that nothing else uses.
 type field struct {
 	name     string
 	value    *value
@@ -244,7 +228,6 @@ func (p *plan) values() []*value {
 	return values
 }
 
-// with is the plan with f in place of every value.
 func (p plan) with(f func(*value) *value) plan {
 	p.assign, p.content = slices.Clone(p.assign), slices.Clone(p.content)
 	for _, place := range p.places() {
@@ -256,7 +239,6 @@ func (p plan) with(f func(*value) *value) plan {
 //go:embed schema.json
 var schema string
 
-// Schema is the JSON Schema (draft 2020-12) of the mapping file, for editors. It
-// knows every key and word of the language; what hangs on an input, on more than
-// one place of the file or on the insides of a text only Parse tells.
+// Schema is the JSON Schema (draft 2020-12) of the mapping file, for editors. It knows every key and word of the
+// language; what hangs on an input, on more than one place of the file or on the insides of a text only Parse tells.
 func Schema() []byte { return []byte(schema) }

@@ -547,7 +547,7 @@ func TestSignsOfOtherProgramsAreTold(t *testing.T) {
 // faults 105, 108
 func TestMistakesAreToldWithTheEditThatMendsThem(t *testing.T) {
 	for _, mistake := range slices.Concat(mistakes, expressionMistakes) {
-		m, err := Parse("m", []byte(mistake.file+"\n"))
+		m, err := Parse("m", []byte(mistake.file+"\n"), nil)
 		if err == nil {
 			_, err = m.Bind("in.csv", header)
 		}

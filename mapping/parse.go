@@ -24,23 +24,13 @@ const (
 	quoteHint = `a text that begins with a placeholder needs quotes: "{column}"`
 )
 
-// Parse checks the mapping file that data holds; name is how errors call it. Its
-// error is Errors: all mistakes at once, at most 100, or those for which the file
-// cannot be read as plain YAML.
-func Parse(name string, data []byte) (*Mapping, error) {
-	m, err := ParseBeside(name, data, nil)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-// ParseBeside is Parse of a file that may name tables beside it, which read reads. With
-// Errors it gives the mapping as far as it could be read, or nil, so that an input can be
-// asked for the columns that it lacks (see Lacks) and all mistakes are told at once.
-func ParseBeside(name string, data []byte, read ReadTable) (*Mapping, error) {
+// Parse checks the mapping file that data holds; name is how errors call it, and read reads the tables beside it (nil:
+// there is no folder to look in). Its error is Errors: all mistakes at once, at most 100, or those for which the file
+// cannot be read as plain YAML. With Errors it gives the mapping as far as it could be read, or nil, so that an input
+// can be asked for the columns that it lacks (see Lacks).
+func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 	m := &Mapping{name: name, pull: map[string]string{}, conflict: map[string]string{}}
-	p := &parser{file: name, m: m, read: read, named: map[string]*namedTable{}}
+	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
 	p.expressions = expression.New(func(pattern string) *texts.Fault {
 		_, problem := p.readPattern(pattern)
 		return problem
@@ -65,7 +55,7 @@ type parser struct {
 	errs  Errors
 
 	read  ReadTable // nil: there are no files
-	named map[string]*namedTable
+	named map[string]*table
 
 	expressions *expression.Language
 	patterns    int
@@ -111,7 +101,6 @@ func (n node) isNull() bool {
 	return n.Kind == yaml.ScalarNode && n.Value != "" && n.ShortTag() == "!!null"
 }
 
-// isPlain reports whether n is a scalar without quotes.
 func (n node) isPlain() bool {
 	const marked = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	return n.Kind == yaml.ScalarNode && n.Style&marked == 0
@@ -128,7 +117,6 @@ func below(path, key string) string {
 	return path + "." + key
 }
 
-// element is the path of an element of a list.
 func element(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i+1) }
 
 func (p *parser) full() bool { return len(p.errs) >= maxErrors }
@@ -180,21 +168,9 @@ func (p *parser) object(n node, members ...member) {
 	})
 }
 
-// each calls f with every key and value of the object n.
 func (p *parser) each(n node, f func(key, value node)) {
-	switch {
-	case n.Kind != yaml.MappingNode && n.path == "":
-		p.fail(n, "begin with version: 1", "a mapping file holds keys and values")
-		return
-	case n.Kind == yaml.SequenceNode:
-		p.fail(n, "take the dashes or the brackets away: "+n.path[strings.LastIndexByte(n.path, '.')+1:]+": {name: …}", "%s must hold keys and values", n.path)
-		return
-	case n.Kind != yaml.MappingNode && noBlank().MatchString(p.line(n.Line)):
-		found := noBlank().FindStringSubmatch(p.line(n.Line))
-		p.fail(n, "write a blank behind the colon: "+found[1]+": "+texts.Shortened(found[2], texts.MaxQuoted), "%s must hold keys and values", n.path)
-		return
-	case n.Kind != yaml.MappingNode:
-		p.fail(n, "for example "+n.path[strings.LastIndexByte(n.path, '.')+1:]+": {name: …}", "%s must hold keys and values", n.path)
+	if n.Kind != yaml.MappingNode {
+		p.noObject(n)
 		return
 	}
 	first := map[string]int{} // line
@@ -210,22 +186,36 @@ func (p *parser) each(n node, f func(key, value node)) {
 	}
 }
 
-// list calls f with every element of the list n.
-func (p *parser) list(n node, f func(n node)) {
-	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
-		p.fail(n, "write what belongs into it, as [a, b], or leave the key out", "%s is an empty list", n.path)
+// noObject says how n becomes one.
+func (p *parser) noObject(n node) {
+	example := n.path[strings.LastIndexByte(n.path, '.')+1:] + ": {name: …}"
+	hint := "for example " + example
+	found := noBlank().FindStringSubmatch(p.line(n.Line))
+	switch {
+	case n.path == "":
+		p.fail(n, "begin with version: 1", "a mapping file holds keys and values")
 		return
+	case n.Kind == yaml.SequenceNode:
+		hint = "take the dashes or the brackets away: " + example
+	case found != nil:
+		hint = blankHint(found)
 	}
-	if n.Kind != yaml.SequenceNode {
+	p.fail(n, hint, "%s must hold keys and values", n.path)
+}
+
+func (p *parser) list(n node, f func(n node)) {
+	switch {
+	case n.Kind != yaml.SequenceNode:
 		p.fail(n, listHint(n), "%s must be a list", n.path)
 		return
+	case len(n.Content) == 0:
+		p.fail(n, "write what belongs into it, as [a, b], or leave the key out", "%s is an empty list", n.path)
 	}
 	for i := 0; i < len(n.Content) && !p.full(); i++ {
 		f(node{n.Content[i], element(n.path, i)})
 	}
 }
 
-// listHint says how n becomes a list.
 func listHint(n node) string {
 	switch {
 	case n.path == "assign" && n.Kind == yaml.ScalarNode && n.Value != "":
@@ -303,9 +293,8 @@ func (p *parser) known(n node, what string, words []string) bool {
 	return !p.refuse(n, texts.Unknown(what, n.Value, words))
 }
 
-// Error is one mistake in a mapping file or in a table beside it: where it stands, what
-// is wrong in a sentence, and in Hint, if not empty, what to do. Line and Column count
-// from 1, columns in characters; 0 is none.
+// Error is one mistake in a mapping file or in a table beside it: where it stands, what is wrong in a sentence, and
+// in Hint, if not empty, what to do. Line and Column count from 1, columns in characters; 0 is none.
 type Error struct {
 	File         string
 	Line, Column int
@@ -327,8 +316,7 @@ func (e Error) Error() string {
 	return s
 }
 
-// Errors are the mistakes of a mapping file and its tables, in the order in which they
-// stand there.
+// Errors are the mistakes of a mapping file and its tables, in the order in which they stand there.
 type Errors []Error
 
 // Error joins the errors, one below the other.

@@ -121,8 +121,8 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m, err := Parse("m", []byte(tt.file))
-			if m != nil || err == nil {
+			_, err := Parse("m", []byte(tt.file), nil)
+			if err == nil {
 				t.Fatal("the file was taken")
 			}
 			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
@@ -133,7 +133,7 @@ func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) {
 }
 
 func TestParseTellsAtMostAHundredMistakes(t *testing.T) {
-	_, err := Parse("m", []byte("version: 1\n"+strings.Repeat("? [a]\n: b\n", 500)))
+	_, err := Parse("m", []byte("version: 1\n"+strings.Repeat("? [a]\n: b\n", 500)), nil)
 	var es Errors
 	if !errors.As(err, &es) || len(es) != maxErrors {
 		t.Errorf("%d errors, want %d", len(es), maxErrors)
@@ -183,7 +183,7 @@ func TestKeyFrom(t *testing.T) {
 // parse reads a mapping file named m that must be good.
 func parse(t testing.TB, file string) *Mapping {
 	t.Helper()
-	m, err := Parse("m", []byte(file))
+	m, err := Parse("m", []byte(file), nil)
 	if err != nil {
 		t.Fatalf("%s\n%v", file, err)
 	}

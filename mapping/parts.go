@@ -34,7 +34,6 @@ func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
 // maxLevels is how many objects and lists may stand in one another.
 const maxLevels = 8
 
-// levels is how many objects and lists stand in one another.
 func (v *value) levels() int {
 	if v == nil || v.parts == nil {
 		return 0
@@ -49,8 +48,7 @@ func (v *value) levels() int {
 	return deepest
 }
 
-// put is what the parts come to in a row: empty when all of them are, and absent when
-// some of these were left out.
+// put is what the parts come to in a row: empty when all of them are, and absent when some of these were left out.
 func (ps *parts) put(r *row) (string, *Problem) {
 	switch ps.way {
 	case first:
@@ -61,8 +59,7 @@ func (ps *parts) put(r *row) (string, *Problem) {
 	return ps.json(r)
 }
 
-// first is the first part that holds anything and breaks no rule. Where none does, a rule
-// that one breaks is broken.
+// first is the first part that holds anything and breaks no rule. Where none does, a rule that one breaks is broken.
 func (ps *parts) first(r *row) (string, *Problem) {
 	var bad *Problem
 	var broken []Problem
@@ -140,7 +137,6 @@ func (ps *parts) json(r *row) (string, *Problem) {
 	return string(b), nil
 }
 
-// appendMember adds one to an object or a list that is begun.
 func (ps *parts) appendMember(b []byte, i int, s string) []byte {
 	if len(b) > 1 {
 		b = append(b, ',')
@@ -154,8 +150,7 @@ func (ps *parts) appendMember(b []byte, i int, s string) []byte {
 	return append(b, s...)
 }
 
-// appendText adds a text as JSON has it. Bytes that are no text, which only a file's name
-// may hold, become U+FFFD.
+// appendText adds a text as JSON has it. Bytes that are no text, which only a file's name may hold, become U+FFFD.
 func appendText(b []byte, s string) []byte {
 	quoted, err := jsontext.AppendQuote(b, s)
 	if err != nil {
@@ -200,7 +195,6 @@ func (r *valueReader) readParts(kind way) func(node) {
 	}
 }
 
-// checkParts sees to it that the parts fit their place.
 func (r *valueReader) checkParts(n node) {
 	word := ways[r.parts.way]
 	key, _, _ := n.child(word)

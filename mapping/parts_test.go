@@ -77,10 +77,10 @@ func TestValuesThatAreMadeOfOthers(t *testing.T) {
 
 func TestEightLevelsAreEnough(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("{list: [", n) + "x" + strings.Repeat("]}", n) }
-	if _, err := Parse("m", []byte("version: 1\nlead: {content: {a: "+deep(8)+"}}\n")); err != nil {
+	if _, err := Parse("m", []byte("version: 1\nlead: {content: {a: "+deep(8)+"}}\n"), nil); err != nil {
 		t.Error(err)
 	}
-	_, err := Parse("m", []byte("version: 1\nlead: {content: {a: "+deep(9)+"}}\n"))
+	_, err := Parse("m", []byte("version: 1\nlead: {content: {a: "+deep(9)+"}}\n"), nil)
 	if err == nil || !strings.Contains(err.Error(), "on more than 8 levels") || strings.Count(err.Error(), "levels") != 1 {
 		t.Error(err)
 	}
@@ -96,7 +96,7 @@ func TestNothingThatACellHoldsChangesTheShapeOfJSON(t *testing.T) {
 		`{from: '{{"a": "{a}", "b": 1}', apply: ["split:,:1"], as: json}`,
 		`{from: '{{"a": "{a}", "b": 1}', apply: ['extract:/("a".*)/'], as: json}`,
 	} {
-		if m, err := Parse("m", []byte("version: 1\nlead: {content: {x: "+value+"}}\n")); err == nil {
+		if m, err := Parse("m", []byte("version: 1\nlead: {content: {x: "+value+"}}\n"), nil); err == nil {
 			t.Errorf("%s was taken: %v", value, m)
 		}
 	}
@@ -187,7 +187,7 @@ func TestWordsOfTheWayBack(t *testing.T) {
 		"pull: {open: W}":       `m:2:65: lead.status.pull.open: "W" is no word that map turns into this status` + "\nhint: take one of the words that map turns into open",
 		"conflict: {won: file}": `m:2:63: lead.status.conflict.won: "won" is not a status of the service` + "\nhint: the statuses are open, contacted, inProgress, onHold, closedWon, closedNotInterested, closedBoughtUsed, closedBoughtOtherBrand",
 	} {
-		_, err := Parse("m", []byte("version: 1\nlead: {status: {from: '{s}', map: {W: inProgress}, "+file+"}}\n"))
+		_, err := Parse("m", []byte("version: 1\nlead: {status: {from: '{s}', map: {W: inProgress}, "+file+"}}\n"), nil)
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", file, err, want)
 		}

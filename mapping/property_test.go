@@ -13,7 +13,7 @@ import (
 )
 
 func recordOf(t *rapid.T, file string, names, values []string, own int) Record {
-	m, err := Parse("m", []byte(file))
+	m, err := Parse("m", []byte(file), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

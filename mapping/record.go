@@ -15,10 +15,9 @@ import (
 
 // Record is a row after mapping: what the service is to hold of it.
 type Record struct {
-	// Key makes the row the same row on the next run. It is trimmed and never
-	// empty; with a namespace it is "namespace/key", and no other key begins so (see
-	// rowkey.Effective). The default is "row-" and 32 hexadecimal digits of SHA-256 over the row's own columns that hold anything,
-	// in the order of their names.
+	// Key makes the row the same row on the next run. It is trimmed and never empty; with a namespace it is
+	// "namespace/key", and no other key begins so (see rowkey.Effective). The default is "row-" and 32 hexadecimal
+	// digits of SHA-256 over the row's own columns that hold anything, in the order of their names.
 	Key string
 	// LeadID is the service's own ID of the lead, or "" when the file does not know
 	// it: letters, digits, dots, underscores and hyphens, at most 128.
@@ -32,25 +31,21 @@ type Record struct {
 	Organization                    string
 	Locator, SearchText, PostalCode string
 	TypeKey, TypeLabel              string
-	// Status is one of the eight status keys, or "" for none (specification,
-	// "States and transitions").
+	// Status is one of the eight status keys, or "" for none (specification, "States and transitions").
 	Status     string
 	ExternalID string
-	// Dropped are the values that were left out since they break a rule (on_invalid: drop), and
-	// why.
+	// Dropped are the values that were left out since they break a rule (on_invalid: drop), and why.
 	Dropped []Problem
 	// Caught are the texts that a map lacks and that its else took, where Env asks for them, but
 	// for those that are a status of the service and pass as they are.
 	Caught []Problem
-	// Content is in the order of the mapping file, "*" at its place and there in the
-	// order of the input's columns. Empty values are left out unless the mapping says
-	// empty: clear.
+	// Content is in the order of the mapping file, "*" at its place and there in the order of the input's columns.
+	// Empty values are left out unless the mapping says empty: clear.
 	Content []Field
 }
 
-// Field is a key of the content. Value is a text for a String, else the literal as
-// it stands in the request. A Volatile one holds a file's name, a line or a run: it
-// is not compared, and never sent by a sync.
+// Field is a key of the content. Value is a text for a String, else the literal as it stands in the request. A
+// Volatile one holds a file's name, a line or a run: it is not compared, and never sent by a sync.
 type Field struct {
 	Name, Value string
 	Volatile    bool
@@ -77,12 +72,10 @@ type Env struct {
 	OneLine bool // no cell holds a carriage return, and none has to be looked for
 }
 
-// Problem is why a row cannot be used. Column names the column or columns that
-// the value comes from, if any; Text is a sentence without the value. Rule is one
-// of key, control, required, map, format, status, assign, apply, as, expr and lead_id.
-// Word is set for the rules map and status only: the text that a map lacks, or that is no
-// status of the service, so that a run can list such words; Value is what the mapping
-// calls the value then, as lead.status.
+// Problem is why a row cannot be used. Column names the column or columns that the value comes from, if any; Text is
+// a sentence without the value. Rule is one of key, control, required, map, format, status, assign, apply, as, expr
+// and lead_id. Word is set for the rules map and status only: the text that a map lacks, or that is no status of the
+// service, so that a run can list such words; Value is what the mapping calls the value then, as lead.status.
 type Problem struct{ Column, Rule, Text, Word, Value string }
 
 const (
@@ -125,9 +118,8 @@ type row struct {
 	caught   []Problem
 }
 
-// Map fills rec, whose slices it uses again, from a row's cells, of which there
-// must be as many as Bind was given names. It gives all problems of the row, or
-// nil when rec is good. Any number of goroutines may call it at once.
+// Map fills rec, whose slices it uses again, from a row's cells, of which there must be as many as Bind was given
+// names. It gives all problems of the row, or nil when rec is good. Any number of goroutines may call it at once.
 func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	p := &b.plan
 	if !env.OneLine {
@@ -190,7 +182,6 @@ func lineBreaks(cells []string) []string {
 
 var lineBreak = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// addField adds f to the content.
 func (r *row) addField(f *field, rec *Record) {
 	s, problem := f.value.eval(r)
 	switch {
@@ -252,7 +243,7 @@ const maxEntries = 5
 // unassigned says why no entry of assign can be used: by what it lacks.
 func (r *row) unassigned(entries []assignment) string {
 	var all []string
-	for i := range entries {
+	for i := range min(len(entries), maxEntries) {
 		var lacks []string
 		for _, v := range entries[i].values() {
 			if v == nil || v.preset != "" {
@@ -274,16 +265,15 @@ func (r *row) unassigned(entries []assignment) string {
 		case value != "":
 			text += ", for its table has nothing behind the text"
 		}
-		if all = append(all, fmt.Sprintf("entry %d %s", i+1, text)); i+1 == maxEntries && len(entries) > maxEntries {
-			all = append(all, fmt.Sprintf("and so on for %d more", len(entries)-maxEntries))
-			break
-		}
+		all = append(all, fmt.Sprintf("entry %d %s", i+1, text))
+	}
+	if more := len(entries) - maxEntries; more > 0 {
+		all = append(all, fmt.Sprintf("and so on for %d more", more))
 	}
 	return "no entry of assign has all that it needs: " + strings.Join(all, ", ")
 }
 
-// undecided is the first value of the entries whose table knows the row's text, and has nothing
-// behind it; or "".
+// undecided is the first value of the entries whose table knows the row's text, and has nothing behind it; or "".
 func (r *row) undecided(entries []assignment) (path, word string) {
 	for i := range entries {
 		for _, v := range entries[i].values() {
@@ -315,7 +305,6 @@ func (r *row) fills(values ...*value) bool {
 	return true
 }
 
-// take is what v comes to in this row, and notes its problem.
 func (r *row) take(v *value) string {
 	if v == nil {
 		return ""
@@ -327,7 +316,6 @@ func (r *row) take(v *value) string {
 	return s
 }
 
-// skips reports whether the condition v holds, and notes its problem.
 func (r *row) skips(v *value) bool {
 	yes, err := v.expr.Holds(func(i int) string { return r.cell(v.cells[i]) })
 	if err != nil {

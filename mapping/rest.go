@@ -2,8 +2,13 @@ package mapping
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"leadferry/internal/spelling"
+	"leadferry/mapping/texts"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -39,7 +44,6 @@ func (p *parser) rest(n node) rest {
 	return all
 }
 
-// addRest adds the columns to the content that nothing else uses.
 func (b *Binding) addRest(r *row, rec *Record) {
 	for _, c := range b.rest {
 		s := strings.TrimSpace(r.cell(c.index))
@@ -116,4 +120,36 @@ func memberName(d *jsontext.Decoder) (name string, written jsontext.Value) {
 	}
 	meant, _ := jsontext.AppendUnquote(nil, v)
 	return string(meant), append(v.Clone(), ':')
+}
+
+func (r *rest) excepts(column string) bool {
+	return slices.ContainsFunc(r.except, func(e use) bool { return fits(e.name, column) })
+}
+
+// fits reports whether * in the pattern can stand for characters that make it the name.
+func fits(pattern, name string) bool {
+	begin, others, wild := strings.Cut(pattern, "*")
+	name, found := strings.CutPrefix(name, begin)
+	if !wild || !found {
+		return found && name == ""
+	}
+	pieces := strings.Split(others, "*")
+	last := len(pieces) - 1
+	for _, piece := range pieces[:last] {
+		if _, name, found = strings.Cut(name, piece); !found {
+			return false
+		}
+	}
+	return strings.HasSuffix(name, pieces[last])
+}
+
+// strangers warns of columns to be left out that the input does not have: one that is misspelt goes in.
+func (r *rest) strangers(mapping string, s *search) (warnings []Error) {
+	for _, e := range r.except {
+		if !s.columns.Open && !slices.ContainsFunc(s.columns.Names, func(name string) bool { return fits(e.name, name) }) {
+			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file, texts.Quote(e.name))
+			warnings = append(warnings, Error{mapping, e.at.line, e.at.column, text, spelling.Hint(e.name, s.columns.Names)})
+		}
+	}
+	return warnings
 }

@@ -62,7 +62,7 @@ func keysOf(keys map[string][]string, place string, s any) {
 // knownHere is what the parser says it knows at a place.
 func knownHere(t *testing.T, file string) []string {
 	t.Helper()
-	_, err := Parse("m", []byte(file))
+	_, err := Parse("m", []byte(file), nil)
 	var es Errors
 	if !errors.As(err, &es) {
 		t.Fatalf("%s was taken", file)
@@ -198,7 +198,7 @@ func goodFiles(t *testing.T) map[string]string {
 func TestTheSchemaTakesWhatTheParserTakes(t *testing.T) {
 	c := newSchemaChecker(t)
 	for name, file := range goodFiles(t) {
-		if _, err := Parse("m", []byte(file)); err != nil {
+		if _, err := Parse("m", []byte(file), nil); err != nil {
 			t.Errorf("%s: the parser says %v", name, err)
 		}
 		if !c.takes(asEditor(t, file)) {
@@ -247,7 +247,7 @@ func TestTheSchemaRefusesWhatTheParserRefuses(t *testing.T) {
 		"version: 1\ntests: []\n", "version: 1\ntests: [{row: {}}]\n", "version: 1\ntests: [{row: {a: [b]}, request: {}}]\n", "version: 1\ntests: [{row: {}, request: {typekey: a}}]\n",
 		"version: 1\ntests: [{row: {}, request: {status: [a]}}]\n", "version: 1\ntests: [{row: {}, request: {content: a}}]\n", "[a]\n",
 	} {
-		if _, err := Parse("m", []byte(file)); err == nil {
+		if _, err := Parse("m", []byte(file), nil); err == nil {
 			t.Errorf("the parser takes\n%s", file)
 		}
 		if c.takes(asEditor(t, file)) {

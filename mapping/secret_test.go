@@ -27,7 +27,7 @@ func TestASecretInTheMappingIsWarnedOfAndNotRepeated(t *testing.T) {
 		{"bearer: of good news", ""},
 	} {
 		line, what := test.line, test.what
-		m, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    "+line+"\n"))
+		m, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    "+line+"\n"), nil)
 		if what == "" {
 			if err == nil && len(m.Warnings()) > 0 {
 				t.Errorf("%s: %v", line, m.Warnings())

@@ -17,7 +17,6 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// mappingFile reads the whole mapping file.
 func (p *parser) mappingFile(doc node) {
 	m := p.m
 	m.root, m.lead = doc.at(), doc.at()
@@ -113,13 +112,10 @@ var missing = map[string]map[string]string{
 
 // without refuses the keys of source that the format has no use for.
 func (p *parser) without(n node, format string) {
-	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
-		key := node{n.Content[i], below(n.path, n.Content[i].Value)}
-		what := missing[format][key.Value]
-		if what == "" || key.Value == "header" && n.Content[i+1].Value == "true" {
-			continue
+	for name, what := range missing[format] {
+		if key, value, found := n.child(name); found && (name != "header" || value.Value != "true") {
+			p.fail(key, "take it out, or correct the format", "a source of the format %s has no %s", format, what)
 		}
-		p.fail(key, "take it out, or correct the format", "a source of the format %s has no %s", format, what)
 	}
 }
 
@@ -185,8 +181,7 @@ func (p *parser) delimiter(n node) rune {
 	return r
 }
 
-// encoding is the name of the encoding that the label n stands for (WHATWG
-// Encoding, "Names and labels").
+// encoding is the name of the encoding that the label n stands for (WHATWG Encoding, "Names and labels").
 func (p *parser) encoding(n node) string {
 	label, ok := p.scalar(n)
 	if !ok {
@@ -210,7 +205,6 @@ var labels = [...]string{
 	"macintosh", "ibm866", "koi8-r", "koi8-u", "shift_jis", "euc-jp", "iso-2022-jp", "gbk", "gb2312", "gb18030", "big5", "euc-kr",
 }
 
-// name is the text n, which may have white space at its ends and must not be blank.
 func (p *parser) name(n node, hint string) string {
 	name, ok := p.scalar(n)
 	if ok && blank(name) {
@@ -263,8 +257,7 @@ func (p *parser) content(n node) {
 	})
 }
 
-// searches are the locator types and what a search by them needs (specification,
-// endpoint 5, rule 3).
+// searches are the locator types and what a search by them needs (specification, endpoint 5, rule 3).
 var searches = map[string]string{
 	"radius": "search_text", "regions-radius": "search_text", "regions": "postal_code",
 }
@@ -301,9 +294,8 @@ func together(needed, name string) string {
 	return "search_text goes with the types radius and regions-radius, postal_code with regions"
 }
 
-// only checks that an entry of assign has what it needs and none of the others:
-// the service would choose between them in a way that nobody told (specification,
-// "Lead creation request body").
+// only checks that an entry of assign has what it needs and none of the others: the service would choose between them
+// in a way that nobody told (specification, "Lead creation request body").
 func (p *parser) only(n node, needed string, others ...string) {
 	if !n.has(needed) {
 		p.fail(n, needed+`: "{column}"`, "%s needs %s for a locator of its type", n.path, needed)

@@ -360,7 +360,7 @@ func TestPhoneNumbersOfTheCountryInAnotherColumn(t *testing.T) {
 			t.Errorf("%q in %q: %q %v, want %q", tt.phone, tt.country, got, rec.Content, tt.want)
 		}
 	}
-	if _, err := Parse("m", []byte("version: 1\nkey: {from: '{phone}', apply: ['e164:{country}']}\n")); err == nil {
+	if _, err := Parse("m", []byte("version: 1\nkey: {from: '{phone}', apply: ['e164:{country}']}\n"), nil); err == nil {
 		t.Error("a key may change with another column")
 	}
 }

@@ -10,13 +10,13 @@ import (
 
 // tableOf reads tables from this text: a line a row, key and value parted by a semicolon.
 func tableOf(text string) ReadTable {
-	return func(name, key, value string, add func(TableRow)) error {
+	return func(name, key, value string, add func(int, string, string)) error {
 		if name != "dealers.csv" {
 			return Errors{{File: name, Text: "there is no such file", Hint: "check the name"}}
 		}
 		for i, line := range strings.Split(text, "\n") {
 			k, v, _ := strings.Cut(line, ";")
-			add(TableRow{Line: i + 2, Key: k, Value: v})
+			add(i+2, k, v)
 		}
 		return nil
 	}
@@ -25,12 +25,9 @@ func tableOf(text string) ReadTable {
 const dealers = "version: 1\nkey: '{id}'\ntables:\n  dealers: {file: dealers.csv, key: Name, value: ID, fold: true}\nassign: [{organization: {from: '{d}', map: dealers}}]\n"
 
 func TestATableBesideTheMapping(t *testing.T) {
-	m, err := ParseBeside("dir/m.yaml", []byte(dealers), tableOf(" Auto Haus ;o-1\nMüller;o-2\nSTRASSE;o-3\nundecided;\n;"))
+	m, err := Parse("dir/m.yaml", []byte(dealers), tableOf(" Auto Haus ;o-1\nMüller;o-2\nSTRASSE;o-3\nundecided;\n;"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"dealers.csv"}, m.TableFiles()); diff != "" {
-		t.Error(diff)
 	}
 	for text, want := range map[string]string{
 		"Auto Haus": "o-1", "AUTOHAUS": "o-1", " auto  haus": "o-1", "Mu\u0308LLER": "o-2", "M\u200bÜLLER": "o-2", "Straße": "o-3", "Ｓｔｒａｓｓｅ": "o-3",
@@ -66,7 +63,7 @@ func TestATablesOwnMistakesAreToldWithTheirPlace(t *testing.T) {
 			"dir/m.yaml:3:1: unknown key \"keys\"\nhint: did you mean \"key\"?\ndir/dealers.csv:3: a word of the table tables.t stands twice, first on line 2\nhint: keep one of them",
 		},
 	} {
-		_, err := ParseBeside("dir/m.yaml", []byte(tt.file), tableOf(tt.rows))
+		_, err := Parse("dir/m.yaml", []byte(tt.file), tableOf(tt.rows))
 		if err == nil {
 			t.Errorf("%s was taken", tt.name)
 			continue
@@ -79,7 +76,7 @@ func TestATablesOwnMistakesAreToldWithTheirPlace(t *testing.T) {
 
 func TestATablesFileStandsBesideTheMapping(t *testing.T) {
 	for _, name := range []string{"a/b.csv", "../b.csv", `a\b.csv`, "/etc/passwd", "..", ".", "C:b.csv", "' b.csv'"} {
-		_, err := ParseBeside("m", []byte("version: 1\ntables: {t: {file: "+name+", key: a, value: b}}\n"), func(string, string, string, func(TableRow)) error {
+		_, err := Parse("m", []byte("version: 1\ntables: {t: {file: "+name+", key: a, value: b}}\n"), func(string, string, string, func(int, string, string)) error {
 			t.Errorf("%s was read", name)
 			return nil
 		})
@@ -92,7 +89,7 @@ func TestATablesFileStandsBesideTheMapping(t *testing.T) {
 
 // A mapping that cannot be read in whole still tells the columns that an input lacks.
 func TestWhatAnInputLacksIsToldBesideOtherMistakes(t *testing.T) {
-	m, err := ParseBeside("m", []byte("version: 1\nkey: '{id}'\nlead:\n  content:\n    a: {from: '{mail}', formt: email}\n    b: '{nme}'\n    c: {first: ['{x}', '{y}'], apply: ['e164:{z}']}\n"), nil)
+	m, err := Parse("m", []byte("version: 1\nkey: '{id}'\nlead:\n  content:\n    a: {from: '{mail}', formt: email}\n    b: '{nme}'\n    c: {first: ['{x}', '{y}'], apply: ['e164:{z}']}\n"), nil)
 	var es Errors
 	if !errors.As(err, &es) || m == nil {
 		t.Fatal(m, err)
@@ -106,7 +103,7 @@ func TestWhatAnInputLacksIsToldBesideOtherMistakes(t *testing.T) {
 	if diff := cmp.Diff(want, all.Error()); diff != "" {
 		t.Error(diff)
 	}
-	if m, _ := ParseBeside("m", []byte("version: 1\nsource: {skip_rows: x}\nkey: '{id}'\n"), nil); m.Lacks("in.csv", Columns{}) != nil {
+	if m, _ := Parse("m", []byte("version: 1\nsource: {skip_rows: x}\nkey: '{id}'\n"), nil); m.Lacks("in.csv", Columns{}) != nil {
 		t.Error("columns are missed though nobody knows where the header stands")
 	}
 }

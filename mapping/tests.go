@@ -18,9 +18,8 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// Test is an entry of the section tests: a row, and the create request that it must
-// come to (specification, "Lead creation request body"). It does not change and may
-// be shared.
+// Test is an entry of the section tests: a row, and the create request that it must come to (specification, "Lead
+// creation request body"). It does not change and may be shared.
 type Test struct {
 	Line, Column int // where it stands in the mapping file, from 1
 
@@ -31,7 +30,6 @@ type Test struct {
 	request node // an object of scalars, objects and lists
 }
 
-// tests reads the section tests.
 func (p *parser) tests(n node) {
 	p.list(n, func(n node) {
 		t := Test{Line: n.Line, Column: n.Column}
@@ -51,9 +49,8 @@ func (p *parser) tests(n node) {
 	})
 }
 
-// testRow reads the cells of a test. One that holds nothing may be left blank or
-// written null, as people know it from JSON. NULL and Null are texts: exports write
-// them, and source.null is there to name them.
+// testRow reads the cells of a test. One that holds nothing may be left blank or written null, as people know it from
+// JSON. NULL and Null are texts: exports write them, and source.null is there to name them.
 func (p *parser) testRow(t *Test, n node) {
 	p.each(n, func(key, child node) {
 		name, cell := strings.TrimSpace(key.Value), ""
@@ -71,8 +68,7 @@ func (p *parser) testRow(t *Test, n node) {
 	})
 }
 
-// testRequest checks the names in an expected request, and that it holds only what
-// can be compared.
+// testRequest checks the names in an expected request, and that it holds only what can be compared.
 func (p *parser) testRequest(n node) {
 	text := func(n node) { p.scalar(n) }
 	p.object(n,
@@ -90,7 +86,6 @@ func (p *parser) testRequest(n node) {
 	)
 }
 
-// expect checks a value that a test expects, and what is in it.
 func (p *parser) expect(n node) {
 	switch {
 	case n.Kind == yaml.SequenceNode && len(n.Content) > 0:
@@ -103,13 +98,11 @@ func (p *parser) expect(n node) {
 	}
 }
 
-// Compare gives the differences between the request that the test expects and the
-// create request in JSON that came out, as sentences in the order of the mapping
-// file; nil when there are none. A text in the JSON has to be the text as the file
-// writes it; a number, true, false or null has to be written there without quotes,
-// numbers with the same value. Content that is sent empty (empty: clear) may be left
-// out of what is expected: most rows of tests name no such column. The sentences show
-// values: the row of a test is the mapping's own, no lead.
+// Compare gives the differences between the request that the test expects and the create request in JSON that came
+// out, as sentences in the order of the mapping file; nil when there are none. A text in the JSON has to be the text
+// as the file writes it; a number, true, false or null has to be written there without quotes, numbers with the same
+// value. Content that is sent empty (empty: clear) may be left out of what is expected: most rows of tests name no
+// such column. The sentences show values: the row of a test is the mapping's own, no lead.
 func (t *Test) Compare(request []byte) []string {
 	d := json.NewDecoder(bytes.NewReader(request))
 	d.UseNumber() // a float64 would round
@@ -184,13 +177,13 @@ func (c *comparison) list(n node, have []any) {
 	}
 }
 
-// isSame reports whether the scalar n stands for what is there.
 func isSame(n node, have any) bool {
 	switch have := have.(type) {
 	case string:
 		return n.Value == have
 	case json.Number:
-		return n.isPlain() && isNumber(n.Value) && SameNumber(n.Value, have.String())
+		_, isNumber := jsonNumber(n.Value)
+		return n.isPlain() && isNumber && SameNumber(n.Value, have.String())
 	case bool, nil:
 		return n.isPlain() && n.Value == show(have)
 	}
@@ -206,7 +199,6 @@ func printable(key string) string {
 	return key
 }
 
-// show is a JSON value for a sentence.
 func show(have any) string {
 	switch have := have.(type) {
 	case nil:
@@ -221,8 +213,7 @@ func show(have any) string {
 	return texts.Shortened(fmt.Sprint(have), maxShown)
 }
 
-// showExpected is the value n for a sentence: without quotes when it can stand for more
-// than a text.
+// showExpected is the value n for a sentence: without quotes when it can stand for more than a text.
 func showExpected(n node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

@@ -78,7 +78,7 @@ func TestTestsThatCannotBeRead(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Parse("m", []byte("version: 1\n"+tt.file))
+			_, err := Parse("m", []byte("version: 1\n"+tt.file), nil)
 			if err == nil {
 				t.Fatal("the file was taken")
 			}
@@ -190,7 +190,7 @@ func TestARequestHasNoDifferenceFromItselfAndOneFromAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Parse("m", file)
+		m, err := Parse("m", file, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -213,7 +213,7 @@ func FuzzCompare(f *testing.F) {
 	f.Add(`{content: {a: [1, {b: c}]}}`, `{"content":{"a":[1,{"b":"c"}]}}`)
 	f.Add(`{content: {a: 1e9}}`, `{"content":{"a":1000000000}}`)
 	f.Fuzz(func(t *testing.T, want, have string) {
-		m, err := Parse("m", []byte("version: 1\ntests:\n- row: {}\n  request: "+want+"\n"))
+		m, err := Parse("m", []byte("version: 1\ntests:\n- row: {}\n  request: "+want+"\n"), nil)
 		if err != nil {
 			return
 		}

@@ -75,7 +75,9 @@ func split(s string) (text, *texts.Fault) {
 		case !closed:
 			return nil, &texts.Fault{Text: "a placeholder is not closed", Hint: "close it with }, or write {{ for a brace"}
 		case !known && strings.HasPrefix(name, "@"):
-			return nil, &texts.Fault{Text: "unknown placeholder " + texts.Quote(name), Hint: variableHint(name)}
+			known := []string{"@key", "@file", "@line", "@run"}
+			hint := cmp.Or(spelling.Hint(name, known), "known here: "+strings.Join(known, ", ")+"; a column whose name begins with @ has to be renamed")
+			return nil, &texts.Fault{Text: "unknown placeholder " + texts.Quote(name), Hint: hint}
 		case !known:
 			kind = column
 		}
@@ -99,7 +101,6 @@ func (t text) String() string {
 	return strings.TrimSpace(b.String())
 }
 
-// has reports whether a part is one of kinds.
 func (t text) has(kinds ...partKind) bool {
 	return slices.ContainsFunc(t, func(p part) bool { return slices.Contains(kinds, p.kind) })
 }
@@ -180,7 +181,6 @@ func (p *part) put(b []byte, s string) []byte {
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// readText reads the text of the value.
 func (r *valueReader) readText(n node) {
 	t := r.placeholders(n)
 	switch c, constant := t.constant(); {
@@ -212,12 +212,11 @@ func (r *valueReader) checkSigns(n node) {
 	case what == "":
 	case r.role != contentRole:
 		r.fail(n, hint, "%s, which would be a part of it", text)
-	case len(r.m.warnings) < maxErrors:
-		r.m.warnings = append(r.m.warnings, Error{r.file, n.Line, n.Column, text + ", which the service gets, too", hint})
+	default:
+		r.warn(n.at(), text+", which the service gets, too", hint)
 	}
 }
 
-// addColumns notes the columns of the value's text.
 func (v *value) addColumns() {
 	for i := range v.text {
 		if p := &v.text[i]; p.kind == column {
@@ -240,14 +239,7 @@ func (p *parser) placeholders(n node) text {
 	return t
 }
 
-// variableHint says which placeholder may have been meant that is no column.
-func variableHint(name string) string {
-	known := []string{"@key", "@file", "@line", "@run"}
-	return cmp.Or(spelling.Hint(name, known), "known here: "+strings.Join(known, ", ")+"; a column whose name begins with @ has to be renamed")
-}
-
-// markPlaces notes where the placeholders of a text stand that is a JSON value, so that no
-// cell can change its shape.
+// markPlaces notes where the placeholders of a text stand that is a JSON value, so that no cell can change its shape.
 func (p *parser) markPlaces(n node, t text) {
 	if len(t) < 2 {
 		return

@@ -10,8 +10,7 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// value is one compiled value: what it is made of and what is done to that, in the
-// order of the fields.
+// value is one compiled value: what it is made of and what is done to that, in the order of the fields.
 type value struct {
 	path   string // how the mapping file calls it: lead.content.email
 	at     position
@@ -68,7 +67,6 @@ const (
 // for a cell that is filled later, must not change that.
 func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
 
-// isBare reports whether the value is nothing but a column's cell.
 func (v *value) isBare() bool {
 	return v.parts == nil && v.expr == nil && len(v.text) == 1 && v.text[0].kind == column && !v.isIdentity() &&
 		len(v.apply)+len(v.checks) == 0 && v.table == nil && v.preset == "" && v.needed == ""
@@ -100,7 +98,6 @@ func (v *value) visit(f func(*value)) {
 	}
 }
 
-// has reports whether a text of the value has a part of these kinds.
 func (v *value) has(kinds ...partKind) (found bool) {
 	v.visit(func(v *value) { found = found || v.text.has(kinds...) })
 	return found
@@ -214,7 +211,6 @@ func (v *value) made(r *row) (s string, problem *Problem) {
 	return s, nil
 }
 
-// lookUp is what map makes of a text, or else.
 func (v *value) lookUp(r *row, s string) (string, *Problem) {
 	to, found := v.table.find(s)
 	switch {
@@ -238,8 +234,7 @@ func (r *row) noteCaught(v *value, s string) {
 	r.caught = append(r.caught, *p)
 }
 
-// problem says how a row breaks the rule: about is what the rule asks for, s the text
-// that breaks it.
+// problem says how a row breaks the rule: about is what the rule asks for, s the text that breaks it.
 func (v *value) problem(rule, about, s string) *Problem {
 	var names []string
 	for _, c := range v.uses() {

@@ -11,7 +11,6 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// into is a member's read that puts a value like v into its place.
 func (p *parser) into(place **value, v value) func(node) {
 	return func(n node) { *place = p.value(n, v) }
 }
@@ -45,8 +44,7 @@ func (p *parser) value(n node, v value) *value {
 	return &v
 }
 
-// valueReader reads one value: what the file says goes into the value, mistakes to the
-// parser.
+// valueReader reads one value: what the file says goes into the value, mistakes to the parser.
 type valueReader struct {
 	*parser
 	*value
@@ -78,14 +76,14 @@ func (r *valueReader) readObject(n node) {
 		{"format", r.addFormat},
 	}
 	changing := []member{
-		{"expr", r.readExpr},
+		{"expr", func(n node) { r.expr, r.columns = r.expression(n) }},
 		{"first", r.readParts(first)},
 		{"object", r.readParts(object)},
 		{"list", r.readParts(list)},
 		{"map", r.readMap},
 		{"else", r.readElse},
 		{"default", func(n node) { r.preset = r.readConstant(n) }},
-		{"on_invalid", r.readOnInvalid},
+		{"on_invalid", func(n node) { r.drops = r.oneOf(n, "way with invalid values", "row", "drop") == "drop" }},
 		{"required", r.readRequired},
 		{"as", r.readAs},
 		{"empty", r.readEmpty},
@@ -137,7 +135,6 @@ func (r *valueReader) isStranger(n node, members ...[]member) bool {
 	return false
 }
 
-// checkKeys sees to it that the keys of a value go together.
 func (r *valueReader) checkKeys(n node, misspelt bool) {
 	var given []string
 	for _, name := range append([]string{"from", "expr"}, ways[:]...) {
@@ -174,12 +171,6 @@ func (r *valueReader) readSeparator(n node) {
 	}
 }
 
-func (r *valueReader) readOnInvalid(n node) {
-	r.drops = r.oneOf(n, "way with invalid values", "row", "drop") == "drop"
-}
-
-func (r *valueReader) readExpr(n node) { r.expr, r.columns = r.expression(n) }
-
 // expression reads the expression n, and where it names columns. It gives nil after an error.
 func (p *parser) expression(n node) (e *expression.Program, columns []use) {
 	s, ok := p.scalar(n)
@@ -197,7 +188,6 @@ func (p *parser) expression(n node) (e *expression.Program, columns []use) {
 	return e, columns
 }
 
-// condition reads the expression n, which must be true or false.
 func (p *parser) condition(n node) *value {
 	e, columns := p.expression(n)
 	if e == nil {
@@ -243,13 +233,12 @@ func (r *valueReader) addFormat(n node) {
 }
 
 func (r *valueReader) readMap(n node) {
-	var constants []constant
-	if n.Kind == yaml.ScalarNode {
-		r.table, constants = r.namedTable(n)
-	} else {
-		r.table, constants = r.words(n)
+	if n.Kind != yaml.ScalarNode {
+		r.table = r.words(n)
+	} else if r.table = r.namedTable(n); r.table == nil {
+		return
 	}
-	r.constants = append(r.constants, constants...)
+	r.constants = append(r.constants, r.table.constants...)
 }
 
 func (r *valueReader) readElse(n node) {
@@ -268,7 +257,6 @@ func (r *valueReader) readConstant(n node) string {
 	return c
 }
 
-// fixed is a text without placeholders.
 func (p *parser) fixed(n node) string {
 	c, ok := p.placeholders(n).constant()
 	if !ok {

@@ -12,11 +12,16 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// Warnings are remarks about a good mapping file, each with its place: constants
-// that look like a password, a client secret or a token. A mapping file is shared
-// and kept in repositories, and what it holds goes to the service with each lead.
-// They never hold the constant.
+// Warnings are remarks about a good mapping file, each with its place: constants that look like a password, a client
+// secret or a token. A mapping file is shared and kept in repositories, and what it holds goes to the service with
+// each lead. They never hold the constant.
 func (m *Mapping) Warnings() []Error { return m.warnings }
+
+func (p *parser) warn(at position, text, hint string) {
+	if len(p.m.warnings) < maxErrors {
+		p.m.warnings = append(p.m.warnings, Error{p.file, at.line, at.column, text, hint})
+	}
+}
 
 // maxSecret is how much of a constant is looked at, in bytes.
 const maxSecret = 8 << 10
@@ -31,11 +36,10 @@ var token = lazyregexp.New(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-
 // between words, whose constants are secrets.
 var secretKeys = [...]string{"secret", "password", "passwd", "passphrase", "apikey", "accesstoken", "refreshtoken", "authtoken", "privatekey", "authorization"}
 
-// secrets warns of constants below n that look like secrets; key is what they
-// belong to.
+// secrets warns of constants below n that look like secrets; key is what they belong to.
 func (p *parser) secrets(key string, n *yaml.Node) {
-	if what := secretIn(key, n.Value); what != "" && len(p.m.warnings) < maxErrors {
-		p.m.warnings = append(p.m.warnings, Error{p.file, n.Line, n.Column, "the mapping file holds what looks like " + what, secretHint})
+	if what := secretIn(key, n.Value); what != "" {
+		p.warn(position{n.Line, n.Column}, "the mapping file holds what looks like "+what, secretHint)
 	}
 	for i, child := range n.Content {
 		switch isKey := i%2 == 0; {
@@ -61,12 +65,7 @@ func secretIn(key, s string) string {
 		return "" // a placeholder, or a sentence
 	}
 	letters := strings.ToLower(strings.Join(strings.FieldsFunc(key, isBetweenWords), ""))
-	for _, end := range secretKeys {
-		if strings.HasSuffix(letters, end) {
-			return "a secret"
-		}
-	}
-	if isRandom(s) {
+	if isRandom(s) || slices.ContainsFunc(secretKeys[:], func(end string) bool { return strings.HasSuffix(letters, end) }) {
 		return "a secret"
 	}
 	return ""

@@ -26,7 +26,7 @@ lead:
     w: "{a # ? b}"
     long: "` + strings.Repeat("x", 70) + `" # ? long
 `
-	m, err := Parse("m.yaml", []byte(text))
+	m, err := Parse("m.yaml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ lead:
 }
 
 func TestMarksHaveAnEnd(t *testing.T) {
-	m, err := Parse("m.yaml", []byte("version: 1\n"+strings.Repeat("# ? a\n", 1000)))
+	m, err := Parse("m.yaml", []byte("version: 1\n"+strings.Repeat("# ? a\n", 1000)), nil)
 	if err != nil || len(m.Unconfirmed()) != maxErrors {
 		t.Error(len(m.Unconfirmed()), err)
 	}

@@ -4,21 +4,27 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"leadferry/internal/lazyregexp"
+	"leadferry/mapping/expression"
+	"leadferry/mapping/texts"
 )
 
 const (
 	maxBytes = 1 << 20 // of a mapping file
 	maxDepth = 64      // of objects and lists in one another
 
-	// maxCost bounds what the YAML reader makes of the file, in units of about 300
-	// bytes: without it, 1 MiB of brackets takes it 600 MiB (faults 104). A table of
-	// 40,000 lines stays below it.
+	// maxCost bounds what the YAML reader makes of the file, in units of about 300 bytes: without it, 1 MiB of
+	// brackets takes it 600 MiB (faults 104). A table of 40,000 lines stays below it.
 	maxCost = 180_000
 )
 
@@ -72,9 +78,8 @@ func load(data []byte) ([]*yaml.Node, error) {
 	return docs, nil
 }
 
-// readerCost is about what the YAML reader spends on data, measured by what it makes
-// a token or a node of. What stands in brackets costs it more than lines do, and so
-// does a second key on a line.
+// readerCost is about what the YAML reader spends on data, measured by what it makes a token or a node of. What
+// stands in brackets costs it more than lines do, and so does a second key on a line.
 func readerCost(data []byte) int {
 	cost, quotes, keyed := 0, 0, false
 	for i, c := range data {
@@ -105,7 +110,6 @@ func readerCost(data []byte) int {
 	return cost + quotes + quotes/4
 }
 
-// firstUnreadable is the index of the first byte that is not text, or -1.
 func firstUnreadable(data []byte) int {
 	for i, r := range string(data) {
 		bad := unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != 0x85
@@ -120,17 +124,6 @@ func positionOf(data []byte, i int) position {
 	before := data[:i]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return position{1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])}
-}
-
-// syntax takes down the error of the YAML reader.
-func (p *parser) syntax(err error) {
-	var le *yaml.LoadError
-	if !errors.As(err, &le) {
-		p.failAt(position{1, 1}, "", "the mapping file is not YAML: %v", err)
-		return
-	}
-	where, text, hint := p.syntaxFault(le)
-	p.failAt(where, hint, "%s", text)
 }
 
 // line is a line of the file, counted from 1; "" where it has none.
@@ -201,4 +194,129 @@ func (p *parser) columnOf(n node, line int, piece string) int {
 		return 0
 	}
 	return before + i + 1 // between stand a quote or blanks, of a byte each
+}
+
+// What people write that YAML takes for something else, line by line.
+var (
+	tabIndent       = lazyregexp.New(`^ *\t`)
+	barePlaceholder = lazyregexp.New(`[:,\[] *\{[^{}:,'"]*\}`)
+	barePattern     = lazyregexp.New(`[:,\[] *(/[^'"]*[{\[:#][^'"]*/)`)
+	colonInText     = lazyregexp.New(`^ *(?:- )?([\w*.-]+): +([^'"{\[|>].*: .*)$`)
+	noBlank         = lazyregexp.New(`^ *(?:- )?([\w*.-]+):(["'{\[].*)$`)
+	bareStar        = lazyregexp.New(`(?:^|[{, ])\* *:`)
+	openQuote       = lazyregexp.New(`^ *(?:- )?[\w*. -]+: *(?:"[^"]*|'[^']*)$`)
+	behindQuote     = lazyregexp.New(`^ *(?:- )?([\w*.-]+): +("[^"]*"|'[^']*')( +[^#\s].*)$`)
+)
+
+// syntax takes down the error of the YAML reader in words, and where it is: at the mark, unless what is wrong began
+// elsewhere.
+func (p *parser) syntax(err error) {
+	le, known := errors.AsType[*yaml.LoadError](err)
+	if !known {
+		p.failAt(position{1, 1}, "", "the mapping file is not YAML: %v", err)
+		return
+	}
+	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
+	text, hint := le.Message, "look at this line and the one above: quotes, brackets, colons, and how far in they begin"
+	if le.ContextMsg != "" {
+		text += " " + le.ContextMsg
+		if le.ContextMark.Line > 0 && le.ContextMark.Line != le.Mark.Line {
+			text += " that begins on line " + strconv.Itoa(le.ContextMark.Line)
+		}
+	}
+	line, begun, above := p.line(where.line), p.line(le.ContextMark.Line), strings.TrimRight(p.line(where.line-1), "\r")
+	var found []string
+	shows := func(slip func() *regexp.Regexp, line string) bool {
+		found = slip().FindStringSubmatch(line)
+		return found != nil
+	}
+	switch first := p.characterAt(where); {
+	case shows(tabIndent, line):
+		text, hint = "a tab stands at the beginning of the line", "write spaces at the beginning of lines"
+	case shows(bareStar, line):
+		text, hint = "a star without quotes means something else in it", `write the star in quotes: "*": rest`
+	case shows(barePattern, line):
+		text, hint = "a regular expression without quotes means something else in it", "write it in quotes: '"+texts.Shortened(found[1], texts.MaxQuoted)+"'"
+	case strings.Contains(le.ContextMsg, "quoted scalar"):
+		if le.ContextMark.Line > 0 {
+			where = position{le.ContextMark.Line, max(1, le.ContextMark.Column)}
+		}
+		text, hint = "a quote opens here that is not closed, or a backslash stands in it that means nothing", "close the quote; in 'single quotes' a backslash is itself"
+	case shows(openQuote, above):
+		where = position{where.line - 1, 1 + utf8.RuneCountInString(above[:strings.IndexAny(above, "\"'")])}
+		text, hint = "a quote opens here that is not closed on its line", "close the quote"
+	case shows(behindQuote, line):
+		text, hint = "something stands behind the quote that closes a text", onePairHint(found[1], found[2], found[3])
+	case shows(barePlaceholder, line):
+		hint = quoteHint
+	case shows(colonInText, line):
+		text, hint = "a colon and a blank stand in a text without quotes", "write "+found[1]+`: "`+texts.Shortened(strings.TrimSpace(found[2]), texts.MaxQuoted)+`"`
+	case shows(noBlank, begun), shows(noBlank, line):
+		hint = blankHint(found)
+	case first == "@" || first == "%" || first == "`":
+		text, hint = "a text that begins with "+first+" needs quotes", `write "`+first+`…", or "{@key}" for the row's key`
+	case strings.Contains(le.Message, "max depth"):
+		hint = "objects and lists stand in one another more deeply than any mapping needs"
+	case strings.Contains(le.Message, "mapping values are not allowed"):
+		hint = "keys that belong together begin in the same column: look at the line above, too"
+	}
+	p.failAt(where, hint, "the mapping file is not YAML: %s", text)
+}
+
+// blankHint is for what noBlank has found.
+func blankHint(found []string) string {
+	return "write a blank behind the colon: " + found[1] + ": " + texts.Shortened(found[2], texts.MaxQuoted)
+}
+
+// onePairHint is what to write for a key whose text stands partly in quotes.
+func onePairHint(key, quoted, rest string) string {
+	if key == "skip_if" || key == "expr" {
+		return "write " + key + ": '" + expression.Naming(quoted[1:len(quoted)-1]) + texts.Shortened(strings.ReplaceAll(rest, "'", `"`), texts.MaxQuoted) + "'"
+	}
+	return "put all of it into one pair of quotes: " + key + `: "{first} {last}"`
+}
+
+// characterAt is the character of the file at a place; "" where there is none.
+func (p *parser) characterAt(at position) string {
+	characters := []rune(p.line(at.line))
+	if at.column > len(characters) {
+		return ""
+	}
+	return string(characters[at.column-1])
+}
+
+// elsewhere says where keys stand that people put in the wrong place.
+var elsewhere = map[string]string{
+	"content": "under lead", "status": "under lead", "type_key": "under lead", "type_label": "under lead", "external_id": "under lead",
+	"organization": "in an entry of assign", "locator": "in an entry of assign", "search_text": "in an entry of assign beside its locator",
+	"postal_code": "in an entry of assign beside its locator", "delimiter": "under source", "encoding": "under source", "header": "under source",
+	"columns": "under source", "null": "under source", "sheet": "under source", "skip_rows": "under source", "skip_footer": "under source",
+	"map": `beside from: {from: "{column}", map: {…}}`, "apply": `beside from: {from: "{column}", apply: [lower]}`,
+	"format": `beside from: {from: "{column}", format: email}`, "required": `beside from: {from: "{column}", required: true}`,
+	"default": `beside from: {from: "{column}", default: …}`, "key": "at the beginning of a line", "assign": "at the beginning of a line",
+	"conflict": "under lead.status", "pull": "under lead.status",
+}
+
+// meant are keys as other programs call them, and what they are called here; the first one counts
+// that is known where the key stands.
+var meant = map[string][]string{
+	"separator": {"sep", "delimiter"}, "sep": {"delimiter"}, "glue": {"sep"}, "column": {"from", "key"}, "field": {"from", "key"}, "template": {"from"}, "text": {"from"},
+	"expression": {"expr"}, "formula": {"expr"}, "script": {"expr"}, "coalesce": {"first"}, "any": {"first"}, "concat": {"join"}, "mapping": {"map"}, "lookup": {"map"},
+	"table": {"map"}, "values": {"map"}, "transform": {"apply"}, "steps": {"apply"}, "functions": {"apply"}, "type": {"as", "format"}, "regex": {"format"}, "pattern": {"format"},
+	"validate": {"format"}, "fallback": {"default"}, "otherwise": {"else"}, "optional": {"required"}, "mandatory": {"required"}, "skip": {"skip_rows", "skip_if"},
+	"skip_lines": {"skip_rows"}, "header_row": {"skip_rows"}, "charset": {"encoding"}, "na": {"null"}, "filter": {"skip_if"}, "where": {"skip_if"}, "fields": {"content"},
+	"data": {"content"}, "attributes": {"content"}, "id": {"key"}, "path": {"file"}, "columns": {"key"}, "ignore_case": {"fold"},
+}
+
+// misplaced is the hint for a key that is known elsewhere, or here by another name, or "".
+func misplaced(key string, known []string) string {
+	for _, name := range meant[strings.ToLower(key)] {
+		if slices.Contains(known, name) {
+			return "did you mean " + texts.Quote(name) + "?"
+		}
+	}
+	if place := elsewhere[key]; place != "" {
+		return key + " stands " + place
+	}
+	return ""
 }

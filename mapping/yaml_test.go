@@ -36,7 +36,7 @@ func TestParseRefusesWhatYAMLOffersBeyondPlainData(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Parse("m", []byte(tt.file))
+			_, err := Parse("m", []byte(tt.file), nil)
 			if err == nil {
 				t.Fatal("the file was taken")
 			}
@@ -54,7 +54,7 @@ func TestAnAliasBombIsNotUnfolded(t *testing.T) {
 	for i := range 30 {
 		b.WriteString(strings.NewReplacer("N", string(rune('A'+i)), "P", string(rune('A'+i-1))).Replace("N: &N [*P, *P]\n"))
 	}
-	if _, err := Parse("m", []byte(strings.Replace(b.String(), "*@", "*a0", 2))); err == nil {
+	if _, err := Parse("m", []byte(strings.Replace(b.String(), "*@", "*a0", 2)), nil); err == nil {
 		t.Error("the file was taken")
 	}
 }
@@ -143,10 +143,10 @@ func TestConformanceFilesGiveCleanErrorsOrLoad(t *testing.T) {
 // the file and a text; it reports which.
 func isClean(t *testing.T, data []byte) (refused bool) {
 	t.Helper()
-	m, err := Parse("m", data)
+	m, err := Parse("m", data, nil)
 	var es Errors
 	switch {
-	case err == nil && m == nil, err != nil && m != nil, err != nil && (!errors.As(err, &es) || len(es) == 0):
+	case err == nil && m == nil, err != nil && (!errors.As(err, &es) || len(es) == 0):
 		t.Fatalf("mapping %v with error %v for %q", m, err, data)
 	}
 	for _, e := range es {

@@ -3,22 +3,18 @@
 //
 // It is the first station of a row's way: a [File] reads, the mapping judges. What it promises:
 //
-//   - Every cell is text as the file holds it: nothing is trimmed, rounded or
-//     taken for a number, and bytes inside quotes are kept exactly. The cells
-//     of a workbook are the text that Excel shows.
-//   - Nothing is guessed that could change a cell. The encoding is what a byte
-//     order mark says, else what the options say, else UTF-8. Bytes that have
-//     no meaning in it make a [Problem] of their row; U+FFFD comes out only
-//     where the file holds it.
+//   - Every cell is text as the file holds it: nothing is trimmed, rounded or taken for a number, and bytes inside
+//     quotes are kept exactly. The cells of a workbook are the text that Excel shows.
+//   - Nothing is guessed that could change a cell. The encoding is what a byte order mark says, else what the options
+//     say, else UTF-8. Bytes that have no meaning in it make a [Problem] of their row; U+FFFD comes out only where
+//     the file holds it.
 //   - A row knows the physical line that it starts on and its number.
-//   - A row that cannot be read is data, a [Problem]; the rows after it are
-//     read as if it had not been there. An error means that the structure of
-//     the file is lost: a read error, packed data that are cut or damaged or
-//     grow a hundredfold, a quote that is never closed or does not fit, a JSON
-//     list whose brackets do not fit. No row begins inside another one.
+//   - A row that cannot be read is data, a [Problem]; the rows after it are read as if it had not been there. An
+//     error means that the structure of the file is lost: a read error, packed data that are cut or damaged or grow a
+//     hundredfold, a quote that is never closed or does not fit, a JSON list whose brackets do not fit. No row begins
+//     inside another one.
 //   - A row without any data is passed over and counted.
-//   - Memory does not grow with the file: a record has a limit, and so has what
-//     a packed file may ask for.
+//   - Memory does not grow with the file: a record has a limit, and so has what a packed file may ask for.
 //   - No error and no problem holds a cell's value.
 //
 // A line ends with LF or CR LF (CRs repeated before the LF belong to it), and the last one with the file; a Ctrl-Z
@@ -80,22 +76,18 @@ type Info struct {
 
 // File reads the rows of one input, in order. It serves one goroutine.
 type File struct {
-	path   string
+	info   Info // but for what reader and meter know better
 	format Format
 	reader rows.Reader
 	found  rows.Found    // by the reader
 	window *lines.Window // nil for a workbook
-	count  int
-	ahead  []Row // read by ReadAhead and not given yet
-	over   error // what ended the reading ahead
+	ahead  []Row         // read by ReadAhead and not given yet
+	over   error         // what ended the reading ahead
 
 	disk    *os.File    // nil for standard input and streams
 	stream  bool        // it comes from elsewhere, by OpenStream
-	size    int64       // 0: not known
 	stat    os.FileInfo // as it was when opened
-	changed bool
 	meter   *meter
-	sum     string
 	closers []io.Closer // what else was opened for a packed file or a workbook
 }
 
@@ -142,31 +134,30 @@ func (f *File) next(r *Row) error {
 	err := f.reader.Next(r)
 	switch {
 	case err == nil:
-		f.count++
-		r.Number = f.count
+		f.info.Rows++
+		r.Number = f.info.Rows
 		if r.Problem != nil && strings.TrimSpace(r.Text) == "" { // else a rejects file could not say that it is one
 			r.Text = "(nothing that could be read)"
 		}
 		return nil
 	case errors.Is(err, io.EOF):
-		f.sum = hex.EncodeToString(f.meter.hash.Sum(nil))
+		f.info.SHA256 = hex.EncodeToString(f.meter.hash.Sum(nil))
 		f.compare()
 		return io.EOF
 	}
-	var lost *LostError
-	if !errors.As(err, &lost) {
+	lost, known := errors.AsType[*LostError](err)
+	if !known {
 		lost = &LostError{Line: f.window.Number, Text: "the file cannot be read any further: " + rows.Reason(err), Hint: hintOf(err), Err: err}
 	}
-	lost.File = f.path
+	lost.File = f.info.Path
 	return lost
 }
 
 // Info tells what is known of the file and its reading so far.
 func (f *File) Info() Info {
-	return Info{
-		Path: f.path, Format: string(f.format), Bytes: f.meter.bytes, Size: f.size,
-		Encoding: f.found.Encoding, Other: f.found.Other, Rows: f.count, Blank: f.found.Blank, SHA256: f.sum, Changed: f.changed,
-	}
+	info, found := f.info, &f.found
+	info.Format, info.Bytes, info.Encoding, info.Other, info.Blank = string(f.format), f.meter.bytes, found.Encoding, found.Other, found.Blank
+	return info
 }
 
 // Claim takes a lock on the file for as long as it is open, and reports false when another process that claimed it
@@ -188,7 +179,7 @@ func (f *File) Close() error {
 	if f.disk == nil {
 		return nil
 	}
-	if f.sum == "" {
+	if f.info.SHA256 == "" {
 		f.compare()
 	}
 	opened := f.disk
@@ -202,10 +193,8 @@ func (f *File) compare() {
 	if f.disk == nil {
 		return
 	}
-	now, err := os.Stat(f.path)
-	if err != nil || !os.SameFile(f.stat, now) || now.Size() != f.stat.Size() || !now.ModTime().Equal(f.stat.ModTime()) {
-		f.changed = true
-	}
+	now, err := os.Stat(f.info.Path)
+	f.info.Changed = f.info.Changed || err != nil || !os.SameFile(f.stat, now) || now.Size() != f.stat.Size() || !now.ModTime().Equal(f.stat.ModTime())
 }
 
 // meter counts and hashes what is read through it.

@@ -29,21 +29,22 @@ const (
 // regular file, it holds no rows that can be read, its encoding is another one or its header does not name each
 // column.
 func Open(name string, o Options) (*File, error) {
-	return begin(&File{path: name}, o, func(f *File) error { return f.find(o) })
+	f := &File{info: Info{Path: name}}
+	return begin(f, o, f.find(o))
 }
 
 // OpenStream is Open for what comes from elsewhere under a name, of size bytes, 0: unknown, and closes it in the end. It
 // is read once. Errors of its reading may have a Hint.
 func OpenStream(name string, in io.ReadCloser, size int64, o Options) (*File, error) {
-	f := &File{path: name, stream: true, size: size, meter: newMeter(in), closers: []io.Closer{in}}
-	return begin(f, o, func(*File) error { return nil })
+	f := &File{info: Info{Path: name, Size: size}, stream: true, meter: newMeter(in), closers: []io.Closer{in}}
+	return begin(f, o, nil)
 }
 
-func begin(f *File, o Options, find func(*File) error) (*File, error) {
+// begin goes on behind the bytes of a file, or the error of finding them.
+func begin(f *File, o Options, err error) (*File, error) {
 	if o.MaxRecord <= 0 {
 		o.MaxRecord = defaultRecord
 	}
-	err := find(f)
 	if err == nil {
 		err = f.open(o)
 	}
@@ -51,18 +52,16 @@ func begin(f *File, o Options, find func(*File) error) (*File, error) {
 		return f, nil
 	}
 	f.Close()
-	var refusal *OpenError
-	if !errors.As(err, &refusal) {
+	refusal, known := errors.AsType[*OpenError](err)
+	if !known {
 		refusal = unreadable(err)
 	}
-	refusal.File = f.path
+	refusal.File = f.info.Path
 	return nil, refusal
 }
 
-// unreadable is the refusal of a file for an error of reading.
 func unreadable(err error) *OpenError {
 	e := &OpenError{Text: "cannot be read: " + rows.Reason(err), Err: err, Hint: hintOf(err)}
-	var packed *packedError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Text, e.Hint = "there is no such file", "check the name, and the folder that the command is run in"
@@ -70,9 +69,6 @@ func unreadable(err error) *OpenError {
 		e.Text, e.Hint = "cannot be read: another program has it open and keeps it to itself", disk.Held(err)
 	case errors.Is(err, fs.ErrPermission):
 		e.Hint = "check who may read the file, and the folders it is in"
-	case errors.As(err, &packed):
-		e.Text, e.Hint = packed.say()
-		e.Text = "cannot be read: " + e.Text
 	}
 	return e
 }
@@ -85,9 +81,8 @@ func hintOf(err error) string {
 	return ""
 }
 
-// find opens the bytes of the file.
 func (f *File) find(o Options) error {
-	if f.path == "-" {
+	if f.info.Path == "-" {
 		switch {
 		case o.Stdin == nil:
 			return &OpenError{Text: "there is no standard input", Hint: "name a file"}
@@ -98,18 +93,18 @@ func (f *File) find(o Options) error {
 		return nil
 	}
 	// Looked at before it is opened: opening a named pipe waits for a writer.
-	stat, err := os.Stat(f.path)
+	stat, err := os.Stat(f.info.Path)
 	if err != nil {
 		return err
 	}
 	if !stat.Mode().IsRegular() {
 		return &OpenError{Text: "is " + kind(stat.Mode()) + ", not a file", Hint: `only regular files can be read, and standard input by the name "-"`}
 	}
-	opened, err := os.Open(f.path)
+	opened, err := os.Open(f.info.Path)
 	if err != nil {
 		return err
 	}
-	f.disk, f.stat, f.meter, f.size = opened, stat, newMeter(opened), stat.Size()
+	f.disk, f.stat, f.meter, f.info.Size = opened, stat, newMeter(opened), stat.Size()
 	return nil
 }
 
@@ -131,7 +126,7 @@ func (f *File) open(o Options) error {
 	switch f.format = o.Format; f.format {
 	case CSV, TSV, JSONL, XLSX:
 	case "":
-		f.format = namedFormat(f.path)
+		f.format = namedFormat(f.info.Path)
 	default:
 		return &OpenError{Text: fmt.Sprintf("the format %q is not known", string(o.Format)), Hint: "csv, tsv, jsonl and xlsx can be read"}
 	}
@@ -152,7 +147,7 @@ func (f *File) open(o Options) error {
 		err = refuseContent(head)
 	}
 	if err == nil && o.Format == "" {
-		err = refuseOwn(f.path, head)
+		err = refuseOwn(f.info.Path, head)
 	}
 	if err == nil && f.format == XLSX {
 		err = xlsx.NoWorkbook()
@@ -287,7 +282,6 @@ func namedFormat(name string) Format {
 	return ""
 }
 
-// textFormat goes by the first line of a text.
 func textFormat(line []byte) Format {
 	const white = " \t\r\n"
 	line = bytes.TrimLeft(line, white)

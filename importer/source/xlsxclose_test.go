@@ -14,7 +14,7 @@ func TestCloseRemovesStandardInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sheet := range []string{"", "Sheet1", "sheet 9"} {
-		f := &File{path: "-", meter: newMeter(bytes.NewReader(data))}
+		f := &File{info: Info{Path: "-"}, meter: newMeter(bytes.NewReader(data))}
 		refusal := f.openWorkbook(f.meter, Options{Sheet: sheet, MaxRecord: defaultRecord})
 		if (refusal != nil) != (sheet == "sheet 9") || len(f.closers) == 0 {
 			t.Fatal(refusal)

@@ -193,7 +193,7 @@ func (w *world) mapping(name string) *mapping.Mapping {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m, err := mapping.Parse(name, text)
+	m, err := mapping.Parse(name, text, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func mapped(t *testing.T, mappingFile, input string) map[string]mapping.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := mapping.Parse(mappingFile, text)
+	m, err := mapping.Parse(mappingFile, text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,8 @@ const maxNear = 64
 // missing or too many, count: swapped ones are the likelier slip.
 const swap, change = 1, 2
 
-// Nearest is the one of names that somebody who wrote name may have meant: equal
-// but for case, or at most a third of its characters wrong, missing, too many or
-// swapped with their neighbour. It is "" when none is so near.
+// Nearest is the one of names that somebody who wrote name may have meant: equal but for case, or at most a third of
+// its characters wrong, missing, too many or swapped with their neighbour. It is "" when none is so near.
 func Nearest(name string, names []string) string {
 	word := []rune(strings.ToLower(name))
 	if len(word) > maxNear {

@@ -16,10 +16,9 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// builtins are the functions that the language takes from the library as they are.
-// What is missing asks the clock or the machine (now, date, duration, timezone),
-// loses digits (fromJSON, toJSON), can grow beyond all bounds (reduce, concat,
-// flatten, toBase64, …) or serves objects, which no cell is.
+// builtins are the functions that the language takes from the library as they are. What is missing asks the clock or
+// the machine (now, date, duration, timezone), loses digits (fromJSON, toJSON), can grow beyond all bounds (reduce,
+// concat, flatten, toBase64, …) or serves objects, which no cell is.
 var builtins = map[string]bool{
 	"len": true, "trim": true, "trimPrefix": true, "trimSuffix": true, "upper": true, "lower": true,
 	"hasPrefix": true, "hasSuffix": true, "abs": true, "ceil": true, "floor": true, "round": true,
@@ -170,7 +169,6 @@ func joinTexts(b *budget, args []any) any {
 	return strings.Join(texts, glue)
 }
 
-// firstText is the first text that holds anything.
 func firstText(_ *budget, args []any) any {
 	for _, s := range args {
 		if s := s.(string); strings.TrimSpace(s) != "" {
@@ -195,7 +193,6 @@ func repeatText(b *budget, args []any) any {
 	return strings.Repeat(s, n)
 }
 
-// indexOf counts characters, as len does.
 func indexOf(index func(s, of string) int) func(*budget, []any) any {
 	return func(_ *budget, args []any) any {
 		s := args[0].(string)

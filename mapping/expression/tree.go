@@ -12,9 +12,8 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// cellMark begins the names of cells among the variables of a program, so that no
-// column is taken for something else; budgetName is the one variable that is no cell,
-// and cannot be named.
+// cellMark begins the names of cells among the variables of a program, so that no column is taken for something else;
+// budgetName is the one variable that is no cell, and cannot be named.
 const (
 	cellMark   = "\x00"
 	budgetName = "#budget"
@@ -141,9 +140,8 @@ func isBareEnv(n ast.Node) bool {
 	return isIdent && id.Value == "$env"
 }
 
-// check gathers the cells of a tree in which all are resolved. It refuses a rest of $env,
-// since it must show which columns the expression uses, and a loop in a loop, whose time
-// would grow with the square of a cell.
+// check gathers the cells of a tree in which all are resolved. It refuses a rest of $env, since it must show which
+// columns the expression uses, and a loop in a loop, whose time would grow with the square of a cell.
 func (t *tree) check(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -170,7 +168,6 @@ func (t *tree) refuseLoop(node *ast.Node) {
 	}
 }
 
-// checkPattern checks what matches is to look for, which cannot come from a cell.
 func (t *tree) checkPattern(n *ast.BinaryNode) {
 	s, constant := n.Right.(*ast.StringNode)
 	if !constant {
@@ -182,10 +179,9 @@ func (t *tree) checkPattern(n *ast.BinaryNode) {
 	}
 }
 
-// guard puts the language's own functions in place of operators and calls, below n,
-// whose types have been checked: of the library's, one would count bytes, another
-// would go on with a wrong number, and each could fill the memory. It refuses a ?? that
-// would not do what it says.
+// guard puts the language's own functions in place of operators and calls, below n, whose types have been checked: of
+// the library's, one would count bytes, another would go on with a wrong number, and each could fill the memory. It
+// refuses a ?? that would not do what it says.
 func (t *tree) guard(n *ast.Node) {
 	ast.Walk(n, visitor(func(node *ast.Node) {
 		switch n := (*node).(type) {
@@ -218,8 +214,7 @@ func (t *tree) guardOperator(node *ast.Node, n *ast.BinaryNode) {
 	}
 }
 
-// mayMiss reports whether a node may come to nothing: cells and what is made of them
-// never do.
+// mayMiss reports whether a node may come to nothing: cells and what is made of them never do.
 func mayMiss(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.IdentifierNode:

@@ -155,7 +155,6 @@ func isSecret(value string) bool {
 		socialForm().MatchString(value) || tokenForm().MatchString(value)
 }
 
-// cardChecks says whether the check digit of a payment card's number is right.
 func cardChecks(digits string) bool {
 	sum := 0
 	for i := range len(digits) {
@@ -168,7 +167,6 @@ func cardChecks(digits string) bool {
 	return sum%10 == 0
 }
 
-// ibanChecks says whether the check digits of an IBAN are right (ISO 13616).
 func ibanChecks(iban string) bool {
 	rest := 0
 	for _, c := range []byte(iban[4:] + iban[:4]) {
@@ -181,8 +179,7 @@ func ibanChecks(iban string) bool {
 	return rest == 1
 }
 
-// dateOrder says whether a cell is a date, and whether day and month of it could be
-// taken for each other.
+// dateOrder says whether a cell is a date, and whether day and month of it could be taken for each other.
 type dateOrder int
 
 const (
@@ -244,11 +241,9 @@ type kindSet uint32
 
 func (s kindSet) has(k kind) bool { return s&(1<<k) != 0 }
 
-// longestJudged is how many bytes of a cell have to look like something: a
-// longer one is prose.
+// longestJudged is how many bytes of a cell have to look like something: a longer one is prose.
 const longestJudged = 256
 
-// kindsOf is what a filled, trimmed cell looks like.
 func kindsOf(text string) kindSet {
 	if len(text) > longestJudged {
 		if isObject(text) {
@@ -340,10 +335,8 @@ func (p *profile) share(k kind) float64 { return ratio(p.counts[k], p.filled) }
 // fill is the part of the rows that hold something, 0 to 1.
 func (p *profile) fill() float64 { return ratio(p.filled, p.rows) }
 
-// average is how many characters a filled cell has.
 func (p *profile) average() float64 { return ratio(p.total, p.filled) }
 
-// full reports whether every row holds something.
 func (p *profile) full() bool { return p.filled == p.rows }
 
 // tooFew reports whether the rows are too few to show anything about a column whose name says

@@ -2,6 +2,8 @@ package propose
 
 import (
 	"embed"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -54,7 +56,9 @@ var known = sync.OnceValue(func() *dictionary {
 	for _, l := range readWords("headers") {
 		for _, p := range l.phrases {
 			for _, spelling := range p.spellings() {
-				d.addHeader(strings.Join(spelling, ""), sign{part(l.section), p.strength(), p.whole})
+				if name := strings.Join(spelling, ""); name != "" { // "#" has no words
+					d.headers[name] = append(d.headers[name], sign{part(l.section), p.strength(), p.whole})
+				}
 				d.longestHeader = max(d.longestHeader, len(spelling))
 			}
 		}
@@ -75,7 +79,6 @@ var known = sync.OnceValue(func() *dictionary {
 	return d
 })
 
-// has reports whether joined words stand in a section.
 func (d *dictionary) has(section, words string) bool { return d.sets[section][words] }
 
 func (d *dictionary) addSystem(lines []wordLine) {
@@ -87,12 +90,6 @@ func (d *dictionary) addSystem(lines []wordLine) {
 	}
 	for text := range own {
 		d.shared[text]++
-	}
-}
-
-func (d *dictionary) addHeader(name string, s sign) {
-	if name != "" { // "#" has no words
-		d.headers[name] = append(d.headers[name], s)
 	}
 }
 
@@ -246,4 +243,98 @@ func (p phrase) spellings() [][]string {
 		list = append(list, words(out))
 	}
 	return list
+}
+
+// origin is where the leads come from, as far as the file tells.
+type origin struct {
+	Key, Label string // of the lead's type
+	Why        string
+}
+
+// leastSigns is what a file must have of a system's headers to be taken for its export. A
+// header that no other system has is one sign.
+const leastSigns = 1.5
+
+// Known is how many of the columns have names that the dictionary knows.
+func Known(columns []string) (n int) {
+	for _, header := range columns {
+		if readName(header).known {
+			n++
+		}
+	}
+	return n
+}
+
+// FooterWord is the word or words with which a text begins that stand behind tables and not
+// in them, as "Grand total", or "".
+func FooterWord(text string) string {
+	text = text[:min(len(text), maxHeader)]
+	found := ""
+	for i, r := range text + " " {
+		if i <= len(text) && notInWord(r) && known().has("footer", joined(text[:i])) {
+			found = text[:i]
+		}
+	}
+	return found
+}
+
+func (t *table) originOf() origin {
+	var headers []string
+	for _, header := range append(headersOf(t.Numbered), t.In.Columns...) {
+		headers = append(headers, strings.ToLower(header))
+	}
+	var best wordLine
+	most, second := 0.0, 0.0
+	for _, lines := range known().systems {
+		if signs := signsOf(lines, headers); signs > most {
+			best, most, second = lines[0], signs, most
+		} else {
+			second = max(second, signs)
+		}
+	}
+	if most >= leastSigns && most > second {
+		return origin{best.section, best.label, "the columns look like an export of " + strings.Fields(best.label)[0]}
+	}
+	if list := fileWords(t.In.File); len(list) > 0 {
+		label := strings.Join(list, " ") + " lead"
+		return origin{strings.Join(list, "-") + "-lead", strings.ToUpper(label[:1]) + label[1:], "from the file's name"}
+	}
+	return origin{"imported-lead", "Imported lead", "nothing tells where the leads come from"}
+}
+
+// signsOf adds up the headers that a system's exports have. Of those that begin alike the first three count.
+func signsOf(lines []wordLine, headers []string) (signs float64) {
+	counted := map[string]bool{}
+	for _, l := range lines {
+		for _, p := range l.phrases {
+			if counted[p.text] {
+				continue
+			}
+			counted[p.text] = true
+			n, most := 0, 1
+			prefix, begins := strings.CutSuffix(p.text, "…")
+			if begins {
+				most = 3
+			}
+			for _, header := range headers {
+				if n < most && (header == prefix || begins && strings.HasPrefix(header, prefix)) {
+					n++
+				}
+			}
+			signs += float64(n) / float64(known().shared[p.text])
+		}
+	}
+	return signs
+}
+
+func baseName(file string) string { return path.Base(strings.ReplaceAll(file, "\\", "/")) }
+
+// fileWords are the words of the file's name that say something, in plain letters and no more than four.
+func fileWords(file string) []string {
+	base, _, _ := strings.Cut(baseName(file), ".")
+	list := slices.DeleteFunc(words(base), func(w string) bool {
+		foreign := strings.ContainsFunc(w, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) })
+		return foreign || len(w) == 1 || known().has("generic", w)
+	})
+	return list[:min(len(list), 4)]
 }

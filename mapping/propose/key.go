@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
-
-	"leadferry/internal/lazyregexp"
 )
 
 // keyChoice is what makes a row the same row on the next run, and what that rests on.
@@ -95,7 +93,6 @@ func (k keyChoice) Guess() string {
 	return ""
 }
 
-// identifiers lists the columns that may number the leads, the likeliest first.
 func (d *draft) identifiers() []identifier {
 	var ids []identifier
 	for _, c := range d.columns {
@@ -131,7 +128,6 @@ func identify(c *column) identifier {
 	return identifier{}
 }
 
-// tells reports whether the column is filled and different in every row, whatever the case.
 func tells(c *column) bool {
 	seen := map[string]bool{}
 	for _, cell := range c.cells {
@@ -140,7 +136,6 @@ func tells(c *column) bool {
 	return len(seen) == len(c.cells) && len(seen) > 0 && !seen[""]
 }
 
-// faultOf is why the column cannot be the key, or "".
 func (d *draft) faultOf(id identifier) string {
 	p, name := id.column.profile, shown(id.column.header)
 	repeats := p.filled - p.distinct
@@ -199,7 +194,6 @@ func (d *draft) together() []*column {
 	return nil
 }
 
-// apart reports whether the columns' cells differ in every row.
 func (d *draft) apart(columns ...*column) bool {
 	seen := map[[3]string]bool{}
 	for i := range d.In.Rows {
@@ -211,75 +205,3 @@ func (d *draft) apart(columns ...*column) bool {
 	}
 	return len(seen) == len(d.In.Rows) && len(seen) > 0
 }
-
-// organizationChoice is how the leads find their dealers.
-type organizationChoice struct {
-	Column *column // names the organization, or nil
-	Live   bool    // its cells can be the service's IDs; else it is offered in a comment
-	Why    string
-	Words  []statusWord // of a table that a person has to fill in with the service's IDs
-}
-
-// chooseOrganization looks for the column that names the dealer of each lead.
-func (d *draft) chooseOrganization() organizationChoice {
-	var best organizationChoice
-	most := 0.0
-	for _, c := range d.columns {
-		o := d.organizationOf(c)
-		score := c.name.strength(partOrganization) + c.profile.share(kindUUID) + 0.5*c.profile.fill()
-		switch {
-		case o.Live:
-			score += 2
-		case o.Words != nil:
-			score++
-		}
-		if o.Column != nil && score > most {
-			best, most = o, score
-		}
-	}
-	return best
-}
-
-// organizationOf judges one column: IDs are few for many leads. Names of dealers
-// and the numbers of other systems need a person.
-func (d *draft) organizationOf(c *column) organizationChoice {
-	p, strength := c.profile, c.name.strength(partOrganization)
-	named, sure := strength >= leastScore, strength >= surePart
-	var words []statusWord
-	if sure {
-		words = dealersOf(c)
-	}
-	repeats := p.filled < 20 || p.distinct < p.filled
-	codes := p.share(kindCode) >= 0.9 && p.nothingLike(kindDate, kindEmail, kindDamaged) && p.longest <= mostKey
-	unnamed := strength == 0 && !c.name.known && !c.name.foreign
-	switch {
-	case sure && p.rows == 0:
-		return organizationChoice{c, true, "? by its name: no row was there to look at", nil}
-	case p.filled == 0 && p.rows > 0:
-	case named && p.share(kindUUID) >= 0.9 && repeats:
-		return organizationChoice{c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?", nil}
-	case named && codes && repeats, sure && p.share(kindSolid) >= 0.9:
-		return organizationChoice{c, false, "another system's numbers, by their looks", words}
-	case named && c.name.strength(partCompany) == 0 && p.nothingLike(kindEmail, kindDate, kindYesNo):
-		return organizationChoice{c, false, "says where, but not by an ID", words}
-	case unnamed && p.share(kindUUID) == 1 && p.filled >= 10 && p.distinct*2 <= p.filled:
-		return organizationChoice{c, false, "IDs that many rows share: dealers?", nil}
-	}
-	return organizationChoice{}
-}
-
-// dealersOf are the words of a column of dealers with their rows, the most frequent first, or
-// nil where they are many, hardly come twice or could be somebody's.
-func dealersOf(c *column) []statusWord {
-	p := c.profile
-	if p.filled == 0 || p.distinct > mostStatuses || p.filled >= 2*fewestRows && p.distinct*2 > p.filled || p.share(kindGiven)+p.share(kindPerson) > 0.3 {
-		return nil
-	}
-	return countWords(c.cells, func(word string, rows int) bool {
-		return tellable(word) || rows > 1 && dealerForm().MatchString(word)
-	})
-}
-
-// dealerForm is of the numbers that systems give dealers. A word with one is told where
-// several rows have it.
-var dealerForm = lazyregexp.New(`^[A-Z]{0,4}[-_/. ]?[0-9]{3,8}$`)

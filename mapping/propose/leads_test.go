@@ -92,7 +92,7 @@ func decide(yaml []byte) (string, int) {
 // imports checks that leads can be made of all rows with the mapping.
 func imports(t *testing.T, in Input, yaml string) {
 	t.Helper()
-	m, err := mapping.Parse("m", []byte(yaml))
+	m, err := mapping.Parse("m", []byte(yaml), nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, yaml)
 	}

@@ -3,10 +3,12 @@ package propose
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// part is what a column plays in a lead; its word is the section in
-// words/headers.txt.
+// part is what a column plays in a lead; its word is the section in words/headers.txt.
 type part string
 
 const (
@@ -71,10 +73,9 @@ var (
 	noNation = []kind{kindEmail, kindURL, kindDate, kindNumber, kindObject}
 )
 
-// rules are the parts that are given to at most one column each, in the order in which
-// people read a lead (the service's samples have name, email, phone, postalCode and
-// message). A column goes to the first of them when all else is equal. Status,
-// organization and identifiers are decided elsewhere.
+// rules are the parts that are given to at most one column each, in the order in which people read a lead (the
+// service's samples have name, email, phone, postalCode and message). A column goes to the first of them when all
+// else is equal. Status, organization and identifiers are decided elsewhere.
 var rules = []rule{
 	{part: partSalutation, key: "salutation", unlike: noWord, longest: 20},
 	{part: partFirst, asked: true, like: kindGiven, weight: 0.5, unlike: noName, longest: 60, sure: 0.6, all: 0.4},
@@ -131,7 +132,6 @@ func (r rule) fits(p *profile) bool {
 		(r.longest == 0 || p.average() <= r.longest) && (r.wants == nil || r.wants(p))
 }
 
-// says reports whether the cells say the part by themselves.
 func (r rule) says(p *profile) bool {
 	return r.sure > 0 && p.filled >= 2 && p.share(r.like) >= r.all && (r.alone == nil || r.alone(p))
 }
@@ -171,8 +171,7 @@ type candidate struct {
 	why    string
 }
 
-// assignParts gives each part to the column with the best score, and each column at
-// most one part.
+// assignParts gives each part to the column with the best score, and each column at most one part.
 func (d *draft) assignParts() {
 	var candidates []candidate
 	for _, r := range rules {
@@ -210,9 +209,8 @@ func (d *draft) secondName(cand candidate) bool {
 		slices.ContainsFunc(names, func(p part) bool { return d.parts[p] != nil })
 }
 
-// giveNeighbour takes a column of words without a known name for what usually stands
-// beside another that was found by its cells: last names beside first names, the city
-// beside the postal code.
+// giveNeighbour takes a column of words without a known name for what usually stands beside another that was found by
+// its cells: last names beside first names, the city beside the postal code.
 func (d *draft) giveNeighbour(of, wanted part, why string) {
 	found := d.parts[of]
 	if found == nil || found.name.strength(of) > 0 {
@@ -230,4 +228,134 @@ func (d *draft) giveNeighbour(of, wanted part, why string) {
 			return
 		}
 	}
+}
+
+// How surely a header's name says its part.
+const (
+	weakName     = 0.45 // a word with other meanings: the German "Adresse"
+	aroundName   = 0.92 // words that say nothing stood around it
+	withinName   = 0.5  // the name stands somewhere in a longer header
+	secondName   = 0.25 // taken off a second one of its kind
+	secondMost   = 0.65 // what a second one of its kind comes to: "Other Phone"
+	shortestName = 4    // characters of a name that is looked for in longer headers
+)
+
+// name is what a header says by its words.
+type name struct {
+	words   []string
+	signs   []sign
+	foreign bool // it speaks of somebody other than the lead
+	known   bool // the dictionary knows the header, if only as nothing of use
+}
+
+// readName looks a header up: as it is, without what stands in parentheses, without
+// the words around, and last for a known name inside.
+func readName(header string) name {
+	d, n := known(), name{words: words(header)}
+	n.foreign = slices.ContainsFunc(n.words, func(w string) bool { return d.has("foreign", w) })
+	if n.signs = d.headers[strings.Join(n.words, "")]; n.signs == nil {
+		outside, _, _ := strings.Cut(header, "(")
+		n.signs = d.headers[joined(outside)]
+	}
+	if n.signs == nil && !n.foreign {
+		n.signs = d.bare(n.words)
+	}
+	if n.signs == nil && !n.foreign {
+		n.signs = d.within(n.words)
+	}
+	n.known = n.signs != nil
+	return n
+}
+
+func (n name) strength(p part) float64 {
+	best := 0.0
+	for _, s := range n.signs {
+		if s.part == p {
+			best = max(best, s.strength)
+		}
+	}
+	return best
+}
+
+func (n name) isKey() bool {
+	return len(n.words) > 0 && known().has("keys", n.words[len(n.words)-1])
+}
+
+func (n name) isSecret() bool {
+	d := known()
+	return d.has("secret", strings.Join(n.words, "")) ||
+		slices.ContainsFunc(n.words, func(w string) bool { return d.has("secret word", w) })
+}
+
+// identifiers are parts that any word in front makes another table's: a "Form ID" is not the lead's.
+var identifiers = []part{partRecordID, partOtherID, partRowNumber, partOrganization, partStatusID}
+
+// bare looks up the words without those that say nothing, which cost a little,
+// and without those that make it a second one, which cost more.
+func (d *dictionary) bare(words []string) []sign {
+	var left []string
+	strength, address, own := aroundName, false, true
+	for _, w := range words {
+		noise, second := d.has("noise", w), d.has("second", w)
+		own = own && (d.has("own", w) || !noise && !second)
+		switch {
+		case isNumber(w):
+			if w != "1" && w != "0" {
+				strength -= secondName
+			}
+		case noise:
+			address = address || isAddress(w)
+		case second:
+			strength -= secondName
+		default:
+			left = append(left, w)
+		}
+	}
+	var signs []sign
+	for _, s := range d.headers[strings.Join(left, "")] {
+		if !s.whole && (!address || ruleOf(s.part).place) && (own || !slices.Contains(identifiers, s.part)) {
+			s.strength *= strength
+			signs = append(signs, s)
+		}
+	}
+	return signs
+}
+
+// within looks for the longest name inside a header such as a form's question.
+func (d *dictionary) within(words []string) []sign {
+	var best []sign
+	longest := shortestName
+	for from := range words {
+		for to := from + 1; to <= min(len(words), from+d.longestHeader); to++ {
+			text := strings.Join(words[from:to], "")
+			if utf8.RuneCountInString(text) < longest || text == "name" {
+				continue
+			}
+			address := slices.ContainsFunc(words[:from], isAddress) || slices.ContainsFunc(words[to:], isAddress)
+			if signs := d.asked(text, address); signs != nil {
+				best, longest = signs, utf8.RuneCountInString(text)
+			}
+		}
+	}
+	return best
+}
+
+// asked are the signs of a name that forms ask for in sentences; next to the word address only those of places count.
+func (d *dictionary) asked(text string, address bool) []sign {
+	var signs []sign
+	for _, s := range d.headers[text] {
+		if r := ruleOf(s.part); r.asked && !s.whole && s.strength == 1 && (!address || r.place) {
+			s.strength = withinName
+			signs = append(signs, s)
+		}
+	}
+	return signs
+}
+
+func isAddress(word string) bool {
+	return strings.HasPrefix(word, "addr") || strings.HasPrefix(word, "adr")
+}
+
+func isNumber(word string) bool {
+	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) })
 }

@@ -89,7 +89,7 @@ func checkProposal(t failer, in Input) {
 	if len(p.YAML) > 1<<20 {
 		t.Fatalf("%d bytes", len(p.YAML))
 	}
-	m, err := mapping.Parse("m", p.YAML)
+	m, err := mapping.Parse("m", p.YAML, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, p.YAML)
 	}
@@ -153,7 +153,7 @@ func TestScalarsAreReadBackAsTheyWere(t *testing.T) {
 		}
 		file := "version: 1\nlead:\n  content:\n    x: {from: \"{c}\", map: {" + scalar(s) + ": yes}}\n    " +
 			scalar("k"+s) + ": " + scalar(strings.ReplaceAll(s, "{", "{{")) + "\n"
-		m, err := mapping.Parse("m", []byte(file))
+		m, err := mapping.Parse("m", []byte(file), nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, file)
 		}
@@ -206,7 +206,7 @@ func TestWideFilesStayShort(t *testing.T) {
 		in.Columns[7] = test.first // a secret, so that the others are listed
 		in.Rows = [][]string{slices.Repeat([]string{"Open"}, len(in.Columns))}
 		p := propose(t, in)
-		if _, err := mapping.Parse("m", p.YAML); err != nil || len(p.YAML) > 1<<20 {
+		if _, err := mapping.Parse("m", p.YAML, nil); err != nil || len(p.YAML) > 1<<20 {
 			t.Errorf("%.20s: %d bytes, %v", test.header, len(p.YAML), err)
 		}
 	}

@@ -1,23 +1,18 @@
-// Package propose writes a mapping file for an input that it has seen a sample
-// of, as leadferry init prints it.
+// Package propose writes a mapping file for an input that it has seen a sample of, as leadferry init prints it.
 //
-// It stands before mapping, whose language it writes and whose rules judge the
-// outcome, and reads no file itself:
+// It stands before mapping, whose language it writes and whose rules judge the outcome, and reads no file itself:
 //
 //	Input ─▶ table (cells measured) ─▶ draft (which column plays which part) ─▶ YAML
 //	                                     ▲                                       │
 //	                                     └── loosen ◀── mapping.Parse, Bind, Map ┘─▶ Proposal
 //
-// A part is given to a column by its name and by its cells: both have a say, and
-// cells that contradict the name win. A new kind of cell is a line in looksLike, a new
-// kind of column a line in rules and its names in words/headers.txt.
+// A part is given to a column by its name and by its cells: both have a say, and cells that contradict the name win.
+// A new kind of cell is a line in looksLike, a new kind of column a line in rules and its names in words/headers.txt.
 //
-// Promises: the same Input gives the same Proposal; the YAML is a mapping file
-// that loads, and every sampled row is valid under it unless a person has to
-// decide something or correct the row, which a comment and a note then say; what is
-// guessed has a comment that begins with a question mark, as validate names it; no cell of a row stands
-// in comments or notes, but for words of a column of statuses or dealers that holds
-// few and short ones.
+// Promises: the same Input gives the same Proposal; the YAML is a mapping file that loads, and every sampled row is
+// valid under it unless a person has to decide something or correct the row, which a comment and a note then say;
+// what is guessed has a comment that begins with a question mark, as validate names it; no cell of a row stands in
+// comments or notes, but for words of a column of statuses or dealers that holds few and short ones.
 package propose
 
 import (
@@ -30,9 +25,8 @@ import (
 	"leadferry/mapping"
 )
 
-// Input is a sample of a file. Encoding, Sheet and Delimiter are set where the
-// mapping has to say them: flags named them, or the file is not what a reader
-// takes it for by itself.
+// Input is a sample of a file. Encoding, Sheet and Delimiter are set where the mapping has to say them: flags named
+// them, or the file is not what a reader takes it for by itself.
 type Input struct {
 	File      string // how people call the file; "-" is standard input
 	Format    string // csv, tsv, jsonl or xlsx
@@ -54,8 +48,7 @@ type Input struct {
 	Repeats  int        // rows that are the header once more; they are passed over by any reading
 }
 
-// Unread is why rows could not be read, in words without their cells: how many, and the line
-// of the first.
+// Unread is why rows could not be read, in words without their cells: how many, and the line of the first.
 type Unread struct {
 	Why        string
 	Rows, Line int
@@ -68,8 +61,7 @@ type Proposal struct {
 	Notes []string
 }
 
-// Propose writes a mapping file for the sampled input. Its error says that the file would
-// not load.
+// Propose writes a mapping file for the sampled input. Its error says that the file would not load.
 func Propose(in Input) (Proposal, error) {
 	d := newDraft(newTable(in))
 	for {
@@ -100,8 +92,7 @@ type draft struct {
 	fields []field
 }
 
-// newDraft decides from the surest to the least sure: a column that plays one
-// part is not looked at for the next.
+// newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
 func newDraft(t *table) *draft {
 	d := &draft{table: t, Origin: t.originOf(), parts: map[part]*column{}}
 	if d.Status, d.OtherStatus = d.chooseStatus(); d.Status != nil && d.Status.Live {
@@ -126,14 +117,12 @@ type trial struct {
 	Others     int // invalid for another reason
 }
 
-// brokenRule is a rule and the columns of the value that breaks it, as a
-// mapping.Problem names them.
+// brokenRule is a rule and the columns of the value that breaks it, as a mapping.Problem names them.
 type brokenRule struct{ rule, column string }
 
-// try maps the sampled rows and counts those that break a rule. Its error says that the
-// mapping does not load.
+// try maps the sampled rows and counts those that break a rule. Its error says that the mapping does not load.
 func (d *draft) try(yaml string) (map[brokenRule]int, error) {
-	m, err := mapping.Parse("proposal", []byte(yaml))
+	m, err := mapping.Parse("proposal", []byte(yaml), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +165,7 @@ func (t *trial) add(problems []mapping.Problem) {
 // told as a mistake of the row, and the format stays.
 const mostMistakes = 20
 
-// loosen takes back what rows break, and reports whether that is anything. What a person
-// has to decide stays.
+// loosen takes back what rows break, and reports whether that is anything. What a person has to decide stays.
 func (d *draft) loosen(broken map[brokenRule]int) bool {
 	loosened := false
 	for i := range d.fields {

@@ -28,12 +28,10 @@ var proposal = sync.OnceValue(func() *template.Template {
 	}).Parse(proposalText))
 })
 
-// yaml is the mapping file.
 func (d *draft) yaml() string {
 	return strings.TrimRight(unite(layOut(d.execute("mapping"))), "\n") + "\n"
 }
 
-// notes are sentences for the person who asked for it.
 func (d *draft) notes() []string {
 	return strings.Split(strings.TrimSpace(unite(d.execute("notes"))), "\n")
 }
@@ -203,7 +201,6 @@ func layOut(text string) string {
 	return b.String()
 }
 
-// wrap breaks a text at blanks into lines of a width.
 func wrap(text string, width int) []string {
 	lines := []string{""}
 	for word := range strings.SplitSeq(text, " ") {
@@ -225,8 +222,7 @@ const noBreak = "\u00a0"
 
 func unite(text string) string { return strings.ReplaceAll(text, noBreak, " ") }
 
-// shown is a name for comments and notes: short, on one line, and no other line
-// can be made of it.
+// shown is a name for comments and notes: short, on one line, and no other line can be made of it.
 func shown(name string) string {
 	const most = 40
 	if runes := []rune(name); len(runes) > most {
@@ -243,7 +239,6 @@ func shown(name string) string {
 // Shown is the column's name for comments and notes.
 func (c *column) Shown() string { return shown(c.header) }
 
-// fileShown is a file's name for comments.
 func fileShown(name string) string {
 	if name == "" || name == "-" {
 		return "standard input"
@@ -292,7 +287,7 @@ func sayNames(headers []string, most int) string {
 	return joinWith(headers, ", ", shown)
 }
 
-func joinWith(list []string, between string, write func(string) string) string {
+func joinWith[T any](list []T, between string, write func(T) string) string {
 	var written []string
 	for _, s := range list {
 		written = append(written, write(s))

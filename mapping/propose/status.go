@@ -7,11 +7,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize/english"
+
 	"leadferry/internal/lazyregexp"
 )
 
-// statuses are those of the service by key, in the order of its specification
-// ("States and transitions").
+// statuses are those of the service by key, in the order of its specification ("States and transitions").
 var statuses = [...]string{
 	"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
 }
@@ -54,13 +55,11 @@ func (s *statusChoice) Open() []string {
 	return open
 }
 
-// isTemperature reports whether the words say hot, warm or cold.
 func (s *statusChoice) isTemperature() bool {
 	return !slices.ContainsFunc(s.Words, func(w statusWord) bool { return !known().has("temperature", joined(w.Text)) })
 }
 
-// chooseStatus picks the column of which most words can be placed, or one that is
-// called so, to be offered.
+// chooseStatus picks the column of which most words can be placed, or one that is called so, to be offered.
 func (d *draft) chooseStatus() (best, other *statusChoice) {
 	var list []*statusChoice
 	for _, c := range d.columns {
@@ -78,8 +77,7 @@ func (d *draft) chooseStatus() (best, other *statusChoice) {
 	return list[0], other
 }
 
-// statusOf is what the column's cells say of statuses, or nil when they and the
-// name say too little.
+// statusOf is what the column's cells say of statuses, or nil when they and the name say too little.
 func statusOf(c *column) *statusChoice {
 	strength := max(c.name.strength(partStatus), c.name.strength(partStatusID))
 	p := c.profile
@@ -192,3 +190,73 @@ func placeStatus(text string) placing {
 	}
 	return placing{}
 }
+
+// organizationChoice is how the leads find their dealers.
+type organizationChoice struct {
+	Column *column // names the organization, or nil
+	Live   bool    // its cells can be the service's IDs; else it is offered in a comment
+	Why    string
+	Words  []statusWord // of a table that a person has to fill in with the service's IDs
+}
+
+func (d *draft) chooseOrganization() organizationChoice {
+	var best organizationChoice
+	most := 0.0
+	for _, c := range d.columns {
+		o := d.organizationOf(c)
+		score := c.name.strength(partOrganization) + c.profile.share(kindUUID) + 0.5*c.profile.fill()
+		switch {
+		case o.Live:
+			score += 2
+		case o.Words != nil:
+			score++
+		}
+		if o.Column != nil && score > most {
+			best, most = o, score
+		}
+	}
+	return best
+}
+
+// organizationOf judges one column: IDs are few for many leads. Names of dealers
+// and the numbers of other systems need a person.
+func (d *draft) organizationOf(c *column) organizationChoice {
+	p, strength := c.profile, c.name.strength(partOrganization)
+	named, sure := strength >= leastScore, strength >= surePart
+	var words []statusWord
+	if sure {
+		words = dealersOf(c)
+	}
+	repeats := p.filled < 20 || p.distinct < p.filled
+	codes := p.share(kindCode) >= 0.9 && p.nothingLike(kindDate, kindEmail, kindDamaged) && p.longest <= mostKey
+	unnamed := strength == 0 && !c.name.known && !c.name.foreign
+	switch {
+	case sure && p.rows == 0:
+		return organizationChoice{c, true, "? by its name: no row was there to look at", nil}
+	case p.filled == 0 && p.rows > 0:
+	case named && p.share(kindUUID) >= 0.9 && repeats:
+		return organizationChoice{c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?", nil}
+	case named && codes && repeats, sure && p.share(kindSolid) >= 0.9:
+		return organizationChoice{c, false, "another system's numbers, by their looks", words}
+	case named && c.name.strength(partCompany) == 0 && p.nothingLike(kindEmail, kindDate, kindYesNo):
+		return organizationChoice{c, false, "says where, but not by an ID", words}
+	case unnamed && p.share(kindUUID) == 1 && p.filled >= 10 && p.distinct*2 <= p.filled:
+		return organizationChoice{c, false, "IDs that many rows share: dealers?", nil}
+	}
+	return organizationChoice{}
+}
+
+// dealersOf are the words of a column of dealers with their rows, the most frequent first, or
+// nil where they are many, hardly come twice or could be somebody's.
+func dealersOf(c *column) []statusWord {
+	p := c.profile
+	if p.filled == 0 || p.distinct > mostStatuses || p.filled >= 2*fewestRows && p.distinct*2 > p.filled || p.share(kindGiven)+p.share(kindPerson) > 0.3 {
+		return nil
+	}
+	return countWords(c.cells, func(word string, rows int) bool {
+		return tellable(word) || rows > 1 && dealerForm().MatchString(word)
+	})
+}
+
+// dealerForm is of the numbers that systems give dealers. A word with one is told where several rows have it.
+var dealerForm = lazyregexp.New(`^[A-Z]{0,4}[-_/. ]?[0-9]{3,8}$`)

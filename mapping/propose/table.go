@@ -43,9 +43,8 @@ type table struct {
 }
 
 func newTable(in Input) *table {
-	t := &table{In: in}
-	t.Headless = in.NoHeader
-	if in.Format != "jsonl" && !in.NoHeader && t.beginsWithLead() {
+	t := &table{In: in, Headless: in.NoHeader}
+	if in.Format != "jsonl" && !in.NoHeader && BeginsWithLead(in.Columns, in.Rows) {
 		t.Headless = true
 		t.In.Rows = append([][]string{in.Columns}, in.Rows...)
 		t.In.Columns = MadeUp(len(in.Columns))
@@ -89,25 +88,19 @@ func MadeUp(columns int) (names []string) {
 	return names
 }
 
-// BeginsWithLead reports whether the first line of a table looks like the rows below it, and
-// not like their header. All rows have as many cells.
-func BeginsWithLead(first []string, rows [][]string) bool {
-	t := &table{In: Input{Columns: first, Rows: rows}}
-	return t.beginsWithLead()
-}
-
 // speaking are the kinds of cells that the name of a column never looks like.
 var speaking = []kind{kindEmail, kindPhone, kindUUID, kindDate, kindSlashDate, kindURL, kindZeroLed}
 
 // telling are those that a first line hardly has where it is a header and the cells below are of the kind.
 var telling = append(slices.Clip(speaking), kindCode, kindNumber)
 
-// beginsWithLead reports whether the first line of a table is a lead and no header: it has
-// an e-mail address, or hardly a name that is known and two cells at least that look like
-// those below them, or stand there again, or one that begins to count the rows.
-func (t *table) beginsWithLead() bool {
+// BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
+// a name that is known and two cells at least that look like those below them, or stand there again, or one that begins
+// to count the rows. All rows have as many cells.
+func BeginsWithLead(first []string, rows [][]string) bool {
+	t := &table{In: Input{Columns: first, Rows: rows}}
 	alike, named, goesOn := 0, 0, false
-	for i, cell := range t.In.Columns {
+	for i, cell := range first {
 		if strings.HasPrefix(cell, reserved) {
 			continue
 		}
@@ -129,7 +122,7 @@ func (t *table) beginsWithLead() bool {
 		}
 		goesOn = goesOn || counts(append([]string{strings.TrimSpace(cell)}, cells...))
 	}
-	return (alike > 1 || goesOn && alike > 0) && named*leastUnnamed < len(t.In.Columns)
+	return (alike > 1 || goesOn && alike > 0) && named*leastUnnamed < len(first)
 }
 
 // counts reports whether the cells are numbers each of which is one more than that before.
@@ -196,9 +189,8 @@ func (t *table) hideSecrets() {
 	})
 }
 
-// setTreesApart takes out the object in which Salesforce's trees tell type and
-// reference of a record: the references number the records of one export, but
-// for those that hold the record's ID.
+// setTreesApart takes out the object in which Salesforce's trees tell type and reference of a record: the references
+// number the records of one export, but for those that hold the record's ID.
 func (t *table) setTreesApart() {
 	kind := slices.IndexFunc(t.columns, func(c *column) bool { return c.header == "attributes.type" })
 	if kind >= 0 && t.columns[kind].profile.distinct == 1 {
@@ -287,7 +279,6 @@ func pathTo(d *jsontext.Decoder) (path string, ok bool) {
 	return strings.Join(names, "."), len(names) > 0
 }
 
-// shape is the table's as mapping.Bind wants it, and its rows with the paths.
 func (t *table) shape() mapping.Columns {
 	return mapping.Columns{
 		Names: append(slices.Clone(t.In.Columns), headersOf(t.paths)...), Own: len(t.In.Columns), Open: t.In.Format == "jsonl",
@@ -318,11 +309,6 @@ func (c *column) placeholder() string {
 	return "{" + c.header + "}"
 }
 
-// placeholders are those of several columns.
 func placeholders(columns []*column, between string) string {
-	var texts []string
-	for _, c := range columns {
-		texts = append(texts, c.placeholder())
-	}
-	return strings.Join(texts, between)
+	return joinWith(columns, between, (*column).placeholder)
 }

@@ -63,9 +63,8 @@ func withVariants(forms []string, part string, others ...string) []string {
 	return forms
 }
 
-// misreads reports whether a date written by the form is read as another one, or not at
-// all: the last word on what package time makes of it. A layout whose numbers nothing
-// parts fails on a day and a month of one digit.
+// misreads reports whether a date written by the form is read as another one, or not at all: the last word on what
+// package time makes of it. A layout whose numbers nothing parts fails on a day and a month of one digit.
 func misreads(form string) bool {
 	zone := time.FixedZone("", 5*3600+1800)
 	for _, moment := range [...]time.Time{
@@ -91,13 +90,11 @@ var letterForms = map[string]string{
 	"Z": "Z07:00", "ZZ": "Z07:00", "X": "Z07:00", "XX": "Z07:00", "XXX": "Z07:00",
 }
 
-// minuteForms are the runs that are minutes behind an hour and months elsewhere:
-// people write both in either case.
+// minuteForms are the runs that are minutes behind an hour and months elsewhere: people write both in either case.
 var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
 
-// fromLetters is a layout in letters as Go's reference date. A letter that stands for
-// nothing is a fault: it may be a part in another program's layouts. Words between
-// quotes are none, as Java writes them.
+// fromLetters is a layout in letters as Go's reference date. A letter that stands for nothing is a fault: it may be a
+// part in another program's layouts. Words between quotes are none, as Java writes them.
 func fromLetters(s string) (layout, fault string) {
 	last := "" // part of the date
 	for s != "" {
@@ -106,11 +103,11 @@ func fromLetters(s string) (layout, fault string) {
 			s = s[len(word[0]):]
 			continue
 		}
-		run := firstRun(s)
+		run := s[:max(1, len(s)-len(strings.TrimLeft(s, s[:1])))]
 		s = s[len(run):]
 		form := letterForms[run]
 		behindHour, behindSecond := last == "15" || last == "03" || last == "3", last == "05" || last == "5"
-		switch letter := isLetter(run[0]) || run[0] == '_'; {
+		switch letter := 'a' <= run[0]|0x20 && run[0]|0x20 <= 'z' || run[0] == '_'; {
 		case run == "T" || !letter:
 			layout += run
 			continue
@@ -130,75 +127,35 @@ func fromLetters(s string) (layout, fault string) {
 // words are such as the layout has between quotes.
 var words = lazyregexp.New(`^'([^']*)'`)
 
-// firstRun is the byte that s begins with, as often as it stands there.
-func firstRun(s string) string {
-	n := 1
-	for n < len(s) && s[n] == s[0] {
-		n++
-	}
-	return s[:n]
-}
-
-func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
-
-// datePart is a part of a layout in Go's form, and what it stands for.
-type datePart struct{ text, field string }
-
-// unusable are parts that cannot be used: a day of the year, names of time zones, which
-// are not unique, and seconds of an offset.
+// unusable are parts that cannot be used: a day of the year, names of time zones, which are not unique, and seconds of
+// an offset.
 const unusable = "unusable"
 
-// dateParts are what package time takes for a field, those that begin with others first.
-var dateParts = []datePart{
-	{"January", "month"},
-	{"Jan", "month"},
-	{"Monday", "weekday"},
-	{"Mon", "weekday"},
-	{"MST", unusable},
-	{"2006", "year"},
-	{"_2006", "year"},
-	{"002", unusable},
-	{"__2", unusable},
-	{"_2", "day"},
-	{"01", "month"},
-	{"02", "day"},
-	{"03", "hour"},
-	{"04", "minute"},
-	{"05", "second"},
-	{"06", "year"},
-	{"15", "hour"},
-	{"1", "month"},
-	{"2", "day"},
-	{"3", "hour"},
-	{"4", "minute"},
-	{"5", "second"},
-	{"PM", "half of the day"},
-	{"pm", "half of the day"},
-	{"Z07:00:00", unusable},
-	{"-07:00:00", unusable},
-	{"Z07:00", "offset from UTC"},
-	{"-07:00", "offset from UTC"},
-	{"Z0700", "offset from UTC"},
-	{"-0700", "offset from UTC"},
-	{"Z07", "offset from UTC"},
-	{"-07", "offset from UTC"},
+// dateParts are what package time takes for a field.
+var dateParts = map[string][]string{
+	"year": {"2006", "_2006", "06"}, "month": {"January", "Jan", "01", "1"}, "weekday": {"Monday", "Mon"}, "day": {"02", "_2", "2"},
+	"hour": {"15", "03", "3"}, "minute": {"04", "4"}, "second": {"05", "5"}, "half of the day": {"PM", "pm"},
+	"offset from UTC": {"Z07:00", "-07:00", "Z0700", "-0700", "Z07", "-07"},
+	unusable:          {"MST", "002", "__2", "Z07:00:00", "-07:00:00"},
 }
 
-// fraction is that of a second as package time writes it: a point or comma and zeros
-// or nines only.
+// fraction is that of a second as package time writes it: a point or comma and zeros or nines only.
 var fraction = lazyregexp.New(`^([.,](?:0+|9+))(?:[^0-9]|$)`)
 
-// firstPart is what the layout begins with, a byte that stands for itself if nothing else.
-func firstPart(layout string) datePart {
+// firstPart is what the layout begins with and what that stands for: the longest of the parts, else a byte for itself.
+func firstPart(layout string) (part, field string) {
 	if found := fraction().FindStringSubmatch(layout); found != nil {
-		return datePart{found[1], "fraction"}
+		return found[1], "fraction"
 	}
-	for _, p := range dateParts {
-		if strings.HasPrefix(layout, p.text) {
-			return p
+	part = layout[:1]
+	for of, texts := range dateParts {
+		for _, text := range texts {
+			if strings.HasPrefix(layout, text) && (field == "" || len(text) > len(part)) {
+				part, field = text, of
+			}
 		}
 	}
-	return datePart{text: layout[:1]}
+	return part, field
 }
 
 // twelve counts the hours that need AM or PM, beside the field hour.
@@ -208,15 +165,15 @@ const twelve = "hour up to 12"
 func outputOf(layout string) (out, fault string) {
 	count := map[string]int{} // of each field
 	for layout != "" {
-		p := firstPart(layout)
-		if p.field == unusable || p.field == "" && isDigit(p.text[0]) {
-			return "", strconv.Quote(p.text) + " is no part of Go's reference date that can be used here"
+		part, field := firstPart(layout)
+		if field == unusable || field == "" && isDigit(part[0]) {
+			return "", strconv.Quote(part) + " is no part of Go's reference date that can be used here"
 		}
-		count[p.field]++
-		if p.text == "03" || p.text == "3" {
+		count[field]++
+		if part == "03" || part == "3" {
 			count[twelve]++
 		}
-		layout = layout[len(p.text):]
+		layout = layout[len(part):]
 	}
 	out = time.DateOnly
 	if count["hour"] > 0 {
@@ -228,7 +185,6 @@ func outputOf(layout string) (out, fault string) {
 	return out, fieldFault(count)
 }
 
-// fieldFault is what is wrong with a layout of these fields, or "".
 func fieldFault(count map[string]int) string {
 	for i, field := range [...]string{"year", "month", "day", "hour", "minute", "second", "fraction", "half of the day", "offset from UTC"} {
 		switch {

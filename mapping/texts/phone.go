@@ -14,14 +14,12 @@ import (
 // maxPhone is the longest text, in bytes, that is looked at as a phone number.
 const maxPhone = 128
 
-// E164 makes a number of a country, or of any country when it begins with + or
-// with the prefix that the country dials for abroad, +, country code and number
-// (ITU-T E.164). Only numbers that the numbering plans know are taken, and none
-// with letters or an extension: the form has no room for an extension, and to drop
-// it would call somebody else.
+// E164 makes a number of a country, or of any country when it begins with + or with the prefix that the country dials
+// for abroad, +, country code and number (ITU-T E.164). Only numbers that the numbering plans know are taken, and
+// none with letters or an extension: the form has no room for an extension, and to drop it would call somebody else.
 func E164(country string) (Conversion, *Fault) {
 	if !phonenumbers.GetSupportedRegions()[country] {
-		return nil, &Fault{Text: "step e164 needs a country, and " + shown(country) + " is none", Hint: countryHint(country)}
+		return nil, &Fault{Text: "step e164 needs a country, and " + Quote(country) + " is none", Hint: countryHint(country)}
 	}
 	return func(s string) (string, bool) { return international(s, country) }, nil
 }
@@ -59,8 +57,6 @@ func E164In(country, s string) (string, bool) {
 	return "", false
 }
 
-// countryHint says which country may have been meant: by its code in another form, or by
-// its calling code.
 func countryHint(s string) string {
 	near := ""
 	if code, err := strconv.Atoi(s); err == nil {
@@ -77,9 +73,8 @@ func countryHint(s string) string {
 // extension is how people write the extension that ends a phone number.
 var extension = lazyregexp.New(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
 
-// IsPhone reports whether s can be dialled. A number with + must be one that the
-// numbering plans know. Of others nobody knows the country: they need 5 to 15
-// digits, not counting 00, which many countries dial for abroad.
+// IsPhone reports whether s can be dialled. A number with + must be one that the numbering plans know. Of others
+// nobody knows the country: they need 5 to 15 digits, not counting 00, which many countries dial for abroad.
 func IsPhone(s string) bool {
 	if len(s) > maxPhone {
 		return false
@@ -96,10 +91,9 @@ func IsPhone(s string) bool {
 	return len(number) >= 5 && len(number) <= 15
 }
 
-// dial is a phone number as it is dialled: ASCII digits, after a + if it has one.
-// It is false for a text that holds anything but digits and what people write
-// between them, since a guess would be somebody else's number; one that ends in .0
-// has been through a column of decimals.
+// dial is a phone number as it is dialled: ASCII digits, after a + if it has one. It is false for a text that holds
+// anything but digits and what people write between them, since a guess would be somebody else's number; one that
+// ends in .0 has been through a column of decimals.
 func dial(s string) (number string, ok bool) {
 	if len(s) > maxPhone || strings.HasSuffix(s, ".0") {
 		return "", false

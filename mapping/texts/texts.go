@@ -1,27 +1,24 @@
-// Package texts knows what the texts of a known kind look like, such as dates, phone numbers, e-mail and
-// web addresses, and makes one form of the many in which people write dates and phone numbers.
-// It is what the words of format and the steps date and e164 of a mapping do, and knows nothing of
-// mappings.
+// Package texts knows what the texts of a known kind look like, such as dates, phone numbers, e-mail and web
+// addresses, and makes one form of the many in which people write dates and phone numbers. It is what the words of
+// format and the steps date and e164 of a mapping do, and knows nothing of mappings.
 package texts
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"leadferry/internal/spelling"
 )
 
-// Conversion makes another text of one that is trimmed and not empty. It is false for
-// a text that does not fit.
+// Conversion makes another text of one that is trimmed and not empty. It is false for a text that does not fit.
 type Conversion = func(string) (string, bool)
 
-// shown is a word of the mapping file, cut when it is long.
-func shown(word string) string { return fmt.Sprintf("%.64q", word) }
-
-// IsInteger reports whether s is decimal digits, after a sign or none. Zeros at
-// the beginning do no harm in a text.
+// IsInteger reports whether s is decimal digits, after a sign or none. Zeros at the beginning do no harm in a text.
 func IsInteger(s string) bool { return isDigits(afterSign(s)) }
 
 // IsNumber reports whether s is a decimal number such as -12.5 or 1e3: a point and
@@ -46,9 +43,8 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// IsEmail reports whether s is one address such as people have, local@domain of
-// at most 254 bytes: no display name, no quotes, no comments, and a domain with a
-// dot. Letters of any script are allowed.
+// IsEmail reports whether s is one address such as people have, local@domain of at most 254 bytes: no display name,
+// no quotes, no comments, and a domain with a dot. Letters of any script are allowed.
 func IsEmail(s string) bool {
 	local, domain, _ := strings.Cut(s, "@")
 	if len(s) > 254 || len(local) > 64 || !isDotted(local, localSet) {
@@ -144,3 +140,31 @@ func ASCIIDigit(r rune) rune {
 	}
 	return '0' + n%10
 }
+
+// Fault is what is wrong with a word or an expression of a mapping file, and what to do.
+type Fault struct {
+	Text, Hint string
+	From       int // where it stands in an expression, in characters from 0
+}
+
+// Unknown is the fault of a word that is none of those known; what is a phrase for it.
+func Unknown(what, word string, known []string) *Fault {
+	return &Fault{Text: "unknown " + what, Hint: cmp.Or(spelling.Hint(word, known), "known here: "+strings.Join(known, ", "))}
+}
+
+// MaxQuoted is how many characters of a word are shown.
+const MaxQuoted = 64
+
+// Quote shows a word of the file, cut when it is long.
+func Quote(word string) string { return fmt.Sprintf("%q", Shortened(word, MaxQuoted)) }
+
+// Shortened is s, cut when it has more than n characters.
+func Shortened(s string, n int) string {
+	if utf8.RuneCountInString(s) > n {
+		return string([]rune(s)[:n]) + "…"
+	}
+	return s
+}
+
+// CurlyQuotes are those that word processors make of straight ones.
+const CurlyQuotes = "“”„‟«»‘’‚"

@@ -28,7 +28,7 @@ func driftBugs() []bug {
 		},
 		{
 			number: 35, name: "last word of a status", imitates: "the pull file turns a status into the last of the CRM's words for it, and pull: is not asked",
-			edits:  []edit{{"mapping/valuechecks.go", "if _, has := r.m.pull[status]; known && !has {", "if known {"}},
+			edits:  []edit{{"mapping/checks.go", "if _, has := r.m.pull[status]; known && !has {", "if known {"}},
 			checks: []check{{"mapping", []string{"TestWordsOfTheWayBack"}}},
 		},
 	}

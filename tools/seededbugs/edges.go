@@ -23,7 +23,7 @@ func edgeBugs() []bug {
 		{
 			number: 27, name: "reading on from inside quotes", imitates: "m25, fault 132: a file that was cut, or a long letter, gives one lead a line of the letter",
 			edits: []edit{{
-				"importer/source/delimited/reader.go", "\t\t\tr.ended = r.unclosed(err, size)\n\t\t\treturn 0, nil\n",
+				"importer/source/delimited/record.go", "\t\t\tr.ended = r.unclosed(err, size)\n\t\t\treturn 0, nil\n",
 				"\t\t\tline, _ := r.in.Line(0)\n\t\t\treturn len(line), &rows.Problem{Code: \"quote\", Text: \"a quote is not closed\"}\n",
 			}},
 			checks: []check{{"importer/source", []string{"TestNoRowBeginsInsideQuotes"}}},

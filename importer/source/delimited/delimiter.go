@@ -68,13 +68,12 @@ func beginsRejects(in *lines.Window) bool {
 
 // detectDelimiter finds the character that parts the cells of a CSV file, by its beginning.
 //
-// Comma, semicolon, tab and bar are tried in turn. Each splits the records as the file would be read with it, so
-// that nothing inside quotes counts. One that does not part the header in two or more cells, or with which the
-// header's quotes do not fit, is out. The others are judged by how many of the records have as many cells as the
-// header. Those within a tenth of the best are equal; of them the one that gives the header the most cells wins,
-// then the one after which a cell begins with a space less often, as words in a sentence do, then the one that
-// comes first. The comma is taken where nothing parts the header. A file without header is judged by the number of
-// its named columns instead.
+// Comma, semicolon, tab and bar are tried in turn. Each splits the records as the file would be read with it, so that
+// nothing inside quotes counts. One that does not part the header in two or more cells, or with which the header's
+// quotes do not fit, is out. The others are judged by how many of the records have as many cells as the header. Those
+// within a tenth of the best are equal; of them the one that gives the header the most cells wins, then the one after
+// which a cell begins with a space less often, as words in a sentence do, then the one that comes first. The comma is
+// taken where nothing parts the header. A file without header is judged by the number of its named columns instead.
 func detectDelimiter(sample []byte, o rows.Options) rune {
 	best, found := trial{delim: ','}, false
 	for _, d := range candidates {
@@ -139,7 +138,6 @@ func (t *trial) next(r *Reader) (readable, more bool) {
 	return p == nil, true
 }
 
-// share is the part of the records that fit the header.
 func (t *trial) share() float64 {
 	if t.records == 0 {
 		return 1

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -72,8 +71,7 @@ func newReader(in *lines.Window, delim rune, o rows.Options, found *rows.Found) 
 	return &Reader{in: in, found: found, delim: d, frame: o.Frame, plain: o.NoQuotes, quoted: quoted{delim: []byte(d), escape: o.Backslash}}
 }
 
-// begin takes the columns from the header line, or from the options where the file has none. Rejects always have
-// one.
+// begin takes the columns from the header line, or from the options where the file has none. Rejects always have one.
 func (r *Reader) begin(o rows.Options) error {
 	rejects := (r.plain || o.NoHeader) && beginsRejects(r.in)
 	r.plain = r.plain && !rejects
@@ -91,7 +89,6 @@ func (r *Reader) begin(o rows.Options) error {
 	return err
 }
 
-// header reads the first record, which has to be a header.
 func (r *Reader) header() (size int, err error) {
 	size, problem := r.record()
 	line := r.in.Number
@@ -144,7 +141,6 @@ func (r *Reader) Next(row *rows.Row) error {
 	}
 }
 
-// give makes the row of a record of this size and problem.
 func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	row.Line, row.Size = r.in.Number, size
 	if problem == nil {
@@ -187,147 +183,6 @@ func (r *Reader) pass(size int) {
 	r.over = false
 }
 
-// record splits the next record into r.fields and gives its size in bytes, of one that is too long for the window the
-// limit. The record stays in the window. Where there is none, r.ended says why.
-func (r *Reader) record() (size int, p *rows.Problem) {
-	if r.ended != nil {
-		return 0, nil
-	}
-	line, err := r.first()
-	switch {
-	case errors.Is(err, lines.ErrTooLong):
-		r.over = true
-		if !r.plain && bytes.IndexByte(r.in.Bytes(r.in.Max), '"') >= 0 {
-			r.ended = r.tooMuch(r.in.Number)
-		}
-		return r.in.Max, rows.TooLong(r.in.Limit)
-	case err != nil:
-		r.ended = err
-		return 0, nil
-	}
-	size = len(line)
-	switch {
-	case !r.plain && bytes.IndexByte(line, '"') >= 0:
-		size, p = r.splitQuoted()
-	case size > r.in.Limit:
-		p = rows.TooLong(r.in.Limit)
-	default:
-		p = r.split(lines.Body(line))
-	}
-	if p == nil {
-		p = r.in.BadText(size)
-	}
-	return size, p
-}
-
-// split parts a record that holds no quotes.
-func (r *Reader) split(record []byte) *rows.Problem {
-	r.fields, r.quoted.lines = r.fields[:0], 0
-	if bytes.IndexByte(record, '\r') >= 0 {
-		return loneCR()
-	}
-	rest, fields := r.copied(record), r.fields
-	if len(r.delim) == 1 {
-		for i := strings.IndexByte(rest, r.delim[0]); i >= 0; i = strings.IndexByte(rest, r.delim[0]) {
-			fields, rest = append(fields, rest[:i]), rest[i+1:]
-		}
-	}
-	for more := true; more; {
-		var cell string
-		cell, rest, more = strings.Cut(rest, r.delim)
-		fields = append(fields, cell)
-	}
-	r.fields = fields
-	return nil
-}
-
-// sharedText is how many bytes of the file are copied at once: a row that is kept keeps as many.
-const sharedText = 2 << 10
-
-// copied is the text of a record, which begins the window, in a copy that it shares with those behind it.
-func (r *Reader) copied(record []byte) string {
-	if r.in.Offset+int64(len(record)) > r.sharedAt+int64(len(r.shared)) {
-		r.shared, r.sharedAt = string(r.in.Bytes(max(len(record), sharedText))), r.in.Offset
-	}
-	at := int(r.in.Offset - r.sharedAt)
-	return r.shared[at : at+len(record)]
-}
-
-// splitQuoted parts a record that holds quotes and takes as many lines as it needs.
-func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
-	r.quoted.reset()
-	for r.quoted.lines == 0 || r.quoted.open && !r.quoted.broken() {
-		line, err := r.in.Line(size)
-		if err != nil {
-			r.ended = r.unclosed(err, size)
-			return 0, nil
-		}
-		r.quoted.add(line)
-		size += len(line)
-	}
-	r.fields = r.quoted.cells(r.fields[:0])
-	if r.doubtful(size) {
-		r.ended = r.lost(r.in.Number, "the quotes of this row do not fit", size)
-	}
-	return size, r.quoted.fault
-}
-
-// unclosed says that no line closes the last quote of a record.
-func (r *Reader) unclosed(err error, size int) error {
-	opened := r.in.Number + r.quoted.from - 1
-	switch {
-	case errors.Is(err, io.EOF):
-		return r.lost(opened, "a quote opens here and is not closed before the end of the file", size)
-	case errors.Is(err, lines.ErrTooLong):
-		return r.lost(opened, fmt.Sprintf("a quote opens here and is not closed within %d bytes", r.in.Max-r.in.Limit), size)
-	}
-	return err
-}
-
-// doubtful says that the line behind a record of this size may be inside quotes: its own do not fit, or it has
-// quotes and other cells than the header.
-func (r *Reader) doubtful(size int) bool {
-	switch {
-	case r.columns.Width == 0: // it is the header, which has to fit
-		return false
-	case !r.quoted.broken():
-		return !r.fits() && !quoteOpens(r.in, size, r.quoted.delim)
-	case r.quoted.open || r.quoted.lines > 1:
-		return true
-	}
-	even := bytes.Count(r.in.Bytes(size), []byte{'"'})%2 == 0
-	return !even || len(r.fields) < r.columns.Width || !quoteOpens(r.in, size, r.quoted.delim)
-}
-
-// quoteOpens says that the first quote behind n bytes of the window begins a cell and ends none, or that as many
-// bytes as a record may have hold none. Quotes in pairs may be an empty cell or stand inside one, and tell nothing.
-func quoteOpens(in *lines.Window, n int, delim []byte) bool {
-	var ended error
-	for seen := n; ; {
-		text := in.Text()
-		i := bytes.IndexByte(text[seen:], '"')
-		if i < 0 {
-			seen = len(text)
-		} else {
-			seen += i
-			before, after := text[:seen], bytes.TrimLeft(text[seen:], `"`)
-			switch quotes := len(text) - seen - len(after); {
-			case len(after) <= len(delim) && ended == nil: // what follows them is not there yet
-			case quotes%2 == 0:
-				seen += quotes
-				continue
-			default:
-				ends := len(after) == 0 || bytes.HasPrefix(after, delim) || after[0] == '\n' || after[0] == '\r'
-				return !ends && (bytes.HasSuffix(before, []byte{'\n'}) || bytes.HasSuffix(before, delim))
-			}
-		}
-		if seen-n >= in.Limit || ended != nil {
-			return i < 0 && (ended == nil || errors.Is(ended, io.EOF))
-		}
-		ended = in.More()
-	}
-}
-
 // fits says that the record has a cell for each column, and nothing beyond. Empty fields beyond the header are let
 // pass, as Excel writes them.
 func (r *Reader) fits() bool {
@@ -354,7 +209,6 @@ func (r *Reader) tooMuch(line int) error {
 // escapeHint is for files in which a backslash stands before quotes.
 const escapeHint = `where a backslash stands before quotes in this file, say so in the mapping: source: {escape: "\\"}`
 
-// hasEscapes says that a backslash stands before a quote in a record of this size.
 func (r *Reader) hasEscapes(size int) bool {
 	return !r.quoted.escape && bytes.Contains(r.in.Bytes(size), []byte(`\"`))
 }
@@ -368,6 +222,48 @@ func (r *Reader) lost(line int, text string, size int) error {
 	return &rows.LostError{Line: line, Text: text + ": where the rows behind it begin cannot be known, and none of them was read", Hint: hint}
 }
 
-func loneCR() *rows.Problem {
-	return &rows.Problem{Code: "line_end", Text: "a carriage return stands alone outside quotes; lines must end with LF or CR LF"}
+// first is the line with which the next record begins, behind comments.
+func (r *Reader) first() ([]byte, error) {
+	for {
+		line, err := r.in.First()
+		over := errors.Is(err, lines.ErrTooLong)
+		if r.frame.Comment == "" || err != nil && !over || !bytes.HasPrefix(r.in.Text(), []byte(r.frame.Comment)) {
+			return line, err
+		}
+		r.comments++
+		r.in.Pass(len(line))
+		if over {
+			r.in.PassLine()
+		}
+	}
+}
+
+// atFooter says that the footer begins with the present record, by its cells or, since its quotes may not fit, by
+// its text.
+func (r *Reader) atFooter(size int, problem *rows.Problem) bool {
+	return problem == nil && r.frame.EndsAt(r.fields) || r.frame.Footer.Match(lines.Body(r.in.Bytes(size)))
+}
+
+func (r *Reader) leaveFooter() {
+	line, n := r.in.Number, 0
+	n, r.ended = r.in.Drain()
+	r.found.LeftOut(line, n, "footer")
+	r.frame.Footer = nil
+}
+
+// tellLeftOut says at the end of the text what of it was not read.
+func (r *Reader) tellLeftOut() {
+	if !errors.Is(r.ended, io.EOF) {
+		return
+	}
+	r.found.NoFooter(&r.frame)
+	r.frame.Footer = nil // told once
+	if r.tail != nil {
+		r.found.LeftOut(r.tail.Line, r.tail.Lines, "skip_footer")
+		r.tail = nil
+	}
+	if r.comments > 0 {
+		r.found.Warn("%s passed over as source.comment says", english.PluralWord(r.comments, "1 line was", fmt.Sprintf("%d lines were", r.comments)))
+		r.comments = 0
+	}
 }

@@ -67,7 +67,6 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 	return nil
 }
 
-// isUncorrected says that a row stands in a rejects file as it was written there, however long that is.
 func isUncorrected(p *rows.Problem) bool { return p != nil && p.Code == "uncorrected" }
 
 // blank says that a row without a problem holds no data, and counts it.
@@ -159,7 +158,6 @@ func cell(value string) string {
 	return value
 }
 
-// unquote decodes a valid JSON string.
 func unquote(quoted string) string {
 	if strings.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
@@ -269,7 +267,6 @@ func (s *shapes) first(places []path, values []string) string {
 	return ""
 }
 
-// fill makes cells of the values of an object of this shape.
 func (s *shapes) fill(of *shape, cells, values []string) {
 	for i, member := range of.keep {
 		cells[i] = cell(values[member])

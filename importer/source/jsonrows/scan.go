@@ -108,7 +108,6 @@ func (s *scan) structure(c byte) scanState {
 	return scanMore
 }
 
-// standsBetween says that a byte stands between values, not in them.
 func standsBetween(c byte) bool {
 	switch c {
 	case ' ', '\t', '\r', '\n', ',', ':', ']', '}':
@@ -132,7 +131,6 @@ func (c *cursor) lose(why error) {
 // errCut is the cause where the file ends before the document does.
 var errCut = errors.New("the file ends within its list: it was cut")
 
-// more reads on.
 func (c *cursor) more() {
 	if c.err = c.in.More(); errors.Is(c.err, io.EOF) {
 		c.lose(errCut)
@@ -188,7 +186,6 @@ func (c *cursor) measure() (size int, state scanState) {
 	return 0, scanLost
 }
 
-// passRest passes over the rest of a value, however long.
 func (c *cursor) passRest() {
 	for state := scanMore; state == scanMore && c.err == nil; {
 		var n int

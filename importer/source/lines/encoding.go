@@ -249,7 +249,6 @@ func (d *decoder) doubtful(src, text []byte) bool {
 		d.charset.lax != nil && d.charset.lax(src)
 }
 
-// slowly decodes one character after another.
 func (d *decoder) slowly(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
 	for nSrc < len(src) {
 		if len(dst)-nDst < widestRune {
@@ -291,7 +290,6 @@ func (d *decoder) one(dst, src []byte, atEOF bool) (n, size int) {
 	return n, size
 }
 
-// bad says that a decoded character is none of the file's.
 func (d *decoder) bad(text, src []byte) bool {
 	if string(text) == "\uFFFD" {
 		return string(src) != d.charset.replacement

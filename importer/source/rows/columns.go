@@ -85,7 +85,6 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 	return c, nil
 }
 
-// checkNames refuses headers that can be none.
 func checkNames(names []string, line int) error {
 	switch {
 	case len(names) == 0:
@@ -153,10 +152,9 @@ func holds(fields []string, column int) bool {
 	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
 }
 
-// HeaderAgain says that a row is the header once more, in letters of any case, as in files that were put together from
-// several exports, each perhaps with its byte order mark. One that has the same columns in another order, or the
-// first and most of the others, is the header of another table: what follows it is not what this file's header
-// says.
+// HeaderAgain says that a row is the header once more, in letters of any case, as in files that were put together
+// from several exports, each perhaps with its byte order mark. One that has the same columns in another order, or the
+// first and most of the others, is the header of another table: what follows it is not what this file's header says.
 func (c *Columns) HeaderAgain(fields []string, line int) (repeats bool, lost error) {
 	if len(fields) == 0 || isPlain(fields[0]) && c.lengths&lengthBit(len(fields[0])) == 0 {
 		return false, nil
@@ -206,7 +204,6 @@ func isPlain(cell string) bool {
 	return cell != "" && cell[0] > ' ' && cell[len(cell)-1] > ' '
 }
 
-// inOrder gives names in an order in which case does not count.
 func inOrder(names []string) []string {
 	return slices.SortedFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
 }

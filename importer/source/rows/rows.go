@@ -33,9 +33,8 @@ const MaxColumns = 16384
 // Options say how to read a file; the zero value detects what it can.
 type Options struct {
 	// Format is found by the name's ending when empty (.csv, .tsv, .tab, .json, .jsonl, .ndjson, .xlsx, .xlsm,
-	// without .gz, .zst or .zstd behind it), else by content: a text that begins with a brace, or with a bracket
-	// and a brace, is JSON. A file that begins as a workbook is one, whatever its name says. Standard input needs
-	// it.
+	// without .gz, .zst or .zstd behind it), else by content: a text that begins with a brace, or with a bracket and
+	// a brace, is JSON. A file that begins as a workbook is one, whatever its name says. Standard input needs it.
 	Format Format
 	// Delimiter parts the cells. 0: what a first line "sep=;" says, else a tab for TSV, and for CSV whichever of
 	// comma, semicolon, tab and bar splits most of the first 64 KiB into as many cells as the header.

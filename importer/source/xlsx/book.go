@@ -1,12 +1,18 @@
 package xlsx
 
 import (
+	"archive/zip"
+	"compress/flate"
+	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	slashed "path"
 	"strings"
 
-	"leadferry/importer/source/xlsx/numfmt"
+	"leadferry/importer/source/xlsx/xmlscan"
 )
 
 // book is what a workbook's parts say of its sheets, before any cell is read.
@@ -109,7 +115,6 @@ func (a archive) bookIn(part string) (*book, error) {
 	return b, nil
 }
 
-// truth reads a boolean attribute.
 func truth(text string) bool {
 	switch strings.TrimSpace(text) {
 	case "1", "true", "on":
@@ -147,62 +152,187 @@ func (b *book) holdsCells(s sheet) bool {
 	return !errors.Is(err, io.EOF)
 }
 
-// styles are the number formats of a workbook, by the styles of its cells.
-type styles struct {
-	formats []numfmt.Format // one for each style; nil until it is needed
-	ids     []int
-	codes   map[int]string // formats that the workbook has of its own
+// MaxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above
+// what Excel writes: what is beyond is made to fill memory or disk.
+const MaxUnpacked = 1 << 30
+
+const (
+	maxRatio     = 100      // times that a part may grow when it is unpacked
+	maxBlank     = 32 << 20 // bytes to which it may grow in any case
+	maxParts     = 10_000
+	maxDirectory = 8 << 20  // bytes of the archive's own directory
+	maxSmallPart = 16 << 20 // bytes of a part that is kept in memory
+	maxToken     = 12 << 20 // bytes of one tag or one text; Excel's cells hold 32,767 characters
+	maxNest      = 64       // levels of elements
+)
+
+// damage says why a workbook cannot be read, in a sentence about it. It keeps no cause: the texts of an XML decoder
+// quote the file.
+type damage struct{ text string }
+
+func (d *damage) Error() string { return d.text }
+
+func broken(text string) *damage { return &damage{"the workbook is damaged: " + text} }
+
+var (
+	errManyParts = &damage{fmt.Sprintf("the workbook holds more than %d parts", maxParts)}
+	errUnpacked  = &damage{fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked)}
+	errGrowth    = &damage{fmt.Sprintf("a part of the workbook grows more than %d times when it is unpacked", maxRatio)}
+	errSmallPart = &damage{fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart)}
+	errHugeToken = &damage{fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", maxToken)}
+	errSecret    = &damage{"the parts of the workbook are encrypted"}
+	errDoctype   = &damage{"a part of the workbook declares a document type, as no workbook does"}
+	errTwice     = broken("it holds two parts of one name")
+	errMissing   = broken("a part is missing")
+	errNest      = broken("elements are nested too deep")
+	errXML       = broken("its XML is broken, cut or not that of a workbook")
+)
+
+// damaged makes of an error of the libraries one that can be shown. Errors of a disk stay.
+func damaged(err error) error {
+	var shown *damage
+	var disk *fs.PathError
+	var packed flate.CorruptInputError
+	switch {
+	case err == nil, errors.As(err, &shown), errors.As(err, &disk):
+		return err
+	case errors.Is(err, zip.ErrChecksum):
+		return broken("a checksum is wrong")
+	case errors.Is(err, zip.ErrFormat), errors.As(err, &packed), errors.Is(err, io.ErrUnexpectedEOF):
+		return broken("the archive is broken or cut")
+	case errors.Is(err, zip.ErrAlgorithm):
+		return broken("a part is packed in an unknown way")
+	case errors.Is(err, xmlscan.ErrLong):
+		return errHugeToken
+	case errors.Is(err, xmlscan.ErrNest):
+		return errNest
+	case errors.Is(err, xmlscan.ErrDoctype):
+		return errDoctype
+	}
+	return errXML
 }
 
-var errStyle = broken("a cell points to a number format that is not there")
+// unexpected keeps an end in the midst of something from looking like the end of it.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
 
-// readStyles reads the part with the styles; a workbook may have none.
-func (b *book) readStyles() (*styles, error) {
-	s := &styles{codes: map[int]string{}}
-	if b.styles == "" {
-		return s, nil
+// archive is what a ZIP archive holds: parts, by names in lower case without leading slash.
+type archive map[string]*zip.File
+
+// openArchive reads the directory of an archive and holds it to the limits.
+func openArchive(in io.ReaderAt, size int64) (archive, error) {
+	if size > MaxUnpacked {
+		return nil, errUnpacked
 	}
-	var part struct {
-		Formats []struct {
-			ID     int    `xml:"numFmtId,attr"`
-			Code   string `xml:"formatCode,attr"`
-			Code16 string `xml:"formatCode16,attr"`
-		} `xml:"numFmts>numFmt"`
-		Cells []struct {
-			Format int `xml:"numFmtId,attr"`
-		} `xml:"cellXfs>xf"`
+	within := &bounded{in: in, left: maxDirectory}
+	directory, err := zip.NewReader(within, size)
+	if within.spent {
+		return nil, errManyParts
 	}
-	if err := b.parts.decode(b.styles, &part); err != nil {
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, err
 	}
-	for _, f := range part.Formats {
-		s.codes[f.ID] = f.Code
-		if f.Code16 != "" {
-			s.codes[f.ID] = f.Code16
+	within.left = math.MaxInt64 // the parts are bounded one by one
+	if len(directory.File) > maxParts {
+		return nil, errManyParts
+	}
+	parts := make(archive, len(directory.File))
+	var total uint64
+	for _, file := range directory.File {
+		unpacked, name := file.UncompressedSize64, partName(file.Name)
+		total += min(unpacked, 2*MaxUnpacked)
+		switch {
+		case total > MaxUnpacked:
+			return nil, errUnpacked
+		case unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64:
+			return nil, errGrowth
+		case parts[name] != nil:
+			return nil, errTwice
 		}
+		parts[name] = file
 	}
-	for _, c := range part.Cells {
-		s.ids = append(s.ids, c.Format)
+	// Parts may overlap in the archive, and say each that they are small.
+	if total > maxBlank && total/maxRatio > uint64(size) {
+		return nil, errGrowth
 	}
-	s.formats = make([]numfmt.Format, len(s.ids))
-	return s, nil
+	return parts, nil
 }
 
-// of gives the number format of a style. A workbook's own code goes before the one that is built in.
-func (s *styles) of(style int) (numfmt.Format, error) {
-	if len(s.ids) == 0 {
-		return numfmt.General, nil
+// bounded gives up after so many bytes. An archive's directory is read as a whole before its entries can be counted.
+type bounded struct {
+	in    io.ReaderAt
+	left  int64
+	spent bool
+}
+
+func (b *bounded) ReadAt(p []byte, offset int64) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		b.spent = true
+		return 0, errManyParts
 	}
-	if style < 0 || style >= len(s.ids) {
-		return nil, errStyle
+	return b.in.ReadAt(p, offset)
+}
+
+// partName makes the names that an archive and the references inside it use comparable: Excel takes them in any
+// case, and some writers use backslashes.
+func partName(name string) string {
+	return strings.ToLower(strings.TrimPrefix(slashed.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
+}
+
+// open opens a part. Its reader checks length and checksum when the end is reached.
+func (a archive) open(name string) (io.ReadCloser, error) {
+	file := a[name]
+	switch {
+	case file == nil:
+		return nil, errMissing
+	case file.Flags&1 != 0:
+		return nil, errSecret
 	}
-	if s.formats[style] == nil {
-		id := s.ids[style]
-		if code, own := s.codes[id]; own {
-			s.formats[style] = numfmt.Compile(code)
-		} else {
-			s.formats[style] = numfmt.BuiltIn(id)
-		}
+	return file.Open()
+}
+
+// decode reads a part that describes the workbook into v.
+func (a archive) decode(name string, v any) error {
+	in, err := a.open(name)
+	if err != nil {
+		return err
 	}
-	return s.formats[style], nil
+	defer in.Close()
+	if a[name].UncompressedSize64 > maxSmallPart {
+		return errSmallPart
+	}
+	if err := xml.NewTokenDecoder(bookReader{newScanner(in)}).Decode(v); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, in) // the checksum comes at the end
+	return err
+}
+
+func newScanner(in io.Reader) *xmlscan.Scanner {
+	return xmlscan.New(in, xmlscan.Limits{Token: maxToken, Nest: maxNest})
+}
+
+// bookReader hands out the tokens of a part that describes the workbook, for [xml.NewTokenDecoder].
+type bookReader struct{ *xmlscan.Scanner }
+
+// Token gives the next token; io.EOF where the part ends and nothing is open.
+func (r bookReader) Token() (xml.Token, error) {
+	kind, err := r.Next()
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == xmlscan.Text:
+		return xml.CharData(r.Text()), nil
+	case kind == xmlscan.End:
+		return xml.EndElement{Name: xml.Name{Local: string(r.Name())}}, nil
+	}
+	e := xml.StartElement{Name: xml.Name{Local: string(r.Name())}}
+	for _, a := range r.Attributes() {
+		e.Attr = append(e.Attr, xml.Attr{Name: xml.Name{Local: string(a.Name)}, Value: string(a.Value)})
+	}
+	return e, nil
 }

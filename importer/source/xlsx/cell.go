@@ -28,7 +28,6 @@ var knownErrors = map[string]bool{
 	"#CONNECT!": true, "#UNKNOWN!": true, "#BUSY!": true, "#EXTERNAL!": true, "#PYTHON!": true,
 }
 
-// faultOf is the fault of a cell that shows an error.
 func faultOf(shown string) *fault {
 	text := "holds an error"
 	if knownErrors[shown] {
@@ -150,13 +149,71 @@ func (f *formatter) isoDate(value []byte, style int) (cell, error) {
 		return cell{}, err
 	}
 	for _, form := range isoForms {
-		if at, err := time.Parse(form, string(value)); err == nil {
-			text, ok := format.Date(at)
-			if ok {
-				f.shown = numfmt.Shown{Text: text, Date: true}
-				return cell{text: []byte(text), number: &f.shown}, nil
-			}
+		at, err := time.Parse(form, string(value))
+		if text, ok := format.Date(at); err == nil && ok {
+			f.shown = numfmt.Shown{Text: text, Date: true}
+			return cell{text: []byte(text), number: &f.shown}, nil
 		}
 	}
 	return textCell(value), nil
+}
+
+// styles are the number formats of a workbook, by the styles of its cells.
+type styles struct {
+	formats []numfmt.Format // one for each style; nil until it is needed
+	ids     []int
+	codes   map[int]string // formats that the workbook has of its own
+}
+
+var errStyle = broken("a cell points to a number format that is not there")
+
+// readStyles reads the part with the styles; a workbook may have none.
+func (b *book) readStyles() (*styles, error) {
+	s := &styles{codes: map[int]string{}}
+	if b.styles == "" {
+		return s, nil
+	}
+	var part struct {
+		Formats []struct {
+			ID     int    `xml:"numFmtId,attr"`
+			Code   string `xml:"formatCode,attr"`
+			Code16 string `xml:"formatCode16,attr"`
+		} `xml:"numFmts>numFmt"`
+		Cells []struct {
+			Format int `xml:"numFmtId,attr"`
+		} `xml:"cellXfs>xf"`
+	}
+	if err := b.parts.decode(b.styles, &part); err != nil {
+		return nil, err
+	}
+	for _, f := range part.Formats {
+		s.codes[f.ID] = f.Code
+		if f.Code16 != "" {
+			s.codes[f.ID] = f.Code16
+		}
+	}
+	for _, c := range part.Cells {
+		s.ids = append(s.ids, c.Format)
+	}
+	s.formats = make([]numfmt.Format, len(s.ids))
+	return s, nil
+}
+
+// of gives the number format of a style. A workbook's own code goes before the one that is built in.
+func (s *styles) of(style int) (numfmt.Format, error) {
+	if len(s.ids) == 0 {
+		return numfmt.General, nil
+	}
+	if style < 0 || style >= len(s.ids) {
+		return nil, errStyle
+	}
+	if s.formats[style] == nil {
+		id := s.ids[style]
+		if code, own := s.codes[id]; own {
+			s.formats[style] = numfmt.Compile(code)
+		} else {
+			s.formats[style] = numfmt.BuiltIn(id)
+		}
+	}
+	return s.formats[style], nil
 }

@@ -122,7 +122,6 @@ func allDigits(text []byte) bool {
 	return true
 }
 
-// tell makes warnings of the notes.
 func (n *notes) tell(s *sheetReader, columns *rows.Columns, found *rows.Found) {
 	if n.hidden > 0 {
 		found.Warn("%s of the sheet %s hidden or filtered away in Excel, and read like all others", english.Plural(n.hidden, "row", ""), are(n.hidden))
@@ -164,17 +163,11 @@ func (c columnNotes) tell(name string, found *rows.Found) {
 }
 
 func (t tally) holdNumbers() string {
-	if t.cells == 1 {
-		return "1 cell holds a number"
-	}
-	return fmt.Sprintf("%d cells hold numbers", t.cells)
+	return english.PluralWord(t.cells, "1 cell holds a number", fmt.Sprintf("%d cells hold numbers", t.cells))
 }
 
 func (t tally) lookLikeDates() string {
-	if t.cells == 1 {
-		return "1 text looks like a date"
-	}
-	return fmt.Sprintf("%d texts look like dates", t.cells)
+	return english.PluralWord(t.cells, "1 text looks like a date", fmt.Sprintf("%d texts look like dates", t.cells))
 }
 
 func are(n int) string { return english.PluralWord(n, "is", "are") }
@@ -194,7 +187,6 @@ var (
 	}
 )
 
-// identifies tells whether a column's name is one of identifiers.
 func identifies(name string) bool {
 	for _, word := range words(name) {
 		if slices.Contains(identifierWords, word) {

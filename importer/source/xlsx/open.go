@@ -5,19 +5,16 @@
 //
 // Cells are the text that Excel shows in a system whose language is English, but:
 //
-//   - Numbers in the general, scientific and fraction formats keep all their digits, none
-//     is rounded for want of room. A whole number of more than 15 digits is a
-//     fault: Excel has lost the others.
-//   - Dates are written as 2026-03-04, times as 10:11:12, and both with a blank
-//     between, whatever their format: in which order it has day and month, nobody
-//     could tell from the text. A format without a day, or without a time, leaves
-//     that out. Durations are written as their format says.
+//   - Numbers in the general, scientific and fraction formats keep all their digits, none is rounded for want of
+//     room. A whole number of more than 15 digits is a fault: Excel has lost the others.
+//   - Dates are written as 2026-03-04, times as 10:11:12, and both with a blank between, whatever their format: in
+//     which order it has day and month, nobody could tell from the text. A format without a day, or without a time,
+//     leaves that out. Durations are written as their format says.
 //   - The built-in currency formats, whose currency depends on the system, are
 //     written without one. Blanks that only align a number are left out.
 //   - Text is what was entered, whatever its format adds to it. Texts that look like
 //     dates, beside dates in one column, are told of.
-//   - An error, a formula that was never computed and a number that is no date
-//     but has the format of one are faults.
+//   - An error, a formula that was never computed and a number that is no date but has the format of one are faults.
 //
 // Promises: memory does not grow with the workbook; a sheet that is damaged or cut is told before its first row, by
 // the checksums of the archive; no error quotes the file.
@@ -191,7 +188,6 @@ func refuseCompound(in io.Reader) error {
 	return &rows.OpenError{Text: "is an old Office document or an e-mail, which cannot be read", Hint: Hint}
 }
 
-// utf16le is an ASCII text in UTF-16.
 func utf16le(text string) []byte {
 	return []byte(strings.Join(strings.Split(text, ""), "\x00"))
 }

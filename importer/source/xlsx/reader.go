@@ -161,7 +161,6 @@ func (r *Reader) Next(row *rows.Row) error {
 	return nil
 }
 
-// problem tells why the present row cannot be used.
 func (r *Reader) problem(row *rows.Row) *rows.Problem {
 	if r.fault != nil {
 		return r.fault
@@ -175,7 +174,6 @@ func (r *Reader) problem(row *rows.Row) *rows.Problem {
 	return nil
 }
 
-// give fills the cells of a row, and tells which of them are faulty.
 func (r *Reader) give(row *rows.Row) {
 	for i, column := range r.columns.Keep {
 		if column < len(r.fields) {
@@ -189,7 +187,6 @@ func (r *Reader) give(row *rows.Row) {
 	}
 }
 
-// asCSV writes cells as a record of CSV, for people.
 func asCSV(cells []string) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -223,7 +220,6 @@ func (r *Reader) advance() error {
 	return r.ended
 }
 
-// convert makes texts of the cells of the present row, as Excel shows them.
 func (r *Reader) convert() error {
 	r.held, r.text, r.size, r.fault, r.faults = r.held[:0], r.text[:0], 0, nil, r.faults[:0]
 	long := r.sheet.long

@@ -53,7 +53,6 @@ type rawCell struct {
 // span is a run of columns, counted from 0.
 type span struct{ first, last int }
 
-// newSheetReader reads the beginning of a sheet.
 func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
 	s := &sheetReader{xml: newScanner(in), max: limit}
 	more, err := s.xml.NextChild()
@@ -99,7 +98,6 @@ func (s *sheetReader) mergedArea() error {
 	return s.xml.Skip()
 }
 
-// column notes of columns whether they are hidden.
 func (s *sheetReader) column() error {
 	first, _ := strconv.Atoi(string(s.xml.Attribute("min")))
 	last, _ := strconv.Atoi(string(s.xml.Attribute("max")))
@@ -109,13 +107,11 @@ func (s *sheetReader) column() error {
 	return s.xml.Skip()
 }
 
-// hides tells whether a column is hidden.
 func (s *sheetReader) hides(column int) bool {
 	return slices.ContainsFunc(s.hiddenColumns, func(s span) bool { return s.first <= column && column <= s.last })
 }
 
-// row reads the cells of a row. Rows and cells may leave out where they stand: then they stand behind the one
-// before.
+// row reads the cells of a row. Rows and cells may leave out where they stand: then they stand behind the one before.
 func (s *sheetReader) row() error {
 	number := s.number + 1
 	if at := s.xml.Attribute("r"); len(at) > 0 {
@@ -130,22 +126,16 @@ func (s *sheetReader) row() error {
 	}
 	s.number, s.hidden, s.long, s.ordered = number, truth(string(s.xml.Attribute("hidden"))), false, true
 	s.cells, s.text = s.cells[:0], s.text[:0]
-	for {
-		more, err := s.xml.NextChild()
-		switch {
-		case err != nil:
-			return unexpected(err)
-		case !more:
-			return s.inOrder()
-		case string(s.xml.Name()) == "c":
-			err = s.cell()
-		default:
-			err = s.xml.Skip()
+	err := s.xml.Children(func() error {
+		if string(s.xml.Name()) == "c" {
+			return s.cell()
 		}
-		if err != nil {
-			return unexpected(err)
-		}
+		return s.xml.Skip()
+	})
+	if err != nil {
+		return unexpected(err)
 	}
+	return s.inOrder()
 }
 
 // inOrder puts cells in order that are not, as no program that is known writes them.
@@ -202,32 +192,20 @@ func (s *sheetReader) cell() error {
 
 // content reads what is in a cell: its value, or the text that is written in it.
 func (s *sheetReader) content(c *rawCell) error {
-	for {
-		more, err := s.xml.NextChild()
-		if !more || err != nil {
-			return err
-		}
+	return s.xml.Children(func() error {
 		switch string(s.xml.Name()) {
 		case "v":
 			c.value = true
-			err = s.value()
+			return s.xml.Characters(s.gather)
 		case "is":
 			c.value = true
-			err = richText(s.xml, s.gather)
+			return richText(s.xml, s.gather)
 		case "f":
 			c.formula = true
-			err = s.xml.Skip()
-		default:
-			err = s.xml.Skip()
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return s.xml.Skip()
+	})
 }
-
-// value gathers the text of an element.
-func (s *sheetReader) value() error { return s.xml.Characters(s.gather) }
 
 // gather appends a piece of text, up to the row's limit.
 func (s *sheetReader) gather(text []byte) error {
@@ -239,7 +217,6 @@ func (s *sheetReader) gather(text []byte) error {
 	return nil
 }
 
-// holdsText tells whether a cell of the present row has a value.
 func (s *sheetReader) holdsText() bool { return s.long || len(s.text) > 0 }
 
 // reference reads a cell's name, as "AB12", with the column counted from 0.

@@ -110,7 +110,6 @@ func richText(tokens *xmlscan.Scanner, gather func([]byte) error) error {
 	})
 }
 
-// add appends a text.
 func (t *sharedTexts) add(text []byte) error {
 	if len(t.open) == 0 {
 		t.blocks = append(t.blocks, textBlock{t.count, t.store.size})
@@ -128,7 +127,6 @@ func (t *sharedTexts) add(text []byte) error {
 	return t.close()
 }
 
-// close ends the open block.
 func (t *sharedTexts) close() error {
 	_, err := t.store.Write(t.open)
 	t.open = t.open[:0]
@@ -181,7 +179,6 @@ func (t *sharedTexts) keep(i int, c cell) cell {
 	return c
 }
 
-// block gives a block by its number, counted from 1.
 func (t *sharedTexts) block(number int) ([]byte, error) {
 	held := &t.held[number%heldBlocks]
 	if held.number == number {
@@ -236,7 +233,6 @@ func (s *Scratch) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// spill moves what is held into a file.
 func (s *Scratch) spill() error {
 	file, err := os.CreateTemp("", "leadferry-")
 	if err != nil {

@@ -51,7 +51,7 @@ func readMapping(path string, told func(table string)) (*mapping.Mapping, report
 	}
 	sum := sha256.New()
 	sum.Write(data)
-	m, err := mapping.ParseBeside(path, data, func(name, key, value string, add func(mapping.TableRow)) error {
+	m, err := mapping.Parse(path, data, func(name, key, value string, add func(line int, key, value string)) error {
 		file := filepath.Join(filepath.Dir(path), name)
 		told(file)
 		t := table{file: file, columns: [2]string{key, value}, add: add}
@@ -99,7 +99,7 @@ type table struct {
 	file    string
 	columns [2]string // of the words, and of what they become
 	places  [2]int
-	add     func(mapping.TableRow)
+	add     func(line int, key, value string)
 	sha256  string
 	errs    mapping.Errors
 }
@@ -223,6 +223,6 @@ func (t *table) take(row *source.Row) {
 	case len(faults) > 0:
 		t.fail(row.Line, faults[0].Text, "mend the cell, or take the row out")
 	case !row.Repeats:
-		t.add(mapping.TableRow{Line: row.Line, Key: row.Cells[t.places[0]], Value: row.Cells[t.places[1]]})
+		t.add(row.Line, row.Cells[t.places[0]], row.Cells[t.places[1]])
 	}
 }

@@ -199,7 +199,6 @@ type token struct {
 	text string
 }
 
-// isPlace tells whether the token is a place for a digit.
 func (t token) isPlace() bool { return t.kind == '0' || t.kind == '#' || t.kind == '?' }
 
 // places count what the tokens of a section ask for.
@@ -217,7 +216,6 @@ type compiler struct {
 	system bool            // a date or time in the system's own looks
 }
 
-// compileSection reads the pieces of one section.
 func compileSection(code []string) section {
 	var c compiler
 	for _, piece := range code {
@@ -245,7 +243,6 @@ func compileSection(code []string) section {
 	return c.section
 }
 
-// add reads one piece.
 func (c *compiler) add(piece string) {
 	first, lower := piece[0], strings.ToLower(piece)
 	switch {

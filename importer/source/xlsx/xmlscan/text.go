@@ -132,7 +132,6 @@ func isNameByte(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == ':' || b == '_' || b == '-' || b == '.' || b >= utf8.RuneSelf
 }
 
-// local is a name without its prefix.
 func local(name []byte) []byte {
 	if i := bytes.IndexByte(name, ':'); i > 0 && i < len(name)-1 {
 		return name[i+1:]
