@@ -1,29 +1,23 @@
-//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || windows)
+//go:build !linux && !windows
 
 package disk
 
 import (
-	"io/fs"
+	"errors"
 	"os"
 )
 
-// NoFollow and NonBlock are no flags here.
-const NoFollow, NonBlock = 0, 0
+// InMemory is not known here.
+func InMemory(*os.File) bool { return false }
 
-// TryLock takes no lock: bbolt takes its own of the checkpoint, and two processes that renew
-// a token at once cost one more sign-in.
-func TryLock(*os.File, bool) (held bool, err error) { return true, nil }
+// FileSystem is not known here.
+func FileSystem(string) (int64, error) { return 0, nil }
 
-// Unlock has nothing to give back.
-func Unlock(*os.File) error { return nil }
+// MountPoint is not known here.
+func MountPoint(string) bool { return false }
 
-// SyncFolder does nothing: folders cannot be synced here.
-func SyncFolder(string) error { return nil }
+// RenameNew is not to be had here.
+func RenameNew(string, string) error { return errors.ErrUnsupported }
 
-// SyncOpen does nothing, too.
-func SyncOpen(*os.File) error { return nil }
-
-// FileNumber is nothing: files have no numbers here.
-func FileNumber(fs.FileInfo) string { return "" }
-
-func owner(fs.FileInfo) (uid, gid int, known bool) { return 0, 0, false }
+// BeginSync is not to be had here.
+func BeginSync(*os.File, int64, int64) {}

@@ -1,4 +1,4 @@
-//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+//go:build !windows
 
 package disk
 
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
 // Flags for os.OpenFile: the last part of the path is no symbolic link, and a named pipe
@@ -66,3 +67,49 @@ func owner(info fs.FileInfo) (uid, gid int, known bool) {
 	}
 	return int(s.Uid), int(s.Gid), true
 }
+
+// Stat is what the system says of a file, with whom it belongs to and who else may use it.
+func Stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
+
+// StatOpen is Stat of a file that is open.
+func StatOpen(f *os.File) (fs.FileInfo, error) { return f.Stat() }
+
+// MakePrivate leaves a file to its owner alone.
+func MakePrivate(f *os.File) error { return f.Chmod(0o600) }
+
+// MakeNewPrivate does nothing: the file was made with mode 0600.
+func MakeNewPrivate(*os.File) error { return nil }
+
+// MakeFolder makes a folder for its owner alone.
+func MakeFolder(path string) error { return os.Mkdir(path, 0o700) }
+
+// MakeFolders makes a folder and those above it that are not there, for their owner alone.
+func MakeFolders(path string) error { return os.MkdirAll(path, 0o700) }
+
+// KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
+const KeepsOpenFiles = false
+
+// Held says nothing: an open file keeps nobody from it here.
+func Held(error) (hint string) { return "" }
+
+// Patiently calls f: an open file can be replaced here.
+func Patiently(f func() error) error { return f() }
+
+// OpenPatiently calls f: nobody can keep a file to himself here.
+func OpenPatiently(_ time.Duration, f func() error) error { return f() }
+
+// Replaceable fails when a file could not be replaced now for another program that has it open: none could here.
+func Replaceable(string) error { return nil }
+
+// Rename gives a file another name, in the place of one that has it.
+func Rename(from, to string) error { return os.Rename(from, to) }
+
+// The commands that show what is wrong.
+const (
+	showsOwners = "`ls -ld` shows whose they are"
+	showsRoom   = "`df` shows what is full"
+	raisesLimit = " (`ulimit -n`)"
+)
+
+// Errors have the same numbers on all these systems.
+var noDisk, noRoom, writeProtected, noFile, tooManyOpen, badName, failing []error

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -70,3 +73,181 @@ func SyncOpen(folder *os.File) error { return SyncFolder(folder.Name()) }
 
 // FileNumber is nothing: a file's number is not in what is known of it here.
 func FileNumber(fs.FileInfo) string { return "" }
+
+// KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
+const KeepsOpenFiles = true
+
+// A virus scanner or an indexer lets go of a file soon.
+const (
+	patience  = 4 * time.Second
+	tryAgain  = 50 * time.Millisecond
+	heldWords = "it is open in another program, or may not be changed: close it in Excel, or wherever it is open"
+)
+
+// held says that another program has a file open.
+type held struct{ cause error }
+
+func (h held) Error() string { return heldWords }
+func (h held) Unwrap() error { return h.cause }
+
+// Held says in words what to do about a file that another program has open and lets nobody else read; nothing about
+// other errors.
+func Held(err error) (hint string) {
+	if errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return "close it in Excel, or in whatever program has it open"
+	}
+	return ""
+}
+
+// Patiently replaces, renames or removes a file by f, which it calls again for some seconds while another program has
+// the file open.
+func Patiently(f func() error) error {
+	err, late := again(patience, f)
+	if late {
+		return held{err}
+	}
+	return err
+}
+
+// OpenPatiently opens a file by f, which it calls again for some seconds, or for wait where that is longer, while
+// another program keeps the file to itself or is about to replace it.
+func OpenPatiently(wait time.Duration, f func() error) error {
+	err, _ := again(max(wait, patience), f)
+	return err
+}
+
+// again calls f until it meets no other program, and reports whether it met one to the end.
+func again(wait time.Duration, f func() error) (err error, late bool) {
+	for end := time.Now().Add(wait); ; time.Sleep(tryAgain) {
+		err := f()
+		if Held(err) == "" && !errors.Is(err, windows.ERROR_ACCESS_DENIED) { // which a rename says instead
+			return err, false
+		}
+		if !time.Now().Before(end) {
+			return err, true
+		}
+	}
+}
+
+// Replaceable fails when a file could not be replaced now for another program that has it open. One that is not there
+// is none.
+func Replaceable(path string) error {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return err
+	}
+	err = Patiently(func() error {
+		h, err := windows.CreateFile(name, windows.DELETE, anyShare, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+		if err == nil {
+			windows.CloseHandle(h)
+		}
+		return err
+	})
+	if errors.As(err, new(held)) {
+		return err
+	}
+	return nil // whatever else is wrong is told by who replaces it
+}
+
+// anyShare keeps nobody from a file while it is open.
+const anyShare = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+
+// Rename gives a file another name, in the place of one that has it, and waits for the disk to know it.
+func Rename(from, to string) error {
+	return Patiently(func() error { return move(from, to, windows.MOVEFILE_REPLACE_EXISTING) })
+}
+
+// RenameNew renames a file unless something has the new name already.
+func RenameNew(from, to string) error {
+	return Patiently(func() error { return move(from, to, 0) })
+}
+
+func move(from, to string, flags uint32) error {
+	old, err := windows.UTF16PtrFromString(from)
+	if err != nil {
+		return err
+	}
+	name, err := windows.UTF16PtrFromString(to)
+	if err != nil {
+		return err
+	}
+	if err := windows.MoveFileEx(old, name, flags|windows.MOVEFILE_WRITE_THROUGH); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+// InMemory is not known here.
+func InMemory(*os.File) bool { return false }
+
+// FileSystem is NetworkDrive for a path on one, and else 0. The path of a file is on one by its name, by its drive's
+// letter, or behind links.
+func FileSystem(path string) (int64, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return 0, err
+	}
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return 0, err
+	}
+	if shared(path) || shared(finalPath(name)) {
+		return NetworkDrive, nil
+	}
+	root := make([]uint16, len(path)+windows.MAX_PATH)
+	if err := windows.GetVolumePathName(name, &root[0], uint32(len(root))); err != nil {
+		return 0, err
+	}
+	if windows.GetDriveType(&root[0]) == windows.DRIVE_REMOTE {
+		return NetworkDrive, nil
+	}
+	return 0, nil
+}
+
+// shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\ and \\.\ are this one.
+func shared(path string) bool {
+	path = strings.ToUpper(strings.ReplaceAll(path, "/", `\`))
+	if rest, whole := strings.CutPrefix(path, `\\?\`); whole {
+		return strings.HasPrefix(rest, `UNC\`)
+	}
+	return strings.HasPrefix(path, `\\`) && !strings.HasPrefix(path, `\\.\`)
+}
+
+// finalPath is the path of a file or folder behind all links and mapped drives; "" where nobody can tell.
+func finalPath(name *uint16) string {
+	h, err := windows.CreateFile(name, 0, anyShare, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
+	if err != nil {
+		return ""
+	}
+	defer windows.CloseHandle(h)
+	path := make([]uint16, windows.MAX_LONG_PATH)
+	n, err := windows.GetFinalPathNameByHandle(h, &path[0], uint32(len(path)), 0)
+	if err != nil || n > uint32(len(path)) {
+		return ""
+	}
+	return windows.UTF16ToString(path[:n])
+}
+
+// MountPoint is not known here.
+func MountPoint(string) bool { return false }
+
+// BeginSync is not to be had here.
+func BeginSync(*os.File, int64, int64) {}
+
+// The commands that show what is wrong.
+const (
+	showsOwners = "`icacls` shows who may use them"
+	showsRoom   = "`Get-PSDrive` shows what is full"
+	raisesLimit = ""
+)
+
+// The system's own numbers for what is wrong.
+var (
+	noDisk         = []error{windows.ERROR_NOT_READY, windows.ERROR_INVALID_DRIVE}
+	noRoom         = []error{windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED}
+	writeProtected = []error{windows.ERROR_WRITE_PROTECT}
+	noFile         = []error{windows.ERROR_DIRECTORY}
+	tooManyOpen    = []error{windows.ERROR_TOO_MANY_OPEN_FILES}
+	badName        = []error{windows.ERROR_INVALID_NAME, windows.ERROR_BAD_PATHNAME, windows.ERROR_FILENAME_EXCED_RANGE, windows.ERROR_CANT_RESOLVE_FILENAME}
+	failing        = []error{windows.ERROR_CRC, windows.ERROR_IO_DEVICE, windows.ERROR_SECTOR_NOT_FOUND, windows.ERROR_DISK_OPERATION_FAILED}
+)
