@@ -1,14 +1,12 @@
 package storetest
 
 import (
-	stdcmp "cmp"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"leadferry/checkpoint"
 )
@@ -28,9 +26,7 @@ func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 			if got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != lead || got.File != "leads.csv" {
 				t.Errorf("second: %+v", got)
 			}
-			if diff := cmp.Diff(got, Lookup(t, d, "second")); diff != "" {
-				t.Errorf("stored (-reported +looked up):\n%s", diff)
-			}
+			equal(t, "looked up", got, Lookup(t, d, "second"))
 			// Settling the first again is no doubt: the lead is its own.
 			if again, err := Settle(d, CreatedEntry("first", lead, 8)); err != nil || again.State != checkpoint.Created {
 				t.Errorf("again: %+v, %v", again, err)
@@ -43,25 +39,16 @@ func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 // same doubt as before.
 func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
 	d := b.open(t)
-	if err := Claim(d, IntentOf("k", 5)); err != nil {
-		t.Fatal(err)
-	}
-	doubt, err := Settle(d, checkpoint.Entry{Key: "k", State: checkpoint.InDoubt, Code: 504, Reason: "server_error"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Claim(d, IntentOf("k", 99)); err != nil {
-		t.Fatal(err)
-	}
+	claimed(t, d, IntentOf("k", 5))
+	doubt := settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.InDoubt, Code: 504, Reason: "server_error"})
+	claimed(t, d, IntentOf("k", 99))
 	if got := Lookup(t, d, "k"); got.Line != 101 || got.Code != 0 {
 		t.Errorf("sent again: %+v", got)
 	}
 	d = d.again(t)
-	if err := Withdraw(d, "k"); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(doubt, Lookup(t, d, "k")); diff != "" || d.Info().InDoubt != 1 {
-		t.Errorf("%d in doubt, (-before +after):\n%s", d.Info().InDoubt, diff)
+	withdrawn(t, d, "k")
+	if equal(t, "the doubt", doubt, Lookup(t, d, "k")); d.Info().InDoubt != 1 {
+		t.Errorf("%d in doubt", d.Info().InDoubt)
 	}
 }
 
@@ -73,17 +60,13 @@ func requestIDOfADoubtIsKept(t *testing.T, b Backend) {
 	for key, id := range map[string]string{"known": "", "also known": last} {
 		in := IntentOf(key, 1)
 		in.RequestID = first
-		if err := Claim(d, in); err != nil {
-			t.Fatal(err)
-		}
+		claimed(t, d, in)
 		d = d.again(t)
 		if got := Lookup(t, d, key); got.RequestID != first {
 			t.Errorf("%s, claimed: %+v", key, got)
 		}
-		if _, err := Settle(d, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, RequestID: id, Reason: "timeout"}); err != nil {
-			t.Fatal(err)
-		}
-		if got := Lookup(t, d, key); got.RequestID != stdcmp.Or(id, first) {
+		settled(t, d, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, RequestID: id, Reason: "timeout"})
+		if got := Lookup(t, d, key); got.RequestID != cmp.Or(id, first) {
 			t.Errorf("%s, in doubt: %+v", key, got)
 		}
 	}
@@ -92,9 +75,7 @@ func requestIDOfADoubtIsKept(t *testing.T, b Backend) {
 // A refused change is refused alone.
 func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 	d := b.open(t)
-	if _, err := Settle(d, CreatedEntry("known", "lead-1", 1)); err != nil {
-		t.Fatal(err)
-	}
+	settled(t, d, CreatedEntry("known", "lead-1", 1))
 	long := string(make([]byte, checkpoint.MaxKey+1))
 	changes := []*checkpoint.Change{
 		{Kind: checkpoint.Claim, Entry: IntentOf("known", 1)},
@@ -121,9 +102,7 @@ func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 func claimIsSentWhenItIsCommitted(t *testing.T, b Backend) {
 	now := time.UnixMilli(1_770_000_000_000).UTC()
 	d := b.openAt(t, func() time.Time { return now })
-	if err := Claim(d, checkpoint.Entry{Key: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	claimed(t, d, checkpoint.Entry{Key: "a"})
 	if sent := Lookup(t, d, "a").Updated; !sent.Equal(now) {
 		t.Errorf("sent %v, as it says, want %v", sent, now)
 	}
@@ -170,9 +149,7 @@ func oddTimesAreKept(t *testing.T, b Backend) {
 	} {
 		in := IntentOf(fmt.Sprint(i), i)
 		in.Updated = at
-		if err := Claim(d, in); err != nil {
-			t.Fatal(err)
-		}
+		claimed(t, d, in)
 		got := Lookup(t, d, in.Key)
 		if !got.Updated.Equal(at) || got.Updated.Location() != time.UTC {
 			t.Errorf("%v came back as %v", at, got.Updated)
@@ -214,8 +191,8 @@ func runsAreKeptInOrder(t *testing.T, b Backend) {
 	}
 	d = d.again(t)
 	got, err := d.Runs(context.Background())
-	if diff := cmp.Diff([]checkpoint.RunInfo{first, later}, got); diff != "" || err != nil {
-		t.Errorf("%v:\n%s", err, diff)
+	if equal(t, "runs", []checkpoint.RunInfo{first, later}, got); err != nil {
+		t.Error(err)
 	}
 	if Lookup(t, d, "k").Run != "named only" || Lookup(t, d, "l").Run != "a" {
 		t.Error("entries name other runs")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,9 +17,7 @@ func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 	put := func(key, lead, external string, s checkpoint.State) {
 		e := CreatedEntry(key, lead, 3)
 		e.ExternalID, e.State = external, s
-		if _, err := Settle(d, e); err != nil {
-			t.Fatal(err)
-		}
+		settled(t, d, e)
 	}
 	put("a", "lead.a", "x-a", checkpoint.Created)
 	put("b", "lead.b", "b", checkpoint.Partial)
@@ -31,12 +28,8 @@ func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 	put("x-e", "lead.e2", "x-e", checkpoint.Created)
 	put("r", "", "x-r", checkpoint.Rejected)
 	put("noid", "", "x-noid", checkpoint.Created)
-	if err := Claim(d, IntentOf("doubt", 4)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Forget(context.Background(), []string{"gone"}, false); err != nil {
-		t.Fatal(err)
-	}
+	claimed(t, d, IntentOf("doubt", 4))
+	forgotten(t, d, checkpoint.ForgetResult{Unknown: 1}, "gone")
 	for _, test := range []struct {
 		q    checkpoint.Query
 		how  checkpoint.Match
@@ -81,11 +74,8 @@ func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 // known is taken over with it.
 func marksChangeNothingElse(t *testing.T, b Backend) {
 	d := b.open(t)
-	before, err := Settle(d, CreatedEntry("k", "lead.k", 3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, _ := d.History(context.Background(), "k")
+	before := settled(t, d, CreatedEntry("k", "lead.k", 3))
+	events := history(t, d, "k")
 	seen := checkpoint.Sight{At: time.UnixMilli(1_770_000_000_789).UTC(), Status: "onHold", Organization: "org-2", Kept: true, Against: "open"}
 	stored, err := mark(d, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
 	if err != nil {
@@ -93,43 +83,33 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	}
 	want := before
 	want.Unsettled, want.Sought, want.Seen, want.Seq = "run-2", "closedWon", seen, stored.Seq
-	if diff := cmp.Diff(want, stored); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, "marked", want, stored)
 	copied := d
 	if b.Killed != nil {
 		copied = d.killed(t)
 	}
-	if diff := cmp.Diff(want, Lookup(t, copied, "k")); diff != "" {
-		t.Error(diff)
-	}
-	if now, _ := copied.History(context.Background(), "k"); !slices.Equal(now, events) {
-		t.Errorf("history %v, want %v", now, events)
-	}
+	equal(t, "after a crash", want, Lookup(t, copied, "k"))
+	equal(t, "history", events, history(t, copied, "k"))
 	back, err := mark(d, checkpoint.Entry{Key: "k", LeadID: "lead.k"})
 	want.Unsettled, want.Sought, want.Seen, want.Seq = "", "", checkpoint.Sight{}, back.Seq
-	if err != nil || !cmp.Equal(want, back) {
-		t.Errorf("taken back: %v %s", err, cmp.Diff(want, back))
+	if equal(t, "taken back", want, back); err != nil {
+		t.Error(err)
 	}
 
 	if _, err := mark(d, checkpoint.Entry{Key: "new", LeadID: "lead.new", Unsettled: "run-2"}); err != nil {
 		t.Fatal(err)
 	}
 	e, how := sought(t, d, checkpoint.Query{Key: "other", LeadID: "lead.new"})
-	events, _ = d.History(context.Background(), "new")
+	events = history(t, d, "new")
 	if how != checkpoint.ByLeadID || e.Key != "new" || e.State != checkpoint.Created || e.Unsettled != "run-2" || len(events) != 1 || events[0].Act&checkpoint.Adopted == 0 {
 		t.Errorf("taken over: %d %+v %v", how, e, events)
 	}
-	if _, err := Settle(d, checkpoint.Entry{Key: "noid", State: checkpoint.Created, Status: "open", ExternalID: "x"}); err != nil {
-		t.Fatal(err)
-	}
+	settled(t, d, checkpoint.Entry{Key: "noid", State: checkpoint.Created, Status: "open", ExternalID: "x"})
 	e, err = mark(d, checkpoint.Entry{Key: "noid", LeadID: "lead.9", Unsettled: "run-2"})
 	if err != nil || e.LeadID != "lead.9" || e.Status != "open" || e.ExternalID != "x" || e.Unsettled != "run-2" {
 		t.Errorf("completed: %+v, %v", e, err)
 	}
-	if err := Claim(d, IntentOf("doubt", 1)); err != nil {
-		t.Fatal(err)
-	}
+	claimed(t, d, IntentOf("doubt", 1))
 	for _, refused := range []struct {
 		e   checkpoint.Entry
 		err error
@@ -169,13 +149,7 @@ func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 	} {
 		e := CreatedEntry(fmt.Sprint("k", i), fmt.Sprint("lead.", i), 3)
 		change(&e)
-		stored, err := Settle(d, e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(stored, Lookup(t, d, e.Key)); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, e.Key, settled(t, d, e), Lookup(t, d, e.Key))
 	}
 }
 
@@ -219,13 +193,9 @@ func shapesAreNoted(t *testing.T, b Backend) {
 func looksAlike(t *testing.T, b Backend) {
 	d := b.open(t)
 	for i, key := range []string{"Ann@X.example", "Bob@X.example", "other"} {
-		if _, err := Settle(d, CreatedEntry(key, fmt.Sprint("lead-", i), i)); err != nil {
-			t.Fatal(err)
-		}
+		settled(t, d, CreatedEntry(key, fmt.Sprint("lead-", i), i))
 	}
-	if _, err := d.Forget(t.Context(), []string{"Ann@X.example"}, false); err != nil {
-		t.Fatal(err)
-	}
+	forgotten(t, d, checkpoint.ForgetResult{Leads: 1}, "Ann@X.example")
 	d = d.again(t)
 	for key, want := range map[string]checkpoint.State{"ann@x.example": checkpoint.Forgotten, "ANN@x.example": checkpoint.Forgotten, "bob@X.example": checkpoint.Created, "Other": checkpoint.Unknown, "another": checkpoint.Unknown} {
 		like := &checkpoint.Likeness{}

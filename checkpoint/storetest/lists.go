@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"leadferry/checkpoint"
 )
@@ -20,9 +16,7 @@ func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
 		{Key: "b", LeadID: "0b1c2d3e-0000-4000-8000-000000000001", ExternalID: "crm-1", Status: "closedWon", Organization: "org"},
 		{Key: "a", LeadID: "lead.2", Digest: d.Digests().Sum([]byte("x"))},
 	}
-	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r != (checkpoint.AdoptResult{Leads: 2}) {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2}, list...)
 	for _, want := range list {
 		got := Lookup(t, d, want.Key)
 		if got.State != checkpoint.Created || got.LeadID != want.LeadID || got.ExternalID != want.ExternalID || got.Status != want.Status || got.Digest != (checkpoint.Digest{}) || got.Content != nil {
@@ -36,24 +30,16 @@ func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
 		t.Errorf("its lead under another key: %+v, %v", stored, err)
 	}
 	before := contents(t, d)
-	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r != (checkpoint.AdoptResult{Known: 2}) {
-		t.Errorf("again: %+v, %v", r, err)
-	}
-	if after := contents(t, d); cmp.Diff(before, after) != "" {
-		t.Error("the same list again changed something")
-	}
+	adopted(t, d, checkpoint.AdoptResult{Known: 2}, list...)
+	equal(t, "after the same list again", before, contents(t, d))
 }
 
 func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 	d := b.open(t)
 	for _, e := range []checkpoint.Entry{CreatedEntry("known", "lead-1", 1), {Key: "refused", State: checkpoint.Rejected, Code: 422}} {
-		if _, err := Settle(d, e); err != nil {
-			t.Fatal(err)
-		}
+		settled(t, d, e)
 	}
-	if err := Claim(d, IntentOf("doubt", 1)); err != nil {
-		t.Fatal(err)
-	}
+	claimed(t, d, IntentOf("doubt", 1))
 	good := checkpoint.Entry{Key: "good", LeadID: "lead-9"}
 	for name, bad := range map[string]checkpoint.Entry{
 		"no key":           {LeadID: "lead-2"},
@@ -72,13 +58,10 @@ func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 		"forgotten, state": {Key: "a", LeadID: "lead-2", State: checkpoint.Forgotten},
 	} {
 		before := contents(t, d)
-		var why *checkpoint.ListError
-		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(good, bad)); !errors.As(err, &why) || why.Index != 1 || why.Key != bad.Key {
+		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(good, bad)); !isListError(err, 1, bad.Key) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if after := contents(t, d); cmp.Diff(before, after) != "" {
-			t.Errorf("%s: taken in part", name)
-		}
+		equal(t, name+", taken in part", before, contents(t, d))
 	}
 }
 
@@ -87,12 +70,9 @@ func adoptCompletesALeadWithoutID(t *testing.T, b Backend) {
 	d := b.open(t)
 	in := IntentOf("k", 1)
 	in.WantLink, in.Digest = "crm-1", d.Digests().Sum([]byte("data"))
-	if err := errors.Join(Claim(d, in), Resolve(d, checkpoint.Decision{Key: "k", Exists: true})); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(checkpoint.Entry{Key: "k", LeadID: "lead-1", Status: "onHold"})); err != nil || r.Leads != 1 {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	claimed(t, d, in)
+	resolved(t, d, checkpoint.Decision{Key: "k", Exists: true})
+	adopted(t, d, checkpoint.AdoptResult{Leads: 1}, checkpoint.Entry{Key: "k", LeadID: "lead-1", Status: "onHold"})
 	if got := Lookup(t, d, "k"); got.State != checkpoint.Partial || got.LeadID != "lead-1" || got.WantLink != "crm-1" || got.Digest != in.Digest || got.Status != "onHold" {
 		t.Errorf("%+v", got)
 	}
@@ -103,50 +83,36 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 	d := b.open(t)
 	doubted(t, d, "c", "d")
 	wrong := []checkpoint.Entry{{Key: "a", LeadID: "lead-b", ExternalID: "crm-a", Status: "closedWon"}, {Key: "b", LeadID: "lead-a"}}
-	if _, err := d.Adopt(context.Background(), checkpoint.ListOf(wrong...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := Resolve(d, checkpoint.Decision{Key: "c", LeadID: "lead-x"}, checkpoint.Decision{Key: "d", LeadID: "lead-d"}); err != nil {
-		t.Fatal(err)
-	}
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2}, wrong...)
+	resolved(t, d, checkpoint.Decision{Key: "c", LeadID: "lead-x"}, checkpoint.Decision{Key: "d", LeadID: "lead-d"})
 	moved := Lookup(t, d, "a")
 	for i := range 14 {
 		moved.Digest = checkpoint.Digest{byte(i + 1)}
-		if _, err := Settle(d, moved); err != nil {
-			t.Fatal(err)
-		}
+		settled(t, d, moved)
 	}
 	right := []checkpoint.Entry{{Key: "a", LeadID: "lead-a"}, {Key: "b", LeadID: "lead-b", Status: "onHold"}, {Key: "c", LeadID: "lead-c"}}
-	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(right...)); err != nil || r != (checkpoint.AdoptResult{Leads: 3, Corrected: 3}) {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	adopted(t, d, checkpoint.AdoptResult{Leads: 3, Corrected: 3}, right...)
 	for _, want := range []checkpoint.Entry{
 		{Key: "a", State: checkpoint.Partial, LeadID: "lead-a", WantLink: "crm-a"},
 		{Key: "b", State: checkpoint.Created, LeadID: "lead-b", Status: "onHold"},
 		{Key: "c", State: checkpoint.Partial, LeadID: "lead-c", WantLink: "crm-c"},
 	} {
 		got := Lookup(t, d, want.Key)
-		if got.Run, got.Updated, got.Seq = "", want.Updated, 0; cmp.Diff(want, got) != "" {
-			t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
-		}
+		got.Run, got.Updated, got.Seq = "", want.Updated, 0
+		equal(t, want.Key, want, got)
 	}
-	if events, err := d.History(context.Background(), "a"); err != nil || events[0].Act&checkpoint.Adopted == 0 || events[len(events)-1].Act&checkpoint.Adopted == 0 {
-		t.Errorf("%+v, %v", events, err)
+	if events := history(t, d, "a"); events[0].Act&checkpoint.Adopted == 0 || events[len(events)-1].Act&checkpoint.Adopted == 0 {
+		t.Errorf("%+v", events)
 	}
-	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(right...)); err != nil || r != (checkpoint.AdoptResult{Known: 3}) {
-		t.Fatalf("again: %+v, %v", r, err)
-	}
-	if _, err := Settle(d, CreatedEntry("made", "lead-m", 1)); err != nil {
-		t.Fatal(err)
-	}
-	var why *checkpoint.ListError
+	adopted(t, d, checkpoint.AdoptResult{Known: 3}, right...)
+	settled(t, d, CreatedEntry("made", "lead-m", 1))
 	for _, list := range [][]checkpoint.Entry{
 		{{Key: "made", LeadID: "lead-n"}},
 		{{Key: "b", LeadID: "lead-b"}, {Key: "a", LeadID: "lead-b"}},
 		{{Key: "b", LeadID: "lead-9", State: checkpoint.InDoubt}, {Key: "a", LeadID: "lead-b"}},
 		{{Key: "a", LeadID: "lead-d"}},
 	} {
-		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); !errors.As(err, &why) {
+		if _, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); !isListError(err, len(list)-1, list[len(list)-1].Key) {
 			t.Errorf("%+v: %v", list, err)
 		}
 	}
@@ -156,9 +122,7 @@ func adoptCorrectsWhatPeopleGave(t *testing.T, b Backend) {
 func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
 	d := b.open(t)
 	long := strings.Repeat("ü", checkpoint.MaxStatus+9)
-	if _, err := d.Adopt(context.Background(), checkpoint.ListOf(checkpoint.Entry{Key: "a", LeadID: "lead-1", Status: "escalated"}, checkpoint.Entry{Key: "b", LeadID: "lead-2", Status: long})); err != nil {
-		t.Fatal(err)
-	}
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2, Unspecified: 2}, checkpoint.Entry{Key: "a", LeadID: "lead-1", Status: "escalated"}, checkpoint.Entry{Key: "b", LeadID: "lead-2", Status: long})
 	d = d.again(t)
 	if a, b := Lookup(t, d, "a").Status, Lookup(t, d, "b").Status; a != "escalated" || b != strings.Repeat("ü", checkpoint.MaxStatus) {
 		t.Errorf("%q, %q", a, b)
@@ -177,22 +141,13 @@ func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 	partial.State, partial.ExternalID, partial.WantLink = checkpoint.Partial, "", "crm-p"
 	taken := CreatedEntry("taken", Lookup(t, old, "key-00001").LeadID, 1)
 	for _, e := range []checkpoint.Entry{partial, taken} {
-		if _, err := Settle(old, e); err != nil {
-			t.Fatal(err)
-		}
+		settled(t, old, e)
 	}
-	if err := Resolve(old, checkpoint.Decision{Key: "doubt-1", Exists: true}); err != nil {
-		t.Fatal(err)
-	}
+	resolved(t, old, checkpoint.Decision{Key: "doubt-1", Exists: true})
 	list := contents(t, old)
 	d := b.open(t)
-	if _, err := d.Forget(context.Background(), []string{"key-00003"}, false); err != nil {
-		t.Fatal(err)
-	}
-	want := checkpoint.AdoptResult{Leads: 21, InDoubt: 3, Rejected: 3, Forgotten: 1}
-	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r != want {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	forgotten(t, d, checkpoint.ForgetResult{Unknown: 1}, "key-00003")
+	adopted(t, d, checkpoint.AdoptResult{Leads: 21, InDoubt: 3, Rejected: 3, Forgotten: 1}, list...)
 	d = d.again(t)
 	for _, was := range list {
 		got := Lookup(t, d, was.Key)
@@ -208,54 +163,36 @@ func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 		if was.Seq, got.Seq = 0, 0; was.State != checkpoint.InDoubt {
 			was.Updated = got.Updated
 		}
-		if diff := cmp.Diff(was, got); diff != "" {
-			t.Errorf("%s (-old +new):\n%s", was.Key, diff)
-		}
+		equal(t, was.Key, was, got)
 	}
-	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r.Leads+r.InDoubt != 0 || r.Known != 24 {
-		t.Errorf("again: %+v, %v", r, err)
-	}
+	adopted(t, d, checkpoint.AdoptResult{Known: 24, Rejected: 3, Forgotten: 1}, list...)
 }
 
 // Lines that stay, and lines that come, do not get the place of one another.
 func decisionsAfterForgetting(t *testing.T, b Backend) {
 	d := b.open(t)
-	var left []string
 	decide := func(key string) {
-		if err := errors.Join(Claim(d, IntentOf(key, 1)), Resolve(d, checkpoint.Decision{Key: key})); err != nil {
-			t.Fatal(err)
-		}
+		claimed(t, d, IntentOf(key, 1))
+		resolved(t, d, checkpoint.Decision{Key: key})
 	}
 	for _, key := range []string{"a", "b", "c"} {
 		decide(key)
 	}
-	if _, err := d.Forget(context.Background(), []string{"a", "b"}, false); err != nil {
-		t.Fatal(err)
-	}
+	forgotten(t, d, checkpoint.ForgetResult{Unknown: 2}, "a", "b")
 	decide("d")
 	decide("e")
-	err := d.Decisions(context.Background(), func(one checkpoint.Decision, _ time.Time) error { left = append(left, one.Key); return nil })
-	if err != nil || !slices.Equal(left, []string{"c", "d", "e"}) {
-		t.Errorf("%q, %v", left, err)
-	}
+	equal(t, "decisions", []checkpoint.Decision{{Key: "c"}, {Key: "d"}, {Key: "e"}}, decisions(t, d))
 }
 
 // aDecisionIsCorrectedOnceTheKeysBehindItAreGone: then the lead stands last, wherever it stood before.
 func aDecisionIsCorrectedOnceTheKeysBehindItAreGone(t *testing.T, b Backend) {
 	d := b.open(t)
-	if _, err := Settle(d, CreatedEntry("z", "lead-z", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(Claim(d, IntentOf("a", 2)), Resolve(d, checkpoint.Decision{Key: "a", LeadID: "wrong"})); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Forget(context.Background(), []string{"z"}, false); err != nil {
-		t.Fatal(err)
-	}
+	settled(t, d, CreatedEntry("z", "lead-z", 1))
+	claimed(t, d, IntentOf("a", 2))
+	resolved(t, d, checkpoint.Decision{Key: "a", LeadID: "wrong"})
+	forgotten(t, d, checkpoint.ForgetResult{Leads: 1}, "z")
 	for _, id := range []string{"wrong-too", "right"} {
-		if err := Resolve(d, checkpoint.Decision{Key: "a", LeadID: id}); err != nil {
-			t.Fatal(err)
-		}
+		resolved(t, d, checkpoint.Decision{Key: "a", LeadID: id})
 		if e := Lookup(t, d, "a"); e.State != checkpoint.Created || e.LeadID != id {
 			t.Errorf("%v with %q instead of %q", e.State, e.LeadID, id)
 		}
@@ -270,11 +207,11 @@ func seed(t TB, d checkpoint.Store) {
 		if i%2 == 0 {
 			e.ExternalID = fmt.Sprintf("crm-%d", i)
 		}
-		Together(t, d, checkpoint.Settle, e)
+		settled(t, d, e)
 	}
 	for i := range 3 {
-		Together(t, d, checkpoint.Claim, IntentOf(fmt.Sprintf("doubt-%d", i), i))
-		Together(t, d, checkpoint.Settle, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"})
+		claimed(t, d, IntentOf(fmt.Sprintf("doubt-%d", i), i))
+		settled(t, d, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"})
 	}
 }
 
@@ -282,25 +219,21 @@ func seed(t TB, d checkpoint.Store) {
 func withPerson(t TB, d checkpoint.Store) {
 	t.Helper()
 	seed(t, d)
-	Together(t, d, checkpoint.Claim, IntentOf("ann", 1))
-	if err := Resolve(d, checkpoint.Decision{Key: "ann", LeadID: "her-lead"}); err != nil {
-		t.Fatal(err)
-	}
-	Together(t, d, checkpoint.Settle, CreatedEntry("ann", "her-lead", 1))
-	Together(t, d, checkpoint.Settle, CreatedEntry("bob", "her-lead", 2)) // contradicts the decision and falls in doubt
-	Together(t, d, checkpoint.Claim, IntentOf("bob", 3))                  // keeps the doubt inside a new intent
+	claimed(t, d, IntentOf("ann", 1))
+	resolved(t, d, checkpoint.Decision{Key: "ann", LeadID: "her-lead"})
+	settled(t, d, CreatedEntry("ann", "her-lead", 1))
+	settled(t, d, CreatedEntry("bob", "her-lead", 2)) // contradicts the decision and falls in doubt
+	claimed(t, d, IntentOf("bob", 3))                 // keeps the doubt inside a new intent
 }
 
 // A forgotten key is not sent again, and nothing else names what was known of it. fault 120
 func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
 	d := b.open(t)
 	withPerson(t, d)
-	r, err := d.Forget(t.Context(), []string{"ann", "never heard of", "doubt-1", "refused-1"}, false)
-	if want := (checkpoint.ForgetResult{Leads: 1, Unknown: 1, InDoubt: 1, Rejected: 1}); err != nil || r != want {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	keys := []string{"ann", "never heard of", "doubt-1", "refused-1"}
+	forgotten(t, d, checkpoint.ForgetResult{Leads: 1, Unknown: 1, InDoubt: 1, Rejected: 1}, keys...)
 	d = d.again(t)
-	for _, key := range []string{"ann", "never heard of", "doubt-1", "refused-1"} {
+	for _, key := range keys {
 		if got := Lookup(t, d, key); got.State != checkpoint.Forgotten || got.LeadID != "" {
 			t.Errorf("%+v", got)
 		}
@@ -314,9 +247,7 @@ func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
 	if got := Lookup(t, d, "bob"); got.State != checkpoint.InDoubt {
 		t.Errorf("a neighbour: %+v", got)
 	}
-	if err := Withdraw(d, "bob"); err != nil {
-		t.Fatal(err)
-	}
+	withdrawn(t, d, "bob")
 	if got := Lookup(t, d, "bob"); got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != "" {
 		t.Errorf("a neighbour's earlier doubt: %+v", got)
 	}
@@ -350,7 +281,7 @@ func unblockedKeyIsNew(t *testing.T, b Backend) {
 	if err := d.Commit(t.Context(), []*checkpoint.Change{&taken, &outcome}); err != nil || taken.Err != nil || outcome.Err != nil || outcome.Entry.LeadID != "lead.next" {
 		t.Errorf("what was claimed before a key was forgotten counts after it: %v, %v, %v, %+v", err, taken.Err, outcome.Err, outcome.Entry)
 	}
-	if _, err := d.Forget(t.Context(), []string{"a", ""}, false); !isListError(err, 1) || Lookup(t, d, "a").State != checkpoint.Unknown {
+	if _, err := d.Forget(t.Context(), []string{"a", ""}, false); !isListError(err, 1, "") || Lookup(t, d, "a").State != checkpoint.Unknown {
 		t.Errorf("no key: %v", err)
 	}
 }

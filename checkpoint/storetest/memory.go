@@ -25,12 +25,8 @@ type Memory struct {
 	// Refuse, unless nil, is asked before each change of a commit: what it returns the change
 	// is refused for. It must be one of the errors that [checkpoint.IsRefusal] knows.
 	Refuse func(c *checkpoint.Change) error
-	// Fail, unless nil, is asked before each commit: what it returns is the end of the Store,
-	// for this commit and all later ones. Nothing of the commit is made.
-	Fail func(changes []*checkpoint.Change) error
 
 	mu      sync.Mutex
-	failed  error // see Fail
 	target  checkpoint.Target
 	digests *checkpoint.Digester
 	used    bool // opened again, or something was claimed or settled
@@ -107,13 +103,22 @@ func (m *Memory) Drop() (gone bool, err error) {
 }
 
 // ask calls f with what is known.
-func (m *Memory) ask(f func(*knowledge) error) error {
+func (m *Memory) ask(f func(*knowledge)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return checkpoint.ErrClosed
 	}
-	return f(&m.known)
+	f(&m.known)
+	return nil
+}
+
+// eachOf calls f with each of what ask has found, outside of it, so that f may ask too.
+func eachOf[T any](all []T, err error, f func(T) error) error {
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f(all[i])
+	}
+	return err
 }
 
 // change lets f change what is known, unless it fails.
@@ -122,9 +127,6 @@ func (m *Memory) change(what string, f func(k *knowledge, now time.Time) error) 
 	defer m.mu.Unlock()
 	if m.closed {
 		return checkpoint.ErrClosed
-	}
-	if m.failed != nil {
-		return m.failed
 	}
 	next := m.known.clone()
 	next.seq++
@@ -151,7 +153,6 @@ func (k *knowledge) visible(key string) *checkpoint.Kept {
 	return none
 }
 
-// owner is the key that has a lead, or nothing.
 func (k *knowledge) owner(lead string) string {
 	for key, one := range k.keys {
 		if lead != "" && one.Entry != nil && one.Entry.LeadID == lead {
@@ -163,14 +164,13 @@ func (k *knowledge) owner(lead string) string {
 
 // Find looks for leads, see [checkpoint.Store].
 func (m *Memory) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
-	return m.ask(func(k *knowledge) error {
+	return m.ask(func(k *knowledge) {
 		for i, q := range qs {
 			found, match := k.find(q)
 			if out[i], how[i] = found.Entry, match; match == checkpoint.NoMatch && q.Alike != nil {
 				*q.Alike = k.alike(q.Key)[0]
 			}
 		}
-		return nil
 	})
 }
 
@@ -184,19 +184,20 @@ func (k *knowledge) find(q checkpoint.Query) (*checkpoint.Kept, checkpoint.Match
 	case owner != "":
 		return k.visible(owner), checkpoint.ByLeadID
 	}
-	linked := map[string]bool{}
+	var linked []*checkpoint.Kept
 	for key, one := range k.keys {
 		e, in := one.Entry, one.Intent
-		linked[key] = e != nil && e.State.HasLead() && (e.ExternalID == q.ExternalID || e.WantLink == q.ExternalID) || in != nil && in.WantLink == q.ExternalID
-	}
-	maps.DeleteFunc(linked, func(_ string, is bool) bool { return !is || q.ExternalID == "" })
-	for key := range linked {
-		if e := k.visible(key); len(linked) == 1 && (q.LeadID == "" || e.LeadID == "") {
-			return e, checkpoint.ByExternalID
+		if e != nil && e.State.HasLead() && (e.ExternalID == q.ExternalID || e.WantLink == q.ExternalID) || in != nil && in.WantLink == q.ExternalID {
+			linked = append(linked, k.visible(key))
 		}
-		return own, checkpoint.Ambiguous
 	}
-	return own, checkpoint.NoMatch
+	switch {
+	case q.ExternalID == "" || len(linked) == 0:
+		return own, checkpoint.NoMatch
+	case len(linked) == 1 && (q.LeadID == "" || linked[0].LeadID == ""):
+		return linked[0], checkpoint.ByExternalID
+	}
+	return own, checkpoint.Ambiguous
 }
 
 // alike are the keys that look like this one and have a lead, or may have one; else one that
@@ -222,23 +223,19 @@ func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
 // Each calls f with every key, see [checkpoint.Store].
 func (m *Memory) Each(_ context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
 	var all []checkpoint.Entry
-	err := m.ask(func(k *knowledge) error {
+	err := m.ask(func(k *knowledge) {
 		for _, key := range slices.Sorted(maps.Keys(k.keys)) {
 			if r := k.visible(key); (which.State == checkpoint.Unknown || which.State == r.State) && (which.Run == "" || r.Maker() == which.Run) {
 				all = append(all, r.Entry)
 			}
 		}
-		return nil
 	})
-	for i := 0; i < len(all) && err == nil; i++ {
-		err = f(all[i])
-	}
-	return err
+	return eachOf(all, err, f)
 }
 
 // History tells what was done with a key.
 func (m *Memory) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
-	err = m.ask(func(k *knowledge) error {
+	err = m.ask(func(k *knowledge) {
 		var sends []*checkpoint.Kept
 		for _, one := range k.decided {
 			if one.Key == key {
@@ -246,14 +243,13 @@ func (m *Memory) History(_ context.Context, key string) (all []checkpoint.Event,
 			}
 		}
 		all = checkpoint.HistoryOf(k.keys[key].Entry, k.keys[key].Intent, sends)
-		return nil
 	})
 	return all, err
 }
 
 // Noted compares a shape with those of earlier claims.
 func (m *Memory) Noted(_ context.Context, s checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
-	err = m.ask(func(k *knowledge) error {
+	err = m.ask(func(k *knowledge) {
 		for _, was := range k.shapes {
 			strange, lacking := beyond(s.Columns, was.Columns), len(beyond(was.Columns, s.Columns))
 			switch {
@@ -264,7 +260,6 @@ func (m *Memory) Noted(_ context.Context, s checkpoint.Shape) (known bool, kin [
 				kin = append(kin, checkpoint.Kin{Key: was.Key, Namespace: was.Namespace, Strange: strange, Lacking: lacking})
 			}
 		}
-		return nil
 	})
 	if known {
 		kin = nil
@@ -284,7 +279,7 @@ func beyond(names, others []string) (strange []string) {
 
 // Runs returns what was put.
 func (m *Memory) Runs(context.Context) (all []checkpoint.RunInfo, err error) {
-	err = m.ask(func(k *knowledge) error { all = slices.Clone(k.runs); return nil })
+	err = m.ask(func(k *knowledge) { all = slices.Clone(k.runs) })
 	return all, err
 }
 
@@ -304,24 +299,17 @@ func (m *Memory) PutRun(_ context.Context, r checkpoint.RunInfo) error {
 // Decisions calls f with each that was made.
 func (m *Memory) Decisions(_ context.Context, f func(checkpoint.Decision, time.Time) error) error {
 	var all []checkpoint.KeptDecision
-	err := m.ask(func(k *knowledge) error { all = slices.Clone(k.decided); return nil })
-	for i := 0; i < len(all) && err == nil; i++ {
-		err = f(all[i].Decision, all[i].At)
-	}
-	return err
+	err := m.ask(func(k *knowledge) { all = slices.Clone(k.decided) })
+	return eachOf(all, err, func(one checkpoint.KeptDecision) error { return f(one.Decision, one.At) })
 }
 
 // Contradictions calls f with each that was found.
 func (m *Memory) Contradictions(_ context.Context, f func(checkpoint.Contradiction) error) error {
 	var all []checkpoint.Contradiction
-	err := m.ask(func(k *knowledge) error { all = slices.Clone(k.found); return nil })
-	for i := 0; i < len(all) && err == nil; i++ {
-		err = f(all[i])
-	}
-	return err
+	err := m.ask(func(k *knowledge) { all = slices.Clone(k.found) })
+	return eachOf(all, err, f)
 }
 
-// sameShape says whether two shapes are one.
 func sameShape(a, b checkpoint.Shape) bool {
 	return a.Key == b.Key && a.Namespace == b.Namespace && len(beyond(a.Columns, b.Columns))+len(beyond(b.Columns, a.Columns)) == 0
 }

@@ -31,8 +31,8 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// A refusal by the hook is the change's own; a failure is the Store's end.
-func TestMemoryRefusesAndFailsAsItIsTold(t *testing.T) {
+// A refusal by the hook is the change's own.
+func TestMemoryRefusesAsItIsTold(t *testing.T) {
 	m := NewMemory(checkpoint.Target{})
 	m.Refuse = func(c *checkpoint.Change) error {
 		if c.Kind == checkpoint.Claim && c.Entry.Key == "b" {
@@ -47,13 +47,5 @@ func TestMemoryRefusesAndFailsAsItIsTold(t *testing.T) {
 	}
 	if all := contents(t, m); len(all) != 2 {
 		t.Errorf("%d keys are known", len(all))
-	}
-	full := errors.New("no space is left")
-	m.Fail = func([]*checkpoint.Change) error { return full }
-	for range 2 {
-		if err := Claim(m, IntentOf("d", 1)); !errors.Is(err, full) {
-			t.Errorf("claim: %v", err)
-		}
-		m.Fail = nil // one failure is enough
 	}
 }

@@ -2,12 +2,9 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"leadferry/checkpoint"
 )
@@ -20,13 +17,9 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 		if i == 1 {
 			in.WantLink = "crm-1"
 		}
-		if err := Claim(d, in); err != nil {
-			t.Fatal(err)
-		}
+		claimed(t, d, in)
 	}
-	if _, err := Settle(d, CreatedEntry("known", "lead-known", 1)); err != nil {
-		t.Fatal(err)
-	}
+	settled(t, d, CreatedEntry("known", "lead-known", 1))
 	for name, refused := range map[string]struct {
 		index int
 		list  []checkpoint.Decision
@@ -38,8 +31,7 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 		"no ID":             {1, []checkpoint.Decision{{Key: "k0"}, {Key: "k1", LeadID: "not found"}}},
 		"ID of a known key": {1, []checkpoint.Decision{{Key: "k0", LeadID: "x"}, {Key: "k1", LeadID: "lead-known"}}},
 	} {
-		var why *checkpoint.ListError
-		if err := Resolve(d, refused.list...); !errors.As(err, &why) || why.Index != refused.index || why.Key != refused.list[why.Index].Key {
+		if err := Resolve(d, refused.list...); !isListError(err, refused.index, refused.list[refused.index].Key) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -47,44 +39,34 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 		t.Fatalf("%d in doubt: a refused list was carried out in part", d.Info().InDoubt)
 	}
 	made := []checkpoint.Decision{{Key: "k0", LeadID: "lead-0"}, {Key: "k1", LeadID: "lead-1"}, {Key: "k2", Exists: true}, {Key: "k3"}}
-	if err := Resolve(d, made...); err != nil {
-		t.Fatal(err)
-	}
+	resolved(t, d, made...)
 	for i, want := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Created, checkpoint.NotMade, checkpoint.InDoubt} {
 		if got := Lookup(t, d, fmt.Sprint("k", i)); got.State != want {
 			t.Errorf("k%d is %v, want %v", i, got.State, want)
 		}
 	}
-	var kept []checkpoint.Decision
-	err := d.Decisions(context.Background(), func(one checkpoint.Decision, at time.Time) error {
-		if kept = append(kept, one); !at.Equal(now) || at.Location() != time.UTC {
+	equal(t, "decisions", made, decisions(t, d))
+	err := d.Decisions(t.Context(), func(_ checkpoint.Decision, at time.Time) error {
+		if !at.Equal(now) || at.Location() != time.UTC {
 			t.Errorf("decided at %v", at)
 		}
 		return nil
 	})
-	if diff := cmp.Diff(made, kept); diff != "" || err != nil {
-		t.Errorf("kept %v:\n%s", err, diff)
+	if err != nil {
+		t.Error(err)
 	}
 }
 
 // A refusal from before does not hold back a row that a person has set free.
 func decisionThatNothingWasCreatedFreesTheRow(t *testing.T, b Backend) {
 	d := b.open(t)
-	if _, err := Settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Reason: "refused"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := Claim(d, IntentOf("k", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := Resolve(d, checkpoint.Decision{Key: "k"}); err != nil {
-		t.Fatal(err)
-	}
+	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Reason: "refused"})
+	claimed(t, d, IntentOf("k", 1))
+	resolved(t, d, checkpoint.Decision{Key: "k"})
 	if got := Lookup(t, d, "k"); got.State != checkpoint.NotMade {
 		t.Errorf("still %v", got.State)
 	}
-	if diff := cmp.Diff([]string{"rejected +refused  422", "in_doubt +doubted open 0", "not_made +decided  0"}, acts(t, d, "k")); diff != "" {
-		t.Errorf("history (-want +got):\n%s", diff)
-	}
+	equal(t, "history", []string{"rejected +refused  422", "in_doubt +doubted open 0", "not_made +decided  0"}, acts(t, d, "k"))
 	if err := Claim(d, IntentOf("k", 2)); err != nil {
 		t.Errorf("sent again: %v", err)
 	}
@@ -100,23 +82,21 @@ func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
 		before[key] = Lookup(t, d, key)
 	}
 	wrong := []checkpoint.Decision{{Key: "free"}, {Key: "exists", Exists: true}, {Key: "a", LeadID: "lead-b"}, {Key: "b", LeadID: "lead-a"}, {Key: "none", LeadID: "lead-n"}}
-	if r, err := d.Resolve(context.Background(), wrong); err != nil || r != (checkpoint.ResolveResult{Settled: 5}) {
-		t.Fatalf("%+v, %v", r, err)
+	if r := resolved(t, d, wrong...); r != (checkpoint.ResolveResult{Settled: 5}) {
+		t.Fatalf("%+v", r)
 	}
 	// The link of the wrong lead is refused meanwhile.
 	stuck := Lookup(t, d, "a")
 	stuck.Code, stuck.Updated = 404, at.Add(time.Hour)
-	if _, err := Settle(d, stuck); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := d.Resolve(context.Background(), wrong); err != nil || r != (checkpoint.ResolveResult{Before: 5}) {
-		t.Fatalf("the same again: %+v, %v", r, err)
+	settled(t, d, stuck)
+	if r := resolved(t, d, wrong...); r != (checkpoint.ResolveResult{Before: 5}) {
+		t.Fatalf("the same again: %+v", r)
 	}
 	d.Close()
 	d = b.reopen(t, d.place, func() time.Time { return at.Add(2 * time.Hour) })
 	right := []checkpoint.Decision{{Key: "free", LeadID: "lead-f"}, {Key: "exists", LeadID: "lead-e"}, {Key: "a", LeadID: "lead-a"}, {Key: "b", LeadID: "lead-b"}, {Key: "none"}}
-	if r, err := d.Resolve(context.Background(), right); err != nil || r != (checkpoint.ResolveResult{Corrected: 5}) {
-		t.Fatalf("%+v, %v", r, err)
+	if r := resolved(t, d, right...); r != (checkpoint.ResolveResult{Corrected: 5}) {
+		t.Fatalf("%+v", r)
 	}
 	for _, one := range right {
 		was, got := before[one.Key], Lookup(t, d, one.Key)
@@ -127,26 +107,16 @@ func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
 			continue
 		}
 		was.State, was.LeadID, was.Status, was.Updated, was.Seq = checkpoint.Partial, one.LeadID, "", got.Updated, got.Seq
-		if diff := cmp.Diff(was, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", one.Key, diff)
-		}
+		equal(t, one.Key, was, got)
 	}
-	var kept []checkpoint.Decision
-	if err := d.Decisions(context.Background(), func(one checkpoint.Decision, _ time.Time) error { kept = append(kept, one); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(append(wrong, right...), kept); diff != "" {
-		t.Errorf("the history keeps both (-want +got):\n%s", diff)
-	}
+	equal(t, "both decisions", append(wrong, right...), decisions(t, d))
 	for _, key := range []string{"a", "none", "free"} {
-		events, err := d.History(context.Background(), key)
-		if err != nil || events[0].Act != checkpoint.Doubted || !events[0].At.Equal(before[key].Updated) || events[0].File != "leads.csv" || events[0].Line != before[key].Line {
-			t.Errorf("%s: the send before is gone: %+v, %v", key, events, err)
+		events := history(t, d, key)
+		if events[0].Act != checkpoint.Doubted || !events[0].At.Equal(before[key].Updated) || events[0].File != "leads.csv" || events[0].Line != before[key].Line {
+			t.Errorf("%s: the send before is gone: %+v", key, events)
 		}
 	}
-	if got := acts(t, d, "a"); cmp.Diff([]string{"in_doubt +doubted open 0", "partial +made+decided  0", "partial   404", "partial +made+decided  0"}, got) != "" {
-		t.Errorf("%q", got)
-	}
+	equal(t, "history", []string{"in_doubt +doubted open 0", "partial +made+decided  0", "partial   404", "partial +made+decided  0"}, acts(t, d, "a"))
 }
 
 // What was sent again since is no decision's business any more.
@@ -157,54 +127,40 @@ func aDecisionOfTheDayBeforeIsRefused(t *testing.T, b Backend) {
 	for _, key := range []string{"again", "made", "doubt"} {
 		listed[key] = Lookup(t, d, key)
 	}
-	if err := Resolve(d, checkpoint.Decision{Key: "again"}, checkpoint.Decision{Key: "made"}); err != nil {
-		t.Fatal(err)
-	}
+	resolved(t, d, checkpoint.Decision{Key: "again"}, checkpoint.Decision{Key: "made"})
 	in := IntentOf("again", 1)
 	in.Updated, in.Run = in.Updated.Add(24*time.Hour), "20260102T000000Z-1"
-	if _, err := Settle(d, CreatedEntry("made", "lead-1", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(Claim(d, in)); err != nil {
-		t.Fatal(err)
-	}
+	settled(t, d, CreatedEntry("made", "lead-1", 1))
+	claimed(t, d, in)
 	for name, one := range map[string]checkpoint.Decision{
 		"by its time": {Key: "again", Sent: listed["again"].Updated.Truncate(time.Second)},
 		"by its run":  {Key: "again", Run: listed["again"].Run},
 		"made":        {Key: "made", LeadID: "lead-9"},
 		"made, again": {Key: "made"},
 	} {
-		var why *checkpoint.ListError
-		if err := Resolve(d, checkpoint.Decision{Key: "doubt"}, one); !errors.As(err, &why) || why.Index != 1 {
+		if err := Resolve(d, checkpoint.Decision{Key: "doubt"}, one); !isListError(err, 1, one.Key) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if d.Info().InDoubt != 2 {
 		t.Errorf("%d in doubt", d.Info().InDoubt)
 	}
-	if err := Resolve(d, checkpoint.Decision{Key: "doubt", Sent: listed["doubt"].Updated.Truncate(time.Second)}); err != nil {
-		t.Error(err)
-	}
-	if err := Resolve(d, checkpoint.Decision{Key: "again", Sent: in.Updated.Truncate(time.Second), Run: in.Run}); err != nil {
-		t.Error(err)
-	}
+	resolved(t, d, checkpoint.Decision{Key: "doubt", Sent: listed["doubt"].Updated.Truncate(time.Second)})
+	resolved(t, d, checkpoint.Decision{Key: "again", Sent: in.Updated.Truncate(time.Second), Run: in.Run})
 }
 
 // A lead that a decision does not give up cannot be given to another row.
 func aCorrectionTakesNoLeadFromAnother(t *testing.T, b Backend) {
 	d := b.open(t)
 	doubted(t, d, "a", "b", "c")
-	if err := Resolve(d, checkpoint.Decision{Key: "a", LeadID: "lead-a"}, checkpoint.Decision{Key: "b", LeadID: "lead-b"}); err != nil {
-		t.Fatal(err)
-	}
-	var why *checkpoint.ListError
+	resolved(t, d, checkpoint.Decision{Key: "a", LeadID: "lead-a"}, checkpoint.Decision{Key: "b", LeadID: "lead-b"})
 	for _, list := range [][]checkpoint.Decision{
 		{{Key: "a", LeadID: "lead-b"}},
 		{{Key: "c", LeadID: "lead-a"}},
 		{{Key: "b", LeadID: "lead-b"}, {Key: "a", LeadID: "lead-b"}},
 		{{Key: "b", LeadID: "lead-b"}, {Key: "c", LeadID: "lead-b"}},
 	} {
-		if err := Resolve(d, list...); !errors.As(err, &why) || why.Index != len(list)-1 {
+		if err := Resolve(d, list...); !isListError(err, len(list)-1, list[len(list)-1].Key) {
 			t.Errorf("%+v: %v", list, err)
 		}
 	}
@@ -223,13 +179,9 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 	d := b.openAt(t, func() time.Time { return now })
 	decided := []checkpoint.Decision{{Key: "given", LeadID: "lead-1"}, {Key: "gone", LeadID: "lead-2"}, {Key: "free"}, {Key: "there", Exists: true}}
 	for _, one := range append(decided, checkpoint.Decision{Key: "undecided"}) {
-		if err := Claim(d, IntentOf(one.Key, 1)); err != nil {
-			t.Fatal(err)
-		}
+		claimed(t, d, IntentOf(one.Key, 1))
 	}
-	if err := Resolve(d, decided...); err != nil {
-		t.Fatal(err)
-	}
+	resolved(t, d, decided...)
 	at := now
 	now = now.Add(time.Hour)
 	for range 2 {
@@ -244,9 +196,7 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 			{Key: "own", State: checkpoint.Partial, LeadID: "lead-7", Code: 404},
 			CreatedEntry("own too", "lead-7", 1),
 		} {
-			if _, err := Settle(d, e); err != nil {
-				t.Fatal(err)
-			}
+			settled(t, d, e)
 		}
 	}
 	want := []checkpoint.Contradiction{
@@ -254,9 +204,7 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 		{Decision: decided[1], Decided: at, Found: now, Text: checkpoint.NoSuchLead.String()},
 		{Decision: decided[2], Decided: at, Found: now, Text: checkpoint.AlreadyThere.String()},
 	}
-	if diff := cmp.Diff(want, contradictions(t, d)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "contradictions", want, contradictions(t, d))
 	d = d.again(t)
 	if got := contradictions(t, d); len(got) != 3 {
 		t.Errorf("after opening again: %+v", got)
@@ -270,16 +218,10 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 func evidenceAgainstAnOldDecisionIsNone(t *testing.T, b Backend) {
 	d := b.open(t)
 	for _, one := range []checkpoint.Decision{{Key: "k"}, {Key: "k", LeadID: "lead-1"}} {
-		if err := Claim(d, IntentOf("k", 1)); err != nil {
-			t.Fatal(err)
-		}
-		if err := Resolve(d, one); err != nil {
-			t.Fatal(err)
-		}
+		claimed(t, d, IntentOf("k", 1))
+		resolved(t, d, one)
 	}
-	if _, err := Settle(d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 409}); err != nil {
-		t.Fatal(err)
-	}
+	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 409})
 	if got := contradictions(t, d); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -287,7 +229,7 @@ func evidenceAgainstAnOldDecisionIsNone(t *testing.T, b Backend) {
 
 func contradictions(t *testing.T, d checkpoint.Store) (all []checkpoint.Contradiction) {
 	t.Helper()
-	if err := d.Contradictions(context.Background(), func(c checkpoint.Contradiction) error { all = append(all, c); return nil }); err != nil {
+	if err := d.Contradictions(t.Context(), func(c checkpoint.Contradiction) error { all = append(all, c); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -301,25 +243,18 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 		t.Helper()
 		e.Key, e.Run, e.Updated = "k", fmt.Sprint("run-", run), at()
 		run++
-		if _, err := Settle(d, e); err != nil {
-			t.Fatal(err)
-		}
+		settled(t, d, e)
 	}
 	sent := func() {
 		t.Helper()
-		in := checkpoint.Entry{Key: "k", Run: fmt.Sprint("run-", run), WantLink: "crm", Updated: at().Add(-time.Millisecond)}
-		if err := Claim(d, in); err != nil {
-			t.Fatal(err)
-		}
+		claimed(t, d, checkpoint.Entry{Key: "k", Run: fmt.Sprint("run-", run), WantLink: "crm", Updated: at().Add(-time.Millisecond)})
 	}
 	sent()
 	step(checkpoint.Entry{State: checkpoint.Rejected, Code: 422})
 	sent()
 	step(checkpoint.Entry{State: checkpoint.InDoubt, Code: 504})
 	sent() // again, although in doubt
-	if err := Resolve(d, checkpoint.Decision{Key: "k", LeadID: "lead-1"}); err != nil {
-		t.Fatal(err)
-	}
+	resolved(t, d, checkpoint.Decision{Key: "k", LeadID: "lead-1"})
 	step(checkpoint.Entry{State: checkpoint.Partial, LeadID: "lead-1", Code: 500})
 	step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "open", Code: 200})
 	step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon", Digest: checkpoint.Digest{1}})
@@ -332,33 +267,26 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 		"created +linked+status open 200",
 		"created +status+data closedWon 0",
 	}
-	if diff := cmp.Diff(want, acts(t, d, "k")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "history", want, acts(t, d, "k"))
 	for range 5 {
 		step(checkpoint.Entry{State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon", Digest: checkpoint.Digest{2}})
 	}
 	d = d.again(t)
-	events, err := d.History(context.Background(), "k")
-	if err != nil || events[0].Act != checkpoint.Refused || events[0].Run != "run-0" || events[len(events)-1].Run != fmt.Sprint("run-", run-1) ||
+	events := history(t, d, "k")
+	if events[0].Act != checkpoint.Refused || events[0].Run != "run-0" || events[len(events)-1].Run != fmt.Sprint("run-", run-1) ||
 		len(events) < 8 || events[1].Act != checkpoint.Doubted || events[2].Act != checkpoint.Doubted || events[3].Act&checkpoint.Decided == 0 {
-		t.Errorf("of a long history: %+v, %v", events, err)
+		t.Errorf("of a long history: %+v", events)
 	}
-	if events, err := d.History(context.Background(), "none"); len(events) != 0 || err != nil {
-		t.Errorf("of nothing: %+v, %v", events, err)
+	if events := history(t, d, "none"); len(events) != 0 {
+		t.Errorf("of nothing: %+v", events)
 	}
 }
 
 // A row whose create was withdrawn has no event; one in doubt shows its send.
 func historyOfADoubt(t *testing.T, b Backend) {
 	d := b.open(t)
-	if err := errors.Join(Claim(d, IntentOf("a", 1)), Claim(d, IntentOf("b", 1)), Withdraw(d, "b")); err != nil {
-		t.Fatal(err)
-	}
-	if got := acts(t, d, "a"); len(got) != 1 || got[0] != "in_doubt +doubted open 0" {
-		t.Errorf("%q", got)
-	}
-	if got := acts(t, d, "b"); len(got) != 0 {
-		t.Errorf("%q", got)
-	}
+	claimed(t, d, IntentOf("a", 1), IntentOf("b", 1))
+	withdrawn(t, d, "b")
+	equal(t, "sent", []string{"in_doubt +doubted open 0"}, acts(t, d, "a"))
+	equal(t, "withdrawn", nil, acts(t, d, "b"))
 }

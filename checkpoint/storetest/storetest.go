@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
@@ -56,7 +57,6 @@ func Run(t *testing.T, b Backend) {
 	}
 }
 
-// opened is a Store that is open at a place.
 type opened struct {
 	checkpoint.Store
 	b     Backend
@@ -84,7 +84,6 @@ func (b Backend) reopen(t TB, place string, now func() time.Time) *opened {
 	return d
 }
 
-// again closes a Store and opens it once more.
 func (d *opened) again(t TB) *opened {
 	t.Helper()
 	if err := d.Close(); err != nil {
@@ -155,6 +154,55 @@ func Resolve(d checkpoint.Store, ds ...checkpoint.Decision) error {
 	return err
 }
 
+// What follows is the same of what may not be refused.
+
+func claimed(t TB, d checkpoint.Store, entries ...checkpoint.Entry) {
+	t.Helper()
+	Together(t, d, checkpoint.Claim, entries...)
+}
+
+func withdrawn(t TB, d checkpoint.Store, key string) {
+	t.Helper()
+	Together(t, d, checkpoint.Withdraw, checkpoint.Entry{Key: key})
+}
+
+func settled(t TB, d checkpoint.Store, e checkpoint.Entry) checkpoint.Entry {
+	t.Helper()
+	return Together(t, d, checkpoint.Settle, e)[0]
+}
+
+func resolved(t TB, d checkpoint.Store, ds ...checkpoint.Decision) checkpoint.ResolveResult {
+	t.Helper()
+	r, err := d.Resolve(context.Background(), ds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func adopted(t TB, d checkpoint.Store, want checkpoint.AdoptResult, list ...checkpoint.Entry) {
+	t.Helper()
+	if r, err := d.Adopt(context.Background(), checkpoint.ListOf(list...)); err != nil || r != want {
+		t.Fatalf("adopted %+v, %v, want %+v", r, err, want)
+	}
+}
+
+func forgotten(t TB, d checkpoint.Store, want checkpoint.ForgetResult, keys ...string) {
+	t.Helper()
+	if r, err := d.Forget(context.Background(), keys, false); err != nil || r != want {
+		t.Fatalf("forgot %+v, %v, want %+v", r, err, want)
+	}
+}
+
+func history(t TB, d checkpoint.Store, key string) []checkpoint.Event {
+	t.Helper()
+	events, err := d.History(context.Background(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
 func sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
 	t.Helper()
 	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
@@ -171,10 +219,25 @@ func Lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
 	return e
 }
 
-// contents is everything that is known.
 func contents(t TB, d checkpoint.Store) (all []checkpoint.Entry) {
 	t.Helper()
 	if err := d.Each(context.Background(), checkpoint.Filter{}, func(e checkpoint.Entry) error { all = append(all, e); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// equal fails the test unless two values are one.
+func equal[T any](t TB, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func decisions(t TB, d checkpoint.Store) (all []checkpoint.Decision) {
+	t.Helper()
+	if err := d.Decisions(context.Background(), func(one checkpoint.Decision, _ time.Time) error { all = append(all, one); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -185,10 +248,10 @@ func SumField(d checkpoint.Store, name, value string) checkpoint.ContentDigest {
 	return checkpoint.ContentDigest{Name: d.Digests().SumName(name), Value: d.Digests().SumValue(name, value)}
 }
 
-// isListError says whether an error refuses the entry at this place of a list.
-func isListError(err error, index int) bool {
+// isListError says whether an error refuses the entry at this place of a list, which has this key.
+func isListError(err error, index int, key string) bool {
 	why := (*checkpoint.ListError)(nil)
-	return errors.As(err, &why) && why.Index == index
+	return errors.As(err, &why) && why.Index == index && why.Key == key
 }
 
 // IntentOf is what is claimed for a row.
@@ -220,20 +283,14 @@ func doubted(t TB, d checkpoint.Store, keys ...string) {
 		in := IntentOf(key, i)
 		in.WantLink, in.Digest = "crm-"+key, d.Digests().Sum([]byte(key))
 		in.Updated = in.Updated.Add(time.Duration(i) * time.Minute)
-		if err := Claim(d, in); err != nil {
-			t.Fatal(err)
-		}
+		claimed(t, d, in)
 	}
 }
 
 // acts is a history without times and runs.
 func acts(t TB, d checkpoint.Store, key string) (all []string) {
 	t.Helper()
-	events, err := d.History(context.Background(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, ev := range events {
+	for _, ev := range history(t, d, key) {
 		names := ""
 		for i, name := range []string{"made", "linked", "status", "data", "refused", "doubted", "adopted", "decided"} {
 			if ev.Act&(1<<i) != 0 {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -8,23 +9,115 @@ import (
 	"leadferry/checkpoint"
 )
 
+// Commit makes changes, see [checkpoint.Store].
+func (m *Memory) Commit(_ context.Context, changes []*checkpoint.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return checkpoint.ErrClosed
+	}
+	m.used = true
+	m.known.seq++
+	sorted := slices.Clone(changes)
+	slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
+	w := writing{&m.known, m.now()}
+	for _, c := range sorted {
+		if m.Refuse != nil {
+			c.Err = m.Refuse(c)
+		}
+		if c.Err == nil {
+			w.apply(c)
+		}
+	}
+	return nil
+}
+
+// writing is what is known while it is changed by one commit.
+type writing struct {
+	*knowledge
+	now time.Time
+}
+
+// apply makes one change, or leaves with it why it is refused.
+func (w *writing) apply(c *checkpoint.Change) {
+	k, old := w.keys[c.Entry.Key], w.visible(c.Entry.Key)
+	switch c.Kind {
+	case checkpoint.Claim:
+		w.noteShape(c.Shape)
+		c.Err = k.Claim(w, &c.Entry, old)
+	case checkpoint.Settle:
+		if c.Err = c.Entry.Settleable(old.State); c.Err == nil {
+			c.Err = k.Settle(w, &c.Entry)
+		}
+	case checkpoint.Mark:
+		c.Err = k.Mark(w, &c.Entry, old, w.now)
+	default:
+		k.Withdraw()
+	}
+	if c.Err == nil {
+		w.put(c.Entry.Key, k)
+	}
+}
+
+func (w *writing) noteShape(s *checkpoint.Shape) {
+	if s != nil && len(s.Columns) > 0 && !slices.ContainsFunc(w.shapes, func(other checkpoint.Shape) bool { return sameShape(*s, other) }) {
+		w.shapes = append(w.shapes, *s)
+	}
+}
+
+// Keep is a record as it is kept, with number and time.
+func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
+	k.Seq = w.seq
+	return k.Stamped(w.now)
+}
+
+func (w *writing) put(key string, k checkpoint.KeptKey) {
+	if w.keys[key] = k; k == (checkpoint.KeptKey{}) {
+		delete(w.keys, key)
+	}
+}
+
+// Owner is the key that has a lead, or nothing.
+func (w *writing) Owner(lead, _ string) (string, error) { return w.owner(lead), nil }
+
+// Contradict notes evidence against a decision, see [checkpoint.Book].
+func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) error {
+	for _, one := range slices.Backward(w.decided) {
+		if one.Key != key {
+			continue
+		}
+		again := slices.ContainsFunc(w.found, func(c checkpoint.Contradiction) bool {
+			return c.Decision == one.Decision && c.Decided.Equal(one.At) && c.Text == kind.String() && c.Other == other
+		})
+		if one.LeadID == lead && !one.Exists && !again {
+			w.found = append(w.found, checkpoint.Contradiction{Decision: one.Decision, Decided: one.At, Found: w.now, Other: other, Text: kind.String()})
+		}
+		break
+	}
+	return nil
+}
+
 // Resolve settles keys in doubt, see [checkpoint.Store].
 func (m *Memory) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoint.ResolveResult, err error) {
 	err = m.change("resolve", func(k *knowledge, now time.Time) (err error) {
-		r, err = checkpoint.Resolve(resolving{&writing{k, now}}, ds, now)
+		r, err = checkpoint.Resolve(&writing{k, now}, ds, now)
 		return err
 	})
 	return r, err
 }
 
-// resolving is what decisions are carried out on.
-type resolving struct{ *writing }
+// Under is what stands under a key.
+func (w *writing) Under(key string) (checkpoint.KeptKey, error) { return w.keys[key], nil }
 
-func (r resolving) Under(key string) (checkpoint.KeptKey, error) { return r.keys[key], nil }
-func (r resolving) Put(key string, k checkpoint.KeptKey) error   { r.put(key, k); return nil }
+// Put has something else stand there.
+func (w *writing) Put(key string, k checkpoint.KeptKey) error { w.put(key, k); return nil }
 
-func (r resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
-	for _, one := range slices.Backward(r.decided) {
+// Decided is the last decision about a key, or nil.
+func (w *writing) Decided(key string) (*checkpoint.KeptDecision, error) {
+	for _, one := range slices.Backward(w.decided) {
 		if one.Key == key {
 			return &one, nil
 		}
@@ -32,44 +125,41 @@ func (r resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
 	return nil, nil
 }
 
-func (r resolving) Note(d checkpoint.KeptDecision) error {
-	r.knowledge.decided = append(r.knowledge.decided, d)
+// Note keeps a decision.
+func (w *writing) Note(d checkpoint.KeptDecision) error {
+	w.decided = append(w.decided, d)
 	return nil
 }
 
 // Adopt takes over leads, see [checkpoint.Store].
 func (m *Memory) Adopt(_ context.Context, entries checkpoint.List) (r checkpoint.AdoptResult, err error) {
 	var list []checkpoint.Entry
+	given := map[string]string{}
 	for e, err := range entries {
 		if err != nil {
 			return r, err
 		}
 		list = append(list, e)
+		if _, twice := given[e.Key]; twice {
+			continue // the first one of a key counts
+		}
+		if given[e.Key] = ""; e.State != checkpoint.InDoubt && e.State != checkpoint.Rejected {
+			given[e.Key] = e.LeadID
+		}
 	}
 	err = m.change("adopt", func(k *knowledge, now time.Time) (err error) {
-		r, err = (&adoption{writing{k, now}, list, givenBy(list), map[string]bool{}, map[string]bool{}}).carryOut()
+		r, err = (&adoption{writing{k, now}, list, given, map[string]bool{}, map[string]bool{}}).carryOut()
 		return err
 	})
 	return r, err
 }
 
-// adoption is a list that is taken over.
 type adoption struct {
 	writing
 	list  []checkpoint.Entry
 	given map[string]string // the lead that the list gives each of its keys
 	came  map[string]bool   // keys
 	gave  map[string]bool   // lead IDs
-}
-
-func givenBy(list []checkpoint.Entry) map[string]string {
-	given := map[string]string{}
-	for _, e := range slices.Backward(list) { // the first one of a key counts
-		if given[e.Key] = ""; e.State != checkpoint.InDoubt && e.State != checkpoint.Rejected {
-			given[e.Key] = e.LeadID
-		}
-	}
-	return given
 }
 
 // carryOut takes the list over once all of it was judged.
