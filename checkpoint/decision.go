@@ -33,26 +33,21 @@ type ResolveResult struct {
 // Free says whether a decision frees its row to be sent.
 func (d *Decision) Free() bool { return d.LeadID == "" && !d.Exists }
 
-// decisionList goes through the decisions of a list.
-type decisionList struct{ keys, ids map[string]bool }
-
 // inDoubtHint is where to look for what can be decided about.
 const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
 
-// unfit is what is wrong with the next decision of the list by itself, or nil. A refusal lacks its place.
-func (l *decisionList) unfit(d *Decision) *ListError {
-	if l.keys == nil {
-		l.keys, l.ids = map[string]bool{}, map[string]bool{}
-	}
+// unfit is what is wrong with a decision of a list by itself, or nil, and notes its key and lead ID among those before it.
+// A refusal lacks its place.
+func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	switch {
-	case l.keys[d.Key]:
+	case keys[d.Key]:
 		return &ListError{Text: "its key stands twice in the list", Hint: "keep one of them"}
 	case d.LeadID != "" && !ValidLeadID(d.LeadID):
 		return &ListError{Text: "its lead ID is none", Hint: LeadIDHint}
-	case d.LeadID != "" && l.ids[d.LeadID]:
+	case d.LeadID != "" && ids[d.LeadID]:
 		return &ListError{Text: "its lead ID stands twice in the list", Hint: "one lead cannot belong to two rows: look both up again"}
 	}
-	l.keys[d.Key], l.ids[d.LeadID] = true, true
+	keys[d.Key], ids[d.LeadID] = true, true
 	return nil
 }
 
@@ -133,10 +128,10 @@ func Resolve(s Resolver, ds []Decision, now time.Time) (r ResolveResult, err err
 
 // review finds for each decision of a list the send that it is about.
 func review(s Resolver, ds []Decision) (all []resolution, err error) {
-	var list decisionList
+	keys, ids := make(map[string]bool), make(map[string]bool)
 	for i := range ds {
-		one := resolution{}
-		refusal := list.unfit(&ds[i])
+		var one resolution
+		refusal := ds[i].unfit(keys, ids)
 		if refusal == nil {
 			one, refusal, err = about(s, &ds[i])
 		}
@@ -228,10 +223,9 @@ const (
 // String says what was found.
 func (e Evidence) String() string {
 	return [...]string{
-		LeadOfAnother: "the service answered another row with the same lead ID",
-		AlreadyThere:  "when the row was sent again, the service refused it as a conflict: it may have been made after all",
-		NoSuchLead:    "the service knows no lead with this ID",
-
+		LeadOfAnother:   "the service answered another row with the same lead ID",
+		AlreadyThere:    "when the row was sent again, the service refused it as a conflict: it may have been made after all",
+		NoSuchLead:      "the service knows no lead with this ID",
 		MadeAfterAll:    "the answer of the service came later: it has made the lead",
 		RefusedAfterAll: "the answer of the service came later: it has refused the row",
 	}[e]

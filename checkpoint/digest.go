@@ -39,61 +39,55 @@ const (
 	ofColumn
 )
 
-// NewDigester returns one of a key. It is safe for concurrent use.
-func NewDigester(key []byte) *Digester {
-	d := &Digester{pool: sync.Pool{New: func() any { return &hasher{mac: hmac.New(sha256.New, key)} }}}
-	h := &hasher{mac: hmac.New(sha256.New, key), in: []byte{ofValue}}
-	sum := h.sum()
-	d.values = [2]uint64{binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])}
-	return d
-}
-
 // ColumnSize is the length of the digest of a column in bytes.
 const ColumnSize = 8
 
-func (h *hasher) sum() []byte {
+// NewDigester returns one of a key. It is safe for concurrent use.
+func NewDigester(key []byte) *Digester {
+	d := &Digester{pool: sync.Pool{New: func() any { return &hasher{mac: hmac.New(sha256.New, key)} }}}
+	var sum [16]byte
+	keyed(d, sum[:], ofValue, "")
+	d.values = [2]uint64{binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])}
+	return d
+}
+
+// keyed fills out with the beginning of the HMAC of a text in its domain.
+func keyed[T string | []byte](d *Digester, out []byte, domain byte, text T) {
+	h := d.pool.Get().(*hasher)
+	h.in = append(append(h.in[:0], domain), text...)
 	h.mac.Reset()
 	h.mac.Write(h.in)
-	return h.mac.Sum(h.out[:0])
+	copy(out, h.mac.Sum(h.out[:0]))
+	d.pool.Put(h)
 }
 
 // Blocked returns the keyed digest that stands for a forgotten key.
 func (d *Digester) Blocked(key string) []byte {
-	h := d.pool.Get().(*hasher)
-	defer d.pool.Put(h)
-	h.in = append(append(h.in[:0], ofBlocked), key...)
-	return append([]byte(nil), h.sum()[:len(Digest{})]...)
+	out := make([]byte, len(Digest{}))
+	keyed(d, out, ofBlocked, key)
+	return out
 }
 
 // Column returns the keyed digest of the name of a file's column.
 func (d *Digester) Column(name string) []byte {
-	h := d.pool.Get().(*hasher)
-	defer d.pool.Put(h)
-	h.in = append(append(h.in[:0], ofColumn), name...)
-	return append([]byte(nil), h.sum()[:ColumnSize]...)
+	out := make([]byte, ColumnSize)
+	keyed(d, out, ofColumn, name)
+	return out
 }
 
-// Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b. It is safe
-// for concurrent use.
+// Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b.
 func (d *Digester) Sum(b []byte) (out Digest) {
-	h := d.pool.Get().(*hasher)
-	h.in = append(append(h.in[:0], ofRequest), b...)
-	copy(out[:], h.sum())
-	d.pool.Put(h)
+	keyed(d, out[:], ofRequest, b)
 	return out
 }
 
-// SumName returns the keyed digest of a content key. It is safe for concurrent use.
+// SumName returns the keyed digest of a content key.
 func (d *Digester) SumName(name string) (out [4]byte) {
-	h := d.pool.Get().(*hasher)
-	h.in = append(append(h.in[:0], ofName), name...)
-	copy(out[:], h.sum())
-	d.pool.Put(h)
+	keyed(d, out[:], ofName, name)
 	return out
 }
 
-// SumValue returns the keyed digest of the value of a content key. It is safe for
-// concurrent use.
+// SumValue returns the keyed digest of the value of a content key.
 func (d *Digester) SumValue(name, value string) (out [4]byte) {
 	var room [256]byte
 	in := append(binary.AppendUvarint(room[:0], uint64(len(name))), name...)

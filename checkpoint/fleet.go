@@ -23,13 +23,12 @@ const longestShown = 32
 
 // Differs says, in a sentence, in what the terms differ from those of the fleet; "" where they do not.
 func (t *Terms) Differs(fleet *Terms) string {
-	if t.Shards != fleet.Shards {
+	switch {
+	case t.Shards != fleet.Shards:
 		return fmt.Sprintf("this worker is one of %d, and those of the fleet are %d", t.Shards, fleet.Shards)
-	}
-	if t.MaxCreates != fleet.MaxCreates {
+	case t.MaxCreates != fleet.MaxCreates:
 		return fmt.Sprintf("--max-creates is %d here, and %d in the fleet", t.MaxCreates, fleet.MaxCreates)
-	}
-	if t.Rate != fleet.Rate {
+	case t.Rate != fleet.Rate:
 		return fmt.Sprintf("--rate is %v here, and %v in the fleet", t.Rate, fleet.Rate)
 	}
 	for i, own := range t.Same {

@@ -63,26 +63,24 @@ func (d *Store) Adopt(_ context.Context, list checkpoint.List) (r checkpoint.Ado
 	return r, nil
 }
 
-// adoption is a list on its way into the file.
 type adoption struct {
 	store     *Store
 	list      checkpoint.List
 	digests   *checkpoint.Digester
-	rows      []adopting // in the order of keys' digests
-	first     refusal    // of the first entry whose key or lead ID stands before it already
-	take      []bool     // by place in the list: to be written
-	wanted    int        // how many
+	rows      []adopting
+	order     []uint32 // places in rows, in the order of keys' digests
+	first     refusal  // of the first entry whose key or lead ID stands before it already
+	take      []bool   // by place in the list: to be written
+	wanted    int      // how many
 	corrected map[string]bool
 }
 
 // adopting is what is kept of an entry of the list.
 type adopting struct {
 	key, lead checkpoint.Digest // lead is zero where the entry gives none
-	at        uint32            // in the list
 	stays     bool              // it takes no lead ID from its key
 }
 
-// refusal is why an entry of a list is refused.
 type refusal struct {
 	at   int
 	text string
@@ -102,13 +100,11 @@ func (a *adoption) read() error {
 		if err != nil {
 			return &listFailure{err}
 		}
-		row := a.row(&e)
-		row.at = uint32(len(a.rows))
-		a.rows = append(a.rows, row)
+		a.order = append(a.order, uint32(len(a.rows)))
+		a.rows = append(a.rows, a.row(&e))
 	}
 	a.first.at = len(a.rows)
-	given := func(row *adopting) checkpoint.Digest { return row.lead }
-	a.findTwice(given, "its lead ID stands in row %d already")
+	a.findTwice(func(row *adopting) checkpoint.Digest { return row.lead }, "its lead ID stands in row %d already")
 	a.findTwice(func(row *adopting) checkpoint.Digest { return row.key }, "its key stands in row %d already")
 	return nil
 }
@@ -124,31 +120,30 @@ func (a *adoption) row(e *checkpoint.Entry) adopting {
 
 // findTwice orders the rows by one of their digests, and looks for one that another row has.
 func (a *adoption) findTwice(digest func(*adopting) checkpoint.Digest, text string) {
-	slices.SortFunc(a.rows, func(x, y adopting) int {
-		dx, dy := digest(&x), digest(&y)
-		return cmp.Or(bytes.Compare(dx[:], dy[:]), cmp.Compare(x.at, y.at))
+	slices.SortFunc(a.order, func(x, y uint32) int {
+		dx, dy := digest(&a.rows[x]), digest(&a.rows[y])
+		return cmp.Or(bytes.Compare(dx[:], dy[:]), cmp.Compare(x, y))
 	})
-	first := 0
-	for i := range a.rows {
-		one := digest(&a.rows[i])
-		if one != digest(&a.rows[first]) {
-			first = i
+	first := uint32(0)
+	for i, at := range a.order {
+		one := digest(&a.rows[at])
+		if i == 0 || one != digest(&a.rows[first]) {
+			first = at
 		}
-		if at := int(a.rows[i].at); i > first && one != (checkpoint.Digest{}) && at <= a.first.at {
-			a.first = refusal{at, fmt.Sprintf(text, a.rows[first].at+1)}
+		if at != first && one != (checkpoint.Digest{}) && int(at) <= a.first.at {
+			a.first = refusal{int(at), fmt.Sprintf(text, first+1)}
 		}
 	}
 }
 
-// find is the place of the first row of a key.
-func (a *adoption) find(key checkpoint.Digest) (at int, ok bool) {
-	return slices.BinarySearchFunc(a.rows, key, func(row adopting, key checkpoint.Digest) int { return bytes.Compare(row.key[:], key[:]) })
-}
-
 // keeps says whether the list gives a key no lead ID, or this one, so that its lead stays.
 func (a *adoption) keeps(key, lead string) bool {
-	at, ok := a.find(a.digests.Sum([]byte(key)))
-	return !ok || a.rows[at].stays || a.rows[at].lead == a.digests.Sum([]byte(lead))
+	at, ok := slices.BinarySearchFunc(a.order, a.digests.Sum([]byte(key)), func(at uint32, key checkpoint.Digest) int { return bytes.Compare(a.rows[at].key[:], key[:]) })
+	if !ok {
+		return true
+	}
+	row := &a.rows[a.order[at]] // the first one of the key
+	return row.stays || row.lead == a.digests.Sum([]byte(lead))
 }
 
 // each goes through the list once more.
@@ -158,7 +153,7 @@ func (a *adoption) each(f func(i int, e *checkpoint.Entry) error) error {
 		if err != nil {
 			return &listFailure{err}
 		}
-		if !a.holds(a.row(&e), i) {
+		if i == len(a.rows) || a.row(&e) != a.rows[i] {
 			return &listFailure{errListChanged}
 		}
 		if err := f(i, &e); err != nil {
@@ -170,18 +165,6 @@ func (a *adoption) each(f func(i int, e *checkpoint.Entry) error) error {
 		return &listFailure{errListChanged}
 	}
 	return nil
-}
-
-// holds says whether a row stood at this place when the list was read first.
-func (a *adoption) holds(row adopting, i int) bool {
-	row.at = uint32(i)
-	at, ok := a.find(row.key)
-	for ; ok && at < len(a.rows) && a.rows[at].key == row.key; at++ {
-		if a.rows[at] == row {
-			return true
-		}
-	}
-	return false
 }
 
 // inParts hands out the entries that are to be written, so many at a time, in the order of
@@ -232,10 +215,10 @@ func (a *adoption) write(w *writing, part []checkpoint.Entry, last bool) error {
 	return errors.Join(note, putAll(w.leads.in, w.batch.leads), putAll(w.links, w.batch.links), putAll(w.folds, w.batch.folds))
 }
 
-func putAll(index *bbolt.Bucket, records []indexRecord) error {
-	slices.SortFunc(records, func(a, b indexRecord) int { return bytes.Compare(a.key, b.key) })
-	for _, record := range records {
-		if err := index.Put(record.key, record.value); err != nil {
+func putAll(bucket *bbolt.Bucket, all []record) error {
+	slices.SortFunc(all, func(a, b record) int { return bytes.Compare(a.key, b.key) })
+	for _, one := range all {
+		if err := bucket.Put(one.key, one.value); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -21,13 +22,6 @@ const (
 	lineSize    = 1 << 10 // bytes, about
 	drainStep   = 1 << 10 // records that one commit moves when all have to go
 )
-
-func (g gathering) orDefault() gathering {
-	if g == (gathering{}) {
-		return gathering{least: 1 << 10, most: 1 << 16}
-	}
-	return g
-}
 
 // buffered is a bucket with an insert buffer: lead IDs, and keys of many files, come in no
 // order, and each record put at once into its place would rewrite pages all over the file,
@@ -93,7 +87,7 @@ type fresh struct {
 
 func newBuffered(name, log []byte, small bool, g gathering) *buffered {
 	return &buffered{
-		name: name, log: log, small: small, gathering: g.orDefault(),
+		name: name, log: log, small: small, gathering: cmp.Or(g, gathering{least: 1 << 10, most: 1 << 16}),
 		gathers: make(map[string]gathered), added: make(map[string][]byte),
 	}
 }
@@ -147,7 +141,6 @@ func (b *buffered) turn(full uint64) {
 	b.oldBelow = b.next
 }
 
-// find returns the record of key, or nil.
 func (b *buffered) find(key string) []byte {
 	if value := b.added[key]; value != nil {
 		return value
@@ -177,7 +170,6 @@ func (b *buffered) put(key string, value []byte) error {
 	return b.in.Put([]byte(key), value)
 }
 
-// delete removes the record of a key, wherever it stands.
 func (b *buffered) delete(key string) error {
 	if b.added[key] != nil {
 		b.added[key] = nil

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 )
@@ -20,7 +22,7 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	err := d.write(kindOf(changes), func(w *writing) error {
+	apply := func(w *writing) error {
 		d.sorted = append(d.sorted[:0], changes...)
 		slices.SortStableFunc(d.sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
 		for _, c := range d.sorted {
@@ -29,7 +31,8 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 			}
 		}
 		return nil
-	})
+	}
+	err := d.exclusively(func() error { return d.transact(kindOf(changes), apply) })
 	if err == nil {
 		d.claimed.Store(true)
 	}
@@ -37,13 +40,8 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 }
 
 // alone makes f a commit of its own; what f returns undoes it.
-func (d *Store) alone(f func(*writing) error) error { return d.write("other", f) }
-
-// write makes what f changes durable, or fails the checkpoint: a commit that failed may
-// still be there, and the next one may succeed by chance. A *checkpoint.ListError is a
-// refusal: nothing was changed, and the checkpoint goes on.
-func (d *Store) write(kind string, f func(*writing) error) error {
-	return d.exclusively(func() error { return d.transact(kind, f) })
+func (d *Store) alone(f func(*writing) error) error {
+	return d.exclusively(func() error { return d.transact("other", f) })
 }
 
 // exclusively lets f transact, as often as it likes, and nobody else.
@@ -65,6 +63,9 @@ func (d *Store) exclusively(f func() error) error {
 	return err
 }
 
+// transact makes what f changes durable, or fails the checkpoint: a commit that failed may
+// still be there, and the next one may succeed by chance. A *checkpoint.ListError is a
+// refusal: nothing was changed, and the checkpoint goes on.
 func (d *Store) transact(kind string, f func(*writing) error) error {
 	failpoint.At("commit " + kind)
 	l := &d.w
@@ -113,16 +114,118 @@ func (d *Store) land() {
 
 // kindOf names what a commit holds, for the points at which a test kills.
 func kindOf(changes []*checkpoint.Change) string {
-	has := func(kind checkpoint.ChangeKind) bool {
-		return slices.ContainsFunc(changes, func(c *checkpoint.Change) bool { return c.Kind == kind })
-	}
-	switch {
-	case has(checkpoint.Claim):
-		return "intent"
-	case has(checkpoint.Settle):
-		return "outcome"
-	case has(checkpoint.Mark):
-		return "mark"
+	for _, named := range []struct {
+		kind checkpoint.ChangeKind
+		name string
+	}{{checkpoint.Claim, "intent"}, {checkpoint.Settle, "outcome"}, {checkpoint.Mark, "mark"}} {
+		if slices.ContainsFunc(changes, func(c *checkpoint.Change) bool { return c.Kind == named.kind }) {
+			return named.name
+		}
 	}
 	return "other"
+}
+
+// apply makes one change. Its own refusal stays with it; what is returned is an error of
+// the file.
+func (w *writing) apply(c *checkpoint.Change) error {
+	if c.Kind == checkpoint.Claim && c.Shape != nil {
+		if err := w.addShape(keptShape(w.digests, c.Shape)); err != nil {
+			return err
+		}
+	}
+	key := c.Entry.Key
+	was, err := w.under(key)
+	if err != nil {
+		return err
+	}
+	is, old := was, w.shown(key, &was)
+	switch c.Kind {
+	case checkpoint.Claim:
+		err = is.Claim(w, &c.Entry, old)
+	case checkpoint.Settle:
+		if err = c.Entry.Settleable(old.State); err == nil {
+			err = is.Settle(w, &c.Entry)
+		}
+	case checkpoint.Mark:
+		err = is.Mark(w, &c.Entry, old, w.now)
+	default:
+		is.Withdraw()
+	}
+	switch {
+	case err == nil:
+		return w.put(key, was, is)
+	case checkpoint.IsRefusal(err):
+		c.Err = err
+		return nil
+	}
+	return err
+}
+
+// Owner is the key under which a lead stands, or nothing.
+func (w *writing) Owner(id, _ string) (string, error) {
+	if !records.Indexed(id) {
+		return "", nil
+	}
+	lead := string(records.AppendText(nil, id))
+	return ownerOf(w.words, id, w.entry, string(w.leads.find(lead)))
+}
+
+// ownerOf is the key whose entry has this lead ID, or nothing; indexed is what the index
+// says, which has no record where the key itself is the lead ID.
+func ownerOf(w *records.Words, id string, entry func(key string) []byte, indexed string) (string, error) {
+	for _, key := range []string{indexed, id} {
+		if key == "" {
+			continue
+		}
+		record := entry(key)
+		if record == nil {
+			continue
+		}
+		var e checkpoint.Entry
+		if err := w.Decode(key, record, &e); err != nil || e.LeadID == id {
+			return key, err
+		}
+	}
+	return "", nil
+}
+
+// index puts the entry that comes into the indexes instead of the one that was there; the
+// zero Entry is in none.
+func (w *writing) index(old, e *checkpoint.Entry) error {
+	if old.State.HasLead() {
+		w.statuses[records.KindOfStatus(old.Status)]--
+	}
+	if e.State.HasLead() {
+		w.statuses[records.KindOfStatus(e.Status)]++
+	}
+	oldLead, oldLinks := records.IndexKeys(old)
+	lead, links := records.IndexKeys(e)
+	var errs []error
+	if !bytes.Equal(oldLead, lead) {
+		if oldLead != nil {
+			errs = append(errs, w.leads.delete(string(oldLead)))
+		}
+		switch {
+		case lead == nil:
+		case w.batch != nil:
+			w.batch.leads = append(w.batch.leads, record{lead, []byte(e.Key)})
+		default:
+			w.leads.insert(string(lead), []byte(e.Key))
+		}
+	}
+	for _, link := range oldLinks {
+		if link != nil && !links.Has(link) {
+			errs = append(errs, w.links.Delete(link))
+		}
+	}
+	for _, link := range links {
+		switch {
+		case link == nil || oldLinks.Has(link):
+		case w.batch != nil:
+			w.batch.links = append(w.batch.links, record{key: link})
+		default:
+			errs = append(errs, w.links.Put(link, nil))
+		}
+	}
+	return errors.Join(errs...)
 }

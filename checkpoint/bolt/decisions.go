@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -125,45 +124,47 @@ func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) 
 	return nil
 }
 
-func (r *auditLine) asContradiction() checkpoint.Contradiction {
-	return checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: checkpoint.Evidence(r.kind - exists).String()}
+func addLine(c *checkpoint.Contents, words *records.Words, k, v []byte) error {
+	r, err := decodeAudit(k, v)
+	if err == nil && r.kind > exists {
+		text := checkpoint.Evidence(r.kind - exists).String()
+		c.Contradictions = append(c.Contradictions, checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: text})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	send, err := words.Kept(r.Key, r.send)
+	c.Decisions = append(c.Decisions, checkpoint.KeptDecision{Decision: r.Decision, At: r.at, Send: send})
+	return err
 }
 
-// eachAuditLine calls f with every line, in order.
-func (d *Store) eachAuditLine(f func(auditLine) error) error {
-	var all []auditLine
-	err := d.view("read decisions", func(tx *bbolt.Tx) error {
-		return tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
-			r, err := decodeAudit(k, v)
-			r.send = bytes.Clone(r.send)
-			all = append(all, r)
-			return err
-		})
-	})
-	for i := 0; i < len(all) && err == nil; i++ {
-		err = f(all[i])
-	}
-	return err
+// addAudit adds all that the audit holds to contents.
+func addAudit(c *checkpoint.Contents, words *records.Words, audit *bbolt.Bucket) error {
+	return audit.ForEach(func(k, v []byte) error { return addLine(c, words, k, v) })
+}
+
+func (d *Store) audited() (c checkpoint.Contents, err error) {
+	err = d.view("read decisions", func(tx *bbolt.Tx) error { return addAudit(&c, d.words, tx.Bucket(inAudit)) })
+	return c, err
 }
 
 // Decisions calls f with every decision that was ever made, see [checkpoint.Store].
 func (d *Store) Decisions(_ context.Context, f func(checkpoint.Decision, time.Time) error) error {
-	return d.eachAuditLine(func(r auditLine) error {
-		if r.kind > exists {
-			return nil
-		}
-		return f(r.Decision, r.at)
-	})
+	c, err := d.audited()
+	for i := 0; i < len(c.Decisions) && err == nil; i++ {
+		err = f(c.Decisions[i].Decision, c.Decisions[i].At)
+	}
+	return err
 }
 
 // Contradictions calls f with everything that contradicts a decision, see [checkpoint.Store].
 func (d *Store) Contradictions(_ context.Context, f func(checkpoint.Contradiction) error) error {
-	return d.eachAuditLine(func(r auditLine) error {
-		if r.kind <= exists {
-			return nil
-		}
-		return f(r.asContradiction())
-	})
+	c, err := d.audited()
+	for i := 0; i < len(c.Contradictions) && err == nil; i++ {
+		err = f(c.Contradictions[i])
+	}
+	return err
 }
 
 // Resolve settles keys in doubt, see [checkpoint.Store].
@@ -184,8 +185,8 @@ func (d *Store) Resolve(_ context.Context, ds []checkpoint.Decision) (r checkpoi
 // resolving is what decisions are carried out on, see [checkpoint.Resolver].
 type resolving struct {
 	*writing
-	last  map[string]auditLine // the last decision about each key; nil: not read yet
-	found int                  // keys that became known which the file may have lacked
+	last  map[string]*checkpoint.KeptDecision // about each key; nil: not read yet
+	found int                                 // keys that became known which the file may have lacked
 }
 
 func (r *resolving) Under(key string) (checkpoint.KeptKey, error) { return r.under(key) }
@@ -200,27 +201,20 @@ func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
 
 func (r *resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
 	if r.last == nil {
-		r.last = make(map[string]auditLine)
-		err := r.audit.ForEach(func(k, v []byte) error {
-			line, err := decodeAudit(k, v)
-			if line.kind <= exists {
-				r.last[line.Key] = line
-			}
-			return err
-		})
-		if err != nil {
+		var c checkpoint.Contents
+		if err := addAudit(&c, r.words, r.audit); err != nil {
 			return nil, err
 		}
+		r.last = make(map[string]*checkpoint.KeptDecision)
+		for i := range c.Decisions {
+			r.last[c.Decisions[i].Key] = &c.Decisions[i]
+		}
 	}
-	line, decided := r.last[key]
-	if !decided {
-		return nil, nil
-	}
-	if len(line.send) == 0 {
+	last := r.last[key]
+	if last != nil && last.Send == nil {
 		return nil, records.ErrRecord
 	}
-	send, err := r.words.Kept(key, line.send)
-	return &checkpoint.KeptDecision{Decision: line.Decision, At: line.at, Send: send}, err
+	return last, nil
 }
 
 func (r *resolving) Note(d checkpoint.KeptDecision) error {

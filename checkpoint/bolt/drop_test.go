@@ -94,7 +94,7 @@ func TestWhatWasKilledBeforeItBeganIsNoCheckpoint(t *testing.T) {
 // What may have known leads is no new one, however empty it is.
 func TestAnEmptyOneThatIsIncompleteIsNotDropped(t *testing.T) {
 	path := newPath(t)
-	if err := writeEmpty(path, newHeader(target(), time.Now()), lacking{some: true}, ""); err != nil {
+	if err := writeEmpty(path, newHeader(target(), time.Now()), []record{{lackingKey, lacking{some: true}.encode()}}); err != nil {
 		t.Fatal(err)
 	}
 	d := opened(t, path, Options{Require: true, Used: true})

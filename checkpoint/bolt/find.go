@@ -31,7 +31,6 @@ func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.
 	})
 }
 
-// finder reads inside one transaction.
 type finder struct {
 	*reading
 	intents, links, wanted, folds, blocked *bbolt.Cursor
@@ -87,12 +86,10 @@ func (f *finder) record(key string) []byte {
 	return f.entry(key)
 }
 
-// byKey fills out with what stands under key.
 func (f *finder) byKey(key string, out *checkpoint.Entry) error {
 	record := f.record(key)
 	if record != nil {
-		_, err := f.d.words.Decode(key, record, out)
-		return err
+		return f.d.words.Decode(key, record, out)
 	}
 	*out = checkpoint.Entry{Key: key, Content: out.Content[:0]}
 	if f.forgotten && find(f.blocked, string(f.d.digests.Blocked(key))) != nil {
@@ -101,7 +98,6 @@ func (f *finder) byKey(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-// owner is the key whose entry has this lead ID, or nothing.
 func (f *finder) owner(id string) (string, error) {
 	if !records.Indexed(id) {
 		return "", nil
@@ -144,7 +140,7 @@ func (f *finder) linked(external string) (key string, several bool, err error) {
 		if record == nil {
 			continue
 		}
-		if _, err := f.d.words.Decode(external, record, &e); err != nil {
+		if err := f.d.words.Decode(external, record, &e); err != nil {
 			return "", false, err
 		}
 		if (e.State.HasLead() && e.ExternalID == external) || ((e.State.HasLead() || e.State == checkpoint.InDoubt) && e.WantLink == external) {
@@ -205,7 +201,7 @@ func (f *finder) resembles(key string, found *checkpoint.Likeness) error {
 		return nil
 	}
 	var e checkpoint.Entry
-	if _, err := f.d.words.Decode(key, record, &e); err != nil {
+	if err := f.d.words.Decode(key, record, &e); err != nil {
 		return err
 	}
 	if e.State.HasLead() || e.State == checkpoint.InDoubt {
@@ -214,7 +210,6 @@ func (f *finder) resembles(key string, found *checkpoint.Likeness) error {
 	return nil
 }
 
-// wasForgotten reports whether a key that looks like this one was forgotten.
 func (f *finder) wasForgotten(key, folded string) bool {
 	hash := f.d.digests.Blocked(folded)
 	if folded != key && find(f.blocked, string(hash)) != nil {

@@ -76,7 +76,7 @@ func (w *writing) erase(key string, unblock bool, r *checkpoint.ForgetResult, te
 	if err != nil {
 		return "", err
 	}
-	from, to := w.shown(key, &k).State, checkpoint.Unknown
+	from := w.shown(key, &k).State
 	r.Count(from)
 	for _, one := range []*checkpoint.Kept{k.Entry, k.Intent} {
 		records.EachText(one, func(s string) { texts[s] = true })
@@ -84,15 +84,14 @@ func (w *writing) erase(key string, unblock bool, r *checkpoint.ForgetResult, te
 	if err := w.put(key, k, checkpoint.KeptKey{}); err != nil {
 		return "", err
 	}
-	if from != checkpoint.Forgotten {
-		from = checkpoint.Unknown
+	if from == checkpoint.Forgotten {
+		w.tally.move(from, checkpoint.Unknown)
 	}
-	change := w.unblock
-	if !unblock {
-		to, change = checkpoint.Forgotten, w.block
+	if unblock {
+		return entryOf(k.Entry).LeadID, w.unblock(key)
 	}
-	w.tally.move(from, to)
-	return entryOf(k.Entry).LeadID, change(key)
+	w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
+	return entryOf(k.Entry).LeadID, w.block(key)
 }
 
 // block leaves the keyed hash of a key that is forgotten, and that of its fold.
@@ -113,7 +112,6 @@ func (w *writing) putBlock(b checkpoint.KeptBlock) error {
 	return w.blocked.Put(b.Hash, records.EncodeBlock(b))
 }
 
-// unblock removes both again.
 func (w *writing) unblock(key string) error {
 	hash := w.digests.Blocked(key)
 	record := records.ForgottenFold(w.digests.Blocked(rowkey.Fold(key)), hash)
@@ -233,20 +231,17 @@ func (d *Store) compact() (err error) {
 				"hint: make room beside it; the next command that writes to it tries again", d.path, err)}
 		}
 	}()
-	f, err := os.OpenFile(d.compactPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	err = disk.MakeNewPrivate(f)
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
+	var f *os.File
 	copied, err := bbolt.Open(d.compactPath(), 0o600, &bbolt.Options{
 		NoSync: true, NoStatistics: true, // synced once, at its end
-		OpenFile: func(string, int, os.FileMode) (*os.File, error) { return f, nil },
+		OpenFile: func(path string, _ int, mode os.FileMode) (*os.File, error) {
+			if f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
+				err = disk.MakeNewPrivate(f)
+			}
+			return f, err
+		},
 	})
 	if err != nil {
-		f.Close()
 		return err
 	}
 	err = guard(func() error { return d.copyInto(copied, f) })

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -87,7 +88,6 @@ func takeID(f *records.Reader) fileID {
 	return 0
 }
 
-// differences names what is not equal in two targets.
 func (h header) differences(t checkpoint.Target) string {
 	var parts []string
 	file, given := h.target.Canonical(), t.Canonical()
@@ -104,9 +104,9 @@ func (h header) differences(t checkpoint.Target) string {
 }
 
 // create makes an empty checkpoint whole under a temporary name and links it to
-// path, so that a kill leaves either nothing or a good file. Somebody else's
-// file that came first stays and is no error; made is false then.
-func create(path string, h header, l lacking, moving string) (made bool, err error) {
+// path, so that a kill leaves either nothing or a good file. besides is what its header
+// says further. Somebody else's file that came first stays and is no error; made is false then.
+func create(path string, h header, besides ...record) (made bool, err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return false, err
@@ -115,7 +115,7 @@ func create(path string, h header, l lacking, moving string) (made bool, err err
 	if err := errors.Join(disk.MakeNewPrivate(temp), temp.Close()); err != nil {
 		return false, err
 	}
-	if err := writeEmpty(temp.Name(), h, l, moving); err != nil {
+	if err := writeEmpty(temp.Name(), h, besides); err != nil {
 		return false, err
 	}
 	for _, put := range []func(from, to string) error{os.Link, disk.RenameNew, replaceNew} {
@@ -132,6 +132,18 @@ func create(path string, h header, l lacking, moving string) (made bool, err err
 	return false, err
 }
 
+// createNew is create where the file must not be there yet.
+func createNew(path string, h header, besides ...record) error {
+	made, err := create(path, h, besides...)
+	switch {
+	case err != nil:
+		return refuse(path, err, "cannot be made: "+err.Error(), disk.WayOut(err))
+	case !made:
+		return refuse(path, fs.ErrExist, "cannot be made: "+fs.ErrExist.Error(), "name a file that is not there yet; nothing was written")
+	}
+	return nil
+}
+
 // errFirst is EPERM, and ERROR_INVALID_FUNCTION on Windows.
 const errFirst = syscall.Errno(1)
 
@@ -146,7 +158,7 @@ func replaceNew(from, to string) error {
 }
 
 // writeEmpty writes the buckets, the header and an empty tally. bbolt syncs them.
-func writeEmpty(path string, h header, l lacking, moving string) error {
+func writeEmpty(path string, h header, besides []record) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: leastWait})
 	if err != nil {
 		return err
@@ -157,22 +169,192 @@ func writeEmpty(path string, h header, l lacking, moving string) error {
 				return err
 			}
 		}
-		meta := tx.Bucket(inMeta)
-		if l.some {
-			if err := meta.Put(lackingKey, l.encode()); err != nil {
-				return err
-			}
-		}
-		if moving != "" {
-			if err := putMoving(meta, moving); err != nil {
-				return err
-			}
-		}
-		return errors.Join(meta.Put(headerKey, h.encode()), meta.Put(tallyKey, tally{}.encode()))
+		return putAll(tx.Bucket(inMeta), append(besides, record{headerKey, h.encode()}, record{tallyKey, tally{}.encode()}))
 	})
 	return errors.Join(err, db.Close())
 }
 
 func buckets() [][]byte {
 	return [][]byte{inMeta, inEntries, inIntents, inLeads, inLinks, inWanted, inFolds, inWords, inRuns, inAudit, inBlocked, inNotes, newEntries, newLeads}
+}
+
+// states is how many there are.
+const states = int(checkpoint.Forgotten) + 1
+
+var tallyKey = []byte("tally")
+
+// tally counts commits, keys by the state that a look-up shows, words, runs,
+// decisions, their contradictions and notes. It shows when a damaged page has lost some.
+type tally struct {
+	seq            uint64
+	keys           [states]uint64
+	words          uint64
+	runs           uint64
+	decisions      uint64
+	contradictions uint64
+	notes          uint64
+	statuses       [records.KindsOfStatus]uint64 // leads by the status last confirmed
+}
+
+func (t tally) encode() []byte {
+	b := binary.AppendUvarint(nil, t.seq)
+	for _, n := range t.keys {
+		b = binary.AppendUvarint(b, n)
+	}
+	for _, n := range append([]uint64{t.words, t.runs, t.decisions, t.contradictions, t.notes}, t.statuses[:]...) {
+		b = binary.AppendUvarint(b, n)
+	}
+	return records.Seal(b, 0, tallyKey)
+}
+
+func decodeTally(record []byte) (t tally, err error) {
+	f, err := records.Unseal(tallyKey, record)
+	if err != nil {
+		return t, err
+	}
+	t.seq = f.Uint()
+	for i := range t.keys {
+		t.keys[i] = f.Uint()
+	}
+	t.words, t.runs, t.decisions, t.contradictions, t.notes = f.Uint(), f.Uint(), f.Uint(), f.Uint(), f.Uint()
+	for i := range t.statuses {
+		t.statuses[i] = f.Uint()
+	}
+	return t, f.Done()
+}
+
+func (t *tally) total() (n uint64) {
+	for _, keys := range t.keys {
+		n += keys
+	}
+	return n
+}
+
+// known is how many keys must not be sent again: they have a lead, or are in doubt.
+func (t *tally) known() uint64 {
+	return t.keys[checkpoint.Created] + t.keys[checkpoint.Partial] + t.keys[checkpoint.InDoubt]
+}
+
+// move counts a key from one state to another; Unknown is not counted.
+func (t *tally) move(from, to checkpoint.State) {
+	if from != checkpoint.Unknown {
+		t.keys[from]--
+	}
+	if to != checkpoint.Unknown {
+		t.keys[to]++
+	}
+}
+
+// lackingKey stands in the file while leads are missing from it.
+var lackingKey = []byte("incomplete")
+
+// lacking says whether leads are missing that the file, or what it was made from, has known,
+// so that a key that is not known may have one.
+type lacking struct {
+	some  bool
+	leads uint64 // how many are known to be missing, rows in doubt included; 0: nobody can count them
+	since uint64 // the commit that noted it: what was known before may have become something else
+	found uint64 // keys that became known since by lists and decisions, which may be those that are missing
+
+	adopting bool // nothing but a part of a list, whose adoption was cut off
+}
+
+func (l lacking) encode() []byte {
+	b := binary.AppendUvarint(nil, l.leads)
+	return records.Seal(binary.AppendUvarint(binary.AppendUvarint(b, l.since), l.found), 0, lackingKey)
+}
+
+func decodeLacking(record []byte) (l lacking, err error) {
+	if record == nil {
+		return l, nil
+	}
+	f, err := records.Unseal(lackingKey, record)
+	if err != nil {
+		return l, err
+	}
+	l = lacking{some: true, leads: f.Uint(), since: f.Uint(), found: f.Uint()}
+	return l, f.Done()
+}
+
+// load reads what the file says as of commit seq.
+func (l *lacking) load(meta *bbolt.Bucket, seq uint64) (err error) {
+	*l, err = decodeLacking(meta.Get(lackingKey))
+	if !l.some && meta.Get(adoptingKey) != nil {
+		*l = lacking{some: true, since: seq, adopting: true}
+	}
+	return err
+}
+
+// lacks is what the file is known to lack now; the status is written meanwhile.
+func (d *Store) lacks() lacking {
+	if l := d.missing.Load(); l != nil {
+		return *l
+	}
+	return lacking{}
+}
+
+// left is how many leads are missing after all that was found.
+func (l lacking) left() uint64 { return l.leads - min(l.found, l.leads) }
+
+// foundSome notes that keys became known which the file may have lacked.
+func (d *Store) foundSome(w *writing, keys int) error {
+	l := d.lacks()
+	if keys == 0 || !l.some || l.adopting {
+		return nil
+	}
+	l.found += uint64(keys)
+	d.missing.Store(&l)
+	return w.meta.Put(lackingKey, l.encode())
+}
+
+// text says what is missing, as the subject of a sentence.
+func (l lacking) text() string {
+	switch {
+	case l.adopting:
+		return "the rest of a list is missing, whose adoption was cut off"
+	case l.leads == 0:
+		return "leads that it knew are missing, and nobody can count them"
+	case l.left() == 0:
+		return "as many leads as were missing have been taken over since, and whether they are the same ones nobody can tell but you"
+	case l.left() == 1:
+		return "1 lead that it knew is missing"
+	}
+	return fmt.Sprintf("%d leads that it knew are missing", l.left())
+}
+
+func (l lacking) warning() string {
+	if l.adopting {
+		return "the checkpoint is incomplete: a list was being adopted when the program was killed. Adopt it again, which takes what is left of it; " +
+			"until then rows that the checkpoint does not know are held in doubt, not sent (`leadferry checkpoint check --accept-loss` gives the rest of the list up)"
+	}
+	return "the checkpoint is incomplete: " + l.text() + ". Rows that it does not know are held in doubt, not sent, until " +
+		"`leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss` gives up what is missing"
+}
+
+// AcceptLoss gives up what an incomplete checkpoint lacks, see [checkpoint.Store].
+func (d *Store) AcceptLoss(context.Context) (freed int, err error) {
+	err = d.alone(func(w *writing) error {
+		freed = 0
+		var held []string
+		err := w.intents.ForEach(func(k, v []byte) error {
+			in, err := w.words.Kept(string(k), v)
+			if err == nil && in.Reason == checkpoint.ReasonIncomplete {
+				held = append(held, in.Key)
+			}
+			return err
+		})
+		for i := 0; i < len(held) && err == nil; i++ {
+			err = w.apply(&checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: held[i]}})
+			freed++
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(w.meta.Delete(lackingKey), w.meta.Delete(adoptingKey))
+	})
+	if err != nil {
+		return 0, fmt.Errorf("accept loss: %w", err)
+	}
+	d.missing.Store(nil)
+	return freed, nil
 }

@@ -70,7 +70,6 @@ func (d *Store) beingReplaced() bool {
 	return err == nil && !free
 }
 
-// openFile opens the file, after making it if it may be made.
 func (d *Store) openFile(t checkpoint.Target, o Options) error {
 	flag := os.O_RDWR
 	if o.ReadOnly {
@@ -91,7 +90,6 @@ func (d *Store) openFile(t checkpoint.Target, o Options) error {
 	return d.checkFile()
 }
 
-// make makes the file, if it may be made.
 func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	gone, hint := d.gone(t, o)
 	switch {
@@ -107,7 +105,7 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	}
 	d.header = h
 	h.descendFrom(d.strangers(m, found, o))
-	d.fresh, err = create(d.path, h, lacking{}, "")
+	d.fresh, err = create(d.path, h)
 	d.predecessor = gone
 	if other := d.otherCheckpoint(t, o); other != "" && gone == "" {
 		d.warn(other)
@@ -126,11 +124,9 @@ func (d *Store) checkFile() error {
 		return nil
 	case d.readOnly:
 		d.warn("others may read the checkpoint; the next run takes that from them")
-		return nil
-	}
-	if narrow(d.file) {
+	case narrow(d.file):
 		d.warn("others were able to read the checkpoint; they no longer are")
-	} else {
+	default:
 		d.warn("others may read the checkpoint, and its file system does not let that be changed")
 	}
 	return nil
@@ -194,8 +190,7 @@ var placesByMagic = map[int64]place{
 
 // RefusedPlace says why no checkpoint may lie at a path, before anything else is made beside it; nil where one may.
 func RefusedPlace(path string, o Options) error {
-	d := &Store{path: resolved(path)}
-	return d.checkPlace(o)
+	return (&Store{path: resolved(path)}).checkPlace(o)
 }
 
 // checkPlace finds out where the file lies, or will lie. What the system does not tell is

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
-	"slices"
 	"strings"
 
 	"go.etcd.io/bbolt"
@@ -25,7 +25,6 @@ const (
 	filledFrom = "from "
 )
 
-// moving is what the file says of that, or "".
 func moving(meta *bbolt.Bucket) string {
 	record := meta.Get(movingKey)
 	if record == nil {
@@ -59,21 +58,20 @@ func (d *Store) setMoving(text string) error {
 		if text == "" {
 			return w.meta.Delete(movingKey)
 		}
-		return putMoving(w.meta, text)
+		return w.meta.Put(movingKey, movingRecord(text))
 	})
 }
 
-func putMoving(meta *bbolt.Bucket, text string) error {
-	return meta.Put(movingKey, records.Seal(records.AppendText(nil, text), 0, movingKey))
+func movingRecord(text string) []byte {
+	return records.Seal(records.AppendText(nil, text), 0, movingKey)
 }
 
 // Moved is where the leads of the checkpoint are kept now, or "".
 func (d *Store) Moved() string {
-	to, is := strings.CutPrefix(d.moving, movedTo)
-	if !is {
-		return ""
+	if to, moved := strings.CutPrefix(d.moving, movedTo); moved {
+		return to
 	}
-	return to
+	return ""
 }
 
 // SetMoved makes every later opening for writing refuse the file.
@@ -83,7 +81,7 @@ func (d *Store) SetMoved(to string) error { return d.setMoving(movedTo + to) }
 func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	c := &checkpoint.Contents{
 		Name: d.path, ID: d.header.id.String(), Secret: d.header.secret, Target: d.header.target,
-		Keys: func(yield func(checkpoint.KeptKey, error) bool) { d.eachKept(ctx, yield) },
+		Keys: d.keptKeys(ctx),
 	}
 	for _, id := range d.header.ancestors {
 		c.Ancestors = append(c.Ancestors, id.String())
@@ -97,30 +95,15 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	}
 	return c, d.view("read decisions and notes", func(tx *bbolt.Tx) error {
 		return errors.Join(
-			tx.Bucket(inAudit).ForEach(func(k, v []byte) error { return addLine(c, d.words, k, v) }),
+			addAudit(c, d.words, tx.Bucket(inAudit)),
 			tx.Bucket(inNotes).ForEach(func(k, v []byte) error { return addShape(c, k, v) }),
 			tx.Bucket(inBlocked).ForEach(func(k, v []byte) error { return addBlock(c, k, v) }))
 	})
 }
 
-// addLine adds a line of the audit to contents.
-func addLine(c *checkpoint.Contents, words *records.Words, k, v []byte) error {
-	r, err := decodeAudit(k, v)
-	if err == nil && r.kind > exists {
-		c.Contradictions = append(c.Contradictions, r.asContradiction())
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	send, err := words.Kept(r.Key, r.send)
-	c.Decisions = append(c.Decisions, checkpoint.KeptDecision{Decision: r.Decision, At: r.at, Send: send})
-	return err
-}
-
 func addShape(c *checkpoint.Contents, k, v []byte) error {
-	n, err := decodeNote(k, v)
-	c.Shapes = append(c.Shapes, checkpoint.KeptShape{Columns: bytes.Clone(n.columns), Key: n.key, Namespace: n.namespace})
+	shape, err := decodeShape(k, bytes.Clone(v))
+	c.Shapes = append(c.Shapes, shape)
 	return err
 }
 
@@ -130,55 +113,27 @@ func addBlock(c *checkpoint.Contents, k, v []byte) error {
 	return err
 }
 
-// eachKept yields what stands under each key, some hundred in a transaction.
-func (d *Store) eachKept(ctx context.Context, yield func(checkpoint.KeptKey, error) bool) {
-	for after, more := []byte(nil), true; more; {
-		var found []checkpoint.KeptKey
-		err := ctx.Err()
-		if err == nil {
-			err = d.read("read entries", func(r *reading) (err error) {
-				found, after, err = d.collectKept(r, after)
-				more = after != nil
-				return err
-			})
-		}
-		if err != nil {
-			yield(checkpoint.KeptKey{}, err)
-			return
-		}
-		for _, k := range found {
-			if !yield(k, nil) {
-				return
+func (d *Store) keptKeys(ctx context.Context) iter.Seq2[checkpoint.KeptKey, error] {
+	return func(yield func(checkpoint.KeptKey, error) bool) {
+		enough := errors.New("enough")
+		err := each(ctx, d, true, d.kept, func(k *checkpoint.KeptKey) error {
+			if !yield(*k, nil) {
+				return enough
 			}
+			return nil
+		})
+		if err != nil && err != enough {
+			yield(checkpoint.KeptKey{}, err)
 		}
 	}
 }
 
-func (d *Store) collectKept(r *reading, from []byte) (found []checkpoint.KeptKey, next []byte, err error) {
-	intents := r.tx.Bucket(inIntents).Cursor()
-	ik, iv := intents.Seek(from)
-	entries := r.from(from, r.gatheredKeys())
-	for n := 0; ik != nil || entries.key != nil; n++ {
-		order := compare(ik, entries.key)
-		if n == chunk {
-			return found, bytes.Clone(map[bool][]byte{true: ik, false: entries.key}[order <= 0]), nil
-		}
-		var k checkpoint.KeptKey
-		if order >= 0 {
-			if k.Entry, err = d.words.Kept(string(entries.key), entries.value); err != nil {
-				return nil, nil, err
-			}
-			entries.next()
-		}
-		if order <= 0 {
-			if k.Intent, err = d.words.Kept(string(ik), iv); err != nil {
-				return nil, nil, err
-			}
-			ik, iv = intents.Next()
-		}
-		found = append(found, k)
+func (d *Store) kept(key string, entry, intent []byte) (k *checkpoint.KeptKey, err error) {
+	k = new(checkpoint.KeptKey)
+	if k.Entry, err = d.words.Kept(key, entry); err == nil {
+		k.Intent, err = d.words.Kept(key, intent)
 	}
-	return found, nil, nil
+	return k, err
 }
 
 // Fill makes a checkpoint of what another one knows, under an ID of its own that records the other's. A file that a copy
@@ -190,12 +145,8 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 		return err
 	}
 	h := newHeader(t, o.now())
-	made, err := create(to, h, lacking{}, filledFrom+name) // from its first moment it refuses runs
-	if err == nil && !made {
-		err = fs.ErrExist
-	}
-	if err != nil {
-		return &checkpoint.OpenError{Path: to, Text: "cannot be made: " + err.Error(), Hint: aboutNew(err), Err: err}
+	if err := createNew(to, h, record{movingKey, movingRecord(filledFrom + name)}); err != nil { // from its first moment it refuses runs
+		return err
 	}
 	o.Require, o.Named, o.Moved = true, true, true
 	d, err := Open(to, t, o)
@@ -231,7 +182,7 @@ func makeRoom(to, name string, o Options) error {
 		return err
 	}
 	if !left {
-		return &checkpoint.OpenError{Path: to, Text: "exists already", Hint: "name a file that is not there yet", Err: fs.ErrExist}
+		return refuse(to, fs.ErrExist, "exists already", "name a file that is not there yet")
 	}
 	return errors.Join(os.Remove(to), removeIfThere(to+".seq"))
 }
@@ -258,48 +209,44 @@ func (d *Store) fill(c *checkpoint.Contents) error {
 	})
 }
 
-// carried is how many keys one commit takes that are carried over.
-const carried = 4096
-
 // carry writes what another checkpoint knows into a file that knows nothing.
 func (d *Store) carry(c *checkpoint.Contents) error {
-	var part []checkpoint.KeptKey
-	write := func() error {
-		err := inCommits(d, part, func(w *writing, k checkpoint.KeptKey) error {
-			for _, one := range []**checkpoint.Kept{&k.Entry, &k.Intent} {
-				if *one != nil {
-					*one = w.Keep(**one)
-				}
-			}
-			return w.put(k.Shown().Key, checkpoint.KeptKey{}, k)
-		})
-		part = part[:0]
-		return err
-	}
-	for k, err := range c.Keys {
-		if err != nil {
-			return err
-		}
-		if part = append(part, k); len(part) == carried {
-			if err := write(); err != nil {
-				return err
+	err := inCommits(d, c.Keys, func(w *writing, k checkpoint.KeptKey) error {
+		for _, one := range []**checkpoint.Kept{&k.Entry, &k.Intent} {
+			if *one != nil {
+				*one = w.Keep(**one)
 			}
 		}
-	}
-	if err := write(); err != nil {
+		return w.put(k.Shown().Key, checkpoint.KeptKey{}, k)
+	})
+	if err != nil {
 		return err
 	}
 	return d.alone(func(w *writing) error { return w.putRest(c) })
 }
 
-// inCommits writes each of a list, so many to a commit.
-func inCommits[T any](d *Store, list []T, write func(*writing, T) error) error {
-	for part := range slices.Chunk(list, carried) {
-		err := d.alone(func(w *writing) (err error) {
-			for i := 0; i < len(part) && err == nil; i++ {
-				err = write(w, part[i])
+// carried is how many of a list one commit takes.
+const carried = 4096
+
+// inCommits writes each of a list, as long as it is no error.
+func inCommits[T any](d *Store, list iter.Seq2[T, error], write func(*writing, T) error) error {
+	next, stop := iter.Pull2(list)
+	defer stop()
+	for more := true; more; {
+		err := d.alone(func(w *writing) error {
+			for range carried {
+				one, err, some := next()
+				if more = some; !some {
+					return nil
+				}
+				if err != nil {
+					return &listFailure{err}
+				}
+				if err := write(w, one); err != nil {
+					return err
+				}
 			}
-			return err
+			return nil
 		})
 		if err != nil {
 			return err
@@ -332,7 +279,7 @@ func (w *writing) putRest(c *checkpoint.Contents) error {
 		}
 	}
 	for _, s := range c.Shapes {
-		if err := w.addNote(note{key: s.Key, namespace: s.Namespace, columns: s.Columns}); err != nil {
+		if err := w.addShape(s); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // it were new, and the same copy makes room for itself.
 func TestAFileThatIsToBeFilledRefusesRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.db")
-	if made, err := create(path, newHeader(target(), time.Now()), lacking{}, filledFrom+"elsewhere"); !made || err != nil {
+	if made, err := create(path, newHeader(target(), time.Now()), record{movingKey, movingRecord(filledFrom + "elsewhere")}); !made || err != nil {
 		t.Fatal(made, err)
 	}
 	if d, err := Open(path, target(), Options{}); !errors.Is(err, checkpoint.ErrLocked) {

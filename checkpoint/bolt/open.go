@@ -69,7 +69,6 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	return d, nil
 }
 
-// openIdle opens without starting the writer.
 func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
 	path = resolved(path)
 	if o.Now == nil {
@@ -103,7 +102,7 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 		return err
 	}
 	// More is not read before the check.
-	if err := guard(func() error { return img.Peek(inMeta, inWords, newEntries, newLeads) }); err != nil {
+	if err := guard(func() error { return img.Peek(inMeta, inWords, inRuns, newEntries, newLeads) }); err != nil {
 		return err
 	}
 	if err := d.openBolt(t); err != nil {
@@ -119,7 +118,6 @@ func (d *Store) untouched(m seqLine, found bool) bool {
 	return found && same && m.id == d.header.id && (m.seq == seq || !m.clean && m.seq+1 == seq)
 }
 
-// openBolt hands the file to bbolt and reads header, tally and runs.
 func (d *Store) openBolt(t checkpoint.Target) error {
 	err := guard(func() (err error) {
 		d.bolt, err = bbolt.Open(d.path, 0o600, &bbolt.Options{
@@ -180,11 +178,18 @@ func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) err
 	if !found && !d.fresh {
 		d.warn(d.seqPath() + " is missing or unreadable: whether the checkpoint was restored from an older copy cannot be seen")
 	}
-	if err := d.judgeAge(m, found, img, &o); err != nil {
+	if err := d.judgeAge(m, found, &o); err != nil {
 		return err
 	}
-	if err := d.check(img, o.Check || o.Accept || !d.untouched(m, found), o.Check); err != nil {
-		return err
+	if o.Check || o.Accept || !d.untouched(m, found) {
+		if err := d.survey(img); err != nil {
+			return err
+		}
+	}
+	if o.Check { // by bbolt itself too
+		if err := guard(func() error { return d.bolt.View(checkPages) }); err != nil {
+			return err
+		}
 	}
 	if d.lacks().some {
 		d.warn(d.lacks().warning())
@@ -212,8 +217,8 @@ func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) err
 }
 
 // judgeAge refuses a file that is older than what is known to have been here, or notes that it is to be taken for good.
-func (d *Store) judgeAge(m seqLine, found bool, img *pages.Image, o *Options) error {
-	older, err := d.older(m, found, img, o)
+func (d *Store) judgeAge(m seqLine, found bool, o *Options) error {
+	older, err := d.older(m, found, o)
 	switch {
 	case err != nil:
 		return err
@@ -255,17 +260,6 @@ func (d *Store) checkUnused(killed bool, o Options) error {
 	return nil
 }
 
-// check checks pages and records, and then by bbolt's own check too.
-func (d *Store) check(img *pages.Image, whole, twice bool) error {
-	if !whole {
-		return nil
-	}
-	if err := d.survey(img); err != nil || !twice {
-		return err
-	}
-	return guard(func() error { return d.bolt.View(checkPages) })
-}
-
 // Companions are the paths of the files that belong to the checkpoint at path and stand
 // beside it, or come to.
 func Companions(path string) []string {
@@ -278,8 +272,10 @@ func (d *Store) compactPath() string { return d.path + ".compact" }
 
 func (d *Store) warn(text string) { d.warnings = append(d.warnings, text) }
 
-func (d *Store) refuse(kind error, text, hint string) error {
-	return &checkpoint.OpenError{Path: d.path, Text: text, Hint: hint, Err: kind}
+func (d *Store) refuse(kind error, text, hint string) error { return refuse(d.path, kind, text, hint) }
+
+func refuse(path string, kind error, text, hint string) error {
+	return &checkpoint.OpenError{Path: path, Text: text, Hint: hint, Err: kind}
 }
 
 // otherTarget is what to do about a file of another target.
@@ -307,7 +303,6 @@ func (d *Store) openError(err error) error {
 	return d.refuse(err, "cannot be opened: "+err.Error(), disk.WayOut(err))
 }
 
-// abandon lets go of a file that could not be opened.
 func (d *Store) abandon(err error) {
 	_ = d.fail(err)
 	if d.seqFile != nil {

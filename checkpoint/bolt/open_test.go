@@ -148,7 +148,7 @@ func TestFirstNewCheckpointStays(t *testing.T) {
 	path := newPath(t)
 	created(t, path)
 	before, _ := os.ReadFile(path)
-	if made, err := create(path, newHeader(target(), time.Now()), lacking{}, ""); made || err != nil {
+	if made, err := create(path, newHeader(target(), time.Now())); made || err != nil {
 		t.Errorf("made %v, %v", made, err)
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(before) {

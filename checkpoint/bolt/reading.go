@@ -10,10 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 )
 
-// reading is a transaction that only reads.
 type reading struct {
 	d              *Store
 	tx             *bbolt.Tx
@@ -77,8 +75,8 @@ func (o *ordered) next() {
 	}
 }
 
-// chunk is how many entries Each reads in one transaction.
-const chunk = 512
+// inChunk is how many keys are read in one transaction.
+const inChunk = 512
 
 // find returns the record under exactly this key, and leaves the cursor at it.
 func find(c *bbolt.Cursor, key string) []byte {
@@ -88,77 +86,84 @@ func find(c *bbolt.Cursor, key string) []byte {
 	return nil
 }
 
-// Each calls f with every key that which takes. It reads some hundred at a time and
-// holds no transaction while f runs. See [checkpoint.Store].
+// Each calls f with every key that which takes. It holds no transaction while f runs. See [checkpoint.Store].
 func (d *Store) Each(ctx context.Context, which checkpoint.Filter, f func(checkpoint.Entry) error) error {
-	keep := func(e *checkpoint.Entry, t *records.Tail) bool {
-		return which.Run == "" || d.words.Maker(e, t) == which.Run
+	read := func(key string, entry, intent []byte) (*checkpoint.Kept, error) {
+		if intent != nil {
+			entry = intent
+		}
+		k, err := d.words.Kept(key, entry)
+		if err != nil || which.State != checkpoint.Unknown && which.State != k.State || which.Run != "" && which.Run != k.Maker() {
+			return nil, err
+		}
+		return k, nil
 	}
-	return d.each(ctx, which.State, keep, f)
+	return each(ctx, d, which.State != checkpoint.InDoubt, read, func(k *checkpoint.Kept) error { return f(k.Entry) })
 }
 
-func (d *Store) each(ctx context.Context, s checkpoint.State, keep func(*checkpoint.Entry, *records.Tail) bool, f func(checkpoint.Entry) error) error {
+// each calls f with what read makes of the records under each key, in the order of keys, where it makes anything; a key has
+// an entry or an intent or both. entries: those that have no intent are wanted too.
+func each[T any](ctx context.Context, d *Store, entries bool, read func(key string, entry, intent []byte) (*T, error), f func(*T) error) error {
 	var gathered []string // keys, as of a commit
 	commit := -1
 	for after, more := []byte(nil), true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var found []checkpoint.Entry
+		var found []*T
 		err := d.read("read entries", func(r *reading) (err error) {
 			if now := r.tx.ID(); now != commit {
 				gathered, commit = r.gatheredKeys(), now
 			}
-			found, after, err = d.collect(r, after, gathered, s, keep)
+			after, err = r.chunk(after, gathered, entries, func(key string, entry, intent []byte) error {
+				one, err := read(key, entry, intent)
+				if one != nil {
+					found = append(found, one)
+				}
+				return err
+			})
 			more = after != nil
 			return err
 		})
+		for i := 0; i < len(found) && err == nil; i++ {
+			err = f(found[i])
+		}
 		if err != nil {
 			return err
-		}
-		for _, e := range found {
-			if err := f(e); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// collect reads up to chunk keys from key from on and returns the key to go on
-// with, nil at the end.
-func (d *Store) collect(r *reading, from []byte, gathered []string, s checkpoint.State, keep func(*checkpoint.Entry, *records.Tail) bool) (found []checkpoint.Entry, next []byte, err error) {
-	intents := r.tx.Bucket(inIntents).Cursor()
+// chunk calls f with the records of up to inChunk keys from a key on and returns the key to go on with, nil at the end.
+func (r *reading) chunk(from []byte, gathered []string, all bool, f func(key string, entry, intent []byte) error) (next []byte, err error) {
+	intents, entries := r.tx.Bucket(inIntents).Cursor(), &ordered{}
 	ik, iv := intents.Seek(from)
-	entries := &ordered{}
-	if s != checkpoint.InDoubt {
+	if all {
 		entries = r.from(from, gathered)
 	}
 	for n := 0; ik != nil || entries.key != nil; n++ {
-		k, v := ik, iv
-		order := compare(ik, entries.key)
-		if order > 0 {
-			k, v = entries.key, entries.value
+		key, entry, intent := ik, entries.value, iv
+		switch order := compare(ik, entries.key); {
+		case order < 0:
+			entry = nil
+		case order > 0:
+			key, intent = entries.key, nil
 		}
-		if n == chunk {
-			return found, bytes.Clone(k), nil
+		if n == inChunk {
+			return bytes.Clone(key), nil
 		}
-		var e checkpoint.Entry
-		t, err := d.words.Decode(string(k), v, &e)
-		if err != nil {
-			return nil, nil, err
+		if err := f(string(key), entry, intent); err != nil {
+			return nil, err
 		}
-		if (s == checkpoint.Unknown || s == e.State) && keep(&e, &t) {
-			found = append(found, e)
-		}
-		if order <= 0 {
+		if intent != nil {
 			ik, iv = intents.Next()
 		}
-		if order >= 0 && entries.key != nil {
+		if entry != nil {
 			entries.next()
 		}
 	}
-	return found, nil, nil
+	return nil, nil
 }
 
 // compare orders keys; nil, the end, comes last.
@@ -175,20 +180,19 @@ func compare(a, b []byte) int {
 // History returns what was done with a key, in order, see [checkpoint.Store].
 func (d *Store) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
 	err = d.read("read history", func(r *reading) error {
-		entry, errEntry := d.words.Kept(key, r.entry(key))
-		in, errIntent := d.words.Kept(key, r.tx.Bucket(inIntents).Get([]byte(key)))
-		var decided []*checkpoint.Kept
-		err := r.tx.Bucket(inAudit).ForEach(func(k, v []byte) error {
-			line, err := decodeAudit(k, v)
-			if err != nil || line.Key != key {
-				return err
-			}
-			send, err := d.words.Kept(key, line.send)
-			decided = append(decided, send)
+		k, err := d.kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
+		var c checkpoint.Contents
+		if err := errors.Join(err, addAudit(&c, d.words, r.tx.Bucket(inAudit))); err != nil {
 			return err
-		})
-		all = checkpoint.HistoryOf(entry, in, decided)
-		return errors.Join(errEntry, errIntent, err)
+		}
+		var decided []*checkpoint.Kept
+		for _, one := range c.Decisions {
+			if one.Key == key {
+				decided = append(decided, one.Send)
+			}
+		}
+		all = checkpoint.HistoryOf(k.Entry, k.Intent, decided)
+		return nil
 	})
 	return all, err
 }

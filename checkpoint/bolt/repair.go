@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/internal/disk"
 )
 
 // Evidence is what the results of a run tell of leads, with the ID of the checkpoint that the
@@ -42,13 +40,11 @@ func Repair(from, to string, t checkpoint.Target, results []Evidence, dryRun boo
 		return r, err
 	}
 	if s.nothing() && len(results) == 0 {
-		return r, &checkpoint.OpenError{
-			Path: from, Text: "holds nothing of a checkpoint", Err: checkpoint.ErrDamaged,
-			Hint: "what runs made stands in their results: --results leadferry-runs/*/results.csv",
-		}
+		return r, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
+			"what runs made stands in their results: --results leadferry-runs/*/results.csv")
 	}
 	if to, moved := strings.CutPrefix(s.moving, movedTo); moved {
-		return r, &checkpoint.OpenError{Path: from, Text: "was copied to " + to + ", where its leads are known from now on", Hint: "use --checkpoint " + checkpoint.Word(to), Err: checkpoint.ErrGone}
+		return r, refuse(from, checkpoint.ErrGone, "was copied to "+to+", where its leads are known from now on", "use --checkpoint "+checkpoint.Word(to))
 	}
 	p := repair{salvage: s, from: from, secret: s.header.version != 0, owners: make(map[string]string, len(s.records))}
 	if err := p.identify(t, o); err != nil {
@@ -64,7 +60,6 @@ func Repair(from, to string, t checkpoint.Target, results []Evidence, dryRun boo
 	return p.result, p.write(resolved(to), o)
 }
 
-// repair is one on its way.
 type repair struct {
 	*salvage
 	from   string
@@ -75,7 +70,6 @@ type repair struct {
 	result Repaired
 }
 
-// identify makes the header of the new file.
 func (p *repair) identify(t checkpoint.Target, o Options) error {
 	now := o.now()
 	h := newHeader(p.header.target, now)
@@ -83,10 +77,7 @@ func (p *repair) identify(t checkpoint.Target, o Options) error {
 		h.secret = p.header.secret
 		h.ancestors = append(slices.Clone(p.header.ancestors), p.header.id)
 	} else if h.target = t; t == (checkpoint.Target{}) {
-		return &checkpoint.OpenError{
-			Path: p.from, Text: "has lost even the target that it belongs to", Err: checkpoint.ErrDamaged,
-			Hint: "name it: --base-url, --leads-url and --trunk-id",
-		}
+		return refuse(p.from, checkpoint.ErrDamaged, "has lost even the target that it belongs to", "name it: --base-url, --leads-url and --trunk-id")
 	}
 	if p.hasSeqLine && p.seqLine.id != p.header.id && !slices.Contains(h.ancestors, p.seqLine.id) {
 		h.ancestors = append(h.ancestors, p.seqLine.id)
@@ -108,7 +99,7 @@ func (o *Options) now() (t time.Time) {
 func (p *repair) findOwners() {
 	for key, one := range p.records {
 		var e checkpoint.Entry
-		if _, err := p.blank.Decode(key, one.last.record, &e); err != nil || !e.State.HasLead() || e.LeadID == "" {
+		if err := p.blank.Decode(key, one.last.record, &e); err != nil || !e.State.HasLead() || e.LeadID == "" {
 			continue
 		}
 		if other, twice := p.owners[e.LeadID]; !twice || p.records[other].last.seq < e.Seq {
@@ -155,10 +146,8 @@ func (p *repair) belongs(one *Evidence) (bool, error) {
 	case one.Target.Canonical() != p.made.target.Canonical():
 		return false, nil
 	case !p.descends(one.ID):
-		return false, &checkpoint.OpenError{
-			Path: p.from, Err: checkpoint.ErrTarget, Hint: "name the results of runs that used this one",
-			Text: fmt.Sprintf("is another checkpoint than the one whose run wrote %s (ID %s)", one.Source, one.ID),
-		}
+		return false, refuse(p.from, checkpoint.ErrTarget, fmt.Sprintf("is another checkpoint than the one whose run wrote %s (ID %s)", one.Source, one.ID),
+			"name the results of runs that used this one")
 	}
 	return true, nil
 }
@@ -203,7 +192,7 @@ func (p *repair) add(e *checkpoint.Entry, sure bool) {
 // lacksID says whether a lead is known whose ID a result brings.
 func (p *repair) lacksID(e *checkpoint.Entry) bool {
 	var old checkpoint.Entry
-	_, err := p.blank.Decode(e.Key, p.records[e.Key].last.record, &old)
+	err := p.blank.Decode(e.Key, p.records[e.Key].last.record, &old)
 	return err == nil && old.LeadID == "" && e.LeadID != ""
 }
 
@@ -223,23 +212,10 @@ func (p *repair) descends(text string) bool {
 	return err == nil && (p.secret && id == p.header.id || slices.Contains(p.made.ancestors, id))
 }
 
-// aboutNew is what to do where the new file cannot be made.
-func aboutNew(err error) string {
-	if errors.Is(err, fs.ErrExist) {
-		return "name a file that is not there yet; nothing was written"
-	}
-	return disk.WayOut(err)
-}
-
-// write makes the new file.
 func (p *repair) write(to string, o Options) error {
 	cutOff := lacking{some: true, leads: uint64(p.result.Missing), since: 1<<63 - 1}
-	made, err := create(to, p.made, cutOff, "")
-	if err == nil && !made {
-		err = fs.ErrExist
-	}
-	if err != nil {
-		return &checkpoint.OpenError{Path: to, Text: "cannot be made: " + err.Error(), Hint: aboutNew(err), Err: err}
+	if err := createNew(to, p.made, record{lackingKey, cutOff.encode()}); err != nil {
+		return err
 	}
 	d, err := Open(to, p.made.target, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true})
 	if err != nil {
@@ -298,7 +274,6 @@ func (p *repair) foundRuns() (all []checkpoint.RunInfo) {
 	return all
 }
 
-// keys hands out what stands under each key.
 func (p *repair) keys(yield func(checkpoint.KeptKey, error) bool) {
 	for _, key := range slices.Sorted(maps.Keys(p.records)) {
 		if k, err := p.under(key); !yield(k, err) {
@@ -329,7 +304,7 @@ func (p *repair) under(key string) (checkpoint.KeptKey, error) {
 // writeExtra takes over what results know besides.
 func (p *repair) writeExtra(d *Store) error {
 	slices.SortFunc(p.extra, func(a, b checkpoint.Entry) int { return cmp.Compare(a.Key, b.Key) })
-	return inCommits(d, p.extra, func(w *writing, e checkpoint.Entry) error {
+	return inCommits(d, checkpoint.ListOf(p.extra...), func(w *writing, e checkpoint.Entry) error {
 		_, err := w.adopt(e, false)
 		return err
 	})

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 
 	"go.etcd.io/bbolt"
 
@@ -84,120 +83,95 @@ func (d *Store) Runs(_ context.Context) (all []checkpoint.RunInfo, err error) {
 	return all, err
 }
 
-// of keys in the bucket: nothing else that has a checksum begins so and is so long
-const notePrefix = "note "
+// shapePrefix begins the keys of the bucket of notes: nothing else that has a checksum begins so and is so long.
+const shapePrefix = "note "
 
-// note is a record of the bucket of notes.
-type note struct {
-	key, namespace string
-	columns        []byte // their digests in order, one after another
+func encodeShape(key []byte, s checkpoint.KeptShape) []byte {
+	b := records.AppendText(records.AppendText(nil, s.Key), s.Namespace)
+	return records.Seal(append(b, s.Columns...), 0, key)
 }
 
-func (n *note) encode(key []byte) []byte {
-	b := records.AppendText(records.AppendText(nil, n.key), n.namespace)
-	return records.Seal(append(b, n.columns...), 0, key)
-}
-
-func decodeNote(key, record []byte) (n note, err error) {
+// decodeShape reads a note. Its columns live as long as the record.
+func decodeShape(key, record []byte) (s checkpoint.KeptShape, err error) {
 	f, err := records.Unseal(key, record)
-	if err != nil || !bytes.HasPrefix(key, []byte(notePrefix)) || len(key) != len(notePrefix)+len(checkpoint.Digest{}) {
-		return n, records.ErrRecord
+	if err != nil || !bytes.HasPrefix(key, []byte(shapePrefix)) || len(key) != len(shapePrefix)+len(checkpoint.Digest{}) {
+		return s, records.ErrRecord
 	}
-	n = note{key: f.Text(), namespace: f.Text()}
-	n.columns = f.Rest()
-	if f.Bad || len(n.columns) == 0 || len(n.columns)%checkpoint.ColumnSize != 0 {
-		return n, records.ErrRecord
+	s = checkpoint.KeptShape{Key: f.Text(), Namespace: f.Text()}
+	s.Columns = f.Rest()
+	if f.Bad || len(s.Columns) == 0 || len(s.Columns)%checkpoint.ColumnSize != 0 {
+		return s, records.ErrRecord
 	}
-	return n, nil
+	return s, nil
 }
 
-// noteOf is the record of a shape and its key; nil of a shape without columns, which says
-// nothing.
-func noteOf(d *checkpoint.Digester, s *checkpoint.Shape) (key []byte, n note) {
+// keptShape is a shape as it is kept. One without columns says nothing.
+func keptShape(d *checkpoint.Digester, s *checkpoint.Shape) checkpoint.KeptShape {
 	digests := make([][]byte, 0, len(s.Columns))
 	for _, name := range s.Columns {
 		digests = append(digests, d.Column(name))
 	}
 	slices.SortFunc(digests, bytes.Compare)
-	n = note{key: s.Key, namespace: s.Namespace}
-	n.columns = bytes.Join(slices.CompactFunc(digests, bytes.Equal), nil)
-	if len(n.columns) == 0 {
-		return nil, n
-	}
-	return n.under(d), n
+	columns := bytes.Join(slices.CompactFunc(digests, bytes.Equal), nil)
+	return checkpoint.KeptShape{Columns: columns, Key: s.Key, Namespace: s.Namespace}
 }
 
-// under is the key of the record.
-func (n *note) under(d *checkpoint.Digester) []byte {
-	sum := d.Sum(append(records.AppendText(records.AppendText([]byte(notePrefix), n.key), n.namespace), n.columns...))
-	return append([]byte(notePrefix), sum[:]...)
+func shapeKey(d *checkpoint.Digester, s checkpoint.KeptShape) []byte {
+	sum := d.Sum(append(records.AppendText(records.AppendText([]byte(shapePrefix), s.Key), s.Namespace), s.Columns...))
+	return append([]byte(shapePrefix), sum[:]...)
 }
 
-// putNote keeps a shape by which rows are about to be made leads, once.
-func (w *writing) putNote(s *checkpoint.Shape) error {
-	key, n := noteOf(w.digests, s)
-	if key == nil || w.notes.Get(key) != nil {
+// addShape keeps a shape by which rows are about to be made leads, once.
+func (w *writing) addShape(s checkpoint.KeptShape) error {
+	key := shapeKey(w.digests, s)
+	if len(s.Columns) == 0 || w.notes.Get(key) != nil {
 		return nil
 	}
-	return w.addNote(n)
-}
-
-func (w *writing) addNote(n note) error {
-	key := n.under(w.digests)
 	w.tally.notes++
-	return w.notes.Put(key, n.encode(key))
+	return w.notes.Put(key, encodeShape(key, s))
 }
 
 // Noted compares a shape with those of earlier claims, see [checkpoint.Store].
 func (d *Store) Noted(_ context.Context, s checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
-	key, own := noteOf(d.digests, &s)
-	if key == nil {
+	own := keptShape(d.digests, &s)
+	if len(own.Columns) == 0 {
 		return false, nil, nil
 	}
 	err = d.view("read notes", func(tx *bbolt.Tx) error {
-		if known = tx.Bucket(inNotes).Get(key) != nil; known {
+		if known = tx.Bucket(inNotes).Get(shapeKey(d.digests, own)) != nil; known {
 			return nil
 		}
 		return tx.Bucket(inNotes).ForEach(func(k, v []byte) error {
-			n, err := decodeNote(k, v)
+			other, err := decodeShape(k, v)
 			if err != nil {
 				return err
 			}
-			both := shared(own.columns, n.columns)
-			if both < len(n.columns) && both < len(own.columns) {
-				return nil
+			if lacking, strange := beyond(other.Columns, own.Columns), beyond(own.Columns, other.Columns); lacking == 0 || strange == 0 {
+				kin = append(kin, checkpoint.Kin{Key: other.Key, Namespace: other.Namespace, Strange: d.strange(s.Columns, other.Columns), Lacking: lacking})
 			}
-			kin = append(kin, checkpoint.Kin{Key: n.key, Namespace: n.namespace, Strange: d.beyond(s.Columns, n.columns), Lacking: (len(n.columns) - both) / checkpoint.ColumnSize})
 			return nil
 		})
 	})
 	return known, kin, err
 }
 
-// beyond are the names of which the digest is none of columns.
-func (d *Store) beyond(names []string, columns []byte) (strange []string) {
+// strange are the names of which the digest is none of columns.
+func (d *Store) strange(names []string, columns []byte) (all []string) {
 	for _, name := range names {
-		if !includes(columns, d.digests.Column(name)) {
-			strange = append(strange, name)
+		if beyond(d.digests.Column(name), columns) > 0 {
+			all = append(all, name)
 		}
 	}
-	return strange
+	return all
 }
 
-// shared is how many bytes of digests two shapes have in common.
-func shared(a, b []byte) (n int) {
-	for ; len(a) > 0; a = a[checkpoint.ColumnSize:] {
-		if includes(b, a[:checkpoint.ColumnSize]) {
-			n += checkpoint.ColumnSize
+// beyond is how many digests of some columns the others lack.
+func beyond(columns, others []byte) (n int) {
+	known := slices.Collect(slices.Chunk(others, checkpoint.ColumnSize)) // in order
+	for digest := range slices.Chunk(columns, checkpoint.ColumnSize) {
+		if _, found := slices.BinarySearchFunc(known, digest, bytes.Compare); !found {
+			n++
 		}
 	}
 	return n
-}
-
-func includes(columns, digest []byte) bool {
-	count := len(columns) / checkpoint.ColumnSize
-	at := sort.Search(count, func(i int) bool {
-		return bytes.Compare(columns[i*checkpoint.ColumnSize:(i+1)*checkpoint.ColumnSize], digest) >= 0
-	})
-	return at < count && bytes.Equal(columns[at*checkpoint.ColumnSize:(at+1)*checkpoint.ColumnSize], digest)
 }

@@ -53,7 +53,7 @@ func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error
 	r = s.sum()
 	for _, key := range slices.Sorted(maps.Keys(s.records)) {
 		var e checkpoint.Entry
-		if _, err := s.blank.Decode(key, s.records[key].last.record, &e); err != nil {
+		if err := s.blank.Decode(key, s.records[key].last.record, &e); err != nil {
 			return r, err
 		}
 		if err := f(e); err != nil {
@@ -63,7 +63,6 @@ func Salvage(path string, f func(checkpoint.Entry) error) (r Salvaged, err error
 	return r, nil
 }
 
-// salvageFile reads all pages of a file.
 func salvageFile(path string) (*salvage, error) {
 	d := &Store{path: path, readOnly: true}
 	s := &salvage{
@@ -82,29 +81,27 @@ func salvageFile(path string) (*salvage, error) {
 
 // salvage is what was found in the pages so far.
 type salvage struct {
-	moving  string // see movingKey
-	records map[string]piece
-	texts   []string       // by number; those that are lost are empty
-	sure    []bool         // of texts: it stood in a page in use
-	blank   *records.Words // the same texts
-	blocked map[string][]byte
-	notes   map[string][]byte
-	runs    map[uint64]line // by number
-	audit   map[uint64]line
-	header  header               // version 0: none was found
-	digests *checkpoint.Digester // of the header, once all was read
-	tally   tally                // the last one
-	lacks   lacking
+	moving   string // see movingKey
+	records  map[string]piece
+	texts    []string       // by number; those that are lost are empty
+	sure     []bool         // of texts: it stood in a page in use
+	blank    *records.Words // the same texts
+	blocked  map[string][]byte
+	notes    map[string][]byte
+	runs     map[uint64]line // by number
+	audit    map[uint64]line
+	header   header               // version 0: none was found
+	digests  *checkpoint.Digester // of the header, once all was read
+	tally    tally                // the last one
+	lacks    lacking
+	adopting bool // see adoptingKey
 	// In a page in use: what stands elsewhere may have been taken back.
-	headerInUse, lacksInUse bool
-	adopting                trace
-	seqLine                 seqLine
-	hasSeqLine              bool
-	inUse                   bool // the record under way stands in a page in use: nothing in it was deleted
-}
+	headerInUse, lacksInUse, adoptingInUse bool
 
-// trace says whether something stands in the file, and whether in a page in use.
-type trace struct{ found, inUse bool }
+	seqLine    seqLine
+	hasSeqLine bool
+	inUse      bool // the record under way stands in a page in use: nothing in it was deleted
+}
 
 // piece is the latest record under a key, and the latest one in a page in use.
 type piece struct{ last, inUse version }
@@ -147,7 +144,7 @@ func (s *salvage) sift() {
 			p.last = p.inUse
 		}
 		var e checkpoint.Entry
-		_, err := s.blank.Decode(key, p.last.record, &e)
+		err := s.blank.Decode(key, p.last.record, &e)
 		if p.last.record == nil || err != nil || s.header.version != 0 && s.blocked[string(s.digests.Blocked(key))] != nil {
 			delete(s.records, key)
 			continue
@@ -164,7 +161,6 @@ func (s *salvage) ours() bool {
 	return s.hasSeqLine && (s.header.version == 0 || s.seqLine.id == s.header.id)
 }
 
-// nothing says that no byte of a checkpoint was found.
 func (s *salvage) nothing() bool {
 	return len(s.records) == 0 && s.header.version == 0 && s.tally.seq == 0 && !s.hasSeqLine
 }
@@ -177,11 +173,6 @@ func (s *salvage) known() uint64 {
 	return s.tally.known()
 }
 
-// known is how many keys must not be sent again: they have a lead, or are in doubt.
-func (t *tally) known() uint64 {
-	return t.keys[checkpoint.Created] + t.keys[checkpoint.Partial] + t.keys[checkpoint.InDoubt]
-}
-
 // have counts the leads and rows in doubt that were found.
 func (s *salvage) have(fits func(*piece) bool) (n uint64) {
 	for _, p := range s.records {
@@ -192,7 +183,6 @@ func (s *salvage) have(fits func(*piece) bool) (n uint64) {
 	return n
 }
 
-// sum counts what was found and what is missing.
 func (s *salvage) sum() (r Salvaged) {
 	for _, p := range s.records {
 		r.Keys[p.last.state]++
@@ -208,7 +198,7 @@ func (s *salvage) sum() (r Salvaged) {
 	if s.lacks.some && (s.lacksInUse || !s.headerInUse) {
 		r.Lost, r.Missing = true, r.Missing+int(s.lacks.left())
 	}
-	r.CutOff = s.adopting.inUse || s.adopting.found && !s.headerInUse
+	r.CutOff = s.adoptingInUse || s.adopting && !s.headerInUse
 	return r
 }
 
@@ -250,34 +240,28 @@ func (s *salvage) record(key, value []byte) {
 		return
 	}
 	if _, items, err := records.OpenLine(key, value); err == nil {
-		s.line(items)
+		_ = items.Each(func(key, value []byte) error { // entries; in a line of the index are none
+			s.record(key, value)
+			return nil
+		})
 		return
 	}
 	if s.other(key, value) {
 		return
 	}
-	var e checkpoint.Entry
-	t, err := s.blank.Decode(string(key), value, &e)
+	k, err := s.blank.Kept(string(key), value)
 	if err != nil {
 		return
 	}
-	v := version{append([]byte(nil), value...), e.Seq, e.State, t.Act}
-	p := s.records[e.Key]
+	v := version{bytes.Clone(value), k.Seq, k.State, k.Act}
+	p := s.records[k.Key]
 	if p.last.precedes(&v) {
 		p.last = v
 	}
 	if s.inUse && p.inUse.precedes(&v) {
 		p.inUse = v
 	}
-	s.records[e.Key] = p
-}
-
-// line keeps the entries of a line; one of the index has none.
-func (s *salvage) line(items records.Reader) {
-	_ = items.Each(func(key, value []byte) error {
-		s.record(key, value)
-		return nil
-	})
+	s.records[k.Key] = p
 }
 
 // other keeps what is neither an entry nor an intent and reports whether it was that.
@@ -286,7 +270,7 @@ func (s *salvage) other(key, value []byte) bool {
 		return true
 	}
 	keep := bytes.Clone(value)
-	if _, err := decodeNote(key, value); err == nil {
+	if _, err := decodeShape(key, value); err == nil {
 		s.notes[string(key)] = keep
 		return true
 	}
@@ -329,9 +313,7 @@ func (s *salvage) meta(key, value []byte) bool {
 		return err == nil
 	case string(adoptingKey):
 		is := bytes.Equal(value, adoptingMark())
-		if is {
-			s.adopting = trace{true, s.adopting.inUse || s.inUse}
-		}
+		s.adopting, s.adoptingInUse = s.adopting || is, s.adoptingInUse || is && s.inUse
 		return is
 	case string(movingKey):
 		f, err := records.Unseal(key, value)

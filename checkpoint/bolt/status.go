@@ -10,11 +10,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"slices"
 	"sync"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
 )
@@ -24,18 +21,8 @@ func (d *Store) Status() (s checkpoint.Status, err error) {
 	s = checkpoint.Status{Path: d.path, Target: d.header.target, Warnings: d.warnings, At: time.Now().UTC()}
 	s.Keys = d.Info().Keys
 	s.Statuses = d.tally.Load().byStatus()
-	err = d.view("read runs", func(tx *bbolt.Tx) error {
-		c := tx.Bucket(inRuns).Cursor()
-		for k, v := c.Last(); k != nil && len(s.Runs) < checkpoint.NewestRuns; k, v = c.Prev() {
-			info, err := decodeRun(k, v)
-			if err != nil {
-				return err
-			}
-			s.Runs = append(s.Runs, info)
-		}
-		slices.Reverse(s.Runs)
-		return nil
-	})
+	runs, err := d.Runs(context.Background())
+	s.Runs = runs[max(len(runs)-checkpoint.NewestRuns, 0):]
 	if err == nil && d.tally.Load().contradictions > 0 {
 		s.Contradictions, err = checkpoint.Standing(context.Background(), d)
 	}
@@ -69,7 +56,6 @@ const statusEvery = time.Second
 
 func (d *Store) statusPath() string { return d.path + ".status" }
 
-// newStatusWriter begins to keep it.
 func newStatusWriter(d *Store) *statusWriter {
 	t := &statusWriter{d: d, stop: make(chan struct{})}
 	t.f, _ = openOwn(d.statusPath(), os.O_RDWR|os.O_CREATE)
@@ -97,11 +83,6 @@ func (t *statusWriter) run() {
 }
 
 func (t *statusWriter) write() error {
-	select {
-	case <-t.stop:
-		return nil
-	default:
-	}
 	s, err := t.d.Status()
 	if err != nil {
 		return err
@@ -116,7 +97,6 @@ func (t *statusWriter) write() error {
 	return errors.Join(err, t.f.Truncate(int64(len(text))))
 }
 
-// end removes the account.
 func (t *statusWriter) end() {
 	if t == nil {
 		return

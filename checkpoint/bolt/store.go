@@ -178,14 +178,12 @@ func (d *Store) stamp(clean bool) error {
 	if clean {
 		m.file = d.fileOf(true)
 	}
-	if _, err := d.seqFile.WriteAt(m.line(), 0); err != nil {
+	_, err := d.seqFile.WriteAt(m.line(), 0)
+	if err == nil && clean {
+		err = d.seqFile.Sync()
+	}
+	if err != nil {
 		return fmt.Errorf("write sequence file: %w", err)
-	}
-	if !clean {
-		return nil
-	}
-	if err := d.seqFile.Sync(); err != nil {
-		return fmt.Errorf("sync sequence file: %w", err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // survey checks a file in one pass over its pages: their shape and order, every checksum, the
 // tally, and the indexes. An index fits when the sums of the hashes of its records, and of
 // those that the entries ask for, are equal, whatever their order: no record has to be looked
-// up. A million entries take about a quarter of a second on one processor.
+// up.
 type survey struct {
 	words   *records.Words
 	digests *checkpoint.Digester
@@ -25,7 +25,7 @@ type survey struct {
 	bucket  string // whose records check checks
 	check   func(k, v []byte) error
 
-	joined  []byte                                      // room for a key of links
+	decoded checkpoint.Entry                            // room for one
 	hidden  map[string]bool                             // keys with an intent
 	entries map[string][]byte                           // what gathers and was not met in its place
 	leads   map[string]string                           // the same of the index by lead ID
@@ -35,15 +35,11 @@ type survey struct {
 
 // survey compares the image with what the checkpoint counted when it was opened.
 func (d *Store) survey(img *pages.Image) error {
-	return guard(func() error { return d.count(img) })
-}
-
-func (d *Store) count(img *pages.Image) error {
 	s := &survey{
 		words: d.words, digests: d.digests, seed: maphash.MakeSeed(),
 		hidden: make(map[string]bool), entries: make(map[string][]byte), leads: make(map[string]string),
 	}
-	if err := img.Walk(s.record, string(inIntents), string(newEntries), string(newLeads)); err != nil {
+	if err := guard(func() error { return img.Walk(s.record, string(inIntents), string(newEntries), string(newLeads)) }); err != nil {
 		return err
 	}
 	for key, record := range s.entries {
@@ -72,7 +68,6 @@ func (s *survey) record(bucket string, k, v []byte) error {
 	return s.check(k, v)
 }
 
-// checkerOf returns what checks the records of a bucket.
 func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
 	switch bucket {
 	case string(inEntries):
@@ -99,24 +94,33 @@ func (s *survey) checkerOf(bucket string) func(k, v []byte) error {
 	case string(inFolds):
 		return s.indexed(&s.sums.folds)
 	case string(inRuns):
-		return s.tally.run
+		return func(k, v []byte) error {
+			s.tally.runs++
+			_, err := decodeRun(k, v)
+			return err
+		}
 	case string(inAudit):
 		return s.line
 	case string(inNotes):
-		return s.tally.note
+		return func(k, v []byte) error {
+			s.tally.notes++
+			_, err := decodeShape(k, v)
+			return err
+		}
 	case string(inBlocked):
 		return s.block
 	case string(inWords):
 		return func(k, v []byte) error {
 			s.tally.words++
-			_, err := records.Unseal(k, v)
-			return err
+			return sealed(k, v)
 		}
 	}
-	return func(k, v []byte) error {
-		_, err := records.Unseal(k, v)
-		return err
-	}
+	return sealed
+}
+
+func sealed(k, v []byte) error {
+	_, err := records.Unseal(k, v)
+	return err
 }
 
 // inLines checks the lines of a log and hands out what they hold.
@@ -171,54 +175,32 @@ func (s *survey) sum(a, b []byte) int64 {
 }
 
 func (s *survey) intent(k, v []byte) error {
-	s.hidden[string(k)] = true
-	var e checkpoint.Entry
-	t, err := s.words.Decode(string(k), v, &e)
-	if err != nil || e.State != checkpoint.InDoubt {
+	in, err := s.words.Kept(string(k), v)
+	if err != nil || in == nil || in.State != checkpoint.InDoubt {
 		return records.ErrRecord
 	}
-	if len(t.Prior) > 0 {
-		if _, err := s.words.Decode(string(k), t.Prior, new(checkpoint.Entry)); err != nil {
-			return err
-		}
-	}
+	s.hidden[in.Key] = true
 	s.tally.move(checkpoint.Unknown, checkpoint.InDoubt)
-	s.asks(&s.sums.wanted, records.LinkKey(e.WantLink, e.Key), nil)
-	s.asks(&s.sums.folds, records.FoldKey(s.digests, e.Key), nil)
+	s.asks(&s.sums.wanted, records.LinkKey(in.WantLink, in.Key), nil)
+	s.asks(&s.sums.folds, records.FoldKey(s.digests, in.Key), nil)
 	return nil
 }
 
 // entry counts an entry and asks for what the indexes have to hold of it.
 func (s *survey) entry(k, v []byte) error {
-	g, err := records.GistOf(k, v)
-	if err != nil {
-		return err
+	e := &s.decoded
+	if err := s.words.Decode(string(k), v, e); err != nil || e.State == checkpoint.InDoubt {
+		return records.ErrRecord
 	}
-	if !s.hidden[string(k)] {
-		s.tally.move(checkpoint.Unknown, g.State)
-		s.asks(&s.sums.folds, records.FoldKey(s.digests, string(k)), nil)
+	if !s.hidden[e.Key] {
+		s.tally.move(checkpoint.Unknown, e.State)
+		s.asks(&s.sums.folds, records.FoldKey(s.digests, e.Key), nil)
 	}
-	s.asks(&s.sums.leads, g.Lead, k)
-	if g.State.HasLead() {
-		s.tally.statuses[g.Status]++
+	if e.State.HasLead() {
+		s.tally.statuses[records.KindOfStatus(e.Status)]++
 	}
-	if g.Wishes {
-		return s.wishes(k, v)
-	}
-	if g.Link != nil {
-		s.joined = append(append(s.joined[:0], g.Link...), k...)
-		s.asks(&s.sums.links, s.joined, nil)
-	}
-	return nil
-}
-
-// wishes counts the links of an entry that asks for one.
-func (s *survey) wishes(k, v []byte) error {
-	var e checkpoint.Entry
-	if _, err := s.words.Decode(string(k), v, &e); err != nil {
-		return err
-	}
-	_, links := records.IndexKeys(&e)
+	lead, links := records.IndexKeys(e)
+	s.asks(&s.sums.leads, lead, k)
 	s.asks(&s.sums.links, links[0], nil)
 	s.asks(&s.sums.links, links[1], nil)
 	return nil
@@ -236,27 +218,12 @@ func checkPages(tx *bbolt.Tx) error {
 	return nil
 }
 
-func (t *tally) run(k, v []byte) error {
-	t.runs++
-	_, err := decodeRun(k, v)
-	return err
-}
-
-func (t *tally) note(k, v []byte) error {
-	t.notes++
-	_, err := decodeNote(k, v)
-	return err
-}
-
-// line checks a line of the audit and the send in it.
 func (s *survey) line(k, v []byte) error {
 	r, err := decodeAudit(k, v)
 	if err != nil {
 		return err
 	}
 	s.tally.count(r.kind, 1)
-	if len(r.send) > 0 {
-		_, err = s.words.Decode(r.Key, r.send, new(checkpoint.Entry))
-	}
+	_, err = s.words.Kept(r.Key, r.send)
 	return err
 }

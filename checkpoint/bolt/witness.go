@@ -1,23 +1,154 @@
 package bolt
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
-	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/pages"
+	"leadferry/internal/disk"
 )
+
+// seqLine is what PATH.seq holds: which file it belongs to, the number of that
+// file's last commit, what it knew then, and whether a run ended in order. It is one line of
+// fixed length, overwritten in place and well inside one disk sector.
+type seqLine struct {
+	id    fileID
+	seq   uint64
+	leads uint64 // keys with a lead or in doubt, as of that commit
+	clean bool
+	pid   int
+	host  uint64 // keyed hash of the machine's ID; 0: it has none
+	file  uint64 // keyed hash of the boot, of which file it is and, where a run ended in order, as what it was left; 0: nobody knows
+}
+
+const seqForm = "leadferry-checkpoint %016x %020d %020d %-5s %010d %016x %016x"
+
+func (m seqLine) line() []byte {
+	state := "open"
+	if m.clean {
+		state = "clean"
+	}
+	s := fmt.Sprintf(seqForm, uint64(m.id), m.seq, m.leads, state, m.pid, m.host, m.file)
+	return fmt.Appendf(nil, "%s %08x\n", s, crc32.Checksum([]byte(s), crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// parseSeqLine accepts exactly what line writes.
+func parseSeqLine(line []byte) (m seqLine, ok bool) {
+	state := ""
+	_, err := fmt.Sscanf(string(line), "leadferry-checkpoint %x %d %d %s %d %x %x ", &m.id, &m.seq, &m.leads, &state, &m.pid, &m.host, &m.file)
+	m.clean = state == "clean"
+	return m, err == nil && string(m.line()) == string(line)
+}
+
+// hostOf is what the line says of the machine whose ID stands in the file at path: that it is
+// another one than before, and no more. Containers mostly have none.
+func hostOf(path string, secret []byte) uint64 {
+	id, err := os.ReadFile(path)
+	if id = bytes.TrimSpace(id); err != nil || len(id) != 32 {
+		return 0
+	}
+	return keyed(secret, id)
+}
+
+// fileOf is what the line says of the file itself: that it is this one since the machine was
+// started and, once a run has ended in order, that nobody has written to it since.
+func (d *Store) fileOf(ended bool) uint64 {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	info, failed := d.file.Stat()
+	if err != nil || failed != nil || disk.FileNumber(info) == "" {
+		return 0
+	}
+	text := fmt.Appendf(boot, " %s", disk.FileNumber(info))
+	if ended {
+		text = fmt.Appendf(text, " %d %d", info.Size(), info.ModTime().UnixNano())
+	}
+	return keyed(d.header.secret, text)
+}
+
+func keyed(secret, text []byte) uint64 {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(text)
+	return binary.BigEndian.Uint64(mac.Sum(nil))
+}
+
+// readSeq returns found == false when PATH.seq is missing or unreadable.
+func readSeq(path string) (m seqLine, found bool, err error) {
+	f, err := openOwn(path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, false, nil
+	}
+	if err != nil {
+		return m, false, fmt.Errorf("read sequence file: %w", err)
+	}
+	defer f.Close()
+	line, err := io.ReadAll(io.LimitReader(f, 1<<10)) // the line has a tenth of that
+	if err != nil {
+		return m, false, fmt.Errorf("read sequence file: %w", err)
+	}
+	m, found = parseSeqLine(line)
+	return m, found, nil
+}
+
+// openOwn opens a file beside the checkpoint, or the checkpoint itself: never through a
+// symbolic link, which somebody may have planted, nor one that he may have written.
+func openOwn(path string, flags int) (*os.File, error) {
+	var f *os.File
+	err := disk.OpenPatiently(0, func() (err error) {
+		f, err = os.OpenFile(path, flags|disk.NoFollow|disk.NonBlock, 0o600)
+		return err
+	})
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := disk.StatOpen(f)
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is not a regular file", path)
+	case !disk.Trusted(info):
+		err = fmt.Errorf("%s %w", path, errAnothers)
+	default:
+		return f, nil
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+var errAnothers = errors.New("belongs to another user, who may have written what he likes into it")
+
+func openSeq(path string) (*os.File, error) {
+	f, err := openOwn(path, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	narrow(f)
+	if err := f.Truncate(int64(len(seqLine{}.line()))); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
 
 // witnesses are those that speak of this file or of its target.
 func (o *Options) witnesses(keep func(*checkpoint.Witness) bool) (kept []*checkpoint.Witness) {
@@ -30,10 +161,8 @@ func (o *Options) witnesses(keep func(*checkpoint.Witness) bool) (kept []*checkp
 	return kept
 }
 
-// knewAny says whether there was anything to know.
 func knewAny(w *checkpoint.Witness) bool { return w.Leads+w.Made > 0 }
 
-// whatKnew says what it knew.
 func whatKnew(w *checkpoint.Witness) string {
 	return "knew or made " + english.Plural(w.Leads+w.Made, "lead", "")
 }
@@ -65,14 +194,9 @@ func (d *Store) gone(t checkpoint.Target, o *Options) (text, hint string) {
 	})
 	// What was here comes first, then what knew most: a file that was made by mistake since
 	// would be named to the same end as none.
+	here := map[bool]int{true: 1}
 	slices.SortStableFunc(w, func(a, b *checkpoint.Witness) int {
-		if here := at(a, d.path); here != at(b, d.path) {
-			if here {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(b.Leads+b.Made, a.Leads+a.Made)
+		return cmp.Or(here[at(b, d.path)]-here[at(a, d.path)], cmp.Compare(b.Leads+b.Made, a.Leads+a.Made))
 	})
 	if len(w) == 0 {
 		m, found, err := readSeq(d.seqPath())
@@ -146,7 +270,7 @@ func parseID(text string) (fileID, error) {
 
 // older says why the file is not the newest of all that are known to have been here, or
 // nothing.
-func (d *Store) older(m seqLine, found bool, img *pages.Image, o *Options) (string, error) {
+func (d *Store) older(m seqLine, found bool, o *Options) (string, error) {
 	const consequence = ": it would make leads twice"
 	seq := d.tally.Load().seq
 	ours := o.witnesses(func(w *checkpoint.Witness) bool { return w.ID == d.header.id.String() })
@@ -157,15 +281,17 @@ func (d *Store) older(m seqLine, found bool, img *pages.Image, o *Options) (stri
 	if found && m.id == d.header.id && m.seq > seq {
 		return fmt.Sprintf("is at commit %d, but commit %d was made already: it was restored from an older copy, or damaged%s", seq, m.seq, consequence), nil
 	}
-	if len(ours) > 0 {
-		runs, err := d.runsKnown(img)
-		if err != nil {
-			return "", err
-		}
-		for _, w := range ours {
-			if w.Run != "" && !runs[w.Run] {
-				return d.outrun(w, fmt.Sprintf("does not know the run %s of %s, which sent something", w.Run, day(w.Ended))) + consequence, nil
-			}
+	runs, err := d.Runs(context.Background())
+	if err != nil {
+		return "", err
+	}
+	known := make(map[string]bool)
+	for _, r := range runs {
+		known[r.ID] = true
+	}
+	for _, w := range ours {
+		if w.Run != "" && !known[w.Run] {
+			return d.outrun(w, fmt.Sprintf("does not know the run %s of %s, which sent something", w.Run, day(w.Ended))) + consequence, nil
 		}
 	}
 	if others := d.strangers(m, found, o); len(others) > 0 {
@@ -222,24 +348,6 @@ func (d *Store) outrun(w *checkpoint.Witness, text string) string {
 		return fmt.Sprintf("%s (%s): it was restored from an older copy", text, w.Source)
 	}
 	return fmt.Sprintf("%s (%s, with the copy %s): one of the two is older", text, w.Source, w.Path)
-}
-
-// runsKnown are the IDs of runs that the file lists.
-func (d *Store) runsKnown(img *pages.Image) (map[string]bool, error) {
-	known := make(map[string]bool)
-	err := guard(func() error {
-		if err := img.Peek(inRuns); err != nil {
-			return err
-		}
-		return d.bolt.View(func(tx *bbolt.Tx) error {
-			return tx.Bucket(inRuns).ForEach(func(k, v []byte) error {
-				info, err := decodeRun(k, v)
-				known[info.ID] = true
-				return err
-			})
-		})
-	})
-	return known, err
 }
 
 // takeOlder makes an older copy, or one from elsewhere, this path's checkpoint for good: under

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"time"
 
@@ -29,69 +28,6 @@ var (
 	newEntries = []byte("new entries") // number → some new records of entries, see buffered
 	newLeads   = []byte("new leads")   // the same of leads
 )
-
-// states is how many there are.
-const states = int(checkpoint.Forgotten) + 1
-
-var tallyKey = []byte("tally")
-
-// tally counts commits, keys by the state that a look-up shows, words, runs,
-// decisions, their contradictions and notes. It shows when a damaged page has lost some.
-type tally struct {
-	seq            uint64
-	keys           [states]uint64
-	words          uint64
-	runs           uint64
-	decisions      uint64
-	contradictions uint64
-	notes          uint64
-	statuses       [records.KindsOfStatus]uint64 // leads by the status last confirmed
-}
-
-func (t tally) encode() []byte {
-	b := binary.AppendUvarint(nil, t.seq)
-	for _, n := range t.keys {
-		b = binary.AppendUvarint(b, n)
-	}
-	for _, n := range append([]uint64{t.words, t.runs, t.decisions, t.contradictions, t.notes}, t.statuses[:]...) {
-		b = binary.AppendUvarint(b, n)
-	}
-	return records.Seal(b, 0, tallyKey)
-}
-
-func decodeTally(record []byte) (t tally, err error) {
-	f, err := records.Unseal(tallyKey, record)
-	if err != nil {
-		return t, err
-	}
-	t.seq = f.Uint()
-	for i := range t.keys {
-		t.keys[i] = f.Uint()
-	}
-	t.words, t.runs, t.decisions, t.contradictions, t.notes = f.Uint(), f.Uint(), f.Uint(), f.Uint(), f.Uint()
-	for i := range t.statuses {
-		t.statuses[i] = f.Uint()
-	}
-	return t, f.Done()
-}
-
-// total is the number of keys that are known.
-func (t *tally) total() (n uint64) {
-	for _, keys := range t.keys {
-		n += keys
-	}
-	return n
-}
-
-// move counts a key from one state to another; Unknown is not counted.
-func (t *tally) move(from, to checkpoint.State) {
-	if from != checkpoint.Unknown {
-		t.keys[from]--
-	}
-	if to != checkpoint.Unknown {
-		t.keys[to]++
-	}
-}
 
 // writing is the file inside one transaction that writes.
 type writing struct {
@@ -164,24 +100,25 @@ func (w *writing) move(key string, from, to checkpoint.State) error {
 	if was == is {
 		return nil
 	}
-	record := records.FoldKey(w.digests, key)
+	fold := records.FoldKey(w.digests, key)
 	switch {
-	case record == nil:
+	case fold == nil:
 		return nil
 	case was:
-		return w.folds.Delete(record)
+		return w.folds.Delete(fold)
 	case w.batch != nil:
-		w.batch.folds = append(w.batch.folds, indexRecord{key: record})
+		w.batch.folds = append(w.batch.folds, record{key: fold})
 		return nil
 	}
-	return w.folds.Put(record, nil)
+	return w.folds.Put(fold, nil)
 }
 
 // indexBatch is where index records gather while many entries are written at once, for bbolt
 // likes them in order.
-type indexBatch struct{ leads, links, folds []indexRecord }
+type indexBatch struct{ leads, links, folds []record }
 
-type indexRecord struct{ key, value []byte }
+// record is what stands in a bucket under a key.
+type record struct{ key, value []byte }
 
 // putEntry writes an entry. A new one gathers, unless it comes behind all others: then its
 // page is at hand.
@@ -212,7 +149,6 @@ func (w *writing) want(old, e *checkpoint.Entry) error {
 	return errors.Join(errs[:]...)
 }
 
-// under is what stands under a key.
 func (w *writing) under(key string) (k checkpoint.KeptKey, err error) {
 	if k.Intent, err = w.words.Kept(key, find(w.sent, key)); err == nil {
 		k.Entry, err = w.words.Kept(key, w.entry(key))
@@ -248,7 +184,7 @@ func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
 			w.vacant[key] = true
 		}
 	case is.Entry == nil:
-		errs[1] = errors.Join(w.unindex(old), w.entries.delete(key))
+		errs[1] = errors.Join(w.index(old, new(checkpoint.Entry)), w.entries.delete(key))
 	default:
 		errs[1] = errors.Join(w.index(old, &is.Entry.Entry), w.putEntry(is.Entry, was.Entry == nil))
 	}

@@ -59,7 +59,8 @@ func Inspect(f *os.File) (*Image, error) {
 	case newest.pages > math.MaxInt64/uint64(newest.PageSize) || newest.Bytes() > info.Size():
 		return nil, Damage("it is shorter than its header says")
 	}
-	return newest, newest.checkFree()
+	_, _, err = newest.freeList() // bbolt reads it
+	return newest, err
 }
 
 // newestMeta is the newer of the meta pages that can be read, or nil.
@@ -129,12 +130,6 @@ func room(buf []byte, n int64) []byte {
 	return buf[:n]
 }
 
-// checkFree makes sure that bbolt can read its list of free pages.
-func (m *Image) checkFree() error {
-	_, _, err := m.freeList()
-	return err
-}
-
 // freeList returns the numbers of the free pages, eight bytes each, and how many
 // pages the list itself takes.
 func (m *Image) freeList() (ids []byte, size uint64, err error) {
@@ -156,4 +151,65 @@ func (m *Image) freeList() (ids []byte, size uint64, err error) {
 		}
 	}
 	return ids, uint64(len(b)) / uint64(m.PageSize), nil
+}
+
+// Scan hands out what stands in any page of a file of that many bytes, however damaged it is:
+// also in pages that nothing leads to, or that are free. inUse says that the page is not on the
+// list of free ones: nothing in it was deleted. Key and value may be what is left of something
+// else, and live until found returns.
+func Scan(f io.ReaderAt, size int64, found func(inUse bool, key, value []byte)) {
+	page, unused := int64(os.Getpagesize()), map[uint64]bool(nil) // where it is lost which are free
+	if newest := newestMeta(f); newest != nil {
+		page, unused = newest.PageSize, newest.unused()
+	}
+	for at := int64(0); at < size; at += page {
+		inUse := unused != nil && !unused[uint64(at/page)]
+		scanLeaf(wholePage(f, page, at, size), func(key, value []byte) { found(inUse, key, value) })
+	}
+}
+
+// unused are the pages that are free, or nil where that is lost.
+func (m *Image) unused() map[uint64]bool {
+	ids, _, err := m.freeList()
+	if err != nil {
+		return nil
+	}
+	unused := make(map[uint64]bool, len(ids)/8)
+	for ; len(ids) > 0; ids = ids[8:] {
+		unused[native.Uint64(ids)] = true
+	}
+	return unused
+}
+
+// wholePage reads a leaf page, with those that continue it as far as there are any; nil is none.
+func wholePage(f io.ReaderAt, page, at, size int64) []byte {
+	b := make([]byte, page)
+	n, _ := f.ReadAt(b, at)
+	if n < pageHeader || native.Uint16(b[8:]) != leafPage {
+		return nil
+	}
+	if more := int64(native.Uint32(b[12:])); more > 0 && more < size/page {
+		b = make([]byte, (more+1)*page)
+		n, _ = f.ReadAt(b, at)
+	}
+	return b[:n]
+}
+
+func scanLeaf(b []byte, found func(key, value []byte)) {
+	if len(b) < pageHeader {
+		return
+	}
+	for i := range int(native.Uint16(b[10:])) {
+		if pageHeader+(i+1)*element > len(b) {
+			return
+		}
+		kind, key, value, ok := leafElement(b, i)
+		switch {
+		case !ok:
+		case kind == bucketValue && len(value) >= 2*pageHeader:
+			scanLeaf(value[pageHeader:], found) // a small bucket stands in its value
+		default:
+			found(key, value)
+		}
+	}
 }

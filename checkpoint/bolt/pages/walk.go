@@ -133,7 +133,7 @@ func (w *walker) tree(t subtree) error {
 	w.buffer[t.level] = b
 	for page := t.page; page < t.page+uint64(len(b))/uint64(w.img.PageSize); page++ {
 		if w.use[page] != unused {
-			return usedTwice(page)
+			return Damage(fmt.Sprintf("page %d is used twice, or free and in use", page))
 		}
 		w.use[page] = inUse
 	}
@@ -144,10 +144,6 @@ func (w *walker) tree(t subtree) error {
 		return w.branch(t, b)
 	}
 	return Damage("a page has no sense")
-}
-
-func usedTwice(page uint64) error {
-	return Damage(fmt.Sprintf("page %d is used twice, or free and in use", page))
 }
 
 func (w *walker) branch(t subtree, b []byte) error {

@@ -1,18 +1,16 @@
 // Package records knows how each record of a checkpoint's entries is written and read: its fields
-// and checksum ([Reader], [Seal]), the entry or intent with its events ([Words.AppendEntry],
-// [Tail]), the texts that recur ([Words]), what the indexes hold of it ([IndexKeys], [FoldKey],
-// [GistOf]) and the lines in which new records gather ([OpenLine]). Which bucket a record stands
+// and checksum ([Reader], [Seal]), the entry or intent with its events ([Words.AppendKept],
+// [Words.Kept]), the texts that recur ([Words]), what the indexes hold of it ([IndexKeys], [FoldKey])
+// and the lines in which new records gather ([OpenLine]). Which bucket a record stands
 // in, and when it is written, is not known here. What cannot be read is [ErrRecord].
 package records
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"leadferry/checkpoint"
 )
@@ -62,49 +60,41 @@ func AppendText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
+// octetsAt are the places of a UUID's octets in its text.
+var octetsAt = [16]int{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
+
+const hexDigits = "0123456789abcdef"
+
 func packUUID(s string) (id [16]byte, ok bool) {
-	if len(s) != 36 {
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return id, false
 	}
-	n := 0
-	for i := 0; i < 36; {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if s[i] != '-' {
-				return id, false
-			}
-			i++
-			continue
-		}
-		hi, ok1 := nibble(s[i])
-		lo, ok2 := nibble(s[i+1])
-		if !ok1 || !ok2 {
+	for i, at := range octetsAt {
+		high, low := nibble(s[at]), nibble(s[at+1])
+		if high|low > 15 {
 			return id, false
 		}
-		id[n] = hi<<4 | lo
-		n++
-		i += 2
+		id[i] = high<<4 | low
 	}
 	return id, true
 }
 
-func nibble(c byte) (byte, bool) {
+// nibble is the value of a small hexadecimal digit, or more than 15.
+func nibble(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':
-		return c - '0', true
+		return c - '0'
 	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10, true
+		return c - 'a' + 10
 	}
-	return 0, false
+	return 0xff
 }
 
 func unpackUUID(id []byte) string {
-	var s [36]byte
-	hex.Encode(s[0:], id[0:4])
-	hex.Encode(s[9:], id[4:6])
-	hex.Encode(s[14:], id[6:8])
-	hex.Encode(s[19:], id[8:10])
-	hex.Encode(s[24:], id[10:16])
-	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
+	s := [36]byte{8: '-', 13: '-', 18: '-', 23: '-'}
+	for i, at := range octetsAt {
+		s[at], s[at+1] = hexDigits[id[i]>>4], hexDigits[id[i]&15]
+	}
 	return string(s[:])
 }
 
@@ -130,18 +120,11 @@ func KindOfStatus(status string) int {
 	return len(checkpoint.Statuses)
 }
 
-func boundedStatus(status string) string {
-	if utf8.RuneCountInString(status) <= checkpoint.MaxStatus {
-		return status
-	}
-	return string([]rune(status)[:checkpoint.MaxStatus])
-}
-
 func appendStatus(b []byte, status string) []byte {
 	if i := slices.Index(checkpoint.Statuses[:], status); i >= 0 {
 		return append(b, byte(i))
 	}
-	return AppendText(append(b, otherStatus), boundedStatus(status))
+	return AppendText(append(b, otherStatus), checkpoint.BoundedStatus(status))
 }
 
 // Reader takes fields off a record. A field that is not there sets Bad and
@@ -201,19 +184,6 @@ func (r *Reader) Text() string {
 	}
 }
 
-// rawText returns a text as AppendText wrote it.
-func (r *Reader) rawText() []byte {
-	whole := r.b
-	switch n := r.Uint(); n {
-	case 0:
-	case 1:
-		r.Next(16)
-	default:
-		r.Next(n - 1)
-	}
-	return whole[:len(whole)-len(r.b)]
-}
-
 // Time takes what [AppendTime] wrote, in UTC.
 func (r *Reader) Time() time.Time {
 	if r.Byte() == 0 {
@@ -240,15 +210,6 @@ func (r *Reader) status() string {
 	return ""
 }
 
-// statusKind takes a status off and says which it is.
-func (r *Reader) statusKind() int {
-	kind := min(int(r.Byte()), len(checkpoint.Statuses))
-	if kind == len(checkpoint.Statuses) {
-		r.rawText()
-	}
-	return kind
-}
-
 // Rest is what is left.
 func (r *Reader) Rest() []byte { return r.Next(uint64(len(r.b))) }
 
@@ -256,6 +217,59 @@ func (r *Reader) Rest() []byte { return r.Next(uint64(len(r.b))) }
 func (r *Reader) Done() error {
 	if r.Bad || len(r.b) != 0 {
 		return ErrRecord
+	}
+	return nil
+}
+
+// lineKind is what a line begins with: no other record does, so that a damaged file's lines
+// are taken for nothing else.
+const lineKind = 0xff
+
+// NewLine is a line that holds nothing yet.
+func NewLine() []byte { return []byte{lineKind} }
+
+// AppendItem adds to a line a key and its record, each with its length in front.
+func AppendItem(line []byte, key string, value []byte) []byte {
+	line = append(binary.AppendUvarint(line, uint64(len(key))), key...)
+	return append(binary.AppendUvarint(line, uint64(len(value))), value...)
+}
+
+func (r *Reader) item() (key, value []byte) { return r.Next(r.Uint()), r.Next(r.Uint()) }
+
+// OpenLine checks a line and returns its number and what it holds.
+func OpenLine(k, line []byte) (number uint64, items Reader, err error) {
+	items, err = Unseal(k, line)
+	if err != nil || len(k) != 8 || items.Byte() != lineKind {
+		return 0, items, ErrRecord
+	}
+	return binary.BigEndian.Uint64(k), items, nil
+}
+
+// Each calls f with the items that are left.
+func (r Reader) Each(f func(key, value []byte) error) error {
+	for len(r.b) > 0 {
+		key, value := r.item()
+		if r.Bad || len(key) == 0 {
+			return ErrRecord
+		}
+		if err := f(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ItemOf is what a line holds under a key, unchecked, or nil; of a damaged one it is nonsense.
+func ItemOf(line []byte, key string) []byte {
+	f := Reader{b: line[:max(len(line)-SealSize, 0)]}
+	f.Byte()
+	for len(f.b) > 0 {
+		if other, value := f.item(); string(other) == key {
+			return value
+		}
+	}
+	if f.Bad {
+		return []byte{0}
 	}
 	return nil
 }

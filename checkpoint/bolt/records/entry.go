@@ -18,74 +18,82 @@ const (
 	hasUpdate              // what updates left, see appendUpdate
 )
 
-// Tail is what a record holds beside the entry.
-type Tail struct {
-	Act   checkpoint.Act
-	Past  []byte // events, see Words.Events
-	Prior []byte // a record: it comes back when this intent is withdrawn
+// tail is what a record holds beside the entry.
+type tail struct {
+	act         checkpoint.Act
+	past, prior []byte // events; the record of an intent
 }
 
-// AppendEntry appends the record of e.
-func (w *Words) AppendEntry(b []byte, e *checkpoint.Entry, t Tail) []byte {
-	from := len(b)
-	flags := entryFlags(e, t)
-	b = append(b, byte(e.State), flags, byte(t.Act))
-	b = appendStatus(b, e.Status)
-	b = AppendText(b, e.LeadID)
-	b = w.appendWord(b, e.Organization)
-	b = w.appendWord(b, e.Location)
-	if flags&hasLink != 0 {
-		b = AppendText(b, e.ExternalID)
+// AppendKept appends the record of k; nil has none.
+func (w *Words) AppendKept(b []byte, k *checkpoint.Kept) []byte {
+	if k == nil {
+		return b
 	}
-	b = append(b, e.Digest[:]...)
-	b = binary.AppendUvarint(b, uint64(len(e.Content)))
-	for i := range e.Content {
-		b = w.appendName(b, i, e.Content[i].Name)
-		b = append(b, e.Content[i].Value[:]...)
+	from, flags := len(b), entryFlags(k)
+	b = append(b, byte(k.State), flags, byte(k.Act))
+	b = appendStatus(b, k.Status)
+	b = AppendText(b, k.LeadID)
+	b = w.appendWord(b, k.Organization)
+	b = w.appendWord(b, k.Location)
+	if flags&hasLink != 0 {
+		b = AppendText(b, k.ExternalID)
+	}
+	b = append(b, k.Digest[:]...)
+	b = binary.AppendUvarint(b, uint64(len(k.Content)))
+	for i := range k.Content {
+		b = w.appendName(b, i, k.Content[i].Name)
+		b = append(b, k.Content[i].Value[:]...)
 	}
 	if flags&hasAnswer != 0 {
-		b = w.appendWord(binary.AppendUvarint(b, uint64(e.Code)), e.Reason)
+		b = w.appendWord(binary.AppendUvarint(b, uint64(k.Code)), k.Reason)
 	}
 	if flags&hasOrigin != 0 {
-		b = w.appendWord(binary.AppendUvarint(b, uint64(e.Line)), e.File)
+		b = w.appendWord(binary.AppendUvarint(b, uint64(k.Line)), k.File)
 	}
 	if flags&hasWish != 0 {
-		b = AppendText(AppendText(w.appendWord(b, e.Locator), e.WantLink), e.RequestID)
+		b = AppendText(AppendText(w.appendWord(b, k.Locator), k.WantLink), k.RequestID)
 	}
-	b = AppendTime(w.appendWord(b, e.Run), e.Updated)
-	b = binary.AppendUvarint(b, e.Seq)
+	b = AppendTime(w.appendWord(b, k.Run), k.Updated)
+	b = binary.AppendUvarint(b, k.Seq)
 	if flags&hasUpdate != 0 {
-		b = w.appendUpdate(b, e)
+		b = w.appendUpdate(b, &k.Entry)
 	}
-	for _, part := range [][]byte{t.Past, t.Prior} {
-		if len(part) > 0 {
-			b = append(binary.AppendUvarint(b, uint64(len(part))), part...)
-		}
+	if flags&hasPast != 0 {
+		b = appendPart(b, w.appendEvents(nil, k.Past))
 	}
-	return Seal(b, from, []byte(e.Key))
+	if flags&hasPrior != 0 {
+		b = appendPart(b, w.AppendKept(nil, k.Prior))
+	}
+	return Seal(b, from, []byte(k.Key))
 }
 
-func entryFlags(e *checkpoint.Entry, t Tail) (flags byte) {
-	set := func(flag byte, on bool) {
-		if on {
-			flags |= flag
-		}
-	}
-	own := e.ExternalID != "" && e.ExternalID == e.Key
-	set(hasOwnLink, own)
-	set(hasLink, e.ExternalID != "" && !own)
-	set(hasAnswer, e.Code != 0 || e.Reason != "")
-	set(hasOrigin, e.Line != 0 || e.File != "")
-	set(hasWish, e.Locator != "" || e.WantLink != "" || e.RequestID != "")
-	set(hasPast, len(t.Past) > 0)
-	set(hasPrior, len(t.Prior) > 0)
-	set(hasUpdate, updateFlags(e) != 0)
-	return flags
+func appendPart(b, part []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
-// Decode fills e from the record under key and returns what else it holds, which
-// lives as long as the record. It reuses e.Content.
-func (w *Words) Decode(key string, record []byte, e *checkpoint.Entry) (t Tail, err error) {
+// when is a flag that is set on a condition.
+func when(on bool, flag byte) byte {
+	if on {
+		return flag
+	}
+	return 0
+}
+
+func entryFlags(k *checkpoint.Kept) byte {
+	own := k.ExternalID != "" && k.ExternalID == k.Key
+	return when(own, hasOwnLink) | when(k.ExternalID != "" && !own, hasLink) |
+		when(k.Code != 0 || k.Reason != "", hasAnswer) | when(k.Line != 0 || k.File != "", hasOrigin) |
+		when(k.Locator != "" || k.WantLink != "" || k.RequestID != "", hasWish) |
+		when(len(k.Past) > 0, hasPast) | when(k.Prior != nil, hasPrior) | when(updateFlags(&k.Entry) != 0, hasUpdate)
+}
+
+// Decode fills e from the record under key. It reuses e.Content.
+func (w *Words) Decode(key string, record []byte, e *checkpoint.Entry) error {
+	_, err := w.decode(key, record, e)
+	return err
+}
+
+func (w *Words) decode(key string, record []byte, e *checkpoint.Entry) (t tail, err error) {
 	f, err := Unseal([]byte(key), record)
 	if err != nil {
 		return t, err
@@ -93,7 +101,7 @@ func (w *Words) Decode(key string, record []byte, e *checkpoint.Entry) (t Tail, 
 	texts := *w.texts.Load()
 	*e = checkpoint.Entry{Key: key, State: checkpoint.State(f.Byte()), Content: e.Content[:0]}
 	flags := f.Byte()
-	t.Act = checkpoint.Act(f.Byte())
+	t.act = checkpoint.Act(f.Byte())
 	e.Status, e.LeadID = f.status(), f.Text()
 	e.Organization, e.Location = f.word(texts), f.word(texts)
 	switch {
@@ -118,10 +126,10 @@ func (w *Words) Decode(key string, record []byte, e *checkpoint.Entry) (t Tail, 
 		f.update(e, texts)
 	}
 	if flags&hasPast != 0 {
-		t.Past = f.Next(f.Uint())
+		t.past = f.Next(f.Uint())
 	}
 	if flags&hasPrior != 0 {
-		t.Prior = f.Next(f.Uint())
+		t.prior = f.Next(f.Uint())
 	}
 	if e.State == checkpoint.Unknown || e.State > checkpoint.NotMade {
 		return t, ErrRecord
@@ -151,19 +159,9 @@ const (
 	isKept
 )
 
-func updateFlags(e *checkpoint.Entry) (flags byte) {
-	set := func(flag byte, on bool) {
-		if on {
-			flags |= flag
-		}
-	}
-	set(isUnsettled, e.Unsettled != "")
-	set(isRefused, e.Refused != checkpoint.Digest{})
-	set(isSynced, e.Synced)
-	set(isConfirmed, !e.Confirmed.IsZero())
-	set(isSeen, e.Seen != checkpoint.Sight{})
-	set(isKept, e.Seen.Kept)
-	return flags
+func updateFlags(e *checkpoint.Entry) byte {
+	return when(e.Unsettled != "", isUnsettled) | when(e.Refused != checkpoint.Digest{}, isRefused) | when(e.Synced, isSynced) |
+		when(!e.Confirmed.IsZero(), isConfirmed) | when(e.Seen != checkpoint.Sight{}, isSeen) | when(e.Seen.Kept, isKept)
 }
 
 func (w *Words) appendUpdate(b []byte, e *checkpoint.Entry) []byte {
@@ -205,4 +203,48 @@ func (r *Reader) update(e *checkpoint.Entry, texts []string) {
 	if flags&isKept != 0 {
 		e.Seen.Kept, e.Seen.Against = true, r.status()
 	}
+}
+
+func (w *Words) appendEvents(b []byte, past []checkpoint.Event) []byte {
+	for _, ev := range past {
+		b = appendStatus(append(b, byte(ev.Act), byte(ev.State)), ev.Status)
+		b = binary.AppendUvarint(b, uint64(ev.Code))
+		b = AppendTime(w.appendWord(b, ev.Run), ev.At)
+	}
+	return b
+}
+
+func (r *Reader) event(texts []string) checkpoint.Event {
+	return checkpoint.Event{
+		Act: checkpoint.Act(r.Byte()), State: checkpoint.State(r.Byte()), Status: r.status(),
+		Code: int(r.Uint()), Run: r.word(texts), At: r.Time(),
+	}
+}
+
+// events are those of a past, oldest first.
+func (w *Words) events(past []byte) (all []checkpoint.Event, err error) {
+	texts := *w.texts.Load()
+	f := Reader{b: past}
+	for len(f.b) > 0 && !f.Bad {
+		all = append(all, f.event(texts))
+	}
+	return all, f.Done()
+}
+
+// Kept is what a record says, with what led to it; nil where there is none.
+func (w *Words) Kept(key string, record []byte) (*checkpoint.Kept, error) {
+	if len(record) == 0 {
+		return nil, nil
+	}
+	k := &checkpoint.Kept{}
+	t, err := w.decode(key, record, &k.Entry)
+	if err != nil {
+		return nil, err
+	}
+	k.Act = t.act
+	if k.Past, err = w.events(t.past); err != nil {
+		return nil, err
+	}
+	k.Prior, err = w.Kept(key, t.prior)
+	return k, err
 }

@@ -2,8 +2,11 @@ package records
 
 import (
 	"bytes"
+	"encoding/binary"
+	"strings"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
 )
 
 // Indexed says whether an ID is kept in an index: bbolt's keys are bounded.
@@ -38,64 +41,121 @@ func LinkKey(external, key string) []byte {
 	return append(AppendText(nil, external), key...)
 }
 
-// Gist is what a survey counts of an entry, and looks for in the indexes. What it holds lives as
-// long as the record.
-type Gist struct {
-	State  checkpoint.State
-	Status int    // its place, see KindOfStatus
-	Lead   []byte // the key in the index of lead IDs; nil: none
-	Link   []byte // the external ID as the index of links begins with it; nil: none
-	Wishes bool   // it asks for a link: what the index holds takes decoding
+// FoldKey is the record of a key in the index of folds, or nil.
+//
+// A key whose fold is another one has a record there from the moment it is known: the fold, or a
+// hash of it where it is long, and how the key differs from it. Whoever looks for a fold knows
+// it, so that this is enough to find the key. Of a forgotten key no more is kept than a keyed
+// hash of its fold.
+func FoldKey(d *checkpoint.Digester, key string) []byte {
+	folded := rowkey.Fold(key)
+	if folded == key || folded == "" {
+		return nil
+	}
+	return appendUnfolding(FoldPrefix(d, folded), folded, key)
 }
 
-// GistOf reads no more of an entry than that. The checksum vouches for the rest.
-func GistOf(key, record []byte) (g Gist, err error) {
-	f, err := Unseal(key, record)
-	if err != nil {
-		return g, err
+const (
+	longFold = 24   // bytes; longer ones are hashed
+	isHash   = 0x80 // no text that is not so long begins so
+)
+
+// FoldPrefix is what the records of a fold begin with. That of one fold is not the
+// beginning of another's, and two folds do not have the same: 63 bits see to that.
+func FoldPrefix(d *checkpoint.Digester, folded string) []byte {
+	if _, ok := packUUID(folded); ok || len(folded) <= longFold {
+		return AppendText(nil, folded)
 	}
-	g.State = checkpoint.State(f.Byte())
-	flags := f.Byte()
-	f.Byte()
-	g.Status = f.statusKind()
-	lead := f.rawText()
-	if g.State == checkpoint.Unknown || g.State == checkpoint.InDoubt || g.State > checkpoint.NotMade || f.Bad {
-		return g, ErrRecord
-	}
-	if n := len(lead); n > 1 && n <= maxIndexKey && !isText(lead, key) {
-		g.Lead = lead
-	}
-	if !g.State.HasLead() {
-		return g, nil
-	}
-	if g.Wishes = flags&hasWish != 0; g.Wishes || flags&hasLink == 0 {
-		return g, nil // few wish: all others are linked
-	}
-	f.skipWord()
-	f.skipWord()
-	if link := f.rawText(); len(link) > 1 && len(link) <= maxIndexKey {
-		g.Link = link
-	}
-	if f.Bad {
-		return g, ErrRecord
-	}
-	return g, nil
+	hash := d.Blocked(folded)[:8:8]
+	hash[0] |= isHash
+	return hash
 }
 
-// maxIndexKey is the length of the longest ID that is kept in an index, as
-// AppendText writes it.
-const maxIndexKey = checkpoint.MaxKey + 2
+// How a key differs from its fold.
+const (
+	anyhow      = iota // the key follows
+	someCapital        // bits follow, one a byte
+	allCapitals
+	someZeros // where, and how many
+)
 
-// isText says whether raw is text as AppendText writes it. It nearly never is, which
-// is cheap to see by the lengths or by the last byte of a UUID.
-func isText(raw, text []byte) bool {
-	const digits = "0123456789abcdef"
-	if len(text) == 36 && raw[0] == 1 {
-		if last := raw[16]; digits[last>>4] != text[34] || digits[last&15] != text[35] {
-			return false
+func appendUnfolding(b []byte, folded, key string) []byte {
+	if at, zeros := strings.IndexByte(folded, '/')+1, len(key)-len(folded); zeros > 0 && key == folded[:at]+strings.Repeat("0", zeros)+folded[at:] {
+		return binary.AppendUvarint(binary.AppendUvarint(append(b, someZeros), uint64(at)), uint64(zeros))
+	}
+	switch bits, all := capitals(folded, key); {
+	case bits == nil:
+		return append(append(b, anyhow), key...)
+	case all:
+		return append(b, allCapitals)
+	default:
+		return append(append(b, someCapital), bytes.TrimRight(bits, "\x00")...)
+	}
+}
+
+// capitals are the bits of letters that are small in the fold and not in the key, and
+// whether those are all; nil where the key differs in something else.
+func capitals(folded, key string) (bits []byte, all bool) {
+	if len(folded) != len(key) {
+		return nil, false
+	}
+	bits, all = make([]byte, (len(key)+7)/8), true
+	for i := range len(key) {
+		switch {
+		case key[i] == folded[i]:
+			all = all && !isSmall(folded[i])
+		case isSmall(folded[i]) && key[i] == folded[i]-'a'+'A':
+			bits[i/8] |= 1 << (i % 8)
+		default:
+			return nil, false
 		}
-	} else if n := len(raw) - len(text); n != 1 && n != 2 {
-		return false
 	}
-	return bytes.Equal(raw, AppendText(nil, string(text)))
+	return bits, all
+}
+
+func isSmall(c byte) bool { return 'a' <= c && c <= 'z' }
+
+// Unfolded is the key that a record of the fold is of; what follows its prefix is how.
+func Unfolded(folded string, how []byte) string {
+	f := Reader{b: how}
+	switch f.Byte() {
+	case someCapital, allCapitals:
+		key := []byte(folded)
+		for i, c := range key {
+			if set := i/8 < len(f.b) && f.b[i/8]>>(i%8)&1 == 1; isSmall(c) && (set || how[0] == allCapitals) {
+				key[i] = c - 'a' + 'A'
+			}
+		}
+		return string(key)
+	case someZeros:
+		at, zeros := f.Uint(), f.Uint()
+		if at > uint64(len(folded)) || zeros > checkpoint.MaxKey {
+			return ""
+		}
+		return folded[:at] + strings.Repeat("0", int(zeros)) + folded[at:]
+	}
+	return string(f.b)
+}
+
+// ForgottenFold is the record of a forgotten key: no fold is empty, so that none begins so.
+func ForgottenFold(folded, key []byte) []byte {
+	return append(append([]byte{0}, folded...), key...)
+}
+
+// EncodeBlock is the record of a forgotten key under its hash.
+func EncodeBlock(b checkpoint.KeptBlock) []byte {
+	return Seal(append(AppendTime(nil, b.At), b.Fold...), 0, b.Hash)
+}
+
+// DecodeBlock reads the record of a forgotten key. What it returns does not outlive record and key.
+func DecodeBlock(key, record []byte) (b checkpoint.KeptBlock, err error) {
+	f, err := Unseal(key, record)
+	b = checkpoint.KeptBlock{Hash: key, At: f.Time()}
+	if err != nil || len(key) != len(checkpoint.Digest{}) || b.At.IsZero() {
+		return b, ErrRecord
+	}
+	if len(f.b) > 0 {
+		b.Fold = f.Next(uint64(len(checkpoint.Digest{})))
+	}
+	return b, f.Done()
 }

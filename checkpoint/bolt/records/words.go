@@ -120,15 +120,11 @@ func EachText(k *checkpoint.Kept, f func(string)) {
 // Load reads the bucket and refuses gaps and repeated words.
 func (w *Words) Load(b *bbolt.Bucket) error {
 	err := b.ForEach(func(k, v []byte) error {
-		f, err := Unseal(k, v)
-		if err != nil {
-			return err
+		number, s, err := DecodeWord(k, v)
+		if err == nil && (s != "" && w.Has(s) || w.add(s) != uint64(number)) {
+			err = ErrRecord
 		}
-		s := f.Text()
-		if f.Done() != nil || s != "" && w.numbers[s] != 0 || string(wordKey(w.add(s))) != string(k) {
-			return ErrRecord
-		}
-		return nil
+		return err
 	})
 	w.stored = len(*w.texts.Load())
 	return err
@@ -185,10 +181,4 @@ func DecodeWord(key, record []byte) (number int, text string, err error) {
 		return 0, "", ErrRecord
 	}
 	return number, text, f.Done()
-}
-
-func (r *Reader) skipWord() {
-	if r.Uint() == 1 {
-		r.rawText()
-	}
 }

@@ -19,9 +19,9 @@ func TestContentsOfOtherNames(t *testing.T) {
 				d.Value[0] = rapid.Byte().Draw(t, "value")
 				return d
 			}), 1, 6).Draw(t, "content")}
-			record := w.AppendEntry(nil, &e, Tail{})
+			record := w.AppendKept(nil, &checkpoint.Kept{Entry: e})
 			var got checkpoint.Entry
-			if _, err := w.Decode("k", record, &got); err != nil {
+			if err := w.Decode("k", record, &got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(e, got); diff != "" {
