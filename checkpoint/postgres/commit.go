@@ -3,24 +3,16 @@ package postgres
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
-
-//go:embed write.sql
-var writeSQL string
-
-// mostChanges is how many go with one statement.
-const mostChanges = 128
 
 // Patience is how long changes may gather, see [checkpoint.NewLedger]: each commit is a round trip, and one of all that wait for
 // the disk of a server that has many workers.
@@ -129,54 +121,6 @@ func (s *Store) guess(g *group) (*working, map[string]*row) {
 	return w, base
 }
 
-// write is a row that is to stand.
-type write struct {
-	*row
-	seen  uint64 // the version that it comes in place of; 0: none
-	was   checkpoint.State
-	claim bool   // nothing that a fenced worker may do
-	owns  string // the lead that it comes to own
-	hash  []byte // of a key that is new
-}
-
-// writeOf has a row stand in place of an old one.
-func (s *Store) writeOf(old, r *row) write {
-	w := write{row: r, seen: old.seq, was: old.state()}
-	if r.lead() != old.lead() {
-		w.owns = r.lead()
-	}
-	if old.seq == 0 {
-		w.hash = s.digests.Blocked(r.key)
-	}
-	return w
-}
-
-// writes are the rows that have changed, ordered by key.
-func (w *working) writes(s *Store, g *group, base map[string]*row) (all []write) {
-	claims := make(map[string]bool)
-	for i, c := range g.changes {
-		key := g.asked[i].Key
-		if c.Err == nil && (c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark) {
-			claims[key] = true
-		}
-		if i > 0 && g.asked[i-1].Key == key || w.rows[key] == base[key] {
-			continue
-		}
-		all = append(all, s.writeOf(base[key], w.rows[key]))
-	}
-	for i := range all {
-		all[i].claim = claims[all[i].key]
-	}
-	return all
-}
-
-// reply is what the server says of a commit.
-type reply struct {
-	commits, seq uint64
-	live         bool // the worker is not fenced
-	keys         map[string]bool
-}
-
 // stored notes what stands now.
 func (s *Store) stored(g *group, w *working, r *reply, asked time.Duration) {
 	s.claims.note(w.rows, r.keys, s.worker, asked)
@@ -277,7 +221,7 @@ func (s *Store) store(w *working, writes []write, shapes []shapeKey) (r *reply, 
 		if err := s.disown(writes); err != nil {
 			return false, err
 		}
-		if r, err = s.send(writes); err != nil {
+		if r, err = s.send(writeWhatFits, writes); err != nil {
 			return false, err
 		}
 		s.commits = r.commits
@@ -292,123 +236,60 @@ func (s *Store) store(w *working, writes []write, shapes []shapeKey) (r *reply, 
 	return r, beyond, err
 }
 
-// isConflict says that the server ended one of two transactions that waited for one another.
-func isConflict(err error) bool {
-	var e *pgconn.PgError
-	return errors.As(err, &e) && (e.Code == "40P01" || e.Code == "40001")
-}
-
-// rowLists are the lists of the statement, one a column.
-type rowLists [26]array
-
-func newRowLists() *rowLists {
-	return &rowLists{
-		newArray(pgtype.ByteaOID), newArray(pgtype.Int8OID), newArray(pgtype.Int2OID), newArray(pgtype.BoolOID), newArray(pgtype.TextOID), newArray(pgtype.ByteaOID),
-		newArray(pgtype.Int8OID), newArray(pgtype.Int8OID), newArray(pgtype.Int8OID), newArray(pgtype.Int2OID), newArray(pgtype.Int4OID),
-		newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID),
-		newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID), newArray(pgtype.TextOID),
-		newArray(pgtype.ByteaOID), newArray(pgtype.ByteaOID), newArray(pgtype.ByteaOID), newArray(pgtype.ByteaOID), newArray(pgtype.TextOID),
-	}
-}
-
-func (l *rowLists) add(w *write) {
-	v := w.visible()
-	l[0].bytes([]byte(w.key))
-	l[1].int8(int64(w.seen))
-	l[2].int2(int(w.was))
-	l[3].bool(w.claim)
-	l[4].text(clean(w.owns))
-	l[5].bytes(w.hash)
-	l[6].int8(w.worker)
-	l[7].int8(v.Updated.UnixMilli())
-	l[8].int8(int64(v.Line))
-	l[9].int2(int(w.state()))
-	l[10].int4(v.Code)
-	for i, text := range []string{v.LeadID, v.Organization, v.Location, v.Status, v.ExternalID, v.WantLink, v.Locator, v.File, v.Reason, v.Run} {
-		l[11+i].text(clean(text))
-	}
-	digest := v.Digest[:]
-	if v.Digest == (checkpoint.Digest{}) {
-		digest = nil
-	}
-	l[21].bytes(digest)
-	l[22].bytes(contentBytes(v.Content))
-	l[23].bytes(w.extra())
-	l[24].bytes([]byte(fold(w.key)))
-	hidden := w.hidden()
-	for i := range hidden {
-		hidden[i] = clean(hidden[i])
-	}
-	l[25].text(strings.Join(hidden, between))
-}
-
-// send has rows stored, as a statement of its own or inside a transaction.
-func (s *Store) send(writes []write) (*reply, error) {
-	for i := range s.lists {
-		s.lists[i].reset()
-	}
-	for i := range writes {
-		s.lists.add(&writes[i])
-	}
-	params := append(make([][]byte, 0, 2+len(s.lists)), int4Param(s.ledger), int8Param(s.worker))
-	for i := range s.lists {
-		params = append(params, s.lists[i].param())
-	}
-	result := s.writer.PgConn().ExecPrepared(context.Background(), "write", params, binaryFormat, binaryFormat)
-	r := &reply{keys: make(map[string]bool, len(writes))}
-	for result.NextRow() {
-		v := result.Values()
-		r.commits, r.seq, r.live = uint64(int8Of(v[0])), uint64(int8Of(v[1])), v[2][0] == 1
-		if v[3] != nil {
-			r.keys[string(v[3])] = true
-		}
-	}
-	_, err := result.Close()
+// transact makes changes in a transaction of their own; f says whether they are to stand. Where the
+// connection is lost before it is known whether they do, errAgain says that they do not.
+func (s *Store) transact(f func() (keep bool, err error)) error {
+	ctx, before := context.Background(), s.commits
+	number := before
+	s.coming = 0
+	_, err := s.writer.Exec(ctx, "BEGIN")
+	keep := false
 	if err == nil {
-		err = s.follows(r.commits)
+		keep, err = f()
+		number, s.commits = s.commits, before
 	}
-	return r, err
-}
-
-// follows is an error unless a commit is the next one of this worker.
-func (s *Store) follows(commits uint64) error {
-	switch commits {
-	case s.commits + 1:
-		return nil
-	case 0:
-		return s.undurable()
-	}
-	return s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put another one in its place")
-}
-
-// binaryFormat is the format of all parameters and results.
-var binaryFormat = []int16{pgtype.BinaryFormatCode}
-
-// shapeKey is what a shape stands under.
-type shapeKey struct{ columns, key, namespace string }
-
-func (s *Store) shapeKey(shape *checkpoint.Shape) shapeKey {
-	var sums []string
-	for _, name := range shape.Columns {
-		sums = append(sums, string(s.digests.Column(name)))
-	}
-	slices.Sort(sums)
-	return shapeKey{strings.Join(sums, ""), clean(shape.Key), clean(shape.Namespace)}
-}
-
-// newShape says whether a claim has a shape that this process has not noted yet.
-func (s *Store) newShape(changes []*checkpoint.Change) bool { return len(s.shapesOf(changes)) > 0 }
-
-func (s *Store) shapesOf(changes []*checkpoint.Change) (all []shapeKey) {
-	var last *checkpoint.Shape
-	for _, c := range changes {
-		if c.Kind != checkpoint.Claim || c.Shape == nil || c.Shape == last || len(c.Shape.Columns) == 0 {
-			continue
+	switch {
+	case err == nil && keep:
+		var tag pgconn.CommandTag
+		if tag, err = s.writer.Exec(ctx, "COMMIT"); err == nil && tag.String() != "COMMIT" {
+			return s.trouble(errors.New("the server took a commit for a rollback"))
 		}
-		last = c.Shape
-		if k := s.shapeKey(c.Shape); !s.shapes[k] && !slices.Contains(all, k) {
-			all = append(all, k)
+		if err = s.acknowledged(err); err == nil {
+			s.commits = number
+			s.seq.Store(max(s.seq.Load(), s.coming))
+			return nil
+		}
+	case err == nil:
+		_, err = s.writer.Exec(ctx, "ROLLBACK")
+		if err == nil {
+			return nil
+		}
+	default:
+		if _, undone := s.writer.Exec(ctx, "ROLLBACK"); undone == nil && isConflict(err) {
+			return err
 		}
 	}
-	return all
+	made, err := s.again(err, number)
+	if err == nil && !made {
+		return errAgain
+	}
+	return err
 }
+
+// trouble is an error of the connection that writes, for good.
+func (s *Store) trouble(err error) error {
+	var list *checkpoint.ListError
+	if err == nil || errors.As(err, &list) {
+		return err
+	}
+	return s.fail(&fault{server.Reason(err), err})
+}
+
+// fault is an error of the server, in one line.
+type fault struct {
+	text string
+	err  error
+}
+
+func (f *fault) Error() string { return f.text }
+func (f *fault) Unwrap() error { return f.err }

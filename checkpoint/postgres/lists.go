@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,9 +44,6 @@ func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) 
 	where := `l.state > 0`
 	if state != checkpoint.Unknown {
 		where = `l.state = $4`
-	}
-	if state == checkpoint.InDoubt {
-		where = `l.state = 4 AND $4 = 4` // by its index
 	}
 	err = s.read(ctx, func(c *pgx.Conn) error {
 		page = page[:0]
@@ -97,60 +95,6 @@ func (s *Store) History(ctx context.Context, key string) (all []checkpoint.Event
 }
 
 const decisionColumns = `SELECT number, key, lead_id, "exists", sent, run, decided, send FROM leadferry.decision_rows`
-
-// Noted compares a shape with those of earlier claims.
-func (s *Store) Noted(ctx context.Context, shape checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
-	if len(shape.Columns) == 0 {
-		return false, nil, nil
-	}
-	own := make([]string, len(shape.Columns))
-	for i, name := range shape.Columns {
-		own[i] = string(s.digests.Column(name))
-	}
-	err = s.read(ctx, func(c *pgx.Conn) error {
-		rows, err := c.Query(ctx, `SELECT columns, key, namespace FROM leadferry.shapes WHERE ledger = $1`, s.ledger)
-		if err != nil {
-			return err
-		}
-		var columns []byte
-		var key, namespace string
-		known, kin = false, nil
-		_, err = pgx.ForEachRow(rows, []any{&columns, &key, &namespace}, func() error {
-			k, related := kinOf(&shape, own, columns)
-			k.Key, k.Namespace = restore(key), restore(namespace)
-			switch {
-			case !related:
-			case len(k.Strange)+k.Lacking == 0 && k.Key == shape.Key && k.Namespace == shape.Namespace:
-				known = true
-			default:
-				kin = append(kin, k)
-			}
-			return nil
-		})
-		return err
-	})
-	if known {
-		kin = nil
-	}
-	return known, kin, err
-}
-
-// kinOf says how noted columns differ from those of a shape, whose digests are given; related:
-// the ones include the others.
-func kinOf(shape *checkpoint.Shape, own []string, columns []byte) (k checkpoint.Kin, related bool) {
-	theirs := map[string]bool{}
-	for sum := range slices.Chunk(columns, checkpoint.ColumnSize) {
-		if theirs[string(sum)] = true; !slices.Contains(own, string(sum)) {
-			k.Lacking++
-		}
-	}
-	for i, name := range shape.Columns {
-		if !theirs[own[i]] {
-			k.Strange = append(k.Strange, name)
-		}
-	}
-	return k, len(k.Strange) == 0 || k.Lacking == 0
-}
 
 // Runs returns what was put, in the order of the first time.
 func (s *Store) Runs(ctx context.Context) (all []checkpoint.RunInfo, err error) {
@@ -286,4 +230,99 @@ func (s *Store) Check(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// shapeKey is what a shape stands under.
+type shapeKey struct{ columns, key, namespace string }
+
+func (s *Store) shapeKey(shape *checkpoint.Shape) shapeKey {
+	var sums []string
+	for _, name := range shape.Columns {
+		sums = append(sums, string(s.digests.Column(name)))
+	}
+	slices.Sort(sums)
+	return shapeKey{strings.Join(sums, ""), clean(shape.Key), clean(shape.Namespace)}
+}
+
+// newShape says whether a claim has a shape that this process has not noted yet.
+func (s *Store) newShape(changes []*checkpoint.Change) bool { return len(s.shapesOf(changes)) > 0 }
+
+func (s *Store) shapesOf(changes []*checkpoint.Change) (all []shapeKey) {
+	var last *checkpoint.Shape
+	for _, c := range changes {
+		if c.Kind != checkpoint.Claim || c.Shape == nil || c.Shape == last || len(c.Shape.Columns) == 0 {
+			continue
+		}
+		last = c.Shape
+		if k := s.shapeKey(c.Shape); !s.shapes[k] && !slices.Contains(all, k) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// keepShapes notes shapes, each once.
+func (s *Store) keepShapes(shapes []shapeKey) error {
+	for _, k := range shapes {
+		_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.shapes (ledger, columns, key, namespace) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+			s.ledger, []byte(k.columns), k.key, k.namespace)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Noted compares a shape with those of earlier claims.
+func (s *Store) Noted(ctx context.Context, shape checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
+	if len(shape.Columns) == 0 {
+		return false, nil, nil
+	}
+	own := make([]string, len(shape.Columns))
+	for i, name := range shape.Columns {
+		own[i] = string(s.digests.Column(name))
+	}
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, `SELECT columns, key, namespace FROM leadferry.shapes WHERE ledger = $1`, s.ledger)
+		if err != nil {
+			return err
+		}
+		var columns []byte
+		var key, namespace string
+		known, kin = false, nil
+		_, err = pgx.ForEachRow(rows, []any{&columns, &key, &namespace}, func() error {
+			k, related := kinOf(&shape, own, columns)
+			k.Key, k.Namespace = restore(key), restore(namespace)
+			switch {
+			case !related:
+			case len(k.Strange)+k.Lacking == 0 && k.Key == shape.Key && k.Namespace == shape.Namespace:
+				known = true
+			default:
+				kin = append(kin, k)
+			}
+			return nil
+		})
+		return err
+	})
+	if known {
+		kin = nil
+	}
+	return known, kin, err
+}
+
+// kinOf says how noted columns differ from those of a shape, whose digests are given; related:
+// the ones include the others.
+func kinOf(shape *checkpoint.Shape, own []string, columns []byte) (k checkpoint.Kin, related bool) {
+	theirs := map[string]bool{}
+	for sum := range slices.Chunk(columns, checkpoint.ColumnSize) {
+		if theirs[string(sum)] = true; !slices.Contains(own, string(sum)) {
+			k.Lacking++
+		}
+	}
+	for i, name := range shape.Columns {
+		if !theirs[own[i]] {
+			k.Strange = append(k.Strange, name)
+		}
+	}
+	return k, len(k.Strange) == 0 || k.Lacking == 0
 }

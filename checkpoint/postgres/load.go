@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres/server"
 )
 
 // load reads what changes need to know.
@@ -148,123 +146,4 @@ func (s *Store) keepFound(found []contradiction, at time.Time) error {
 		}
 	}
 	return nil
-}
-
-// keepShapes notes shapes, each once.
-func (s *Store) keepShapes(shapes []shapeKey) error {
-	for _, k := range shapes {
-		_, err := s.writer.Exec(context.Background(), `INSERT INTO leadferry.shapes (ledger, columns, key, namespace) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-			s.ledger, []byte(k.columns), k.key, k.namespace)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// transact makes changes in a transaction of their own; f says whether they are to stand. Where the
-// connection is lost before it is known whether they do, errAgain says that they do not.
-func (s *Store) transact(f func() (keep bool, err error)) error {
-	ctx, before := context.Background(), s.commits
-	number := before
-	s.coming = 0
-	_, err := s.writer.Exec(ctx, "BEGIN")
-	keep := false
-	if err == nil {
-		keep, err = f()
-		number, s.commits = s.commits, before
-	}
-	switch {
-	case err == nil && keep:
-		var tag pgconn.CommandTag
-		if tag, err = s.writer.Exec(ctx, "COMMIT"); err == nil && tag.String() != "COMMIT" {
-			return s.trouble(errors.New("the server took a commit for a rollback"))
-		}
-		if err = s.acknowledged(err); err == nil {
-			s.commits = number
-			s.seq.Store(max(s.seq.Load(), s.coming))
-			return nil
-		}
-	case err == nil:
-		_, err = s.writer.Exec(ctx, "ROLLBACK")
-		if err == nil {
-			return nil
-		}
-	default:
-		if _, undone := s.writer.Exec(ctx, "ROLLBACK"); undone == nil && isConflict(err) {
-			return err
-		}
-	}
-	made, err := s.again(err, number)
-	if err == nil && !made {
-		return errAgain
-	}
-	return err
-}
-
-// trouble is an error of the connection that writes, for good.
-func (s *Store) trouble(err error) error {
-	var list *checkpoint.ListError
-	if err == nil || errors.As(err, &list) {
-		return err
-	}
-	return s.fail(&fault{server.Reason(err), err})
-}
-
-// fault is an error of the server, in one line.
-type fault struct {
-	text string
-	err  error
-}
-
-func (f *fault) Error() string { return f.text }
-func (f *fault) Unwrap() error { return f.err }
-
-// write stores rows by one statement, which is a commit.
-func (s *Store) write(writes []write) (*reply, error) {
-	for {
-		r, err := s.send(writes)
-		if isConflict(err) { // nothing was done
-			return &reply{live: true}, nil
-		}
-		if err = s.acknowledged(err); err == nil {
-			s.commits = r.commits
-			return r, nil
-		}
-		if made, err := s.again(err, s.commits+1); err != nil {
-			return nil, err
-		} else if made {
-			return s.afterwards(writes)
-		}
-	}
-}
-
-// afterwards is the reply to a commit that was made though no answer came.
-func (s *Store) afterwards(writes []write) (*reply, error) {
-	r := &reply{commits: s.commits, seq: s.seq.Load(), live: true, keys: map[string]bool{}}
-	var keys [][]byte
-	for i := range writes {
-		keys = append(keys, []byte(writes[i].key))
-	}
-	for {
-		var stored []string
-		rows, err := s.writer.Query(context.Background(), `SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND key = ANY ($2) AND seq = $3`, s.ledger, keys, int64(r.seq))
-		if err == nil {
-			stored, err = collectKeys(rows)
-		}
-		if err == nil {
-			for _, key := range stored {
-				r.keys[key] = true
-			}
-			return r, nil
-		}
-		if _, err := s.again(err, s.commits); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// undurable says why the server did not take a commit.
-func (s *Store) undurable() error {
-	return s.refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or does not know this worker", "set fsync and synchronous_commit on; see leadferry checkpoint workers")
 }

@@ -78,7 +78,7 @@ func (s *Store) keep(w *working, base map[string]*row) error {
 		if err := s.disown(some); err != nil {
 			return err
 		}
-		r, err := s.send(some)
+		r, err := s.send(writeWhatFits, some)
 		if err != nil {
 			return err
 		}

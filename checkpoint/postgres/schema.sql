@@ -86,7 +86,7 @@ CREATE TABLE lead_rows (
 	hidden       text[] COLLATE "C",       -- ExternalIDs of what stands below a doubt
 	PRIMARY KEY (ledger, key)
 ) WITH (fillfactor = 80, autovacuum_vacuum_insert_scale_factor = 0.1);
-CREATE INDEX leads_in_doubt ON lead_rows (ledger, key) WHERE state = 4;
+-- None is by the state: outcomes that change no index are made in place, and doubts are few, and asked for by people.
 CREATE INDEX leads_external_id ON lead_rows (ledger, external_id) WHERE external_id <> '';
 CREATE INDEX leads_want_link ON lead_rows (ledger, want_link) WHERE want_link <> '';
 CREATE INDEX leads_fold ON lead_rows (ledger, fold) WHERE fold <> '';

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -213,7 +214,11 @@ func (s *Store) hurry() {
 }
 
 func (s *Store) statements() map[string]string {
-	return map[string]string{"write": writeSQL, "find": findSQL()}
+	return map[string]string{
+		writeAll:      strings.ReplaceAll(writeSQL, "OVER ", ""),
+		writeWhatFits: strings.ReplaceAll(writeSQL, "OVER ", "ON CONFLICT DO NOTHING "),
+		"find":        findSQL(),
+	}
 }
 
 // meet connects to the server.

@@ -1,5 +1,5 @@
 -- $1 ledger, $2 worker; the lists say, by row: what it is seen as, whether it is a claim, the lead it comes to
--- own, the hash of a key that is new, and what is to stand. Rows that do not come back were refused.
+-- own, the hash of a key that is new, and what is to stand. Rows that do not come back were refused. See statements for OVER.
 WITH me AS MATERIALIZED (
 	SELECT fenced IS NULL AS live FROM leadferry.workers
 	WHERE worker = $2 AND current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
@@ -16,7 +16,7 @@ WITH me AS MATERIALIZED (
 ), owned AS (
 	INSERT INTO leadferry.lead_ids (ledger, lead_id, key)
 	SELECT $1, g.owns, g.key FROM given g, me WHERE g.owns <> ''
-	ON CONFLICT DO NOTHING RETURNING lead_id, key
+	OVER RETURNING lead_id, key
 ), fit AS NOT MATERIALIZED (
 	SELECT g.* FROM given g, me
 	WHERE (me.live OR NOT g.claim) AND (g.owns = ''
@@ -30,7 +30,7 @@ WITH me AS MATERIALIZED (
 	FROM fit g, number n
 	WHERE g.seen = 0 AND (NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1)
 		OR NOT EXISTS (SELECT 1 FROM leadferry.forgotten f WHERE f.ledger = $1 AND f.hash = g.hash OFFSET 0))
-	ON CONFLICT DO NOTHING RETURNING key, seq, 0::smallint AS was, state
+	OVER RETURNING key, seq, 0::smallint AS was, state
 ), changed AS (
 	UPDATE leadferry.lead_rows l SET (seq, worker, updated, line, state, code, lead_id, organization, location, status,
 		external_id, want_link, locator, file, reason, run, digest, content, extra, hidden) =
