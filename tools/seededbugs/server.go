@@ -84,7 +84,7 @@ func serverBugs() []bug {
 		},
 		{
 			number: 63, name: "another ledger in its place", imitates: "a ledger is put in the place of the one that a run uses, and the run takes another worker's row for its own",
-			edits:  in("commit.go", "\tcase s.commits + 1:\n", "\tcase max(commits, 1):\n"),
+			edits:  in("write.go", "\tcase s.commits + 1:\n", "\tcase max(commits, 1):\n"),
 			checks: by("TestALedgerThatWasReplacedInMidRun"),
 		},
 		{
