@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"leadferry/checkpoint"
@@ -24,7 +23,6 @@ type recorder struct {
 	own      *ownColumns       // nil: results do not carry the rows' own cells
 	results  []report.Result   // room for those of a batch
 	compared []report.Compared // the same
-	numbers  strings.Builder   // their texts, of a batch
 	strict   bool              // values that were left out are a problem
 	times    stamper
 	lines    chan []line
@@ -146,8 +144,6 @@ func (w *recorder) write(batch []line) error {
 		return nil
 	}
 	w.results = w.results[:0]
-	w.numbers.Reset()
-	w.numbers.Grow(16 * len(batch)) // two of a row
 	for i := range batch {
 		failpoint.At("before results line")
 		w.results = append(w.results, w.result(&batch[i]))
@@ -288,7 +284,7 @@ func (w *recorder) result(l *line) report.Result {
 	it, r := l.it, &l.r
 	e := &r.entry
 	res := report.Result{
-		File: w.inputs[it.input].Path, Line: w.number(it.row.Line), Row: w.number(it.row.Number),
+		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
 		Key: it.rec.Key, Outcome: r.outcome.String(),
 		LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e), Location: e.Location, Status: e.Status,
 		Attempts: strconv.Itoa(r.attempts), Error: WithRequestID(r.text, e),
@@ -303,14 +299,6 @@ func (w *recorder) result(l *line) report.Result {
 		res.HTTPStatus = strconv.Itoa(e.Code)
 	}
 	return res
-}
-
-// number is the text of a number, which shares its memory with the others of the batch.
-func (w *recorder) number(n int) string {
-	var room [20]byte
-	from := w.numbers.Len()
-	w.numbers.Write(strconv.AppendInt(room[:0], int64(n), 10))
-	return w.numbers.String()[from:]
 }
 
 func (w *recorder) reject(l *line) error {

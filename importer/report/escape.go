@@ -74,40 +74,14 @@ func EscapeJSON(text []byte) []byte {
 	return b
 }
 
-// plain reports whether a text is short and holds nothing but visible ASCII. Nearly all are, of a
-// dozen or more that stand in a line, so it looks at eight bytes at once.
+// plain reports whether a text is short and holds nothing but visible ASCII, as nearly all do.
 func plain(text string, most int) bool {
-	if len(text) > most {
-		return false
-	}
-	for ; len(text) >= 8; text = text[8:] {
-		b := eightOf(text)
-		// A byte's highest bit tells: it is beyond ASCII, is so one further on, or borrows for being below ' '.
-		if (b|(b+ones)|(b-' '*ones))&high != 0 {
-			return false
-		}
-	}
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
 			return false
 		}
 	}
-	return true
-}
-
-// Bytes of eight that are looked at as one.
-const ones, high = 0x0101010101010101, 0x80 * ones
-
-// eightOf are the first eight bytes of a text.
-func eightOf(text string) uint64 {
-	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
-		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
-}
-
-// holds is not 0 where one of eight bytes is c: that one is 0 then, and borrows when one is taken from it.
-func holds(eight, c uint64) uint64 {
-	eight ^= c * ones
-	return (eight - ones) &^ eight & high
+	return len(text) <= most
 }
 
 // defuse puts ' before a text that a spreadsheet would take for a formula: one that

@@ -13,7 +13,7 @@ import (
 
 const cases = "../../../shared/cases/"
 
-// Texts that are looked at eight bytes at once are told apart by each of these.
+// Texts are told apart by each of their bytes.
 func TestPlainLooksAtEveryByte(t *testing.T) {
 	for at := range 17 {
 		for b := range 256 {

@@ -55,7 +55,7 @@ func TestTheReconciliationHasTheCellsOfItsColumns(t *testing.T) {
 	})
 }
 
-// Cells are looked at eight bytes at once: each byte at each place.
+// Each byte at each place.
 func TestQuotesAreThoseOfEncodingCSV(t *testing.T) {
 	for at := range 17 {
 		for b := range 256 {

@@ -107,20 +107,8 @@ func (l lines) Write(cells []string) error {
 // quoted reports whether a cell stands in quotes: one that holds what would end it, or begins with white space, and
 // PostgreSQL's mark of an end.
 func quoted(cell string) bool {
-	switch {
-	case cell == "":
+	if cell == "" {
 		return false
-	case cell == `\.`:
-		return true
-	case cell[0] <= ' ' || cell[0] >= utf8.RuneSelf:
-		if first, _ := utf8.DecodeRuneInString(cell); unicode.IsSpace(first) {
-			return true
-		}
-	}
-	for ; len(cell) >= 8; cell = cell[8:] {
-		if b := eightOf(cell); holds(b, ',')|holds(b, '"')|holds(b, '\n')|holds(b, '\r') != 0 {
-			return true
-		}
 	}
 	for i := range len(cell) {
 		switch cell[i] {
@@ -128,7 +116,8 @@ func quoted(cell string) bool {
 			return true
 		}
 	}
-	return false
+	first, _ := utf8.DecodeRuneInString(cell)
+	return cell == `\.` || unicode.IsSpace(first)
 }
 
 // Reject is a row that needs attention. Names and Cells are its own columns as they
