@@ -158,66 +158,60 @@ var runFolder = lazyregexp.New(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 // beyond the newest keep, if nothing in them asks for anybody: runs that came to their
 // end, without rejects and doubts. The newest of each checkpoint stays, which testifies
 // to what the checkpoint knows, and so does a folder with anything in it that no run
-// wrote, or of another user. It returns how many it removed.
-func Prune(parent string, keep int, target Target) (removed int, bad error) {
+// wrote, or of another user.
+func Prune(parent string, keep int, target Target) (bad error) {
 	root, err := os.OpenRoot(parent)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer root.Close()
 	runs := slices.DeleteFunc(Old([]string{parent}, mostNames), func(s *Summary) bool {
 		return s.Target != target || s.DryRun || !runFolder().MatchString(filepath.Base(filepath.Dir(s.SummaryPath)))
 	})
 	slices.SortFunc(runs, func(a, b *Summary) int { return b.FinishedAt.Compare(a.FinishedAt) })
-	kept := 0
 	seen := map[string]bool{} // checkpoints
-	for _, run := range runs {
+	for i, run := range runs {
 		name := run.Checkpoint.Path + "\x00" + run.Checkpoint.ID
 		newest := !seen[name]
 		seen[name] = true
-		if kept++; kept <= keep || newest || run.Outcome != "complete" || run.Rows.InDoubt > 0 {
+		if i < keep || newest || run.Outcome != "complete" || run.Rows.InDoubt > 0 {
 			continue
 		}
 		folder := filepath.Dir(run.SummaryPath)
-		gone, err := removeRun(root, filepath.Base(folder))
-		if err != nil { // perhaps somebody has a file of it open: the next run tries again
+		if err := removeRun(root, filepath.Base(folder)); err != nil { // perhaps somebody has a file of it open: the next run tries again
 			bad = errors.Join(bad, fmt.Errorf("%s: %w", folder, err))
 		}
-		if gone {
-			removed++
-		}
 	}
-	return removed, bad
+	return bad
 }
 
 // removeRun removes a run's folder, unless something lies in it that is to stay.
-func removeRun(root *os.Root, name string) (bool, error) {
+func removeRun(root *os.Root, name string) error {
 	folder, err := root.OpenRoot(name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer folder.Close()
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	if err != nil {
-		return false, err
+		return err
 	}
 	for _, e := range entries {
 		info, err := e.Info()
 		if kind := RunFile(e.Name()); err != nil || kind == "" || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
-			return false, err
+			return err
 		}
 	}
 	for _, e := range entries {
 		if err := folder.Remove(e.Name()); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if err := folder.Close(); err != nil { // on Windows nobody could remove it before
-		return false, err
+		return err
 	}
-	err = root.Remove(name)
-	return err == nil, err
+	return root.Remove(name)
 }

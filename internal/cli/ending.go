@@ -209,8 +209,7 @@ func (e *ending) prune(s *report.Summary) error {
 	if s.DryRun || keep <= 0 {
 		return nil
 	}
-	_, err := report.Prune(report.RunsFolder, keep, s.Target)
-	return err
+	return report.Prune(report.RunsFolder, keep, s.Target)
 }
 
 // warnOf says on standard error what went wrong beside the command itself.
