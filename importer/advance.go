@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"leadferry/checkpoint"
 )
@@ -254,14 +255,14 @@ func (l *lookups) turn() {
 
 func (l *lookups) ask(ctx context.Context, a *lookup, items []*item) error {
 	n := len(items)
-	a.known = grow(a.known, n)
+	a.known = slices.Grow(a.known[:0], n)[:n]
 	if l.ledger == nil {
 		for i, it := range items {
 			a.known[i].Key = it.rec.Key
 		}
 		return nil
 	}
-	a.queries, a.found, a.alike = grow(a.queries, n), grow(a.found, n), grow(a.alike, n)
+	a.queries, a.found, a.alike = slices.Grow(a.queries[:0], n)[:n], slices.Grow(a.found[:0], n)[:n], slices.Grow(a.alike[:0], n)[:n]
 	for i, it := range items {
 		q := checkpoint.Query{Key: it.rec.Key}
 		if l.matches {
@@ -273,13 +274,6 @@ func (l *lookups) ask(ctx context.Context, a *lookup, items []*item) error {
 		a.queries[i] = q
 	}
 	return l.ledger.Find(ctx, a.queries, a.known, a.found)
-}
-
-func grow[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }
 
 // remembered is what the checkpoint knew of the batch's i-th row when the batch was read.

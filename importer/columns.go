@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"sync/atomic"
 
 	"leadferry/checkpoint"
@@ -65,18 +65,11 @@ func WrongHeader(file, mappingFile string, taken, header int) mapping.Error {
 
 // quoted lists the first few names, each cut where it is long.
 func quoted(names []string) string {
-	var b strings.Builder
-	for i, name := range names {
-		if i == mostColumns {
-			fmt.Fprintf(&b, " and %d more", len(names)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q", report.Shortened(name, longColumn))
+	var list []string
+	for _, name := range names {
+		list = append(list, strconv.Quote(report.Shortened(name, longColumn)))
 	}
-	return b.String()
+	return listed(list, mostColumns)
 }
 
 // How far a file is read whose rows bring their own columns, before anything is sent.

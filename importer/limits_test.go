@@ -11,6 +11,8 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
+	"leadferry/importer/findings"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 )
@@ -358,8 +360,9 @@ func TestWhatATallyNamesIsBounded(t *testing.T) {
 	if n := len(tally.doubts); n != 200 || tally.doubts[199].at.Line != 201 || tally.doubts[199].entry.Line != 201 {
 		t.Errorf("%d doubts, the last %+v", n, tally.doubts[n-1])
 	}
-	reasons := tally.frequent()
-	if len(reasons) != 1 || reasons[0].Count != 300 || len(reasons[0].First) != 3 || reasons[0].First[2].Line != 4 {
+	var s report.Summary
+	tally.report(&s, func(at findings.Spot) report.Place { return report.Place{Line: at.Line} })
+	if reasons := s.Errors; len(reasons) != 1 || reasons[0].Rows != 300 || len(reasons[0].Examples) != 3 || reasons[0].Examples[2].Line != 4 {
 		t.Errorf("%+v", reasons)
 	}
 }

@@ -138,10 +138,7 @@ func (w *recorder) letGo(batch []line) {
 
 func (w *recorder) write(batch []line) error {
 	if batch[0].r.found.verdict == Absent {
-		if err := w.compare(batch); err != nil {
-			return fmt.Errorf("write the reconciliation: %w", err)
-		}
-		return nil
+		return w.compare(batch)
 	}
 	w.results = w.results[:0]
 	for i := range batch {
@@ -161,7 +158,7 @@ func (w *recorder) write(batch []line) error {
 		}
 	}
 	if err := w.compare(batch); err != nil {
-		return fmt.Errorf("write the reconciliation: %w", err)
+		return err
 	}
 	clear(w.results)
 	return w.tell(batch)
@@ -186,7 +183,10 @@ func (w *recorder) compare(batch []line) error {
 		}
 		w.compared = append(w.compared, c)
 	}
-	return w.files.Reconciliation(w.compared)
+	if err := w.files.Reconciliation(w.compared); err != nil {
+		return fmt.Errorf("write the reconciliation: %w", err)
+	}
+	return nil
 }
 
 func (w *recorder) comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {

@@ -162,15 +162,11 @@ func (m *recordMaker) digest(it *item) {
 
 // sentence joins the problems of a row.
 func sentence(ps []mapping.Problem) string {
-	var b strings.Builder
+	texts := make([]string, len(ps))
 	for i, p := range ps {
-		if i > 0 {
-			b.WriteString("; ")
+		if texts[i] = p.Text; p.Column != "" {
+			texts[i] = fmt.Sprintf("column %s: %s", p.Column, p.Text)
 		}
-		if p.Column != "" {
-			fmt.Fprintf(&b, "column %s: ", p.Column)
-		}
-		b.WriteString(p.Text)
 	}
-	return b.String()
+	return strings.Join(texts, "; ")
 }

@@ -149,14 +149,14 @@ func (r *run) remarks() []string {
 	}
 	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
 	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), listed(names)))
+		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names), listed(names, mostListed)))
 	}
 	if slices.ContainsFunc(r.intake.unused, nameless) {
 		notes = append(notes, "A column without a name in the header is never sent.")
 	}
 	if names := r.Mapping.SearchedOnly(); len(names) > 0 && (!r.matches || r.Missing == MissingCreate) {
 		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service asks for the parts of an address in the content too.",
-			columns(names), listed(names), english.PluralWord(len(names), "it", "them")))
+			columns(names), listed(names, mostListed), english.PluralWord(len(names), "it", "them")))
 	}
 	return notes
 }
@@ -168,11 +168,11 @@ func columns(names []string) string {
 // mostListed is how many names a remark lists.
 const mostListed = 20
 
-func listed(names []string) string {
-	if len(names) <= mostListed {
+func listed(names []string, most int) string {
+	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostListed], ", "), len(names)-mostListed)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // notes are remarks for people that concern no single outcome. A run that sends nothing

@@ -227,13 +227,6 @@ func (t *tally) attention(dry bool) int {
 	return n
 }
 
-// frequent lists the reasons, most frequent first, then in file order.
-func (t *tally) frequent() []*reason {
-	return slices.SortedFunc(maps.Values(t.reasons), func(a, b *reason) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]), cmp.Compare(a.text, b.text))
-	})
-}
-
 func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
 	return report.RowCounts{
 		Read: read, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
@@ -246,7 +239,10 @@ func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
 func (t *tally) report(s *report.Summary, at func(findings.Spot) report.Place) {
 	s.Rows = rowCounts(t.total, &t.outcomes)
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
-	for _, r := range t.frequent() {
+	frequent := slices.SortedFunc(maps.Values(t.reasons), func(a, b *reason) int { // then in file order
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]), cmp.Compare(a.text, b.text))
+	})
+	for _, r := range frequent {
 		s.Errors = append(s.Errors, report.Reason{Outcome: r.outcome.String(), Error: r.text, Rows: r.Count, Examples: r.Places(at)})
 	}
 	// What a person needs to look rows in doubt up. Two rows of one key are one.

@@ -17,7 +17,6 @@ type Meter struct {
 	mu       sync.Mutex
 	kinds    map[string]int
 	statuses map[int]int
-	retries  int
 	timeline timeline
 }
 
@@ -53,7 +52,6 @@ func (m *Meter) Observe(c leadapi.Call) {
 func (m *Meter) Retried() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.retries++
 	m.timeline.at(time.Now()).retries++
 }
 
@@ -69,14 +67,15 @@ func (m *Meter) Sample(ended int, paused bool) {
 func (m *Meter) Report(s *report.Summary) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	whole := m.timeline.whole()
 	s.Requests = report.Requests{
-		Create: m.kinds["create"], Update: m.kinds["update"], Token: m.kinds["token"], Retries: m.retries,
+		Create: m.kinds["create"], Update: m.kinds["update"], Token: m.kinds["token"], Retries: whole.retries,
 		ByStatus: map[string]int{},
 	}
 	for status, n := range m.statuses {
 		s.Requests.ByStatus[strconv.Itoa(status)] = n
 	}
-	all := m.timeline.calls()
+	all := &whole.requests
 	s.LatencyMs = report.Latency{P50: all.percentile(0.5), P90: all.percentile(0.9), P95: all.percentile(0.95), P99: all.percentile(0.99), Max: millis(all.longest)}
 	s.Timeline = m.timeline.report()
 }
@@ -185,10 +184,10 @@ func (t *timeline) report() []report.Bucket {
 	return list
 }
 
-// calls is how long all lead requests took.
-func (t *timeline) calls() (all histogram) {
+// whole is what happened in all spans.
+func (t *timeline) whole() (all span) {
 	for i := range t.spans {
-		all.add(&t.spans[i].requests)
+		all.add(&t.spans[i])
 	}
 	return all
 }

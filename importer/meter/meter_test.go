@@ -49,7 +49,7 @@ func TestTimelineAddsUp(t *testing.T) {
 				t.Fatalf("bucket %d of %s is %+v", i, line.width, b)
 			}
 		}
-		if sum.Rows != rows || sum.Requests != calls || sum.Retries != retries || line.calls().measured != calls {
+		if sum.Rows != rows || sum.Requests != calls || sum.Retries != retries || line.whole().requests.measured != calls {
 			t.Fatalf("%+v, want %d rows, %d calls, %d retries", sum, rows, calls, retries)
 		}
 		if off := sum.Paused - paused.Seconds(); off < -0.5 || off > 0.5 {

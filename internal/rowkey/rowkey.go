@@ -43,6 +43,9 @@ func Effective(namespace, key string) string {
 // Trim is a key without white space and invisible characters at its ends: a zero-width
 // space, which comes with texts copied from web pages, makes no other row.
 func Trim(key string) string {
+	if n := len(key); n > 0 && (kindOf[key[0]]|kindOf[key[n-1]])&hasOther == 0 {
+		return key
+	}
 	return strings.TrimFunc(key, func(r rune) bool { return shown(r) < 0 })
 }
 
