@@ -277,10 +277,10 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
 		p.out.lost = nil // it is told here
 		if s.ExitCode != importer.CodeStopped {
-			s.Stopped("standard output was closed", "all is recorded: only what is printed was not seen")
+			s.Stopped(exit.WhyUnseen(unseen), "all is recorded: only what is printed was not seen")
 		}
 		if !p.json {
-			fmt.Fprintln(p.Err, "leadferry: standard output was closed; the run's files and the checkpoint are complete")
+			fmt.Fprintf(p.Err, "leadferry: %s; the run's files and the checkpoint are complete\n", exit.WhyUnseen(unseen))
 		}
 		p.warnOf("the summary does not say so", s.Amend())
 	}

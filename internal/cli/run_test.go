@@ -87,7 +87,7 @@ func TestReaderGoes(t *testing.T) {
 		told := d.file("told")
 		code := Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: d.file("in"), Out: writer, Err: told})
 		b, err := os.ReadFile(told.Name())
-		if err != nil || code != 3 || !strings.HasSuffix(string(b), "leadferry: standard output was closed before all was said; what the command did stands\n") {
+		if err != nil || code != 3 || !strings.HasSuffix(string(b), "leadferry: standard output was closed; what the command did stands\n") {
 			t.Errorf("%v: exit %d, %v\n%s", args, code, err, b)
 		}
 	}

@@ -79,7 +79,7 @@ func TestWhatNobodySees(t *testing.T) {
 	w := newWorld(t, sandbox.Options{})
 	w.leads(1)
 	w.must(0, "import", "-m", "leads.yaml", "leads.csv", "--out", "run")
-	for _, command := range []string{"checkpoint status", "checkpoint check", "config show", "report run -o -", "init leads.csv -m -"} {
+	for _, command := range []string{"checkpoint status", "checkpoint check", "config show", "report run -o -", "init leads.csv -m -", "import -m leads.yaml leads.csv --out again"} {
 		out, err := w.shell(`exec "$0" ` + command + ` >/dev/full`).CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(string(out), "standard output could not be written") {

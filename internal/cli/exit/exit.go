@@ -72,17 +72,24 @@ func Of(err error) Error {
 	return Error{CodeUsage, err.Error(), ""}
 }
 
-// Unseen ends a command whose standard output took no more of what it says. That its reader has gone, as head does,
-// is no fault of a disk.
+// Unseen ends a command whose standard output took no more of what it says.
 func Unseen(err error) error {
+	hint := ""
+	if !readerGone(err) {
+		hint = disk.WayOut(err)
+	}
+	return Stopped(WhyUnseen(err)+"; what the command did stands", hint)
+}
+
+// WhyUnseen says why standard output took no more. That its reader has gone, as head does, is no fault of a disk.
+func WhyUnseen(err error) string {
 	if readerGone(err) {
-		return Stopped("standard output was closed before all was said; what the command did stands", "")
+		return "standard output was closed"
 	}
-	cause := err
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		cause = at.Err
+		err = at.Err
 	}
-	return Stopped("standard output could not be written: "+cause.Error()+"; what the command did stands", disk.WayOut(err))
+	return "standard output could not be written: " + err.Error()
 }
 
 // readerGone reports whether whoever read a pipe has closed it.
