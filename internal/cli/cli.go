@@ -162,32 +162,19 @@ took over; 130 interrupted, resumable.`,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
 	}
-	p.prepare(app.Commands, app.Flags)
+	p.prepare(app.Commands)
 	return app
 }
 
-// prepare gives every command what all have in common: a beginning, errors of ours, no
-// second command help, numbers that are decimal, and no defaults that say nothing.
-func (p *program) prepare(commands []*cli.Command, flags []cli.Flag) {
-	for _, f := range flags {
-		switch f := f.(type) {
-		case *cli.BoolFlag:
-			f.DisableDefaultText = true
-		case *cli.IntFlag:
-			f.Base = 10
-		case *cli.DurationFlag:
-			if f.Value == 0 && f.DefaultText == "" {
-				f.DefaultText = "none"
-			}
-		}
-	}
+// prepare gives every command what all have in common: a beginning, errors of ours, and no second command help.
+func (p *program) prepare(commands []*cli.Command) {
 	for _, c := range commands {
 		c.Before, c.OnUsageError, c.HideHelpCommand = p.begin, usageError, true
-		p.prepare(c.Subcommands, c.Flags)
+		p.prepare(c.Subcommands)
 	}
 }
 
-// usageError is an error of the flag parser that parseLine did not foresee.
+// usageError is an error of the flag parser that [flags.Parse] did not foresee.
 func usageError(c *cli.Context, err error, _ bool) error {
 	return exit.Usage(err.Error(), "see "+flags.CommandName(c)+" --help")
 }

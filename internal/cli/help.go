@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func referenceOfFlag(f cli.Flag, command string) reference.Flag {
 	if d, ok := f.(cli.DocGenerationFlag); ok {
 		r.Usage = strings.ReplaceAll(d.GetUsage(), "`", "")
 		if d.TakesValue() {
-			r.Argument, r.Default = "VALUE", defaultOf(f, d)
+			r.Argument, r.Default = "VALUE", defaultOf(d)
 			if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
 				r.Argument = m[1]
 			}
@@ -67,22 +66,9 @@ func referenceOfFlag(f cli.Flag, command string) reference.Flag {
 }
 
 // defaultOf is what holds without the flag, where that says anything.
-func defaultOf(f cli.Flag, d cli.DocGenerationFlag) string {
-	if strings.Contains(d.GetUsage(), "(default: ") {
-		return ""
-	}
+func defaultOf(d cli.DocGenerationFlag) string {
 	text := strings.Trim(d.GetDefaultText(), `"`)
-	if _, isTime := f.(*cli.DurationFlag); isTime {
-		text = strings.TrimSuffix(text, "0s")
-		text = regexp.MustCompile(`^(\d+h)0m$`).ReplaceAllString(text, "$1")
-		if !strings.ContainsAny(text, "hms") || text == "none" {
-			text = d.GetDefaultText()
-		}
-		if text == "none" {
-			return ""
-		}
-	}
-	if text == "0" {
+	if strings.Contains(d.GetUsage(), "(default: ") || text == "0" || text == "none" {
 		return ""
 	}
 	return text
@@ -101,17 +87,11 @@ func flagValues(name, argument, command string) reference.Values {
 	case "DIR":
 		v.Kind = reference.Folders
 	}
-	if oneOf().MatchString(argument) {
+	if v.Words = wordsOf()[name]; oneOf().MatchString(argument) {
 		v.Words = strings.Split(argument, "|")
-	}
-	if words, known := wordsOf()[name]; known {
-		v.Words = words
 	}
 	if v.Suffixes = suffixesOf[name]; name == "profile" {
 		v.Look = profileNames
-	}
-	if name == "format" && v.Words == nil {
-		v.Words = []string{"csv", "tsv", "jsonl", "xlsx"}
 	}
 	return v
 }
@@ -129,7 +109,7 @@ func wordsOf() map[string][]string {
 	shares := []string{"0", "100", "5%", "50%"}
 	return map[string][]string{
 		"summary": {"-"}, "out": {"none"}, "problems": {"github"}, "proxy": {"none"}, "delimiter": {"tab"}, "encoding": encodings(),
-		"log-level": {"debug", "info", "warn", "error"}, "state": {"created", "partial", "rejected", "in_doubt"},
+		"format": {"csv", "tsv", "jsonl", "xlsx"}, "log-level": {"debug", "info", "warn", "error"}, "state": {"created", "partial", "rejected", "in_doubt"},
 		"resend-on": {"none", "500", "502", "503", "504"}, "max-rejects": shares, "max-invalid": shares, "tolerate": shares,
 	}
 }

@@ -153,24 +153,21 @@ func Shown(address string) string {
 // parse reads an address and refuses what cannot or must not be read.
 func parse(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" {
-		scheme, _, _ := strings.Cut(address, "://")
-		if hint, known := otherWays[strings.ToLower(scheme)]; known {
-			return nil, &Error{Text: scheme + ":// addresses cannot be read", Advice: hint}
-		}
-		return nil, &Error{Text: "is not an address that can be read", Advice: "it looks like https://files.example.com/leads.csv, in quotes"}
-	}
-	hint, known := otherWays[u.Scheme]
+	scheme, _, _ := strings.Cut(strings.ToLower(address), "://")
+	hint, known := otherWays[scheme]
 	switch {
-	case u.Scheme == "https", u.Scheme == "http" && loopback(u):
+	case known:
+	case err != nil || u.Hostname() == "":
+		return nil, &Error{Text: "is not an address that can be read", Advice: "it looks like https://files.example.com/leads.csv, in quotes"}
+	case scheme == "https", scheme == "http" && loopback(u):
 		u.Fragment, u.RawFragment = "", ""
 		return u, nil
-	case u.Scheme == "http":
+	case scheme == "http":
 		return nil, &Error{Text: "is plain http://, which shows the file and the address to everybody on the way", Advice: "use its https:// address"}
-	case !known:
+	default:
 		hint = "https:// addresses can be read, and files, and standard input by the name \"-\""
 	}
-	return nil, &Error{Text: u.Scheme + ":// addresses cannot be read", Advice: hint}
+	return nil, &Error{Text: scheme + ":// addresses cannot be read", Advice: hint}
 }
 
 // otherWays say how what stands at addresses of other kinds is read.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -145,16 +146,13 @@ func (d *Desk) followUp(s *checkpoint.Status) {
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
 func countsText(counts map[string]int) string {
-	text := ""
+	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if counts[name] > 0 {
-			text += fmt.Sprintf(" %s %d", name, counts[name])
+			parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
 		}
 	}
-	if text == "" {
-		return "nothing"
-	}
-	return text[1:]
+	return cmp.Or(strings.Join(parts, " "), "nothing")
 }
 
 // shownWorkers is how many workers are listed, the newest, beside those that hold rows.

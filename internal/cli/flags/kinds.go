@@ -81,7 +81,7 @@ func (*OptionalWord) IsBoolFlag() bool { return true }
 
 // Count is a flag for a number that is not negative.
 func Count(category, name string, value int, text string) *cli.IntFlag {
-	return &cli.IntFlag{Name: name, Value: value, Usage: text, Category: category, Action: func(_ *cli.Context, n int) error {
+	return &cli.IntFlag{Name: name, Value: value, Base: 10, Usage: text, Category: category, Action: func(_ *cli.Context, n int) error {
 		if n < 0 {
 			return exit.Usage("--"+name+" must not be negative", "0 means no limit, or none")
 		}
@@ -91,7 +91,11 @@ func Count(category, name string, value int, text string) *cli.IntFlag {
 
 // Time is a flag for a time that is not negative.
 func Time(category, name string, value time.Duration, text string) *cli.DurationFlag {
-	return &cli.DurationFlag{Name: name, Value: value, Usage: text, Category: category, Action: func(_ *cli.Context, d time.Duration) error {
+	shown := strings.Replace(value.String(), "m0s", "m", 1) // minutes need no seconds
+	if value == 0 {
+		shown = "none"
+	}
+	return &cli.DurationFlag{Name: name, Value: value, DefaultText: shown, Usage: text, Category: category, Action: func(_ *cli.Context, d time.Duration) error {
 		if d < 0 {
 			return exit.Usage("--"+name+" must not be negative", "for example 30s or 15m")
 		}

@@ -147,22 +147,14 @@ func (lines rawLines) ways(delimiter rune) (ways []func(*source.Options)) {
 
 // withoutHeader is how many columns a file has whose first line is a lead, or 0.
 func (lines rawLines) withoutHeader(delimiter rune) (columns int) {
-	most := 0
-	for _, d := range lines.delimiters(delimiter) {
-		cells := lines.split(d)
-		width, times := usualWidth(cells)
-		if width*times <= most {
-			continue
-		}
-		most, columns = width*times, 0
-		for i, row := range cells {
-			cells[i] = slices.Concat(row, make([]string, max(0, width-len(row))))[:width]
-		}
-		if propose.BeginsWithLead(cells[0], cells[1:]) {
-			columns = width
-		}
+	cells, width := lines.table(delimiter)
+	for i, row := range cells {
+		cells[i] = slices.Concat(row, make([]string, max(0, width-len(row))))[:width]
 	}
-	return columns
+	if len(cells) > 0 && propose.BeginsWithLead(cells[0], cells[1:]) {
+		return width
+	}
+	return 0
 }
 
 // header is the first line of a file whose cells fit as a header, and the one that the options
@@ -204,22 +196,26 @@ func (lines rawLines) delimiters(named rune) []rune {
 // beforeHeader is how many lines stand before the first one that has about as many cells as
 // most of the others.
 func (lines rawLines) beforeHeader(delimiter rune) int {
-	header, most := 0, 0
-	for _, d := range lines.delimiters(delimiter) {
-		cells := lines.split(d)
-		width, times := usualWidth(cells)
-		if width*times <= most {
-			continue
-		}
-		most = width * times
-		header = max(0, slices.IndexFunc(cells, func(c []string) bool {
-			return filled(c) >= 2 && float64(filled(c)) >= leastOfWidth*float64(width)
-		}))
-	}
-	if header == 0 {
+	cells, width := lines.table(delimiter)
+	header := slices.IndexFunc(cells, func(c []string) bool {
+		return filled(c) >= 2 && float64(filled(c)) >= leastOfWidth*float64(width)
+	})
+	if header <= 0 {
 		return 0
 	}
 	return lines[header].number - 1
+}
+
+// table are the cells of the lines under the delimiter that makes most of them, and how many most lines have.
+func (lines rawLines) table(named rune) (cells [][]string, width int) {
+	most := 0
+	for _, d := range lines.delimiters(named) {
+		parted := lines.split(d)
+		if w, times := usualWidth(parted); w*times > most {
+			most, cells, width = w*times, parted, w
+		}
+	}
+	return cells, width
 }
 
 func (lines rawLines) split(delimiter rune) (all [][]string) {
