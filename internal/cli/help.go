@@ -214,7 +214,7 @@ read the file with source. New shells complete then.
 
 Exit codes: 0 printed; 2 there is no such shell; 3 standard output is closed.`,
 		Action: func(c *cli.Context) error {
-			_, script := complete.Script(c.Args().First())
+			script := complete.Script(c.Args().First())
 			if c.NArg() != 1 || script == nil {
 				return exit.Usage("completion takes one of "+strings.Join(complete.Shells(), ", "), "for example: leadferry completion bash")
 			}

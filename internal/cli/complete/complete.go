@@ -162,21 +162,14 @@ func (l *Line) values(v reference.Values, before, begun string) Answer {
 	return a
 }
 
-//go:embed all:scripts
+//go:embed scripts
 var scripts embed.FS
-
-// files are the scripts' names by the shells that read them.
-var files = map[string]string{
-	"bash": "leadferry.bash", "zsh": "_leadferry", "fish": "leadferry.fish", "powershell": "leadferry.ps1",
-}
 
 // Shells are those that there is a script for.
 func Shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
 
-// Script returns the script of one of [Shells], and the name under which packages install it.
-func Script(shell string) (name string, text []byte) {
-	if name = files[shell]; name != "" {
-		text, _ = scripts.ReadFile("scripts/" + name) // it is part of the program
-	}
-	return name, text
+// Script returns the script of one of [Shells], nil for others.
+func Script(shell string) []byte {
+	text, _ := scripts.ReadFile("scripts/leadferry." + shell)
+	return text
 }
