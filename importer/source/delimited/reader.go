@@ -40,7 +40,6 @@ type Reader struct {
 	quoted quoted
 	over   bool  // the present record goes on behind the window
 	ended  error // what ended the reading
-	arena  rows.Arena
 
 	shared   string // a part of the text, which cells are parts of
 	sharedAt int64  // where in the text it begins
@@ -157,7 +156,7 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 		row.Cells, r.fields = r.fields[:r.columns.Width], row.Cells // each is a room for the other's next
 		return
 	}
-	row.Cells = r.arena.Take(row.Cells, len(r.columns.Keep))
+	row.Cells = rows.Cleared(row.Cells, len(r.columns.Keep))
 	if problem == nil {
 		for i, column := range r.columns.Keep {
 			row.Cells[i] = r.fields[column]

@@ -29,7 +29,6 @@ type objects struct {
 	json   *jsontext.Decoder
 	names  []byte   // of the present row as they are written
 	values []string // of the present row as they are written
-	arena  rows.Arena
 	scan   scan
 }
 
@@ -62,7 +61,7 @@ func (b *objects) row(object []byte, r *rows.Row) *rows.Problem {
 		return b.problem("nul", "holds a NUL character")
 	}
 	r.Header = s.header
-	r.Cells = b.arena.Take(r.Cells, len(s.header.Names))
+	r.Cells = rows.Cleared(r.Cells, len(s.header.Names))
 	b.shapes.fill(s, r.Cells, b.values)
 	return nil
 }

@@ -184,25 +184,14 @@ func (f *Found) NoFooter(of *Frame) {
 	}
 }
 
-// Arena gives out the cells of rows, many from one allocation. That is small, so that a row that is kept keeps few
-// others.
-type Arena struct{ free []string }
-
-const chunkCells = 256
-
-// Take gives n empty cells, in the room that is handed back where it is large enough.
-func (a *Arena) Take(room []string, n int) []string {
-	if cap(room) >= n {
-		room = room[:n]
-		clear(room)
-		return room
+// Cleared gives n empty cells, in the room that is handed back where it is large enough.
+func Cleared(room []string, n int) []string {
+	if cap(room) < n {
+		return make([]string, n)
 	}
-	if n > len(a.free) {
-		a.free = make([]string, max(n, chunkCells))
-	}
-	cells := a.free[:n:n]
-	a.free = a.free[n:]
-	return cells
+	room = room[:n]
+	clear(room)
+	return room
 }
 
 // OpenError says why a file cannot be an input, before any of its rows is read.

@@ -33,7 +33,6 @@ type Reader struct {
 	faults []rows.Fault  // of its cells, by columns of the sheet
 	notes  notes
 	ended  error // what ended the reading
-	arena  rows.Arena
 }
 
 // heldCell is a cell that holds something.
@@ -146,7 +145,7 @@ func (r *Reader) Next(row *rows.Row) error {
 	if r.sheet.hidden {
 		r.notes.hidden++
 	}
-	row.Line, row.Cells = r.sheet.number, r.arena.Take(row.Cells, len(r.columns.Keep))
+	row.Line, row.Cells = r.sheet.number, rows.Cleared(row.Cells, len(r.columns.Keep))
 	row.Size = r.size + bytesPerCell*len(row.Cells)
 	row.Problem = r.problem(row)
 	if row.Problem == nil {
