@@ -40,9 +40,6 @@ type Reader struct {
 	quoted quoted
 	over   bool  // the present record goes on behind the window
 	ended  error // what ended the reading
-
-	shared   string // a part of the text, which cells are parts of
-	sharedAt int64  // where in the text it begins
 }
 
 // Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.

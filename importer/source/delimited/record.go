@@ -152,7 +152,7 @@ func (r *Reader) split(record []byte) *rows.Problem {
 	if bytes.IndexByte(record, '\r') >= 0 {
 		return loneCR()
 	}
-	rest, fields := r.copied(record), r.fields
+	rest, fields := string(record), r.fields
 	if len(r.delim) == 1 {
 		for i := strings.IndexByte(rest, r.delim[0]); i >= 0; i = strings.IndexByte(rest, r.delim[0]) {
 			fields, rest = append(fields, rest[:i]), rest[i+1:]
@@ -165,18 +165,6 @@ func (r *Reader) split(record []byte) *rows.Problem {
 	}
 	r.fields = fields
 	return nil
-}
-
-// sharedText is how many bytes of the file are copied at once: a row that is kept keeps as many.
-const sharedText = 2 << 10
-
-// copied is the text of a record, which begins the window, in a copy that it shares with those behind it.
-func (r *Reader) copied(record []byte) string {
-	if r.in.Offset+int64(len(record)) > r.sharedAt+int64(len(r.shared)) {
-		r.shared, r.sharedAt = string(r.in.Bytes(max(len(record), sharedText))), r.in.Offset
-	}
-	at := int(r.in.Offset - r.sharedAt)
-	return r.shared[at : at+len(record)]
 }
 
 // splitQuoted parts a record that holds quotes and takes as many lines as it needs.
