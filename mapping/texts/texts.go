@@ -47,25 +47,18 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // no quotes, no comments, and a domain with a dot. Letters of any script are allowed.
 func IsEmail(s string) bool {
 	local, domain, _ := strings.Cut(s, "@")
-	if len(s) > 254 || len(local) > 64 || !isDotted(local, localSet) {
+	if len(s) > 254 || len(local) > 64 || !isDotted(local, "!#$%&'*+-/=?^_`{|}~") {
 		return false
 	}
 	last := strings.LastIndexByte(domain, '.')
 	return last > 0 && isDomain(domain) && strings.ContainsFunc(domain[last:], unicode.IsLetter)
 }
 
-// The characters that local parts and labels are made of, of ASCII.
-var localSet, labelSet = wordSet("!#$%&'*+-/=?^_`{|}~"), wordSet("-")
-
-// isDotted reports whether s is words with dots between: characters of the set and letters and
-// digits of any script.
-func isDotted(s string, set *[utf8.RuneSelf]bool) bool {
+// isDotted reports whether s is words with dots between: letters and digits of any script, and the others.
+func isDotted(s, others string) bool {
 	before := '.'
 	for _, r := range s {
-		switch {
-		case r == '.' && before == '.':
-			return false
-		case r < utf8.RuneSelf && !set[r] && r != '.', r >= utf8.RuneSelf && !isLetterOrDigit(r):
+		if r == '.' && before == '.' || r != '.' && !isLetterOrDigit(r) && !strings.ContainsRune(others, r) {
 			return false
 		}
 		before = r
@@ -76,7 +69,7 @@ func isDotted(s string, set *[utf8.RuneSelf]bool) bool {
 // isDomain reports whether s is labels with dots between: none is longer than 63 bytes, and no
 // hyphen begins or ends one.
 func isDomain(s string) bool {
-	if !isDotted(s, labelSet) {
+	if !isDotted(s, "-") {
 		return false
 	}
 	for label := range strings.SplitSeq(s, ".") {
@@ -85,15 +78,6 @@ func isDomain(s string) bool {
 		}
 	}
 	return true
-}
-
-// wordSet is letters, digits and the others, of ASCII.
-func wordSet(others string) *[utf8.RuneSelf]bool {
-	set := new([utf8.RuneSelf]bool)
-	for r := range rune(utf8.RuneSelf) {
-		set[r] = isLetterOrDigit(r) || strings.ContainsRune(others, r)
-	}
-	return set
 }
 
 // isLetterOrDigit asks for ASCII first: the tables of Unicode take ten times as long.
