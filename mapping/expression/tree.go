@@ -154,17 +154,15 @@ func (t *tree) check(node *ast.Node) {
 			t.fail(n, `$env["column"]`, "$env stands before a column's name only")
 		}
 	case *ast.PredicateNode:
-		ast.Walk(&n.Node, visitor(t.refuseLoop))
+		ast.Walk(&n.Node, visitor(func(node *ast.Node) {
+			if loop, ok := (*node).(*ast.PredicateNode); ok {
+				t.fail(loop, "give the inner list a name before: let names = split(column, \",\"); …", "a function over a list stands in another one")
+			}
+		}))
 	case *ast.BinaryNode:
 		if n.Operator == "matches" {
 			t.checkPattern(n)
 		}
-	}
-}
-
-func (t *tree) refuseLoop(node *ast.Node) {
-	if loop, ok := (*node).(*ast.PredicateNode); ok {
-		t.fail(loop, "give the inner list a name before: let names = split(column, \",\"); …", "a function over a list stands in another one")
 	}
 }
 

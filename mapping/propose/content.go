@@ -106,7 +106,10 @@ func (d *draft) nameField() field {
 			last, full = full, nil
 		}
 	}
-	if last != nil && strings.ContainsFunc(last.header, isEastAsian) {
+	eastAsian := func(r rune) bool {
+		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+	}
+	if last != nil && strings.ContainsFunc(last.header, eastAsian) {
 		first, last = last, first // the family name comes first there
 	}
 	f := field{Key: "name", columns: present(first, last)}
@@ -126,10 +129,6 @@ func (d *draft) nameField() field {
 		f.Comment = and(f.columns[0].why, d.Empties(f.columns...))
 	}
 	return f
-}
-
-func isEastAsian(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
 func present(columns ...*column) []*column {
@@ -304,7 +303,9 @@ func (c *column) dateStep() (step, remark string) {
 		last, first := yearLast().FindStringSubmatch(cell), yearFirst().FindStringSubmatch(cell)
 		switch {
 		case last != nil && last[2] == last[4]:
-			forms.addYearLast(last)
+			sign, one, other := last[2], last[1], last[3]
+			forms.dayFirst[sign], forms.dayAfter[sign] = forms.dayFirst[sign] || moreThan12(one), forms.dayAfter[sign] || moreThan12(other)
+			forms.add(dateForm{sign: sign, year: strings.Repeat("Y", len(last[5])), time: timeOf(last[6], last[7], last[8], last[9])}, one, other)
 		case first != nil && (first[1] == "/") == (first[3] == "/"):
 			form := dateForm{sign: first[1], month: first[3], day: first[5], first: true, year: "YYYY", time: timeOf(first[6], first[7], first[8], first[9])}
 			forms.add(form, first[2], first[4])
@@ -330,12 +331,9 @@ func (c *column) dateStep() (step, remark string) {
 	return "", "? as it is: day or month first? " + strings.ReplaceAll(ways, " ", noBreak)
 }
 
-func (f *dateForms) addYearLast(m []string) {
-	first, _ := strconv.Atoi(m[1])
-	second, _ := strconv.Atoi(m[3])
-	sign := m[2]
-	f.dayFirst[sign], f.dayAfter[sign] = f.dayFirst[sign] || first > 12, f.dayAfter[sign] || second > 12
-	f.add(dateForm{sign: sign, year: strings.Repeat("Y", len(m[5])), time: timeOf(m[6], m[7], m[8], m[9])}, m[1], m[3])
+func moreThan12(number string) bool {
+	n, _ := strconv.Atoi(number)
+	return n > 12
 }
 
 // add takes the form of a date, and its day and month in either order.

@@ -70,16 +70,12 @@ func (d *draft) chooseKey() keyChoice {
 	return k
 }
 
-// Few reports whether so few rows were there that nothing of them tells whether a column
-// is unique: its name alone speaks for it.
-func (k keyChoice) Few() bool { return k.Column != nil && k.Column.profile.rows < fewestRows }
-
 // Guess says why the key is one that a person has to confirm, or "".
 func (k keyChoice) Guess() string {
 	switch {
 	case k.Column == nil:
 		return ""
-	case k.Few():
+	case k.Column.profile.rows < fewestRows:
 		return "by its name only, the rows are too few to show that it is unique"
 	case k.Lower:
 		return "for want of a number of the CRM's own"

@@ -68,7 +68,9 @@ func newTable(in Input) *table {
 		t.addPaths()
 		t.setTreesApart()
 	}
-	t.hideSecrets()
+	t.Hidden = t.takeOut(func(c *column) bool { // by their name, or since nearly all of their cells are secrets by their check digits
+		return c.name.isSecret() || c.profile.filled >= 3 && c.profile.share(kindSecret) >= 0.8
+	})
 	return t
 }
 
@@ -179,14 +181,6 @@ func (t *table) findNull() {
 		}
 	}
 	t.null = slices.Sorted(maps.Keys(all))
-}
-
-// hideSecrets takes out the columns that should not go into a lead: by their name, or
-// because nearly all of their cells are secrets by their check digits.
-func (t *table) hideSecrets() {
-	t.Hidden = t.takeOut(func(c *column) bool {
-		return c.name.isSecret() || c.profile.filled >= 3 && c.profile.share(kindSecret) >= 0.8
-	})
 }
 
 // setTreesApart takes out the object in which Salesforce's trees tell type and reference of a record: the references

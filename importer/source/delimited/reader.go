@@ -118,7 +118,10 @@ func (r *Reader) Next(row *rows.Row) error {
 	for {
 		size, problem := r.record()
 		if r.ended == nil && r.frame.Footer != nil && r.atFooter(size, problem) {
-			r.leaveFooter()
+			line, n := r.in.Number, 0
+			n, r.ended = r.in.Drain()
+			r.found.LeftOut(line, n, "footer")
+			r.frame.Footer = nil
 		}
 		if r.ended != nil {
 			r.tellLeftOut()
@@ -238,13 +241,6 @@ func (r *Reader) first() ([]byte, error) {
 // its text.
 func (r *Reader) atFooter(size int, problem *rows.Problem) bool {
 	return problem == nil && r.frame.EndsAt(r.fields) || r.frame.Footer.Match(lines.Body(r.in.Bytes(size)))
-}
-
-func (r *Reader) leaveFooter() {
-	line, n := r.in.Number, 0
-	n, r.ended = r.in.Drain()
-	r.found.LeftOut(line, n, "footer")
-	r.frame.Footer = nil
 }
 
 // tellLeftOut says at the end of the text what of it was not read.

@@ -24,10 +24,6 @@ type quoted struct {
 	fault  *rows.Problem
 }
 
-func (q *quoted) reset() {
-	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}
-}
-
 func (q *quoted) add(line []byte) {
 	q.lines++
 	for rest, more := line, true; more; {
@@ -169,7 +165,7 @@ func (r *Reader) split(record []byte) *rows.Problem {
 
 // splitQuoted parts a record that holds quotes and takes as many lines as it needs.
 func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
-	r.quoted.reset()
+	r.quoted = quoted{delim: r.quoted.delim, escape: r.quoted.escape, text: r.quoted.text[:0], ends: r.quoted.ends[:0]}
 	for r.quoted.lines == 0 || r.quoted.open && !r.quoted.broken() {
 		line, err := r.in.Line(size)
 		if err != nil {

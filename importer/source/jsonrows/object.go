@@ -150,19 +150,15 @@ func (b *objects) invalid(err error) *rows.Problem {
 func cell(value string) string {
 	switch value[0] {
 	case '"':
-		return unquote(value)
+		if strings.IndexByte(value, '\\') < 0 {
+			return value[1 : len(value)-1]
+		}
+		text, _ := jsontext.AppendUnquote(nil, value)
+		return string(text)
 	case 'n':
 		return ""
 	}
 	return value
-}
-
-func unquote(quoted string) string {
-	if strings.IndexByte(quoted, '\\') < 0 {
-		return quoted[1 : len(quoted)-1]
-	}
-	text, _ := jsontext.AppendUnquote(nil, quoted)
-	return string(text)
 }
 
 // shapes knows the headers of the objects seen so far, so that rows with the same keys in the same order share one.

@@ -172,7 +172,11 @@ func (w *Window) BadText(n int) *rows.Problem {
 		return w.mangled(record)
 	}
 	if bad := firstInvalid(record); nul < 0 || bad < nul {
-		return &rows.Problem{Code: "encoding", Text: "the row is not " + textName(w.encoding) + w.where(record, bad)}
+		named := "text in " + w.encoding
+		if w.encoding == utf8Label {
+			named = "UTF-8"
+		}
+		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + w.where(record, bad)}
 	}
 	return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul)}
 }
@@ -273,13 +277,6 @@ func firstHigh(text []byte) int {
 		}
 	}
 	return len(text)
-}
-
-func textName(label string) string {
-	if label == utf8Label {
-		return "UTF-8"
-	}
-	return "text in " + label
 }
 
 // SkipTo passes over the lines before this one.

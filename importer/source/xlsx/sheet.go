@@ -83,7 +83,10 @@ func (s *sheetReader) next() error {
 		case name == "cols":
 			err = s.xml.Children(s.column)
 		case name == "mergeCells":
-			err = s.xml.Children(s.mergedArea)
+			err = s.xml.Children(func() error {
+				s.merged++
+				return s.xml.Skip()
+			})
 		default:
 			err = s.xml.Skip()
 		}
@@ -91,11 +94,6 @@ func (s *sheetReader) next() error {
 			return unexpected(err)
 		}
 	}
-}
-
-func (s *sheetReader) mergedArea() error {
-	s.merged++
-	return s.xml.Skip()
 }
 
 func (s *sheetReader) column() error {
