@@ -314,6 +314,7 @@ func extract(p *parser, argument string) (texts.Conversion, *texts.Fault) {
 const (
 	maxReplaced = 100_000 // matches of a text
 	maxMade     = 1 << 20 // bytes of a text, before and after
+	maxGroups   = 20      // whose places are kept of each match
 )
 
 // replace puts a text in place of each match: $1 stands for a group, $$ for a dollar.
@@ -374,9 +375,6 @@ func cutReplace(argument string) (pattern, with string, problem *texts.Fault) {
 
 // references are what package regexp reads behind a dollar.
 var references = lazyregexp.New(`\$(\$|\{\w*\}|\w*)`)
-
-// maxGroups bounds what is kept of each match.
-const maxGroups = 20
 
 // checkReplacement sees to it that each group is there that the text asks for: one that
 // is not would be empty without a word.

@@ -113,14 +113,7 @@ func (r *valueReader) readObject(n node) {
 
 // isStranger refuses an object that has no key of a value, and says what may be meant by it.
 func (r *valueReader) isStranger(n node, members ...[]member) bool {
-	for _, list := range members {
-		for _, m := range list {
-			if n.has(m.name) {
-				return false
-			}
-		}
-	}
-	if len(n.Content) < 2 {
+	if len(n.Content) < 2 || slices.ContainsFunc(slices.Concat(members...), func(m member) bool { return n.has(m.name) }) {
 		return false
 	}
 	_, known := statusKey(n.Content[1].Value)

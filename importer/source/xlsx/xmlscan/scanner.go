@@ -328,22 +328,6 @@ func (s *Scanner) comment() error {
 	return err
 }
 
-// instruction passes over a processing instruction. That of XML itself may name no other version or encoding than
-// what is read here.
-func (s *Scanner) instruction() error {
-	end, err := s.find("?>", 2)
-	if err != nil {
-		return err
-	}
-	name, rest, ok := cutName(s.window[2:end])
-	s.pass(end + 2)
-	version, encoding := declared("version", rest), declared("encoding", rest)
-	if !ok || string(name) == "xml" && (version != "" && version != "1.0" || encoding != "" && !bytes.EqualFold([]byte(encoding), []byte("utf-8"))) {
-		return ErrSyntax
-	}
-	return nil
-}
-
 // NextChild goes on to the next element inside the present one, if there is one more, over the text between.
 func (s *Scanner) NextChild() (more bool, err error) {
 	for {

@@ -162,3 +162,19 @@ func declared(name string, declaration []byte) string {
 		}
 	}
 }
+
+// instruction passes over a processing instruction. That of XML itself may name no other version or encoding than
+// what is read here.
+func (s *Scanner) instruction() error {
+	end, err := s.find("?>", 2)
+	if err != nil {
+		return err
+	}
+	name, rest, ok := cutName(s.window[2:end])
+	s.pass(end + 2)
+	version, encoding := declared("version", rest), declared("encoding", rest)
+	if !ok || string(name) == "xml" && (version != "" && version != "1.0" || encoding != "" && !bytes.EqualFold([]byte(encoding), []byte("utf-8"))) {
+		return ErrSyntax
+	}
+	return nil
+}
