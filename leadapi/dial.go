@@ -174,7 +174,7 @@ func broken(err error) string {
 		return errno.Error()
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "the connection was closed"
+		return "the peer closed the connection"
 	}
 	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"maps"
 	"net"
 	"net/http/httptrace"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -145,19 +143,16 @@ func (d *Detail) complete() {
 
 // causeOf is a failure in the words of the system, or of what found it.
 func causeOf(err error) string {
-	var errno syscall.Errno
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &errno):
-		return errno.Error()
-	case errors.As(err, &dns):
+	dns, unknown := errors.AsType[*net.DNSError](err)
+	switch text := broken(err); {
+	case text != "":
+		return text
+	case unknown:
 		return redact(dns.Err)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return "the time was over"
 	case errors.Is(err, context.Canceled):
 		return "given up"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the peer closed the connection"
 	case errors.Is(err, net.ErrClosed):
 		return "the connection was closed here"
 	}

@@ -12,10 +12,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping
-// beside how each row ended. Lists come by rows, most first; no cell's value stands
-// in them but IDs of organizations and locators, and, for the terminal alone, texts that
-// are not mapped.
+// Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping. Lists come by rows, most
+// first; no cell's value stands in them but IDs of organizations and locators and, for the terminal alone, texts not mapped.
 type Checks struct {
 	Rules         []Rule       `json:"rules"`
 	Statuses      []Word       `json:"-"`

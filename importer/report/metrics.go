@@ -41,16 +41,13 @@ func (r *MetricsRun) labels() prometheus.Labels {
 	}
 }
 
-// Metrics is the file of --metrics: the figures of the last run as gauges in the
-// Prometheus text format, for node_exporter's textfile collector or one like it.
+// Metrics is the file of --metrics: the figures of the last run as gauges in the Prometheus text format, for node_exporter's
+// textfile collector or one like it.
 //
-// Begin writes it with leadferry_run_in_progress 1, End with 0 and the figures, so a
-// run that was killed is one that is in progress since its start time. When the last
-// good run ended is carried on from the file that is there. All series bear command,
-// target and mapping; each schedule needs a file of its own.
-//
-// The file is replaced as a whole and is 0644, unlike the run's other files: the
-// collector is another user, and it holds no text of a row.
+// Begin writes it with leadferry_run_in_progress 1, End with 0 and the figures, so a run that was killed is one in progress.
+// When the last good run ended is carried on from the file that is there. All series bear command, target and mapping; each
+// schedule needs a file of its own. It is replaced as a whole and 0644: the collector is another user, and no text of a row
+// stands in it.
 type Metrics struct {
 	path   string
 	run    MetricsRun

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -161,15 +162,8 @@ type Organization struct {
 }
 
 // Organizations lists counted ones, which are the keys without Leads, most leads first.
-func Organizations(leads map[Organization]int) (list []Organization) {
-	for o, n := range leads {
-		o.Leads = n
-		list = append(list, o)
-	}
-	slices.SortFunc(list, func(a, b Organization) int {
-		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Location, b.Location))
-	})
-	return list
+func Organizations(leads map[Organization]int) []Organization {
+	return mostFirst(leads, func(o Organization, n int) Organization { o.Leads = n; return o }, func(o Organization) string { return o.ID + "\x00" + o.Location })
 }
 
 // Transition counts leads whose status was changed.
@@ -180,14 +174,18 @@ type Transition struct {
 }
 
 // Transitions lists counted ones, which are the keys without Leads, most leads first.
-func Transitions(leads map[Transition]int) (list []Transition) {
-	for t, n := range leads {
-		t.Leads = n
-		list = append(list, t)
-	}
-	slices.SortFunc(list, func(a, b Transition) int {
-		return cmp.Or(cmp.Compare(b.Leads, a.Leads), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+func Transitions(leads map[Transition]int) []Transition {
+	return mostFirst(leads, func(t Transition, n int) Transition { t.Leads = n; return t }, func(t Transition) string { return t.From + "\x00" + t.To })
+}
+
+// mostFirst lists what was counted, most leads first, then by name; counted puts the number into a key.
+func mostFirst[T comparable](leads map[T]int, counted func(T, int) T, name func(T) string) []T {
+	list := slices.SortedFunc(maps.Keys(leads), func(a, b T) int {
+		return cmp.Or(cmp.Compare(leads[b], leads[a]), cmp.Compare(name(a), name(b)))
 	})
+	for i, key := range list {
+		list[i] = counted(key, leads[key])
+	}
 	return list
 }
 

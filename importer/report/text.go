@@ -20,9 +20,7 @@ const (
 	topTransitions   = 12
 )
 
-// WriteText writes what a person wants to know at the end of a run: what was done,
-// the rows by outcome, which statuses changed, why rows need attention, to whom leads
-// went, where the files lie and what to do next. Lines are at most width characters (0: 80), but for paths
+// WriteText writes what a person wants to know at the end of a run. Lines are at most width characters (0: 80), but for paths
 // and commands that are longer.
 func (s *Summary) WriteText(w io.Writer, width int) error {
 	s.escape()

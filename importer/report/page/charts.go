@@ -205,14 +205,13 @@ func verdictsOf(all []report.VerdictCount) *bars {
 // matrix shows how many leads went from which status to which, or have one here and another
 // there: rows are from, columns are to.
 type matrix struct {
-	ID, Title, Desc       string
-	From, To              string // what rows and columns are
-	Width, Height         int    // pixels
-	Rows, Columns         []heading
-	Cells                 []cell
-	List                  clipped[report.Transition] // the same for the table
-	CellWidth, CellHeight int
-	Rings                 bool // some cells are the same on both sides
+	ID, Title, Desc string
+	From, To        string // what rows and columns are
+	Width, Height   int    // pixels
+	Rows, Columns   []heading
+	Cells           []cell
+	List            clipped[report.Transition] // the same for the table
+	Rings           bool                       // some cells are the same on both sides
 }
 
 type heading struct {
@@ -221,18 +220,14 @@ type heading struct {
 	Anchor string
 }
 
-// Line is where one of its lines stands.
-func (h heading) Line(i int) int { return h.Y + 15*i }
-
 type cell struct {
-	X, Y         int
-	Same         bool // from and to are one
-	Count        int
-	Short        string // the count, as far as there is room
-	Opacity      string
-	TextX, TextY int
+	X, Y    int
+	Same    bool   // from and to are one
+	Short   string // the count, as far as there is room; "" for 0
+	Opacity string
 }
 
+// Pixels of a matrix; the template draws cells of this size.
 const (
 	cellWidth  = 96
 	cellHeight = 40
@@ -261,7 +256,6 @@ func matrixOf(id, title string, words [3]string, moves []report.Transition) *mat
 	}
 	t := &matrix{
 		ID: id, Title: title, From: from, To: to, List: clip(moves, mostStatuses*mostStatuses/2),
-		CellWidth: cellWidth, CellHeight: cellHeight,
 		Width: headWidth + len(columns)*cellWidth, Height: headHeight + len(rows)*cellHeight,
 	}
 	for i, name := range rows {
@@ -273,8 +267,7 @@ func matrixOf(id, title string, words [3]string, moves []report.Transition) *mat
 	for r := range rows {
 		for c := range columns {
 			n := counts[[2]int{r, c}]
-			one := cell{X: headWidth + c*cellWidth, Y: headHeight + r*cellHeight, Count: n, Same: rows[r] == columns[c], Opacity: "0"}
-			one.TextX, one.TextY = one.X+cellWidth/2, one.Y+cellHeight/2+4
+			one := cell{X: headWidth + c*cellWidth, Y: headHeight + r*cellHeight, Same: rows[r] == columns[c], Opacity: "0"}
 			if n > 0 {
 				one.Short, one.Opacity = short(n), rounded(0.08+0.4*math.Sqrt(float64(n)/float64(most)))
 			}
@@ -285,13 +278,6 @@ func matrixOf(id, title string, words [3]string, moves []report.Transition) *mat
 	t.Desc = fmt.Sprintf("%d by %d statuses. Most often: %s %s, %s %s, %s leads.", len(rows), len(columns), top.From, from, top.To, to, comma(top.Leads))
 	return t
 }
-
-// Inside a cell, a ring says that from and to are one.
-
-func (c cell) InX() int { return c.X + 3 }
-func (c cell) InY() int { return c.Y + 3 }
-func (c cell) InW() int { return cellWidth - 6 }
-func (c cell) InH() int { return cellHeight - 6 }
 
 const others = "others"
 

@@ -76,13 +76,7 @@ func path(text string) string {
 func place(at report.Place) string { return fmt.Sprintf("%s:%d", path(at.File), at.Line) }
 
 // command is a line for a shell, which is of no use when it is cut.
-func command(line string) string {
-	const most = 4096
-	if letters := []rune(line); len(letters) > most {
-		line = string(letters[:most]) + "…"
-	}
-	return report.EscapeLine(line)
-}
+func command(line string) string { return report.EscapeLine(report.Shortened(line, 4096)) }
 
 // waited is how long requests waited, or nothing.
 func waited(s float64) string {
