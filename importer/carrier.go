@@ -131,10 +131,7 @@ func (c *carrier) made(j *job, made *leadapi.Created) {
 	rec := &j.it.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
 	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
-	j.entry.Status = rec.Status
-	if j.entry.Status == "" {
-		j.entry.Status = "open"
-	}
+	j.entry.Status = cmp.Or(rec.Status, "open")
 	outcome := Created
 	if rec.ExternalID == "" {
 		j.entry.Code = made.Status

@@ -197,10 +197,7 @@ func requestOf(trunk, file string, it *item, step *Step, known *checkpoint.Entry
 		r.Body = updateRequest(&it.rec, &send).AppendJSON(nil)
 		return r
 	}
-	if trunk == "" {
-		trunk = "{trunkID}" // validate knows no target
-	}
-	r.Method, r.Path = "POST", "/v1/"+trunk
+	r.Method, r.Path = "POST", "/v1/"+cmp.Or(trunk, "{trunkID}") // validate knows no target
 	r.Body = createRequest(new(leadapi.CreateRequest), &it.rec).AppendJSON(nil)
 	return r
 }

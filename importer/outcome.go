@@ -291,10 +291,7 @@ var doubtReasons = map[string]string{
 }
 
 func doubtReason(class string, code int) string {
-	text, known := doubtReasons[class]
-	if !known {
-		text = class
-	}
+	text := cmp.Or(doubtReasons[class], class)
 	if code != 0 {
 		return fmt.Sprintf("%s, HTTP %d", text, code)
 	}

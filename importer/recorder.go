@@ -306,10 +306,7 @@ func (w *recorder) reject(l *line) error {
 	h := it.row.Header
 	rej := report.Reject{Line: it.row.Line, Outcome: r.outcome.String(), Error: WithRequestID(cmp.Or(r.rejectText, r.text), &r.entry), Raw: it.row.Raw, Text: it.row.Text}
 	if h != nil {
-		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells
-	}
-	if len(rej.Cells) > len(rej.Names) {
-		rej.Cells = rej.Cells[:len(rej.Names)]
+		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
 	}
 	return w.files.Reject(w.inputs[it.input], rej)
 }

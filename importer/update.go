@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -241,15 +242,9 @@ func (c *carrier) see(j *job, lead *leadapi.Lead) {
 	default:
 		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
 	}
-	if lead.ExternalID != "" {
-		entry.ExternalID = lead.ExternalID
-	}
-	if lead.OwnerID != "" {
-		entry.Organization = lead.OwnerID
-	}
-	if lead.LocationName != "" {
-		entry.Location = lead.LocationName
-	}
+	entry.ExternalID = cmp.Or(lead.ExternalID, entry.ExternalID)
+	entry.Organization = cmp.Or(lead.OwnerID, entry.Organization)
+	entry.Location = cmp.Or(lead.LocationName, entry.Location)
 	entry.Unsettled, entry.Sought, entry.Confirmed = "", "", checkpoint.Entry{}.Confirmed
 	if entry.Seen.Status != "" { // what was confirmed stands as of then
 		entry.Confirmed = before.confirmed()
