@@ -80,8 +80,8 @@ func drawHappening(rt *rapid.T) (h happening) {
 	h.options = Options{
 		Concurrency: rapid.IntRange(1, 4).Draw(rt, "workers"), Retries: rapid.IntRange(0, 1).Draw(rt, "retries"),
 		CheckRemote: rapid.SampledFrom([]Reads{ReadNothing, ReadNothing, ReadNothing, ReadChanged, ReadChanged, ReadChanged, ReadAll, ReadAll}).Draw(rt, "check"),
-		Conflict:    Rule(rapid.IntRange(0, 2).Draw(rt, "conflict")), Changed: rapid.SampledFrom([]ChangedRows{ReportChanged, UpdateChanged}).Draw(rt, "changed"),
-		HoldReopen: rapid.Bool().Draw(rt, "hold"), Missing: Missing(rapid.IntRange(0, 2).Draw(rt, "missing")),
+		Conflict:    rapid.SampledFrom([]Rule{RuleReport, RuleFile, RuleService}).Draw(rt, "conflict"), Changed: rapid.SampledFrom([]ChangedRows{"report", UpdateChanged}).Draw(rt, "changed"),
+		HoldReopen: rapid.Bool().Draw(rt, "hold"), Missing: rapid.SampledFrom([]Missing{"report", MissingCreate, MissingIgnore}).Draw(rt, "missing"),
 		MaxWait: time.Minute,
 	}
 	h.reconciling = Reconciling{None: rapid.IntRange(0, 3).Draw(rt, "remote none") == 0, Sample: rapid.IntRange(0, 2).Draw(rt, "sample")}
@@ -102,7 +102,7 @@ func told(list []happening) string {
 	var b strings.Builder
 	for i := range list {
 		h := &list[i]
-		fmt.Fprintf(&b, "%d %s %q fates %q dies %d meddles %d lead %d %s, check %v conflict %d update %v hold %v missing %d retries %d workers %d\n", i, h.kind, h.rows, h.fates, h.dies, h.meddles,
+		fmt.Fprintf(&b, "%d %s %q fates %q dies %d meddles %d lead %d %s, check %v conflict %s update %s hold %v missing %s retries %d workers %d\n", i, h.kind, h.rows, h.fates, h.dies, h.meddles,
 			h.lead+1, h.status, h.options.CheckRemote, h.options.Conflict, h.options.Changed, h.options.HoldReopen, h.options.Missing, h.options.Retries, h.options.Concurrency)
 	}
 	return b.String()

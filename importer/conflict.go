@@ -15,22 +15,16 @@ import (
 	"leadferry/mapping"
 )
 
-// Rule says whose status stands where others have changed a lead's status on the service.
-type Rule uint8
+// Rule says whose status stands where others have changed a lead's status on the service, in the word of --conflict and of
+// the mapping.
+type Rule string
 
-// RuleReport leaves that to a person, RuleFile sends the file's status, and RuleService keeps
-// the service's.
+// RuleReport, or none, leaves that to a person, RuleFile sends the file's status, and RuleService keeps the service's.
 const (
-	RuleReport Rule = iota
-	RuleFile
-	RuleService
+	RuleReport  Rule = "report"
+	RuleFile    Rule = "file"
+	RuleService Rule = "service"
 )
-
-// RuleOf is the rule that a word names, as --conflict and the mapping have it; any other word
-// is report.
-func RuleOf(word string) Rule {
-	return map[string]Rule{"file": RuleFile, "service": RuleService}[word]
-}
 
 // Reads says which leads a sync reads before it decides about their rows.
 type Reads uint8
@@ -61,14 +55,10 @@ func newConflicts(o *Options) conflicts {
 // ruleFor is the rule where the service shows a status. One that could not be read is for a
 // person.
 func (p *conflicts) ruleFor(service string) Rule {
-	word, own := p.byStatus[service]
-	switch {
-	case service == "":
+	if service == "" {
 		return RuleReport
-	case own:
-		return RuleOf(word)
 	}
-	return p.rule
+	return cmp.Or(Rule(p.byStatus[service]), p.rule, RuleReport)
 }
 
 // leadBefore is what was known of a lead before an update of it.

@@ -131,7 +131,7 @@ func TestRuleOfAStatus(t *testing.T) {
 	p := conflicts{rule: RuleFile, byStatus: map[string]string{"closedWon": "service", "onHold": "report"}}
 	for status, want := range map[string]Rule{"closedWon": RuleService, "onHold": RuleReport, "open": RuleFile, "unheard of": RuleFile, "": RuleReport} {
 		if got := p.ruleFor(status); got != want {
-			t.Errorf("%q: %d, want %d", status, got, want)
+			t.Errorf("%q: %s, want %s", status, got, want)
 		}
 	}
 }

@@ -60,15 +60,13 @@ type Planner interface {
 	Plan(c *Case) Step
 }
 
-// ChangedRows says what becomes of rows whose lead exists and that carry other data than were sent.
-type ChangedRows uint8
+// ChangedRows says what becomes of rows whose lead exists and that carry other data than were sent, in the word of --changed.
+type ChangedRows string
 
-// ReportChanged counts them as changed, UpdateChanged sends the differences, and IgnoreChanged
-// counts them as unchanged.
+// UpdateChanged sends the differences, IgnoreChanged counts them as unchanged, and any other word as changed.
 const (
-	ReportChanged ChangedRows = iota
-	UpdateChanged
-	IgnoreChanged
+	UpdateChanged ChangedRows = "update"
+	IgnoreChanged ChangedRows = "ignore"
 )
 
 // importPlanner creates leads that are not known and links those that lack their
@@ -230,15 +228,13 @@ type validatePlanner struct{}
 
 func (validatePlanner) Plan(*Case) Step { return Step{Action: Create} }
 
-// Missing says what a sync does with rows whose lead is not known.
-type Missing uint8
+// Missing says what a sync does with rows whose lead is not known, in the word of --missing.
+type Missing string
 
-// MissingReport counts them as unmatched, MissingCreate makes their leads, and
-// MissingIgnore leaves them out.
+// MissingCreate makes their leads, MissingIgnore leaves them out, and any other word counts them as unmatched.
 const (
-	MissingReport Missing = iota
-	MissingCreate
-	MissingIgnore
+	MissingCreate Missing = "create"
+	MissingIgnore Missing = "ignore"
 )
 
 // syncPlanner brings leads in step with their rows.

@@ -52,7 +52,7 @@ Try it without an account: leadferry import --sandbox -m leads.yaml leads.csv
 			if err != nil {
 				return err
 			}
-			o.Changed = map[string]importer.ChangedRows{"update": importer.UpdateChanged, "ignore": importer.IgnoreChanged}[c.String("changed")]
+			o.Changed = importer.ChangedRows(c.String("changed"))
 			return hintIfMissing(p.send(c, o, importer.Import), "check the path and the target: each run prints that of its checkpoint. "+
 				"Only where nothing was ever sent is a new one right: import without --require-checkpoint begins it")
 		},

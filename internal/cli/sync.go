@@ -45,8 +45,8 @@ leadferry sync --sandbox -m leads.yaml changed.csv
 			if err != nil {
 				return err
 			}
-			o.Missing = map[string]importer.Missing{"create": importer.MissingCreate, "ignore": importer.MissingIgnore}[c.String("missing")]
-			o.HoldReopen, o.Conflict = c.String("reopen") == "hold", importer.RuleOf(c.String("conflict"))
+			o.Missing = importer.Missing(c.String("missing"))
+			o.HoldReopen, o.Conflict = c.String("reopen") == "hold", importer.Rule(c.String("conflict"))
 			if o.Files.Pull = c.String("pull"); o.Files.Pull != "" && o.DryRun {
 				return exit.Usage("--dry-run writes nothing, so there is no --pull", "leadferry reconcile --pull writes it and changes nothing")
 			}
