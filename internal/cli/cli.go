@@ -260,7 +260,7 @@ func (p *program) reason(err error) exit.Error {
 	for _, word := range words {
 		var instead string
 		switch {
-		case flags.MaybeSecret(word):
+		case flags.MaybeSecret(word) && !p.isID(word):
 			instead = "(not shown, it may be a secret)"
 		case strings.ContainsAny(word, "\r\n"):
 			instead = report.Escape(word)
@@ -271,4 +271,11 @@ func (p *program) reason(err error) exit.Error {
 		end.Text, end.Hint = shown.Replace(end.Text), shown.Replace(end.Hint)
 	}
 	return end
+}
+
+// isID reports whether a word is what names the target or a lead, and is told everywhere.
+func (p *program) isID(word string) bool {
+	s := p.settings.Load()
+	return s != nil && slices.Contains([]string{s.Get("trunk-id"), s.Get("client-id")}, word) ||
+		strings.HasPrefix(p.line.Command.ArgsUsage, "KEY") && slices.Contains(p.line.Files, word)
 }

@@ -177,9 +177,21 @@ func TestSecretsInWrongPlacesAreNotShown(t *testing.T) {
 	}
 }
 
-// Names that people give their files are told, so that they see which one is meant.
+// Names that people give their files are told, so that they see which one is meant, and so is what identifies a target.
 func TestNamesAreNotTakenForSecrets(t *testing.T) {
-	t.Chdir(t.TempDir())
+	d := newDesk(t, "https://a.example.com")
+	const trunk = "00D5f000001AbCdEAF"
+	d.must(2, "", []string{"checkpoint", "status", "--leads-url", "https://a.example.com", "--trunk-id", trunk}, "no checkpoint at ", "a.example.com-"+trunk+".db")
+	t.Chdir(d.dir)
+	leads, err := os.ReadFile(sampleFile(t, "leads.csv"))
+	if err == nil {
+		err = os.WriteFile("leads.csv", []byte(strings.ReplaceAll(string(leads), "L-104204", "/"+trunk)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.run("", "import", "--sandbox", "-m", sampleFile(t, "leads.yaml"), "leads.csv")
+	d.must(2, "", []string{"checkpoint", "history", "--sandbox", "/" + trunk}, "without one, it is //"+trunk)
 	if err := os.Mkdir("exports", 0o700); err != nil {
 		t.Fatal(err)
 	}
