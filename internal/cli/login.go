@@ -19,7 +19,6 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
@@ -187,11 +186,7 @@ func remarks(w io.Writer, set *connection.Settings) {
 	if text := connection.MixedRegions(set.Target()); text != "" && set.Get("leads-url") != "" {
 		fmt.Fprintf(w, "warning: %s\n", text)
 	}
-	hiding := []flags.Setting{set.Setting("client-id"), set.Setting("client-secret-file"), set.Setting("client-secret-command")}
-	if os.Getenv(external.SecretVariable) != "" {
-		hiding = append(hiding, flags.Setting{Value: "set", From: "environment " + external.SecretVariable})
-	}
-	for _, s := range hiding {
+	for _, s := range []flags.Setting{set.Setting("client-id"), set.Setting("client-secret-file"), set.Setting("client-secret-command"), set.Given("client-secret")} {
 		if s.Value != "" {
 			fmt.Fprintf(w, "warning: %s counts before the client that was stored now; take it out to use that one\n", s.From)
 		}

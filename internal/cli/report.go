@@ -81,6 +81,15 @@ func (p *program) report(c *cli.Context) error {
 			return err
 		}
 	}
+	if err := p.writePage(c, s, to); err != nil || to == "-" {
+		return err
+	}
+	fmt.Fprintln(&p.out, report.EscapeLine(to))
+	return nil
+}
+
+// writePage makes the page, in the place of an older one at most, and opens it where that is asked for.
+func (p *program) writePage(c *cli.Context, s *report.Summary, to string) error {
 	if to == "-" {
 		return runpage.Write(&p.out, s)
 	}
@@ -90,7 +99,6 @@ func (p *program) report(c *cli.Context) error {
 	if err := report.WriteFile(to, 0o600, func(w io.Writer) error { return runpage.Write(w, s) }); err != nil {
 		return exit.Stopped(fmt.Sprintf("the page could not be written: %v", err), "name another place with -o FILE")
 	}
-	fmt.Fprintln(&p.out, report.EscapeLine(to))
 	if c.Bool("open") {
 		p.warnOf("the page could not be opened", terminal.OpenFile(to))
 	}
@@ -209,28 +217,14 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 		return exit.Stopped(fmt.Sprintf("the report's folder could not be made: %v", err), "start this where it can be made")
 	}
 	s.SummaryPath, s.PagePath = filepath.Join(dir, "summary.json"), cmp.Or(to, filepath.Join(dir, "report.html"))
-	write := func(path string, content func(io.Writer) error) {
-		if err == nil {
-			err = report.WriteFile(path, 0o600, content)
-		}
+	if err := report.WriteFile(s.SummaryPath, 0o600, s.WriteJSON); err != nil {
+		return exit.Stopped(fmt.Sprintf("the report could not be written: %v", err), "start this where it can be made")
 	}
-	write(s.SummaryPath, s.WriteJSON)
-	if to != "-" {
-		if err == nil {
-			err = p.keepPage(s.PagePath)
-		}
-		write(s.PagePath, func(w io.Writer) error { return runpage.Write(w, s) })
+	if err := p.writePage(c, s, s.PagePath); err != nil {
+		return err
 	}
-	if err != nil {
-		return exit.Stopped(fmt.Sprintf("the report could not be written: %v", err), "name another place with -o FILE")
+	if p.code = s.ExitCode; to != "-" {
+		p.show(c, s, c.String("summary") == "-")
 	}
-	p.code = s.ExitCode
-	if to == "-" {
-		return runpage.Write(&p.out, s)
-	}
-	if c.Bool("open") {
-		p.warnOf("the page could not be opened", terminal.OpenFile(s.PagePath))
-	}
-	p.show(c, s, c.String("summary") == "-")
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
@@ -44,6 +43,9 @@ func (s *Settings) Get(name string) string { return s.connection[name].Value }
 
 // Setting is one with its origin.
 func (s *Settings) Setting(name string) flags.Setting { return s.connection[name] }
+
+// Given is what flag or environment say of a setting.
+func (s *Settings) Given(name string) flags.Setting { return s.line.Given(name) }
 
 // Resolve looks each setting up: flag, environment, profile, in this order. The
 // sandbox needs none of them.
@@ -192,22 +194,22 @@ func (s *Settings) Account(ask func(command string) (secret string, err error)) 
 
 // givenSecret is the secret of the environment, or of the file or the command that a
 // flag, the environment or the profile names.
-func (s *Settings) givenSecret(ask func(string) (string, error)) (flags.Setting, error) {
+func (s *Settings) givenSecret(ask func(string) (string, error)) (secret flags.Setting, err error) {
 	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
-	if value := os.Getenv(external.SecretVariable); value != "" && !file.Given() && !command.Given() {
-		return flags.Setting{Name: "client-secret", Value: value, From: "environment " + external.SecretVariable, Origin: flags.ByEnvironment}, nil
-	}
-	switch {
+	secret.Name = "client-secret" // which is no flag, but has a variable
+	switch given := s.line.Given(secret.Name); {
+	case given.Given() && !file.Given() && !command.Given():
+		return given, nil
 	case file.Value != "" && command.Value != "" && file.Origin == command.Origin:
-		return flags.Setting{Name: "client-secret"}, exit.Usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.From, command.From), "take one of them out")
+		return secret, exit.Usage(fmt.Sprintf("both a file (%s) and a command (%s) are named for the client secret", file.From, command.From), "take one of them out")
 	case command.Value != "" && command.Origin > file.Origin:
-		value, err := ask(command.Value)
-		return flags.Setting{Name: "client-secret", Value: value, From: "the output of a command, " + command.From, Origin: command.Origin}, err
+		secret.From, secret.Origin = "the output of a command, "+command.From, command.Origin
+		secret.Value, err = ask(command.Value)
 	case file.Value != "":
-		value, err := config.ReadSecret(file.Value)
-		return flags.Setting{Name: "client-secret", Value: value, From: file.Value + ", " + file.From, Origin: file.Origin}, err
+		secret.From, secret.Origin = file.Value+", "+file.From, file.Origin
+		secret.Value, err = config.ReadSecret(file.Value)
 	}
-	return flags.Setting{Name: "client-secret"}, nil
+	return secret, err
 }
 
 // CredentialsPath is where login stores the profile's client.
@@ -266,15 +268,14 @@ func (s *Settings) Shown() []flags.Setting {
 		rows = append(rows, row)
 	}
 	a, err := s.Account(func(string) (string, error) { return "not asked for", nil }) // a command may need a person
-	secret := a.Secret
+	tokens := s.tokens(a)
 	switch {
 	case err != nil:
-		secret = flags.Setting{Name: "client-secret", Value: unusable(err), From: secret.From}
-	case secret.Value != "":
-		secret.Value = "set, not shown"
+		a.Secret.Value = unusable(err)
+	case a.Secret.Value != "":
+		a.Secret.Value = "set, not shown"
 	}
-	secret.Name = "client-secret"
-	return append(append(rows, a.ID, secret, s.tokens(a)), s.shownNetwork()...)
+	return append(append(rows, a.ID, a.Secret, tokens), s.shownNetwork()...)
 }
 
 // tokens is the folder of the tokens that later runs sign in with.
