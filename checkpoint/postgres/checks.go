@@ -22,18 +22,22 @@ const (
 
 // standing is how the server and its standbys are.
 type standing struct {
-	timeline     int32
-	standbys     int
-	unnamed      int // of them, of which this user may not see what they are
-	synchronous  bool
-	lastTimeline int32
-	lastStandby  string
+	timeline    int32
+	standbys    int
+	unnamed     int // of them, of which this user may not see what they are
+	synchronous bool
+	branched    bool // since workers whose commits no standby was waited for
 }
 
 // followsSQL says of a row of pg_stat_replication that it may be a standby. A backup that is being taken is none, whose name not
 // every user may see: its first connection tells how far it is, and its second one has a slot of its own for as long as it lasts.
 const followsSQL = `coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND pid NOT IN (SELECT pid FROM pg_stat_progress_basebackup)
 	AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE active_pid IS NOT NULL AND temporary AND slot_name LIKE 'pg\_basebackup\_%')`
+
+// mayHaveGoneOnSQL says of a worker that it may have claimed more than stands here: the newest one, or one that had not ended, nor
+// been fenced, and showed life about as late as any.
+const mayHaveGoneOnSQL = `(worker = (SELECT max(worker) FROM leadferry.workers WHERE ledger = $1) OR ended IS NULL AND fenced IS NULL
+	AND beat > (SELECT max(beat) FROM leadferry.workers WHERE ledger = $1) - $3 * interval '1 second')`
 
 // asBefore refuses a ledger that has lost what was known once: one that is behind a witness, one
 // of which a standby has taken over that was not waited for. It notes how standbys stand now.
@@ -42,9 +46,8 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 	err := tx.QueryRow(ctx, `SELECT `+timelineSQL+`,
 		(SELECT count(*) FROM pg_stat_replication WHERE `+followsSQL+`), (SELECT count(*) FROM pg_stat_replication WHERE application_name IS NULL AND `+followsSQL+`),
 		current_setting('synchronous_standby_names') <> '',
-		coalesce((SELECT timeline FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT 1), 0),
-		coalesce((SELECT standby FROM leadferry.workers WHERE ledger = $1 ORDER BY worker DESC LIMIT 1), '')`, s.ledger).
-		Scan(&n.timeline, &n.standbys, &n.unnamed, &n.synchronous, &n.lastTimeline, &n.lastStandby)
+		EXISTS (SELECT 1 FROM leadferry.workers WHERE ledger = $1 AND timeline NOT IN (0, `+timelineSQL+`) AND standby <> $2 AND `+mayHaveGoneOnSQL+`)`, s.ledger, waitedFor, int(afterlife.Seconds())).
+		Scan(&n.timeline, &n.standbys, &n.unnamed, &n.synchronous, &n.branched)
 	if err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func (s *Store) asBefore(ctx context.Context, tx pgx.Tx) error {
 		return s.refuse(checkpoint.ErrPlace, "its server has standbys and waits for none of them: when one takes over, what was acknowledged last is lost, and leads would be made twice", hint)
 	}
 	why := s.behind(ctx, tx)
-	if n.lastTimeline != 0 && n.lastTimeline != n.timeline && n.lastStandby != waitedFor {
+	if n.branched {
 		why = "its server's history has branched since the last run: it was restored, or a standby took over that was not waited for"
 	}
 	switch {

@@ -241,6 +241,72 @@ func TestAStandbyThatWasNeverToTakeOver(t *testing.T) {
 	}
 }
 
+// Who takes back that a standby is waited for ends the runs that count on it: when that standby took over, what was acknowledged
+// since would be missing, and nothing would tell. faults 2
+func TestAStandbyIsWaitedForNoMore(t *testing.T) {
+	primary := pgtest.New(t)
+	primary.Standby(t)
+	for name, next := range map[string]func(*Store) error{
+		"a commit":        func(s *Store) error { return s.Commit(t.Context(), []*checkpoint.Change{createdOf("a", "lead-a")}) },
+		"a decision":      func(s *Store) error { _, err := s.AcceptLoss(t.Context()); return err },
+		"a renewed claim": func(s *Store) error { _, _, err := s.claimsThatStand(byteStrings([]string{"a"})); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			waitFor(t, primary, "*")
+			s := opened(t, primary.URL("postgres"), newTarget(), Options{Run: "run", Patience: time.Second})
+			committed(t, s, claimOf("b"))
+			waitFor(t, primary, "")
+			if err := next(s); !errors.Is(err, checkpoint.ErrPlace) {
+				t.Errorf("it goes on: %v", err)
+			}
+		})
+	}
+}
+
+// A worker whose commits no standby is waited for goes on beside one that has begun since, while one was: what the first one did
+// last is missing when the standby takes over, whatever the newest one says.
+func TestAStandbyWasWaitedForByTheNewestWorkerOnly(t *testing.T) {
+	primary := pgtest.New(t)
+	standby := primary.Standby(t)
+	target := newTarget()
+	s := opened(t, primary.URL("postgres"), target, Options{Run: "run", NeverPromoted: true})
+	committed(t, s, claimOf("a"))
+	waitFor(t, primary, "*")
+	if err := opened(t, primary.URL("postgres"), target, Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, primary, "")
+	standby.Caught(t, primary)
+	standby.Cut(t)
+	committed(t, s, claimOf("b"))
+	primary.Kill()
+	standby.Promote(t)
+	refusal(t, standby.URL("postgres"), target, Options{}, "branched")
+}
+
+// A standby that was waited for takes over, and waits for none itself: a run goes on with it, and what it loses from then on is
+// noticed by whoever comes next.
+func TestAStandbyThatWaitsForNoneTakesOver(t *testing.T) {
+	primary := pgtest.New(t)
+	standby := primary.Standby(t)
+	target := newTarget()
+	waitFor(t, primary, "*")
+	s := opened(t, either(primary, standby), target, Options{Run: "run"})
+	committed(t, s, claimOf("a"))
+	primary.Kill()
+	standby.Exec(t, standby.URL("postgres"), `ALTER SYSTEM SET synchronous_standby_names = ''`)
+	standby.Promote(t)
+	waitFor(t, standby, "")
+	committed(t, s, createdOf("a", "lead-a"))
+	if s.standby != noStandby {
+		t.Errorf("its standbys are %q", s.standby)
+	}
+	stood := pgtest.Value[string](t, standby.URL("postgres"), `SELECT standby || ' ' || timeline FROM leadferry.workers ORDER BY worker DESC LIMIT 1`)
+	if stood != "none 2" {
+		t.Errorf("noted: %s", stood)
+	}
+}
+
 // A standby that was waited for takes over while the old server goes on: who works there claims nothing more, also when somebody
 // cancels its wait, and the worker that has its place on the new one knows all it had claimed.
 func TestTwoServersAtOnce(t *testing.T) {

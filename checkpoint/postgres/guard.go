@@ -162,7 +162,7 @@ func (s *Store) claimsThatStand(keys []byte) (standing map[string]bool, live boo
 		var commits, seq uint64
 		result := s.writer.PgConn().ExecParams(context.Background(), `WITH me AS (
 				UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
-				WHERE worker = $2 AND current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+				WHERE worker = $2 AND `+promised+`
 				RETURNING commits, seq, fenced IS NULL AS live)
 			SELECT me.commits, me.seq, me.live, l.key FROM me LEFT JOIN leadferry.lead_rows l ON l.ledger = $1 AND l.key = ANY ($3::bytea[]) AND l.worker = $2 AND l.state = 4`,
 			[][]byte{int4Param(s.ledger), int8Param(s.worker), keys}, []uint32{pgtype.Int4OID, pgtype.Int8OID, pgtype.ByteaArrayOID}, binaryFormat, binaryFormat)

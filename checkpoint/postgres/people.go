@@ -53,7 +53,7 @@ func (s *Store) changeAlone(lock bool, f func() error) error {
 func (s *Store) bump() error {
 	var commits uint64
 	err := s.writer.QueryRow(context.Background(), `UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
-		WHERE worker = $1 AND current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+		WHERE worker = $1 AND `+promised+`
 		RETURNING commits, seq`, s.worker).Scan(&commits, &s.coming)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = s.undurable()

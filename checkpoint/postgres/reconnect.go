@@ -154,6 +154,7 @@ func (s *Store) meetAgain(number uint64, d time.Duration) (made, fatal bool, err
 	case err != nil:
 		return false, false, err
 	}
+	s.timeline, s.standby = n.timeline, n.standby
 	if err := fresh.Prepare(s.statements()); err != nil {
 		return false, false, err
 	}
@@ -170,17 +171,20 @@ func (s *Store) meetAgain(number uint64, d time.Duration) (made, fatal bool, err
 type account struct {
 	commits, seq uint64
 	timeline     int32
+	standby      string // how those of this server stand from now on, where it has taken over
 }
 
 // standsAt is what the server knows of the worker, as of a commit of its own. Who asks for the worker's own row waits for
-// whatever is left of an earlier one.
+// whatever is left of an earlier one. Of a standby that was waited for and has taken over, it notes whether it waits for others.
 func (s *Store) standsAt(fresh *server.Session, number uint64) (n account, err error) {
 	ctx := context.Background()
 	err = pgx.BeginFunc(ctx, fresh.Conn, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `SELECT commits, seq, `+timelineSQL+` FROM leadferry.workers WHERE worker = $1 AND ledger = $2 FOR UPDATE`, s.worker, s.ledger).
 			Scan(&n.commits, &n.seq, &n.timeline)
 		if err == nil && (n.commits == number || n.commits == s.commits) {
-			_, err = tx.Exec(ctx, `UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
+			err = tx.QueryRow(ctx, `UPDATE leadferry.workers SET beat = clock_timestamp(), timeline = CASE standby WHEN $2 THEN $4 ELSE timeline END,
+				standby = CASE WHEN standby = $2 AND timeline <> $4 AND current_setting('synchronous_standby_names') = '' THEN $3 ELSE standby END
+				WHERE worker = $1 RETURNING standby`, s.worker, waitedFor, noStandby, n.timeline).Scan(&n.standby)
 		}
 		return err
 	})

@@ -214,11 +214,10 @@ func (s *Store) hurry() {
 }
 
 func (s *Store) statements() map[string]string {
-	return map[string]string{
-		writeAll:      strings.ReplaceAll(writeSQL, "OVER ", ""),
-		writeWhatFits: strings.ReplaceAll(writeSQL, "OVER ", "ON CONFLICT DO NOTHING "),
-		"find":        findSQL(),
+	write := func(over string) string {
+		return strings.NewReplacer("PROMISED", promised, "OVER ", over).Replace(writeSQL)
 	}
+	return map[string]string{writeAll: write(""), writeWhatFits: write("ON CONFLICT DO NOTHING "), "find": findSQL()}
 }
 
 // meet connects to the server.

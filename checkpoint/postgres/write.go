@@ -20,6 +20,11 @@ var writeSQL string
 // none at first: where there is one, the server undoes it as a whole.
 const writeAll, writeWhatFits = "write all", "write what fits"
 
+// promised says of a worker's row that a commit is as durable now as when the worker began: what a standby of then lacks is lost
+// unseen when it takes over.
+const promised = `current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+	AND (standby <> '` + waitedFor + `' OR current_setting('synchronous_standby_names') <> '')`
+
 // mostChanges is how many go with one statement: all that 64 requests in flight may ask for at once, which are as many claims and
 // outcomes as they have slots.
 const mostChanges = 256
@@ -215,5 +220,6 @@ func (s *Store) afterwards(writes []write) (*reply, error) {
 
 // undurable says why the server did not take a commit.
 func (s *Store) undurable() error {
-	return s.refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or does not know this worker", "set fsync and synchronous_commit on; see leadferry checkpoint workers")
+	return s.refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, waits for no standby any more, or does not know this worker",
+		"set fsync and synchronous_commit on, and synchronous_standby_names as it was when the run began; see leadferry checkpoint workers")
 }

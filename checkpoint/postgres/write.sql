@@ -1,8 +1,8 @@
 -- $1 ledger, $2 worker; the lists say, by row: what it is seen as, whether it is a claim, the lead it comes to
--- own, the hash of a key that is new, and what is to stand. Rows that do not come back were refused. See statements for OVER.
+-- own, the hash of a key that is new, and what is to stand. Rows that do not come back were refused. Two words in capitals are filled in by statements.
 WITH me AS MATERIALIZED (
 	SELECT fenced IS NULL AS live FROM leadferry.workers
-	WHERE worker = $2 AND current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+	WHERE worker = $2 AND PROMISED
 	FOR NO KEY UPDATE
 ), given AS MATERIALIZED (
 	SELECT * FROM unnest($3::bytea[], $4::bigint[], $5::smallint[], $6::boolean[], $7::text[], $8::bytea[],
