@@ -268,7 +268,6 @@ type Kin struct {
 // Contents are everything that a Store knows, for another one to take over. Its lists are read
 // from the Store while they are gone through.
 type Contents struct {
-	Name      string // where it is kept
 	ID        string
 	Ancestors []string // IDs that it had, or was made from
 	Secret    []byte   // key of the digests

@@ -9,8 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"go.etcd.io/bbolt"
-
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
 )
@@ -190,10 +188,8 @@ func (a *adoption) inParts(f func(part []checkpoint.Entry, last bool) error) err
 	return f(part, true)
 }
 
-// write takes entries over: entries in the order of their keys and index records in theirs,
-// for bbolt holds what one commit changes in large arrays, into which it would insert each.
+// write takes entries over, in the order of their keys, which costs bbolt least.
 func (a *adoption) write(w *writing, part []checkpoint.Entry, last bool) error {
-	w.batch = &indexBatch{}
 	slices.SortFunc(part, func(x, y checkpoint.Entry) int { return cmp.Compare(x.Key, y.Key) })
 	unknown := 0
 	for _, e := range part {
@@ -208,21 +204,10 @@ func (a *adoption) write(w *writing, part []checkpoint.Entry, last bool) error {
 	if err := a.store.foundSome(w, unknown); err != nil {
 		return err
 	}
-	note := w.meta.Put(adoptingKey, adoptingMark())
 	if last {
-		note = w.meta.Delete(adoptingKey)
+		return w.meta.Delete(adoptingKey)
 	}
-	return errors.Join(note, putAll(w.leads.in, w.batch.leads), putAll(w.links, w.batch.links), putAll(w.folds, w.batch.folds))
-}
-
-func putAll(bucket *bbolt.Bucket, all []record) error {
-	slices.SortFunc(all, func(a, b record) int { return bytes.Compare(a.key, b.key) })
-	for _, one := range all {
-		if err := bucket.Put(one.key, one.value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.meta.Put(adoptingKey, adoptingMark())
 }
 
 // examine refuses a list before anything is changed, counts its entries and finds those that

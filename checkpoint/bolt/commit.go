@@ -205,11 +205,7 @@ func (w *writing) index(old, e *checkpoint.Entry) error {
 		if oldLead != nil {
 			errs = append(errs, w.leads.delete(string(oldLead)))
 		}
-		switch {
-		case lead == nil:
-		case w.batch != nil:
-			w.batch.leads = append(w.batch.leads, record{lead, []byte(e.Key)})
-		default:
+		if lead != nil {
 			w.leads.insert(string(lead), []byte(e.Key))
 		}
 	}
@@ -219,11 +215,7 @@ func (w *writing) index(old, e *checkpoint.Entry) error {
 		}
 	}
 	for _, link := range links {
-		switch {
-		case link == nil || oldLinks.Has(link):
-		case w.batch != nil:
-			w.batch.links = append(w.batch.links, record{key: link})
-		default:
+		if link != nil && !oldLinks.Has(link) {
 			errs = append(errs, w.links.Put(link, nil))
 		}
 	}

@@ -169,7 +169,12 @@ func writeEmpty(path string, h header, besides []record) error {
 				return err
 			}
 		}
-		return putAll(tx.Bucket(inMeta), append(besides, record{headerKey, h.encode()}, record{tallyKey, tally{}.encode()}))
+		for _, one := range append(besides, record{headerKey, h.encode()}, record{tallyKey, tally{}.encode()}) {
+			if err := tx.Bucket(inMeta).Put(one.key, one.value); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return errors.Join(err, db.Close())
 }

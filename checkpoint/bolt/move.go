@@ -80,7 +80,7 @@ func (d *Store) SetMoved(to string) error { return d.setMoving(movedTo + to) }
 // Contents are all that is known.
 func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	c := &checkpoint.Contents{
-		Name: d.path, ID: d.header.id.String(), Secret: d.header.secret, Target: d.header.target,
+		ID: d.header.id.String(), Secret: d.header.secret, Target: d.header.target,
 		Keys: d.keptKeys(ctx),
 	}
 	for _, id := range d.header.ancestors {
@@ -159,7 +159,10 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 		c, err = from()
 	}
 	if err == nil {
-		err = d.fill(c)
+		err = d.inherit(c)
+	}
+	if err == nil {
+		err = d.carry(c)
 	}
 	if err == nil {
 		err = d.setMoving("")
@@ -194,21 +197,6 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// fill writes the contents of another checkpoint, whose key of digests and IDs the file takes over first.
-func (d *Store) fill(c *checkpoint.Contents) error {
-	if err := d.inherit(c); err != nil {
-		return err
-	}
-	if err := d.carry(c); err != nil || c.Missing == "" {
-		return err
-	}
-	return d.alone(func(w *writing) error {
-		l := lacking{some: true, since: w.seq}
-		d.missing.Store(&l)
-		return w.meta.Put(lackingKey, l.encode())
-	})
-}
-
 // carry writes what another checkpoint knows into a file that knows nothing.
 func (d *Store) carry(c *checkpoint.Contents) error {
 	err := inCommits(d, c.Keys, func(w *writing, k checkpoint.KeptKey) error {
@@ -222,7 +210,14 @@ func (d *Store) carry(c *checkpoint.Contents) error {
 	if err != nil {
 		return err
 	}
-	return d.alone(func(w *writing) error { return w.putRest(c) })
+	return d.alone(func(w *writing) error {
+		if err := w.putRest(c); err != nil || c.Missing == "" {
+			return err
+		}
+		l := lacking{some: true, since: w.seq}
+		d.missing.Store(&l)
+		return w.meta.Put(lackingKey, l.encode())
+	})
 }
 
 // carried is how many of a list one commit takes.
@@ -255,7 +250,7 @@ func inCommits[T any](d *Store, list iter.Seq2[T, error], write func(*writing, T
 	return nil
 }
 
-// inherit takes over the key of the digests and the other one's IDs.
+// inherit takes over the key of the digests and the IDs of another checkpoint.
 func (d *Store) inherit(c *checkpoint.Contents) error {
 	d.header.secret = c.Secret
 	for _, text := range append(c.Ancestors, c.ID) {

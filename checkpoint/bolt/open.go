@@ -186,11 +186,6 @@ func (d *Store) startUse(m seqLine, found bool, img *pages.Image, o Options) err
 			return err
 		}
 	}
-	if o.Check { // by bbolt itself too
-		if err := guard(func() error { return d.bolt.View(checkPages) }); err != nil {
-			return err
-		}
-	}
 	if d.lacks().some {
 		d.warn(d.lacks().warning())
 	}

@@ -2,11 +2,8 @@ package bolt
 
 import (
 	"bytes"
-	"fmt"
 	"hash/maphash"
 	"math/bits"
-
-	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/pages"
@@ -203,18 +200,6 @@ func (s *survey) entry(k, v []byte) error {
 	s.asks(&s.sums.leads, lead, k)
 	s.asks(&s.sums.links, links[0], nil)
 	s.asks(&s.sums.links, links[1], nil)
-	return nil
-}
-
-// checkPages runs bbolt's own check to its end. Its texts hold keys, so they go no further.
-func checkPages(tx *bbolt.Tx) error {
-	faults := 0
-	for range tx.Check() {
-		faults++
-	}
-	if faults > 0 {
-		return pages.Damage(fmt.Sprintf("%d faults in its pages", faults))
-	}
 	return nil
 }
 

@@ -38,7 +38,6 @@ type writing struct {
 	vacant  map[string]bool // keys claimed while they had no entry: none is there until putEntry
 	none    checkpoint.Kept // that nothing is known of a key, see shown
 	arena   []byte          // records live here until the commit: bbolt does not copy values
-	batch   *indexBatch     // unless nil, takes index records
 
 	meta, intents, links, wanted, folds, runs, audit, blocked, notes *bbolt.Bucket
 	entries, leads                                                   *buffered
@@ -52,7 +51,7 @@ func (d *Store) newWriting() writing {
 
 // begin binds it to the buckets of tx as the next commit.
 func (w *writing) begin(tx *bbolt.Tx, t tally, now time.Time) {
-	w.tally, w.now, w.arena, w.batch = t, now.UTC(), w.arena[:0], nil
+	w.tally, w.now, w.arena = t, now.UTC(), w.arena[:0]
 	w.seq++
 	w.meta, w.intents = tx.Bucket(inMeta), tx.Bucket(inIntents)
 	w.links, w.wanted, w.folds = tx.Bucket(inLinks), tx.Bucket(inWanted), tx.Bucket(inFolds)
@@ -106,16 +105,9 @@ func (w *writing) move(key string, from, to checkpoint.State) error {
 		return nil
 	case was:
 		return w.folds.Delete(fold)
-	case w.batch != nil:
-		w.batch.folds = append(w.batch.folds, record{key: fold})
-		return nil
 	}
 	return w.folds.Put(fold, nil)
 }
-
-// indexBatch is where index records gather while many entries are written at once, for bbolt
-// likes them in order.
-type indexBatch struct{ leads, links, folds []record }
 
 // record is what stands in a bucket under a key.
 type record struct{ key, value []byte }
@@ -125,7 +117,7 @@ type record struct{ key, value []byte }
 func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
 	record := w.record(k)
 	delete(w.vacant, k.Key)
-	if isNew && w.batch == nil && k.Key <= w.last {
+	if isNew && k.Key <= w.last {
 		w.entries.insert(k.Key, record)
 		return nil
 	}

@@ -42,7 +42,7 @@ func (s *Store) SetMoved(to string) error {
 
 // Contents are all that is known.
 func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
-	c := &checkpoint.Contents{Name: s.at.Name, ID: s.id, Target: s.target, Missing: s.missing}
+	c := &checkpoint.Contents{ID: s.id, Target: s.target, Missing: s.missing}
 	c.Keys = func(yield func(checkpoint.KeptKey, error) bool) {
 		for last, more := []byte(nil), true; more; {
 			page, err := s.page(ctx, checkpoint.Unknown, last)
