@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -80,17 +82,16 @@ func (e *ServerError) Unwrap() error { return e.Err }
 // IsRefusal reports whether err is what one change was refused for: it is the end of its row,
 // and the ledger goes on.
 func IsRefusal(err error) bool {
-	for _, refusal := range []error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState, ErrHeld} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrBlocked, ErrTaken, ErrState, ErrHeld}, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
-// Word is a path or an address as a person pastes it into a shell of any system, for hints: one with & or ? in quotes.
+// Word is a path or an address as a person pastes it into a shell of the system, for hints: in quotes where it needs them, and in
+// single ones where double ones would put something else in the place of $NAME, so that another checkpoint would be begun there.
 func Word(place string) string {
-	if strings.ContainsAny(place, " &?;()*'<>|") {
+	switch {
+	case runtime.GOOS != "windows" && strings.ContainsAny(place, "$`\\\"!"):
+		return "'" + strings.ReplaceAll(place, "'", `'\''`) + "'"
+	case strings.ContainsAny(place, " &?;()*'<>|#{}[]~"):
 		return `"` + place + `"`
 	}
 	return place

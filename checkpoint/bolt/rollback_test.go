@@ -231,7 +231,7 @@ func TestAPathInAHint(t *testing.T) {
 	for path, want := range map[string]string{
 		"/srv/leads of 2026.db": `"/srv/leads of 2026.db"`, "/srv/$HOME.db": `'/srv/$HOME.db'`, "/srv/`x`!'s.db": "'/srv/`x`!'\\''s.db'",
 	} {
-		if got := inQuotes(path); got != want {
+		if got := checkpoint.Word(path); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -14,10 +14,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -211,18 +209,9 @@ func (d *Store) gone(t checkpoint.Target, o *Options) (text, hint string) {
 		return text, "put it back" + anew
 	}
 	if _, err := os.Stat(w[0].Path); err == nil {
-		return text, "name the one of that run: --checkpoint " + inQuotes(w[0].Path) + anew
+		return text, "name the one of that run: --checkpoint " + checkpoint.Word(w[0].Path) + anew
 	}
 	return text, "that run used " + w[0].Path + ": put it back" + anew
-}
-
-// inQuotes is a path as a shell takes it: in double quotes it would put something else in the place of $NAME, and a new
-// checkpoint would be begun there.
-func inQuotes(path string) string {
-	if runtime.GOOS == "windows" || !strings.ContainsAny(path, "$`\\\"!") {
-		return `"` + path + `"`
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }

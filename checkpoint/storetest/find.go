@@ -77,26 +77,23 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	before := settled(t, d, CreatedEntry("k", "lead.k", 3))
 	events := history(t, d, "k")
 	seen := checkpoint.Sight{At: time.UnixMilli(1_770_000_000_789).UTC(), Status: "onHold", Organization: "org-2", Kept: true, Against: "open"}
-	stored, err := mark(d, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
+	stored, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := before
 	want.Unsettled, want.Sought, want.Seen, want.Seq = "run-2", "closedWon", seen, stored.Seq
 	equal(t, "marked", want, stored)
-	copied := d
-	if b.Killed != nil {
-		copied = d.killed(t)
-	}
+	copied := d.killed(t)
 	equal(t, "after a crash", want, Lookup(t, copied, "k"))
 	equal(t, "history", events, history(t, copied, "k"))
-	back, err := mark(d, checkpoint.Entry{Key: "k", LeadID: "lead.k"})
+	back, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k"})
 	want.Unsettled, want.Sought, want.Seen, want.Seq = "", "", checkpoint.Sight{}, back.Seq
 	if equal(t, "taken back", want, back); err != nil {
 		t.Error(err)
 	}
 
-	if _, err := mark(d, checkpoint.Entry{Key: "new", LeadID: "lead.new", Unsettled: "run-2"}); err != nil {
+	if _, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "new", LeadID: "lead.new", Unsettled: "run-2"}); err != nil {
 		t.Fatal(err)
 	}
 	e, how := sought(t, d, checkpoint.Query{Key: "other", LeadID: "lead.new"})
@@ -105,7 +102,7 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 		t.Errorf("taken over: %d %+v %v", how, e, events)
 	}
 	settled(t, d, checkpoint.Entry{Key: "noid", State: checkpoint.Created, Status: "open", ExternalID: "x"})
-	e, err = mark(d, checkpoint.Entry{Key: "noid", LeadID: "lead.9", Unsettled: "run-2"})
+	e, err = Change(d, checkpoint.Mark, checkpoint.Entry{Key: "noid", LeadID: "lead.9", Unsettled: "run-2"})
 	if err != nil || e.LeadID != "lead.9" || e.Status != "open" || e.ExternalID != "x" || e.Unsettled != "run-2" {
 		t.Errorf("completed: %+v, %v", e, err)
 	}
@@ -120,7 +117,7 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 		{checkpoint.Entry{Key: "nothing"}, checkpoint.ErrKnown},
 		{checkpoint.Entry{Key: "third", LeadID: "lead.k"}, checkpoint.ErrTaken},
 	} {
-		if _, err := mark(d, refused.e); !errors.Is(err, refused.err) {
+		if _, err := Change(d, checkpoint.Mark, refused.e); !errors.Is(err, refused.err) {
 			t.Errorf("%+v: %v, want %v", refused.e, err, refused.err)
 		}
 	}

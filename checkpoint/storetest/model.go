@@ -57,7 +57,7 @@ func drawLead(t *rapid.T) string {
 }
 
 func (x *machine) actions() map[string]func(*rapid.T) {
-	actions := map[string]func(*rapid.T){
+	return map[string]func(*rapid.T){
 		"commit":  x.commit,
 		"forget":  x.forget,
 		"adopt":   x.adopt,
@@ -68,15 +68,12 @@ func (x *machine) actions() map[string]func(*rapid.T) {
 			x.compare(t)
 			x.find(t)
 		},
-	}
-	if x.d.b.Killed != nil {
-		actions["crash"] = func(t *rapid.T) {
+		"crash": func(t *rapid.T) {
 			old := x.d
 			x.d = old.killed(t)
 			old.Close()
-		}
+		},
 	}
-	return actions
 }
 
 func (x *machine) commit(t *rapid.T) {

@@ -26,11 +26,10 @@ type TB interface {
 // Backend is a kind of Store, as a test uses it.
 type Backend struct {
 	// Place makes a place for a new checkpoint.
-	Place func(t TB) string
+	Place func(TB) string
 	// Open opens what lies at a place, or makes it.
 	Open func(t TB, place string, now func() time.Time) checkpoint.Store
-	// Killed copies what lies at a place to another one, as if its process had died now;
-	// nil: such a Store cannot be killed.
+	// Killed copies what lies at a place to another one, as if its process had died now.
 	Killed func(t TB, place string) string
 	// Intact fails the test unless everything at a place is right; nil: nothing can be wrong.
 	Intact func(t TB, place string)
@@ -142,10 +141,6 @@ func Withdraw(d checkpoint.Store, key string) error {
 // Settle writes an outcome, and returns what stands then.
 func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
 	return Change(d, checkpoint.Settle, e)
-}
-
-func mark(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
-	return Change(d, checkpoint.Mark, e)
 }
 
 // Resolve is Resolve without its counts.
