@@ -144,30 +144,36 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 	if err := makeRoom(to, name, o); err != nil {
 		return err
 	}
-	h := newHeader(t, o.now())
-	if err := createNew(to, h, record{movingKey, movingRecord(filledFrom + name)}); err != nil { // from its first moment it refuses runs
+	o.Require, o.Named, o.Moved = true, true, true
+	// From its first moment it refuses runs.
+	return makeFrom(to, newHeader(t, o.now()), record{movingKey, movingRecord(filledFrom + name)}, o, func(d *Store) error {
+		if err := begun(); err != nil {
+			return err
+		}
+		c, err := from()
+		if err != nil {
+			return err
+		}
+		if err := d.inherit(c); err != nil {
+			return err
+		}
+		if err := d.carry(c); err != nil {
+			return err
+		}
+		return d.setMoving("")
+	})
+}
+
+// makeFrom makes a file, with a mark that says what it is until fill has filled it, and closes it.
+func makeFrom(to string, h header, mark record, o Options, fill func(*Store) error) error {
+	if err := createNew(to, h, mark); err != nil {
 		return err
 	}
-	o.Require, o.Named, o.Moved = true, true, true
-	d, err := Open(to, t, o)
+	d, err := Open(to, h.target, o)
 	if err != nil {
 		return err
 	}
-	err = begun()
-	var c *checkpoint.Contents
-	if err == nil {
-		c, err = from()
-	}
-	if err == nil {
-		err = d.inherit(c)
-	}
-	if err == nil {
-		err = d.carry(c)
-	}
-	if err == nil {
-		err = d.setMoving("")
-	}
-	return errors.Join(err, d.Close())
+	return errors.Join(fill(d), d.Close())
 }
 
 // makeRoom removes what an interrupted copy of the same checkpoint has left.

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,8 +70,7 @@ type repair struct {
 }
 
 func (p *repair) identify(t checkpoint.Target, o Options) error {
-	now := o.now()
-	h := newHeader(p.header.target, now)
+	h := newHeader(p.header.target, o.now())
 	if p.secret {
 		h.secret = p.header.secret
 		h.ancestors = append(slices.Clone(p.header.ancestors), p.header.id)
@@ -214,24 +212,20 @@ func (p *repair) descends(text string) bool {
 
 func (p *repair) write(to string, o Options) error {
 	cutOff := lacking{some: true, leads: uint64(p.result.Missing), since: 1<<63 - 1}
-	if err := createNew(to, p.made, record{lackingKey, cutOff.encode()}); err != nil {
-		return err
-	}
-	d, err := Open(to, p.made.target, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true})
-	if err != nil {
-		return err
-	}
-	c, err := p.contents()
-	if err == nil {
-		err = d.carry(c)
-	}
-	if err == nil {
-		err = p.writeExtra(d)
-	}
-	if err == nil {
-		err = d.alone(p.conclude)
-	}
-	return errors.Join(err, d.Close())
+	o = Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}
+	return makeFrom(to, p.made, record{lackingKey, cutOff.encode()}, o, func(d *Store) error {
+		c, err := p.contents()
+		if err != nil {
+			return err
+		}
+		if err := d.carry(c); err != nil {
+			return err
+		}
+		if err := p.writeExtra(d); err != nil {
+			return err
+		}
+		return d.alone(p.conclude)
+	})
 }
 
 // contents is what was found, as the new checkpoint takes it. Of one whose key of digests is lost, entries and runs are all.

@@ -146,17 +146,17 @@ func (d *Store) close(drop bool) error {
 // remove takes the file away while the lock is held; who waits for it makes a new one. What
 // PATH.seq said of a file that stood here before comes back.
 func (d *Store) remove() error {
-	back := func() error { return os.Remove(d.seqPath()) }
-	if disk.KeepsOpenFiles {
-		back = func() error { return d.seqFile.Truncate(0) } // which is as good as none
+	var err error
+	switch {
+	case d.replaced != nil:
+		_, err = d.seqFile.WriteAt(d.replaced.line(), 0)
+		err = errors.Join(err, d.seqFile.Sync())
+	case disk.KeepsOpenFiles:
+		err = d.seqFile.Truncate(0) // which is as good as none
+	default:
+		err = os.Remove(d.seqPath())
 	}
-	if d.replaced != nil {
-		back = func() error {
-			_, err := d.seqFile.WriteAt(d.replaced.line(), 0)
-			return errors.Join(err, d.seqFile.Sync())
-		}
-	}
-	return errors.Join(back(), d.inItsPlace(func() error { return disk.Patiently(func() error { return os.Remove(d.path) }) }))
+	return errors.Join(err, d.inItsPlace(func() error { return disk.Patiently(func() error { return os.Remove(d.path) }) }))
 }
 
 // release closes the file. When bbolt met damage it may still hold a lock of its

@@ -13,22 +13,13 @@ import (
 	"time"
 )
 
-// Variable names the point to die at and, after a colon, at which arrival there,
-// counted from 1.
-const Variable = "LEADFERRY_FAILPOINT"
-
-// PanicVariable makes the program panic there instead, with its value.
-const PanicVariable = "LEADFERRY_FAILPOINT_PANIC"
-
-// StopVariable makes the program stop there instead until it is told to go on, as a machine does that is suspended.
-const StopVariable = "LEADFERRY_FAILPOINT_STOP"
-
 var arrivals atomic.Int64
 
-// At kills the process without any farewell when it is the point and the arrival
-// that Variable names.
+// At kills the process without any farewell when it is the point that LEADFERRY_FAILPOINT names and, after a colon, the arrival
+// there, counted from 1. It panics instead with the value of LEADFERRY_FAILPOINT_PANIC, or stops for LEADFERRY_FAILPOINT_STOP
+// until it is told to go on, as a machine does that is suspended.
 func At(point string) {
-	name, nth, _ := strings.Cut(os.Getenv(Variable), ":")
+	name, nth, _ := strings.Cut(os.Getenv("LEADFERRY_FAILPOINT"), ":")
 	if name != point {
 		return
 	}
@@ -36,10 +27,10 @@ func At(point string) {
 	if err != nil || arrivals.Add(1) != n {
 		return
 	}
-	if value, panics := os.LookupEnv(PanicVariable); panics {
+	if value, panics := os.LookupEnv("LEADFERRY_FAILPOINT_PANIC"); panics {
 		panic(value)
 	}
-	if os.Getenv(StopVariable) != "" {
+	if os.Getenv("LEADFERRY_FAILPOINT_STOP") != "" {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		time.Sleep(500 * time.Millisecond) // the signal is on its way
 		return
