@@ -25,9 +25,17 @@ const (
 // Organizations are those of the made-up brand, the trunk first. They are the same in every sandbox that has no Directory of its own.
 func Organizations() []Organization { return slices.Clone(organizations) }
 
-var brand = newDirectory(TrunkID, organizations, map[string]string{
+var brand = &Directory{trunkID: TrunkID, names: namesOf(organizations), locations: locations, locators: map[string]string{
 	RadiusLocatorID: radiusOnly, RegionsLocatorID: regionsAndTerritories, MixedLocatorID: regionsTerritoriesRadius,
-}, locations)
+}}
+
+func namesOf(list []Organization) map[string]string {
+	names := map[string]string{}
+	for _, o := range list {
+		names[o.ID] = o.Name
+	}
+	return names
+}
 
 const (
 	boston       = "5bb7fb0f-d8d9-415b-8725-460b8ce504db"

@@ -43,15 +43,6 @@ type Directory struct {
 	locations []location
 }
 
-// newDirectory returns a directory of organizations, of which the trunk is one, and at least one location.
-func newDirectory(trunkID string, organizations []Organization, locators map[string]string, locations []location) *Directory {
-	d := &Directory{trunkID: trunkID, names: map[string]string{}, locators: locators, locations: locations}
-	for _, o := range organizations {
-		d.names[o.ID] = o.Name
-	}
-	return d
-}
-
 // TrunkID is the ID of the trunk organization, which stands in the path of every create; that of the made-up brand for nil.
 func (d *Directory) TrunkID() string { return cmp.Or(d, brand).trunkID }
 
@@ -128,7 +119,7 @@ func LoadDirectory(path string) (*Directory, error) {
 	case len(data) > maxDirectory:
 		return nil, fmt.Errorf("%s: the file is larger than 16 MiB", path)
 	}
-	r := &directoryReader{path: path, seen: map[string]place{}}
+	r := &directoryReader{path: path, seen: map[string]place{}, Directory: &Directory{names: map[string]string{}, locators: map[string]string{}}}
 	var file directoryFile
 	if r.syntax(yaml.Load(bytes.TrimPrefix(data, []byte("\ufeff")), &file, yaml.WithKnownFields())) {
 		r.read(&file)
@@ -136,17 +127,15 @@ func LoadDirectory(path string) (*Directory, error) {
 	if r.errs != nil {
 		return nil, errors.Join(r.errs...)
 	}
-	return newDirectory(file.Trunk.ID, r.organizations, r.locators, r.locations), nil
+	return r.Directory, nil
 }
 
 // directoryReader gathers what a file says and what is wrong with it.
 type directoryReader struct {
-	path          string
-	organizations []Organization
-	locators      map[string]string
-	locations     []location
-	seen          map[string]place
-	errs          []error
+	*Directory
+	path string
+	seen map[string]place
+	errs []error
 }
 
 func (r *directoryReader) fail(at place, hint, format string, args ...any) {
@@ -192,6 +181,7 @@ func (r *directoryReader) read(file *directoryFile) {
 	}
 	trunk := &file.Trunk
 	trunk.ID = cmp.Or(trunk.ID, TrunkID)
+	r.trunkID = trunk.ID
 	listed := slices.ContainsFunc(file.Organizations, func(o organizationEntry) bool { return o.ID == trunk.ID })
 	if !listed { // as it may be in a list of all of them
 		r.organization(trunk, len(file.Organizations) == 0)
@@ -199,7 +189,6 @@ func (r *directoryReader) read(file *directoryFile) {
 	for i := range file.Organizations {
 		r.organization(&file.Organizations[i], true)
 	}
-	r.locators = make(map[string]string, len(file.Locators))
 	for _, l := range file.Locators {
 		kind := locatorTypes[l.Type]
 		if kind == "" {
@@ -216,7 +205,7 @@ func (r *directoryReader) organization(o *organizationEntry, located bool) {
 	if !r.id(o.ID, "organization", o.at) {
 		return
 	}
-	r.organizations = append(r.organizations, Organization{o.ID, o.Name})
+	r.names[o.ID] = o.Name
 	if len(o.Locations) == 0 && located {
 		r.locations = append(r.locations, location{organizationID: o.ID, name: o.Name})
 	}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"go.etcd.io/bbolt"
 )
 
 // Lead is a lead as the sandbox keeps it and answers updates with it, in the order of the specification's table ("Lead").
@@ -183,7 +185,18 @@ func (s *Server) update(c call) (answer, error) {
 }
 
 // Leads returns every lead in the order of creation: what a test holds against what a run says it did.
-func (s *Server) Leads() ([]Lead, error) { return s.store.leads() }
+func (s *Server) Leads() (leads []Lead, err error) {
+	err = s.store.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(leadBucket).ForEach(func(_, v []byte) error {
+			leads = append(leads, Lead{})
+			return json.Unmarshal(v, &leads[len(leads)-1], exactNumbers)
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: read the leads: %w", err)
+	}
+	return leads, nil
+}
 
 // The kinds of value that a field of a request may have.
 const (

@@ -145,19 +145,6 @@ func putLead(tx *bbolt.Tx, h *History) error {
 	return b.Put([]byte(h.ID), v)
 }
 
-func (st *store) leads() (leads []Lead, err error) {
-	err = st.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(leadBucket).ForEach(func(_, v []byte) error {
-			leads = append(leads, Lead{})
-			return json.Unmarshal(v, &leads[len(leads)-1], exactNumbers)
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: read the leads: %w", err)
-	}
-	return leads, nil
-}
-
 func putClient(tx *bbolt.Tx, id, secret string) error {
 	return tx.Bucket(clientBucket).Put([]byte(id), digest(secret))
 }

@@ -33,14 +33,6 @@ var outcomeLooks = map[string]looks{
 	"invalid": {"s1", stripes}, "rejected": {"s1", back}, "failed": {"s1", dots}, "in_doubt": {"s3", dots}, "pending": {"s6", stripes},
 }
 
-// looksOf are those of an outcome. What a check found good looks so.
-func looksOf(s *report.Summary, outcome string) looks {
-	if outcome == "pending" && s.DryRun {
-		return outcomeLooks["created"]
-	}
-	return outcomeLooks[outcome]
-}
-
 type segment struct {
 	looks
 	Name      string
@@ -65,15 +57,17 @@ const percentOfLetter = 1.9
 // one that matters.
 const leastWidth = 0.7
 
-func outcomesOf(s *report.Summary) *outcomes {
+func (c *content) Outcomes() *outcomes {
 	o := new(outcomes)
 	all := 0
-	for _, c := range s.Outcomes() {
-		if c.Rows > 0 {
-			o.List = append(o.List, segment{
-				looks: looksOf(s, c.Name), Name: spoken(c.Name), Rows: c.Rows, Attention: c.Attention, Meaning: c.Meaning,
-			})
-			all += c.Rows
+	for _, of := range c.Summary.Outcomes() {
+		like := outcomeLooks[of.Name]
+		if of.Name == "pending" && c.DryRun { // what a check found good
+			like = outcomeLooks["created"]
+		}
+		if of.Rows > 0 {
+			o.List = append(o.List, segment{looks: like, Name: spoken(of.Name), Rows: of.Rows, Attention: of.Attention, Meaning: of.Meaning})
+			all += of.Rows
 		}
 	}
 	if len(o.List) == 0 {
@@ -179,22 +173,25 @@ func barsOf[T any](all []T, barOf func(T) bar) (list []bar) {
 	return list
 }
 
-func organizationsOf(all []report.Organization) *bars {
-	return newBars("organizations", "Leads per organization", "Organization", "leads", barsOf(all, func(o report.Organization) bar {
+func (c *content) Organizations() *bars {
+	return newBars("organizations", "Leads per organization", "Organization", "leads", barsOf(c.Summary.Organizations, func(o report.Organization) bar {
 		return bar{Name: path(o.ID), Note: path(o.Location), Count: o.Leads}
 	}))
 }
 
-// assignedOf shows to whom a check expects leads to go.
-func assignedOf(all []report.Assignment) *bars {
-	return newBars("assigned", "Rows by whom they would be assigned to", "Assigned", "rows", barsOf(all, func(a report.Assignment) bar {
+// Assigned shows to whom a check expects leads to go.
+func (c *content) Assigned() *bars {
+	return newBars("assigned", "Rows by whom they would be assigned to", "Assigned", "rows", barsOf(c.Checks.Assignments, func(a report.Assignment) bar {
 		return bar{Name: report.Escape(a.Whom()), Count: a.Rows}
 	}))
 }
 
-func verdictsOf(all []report.VerdictCount) *bars {
+func (c *content) Verdicts() *bars {
+	if c.Reconciliation == nil {
+		return nil
+	}
 	var list []bar
-	for _, v := range clip(all, mostOrganizations).Items {
+	for _, v := range clip(c.Reconciliation.Verdicts, mostOrganizations).Items {
 		if v.Leads > 0 {
 			list = append(list, bar{Name: spoken(report.Escape(v.Verdict)), Note: v.Meaning(), Count: v.Leads})
 		}
@@ -234,6 +231,14 @@ const (
 	headWidth  = 150
 	headHeight = 44
 )
+
+func (c *content) Moves() *matrix {
+	return matrixOf("moves", "Changes of status that the service confirmed", [3]string{"from", "to", "not known"}, c.Transitions)
+}
+
+func (c *content) Statuses() *matrix {
+	return matrixOf("statuses", "Status in the file and on the service", [3]string{"in the file", "on the service", "none"}, c.Reconciliation.Statuses)
+}
 
 // matrixOf arranges moves between statuses, the most frequent first. words are what rows and
 // columns are, and what an empty status means. It is nil without any moves.

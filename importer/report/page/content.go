@@ -22,29 +22,13 @@ const (
 	mostListed        = 50
 )
 
-// content is what the template shows. It has no text of its own but what it takes from the
-// summary, and shows no list whole that a summary may have long.
+// content is what the template shows: a method for each part of the page that is more than a figure of the summary. No list that
+// a summary may have long is shown whole.
 type content struct {
 	*report.Summary
-	Headlines []string
-	Verdict   verdict
-	Tiles     []tile
-	Steps     []report.Step
-	Left      []report.NamedFile
-	Running   bool
-	Done      int // percent of the rows that are to be read, if that is known
-
-	Outcomes      *outcomes
-	Reasons       clipped[report.Reason]
-	Doubts        clipped[report.Doubt]
-	Time          *timeline
-	Moves         *matrix
-	Organizations *bars
-	Assigned      *bars // of a check
-	Statuses      *matrix
-	Verdicts      *bars
-	Owners        clipped[report.Transition]
-	Answers       []answer
+	Sentences []string  // its headline
+	Total     int       // rows that are to be read; 0: nobody knows
+	Time      *timeline // nil: none was taken
 }
 
 // clipped is the beginning of a list, and how many it does not show.
@@ -79,56 +63,38 @@ func shown(list any) listed {
 	return listed{all.Slice(0, n).Interface(), all.Len() - n}
 }
 
-func contentOf(s *report.Summary, headline []string, total int) *content {
-	c := &content{
-		Summary: s, Headlines: headline[1:], Verdict: verdictOf(s), Tiles: tilesOf(s, total), Running: s.Outcome == report.Running,
-		Left: clip(s.Left(), mostListed).Items, Outcomes: outcomesOf(s), Time: timelineOf(s), Doubts: doubtsIn(s), Answers: answersOf(s),
-	}
-	c.Verdict.Sentence = headline[0]
-	if total > 0 {
-		c.Done = 100 * min(s.Rows.Read, total) / total
-	}
-	c.Steps = clip(s.Steps(), mostListed).Items
-	c.Reasons = clip(s.Asking(), mostErrors)
-	c.Moves = matrixOf("moves", "Changes of status that the service confirmed", [3]string{"from", "to", "not known"}, s.Transitions)
-	c.Organizations = organizationsOf(s.Organizations)
-	if r := s.Reconciliation; r != nil {
-		c.Statuses = matrixOf("statuses", "Status in the file and on the service", [3]string{"in the file", "on the service", "none"}, r.Statuses)
-		c.Verdicts, c.Owners = verdictsOf(r.Verdicts), clip(r.Owners, mostListed)
-	}
-	if s.Checks != nil {
-		c.Assigned = assignedOf(s.Checks.Assignments)
-	}
-	return c
-}
+func (c *content) Running() bool { return c.Outcome == report.Running }
 
-// verdict is how the run ended, in a word, a picture and a sentence.
-type verdict struct{ Class, Word, Sentence string }
+// Done is how many percent of the rows were read, if that is known.
+func (c *content) Done() int { return 100 * min(c.Rows.Read, c.Total) / max(c.Total, 1) }
 
-func verdictOf(s *report.Summary) verdict {
+// verdict is how the run ended, in a word and a picture.
+type verdict struct{ Class, Word string }
+
+func (c *content) Verdict() verdict {
 	switch {
-	case s.Outcome == report.Running:
-		return verdict{Class: "idle", Word: "Running"}
-	case s.Outcome == "interrupted":
-		return verdict{Class: "bad", Word: "Interrupted"}
-	case s.Outcome == "stopped":
-		return verdict{Class: "bad", Word: "Stopped early"}
-	case s.Rows.InDoubt > 0:
-		return verdict{Class: "warn", Word: "Done, with rows in doubt"}
-	case s.Outcome == "attention" || s.ExitCode != 0:
-		return verdict{Class: "warn", Word: "Done, with something to look at"}
+	case c.Running():
+		return verdict{"idle", "Running"}
+	case c.Outcome == "interrupted":
+		return verdict{"bad", "Interrupted"}
+	case c.Outcome == "stopped":
+		return verdict{"bad", "Stopped early"}
+	case c.Rows.InDoubt > 0:
+		return verdict{"warn", "Done, with rows in doubt"}
+	case c.Outcome == "attention" || c.ExitCode != 0:
+		return verdict{"warn", "Done, with something to look at"}
 	}
-	return verdict{Class: "good", Word: "It worked"}
+	return verdict{"good", "It worked"}
 }
 
 // tile is the short answer to a question.
 type tile struct{ Question, Figure, Note string }
 
-// tilesOf answers how many, how fast, what is left and what needs a person.
-func tilesOf(s *report.Summary, total int) []tile {
-	n, need := s.Rows, s.Attention()
+// Tiles answer how many, how fast, what is left and what needs a person.
+func (c *content) Tiles() []tile {
+	s, n, need, total := c.Summary, c.Rows, c.Attention(), c.Total
 	rows := tile{"How many", comma(n.Read), english.PluralWord(n.Read, "row read", "rows read")}
-	if s.Outcome == report.Running && total > 0 {
+	if c.Running() && total > 0 {
 		rows.Note = "of " + comma(total) + " rows, " + percent(min(n.Read, total), total)
 	} else if made := n.Created + n.Partial; made > 0 {
 		rows.Note += ", " + comma(made) + english.PluralWord(made, " lead made", " leads made")
@@ -145,7 +111,7 @@ func tilesOf(s *report.Summary, total int) []tile {
 	switch {
 	case s.DryRun:
 		left = tile{"What is left", comma(n.Pending), english.PluralWord(n.Pending, "good row: nothing was sent", "good rows: nothing was sent")}
-	case s.Outcome == report.Running && total > 0:
+	case c.Running() && total > 0:
 		left = tile{"What is left", comma(max(0, total-n.Read)), "rows to read"}
 	case unsent == 0:
 		left.Note = "every row had its turn"
@@ -197,10 +163,12 @@ func byFile(list []report.Doubt) (files []doubtsOf) {
 	return files
 }
 
-func doubtsIn(s *report.Summary) clipped[report.Doubt] {
+func (c *content) Reasons() clipped[report.Reason] { return clip(c.Asking(), mostErrors) }
+
+func (c *content) Doubts() clipped[report.Doubt] {
 	byPlace := func(a, b report.Doubt) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) }
-	list := clip(slices.SortedStableFunc(slices.Values(s.InDoubt), byPlace), mostDoubts)
-	list.More = max(0, s.Rows.InDoubt-len(list.Items))
+	list := clip(slices.SortedStableFunc(slices.Values(c.InDoubt), byPlace), mostDoubts)
+	list.More = max(0, c.Rows.InDoubt-len(list.Items))
 	return list
 }
 
@@ -209,8 +177,8 @@ type answer struct {
 	Count  int
 }
 
-func answersOf(s *report.Summary) (list []answer) {
-	for status, n := range s.Requests.ByStatus {
+func (c *content) Answers() (list []answer) {
+	for status, n := range c.Requests.ByStatus {
 		list = append(list, answer{status, n})
 	}
 	slices.SortFunc(list, func(a, b answer) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Status, b.Status)) })

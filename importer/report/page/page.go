@@ -54,7 +54,7 @@ func Write(w io.Writer, s *report.Summary) error {
 func view(s *report.Summary, total int) (page.View, error) {
 	var b bytes.Buffer
 	headline := s.Headline()
-	if err := run().Execute(&b, contentOf(s, headline, total)); err != nil {
+	if err := run().Execute(&b, &content{s, headline, total, timelineOf(s)}); err != nil {
 		return page.View{}, err
 	}
 	return page.View{Title: report.Escape(headline[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
