@@ -47,11 +47,10 @@ func (o Outcome) String() string { return outcomeNames[o] }
 // IsOutcome reports whether a word is the name of an outcome.
 func IsOutcome(word string) bool { return slices.Contains(outcomeNames[:], word) }
 
-// Attention reports whether a row that ended so wants a person's eye. A pending
-// row does too, unless the run was never meant to send (validate, --dry-run).
-func (o Outcome) Attention() bool {
+// toRejects reports whether a row that ended so stands in the rejects.
+func (o Outcome) toRejects() bool {
 	switch o {
-	case Created, Updated, Unchanged, Skipped:
+	case Created, Updated, Unchanged, Skipped, Pending:
 		return false
 	}
 	return true

@@ -150,7 +150,7 @@ func (w *recorder) write(batch []line) error {
 	}
 	for i := range batch {
 		failpoint.At("after results line")
-		if o := batch[i].r.outcome; !o.Attention() || o == Pending {
+		if !batch[i].r.outcome.toRejects() {
 			continue
 		}
 		if err := w.reject(&batch[i]); err != nil {
@@ -274,7 +274,7 @@ func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Proble
 			add([]mapping.Problem{found})
 		}
 		add(it.rec.Caught)
-	case r.outcome.Attention() && r.outcome != Pending:
+	case r.outcome.toRejects():
 		add([]mapping.Problem{{Rule: r.outcome.String(), Text: r.text}})
 	}
 	return all

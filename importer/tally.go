@@ -218,13 +218,7 @@ func (t *tally) makeUp() {
 
 // attention is how many rows want a person's eye.
 func (t *tally) attention(dry bool) int {
-	n := 0
-	for o, rows := range t.outcomes {
-		if Outcome(o).Attention() && !(dry && Outcome(o) == Pending) {
-			n += rows
-		}
-	}
-	return n
+	return (&report.Summary{Rows: rowCounts(t.total, &t.outcomes), DryRun: dry}).Attention()
 }
 
 func rowCounts(read int, n *[outcomeCount]int) report.RowCounts {
