@@ -170,14 +170,10 @@ type Options struct {
 
 // Start is what is known before the first request.
 type Start struct {
-	Checkpoint  string // path; "" without one
-	New         bool   // the checkpoint was made just now
-	Leads       int    // leads that it knows
-	InDoubt     int    // rows that it holds in doubt
-	Predecessor string // of a new one: what tells that another one was here, or nothing
-	Warnings    []string
-	Notes       []string // remarks on the mapping; those of a dry run stand in its summary
-	Target      checkpoint.Target
+	Checkpoint checkpoint.Info // without a Path where there is none
+	Warnings   []string        // those of the checkpoint among them
+	Notes      []string        // remarks on the mapping; those of a dry run stand in its summary
+	Target     checkpoint.Target
 }
 
 // Request is one request as it would be sent.

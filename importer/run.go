@@ -245,15 +245,14 @@ func (r *run) openFiles() (*recorder, error) {
 func (r *run) announce() error {
 	s := &Start{Target: r.Target}
 	if r.ledger != nil {
-		known := r.ledger.Info()
-		s.Checkpoint, s.New, s.Leads, s.InDoubt = known.Path, known.New, known.Leads, known.InDoubt
-		s.Predecessor, s.Warnings = known.Predecessor, known.Warnings
-		if s.Predecessor != "" {
-			s.Warnings = slices.Concat(s.Warnings, []string{"a new checkpoint is begun; the one before " + s.Predecessor})
+		s.Checkpoint = r.ledger.Info()
+		s.Warnings = slices.Clone(s.Checkpoint.Warnings)
+		if before := s.Checkpoint.Predecessor; before != "" {
+			s.Warnings = append(s.Warnings, "a new checkpoint is begun; the one before "+before)
 		}
 	}
 	if r.dry == nil {
-		s.Warnings = slices.Concat(s.Warnings, r.warnings())
+		s.Warnings = append(s.Warnings, r.warnings()...)
 		if s.Notes = r.remarks(); r.cost != "" {
 			s.Notes = append(s.Notes, r.cost)
 		}

@@ -51,8 +51,9 @@ func (r *run) soFar() *report.Summary {
 		StartedAt: r.started.UTC(), FinishedAt: now.UTC(), DurationS: took.Seconds(),
 		Flags: r.Flags, Mapping: r.MappingFile, Target: report.Target(r.Target), DroppedValues: r.tally.dropped,
 	}
-	if o := r.opened; o != nil && r.ledger != nil {
-		s.Checkpoint = report.Checkpoint{Path: o.Checkpoint, New: o.New, Leads: o.Leads}
+	if r.opened != nil {
+		known := &r.opened.Checkpoint
+		s.Checkpoint = report.Checkpoint{Path: known.Path, New: known.New, Leads: known.Leads}
 	}
 	for i, name := range r.intake.names {
 		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})

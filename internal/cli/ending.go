@@ -109,8 +109,8 @@ func logStart(log *slog.Logger, s *importer.Start, warnings, notes []string, qui
 	if quiet {
 		return
 	}
-	if s.Checkpoint != "" {
-		log.Info("checkpoint", "path", s.Checkpoint, "new", s.New, "leads", s.Leads, "in_doubt", s.InDoubt)
+	if s.Checkpoint.Path != "" {
+		log.Info("checkpoint", "path", s.Checkpoint.Path, "new", s.Checkpoint.New, "leads", s.Checkpoint.Leads, "in_doubt", s.Checkpoint.InDoubt)
 	}
 	for _, text := range notes {
 		log.Info(report.Escape(text))
@@ -281,7 +281,7 @@ func (e *ending) beginMetrics(s *importer.Start, mapping string) error {
 	defer e.begun.Store(true)
 	return e.figures.Begin(report.MetricsRun{
 		Command: e.command, Version: Version, Mapping: mapping, Started: time.Now(),
-		Target: report.Target(s.Target), Leads: s.Leads, InDoubt: s.InDoubt,
+		Target: report.Target(s.Target), Leads: s.Checkpoint.Leads, InDoubt: s.Checkpoint.InDoubt,
 	})
 }
 

@@ -198,7 +198,7 @@ func (v *screen) announce(s *importer.Start) {
 		warnings = append(warnings, text)
 	}
 	notes := s.Notes[:len(s.Notes):len(s.Notes)]
-	if s.Checkpoint != "" {
+	if s.Checkpoint.Path != "" {
 		notes = append(notes, v.settings.Load().RouteNotes()...)
 	}
 	if v.json {
@@ -207,11 +207,11 @@ func (v *screen) announce(s *importer.Start) {
 	}
 	w := v.say(v.c)
 	switch {
-	case s.Checkpoint == "":
-	case s.New:
-		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", report.Escape(s.Checkpoint))
+	case s.Checkpoint.Path == "":
+	case s.Checkpoint.New:
+		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", report.Escape(s.Checkpoint.Path))
 	default:
-		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", report.Escape(s.Checkpoint), leads(s.Leads), humanize.Comma(int64(s.InDoubt)))
+		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", report.Escape(s.Checkpoint.Path), leads(s.Checkpoint.Leads), humanize.Comma(int64(s.Checkpoint.InDoubt)))
 	}
 	for _, text := range warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Escape(text))
@@ -228,11 +228,11 @@ func (p *program) asks(c *cli.Context, o importer.Options) bool {
 }
 
 func (v *screen) ask(s *importer.Start) error {
-	state := "the checkpoint knows " + leads(s.Leads)
+	state := "the checkpoint knows " + leads(s.Checkpoint.Leads)
 	switch {
-	case s.Predecessor != "":
-		state = "the checkpoint " + report.Escape(s.Predecessor) + ": a new one is begun, and these leads would be made again"
-	case s.Leads == 0 && s.InDoubt == 0:
+	case s.Checkpoint.Predecessor != "":
+		state = "the checkpoint " + report.Escape(s.Checkpoint.Predecessor) + ": a new one is begun, and these leads would be made again"
+	case s.Checkpoint.Leads == 0 && s.Checkpoint.InDoubt == 0:
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
 	many := "an unknown number of leads"
