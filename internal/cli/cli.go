@@ -72,7 +72,7 @@ type program struct {
 	args      []string
 	line      *flags.Line
 	json      bool                                // --log-format json: standard error is read by a program
-	settings  atomic.Pointer[connection.Settings] // nil: the command has no connection flags, or has not begun
+	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
 	code      int                                 // what the command that ran asks for
 	hold      signals.Hold
 	ending    *ending // nil: the command carries no rows
@@ -105,6 +105,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	line, err := flags.Parse(app, args[min(1, len(args)):])
 	format, _ := line.Typed("log-format")
 	p.line, p.json, p.ending = line, format == "json", endingOf(line)
+	p.settings.Store(connection.Begin(line))
 	ended := make(chan int, 1)
 	go func() {
 		if err == nil {
@@ -199,13 +200,8 @@ func (p *program) begin(c *cli.Context) error {
 	return nil
 }
 
-// target is the one of the command's settings; nothing, where it has none.
-func (p *program) target() checkpoint.Target {
-	if s := p.settings.Load(); s != nil {
-		return s.Target()
-	}
-	return checkpoint.Target{}
-}
+// target is the one of the command's settings, as far as they name one.
+func (p *program) target() checkpoint.Target { return p.settings.Load().Target() }
 
 // ledger is what the command line says of its ledger.
 func (p *program) ledger(c *cli.Context) ledger.Meant {
@@ -254,9 +250,7 @@ func (p *program) reason(err error) exit.Error {
 			words = append(words, value, name)
 		}
 	}
-	if s := p.settings.Load(); s != nil {
-		words = append(words, filepath.Base(s.Get("client-secret-file"))) // of a profile
-	}
+	words = append(words, filepath.Base(p.settings.Load().Get("client-secret-file"))) // of a profile
 	for _, word := range words {
 		var instead string
 		switch {
@@ -276,6 +270,6 @@ func (p *program) reason(err error) exit.Error {
 // isID reports whether a word is what names the target or a lead, and is told everywhere.
 func (p *program) isID(word string) bool {
 	s := p.settings.Load()
-	return s != nil && slices.Contains([]string{s.Get("trunk-id"), s.Get("client-id")}, word) ||
+	return slices.Contains([]string{s.Get("trunk-id"), s.Get("client-id")}, word) ||
 		strings.HasPrefix(p.line.Command.ArgsUsage, "KEY") && slices.Contains(p.line.Files, word)
 }

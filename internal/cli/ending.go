@@ -45,14 +45,8 @@ func (p *program) jsonLog(level slog.Level) *slog.Logger {
 		return log
 	}
 	log = log.With("run", p.ending.run, "command", p.ending.command)
-	s := p.settings.Load()
-	if s == nil {
-		return log
-	}
-	if !s.Sandbox {
-		log = log.With("profile", s.Profile.Value)
-	}
-	if t := report.Target(s.Target()); t.LeadsURL != "" {
+	log = log.With(said("profile", p.settings.Load().Profile.Value)...)
+	if t := report.Target(p.target()); t.LeadsURL != "" {
 		log = log.With("target", t.String())
 	}
 	return log

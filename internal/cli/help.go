@@ -146,7 +146,7 @@ func argumentsOf(command, arguments string) reference.Values {
 // profileNames are those of the configuration file that is meant. One that cannot be read
 // has none: the command will say what is wrong with it.
 func profileNames(given func(flag string) string) []string {
-	path := connection.FilesOf(&flags.Line{}).Config.Value
+	path := connection.Begin(&flags.Line{}).Config.Value
 	if named := given("config"); named != "" {
 		path = named
 		if below, ok := strings.CutPrefix(named, "~/"); ok {

@@ -93,7 +93,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 	in, err := inputs.Open(c, inputs.From{
 		Stdin: p.In, Table: func(path string) { p.tables = append(p.tables, path) },
 		Reach: func(addresses []string) (fetch.Options, error) {
-			how, err := p.settings.Load().Fetches(p.line, addresses)
+			how, err := p.settings.Load().Fetches(addresses)
 			how.Agent = "leadferry/" + Version
 			return how, err
 		},

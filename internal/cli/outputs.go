@@ -152,7 +152,7 @@ func (p *program) keepRun(c *cli.Context, dir string) error {
 		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", dir, path), "name a folder of the run's own, or move that file away")
 	}
 	w := ledger.WitnessIn(dir)
-	again := p.settings.Load() != nil && !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical()
+	again := !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical()
 	if w.Run == "" || w.Target == connection.SandboxTarget || again {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 		add("a part of the checkpoint", bolt.Companions(path)...)
 		add("a part of the sandbox", sandboxData(path))
 	}
-	set := p.fileSettings()
+	set := p.settings.Load()
 	add("the configuration file", set.Config.Value)
 	add("a secret", set.Get("client-secret-file"))
 	return kept
@@ -193,11 +193,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 // a command without connection flags does not know which is meant.
 func (p *program) checkpoints(c *cli.Context) []string {
 	var paths []string
-	if p.settings.Load() != nil {
-		path, err := p.ledger(c).Path()
-		if err != nil {
-			return nil // the command ends with this error soon
-		}
+	if path, err := p.ledger(c).Path(); err == nil {
 		paths = append(paths, path)
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			paths = append(paths, real)
@@ -210,19 +206,10 @@ func (p *program) checkpoints(c *cli.Context) []string {
 	return paths
 }
 
-// fileSettings are the settings, or as much of them as names files where a command has none.
-func (p *program) fileSettings() *connection.Settings {
-	s := p.settings.Load()
-	if s == nil || s.Sandbox { // the configuration file is kept all the same
-		return connection.FilesOf(p.line)
-	}
-	return s
-}
-
 // keptFolders are those that hold secrets and nothing else.
 func (p *program) keptFolders() []place {
 	var folders []place
-	if path := p.fileSettings().Config.Value; path != "" {
+	if path := p.settings.Load().Config.Value; path != "" {
 		folders = append(folders, placeAt(config.CredentialsFolder(path), "for the clients that login stores"))
 	}
 	if dir, err := config.StateDir(); err == nil {

@@ -112,9 +112,6 @@ func (s *Settings) Routes() (map[string]Route, error) {
 
 // RouteNotes tell which proxies requests go over, for a run's beginning.
 func (s *Settings) RouteNotes() (notes []string) {
-	if s == nil {
-		return nil
-	}
 	all, err := s.Routes()
 	base, leads := all[addresses[0]], all[addresses[1]]
 	if err != nil || base.proxy == nil && leads.proxy == nil {
@@ -239,25 +236,22 @@ func (s *Settings) ForProfile() map[string]string {
 }
 
 // Fetches says how inputs at addresses are reached: over the proxy, and with the authorities, of the service. It shows no
-// client certificate: that is for the service alone. Of a command without connection flags, the settings are nil.
-func (set *Settings) Fetches(line *flags.Line, addresses []string) (o fetch.Options, err error) {
-	if set == nil || set.Sandbox { // which has no network of its own
-		set = &Settings{line: line, connection: map[string]flags.Setting{"proxy": line.Given("proxy"), "ca-file": line.Given("ca-file")}}
-	}
+// client certificate: that is for the service alone.
+func (s *Settings) Fetches(addresses []string) (o fetch.Options, err error) {
 	for _, name := range addresses {
 		u, err := url.Parse(name)
 		if err != nil {
 			continue // a mistake in it is told where it is opened
 		}
-		if _, err := set.routeTo(u); err != nil {
+		if _, err := s.routeTo(u); err != nil {
 			return o, err
 		}
 	}
-	if o.Authorities, err = set.authorities(); err != nil {
+	if o.Authorities, err = s.authorities(); err != nil {
 		return o, err
 	}
 	o.Proxy = func(address *url.URL) *url.URL {
-		r, err := set.routeTo(address)
+		r, err := s.routeTo(address)
 		if err != nil || r.proxy == nil {
 			return nil
 		}

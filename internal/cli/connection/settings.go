@@ -50,8 +50,8 @@ func (s *Settings) Given(name string) flags.Setting { return s.line.Given(name) 
 // Resolve looks each setting up: flag, environment, profile, in this order. The
 // sandbox needs none of them.
 func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
-	s := &Settings{line: line, Sandbox: sandbox, connection: map[string]flags.Setting{}}
-	if s.Sandbox {
+	s := Begin(line)
+	if s.Sandbox = sandbox; sandbox {
 		return s, nil
 	}
 	profile, err := s.readProfile()
@@ -69,9 +69,9 @@ func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 	return s, nil
 }
 
-// FilesOf are the settings of a command without connection flags, as far as they name files.
-func FilesOf(line *flags.Line) *Settings {
-	s := &Settings{line: line}
+// Begin are the settings as far as they need no profile: where the configuration file is, and how inputs at addresses are reached.
+func Begin(line *flags.Line) *Settings {
+	s := &Settings{line: line, connection: map[string]flags.Setting{"proxy": line.Given("proxy"), "ca-file": line.Given("ca-file")}}
 	s.findConfig()
 	return s
 }
@@ -89,7 +89,6 @@ func (s *Settings) findConfig() {
 // readProfile finds the configuration file and the profile in it; the profile is
 // empty where none is named and there is none called default.
 func (s *Settings) readProfile() (*config.Profile, error) {
-	s.findConfig()
 	s.Profile = s.line.Given("profile")
 	if !s.Profile.Given() {
 		s.Profile = flags.Setting{Name: "profile", Value: DefaultProfile, From: "default"}
