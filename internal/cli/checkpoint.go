@@ -11,7 +11,6 @@ import (
 
 	"leadferry/checkpoint/bolt"
 	"leadferry/internal/cli/checkpointcmd"
-	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
@@ -55,17 +54,7 @@ written, or standard output is closed; 4 it is locked, damaged or of another tar
 
 // desk is where the command works.
 func (p *program) desk(c *cli.Context) *checkpointcmd.Desk {
-	return &checkpointcmd.Desk{
-		In: p.In, Out: &p.out, Err: p.Err, Say: p.say(c), Ledger: p.ledger(c),
-		MayAsk:  c.Bool("yes") || p.person().CanAnswer(),
-		Confirm: func(question, nothing, hint string) error { return p.confirm(c, question, nothing, hint) },
-		Hold: func() error {
-			if !p.hold.Take() {
-				return exit.ErrInterrupted
-			}
-			return nil
-		},
-	}
+	return &checkpointcmd.Desk{In: p.In, Out: &p.out, Err: p.Err, Say: p.say(c), Ledger: p.ledger(c), Person: p.person(c), Hold: p.hold.Take}
 }
 
 func (p *program) statusCommand() *cli.Command {
@@ -273,9 +262,9 @@ room for the compacted copy; 4 locked or damaged.`,
 			flags.Bool("", "unblock", "remove the keyed hash too, so that the row may be sent again"),
 		},
 		Action: func(c *cli.Context) error {
-			imitation := checkpointcmd.Sandbox{Target: connection.SandboxTarget, Forget: func(checkpointPath string, leadIDs []string) (int, error) {
+			imitation := func(checkpointPath string, leadIDs []string) (int, error) {
 				return sandbox.Forget(sandboxData(checkpointPath), leadIDs)
-			}}
+			}
 			return p.desk(c).Forget(c.Context, c.Args().Slice(), c.Bool("unblock"), imitation)
 		},
 	}

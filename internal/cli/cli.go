@@ -209,8 +209,8 @@ func (p *program) ledger(c *cli.Context) ledger.Meant {
 }
 
 // person is who may be asked.
-func (p *program) person() terminal.Person {
-	return terminal.Person{In: p.In, Err: p.Err, Interrupt: p.interrupt}
+func (p *program) person(c *cli.Context) terminal.Person {
+	return terminal.Person{In: p.In, Err: p.Err, Interrupt: p.interrupt, Yes: c.Bool("yes")}
 }
 
 // say is where announcements for people go: standard error, or nowhere with --quiet.

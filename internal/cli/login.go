@@ -216,7 +216,7 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	if u, err := url.Parse(p.target().BaseURL); err == nil {
 		host = u.Host
 	}
-	password, err := p.password(fmt.Sprintf("Password of %s at %s: ", report.Escape(email), host))
+	password, err := p.password(c, fmt.Sprintf("Password of %s at %s: ", report.Escape(email), host))
 	if err != nil {
 		return nil, err
 	}
@@ -297,9 +297,9 @@ const maxPassword = 4096
 
 // password comes from the environment, a terminal without echo, or the first line of
 // standard input. Its errors never hold it.
-func (p *program) password(prompt string) (text string, err error) {
+func (p *program) password(c *cli.Context, prompt string) (text string, err error) {
 	if text = os.Getenv("LEADFERRY_PASSWORD"); text == "" {
-		text, err = p.person().Secret(prompt, maxPassword)
+		text, err = p.person(c).Secret(prompt, maxPassword)
 	}
 	switch {
 	case errors.Is(err, exit.ErrInterrupted):

@@ -224,7 +224,7 @@ func (v *screen) announce(s *importer.Start) {
 // asks reports whether a person is asked before leads are made for good.
 func (p *program) asks(c *cli.Context, o importer.Options) bool {
 	return c.Command.Name == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") &&
-		p.person().CanAnswer()
+		p.person(c).CanAnswer()
 }
 
 func (v *screen) ask(s *importer.Start) error {
@@ -239,21 +239,13 @@ func (v *screen) ask(s *importer.Start) error {
 	if v.rows > 0 {
 		many = "up to " + leads(v.rows)
 	}
-	return v.confirm(v.c, fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",
+	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. Go on?",
 		many, report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent", "answer y, or add --yes")
 }
 
 // leads is a number of them, grouped as people read it.
 func leads(n int) string {
 	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, "lead", "")
-}
-
-// confirm asks a person on the terminal, unless --yes is given. Its error says that nothing was done.
-func (p *program) confirm(c *cli.Context, question, nothing, hint string) error {
-	if c.Bool("yes") {
-		return nil
-	}
-	return p.person().Confirm(question, nothing, hint)
 }
 
 // show prints the summary, for programs or for people. Where standard output is lost, p.out knows.

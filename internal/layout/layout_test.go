@@ -24,7 +24,7 @@ func design() plan {
 		rooms: map[string]room{
 			".":                          {imports: []string{"internal/cli", "internal/cli/signals"}, tests: below, stdOnly: true},
 			"internal/cli":               {imports: append([]string{"importer/delivery", lazyregexp, "internal/cli/checkpointcmd", "internal/cli/complete", cliExit, cliFlags, "internal/cli/connection", "internal/cli/external", "internal/cli/inputs", cliLedger, "internal/cli/signals", "internal/cli/terminal", "internal/cli/reference", "internal/config", "internal/explain", "internal/fetch", "internal/page", disk, spelling, crash, rowkey, "mapping/propose"}, below...)},
-			"internal/cli/checkpointcmd": {imports: []string{cliExit, cliLedger, "internal/cli/terminal", disk, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
+			"internal/cli/checkpointcmd": {imports: []string{cliExit, cliLedger, "internal/cli/connection", "internal/cli/terminal", disk, "importer", "importer/report", "checkpoint", "checkpoint/bolt", "checkpoint/postgres", rowkey}, tests: []string{"internal/pgtest"}},
 			"internal/cli/connection":    {imports: []string{cliExit, cliFlags, "internal/cli/external", "internal/config", "internal/fetch", "checkpoint", "leadapi", "leadapi/sandbox"}},
 			"internal/cli/external":      {imports: []string{cliExit}},
 			cliExit:                      {imports: []string{"importer", "checkpoint", crash, disk}},

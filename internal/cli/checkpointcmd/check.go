@@ -81,10 +81,10 @@ func (d *Desk) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 	}
 	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
 	missing := "the checkpoint is incomplete: " + db.Info().Missing
-	if !d.MayAsk {
+	if !d.Person.CanAnswer() {
 		return exit.Usage(missing+"; to give that up would make their leads a second time", hint)
 	}
-	if err := d.Confirm("T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what is missing?", "nothing was given up", hint); err != nil {
+	if err := d.Person.Confirm("T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what is missing?", "nothing was given up", hint); err != nil {
 		return err
 	}
 	freed, err := db.AcceptLoss(ctx)

@@ -14,6 +14,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/rowkey"
@@ -53,7 +54,7 @@ func (d *Desk) Resolve(ctx context.Context, path string) error {
 
 // ResolveNone says of all rows in doubt that they were not made, which a person confirms.
 func (d *Desk) ResolveNone(ctx context.Context) error {
-	if !d.MayAsk {
+	if !d.Person.CanAnswer() {
 		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing was settled",
 			"run it in a terminal, or add --yes")
 	}
@@ -70,7 +71,7 @@ func (d *Desk) ResolveNone(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			err = d.Confirm(fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?",
+			err = d.Person.Confirm(fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that were made after all are made twice, and leads cannot be deleted. Go on?",
 				english.Plural(len(decisions), "row", "")), "nothing was settled", "answer y, or add --yes")
 		}
 		if err != nil {
@@ -143,15 +144,10 @@ func (d *Desk) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint
 	}
 }
 
-// Sandbox is the imitation of the service, whose leads can be removed.
-type Sandbox struct {
-	Target checkpoint.Target
-	Forget func(checkpointPath string, leadIDs []string) (leads int, err error)
-}
-
 // Forget removes what is known of keys, but for a hash that keeps their leads from being
-// made again; unblock removes that, too. An argument - is standard input.
-func (d *Desk) Forget(ctx context.Context, args []string, unblock bool, sandbox Sandbox) error {
+// made again; unblock removes that, too. An argument - is standard input. imitation removes leads of the sandbox beside its
+// checkpoint.
+func (d *Desk) Forget(ctx context.Context, args []string, unblock bool, imitation func(checkpointPath string, leadIDs []string) (leads int, err error)) error {
 	keys, err := d.keys(args)
 	if err != nil {
 		return err
@@ -160,17 +156,17 @@ func (d *Desk) Forget(ctx context.Context, args []string, unblock bool, sandbox 
 	var r checkpoint.ForgetResult
 	inSandbox, sandboxed, kept := 0, false, false
 	err = d.with(false, func(db ledger.Ledger) (err error) {
-		if err := d.Hold(); err != nil { // half of it would leave a copy of the file
-			return err
+		if !d.Hold() { // half of it would leave a copy of the file
+			return exit.ErrInterrupted
 		}
 		found, similar, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
 		_, kept = db.(*postgres.Store)
-		if alike, sandboxed = similar, db.Info().Target == sandbox.Target; err == nil && sandboxed {
+		if alike, sandboxed = similar, db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
 			var ids []string
 			for i := range found {
 				ids = append(ids, found[i].LeadID)
 			}
-			inSandbox, err = sandbox.Forget(db.Info().Path, ids)
+			inSandbox, err = imitation(db.Info().Path, ids)
 		}
 		if err == nil {
 			r, err = db.Forget(ctx, keys, unblock)

@@ -23,6 +23,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
+	"leadferry/internal/cli/terminal"
 )
 
 // Desk is where a command works: its streams, the checkpoint that its flags name, and the
@@ -32,13 +33,9 @@ type Desk struct {
 	Out, Err io.Writer
 	Say      io.Writer    // for announcements
 	Ledger   ledger.Meant // the one that the flags mean
-	// MayAsk says that a person can be asked, or has said yes already.
-	MayAsk bool
-	// Confirm asks a person. Its error, of whatever is no yes, says that nothing was done.
-	Confirm func(question, nothing, hint string) error
-	// Hold says that the command sees to signals itself from here on. Its error is one that
-	// has come already.
-	Hold func() error
+	Person   terminal.Person
+	// Hold says that the command sees to signals itself from here on; false: one has come already.
+	Hold func() bool
 }
 
 // with opens the checkpoint as long as f takes.

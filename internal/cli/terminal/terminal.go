@@ -35,13 +35,17 @@ func Width(f *os.File) int {
 type Person struct {
 	In, Err   *os.File
 	Interrupt <-chan struct{} // ends a question
+	Yes       bool            // was said beforehand
 }
 
-// CanAnswer reports whether there is one.
-func (p Person) CanAnswer() bool { return Is(p.In) && Is(p.Err) }
+// CanAnswer reports whether there is one, or has answered already.
+func (p Person) CanAnswer() bool { return p.Yes || Is(p.In) && Is(p.Err) }
 
 // Confirm asks a question. Whatever is no yes, or an interruption, is an error that says that nothing was done.
 func (p Person) Confirm(question, nothing, hint string) error {
+	if p.Yes {
+		return nil
+	}
 	fmt.Fprint(p.Err, reference.Wrap(question+" [y/N]", Width(p.Err))+" ")
 	answer, err := p.line(p.In)
 	switch {
