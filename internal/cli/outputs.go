@@ -176,6 +176,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 	add("an input", inputs...)
 	if c != nil {
 		add("the mapping", c.String("mapping"))
+		add("the sandbox's directory", c.String("directory"))
 	}
 	add("a table of the mapping", p.tables...)
 	for _, path := range slices.DeleteFunc(p.checkpoints(c), checkpoint.IsAddress) {
@@ -185,7 +186,8 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 	}
 	set := p.settings.Load()
 	add("the configuration file", set.Config.Value)
-	add("a secret", set.Get("client-secret-file"))
+	add("a secret", set.Get("client-secret-file"), set.Get("client-key"))
+	add("a certificate", set.Get("client-cert"), set.Get("ca-file"))
 	return kept
 }
 
