@@ -162,8 +162,6 @@ const (
 	maxParts     = 10_000
 	maxDirectory = 8 << 20  // bytes of the archive's own directory
 	maxSmallPart = 16 << 20 // bytes of a part that is kept in memory
-	maxToken     = 12 << 20 // bytes of one tag or one text; Excel's cells hold 32,767 characters
-	maxNest      = 64       // levels of elements
 )
 
 // damage says why a workbook cannot be read, in a sentence about it. It keeps no cause: the texts of an XML decoder
@@ -179,7 +177,7 @@ var (
 	errUnpacked  = &damage{fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked)}
 	errGrowth    = &damage{fmt.Sprintf("a part of the workbook grows more than %d times when it is unpacked", maxRatio)}
 	errSmallPart = &damage{fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart)}
-	errHugeToken = &damage{fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", maxToken)}
+	errHugeToken = &damage{fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 characters a cell", xmlscan.MaxToken)}
 	errSecret    = &damage{"the parts of the workbook are encrypted"}
 	errDoctype   = &damage{"a part of the workbook declares a document type, as no workbook does"}
 	errTwice     = broken("it holds two parts of one name")
@@ -305,15 +303,11 @@ func (a archive) decode(name string, v any) error {
 	if a[name].UncompressedSize64 > maxSmallPart {
 		return errSmallPart
 	}
-	if err := xml.NewTokenDecoder(bookReader{newScanner(in)}).Decode(v); err != nil {
+	if err := xml.NewTokenDecoder(bookReader{xmlscan.New(in)}).Decode(v); err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, in) // the checksum comes at the end
 	return err
-}
-
-func newScanner(in io.Reader) *xmlscan.Scanner {
-	return xmlscan.New(in, xmlscan.Limits{Token: maxToken, Nest: maxNest})
 }
 
 // bookReader hands out the tokens of a part that describes the workbook, for [xml.NewTokenDecoder].

@@ -54,7 +54,7 @@ type rawCell struct {
 type span struct{ first, last int }
 
 func newSheetReader(in io.Reader, limit int) (*sheetReader, error) {
-	s := &sheetReader{xml: newScanner(in), max: limit}
+	s := &sheetReader{xml: xmlscan.New(in), max: limit}
 	more, err := s.xml.NextChild()
 	if err == nil && (!more || string(s.xml.Name()) != "worksheet") {
 		err = errNoSheet

@@ -68,13 +68,13 @@ func (b *book) sharedTexts(limit int) (*sharedTexts, error) {
 		return t, err
 	}
 	defer in.Close()
-	return t, t.read(newScanner(in))
+	return t, t.read(xmlscan.New(in))
 }
 
 func (t *sharedTexts) read(tokens *xmlscan.Scanner) error {
 	var text []byte
 	gather := func(piece []byte) error {
-		if text = append(text, piece...); len(text) > maxToken {
+		if text = append(text, piece...); len(text) > xmlscan.MaxToken {
 			return errHugeToken
 		}
 		return nil

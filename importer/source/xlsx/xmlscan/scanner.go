@@ -33,16 +33,9 @@ const (
 // Attribute is one of an element.
 type Attribute struct{ Name, Value []byte }
 
-// Limits are what a document may ask for.
-type Limits struct {
-	Token int // bytes of one tag or one text
-	Nest  int // levels of elements
-}
-
 // Scanner reads the tokens of a document. What it gives out stands until the next token is read.
 type Scanner struct {
 	in     io.Reader
-	limits Limits
 	ended  error  // of in
 	window []byte // what was read and not passed yet
 	buffer []byte // in which the window lies
@@ -56,12 +49,16 @@ type Scanner struct {
 	ends       []int  // of each in open
 }
 
-const firstBuffer = 64 << 10
+const (
+	// MaxToken is how many bytes a tag or a text may have; the cells of Excel hold 32,767 characters.
+	MaxToken = 12 << 20
+
+	maxNest     = 64 // levels of elements
+	firstBuffer = 64 << 10
+)
 
 // New makes a scanner of a document.
-func New(in io.Reader, limits Limits) *Scanner {
-	return &Scanner{in: in, limits: limits, buffer: make([]byte, firstBuffer)}
-}
+func New(in io.Reader) *Scanner { return &Scanner{in: in, buffer: make([]byte, firstBuffer)} }
 
 // Name is the name of the element that has begun or ended, without a prefix for its name space.
 func (s *Scanner) Name() []byte { return local(s.name) }
@@ -115,10 +112,10 @@ func (s *Scanner) more() error {
 		return s.ended
 	}
 	if len(s.window) == len(s.buffer) {
-		if len(s.buffer) >= s.limits.Token {
+		if len(s.buffer) >= MaxToken {
 			return ErrLong
 		}
-		s.buffer = make([]byte, min(2*len(s.buffer), s.limits.Token))
+		s.buffer = make([]byte, min(2*len(s.buffer), MaxToken))
 	}
 	kept := copy(s.buffer, s.window)
 	n := kept
@@ -229,7 +226,7 @@ func (s *Scanner) startTag() error {
 	if s.closes = len(tag) > 0 && tag[len(tag)-1] == '/'; s.closes {
 		tag = tag[:len(tag)-1]
 	}
-	if len(s.ends) == s.limits.Nest {
+	if len(s.ends) == maxNest {
 		return ErrNest
 	}
 	var ok bool

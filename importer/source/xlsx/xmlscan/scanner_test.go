@@ -12,11 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var testLimits = Limits{Token: 1 << 20, Nest: 64}
-
 // scan writes the tokens of a document, up to its end or its first error.
-func scan(in io.Reader, limits Limits) (tokens []string, err error) {
-	s := New(in, limits)
+func scan(in io.Reader) (tokens []string, err error) {
+	s := New(in)
 	for {
 		kind, err := s.Next()
 		switch {
@@ -59,7 +57,7 @@ func byLibrary(text string) (tokens []string, err error) {
 				tag += fmt.Sprintf(" %s=%q", a.Name.Local, a.Value)
 			}
 			tokens, open = append(tokens, tag), append(open, t.Name)
-			if len(open) > testLimits.Nest {
+			if len(open) > maxNest {
 				return tokens, ErrNest
 			}
 		case xml.EndElement:
@@ -103,7 +101,7 @@ func FuzzScanner(f *testing.F) {
 func compare(t *testing.T, text string) {
 	t.Helper()
 	want, wantErr := byLibrary(text)
-	got, err := scan(strings.NewReader(text), testLimits)
+	got, err := scan(strings.NewReader(text))
 	if foreignName := wantErr != nil && strings.Contains(wantErr.Error(), "invalid XML name"); foreignName {
 		return
 	}
@@ -113,14 +111,13 @@ func compare(t *testing.T, text string) {
 	if err == nil && !cmp.Equal(want, got) {
 		t.Fatalf("%q: %s", text, cmp.Diff(want, got))
 	}
-	slowly, slowErr := scan(iotest.OneByteReader(strings.NewReader(text)), testLimits)
+	slowly, slowErr := scan(iotest.OneByteReader(strings.NewReader(text)))
 	if !errors.Is(slowErr, err) || !cmp.Equal(got, slowly) {
 		t.Fatalf("%q, byte by byte: %v, %s", text, slowErr, cmp.Diff(got, slowly))
 	}
 }
 
 func TestLongTokens(t *testing.T) {
-	limits := Limits{Token: 200 << 10, Nest: 4}
 	for name, test := range map[string]struct {
 		text string
 		want error
@@ -128,18 +125,18 @@ func TestLongTokens(t *testing.T) {
 		"text of many reads":    {"<a>" + strings.Repeat("x", 150<<10) + "</a>", nil},
 		"tag of many reads":     {`<a b="` + strings.Repeat("x", 150<<10) + `"/>`, nil},
 		"comment of many reads": {"<a><!--" + strings.Repeat("x", 150<<10) + "--></a>", nil},
-		"text":                  {"<a>" + strings.Repeat("x", 300<<10) + "</a>", ErrLong},
-		"tag":                   {`<a b="` + strings.Repeat("x", 300<<10) + `"/>`, ErrLong},
-		"levels":                {"<a><a><a><a><a/></a></a></a></a>", ErrNest},
+		"text":                  {"<a>" + strings.Repeat("x", MaxToken+1) + "</a>", ErrLong},
+		"tag":                   {`<a b="` + strings.Repeat("x", MaxToken+1) + `"/>`, ErrLong},
+		"levels":                {strings.Repeat("<a>", maxNest+1), ErrNest},
 		"document type":         {"<!DOCTYPE a>", ErrDoctype},
 		"cut":                   {"<a><b>", ErrSyntax},
 	} {
-		if _, err := scan(strings.NewReader(test.text), limits); !errors.Is(err, test.want) {
+		if _, err := scan(strings.NewReader(test.text)); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v instead of %v", name, err, test.want)
 		}
 	}
 	broken := errors.New("broken disk")
-	if _, err := scan(io.MultiReader(strings.NewReader("<a>"), iotest.ErrReader(broken)), limits); !errors.Is(err, broken) {
+	if _, err := scan(io.MultiReader(strings.NewReader("<a>"), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 }
