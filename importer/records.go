@@ -73,7 +73,7 @@ func (m *recordMaker) record(it *item) error {
 		it.forget()
 	}
 	if p := it.row.Problem; p != nil {
-		it.fault = faulty(mapping.Problem{Rule: p.Code, Text: p.Text})
+		it.fault = faulty(mapping.Problem{Rule: p.Code, Text: p.String()})
 		return nil
 	}
 	file := m.intake.names[it.input]
@@ -143,7 +143,7 @@ func (it *item) detach() {
 func faultsOf(row *source.Row, b *mapping.Binding) (ps []mapping.Problem) {
 	for _, f := range row.Faults {
 		if b.Uses(f.Column) {
-			ps = append(ps, mapping.Problem{Rule: f.Code, Text: f.Text})
+			ps = append(ps, mapping.Problem{Rule: f.Code, Text: f.String()})
 		}
 	}
 	return ps

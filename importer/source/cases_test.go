@@ -34,7 +34,7 @@ func TestCSVSpectrumComesThroughAsPublished(t *testing.T) {
 			}
 			for _, row := range readAll(t, data, source.Options{Format: source.CSV}) {
 				if row.Problem != nil {
-					t.Fatalf("line %d: %s", row.Line, row.Problem.Text)
+					t.Fatalf("line %d: %s", row.Line, row.Problem.String())
 				}
 				cells := map[string]string{}
 				for i, name := range row.Header.Names {

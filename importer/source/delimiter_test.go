@@ -101,7 +101,7 @@ func TestUnivocityFiles(t *testing.T) {
 			t.Errorf("line %d was read: %q", r.Line, r.Cells)
 		}
 	}
-	if text := rows[0].Problem.Text; !strings.Contains(text, "line 1 was taken for the header") {
+	if text := rows[0].Problem.String(); !strings.Contains(text, "line 1 was taken for the header") {
 		t.Error(text)
 	}
 }
@@ -135,7 +135,7 @@ func TestHeadersThatAreUnusual(t *testing.T) {
 		})
 	}
 	rows := readAll(t, "id,b,,\n7,8,,x\n", source.Options{Format: source.CSV})
-	if text := rows[0].Problem.Text; !strings.Contains(text, "column 4, which has no name") {
+	if text := rows[0].Problem.String(); !strings.Contains(text, "column 4, which has no name") {
 		t.Error(text)
 	}
 }

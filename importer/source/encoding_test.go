@@ -169,7 +169,7 @@ func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
 					t.Fatal(got)
 				}
 				want := fmt.Sprintf("byte offset %d of the file, line 3", len(before)+test.at)
-				if text := rows[1].Problem.Text; !strings.Contains(text, want) || !strings.Contains(text, "--encoding") {
+				if text := rows[1].Problem.String(); !strings.Contains(text, want) || !strings.Contains(text, "--encoding") {
 					t.Errorf("want %q and the flag: %s", want, text)
 				}
 			}
@@ -210,8 +210,8 @@ func TestPlacesInTheFileAreExactFarBehindItsBeginning(t *testing.T) {
 			if r.Problem == nil {
 				continue
 			}
-			if len(want) == 0 || !strings.Contains(r.Problem.Text, fmt.Sprintf("byte offset %d of", want[0])) {
-				t.Fatalf("%s: want %d: %s", label, want, r.Problem.Text)
+			if len(want) == 0 || !strings.Contains(r.Problem.String(), fmt.Sprintf("byte offset %d of", want[0])) {
+				t.Fatalf("%s: want %d: %s", label, want, r.Problem.String())
 			}
 			want = want[1:]
 		}
@@ -224,7 +224,7 @@ func TestPlacesInTheFileAreExactFarBehindItsBeginning(t *testing.T) {
 // faults 91
 func TestPlacesInTheFileCountTheByteOrderMark(t *testing.T) {
 	rows := readAll(t, "\xFF\xFEa\x00\n\x00\x00\xDC", source.Options{Format: source.CSV})
-	if text := rows[0].Problem.Text; !strings.Contains(text, "byte offset 6 of the file, line 2, character 1 ") {
+	if text := rows[0].Problem.String(); !strings.Contains(text, "byte offset 6 of the file, line 2, character 1 ") {
 		t.Error(text)
 	}
 }
@@ -295,7 +295,7 @@ func TestHintsNameALikelyEncoding(t *testing.T) {
 		"name\nx\x81\x8D\xFF\n":                  "windows-1251 (Cyrillic)",
 	} {
 		rows := readAll(t, data, source.Options{Format: source.CSV})
-		if text := rows[0].Problem.Text; !strings.Contains(text, want) {
+		if text := rows[0].Problem.String(); !strings.Contains(text, want) {
 			t.Errorf("%q: no %q: %s", data, want, text)
 		}
 	}

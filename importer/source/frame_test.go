@@ -118,7 +118,7 @@ func TestABackslashMayStandBeforeQuotes(t *testing.T) {
 	}
 	const hint = `(hint: where a backslash stands before quotes in this file, say so in the mapping: source: {escape: "\\"})`
 	rows := readAll(t, "a,b\n\"x \\\"y\\\"\",2\n3,4\n", source.Options{Format: source.CSV})
-	if p := rows[0].Problem; p == nil || !strings.HasSuffix(p.Text, hint) {
+	if p := rows[0].Problem; p == nil || !strings.HasSuffix(p.String(), hint) {
 		t.Errorf("%v: no hint to escape", p)
 	}
 }

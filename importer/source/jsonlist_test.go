@@ -218,7 +218,7 @@ func TestCRMExportsAreRead(t *testing.T) {
 			}
 			for _, r := range rows {
 				if r.Problem != nil && !strings.Contains(file, "blns") {
-					t.Errorf("line %d: %s", r.Line, r.Problem.Text)
+					t.Errorf("line %d: %s", r.Line, r.Problem.String())
 				}
 			}
 		})

@@ -144,7 +144,7 @@ func (f *table) checkBytes(t *rapid.T, data []byte, o source.Options) {
 	var lines []int
 	for row := new(source.Row); file.Next(row) == nil; {
 		if row.Problem != nil {
-			t.Fatalf("line %d: %s", row.Line, row.Problem.Text)
+			t.Fatalf("line %d: %s", row.Line, row.Problem.String())
 		}
 		cells, lines = append(cells, slices.Clone(row.Cells)), append(lines, row.Line)
 	}

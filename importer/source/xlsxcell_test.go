@@ -20,7 +20,7 @@ func one(t *testing.T, w workbook, cell string) string {
 		if p := faults[0]; p.Code != "cell" || p.Column != 0 || rows[1].Text == "" && rows[1].Cells[0] != "" {
 			t.Errorf("fault %+v, text %q", p, rows[1].Text)
 		}
-		return "!" + faults[0].Text
+		return "!" + faults[0].String()
 	}
 	return rows[1].Cells[0]
 }
@@ -315,8 +315,8 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 	if len(rows[0].Faults) != 1 || rows[0].Faults[0].Column != 1 || len(rows[1].Faults) > 0 {
 		t.Errorf("faults %+v and %+v", rows[0].Faults, rows[1].Faults)
 	}
-	if want := `cell C3 holds something, but the header has only 2 columns`; rows[1].Problem.Text != want {
-		t.Error(rows[1].Problem.Text)
+	if want := `cell C3 holds something, but the header has only 2 columns`; rows[1].Problem.String() != want {
+		t.Error(rows[1].Problem.String())
 	}
 }
 

@@ -148,7 +148,7 @@ func TestHeaderWithACellFarAway(t *testing.T) {
 	if !cmp.Equal([]string{far}, warnings) {
 		t.Errorf("%q", warnings)
 	}
-	if want := "cell XFD3 holds something, but the header has only 2 columns"; rows[1].Problem.Text != want {
-		t.Errorf("%q", rows[1].Problem.Text)
+	if want := "cell XFD3 holds something, but the header has only 2 columns"; rows[1].Problem.String() != want {
+		t.Errorf("%q", rows[1].Problem.String())
 	}
 }

@@ -95,7 +95,7 @@ func checkSheet(t *rapid.T, data []byte, wantCells [][]string, wantLines []int) 
 	var lines []int
 	for row := new(source.Row); file.Next(row) == nil; {
 		if row.Problem != nil {
-			t.Fatalf("row %d: %s", row.Line, row.Problem.Text)
+			t.Fatalf("row %d: %s", row.Line, row.Problem.String())
 		}
 		cells, lines = append(cells, slices.Clone(row.Cells)), append(lines, row.Line)
 	}

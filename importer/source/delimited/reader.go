@@ -103,7 +103,7 @@ func (r *Reader) header() (size int, err error) {
 	case beginsJSON(r.in.Bytes(size)):
 		return refuse(line, "begins with a JSON object instead of a header", "name its format: --format jsonl")
 	case problem != nil:
-		return refuse(line, "the header cannot be read: "+problem.Text, cmp.Or(r.in.Hint(problem, size), rows.HeaderHint))
+		return refuse(line, "the header cannot be read: "+problem.Text, cmp.Or(problem.Hint, rows.HeaderHint))
 	}
 	return size, nil
 }
@@ -163,9 +163,8 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 		}
 		return
 	}
-	row.Problem = r.in.Hinted(problem, size)
-	if problem.Code == "quote" && r.hasEscapes(size) {
-		problem.Text += " (hint: " + escapeHint + ")"
+	if row.Problem = problem; problem.Code == "quote" && r.hasEscapes(size) {
+		problem.Hint = escapeHint
 	}
 	if row.Text == "" {
 		row.Text = r.in.Readable(len(lines.Body(r.in.Bytes(size))))
@@ -190,14 +189,14 @@ func (r *Reader) fits() bool {
 
 func (r *Reader) wrongWidth() *rows.Problem {
 	c := &r.columns
-	text := fmt.Sprintf("the row has %s instead of %d", english.Plural(len(r.fields), "cell", ""), c.Width)
+	p := &rows.Problem{Code: "columns", Text: fmt.Sprintf("the row has %s instead of %d", english.Plural(len(r.fields), "cell", ""), c.Width)}
 	switch last := rows.Used(r.fields); {
 	case last > c.Width && last <= c.Width+c.Nameless:
-		text = fmt.Sprintf("the row holds something in column %d, which has no name in the header", last)
+		p.Text = fmt.Sprintf("the row holds something in column %d, which has no name in the header", last)
 	case c.Width == 1 && c.Line > 0:
-		text += fmt.Sprintf(" (hint: line %d was taken for the header; take out what stands before the header, or set the delimiter)", c.Line)
+		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what stands before the header, or set the delimiter", c.Line)
 	}
-	return &rows.Problem{Code: "columns", Text: text}
+	return p
 }
 
 // tooMuch says that a row is too long to know where it ends.

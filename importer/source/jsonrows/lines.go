@@ -50,7 +50,7 @@ func (l *lineReader) Next(r *rows.Row) error {
 // problem makes the row of a line, or tells why it is none.
 func (l *lineReader) problem(line []byte, r *rows.Row) *rows.Problem {
 	if p := l.in.BadText(len(line)); p != nil {
-		return l.in.Hinted(p, len(line))
+		return p
 	}
 	p := l.objects.row(bytes.TrimPrefix(lines.Body(line), []byte(rows.ByteOrderMark)), r)
 	if len(line) > l.in.Limit && !isUncorrected(p) {

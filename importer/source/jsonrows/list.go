@@ -290,7 +290,7 @@ func (l *listReader) end() {
 // problem makes the row of an element, or tells why it is none.
 func (l *listReader) problem(element []byte, r *rows.Row) *rows.Problem {
 	if p := l.in.BadText(len(element)); p != nil {
-		return l.in.Hinted(p, len(element))
+		return p
 	}
 	l.compact = append(l.compact[:0], element...)
 	p := &rows.Problem{}

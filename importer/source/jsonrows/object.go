@@ -113,7 +113,9 @@ func (b *objects) members(object []byte, text string) *rows.Problem {
 		return b.invalid(err)
 	}
 	if _, err := b.json.ReadToken(); !errors.Is(err, io.EOF) {
-		return b.problem("json", "holds text after its JSON object (hint: JSON Lines hold one object a line and nothing between them)")
+		p := b.problem("json", "holds text after its JSON object")
+		p.Hint = "JSON Lines hold one object a line and nothing between them"
+		return p
 	}
 	return nil
 }
@@ -141,7 +143,7 @@ func (b *objects) invalid(err error) *rows.Problem {
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return &rows.Problem{Code: "duplicate_key", Text: fmt.Sprintf("the key at byte offset %d of the %s stands twice in its object", at.ByteOffset, b.part)}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &rows.Problem{Code: "json", Text: "the object does not end on its line (hint: JSON Lines hold one object a line; a list of objects may have any line breaks)"}
+		return &rows.Problem{Code: "json", Text: "the object does not end on its line", Hint: "JSON Lines hold one object a line; a list of objects may have any line breaks"}
 	}
 	return b.problem("json", fmt.Sprintf("is not valid JSON at its byte offset %d", at.ByteOffset))
 }

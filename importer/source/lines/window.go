@@ -176,9 +176,10 @@ func (w *Window) BadText(n int) *rows.Problem {
 		if w.encoding == utf8Label {
 			named = "UTF-8"
 		}
-		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + w.where(record, bad)}
+		return &rows.Problem{Code: "encoding", Text: "the row is not " + named + w.where(record, bad), Hint: encodingHint(w.encoding, record)}
 	}
-	return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul)}
+	const hint = "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or utf-16be"
+	return &rows.Problem{Code: "nul", Text: "the row holds a NUL byte," + w.where(record, nul), Hint: hint}
 }
 
 // mangled finds a record that was written in UTF-8 though the file is read in an encoding of one byte a character,
@@ -191,30 +192,11 @@ func (w *Window) mangled(record []byte) *rows.Problem {
 	if err != nil || !utf8.Valid(written) {
 		return nil
 	}
-	return &rows.Problem{Code: "encoding", Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters",
-		w.encoding, w.where(record, firstHigh(record)))}
-}
-
-// Hint says what to do about a problem of the first n bytes of the window, or nothing.
-func (w *Window) Hint(p *rows.Problem, n int) string {
-	switch record := w.Bytes(n); {
-	case p.Code == "nul":
-		return "export the file anew; text in UTF-16 without a byte order mark needs --encoding utf-16le or utf-16be"
-	case p.Code != "encoding":
-		return ""
-	case utf8.Valid(record):
-		return fmt.Sprintf("take the encoding out where the file is UTF-8, write all of it in one encoding where it was put together, or take such rows as %s with --trust-encoding", w.encoding)
-	default:
-		return encodingHint(w.encoding, record)
+	return &rows.Problem{
+		Code: "encoding",
+		Text: fmt.Sprintf("the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters", w.encoding, w.where(record, firstHigh(record))),
+		Hint: "take the encoding out where the file is UTF-8, write all of it in one encoding where it was put together, or take such rows as " + w.encoding + " with --trust-encoding",
 	}
-}
-
-// Hinted adds the hint to a problem's text.
-func (w *Window) Hinted(p *rows.Problem, n int) *rows.Problem {
-	if hint := w.Hint(p, n); hint != "" {
-		p.Text += " (hint: " + hint + ")"
-	}
-	return p
 }
 
 // Readable is the first n bytes of the window for people: bytes that are no text are written as \xNN, as the file

@@ -121,14 +121,14 @@ func (c *Columns) Uncorrected(fields []string, r *Row) *Problem {
 		r.Text = fields[c.text]
 		return NotCorrected(TextColumn)
 	case holds(fields, c.outcome) && c.empty(fields):
-		return &Problem{Code: "uncorrected", Text: "not corrected yet (hint: fill the row's columns, or take the row out)"}
+		return &Problem{Code: "uncorrected", Text: "not corrected yet", Hint: "fill the row's columns, or take the row out"}
 	}
 	return nil
 }
 
 // NotCorrected is the problem of a row that stands in a rejects file as it was written there.
 func NotCorrected(column string) *Problem {
-	return &Problem{Code: "uncorrected", Text: "not corrected yet (hint: fill the row's columns and empty " + column + ")"}
+	return &Problem{Code: "uncorrected", Text: "not corrected yet", Hint: "fill the row's columns and empty " + column}
 }
 
 // Blank says that a row holds nothing, and is none of a rejects file, for which a person was asked.

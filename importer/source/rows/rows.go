@@ -148,6 +148,15 @@ type Fault struct {
 type Problem struct {
 	Code string // "quote", "columns", "line_end", "encoding", "nul", "too_long", "json", "duplicate_key", "uncorrected", "cell" (XLSX)
 	Text string // for people, without values
+	Hint string // what they can do, or ""
+}
+
+// String is the text with the hint behind it.
+func (p *Problem) String() string {
+	if p.Hint == "" {
+		return p.Text
+	}
+	return p.Text + " (hint: " + p.Hint + ")"
 }
 
 // TooLong is the problem of a row with more bytes than a record may have.

@@ -91,7 +91,7 @@ func (r *Reader) begin(o rows.Options) error {
 		case r.fault != nil:
 			return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.fault.Text}
 		case len(r.faults) > 0:
-			return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.faults[0].Text}
+			return &rows.OpenError{Line: r.sheet.number, Text: "the header cannot be read: " + r.faults[0].String()}
 		}
 		names, line = r.header(), r.sheet.number
 	}
@@ -233,8 +233,8 @@ func (r *Reader) convert() error {
 			break
 		}
 		if f := cell.fault; f != nil {
-			text := fmt.Sprintf("%s %s (hint: %s)", r.where(raw.column), f.text, f.hint)
-			r.faults = append(r.faults, rows.Fault{Column: raw.column, Problem: rows.Problem{Code: "cell", Text: text}})
+			problem := rows.Problem{Code: "cell", Text: r.where(raw.column) + " " + f.text, Hint: f.hint}
+			r.faults = append(r.faults, rows.Fault{Column: raw.column, Problem: problem})
 		}
 		filled := len(cell.text) > 0 || cell.kept != ""
 		if filled {

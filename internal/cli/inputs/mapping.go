@@ -218,10 +218,9 @@ func (t *table) take(row *source.Row) {
 	faults := slices.DeleteFunc(row.Faults, func(f source.Fault) bool { return !slices.Contains(t.places[:], f.Column) })
 	switch {
 	case row.Problem != nil:
-		text, hint, _ := strings.Cut(strings.TrimSuffix(row.Problem.Text, ")"), " (hint: ")
-		t.fail(row.Line, text, cmp.Or(ofTable(hint), "mend the row, or take it out"))
+		t.fail(row.Line, row.Problem.Text, cmp.Or(ofTable(row.Problem.Hint), "mend the row, or take it out"))
 	case len(faults) > 0:
-		t.fail(row.Line, faults[0].Text, "mend the cell, or take the row out")
+		t.fail(row.Line, faults[0].String(), "mend the cell, or take the row out")
 	case !row.Repeats:
 		t.add(row.Line, row.Cells[t.places[0]], row.Cells[t.places[1]])
 	}

@@ -168,7 +168,7 @@ const mostReasons = 3
 // lose counts a row that cannot be read by its reason.
 func (r *sampled) lose(row *source.Row) {
 	r.lost++
-	why := row.Problem.Text
+	why := row.Problem.String()
 	i := slices.IndexFunc(r.bad, func(u propose.Unread) bool { return alike(u.Why, why) })
 	if i < 0 && len(r.bad) > mostReasons {
 		i, r.bad[mostReasons].Why = mostReasons, "other reasons"
