@@ -3,6 +3,7 @@ package source
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -143,19 +144,17 @@ func (f *File) open(o Options) error {
 	if packing := packingOf(head); packing != "" {
 		in, head, err = f.unpack(in, packing)
 	}
-	if err == nil {
-		err = refuseContent(head)
+	err = cmp.Or(err, refuseContent(head))
+	if o.Format == "" {
+		err = cmp.Or(err, refuseOwn(f.info.Path, head))
 	}
-	if err == nil && o.Format == "" {
-		err = refuseOwn(f.info.Path, head)
-	}
-	if err == nil && f.format == XLSX {
-		err = xlsx.NoWorkbook()
-	}
-	if err == nil {
-		f.window, err = lines.Decode(in, o, &f.found)
+	if f.format == XLSX {
+		err = cmp.Or(err, xlsx.NoWorkbook())
 	}
 	if err != nil {
+		return err
+	}
+	if f.window, err = lines.Decode(in, o, &f.found); err != nil {
 		return err
 	}
 	return f.openText(o)
