@@ -30,82 +30,73 @@ type placing struct {
 
 // dictionary holds the tables in words/, ready to be asked.
 type dictionary struct {
-	systems    map[string][]wordLine      // by section
-	shared     map[string]int             // systems that have the header
-	headers    map[string][]sign          // by joined words
-	statuses   map[string]placing         // by words with blanks between
-	sets       map[string]map[string]bool // by section: joined words
-	null       map[string]bool            // as written
+	systems    map[string]*system
+	shared     map[string]int     // systems that have the header
+	headers    map[string][]sign  // by joined words
+	statuses   map[string]placing // by words with blanks between
+	sets       map[[2]string]bool // by section and joined words, or what stands for nothing as it is written
 	streetEnds []string
 
 	longestHeader, longestStatus int // words
 }
 
+// system is one that leads are exported from, and headers of its exports; "…" stands for any end.
+type system struct {
+	key, label string
+	headers    []string
+}
+
 // known is the dictionary, made when it is first needed: most commands do not.
 var known = sync.OnceValue(func() *dictionary {
 	d := &dictionary{
-		systems: map[string][]wordLine{}, shared: map[string]int{}, headers: map[string][]sign{}, statuses: map[string]placing{},
-		sets: map[string]map[string]bool{}, null: map[string]bool{},
+		systems: map[string]*system{}, shared: map[string]int{}, headers: map[string][]sign{}, statuses: map[string]placing{}, sets: map[[2]string]bool{},
 	}
 	for _, l := range readWords("systems") {
-		d.systems[l.section] = append(d.systems[l.section], l)
-	}
-	for _, lines := range d.systems {
-		d.addSystem(lines)
-	}
-	for _, l := range readWords("headers") {
+		if d.systems[l.section] == nil {
+			d.systems[l.section] = &system{key: l.section, label: l.label}
+		}
+		s := d.systems[l.section]
 		for _, p := range l.phrases {
-			for _, spelling := range p.spellings() {
-				if name := strings.Join(spelling, ""); name != "" { // "#" has no words
-					d.headers[name] = append(d.headers[name], sign{part(l.section), p.strength(), p.whole})
-				}
-				d.longestHeader = max(d.longestHeader, len(spelling))
+			if !slices.Contains(s.headers, p.text) {
+				s.headers = append(s.headers, p.text)
+				d.shared[p.text]++
 			}
 		}
 	}
-	for _, l := range readWords("statuses") {
-		for _, p := range l.phrases {
-			for _, spelling := range p.spellings() {
-				d.statuses[strings.Join(spelling, " ")] = placing{l.section, p.doubt, p.whole}
-				d.longestStatus = max(d.longestStatus, len(spelling))
+	eachSpelling("headers", func(l wordLine, p phrase, words []string) {
+		if name := strings.Join(words, ""); name != "" { // "#" has no words
+			d.headers[name] = append(d.headers[name], sign{part(l.section), p.strength(), p.whole})
+		}
+		d.longestHeader = max(d.longestHeader, len(words))
+	})
+	eachSpelling("statuses", func(l wordLine, p phrase, words []string) {
+		d.statuses[strings.Join(words, " ")] = placing{l.section, p.doubt, p.whole}
+		d.longestStatus = max(d.longestStatus, len(words))
+	})
+	for _, table := range []string{"around", "values"} {
+		eachSpelling(table, func(l wordLine, p phrase, words []string) {
+			word := strings.Join(words, "")
+			if l.section == "null" {
+				word = p.text
 			}
-		}
-	}
-	for _, l := range append(readWords("around"), readWords("values")...) {
-		for _, p := range l.phrases {
-			d.addToSet(l, p)
-		}
+			d.sets[[2]string{l.section, word}] = true
+			if l.label == "ends" {
+				d.streetEnds = append(d.streetEnds, word)
+			}
+		})
 	}
 	return d
 })
 
-func (d *dictionary) has(section, words string) bool { return d.sets[section][words] }
+func (d *dictionary) has(section, words string) bool { return d.sets[[2]string{section, words}] }
 
-func (d *dictionary) addSystem(lines []wordLine) {
-	own := map[string]bool{}
-	for _, l := range lines {
+// eachSpelling calls f with the words of all ways in which the phrases of a table may be met.
+func eachSpelling(table string, f func(l wordLine, p phrase, words []string)) {
+	for _, l := range readWords(table) {
 		for _, p := range l.phrases {
-			own[p.text] = true
-		}
-	}
-	for text := range own {
-		d.shared[text]++
-	}
-}
-
-func (d *dictionary) addToSet(l wordLine, p phrase) {
-	if l.section == "null" {
-		d.null[p.text] = true
-		return
-	}
-	if d.sets[l.section] == nil {
-		d.sets[l.section] = map[string]bool{}
-	}
-	for _, spelling := range p.spellings() {
-		word := strings.Join(spelling, "")
-		d.sets[l.section][word] = true
-		if l.label == "ends" {
-			d.streetEnds = append(d.streetEnds, word)
+			for _, words := range p.spellings() {
+				f(l, p, words)
+			}
 		}
 	}
 }
@@ -283,17 +274,17 @@ func (t *table) originOf() origin {
 	for _, header := range append(headersOf(t.Numbered), t.In.Columns...) {
 		headers = append(headers, strings.ToLower(header))
 	}
-	var best wordLine
+	var best *system
 	most, second := 0.0, 0.0
-	for _, lines := range known().systems {
-		if signs := signsOf(lines, headers); signs > most {
-			best, most, second = lines[0], signs, most
+	for _, s := range known().systems {
+		if signs := s.signs(headers); signs > most {
+			best, most, second = s, signs, most
 		} else {
 			second = max(second, signs)
 		}
 	}
 	if most >= leastSigns && most > second {
-		return origin{best.section, best.label, "the columns look like an export of " + strings.Fields(best.label)[0]}
+		return origin{best.key, best.label, "the columns look like an export of " + strings.Fields(best.label)[0]}
 	}
 	if list := fileWords(t.In.File); len(list) > 0 {
 		label := strings.Join(list, " ") + " lead"
@@ -302,27 +293,20 @@ func (t *table) originOf() origin {
 	return origin{"imported-lead", "Imported lead", "nothing tells where the leads come from"}
 }
 
-// signsOf adds up the headers that a system's exports have. Of those that begin alike the first three count.
-func signsOf(lines []wordLine, headers []string) (signs float64) {
-	counted := map[string]bool{}
-	for _, l := range lines {
-		for _, p := range l.phrases {
-			if counted[p.text] {
-				continue
-			}
-			counted[p.text] = true
-			n, most := 0, 1
-			prefix, begins := strings.CutSuffix(p.text, "…")
-			if begins {
-				most = 3
-			}
-			for _, header := range headers {
-				if n < most && (header == prefix || begins && strings.HasPrefix(header, prefix)) {
-					n++
-				}
-			}
-			signs += float64(n) / float64(known().shared[p.text])
+// signs adds up the headers that the system's exports have. Of those that begin alike the first three count.
+func (s *system) signs(headers []string) (signs float64) {
+	for _, own := range s.headers {
+		found, most := 0, 1
+		prefix, begins := strings.CutSuffix(own, "…")
+		if begins {
+			most = 3
 		}
+		for _, header := range headers {
+			if header == prefix || begins && strings.HasPrefix(header, prefix) {
+				found++
+			}
+		}
+		signs += float64(min(found, most)) / float64(known().shared[own])
 	}
 	return signs
 }

@@ -169,7 +169,7 @@ func (t *table) findNull() {
 	for i, header := range t.In.Columns {
 		found := map[string]bool{}
 		for _, row := range t.In.Rows {
-			if cell := strings.TrimSpace(row[i]); known().null[cell] {
+			if cell := strings.TrimSpace(row[i]); known().has("null", cell) {
 				found[cell] = true
 			}
 		}
