@@ -343,6 +343,12 @@ func (p *profile) full() bool { return p.filled == p.rows }
 // little: two cells differ by chance.
 func (p *profile) tooFew() bool { return p.rows > 0 && p.rows < fewestRows }
 
+// fewWords reports whether the cells hold words that come again and again, and no people.
+func (p *profile) fewWords() bool {
+	again := p.filled < 2*fewestRows || p.distinct*2 <= p.filled
+	return p.filled > 0 && p.distinct <= mostStatuses && again && p.share(kindGiven)+p.share(kindPerson) <= 0.3
+}
+
 // nothingLike reports whether few cells are of any of the kinds.
 func (p *profile) nothingLike(kinds ...kind) bool {
 	return !slices.ContainsFunc(kinds, func(k kind) bool { return p.share(k) > 0.5 })

@@ -81,11 +81,8 @@ func (d *draft) chooseStatus() (best, other *statusChoice) {
 func statusOf(c *column) *statusChoice {
 	strength := max(c.name.strength(partStatus), c.name.strength(partStatusID))
 	p := c.profile
-	switch {
-	case strength < leastScore && (c.name.known || c.name.foreign), p.filled == 0, p.distinct > mostStatuses:
+	if strength < leastScore && (c.name.known || c.name.foreign) || !p.fewWords() {
 		return nil
-	case p.filled >= 2*fewestRows && p.distinct*2 > p.filled, p.share(kindGiven)+p.share(kindPerson) > 0.3:
-		return nil // words that hardly come twice, or people
 	}
 	s := &statusChoice{Column: c, Words: statusWordsOf(c.cells), Sure: strength >= surePart}
 	if s.Words == nil {
@@ -100,13 +97,10 @@ func statusOf(c *column) *statusChoice {
 		closes = closes || strings.HasPrefix(w.Status, "closed")
 	}
 	share := float64(rows) / float64(p.filled)
-	enough := placed*2 >= len(s.Words) || share >= 0.5
-	switch {
-	case strength >= leastScore && placed > 0 && enough:
-		s.Live = true
-	case strength < leastScore && placed >= 2 && share >= 0.8 && p.filled >= 4 && p.filled > len(s.Words):
-		s.Live = true
-	case strength < surePart:
+	if s.Live = placed > 0 && (placed*2 >= len(s.Words) || share >= 0.5); strength < leastScore {
+		s.Live = placed >= 2 && share >= 0.8 && p.filled >= 4 && p.filled > len(s.Words)
+	}
+	if !s.Live && strength < surePart {
 		return nil
 	}
 	s.score = 2*share + strength + 0.5*p.fill()
@@ -249,8 +243,7 @@ func (d *draft) organizationOf(c *column) organizationChoice {
 // dealersOf are the words of a column of dealers with their rows, the most frequent first, or
 // nil where they are many, hardly come twice or could be somebody's.
 func dealersOf(c *column) []statusWord {
-	p := c.profile
-	if p.filled == 0 || p.distinct > mostStatuses || p.filled >= 2*fewestRows && p.distinct*2 > p.filled || p.share(kindGiven)+p.share(kindPerson) > 0.3 {
+	if !c.profile.fewWords() {
 		return nil
 	}
 	return countWords(c.cells, func(word string, rows int) bool {
