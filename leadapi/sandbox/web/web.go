@@ -77,7 +77,7 @@ var text string
 
 // pages are parsed when the first is asked for: no other command waits for it.
 var pages = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{"plain": plain, "clock": clock, "count": count}).Parse(text))
+	return template.Must(template.New("").Funcs(template.FuncMap{"plain": plain, "clock": clock, "count": count, "name": nameOf, "lost": lost, "text": sandbox.TextOf}).Parse(text))
 })
 
 // render makes the page of an address; false where there is none.
@@ -91,13 +91,14 @@ func (s *Site) render(at *url.URL) (page.View, bool) {
 		data, err = s.leads(query.Get("q"), query.Get("before"))
 	case "/requests":
 		name, title = "requests", "Requests to the sandbox"
-		data = s.requests(query.Get("q"))
+		words := asked(query.Get("q"))
+		data = requestsPage{words, s.find(words, requestsOnPage), requestsOnPage}
 	case "/lead":
 		var l *leadPage
 		if l, err = s.lead(query.Get("id")); l == nil && err == nil {
 			return page.View{}, false
 		} else if l != nil {
-			title = plain(l.Name(), 80) + ", a lead of the sandbox"
+			title = plain(nameOf(l.Lead), 80) + ", a lead of the sandbox"
 		}
 		name, data = "lead", l
 	default:
@@ -167,27 +168,14 @@ type leadsPage struct {
 	Paged    bool // not the newest ones
 	Leads    []leadRow
 	Short    bool
-	Older    string // address
-	Requests []requestRow
-	More     string // address of all requests for the query
-}
-
-// form is a search, and where it leads.
-type form struct{ Action, Label, Query string }
-
-func (p *leadsPage) Form() form {
-	return form{"/", "A name, an address, an ID, an organization, or a part of one; or a time, for leads made in the minute after it", p.Query}
+	Older    string // the lead before which older ones are; "": there are none
+	Requests []sandbox.Request
 }
 
 type leadRow struct {
 	sandbox.Lead
 	Owner string // the organization's name, "" where it has none
 }
-
-func (r leadRow) Name() string { return nameOf(r.Lead) }
-func (r leadRow) Link() string { return leadLink(r.ID) }
-
-func leadLink(id string) string { return "/lead?" + url.Values{"id": {id}}.Encode() }
 
 // nameOf is what a list calls a lead: its name, or what else a person would know it by.
 func nameOf(l sandbox.Lead) string {
@@ -209,14 +197,10 @@ func (s *Site) leads(query, before string) (*leadsPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &leadsPage{head: h, Query: query, Paged: before != "", Short: found.Short, Requests: s.requestRows(query, requestsBeside)}
+	p := &leadsPage{head: h, Query: query, Paged: before != "", Short: found.Short, Older: found.Older, Requests: s.find(query, requestsBeside)}
 	for _, l := range found.Leads {
 		p.Leads = append(p.Leads, leadRow{l, s.server.OrganizationName(l.OwnerID)})
 	}
-	if found.Older != "" {
-		p.Older = "/?" + url.Values{"q": {query}, "before": {found.Older}}.Encode()
-	}
-	p.More = "/requests?" + url.Values{"q": {query}}.Encode()
 	return p, nil
 }
 
@@ -230,16 +214,11 @@ func asked(query string) string {
 	}, strings.ToValidUTF8(query[:min(len(query), mostQuery)], ""))
 }
 
-type requestRow struct{ sandbox.Request }
+// lost reports whether a lead was made or changed, and the sender was not told so.
+func lost(r sandbox.Request) bool { return r.LeadID != "" && (r.Status < 200 || r.Status > 299) }
 
-// Lost reports whether a lead was made or changed, and the sender was not told so.
-func (r requestRow) Lost() bool { return r.LeadID != "" && (r.Status < 200 || r.Status > 299) }
-
-// Link is the address of its lead.
-func (r requestRow) Link() string { return leadLink(r.LeadID) }
-
-// matches reports whether it holds every word.
-func (r requestRow) matches(words []string) bool {
+// matches reports whether a request holds every word.
+func matches(r sandbox.Request, words []string) bool {
 	answer := strconv.Itoa(r.Status)
 	if r.Status == 0 {
 		answer = "no answer"
@@ -251,55 +230,31 @@ func (r requestRow) matches(words []string) bool {
 	})
 }
 
-func (s *Site) requestRows(query string, limit int) (rows []requestRow) {
+func (s *Site) find(query string, limit int) []sandbox.Request {
 	words := strings.Fields(strings.ToLower(query))
-	for _, r := range s.server.Requests(limit, func(r sandbox.Request) bool { return requestRow{r}.matches(words) }) {
-		rows = append(rows, requestRow{r})
-	}
-	return rows
+	return s.server.Requests(limit, func(r sandbox.Request) bool { return matches(r, words) })
 }
 
 type requestsPage struct {
 	Query    string
-	Requests []requestRow
+	Requests []sandbox.Request
 	Most     int
-}
-
-func (p *requestsPage) Form() form {
-	return form{"/requests", "Words that a request holds, all of them", p.Query}
-}
-
-func (s *Site) requests(query string) *requestsPage {
-	query = asked(query)
-	return &requestsPage{query, s.requestRows(query, requestsOnPage), requestsOnPage}
 }
 
 type leadPage struct {
 	*sandbox.History
 	Owner    string
-	Fields   []field
-	Requests []requestRow
+	Requests []sandbox.Request
 }
-
-type field struct{ Key, Value string }
-
-// Name is what the page is headed by.
-func (p *leadPage) Name() string { return nameOf(p.Lead) }
 
 func (s *Site) lead(id string) (*leadPage, error) {
 	h, err := s.server.History(id)
 	if h == nil {
 		return nil, err
 	}
-	p := &leadPage{History: h, Owner: s.server.OrganizationName(h.OwnerID)}
-	for _, key := range slices.Sorted(maps.Keys(h.Content)) {
-		p.Fields = append(p.Fields, field{key, sandbox.TextOf(h.Content[key])})
-	}
-	slices.Reverse(p.Changes)
-	for _, r := range s.server.Requests(requestsOfLead, func(r sandbox.Request) bool { return r.LeadID == id }) {
-		p.Requests = append(p.Requests, requestRow{r})
-	}
-	return p, nil
+	slices.Reverse(h.Changes)
+	about := s.server.Requests(requestsOfLead, func(r sandbox.Request) bool { return r.LeadID == id })
+	return &leadPage{h, s.server.OrganizationName(h.OwnerID), about}, nil
 }
 
 // plain is a text of somebody else's as it can be shown: cut at n characters, and without those that cannot be seen or turn
