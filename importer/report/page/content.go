@@ -145,24 +145,6 @@ func wanting(s *report.Summary, need int) string {
 // spoken is the name of an outcome or verdict without its underscore.
 func spoken(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// doubtsOf are the rows in doubt of one file, which stand together.
-type doubtsOf struct {
-	File string
-	Rows []report.Doubt
-}
-
-// byFile arranges rows in doubt, which are in order.
-func byFile(list []report.Doubt) (files []doubtsOf) {
-	for _, d := range list {
-		if n := len(files); n == 0 || files[n-1].File != d.File {
-			files = append(files, doubtsOf{File: d.File})
-		}
-		last := &files[len(files)-1]
-		last.Rows = append(last.Rows, d)
-	}
-	return files
-}
-
 func (c *content) Reasons() clipped[report.Reason] { return clip(c.Asking(), mostErrors) }
 
 func (c *content) Doubts() clipped[report.Doubt] {
@@ -188,26 +170,6 @@ func (c *content) Answers() (list []answer) {
 // FaultsShown are what keeps the run from beginning.
 func (c *content) FaultsShown() clipped[report.Fault] {
 	return clip(slices.Concat(c.Checks.LostFiles, c.Checks.CannotCreate), mostListed)
-}
-
-// repeated is a kind of rows that a check found beside others.
-type repeated struct {
-	What string
-	report.Repeats
-}
-
-// RepeatsShown are rows whose keys stand, or seem to stand, in other rows.
-func (c *content) RepeatsShown() (list []repeated) {
-	for _, r := range []repeated{
-		{english.PluralWord(c.Checks.Repeats.Rows, "row repeats a key", "rows repeat a key"), c.Checks.Repeats},
-		{english.PluralWord(c.Checks.LookAlikes.Rows, "row has a key that looks like another", "rows have keys that look like others"), c.Checks.LookAlikes},
-	} {
-		if r.Rows > 0 {
-			r.Places = clip(r.Places, 3).Items
-			list = append(list, r)
-		}
-	}
-	return list
 }
 
 // examples are the first places of a group, a file named once.

@@ -36,7 +36,7 @@ var runText string
 // run is made when the first page is: most starts of the program make none.
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
-		"comma": comma, "text": report.Escape, "command": command, "path": path, "place": place, "examples": examples, "byFile": byFile, "spoken": spoken,
+		"comma": comma, "text": report.Escape, "command": command, "path": path, "place": place, "examples": examples, "spoken": spoken,
 		"clock": clock, "ms": milliseconds, "waited": waited, "share": share, "bytes": humanize.Comma, "differences": differences, "shown": shown,
 	}).Parse(runText))
 })
