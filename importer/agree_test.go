@@ -2,11 +2,9 @@ package importer
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -278,16 +276,7 @@ func TestBothSidesAgree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		happenings := rapid.SliceOfN(rapid.Custom(drawHappening), 1, 6).Draw(rt, "happenings")
 		final := rapid.SliceOfN(rapid.Custom(drawRow), 1, 10).Draw(rt, "final")
-		dir, err := os.MkdirTemp("", "")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		var faults []string
-		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t, dir)
-			p.errorf = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-			defer func() { p.db.Close() }()
+		faults := drawn(t, rt, func(p *pair) {
 			for i := range happenings {
 				h := &happenings[i]
 				when := fmt.Sprintf("step %d, %s", i, h.kind)
@@ -298,9 +287,6 @@ func TestBothSidesAgree(t *testing.T) {
 				}
 			}
 			p.finally(final)
-			if p.service.clash {
-				p.errorf("two requests of one lead were in flight at once")
-			}
 		})
 		if faults != nil {
 			rt.Fatalf("%s\n%s", strings.Join(faults, "\n"), told(happenings))

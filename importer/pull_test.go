@@ -2,10 +2,8 @@ package importer
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"pgregory.net/rapid"
 
@@ -88,16 +86,7 @@ func TestPullClosesTheCircle(t *testing.T) {
 		}
 		check, seenBefore := rapid.Bool().Draw(rt, "check all"), rapid.Bool().Draw(rt, "reconciled before")
 		killed := rapid.IntRange(0, n).Draw(rt, "killed")
-		dir, err := os.MkdirTemp("", "")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		var faults []string
-		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t, dir)
-			p.errorf = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-			defer func() { p.db.Close() }()
+		faults := drawn(t, rt, func(p *pair) {
 			rows := func(status []string) (rows []string) {
 				for i, s := range status {
 					rows = append(rows, fmt.Sprintf("k%d,,x-%d,%s,Ann,%d", i, i, s, i))

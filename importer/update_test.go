@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
@@ -27,6 +29,25 @@ func paired(t *testing.T, f func(t *testing.T, p *pair)) {
 			t.Error("two requests of one lead were in flight at once")
 		}
 	})
+}
+
+// drawn is paired for what rapid has drawn: what goes wrong is returned, so that it can be told with that.
+func drawn(t *testing.T, rt *rapid.T, f func(p *pair)) (faults []string) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		rt.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, dir)
+		p.errorf = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+		defer func() { p.db.Close() }()
+		f(p)
+		if p.service.clash {
+			p.errorf("two requests of one lead were in flight at once")
+		}
+	})
+	return faults
 }
 
 func (p *pair) must(want string, r *ended) *ended {
