@@ -22,23 +22,17 @@ const (
 
 // auditLine is a decision, or evidence against one, as the audit keeps it.
 type auditLine struct {
-	checkpoint.Decision
-	at   time.Time
-	send []byte // of a decision: the record of the intent that it is about, as it was
-	contradiction
+	checkpoint.Decision // that was made, or that is contradicted
+	kind                byte
+	at                  time.Time
+	send                []byte    // of a decision: the record of the intent that it is about, as it was
+	other               string    // of evidence: see checkpoint.Contradiction
+	decided             time.Time // the same
 }
 
 // auditKind is added to the kind with which a line begins: no entry has such a state, so
 // that a damaged file's lines are not taken for entries.
 const auditKind = 0x10
-
-// contradiction is what a line of the audit holds beside the decision that it is
-// about.
-type contradiction struct {
-	kind    byte
-	other   string
-	decided time.Time
-}
 
 // note writes a line at the end of the audit and counts it.
 func (w *writing) note(r auditLine) error {
@@ -99,7 +93,7 @@ func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) 
 	if w.decisions == 0 {
 		return nil
 	}
-	c := contradiction{kind: exists + byte(kind), other: other}
+	against := auditLine{kind: exists + byte(kind), other: other}
 	var known []auditLine // evidence that came since the last decision, or with it
 	cursor := w.audit.Cursor()
 	for k, v := cursor.Last(); k != nil; k, v = cursor.Prev() {
@@ -115,11 +109,11 @@ func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) 
 		case r.LeadID != lead || r.Exists:
 			return nil
 		}
-		c.decided = r.at
-		if slices.ContainsFunc(known, func(k auditLine) bool { return k.contradiction == c }) {
+		if slices.ContainsFunc(known, func(k auditLine) bool { return k.kind == against.kind && k.other == other && k.decided.Equal(r.at) }) {
 			return nil
 		}
-		return w.note(auditLine{Decision: r.Decision, contradiction: c})
+		against.Decision, against.decided = r.Decision, r.at
+		return w.note(against)
 	}
 	return nil
 }

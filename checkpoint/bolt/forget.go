@@ -143,8 +143,9 @@ func (w *writing) scrubIntents(leads map[string]bool) error {
 func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
 	changed := map[string][]byte{} // nil: goes
 	err := w.audit.ForEach(func(k, v []byte) error {
-		r, send, err := w.decided(k, v)
-		switch {
+		r, err := decodeAudit(k, v)
+		send, failed := w.words.Kept(r.Key, r.send)
+		switch err := errors.Join(err, failed); {
 		case err != nil:
 			return err
 		case gone[r.Key] || gone[r.other] || leads[r.LeadID]:
@@ -167,14 +168,6 @@ func (w *writing) scrubAudit(gone, leads, texts map[string]bool) error {
 	return err
 }
 
-// decided is a line of the audit with the send in it; nil: there is none.
-func (w *writing) decided(k, v []byte) (r auditLine, send *checkpoint.Kept, err error) {
-	if r, err = decodeAudit(k, v); err == nil {
-		send, err = w.words.Kept(r.Key, r.send)
-	}
-	return r, send, err
-}
-
 var errAllUsed = errors.New("every text is used")
 
 // scrubWords removes those of the texts that nothing uses any more: a location, a file
@@ -194,10 +187,11 @@ func (w *writing) scrubWords(texts map[string]bool) error {
 		one, err := w.words.Kept(string(k), v)
 		return errors.Join(err, used(one))
 	}
-	err := w.audit.ForEach(func(k, v []byte) error {
-		_, send, err := w.decided(k, v)
-		return errors.Join(err, used(send))
-	})
+	var c checkpoint.Contents
+	err := addAudit(&c, w.words, w.audit)
+	for i := 0; i < len(c.Decisions) && err == nil; i++ {
+		err = used(c.Decisions[i].Send)
+	}
 	for _, bucket := range []*bbolt.Bucket{w.intents, w.entries.in} {
 		if err == nil {
 			err = bucket.ForEach(entry)

@@ -98,7 +98,7 @@ func (d *Store) make(t checkpoint.Target, o *Options) (err error) {
 	case o.ReadOnly || o.Require:
 		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
 	}
-	h := newHeader(t, o.Now())
+	h := newHeader(t, o.now())
 	m, found, err := readSeq(d.seqPath())
 	if err != nil {
 		return err

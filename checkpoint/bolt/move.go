@@ -299,7 +299,7 @@ func (w *writing) putRest(c *checkpoint.Contents) error {
 	for _, r := range c.Contradictions {
 		w.now = r.Found
 		kind, err := kindOfEvidence(r.Text)
-		if err := errors.Join(err, w.note(auditLine{Decision: r.Decision, contradiction: contradiction{kind: kind, other: r.Other, decided: r.Decided}})); err != nil {
+		if err := errors.Join(err, w.note(auditLine{Decision: r.Decision, kind: kind, other: r.Other, decided: r.Decided})); err != nil {
 			return err
 		}
 	}

@@ -70,11 +70,7 @@ func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 }
 
 func openIdle(path string, t checkpoint.Target, o Options) (*Store, error) {
-	path = resolved(path)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	d := &Store{path: path, readOnly: o.ReadOnly, mayMove: o.Moved, now: o.Now}
+	d := &Store{path: resolved(path), readOnly: o.ReadOnly, mayMove: o.Moved, now: o.now}
 	d.entries, d.leads = newBuffered(inEntries, newEntries, false, o.gather), newBuffered(inLeads, newLeads, true, o.gather)
 	if o.before != nil {
 		d.warnings, d.tookOlder = o.before.warnings, o.before.tookOlder
