@@ -252,21 +252,20 @@ func (e *Entry) against() (kind Evidence, lead string) {
 
 // Standing are the contradictions of decisions that nobody has corrected.
 func Standing(ctx context.Context, s Store) (all []Contradiction, err error) {
+	audit, err := s.Audit(ctx)
 	last := make(map[string]time.Time)
-	err = s.Decisions(ctx, func(one Decision, at time.Time) error {
-		last[one.Key] = at
-		return nil
-	})
+	for _, d := range audit.Decisions {
+		last[d.Key] = d.At
+	}
 	found, how := make([]Entry, 1), make([]Match, 1)
-	err = errors.Join(err, s.Contradictions(ctx, func(c Contradiction) error {
-		if !c.Decided.Equal(last[c.Key]) {
-			return nil
+	for _, c := range audit.Contradictions {
+		if err != nil || !c.Decided.Equal(last[c.Key]) {
+			continue
 		}
-		err := s.Find(ctx, []Query{{Key: c.Key}}, found, how)
+		err = s.Find(ctx, []Query{{Key: c.Key}}, found, how)
 		if lead := found[0].LeadID; c.LeadID == "" || lead == c.LeadID || lead == c.Other { // an answer that came late may have put the lead right
 			all = append(all, c)
 		}
-		return err
-	}))
+	}
 	return all, err
 }

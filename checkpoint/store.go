@@ -78,11 +78,8 @@ type Store interface {
 	// one: call it when a run starts and when it ends.
 	PutRun(ctx context.Context, r RunInfo) error
 
-	// Decisions calls f with every decision that was ever made, in order, and the time when
-	// it was made; Contradictions with everything that contradicts one, in the order in
-	// which it was found. An error of f ends them and is returned.
-	Decisions(ctx context.Context, f func(Decision, time.Time) error) error
-	Contradictions(ctx context.Context, f func(Contradiction) error) error
+	// Audit returns what people decided, and what contradicts it.
+	Audit(ctx context.Context) (Audit, error)
 
 	// Resolve settles keys in doubt, all or none. A lead ID makes the key Partial when a
 	// link was asked for, else Created; Exists makes it Created without an ID; neither makes
@@ -274,12 +271,17 @@ type Contents struct {
 	Target    Target
 	Missing   string // see [Info]; "" where nothing is missing
 
-	Keys           iter.Seq2[KeptKey, error] // ordered by key
-	Runs           []RunInfo
+	Keys iter.Seq2[KeptKey, error] // ordered by key
+	Runs []RunInfo
+	Audit
+	Shapes    []KeptShape
+	Forgotten []KeptBlock
+}
+
+// Audit is every decision that was ever made, in order, and everything that contradicts one, in the order in which it was found.
+type Audit struct {
 	Decisions      []KeptDecision
 	Contradictions []Contradiction
-	Shapes         []KeptShape
-	Forgotten      []KeptBlock
 }
 
 // KeptDecision is a decision with the send that it is about.

@@ -118,47 +118,30 @@ func (w *writing) Contradict(kind checkpoint.Evidence, key, lead, other string) 
 	return nil
 }
 
-func addLine(c *checkpoint.Contents, words *records.Words, k, v []byte) error {
+// addAudit adds all that the audit holds.
+func addAudit(a *checkpoint.Audit, words *records.Words, audit *bbolt.Bucket) error {
+	return audit.ForEach(func(k, v []byte) error { return addLine(a, words, k, v) })
+}
+
+func addLine(a *checkpoint.Audit, words *records.Words, k, v []byte) error {
 	r, err := decodeAudit(k, v)
-	if err == nil && r.kind > exists {
-		text := checkpoint.Evidence(r.kind - exists).String()
-		c.Contradictions = append(c.Contradictions, checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: text})
-		return nil
-	}
 	if err != nil {
 		return err
 	}
+	if r.kind > exists {
+		text := checkpoint.Evidence(r.kind - exists).String()
+		a.Contradictions = append(a.Contradictions, checkpoint.Contradiction{Decision: r.Decision, Decided: r.decided, Found: r.at, Other: r.other, Text: text})
+		return nil
+	}
 	send, err := words.Kept(r.Key, r.send)
-	c.Decisions = append(c.Decisions, checkpoint.KeptDecision{Decision: r.Decision, At: r.at, Send: send})
+	a.Decisions = append(a.Decisions, checkpoint.KeptDecision{Decision: r.Decision, At: r.at, Send: send})
 	return err
 }
 
-// addAudit adds all that the audit holds to contents.
-func addAudit(c *checkpoint.Contents, words *records.Words, audit *bbolt.Bucket) error {
-	return audit.ForEach(func(k, v []byte) error { return addLine(c, words, k, v) })
-}
-
-func (d *Store) audited() (c checkpoint.Contents, err error) {
-	err = d.view("read decisions", func(tx *bbolt.Tx) error { return addAudit(&c, d.words, tx.Bucket(inAudit)) })
-	return c, err
-}
-
-// Decisions calls f with every decision that was ever made, see [checkpoint.Store].
-func (d *Store) Decisions(_ context.Context, f func(checkpoint.Decision, time.Time) error) error {
-	c, err := d.audited()
-	for i := 0; i < len(c.Decisions) && err == nil; i++ {
-		err = f(c.Decisions[i].Decision, c.Decisions[i].At)
-	}
-	return err
-}
-
-// Contradictions calls f with everything that contradicts a decision, see [checkpoint.Store].
-func (d *Store) Contradictions(_ context.Context, f func(checkpoint.Contradiction) error) error {
-	c, err := d.audited()
-	for i := 0; i < len(c.Contradictions) && err == nil; i++ {
-		err = f(c.Contradictions[i])
-	}
-	return err
+// Audit returns what people decided, see [checkpoint.Store].
+func (d *Store) Audit(context.Context) (a checkpoint.Audit, err error) {
+	err = d.view("read decisions", func(tx *bbolt.Tx) error { return addAudit(&a, d.words, tx.Bucket(inAudit)) })
+	return a, err
 }
 
 // Resolve settles keys in doubt, see [checkpoint.Store].
@@ -195,13 +178,13 @@ func (r *resolving) Put(key string, k checkpoint.KeptKey) error {
 
 func (r *resolving) Decided(key string) (*checkpoint.KeptDecision, error) {
 	if r.last == nil {
-		var c checkpoint.Contents
-		if err := addAudit(&c, r.words, r.audit); err != nil {
+		var a checkpoint.Audit
+		if err := addAudit(&a, r.words, r.audit); err != nil {
 			return nil, err
 		}
 		r.last = make(map[string]*checkpoint.KeptDecision)
-		for i := range c.Decisions {
-			r.last[c.Decisions[i].Key] = &c.Decisions[i]
+		for i := range a.Decisions {
+			r.last[a.Decisions[i].Key] = &a.Decisions[i]
 		}
 	}
 	last := r.last[key]

@@ -187,10 +187,10 @@ func (w *writing) scrubWords(texts map[string]bool) error {
 		one, err := w.words.Kept(string(k), v)
 		return errors.Join(err, used(one))
 	}
-	var c checkpoint.Contents
-	err := addAudit(&c, w.words, w.audit)
-	for i := 0; i < len(c.Decisions) && err == nil; i++ {
-		err = used(c.Decisions[i].Send)
+	var a checkpoint.Audit
+	err := addAudit(&a, w.words, w.audit)
+	for i := 0; i < len(a.Decisions) && err == nil; i++ {
+		err = used(a.Decisions[i].Send)
 	}
 	for _, bucket := range []*bbolt.Bucket{w.intents, w.entries.in} {
 		if err == nil {

@@ -95,7 +95,7 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	}
 	return c, d.view("read decisions and notes", func(tx *bbolt.Tx) error {
 		return errors.Join(
-			addAudit(c, d.words, tx.Bucket(inAudit)),
+			addAudit(&c.Audit, d.words, tx.Bucket(inAudit)),
 			tx.Bucket(inNotes).ForEach(func(k, v []byte) error { return addShape(c, k, v) }),
 			tx.Bucket(inBlocked).ForEach(func(k, v []byte) error { return addBlock(c, k, v) }))
 	})

@@ -181,12 +181,12 @@ func compare(a, b []byte) int {
 func (d *Store) History(_ context.Context, key string) (all []checkpoint.Event, err error) {
 	err = d.read("read history", func(r *reading) error {
 		k, err := d.kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
-		var c checkpoint.Contents
-		if err := errors.Join(err, addAudit(&c, d.words, r.tx.Bucket(inAudit))); err != nil {
+		var a checkpoint.Audit
+		if err := errors.Join(err, addAudit(&a, d.words, r.tx.Bucket(inAudit))); err != nil {
 			return err
 		}
 		var decided []*checkpoint.Kept
-		for _, one := range c.Decisions {
+		for _, one := range a.Decisions {
 			if one.Key == key {
 				decided = append(decided, one.Send)
 			}

@@ -245,7 +245,7 @@ func (p *repair) contents() (*checkpoint.Contents, error) {
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(p.audit)) {
-		if err := addLine(c, p.blank, numberKey(number), p.audit[number].record); err != nil {
+		if err := addLine(&c.Audit, p.blank, numberKey(number), p.audit[number].record); err != nil {
 			return nil, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"leadferry/checkpoint"
 )
@@ -105,10 +104,9 @@ func TestRepairKeepsOrCountsWhatAFileKnew(t *testing.T) {
 		if at >= len(file) {
 			runs, err := repaired.Runs(context.Background())
 			noted, _, noteErr := repaired.Noted(context.Background(), checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
-			decided := 0
-			decisions := repaired.Decisions(context.Background(), func(checkpoint.Decision, time.Time) error { decided++; return nil })
-			if some || len(runs) != 1 || !noted || decided != 1 || errors.Join(err, noteErr, decisions) != nil || r.Keys[checkpoint.NotMade] != 1 {
-				t.Errorf("of a whole file: incomplete %v, runs %v, noted %v, %d decisions, %+v", some, runs, noted, decided, r)
+			audit, auditErr := repaired.Audit(context.Background())
+			if some || len(runs) != 1 || !noted || len(audit.Decisions) != 1 || errors.Join(err, noteErr, auditErr) != nil || r.Keys[checkpoint.NotMade] != 1 {
+				t.Errorf("of a whole file: incomplete %v, runs %v, noted %v, %d decisions, %+v", some, runs, noted, len(audit.Decisions), r)
 			}
 			if repaired.header.id == d.header.id || !slices.Equal(repaired.header.ancestors, []fileID{d.header.id}) {
 				t.Errorf("ID %v after %v, before it %v", repaired.header.id, d.header.id, repaired.header.ancestors)

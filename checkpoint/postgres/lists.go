@@ -157,29 +157,18 @@ func (s *Store) putRun(ctx context.Context, conn *pgx.Conn, r checkpoint.RunInfo
 	return err
 }
 
-// Decisions calls f with every decision, in order.
-func (s *Store) Decisions(ctx context.Context, f func(checkpoint.Decision, time.Time) error) error {
-	var all []*decision
-	err := s.read(ctx, func(c *pgx.Conn) error {
-		all = nil
+// Audit returns what people decided, see [checkpoint.Store].
+func (s *Store) Audit(ctx context.Context) (a checkpoint.Audit, err error) {
+	err = s.read(ctx, func(c *pgx.Conn) error {
+		a = checkpoint.Audit{}
 		rows, err := c.Query(ctx, decisionColumns+` WHERE ledger = $1 ORDER BY number`, s.ledger)
 		if err != nil {
 			return err
 		}
-		return eachDecision(rows, func(d *decision) error { d.Send = nil; all = append(all, d); return nil })
-	})
-	for i := 0; i < len(all) && err == nil; i++ {
-		err = f(all[i].Decision, all[i].At)
-	}
-	return err
-}
-
-// Contradictions calls f with all evidence against decisions, in the order in which it was found.
-func (s *Store) Contradictions(ctx context.Context, f func(checkpoint.Contradiction) error) error {
-	var all []checkpoint.Contradiction
-	err := s.read(ctx, func(c *pgx.Conn) error {
-		all = nil
-		rows, err := c.Query(ctx, `SELECT d.key, d.lead_id, d."exists", d.sent, d.run, d.decided, x.found, x.other, x.text
+		if err := eachDecision(rows, func(d *decision) error { a.Decisions = append(a.Decisions, d.KeptDecision); return nil }); err != nil {
+			return err
+		}
+		rows, err = c.Query(ctx, `SELECT d.key, d.lead_id, d."exists", d.sent, d.run, d.decided, x.found, x.other, x.text
 			FROM leadferry.contradictions x JOIN leadferry.decision_rows d ON d.number = x.decision WHERE x.ledger = $1 ORDER BY x.number`, s.ledger)
 		if err != nil {
 			return err
@@ -196,15 +185,12 @@ func (s *Store) Contradictions(ctx context.Context, f func(checkpoint.Contradict
 			if sent != 0 {
 				one.Sent = time.UnixMilli(sent).UTC()
 			}
-			all = append(all, one)
+			a.Contradictions = append(a.Contradictions, one)
 			return nil
 		})
 		return err
 	})
-	for i := 0; i < len(all) && err == nil; i++ {
-		err = f(all[i])
-	}
-	return err
+	return a, err
 }
 
 // Check looks through every row, the owners of leads and the counts. What is wrong is

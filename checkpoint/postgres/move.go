@@ -63,8 +63,7 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	if c.Runs, err = s.Runs(ctx); err != nil {
 		return nil, err
 	}
-	err = s.Contradictions(ctx, func(x checkpoint.Contradiction) error { c.Contradictions = append(c.Contradictions, x); return nil })
-	if err != nil {
+	if c.Audit, err = s.Audit(ctx); err != nil {
 		return nil, err
 	}
 	return c, s.read(ctx, func(conn *pgx.Conn) error { return s.lines(ctx, conn, c) })
@@ -72,25 +71,15 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 
 // lines reads what stands under no key.
 func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Contents) error {
-	c.Decisions, c.Shapes, c.Forgotten = nil, nil, nil
+	c.Shapes, c.Forgotten = nil, nil
 	var ancestors string
 	err := conn.QueryRow(ctx, `SELECT ancestor, secret FROM leadferry.ledgers JOIN leadferry.digest_keys USING (ledger) WHERE ledger = $1`, s.ledger).Scan(&ancestors, &c.Secret)
 	if err != nil {
 		return err
 	}
 	c.Ancestors = strings.Fields(ancestors)
-	rows, err := conn.Query(ctx, decisionColumns+` WHERE ledger = $1 ORDER BY number`, s.ledger)
+	rows, err := conn.Query(ctx, `SELECT columns, key, namespace FROM leadferry.shapes WHERE ledger = $1`, s.ledger)
 	if err != nil {
-		return err
-	}
-	err = eachDecision(rows, func(d *decision) error {
-		c.Decisions = append(c.Decisions, d.KeptDecision)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if rows, err = conn.Query(ctx, `SELECT columns, key, namespace FROM leadferry.shapes WHERE ledger = $1`, s.ledger); err != nil {
 		return err
 	}
 	if c.Shapes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.KeptShape]); err != nil {

@@ -194,12 +194,13 @@ func TestARunBesideAnother(t *testing.T) {
 	}
 	committed(t, first, by("first", createdOf("b", "lead-b")))
 	committed(t, second, by("second", createdOf("a", "lead-a2")))
-	var texts []string
-	if err := second.Contradictions(t.Context(), func(c checkpoint.Contradiction) error {
-		texts = append(texts, c.Key+" "+c.Text+" "+c.Other)
-		return nil
-	}); err != nil {
+	audit, err := second.Audit(t.Context())
+	if err != nil {
 		t.Fatal(err)
+	}
+	var texts []string
+	for _, c := range audit.Contradictions {
+		texts = append(texts, c.Key+" "+c.Text+" "+c.Other)
 	}
 	if len(texts) != 2 || !strings.HasSuffix(texts[0], "lead-a") || !strings.HasSuffix(texts[1], "lead-b") {
 		t.Errorf("late answers against a decision: %q", texts)

@@ -113,14 +113,6 @@ func (m *Memory) ask(f func(*knowledge)) error {
 	return nil
 }
 
-// eachOf calls f with each of what ask has found, outside of it, so that f may ask too.
-func eachOf[T any](all []T, err error, f func(T) error) error {
-	for i := 0; i < len(all) && err == nil; i++ {
-		err = f(all[i])
-	}
-	return err
-}
-
 // change lets f change what is known, unless it fails.
 func (m *Memory) change(what string, f func(k *knowledge, now time.Time) error) error {
 	m.mu.Lock()
@@ -230,7 +222,10 @@ func (m *Memory) Each(_ context.Context, which checkpoint.Filter, f func(checkpo
 			}
 		}
 	})
-	return eachOf(all, err, f)
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f(all[i])
+	}
+	return err
 }
 
 // History tells what was done with a key.
@@ -296,18 +291,12 @@ func (m *Memory) PutRun(_ context.Context, r checkpoint.RunInfo) error {
 	})
 }
 
-// Decisions calls f with each that was made.
-func (m *Memory) Decisions(_ context.Context, f func(checkpoint.Decision, time.Time) error) error {
-	var all []checkpoint.KeptDecision
-	err := m.ask(func(k *knowledge) { all = slices.Clone(k.decided) })
-	return eachOf(all, err, func(one checkpoint.KeptDecision) error { return f(one.Decision, one.At) })
-}
-
-// Contradictions calls f with each that was found.
-func (m *Memory) Contradictions(_ context.Context, f func(checkpoint.Contradiction) error) error {
-	var all []checkpoint.Contradiction
-	err := m.ask(func(k *knowledge) { all = slices.Clone(k.found) })
-	return eachOf(all, err, f)
+// Audit returns what people decided.
+func (m *Memory) Audit(context.Context) (a checkpoint.Audit, err error) {
+	err = m.ask(func(k *knowledge) {
+		a = checkpoint.Audit{Decisions: slices.Clone(k.decided), Contradictions: slices.Clone(k.found)}
+	})
+	return a, err
 }
 
 func sameShape(a, b checkpoint.Shape) bool {

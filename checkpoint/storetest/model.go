@@ -197,17 +197,12 @@ func (x *machine) compare(t *rapid.T) {
 // told is what a Store says of decisions.
 func told(t TB, d checkpoint.Store) (all []string) {
 	t.Helper()
-	err := errors.Join(
-		d.Decisions(context.Background(), func(one checkpoint.Decision, at time.Time) error {
-			all = append(all, fmt.Sprintln(one, at))
-			return nil
-		}),
-		d.Contradictions(context.Background(), func(c checkpoint.Contradiction) error {
-			all = append(all, fmt.Sprintln(c))
-			return nil
-		}))
-	if err != nil {
-		t.Fatal(err)
+	a := audit(t, d)
+	for _, one := range a.Decisions {
+		all = append(all, fmt.Sprintln(one.Decision, one.At))
+	}
+	for _, one := range a.Contradictions {
+		all = append(all, fmt.Sprintln(one))
 	}
 	return all
 }

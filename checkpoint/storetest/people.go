@@ -46,14 +46,10 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 		}
 	}
 	equal(t, "decisions", made, decisions(t, d))
-	err := d.Decisions(t.Context(), func(_ checkpoint.Decision, at time.Time) error {
-		if !at.Equal(now) || at.Location() != time.UTC {
-			t.Errorf("decided at %v", at)
+	for _, one := range audit(t, d).Decisions {
+		if !one.At.Equal(now) || one.At.Location() != time.UTC {
+			t.Errorf("decided at %v", one.At)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 
@@ -204,12 +200,12 @@ func evidenceAgainstADecisionIsKept(t *testing.T, b Backend) {
 		{Decision: decided[1], Decided: at, Found: now, Text: checkpoint.NoSuchLead.String()},
 		{Decision: decided[2], Decided: at, Found: now, Text: checkpoint.AlreadyThere.String()},
 	}
-	equal(t, "contradictions", want, contradictions(t, d))
+	equal(t, "contradictions", want, audit(t, d).Contradictions)
 	d = d.again(t)
-	if got := contradictions(t, d); len(got) != 3 {
+	if got := audit(t, d).Contradictions; len(got) != 3 {
 		t.Errorf("after opening again: %+v", got)
 	}
-	if r, err := d.Forget(context.Background(), []string{"other"}, false); err != nil || r.InDoubt != 1 || len(contradictions(t, d)) != 2 {
+	if r, err := d.Forget(context.Background(), []string{"other"}, false); err != nil || r.InDoubt != 1 || len(audit(t, d).Contradictions) != 2 {
 		t.Errorf("a forgotten key is still named: %+v, %v", r, err)
 	}
 }
@@ -222,17 +218,9 @@ func evidenceAgainstAnOldDecisionIsNone(t *testing.T, b Backend) {
 		resolved(t, d, one)
 	}
 	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 409})
-	if got := contradictions(t, d); len(got) != 0 {
+	if got := audit(t, d).Contradictions; len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
-}
-
-func contradictions(t *testing.T, d checkpoint.Store) (all []checkpoint.Contradiction) {
-	t.Helper()
-	if err := d.Contradictions(t.Context(), func(c checkpoint.Contradiction) error { all = append(all, c); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 func historyTellsWhatWasDone(t *testing.T, b Backend) {

@@ -33,10 +33,13 @@ func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
 	runs, noRuns := l.Runs(ctx)
 	i := l.Info()
 	all = append(all, fmt.Sprintf("%+v %v %x %v", runs, i.Keys, l.Digests().Sum([]byte("a value")), i.Incomplete))
-	err = errors.Join(err, noRuns, l.Decisions(ctx, func(d checkpoint.Decision, at time.Time) error { all = append(all, fmt.Sprint(d, at)); return nil }),
-		l.Contradictions(ctx, func(c checkpoint.Contradiction) error { all = append(all, fmt.Sprint(c)); return nil }))
+	audit, noAudit := l.Audit(ctx)
+	for _, d := range audit.Decisions {
+		all = append(all, fmt.Sprint(d.Decision, d.At))
+	}
+	all = append(all, fmt.Sprint(audit.Contradictions))
 	known, kin, noted := l.Noted(ctx, checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"})
-	if err := errors.Join(err, noted); err != nil {
+	if err := errors.Join(err, noRuns, noAudit, noted); err != nil {
 		t.Fatal(err)
 	}
 	return append(all, fmt.Sprint(known, kin))

@@ -118,30 +118,29 @@ func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []hi
 	for _, ev := range events {
 		lines = append(lines, historyLine{ev.At, ev.Run, eventText(ev)})
 	}
+	audit, err := db.Audit(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var before time.Time // of the last decision
-	err = db.Decisions(ctx, func(d checkpoint.Decision, at time.Time) error {
+	for _, d := range audit.Decisions {
 		if d.Key != key {
-			return nil
+			continue
 		}
 		how := "decided by a person: "
 		sentSince := func(ev checkpoint.Event) bool { return ev.Act&checkpoint.Doubted != 0 && ev.At.After(before) }
 		if !before.IsZero() && !slices.ContainsFunc(events, sentSince) {
 			how = "corrected by a person: "
 		}
-		lines, before = append(lines, historyLine{at, "-", how + decisionText(d)}), at
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		lines, before = append(lines, historyLine{d.At, "-", how + decisionText(d.Decision)}), d.At
 	}
-	err = db.Contradictions(ctx, func(x checkpoint.Contradiction) error {
+	for _, x := range audit.Contradictions {
 		if x.Key == key || x.Other == key {
 			lines = append(lines, historyLine{x.Found, "-", "contradicts the decision about " + x.Key + ": " + x.Text})
 		}
-		return nil
-	})
+	}
 	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })
-	return lines, err
+	return lines, nil
 }
 
 func decisionText(d checkpoint.Decision) string {
