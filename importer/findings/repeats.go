@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sort"
 	"sync"
-	"sync/atomic"
 )
 
 // Repeats finds keys that occur more than once in inputs, or that look alike, at 16 bytes a row, and how many of the steps
@@ -134,26 +133,26 @@ func (r *Repeats) Found(most int) (f Repeated) {
 	if r.usual != 0 {
 		defer debug.SetGCPercent(r.usual)
 	}
-	var next atomic.Int32
-	var mu sync.Mutex
+	found := make([]Repeated, runtime.GOMAXPROCS(0))
 	var group sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for w := range found {
 		group.Go(func() {
 			var mine Repeated
 			var room []sighting
 			var seen hashes
-			for i := next.Add(1) - 1; int(i) < len(r.parts); i = next.Add(1) - 1 {
+			for i := w; i < len(r.parts); i += len(found) {
 				if p := r.parts[i]; seen.repeat(p) {
 					room = p.sort(room[:0])
 					mine.look(r, p, most)
 				}
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			f.join(&mine, most)
+			found[w] = mine
 		})
 	}
 	group.Wait()
+	for w := range found {
+		f.join(&found[w], most)
+	}
 	return f
 }
 
