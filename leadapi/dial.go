@@ -310,14 +310,11 @@ func (h *host) found(layer string, made *conn) (text, hint string) {
 	case made.tap.asked:
 		text += "; it asks for a client certificate and gets none"
 	}
-	if days < fewDays {
+	if days < 5 {
 		hint = "ask whoever runs the service to renew its certificate in time"
 	}
 	return redact(text), hint
 }
-
-// fewDays is when a certificate ought to have been renewed.
-const fewDays = 5
 
 // probeAnswer has lead creation answer a request that can make nothing.
 func (c *Client) probeAnswer(ctx context.Context) Step {

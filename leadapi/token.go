@@ -81,8 +81,13 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	}, func(body []byte) bool {
 		a := fieldsOf(body)
 		token.AccessToken, token.RefreshToken = fitting(a["access_token"], validToken), fitting(a["refresh_token"], validToken)
+		// The service's word for its life is a hint: nonsense counts as the specified default, and a life too short to work with
+		// is stretched, since a 401 renews the token in any case.
 		seconds, _ := strconv.ParseFloat(string(a["expires_in"]), 64)
-		token.ExpiresIn = lifetime(seconds)
+		if !(seconds > 0 && seconds <= longestLife.Seconds()) {
+			seconds = defaultLife.Seconds()
+		}
+		token.ExpiresIn = int64(max(seconds, renewPause.Seconds()))
 		return token.AccessToken != ""
 	})
 	if fault != nil {
@@ -91,15 +96,6 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	}
 	token.Expiry = began.Add(life(token))
 	return token, nil
-}
-
-// lifetime is how many seconds a token is used. The service's word is a hint: nonsense counts as the specified default,
-// and a life too short to work with is stretched, since a 401 renews the token in any case.
-func lifetime(seconds float64) int64 {
-	if !(seconds > 0 && seconds <= longestLife.Seconds()) {
-		seconds = defaultLife.Seconds()
-	}
-	return int64(max(seconds, renewPause.Seconds()))
 }
 
 // validToken tells whether a token may stand in a header: visible ASCII, at most 16 KiB.

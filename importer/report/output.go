@@ -172,7 +172,12 @@ func (o *output) commit() error {
 	if err := disk.Patiently(func() error { return o.folder.Rename(o.partial, o.name) }); err != nil {
 		return o.failed(err)
 	}
-	return syncFolder(o.folder)
+	there, err := o.folder.Open(".") // to make its names durable, where its file system can
+	if err != nil {
+		return err
+	}
+	defer there.Close()
+	return disk.SyncOpen(there)
 }
 
 // own fails when NAME.partial is no longer the file that was opened.
@@ -208,16 +213,6 @@ func (o *output) remove() error {
 		return err
 	}
 	return nil
-}
-
-// syncFolder makes the names in a folder durable, where its file system can.
-func syncFolder(folder *os.Root) error {
-	d, err := folder.Open(".")
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return disk.SyncOpen(d)
 }
 
 // WriteFile puts a file, for which write has the content, in the place of the one at path, if any.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 
@@ -102,12 +103,7 @@ func (r *Reconciliation) text(p *printer) {
 			p.figure(v.Leads, fmt.Sprintf("%-13s  %s", v.Verdict, verdictMeanings[v.Verdict]))
 		}
 	}
-	named := func(status string) string {
-		if status == "" {
-			return "none"
-		}
-		return Escape(status)
-	}
+	named := func(status string) string { return cmp.Or(Escape(status), "none") }
 	moves := func(title string, moves []Transition, between string) {
 		list(p, title, moves, topTransitions, func(t Transition) {
 			p.figure(t.Leads, named(t.From)+between+named(t.To))

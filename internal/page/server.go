@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +32,6 @@ const (
 	lastWord     = time.Second      // for all readers to take it
 	lastBytes    = time.Second / 10 // for what ends an answer
 	mostHeader   = 8 << 10          // bytes of a request's head, about
-	tokenBytes   = 24
 )
 
 // Server shows a Site on a loopback address.
@@ -67,7 +65,7 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 	}
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 	s := &Server{
-		site: site, every: every, listener: listener, token: secret(), session: secret(),
+		site: site, every: every, listener: listener, token: rand.Text() + rand.Text(), session: rand.Text() + rand.Text(),
 		cookie: "leadferry-" + port, // cookies do not tell ports apart
 		hosts:  []string{listener.Addr().String(), "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port},
 		ending: make(chan struct{}),
@@ -96,13 +94,6 @@ func listen(addr string) (net.Listener, error) {
 		return nil, errors.Join(fmt.Errorf("%q is not an address of this machine alone", addr), l.Close())
 	}
 	return l, nil
-}
-
-// secret is a random text fit for addresses and cookies.
-func secret() string {
-	var b [tokenBytes]byte
-	rand.Read(b[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // URL is the address for a person to open, with the token: whoever has it sees the site.

@@ -156,16 +156,12 @@ func (s *Server) update(c call) (answer, error) {
 	if len(f) == 0 {
 		return answer{}, refuse(http.StatusBadRequest, "one of Status, ExternalID and Content is required")
 	}
-	var content map[string]any
-	if f["Content"] != nil {
-		if content, err = parseContent(f["Content"]); err != nil {
-			return answer{}, err
-		}
+	content, err := parseContent(f["Content"])
+	if err == nil && f["Status"] != nil {
+		err = checkStatus(f.text("Status"))
 	}
-	if f["Status"] != nil {
-		if err := checkStatus(f.text("Status")); err != nil {
-			return answer{}, err
-		}
+	if err != nil {
+		return answer{}, err
 	}
 	l, err := s.store.change(c.tail, s.now(), func(l *Lead) {
 		if f["Status"] != nil {
@@ -273,7 +269,7 @@ func parseForm(what string, b []byte, known fields, strict bool) (f form, err er
 
 // parseContent reads an object of key/value pairs. Numbers keep their digits.
 func parseContent(v jsontext.Value) (content map[string]any, err error) {
-	if json.Unmarshal(v, &content, exactNumbers) != nil {
+	if v != nil && json.Unmarshal(v, &content, exactNumbers) != nil {
 		return nil, refuse(http.StatusBadRequest, "content is not well-formed JSON")
 	}
 	return content, nil
