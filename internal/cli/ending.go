@@ -232,7 +232,7 @@ func (p *program) tellRefusal(e *exit.Error) {
 		Hint     string `json:"hint"`
 	}{told.Code, told.Text, told.Hint}, "", "  ")
 	if err == nil {
-		_, err = p.out.Write(append(report.EscapeJSON(b), '\n'))
+		_, err = p.Out.Write(append(report.EscapeJSON(b), '\n'))
 	}
 	p.warnOf("the reason could not be written to standard output", err)
 }
