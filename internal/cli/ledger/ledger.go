@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -297,11 +298,8 @@ func (m Meant) witnesses() (all []checkpoint.Witness) {
 // runParents are the folders in which run folders stand.
 func (m Meant) runParents() []string {
 	parents := []string{report.RunsFolder}
-	out := m.C.String("out")
-	if out == "" {
-		out = os.Getenv("LEADFERRY_OUT") // of commands that have no run folder of their own
-	}
-	if out != "" && out != "none" {
+	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // commands without a run folder have no flag for it
+	if out != "" && out != report.None {
 		if whole, err := filepath.Abs(out); err == nil {
 			out = whole
 		}
