@@ -193,7 +193,7 @@ func (p *program) begin(c *cli.Context) error {
 		return err
 	}
 	p.settings.Store(s)
-	header := s.RequestIDHeader()
+	header := s.Setting(connection.RequestIDHeader)
 	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil && c.Command.Name != "show" { // which shows what is wrong
 		return fmt.Errorf("%s: %w", header.From, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
@@ -155,7 +156,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	o.Target = p.target()
 	o.Require, o.Open = c.Bool("require-checkpoint"), p.ledger(c).Opener(o, p.asks(c, *o))
 	o.Client.Trace, o.Client.SingleUse, o.Client.UserAgent = trace(o.Log), singleUse(o.Log), "leadferry/"+Version
-	o.Client.RequestIDHeader = p.settings.Load().RequestIDHeader().Value
+	o.Client.RequestIDHeader = p.settings.Load().Get(connection.RequestIDHeader)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
 	return closeService, nil
 }

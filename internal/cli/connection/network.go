@@ -144,22 +144,8 @@ func (s *Settings) Reach(api *leadapi.Config) (err error) {
 	return err
 }
 
-// RequestIDHeader names the header for request IDs; the sandbox has one by flag and environment alone.
-func (s *Settings) RequestIDHeader() flags.Setting {
-	const name = "request-id-header"
-	if row, found := s.connection[name]; found {
-		return row
-	}
-	return s.line.Given(name)
-}
-
-func (s *Settings) shownRequestIDHeader() flags.Setting {
-	row := s.RequestIDHeader()
-	if err := leadapi.CheckRequestIDHeader(row.Value); err != nil {
-		row.Value = unusable(err)
-	}
-	return row
-}
+// RequestIDHeader is the flag that names the header for request IDs.
+const RequestIDHeader = "request-id-header"
 
 func (s *Settings) authorities() ([]*x509.Certificate, error) {
 	path := s.Get("ca-file")
@@ -196,18 +182,20 @@ func (s *Settings) shownNetwork() []flags.Setting {
 	}
 	_, untrusted := s.authorities()
 	_, unshown := s.clientCertificate()
-	for _, one := range []struct {
-		name string
-		err  error
-	}{{"ca-file", untrusted}, {"client-cert", unshown}, {"client-key", nil}} {
-		row := s.connection[one.name]
-		row.Name = one.name
-		if one.err != nil {
-			row.Value = unusable(one.err)
-		}
-		rows = append(rows, row)
+	return append(rows, s.shown("ca-file", untrusted), s.shown("client-cert", unshown), s.shown("client-key", nil), s.shownRequestIDHeader())
+}
+
+func (s *Settings) shownRequestIDHeader() flags.Setting {
+	return s.shown(RequestIDHeader, leadapi.CheckRequestIDHeader(s.Get(RequestIDHeader)))
+}
+
+// shown is a setting, or why it cannot be used.
+func (s *Settings) shown(name string, err error) flags.Setting {
+	row := s.connection[name]
+	if err != nil {
+		row.Value = unusable(err)
 	}
-	return append(rows, s.shownRequestIDHeader())
+	return row
 }
 
 // unusable is the first line of an error, for a setting that cannot be used.
@@ -219,7 +207,7 @@ func unusable(err error) string {
 // ForProfile are the addresses, and the settings of proxies and certificates, for a new profile. A proxy with a password is
 // none: the file is for others to read, too.
 func (s *Settings) ForProfile() map[string]string {
-	values := map[string]string{config.RequestIDHeader: s.Get("request-id-header")}
+	values := map[string]string{config.RequestIDHeader: s.Get(RequestIDHeader)}
 	for _, key := range []string{config.BaseURL, config.LeadsURL, config.TrunkID, config.ProxyURL} {
 		values[key] = strings.TrimSpace(s.Get(strings.ReplaceAll(key, "_", "-")))
 	}

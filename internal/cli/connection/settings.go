@@ -69,9 +69,13 @@ func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
 	return s, nil
 }
 
-// Begin are the settings as far as they need no profile: where the configuration file is, and how inputs at addresses are reached.
+// Begin are the settings as far as they need no profile: where the configuration file is, and what holds for inputs at
+// addresses and for the sandbox.
 func Begin(line *flags.Line) *Settings {
-	s := &Settings{line: line, connection: map[string]flags.Setting{"proxy": line.Given("proxy"), "ca-file": line.Given("ca-file")}}
+	s := &Settings{line: line, connection: map[string]flags.Setting{}}
+	for _, name := range []string{"proxy", "ca-file", RequestIDHeader} {
+		s.connection[name] = line.Given(name)
+	}
 	s.findConfig()
 	return s
 }
