@@ -94,23 +94,6 @@ func singleUse(log *slog.Logger) func(host string) {
 	}
 }
 
-// logStart is announce for a program. Warnings are no sign that all goes well, so
-// --quiet leaves them.
-func logStart(log *slog.Logger, s *importer.Start, warnings, notes []string, quiet bool) {
-	for _, text := range warnings {
-		log.Warn(report.Escape(text))
-	}
-	if quiet {
-		return
-	}
-	if s.Checkpoint.Path != "" {
-		log.Info("checkpoint", "path", s.Checkpoint.Path, "new", s.Checkpoint.New, "leads", s.Checkpoint.Leads, "in_doubt", s.Checkpoint.InDoubt)
-	}
-	for _, text := range notes {
-		log.Info(report.Escape(text))
-	}
-}
-
 // logEnd is the summary's text for a program: how the run ended and its rows.
 func logEnd(log *slog.Logger, s *report.Summary) {
 	fields := []any{"outcome", s.Outcome, "exit_code", s.ExitCode}
@@ -133,12 +116,6 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 		level = slog.LevelWarn
 	}
 	log.Log(context.Background(), level, "the run ended", fields...)
-}
-
-// logRefusal says for a program why a run did not begin.
-func logRefusal(log *slog.Logger, e *exit.Error) {
-	fields := []any{"outcome", "refused", "exit_code", e.Code, "reason", report.Escape(e.Text), "rows", report.RowCounts{}}
-	log.Error("the run ended", append(fields, said("hint", report.Escape(e.Hint))...)...)
 }
 
 // ending is what a command that carries rows owes to those who watch it: figures, a
@@ -221,7 +198,8 @@ func (p *program) warnOf(what string, err error) {
 func (p *program) tellRefusal(e *exit.Error) {
 	told := e.Joined()
 	if p.json {
-		logRefusal(p.jsonLog(slog.LevelInfo), told)
+		fields := []any{"outcome", "refused", "exit_code", told.Code, "reason", report.Escape(told.Text), "rows", report.RowCounts{}}
+		p.jsonLog(slog.LevelInfo).Error("the run ended", append(fields, said("hint", report.Escape(told.Hint))...)...)
 	}
 	if !p.ending.asJSON {
 		return

@@ -29,6 +29,7 @@ type place struct {
 	file       fs.FileInfo // behind links; nil: nothing is there
 	folder     fs.FileInfo // that it lies in; nil: that is not there
 	dir, name  string      // the same in words, links on the way followed
+	whole      bool        // all that lies in it belongs to it
 }
 
 func placeAt(path, what string) place {
@@ -104,6 +105,9 @@ func outputsOf(f report.Files, metrics string) (all []place) {
 // takes reports whether an output would be written over a place. A run's folder may hold
 // the output that it would have made there under the same name.
 func (p *place) takes(q *place) bool {
+	if q.whole {
+		return p.is(q) || p.in(q)
+	}
 	if p.what == "--out" {
 		kind := report.RunFile(strings.ToLower(q.name))
 		return p.is(q) || q.in(p) && kind != "" && "--"+kind != q.what
@@ -118,8 +122,7 @@ func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) err
 	if err := report.CheckProblems(f.Problems); err != nil {
 		return exit.Usage(err.Error(), "name a file such as problems.csv, or say --problems github for annotations of a workflow")
 	}
-	outputs, kept, folders := outputsOf(f, c.String("metrics")), p.keptPlaces(c, inputs), p.keptFolders()
-	const hint = "name another place: nothing was sent"
+	outputs, kept := outputsOf(f, c.String("metrics")), p.keptPlaces(c, inputs)
 	for i, o := range outputs {
 		for j, q := range outputs {
 			if i != j && o.takes(&q) {
@@ -128,12 +131,8 @@ func (p *program) keepApart(c *cli.Context, f report.Files, inputs []string) err
 		}
 		for _, q := range kept {
 			if o.takes(&q) {
-				return exit.Usage(fmt.Sprintf("%s %s would take the place of %s, which is %s", o.what, o.path, q.path, q.what), hint)
-			}
-		}
-		for _, q := range folders {
-			if o.in(&q) || o.is(&q) {
-				return exit.Usage(fmt.Sprintf("%s %s lies in %s, which is %s", o.what, o.path, q.path, q.what), hint)
+				how := map[bool]string{true: "lies in", false: "would take the place of"}[q.whole]
+				return exit.Usage(fmt.Sprintf("%s %s %s %s, which is %s", o.what, o.path, how, q.path, q.what), "name another place: nothing was sent")
 			}
 		}
 	}
@@ -160,7 +159,7 @@ func (p *program) keepRun(c *cli.Context, dir string) error {
 		"name another folder")
 }
 
-// keptPlaces are the files that no output of a run may replace.
+// keptPlaces are the files that no output of a run may replace, and the folders of secrets, in which none may lie.
 func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 	var kept []place
 	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
@@ -188,6 +187,16 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) []place {
 	add("the configuration file", set.Config.Value)
 	add("a secret", set.Get("client-secret-file"), set.Get("client-key"))
 	add("a certificate", set.Get("client-cert"), set.Get("ca-file"))
+	files := len(kept)
+	if path := set.Config.Value; path != "" {
+		add("for the clients that login stores", config.CredentialsFolder(path))
+	}
+	if dir, err := config.StateDir(); err == nil {
+		add("for the tokens of sign-ins", filepath.Join(dir, "tokens"))
+	}
+	for i := range kept[files:] {
+		kept[files+i].whole = true
+	}
 	return kept
 }
 
@@ -206,18 +215,6 @@ func (p *program) checkpoints(c *cli.Context) []string {
 		paths = append(paths, others...)
 	}
 	return paths
-}
-
-// keptFolders are those that hold secrets and nothing else.
-func (p *program) keptFolders() []place {
-	var folders []place
-	if path := p.settings.Load().Config.Value; path != "" {
-		folders = append(folders, placeAt(config.CredentialsFolder(path), "for the clients that login stores"))
-	}
-	if dir, err := config.StateDir(); err == nil {
-		folders = append(folders, placeAt(filepath.Join(dir, "tokens"), "for the tokens of sign-ins"))
-	}
-	return folders
 }
 
 // keepStreams refuses a command whose standard output or error was sent, by >> or a

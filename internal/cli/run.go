@@ -193,31 +193,37 @@ func (v *screen) noticeStop() {
 // announce says which checkpoint the run meets: the same one means that nothing is
 // made twice, a new one that nothing is known yet.
 func (v *screen) announce(s *importer.Start) {
-	warnings := s.Warnings[:len(s.Warnings):len(s.Warnings)]
-	if text := connection.MixedRegions(s.Target); text != "" {
-		warnings = append(warnings, text)
-	}
-	notes := s.Notes[:len(s.Notes):len(s.Notes)]
-	if s.Checkpoint.Path != "" {
-		notes = append(notes, v.settings.Load().RouteNotes()...)
-	}
-	if v.json {
-		logStart(v.log, s, warnings, notes, v.c.Bool("quiet"))
-		return
-	}
-	w := v.say(v.c)
-	switch {
-	case s.Checkpoint.Path == "":
-	case s.Checkpoint.New:
-		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", report.Escape(s.Checkpoint.Path))
+	known, quiet, w := s.Checkpoint, v.c.Bool("quiet"), v.say(v.c)
+	switch path := report.Escape(known.Path); {
+	case path == "" || v.json && quiet:
+	case v.json:
+		v.log.Info("checkpoint", "path", known.Path, "new", known.New, "leads", known.Leads, "in_doubt", known.InDoubt)
+	case known.New:
+		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", path)
 	default:
-		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", report.Escape(s.Checkpoint.Path), leads(s.Checkpoint.Leads), humanize.Comma(int64(s.Checkpoint.InDoubt)))
+		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", path, leads(known.Leads), humanize.Comma(int64(known.InDoubt)))
 	}
-	for _, text := range warnings {
-		fmt.Fprintf(w, "warning: %s\n", report.Escape(text))
+	tell := func(level slog.Level, kind, text string) {
+		switch text := report.Escape(text); {
+		case !v.json:
+			fmt.Fprintf(w, "%s: %s\n", kind, text)
+		case level == slog.LevelWarn || !quiet: // warnings are no sign that all goes well
+			v.log.Log(v.c.Context, level, text)
+		}
 	}
-	for _, text := range notes {
-		fmt.Fprintf(w, "note: %s\n", report.Escape(text))
+	for _, text := range s.Warnings {
+		tell(slog.LevelWarn, "warning", text)
+	}
+	if text := connection.MixedRegions(s.Target); text != "" {
+		tell(slog.LevelWarn, "warning", text)
+	}
+	for _, text := range s.Notes {
+		tell(slog.LevelInfo, "note", text)
+	}
+	if known.Path != "" {
+		for _, text := range v.settings.Load().RouteNotes() {
+			tell(slog.LevelInfo, "note", text)
+		}
 	}
 }
 
