@@ -48,7 +48,7 @@ Example:
 Exit codes: 0 done; 2 usage error or no checkpoint at the path; 3 it could not be
 written, or standard output is closed; 4 it is locked, damaged or of another target.`,
 		Subcommands: commands,
-		Action:      p.showHelp,
+		Action:      p.help,
 	}
 }
 

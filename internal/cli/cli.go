@@ -111,7 +111,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		if err == nil {
 			err = crash.Call(func() error {
 				if line.Help {
-					return p.help()
+					return p.help(nil)
 				}
 				return app.RunContext(ctx, line.Ordered())
 			})
@@ -157,7 +157,7 @@ took over; 130 interrupted, resumable.`,
 			p.initCommand(), p.validateCommand(), p.importCommand(), p.syncCommand(), p.reconcileCommand(), p.reportCommand(), p.loginCommand(), p.configCommand(),
 			p.sandboxCommand(), p.schemaCommand(), p.checkpointCommand(), p.explainCommand(), p.completionCommand(),
 		},
-		Action:                    p.showHelp,
+		Action:                    p.help,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table in exit.go decides
 		OnUsageError:              usageError,
 		DisableSliceFlagSeparator: true,

@@ -53,7 +53,7 @@ Example:
 Exit codes: 0 done; 2 usage error, or a mistake in the configuration file;
 3 the check found what does not work.`,
 		Subcommands: []*cli.Command{p.configShowCommand(), p.configCheckCommand()},
-		Action:      p.showHelp,
+		Action:      p.help,
 	}
 }
 

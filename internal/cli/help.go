@@ -295,8 +295,9 @@ Example:
 
 --directory: a file as leadferry sandbox --help shows it.`
 
-// help prints the screen of the command that the line names, or of the topic.
-func (p *program) help() error {
+// help prints the screen of the command that the line names, or of the topic. It is the action of commands that only stand
+// above others.
+func (p *program) help(*cli.Context) error {
 	all := Reference()
 	if p.line.Topic {
 		const title = "leadferry help " + flags.ConnectionTopic + " - the way to the service, for all commands"
@@ -314,6 +315,3 @@ func (p *program) print(text string) error {
 	_, err := io.WriteString(&p.out, text)
 	return err
 }
-
-// showHelp is the action of a command that only stands above others.
-func (p *program) showHelp(*cli.Context) error { return p.help() }

@@ -111,7 +111,7 @@ func (s *Settings) readProfile() (*config.Profile, error) {
 		return none, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, exit.Usage(cmp.Or(s.Config.Value, "the configuration file")+": there is no such file",
-			"write one, or name another with --config; see leadferry config --help; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id")
+			"write one, or name another with --config; see leadferry config --help"+makesProfile)
 	case err != nil:
 		return nil, err
 	}
@@ -122,8 +122,14 @@ func (s *Settings) readProfile() (*config.Profile, error) {
 	if s.mayMake() || none.Name == DefaultProfile {
 		return none, nil
 	}
-	return nil, exit.Usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.Config.Value), profileHint(none.Name, s.profiles))
+	other := "the file has no profiles"
+	if len(s.profiles) > 0 {
+		other = "its profiles are " + strings.Join(s.profiles, ", ")
+	}
+	return nil, exit.Usage(fmt.Sprintf("there is no profile %q in %s", none.Name, s.Config.Value), flags.Near("", none.Name, s.profiles, other+makesProfile))
 }
+
+const makesProfile = "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
 
 // mayMake notes that login makes the profile, where one is named and its address is given
 // as a flag: an address of the environment may be meant for another profile.
@@ -131,15 +137,6 @@ func (s *Settings) mayMake() bool {
 	base := s.line.Given("base-url")
 	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" && base.Value != "" && base.Origin == flags.ByFlag
 	return s.Makes
-}
-
-func profileHint(name string, names []string) string {
-	other := "its profiles are " + strings.Join(names, ", ")
-	if len(names) == 0 {
-		other = "the file has no profiles"
-	}
-	other += "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
-	return flags.Near("", name, names, other)
 }
 
 // Missing says which of the settings are not set, or nothing.
