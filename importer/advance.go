@@ -102,11 +102,14 @@ func (s *scheduler) plan(c *Case, ns *leadNames, waited bool) bool {
 	step := s.planner.Plan(c)
 	if s.dry != nil {
 		s.accept(it)
-		r, err := s.dry.plan(it, &step, known)
-		if err != nil {
+		if err := s.dry.plan(it, &step, known); err != nil {
 			s.stop(outputClosed(err))
 		}
-		s.finishRow(it, r)
+		if step.Action.sends() {
+			s.finishRow(it, &s.dry.pending)
+		} else {
+			s.end(it, result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind})
+		}
 		return true
 	}
 	if step.Action == Nothing {

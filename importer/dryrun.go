@@ -35,7 +35,6 @@ type dryRun struct {
 	addresses findings.Rows     // rows whose key looks like an e-mail address
 
 	pending result // of every row that a run would send: results are large, and there are millions
-	ended   result // of the last row that has nothing to send
 
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
@@ -89,12 +88,10 @@ func (d *dryRun) read(it *item) {
 // statusValue is what a mapping calls the status of leads.
 const statusValue = "lead.status"
 
-// plan ends a row as far as it goes without sending. The result is there until the next row. An
-// error is one of whoever is shown requests.
-func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) (r *result, err error) {
-	sends := step.Action.sends()
+// plan takes a row as far as it goes without sending. An error is one of whoever is shown requests.
+func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) error {
 	planned := step.Action
-	if !sends || step.Action == Create && d.lacking != nil {
+	if !planned.sends() || planned == Create && d.lacking != nil {
 		planned = Nothing
 	}
 	if d.repeats != nil {
@@ -104,21 +101,17 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) (r *result,
 		}
 		d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
 	}
-	if !sends {
-		d.ended = result{outcome: step.Outcome, entry: *known, text: step.Reason, kind: step.Kind}
-		return &d.ended, nil
-	}
 	if d.planned[planned]++; planned == Create {
 		d.assigned.Add(&it.rec)
 		if it.rec.ExternalID != "" {
 			d.linked++
 		}
 	}
-	if planned != Nothing && d.shown < d.options.Show && d.options.Request != nil {
-		d.shown++
-		err = d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
+	if planned == Nothing || d.shown >= d.options.Show || d.options.Request == nil {
+		return nil
 	}
-	return &d.pending, err
+	d.shown++
+	return d.options.Request(requestOf(d.options.Target.TrunkID, d.intake.names[it.input], it, step, known))
 }
 
 // fails reports whether anything but rows needs attention.
