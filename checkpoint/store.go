@@ -68,9 +68,8 @@ type Store interface {
 	// got no answer are those of the send.
 	History(ctx context.Context, key string) ([]Event, error)
 
-	// Noted reports whether leads were made by this very Shape; else kin are all of which
-	// the columns include its own, or are included in them.
-	Noted(ctx context.Context, s Shape) (known bool, kin []Kin, err error)
+	// Shapes returns all by which leads were made, in no order; see [Noted].
+	Shapes(ctx context.Context) ([]KeptShape, error)
 
 	// Runs returns all runs that were put, in the order of their first PutRun.
 	Runs(ctx context.Context) ([]RunInfo, error)
@@ -247,21 +246,6 @@ type Likeness struct {
 	Line  int
 }
 
-// Shape is what rows were made leads of: the columns of their file, in any order, what of
-// a row is its key as the mapping says it ("" for the row's own data), and the namespace.
-type Shape struct {
-	Columns        []string
-	Key, Namespace string
-}
-
-// Kin is a shape by which leads were made before, of a file whose columns include those of
-// another one or are included in them. Of the columns no more is kept than keyed digests.
-type Kin struct {
-	Key, Namespace string
-	Strange        []string // columns of the other file that this one lacked
-	Lacking        int      // its columns that the other file lacks
-}
-
 // Contents are everything that a Store knows, for another one to take over. Its lists are read
 // from the Store while they are gone through.
 type Contents struct {
@@ -289,12 +273,6 @@ type KeptDecision struct {
 	Decision
 	At   time.Time
 	Send *Kept
-}
-
-// KeptShape is a [Shape] as it is kept: of its columns the digests, in order, one after another.
-type KeptShape struct {
-	Columns        []byte
-	Key, Namespace string
 }
 
 // KeptBlock is what is left of a forgotten key: keyed hashes, of it and of its fold.

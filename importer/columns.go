@@ -90,7 +90,7 @@ func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, e
 	var all []error
 	for i, f := range o.Inputs {
 		shape := checkpoint.Shape{Columns: columnsOf(f), Key: o.Mapping.KeyForm(), Namespace: o.Mapping.Namespace()}
-		known, kin, err := l.Noted(ctx, shape)
+		known, kin, err := checkpoint.Noted(ctx, l, shape)
 		if err != nil {
 			return nil, err
 		}

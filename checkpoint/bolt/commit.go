@@ -129,7 +129,7 @@ func kindOf(changes []*checkpoint.Change) string {
 // the file.
 func (w *writing) apply(c *checkpoint.Change) error {
 	if c.Kind == checkpoint.Claim && c.Shape != nil {
-		if err := w.addShape(keptShape(w.digests, c.Shape)); err != nil {
+		if err := w.addShape(w.digests.Shape(c.Shape)); err != nil {
 			return err
 		}
 	}

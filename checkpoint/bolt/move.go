@@ -93,18 +93,14 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	if c.Runs, err = d.Runs(ctx); err != nil {
 		return nil, err
 	}
+	if c.Shapes, err = d.Shapes(ctx); err != nil {
+		return nil, err
+	}
 	return c, d.view("read decisions and notes", func(tx *bbolt.Tx) error {
 		return errors.Join(
 			addAudit(&c.Audit, d.words, tx.Bucket(inAudit)),
-			tx.Bucket(inNotes).ForEach(func(k, v []byte) error { return addShape(c, k, v) }),
 			tx.Bucket(inBlocked).ForEach(func(k, v []byte) error { return addBlock(c, k, v) }))
 	})
-}
-
-func addShape(c *checkpoint.Contents, k, v []byte) error {
-	shape, err := decodeShape(k, bytes.Clone(v))
-	c.Shapes = append(c.Shapes, shape)
-	return err
 }
 
 func addBlock(c *checkpoint.Contents, k, v []byte) error {

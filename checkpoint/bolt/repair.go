@@ -235,9 +235,11 @@ func (p *repair) contents() (*checkpoint.Contents, error) {
 		return c, nil
 	}
 	for key, record := range p.notes {
-		if err := addShape(c, []byte(key), record); err != nil {
+		shape, err := decodeShape([]byte(key), record)
+		if err != nil {
 			return nil, err
 		}
+		c.Shapes = append(c.Shapes, shape)
 	}
 	for hash, record := range p.blocked {
 		if err := addBlock(c, []byte(hash), record); err != nil {

@@ -103,7 +103,7 @@ func TestRepairKeepsOrCountsWhatAFileKnew(t *testing.T) {
 		}
 		if at >= len(file) {
 			runs, err := repaired.Runs(context.Background())
-			noted, _, noteErr := repaired.Noted(context.Background(), checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
+			noted, _, noteErr := checkpoint.Noted(context.Background(), repaired, checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
 			audit, auditErr := repaired.Audit(context.Background())
 			if some || len(runs) != 1 || !noted || len(audit.Decisions) != 1 || errors.Join(err, noteErr, auditErr) != nil || r.Keys[checkpoint.NotMade] != 1 {
 				t.Errorf("of a whole file: incomplete %v, runs %v, noted %v, %d decisions, %+v", some, runs, noted, len(audit.Decisions), r)

@@ -105,17 +105,6 @@ func decodeShape(key, record []byte) (s checkpoint.KeptShape, err error) {
 	return s, nil
 }
 
-// keptShape is a shape as it is kept. One without columns says nothing.
-func keptShape(d *checkpoint.Digester, s *checkpoint.Shape) checkpoint.KeptShape {
-	digests := make([][]byte, 0, len(s.Columns))
-	for _, name := range s.Columns {
-		digests = append(digests, d.Column(name))
-	}
-	slices.SortFunc(digests, bytes.Compare)
-	columns := bytes.Join(slices.CompactFunc(digests, bytes.Equal), nil)
-	return checkpoint.KeptShape{Columns: columns, Key: s.Key, Namespace: s.Namespace}
-}
-
 func shapeKey(d *checkpoint.Digester, s checkpoint.KeptShape) []byte {
 	sum := d.Sum(append(records.AppendText(records.AppendText([]byte(shapePrefix), s.Key), s.Namespace), s.Columns...))
 	return append([]byte(shapePrefix), sum[:]...)
@@ -131,47 +120,14 @@ func (w *writing) addShape(s checkpoint.KeptShape) error {
 	return w.notes.Put(key, encodeShape(key, s))
 }
 
-// Noted compares a shape with those of earlier claims, see [checkpoint.Store].
-func (d *Store) Noted(_ context.Context, s checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
-	own := keptShape(d.digests, &s)
-	if len(own.Columns) == 0 {
-		return false, nil, nil
-	}
+// Shapes returns all by which leads were made, see [checkpoint.Store].
+func (d *Store) Shapes(context.Context) (all []checkpoint.KeptShape, err error) {
 	err = d.view("read notes", func(tx *bbolt.Tx) error {
-		if known = tx.Bucket(inNotes).Get(shapeKey(d.digests, own)) != nil; known {
-			return nil
-		}
 		return tx.Bucket(inNotes).ForEach(func(k, v []byte) error {
-			other, err := decodeShape(k, v)
-			if err != nil {
-				return err
-			}
-			if lacking, strange := beyond(other.Columns, own.Columns), beyond(own.Columns, other.Columns); lacking == 0 || strange == 0 {
-				kin = append(kin, checkpoint.Kin{Key: other.Key, Namespace: other.Namespace, Strange: d.strange(s.Columns, other.Columns), Lacking: lacking})
-			}
-			return nil
+			one, err := decodeShape(k, bytes.Clone(v))
+			all = append(all, one)
+			return err
 		})
 	})
-	return known, kin, err
-}
-
-// strange are the names of which the digest is none of columns.
-func (d *Store) strange(names []string, columns []byte) (all []string) {
-	for _, name := range names {
-		if beyond(d.digests.Column(name), columns) > 0 {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
-// beyond is how many digests of some columns the others lack.
-func beyond(columns, others []byte) (n int) {
-	known := slices.Collect(slices.Chunk(others, checkpoint.ColumnSize)) // in order
-	for digest := range slices.Chunk(columns, checkpoint.ColumnSize) {
-		if _, found := slices.BinarySearchFunc(known, digest, bytes.Compare); !found {
-			n++
-		}
-	}
-	return n
+	return all, err
 }

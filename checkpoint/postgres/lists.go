@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -222,12 +221,8 @@ func (s *Store) Check(ctx context.Context) error {
 type shapeKey struct{ columns, key, namespace string }
 
 func (s *Store) shapeKey(shape *checkpoint.Shape) shapeKey {
-	var sums []string
-	for _, name := range shape.Columns {
-		sums = append(sums, string(s.digests.Column(name)))
-	}
-	slices.Sort(sums)
-	return shapeKey{strings.Join(sums, ""), clean(shape.Key), clean(shape.Namespace)}
+	k := s.digests.Shape(shape)
+	return shapeKey{string(k.Columns), clean(k.Key), clean(k.Namespace)}
 }
 
 // newShape says whether a claim has a shape that this process has not noted yet.
@@ -259,56 +254,18 @@ func (s *Store) keepShapes(shapes []shapeKey) error {
 	return nil
 }
 
-// Noted compares a shape with those of earlier claims.
-func (s *Store) Noted(ctx context.Context, shape checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
-	if len(shape.Columns) == 0 {
-		return false, nil, nil
-	}
-	own := make([]string, len(shape.Columns))
-	for i, name := range shape.Columns {
-		own[i] = string(s.digests.Column(name))
-	}
+// Shapes returns all by which leads were made, see [checkpoint.Store].
+func (s *Store) Shapes(ctx context.Context) (all []checkpoint.KeptShape, err error) {
 	err = s.read(ctx, func(c *pgx.Conn) error {
 		rows, err := c.Query(ctx, `SELECT columns, key, namespace FROM leadferry.shapes WHERE ledger = $1`, s.ledger)
 		if err != nil {
 			return err
 		}
-		var columns []byte
-		var key, namespace string
-		known, kin = false, nil
-		_, err = pgx.ForEachRow(rows, []any{&columns, &key, &namespace}, func() error {
-			k, related := kinOf(&shape, own, columns)
-			k.Key, k.Namespace = restore(key), restore(namespace)
-			switch {
-			case !related:
-			case len(k.Strange)+k.Lacking == 0 && k.Key == shape.Key && k.Namespace == shape.Namespace:
-				known = true
-			default:
-				kin = append(kin, k)
-			}
-			return nil
-		})
+		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.KeptShape])
 		return err
 	})
-	if known {
-		kin = nil
+	for i := range all {
+		all[i].Key, all[i].Namespace = restore(all[i].Key), restore(all[i].Namespace)
 	}
-	return known, kin, err
-}
-
-// kinOf says how noted columns differ from those of a shape, whose digests are given; related:
-// the ones include the others.
-func kinOf(shape *checkpoint.Shape, own []string, columns []byte) (k checkpoint.Kin, related bool) {
-	theirs := map[string]bool{}
-	for sum := range slices.Chunk(columns, checkpoint.ColumnSize) {
-		if theirs[string(sum)] = true; !slices.Contains(own, string(sum)) {
-			k.Lacking++
-		}
-	}
-	for i, name := range shape.Columns {
-		if !theirs[own[i]] {
-			k.Strange = append(k.Strange, name)
-		}
-	}
-	return k, len(k.Strange) == 0 || k.Lacking == 0
+	return all, err
 }

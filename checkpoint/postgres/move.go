@@ -66,29 +66,22 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	if c.Audit, err = s.Audit(ctx); err != nil {
 		return nil, err
 	}
+	if c.Shapes, err = s.Shapes(ctx); err != nil {
+		return nil, err
+	}
 	return c, s.read(ctx, func(conn *pgx.Conn) error { return s.lines(ctx, conn, c) })
 }
 
 // lines reads what stands under no key.
 func (s *Store) lines(ctx context.Context, conn *pgx.Conn, c *checkpoint.Contents) error {
-	c.Shapes, c.Forgotten = nil, nil
 	var ancestors string
 	err := conn.QueryRow(ctx, `SELECT ancestor, secret FROM leadferry.ledgers JOIN leadferry.digest_keys USING (ledger) WHERE ledger = $1`, s.ledger).Scan(&ancestors, &c.Secret)
 	if err != nil {
 		return err
 	}
 	c.Ancestors = strings.Fields(ancestors)
-	rows, err := conn.Query(ctx, `SELECT columns, key, namespace FROM leadferry.shapes WHERE ledger = $1`, s.ledger)
+	rows, err := conn.Query(ctx, `SELECT hash, fold, at FROM leadferry.forgotten WHERE ledger = $1`, s.ledger)
 	if err != nil {
-		return err
-	}
-	if c.Shapes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.KeptShape]); err != nil {
-		return err
-	}
-	for i := range c.Shapes {
-		c.Shapes[i].Key, c.Shapes[i].Namespace = restore(c.Shapes[i].Key), restore(c.Shapes[i].Namespace)
-	}
-	if rows, err = conn.Query(ctx, `SELECT hash, fold, at FROM leadferry.forgotten WHERE ledger = $1`, s.ledger); err != nil {
 		return err
 	}
 	c.Forgotten, err = pgx.CollectRows(rows, pgx.RowToStructByPos[checkpoint.KeptBlock])

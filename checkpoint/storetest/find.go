@@ -175,7 +175,7 @@ func shapesAreNoted(t *testing.T, b Backend) {
 		"no columns":            {shape: checkpoint.Shape{Key: "{name}"}},
 		"more than one, of all": {shape: checkpoint.Shape{Columns: append([]string{"other"}, byID.Columns...)}, kin: []checkpoint.Kin{{Key: "{other}", Namespace: "dealers", Strange: byID.Columns}, {Key: "{id}", Strange: []string{"other"}}}},
 	} {
-		known, kin, err := d.Noted(context.Background(), test.shape)
+		known, kin, err := checkpoint.Noted(context.Background(), d, test.shape)
 		diff := cmp.Diff(test.kin, kin)
 		if back := len(kin) == 2 && cmp.Equal([]checkpoint.Kin{kin[1], kin[0]}, test.kin); back { // in no order
 			diff = ""

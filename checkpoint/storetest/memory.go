@@ -42,7 +42,7 @@ type knowledge struct {
 	blocked map[string]bool
 	decided []checkpoint.KeptDecision
 	found   []checkpoint.Contradiction
-	shapes  []checkpoint.Shape
+	shapes  []checkpoint.KeptShape
 	runs    []checkpoint.RunInfo
 }
 
@@ -242,34 +242,10 @@ func (m *Memory) History(_ context.Context, key string) (all []checkpoint.Event,
 	return all, err
 }
 
-// Noted compares a shape with those of earlier claims.
-func (m *Memory) Noted(_ context.Context, s checkpoint.Shape) (known bool, kin []checkpoint.Kin, err error) {
-	err = m.ask(func(k *knowledge) {
-		for _, was := range k.shapes {
-			strange, lacking := beyond(s.Columns, was.Columns), len(beyond(was.Columns, s.Columns))
-			switch {
-			case len(s.Columns) == 0 || len(strange) > 0 && lacking > 0:
-			case len(strange)+lacking == 0 && was.Key == s.Key && was.Namespace == s.Namespace:
-				known = true
-			default:
-				kin = append(kin, checkpoint.Kin{Key: was.Key, Namespace: was.Namespace, Strange: strange, Lacking: lacking})
-			}
-		}
-	})
-	if known {
-		kin = nil
-	}
-	return known, kin, err
-}
-
-// beyond are the names that the others lack.
-func beyond(names, others []string) (strange []string) {
-	for _, name := range names {
-		if !slices.Contains(others, name) {
-			strange = append(strange, name)
-		}
-	}
-	return strange
+// Shapes returns what was noted.
+func (m *Memory) Shapes(context.Context) (all []checkpoint.KeptShape, err error) {
+	err = m.ask(func(k *knowledge) { all = slices.Clone(k.shapes) })
+	return all, err
 }
 
 // Runs returns what was put.
@@ -297,8 +273,4 @@ func (m *Memory) Audit(context.Context) (a checkpoint.Audit, err error) {
 		a = checkpoint.Audit{Decisions: slices.Clone(k.decided), Contradictions: slices.Clone(k.found)}
 	})
 	return a, err
-}
-
-func sameShape(a, b checkpoint.Shape) bool {
-	return a.Key == b.Key && a.Namespace == b.Namespace && len(beyond(a.Columns, b.Columns))+len(beyond(b.Columns, a.Columns)) == 0
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -28,9 +29,13 @@ func (m *Memory) Commit(_ context.Context, changes []*checkpoint.Change) error {
 		if m.Refuse != nil {
 			c.Err = m.Refuse(c)
 		}
-		if c.Err == nil {
-			w.apply(c)
+		if c.Err != nil {
+			continue
 		}
+		if c.Kind == checkpoint.Claim && c.Shape != nil {
+			w.noteShape(m.digests.Shape(c.Shape))
+		}
+		w.apply(c)
 	}
 	return nil
 }
@@ -46,7 +51,6 @@ func (w *writing) apply(c *checkpoint.Change) {
 	k, old := w.keys[c.Entry.Key], w.visible(c.Entry.Key)
 	switch c.Kind {
 	case checkpoint.Claim:
-		w.noteShape(c.Shape)
 		c.Err = k.Claim(w, &c.Entry, old)
 	case checkpoint.Settle:
 		if c.Err = c.Entry.Settleable(old.State); c.Err == nil {
@@ -62,9 +66,9 @@ func (w *writing) apply(c *checkpoint.Change) {
 	}
 }
 
-func (w *writing) noteShape(s *checkpoint.Shape) {
-	if s != nil && len(s.Columns) > 0 && !slices.ContainsFunc(w.shapes, func(other checkpoint.Shape) bool { return sameShape(*s, other) }) {
-		w.shapes = append(w.shapes, *s)
+func (w *writing) noteShape(s checkpoint.KeptShape) {
+	if len(s.Columns) > 0 && !slices.ContainsFunc(w.shapes, func(other checkpoint.KeptShape) bool { return reflect.DeepEqual(s, other) }) {
+		w.shapes = append(w.shapes, s)
 	}
 }
 

@@ -38,7 +38,7 @@ func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
 		all = append(all, fmt.Sprint(d.Decision, d.At))
 	}
 	all = append(all, fmt.Sprint(audit.Contradictions))
-	known, kin, noted := l.Noted(ctx, checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"})
+	known, kin, noted := checkpoint.Noted(ctx, l, checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"})
 	if err := errors.Join(err, noRuns, noAudit, noted); err != nil {
 		t.Fatal(err)
 	}
