@@ -178,11 +178,9 @@ func (s *search) fail(at position, text, hint string) {
 	}
 }
 
-// mostNamed is how many columns of an input are named, where one is missing.
-const mostNamed = 8
-
 // names are the input's columns as a hint, once: the first missing column that none is near gets it.
 func (s *search) names() string {
+	const mostNamed = 8 // columns of an input
 	names := slices.DeleteFunc(slices.Clone(s.columns.Names[:s.columns.Own]), blank)
 	if s.named || len(names) == 0 {
 		return ""

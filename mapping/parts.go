@@ -31,9 +31,6 @@ var ways = [...]string{first: "first", join: "join", object: "object", list: "li
 // isJSON reports whether a JSON value is made, and no text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
 
-// maxLevels is how many objects and lists may stand in one another.
-const maxLevels = 8
-
 func (v *value) levels() int {
 	if v == nil || v.parts == nil {
 		return 0
@@ -196,6 +193,7 @@ func (r *valueReader) readParts(kind way) func(node) {
 }
 
 func (r *valueReader) checkParts(n node) {
+	const maxLevels = 8 // objects and lists in one another
 	word := ways[r.parts.way]
 	key, _, _ := n.child(word)
 	switch {

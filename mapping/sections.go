@@ -119,10 +119,8 @@ func (p *parser) without(n node, format string) {
 	}
 }
 
-// maxLines is the most lines that skip_rows and skip_footer take.
-const maxLines = 1000
-
 func (p *parser) lineCount(n node) int {
+	const maxLines = 1000 // before the header, or behind the last row
 	s, ok := p.scalar(n)
 	lines, err := strconv.Atoi(s)
 	if ok && (err != nil || lines < 0 || lines > maxLines) {

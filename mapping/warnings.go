@@ -23,12 +23,6 @@ func (p *parser) warn(at position, text, hint string) {
 	}
 }
 
-// maxSecret is how much of a constant is looked at, in bytes.
-const maxSecret = 8 << 10
-
-// secretHint says where the secret of a connection belongs.
-const secretHint = "take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file"
-
 // token is a JSON Web Token (RFC 7519), or the header that carries any token.
 var token = lazyregexp.New(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
 
@@ -38,6 +32,7 @@ var secretKeys = [...]string{"secret", "password", "passwd", "passphrase", "apik
 
 // secrets warns of constants below n that look like secrets; key is what they belong to.
 func (p *parser) secrets(key string, n *yaml.Node) {
+	const secretHint = "take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file"
 	if what := secretIn(key, n.Value); what != "" {
 		p.warn(position{n.Line, n.Column}, "the mapping file holds what looks like "+what, secretHint)
 	}
@@ -57,6 +52,7 @@ func (p *parser) secrets(key string, n *yaml.Node) {
 
 // secretIn is what the constant s of a key looks like, or "".
 func secretIn(key, s string) string {
+	const maxSecret = 8 << 10 // bytes of a constant that are looked at
 	s = s[:min(len(s), maxSecret)]
 	if token().MatchString(s) {
 		return "a token"

@@ -156,9 +156,6 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// maxShownLine is the longest line, in bytes, in which a character's place is looked for.
-const maxShownLine = 8 << 10
-
 // placeIn is the place of a character of the scalar n, counted from 0, where the file
 // shows the scalar as it is; of others it is the place of n.
 func (p *parser) placeIn(n node, i int) position {
@@ -179,6 +176,7 @@ func (p *parser) placeIn(n node, i int) position {
 
 // columnOf is where the line shows this piece of the scalar n, or 0.
 func (p *parser) columnOf(n node, line int, piece string) int {
+	const maxShownLine = 8 << 10 // bytes of a line in which a place is looked for
 	shown := p.line(line)
 	if piece == "" || len(shown) > maxShownLine {
 		return 0

@@ -241,10 +241,8 @@ type kindSet uint32
 
 func (s kindSet) has(k kind) bool { return s&(1<<k) != 0 }
 
-// longestJudged is how many bytes of a cell have to look like something: a longer one is prose.
-const longestJudged = 256
-
 func kindsOf(text string) kindSet {
+	const longestJudged = 256 // bytes that have to look like something: a longer cell is prose
 	if len(text) > longestJudged {
 		if isObject(text) {
 			return 1 << kindObject

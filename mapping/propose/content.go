@@ -291,12 +291,10 @@ type dateForms struct {
 	dayFirst, dayAfter map[string]bool // some first, or second, number is more than 12
 }
 
-// mostForms is how many ways one column may have.
-const mostForms = 3
-
 // dateStep is the step that makes ISO dates of a column whose dates are in numbers, and what a person should know of
 // it. A column in which day and month could change places stays as it is, and the person is asked.
 func (c *column) dateStep() (step, remark string) {
+	const mostForms = 3 // in which one column may have its dates
 	forms := dateForms{dayFirst: map[string]bool{}, dayAfter: map[string]bool{}}
 	others := false
 	for _, cell := range c.cells {

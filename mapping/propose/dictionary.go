@@ -242,10 +242,6 @@ type origin struct {
 	Why        string
 }
 
-// leastSigns is what a file must have of a system's headers to be taken for its export. A
-// header that no other system has is one sign.
-const leastSigns = 1.5
-
 // Known is how many of the columns have names that the dictionary knows.
 func Known(columns []string) (n int) {
 	for _, header := range columns {
@@ -270,6 +266,7 @@ func FooterWord(text string) string {
 }
 
 func (t *table) originOf() origin {
+	const leastSigns = 1.5 // of a system; a header that no other one has is one sign
 	var headers []string
 	for _, header := range append(headersOf(t.Numbered), t.In.Columns...) {
 		headers = append(headers, strings.ToLower(header))

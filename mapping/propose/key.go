@@ -158,12 +158,10 @@ func (d *draft) reference() *column {
 	return nil
 }
 
-// mostTogether is how many columns are tried as a key together.
-const mostTogether = 8
-
 // together finds two or three columns that tell the rows apart together: numbers
 // of other tables, the address and the time, which do not change.
 func (d *draft) together() []*column {
+	const mostTogether = 8 // columns that are tried
 	var list []*column
 	if len(d.In.Rows) < fewestRows {
 		return nil

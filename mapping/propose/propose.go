@@ -161,12 +161,9 @@ func (t *trial) add(problems []mapping.Problem) {
 	}
 }
 
-// mostMistakes is in how many filled rows one may break a format that the others keep: it is
-// told as a mistake of the row, and the format stays.
-const mostMistakes = 20
-
 // loosen takes back what rows break, and reports whether that is anything. What a person has to decide stays.
 func (d *draft) loosen(broken map[brokenRule]int) bool {
+	const mostMistakes = 20 // one in so many filled rows may break a format: it is told as its mistake, and the format stays
 	loosened := false
 	for i := range d.fields {
 		f := &d.fields[i]

@@ -100,6 +100,7 @@ var telling = append(slices.Clip(speaking), kindCode, kindNumber)
 // a name that is known and two cells at least that look like those below them, or stand there again, or one that begins
 // to count the rows. All rows have as many cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
+	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
 	t := &table{In: Input{Columns: first, Rows: rows}}
 	alike, named, goesOn := 0, 0, false
 	for i, cell := range first {
@@ -139,10 +140,6 @@ func counts(cells []string) bool {
 	}
 	return len(cells) > 2
 }
-
-// leastUnnamed is among how many columns of a file without header one may be called like a
-// column by chance: there is a city called By.
-const leastUnnamed = 4
 
 // nameable reports whether a placeholder can name the column: braces, an @ and
 // blanks at the ends mean something else there.

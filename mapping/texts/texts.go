@@ -93,12 +93,10 @@ func isLetterOrDigit(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.N)
 }
 
-// maxURL is the longest web address, in bytes.
-const maxURL = 2048
-
 // IsURL reports whether s is a whole web address, http or https: the host is a
 // name with a dot, localhost or an IP address, and nothing in it is white space.
 func IsURL(s string) bool {
+	const maxURL = 2048 // bytes
 	if len(s) > maxURL || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return false
 	}
@@ -183,12 +181,10 @@ func international(s, country string) (string, bool) {
 	return phonenumbers.Format(number, phonenumbers.E164), true
 }
 
-// unknownRegion is a country of whose numbers only those with + are known.
-const unknownRegion = "ZZ"
-
 // E164In is [E164] with the country that another column holds, by its code of two or three
 // letters (ISO 3166-1), in any case. Where it holds nothing, only numbers with + fit.
 func E164In(country, s string) (string, bool) {
+	const unknownRegion = "ZZ" // a country of whose numbers only those with + are known
 	switch len(country) {
 	case 0:
 		return international(s, unknownRegion)

@@ -28,9 +28,6 @@ const (
 	plain                     // a number or a word, which ends where something else begins
 )
 
-// maxOpen bounds the brackets of a value that is passed over.
-const maxOpen = 10_000
-
 // scanState is what a piece of text has said.
 type scanState uint8
 
@@ -79,6 +76,7 @@ func (s *scan) feed(text []byte) (int, scanState) {
 
 // structure takes a byte outside strings.
 func (s *scan) structure(c byte) scanState {
+	const maxOpen = 10_000 // brackets of a value that is passed over
 	first := s.inside == nothing
 	s.inside = between
 	switch c {

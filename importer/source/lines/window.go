@@ -317,8 +317,6 @@ func (w *Window) HideLast(lines int) *Tail {
 	return t
 }
 
-const maxTail = 16 << 20 // bytes that are held back
-
 // Read gives what is known not to be among the last lines.
 func (t *Tail) Read(p []byte) (int, error) {
 	for t.free == 0 {
@@ -335,6 +333,7 @@ func (t *Tail) Read(p []byte) (int, error) {
 
 // more reads on, and sees what of it may be given.
 func (t *Tail) more() {
+	const maxTail = 16 << 20 // bytes that are held back
 	if len(t.held) > maxTail {
 		t.err = fmt.Errorf("the last %d lines have more than %d bytes", t.keep, maxTail)
 		return

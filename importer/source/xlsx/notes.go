@@ -37,11 +37,9 @@ func (t *tally) add(row int) {
 	}
 }
 
-// longNumber has as many digits as phone numbers have, and amounts seldom.
-const longNumber = 10
-
 // see notes a cell that is not empty, or seems to be.
 func (n *notes) see(column, row int, cell *cell) {
+	const longNumber = 10 // digits, as phone numbers have, and amounts seldom
 	for len(n.columns) <= column {
 		n.columns = append(n.columns, columnNotes{})
 	}
@@ -70,6 +68,7 @@ func (n *notes) see(column, row int, cell *cell) {
 
 // text notes a text that tells something of the others of its column.
 func (c *columnNotes) text(row int, text []byte) {
+	const maxTelling = 40 // bytes of a text with a date or a number
 	if len(text) < 3 || len(text) > maxTelling || text[0] != '+' && (text[0] < '0' || text[0] > '9') {
 		return
 	}
@@ -80,9 +79,6 @@ func (c *columnNotes) text(row int, text []byte) {
 		c.dateTexts.add(row)
 	}
 }
-
-// maxTelling is how long a text with a date or a number is.
-const maxTelling = 40
 
 // looksLikeDate says that a text begins with three numbers as dates do, but not as those of ISO 8601 do, as which
 // dates are written here.

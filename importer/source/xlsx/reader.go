@@ -101,12 +101,10 @@ func (r *Reader) begin(o rows.Options) error {
 	return err
 }
 
-// maxGap is how many columns of a table may lack a name one behind the other.
-const maxGap = 1000
-
 // header takes the names of the columns from the present row, as far as they stand together: behind that, something
 // was left in the sheet that is none of the table.
 func (r *Reader) header() (names []string) {
+	const maxGap = 1000 // columns that may lack a name one behind the other
 	text := string(r.text)
 	for _, c := range r.held {
 		if c.column-len(names) > maxGap {
@@ -121,11 +119,9 @@ func (r *Reader) header() (names []string) {
 	return names
 }
 
-// bytesPerCell is what a cell takes beside its text.
-const bytesPerCell = 16
-
 // Next reads the next row that holds data. Its error is io.EOF or a *[rows.LostError].
 func (r *Reader) Next(row *rows.Row) error {
+	const bytesPerCell = 16 // beside its text
 	switch err := r.advance(); {
 	case r.ended != nil:
 	case err == nil && r.frame.EndsAt(r.fields):
